@@ -1,0 +1,105 @@
+-- claim hands ready tasks to a worker: the first round gives each queue up to
+-- its quota in the order asked, the second what is left, in the same order.
+--
+--   ask  worker, seq, n, lease (ms), quotas {queue, n, queue, n, ...}
+--
+-- seq grows with each fetch of a worker. One that was seen before is a repeat
+-- after a lost answer, and gets the tasks of that fetch that are still held.
+--
+-- Returns {more, {id, epoch, queue, kind, payload, ...}, ...}; more is 1 if the
+-- queues asked hold more. The order of a claim's elements is that of `parcel`.
+--
+-- @include record
+-- @include overdue
+-- @include limit
+-- @include later
+-- @include count
+-- @include stamp
+-- @include alarm
+-- @include emit
+-- @include guard
+-- @include flush
+local function claim(k, ask, at)
+  local claims, worker = k.claims .. ask.worker, k.worker .. ask.worker
+  local answer, seq = {0}, string.format("%d", ask.seq)
+
+  local function parcel(task)
+    local payload = redis.call("GET", k.payload .. task.id)
+    return {task.id, task.epoch, task.queue, task.kind, payload or "", task.headers or "", task.created_at,
+      task["until"] or task.deadline_at or "", task.limit_at or "", task.retries or "0", task.max_retries or "0",
+      task.lease_losses or "0", task.priority or "0"}
+  end
+
+  local function take(id)
+    local task = overdue(k, id, at)
+    if task.status ~= "PENDING" then
+      return nil
+    end
+    if task.lost_by then
+      redis.call("HDEL", k.task .. id, "lost_by")
+    end
+    task.status, task.worker, task.started_at = "RUNNING", ask.worker, stamp(k, at)
+    task.epoch = task.epoch and string.format("%d", task.epoch + 1) or "1"
+    redis.call("HSET", k.task .. id, "status", "RUNNING", "worker", ask.worker,
+      "epoch", task.epoch, "started_at", task.started_at)
+    if task.limit_at or task.attempt_timeout_ms then
+      limit(k, task, at, task.attempt_timeout_ms)
+    end
+    later(k, "ZADD", claims, seq, id)
+    count(k, task.queue, "running", 1)
+    emit(k, "all", "task_started", task, at)
+    return parcel(task)
+  end
+
+  -- A pop may meet tasks that are ended instead of handed out, so it goes on;
+  -- but a line of nothing but late tasks must not hold the server.
+  local left, looks = ask.n, ask.n + 100
+  local function draw(queue, want)
+    while want > 0 and looks > 0 do
+      local popped = redis.call("ZPOPMIN", k.ready .. queue, math.min(want, looks))
+      if #popped == 0 then
+        return
+      end
+      looks = looks - #popped / 2
+      for i = 1, #popped, 2 do
+        local got = guard(k, popped[i], at, take, popped[i])
+        if got then
+          answer[#answer + 1] = got
+          want, left = want - 1, left - 1
+        end
+      end
+    end
+  end
+
+  redis.call("ZADD", k.workers, at + ask.lease, ask.worker)
+  alarm(k, at + ask.lease)
+  if ask.seq <= tonumber(redis.call("HGET", worker, "seq") or 0) then
+    for _, id in ipairs(redis.call("ZRANGEBYSCORE", claims, ask.seq, ask.seq)) do
+      local task = record(k, id)
+      if task.status == "RUNNING" and task.worker == ask.worker then
+        answer[#answer + 1] = parcel(task)
+      end
+    end
+    return answer
+  end
+  redis.call("HSET", worker, "seq", ask.seq)
+  for round = 1, 2 do
+    for i = 1, #ask.quotas, 2 do
+      draw(ask.quotas[i], round == 1 and math.min(tonumber(ask.quotas[i + 1]), left) or left)
+    end
+  end
+  flush(k, at)
+
+  -- Pass the baton: the token that brought this worker may stand for many tasks.
+  for i = 1, #ask.quotas, 2 do
+    local queue = ask.quotas[i]
+    if redis.call("ZCARD", k.ready .. queue) == 0 then
+      redis.call("DEL", k.wake .. queue)
+    else
+      answer[1] = 1
+      k.woken = k.woken or {}
+      k.woken[queue] = true
+    end
+  end
+  return answer
+end

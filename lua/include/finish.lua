@@ -1,0 +1,75 @@
+-- finish ends a task. No other code writes a terminal status. The caller has
+-- checked that the task is live.
+--
+--   ending  status        COMPLETED, FAILED or CANCELLED
+--           result|error  exactly one of them
+--           reason        why, for FAILED and CANCELLED: error, failed, timeout, lease_lost, cancelled, owner_ended
+--           timeout_type  execution, queue, attempt or workflow, if it timed out
+--           completed_at  the instant that decided, if that is before now
+--           fields        name, value, ...: what else the record remembers; always there for COMPLETED
+--           settled       its own worker ends it, and need not be told
+--
+-- It touches this task and its owner's account of it, never another task: the
+-- sweep ends the children, and until it did they are doomed (ending.lua).
+--
+-- @include withdraw
+-- @include owner
+-- @include live
+-- @include later
+-- @include count
+-- @include retain
+-- @include alarm
+-- @include stamp
+-- @include emit
+local function finish(k, task, ending, at)
+  withdraw(k, task)
+  if task.deadline_at then
+    later(k, "ZREM", k.deadlines, task.id)
+  end
+  if task.status == "RUNNING" and not ending.settled then
+    redis.call("PUBLISH", k.stop .. task.worker, task.id .. " " .. task.epoch .. " " .. ending.reason)
+  end
+
+  local key, status = k.task .. task.id, ending.status
+  task.status = status
+  task.completed_at = ending.completed_at and string.format("%d", ending.completed_at) or stamp(k, at)
+  task.result, task.error = ending.result, ending.error
+  if status == "COMPLETED" then
+    redis.call("HSET", key, "status", status, "completed_at", task.completed_at,
+      "result", ending.result, unpack(ending.fields))
+  else
+    redis.call("HSET", key, "status", status, "completed_at", task.completed_at,
+      "error", ending.error, "reason", ending.reason, unpack(ending.fields or {}))
+  end
+  count(k, task.queue, string.lower(status), 1)
+
+  if (tonumber(task.children) or 0) > 0 then
+    redis.call("ZADD", k.draining, task.completed_at, task.id) -- at once: it dooms the children (ending.lua)
+    alarm(k, at)
+  end
+  local parent = owner(task.id)
+  if not parent or not live({status = redis.call("HGET", k.task .. parent, "status")}) then
+    retain(k, task, at)
+  end
+
+  if ending.timeout_type then
+    local due = tonumber(task.completed_at)
+    local began = ending.timeout_type == "attempt" and task.started_at or task.created_at
+    local span = ending.timeout_type == "queue" and task.queue_timeout_ms or string.format("%d", due - began)
+    task.timed_out = "1"
+    redis.call("HSET", key, "timed_out", "1", "timeout_type", ending.timeout_type, "detected_at", stamp(k, at))
+    count(k, task.queue, "timed_out", 1)
+    k.timed_out = (k.timed_out or 0) + 1
+    emit(k, "terminal", "task_timed_out", task, at, "timeout_type", ending.timeout_type,
+      "timeout_duration_ms", span, "policy_applied", "fail", "deadline_at", task.deadline_at or "",
+      "started_at", task.started_at or "", "detected_at", stamp(k, at), "lag_ms", string.format("%d", at - due))
+  elseif ending.reason then
+    emit(k, "terminal", "task_" .. string.lower(status), task, at, "reason", ending.reason)
+  else
+    emit(k, "terminal", "task_completed", task, at)
+  end
+
+  if task.watched then
+    redis.call("PUBLISH", k.ended, task.id)
+  end
+end

@@ -1,0 +1,75 @@
+-- flush writes what was put off: sorted sets, counters, the line's sequence,
+-- wake tokens and the alarm. Every script that changes something ends with it,
+-- and one that must see its own writes calls it in between.
+--
+-- What cannot be written (a key of the wrong type) hinders nothing else, and is
+-- raised at the end.
+local function flush(k, at)
+  local failed
+  local function write(...)
+    local answer = redis.pcall(...)
+    if type(answer) == "table" and answer.err then
+      failed = failed or answer
+      return 0
+    end
+    return answer
+  end
+
+  for _, command in ipairs({"ZREM", "ZADD"}) do
+    for key, list in pairs(k[command] or {}) do
+      for i = 1, #list, 4000 do
+        write(command, key, unpack(list, i, math.min(i + 3999, #list)))
+      end
+    end
+    k[command] = nil
+  end
+
+  if k.seq then
+    redis.call("HSET", k.root, "seq", k.seq, "front", k.front)
+    k.seq = nil
+  end
+
+  for queue, counts in pairs(k.counts or {}) do
+    for field, n in pairs(counts) do
+      if n ~= 0 then
+        write("HINCRBY", k.queue .. queue, field, n)
+      end
+    end
+    if counts.enqueued then
+      write("SADD", k.queues, queue)
+    end
+  end
+  k.counts = nil
+
+  -- The oldest beyond the cap go early, but not within 60 s of their end (retain.lua).
+  for queue in pairs(k.buried or {}) do
+    local over = write("ZCARD", k.dead .. queue) - 100000
+    local oldest = over > 0 and redis.call("ZPOPMIN", k.dead .. queue, math.min(over, 500)) or {}
+    for i = 1, #oldest, 2 do
+      redis.call("ZADD", k.retained, math.max(oldest[i + 1] + 60000, at), oldest[i])
+    end
+  end
+  k.buried = nil
+
+  -- One token wakes one worker; who takes it passes it on if more is ready.
+  for queue in pairs(k.woken or {}) do
+    if write("LLEN", k.wake .. queue) == 0 then
+      write("RPUSH", k.wake .. queue, "1")
+    end
+  end
+  k.woken = nil
+
+  -- The reaper looks every 500 ms anyway; only what is sooner is worth a call.
+  if k.earliest and k.earliest < at + 500 then
+    local armed = tonumber(redis.call("HGET", k.root, "armed"))
+    if not armed or k.earliest < armed then
+      redis.call("HSET", k.root, "armed", k.earliest)
+      redis.call("PUBLISH", k.alarm, k.earliest)
+    end
+  end
+  k.earliest = nil
+
+  if failed then
+    error(failed.err, 0)
+  end
+end

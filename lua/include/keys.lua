@@ -1,0 +1,33 @@
+-- keys names every key of a partition. The root holds the hash tag, so all of
+-- them live in one slot. docs/keys.md says what each one holds; a test compares.
+--
+-- The table also carries what one call of a script puts off until flush.
+local function keys(root)
+  local p = root .. ":"
+  return {
+    root = root,                   -- hash     version, partitions, created_at, events, armed, turn, turn_until, seq, front
+    task = p .. "task:",           -- hash     + id: the record of a task
+    payload = p .. "payload:",     -- string   + id: what the producer handed over, opaque
+    children = p .. "children:",   -- list     + id: ids of all children of a task
+    ready = p .. "ready:",         -- zset     + queue: ids that may be fetched, by priority and sequence
+    queue = p .. "queue:",         -- hash     + queue: running, and what ended how, counted
+    wake = p .. "wake:",           -- list     + queue: at most one token, for one idle worker
+    dead = p .. "dead:",           -- zset     + queue: FAILED and CANCELLED ids still kept, by end
+    claims = p .. "claims:",       -- zset     + worker: ids that it holds, by the fetch that gave them
+    worker = p .. "worker:",       -- hash     + worker: seq of its newest fetch
+    queues = p .. "queues",        -- set      names of all queues
+    deadlines = p .. "deadlines",  -- zset     live ids that have a deadline, by deadline_at
+    limits = p .. "limits",        -- zset     live ids, by limit_at: queue limit or attempt limit
+    delayed = p .. "delayed",      -- zset     PENDING ids that may not start yet, by available_at
+    workers = p .. "workers",      -- zset     live workers, by the end of their lease
+    draining = p .. "draining",    -- zset     ended ids whose children are not all ended, by end
+    retained = p .. "retained",    -- zset     terminal ids, by when the record goes
+    idem = p .. "idem",            -- hash     idempotency key: id and digest
+    forget = p .. "forget",        -- zset     idempotency keys, by when they are forgotten
+    broken = p .. "broken",        -- zset     ids whose record cannot be worked with, by when that was seen
+    events = p .. "events",        -- stream   one entry a transition
+    alarm = p .. "alarm",          -- channel  the earliest instant became earlier
+    ended = p .. "ended",          -- channel  ids of watched tasks that ended
+    stop = p .. "stop:",           -- channel  + worker: attempts that must stop
+  }
+end

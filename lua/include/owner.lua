@@ -1,0 +1,7 @@
+-- owner is the id of the task that a child belongs to, nil for a root task.
+-- Ancestry is read off the id: the owner's id, a dot, a counter or a name.
+local function owner(id)
+  if string.find(id, ".", 1, true) then
+    return string.match(id, "^(.+)%.[^.]+$")
+  end
+end

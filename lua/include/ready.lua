@@ -1,0 +1,25 @@
+-- ready puts a PENDING task in line. Priority 3 goes first, then who came first;
+-- who was given back goes to the front of its priority: it has waited before.
+--
+-- @include later
+-- @include limit
+local function ready(k, task, at, front)
+  if not k.seq then
+    local counters = redis.call("HMGET", k.root, "seq", "front")
+    k.seq, k.front = tonumber(counters[1] or 0), tonumber(counters[2] or 0)
+  end
+  local place
+  if front then
+    k.front = k.front - 1
+    place = k.front
+  else
+    k.seq = k.seq + 1
+    place = k.seq
+  end
+  -- 2^50 places a priority: exact in a double, and years of work.
+  local band = (3 - tonumber(task.priority or 0)) * 1125899906842624
+  later(k, "ZADD", k.ready .. task.queue, string.format("%d", band + place), task.id)
+  k.woken = k.woken or {}
+  k.woken[task.queue] = true
+  limit(k, task, at, task.queue_timeout_ms)
+end

@@ -1,0 +1,25 @@
+-- retain says when a terminal task's record goes: after its retention, at least
+-- 60 s, since a caller may repeat a call for 30 s and must meet the record.
+-- A child's retention starts when its owner has ended, so the owner can read it.
+--
+-- FAILED and CANCELLED are kept long, so a queue keeps at most 100,000 of them.
+--
+-- @include later
+local function retain(k, task, at)
+  local span = task.retention_ms or (task.status == "COMPLETED" and "900000" or "604800000")
+  k.goes = k.goes or {}
+  local goes = k.goes[span]
+  if not goes then
+    goes = string.format("%d", at + math.max(tonumber(span), 60000))
+    k.goes[span] = goes
+  end
+  later(k, "ZADD", k.retained, goes, task.id)
+  if task.status ~= "COMPLETED" then
+    later(k, "ZADD", k.dead .. task.queue, task.completed_at, task.id)
+    k.buried = k.buried or {}
+    k.buried[task.queue] = true
+  end
+  if task.idempotency_key then
+    later(k, "ZADD", k.forget, string.format("%d", math.max(goes, at + 86400000)), task.idempotency_key)
+  end
+end

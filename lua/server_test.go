@@ -1,0 +1,75 @@
+package lua
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+)
+
+// kinds are what a script may run on. They word errors differently, and only the
+// real ones know a shebang.
+var kinds = []struct {
+	name  string
+	o     Options
+	start func(testing.TB) redis.UniversalClient
+}{
+	{"redis", Options{Shebang: true}, startRedis},
+	{"redis without shebang", Options{}, startRedis},
+	{"miniredis", Options{}, startMiniredis},
+}
+
+func onEachKind(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient, o Options)) {
+	for _, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, kind.start(t), kind.o)
+		})
+	}
+}
+
+func startMiniredis(tb testing.TB) redis.UniversalClient {
+	return client(tb, &redis.Options{Addr: miniredis.RunT(tb).Addr()})
+}
+
+func startRedis(tb testing.TB) redis.UniversalClient {
+	return client(tb, &redis.Options{Network: "unix", Addr: startServer(tb)})
+}
+
+func client(tb testing.TB, o *redis.Options) *redis.Client {
+	rdb := redis.NewClient(o)
+	tb.Cleanup(func() { rdb.Close() })
+	return rdb
+}
+
+// startServer starts a redis-server and returns its socket.
+func startServer(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "redis") // tb.TempDir's path may be too long for a socket
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "s")
+	server := exec.Command("redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir)
+	if err := server.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { server.Process.Kill(); server.Wait() })
+
+	rdb := client(tb, &redis.Options{Network: "unix", Addr: socket, MaxRetries: -1})
+	for give := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		err := rdb.Ping(context.Background()).Err()
+		if err == nil {
+			return socket
+		}
+		if time.Now().After(give) {
+			tb.Fatalf("redis-server does not answer: %v", err)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+-- settle: a worker reports how attempts ended, and may take its next tasks in
+-- the same trip.
+--
+-- KEYS[1]  root of the partition
+-- ARGV[1]  worker
+-- ARGV[2]  call: kept over repeats of this call, so that a repeat is known
+-- ARGV[3]  how many outcomes; each has seven values:
+--            id, epoch    the claim, as fetch gave it
+--            verb         complete, fail or release
+--            note         result of complete, error of fail, opaque
+--            class        of fail: error, failed (never retried) or timeout (the attempt's limit)
+--            code         of fail: exit code, or ""
+--            delay        ms before it may be fetched again, for fail and release
+-- then     as fetch from its seq on; absent or n = 0: take nothing
+--
+-- Returns  {now, {verdict, …}, {more, claim, …}}; a verdict is one of
+--   {"OK", status}     done: what the task is now; also when this call had done it before
+--   {"LOST", status}   the task is no longer this claim's, and nothing changed
+--   {"MISSING"}        no such task
+--   {"BROKEN", why}    its record cannot be worked with
+--   {"INVALID", verb}  no such verb
+-- Ends     COMPLETED, FAILED
+-- Flags    allow-oom        a full Redis must still drain
+--
+-- @include keys
+-- @include now
+-- @include overdue
+-- @include finish
+-- @include requeue
+-- @include attempt_failed
+-- @include emit
+-- @include guard
+-- @include claim
+-- @include flush
+
+local k, at = keys(KEYS[1]), now()
+local worker, call = ARGV[1], ARGV[2]
+
+local verbs = {}
+
+function verbs.complete(task, o)
+  finish(k, task, {status = "COMPLETED", result = o.note, settled = true, fields = {"call", call}}, at)
+end
+
+function verbs.fail(task, o)
+  attempt_failed(k, task, at, {class = o.class, error = o.note, code = o.code, delay = tonumber(o.delay), call = call})
+end
+
+function verbs.release(task, o)
+  emit(k, "all", "task_released", task, at)
+  requeue(k, task, at, tonumber(o.delay), true, {"call", call})
+end
+
+local function report(o)
+  if not verbs[o.verb] then
+    return {"INVALID", o.verb}
+  end
+  local task = overdue(k, o.id, at)
+  if not task.status then
+    return {"MISSING"}
+  end
+  if task.call == call and task.epoch == o.epoch then
+    return {"OK", task.status}
+  end
+  -- A claim whose lease was lost may settle until somebody took the task.
+  local holds = task.epoch == o.epoch and
+    (task.status == "RUNNING" or (task.status == "PENDING" and task.lost_by == worker))
+  if not holds then
+    emit(k, "all", "rejected", task, at, "op", o.verb, "by", worker,
+      "with_epoch", o.epoch, "status", task.status)
+    return {"LOST", task.status}
+  end
+  verbs[o.verb](task, o)
+  return {"OK", task.status}
+end
+
+local verdicts, pos = {}, 4
+for n = 1, tonumber(ARGV[3]) do
+  local o = {id = ARGV[pos], epoch = ARGV[pos + 1], verb = ARGV[pos + 2], note = ARGV[pos + 3],
+    class = ARGV[pos + 4], code = ARGV[pos + 5], delay = ARGV[pos + 6]}
+  pos = pos + 7
+  local verdict, why = guard(k, o.id, at, report, o)
+  if not verdict then
+    redis.call("ZREM", k.claims .. worker, o.id)
+  end
+  verdicts[n] = verdict or {"BROKEN", why}
+end
+flush(k, at)
+
+local claims = {0}
+if ARGV[pos] and tonumber(ARGV[pos + 1]) > 0 then
+  local ask = {worker = worker, seq = tonumber(ARGV[pos]), n = tonumber(ARGV[pos + 1]),
+    lease = tonumber(ARGV[pos + 2]), quotas = {}}
+  for i = pos + 3, #ARGV do
+    ask.quotas[#ask.quotas + 1] = ARGV[i]
+  end
+  claims = claim(k, ask, at)
+  flush(k, at)
+end
+return {at, verdicts, claims}

@@ -1,0 +1,33 @@
+-- watch: somebody waits for tasks to end. Their ends are told on the channel
+-- `ended`, which a task that nobody watches does not bother.
+--
+-- KEYS[1]  root of the partition
+-- ARGV     ids
+--
+-- Returns  {now, {status, until}, …}: "" for a status where there is no such task
+-- Ends     what is late among them
+-- Flags    allow-oom        who waits must learn of the end on a full Redis too
+--
+-- @include keys
+-- @include now
+-- @include overdue
+-- @include live
+-- @include guard
+-- @include flush
+
+local k, at = keys(KEYS[1]), now()
+
+local function look(id)
+  local task = overdue(k, id, at)
+  if live(task) and not task.watched then
+    redis.call("HSET", k.task .. id, "watched", "1")
+  end
+  return {task.status or "", task["until"] or task.deadline_at or ""}
+end
+
+local answers = {at}
+for _, id in ipairs(ARGV) do
+  answers[#answers + 1] = guard(k, id, at, look, id) or {"BROKEN", ""}
+end
+flush(k, at)
+return answers
