@@ -1,0 +1,99 @@
+package story
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// state tells every key of the namespace, a line each, so that nothing can change
+// unseen. Left out: the clock, the events (they have a command), and bookkeeping
+// that no rule speaks of (the root's counters, a record's version and kind).
+func (s *stage) state(words) []string {
+	keys, err := s.rdb.Keys(s.ctx, s.root+"*").Result()
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var lines []string
+	for _, key := range keys {
+		name := strings.TrimPrefix(strings.TrimPrefix(key, s.root), ":")
+		if name == "" || name == "clock" || name == "events" {
+			continue
+		}
+		if name, id, ok := strings.Cut(name, ":"); ok {
+			lines = append(lines, strings.TrimRight(fmt.Sprintf("%-10s %s  %s", name, short(id), s.value(key)), " "))
+		} else {
+			lines = append(lines, strings.TrimRight(fmt.Sprintf("%-10s %s", name, s.value(key)), " "))
+		}
+	}
+	slices.Sort(lines)
+	if len(lines) == 0 {
+		return []string{"empty"}
+	}
+	return lines
+}
+
+func (s *stage) value(key string) string {
+	switch kind := s.rdb.Type(s.ctx, key).Val(); kind {
+	case "string":
+		return s.rdb.Get(s.ctx, key).Val()
+	case "list":
+		return strings.Join(names(s.rdb.LRange(s.ctx, key, 0, -1).Val()), " ")
+	case "set":
+		members := names(s.rdb.SMembers(s.ctx, key).Val())
+		slices.Sort(members)
+		return strings.Join(members, " ")
+	case "zset":
+		return s.scored(key, s.rdb.ZRangeWithScores(s.ctx, key, 0, -1).Val())
+	case "hash":
+		return s.fields(s.rdb.HGetAll(s.ctx, key).Val())
+	default:
+		return kind
+	}
+}
+
+// scored tells the members in order; the score too where it is an instant or a seq.
+func (s *stage) scored(key string, members []redis.Z) string {
+	var told []string
+	for _, m := range members {
+		name := short(fmt.Sprint(m.Member))
+		if !strings.Contains(key, ":ready:") {
+			name += "@" + since(fmt.Sprintf("%.0f", m.Score))
+		}
+		told = append(told, name)
+	}
+	return strings.Join(told, " ")
+}
+
+// fields tells a hash: the status first, then by name.
+func (s *stage) fields(hash map[string]string) string {
+	var told []string
+	for name, value := range hash {
+		switch {
+		case name == "version" || name == "created_at" || name == "call" || name == "status" || name == "kind" && value == "k" || name == "queue" && value == "default":
+			continue
+		case strings.HasSuffix(name, "_at") || name == "until":
+			value = since(value)
+		case name == "until_of":
+			value = short(value)
+		}
+		if strings.Contains(value, " ") {
+			value = fmt.Sprintf("%q", value)
+		}
+		told = append(told, name+"="+value)
+	}
+	slices.Sort(told)
+	if hash["status"] != "" {
+		told = append([]string{hash["status"]}, told...)
+	}
+	return strings.Join(told, " ")
+}
+
+func names(ids []string) []string {
+	for i := range ids {
+		ids[i] = short(ids[i])
+	}
+	return ids
+}

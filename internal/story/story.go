@@ -1,0 +1,173 @@
+// Package story runs tests that read as documentation: a file of commands, each
+// block with the answers that are expected, and the whole state where it matters.
+//
+//	# A worker whose lease ran out may still settle, until somebody took the task.
+//	enqueue task=a
+//	fetch worker=w1
+//	----
+//	OK a
+//	a epoch=1
+//
+// A block is commands, ----, and one line of answer a command (state and events
+// give several). Blocks are separated by an empty line. Time is a command, so
+// nothing sleeps; instants are told as the time since the story began. Tasks go by
+// short names: task=a is 0-a, its child is a.1.
+//
+// go test -update writes the answers that were given into the files: read the
+// difference before you commit it.
+package story
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/lua"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+var update = flag.Bool("update", false, "write the answers given into the stories")
+
+// Run runs every story of a folder on a server. Each has a namespace of its own,
+// made from prefix and its name.
+func Run(t *testing.T, rdb redis.UniversalClient, prefix, folder string) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.txt"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no stories in %s (%v)", folder, err)
+	}
+	library := testclock.Library(t, rdb)
+	for i, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txt")
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := tell(t, rdb, library, fmt.Sprintf("%s%d", prefix, i), string(text))
+			if told == string(text) {
+				return
+			}
+			if *update {
+				if err := os.WriteFile(file, []byte(told), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			t.Errorf("%s\n%s", file, difference(string(text), told))
+		})
+	}
+}
+
+// tell runs a story and returns it with the answers that were given.
+func tell(t *testing.T, rdb redis.UniversalClient, library *lua.Library, namespace, text string) string {
+	ctx := context.Background()
+	events := "terminal"
+	if strings.Contains(text, "\nevents level=all") {
+		events = "all"
+	}
+	q, err := queue.Open(ctx, rdb, queue.Config{Namespace: namespace, Library: library, Events: events})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{ctx: ctx, q: q, rdb: rdb, library: library, root: q.Root(0), now: testclock.Start}
+	testclock.Set(t, rdb, s.root, s.now)
+
+	var out strings.Builder
+	for i, block := range strings.Split(strings.TrimRight(text, "\n"), "\n\n") {
+		if i > 0 {
+			out.WriteString("\n")
+		}
+		var answers []string
+		scanner := bufio.NewScanner(strings.NewReader(block))
+		for scanner.Scan() && scanner.Text() != "----" {
+			line := scanner.Text()
+			out.WriteString(line + "\n")
+			if line == "" || strings.HasPrefix(line, "#") {
+				continue
+			}
+			answers = append(answers, s.do(line)...)
+		}
+		if len(answers) > 0 {
+			out.WriteString("----\n" + strings.Join(answers, "\n") + "\n")
+		}
+	}
+	return out.String()
+}
+
+// difference shows the first lines that differ, with what came before them.
+func difference(want, got string) string {
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	i := 0
+	for i < len(w) && i < len(g) && w[i] == g[i] {
+		i++
+	}
+	from, to := max(i-6, 0), func(s []string) int { return min(i+6, len(s)) }
+	return fmt.Sprintf("from line %d on:\n--- expected\n%s\n--- told\n%s",
+		i+1, strings.Join(w[from:to(w)], "\n"), strings.Join(g[from:to(g)], "\n"))
+}
+
+// words reads a command: its verb, and name=value arguments. A value may be
+// quoted, and one without = belongs to the name "".
+type words struct {
+	verb  string
+	named map[string]string
+	plain []string
+}
+
+func parse(line string) words {
+	w := words{named: map[string]string{}}
+	for i, field := range split(line) {
+		name, value, ok := strings.Cut(field, "=")
+		switch {
+		case i == 0:
+			w.verb = field
+		case ok:
+			w.named[name] = value
+		default:
+			w.plain = append(w.plain, field)
+		}
+	}
+	return w
+}
+
+// split is strings.Fields that keeps "quoted words" together.
+func split(line string) []string {
+	var fields []string
+	var field strings.Builder
+	quoted, any := false, false
+	for _, r := range line {
+		switch {
+		case r == '"':
+			quoted, any = !quoted, true
+		case r == ' ' && !quoted:
+			if any {
+				fields = append(fields, field.String())
+			}
+			field.Reset()
+			any = false
+		default:
+			field.WriteRune(r)
+			any = true
+		}
+	}
+	if any {
+		fields = append(fields, field.String())
+	}
+	return fields
+}
+
+func (w words) duration(name string, otherwise time.Duration) time.Duration {
+	if d, err := time.ParseDuration(w.named[name]); err == nil {
+		return d
+	}
+	return otherwise
+}

@@ -1,0 +1,171 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Finding is a place where a namespace contradicts itself.
+type Finding struct {
+	Partition int
+	Subject   string // a task's id, or the key without its root
+	Rule      string // what should hold
+}
+
+func (f Finding) String() string {
+	return fmt.Sprintf("partition %d: %s: %s", f.Partition, f.Subject, f.Rule)
+}
+
+// Audit reads a whole namespace, with SCAN and in batches, and tells where its
+// records and indexes disagree. On a namespace that is being worked on it may tell
+// of what changed while it read: ask again about what it found.
+func (q *Queue) Audit(ctx context.Context) ([]Finding, error) {
+	var findings []Finding
+	for p := range q.config.Partitions {
+		s, err := q.snapshot(ctx, p)
+		if err != nil {
+			return nil, failed("audit", "", err)
+		}
+		a := audit{snapshot: s, partition: p}
+		a.run()
+		findings = append(findings, a.findings...)
+	}
+	return findings, nil
+}
+
+// snapshot is all that a partition holds, by key without its root.
+type snapshot struct {
+	tasks    map[string]map[string]string // by id
+	payloads map[string]bool
+	zsets    map[string]map[string]float64 // by key, then member
+	hashes   map[string]map[string]string
+	lists    map[string][]string
+	sets     map[string][]string
+	odd      []string // keys that are not ours
+}
+
+// shapes says what type each kind of key has; a colon means that a name follows.
+var shapes = map[string]string{
+	"": "hash", "task:": "hash", "payload:": "string", "children:": "list", "ready:": "zset", "queue:": "hash",
+	"wake:": "list", "dead:": "zset", "claims:": "zset", "worker:": "hash", "queues": "set", "deadlines": "zset",
+	"limits": "zset", "delayed": "zset", "workers": "zset", "draining": "zset", "retained": "zset",
+	"idem": "hash", "forget": "zset", "broken": "zset", "events": "stream",
+}
+
+func (q *Queue) snapshot(ctx context.Context, p int) (*snapshot, error) {
+	s := &snapshot{
+		tasks: map[string]map[string]string{}, payloads: map[string]bool{}, zsets: map[string]map[string]float64{},
+		hashes: map[string]map[string]string{}, lists: map[string][]string{}, sets: map[string][]string{},
+	}
+	root := q.Root(p)
+	keys, err := q.scan(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	for len(keys) > 0 {
+		n := min(len(keys), maxList)
+		if err := s.read(ctx, q.rdb, root, keys[:n]); err != nil {
+			return nil, err
+		}
+		keys = keys[n:]
+	}
+	return s, nil
+}
+
+// scan lists the keys of a partition, each once. In a cluster they are on the
+// node that has the root.
+func (q *Queue) scan(ctx context.Context, root string) ([]string, error) {
+	var node redis.Cmdable = q.rdb
+	if cluster, ok := q.rdb.(*redis.ClusterClient); ok {
+		master, err := cluster.MasterForKey(ctx, root)
+		if err != nil {
+			return nil, err
+		}
+		node = master
+	}
+	var keys []string
+	for _, pattern := range []string{root, root + ":*"} {
+		var cursor uint64
+		for {
+			page, next, err := node.Scan(ctx, cursor, escapeGlob(pattern, root), 1000).Result()
+			if err != nil {
+				return nil, err
+			}
+			keys = append(keys, page...)
+			if cursor = next; cursor == 0 {
+				break
+			}
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys), nil
+}
+
+// escapeGlob keeps the braces and dots of a root from being read as a pattern.
+func escapeGlob(pattern, root string) string {
+	escaped := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(root)
+	return escaped + strings.TrimPrefix(pattern, root)
+}
+
+func (s *snapshot) read(ctx context.Context, rdb redis.UniversalClient, root string, keys []string) error {
+	types := make([]*redis.StatusCmd, len(keys))
+	if _, err := rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i, key := range keys {
+			types[i] = pipe.Type(ctx, key)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	var store []func()
+	_, err := rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i, key := range keys {
+			name := strings.TrimPrefix(strings.TrimPrefix(key, root), ":")
+			kind, id := name, ""
+			if at := strings.IndexByte(name, ':'); at >= 0 {
+				kind, id = name[:at+1], name[at+1:]
+			}
+			if shape, ours := shapes[kind]; !ours || shape != types[i].Val() && types[i].Val() != "none" {
+				s.odd = append(s.odd, name)
+				continue
+			}
+			switch shapes[kind] {
+			case "hash":
+				cmd := pipe.HGetAll(ctx, key)
+				store = append(store, func() {
+					if kind == "task:" {
+						s.tasks[id] = cmd.Val()
+					} else {
+						s.hashes[name] = cmd.Val()
+					}
+				})
+			case "zset":
+				cmd := pipe.ZRangeWithScores(ctx, key, 0, -1)
+				store = append(store, func() {
+					members := map[string]float64{}
+					for _, z := range cmd.Val() {
+						members[fmt.Sprint(z.Member)] = z.Score
+					}
+					s.zsets[name] = members
+				})
+			case "list":
+				cmd := pipe.LRange(ctx, key, 0, -1)
+				store = append(store, func() { s.lists[name] = cmd.Val() })
+			case "set":
+				cmd := pipe.SMembers(ctx, key)
+				store = append(store, func() { s.sets[name] = cmd.Val() })
+			case "string":
+				s.payloads[id] = true
+			}
+		}
+		return nil
+	})
+	for _, keep := range store {
+		keep()
+	}
+	return err
+}

@@ -1,0 +1,74 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+)
+
+// Cancellation says what cancelling a task came to. Exactly one is the case: it was
+// live and Done is true, or it had ended, and Status and what belongs to it tell how.
+type Cancellation struct {
+	Done   bool
+	Status Status
+	Result []byte // if it had COMPLETED
+	Error  string // if it had FAILED, or was CANCELLED before
+	Err    error  // in lists: ErrNotFound, ErrBroken
+}
+
+// Cancel ends a task as CANCELLED. A running handler is told at once. The reason
+// is kept as the task's error. A task that had ended stays as it is, and the
+// answer tells how it ended; one that is out of time ends as that first.
+func (q *Queue) Cancel(ctx context.Context, id, reason string) (Cancellation, error) {
+	all, err := q.CancelAll(ctx, []string{id}, reason)
+	if err != nil {
+		return Cancellation{}, err
+	}
+	return all[0], failed("cancel", id, all[0].Err)
+}
+
+// CancelAll cancels a list, 500 a round trip.
+func (q *Queue) CancelAll(ctx context.Context, list []string, reason string) ([]Cancellation, error) {
+	if len(reason) > q.config.MaxBytes {
+		return nil, failed("cancel", "", invalid("reason", "has %d bytes, the limit is %d", len(reason), q.config.MaxBytes))
+	}
+	all := make([]Cancellation, len(list))
+	call := NewCall()
+	err := q.eachPartition(list, func(p int, ids []any, places []int) error {
+		answers, err := elements(q.call(ctx, p, "cancel", append([]any{call, reason}, ids...)...))
+		if err != nil {
+			return err
+		}
+		for i, place := range places {
+			if i >= len(answers) {
+				return fmt.Errorf("%d answers for %d tasks", len(answers), len(places))
+			}
+			all[place] = readCancellation(answers[i])
+		}
+		return nil
+	})
+	return all, failed("cancel", "", err)
+}
+
+func readCancellation(answer any) Cancellation {
+	words, err := list(answer, nil, 1)
+	if err != nil {
+		return Cancellation{Err: err}
+	}
+	switch word := text(words[0]); {
+	case word == "CANCELLED":
+		return Cancellation{Done: true, Status: Cancelled}
+	case word == "ALREADY" && len(words) == 3:
+		c := Cancellation{Status: Status(text(words[1]))}
+		if c.Status == Completed {
+			c.Result = []byte(text(words[2]))
+		} else {
+			c.Error = text(words[2])
+		}
+		return c
+	case word == "MISSING":
+		return Cancellation{Err: ErrNotFound}
+	case word == "BROKEN":
+		return Cancellation{Err: ErrBroken}
+	}
+	return Cancellation{Err: fmt.Errorf("cancel answered %.100v", answer)}
+}

@@ -1,0 +1,122 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Ask says what a worker wants to be handed.
+type Ask struct {
+	N      int           // how many at the most; 0: nothing
+	Seq    int64         // grows with each ask of a worker in a partition; the same again is a repeat
+	Quotas []Quota       // in order
+	Lease  time.Duration // the worker is alive that long without another word
+}
+
+// Quota is what a queue may give in the first round. What is left of Ask.N then is
+// taken from the queues in order.
+type Quota struct {
+	Queue string
+	N     int
+}
+
+// Claim is a task that a worker holds. Its instants are on the clock of Redis, as
+// Now is, which says when it was handed out.
+type Claim struct {
+	ID, Queue, Kind string
+	Partition       int
+	Epoch           int64
+	Payload         []byte
+	Headers         map[string]string
+	Priority        int
+	Retries         int
+	MaxRetries      int
+	LeaseLosses     int
+	CreatedAt       time.Time
+	Deadline        time.Time // zero: none; an ancestor's, if that is sooner
+	AttemptDeadline time.Time // zero: none sooner than Deadline
+	Now             time.Time
+}
+
+// Attempt is which run of the handler this is: 1 for the first. Being given back
+// does not count.
+func (c *Claim) Attempt() int { return c.Retries + 1 }
+
+// Trip is what came back from Redis: a verdict for each outcome that went, and
+// the tasks that were asked for.
+type Trip struct {
+	Verdicts []Verdict
+	Claims   []Claim
+	More     bool // the queues asked hold more
+}
+
+// Fetch takes ready tasks for a worker.
+func (q *Queue) Fetch(ctx context.Context, partition int, worker string, ask Ask) (Trip, error) {
+	reply, err := q.call(ctx, partition, "fetch", ask.append([]any{worker})...)
+	answers, err := list(reply, err, 2)
+	if err != nil {
+		return Trip{}, failed("fetch", "", err)
+	}
+	var trip Trip
+	err = trip.readClaims(partition, answers[0], answers[1])
+	return trip, failed("fetch", "", err)
+}
+
+func (a *Ask) append(args []any) []any {
+	args = append(args, a.Seq, a.N, a.Lease.Milliseconds())
+	for _, quota := range a.Quotas {
+		args = append(args, quota.Queue, quota.N)
+	}
+	return args
+}
+
+// claimWords is how many elements a claim has (parcel in lua/include/claim.lua).
+const claimWords = 13
+
+func (t *Trip) readClaims(partition int, now, answer any) error {
+	words, err := list(answer, nil, 1)
+	if err != nil {
+		return err
+	}
+	t.More = number(words[0]) == 1
+	at := instant(now)
+	t.Claims = make([]Claim, 0, len(words)-1)
+	for _, word := range words[1:] {
+		w, err := list(word, nil, claimWords)
+		if err != nil {
+			return fmt.Errorf("a claim: %w", err)
+		}
+		c := Claim{
+			ID: text(w[0]), Epoch: number(w[1]), Queue: text(w[2]), Kind: text(w[3]), Partition: partition,
+			CreatedAt: instant(w[6]), Deadline: instant(w[7]), AttemptDeadline: instant(w[8]), Now: at,
+			Retries: int(number(w[9])), MaxRetries: int(number(w[10])),
+			LeaseLosses: int(number(w[11])), Priority: int(number(w[12])),
+		}
+		if payload := text(w[4]); payload != "" {
+			c.Payload = []byte(payload)
+		}
+		c.Headers = readHeaders(text(w[5]))
+		t.Claims = append(t.Claims, c)
+	}
+	return nil
+}
+
+// AwaitWork waits up to d for the token that says that one of the queues has work
+// and no worker is on its way to it. Who gets it fetches, and fetch passes it on if
+// there is more. It may be told of work that is gone, and a token may be lost with
+// its answer: look once a second even so.
+func (q *Queue) AwaitWork(ctx context.Context, partition int, queues []string, d time.Duration) (bool, error) {
+	keys := make([]string, len(queues))
+	for i, queue := range queues {
+		keys[i] = q.wakeKey(partition, queue)
+	}
+	err := q.rdb.BLPop(ctx, d, keys...).Err()
+	if errors.Is(err, redis.Nil) {
+		return false, nil
+	}
+	return err == nil, failed("await work", "", err)
+}

@@ -1,0 +1,178 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+const (
+	maxList = 500     // tasks a call
+	maxCall = 4 << 20 // bytes a call
+)
+
+// Enqueue hands over a task. What it acknowledges ends in some terminal status.
+//
+// It returns [ErrInvalid], [ErrConflict], [ErrOwnerEnded], [ErrFull] or
+// [ErrUnavailable] when nothing was stored, and [ErrUnknown] when that cannot be
+// told. Concurrent calls travel together, so many goroutines cost few round trips.
+func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
+	p, err := q.place(&task)
+	if err != nil {
+		return Receipt{}, failed("enqueue", task.ID, err)
+	}
+	me := &passenger{task: &task, id: q.name(p, &task), done: make(chan struct{})}
+	g := &q.gates[p]
+	g.board(me, func(ctx context.Context, crew []*passenger) { q.send(ctx, p, crew) })
+	select {
+	case <-me.done:
+		return me.receipt, failed("enqueue", me.receipt.ID, me.err)
+	case <-ctx.Done():
+	}
+	if g.leave(me) {
+		return Receipt{}, failed("enqueue", "", context.Cause(ctx))
+	}
+	return Receipt{ID: me.id}, failed("enqueue", me.id, errors.Join(ErrUnknown, context.Cause(ctx)))
+}
+
+// EnqueueAll hands over a list, 500 a round trip. The list is refused as a whole if
+// one of its tasks is invalid by itself; what only Redis can refuse (a deadline in
+// the past by its clock, a known key with other content) is in that task's
+// Receipt.Err. An error means that what has no receipt yet is unknown.
+func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error) {
+	lines := make([][]*passenger, q.config.Partitions)
+	all := make([]*passenger, len(tasks))
+	here := q.spread()
+	for i := range tasks {
+		p, err := q.placeAt(&tasks[i], here)
+		if err != nil {
+			return nil, failed("enqueue", "", fmt.Errorf("task %d: %w", i, err))
+		}
+		if i%maxList == maxList-1 {
+			here = q.spread()
+		}
+		all[i] = &passenger{task: &tasks[i], id: q.name(p, &tasks[i])}
+		lines[p] = append(lines[p], all[i])
+	}
+
+	var group sync.WaitGroup
+	for p, line := range lines {
+		if len(line) > 0 {
+			group.Go(func() {
+				g := gate{waiting: line}
+				for crew := g.depart(); len(crew) > 0; crew = g.depart() {
+					q.send(ctx, p, crew)
+				}
+			})
+		}
+	}
+	group.Wait()
+
+	receipts := make([]Receipt, len(tasks))
+	var first error
+	for i, p := range all {
+		receipts[i] = p.receipt
+		receipts[i].Err = p.err
+		if p.err != nil && first == nil && (errors.Is(p.err, ErrUnknown) || errors.Is(p.err, ErrUnavailable) || errors.Is(p.err, ErrFull)) {
+			first = p.err
+		}
+	}
+	return receipts, failed("enqueue", "", first)
+}
+
+// spread is the next partition's turn.
+func (q *Queue) spread() int {
+	return int((q.turn.Add(1) - 1) % uint32(q.config.Partitions))
+}
+
+func (q *Queue) place(task *Task) (int, error) { return q.placeAt(task, q.spread()) }
+
+// placeAt checks a task and says where it goes: where it has to, else here.
+func (q *Queue) placeAt(task *Task, here int) (int, error) {
+	if err := task.check(q.config.MaxBytes); err != nil {
+		return 0, err
+	}
+	p, fixed, err := task.home(q.config.Partitions)
+	if !fixed {
+		p = here
+	}
+	return p, err
+}
+
+// name is the id that a task travels under.
+func (q *Queue) name(p int, task *Task) string {
+	if task.ID != "" {
+		return task.ID
+	}
+	return q.ids.next(p, time.Now())
+}
+
+// send makes one trip and gives each passenger its receipt or error. Of ids that
+// another task has (two programs drew the same one) new ones are made.
+func (q *Queue) send(ctx context.Context, p int, crew []*passenger) {
+	for len(crew) > 0 {
+		args := make([]any, 0, 12*len(crew))
+		for _, c := range crew {
+			args = c.task.fields(args, c.id)
+		}
+		replies, err := elements(q.call(ctx, p, "enqueue", args...))
+		if err == nil && len(replies) != len(crew) {
+			err = fmt.Errorf("%d answers for %d tasks", len(replies), len(crew))
+		}
+		if err != nil {
+			for _, c := range crew {
+				c.receipt.ID, c.err = c.id, err
+			}
+			return
+		}
+		var again []*passenger
+		for i, c := range crew {
+			if c.read(replies[i]) {
+				c.id = q.ids.next(p, time.Now())
+				again = append(again, c)
+			}
+		}
+		crew = again
+	}
+}
+
+// read takes the answer for one task. It reports whether the id was taken.
+func (c *passenger) read(reply any) bool {
+	words, err := list(reply, nil, 2)
+	if err != nil {
+		c.err = err
+		return false
+	}
+	word, id, more := text(words[0]), text(words[1]), any("")
+	if len(words) > 2 {
+		more = words[2]
+	}
+	c.receipt.ID = id
+	switch word {
+	case "OK", "KNOWN":
+		c.receipt.Deadline = instant(more)
+		c.receipt.New = word == "OK"
+	case "CONFLICT":
+		c.err = ErrConflict
+	case "TAKEN":
+		if c.task.ID == "" {
+			return true
+		}
+		c.err = fmt.Errorf("%w: the owner has a child of this name with other content", ErrConflict)
+	case "OWNER":
+		if c.err = ErrOwnerEnded; text(more) == "" {
+			c.err = fmt.Errorf("owner %s: %w", id, ErrNotFound)
+		}
+		c.receipt.ID = c.id
+	case "INVALID":
+		c.receipt.ID = ""
+		c.err = invalid(id, "%s", text(more))
+	case "BROKEN":
+		c.err = fmt.Errorf("%w: %s", ErrBroken, text(more))
+	default:
+		c.err = fmt.Errorf("enqueue answered %q", word)
+	}
+	return false
+}

@@ -1,0 +1,107 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// What a caller may act on. Ask with errors.Is.
+var (
+	// ErrInvalid means that an argument is wrong and nothing was changed. The
+	// error is an *InvalidError that names the field.
+	ErrInvalid = errors.New("invalid argument")
+	// ErrNotFound means that there is no such task: the id is wrong, or the
+	// record went with its retention.
+	ErrNotFound = errors.New("no such task")
+	// ErrConflict means that the idempotency key belongs to a task of another
+	// kind or payload. Use another key, or send what was sent first.
+	ErrConflict = errors.New("idempotency key belongs to a task with other content")
+	// ErrOwnerEnded means that the task a child was to belong to has ended.
+	ErrOwnerEnded = errors.New("owner has ended")
+	// ErrCancelled means that the task was cancelled.
+	ErrCancelled = errors.New("task cancelled")
+	// ErrUnknown means that the call may or may not have had its effect: no answer
+	// came although it was repeated. Asking again with the same ids is safe.
+	ErrUnknown = errors.New("outcome unknown: Redis did not answer; look at the task before you decide")
+	// ErrUnavailable means that Redis could not be reached, and that nothing was changed.
+	ErrUnavailable = errors.New("Redis is unavailable and nothing was changed: check that it runs and try again")
+	// ErrFull means that Redis is at its maxmemory. New tasks are refused, what is
+	// there drains. Raise maxmemory, or shorten retention.
+	ErrFull = errors.New("Redis is full (maxmemory): nothing was stored; raise maxmemory or shorten retention")
+	// ErrWrongType means that a key in our key space holds something else. Nothing
+	// was changed. Use another namespace, or remove what is in the way.
+	ErrWrongType = errors.New("a key of this namespace holds something that is not ours: use another namespace or remove it")
+	// ErrBroken means that the record of this task cannot be worked with.
+	ErrBroken = errors.New("the record of this task is broken: see the namespace's key `broken`")
+	// ErrPartitions means that the namespace has another number of partitions.
+	ErrPartitions = errors.New("the namespace has another number of partitions: it is fixed when a namespace is created; leave Config.Partitions 0 to take what is there")
+	// ErrNewer means that the namespace was made by a newer version of Curfew.
+	ErrNewer = errors.New("the namespace was made by a newer version: upgrade this program")
+	// ErrUnfit means that this Redis cannot or (Config.Strict) must not be used.
+	ErrUnfit = errors.New("this Redis is not fit")
+)
+
+// InvalidError names what was wrong with an argument. Nothing was changed.
+type InvalidError struct{ Field, Why string }
+
+func (e *InvalidError) Error() string        { return e.Field + " " + e.Why }
+func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
+
+func invalid(field, format string, args ...any) error {
+	return &InvalidError{Field: field, Why: fmt.Sprintf(format, args...)}
+}
+
+// Error says which operation failed on which task. It wraps the cause.
+type Error struct {
+	Op, Task string // "cancel", "0-01J9…"; no task where the call is about none
+	Err      error
+}
+
+func (e *Error) Error() string {
+	if e.Task == "" {
+		return e.Op + ": " + e.Err.Error()
+	}
+	return e.Op + " " + e.Task + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+func failed(op, task string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Op: op, Task: task, Err: err}
+}
+
+// TaskTimedOutError is the end of a task that ran out of time.
+// errors.Is(err, context.DeadlineExceeded) is true.
+type TaskTimedOutError struct {
+	TaskID    string
+	Deadline  time.Time // zero if it had none of its own
+	StartedAt time.Time // zero if it never ran
+	Type      string    // execution, queue, attempt or workflow
+}
+
+func (e *TaskTimedOutError) Error() string {
+	return "Task timed out: " + e.TaskID + ": Task exceeded deadline"
+}
+
+// Is makes a timed-out task a context.DeadlineExceeded.
+func (e *TaskTimedOutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// TaskFailedError is the end of a task whose handler failed for good.
+type TaskFailedError struct {
+	TaskID, Kind, Reason string
+	Code                 int // exit code, where the handler gave one
+	Err                  error
+}
+
+func (e *TaskFailedError) Error() string {
+	return fmt.Sprintf("Task '%s' (id=%s) failed: %v", e.Kind, e.TaskID, e.Err)
+}
+
+// Unwrap returns what the handler said.
+func (e *TaskFailedError) Unwrap() error { return e.Err }

@@ -1,0 +1,72 @@
+package queue
+
+import (
+	"context"
+	"sync"
+)
+
+// gate lets concurrent enqueues of one process travel together: while one trip is
+// under way the next ones gather. There is no timer, so a lone call is not delayed,
+// and the goroutine that makes the trips lives only as long as somebody waits.
+type gate struct {
+	mu      sync.Mutex
+	waiting []*passenger
+	moving  bool
+}
+
+// passenger is one task on its way.
+type passenger struct {
+	task    *Task
+	id      string
+	receipt Receipt
+	err     error
+	done    chan struct{} // closed when receipt and err are final
+}
+
+// board adds a passenger, and sets trips going if none is under way. A trip does
+// not end with the context of one of its passengers: the others are still on it.
+func (g *gate) board(p *passenger, trip func(context.Context, []*passenger)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting = append(g.waiting, p)
+	if g.moving {
+		return
+	}
+	g.moving = true
+	go func() {
+		for crew := g.depart(); len(crew) > 0; crew = g.depart() {
+			trip(context.Background(), crew)
+			for _, p := range crew {
+				close(p.done)
+			}
+		}
+	}()
+}
+
+// depart takes who travels now: as many as a call may carry.
+func (g *gate) depart() []*passenger {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n, size := 0, 0
+	for n < len(g.waiting) && n < maxList && (n == 0 || size+g.waiting[n].task.size() <= maxCall) {
+		size += g.waiting[n].task.size()
+		n++
+	}
+	crew := g.waiting[:n:n]
+	g.waiting = g.waiting[n:]
+	g.moving = n > 0
+	return crew
+}
+
+// leave takes back a passenger that has not departed yet.
+func (g *gate) leave(p *passenger) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, other := range g.waiting {
+		if other == p {
+			g.waiting = append(g.waiting[:i:i], g.waiting[i+1:]...)
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,69 @@
+package queue
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Held is an attempt that a worker is at.
+type Held struct {
+	ID    string
+	Epoch int64
+}
+
+// Stop says that an attempt must stop, and why: timeout, cancelled, lost (the task
+// was claimed anew), released, gone, or how else it ended.
+type Stop struct {
+	ID     string
+	Epoch  int64
+	Reason string
+}
+
+// Heartbeat says that a worker lives, for lease from now, and what it holds; the
+// answer is what must stop. known is the greatest seq up to which all fetches of the
+// worker were answered or given up: claims of theirs that it does not hold were
+// never received, and are given back. Lease 0 is goodbye: all is given back.
+func (q *Queue) Heartbeat(ctx context.Context, partition int, worker string, lease time.Duration, known int64, held []Held) ([]Stop, error) {
+	args := make([]any, 0, 3+2*len(held))
+	args = append(args, worker, lease.Milliseconds(), known)
+	for _, h := range held {
+		args = append(args, h.ID, h.Epoch)
+	}
+	reply, err := q.call(ctx, partition, "heartbeat", args...)
+	answers, err := list(reply, err, 1)
+	if err != nil {
+		return nil, failed("heartbeat", "", err)
+	}
+	var stops []Stop
+	for _, answer := range answers[1:] {
+		w, err := list(answer, nil, 3)
+		if err != nil {
+			return nil, failed("heartbeat", "", err)
+		}
+		stops = append(stops, Stop{ID: text(w[0]), Epoch: number(w[1]), Reason: text(w[2])})
+	}
+	return stops, nil
+}
+
+// Stops has stop called, from one goroutine, for each attempt of a worker that
+// somebody else ended: at once, where the heartbeat would tell it later. A message
+// may be lost with its connection; again is called when that may have happened, and
+// a heartbeat then tells what was missed. The function returned ends it.
+func (q *Queue) Stops(worker string, stop func(Stop), again func()) (end func()) {
+	channels := make([]string, q.config.Partitions)
+	for p := range channels {
+		channels[p] = q.stopChannel(p, worker)
+	}
+	return q.subscribe(channels, func(_, message string) {
+		if message == "" {
+			again()
+			return
+		}
+		if words := strings.SplitN(message, " ", 3); len(words) == 3 {
+			epoch, _ := strconv.ParseInt(words[1], 10, 64)
+			stop(Stop{ID: words[0], Epoch: epoch, Reason: words[2]})
+		}
+	}).stop
+}

@@ -1,0 +1,202 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/lua"
+)
+
+// recordVersion is the version of the records that this code writes.
+const recordVersion = 1
+
+// Config adjusts a Queue. The zero value is ready to use.
+type Config struct {
+	// Namespace is one deployment on a Redis. Defaults to "curfew".
+	Namespace string
+	// Partitions is how many cluster slots the namespace spreads over, fixed when
+	// it is created. Defaults to what the namespace has, 1 if it is new.
+	Partitions int
+	// MaxBytes bounds a payload, a result, and the headers. Defaults to 1 MiB.
+	MaxBytes int
+	// Events is what a new namespace tells in its event streams: "all" transitions,
+	// "terminal" ones (the default) or "none".
+	Events string
+	// Strict refuses a Redis whose settings may lose tasks, where otherwise a
+	// warning is logged.
+	Strict bool
+	// Logger defaults to slog.Default.
+	Logger *slog.Logger
+	// Library is the Lua to run. Defaults to that of package lua, in the form that
+	// the server knows; tests give one with a clock of their own.
+	Library *lua.Library
+}
+
+// Queue is a namespace on a Redis. It is safe for concurrent use and starts no
+// goroutine by itself.
+type Queue struct {
+	config  Config
+	rdb     redis.UniversalClient
+	short   redis.UniversalClient // rdb with a short read limit, for scripts
+	library *lua.Library
+
+	ids     ids
+	turn    atomic.Uint32 // spreads root tasks over the partitions
+	gates   []gate        // one a partition: concurrent enqueues travel together
+	watches watches
+}
+
+// Open opens a namespace and creates it if it is new. It refuses a namespace with
+// another number of partitions ([ErrPartitions]) or of a newer version
+// ([ErrNewer]), and a Redis that cannot work ([ErrUnfit]).
+func Open(ctx context.Context, rdb redis.UniversalClient, config Config) (*Queue, error) {
+	if err := config.complete(); err != nil {
+		return nil, failed("open", "", err)
+	}
+	q := &Queue{config: config, rdb: rdb, short: rdb, library: config.Library}
+	if single, ok := rdb.(*redis.Client); ok {
+		q.short = single.WithTimeout(tryFor)
+	}
+	if err := q.inspect(ctx); err != nil {
+		return nil, failed("open", "", err)
+	}
+	if q.library == nil {
+		var err error
+		if q.library, err = lua.Load(lua.Options{Shebang: q.knowsShebang(ctx)}); err != nil {
+			return nil, failed("open", "", err)
+		}
+	}
+	if err := q.create(ctx); err != nil {
+		return nil, failed("open", "", err)
+	}
+	q.gates = make([]gate, q.config.Partitions)
+	return q, nil
+}
+
+func (c *Config) complete() error {
+	if c.Namespace == "" {
+		c.Namespace = "curfew"
+	}
+	if !validName(c.Namespace, "._-:") {
+		return invalid("namespace", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - : and begin with a letter or digit", clip(c.Namespace))
+	}
+	if c.Partitions < 0 || c.Partitions > MaxPartitions {
+		return invalid("partitions", "%d must be 1 to %d, or 0 for what the namespace has", c.Partitions, MaxPartitions)
+	}
+	if c.MaxBytes < 0 {
+		return invalid("max bytes", "%d must not be negative", c.MaxBytes)
+	}
+	if c.MaxBytes == 0 {
+		c.MaxBytes = 1 << 20
+	}
+	if c.Events == "" {
+		c.Events = "terminal"
+	}
+	if c.Events != "all" && c.Events != "terminal" && c.Events != "none" {
+		return invalid("events", "%q must be all, terminal or none", clip(c.Events))
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return nil
+}
+
+// create makes or compares the root of every partition, the first one first: it
+// says how many there are.
+func (q *Queue) create(ctx context.Context) error {
+	for p := 0; p == 0 || p < q.config.Partitions; p++ {
+		reply, err := q.call(ctx, p, "open", recordVersion, q.config.Partitions, q.config.Events)
+		if err != nil {
+			return err
+		}
+		words, err := list(reply, nil, 2)
+		if err != nil {
+			return err
+		}
+		switch word := text(words[0]); word {
+		case "OK":
+			q.config.Partitions = int(number(words[1]))
+		case "NEWER":
+			return fmt.Errorf("%w: its records are of version %s, this program knows %d", ErrNewer, text(words[1]), recordVersion)
+		case "PARTITIONS":
+			return fmt.Errorf("%w: it has %s, not %d", ErrPartitions, text(words[1]), q.config.Partitions)
+		default:
+			return fmt.Errorf("open answered %q", word)
+		}
+	}
+	return nil
+}
+
+// Partitions is how many the namespace has.
+func (q *Queue) Partitions() int { return q.config.Partitions }
+
+// Namespace is the name that it was opened by.
+func (q *Queue) Namespace() string { return q.config.Namespace }
+
+// Client is the connection to Redis.
+func (q *Queue) Client() redis.UniversalClient { return q.rdb }
+
+// Logger is where the queue, and what is built on it, logs.
+func (q *Queue) Logger() *slog.Logger { return q.config.Logger }
+
+// MaxBytes bounds a payload, a result, and the headers.
+func (q *Queue) MaxBytes() int { return q.config.MaxBytes }
+
+// byPartition sorts ids into partitions, keeping for each its place in the list.
+func (q *Queue) byPartition(list []string) (map[int][]int, error) {
+	places := map[int][]int{}
+	for i, id := range list {
+		p, err := partitionIn(id, q.config.Partitions)
+		if err != nil {
+			return nil, err
+		}
+		places[p] = append(places[p], i)
+	}
+	return places, nil
+}
+
+// eachPartition does a step for every partition that the ids are of, 500 a call,
+// the partitions at once. It returns the first error.
+func (q *Queue) eachPartition(list []string, step func(partition int, ids []any, places []int) error) error {
+	places, err := q.byPartition(list)
+	if err != nil {
+		return err
+	}
+	var group sync.WaitGroup
+	errs := make(chan error, len(places))
+	for p, mine := range places {
+		group.Go(func() {
+			for len(mine) > 0 {
+				n := min(len(mine), maxList)
+				args := make([]any, n)
+				for i, place := range mine[:n] {
+					args[i] = list[place]
+				}
+				if err := step(p, args, mine[:n]); err != nil {
+					errs <- err
+					return
+				}
+				mine = mine[n:]
+			}
+		})
+	}
+	group.Wait()
+	close(errs)
+	return <-errs
+}
+
+func (q *Queue) knowsShebang(ctx context.Context) bool {
+	err := q.rdb.Eval(ctx, "#!lua flags=no-writes\nreturn 1", nil).Err()
+	return err == nil
+}
+
+// String names the namespace, never the server: its URL may hold a password.
+func (q *Queue) String() string {
+	return strings.TrimSpace(fmt.Sprintf("curfew namespace %s (%d partitions)", q.config.Namespace, q.config.Partitions))
+}

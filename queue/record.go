@@ -1,0 +1,187 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Status is where a task is in its life. The list is closed.
+type Status string
+
+// A task is PENDING, RUNNING or WAITING while it lives, and ends as one of the
+// other three, for good.
+const (
+	Pending   Status = "PENDING"
+	Running   Status = "RUNNING"
+	Waiting   Status = "WAITING"
+	Completed Status = "COMPLETED"
+	Failed    Status = "FAILED"
+	Cancelled Status = "CANCELLED"
+)
+
+// Ended tells whether a status is final.
+func (s Status) Ended() bool { return s == Completed || s == Failed || s == Cancelled }
+
+// Record is what is stored of a task.
+type Record struct {
+	ID, Kind, Queue string
+	Status          Status
+	Priority        int
+	Payload         []byte
+	Headers         map[string]string
+	IdempotencyKey  string
+
+	CreatedAt   time.Time
+	Deadline    time.Time // its own; zero: none
+	Until       time.Time // the earliest end of its own deadline and its ancestors'; zero: none
+	AvailableAt time.Time // zero unless it is PENDING and may not start yet
+	LimitAt     time.Time // the end of its queue limit or attempt limit; zero: none
+	StartedAt   time.Time // of its newest attempt
+
+	// Epoch counts claims. It is a fence: a store that remembers the greatest it has
+	// seen can refuse an attempt that was overtaken.
+	Epoch       int64
+	Worker      string
+	Retries     int
+	MaxRetries  int
+	LeaseLosses int
+
+	// CompletedAt is the instant that decided the end, DetectedAt when a timeout was
+	// written down: their difference is the lag.
+	CompletedAt time.Time
+	DetectedAt  time.Time
+	Result      []byte
+	Error       string // exactly one of Result and Error is set once it has ended
+	LastError   string // of a failed attempt that was retried
+	Reason      string // error, failed, timeout, lease_lost, cancelled, owner_ended
+	TimedOut    bool
+	TimeoutType string // execution, queue, attempt, workflow
+	RetryState  string // deadline: there was a retry left, and no time for it
+	Code        int
+
+	// Overdue means that its end is decided and not written yet.
+	Overdue bool
+	// Fields is the record as it is stored.
+	Fields map[string]string
+}
+
+// Phase is the status in a word that tells timeouts and failures apart, for
+// filters and retry expressions.
+func (r *Record) Phase() string {
+	switch r.Status {
+	case Pending:
+		if r.AvailableAt.IsZero() {
+			return "Ready"
+		}
+		return "Created"
+	case Running:
+		return "Running"
+	case Waiting:
+		return "Suspended"
+	case Completed:
+		return "Succeeded"
+	case Cancelled:
+		return "Cancelled"
+	}
+	switch {
+	case r.TimedOut:
+		return "Timeout"
+	case r.Reason == "failed":
+		return "Failed"
+	}
+	return "Error"
+}
+
+// Get reads a task. It changes nothing, not even a task whose time is up: that
+// one is reported as Overdue. It returns [ErrNotFound].
+func (q *Queue) Get(ctx context.Context, id string) (*Record, error) {
+	all, err := q.GetAll(ctx, []string{id})
+	if err != nil {
+		return nil, err
+	}
+	if all[0] == nil {
+		return nil, failed("get", id, ErrNotFound)
+	}
+	return all[0], nil
+}
+
+// GetAll reads tasks, 500 a round trip. Where there is none, the list has nil.
+func (q *Queue) GetAll(ctx context.Context, list []string) ([]*Record, error) {
+	records := make([]*Record, len(list))
+	err := q.eachPartition(list, func(p int, ids []any, places []int) error {
+		answers, err := elements(q.call(ctx, p, "read", ids...))
+		if err != nil {
+			return err
+		}
+		for i, place := range places {
+			if i+1 >= len(answers) {
+				return fmt.Errorf("%d answers for %d tasks", len(answers)-1, len(places))
+			}
+			if records[place], err = readRecord(list[place], answers[i+1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, failed("get", "", err)
+	}
+	return records, nil
+}
+
+// readRecord reads one answer of read.lua: overdue, payload, then the fields.
+func readRecord(id string, answer any) (*Record, error) {
+	words, err := elements(answer, nil)
+	if err != nil || len(words) == 0 {
+		return nil, err
+	}
+	if len(words)%2 != 0 {
+		return nil, fmt.Errorf("the record of %s has %d words", id, len(words))
+	}
+	f := make(map[string]string, len(words)/2)
+	for i := 2; i < len(words); i += 2 {
+		f[text(words[i])] = text(words[i+1])
+	}
+	r := &Record{
+		ID: id, Kind: f["kind"], Queue: f["queue"], Status: Status(f["status"]), IdempotencyKey: f["idempotency_key"],
+		Priority: count(f["priority"]), Retries: count(f["retries"]), MaxRetries: count(f["max_retries"]),
+		LeaseLosses: count(f["lease_losses"]), Code: count(f["code"]), Epoch: number(f["epoch"]), Worker: f["worker"],
+		CreatedAt: instant(f["created_at"]), Deadline: instant(f["deadline_at"]), Until: instant(f["until"]),
+		LimitAt: instant(f["limit_at"]), StartedAt: instant(f["started_at"]),
+		CompletedAt: instant(f["completed_at"]), DetectedAt: instant(f["detected_at"]),
+		Error: f["error"], LastError: f["last_error"], Reason: f["reason"],
+		TimedOut: f["timed_out"] != "", TimeoutType: f["timeout_type"], RetryState: f["retry_state"],
+		Overdue: number(words[0]) == 1, Fields: f,
+	}
+	if r.Until.IsZero() {
+		r.Until = r.Deadline
+	}
+	if r.Status == Pending {
+		r.AvailableAt = instant(f["available_at"])
+	}
+	if payload := text(words[1]); payload != "" {
+		r.Payload = []byte(payload)
+	}
+	if result, ok := f["result"]; ok {
+		r.Result = []byte(result)
+	}
+	r.Headers = readHeaders(f["headers"])
+	return r, nil
+}
+
+func count(s string) int { return int(number(s)) }
+
+// readHeaders reads what a producer sent. Headers are an aid: those that are not
+// a JSON object of strings are left out, and stay in Record.Fields as they are.
+func readHeaders(s string) map[string]string {
+	if s == "" {
+		return nil
+	}
+	var headers map[string]string
+	if json.Unmarshal([]byte(s), &headers) != nil {
+		return nil
+	}
+	return headers
+}

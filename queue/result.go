@@ -1,0 +1,166 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Result waits until a task has ended, and returns its result or the error that
+// says how else it ended: *TaskTimedOutError, *TaskFailedError or [ErrCancelled].
+// [ErrNotFound] means that there is no such task.
+//
+// It does not poll: the first who waits subscribes to the namespace's ends, and a
+// task is marked as watched. It is not late either if no reaper runs: when the
+// task's time is up it looks by itself, and the look ends the task.
+func (q *Queue) Result(ctx context.Context, id string) ([]byte, error) {
+	p, err := partitionIn(id, q.config.Partitions)
+	if err != nil {
+		return nil, failed("result", id, err)
+	}
+	signal, leave, err := q.watches.join(ctx, q, id)
+	if err != nil {
+		return nil, failed("result", id, err)
+	}
+	defer leave()
+	for {
+		ended, due, err := q.look(ctx, p, id)
+		if err != nil {
+			return nil, failed("result", id, err)
+		}
+		if ended {
+			break
+		}
+		select {
+		case <-signal:
+		case <-due:
+		case <-ctx.Done():
+			return nil, failed("result", id, context.Cause(ctx))
+		}
+	}
+	r, err := q.Get(ctx, id)
+	if err != nil {
+		return nil, failed("result", id, errors.Unwrap(err))
+	}
+	return r.Outcome()
+}
+
+// look marks a task as watched and says whether it has ended; if not, due fires
+// when its time is up.
+func (q *Queue) look(ctx context.Context, p int, id string) (ended bool, due <-chan time.Time, err error) {
+	reply, err := q.call(ctx, p, "watch", id)
+	answers, err := list(reply, err, 2)
+	if err != nil {
+		return false, nil, err
+	}
+	state, err := list(answers[1], nil, 2)
+	if err != nil {
+		return false, nil, err
+	}
+	switch status := Status(text(state[0])); {
+	case status == "":
+		return false, nil, ErrNotFound
+	case status == "BROKEN":
+		return false, nil, ErrBroken
+	case status.Ended():
+		return true, nil, nil
+	}
+	if until := number(state[1]); until > 0 {
+		// One ms past it the task is out of time; a reaper gets a moment to be first.
+		due = time.After(time.Duration(until-number(answers[0])+10) * time.Millisecond)
+	}
+	return false, due, nil
+}
+
+// Outcome is the result of a task that has ended, or the error that says how else
+// it ended; of one that lives, an error that says so.
+func (r *Record) Outcome() ([]byte, error) {
+	switch {
+	case r.Status == Completed:
+		return r.Result, nil
+	case r.TimedOut:
+		return nil, &TaskTimedOutError{TaskID: r.ID, Deadline: r.Deadline, StartedAt: r.StartedAt, Type: r.TimeoutType}
+	case r.Status == Failed:
+		return nil, &TaskFailedError{TaskID: r.ID, Kind: r.Kind, Reason: r.Reason, Code: r.Code, Err: errors.New(r.Error)}
+	case r.Status == Cancelled:
+		return nil, failed("result", r.ID, fmt.Errorf("%w: %s", ErrCancelled, r.Error))
+	}
+	return nil, failed("result", r.ID, fmt.Errorf("task is still %s", r.Status))
+}
+
+// watches are those who wait for results. They share one subscription, which
+// stands while there is one of them.
+type watches struct {
+	mu      sync.Mutex
+	waiting map[string][]chan struct{}
+	n       int
+	ends    *subscription
+}
+
+// join adds who waits for a task. signal fires when it may have ended.
+func (w *watches) join(ctx context.Context, q *Queue, id string) (signal <-chan struct{}, leave func(), err error) {
+	w.mu.Lock()
+	if w.n == 0 {
+		channels := make([]string, q.config.Partitions)
+		for p := range channels {
+			channels[p] = q.endedChannel(p)
+		}
+		w.waiting = map[string][]chan struct{}{}
+		w.ends = q.subscribe(channels, w.told)
+	}
+	w.n++
+	mine := make(chan struct{}, 1)
+	w.waiting[id] = append(w.waiting[id], mine)
+	ends := w.ends
+	w.mu.Unlock()
+
+	leave = func() { w.leave(id, mine) }
+	if err := ends.await(ctx); err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return mine, leave, nil
+}
+
+// leave takes one away; the last one ends the subscription.
+func (w *watches) leave(id string, mine chan struct{}) {
+	w.mu.Lock()
+	w.waiting[id] = slices.DeleteFunc(w.waiting[id], func(c chan struct{}) bool { return c == mine })
+	if len(w.waiting[id]) == 0 {
+		delete(w.waiting, id)
+	}
+	w.n--
+	var last *subscription
+	if w.n == 0 {
+		last = w.ends
+	}
+	w.mu.Unlock()
+	if last != nil {
+		last.stop() // outside of the lock: told may be waiting for it
+	}
+}
+
+// told passes on that a task ended, or to all that they had better look.
+func (w *watches) told(_, id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if id != "" {
+		wake(w.waiting[id])
+		return
+	}
+	for _, signals := range w.waiting {
+		wake(signals)
+	}
+}
+
+func wake(signals []chan struct{}) {
+	for _, signal := range signals {
+		select {
+		case signal <- struct{}{}:
+		default:
+		}
+	}
+}

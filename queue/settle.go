@@ -1,0 +1,135 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Verb is what a worker reports of an attempt.
+type Verb string
+
+// How an attempt ends, as its worker sees it.
+const (
+	Complete Verb = "complete"
+	Fail     Verb = "fail"
+	Release  Verb = "release" // give back: no retry is spent
+)
+
+// Classes of failure.
+const (
+	ClassError   = "error"   // may be retried
+	ClassFailed  = "failed"  // declared permanent
+	ClassTimeout = "timeout" // the attempt took longer than its worker allows
+)
+
+// Outcome is the end of an attempt.
+type Outcome struct {
+	ID     string
+	Epoch  int64
+	Verb   Verb
+	Result []byte        // of Complete
+	Error  string        // of Fail
+	Class  string        // of Fail: ClassError if empty
+	Code   int           // of Fail: an exit code, 0 for none
+	Delay  time.Duration // of Fail and Release: before it may be fetched again
+}
+
+// Verdict is what Redis made of an outcome. Word is OK: accepted, and Status says
+// what the task is now (after Fail, PENDING means that it runs again); LOST: the
+// task is no longer the caller's, it may be running elsewhere or has ended as
+// Status, so drop the result and do not retry; MISSING: no such task; BROKEN.
+type Verdict struct {
+	Word   string
+	Status Status
+}
+
+// Accepted tells whether the outcome was taken.
+func (v Verdict) Accepted() bool { return v.Word == "OK" }
+
+// Settle reports how attempts ended and takes the next tasks in the same trip. The
+// call identifies the report (NewCall): a repeat of it changes nothing and gets the
+// first answer. At most 500 outcomes and 4 MiB.
+func (q *Queue) Settle(ctx context.Context, partition int, worker, call string, outcomes []Outcome, ask Ask) (Trip, error) {
+	args := make([]any, 0, 3+7*len(outcomes)+4+2*len(ask.Quotas))
+	args = append(args, worker, call, len(outcomes))
+	for i := range outcomes {
+		o := &outcomes[i]
+		if err := o.check(q.config.MaxBytes); err != nil {
+			return Trip{}, failed("settle", o.ID, err)
+		}
+		args = o.append(args)
+	}
+	if ask.N > 0 {
+		args = ask.append(args)
+	}
+	reply, err := q.call(ctx, partition, "settle", args...)
+	answers, err := list(reply, err, 3)
+	if err != nil {
+		return Trip{}, failed("settle", "", err)
+	}
+	var trip Trip
+	if trip.Verdicts, err = readVerdicts(answers[1], len(outcomes)); err == nil {
+		err = trip.readClaims(partition, answers[0], answers[2])
+	}
+	return trip, failed("settle", "", err)
+}
+
+func (o *Outcome) check(maxBytes int) error {
+	if len(o.Result) > maxBytes {
+		return invalid("result", "has %d bytes, the limit is %d: store it elsewhere and return a reference, or raise Config.MaxBytes", len(o.Result), maxBytes)
+	}
+	if len(o.Error) > maxBytes {
+		return invalid("error", "has %d bytes, the limit is %d", len(o.Error), maxBytes)
+	}
+	if o.Delay < 0 {
+		return invalid("delay", "%v must not be negative", o.Delay)
+	}
+	switch o.Class {
+	case "", ClassError, ClassFailed, ClassTimeout:
+	default:
+		return invalid("class", "%q must be error, failed or timeout", clip(o.Class))
+	}
+	switch o.Verb {
+	case Complete, Fail, Release:
+		return nil
+	}
+	return invalid("verb", "%q must be complete, fail or release", clip(string(o.Verb)))
+}
+
+func (o *Outcome) append(args []any) []any {
+	var note any = o.Error
+	if o.Verb == Complete {
+		note = o.Result
+	}
+	class, code := o.Class, any("")
+	if class == "" {
+		class = ClassError
+	}
+	if o.Code != 0 {
+		code = o.Code
+	}
+	return append(args, o.ID, o.Epoch, string(o.Verb), note, class, code, o.Delay.Milliseconds())
+}
+
+func readVerdicts(answer any, n int) ([]Verdict, error) {
+	words, err := elements(answer, nil)
+	if err == nil && len(words) != n {
+		err = fmt.Errorf("%d verdicts for %d outcomes", len(words), n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	verdicts := make([]Verdict, n)
+	for i, word := range words {
+		w, err := list(word, nil, 1)
+		if err != nil {
+			return nil, err
+		}
+		verdicts[i].Word = text(w[0])
+		if len(w) > 1 {
+			verdicts[i].Status = Status(text(w[1]))
+		}
+	}
+	return verdicts, nil
+}

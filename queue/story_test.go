@@ -1,0 +1,17 @@
+package queue_test
+
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/story"
+)
+
+// TestStories plays testdata/*.txt on a real Redis and on the embedded server.
+func TestStories(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		story.Run(t, rdb, "s", "testdata")
+	})
+}

@@ -1,0 +1,62 @@
+package queue
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// subscription is a standing order for messages. It mends itself when the
+// connection breaks; what was published meanwhile is lost, so told is called with
+// "" after it did, and whoever waits looks again.
+type subscription struct {
+	standing chan struct{} // closed once it stands for the first time
+	ended    chan struct{}
+	pubsub   *redis.PubSub
+}
+
+// subscribe has told called with each message of the channels, from one goroutine,
+// until stop. It does not wait for Redis: standing says when it does.
+func (q *Queue) subscribe(channels []string, told func(channel, message string)) *subscription {
+	s := &subscription{
+		standing: make(chan struct{}),
+		ended:    make(chan struct{}),
+		pubsub:   q.rdb.Subscribe(context.Background(), channels...),
+	}
+	go s.listen(len(channels), told)
+	return s
+}
+
+func (s *subscription) listen(channels int, told func(channel, message string)) {
+	defer close(s.ended)
+	for m := range s.pubsub.ChannelWithSubscriptions() {
+		switch m := m.(type) {
+		case *redis.Subscription:
+			if channels > 0 {
+				if channels--; channels == 0 {
+					close(s.standing)
+				}
+				continue
+			}
+			told(m.Channel, "")
+		case *redis.Message:
+			told(m.Channel, m.Payload)
+		}
+	}
+}
+
+// await returns when the subscription stands, or with ctx's cause.
+func (s *subscription) await(ctx context.Context) error {
+	select {
+	case <-s.standing:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// stop ends it, and returns when told is not called any more.
+func (s *subscription) stop() {
+	s.pubsub.Close()
+	<-s.ended
+}

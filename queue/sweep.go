@@ -1,0 +1,59 @@
+package queue
+
+import (
+	"context"
+	"time"
+)
+
+// Swept is what one sweep did.
+type Swept struct {
+	Wait time.Duration // until something is due; 0: there is more, again at once
+	Turn bool          // this reaper has the turn, and is to be precise
+
+	TimedOut, Started, GivenBack, Drained, Removed, Broken int
+	// Errors are clocks that could not be read and records that could not be worked
+	// with. The rest of the sweep went on.
+	Errors []string
+}
+
+// Sweep ends, starts and removes what is due in a partition, up to batch of a kind.
+func (q *Queue) Sweep(ctx context.Context, partition int, reaper string, batch int, fallback time.Duration) (Swept, error) {
+	reply, err := q.call(ctx, partition, "sweep", reaper, batch, fallback.Milliseconds())
+	answers, err := list(reply, err, 4)
+	if err != nil {
+		return Swept{}, failed("sweep", "", err)
+	}
+	s := Swept{Wait: time.Duration(number(answers[1])) * time.Millisecond, Turn: number(answers[2]) == 1}
+	did, err := elements(answers[3], nil)
+	if err != nil {
+		return Swept{}, failed("sweep", "", err)
+	}
+	for i := 0; i+1 < len(did); i += 2 {
+		n := int(number(did[i+1]))
+		switch text(did[i]) {
+		case "timed_out":
+			s.TimedOut = n
+		case "started":
+			s.Started = n
+		case "given_back":
+			s.GivenBack = n
+		case "drained":
+			s.Drained = n
+		case "removed":
+			s.Removed = n
+		case "broken":
+			s.Broken = n
+		}
+	}
+	for _, e := range answers[4:] {
+		s.Errors = append(s.Errors, q.library.Locate("sweep", text(e)))
+	}
+	return s, nil
+}
+
+// Alarms has ring called, from one goroutine, when something fell due sooner than
+// the reaper with the turn would look, and after a broken connection, when an alarm
+// may have been missed. The function returned ends it.
+func (q *Queue) Alarms(partition int, ring func()) (end func()) {
+	return q.subscribe([]string{q.alarmChannel(partition)}, func(_, _ string) { ring() }).stop
+}
