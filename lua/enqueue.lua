@@ -112,8 +112,9 @@ local function untimely(task, deadline, start)
 end
 
 -- known answers for a task that is there already, and returns nil for a new one.
-local function known(task)
-  if redis.call("EXISTS", k.task .. task.id) == 1 then
+-- perhaps: one of the ids of this call is known.
+local function known(task, perhaps)
+  if perhaps and redis.call("EXISTS", k.task .. task.id) == 1 then
     local old = redis.call("HMGET", k.task .. task.id, "kind", "queue", "deadline_at")
     local payload = redis.call("GET", k.payload .. task.id) or ""
     if old[1] == task.kind and old[2] == task.queue and payload == (task.payload or "") then
@@ -145,12 +146,12 @@ local function adopt(task, parent)
   end
 end
 
-local function create(task)
+local function create(task, perhaps)
   local field, why = invalid(task)
   if field then
     return {"INVALID", field, why}
   end
-  local answer = known(task)
+  local answer = known(task, perhaps)
   if answer then
     return answer
   end
@@ -175,11 +176,12 @@ local function create(task)
   if parent then
     adopt(task, parent)
   end
-  local fields = {"version", "1", "status", "PENDING", "created_at", stamp(k, at)}
+  local fields, n = {"version", "1", "status", "PENDING", "created_at", stamp(k, at)}, 6
   for name, value in pairs(task) do
     if name ~= "id" and name ~= "payload" then
-      fields[#fields + 1] = name
-      fields[#fields + 1] = value
+      fields[n + 1] = name
+      fields[n + 2] = value
+      n = n + 2
     end
   end
   redis.call("HSET", k.task .. task.id, unpack(fields))
@@ -191,11 +193,11 @@ local function create(task)
       task.id .. " " .. redis.sha1hex(task.kind .. "\n" .. (task.payload or "")))
   end
   if deadline then
-    later(k, "ZADD", k.deadlines, task.deadline_at, task.id)
+    later(k, "ZADD", k.deadlines, task.id, task.deadline_at)
     alarm(k, deadline)
   end
   if task.available_at then
-    later(k, "ZADD", k.delayed, task.available_at, task.id)
+    later(k, "ZADD", k.delayed, task.id, task.available_at)
     alarm(k, start)
   else
     ready(k, task, at)
@@ -229,9 +231,20 @@ for _, task in ipairs(tasks) do
   end
 end
 
+-- As a rule none of the ids is known, and one look at all of them says so. The same
+-- id twice in a list is found by the second look.
+local ids, twice, perhaps = {}, {}, false
+for n, task in ipairs(tasks) do
+  local id = task.id or ""
+  ids[n] = k.task .. id
+  perhaps = perhaps or twice[id]
+  twice[id] = true
+end
+perhaps = perhaps or #ids > 0 and redis.call("EXISTS", unpack(ids)) > 0
+
 local answers = {}
 for n, task in ipairs(tasks) do
-  local ok, answer = pcall(create, task)
+  local ok, answer = pcall(create, task, perhaps)
   answers[n] = ok and answer or {"BROKEN", task.id or "", type(answer) == "table" and answer.err or tostring(answer)}
 end
 flush(k, at)

@@ -116,7 +116,7 @@ end
 
 local function removed(id)
   if redis.call("ZSCORE", k.draining, id) then
-    later(k, "ZADD", k.retained, string.format("%d", at + 1000), id) -- its children need it still
+    later(k, "ZADD", k.retained, id, string.format("%d", at + 1000)) -- its children need it still
     return
   end
   local old = redis.call("HMGET", k.task .. id, "status", "queue")

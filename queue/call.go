@@ -34,7 +34,7 @@ func (q *Queue) call(ctx context.Context, partition int, script string, args ...
 	start, lost := time.Now(), false
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
 		try, cancel := context.WithTimeout(ctx, tryFor)
-		reply, err := q.library.Run(try, q.short, script, q.Root(partition), args...)
+		reply, err := q.library.Run(try, q.rdb, script, q.Root(partition), args...)
 		cancel()
 		if err == nil {
 			return reply, nil

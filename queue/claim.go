@@ -74,7 +74,7 @@ func (a *Ask) append(args []any) []any {
 	return args
 }
 
-// claimWords is how many elements a claim has (parcel in lua/include/claim.lua).
+// claimWords is how many elements a claim has (parcels in lua/include/claim.lua).
 const claimWords = 13
 
 func (t *Trip) readClaims(partition int, now, answer any) error {

@@ -43,7 +43,6 @@ type Config struct {
 type Queue struct {
 	config  Config
 	rdb     redis.UniversalClient
-	short   redis.UniversalClient // rdb with a short read limit, for scripts
 	library *lua.Library
 
 	ids     ids
@@ -55,14 +54,14 @@ type Queue struct {
 // Open opens a namespace and creates it if it is new. It refuses a namespace with
 // another number of partitions ([ErrPartitions]) or of a newer version
 // ([ErrNewer]), and a Redis that cannot work ([ErrUnfit]).
+//
+// Give a client with ContextTimeoutEnabled, as [Connect] does: then a call that gets
+// no answer is repeated after a second, otherwise after the client's ReadTimeout.
 func Open(ctx context.Context, rdb redis.UniversalClient, config Config) (*Queue, error) {
 	if err := config.complete(); err != nil {
 		return nil, failed("open", "", err)
 	}
-	q := &Queue{config: config, rdb: rdb, short: rdb, library: config.Library}
-	if single, ok := rdb.(*redis.Client); ok {
-		q.short = single.WithTimeout(tryFor)
-	}
+	q := &Queue{config: config, rdb: rdb, library: config.Library}
 	if err := q.inspect(ctx); err != nil {
 		return nil, failed("open", "", err)
 	}

@@ -7,7 +7,7 @@
 -- after a lost answer, and gets the tasks of that fetch that are still held.
 --
 -- Returns {more, {id, epoch, queue, kind, payload, ...}, ...}; more is 1 if the
--- queues asked hold more. The order of a claim's elements is that of `parcel`.
+-- queues asked hold more. The order of a claim's elements is that of `parcels`.
 --
 -- @include record
 -- @include overdue
@@ -21,13 +21,23 @@
 -- @include flush
 local function claim(k, ask, at)
   local claims, worker = k.claims .. ask.worker, k.worker .. ask.worker
-  local answer, seq = {0}, string.format("%d", ask.seq)
+  local seq = string.format("%d", ask.seq)
+  local taken, payloads, more = {}, {}, 0
 
-  local function parcel(task)
-    local payload = redis.call("GET", k.payload .. task.id)
-    return {task.id, task.epoch, task.queue, task.kind, payload or "", task.headers or "", task.created_at,
-      task["until"] or task.deadline_at or "", task.limit_at or "", task.retries or "0", task.max_retries or "0",
-      task.lease_losses or "0", task.priority or "0"}
+  local function keep(task)
+    taken[#taken + 1] = task
+    payloads[#payloads + 1] = k.payload .. task.id
+  end
+
+  local function parcels()
+    local answer = {more}
+    local found = #taken > 0 and redis.call("MGET", unpack(payloads)) or {}
+    for i, task in ipairs(taken) do
+      answer[i + 1] = {task.id, task.epoch, task.queue, task.kind, found[i] or "", task.headers or "", task.created_at,
+        task["until"] or task.deadline_at or "", task.limit_at or "", task.retries or "0", task.max_retries or "0",
+        task.lease_losses or "0", task.priority or "0"}
+    end
+    return answer
   end
 
   local function take(id)
@@ -45,10 +55,10 @@ local function claim(k, ask, at)
     if task.limit_at or task.attempt_timeout_ms then
       limit(k, task, at, task.attempt_timeout_ms)
     end
-    later(k, "ZADD", claims, seq, id)
+    later(k, "ZADD", claims, id, seq)
     count(k, task.queue, "running", 1)
     emit(k, "all", "task_started", task, at)
-    return parcel(task)
+    return task
   end
 
   -- A pop may meet tasks that are ended instead of handed out, so it goes on;
@@ -64,7 +74,7 @@ local function claim(k, ask, at)
       for i = 1, #popped, 2 do
         local got = guard(k, popped[i], at, take, popped[i])
         if got then
-          answer[#answer + 1] = got
+          keep(got)
           want, left = want - 1, left - 1
         end
       end
@@ -77,10 +87,10 @@ local function claim(k, ask, at)
     for _, id in ipairs(redis.call("ZRANGEBYSCORE", claims, ask.seq, ask.seq)) do
       local task = record(k, id)
       if task.status == "RUNNING" and task.worker == ask.worker then
-        answer[#answer + 1] = parcel(task)
+        keep(task)
       end
     end
-    return answer
+    return parcels()
   end
   redis.call("HSET", worker, "seq", ask.seq)
   for round = 1, 2 do
@@ -96,10 +106,10 @@ local function claim(k, ask, at)
     if redis.call("ZCARD", k.ready .. queue) == 0 then
       redis.call("DEL", k.wake .. queue)
     else
-      answer[1] = 1
+      more = 1
       k.woken = k.woken or {}
       k.woken[queue] = true
     end
   end
-  return answer
+  return parcels()
 end

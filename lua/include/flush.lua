@@ -16,12 +16,12 @@ local function flush(k, at)
   end
 
   for _, command in ipairs({"ZREM", "ZADD"}) do
-    for key, list in pairs(k[command] or {}) do
-      for i = 1, #list, 4000 do
-        write(command, key, unpack(list, i, math.min(i + 3999, #list)))
+    for key, list in pairs(k[command]) do
+      for i = 1, list.n, 4000 do
+        write(command, key, unpack(list, i, math.min(i + 3999, list.n)))
       end
     end
-    k[command] = nil
+    k[command] = {}
   end
 
   if k.seq then
@@ -29,7 +29,7 @@ local function flush(k, at)
     k.seq = nil
   end
 
-  for queue, counts in pairs(k.counts or {}) do
+  for queue, counts in pairs(k.counts) do
     for field, n in pairs(counts) do
       if n ~= 0 then
         write("HINCRBY", k.queue .. queue, field, n)
@@ -39,7 +39,7 @@ local function flush(k, at)
       write("SADD", k.queues, queue)
     end
   end
-  k.counts = nil
+  k.counts = {}
 
   -- The oldest beyond the cap go early, but not within 60 s of their end (retain.lua).
   for queue in pairs(k.buried or {}) do

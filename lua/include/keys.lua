@@ -29,5 +29,7 @@ local function keys(root)
     alarm = p .. "alarm",          -- channel  the earliest instant became earlier
     ended = p .. "ended",          -- channel  ids of watched tasks that ended
     stop = p .. "stop:",           -- channel  + worker: attempts that must stop
+
+    ZADD = {}, ZREM = {}, counts = {}, -- put off (later.lua, count.lua)
   }
 end

@@ -1,19 +1,19 @@
 -- later puts off ZADD and ZREM until flush, so that a batch costs one command a
 -- set and not one a task. Safe because the record decides, never the set: who
 -- finds an id in a set looks at its record first.
-local function later(k, command, key, a, b)
-  local sets = k[command]
-  if not sets then
-    sets = {}
-    k[command] = sets
-  end
-  local list = sets[key]
+--
+--   score  of ZADD, as text; absent for ZREM
+local function later(k, command, key, id, score)
+  local list = k[command][key]
   if not list then
-    list = {}
-    sets[key] = list
+    list = {n = 0}
+    k[command][key] = list
   end
-  list[#list + 1] = a
-  if b then
-    list[#list + 1] = b
+  local n = list.n
+  if score then
+    list[n + 1] = score
+    n = n + 1
   end
+  list[n + 1] = id
+  list.n = n + 1
 end

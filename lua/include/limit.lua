@@ -11,7 +11,7 @@ local function limit(k, task, at, span)
   if instant and not (final and final <= instant) then
     task.limit_at = string.format("%d", instant)
     redis.call("HSET", k.task .. task.id, "limit_at", task.limit_at)
-    later(k, "ZADD", k.limits, task.limit_at, task.id)
+    later(k, "ZADD", k.limits, task.id, task.limit_at)
     alarm(k, instant)
   elseif task.limit_at then
     redis.call("HDEL", k.task .. task.id, "limit_at")

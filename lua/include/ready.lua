@@ -18,7 +18,7 @@ local function ready(k, task, at, front)
   end
   -- 2^50 places a priority: exact in a double, and years of work.
   local band = (3 - tonumber(task.priority or 0)) * 1125899906842624
-  later(k, "ZADD", k.ready .. task.queue, string.format("%d", band + place), task.id)
+  later(k, "ZADD", k.ready .. task.queue, task.id, string.format("%d", band + place))
   k.woken = k.woken or {}
   k.woken[task.queue] = true
   limit(k, task, at, task.queue_timeout_ms)

@@ -16,7 +16,7 @@ local function requeue(k, task, at, delay, front, fields)
   if delay > 0 then
     task.available_at = string.format("%d", at + delay)
     redis.call("HSET", key, "status", "PENDING", "available_at", task.available_at, unpack(fields))
-    later(k, "ZADD", k.delayed, task.available_at, task.id)
+    later(k, "ZADD", k.delayed, task.id, task.available_at)
     alarm(k, at + delay)
   else
     redis.call("HSET", key, "status", "PENDING", unpack(fields))

@@ -13,13 +13,13 @@ local function retain(k, task, at)
     goes = string.format("%d", at + math.max(tonumber(span), 60000))
     k.goes[span] = goes
   end
-  later(k, "ZADD", k.retained, goes, task.id)
+  later(k, "ZADD", k.retained, task.id, goes)
   if task.status ~= "COMPLETED" then
-    later(k, "ZADD", k.dead .. task.queue, task.completed_at, task.id)
+    later(k, "ZADD", k.dead .. task.queue, task.id, task.completed_at)
     k.buried = k.buried or {}
     k.buried[task.queue] = true
   end
   if task.idempotency_key then
-    later(k, "ZADD", k.forget, string.format("%d", math.max(goes, at + 86400000)), task.idempotency_key)
+    later(k, "ZADD", k.forget, task.idempotency_key, string.format("%d", math.max(goes, at + 86400000)))
   end
 end
