@@ -20,6 +20,7 @@
 -- @include finish
 -- @include guard
 -- @include flush
+-- @include complete
 
 local k, at = keys(KEYS[1]), now()
 local call, reason = ARGV[1], ARGV[2]
@@ -45,5 +46,5 @@ for i = 3, #ARGV do
   local answer, why = guard(k, ARGV[i], at, end_it, ARGV[i])
   answers[#answers + 1] = answer or {"BROKEN", why}
 end
-flush(k, at)
+complete(flush(k, at))
 return answers

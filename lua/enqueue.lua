@@ -37,6 +37,7 @@
 -- @include ready
 -- @include emit
 -- @include flush
+-- @include complete
 
 local k, at = keys(KEYS[1]), now()
 
@@ -137,8 +138,8 @@ end
 -- adopt enters a child with its owner, and copies what bounds it from there. Of
 -- equal instants the owner's counts, whoever is looked at first.
 local function adopt(task, parent)
+  redis.call("RPUSH", k.children .. parent.id, task.id) -- first: it may be of the wrong type
   redis.call("HINCRBY", k.task .. parent.id, "children", 1)
-  redis.call("RPUSH", k.children .. parent.id, task.id)
   local bound = parent["until"] or parent.deadline_at
   if bound and not (task.deadline_at and tonumber(task.deadline_at) < tonumber(bound)) then
     task["until"] = bound
@@ -219,9 +220,13 @@ end
 
 -- A key of the wrong type must be met before the first write, not after it.
 local seen = {}
-for _, clock in ipairs({"deadlines", "limits", "delayed"}) do
+for _, clock in ipairs({"deadlines", "limits", "delayed", "retained"}) do
   redis.call("ZCARD", k[clock])
 end
+redis.call("HLEN", k.root)
+redis.call("SCARD", k.queues)
+redis.call("HLEN", k.idem)
+redis.call("XLEN", k.events)
 for _, task in ipairs(tasks) do
   if not seen[task.queue] then
     seen[task.queue] = true
@@ -247,5 +252,5 @@ for n, task in ipairs(tasks) do
   local ok, answer = pcall(create, task, perhaps)
   answers[n] = ok and answer or {"BROKEN", task.id or "", type(answer) == "table" and answer.err or tostring(answer)}
 end
-flush(k, at)
+complete(flush(k, at))
 return answers

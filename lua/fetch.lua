@@ -7,7 +7,8 @@
 -- ARGV[4]  ms of lease; the worker is alive that long without another word
 -- ARGV[5…] queue, quota, …: in order; see include/claim.lua
 --
--- Returns  {now, {more, {id, epoch, queue, kind, payload, …}, …}}
+-- Returns  {now, {more, {id, epoch, queue, kind, payload, …}, …}, error, …}
+--            error  a key that could not be worked with; everything else was done
 -- Ends     FAILED, what is late in line
 -- Flags    allow-oom        a full Redis must still drain
 --
@@ -21,6 +22,6 @@ local ask = {worker = ARGV[1], seq = tonumber(ARGV[2]), n = tonumber(ARGV[3]), l
 for i = 5, #ARGV do
   ask.quotas[i - 4] = ARGV[i]
 end
-local claims = claim(k, ask, at)
-flush(k, at)
-return {at, claims}
+local claims, errors = claim(k, ask, at)
+errors[#errors + 1] = flush(k, at)
+return {at, claims, unpack(errors)}

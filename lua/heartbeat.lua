@@ -20,6 +20,7 @@
 -- @include alarm
 -- @include guard
 -- @include flush
+-- @include complete
 
 local k, at = keys(KEYS[1]), now()
 local worker, lease, known = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -71,13 +72,14 @@ if lease > 0 then
       guard(k, id, at, drop, id, false)
     end
   end
-  flush(k, at)
+  complete(flush(k, at))
 else
   for _, id in ipairs(redis.call("ZREVRANGE", claims, 0, -1)) do
     guard(k, id, at, drop, id, false)
   end
-  flush(k, at)
+  local failed = flush(k, at)
   redis.call("ZREM", k.workers, worker)
   redis.call("DEL", claims, k.worker .. worker)
+  complete(failed)
 end
 return stops

@@ -24,7 +24,7 @@ if old[1] then
   if wanted > 0 and wanted ~= tonumber(old[2]) then
     return {"PARTITIONS", old[2]}
   end
-  return {"OK", tonumber(old[2]), at}
+  return {"OK", old[2] or "", at}
 end
 if wanted == 0 then
   wanted = 1

@@ -13,7 +13,7 @@
 --            delay        ms before it may be fetched again, for fail and release
 -- then     as fetch from its seq on; absent or n = 0: take nothing
 --
--- Returns  {now, {verdict, …}, {more, claim, …}}; a verdict is one of
+-- Returns  {now, {verdict, …}, {more, claim, …}, error, …}; error as fetch tells; a verdict is one of
 --   {"OK", status}     done: what the task is now; also when this call had done it before
 --   {"LOST", status}   the task is no longer this claim's, and nothing changed
 --   {"MISSING"}        no such task
@@ -85,16 +85,18 @@ for n = 1, tonumber(ARGV[3]) do
   end
   verdicts[n] = verdict or {"BROKEN", why}
 end
-flush(k, at)
-
-local claims = {0}
+local claims, errors = {0}, {flush(k, at)}
 if ARGV[pos] and tonumber(ARGV[pos + 1]) > 0 then
   local ask = {worker = worker, seq = tonumber(ARGV[pos]), n = tonumber(ARGV[pos + 1]),
     lease = tonumber(ARGV[pos + 2]), quotas = {}}
   for i = pos + 3, #ARGV do
     ask.quotas[#ask.quotas + 1] = ARGV[i]
   end
-  claims = claim(k, ask, at)
-  flush(k, at)
+  local more
+  claims, more = claim(k, ask, at)
+  for _, why in ipairs(more) do
+    errors[#errors + 1] = why
+  end
+  errors[#errors + 1] = flush(k, at)
 end
-return {at, verdicts, claims}
+return {at, verdicts, claims, unpack(errors)}

@@ -161,10 +161,7 @@ take(k.workers, past, abandoned, 1)
 take(k.delayed, due, started)
 take(k.retained, due, removed)
 take(k.forget, due, forgotten)
-local ok, why = pcall(flush, k, at)
-if not ok then
-  errors[#errors + 1] = type(why) == "table" and why.err or tostring(why)
-end
+errors[#errors + 1] = flush(k, at)
 
 -- The turn: one reaper is precise, the others look at the fall-back, so that a
 -- hundred cost what one does. Correctness does not depend on it.

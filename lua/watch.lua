@@ -14,6 +14,7 @@
 -- @include live
 -- @include guard
 -- @include flush
+-- @include complete
 
 local k, at = keys(KEYS[1]), now()
 
@@ -29,5 +30,5 @@ local answers = {at}
 for _, id in ipairs(ARGV) do
   answers[#answers + 1] = guard(k, id, at, look, id) or {"BROKEN", ""}
 end
-flush(k, at)
+complete(flush(k, at))
 return answers

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -15,7 +16,9 @@ import (
 )
 
 const (
-	// tryFor bounds one try: after it the call is repeated on another connection.
+	// tryFor bounds the first try: after it the call is repeated on another
+	// connection, and given twice as long each time. A server that is slow and not
+	// away must not be buried in repeats.
 	tryFor = time.Second
 	// askFor bounds a call whose outcome is unknown. Records live 60 s after their
 	// end, so a repeat still meets what the first try did.
@@ -31,13 +34,19 @@ const (
 // A refusal that Redis raises before the script runs (full, loading, no master)
 // tells nothing of an earlier try whose answer was lost.
 func (q *Queue) call(ctx context.Context, partition int, script string, args ...any) (any, error) {
-	start, lost := time.Now(), false
+	start, lost, patience := time.Now(), false, tryFor
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
-		try, cancel := context.WithTimeout(ctx, tryFor)
-		reply, err := q.library.Run(try, q.rdb, script, q.Root(partition), args...)
+		if ctx.Err() != nil {
+			return nil, unanswered(ctx, lost, ErrUnavailable)
+		}
+		try, cancel := context.WithTimeout(ctx, patience)
+		reply, err := q.try(try, script, q.Root(partition), args)
 		cancel()
 		if err == nil {
 			return reply, nil
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			patience *= 2
 		}
 		passing, sent := classify(err)
 		if !passing {
@@ -63,16 +72,52 @@ func (q *Queue) call(ctx context.Context, partition int, script string, args ...
 	}
 }
 
-// unanswered is the error of a call that was given up.
+// try runs a script once. Where a context's end does not end a read, the read is left
+// behind when the context ends: it ends by the client's own ReadTimeout.
+func (q *Queue) try(ctx context.Context, script, root string, args []any) (any, error) {
+	if q.bounded {
+		return q.library.Run(ctx, q.rdb, script, root, args...)
+	}
+	type answer struct {
+		reply any
+		err   error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		reply, err := q.library.Run(ctx, q.rdb, script, root, args...)
+		answered <- answer{reply, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.reply, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// honoursContexts tells whether a context's end ends a read of this client.
+func honoursContexts(rdb redis.UniversalClient) bool {
+	switch c := rdb.(type) {
+	case *redis.Client:
+		return c.Options().ContextTimeoutEnabled
+	case *redis.ClusterClient:
+		return c.Options().ContextTimeoutEnabled
+	}
+	return false
+}
+
+// unanswered is the error of a call that was given up: because its context ended, or
+// because it was repeated long enough.
 func unanswered(ctx context.Context, lost bool, last error) error {
-	err := ErrUnavailable
-	if lost {
-		err = ErrUnknown
+	switch {
+	case lost && ctx.Err() != nil:
+		return fmt.Errorf("%w (%w)", ErrUnknown, context.Cause(ctx))
+	case lost:
+		return fmt.Errorf("%w (%w)", ErrUnknown, last)
+	case ctx.Err() != nil:
+		return context.Cause(ctx) // nothing was sent
 	}
-	if ctx.Err() != nil {
-		return errors.Join(err, context.Cause(ctx))
-	}
-	return errors.Join(err, last)
+	return fmt.Errorf("%w (%w)", ErrUnavailable, last)
 }
 
 // classify says of a failed try whether another may fare better, and whether
@@ -97,13 +142,22 @@ func classify(err error) (passing, sent bool) {
 	return true, true
 }
 
+// located tells what a script met and went on, with the places in our Lua.
+func (q *Queue) located(script string, words []any) []string {
+	var errs []string
+	for _, word := range words {
+		errs = append(errs, q.library.Locate(script, text(word)))
+	}
+	return errs
+}
+
 // plain turns what Redis raised into an error that a caller can act on.
 func plain(err error) error {
 	switch {
 	case redis.HasErrorPrefix(err, "OOM"):
-		return errors.Join(ErrFull, err)
+		return fmt.Errorf("%w (%w)", ErrFull, err)
 	case redis.HasErrorPrefix(err, "WRONGTYPE") || strings.Contains(err.Error(), "WRONGTYPE"):
-		return errors.Join(ErrWrongType, err)
+		return fmt.Errorf("%w (%w)", ErrWrongType, err)
 	}
 	return err
 }

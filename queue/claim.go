@@ -52,6 +52,8 @@ type Trip struct {
 	Verdicts []Verdict
 	Claims   []Claim
 	More     bool // the queues asked hold more
+	// Errors are keys that could not be worked with. Everything else was done.
+	Errors []string
 }
 
 // Fetch takes ready tasks for a worker.
@@ -63,6 +65,7 @@ func (q *Queue) Fetch(ctx context.Context, partition int, worker string, ask Ask
 	}
 	var trip Trip
 	err = trip.readClaims(partition, answers[0], answers[1])
+	trip.Errors = q.located("fetch", answers[2:])
 	return trip, failed("fetch", "", err)
 }
 

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -20,12 +19,15 @@ const (
 // told. Concurrent calls travel together, so many goroutines cost few round trips.
 func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 	p, err := q.place(&task)
+	if err == nil {
+		err = context.Cause(ctx)
+	}
 	if err != nil {
 		return Receipt{}, failed("enqueue", task.ID, err)
 	}
 	me := &passenger{task: &task, id: q.name(p, &task), done: make(chan struct{})}
 	g := &q.gates[p]
-	g.board(me, func(ctx context.Context, crew []*passenger) { q.send(ctx, p, crew) })
+	g.board(me, func(ctx context.Context, crew []*passenger) { q.send(ctx, p, crew) }) // each has its error
 	select {
 	case <-me.done:
 		return me.receipt, failed("enqueue", me.receipt.ID, me.err)
@@ -34,13 +36,14 @@ func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 	if g.leave(me) {
 		return Receipt{}, failed("enqueue", "", context.Cause(ctx))
 	}
-	return Receipt{ID: me.id}, failed("enqueue", me.id, errors.Join(ErrUnknown, context.Cause(ctx)))
+	return Receipt{ID: me.id}, failed("enqueue", me.id, fmt.Errorf("%w (%w)", ErrUnknown, context.Cause(ctx)))
 }
 
 // EnqueueAll hands over a list, 500 a round trip. The list is refused as a whole if
 // one of its tasks is invalid by itself; what only Redis can refuse (a deadline in
 // the past by its clock, a known key with other content) is in that task's
-// Receipt.Err. An error means that what has no receipt yet is unknown.
+// Receipt.Err. An error ends the list where it is: it is also the Err of each task
+// that was not acknowledged.
 func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error) {
 	lines := make([][]*passenger, q.config.Partitions)
 	all := make([]*passenger, len(tasks))
@@ -58,28 +61,30 @@ func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error)
 	}
 
 	var group sync.WaitGroup
+	errs := make(chan error, len(lines))
 	for p, line := range lines {
 		if len(line) > 0 {
 			group.Go(func() {
 				g := gate{waiting: line}
 				for crew := g.depart(); len(crew) > 0; crew = g.depart() {
-					q.send(ctx, p, crew)
+					if err := q.send(ctx, p, crew); err != nil {
+						errs <- err
+						g.abandon(err)
+						return
+					}
 				}
 			})
 		}
 	}
 	group.Wait()
+	close(errs)
 
 	receipts := make([]Receipt, len(tasks))
-	var first error
 	for i, p := range all {
 		receipts[i] = p.receipt
 		receipts[i].Err = p.err
-		if p.err != nil && first == nil && (errors.Is(p.err, ErrUnknown) || errors.Is(p.err, ErrUnavailable) || errors.Is(p.err, ErrFull)) {
-			first = p.err
-		}
 	}
-	return receipts, failed("enqueue", "", first)
+	return receipts, failed("enqueue", "", <-errs)
 }
 
 // spread is the next partition's turn.
@@ -110,8 +115,9 @@ func (q *Queue) name(p int, task *Task) string {
 }
 
 // send makes one trip and gives each passenger its receipt or error. Of ids that
-// another task has (two programs drew the same one) new ones are made.
-func (q *Queue) send(ctx context.Context, p int, crew []*passenger) {
+// another task has (two programs drew the same one) new ones are made. An error is
+// one of the trip, and each passenger has it too.
+func (q *Queue) send(ctx context.Context, p int, crew []*passenger) error {
 	for len(crew) > 0 {
 		args := make([]any, 0, 12*len(crew))
 		for _, c := range crew {
@@ -125,7 +131,7 @@ func (q *Queue) send(ctx context.Context, p int, crew []*passenger) {
 			for _, c := range crew {
 				c.receipt.ID, c.err = c.id, err
 			}
-			return
+			return err
 		}
 		var again []*passenger
 		for i, c := range crew {
@@ -136,6 +142,7 @@ func (q *Queue) send(ctx context.Context, p int, crew []*passenger) {
 		}
 		crew = again
 	}
+	return nil
 }
 
 // read takes the answer for one task. It reports whether the id was taken.

@@ -33,8 +33,8 @@ var (
 	// ErrWrongType means that a key in our key space holds something else. Nothing
 	// was changed. Use another namespace, or remove what is in the way.
 	ErrWrongType = errors.New("a key of this namespace holds something that is not ours: use another namespace or remove it")
-	// ErrBroken means that the record of this task cannot be worked with.
-	ErrBroken = errors.New("the record of this task is broken: see the namespace's key `broken`")
+	// ErrBroken means that a record, of a task or of the namespace, cannot be worked with.
+	ErrBroken = errors.New("the record is broken: see the namespace's key `broken`, and mend or remove it")
 	// ErrPartitions means that the namespace has another number of partitions.
 	ErrPartitions = errors.New("the namespace has another number of partitions: it is fixed when a namespace is created; leave Config.Partitions 0 to take what is there")
 	// ErrNewer means that the namespace was made by a newer version of Curfew.

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"fmt"
 	"sync"
 )
 
@@ -56,6 +57,14 @@ func (g *gate) depart() []*passenger {
 	g.waiting = g.waiting[n:]
 	g.moving = n > 0
 	return crew
+}
+
+// abandon gives who has not departed the error of those who did. One whose trip was
+// never made was certainly not stored, whatever the error says of the others.
+func (g *gate) abandon(err error) {
+	for _, p := range g.waiting {
+		p.err = fmt.Errorf("%w: not sent, since what went before it failed: %v", ErrUnavailable, err)
+	}
 }
 
 // leave takes back a passenger that has not departed yet.

@@ -2,7 +2,9 @@ package queue
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +24,13 @@ import (
 func TestModel(t *testing.T) {
 	rdb := redistest.Start(t).Client(t)
 	library := testclock.Library(t, rdb)
+	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() == f.DefValue {
+		checks := "600"
+		if os.Getenv("CURFEW_LONG") != "" {
+			checks = "20000"
+		}
+		flag.Set("rapid.checks", checks)
+	}
 	sequences := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		sequences++

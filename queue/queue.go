@@ -43,6 +43,7 @@ type Config struct {
 type Queue struct {
 	config  Config
 	rdb     redis.UniversalClient
+	bounded bool // a context's end ends a read of rdb
 	library *lua.Library
 
 	ids     ids
@@ -62,6 +63,7 @@ func Open(ctx context.Context, rdb redis.UniversalClient, config Config) (*Queue
 		return nil, failed("open", "", err)
 	}
 	q := &Queue{config: config, rdb: rdb, library: config.Library}
+	q.bounded = honoursContexts(rdb)
 	if err := q.inspect(ctx); err != nil {
 		return nil, failed("open", "", err)
 	}
@@ -120,7 +122,11 @@ func (q *Queue) create(ctx context.Context) error {
 		}
 		switch word := text(words[0]); word {
 		case "OK":
-			q.config.Partitions = int(number(words[1]))
+			n := number(words[1])
+			if n < 1 || n > MaxPartitions {
+				return fmt.Errorf("%w: its root %s says that it has %q partitions", ErrBroken, q.Root(p), text(words[1]))
+			}
+			q.config.Partitions = int(n)
 		case "NEWER":
 			return fmt.Errorf("%w: its records are of version %s, this program knows %d", ErrNewer, text(words[1]), recordVersion)
 		case "PARTITIONS":

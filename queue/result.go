@@ -139,7 +139,9 @@ func (w *watches) leave(id string, mine chan struct{}) {
 	}
 	w.mu.Unlock()
 	if last != nil {
-		last.stop() // outside of the lock: told may be waiting for it
+		// Outside of the lock, which told may be waiting for, and not waited for: a
+		// server that hangs would hold up who has given up on it.
+		go last.stop()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -12,8 +13,8 @@ import (
 // inspect looks at the server before anything is written: one that cannot work
 // is refused, one that may lose tasks is warned of, or refused if Config.Strict.
 func (q *Queue) inspect(ctx context.Context) error {
-	if err := q.rdb.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("%w (%v)", ErrUnavailable, err)
+	if err := q.reach(ctx); err != nil {
+		return err
 	}
 	_, cluster := q.rdb.(*redis.ClusterClient)
 	facts := map[string]string{}
@@ -36,6 +37,25 @@ func (q *Queue) inspect(ctx context.Context) error {
 			return fmt.Errorf("%w: %s", ErrUnfit, worry)
 		}
 		q.config.Logger.Warn("Redis may lose tasks", "why", worry)
+	}
+	return nil
+}
+
+// reach waits for an answer, no longer than ctx and waitFor.
+func (q *Queue) reach(ctx context.Context) error {
+	answered := make(chan error, 1)
+	go func() { answered <- q.rdb.Ping(ctx).Err() }()
+	select {
+	case err := <-answered:
+		if ctx.Err() == nil && err != nil {
+			return fmt.Errorf("%w (%w)", ErrUnavailable, err)
+		}
+	case <-time.After(waitFor):
+		return fmt.Errorf("%w (no answer in %v)", ErrUnavailable, waitFor)
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	return nil
 }

@@ -72,6 +72,7 @@ func (q *Queue) Settle(ctx context.Context, partition int, worker, call string, 
 	if trip.Verdicts, err = readVerdicts(answers[1], len(outcomes)); err == nil {
 		err = trip.readClaims(partition, answers[0], answers[2])
 	}
+	trip.Errors = q.located("settle", answers[3:])
 	return trip, failed("settle", "", err)
 }
 

@@ -21,9 +21,13 @@ func (q *Queue) subscribe(channels []string, told func(channel, message string))
 	s := &subscription{
 		standing: make(chan struct{}),
 		ended:    make(chan struct{}),
-		pubsub:   q.rdb.Subscribe(context.Background(), channels...),
+		pubsub:   q.rdb.Subscribe(context.Background()), // without channels it does not connect
 	}
-	go s.listen(len(channels), told)
+	go func() {
+		// What fails here is done again by the channel, as after a broken connection.
+		s.pubsub.Subscribe(context.Background(), channels...)
+		s.listen(len(channels), told)
+	}()
 	return s
 }
 

@@ -45,9 +45,7 @@ func (q *Queue) Sweep(ctx context.Context, partition int, reaper string, batch i
 			s.Broken = n
 		}
 	}
-	for _, e := range answers[4:] {
-		s.Errors = append(s.Errors, q.library.Locate("sweep", text(e)))
-	}
+	s.Errors = q.located("sweep", answers[4:])
 	return s, nil
 }
 

@@ -114,7 +114,8 @@ func (t *Task) checkTimes() error {
 		field string
 		at    time.Time
 	}{{"deadline", t.Deadline}, {"start", t.StartAt}} {
-		if ms := instant.at.UnixMilli(); !instant.at.IsZero() && (ms < 1 || ms > maxSpan) {
+		// Not by UnixMilli, which runs over in the far future.
+		if at := instant.at; !at.IsZero() && (at.Before(time.UnixMilli(1)) || at.After(time.UnixMilli(maxSpan))) {
 			return invalid(instant.field, "must be between 1970 and 2^53 ms after it")
 		}
 	}

@@ -6,8 +6,8 @@
 -- seq grows with each fetch of a worker. One that was seen before is a repeat
 -- after a lost answer, and gets the tasks of that fetch that are still held.
 --
--- Returns {more, {id, epoch, queue, kind, payload, ...}, ...}; more is 1 if the
--- queues asked hold more. The order of a claim's elements is that of `parcels`.
+-- Returns {more, {id, epoch, queue, kind, payload, ...}, ...} and a list of what
+-- could not be worked with; more is 1 if the queues asked hold more. The order of a claim's elements is that of `parcels`.
 --
 -- @include record
 -- @include overdue
@@ -22,7 +22,7 @@
 local function claim(k, ask, at)
   local claims, worker = k.claims .. ask.worker, k.worker .. ask.worker
   local seq = string.format("%d", ask.seq)
-  local taken, payloads, more = {}, {}, 0
+  local taken, payloads, errors, more = {}, {}, {}, 0
 
   local function keep(task)
     taken[#taken + 1] = task
@@ -37,7 +37,7 @@ local function claim(k, ask, at)
         task["until"] or task.deadline_at or "", task.limit_at or "", task.retries or "0", task.max_retries or "0",
         task.lease_losses or "0", task.priority or "0"}
     end
-    return answer
+    return answer, errors
   end
 
   local function take(id)
@@ -66,7 +66,10 @@ local function claim(k, ask, at)
   local left, looks = ask.n, ask.n + 100
   local function draw(queue, want)
     while want > 0 and looks > 0 do
-      local popped = redis.call("ZPOPMIN", k.ready .. queue, math.min(want, looks))
+      local popped = redis.pcall("ZPOPMIN", k.ready .. queue, math.min(want, looks))
+      if popped.err then
+        errors[#errors + 1] = k.ready .. queue .. ": " .. popped.err
+      end
       if #popped == 0 then
         return
       end
@@ -81,9 +84,12 @@ local function claim(k, ask, at)
     end
   end
 
+  -- A key of the wrong type is met before the first write, not after it.
+  local newest = tonumber(redis.call("HGET", worker, "seq") or 0)
+  redis.call("ZCARD", claims)
   redis.call("ZADD", k.workers, at + ask.lease, ask.worker)
   alarm(k, at + ask.lease)
-  if ask.seq <= tonumber(redis.call("HGET", worker, "seq") or 0) then
+  if ask.seq <= newest then
     for _, id in ipairs(redis.call("ZRANGEBYSCORE", claims, ask.seq, ask.seq)) do
       local task = record(k, id)
       if task.status == "RUNNING" and task.worker == ask.worker then
@@ -98,14 +104,15 @@ local function claim(k, ask, at)
       draw(ask.quotas[i], round == 1 and math.min(tonumber(ask.quotas[i + 1]), left) or left)
     end
   end
-  flush(k, at)
+  errors[#errors + 1] = flush(k, at)
 
   -- Pass the baton: the token that brought this worker may stand for many tasks.
   for i = 1, #ask.quotas, 2 do
     local queue = ask.quotas[i]
-    if redis.call("ZCARD", k.ready .. queue) == 0 then
+    local ready = redis.pcall("ZCARD", k.ready .. queue)
+    if ready == 0 then
       redis.call("DEL", k.wake .. queue)
-    else
+    elseif type(ready) == "number" then
       more = 1
       k.woken = k.woken or {}
       k.woken[queue] = true

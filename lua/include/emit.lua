@@ -7,6 +7,7 @@
 --
 -- @include owner
 -- @include stamp
+-- @include write
 local function emit(k, level, kind, task, at, ...)
   if not k.level then
     k.level = redis.call("HGET", k.root, "events") or "terminal"
@@ -17,12 +18,12 @@ local function emit(k, level, kind, task, at, ...)
   local attempt = task.retries and string.format("%d", task.retries + 1) or "1"
   local parent = owner(task.id)
   if parent then
-    redis.call("XADD", k.events, "MAXLEN", "~", "100000", "*", "kind", kind, "task_id", task.id,
+    write(k, "XADD", k.events, "MAXLEN", "~", "100000", "*", "kind", kind, "task_id", task.id,
       "task_kind", task.kind, "queue", task.queue, "at", stamp(k, at), "epoch", task.epoch or "0",
       "attempt", attempt, "worker", task.worker or "",
       "agent_execution_id", parent, "workflow_run_id", string.match(task.id, "^[^.]+"), ...)
   else
-    redis.call("XADD", k.events, "MAXLEN", "~", "100000", "*", "kind", kind, "task_id", task.id,
+    write(k, "XADD", k.events, "MAXLEN", "~", "100000", "*", "kind", kind, "task_id", task.id,
       "task_kind", task.kind or "", "queue", task.queue or "", "at", stamp(k, at), "epoch", task.epoch or "0",
       "attempt", attempt, "worker", task.worker or "", ...)
   end

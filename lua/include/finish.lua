@@ -20,6 +20,7 @@
 -- @include retain
 -- @include alarm
 -- @include stamp
+-- @include write
 -- @include emit
 local function finish(k, task, ending, at)
   withdraw(k, task)
@@ -44,7 +45,7 @@ local function finish(k, task, ending, at)
   count(k, task.queue, string.lower(status), 1)
 
   if (tonumber(task.children) or 0) > 0 then
-    redis.call("ZADD", k.draining, task.completed_at, task.id) -- at once: it dooms the children (ending.lua)
+    write(k, "ZADD", k.draining, task.completed_at, task.id) -- at once: it dooms the children (ending.lua)
     alarm(k, at)
   end
   local parent = owner(task.id)

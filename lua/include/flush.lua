@@ -2,23 +2,16 @@
 -- wake tokens and the alarm. Every script that changes something ends with it,
 -- and one that must see its own writes calls it in between.
 --
--- What cannot be written (a key of the wrong type) hinders nothing else, and is
--- raised at the end.
+-- What cannot be written (a key of the wrong type) hinders nothing else: the tasks
+-- are what they are by now. It is returned, as a text, for the caller to tell.
+--
+-- @include write
 local function flush(k, at)
-  local failed
-  local function write(...)
-    local answer = redis.pcall(...)
-    if type(answer) == "table" and answer.err then
-      failed = failed or answer
-      return 0
-    end
-    return answer
-  end
 
   for _, command in ipairs({"ZREM", "ZADD"}) do
     for key, list in pairs(k[command]) do
       for i = 1, list.n, 4000 do
-        write(command, key, unpack(list, i, math.min(i + 3999, list.n)))
+        write(k, command, key, unpack(list, i, math.min(i + 3999, list.n)))
       end
     end
     k[command] = {}
@@ -32,29 +25,29 @@ local function flush(k, at)
   for queue, counts in pairs(k.counts) do
     for field, n in pairs(counts) do
       if n ~= 0 then
-        write("HINCRBY", k.queue .. queue, field, n)
+        write(k, "HINCRBY", k.queue .. queue, field, n)
       end
     end
     if counts.enqueued then
-      write("SADD", k.queues, queue)
+      write(k, "SADD", k.queues, queue)
     end
   end
   k.counts = {}
 
   -- The oldest beyond the cap go early, but not within 60 s of their end (retain.lua).
   for queue in pairs(k.buried or {}) do
-    local over = write("ZCARD", k.dead .. queue) - 100000
-    local oldest = over > 0 and redis.call("ZPOPMIN", k.dead .. queue, math.min(over, 500)) or {}
+    local over = write(k, "ZCARD", k.dead .. queue) - 100000
+    local oldest = over > 0 and write(k, "ZPOPMIN", k.dead .. queue, math.min(over, 500)) or {}
     for i = 1, #oldest, 2 do
-      redis.call("ZADD", k.retained, math.max(oldest[i + 1] + 60000, at), oldest[i])
+      write(k, "ZADD", k.retained, math.max(oldest[i + 1] + 60000, at), oldest[i])
     end
   end
   k.buried = nil
 
   -- One token wakes one worker; who takes it passes it on if more is ready.
   for queue in pairs(k.woken or {}) do
-    if write("LLEN", k.wake .. queue) == 0 then
-      write("RPUSH", k.wake .. queue, "1")
+    if write(k, "LLEN", k.wake .. queue) == 0 then
+      write(k, "RPUSH", k.wake .. queue, "1")
     end
   end
   k.woken = nil
@@ -68,8 +61,7 @@ local function flush(k, at)
     end
   end
   k.earliest = nil
-
-  if failed then
-    error(failed.err, 0)
-  end
+  local failed = k.failed
+  k.failed = nil
+  return failed
 end
