@@ -27,6 +27,7 @@
 --
 -- @include keys
 -- @include now
+-- @include root
 -- @include overdue
 -- @include owner
 -- @include live
@@ -50,12 +51,12 @@ local partition = string.match(KEYS[1], "{(%d+)}$")
 local greatest = 9007199254740992 -- 2^53: what a score holds exactly
 
 -- named tells whether a name is sound; a list names few kinds and queues many times.
-local sound = {}
+local names = {}
 local function named(name, pattern)
-  local known = sound[pattern .. (name or "")]
+  local known = names[pattern .. (name or "")]
   if known == nil then
     known = name ~= nil and #name <= 128 and string.find(name, pattern) ~= nil
-    sound[pattern .. (name or "")] = known
+    names[pattern .. (name or "")] = known
   end
   return known
 end
@@ -66,14 +67,16 @@ local function invalid(task)
     local least = numbers[name]
     if least then
       local n = tonumber(value)
-      if not string.find(value, "^%d+$") or n < least or n > greatest then
+      if not n or not string.find(value, "^%d+$") or n < least or n > greatest then
         return name, "must be a whole number from " .. least .. " to 2^53"
       end
     elseif not words[name] then
       return name, "is not a field of a task"
     end
   end
-  if not task.id or #task.id > 512 or string.match(task.id, "^(%d+)%-[%w][%w._-]*$") ~= partition then
+  -- Each part of an id begins with a letter or digit, and it has at most 17 (16 owners).
+  if not task.id or #task.id > 512 or string.match(task.id, "^(%d+)%-[%w][%w._-]*$") ~= partition or
+    string.find(task.id, "%.[^%w]") or string.sub(task.id, -1) == "." or string.match(task.id, "^" .. string.rep("[^.]*%.", 17)) then
     return "id", "must be the partition, " .. partition .. ", a dash, letters and digits"
   end
   if not named(task.kind, "^[%w][%w._:/-]*$") then
@@ -219,22 +222,33 @@ while i <= #ARGV do
 end
 
 -- A key of the wrong type must be met before the first write, not after it.
-local seen = {}
-for _, clock in ipairs({"deadlines", "limits", "delayed", "retained"}) do
-  redis.call("ZCARD", k[clock])
+root(k)
+if k.level == "all" then
+  redis.call("XLEN", k.events)
 end
-redis.call("HLEN", k.root)
-redis.call("SCARD", k.queues)
-redis.call("HLEN", k.idem)
-redis.call("XLEN", k.events)
 for _, task in ipairs(tasks) do
-  if not seen[task.queue] then
-    seen[task.queue] = true
-    redis.call("ZCARD", k.ready .. task.queue)
-    redis.call("HLEN", k.queue .. task.queue)
-    redis.call("LLEN", k.wake .. task.queue)
+  local queue = task.queue
+  if not k.tokens[queue] then
+    redis.call("ZCARD", k.ready .. queue)
+    redis.call("HLEN", k.queue .. queue)
+    k.tokens[queue] = redis.call("LLEN", k.wake .. queue)
+    k.listed[queue] = redis.call("SISMEMBER", k.queues, queue) == 1
   end
 end
+local function sound(field, command, key)
+  for _, task in ipairs(tasks) do
+    if task[field] then
+      redis.call(command, key)
+      return
+    end
+  end
+end
+sound("timeout_ms", "ZCARD", k.deadlines)
+sound("deadline_at", "ZCARD", k.deadlines)
+sound("delay_ms", "ZCARD", k.delayed)
+sound("available_at", "ZCARD", k.delayed)
+sound("queue_timeout_ms", "ZCARD", k.limits)
+sound("idempotency_key", "HLEN", k.idem)
 
 -- As a rule none of the ids is known, and one look at all of them says so. The same
 -- id twice in a list is found by the second look.

@@ -63,6 +63,7 @@ func startServer(tb testing.TB) string {
 	tb.Cleanup(func() { server.Process.Kill(); server.Wait() })
 
 	rdb := client(tb, &redis.Options{Network: "unix", Addr: socket, MaxRetries: -1})
+	// sleeps: a server that starts has no signal
 	for give := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		err := rdb.Ping(context.Background()).Err()
 		if err == nil {

@@ -166,7 +166,8 @@ errors[#errors + 1] = flush(k, at)
 -- The turn: one reaper is precise, the others look at the fall-back, so that a
 -- hundred cost what one does. Correctness does not depend on it.
 local state = redis.call("HMGET", k.root, "turn", "turn_until")
-local turn = state[1] == reaper or not state[2] or tonumber(state[2]) <= at
+local till = tonumber(state[2]) or 0
+local turn = state[1] == reaper or till <= at or till > at + 2 * fallback -- the clock was set back
 local wait = full and 0 or fallback
 if turn then
   if not full then

@@ -4,7 +4,8 @@
 -- KEYS[1]  root of the partition
 -- ARGV     ids
 --
--- Returns  {now, {status, until}, …}: "" for a status where there is no such task
+-- Returns  {now, {status, instant}, …}: when its time is up, or its limit, whichever
+--          is first, "" for never; "" for a status where there is no such task
 -- Ends     what is late among them
 -- Flags    allow-oom        who waits must learn of the end on a full Redis too
 --
@@ -23,7 +24,11 @@ local function look(id)
   if live(task) and not task.watched then
     redis.call("HSET", k.task .. id, "watched", "1")
   end
-  return {task.status or "", task["until"] or task.deadline_at or ""}
+  local final, limit_at = task["until"] or task.deadline_at or "", task.limit_at or ""
+  if limit_at ~= "" and (final == "" or tonumber(limit_at) < tonumber(final)) then
+    return {task.status, limit_at}
+  end
+  return {task.status or "", final}
 end
 
 local answers = {at}

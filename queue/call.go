@@ -49,12 +49,8 @@ func (q *Queue) call(ctx context.Context, partition int, script string, args ...
 			patience *= 2
 		}
 		passing, sent := classify(err)
-		if !passing {
-			if lost && errors.Is(plain(err), ErrFull) {
-				passing = true
-			} else {
-				return nil, plain(err)
-			}
+		if !passing && !(lost && refused(err)) {
+			return nil, plain(err)
 		}
 		lost = lost || sent
 		limit := waitFor
@@ -118,6 +114,13 @@ func unanswered(ctx context.Context, lost bool, last error) error {
 		return context.Cause(ctx) // nothing was sent
 	}
 	return fmt.Errorf("%w (%w)", ErrUnavailable, last)
+}
+
+// refused tells whether Redis raised an error before the script ran: full memory, a
+// missing right, a failed save. It says nothing of an earlier try.
+func refused(err error) bool {
+	var raised *lua.ScriptError
+	return lua.Raised(err) && !errors.As(err, &raised)
 }
 
 // classify says of a failed try whether another may fare better, and whether

@@ -121,5 +121,8 @@ func (q *Queue) AwaitWork(ctx context.Context, partition int, queues []string, d
 	if errors.Is(err, redis.Nil) {
 		return false, nil
 	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx) // the client calls it a read that timed out
+	}
 	return err == nil, failed("await work", "", err)
 }

@@ -18,7 +18,10 @@ func Connect(address string) (redis.UniversalClient, error) {
 	switch parsed.Scheme {
 	case "redis", "rediss", "unix":
 	default:
-		return nil, fmt.Errorf("%w: the Redis URL must begin with redis://, rediss:// or unix://", ErrInvalid)
+		parsed.Opaque = "another scheme"
+	}
+	if parsed.Opaque != "" || parsed.Scheme != "unix" && parsed.Host == "" {
+		return nil, fmt.Errorf("%w: the Redis URL must begin with redis://, rediss:// or unix://, and name a host or a socket", ErrInvalid)
 	}
 	options, err := redis.ParseURL(address)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -26,10 +27,10 @@ var (
 	// came although it was repeated. Asking again with the same ids is safe.
 	ErrUnknown = errors.New("outcome unknown: Redis did not answer; look at the task before you decide")
 	// ErrUnavailable means that Redis could not be reached, and that nothing was changed.
-	ErrUnavailable = errors.New("Redis is unavailable and nothing was changed: check that it runs and try again")
+	ErrUnavailable = errors.New("no answer from Redis, and nothing was changed: check that it runs and try again")
 	// ErrFull means that Redis is at its maxmemory. New tasks are refused, what is
 	// there drains. Raise maxmemory, or shorten retention.
-	ErrFull = errors.New("Redis is full (maxmemory): nothing was stored; raise maxmemory or shorten retention")
+	ErrFull = errors.New("the memory of Redis is full (maxmemory) and nothing was stored: raise maxmemory or shorten retention")
 	// ErrWrongType means that a key in our key space holds something else. Nothing
 	// was changed. Use another namespace, or remove what is in the way.
 	ErrWrongType = errors.New("a key of this namespace holds something that is not ours: use another namespace or remove it")
@@ -63,7 +64,11 @@ func (e *Error) Error() string {
 	if e.Task == "" {
 		return e.Op + ": " + e.Err.Error()
 	}
-	return e.Op + " " + e.Task + ": " + e.Err.Error()
+	id := e.Task
+	if _, err := PartitionOf(id); err != nil {
+		id = strconv.Quote(clip(id)) // a stranger's string: a log line must stay one
+	}
+	return e.Op + " " + id + ": " + e.Err.Error()
 }
 
 // Unwrap returns the cause.

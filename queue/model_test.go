@@ -222,7 +222,7 @@ func (m *model) fetch(worker string, ask Ask) []string {
 	tell := func(t *modelTask) { got = append(got, fmt.Sprintf("%s@%d", t.id, t.epoch)) }
 	if ask.Seq <= m.fetched[worker] {
 		for _, t := range m.held(worker) {
-			if t.claim == ask.Seq {
+			if t.claim == ask.Seq && m.touch(t.id).status == Running {
 				tell(t)
 			}
 		}

@@ -70,7 +70,9 @@ func (q *Queue) look(ctx context.Context, p int, id string) (ended bool, due <-c
 	}
 	if until := number(state[1]); until > 0 {
 		// One ms past it the task is out of time; a reaper gets a moment to be first.
-		due = time.After(time.Duration(until-number(answers[0])+10) * time.Millisecond)
+		// A day at the most: a Duration does not hold every span that a task may have.
+		ms := min(until-number(answers[0])+10, 24*3600*1000)
+		due = time.After(time.Duration(ms) * time.Millisecond)
 	}
 	return false, due, nil
 }

@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Task is what a producer hands over. Only Kind is required.
@@ -79,6 +80,9 @@ func (t *Task) check(maxBytes int) error {
 	size := 0
 	for name, value := range t.Headers {
 		size += len(name) + len(value)
+		if !utf8.ValidString(name) || !utf8.ValidString(value) {
+			return invalid("headers", "%q is not UTF-8: put bytes into the payload", clip(name))
+		}
 	}
 	if size > maxBytes {
 		return invalid("headers", "have %d bytes, the limit is %d", size, maxBytes)

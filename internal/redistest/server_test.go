@@ -22,6 +22,11 @@ func TestAStartedServerAnswersAndKeepsNothing(t *testing.T) {
 	if err := rdb.Set(t.Context(), "k", "v", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
+	for _, setting := range []string{"save", "appendonly"} {
+		if got := rdb.ConfigGet(t.Context(), setting).Val()[setting]; got != "" && got != "no" {
+			t.Errorf("its setting %s is %q", setting, got)
+		}
+	}
 	s.Restart(t)
 	if n, err := rdb.DBSize(t.Context()).Result(); n != 0 || err != nil {
 		t.Errorf("after a restart it holds %d keys, %v; want none, since it persists nothing", n, err)

@@ -9,7 +9,6 @@
 -- Returns {more, {id, epoch, queue, kind, payload, ...}, ...} and a list of what
 -- could not be worked with; more is 1 if the queues asked hold more. The order of a claim's elements is that of `parcels`.
 --
--- @include record
 -- @include overdue
 -- @include limit
 -- @include later
@@ -91,7 +90,7 @@ local function claim(k, ask, at)
   alarm(k, at + ask.lease)
   if ask.seq <= newest then
     for _, id in ipairs(redis.call("ZRANGEBYSCORE", claims, ask.seq, ask.seq)) do
-      local task = record(k, id)
+      local task = overdue(k, id, at)
       if task.status == "RUNNING" and task.worker == ask.worker then
         keep(task)
       end

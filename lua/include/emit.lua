@@ -6,12 +6,11 @@
 --   ...    name, value, ...: what only this kind of event says
 --
 -- @include owner
+-- @include root
 -- @include stamp
 -- @include write
 local function emit(k, level, kind, task, at, ...)
-  if not k.level then
-    k.level = redis.call("HGET", k.root, "events") or "terminal"
-  end
+  root(k)
   if k.level == "none" or (level == "all" and k.level ~= "all") then
     return
   end

@@ -17,9 +17,9 @@ local function flush(k, at)
     k[command] = {}
   end
 
-  if k.seq then
+  if k.lined then
     redis.call("HSET", k.root, "seq", k.seq, "front", k.front)
-    k.seq = nil
+    k.lined = nil
   end
 
   for queue, counts in pairs(k.counts) do
@@ -28,7 +28,7 @@ local function flush(k, at)
         write(k, "HINCRBY", k.queue .. queue, field, n)
       end
     end
-    if counts.enqueued then
+    if counts.enqueued and not k.listed[queue] then
       write(k, "SADD", k.queues, queue)
     end
   end
@@ -46,7 +46,7 @@ local function flush(k, at)
 
   -- One token wakes one worker; who takes it passes it on if more is ready.
   for queue in pairs(k.woken or {}) do
-    if write(k, "LLEN", k.wake .. queue) == 0 then
+    if (k.tokens[queue] or write(k, "LLEN", k.wake .. queue)) == 0 then
       write(k, "RPUSH", k.wake .. queue, "1")
     end
   end

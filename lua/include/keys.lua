@@ -31,5 +31,6 @@ local function keys(root)
     stop = p .. "stop:",           -- channel  + worker: attempts that must stop
 
     ZADD = {}, ZREM = {}, counts = {}, -- put off (later.lua, count.lua)
+    listed = {}, tokens = {},          -- what a script has looked up of queues, for flush
   }
 end

@@ -1,13 +1,12 @@
 -- ready puts a PENDING task in line. Priority 3 goes first, then who came first;
 -- who was given back goes to the front of its priority: it has waited before.
 --
+-- @include root
 -- @include later
 -- @include limit
 local function ready(k, task, at, front)
-  if not k.seq then
-    local counters = redis.call("HMGET", k.root, "seq", "front")
-    k.seq, k.front = tonumber(counters[1] or 0), tonumber(counters[2] or 0)
-  end
+  root(k)
+  k.lined = true
   local place
   if front then
     k.front = k.front - 1

@@ -1,0 +1,422 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// badInput is a call that must be refused, change nothing, and say what to do.
+type badInput struct {
+	claim  string
+	call   func(*scene) error
+	want   error
+	field  string // what the error names: the field of an *InvalidError, else a word of its text
+	advice string // what the caller is told
+}
+
+// scene is a namespace with tasks in every state, whose clock stands still. Payloads,
+// results and the like may have 1,000 bytes.
+type scene struct {
+	q                            *queue.Queue
+	pending, running, done, gone string
+	claim                        queue.Claim // of running: its second
+}
+
+func newScene(t *testing.T, rdb redis.UniversalClient) *scene {
+	t.Helper()
+	q := open(t, rdb, queue.Config{Namespace: "bad", MaxBytes: 1000, Library: testclock.Library(t, rdb)})
+	s, w := &scene{q: q, gone: "0-0000000000000gone"}, &taker{q: q, worker: "w1"}
+
+	s.running = enqueue(t, q, queue.Task{Timeout: time.Hour}).ID
+	first := w.take(t, s.running, "default")
+	w.settle(t, queue.Outcome{ID: first.ID, Epoch: first.Epoch, Verb: queue.Release})
+	s.claim = w.take(t, s.running, "default")
+
+	s.done = enqueue(t, q, queue.Task{}).ID
+	claim := w.take(t, s.done, "default")
+	w.settle(t, queue.Outcome{ID: claim.ID, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("result")})
+
+	s.pending = enqueue(t, q, queue.Task{Queue: "other", IdempotencyKey: "key", Payload: []byte("first")}).ID
+	enqueue(t, q, queue.Task{ID: s.running + ".child", Payload: []byte("first")})
+	return s
+}
+
+func (s *scene) enqueue(task queue.Task) error {
+	if task.Kind == "" {
+		task.Kind = "k"
+	}
+	r, err := s.q.Enqueue(context.Background(), task)
+	if err == nil {
+		err = fmt.Errorf("accepted: %+v", r)
+	}
+	return err
+}
+
+func (s *scene) settle(o queue.Outcome) error {
+	o.ID, o.Epoch = s.claim.ID, s.claim.Epoch
+	_, err := s.q.Settle(context.Background(), 0, "w1", queue.NewCall(), []queue.Outcome{o}, queue.Ask{})
+	return err
+}
+
+// refused plays rows, each on the state that the ones before have left.
+func refused(t *testing.T, rows []badInput) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		s := newScene(t, rdb)
+		for _, row := range rows {
+			t.Run(row.claim, func(t *testing.T) {
+				before := redistest.Dump(t, rdb, "bad:")
+				err := row.call(s)
+				row.check(t, err)
+				if after := redistest.Dump(t, rdb, "bad:"); after != before {
+					t.Errorf("it changed something:\n%s", redistest.Diff(before, after))
+				}
+				s.goOn(t)
+			})
+		}
+		sound(t, s.q)
+	})
+}
+
+func (row badInput) check(t *testing.T, err error) {
+	t.Helper()
+	if !errors.Is(err, row.want) {
+		t.Fatalf("error %v, want %v", err, row.want)
+	}
+	var wrong *queue.InvalidError
+	if errors.As(err, &wrong) && wrong.Field != row.field {
+		t.Errorf("%v: it names the field %q, want %q", err, wrong.Field, row.field)
+	}
+	if text := err.Error(); !strings.Contains(text, row.field) || !strings.Contains(text, row.advice) {
+		t.Errorf("the error %.200q must name %.200q and say %q", text, row.field, row.advice)
+	}
+	if strings.ContainsAny(err.Error(), "\r\n\x00") || len(err.Error()) > 500 {
+		t.Errorf("the error's text is no line for a log: %.200q", err.Error())
+	}
+}
+
+// goOn makes the next good call, which must work.
+func (s *scene) goOn(t *testing.T) {
+	t.Helper()
+	id := enqueue(t, s.q, queue.Task{}).ID
+	if c, err := s.q.Cancel(context.Background(), id, ""); err != nil || !c.Done {
+		t.Fatalf("the next good call: Cancel = %+v, %v", c, err)
+	}
+}
+
+func TestEnqueueRefusesBadTimes(t *testing.T) {
+	at := testclock.Start
+	task := func(claim string, task queue.Task, field, advice string) badInput {
+		return badInput{claim, func(s *scene) error { return s.enqueue(task) }, queue.ErrInvalid, field, advice}
+	}
+	rows := []badInput{
+		task("a timeout and a deadline", queue.Task{Timeout: time.Second, Deadline: at.Add(time.Second)}, "deadline", "not both"),
+		task("a delay and a start", queue.Task{Delay: time.Second, StartAt: at.Add(time.Second)}, "start", "not both"),
+		task("a deadline that is past by 1 ms", queue.Task{Deadline: at.Add(-time.Millisecond)}, "deadline_at", "is in the past; it is 1800000000000 now"),
+		task("a deadline before 1970", queue.Task{Deadline: time.Unix(-1, 0)}, "deadline", "between 1970 and"),
+		task("a deadline in 1970 to the ms", queue.Task{Deadline: time.Unix(0, 0)}, "deadline", "between 1970 and"),
+		task("a deadline beyond 2^53 ms", queue.Task{Deadline: time.UnixMilli(1<<53 + 1)}, "deadline", "2^53"),
+		task("a deadline whose ms overflow to a good one", queue.Task{Deadline: time.Unix(at.Unix()+1<<64/1000+1, 0)}, "deadline", "2^53"),
+		task("a start beyond 2^53 ms", queue.Task{StartAt: time.UnixMilli(1<<53 + 1)}, "start", "2^53"),
+		task("a start before 1970", queue.Task{StartAt: time.Unix(-1, 0)}, "start", "between 1970 and"),
+		task("a start 1 ms after the deadline", queue.Task{StartAt: at.Add(1001 * time.Millisecond), Deadline: at.Add(time.Second)}, "available_at", "start earlier, or give it more time"),
+		task("a delay longer than the timeout", queue.Task{Delay: 2 * time.Second, Timeout: time.Second}, "available_at", "start earlier, or give it more time"),
+	}
+	spans := map[string]func(time.Duration) queue.Task{
+		"timeout":         func(d time.Duration) queue.Task { return queue.Task{Timeout: d} },
+		"queue timeout":   func(d time.Duration) queue.Task { return queue.Task{QueueTimeout: d} },
+		"attempt timeout": func(d time.Duration) queue.Task { return queue.Task{AttemptTimeout: d} },
+		"delay":           func(d time.Duration) queue.Task { return queue.Task{Delay: d} },
+		"retention":       func(d time.Duration) queue.Task { return queue.Task{Retention: d} },
+	}
+	for field, with := range spans {
+		rows = append(rows,
+			task("a negative "+field, with(-time.Second), field, "leave it out for none"),
+			task("a negative "+field+" below 1 ms", with(-1), field, "leave it out for none"),
+			task("a "+field+" below 1 ms", with(time.Millisecond-1), field, "under 1ms, the finest that is kept"))
+	}
+	refused(t, rows)
+}
+
+// badNames are names that no queue and no kind may have.
+var badNames = map[string]string{
+	"of two words":              "two words",
+	"of a space":                " ",
+	"with a space behind":       "q ",
+	"with a NUL":                "q\x00",
+	"that goes on as RESP":      "q\r\n*1\r\n$8\r\nFLUSHALL\r\n",
+	"with a line's end":         "q\n",
+	"with a hash tag":           "{1}",
+	"with a brace":              "q{",
+	"that is a glob":            "*",
+	"with a glob":               "q[a-z]?",
+	"of 129 bytes":              strings.Repeat("q", 129),
+	"of a million bytes":        strings.Repeat("q", 1_000_000),
+	"with an umlaut":            "küche",
+	"of fullwidth letters":      "ｑ",
+	"with an Arabic digit":      "q٣",
+	"of no valid UTF-8":         "q\xff",
+	"with a dash in front":      "-q",
+	"with a dot in front":       ".q",
+	"with an underscore before": "_q",
+	"with a quote":              `q"`,
+	"with a backslash":          `q\`,
+}
+
+func TestEnqueueRefusesBadNames(t *testing.T) {
+	rows := []badInput{
+		{"an empty kind", func(s *scene) error { _, err := s.q.Enqueue(context.Background(), queue.Task{}); return err },
+			queue.ErrInvalid, "kind", "must be 1 to 128 of"},
+		{"a queue with a colon", func(s *scene) error { return s.enqueue(queue.Task{Queue: "a:b"}) }, queue.ErrInvalid, "queue", "must be 1 to 128 of"},
+		{"a queue with a slash", func(s *scene) error { return s.enqueue(queue.Task{Queue: "a/b"}) }, queue.ErrInvalid, "queue", "must be 1 to 128 of"},
+	}
+	for claim, name := range badNames {
+		rows = append(rows,
+			badInput{"a queue " + claim, func(s *scene) error { return s.enqueue(queue.Task{Queue: name}) },
+				queue.ErrInvalid, "queue", "must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit"},
+			badInput{"a kind " + claim, func(s *scene) error { return s.enqueue(queue.Task{Kind: name}) },
+				queue.ErrInvalid, "kind", "must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit"})
+	}
+	refused(t, rows)
+}
+
+func TestGoodNamesAreAccepted(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		q := open(t, rdb, queue.Config{})
+		for _, name := range []string{"q", "Q", "0", "a.b_c-d", "9.", strings.Repeat("q", 128)} {
+			enqueue(t, q, queue.Task{Kind: name, Queue: name})
+		}
+		enqueue(t, q, queue.Task{Kind: "mail:send/v2"})
+		sound(t, q)
+	})
+}
+
+func TestEnqueueRefusesWhatIsTooMuch(t *testing.T) {
+	long, longer := strings.Repeat("x", 1000), strings.Repeat("x", 1001)
+	refused(t, []badInput{
+		{"a payload of 1,001 bytes", func(s *scene) error { return s.enqueue(queue.Task{Payload: []byte(longer)}) },
+			queue.ErrInvalid, "payload", "has 1001 bytes, the limit is 1000: store it elsewhere and send a reference, or raise Config.MaxBytes"},
+		{"headers of 1,001 bytes", func(s *scene) error { return s.enqueue(queue.Task{Headers: map[string]string{"x": long}}) },
+			queue.ErrInvalid, "headers", "have 1001 bytes, the limit is 1000"},
+		{"an idempotency key of 513 bytes", func(s *scene) error { return s.enqueue(queue.Task{IdempotencyKey: longer[:513]}) },
+			queue.ErrInvalid, "idempotency key", "has 513 bytes, the limit is 512: hash it"},
+		{"a priority of 4", func(s *scene) error { return s.enqueue(queue.Task{Priority: 4}) }, queue.ErrInvalid, "priority", "must be 0, 1, 2 or 3"},
+		{"a priority of -1", func(s *scene) error { return s.enqueue(queue.Task{Priority: -1}) }, queue.ErrInvalid, "priority", "must be 0, 1, 2 or 3"},
+		{"-1 retries", func(s *scene) error { return s.enqueue(queue.Task{MaxRetries: -1}) }, queue.ErrInvalid, "max retries", "must not be negative"},
+	})
+}
+
+func TestEnqueueRefusesWhatContradicts(t *testing.T) {
+	refused(t, []badInput{
+		{"an idempotency key with another payload", func(s *scene) error {
+			return s.enqueue(queue.Task{IdempotencyKey: "key", Payload: []byte("second"), Queue: "other"})
+		}, queue.ErrConflict, "idempotency key", "other content"},
+		{"an idempotency key with another kind", func(s *scene) error {
+			return s.enqueue(queue.Task{Kind: "other", IdempotencyKey: "key", Payload: []byte("first")})
+		}, queue.ErrConflict, "idempotency key", "other content"},
+		{"a child of a name that is taken", func(s *scene) error {
+			return s.enqueue(queue.Task{ID: s.running + ".child", Payload: []byte("second")})
+		}, queue.ErrConflict, "child", "of this name with other content"},
+		{"a child with an idempotency key", func(s *scene) error {
+			return s.enqueue(queue.Task{ID: s.running + ".other", IdempotencyKey: "key"})
+		}, queue.ErrInvalid, "idempotency key", "a child's id is its idempotency key; leave one of them out"},
+		{"an id for a root task", func(s *scene) error { return s.enqueue(queue.Task{ID: "0-mine"}) },
+			queue.ErrInvalid, "id", "only a child is given one"},
+		{"a child of nobody", func(s *scene) error { return s.enqueue(queue.Task{ID: s.gone + ".child"}) },
+			queue.ErrNotFound, "owner 0-0000000000000gone", "no such task"},
+		{"a child of a task that has ended", func(s *scene) error { return s.enqueue(queue.Task{ID: s.done + ".child"}) },
+			queue.ErrOwnerEnded, "owner", "has ended"},
+	})
+}
+
+// badIDs are what is not the id of a task.
+var badIDs = map[string]string{
+	"nothing":                         "",
+	"a word":                          "nonsense",
+	"a number":                        "7",
+	"a partition alone":               "0-",
+	"no partition":                    "-0ABC",
+	"a partition with a zero before":  "00-0ABC",
+	"a partition with a sign":         "+0-0ABC",
+	"a partition that overflows":      "18446744073709551616-0ABC",
+	"a name that begins oddly":        "0--ABC",
+	"a child without a name":          "0-0ABC.",
+	"a child whose name begins oddly": "0-0ABC.-x",
+	"a child between two dots":        "0-0ABC..x",
+	"a line's end":                    "0-0ABC\r\nDEL x",
+	"a hash tag":                      "0-{1}",
+	"a glob":                          "0-*",
+	"a NUL":                           "0-0ABC\x00",
+	"an umlaut":                       "0-ü",
+	"a key":                           "curfew:{0}:task:0-0ABC",
+	"513 bytes":                       "0-" + strings.Repeat("x", 511),
+	"a million bytes":                 "0-" + strings.Repeat("x", 1_000_000),
+	"a UUID":                          "f47ac10b-58cc-4372-a567-0e02b2c3d479",
+}
+
+func TestAnIDThatIsNoneIsRefused(t *testing.T) {
+	var rows []badInput
+	row := func(claim, id string, want error, advice string) {
+		ctx := context.Background()
+		field := "id"
+		if errors.Is(want, queue.ErrNotFound) {
+			field = id
+		}
+		rows = append(rows,
+			badInput{"get " + claim, func(s *scene) error { _, err := s.q.Get(ctx, id); return err }, want, field, advice},
+			badInput{"cancel " + claim, func(s *scene) error { _, err := s.q.Cancel(ctx, id, ""); return err }, want, field, advice},
+			badInput{"result of " + claim, func(s *scene) error { _, err := s.q.Result(ctx, id); return err }, want, field, advice})
+		if want == queue.ErrInvalid {
+			rows = append(rows,
+				badInput{"get a list with " + claim, func(s *scene) error { _, err := s.q.GetAll(ctx, []string{s.pending, id}); return err }, want, field, advice},
+				badInput{"cancel a list with " + claim, func(s *scene) error { _, err := s.q.CancelAll(ctx, []string{s.pending, id}, ""); return err }, want, field, advice})
+		}
+	}
+	for claim, id := range badIDs {
+		row(claim, id, queue.ErrInvalid, "is not a task's id: it is the partition, a dash, letters and digits")
+	}
+	row("the id of another partition", "1-01J9ZK3Q8X4M2C7W5T", queue.ErrInvalid, "is of partition 1, and this namespace has 1: it is another namespace's")
+	row("an id that is nested too deep", "0-a"+strings.Repeat(".a", 17), queue.ErrInvalid, "is nested deeper than 16")
+	row("an unknown id", "0-0000000000000gone", queue.ErrNotFound, "no such task")
+	row("an unknown child", "0-0000000000000gone.child", queue.ErrNotFound, "no such task")
+	refused(t, rows)
+}
+
+func TestCancelRefusesALongReason(t *testing.T) {
+	refused(t, []badInput{{"a reason of 1,001 bytes", func(s *scene) error {
+		_, err := s.q.Cancel(context.Background(), s.pending, strings.Repeat("x", 1001))
+		return err
+	}, queue.ErrInvalid, "reason", "has 1001 bytes, the limit is 1000"}})
+}
+
+func TestSettleRefusesABadOutcome(t *testing.T) {
+	longer := strings.Repeat("x", 1001)
+	outcome := func(claim string, o queue.Outcome, field, advice string) badInput {
+		return badInput{claim, func(s *scene) error { return s.settle(o) }, queue.ErrInvalid, field, advice}
+	}
+	refused(t, []badInput{
+		outcome("no verb", queue.Outcome{}, "verb", "must be complete, fail or release"),
+		outcome("an unknown verb", queue.Outcome{Verb: "finish"}, "verb", `"finish" must be complete, fail or release`),
+		outcome("a verb in capitals", queue.Outcome{Verb: "COMPLETE"}, "verb", "must be complete, fail or release"),
+		outcome("a verb of RESP", queue.Outcome{Verb: "complete\r\n"}, "verb", "must be complete, fail or release"),
+		outcome("an unknown class", queue.Outcome{Verb: queue.Fail, Class: "fatal"}, "class", `"fatal" must be error, failed or timeout`),
+		outcome("a negative delay", queue.Outcome{Verb: queue.Release, Delay: -time.Second}, "delay", "must not be negative"),
+		outcome("a result of 1,001 bytes", queue.Outcome{Verb: queue.Complete, Result: []byte(longer)}, "result", "store it elsewhere and return a reference"),
+		outcome("an error of 1,001 bytes", queue.Outcome{Verb: queue.Fail, Error: longer}, "error", "has 1001 bytes, the limit is 1000"),
+	})
+}
+
+// A report of a claim that is over is no error of the call: the verdict says what
+// became of the task, and nothing changes.
+func TestAnOutcomeThatIsNotTheClaimsChangesNothing(t *testing.T) {
+	for _, row := range []struct {
+		claim string
+		of    func(*scene) (id string, epoch int64)
+		want  queue.Verdict
+	}{
+		{"an older epoch", func(s *scene) (string, int64) { return s.running, s.claim.Epoch - 1 }, queue.Verdict{Word: "LOST", Status: queue.Running}},
+		{"a newer epoch", func(s *scene) (string, int64) { return s.running, s.claim.Epoch + 1 }, queue.Verdict{Word: "LOST", Status: queue.Running}},
+		{"a negative epoch", func(s *scene) (string, int64) { return s.running, -1 }, queue.Verdict{Word: "LOST", Status: queue.Running}},
+		{"a task that nobody holds", func(s *scene) (string, int64) { return s.pending, 0 }, queue.Verdict{Word: "LOST", Status: queue.Pending}},
+		{"a task that has ended", func(s *scene) (string, int64) { return s.done, 1 }, queue.Verdict{Word: "LOST", Status: queue.Completed}},
+		{"an unknown task", func(s *scene) (string, int64) { return s.gone, 1 }, queue.Verdict{Word: "MISSING"}},
+		{"a foreign id", func(s *scene) (string, int64) { return "another:{7}:task:*", 1 }, queue.Verdict{Word: "MISSING"}},
+		{"no id", func(s *scene) (string, int64) { return "", 1 }, queue.Verdict{Word: "MISSING"}},
+	} {
+		t.Run(row.claim, func(t *testing.T) {
+			redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+				s := newScene(t, rdb)
+				w := &taker{q: s.q, worker: "w1"}
+				id, epoch := row.of(s)
+				for _, o := range []queue.Outcome{
+					{Verb: queue.Complete, Result: []byte("late")}, {Verb: queue.Fail, Error: "late"}, {Verb: queue.Release},
+				} {
+					before := redistest.Dump(t, rdb, "bad:")
+					o.ID, o.Epoch = id, epoch
+					if got := w.report(t, queue.NewCall(), o); got != row.want {
+						t.Errorf("%s = %+v, want %+v", o.Verb, got, row.want)
+					}
+					if after := redistest.Dump(t, rdb, "bad:"); after != before {
+						t.Errorf("%s changed something:\n%s", o.Verb, redistest.Diff(before, after))
+					}
+				}
+				s.goOn(t)
+			})
+		})
+	}
+}
+
+func TestASecondSettlementIsRefused(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		s := newScene(t, rdb)
+		w := &taker{q: s.q, worker: "w1"}
+		o := queue.Outcome{ID: s.running, Epoch: s.claim.Epoch, Verb: queue.Complete, Result: []byte("first")}
+		w.report(t, "call-1", o)
+		before := redistest.Dump(t, rdb, "bad:")
+		o.Result = []byte("second")
+		if got, want := w.report(t, "call-1", o), (queue.Verdict{Word: "OK", Status: queue.Completed}); got != want {
+			t.Errorf("the same call again = %+v, want its first answer %+v", got, want)
+		}
+		for _, verb := range []queue.Verb{queue.Complete, queue.Fail, queue.Release} {
+			o.Verb = verb
+			if got, want := w.report(t, "call-2", o), (queue.Verdict{Word: "LOST", Status: queue.Completed}); got != want {
+				t.Errorf("another call's %s = %+v, want %+v", verb, got, want)
+			}
+		}
+		if after := redistest.Dump(t, rdb, "bad:"); after != before {
+			t.Errorf("a second settlement changed something:\n%s", redistest.Diff(before, after))
+		}
+	})
+}
+
+func TestAHeartbeatOfWhatIsNotHeldSaysStop(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		s := newScene(t, rdb)
+		held := []queue.Held{{ID: s.running, Epoch: s.claim.Epoch}, {ID: s.running, Epoch: 1}, {ID: s.gone, Epoch: 1},
+			{ID: s.pending, Epoch: 0}, {ID: s.done, Epoch: 1}, {ID: "rubbish\r\n*", Epoch: -7}, {ID: "", Epoch: 0}}
+		beat := func() []queue.Stop {
+			stops, err := s.q.Heartbeat(context.Background(), 0, "w1", time.Minute, 0, held)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return stops
+		}
+		before := redistest.Dump(t, rdb, "bad:")
+		want := []queue.Stop{{s.running, 1, "lost"}, {s.gone, 1, "gone"}, {s.pending, 0, "lost"}, {s.done, 1, "completed"},
+			{"rubbish\r\n*", -7, "gone"}, {"", 0, "gone"}}
+		if got := beat(); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("Heartbeat = %+v, want %+v", got, want)
+		}
+		if after := redistest.Dump(t, rdb, "bad:"); after != before { // the lease is renewed at the same instant
+			t.Errorf("it changed something:\n%s", redistest.Diff(before, after))
+		}
+		s.goOn(t)
+	})
+}
+
+func TestAnEmptyListIsNoError(t *testing.T) {
+	everywhere(t, func(t *testing.T, q *queue.Queue) {
+		ctx := context.Background()
+		if got, err := q.EnqueueAll(ctx, nil); len(got) != 0 || err != nil {
+			t.Errorf("EnqueueAll = %v, %v", got, err)
+		}
+		if got, err := q.GetAll(ctx, nil); len(got) != 0 || err != nil {
+			t.Errorf("GetAll = %v, %v", got, err)
+		}
+		if got, err := q.CancelAll(ctx, nil, ""); len(got) != 0 || err != nil {
+			t.Errorf("CancelAll = %v, %v", got, err)
+		}
+		if got, err := q.Settle(ctx, 0, "w", queue.NewCall(), nil, queue.Ask{}); len(got.Verdicts) != 0 || err != nil {
+			t.Errorf("Settle = %+v, %v", got, err)
+		}
+	})
+}

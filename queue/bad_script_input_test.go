@@ -1,0 +1,188 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/lua"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// A producer in another language calls the script itself, so the script believes
+// nobody: what the Go client would refuse, the script refuses too.
+func TestTheScriptRefusesNumbersThatAreNone(t *testing.T) {
+	whole := "must be a whole number from "
+	numbers := map[string]string{ // field: what it says of a number that is none
+		"timeout_ms": whole + "1 to 2^53", "deadline_at": whole + "1 to 2^53", "delay_ms": whole + "0 to 2^53",
+		"available_at": whole + "0 to 2^53", "queue_timeout_ms": whole + "1 to 2^53", "attempt_timeout_ms": whole + "1 to 2^53",
+		"max_retries": whole + "0 to 2^53", "retention_ms": whole + "0 to 2^53", "priority": whole + "0 to 2^53",
+	}
+	bad := []string{
+		"", " ", "-1", "-0", "+1", "1.5", "1.", ".5", "nan", "NaN", "inf", "-inf", "Infinity", "1e3", "1E3", "0x10", "0b1", "1_000", "1,000",
+		"30 s", "30s", " 30", "30 ", "30\n", "30\x00", "\x0030", "٣٠", "３０", "true", "nil", "{}", "18446744073709551616", "9007199254740994",
+		strings.Repeat("9", 400), "9007199254740992.0",
+	}
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		s := newScript(t, rdb)
+		for field, why := range numbers {
+			values := bad
+			if strings.Contains(why, "from 1") {
+				values = append(values, "0", "00")
+			}
+			for _, value := range values {
+				s.refuses(t, fmt.Sprintf("INVALID %s %s", field, why), "id", "0-a", "kind", "k", field, value)
+			}
+		}
+		s.refuses(t, "INVALID priority must be 0, 1, 2 or 3", "id", "0-a", "kind", "k", "priority", "4")
+	})
+}
+
+// 2^53 + 1 is no double: it is read as 2^53, and the instant that it makes is too late.
+func TestTheScriptRefusesInstantsBeyond2To53(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		s := newScript(t, rdb)
+		for _, value := range []string{"9007199254740993", "9007199254740992", "9005399254740994"} { // the last: by 2 ms too far from now
+			s.refuses(t, "INVALID timeout_ms ends after 2^53 ms", "id", "0-a", "kind", "k", "timeout_ms", value)
+			s.refuses(t, "INVALID delay_ms ends after 2^53 ms", "id", "0-a", "kind", "k", "delay_ms", value)
+		}
+		s.accepts(t, "id", "0-a", "kind", "k", "timeout_ms", "9005399254740992")
+		s.accepts(t, "id", "0-b", "kind", "k", "deadline_at", "9007199254740992")
+		s.accepts(t, "id", "0-c", "kind", "k", "available_at", "9007199254740992")
+		s.accepts(t, "id", "0-d", "kind", "k", "timeout_ms", "0000000000000000000001")
+		sound(t, s.q)
+	})
+}
+
+func TestTheScriptRefusesBadNames(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		s := newScript(t, rdb)
+		names := map[string]string{"that is empty": ""}
+		for claim, name := range badNames {
+			names[claim] = name
+		}
+		for _, name := range names {
+			s.refuses(t, "INVALID kind must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit", "id", "0-a", "kind", name)
+			s.refuses(t, "INVALID queue must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", "id", "0-a", "kind", "k", "queue", name)
+		}
+		for _, queue := range []string{"a:b", "a/b"} {
+			s.refuses(t, "INVALID queue must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", "id", "0-a", "kind", "k", "queue", queue)
+		}
+		s.accepts(t, "id", "0-a", "kind", "a:b/c", "queue", "a.b_c-d")
+	})
+}
+
+func TestTheScriptRefusesBadIDs(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		s := newScript(t, rdb)
+		for claim, id := range badIDs {
+			t.Run(claim, func(t *testing.T) {
+				s.refuses(t, "INVALID id must be the partition, 0, a dash, letters and digits", "id", id, "kind", "k")
+			})
+		}
+		s.refuses(t, "INVALID id must be the partition, 0, a dash, letters and digits", "id", "1-01J9ZK3Q8X4M2C7W5T", "kind", "k")
+		s.refuses(t, "INVALID id must be the partition, 0, a dash, letters and digits", "kind", "k")
+		deep := "0-a" + strings.Repeat(".a", 15)
+		s.refuses(t, "OWNER "+deep+" ", "id", deep+".a", "kind", "k") // the 16th is the last
+		s.refuses(t, "INVALID id must be the partition, 0, a dash, letters and digits", "id", deep+".a.a", "kind", "k")
+	})
+}
+
+func TestTheScriptRefusesFieldsThatAreNone(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		s := newScript(t, rdb)
+		for _, field := range []string{"status", "epoch", "until", "result", "timeout", "Kind", "", " ", "kind ", "\x00", "__index", "1"} {
+			s.refuses(t, "INVALID "+field+" is not a field of a task", "id", "0-a", "kind", "k", field, "x")
+		}
+	})
+}
+
+// A count that is none breaks the list before the first task of it is looked at.
+func TestAListThatIsNoneChangesNothing(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		s := newScript(t, rdb)
+		for _, args := range [][]any{
+			{"x", "id", "0-a", "kind", "k"},        // no count
+			{"3", "id", "0-a", "kind", "k"},        // a count that is more than there is
+			{"1", "id", "0-a", "kind", "k"},        // a count that is less
+			{"2", "id", "0-a", "kind", "k", "yes"}, // something left over
+		} {
+			before := redistest.Dump(t, rdb, s.q.Root(0))
+			_, err := s.library.Run(context.Background(), rdb, "enqueue", s.q.Root(0), args...)
+			var raised *lua.ScriptError
+			if !errors.As(err, &raised) {
+				t.Errorf("enqueue %q = %v, want an error of the script", args, err)
+			}
+			if after := redistest.Dump(t, rdb, s.q.Root(0)); after != before {
+				t.Errorf("enqueue %q changed something:\n%s", args, redistest.Diff(before, after))
+			}
+		}
+	})
+}
+
+// One bad task in a list is answered for itself.
+func TestABadTaskInAListHurtsNoOther(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		s := newScript(t, rdb)
+		got := s.run(t, 2, "id", "0-a", "kind", "k", 3, "id", "0-b", "kind", "k", "timeout_ms", "soon", 2, "id", "0-c", "kind", "k")
+		want := "[OK 0-a ] [INVALID timeout_ms must be a whole number from 1 to 2^53] [OK 0-c ]"
+		if got != want {
+			t.Errorf("enqueue = %s, want %s", got, want)
+		}
+		sound(t, s.q)
+	})
+}
+
+// script calls enqueue.lua as a producer in another language does.
+type script struct {
+	q       *queue.Queue
+	rdb     redis.UniversalClient
+	library *lua.Library
+}
+
+func newScript(t *testing.T, rdb redis.UniversalClient) *script {
+	t.Helper()
+	library := testclock.Library(t, rdb)
+	return &script{open(t, rdb, queue.Config{Library: library}), rdb, library}
+}
+
+// run sends a list and returns the answers.
+func (s *script) run(t *testing.T, args ...any) string {
+	t.Helper()
+	reply, err := s.library.Run(context.Background(), s.rdb, "enqueue", s.q.Root(0), args...)
+	if err != nil {
+		t.Fatalf("enqueue %.200q: %v", args, err)
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(reply), "["), "]")
+}
+
+func (s *script) one(t *testing.T, fields []any) string {
+	t.Helper()
+	got := s.run(t, append([]any{len(fields) / 2}, fields...)...)
+	return strings.TrimSuffix(strings.TrimPrefix(got, "["), "]")
+}
+
+func (s *script) refuses(t *testing.T, want string, fields ...any) {
+	t.Helper()
+	before := redistest.Dump(t, s.rdb, s.q.Root(0))
+	if got := s.one(t, fields); got != want {
+		t.Errorf("enqueue %.200q = %.300s, want %s", fields, got, want)
+		return
+	}
+	if after := redistest.Dump(t, s.rdb, s.q.Root(0)); after != before {
+		t.Errorf("enqueue %.200q changed something:\n%s", fields, redistest.Diff(before, after))
+	}
+}
+
+func (s *script) accepts(t *testing.T, fields ...any) {
+	t.Helper()
+	if got := s.one(t, fields); !strings.HasPrefix(got, "OK ") {
+		t.Errorf("enqueue %q = %s, want OK", fields, got)
+	}
+}

@@ -1,0 +1,164 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// calls are all that a client can ask for, of a task that lives.
+func calls(q *queue.Queue, id string) map[string]func(context.Context) error {
+	task := queue.Task{Kind: "k"}
+	return map[string]func(context.Context) error{
+		"Open": func(ctx context.Context) error {
+			_, err := queue.Open(ctx, q.Client(), queue.Config{Namespace: q.Namespace(), Logger: slog.New(slog.DiscardHandler)})
+			return err
+		},
+		"Enqueue":    func(ctx context.Context) error { _, err := q.Enqueue(ctx, task); return err },
+		"EnqueueAll": func(ctx context.Context) error { _, err := q.EnqueueAll(ctx, []queue.Task{task}); return err },
+		"Get":        func(ctx context.Context) error { _, err := q.Get(ctx, id); return err },
+		"GetAll":     func(ctx context.Context) error { _, err := q.GetAll(ctx, []string{id}); return err },
+		"Cancel":     func(ctx context.Context) error { _, err := q.Cancel(ctx, id, ""); return err },
+		"CancelAll":  func(ctx context.Context) error { _, err := q.CancelAll(ctx, []string{id}, ""); return err },
+		"Result":     func(ctx context.Context) error { _, err := q.Result(ctx, id); return err },
+		"Stats":      func(ctx context.Context) error { _, err := q.Stats(ctx); return err },
+		"Audit":      func(ctx context.Context) error { _, err := q.Audit(ctx); return err },
+		"Fetch": func(ctx context.Context) error {
+			_, err := q.Fetch(ctx, 0, "w", queue.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 1}}})
+			return err
+		},
+		"Settle": func(ctx context.Context) error {
+			_, err := q.Settle(ctx, 0, "w", queue.NewCall(), []queue.Outcome{{ID: id, Verb: queue.Release}}, queue.Ask{})
+			return err
+		},
+		"Heartbeat": func(ctx context.Context) error { _, err := q.Heartbeat(ctx, 0, "w", time.Minute, 0, nil); return err },
+		"Sweep":     func(ctx context.Context) error { _, err := q.Sweep(ctx, 0, "r", 1, time.Second); return err },
+		"AwaitWork": func(ctx context.Context) error {
+			_, err := q.AwaitWork(ctx, 0, []string{"nobody"}, 10*time.Second)
+			return err
+		},
+	}
+}
+
+func TestACancelledContextChangesNothing(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		q := open(t, rdb, queue.Config{})
+		id := enqueue(t, q, queue.Task{}).ID
+		over := errors.New("nobody wants it any more")
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(over)
+		for name, call := range calls(q, id) {
+			t.Run(name, func(t *testing.T) {
+				before := redistest.Dump(t, rdb, "curfew:")
+				for range 20 { // who goes first is drawn
+					err := call(ctx)
+					if !errors.Is(err, context.Canceled) && !errors.Is(err, over) {
+						t.Fatalf("error %v, want the context's", err)
+					}
+					if strings.Contains(err.Error(), "\n") {
+						t.Errorf("the error's text is no line for a log: %q", err)
+					}
+				}
+				// A call on the same connection comes after whatever was sent.
+				enqueueAndCancel(t, q)
+				diff := redistest.Diff(before, redistest.Dump(t, rdb, "curfew:"))
+				if stats, err := q.Stats(context.Background()); err != nil || stats.Queues[0].Ready != 1 {
+					t.Errorf("%d tasks are ready, %v, want the 1 that was\n%s", stats.Queues[0].Ready, err, diff)
+				}
+			})
+		}
+	})
+}
+
+func enqueueAndCancel(t *testing.T, q *queue.Queue) {
+	t.Helper()
+	id := enqueue(t, q, queue.Task{}).ID
+	if c, err := q.Cancel(context.Background(), id, ""); err != nil || !c.Done {
+		t.Fatalf("the next good call: Cancel = %+v, %v", c, err)
+	}
+}
+
+// A server that hangs answers nobody, and its port still takes connections: the
+// context alone ends a call. A client that Connect made is held up no longer than
+// that; another one until a read gives up, which is a second (call.go), or as its
+// options say where it reads by itself.
+func TestAContextEndsWhileRedisHangs(t *testing.T) {
+	server := redistest.Start(t)
+	rdb, err := queue.Connect("redis://" + server.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rdb.Close()
+	q := open(t, rdb, queue.Config{})
+	id := enqueue(t, q, queue.Task{}).ID
+
+	waiting, cancel := context.WithCancel(context.Background())
+	result := make(chan error, 1)
+	go func() { _, err := q.Result(waiting, id); result <- err }()
+	untilWatched(t, rdb, q, id)
+
+	if err := syscall.Kill(server.Pid(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if took := timed(func() { err = <-result }); took > time.Second || !errors.Is(err, context.Canceled) {
+		t.Errorf("Result that waits = %v after %v, want context.Canceled at once", err, took)
+	}
+	t.Run("calls", func(t *testing.T) {
+		for name, call := range calls(q, id) {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+				defer cancel()
+				var err error
+				took := timed(func() { err = call(ctx) })
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("error %v, want context.DeadlineExceeded", err)
+				}
+				if took > time.Second {
+					t.Errorf("it took %v, want 100ms and a little", took)
+				}
+			})
+		}
+	})
+	if err := syscall.Kill(server.Pid(), syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := q.Get(context.Background(), id); err != nil {
+		t.Errorf("the next good call: %v", err)
+	}
+}
+
+func timed(do func()) time.Duration {
+	start := time.Now()
+	do()
+	return time.Since(start)
+}
+
+// untilWatched returns when somebody waits for the result of a task.
+func untilWatched(t *testing.T, rdb redis.UniversalClient, q *queue.Queue, id string) {
+	t.Helper()
+	until(t, id+" is watched", func() bool {
+		return rdb.HExists(context.Background(), q.Root(partition(t, id))+":task:"+id, "watched").Val()
+	})
+}
+
+// until asks until the answer is yes.
+func until(t *testing.T, what string, yes func() bool) {
+	t.Helper()
+	// sleeps: what is asked of Redis has no signal
+	for give := time.Now().Add(10 * time.Second); !yes(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(give) {
+			t.Fatalf("waited for ever until %s", what)
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/embedded"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// start opens a namespace on the embedded server, which keeps the examples in one
+// process. A program of yours says queue.Connect("redis://localhost:6379").
+func start(ctx context.Context) (*queue.Queue, *embedded.Server) {
+	server, err := embedded.Start()
+	if err != nil {
+		log.Fatal(err)
+	}
+	q, err := queue.Open(ctx, server.Client(), queue.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return q, server
+}
+
+// work does n tasks of a queue as a worker would. Yours uses package worker.
+func work(ctx context.Context, q *queue.Queue, n int, o queue.Outcome) {
+	trip, err := q.Fetch(ctx, 0, "host-1", queue.Ask{N: n, Seq: time.Now().UnixNano(), Lease: time.Minute,
+		Quotas: []queue.Quota{{Queue: "default", N: n}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, claim := range trip.Claims {
+		o.ID, o.Epoch = claim.ID, claim.Epoch
+		if _, err := q.Settle(ctx, 0, "host-1", queue.NewCall(), []queue.Outcome{o}, queue.Ask{}); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+func Example() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+
+	r, err := q.Enqueue(ctx, queue.Task{Kind: "render", Payload: []byte("index"), Timeout: 30 * time.Second})
+	if err != nil {
+		log.Fatal(err)
+	}
+	go work(ctx, q, 1, queue.Outcome{Verb: queue.Complete, Result: []byte("index.png")})
+	result, err := q.Result(ctx, r.ID)
+	fmt.Println(string(result), err)
+	// Output: index.png <nil>
+}
+
+func ExampleOpen() {
+	ctx := context.Background()
+	server, err := embedded.Start()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+
+	// The first who opens a namespace decides how many partitions it has.
+	q, err := queue.Open(ctx, server.Client(), queue.Config{Namespace: "shop", Partitions: 4})
+	fmt.Println(q, err)
+	q, err = queue.Open(ctx, server.Client(), queue.Config{Namespace: "shop"})
+	fmt.Println(q, err)
+	_, err = queue.Open(ctx, server.Client(), queue.Config{Namespace: "shop", Partitions: 8})
+	fmt.Println(errors.Is(err, queue.ErrPartitions))
+	// Output:
+	// curfew namespace shop (4 partitions) <nil>
+	// curfew namespace shop (4 partitions) <nil>
+	// true
+}
+
+// The first task with a key is the task; what is wrong is said, and nothing is stored.
+func ExampleQueue_Enqueue() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+
+	order := queue.Task{Kind: "mail", Payload: []byte("order 17"), IdempotencyKey: "order 17"}
+	first, err := q.Enqueue(ctx, order)
+	fmt.Println(first.New, err)
+	again, err := q.Enqueue(ctx, order)
+	fmt.Println(again.New, again.ID == first.ID, err)
+
+	order.Payload = []byte("order 18")
+	_, err = q.Enqueue(ctx, order)
+	fmt.Println(errors.Is(err, queue.ErrConflict))
+
+	_, err = q.Enqueue(ctx, queue.Task{Kind: "mail", Timeout: -time.Second})
+	fmt.Println(err)
+	// Output:
+	// true <nil>
+	// false true <nil>
+	// true
+	// enqueue: timeout -1s must be positive; leave it out for none
+}
+
+func ExampleQueue_EnqueueAll() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+
+	receipts, err := q.EnqueueAll(ctx, []queue.Task{
+		{Kind: "mail", Priority: 3},
+		{Kind: "mail", Delay: time.Hour},
+		{Kind: "mail", Deadline: time.UnixMilli(1)}, // only Redis can tell that this is past
+	})
+	if err != nil {
+		log.Fatal(err) // those without a receipt are unknown
+	}
+	for _, r := range receipts {
+		fmt.Println(r.New, errors.Is(r.Err, queue.ErrInvalid))
+	}
+	// Output:
+	// true false
+	// true false
+	// false true
+}
+
+func ExampleQueue_Get() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+	r, err := q.Enqueue(ctx, queue.Task{Kind: "mail", Payload: []byte("order 17"), Delay: time.Hour})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	task, err := q.Get(ctx, r.ID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(task.Kind, string(task.Payload), task.Status, task.AvailableAt.Sub(task.CreatedAt))
+
+	_, err = q.Get(ctx, "0-01J9ZK3Q8X4M2C7W5T")
+	fmt.Println(err, errors.Is(err, queue.ErrNotFound))
+	// Output:
+	// mail order 17 PENDING 1h0m0s
+	// get 0-01J9ZK3Q8X4M2C7W5T: no such task true
+}
+
+// A task that had ended stays as it is, and the answer says how it ended.
+func ExampleQueue_Cancel() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+	r, err := q.Enqueue(ctx, queue.Task{Kind: "mail"})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	c, err := q.Cancel(ctx, r.ID, "the order was withdrawn")
+	fmt.Println(c.Done, c.Status, err)
+	c, err = q.Cancel(ctx, r.ID, "")
+	fmt.Println(c.Done, c.Status, c.Error, err)
+	// Output:
+	// true CANCELLED <nil>
+	// false CANCELLED the order was withdrawn <nil>
+}
+
+// How a task ended is told by the error's type.
+func ExampleQueue_Result() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+	tell := func(r queue.Receipt, err error) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		result, err := q.Result(ctx, r.ID)
+		var failed *queue.TaskFailedError
+		switch {
+		case err == nil:
+			fmt.Printf("%s\n", result)
+		case errors.Is(err, context.DeadlineExceeded):
+			fmt.Println("it ran out of time")
+		case errors.As(err, &failed):
+			fmt.Println("it failed:", failed.Err)
+		default:
+			fmt.Println(err)
+		}
+	}
+
+	// Nobody works here, and no reaper runs: time is up all the same.
+	tell(q.Enqueue(ctx, queue.Task{Kind: "render", Timeout: 10 * time.Millisecond}))
+
+	r, err := q.Enqueue(ctx, queue.Task{Kind: "render"})
+	work(ctx, q, 1, queue.Outcome{Verb: queue.Fail, Error: "no such page"})
+	tell(r, err)
+
+	r, err = q.Enqueue(ctx, queue.Task{Kind: "render"})
+	work(ctx, q, 1, queue.Outcome{Verb: queue.Complete, Result: []byte("index.png")})
+	tell(r, err)
+	// Output:
+	// it ran out of time
+	// it failed: no such page
+	// index.png
+}
+
+func ExampleQueue_Stats() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+	if _, err := q.EnqueueAll(ctx, []queue.Task{{Kind: "mail"}, {Kind: "mail"}, {Kind: "mail", Queue: "low", Delay: time.Hour}}); err != nil {
+		log.Fatal(err)
+	}
+	work(ctx, q, 1, queue.Outcome{Verb: queue.Complete})
+
+	stats, err := q.Stats(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, line := range stats.Queues {
+		fmt.Println(line.Queue, line.Ready, line.Enqueued, line.Completed)
+	}
+	fmt.Println("delayed:", stats.Delayed)
+	// Output:
+	// default 1 2 1
+	// low 0 1 0
+	// delayed: 1
+}
+
+func ExampleConnect() {
+	rdb, err := queue.Connect("redis://:a+b/c@localhost:6379/0")
+	fmt.Println(rdb == nil, errors.Is(err, queue.ErrInvalid)) // the password needs %2F for its slash
+
+	rdb, err = queue.Connect("redis://:a+b%2Fc@localhost:6379/0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rdb.Close()
+	// Output: true true
+}

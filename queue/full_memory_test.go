@@ -1,0 +1,91 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// Only a real Redis has a maxmemory. A full one takes nothing new, and everything
+// that is there comes to its end.
+func TestAFullRedisStillDrains(t *testing.T) {
+	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
+	rdb, ctx := server.Client(t), context.Background()
+	q := open(t, rdb, queue.Config{Library: testclock.Library(t, rdb), Events: "all"})
+	full := func(bytes string) {
+		t.Helper()
+		// The scripts are forgotten too: who drains a full server may be new to it.
+		if err := errors.Join(rdb.ConfigSet(ctx, "maxmemory", bytes).Err(), rdb.ScriptFlush(ctx).Err()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &taker{q: q, worker: "w1"}
+	task := func(line string) string {
+		return enqueue(t, q, queue.Task{Queue: line, Timeout: time.Minute, MaxRetries: 1}).ID
+	}
+	done, failing, lost := task("a"), task("b"), task("c")
+	claims := []queue.Claim{w.take(t, done, "a"), w.take(t, failing, "b")}
+	(&taker{q: q, worker: "dead"}).take(t, lost, "c")
+	ready, unwanted, late := task("d"), task("e"), task("f")
+
+	full("1")
+	before := redistest.Dump(t, rdb, "curfew:")
+	r, err := q.Enqueue(ctx, queue.Task{Kind: "k"})
+	if !errors.Is(err, queue.ErrFull) || errors.Is(err, queue.ErrUnknown) || !strings.Contains(err.Error(), "raise maxmemory or shorten retention") {
+		t.Errorf("Enqueue = %+v, %v, want ErrFull and what to do", r, err)
+	}
+	receipts, err := q.EnqueueAll(ctx, []queue.Task{{Kind: "k"}, {Kind: "k"}})
+	if !errors.Is(err, queue.ErrFull) || len(receipts) != 2 || !errors.Is(receipts[1].Err, queue.ErrFull) {
+		t.Errorf("EnqueueAll = %+v, %v, want ErrFull for both", receipts, err)
+	}
+	if after := redistest.Dump(t, rdb, "curfew:"); after != before {
+		t.Errorf("what was refused is there:\n%s", redistest.Diff(before, after))
+	}
+
+	open(t, rdb, queue.Config{Library: testclock.Library(t, rdb)})
+	if stops, err := q.Heartbeat(ctx, 0, "w1", time.Hour, 0, []queue.Held{{ID: done, Epoch: 1}, {ID: failing, Epoch: 1}}); err != nil || len(stops) > 0 {
+		t.Errorf("Heartbeat = %v, %v", stops, err)
+	}
+	w.settle(t, queue.Outcome{ID: done, Epoch: claims[0].Epoch, Verb: queue.Complete, Result: []byte("result")})
+	w.settle(t, queue.Outcome{ID: failing, Epoch: claims[1].Epoch, Verb: queue.Fail, Error: "first"})
+	again := w.take(t, failing, "b")
+	w.settle(t, queue.Outcome{ID: failing, Epoch: again.Epoch, Verb: queue.Fail, Error: "second"})
+	next := w.take(t, ready, "d")
+	w.settle(t, queue.Outcome{ID: ready, Epoch: next.Epoch, Verb: queue.Release})
+	if c, err := q.Cancel(ctx, unwanted, ""); err != nil || !c.Done {
+		t.Errorf("Cancel = %+v, %v", c, err)
+	}
+	if got, err := q.Result(ctx, done); string(got) != "result" || err != nil {
+		t.Errorf("Result = %q, %v", got, err)
+	}
+
+	full("0") // so that the clock can be moved
+	testclock.Set(t, rdb, q.Root(0), testclock.Start.Add(time.Minute+time.Millisecond))
+	full("1")
+	if swept, err := q.Sweep(ctx, 0, "r", 100, time.Second); err != nil || swept.TimedOut != 3 || len(swept.Errors) > 0 {
+		t.Errorf("Sweep = %+v, %v, want 3 timed out", swept, err)
+	}
+	want := map[string]queue.Status{done: queue.Completed, failing: queue.Failed, lost: queue.Failed,
+		ready: queue.Failed, unwanted: queue.Cancelled, late: queue.Failed}
+	for id, status := range want {
+		if r, err := q.Get(ctx, id); err != nil || r.Status != status {
+			t.Errorf("Get = %+v, %v, want %s", r, err, status)
+		}
+	}
+	if stats, err := q.Stats(ctx); err != nil || stats.Deadlines != 0 {
+		t.Errorf("Stats = %+v, %v", stats, err)
+	}
+
+	full("0")
+	enqueue(t, q, queue.Task{})
+	if err := rdb.Del(ctx, q.Root(0)+":clock").Err(); err != nil { // no key of ours
+		t.Fatal(err)
+	}
+	sound(t, q)
+}

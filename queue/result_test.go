@@ -1,0 +1,331 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// answer is what Result returned.
+type answer struct {
+	result string
+	err    error
+}
+
+// wait waits for a result in another goroutine.
+func wait(ctx context.Context, q *queue.Queue, id string) <-chan answer {
+	got := make(chan answer, 1)
+	go func() {
+		result, err := q.Result(ctx, id)
+		got <- answer{string(result), err}
+	}()
+	return got
+}
+
+// soon is what comes within ten seconds.
+func soon(t *testing.T, got <-chan answer) answer {
+	t.Helper()
+	select {
+	case a := <-got:
+		return a
+	case <-time.After(10 * time.Second):
+		t.Fatal("Result did not return within 10 s")
+		return answer{}
+	}
+}
+
+func TestResultReturnsWhatTheTaskCameTo(t *testing.T) {
+	everywhere(t, func(t *testing.T, q *queue.Queue) {
+		for range 5 { // in several partitions
+			ctx, w := context.Background(), &taker{q: q, worker: queue.NewCall()}
+			id := enqueue(t, q, queue.Task{Kind: "render", Timeout: time.Hour}).ID
+			got := wait(ctx, q, id)
+			untilWatched(t, q.Client(), q, id)
+			claim := w.take(t, id, "default")
+			w.settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("result")})
+			if a := soon(t, got); a != (answer{result: "result"}) {
+				t.Errorf("Result = %+v", a)
+			}
+			if again, err := q.Result(ctx, id); string(again) != "result" || err != nil {
+				t.Errorf("Result again = %q, %v", again, err)
+			}
+		}
+	})
+}
+
+func TestResultOfAFailedTask(t *testing.T) {
+	everywhere(t, func(t *testing.T, q *queue.Queue) {
+		w := &taker{q: q, worker: "w"}
+		id := enqueue(t, q, queue.Task{Kind: "render", MaxRetries: 1}).ID
+		got := wait(context.Background(), q, id)
+		untilWatched(t, q.Client(), q, id)
+		claim := w.take(t, id, "default")
+		w.settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Fail, Error: "first"}) // it runs again
+		claim = w.take(t, id, "default")
+		w.settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Fail, Error: "no paper", Code: 3})
+		a := soon(t, got)
+		var failed *queue.TaskFailedError
+		if !errors.As(a.err, &failed) {
+			t.Fatalf("Result = %+v, want a *TaskFailedError", a)
+		}
+		if failed.TaskID != id || failed.Kind != "render" || failed.Reason != "error" || failed.Code != 3 {
+			t.Errorf("the error is %+v", failed)
+		}
+		if want := fmt.Sprintf("Task 'render' (id=%s) failed: no paper", id); a.err.Error() != want {
+			t.Errorf("its text is %q, want %q", a.err, want)
+		}
+	})
+}
+
+func TestResultOfACancelledTask(t *testing.T) {
+	everywhere(t, func(t *testing.T, q *queue.Queue) {
+		id := enqueue(t, q, queue.Task{}).ID
+		got := wait(context.Background(), q, id)
+		untilWatched(t, q.Client(), q, id)
+		if _, err := q.Cancel(context.Background(), id, "no need"); err != nil {
+			t.Fatal(err)
+		}
+		if a := soon(t, got); !errors.Is(a.err, queue.ErrCancelled) || !strings.Contains(a.err.Error(), "no need") {
+			t.Errorf("Result = %+v, want ErrCancelled and why", a)
+		}
+	})
+}
+
+func TestResultOfNobodysTask(t *testing.T) {
+	everywhere(t, func(t *testing.T, q *queue.Queue) {
+		if a := soon(t, wait(context.Background(), q, unknown)); !errors.Is(a.err, queue.ErrNotFound) {
+			t.Errorf("Result = %+v, want ErrNotFound", a)
+		}
+	})
+}
+
+// No reaper runs here, so whoever waits must look when the task's time is up, whatever
+// it is that limits it.
+func TestResultIsNotLateWithoutAReaper(t *testing.T) {
+	run := func(t *testing.T, q *queue.Queue, task queue.Task) string {
+		id := enqueue(t, q, task).ID
+		(&taker{q: q, worker: queue.NewCall()}).take(t, id, "default")
+		return id
+	}
+	const short = 50 * time.Millisecond
+	rows := []struct {
+		claim, kind string
+		begin       func(*testing.T, *queue.Queue) string
+	}{
+		{"a timeout in line", "execution", func(t *testing.T, q *queue.Queue) string {
+			return enqueue(t, q, queue.Task{Timeout: short}).ID
+		}},
+		{"a timeout while it runs", "execution", func(t *testing.T, q *queue.Queue) string {
+			return run(t, q, queue.Task{Timeout: 6 * short})
+		}},
+		{"a deadline", "execution", func(t *testing.T, q *queue.Queue) string {
+			return enqueue(t, q, queue.Task{Deadline: time.Now().Add(2 * short)}).ID
+		}},
+		{"its owner's deadline", "workflow", func(t *testing.T, q *queue.Queue) string {
+			return enqueue(t, q, queue.Task{ID: enqueue(t, q, queue.Task{Timeout: 2 * short}).ID + ".child"}).ID
+		}},
+		{"a queue timeout", "queue", func(t *testing.T, q *queue.Queue) string {
+			return enqueue(t, q, queue.Task{QueueTimeout: short}).ID
+		}},
+		{"a queue timeout before the deadline", "queue", func(t *testing.T, q *queue.Queue) string {
+			return enqueue(t, q, queue.Task{QueueTimeout: short, Timeout: time.Hour}).ID
+		}},
+		{"an attempt timeout", "attempt", func(t *testing.T, q *queue.Queue) string {
+			return run(t, q, queue.Task{AttemptTimeout: short})
+		}},
+	}
+	everywhere(t, func(t *testing.T, q *queue.Queue) {
+		for _, row := range rows {
+			t.Run(row.claim, func(t *testing.T) {
+				id := row.begin(t, q)
+				ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+				defer cancel()
+				a := soon(t, wait(ctx, q, id))
+				var late *queue.TaskTimedOutError
+				if !errors.As(a.err, &late) {
+					q.Cancel(context.Background(), id, "") // out of the next row's way
+					t.Fatalf("Result = %q, %v, want a *TaskTimedOutError", a.result, a.err)
+				}
+				if late.TaskID != id || late.Type != row.kind {
+					t.Errorf("the error is %+v, want type %s", late, row.kind)
+				}
+				if want := "Task timed out: " + id + ": Task exceeded deadline"; a.err.Error() != want {
+					t.Errorf("its text is %q, want %q", a.err, want)
+				}
+			})
+		}
+	})
+}
+
+func TestResultEndsWithItsContext(t *testing.T) {
+	everywhere(t, func(t *testing.T, q *queue.Queue) {
+		id := enqueue(t, q, queue.Task{}).ID
+		over := errors.New("nobody wants it any more")
+		ctx, cancel := context.WithCancelCause(context.Background())
+		got := wait(ctx, q, id)
+		untilWatched(t, q.Client(), q, id)
+		cancel(over)
+		if a := soon(t, got); !errors.Is(a.err, over) {
+			t.Errorf("Result = %+v, want the context's cause", a)
+		}
+		if r, err := q.Get(context.Background(), id); err != nil || r.Status != queue.Pending {
+			t.Errorf("Get = %+v, %v, want it PENDING as it was", r, err)
+		}
+	})
+}
+
+func TestAHundredWaitForOneTask(t *testing.T) {
+	everywhere(t, func(t *testing.T, q *queue.Queue) {
+		ctx, w := context.Background(), &taker{q: q, worker: "w"}
+		id := enqueue(t, q, queue.Task{}).ID
+		var all []<-chan answer
+		for range 100 {
+			all = append(all, wait(ctx, q, id))
+		}
+		untilWatched(t, q.Client(), q, id)
+		if got := subscriptions(t, q); got != q.Partitions() {
+			t.Errorf("%d subscriptions while 100 wait, want 1 a partition, %d", got, q.Partitions())
+		}
+		claim := w.take(t, id, "default")
+		w.settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("result")})
+		for _, got := range all {
+			if a := soon(t, got); a != (answer{result: "result"}) {
+				t.Errorf("Result = %+v", a)
+			}
+		}
+		until(t, "no subscription is left", func() bool { return subscriptions(t, q) == 0 })
+	})
+}
+
+// subscriptions is how many clients listen to how many channels, in all.
+func subscriptions(t *testing.T, q *queue.Queue) int {
+	t.Helper()
+	ctx, sum := context.Background(), 0
+	channels, err := q.Client().PubSubChannels(ctx, "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts, err := q.Client().PubSubNumSub(ctx, channels...).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range counts {
+		sum += int(n)
+	}
+	return sum
+}
+
+func TestResultLeavesNothingBehind(t *testing.T) {
+	everywhere(t, func(t *testing.T, q *queue.Queue) {
+		before := goleak.IgnoreCurrent()
+		id := enqueue(t, q, queue.Task{}).ID
+		var group sync.WaitGroup
+		for range 20 {
+			group.Go(func() {
+				for i := range 5 {
+					ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i)*time.Millisecond)
+					if _, err := q.Result(ctx, id); !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("Result = %v, want context.DeadlineExceeded", err)
+					}
+					cancel()
+				}
+			})
+		}
+		group.Wait()
+		until(t, "no subscription is left", func() bool { return subscriptions(t, q) == 0 })
+		const peer = "github.com/alicebob/miniredis/v2/server.(*Server).servePeer"
+		goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction(peer), goleak.IgnoreAnyFunction(peer+".func2")) // the embedded server is in this process
+	})
+}
+
+// What is published while the connection is broken is lost, so who waits looks again.
+func TestResultSurvivesADroppedSubscription(t *testing.T) {
+	rdb, ctx := redistest.Start(t).Client(t), context.Background()
+	q := open(t, rdb, queue.Config{Partitions: 4})
+	for range 10 {
+		w := &taker{q: q, worker: queue.NewCall()}
+		id := enqueue(t, q, queue.Task{}).ID
+		got := wait(ctx, q, id)
+		untilWatched(t, rdb, q, id)
+		claim := w.take(t, id, "default")
+		killed, err := rdb.ClientKillByFilter(ctx, "TYPE", "pubsub").Result()
+		if err != nil || killed != 1 {
+			t.Fatalf("CLIENT KILL = %d, %v, want the one subscription", killed, err)
+		}
+		w.settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("result")})
+		if a := soon(t, got); a != (answer{result: "result"}) {
+			t.Fatalf("Result = %+v", a)
+		}
+	}
+}
+
+// Whoever waits costs Redis nothing, however far away the task's end is: a Duration
+// ends after 292 years, and an instant here does not.
+func TestResultDoesNotPoll(t *testing.T) {
+	rdb := redistest.Start(t).Client(t)
+	q := open(t, rdb, queue.Config{Partitions: 4})
+	tasks := map[string]queue.Task{
+		"no deadline":            {},
+		"a deadline of today":    {Timeout: time.Hour},
+		"one in 2400":            {Deadline: time.Date(2400, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"one in 3000":            {Deadline: time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"the last that there is": {Deadline: time.UnixMilli(1 << 53)},
+	}
+	for claim, task := range tasks {
+		t.Run(claim, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			id := enqueue(t, q, task).ID
+			got := wait(ctx, q, id)
+			untilWatched(t, rdb, q, id)
+			before := commands(t, rdb)
+			time.Sleep(500 * time.Millisecond) // sleeps: what must not happen has no signal
+			if n := commands(t, rdb) - before; n > 5 {
+				t.Errorf("Redis got %d commands while somebody waited for 500 ms, want none", n)
+			}
+			cancel()
+			soon(t, got)
+		})
+	}
+}
+
+// commands is how many commands a server has run, but for INFO.
+func commands(t *testing.T, rdb *redis.Client) (sum int) {
+	t.Helper()
+	info, err := rdb.Info(context.Background(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(info) {
+		var n int
+		if name, rest, ok := strings.Cut(line, ":calls="); ok && name != "cmdstat_info" {
+			fmt.Sscan(strings.SplitN(rest, ",", 2)[0], &n)
+			sum += n
+		}
+	}
+	return sum
+}
+
+// Two programs: one enqueues and waits, the other has its own connection.
+func TestResultComesFromAnotherProgram(t *testing.T) {
+	server := redistest.Start(t)
+	q, other := open(t, server.Client(t), queue.Config{}), open(t, server.Client(t), queue.Config{})
+	id := enqueue(t, q, queue.Task{}).ID
+	got := wait(context.Background(), other, id)
+	untilWatched(t, q.Client(), q, id)
+	w := &taker{q: q, worker: "w"}
+	claim := w.take(t, id, "default")
+	w.settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("result")})
+	if a := soon(t, got); a != (answer{result: "result"}) {
+		t.Errorf("Result = %+v", a)
+	}
+}

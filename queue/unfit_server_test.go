@@ -1,0 +1,177 @@
+package queue_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+func TestOpenRefusesABadConfig(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		for _, row := range []struct {
+			claim, field, advice string
+			config               queue.Config
+		}{
+			{"a namespace of two words", "namespace", "must be 1 to 128 of A-Z a-z 0-9 . _ - : and begin with a letter or digit", queue.Config{Namespace: "two words"}},
+			{"a namespace with a hash tag", "namespace", "must be 1 to 128 of", queue.Config{Namespace: "a{b}"}},
+			{"a namespace of a line's end", "namespace", "must be 1 to 128 of", queue.Config{Namespace: "\r\n"}},
+			{"a namespace of 129 bytes", "namespace", "must be 1 to 128 of", queue.Config{Namespace: strings.Repeat("n", 129)}},
+			{"-1 partitions", "partitions", "must be 1 to 999, or 0 for what the namespace has", queue.Config{Partitions: -1}},
+			{"1,000 partitions", "partitions", "must be 1 to 999, or 0", queue.Config{Partitions: 1000}},
+			{"-1 bytes", "max bytes", "must not be negative", queue.Config{MaxBytes: -1}},
+			{"an unknown level of events", "events", `"loud" must be all, terminal or none`, queue.Config{Events: "loud"}},
+			{"a level of events in capitals", "events", "must be all, terminal or none", queue.Config{Events: "ALL"}},
+		} {
+			t.Run(row.claim, func(t *testing.T) {
+				_, err := queue.Open(context.Background(), rdb, row.config)
+				badInput{want: queue.ErrInvalid, field: row.field, advice: row.advice}.check(t, err)
+				if keys := redistest.Dump(t, rdb, ""); keys != "" {
+					t.Errorf("it left something:\n%s", keys)
+				}
+			})
+		}
+		open(t, rdb, queue.Config{})
+	})
+}
+
+func TestOpenComparesWithTheNamespace(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		ctx, root := context.Background(), "curfew:{0}"
+		for _, row := range []struct {
+			claim         string
+			before        map[string]any // fields of the root, on top of a good one
+			config        queue.Config
+			want          error
+			field, advice string
+		}{
+			{"more partitions", nil, queue.Config{Partitions: 8}, queue.ErrPartitions, "partitions", "leave Config.Partitions 0 to take what is there: it has 4, not 8"},
+			{"fewer partitions", nil, queue.Config{Partitions: 1}, queue.ErrPartitions, "partitions", "it has 4, not 1"},
+			{"a newer version", map[string]any{"version": 2}, queue.Config{}, queue.ErrNewer, "version", "upgrade this program: its records are of version 2, this program knows 1"},
+			{"a newer version, other partitions", map[string]any{"version": 99}, queue.Config{Partitions: 7}, queue.ErrNewer, "version", "upgrade this program"},
+			{"a root of no partitions", map[string]any{"partitions": 0}, queue.Config{}, nil, "partitions", ""},
+			{"a root of -3 partitions", map[string]any{"partitions": -3}, queue.Config{}, nil, "partitions", ""},
+			{"a root of too many partitions", map[string]any{"partitions": 1000}, queue.Config{}, nil, "partitions", ""},
+			{"a root whose partitions are a word", map[string]any{"partitions": "x"}, queue.Config{}, nil, "", ""},
+			{"a root whose version is a word", map[string]any{"version": "x"}, queue.Config{}, nil, "", ""},
+		} {
+			t.Run(row.claim, func(t *testing.T) {
+				rdb.FlushAll(ctx)
+				open(t, rdb, queue.Config{Partitions: 4})
+				for field, value := range row.before {
+					rdb.HSet(ctx, root, field, value)
+				}
+				before := redistest.Dump(t, rdb, "")
+				_, err := openSafely(rdb, row.config)
+				if row.want != nil {
+					row := badInput{want: row.want, field: row.field, advice: row.advice}
+					row.check(t, err)
+				} else if err == nil || strings.Contains(err.Error(), "panic") {
+					t.Errorf("error %v, want one that says what is wrong with the root", err)
+				}
+				if after := redistest.Dump(t, rdb, ""); after != before {
+					t.Errorf("it changed something:\n%s", redistest.Diff(before, after))
+				}
+				rdb.HSet(ctx, root, "version", 1, "partitions", 4)
+				if q := open(t, rdb, queue.Config{}); q.Partitions() != 4 {
+					t.Errorf("Partitions = %d, want 4", q.Partitions())
+				}
+			})
+		}
+	})
+}
+
+// openSafely makes a panic an error, so that the other rows are played.
+func openSafely(rdb redis.UniversalClient, config queue.Config) (q *queue.Queue, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	config.Logger = slog.New(slog.DiscardHandler)
+	return queue.Open(context.Background(), rdb, config)
+}
+
+func TestOpenRefusesAReplica(t *testing.T) {
+	master := redistest.Start(t)
+	host, port, _ := net.SplitHostPort(master.Addr)
+	replica := redistest.Start(t, "--replicaof", host, port)
+	_, err := queue.Open(context.Background(), replica.Client(t), queue.Config{})
+	badInput{want: queue.ErrUnfit, field: "replica", advice: "connect to its master " + host + ":" + port}.check(t, err)
+	if keys := redistest.Dump(t, master.Client(t), ""); keys != "" {
+		t.Errorf("it left something:\n%s", keys)
+	}
+	open(t, master.Client(t), queue.Config{})
+}
+
+func TestOpenRefusesAnOldRedis(t *testing.T) {
+	for version, good := range map[string]bool{
+		"2.8.4": false, "5.0.14": false, "6.2.14": false, "6.9.999": false, "7.0.0": true, "7.2.4": true, "8.0.1": true, "10.0.0": true,
+	} {
+		rdb := redistest.Embedded(t).Client()
+		rdb.AddHook(told{"redis_version:" + version + "\r\n"})
+		_, err := queue.Open(context.Background(), rdb, queue.Config{})
+		if good && err != nil {
+			t.Errorf("version %s: %v, want it taken", version, err)
+		}
+		if !good {
+			badInput{want: queue.ErrUnfit, field: version, advice: "7.0 is the oldest that works: upgrade it"}.check(t, err)
+			if keys := redistest.Dump(t, rdb, ""); keys != "" {
+				t.Errorf("version %s: it left something:\n%s", version, keys)
+			}
+		}
+	}
+}
+
+// told is a server that says of itself what it is told to.
+type told struct{ info string }
+
+func (told) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (told) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h told) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if info, ok := cmd.(*redis.StringCmd); ok && cmd.Name() == "info" {
+			info.SetVal(h.info)
+			return nil
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func TestOpenWarnsOfARedisThatEvicts(t *testing.T) {
+	rdb, ctx := redistest.Start(t).Client(t), context.Background()
+	for _, policy := range []string{"allkeys-lru", "allkeys-random", "volatile-lru", "volatile-ttl", "noeviction"} {
+		if err := rdb.ConfigSet(ctx, "maxmemory-policy", policy).Err(); err != nil {
+			t.Fatal(err)
+		}
+		rdb.FlushAll(ctx)
+		evicts := policy != "noeviction"
+		_, err := queue.Open(ctx, rdb, queue.Config{Strict: true, Logger: slog.New(slog.DiscardHandler)})
+		if evicts {
+			badInput{want: queue.ErrUnfit, field: "maxmemory-policy is " + policy, advice: "CONFIG SET maxmemory-policy noeviction"}.check(t, err)
+			if keys := redistest.Dump(t, rdb, ""); keys != "" {
+				t.Errorf("%s: it left something:\n%s", policy, keys)
+			}
+		} else if err != nil {
+			t.Errorf("%s and strict: %v, want it taken", policy, err)
+		}
+
+		var log bytes.Buffer
+		q := open(t, rdb, queue.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if warned := strings.Contains(log.String(), "level=WARN") && strings.Contains(log.String(), policy); warned != evicts {
+			t.Errorf("%s: it logged %q, want a warning: %v", policy, log.String(), evicts)
+		}
+		enqueue(t, q, queue.Task{})
+	}
+}

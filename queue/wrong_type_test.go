@@ -1,0 +1,277 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/lua"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// ours are the keys of a partition, one of each kind and of task: three.
+var ours = []string{
+	"", ":task:0-p1", ":task:0-r1", ":payload:0-p1", ":payload:0-r1", ":children:0-r1",
+	":ready:hit", ":queue:hit", ":wake:hit", ":dead:hit", ":claims:w1", ":worker:w1", ":queues",
+	":deadlines", ":limits", ":delayed", ":workers", ":draining", ":retained", ":idem", ":forget", ":broken", ":events",
+}
+
+// disturbed is a namespace with tasks in every state and on every clock.
+type disturbed struct {
+	*script
+	w *taker
+}
+
+func disturb(t *testing.T, rdb redis.UniversalClient, library *lua.Library) *disturbed {
+	t.Helper()
+	if err := rdb.FlushAll(context.Background()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	q := open(t, rdb, queue.Config{Namespace: "w", Library: library, Events: "all"})
+	d := &disturbed{&script{q, rdb, library}, &taker{q: q, worker: "w1"}}
+	d.accepts(t, "id", "0-e1", "kind", "k", "queue", "hit")
+	if _, err := q.Cancel(context.Background(), "0-e1", ""); err != nil {
+		t.Fatal(err)
+	}
+	d.accepts(t, "id", "0-r1", "kind", "k", "queue", "hit", "payload", "p", "attempt_timeout_ms", "20000")
+	d.accepts(t, "id", "0-r2", "kind", "k", "queue", "other", "timeout_ms", "20000")
+	d.w.take(t, "0-r1", "hit")
+	d.w.take(t, "0-r2", "other")
+	d.accepts(t, "id", "0-r1.c", "kind", "k", "queue", "other")
+	d.accepts(t, "id", "0-p1", "kind", "k", "queue", "hit", "payload", "p", "timeout_ms", "60000", "queue_timeout_ms", "10000", "idempotency_key", "k1")
+	d.accepts(t, "id", "0-p2", "kind", "k", "queue", "other")
+	d.accepts(t, "id", "0-d1", "kind", "k", "queue", "hit", "delay_ms", "5000")
+	return d
+}
+
+// scripts are what is called on it, and what each task of the call got.
+var scripts = []struct {
+	name string
+	call func(*disturbed, context.Context) ([]string, error)
+	only func(t *testing.T, d *disturbed, words []string, err error, before string) // what it promises beyond the others
+}{
+	{"open", func(d *disturbed, ctx context.Context) ([]string, error) {
+		_, err := queue.Open(ctx, d.rdb, queue.Config{Namespace: "w", Library: d.library, Logger: d.q.Logger()})
+		return nil, err
+	}, changesNothing},
+	{"enqueue", func(d *disturbed, ctx context.Context) ([]string, error) {
+		reply, err := d.library.Run(ctx, d.rdb, "enqueue", d.q.Root(0),
+			8, "id", "0-p1", "kind", "k", "queue", "hit", "payload", "p", "timeout_ms", "60000", "queue_timeout_ms", "10000", "idempotency_key", "k1", "priority", "0",
+			7, "id", "0-n1", "kind", "k", "queue", "hit", "payload", "p", "timeout_ms", "60000", "queue_timeout_ms", "10000", "idempotency_key", "k2",
+			3, "id", "0-r1.n", "kind", "k", "queue", "hit",
+			4, "id", "0-n2", "kind", "k", "queue", "hit", "delay_ms", "5000",
+			3, "id", "0-n3", "kind", "k", "queue", "other")
+		var words []string
+		if err == nil {
+			for _, row := range reply.([]any) {
+				words = append(words, fmt.Sprint(row))
+			}
+		} else if strings.Contains(err.Error(), "WRONGTYPE") {
+			err = fmt.Errorf("%w (%w)", queue.ErrWrongType, err)
+		}
+		return words, err
+	}, createsOrDoesNot},
+	{"fetch", func(d *disturbed, ctx context.Context) ([]string, error) {
+		d.w.seq++
+		trip, err := d.q.Fetch(ctx, 0, "w1", queue.Ask{N: 5, Seq: d.w.seq, Lease: 15 * time.Second,
+			Quotas: []queue.Quota{{Queue: "hit", N: 5}, {Queue: "other", N: 5}}})
+		var words []string
+		for _, c := range trip.Claims {
+			words = append(words, c.ID)
+		}
+		return words, err
+	}, nil},
+	{"settle", func(d *disturbed, ctx context.Context) ([]string, error) {
+		d.w.seq++
+		trip, err := d.q.Settle(ctx, 0, "w1", "call", []queue.Outcome{
+			{ID: "0-r1", Epoch: 1, Verb: queue.Complete}, {ID: "0-r2", Epoch: 1, Verb: queue.Fail, Error: "x"}}, queue.Ask{})
+		var words []string
+		for _, v := range trip.Verdicts {
+			words = append(words, v.Word)
+		}
+		return words, err
+	}, nil},
+	{"heartbeat", func(d *disturbed, ctx context.Context) ([]string, error) {
+		stops, err := d.q.Heartbeat(ctx, 0, "w1", 15*time.Second, 100, []queue.Held{{ID: "0-r1", Epoch: 1}})
+		var words []string
+		for _, s := range stops {
+			words = append(words, s.ID+" "+s.Reason)
+		}
+		return words, err
+	}, nil},
+	{"goodbye", func(d *disturbed, ctx context.Context) ([]string, error) {
+		_, err := d.q.Heartbeat(ctx, 0, "w1", 0, 100, nil)
+		return nil, err
+	}, nil},
+	{"cancel", func(d *disturbed, ctx context.Context) ([]string, error) {
+		all, err := d.q.CancelAll(ctx, []string{"0-p1", "0-r1", "0-p2", "0-d1"}, "x")
+		var words []string
+		for _, c := range all {
+			words = append(words, fmt.Sprint(c.Done, c.Err))
+		}
+		return words, err
+	}, nil},
+	{"watch", func(d *disturbed, ctx context.Context) ([]string, error) {
+		reply, err := d.library.Run(ctx, d.rdb, "watch", d.q.Root(0), "0-p1", "0-r1", "0-p2")
+		return []string{fmt.Sprint(reply)}, err
+	}, nil},
+	{"read", func(d *disturbed, ctx context.Context) ([]string, error) {
+		all, err := d.q.GetAll(ctx, []string{"0-p1", "0-r1", "0-p2"})
+		var words []string
+		for _, r := range all {
+			words = append(words, fmt.Sprint(r != nil))
+		}
+		return words, err
+	}, changesNothing},
+	{"read_queues", func(d *disturbed, ctx context.Context) ([]string, error) {
+		_, err := d.q.Stats(ctx)
+		return nil, err
+	}, changesNothing},
+	{"sweep", func(d *disturbed, ctx context.Context) ([]string, error) {
+		var words []string
+		for range 4 {
+			s, err := d.q.Sweep(ctx, 0, "r", 100, 500*time.Millisecond)
+			if err != nil {
+				return words, err
+			}
+			words = append(words, fmt.Sprintf("%+v", s))
+		}
+		return words, nil
+	}, nil},
+}
+
+// A key of ours may hold what is not ours. Only enqueue looks at its keys before its
+// first write, and refuses; the reads write nothing. The other scripts find out at the
+// step that needs the key, and Redis does not take back what was written before, so
+// they promise less: the error is typed, what is in the way stays as it is, names
+// beside the one in the way go on, and when it is gone everything does.
+func TestAKeyOfTheWrongType(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		library := testclock.Library(t, rdb)
+		for _, s := range scripts {
+			for _, key := range ours {
+				t.Run(s.name+" and root"+key, func(t *testing.T) {
+					d := disturb(t, rdb, library)
+					if s.name == "sweep" { // all clocks are due
+						testclock.Set(t, rdb, d.q.Root(0), testclock.Start.Add(8*24*time.Hour))
+					}
+					d.put(t, key)
+					before := d.dump(t)
+					words, err := s.call(d, context.Background())
+					if err != nil && (!errors.Is(err, queue.ErrWrongType) || strings.Contains(err.Error(), "\n")) {
+						t.Errorf("error %q, want ErrWrongType on one line", err)
+					}
+					if s.only != nil {
+						s.only(t, d, words, err, before)
+					}
+					// A token and a worker's record are deleted in one piece, whatever they are.
+					token := strings.HasPrefix(key, ":wake:") || strings.HasPrefix(key, ":worker:")
+					if got := d.rubbish(t, key); got != "rubbish" && !token {
+						t.Errorf("what was in the way is %q now", got)
+					}
+					if strings.Count(key, ":") == 2 {
+						d.goesOn(t)
+					}
+					d.rdb.Del(context.Background(), d.q.Root(0)+key)
+					d.goesOn(t)
+				})
+			}
+		}
+	})
+}
+
+// put puts in the way what no key of that kind is.
+func (d *disturbed) put(t *testing.T, key string) {
+	t.Helper()
+	ctx, full := context.Background(), d.q.Root(0)+key
+	err := d.rdb.Del(ctx, full).Err()
+	if strings.HasPrefix(key, ":payload") {
+		err = errors.Join(err, d.rdb.RPush(ctx, full, "rubbish").Err())
+	} else {
+		err = errors.Join(err, d.rdb.Set(ctx, full, "rubbish", 0).Err())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d *disturbed) rubbish(t *testing.T, key string) string {
+	t.Helper()
+	ctx, full := context.Background(), d.q.Root(0)+key
+	if strings.HasPrefix(key, ":payload") {
+		return d.rdb.LIndex(ctx, full, 0).Val()
+	}
+	return d.rdb.Get(ctx, full).Val()
+}
+
+func (d *disturbed) dump(t *testing.T) string { return redistest.Dump(t, d.rdb, d.q.Root(0)) }
+
+// goesOn has another worker do another queue's task from its beginning to its end.
+func (d *disturbed) goesOn(t *testing.T) {
+	t.Helper()
+	w := &taker{q: d.q, worker: "w2-" + queue.NewCall()}
+	id := enqueue(t, d.q, queue.Task{Queue: "free", Timeout: time.Minute, AttemptTimeout: time.Second}).ID
+	claim := w.take(t, id, "free")
+	w.settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete})
+	if _, err := d.q.Heartbeat(context.Background(), 0, w.worker, 0, w.seq, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// changesNothing is the promise of what only reads.
+func changesNothing(t *testing.T, d *disturbed, _ []string, _ error, before string) {
+	if after := d.dump(t); after != before {
+		t.Errorf("it changed something:\n%s", redistest.Diff(before, after))
+	}
+}
+
+// createsOrDoesNot is the promise of enqueue: a task that was not acknowledged is not
+// there, nor a trace of it.
+func createsOrDoesNot(t *testing.T, d *disturbed, words []string, err error, before string) {
+	diff := redistest.Diff(before, d.dump(t))
+	if err != nil && diff != "" {
+		t.Errorf("refused with %v, and it changed something:\n%s", err, diff)
+	}
+	for _, word := range words {
+		var verdict, id string
+		fmt.Sscan(strings.Trim(word, "[]"), &verdict, &id)
+		owner := ":task:" + strings.TrimSuffix(id, ".n") + " "
+		if verdict != "OK" && (strings.Contains(diff, id) || strings.Contains(diff, owner)) {
+			t.Fatalf("%s, and there is something of it:\n%s", word, diff)
+		}
+	}
+}
+
+// A worker asks several lines at once: one that is in the way must not cost the tasks
+// that the others gave.
+func TestALineOfTheWrongTypeLosesNoTaskOfAnother(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		d := disturb(t, rdb, testclock.Library(t, rdb))
+		ctx := context.Background()
+		d.put(t, ":ready:hit")
+		for seq := range int64(3) {
+			_, err := d.q.Fetch(ctx, 0, "w2", queue.Ask{N: 5, Seq: seq + 1, Lease: 15 * time.Second,
+				Quotas: []queue.Quota{{Queue: "other", N: 5}, {Queue: "hit", N: 5}}})
+			if err != nil && !errors.Is(err, queue.ErrWrongType) {
+				t.Fatal(err)
+			}
+		}
+		// Whoever has it, it is held by somebody whose lease ends, or stands in line.
+		r, err := d.q.Get(ctx, "0-p2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		held := rdb.ZScore(ctx, d.q.Root(0)+":claims:"+r.Worker, r.ID).Err() == nil
+		ready := rdb.ZScore(ctx, d.q.Root(0)+":ready:other", r.ID).Err() == nil
+		if r.Status == queue.Running && !held || r.Status == queue.Pending && !ready {
+			t.Errorf("%s is %s (worker %q), and neither held nor in line: nobody will ever do it", r.ID, r.Status, r.Worker)
+		}
+	})
+}
