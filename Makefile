@@ -1,0 +1,53 @@
+# Needs Go, make and git. `make` alone says what there is.
+
+export CGO_ENABLED = 0
+
+# Packages of the race subset: where goroutines meet.
+RACE     ?= ./queue ./reaper ./worker ./internal/faultproxy ./internal/races
+FUZZTIME ?= 10s
+# One test binary; all of them together must stay below 5 minutes.
+TIMEOUT  ?= 270s
+
+.PHONY: help demo test ci long fmt vet lint fuzz race redis bench clean
+
+help: ## What there is (this)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## A task that hangs is ended on time, on the embedded server
+	@go run ./cmd/curfew demo
+
+test: redis ## All tests; installs redis-server if there is none
+	@go run ./internal/tally -minimum .ci/minimum -- -timeout $(TIMEOUT) ./...
+
+ci: ## What a landing must pass: checks, race subset, and both README commands in a fresh clone
+	@.ci/steps
+
+long: redis ## The tests with longer loops, and longer fuzzing: up to 90 minutes
+	@CURFEW_LONG=1 go run ./internal/tally -minimum .ci/minimum -- -timeout 90m -count 1 ./...
+	@scripts/fuzz 60s
+
+fmt: ## Format the Go code
+	@gofmt -w .
+
+vet: ## go vet
+	@go vet ./...
+
+lint: ## staticcheck
+	@go tool staticcheck ./...
+
+fuzz: ## Each fuzz target for FUZZTIME (10s)
+	@scripts/fuzz $(FUZZTIME)
+
+race: redis ## A subset with the race detector; installs gcc if there is none
+	@scripts/gcc
+	@CGO_ENABLED=1 go run ./internal/tally -- -race -short -timeout 10m $(RACE)
+
+redis: ## Install redis-server >= 7 if there is none; nothing is started
+	@scripts/redis
+
+bench: redis ## What Curfew costs and how fast it is, on a Redis of its own
+	@for figure in counts memory throughput detect; do go run ./cmd/curfew bench $$figure || exit; done
+
+clean: ## Remove what was built, and Go's record of tests that passed
+	@rm -rf bin
+	@go clean -testcache

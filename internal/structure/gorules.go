@@ -1,0 +1,108 @@
+package structure
+
+import (
+	"fmt"
+	"go/ast"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// packageComments finds packages without a comment that says what they are for. A
+// folder that has only tests needs none.
+func packageComments(fsys fs.FS) ([]string, error) {
+	sources, err := goFiles(fsys)
+	missing := map[string]string{} // folder: what its comment must begin with
+	for _, s := range sources {
+		if s.test() {
+			continue
+		}
+		folder, begin := path.Dir(s.name), "Package "+s.file.Name.Name+" "
+		if s.file.Name.Name == "main" {
+			begin = "Command " + path.Base(folder) + " "
+		}
+		if _, seen := missing[folder]; !seen {
+			missing[folder] = begin
+		}
+		if strings.HasPrefix(s.file.Doc.Text(), begin) {
+			missing[folder] = ""
+		}
+	}
+	var found []string
+	for folder, begin := range missing {
+		if begin != "" {
+			found = append(found, fmt.Sprintf("%s has no package comment that begins with %q", folder, begin))
+		}
+	}
+	slices.Sort(found)
+	return found, err
+}
+
+// The client's methods that change a key and are named like nothing else.
+var writes = []string{"HSet", "HSetNX", "HMSet", "HDel", "HIncrBy", "ZAdd", "ZAddArgs", "ZRem", "ZIncrBy", "ZPopMin",
+	"SAdd", "SRem", "LPush", "RPush", "LTrim", "LRem", "XAdd", "XDel", "XTrim", "IncrBy", "SetNX", "Unlink"}
+
+// stateInGo finds Go that writes to Redis past the scripts. The measurements, tests
+// and their helpers may.
+func stateInGo(fsys fs.FS) ([]string, error) {
+	sources, err := goFiles(fsys)
+	var found []string
+	for _, s := range sources {
+		from := room(path.Dir(s.name))
+		if s.test() || from == "bench" || strings.HasPrefix(from, "internal/") {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				if method, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains(writes, method.Sel.Name) {
+					found = append(found, fmt.Sprintf("%s:%d: %s writes to Redis: only a script may", s.name, s.line(n.Pos()), method.Sel.Name))
+				}
+			}
+			return true
+		})
+	}
+	return found, err
+}
+
+// sleeps finds time.Sleep in a test without a comment "sleeps: why" on its line or
+// the one above. Waiting is for a signal, not for a time.
+func sleeps(fsys fs.FS) ([]string, error) {
+	sources, err := goFiles(fsys)
+	var found []string
+	for _, s := range sources {
+		if !s.test() {
+			continue
+		}
+		said := map[int]bool{}
+		for _, group := range s.file.Comments {
+			for _, comment := range group.List {
+				if why, ok := strings.CutPrefix(comment.Text, "// sleeps:"); ok && strings.TrimSpace(why) != "" {
+					said[s.line(group.End())] = true
+				}
+			}
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if selector, ok := n.(*ast.SelectorExpr); ok && selector.Sel.Name == "Sleep" {
+				line := s.line(n.Pos())
+				if name, ok := selector.X.(*ast.Ident); ok && name.Name == "time" && !said[line] && !said[line-1] {
+					found = append(found, fmt.Sprintf("%s:%d: a test sleeps: wait for a signal, or say why not in a comment \"// sleeps: why\"", s.name, line))
+				}
+			}
+			return true
+		})
+	}
+	return found, err
+}
+
+// changelog finds that there is none, or that it has no place for what comes next.
+func changelog(fsys fs.FS) ([]string, error) {
+	text, err := fs.ReadFile(fsys, "CHANGELOG.md")
+	if err != nil {
+		return []string{"there is no CHANGELOG.md"}, nil
+	}
+	if !strings.Contains(string(text), "\n## Unreleased\n") {
+		return []string{`CHANGELOG.md has no heading "## Unreleased"`}, nil
+	}
+	return nil, nil
+}

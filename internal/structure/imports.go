@@ -1,0 +1,98 @@
+package structure
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const module = "github.com/curfew-dev/curfew"
+
+// A room and what it may import of ours. The order is that of the layers: a row names
+// only rooms that stand before it.
+var rooms = []struct {
+	name string
+	may  []string
+}{
+	{"lua", nil},
+	{"queue", []string{"lua"}},
+	{"reaper", []string{"queue", "lua"}},
+	{"worker", []string{"reaper", "queue"}},
+	{"agentwait", []string{"worker", "queue", "lua"}},
+	{"internal/embedded", nil},
+	{"curfewtest", []string{"lua", "queue", "reaper", "worker", "agentwait", "internal/embedded"}},
+	{"observe", []string{"queue"}},
+	{"flow", []string{"agentwait"}},
+	{"dashboard", []string{"queue", "observe"}},
+	{"bench", []string{"lua", "queue", "reaper", "worker", "agentwait", "curfewtest", "observe", "flow", "dashboard"}},
+	{"cmd", []string{"lua", "queue", "reaper", "worker", "agentwait", "internal/embedded", "curfewtest", "observe", "flow", "dashboard", "bench"}},
+	{"examples", []string{"lua", "queue", "reaper", "worker", "agentwait", "curfewtest", "observe", "flow", "dashboard"}},
+	{"scripts", nil},
+}
+
+// Packages of others that one room keeps to itself.
+var kept = map[string]string{
+	"github.com/hibiken/asynq":         "bench",             // the rival
+	"github.com/alicebob/miniredis/v2": "internal/embedded", // so that it is set up in one place
+}
+
+// room is the room that a folder belongs to.
+func room(folder string) string {
+	parts := strings.Split(folder, "/")
+	if parts[0] == "internal" && len(parts) > 1 {
+		return parts[0] + "/" + parts[1]
+	}
+	return parts[0]
+}
+
+// imports finds arrows that no row allows. Test helpers, which are the rooms under
+// internal that have no row, are for tests and for each other.
+func imports(fsys fs.FS) ([]string, error) {
+	sources, err := goFiles(fsys)
+	var found []string
+	for _, s := range sources {
+		from := room(path.Dir(s.name))
+		row, known := mayImport(from)
+		helper := !known && strings.HasPrefix(from, "internal/")
+		if !known && !helper {
+			found = append(found, fmt.Sprintf("%s: the room %s has no row in internal/structure/imports.go", s.name, from))
+			continue
+		}
+		for _, spec := range s.file.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			refuse := func(why string) {
+				found = append(found, fmt.Sprintf("%s:%d: %s imports %s: %s", s.name, s.line(spec.Pos()), from, imported, why))
+			}
+			if owner := kept[imported]; owner != "" && from != owner && !s.test() {
+				refuse("only " + owner + " does")
+			}
+			folder, ours := strings.CutPrefix(imported, module+"/")
+			to := room(folder)
+			_, public := mayImport(to)
+			switch {
+			case !ours || to == from || slices.Contains(row, to):
+			case to == "cmd":
+				refuse("nobody does")
+			case !public && !helper && !s.test():
+				refuse("it is for tests only")
+			case public && !helper && to != "internal/embedded":
+				refuse("its row in internal/structure/imports.go does not allow it")
+			case to == "internal/embedded" && !helper && !s.test():
+				refuse("its row in internal/structure/imports.go does not allow it")
+			}
+		}
+	}
+	return found, err
+}
+
+func mayImport(name string) (may []string, known bool) {
+	for _, r := range rooms {
+		if r.name == name {
+			return r.may, true
+		}
+	}
+	return nil, false
+}

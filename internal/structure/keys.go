@@ -1,0 +1,125 @@
+package structure
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A key is named in lua/include/keys.lua like this, with what it holds beside it;
+// "+ id:" says what is added to a name that ends with a colon. The table may carry
+// other things, behind an empty line.
+//
+//	deadlines = p .. "deadlines",  -- zset     live ids that have a deadline
+//	task = p .. "task:",           -- hash     + id: the record of a task
+//
+// It has a row in a table of docs/keys.md, with what is added in angle brackets:
+//
+//	| `root:deadlines` | zset | … |
+//	| `root:task:<id>` | hash | … |
+const (
+	keysLua  = "lua/include/keys.lua"
+	keysGo   = "queue/keys.go"
+	keysDocs = "docs/keys.md"
+)
+
+var (
+	keyEntry = regexp.MustCompile(`^    (\w+) = (?:root|p \.\. "([^"]*)"),\s*(?:--\s*(.*))?$`)
+	keyNote  = regexp.MustCompile(`^(hash|string|list|set|zset|stream|channel)\s+(?:\+ (\w+): )?\S`)
+	keyRow   = regexp.MustCompile("^\\|\\s*`(root[^`]*)`\\s*\\|\\s*(\\w+)\\s*\\|")
+	keyInGo  = regexp.MustCompile(`"(:[a-z_]+:?)"`)
+)
+
+// keyTable finds keys that the Lua, the Go and the document do not name alike.
+func keyTable(fsys fs.FS) ([]string, error) {
+	lua, err := fs.ReadFile(fsys, keysLua)
+	if err != nil {
+		return nil, err
+	}
+	inLua, found := luaKeys(string(lua))
+
+	docs, err := fs.ReadFile(fsys, keysDocs)
+	if err != nil {
+		return append(found, "there is no "+keysDocs), nil
+	}
+	inDocs := map[string]string{}
+	for line := range strings.Lines(string(docs)) {
+		if row := keyRow.FindStringSubmatch(line); row != nil {
+			inDocs[row[1]] = row[2]
+		}
+	}
+	for key, kind := range inLua {
+		switch inDocs[key] {
+		case kind:
+		case "":
+			found = append(found, fmt.Sprintf("%s has no row | `%s` | %s |", keysDocs, key, kind))
+		default:
+			found = append(found, fmt.Sprintf("%s: `%s` is a %s, and in %s a %s", keysDocs, key, inDocs[key], keysLua, kind))
+		}
+	}
+	for key := range inDocs {
+		if inLua[key] == "" {
+			found = append(found, fmt.Sprintf("%s: `%s` is not named in %s", keysDocs, key, keysLua))
+		}
+	}
+
+	text, err := fs.ReadFile(fsys, keysGo)
+	if err != nil {
+		return nil, err
+	}
+	for _, match := range keyInGo.FindAllStringSubmatch(string(text), -1) {
+		named := slices.ContainsFunc(slices.Collect(maps.Keys(inLua)), func(key string) bool {
+			bare, _, _ := strings.Cut(key, "<")
+			return bare == "root"+match[1]
+		})
+		if !named {
+			found = append(found, fmt.Sprintf("%s: %q is not named in %s", keysGo, match[1], keysLua))
+		}
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+// luaKeys reads keys.lua: each key, as the document writes it, and its type.
+func luaKeys(text string) (kinds map[string]string, found []string) {
+	kinds = map[string]string{}
+	_, table, _ := strings.Cut(text, "  return {\n")
+	table, _, _ = strings.Cut(table, "\n  }\n")
+	table, others, _ := strings.Cut(table, "\n\n")
+	if strings.Contains(others, "p ..") {
+		found = append(found, keysLua+": names a key behind an empty line, where there are none")
+	}
+	for line := range strings.Lines(table) {
+		line = strings.TrimRight(line, "\n")
+		entry := keyEntry.FindStringSubmatch(line)
+		if entry == nil {
+			found = append(found, fmt.Sprintf("%s: cannot read %q: it is not name = p .. \"name\", -- type, what", keysLua, line))
+			continue
+		}
+		name, suffix := entry[1], entry[2]
+		note := keyNote.FindStringSubmatch(entry[3])
+		prefix := strings.HasSuffix(suffix, ":")
+		if note == nil || prefix != (note[2] != "") {
+			found = append(found, fmt.Sprintf("%s: %s says not beside it which type it has, what it holds, and what is added to its name", keysLua, name))
+			continue
+		}
+		key := "root"
+		if suffix != "" {
+			key += ":" + suffix
+		}
+		if prefix {
+			key += "<" + note[2] + ">"
+		}
+		if name != strings.TrimSuffix(suffix, ":") && key != "root" {
+			found = append(found, fmt.Sprintf("%s: %s names the key %q: call them alike", keysLua, name, suffix))
+		}
+		kinds[key] = note[1]
+	}
+	if len(kinds) == 0 {
+		found = append(found, keysLua+" names no keys")
+	}
+	return kinds, found
+}

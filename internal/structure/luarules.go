@@ -1,0 +1,157 @@
+package structure
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// terminalStatus finds Lua outside of finish.lua that writes a status other than a
+// live one, spelled out: "status" followed by anything else in what an HSET may get.
+func terminalStatus(fsys fs.FS) ([]string, error) {
+	var found []string
+	err := each(fsys, ".lua", func(name string, text []byte) error {
+		if name == "lua/include/finish.lua" {
+			return nil
+		}
+		tokens := lex(string(text))
+		for i, t := range tokens {
+			if t.kind != quoted || t.text != "status" || i+2 >= len(tokens) || tokens[i+1].text != "," || reads(tokens[:i]) {
+				continue
+			}
+			value := tokens[i+2]
+			alone := i+3 >= len(tokens) || tokens[i+3].text != ".." // not the beginning of a longer expression
+			live := value.kind == quoted && slices.Contains([]string{"PENDING", "RUNNING", "WAITING"}, value.text)
+			if !live || !alone {
+				found = append(found, fmt.Sprintf("%s:%d: writes a status that may be terminal: only finish.lua does", name, t.line))
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// reads tells whether what has just been opened, and not closed, is a call that writes
+// no record: a reading command, or an event, which only tells of a status.
+func reads(before []lexeme) bool {
+	depth := 0
+	for i := len(before) - 1; i >= 0; i-- {
+		switch before[i].text {
+		case ")", "}", "]":
+			depth++
+		case "(", "{", "[":
+			if depth > 0 {
+				depth--
+				continue
+			}
+			if before[i].text != "(" || i == 0 {
+				return false
+			}
+			first := lexeme{}
+			if i+1 < len(before) {
+				first = before[i+1]
+			}
+			return before[i-1].text == "emit" ||
+				first.kind == quoted && slices.Contains([]string{"HGET", "HMGET", "HDEL"}, strings.ToUpper(first.text))
+		}
+	}
+	return false
+}
+
+// onlyIn finds a command that another file than its own names.
+func onlyIn(command, file string) func(fs.FS) ([]string, error) {
+	return func(fsys fs.FS) ([]string, error) {
+		var found []string
+		err := each(fsys, ".lua", func(name string, text []byte) error {
+			for _, t := range lex(string(text)) {
+				if name != file && t.kind == quoted && strings.EqualFold(t.text, command) {
+					found = append(found, fmt.Sprintf("%s:%d: %s: only %s does that", name, t.line, command, file))
+				}
+			}
+			return nil
+		})
+		return found, err
+	}
+}
+
+// lexeme is a string, a word or a sign of Lua. Comments are none.
+type lexeme struct {
+	kind kind
+	text string // of a string, what stands between its quotes
+	line int
+}
+
+type kind int
+
+const (
+	quoted kind = iota + 1
+	word
+	sign
+)
+
+// lex reads Lua well enough to tell what is code, what a string and what a comment.
+func lex(text string) []lexeme {
+	var tokens []lexeme
+	line := 1
+	take := func(n int) string {
+		taken := text[:n]
+		line += strings.Count(taken, "\n")
+		text = text[n:]
+		return taken
+	}
+	for text != "" {
+		at := line
+		switch c := text[0]; {
+		case strings.HasPrefix(text, "--[["):
+			take(long(text, 4))
+		case strings.HasPrefix(text, "--"):
+			take(until(text, "\n"))
+		case strings.HasPrefix(text, "[["):
+			s := take(long(text, 2))
+			tokens = append(tokens, lexeme{quoted, strings.TrimSuffix(s[2:], "]]"), at})
+		case c == '"' || c == '\'':
+			n := 1
+			for n < len(text) && text[n] != c && text[n] != '\n' {
+				if text[n] == '\\' {
+					n++
+				}
+				n++
+			}
+			s := take(min(n+1, len(text)))
+			tokens = append(tokens, lexeme{quoted, strings.Trim(s, `"'`), at})
+		case wordly(c):
+			n := 1
+			for n < len(text) && wordly(text[n]) {
+				n++
+			}
+			tokens = append(tokens, lexeme{word, take(n), at})
+		case strings.HasPrefix(text, ".."):
+			tokens = append(tokens, lexeme{sign, take(2), at})
+		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
+			take(1)
+		default:
+			tokens = append(tokens, lexeme{sign, take(1), at})
+		}
+	}
+	return tokens
+}
+
+// long is the length of a text in long brackets that begins with an opener of n bytes.
+func long(text string, n int) int {
+	if end := strings.Index(text[n:], "]]"); end >= 0 {
+		return n + end + 2
+	}
+	return len(text)
+}
+
+func until(text, end string) int {
+	if n := strings.Index(text, end); n >= 0 {
+		return n
+	}
+	return len(text)
+}
+
+func wordly(c byte) bool {
+	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}

@@ -1,0 +1,205 @@
+package structure
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// top is the folder of go.mod, upwards from here.
+func top(t *testing.T) string {
+	t.Helper()
+	folder, err := os.Getwd()
+	for err == nil {
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			return folder
+		}
+		if filepath.Dir(folder) == folder {
+			break
+		}
+		folder = filepath.Dir(folder)
+	}
+	t.Fatalf("no go.mod above this test (%v)", err)
+	return ""
+}
+
+func TestTheTreeKeepsTheRules(t *testing.T) {
+	tree := os.DirFS(top(t))
+	for _, rule := range rules {
+		t.Run(rule.name, func(t *testing.T) {
+			found, err := rule.find(tree)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, finding := range found {
+				t.Error(finding)
+			}
+		})
+	}
+}
+
+func files(pairs ...string) fs.FS {
+	tree := fstest.MapFS{}
+	for i := 0; i < len(pairs); i += 2 {
+		tree[pairs[i]] = &fstest.MapFile{Data: []byte(pairs[i+1])}
+	}
+	return tree
+}
+
+func imported(folder string) string {
+	return "package p\n\nimport _ \"" + module + "/" + folder + "\"\n"
+}
+
+const (
+	keys = "local function keys(root)\n  local p = root .. \":\"\n  return {\n" +
+		"    root = root,                   -- hash     version\n" +
+		"    task = p .. \"task:\",           -- hash     + id: the record of a task\n" +
+		"    events = p .. \"events\",        -- stream   one entry a transition\n" +
+		"  }\nend\n"
+	keyDocs = "# Keys\n\n| key | type | holds |\n|---|---|---|\n| `root` | hash | settings |\n| `root:task:<id>` | hash | a record |\n| `root:events` | stream | events |\n"
+	keysOK  = "package queue\n\nvar a, b = \":events\", \":task:\"\n"
+)
+
+func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
+	for _, test := range []struct {
+		rule  func(fs.FS) ([]string, error)
+		claim string
+		tree  fs.FS
+		want  []string // a part of each finding; none: nothing is found
+	}{
+		{imports, "down is allowed", files("queue/a.go", imported("lua"), "worker/a.go", imported("reaper"),
+			"cmd/curfew/a.go", imported("internal/embedded"), "queue/a_test.go", imported("internal/story"),
+			"internal/story/a.go", imported("queue"), "curfewtest/a.go", imported("internal/embedded"),
+			"queue/inner/a.go", imported("queue")), nil},
+		{imports, "up is not", files("queue/a.go", imported("worker")), []string{"queue/a.go:3: queue imports " + module + "/worker: its row"}},
+		{imports, "nor up in a test", files("lua/a_test.go", imported("queue")), []string{"lua/a_test.go:3"}},
+		{imports, "nor past a layer whose row does not say so", files("worker/a.go", imported("lua")), []string{"worker/a.go:3"}},
+		{imports, "nor into the command", files("bench/a.go", imported("cmd/curfew")), []string{"nobody does"}},
+		{imports, "a test helper is for tests only", files("cmd/curfew/a.go", imported("internal/redistest")), []string{"it is for tests only"}},
+		{imports, "the embedded server is not for every room", files("queue/a.go", imported("internal/embedded")), []string{"queue/a.go:3"}},
+		{imports, "but for the tests of every room", files("queue/a_test.go", imported("internal/embedded")), nil},
+		{imports, "a new room needs a row", files("extras/a.go", "package extras\n"), []string{"extras has no row"}},
+		{imports, "the rival stays in bench", files("queue/a.go", "package p\n\nimport _ \"github.com/hibiken/asynq\"\n"), []string{"only bench does"}},
+
+		{packageComments, "a comment in one file is enough", files("a/a.go", "// Package a is one.\npackage a\n", "a/b.go", "package a\n"), nil},
+		{packageComments, "of a command", files("cmd/x/a.go", "// Command x runs.\npackage main\n"), nil},
+		{packageComments, "tests need none", files("a/a_test.go", "package a_test\n"), nil},
+		{packageComments, "none", files("a/a.go", "package a\n"), []string{`a has no package comment that begins with "Package a "`}},
+		{packageComments, "of something else", files("a/a.go", "// Package b is two.\npackage a\n"), []string{"Package a"}},
+		{packageComments, "not on the package clause", files("a/a.go", "// Package a is one.\n\npackage a\n"), []string{"Package a"}},
+		{packageComments, "only on a test", files("a/a.go", "package a\n", "a/a_test.go", "// Package a is one.\npackage a\n"), []string{"Package a"}},
+
+		{stateInGo, "Go that reads", files("queue/a.go", "package queue\n\nfunc f() { rdb.HGetAll(ctx, k) }\n"), nil},
+		{stateInGo, "Go that writes", files("queue/a.go", "package queue\n\nfunc f() { rdb.ZAdd(ctx, k) }\n"), []string{"queue/a.go:3: ZAdd writes to Redis"}},
+		{stateInGo, "a test may", files("queue/a_test.go", "package queue\n\nfunc f() { rdb.ZAdd(ctx, k) }\n"), nil},
+
+		{sleeps, "a sleep", files("a/a_test.go", "package a\n\nfunc f() {\n\ttime.Sleep(1)\n}\n"), []string{"a/a_test.go:4: a test sleeps"}},
+		{sleeps, "a sleep by another name", files("a/a_test.go", "package a\n\nvar rest = time.Sleep\n"), []string{"a/a_test.go:3"}},
+		{sleeps, "one that says why, above", files("a/a_test.go", "package a\n\nfunc f() {\n\t// sleeps: nothing tells\n\ttime.Sleep(1)\n}\n"), nil},
+		{sleeps, "one that says why, beside", files("a/a_test.go", "package a\n\nfunc f() {\n\ttime.Sleep(1) // sleeps: nothing tells\n}\n"), nil},
+		{sleeps, "one that says nothing", files("a/a_test.go", "package a\n\nfunc f() {\n\t// sleeps:\n\ttime.Sleep(1)\n}\n"), []string{":5"}},
+		{sleeps, "a reason for another", files("a/a_test.go", "package a\n\nfunc f() {\n\t// sleeps: nothing tells\n\ttime.Sleep(1)\n\ttime.Sleep(1)\n}\n"), []string{":6"}},
+		{sleeps, "code that is no test", files("a/a.go", "package a\n\nfunc f() { time.Sleep(1) }\n"), nil},
+
+		{terminalStatus, "a live status", lua(`redis.call("HSET", key, "status", "PENDING", "worker", w)`), nil},
+		{terminalStatus, "a table of fields", lua(`local fields = {"version", "1", "status", "WAITING"}`), nil},
+		{terminalStatus, "a status that is read", lua(`local s = redis.call("HMGET", k.task .. id, "status", "queue")`), nil},
+		{terminalStatus, "a status that is read, behind a call", lua(`local s = redis.call("HMGET", key(id), "status", "queue")`), nil},
+		{terminalStatus, "a status that is told", lua(`emit(k, "all", "rejected", task, at, "status", task.status)`), nil},
+		{terminalStatus, "a comment", lua(`-- redis.call("HSET", key, "status", "FAILED")`), nil},
+		{terminalStatus, "a text", lua(`local s = '"status", "FAILED"'`), nil},
+		{terminalStatus, "finish itself", files("lua/include/finish.lua", `redis.call("HSET", key, "status", status)`), nil},
+		{terminalStatus, "a terminal status", lua(`redis.call("HSET", key, "status", "COMPLETED")`), []string{"lua/a.lua:1: writes a status"}},
+		{terminalStatus, "in single quotes", lua(`redis.call('HSET', key, 'status', 'FAILED')`), []string{"lua/a.lua:1"}},
+		{terminalStatus, "over several lines", lua("redis.call(\"HSET\", key, \"status\",\n  \"CANCELLED\")"), []string{"lua/a.lua:1"}},
+		{terminalStatus, "among a table's fields", lua("\nlocal fields = {\"status\", \"FAILED\"}"), []string{"lua/a.lua:2"}},
+		{terminalStatus, "a variable", lua(`redis.pcall("HSET", key, "status", status)`), []string{"lua/a.lua:1"}},
+		{terminalStatus, "what begins like a live one", lua(`redis.call("HSET", key, "status", "PENDING" .. x)`), []string{"lua/a.lua:1"}},
+		{terminalStatus, "in what emit is given", lua(`emit(k, redis.call("HSET", key, "status", "FAILED"))`), []string{"lua/a.lua:1"}},
+		{terminalStatus, "after a call that reads", lua(`f(redis.call("HGET", key, "x"), redis.call("HSET", key, "status", "FAILED"))`), []string{"lua/a.lua:1"}},
+
+		{onlyIn("XADD", "lua/include/emit.lua"), "its own file", files("lua/include/emit.lua", `redis.call("XADD", k)`), nil},
+		{onlyIn("XADD", "lua/include/emit.lua"), "a comment", lua(`-- "XADD"`), nil},
+		{onlyIn("XADD", "lua/include/emit.lua"), "another file", lua("\n" + `redis.call("xadd", k.events, "*")`), []string{"lua/a.lua:2: XADD"}},
+		{onlyIn("XADD", "lua/include/emit.lua"), "put off", lua(`later(k, 'XADD', k.events)`), []string{"lua/a.lua:1"}},
+		{onlyIn("TIME", "lua/include/now.lua"), "a clock of its own", lua(`local t = redis.call("TIME")`), []string{"lua/a.lua:1: TIME"}},
+		{onlyIn("TIME", "lua/include/now.lua"), "a field", lua(`local t = task["time_"]`), nil},
+
+		{keyTable, "all alike", files(keysLua, keys, keysDocs, keyDocs, keysGo, keysOK), nil},
+		{keyTable, "what is no key stands apart", files(keysLua, strings.Replace(keys, "  }\n", "\n    put_off = {}, -- later\n  }\n", 1), keysDocs, keyDocs, keysGo, keysOK), nil},
+		{keyTable, "a key apart", files(keysLua, strings.Replace(keys, "  }\n", "\n    x = p .. \"x\",\n  }\n", 1), keysDocs, keyDocs, keysGo, keysOK), []string{"behind an empty line"}},
+		{keyTable, "no document", files(keysLua, keys, keysGo, keysOK), []string{"there is no docs/keys.md"}},
+		{keyTable, "no row", files(keysLua, keys, keysDocs, without(keyDocs, "| `root:task"), keysGo, keysOK), []string{"has no row | `root:task:<id>` | hash |"}},
+		{keyTable, "another type", files(keysLua, keys, keysDocs, strings.Replace(keyDocs, "stream", "list", 1), keysGo, keysOK), []string{"`root:events` is a list, and in lua/include/keys.lua a stream"}},
+		{keyTable, "another parameter", files(keysLua, keys, keysDocs, strings.Replace(keyDocs, "<id>", "<task>", 1), keysGo, keysOK),
+			[]string{"has no row | `root:task:<id>` | hash |", "`root:task:<task>` is not named"}},
+		{keyTable, "a row too many", files(keysLua, keys, keysDocs, keyDocs+"| `root:old` | set | gone |\n", keysGo, keysOK), []string{"`root:old` is not named in lua/include/keys.lua"}},
+		{keyTable, "a key without its type", files(keysLua, strings.Replace(keys, "-- stream ", "-- ", 1), keysDocs, without(keyDocs, "| `root:events"), keysGo, "package queue\n"), []string{"events says not beside it"}},
+		{keyTable, "a prefix that says not of what", files(keysLua, strings.Replace(keys, "+ id: ", "", 1), keysDocs, without(keyDocs, "| `root:task"), keysGo, "package queue\n"), []string{"task says not beside it"}},
+		{keyTable, "two names for one", files(keysLua, strings.Replace(keys, "events =", "stream =", 1), keysDocs, keyDocs, keysGo, keysOK), []string{`stream names the key "events"`}},
+		{keyTable, "a line that is no key", files(keysLua, strings.Replace(keys, "events = p", "events = q", 1), keysDocs, without(keyDocs, "| `root:events"), keysGo, "package queue\n"), []string{"cannot read"}},
+		{keyTable, "nothing at all", files(keysLua, "", keysDocs, "", keysGo, "package queue\n"), []string{"names no keys"}},
+		{keyTable, "Go with a key of its own", files(keysLua, keys, keysDocs, keyDocs, keysGo, "package queue\n\nvar a = \":evnts\"\n"), []string{`queue/keys.go: ":evnts" is not named`}},
+
+		{changelog, "a place for what comes next", files("CHANGELOG.md", "# Changelog\n\n## Unreleased\n"), nil},
+		{changelog, "none", files(), []string{"there is no CHANGELOG.md"}},
+		{changelog, "one without that place", files("CHANGELOG.md", "# Changelog\n"), []string{"has no heading"}},
+	} {
+		found, err := test.rule(test.tree)
+		if err != nil {
+			t.Errorf("%s: %v", test.claim, err)
+		}
+		fits := len(found) == len(test.want)
+		for i := range test.want {
+			fits = fits && strings.Contains(found[i], test.want[i])
+		}
+		if !fits {
+			t.Errorf("%s: found %q, want %q", test.claim, found, test.want)
+		}
+	}
+}
+
+func lua(text string) fs.FS { return files("lua/a.lua", text) }
+
+func without(text, line string) string {
+	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return strings.HasPrefix(l, line) })
+	return strings.Join(lines, "\n")
+}
+
+func TestARowNamesOnlyWhatStandsBeforeIt(t *testing.T) {
+	before := map[string]bool{}
+	for _, r := range rooms {
+		for _, may := range r.may {
+			if !before[may] {
+				t.Errorf("%s may import %s, which stands below it or nowhere", r.name, may)
+			}
+		}
+		before[r.name] = true
+	}
+}
+
+func TestHiddenFoldersAndTestdataAreNotOurs(t *testing.T) {
+	bad := "package b\n"
+	found, err := packageComments(files(".git/a.go", bad, "lua/testdata/a.go", bad, "_old/a.go", bad, "a/a.go", bad))
+	if err != nil || len(found) != 1 {
+		t.Errorf("found %q, %v, want only a", found, err)
+	}
+}
+
+func TestLuaIsReadInTokens(t *testing.T) {
+	var got []string
+	for _, t := range lex("a.b = \"x -- y\" .. 'it\\'s' --[[ long\n\"no\" ]] c -- \"no\"\n[[raw \"x\"]] d1") {
+		got = append(got, t.text)
+	}
+	want := []string{"a", ".", "b", "=", "x -- y", "..", `it\'s`, "c", `raw "x"`, "d1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("lex = %q, want %q", got, want)
+	}
+	if tokens := lex("--[[\n\n]]x"); len(tokens) != 1 || tokens[0].line != 3 {
+		t.Errorf("lex = %v, want x in line 3", tokens)
+	}
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// event is a line of go test -json; see go doc test2json.
+type event struct {
+	Action     string
+	Package    string
+	ImportPath string // of what was built
+	Test       string
+	Output     string
+}
+
+// counter counts what a run of go test did.
+//
+//	tests      that passed: the innermost, so a test of ten subtests counts ten
+//	stories    of these, the ones under TestStories, each once however many servers it ran on
+//	sequences  of random operations, from lines "sequences: 123" that the tests log
+type counter struct {
+	out      io.Writer
+	packages map[string]*pkg
+
+	tests, failed int
+	skipped       []string
+	stories       map[string]bool
+	sequences     int
+}
+
+// pkg is a package whose tests run.
+type pkg struct {
+	lines   []line
+	ended   map[string]string // test: pass, fail, skip
+	parents map[string]bool   // tests that have subtests
+	failing map[string]bool   // tests of which a subtest failed
+	over    bool
+}
+
+// line is what a test printed; of the package itself if test is "".
+type line struct{ test, text string }
+
+func newCounter(out io.Writer) *counter {
+	return &counter{out: out, packages: map[string]*pkg{}, stories: map[string]bool{}}
+}
+
+// read takes all events. What is no event is passed on, since it tells what is wrong.
+func (c *counter) read(events io.Reader) error {
+	lines := bufio.NewReader(events)
+	for {
+		text, err := lines.ReadBytes('\n')
+		var e event
+		if len(text) == 0 {
+			// nothing before the end
+		} else if json.Unmarshal(text, &e) == nil && e.Action != "" {
+			c.add(e)
+		} else {
+			c.out.Write(text)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (c *counter) add(e event) {
+	if e.Action == "build-output" {
+		io.WriteString(c.out, e.Output)
+		return
+	}
+	if e.Package == "" {
+		return
+	}
+	p := c.packages[e.Package]
+	if p == nil {
+		p = &pkg{ended: map[string]string{}, parents: map[string]bool{}, failing: map[string]bool{}}
+		c.packages[e.Package] = p
+	}
+	switch e.Action {
+	case "run":
+		p.ended[e.Test] = ""
+		if parent, _, ok := cutLast(e.Test); ok {
+			p.parents[parent] = true
+		}
+	case "output":
+		p.lines = append(p.lines, line{e.Test, e.Output})
+		if found := logged.FindStringSubmatch(e.Output); found != nil {
+			n, _ := strconv.Atoi(found[1])
+			c.sequences += n
+		}
+	case "pass", "fail", "skip":
+		if e.Test == "" {
+			c.end(e, p)
+		} else {
+			c.endTest(e, p)
+		}
+	}
+}
+
+var logged = regexp.MustCompile(`\bsequences: (\d+)\s*$`)
+
+func cutLast(test string) (parent, name string, ok bool) {
+	if i := strings.LastIndexByte(test, '/'); i >= 0 {
+		return test[:i], test[i+1:], true
+	}
+	return "", test, false
+}
+
+func (c *counter) endTest(e event, p *pkg) {
+	p.ended[e.Test] = e.Action
+	parent, name, _ := cutLast(e.Test)
+	switch {
+	case e.Action == "fail":
+		p.failing[parent] = true
+		if !p.failing[e.Test] { // or it fails for its subtests, which were counted
+			c.failed++
+		}
+	case e.Action == "skip":
+		c.skipped = append(c.skipped, path.Base(e.Package)+"."+e.Test)
+	case !p.parents[e.Test]:
+		c.tests++
+		if strings.HasPrefix(e.Test, "TestStories/") {
+			c.stories[e.Package+" "+name] = true
+		}
+	}
+}
+
+// end prints a package's line, and before it what its failures printed. A test that
+// never ended is one: the package crashed in it, or its time was over.
+func (c *counter) end(e event, p *pkg) {
+	p.over = true
+	failed := e.Action == "fail"
+	if failed {
+		counted := false
+		for test, how := range p.ended {
+			counted = counted || how == "fail"
+			if how == "" && !p.parents[test] {
+				c.failed++
+				counted = true
+			}
+		}
+		if !counted {
+			c.failed++
+		}
+	}
+	for _, l := range p.lines {
+		own := l.test == "" && (strings.HasPrefix(l.text, "ok ") || strings.HasPrefix(l.text, "?  ") || strings.HasPrefix(l.text, "FAIL\t"))
+		bad := failed && p.ended[l.test] != "pass" && p.ended[l.test] != "skip" && !strings.HasPrefix(l.text, "=== ")
+		if own || bad {
+			io.WriteString(c.out, l.text)
+		}
+	}
+	p.lines = nil
+}
+
+// summarize prints what is missing and the totals, and tells whether all is well.
+// ended is the error that go test ended with.
+func (c *counter) summarize(least map[string]int, ended error) bool {
+	for _, name := range slices.Sorted(maps.Keys(c.packages)) {
+		if p := c.packages[name]; !p.over {
+			c.end(event{Action: "fail", Package: name}, p)
+			fmt.Fprintf(c.out, "FAIL\t%s: it never ended\n", name)
+		}
+	}
+	if ended != nil && c.failed == 0 {
+		fmt.Fprintf(c.out, "go test: %v\n", ended)
+		c.failed++
+	}
+	for _, test := range c.skipped {
+		fmt.Fprintln(c.out, "skipped:", test)
+	}
+	enough := true
+	have := map[string]int{"tests": c.tests, "stories": len(c.stories), "sequences": c.sequences}
+	for _, name := range names {
+		if have[name] < least[name] {
+			fmt.Fprintf(c.out, "too little was tested: %d %s, and %d is the least (.ci/minimum)\n", have[name], name, least[name])
+			enough = false
+		}
+	}
+	if c.tests == 0 && c.failed == 0 {
+		fmt.Fprintln(c.out, "nothing was tested")
+		enough = false
+	}
+	fmt.Fprintf(c.out, "%d stories, %d model sequences\n", len(c.stories), c.sequences)
+	fmt.Fprintf(c.out, "%d passed, %d failed", c.tests, c.failed)
+	if n := len(c.skipped); n > 0 {
+		fmt.Fprintf(c.out, ", %d skipped", n)
+	}
+	fmt.Fprintln(c.out)
+	return enough && c.failed == 0
+}
+
+var names = []string{"tests", "stories", "sequences"}
+
+// parseMinimum reads lines "name value"; # begins a comment.
+func parseMinimum(text string) (map[string]int, error) {
+	least := map[string]int{}
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		var n int
+		var err error
+		if len(fields) == 2 {
+			n, err = strconv.Atoi(fields[1])
+		}
+		if len(fields) != 2 || err != nil || !slices.Contains(names, fields[0]) {
+			return nil, fmt.Errorf("%q is not one of %s and a number", strings.TrimSpace(line), strings.Join(names, ", "))
+		}
+		least[fields[0]] = n
+	}
+	return least, nil
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The events are those of go test 1.26, times and elapsed left out.
+const (
+	passing = `{"Action":"start","Package":"m/a"}
+{"Action":"run","Package":"m/a","Test":"TestOne"}
+{"Action":"output","Package":"m/a","Test":"TestOne","Output":"=== RUN   TestOne\n"}
+{"Action":"output","Package":"m/a","Test":"TestOne","Output":"    a_test.go:5: sequences: 40\n"}
+{"Action":"output","Package":"m/a","Test":"TestOne","Output":"--- PASS: TestOne (0.00s)\n"}
+{"Action":"pass","Package":"m/a","Test":"TestOne"}
+{"Action":"run","Package":"m/a","Test":"TestStories"}
+{"Action":"run","Package":"m/a","Test":"TestStories/redis"}
+{"Action":"run","Package":"m/a","Test":"TestStories/redis/late_is_late"}
+{"Action":"pass","Package":"m/a","Test":"TestStories/redis/late_is_late"}
+{"Action":"pass","Package":"m/a","Test":"TestStories/redis"}
+{"Action":"run","Package":"m/a","Test":"TestStories/embedded"}
+{"Action":"run","Package":"m/a","Test":"TestStories/embedded/late_is_late"}
+{"Action":"pass","Package":"m/a","Test":"TestStories/embedded/late_is_late"}
+{"Action":"pass","Package":"m/a","Test":"TestStories/embedded"}
+{"Action":"pass","Package":"m/a","Test":"TestStories"}
+{"Action":"output","Package":"m/a","Output":"PASS\n"}
+{"Action":"output","Package":"m/a","Output":"ok  \tm/a\t1.20s\n"}
+{"Action":"pass","Package":"m/a"}
+{"Action":"output","Package":"m/b","Output":"?   \tm/b\t[no test files]\n"}
+{"Action":"skip","Package":"m/b"}
+`
+	failing = `{"Action":"run","Package":"m/c","Test":"TestGood"}
+{"Action":"output","Package":"m/c","Test":"TestGood","Output":"    c_test.go:3: of no interest\n"}
+{"Action":"pass","Package":"m/c","Test":"TestGood"}
+{"Action":"run","Package":"m/c","Test":"TestBad"}
+{"Action":"output","Package":"m/c","Test":"TestBad","Output":"=== RUN   TestBad\n"}
+{"Action":"run","Package":"m/c","Test":"TestBad/x"}
+{"Action":"output","Package":"m/c","Test":"TestBad/x","Output":"=== RUN   TestBad/x\n"}
+{"Action":"output","Package":"m/c","Test":"TestBad/x","Output":"    c_test.go:9: got 1, want 2\n"}
+{"Action":"output","Package":"m/c","Test":"TestBad/x","Output":"--- FAIL: TestBad/x (0.00s)\n"}
+{"Action":"fail","Package":"m/c","Test":"TestBad/x"}
+{"Action":"output","Package":"m/c","Test":"TestBad","Output":"--- FAIL: TestBad (0.00s)\n"}
+{"Action":"fail","Package":"m/c","Test":"TestBad"}
+{"Action":"output","Package":"m/c","Output":"FAIL\n"}
+{"Action":"output","Package":"m/c","Output":"FAIL\tm/c\t0.01s\n"}
+{"Action":"fail","Package":"m/c"}
+`
+	crashing = `{"Action":"run","Package":"m/d","Test":"TestBoom"}
+{"Action":"output","Package":"m/d","Test":"TestBoom","Output":"panic: boom\n"}
+{"Action":"output","Package":"m/d","Output":"FAIL\tm/d\t0.01s\n"}
+{"Action":"fail","Package":"m/d"}
+`
+	broken = `{"ImportPath":"m/e","Action":"build-output","Output":"e.go:3: undefined: x\n"}
+{"ImportPath":"m/e","Action":"build-fail"}
+{"Action":"output","Package":"m/e","Output":"FAIL\tm/e [build failed]\n"}
+{"Action":"fail","Package":"m/e","FailedBuild":"m/e"}
+`
+	skipping = `{"Action":"run","Package":"m/f","Test":"TestSkip"}
+{"Action":"skip","Package":"m/f","Test":"TestSkip"}
+{"Action":"run","Package":"m/f","Test":"TestRun"}
+{"Action":"pass","Package":"m/f","Test":"TestRun"}
+{"Action":"output","Package":"m/f","Output":"ok  \tm/f\t0.10s\n"}
+{"Action":"pass","Package":"m/f"}
+`
+	unfinished = `{"Action":"run","Package":"m/g","Test":"TestHang"}
+{"Action":"output","Package":"m/g","Test":"TestHang","Output":"still here\n"}
+`
+)
+
+func TestASummary(t *testing.T) {
+	exit1 := errors.New("exit status 1")
+	for _, test := range []struct {
+		claim, events string
+		least         map[string]int
+		ended         error
+		well          bool
+		out           string
+	}{
+		{"innermost tests count, and a story once", passing, map[string]int{"tests": 3, "stories": 1, "sequences": 40}, nil, true,
+			"ok  \tm/a\t1.20s\n?   \tm/b\t[no test files]\n1 stories, 40 model sequences\n3 passed, 0 failed\n"},
+		{"too few tests are a failure", passing, map[string]int{"tests": 4}, nil, false,
+			"ok  \tm/a\t1.20s\n?   \tm/b\t[no test files]\ntoo little was tested: 3 tests, and 4 is the least (.ci/minimum)\n1 stories, 40 model sequences\n3 passed, 0 failed\n"},
+		{"too few stories are a failure", passing, map[string]int{"stories": 2}, nil, false,
+			"ok  \tm/a\t1.20s\n?   \tm/b\t[no test files]\ntoo little was tested: 1 stories, and 2 is the least (.ci/minimum)\n1 stories, 40 model sequences\n3 passed, 0 failed\n"},
+		{"too few sequences are a failure", passing, map[string]int{"sequences": 41}, nil, false,
+			"ok  \tm/a\t1.20s\n?   \tm/b\t[no test files]\ntoo little was tested: 40 sequences, and 41 is the least (.ci/minimum)\n1 stories, 40 model sequences\n3 passed, 0 failed\n"},
+		{"a failure is told in full, and counted once", failing, nil, exit1, false,
+			"    c_test.go:9: got 1, want 2\n--- FAIL: TestBad/x (0.00s)\n--- FAIL: TestBad (0.00s)\nFAIL\nFAIL\tm/c\t0.01s\n0 stories, 0 model sequences\n1 passed, 1 failed\n"},
+		{"a test that never ended has failed", crashing, nil, exit1, false,
+			"panic: boom\nFAIL\tm/d\t0.01s\n0 stories, 0 model sequences\n0 passed, 1 failed\n"},
+		{"what does not build has failed", broken, nil, exit1, false,
+			"e.go:3: undefined: x\nFAIL\tm/e [build failed]\n0 stories, 0 model sequences\n0 passed, 1 failed\n"},
+		{"a skipped test is named", skipping, nil, nil, true,
+			"ok  \tm/f\t0.10s\nskipped: f.TestSkip\n0 stories, 0 model sequences\n1 passed, 0 failed, 1 skipped\n"},
+		{"a package that never ended has failed", unfinished, nil, exit1, false,
+			"still here\nFAIL\tm/g: it never ended\n0 stories, 0 model sequences\n0 passed, 1 failed\n"},
+		{"nothing tested is a failure", "", nil, nil, false,
+			"nothing was tested\n0 stories, 0 model sequences\n0 passed, 0 failed\n"},
+		{"the exit code of go test counts", skipping, nil, exit1, false,
+			"ok  \tm/f\t0.10s\ngo test: exit status 1\nskipped: f.TestSkip\n0 stories, 0 model sequences\n1 passed, 1 failed, 1 skipped\n"},
+		{"what is no event is passed on", "go: no such module\n" + skipping, nil, nil, true,
+			"go: no such module\nok  \tm/f\t0.10s\nskipped: f.TestSkip\n0 stories, 0 model sequences\n1 passed, 0 failed, 1 skipped\n"},
+	} {
+		var out strings.Builder
+		c := newCounter(&out)
+		if err := c.read(strings.NewReader(test.events)); err != nil {
+			t.Fatal(err)
+		}
+		well := c.summarize(test.least, test.ended)
+		if well != test.well || out.String() != test.out {
+			t.Errorf("%s: well %v, want %v; it prints\n%s\nwant\n%s", test.claim, well, test.well, out.String(), test.out)
+		}
+	}
+}
+
+func TestAMinimumIsRead(t *testing.T) {
+	got, err := parseMinimum("# the least\ntests 20\n\nstories 3 # each once\nsequences 100")
+	if want := map[string]int{"tests": 20, "stories": 3, "sequences": 100}; err != nil || !maps.Equal(got, want) {
+		t.Errorf("parseMinimum = %v, %v, want %v", got, err, want)
+	}
+	for _, bad := range []string{"tests", "tests x", "teste 1", "tests 1 2"} {
+		if got, err := parseMinimum(bad); err == nil || !strings.Contains(err.Error(), bad) {
+			t.Errorf("parseMinimum(%q) = %v, %v, want an error that quotes it", bad, got, err)
+		}
+	}
+}
+
+// The whole way, on modules of one test each: what go test does today is what counts.
+func TestGoTestIsUnderstood(t *testing.T) {
+	tally := filepath.Join(t.TempDir(), "tally")
+	if out, err := exec.Command("go", "build", "-o", tally, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, test := range []struct{ claim, body, last string }{
+		{"a test that passes", `t.Log("sequences: 7")`, "0 stories, 7 model sequences\n1 passed, 0 failed\n"},
+		{"a test that fails", `t.Error("no")`, "1 failed\n"},
+		{"a test that panics", `panic("no")`, "1 failed\n"},
+		{"a test that exits", `os.Exit(0)`, "1 failed\n"},
+		{"a test that does not compile", `x`, "0 passed, 1 failed\n"},
+		{"a test that hangs", `select {}`, "0 passed, 1 failed\n"},
+	} {
+		t.Run(test.claim, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "go.mod"), "module m\n\ngo 1.26\n")
+			write(t, filepath.Join(dir, "m_test.go"),
+				"package m\n\nimport (\"os\"; \"testing\")\n\nvar _ = os.Exit\n\nfunc TestIt(t *testing.T) {\n"+test.body+"\n}\n")
+			cmd := exec.Command(tally, "--", "-timeout", "3s", "./...")
+			cmd.Dir = dir
+			out, err := cmd.CombinedOutput()
+			if !strings.HasSuffix(string(out), test.last) {
+				t.Errorf("it ends with\n%s\nwant %s", out, test.last)
+			}
+			if good := strings.Contains(test.last, " 0 failed"); good != (err == nil) {
+				t.Errorf("exit: %v\n%s", err, out)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
