@@ -1,0 +1,38 @@
+package reaper_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
+)
+
+// A reaper as a program of its own. Workers run one too, unless told not to; any
+// number may run.
+func ExampleReaper_Run() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	rdb := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
+	q, err := queue.Open(ctx, rdb, queue.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	r := reaper.New(q, reaper.Config{
+		Fallback: 250 * time.Millisecond, // at the latest, if Redis' alarms are lost
+		Observe: func(partition int, swept queue.Swept) {
+			if swept.TimedOut > 0 {
+				fmt.Printf("partition %d: %d tasks timed out\n", partition, swept.TimedOut)
+			}
+		},
+	})
+	if err := r.Run(ctx); err != nil {
+		log.Fatal(err)
+	}
+}

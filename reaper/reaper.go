@@ -1,0 +1,83 @@
+// Package reaper ends what is out of time: it calls the sweep of every partition
+// when something falls due there, starts what was delayed, gives back what dead
+// workers held, and removes records whose retention is over.
+//
+// A reaper is an alarm clock and not a poll. Each sweep says how long nothing is
+// due, and Redis rings when something sooner came in meanwhile; a ring that is lost
+// costs at most the fall-back. Any number of reapers may run, anywhere: a sweep is
+// one script, so one that is killed loses nothing, and only the one that holds a
+// partition's turn is precise, so that many cost what one does. Correctness does
+// not depend on any of them: what is late is refused by every script.
+package reaper
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// Config adjusts a Reaper. The zero value is ready to use.
+type Config struct {
+	// Batch is the most tasks of a clock that one call ends. Defaults to 100.
+	Batch int
+	// Fallback is the longest that the reaper rests between two looks. Defaults to
+	// 500 ms.
+	Fallback time.Duration
+	// Name begins the name that the reaper has in Redis. Defaults to the host's.
+	Name string
+	// Logger defaults to the queue's.
+	Logger *slog.Logger
+	// Observe is told of each sweep, if it is set. It is called from a goroutine a
+	// partition and holds it up.
+	Observe func(partition int, swept queue.Swept)
+}
+
+// Reaper sweeps the partitions of a namespace.
+type Reaper struct {
+	q      *queue.Queue
+	config Config
+	name   string
+}
+
+// New makes a reaper. It does nothing before Run.
+func New(q *queue.Queue, config Config) *Reaper {
+	if config.Batch <= 0 {
+		config.Batch = 100
+	}
+	if config.Fallback <= 0 {
+		config.Fallback = 500 * time.Millisecond
+	}
+	if config.Logger == nil {
+		config.Logger = q.Logger()
+	}
+	if config.Observe == nil {
+		config.Observe = func(int, queue.Swept) {}
+	}
+	return &Reaper{q: q, config: config, name: newName(config.Name)}
+}
+
+// newName is unique for each reaper, since the turn is held by name.
+func newName(prefix string) string {
+	if prefix == "" {
+		prefix, _ = os.Hostname()
+	}
+	return prefix + "-" + strconv.Itoa(os.Getpid()) + "-" + strings.ToLower(rand.Text()[:8])
+}
+
+// Run sweeps until ctx ends, and returns nil then; no goroutine is left behind. It
+// outlives any outage of Redis, and is back within about a second of its return.
+func (r *Reaper) Run(ctx context.Context) error {
+	var group sync.WaitGroup
+	for p := range r.q.Partitions() {
+		group.Go(func() { r.watch(ctx, p) })
+	}
+	group.Wait()
+	return nil
+}

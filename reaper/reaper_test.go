@@ -1,0 +1,309 @@
+package reaper_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+const patience = 20 * time.Second
+
+func open(t *testing.T, rdb redis.UniversalClient, partitions int) *queue.Queue {
+	t.Helper()
+	q, err := queue.Open(t.Context(), rdb, queue.Config{Namespace: redistest.Namespace(t), Partitions: partitions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// run starts a reaper; stop returns when it has ended.
+func run(t *testing.T, r *reaper.Reaper) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("Run = %v, want nil", err)
+			}
+		case <-time.After(patience):
+			t.Error("Run did not return")
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	// sleeps: what is waited for is in Redis, and sends no signal
+	for until := time.Now().Add(patience); !holds(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("never: " + what)
+		}
+	}
+}
+
+func enqueue(t *testing.T, q *queue.Queue, tasks ...queue.Task) (ids []string) {
+	t.Helper()
+	receipts, err := q.EnqueueAll(t.Context(), tasks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range receipts {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+func record(t *testing.T, q *queue.Queue, id string) *queue.Record {
+	t.Helper()
+	r, err := q.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestDueTasksEndWithinMilliseconds(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		t.Parallel()
+		q := open(t, rdb, 2)
+		var timedOut atomic.Int64
+		run(t, reaper.New(q, reaper.Config{Observe: func(_ int, s queue.Swept) { timedOut.Add(int64(s.TimedOut)) }}))
+		var ids []string
+		const n = 40
+		for i := range n {
+			// Sooner than anything known so far, so each one has to ring.
+			ids = append(ids, enqueue(t, q, queue.Task{Kind: "k", Timeout: time.Duration(400-5*i) * time.Millisecond})...)
+		}
+		eventually(t, "all have timed out", func() bool { return timedOut.Load() == n })
+		var slow int
+		for _, id := range ids {
+			r := record(t, q, id)
+			if r.Status != queue.Failed || !r.TimedOut || r.TimeoutType != "execution" || r.Error != "Task exceeded deadline" {
+				t.Fatalf("%s is %s of type %q: %s", id, r.Status, r.TimeoutType, r.Error)
+			}
+			if lag := r.DetectedAt.Sub(r.CompletedAt); lag > 600*time.Millisecond {
+				t.Errorf("%s was found %v late", id, lag)
+			} else if lag > 100*time.Millisecond {
+				slow++
+			}
+		}
+		if slow > n/4 {
+			t.Errorf("%d of %d were found more than 100ms late", slow, n)
+		}
+	})
+}
+
+func TestOtherClocks(t *testing.T) {
+	t.Parallel()
+	q := open(t, redistest.Shared(t).Client(t), 1)
+	ids := enqueue(t, q, queue.Task{Kind: "lost"})
+	trip, err := q.Fetch(t.Context(), 0, "gone", queue.Ask{N: 1, Seq: 1, Quotas: []queue.Quota{{Queue: "default", N: 1}}, Lease: 300 * time.Millisecond})
+	if err != nil || len(trip.Claims) != 1 {
+		t.Fatalf("Fetch = %+v, %v", trip, err)
+	}
+	ids = append(ids, enqueue(t, q, queue.Task{Kind: "later", Delay: 300 * time.Millisecond}, queue.Task{Kind: "queued", QueueTimeout: 300 * time.Millisecond})...)
+	var mu sync.Mutex
+	var sum queue.Swept
+	run(t, reaper.New(q, reaper.Config{Observe: func(_ int, s queue.Swept) {
+		mu.Lock()
+		defer mu.Unlock()
+		sum.GivenBack += s.GivenBack
+		sum.Started += s.Started
+		sum.TimedOut += s.TimedOut
+	}}))
+	eventually(t, "each clock has rung", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return sum.GivenBack == 1 && sum.Started == 1 && sum.TimedOut == 1
+	})
+	if r := record(t, q, ids[0]); r.Status != queue.Pending || r.LeaseLosses != 1 {
+		t.Errorf("what the dead worker held is %s after %d lost leases", r.Status, r.LeaseLosses)
+	}
+	if r := record(t, q, ids[1]); r.Status != queue.Pending || !r.AvailableAt.IsZero() {
+		t.Errorf("what was delayed is %s, available at %v", r.Status, r.AvailableAt)
+	}
+	if r := record(t, q, ids[2]); r.Status != queue.Failed || r.TimeoutType != "queue" {
+		t.Errorf("what nobody took is %s of type %q", r.Status, r.TimeoutType)
+	}
+}
+
+func TestAFullBatchIsFollowedAtOnce(t *testing.T) {
+	t.Parallel()
+	q := open(t, redistest.Shared(t).Client(t), 1)
+	tasks := make([]queue.Task, 500)
+	at := time.Now().Add(time.Second)
+	for i := range tasks {
+		tasks[i] = queue.Task{Kind: "k", Deadline: at}
+	}
+	enqueue(t, q, tasks...)
+	var mu sync.Mutex
+	var first, last time.Time
+	var sum, most int
+	run(t, reaper.New(q, reaper.Config{Batch: 10, Observe: func(_ int, s queue.Swept) {
+		mu.Lock()
+		defer mu.Unlock()
+		if s.TimedOut > 0 && sum == 0 {
+			first = time.Now()
+		}
+		sum, most, last = sum+s.TimedOut, max(most, s.TimedOut), time.Now()
+	}}))
+	eventually(t, "all have timed out", func() bool { mu.Lock(); defer mu.Unlock(); return sum == len(tasks) })
+	// 50 batches: with a rest in between they would take 25 s.
+	if took := last.Sub(first); took > 5*time.Second || most > 10 {
+		t.Errorf("the batches took %v, the largest had %d", took, most)
+	}
+}
+
+func TestOneOfManyIsPrecise(t *testing.T) {
+	t.Parallel()
+	q := open(t, redistest.Shared(t).Client(t), 1)
+	const reapers = 8
+	var turns, others, timedOut atomic.Int64
+	var stops []func()
+	for range reapers {
+		stops = append(stops, run(t, reaper.New(q, reaper.Config{Observe: func(_ int, s queue.Swept) {
+			timedOut.Add(int64(s.TimedOut))
+			if s.Turn {
+				turns.Add(1)
+			} else {
+				others.Add(1)
+			}
+		}})))
+	}
+	// Ring all the time, for two seconds.
+	start := time.Now()
+	var n int64
+	for time.Since(start) < 2*time.Second {
+		enqueue(t, q, queue.Task{Kind: "k", Timeout: 20 * time.Millisecond})
+		n++
+		time.Sleep(10 * time.Millisecond) // sleeps: a load of a hundred a second
+	}
+	eventually(t, "all have timed out", func() bool { return timedOut.Load() == n })
+	took := time.Since(start).Seconds()
+	if each := float64(others.Load()) / took / (reapers - 1); each > 3.5 {
+		t.Errorf("a reaper without the turn swept %.1f times a second, want about 2", each)
+	}
+	if turns.Load() < n/4 {
+		t.Errorf("the one with the turn swept %d times for %d tasks: it is not precise", turns.Load(), n)
+	}
+
+	// The turn is only a matter of cost: whoever is left does the work.
+	for _, stop := range stops[1:] {
+		stop()
+	}
+	enqueue(t, q, queue.Task{Kind: "k", Timeout: 20 * time.Millisecond})
+	start = time.Now()
+	eventually(t, "the last reaper ends it", func() bool { return timedOut.Load() == n+1 })
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("the last reaper took %v", took)
+	}
+}
+
+type logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func TestRedisIsAway(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	q := open(t, server.Client(t), 2)
+	ids := enqueue(t, q, queue.Task{Kind: "k", Timeout: 4 * time.Second}, queue.Task{Kind: "k", Timeout: 4 * time.Second})
+	var log logs
+	sweeps := make(chan struct{}, 1)
+	run(t, reaper.New(q, reaper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil)), Observe: func(int, queue.Swept) {
+		select {
+		case sweeps <- struct{}{}:
+		default:
+		}
+	}}))
+	<-sweeps
+	server.Kill()
+	eventually(t, "the outage is logged", func() bool { return strings.Contains(log.String(), "Error timing out expired tasks: ") })
+	time.Sleep(2 * time.Second) // sleeps: what must not happen meanwhile is more log lines
+	if n := strings.Count(log.String(), "level=ERROR"); n > 2 {
+		t.Errorf("%d errors were logged for 2 partitions, want one each in ten seconds:\n%s", n, &log)
+	}
+	select {
+	case <-sweeps:
+	default:
+	}
+	server.Restart(t)
+	start := time.Now()
+	<-sweeps
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("the reaper was back after %v", took)
+	}
+	for _, id := range ids {
+		eventually(t, "what fell due has ended", func() bool { return record(t, q, id).Status == queue.Failed })
+	}
+}
+
+func TestPoisonHoldsUpNothing(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Shared(t).Client(t)
+	q := open(t, rdb, 1)
+	ids := enqueue(t, q, queue.Task{Kind: "good", Timeout: 100 * time.Millisecond}, queue.Task{Kind: "late", Delay: 300 * time.Millisecond})
+	// A record that is no hash, and a clock that is no sorted set.
+	if err := rdb.Set(t.Context(), q.Root(0)+":task:0-poison", "x", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	rdb.ZAdd(t.Context(), q.Root(0)+":deadlines", redis.Z{Score: 1, Member: "0-poison"})
+	rdb.Set(t.Context(), q.Root(0)+":limits", "x", 0)
+
+	var log logs
+	var sweeps atomic.Int64
+	run(t, reaper.New(q, reaper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil)), Observe: func(int, queue.Swept) { sweeps.Add(1) }}))
+	eventually(t, "the good task has ended", func() bool { return record(t, q, ids[0]).Status == queue.Failed })
+	eventually(t, "the delayed task stands in line", func() bool { return record(t, q, ids[1]).AvailableAt.IsZero() })
+	before := sweeps.Load()
+	time.Sleep(time.Second) // sleeps: what is measured is a rate
+	if n := sweeps.Load() - before; n > 50 {
+		t.Errorf("a clock that cannot be read makes %d sweeps a second", n)
+	}
+	if n := strings.Count(log.String(), "level=ERROR"); n != 1 {
+		t.Errorf("%d errors were logged, want 1 in ten seconds:\n%s", n, &log)
+	}
+}
+
+func TestNothingIsLeftRunning(t *testing.T) {
+	q := open(t, redistest.Shared(t).Client(t), 4)
+	before := goleak.IgnoreCurrent()
+	swept := make(chan struct{}, 100)
+	stop := run(t, reaper.New(q, reaper.Config{Observe: func(int, queue.Swept) { swept <- struct{}{} }}))
+	<-swept
+	stop()
+	goleak.VerifyNone(t, before)
+}
