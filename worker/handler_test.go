@@ -1,0 +1,179 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+type page struct {
+	URL   string
+	Bytes int
+}
+
+func TestHandlers(t *testing.T) { redistest.Both(t, testHandlers) }
+
+func testHandlers(t *testing.T, rdb redis.UniversalClient) {
+	t.Parallel()
+	s := newStage(t, rdb, 1)
+	w := worker.New(s.q, worker.Config{})
+	worker.Handle(w, "json", func(ctx context.Context, in page) (page, error) {
+		return page{URL: in.URL, Bytes: in.Bytes + 1}, nil
+	})
+	worker.Handle(w, "bytes", func(ctx context.Context, in []byte) ([]byte, error) {
+		return append([]byte("got "), in...), nil
+	})
+	worker.Handle(w, "no-json", func(ctx context.Context, in page) (func(), error) { return func() {}, nil })
+	worker.Handle(w, "panic", func(ctx context.Context, in page) (page, error) { panic("the roof is on fire") })
+	worker.Handle(w, "goexit", func(ctx context.Context, in page) (page, error) { runtime.Goexit(); return in, nil })
+	worker.Handle(w, "huge", func(ctx context.Context, in page) ([]byte, error) { return make([]byte, s.q.MaxBytes()+1), nil })
+	worker.Handle(w, "boom", func(ctx context.Context, in page) (page, error) { return in, errors.New("boom") })
+	worker.Handle(w, "discard", func(ctx context.Context, in page) (page, error) {
+		return in, fmt.Errorf("step 2: %w", worker.Discard(errors.New("boom")))
+	})
+	worker.Handle(w, "code", func(ctx context.Context, in page) (page, error) { return in, worker.Fail(7, errors.New("boom")) })
+	s.run(w)
+
+	for _, c := range []struct {
+		claim   string
+		task    queue.Task
+		status  queue.Status
+		result  string
+		err     string // is part of the record's error
+		reason  string
+		retries int
+		code    int
+	}{
+		{"JSON in, JSON out", queue.Task{Kind: "json", Payload: []byte(`{"URL":"u","Bytes":1}`)}, queue.Completed, `{"URL":"u","Bytes":2}`, "", "", 0, 0},
+		{"no payload is the zero value", queue.Task{Kind: "json"}, queue.Completed, `{"URL":"","Bytes":1}`, "", "", 0, 0},
+		{"bytes go as they are", queue.Task{Kind: "bytes", Payload: []byte{0, 0xff}}, queue.Completed, "got \x00\xff", "", "", 0, 0},
+		{"a payload that cannot be read fails for good and names the kind", queue.Task{Kind: "json", Payload: []byte(`{"URL":`), MaxRetries: 3},
+			queue.Failed, "", "the payload is not what kind json takes", "failed", 0, 0},
+		{"a result without JSON fails for good", queue.Task{Kind: "no-json", MaxRetries: 3}, queue.Failed, "", "the result of kind no-json", "failed", 0, 0},
+		{"a result that is too large fails for good", queue.Task{Kind: "huge", MaxRetries: 3}, queue.Failed, "", "the result has", "failed", 0, 0},
+		{"a panic is an error with its stack", queue.Task{Kind: "panic"}, queue.Failed, "", "handler_test.go", "error", 0, 0},
+		{"a panic spends retries", queue.Task{Kind: "panic", MaxRetries: 2}, queue.Failed, "", "panic: the roof is on fire", "error", 2, 0},
+		{"Goexit is an error", queue.Task{Kind: "goexit", MaxRetries: 1}, queue.Failed, "", "Goexit", "error", 1, 0},
+		{"an error is repeated N times", queue.Task{Kind: "boom", MaxRetries: 2}, queue.Failed, "", "boom", "error", 2, 0},
+		{"Discard spends no retry, and may be wrapped", queue.Task{Kind: "discard", MaxRetries: 2}, queue.Failed, "", "step 2: boom", "failed", 0, 0},
+		{"Fail keeps its code", queue.Task{Kind: "code"}, queue.Failed, "", "boom", "error", 0, 7},
+	} {
+		t.Run(c.claim, func(t *testing.T) {
+			r := s.ended(s.enqueue(c.task))
+			if r.Status != c.status || string(r.Result) != c.result || r.Reason != c.reason || r.Retries != c.retries || r.Code != c.code {
+				t.Errorf("it is %s with result %q, reason %q, code %d after %d retries; error %q", r.Status, r.Result, r.Reason, r.Code, r.Retries, r.Error)
+			}
+			if !strings.Contains(r.Error, c.err) || len(r.Error) > 8<<10 {
+				t.Errorf("its error of %d bytes does not say %q: %s", len(r.Error), c.err, r.Error)
+			}
+		})
+	}
+}
+
+func TestInfo(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 1)
+	w := worker.New(s.q, worker.Config{})
+	jobs := make(chan worker.Job, 2)
+	w.HandleRaw("look", raw(func(ctx context.Context) error {
+		derived, cancel := context.WithTimeout(ctx, time.Hour)
+		defer cancel()
+		job := worker.Info(derived)
+		jobs <- job
+		if job.Attempt == 1 {
+			return errors.New("again")
+		}
+		return nil
+	}))
+	id := s.enqueue(queue.Task{Kind: "look", Timeout: time.Hour, MaxRetries: 1, Headers: map[string]string{"trace": "x"}})
+	s.run(w)
+	first, second := receive(t, jobs), receive(t, jobs)
+	if left := time.Until(first.Deadline); left > time.Hour || left < 59*time.Minute {
+		t.Errorf("the deadline is %v away, want 1h", left)
+	}
+	if age := time.Since(first.CreatedAt); age > time.Minute || age < -time.Minute {
+		t.Errorf("the task was made %v ago", age)
+	}
+	if first.ID != id || first.Kind != "look" || first.Queue != "default" || first.Headers["trace"] != "x" || first.MaxRetries != 1 {
+		t.Errorf("Info = %+v", first)
+	}
+	if first.Attempt != 1 || second.Attempt != 2 || second.Retries != 1 || second.Epoch <= first.Epoch {
+		t.Errorf("attempts %d and %d, epochs %d and %d", first.Attempt, second.Attempt, first.Epoch, second.Epoch)
+	}
+	if job := worker.Info(context.Background()); job.ID != "" {
+		t.Errorf("outside of a handler Info = %+v", job)
+	}
+}
+
+func TestRetryAfterWaits(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 1)
+	w := worker.New(s.q, worker.Config{})
+	calls := make(chan time.Time, 2)
+	w.HandleRaw("later", raw(func(ctx context.Context) error {
+		calls <- time.Now()
+		if worker.Info(ctx).Attempt == 1 {
+			return worker.RetryAfter(300*time.Millisecond, errors.New("not yet"))
+		}
+		return nil
+	}))
+	id := s.enqueue(queue.Task{Kind: "later", MaxRetries: 1})
+	s.run(w)
+	first, second := receive(t, calls), receive(t, calls)
+	if d := second.Sub(first); d < 300*time.Millisecond || d > 3*time.Second {
+		t.Errorf("it ran again after %v, want 300ms", d)
+	}
+	if r := s.ended(id); r.Status != queue.Completed || r.Retries != 1 {
+		t.Errorf("it is %s after %d retries", r.Status, r.Retries)
+	}
+}
+
+func TestReleaseSpendsNoRetry(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 1)
+	w := worker.New(s.q, worker.Config{})
+	var calls atomic.Int64
+	w.HandleRaw("shy", raw(func(ctx context.Context) error {
+		if calls.Add(1) <= 3 {
+			return worker.Release(time.Millisecond)
+		}
+		return nil
+	}))
+	r := s.ended(func() string { id := s.enqueue(queue.Task{Kind: "shy"}); s.run(w); return id }())
+	if r.Status != queue.Completed || r.Retries != 0 || r.Epoch != 4 {
+		t.Errorf("it is %s after %d retries and %d claims", r.Status, r.Retries, r.Epoch)
+	}
+}
+
+func TestMiddleware(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 1)
+	w := worker.New(s.q, worker.Config{})
+	mark := func(name string) func(worker.Handler) worker.Handler {
+		return func(next worker.Handler) worker.Handler {
+			return func(ctx context.Context, payload []byte) ([]byte, error) {
+				result, err := next(ctx, append(payload, name...))
+				return append(result, name...), err
+			}
+		}
+	}
+	w.Use(mark("1"), mark("2"))
+	w.HandleRaw("echo", func(_ context.Context, payload []byte) ([]byte, error) { return append(payload, '|'), nil })
+	w.Use(mark("3"))
+	id := s.enqueue(queue.Task{Kind: "echo"})
+	s.run(w)
+	if got := string(s.ended(id).Result); got != "123|321" {
+		t.Errorf("the payload went %q, want the first middleware outermost: 123|321", got)
+	}
+}

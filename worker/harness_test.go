@@ -1,0 +1,161 @@
+package worker_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// shared is a client of the server that these tests share.
+func shared(t testing.TB) redis.UniversalClient { return redistest.Shared(t).Client(t) }
+
+// patience is how long a test waits for what must happen; what takes it has failed.
+const patience = 20 * time.Second
+
+// logs keeps what was logged.
+type logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logs) count(s string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), s)
+}
+
+// stage is a namespace of a test's own.
+type stage struct {
+	*testing.T
+	ctx  context.Context
+	rdb  redis.UniversalClient
+	q    *queue.Queue
+	logs *logs
+}
+
+func newStage(t *testing.T, rdb redis.UniversalClient, partitions int) *stage {
+	t.Helper()
+	s := &stage{T: t, ctx: t.Context(), rdb: rdb, logs: &logs{}}
+	logger := slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	q, err := queue.Open(s.ctx, rdb, queue.Config{Namespace: redistest.Namespace(t), Partitions: partitions, Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.q = q
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the log:\n%s", s.logs.text.String())
+		}
+	})
+	return s
+}
+
+// run starts a worker. stop ends it, and returns when it has drained.
+func (s *stage) run(w *worker.Worker) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				s.Errorf("Run = %v, want nil", err)
+			}
+		case <-time.After(time.Minute):
+			s.Error("Run did not return")
+		}
+	})
+	s.Cleanup(stop)
+	return stop
+}
+
+func (s *stage) enqueue(task queue.Task) string {
+	s.Helper()
+	r, err := s.q.Enqueue(s.ctx, task)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return r.ID
+}
+
+func (s *stage) enqueueAll(tasks ...queue.Task) (ids []string) {
+	s.Helper()
+	receipts, err := s.q.EnqueueAll(s.ctx, tasks)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, r := range receipts {
+		if r.Err != nil {
+			s.Fatal(r.Err)
+		}
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// ended waits for the end of a task and returns its record.
+func (s *stage) ended(id string) *queue.Record {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.ctx, patience)
+	defer cancel()
+	if _, err := s.q.Result(ctx, id); errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+		s.Fatalf("task %s has not ended: %+v", id, s.record(id))
+	}
+	return s.record(id)
+}
+
+func (s *stage) record(id string) *queue.Record {
+	s.Helper()
+	r, err := s.q.Get(s.ctx, id)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return r
+}
+
+// receive takes a value that must come.
+func receive[T any](t testing.TB, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		t.Fatal("what should have happened has not")
+		panic("unreachable")
+	}
+}
+
+// eventually waits for what sends no signal.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	// sleeps: what is waited for is in Redis, and sends no signal
+	for until := time.Now().Add(patience); !holds(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("never: " + what)
+		}
+	}
+}
+
+func raw(f func(ctx context.Context) error) worker.Handler {
+	return func(ctx context.Context, _ []byte) ([]byte, error) { return nil, f(ctx) }
+}

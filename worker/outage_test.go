@@ -1,0 +1,372 @@
+package worker_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+func TestRedisIsRestarted(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	s := newStage(t, server.Client(t), 2)
+	w := worker.New(s.q, worker.Config{})
+	var done atomic.Int64
+	w.HandleRaw("noop", raw(func(context.Context) error { done.Add(1); return nil }))
+	began, release := make(chan struct{}, 1), make(chan struct{})
+	w.HandleRaw("long", raw(func(context.Context) error { began <- struct{}{}; <-release; return nil }))
+	s.run(w)
+	long := s.enqueue(queue.Task{Kind: "long"})
+	receive(t, began)
+
+	for range 2 {
+		server.Kill()
+		time.Sleep(1500 * time.Millisecond) // sleeps: an outage that is long enough for every back-off to grow
+		server.Restart(t)
+		back := time.Now()
+		before := done.Load()
+		s.enqueueAll(queue.Task{Kind: "noop"}, queue.Task{Kind: "noop"})
+		eventually(t, "new work is done", func() bool { return done.Load() == before+2 })
+		if took := time.Since(back); took > 5*time.Second {
+			t.Errorf("the worker went on after %v", took)
+		} else {
+			t.Logf("the worker went on after %v", took)
+		}
+	}
+	close(release)
+	if r := s.ended(long); r.Status != queue.Completed {
+		t.Errorf("what ran through the outage is %s: %s", r.Status, r.Error)
+	}
+	if n := s.logs.count("level=ERROR"); n > 12 {
+		t.Errorf("%d errors were logged, want a few", n)
+	}
+}
+
+// What finishes while Redis is away is reported when it is back.
+func TestOutcomesSurviveAnOutage(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	s := newStage(t, server.Client(t), 1)
+	w := worker.New(s.q, worker.Config{})
+	began, release := make(chan struct{}, 1), make(chan struct{})
+	w.HandleRaw("long", raw(func(context.Context) error { began <- struct{}{}; <-release; return nil }))
+	id := s.enqueue(queue.Task{Kind: "long"})
+	s.run(w)
+	receive(t, began)
+	server.Kill()
+	close(release)
+	time.Sleep(500 * time.Millisecond) // sleeps: the outage
+	server.Restart(t)
+	r := s.ended(id)
+	if r.Status != queue.Completed || r.Epoch != 1 {
+		t.Errorf("it is %s after %d claims, want COMPLETED by the first", r.Status, r.Epoch)
+	}
+}
+
+func TestWorkWakesAnIdleWorkerWithoutPolling(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	const partitions = 4
+	s := newStage(t, server.Client(t), partitions)
+	w := worker.New(s.q, worker.Config{})
+	ran := make(chan time.Time, 1)
+	w.HandleRaw("noop", raw(func(context.Context) error { ran <- time.Now(); return nil }))
+	s.run(w)
+	s.enqueue(queue.Task{Kind: "noop"})
+	receive(t, ran)
+
+	var slowest time.Duration
+	for range 40 {
+		start := time.Now()
+		s.enqueue(queue.Task{Kind: "noop"})
+		slowest = max(slowest, receive(t, ran).Sub(start))
+	}
+	if slowest > 500*time.Millisecond {
+		t.Errorf("an idle worker took up to %v to begin", slowest)
+	}
+
+	calls := func() int64 {
+		var sum int64
+		for line := range strings.Lines(s.rdb.Info(s.ctx, "commandstats").Val()) {
+			// Calls by clients; those made by scripts are counted under their own names.
+			for _, name := range []string{"evalsha", "eval", "blpop", "ping", "subscribe"} {
+				if rest, ok := strings.CutPrefix(line, "cmdstat_"+name+":calls="); ok {
+					digits, _, _ := strings.Cut(rest, ",")
+					var n int64
+					for _, d := range digits {
+						n = 10*n + int64(d-'0')
+					}
+					sum += n
+				}
+			}
+		}
+		return sum
+	}
+	const idle = 3 * time.Second
+	before := calls()
+	time.Sleep(idle) // sleeps: what is measured is a rate
+	each := float64(calls()-before) / idle.Seconds() / partitions
+	t.Logf("idle: %.1f calls a second and partition; slowest wake-up %v", each, slowest)
+	if each > 6 {
+		t.Errorf("an idle worker makes %.1f calls a second and partition, want about 4: a look, a wait and two sweeps", each)
+	}
+}
+
+func TestShutdownWhileRedisIsAway(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	s := newStage(t, server.Client(t), 1)
+	w := worker.New(s.q, worker.Config{ShutdownTimeout: 100 * time.Millisecond})
+	w.HandleRaw("noop", raw(func(context.Context) error { return nil }))
+	stop := s.run(w)
+	s.enqueue(queue.Task{Kind: "noop"})
+	eventually(t, "the task is completed", func() bool { return w.Stats().Completed == 1 })
+	server.Kill()
+	start := time.Now()
+	stop()
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("Run returned after %v", took)
+	}
+}
+
+// Something of another program's stands where one of our keys should be: Redis
+// raises errors as long as it is there. The lane lives on.
+func TestRedisRefusesForAWhile(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 1)
+	w := worker.New(s.q, worker.Config{})
+	began, release := make(chan struct{}, 1), make(chan struct{})
+	w.HandleRaw("long", raw(func(context.Context) error { began <- struct{}{}; <-release; return nil }))
+	w.HandleRaw("noop", raw(func(context.Context) error { return nil }))
+	s.run(w)
+	s.enqueue(queue.Task{Kind: "long"})
+	receive(t, began)
+	key := s.q.Root(0) + ":claims:" + w.ID()
+	s.rdb.Set(s.ctx, key, "not ours", 0)
+	close(release)
+	id := s.enqueue(queue.Task{Kind: "noop"})
+	eventually(t, "it is logged", func() bool { return s.logs.count("level=ERROR") > 0 })
+	s.rdb.Del(s.ctx, key)
+	if r := s.ended(id); r.Status != queue.Completed {
+		t.Errorf("afterwards a task is %s: %s", r.Status, r.Error)
+	}
+}
+
+// hook stands between the client and Redis and sees each command on its way.
+type hook func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error
+
+func (h hook) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { return h(ctx, cmd, next) }
+}
+
+func hooked(t *testing.T, h hook) *redis.Client {
+	rdb := redistest.Shared(t).Client(t)
+	rdb.AddHook(h)
+	return rdb
+}
+
+// has tells whether a command is a script with this argument.
+func has(cmd redis.Cmder, s string) bool {
+	return strings.HasPrefix(cmd.Name(), "eval") && slices.ContainsFunc(cmd.Args(), func(arg any) bool {
+		b, ok := arg.([]byte)
+		return arg == s || ok && string(b) == s
+	})
+}
+
+// One partition hangs when it has asked for the only slot: the other gets it.
+func TestAPartitionThatHangsHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	var root atomic.Value
+	var hangs atomic.Bool
+	hung := make(chan struct{}, 1000)
+	rdb := hooked(t, func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
+		if hangs.Load() && has(cmd, root.Load().(string)) {
+			hung <- struct{}{}
+			<-ctx.Done()
+			cmd.SetErr(ctx.Err())
+			return ctx.Err()
+		}
+		return next(ctx, cmd)
+	})
+	s := newStage(t, shared(t), 2)
+	root.Store(s.q.Root(0))
+	q, err := queue.Open(s.ctx, rdb, queue.Config{Namespace: s.q.Namespace()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := worker.New(q, worker.Config{Concurrency: 1, NoReaper: true, Lease: time.Minute})
+	ran := make(chan struct{}, 1)
+	w.HandleRaw("noop", raw(func(context.Context) error { ran <- struct{}{}; return nil }))
+	s.run(w)
+	for p := range 2 {
+		s.enqueueIn(p, "default", "noop")
+		receive(t, ran)
+	}
+	hangs.Store(true)
+	s.enqueueIn(0, "default", "noop")
+	receive(t, hung)
+	s.enqueueIn(1, "default", "noop")
+	receive(t, ran)
+	hangs.Store(false)
+	receive(t, ran)
+	eventually(t, "all are completed", func() bool { return w.Stats().Completed == 4 })
+}
+
+// The wait for work does not come back, as on a link that is half open.
+func TestAWaitThatOverrunsIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	rdb := hooked(t, func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
+		if cmd.Name() == "blpop" {
+			<-release
+		}
+		return next(ctx, cmd)
+	})
+	s := newStage(t, rdb, 1)
+	w := worker.New(s.q, worker.Config{})
+	ran := make(chan struct{}, 1)
+	w.HandleRaw("noop", raw(func(context.Context) error { ran <- struct{}{}; return nil }))
+	s.run(w)
+	t.Cleanup(func() { close(release) })
+	for range 3 {
+		start := time.Now()
+		s.enqueue(queue.Task{Kind: "noop"})
+		receive(t, ran)
+		if took := time.Since(start); took > 3*time.Second {
+			t.Errorf("a task waited %v", took)
+		}
+	}
+}
+
+// raised is what Redis says when a script fails.
+type raised string
+
+func (r raised) Error() string { return string(r) }
+func (r raised) RedisError()   {}
+
+// A trip fails whatever one of its outcomes is tried with. The others must not go
+// down with it, and it must not be tried for ever.
+func TestAPoisonOutcomeIsSingledOut(t *testing.T) {
+	t.Parallel()
+	rdb := hooked(t, func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
+		if has(cmd, "poison") {
+			cmd.SetErr(raised("ERR the script hit a bug"))
+			return cmd.Err()
+		}
+		return next(ctx, cmd)
+	})
+	s := newStage(t, rdb, 1)
+	w := worker.New(s.q, worker.Config{Concurrency: 8, Lease: time.Minute})
+	ready := sync.WaitGroup{}
+	ready.Add(8)
+	w.HandleRaw("any", func(ctx context.Context, _ []byte) ([]byte, error) {
+		ready.Done()
+		ready.Wait()
+		return []byte(worker.Info(ctx).Headers["result"]), nil
+	})
+	var tasks []queue.Task
+	for i := range 8 {
+		tasks = append(tasks, queue.Task{Kind: "any", Headers: map[string]string{"result": map[bool]string{true: "poison", false: "good"}[i == 3]}})
+	}
+	ids := s.enqueueAll(tasks...)
+	s.run(w)
+	for i, id := range ids {
+		if i != 3 {
+			if r := s.ended(id); string(r.Result) != "good" {
+				t.Errorf("%s with result %q", r.Status, r.Result)
+			}
+		}
+	}
+	eventually(t, "the poison is dropped", func() bool { return w.Stats().Dropped == 1 })
+	if got := w.Stats(); got.Completed != 7 || got.Started != 8 {
+		t.Errorf("stats %+v", got)
+	}
+}
+
+// A fetch is under way when the worker is told to end. What it brings is given back.
+func TestWhatComesAfterTheEndIsGivenBack(t *testing.T) {
+	t.Parallel()
+	var held atomic.Bool
+	release := make(chan struct{})
+	fetched := make(chan struct{}, 10)
+	rdb := hooked(t, func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
+		err := next(ctx, cmd)
+		if held.Load() && strings.Contains(fmt.Sprint(cmd), "handed-out-late") {
+			fetched <- struct{}{}
+			<-release
+		}
+		return err
+	})
+	s := newStage(t, rdb, 1)
+	w := worker.New(s.q, worker.Config{})
+	var ran atomic.Int64
+	w.HandleRaw("handed-out-late", raw(func(context.Context) error { ran.Add(1); return nil }))
+	id := s.enqueue(queue.Task{Kind: "handed-out-late"})
+	held.Store(true)
+	ctx, cancel := context.WithCancel(s.ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	receive(t, fetched)
+	cancel()
+	time.Sleep(100 * time.Millisecond) // sleeps: there is no signal that Run has noticed
+	close(release)
+	if err := receive(t, ended); err != nil {
+		t.Error(err)
+	}
+	if r := s.record(id); ran.Load() != 0 || r.Status != queue.Pending || r.Retries+r.LeaseLosses != 0 {
+		t.Errorf("it ran %d times and is %s", ran.Load(), r.Status)
+	}
+	s.noTrace()
+}
+
+// A worker without a slot that was woken passes the token on to one that has some.
+func TestAWorkerWithoutSlotsWakesAnother(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, redistest.Start(t).Client(t), 2)
+	full := worker.New(s.q, worker.Config{Concurrency: 1, Queues: map[string]int{"its_own": 1, "common": 1}})
+	idle := worker.New(s.q, worker.Config{Queues: map[string]int{"the_other_s": 1, "common": 1}})
+	began, release := make(chan struct{}, 1), make(chan struct{})
+	ran := make(chan struct{}, 1)
+	for _, w := range []*worker.Worker{full, idle} {
+		w.HandleRaw("long", raw(func(context.Context) error { began <- struct{}{}; <-release; return nil }))
+		w.HandleRaw("quick", raw(func(context.Context) error { ran <- struct{}{}; return nil }))
+		s.run(w)
+	}
+	wait := func() {
+		eventually(t, "both wait in both partitions", func() bool {
+			return strings.Contains(s.rdb.Info(s.ctx, "clients").Val(), "blocked_clients:4")
+		})
+	}
+	for range 6 {
+		// Redis wakes who has waited longest. So the idle one does something, and is
+		// the second in line when the other is full.
+		wait()
+		s.enqueueIn(1, "the_other_s", "quick")
+		receive(t, ran)
+		wait()
+		s.enqueueIn(0, "its_own", "long")
+		receive(t, began)
+		start := time.Now()
+		s.enqueueIn(1, "common", "quick")
+		receive(t, ran)
+		if took := time.Since(start); took > 500*time.Millisecond {
+			t.Errorf("the idle worker began after %v", took)
+		}
+		release <- struct{}{}
+	}
+}

@@ -1,0 +1,172 @@
+package worker_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// Every success of a handler is reported before Run returns, whenever the end comes.
+func TestDrainLosesNoSuccess(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 2)
+	var tasks []queue.Task
+	for range 4000 {
+		tasks = append(tasks, queue.Task{Kind: "noop"})
+	}
+	ids := s.enqueueAll(tasks...)
+	var succeeded, reported int64
+	for range 20 {
+		w := worker.New(s.q, worker.Config{Concurrency: 8, NoReaper: true})
+		var runs atomic.Int64
+		first := make(chan struct{}, 100)
+		w.HandleRaw("noop", raw(func(context.Context) error {
+			if runs.Add(1) <= 10 {
+				first <- struct{}{}
+			}
+			return nil
+		}))
+		stop := s.run(w)
+		for range 10 {
+			receive(t, first)
+		}
+		stop()
+		succeeded += runs.Load()
+		reported += w.Stats().Completed
+	}
+	var completed int64
+	for _, id := range ids {
+		if r := s.record(id); r.Status == queue.Completed {
+			completed++
+		} else if r.Status != queue.Pending {
+			t.Errorf("%s is %s", id, r.Status)
+		}
+	}
+	if succeeded != completed || reported != completed {
+		t.Errorf("%d handlers succeeded, %d were reported, %d tasks are completed", succeeded, reported, completed)
+	}
+}
+
+func TestDrain(t *testing.T) {
+	t.Run("what runs may finish, and nothing new is taken", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, shared(t), 1)
+		w := worker.New(s.q, worker.Config{Concurrency: 2})
+		began, release := make(chan struct{}, 3), make(chan struct{})
+		w.HandleRaw("slow", func(ctx context.Context, _ []byte) ([]byte, error) {
+			began <- struct{}{}
+			<-release
+			return []byte("done"), ctx.Err()
+		})
+		ids := s.enqueueAll(queue.Task{Kind: "slow"}, queue.Task{Kind: "slow"}, queue.Task{Kind: "slow"})
+		ctx, cancel := context.WithCancel(s.ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(ctx) }()
+		receive(t, began)
+		receive(t, began)
+		cancel()
+		select {
+		case <-ended:
+			t.Fatal("Run returned while handlers ran")
+		case <-time.After(200 * time.Millisecond):
+		}
+		close(release)
+		if err := receive(t, ended); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ids[:2] {
+			if r := s.record(id); r.Status != queue.Completed || string(r.Result) != "done" {
+				t.Errorf("what ran is %s with %q", r.Status, r.Result)
+			}
+		}
+		if r := s.record(ids[2]); r.Status != queue.Pending || r.Epoch != 0 {
+			t.Errorf("what had not begun is %s after %d claims", r.Status, r.Epoch)
+		}
+		s.noTrace()
+	})
+
+	t.Run("who ignores everything is left behind, and his task given back", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, shared(t), 1)
+		w := worker.New(s.q, worker.Config{ShutdownTimeout: 20 * time.Millisecond, ShutdownGrace: 20 * time.Millisecond})
+		began, release := make(chan struct{}, 1), make(chan struct{})
+		returned := make(chan struct{})
+		w.HandleRaw("deaf", raw(func(ctx context.Context) error {
+			defer close(returned)
+			began <- struct{}{}
+			<-release
+			return nil
+		}))
+		id := s.enqueue(queue.Task{Kind: "deaf"})
+		stop := s.run(w)
+		receive(t, began)
+		stop()
+		if r := s.record(id); r.Status != queue.Pending || r.Retries != 0 || r.LeaseLosses != 0 {
+			t.Errorf("the task is %s after %d retries and %d lost leases", r.Status, r.Retries, r.LeaseLosses)
+		}
+		if s.logs.count("left behind") != 1 {
+			t.Error("nothing was logged about it")
+		}
+		s.noTrace()
+		close(release) // whatever it does now must not harm
+		receive(t, returned)
+	})
+
+	t.Run("success in the grace is success", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, shared(t), 1)
+		w := worker.New(s.q, worker.Config{ShutdownTimeout: 20 * time.Millisecond})
+		began := make(chan struct{}, 1)
+		w.HandleRaw("tidy", raw(func(ctx context.Context) error {
+			began <- struct{}{}
+			<-ctx.Done()
+			return nil
+		}))
+		id := s.enqueue(queue.Task{Kind: "tidy"})
+		stop := s.run(w)
+		receive(t, began)
+		stop()
+		if r := s.record(id); r.Status != queue.Completed {
+			t.Errorf("the task is %s", r.Status)
+		}
+	})
+}
+
+// noTrace checks that Redis does not know the worker any more.
+func (s *stage) noTrace() {
+	s.Helper()
+	keys, err := s.rdb.Keys(s.ctx, s.q.Root(0)+":*").Result()
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, key := range keys {
+		if strings.Contains(key, ":claims:") || strings.Contains(key, ":worker:") {
+			s.Errorf("%s is left", key)
+		}
+	}
+	if n := s.rdb.ZCard(s.ctx, s.q.Root(0)+":workers").Val(); n != 0 {
+		s.Errorf("%d workers are left", n)
+	}
+}
+
+func TestNothingIsLeftRunning(t *testing.T) {
+	s := newStage(t, shared(t), 4)
+	before := goleak.IgnoreCurrent()
+	w := worker.New(s.q, worker.Config{TaskTimeout: time.Hour})
+	var done atomic.Int64
+	w.HandleRaw("noop", raw(func(context.Context) error { done.Add(1); return nil }))
+	for range 200 {
+		s.enqueue(queue.Task{Kind: "noop"})
+	}
+	stop := s.run(w)
+	eventually(t, "all are completed", func() bool { return w.Stats().Completed == 200 })
+	stop()
+	goleak.VerifyNone(t, before)
+}

@@ -1,0 +1,123 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+func TestCancelReachesAHandlerAtOnce(t *testing.T) { redistest.Both(t, testCancel) }
+
+func testCancel(t *testing.T, rdb redis.UniversalClient) {
+	t.Parallel()
+	s := newStage(t, rdb, 2)
+	w := worker.New(s.q, worker.Config{Lease: time.Minute}) // no heartbeat will tell it
+	causes, began := make(chan error, 1), make(chan struct{}, 1)
+	hung := hang(causes)
+	w.HandleRaw("hang", func(ctx context.Context, p []byte) ([]byte, error) {
+		began <- struct{}{}
+		return hung(ctx, p)
+	})
+	s.run(w)
+	for range 4 {
+		id := s.enqueue(queue.Task{Kind: "hang", MaxRetries: 3})
+		receive(t, began)
+		start := time.Now()
+		if c, err := s.q.Cancel(s.ctx, id, "enough"); err != nil || !c.Done {
+			t.Fatalf("Cancel = %+v, %v", c, err)
+		}
+		if cause := receive(t, causes); !errors.Is(cause, worker.ErrCancelled) {
+			t.Fatalf("the handler was ended by %v", cause)
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("the handler learnt of it after %v", took)
+		}
+		if r := s.record(id); r.Status != queue.Cancelled {
+			t.Errorf("the task is %s", r.Status)
+		}
+	}
+	eventually(t, "the slots are free again", func() bool { return w.Stats().Running == 0 })
+	if got := w.Stats(); got.Stopped != 4 || got.Stray != 0 {
+		t.Errorf("stats %+v", got)
+	}
+}
+
+// A message may be lost with its connection. A heartbeat follows at once, and tells.
+func TestAStopThatWasMissedIsAskedFor(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, redistest.Start(t).Client(t), 1)
+	w := worker.New(s.q, worker.Config{Lease: 5 * time.Minute}) // no heartbeat of its own accord
+	causes, began := make(chan error, 1), make(chan struct{}, 1)
+	hung := hang(causes)
+	w.HandleRaw("hang", func(ctx context.Context, p []byte) ([]byte, error) {
+		began <- struct{}{}
+		return hung(ctx, p)
+	})
+	s.run(w)
+	for range 5 {
+		id := s.enqueue(queue.Task{Kind: "hang"})
+		receive(t, began)
+		if err := s.rdb.Do(s.ctx, "client", "kill", "type", "pubsub").Err(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.q.Cancel(s.ctx, id, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		if cause := receive(t, causes); !errors.Is(cause, worker.ErrCancelled) {
+			t.Fatalf("the handler was ended by %v", cause)
+		}
+	}
+}
+
+// At the instant of its deadline a task is still alive. A handler that obeys must not
+// be so quick that its error is taken for the task's own.
+func TestWhoObeysHisDeadlineHasTimedOut(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 1)
+	w := worker.New(s.q, worker.Config{Concurrency: 20, NoReaper: true})
+	w.HandleRaw("obey", raw(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }))
+	s.run(w)
+	var ids []string
+	for i := range 200 {
+		ids = append(ids, s.enqueue(queue.Task{Kind: "obey", Timeout: 50*time.Millisecond + time.Duration(i)*70*time.Microsecond}))
+	}
+	for _, id := range ids {
+		if r := s.ended(id); !r.TimedOut || r.TimeoutType != "execution" {
+			t.Fatalf("it is %s, reason %q: %s", r.Status, r.Reason, r.Error)
+		}
+	}
+}
+
+func TestClaimedAnewStopsTheOldAttempt(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 1)
+	w := worker.New(s.q, worker.Config{Lease: 3 * time.Second, Beat: 100 * time.Millisecond})
+	causes, began := make(chan error, 1), make(chan struct{}, 1)
+	hung := hang(causes)
+	w.HandleRaw("hang", func(ctx context.Context, p []byte) ([]byte, error) {
+		began <- struct{}{}
+		return hung(ctx, p)
+	})
+	id := s.enqueue(queue.Task{Kind: "hang"})
+	s.run(w)
+	receive(t, began)
+	// What a sweep and another worker would do after a pause longer than the lease.
+	root := s.q.Root(0)
+	if err := s.rdb.HIncrBy(s.ctx, root+":task:"+id, "epoch", 1).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if cause := receive(t, causes); !errors.Is(cause, worker.ErrClaimLost) {
+		t.Fatalf("the handler was ended by %v", cause)
+	}
+	eventually(t, "the slot is free", func() bool { return w.Stats().Running == 0 })
+	if r := s.record(id); r.Status != queue.Running {
+		t.Errorf("the newer claim's task is %s", r.Status)
+	}
+}

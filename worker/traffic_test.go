@@ -1,0 +1,152 @@
+package worker_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+func TestUnknownKind(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 1)
+	w := worker.New(s.q, worker.Config{})
+	w.HandleRaw("known", raw(func(context.Context) error { return nil }))
+	stop := s.run(w)
+	id := s.enqueue(queue.Task{Kind: "strange"})
+	eventually(t, "the task was given back twice", func() bool { return w.Stats().Released >= 2 })
+	if n := s.logs.count("level=WARN"); n != 1 {
+		t.Errorf("%d warnings, want 1 a minute", n)
+	}
+	if r := s.record(id); r.Status != queue.Pending || r.Retries != 0 {
+		t.Errorf("the task is %s after %d retries", r.Status, r.Retries)
+	}
+	stop()
+	other := worker.New(s.q, worker.Config{})
+	other.HandleRaw("strange", raw(func(context.Context) error { return nil }))
+	s.run(other)
+	if r := s.ended(id); r.Status != queue.Completed {
+		t.Errorf("where it is known it ends as %s", r.Status)
+	}
+}
+
+func TestEveryTaskRunsOnce(t *testing.T) {
+	for _, partitions := range []int{1, 4} {
+		t.Run(fmt.Sprintf("%d partitions, three workers", partitions), func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, shared(t), partitions)
+			const n = 3000
+			var mu sync.Mutex
+			runs := map[string]int{}
+			tasks := make([]queue.Task, n)
+			for i := range tasks {
+				tasks[i] = queue.Task{Kind: "noop", Timeout: time.Hour}
+			}
+			ids := s.enqueueAll(tasks...)
+			var workers []*worker.Worker
+			for range 3 {
+				w := worker.New(s.q, worker.Config{Concurrency: 20})
+				w.HandleRaw("noop", raw(func(ctx context.Context) error {
+					mu.Lock()
+					defer mu.Unlock()
+					runs[worker.Info(ctx).ID]++
+					return nil
+				}))
+				workers = append(workers, w)
+				s.run(w)
+			}
+			eventually(t, "all are completed", func() bool {
+				var sum int64
+				for _, w := range workers {
+					sum += w.Stats().Completed
+				}
+				return sum == n
+			})
+			for _, id := range ids {
+				if runs[id] != 1 {
+					t.Fatalf("task %s ran %d times", id, runs[id])
+				}
+			}
+			for _, w := range workers {
+				if got := w.Stats(); got.Refused+got.Dropped+got.Failed+got.Released != 0 {
+					t.Errorf("stats %+v", got)
+				}
+			}
+		})
+	}
+}
+
+// A heartbeat gives back what its worker was handed and does not name. What is on its
+// way at that moment must not be among it.
+func TestHeartbeatsDisturbNothing(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 1)
+	w := worker.New(s.q, worker.Config{Concurrency: 20, Beat: time.Millisecond})
+	const n = 5000
+	var tasks []queue.Task
+	for range n {
+		tasks = append(tasks, queue.Task{Kind: "noop"})
+	}
+	s.enqueueAll(tasks...)
+	var runs, again atomic.Int64
+	w.HandleRaw("noop", raw(func(ctx context.Context) error {
+		runs.Add(1)
+		if worker.Info(ctx).Epoch > 1 {
+			again.Add(1)
+		}
+		return nil
+	}))
+	stop := s.run(w)
+	eventually(t, "all are completed", func() bool { return w.Stats().Completed == n })
+	stop()
+	if got := w.Stats(); runs.Load() != n || again.Load() != 0 || got.Refused+got.Released+got.Stopped != 0 {
+		t.Errorf("%d runs for %d tasks, %d of them for a second claim; stats %+v", runs.Load(), n, again.Load(), got)
+	}
+}
+
+// A dozen results of 1 MiB are too much for one trip.
+func TestLargeResultsTravelInSeveralTrips(t *testing.T) {
+	t.Parallel()
+	var largest atomic.Int64
+	rdb := hooked(t, func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
+		size := int64(0)
+		for _, arg := range cmd.Args() {
+			if b, ok := arg.([]byte); ok {
+				size += int64(len(b))
+			}
+		}
+		largest.Store(max(size, largest.Load()))
+		return next(ctx, cmd)
+	})
+	s := newStage(t, rdb, 1)
+	w := worker.New(s.q, worker.Config{Concurrency: 12})
+	ready := sync.WaitGroup{}
+	ready.Add(12)
+	w.HandleRaw("large", func(context.Context, []byte) ([]byte, error) {
+		ready.Done()
+		ready.Wait()
+		return bytes.Repeat([]byte("x"), s.q.MaxBytes()), nil
+	})
+	var tasks []queue.Task
+	for range 12 {
+		tasks = append(tasks, queue.Task{Kind: "large"})
+	}
+	ids := s.enqueueAll(tasks...)
+	s.run(w)
+	for _, id := range ids {
+		if r := s.ended(id); r.Status != queue.Completed || len(r.Result) != s.q.MaxBytes() {
+			t.Fatalf("%s with %d bytes: %s", r.Status, len(r.Result), r.Error)
+		}
+	}
+	if n := largest.Load(); n > 4<<20 || n < 2<<20 {
+		t.Errorf("the largest trip had %d bytes, want several results but not over 4 MiB", n)
+	}
+}
