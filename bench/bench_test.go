@@ -1,0 +1,86 @@
+package bench
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// server is a Redis, with a client such as the command uses.
+func server(t *testing.T) redis.UniversalClient {
+	rdb, err := queue.Connect("redis://" + redistest.Start(t).Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rdb.Close() })
+	return rdb
+}
+
+func TestCountsAreWithinTheirLimits(t *testing.T) {
+	r, err := Counts(context.Background(), server(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range Gate(r) {
+		t.Error(line)
+	}
+}
+
+func TestGateNamesWhatIsExceededOrUnknown(t *testing.T) {
+	r := Report{Figures: []Figure{{"enqueue one: round trips", 1.5, "a task"}}}
+	lines := Gate(r)
+	if len(lines) < 2 || !strings.Contains(lines[0], "enqueue one: round trips: 1.5 a task, the limit is 1") {
+		t.Errorf("the gate says %q", lines)
+	}
+	if !strings.Contains(strings.Join(lines, "\n"), "is no figure of this benchmark") {
+		t.Errorf("a limit without a figure passes: %q", lines)
+	}
+}
+
+// Small runs of the real thing: what they measure must have happened.
+func TestBenchmarksMeasure(t *testing.T) {
+	ctx := context.Background()
+	rdb := server(t)
+	for _, test := range []struct {
+		figures []string
+		measure func() (Report, error)
+	}{
+		{[]string{"enqueue one by one", "enqueue in lists", "drain", "idle dispatch p99"},
+			func() (Report, error) { return Throughput(ctx, rdb, 2000, 1) }},
+		{[]string{"drain"}, func() (Report, error) { return Throughput(ctx, rdb, 2000, 4) }},
+		{[]string{"detection lag p50", "detection lag max"},
+			func() (Report, error) { return Detect(ctx, rdb, 300, 1000, 300*time.Millisecond) }},
+		{[]string{"all of one ms max"}, func() (Report, error) { return SameMillisecond(ctx, rdb, 2000) }},
+		{[]string{"memory a task"}, func() (Report, error) { return Memory(ctx, rdb, 20000) }},
+	} {
+		r, err := test.measure()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range test.figures {
+			if r.Value(name) <= 0 {
+				t.Errorf("%s: %s is %v", r.Bench, name, r.Value(name))
+			}
+		}
+		t.Log(r)
+	}
+}
+
+func TestMedianIsTakenFigureByFigure(t *testing.T) {
+	runs := []Report{
+		{Figures: []Figure{{"a", 3, ""}, {"b", 1, ""}}},
+		{Figures: []Figure{{"a", 1, ""}, {"b", 9, ""}}},
+		{Figures: []Figure{{"a", 2, ""}, {"b", 2, ""}}},
+	}
+	if m := Median(runs); m.Value("a") != 2 || m.Value("b") != 2 {
+		t.Errorf("Median = %v, want a 2 and b 2", m)
+	}
+}

@@ -1,0 +1,244 @@
+package bench
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"net"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// Counts measures what does not depend on the machine: round trips, Redis commands
+// (those inside scripts too) and allocations a task, for each step of a task's life,
+// and for a worker process as a whole.
+func Counts(ctx context.Context, rdb redis.UniversalClient) (Report, error) {
+	r := Report{Bench: "counts"}
+	m := &meter{rdb: rdb, report: &r}
+	rdb.AddHook(m)
+	q, err := open(ctx, rdb, 1)
+	if err != nil {
+		return r, err
+	}
+
+	const n = 500
+	steps := []struct {
+		name string
+		do   func() error
+	}{
+		{"enqueue one", func() error {
+			for i := range n {
+				if _, err := q.Enqueue(ctx, noop(i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		{"work in batches of 50", func() error { return workInBatches(ctx, q, n) }},
+		{"enqueue a list of 500", func() error { return accepted(q.EnqueueAll(ctx, tasks(n, noop))) }},
+		{"work in batches of 1", func() error { return workOneByOne(ctx, q, n) }},
+	}
+	for _, step := range steps {
+		if err := m.measure(ctx, step.name, n, step.do); err != nil {
+			return r, fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
+	if err := countTimeouts(ctx, q, m, n); err != nil {
+		return r, err
+	}
+	const many = 10000
+	if err := accepted(q.EnqueueAll(ctx, tasks(many, noop))); err != nil {
+		return r, err
+	}
+	return r, m.measure(ctx, "worker at concurrency 50", many, func() error {
+		return drainCounted(ctx, q, many)
+	})
+}
+
+func drainCounted(ctx context.Context, q *queue.Queue, n int) error {
+	before, err := q.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = drain(ctx, q, n, 50)
+	if err != nil && !strings.Contains(err.Error(), "are COMPLETED") {
+		return err
+	}
+	after, err := q.Stats(ctx)
+	if err == nil && after.Queues[0].Completed-before.Queues[0].Completed != int64(n) {
+		err = fmt.Errorf("%d of %d tasks were completed", after.Queues[0].Completed-before.Queues[0].Completed, n)
+	}
+	return err
+}
+
+// workInBatches settles 50 and takes the next 50 in each trip, as a worker does.
+func workInBatches(ctx context.Context, q *queue.Queue, n int) error {
+	ask := queue.Ask{N: 50, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 50}}}
+	trip, err := q.Fetch(ctx, 0, "counter", ask)
+	done := 0
+	for err == nil && len(trip.Claims) > 0 {
+		outcomes := make([]queue.Outcome, len(trip.Claims))
+		for i, c := range trip.Claims {
+			outcomes[i] = queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}
+		}
+		done += len(outcomes)
+		ask.Seq++
+		trip, err = q.Settle(ctx, 0, "counter", queue.NewCall(), outcomes, ask)
+	}
+	if err == nil && done != n {
+		err = fmt.Errorf("%d of %d tasks were there", done, n)
+	}
+	return err
+}
+
+func workOneByOne(ctx context.Context, q *queue.Queue, n int) error {
+	ask := queue.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 1}}}
+	for i := range n {
+		ask.Seq = int64(1000 + i)
+		trip, err := q.Fetch(ctx, 0, "counter", ask)
+		if err != nil || len(trip.Claims) != 1 {
+			return fmt.Errorf("fetch %d gave %d tasks: %w", i, len(trip.Claims), err)
+		}
+		c := trip.Claims[0]
+		if _, err := q.Settle(ctx, 0, "counter", queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countTimeouts has the sweep end n tasks whose deadline has passed.
+func countTimeouts(ctx context.Context, q *queue.Queue, m *meter, n int) error {
+	due := func(int) queue.Task { return queue.Task{Kind: "due", Timeout: time.Millisecond} }
+	if err := accepted(q.EnqueueAll(ctx, tasks(n, due))); err != nil {
+		return err
+	}
+	pause(ctx, 20*time.Millisecond)
+	return m.measure(ctx, "time out in batches of 100", n, func() error {
+		for ended := 0; ended < n; {
+			s, err := q.Sweep(ctx, 0, "counter", 100, 500*time.Millisecond)
+			if err != nil {
+				return err
+			}
+			if ended += s.TimedOut; s.TimedOut == 0 {
+				return fmt.Errorf("%d of %d timed out", ended, n)
+			}
+		}
+		return nil
+	})
+}
+
+// meter counts what a step costs. As a hook it counts round trips.
+type meter struct {
+	rdb    redis.UniversalClient
+	report *Report
+	trips  atomic.Int64
+}
+
+// DialHook does not interfere.
+func (m *meter) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+// ProcessHook counts a command as a round trip.
+func (m *meter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		m.trips.Add(1)
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook counts a pipeline as one round trip.
+func (m *meter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		m.trips.Add(1)
+		return next(ctx, cmds)
+	}
+}
+
+func (m *meter) measure(ctx context.Context, name string, n int, step func() error) error {
+	commands, err := m.commands(ctx)
+	if err != nil {
+		return err
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	trips := m.trips.Load()
+	if err := step(); err != nil {
+		return err
+	}
+	trips = m.trips.Load() - trips
+	runtime.ReadMemStats(&after)
+	later, err := m.commands(ctx)
+	if err != nil {
+		return err
+	}
+	m.report.add(name+": round trips", float64(trips)/float64(n), "a task")
+	m.report.add(name+": commands", float64(later-commands)/float64(n), "a task")
+	m.report.add(name+": allocations", float64(after.Mallocs-before.Mallocs)/float64(n), "a task")
+	return nil
+}
+
+// commands is how many commands the server has run, those of scripts included,
+// leaving out the ones that ask.
+func (m *meter) commands(ctx context.Context) (int64, error) {
+	info, err := m.rdb.Info(ctx, "commandstats").Result()
+	if err != nil {
+		return 0, err
+	}
+	m.trips.Add(-1)
+	var sum int64
+	for line := range strings.Lines(info) {
+		_, rest, ok := strings.Cut(line, ":calls=")
+		if !ok || strings.HasPrefix(line, "cmdstat_info") {
+			continue
+		}
+		calls, _, _ := strings.Cut(rest, ",")
+		n, err := strconv.ParseInt(calls, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+//go:embed counts.limits
+var limits string
+
+// Gate compares counts with the limits that are kept beside this file, and returns
+// a line for each that is exceeded or has no figure.
+func Gate(r Report) []string {
+	var broken []string
+	for line := range strings.Lines(limits) {
+		name, limit, ok := strings.Cut(strings.TrimSpace(line), " <= ")
+		if !ok {
+			continue
+		}
+		most, err := strconv.ParseFloat(limit, 64)
+		value, known := r.find(name)
+		switch {
+		case err != nil || !known:
+			broken = append(broken, fmt.Sprintf("counts.limits: %q is no figure of this benchmark, or has no number", line))
+		case value > most:
+			broken = append(broken, fmt.Sprintf("%s: %.4g a task, the limit is %.4g", name, value, most))
+		}
+	}
+	return broken
+}
+
+func (r Report) find(name string) (float64, bool) {
+	for _, f := range r.Figures {
+		if f.Name == name {
+			return f.Value, true
+		}
+	}
+	return 0, false
+}

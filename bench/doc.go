@@ -1,0 +1,115 @@
+// Package bench measures Curfew: how fast tasks go in and out, how late a timeout
+// is noticed, what a task takes in memory, and what it costs in round trips,
+// commands and allocations. Each measurement uses the library's defaults on a real
+// Redis; what a figure means is in the comment of the function that takes it.
+package bench
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// Figure is one measured value.
+type Figure struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+}
+
+// Report is what a benchmark found.
+type Report struct {
+	Bench   string   `json:"bench"`
+	Figures []Figure `json:"figures"`
+}
+
+func (r *Report) add(name string, value float64, unit string) {
+	r.Figures = append(r.Figures, Figure{name, value, unit})
+}
+
+// Value is a figure by its name, 0 if there is none.
+func (r Report) Value(name string) float64 {
+	for _, f := range r.Figures {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return 0
+}
+
+// Median is the report whose figures are the medians of several runs.
+func Median(runs []Report) Report {
+	out := Report{Bench: runs[0].Bench}
+	for i, f := range runs[0].Figures {
+		values := make([]float64, len(runs))
+		for j := range runs {
+			values[j] = runs[j].Figures[i].Value
+		}
+		slices.Sort(values)
+		f.Value = values[len(values)/2]
+		out.Figures = append(out.Figures, f)
+	}
+	return out
+}
+
+// open empties the server and opens a namespace on it. The benchmarks own the
+// server: the command refuses one that holds anything else.
+func open(ctx context.Context, rdb redis.UniversalClient, partitions int) (*queue.Queue, error) {
+	if err := rdb.FlushAll(ctx).Err(); err != nil {
+		return nil, err
+	}
+	return queue.Open(ctx, rdb, queue.Config{Namespace: "bench", Partitions: partitions})
+}
+
+// payload is 100 random bytes, which no encoding makes smaller.
+func payload() []byte {
+	b := make([]byte, 100)
+	rand.Read(b)
+	return b
+}
+
+func tasks(n int, one func(i int) queue.Task) []queue.Task {
+	list := make([]queue.Task, n)
+	for i := range list {
+		list[i] = one(i)
+	}
+	return list
+}
+
+// noop is the usual task: a payload and a deadline.
+func noop(int) queue.Task {
+	return queue.Task{Kind: "noop", Payload: payload(), Timeout: time.Hour}
+}
+
+// accepted checks that every task of a list went in.
+func accepted(receipts []queue.Receipt, err error) error {
+	if err != nil {
+		return err
+	}
+	for i, r := range receipts {
+		if r.Err != nil {
+			return fmt.Errorf("task %d: %w", i, r.Err)
+		}
+	}
+	return nil
+}
+
+// percentiles adds p50, p99 and max of lags in ms.
+func (r *Report) percentiles(name string, lags []time.Duration) {
+	if len(lags) == 0 {
+		return
+	}
+	slices.Sort(lags)
+	at := func(p float64) float64 {
+		return float64(lags[min(int(p*float64(len(lags))), len(lags)-1)].Microseconds()) / 1000
+	}
+	r.add(name+" p50", at(0.50), "ms")
+	r.add(name+" p99", at(0.99), "ms")
+	r.add(name+" max", at(1), "ms")
+}

@@ -1,0 +1,137 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// Throughput measures n tasks going in one by one from 16 goroutines, n going in as
+// lists, n drained by one worker process at concurrency 50 with handlers that do
+// nothing, and how long a lone task takes from Enqueue to its handler.
+func Throughput(ctx context.Context, rdb redis.UniversalClient, n, partitions int) (Report, error) {
+	r := Report{Bench: "throughput"}
+	q, err := open(ctx, rdb, partitions)
+	if err != nil {
+		return r, err
+	}
+	took, err := enqueueOneByOne(ctx, q, n, 16)
+	if err != nil {
+		return r, err
+	}
+	r.add("enqueue one by one", float64(n)/took.Seconds(), "tasks/s")
+
+	if q, err = open(ctx, rdb, partitions); err != nil {
+		return r, err
+	}
+	list := tasks(n, noop)
+	start := time.Now()
+	if err := accepted(q.EnqueueAll(ctx, list)); err != nil {
+		return r, err
+	}
+	r.add("enqueue in lists", float64(n)/time.Since(start).Seconds(), "tasks/s")
+
+	if took, err = drain(ctx, q, n, 50); err != nil {
+		return r, err
+	}
+	r.add("drain", float64(n)/took.Seconds(), "tasks/s")
+	return r, dispatch(ctx, q, &r, 500)
+}
+
+func enqueueOneByOne(ctx context.Context, q *queue.Queue, n, goroutines int) (time.Duration, error) {
+	list := tasks(n, noop)
+	var next atomic.Int64
+	var group sync.WaitGroup
+	errs := make(chan error, goroutines)
+	start := time.Now()
+	for range goroutines {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				if _, err := q.Enqueue(ctx, list[i]); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	took := time.Since(start)
+	close(errs)
+	return took, <-errs
+}
+
+// drain runs a worker until n tasks were handled and settled.
+func drain(ctx context.Context, q *queue.Queue, n, concurrency int) (time.Duration, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var handled atomic.Int64
+	last := make(chan struct{})
+	w := worker.New(q, worker.Config{Concurrency: concurrency})
+	w.HandleRaw("noop", func(context.Context, []byte) ([]byte, error) {
+		if handled.Add(1) == int64(n) {
+			close(last)
+		}
+		return nil, nil
+	})
+	ended := make(chan error, 1)
+	start := time.Now()
+	go func() { ended <- w.Run(ctx) }()
+	select {
+	case <-last:
+	case err := <-ended:
+		return 0, fmt.Errorf("the worker stopped: %w", err)
+	}
+	stop()
+	if err := <-ended; err != nil { // Run returns when all is settled
+		return 0, err
+	}
+	took := time.Since(start)
+	stats, err := q.Stats(context.WithoutCancel(ctx))
+	if err != nil {
+		return 0, err
+	}
+	if done := stats.Queues[0].Completed; done != int64(n) {
+		return 0, fmt.Errorf("%d of %d tasks are COMPLETED", done, n)
+	}
+	return took, nil
+}
+
+// dispatch sends lone tasks to an idle worker.
+func dispatch(ctx context.Context, q *queue.Queue, r *Report, n int) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	arrived := make(chan time.Time)
+	w := worker.New(q, worker.Config{Concurrency: 10})
+	w.HandleRaw("ping", func(context.Context, []byte) ([]byte, error) {
+		arrived <- time.Now()
+		return nil, nil
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	lags := make([]time.Duration, 0, n)
+	for range n {
+		start := time.Now()
+		if _, err := q.Enqueue(ctx, queue.Task{Kind: "ping", Timeout: time.Minute}); err != nil {
+			return err
+		}
+		lags = append(lags, (<-arrived).Sub(start))
+		pause(ctx, 2*time.Millisecond) // long enough for the worker to be idle again
+	}
+	r.percentiles("idle dispatch", lags)
+	stop()
+	return <-ended
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/bench"
+)
+
+// measurement is one benchmark, run once.
+type measurement func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error)
+
+func benchCommand() *cli.Command {
+	tasks := func(n int) cli.Flag {
+		return &cli.IntFlag{Name: "tasks", Value: n, Usage: "how many tasks"}
+	}
+	partitions := &cli.IntFlag{Name: "partitions", Value: 1, Usage: "partitions of the namespace"}
+	return &cli.Command{
+		Name:  "bench",
+		Usage: "measure how fast it is, how late, how large; starts a redis-server of its own",
+		Subcommands: []*cli.Command{
+			benchmark("throughput", "enqueue one by one and in lists, drain at concurrency 50, idle dispatch", 3,
+				[]cli.Flag{tasks(100000), partitions},
+				func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
+					return bench.Throughput(ctx, rdb, c.Int("tasks"), c.Int("partitions"))
+				}),
+			benchmark("detect", "how late timeouts are noticed, seen by an observer of the events", 3,
+				[]cli.Flag{
+					tasks(10000),
+					&cli.IntFlag{Name: "others", Value: 100000, Usage: "other live deadlines"},
+					&cli.DurationFlag{Name: "over", Value: 10 * time.Second, Usage: "the span that the deadlines are spread over; 0: all in one ms"},
+				},
+				func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
+					if c.Duration("over") == 0 {
+						return bench.SameMillisecond(ctx, rdb, c.Int("tasks"))
+					}
+					return bench.Detect(ctx, rdb, c.Int("tasks"), c.Int("others"), c.Duration("over"))
+				}),
+			benchmark("memory", "bytes that a pending task takes in Redis", 3, []cli.Flag{tasks(100000)},
+				func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
+					return bench.Memory(ctx, rdb, c.Int("tasks"))
+				}),
+			benchmark("counts", "round trips, Redis commands and allocations a task", 1,
+				[]cli.Flag{&cli.BoolFlag{Name: "gate", Usage: "fail with exit code 99 if a limit is exceeded"}},
+				func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
+					return bench.Counts(ctx, rdb)
+				}),
+		},
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usage("there is no benchmark %q: throughput, detect, memory or counts", c.Args().First())
+			}
+			return cli.ShowSubcommandHelp(c)
+		},
+		OnUsageError: usageError,
+	}
+}
+
+// benchmark is a subcommand that measures several times and tells the medians.
+func benchmark(name, what string, runs int, flags []cli.Flag, measure measurement) *cli.Command {
+	return &cli.Command{
+		Name:  name,
+		Usage: what,
+		Flags: append(flags,
+			&cli.IntFlag{Name: "runs", Value: runs, Usage: "how often; the median is told"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "table or json"}),
+		OnUsageError: usageError,
+		Action: func(c *cli.Context) error {
+			if err := checkBench(c); err != nil {
+				return err
+			}
+			report, err := measureRuns(c, measure)
+			if err != nil {
+				return err
+			}
+			if err := print(c.App.Writer, c.String("output"), report); err != nil {
+				return err
+			}
+			if c.Bool("gate") {
+				return gate(c.App.Writer, report)
+			}
+			return nil
+		},
+	}
+}
+
+func checkBench(c *cli.Context) error {
+	if err := noArguments(c); err != nil {
+		return err
+	}
+	if o := c.String("output"); o != "table" && o != "json" {
+		return usage("--output %q must be table or json", o)
+	}
+	for _, name := range []string{"runs", "tasks", "partitions"} {
+		if n := c.Int(name); c.IsSet(name) && (n < 1 || n > 10_000_000) {
+			return usage("--%s %d must be from 1 to 10000000", name, n)
+		}
+	}
+	if c.IsSet("others") && c.Int("others") < 0 || c.Duration("over") < 0 {
+		return usage("--others and --over must not be negative")
+	}
+	return nil
+}
+
+func measureRuns(c *cli.Context, measure measurement) (bench.Report, error) {
+	rdb, stop, err := bench.StartRedis(c.Context)
+	if err != nil {
+		return bench.Report{}, cli.Exit(err, exitUnreachable)
+	}
+	defer stop()
+	var reports []bench.Report
+	for range c.Int("runs") {
+		report, err := measure(c.Context, rdb, c)
+		if err != nil {
+			return bench.Report{}, err
+		}
+		reports = append(reports, report)
+	}
+	return bench.Median(reports), nil
+}
+
+func print(out io.Writer, format string, report bench.Report) error {
+	if format == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(report)
+	}
+	for _, f := range report.Figures {
+		fmt.Fprintf(out, "%-46s %12s %s\n", f.Name, short(f.Value), f.Unit)
+	}
+	return nil
+}
+
+// short prints a figure with as many digits as say something.
+func short(v float64) string {
+	if v >= 1000 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+func gate(out io.Writer, report bench.Report) error {
+	broken := bench.Gate(report)
+	for _, line := range broken {
+		fmt.Fprintln(out, line)
+	}
+	if len(broken) > 0 {
+		return cli.Exit("counts: a task costs more than it may", exitThreshold)
+	}
+	fmt.Fprintln(out, "counts: within all limits")
+	return nil
+}

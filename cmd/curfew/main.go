@@ -1,0 +1,85 @@
+// Command curfew drives a job queue in which nothing outlives its deadline.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/urfave/cli/v2"
+)
+
+// Exit codes. They are part of the interface: scripts act on them.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitUnreachable = 4
+	exitThreshold   = 99
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	redis.SetLogger(quiet{}) // what matters comes back as an error
+	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
+}
+
+// quiet keeps the Redis client from writing to stderr by itself.
+type quiet struct{}
+
+// Printf drops the line.
+func (quiet) Printf(context.Context, string, ...any) {}
+
+// run is the command with its arguments and outputs given. It returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	app := &cli.App{
+		Name:            "curfew",
+		Usage:           "a job queue on Redis in which nothing outlives its deadline",
+		Writer:          stdout,
+		ErrWriter:       stderr,
+		HideHelpCommand: true,
+		Commands:        []*cli.Command{demoCommand(), benchCommand()},
+		ExitErrHandler:  func(*cli.Context, error) {},
+		OnUsageError:    usageError,
+		CommandNotFound: func(c *cli.Context, name string) {},
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usage("there is no command %q: see `curfew --help`", c.Args().First())
+			}
+			return cli.ShowAppHelp(c)
+		},
+	}
+	err := app.RunContext(ctx, args)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "curfew:", err)
+	var coded cli.ExitCoder
+	if errors.As(err, &coded) {
+		return coded.ExitCode()
+	}
+	return exitFailed
+}
+
+// usageError is told what cli could not parse.
+func usageError(c *cli.Context, err error, _ bool) error {
+	return usage("%v: see `%s --help`", err, c.App.Name)
+}
+
+func usage(format string, args ...any) error {
+	return cli.Exit(fmt.Sprintf(format, args...), exitUsage)
+}
+
+// noArguments refuses what is left after the flags: cli would drop it, and flags
+// behind it, in silence.
+func noArguments(c *cli.Context) error {
+	if c.Args().Present() {
+		return usage("%s takes no argument, and got %q: flags begin with --, see `curfew %s --help`", c.Command.FullName(), c.Args().First(), c.Command.FullName())
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/curfew-dev/curfew/bench"
+)
+
+func curfew(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	code = run(context.Background(), append([]string{"curfew"}, args...), &out, &err)
+	return code, out.String(), err.String()
+}
+
+func TestDemoEndsAHungTaskOnTime(t *testing.T) {
+	code, out, errs := curfew(t, "demo", "--timeout", "300ms")
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	for _, want := range []string{"COMPLETED", "TIMEOUT", "Task exceeded deadline", "ms after its deadline"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the demo does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+// What is wrong is said on stderr with what to do, nothing on stdout, exit code 2.
+func TestWrongUseIsASentence(t *testing.T) {
+	for _, test := range []struct {
+		args string
+		want string
+	}{
+		{"bogus", `no command "bogus"`},
+		{"demo now", `takes no argument, and got "now"`},
+		{"demo --timeout 5", "--help"},
+		{"demo --timeout -1s", "must be from 10ms to 1m"},
+		{"demo --bogus", "bogus"},
+		{"bench nothing", "throughput, detect, memory or counts"},
+		{"bench memory --runs 0", "--runs 0 must be from 1"},
+		{"bench memory --tasks -5", "--tasks -5 must be from 1"},
+		{"bench throughput --partitions 0", "--partitions 0 must be from 1"},
+		{"bench memory -o xml", "table or json"},
+		{"bench detect --over -1s", "must not be negative"},
+		{"bench memory extra", `got "extra"`},
+		{"--bogus", "bogus"},
+	} {
+		code, out, errs := curfew(t, strings.Fields(test.args)...)
+		if code != exitUsage || !strings.Contains(errs, test.want) || out != "" {
+			t.Errorf("curfew %s: exit %d, stderr %q, stdout %q; want exit 2 and %q", test.args, code, errs, out, test.want)
+		}
+	}
+}
+
+func TestHelpOfEveryCommand(t *testing.T) {
+	for _, args := range []string{"--help", "demo --help", "bench --help", "bench detect --help", "bench counts --help"} {
+		if code, out, errs := curfew(t, strings.Fields(args)...); code != 0 || !strings.Contains(out, "USAGE") || errs != "" {
+			t.Errorf("curfew %s: exit %d, stdout %q, stderr %q", args, code, out, errs)
+		}
+	}
+}
+
+func TestBenchWritesJSON(t *testing.T) {
+	code, out, errs := curfew(t, "bench", "memory", "--tasks", "1000", "--runs", "1", "-o", "json")
+	var report bench.Report
+	if err := json.Unmarshal([]byte(out), &report); code != 0 || err != nil || report.Value("memory a task") <= 0 {
+		t.Errorf("exit %d, %v, %s%s", code, err, out, errs)
+	}
+}
