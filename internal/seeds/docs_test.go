@@ -1,0 +1,132 @@
+package seeds
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const top = "../.." // of the repository, from here
+
+var (
+	tableRow = regexp.MustCompile(`(?m)^\| (S\d+\.\d+) \|[^|]+\| (.+) \|$`)
+	rowName  = regexp.MustCompile(`\bS[01]\.\d+\b`)
+	// A test: folder, function, and perhaps a word of a subtest's name. A story: its file.
+	testRef  = regexp.MustCompile("`([a-z/]+) (Test[A-Za-z0-9]+)(?:/([^`]+))?`")
+	storyRef = regexp.MustCompile("`([a-z/]+/testdata/[a-z0-9_]+\\.txt)`")
+	excuse   = regexp.MustCompile(`^(with agents|with observe|with the dashboard|No test: .+)$`)
+)
+
+// TestEveryRequirementHasItsTest holds docs/seeds.md: all rows are there, each has a
+// test or says why not, and a test that carries a row's number is named in that row.
+func TestEveryRequirementHasItsTest(t *testing.T) {
+	text := document(t, "docs/seeds.md")
+	cells := map[string]string{}
+	var rows []string
+	for _, m := range tableRow.FindAllStringSubmatch(text, -1) {
+		rows = append(rows, m[1])
+		cells[m[1]] = m[2]
+		if !testRef.MatchString(m[2]) && !storyRef.MatchString(m[2]) && !excuse.MatchString(m[2]) {
+			t.Errorf("%s has neither a test nor a reason: %s", m[1], m[2])
+		}
+	}
+	var want []string
+	for seed, n := range []int{61, 14} {
+		for i := range n {
+			want = append(want, fmt.Sprintf("S%d.%d", seed, i+1))
+		}
+	}
+	if !slices.Equal(rows, want) {
+		t.Errorf("the rows are\n%v, want\n%v", rows, want)
+	}
+
+	for _, test := range []struct{ folder, name string }{
+		{"internal/seeds", "TestSeedS0"}, {"worker", "TestSeedS1"}, {"worker", "TestSeedS1Environment"},
+	} {
+		for _, literal := range tests(t, test.folder)[test.name] {
+			for _, row := range rowName.FindAllString(literal, -1) {
+				if !strings.Contains(cells[row], "`"+test.folder+" "+test.name+"/"+row+"`") {
+					t.Errorf("%s of %s has a subtest for %s, and its row does not name it", test.name, test.folder, row)
+				}
+			}
+		}
+	}
+}
+
+// TestDocumentsNameTestsThatExist holds every page that names tests.
+func TestDocumentsNameTestsThatExist(t *testing.T) {
+	for _, page := range []string{"docs/seeds.md", "docs/guarantees.md"} {
+		text := document(t, page)
+		refs := testRef.FindAllStringSubmatch(text, -1)
+		if len(refs) == 0 {
+			t.Errorf("%s names no test", page)
+		}
+		for _, m := range refs {
+			folder, name, sub := m[1], m[2], m[3]
+			literals, there := tests(t, folder)[name]
+			if !there {
+				t.Errorf("%s: package %s has no %s", page, folder, name)
+				continue
+			}
+			word := regexp.MustCompile(`(^|\s)` + regexp.QuoteMeta(sub) + `($|\s)`)
+			if sub != "" && !slices.ContainsFunc(literals, word.MatchString) {
+				t.Errorf("%s: %s of %s has no subtest with %s in its name", page, name, folder, sub)
+			}
+		}
+		for _, m := range storyRef.FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join(top, m[1])); err != nil {
+				t.Errorf("%s: there is no story %s", page, m[1])
+			}
+		}
+	}
+}
+
+func document(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(top, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// tests are the test functions of a folder, each with the strings in it: among them
+// are the names of its subtests.
+func tests(t *testing.T, folder string) map[string][]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(top, folder, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]string{}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range parsed.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Recv != nil || !strings.HasPrefix(f.Name.Name, "Test") || f.Name.Name == "TestMain" {
+				continue
+			}
+			literals := []string{}
+			ast.Inspect(f, func(n ast.Node) bool {
+				if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+					s, _ := strconv.Unquote(lit.Value)
+					literals = append(literals, s)
+				}
+				return true
+			})
+			found[f.Name.Name] = literals
+		}
+	}
+	return found
+}

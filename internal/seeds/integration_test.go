@@ -1,0 +1,200 @@
+package seeds
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// onTime is how late a timeout may be written down in these tests. The reaper's
+// fall-back is 500 ms; the rest is for a machine that is busy with other tests.
+const onTime = 2 * time.Second
+
+func (s *stage) promptly(id string) *queue.Record {
+	s.Helper()
+	r := s.timedOut(id)
+	if lag := r.DetectedAt.Sub(r.Deadline); lag <= 0 || lag > onTime {
+		s.Errorf("the timeout of task %s was written down %v after the deadline", id, lag)
+	}
+	return r
+}
+
+func timesOutAfterDeadline(t *testing.T) {
+	s := running(t)
+	_, stop := s.work(worker.Config{}, sleepy(5*time.Second))
+	id := s.enqueue(queue.Task{Kind: "k", Timeout: 1000 * time.Millisecond})
+	_, err := s.result(id)
+	if !exceeded(err) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("its result is %v", err)
+	}
+	if r := s.promptly(id); r.StartedAt.IsZero() {
+		t.Error("it never ran")
+	}
+	stop()
+	if n := len(s.timeouts()); n != 1 {
+		t.Errorf("%d events, want 1", n)
+	}
+}
+
+func timesOutWithoutWorker(t *testing.T) {
+	s := running(t)
+	s.reap(reaper.Config{})
+	ids := s.enqueueAll(10, func(int) queue.Task {
+		return queue.Task{Kind: "nobody", Timeout: 300 * time.Millisecond, MaxRetries: 3}
+	})
+	eventually(t, "all have timed out", func() bool { return len(s.timeouts()) == len(ids) })
+	for _, id := range ids {
+		if r := s.promptly(id); r.Epoch != 0 || !r.StartedAt.IsZero() {
+			t.Errorf("a task that nobody took was claimed %d times", r.Epoch)
+		}
+	}
+}
+
+func retriesAreAttemptsMore(t *testing.T) {
+	s := running(t)
+	var executions atomic.Int64
+	_, stop := s.work(worker.Config{}, func(context.Context) error { executions.Add(1); return errAlways })
+	id := s.enqueue(queue.Task{Kind: "k", Timeout: time.Minute, MaxRetries: 2})
+	_, err := s.result(id)
+	var failed *queue.TaskFailedError
+	if !errors.As(err, &failed) || failed.Err.Error() != errAlways.Error() {
+		t.Errorf("its result is %v", err)
+	}
+	stop()
+	if n := executions.Load(); n != 3 {
+		t.Errorf("%d executions, want 3", n)
+	}
+	if r := s.record(id); r.Status != queue.Failed || r.Retries != 2 || r.TimedOut {
+		t.Errorf("the task is %s after %d retries", r.Status, r.Retries)
+	}
+}
+
+func timeoutIsPermanent(t *testing.T) {
+	s := running(t)
+	var executions atomic.Int64
+	_, stop := s.work(worker.Config{}, func(ctx context.Context) error {
+		executions.Add(1)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	id := s.enqueue(queue.Task{Kind: "k", Timeout: 500 * time.Millisecond, MaxRetries: 3})
+	if _, err := s.result(id); !exceeded(err) {
+		t.Errorf("its result is %v", err)
+	}
+	stop()
+	if r := s.promptly(id); executions.Load() != 1 || r.Retries != 0 || r.Epoch != 1 {
+		t.Errorf("%d executions, %d retries, %d claims; want 1, 0, 1", executions.Load(), r.Retries, r.Epoch)
+	}
+}
+
+func eightReapers(t *testing.T) {
+	const n = 1000
+	s := running(t)
+	var timedOut atomic.Int64
+	for range 8 {
+		// Small batches and a short fall-back, so that they meet.
+		s.reap(reaper.Config{Batch: 10, Fallback: 5 * time.Millisecond, Observe: func(_ int, swept queue.Swept) {
+			timedOut.Add(int64(swept.TimedOut))
+		}})
+	}
+	ids := s.enqueueAll(n, func(i int) queue.Task {
+		return queue.Task{Kind: "k", Timeout: 500*time.Millisecond + time.Duration(i%100)*time.Millisecond}
+	})
+	eventually(t, "all have timed out", func() bool { return timedOut.Load() >= n })
+	time.Sleep(50 * time.Millisecond) // sleeps: one too many would come without a signal
+	events := s.timeouts()            // fails on a task that has two
+	if len(events) != n || timedOut.Load() != n {
+		t.Errorf("%d events, and the reapers say %d; want %d", len(events), timedOut.Load(), n)
+	}
+	for _, id := range ids {
+		if events[id] == nil {
+			t.Errorf("task %s has no event", id)
+		}
+	}
+}
+
+func tenThousandAtOnce(t *testing.T) {
+	const n = 10_000
+	s := frozen(t) // so that all of them fall due in one ms
+	s.enqueueAll(n, func(int) queue.Task { return queue.Task{Kind: "k", Timeout: time.Second} })
+	s.advance(time.Second + time.Millisecond)
+	var timedOut atomic.Int64
+	start := time.Now()
+	s.reap(reaper.Config{Observe: func(_ int, swept queue.Swept) { timedOut.Add(int64(swept.TimedOut)) }})
+	eventually(t, "all have timed out", func() bool { return timedOut.Load() == n })
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("%d timeouts took one reaper %v", n, took)
+	}
+	if events := s.timeouts(); len(events) != n {
+		t.Errorf("%d events, want %d", len(events), n)
+	}
+	if in := s.members("deadlines"); len(in) != 0 {
+		t.Errorf("%d tasks are still in the index", len(in))
+	}
+}
+
+// endToEnd is the document's last test: a timeout of 5 s, and a worker that sleeps
+// 10 s. It beats all the time, which must not matter. Who waits is told at 5 s.
+func endToEnd(t *testing.T, handle func(context.Context) error) (s *stage, w *worker.Worker, stop func(), id string) {
+	s = running(t)
+	w, stop = s.work(worker.Config{Lease: time.Second, Beat: 200 * time.Millisecond}, handle)
+	start := time.Now()
+	id = s.enqueue(queue.Task{Kind: "k", Timeout: 5 * time.Second, MaxRetries: 3})
+	_, err := s.result(id)
+	if took := time.Since(start); took < 5*time.Second || took > 5*time.Second+onTime {
+		t.Errorf("who waits for the result was told after %v, want 5s", took)
+	}
+	if !exceeded(err) {
+		t.Errorf("who waits for the result was told %v", err)
+	}
+	if r := s.promptly(id); r.Epoch != 1 || r.LeaseLosses != 0 {
+		t.Errorf("it was claimed %d times and lost %d leases", r.Epoch, r.LeaseLosses)
+	}
+	return s, w, stop, id
+}
+
+func endToEndRespectful(t *testing.T) {
+	cause := make(chan error, 1)
+	s, _, stop, id := endToEnd(t, func(ctx context.Context) error {
+		err := sleepy(10 * time.Second)(ctx)
+		cause <- context.Cause(ctx)
+		return err
+	})
+	select {
+	case err := <-cause:
+		if !errors.Is(err, worker.ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the handler was ended by %v", err)
+		}
+	case <-time.After(onTime):
+		t.Error("the handler was not told")
+	}
+	stop()
+	s.timedOut(id)
+}
+
+func endToEndDeaf(t *testing.T) {
+	handle, wake := deaf(10 * time.Second)
+	defer wake()
+	s, w, stop, id := endToEnd(t, handle)
+	if n := w.Stats().Running; n != 1 {
+		t.Errorf("%d handlers run, want the one that sleeps on", n)
+	}
+	before := s.record(id).Fields
+	wake() // it returns success, and nobody listens
+	stop()
+	if stats := w.Stats(); stats.Completed != 0 || stats.Running != 0 {
+		t.Errorf("%d completions were accepted, %d handlers run", stats.Completed, stats.Running)
+	}
+	if after := s.timedOut(id).Fields; len(after) != len(before) || after["completed_at"] != before["completed_at"] {
+		t.Errorf("the late completion changed the record from %v to %v", before, after)
+	}
+	if n := len(s.timeouts()); n != 1 {
+		t.Errorf("%d events, want 1", n)
+	}
+}

@@ -1,0 +1,308 @@
+package seeds
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// patience is how long a test waits for what must happen.
+const patience = 30 * time.Second
+
+// fixedError is the text that the document gives to a task that ran out of time.
+const fixedError = "Task exceeded deadline"
+
+// stage is a namespace of a test's own, on a real Redis.
+type stage struct {
+	*testing.T
+	rdb redis.UniversalClient
+	q   *queue.Queue
+	now time.Time // of the frozen clock; zero where time runs
+	seq int64     // of the last fetch
+}
+
+// running is a stage on which time runs.
+func running(t *testing.T) *stage {
+	return open(t, redistest.Shared(t).Client(t), queue.Config{}, time.Time{})
+}
+
+// frozen is a stage on which time stands still between calls of advance.
+func frozen(t *testing.T) *stage {
+	rdb := redistest.Shared(t).Client(t)
+	return open(t, rdb, queue.Config{Library: testclock.Library(t, rdb)}, testclock.Start)
+}
+
+func open(t *testing.T, rdb redis.UniversalClient, config queue.Config, now time.Time) *stage {
+	t.Helper()
+	config.Namespace = redistest.Namespace(t)
+	q, err := queue.Open(t.Context(), rdb, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{T: t, rdb: rdb, q: q, now: now}
+	t.Cleanup(s.audit)
+	return s
+}
+
+// audit checks at the end of a test that records and indexes agree.
+func (s *stage) audit() {
+	if s.Failed() {
+		return
+	}
+	findings, err := s.q.Audit(context.Background())
+	if err != nil {
+		s.Error(err)
+	}
+	for _, f := range findings {
+		if f.Subject != "clock" { // of the frozen stage
+			s.Errorf("audit: %v", f)
+		}
+	}
+}
+
+func (s *stage) advance(d time.Duration) {
+	s.now = s.now.Add(d)
+	testclock.Set(s, s.rdb, s.q.Root(0), s.now)
+}
+
+func (s *stage) enqueue(task queue.Task) string {
+	s.Helper()
+	r, err := s.q.Enqueue(s.Context(), task)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return r.ID
+}
+
+// enqueueAll hands over n tasks and returns their ids in order.
+func (s *stage) enqueueAll(n int, task func(i int) queue.Task) []string {
+	s.Helper()
+	tasks := make([]queue.Task, n)
+	for i := range tasks {
+		tasks[i] = task(i)
+	}
+	receipts, err := s.q.EnqueueAll(s.Context(), tasks)
+	if err != nil {
+		s.Fatal(err)
+	}
+	ids := make([]string, n)
+	for i, r := range receipts {
+		if r.Err != nil {
+			s.Fatal(r.Err)
+		}
+		ids[i] = r.ID
+	}
+	return ids
+}
+
+// fetch takes up to n tasks for worker w, whose lease outlasts every test.
+func (s *stage) fetch(n int) []queue.Claim {
+	s.Helper()
+	s.seq++
+	trip, err := s.q.Fetch(s.Context(), 0, "w", queue.Ask{
+		N: n, Seq: s.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: "default", N: n}},
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return trip.Claims
+}
+
+// claim takes the one task that is there.
+func (s *stage) claim() queue.Claim {
+	s.Helper()
+	claims := s.fetch(1)
+	if len(claims) != 1 {
+		s.Fatalf("fetch gave %d tasks, want 1", len(claims))
+	}
+	return claims[0]
+}
+
+// settle reports how an attempt ended.
+func (s *stage) settle(c queue.Claim, o queue.Outcome) queue.Verdict {
+	s.Helper()
+	o.ID, o.Epoch = c.ID, c.Epoch
+	trip, err := s.q.Settle(s.Context(), 0, "w", queue.NewCall(), []queue.Outcome{o}, queue.Ask{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return trip.Verdicts[0]
+}
+
+func (s *stage) complete(c queue.Claim) queue.Verdict {
+	s.Helper()
+	return s.settle(c, queue.Outcome{Verb: queue.Complete, Result: []byte(`"done"`)})
+}
+
+// sweep is one look of a reaper, as it looks by default.
+func (s *stage) sweep() queue.Swept {
+	s.Helper()
+	swept, err := s.q.Sweep(s.Context(), 0, "r", 100, 500*time.Millisecond)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if len(swept.Errors) > 0 {
+		s.Fatalf("sweep: %v", swept.Errors)
+	}
+	return swept
+}
+
+func (s *stage) record(id string) *queue.Record {
+	s.Helper()
+	r, err := s.q.Get(s.Context(), id)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return r
+}
+
+// result waits for a task's end.
+func (s *stage) result(id string) ([]byte, error) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	result, err := s.q.Result(ctx, id)
+	if ctx.Err() != nil {
+		s.Fatalf("task %s has not ended: %v", id, s.record(id).Fields)
+	}
+	return result, err
+}
+
+// timedOut checks that a task ended as one that crossed its deadline.
+func (s *stage) timedOut(id string) *queue.Record {
+	s.Helper()
+	r := s.record(id)
+	if r.Status != queue.Failed || r.Error != fixedError || !r.TimedOut || r.Reason != "timeout" || r.TimeoutType != "execution" {
+		s.Fatalf("task %s is %s (%s, %s): %q, want FAILED (timeout, execution): %q", id, r.Status, r.Reason, r.TimeoutType, r.Error, fixedError)
+	}
+	if !r.CompletedAt.Equal(r.Deadline) {
+		s.Fatalf("the end of task %s is %v, its deadline %v", id, r.CompletedAt, r.Deadline)
+	}
+	return r
+}
+
+// dump is the whole namespace as text, for what must not change.
+func (s *stage) dump() string {
+	s.Helper()
+	return redistest.Dump(s, s.rdb, s.q.Root(0))
+}
+
+// members are the ids in a sorted set of the namespace.
+func (s *stage) members(key string) []string {
+	s.Helper()
+	ids, err := s.rdb.ZRange(s.Context(), s.q.Root(0)+":"+key, 0, -1).Result()
+	if err != nil {
+		s.Fatal(err)
+	}
+	return ids
+}
+
+// timeouts are the task_timed_out events so far, by task. A task that has two fails
+// the test.
+func (s *stage) timeouts() map[string]map[string]any {
+	s.Helper()
+	messages, err := s.rdb.XRange(s.Context(), s.q.EventsKey(0), "-", "+").Result()
+	if err != nil {
+		s.Fatal(err)
+	}
+	events := map[string]map[string]any{}
+	for _, m := range messages {
+		if m.Values["kind"] != "task_timed_out" {
+			continue
+		}
+		id := m.Values["task_id"].(string)
+		if events[id] != nil {
+			s.Fatalf("task %s timed out twice", id)
+		}
+		events[id] = m.Values
+	}
+	return events
+}
+
+// run runs something until the function returned is called, or the test ends.
+func (s *stage) run(what interface{ Run(context.Context) error }) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- what.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				s.Errorf("Run = %v, want nil", err)
+			}
+		case <-time.After(patience):
+			s.Error("Run did not return")
+		}
+	})
+	s.Cleanup(stop)
+	return stop
+}
+
+// work runs a worker with one handler, of kind "k".
+func (s *stage) work(config worker.Config, handle func(context.Context) error) (w *worker.Worker, stop func()) {
+	w = worker.New(s.q, config)
+	w.HandleRaw("k", func(ctx context.Context, _ []byte) ([]byte, error) { return []byte(`"done"`), handle(ctx) })
+	return w, s.run(w)
+}
+
+func (s *stage) reap(config reaper.Config) (stop func()) {
+	return s.run(reaper.New(s.q, config))
+}
+
+// eventually waits for what sends no signal.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	// sleeps: what is in Redis tells nobody when it changes
+	for until := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("never: " + what)
+		}
+	}
+}
+
+// exceeded is how the document's recipe recognises a timeout.
+func exceeded(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "exceeded deadline")
+}
+
+// sleepy is a handler that sleeps, or less if its context ends: it respects it.
+func sleepy(d time.Duration) func(context.Context) error {
+	return func(ctx context.Context) error {
+		select {
+		case <-time.After(d):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// deaf is a handler that sleeps whatever its context says. wake ends its sleep, so
+// that a test need not.
+func deaf(d time.Duration) (handle func(context.Context) error, wake func()) {
+	awake := make(chan struct{})
+	handle = func(context.Context) error {
+		select {
+		case <-time.After(d):
+		case <-awake:
+		}
+		return nil
+	}
+	return handle, sync.OnceFunc(func() { close(awake) })
+}
+
+var errAlways = errors.New("always")
