@@ -213,7 +213,11 @@ end
 
 local tasks, i = {}, 1
 while i <= #ARGV do
-  local task, last = {queue = "default"}, i + 2 * tonumber(ARGV[i])
+  local n = tonumber(ARGV[i])
+  if not n or n < 1 or n > 100 or n ~= math.floor(n) then
+    error("enqueue: " .. ARGV[i] .. " is no count of fields", 0)
+  end
+  local task, last = {queue = "default"}, i + 2 * n
   for j = i + 1, last, 2 do
     task[ARGV[j]] = ARGV[j + 1]
   end
@@ -223,6 +227,7 @@ end
 
 -- A key of the wrong type must be met before the first write, not after it.
 root(k)
+complete(k.failed)
 if k.level == "all" then
   redis.call("XLEN", k.events)
 end

@@ -48,7 +48,7 @@ end
 
 function verbs.release(task, o)
   emit(k, "all", "task_released", task, at)
-  requeue(k, task, at, tonumber(o.delay), true, {"call", call})
+  requeue(k, task, at, tonumber(o.delay), true, {"requeued_by", call})
 end
 
 local function report(o)
@@ -59,7 +59,12 @@ local function report(o)
   if not task.status then
     return {"MISSING"}
   end
-  if task.call == call and task.epoch == o.epoch then
+  -- A repeat. What was given back or retried may have been claimed anew by now, by
+  -- the very trip that reported it, and may have ended since: so the epoch says
+  -- nothing here, and the call that put it back in line is kept beside the last one.
+  if task.requeued_by == call then
+    return {"OK", "PENDING"}
+  elseif task.call == call then
     return {"OK", task.status}
   end
   -- A claim whose lease was lost may settle until somebody took the task.
@@ -74,8 +79,11 @@ local function report(o)
   return {"OK", task.status}
 end
 
-local verdicts, pos = {}, 4
-for n = 1, tonumber(ARGV[3]) do
+local verdicts, pos, reported = {}, 4, tonumber(ARGV[3])
+if not reported or reported > 500 then
+  error("settle: " .. tostring(ARGV[3]) .. " is no count of outcomes, 500 at the most", 0)
+end
+for n = 1, reported do
   local o = {id = ARGV[pos], epoch = ARGV[pos + 1], verb = ARGV[pos + 2], note = ARGV[pos + 3],
     class = ARGV[pos + 4], code = ARGV[pos + 5], delay = ARGV[pos + 6]}
   pos = pos + 7

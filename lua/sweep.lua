@@ -20,6 +20,7 @@
 -- @include now
 -- @include record
 -- @include live
+-- @include drains
 -- @include overdue
 -- @include give_back
 -- @include later
@@ -115,7 +116,7 @@ local function drained(id)
 end
 
 local function removed(id)
-  if redis.call("ZSCORE", k.draining, id) then
+  if drains(k, id) then
     later(k, "ZADD", k.retained, id, string.format("%d", at + 1000)) -- its children need it still
     return
   end
@@ -165,7 +166,8 @@ errors[#errors + 1] = flush(k, at)
 
 -- The turn: one reaper is precise, the others look at the fall-back, so that a
 -- hundred cost what one does. Correctness does not depend on it.
-local state = redis.call("HMGET", k.root, "turn", "turn_until")
+local state = redis.pcall("HMGET", k.root, "turn", "turn_until")
+errors[#errors + 1] = state.err
 local till = tonumber(state[2]) or 0
 local turn = state[1] == reaper or till <= at or till > at + 2 * fallback -- the clock was set back
 local wait = full and 0 or fallback
@@ -178,7 +180,7 @@ if turn then
       end
     end
   end
-  redis.call("HSET", k.root, "turn", reaper, "turn_until", at + 2 * fallback, "armed", at + wait)
+  redis.pcall("HSET", k.root, "turn", reaper, "turn_until", at + 2 * fallback, "armed", at + wait)
 end
 
 counts.timed_out = k.timed_out

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -184,5 +185,29 @@ func (s *script) accepts(t *testing.T, fields ...any) {
 	t.Helper()
 	if got := s.one(t, fields); !strings.HasPrefix(got, "OK ") {
 		t.Errorf("enqueue %q = %s, want OK", fields, got)
+	}
+}
+
+// A count of -0.5 would make the script read the same place for ever, and nobody else
+// would be served meanwhile.
+func TestACountThatGoesNowhereDoesNotHangRedis(t *testing.T) {
+	server := redistest.Start(t)
+	rdb, err := queue.Connect("redis://" + server.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rdb.Close()
+	s := newScript(t, rdb)
+	for _, count := range []string{"-0.5", "-1", "0", "0.5", "nan", "inf", "-inf", "", "1e308"} {
+		ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+		_, err := s.library.Run(ctx, rdb, "enqueue", s.q.Root(0), count, "id", "0-a", "kind", "k")
+		cancel()
+		if err != nil && !lua.Raised(err) {
+			server.Kill() // before it has all the memory
+			t.Fatalf("a count of %q hangs the server: %v", count, err)
+		}
+	}
+	if keys := redistest.Dump(t, rdb, s.q.Root(0)+":"); keys != "" {
+		t.Errorf("something was stored:\n%s", keys)
 	}
 }

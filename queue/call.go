@@ -34,6 +34,9 @@ const (
 // A refusal that Redis raises before the script runs (full, loading, no master)
 // tells nothing of an earlier try whose answer was lost.
 func (q *Queue) call(ctx context.Context, partition int, script string, args ...any) (any, error) {
+	if partition < 0 || partition >= max(q.config.Partitions, 1) {
+		return nil, invalid("partition", "%d must be one of the %d that this namespace has, from 0 on", partition, q.config.Partitions)
+	}
 	start, lost, patience := time.Now(), false, tryFor
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
 		if ctx.Err() != nil {

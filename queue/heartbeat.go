@@ -26,6 +26,9 @@ type Stop struct {
 // worker were answered or given up: claims of theirs that it does not hold were
 // never received, and are given back. Lease 0 is goodbye: all is given back.
 func (q *Queue) Heartbeat(ctx context.Context, partition int, worker string, lease time.Duration, known int64, held []Held) ([]Stop, error) {
+	if lease < 0 || lease > 0 && lease < time.Millisecond {
+		return nil, failed("heartbeat", "", invalid("lease", "%v must be at least 1ms, or 0 for goodbye", lease))
+	}
 	args := make([]any, 0, 3+2*len(held))
 	args = append(args, worker, lease.Milliseconds(), known)
 	for _, h := range held {

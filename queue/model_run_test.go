@@ -272,7 +272,7 @@ func tellSnapshot(s *snapshot) string {
 			worker, lost = "", ""
 		}
 		lines = append(lines, strings.Join([]string{"task", id, f["status"], f["queue"], n("deadline_at"), n("until"), limit, available,
-			n("epoch"), n("retries"), n("lease_losses"), worker, lost, f["call"], n("completed_at"), n("detected_at"),
+			n("epoch"), n("retries"), n("lease_losses"), worker, lost, f["call"], f["requeued_by"], n("completed_at"), n("detected_at"),
 			f["result"], f["error"], f["last_error"], f["reason"], f["timeout_type"]}, "|"))
 	}
 	for key, members := range s.zsets {
@@ -310,7 +310,7 @@ func tellModel(m *model) string {
 			available = 0
 		}
 		lines = append(lines, strings.Join([]string{"task", id, string(t.status), t.queue, fmt.Sprint(t.deadline), fmt.Sprint(t.until),
-			fmt.Sprint(limit), fmt.Sprint(available), fmt.Sprint(t.epoch), fmt.Sprint(t.retries), fmt.Sprint(t.losses), worker, lost, t.call,
+			fmt.Sprint(limit), fmt.Sprint(available), fmt.Sprint(t.epoch), fmt.Sprint(t.retries), fmt.Sprint(t.losses), worker, lost, t.call, t.requeuedBy,
 			fmt.Sprint(t.completed), fmt.Sprint(t.detected), t.result, t.failure, t.lastError, t.reason, t.timeoutType}, "|"))
 	}
 	for _, queue := range []string{"p", "q"} {

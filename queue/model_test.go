@@ -31,7 +31,7 @@ type modelTask struct {
 	queueTimeout, attemptTimeout, retention         int64
 	place, claim                                    int64 // in its line; the seq of the fetch that claimed it
 	epoch, retries, maxRetries, losses              int64
-	worker, lostBy, call                            string
+	worker, lostBy, call, requeuedBy                string
 	started, completed, detected                    int64
 	result, failure, lastError, reason, timeoutType string
 	children                                        []string // not yet drained
@@ -259,13 +259,15 @@ func (m *model) settle(worker, call string, o Outcome) string {
 	if t == nil {
 		return "MISSING "
 	}
-	if t.call == call && t.epoch == o.Epoch {
+	if t.requeuedBy == call {
+		return "OK PENDING"
+	}
+	if t.call == call {
 		return "OK " + string(t.status)
 	}
 	if t.epoch != o.Epoch || t.status != Running && !(t.status == Pending && t.lostBy != "" && t.lostBy == worker) {
 		return "LOST " + string(t.status)
 	}
-	t.call = call
 	switch o.Verb {
 	case Complete:
 		m.end(t, Completed, m.now)
@@ -274,6 +276,11 @@ func (m *model) settle(worker, call string, o Outcome) string {
 		m.requeue(t, o.Delay.Milliseconds(), true)
 	case Fail:
 		m.fail(t, o)
+	}
+	if t.lives() {
+		t.requeuedBy = call
+	} else {
+		t.call = call
 	}
 	return "OK " + string(t.status)
 }

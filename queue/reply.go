@@ -38,6 +38,9 @@ func number(v any) int64 {
 	case int64:
 		return v
 	case string:
+		if v == "" {
+			return 0
+		}
 		n, _ := strconv.ParseInt(v, 10, 64)
 		return n
 	}

@@ -15,7 +15,8 @@ import (
 //
 // It does not poll: the first who waits subscribes to the namespace's ends, and a
 // task is marked as watched. It is not late either if no reaper runs: when the
-// task's time is up it looks by itself, and the look ends the task.
+// task's time is up it looks by itself, and the look ends the task. (The end of an
+// owner reaches its children by the reaper, and only then who waits for them.)
 func (q *Queue) Result(ctx context.Context, id string) ([]byte, error) {
 	p, err := partitionIn(id, q.config.Partitions)
 	if err != nil {

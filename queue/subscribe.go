@@ -7,8 +7,8 @@ import (
 )
 
 // subscription is a standing order for messages. It mends itself when the
-// connection breaks; what was published meanwhile is lost, so told is called with
-// "" after it did, and whoever waits looks again.
+// connection breaks; what was published before it stood is lost, so told is called
+// with "" whenever it stands, and whoever waits looks again.
 type subscription struct {
 	standing chan struct{} // closed once it stands for the first time
 	ended    chan struct{}
@@ -37,10 +37,10 @@ func (s *subscription) listen(channels int, told func(channel, message string)) 
 		switch m := m.(type) {
 		case *redis.Subscription:
 			if channels > 0 {
-				if channels--; channels == 0 {
-					close(s.standing)
+				if channels--; channels > 0 {
+					continue
 				}
-				continue
+				close(s.standing)
 			}
 			told(m.Channel, "")
 		case *redis.Message:

@@ -170,6 +170,9 @@ func (l *lane) arrived(out *load, trip queue.Trip) {
 	}
 	l.settle(out.ask.Seq)
 	l.pause = 0
+	for _, e := range trip.Errors {
+		l.w.complain(l.partition, "A key cannot be worked with; everything else goes on", errors.New(e))
+	}
 	started := l.begin(out, trip.Claims, received)
 	var woken []*tenant
 	switch unused := out.slots - len(started); {

@@ -72,7 +72,7 @@ func (s *stage) fields(hash map[string]string) string {
 	var told []string
 	for name, value := range hash {
 		switch {
-		case name == "version" || name == "created_at" || name == "call" || name == "status" || name == "kind" && value == "k" || name == "queue" && value == "default":
+		case name == "version" || name == "created_at" || name == "call" || name == "requeued_by" || name == "status" || name == "kind" && value == "k" || name == "queue" && value == "default":
 			continue
 		case strings.HasSuffix(name, "_at") || name == "until":
 			value = since(value)

@@ -25,6 +25,7 @@ local function attempt_failed(k, task, at, failure)
   local wanted = failure.class == "error" and retries < tonumber(task.max_retries or 0)
   if wanted and not (final and at + failure.delay > final) then
     task.retries = retries + 1
+    fields[1] = "requeued_by"
     fields[#fields + 1], fields[#fields + 2] = "retries", task.retries
     fields[#fields + 1], fields[#fields + 2] = "last_error", failure.error
     emit(k, "all", "task_retried", task, at)

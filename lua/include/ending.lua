@@ -5,6 +5,8 @@
 --
 -- An instant is out of time when it is before now, strictly: at its deadline a
 -- task is still alive.
+--
+-- @include drains
 local function ending(k, task, at)
   local first, kind, ancestor
 
@@ -12,7 +14,7 @@ local function ending(k, task, at)
   local dot = string.find(task.id, ".", 1, true)
   while dot do
     local prefix = string.sub(task.id, 1, dot - 1)
-    local ended = tonumber(redis.call("ZSCORE", k.draining, prefix))
+    local ended = drains(k, prefix)
     if ended and (not first or ended < first) then
       first, kind, ancestor = ended, "ancestor", prefix
     end

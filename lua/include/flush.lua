@@ -18,7 +18,7 @@ local function flush(k, at)
   end
 
   if k.lined then
-    redis.call("HSET", k.root, "seq", k.seq, "front", k.front)
+    write(k, "HSET", k.root, "seq", k.seq, "front", k.front)
     k.lined = nil
   end
 
@@ -54,9 +54,9 @@ local function flush(k, at)
 
   -- The reaper looks every 500 ms anyway; only what is sooner is worth a call.
   if k.earliest and k.earliest < at + 500 then
-    local armed = tonumber(redis.call("HGET", k.root, "armed"))
+    local armed = tonumber(write(k, "HGET", k.root, "armed"))
     if not armed or k.earliest < armed then
-      redis.call("HSET", k.root, "armed", k.earliest)
+      write(k, "HSET", k.root, "armed", k.earliest)
       redis.call("PUBLISH", k.alarm, k.earliest)
     end
   end

@@ -15,7 +15,7 @@ local function give_back(k, task, at, blame)
     return
   end
   local losses = tonumber(task.lease_losses or 0) + 1
-  if losses > tonumber(task.max_lease_losses or 3) then
+  if losses > 3 then
     finish(k, task, {status = "FAILED", reason = "lease_lost", error = "worker lost",
       fields = {"lease_losses", losses}}, at)
     return
