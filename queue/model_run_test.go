@@ -26,8 +26,11 @@ func TestModel(t *testing.T) {
 	library := testclock.Library(t, rdb)
 	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() == f.DefValue {
 		checks := "600"
-		if os.Getenv("CURFEW_LONG") != "" {
+		switch {
+		case os.Getenv("CURFEW_LONG") != "":
 			checks = "20000"
+		case testing.Short():
+			checks = "60"
 		}
 		flag.Set("rapid.checks", checks)
 	}

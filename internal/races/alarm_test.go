@@ -1,0 +1,106 @@
+package races
+
+import (
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/faultproxy"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
+)
+
+// listener is a reaper behind a proxy that tells when it ends a task.
+type listener struct {
+	*stage
+	proxy *faultproxy.Proxy
+	ended chan struct{}
+	ids   []string
+}
+
+const fallback = 500 * time.Millisecond
+
+func newListener(t *testing.T) *listener {
+	l := &listener{stage: newStage(t, redistest.Shared(t).Addr, queue.Config{}), ended: make(chan struct{}, 100)}
+	l.proxy = faultproxy.Start(t, l.addr)
+	return l
+}
+
+// listen starts the reaper and returns when it rests.
+func (l *listener) listen() {
+	swept := make(chan struct{}, 1000)
+	q := l.another(l.proxy.Addr)
+	l.run(reaper.New(q, reaper.Config{Fallback: fallback, Observe: func(_ int, did queue.Swept) {
+		for range did.TimedOut {
+			l.ended <- struct{}{}
+		}
+		select {
+		case swept <- struct{}{}:
+		default:
+		}
+	}}).Run)
+	receive(l.T, swept, "the reaper sweeps")
+}
+
+// lag is how long after its end a task of 20 ms is noticed.
+func (l *listener) lag() time.Duration {
+	l.Helper()
+	ids := l.enqueue(queue.Task{Kind: "k", Timeout: 20 * time.Millisecond})
+	l.ids = append(l.ids, ids...)
+	receive(l.T, l.ended, "the task is ended")
+	r := l.record(ids[0])
+	return r.DetectedAt.Sub(r.CompletedAt)
+}
+
+func TestAlarm(t *testing.T) {
+	t.Run("wakes an idle reaper", func(t *testing.T) {
+		l := newListener(t)
+		l.listen()
+		// PUBSUB NUMSUB tells when it listens; an alarm before that is lost.
+		eventually(t, "the reaper listens", func() bool { return l.rdb.PubSubNumSub(l.ctx, l.key("alarm")).Val()[l.key("alarm")] == 1 })
+		var lags spans
+		for range long(30) {
+			lags = append(lags, l.lag())
+		}
+		t.Logf("noticed after its end: median %v, max %v of %d", lags.at(0.5), lags.at(1), len(lags))
+		if lags.at(0.5) > 20*time.Millisecond || lags.at(1) > 100*time.Millisecond {
+			t.Errorf("an end is noticed after %v (median), %v (max), want 20ms and 100ms", lags.at(0.5), lags.at(1))
+		}
+		l.account(l.ids)
+	})
+
+	t.Run("may be swallowed", func(t *testing.T) {
+		l := newListener(t)
+		held := l.proxy.Hold(faultproxy.Command("subscribe"))
+		l.listen()
+		held.Await(t)
+		var lags spans
+		for range long(6) {
+			lags = append(lags, l.lag())
+		}
+		t.Logf("without alarms noticed after its end: median %v, max %v of %d", lags.at(0.5), lags.at(1), len(lags))
+		if lags.at(1) > fallback+100*time.Millisecond {
+			t.Errorf("without alarms an end is noticed after %v, want the fall-back, %v", lags.at(1), fallback)
+		}
+		if lags.at(0.5) < 100*time.Millisecond {
+			t.Errorf("an end is noticed within %v, so the alarms were not swallowed", lags.at(0.5))
+		}
+		l.proxy.Release()
+		eventually(t, "alarms are heard again", func() bool { return l.lag() < 50*time.Millisecond })
+		l.account(l.ids)
+	})
+
+	t.Run("may be missed by a subscriber that is cut off", func(t *testing.T) {
+		l := newListener(t)
+		l.listen()
+		l.lag()
+		for range long(3) {
+			l.proxy.CloseAll()
+			if lag := l.lag(); lag > fallback+100*time.Millisecond {
+				t.Errorf("after its connections were cut a reaper notices an end after %v, want the fall-back, %v", lag, fallback)
+			}
+		}
+		eventually(t, "alarms are heard again", func() bool { return l.lag() < 50*time.Millisecond })
+		l.account(l.ids)
+	})
+}

@@ -1,0 +1,260 @@
+package races
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
+)
+
+// scramble is tasks whose deadlines pass while completers, cancellers and reapers all
+// try to end them, each at about that moment.
+type scramble struct {
+	*stage
+	ids       []string
+	deadlines []time.Time
+	last      time.Time
+
+	mu       sync.Mutex
+	told     map[string][]told // who was told that he ended a task
+	refusals []refusal
+	stale    int // how many verdicts were refusals
+}
+
+// told is what a caller was told: that a task ended so, by its act.
+type told struct {
+	status queue.Status
+	note   string // the result or the reason that it gave
+}
+
+// refusal is what a caller was told of a task that it could not end.
+type refusal struct {
+	id     string
+	status queue.Status
+	note   *string // nil if that was not told
+}
+
+func TestEveryTaskEndsOnce(t *testing.T) {
+	const spacing = 300 * time.Microsecond
+	n := long(10_000)
+	s := &scramble{stage: newStage(t, redistest.Shared(t).Addr, queue.Config{}), told: map[string][]told{}}
+	first := time.Now().Add(time.Second)
+	var tasks []queue.Task
+	for i := range n {
+		tasks = append(tasks, queue.Task{Kind: "k", Deadline: first.Add(time.Duration(i) * spacing).Truncate(time.Millisecond), MaxRetries: 9})
+		s.deadlines = append(s.deadlines, tasks[i].Deadline)
+	}
+	s.ids = s.enqueue(tasks...)
+	s.last = s.deadlines[n-1]
+
+	var group sync.WaitGroup
+	for i := range 8 {
+		q := s.another(s.addr)
+		group.Go(func() { s.completer(q, fmt.Sprint("completer", i)) })
+	}
+	for i := range 4 {
+		q := s.another(s.addr)
+		group.Go(func() { s.canceller(q, i) })
+	}
+	var swept atomic.Int64
+	observe := func(_ int, did queue.Swept) { swept.Add(int64(did.TimedOut)) }
+	for range 2 {
+		s.reap(reaper.Config{Batch: 10, Observe: observe})
+	}
+	for i := range 2 { // and two that do not wait for their turn
+		q := s.another(s.addr)
+		s.run(func(reap context.Context) error { return sweepEagerly(reap, q, fmt.Sprint("eager", i), observe) })
+	}
+	group.Wait()
+	eventually(t, "the last deadlines are over", func() bool { return s.zcard("deadlines") == 0 })
+
+	records := s.account(s.ids)
+	s.checkTold(records)
+	s.checkMix(records, int(swept.Load()))
+}
+
+// completer takes tasks and settles each list when about half of it is too late.
+func (s *scramble) completer(q *queue.Queue, name string) {
+	const lease = time.Minute
+	for seq := int64(1); ; seq++ {
+		trip, err := q.Fetch(s.ctx, 0, name, ask(seq, 20, lease))
+		if err != nil {
+			s.Error(err)
+			return
+		}
+		if len(trip.Claims) == 0 {
+			if time.Now().After(s.last) {
+				break
+			}
+			if _, err := q.AwaitWork(s.ctx, 0, []string{"default"}, time.Second); err != nil {
+				s.Error(err)
+				return
+			}
+			continue
+		}
+		middle := trip.Claims[len(trip.Claims)/2].Deadline
+		until(middle.Add(time.Duration(rand.IntN(4)-2) * time.Millisecond))
+		outcomes := make([]queue.Outcome, len(trip.Claims))
+		for i, c := range trip.Claims {
+			outcomes[i] = queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete, Result: fmt.Append(nil, name, "/", c.Epoch)}
+			switch rand.IntN(10) {
+			case 0:
+				outcomes[i] = queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Fail, Class: queue.ClassFailed, Error: fmt.Sprint(name, "/", c.Epoch)}
+			case 1:
+				outcomes[i] = queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Release}
+			case 2:
+				outcomes[i] = queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Fail, Error: "again"}
+			}
+		}
+		settled, err := q.Settle(s.ctx, 0, name, queue.NewCall(), outcomes, queue.Ask{})
+		if err != nil {
+			s.Error(err)
+			return
+		}
+		s.note(outcomes, settled.Verdicts)
+	}
+	if _, err := q.Heartbeat(s.ctx, 0, name, 0, 0, nil); err != nil {
+		s.Error(err)
+	}
+}
+
+func (s *scramble) note(outcomes []queue.Outcome, verdicts []queue.Verdict) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, v := range verdicts {
+		o := outcomes[i]
+		switch {
+		case !v.Accepted():
+			s.stale++
+			s.refusals = append(s.refusals, refusal{id: o.ID, status: v.Status})
+		case o.Verb == queue.Complete:
+			s.told[o.ID] = append(s.told[o.ID], told{queue.Completed, string(o.Result)})
+		case o.Verb == queue.Fail && v.Status == queue.Failed:
+			s.told[o.ID] = append(s.told[o.ID], told{queue.Failed, o.Error})
+		}
+	}
+}
+
+// canceller cancels tasks a few milliseconds before, at and after their deadlines:
+// one in three, and of those one in five is every canceller's.
+func (s *scramble) canceller(q *queue.Queue, me int) {
+	reason := fmt.Sprint("canceller", me)
+	for next := 0; next < len(s.ids); {
+		lead := time.Duration(rand.IntN(8)-2) * time.Millisecond
+		var mine []string
+		for now := time.Now().Add(lead); next < len(s.ids) && s.deadlines[next].Before(now); next++ {
+			if next%15 == 0 || next%3 == 0 && next/3%4 == me {
+				mine = append(mine, s.ids[next])
+			}
+		}
+		if len(mine) > 0 {
+			answers, err := q.CancelAll(s.ctx, mine, reason)
+			if err != nil {
+				s.Error(err)
+				return
+			}
+			s.noteCancelled(mine, answers, reason)
+		}
+		until(time.Now().Add(3 * time.Millisecond))
+	}
+}
+
+func (s *scramble) noteCancelled(ids []string, answers []queue.Cancellation, reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, c := range answers {
+		switch {
+		case c.Err != nil:
+			s.Error(c.Err)
+		case c.Done:
+			s.told[ids[i]] = append(s.told[ids[i]], told{queue.Cancelled, reason})
+		default:
+			note := c.Error
+			if c.Status == queue.Completed {
+				note = string(c.Result)
+			}
+			s.stale++
+			s.refusals = append(s.refusals, refusal{ids[i], c.Status, &note})
+		}
+	}
+}
+
+// sweepEagerly is a reaper that is precise though it has not the turn.
+func sweepEagerly(ctx context.Context, q *queue.Queue, name string, observe func(int, queue.Swept)) error {
+	for ctx.Err() == nil {
+		swept, err := q.Sweep(ctx, 0, name, 7, 500*time.Millisecond)
+		if err != nil {
+			if errors.Is(err, context.Canceled) {
+				return nil
+			}
+			return err
+		}
+		observe(0, swept)
+		until(time.Now().Add(min(swept.Wait, 2*time.Millisecond)))
+	}
+	return nil
+}
+
+// checkTold: what callers were told is true, and nobody else was told the same.
+func (s *scramble) checkTold(records map[string]*queue.Record) {
+	for id, r := range records {
+		tellings := s.told[id]
+		if len(tellings) > 1 {
+			s.complain("%d callers were told that they ended %s: %v", len(tellings), id, tellings)
+			continue
+		}
+		is := told{r.Status, r.Error}
+		if r.Status == queue.Completed {
+			is.note = string(r.Result)
+		}
+		switch {
+		case len(tellings) == 1 && tellings[0] != is:
+			s.complain("a caller was told that %s ended as %v, the record says %v", id, tellings[0], is)
+		case len(tellings) == 0 && !r.TimedOut:
+			s.complain("%s ended as %v, and nobody was told that it was him", id, is)
+		}
+	}
+	for _, refused := range s.refusals {
+		r := records[refused.id]
+		note := r.Error
+		if r.Status == queue.Completed {
+			note = string(r.Result)
+		}
+		if refused.status.Ended() && refused.status != r.Status || refused.note != nil && *refused.note != note {
+			s.complain("a caller was refused since %s had ended as %s %v, the record says %s %q", refused.id, refused.status, refused.note, r.Status, note)
+		}
+	}
+}
+
+// checkMix: a race that somebody always wins shows nothing.
+func (s *scramble) checkMix(records map[string]*queue.Record, swept int) {
+	count := map[string]int{}
+	again := 0
+	for _, r := range records {
+		count[endOf(r)]++
+		if r.Epoch > 1 {
+			again++
+		}
+	}
+	s.Logf("%d tasks: %v; %d claimed more than once; the reapers ended %d; callers were refused %d times",
+		len(records), count, again, swept, s.stale)
+	for kind, least := range map[string]int{"task_completed": 20, "task_timed_out": 20, "task_cancelled": 20, "task_failed": 100} {
+		if count[kind] < len(records)/least {
+			s.Errorf("only %d of %d are %s: this was no race", count[kind], len(records), kind)
+		}
+	}
+	if s.stale < len(records)/50 {
+		s.Errorf("callers were refused only %d times: this was no race", s.stale)
+	}
+	if swept == 0 || swept > count["task_timed_out"] {
+		s.Errorf("the reapers say that they ended %d, and %d timed out", swept, count["task_timed_out"])
+	}
+}

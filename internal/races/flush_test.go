@@ -1,0 +1,67 @@
+package races
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+func TestScriptFlush(t *testing.T) {
+	server := redistest.Start(t)
+	s := newStage(t, server.Addr, queue.Config{})
+	flushes := 0
+	operator := client(t, server.Addr)
+	stop := s.run(func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			if err := operator.ScriptFlush(s.ctx).Err(); err != nil {
+				return err
+			}
+			flushes++
+			until(time.Now().Add(500 * time.Microsecond))
+		}
+		return nil
+	})
+	w := worker.New(s.another(s.addr), worker.Config{Concurrency: 10, Lease: time.Second, Beat: 50 * time.Millisecond})
+	w.HandleRaw("k", func(_ context.Context, payload []byte) ([]byte, error) { return payload, nil })
+	endWorker := s.run(w.Run)
+
+	var ids []string
+	var doomed, cancelled int
+	for range long(40) {
+		tasks := make([]queue.Task, 30)
+		for i := range tasks {
+			tasks[i] = queue.Task{Kind: "k", Timeout: time.Minute}
+		}
+		ids = append(ids, s.enqueue(tasks...)...)
+		late := s.enqueue(queue.Task{Kind: "k", Queue: "nobody", Timeout: 20 * time.Millisecond}, queue.Task{Kind: "k", Queue: "nobody"})
+		ids = append(ids, late...)
+		doomed++
+		c, err := s.q.Cancel(s.ctx, late[1], "")
+		if err != nil || !c.Done {
+			t.Errorf("Cancel = %+v, %v", c, err)
+		}
+		cancelled++
+		if _, err := s.q.Result(s.ctx, ids[len(ids)-3]); err != nil {
+			t.Errorf("Result = %v", err)
+		}
+	}
+	eventually(t, "all have ended", func() bool { return s.zcard("deadlines") == 0 })
+	endWorker()
+	stop()
+	stats := w.Stats()
+	t.Logf("%d tasks under %d flushes: %+v", len(ids), flushes, stats)
+	if flushes < 100 {
+		t.Errorf("only %d flushes", flushes)
+	}
+	if want := int64(len(ids) - doomed - cancelled); stats.Completed != want || stats.Refused+stats.Dropped+stats.Failed+stats.Released != 0 {
+		t.Errorf("the worker counts %+v, want %d completed and nothing else", stats, want)
+	}
+	if s.logs.count("level=ERROR") > 0 {
+		t.Errorf("errors were logged:\n%s", s.logs)
+	}
+	s.account(ids)
+}

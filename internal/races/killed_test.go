@@ -1,0 +1,236 @@
+package races
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+func TestReaperKilledAtAnyMoment(t *testing.T) {
+	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
+	var ids []string
+	feed := s.run(func(ctx context.Context) error {
+		ids = s.stream(ctx)
+		return nil
+	})
+	var crowds []string
+	kills := long(50)
+	for i := range kills {
+		switch c := s.spawn("reaper"); i % 5 {
+		case 0: // it may die before it has done anything
+			until(time.Now().Add(time.Duration(rand.IntN(100)) * time.Millisecond))
+			c.kill()
+		case 1, 2: // it dies among the small things
+			receive(t, c.lines, "a reaper sweeps")
+			until(time.Now().Add(time.Duration(20+rand.IntN(280)) * time.Millisecond))
+			c.kill()
+		default: // it dies with its hands full
+			receive(t, c.lines, "a reaper sweeps")
+			crowds = append(crowds, s.enqueue(crowd(600, 30*time.Millisecond)...)...)
+			until(time.Now().Add(time.Duration(25+rand.IntN(25)) * time.Millisecond))
+			c.kill()
+		}
+	}
+	feed()
+	ids = append(ids, crowds...)
+	t.Logf("%d reapers killed over %d tasks", kills, len(ids))
+
+	// With nobody about, a crowd falls due. The last reaper finds it all.
+	const last = 3000
+	ids = append(ids, s.enqueue(crowd(last, 500*time.Millisecond)...)...)
+	until(time.Now().Add(600 * time.Millisecond))
+	due := s.zcard("deadlines")
+	if due < last {
+		t.Fatalf("only %d are due, and nobody was there to end them", due)
+	}
+	const fallback = 500 * time.Millisecond
+	limit := fallback + time.Duration(due)*time.Second/5000 + time.Second // the last for a busy machine
+	start := time.Now()
+	s.reap(reaper.Config{Fallback: fallback})
+	eventually(t, "all that was due has ended", func() bool { return s.zcard("deadlines") == 0 })
+	took := time.Since(start)
+	t.Logf("the last reaper ended %d that were due in %v", due, took)
+	if took > limit {
+		t.Errorf("the last reaper took %v for %d that were due, want at most %v", took, due, limit)
+	}
+	eventually(t, "leases and children are done with", func() bool { return s.zcard("workers")+s.zcard("draining") == 0 })
+	s.account(ids)
+}
+
+// crowd is n tasks that end together.
+func crowd(n int, timeout time.Duration) []queue.Task {
+	tasks := make([]queue.Task, n)
+	for i := range tasks {
+		tasks[i] = queue.Task{Kind: "crowd", Timeout: timeout}
+	}
+	return tasks
+}
+
+// stream enqueues, until ctx ends, tasks that keep every clock busy, with workers
+// that vanish. It returns all ids.
+func (s *stage) stream(ctx context.Context) (ids []string) {
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	soon := func() time.Duration { return time.Duration(10+rand.IntN(200)) * time.Millisecond }
+	add := func(tasks ...queue.Task) []string {
+		receipts, err := s.q.EnqueueAll(s.ctx, tasks)
+		if err != nil {
+			s.Error(err)
+		}
+		var added []string
+		for _, r := range receipts {
+			if r.Err == nil { // a child's owner may have ended
+				added = append(added, r.ID)
+			}
+		}
+		ids = append(ids, added...)
+		return added
+	}
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return ids
+		case <-ticker.C:
+		}
+		tasks := []queue.Task{
+			{Kind: "delayed", Delay: soon() / 4, Timeout: 250 * time.Millisecond},
+			{Kind: "queued", QueueTimeout: soon() / 4, Timeout: 250 * time.Millisecond},
+			{Kind: "owner", Timeout: soon()},
+		}
+		for range 8 {
+			tasks = append(tasks, queue.Task{Kind: "plain", Timeout: soon(), AttemptTimeout: soon() / 2})
+		}
+		owner := add(tasks...)[2]
+		add(queue.Task{Kind: "child", ID: owner + ".1"}, queue.Task{Kind: "child", ID: owner + ".2", Timeout: time.Minute})
+		if n%3 == 0 {
+			s.vanish(fmt.Sprint("w", n))
+		}
+	}
+}
+
+// vanish is a worker that takes tasks, completes one and is never heard of again.
+func (s *stage) vanish(name string) {
+	trip, err := s.q.Fetch(s.ctx, 0, name, ask(1, 4, 60*time.Millisecond))
+	if err != nil || len(trip.Claims) == 0 {
+		return
+	}
+	c := trip.Claims[0]
+	if _, err := s.q.Settle(s.ctx, 0, name, queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
+		s.Error(err)
+	}
+}
+
+func TestWorkerKilled(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
+	const lease = time.Second // of the children, playChild
+	rescuer := worker.New(s.another(s.addr), worker.Config{Concurrency: 20, Queues: map[string]int{"rescue": 1}})
+	rescuer.HandleRaw("idle", func(context.Context, []byte) ([]byte, error) { return nil, nil })
+	s.run(rescuer.Run) // its reaper is there all the time; it takes nothing yet
+
+	var all []string
+	for round := range long(2) {
+		// Eight that may run elsewhere, and eight whose deadlines come before the lease ends.
+		var tasks []queue.Task
+		for i := range 16 {
+			task := queue.Task{Kind: "hang"}
+			if i >= 8 {
+				task.Timeout = 400*time.Millisecond + time.Duration(rand.IntN(300))*time.Millisecond
+			}
+			tasks = append(tasks, task)
+		}
+		c := s.spawn("worker")
+		eventually(t, "the worker is there", func() bool { return s.zcard("workers") == 2 })
+		ids := s.enqueue(tasks...)
+		all = append(all, ids...)
+		for range ids {
+			if line := receive(t, c.lines, "the worker runs them all"); !strings.HasPrefix(line, "began ") {
+				t.Fatal(line)
+			}
+		}
+		c.kill()
+		killed := time.Now()
+		ran, last := s.finishElsewhere(8)
+		took := last.Sub(killed)
+		t.Logf("round %d: after the kill the last of 8 ran elsewhere within %v", round, took)
+		if most := lease + 500*time.Millisecond + time.Second; took > most {
+			t.Errorf("after a worker was killed its tasks ran elsewhere within %v, want %v: the lease, the fall-back, and a second for a busy machine", took, most)
+		}
+		for i, id := range ids {
+			r := s.record(id)
+			switch {
+			case i < 8 && (r.Status != queue.Completed || r.LeaseLosses != 1 || r.Epoch != 2 || r.Retries != 0 || !ran[id]):
+				t.Errorf("%s is %s after %d lost leases, %d claims and %d retries; ran elsewhere: %v", id, r.Status, r.LeaseLosses, r.Epoch, r.Retries, ran[id])
+			case i >= 8 && (!r.TimedOut || r.TimeoutType != "execution" || r.Epoch != 1):
+				t.Errorf("%s, whose deadline came first, is %s of type %q after %d claims", id, r.Status, r.TimeoutType, r.Epoch)
+			case i >= 8 && r.DetectedAt.Sub(r.CompletedAt) > 700*time.Millisecond:
+				t.Errorf("%s ended %v late", id, r.DetectedAt.Sub(r.CompletedAt))
+			}
+		}
+		if left := s.rdb.Keys(s.ctx, s.key("claims:*")).Val(); len(left) > 0 {
+			t.Errorf("the killed worker still holds %v", left)
+		}
+	}
+	s.account(all)
+}
+
+// finishElsewhere runs a worker of this process until it has done n tasks of kind
+// hang, and returns which, and when the last began.
+func (s *stage) finishElsewhere(n int) (ran map[string]bool, last time.Time) {
+	w := worker.New(s.another(s.addr), worker.Config{NoReaper: true})
+	done := make(chan string, 100)
+	w.HandleRaw("hang", func(ctx context.Context, _ []byte) ([]byte, error) {
+		done <- worker.Info(ctx).ID
+		return nil, nil
+	})
+	stop := s.run(w.Run)
+	defer stop()
+	ran = map[string]bool{}
+	for len(ran) < n {
+		ran[receive(s.T, done, "what a killed worker held runs elsewhere")] = true
+	}
+	return ran, time.Now()
+}
+
+func TestDrainingIsQuick(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
+	const owners = 200
+	var tasks []queue.Task
+	for range owners {
+		tasks = append(tasks, queue.Task{Kind: "owner"})
+	}
+	ids := s.enqueue(tasks...)
+	var children []queue.Task
+	for _, id := range ids {
+		children = append(children, queue.Task{Kind: "child", ID: id + ".1"})
+	}
+	ids = append(ids, s.enqueue(children...)...)
+	claims := s.fetch("w", 1, 2*owners, time.Minute)
+	// The children end before their owners, as they should: nothing is left to end.
+	for i := len(claims) - 1; i >= 0; i-- {
+		if _, err := s.q.Settle(s.ctx, 0, "w", queue.NewCall(), []queue.Outcome{{ID: claims[i].ID, Epoch: claims[i].Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := s.zcard("draining"); n != owners {
+		t.Fatalf("%d are draining, want %d", n, owners)
+	}
+	var sweeps atomic.Int64
+	start := time.Now()
+	s.reap(reaper.Config{Observe: func(int, queue.Swept) { sweeps.Add(1) }})
+	eventually(t, "they are drained", func() bool { return s.zcard("draining") == 0 })
+	if took := time.Since(start); took > 3*time.Second {
+		t.Errorf("%d owners whose children had ended took %v and %d sweeps to drain, want well under 3s", owners, took, sweeps.Load())
+	}
+	s.account(ids)
+}

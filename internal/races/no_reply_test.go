@@ -1,0 +1,254 @@
+package races
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/faultproxy"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// write is a call that changes something, on tasks of its own.
+type write struct {
+	name string
+	call func(ctx context.Context, q *queue.Queue) error
+	done func() bool // whether it has had its effect
+}
+
+// writes readies a call of each kind.
+func (s *stage) writes() []write {
+	ids := s.enqueue(queue.Task{Kind: "settled"}, queue.Task{Kind: "held"})
+	s.fetch("w", 1, 2, time.Minute)
+	s.fetch("gone", 1, 0, time.Minute)
+	cancelled := s.enqueue(queue.Task{Kind: "cancelled", Queue: "other"})[0]
+	ready := s.enqueue(queue.Task{Kind: "ready", Queue: "fetched"})[0]
+	status := func(id string, status queue.Status) func() bool {
+		return func() bool { return s.record(id).Status == status }
+	}
+	count := func(name string) func() bool {
+		return func() bool {
+			stats, err := s.q.Stats(s.ctx)
+			if err != nil {
+				s.Error(err)
+			}
+			for _, q := range stats.Queues {
+				if q.Queue == name {
+					return q.Enqueued == 1 && q.Ready == 1
+				}
+			}
+			return false
+		}
+	}
+	root := func(field string) func() bool {
+		return func() bool { return s.rdb.HExists(s.ctx, s.q.Root(0), field).Val() }
+	}
+	return []write{
+		{"enqueue", func(ctx context.Context, q *queue.Queue) error {
+			_, err := q.Enqueue(ctx, queue.Task{Kind: "new", Queue: "one"})
+			return err
+		}, count("one")},
+		{"enqueue all", func(ctx context.Context, q *queue.Queue) error {
+			_, err := q.EnqueueAll(ctx, []queue.Task{{Kind: "new", Queue: "all"}})
+			return err
+		}, count("all")},
+		{"fetch", func(ctx context.Context, q *queue.Queue) error {
+			_, err := q.Fetch(ctx, 0, "f", queue.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "fetched", N: 1}}})
+			return err
+		}, status(ready, queue.Running)},
+		{"settle", func(ctx context.Context, q *queue.Queue) error {
+			_, err := q.Settle(ctx, 0, "w", "call", []queue.Outcome{{ID: ids[0], Epoch: 1, Verb: queue.Complete}}, queue.Ask{})
+			return err
+		}, status(ids[0], queue.Completed)},
+		{"heartbeat", func(ctx context.Context, q *queue.Queue) error {
+			_, err := q.Heartbeat(ctx, 0, "beating", time.Hour, 0, nil)
+			return err
+		}, func() bool { return s.rdb.ZScore(s.ctx, s.key("workers"), "beating").Err() == nil }},
+		{"goodbye", func(ctx context.Context, q *queue.Queue) error {
+			_, err := q.Heartbeat(ctx, 0, "gone", 0, 1, nil)
+			return err
+		}, func() bool { return s.rdb.ZScore(s.ctx, s.key("workers"), "gone").Err() != nil }},
+		{"cancel", func(ctx context.Context, q *queue.Queue) error {
+			_, err := q.Cancel(ctx, cancelled, "")
+			return err
+		}, status(cancelled, queue.Cancelled)},
+		{"sweep", func(ctx context.Context, q *queue.Queue) error {
+			_, err := q.Sweep(ctx, 0, "r", 100, 500*time.Millisecond)
+			return err
+		}, root("turn")},
+	}
+}
+
+// each makes all calls at once, checks each one's error, and waits for them.
+func each(writes []write, q *queue.Queue, timeout time.Duration, check func(w write, err error, took time.Duration)) {
+	var group sync.WaitGroup
+	for _, w := range writes {
+		group.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), timeout)
+			defer cancel()
+			start := time.Now()
+			err := w.call(ctx, q)
+			check(w, err, time.Since(start))
+		})
+	}
+	group.Wait()
+}
+
+func TestWithoutAnyReplyTheOutcomeIsUnknown(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
+	writes := s.writes()
+	proxy := faultproxy.Start(t, s.addr)
+	caller := s.another(proxy.Addr)
+	proxy.CutReply(scripts, 1<<30)
+	each(writes, caller, 300*time.Millisecond, func(w write, err error, took time.Duration) {
+		if !errors.Is(err, queue.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, queue.ErrUnavailable) {
+			t.Errorf("%s whose replies are all lost: %v, want that the outcome is unknown, and why it was given up", w.name, err)
+		}
+		if took > 2*time.Second {
+			t.Errorf("%s returned %v after a context of 300ms began", w.name, took)
+		}
+	})
+	for _, w := range writes {
+		if !w.done() {
+			t.Errorf("%s ran many times, its replies were lost, and it has not had its effect once", w.name)
+		}
+	}
+	s.audit()
+}
+
+// A server that hangs gives no reply either, and does not even close the connection.
+func TestWithoutAnAnswerInTimeTheOutcomeIsUnknown(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
+	writes := s.writes()
+	proxy := faultproxy.Start(t, s.addr)
+	caller := s.another(proxy.Addr)
+	proxy.Hold(scripts)
+	each(writes, caller, 300*time.Millisecond, func(w write, err error, took time.Duration) {
+		if !errors.Is(err, queue.ErrUnknown) {
+			t.Errorf("%s whose reply does not come: %v, want that the outcome is unknown", w.name, err)
+		}
+		if took > 2*time.Second {
+			t.Errorf("%s returned %v after a context of 300ms began", w.name, took)
+		}
+	})
+	for _, w := range writes {
+		if !w.done() {
+			t.Errorf("%s has not had its effect", w.name)
+		}
+	}
+	s.audit()
+}
+
+func TestWithoutARedisNothingIsChanged(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	s := newStage(t, server.Addr, queue.Config{})
+	writes := s.writes()
+	before := redistest.Dump(t, s.rdb, s.q.Namespace())
+	hasty, patient := s.another(s.addr), s.another(s.addr)
+	server.Kill()
+
+	each(writes, hasty, 300*time.Millisecond, func(w write, err error, took time.Duration) {
+		// Whether it was sent cannot be told from a context that ended: it may say so.
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s of a Redis that is not there, for 300ms: %v, want that time is over", w.name, err)
+		}
+		if took > 2*time.Second {
+			t.Errorf("%s returned %v after a context of 300ms began", w.name, took)
+		}
+	})
+	each(writes, patient, time.Minute, func(w write, err error, took time.Duration) {
+		if !errors.Is(err, queue.ErrUnavailable) || errors.Is(err, queue.ErrUnknown) {
+			t.Errorf("%s of a Redis that is not there: %v, want that it is unavailable", w.name, err)
+		}
+		if took > 10*time.Second {
+			t.Errorf("%s of a Redis that is not there returned after %v", w.name, took)
+		}
+	})
+	server.Restart(t)
+	s.rdb = client(t, server.Addr)
+	if diff := redistest.Diff(before, redistest.Dump(t, s.rdb, s.q.Namespace())); diff != "" {
+		t.Errorf("something was changed:\n%s", diff)
+	}
+}
+
+// scripts matches every call of a script.
+var scripts = faultproxy.Command("eval", "evalsha")
+
+func TestWorkerWhoseRepliesAreCut(t *testing.T) {
+	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
+	n := long(2000)
+	proxy := faultproxy.Start(t, s.addr)
+	var cutting atomic.Bool
+	var cuts atomic.Int64
+	cutting.Store(true)
+	proxy.CutReply(func(args [][]byte) bool {
+		// Everything that a worker asks, waiting for work included.
+		asks := scripts(args) || faultproxy.Command("blpop")(args)
+		cut := asks && cutting.Load() && rand.IntN(3) == 0
+		if cut {
+			cuts.Add(1)
+		}
+		return cut
+	}, 1<<30)
+
+	w := worker.New(s.another(proxy.Addr), worker.Config{Concurrency: 20, Lease: 5 * time.Second})
+	var mu sync.Mutex
+	runs := map[string]int{}
+	w.HandleRaw("k", func(ctx context.Context, payload []byte) ([]byte, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		runs[worker.Info(ctx).ID]++
+		if string(payload) == "again" && worker.Info(ctx).Attempt == 1 {
+			return nil, worker.RetryAfter(10*time.Millisecond, errors.New("the first time it fails"))
+		}
+		return payload, nil
+	})
+	s.run(w.Run)
+
+	var ids []string
+	start := time.Now()
+	for len(ids) < n { // a stream of them, so that the worker is idle now and then
+		tasks := make([]queue.Task, 50)
+		for i := range tasks {
+			tasks[i] = queue.Task{Kind: "k", Payload: []byte("x"), Timeout: time.Minute, MaxRetries: 3}
+			if i%10 == 0 {
+				tasks[i].Payload = []byte("again")
+			}
+		}
+		ids = append(ids, s.enqueue(tasks...)...)
+		until(time.Now().Add(time.Duration(rand.IntN(150)) * time.Millisecond))
+	}
+	eventually(t, "all tasks have ended", func() bool { return s.zcard("deadlines") == 0 })
+	took := time.Since(start)
+	cutting.Store(false)
+	eventually(t, "the worker knows", func() bool { return w.Stats().Completed+w.Stats().Refused+w.Stats().Dropped >= int64(n) })
+
+	mu.Lock()
+	defer mu.Unlock()
+	stats := w.Stats()
+	t.Logf("%d tasks in %v, %d replies cut: %+v", n, took, cuts.Load(), stats)
+	if cuts.Load() < 100 {
+		t.Errorf("only %d replies were cut", cuts.Load())
+	}
+	if stats.Completed != int64(n) || stats.Failed != int64(n/10) || stats.Refused+stats.Dropped+stats.Released != 0 {
+		t.Errorf("the worker counts %+v, want %d completed, %d failed and nothing refused, dropped or released", stats, n, n/10)
+	}
+	for id, r := range s.account(ids) {
+		want := 1
+		if string(r.Payload) == "again" {
+			want = 2
+		}
+		if r.Status != queue.Completed || r.Epoch != int64(want) || runs[id] != want || r.LeaseLosses != 0 || r.Retries != want-1 {
+			s.complain("%s is %s after %d runs, %d claims, %d retries and %d lost leases, want %d run(s) and claim(s)", id, r.Status, runs[id], r.Epoch, r.Retries, r.LeaseLosses, want)
+		}
+	}
+}

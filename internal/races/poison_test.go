@@ -1,0 +1,260 @@
+package races
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
+)
+
+// clocks are the sorted sets that a reaper looks at.
+var clocks = []string{"deadlines", "limits", "delayed", "workers", "draining", "retained", "forget"}
+
+// work is something due soon on every clock, to see that a reaper does it.
+type work struct {
+	*stage
+	ids                                     []string
+	late, queued, delayed, held, owner, old string
+}
+
+func newWork(t *testing.T) *work {
+	w := &work{stage: newStage(t, redistest.Shared(t).Addr, queue.Config{})}
+	soon := 200 * time.Millisecond
+	ids := w.enqueue(queue.Task{Kind: "held"}, queue.Task{Kind: "owner"}, queue.Task{Kind: "old", IdempotencyKey: "old"})
+	w.held, w.owner, w.old = ids[0], ids[1], ids[2]
+	w.fetch("lost", 1, 1, soon)
+	w.fetch("w", 1, 2, time.Minute)
+	child := w.enqueue(queue.Task{Kind: "child", ID: w.owner + ".1", Queue: "children"})
+	w.settle(w.owner, w.old)
+	more := w.enqueue(queue.Task{Kind: "late", Timeout: soon, Queue: "other"}, queue.Task{Kind: "queued", QueueTimeout: soon, Queue: "other"},
+		queue.Task{Kind: "delayed", Delay: soon, Queue: "other"})
+	w.late, w.queued, w.delayed = more[0], more[1], more[2]
+	// What is kept for a minute and for a day at the least is due now.
+	for _, clock := range []string{"retained", "forget"} {
+		member := map[string]string{"retained": w.old, "forget": "old"}[clock]
+		if err := w.rdb.ZAdd(w.ctx, w.key(clock), redis.Z{Score: 2, Member: member}).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.ids = append(append(ids, child...), more...)
+	return w
+}
+
+func (w *work) settle(ids ...string) {
+	w.Helper()
+	outcomes := make([]queue.Outcome, len(ids))
+	for i, id := range ids {
+		outcomes[i] = queue.Outcome{ID: id, Epoch: 1, Verb: queue.Complete}
+	}
+	trip, err := w.q.Settle(w.ctx, 0, "w", queue.NewCall(), outcomes, queue.Ask{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, v := range trip.Verdicts {
+		if !v.Accepted() {
+			w.Fatal(v)
+		}
+	}
+}
+
+// done says for each clock whether what is due on it is done.
+func (w *work) done(clock string) bool {
+	switch clock {
+	case "deadlines":
+		return w.record(w.late).TimedOut
+	case "limits":
+		return w.record(w.queued).TimedOut
+	case "delayed":
+		return w.record(w.delayed).AvailableAt.IsZero()
+	case "workers":
+		return w.record(w.held).Status == queue.Pending
+	case "draining":
+		return w.record(w.owner+".1").Status == queue.Cancelled
+	case "retained":
+		return w.rdb.Exists(w.ctx, w.key("task:"+w.old)).Val() == 0
+	case "forget":
+		return !w.rdb.HExists(w.ctx, w.key("idem"), "old").Val()
+	}
+	panic(clock)
+}
+
+// reaping runs a reaper for the rest of the test, and counts its sweeps.
+func (w *work) reaping() *atomic.Int64 {
+	var sweeps atomic.Int64
+	w.reap(reaper.Config{Observe: func(int, queue.Swept) { sweeps.Add(1) }})
+	return &sweeps
+}
+
+// complains checks that the log has one error a partition in ten seconds, that it
+// begins as operators look for it, and that it tells of words.
+func (w *work) complains(words ...string) {
+	w.Helper()
+	eventually(w.T, "the trouble is logged", func() bool { return w.logs.count("level=ERROR") > 0 })
+	text := w.logs.String()
+	if n := strings.Count(text, "Error timing out expired tasks: "); n != 1 || strings.Count(text, "level=ERROR") != 1 {
+		w.Errorf("%d errors were logged, want one in ten seconds:\n%s", n, text)
+	}
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			w.Errorf("the log does not tell of %q:\n%s", word, text)
+		}
+	}
+}
+
+// poisons are records that cannot be worked with, each in its own way.
+var poisons = []struct {
+	name  string
+	plant func(w *work, id string) error
+}{
+	{"string", func(w *work, id string) error { return w.rdb.Set(w.ctx, w.key("task:"+id), "x", 0).Err() }},
+	{"list", func(w *work, id string) error { return w.rdb.RPush(w.ctx, w.key("task:"+id), "x").Err() }},
+	{"running-nowhere", func(w *work, id string) error {
+		return w.hash(id, "status", "RUNNING", "queue", "q", "deadline_at", "5", "limit_at", "5", "created_at", "1")
+	}},
+	{"no-queue", func(w *work, id string) error {
+		return w.hash(id, "status", "PENDING", "deadline_at", "5", "created_at", "1")
+	}},
+	{"no-number", func(w *work, id string) error {
+		return w.hash(id, "status", "PENDING", "queue", "q", "deadline_at", "soon", "limit_at", "soon", "available_at", "soon", "created_at", "1")
+	}},
+	{"no-status", func(w *work, id string) error { return w.hash(id, "deadline_at", "5") }},
+	{"odd-status", func(w *work, id string) error { return w.hash(id, "status", "TIMEOUT", "deadline_at", "5") }},
+	{"no-record", func(w *work, id string) error { return nil }},
+	{"not-a-number-at-all", func(w *work, id string) error {
+		return w.hash(id, "status", "PENDING", "queue", "q", "deadline_at", "nan", "limit_at", "nan", "created_at", "1")
+	}},
+}
+
+func (w *work) hash(id string, fields ...any) error {
+	return w.rdb.HSet(w.ctx, w.key("task:"+id), fields...).Err()
+}
+
+func TestPoisonHoldsUpNothing(t *testing.T) {
+	t.Parallel()
+	t.Run("at the head of every clock", func(t *testing.T) {
+		t.Parallel()
+		w := newWork(t)
+		planted := 0
+		for _, poison := range poisons {
+			id := "0-" + poison.name
+			if err := poison.plant(w, id); err != nil {
+				t.Fatal(err)
+			}
+			for i, clock := range clocks {
+				w.rdb.ZAdd(w.ctx, w.key(clock), redis.Z{Score: float64(i), Member: id})
+			}
+			w.rdb.Set(w.ctx, w.key("children:"+id), "x", 0)
+			w.rdb.Set(w.ctx, w.key("claims:"+id), "x", 0)
+			w.rdb.Set(w.ctx, w.key("worker:"+id), "x", 0)
+			planted++
+		}
+		sweeps := w.reaping()
+		for _, clock := range clocks {
+			eventually(t, "what is due on "+clock+" is done", func() bool { return w.done(clock) })
+		}
+		eventually(t, "the poison is off the clocks", func() bool {
+			return w.rdb.ZCount(w.ctx, w.key("deadlines"), "-inf", "100").Val()+w.rdb.ZCount(w.ctx, w.key("limits"), "-inf", "100").Val()+
+				w.rdb.ZCount(w.ctx, w.key("delayed"), "-inf", "100").Val()+w.rdb.ZCount(w.ctx, w.key("workers"), "-inf", "100").Val()+
+				w.rdb.ZCount(w.ctx, w.key("draining"), "-inf", "100").Val()+w.rdb.ZCount(w.ctx, w.key("retained"), "-inf", "100").Val() == 0
+		})
+		w.complains()
+		broken := w.rdb.ZCard(w.ctx, w.key("broken")).Val()
+		told := 0
+		events, _ := w.events("-")
+		for _, e := range events {
+			if e.kind == "task_broken" {
+				told++
+				if e.fields["error"] == "" {
+					t.Errorf("the event of %s does not say what is wrong with it", e.id)
+				}
+			}
+		}
+		t.Logf("%d poison records on %d clocks: %d in quarantine, %d events, %d sweeps", planted, len(clocks), broken, told, sweeps.Load())
+		if broken < 4 || told < int(broken) {
+			t.Errorf("%d are in quarantine and %d events tell of it", broken, told)
+		}
+		// It goes on, and is as prompt as before.
+		late := w.enqueue(queue.Task{Kind: "late", Timeout: 50 * time.Millisecond})[0]
+		eventually(t, "a new task is timed out", func() bool { return w.record(late).TimedOut })
+		if r := w.record(late); r.DetectedAt.Sub(r.CompletedAt) > fallback {
+			t.Errorf("a new task was timed out %v late", r.DetectedAt.Sub(r.CompletedAt))
+		}
+		w.mend()
+		w.audit()
+	})
+
+	for _, wrong := range clocks {
+		t.Run("in the place of "+wrong, func(t *testing.T) {
+			t.Parallel()
+			w := newWork(t)
+			mend := w.replace(w.key(wrong))
+			sweeps := w.reaping()
+			for _, clock := range clocks {
+				if clock != wrong {
+					eventually(t, "what is due on "+clock+" is done", func() bool { return w.done(clock) })
+				}
+			}
+			w.complains(wrong, "WRONGTYPE")
+			before := sweeps.Load()
+			until(time.Now().Add(time.Second))
+			if n := sweeps.Load() - before; n < 1 || n > 60 {
+				t.Errorf("a clock that cannot be read makes %d sweeps a second", n)
+			}
+			if w.done(wrong) {
+				t.Errorf("what is on no clock but %s is done", wrong)
+			}
+			// Mended, it goes on where it was.
+			mend()
+			eventually(t, "what is due on "+wrong+" is done", func() bool { return w.done(wrong) })
+			w.complains()
+		})
+	}
+
+	t.Run("in the place of the root", func(t *testing.T) {
+		t.Parallel()
+		w := newWork(t)
+		sweeps := w.reaping()
+		eventually(t, "the reaper sweeps", func() bool { return sweeps.Load() > 0 })
+		mend := w.replace(w.q.Root(0))
+		w.complains("WRONGTYPE")
+		mend()
+		for _, clock := range clocks {
+			eventually(t, "what is due on "+clock+" is done", func() bool { return w.done(clock) })
+		}
+		w.complains()
+	})
+}
+
+// replace puts a string in the place of a key, until it is mended.
+func (w *work) replace(key string) (mend func()) {
+	w.Helper()
+	move := func(from, to string) {
+		w.Helper()
+		if err := w.rdb.Rename(w.ctx, from, to).Err(); err != nil {
+			w.Fatal(err)
+		}
+	}
+	move(key, key+"-saved")
+	w.rdb.Set(w.ctx, key, "x", 0)
+	return func() { move(key+"-saved", key) }
+}
+
+// mend removes the poison, as an operator would.
+func (w *work) mend() {
+	for _, poison := range poisons {
+		id := "0-" + poison.name
+		for _, key := range []string{"task:", "children:", "claims:", "worker:"} {
+			w.rdb.Del(w.ctx, w.key(key+id))
+		}
+		for _, clock := range append([]string{"broken"}, clocks...) {
+			w.rdb.ZRem(w.ctx, w.key(clock), id)
+		}
+		w.rdb.HDel(w.ctx, w.key("idem"), id)
+	}
+}

@@ -1,0 +1,193 @@
+package races
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
+)
+
+func TestSameMillisecond(t *testing.T) {
+	const crowd, after = 100_000, 1000
+	server := redistest.Start(t, "--slowlog-log-slower-than", "1000", "--slowlog-max-len", "5000")
+	s := newStage(t, server.Addr, queue.Config{})
+	deadline := s.gather(crowd, after)
+
+	// Another client, all the time: first while nothing is due, then while all is.
+	bystander := client(t, s.addr)
+	if err := bystander.Set(s.ctx, "bystander", "x", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	watch := func(stop <-chan struct{}) (took spans) {
+		for begun := time.Now(); ; {
+			select {
+			case <-stop:
+				return took
+			default:
+			}
+			if time.Since(begun) > patience {
+				t.Fatal("they do not end")
+			}
+			start := time.Now()
+			if err := bystander.Get(s.ctx, "bystander").Err(); err != nil {
+				t.Error(err)
+				return took
+			}
+			took = append(took, time.Since(start))
+		}
+	}
+	tail := s.tail(2 * after)
+	ended, over := 0, make(chan struct{})
+	s.reap(reaper.Config{Observe: func(_ int, did queue.Swept) {
+		before := ended
+		if ended += did.TimedOut; before < crowd+after && ended >= crowd+after {
+			close(over)
+		}
+	}})
+	before := watch(at(deadline))
+	during := watch(over)
+	took := time.Since(deadline)
+
+	p99, calmP99 := during.at(0.99), before.at(0.99)
+	slowest := s.slowestSweep()
+	t.Logf("%d deadlines in one ms and %d in the next: drained in %v, %.0f/s", crowd, after, took, (crowd+after)/took.Seconds())
+	t.Logf("GETs of another client meanwhile: %d, median %v, p99 %v, max %v; before, p99 %v; slowest sweep %v",
+		len(during), during.at(0.5), p99, during.at(1), calmP99, slowest)
+	if p99 > 10*time.Millisecond+calmP99 {
+		t.Errorf("another client's GETs have p99 %v while tasks are ended, want under 10ms beside the %v of before", p99, calmP99)
+	}
+	s.checkOrder(receive(t, tail, "the first events are there"), crowd, after)
+}
+
+// gather enqueues tasks with one deadline, and some with the next millisecond, in
+// time before it.
+func (s *stage) gather(crowd, after int) time.Time {
+	s.Helper()
+	start := time.Now()
+	const sample = 2000
+	s.enqueue(ending(sample, time.Now().Add(time.Hour))...)
+	each := time.Since(start) / sample
+	for spare := 1; spare < 5; spare++ {
+		if err := s.rdb.FlushDB(s.ctx).Err(); err != nil {
+			s.Fatal(err)
+		}
+		s.q = s.another(s.addr)
+		wait := time.Duration(crowd+after) * each * time.Duration(spare)
+		deadline := time.Now().Add(wait + time.Second).Truncate(time.Millisecond)
+		if s.crowd(crowd, after, deadline) {
+			return deadline
+		}
+		s.Logf("enqueueing took longer than the %v that it was given", wait+time.Second)
+	}
+	s.Fatal("enqueueing does not keep up")
+	return time.Time{}
+}
+
+// crowd tells whether all were enqueued in time.
+func (s *stage) crowd(crowd, after int, deadline time.Time) bool {
+	s.Helper()
+	tasks := append(ending(after, deadline.Add(time.Millisecond)), ending(crowd, deadline)...)
+	receipts, err := s.q.EnqueueAll(s.ctx, tasks)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, r := range receipts {
+		if errors.Is(r.Err, queue.ErrInvalid) {
+			return false
+		}
+		if r.Err != nil {
+			s.Fatal(r.Err)
+		}
+	}
+	return time.Now().Before(deadline)
+}
+
+// ending makes tasks that have the same deadline.
+func ending(n int, deadline time.Time) []queue.Task {
+	tasks := make([]queue.Task, n)
+	for i := range tasks {
+		tasks[i] = queue.Task{Kind: "k", Deadline: deadline}
+	}
+	return tasks
+}
+
+// tail collects the first n events as they come: the stream keeps no more than about
+// the newest 100,000.
+func (s *stage) tail(n int) <-chan []event {
+	result := make(chan []event, 1)
+	rdb, key := client(s.T, s.addr), s.q.EventsKey(0)
+	go func() {
+		var all []event
+		for from := "0"; len(all) < n && s.ctx.Err() == nil; {
+			streams, err := rdb.XRead(s.ctx, &redis.XReadArgs{Streams: []string{key, from}, Count: 500, Block: time.Second}).Result()
+			if err != nil && !errors.Is(err, redis.Nil) {
+				break
+			}
+			for _, stream := range streams {
+				for _, m := range stream.Messages {
+					all, from = append(all, readEvent(m)), m.ID
+				}
+			}
+		}
+		result <- all
+	}()
+	return result
+}
+
+// slowestSweep is the longest run of a sweep that the slow log has. It is known by how
+// few arguments it has.
+func (s *stage) slowestSweep() (most time.Duration) {
+	entries, err := s.rdb.SlowLogGet(s.ctx, -1).Result()
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Args[0] == "evalsha" && len(e.Args) == 7 {
+			most = max(most, e.Duration)
+		}
+	}
+	return most
+}
+
+// checkOrder: oldest first, and each once. The two lists of events overlap.
+func (s *stage) checkOrder(first []event, crowd, after int) {
+	s.Helper()
+	rest, _ := s.events("-")
+	seen := make(map[string]bool, crowd+after)
+	var last event
+	var once sync.Once
+	for _, e := range append(first, rest...) {
+		if seen[e.id] {
+			continue // in both
+		}
+		seen[e.id] = true
+		if e.kind != "task_timed_out" {
+			s.complain("%s has the event %s", e.id, e.kind)
+		}
+		if e.deadline < last.deadline || e.deadline == last.deadline && e.id < last.id {
+			once.Do(func() {
+				s.Errorf("%s of %d was ended after %s of %d: not oldest first", e.id, e.deadline, last.id, last.deadline)
+			})
+		}
+		last = e
+	}
+	if len(seen) != crowd+after {
+		s.Errorf("%d tasks have an event, want %d", len(seen), crowd+after)
+	}
+	if len(rest) > crowd+after || len(rest) < crowd {
+		s.Errorf("the stream holds %d events of %d tasks", len(rest), crowd+after)
+	}
+	stats, err := s.q.Stats(s.ctx)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if got := stats.Queues[0]; got.TimedOut != int64(crowd+after) || got.Ready != 0 {
+		s.Errorf("the counters are %+v", got)
+	}
+}

@@ -1,0 +1,152 @@
+package races
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
+)
+
+// choir is some reapers in this process.
+type choir struct {
+	*stage
+	mu    sync.Mutex
+	stops []func()
+	turns map[int]int   // how many sweeps each did with the turn
+	taken chan struct{} // told of each sweep with the turn
+}
+
+func (s *stage) choir(n int) *choir {
+	c := &choir{stage: s, turns: map[int]int{}, taken: make(chan struct{}, 1)}
+	for i := range n {
+		c.stops = append(c.stops, s.reap(reaper.Config{Observe: func(_ int, swept queue.Swept) {
+			if !swept.Turn {
+				return
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.turns[i]++
+			select {
+			case c.taken <- struct{}{}:
+			default:
+			}
+		}}))
+	}
+	return c
+}
+
+// holders are the reapers that swept with the turn since this was asked last.
+func (c *choir) holders() map[int]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	turns := c.turns
+	c.turns = map[int]int{}
+	select {
+	case <-c.taken:
+	default:
+	}
+	return turns
+}
+
+// sweeps counts the calls of scripts that clients made; those that scripts make
+// themselves are counted under their own names.
+func (s *stage) sweeps() (n int64) {
+	for line := range strings.Lines(s.rdb.Info(s.ctx, "commandstats").Val()) {
+		for _, name := range []string{"cmdstat_evalsha:calls=", "cmdstat_eval:calls="} {
+			if rest, ok := strings.CutPrefix(line, name); ok {
+				digits, _, _ := strings.Cut(rest, ",")
+				calls, _ := strconv.ParseInt(digits, 10, 64)
+				n += calls
+			}
+		}
+	}
+	return n
+}
+
+func TestTurn(t *testing.T) {
+	// The turn lasts two fall-backs from its holder's last sweep, and then the next
+	// look of any other takes it, a fall-back later at most.
+	const takeOver = 1500 * time.Millisecond
+	const slack = 150 * time.Millisecond // of a busy machine, which does not take part in the promise
+	s := newStage(t, redistest.Start(t).Addr, queue.Config{})
+
+	first := s.spawn("reaper")
+	for receive(t, first.lines, "the first reaper has the turn") != "turn" {
+	}
+	before := s.sweeps()
+	until(time.Now().Add(time.Second))
+	alone := s.sweeps() - before
+
+	c := s.choir(8)
+	until(time.Now().Add(600 * time.Millisecond)) // each has looked
+	if holders := c.holders(); len(holders) > 0 {
+		t.Errorf("reapers %v took the turn of one that lives", holders)
+	}
+	first.kill()
+	killed := time.Now()
+	c.holders()
+	receive(t, c.taken, "another takes the turn of one that was killed")
+	took := time.Since(killed)
+	t.Logf("the turn of a process that was killed was taken over after %v", took)
+	if took > takeOver+slack {
+		t.Errorf("the turn of a process that was killed was taken over after %v, want at most %v", took, takeOver)
+	}
+
+	// Idle: one has the turn all the time, and the others cost what their looks cost.
+	c.holders()
+	before = s.sweeps()
+	until(time.Now().Add(2 * time.Second))
+	eight := s.sweeps() - before
+	holders := c.holders()
+	if len(holders) != 1 {
+		t.Errorf("in two idle seconds the turn was with %v (reaper: sweeps), want one", holders)
+	}
+	t.Logf("idle, 1 reaper: %d sweeps in 1s; 8 reapers: %d in 2s", alone, eight)
+	const looks = 7 * 2000 / 375 // of those without the turn: jitter shortens a rest by a quarter at most
+	if most := int64(2000/500 + looks + 9); eight > most || alone > 2000/500 {
+		t.Errorf("an idle reaper makes %d sweeps in 1s and 8 make %d in 2s, want at most 4, and %d: those of one, and the others' looks", alone, eight, most)
+	}
+
+	// Busy: alarms wake the one with the turn only.
+	before = s.sweeps()
+	var ids []string
+	start := time.Now()
+	for time.Since(start) < time.Second {
+		ids = append(ids, s.enqueue(queue.Task{Kind: "k", Timeout: 5 * time.Millisecond})...)
+		until(time.Now().Add(10 * time.Millisecond))
+	}
+	eventually(t, "they have ended", func() bool { return s.zcard("deadlines") == 0 })
+	busy := s.sweeps() - before - int64(len(ids))
+	t.Logf("busy, 8 reapers: %d sweeps for %d tasks one by one in 1s", busy, len(ids))
+	// Two a task: the alarm's look, and the one at the deadline.
+	if most := int64(2*len(ids)) + looks/2 + 20; busy > most {
+		t.Errorf("8 reapers make %d sweeps for %d tasks, want at most %d: alarms must wake one of them", busy, len(ids), most)
+	}
+
+	// A reaper that ends says nothing to the others. What falls due meanwhile does
+	// not wait for the turn.
+	for holder := range holders {
+		late := s.enqueue(queue.Task{Kind: "k", Timeout: 300 * time.Millisecond})
+		ids = append(ids, late...)
+		c.stops[holder]()
+		ended := time.Now()
+		c.holders()
+		receive(t, c.taken, "another takes the turn of one that ended")
+		took := time.Since(ended)
+		t.Logf("the turn of one that ended was taken over after %v", took)
+		if took > takeOver+slack {
+			t.Errorf("the turn of one that ended was taken over after %v, want at most %v", took, takeOver)
+		}
+		eventually(t, "what fell due meanwhile has ended", func() bool { return s.zcard("deadlines") == 0 })
+		r := s.record(late[0])
+		if lag := r.DetectedAt.Sub(r.CompletedAt); lag > 500*time.Millisecond+slack {
+			t.Errorf("while nobody had the turn a deadline was found %v late, want the fall-back at most", lag)
+		}
+	}
+	s.account(ids)
+}
