@@ -18,8 +18,6 @@ type listener struct {
 	ids   []string
 }
 
-const fallback = 500 * time.Millisecond
-
 func newListener(t *testing.T) *listener {
 	l := &listener{stage: newStage(t, redistest.Shared(t).Addr, queue.Config{}), ended: make(chan struct{}, 100)}
 	l.proxy = faultproxy.Start(t, l.addr)
@@ -59,7 +57,7 @@ func TestAlarm(t *testing.T) {
 		// PUBSUB NUMSUB tells when it listens; an alarm before that is lost.
 		eventually(t, "the reaper listens", func() bool { return l.rdb.PubSubNumSub(l.ctx, l.key("alarm")).Val()[l.key("alarm")] == 1 })
 		var lags spans
-		for range long(30) {
+		for range rounds(30) {
 			lags = append(lags, l.lag())
 		}
 		t.Logf("noticed after its end: median %v, max %v of %d", lags.at(0.5), lags.at(1), len(lags))
@@ -75,7 +73,7 @@ func TestAlarm(t *testing.T) {
 		l.listen()
 		held.Await(t)
 		var lags spans
-		for range long(6) {
+		for range rounds(6) {
 			lags = append(lags, l.lag())
 		}
 		t.Logf("without alarms noticed after its end: median %v, max %v of %d", lags.at(0.5), lags.at(1), len(lags))
@@ -94,7 +92,7 @@ func TestAlarm(t *testing.T) {
 		l := newListener(t)
 		l.listen()
 		l.lag()
-		for range long(3) {
+		for range rounds(3) {
 			l.proxy.CloseAll()
 			if lag := l.lag(); lag > fallback+100*time.Millisecond {
 				t.Errorf("after its connections were cut a reaper notices an end after %v, want the fall-back, %v", lag, fallback)

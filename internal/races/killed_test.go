@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,7 +14,9 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-func TestReaperKilledAtAnyMoment(t *testing.T) {
+func TestReaperKilledAtAnyMoment(t *testing.T) { again(t, testReaperKilled) }
+
+func testReaperKilled(t *testing.T) {
 	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
 	var ids []string
 	feed := s.run(func(ctx context.Context) error {
@@ -23,7 +24,7 @@ func TestReaperKilledAtAnyMoment(t *testing.T) {
 		return nil
 	})
 	var crowds []string
-	kills := long(50)
+	kills := fewer(50)
 	for i := range kills {
 		switch c := s.spawn("reaper"); i % 5 {
 		case 0: // it may die before it has done anything
@@ -52,7 +53,6 @@ func TestReaperKilledAtAnyMoment(t *testing.T) {
 	if due < last {
 		t.Fatalf("only %d are due, and nobody was there to end them", due)
 	}
-	const fallback = 500 * time.Millisecond
 	limit := fallback + time.Duration(due)*time.Second/5000 + time.Second // the last for a busy machine
 	start := time.Now()
 	s.reap(reaper.Config{Fallback: fallback})
@@ -138,7 +138,7 @@ func TestWorkerKilled(t *testing.T) {
 	s.run(rescuer.Run) // its reaper is there all the time; it takes nothing yet
 
 	var all []string
-	for round := range long(2) {
+	for round := range rounds(2) {
 		// Eight that may run elsewhere, and eight whose deadlines come before the lease ends.
 		var tasks []queue.Task
 		for i := range 16 {
@@ -199,38 +199,4 @@ func (s *stage) finishElsewhere(n int) (ran map[string]bool, last time.Time) {
 		ran[receive(s.T, done, "what a killed worker held runs elsewhere")] = true
 	}
 	return ran, time.Now()
-}
-
-func TestDrainingIsQuick(t *testing.T) {
-	t.Parallel()
-	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
-	const owners = 200
-	var tasks []queue.Task
-	for range owners {
-		tasks = append(tasks, queue.Task{Kind: "owner"})
-	}
-	ids := s.enqueue(tasks...)
-	var children []queue.Task
-	for _, id := range ids {
-		children = append(children, queue.Task{Kind: "child", ID: id + ".1"})
-	}
-	ids = append(ids, s.enqueue(children...)...)
-	claims := s.fetch("w", 1, 2*owners, time.Minute)
-	// The children end before their owners, as they should: nothing is left to end.
-	for i := len(claims) - 1; i >= 0; i-- {
-		if _, err := s.q.Settle(s.ctx, 0, "w", queue.NewCall(), []queue.Outcome{{ID: claims[i].ID, Epoch: claims[i].Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := s.zcard("draining"); n != owners {
-		t.Fatalf("%d are draining, want %d", n, owners)
-	}
-	var sweeps atomic.Int64
-	start := time.Now()
-	s.reap(reaper.Config{Observe: func(int, queue.Swept) { sweeps.Add(1) }})
-	eventually(t, "they are drained", func() bool { return s.zcard("draining") == 0 })
-	if took := time.Since(start); took > 3*time.Second {
-		t.Errorf("%d owners whose children had ended took %v and %d sweeps to drain, want well under 3s", owners, took, sweeps.Load())
-	}
-	s.account(ids)
 }

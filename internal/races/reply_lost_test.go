@@ -290,7 +290,7 @@ func TestReplyLost(t *testing.T) {
 				return told, state
 			}
 			told, state := run(0)
-			for _, times := range []int{1, 2, long(1) + 2} {
+			for _, times := range []int{1, 2, rounds(1) + 2} {
 				toldThen, stateThen := run(times)
 				if toldThen != told {
 					t.Errorf("with %d answers lost the caller is told\n%s\nwithout\n%s", times, toldThen, told)
@@ -300,6 +300,65 @@ func TestReplyLost(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A request that was given up may still arrive: its repeat was quicker, and the world
+// has moved on.
+func TestARequestThatComesLateChangesNothing(t *testing.T) {
+	t.Parallel()
+	for _, c := range losses {
+		t.Run(c.holds, func(t *testing.T) {
+			t.Parallel()
+			l := newLossy(t)
+			var request []any
+			match := faultproxy.Script(l.library.SHA(c.script))
+			l.proxy.CutReply(func(args [][]byte) bool {
+				if match(args) {
+					request = nil
+					for _, arg := range args {
+						request = append(request, string(arg))
+					}
+				}
+				return false
+			}, 1)
+			c.call(l)
+			l.moveOn(!strings.HasPrefix(c.holds, "goodbye"))
+			before := l.state()
+			if err := l.rdb.Do(l.ctx, request...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			after := rejections.ReplaceAllString(l.state(), "") // that it was refused may be told
+			if diff := redistest.Diff(rejections.ReplaceAllString(before, ""), after); diff != "" {
+				t.Errorf("%.40q that comes late has changed\n%s", request, diff)
+			}
+		})
+	}
+}
+
+var rejections = regexp.MustCompile(`(?m)^  entry .*kind = rejected.*\n`)
+
+// moveOn has others take what is ready, and complete half of it; and worker w, whose
+// calls these are, take new work, if it is still there.
+func (l *lossy) moveOn(there bool) {
+	l.Helper()
+	claims := l.fetch("other", 1, 100, time.Minute)
+	var outcomes []queue.Outcome
+	for i := 0; i < len(claims); i += 2 {
+		outcomes = append(outcomes, queue.Outcome{ID: claims[i].ID, Epoch: claims[i].Epoch, Verb: queue.Complete})
+	}
+	trip, err := l.q.Settle(l.ctx, 0, "other", "another call", outcomes, ask(2, 1, time.Minute))
+	if err != nil {
+		l.Fatal(err)
+	}
+	for _, v := range trip.Verdicts {
+		if !v.Accepted() {
+			l.Error(v)
+		}
+	}
+	l.tasks(queue.Task{Kind: "new"}, queue.Task{Kind: "newer"})
+	if there {
+		l.fetch("w", 9, 1, time.Minute)
 	}
 }
 

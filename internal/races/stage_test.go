@@ -20,6 +20,9 @@ import (
 // patience is how long a test waits for what must happen; what takes it has failed.
 const patience = 20 * time.Second
 
+// fallback is the longest that these reapers rest: the default.
+const fallback = 500 * time.Millisecond
+
 // stage is a namespace of a test's own on a real server.
 type stage struct {
 	*testing.T
@@ -154,7 +157,9 @@ func eventually(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// until waits for an instant, for a test whose matter is what happens at it.
+// until waits for an instant.
+//
+// sleeps: only where the matter of a test is what happens at a time, or in a span of it
 func until(instant time.Time) { <-at(instant) }
 
 // at is closed at an instant.
