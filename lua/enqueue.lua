@@ -61,6 +61,18 @@ local function named(name, pattern)
   return known
 end
 
+-- identified tells whether an id is one of this partition: a root's letters and
+-- digits, then its children's names, which begin with a letter or digit too; at most
+-- 16 of them.
+local function identified(id)
+  if not id or #id > 512 or string.match(id, "^(%d+)%-%w[%w._-]*$") ~= partition then
+    return false
+  end
+  return not string.find(id, ".", 1, true) or
+    not string.find(id, "%.[^%w]") and string.sub(id, -1) ~= "." and
+    select(2, string.gsub(id, "%.", "")) <= 16
+end
+
 -- invalid names the field that is wrong, and why.
 local function invalid(task)
   for name, value in pairs(task) do
@@ -74,9 +86,7 @@ local function invalid(task)
       return name, "is not a field of a task"
     end
   end
-  -- Each part of an id begins with a letter or digit, and it has at most 17 (16 owners).
-  if not task.id or #task.id > 512 or string.match(task.id, "^(%d+)%-[%w][%w._-]*$") ~= partition or
-    string.find(task.id, "%.[^%w]") or string.sub(task.id, -1) == "." or string.match(task.id, "^" .. string.rep("[^.]*%.", 17)) then
+  if not identified(task.id) then
     return "id", "must be the partition, " .. partition .. ", a dash, letters and digits"
   end
   if not named(task.kind, "^[%w][%w._:/-]*$") then
