@@ -12,7 +12,7 @@ import (
 type gate struct {
 	mu      sync.Mutex
 	waiting []*passenger
-	moving  bool
+	moving  int // trips under way
 }
 
 // passenger is one task on its way.
@@ -30,10 +30,12 @@ func (g *gate) board(p *passenger, trip func(context.Context, []*passenger)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waiting = append(g.waiting, p)
-	if g.moving {
+	// A second trip starts once enough have gathered to be worth one, so that Redis
+	// works while the answers of the first are read.
+	if g.moving == 2 || g.moving == 1 && len(g.waiting) < 4 {
 		return
 	}
-	g.moving = true
+	g.moving++
 	go func() {
 		for crew := g.depart(); len(crew) > 0; crew = g.depart() {
 			trip(context.Background(), crew)
@@ -55,7 +57,9 @@ func (g *gate) depart() []*passenger {
 	}
 	crew := g.waiting[:n:n]
 	g.waiting = g.waiting[n:]
-	g.moving = n > 0
+	if n == 0 {
+		g.moving--
+	}
 	return crew
 }
 
