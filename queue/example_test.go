@@ -49,9 +49,14 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	go work(ctx, q, 1, queue.Outcome{Verb: queue.Complete, Result: []byte("index.png")})
+	worked := make(chan struct{})
+	go func() {
+		defer close(worked)
+		work(ctx, q, 1, queue.Outcome{Verb: queue.Complete, Result: []byte("index.png")})
+	}()
 	result, err := q.Result(ctx, r.ID)
 	fmt.Println(string(result), err)
+	<-worked
 	// Output: index.png <nil>
 }
 
