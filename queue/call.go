@@ -38,12 +38,14 @@ func (q *Queue) call(ctx context.Context, partition int, script string, args ...
 		return nil, invalid("partition", "%d must be one of the %d that this namespace has, from 0 on", partition, q.config.Partitions)
 	}
 	start, lost, patience := time.Now(), false, tryFor
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, q.longestPause()) {
 		if ctx.Err() != nil {
 			return nil, unanswered(ctx, lost, ErrUnavailable)
 		}
 		try, cancel := context.WithTimeout(ctx, patience)
+		unwatch := q.watchMaster(partition, cancel)
 		reply, err := q.try(try, script, q.Root(partition), args)
+		unwatch()
 		cancel()
 		if err == nil {
 			return reply, nil
@@ -55,6 +57,7 @@ func (q *Queue) call(ctx context.Context, partition int, script string, args ...
 		if !passing && !(lost && refused(err)) {
 			return nil, plain(err)
 		}
+		q.remap()
 		lost = lost || sent
 		limit := waitFor
 		if lost {
@@ -94,15 +97,12 @@ func (q *Queue) try(ctx context.Context, script, root string, args []any) (any, 
 	}
 }
 
-// honoursContexts tells whether a context's end ends a read of this client.
+// honoursContexts tells whether a context's end ends a read of this client. A cluster's
+// never do: the try must end when the master changes, and go-redis asks a context for
+// its deadline only, before it reads.
 func honoursContexts(rdb redis.UniversalClient) bool {
-	switch c := rdb.(type) {
-	case *redis.Client:
-		return c.Options().ContextTimeoutEnabled
-	case *redis.ClusterClient:
-		return c.Options().ContextTimeoutEnabled
-	}
-	return false
+	c, single := rdb.(*redis.Client)
+	return single && c.Options().ContextTimeoutEnabled
 }
 
 // unanswered is the error of a call that was given up: because its context ended, or

@@ -3,8 +3,14 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"net"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -42,6 +48,24 @@ func TestConnectRefusesABadURLAndKeepsItsPassword(t *testing.T) {
 		"a line's end":                   "redis://user:" + secret + "@localhost\r\n:6379",
 		"a NUL":                          "redis://user:" + secret + "@localhost\x00:6379",
 		"a socket of no path":            "unix://user:" + secret + "@",
+		"two servers and no word of how": "redis://user:" + secret + "@one:6379,two:6379",
+		"another group":                  "redis+ring://user:" + secret + "@one:6379,two:6379",
+		"half a group":                   "redis+://user:" + secret + "@one:6379",
+		"a cluster of no host":           "redis+cluster://user:" + secret + "@",
+		"a cluster with a host missing":  "redis+cluster://user:" + secret + "@one:6379,,two:6379",
+		"a cluster with a bad port":      "redis+cluster://user:" + secret + "@one:6379,two:" + secret,
+		"a cluster with a bad password":  "redis+cluster://user:" + secret + "%x@one:6379,two:6379",
+		"a password with a comma":        "redis+cluster://user:" + secret + "," + secret + "/x@one:6379",
+		"a cluster's database":           "redis+cluster://user:" + secret + "@one:6379,two:6379/2",
+		"a cluster's path":               "redis+cluster://user:" + secret + "@one:6379,two:6379/" + secret,
+		"a cluster's unknown option":     "redis+cluster://user:" + secret + "@one:6379?" + secret + "=1",
+		"a cluster's odd option":         "redis+cluster://user:" + secret + "@one:6379?pool_size=" + secret,
+		"sentinels of no master":         "redis+sentinel://user:" + secret + "@one:26379,two:26379",
+		"sentinels of a nameless master": "redis+sentinel://user:" + secret + "@one:26379,two:26379//",
+		"sentinels of an odd database":   "redis+sentinel://user:" + secret + "@one:26379,two:26379/master/" + secret,
+		"sentinels of a longer path":     "redis+sentinel://user:" + secret + "@one:26379,two:26379/master/0/1",
+		"sentinels' unknown option":      "redis+sentinel://user:" + secret + "@one:26379/master?" + secret + "=1",
+		"sentinels of no host":           "redis+sentinel://user:" + secret + "@/master",
 	} {
 		t.Run(claim, func(t *testing.T) {
 			rdb, err := queue.Connect(address)
@@ -51,7 +75,7 @@ func TestConnectRefusesABadURLAndKeepsItsPassword(t *testing.T) {
 			if !errors.Is(err, queue.ErrInvalid) {
 				t.Fatalf("error %v, want ErrInvalid", err)
 			}
-			if !strings.Contains(err.Error(), "Redis URL") || !strings.Contains(err.Error(), "redis://") {
+			if !strings.Contains(err.Error(), "Redis URL") || !strings.Contains(err.Error(), "://") {
 				t.Errorf("the error %q must name the URL and say how one looks", err)
 			}
 			silent(t, err)
@@ -101,5 +125,93 @@ func TestOpenKeepsThePassword(t *testing.T) {
 		}
 		silent(t, err)
 		rdb.Close()
+	}
+}
+
+func TestConnectNamesAllNodesOfACluster(t *testing.T) {
+	rdb, err := queue.Connect("rediss+cluster://user:s%2F%2Cc@one,two:7000,[::1]:7001?pool_size=7&dial_timeout=9s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rdb.Close()
+	o := rdb.(*redis.ClusterClient).Options()
+	if want := []string{"one:6379", "two:7000", "[::1]:7001"}; !slices.Equal(o.Addrs, want) {
+		t.Errorf("its nodes are %q, want %q", o.Addrs, want)
+	}
+	if o.Username != "user" || o.Password != "s/,c" || o.TLSConfig == nil || o.PoolSize != 7 || o.DialTimeout != 9*time.Second {
+		t.Errorf("%q, %q, TLS %v, pool %d, dial %v", o.Username, o.Password, o.TLSConfig, o.PoolSize, o.DialTimeout)
+	}
+	if !o.ContextTimeoutEnabled || o.ClusterStateReloadInterval != time.Second || o.DialerRetries != 1 {
+		t.Errorf("it is not tuned: %v, %v, %d", o.ContextTimeoutEnabled, o.ClusterStateReloadInterval, o.DialerRetries)
+	}
+}
+
+func TestConnectKeepsThePasswordsOfRedisAndOfSentinelsApart(t *testing.T) {
+	for query, want := range map[string]string{
+		"":                                       "",
+		"?sentinel_password=theirs":              "theirs",
+		"?sentinel_password=theirs&pool_size=50": "theirs",
+		"?sentinel_username=guard&sentinel_password=theirs&db=3": "guard theirs",
+	} {
+		sentinel, told := listens(t)
+		rdb, err := queue.Connect("redis+sentinel://user:" + secret + "@" + sentinel + "," + sentinel + "/master/3" + query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := rdb.(*redis.Client).Options()
+		if o.Username != "user" || o.Password != secret || o.DB != 3 || !o.ContextTimeoutEnabled || o.DialerRetries != 1 {
+			t.Errorf("Redis gets %q, %q, database %d; tuned: %v, %d", o.Username, o.Password, o.DB, o.ContextTimeoutEnabled, o.DialerRetries)
+		}
+		if err := rdb.Ping(t.Context()).Err(); err == nil {
+			t.Error("a sentinel that knows nothing named a master")
+		}
+		rdb.Close()
+		text := told()
+		if strings.Contains(text, secret) || text == "" || want == "" && strings.Contains(strings.ToLower(text), "auth") {
+			t.Errorf("%s: the sentinels were told %q", query, text)
+		}
+		for word := range strings.FieldsSeq(want) {
+			if !strings.Contains(text, word) {
+				t.Errorf("%s: the sentinels were not told %q: %q", query, word, text)
+			}
+		}
+	}
+}
+
+// listens is a server that refuses whatever it is told, and remembers it.
+func listens(t *testing.T) (addr string, told func() string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	var mu sync.Mutex
+	var heard strings.Builder
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				for buf := make([]byte, 4096); ; {
+					n, err := conn.Read(buf)
+					if err != nil {
+						return
+					}
+					mu.Lock()
+					heard.Write(buf[:n])
+					mu.Unlock()
+					conn.Write([]byte("-ERR no\r\n"))
+				}
+			}()
+		}
+	}()
+	return listener.Addr().String(), func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return heard.String()
 	}
 }

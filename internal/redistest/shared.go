@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/curfew-dev/curfew/internal/redisproc"
 )
 
 // shared is the server of this test binary, if a test asked for it.
@@ -23,7 +25,7 @@ var shared struct {
 func Main(m *testing.M) {
 	shared.inMain = true
 	m.Run() // the testing package exits with what it found
-	if shared.server != nil {
+	if shared.server != nil && shared.err == nil {
 		shared.server.Kill()
 	}
 	if shared.dir != "" {
@@ -40,7 +42,9 @@ func Shared(tb testing.TB) *Server {
 	}
 	shared.once.Do(func() {
 		if shared.dir, shared.err = os.MkdirTemp("", "curfew-redis"); shared.err == nil {
-			shared.server, shared.err = start(shared.dir, nil)
+			var server *redisproc.Server
+			server, shared.err = redisproc.Start(shared.dir)
+			shared.server = &Server{server}
 		}
 	})
 	if shared.err != nil {

@@ -1,0 +1,148 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redisproc"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// calm is how long the load runs undisturbed before each kill: about as long as a
+// failover takes, so that the gaps of both can be compared.
+const calm = 2 * time.Second
+
+// Failover measures what the death of a cluster's master costs: it kills one so many
+// times, of each shard in turn, under a steady load, and says how long the shard that
+// was hit acknowledged or ended nothing, and the longest such gap of the others. It
+// starts the cluster itself.
+func Failover(ctx context.Context, kills, partitions int) (Report, error) {
+	r := Report{Bench: "failover"}
+	dir, err := os.MkdirTemp("", "curfew-bench")
+	if err != nil {
+		return r, err
+	}
+	defer os.RemoveAll(dir)
+	cluster, err := redisproc.StartCluster(dir)
+	if err != nil {
+		return r, err
+	}
+	defer cluster.Kill()
+	rdb := queue.ConnectCluster(&redis.ClusterOptions{Addrs: cluster.Addrs()})
+	defer rdb.Close()
+	q, err := queue.Open(ctx, rdb, queue.Config{Namespace: "bench", Partitions: partitions, Logger: slog.New(slog.DiscardHandler)}) // a dead master is no news here
+	if err != nil {
+		return r, err
+	}
+	stop := work(ctx, q)
+	defer stop()
+	load := StartLoad(ctx, q, "noop", 5*time.Millisecond)
+	names := [...]string{"without service", "of it until the replica is promoted",
+		"others: longest gap of enqueues", "others: longest gap of ends", "longest gap before the kill"}
+	var all [len(names)][]time.Duration
+	for i := range kills {
+		figures, err := killOne(ctx, cluster, rdb, load, i%partitions)
+		if err != nil {
+			load.Stop()
+			return r, fmt.Errorf("kill %d: %w", i+1, err)
+		}
+		for j, name := range names {
+			r.add(fmt.Sprintf("kill %d: %s", i+1, name), milliseconds(figures[j]), "ms")
+			all[j] = append(all[j], figures[j])
+		}
+	}
+	for j, name := range names {
+		r.spread(name, all[j])
+	}
+	r.losses(load.Stop())
+	return r, nil
+}
+
+// work runs a worker until stop.
+func work(ctx context.Context, q *queue.Queue) (stop func()) {
+	w := worker.New(q, worker.Config{Concurrency: 50})
+	w.HandleRaw("noop", func(context.Context, []byte) ([]byte, error) { return nil, nil })
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// killOne kills the master that serves a partition, and mends the cluster afterwards. It
+// returns how long the shard was without service, when its replica was promoted, the
+// longest gaps of the others, and the longest of all while nothing was wrong.
+func killOne(ctx context.Context, cluster *redisproc.Cluster, rdb *redis.ClusterClient, load *Load, partition int) (figures [5]time.Duration, err error) {
+	before := time.Now()
+	pause(ctx, calm)
+	victim, err := cluster.Master(ctx, rdb, load.q.Root(partition))
+	if err != nil {
+		return figures, err
+	}
+	var struck, spared []int
+	for p := range load.q.Partitions() {
+		master, err := cluster.Master(ctx, rdb, load.q.Root(p))
+		if err != nil {
+			return figures, err
+		}
+		if master == victim {
+			struck = append(struck, p)
+		} else {
+			spared = append(spared, p)
+		}
+	}
+	figures[4] = max(load.Gap(slices.Concat(struck, spared), before))
+	killed := time.Now()
+	victim.Kill()
+	if err := cluster.Replica(victim).AwaitMaster(); err != nil {
+		return figures, err
+	}
+	figures[1] = time.Since(killed)
+	for _, p := range struck {
+		for !load.Flows(p, killed) {
+			if time.Since(killed) > time.Minute || ctx.Err() != nil {
+				return figures, fmt.Errorf("partition %d is not served again: %v after its master was killed", p, time.Since(killed))
+			}
+			pause(ctx, 5*time.Millisecond)
+		}
+	}
+	figures[0] = max(load.Gap(struck, killed))
+	figures[2], figures[3] = load.Gap(spared, killed)
+	return figures, cluster.Heal()
+}
+
+// spread adds the median and the maximum.
+func (r *Report) spread(name string, all []time.Duration) {
+	slices.Sort(all)
+	r.add(name+" median", milliseconds(all[len(all)/2]), "ms")
+	r.add(name+" max", milliseconds(all[len(all)-1]), "ms")
+}
+
+// losses adds how many tasks there were, and how many of those acknowledged are gone.
+func (r *Report) losses(marks [][]*Mark) {
+	var acked, refused, lost int
+	for _, m := range slices.Concat(marks...) {
+		switch {
+		case m.Err != nil:
+			refused++
+		case m.Ended.IsZero():
+			lost++
+		default:
+			acked++
+		}
+	}
+	r.add("tasks acknowledged and ended", float64(acked), "")
+	r.add("enqueues that failed", float64(refused), "")
+	r.add("tasks acknowledged and lost", float64(lost), "")
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,0 +1,136 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// Load is a steady stream of tasks to every partition. It notes of each when it was
+// acknowledged and when it was seen to have ended.
+type Load struct {
+	q       *queue.Queue
+	stop    context.CancelFunc
+	senders sync.WaitGroup
+	waiters sync.WaitGroup
+
+	mu    sync.Mutex
+	marks [][]*Mark // a partition, in the order sent
+}
+
+// Mark is what happened to one task. An instant is zero if it never came.
+type Mark struct {
+	ID                 string
+	Sent, Acked, Ended time.Time
+	Err                error // of the enqueue
+	EndErr             error // of the wait for its end
+}
+
+// StartLoad sends a task of a kind to each partition every so often, the next one when
+// the last was answered. They are to be run by somebody else.
+func StartLoad(ctx context.Context, q *queue.Queue, kind string, every time.Duration) *Load {
+	l := &Load{q: q, marks: make([][]*Mark, q.Partitions())}
+	ctx, l.stop = context.WithCancel(ctx)
+	for p := range l.marks {
+		l.senders.Go(func() { l.send(ctx, p, kind, every) })
+	}
+	return l
+}
+
+func (l *Load) send(ctx context.Context, p int, kind string, every time.Duration) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for n := 0; ctx.Err() == nil; {
+		task := queue.Task{Kind: kind, Payload: payload(), Timeout: time.Minute}
+		task.IdempotencyKey, n = keyOf(p, l.q.Partitions(), n)
+		m := &Mark{Sent: time.Now()}
+		// Not under ctx: what was sent is to be known.
+		r, err := l.q.Enqueue(context.WithoutCancel(ctx), task)
+		l.mu.Lock()
+		m.ID, m.Err = r.ID, err
+		if err == nil {
+			m.Acked = time.Now()
+		}
+		l.marks[p] = append(l.marks[p], m)
+		l.mu.Unlock()
+		if err == nil {
+			l.waiters.Go(func() { l.wait(m) })
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// keyOf is an idempotency key of a partition (docs/protocol.md), and the number to go on from.
+func keyOf(p, partitions, from int) (key string, next int) {
+	for n := from; ; n++ {
+		if key = fmt.Sprintf("load-%d", n); int(crc32.ChecksumIEEE([]byte(key))%uint32(partitions)) == p {
+			return key, n + 1
+		}
+	}
+}
+
+func (l *Load) wait(m *Mark) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	_, err := l.q.Result(ctx, m.ID)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if m.EndErr = err; err == nil {
+		m.Ended = time.Now()
+	}
+}
+
+// Stop ends the stream, and returns all marks when nothing is under way any more.
+func (l *Load) Stop() [][]*Mark {
+	l.stop()
+	l.senders.Wait()
+	l.waiters.Wait()
+	return l.marks
+}
+
+// Flows tells whether a partition acknowledged and ended a task that was sent after an
+// instant.
+func (l *Load) Flows(p int, after time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := len(l.marks[p]) - 1; i >= 0 && l.marks[p][i].Sent.After(after); i-- {
+		if !l.marks[p][i].Ended.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// Gap is the longest time after an instant in which one of the partitions acknowledged
+// nothing, and in which one ended nothing.
+func (l *Load) Gap(partitions []int, after time.Time) (acking, ending time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range partitions {
+		var acked, ended []time.Time
+		for _, m := range l.marks[p] {
+			acked, ended = append(acked, m.Acked), append(ended, m.Ended)
+		}
+		acking, ending = max(acking, gap(acked, after)), max(ending, gap(ended, after))
+	}
+	return acking, ending
+}
+
+// gap is the longest time between two instants, of those after one.
+func gap(times []time.Time, after time.Time) (longest time.Duration) {
+	slices.SortFunc(times, time.Time.Compare)
+	for _, at := range times {
+		if at.After(after) {
+			longest, after = max(longest, at.Sub(after)), at
+		}
+	}
+	return longest
+}

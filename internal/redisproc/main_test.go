@@ -1,0 +1,17 @@
+package redisproc
+
+import (
+	"context"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(silent{}) // it tells each connection that these tests cut
+	m.Run()
+}
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}

@@ -1,0 +1,145 @@
+package redisproc
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// run starts a server that ends with the test.
+func run(t *testing.T) *Server {
+	t.Helper()
+	s, err := Start(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Kill)
+	return s
+}
+
+func TestAPausedServerHoldsItsClientsUp(t *testing.T) {
+	s := run(t)
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true, MaxRetries: -1})
+	defer rdb.Close()
+	ping := func(patience time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		return rdb.Ping(ctx).Err()
+	}
+	if err := ping(20 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	s.Pause()
+	if err := ping(100 * time.Millisecond); err == nil {
+		t.Error("a paused server answers")
+	}
+	s.Resume()
+	if err := ping(20 * time.Second); err != nil {
+		t.Errorf("a server that was resumed does not answer: %v", err)
+	}
+}
+
+func TestAWrongSettingIsToldWithTheServersWords(t *testing.T) {
+	_, err := Start(t.TempDir(), "--no-such-setting", "1")
+	if err == nil || !strings.Contains(err.Error(), "ended at its start") || !strings.Contains(err.Error(), "no-such-setting") {
+		t.Errorf("start: %v\nwant that it ended at its start, and what redis-server said", err)
+	}
+}
+
+func TestATakenPortIsKnown(t *testing.T) {
+	for _, test := range []struct {
+		by    string
+		taker func(*testing.T) string
+	}{
+		{"a listener that is no Redis", func(t *testing.T) string {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { listener.Close() })
+			return listener.Addr().String()
+		}},
+		{"another redis-server", func(t *testing.T) string { return run(t).Addr }},
+	} {
+		t.Run(test.by, func(t *testing.T) {
+			addr := test.taker(t)
+			_, port, _ := net.SplitHostPort(addr)
+			dir := t.TempDir()
+			s := &Server{program: "redis-server", dir: dir, Addr: addr, args: plain(dir, port)}
+			if err := s.launch(); !errors.Is(err, errPortTaken) {
+				t.Errorf("launch on a taken port: %v, want %v", err, errPortTaken)
+			}
+		})
+	}
+}
+
+func TestWithoutRedisTheAdviceIsToInstallIt(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := Start(t.TempDir())
+	if err == nil || !strings.Contains(err.Error(), "make redis") {
+		t.Errorf("Start without a redis-server: %v, want the advice to run `make redis`", err)
+	}
+}
+
+// The helper is this test binary again: it starts a server, tells its id, and hangs
+// until it is killed.
+func TestHelperThatHangs(t *testing.T) {
+	if os.Getenv("REDISPROC_HANG") == "" {
+		return
+	}
+	fmt.Println("pid:", run(t).Pid())
+	select {}
+}
+
+func TestAKilledTestTakesItsServersAlong(t *testing.T) {
+	if dieWithParent() == nil {
+		return // only Linux promises it
+	}
+	helper := exec.Command(os.Args[0], "-test.run=^TestHelperThatHangs$")
+	helper.Env = append(os.Environ(), "REDISPROC_HANG=1", "TMPDIR="+t.TempDir())
+	out, err := helper.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := helper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { helper.Process.Kill(); helper.Wait() }()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "pid:")))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	helper.Process.Kill()
+	for give := time.Now().Add(10 * time.Second); alive(pid); {
+		if time.Now().After(give) {
+			t.Fatalf("redis-server %d outlived the test that started it", pid)
+		}
+		// sleeps: it is nobody's child now, so nothing tells when it ends
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// alive tells whether a process runs: one that nobody has waited for is dead too.
+func alive(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !strings.Contains(string(stat), ") Z ")
+}

@@ -1,0 +1,53 @@
+package redistest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redisproc"
+)
+
+// Cluster is a Redis Cluster of six processes on loopback, three masters and a replica
+// of each.
+type Cluster struct {
+	*redisproc.Cluster
+}
+
+// StartCluster starts a cluster, waits until it serves, and stops it when the test ends.
+func StartCluster(tb testing.TB) *Cluster {
+	tb.Helper()
+	c, err := redisproc.StartCluster(tb.TempDir())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(c.Kill)
+	return &Cluster{c}
+}
+
+// URL is what queue.Connect takes.
+func (c *Cluster) URL() string { return "redis+cluster://" + strings.Join(c.Addrs(), ",") }
+
+// Master is the node that serves a key, as rdb knows it now.
+func (c *Cluster) Master(tb testing.TB, rdb *redis.ClusterClient, key string) *Server {
+	tb.Helper()
+	node, err := c.Cluster.Master(tb.Context(), rdb, key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &Server{node}
+}
+
+// Replica is the other node of a master's shard.
+func (c *Cluster) Replica(master *Server) *Server {
+	return &Server{c.Cluster.Replica(master.Server)}
+}
+
+// Heal starts the nodes that are dead, and returns when the cluster is whole.
+func (c *Cluster) Heal(tb testing.TB) {
+	tb.Helper()
+	if err := c.Cluster.Heal(); err != nil {
+		tb.Fatal(err)
+	}
+}

@@ -1,0 +1,163 @@
+package shards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+func testEverything(t *testing.T, c *redistest.Cluster) {
+	const partitions = 12
+	s := newStage(t, c.URL(), partitions)
+	if served := s.served(); len(served) != 3 {
+		t.Errorf("%d partitions are on %d masters, want on all three: %v", partitions, len(served), served)
+	}
+	stopped := make(chan error, partitions)
+	began := make(chan string, partitions)
+	s.work(func(w *worker.Worker) {
+		w.HandleRaw("echo", func(_ context.Context, payload []byte) ([]byte, error) { return payload, nil })
+		w.HandleRaw("fail", func(context.Context, []byte) ([]byte, error) { return nil, worker.Fail(1, errors.New("never")) })
+		w.HandleRaw("hang", func(ctx context.Context, _ []byte) ([]byte, error) {
+			began <- worker.Info(ctx).ID
+			<-ctx.Done()
+			stopped <- context.Cause(ctx)
+			return nil, ctx.Err()
+		})
+	})
+
+	t.Run("tasks of all partitions run, and their results are there", func(t *testing.T) {
+		s.round(t, queue.Task{Kind: "echo", Payload: []byte("p")}, func(_ string, result []byte, err error) error {
+			if err != nil || string(result) != "p" {
+				return fmt.Errorf("%q, %w", result, err)
+			}
+			return nil
+		})
+	})
+	t.Run("failures are told", func(t *testing.T) {
+		s.round(t, queue.Task{Kind: "fail"}, func(_ string, _ []byte, err error) error {
+			var failed *queue.TaskFailedError
+			if !errors.As(err, &failed) {
+				return err
+			}
+			return nil
+		})
+	})
+	t.Run("what nobody takes times out, and so does a delayed task", func(t *testing.T) {
+		for _, task := range []queue.Task{
+			{Kind: "echo", Queue: "nobody", Timeout: 200 * time.Millisecond},
+			{Kind: "echo", Queue: "nobody", Delay: 100 * time.Millisecond, QueueTimeout: 100 * time.Millisecond},
+		} {
+			s.round(t, task, func(_ string, _ []byte, err error) error {
+				var late *queue.TaskTimedOutError
+				if !errors.As(err, &late) {
+					return err
+				}
+				return nil
+			})
+		}
+	})
+	t.Run("a running task is cancelled, and its handler told", func(t *testing.T) {
+		go func() {
+			for range partitions {
+				id := <-began
+				if _, err := s.q.Cancel(context.Background(), id, "enough"); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		s.round(t, queue.Task{Kind: "hang"}, func(_ string, _ []byte, err error) error {
+			if !errors.Is(err, queue.ErrCancelled) {
+				return err
+			}
+			return nil
+		})
+		for range partitions {
+			if cause := receive(t, stopped, "a handler is told"); !errors.Is(cause, worker.ErrCancelled) {
+				t.Errorf("a handler was stopped by %v", cause)
+			}
+		}
+	})
+	t.Run("an idempotency key finds its task, wherever it is", func(t *testing.T) {
+		other := s.another()
+		for i := range 2 * partitions {
+			task := queue.Task{Kind: "echo", IdempotencyKey: fmt.Sprint("order-", i)}
+			first, err := s.q.Enqueue(t.Context(), task)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := other.Enqueue(t.Context(), task)
+			if err != nil || again.ID != first.ID || again.New {
+				t.Errorf("the second enqueue: %+v, %v; the first: %+v", again, err, first)
+			}
+			task.Kind = "fail"
+			if _, err := other.Enqueue(t.Context(), task); !errors.Is(err, queue.ErrConflict) {
+				t.Errorf("with other content: %v, want ErrConflict", err)
+			}
+		}
+	})
+	t.Run("counts and audit see all shards", func(t *testing.T) {
+		stats, err := s.q.Stats(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(stats.Queues) != 2 || stats.Queues[0].Failed != partitions || stats.Queues[0].Cancelled != partitions || stats.Queues[1].TimedOut != 2*partitions {
+			t.Errorf("%+v", stats)
+		}
+		// A record that lost its place in line is found wherever it is.
+		s.audit()
+		for p := range partitions {
+			if err := s.q.Client().ZAdd(t.Context(), s.q.Root(p)+":deadlines", redis.Z{Score: 1e15, Member: "nobody"}).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		findings, err := s.q.Audit(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[int]bool{}
+		for _, f := range findings {
+			found[f.Partition] = true
+		}
+		if len(found) != partitions {
+			t.Errorf("planted in %d partitions, found in %d: %v", partitions, len(found), findings)
+		}
+	})
+}
+
+// round enqueues a task for each partition and judges how each ends.
+func (s *stage) round(t *testing.T, task queue.Task, judge func(id string, result []byte, err error) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	seen := map[int]bool{}
+	var ids []string
+	for range s.q.Partitions() {
+		r, err := s.q.Enqueue(ctx, task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := queue.PartitionOf(r.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[p] = true
+		ids = append(ids, r.ID)
+	}
+	if len(seen) != s.q.Partitions() {
+		t.Errorf("%d tasks went to %d partitions", len(ids), len(seen))
+	}
+	for _, id := range ids {
+		result, err := s.q.Result(ctx, id)
+		if err := judge(id, result, err); err != nil {
+			t.Errorf("%s ended otherwise: %v", id, err)
+		}
+	}
+}

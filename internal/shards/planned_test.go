@@ -1,0 +1,86 @@
+package shards
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+)
+
+func testPlannedFailover(t *testing.T, c *redistest.Cluster) {
+	s := newStage(t, c.URL(), 8)
+	s.work(noop)
+	l := s.load()
+	for p := range 2 {
+		master := c.Master(t, s.rdb(), s.q.Root(p))
+		replica := c.Replica(master)
+		rdb := replica.Client(t)
+		// No script of ours is known there: each has to be sent again.
+		if err := rdb.ScriptFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if info := rdb.Info(t.Context(), "memory").Val(); !strings.Contains(info, "number_of_cached_scripts:0\r\n") {
+			t.Fatal("the replica knows scripts after SCRIPT FLUSH")
+		}
+		stop := pulse(t, c.Nodes)
+		began := time.Now()
+		if err := rdb.ClusterFailover(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := replica.AwaitMaster(); err != nil {
+			t.Fatal(err)
+		}
+		s.flows(l, time.Now())
+		gap := max(l.Gap(s.all(), began))
+		noise := stop()
+		t.Logf("the longest gap of all partitions is %v, the machine explains %v", round(gap), round(noise))
+		if gap > backAfterPromotion+2*noise {
+			t.Errorf("a partition was without service for %v", gap)
+		}
+		if info := rdb.Info(t.Context(), "memory").Val(); strings.Contains(info, "number_of_cached_scripts:0\r\n") {
+			t.Error("the new master has run no script")
+		}
+		if err := c.Await(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if acked, lost := s.account(l); lost > 0 {
+		t.Errorf("%d of %d tasks are lost, want none: the old master waits for its successor to have everything", lost, acked)
+	}
+	// A busy machine may have others logged.
+	for _, word := range []string{"UNBLOCKED", "MOVED", "READONLY", "NOSCRIPT", "CLUSTERDOWN"} {
+		if strings.Contains(s.logs.String(), word) {
+			t.Errorf("%s was logged", word)
+		}
+	}
+}
+
+// testAwaitWork: Redis ends what blocks on a master that becomes a replica.
+func testAwaitWork(t *testing.T, c *redistest.Cluster) {
+	s := newStage(t, c.URL(), 1)
+	master := c.Master(t, s.rdb(), s.q.Root(0))
+	awaited := make(chan error, 1)
+	go func() {
+		_, err := s.q.AwaitWork(context.Background(), 0, []string{"default"}, 5*time.Second)
+		awaited <- err
+	}()
+	rdb := master.Client(t)
+	eventually(t, "the call blocks", func() bool {
+		return rdb.InfoMap(t.Context(), "clients").Val()["Clients"]["blocked_clients"] == "1"
+	})
+	replica := c.Replica(master)
+	if err := replica.Client(t).ClusterFailover(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := receive(t, awaited, "the call ends"); err != nil {
+		t.Errorf("AwaitWork = %v, want no error", err)
+	}
+	if err := replica.AwaitMaster(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Await(); err != nil {
+		t.Fatal(err)
+	}
+}

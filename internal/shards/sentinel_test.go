@@ -1,0 +1,41 @@
+package shards
+
+import (
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+)
+
+func TestSentinel(t *testing.T) {
+	group := redistest.StartSentinels(t)
+	s := newStage(t, group.URL(), 4)
+	s.work(noop)
+	s.work(noop)
+	l := s.load()
+	for range kills() {
+		old := group.Master(t)
+		stop := pulse(t, except(group.Redis, old.Server))
+		killed := time.Now()
+		old.Kill()
+		var promoted time.Duration
+		eventually(t, "another is the master", func() bool {
+			promoted = time.Since(killed)
+			return group.Master(t).Addr != old.Addr
+		})
+		s.flows(l, killed)
+		away := max(l.Gap(s.all(), killed))
+		noise := stop()
+		t.Logf("without service for %v; the sentinels named another master after %v", round(away), round(promoted))
+		if away > promoted+2*time.Second+noise {
+			t.Errorf("without service for %v, though another master was named after %v", away, promoted)
+		}
+		if err := old.Server.Restart(); err != nil {
+			t.Fatal(err)
+		}
+		if err := group.Await(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.accountOf(l)
+}
