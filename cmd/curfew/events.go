@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+func eventsCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "events",
+		Usage: "what happened, a line an event; docs/events.md says what each one means",
+		Flags: append(namespaceFlags(),
+			&cli.StringFlag{Name: "from", Usage: "a cursor that an earlier run gave, or now; default: the oldest event kept"},
+			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on, and wait for what comes"},
+			&cli.IntFlag{Name: "n", Usage: "end after so many events; 0: no limit"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "text or json"}),
+		OnUsageError: usageError,
+		Action: func(c *cli.Context) error {
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			if o := c.String("output"); o != "text" && o != "json" {
+				return usage("--output %q must be text or json", o)
+			}
+			if n := c.Int("n"); n < 0 {
+				return usage("-n %d must not be negative", n)
+			}
+			q, stop, err := openNamespace(c)
+			if err != nil {
+				return err
+			}
+			defer stop()
+			tell := tellText
+			if c.String("output") == "json" {
+				tell = tellJSON
+			}
+			return readError(events(c.Context, q, queue.Cursor(c.String("from")), c.Int("n"), c.Bool("follow"), c.App.Writer, tell))
+		},
+	}
+}
+
+// teller writes a batch; end is whether it is the last.
+type teller func(w io.Writer, batch queue.EventBatch, end bool) error
+
+// events writes batches until there is nothing more, n events are told, or ctx ends.
+func events(ctx context.Context, q *queue.Queue, at queue.Cursor, n int, follow bool, w io.Writer, tell teller) error {
+	out := bufio.NewWriter(w)
+	for told := 0; ; {
+		want := 1000
+		if n > 0 {
+			want = min(want, n-told)
+		}
+		var wait time.Duration
+		if follow {
+			wait = time.Minute
+		}
+		batch, err := q.Events(ctx, at, want, wait)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		told += len(batch.Events)
+		at = batch.Next
+		end := err != nil || n > 0 && told >= n || !follow && len(batch.Events) == 0 && len(batch.Gaps) == 0
+		if len(batch.Events) > 0 || len(batch.Gaps) > 0 || end {
+			if err := tell(out, batch, end); err != nil {
+				return err
+			}
+			if err := out.Flush(); err != nil {
+				return err
+			}
+		}
+		if end {
+			return nil
+		}
+	}
+}
+
+// tellJSON writes a line an event, and behind each batch where to go on. A line's kind
+// says what it is.
+func tellJSON(w io.Writer, batch queue.EventBatch, _ bool) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	for _, gap := range batch.Gaps {
+		if err := encoder.Encode(struct {
+			Kind string `json:"kind"`
+			queue.Gap
+		}{"events_missed", gap}); err != nil {
+			return err
+		}
+	}
+	for _, e := range batch.Events {
+		if err := encoder.Encode(e); err != nil {
+			return err
+		}
+	}
+	return encoder.Encode(map[string]string{"kind": "cursor", "cursor": string(batch.Next)})
+}
+
+// tellText writes a line an event, for people, and where to go on at the end.
+func tellText(w io.Writer, batch queue.EventBatch, end bool) error {
+	for _, gap := range batch.Gaps {
+		fmt.Fprintf(w, "  missed: %s\n", gapText(gap))
+	}
+	for _, e := range batch.Events {
+		words := []string{e.At.UTC().Format("2006-01-02T15:04:05.000Z"), plainWord(e.Kind), plainWord(e.TaskID), plainWord(e.TaskKind), plainWord(e.Queue),
+			fmt.Sprintf("epoch=%d attempt=%d", e.Epoch, e.Attempt)}
+		if e.Worker != "" {
+			words = append(words, "worker="+plainWord(e.Worker))
+		}
+		for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
+			words = append(words, plainWord(name)+"="+plainWord(e.Fields[name]))
+		}
+		if _, err := fmt.Fprintln(w, strings.Join(words, "  ")); err != nil {
+			return err
+		}
+	}
+	if end {
+		_, err := fmt.Fprintf(w, "to go on: --from %s\n", batch.Next)
+		return err
+	}
+	return nil
+}
+
+func gapText(gap queue.Gap) string {
+	switch {
+	case gap.SetBack:
+		return fmt.Sprintf("the stream of partition %d was set back (data was lost, or a replica took over); read again from its oldest event", gap.Partition)
+	case gap.Missed < 0:
+		return fmt.Sprintf("events of partition %d may have been trimmed before they were read; the oldest kept is %s", gap.Partition, gap.Oldest)
+	}
+	return fmt.Sprintf("%d events of partition %d were trimmed before they were read; the oldest kept is %s", gap.Missed, gap.Partition, gap.Oldest)
+}
+
+// plainWord is a stranger's text that cannot move a terminal's cursor or pass for two words.
+func plainWord(s string) string {
+	if quoted := strconv.Quote(s); s == "" || strings.ContainsAny(s, " =") || quoted[1:len(quoted)-1] != s {
+		return quoted
+	}
+	return s
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// namespace is one with all events and some tasks, on a server of its own.
+func namespace(t *testing.T, tasks int) (q *queue.Queue, url string) {
+	t.Helper()
+	server := redistest.Embedded(t)
+	q, err := queue.Open(context.Background(), server.Client(), queue.Config{Partitions: 2, Events: "all", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range tasks {
+		add(t, q)
+	}
+	return q, "redis://" + server.Addr()
+}
+
+func add(t *testing.T, q *queue.Queue) string {
+	t.Helper()
+	r, err := q.Enqueue(context.Background(), queue.Task{Kind: "k", Payload: []byte("<p>")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.ID
+}
+
+// jsonLines are the lines of an output, each an object.
+func jsonLines(t *testing.T, out string) []map[string]any {
+	t.Helper()
+	var lines []map[string]any
+	for line := range strings.Lines(out) {
+		var o map[string]any
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		lines = append(lines, o)
+	}
+	return lines
+}
+
+func TestEventsAreToldAndReadOnFromACursor(t *testing.T) {
+	q, url := namespace(t, 5)
+	code, out, errs := curfew(t, "events", "--redis", url, "-o", "json", "-n", "2")
+	lines := jsonLines(t, out)
+	if code != 0 || errs != "" || len(lines) != 3 || lines[0]["kind"] != "task_enqueued" || lines[2]["kind"] != "cursor" {
+		t.Fatalf("exit %d, %s%s, want two events and a cursor", code, out, errs)
+	}
+	cursor := lines[2]["cursor"].(string)
+	_, out, _ = curfew(t, "events", "--redis", url, "-o", "json", "--from", cursor)
+	rest := jsonLines(t, out)
+	seen := map[any]bool{}
+	for _, line := range append(lines, rest...) {
+		seen[line["task_id"]] = true
+	}
+	if len(seen) != 6 || rest[len(rest)-1]["kind"] != "cursor" { // 5 ids, and nil of the cursors
+		t.Errorf("from %s: %s, want the other three", cursor, out)
+	}
+	code, out, errs = curfew(t, "events", "--redis", url, "--from", "now")
+	if code != 0 || errs != "" || !strings.HasPrefix(out, "to go on: --from ") || strings.Count(out, "\n") != 1 {
+		t.Errorf("from now on: exit %d, %q, %q, want only where to go on", code, out, errs)
+	}
+	_, out, _ = curfew(t, "events", "--redis", url)
+	if strings.Count(out, "task_enqueued") != 5 || strings.Count(out, "\n") != 6 {
+		t.Errorf("text:\n%s\nwant five events and where to go on", out)
+	}
+	if err := q.Client().XTrimMaxLen(context.Background(), q.EventsKey(0), 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	add(t, q)
+	add(t, q)
+	if _, out, _ = curfew(t, "events", "--redis", url, "--from", cursor); !strings.Contains(out, "missed: events of partition 0 may have been trimmed") {
+		t.Errorf("after trimming: %s", out)
+	}
+	if _, out, _ = curfew(t, "events", "--redis", url, "-o", "json", "--from", cursor); jsonLines(t, out)[0]["kind"] != "events_missed" {
+		t.Errorf("after trimming: %s", out)
+	}
+}
+
+func TestFollowTellsWhatComesUntilItIsInterrupted(t *testing.T) {
+	q, url := namespace(t, 1)
+	ctx, interrupt := context.WithCancel(context.Background())
+	r, w := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"curfew", "events", "--redis", url, "--follow", "-o", "json"}, w, io.Discard)
+		w.Close()
+	}()
+	lines := bufio.NewScanner(r)
+	next := func() map[string]any {
+		if !lines.Scan() {
+			t.Fatal("the output ended")
+		}
+		return jsonLines(t, lines.Text())[0]
+	}
+	if first, cursor := next(), next(); first["kind"] != "task_enqueued" || cursor["kind"] != "cursor" {
+		t.Errorf("first %v, %v", first, cursor)
+	}
+	id := add(t, q)
+	if second, cursor := next(), next(); second["task_id"] != id || cursor["kind"] != "cursor" {
+		t.Errorf("then %v, %v, want the task %s", second, cursor, id)
+	}
+	interrupt()
+	if last := next(); last["kind"] != "cursor" || last["cursor"] == "" {
+		t.Errorf("last %v, want a cursor", last)
+	}
+	select {
+	case code := <-ended:
+		if code != 0 {
+			t.Errorf("exit %d after an interrupt, want 0", code)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not end")
+	}
+}
+
+func TestExportWritesEveryLine(t *testing.T) {
+	_, url := namespace(t, 50)
+	code, out, errs := curfew(t, "export", "--redis", url)
+	lines := jsonLines(t, out)
+	end := lines[len(lines)-1]
+	if code != 0 || errs != "" || lines[0]["type"] != "namespace" || end["type"] != "end" || end["lines"] != float64(len(lines)-1) ||
+		strings.Count(out, `"type":"task"`) != 50 || strings.Count(out, `"payload":"<p>"`) != 50 {
+		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
+	path := filepath.Join(t.TempDir(), "state.jsonl")
+	code, out, errs = curfew(t, "export", "--redis", url, "-o", path)
+	written, err := os.ReadFile(path)
+	if code != 0 || out+errs != "" || err != nil || len(jsonLines(t, string(written))) != len(lines) {
+		t.Errorf("exit %d, %q, %q, %v: %d bytes", code, out, errs, err, len(written))
+	}
+	if about, err := os.Stat(path); err != nil || about.Mode().Perm() != fs.FileMode(0o600) {
+		t.Errorf("the file's mode is %v, %v, want that only its owner reads it", about.Mode(), err)
+	}
+}
+
+// What reads and fails says why and what to try, and changes nothing.
+func TestReadingWrongly(t *testing.T) {
+	q, url := namespace(t, 1)
+	dead := redistest.Embedded(t)
+	dead.Close()
+	for _, test := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"events now", exitUsage, `takes no argument, and got "now"`},
+		{"events -o xml", exitUsage, "text or json"},
+		{"events -n -1", exitUsage, "must not be negative"},
+		{"events --from yesterday", exitUsage, `cursor "yesterday" is none`},
+		{"events --from 0-0", exitUsage, "cursor is of 1 partitions, and this namespace has 2"},
+		{"events --namespace curfw", exitFailed, `there is no namespace "curfw" on this Redis: name it with --namespace`},
+		{"events --namespace {}", exitFailed, `no namespace`},
+		{"events --redis http://x", exitUsage, "must begin with redis://"},
+		{"export now", exitUsage, `takes no argument, and got "now"`},
+		{"export --namespace curfw", exitFailed, `there is no namespace "curfw"`},
+		{"export --namespace=", exitUsage, "must not be empty"},
+		{"export -o /no/such/folder/file", exitUsage, "no such file"},
+		{"export -o /dev/full", exitFailed, "no space left on device: what was written is not whole"},
+		{"export --redis redis://:secret@" + dead.Addr(), exitUnreachable, "say where it is with --redis or REDIS_URL"},
+	} {
+		args := strings.Fields(test.args)
+		if !strings.Contains(test.args, "--redis") {
+			args = append(args, "--redis", url)
+			if strings.HasSuffix(args[1], "now") {
+				args = strings.Fields(test.args)
+			}
+		}
+		code, out, errs := curfew(t, args...)
+		if code != test.code || !strings.Contains(errs, test.want) || out != "" || strings.Contains(errs, "secret") {
+			t.Errorf("curfew %s: exit %d, stderr %q, stdout %q; want exit %d and %q", test.args, code, errs, out, test.code, test.want)
+		}
+	}
+	if n, err := q.Client().Exists(context.Background(), "curfw:{0}").Result(); n != 0 || err != nil {
+		t.Errorf("reading made the namespace that it was asked for: %d, %v", n, err)
+	}
+}
+
+// Behind `| head -1` nobody reads on: that is no error.
+func TestAnOutputThatNobodyReadsEndsQuietly(t *testing.T) {
+	_, url := namespace(t, 3000)
+	for _, args := range []string{"events", "events -o json", "export"} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		var errs bytes.Buffer
+		code := run(context.Background(), append([]string{"curfew"}, append(strings.Fields(args), "--redis", url)...), w, &errs)
+		w.Close()
+		if code != 0 || errs.Len() > 0 {
+			t.Errorf("curfew %s into a closed pipe: exit %d, %s", args, code, &errs)
+		}
+	}
+	for _, err := range []error{syscall.EPIPE, fmt.Errorf("write: %w", syscall.EPIPE), io.ErrClosedPipe} {
+		if quietly(err) != nil {
+			t.Errorf("%v is told", err)
+		}
+	}
+	if quietly(redis.Nil) == nil {
+		t.Error("another error is not told")
+	}
+}

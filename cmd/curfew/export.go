@@ -1,0 +1,51 @@
+package main
+
+import (
+	"errors"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+func exportCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "export",
+		Usage: "the whole state of a namespace, a line of JSON an object; docs/events.md says what each one means",
+		Flags: append(namespaceFlags(),
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "a file, which only its owner may read; default: stdout"}),
+		OnUsageError: usageError,
+		Action: func(c *cli.Context) error {
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			q, stop, err := openNamespace(c)
+			if err != nil {
+				return err
+			}
+			defer stop()
+			err = writeExport(c, q)
+			if c.Context.Err() != nil {
+				return errors.New("interrupted: the export is not whole, and lacks its last line")
+			}
+			return readError(err)
+		},
+	}
+}
+
+func writeExport(c *cli.Context, q *queue.Queue) error {
+	path := c.String("output")
+	if path == "" || path == "-" {
+		return q.ExportTo(c.Context, c.App.Writer)
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) // payloads are in it
+	if err != nil {
+		return usage("--output: %v", err)
+	}
+	err = q.ExportTo(c.Context, file)
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	return err
+}

@@ -1,0 +1,41 @@
+package structure
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestEventsInLuaAndDocumentAreHeldAgainstEachOther(t *testing.T) {
+	const docs = "| Kind | Level | When | Has more |\n|---|---|---|---|\n| `task_failed` | terminal | it failed | `reason` |\n| `task_cancelled` | terminal | it was | `reason` |\n| `rejected` | all | no | `op`, `status` |\n"
+	const tells = `emit(k, "terminal", "task_" .. string.lower(status), task, at, "reason", f(a, {b, "c"}))` + "\n" +
+		`emit(k, "all", "rejected", {id = id, x = "y"}, at, "op", op,
+			"status", task.status)` + "\n"
+	for _, test := range []struct {
+		claim     string
+		lua, docs string
+		want      []string // a part of each finding
+	}{
+		{"all alike", tells, docs, nil},
+		{"the function itself is no call", "local function emit(k, level, kind, task, at, ...)\nend\n" + tells, docs, nil},
+		{"fewer fields than the row has", strings.Replace(tells, "\"op\", op,\n", "", 1), docs, nil},
+		{"a call that may fail", tells + `pcall(emit, k, "all", "new", task, at)`, docs, []string{"has no row | `new` | all |"}},
+		{"no row", tells + `emit(k, "all", "new", task, at)`, docs, []string{"lua/a.lua:4: docs/events.md has no row | `new`"}},
+		{"no row that begins so", strings.Replace(tells, `"task_"`, `"job_"`, 1), docs, []string{"no script tells of `task_cancelled`", "no script tells of `task_failed`", "has no row | `job_`"}},
+		{"a row too many", `emit(k, "all", "rejected", task, at)`, docs, []string{"no script tells of `task_cancelled`", "no script tells of `task_failed`"}},
+		{"another level", strings.Replace(tells, `"all", "rejected"`, `"terminal", "rejected"`, 1), docs, []string{"rejected is of the level terminal, and in docs/events.md all"}},
+		{"another field", strings.Replace(tells, `"status"`, `"state"`, 1), docs, []string{"rejected says state, and its row"}},
+		{"a kind from elsewhere", tells + `emit(k, level, kind, task, at)`, docs, []string{"has no row | `?`"}},
+	} {
+		found, err := eventTable(files("lua/a.lua", test.lua, eventsDocs, test.docs))
+		fits := len(found) == len(test.want) && err == nil
+		for i := range test.want {
+			fits = fits && strings.Contains(found[i], test.want[i])
+		}
+		if !fits {
+			t.Errorf("%s: found %q, %v, want %q", test.claim, found, err, test.want)
+		}
+	}
+	if found, _ := eventTable(files("lua/a.lua", tells)); len(found) != 1 || !strings.Contains(found[0], "there is no docs/events.md") {
+		t.Errorf("without a document: found %q", found)
+	}
+}

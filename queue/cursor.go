@@ -1,0 +1,117 @@
+package queue
+
+import (
+	"cmp"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Cursor is a place in the events of all partitions, in a form that outlives the
+// process: keep it as text, and give it back to [Queue.Events]. It holds, for each
+// partition in its order and with commas between, the stream id of the last event read
+// and, behind an @, how many events the stream had had up to there:
+//
+//	1763732630000-0@12,1763732630004-1@9
+//
+// What stands behind the @ is how a reader notices that events were trimmed before it
+// came; it is left out where the server does not count (the embedded one does not).
+type Cursor string
+
+const (
+	// Oldest is before the oldest event that is kept.
+	Oldest Cursor = ""
+	// Newest is behind the newest event: only what comes from now on is read.
+	Newest Cursor = "now"
+)
+
+// place is where a reader is in one partition.
+type place struct {
+	id  streamID
+	nth int64 // how many events the stream had had, id's included; uncounted: not known
+}
+
+const uncounted = -1
+
+// places reads a cursor of so many partitions. Oldest and Newest are no places yet.
+func (c Cursor) places(partitions int) ([]place, error) {
+	parts := strings.Split(string(c), ",")
+	places := make([]place, 0, min(len(parts), MaxPartitions))
+	for _, part := range parts {
+		p, ok := parsePlace(part)
+		if !ok || len(places) == MaxPartitions {
+			return nil, invalid("cursor", "%q is none: it is \"\" for the oldest event, \"now\", or what an earlier read gave, like 1763732630000-0@12", clip(string(c)))
+		}
+		places = append(places, p)
+	}
+	if len(places) != partitions {
+		return nil, invalid("cursor", "is of %d partitions, and this namespace has %d: it is of another namespace", len(places), partitions)
+	}
+	return places, nil
+}
+
+// cursorOf is the text of places; places reads it back as they are.
+func cursorOf(places []place) Cursor {
+	var b []byte
+	for i, p := range places {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, p.id.String()...)
+		if p.nth != uncounted {
+			b = strconv.AppendInt(append(b, '@'), p.nth, 10)
+		}
+	}
+	return Cursor(b)
+}
+
+func parsePlace(s string) (place, bool) {
+	id, count, counted := strings.Cut(s, "@")
+	p := place{nth: uncounted}
+	var ok bool
+	if p.id, ok = parseStreamID(id); !ok {
+		return p, false
+	}
+	if counted {
+		n, ok := parseDecimal(count)
+		p.nth = int64(n)
+		return p, ok && n <= math.MaxInt64
+	}
+	return p, true
+}
+
+// streamID is the id of an entry. Within a stream they grow.
+type streamID struct{ ms, seq uint64 }
+
+func (id streamID) String() string {
+	return strconv.FormatUint(id.ms, 10) + "-" + strconv.FormatUint(id.seq, 10)
+}
+
+func (id streamID) compare(other streamID) int {
+	return cmp.Or(cmp.Compare(id.ms, other.ms), cmp.Compare(id.seq, other.seq))
+}
+
+// before is the greatest id that is smaller; of 0-0 itself.
+func (id streamID) before() streamID {
+	switch {
+	case id.seq > 0:
+		return streamID{id.ms, id.seq - 1}
+	case id.ms > 0:
+		return streamID{id.ms - 1, math.MaxUint64}
+	}
+	return id
+}
+
+func parseStreamID(s string) (streamID, bool) {
+	ms, seq, found := strings.Cut(s, "-")
+	a, ok := parseDecimal(ms)
+	b, also := parseDecimal(seq)
+	return streamID{a, b}, found && ok && also
+}
+
+// parseDecimal reads a number in the one way that it is written, so that a cursor has
+// one text.
+func parseDecimal(s string) (uint64, bool) {
+	n, err := strconv.ParseUint(s, 10, 64)
+	return n, err == nil && (s == "0" || s[0] >= '1' && s[0] <= '9')
+}

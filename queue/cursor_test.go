@@ -1,0 +1,79 @@
+package queue
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestACursorHasOneText(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		want []place
+	}{
+		{"0-0", []place{{streamID{}, uncounted}}},
+		{"0-0@0", []place{{streamID{}, 0}}},
+		{"1763732630000-7@12,18446744073709551615-18446744073709551615@9223372036854775807",
+			[]place{{streamID{1763732630000, 7}, 12}, {streamID{1<<64 - 1, 1<<64 - 1}, 1<<63 - 1}}},
+	} {
+		got, err := Cursor(test.text).places(len(test.want))
+		if err != nil || !slices.Equal(got, test.want) || string(cursorOf(got)) != test.text {
+			t.Errorf("%q = %v, %v, want %v; and back %q", test.text, got, err, test.want, cursorOf(got))
+		}
+	}
+	for _, text := range []string{
+		"x", "-", "0", "0-", "-0", "0-0@", "0-0@-1", "00-0", "0-00", "0-0@00", "+1-0", "1-+0", " 0-0", "0-0 ", "0-0\n", "0-0,", ",0-0", "0-0,,0-0",
+		"0-0@9223372036854775808", "18446744073709551616-0", "0-0@1@2", "0-0-0", "$", "NOW", "0_0-0", "0x1-0", "٣-0", strings.Repeat("0-0,", 5000) + "0-0",
+	} {
+		got, err := Cursor(text).places(1)
+		if !errors.Is(err, ErrInvalid) || got != nil || len(err.Error()) > 300 {
+			t.Errorf("%.40q = %v, %v, want a refusal of reasonable length", text, got, err)
+		}
+	}
+}
+
+// FuzzCursor: a text is refused with a sentence, or it is the one text of its places.
+func FuzzCursor(f *testing.F) {
+	for i, s := range []string{
+		"", "now", "0-0", "0-0@0", "1-2@3,4-5@6", "1-2,3-4@5", "00-0", "0-0@", "@", ",", "-", "0-0@9223372036854775807", "0-0@9223372036854775808",
+		"18446744073709551615-0", "18446744073709551616-0", "1763732630000-0@12,", "+1-0", "0x1-1", "1_0-0", "\x00", "\xff-0", "0-0\n",
+	} {
+		f.Add(s, i%4+1)
+	}
+	f.Fuzz(func(t *testing.T, s string, partitions int) {
+		places, err := Cursor(s).places(partitions)
+		if err != nil {
+			if !errors.Is(err, ErrInvalid) || places != nil || len(err.Error()) > 500 {
+				t.Errorf("%q = %v, %v", s, places, err)
+			}
+			return
+		}
+		if len(places) != partitions || string(cursorOf(places)) != s {
+			t.Errorf("%q is read as %v, which is %q", s, places, cursorOf(places))
+		}
+		for _, p := range places {
+			if p.id.before().compare(p.id) > 0 || p.nth < uncounted {
+				t.Errorf("%q has the place %v, and before it %v", s, p, p.id.before())
+			}
+		}
+	})
+}
+
+// An answer of another shape is an error or read as best can be, and no panic.
+func TestAnAnswerOfAnotherShapeIsNoPage(t *testing.T) {
+	whole := []any{int64(1), int64(3), int64(2), "1-0", "3-0", []any{"2-0", []any{"kind", "k", "at", "x"}}}
+	page, err := readEventPage(whole, 4, 1)
+	if err != nil || len(page.events) != 1 || page.events[0].Kind != "k" || page.events[0].Fields["at"] != "x" || page.events[0].Partition != 4 || !page.more || page.removed() != 1 {
+		t.Errorf("%v = %+v, %v", whole, page, err)
+	}
+	for _, reply := range []any{
+		nil, "", int64(1), []any{}, whole[:4], []any{int64(1), int64(3), int64(2), "x", "3-0"}, []any{int64(1), int64(3), int64(2), "1-0", nil},
+		[]any{nil, nil, nil, "0-0", "0-0", "x"}, []any{nil, nil, nil, "0-0", "0-0", []any{"1-0"}}, []any{nil, nil, nil, "0-0", "0-0", []any{"1", []any{}}},
+		[]any{nil, nil, nil, "0-0", "0-0", []any{"1-0", []any{"odd"}}}, []any{nil, nil, nil, "0-0", "0-0", []any{"1-0", "x"}},
+	} {
+		if page, err := readEventPage(reply, 0, 1); err == nil {
+			t.Errorf("%v = %+v, want an error", reply, page)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package queue_test
+
+import (
+	"context"
+	"reflect"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// What was trimmed before a reader came is told, once and before what comes behind it;
+// where the server counts, with its number.
+func TestTrimmedEventsAreToldNeverPassedOver(t *testing.T) {
+	for _, test := range []struct {
+		claim  string
+		read   int // of 10 events, before
+		keep   int64
+		missed int64 // where the server counts
+		sure   bool  // told without counting too, as what may be
+	}{
+		{"behind the reader nothing is lost", 7, 5, 0, false},
+		{"the last event read is the oldest kept", 7, 4, 0, false},
+		{"the last event read went, and no other", 7, 3, 0, false},
+		{"one was lost", 6, 3, 1, true},
+		{"all but the newest", 1, 1, 8, true},
+		{"all, read before", 10, 0, 0, false},
+		{"all, unread", 4, 0, 6, true},
+		{"before the first read", 0, 2, 8, false},
+	} {
+		t.Run(test.claim, func(t *testing.T) {
+			redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+				q := open(t, rdb, queue.Config{Events: "all"})
+				began := read1(q)
+				for range 10 {
+					enqueue(t, q, queue.Task{})
+				}
+				if test.read > 0 {
+					began = read(t, q, began, test.read).Next
+				}
+				all := read(t, q, queue.Oldest, 10).Events
+				if err := rdb.XTrimMaxLen(context.Background(), q.EventsKey(0), test.keep).Err(); err != nil {
+					t.Fatal(err)
+				}
+				kept := all[10-test.keep:]
+				oldest := "0-0"
+				if len(kept) > 0 {
+					oldest = kept[0].ID
+				}
+				var want []queue.Gap
+				switch {
+				case counted(q) && test.missed > 0:
+					want = []queue.Gap{{Missed: test.missed, Oldest: oldest}}
+				case !counted(q) && test.sure:
+					want = []queue.Gap{{Missed: -1, Oldest: oldest}}
+				}
+				unread := all[max(test.read, 10-int(test.keep)):]
+				b := read(t, q, began, 1)
+				if !counted(q) && test.missed == 0 && test.read == 7 && test.keep == 3 && b.Gaps != nil {
+					want = []queue.Gap{{Missed: -1, Oldest: oldest}} // unless the ids follow each other
+				}
+				if !reflect.DeepEqual(b.Gaps, want) || !equalEvents(b.Events, unread[:min(len(unread), 1)]) {
+					t.Errorf("read %+v, want gaps %v and the first of %v", b, want, unread)
+				}
+				for range 12 { // told once, however small the pages and whether or not there is anything to read
+					got := len(b.Events)
+					b = read(t, q, b.Next, 1)
+					unread = unread[got:]
+					if b.Gaps != nil || !equalEvents(b.Events, unread[:min(len(unread), 1)]) {
+						t.Errorf("read on %+v, want no gap and the first of %v", b, unread)
+					}
+				}
+				// What comes now is met. Nothing is thought lost, unless nothing tells: the
+				// event read last is gone, and the server does not count.
+				r := enqueue(t, q, queue.Task{})
+				unsure := !counted(q) && test.keep == 0 && test.read == 10
+				if b = read(t, q, b.Next, 10); (b.Gaps != nil) != unsure || len(b.Events) != 1 || b.Events[0].TaskID != r.ID {
+					t.Errorf("then %+v, want one event", b)
+				}
+			})
+		})
+	}
+}
+
+func TestTheOldestEventKeptIsNoGap(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		q := open(t, rdb, queue.Config{Events: "all"})
+		busy(t, q, 4)
+		if err := rdb.XTrimMaxLen(context.Background(), q.EventsKey(0), 5).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if b := read(t, q, queue.Oldest, 100); b.Gaps != nil || len(b.Events) != 5 {
+			t.Errorf("read %+v, want 5 events and no gap", b)
+		}
+	})
+}
+
+// A stream that ends before the cursor is another one, or an older state of it.
+func TestAStreamThatWasSetBackIsTold(t *testing.T) {
+	for _, partitions := range []int{1, 3} {
+		redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+			q := open(t, rdb, queue.Config{Partitions: partitions, Events: "all"})
+			busy(t, q, 9)
+			b := read(t, q, queue.Oldest, 100)
+			old := b.Events[0].ID
+			key := q.EventsKey(b.Events[0].Partition)
+			p := b.Events[0].Partition
+			ctx := context.Background()
+			if err := rdb.Del(ctx, key).Err(); err != nil {
+				t.Fatal(err)
+			}
+			gone := read(t, q, b.Next, 10)
+			if want := []queue.Gap{{Partition: p, Missed: -1, SetBack: true, Oldest: "0-0"}}; !reflect.DeepEqual(gone.Gaps, want) {
+				t.Errorf("after DEL: %+v, want %v", gone, want)
+			}
+			if again := read(t, q, gone.Next, 10); again.Gaps != nil || again.Events != nil {
+				t.Errorf("then %+v, want nothing", again)
+			}
+			// An older state comes back, with an entry that the cursor lies behind.
+			if err := rdb.XAdd(ctx, &redis.XAddArgs{Stream: key, ID: old, Values: []string{"kind", "x"}}).Err(); err != nil {
+				t.Fatal(err)
+			}
+			back := read(t, q, b.Next, 10)
+			if want := []queue.Gap{{Partition: p, Missed: -1, SetBack: true, Oldest: old}}; !reflect.DeepEqual(back.Gaps, want) {
+				t.Errorf("set back: %+v, want %v", back, want)
+			}
+			if b := read(t, q, back.Next, 10); b.Gaps != nil || len(b.Events) != 1 || b.Events[0].ID != old {
+				t.Errorf("then %+v, want the event %s", b, old)
+			}
+		})
+	}
+}

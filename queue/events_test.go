@@ -1,0 +1,268 @@
+package queue_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// telling runs a test in namespaces that tell all events, of 1 and of 3 partitions.
+func telling(t *testing.T, test func(t *testing.T, q *queue.Queue)) {
+	t.Helper()
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		for _, n := range []int{1, 3} {
+			t.Run(fmt.Sprintf("%d partitions", n), func(t *testing.T) {
+				test(t, open(t, rdb, queue.Config{Namespace: fmt.Sprintf("of%d", n), Partitions: n, Events: "all"}))
+			})
+		}
+	})
+}
+
+// read reads a batch that must be read.
+func read(tb testing.TB, q *queue.Queue, from queue.Cursor, n int) queue.EventBatch {
+	tb.Helper()
+	b, err := q.Events(context.Background(), from, n, 0)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}
+
+// counted tells whether the server counts what a stream has had.
+func counted(q *queue.Queue) bool { return strings.Contains(string(read1(q)), "@") }
+
+func read1(q *queue.Queue) queue.Cursor {
+	b, _ := q.Events(context.Background(), queue.Newest, 1, 0)
+	return b.Next
+}
+
+// busy makes some events in every partition: tasks come, start, and end.
+func busy(tb testing.TB, q *queue.Queue, tasks int) {
+	tb.Helper()
+	ctx, worker := context.Background(), queue.NewCall()
+	for i := range tasks {
+		enqueue(tb, q, queue.Task{Kind: fmt.Sprintf("k%d", i)})
+	}
+	for p := range q.Partitions() {
+		trip, err := q.Fetch(ctx, p, worker, queue.Ask{N: tasks, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: tasks}}})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for _, c := range trip.Claims {
+			if _, err := q.Settle(ctx, p, worker, queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestACursorGoesOnExactlyWhereItWasLeft(t *testing.T) {
+	telling(t, func(t *testing.T, q *queue.Queue) {
+		busy(t, q, 8)
+		all := read(t, q, queue.Oldest, 1000)
+		if len(all.Events) != 24 || all.Gaps != nil {
+			t.Fatalf("read %d events, gaps %v, want 24 and none", len(all.Events), all.Gaps)
+		}
+		at := queue.Oldest
+		for i := range all.Events {
+			rest := read(t, q, at, 1000)
+			if !equalEvents(rest.Events, all.Events[i:]) || rest.Gaps != nil || rest.Next != all.Next {
+				t.Fatalf("from %q: %v, gaps %v, next %q, want %v, next %q", at, rest.Events, rest.Gaps, rest.Next, all.Events[i:], all.Next)
+			}
+			one := read(t, q, at, 1)
+			if !equalEvents(one.Events, all.Events[i:i+1]) || one.Next == at {
+				t.Fatalf("the event behind %q = %v, want %v", at, one.Events, all.Events[i])
+			}
+			at = one.Next
+		}
+		for range 2 {
+			if end := read(t, q, at, 1); end.Events != nil || end.Gaps != nil || end.Next != all.Next {
+				t.Errorf("behind the last: %+v, want nothing and %q", end, all.Next)
+			}
+		}
+		inOrder(t, all.Events)
+	})
+}
+
+func equalEvents(a, b []queue.Event) bool {
+	x, _ := json.Marshal(a)
+	y, _ := json.Marshal(b)
+	return slices.Equal(x, y) || len(a) == 0 && len(b) == 0
+}
+
+// inOrder holds events against the order that is promised.
+func inOrder(tb testing.TB, events []queue.Event) {
+	tb.Helper()
+	last := map[int]string{}
+	for i, e := range events {
+		if i > 0 && e.At.Before(events[i-1].At) {
+			tb.Errorf("%v comes after %v", e, events[i-1])
+		}
+		if before := last[e.Partition]; len(before) == len(e.ID) && before >= e.ID {
+			tb.Errorf("partition %d tells %s after %s", e.Partition, e.ID, before)
+		}
+		last[e.Partition] = e.ID
+	}
+}
+
+func TestAllEventsOfManyPartitionsAreReadOnceWhateverThePage(t *testing.T) {
+	rdb := redistest.Start(t).Client(t)
+	q := open(t, rdb, queue.Config{Partitions: 20, Events: "all"})
+	busy(t, q, 200)
+	for _, n := range []int{7, 64, 10_000} {
+		seen := map[string]int{}
+		var all []queue.Event
+		at := queue.Oldest
+		for {
+			b := read(t, q, at, n)
+			if len(b.Events) == 0 {
+				break
+			}
+			if len(b.Events) > n || b.Gaps != nil {
+				t.Fatalf("a page of %d has %d events, gaps %v", n, len(b.Events), b.Gaps)
+			}
+			all = append(all, b.Events...)
+			for _, e := range b.Events {
+				seen[fmt.Sprint(e.Partition, " ", e.ID)]++
+			}
+			at = b.Next
+		}
+		inOrder(t, all) // nobody writes meanwhile, so over all pages
+		for e, times := range seen {
+			if times != 1 {
+				t.Errorf("pages of %d: %s was read %d times", n, e, times)
+			}
+		}
+		if len(seen) != 600 {
+			t.Errorf("pages of %d: read %d events, want 600", n, len(seen))
+		}
+	}
+}
+
+func TestAnEventSaysWhatItsTransitionDid(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		q := open(t, rdb, queue.Config{Library: testclock.Library(t, rdb), Events: "all"})
+		owner := enqueue(t, q, queue.Task{Queue: "q"}).ID
+		(&taker{q: q, worker: "w1"}).take(t, owner, "q")
+		enqueue(t, q, queue.Task{ID: owner + ".1", Timeout: time.Second})
+		testclock.Set(t, rdb, q.Root(0), testclock.Start.Add(1500*time.Millisecond))
+		if _, err := q.Sweep(context.Background(), 0, "reaper", 10, time.Second); err != nil {
+			t.Fatal(err)
+		}
+		events := read(t, q, queue.Oldest, 10).Events
+		if len(events) != 4 {
+			t.Fatalf("read %v, want 4 events", events)
+		}
+		last := events[3]
+		last.ID = "1-1" // the server's clock, which stands not still
+		want := queue.Event{Kind: "task_timed_out", TaskID: owner + ".1", TaskKind: "k", Queue: "default", At: time.UnixMilli(1_800_000_001_500),
+			Attempt: 1, Owner: owner, Root: owner, ID: "1-1", Fields: map[string]string{
+				"timeout_type": "execution", "timeout_duration_ms": "1000", "policy_applied": "fail", "deadline_at": "1800000001000",
+				"started_at": "", "detected_at": "1800000001500", "lag_ms": "500"}}
+		if !reflect.DeepEqual(last, want) {
+			t.Errorf("the last event is\n%+v, want\n%+v", last, want)
+		}
+		got, err := json.Marshal(last)
+		const line = `{"kind":"task_timed_out","task_id":"0-A.1","task_kind":"k","queue":"default","at":1800000001500,"epoch":0,"attempt":1,"worker":"",` +
+			`"agent_execution_id":"0-A","workflow_run_id":"0-A","partition":0,"id":"1-1","deadline_at":1800000001000,"detected_at":1800000001500,"lag_ms":500,` +
+			`"policy_applied":"fail","started_at":null,"timeout_duration_ms":1000,"timeout_type":"execution"}`
+		if got := strings.ReplaceAll(string(got), owner, "0-A"); err != nil || got != line {
+			t.Errorf("got  %s, %v\nwant %s", got, err, line)
+		}
+		if started := events[1]; started.Kind != "task_started" || started.Worker != "w1" || started.Epoch != 1 || len(started.Fields) != 0 {
+			t.Errorf("the second event is %+v, want task_started by w1", started)
+		}
+	})
+}
+
+// xreads is told of every XREAD.
+func TestANamespaceOfLevelNoneTellsNothing(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		q := open(t, rdb, queue.Config{Events: "none"})
+		busy(t, q, 3)
+		if b := read(t, q, queue.Oldest, 10); b.Events != nil || b.Gaps != nil {
+			t.Errorf("read %+v, want nothing", b)
+		}
+		if b := read(t, q, read1(q), 10); b.Events != nil || b.Gaps != nil {
+			t.Errorf("read %+v, want nothing", b)
+		}
+	})
+}
+
+func TestForeignEntriesDoNotStopTheReader(t *testing.T) {
+	telling(t, func(t *testing.T, q *queue.Queue) {
+		rdb, key, ctx := q.Client(), q.EventsKey(q.Partitions()-1), context.Background()
+		busy(t, q, 1)
+		for _, values := range [][]any{
+			{"hello", "world"},
+			{"", ""},
+			{"kind", "x", "kind", "y"},
+			{"at", "yesterday", "epoch", "-1", "attempt", "9999999999999999999"},
+			{"id", "1", "partition", "no", "kind", "\xff\x00", "\xfe", "\xfd"},
+			{"at", "18446744073709551615"},
+			{"large", strings.Repeat("x", 1<<20)},
+		} {
+			if err := rdb.XAdd(ctx, &redis.XAddArgs{Stream: key, Values: values}).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		busy(t, q, 1)
+		b := read(t, q, queue.Oldest, 100)
+		kinds := map[string]int{}
+		for _, e := range b.Events {
+			kinds[e.Kind]++
+			line, err := json.Marshal(e)
+			var back map[string]any
+			if err != nil || json.Unmarshal(line, &back) != nil || back["id"] != e.ID || back["partition"] != float64(e.Partition) {
+				t.Errorf("JSON of %s = %.200s, %v", e.ID, line, err)
+			}
+		}
+		if len(b.Events) != 13 || kinds["task_completed"] != 2 || kinds[""] != 5 || kinds["y"] != 1 {
+			t.Errorf("read %d events of kinds %v, want 6 of ours and 7 others", len(b.Events), kinds)
+		}
+	})
+}
+
+func TestWhatCannotBeReadIsRefused(t *testing.T) {
+	telling(t, func(t *testing.T, q *queue.Queue) {
+		ctx := context.Background()
+		for _, test := range []struct {
+			from queue.Cursor
+			n    int
+			wait time.Duration
+			want string
+		}{
+			{queue.Oldest, 0, 0, "n 0 must be 1 to 10000"},
+			{queue.Oldest, 10_001, 0, "n 10001 must be"},
+			{queue.Oldest, 1, -1, "wait -1ns must not be negative"},
+			{"latest", 1, 0, `cursor "latest" is none: it is "" for the oldest event, "now", or what an earlier read gave`},
+			{"0-0,0-0", 1, 0, "cursor is of 2 partitions, and this namespace has"},
+		} {
+			b, err := q.Events(ctx, test.from, test.n, test.wait)
+			if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), test.want) || b.Next != test.from {
+				t.Errorf("Events(%q, %d, %v) = %+v, %v, want %q", test.from, test.n, test.wait, b, err, test.want)
+			}
+		}
+		if err := q.Client().Set(ctx, q.EventsKey(0), "x", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := q.Events(ctx, queue.Oldest, 1, 0); err == nil || !strings.Contains(err.Error(), q.EventsKey(0)) || !strings.Contains(err.Error(), "WRONGTYPE") {
+			t.Errorf("Events of a string = %v, want the key and WRONGTYPE", err)
+		}
+	})
+}
+
+// In a cluster the streams are in different slots, so no command may name two.
+// clusterOfOne is a server that has all slots and refuses what spans two.
