@@ -3,8 +3,10 @@ package queue
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,29 +18,74 @@ func (q *Queue) inspect(ctx context.Context) error {
 	if err := q.reach(ctx); err != nil {
 		return err
 	}
-	_, cluster := q.rdb.(*redis.ClusterClient)
+	if q.cluster == nil {
+		return q.judge(readServer(ctx, q.rdb))
+	}
+	var mu sync.Mutex
+	var all []map[string]string
+	// A master that is away is no reason to refuse the others, nor is a map that is not read.
+	q.cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
+		ctx, cancel := context.WithTimeout(ctx, waitFor)
+		defer cancel()
+		facts := readServer(ctx, node)
+		// The map may be a moment old, and a write finds the master by itself.
+		delete(facts, "role")
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, facts)
+		return nil
+	})
+	for _, facts := range all {
+		if err := q.judge(facts); err != nil {
+			return err
+		}
+	}
+	if settings, err := q.cluster.ConfigGet(ctx, "cluster-require-full-coverage").Result(); err == nil && settings["cluster-require-full-coverage"] == "yes" {
+		q.config.Logger.Warn("One dead master of this cluster stops all partitions until its replica has taken over: CONFIG SET cluster-require-full-coverage no on each node")
+	}
+	return nil
+}
+
+// readServer is what a server tells of itself.
+func readServer(ctx context.Context, node redis.Cmdable) map[string]string {
 	facts := map[string]string{}
-	for _, section := range []string{"server", "replication", "memory"} {
+	for _, section := range []string{"server", "replication", "memory", "persistence"} {
 		// The embedded server, and some managed ones, know not all sections: what is
 		// not told is not judged.
-		info, err := q.rdb.Info(ctx, section).Result()
+		info, err := node.Info(ctx, section).Result()
 		if err == nil {
 			readInfo(facts, info)
 		}
 	}
-	if cluster {
-		delete(facts, "role") // the section came from whichever node was asked
-	}
+	return facts
+}
+
+// judge refuses a server that cannot work, and warns of one that may lose tasks.
+func (q *Queue) judge(facts map[string]string) error {
 	if err := unfit(facts); err != nil {
 		return err
 	}
-	if worry := worrying(facts); worry != "" {
+	for _, worry := range worrying(facts) {
 		if q.config.Strict {
 			return fmt.Errorf("%w: %s", ErrUnfit, worry)
 		}
-		q.config.Logger.Warn("Redis may lose tasks", "why", worry)
+		q.warn(worry)
 	}
 	return nil
+}
+
+// warned are the worries that the default logger was told of.
+var warned sync.Map
+
+// warn tells of a worry: a logger of one's own at each Open, the one that a program
+// has by default once, since a program may open many namespaces.
+func (q *Queue) warn(worry string) {
+	if q.config.Logger == slog.Default() {
+		if _, told := warned.LoadOrStore(worry, true); told {
+			return
+		}
+	}
+	q.config.Logger.Warn("Redis may lose tasks", "why", worry)
 }
 
 // reach waits for an answer, no longer than ctx and waitFor.
@@ -82,10 +129,13 @@ func unfit(facts map[string]string) error {
 	return nil
 }
 
-// worrying says how a server may lose tasks, "" if it will not.
-func worrying(facts map[string]string) string {
+// worrying says how a server may lose tasks.
+func worrying(facts map[string]string) (worries []string) {
 	if policy := facts["maxmemory_policy"]; policy != "" && policy != "noeviction" {
-		return fmt.Sprintf("maxmemory-policy is %s, so it may evict deadlines and whole queues: CONFIG SET maxmemory-policy noeviction", policy)
+		worries = append(worries, fmt.Sprintf("maxmemory-policy is %s, so it may evict deadlines and whole queues: CONFIG SET maxmemory-policy noeviction", policy))
 	}
-	return ""
+	if facts["aof_enabled"] == "0" {
+		worries = append(worries, "appendonly is no, so a restart takes what came since the last snapshot: CONFIG SET appendonly yes, and in its configuration file")
+	}
+	return worries
 }

@@ -150,7 +150,7 @@ func (h told) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 func TestOpenWarnsOfARedisThatEvicts(t *testing.T) {
-	rdb, ctx := redistest.Start(t).Client(t), context.Background()
+	rdb, ctx := redistest.Start(t, "--appendonly", "yes").Client(t), context.Background()
 	for _, policy := range []string{"allkeys-lru", "allkeys-random", "volatile-lru", "volatile-ttl", "noeviction"} {
 		if err := rdb.ConfigSet(ctx, "maxmemory-policy", policy).Err(); err != nil {
 			t.Fatal(err)
@@ -173,5 +173,55 @@ func TestOpenWarnsOfARedisThatEvicts(t *testing.T) {
 			t.Errorf("%s: it logged %q, want a warning: %v", policy, log.String(), evicts)
 		}
 		enqueue(t, q, queue.Task{})
+	}
+}
+
+func TestOpenWarnsOfARedisThatForgets(t *testing.T) {
+	rdb, ctx := redistest.Start(t).Client(t), context.Background()
+	for _, appendonly := range []string{"no", "yes"} {
+		if err := rdb.ConfigSet(ctx, "appendonly", appendonly).Err(); err != nil {
+			t.Fatal(err)
+		}
+		rdb.FlushAll(ctx)
+		_, err := queue.Open(ctx, rdb, queue.Config{Strict: true, Logger: slog.New(slog.DiscardHandler)})
+		if appendonly == "no" {
+			badInput{want: queue.ErrUnfit, field: "appendonly is no", advice: "CONFIG SET appendonly yes"}.check(t, err)
+			if keys := redistest.Dump(t, rdb, ""); keys != "" {
+				t.Errorf("it left something:\n%s", keys)
+			}
+		} else if err != nil {
+			t.Errorf("with AOF and strict: %v, want it taken", err)
+		}
+
+		var log bytes.Buffer
+		enqueue(t, open(t, rdb, queue.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}), queue.Task{})
+		if warned := strings.Contains(log.String(), "level=WARN") && strings.Contains(log.String(), "appendonly is no"); warned != (appendonly == "no") {
+			t.Errorf("appendonly %s: it logged %q", appendonly, log.String())
+		}
+	}
+}
+
+// A program that opens many namespaces, and leaves the logger to us, is told once.
+func TestTheDefaultLoggerIsWarnedOnce(t *testing.T) {
+	var log bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(before)
+	rdb := redistest.Start(t, "--maxmemory-policy", "volatile-lfu").Client(t) // no other test has this one
+	for _, namespace := range []string{"a", "b", "c"} {
+		if _, err := queue.Open(t.Context(), rdb, queue.Config{Namespace: namespace}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := strings.Count(log.String(), "volatile-lfu"); n != 1 {
+		t.Errorf("it was told %d times, want once:\n%s", n, log.String())
+	}
+}
+
+// What the embedded server does not tell of itself is not judged.
+func TestTheEmbeddedServerIsNoWorry(t *testing.T) {
+	var log bytes.Buffer
+	if _, err := queue.Open(t.Context(), redistest.Embedded(t).Client(), queue.Config{Strict: true, Logger: slog.New(slog.NewTextHandler(&log, nil))}); err != nil || log.Len() > 0 {
+		t.Errorf("Open = %v, and it logged %q", err, log.String())
 	}
 }

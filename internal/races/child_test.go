@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"sync"
@@ -72,7 +73,8 @@ func playChild(role string) {
 	}()
 	ctx := context.Background()
 	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv(addrVariable), ContextTimeoutEnabled: true})
-	q, err := queue.Open(ctx, rdb, queue.Config{Namespace: os.Getenv(namespaceVariable)})
+	q, err := queue.Open(ctx, rdb, queue.Config{Namespace: os.Getenv(namespaceVariable),
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "child:", err)
 		os.Exit(1)

@@ -1,0 +1,153 @@
+package faults
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+const step = time.Hour
+
+// idler is a worker with nothing to do, that says when it gets something.
+func (s *stage) idler(lease time.Duration) (ran chan string) {
+	s.Helper()
+	ran = make(chan string, 1000)
+	w := worker.New(s.another(), worker.Config{Queues: map[string]int{"idle": 1}, Lease: lease, NoReaper: true})
+	s.work(w, map[string]worker.Handler{"k": func(ctx context.Context, _ []byte) ([]byte, error) {
+		ran <- worker.Info(ctx).ID
+		return nil, nil
+	}})
+	id := s.enqueue(queue.Task{Kind: "k", Queue: "idle"})[0]
+	for got := ""; got != id; got = receive(s.T, ran, "the worker is there") {
+	}
+	return ran
+}
+
+// startsWithin: an idle worker begins a new task in that time.
+func (s *stage) startsWithin(ran chan string, most time.Duration) {
+	s.Helper()
+	start := time.Now()
+	id := s.enqueue(queue.Task{Kind: "k", Queue: "idle"})[0]
+	if got := receive(s.T, ran, "an idle worker takes a task"); got != id {
+		s.Errorf("%s ran, want %s", got, id)
+	}
+	if took := time.Since(start); took > most {
+		s.Errorf("an idle worker took %v to begin, want %v at the most", took, most)
+	}
+}
+
+// promptly: a task whose time is up is found in that time, by the clock of Redis.
+func (s *stage) promptly(most time.Duration) {
+	s.Helper()
+	id := s.enqueue(queue.Task{Kind: "late", Queue: "nobody", Timeout: 300 * time.Millisecond})[0]
+	if r := s.ended(id); !r.TimedOut || r.DetectedAt.Sub(r.CompletedAt) > most {
+		s.Errorf("a deadline is found %v late, want %v at the most: %s", r.DetectedAt.Sub(r.CompletedAt), most, r.Status)
+	}
+}
+
+// A step forward makes everything due that falls due within it, and nothing twice.
+func TestTheClockStepsForward(t *testing.T) {
+	server, clock := withClock(t)
+	s := newStage(t, server.Addr, server.Addr)
+	s.reap()
+	ran := s.idler(15 * time.Second)
+	stopFleet := s.fleet(1, 15*time.Second)
+	stopClerk := s.run(s.clerk)
+	stopProducer := s.run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
+	within := s.enqueue(queue.Task{Kind: "k", Queue: "nobody", Timeout: step / 2}, queue.Task{Kind: "k", Queue: "nobody", QueueTimeout: step / 2})
+	beyond := s.enqueue(queue.Task{Kind: "k", Queue: "idle", Timeout: 2 * step, Delay: 3 * step / 2})
+	delayed := s.enqueue(queue.Task{Kind: "k", Queue: "idle", Timeout: 2 * step, Delay: step / 2})
+	pass(300 * time.Millisecond) // sleeps: the load
+	clock.step(step)
+	for _, id := range within {
+		if r := s.ended(id); !r.TimedOut {
+			t.Errorf("what was due within the step is %s", r.Status)
+		}
+	}
+	if r := s.ended(delayed[0]); r.Status != queue.Completed {
+		t.Errorf("what was to start within the step is %s: %s", r.Status, r.Error)
+	}
+	if got := receive(t, ran, "what was to start within the step runs"); got != delayed[0] {
+		t.Errorf("%s ran, want %s", got, delayed[0])
+	}
+	if r := s.record(beyond[0]); r.Status != queue.Pending {
+		t.Errorf("what is due after the step is %s", r.Status)
+	}
+	s.startsWithin(ran, 5*time.Second)
+	s.promptly(2 * time.Second)
+	pass(300 * time.Millisecond) // sleeps: the load
+	stopProducer()
+	s.callOff(s.q, beyond[0])
+	s.drained()
+	stopClerk()
+	stats := stopFleet()
+	s.untroubled()
+	s.account(nothing)
+	t.Logf("%d tasks; the fleet: %+v", len(s.ledger.tasks), stats)
+}
+
+// A step back makes what was fixed before it late by the step, and nothing else: what
+// is new ends on time, no reaper's turn and no alarm is blocked, and an idle worker,
+// whose wait Redis stretches by the step, goes on looking.
+func TestTheClockStepsBack(t *testing.T) {
+	server, clock := withClock(t)
+	clock.step(step)
+	s := newStage(t, server.Addr, server.Addr)
+	s.oneReaper = true
+	gone := s.reap()
+	ran := s.idler(time.Second)
+	stopFleet := s.fleet(1, 15*time.Second)
+	stopClerk := s.run(s.clerk)
+	stopProducer := s.run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
+	s.promptly(2 * time.Second)
+	eventually(t, "the idle worker waits in Redis", s.waits)
+	old := s.enqueue(queue.Task{Kind: "k", Queue: "nobody", Timeout: time.Second})[0]
+	gone() // who has the turn is gone with it, an hour ahead
+	clock.step(0)
+	s.hasTurn()
+	s.promptly(2 * time.Second)
+	for range 5 {
+		s.startsWithin(ran, 5*time.Second)
+	}
+	pass(1500 * time.Millisecond) // sleeps: longer than the old deadline, and than the idle worker's lease
+	s.promptly(2 * time.Second)
+	s.startsWithin(ran, 5*time.Second)
+	if r := s.record(old); r.Status != queue.Pending {
+		t.Errorf("a deadline from before the step is %s, want it late by the step", r.Status)
+	}
+	stopProducer()
+	clock.step(step) // an hour has passed
+	if r := s.ended(old); !r.TimedOut {
+		t.Errorf("a deadline from before the step back is %s when the clock is there again", r.Status)
+	}
+	s.drained()
+	stopClerk()
+	stats := stopFleet()
+	s.untroubled()
+	s.account(nothing)
+	t.Logf("%d tasks; the fleet: %+v", len(s.ledger.tasks), stats)
+}
+
+// hasTurn runs a reaper that is to be the precise one.
+func (s *stage) hasTurn() {
+	s.Helper()
+	turn := make(chan struct{})
+	has := sync.OnceFunc(func() { close(turn) })
+	s.run(reaper.New(s.another(), reaper.Config{Observe: func(_ int, swept queue.Swept) {
+		if swept.Turn {
+			has()
+		}
+	}}).Run)
+	receive(s.T, turn, "a reaper has the turn")
+}
+
+// waits tells whether somebody waits for work in a blocking call.
+func (s *stage) waits() bool {
+	return !strings.Contains(s.rdb.Info(s.ctx, "clients").Val(), "blocked_clients:0")
+}

@@ -1,0 +1,54 @@
+package faults
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// Scripts that are forgotten all the time, and a restart that forgets them too: no
+// caller hears of it.
+func TestForgottenScriptsFailNobody(t *testing.T) {
+	dir := t.TempDir()
+	server := withAOF(t, dir, "always")
+	s := newStage(t, server.Addr, server.Addr)
+	flushes := 0
+	operator := client(t, server.Addr)
+	flush := func() (stop func()) {
+		return s.run(func(ctx context.Context) error {
+			for ; ctx.Err() == nil; flushes++ {
+				if err := operator.ScriptFlush(s.ctx).Err(); err != nil {
+					return err
+				}
+				pass(time.Millisecond) // sleeps: so that something runs in between
+			}
+			return nil
+		})
+	}
+	stopFleet := s.fleet(2, 6*time.Second)
+	stopClerk := s.run(s.clerk)
+	stopProducer := s.run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
+	stop := flush()
+	pass(time.Second) // sleeps: the load
+	stop()
+	if n := s.logs.count("level=ERROR"); n > 0 {
+		t.Errorf("%d errors were logged while the scripts were forgotten:\n%s", n, s.logs)
+	}
+	server.Kill()
+	s.mend(dir)
+	server.Restart(t)
+	loaded(t, server)
+	stop = flush()
+	pass(time.Second) // sleeps: the load
+	stopProducer()
+	s.drained()
+	stop()
+	stopClerk()
+	stats := stopFleet()
+	s.untroubled()
+	s.sameCount(stats.Completed, s.account(nothing))
+	t.Logf("%d tasks under %d flushes and a restart; the fleet: %+v", len(s.ledger.tasks), flushes, stats)
+	if flushes < 20 || len(s.ledger.tasks) < 100 {
+		t.Errorf("that was too little to tell anything")
+	}
+}

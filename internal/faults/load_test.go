@@ -1,0 +1,172 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// produce enqueues until ctx ends, every so often a list that keeps all clocks busy,
+// and puts down what was acknowledged.
+func (s *stage) produce(ctx context.Context, every time.Duration) error {
+	q := s.another()
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		soon := time.Duration(50+rand.IntN(250)) * time.Millisecond
+		tasks := []queue.Task{
+			{Kind: "owner", Queue: "nobody", Timeout: soon},
+			{Kind: "unwanted", Queue: "nobody"},
+			{Kind: "late", Queue: "nobody", QueueTimeout: soon},
+			{Kind: "noted", Queue: "clerk"},
+			{Kind: "fails", MaxRetries: 1, Timeout: time.Minute},
+			{Kind: "quick", Delay: soon},
+		}
+		for range 6 {
+			tasks = append(tasks, queue.Task{Kind: "quick", Payload: fmt.Append(nil, n), Timeout: time.Minute})
+		}
+		receipts := s.hand(q, tasks)
+		s.hand(q, []queue.Task{{Kind: "child", Queue: "nobody", ID: receipts[0].ID + ".1"}, {Kind: "child", Queue: "nobody", ID: receipts[0].ID + ".2"}})
+		if receipts[1].Err == nil {
+			s.callOff(q, receipts[1].ID)
+		}
+	}
+}
+
+// hand enqueues, and puts down what was said of each task.
+func (s *stage) hand(q *queue.Queue, tasks []queue.Task) []queue.Receipt {
+	kept(tasks)
+	receipts, err := q.EnqueueAll(s.ctx, tasks)
+	l := s.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range receipts {
+		switch {
+		case r.Err == nil:
+			l.tasks = append(l.tasks, r.ID)
+		case errors.Is(r.Err, queue.ErrOwnerEnded), errors.Is(r.Err, queue.ErrNotFound): // it was quicker, or is lost
+		case errors.Is(r.Err, queue.ErrUnknown):
+			l.unknown = append(l.unknown, r.ID)
+		default:
+			l.refused = append(l.refused, r.ID)
+		}
+	}
+	if err != nil {
+		l.trouble = append(l.trouble, err)
+	}
+	return receipts
+}
+
+// kept makes records stay until the account, whatever the clock does.
+func kept(tasks []queue.Task) {
+	for i := range tasks {
+		tasks[i].Retention = 24 * time.Hour
+	}
+}
+
+func (s *stage) callOff(q *queue.Queue, id string) {
+	switch c, err := q.Cancel(s.ctx, id, "unwanted"); {
+	case errors.Is(err, queue.ErrNotFound): // it is lost, and missed at the end
+	case err != nil:
+		s.ledger.complain(err)
+	case c.Done:
+		s.ledger.cancel(id)
+	}
+}
+
+// fleet runs so many workers, and returns what stops them and the sum of their counts.
+func (s *stage) fleet(n int, lease time.Duration) (stop func() worker.Stats) {
+	s.Helper()
+	var workers []*worker.Worker
+	var stops []func()
+	for range n {
+		w := worker.New(s.another(), worker.Config{Concurrency: 20, Lease: lease, NoReaper: s.oneReaper})
+		workers = append(workers, w)
+		stops = append(stops, s.work(w, map[string]worker.Handler{
+			"quick": func(_ context.Context, payload []byte) ([]byte, error) {
+				pass(time.Duration(rand.IntN(10)) * time.Millisecond) // sleeps: the work
+				return payload, nil
+			},
+			"fails": func(context.Context, []byte) ([]byte, error) { return nil, errors.New("so it goes") },
+		}))
+	}
+	return func() (sum worker.Stats) {
+		for _, stop := range stops {
+			stop()
+		}
+		for _, w := range workers {
+			c := w.Stats()
+			sum.Completed += c.Completed
+			sum.Failed += c.Failed
+			sum.Refused += c.Refused
+			sum.Dropped += c.Dropped
+			sum.Released += c.Released
+		}
+		return sum
+	}
+}
+
+// clerk is a worker by hand that completes what is in its queue, and puts down each
+// completion that was acknowledged. It has a result of its own for each claim.
+func (s *stage) clerk(ctx context.Context) error {
+	q, name := s.another(), "clerk"
+	for seq := int64(1); ctx.Err() == nil; seq++ {
+		trip, err := q.Fetch(s.ctx, 0, name, queue.Ask{N: 5, Seq: seq, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "clerk", N: 5}}})
+		if err != nil {
+			s.ledger.complain(err)
+			continue
+		}
+		outcomes := make([]queue.Outcome, len(trip.Claims))
+		for i, c := range trip.Claims {
+			outcomes[i] = queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete, Result: fmt.Append(nil, c.ID, " in ", seq)}
+		}
+		if len(outcomes) > 0 {
+			done, err := q.Settle(s.ctx, 0, name, queue.NewCall(), outcomes, queue.Ask{})
+			if err != nil {
+				s.ledger.complain(err)
+			}
+			for i, v := range done.Verdicts {
+				if v.Accepted() {
+					s.ledger.settle(outcomes[i].ID, string(outcomes[i].Result))
+				}
+			}
+		}
+		// It holds nothing now: what the server thinks it holds it never got.
+		if _, err := q.Heartbeat(s.ctx, 0, name, time.Minute, seq, nil); err != nil {
+			s.ledger.complain(err)
+		}
+		pass(2 * time.Millisecond) // sleeps: nobody wakes a clerk
+	}
+	_, err := q.Heartbeat(s.ctx, 0, name, 0, 1<<40, nil)
+	return err
+}
+
+// drained waits until nothing lives any more.
+func (s *stage) drained() {
+	s.Helper()
+	var stats queue.Stats
+	defer func() {
+		if s.Failed() {
+			s.Logf("what lives: %+v", stats)
+		}
+	}()
+	eventually(s.T, "all have ended", func() bool {
+		var err error
+		stats, err = s.q.Stats(s.ctx)
+		left := stats.Deadlines + stats.Limits + stats.Delayed + stats.Draining
+		for _, each := range stats.Queues {
+			left += each.Ready + each.Running
+		}
+		return err == nil && left == 0
+	})
+}

@@ -1,0 +1,121 @@
+package faults
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/faultproxy"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// cutOff is a worker behind a link that has swallowed everything for longer than its
+// lease, and whose handler has returned meanwhile.
+type cutOff struct {
+	*stage
+	link    *faultproxy.Proxy
+	worker  *worker.Worker
+	id      string // of the task that it took
+	began   chan string
+	release chan struct{}
+}
+
+func newCutOff(t *testing.T) *cutOff {
+	server := redistest.Start(t)
+	s := newStage(t, server.Addr, server.Addr)
+	c := &cutOff{stage: s, link: faultproxy.Start(t, server.Addr), began: make(chan string, 10), release: make(chan struct{}, 10)}
+	s.reap()
+	// One slot, so that it cannot take its own task again.
+	c.worker = worker.New(s.at(c.link.Addr), worker.Config{Concurrency: 1, Lease: time.Second})
+	s.work(c.worker, map[string]worker.Handler{"k": func(ctx context.Context, _ []byte) ([]byte, error) {
+		c.began <- worker.Info(ctx).ID
+		<-c.release
+		return []byte("of the one that was cut off"), nil
+	}})
+	c.id = s.enqueue(queue.Task{Kind: "k"})[0]
+	receive(t, c.began, "the worker begins")
+	c.link.Partition(true)
+	eventually(t, "its lease is lost", func() bool { return s.record(c.id).LeaseLosses == 1 })
+	return c
+}
+
+// heal mends the link, and checks that the worker takes work again.
+func (c *cutOff) heal() {
+	c.Helper()
+	c.link.Partition(false)
+	back := time.Now()
+	next := c.enqueue(queue.Task{Kind: "k"})[0]
+	if got := receive(c.T, c.began, "the worker takes work again"); got != next {
+		c.Errorf("it took %s, want %s", got, next)
+	}
+	c.Logf("the worker took work %v after the link was back", time.Since(back).Round(time.Millisecond))
+	c.release <- struct{}{}
+	if r := c.ended(next); r.Status != queue.Completed {
+		c.Errorf("after it was back, a task is %s", r.Status)
+	}
+}
+
+func TestALateOutcomeCountsIfNobodyTookTheTask(t *testing.T) {
+	t.Parallel()
+	c := newCutOff(t)
+	c.release <- struct{}{}
+	c.heal()
+	if r := c.ended(c.id); string(r.Result) != "of the one that was cut off" || r.Epoch != 1 {
+		t.Errorf("the task has the result %q of claim %d", r.Result, r.Epoch)
+	}
+	if stats := c.worker.Stats(); stats.Completed != 2 || stats.Refused+stats.Dropped != 0 {
+		t.Errorf("the worker counts %+v", stats)
+	}
+	c.drained()
+	c.account(nothing)
+}
+
+func TestALateOutcomeIsRefusedIfAnotherTookTheTask(t *testing.T) {
+	t.Parallel()
+	for claim, finishFirst := range map[string]bool{"and has finished": true, "and is still at": false} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			c := newCutOff(t)
+			began, release := make(chan string, 1), make(chan struct{})
+			other := worker.New(c.another(), worker.Config{Concurrency: 1})
+			stop := c.work(other, map[string]worker.Handler{"k": func(ctx context.Context, _ []byte) ([]byte, error) {
+				began <- worker.Info(ctx).ID
+				<-release
+				return []byte("of the other"), nil
+			}})
+			if got := receive(t, began, "it runs elsewhere"); got != c.id {
+				t.Fatalf("%s runs elsewhere, want %s", got, c.id)
+			}
+			finish := func() {
+				close(release)
+				c.ended(c.id)
+				stop()
+			}
+			if finishFirst {
+				finish()
+			}
+			c.release <- struct{}{}
+			// The outcome is on its way, and stays there until the link is back.
+			eventually(t, "the handler has returned", func() bool { return c.worker.Stats().Running == 0 })
+			if !finishFirst {
+				c.link.Partition(false)
+				eventually(t, "the late outcome is refused", func() bool { return c.worker.Stats().Refused == 1 })
+				if r := c.record(c.id); r.Status != queue.Running || r.Epoch != 2 {
+					t.Errorf("after the refusal the task is %s by claim %d, want RUNNING by claim 2", r.Status, r.Epoch)
+				}
+				finish()
+			}
+			c.heal()
+			if r := c.record(c.id); string(r.Result) != "of the other" || r.Epoch != 2 {
+				t.Errorf("the task has the result %q of claim %d", r.Result, r.Epoch)
+			}
+			if stats := c.worker.Stats(); stats.Completed != 1 || stats.Refused != 1 {
+				t.Errorf("the worker that was cut off counts %+v, want one refused", stats)
+			}
+			c.drained()
+			c.account(nothing)
+		})
+	}
+}

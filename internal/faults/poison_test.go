@@ -1,0 +1,107 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// poisons are ways in which a record can be ruined behind our back.
+var poisons = []func(s *stage, id string) error{
+	func(s *stage, id string) error { return s.rdb.Set(s.ctx, s.key("task:"+id), "garbage", 0).Err() },
+	func(s *stage, id string) error {
+		return errors.Join(s.rdb.Del(s.ctx, s.key("task:"+id)).Err(), s.rdb.RPush(s.ctx, s.key("task:"+id), "x", "y").Err())
+	},
+	func(s *stage, id string) error { return s.rdb.Del(s.ctx, s.key("task:"+id)).Err() },
+	func(s *stage, id string) error {
+		return s.rdb.HDel(s.ctx, s.key("task:"+id), "queue", "kind", "created_at").Err()
+	},
+	func(s *stage, id string) error { return s.rdb.HDel(s.ctx, s.key("task:"+id), "status").Err() },
+	func(s *stage, id string) error {
+		return s.rdb.HSet(s.ctx, s.key("task:"+id), "epoch", "many", "deadline_at", "tomorrow", "limit_at", "\x00").Err()
+	},
+	func(s *stage, id string) error {
+		return errors.Join(s.rdb.Del(s.ctx, s.key("payload:"+id)).Err(), s.rdb.HSet(s.ctx, s.key("payload:"+id), "a", "b").Err())
+	},
+}
+
+// Records that are ruined among good ones, in line, delayed, due and running, hold
+// up nobody: everything else ends, once.
+func TestRuinedRecordsHoldUpNoOther(t *testing.T) {
+	server := redistest.Start(t)
+	s := newStage(t, server.Addr, server.Addr)
+	stopFleet := s.fleet(2, 6*time.Second)
+	stopClerk := s.run(s.clerk)
+	stopProducer := s.run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
+	ruined := map[string]bool{}
+	for range times(2, 8, 60) {
+		for _, poison := range poisons {
+			for _, task := range []queue.Task{
+				{Kind: "quick", Delay: 50 * time.Millisecond},                                            // put in line by the sweep, then fetched
+				{Kind: "quick", Delay: 50 * time.Millisecond, Timeout: time.Minute},                      // and with a deadline
+				{Kind: "ruined", Queue: "nobody", Timeout: 80 * time.Millisecond},                        // ended by the sweep
+				{Kind: "ruined", Queue: "nobody", QueueTimeout: 80 * time.Millisecond, MaxRetries: 1000}, // by its limit
+			} {
+				tasks := []queue.Task{task}
+				r := s.hand(s.q, tasks)[0]
+				if err := errors.Join(r.Err, poison(s, r.ID)); err != nil {
+					t.Fatal(err)
+				}
+				ruined[r.ID] = true
+			}
+		}
+		pass(50 * time.Millisecond) // sleeps: the load
+	}
+	stopProducer()
+	eventually(t, "all others have ended", func() bool {
+		good := slices.DeleteFunc(s.ledger.copy().tasks, func(id string) bool { return ruined[id] })
+		records, err := s.q.GetAll(s.ctx, good)
+		return err == nil && !slices.ContainsFunc(records, func(r *queue.Record) bool { return r == nil || !r.Status.Ended() })
+	})
+	stopClerk()
+	stats := stopFleet()
+	s.untroubled()
+	s.buried(ruined)
+	s.accountWithout(ruined)
+	t.Logf("%d tasks, of which %d were ruined; the fleet: %+v", len(s.ledger.tasks), len(ruined), stats)
+}
+
+// buried removes what is left of ruined tasks, as an operator does who has looked at
+// what the audit and the key "broken" tell.
+func (s *stage) buried(ruined map[string]bool) {
+	s.Helper()
+	for _, clock := range []string{"deadlines", "limits", "delayed", "draining", "retained", "broken", "ready:default", "ready:nobody", "dead:default", "dead:nobody"} {
+		for id := range ruined {
+			s.rdb.ZRem(s.ctx, s.key(clock), id)
+		}
+	}
+	for id := range ruined {
+		s.rdb.Del(s.ctx, s.key("task:"+id), s.key("payload:"+id), s.key("children:"+id))
+	}
+}
+
+// accountWithout takes account of everything but these. The counters include them,
+// and so cannot be compared.
+func (s *stage) accountWithout(ids map[string]bool) {
+	s.Helper()
+	events, err := history(s.ctx, s.rdb, s.q.EventsKey(0))
+	if err != nil {
+		s.Fatal(err)
+	}
+	events = slices.DeleteFunc(events, func(e event) bool { return ids[e.id] })
+	fates, wrong := fold(events)
+	for _, why := range wrong {
+		s.complain("the events contradict each other: %s", why)
+	}
+	for _, id := range s.ledger.copy().tasks {
+		if f := fates[id]; !ids[id] && (f == nil || f.ends != 1 || !f.is(s.record(id))) {
+			s.complain("%s: the events tell %+v, the record is %+v", id, f, s.record(id))
+		}
+	}
+	s.audit(s.q)
+}

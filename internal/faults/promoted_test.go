@@ -1,0 +1,152 @@
+package faults
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// pair is a master and a replica that follows it, and the ways to both.
+type pair struct {
+	*testing.T
+	master, replica *redistest.Server
+	wire            *relay // from the replica to the master
+	door            *relay // from everybody to whoever is master
+}
+
+func startPair(t *testing.T) *pair {
+	t.Helper()
+	p := &pair{T: t, master: redistest.Start(t, "--repl-diskless-sync-delay", "0")}
+	p.wire, p.door = startRelay(t, p.master.Addr), startRelay(t, p.master.Addr)
+	host, port, _ := net.SplitHostPort(p.wire.addr)
+	p.replica = redistest.Start(t, "--replicaof", host, port)
+	rdb := client(t, p.replica.Addr)
+	eventually(t, "the replica follows", func() bool {
+		return strings.Contains(rdb.Info(t.Context(), "replication").Val(), "master_link_status:up")
+	})
+	return p
+}
+
+// replicated returns when the replica has all that the master had at the call.
+func (p *pair) replicated() {
+	p.Helper()
+	conn := client(p.T, p.master.Addr).Conn()
+	defer conn.Close()
+	conn.Set(p.Context(), "marker", "x", 0) // WAIT is about what its connection has written
+	if n := conn.Wait(p.Context(), 1, patience).Val(); n != 1 {
+		p.Fatalf("%d replicas have it", n)
+	}
+}
+
+// promote makes the replica a master. Nobody is led to it yet.
+func (p *pair) promote() {
+	p.Helper()
+	p.master.Kill()
+	if err := client(p.T, p.replica.Addr).SlaveOf(p.Context(), "NO", "ONE").Err(); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// A replica that is behind takes over. It has a state that the master really had;
+// what came after is lost, and told here; everybody goes on, and a claim that was
+// taken over on the new master is fenced off there.
+func TestAPromotedReplicaGoesOnFromAStateThatReallyWas(t *testing.T) {
+	p := startPair(t)
+	s := newStage(t, p.door.addr, p.door.addr)
+	w := s.witness(s.ctx, p.master.Addr, "0")
+	old := s.claimOne("fence", "old")
+	s.enqueue(queue.Task{Kind: "ghost", Queue: "ghost"})
+	stopFleet := s.fleet(2, 6*time.Second)
+	stopClerk := s.run(s.clerk)
+	stopProducer := s.run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
+	pass(700 * time.Millisecond) // sleeps: the load
+
+	safe := s.ledger.copy()
+	p.replicated()
+	p.wire.to("")
+	ghost := s.take("ghost", "ghost", time.Minute)
+	pass(300 * time.Millisecond) // sleeps: what is going to be lost
+	p.promote()
+	<-w.gone
+	told, lost := s.ledger.copy(), map[string]bool{}
+	here := s.survey(s.at(p.replica.Addr))
+	s.begins(here.events, w.seen())
+	s.missing(here, safe, told, lost)
+	p.door.to(p.replica.Addr)
+
+	s.fencedOff(old)
+	s.endsOnce(ghost)
+	pass(300 * time.Millisecond) // sleeps: everybody goes on
+	stopProducer()
+	for id := range lost { // the cancelling of some is lost
+		s.callOff(s.q, id)
+	}
+	s.drained()
+	stopClerk()
+	stats := stopFleet()
+	if len(lost) == 0 {
+		t.Error("nothing was lost, so this proves nothing")
+	}
+	s.account(func(id string) bool { return lost[id] })
+	for _, err := range s.ledger.copy().trouble {
+		s.complain("a caller was told: %v", err)
+	}
+	t.Logf("%d tasks acknowledged; of %d something that was acknowledged was lost; the fleet: %+v", len(s.ledger.tasks), len(lost), stats)
+}
+
+// fencedOff: a claim whose lease was lost cannot settle what another has taken.
+func (s *stage) fencedOff(old queue.Claim) {
+	s.Helper()
+	eventually(s.T, "the old claim is given back", func() bool { return s.record(old.ID).LeaseLosses == 1 })
+	taken := s.take("fence", "new", time.Minute)
+	if v := s.report(old, "old"); v.Accepted() || taken.ID != old.ID || taken.Epoch != old.Epoch+1 {
+		s.Errorf("the old claim, of epoch %d, was settled as %+v after the new one, of epoch %d", old.Epoch, v, taken.Epoch)
+	}
+	if v := s.report(taken, "new"); !v.Accepted() {
+		s.Errorf("the new claim was settled as %+v", v)
+	}
+}
+
+// endsOnce: a claim that the replica had not got is as if it had not been, so the
+// next one has the same epoch. Even so the task is the heir's alone.
+func (s *stage) endsOnce(ghost queue.Claim) {
+	s.Helper()
+	heir := s.take("ghost", "heir", time.Minute)
+	a, b := s.report(ghost, "ghost"), s.report(heir, "heir")
+	if a.Accepted() || !b.Accepted() || ghost.ID != heir.ID {
+		s.Errorf("of a lost claim of epoch %d and its heir's of %d, %+v and %+v were said, want the heir's accepted alone", ghost.Epoch, heir.Epoch, a, b)
+	}
+	s.Logf("the claim that was lost, of epoch %d, was settled as %+v, the one after it, of epoch %d, as %+v", ghost.Epoch, a, heir.Epoch, b)
+}
+
+// claimOne enqueues a task in a line of its own and takes it by hand, with a short lease.
+func (s *stage) claimOne(line, worker string) queue.Claim {
+	s.Helper()
+	s.enqueue(queue.Task{Kind: line, Queue: line})
+	return s.take(line, worker, 1500*time.Millisecond)
+}
+
+// take takes a task by hand.
+func (s *stage) take(line, worker string, lease time.Duration) queue.Claim {
+	s.Helper()
+	trip, err := s.q.Fetch(s.ctx, 0, worker, queue.Ask{N: 1, Seq: 1, Lease: lease, Quotas: []queue.Quota{{Queue: line, N: 1}}})
+	if err != nil || len(trip.Claims) != 1 {
+		s.Fatalf("Fetch = %+v, %v, want one claim", trip, err)
+	}
+	return trip.Claims[0]
+}
+
+// report completes a claim by hand.
+func (s *stage) report(c queue.Claim, worker string) queue.Verdict {
+	s.Helper()
+	trip, err := s.q.Settle(s.ctx, 0, worker, queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete, Result: []byte(worker)}}, queue.Ask{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return trip.Verdicts[0]
+}

@@ -1,0 +1,88 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/faultproxy"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// 4,000 tasks a second through a link that stands still for 200 ms now and then: each
+// runs once and ends once, and what piled up is soon worked off.
+func TestALinkThatStallsNowAndThen(t *testing.T) {
+	const rate, stall, every = 4000, 200 * time.Millisecond, 700 * time.Millisecond
+	server := redistest.Start(t)
+	link := faultproxy.Start(t, server.Addr)
+	s := newStage(t, link.Addr, server.Addr)
+	var mu sync.Mutex
+	runs := map[string]int{}
+	for range 2 {
+		w := worker.New(s.another(), worker.Config{Concurrency: 50})
+		s.work(w, map[string]worker.Handler{"k": func(ctx context.Context, _ []byte) ([]byte, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			runs[worker.Info(ctx).ID]++
+			return nil, nil
+		}})
+	}
+	span := time.Duration(times(2, 5, 20)) * time.Second
+	over := time.Now().Add(span)
+	stalls := 0
+	stopStalls := s.run(func(ctx context.Context) error {
+		for time.Now().Before(over) && ctx.Err() == nil {
+			pass(every) // sleeps: between two stalls
+			link.Hold(func([][]byte) bool { return true })
+			pass(stall) // sleeps: a stall
+			link.Release()
+			stalls++
+		}
+		return nil
+	})
+	s.steady(rate, over)
+	ended := time.Now()
+	s.drained()
+	took := time.Since(ended)
+	stopStalls()
+	s.untroubled()
+	here := s.account(nothing)
+	mu.Lock()
+	defer mu.Unlock()
+	for id := range here.fates {
+		if runs[id] != 1 {
+			s.complain("%s ran %d times, want once: no lease was near its end", id, runs[id])
+		}
+	}
+	t.Logf("%d tasks, %d stalls; %v after the last was handed over all had ended", len(here.fates), stalls, took.Round(time.Millisecond))
+	if took > 10*time.Second {
+		t.Errorf("all had ended %v after the last was handed over: it does not recover", took)
+	}
+	if stalls < 2 || float64(len(here.fates)) < 0.7*rate*span.Seconds() {
+		t.Errorf("%d stalls and %d tasks prove little", stalls, len(here.fates))
+	}
+}
+
+// steady hands over tasks at a rate, through the link, until an instant. What a stall
+// holds up is handed over after it.
+func (s *stage) steady(rate int, over time.Time) {
+	s.Helper()
+	const beat = 25 * time.Millisecond
+	q := s.another()
+	var group sync.WaitGroup
+	room := make(chan struct{}, 8)
+	for next := time.Now(); next.Before(over); next = next.Add(beat) {
+		pass(time.Until(next)) // sleeps: the rate
+		tasks := make([]queue.Task, rate*int(beat)/int(time.Second))
+		for i := range tasks {
+			tasks[i] = queue.Task{Kind: "k", Payload: fmt.Append(nil, i), Timeout: time.Minute}
+		}
+		room <- struct{}{}
+		group.Go(func() { s.hand(q, tasks); <-room })
+	}
+	group.Wait()
+}
