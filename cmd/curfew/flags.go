@@ -1,0 +1,24 @@
+package main
+
+import (
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// durationFlag is a flag that reads durations as all of Curfew does, days among them,
+// and whose refusals say what to write. Not cli.DurationFlag, which does neither.
+func durationFlag(name string, value time.Duration, usage string) cli.Flag {
+	d := queue.Duration(value)
+	return &cli.GenericFlag{Name: name, Value: &d, Usage: usage}
+}
+
+// duration is the value of a durationFlag, and 0 where the command has no such flag.
+func duration(c *cli.Context, name string) time.Duration {
+	if d, ok := c.Generic(name).(*queue.Duration); ok {
+		return time.Duration(*d)
+	}
+	return 0
+}
