@@ -10,10 +10,24 @@
 --            delay_ms | available_at         not before; absent: at once
 --            queue_timeout_ms   how long it may stand in line
 --            attempt_timeout_ms how long one attempt may take
+--            on_timeout         of an attempt: fail (default), or retry
+--            warn_percent       of its time, after which one event deadline_near is told
+--            cancel_grace_ms    how long its handler may go on once it is cancelled
 --            max_retries        attempts after the first
+--            backoff            constant (default) or exponential
+--            backoff_ms, backoff_max_ms, jitter   between attempts; jitter is in percent
+--            retry_expression   asked by its worker; decides instead of the class
+--            hook_success, hook_failure, hook_timeout, hook_cancel
+--                               "kind" or "kind queue" of a task to enqueue at such an end
+--            role               promise: no worker runs it, resolve ends it;
+--                               timer: a promise that completes at available_at
 --            retention_ms       how long its record is kept after its end
 --            idempotency_key    the first task with this key is the task
+--            idempotency_scope  how long: started, finished, window; absent: a day past the end
+--            idempotency_window_ms   of scope window, from now
+--            retry_of           id of the ended task that somebody runs again by this one
 --          An id with a dot is a child: its owner's id, a dot, a counter or name.
+--          What is absent and not "none" comes from the defaults of the kind.
 --
 -- Returns  for each task one of
 --   {"OK", id, deadline_at}      created; also when this id had created it before
@@ -28,27 +42,21 @@
 -- @include keys
 -- @include now
 -- @include root
+-- @include sound
+-- @include defaults
 -- @include overdue
 -- @include owner
 -- @include live
--- @include later
--- @include count
--- @include stamp
+-- @include create
 -- @include alarm
--- @include ready
--- @include emit
+-- @include refuse
 -- @include flush
 -- @include complete
 
 local k, at = keys(KEYS[1]), now()
-
-local numbers = {
-  priority = 0, timeout_ms = 1, deadline_at = 1, delay_ms = 0, available_at = 0,
-  queue_timeout_ms = 1, attempt_timeout_ms = 1, max_retries = 0, retention_ms = 0,
-}
-local words = {id = true, kind = true, queue = true, payload = true, headers = true, idempotency_key = true}
 local partition = string.match(KEYS[1], "{(%d+)}$")
 local greatest = 9007199254740992 -- 2^53: what a score holds exactly
+local none = false -- some task says that it wants none of something
 
 -- named tells whether a name is sound; a list names few kinds and queues many times.
 local names = {}
@@ -63,9 +71,12 @@ end
 
 -- identified tells whether an id is one of this partition: a root's letters and
 -- digits, then its children's names, which begin with a letter or digit too; at most
--- 16 of them.
+-- 16 of them. A hook's id is made by the task that it belongs to.
 local function identified(id)
-  if not id or #id > 512 or string.match(id, "^(%d+)%-%w[%w._-]*$") ~= partition then
+  if not id or #id > 512 or string.match(id, "^(%d+)%-%w[%w._!-]*$") ~= partition then
+    return false
+  end
+  if string.find(id, "!", 1, true) and not owner(id) then
     return false
   end
   return not string.find(id, ".", 1, true) or
@@ -73,18 +84,47 @@ local function identified(id)
     select(2, string.gsub(id, "%.", "")) <= 16
 end
 
+-- unfit names a pair of fields that do not go together, and why.
+local function unfit(task)
+  if task.timeout_ms and task.deadline_at then
+    return "deadline_at", "give a timeout or a deadline, not both"
+  elseif task.delay_ms and task.available_at then
+    return "available_at", "give a delay or a start time, not both"
+  elseif task.idempotency_key and owner(task.id) then
+    return "idempotency_key", "a child's id is its idempotency key"
+  elseif task.idempotency_scope and not task.idempotency_key then
+    return "idempotency_scope", "there is no idempotency_key whose scope it could be"
+  elseif (task.idempotency_scope == "window") ~= (task.idempotency_window_ms ~= nil) then
+    return "idempotency_window_ms", "goes with the idempotency_scope window, and that with it"
+  end
+  if (task.on_timeout == "retry" or task.retry_expression) and
+    tonumber(task.max_retries or defaults(k, task.kind).max_retries or 0) < 1 then
+    if task.retry_expression then
+      return "retry_expression", "needs max_retries of at least 1"
+    end
+    return "on_timeout", "retry needs max_retries of at least 1"
+  end
+  if task.role then
+    for _, name in ipairs({"queue_timeout_ms", "attempt_timeout_ms", "cancel_grace_ms", "max_retries", "backoff",
+      "backoff_ms", "backoff_max_ms", "jitter", "on_timeout", "retry_expression", "priority"}) do
+      if task[name] and task[name] ~= "none" then
+        return name, "means nothing for a " .. task.role .. ", which no worker runs"
+      end
+    end
+    local start = task.delay_ms or task.available_at
+    if task.role == "timer" and not start then
+      return "available_at", "a timer needs the time at which it completes, or a delay"
+    elseif task.role == "promise" and start then
+      return "available_at", "means nothing for a promise: it may be settled at any time"
+    end
+  end
+end
+
 -- invalid names the field that is wrong, and why.
 local function invalid(task)
-  for name, value in pairs(task) do
-    local least = numbers[name]
-    if least then
-      local n = tonumber(value)
-      if not n or not string.find(value, "^%d+$") or n < least or n > greatest then
-        return name, "must be a whole number from " .. least .. " to 2^53"
-      end
-    elseif not words[name] then
-      return name, "is not a field of a task"
-    end
+  local field, why = sound(task)
+  if field then
+    return field, why
   end
   if not identified(task.id) then
     return "id", "must be the partition, " .. partition .. ", a dash, letters and digits"
@@ -95,17 +135,32 @@ local function invalid(task)
   if not named(task.queue, "^[%w][%w._-]*$") then
     return "queue", "must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit"
   end
-  if tonumber(task.priority or 0) > 3 then
-    return "priority", "must be 0, 1, 2 or 3"
+  return unfit(task)
+end
+
+-- fill puts the defaults of the kind where the producer said nothing.
+local function fill(task)
+  local given = defaults(k, task.kind)
+  if next(given) then
+    for name, value in pairs(given) do
+      if task[name] == nil and not (task.role and name ~= "timeout_ms" and name ~= "retention_ms") then
+        task[name] = value
+      end
+    end
+    if task.deadline_at then
+      task.timeout_ms = nil
+    end
   end
-  if task.timeout_ms and task.deadline_at then
-    return "deadline_at", "give a timeout or a deadline, not both"
+  if none then
+    for _, name in ipairs({"timeout_ms", "queue_timeout_ms", "attempt_timeout_ms", "cancel_grace_ms", "retention_ms",
+      "backoff_ms", "backoff_max_ms"}) do
+      if task[name] == "none" then
+        task[name] = nil
+      end
+    end
   end
-  if task.idempotency_key and owner(task.id) then
-    return "idempotency_key", "a child's id is its idempotency key"
-  end
-  if task.delay_ms and task.available_at then
-    return "available_at", "give a delay or a start time, not both"
+  if (task.on_timeout or task.retry_expression) and tonumber(task.max_retries or 0) == 0 then
+    task.on_timeout, task.retry_expression = nil, nil
   end
 end
 
@@ -113,16 +168,38 @@ end
 local function untimely(task, deadline, start)
   if deadline and deadline > greatest then
     return "timeout_ms", "ends after 2^53 ms"
-  end
-  if start and start > greatest then
+  elseif start and start > greatest then
     return "delay_ms", "ends after 2^53 ms"
-  end
-  if deadline and deadline < at then
+  elseif deadline and deadline < at then
     return "deadline_at", "is in the past; it is " .. string.format("%d", at) .. " now"
-  end
-  if deadline and start and start > deadline then
+  elseif deadline and start and start > deadline then
     return "available_at", "the task may not start before its deadline: start earlier, or give it more time"
   end
+  local window = tonumber(task.idempotency_window_ms)
+  if window and deadline and at + window < deadline then
+    return "idempotency_window_ms", "ends before the deadline, so that a second task could start beside the first: make it longer"
+  end
+end
+
+-- held is the id that an idempotency key stands for, and the digest of its content;
+-- nil if it is free. A key whose time is up is free though no reaper has seen it.
+local function held(key)
+  local first = redis.call("HGET", k.idem, key)
+  if not first then
+    return nil
+  end
+  local id, digest = string.match(first, "^(%S+) (%x+)$")
+  local forgotten = tonumber(redis.call("ZSCORE", k.forget, key))
+  if forgotten and forgotten <= at then
+    redis.call("HDEL", k.idem, key)
+    redis.call("ZREM", k.forget, key)
+    return nil
+  end
+  local task = overdue(k, id, at)
+  if task.status and not live(task) and redis.call("HGET", k.idem, key) ~= first then
+    return nil -- it was the task's until its end, which is now
+  end
+  return id, digest, task
 end
 
 -- known answers for a task that is there already, and returns nil for a new one.
@@ -136,31 +213,35 @@ local function known(task, perhaps)
     end
     return {"TAKEN", task.id}
   end
-  local key = task.idempotency_key
-  local first = key and redis.call("HGET", k.idem, key)
-  if not first then
+  if not task.idempotency_key then
     return nil
   end
-  local id, digest = string.match(first, "^(%S+) (%x+)$")
-  if digest ~= redis.sha1hex(task.kind .. "\n" .. (task.payload or "")) then
+  local id, digest, first = held(task.idempotency_key)
+  if not id then
+    return nil
+  elseif digest ~= redis.sha1hex(task.kind .. "\n" .. (task.payload or "")) then
     return {"CONFLICT", id}
   end
-  return {id == task.id and "OK" or "KNOWN", id, overdue(k, id, at).deadline_at or ""}
+  return {id == task.id and "OK" or "KNOWN", id, first.deadline_at or ""}
 end
 
--- adopt enters a child with its owner, and copies what bounds it from there. Of
--- equal instants the owner's counts, whoever is looked at first.
+-- adopt enters a child with its owner.
 local function adopt(task, parent)
   redis.call("RPUSH", k.children .. parent.id, task.id) -- first: it may be of the wrong type
   redis.call("HINCRBY", k.task .. parent.id, "children", 1)
-  local bound = parent["until"] or parent.deadline_at
-  if bound and not (task.deadline_at and tonumber(task.deadline_at) < tonumber(bound)) then
-    task["until"] = bound
-    task.until_of = parent.until_of or parent.id
+end
+
+-- keep writes down what an idempotency key stands for, and for how long if that does
+-- not depend on the task.
+local function keep(task, window)
+  redis.call("HSET", k.idem, task.idempotency_key, task.id .. " " .. redis.sha1hex(task.kind .. "\n" .. (task.payload or "")))
+  if window then
+    redis.call("ZADD", k.forget, string.format("%d", at + window), task.idempotency_key)
+    alarm(k, at + window)
   end
 end
 
-local function create(task, perhaps)
+local function take(task, perhaps)
   local field, why = invalid(task)
   if field then
     return {"INVALID", field, why}
@@ -169,59 +250,53 @@ local function create(task, perhaps)
   if answer then
     return answer
   end
+  local warns = task.warn_percent
+  fill(task)
   local deadline = task.timeout_ms and at + task.timeout_ms or tonumber(task.deadline_at)
   local start = task.delay_ms and at + task.delay_ms or tonumber(task.available_at)
   field, why = untimely(task, deadline, start)
   if field then
     return {"INVALID", field, why}
   end
-  local parent = owner(task.id)
+  local parent, bound = owner(task.id), nil
   if parent then
     parent = overdue(k, parent, at)
     if not live(parent) then
+      if parent.status then
+        refuse(k, parent, at, "enqueue", "", "")
+      end
       return {"OWNER", parent.id, parent.status or ""}
     end
+    -- Of equal instants the owner's counts, whoever is looked at first.
+    bound = parent["until"] or parent.deadline_at
+    bound = not (deadline and bound and deadline < tonumber(bound)) and bound or nil
+  end
+  local final = tonumber(bound) or deadline
+  if warns and not final then
+    return {"INVALID", "warn_percent", "there is no deadline to warn of: give a timeout"}
   end
 
   -- From here on it is created; every refusal is above.
-  task.timeout_ms, task.delay_ms = nil, nil
+  local window = tonumber(task.idempotency_window_ms)
+  task.timeout_ms, task.delay_ms, task.idempotency_window_ms = nil, nil, nil
   task.deadline_at = deadline and string.format("%d", deadline) or nil
-  task.available_at = start and start > at and string.format("%d", start) or nil
+  task.available_at = nil
+  if start and (start > at or task.role) then
+    task.available_at = string.format("%d", math.max(start, at)) -- a timer cannot fire before it is made
+  end
   if parent then
     adopt(task, parent)
-  end
-  local fields, n = {"version", "1", "status", "PENDING", "created_at", stamp(k, at)}, 6
-  for name, value in pairs(task) do
-    if name ~= "id" and name ~= "payload" then
-      fields[n + 1] = name
-      fields[n + 2] = value
-      n = n + 2
-    end
-  end
-  redis.call("HSET", k.task .. task.id, unpack(fields))
-  if task.payload and task.payload ~= "" then
-    redis.call("SET", k.payload .. task.id, task.payload)
+    task["until"] = bound
+    task.until_of = bound and (parent.until_of or parent.id) or nil
   end
   if task.idempotency_key then
-    redis.call("HSET", k.idem, task.idempotency_key,
-      task.id .. " " .. redis.sha1hex(task.kind .. "\n" .. (task.payload or "")))
+    keep(task, window)
   end
-  if deadline then
-    later(k, "ZADD", k.deadlines, task.id, task.deadline_at)
-    alarm(k, deadline)
-  end
-  if task.available_at then
-    later(k, "ZADD", k.delayed, task.id, task.available_at)
-    alarm(k, start)
-  else
-    ready(k, task, at)
-  end
-  count(k, task.queue, "enqueued", 1)
-  emit(k, "all", "task_enqueued", task, at)
+  create(k, task, at)
   return {"OK", task.id, task.deadline_at or ""}
 end
 
-local tasks, i = {}, 1
+local tasks, named_fields, i = {}, {}, 1
 while i <= #ARGV do
   local n = tonumber(ARGV[i])
   if not n or n < 1 or n > 100 or n ~= math.floor(n) then
@@ -230,14 +305,29 @@ while i <= #ARGV do
   local task, last = {queue = "default"}, i + 2 * n
   for j = i + 1, last, 2 do
     task[ARGV[j]] = ARGV[j + 1]
+    named_fields[ARGV[j]] = true
+    none = none or ARGV[j + 1] == "none"
   end
   tasks[#tasks + 1] = task
   i = last + 1
 end
 
 -- A key of the wrong type must be met before the first write, not after it.
-root(k)
+local kinds, asked = {}, {}
+for _, task in ipairs(tasks) do
+  local field = "kind:" .. (task.kind or "")
+  if not asked[field] then
+    asked[field] = true
+    kinds[#kinds + 1] = field
+  end
+end
+root(k, kinds)
 complete(k.failed)
+for _, field in ipairs(kinds) do
+  for name in pairs(defaults(k, string.sub(field, 6))) do
+    named_fields[name] = true
+  end
+end
 if k.level == "all" then
   redis.call("XLEN", k.events)
 end
@@ -250,20 +340,19 @@ for _, task in ipairs(tasks) do
     k.listed[queue] = redis.call("SISMEMBER", k.queues, queue) == 1
   end
 end
-local function sound(field, command, key)
-  for _, task in ipairs(tasks) do
-    if task[field] then
-      redis.call(command, key)
-      return
-    end
+local function whole(field, command, key)
+  if named_fields[field] then
+    redis.call(command, key)
   end
 end
-sound("timeout_ms", "ZCARD", k.deadlines)
-sound("deadline_at", "ZCARD", k.deadlines)
-sound("delay_ms", "ZCARD", k.delayed)
-sound("available_at", "ZCARD", k.delayed)
-sound("queue_timeout_ms", "ZCARD", k.limits)
-sound("idempotency_key", "HLEN", k.idem)
+whole("timeout_ms", "ZCARD", k.deadlines)
+whole("deadline_at", "ZCARD", k.deadlines)
+whole("delay_ms", "ZCARD", k.delayed)
+whole("available_at", "ZCARD", k.delayed)
+whole("queue_timeout_ms", "ZCARD", k.limits)
+whole("warn_percent", "ZCARD", k.limits)
+whole("idempotency_key", "HLEN", k.idem)
+whole("idempotency_key", "ZCARD", k.forget)
 
 -- As a rule none of the ids is known, and one look at all of them says so. The same
 -- id twice in a list is found by the second look.
@@ -278,7 +367,7 @@ perhaps = perhaps or #ids > 0 and redis.call("EXISTS", unpack(ids)) > 0
 
 local answers = {}
 for n, task in ipairs(tasks) do
-  local ok, answer = pcall(create, task, perhaps)
+  local ok, answer = pcall(take, task, perhaps)
   answers[n] = ok and answer or {"BROKEN", task.id or "", type(answer) == "table" and answer.err or tostring(answer)}
 end
 complete(flush(k, at))

@@ -8,7 +8,8 @@
 -- ARGV[4…] id, epoch, …: what it is working on
 --
 -- Returns  {now, {id, epoch, reason}, …}: which attempts must stop. reason is
---          gone, lost, released, timeout, cancelled, or how else the task ended
+--          gone, lost, released, timeout, cancelled, or how else the task ended;
+--          cancelling: it is to stop, and keeps its claim for a while
 -- Ends     FAILED, what is late among them
 -- Flags    allow-oom        a full Redis must still drain
 --
@@ -33,10 +34,12 @@ local function verdict(id, epoch)
     return "gone"
   elseif not live(task) then
     return task.timed_out and "timeout" or string.lower(task.status)
-  elseif task.epoch ~= epoch then
+  elseif task.epoch ~= epoch or task.status == "RUNNING" and task.worker ~= worker then
     return "lost"
   elseif task.status == "PENDING" and task.lost_by ~= worker then
     return "released"
+  elseif task.cancel_at then
+    return "cancelling"
   end
 end
 

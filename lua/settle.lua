@@ -4,22 +4,25 @@
 -- KEYS[1]  root of the partition
 -- ARGV[1]  worker
 -- ARGV[2]  call: kept over repeats of this call, so that a repeat is known
--- ARGV[3]  how many outcomes; each has seven values:
+-- ARGV[3]  how many outcomes; each has eight values:
 --            id, epoch    the claim, as fetch gave it
 --            verb         complete, fail or release
 --            note         result of complete, error of fail, opaque
 --            class        of fail: error, failed (never retried) or timeout (the attempt's limit)
 --            code         of fail: exit code, or ""
---            delay        ms before it may be fetched again, for fail and release
+--            delay        ms before it may be fetched again, for fail and release; "": the task's back-off
+--            verdict      of the task's retry expression: "retry" or "fail"; "fail: " and why if it
+--                         could not be asked; "" if the task has none
 -- then     as fetch from its seq on; absent or n = 0: take nothing
 --
 -- Returns  {now, {verdict, …}, {more, claim, …}, error, …}; error as fetch tells; a verdict is one of
---   {"OK", status}     done: what the task is now; also when this call had done it before
+--   {"OK", status}     done: what the task is now; also when this call had done it before.
+--                      One that is being cancelled is CANCELLED, whatever the outcome
 --   {"LOST", status}   the task is no longer this claim's, and nothing changed
 --   {"MISSING"}        no such task
 --   {"BROKEN", why}    its record cannot be worked with
 --   {"INVALID", verb}  no such verb
--- Ends     COMPLETED, FAILED
+-- Ends     COMPLETED, FAILED, CANCELLED
 -- Flags    allow-oom        a full Redis must still drain
 --
 -- @include keys
@@ -28,6 +31,8 @@
 -- @include finish
 -- @include requeue
 -- @include attempt_failed
+-- @include cancelled
+-- @include refuse
 -- @include emit
 -- @include guard
 -- @include claim
@@ -43,12 +48,13 @@ function verbs.complete(task, o)
 end
 
 function verbs.fail(task, o)
-  attempt_failed(k, task, at, {class = o.class, error = o.note, code = o.code, delay = tonumber(o.delay), call = call})
+  attempt_failed(k, task, at, {class = o.class, since = at, error = o.note, code = o.code, delay = tonumber(o.delay),
+    verdict = o.verdict, call = call})
 end
 
 function verbs.release(task, o)
   emit(k, "all", "task_released", task, at)
-  requeue(k, task, at, tonumber(o.delay), true, {"requeued_by", call})
+  requeue(k, task, at, at + (tonumber(o.delay) or 0), true, {"requeued_by", call})
 end
 
 local function report(o)
@@ -68,14 +74,21 @@ local function report(o)
     return {"OK", task.status}
   end
   -- A claim whose lease was lost may settle until somebody took the task.
+  -- The epoch alone would do, if Redis never forgot: a failover may lose a claim, and
+  -- the next one then gets the same epoch.
   local holds = task.epoch == o.epoch and
-    (task.status == "RUNNING" or (task.status == "PENDING" and task.lost_by == worker))
+    (task.status == "RUNNING" and task.worker == worker or task.status == "PENDING" and task.lost_by == worker)
   if not holds then
-    emit(k, "all", "rejected", task, at, "op", o.verb, "by", worker,
-      "with_epoch", o.epoch, "status", task.status)
+    refuse(k, task, at, o.verb, o.epoch, worker)
     return {"LOST", task.status}
   end
-  verbs[o.verb](task, o)
+  if task.cancel_at then
+    local over = cancelled(task.cancel_reason, {"call", call})
+    over.settled = true
+    finish(k, task, over, at)
+  else
+    verbs[o.verb](task, o)
+  end
   return {"OK", task.status}
 end
 
@@ -85,8 +98,8 @@ if not reported or reported > 500 then
 end
 for n = 1, reported do
   local o = {id = ARGV[pos], epoch = ARGV[pos + 1], verb = ARGV[pos + 2], note = ARGV[pos + 3],
-    class = ARGV[pos + 4], code = ARGV[pos + 5], delay = ARGV[pos + 6]}
-  pos = pos + 7
+    class = ARGV[pos + 4], code = ARGV[pos + 5], delay = ARGV[pos + 6], verdict = ARGV[pos + 7]}
+  pos = pos + 8
   local verdict, why = guard(k, o.id, at, report, o)
   if not verdict then
     redis.call("ZREM", k.claims .. worker, o.id)

@@ -20,6 +20,9 @@
 -- @include now
 -- @include record
 -- @include live
+-- @include nearest
+-- @include emit
+-- @include root
 -- @include drains
 -- @include overdue
 -- @include give_back
@@ -37,27 +40,42 @@ local function did(what)
   counts[what] = (counts[what] or 0) + 1
 end
 
--- ended: its deadline or its limit is over, if the record says so too.
+-- warn tells, once, that most of a task's time is over.
+local function warn(task)
+  local final = task["until"] or task.deadline_at
+  emit(k, "terminal", "deadline_near", task, at, "deadline_at", final,
+    "left_ms", string.format("%d", math.max(final - at, 0)), "status", task.status)
+  redis.call("HDEL", k.task .. task.id, "warn_at")
+  task.warn_at = nil
+  did("warned")
+end
+
+-- ended: its deadline is over, or its nearest instant (nearest.lua), if the record says
+-- so too. If it lives on, the clock gets what the record says.
 local function ended(clock)
   return function(id)
     local task = overdue(k, id, at)
+    local score
     if live(task) then
-      -- The index is wrong and the record right: put the index right.
-      local score = clock == k.deadlines and task.deadline_at or clock == k.limits and task.limit_at
-      redis.call("ZREM", clock, id)
-      if score then
-        redis.call("ZADD", clock, score, id)
+      if task.warn_at and tonumber(task.warn_at) < at then
+        warn(task)
       end
-      return
+      score = clock == k.deadlines and task.deadline_at or clock == k.limits and nearest(task)
     end
-    later(k, "ZREM", clock, id)
+    if score then
+      later(k, "ZADD", clock, id, string.format("%d", score))
+    else
+      later(k, "ZREM", clock, id)
+    end
   end
 end
 
 local function started(id)
   local task = overdue(k, id, at)
   redis.call("ZREM", k.delayed, id)
-  if task.status == "PENDING" and task.available_at then
+  if task.role == "timer" and task.status == "COMPLETED" then
+    did("fired")
+  elseif task.status == "PENDING" and task.available_at then
     redis.call("HDEL", k.task .. id, "available_at")
     task.available_at = nil
     ready(k, task, at)
@@ -134,6 +152,13 @@ local function forgotten(key)
   redis.call("ZREM", k.forget, key)
 end
 
+-- refilled: the rate of a queue allows a task again; flush wakes a worker for it.
+local function refilled(queue)
+  root(k)
+  redis.call("ZREM", k.throttled, queue)
+  k.woken[queue] = true
+end
+
 -- take does a step for each member of a clock that is due, oldest first. What
 -- is due at an instant is so after it, strictly, or from it on ("until at").
 local function take(clock, bound, step, most)
@@ -160,6 +185,7 @@ take(k.deadlines, past, ended(k.deadlines))
 take(k.limits, past, ended(k.limits))
 take(k.workers, past, abandoned, 1)
 take(k.delayed, due, started)
+take(k.throttled, due, refilled)
 take(k.retained, due, removed)
 take(k.forget, due, forgotten)
 errors[#errors + 1] = flush(k, at)
@@ -173,7 +199,7 @@ local turn = state[1] == reaper or till <= at or till > at + 2 * fallback -- the
 local wait = full and 0 or fallback
 if turn then
   if not full then
-    for clock, strict in pairs({deadlines = 1, limits = 1, workers = 1, delayed = 0, retained = 0, draining = 0, forget = 0}) do
+    for clock, strict in pairs({deadlines = 1, limits = 1, workers = 1, delayed = 0, throttled = 0, retained = 0, draining = 0, forget = 0}) do
       local first = redis.pcall("ZRANGE", k[clock], 0, 0, "WITHSCORES")
       if first[2] then
         wait = math.min(wait, math.max(first[2] + strict - at, 0))

@@ -4,8 +4,8 @@
 -- KEYS[1]  root of the partition
 -- ARGV     ids
 --
--- Returns  {now, {status, instant}, …}: when its time is up, or its limit, whichever
---          is first, "" for never; "" for a status where there is no such task
+-- Returns  {now, {status, instant}, …}: when its time is up, or the next thing that may
+--          end it, whichever is first, "" for never; "" for a status where there is no such task
 -- Ends     what is late among them
 -- Flags    allow-oom        who waits must learn of the end on a full Redis too
 --
@@ -13,6 +13,7 @@
 -- @include now
 -- @include overdue
 -- @include live
+-- @include nearest
 -- @include guard
 -- @include flush
 -- @include complete
@@ -24,11 +25,12 @@ local function look(id)
   if live(task) and not task.watched then
     redis.call("HSET", k.task .. id, "watched", "1")
   end
-  local final, limit_at = task["until"] or task.deadline_at or "", task.limit_at or ""
-  if limit_at ~= "" and (final == "" or tonumber(limit_at) < tonumber(final)) then
-    return {task.status, limit_at}
+  local final = tonumber(task["until"] or task.deadline_at)
+  local next = task.role == "timer" and tonumber(task.available_at) or nearest(task)
+  if next and not (final and final <= next) then
+    final = next
   end
-  return {task.status or "", final}
+  return {task.status or "", final and string.format("%d", final) or ""}
 end
 
 local answers = {at}

@@ -7,10 +7,14 @@
 -- after a lost answer, and gets the tasks of that fetch that are still held.
 --
 -- Returns {more, {id, epoch, queue, kind, payload, ...}, ...} and a list of what
--- could not be worked with; more is 1 if the queues asked hold more. The order of a claim's elements is that of `parcels`.
+-- could not be worked with; more is 1 if the queues asked hold more. The order of a claim's elements is
+-- that of `parcels`. A queue gives no more than its controls allow (room.lua).
 --
 -- @include overdue
 -- @include limit
+-- @include write
+-- @include room
+-- @include spend
 -- @include later
 -- @include count
 -- @include stamp
@@ -34,7 +38,7 @@ local function claim(k, ask, at)
     for i, task in ipairs(taken) do
       answer[i + 1] = {task.id, task.epoch, task.queue, task.kind, found[i] or "", task.headers or "", task.created_at,
         task["until"] or task.deadline_at or "", task.limit_at or "", task.retries or "0", task.max_retries or "0",
-        task.lease_losses or "0", task.priority or "0"}
+        task.lease_losses or "0", task.priority or "0", task.retry_expression or ""}
     end
     return answer, errors
   end
@@ -54,6 +58,9 @@ local function claim(k, ask, at)
     if task.limit_at or task.attempt_timeout_ms then
       limit(k, task, at, task.attempt_timeout_ms)
     end
+    if task.idempotency_scope == "started" and task.epoch == "1" then
+      write(k, "HDEL", k.idem, task.idempotency_key)
+    end
     later(k, "ZADD", claims, id, seq)
     count(k, task.queue, "running", 1)
     emit(k, "all", "task_started", task, at)
@@ -64,13 +71,16 @@ local function claim(k, ask, at)
   -- but a line of nothing but late tasks must not hold the server.
   local left, looks = ask.n, ask.n + 100
   local function draw(queue, want)
+    local free = room(k, queue, at)
+    local given = math.min(want, free.n)
+    want = given
     while want > 0 and looks > 0 do
       local popped = redis.pcall("ZPOPMIN", k.ready .. queue, math.min(want, looks))
       if popped.err then
         errors[#errors + 1] = k.ready .. queue .. ": " .. popped.err
       end
       if #popped == 0 then
-        return
+        break
       end
       looks = looks - #popped / 2
       for i = 1, #popped, 2 do
@@ -81,6 +91,7 @@ local function claim(k, ask, at)
         end
       end
     end
+    spend(k, queue, free, given - want)
   end
 
   -- A key of the wrong type is met before the first write, not after it.
@@ -109,12 +120,16 @@ local function claim(k, ask, at)
   for i = 1, #ask.quotas, 2 do
     local queue = ask.quotas[i]
     local ready = redis.pcall("ZCARD", k.ready .. queue)
-    if ready == 0 then
-      redis.call("DEL", k.wake .. queue)
-    elseif type(ready) == "number" then
-      more = 1
-      k.woken = k.woken or {}
-      k.woken[queue] = true
+    if type(ready) == "number" then
+      local gives = ready > 0 and room(k, queue, at).n > 0
+      if gives then
+        more = 1
+      else
+        redis.call("DEL", k.wake .. queue)
+      end
+      if ready > 0 then
+        k.woken[queue] = true
+      end
     end
   end
   return parcels()

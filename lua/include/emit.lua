@@ -20,7 +20,7 @@ local function emit(k, level, kind, task, at, ...)
     write(k, "XADD", k.events, "MAXLEN", "~", "100000", "*", "kind", kind, "task_id", task.id,
       "task_kind", task.kind, "queue", task.queue, "at", stamp(k, at), "epoch", task.epoch or "0",
       "attempt", attempt, "worker", task.worker or "",
-      "agent_execution_id", parent, "workflow_run_id", string.match(task.id, "^[^.]+"), ...)
+      "agent_execution_id", parent, "workflow_run_id", string.match(task.id, "^.*![^.]*") or string.match(task.id, "^[^.]+"), ...)
   else
     write(k, "XADD", k.events, "MAXLEN", "~", "100000", "*", "kind", kind, "task_id", task.id,
       "task_kind", task.kind or "", "queue", task.queue or "", "at", stamp(k, at), "epoch", task.epoch or "0",

@@ -3,14 +3,15 @@
 --
 --   ending  status        COMPLETED, FAILED or CANCELLED
 --           result|error  exactly one of them
---           reason        why, for FAILED and CANCELLED: error, failed, timeout, lease_lost, cancelled, owner_ended
+--           reason        why, for FAILED and CANCELLED: error, failed, timeout, lease_lost, rejected, cancelled, owner_ended
 --           timeout_type  execution, queue, attempt or workflow, if it timed out
 --           completed_at  the instant that decided, if that is before now
 --           fields        name, value, ...: what else the record remembers; always there for COMPLETED
 --           settled       its own worker ends it, and need not be told
 --
 -- It touches this task and its owner's account of it, never another task: the
--- sweep ends the children, and until it did they are doomed (ending.lua).
+-- sweep ends the children, and until it did they are doomed (ending.lua). A hook is
+-- a new task.
 --
 -- @include withdraw
 -- @include owner
@@ -22,10 +23,14 @@
 -- @include stamp
 -- @include write
 -- @include emit
+-- @include hook
 local function finish(k, task, ending, at)
   withdraw(k, task)
   if task.deadline_at then
     later(k, "ZREM", k.deadlines, task.id)
+  end
+  if task.limit_at or task.warn_at or task.grace_at then
+    later(k, "ZREM", k.limits, task.id)
   end
   if task.status == "RUNNING" and not ending.settled then
     redis.call("PUBLISH", k.stop .. task.worker, task.id .. " " .. task.epoch .. " " .. ending.reason)
@@ -35,6 +40,7 @@ local function finish(k, task, ending, at)
   task.status = status
   task.completed_at = ending.completed_at and string.format("%d", ending.completed_at) or stamp(k, at)
   task.result, task.error = ending.result, ending.error
+  task.reason, task.timeout_type = ending.reason, ending.timeout_type
   if status == "COMPLETED" then
     redis.call("HSET", key, "status", status, "completed_at", task.completed_at,
       "result", ending.result, unpack(ending.fields))
@@ -72,5 +78,21 @@ local function finish(k, task, ending, at)
 
   if task.watched then
     redis.call("PUBLISH", k.ended, task.id)
+  end
+
+  -- Last, since it makes another task. A timeout is a failure to whoever has no hook
+  -- for timeouts.
+  if status == "COMPLETED" then
+    if task.hook_success then
+      hook(k, task, "success", task.hook_success, at)
+    end
+  elseif status == "CANCELLED" then
+    if task.hook_cancel then
+      hook(k, task, "cancel", task.hook_cancel, at)
+    end
+  elseif task.timed_out and task.hook_timeout then
+    hook(k, task, "timeout", task.hook_timeout, at)
+  elseif task.hook_failure then
+    hook(k, task, "failure", task.hook_failure, at)
   end
 end

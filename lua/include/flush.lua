@@ -6,16 +6,14 @@
 -- are what they are by now. It is returned, as a text, for the caller to tell.
 --
 -- @include write
+-- @include wake
 local function flush(k, at)
-
-  for _, command in ipairs({"ZREM", "ZADD"}) do
-    for key, list in pairs(k[command]) do
-      for i = 1, list.n, 4000 do
-        write(k, command, key, unpack(list, i, math.min(i + 3999, list.n)))
-      end
+  for _, run in ipairs(k.runs) do
+    for i = 1, run.n, 4000 do
+      write(k, run.command, run.key, unpack(run, i, math.min(i + 3999, run.n)))
     end
-    k[command] = {}
   end
+  k.runs, k.run = {}, {}
 
   if k.lined then
     write(k, "HSET", k.root, "seq", k.seq, "front", k.front)
@@ -31,8 +29,11 @@ local function flush(k, at)
     if counts.enqueued and not k.listed[queue] then
       write(k, "SADD", k.queues, queue)
     end
+    if k.controlled and (counts.running or 0) < 0 then
+      k.woken[queue] = true -- it may have been full
+    end
   end
-  k.counts = {}
+  k.counts, k.rooms = {}, {}
 
   -- The oldest beyond the cap go early, but not within 60 s of their end (retain.lua).
   for queue in pairs(k.buried or {}) do
@@ -44,13 +45,10 @@ local function flush(k, at)
   end
   k.buried = nil
 
-  -- One token wakes one worker; who takes it passes it on if more is ready.
-  for queue in pairs(k.woken or {}) do
-    if (k.tokens[queue] or write(k, "LLEN", k.wake .. queue)) == 0 then
-      write(k, "RPUSH", k.wake .. queue, "1")
-    end
+  for queue in pairs(k.woken) do
+    wake(k, queue, at)
   end
-  k.woken = nil
+  k.woken = {}
 
   -- The reaper looks every 500 ms anyway; only what is sooner is worth a call.
   if k.earliest and k.earliest < at + 500 then

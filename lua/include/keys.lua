@@ -5,22 +5,23 @@
 local function keys(root)
   local p = root .. ":"
   return {
-    root = root,                   -- hash     version, partitions, created_at, events, armed, turn, turn_until, seq, front
+    root = root,                   -- hash     version, partitions, created_at, events, armed, turn, turn_until, seq, front, controlled, kind:<kind>
     task = p .. "task:",           -- hash     + id: the record of a task
     payload = p .. "payload:",     -- string   + id: what the producer handed over, opaque
     children = p .. "children:",   -- list     + id: ids of all children of a task
     ready = p .. "ready:",         -- zset     + queue: ids that may be fetched, by priority and sequence
-    queue = p .. "queue:",         -- hash     + queue: running, and what ended how, counted
+    queue = p .. "queue:",         -- hash     + queue: running, what ended how, counted; paused, max_running, rate
     wake = p .. "wake:",           -- list     + queue: at most one token, for one idle worker
     dead = p .. "dead:",           -- zset     + queue: FAILED and CANCELLED ids still kept, by end
     claims = p .. "claims:",       -- zset     + worker: ids that it holds, by the fetch that gave them
     worker = p .. "worker:",       -- hash     + worker: seq of its newest fetch
     queues = p .. "queues",        -- set      names of all queues
     deadlines = p .. "deadlines",  -- zset     live ids that have a deadline, by deadline_at
-    limits = p .. "limits",        -- zset     live ids, by limit_at: queue limit or attempt limit
+    limits = p .. "limits",        -- zset     live ids, by their nearest instant: queue or attempt limit, warning, grace
     delayed = p .. "delayed",      -- zset     PENDING ids that may not start yet, by available_at
     workers = p .. "workers",      -- zset     live workers, by the end of their lease
     draining = p .. "draining",    -- zset     ended ids whose children are not all ended, by end
+    throttled = p .. "throttled",  -- zset     queues that gave all that their rate allows, by when they may give again
     retained = p .. "retained",    -- zset     terminal ids, by when the record goes
     idem = p .. "idem",            -- hash     idempotency key: id and digest
     forget = p .. "forget",        -- zset     idempotency keys, by when they are forgotten
@@ -30,7 +31,8 @@ local function keys(root)
     ended = p .. "ended",          -- channel  ids of watched tasks that ended
     stop = p .. "stop:",           -- channel  + worker: attempts that must stop
 
-    ZADD = {}, ZREM = {}, counts = {}, -- put off (later.lua, count.lua)
-    listed = {}, tokens = {},          -- what a script has looked up of queues, for flush
+    runs = {}, run = {}, counts = {}, woken = {}, -- put off (later.lua, count.lua, ready.lua)
+    listed = {}, tokens = {},                     -- what a script has looked up of queues, for flush
+    rooms = {}, defaults = {},                    -- what it has read of them and of kinds (room.lua, defaults.lua)
   }
 end

@@ -2,18 +2,22 @@
 -- set and not one a task. Safe because the record decides, never the set: who
 -- finds an id in a set looks at its record first.
 --
+-- What one script puts off for a set is written in the order it was put off, so the
+-- last word on an id holds.
+--
 --   score  of ZADD, as text; absent for ZREM
 local function later(k, command, key, id, score)
-  local list = k[command][key]
-  if not list then
-    list = {n = 0}
-    k[command][key] = list
+  local run = k.run[key]
+  if not run or run.command ~= command then
+    run = {command = command, key = key, n = 0}
+    k.run[key] = run
+    k.runs[#k.runs + 1] = run
   end
-  local n = list.n
+  local n = run.n
   if score then
-    list[n + 1] = score
+    run[n + 1] = score
     n = n + 1
   end
-  list[n + 1] = id
-  list.n = n + 1
+  run[n + 1] = id
+  run.n = n + 1
 end

@@ -18,7 +18,6 @@ local function ready(k, task, at, front)
   -- 2^50 places a priority: exact in a double, and years of work.
   local band = (3 - tonumber(task.priority or 0)) * 1125899906842624
   later(k, "ZADD", k.ready .. task.queue, task.id, string.format("%d", band + place))
-  k.woken = k.woken or {}
   k.woken[task.queue] = true
   limit(k, task, at, task.queue_timeout_ms)
 end

@@ -4,7 +4,12 @@
 --
 -- FAILED and CANCELLED are kept long, so a queue keeps at most 100,000 of them.
 --
+-- What becomes of an idempotency key depends on its scope: "window" was settled when
+-- the task was created, "started" when it was first claimed, "finished" is settled
+-- now; any other key outlives the record.
+--
 -- @include later
+-- @include write
 local function retain(k, task, at)
   local span = task.retention_ms or (task.status == "COMPLETED" and "900000" or "604800000")
   k.goes = k.goes or {}
@@ -19,7 +24,12 @@ local function retain(k, task, at)
     k.buried = k.buried or {}
     k.buried[task.queue] = true
   end
-  if task.idempotency_key then
-    later(k, "ZADD", k.forget, task.idempotency_key, string.format("%d", math.max(goes, at + 86400000)))
+  local key, scope = task.idempotency_key, task.idempotency_scope
+  if not key or scope == "window" then
+    return
+  elseif not scope then
+    later(k, "ZADD", k.forget, key, string.format("%d", math.max(goes, at + 86400000)))
+  elseif scope == "finished" or not task.epoch then
+    write(k, "HDEL", k.idem, key)
   end
 end

@@ -1,5 +1,5 @@
 -- withdraw takes a live task out of wherever its status has put it: its line,
--- the delayed ones, or its worker's claims; and off its limit.
+-- the delayed ones, or its worker's claims. A promise stands nowhere.
 --
 -- @include later
 -- @include count
@@ -9,10 +9,7 @@ local function withdraw(k, task)
     count(k, task.queue, "running", -1)
   elseif task.available_at then
     later(k, "ZREM", k.delayed, task.id)
-  else
+  elseif not task.role then
     later(k, "ZREM", k.ready .. task.queue, task.id)
-  end
-  if task.limit_at then
-    later(k, "ZREM", k.limits, task.id)
   end
 end

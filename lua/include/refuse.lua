@@ -1,0 +1,18 @@
+-- refuse tells that a call came to nothing because of what the task is by now.
+--
+--   op     complete, fail, release, resolve, reject or cancel
+--   epoch  that the caller gave, and worker, who it is; "" for a caller that is none
+--
+-- @include live
+-- @include emit
+local function refuse(k, task, at, op, epoch, worker)
+  local reason = "not_held"
+  if not live(task) then
+    reason = task.timed_out and "late" or task.status == "CANCELLED" and "cancelled" or "ended"
+  elseif epoch ~= "" and epoch ~= (task.epoch or "0") then
+    reason = "stale"
+  end
+  local caller = {id = task.id, kind = task.kind, queue = task.queue, retries = task.retries, epoch = epoch, worker = worker}
+  emit(k, "all", "rejected", caller, at, "op", op, "reason", reason, "status", task.status,
+    "task_epoch", task.epoch or "0", "task_worker", task.worker or "")
+end
