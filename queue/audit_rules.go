@@ -84,8 +84,11 @@ func (a *audit) task(id string, t map[string]string) {
 		a.must(number(t["detected_at"]) >= number(t["completed_at"]), id, "was seen to time out before it did")
 	}
 	a.places(id, t, status)
+	a.role(id, t, status)
+	a.grace(id, t, status)
 	a.ancestry(id, t)
-	if ended := status.Ended(); ended && !strings.Contains(id, ".") {
+	a.hook(id, t)
+	if status.Ended() && ownerOf(id) == "" {
 		a.must(a.in("retained", id, ""), id, "has ended and nothing removes its record")
 	}
 }
@@ -94,10 +97,11 @@ func (a *audit) task(id string, t map[string]string) {
 func (a *audit) places(id string, t map[string]string, status Status) {
 	lives := live(t)
 	a.iff("deadlines", id, t["deadline_at"], lives && t["deadline_at"] != "")
-	a.iff("limits", id, t["limit_at"], lives && t["limit_at"] != "")
+	first := nearest(t)
+	a.iff("limits", id, first, lives && first != "")
 	delayed := status == Pending && t["available_at"] != ""
 	a.iff("delayed", id, t["available_at"], delayed)
-	a.iff("ready:"+t["queue"], id, "", status == Pending && !delayed)
+	a.iff("ready:"+t["queue"], id, "", status == Pending && !delayed && t["role"] == "")
 	if status == Running {
 		a.must(a.in("claims:"+t["worker"], id, ""), id, "is RUNNING and its worker %q does not hold it", t["worker"])
 		a.must(a.in("workers", t["worker"], ""), id, "is RUNNING and nothing watches over its worker %q", t["worker"])
@@ -115,6 +119,65 @@ func (a *audit) places(id string, t map[string]string, status Status) {
 	}
 }
 
+// role checks a promise or timer: no worker ever has it.
+func (a *audit) role(id string, t map[string]string, status Status) {
+	role := t["role"]
+	if role == "" {
+		return
+	}
+	a.must(role == "promise" || role == "timer", id, "has a role that there is not: %q", role)
+	a.must(status != Running && status != Waiting && t["epoch"] == "", id, "is a %s, and a worker ran it", role)
+	a.must(!live(t) || (role == "timer") == (t["available_at"] != ""), id,
+		"is a %s: a timer has an instant at which it completes, a promise has none", role)
+}
+
+// grace checks that only a handler that runs is spared, and not beyond its task's end.
+func (a *audit) grace(id string, t map[string]string, status Status) {
+	cancelling := t["cancel_at"] != ""
+	a.must(cancelling == (t["grace_at"] != ""), id, "must have both cancel_at and grace_at, or neither")
+	if !cancelling || !live(t) {
+		return
+	}
+	a.must(status == Running, id, "is being cancelled and is %s: nobody is left to be graceful to", status)
+	final := t["until"]
+	if final == "" {
+		final = t["deadline_at"]
+	}
+	a.must(final == "" || number(t["grace_at"]) <= number(final), id, "is spared beyond its end")
+}
+
+// nearest is the instant at which something happens to a live task that is not its
+// deadline, "" for none (lua/include/nearest.lua).
+func nearest(t map[string]string) string {
+	first := ""
+	for _, name := range []string{"limit_at", "warn_at", "grace_at"} {
+		if t[name] != "" && (first == "" || number(t[name]) < number(first)) {
+			first = t[name]
+		}
+	}
+	return first
+}
+
+// hook checks that what is called a hook is one: made for the end of a task, once, and
+// with an end of its own.
+func (a *audit) hook(id string, t map[string]string) {
+	of := ""
+	if at := strings.LastIndexByte(id, '!'); at >= 0 && strings.IndexByte(id[at:], '.') < 0 {
+		of = id[:at]
+	}
+	a.must(t["hook_of"] == of, id, "is by its id the hook of %q, and by its record of %q", of, t["hook_of"])
+	if of == "" {
+		return
+	}
+	a.must(t["deadline_at"] != "" && t["role"] == "", id, "is a hook, which is a task with a deadline")
+	if ended, known := a.tasks[of]; known {
+		a.must(!live(ended), id, "is the hook of a task that lives")
+	}
+	for name := range t {
+		a.must(name == "hook_of" || !strings.HasPrefix(name, "hook_"), id, "is a hook and has %s", name)
+	}
+}
+
 func (a *audit) iff(key, id, score string, should bool) {
 	if should {
 		a.must(a.in(key, id, score), id, "must be in %s at %s", key, score)
@@ -127,17 +190,17 @@ func (a *audit) iff(key, id, score string, should bool) {
 // ancestry checks a child against its owner: it is listed there, ends with it at
 // the latest, and outlives it only while somebody is draining.
 func (a *audit) ancestry(id string, t map[string]string) {
-	at := strings.LastIndexByte(id, '.')
-	if at < 0 {
+	of := ownerOf(id)
+	if of == "" {
 		return
 	}
-	owner, known := a.tasks[id[:at]]
+	owner, known := a.tasks[of]
 	if !known {
 		a.must(!live(t), id, "lives and its owner is gone")
 		return
 	}
 	if live(owner) {
-		a.must(slices.Contains(a.lists["children:"+id[:at]], id), id, "is not among its owner's children")
+		a.must(slices.Contains(a.lists["children:"+of], id), id, "is not among its owner's children")
 		a.must(!a.in("retained", id, ""), id, "is to be removed while its owner lives")
 	}
 	bound := owner["until"]
@@ -152,7 +215,7 @@ func (a *audit) ancestry(id string, t map[string]string) {
 		a.must(until != "" && number(until) <= number(bound), id, "may outlast its owner")
 	}
 	if live(t) && !live(owner) {
-		_, draining := a.zsets["draining"][id[:at]]
+		_, draining := a.zsets["draining"][of]
 		a.must(draining, id, "lives, its owner has ended, and nothing ends it")
 	}
 }
@@ -161,7 +224,7 @@ func (a *audit) ancestry(id string, t map[string]string) {
 func (a *audit) indexes() {
 	for key, members := range a.zsets {
 		kind, _, _ := strings.Cut(key, ":")
-		if slices.Contains([]string{"workers", "forget", "broken"}, kind) {
+		if slices.Contains([]string{"workers", "forget", "throttled", "broken"}, kind) {
 			continue
 		}
 		for id := range members {
@@ -184,41 +247,5 @@ func (a *audit) indexes() {
 			_, known := a.tasks[id]
 			a.must(known, id, "has children and no record")
 		}
-	}
-}
-
-// queues checks what is counted, and that a line has at most one token.
-func (a *audit) queues(running map[string]int64) {
-	for key, hash := range a.hashes {
-		if name, ok := strings.CutPrefix(key, "queue:"); ok {
-			a.must(number(hash["running"]) == running[name], name, "says that %s are running, and %d are", hash["running"], running[name])
-			a.must(slices.Contains(a.sets["queues"], name), name, "is not in the list of queues")
-		}
-		if name, ok := strings.CutPrefix(key, "worker:"); ok {
-			a.must(a.in("workers", name, ""), name, "is a worker that nothing watches over")
-		}
-	}
-	for key, list := range a.lists {
-		if strings.HasPrefix(key, "wake:") {
-			a.must(len(list) <= 1, key, "has %d tokens", len(list))
-		}
-	}
-	for key := range a.zsets {
-		if name, ok := strings.CutPrefix(key, "claims:"); ok {
-			a.must(a.in("workers", name, ""), name, "holds claims and nothing watches over it")
-		}
-	}
-}
-
-func (a *audit) idempotency() {
-	for key := range a.zsets["forget"] {
-		_, known := a.hashes["idem"][key]
-		a.must(known, key, "is an idempotency key to be forgotten that is not there")
-	}
-	for key, value := range a.hashes["idem"] {
-		id, _, _ := strings.Cut(value, " ")
-		t := a.tasks[id]
-		_, leaving := a.zsets["forget"][key]
-		a.must(leaving == !(live(t) && t["idempotency_key"] == key), key, "is an idempotency key that must be forgotten if and only if its task has ended")
 	}
 }

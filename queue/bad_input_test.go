@@ -29,6 +29,7 @@ type badInput struct {
 type scene struct {
 	q                            *queue.Queue
 	pending, running, done, gone string
+	promise, settled, timer      string
 	claim                        queue.Claim // of running: its second
 }
 
@@ -48,6 +49,16 @@ func newScene(t *testing.T, rdb redis.UniversalClient) *scene {
 
 	s.pending = enqueue(t, q, queue.Task{Queue: "other", IdempotencyKey: "key", Payload: []byte("first")}).ID
 	enqueue(t, q, queue.Task{ID: s.running + ".child", Payload: []byte("first")})
+
+	if err := q.DefineKind(context.Background(), "defined", queue.Defaults{Timeout: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	s.promise = enqueue(t, q, queue.Task{Promise: true}).ID
+	s.timer = enqueue(t, q, queue.Task{Timer: true, Delay: time.Hour}).ID
+	s.settled = enqueue(t, q, queue.Task{Promise: true}).ID
+	if r, err := q.Resolve(context.Background(), s.settled, []byte("first")); err != nil || !r.Done {
+		t.Fatalf("Resolve = %+v, %v", r, err)
+	}
 	return s
 }
 
@@ -211,7 +222,7 @@ func TestEnqueueRefusesWhatIsTooMuch(t *testing.T) {
 			queue.ErrInvalid, "idempotency key", "has 513 bytes, the limit is 512: hash it"},
 		{"a priority of 4", func(s *scene) error { return s.enqueue(queue.Task{Priority: 4}) }, queue.ErrInvalid, "priority", "must be 0, 1, 2 or 3"},
 		{"a priority of -1", func(s *scene) error { return s.enqueue(queue.Task{Priority: -1}) }, queue.ErrInvalid, "priority", "must be 0, 1, 2 or 3"},
-		{"-1 retries", func(s *scene) error { return s.enqueue(queue.Task{MaxRetries: -1}) }, queue.ErrInvalid, "max retries", "must not be negative"},
+		{"-2 retries", func(s *scene) error { return s.enqueue(queue.Task{MaxRetries: -2}) }, queue.ErrInvalid, "max retries", "must not be negative (NoRetries, -1, says none)"},
 	})
 }
 

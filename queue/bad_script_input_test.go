@@ -23,7 +23,9 @@ func TestTheScriptRefusesNumbersThatAreNone(t *testing.T) {
 	numbers := map[string]string{ // field: what it says of a number that is none
 		"timeout_ms": whole + "1 to 2^53", "deadline_at": whole + "1 to 2^53", "delay_ms": whole + "0 to 2^53",
 		"available_at": whole + "0 to 2^53", "queue_timeout_ms": whole + "1 to 2^53", "attempt_timeout_ms": whole + "1 to 2^53",
-		"max_retries": whole + "0 to 2^53", "retention_ms": whole + "0 to 2^53", "priority": whole + "0 to 2^53",
+		"max_retries": whole + "0 to 2^53", "retention_ms": whole + "0 to 2^53", "priority": whole + "0 to 3",
+		"cancel_grace_ms": whole + "1 to 2^53", "warn_percent": whole + "1 to 99", "backoff_ms": whole + "0 to 2^53",
+		"backoff_max_ms": whole + "1 to 2^53", "jitter": whole + "0 to 100", "idempotency_window_ms": whole + "1 to 2^53",
 	}
 	bad := []string{
 		"", " ", "-1", "-0", "+1", "1.5", "1.", ".5", "nan", "NaN", "inf", "-inf", "Infinity", "1e3", "1E3", "0x10", "0b1", "1_000", "1,000",
@@ -41,7 +43,13 @@ func TestTheScriptRefusesNumbersThatAreNone(t *testing.T) {
 				s.refuses(t, fmt.Sprintf("INVALID %s %s", field, why), "id", "0-a", "kind", "k", field, value)
 			}
 		}
-		s.refuses(t, "INVALID priority must be 0, 1, 2 or 3", "id", "0-a", "kind", "k", "priority", "4")
+		for field, value := range map[string]string{"priority": "4", "warn_percent": "100", "jitter": "101"} {
+			s.refuses(t, fmt.Sprintf("INVALID %s %s", field, numbers[field]), "id", "0-a", "kind", "k", field, value)
+		}
+		// "none" is for what a kind may have a default of.
+		for _, field := range []string{"deadline_at", "delay_ms", "available_at", "max_retries", "priority", "warn_percent", "jitter", "idempotency_window_ms"} {
+			s.refuses(t, fmt.Sprintf("INVALID %s %s", field, numbers[field]), "id", "0-a", "kind", "k", field, "none")
+		}
 	})
 }
 

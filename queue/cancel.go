@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // Cancellation says what cancelling a task came to. Exactly one is the case: it was
@@ -10,12 +11,16 @@ import (
 type Cancellation struct {
 	Done   bool
 	Status Status
-	Result []byte // if it had COMPLETED
-	Error  string // if it had FAILED, or was CANCELLED before
-	Err    error  // in lists: ErrNotFound, ErrBroken
+	// GraceEnds is when a task that still runs is cancelled at the latest: its Status
+	// is Running, and whatever its handler returns it will be CANCELLED.
+	GraceEnds time.Time
+	Result    []byte // if it had COMPLETED
+	Error     string // if it had FAILED, or was CANCELLED before
+	Err       error  // in lists: ErrNotFound, ErrBroken
 }
 
-// Cancel ends a task as CANCELLED. A running handler is told at once. The reason
+// Cancel ends a task as CANCELLED. A running handler is told at once; if the task has a
+// CancelGrace it keeps its claim that long, to clean up. The reason
 // is kept as the task's error. A task that had ended stays as it is, and the
 // answer tells how it ended; one that is out of time ends as that first.
 func (q *Queue) Cancel(ctx context.Context, id, reason string) (Cancellation, error) {
@@ -57,6 +62,8 @@ func readCancellation(answer any) Cancellation {
 	switch word := text(words[0]); {
 	case word == "CANCELLED":
 		return Cancellation{Done: true, Status: Cancelled}
+	case word == "CANCELLING" && len(words) == 2:
+		return Cancellation{Done: true, Status: Running, GraceEnds: instant(words[1])}
 	case word == "ALREADY" && len(words) == 3:
 		c := Cancellation{Status: Status(text(words[1]))}
 		if c.Status == Completed {

@@ -36,6 +36,7 @@ type Claim struct {
 	Retries         int
 	MaxRetries      int
 	LeaseLosses     int
+	RetryExpression string // asked by the worker when an attempt fails: see Outcome.Retry
 	CreatedAt       time.Time
 	Deadline        time.Time // zero: none; an ancestor's, if that is sooner
 	AttemptDeadline time.Time // zero: none sooner than Deadline
@@ -78,7 +79,7 @@ func (a *Ask) append(args []any) []any {
 }
 
 // claimWords is how many elements a claim has (parcels in lua/include/claim.lua).
-const claimWords = 13
+const claimWords = 14
 
 func (t *Trip) readClaims(partition int, now, answer any) error {
 	words, err := list(answer, nil, 1)
@@ -97,7 +98,7 @@ func (t *Trip) readClaims(partition int, now, answer any) error {
 			ID: text(w[0]), Epoch: number(w[1]), Queue: text(w[2]), Kind: text(w[3]), Partition: partition,
 			CreatedAt: instant(w[6]), Deadline: instant(w[7]), AttemptDeadline: instant(w[8]), Now: at,
 			Retries: int(number(w[9])), MaxRetries: int(number(w[10])),
-			LeaseLosses: int(number(w[11])), Priority: int(number(w[12])),
+			LeaseLosses: int(number(w[11])), Priority: int(number(w[12])), RetryExpression: text(w[13]),
 		}
 		if payload := text(w[4]); payload != "" {
 			c.Payload = []byte(payload)
@@ -117,9 +118,15 @@ func (q *Queue) AwaitWork(ctx context.Context, partition int, queues []string, d
 	for i, queue := range queues {
 		keys[i] = q.wakeKey(partition, queue)
 	}
-	err := q.rdb.BLPop(ctx, d, keys...).Err()
+	// A server that hangs would be waited for ten seconds more.
+	bounded, cancel := context.WithTimeout(ctx, d+tryFor)
+	defer cancel()
+	err := q.rdb.BLPop(bounded, d, keys...).Err()
 	if errors.Is(err, redis.Nil) {
 		return false, nil
+	}
+	if redis.HasErrorPrefix(err, "UNBLOCKED") {
+		return true, nil // the master has become a replica: who looks finds its successor
 	}
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx) // the client calls it a read that timed out

@@ -49,12 +49,12 @@ func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error)
 	all := make([]*passenger, len(tasks))
 	here := q.spread()
 	for i := range tasks {
+		if i > 0 && i%maxList == 0 {
+			here = q.spread()
+		}
 		p, err := q.placeAt(&tasks[i], here)
 		if err != nil {
 			return nil, failed("enqueue", "", fmt.Errorf("task %d: %w", i, err))
-		}
-		if i%maxList == maxList-1 {
-			here = q.spread()
 		}
 		all[i] = &passenger{task: &tasks[i], id: q.name(p, &tasks[i])}
 		lines[p] = append(lines[p], all[i])

@@ -22,7 +22,7 @@ const (
 	readTogether = 16
 )
 
-var errMoved = errors.New("Redis was restarted, or another took its place, while it was being read: begin the export again")
+var errMoved = errors.New("the Redis that is read was restarted, or another took its place, while it was being read: begin the export again")
 
 // exportStep tells up to about n lines of one partition and moves the place behind them.
 func (q *Queue) exportStep(ctx context.Context, at *exportPlace, n int) ([]ExportLine, error) {

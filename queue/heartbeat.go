@@ -14,7 +14,8 @@ type Held struct {
 }
 
 // Stop says that an attempt must stop, and why: timeout, cancelled, lost (the task
-// was claimed anew), released, gone, or how else it ended.
+// was claimed anew), released, gone, or how else it ended; or cancelling: it is to stop,
+// and keeps its claim until it did, or the task's grace is over.
 type Stop struct {
 	ID     string
 	Epoch  int64

@@ -85,6 +85,15 @@ func partitionIn(id string, partitions int) (int, error) {
 	return p, err
 }
 
+// ownerOf is the id of the task that a child belongs to, "" for a root task. A hook is a
+// root task whatever its id begins with (lua/include/owner.lua).
+func ownerOf(id string) string {
+	if at := strings.LastIndexByte(id, '.'); at >= 0 && strings.IndexByte(id[at:], '!') < 0 {
+		return id[:at]
+	}
+	return ""
+}
+
 // wellFormed accepts what follows the dash: a root's digits, then children.
 func wellFormed(rest string) bool {
 	if rest == "" || len(rest) > 500 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -43,7 +44,8 @@ type Config struct {
 type Queue struct {
 	config  Config
 	rdb     redis.UniversalClient
-	bounded bool // a context's end ends a read of rdb
+	cluster *redis.ClusterClient // rdb, if it is one
+	bounded bool                 // a context's end ends a read of rdb
 	library *lua.Library
 
 	ids     ids
@@ -63,13 +65,17 @@ func Open(ctx context.Context, rdb redis.UniversalClient, config Config) (*Queue
 		return nil, failed("open", "", err)
 	}
 	q := &Queue{config: config, rdb: rdb, library: config.Library}
+	q.cluster, _ = rdb.(*redis.ClusterClient)
 	q.bounded = honoursContexts(rdb)
 	if err := q.inspect(ctx); err != nil {
 		return nil, failed("open", "", err)
 	}
 	if q.library == nil {
-		var err error
-		if q.library, err = lua.Load(lua.Options{Shebang: q.knowsShebang(ctx)}); err != nil {
+		shebang, err := q.knowsShebang(ctx)
+		if err == nil {
+			q.library, err = lua.Load(lua.Options{Shebang: shebang})
+		}
+		if err != nil {
 			return nil, failed("open", "", err)
 		}
 	}
@@ -196,9 +202,23 @@ func (q *Queue) eachPartition(list []string, step func(partition int, ids []any,
 	return <-errs
 }
 
-func (q *Queue) knowsShebang(ctx context.Context) bool {
-	err := q.rdb.Eval(ctx, "#!lua flags=no-writes\nreturn 1", nil).Err()
-	return err == nil
+// knowsShebang asks the server, until it answers: without the shebang a full Redis
+// would not drain, and two forms of one script are two scripts.
+func (q *Queue) knowsShebang(ctx context.Context) (bool, error) {
+	for start := time.Now(); ; {
+		err := q.rdb.Eval(ctx, "#!lua flags=no-writes\nreturn 1", []string{q.Root(0)}).Err()
+		if passing, _ := classify(err); err == nil || !passing {
+			return err == nil, nil
+		}
+		q.remap()
+		if ctx.Err() != nil || time.Since(start) > waitFor {
+			return false, unanswered(ctx, false, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // String names the namespace, never the server: its URL may hold a password.

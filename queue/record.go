@@ -55,10 +55,17 @@ type Record struct {
 	Result      []byte
 	Error       string // exactly one of Result and Error is set once it has ended
 	LastError   string // of a failed attempt that was retried
-	Reason      string // error, failed, timeout, lease_lost, cancelled, owner_ended
+	Reason      string // error, failed, timeout, lease_lost, rejected, cancelled, owner_ended
 	TimedOut    bool
-	TimeoutType string // execution, queue, attempt, workflow
-	RetryState  string // deadline: there was a retry left, and no time for it
+	TimeoutType string    // execution, queue, attempt, workflow
+	RetryState  string    // deadline: there was a retry left, and no time for it
+	RetryError  string    // why its retry expression could not be asked
+	RetryOf     string    // the ended task that it was run in the place of
+	HookOf      string    // the ended task whose hook it is
+	Role        string    // promise or timer; "" for a task that workers run
+	WarnAt      time.Time // when deadline_near will be told; zero: it was, or never will be
+	CancelAt    time.Time // when it was cancelled, if it still runs in its grace
+	GraceEnds   time.Time // when that grace ends
 	Code        int
 
 	// Overdue means that its end is decided and not written yet.
@@ -152,11 +159,15 @@ func readRecord(id string, answer any) (*Record, error) {
 		LimitAt: instant(f["limit_at"]), StartedAt: instant(f["started_at"]),
 		CompletedAt: instant(f["completed_at"]), DetectedAt: instant(f["detected_at"]),
 		Error: f["error"], LastError: f["last_error"], Reason: f["reason"],
+		RetryError: f["retry_error"], RetryOf: f["retry_of"], HookOf: f["hook_of"], Role: f["role"],
 		TimedOut: f["timed_out"] != "", TimeoutType: f["timeout_type"], RetryState: f["retry_state"],
 		Overdue: number(words[0]) == 1, Fields: f,
 	}
 	if r.Until.IsZero() {
 		r.Until = r.Deadline
+	}
+	if !r.Status.Ended() {
+		r.WarnAt, r.CancelAt, r.GraceEnds = instant(f["warn_at"]), instant(f["cancel_at"]), instant(f["grace_at"])
 	}
 	if r.Status == Pending {
 		r.AvailableAt = instant(f["available_at"])

@@ -9,12 +9,17 @@ import (
 	"time"
 )
 
+// lookAgain is how long the loss of what says that a task has ended may go unnoticed.
+// The connection breaks with most losses, but not when another node of a cluster dies.
+const lookAgain = 5 * time.Second
+
 // Result waits until a task has ended, and returns its result or the error that
 // says how else it ended: *TaskTimedOutError, *TaskFailedError or [ErrCancelled].
 // [ErrNotFound] means that there is no such task.
 //
 // It does not poll: the first who waits subscribes to the namespace's ends, and a
-// task is marked as watched. It is not late either if no reaper runs: when the
+// task is marked as watched. A failover of Redis may lose the mark, the message or the
+// task itself, so every five seconds it looks even so. It is not late either if no reaper runs: when the
 // task's time is up it looks by itself, and the look ends the task. (The end of an
 // owner reaches its children by the reaper, and only then who waits for them.)
 func (q *Queue) Result(ctx context.Context, id string) ([]byte, error) {
@@ -38,6 +43,7 @@ func (q *Queue) Result(ctx context.Context, id string) ([]byte, error) {
 		select {
 		case <-signal:
 		case <-due:
+		case <-time.After(lookAgain):
 		case <-ctx.Done():
 			return nil, failed("result", id, context.Cause(ctx))
 		}

@@ -32,7 +32,10 @@ type Outcome struct {
 	Error  string        // of Fail
 	Class  string        // of Fail: ClassError if empty
 	Code   int           // of Fail: an exit code, 0 for none
-	Delay  time.Duration // of Fail and Release: before it may be fetched again
+	Delay  time.Duration // of Fail and Release: before it may be fetched again; of Fail 0 means the task's back-off
+	// Retry is what the task's retry expression said of a failed attempt: "retry",
+	// "fail", or "fail: " and why it could not be asked. "" for a task without one.
+	Retry string
 }
 
 // Verdict is what Redis made of an outcome. Word is OK: accepted, and Status says
@@ -54,7 +57,7 @@ func (q *Queue) Settle(ctx context.Context, partition int, worker, call string, 
 	if len(outcomes) > maxList {
 		return Trip{}, failed("settle", "", invalid("outcomes", "are %d, and a call takes %d: make several", len(outcomes), maxList))
 	}
-	args := make([]any, 0, 3+7*len(outcomes)+4+2*len(ask.Quotas))
+	args := make([]any, 0, 3+8*len(outcomes)+4+2*len(ask.Quotas))
 	args = append(args, worker, call, len(outcomes))
 	for i := range outcomes {
 		o := &outcomes[i]
@@ -86,6 +89,9 @@ func (o *Outcome) check(maxBytes int) error {
 	if len(o.Error) > maxBytes {
 		return invalid("error", "has %d bytes, the limit is %d", len(o.Error), maxBytes)
 	}
+	if len(o.Retry) > 1024 {
+		return invalid("retry", "has %d bytes, the limit is 1024", len(o.Retry))
+	}
 	if o.Delay < 0 {
 		return invalid("delay", "%v must not be negative", o.Delay)
 	}
@@ -113,7 +119,11 @@ func (o *Outcome) append(args []any) []any {
 	if o.Code != 0 {
 		code = o.Code
 	}
-	return append(args, o.ID, o.Epoch, string(o.Verb), note, class, code, o.Delay.Milliseconds())
+	delay := any(o.Delay.Milliseconds())
+	if o.Delay == 0 && o.Verb == Fail {
+		delay = ""
+	}
+	return append(args, o.ID, o.Epoch, string(o.Verb), note, class, code, delay, o.Retry)
 }
 
 func readVerdicts(answer any, n int) ([]Verdict, error) {

@@ -11,6 +11,9 @@ import (
 type QueueStats struct {
 	Queue                                            string
 	Ready, Running                                   int64 // now
+	Paused                                           bool
+	MaxRunning                                       int64 // over all partitions; 0: no limit
+	Rated                                            bool  // it has a rate
 	Dead                                             int64 // FAILED and CANCELLED records still kept
 	Enqueued, Completed, Failed, Cancelled, TimedOut int64 // ever; TimedOut is part of Failed
 }
@@ -74,6 +77,9 @@ func addQueue(queues map[string]*QueueStats, row any) error {
 	s.Failed += n["failed"]
 	s.Cancelled += n["cancelled"]
 	s.TimedOut += n["timed_out"]
+	s.Paused = s.Paused || n["paused"] == 1
+	s.MaxRunning += n["max_running"]
+	s.Rated = s.Rated || n["rate"] > 0
 	return nil
 }
 

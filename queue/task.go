@@ -3,6 +3,7 @@ package queue
 import (
 	"encoding/json"
 	"hash/crc32"
+	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -32,8 +33,43 @@ type Task struct {
 	QueueTimeout time.Duration
 	// AttemptTimeout is how long one run of the handler may take.
 	AttemptTimeout time.Duration
-	// MaxRetries is how often a failed attempt is repeated. Timeouts are final.
+	// OnTimeout is what an attempt that took longer than AttemptTimeout comes to:
+	// OnTimeoutFail (the default) or OnTimeoutRetry, which needs MaxRetries. The end of
+	// Timeout is final whatever it says.
+	OnTimeout OnTimeout
+	// WarnAt is the part of its time, 0.8 for 80 %, after which one event deadline_near
+	// is told. 0: none.
+	WarnAt float64
+	// CancelGrace is how long a running handler may go on once its task is cancelled,
+	// to clean up: until it returns, the task keeps its claim. What it returns is
+	// dropped. 0: a cancelled task ends at once.
+	CancelGrace time.Duration
+
+	// MaxRetries is how often a failed attempt is repeated: N retries are N+1 attempts.
+	// NoRetries says 0 where the kind's default is more.
 	MaxRetries int
+	// Backoff is the time between attempts. A retry that could not start before the
+	// task's end is not made.
+	Backoff Backoff
+	// Retry is an expression that decides, in place of the class of the failure and of
+	// OnTimeout, whether a failed attempt is repeated, as long as MaxRetries allows it. It
+	// is a boolean in the language of github.com/expr-lang/expr over the task's own
+	// attempt, tasks.<kind>.phase ("Error", "Failed" or "Timeout"), .code, .msg and
+	// .outputs.parameters.<name>:
+	//
+	//	tasks.render.phase == "Timeout" || tasks.render.code in [75, 111]
+	//
+	// One that cannot be read is refused. One that fails on an attempt repeats nothing,
+	// and Record.RetryError says why.
+	Retry string
+
+	// Hooks are tasks to enqueue when this one has ended.
+	Hooks Hooks
+	// Promise makes it a task that no worker runs: Resolve or Reject settles it, by its
+	// id. Give it a Timeout, or it may wait for ever.
+	Promise bool
+	// Timer makes it a promise that completes by itself at StartAt, or after Delay.
+	Timer bool
 
 	// Delay and StartAt say when it may start at the earliest. One or neither.
 	Delay   time.Duration
@@ -42,9 +78,34 @@ type Task struct {
 	// for COMPLETED, 7 days for FAILED and CANCELLED; at least 1 min.
 	Retention time.Duration
 	// IdempotencyKey makes the first task with this key the only one, until a day
-	// after its end.
+	// after its end, or as long as IdempotencyScope says.
 	IdempotencyKey string
+	// IdempotencyScope is how long the key holds. ForWindow needs IdempotencyWindow,
+	// which counts from now and may not end before the deadline.
+	IdempotencyScope  Scope
+	IdempotencyWindow time.Duration
+	// RetryOf is the ended task that this one is run in the place of: see Queue.Retry.
+	RetryOf string
 }
+
+// None says that there is to be no such time, where a default of the kind would give
+// one. It can be the Timeout, QueueTimeout, AttemptTimeout, CancelGrace or Retention
+// of a Task.
+const None time.Duration = math.MinInt64
+
+// NoRetries says that there are none, where a default of the kind would give some.
+const NoRetries = -1
+
+// Scope is how long an idempotency key holds.
+type Scope string
+
+// The default, "", holds until a day after the task's end, or as long as its record is
+// kept if that is longer.
+const (
+	UntilStarted  Scope = "started"  // until a worker first takes the task
+	UntilFinished Scope = "finished" // until the task's end
+	ForWindow     Scope = "window"   // for IdempotencyWindow from now
+)
 
 // Receipt says what became of a task that was handed over.
 type Receipt struct {
@@ -68,14 +129,14 @@ func (t *Task) check(maxBytes int) error {
 	if t.Priority < 0 || t.Priority > 3 {
 		return invalid("priority", "%d must be 0, 1, 2 or 3 (3 goes first)", t.Priority)
 	}
-	if t.MaxRetries < 0 {
-		return invalid("max retries", "%d must not be negative", t.MaxRetries)
-	}
 	if err := t.checkTimes(); err != nil {
 		return err
 	}
 	if len(t.Payload) > maxBytes {
 		return invalid("payload", "has %d bytes, the limit is %d: store it elsewhere and send a reference, or raise Config.MaxBytes", len(t.Payload), maxBytes)
+	}
+	if err := t.checkPolicy(); err != nil {
+		return err
 	}
 	size := 0
 	for name, value := range t.Headers {
@@ -87,8 +148,54 @@ func (t *Task) check(maxBytes int) error {
 	if size > maxBytes {
 		return invalid("headers", "have %d bytes, the limit is %d", size, maxBytes)
 	}
+	if err := t.checkRole(); err != nil {
+		return err
+	}
+	if err := t.Hooks.check(); err != nil {
+		return err
+	}
+	return t.checkKey()
+}
+
+// checkRole refuses what means nothing for a task that no worker runs.
+func (t *Task) checkRole() error {
+	switch {
+	case !t.Promise && !t.Timer:
+		return nil
+	case t.Promise && t.Timer:
+		return invalid("timer", "is a promise already: leave Promise out")
+	case t.QueueTimeout > 0 || t.AttemptTimeout > 0 || t.CancelGrace > 0 || t.OnTimeout != "" || t.MaxRetries > 0 || t.Retry != "" ||
+		t.Backoff != (Backoff{}) || t.Priority != 0:
+		return invalid("promise", "is run by no worker, so that priority, queue and attempt timeout, grace and retries mean nothing for it: leave them out")
+	case t.Timer && t.Delay == 0 && t.StartAt.IsZero():
+		return invalid("timer", "needs Delay or StartAt, the time at which it completes")
+	case t.Promise && (t.Delay != 0 || !t.StartAt.IsZero()):
+		return invalid("promise", "may be settled at any time: leave Delay and StartAt out, or make it a Timer")
+	}
+	return nil
+}
+
+func (t *Task) checkKey() error {
 	if len(t.IdempotencyKey) > 512 {
 		return invalid("idempotency key", "has %d bytes, the limit is 512: hash it", len(t.IdempotencyKey))
+	}
+	switch t.IdempotencyScope {
+	case "", UntilStarted, UntilFinished, ForWindow:
+	default:
+		return invalid("idempotency scope", "%q must be UntilStarted, UntilFinished, ForWindow, or nothing for a day past the end", clip(string(t.IdempotencyScope)))
+	}
+	switch {
+	case t.IdempotencyKey == "" && (t.IdempotencyScope != "" || t.IdempotencyWindow != 0):
+		return invalid("idempotency scope", "needs an idempotency key whose scope it is")
+	case (t.IdempotencyScope == ForWindow) != (t.IdempotencyWindow != 0):
+		return invalid("idempotency window", "goes with IdempotencyScope ForWindow, and that with it")
+	case t.IdempotencyWindow != 0 && t.Timeout > t.IdempotencyWindow:
+		return invalid("idempotency window", "%v ends before the timeout, %v, so that a second task could start beside the first: make it longer", t.IdempotencyWindow, t.Timeout)
+	}
+	if t.RetryOf != "" {
+		if _, err := PartitionOf(t.RetryOf); err != nil {
+			return invalid("retry of", "%q is not a task's id", clip(t.RetryOf))
+		}
 	}
 	return nil
 }
@@ -99,16 +206,20 @@ func (t *Task) checkTimes() error {
 		d     time.Duration
 	}{
 		{"timeout", t.Timeout}, {"queue timeout", t.QueueTimeout}, {"attempt timeout", t.AttemptTimeout},
-		{"delay", t.Delay}, {"retention", t.Retention},
+		{"cancel grace", t.CancelGrace}, {"retention", t.Retention},
+		{"delay", t.Delay}, {"idempotency window", t.IdempotencyWindow}, {"back-off", t.Backoff.Delay}, {"longest back-off", t.Backoff.Max},
 	} {
-		if span.d < 0 {
-			return invalid(span.field, "%v must be positive; leave it out for none", span.d)
-		}
-		if span.d > 0 && span.d < time.Millisecond {
-			return invalid(span.field, "%v is under 1ms, the finest that is kept", span.d)
+		if err := checkSpan(span.field, span.d); err != nil {
+			return err
 		}
 	}
-	if t.Timeout != 0 && !t.Deadline.IsZero() {
+	for field, d := range map[string]time.Duration{"delay": t.Delay, "idempotency window": t.IdempotencyWindow,
+		"back-off": t.Backoff.Delay, "longest back-off": t.Backoff.Max} {
+		if d == None {
+			return invalid(field, "cannot be None: leave it out")
+		}
+	}
+	if t.Timeout > 0 && !t.Deadline.IsZero() {
 		return invalid("deadline", "give a timeout or a deadline, not both")
 	}
 	if t.Delay != 0 && !t.StartAt.IsZero() {
@@ -126,6 +237,16 @@ func (t *Task) checkTimes() error {
 	return nil
 }
 
+func checkSpan(field string, d time.Duration) error {
+	if d < 0 && d != None {
+		return invalid(field, "%v must be positive; leave it out for none", d)
+	}
+	if d > 0 && d < time.Millisecond {
+		return invalid(field, "%v is under 1ms, the finest that is kept", d)
+	}
+	return nil
+}
+
 func validName(s, more string) bool {
 	if s == "" || len(s) > 128 || !alphanumeric(s[0]) {
 		return false
@@ -136,6 +257,16 @@ func validName(s, more string) bool {
 		}
 	}
 	return true
+}
+
+// addSpan adds a time in ms, "none" for None, nothing for 0.
+func addSpan(add func(string, any), name string, d time.Duration) {
+	switch {
+	case d == None:
+		add(name, "none")
+	case d > 0:
+		add(name, d.Milliseconds())
+	}
 }
 
 func containsByte(s string, c byte) bool {
@@ -165,19 +296,8 @@ func (t *Task) fields(args []any, id string) []any {
 	if t.Priority != 0 {
 		add("priority", t.Priority)
 	}
-	if t.MaxRetries != 0 {
-		add("max_retries", t.MaxRetries)
-	}
-	span := func(name string, d time.Duration) {
-		if d > 0 {
-			add(name, d.Milliseconds())
-		}
-	}
-	span("timeout_ms", t.Timeout)
-	span("queue_timeout_ms", t.QueueTimeout)
-	span("attempt_timeout_ms", t.AttemptTimeout)
-	span("delay_ms", t.Delay)
-	span("retention_ms", t.Retention)
+	t.policyFields(add)
+	addSpan(add, "delay_ms", t.Delay)
 	if !t.Deadline.IsZero() {
 		add("deadline_at", t.Deadline.UnixMilli())
 	}
@@ -187,13 +307,27 @@ func (t *Task) fields(args []any, id string) []any {
 	if t.IdempotencyKey != "" {
 		add("idempotency_key", t.IdempotencyKey)
 	}
+	if t.IdempotencyScope != "" {
+		add("idempotency_scope", string(t.IdempotencyScope))
+	}
+	addSpan(add, "idempotency_window_ms", t.IdempotencyWindow)
+	if t.RetryOf != "" {
+		add("retry_of", t.RetryOf)
+	}
+	switch {
+	case t.Timer:
+		add("role", "timer")
+	case t.Promise:
+		add("role", "promise")
+	}
+	t.Hooks.fields(add)
 	args[at] = (len(args) - at - 1) / 2
 	return args
 }
 
 // size is about what the task takes on the wire.
 func (t *Task) size() int {
-	n := 200 + len(t.Payload)
+	n := 200 + len(t.Payload) + len(t.Retry)
 	for name, value := range t.Headers {
 		n += len(name) + len(value) + 8
 	}

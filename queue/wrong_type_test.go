@@ -20,10 +20,11 @@ import (
 var ours = []string{
 	"", ":task:0-p1", ":task:0-r1", ":payload:0-p1", ":payload:0-r1", ":children:0-r1",
 	":ready:hit", ":queue:hit", ":wake:hit", ":dead:hit", ":claims:w1", ":worker:w1", ":queues",
-	":deadlines", ":limits", ":delayed", ":workers", ":draining", ":retained", ":idem", ":forget", ":broken", ":events",
+	":deadlines", ":limits", ":delayed", ":workers", ":draining", ":throttled", ":retained", ":idem", ":forget", ":broken", ":events",
 }
 
-// disturbed is a namespace with tasks in every state and on every clock.
+// disturbed is a namespace with tasks in every state and on every clock, and queues that
+// give no more than they may.
 type disturbed struct {
 	*script
 	w *taker
@@ -48,6 +49,15 @@ func disturb(t *testing.T, rdb redis.UniversalClient, library *lua.Library) *dis
 	d.accepts(t, "id", "0-p1", "kind", "k", "queue", "hit", "payload", "p", "timeout_ms", "60000", "queue_timeout_ms", "10000", "idempotency_key", "k1")
 	d.accepts(t, "id", "0-p2", "kind", "k", "queue", "other")
 	d.accepts(t, "id", "0-d1", "kind", "k", "queue", "hit", "delay_ms", "5000")
+
+	d.accepts(t, "id", "0-o1", "kind", "k", "queue", "hit", "role", "promise", "timeout_ms", "60000", "hook_success", "h hit")
+	d.accepts(t, "id", "0-s1", "kind", "k", "queue", "slow")
+	d.accepts(t, "id", "0-s2", "kind", "k", "queue", "slow")
+	_, err := q.LimitRate(context.Background(), "slow", queue.Rate{N: 1, Per: time.Minute})
+	if _, more := q.LimitRunning(context.Background(), "hit", 9); err != nil || more != nil {
+		t.Fatal(err, more)
+	}
+	d.w.take(t, "0-s1", "slow")
 	return d
 }
 
@@ -118,6 +128,21 @@ var scripts = []struct {
 		}
 		return words, err
 	}, nil},
+	{"resolve", func(d *disturbed, ctx context.Context) ([]string, error) {
+		r, err := d.q.Resolve(ctx, "0-o1", []byte("yes"))
+		return []string{fmt.Sprint(r.Done)}, err
+	}, nil},
+	{"control", func(d *disturbed, ctx context.Context) ([]string, error) {
+		_, err := d.q.LimitRate(ctx, "hit", queue.Rate{N: 5, Per: time.Second})
+		return nil, err
+	}, controlsOrDoesNot},
+	{"drain", func(d *disturbed, ctx context.Context) ([]string, error) {
+		n, err := d.q.Drain(ctx, "hit", "enough")
+		return []string{fmt.Sprint(n)}, err
+	}, drainsOrDoesNot},
+	{"define", func(d *disturbed, ctx context.Context) ([]string, error) {
+		return nil, d.q.DefineKind(ctx, "other", queue.Defaults{Timeout: time.Hour})
+	}, definesOrDoesNot},
 	{"watch", func(d *disturbed, ctx context.Context) ([]string, error) {
 		reply, err := d.library.Run(ctx, d.rdb, "watch", d.q.Root(0), "0-p1", "0-r1", "0-p2")
 		return []string{fmt.Sprint(reply)}, err
@@ -252,10 +277,16 @@ func createsOrDoesNot(t *testing.T, d *disturbed, words []string, err error, bef
 // A worker asks several lines at once: one that is in the way must not cost the tasks
 // that the others gave.
 func TestALineOfTheWrongTypeLosesNoTaskOfAnother(t *testing.T) {
+	for _, key := range []string{":ready:hit", ":queue:hit", ":wake:hit", ":throttled"} {
+		t.Run("root"+key, func(t *testing.T) { losesNoTaskOfAnotherLine(t, key) })
+	}
+}
+
+func losesNoTaskOfAnotherLine(t *testing.T, key string) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		d := disturb(t, rdb, testclock.Library(t, rdb))
 		ctx := context.Background()
-		d.put(t, ":ready:hit")
+		d.put(t, key)
 		for seq := range int64(3) {
 			_, err := d.q.Fetch(ctx, 0, "w2", queue.Ask{N: 5, Seq: seq + 1, Lease: 15 * time.Second,
 				Quotas: []queue.Quota{{Queue: "other", N: 5}, {Queue: "hit", N: 5}}})
@@ -273,5 +304,36 @@ func TestALineOfTheWrongTypeLosesNoTaskOfAnother(t *testing.T) {
 		if r.Status == queue.Running && !held || r.Status == queue.Pending && !ready {
 			t.Errorf("%s is %s (worker %q), and neither held nor in line: nobody will ever do it", r.ID, r.Status, r.Worker)
 		}
+		// Whether a queue that cannot be asked is paused, nobody knows: it gives nothing.
+		if p1 := d.rdb.HGet(ctx, d.q.Root(0)+":task:0-p1", "status").Val(); key == ":queue:hit" && p1 != "PENDING" {
+			t.Errorf("a queue whose controls cannot be read gave 0-p1, which is %s", p1)
+		}
 	})
+}
+
+// controlsOrDoesNot: a control that was refused has left nothing behind. The event comes
+// last, and where there can be none the control holds all the same.
+func controlsOrDoesNot(t *testing.T, d *disturbed, _ []string, err error, before string) {
+	record := fmt.Sprint(d.rdb.HMGet(context.Background(), d.q.Root(0)+":queue:hit", "rate", "per_ms", "burst").Val())
+	diff := redistest.Diff(before, d.dump(t))
+	silent := strings.HasPrefix(d.rdb.Type(context.Background(), d.q.EventsKey(0)).Val(), "string")
+	if holds := err == nil || silent; holds && record != "[5 1000 5]" || !holds && diff != "" {
+		t.Errorf("error %v, the queue's record has %s, and it changed\n%s", err, record, diff)
+	}
+}
+
+// drainsOrDoesNot: what was cancelled is out of the line, and what is not stands in it.
+func drainsOrDoesNot(t *testing.T, d *disturbed, _ []string, _ error, _ string) {
+	ctx := context.Background()
+	status := d.rdb.HGet(ctx, d.q.Root(0)+":task:0-p1", "status").Val()
+	_, err := d.rdb.ZScore(ctx, d.q.Root(0)+":ready:hit", "0-p1").Result()
+	if known := status != "" && !strings.HasPrefix(fmt.Sprint(err), "WRONGTYPE"); known && (err == nil) != (status == "PENDING") {
+		t.Errorf("0-p1 is %s, and in line: %v", status, err == nil)
+	}
+}
+
+func definesOrDoesNot(t *testing.T, d *disturbed, _ []string, err error, before string) {
+	if diff := redistest.Diff(before, d.dump(t)); (err == nil) == (diff == "") {
+		t.Errorf("error %v, and it changed:\n%s", err, diff)
+	}
 }

@@ -72,11 +72,11 @@ func (s *stage) fields(hash map[string]string) string {
 	var told []string
 	for name, value := range hash {
 		switch {
-		case name == "version" || name == "created_at" || name == "call" || name == "requeued_by" || name == "status" || name == "kind" && value == "k" || name == "queue" && value == "default":
+		case name == "version" || name == "created_at" || name == "call" || name == "requeued_by" || name == "cancelled_by" || name == "drained_by" || name == "status" || name == "kind" && value == "k" || name == "queue" && value == "default":
 			continue
 		case strings.HasSuffix(name, "_at") || name == "until":
-			value = since(value)
-		case name == "until_of":
+			value = since(strings.TrimSuffix(value, ".000")) // full_at has fractions of a ms
+		case strings.HasSuffix(name, "_of"):
 			value = short(value)
 		}
 		if strings.Contains(value, " ") {

@@ -1,0 +1,47 @@
+package story
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// control queue=default paused=1 max_running=2 rate=1 per_ms=1000 burst=1
+func (s *stage) control(w words) []string {
+	args := []any{w.named["queue"]}
+	names := slices.Sorted(maps.Keys(w.named))
+	for _, name := range names {
+		if name != "queue" {
+			args = append(args, name, w.named[name])
+		}
+	}
+	return s.word(s.library.Run(s.ctx, s.rdb, "control", s.root, args...))
+}
+
+// drain queue=default n=500 reason=x call=C
+func (s *stage) drain(w words) []string {
+	call, n := w.named["call"], w.named["n"]
+	if call == "" {
+		call = queue.NewCall()
+	}
+	if n == "" {
+		n = "500"
+	}
+	return s.word(s.library.Run(s.ctx, s.rdb, "drain", s.root, call, w.named["queue"], n, w.named["reason"]))
+}
+
+// define kind=k timeout=5s max_retries=2
+func (s *stage) define(w words) []string {
+	args := []any{w.named["kind"]}
+	for _, name := range slices.Sorted(maps.Keys(w.named)) {
+		switch value := w.named[name]; name {
+		case "kind":
+		case "timeout", "queue_timeout", "attempt_timeout", "retention", "cancel_grace":
+			args = append(args, name+"_ms", milliseconds(value))
+		default:
+			args = append(args, name, value)
+		}
+	}
+	return s.word(s.library.Run(s.ctx, s.rdb, "define", s.root, args...))
+}

@@ -1,0 +1,90 @@
+package story
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// enqueue calls the script itself, so that a story can hand over what the Go
+// client would refuse. timeout=30s and the like are durations; the other
+// arguments go as they are. several tasks: task=a,b,c.
+func (s *stage) enqueue(w words) []string {
+	var args []any
+	for _, name := range strings.Split(w.named["task"], ",") {
+		fields := []any{"id", long(name)}
+		if _, ok := w.named["kind"]; !ok {
+			fields = append(fields, "kind", "k")
+		}
+		for name, value := range w.named {
+			switch name {
+			case "task":
+			case "deadline", "start":
+				d, _ := time.ParseDuration(value)
+				field := map[string]string{"deadline": "deadline_at", "start": "available_at"}[name]
+				fields = append(fields, field, testclock.Start.Add(d).UnixMilli())
+			case "timeout", "delay", "queue_timeout", "attempt_timeout", "retention", "cancel_grace", "idempotency_window":
+				fields = append(fields, name+"_ms", milliseconds(value))
+			default:
+				fields = append(fields, name, value)
+			}
+		}
+		args = append(append(args, len(fields)/2), fields...)
+	}
+	reply, err := s.library.Run(s.ctx, s.rdb, "enqueue", s.root, args...)
+	if err != nil {
+		return []string{refusal(err)}
+	}
+	var answers []string
+	for _, r := range reply.([]any) {
+		row := r.([]any)
+		line := []string{row[0].(string), short(row[1].(string))}
+		if len(row) > 2 && row[2] != "" {
+			line = append(line, since(row[2].(string)))
+		}
+		answers = append(answers, strings.Join(line, " "))
+	}
+	return answers
+}
+
+// milliseconds is a duration as a script wants it; what is none goes as it is.
+func milliseconds(value string) string {
+	d, err := time.ParseDuration(value)
+	if err != nil {
+		return value
+	}
+	return strconv.FormatInt(d.Milliseconds(), 10)
+}
+
+// cancel a b reason=x call=C
+func (s *stage) cancel(w words) []string {
+	call := w.named["call"]
+	if call == "" {
+		call = queue.NewCall()
+	}
+	args := []any{call, w.named["reason"]}
+	for _, name := range w.plain {
+		args = append(args, long(name))
+	}
+	return s.rows(s.library.Run(s.ctx, s.rdb, "cancel", s.root, args...))
+}
+
+// resolve a=result b reason… call=C; reject a="some error": outside of any worker.
+func (s *stage) resolve(w words) []string {
+	call, verb := w.named["call"], "complete"
+	if call == "" {
+		call = queue.NewCall()
+	}
+	if w.verb == "reject" {
+		verb = "fail"
+	}
+	args := []any{call, verb}
+	for _, entry := range w.plain {
+		name, note, _ := strings.Cut(entry, ":")
+		args = append(args, long(name), note)
+	}
+	return s.rows(s.library.Run(s.ctx, s.rdb, "resolve", s.root, args...))
+}

@@ -1,0 +1,137 @@
+package queue
+
+import (
+	"context"
+	"time"
+)
+
+// Controlled says what a queue was when it was told how much it may give.
+type Controlled struct {
+	Known bool  // it had tasks, or was told before; false: the word holds for its first task on
+	Ready int64 // tasks that stand in its line
+}
+
+// Pause has a queue give nothing until Resume: its tasks stay in line, and are FAILED
+// when their time is up. What runs goes on.
+func (q *Queue) Pause(ctx context.Context, queue string) (Controlled, error) {
+	return q.control(ctx, "pause", queue, "paused", 1)
+}
+
+// Resume ends a pause.
+func (q *Queue) Resume(ctx context.Context, queue string) (Controlled, error) {
+	return q.control(ctx, "resume", queue, "paused", "")
+}
+
+// LimitRunning lets no more than n tasks of a queue run at once, over all workers; 0
+// takes the limit away. Each partition has an equal share of n, so it must be at least
+// as many as there are partitions, and a multiple of them to be used in full.
+func (q *Queue) LimitRunning(ctx context.Context, queue string, n int) (Controlled, error) {
+	parts := q.config.Partitions
+	switch {
+	case n == 0:
+		return q.control(ctx, "limit running", queue, "max_running", "")
+	case n < 0:
+		return Controlled{}, failed("limit running", "", invalid("max running", "%d must be at least 1, or 0 for no limit", n))
+	case n < parts:
+		return Controlled{}, failed("limit running", "", invalid("max running",
+			"%d cannot be shared by %d partitions, one of which would never give a task: allow %d, or use a namespace of %d", n, parts, parts, n))
+	}
+	return q.control(ctx, "limit running", queue, "max_running", n/parts)
+}
+
+// Rate is how many tasks a queue may give: N in Per, and Burst at once after a rest.
+// The zero Rate is none.
+type Rate struct {
+	N     int
+	Per   time.Duration
+	Burst int // defaults to N
+}
+
+// LimitRate lets a queue give no more tasks than a rate allows, over all workers; the
+// zero Rate takes the limit away. Each partition has an equal share.
+func (q *Queue) LimitRate(ctx context.Context, queue string, r Rate) (Controlled, error) {
+	if r == (Rate{}) {
+		return q.control(ctx, "limit rate", queue, "rate", "", "per_ms", "", "burst", "")
+	}
+	if r.Burst == 0 {
+		r.Burst = r.N
+	}
+	var err error
+	switch {
+	case r.N <= 0:
+		err = invalid("rate", "%d must be at least 1: to hold a queue up, Pause it; the zero Rate is no limit", r.N)
+	case r.Per < time.Millisecond || r.Per > 365*24*time.Hour:
+		err = invalid("rate", "has a Per of %v, and it must be 1ms to a year", r.Per)
+	case r.Burst < 0:
+		err = invalid("burst", "%d must be at least 1, or 0 for as many as the rate", r.Burst)
+	}
+	if err != nil {
+		return Controlled{}, failed("limit rate", "", err)
+	}
+	parts := q.config.Partitions
+	return q.control(ctx, "limit rate", queue, "rate", r.N, "per_ms", r.Per.Milliseconds()*int64(parts), "burst", max(r.Burst/parts, 1))
+}
+
+// control tells every partition. A call that fails half way has told some of them: say
+// it again.
+func (q *Queue) control(ctx context.Context, op, queue string, controls ...any) (Controlled, error) {
+	var sum Controlled
+	if !validName(queue, "._-") {
+		return sum, failed(op, "", invalid("queue", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", clip(queue)))
+	}
+	for p := range q.config.Partitions {
+		words, err := worded(q.call(ctx, p, "control", append([]any{queue}, controls...)...))
+		switch {
+		case err != nil:
+		case text(words[0]) == "INVALID":
+			err = invalid(text(words[1]), "%s", text(words[2]))
+		case len(words) == 3:
+			sum.Known = sum.Known || number(words[1]) == 1
+			sum.Ready += number(words[2])
+		}
+		if err != nil {
+			return sum, failed(op+" of "+queue, "", err)
+		}
+	}
+	return sum, nil
+}
+
+// Drain cancels what stands in a queue's line, in chunks, and says how many that were.
+// What runs goes on, and what may only start later, or joins the line meanwhile, stays.
+func (q *Queue) Drain(ctx context.Context, queue, reason string) (int64, error) {
+	var sum int64
+	if !validName(queue, "._-") {
+		return sum, failed("drain", "", invalid("queue", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", clip(queue)))
+	}
+	if len(reason) > q.config.MaxBytes {
+		return sum, failed("drain", "", invalid("reason", "has %d bytes, the limit is %d", len(reason), q.config.MaxBytes))
+	}
+	for p := range q.config.Partitions {
+		n, err := q.drainOne(ctx, p, queue, reason)
+		if sum += n; err != nil {
+			return sum, failed("drain of "+queue, "", err)
+		}
+	}
+	return sum, nil
+}
+
+// drainOne cancels as many as stood in the line at first: what joins it meanwhile, the
+// hooks of what was cancelled among it, is not meant.
+func (q *Queue) drainOne(ctx context.Context, p int, queue, reason string) (sum int64, err error) {
+	for first, todo := true, int64(maxList); todo > 0; first = false {
+		reply, err := q.call(ctx, p, "drain", NewCall(), queue, min(todo, maxList), reason)
+		words, err := list(reply, err, 3)
+		if err != nil {
+			return sum, err
+		}
+		n, left := number(words[1]), number(words[2])
+		if first {
+			todo = n + left
+		}
+		sum += n
+		if todo -= n; left == 0 {
+			break
+		}
+	}
+	return sum, nil
+}

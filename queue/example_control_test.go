@@ -1,0 +1,164 @@
+package queue_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// Somebody has a day to say yes. Whoever waits hears of it at once, or of the end of
+// that day.
+func ExampleQueue_Resolve() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+
+	approval, err := q.Enqueue(ctx, queue.Task{Kind: "approval", Promise: true, Timeout: 24 * time.Hour})
+	if err != nil {
+		log.Fatal(err)
+	}
+	yes, err := q.Resolve(ctx, approval.ID, []byte("yes"))
+	fmt.Println(yes.Done, yes.Status, err)
+	late, err := q.Reject(ctx, approval.ID, "too expensive")
+	fmt.Println(late.Done, late.Status, string(late.Result), err)
+	result, err := q.Result(ctx, approval.ID)
+	fmt.Println(string(result), err)
+	// Output:
+	// true COMPLETED <nil>
+	// false COMPLETED yes <nil>
+	// yes <nil>
+}
+
+// A hook is a task that follows on the end of another one.
+func ExampleHooks() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+
+	export, err := q.Enqueue(ctx, queue.Task{Kind: "export", MaxRetries: 0,
+		Hooks: queue.Hooks{OnFailure: queue.Hook{Kind: "alert", Queue: "urgent"}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	work(ctx, q, 1, queue.Outcome{Verb: queue.Fail, Error: "disk full"})
+
+	hook, err := q.Get(ctx, export.ID+"!failure")
+	if err != nil {
+		log.Fatal(err)
+	}
+	var ended queue.Ended
+	if err := json.Unmarshal(hook.Payload, &ended); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(hook.Kind, hook.Queue, hook.Status, ended.TaskID == export.ID, ended.Error)
+	// Output: alert urgent PENDING true disk full
+}
+
+// What a kind's tasks have where their producer says nothing.
+func ExampleQueue_DefineKind() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+
+	err := q.DefineKind(ctx, "render", queue.Defaults{Timeout: time.Minute, MaxRetries: 3,
+		Backoff: queue.Backoff{Delay: time.Second, Exponential: true, Jitter: 0.2}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	r, err := q.Enqueue(ctx, queue.Task{Kind: "render"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	task, err := q.Get(ctx, r.ID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(task.Deadline.Sub(task.CreatedAt), task.MaxRetries)
+	// Output: 1m0s 3
+}
+
+func ExampleQueue_Pause() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+
+	before, err := q.Pause(ctx, "default") // nobody has used it yet: allowed, and said
+	fmt.Println(before.Known, err)
+	r, err := q.Enqueue(ctx, queue.Task{Kind: "k"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	work(ctx, q, 1, queue.Outcome{Verb: queue.Complete})
+	task, err := q.Get(ctx, r.ID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(task.Status)
+	after, err := q.Resume(ctx, "default")
+	fmt.Println(after.Ready, err)
+	// Output:
+	// false <nil>
+	// PENDING
+	// 1 <nil>
+}
+
+// No more than 10 tasks at once and 100 a minute, whatever the number of workers.
+func ExampleQueue_LimitRate() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+
+	if _, err := q.LimitRunning(ctx, "mail", 10); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := q.LimitRate(ctx, "mail", queue.Rate{N: 100, Per: time.Minute, Burst: 5}); err != nil {
+		log.Fatal(err)
+	}
+	_, err := q.LimitRate(ctx, "mail", queue.Rate{N: 0, Per: time.Minute})
+	fmt.Println(errors.Is(err, queue.ErrInvalid), err)
+	// Output: true limit rate: rate 0 must be at least 1: to hold a queue up, Pause it; the zero Rate is no limit
+}
+
+// A task that failed is run again by hand: a new task, which names the old one.
+func ExampleQueue_Retry() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+
+	first, err := q.Enqueue(ctx, queue.Task{Kind: "import", Payload: []byte("17")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	work(ctx, q, 1, queue.Outcome{Verb: queue.Fail, Error: "the file is locked"})
+	second, err := q.Retry(ctx, first.ID, func(t *queue.Task) { t.Timeout = time.Hour })
+	if err != nil {
+		log.Fatal(err)
+	}
+	task, err := q.Get(ctx, second.ID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(task.RetryOf == first.ID, string(task.Payload), task.Deadline.Sub(task.CreatedAt))
+	// Output: true 17 1h0m0s
+}
+
+// What stands in line is cancelled; what runs goes on.
+func ExampleQueue_Drain() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+
+	for range 3 {
+		if _, err := q.Enqueue(ctx, queue.Task{Kind: "k"}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	n, err := q.Drain(ctx, "default", "wrong release")
+	fmt.Println(n, err)
+	// Output: 3 <nil>
+}

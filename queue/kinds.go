@@ -1,0 +1,75 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Defaults are what the tasks of a kind have where their producer says nothing. They
+// are stored in the namespace, so that producers in any language get them. The fields
+// mean what those of a [Task] do.
+type Defaults struct {
+	Timeout, QueueTimeout, AttemptTimeout time.Duration
+	OnTimeout                             OnTimeout
+	WarnAt                                float64
+	CancelGrace                           time.Duration
+	MaxRetries                            int
+	Backoff                               Backoff
+	Retry                                 string
+	Retention                             time.Duration
+}
+
+// DefineKind stores the defaults of a kind, in place of those it had. They hold for
+// tasks that are enqueued from then on; the zero Defaults remove them.
+func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
+	t := Task{Kind: kind, Timeout: d.Timeout, QueueTimeout: d.QueueTimeout, AttemptTimeout: d.AttemptTimeout,
+		OnTimeout: d.OnTimeout, WarnAt: d.WarnAt, CancelGrace: d.CancelGrace, MaxRetries: d.MaxRetries,
+		Backoff: d.Backoff, Retry: d.Retry, Retention: d.Retention}
+	if err := t.check(q.config.MaxBytes); err != nil {
+		return failed("define a kind", "", err) // not by its name, which may be what is wrong
+	}
+	args := []any{kind}
+	t.policyFields(func(name string, value any) { args = append(args, name, value) })
+	for p := range q.config.Partitions {
+		words, err := worded(q.call(ctx, p, "define", args...))
+		if err == nil && text(words[0]) == "INVALID" {
+			err = invalid(text(words[1]), "%s", text(words[2]))
+		}
+		if err != nil {
+			return failed("define "+kind, "", err)
+		}
+	}
+	return nil
+}
+
+// Kinds are the defaults of kinds as they are stored: by kind, then by field.
+func (q *Queue) Kinds(ctx context.Context) (map[string]map[string]string, error) {
+	root, err := q.rdb.HGetAll(ctx, q.Root(0)).Result()
+	if err != nil {
+		return nil, failed("kinds", "", err)
+	}
+	kinds := map[string]map[string]string{}
+	for field, lines := range root {
+		kind, ok := strings.CutPrefix(field, "kind:")
+		if !ok {
+			continue
+		}
+		kinds[kind] = map[string]string{}
+		for line := range strings.SplitSeq(lines, "\n") {
+			name, value, _ := strings.Cut(line, "=")
+			kinds[kind][name] = value
+		}
+	}
+	return kinds, nil
+}
+
+// worded is an answer whose first word says what it is; INVALID has two more.
+func worded(reply any, err error) ([]any, error) {
+	words, err := list(reply, err, 1)
+	if err == nil && text(words[0]) == "INVALID" && len(words) < 3 {
+		err = fmt.Errorf("unexpected answer %.100v", words)
+	}
+	return words, err
+}

@@ -1,0 +1,127 @@
+package queue
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"pgregory.net/rapid"
+)
+
+// compareEvents compares what the newest call told, and that an ended task was told of
+// once, a live one not at all, and a warning at most once.
+func (p *player) compareEvents(t *rapid.T, s *snapshot) {
+	from := "-"
+	if p.read != "" {
+		from = "(" + p.read
+	}
+	entries, err := p.rdb.XRange(p.ctx, p.q.EventsKey(0), from, "+").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, e := range entries {
+		p.read = e.ID
+		kind, id := fmt.Sprint(e.Values["kind"]), fmt.Sprint(e.Values["task_id"])
+		words := []string{kind, id}
+		more := map[string][]string{"rejected": {"op", "reason"}, "task_timed_out": {"timeout_type"},
+			"task_completed": {"reason"}, "task_failed": {"reason"}, "task_cancelled": {"reason"}}
+		for _, name := range more[kind] {
+			word := ""
+			if value, ok := e.Values[name]; ok {
+				word = fmt.Sprint(value)
+			}
+			words = append(words, word)
+		}
+		told = append(told, strings.Join(words, " "))
+		p.seen[strings.Join(slices.Delete(words, 1, 2), " ")]++
+		switch kind {
+		case "task_completed", "task_failed", "task_cancelled", "task_timed_out":
+			p.told["end of "+id]++
+		case "deadline_near":
+			p.told["warning of "+id]++
+		}
+	}
+	slices.Sort(told)
+	slices.Sort(p.m.events)
+	p.same(t, "events", told, p.m.events)
+	p.m.events = nil
+	for id, f := range s.tasks {
+		want := 1
+		if live(f) {
+			want = 0
+		}
+		if n := p.told["end of "+id]; n != want || p.told["warning of "+id] > 1 {
+			t.Fatalf("%s is %s: its end was told %d times, its warning %d times", id, f["status"], n, p.told["warning of "+id])
+		}
+	}
+}
+
+// count notes what the state shows that no event tells.
+func (p *player) count() {
+	if len(p.m.throttled) > 0 {
+		p.seen["a queue waits for its rate"]++
+	}
+	if len(p.m.taken) > 0 {
+		p.seen["a token is taken"]++
+	}
+	for _, t := range p.m.tasks {
+		if t.given["hook_of"] != "" && t.status == Running {
+			p.seen["a hook runs"]++
+		}
+		if t.given["role"] == "timer" && t.status == Completed && t.call == "" {
+			p.seen["a timer fires"]++
+		}
+	}
+}
+
+// nobodySleepsOn: a queue that has ready tasks and may give one has a token for an idle
+// worker, or a worker has taken the token and is on its way. One that only lacks a token
+// of its rate will be looked at when it gets that. Said of what Redis holds, not of the
+// model: a lost wake-up is the worst that a queue can do.
+func (p *player) nobodySleepsOn(t *rapid.T, s *snapshot) {
+	for key, line := range s.zsets {
+		queue, ok := strings.CutPrefix(key, "ready:")
+		if !ok || len(line) == 0 {
+			continue
+		}
+		f := s.hashes["queue:"+queue]
+		if f["paused"] != "" || f["max_running"] != "" && number(f["running"]) >= number(f["max_running"]) {
+			continue
+		}
+		gives := float64(p.m.now)
+		if f["rate"] != "" {
+			every := float64(number(f["per_ms"])) / float64(number(f["rate"]))
+			var full float64
+			fmt.Sscan(f["full_at"], &full)
+			if want := float64(p.m.queues[queue].full) / float64(number(f["rate"])); full > gives && math.Abs(full-want) > 0.05 {
+				t.Fatalf("%s has a full bucket at %v, the model at %v", queue, full, want)
+			}
+			// It has a token again when all but burst-1 of them are back.
+			gives = max(gives, math.Ceil(full-float64(number(f["burst"])-1)*every-0.05))
+		}
+		looked, waits := s.zsets["throttled"][queue]
+		token := len(s.lists["wake:"+queue]) > 0 || p.m.taken[queue]
+		if !token && !(waits && looked <= max(gives, float64(p.m.now))) {
+			t.Fatalf("%s has %d ready tasks, may give one at %.0f (now %d), and nobody is woken: token %v, throttled until %.0f",
+				queue, len(line), gives, p.m.now, token, looked)
+		}
+	}
+}
+
+// reaperLooks: no instant of any clock is earlier than the one at which the reaper that
+// has the turn will look: when it said by its last sweep, or when an alarm woke it.
+func (p *player) reaperLooks(t *rapid.T, s *snapshot) {
+	armed := number(s.hashes[""]["armed"])
+	if p.looks <= p.m.now || armed <= p.m.now {
+		return // it is late, and looks now
+	}
+	for clock, strict := range map[string]int64{"deadlines": 1, "limits": 1, "workers": 1, "delayed": 0, "throttled": 0, "retained": 0, "draining": 0, "forget": 0} {
+		for member, at := range s.zsets[clock] {
+			if int64(at)+strict < armed || armed > p.looks {
+				t.Fatalf("%s of %s is at %.0f, and the reaper looks at %d (now %d)", clock, member, at, armed, p.m.now)
+			}
+		}
+	}
+}

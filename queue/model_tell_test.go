@@ -1,0 +1,206 @@
+package queue
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// tellSnapshot and tellModel tell the same state in the same words, a line each thing.
+// Records are told whole, so that no field changes unseen.
+func tellSnapshot(s *snapshot) []string {
+	var lines []string
+	for id, f := range s.tasks {
+		lines = append(lines, "task "+id+": "+tellFields(f))
+	}
+	for id := range s.payloads {
+		lines = append(lines, "payload "+id)
+	}
+	for key, members := range s.zsets {
+		switch kind, _, _ := strings.Cut(key, ":"); kind {
+		case "ready", "claims":
+			lines = append(lines, fmt.Sprint(key, " ", due(whole(members), 1<<60)))
+		case "draining", "retained", "workers", "forget", "throttled", "dead":
+			lines = append(lines, fmt.Sprint(key, " ", whole(members)))
+		}
+	}
+	lines = append(lines, fmt.Sprint("queues ", slices.Sorted(slices.Values(s.sets["queues"]))))
+	for key, ids := range s.lists {
+		lines = append(lines, fmt.Sprint(key, " ", ids))
+	}
+	for key, f := range s.hashes {
+		f = maps.Clone(f)
+		switch kind, _, _ := strings.Cut(key, ":"); kind {
+		case "queue":
+			maps.DeleteFunc(f, func(name, value string) bool { return value == "0" && name != "drained" || name == "full_at" })
+		case "idem":
+			for key, value := range f {
+				f[key], _, _ = strings.Cut(value, " ")
+			}
+		case "":
+			maps.DeleteFunc(f, func(name, _ string) bool { return name != "controlled" && !strings.HasPrefix(name, "kind:") })
+			for name, value := range f {
+				if strings.HasPrefix(name, "kind:") {
+					f[name] = strings.Join(slices.Sorted(strings.SplitSeq(value, "\n")), "\n")
+				}
+			}
+		}
+		if len(f) > 0 {
+			lines = append(lines, key+" "+tellFields(f))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func whole(members map[string]float64) map[string]int64 {
+	n := map[string]int64{}
+	for id, score := range members {
+		n[id] = int64(score)
+	}
+	return n
+}
+
+// tellFields tells fields by name; those without a value are not there, but for ends.
+func tellFields(f map[string]string) string {
+	var words []string
+	for name, value := range f {
+		if value != "" || name == "result" || name == "error" {
+			words = append(words, name+"="+value)
+		}
+	}
+	slices.Sort(words)
+	return strings.Join(words, "|")
+}
+
+// record is what should be stored of a task.
+func (t *modelTask) record() map[string]string {
+	f := maps.Clone(t.given)
+	f["version"], f["status"] = "1", string(t.status)
+	for name, n := range map[string]int64{"created_at": t.created, "deadline_at": t.deadline, "until": t.until, "warn_at": t.warn,
+		"limit_at": t.limit, "available_at": t.available, "started_at": t.started, "completed_at": t.completed,
+		"detected_at": t.detected, "cancel_at": t.cancelled, "grace_at": t.grace, "epoch": t.epoch, "retries": t.retries,
+		"lease_losses": t.losses, "children": t.born} {
+		f[name] = zeroless(n)
+	}
+	for name, text := range map[string]string{"worker": t.worker, "lost_by": t.lostBy, "call": t.call, "requeued_by": t.requeuedBy,
+		"until_of": t.untilOf, "last_error": t.lastError, "reason": t.reason, "timeout_type": t.timeoutType, "code": t.code,
+		"retry_state": t.retryState, "retry_error": t.retryError, "cancel_reason": t.cancelReason, "cancelled_by": t.cancelledBy} {
+		f[name] = text
+	}
+	switch {
+	case t.status == Completed:
+		f["result"] = t.result
+	case !t.lives():
+		f["error"] = t.failure
+	}
+	if t.timeoutType != "" {
+		f["timed_out"] = "1"
+	}
+	return f
+}
+
+func (q *modelQueue) record(running int64) map[string]string {
+	f := maps.Clone(q.controls)
+	for name, n := range q.counts {
+		f[name] = zeroless(n)
+	}
+	f["running"] = zeroless(running)
+	if q.drainedBy != "" {
+		f["drained_by"], f["drained"] = q.drainedBy, fmt.Sprint(q.drained)
+	}
+	return f
+}
+
+func tellModel(m *model) []string {
+	var lines []string
+	for id, t := range m.tasks {
+		lines = append(lines, "task "+id+": "+tellFields(t.record()))
+		if t.payload != "" {
+			lines = append(lines, "payload "+id)
+		}
+		if len(t.children) > 0 {
+			lines = append(lines, fmt.Sprint("children:", id, " ", t.children))
+		}
+	}
+	clocks := map[string]map[string]int64{"draining": m.drain, "retained": m.goes, "workers": m.workers, "forget": m.forget, "throttled": m.throttled}
+	for queue, q := range m.queues {
+		if f := tellFields(q.record(m.running(queue))); f != "" {
+			lines = append(lines, "queue:"+queue+" "+f)
+		}
+		if line := m.line(queue); len(line) > 0 {
+			lines = append(lines, fmt.Sprint("ready:", queue, " ", idsOf(line)))
+		}
+		if m.wake[queue] {
+			lines = append(lines, "wake:"+queue+" [1]")
+		}
+		dead := map[string]int64{}
+		for id := range m.goes {
+			if t := m.tasks[id]; t.queue() == queue && t.status != Completed {
+				dead[id] = t.completed
+			}
+		}
+		clocks["dead:"+queue] = dead
+	}
+	for worker, seq := range m.fetched {
+		lines = append(lines, fmt.Sprint("worker:", worker, " seq=", seq))
+		if held := m.held(worker); len(held) > 0 {
+			lines = append(lines, fmt.Sprint("claims:", worker, " ", idsOf(held)))
+		}
+	}
+	for name, clock := range clocks {
+		if len(clock) > 0 {
+			lines = append(lines, fmt.Sprint(name, " ", clock))
+		}
+	}
+	lines = append(lines, fmt.Sprint("queues ", slices.Sorted(maps.Keys(m.queues))))
+	lines = append(lines, m.tellRoot()...)
+	slices.Sort(lines)
+	return lines
+}
+
+func (m *model) tellRoot() []string {
+	keys, root := map[string]string{}, map[string]string{}
+	for key, k := range m.keys {
+		keys[key] = k.id
+	}
+	for kind, defaults := range m.kinds {
+		root["kind:"+kind] = strings.ReplaceAll(tellFields(defaults), "|", "\n")
+	}
+	if m.controlled() {
+		root["controlled"] = "1"
+	}
+	var lines []string
+	if len(keys) > 0 {
+		lines = append(lines, "idem "+tellFields(keys))
+	}
+	if len(root) > 0 {
+		lines = append(lines, " "+tellFields(root))
+	}
+	return lines
+}
+
+func idsOf(tasks []*modelTask) []string {
+	var ids []string
+	for _, t := range tasks {
+		ids = append(ids, t.id)
+	}
+	return ids
+}
+
+// differences are the lines that only one side has.
+func differences(redis, model []string) string {
+	var b strings.Builder
+	for _, line := range redis {
+		if !slices.Contains(model, line) {
+			b.WriteString("Redis: " + line + "\n")
+		}
+	}
+	for _, line := range model {
+		if !slices.Contains(redis, line) {
+			b.WriteString("model: " + line + "\n")
+		}
+	}
+	return b.String()
+}

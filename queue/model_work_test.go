@@ -1,0 +1,162 @@
+package queue
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// line is who stands in a queue, in order.
+func (m *model) line(queue string) []*modelTask {
+	var line []*modelTask
+	for _, t := range m.tasks {
+		if t.queue() == queue && t.status == Pending && t.available == 0 && t.given["role"] == "" && !m.fresh[t.id] {
+			line = append(line, t)
+		}
+	}
+	slices.SortFunc(line, func(a, b *modelTask) int {
+		return cmp.Or(cmp.Compare(b.ms("priority"), a.ms("priority")), cmp.Compare(a.place, b.place))
+	})
+	return line
+}
+
+// held is what a worker holds, in the order of its claims.
+func (m *model) held(worker string) []*modelTask {
+	var held []*modelTask
+	for _, t := range m.tasks {
+		if t.status == Running && t.worker == worker {
+			held = append(held, t)
+		}
+	}
+	slices.SortFunc(held, func(a, b *modelTask) int {
+		return cmp.Or(cmp.Compare(a.claim, b.claim), cmp.Compare(a.id, b.id))
+	})
+	return held
+}
+
+func (m *model) fetch(worker string, ask Ask) (got []string, more bool) {
+	defer m.done()
+	m.workers[worker] = m.now + ask.Lease.Milliseconds()
+	tell := func(t *modelTask) { got = append(got, tellClaim(t.id, t.epoch, t.payload)) }
+	if ask.Seq <= m.fetched[worker] {
+		for _, t := range m.held(worker) {
+			if t.claim == ask.Seq && m.touch(t.id).status == Running {
+				tell(t)
+			}
+		}
+		return got, false
+	}
+	m.fetched[worker] = ask.Seq
+	left := ask.N
+	for round := range 2 {
+		for _, quota := range ask.Quotas {
+			want := left
+			if round == 0 {
+				want = min(quota.N, left)
+			}
+			for _, t := range m.line(quota.Queue) {
+				if want == 0 || m.room(quota.Queue) < 1 {
+					break
+				}
+				if m.touch(t.id); t.status == Pending {
+					m.claim(t, worker, ask.Seq)
+					tell(t)
+					want, left = want-1, left-1
+				}
+			}
+		}
+	}
+	m.done()
+	for _, quota := range ask.Quotas {
+		more = m.passOn(quota.Queue) || more
+	}
+	return got, more
+}
+
+func (m *model) claim(t *modelTask, worker string, seq int64) {
+	t.status, t.worker, t.lostBy, t.claim, t.started = Running, worker, "", seq, m.now
+	t.epoch++
+	if t.epoch == 1 && t.given["idempotency_scope"] == "started" {
+		delete(m.keys, t.given["idempotency_key"])
+	}
+	m.setLimit(t, t.ms("attempt_timeout_ms"))
+	m.spend(t.queue())
+	m.tell("task_started", t.id)
+}
+
+func (m *model) settle(worker, call string, o Outcome) string {
+	defer m.done()
+	t := m.touch(o.ID)
+	if t == nil {
+		return "MISSING "
+	}
+	if t.requeuedBy == call {
+		return "OK PENDING"
+	}
+	if t.call == call {
+		return "OK " + string(t.status)
+	}
+	if t.epoch != o.Epoch || !(t.status == Running && t.worker == worker || t.status == Pending && t.lostBy != "" && t.lostBy == worker) {
+		m.refuse(t, string(o.Verb), fmt.Sprint(o.Epoch))
+		return "LOST " + string(t.status)
+	}
+	delay := o.Delay.Milliseconds()
+	switch {
+	case t.cancelled != 0:
+		t.call = call
+		m.endCancelled(t, m.now, t.cancelReason)
+	case o.Verb == Complete:
+		t.call = call
+		m.end(t, modelEnding{status: Completed, at: m.now, result: string(o.Result)})
+	case o.Verb == Release:
+		t.requeuedBy = call
+		m.tell("task_released", t.id)
+		m.requeue(t, m.now+delay, true)
+	default:
+		if delay == 0 {
+			delay = backOff
+		}
+		m.attemptFailed(t, modelFailure{class: o.Class, verdict: o.Retry, text: o.Error, code: zeroless(int64(o.Code)),
+			call: call, since: m.now, delay: delay})
+	}
+	return "OK " + string(t.status)
+}
+
+func (m *model) heartbeat(worker string, lease, known int64, held []Held) []string {
+	defer m.done()
+	var stops []string
+	mine, claims := map[string]bool{}, m.held(worker)
+	for _, h := range held {
+		mine[h.ID] = true
+		t := m.touch(h.ID)
+		switch {
+		case t == nil:
+			stops = append(stops, h.ID+" gone")
+		case !t.lives() && t.timeoutType != "":
+			stops = append(stops, h.ID+" timeout")
+		case !t.lives():
+			stops = append(stops, h.ID+" "+strings.ToLower(string(t.status)))
+		case t.epoch != h.Epoch || t.status == Running && t.worker != worker:
+			stops = append(stops, h.ID+" lost")
+		case t.status == Pending && t.lostBy != worker:
+			stops = append(stops, h.ID+" released")
+		case t.cancelled != 0:
+			stops = append(stops, h.ID+" cancelling")
+		}
+	}
+	for _, t := range slices.Backward(claims) {
+		if lease == 0 || t.claim <= known && !mine[t.id] {
+			if m.touch(t.id); t.status == Running {
+				m.giveBack(t, false)
+			}
+		}
+	}
+	if lease > 0 {
+		m.workers[worker] = m.now + lease
+	} else {
+		delete(m.workers, worker)
+		delete(m.fetched, worker)
+	}
+	return stops
+}

@@ -1,0 +1,114 @@
+package queue
+
+import (
+	"math"
+	"strings"
+	"time"
+)
+
+// OnTimeout is what becomes of a task whose attempt took too long.
+type OnTimeout string
+
+// An attempt that took too long is the end of its task, or is repeated.
+const (
+	OnTimeoutFail  OnTimeout = "fail"
+	OnTimeoutRetry OnTimeout = "retry"
+)
+
+// Backoff is the time between a failed attempt and the next one: Delay, or with
+// Exponential Delay doubled by each retry; Max at the most, a day if it is 0. Jitter,
+// 0 to 1, takes a random part of up to that much off, so that what failed together
+// comes back apart.
+type Backoff struct {
+	Delay       time.Duration
+	Exponential bool
+	Max         time.Duration
+	Jitter      float64
+}
+
+// checkPolicy refuses what cannot be meant of limits and retries.
+func (t *Task) checkPolicy() error {
+	if t.MaxRetries < NoRetries {
+		return invalid("max retries", "%d must not be negative (NoRetries, %d, says none)", t.MaxRetries, NoRetries)
+	}
+	switch t.OnTimeout {
+	case "", OnTimeoutFail, OnTimeoutRetry:
+	default:
+		return invalid("on timeout", "%q must be fail or retry", clip(string(t.OnTimeout)))
+	}
+	if w := t.WarnAt; w != 0 && !(w >= 0.01 && w <= 0.99) {
+		return invalid("warn at", "%v must be a part of the task's time, from 0.01 to 0.99", w)
+	}
+	if j := t.Backoff.Jitter; !(j >= 0 && j <= 1) {
+		return invalid("jitter", "%v must be a part of the back-off, from 0 to 1", j)
+	}
+	if t.Backoff.Delay == 0 && t.Backoff != (Backoff{}) {
+		return invalid("back-off", "needs a Delay")
+	}
+	return t.checkRetry()
+}
+
+func (t *Task) checkRetry() error {
+	if t.Retry == "" {
+		return nil
+	}
+	if t.OnTimeout != "" {
+		return invalid("on timeout", "and Retry say the same: leave OnTimeout out, the expression is asked about timeouts too")
+	}
+	_, err := compileRetry(t.Kind, t.Retry)
+	return err
+}
+
+// policyFields adds what kinds have defaults for: limits, retries, retention.
+func (t *Task) policyFields(add func(string, any)) {
+	addSpan(add, "timeout_ms", t.Timeout)
+	addSpan(add, "queue_timeout_ms", t.QueueTimeout)
+	addSpan(add, "attempt_timeout_ms", t.AttemptTimeout)
+	addSpan(add, "cancel_grace_ms", t.CancelGrace)
+	addSpan(add, "retention_ms", t.Retention)
+	if t.WarnAt != 0 {
+		add("warn_percent", int(math.Round(t.WarnAt*100)))
+	}
+	if t.MaxRetries != 0 {
+		add("max_retries", max(t.MaxRetries, 0))
+	}
+	t.Backoff.fields(add)
+	if t.OnTimeout != "" {
+		add("on_timeout", string(t.OnTimeout))
+	}
+	if t.Retry != "" {
+		add("retry_expression", oneLine(t.Retry))
+		// All that it can ask of an attempt that took too long is known now, so it is asked
+		// once, here: whoever sees such an attempt end need not know the language.
+		add("on_timeout", RetryVerdict(t.Kind, t.Retry, timedOutAttempt(t.Kind)))
+	}
+}
+
+// RetryVerdict is what a retry expression says of an attempt, in a report's words
+// (Outcome.Retry): "retry", "fail", or "fail: " and why it could not be asked.
+func RetryVerdict(kind, source string, a Attempt) string {
+	retry, err := EvaluateRetry(kind, source, a)
+	switch {
+	case err != nil:
+		why := oneLine(err.Error())
+		return "fail: " + strings.ToValidUTF8(why[:min(len(why), 900)], "")
+	case retry:
+		return "retry"
+	}
+	return "fail"
+}
+
+func oneLine(s string) string {
+	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(s)
+}
+
+func (b *Backoff) fields(add func(string, any)) {
+	addSpan(add, "backoff_ms", b.Delay)
+	if b.Exponential {
+		add("backoff", "exponential")
+	}
+	addSpan(add, "backoff_max_ms", b.Max)
+	if b.Jitter != 0 {
+		add("jitter", int(math.Round(b.Jitter*100)))
+	}
+}

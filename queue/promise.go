@@ -1,0 +1,71 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+)
+
+// Resolution says what settling a promise came to. Done is true if this call settled
+// it; otherwise it had ended, and Status and what belongs to it tell how.
+type Resolution struct {
+	Done   bool
+	Status Status
+	Result []byte // if it had COMPLETED
+	Error  string // if it had FAILED or was CANCELLED
+}
+
+// Resolve completes a promise, or a timer before its time. One that had ended stays as
+// it is, and the answer tells how it ended; one that is out of time ends as that first.
+// It returns [ErrNotFound], and [ErrInvalid] for a task that workers run.
+func (q *Queue) Resolve(ctx context.Context, id string, result []byte) (Resolution, error) {
+	if len(result) > q.config.MaxBytes {
+		return Resolution{}, failed("resolve", id, invalid("result", "has %d bytes, the limit is %d: store it elsewhere and send a reference", len(result), q.config.MaxBytes))
+	}
+	r, err := q.settlePromise(ctx, "complete", id, result)
+	return r, failed("resolve", id, err)
+}
+
+// Reject fails a promise, with a reason that becomes its error. In everything else it
+// is as Resolve.
+func (q *Queue) Reject(ctx context.Context, id, reason string) (Resolution, error) {
+	if len(reason) > q.config.MaxBytes {
+		return Resolution{}, failed("reject", id, invalid("reason", "has %d bytes, the limit is %d", len(reason), q.config.MaxBytes))
+	}
+	r, err := q.settlePromise(ctx, "fail", id, []byte(reason))
+	return r, failed("reject", id, err)
+}
+
+func (q *Queue) settlePromise(ctx context.Context, verb, id string, note []byte) (Resolution, error) {
+	p, err := partitionIn(id, q.config.Partitions)
+	if err != nil {
+		return Resolution{}, err
+	}
+	reply, err := q.call(ctx, p, "resolve", NewCall(), verb, id, note)
+	answers, err := list(reply, err, 1)
+	if err != nil {
+		return Resolution{}, err
+	}
+	words, err := list(answers[0], nil, 1)
+	if err != nil {
+		return Resolution{}, err
+	}
+	switch word := text(words[0]); {
+	case word == "OK" && len(words) == 2:
+		return Resolution{Done: true, Status: Status(text(words[1]))}, nil
+	case word == "ALREADY" && len(words) == 3:
+		r := Resolution{Status: Status(text(words[1]))}
+		if r.Status == Completed {
+			r.Result = []byte(text(words[2]))
+		} else {
+			r.Error = text(words[2])
+		}
+		return r, nil
+	case word == "MISSING":
+		return Resolution{}, ErrNotFound
+	case word == "INVALID" && len(words) == 3:
+		return Resolution{}, invalid(text(words[1]), "%s", text(words[2]))
+	case word == "BROKEN":
+		return Resolution{}, ErrBroken
+	}
+	return Resolution{}, fmt.Errorf("resolve answered %.100v", words)
+}

@@ -1,0 +1,68 @@
+package queue
+
+import (
+	"context"
+	"time"
+)
+
+// Retry runs an ended task again, by hand: it enqueues a new task of the same content
+// and the same times, counted from now, whose RetryOf names the old one. The old one
+// stays as it is. change, if it is not nil, may alter the new task before it goes.
+//
+// It returns [ErrNotFound], and [ErrInvalid] for a task that has not ended. The new
+// task has no idempotency key (the old one's is taken), no start time, and is a root
+// task even where the old one was a child.
+func (q *Queue) Retry(ctx context.Context, id string, change func(*Task)) (Receipt, error) {
+	old, err := q.Get(ctx, id)
+	if err != nil {
+		return Receipt{}, err
+	}
+	if !old.Status.Ended() {
+		return Receipt{}, failed("retry", id, invalid("task", "is %s: only a task that has ended is run again", old.Status))
+	}
+	task, err := old.again()
+	if err != nil {
+		return Receipt{}, failed("retry", id, err)
+	}
+	if change != nil {
+		change(&task)
+	}
+	return q.Enqueue(ctx, task)
+}
+
+// again is the task that a record was made of.
+func (r *Record) again() (Task, error) {
+	f := r.Fields
+	t := Task{
+		Kind: r.Kind, Queue: r.Queue, Payload: r.Payload, Headers: r.Headers, Retention: span(f["retention_ms"]),
+		Timeout: None, WarnAt: float64(number(f["warn_percent"])) / 100, Hooks: readHooks(f), RetryOf: r.ID,
+	}
+	if !r.Deadline.IsZero() {
+		t.Timeout = r.Deadline.Sub(r.CreatedAt)
+	}
+	switch f["role"] {
+	case "promise":
+		t.Promise = true
+		return t, nil
+	case "timer":
+		return Task{}, invalid("task", "is a timer: make a new one")
+	}
+	t.Priority, t.MaxRetries, t.Retry = r.Priority, r.MaxRetries, f["retry_expression"]
+	t.Backoff = Backoff{Delay: span(f["backoff_ms"]), Exponential: f["backoff"] == "exponential", Max: span(f["backoff_max_ms"]),
+		Jitter: float64(number(f["jitter"])) / 100}
+	if t.MaxRetries == 0 {
+		t.MaxRetries = NoRetries
+	} else if t.Retry == "" {
+		t.OnTimeout = OnTimeout(f["on_timeout"])
+	}
+	// What it had not, a default of its kind must not give it now.
+	for limit, stored := range map[*time.Duration]string{
+		&t.QueueTimeout: f["queue_timeout_ms"], &t.AttemptTimeout: f["attempt_timeout_ms"], &t.CancelGrace: f["cancel_grace_ms"]} {
+		if *limit = span(stored); *limit == 0 {
+			*limit = None
+		}
+	}
+	return t, nil
+}
+
+func span(ms string) time.Duration { return time.Duration(number(ms)) * time.Millisecond }
