@@ -31,14 +31,15 @@ type attempt struct {
 	outcome         queue.Outcome
 
 	// Guarded by the lane.
-	ended bool // the handler has returned, and outcome is final
-	tries int  // trips that Redis refused with this outcome aboard
+	ended    bool // the handler has returned, and outcome is final
+	stopping bool // it was told to stop
+	tries    int  // trips that Redis refused with this outcome aboard
 }
 
 // newAttempt readies a claim to run. Its context is cancelled by stop, or with the
-// worker's root; only limit adds a timer.
-func newAttempt(l *lane, handle Handler, claim *queue.Claim, received time.Time) *attempt {
-	a := &attempt{Context: l.w.root, lane: l, handle: handle, claim: *claim, received: received}
+// root; only limit adds a timer.
+func newAttempt(root context.Context, l *lane, handle Handler, claim *queue.Claim, received time.Time) *attempt {
+	a := &attempt{Context: root, lane: l, handle: handle, claim: *claim, received: received}
 	a.outcome.ID, a.outcome.Epoch = claim.ID, claim.Epoch
 	a.base, a.cancel = context.WithCancelCause(a)
 	return a
@@ -60,9 +61,15 @@ func (a *attempt) Value(key any) any {
 	return a.Context.Value(key)
 }
 
-// run calls the handler and settles the attempt, however the handler ends: by
-// returning, by a panic, or by ending its goroutine.
+// run calls the handler and hands the outcome to the lane.
 func (a *attempt) run() {
+	defer a.lane.end(a)
+	a.call()
+}
+
+// call calls the handler and judges the attempt, however the handler ends: by
+// returning, by a panic, or by ending its goroutine.
+func (a *attempt) call() {
 	ctx, cancel := a.limited()
 	var result []byte
 	err := errGoexit
@@ -74,7 +81,7 @@ func (a *attempt) run() {
 		cancel()
 		a.cancel(nil)
 		judge(&a.outcome, result, err, cause, a.lane.w.q.MaxBytes())
-		a.lane.end(a)
+		a.askRetry(result)
 	}()
 	result, err = a.handle(ctx, a.claim.Payload)
 }

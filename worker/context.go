@@ -45,7 +45,7 @@ func stopCause(reason string) error {
 	switch reason {
 	case "timeout":
 		return ErrTimeout
-	case "cancelled":
+	case "cancelled", "cancelling":
 		return ErrCancelled
 	case "owner_ended":
 		return fmt.Errorf("%w: its owner has ended", ErrCancelled)

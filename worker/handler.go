@@ -9,7 +9,8 @@ import (
 // Handler runs a task: payload in, result or error out. ctx ends when the task must
 // stop; Info(ctx) tells what task it is. An error is a failed attempt, which is
 // repeated as long as the task has retries; RetryAfter, Discard, Fail and Release
-// make errors that say something else.
+// make errors that say something else. The result of a failed attempt is not kept; the
+// task's retry expression sees it, as outputs.parameters.
 type Handler func(ctx context.Context, payload []byte) ([]byte, error)
 
 // Handle registers a handler that takes and gives JSON. In or Out may be []byte,
@@ -24,14 +25,11 @@ func Handle[In, Out any](w *Worker, kind string, handle func(ctx context.Context
 			return nil, Discard(fmt.Errorf("the payload is not what kind %s takes: %w", kind, err))
 		}
 		out, err := handle(ctx, in)
-		if err != nil {
-			return nil, err
+		result, unfit := encode(out)
+		if err == nil && unfit != nil {
+			return nil, Discard(fmt.Errorf("the result of kind %s has no JSON: %w", kind, unfit))
 		}
-		result, err := encode(out)
-		if err != nil {
-			return nil, Discard(fmt.Errorf("the result of kind %s has no JSON: %w", kind, err))
-		}
-		return result, nil
+		return result, err
 	})
 }
 

@@ -100,11 +100,19 @@ func (l *lane) stop(s queue.Stop) {
 		l.mu.Unlock()
 		return // it was faster, or this is old news
 	}
-	delete(l.held, held)
-	l.w.counts.stray.Add(1)
+	// In its grace the claim is the attempt's still, and its outcome ends the task.
+	// Heartbeats say so again and again.
+	again := a.stopping
+	a.stopping = true
+	if s.Reason != "cancelling" {
+		delete(l.held, held)
+		l.w.counts.stray.Add(1)
+	}
 	l.mu.Unlock()
-	l.w.counts.stopped.Add(1)
-	a.cancel(stopCause(s.Reason))
+	if !again {
+		l.w.counts.stopped.Add(1)
+		a.cancel(stopCause(s.Reason))
+	}
 }
 
 // holding is what a heartbeat says: the claims held, and the seq up to which every

@@ -8,12 +8,16 @@ import (
 )
 
 // Run works until ctx ends, drains, and returns nil. A worker runs once. An error
-// says what is wrong with its config, and that nothing was started.
+// says what is wrong with its config or the defaults of its kinds, and that nothing was
+// started.
 //
 // Handlers' contexts carry the values of ctx, but do not end with it: they have
 // Config.ShutdownTimeout to finish.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.prepare(); err != nil {
+		return err
+	}
+	if err := w.DefineKinds(ctx); err != nil {
 		return err
 	}
 	root, cancelRoot := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -51,12 +55,26 @@ func (w *Worker) prepare() error {
 	if w.ran {
 		return errors.New("worker: Run was called before: make a new worker")
 	}
+	if err := w.check(); err != nil {
+		return err
+	}
+	w.ran = true
+	w.handlers = w.wrapped()
+	w.menu = newMenu(&w.config)
+	w.slots = &slots{total: w.config.Concurrency, free: w.config.Concurrency, tenants: w.q.Partitions()}
+	return nil
+}
+
+// check completes the config and says what cannot work. Caller holds mu.
+func (w *Worker) check() error {
 	if w.config.TaskTimeout == 0 {
 		fromEnv, err := TaskTimeoutFromEnv()
 		if err != nil {
 			return err
 		}
-		w.config.TaskTimeout = fromEnv
+		if fromEnv > 0 { // who reads it, does so without a lock
+			w.config.TaskTimeout = fromEnv
+		}
 	}
 	if err := w.config.check(); err != nil {
 		return err
@@ -64,9 +82,5 @@ func (w *Worker) prepare() error {
 	if len(w.registered) == 0 {
 		return errors.New("worker: there is no handler: register one before Run")
 	}
-	w.ran = true
-	w.handlers = w.wrapped()
-	w.menu = newMenu(&w.config)
-	w.slots = &slots{total: w.config.Concurrency, free: w.config.Concurrency, tenants: w.q.Partitions()}
 	return nil
 }

@@ -23,7 +23,7 @@ func TestUnknownKind(t *testing.T) {
 	stop := s.run(w)
 	id := s.enqueue(queue.Task{Kind: "strange"})
 	eventually(t, "the task was given back twice", func() bool { return w.Stats().Released >= 2 })
-	if n := s.logs.count("level=WARN"); n != 1 {
+	if n := s.logs.count("kind has no handler"); n != 1 {
 		t.Errorf("%d warnings, want 1 a minute", n)
 	}
 	if r := s.record(id); r.Status != queue.Pending || r.Retries != 0 {

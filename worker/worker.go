@@ -115,6 +115,7 @@ type Worker struct {
 	mu         sync.Mutex // guards what is registered before Run
 	ran        bool
 	registered map[string]Handler
+	defaults   map[string]queue.Defaults // by kind
 	middleware []func(Handler) Handler
 
 	// Set by Run before anything starts.
@@ -136,7 +137,7 @@ func New(q *queue.Queue, config Config) *Worker {
 	config.complete(q)
 	return &Worker{
 		q: q, config: config, id: newID(config.Name), log: config.Logger,
-		registered: map[string]Handler{}, progress: make(chan struct{}, 1),
+		registered: map[string]Handler{}, defaults: map[string]queue.Defaults{}, progress: make(chan struct{}, 1),
 		unknown: throttle{every: time.Minute}, trouble: throttle{every: 10 * time.Second},
 	}
 }
