@@ -1,0 +1,133 @@
+package curfewtest
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// Get reads a task.
+func (s *Stage) Get(id string) *queue.Record {
+	s.tb.Helper()
+	r, err := s.Queue.Get(s.ctx, id)
+	if errors.Is(err, queue.ErrNotFound) {
+		s.tb.Fatalf("There is no task %s: the id is wrong, or its record went when its retention was over "+
+			"(by default 15 min after COMPLETED, 7 days after FAILED or CANCELLED; Task.Retention sets it).", id)
+	}
+	if err != nil {
+		s.tb.Fatalf("curfewtest: %v", err)
+	}
+	return r
+}
+
+// Tasks are the tasks of a kind, or all if kind is "", in the order they were
+// enqueued: whatever has become of them, as long as their records are kept.
+func (s *Stage) Tasks(kind string) []*queue.Record {
+	s.tb.Helper()
+	ids, err := s.ids()
+	if err != nil {
+		s.tb.Fatalf("curfewtest: list the tasks: %v", err)
+	}
+	all, err := s.Queue.GetAll(s.ctx, ids)
+	if err != nil {
+		s.tb.Fatalf("curfewtest: %v", err)
+	}
+	all = slices.DeleteFunc(all, func(r *queue.Record) bool { return r == nil || kind != "" && r.Kind != kind })
+	slices.SortFunc(all, func(a, b *queue.Record) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID))
+	})
+	return all
+}
+
+func (s *Stage) ids() ([]string, error) {
+	var ids []string
+	for p := range s.Queue.Partitions() {
+		node, root := s.Queue.Client(), s.Queue.Root(p)
+		if c, ok := node.(*redis.ClusterClient); ok {
+			master, err := c.MasterForKey(s.ctx, root)
+			if err != nil {
+				return nil, err
+			}
+			node = master
+		}
+		prefix := root + ":task:"
+		keys := node.Scan(s.ctx, 0, prefix+"*", 1000).Iterator()
+		for keys.Next(s.ctx) {
+			ids = append(ids, strings.TrimPrefix(keys.Val(), prefix))
+		}
+		if err := keys.Err(); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil // a scan may tell of a key twice
+}
+
+// AssertStatus reports a task that is not in a status. It returns the task.
+func (s *Stage) AssertStatus(id string, want queue.Status) *queue.Record {
+	s.tb.Helper()
+	r := s.Get(id)
+	if r.Status != want {
+		s.tb.Error(s.tell(r, string(want)))
+	}
+	return r
+}
+
+// MustComplete ends the test if a task is not COMPLETED. It returns the result.
+func (s *Stage) MustComplete(id string) []byte {
+	s.tb.Helper()
+	r := s.Get(id)
+	if r.Status != queue.Completed {
+		s.tb.Fatal(s.tell(r, string(queue.Completed)))
+	}
+	return r.Result
+}
+
+// AssertTimedOut reports a task that has not run out of time. It returns the task,
+// whose TimeoutType says which limit it was.
+func (s *Stage) AssertTimedOut(id string) *queue.Record {
+	s.tb.Helper()
+	r := s.Get(id)
+	if !r.TimedOut {
+		s.tb.Error(s.tell(r, "timed out"))
+	}
+	return r
+}
+
+// AssertEnqueued reports that no task of a kind was enqueued that all of match accept.
+// It returns the first that was, nil if none was. What has become of it since does
+// not matter.
+func (s *Stage) AssertEnqueued(kind string, match ...func(*queue.Record) bool) *queue.Record {
+	s.tb.Helper()
+	all := s.Tasks("")
+	ofKind := slices.DeleteFunc(slices.Clone(all), func(r *queue.Record) bool { return r.Kind != kind })
+	for _, r := range ofKind {
+		if !slices.ContainsFunc(match, func(accepts func(*queue.Record) bool) bool { return !accepts(r) }) {
+			return r
+		}
+	}
+	if len(ofKind) > 0 {
+		s.tb.Errorf("Of kind %q %s enqueued, and none matches:%s", kind, were(len(ofKind)), s.listed(ofKind, sent))
+	} else {
+		s.tb.Errorf("No task of kind %q was enqueued.%s", kind, s.kinds(all))
+	}
+	return nil
+}
+
+// AssertNothingLeft reports tasks that have not ended.
+func (s *Stage) AssertNothingLeft() {
+	s.tb.Helper()
+	if live := s.live(); len(live) > 0 {
+		s.tb.Errorf("%s left:%s", plural(len(live), "task is", "tasks are"), s.listed(live, s.told))
+	}
+}
+
+func (s *Stage) live() []*queue.Record {
+	s.tb.Helper()
+	return slices.DeleteFunc(s.Tasks(""), func(r *queue.Record) bool { return r.Status.Ended() })
+}

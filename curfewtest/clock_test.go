@@ -1,0 +1,105 @@
+package curfewtest_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/curfewtest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+func TestTheClockStandsWhereItIsSet(t *testing.T) {
+	both(t, func(t *testing.T, config curfewtest.Config) {
+		if now := curfewtest.New(t, config).Now(); time.Since(now).Abs() > time.Minute {
+			t.Errorf("a new stage's clock stands at %v, want the present", now)
+		}
+		config.Start = time.Date(2031, 5, 1, 12, 0, 0, 0, time.UTC)
+		c := curfewtest.New(t, config)
+		c.Advance(90 * time.Second)
+		r := c.Enqueue(queue.Task{Kind: "k", Timeout: time.Minute})
+		created, want := c.Get(r.ID).CreatedAt, config.Start.Add(90*time.Second)
+		if !c.Now().Equal(want) || !created.Equal(want) || !r.Deadline.Equal(want.Add(time.Minute)) {
+			t.Errorf("the clock stands at %v, a task was created at %v with the deadline %v, want %v and a minute later", c.Now(), created, r.Deadline, want)
+		}
+	})
+}
+
+// Had the clock jumped, the task would have got in line at the end of the move.
+func TestAdvanceStopsAtEachInstant(t *testing.T) {
+	both(t, func(t *testing.T, config curfewtest.Config) {
+		config.Queue.Partitions = 2
+		c := curfewtest.New(t, config)
+		start := c.Now()
+		for range 2 { // one in each partition
+			c.Enqueue(queue.Task{Kind: "k", Delay: 5 * time.Second, QueueTimeout: 10 * time.Second})
+		}
+		c.Advance(15 * time.Second)
+		for _, r := range c.Tasks("k") {
+			c.AssertStatus(r.ID, queue.Pending)
+		}
+		c.Advance(time.Hour)
+		for _, r := range c.Tasks("k") {
+			c.AssertTimedOut(r.ID)
+			if r.TimeoutType != "queue" || r.CompletedAt.Sub(start) != 15*time.Second || r.DetectedAt.Sub(start) != 15*time.Second+time.Millisecond {
+				t.Errorf("%s ended by %s at %v, seen at %v, want queue, 15s, 15.001s", r.ID, r.TimeoutType, r.CompletedAt.Sub(start), r.DetectedAt.Sub(start))
+			}
+		}
+	})
+}
+
+func TestRecordsGoWithTheirRetention(t *testing.T) {
+	both(t, func(t *testing.T, config curfewtest.Config) {
+		c := curfewtest.New(t, config)
+		c.Worker.HandleRaw("k", succeed)
+		id := c.Enqueue(queue.Task{Kind: "k", Retention: time.Hour}).ID
+		c.RunOne()
+		c.Advance(time.Hour - time.Millisecond)
+		c.MustComplete(id)
+		c.Advance(time.Millisecond)
+		if all := c.Tasks(""); len(all) != 0 {
+			t.Errorf("there are still %d tasks", len(all))
+		}
+	})
+}
+
+func TestAFarFutureIsReached(t *testing.T) {
+	both(t, func(t *testing.T, config curfewtest.Config) {
+		c := curfewtest.New(t, config)
+		c.Worker.HandleRaw("k", succeed)
+		at := c.Now().AddDate(100, 0, 0)
+		c.Enqueue(queue.Task{Kind: "k", StartAt: at})
+		if runs := c.DrainAll(); len(runs) != 1 || !c.Now().Equal(at) {
+			t.Errorf("DrainAll ran %d tasks and moved the clock to %v, want 1 and %v", len(runs), c.Now(), at)
+		}
+	})
+}
+
+// A worker and its reaper run on the same server; only its clock does not go by itself.
+func TestARealWorkerRunsBesideTheStage(t *testing.T) {
+	both(t, func(t *testing.T, config curfewtest.Config) {
+		c := curfewtest.New(t, config)
+		w := worker.New(c.Queue, worker.Config{})
+		w.HandleRaw("k", succeed)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(ctx) }()
+		defer func() {
+			cancel()
+			if err := <-ended; err != nil {
+				t.Errorf("Run = %v", err)
+			}
+		}()
+		patience, stop := context.WithTimeout(t.Context(), 30*time.Second)
+		defer stop()
+		if result, err := c.Queue.Result(patience, c.Enqueue(task("k")).ID); string(result) != "done" || err != nil {
+			t.Errorf("a ready task gave %q, %v, want done", result, err)
+		}
+		later := c.Enqueue(queue.Task{Kind: "k", Delay: time.Hour}).ID
+		c.Advance(time.Hour)
+		if result, err := c.Queue.Result(patience, later); string(result) != "done" || err != nil {
+			t.Errorf("a delayed task gave %q, %v after Advance, want done", result, err)
+		}
+	})
+}

@@ -1,0 +1,188 @@
+package curfewtest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// tell says in a sentence what a task is and why; want is what it should have been.
+func (s *Stage) tell(r *queue.Record, want string) string {
+	is := string(r.Status)
+	if want != "" {
+		is += ", not " + want
+	}
+	return fmt.Sprintf("Task %s of kind %q is %s: %s.", r.ID, r.Kind, is, s.why(r))
+}
+
+func (s *Stage) told(r *queue.Record) string { return s.tell(r, "") }
+
+func (s *Stage) why(r *queue.Record) string {
+	parts := []string{s.state(r)}
+	if !r.Status.Ended() {
+		if r.Retries > 0 {
+			parts = append(parts, fmt.Sprintf("%d of %s failed, the last with %s",
+				r.Retries, plural(r.MaxRetries+1, "attempt"), quoted(r.LastError)))
+		}
+		if r.Overdue {
+			parts = append(parts, "its end is decided and not written yet: Advance(0) does that")
+		} else if !r.Until.IsZero() {
+			parts = append(parts, "it is out of time "+s.when(r.Until))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// state is what there is to say of a status.
+func (s *Stage) state(r *queue.Record) string {
+	switch {
+	case r.Status == queue.Pending && r.Role == "timer":
+		return "it is a timer, due " + s.when(r.AvailableAt)
+	case r.Status == queue.Pending && r.Role != "":
+		return "it is a " + r.Role + ", which Queue.Resolve or Reject settles"
+	case r.Status == queue.Pending && !r.AvailableAt.IsZero():
+		return fmt.Sprintf("it may start %s", s.when(r.AvailableAt))
+	case r.Status == queue.Pending:
+		return fmt.Sprintf("it is ready in queue %q", r.Queue)
+	case r.Status == queue.Running && !r.CancelAt.IsZero():
+		return fmt.Sprintf("it was cancelled %s, and its handler may go on till %s", s.when(r.CancelAt), s.when(r.GraceEnds))
+	case r.Status == queue.Running:
+		return fmt.Sprintf("attempt %d began %s and has not been reported", r.Retries+1, s.when(r.StartedAt))
+	case r.Status == queue.Waiting:
+		return "it is suspended"
+	case r.Status == queue.Completed:
+		return "its result is " + quoted(string(r.Result))
+	case r.TimedOut:
+		return fmt.Sprintf("%s passed %s", limit(r.TimeoutType), s.when(r.CompletedAt))
+	case r.Status == queue.Cancelled:
+		return "the reason is " + quoted(r.Error)
+	}
+	code := ""
+	if r.Code != 0 {
+		code = fmt.Sprintf(", exit code %d", r.Code)
+	}
+	return fmt.Sprintf("%s (%s%s)", quoted(r.Error), ended(r), code)
+}
+
+// limit is what a TimeoutType stands for.
+func limit(kind string) string {
+	switch kind {
+	case "execution":
+		return "its deadline"
+	case "queue":
+		return "its limit on standing in line"
+	case "workflow":
+		return "the deadline of its owner"
+	}
+	return "the limit of its " + kind
+}
+
+// ended says which attempt was the last, and why.
+func ended(r *queue.Record) string {
+	last := fmt.Sprintf("in attempt %d of %d", r.Retries+1, r.MaxRetries+1)
+	switch {
+	case r.Reason == "failed":
+		return "declared permanent " + last
+	case r.Reason == "lease_lost":
+		return "its workers were lost " + last
+	case r.RetryState == "deadline":
+		return last + ", and there was no time for another before its deadline"
+	}
+	return last
+}
+
+// when tells an instant by the stage's clock.
+func (s *Stage) when(at time.Time) string {
+	switch d := at.Sub(s.Now()); {
+	case d > 0:
+		return "in " + d.String()
+	case d < 0:
+		return (-d).String() + " ago"
+	}
+	return "now"
+}
+
+// left says what has not ended, after a sentence that says that nothing is ready.
+func (s *Stage) left() string {
+	s.tb.Helper()
+	live := s.live()
+	if len(live) == 0 {
+		return " Every task there is has ended." + s.kinds(s.Tasks(""))
+	}
+	hint, delayed := "", false
+	for _, r := range live {
+		delayed = delayed || !r.AvailableAt.IsZero()
+		if r.Status == queue.Pending && r.Role == "" && r.AvailableAt.IsZero() {
+			hint = "\nA queue whose tasks are ready gave none: it is paused or at its limit, or the worker does not take from it."
+		}
+	}
+	if delayed {
+		hint += "\nAdvance moves the clock to a task that may not start yet, and DrainAll does so by itself."
+	}
+	return fmt.Sprintf(" %s not ended:%s%s", plural(len(live), "task has", "tasks have"), s.listed(live, s.told), hint)
+}
+
+// listed is a line for each of the first ten.
+func (s *Stage) listed(all []*queue.Record, line func(*queue.Record) string) string {
+	var b strings.Builder
+	for i, r := range all {
+		if i == 10 {
+			fmt.Fprintf(&b, "\n\tand %d more", len(all)-i)
+			break
+		}
+		b.WriteString("\n\t" + line(r))
+	}
+	return b.String()
+}
+
+// sent is what a producer handed over.
+func sent(r *queue.Record) string {
+	line := fmt.Sprintf("%s in queue %q with payload %s", r.ID, r.Queue, quoted(string(r.Payload)))
+	if len(r.Headers) > 0 {
+		line += fmt.Sprintf(" and headers %v", r.Headers)
+	}
+	return line
+}
+
+// kinds says what was enqueued.
+func (s *Stage) kinds(all []*queue.Record) string {
+	counts := map[string]int{}
+	for _, r := range all {
+		counts[r.Kind]++
+	}
+	if len(counts) == 0 {
+		return " No task was enqueued at all."
+	}
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d of kind %q", counts[kind], kind))
+	}
+	return " There are " + strings.Join(parts, ", ") + "."
+}
+
+// quoted is a stranger's text, short and in one line: a panic comes with its stack.
+func quoted(text string) string {
+	const most = 200
+	text, _, _ = strings.Cut(text, "\n\n")
+	if len(text) > most {
+		return fmt.Sprintf("%q… (%d bytes)", text[:most], len(text))
+	}
+	return fmt.Sprintf("%q", text)
+}
+
+func were(n int) string { return plural(n, "task was", "tasks were") }
+
+// plural counts: plural(2, "task") is 2 tasks. The plural form may be given.
+func plural(n int, one string, many ...string) string {
+	switch {
+	case n == 1:
+		return "1 " + one
+	case len(many) > 0:
+		return fmt.Sprintf("%d %s", n, many[0])
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
