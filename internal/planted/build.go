@@ -1,0 +1,82 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// folder names, in the environment of a test process, the Lua that it is to run.
+const folder = "CURFEW_PLANTED_LUA"
+
+// ground is where bugs are planted: the tree, and a folder of our own for the rest.
+type ground struct {
+	tree, own string
+	binaries  map[string]string // by package
+}
+
+func open() (*ground, error) {
+	mod, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env GOMOD: %w", err)
+	}
+	own, err := os.MkdirTemp("", "planted")
+	if err != nil {
+		return nil, err
+	}
+	return &ground{tree: filepath.Dir(strings.TrimSpace(string(mod))), own: own, binaries: map[string]string{}}, nil
+}
+
+func (g *ground) close() { os.RemoveAll(g.own) }
+
+func (g *ground) lua() string { return filepath.Join(g.tree, "lua") }
+
+// binary is the test binary of a package that reads its Lua from a folder. Building
+// it once, and not once for each bug, is most of the time that this takes.
+func (g *ground) binary(pkg string) (string, error) {
+	if built := g.binaries[pkg]; built != "" {
+		return built, nil
+	}
+	overlay, err := g.overlay()
+	if err != nil {
+		return "", err
+	}
+	built := filepath.Join(g.own, strings.ReplaceAll(pkg, "/", "_")+".test")
+	build := exec.Command("go", "test", "-c", "-overlay", overlay, "-o", built, "./"+pkg)
+	build.Dir = g.tree
+	if said, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go test -c ./%s: %w\n%s", pkg, err, said)
+	}
+	g.binaries[pkg] = built
+	return built, nil
+}
+
+// overlay writes a loader.go for the build alone, and what tells go to take it.
+func (g *ground) overlay() (string, error) {
+	name := filepath.Join(g.lua(), "loader.go")
+	source, err := os.ReadFile(name)
+	if err != nil {
+		return "", err
+	}
+	text, err := edit("lua/loader.go", string(source), "//go:embed *.lua include/*.lua\nvar files embed.FS",
+		fmt.Sprintf("var files = os.DirFS(os.Getenv(%q))", folder))
+	if err == nil {
+		text, err = edit("lua/loader.go", text, "\t\"embed\"\n", "\t\"os\"\n")
+	}
+	if err != nil {
+		return "", err
+	}
+	loader := filepath.Join(g.own, "loader.go")
+	if err := os.WriteFile(loader, []byte(text), 0o644); err != nil {
+		return "", err
+	}
+	said, err := json.Marshal(map[string]any{"Replace": map[string]string{name: loader}})
+	if err != nil {
+		return "", err
+	}
+	overlay := filepath.Join(g.own, "overlay.json")
+	return overlay, os.WriteFile(overlay, said, 0o644)
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// limit is the time within which a bug must be found.
+const limit = 60 * time.Second
+
+// part is a part of the suite that looks for a bug.
+type part struct {
+	pkg, run string
+	args     []string
+}
+
+// parts of the suite, by name.
+var parts = map[string]part{
+	"stories": {"queue", "^TestStories$/^redis$", nil},
+	// What rapid does after a failure, to make the example smaller, takes no part.
+	"model":       {"queue", "^TestModel$", []string{"-rapid.shrinktime=1ms", "-rapid.nofailfile"}},
+	"channels":    {"queue", "^TestWhoListensIsToldBeforeTheCallReturns$/^redis$", nil},
+	"full memory": {"queue", "^TestAFullRedisStillDrains$", nil},
+	"caps":        {"queue", "^TestAQueueKeepsNoMore|^TestTheStreamOfEventsIsCapped$", nil},
+}
+
+func partNames() []string { return slices.Sorted(maps.Keys(parts)) }
+
+// found says what became of a bug.
+type found struct {
+	by    string // the test that failed; what was the matter if none did
+	after time.Duration
+	said  string // the lines before that
+	ok    bool
+}
+
+// survived is told in the place of a test when none failed.
+const survived = "NOT FOUND"
+
+func (f found) inTime() bool { return f.ok && f.after < limit }
+
+var failed = regexp.MustCompile(`^\s*--- FAIL: (\S+)`)
+
+// control runs each part that is needed on the Lua as it is. Where it fails already,
+// finding a bug says nothing.
+func (g *ground) control(bugs []bug) error {
+	asked := map[string]bool{}
+	for _, b := range bugs {
+		if asked[b.by] {
+			continue
+		}
+		asked[b.by] = true
+		f, err := g.hunt(bug{name: "none", by: b.by})
+		if err != nil {
+			return err
+		}
+		if f.by != survived {
+			return fmt.Errorf("%s fails without any bug, so it shows nothing; mend this first: %s\n%s", b.by, f.by, f.said)
+		}
+		fmt.Printf("%-58s %5.1f s  %s passes\n", "none", f.after.Seconds(), b.by)
+	}
+	return nil
+}
+
+// hunt plants a bug and runs its part of the suite until a test fails.
+func (g *ground) hunt(b bug) (found, error) {
+	p := parts[b.by]
+	binary, err := g.binary(p.pkg)
+	if err != nil {
+		return found{}, err
+	}
+	own, err := os.MkdirTemp(g.own, "bug")
+	if err != nil {
+		return found{}, err
+	}
+	defer os.RemoveAll(own)
+	planted := filepath.Join(own, "lua")
+	if err := copyWith(b, os.DirFS(g.lua()), planted); err != nil {
+		return found{}, err
+	}
+
+	// The test ends by itself, says where it hangs, and cleans up after itself; a
+	// process that cannot is killed.
+	ctx, cancel := context.WithTimeout(context.Background(), limit+30*time.Second)
+	defer cancel()
+	test := exec.CommandContext(ctx, binary, append([]string{"-test.run", p.run, "-test.v", "-test.failfast",
+		"-test.timeout", limit.String()}, p.args...)...)
+	test.Dir = filepath.Join(g.tree, p.pkg)
+	test.Env = append(os.Environ(), folder+"="+planted, "TMPDIR="+own)
+	return watch(test, b)
+}
+
+// watch runs a test process and tells what it found.
+func watch(test *exec.Cmd, b bug) (found, error) {
+	said, err := test.StdoutPipe()
+	if err != nil {
+		return found{}, err
+	}
+	test.Stderr = test.Stdout
+	begun := time.Now()
+	if err := test.Start(); err != nil {
+		return found{}, err
+	}
+	f := listen(said, begun)
+	ended := test.Wait()
+	switch {
+	case strings.Contains(f.said, "Error compiling script"):
+		return f, fmt.Errorf("bug %q: what is planted is no Lua\n%s", b.name, f.said)
+	case !f.ok && ended != nil:
+		f.by = fmt.Sprintf("%s: no test failed, but %s ended with %v", survived, b.by, ended)
+	}
+	return f, nil
+}
+
+// listen reads what a test process says until it ends. The first failure counts; a
+// test tells it before those of its subtests that failed, of which it has one.
+func listen(said io.Reader, begun time.Time) found {
+	f := found{by: survived}
+	var before []string
+	lines := bufio.NewScanner(said)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		if match := failed.FindStringSubmatch(lines.Text()); match != nil {
+			if !f.ok {
+				f.after = time.Since(begun)
+			}
+			if !f.ok || strings.HasPrefix(match[1], f.by+"/") {
+				f.by = match[1]
+			}
+			f.ok = true
+		}
+		if f.ok {
+			continue
+		}
+		before = append(before, lines.Text())
+		if len(before) > 40 {
+			before = before[1:]
+		}
+	}
+	f.said = strings.Join(before, "\n")
+	if !f.ok {
+		f.after = time.Since(begun)
+	}
+	return f
+}
