@@ -8,6 +8,8 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"log/slog"
+	"os"
 	"slices"
 	"time"
 
@@ -64,8 +66,11 @@ func open(ctx context.Context, rdb redis.UniversalClient, partitions int) (*queu
 	if err := rdb.FlushAll(ctx).Err(); err != nil {
 		return nil, err
 	}
-	return queue.Open(ctx, rdb, queue.Config{Namespace: "bench", Partitions: partitions})
+	return queue.Open(ctx, rdb, queue.Config{Namespace: "bench", Partitions: partitions, Logger: quiet})
 }
+
+// quiet logs errors only: that the servers measured on keep nothing on disk is known.
+var quiet = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 
 // payload is 100 random bytes, which no encoding makes smaller.
 func payload() []byte {

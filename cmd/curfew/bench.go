@@ -34,13 +34,13 @@ func benchCommand() *cli.Command {
 				[]cli.Flag{
 					tasks(10000),
 					&cli.IntFlag{Name: "others", Value: 100000, Usage: "other live deadlines"},
-					&cli.DurationFlag{Name: "over", Value: 10 * time.Second, Usage: "the span that the deadlines are spread over; 0: all in one ms"},
+					durationFlag("over", 10*time.Second, "the span that the deadlines are spread over; 0s: all in one ms"),
 				},
 				func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
-					if c.Duration("over") == 0 {
+					if duration(c, "over") == 0 {
 						return bench.SameMillisecond(ctx, rdb, c.Int("tasks"))
 					}
-					return bench.Detect(ctx, rdb, c.Int("tasks"), c.Int("others"), c.Duration("over"))
+					return bench.Detect(ctx, rdb, c.Int("tasks"), c.Int("others"), duration(c, "over"))
 				}),
 			benchmark("memory", "bytes that a pending task takes in Redis", 3, []cli.Flag{tasks(100000)},
 				func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
@@ -51,10 +51,13 @@ func benchCommand() *cli.Command {
 				func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
 					return bench.Counts(ctx, rdb)
 				}),
+			failoverCommand(),
+			recoveryCommand(),
+			holdCommand(),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usage("there is no benchmark %q: throughput, detect, memory or counts", c.Args().First())
+				return usage("there is no benchmark %q: throughput, detect, memory, counts, failover or recovery", c.Args().First())
 			}
 			return cli.ShowSubcommandHelp(c)
 		},
@@ -97,13 +100,13 @@ func checkBench(c *cli.Context) error {
 	if o := c.String("output"); o != "table" && o != "json" {
 		return usage("--output %q must be table or json", o)
 	}
-	for _, name := range []string{"runs", "tasks", "partitions"} {
+	for _, name := range []string{"runs", "tasks", "partitions", "kills"} {
 		if n := c.Int(name); c.IsSet(name) && (n < 1 || n > 10_000_000) {
 			return usage("--%s %d must be from 1 to 10000000", name, n)
 		}
 	}
-	if c.IsSet("others") && c.Int("others") < 0 || c.Duration("over") < 0 {
-		return usage("--others and --over must not be negative")
+	if c.IsSet("others") && c.Int("others") < 0 {
+		return usage("--others %d must not be negative", c.Int("others"))
 	}
 	return nil
 }

@@ -21,16 +21,17 @@ func demoCommand() *cli.Command {
 		Name:  "demo",
 		Usage: "a task hangs, ignores everything, and is ended on time; in this process, on an in-memory Redis",
 		Flags: []cli.Flag{
-			&cli.DurationFlag{Name: "timeout", Value: 2 * time.Second, Usage: "how long the task may take"},
+			durationFlag("timeout", 2*time.Second, "how long the task may take"),
 		},
 		Action: func(c *cli.Context) error {
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			if t := c.Duration("timeout"); t < 10*time.Millisecond || t > time.Minute {
-				return usage("--timeout %v must be from 10ms to 1m", t)
+			t := duration(c, "timeout")
+			if t < 10*time.Millisecond || t > time.Minute {
+				return usage("--timeout %v must be from 10ms to 1m", queue.Duration(t))
 			}
-			return demo(c.Context, c.App.Writer, c.Duration("timeout"))
+			return demo(c.Context, c.App.Writer, t)
 		},
 		OnUsageError: usageError,
 	}

@@ -47,7 +47,7 @@ func (p *pair) replicated() {
 func (p *pair) promote() {
 	p.Helper()
 	p.master.Kill()
-	if err := client(p.T, p.replica.Addr).SlaveOf(p.Context(), "NO", "ONE").Err(); err != nil {
+	if err := client(p.T, p.replica.Addr).Do(p.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		p.Fatal(err)
 	}
 }

@@ -30,6 +30,7 @@ var rules = []rule{
 	{"events are appended in emit.lua only", onlyIn("XADD", "lua/include/emit.lua")},
 	{"the clock is read in now.lua only", onlyIn("TIME", "lua/include/now.lua")},
 	{"documents and code name the same keys", keyTable},
+	{"documents and scripts tell of the same events", eventTable},
 	{"there is a changelog for what comes next", changelog},
 }
 

@@ -1,0 +1,125 @@
+package seeds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+func retryInProgress(t *testing.T) {
+	s := running(t)
+	var mu sync.Mutex
+	var inputs []string
+	var seen []queue.Status
+	w := worker.New(s.q, worker.Config{})
+	w.HandleRaw("k", func(ctx context.Context, in []byte) ([]byte, error) {
+		job := worker.Info(ctx)
+		mu.Lock()
+		inputs = append(inputs, string(in))
+		seen = append(seen, s.record(job.ID).Status)
+		mu.Unlock()
+		if _, err := s.q.Get(ctx, job.ID+"!failure"); !errors.Is(err, queue.ErrNotFound) {
+			t.Errorf("before attempt %d ended there is a hook: %v", job.Attempt, err)
+		}
+		return nil, errAlways
+	})
+	hooks := make(chan queue.Ended, 9)
+	worker.Handle(w, "hook", func(_ context.Context, e queue.Ended) (string, error) { hooks <- e; return "", nil })
+	stop := s.run(w)
+	id := s.enqueue(queue.Task{Kind: "k", Payload: []byte("input"), MaxRetries: 2, Hooks: queue.Hooks{OnFailure: queue.Hook{Kind: "hook"}}})
+	if _, err := s.result(id); err == nil {
+		t.Error("it has a result")
+	}
+	if _, err := s.result(id + "!failure"); err != nil {
+		t.Error(err)
+	}
+	stop()
+	if want := []string{"input", "input", "input"}; !slices.Equal(inputs, want) {
+		t.Errorf("the attempts got %q, want %q", inputs, want)
+	}
+	if want := []queue.Status{queue.Running, queue.Running, queue.Running}; !slices.Equal(seen, want) {
+		t.Errorf("the task was %v, want %v", seen, want)
+	}
+	if n := len(hooks); n != 1 {
+		t.Fatalf("%d hooks ran, want 1", n)
+	}
+	if e := <-hooks; e.TaskID != id || e.Event != "failure" || e.Error != errAlways.Error() {
+		t.Errorf("the hook was told %+v", e)
+	}
+	if ends := s.ends(id); ends != 1 {
+		t.Errorf("%d ends were told, want 1", ends)
+	}
+}
+
+// ends are the terminal events of a task.
+func (s *stage) ends(id string) (n int) {
+	s.Helper()
+	messages, err := s.rdb.XRange(s.Context(), s.q.EventsKey(0), "-", "+").Result()
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, m := range messages {
+		kind := fmt.Sprint(m.Values["kind"])
+		if m.Values["task_id"] == id && slices.Contains([]string{"task_completed", "task_failed", "task_cancelled", "task_timed_out"}, kind) {
+			n++
+		}
+	}
+	return n
+}
+
+func completedIsNotStopped(t *testing.T) {
+	s := frozen(t)
+	stops := s.rdb.Subscribe(t.Context(), s.q.Root(0)+":stop:w")
+	defer stops.Close()
+	if _, err := stops.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	done := s.enqueue(queue.Task{Kind: "k", Timeout: time.Second})
+	s.complete(s.claim())
+	late := s.enqueue(queue.Task{Kind: "k", Timeout: time.Second})
+	s.claim()
+	s.advance(2 * time.Second)
+	s.sweep()
+	if _, err := s.q.Cancel(t.Context(), done, ""); err != nil {
+		t.Fatal(err)
+	}
+	message, err := stops.ReceiveMessage(t.Context())
+	if err != nil || message.Payload != late+" 1 timeout" {
+		t.Errorf("the worker is told %v (%v), want first that %s timed out", message, err, late)
+	}
+	if r := s.record(late); r.Status != queue.Failed {
+		t.Errorf("it was told to stop and is %s", r.Status)
+	}
+}
+
+func hookRunsOnce(t *testing.T) {
+	s := running(t)
+	var ran atomic.Int64
+	w := worker.New(s.q, worker.Config{NoReaper: true})
+	w.HandleRaw("hook", func(context.Context, []byte) ([]byte, error) { ran.Add(1); return nil, nil })
+	s.run(w)
+	for range 5 {
+		s.reap(reaper.Config{})
+	}
+	ids := s.enqueueAll(40, func(i int) queue.Task {
+		return queue.Task{Kind: "nobody", Queue: "nowhere", Timeout: time.Duration(1+i) * 5 * time.Millisecond, Hooks: queue.Hooks{OnTimeout: queue.Hook{Kind: "hook"}}}
+	})
+	for _, id := range ids {
+		eventually(t, "the hook has run", func() bool {
+			r, err := s.q.Get(t.Context(), id+"!timeout")
+			return err == nil && r.Status == queue.Completed
+		})
+	}
+	if n := ran.Load(); n != int64(len(ids)) || len(s.timeouts()) != len(ids) {
+		t.Errorf("%d hooks ran for %d timeouts of %d tasks", n, len(s.timeouts()), len(ids))
+	}
+}

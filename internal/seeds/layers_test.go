@@ -1,0 +1,177 @@
+package seeds
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// TestSeedS4 is the document on a timeout strategy in three layers, as far as it is about
+// the second of them, the execution of a node.
+func TestSeedS4(t *testing.T) {
+	for _, claim := range []struct {
+		name string
+		test func(*testing.T)
+	}{
+		{"S4.12 timeout and on_timeout come from the call, else from the kind, else there is none and fail", policyOfCallKindOrNone},
+		{"S4.13 S4.14 S4.15 the limit of an execution begins with it, is strict, and is a timeout", limitOfAnExecution},
+		{"S4.16 fail is the default: the execution's timeout fails the task", failIsTheDefault},
+		{"S4.17 retry puts it back to PENDING, counts, and requires a limit", retryRequiresALimit},
+		{"S4.19 there is no default timeout", noDefaultTimeout},
+		{"S4.36 maxRetries 3 is 4 executions, then timed out with the count", fourExecutions},
+		{"S4.40 a task stuck in PENDING past its timeout fails, even if on_timeout is retry", stuckIsNotRetried},
+		{"S4.46 a warning at 80 %, once, and time for a shutdown before the end", warningAndGrace},
+	} {
+		t.Run(claim.name, func(t *testing.T) {
+			t.Parallel()
+			claim.test(t)
+		})
+	}
+}
+
+func policyOfCallKindOrNone(t *testing.T) {
+	s := frozen(t)
+	if err := s.q.DefineKind(t.Context(), "defined", queue.Defaults{AttemptTimeout: time.Second, MaxRetries: 1, OnTimeout: queue.OnTimeoutRetry}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		claim   string
+		task    queue.Task
+		after   time.Duration
+		outcome queue.Status
+	}{
+		{"nobody says anything", queue.Task{Kind: "k"}, time.Hour, queue.Running},
+		{"the call has a timeout, and no policy: fail", queue.Task{Kind: "k", AttemptTimeout: time.Second}, 1001 * time.Millisecond, queue.Failed},
+		{"the call has a policy", queue.Task{Kind: "k", AttemptTimeout: time.Second, MaxRetries: 1, OnTimeout: queue.OnTimeoutRetry}, 1001 * time.Millisecond, queue.Pending},
+		{"the kind has both", queue.Task{Kind: "defined"}, 1001 * time.Millisecond, queue.Pending},
+		{"the call's timeout goes before the kind's", queue.Task{Kind: "defined", AttemptTimeout: time.Minute}, 1001 * time.Millisecond, queue.Running},
+		{"the call's policy goes before the kind's", queue.Task{Kind: "defined", OnTimeout: queue.OnTimeoutFail}, 1001 * time.Millisecond, queue.Failed},
+		{"the call has none", queue.Task{Kind: "defined", AttemptTimeout: queue.None}, time.Hour, queue.Running},
+	} {
+		t.Run(c.claim, func(t *testing.T) {
+			id := s.enqueue(c.task)
+			s.claim()
+			s.advance(c.after)
+			s.sweep()
+			if r := s.record(id); r.Status != c.outcome {
+				t.Errorf("after %v it is %s, want %s", c.after, r.Status, c.outcome)
+			}
+			if _, err := s.q.Cancel(t.Context(), id, ""); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func limitOfAnExecution(t *testing.T) {
+	s := frozen(t)
+	id := s.enqueue(queue.Task{Kind: "k", AttemptTimeout: time.Second})
+	s.advance(time.Hour) // standing in line is no part of it
+	if c := s.claim(); c.AttemptDeadline.Sub(c.Now) != time.Second {
+		t.Errorf("the execution has %v, want 1s", c.AttemptDeadline.Sub(c.Now))
+	}
+	s.advance(time.Second)
+	if s.sweep(); s.record(id).Status != queue.Running {
+		t.Errorf("at its limit it is %s", s.record(id).Status)
+	}
+	s.advance(time.Millisecond)
+	s.sweep()
+	if r := s.record(id); r.Phase() != "Timeout" || r.Reason != "timeout" || r.TimeoutType != "attempt" {
+		t.Errorf("it is %s (%s, %s)", r.Phase(), r.Reason, r.TimeoutType)
+	}
+}
+
+func failIsTheDefault(t *testing.T) {
+	r, n := running(t).attempts(queue.Task{MaxRetries: 3, AttemptTimeout: 30 * time.Millisecond}, untilTold)
+	if n != 1 || r.Status != queue.Failed || r.Error != fixedError {
+		t.Errorf("%d executions, then %s: %q; want 1, FAILED: %q", n, r.Status, r.Error, fixedError)
+	}
+}
+
+func retryRequiresALimit(t *testing.T) {
+	s := frozen(t)
+	_, err := s.q.Enqueue(t.Context(), queue.Task{Kind: "k", AttemptTimeout: time.Second, OnTimeout: queue.OnTimeoutRetry})
+	if !errors.Is(err, queue.ErrInvalid) {
+		t.Errorf("retry without a limit: %v, want ErrInvalid", err)
+	}
+	id := s.enqueue(queue.Task{Kind: "k", AttemptTimeout: time.Second, OnTimeout: queue.OnTimeoutRetry, MaxRetries: 1})
+	s.claim()
+	s.advance(1001 * time.Millisecond)
+	s.sweep()
+	if r := s.record(id); r.Status != queue.Pending || r.Retries != 1 || !r.LimitAt.IsZero() {
+		t.Errorf("it is %s with %d retries, its limit %v; want PENDING, 1, none", r.Status, r.Retries, r.LimitAt)
+	}
+}
+
+func noDefaultTimeout(t *testing.T) {
+	s := frozen(t)
+	id := s.enqueue(queue.Task{Kind: "k"})
+	c := s.claim()
+	s.advance(365 * 24 * time.Hour)
+	s.sweep()
+	if !c.Deadline.IsZero() || !c.AttemptDeadline.IsZero() || s.record(id).TimedOut {
+		t.Errorf("an execution without a timeout has the limits %v and %v", c.Deadline, c.AttemptDeadline)
+	}
+}
+
+func fourExecutions(t *testing.T) {
+	r, n := running(t).attempts(queue.Task{MaxRetries: 3, AttemptTimeout: 30 * time.Millisecond, OnTimeout: queue.OnTimeoutRetry}, untilTold)
+	if n != 4 || r.Phase() != "Timeout" || r.Retries != 3 {
+		t.Errorf("%d executions, then %s after %d retries; want 4, Timeout after 3", n, r.Phase(), r.Retries)
+	}
+}
+
+func stuckIsNotRetried(t *testing.T) {
+	for claim, task := range map[string]queue.Task{
+		"its deadline":          {Timeout: time.Second},
+		"the limit of its line": {QueueTimeout: time.Second},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			s := frozen(t)
+			task.Kind, task.MaxRetries, task.AttemptTimeout, task.OnTimeout = "k", 3, time.Second, queue.OnTimeoutRetry
+			id := s.enqueue(task)
+			s.advance(1001 * time.Millisecond)
+			s.sweep()
+			if r := s.record(id); r.Status != queue.Failed || r.Phase() != "Timeout" || r.Retries != 0 || r.Epoch != 0 {
+				t.Errorf("it is %s %s after %d retries and %d executions, want FAILED Timeout, 0 and 0", r.Status, r.Phase(), r.Retries, r.Epoch)
+			}
+		})
+	}
+}
+
+func warningAndGrace(t *testing.T) {
+	s := frozen(t)
+	s.enqueue(queue.Task{Kind: "k", Timeout: 10 * time.Second, WarnAt: 0.8})
+	s.claim()
+	for _, c := range []struct {
+		at   time.Duration
+		told int
+	}{{8 * time.Second, 0}, {time.Millisecond, 1}, {time.Second, 0}} {
+		s.advance(c.at)
+		if swept := s.sweep(); swept.Warned != c.told {
+			t.Errorf("at %v %d warnings were told, want %d", s.now, swept.Warned, c.told)
+		}
+	}
+
+	live := running(t)
+	told := make(chan struct{})
+	_, stop := live.work(worker.Config{}, func(ctx context.Context) error {
+		close(told)
+		<-ctx.Done()
+		return nil // it has cleaned up
+	})
+	id := live.enqueue(queue.Task{Kind: "k", CancelGrace: time.Hour})
+	<-told
+	c, err := live.q.Cancel(t.Context(), id, "enough")
+	if err != nil || c.GraceEnds.IsZero() {
+		t.Errorf("Cancel = %+v, %v; want a grace", c, err)
+	}
+	if _, err := live.result(id); !errors.Is(err, queue.ErrCancelled) {
+		t.Errorf("its result is %v, want ErrCancelled", err)
+	}
+	stop()
+}
