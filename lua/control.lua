@@ -45,6 +45,9 @@ local function invalid(asked)
 end
 
 local asked, told = {}, {}
+if #ARGV > 0 and #ARGV % 2 == 0 then
+  return {"INVALID", tostring(ARGV[#ARGV]), "has no value; give an empty one to take it away"}
+end
 for i = 2, #ARGV, 2 do
   asked[ARGV[i]] = ARGV[i + 1] or ""
   told[i - 1], told[i] = ARGV[i], ARGV[i + 1] or ""

@@ -9,7 +9,7 @@
 --
 -- Returns  {"OK"}
 --          {"INVALID", field, why}  nothing was changed
--- Flags
+-- Flags    allow-oom        workers say this when they start, and must drain a full Redis
 --
 -- @include keys
 -- @include sound
@@ -32,6 +32,11 @@ for i = 2, #ARGV, 2 do
     return {"INVALID", name, "is not a default of a kind"}
   elseif value == "none" then
     return {"INVALID", name, "a kind without a default has none: leave it out"}
+  end
+  if fields[name] then
+    return {"INVALID", name, "is there twice"}
+  elseif string.sub(name, -3) == "_ms" and (tonumber(value) or 0) > 4503599627370496 then
+    return {"INVALID", name, "must be a whole number of up to 2^52"}
   end
   fields[name] = value
   lines[#lines + 1] = name .. "=" .. value

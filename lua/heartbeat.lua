@@ -63,6 +63,7 @@ local function drop(id, blame)
     give_back(k, task, at, blame)
   else
     redis.call("ZREM", claims, id)
+    k.ruined = k.ruined or not task.status
   end
   return true
 end

@@ -30,6 +30,10 @@ if verb ~= "complete" and verb ~= "fail" then
   error("resolve: " .. tostring(verb) .. " is no verb: complete or fail", 0)
 end
 
+if #ARGV % 2 == 1 then
+  error("resolve: " .. ARGV[#ARGV] .. " has no note; give an empty one", 0)
+end
+
 local function settle(id, note)
   local task = overdue(k, id, at)
   if not task.status then
@@ -53,7 +57,7 @@ end
 
 local answers = {}
 for i = 3, #ARGV, 2 do
-  local answer, why = guard(k, ARGV[i], at, settle, ARGV[i], ARGV[i + 1] or "")
+  local answer, why = guard(k, ARGV[i], at, settle, ARGV[i], ARGV[i + 1])
   answers[#answers + 1] = answer or {"BROKEN", why}
 end
 complete(flush(k, at))

@@ -22,6 +22,7 @@
 --   {"MISSING"}        no such task
 --   {"BROKEN", why}    its record cannot be worked with
 --   {"INVALID", verb}  no such verb
+--   {"INVALID", field, why}  of a fail or release, and nothing changed
 -- Ends     COMPLETED, FAILED, CANCELLED
 -- Flags    allow-oom        a full Redis must still drain
 --
@@ -57,9 +58,26 @@ function verbs.release(task, o)
   requeue(k, task, at, at + (tonumber(o.delay) or 0), true, {"requeued_by", call})
 end
 
+-- unsound names a value that a worker cannot mean, and why.
+local function unsound(o)
+  if o.verb == "complete" then
+    return nil
+  elseif o.delay ~= "" and (not string.find(o.delay, "^%d+$") or #o.delay > 15) then
+    return "delay", "must be a whole number of ms, or empty"
+  elseif o.verb == "fail" and o.class ~= "error" and o.class ~= "failed" and o.class ~= "timeout" then
+    return "class", "must be error, failed or timeout"
+  elseif o.code ~= "" and (not string.find(o.code, "^-?%d+$") or #o.code > 16) then
+    return "code", "must be a whole number, or empty"
+  end
+end
+
 local function report(o)
   if not verbs[o.verb] then
     return {"INVALID", o.verb}
+  end
+  local field, why = unsound(o)
+  if field then
+    return {"INVALID", field, why}
   end
   local task = overdue(k, o.id, at)
   if not task.status then

@@ -95,6 +95,7 @@ local function abandoned(worker)
         did("given_back")
       end
       redis.call("ZREM", claims, id)
+      k.ruined = k.ruined or not task.status
     end
     local _, why = guard(k, id, at, back)
     if why then

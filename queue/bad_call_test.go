@@ -111,7 +111,7 @@ func TestQueueControlsRefuseBadInput(t *testing.T) {
 		rate("a rate in an age", queue.Rate{N: 1, Per: math.MaxInt64}, "rate", "must be 1ms to a year"),
 		rate("a negative burst", queue.Rate{N: 1, Per: time.Second, Burst: -1}, "burst", "or 0 for as many as the rate"),
 		rate("a burst alone", queue.Rate{Burst: 1}, "rate", "must be at least 1"),
-		rate("a rate beyond 2^53", queue.Rate{N: math.MaxInt64, Per: time.Second, Burst: 1}, "rate", "must be a whole number of at least 1"),
+		rate("a rate beyond 2^53", queue.Rate{N: math.MaxInt64, Per: time.Second, Burst: 1}, "rate", "must be at most 2^53"),
 		control("a reason of 1,001 bytes", func(q *queue.Queue) error { _, err := q.Drain(ctx, "default", strings.Repeat("x", 1001)); return err },
 			"reason", "has 1001 bytes, the limit is 1000"),
 	}

@@ -48,7 +48,8 @@ type Rate struct {
 }
 
 // LimitRate lets a queue give no more tasks than a rate allows, over all workers; the
-// zero Rate takes the limit away. Each partition has an equal share.
+// zero Rate takes the limit away. Each partition has an equal share, of the burst too,
+// which must be at least as many as there are partitions.
 func (q *Queue) LimitRate(ctx context.Context, queue string, r Rate) (Controlled, error) {
 	if r == (Rate{}) {
 		return q.control(ctx, "limit rate", queue, "rate", "", "per_ms", "", "burst", "")
@@ -57,18 +58,22 @@ func (q *Queue) LimitRate(ctx context.Context, queue string, r Rate) (Controlled
 		r.Burst = r.N
 	}
 	var err error
+	parts := q.config.Partitions
 	switch {
 	case r.N <= 0:
 		err = invalid("rate", "%d must be at least 1: to hold a queue up, Pause it; the zero Rate is no limit", r.N)
 	case r.Per < time.Millisecond || r.Per > 365*24*time.Hour:
 		err = invalid("rate", "has a Per of %v, and it must be 1ms to a year", r.Per)
+	case r.N > maxSpan:
+		err = invalid("rate", "%d must be at most 2^53", r.N)
 	case r.Burst < 0:
 		err = invalid("burst", "%d must be at least 1, or 0 for as many as the rate", r.Burst)
+	case r.Burst < parts:
+		err = invalid("burst", "%d cannot be shared by %d partitions, each of which gives its first task at once: allow %d, or use a namespace of %d", r.Burst, parts, parts, r.Burst)
 	}
 	if err != nil {
 		return Controlled{}, failed("limit rate", "", err)
 	}
-	parts := q.config.Partitions
 	return q.control(ctx, "limit rate", queue, "rate", r.N, "per_ms", r.Per.Milliseconds()*int64(parts), "burst", max(r.Burst/parts, 1))
 }
 

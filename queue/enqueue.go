@@ -48,8 +48,10 @@ func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error)
 	lines := make([][]*passenger, q.config.Partitions)
 	all := make([]*passenger, len(tasks))
 	here := q.spread()
+	// Dealt out in runs: whole calls, where there is enough for all partitions.
+	run := min(max((len(tasks)+q.config.Partitions-1)/q.config.Partitions, 50), maxList)
 	for i := range tasks {
-		if i > 0 && i%maxList == 0 {
+		if i > 0 && i%run == 0 {
 			here = q.spread()
 		}
 		p, err := q.placeAt(&tasks[i], here)

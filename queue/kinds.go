@@ -31,7 +31,11 @@ func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 		return failed("define a kind", "", err) // not by its name, which may be what is wrong
 	}
 	args := []any{kind}
-	t.policyFields(func(name string, value any) { args = append(args, name, value) })
+	t.policyFields(func(name string, value any) {
+		if name != "backoff_max_ms" || value != "none" { // which a kind says by leaving it out
+			args = append(args, name, value)
+		}
+	})
 	for p := range q.config.Partitions {
 		words, err := worded(q.call(ctx, p, "define", args...))
 		if err == nil && text(words[0]) == "INVALID" {

@@ -197,9 +197,13 @@ func (m *model) hook(t *modelTask) {
 
 // epitaph is what a hook is told of the task that ended.
 func (t *modelTask) epitaph(event string) string {
+	code := t.code
+	if t.reason != "error" && t.reason != "failed" {
+		code = "" // of an attempt before the last one, if there is any
+	}
 	said := []string{fmt.Sprintf("%q:%q", "event", event), fmt.Sprintf("%q:%q", "task_id", t.id)}
 	for _, w := range [][2]string{{"kind", t.given["kind"]}, {"queue", t.queue()}, {"status", string(t.status)}, {"reason", t.reason},
-		{"timeout_type", t.timeoutType}, {"error", t.failure}, {"code", t.code}} {
+		{"timeout_type", t.timeoutType}, {"error", t.failure}, {"code", code}} {
 		if w[1] != "" {
 			said = append(said, fmt.Sprintf("%q:%q", w[0], w[1]))
 		}

@@ -30,6 +30,7 @@ type model struct {
 
 	// What one call leaves for its end (done).
 	woken  map[string]bool // queues that somebody is to look at
+	freed  map[string]bool // queues of which a task runs no more: somebody is to look, if any waits
 	fresh  map[string]bool // ids that this call put in line, where it does not see them itself
 	events []string
 }
@@ -57,7 +58,7 @@ func newModel(now int64) *model {
 	return &model{now: now, tasks: map[string]*modelTask{}, queues: map[string]*modelQueue{}, kinds: map[string]map[string]string{},
 		workers: map[string]int64{}, fetched: map[string]int64{}, drain: map[string]int64{}, goes: map[string]int64{},
 		keys: map[string]modelKey{}, forget: map[string]int64{}, throttled: map[string]int64{}, wake: map[string]bool{},
-		taken: map[string]bool{}, removed: map[string]bool{}, woken: map[string]bool{}, fresh: map[string]bool{}}
+		taken: map[string]bool{}, removed: map[string]bool{}, woken: map[string]bool{}, freed: map[string]bool{}, fresh: map[string]bool{}}
 }
 
 func (t *modelTask) lives() bool { return t != nil && !t.status.Ended() }
@@ -184,7 +185,7 @@ func (m *model) end(t *modelTask, e modelEnding) {
 // leave takes a task off its worker, if it has one. The queue may have been full.
 func (m *model) leave(t *modelTask) {
 	if t.status == Running && m.controlled() {
-		m.woken[t.queue()] = true
+		m.freed[t.queue()] = true
 	}
 }
 
@@ -233,6 +234,12 @@ func (m *model) refuse(t *modelTask, op, epoch string) {
 // woken is.
 func (m *model) done() {
 	clear(m.fresh)
+	for queue := range m.freed {
+		if len(m.line(queue)) > 0 {
+			m.woken[queue] = true
+		}
+	}
+	clear(m.freed)
 	for _, queue := range slices.Sorted(maps.Keys(m.woken)) {
 		m.wakeFor(queue)
 	}

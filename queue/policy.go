@@ -103,12 +103,19 @@ func oneLine(s string) string {
 }
 
 func (b *Backoff) fields(add func(string, any)) {
-	addSpan(add, "backoff_ms", b.Delay)
+	if b.Delay == 0 {
+		return
+	}
+	// All of it, so that no part of a kind's back-off is mixed in.
+	longest, growth := b.Max, "constant"
+	if longest == 0 {
+		longest = None
+	}
 	if b.Exponential {
-		add("backoff", "exponential")
+		growth = "exponential"
 	}
-	addSpan(add, "backoff_max_ms", b.Max)
-	if b.Jitter != 0 {
-		add("jitter", int(math.Round(b.Jitter*100)))
-	}
+	addSpan(add, "backoff_ms", b.Delay)
+	addSpan(add, "backoff_max_ms", longest)
+	add("backoff", growth)
+	add("jitter", int(math.Round(b.Jitter*100)))
 }

@@ -37,7 +37,9 @@ func (r *Record) again() (Task, error) {
 		Kind: r.Kind, Queue: r.Queue, Payload: r.Payload, Headers: r.Headers, Retention: span(f["retention_ms"]),
 		Timeout: None, WarnAt: float64(number(f["warn_percent"])) / 100, Hooks: readHooks(f), RetryOf: r.ID,
 	}
-	if !r.Deadline.IsZero() {
+	if r.Deadline.IsZero() {
+		t.WarnAt = 0 // it was of its owner's deadline, or of its kind's
+	} else {
 		t.Timeout = r.Deadline.Sub(r.CreatedAt)
 	}
 	switch f["role"] {
@@ -55,7 +57,7 @@ func (r *Record) again() (Task, error) {
 	} else if t.Retry == "" {
 		t.OnTimeout = OnTimeout(f["on_timeout"])
 	}
-	// What it had not, a default of its kind must not give it now.
+	// A limit that it had not, a default of its kind must not give it now.
 	for limit, stored := range map[*time.Duration]string{
 		&t.QueueTimeout: f["queue_timeout_ms"], &t.AttemptTimeout: f["attempt_timeout_ms"], &t.CancelGrace: f["cancel_grace_ms"]} {
 		if *limit = span(stored); *limit == 0 {

@@ -18,6 +18,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	if err := w.DefineKinds(ctx); err != nil {
+		w.mu.Lock()
+		w.ran = false // nothing was started: Run may be tried again
+		w.mu.Unlock()
 		return err
 	}
 	root, cancelRoot := context.WithCancelCause(context.WithoutCancel(ctx))

@@ -6,6 +6,7 @@
 -- are what they are by now. It is returned, as a text, for the caller to tell.
 --
 -- @include write
+-- @include recount
 -- @include wake
 local function flush(k, at)
   for _, run in ipairs(k.runs) do
@@ -29,11 +30,15 @@ local function flush(k, at)
     if counts.enqueued and not k.listed[queue] then
       write(k, "SADD", k.queues, queue)
     end
-    if k.controlled and (counts.running or 0) < 0 then
+    if k.controlled and (counts.running or 0) < 0 and write(k, "ZCARD", k.ready .. queue) > 0 then
       k.woken[queue] = true -- it may have been full
     end
   end
   k.counts, k.rooms = {}, {}
+  if k.ruined then
+    k.ruined = nil
+    recount(k)
+  end
 
   -- The oldest beyond the cap go early, but not within 60 s of their end (retain.lua).
   for queue in pairs(k.buried or {}) do

@@ -18,10 +18,13 @@ local function hook(k, task, event, asked, at)
   own.deadline_at = string.format("%d", at + (tonumber(own.timeout_ms) or 300000))
   own.timeout_ms = nil
 
+  if redis.call("EXISTS", k.task .. own.id) == 1 then
+    return -- the id of the ended task was used before, and so was its hook's
+  end
   local told = {'"event":"' .. event .. '"'}
   for _, name in ipairs({"task_id", "kind", "queue", "reason", "timeout_type", "error", "code", "status"}) do
     local value = name == "task_id" and task.id or task[name]
-    if value then
+    if value and (name ~= "code" or task.reason == "error" or task.reason == "failed") then
       told[#told + 1] = '"' .. name .. '":' .. cjson.encode(value)
     end
   end

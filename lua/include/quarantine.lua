@@ -8,5 +8,6 @@ local function quarantine(k, id, at, why)
     redis.pcall("ZREM", clock, id)
   end
   redis.pcall("ZADD", k.broken, at, id)
+  k.ruined = true
   pcall(emit, k, "terminal", "task_broken", {id = id}, at, "error", why)
 end

@@ -1,0 +1,58 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/lua"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// A worker in another language may report what none can mean. It is refused, and the
+// claim holds.
+func TestTheScriptRefusesOutcomesThatNoWorkerCanMean(t *testing.T) {
+	ctx := context.Background()
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		q := open(t, rdb, queue.Config{Namespace: redistest.Namespace(t)})
+		library, err := lua.Load(lua.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &taker{q: q, worker: "w"}
+		id := enqueue(t, q, queue.Task{MaxRetries: 3}).ID
+		claim := w.take(t, id, "default")
+		before := redistest.Digest(t, rdb, q.Root(0))
+		for _, row := range []struct {
+			verb, class, code, delay, want string
+		}{
+			{"fail", "banana", "", "", "[INVALID class must be error, failed or timeout]"},
+			{"fail", "", "", "", "[INVALID class must be error, failed or timeout]"},
+			{"fail", "cancelled", "", "", "[INVALID class must be error, failed or timeout]"},
+			{"fail", "error", "abc", "", "[INVALID code must be a whole number, or empty]"},
+			{"fail", "error", "1e3", "", "[INVALID code must be a whole number, or empty]"},
+			{"fail", "error", "", "inf", "[INVALID delay must be a whole number of ms, or empty]"},
+			{"fail", "error", "", "nan", "[INVALID delay must be a whole number of ms, or empty]"},
+			{"fail", "error", "", "-100000", "[INVALID delay must be a whole number of ms, or empty]"},
+			{"release", "", "", "soon", "[INVALID delay must be a whole number of ms, or empty]"},
+			{"release", "", "", "9007199254740993", "[INVALID delay must be a whole number of ms, or empty]"},
+			{"explode", "", "", "", "[INVALID explode]"},
+		} {
+			reply, err := library.Run(ctx, rdb, "settle", q.Root(0), "w", queue.NewCall(), 1,
+				id, claim.Epoch, row.verb, "note", row.class, row.code, row.delay, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(reply.([]any)[1].([]any)[0]); got != row.want {
+				t.Errorf("%+v is answered %s", row, got)
+			}
+		}
+		if after := redistest.Digest(t, rdb, q.Root(0)); after != before {
+			t.Error("what was refused changed something")
+		}
+		w.settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete})
+	})
+}
