@@ -168,7 +168,7 @@ func TestACompilerIsThereAfterwardsOrAdviceIsGiven(t *testing.T) {
 			"installing gcc libc6-dev with apt-get\n", installed("gcc libc6-dev")},
 		{"one that cannot be mended", map[string]string{"gcc": "exit 1", "apt-get": strings.ReplaceAll(aptGet, "INSTALL", ":")}, false,
 			"gcc is there and does not work", installed("gcc libc6-dev")},
-		{"a Mac is told", map[string]string{"uname": "echo Darwin"}, false, "go test -race needs a C compiler: run xcode-select --install, and run this again.\n", ""},
+		{"a Mac is told", map[string]string{"uname": "echo Darwin"}, false, "These tests need a C compiler: run xcode-select --install, and run this again.\n", ""},
 		{"another system is told", nil, false, "install gcc with your system's package manager", ""},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
