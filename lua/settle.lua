@@ -66,7 +66,7 @@ local function unsound(o)
     return "delay", "must be a whole number of ms, or empty"
   elseif o.verb == "fail" and o.class ~= "error" and o.class ~= "failed" and o.class ~= "timeout" then
     return "class", "must be error, failed or timeout"
-  elseif o.code ~= "" and (not string.find(o.code, "^-?%d+$") or #o.code > 16) then
+  elseif o.code ~= "" and (not string.find(o.code, "^-?%d+$") or #o.code > 20) then
     return "code", "must be a whole number, or empty"
   end
 end

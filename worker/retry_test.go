@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -194,5 +195,18 @@ func TestEndedIsWhatAHookIsHanded(t *testing.T) {
 	}
 	if e.Error != odd || e.TaskID != id || e.Event != "cancel" || e.Status != queue.Cancelled || hook.Queue != "hooks" {
 		t.Errorf("the hook was handed %+v in queue %s", e, hook.Queue)
+	}
+}
+
+// A code that only a Go program can mean is a code all the same: a report that Redis
+// refused for it would have the task run again and again.
+func TestFailKeepsAnyCode(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 1)
+	w := worker.New(s.q, worker.Config{})
+	w.HandleRaw("k", raw(func(context.Context) error { return worker.Fail(math.MinInt64, errors.New("boom")) }))
+	s.run(w)
+	if r := s.ended(s.enqueue(queue.Task{Kind: "k"})); r.Code != math.MinInt64 || r.Epoch != 1 {
+		t.Errorf("code %d after %d claims, want %d after 1", r.Code, r.Epoch, math.MinInt64)
 	}
 }
