@@ -48,6 +48,12 @@ func testEveryTaskEndsOnce(t *testing.T) {
 	const spacing = 300 * time.Microsecond
 	n := fewer(10_000)
 	s := &scramble{stage: newStage(t, redistest.Shared(t).Addr, queue.Config{}), told: map[string][]told{}}
+	// Everybody is there before the first deadline is set: to open a namespace takes time.
+	var there []*queue.Queue
+	for range 8 + 4 + 2 {
+		there = append(there, s.another(s.addr))
+	}
+	next := func() *queue.Queue { q := there[0]; there = there[1:]; return q }
 	first := time.Now().Add(time.Second)
 	var tasks []queue.Task
 	for i := range n {
@@ -59,11 +65,11 @@ func testEveryTaskEndsOnce(t *testing.T) {
 
 	var group sync.WaitGroup
 	for i := range 8 {
-		q := s.another(s.addr)
+		q := next()
 		group.Go(func() { s.completer(q, fmt.Sprint("completer", i)) })
 	}
 	for i := range 4 {
-		q := s.another(s.addr)
+		q := next()
 		group.Go(func() { s.canceller(q, i) })
 	}
 	var swept atomic.Int64
@@ -72,7 +78,7 @@ func testEveryTaskEndsOnce(t *testing.T) {
 		s.reap(reaper.Config{Batch: 10, Observe: observe})
 	}
 	for i := range 2 { // and two that do not wait for their turn
-		q := s.another(s.addr)
+		q := next()
 		s.run(func(reap context.Context) error { return sweepEagerly(reap, q, fmt.Sprint("eager", i), observe) })
 	}
 	group.Wait()
