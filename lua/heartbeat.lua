@@ -5,7 +5,8 @@
 -- ARGV[2]  ms of lease from now; 0 is goodbye: what it holds is given back
 -- ARGV[3]  known: all its fetches up to this seq were answered or given up, so a
 --          claim of theirs that it does not name was never received, or dropped
--- ARGV[4…] id, epoch, …: what it is working on
+-- ARGV[4…] id, epoch, progress, …: what it is working on, and what its handler says of
+--          how far it is, of which 1024 bytes are kept; empty: nothing new
 --
 -- Returns  {now, {id, epoch, reason}, …}: which attempts must stop. reason is
 --          gone, lost, released, timeout, cancelled, or how else the task ended;
@@ -17,6 +18,7 @@
 -- @include now
 -- @include overdue
 -- @include live
+-- @include stamp
 -- @include give_back
 -- @include alarm
 -- @include guard
@@ -26,9 +28,22 @@
 local k, at = keys(KEYS[1]), now()
 local worker, lease, known = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local claims = k.claims .. worker
+if #ARGV % 3 ~= 0 then
+  error("heartbeat: " .. ARGV[#ARGV] .. " is not the last of id, epoch and progress; give all three", 0)
+end
 
--- verdict says why an attempt must stop, nil if it may go on.
-local function verdict(id, epoch)
+-- keep writes down how far an attempt is. A repeat changes nothing, so that progress_at
+-- is when this was first heard of this attempt.
+local function keep(task, progress)
+  progress = string.sub(progress, 1, 1024)
+  if task.progress ~= progress or (tonumber(task.progress_at) or 0) < tonumber(task.started_at) then
+    redis.call("HSET", k.task .. task.id, "progress", progress, "progress_at", stamp(k, at))
+  end
+end
+
+-- verdict says why an attempt must stop, nil if it may go on: only then is its
+-- progress the task's.
+local function verdict(id, epoch, progress)
   local task = overdue(k, id, at)
   if not task.status then
     return "gone"
@@ -40,14 +55,16 @@ local function verdict(id, epoch)
     return "released"
   elseif task.cancel_at then
     return "cancelling"
+  elseif progress ~= "" and task.status == "RUNNING" then
+    keep(task, progress)
   end
 end
 
 local stops, held = {at}, {}
-for i = 4, #ARGV, 2 do
+for i = 4, #ARGV, 3 do
   local id, epoch = ARGV[i], ARGV[i + 1]
   held[id] = true
-  local reason, why = guard(k, id, at, verdict, id, epoch)
+  local reason, why = guard(k, id, at, verdict, id, epoch, ARGV[i + 2])
   if why then
     redis.call("ZREM", claims, id)
   end

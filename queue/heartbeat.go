@@ -7,10 +7,16 @@ import (
 	"time"
 )
 
+// MaxProgress is how many bytes are kept of what an attempt says of its progress.
+const MaxProgress = 1 << 10
+
 // Held is an attempt that a worker is at.
 type Held struct {
 	ID    string
 	Epoch int64
+	// Progress is how far it is, in words that mean something to whoever reads the
+	// record; "" says nothing new, and what was said before stays.
+	Progress string
 }
 
 // Stop says that an attempt must stop, and why: timeout, cancelled, lost (the task
@@ -25,15 +31,16 @@ type Stop struct {
 // Heartbeat says that a worker lives, for lease from now, and what it holds; the
 // answer is what must stop. known is the greatest seq up to which all fetches of the
 // worker were answered or given up: claims of theirs that it does not hold were
-// never received, and are given back. Lease 0 is goodbye: all is given back.
+// never received, and are given back. Lease 0 is goodbye: all is given back. Of an
+// attempt that must stop the progress is not written down.
 func (q *Queue) Heartbeat(ctx context.Context, partition int, worker string, lease time.Duration, known int64, held []Held) ([]Stop, error) {
 	if lease < 0 || lease > 0 && lease < time.Millisecond {
 		return nil, failed("heartbeat", "", invalid("lease", "%v must be at least 1ms, or 0 for goodbye", lease))
 	}
-	args := make([]any, 0, 3+2*len(held))
+	args := make([]any, 0, 3+3*len(held))
 	args = append(args, worker, lease.Milliseconds(), known)
 	for _, h := range held {
-		args = append(args, h.ID, h.Epoch)
+		args = append(args, h.ID, h.Epoch, h.Progress)
 	}
 	reply, err := q.call(ctx, partition, "heartbeat", args...)
 	answers, err := list(reply, err, 1)

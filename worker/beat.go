@@ -23,6 +23,7 @@ func (l *lane) beat() {
 			w.rest(l.backOff())
 			continue
 		}
+		l.heard(held)
 		for _, s := range stops {
 			l.stop(s)
 		}

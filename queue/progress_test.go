@@ -1,0 +1,52 @@
+package queue_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// Whoever speaks to the scripts without package worker may say more than a record keeps.
+func TestProgressIsShortInTheRecordWhoeverSaysIt(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		s := newScript(t, rdb)
+		s.accepts(t, "id", "0-a", "kind", "k", "timeout_ms", "60000")
+		w := &taker{q: s.q, worker: "w1"}
+		claim := w.take(t, "0-a", "default")
+		note := "\x00\xff\n" + strings.Repeat("x", 1<<20)
+		record := func() *queue.Record {
+			r, err := s.q.Get(context.Background(), "0-a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		beat := func() {
+			stops, err := s.q.Heartbeat(context.Background(), 0, "w1", time.Minute, 0, []queue.Held{{ID: "0-a", Epoch: claim.Epoch, Progress: note}})
+			if err != nil || len(stops) > 0 {
+				t.Fatalf("Heartbeat = %v, %v", stops, err)
+			}
+		}
+		beat()
+		first := record()
+		if first.Progress != note[:queue.MaxProgress] {
+			t.Errorf("the record keeps %d bytes %.20q…, want the first %d", len(first.Progress), first.Progress, queue.MaxProgress)
+		}
+		// An instant that somebody ruined is no reason to put the task away.
+		if err := rdb.HSet(context.Background(), s.q.Root(0)+":task:0-a", "progress_at", "x").Err(); err != nil {
+			t.Fatal(err)
+		}
+		beat()
+		if r := record(); r.Progress != first.Progress || !r.ProgressAt.Equal(first.ProgressAt) || r.Status != queue.Running {
+			t.Errorf("said again over a ruined instant it is %s, of %v, want RUNNING, %v", r.Status, r.ProgressAt, first.ProgressAt)
+		}
+		w.settle(t, queue.Outcome{ID: "0-a", Epoch: claim.Epoch, Verb: queue.Complete})
+		sound(t, s.q)
+	})
+}
