@@ -1,4 +1,4 @@
--- cancel: somebody wants tasks to end.
+-- cancel: somebody wants tasks to end. Of several those of a higher priority end first.
 --
 -- KEYS[1]  root of the partition
 -- ARGV[1]  call: kept over repeats of this call
@@ -19,9 +19,7 @@
 -- @include overdue
 -- @include live
 -- @include cancelled
--- @include finish
--- @include arm
--- @include emit
+-- @include revoke
 -- @include refuse
 -- @include guard
 -- @include flush
@@ -30,32 +28,14 @@
 local k, at = keys(KEYS[1]), now()
 local call, reason = ARGV[1], ARGV[2]
 
--- spare gives a running handler its grace: the task is as good as cancelled, and ends
--- when its handler stops, at the end of the grace, or with its own time.
-local function spare(task)
-  local ends = at + tonumber(task.cancel_grace_ms)
-  local final = tonumber(task["until"] or task.deadline_at)
-  task.cancel_at, task.grace_at = at, string.format("%d", final and math.min(final, ends) or ends)
-  redis.call("HSET", k.task .. task.id, "cancel_at", at, "grace_at", task.grace_at, "cancel_reason", reason, "cancelled_by", call)
-  arm(k, task)
-  redis.call("PUBLISH", k.stop .. task.worker, task.id .. " " .. task.epoch .. " cancelling")
-  emit(k, "all", "task_cancelling", task, at, "grace_at", task.grace_at)
-end
-
 local function end_it(id)
   local task = overdue(k, id, at)
   if not task.status then
     return {"MISSING"}
   end
   if live(task) then
-    if task.status == "RUNNING" and task.cancel_grace_ms and not task.cancel_at then
-      spare(task)
-    end
-    if task.cancel_at then
-      return {"CANCELLING", task.grace_at}
-    end
-    finish(k, task, cancelled(reason, {"call", call}), at)
-    return {"CANCELLED"}
+    revoke(k, task, cancelled(reason, {"call", call}), reason, call, at)
+    return live(task) and {"CANCELLING", task.grace_at} or {"CANCELLED"}
   end
   -- Its end after a grace may be another call's, that of the report of its handler.
   if task.status == "CANCELLED" and (task.call == call or task.cancelled_by == call) then
@@ -65,10 +45,20 @@ local function end_it(id)
   return {"ALREADY", task.status, task.result or task.error or ""}
 end
 
-local answers = {}
+-- In order of their priority, 3 first, and then of the call.
+local order = {}
 for i = 3, #ARGV do
-  local answer, why = guard(k, ARGV[i], at, end_it, ARGV[i])
-  answers[#answers + 1] = answer or {"BROKEN", why}
+  local priority = #ARGV > 3 and redis.pcall("HGET", k.task .. ARGV[i], "priority") or 0
+  order[i - 2] = {place = i - 2, priority = type(priority) == "string" and tonumber(priority) or 0}
+end
+table.sort(order, function(a, b)
+  return a.priority > b.priority or a.priority == b.priority and a.place < b.place
+end)
+local answers = {}
+for _, o in ipairs(order) do
+  local id = ARGV[o.place + 2]
+  local answer, why = guard(k, id, at, end_it, id)
+  answers[o.place] = answer or {"BROKEN", why}
 end
 complete(flush(k, at))
 return answers

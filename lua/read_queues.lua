@@ -10,7 +10,7 @@
 
 local k, at = keys(KEYS[1]), now()
 local sizes = {}
-for _, clock in ipairs({"deadlines", "limits", "delayed", "workers", "draining", "retained", "broken"}) do
+for _, clock in ipairs({"deadlines", "limits", "delayed", "waits", "workers", "draining", "retained", "broken"}) do
   sizes[#sizes + 1] = clock
   sizes[#sizes + 1] = redis.call("ZCARD", k[clock])
 end

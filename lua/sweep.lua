@@ -18,7 +18,6 @@
 --
 -- @include keys
 -- @include now
--- @include record
 -- @include live
 -- @include nearest
 -- @include emit
@@ -26,10 +25,13 @@
 -- @include drains
 -- @include overdue
 -- @include give_back
+-- @include lose
 -- @include later
 -- @include ready
 -- @include retain
 -- @include guard
+-- @include shield
+-- @include tallied
 -- @include flush
 
 local k, at = keys(KEYS[1]), now()
@@ -67,6 +69,87 @@ local function ended(clock)
     else
       later(k, "ZREM", clock, id)
     end
+  end
+end
+
+-- impatient: a member has a limit of its own in the wait of an agent, and it is over. It
+-- ended then, whenever that was seen. One after the limit of the wait, which may begin
+-- with such an end, never comes. It tells whether there are more than one call may end.
+local function impatient(id)
+  local key = k.patience .. id
+  local due = redis.call("ZRANGEBYSCORE", key, "-inf", "(" .. string.format("%d", at), "WITHSCORES", "LIMIT", 0, k.losers + 1)
+  local more = #due > 2 * k.losers
+  for i = 1, math.min(#due, 2 * k.losers), 2 do
+    local name, ends = due[i], tonumber(redis.call("HGET", k.wait .. id, "wait_deadline_at"))
+    if ends and tonumber(due[i + 1]) > ends then
+      break
+    end
+    redis.call("ZREM", key, name)
+    if redis.call("ZSCORE", k.pending .. id, name) then
+      guard(k, id .. "." .. name, at, lose, k, id .. "." .. name, "patience", at, tonumber(due[i + 1]))
+    end
+    k.losers = k.losers - 1
+  end
+  tallied(k, at)
+  return more
+end
+
+-- due_by tells whether something is due on a clock that was so at an instant already. On
+-- one that cannot be read nothing is: that is no fault of who asks.
+local function due_by(clock, instant)
+  return #redis.pcall("ZRANGEBYSCORE", clock, "-inf", instant, "LIMIT", 0, 1) > 0
+end
+
+-- waited: the wait of an agent is out of time, or has fired and has members left to end.
+-- Members whose own time was up by then end first, so that what is counted does not
+-- depend on who looks when.
+local flushed = false
+local function waited(id)
+  if not flushed then
+    flushed = true
+    errors[#errors + 1] = flush(k, at) -- who ended in this sweep is counted, and off the clocks
+  end
+  local task = overdue(k, id, at)
+  if task.status ~= "WAITING" then
+    redis.call("ZREM", k.waits, id)
+    return
+  end
+  tallied(k, at)
+  local w = redis.call("HMGET", k.wait .. id, "state", "wait_deadline_at", "on_pending", "on_timeout", "mode", "since", "settled", "size", "first_at")
+  if w[1] == "open" then
+    if impatient(id) then
+      full = true
+      return
+    end
+    w = redis.call("HMGET", k.wait .. id, "state", "wait_deadline_at", "on_pending", "on_timeout", "mode", "since", "settled", "size", "first_at")
+    local ends = tonumber(w[2])
+    if w[1] == "open" and ends and ends < at then
+      if due_by(k.deadlines, ends) or due_by(k.limits, ends) or due_by(k.delayed, ends) then -- timers fire there
+        full = true
+        return
+      end
+      redis.call("HSET", k.wait .. id, "state", "fired", "reason", "timed_out", "losers", w[3])
+      w[1] = "fired"
+      emit(k, "terminal", "wait_timed_out", task, at, "timeout_type", "synchronization", "policy_applied", w[4],
+        "timeout_duration_ms", string.format("%d", ends - (w[9] or w[6])), "wait_mode", w[5], "settled", w[7], "members", w[8],
+        "wait_deadline_at", string.format("%d", ends), "detected_at", string.format("%d", at), "lag_ms", string.format("%d", at - ends))
+      did("waits_timed_out")
+    end
+  end
+  if w[1] == "fired" then
+    later(k, "ZREM", k.waits, id)
+    k.fired[#k.fired + 1] = id
+    return
+  end
+  local first = tonumber(w[2])
+  local patience = tonumber(redis.call("ZRANGE", k.patience .. id, 0, 0, "WITHSCORES")[2])
+  if patience and not (first and first <= patience) then
+    first = patience
+  end
+  if first then
+    later(k, "ZADD", k.waits, id, string.format("%d", first))
+  else
+    later(k, "ZREM", k.waits, id)
   end
 end
 
@@ -110,28 +193,39 @@ local function abandoned(worker)
   end
 end
 
--- drained: an ended task's children are doomed; they are ended in chunks.
+-- close ends a child whose owner has ended. If it had ended before, its retention begins.
+local function close(child)
+  local f = redis.call("HMGET", k.task .. child, "status", "completed_at", "queue", "retention_ms", "epoch",
+    "idempotency_key", "idempotency_scope")
+  local task = {id = child, status = f[1], completed_at = f[2], queue = f[3], retention_ms = f[4], epoch = f[5],
+    idempotency_key = f[6], idempotency_scope = f[7]}
+  if live(task) then
+    overdue(k, child, at)
+    did("drained")
+  elseif task.status and not redis.call("ZSCORE", k.retained, child) then
+    retain(k, task, at)
+  end
+end
+
+-- drained: an ended task's children are doomed; they are ended in chunks. A sweep takes
+-- owners until it has had a chunk of children.
+k.chunk = batch
 local function drained(id)
+  full = true
+  if k.chunk == 0 then
+    return
+  end
   local key = k.children .. id
-  local ids = redis.call("LRANGE", key, 0, batch - 1)
+  local ids = redis.call("LRANGE", key, 0, k.chunk - 1)
   for _, child in ipairs(ids) do
-    local function close()
-      local task = record(k, child)
-      if live(task) then
-        overdue(k, child, at)
-        did("drained")
-      elseif task.status and not redis.call("ZSCORE", k.retained, child) then
-        retain(k, task, at)
-      end
-    end
-    guard(k, child, at, close)
+    guard(k, child, at, close, child)
   end
   redis.call("LTRIM", key, #ids, -1)
-  if #ids == batch then
-    full = true
-  else
+  if #ids < k.chunk then
     redis.call("ZREM", k.draining, id)
+    k.drained[id] = nil
   end
+  k.chunk = k.chunk - #ids
 end
 
 local function removed(id)
@@ -166,7 +260,7 @@ local function take(clock, bound, step, most)
   local ok, why = pcall(function()
     local due = redis.call("ZRANGEBYSCORE", clock, "-inf", bound, "LIMIT", 0, most or batch)
     for _, member in ipairs(due) do
-      local _, broken = guard(k, member, at, step, member)
+      local _, broken = (clock == k.waits and shield or guard)(k, member, at, step, member)
       if broken then
         redis.pcall("ZREM", clock, member)
         did("broken")
@@ -181,11 +275,12 @@ local function take(clock, bound, step, most)
 end
 
 local past, due = "(" .. string.format("%d", at), string.format("%d", at)
-take(k.draining, due, drained, 1)
+take(k.draining, due, drained)
 take(k.deadlines, past, ended(k.deadlines))
 take(k.limits, past, ended(k.limits))
+take(k.delayed, due, started) -- before the waits: a timer that is due is counted
+take(k.waits, past, waited)
 take(k.workers, past, abandoned, 1)
-take(k.delayed, due, started)
 take(k.throttled, due, refilled)
 take(k.retained, due, removed)
 take(k.forget, due, forgotten)
@@ -200,7 +295,7 @@ local turn = state[1] == reaper or till <= at or till > at + 2 * fallback -- the
 local wait = full and 0 or fallback
 if turn then
   if not full then
-    for clock, strict in pairs({deadlines = 1, limits = 1, workers = 1, delayed = 0, throttled = 0, retained = 0, draining = 0, forget = 0}) do
+    for clock, strict in pairs({deadlines = 1, limits = 1, waits = 1, workers = 1, delayed = 0, throttled = 0, retained = 0, draining = 0, forget = 0}) do
       local first = redis.pcall("ZRANGE", k[clock], 0, 0, "WITHSCORES")
       if first[2] then
         wait = math.min(wait, math.max(first[2] + strict - at, 0))

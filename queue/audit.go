@@ -52,7 +52,7 @@ type snapshot struct {
 var shapes = map[string]string{
 	"": "hash", "task:": "hash", "payload:": "string", "children:": "list", "ready:": "zset", "queue:": "hash",
 	"wake:": "list", "dead:": "zset", "claims:": "zset", "worker:": "hash", "queues": "set", "deadlines": "zset",
-	"limits": "zset", "delayed": "zset", "workers": "zset", "draining": "zset", "throttled": "zset", "retained": "zset",
+	"limits": "zset", "delayed": "zset", "waits": "zset", "wait:": "hash", "pending:": "zset", "settled:": "list", "patience:": "zset", "journal:": "hash", "workers": "zset", "draining": "zset", "throttled": "zset", "retained": "zset",
 	"idem": "hash", "forget": "zset", "broken": "zset", "events": "stream",
 }
 

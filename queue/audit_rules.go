@@ -44,6 +44,7 @@ func (a *audit) run() {
 		}
 	}
 	a.indexes()
+	a.remembered()
 	a.queues(running)
 	a.idempotency()
 }
@@ -79,13 +80,18 @@ func (a *audit) task(id string, t map[string]string) {
 		a.must(t["completed_at"] != "", id, "has ended and has no completed_at")
 	}
 	if t["timed_out"] != "" {
+		text := "Task exceeded deadline"
+		if t["timeout_type"] == "execution" && t["on_deadline"] == "fail" {
+			text = "Workflow exceeded timeout"
+		}
 		a.must(status == Failed && t["reason"] == "timeout" && t["timeout_type"] != "" && t["detected_at"] != "" &&
-			t["error"] == "Task exceeded deadline", id, "timed out and must be FAILED, reason timeout, with its type and the fixed error")
+			t["error"] == text, id, "timed out and must be FAILED, reason timeout, with its type and the fixed error")
 		a.must(number(t["detected_at"]) >= number(t["completed_at"]), id, "was seen to time out before it did")
 	}
 	a.places(id, t, status)
 	a.role(id, t, status)
 	a.grace(id, t, status)
+	a.waits(id, t, status)
 	a.ancestry(id, t)
 	a.hook(id, t)
 	if status.Ended() && ownerOf(id) == "" {
@@ -224,7 +230,7 @@ func (a *audit) ancestry(id string, t map[string]string) {
 func (a *audit) indexes() {
 	for key, members := range a.zsets {
 		kind, _, _ := strings.Cut(key, ":")
-		if slices.Contains([]string{"workers", "forget", "throttled", "broken"}, kind) {
+		if slices.Contains([]string{"workers", "forget", "throttled", "broken", "pending", "patience"}, kind) {
 			continue
 		}
 		for id := range members {

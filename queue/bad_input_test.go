@@ -392,8 +392,8 @@ func TestASecondSettlementIsRefused(t *testing.T) {
 func TestAHeartbeatOfWhatIsNotHeldSaysStop(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScene(t, rdb)
-		held := []queue.Held{{ID: s.running, Epoch: s.claim.Epoch}, {ID: s.running, Epoch: 1}, {ID: s.gone, Epoch: 1},
-			{ID: s.pending, Epoch: 0}, {ID: s.done, Epoch: 1}, {ID: "rubbish\r\n*", Epoch: -7}, {ID: "", Epoch: 0}}
+		held := []queue.Held{{ID: s.running, Epoch: s.claim.Epoch}, {ID: s.running, Epoch: 1, Progress: "x"}, {ID: s.gone, Epoch: 1, Progress: "x"},
+			{ID: s.pending, Epoch: 0, Progress: "x"}, {ID: s.done, Epoch: 1, Progress: "x"}, {ID: "rubbish\r\n*", Epoch: -7, Progress: "x"}, {ID: "", Epoch: 0, Progress: "x"}}
 		beat := func() []queue.Stop {
 			stops, err := s.q.Heartbeat(context.Background(), 0, "w1", time.Minute, 0, held)
 			if err != nil {

@@ -101,6 +101,11 @@ func TestTheOtherScriptsRefuseBadInput(t *testing.T) {
 			{"drain", []any{"C", "q", "-1", ""}, "!"},
 			{"drain", []any{"C", "q", "all", ""}, "!"},
 			{"drain", nil, "!"},
+
+			{"heartbeat", []any{"w", "15000", "0", "0-a"}, "!"},
+			{"heartbeat", []any{"w", "15000", "0", "0-a", "1"}, "!"},
+			{"heartbeat", []any{"w", "15000", "0", "0-a", "1", "half", "0-p", "1"}, "!"},
+			{"heartbeat", nil, "!"},
 		} {
 			got := s.call(t, row.script, row.args...)
 			if got != row.want {
@@ -140,6 +145,9 @@ func TestARepeatedCallChangesNothing(t *testing.T) {
 			s.accepts(t, "id", id, "kind", "k", "hook_cancel", "h other")
 		}
 		s.accepts(t, "id", "0-p", "kind", "k", "role", "promise", "hook_success", "h other")
+		s.accepts(t, "id", "0-g", "kind", "k", "queue", "agents")
+		w.take(t, "0-g", "agents")
+		s.accepts(t, "id", "0-g.1", "kind", "k", "role", "promise")
 		s.accepts(t, "id", "0-r", "kind", "k", "role", "promise")
 		for _, row := range []struct {
 			script string
@@ -152,6 +160,9 @@ func TestARepeatedCallChangesNothing(t *testing.T) {
 			{"drain", []any{"C4", "default", "2", "why"}, "OK 1 0"},
 			{"cancel", []any{"C5", "why", "0-run"}, "[CANCELLING 1800000005000]"},
 			{"define", []any{"k", "timeout_ms", "1000", "max_retries", "1"}, "OK"},
+			{"remember", []any{"0-g", "1", "w1", "1", "state", "s", "1", "3", "x"}, "OK"},
+			{"signal", []any{"C6", "0-g", "go", "x"}, "OK"},
+			{"suspend", append(aWait(1, "0-g.1", "5000", "", "1", "state", "t", "1", "4", "y"), 3, "id", "0-g.2", "kind", "k", "role", "promise"), now + "WAITING"},
 		} {
 			reply, err := s.library.Run(context.Background(), rdb, row.script, s.q.Root(0), row.args...)
 			first := strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(reply), "["), "]")

@@ -33,11 +33,16 @@ func (q *Queue) Cancel(ctx context.Context, id, reason string) (Cancellation, er
 
 // CancelAll cancels a list, 500 a round trip.
 func (q *Queue) CancelAll(ctx context.Context, list []string, reason string) ([]Cancellation, error) {
+	return q.CancelAs(ctx, NewCall(), list, reason)
+}
+
+// CancelAs is CancelAll under a name of the call: the same call again, whenever it comes,
+// gets the answers of the first one.
+func (q *Queue) CancelAs(ctx context.Context, call string, list []string, reason string) ([]Cancellation, error) {
 	if len(reason) > q.config.MaxBytes {
 		return nil, failed("cancel", "", invalid("reason", "has %d bytes, the limit is %d", len(reason), q.config.MaxBytes))
 	}
 	all := make([]Cancellation, len(list))
-	call := NewCall()
 	err := q.eachPartition(list, func(p int, ids []any, places []int) error {
 		answers, err := elements(q.call(ctx, p, "cancel", append([]any{call, reason}, ids...)...))
 		if err != nil {

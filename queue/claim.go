@@ -40,6 +40,7 @@ type Claim struct {
 	CreatedAt       time.Time
 	Deadline        time.Time // zero: none; an ancestor's, if that is sooner
 	AttemptDeadline time.Time // zero: none sooner than Deadline
+	Journal         bool      // it is an agent that ran before, and remembers something
 	Now             time.Time
 }
 
@@ -79,7 +80,7 @@ func (a *Ask) append(args []any) []any {
 }
 
 // claimWords is how many elements a claim has (parcels in lua/include/claim.lua).
-const claimWords = 14
+const claimWords = 15
 
 func (t *Trip) readClaims(partition int, now, answer any) error {
 	words, err := list(answer, nil, 1)
@@ -98,7 +99,7 @@ func (t *Trip) readClaims(partition int, now, answer any) error {
 			ID: text(w[0]), Epoch: number(w[1]), Queue: text(w[2]), Kind: text(w[3]), Partition: partition,
 			CreatedAt: instant(w[6]), Deadline: instant(w[7]), AttemptDeadline: instant(w[8]), Now: at,
 			Retries: int(number(w[9])), MaxRetries: int(number(w[10])),
-			LeaseLosses: int(number(w[11])), Priority: int(number(w[12])), RetryExpression: text(w[13]),
+			LeaseLosses: int(number(w[11])), Priority: int(number(w[12])), RetryExpression: text(w[13]), Journal: text(w[14]) != "",
 		}
 		if payload := text(w[4]); payload != "" {
 			c.Payload = []byte(payload)

@@ -101,6 +101,7 @@ func (e *TaskTimedOutError) Is(target error) bool { return target == context.Dea
 type TaskFailedError struct {
 	TaskID, Kind, Reason string
 	Code                 int // exit code, where the handler gave one
+	Index                int // in a wait of an agent: its place among the members
 	Err                  error
 }
 

@@ -49,7 +49,7 @@ func TestAFullRedisStillDrains(t *testing.T) {
 	}
 
 	open(t, rdb, queue.Config{Library: testclock.Library(t, rdb)})
-	if stops, err := q.Heartbeat(ctx, 0, "w1", time.Hour, 0, []queue.Held{{ID: done, Epoch: 1}, {ID: failing, Epoch: 1}}); err != nil || len(stops) > 0 {
+	if stops, err := q.Heartbeat(ctx, 0, "w1", time.Hour, 0, []queue.Held{{ID: done, Epoch: 1}, {ID: failing, Epoch: 1, Progress: "half"}}); err != nil || len(stops) > 0 {
 		t.Errorf("Heartbeat = %v, %v", stops, err)
 	}
 	w.settle(t, queue.Outcome{ID: done, Epoch: claims[0].Epoch, Verb: queue.Complete, Result: []byte("result")})
@@ -88,4 +88,56 @@ func TestAFullRedisStillDrains(t *testing.T) {
 		t.Fatal(err)
 	}
 	sound(t, q)
+}
+
+// A full Redis takes no new wait, and nothing of one that it refused; the agents that are
+// there come to their end: what they note, what they are told, and what ends their waits.
+func TestAFullRedisStillWakesAgents(t *testing.T) {
+	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
+	rdb, ctx := server.Client(t), context.Background()
+	d := disturb(t, rdb, testclock.Library(t, rdb))
+	disturbAgents(t, d)
+	full := func(bytes string) {
+		t.Helper()
+		if err := errors.Join(rdb.ConfigSet(ctx, "maxmemory", bytes).Err(), rdb.ScriptFlush(ctx).Err()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status := func(id string) string { return rdb.HGet(ctx, d.q.Root(0)+":task:"+id, "status").Val() }
+
+	full("1")
+	before := d.dump(t)
+	if _, err := d.q.Suspend(ctx, waiting("0-a1")); !errors.Is(err, queue.ErrFull) || errors.Is(err, queue.ErrUnknown) {
+		t.Errorf("Suspend = %v, want ErrFull", err)
+	}
+	if after := d.dump(t); after != before {
+		t.Errorf("what was refused is there:\n%s", redistest.Diff(before, after))
+	}
+	if err := d.q.Remember(ctx, "0-a1", 1, "w1", queue.Note{Checkpoint: &queue.Checkpoint{State: []byte("s")}}); err != nil {
+		t.Errorf("Remember = %v", err)
+	}
+	if r, err := d.q.Signal(ctx, "0-a1", "go", []byte("x")); err != nil || !r.Done {
+		t.Errorf("Signal = %+v, %v", r, err)
+	}
+	if r, err := d.q.Recall(ctx, "0-a1"); err != nil {
+		t.Errorf("Recall = %+v, %v", r, err)
+	}
+
+	if _, err := d.q.Resolve(ctx, "0-a2.1", []byte("x")); err != nil || status("0-a2") != "PENDING" {
+		t.Errorf("its last member settles: %v, and the agent is %s", err, status("0-a2"))
+	}
+	claim := d.w.take(t, "0-a2", "agents")
+
+	full("0") // so that it can wait again, and the clock be moved
+	s := waiting("0-a2")
+	s.Epoch, s.Wait.Entry, s.Children, s.Note = claim.Epoch, 6, nil, queue.Note{}
+	s.Wait.Members = s.Wait.Members[:1]
+	if answer, err := d.q.Suspend(ctx, s); answer != "" || err != nil {
+		t.Fatal(answer, err)
+	}
+	testclock.Set(t, rdb, d.q.Root(0), testclock.Start.Add(11*time.Second))
+	full("1")
+	if _, err := d.q.Sweep(ctx, 0, "r", 100, time.Second); err != nil || status("0-a2") != "PENDING" || status("0-a2.c") != "CANCELLED" {
+		t.Errorf("its limit passes: %v, and the agent is %s, its member %s", err, status("0-a2"), status("0-a2.c"))
+	}
 }

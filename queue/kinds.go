@@ -13,6 +13,7 @@ import (
 type Defaults struct {
 	Timeout, QueueTimeout, AttemptTimeout time.Duration
 	OnTimeout                             OnTimeout
+	OnDeadline                            OnDeadline
 	WarnAt                                float64
 	CancelGrace                           time.Duration
 	MaxRetries                            int
@@ -25,7 +26,7 @@ type Defaults struct {
 // tasks that are enqueued from then on; the zero Defaults remove them.
 func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 	t := Task{Kind: kind, Timeout: d.Timeout, QueueTimeout: d.QueueTimeout, AttemptTimeout: d.AttemptTimeout,
-		OnTimeout: d.OnTimeout, WarnAt: d.WarnAt, CancelGrace: d.CancelGrace, MaxRetries: d.MaxRetries,
+		OnTimeout: d.OnTimeout, OnDeadline: d.OnDeadline, WarnAt: d.WarnAt, CancelGrace: d.CancelGrace, MaxRetries: d.MaxRetries,
 		Backoff: d.Backoff, Retry: d.Retry, Retention: d.Retention}
 	if err := t.check(q.config.MaxBytes); err != nil {
 		return failed("define a kind", "", err) // not by its name, which may be what is wrong

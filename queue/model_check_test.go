@@ -26,7 +26,10 @@ func (p *player) compareEvents(t *rapid.T, s *snapshot) {
 		kind, id := fmt.Sprint(e.Values["kind"]), fmt.Sprint(e.Values["task_id"])
 		words := []string{kind, id}
 		more := map[string][]string{"rejected": {"op", "reason"}, "task_timed_out": {"timeout_type"},
-			"task_completed": {"reason"}, "task_failed": {"reason"}, "task_cancelled": {"reason"}}
+			"task_completed": {"reason"}, "task_failed": {"reason"}, "task_cancelled": {"reason"},
+			"task_resumed":   {"reason", "wait_mode", "entry"},
+			"task_suspended": {"wait_mode", "entry", "members", "wait_deadline_at"},
+			"wait_timed_out": {"policy_applied", "wait_mode", "settled", "members", "timeout_duration_ms", "wait_deadline_at", "lag_ms"}}
 		for _, name := range more[kind] {
 			word := ""
 			if value, ok := e.Values[name]; ok {
@@ -35,7 +38,11 @@ func (p *player) compareEvents(t *rapid.T, s *snapshot) {
 			words = append(words, word)
 		}
 		told = append(told, strings.Join(words, " "))
-		p.seen[strings.Join(slices.Delete(words, 1, 2), " ")]++
+		what := slices.Delete(words, 1, 2)
+		if kind == "task_suspended" {
+			what = what[:2] // the rest are numbers
+		}
+		p.seen[strings.Join(what[:min(3, len(what))], " ")]++
 		switch kind {
 		case "task_completed", "task_failed", "task_cancelled", "task_timed_out":
 			p.told["end of "+id]++
@@ -67,11 +74,45 @@ func (p *player) count() {
 		p.seen["a token is taken"]++
 	}
 	for _, t := range p.m.tasks {
+		if t.progress != "" {
+			p.seen["a task has progress"]++
+		}
+		if t.progressAt != 0 && t.progressAt < t.started {
+			p.seen["an attempt follows one that had progress"]++
+		}
 		if t.given["hook_of"] != "" && t.status == Running {
 			p.seen["a hook runs"]++
 		}
+		p.countAgent(t)
 		if t.given["role"] == "timer" && t.status == Completed && t.call == "" {
 			p.seen["a timer fires"]++
+		}
+	}
+}
+
+// countAgent notes where an agent has come to.
+func (p *player) countAgent(t *modelTask) {
+	w := t.wait
+	if t.woken && t.attemptAt != 0 {
+		p.seen["an attempt goes on in line"]++
+	}
+	for name := range t.notes {
+		if strings.HasPrefix(name, "until ") {
+			p.seen["a limit outlives its attempt"]++
+		}
+	}
+	if w == nil {
+		return
+	}
+	p.seen["a wait is "+w.state]++
+	if p.m.awaited(t) {
+		p.seen["an agent waits for one that waits"]++
+	}
+	for name := range w.pending {
+		if member := p.m.tasks[t.id+"."+name]; !member.lives() {
+			p.seen["a member ended after the limit"]++
+		} else if member.cancelled != 0 {
+			p.seen["a member is spared"]++
 		}
 	}
 }
@@ -117,7 +158,7 @@ func (p *player) reaperLooks(t *rapid.T, s *snapshot) {
 	if p.looks <= p.m.now || armed <= p.m.now {
 		return // it is late, and looks now
 	}
-	for clock, strict := range map[string]int64{"deadlines": 1, "limits": 1, "workers": 1, "delayed": 0, "throttled": 0, "retained": 0, "draining": 0, "forget": 0} {
+	for clock, strict := range map[string]int64{"deadlines": 1, "limits": 1, "workers": 1, "delayed": 0, "throttled": 0, "retained": 0, "draining": 0, "forget": 0, "waits": 1} {
 		for member, at := range s.zsets[clock] {
 			if int64(at)+strict < armed || armed > p.looks {
 				t.Fatalf("%s of %s is at %.0f, and the reaper looks at %d (now %d)", clock, member, at, armed, p.m.now)

@@ -31,9 +31,10 @@ func (m *model) controlled() bool {
 	return false
 }
 
-func (m *model) running(queue string) (n int64) {
+// number is how many tasks of a queue have a status.
+func (m *model) number(queue string, status Status) (n int64) {
 	for _, t := range m.tasks {
-		if t.queue() == queue && t.status == Running {
+		if t.queue() == queue && t.status == status {
 			n++
 		}
 	}
@@ -64,7 +65,7 @@ func (m *model) roomAndNext(queue string) (n, next int64) {
 	}
 	n = unlimited
 	if most := q.control("max_running"); most != 0 {
-		n = max(most-m.running(queue), 0)
+		n = max(most-m.number(queue, Running), 0)
 	}
 	if rate, token := q.control("rate"), q.control("per_ms"); rate != 0 {
 		whole, missing := q.control("burst")*token, max(q.full-m.now*rate, 0)
@@ -164,6 +165,6 @@ func (m *model) drainLine(call, queue string, most int) string {
 			q.drainedBy, q.drained = call, n
 		}
 	}
-	clear(m.fresh) // the answer counts what stands in line after it all
+	m.done() // the answer counts what stands in line after it all
 	return fmt.Sprint("OK ", n, " ", len(m.line(queue)))
 }

@@ -3,6 +3,7 @@ package queue
 import (
 	"fmt"
 	"maps"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -11,7 +12,9 @@ import (
 var (
 	drawWorker = rapid.SampledFrom([]string{"w1", "w2"})
 	drawQueue  = rapid.SampledFrom([]string{"p", "q"})
-	drawSpan   = rapid.SampledFrom([]int64{0, 50, 0, 10, 20, 5, 2, 1})
+	// What an attempt says of its progress; most often nothing.
+	drawProgress = rapid.SampledFrom([]string{"", "", "some", "most"})
+	drawSpan     = rapid.SampledFrom([]int64{0, 50, 0, 10, 20, 5, 2, 1})
 )
 
 // drawNewID draws the id of a task, its root one of few. Where that has ended another may
@@ -36,8 +39,10 @@ func (p *player) drawNewID(t *rapid.T) string {
 
 // drawTask draws the fields of a task as a producer sends them. Most tasks are plain,
 // so that the others meet tasks that get somewhere.
-func (p *player) drawTask(t *rapid.T) map[string]string {
-	f := map[string]string{"id": p.drawNewID(t), "queue": drawQueue.Draw(t, "queue"),
+func (p *player) drawTask(t *rapid.T) map[string]string { return p.drawFields(t, p.drawNewID(t)) }
+
+func (p *player) drawFields(t *rapid.T, id string) map[string]string {
+	f := map[string]string{"id": id, "queue": drawQueue.Draw(t, "queue"),
 		"kind": rapid.SampledFrom([]string{"k", "d"}).Draw(t, "kind")}
 	one := func(name string, values ...string) {
 		if value := rapid.SampledFrom(append([]string{"", "", ""}, values...)).Draw(t, name); value != "" {
@@ -65,6 +70,7 @@ func (p *player) drawTask(t *rapid.T) map[string]string {
 			f["idempotency_window_ms"] = rapid.SampledFrom([]string{"1", "5", "50", "86400000"}).Draw(t, "window")
 		}
 	}
+	one("on_deadline", "fail", "cancel_all")
 	p.drawTimes(t, f)
 	return f
 }
@@ -103,6 +109,14 @@ func (p *player) drawTimes(t *rapid.T, f map[string]string) {
 	} else if rapid.IntRange(0, 3).Draw(t, "no timeout") == 0 {
 		f["timeout_ms"] = "none"
 	}
+	if ownerOf(f["id"]) != "" || p.unusual(t) {
+		switch rapid.IntRange(0, 5).Draw(t, "of its owner") {
+		case 5:
+			f["default_timeout_ms"] = "20"
+		case 4:
+			f["budget_percent"] = "50"
+		}
+	}
 	if f["deadline_at"] != "" && rapid.Bool().Draw(t, "warns") || rapid.IntRange(0, 20).Draw(t, "warns of nothing") == 20 {
 		f["warn_percent"] = "50"
 	}
@@ -110,4 +124,13 @@ func (p *player) drawTimes(t *rapid.T, f map[string]string) {
 	if f["role"] == "timer" || f["role"] == "" && delay != 0 {
 		f["available_at"] = fmt.Sprint(p.m.now + delay)
 	}
+}
+
+// drawOutcome draws what a worker reports of a claim.
+func drawOutcome(t *rapid.T, id string, epoch int64) Outcome {
+	return Outcome{ID: id, Epoch: epoch, Verb: rapid.SampledFrom([]Verb{Fail, Complete, Fail, Release}).Draw(t, "verb"),
+		Class: rapid.SampledFrom([]string{ClassError, ClassError, ClassTimeout, ClassFailed}).Draw(t, "class"),
+		Delay: time.Duration(rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "delay")) * time.Millisecond,
+		Retry: rapid.SampledFrom([]string{"", "retry", "fail", "fail: no answer"}).Draw(t, "verdict"),
+		Code:  rapid.SampledFrom([]int{0, 7}).Draw(t, "code"), Error: "boom", Result: []byte("done")}
 }

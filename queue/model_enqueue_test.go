@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strconv"
@@ -18,6 +19,16 @@ func (m *model) enqueue(list []map[string]string) []string {
 }
 
 func (m *model) take(f map[string]string) string {
+	t, answer := m.consider(f)
+	if answer == "" {
+		m.admit(t, f)
+		answer = "OK " + t.id + " " + zeroless(t.deadline)
+	}
+	return answer
+}
+
+// consider is the task that somebody wants to make, or an answer if it is not to be made.
+func (m *model) consider(f map[string]string) (*modelTask, string) {
 	id, kind := f["id"], f["kind"]
 	retries := f["max_retries"]
 	if retries == "" {
@@ -25,76 +36,94 @@ func (m *model) take(f map[string]string) string {
 	}
 	switch {
 	case f["retry_expression"] != "" && number(retries) < 1:
-		return "INVALID retry_expression"
+		return nil, "INVALID retry_expression"
 	case f["on_timeout"] == "retry" && number(retries) < 1:
-		return "INVALID on_timeout"
+		return nil, "INVALID on_timeout"
 	}
 	if old := m.tasks[id]; old != nil {
 		if old.given["kind"] == kind && old.queue() == f["queue"] && old.payload == f["payload"] {
-			return "OK " + id + " " + zeroless(old.deadline)
+			return nil, "OK " + id + " " + zeroless(old.deadline)
 		}
-		return "TAKEN " + id
+		return nil, "TAKEN " + id
 	}
 	if answer := m.known(f); answer != "" {
-		return answer
+		return nil, answer
 	}
 
 	t := &modelTask{id: id, payload: f["payload"], given: m.fill(f)}
-	if span := t.ms("timeout_ms"); span != 0 {
-		t.deadline = m.now + span
-	} else {
-		t.deadline = number(f["deadline_at"])
+	var owner *modelTask
+	var bound int64
+	if p := ownerOf(id); p != "" {
+		if owner = m.touch(p); !owner.lives() {
+			if owner == nil {
+				return nil, "OWNER " + p + " "
+			}
+			m.refuse(owner, "enqueue", "")
+			return nil, "OWNER " + p + " " + string(owner.status)
+		}
+		bound = owner.final()
 	}
+	if t.given["budget_percent"] != "" && bound == 0 {
+		return nil, "INVALID budget_percent"
+	}
+	t.deadline = m.deadline(t, f, bound)
 	start, window := number(f["available_at"]), t.ms("idempotency_window_ms")
 	switch {
 	case t.deadline != 0 && t.deadline < m.now:
-		return "INVALID deadline_at"
+		return nil, "INVALID deadline_at"
 	case t.deadline != 0 && start > t.deadline:
-		return "INVALID available_at"
+		return nil, "INVALID available_at"
 	case window != 0 && t.deadline != 0 && m.now+window < t.deadline:
-		return "INVALID idempotency_window_ms"
+		return nil, "INVALID idempotency_window_ms"
 	}
 	if f["role"] == "timer" {
 		t.available = max(start, m.now) // it completes no sooner than it is made
 	} else if start > m.now {
 		t.available = start
 	}
-	for _, name := range []string{"timeout_ms", "deadline_at", "available_at", "idempotency_window_ms"} {
-		delete(t.given, name)
-	}
-
-	var owner *modelTask
-	if p := ownerOf(id); p != "" {
-		if owner = m.touch(p); !owner.lives() {
-			if owner == nil {
-				return "OWNER " + p + " "
-			}
-			m.refuse(owner, "enqueue", "")
-			return "OWNER " + p + " " + string(owner.status)
-		}
-		// Of equal instants the owner's counts.
-		if bound := owner.final(); bound != 0 && (t.deadline == 0 || t.deadline >= bound) {
-			t.until, t.untilOf = bound, owner.untilOf
-			if t.untilOf == "" {
-				t.untilOf = owner.id
-			}
-		}
+	// Of equal instants the owner's counts.
+	if bound != 0 && (t.deadline == 0 || t.deadline >= bound) {
+		t.until, t.untilOf = bound, cmp.Or(owner.untilOf, owner.id)
 	}
 	if f["warn_percent"] != "" && t.final() == 0 {
-		return "INVALID warn_percent"
+		return nil, "INVALID warn_percent"
 	}
-	if owner != nil {
-		owner.children = append(owner.children, id)
+	return t, ""
+}
+
+// deadline is the instant that a new task gets: by its own time, and by the part that it
+// may have of what its owner has left.
+func (m *model) deadline(t *modelTask, f map[string]string, bound int64) int64 {
+	at := number(f["deadline_at"])
+	if span := t.ms("timeout_ms"); span != 0 {
+		at = m.now + span
+	}
+	if percent := t.ms("budget_percent"); percent != 0 {
+		share := m.now + (bound-m.now)*percent/100
+		if at == 0 || share < at {
+			at = share
+		}
+	}
+	return at
+}
+
+// admit makes a task that was found to be sound.
+func (m *model) admit(t *modelTask, f map[string]string) {
+	window := t.ms("idempotency_window_ms")
+	for _, name := range []string{"timeout_ms", "deadline_at", "available_at", "idempotency_window_ms", "budget_percent", "default_timeout_ms"} {
+		delete(t.given, name)
+	}
+	if owner := m.tasks[ownerOf(t.id)]; owner != nil {
+		owner.children = append(owner.children, t.id)
 		owner.born++
 	}
 	if key := f["idempotency_key"]; key != "" {
-		m.keys[key] = modelKey{id, content(f)}
+		m.keys[key] = modelKey{t.id, content(f)}
 		if window != 0 {
 			m.forget[key] = m.now + window
 		}
 	}
 	m.create(t)
-	return "OK " + id + " " + zeroless(t.deadline)
 }
 
 func content(f map[string]string) string { return f["kind"] + "\n" + f["payload"] }
@@ -142,6 +171,10 @@ func (m *model) fill(f map[string]string) map[string]string {
 		delete(given, "timeout_ms")
 	}
 	maps.DeleteFunc(given, func(_, value string) bool { return value == "none" })
+	// What its owner gives to all its children comes last of all.
+	if span := given["default_timeout_ms"]; span != "" && f["timeout_ms"] == "" && f["deadline_at"] == "" && given["timeout_ms"] == "" {
+		given["timeout_ms"] = span
+	}
 	if number(given["max_retries"]) == 0 {
 		delete(given, "on_timeout")
 		delete(given, "retry_expression")

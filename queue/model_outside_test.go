@@ -16,12 +16,7 @@ func (m *model) cancel(call, reason, id string) string {
 	case t.lives() && t.cancelled != 0:
 		return "CANCELLING " + zeroless(t.grace)
 	case t.status == Running && t.given["cancel_grace_ms"] != "":
-		t.cancelledBy, t.cancelled, t.cancelReason = call, m.now, reason
-		t.grace = m.now + t.ms("cancel_grace_ms")
-		if t.final() != 0 {
-			t.grace = min(t.grace, t.final())
-		}
-		m.tell("task_cancelling", id)
+		m.spare(t, reason, call)
 		return "CANCELLING " + zeroless(t.grace)
 	case t.lives():
 		t.call = call
@@ -32,6 +27,16 @@ func (m *model) cancel(call, reason, id string) string {
 	}
 	m.refuse(t, "cancel", "")
 	return "ALREADY " + string(t.status) + " " + cmp.Or(t.result, t.failure)
+}
+
+// spare lets the handler of a cancelled task go on for a while.
+func (m *model) spare(t *modelTask, reason, call string) {
+	t.cancelledBy, t.cancelled, t.cancelReason = call, m.now, reason
+	t.grace = m.now + t.ms("cancel_grace_ms")
+	if t.final() != 0 {
+		t.grace = min(t.grace, t.final())
+	}
+	m.tell("task_cancelling", t.id)
 }
 
 func (m *model) resolve(call, verb, id, note string) string {
@@ -61,38 +66,61 @@ func (m *model) resolve(call, verb, id, note string) string {
 	return "OK " + string(t.status)
 }
 
+// sweepBatch is how many of a kind a sweep takes.
+const sweepBatch = 100
+
 func (m *model) sweep() {
 	defer m.done()
-	claims := map[string][]*modelTask{} // as they are before this call
-	for worker := range m.workers {
-		claims[worker] = m.held(worker)
+	claims := m.claims() // as they are before this call
+	waits := batch(m.waits, m.now-1)
+	for left, ids := sweepBatch, batch(m.drain, m.now); left > 0 && len(ids) > 0; ids = ids[1:] {
+		left -= m.drainChildren(ids[0], left)
 	}
-	if ids := due(m.drain, m.now); len(ids) > 0 {
-		m.drainChildren(ids[0])
-	}
-	for _, id := range due(m.clock(func(t *modelTask) int64 { return t.deadline }), m.now-1) {
+	for _, id := range batch(m.clock(func(t *modelTask) int64 { return t.deadline }), m.now-1) {
 		m.touch(id)
 	}
-	for _, id := range due(m.clock((*modelTask).nearest), m.now-1) {
+	for _, id := range batch(m.clock((*modelTask).nearest), m.now-1) {
 		if t := m.touch(id); t.lives() && t.warn != 0 && t.warn < m.now {
 			t.warn = 0
 			m.tell("deadline_near", id)
 		}
 	}
-	if ids := due(m.workers, m.now-1); len(ids) > 0 {
-		m.abandon(ids[0], claims[ids[0]])
-	}
-	for _, id := range due(m.clock(func(t *modelTask) int64 { return t.available }), m.now) {
+	for _, id := range batch(m.clock(func(t *modelTask) int64 { return t.available }), m.now) {
 		if t := m.touch(id); t.status == Pending {
 			t.available = 0
 			m.ready(t, false)
 		}
 	}
-	for _, queue := range due(m.throttled, m.now) {
+	if len(waits) > 0 {
+		m.done() // who ended up to here is counted
+		claims = m.claims()
+	}
+	for _, id := range waits {
+		m.waited(id)
+	}
+	if ids := batch(m.workers, m.now-1); len(ids) > 0 {
+		m.abandon(ids[0], claims[ids[0]])
+	}
+	for _, queue := range batch(m.throttled, m.now) {
 		delete(m.throttled, queue)
 		m.woken[queue] = true
 	}
 	m.tidy()
+}
+
+// claims is what each worker holds.
+func (m *model) claims() map[string][]*modelTask {
+	claims := map[string][]*modelTask{}
+	for worker := range m.workers {
+		claims[worker] = m.held(worker)
+	}
+	return claims
+}
+
+// batch is what a sweep takes of a clock.
+func batch(clock map[string]int64, until int64) []string {
+	ids := due(clock, until)
+	return ids[:min(len(ids), sweepBatch)]
 }
 
 // nearest is the next instant at which something happens that is not the deadline.
@@ -105,17 +133,22 @@ func (t *modelTask) nearest() (first int64) {
 	return first
 }
 
-// drainChildren ends what an ended task left behind, and starts its retention.
-func (m *model) drainChildren(owner string) {
-	for _, id := range m.tasks[owner].children {
+// drainChildren ends what an ended task left behind, and starts its retention. It tells
+// of how many.
+func (m *model) drainChildren(owner string, most int) int {
+	t := m.tasks[owner]
+	children := t.children[:min(len(t.children), most)]
+	for _, id := range children {
 		if t := m.tasks[id]; t.lives() {
 			m.touch(id)
 		} else if _, leaving := m.goes[id]; t != nil && !leaving {
 			m.retain(t)
 		}
 	}
-	m.tasks[owner].children = nil
-	delete(m.drain, owner)
+	if t.children = t.children[len(children):]; len(children) < most {
+		delete(m.drain, owner)
+	}
+	return len(children)
 }
 
 // abandon gives back what a worker held whose lease is over, the oldest in front.
@@ -131,7 +164,7 @@ func (m *model) abandon(worker string, claims []*modelTask) {
 
 // tidy removes records and forgets idempotency keys.
 func (m *model) tidy() {
-	for _, id := range due(m.goes, m.now) {
+	for _, id := range batch(m.goes, m.now) {
 		if _, draining := m.drain[id]; draining {
 			m.goes[id] = m.now + 1000
 			continue
@@ -140,7 +173,7 @@ func (m *model) tidy() {
 		delete(m.goes, id)
 		m.removed[id] = true
 	}
-	for _, key := range due(m.forget, m.now) {
+	for _, key := range batch(m.forget, m.now) {
 		delete(m.keys, key)
 		delete(m.forget, key)
 	}

@@ -20,6 +20,10 @@ func (p *player) enqueue(t *rapid.T) {
 	for range rapid.SampledFrom([]int{1, 1, 2}).Draw(t, "tasks") {
 		list = append(list, p.drawTask(t))
 	}
+	p.enqueueAll(t, list)
+}
+
+func (p *player) enqueueAll(t *rapid.T, list []map[string]string) {
 	p.play(t, func(t *rapid.T) {
 		var args []any
 		for _, f := range list {
@@ -65,7 +69,10 @@ func (p *player) fetch(t *rapid.T) {
 		return
 	}
 	p.seq++
-	worker, ask := drawWorker.Draw(t, "worker"), drawAsk(t, p.seq)
+	p.fetchAs(t, drawWorker.Draw(t, "worker"), drawAsk(t, p.seq))
+}
+
+func (p *player) fetchAs(t *rapid.T, worker string, ask Ask) {
 	p.play(t, func(t *rapid.T) {
 		trip, err := p.q.Fetch(p.ctx, 0, worker, ask)
 		if err != nil {
@@ -129,7 +136,10 @@ func (p *player) unusual(t *rapid.T) bool { return rapid.IntRange(0, 5).Draw(t, 
 
 func (p *player) settle(t *rapid.T) {
 	worker, call := drawWorker.Draw(t, "worker"), NewCall()
-	id := p.drawID(t, func(t *modelTask) bool { return t.status == Running || t.status == Pending && t.lostBy != "" })
+	awaited := rapid.Bool().Draw(t, "awaited")
+	id := p.drawID(t, func(t *modelTask) bool {
+		return (t.status == Running || t.status == Pending && t.lostBy != "") && (!awaited || p.m.awaited(t))
+	})
 	if id == "" {
 		p.fetch(t)
 		return
@@ -141,23 +151,27 @@ func (p *player) settle(t *rapid.T) {
 			worker = holder
 		}
 	}
-	o := Outcome{ID: id, Epoch: epoch, Verb: rapid.SampledFrom([]Verb{Fail, Complete, Fail, Release}).Draw(t, "verb"),
-		Class: rapid.SampledFrom([]string{ClassError, ClassError, ClassTimeout, ClassFailed}).Draw(t, "class"),
-		Delay: time.Duration(rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "delay")) * time.Millisecond,
-		Retry: rapid.SampledFrom([]string{"", "retry", "fail", "fail: no answer"}).Draw(t, "verdict"),
-		Code:  rapid.SampledFrom([]int{0, 7}).Draw(t, "code"), Error: "boom", Result: []byte("done")}
+	outcomes := []Outcome{drawOutcome(t, id, epoch)}
+	for _, other := range p.m.held(worker) {
+		if other.id != id && rapid.IntRange(0, 3).Draw(t, "together with "+other.id) == 3 {
+			outcomes = append(outcomes, drawOutcome(t, other.id, other.epoch))
+		}
+	}
 	var ask Ask
 	if rapid.Bool().Draw(t, "asks") {
 		p.seq++
 		ask = drawAsk(t, p.seq)
 	}
 	p.play(t, func(t *rapid.T) {
-		trip, err := p.q.Settle(p.ctx, 0, worker, call, []Outcome{o}, ask)
+		trip, err := p.q.Settle(p.ctx, 0, worker, call, outcomes, ask)
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := trip.Verdicts[0]
-		p.same(t, "settle "+id, v.Word+" "+string(v.Status), p.m.settle(worker, call, o))
+		var verdicts []string
+		for _, v := range trip.Verdicts {
+			verdicts = append(verdicts, v.Word+" "+string(v.Status))
+		}
+		p.same(t, "settle "+id, verdicts, p.m.settle(worker, call, outcomes))
 		if ask.N > 0 {
 			got, more := p.m.fetch(worker, ask)
 			p.same(t, "next", tellClaims(trip), fmt.Sprint(got, more))
@@ -179,12 +193,12 @@ func (p *player) heartbeat(t *rapid.T) {
 	var held []Held
 	for _, task := range p.m.held(worker) {
 		if rapid.IntRange(0, 3).Draw(t, "holds") > 0 {
-			held = append(held, Held{task.id, task.epoch})
+			held = append(held, Held{task.id, task.epoch, drawProgress.Draw(t, "progress")})
 		}
 	}
 	if rapid.IntRange(0, 5).Draw(t, "strange") == 0 {
 		if id := p.drawID(t, (*modelTask).lives); id != "" {
-			held = append(held, Held{id, 1})
+			held = append(held, Held{id, 1, drawProgress.Draw(t, "progress")})
 		}
 	}
 	p.play(t, func(t *rapid.T) {
@@ -201,7 +215,8 @@ func (p *player) heartbeat(t *rapid.T) {
 }
 
 func (p *player) cancel(t *rapid.T) {
-	id, call := p.drawID(t, (*modelTask).lives), NewCall()
+	awaited, call := rapid.Bool().Draw(t, "awaited"), NewCall()
+	id := p.drawID(t, func(t *modelTask) bool { return t.lives() && (!awaited || p.m.awaited(t)) })
 	if id == "" {
 		p.enqueue(t)
 		return
@@ -214,7 +229,8 @@ func (p *player) cancel(t *rapid.T) {
 }
 
 func (p *player) resolve(t *rapid.T) {
-	id := p.drawID(t, func(t *modelTask) bool { return t.lives() && t.given["role"] != "" })
+	awaited := rapid.Bool().Draw(t, "awaited")
+	id := p.drawID(t, func(t *modelTask) bool { return t.lives() && t.given["role"] != "" && (!awaited || p.m.awaited(t)) })
 	if id == "" {
 		p.enqueue(t)
 		return

@@ -103,8 +103,12 @@ func (m *model) attemptFailed(t *modelTask, f modelFailure) {
 }
 
 func (m *model) requeue(t *modelTask, start int64, front bool) {
+	if t.wait != nil && t.wait.ends != 0 {
+		t.note("until "+t.wait.entry, zeroless(t.wait.ends)+" "+t.wait.fields["digest"]) // it will come to the same wait again
+	}
 	m.leave(t)
 	t.status, t.worker, t.lostBy, t.limit = Pending, "", "", 0
+	t.attemptAt, t.woken = 0, false
 	if start > m.now {
 		t.available = start
 		return
@@ -120,17 +124,24 @@ func (m *model) ready(t *modelTask, front bool) {
 		m.seq++
 		t.place = m.seq
 	}
-	m.setLimit(t, t.ms("queue_timeout_ms"))
+	var instant int64
+	if span := t.ms("queue_timeout_ms"); span != 0 {
+		instant = m.now + span
+	}
+	if t.attemptAt != 0 && (instant == 0 || t.attemptAt <= instant) {
+		instant = t.attemptAt // the attempt of who was woken goes on
+	}
+	m.setLimit(t, instant)
 	m.woken[t.queue()] = true
 	m.fresh[t.id] = true
 }
 
 // setLimit keeps the next non-final instant, unless the end precedes it.
-func (m *model) setLimit(t *modelTask, span int64) {
+func (m *model) setLimit(t *modelTask, instant int64) {
 	final := t.final()
 	t.limit = 0
-	if span != 0 && (final == 0 || m.now+span < final) {
-		t.limit = m.now + span
+	if final == 0 || instant < final {
+		t.limit = instant
 	}
 }
 

@@ -23,8 +23,6 @@ import (
 // and, after each step, the whole state and what was told of it; and the audit must
 // find nothing.
 func TestModel(t *testing.T) {
-	rdb := redistest.Start(t).Client(t)
-	library := testclock.Library(t, rdb)
 	checks, long := "600", os.Getenv("CURFEW_LONG") != ""
 	switch {
 	case long:
@@ -33,8 +31,46 @@ func TestModel(t *testing.T) {
 		checks = "60"
 	}
 	unlessGiven("rapid.checks", checks)
+	sequences, seen := playAll(t, redistest.Start(t).Client(t))
+	for _, what := range slices.Sorted(maps.Keys(seen)) {
+		t.Logf("%6d %s", seen[what], what)
+	}
+	// Random sequences that never come to these have become a weaker test.
+	for _, what := range []string{"task_completed ", "task_failed error", "task_failed failed", "task_failed rejected", "task_cancelled cancelled",
+		"task_cancelled owner_ended", "task_timed_out attempt", "task_timed_out execution", "task_timed_out queue", "task_timed_out workflow",
+		"attempt_timed_out", "deadline_near", "task_cancelling", "task_lease_lost", "task_released", "task_retried", "queue_controlled",
+		"a queue waits for its rate", "a hook runs", "a timer fires", "a token is taken",
+		"a task has progress", "an attempt follows one that had progress",
+		"suspend WAITING", "suspend READY", "suspend MORE", "suspend LOST", "suspend DIVERGED", "suspend FOREIGN", "suspend UNKNOWN",
+		"suspend CHILD", "suspend INVALID", "suspend MISSING", "task_cancelled not_needed", "task_cancelled wait_timeout",
+		"task_resumed satisfied all", "task_resumed satisfied any", "task_resumed satisfied settled", "task_resumed satisfied n_settled",
+		"task_resumed satisfied any_ok", "task_resumed impossible any_ok", "task_resumed impossible fail_fast", "task_resumed timed_out all",
+		"task_resumed timed_out any", "a wait is open", "a wait is forming", "a wait is fired", "an agent waits for one that waits",
+		"an attempt goes on in line", "a limit outlives its attempt", "a member is spared"} {
+		if !t.Failed() && sequences >= 600 && seen[what] == 0 {
+			t.Errorf("in %d sequences nobody saw: %s", sequences, what)
+		}
+	}
+}
+
+// The embedded server runs the same scripts in another Lua, on sorted sets and hashes of
+// its own.
+func TestModelOnTheEmbeddedServer(t *testing.T) {
+	given := flag.Lookup("rapid.checks").Value.String()
+	defer flag.Set("rapid.checks", given)
+	checks := "30"
+	if os.Getenv("CURFEW_LONG") != "" {
+		checks = "1000"
+	}
+	flag.Set("rapid.checks", checks)
+	playAll(t, redistest.Embedded(t).Client())
+}
+
+// playAll plays sequences on a server, and tells how many they were and what was seen.
+func playAll(t *testing.T, rdb *redis.Client) (sequences int, seen map[string]int) {
+	library := testclock.Library(t, rdb)
 	unlessGiven("rapid.steps", "40")
-	sequences, seen := 0, map[string]int{}
+	seen = map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		sequences++
 		ctx := context.Background()
@@ -43,28 +79,21 @@ func TestModel(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		p := &player{ctx: ctx, rdb: rdb, q: q, m: newModel(testclock.Start.UnixMilli()), told: map[string]int{}, seen: seen}
-		// What begins with a lower number is drawn more often.
-		rt.Repeat(map[string]func(*rapid.T){
-			"00 enqueue": p.enqueue, "01 fetch": p.fetch, "02 settle": p.settle, "03 advance": p.advance, "04 enqueue": p.enqueue,
-			"05 fetch": p.fetch, "06 settle": p.settle, "07 sweep": p.sweep, "08 repeat": p.repeat, "09 enqueue": p.enqueue,
-			"10 cancel": p.cancel, "11 control": p.control, "12 heartbeat": p.heartbeat, "13 resolve": p.resolve,
-			"14 define": p.define, "15 await": p.await, "16 drain": p.drain, "17 advance": p.advance, "18 leap": p.leap,
-			"19 die": p.die, "": p.compare,
-		})
+		p := &player{ctx: ctx, rdb: rdb, q: q, m: newModel(testclock.Start.UnixMilli()), told: map[string]int{}, seen: seen, parts: map[string]modelCall{}}
+		rt.Repeat(p.operations())
 	})
 	t.Logf("sequences: %d", sequences)
-	for _, what := range slices.Sorted(maps.Keys(seen)) {
-		t.Logf("%6d %s", seen[what], what)
-	}
-	// Random sequences that never come to these have become a weaker test.
-	for _, what := range []string{"task_completed ", "task_failed error", "task_failed failed", "task_failed rejected", "task_cancelled cancelled",
-		"task_cancelled owner_ended", "task_timed_out attempt", "task_timed_out execution", "task_timed_out queue", "task_timed_out workflow",
-		"attempt_timed_out", "deadline_near", "task_cancelling", "task_lease_lost", "task_released", "task_retried", "queue_controlled",
-		"a queue waits for its rate", "a hook runs", "a timer fires", "a token is taken"} {
-		if !t.Failed() && sequences >= 600 && seen[what] == 0 {
-			t.Errorf("in %d sequences nobody saw: %s", sequences, what)
-		}
+	return sequences, seen
+}
+
+// operations are what a player may do. What begins with a lower number is drawn more often.
+func (p *player) operations() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"00 enqueue": p.enqueue, "01 fetch": p.fetch, "02 suspend": p.suspend, "03 settle": p.settle, "04 advance": p.advance,
+		"05 enqueue": p.enqueue, "06 fetch": p.fetch, "07 settle": p.settle, "08 sweep": p.sweep, "09 suspend": p.suspend,
+		"10 repeat": p.repeat, "11 enqueue": p.enqueue, "12 cancel": p.cancel, "13 control": p.control, "14 heartbeat": p.heartbeat,
+		"15 resolve": p.resolve, "16 define": p.define, "17 await": p.await, "18 drain": p.drain, "19 advance": p.advance,
+		"20 leap": p.leap, "21 die": p.die, "22 remember": p.remember, "23 signal": p.signal, "24 outwait": p.outwait, "": p.compare,
 	}
 }
 
@@ -84,7 +113,8 @@ type player struct {
 	seq   int64
 	calls []func(*rapid.T) // all, to be made again
 
-	looks int64 // when the reaper will look again
+	looks int64                // when the reaper will look again
+	parts map[string]modelCall // the second part of a wait, by agent
 
 	read string         // the newest event that was compared
 	told map[string]int // events that a task has once at the most: its end, its warning
@@ -109,12 +139,14 @@ func (p *player) run(t *rapid.T, script string, args ...any) any {
 // play makes a call, and keeps it for a repeat.
 func (p *player) play(t *rapid.T, call func(*rapid.T)) {
 	p.calls = append(p.calls, call)
+	p.m.losers = mostLosers
 	call(t)
 }
 
 // repeat makes one of the newest calls again: the answer was lost.
 func (p *player) repeat(t *rapid.T) {
 	if ago := rapid.SampledFrom([]int{1, 1, 2, 3, 4}).Draw(t, "ago"); ago <= len(p.calls) {
+		p.m.losers = mostLosers
 		p.calls[len(p.calls)-ago](t)
 	}
 }
@@ -127,6 +159,7 @@ func (p *player) sweep(t *rapid.T) {
 	if len(swept.Errors) > 0 {
 		t.Fatalf("sweep: %v", swept.Errors)
 	}
+	p.m.losers = mostLosers
 	p.m.sweep()
 	p.looks = p.m.now + swept.Wait.Milliseconds()
 }

@@ -21,7 +21,7 @@ func tellSnapshot(s *snapshot) []string {
 		switch kind, _, _ := strings.Cut(key, ":"); kind {
 		case "ready", "claims":
 			lines = append(lines, fmt.Sprint(key, " ", due(whole(members), 1<<60)))
-		case "draining", "retained", "workers", "forget", "throttled", "dead":
+		case "draining", "retained", "workers", "forget", "throttled", "dead", "waits", "pending", "patience":
 			lines = append(lines, fmt.Sprint(key, " ", whole(members)))
 		}
 	}
@@ -80,14 +80,24 @@ func (t *modelTask) record() map[string]string {
 	f["version"], f["status"] = "1", string(t.status)
 	for name, n := range map[string]int64{"created_at": t.created, "deadline_at": t.deadline, "until": t.until, "warn_at": t.warn,
 		"limit_at": t.limit, "available_at": t.available, "started_at": t.started, "completed_at": t.completed,
-		"detected_at": t.detected, "cancel_at": t.cancelled, "grace_at": t.grace, "epoch": t.epoch, "retries": t.retries,
-		"lease_losses": t.losses, "children": t.born} {
+		"detected_at": t.detected, "cancel_at": t.cancelled, "grace_at": t.grace, "progress_at": t.progressAt, "epoch": t.epoch, "retries": t.retries,
+		"lease_losses": t.losses, "children": t.born, "attempt_at": t.attemptAt} {
 		f[name] = zeroless(n)
 	}
 	for name, text := range map[string]string{"worker": t.worker, "lost_by": t.lostBy, "call": t.call, "requeued_by": t.requeuedBy,
 		"until_of": t.untilOf, "last_error": t.lastError, "reason": t.reason, "timeout_type": t.timeoutType, "code": t.code,
-		"retry_state": t.retryState, "retry_error": t.retryError, "cancel_reason": t.cancelReason, "cancelled_by": t.cancelledBy} {
+		"retry_state": t.retryState, "retry_error": t.retryError, "cancel_reason": t.cancelReason, "cancelled_by": t.cancelledBy,
+		"progress": t.progress, "suspended_by": t.suspendedBy} {
 		f[name] = text
+	}
+	if t.wait != nil {
+		f["waiting"] = t.wait.entry
+	}
+	if t.woken {
+		f["woken"] = "1"
+	}
+	if t.journal {
+		f["journal"] = "1"
 	}
 	switch {
 	case t.status == Completed:
@@ -101,12 +111,12 @@ func (t *modelTask) record() map[string]string {
 	return f
 }
 
-func (q *modelQueue) record(running int64) map[string]string {
+func (q *modelQueue) record(running, waiting int64) map[string]string {
 	f := maps.Clone(q.controls)
 	for name, n := range q.counts {
 		f[name] = zeroless(n)
 	}
-	f["running"] = zeroless(running)
+	f["running"], f["waiting"] = zeroless(running), zeroless(waiting)
 	if q.drainedBy != "" {
 		f["drained_by"], f["drained"] = q.drainedBy, fmt.Sprint(q.drained)
 	}
@@ -124,9 +134,17 @@ func tellModel(m *model) []string {
 			lines = append(lines, fmt.Sprint("children:", id, " ", t.children))
 		}
 	}
-	clocks := map[string]map[string]int64{"draining": m.drain, "retained": m.goes, "workers": m.workers, "forget": m.forget, "throttled": m.throttled}
+	clocks := map[string]map[string]int64{"draining": m.drain, "retained": m.goes, "workers": m.workers, "forget": m.forget,
+		"throttled": m.throttled, "waits": m.waits}
+	for id, t := range m.tasks {
+		lines = append(lines, t.tellAgent()...)
+		clocks["patience:"+id] = t.patience
+		if t.wait != nil {
+			clocks["pending:"+id] = t.wait.pending
+		}
+	}
 	for queue, q := range m.queues {
-		if f := tellFields(q.record(m.running(queue))); f != "" {
+		if f := tellFields(q.record(m.number(queue, Running), m.number(queue, Waiting))); f != "" {
 			lines = append(lines, "queue:"+queue+" "+f)
 		}
 		if line := m.line(queue); len(line) > 0 {

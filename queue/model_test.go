@@ -24,14 +24,17 @@ type model struct {
 	keys      map[string]modelKey
 	forget    map[string]int64
 	throttled map[string]int64
-	wake      map[string]bool // queues that have a token
-	taken     map[string]bool // queues whose token a worker took, and that nobody has fetched from since
-	removed   map[string]bool // ids whose record went: no id is ever drawn again
+	waits     map[string]int64 // when the sweep is to look at the wait of an agent
+	wake      map[string]bool  // queues that have a token
+	taken     map[string]bool  // queues whose token a worker took, and that nobody has fetched from since
+	removed   map[string]bool  // ids whose record went: no id is ever drawn again
 
 	// What one call leaves for its end (done).
 	woken  map[string]bool // queues that somebody is to look at
 	freed  map[string]bool // queues of which a task runs no more: somebody is to look, if any waits
 	fresh  map[string]bool // ids that this call put in line, where it does not see them itself
+	fired  []string        // agents whose wait is over, and who are to be woken
+	losers int             // members of such waits that this call may still end
 	events []string
 }
 
@@ -50,14 +53,18 @@ type modelTask struct {
 	result, failure, lastError, reason, timeoutType  string
 	retryState, retryError, code                     string
 	cancelReason, cancelledBy                        string
+	progress                                         string
+	progressAt                                       int64
 	children                                         []string // not yet drained
 	born                                             int64    // how many children it ever had
+
+	modelAgent
 }
 
 func newModel(now int64) *model {
 	return &model{now: now, tasks: map[string]*modelTask{}, queues: map[string]*modelQueue{}, kinds: map[string]map[string]string{},
 		workers: map[string]int64{}, fetched: map[string]int64{}, drain: map[string]int64{}, goes: map[string]int64{},
-		keys: map[string]modelKey{}, forget: map[string]int64{}, throttled: map[string]int64{}, wake: map[string]bool{},
+		keys: map[string]modelKey{}, forget: map[string]int64{}, throttled: map[string]int64{}, waits: map[string]int64{}, wake: map[string]bool{},
 		taken: map[string]bool{}, removed: map[string]bool{}, woken: map[string]bool{}, freed: map[string]bool{}, fresh: map[string]bool{}}
 }
 
@@ -106,7 +113,7 @@ func (m *model) over(t *modelTask) *modelInstant {
 	}
 	consider(t.until, "workflow", false)
 	consider(t.deadline, "execution", false)
-	if t.status == Pending {
+	if !t.attempted() {
 		consider(t.limit, "queue", false)
 	} else if start, _ := m.again(t, modelFailure{class: ClassTimeout, since: t.limit, delay: backOff}); start == 0 {
 		consider(t.limit, "attempt", false)
@@ -129,7 +136,7 @@ func (m *model) touch(id string) *modelTask {
 	}
 	over := m.over(t)
 	switch {
-	case over == nil && t.status == Running && t.limit != 0 && t.limit < m.now,
+	case over == nil && t.attempted() && t.limit != 0 && t.limit < m.now,
 		over != nil && over.kind == "attempt" && t.cancelled == 0:
 		m.attemptFailed(t, modelFailure{class: ClassTimeout, since: t.limit, delay: backOff})
 	case over == nil:
@@ -146,7 +153,11 @@ func (m *model) touch(id string) *modelTask {
 }
 
 func (m *model) timeOut(t *modelTask, at int64, kind string) {
-	m.end(t, modelEnding{status: Failed, at: at, reason: "timeout", timeoutType: kind, failure: "Task exceeded deadline"})
+	text := "Task exceeded deadline"
+	if kind == "execution" && t.given["on_deadline"] == "fail" {
+		text = "Workflow exceeded timeout"
+	}
+	m.end(t, modelEnding{status: Failed, at: at, reason: "timeout", timeoutType: kind, failure: text})
 }
 
 func (m *model) endCancelled(t *modelTask, at int64, why string) {
@@ -169,8 +180,12 @@ func (m *model) end(t *modelTask, e modelEnding) {
 	if t.born > 0 {
 		m.drain[t.id] = e.at
 	}
-	if p := ownerOf(t.id); p == "" || !m.tasks[p].lives() {
+	owner := m.tasks[ownerOf(t.id)]
+	if !owner.lives() {
 		m.retain(t)
+	}
+	if t.journal {
+		t.notes, t.patience = nil, nil
 	}
 	if e.timeoutType != "" {
 		t.detected = m.now
@@ -179,14 +194,20 @@ func (m *model) end(t *modelTask, e modelEnding) {
 	} else {
 		m.tell("task_"+strings.ToLower(string(e.status)), t.id, e.reason)
 	}
+	if owner.lives() {
+		m.tally(owner, t)
+	}
 	m.hook(t)
 }
 
-// leave takes a task off its worker, if it has one. The queue may have been full.
+// leave takes a task off its worker, if it has one, and out of its wait. The queue may
+// have been full.
 func (m *model) leave(t *modelTask) {
 	if t.status == Running && m.controlled() {
 		m.freed[t.queue()] = true
 	}
+	t.wait = nil
+	delete(m.waits, t.id)
 }
 
 func (m *model) retain(t *modelTask) {
@@ -233,6 +254,11 @@ func (m *model) refuse(t *modelTask, op, epoch string) {
 // done is the end of a call: what it put in line may be seen, and whoever is to be
 // woken is.
 func (m *model) done() {
+	for len(m.fired) > 0 {
+		id := m.fired[0]
+		m.fired = m.fired[1:]
+		m.conclude(m.tasks[id])
+	}
 	clear(m.fresh)
 	for queue := range m.freed {
 		if len(m.line(queue)) > 0 {

@@ -59,7 +59,7 @@ func (m *model) fetch(worker string, ask Ask) (got []string, more bool) {
 				if want == 0 || m.room(quota.Queue) < 1 {
 					break
 				}
-				if m.touch(t.id); t.status == Pending {
+				if m.touch(t.id); t.status == Pending && t.available == 0 && !m.fresh[t.id] {
 					m.claim(t, worker, ask.Seq)
 					tell(t)
 					want, left = want-1, left-1
@@ -75,18 +75,35 @@ func (m *model) fetch(worker string, ask Ask) (got []string, more bool) {
 }
 
 func (m *model) claim(t *modelTask, worker string, seq int64) {
-	t.status, t.worker, t.lostBy, t.claim, t.started = Running, worker, "", seq, m.now
+	t.status, t.worker, t.lostBy, t.claim = Running, worker, "", seq
 	t.epoch++
 	if t.epoch == 1 && t.given["idempotency_scope"] == "started" {
 		delete(m.keys, t.given["idempotency_key"])
 	}
-	m.setLimit(t, t.ms("attempt_timeout_ms"))
+	var instant int64
+	switch span := t.ms("attempt_timeout_ms"); {
+	case t.woken: // its attempt goes on
+		instant, t.attemptAt, t.woken = t.attemptAt, 0, false
+	default:
+		t.started = m.now
+		if span != 0 {
+			instant = m.now + span
+		}
+	}
+	m.setLimit(t, instant)
 	m.spend(t.queue())
 	m.tell("task_started", t.id)
 }
 
-func (m *model) settle(worker, call string, o Outcome) string {
+func (m *model) settle(worker, call string, outcomes []Outcome) (verdicts []string) {
 	defer m.done()
+	for _, o := range outcomes {
+		verdicts = append(verdicts, m.settleOne(worker, call, o))
+	}
+	return verdicts
+}
+
+func (m *model) settleOne(worker, call string, o Outcome) string {
 	t := m.touch(o.ID)
 	if t == nil {
 		return "MISSING "
@@ -143,6 +160,8 @@ func (m *model) heartbeat(worker string, lease, known int64, held []Held) []stri
 			stops = append(stops, h.ID+" released")
 		case t.cancelled != 0:
 			stops = append(stops, h.ID+" cancelling")
+		case t.status == Running && h.Progress != "" && (t.progress != h.Progress || t.progressAt < t.started):
+			t.progress, t.progressAt = h.Progress, m.now
 		}
 	}
 	for _, t := range slices.Backward(claims) {

@@ -26,6 +26,18 @@ type Backoff struct {
 	Jitter      float64
 }
 
+// OnDeadline is how a task with children ends when its own time is up. Its children
+// time out with it either way.
+type OnDeadline string
+
+// With DeadlineCancelAll the task has timed out, and whoever waits for it sees a timeout.
+// With DeadlineFail it has failed, with the error "Workflow exceeded timeout", and whoever
+// waits for it sees a failure.
+const (
+	DeadlineCancelAll OnDeadline = "cancel_all"
+	DeadlineFail      OnDeadline = "fail"
+)
+
 // checkPolicy refuses what cannot be meant of limits and retries.
 func (t *Task) checkPolicy() error {
 	if t.MaxRetries < NoRetries {
@@ -35,6 +47,17 @@ func (t *Task) checkPolicy() error {
 	case "", OnTimeoutFail, OnTimeoutRetry:
 	default:
 		return invalid("on timeout", "%q must be fail or retry", clip(string(t.OnTimeout)))
+	}
+	switch t.OnDeadline {
+	case "", DeadlineCancelAll, DeadlineFail:
+	default:
+		return invalid("on deadline", "%q must be cancel_all or fail", clip(string(t.OnDeadline)))
+	}
+	if b := t.Budget; b != 0 && !(b >= 0.01 && b <= 1) {
+		return invalid("budget", "%v must be a part of the owner's time, from 0.01 to 1", b)
+	}
+	if t.Budget != 0 && ownerOf(t.ID) == "" {
+		return invalid("budget", "is for children: only they have an owner whose time they could share")
 	}
 	if w := t.WarnAt; w != 0 && !(w >= 0.01 && w <= 0.99) {
 		return invalid("warn at", "%v must be a part of the task's time, from 0.01 to 0.99", w)
@@ -68,6 +91,9 @@ func (t *Task) policyFields(add func(string, any)) {
 	addSpan(add, "retention_ms", t.Retention)
 	if t.WarnAt != 0 {
 		add("warn_percent", int(math.Round(t.WarnAt*100)))
+	}
+	if t.OnDeadline != "" {
+		add("on_deadline", string(t.OnDeadline))
 	}
 	if t.MaxRetries != 0 {
 		add("max_retries", max(t.MaxRetries, 0))

@@ -68,6 +68,12 @@ type Record struct {
 	GraceEnds   time.Time // when that grace ends
 	Code        int
 
+	// Progress is what the handler last said of how far it is, and ProgressAt when Redis
+	// first heard that. Both stay when the task runs again, until something else is said,
+	// and when it ends.
+	Progress   string
+	ProgressAt time.Time
+
 	// Overdue means that its end is decided and not written yet.
 	Overdue bool
 	// Fields is the record as it is stored.
@@ -158,6 +164,7 @@ func readRecord(id string, answer any) (*Record, error) {
 		CreatedAt: instant(f["created_at"]), Deadline: instant(f["deadline_at"]), Until: instant(f["until"]),
 		LimitAt: instant(f["limit_at"]), StartedAt: instant(f["started_at"]),
 		CompletedAt: instant(f["completed_at"]), DetectedAt: instant(f["detected_at"]),
+		Progress: f["progress"], ProgressAt: instant(f["progress_at"]),
 		Error: f["error"], LastError: f["last_error"], Reason: f["reason"],
 		RetryError: f["retry_error"], RetryOf: f["retry_of"], HookOf: f["hook_of"], Role: f["role"],
 		TimedOut: f["timed_out"] != "", TimeoutType: f["timeout_type"], RetryState: f["retry_state"],

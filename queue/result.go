@@ -90,7 +90,7 @@ func (r *Record) Outcome() ([]byte, error) {
 	switch {
 	case r.Status == Completed:
 		return r.Result, nil
-	case r.TimedOut:
+	case r.TimedOut && !(r.TimeoutType == "execution" && OnDeadline(r.Fields["on_deadline"]) == DeadlineFail):
 		return nil, &TaskTimedOutError{TaskID: r.ID, Deadline: r.Deadline, StartedAt: r.StartedAt, Type: r.TimeoutType}
 	case r.Status == Failed:
 		return nil, &TaskFailedError{TaskID: r.ID, Kind: r.Kind, Reason: r.Reason, Code: r.Code, Err: errors.New(r.Error)}

@@ -11,6 +11,7 @@ import (
 type QueueStats struct {
 	Queue                                            string
 	Ready, Running                                   int64 // now
+	Waiting                                          int64 // agents, now
 	Paused                                           bool
 	MaxRunning                                       int64 // over all partitions; 0: no limit
 	Rated                                            bool  // it has a rate
@@ -20,8 +21,8 @@ type QueueStats struct {
 
 // Stats counts tasks, over all partitions.
 type Stats struct {
-	Deadlines, Limits, Delayed, Workers, Draining, Retained, Broken int64
-	Queues                                                          []QueueStats // by name
+	Deadlines, Limits, Delayed, Waits, Workers, Draining, Retained, Broken int64
+	Queues                                                                 []QueueStats // by name
 }
 
 // Stats counts what is where.
@@ -41,6 +42,7 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 		sum.Deadlines += sizes["deadlines"]
 		sum.Limits += sizes["limits"]
 		sum.Delayed += sizes["delayed"]
+		sum.Waits += sizes["waits"]
 		sum.Workers += sizes["workers"]
 		sum.Draining += sizes["draining"]
 		sum.Retained += sizes["retained"]
@@ -71,6 +73,7 @@ func addQueue(queues map[string]*QueueStats, row any) error {
 	}
 	s.Ready += n["ready"]
 	s.Running += n["running"]
+	s.Waiting += n["waiting"]
 	s.Dead += n["dead"]
 	s.Enqueued += n["enqueued"]
 	s.Completed += n["completed"]

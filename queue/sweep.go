@@ -10,7 +10,7 @@ type Swept struct {
 	Wait time.Duration // until something is due; 0: there is more, again at once
 	Turn bool          // this reaper has the turn, and is to be precise
 
-	TimedOut, Started, Fired, Warned, GivenBack, Drained, Removed, Broken int
+	TimedOut, Started, Fired, Warned, GivenBack, WaitsTimedOut, Drained, Removed, Broken int
 	// Errors are clocks that could not be read and records that could not be worked
 	// with. The rest of the sweep went on.
 	Errors []string
@@ -41,6 +41,8 @@ func (q *Queue) Sweep(ctx context.Context, partition int, reaper string, batch i
 			s.Warned = n
 		case "given_back":
 			s.GivenBack = n
+		case "waits_timed_out":
+			s.WaitsTimedOut = n
 		case "drained":
 			s.Drained = n
 		case "removed":

@@ -29,6 +29,16 @@ type Task struct {
 	// Timeout and Deadline, or neither: then nothing bounds the task.
 	Timeout  time.Duration
 	Deadline time.Time
+	// DefaultTimeout is the Timeout of a task whose producer and kind say nothing of one: an
+	// owner's word for its children.
+	DefaultTimeout time.Duration
+	// Budget is for children alone: the part of the time that their owner has left, 0.5 for
+	// half of it, after which they end if they have no earlier end of their own. The
+	// owner needs a deadline, its own or an inherited one.
+	Budget float64
+	// OnDeadline is what the end of its time means for a task that has children: see
+	// docs/agents.md. It is DeadlineCancelAll (the default) or DeadlineFail.
+	OnDeadline OnDeadline
 	// QueueTimeout is how long it may stand in line before it is FAILED.
 	QueueTimeout time.Duration
 	// AttemptTimeout is how long one run of the handler may take.
@@ -118,6 +128,9 @@ type Receipt struct {
 // maxSpan is 2^53 ms: the greatest instant that a score holds exactly.
 const maxSpan = 1 << 53
 
+// Check refuses what can be seen to be wrong without a look at Redis, as Enqueue does.
+func (t *Task) Check(maxBytes int) error { return t.check(maxBytes) }
+
 // check refuses what can be seen to be wrong without a look at Redis.
 func (t *Task) check(maxBytes int) error {
 	if !validName(t.Kind, "._-:/") {
@@ -205,7 +218,7 @@ func (t *Task) checkTimes() error {
 		field string
 		d     time.Duration
 	}{
-		{"timeout", t.Timeout}, {"queue timeout", t.QueueTimeout}, {"attempt timeout", t.AttemptTimeout},
+		{"timeout", t.Timeout}, {"default timeout", t.DefaultTimeout}, {"queue timeout", t.QueueTimeout}, {"attempt timeout", t.AttemptTimeout},
 		{"cancel grace", t.CancelGrace}, {"retention", t.Retention},
 		{"delay", t.Delay}, {"idempotency window", t.IdempotencyWindow}, {"back-off", t.Backoff.Delay}, {"longest back-off", t.Backoff.Max},
 	} {
@@ -213,7 +226,7 @@ func (t *Task) checkTimes() error {
 			return err
 		}
 	}
-	for field, d := range map[string]time.Duration{"delay": t.Delay, "idempotency window": t.IdempotencyWindow,
+	for field, d := range map[string]time.Duration{"delay": t.Delay, "default timeout": t.DefaultTimeout, "idempotency window": t.IdempotencyWindow,
 		"back-off": t.Backoff.Delay, "longest back-off": t.Backoff.Max} {
 		if d == None {
 			return invalid(field, "cannot be None: leave it out")
@@ -297,6 +310,10 @@ func (t *Task) fields(args []any, id string) []any {
 		add("priority", t.Priority)
 	}
 	t.policyFields(add)
+	addSpan(add, "default_timeout_ms", t.DefaultTimeout)
+	if t.Budget != 0 {
+		add("budget_percent", int(math.Round(t.Budget*100)))
+	}
 	addSpan(add, "delay_ms", t.Delay)
 	if !t.Deadline.IsZero() {
 		add("deadline_at", t.Deadline.UnixMilli())

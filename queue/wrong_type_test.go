@@ -109,7 +109,7 @@ var scripts = []struct {
 		return words, err
 	}, nil},
 	{"heartbeat", func(d *disturbed, ctx context.Context) ([]string, error) {
-		stops, err := d.q.Heartbeat(ctx, 0, "w1", 15*time.Second, 100, []queue.Held{{ID: "0-r1", Epoch: 1}})
+		stops, err := d.q.Heartbeat(ctx, 0, "w1", 15*time.Second, 100, []queue.Held{{ID: "0-r1", Epoch: 1, Progress: "half"}})
 		var words []string
 		for _, s := range stops {
 			words = append(words, s.ID+" "+s.Reason)

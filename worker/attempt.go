@@ -26,9 +26,11 @@ type attempt struct {
 	handle          Handler
 	claim           queue.Claim
 	received        time.Time // the local instant of claim.Now
+	worker          string    // whose claim it is
 	base            context.Context
 	cancel          context.CancelCauseFunc
 	outcome         queue.Outcome
+	progress        progress
 
 	// Guarded by the lane.
 	ended    bool // the handler has returned, and outcome is final
@@ -38,8 +40,8 @@ type attempt struct {
 
 // newAttempt readies a claim to run. Its context is cancelled by stop, or with the
 // root; only limit adds a timer.
-func newAttempt(root context.Context, l *lane, handle Handler, claim *queue.Claim, received time.Time) *attempt {
-	a := &attempt{Context: root, lane: l, handle: handle, claim: *claim, received: received}
+func newAttempt(root context.Context, l *lane, worker string, handle Handler, claim *queue.Claim, received time.Time) *attempt {
+	a := &attempt{Context: root, lane: l, worker: worker, handle: handle, claim: *claim, received: received}
 	a.outcome.ID, a.outcome.Epoch = claim.ID, claim.Epoch
 	a.base, a.cancel = context.WithCancelCause(a)
 	return a
@@ -51,7 +53,7 @@ func back(l *lane, claim *queue.Claim, delay time.Duration) *attempt {
 		outcome: queue.Outcome{ID: claim.ID, Epoch: claim.Epoch, Verb: queue.Release, Delay: delay}}
 }
 
-func (a *attempt) held() queue.Held { return queue.Held{ID: a.claim.ID, Epoch: a.claim.Epoch} }
+func (a *attempt) held() hold { return hold{a.claim.ID, a.claim.Epoch} }
 
 // Value makes the attempt known to Info.
 func (a *attempt) Value(key any) any {

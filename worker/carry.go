@@ -209,7 +209,7 @@ func (l *lane) begin(out *load, claims []queue.Claim, received time.Time) (start
 			w.warnUnknown(c)
 			a = back(l, c, unknownRest)
 		default:
-			a = newAttempt(w.root, l, handle, c, received)
+			a = newAttempt(w.root, l, w.id, handle, c, received)
 			started = append(started, a)
 		}
 		l.held[a.held()] = a

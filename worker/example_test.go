@@ -115,6 +115,38 @@ func ExampleInfo() {
 	}
 }
 
+// Others see on the task's record how far a handler is, at the next heartbeat.
+func ExampleProgress() {
+	server, err := embedded.Start()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+	ctx := context.Background()
+	q, err := queue.Open(ctx, server.Client(), queue.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	w := worker.New(q, worker.Config{})
+	worker.Handle(w, "print", func(ctx context.Context, pages int) (string, error) {
+		for n := 1; n <= pages; n++ {
+			worker.Progress(ctx, fmt.Sprintf("page %d of %d", n, pages))
+		}
+		return "printed", nil
+	})
+	r, err := q.Enqueue(ctx, queue.Task{Kind: "print", Payload: []byte("12")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := w.RunOne(ctx); err != nil { // a program says Run
+		log.Fatal(err)
+	}
+	task, err := q.Get(ctx, r.ID)
+	fmt.Println(task.Status, task.Progress, err)
+	// Output: COMPLETED page 12 of 12 <nil>
+}
+
 // The cause of its end tells a handler whether there is still somebody to report to.
 func ExampleErrShutdown() {
 	var _ worker.Handler = func(ctx context.Context, payload []byte) ([]byte, error) {

@@ -19,7 +19,12 @@ type Job struct {
 	// Deadline is when the task is out of time, by this machine's clock; zero: never.
 	Deadline  time.Time
 	CreatedAt time.Time // by the clock of Redis
-	Headers   map[string]string
+	// ClaimedAt is when it was handed out, by the clock of Redis, and ReceivedAt the same
+	// moment by this machine's.
+	ClaimedAt, ReceivedAt time.Time
+	Worker                string // whose claim it is
+	Journal               bool   // it is an agent that ran before (package agentwait)
+	Headers               map[string]string
 }
 
 type infoKey struct{}
@@ -35,5 +40,6 @@ func Info(ctx context.Context) Job {
 		ID: c.ID, Kind: c.Kind, Queue: c.Queue, Epoch: c.Epoch,
 		Attempt: c.Attempt(), Retries: c.Retries, MaxRetries: c.MaxRetries,
 		Deadline: local(c.Deadline, c.Now, a.received), CreatedAt: c.CreatedAt, Headers: c.Headers,
+		ClaimedAt: c.Now, ReceivedAt: a.received, Worker: a.worker, Journal: c.Journal,
 	}
 }

@@ -18,10 +18,10 @@ type lane struct {
 	account   tenant
 
 	mu       sync.Mutex
-	held     map[queue.Held]*attempt // from their claim until their outcome was answered
-	ended    []*attempt              // in the order they ended: their outcomes wait for a trip
-	carriers int                     // goroutines that make trips
-	closed   bool                    // the worker is gone; whatever ends now is nobody's
+	held     map[hold]*attempt // from their claim until their outcome was answered
+	ended    []*attempt        // in the order they ended: their outcomes wait for a trip
+	carriers int               // goroutines that make trips
+	closed   bool              // the worker is gone; whatever ends now is nobody's
 
 	seq     int64   // of the last ask
 	asking  []int64 // the seqs of asks that are under way
@@ -39,9 +39,15 @@ type lane struct {
 	again    chan struct{} // signalled when a heartbeat is due at once
 }
 
+// hold is a claim, by what no other one has.
+type hold struct {
+	id    string
+	epoch int64
+}
+
 func newLane(w *Worker, partition int) *lane {
 	l := &lane{
-		w: w, partition: partition, held: map[queue.Held]*attempt{},
+		w: w, partition: partition, held: map[hold]*attempt{},
 		idle: make(chan struct{}, 1), awake: make(chan struct{}, 1), again: make(chan struct{}, 1),
 	}
 	l.account.wake = l.granted
@@ -79,6 +85,9 @@ func (l *lane) end(a *attempt) {
 	a.ended = true
 	if l.held[a.held()] != a {
 		l.w.counts.stray.Add(-1) // stopped: the task is not ours any more
+	} else if a.outcome.Verb == "" { // it has given its claim up by itself
+		delete(l.held, a.held())
+		l.w.counts.suspended.Add(1)
 	} else if !l.closed {
 		l.ended = append(l.ended, a)
 	}
@@ -94,7 +103,7 @@ func (l *lane) end(a *attempt) {
 // slot is free when the handler returns.
 func (l *lane) stop(s queue.Stop) {
 	l.mu.Lock()
-	held := queue.Held{ID: s.ID, Epoch: s.Epoch}
+	held := hold{s.ID, s.Epoch}
 	a := l.held[held]
 	if a == nil || a.ended {
 		l.mu.Unlock()
@@ -115,15 +124,15 @@ func (l *lane) stop(s queue.Stop) {
 	}
 }
 
-// holding is what a heartbeat says: the claims held, and the seq up to which every
-// ask was answered or given up. Both are of one instant, so that a claim is either
+// holding is what a heartbeat says: the claims held, with what is new of their
+// progress, and the seq up to which every ask was answered or given up. Both are of one instant, so that a claim is either
 // named or of an ask that counts as open.
 func (l *lane) holding() (held []queue.Held, known int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	held = make([]queue.Held, 0, len(l.held))
-	for h := range l.held {
-		held = append(held, h)
+	for _, a := range l.held {
+		held = append(held, a.saying())
 	}
 	known = l.seq
 	for _, seq := range l.asking {

@@ -20,7 +20,7 @@ const onceLease = 100 * 365 * 24 * time.Hour
 // Ran is an attempt that RunOne made.
 type Ran struct {
 	Claim   queue.Claim   // the task as it was handed out
-	Report  queue.Outcome // what was reported of the attempt
+	Report  queue.Outcome // what was reported of the attempt; no Verb: it was suspended
 	Verdict queue.Verdict // what Redis made of the report
 }
 
@@ -117,7 +117,7 @@ func (o *once) run(ctx context.Context, handle Handler, claim *queue.Claim, rece
 	root, cancelRoot := context.WithCancelCause(o.errand)
 	defer cancelRoot(nil)
 	defer context.AfterFunc(ctx, func() { cancelRoot(ErrShutdown) })()
-	a := newAttempt(root, newLane(o.w, claim.Partition), handle, claim, received)
+	a := newAttempt(root, newLane(o.w, claim.Partition), o.id, handle, claim, received)
 	o.w.counts.started.Add(1)
 	o.w.counts.running.Add(1)
 
@@ -127,9 +127,14 @@ func (o *once) run(ctx context.Context, handle Handler, claim *queue.Claim, rece
 	defer func() {
 		endWatch()
 		group.Wait()
+		if a.progress.news() != "" {
+			o.beat(a)
+		}
 		o.w.counts.running.Add(-1)
 		ran = &Ran{Claim: *claim, Report: a.outcome}
-		ran.Verdict, err = o.settle(a)
+		if a.outcome.Verb != "" {
+			ran.Verdict, err = o.settle(a)
+		}
 	}()
 	a.call()
 	return nil, nil
@@ -158,7 +163,7 @@ func (o *once) settle(a *attempt) (queue.Verdict, error) {
 // watch ends the attempt's context when Redis says that it must stop.
 func (o *once) watch(ctx context.Context, a *attempt) {
 	stop := func(s queue.Stop) {
-		if (queue.Held{ID: s.ID, Epoch: s.Epoch}) == a.held() && a.base.Err() == nil {
+		if (hold{s.ID, s.Epoch}) == a.held() && a.base.Err() == nil {
 			o.w.counts.stopped.Add(1)
 			a.cancel(stopCause(s.Reason))
 		}
@@ -171,14 +176,23 @@ func (o *once) watch(ctx context.Context, a *attempt) {
 		case <-ctx.Done():
 			return
 		}
-		stops, err := o.w.q.Heartbeat(ctx, a.claim.Partition, o.id, onceLease, 1, []queue.Held{a.held()})
-		if err != nil && ctx.Err() == nil {
-			o.w.complain(a.claim.Partition, "A heartbeat failed", err)
-		}
-		for _, s := range stops {
+		for _, s := range o.beat(a) {
 			stop(s)
 		}
 	}
+}
+
+// beat says what is new of the attempt's progress, and asks whether it must stop. It is
+// never given up: it could arrive after the goodbye, and its lease would stay for ever.
+func (o *once) beat(a *attempt) []queue.Stop {
+	says := a.saying()
+	stops, err := o.w.q.Heartbeat(o.errand, a.claim.Partition, o.id, onceLease, 1, []queue.Held{says})
+	if err == nil {
+		a.progress.heard(says.Progress)
+	} else {
+		o.w.complain(a.claim.Partition, "A heartbeat failed", err)
+	}
+	return stops
 }
 
 func (o *once) complain(partition int, errs []string) {

@@ -9,6 +9,8 @@ type Stats struct {
 	// Completed, Failed and Released are the outcomes that Redis accepted. A failed
 	// attempt may run again.
 	Completed, Failed, Released int64
+	// Suspended are the attempts that gave up their claim themselves: agents that wait.
+	Suspended int64
 	// Refused are the outcomes that came too late: the task had ended, or was
 	// claimed anew.
 	Refused int64
@@ -26,7 +28,7 @@ type Stats struct {
 }
 
 type counts struct {
-	started, completed, failed, released, refused, dropped, stopped, unknown, running, stray atomic.Int64
+	started, completed, failed, released, refused, suspended, dropped, stopped, unknown, running, stray atomic.Int64
 }
 
 // Stats returns the counts. They are not of one instant.
@@ -34,7 +36,7 @@ func (w *Worker) Stats() Stats {
 	c := &w.counts
 	return Stats{
 		Started: c.started.Load(), Completed: c.completed.Load(), Failed: c.failed.Load(), Released: c.released.Load(),
-		Refused: c.refused.Load(), Dropped: c.dropped.Load(), Stopped: c.stopped.Load(), Unknown: c.unknown.Load(),
+		Refused: c.refused.Load(), Suspended: c.suspended.Load(), Dropped: c.dropped.Load(), Stopped: c.stopped.Load(), Unknown: c.unknown.Load(),
 		Running: c.running.Load(), Stray: c.stray.Load(),
 	}
 }

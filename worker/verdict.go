@@ -56,6 +56,12 @@ func Release(d time.Duration) error {
 	return &verdict{verb: queue.Release, delay: max(d, 0)}
 }
 
+// ErrSuspended is for handlers that give their claim up by themselves, as agents do when
+// they wait (package agentwait). The attempt is over, and there is nothing to report of
+// it. Of a handler that still has its claim the worker gives it back, with its next
+// heartbeat.
+var ErrSuspended = errors.New("the agent waits, and runs again when what it waits for is there: return this error")
+
 // judge makes an outcome of what a handler returned. cause is why its context had
 // ended by then, nil if it had not.
 //
@@ -72,6 +78,9 @@ func judge(o *queue.Outcome, result []byte, err, cause error, most int) {
 	o.Verb, o.Class, o.Error = queue.Fail, queue.ClassError, text(err, most)
 	var v *verdict
 	switch {
+	case errors.Is(err, ErrSuspended):
+		*o = queue.Outcome{ID: o.ID, Epoch: o.Epoch} // no verb: nothing is reported
+		return
 	case errors.Is(cause, ErrShutdown):
 		o.Verb = queue.Release
 	case cause == ErrTaskTimeout || cause == ErrAttemptTimeout:

@@ -145,6 +145,9 @@ func New(q *queue.Queue, config Config) *Worker {
 // ID is the worker's name in Redis. No two workers have the same.
 func (w *Worker) ID() string { return w.id }
 
+// Queue is the namespace that it works on.
+func (w *Worker) Queue() *queue.Queue { return w.q }
+
 // newID is prefix-host-process-random, of characters that are safe in a key.
 func newID(prefix string) string {
 	host, _ := os.Hostname()

@@ -74,6 +74,14 @@ var leaseBugs = []bug{
 		`take(k.workers, past, abandoned, 1)`, `take(k.workers, due, abandoned, 1)`, "stories"},
 	{"a heartbeat does not end what is late", "heartbeat.lua",
 		"local task = overdue(k, id, at)\n  if not task.status", "local task = record(k, id)\n  if not task.status", "stories"},
+	{"who may not go on reports progress", "heartbeat.lua",
+		"  local task = overdue(k, id, at)\n  if not task.status", "  local task = overdue(k, id, at)\n  if progress ~= \"\" and task.started_at then\n    keep(task, progress)\n  end\n  if not task.status", "stories"},
+	{"a task in line has progress of the lost claim", "heartbeat.lua",
+		`progress ~= "" and task.status == "RUNNING"`, `progress ~= ""`, "stories"},
+	{"progress that was told again is new", "heartbeat.lua",
+		`task.progress ~= progress or`, `true or`, "stories"},
+	{"an attempt's progress is of the time of another's", "heartbeat.lua",
+		`tonumber(task.progress_at) or 0) < tonumber(task.started_at)`, `tonumber(task.progress_at) or 0) < 0`, "stories"},
 }
 
 // The line, and what is counted.

@@ -48,9 +48,9 @@ var controlBugs = []bug{
 var cancelBugs = []bug{
 	{"a handler completes what is being cancelled", "settle.lua",
 		`if task.cancel_at then`, `if false then`, "stories"},
-	{"a second cancel prolongs the grace", "cancel.lua",
-		` and not task.cancel_at then`, ` then`, "stories"},
-	{"a grace outlasts the deadline", "cancel.lua",
+	{"a second cancel prolongs the grace", "include/revoke.lua",
+		`elseif not task.cancel_at then`, `else`, "stories"},
+	{"a grace outlasts the deadline", "include/revoke.lua",
 		`final and math.min(final, ends) or ends`, `ends`, "stories"},
 	{"no clock holds a grace", "include/nearest.lua",
 		`if grace and`, `if false and`, "stories"},

@@ -25,7 +25,7 @@ var timeBugs = []bug{
 	{"a limit is kept though the deadline precedes it", "include/limit.lua",
 		`if instant and not (final and final <= instant) then`, `if instant then`, "stories"},
 	{"the limit of the line holds for the attempt", "include/claim.lua",
-		"if task.limit_at or task.attempt_timeout_ms then", "if task.attempt_timeout_ms then", "stories"},
+		"if task.limit_at or instant then", "if instant then", "stories"},
 	{"a reader is not told that a task is late", "read.lua",
 		`live(task) and ending(k, task, at) and 1 or 0`, `0`, "stories"},
 	{"who waits is not told when a limit ends it", "watch.lua",
@@ -68,7 +68,7 @@ var retryBugs = []bug{
 	{"all tasks draw the same jitter", "include/backoff.lua",
 		`redis.sha1hex(task.id .. ":" .. retries)`, `redis.sha1hex(":" .. retries)`, "stories"},
 	{"a delayed retry is given back its old limit", "include/requeue.lua",
-		"alarm(k, start)\n    limit(k, task, at)", "alarm(k, start)", "stories"},
+		"alarm(k, start)\n    limit(k, task)", "alarm(k, start)", "stories"},
 	{"a worker's own delay is ignored", "include/again.lua",
 		`(delay or backoff(task, retries))`, `backoff(task, retries)`, "stories"},
 }

@@ -30,7 +30,7 @@ var signalBugs = []bug{
 		`redis.call("PUBLISH", k.stop`, `tostring(k.stop`, "channels"},
 	{"a worker is not told that its attempt is repeated", "include/attempt_failed.lua",
 		`redis.call("PUBLISH", k.stop`, `tostring(k.stop`, "channels"},
-	{"a worker is not told that its attempt is being cancelled", "cancel.lua",
+	{"a worker is not told that its attempt is being cancelled", "include/revoke.lua",
 		`redis.call("PUBLISH", k.stop`, `tostring(k.stop`, "channels"},
 }
 

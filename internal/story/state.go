@@ -10,8 +10,9 @@ import (
 
 // state tells every key of the namespace, a line each, so that nothing can change
 // unseen. Left out: the clock, the events (they have a command), and bookkeeping
-// that no rule speaks of (the root's counters, a record's version and kind).
-func (s *stage) state(words) []string {
+// that no rule speaks of (the root's counters, a record's version and kind). state waits
+// tells keys of that name alone.
+func (s *stage) state(w words) []string {
 	keys, err := s.rdb.Keys(s.ctx, s.root+"*").Result()
 	if err != nil {
 		return []string{err.Error()}
@@ -27,6 +28,9 @@ func (s *stage) state(words) []string {
 		} else {
 			lines = append(lines, strings.TrimRight(fmt.Sprintf("%-10s %s", name, s.value(key)), " "))
 		}
+	}
+	if len(w.plain) > 0 {
+		lines = slices.DeleteFunc(lines, func(line string) bool { return !slices.Contains(w.plain, strings.Fields(line)[0]) })
 	}
 	slices.Sort(lines)
 	if len(lines) == 0 {
@@ -59,7 +63,7 @@ func (s *stage) scored(key string, members []redis.Z) string {
 	var told []string
 	for _, m := range members {
 		name := short(fmt.Sprint(m.Member))
-		if !strings.Contains(key, ":ready:") {
+		if !strings.Contains(key, ":ready:") && !strings.Contains(key, ":pending:") {
 			name += "@" + since(fmt.Sprintf("%.0f", m.Score))
 		}
 		told = append(told, name)
@@ -72,9 +76,11 @@ func (s *stage) fields(hash map[string]string) string {
 	var told []string
 	for name, value := range hash {
 		switch {
-		case name == "version" || name == "created_at" || name == "call" || name == "requeued_by" || name == "cancelled_by" || name == "drained_by" || name == "status" || name == "kind" && value == "k" || name == "queue" && value == "default":
+		case name == "version" || name == "created_at" || name == "call" || strings.HasPrefix(name, "call ") || name == "requeued_by" || name == "cancelled_by" || name == "drained_by" || name == "suspended_by" || name == "bytes" || name == "digest" || name == "label" || name == "status" || name == "kind" && value == "k" || name == "queue" && value == "default":
 			continue
-		case strings.HasSuffix(name, "_at") || name == "until":
+		case strings.HasPrefix(value, "wait "):
+			value = journal(value)
+		case strings.HasSuffix(name, "_at") || strings.HasPrefix(name, "until") || name == "since":
 			value = since(strings.TrimSuffix(value, ".000")) // full_at has fractions of a ms
 		case strings.HasSuffix(name, "_of"):
 			value = short(value)

@@ -79,13 +79,14 @@ func (s *stage) settle(w words) []string {
 	return answers
 }
 
-// heartbeat worker=w1 lease=15s known=N a:1 b:2; lease=0 is goodbye.
+// heartbeat worker=w1 lease=15s known=N a:1 b:2:50%; lease=0 is goodbye. The third part
+// is the progress.
 func (s *stage) heartbeat(w words) []string {
 	var held []queue.Held
 	for _, entry := range w.plain {
-		name, epoch, _ := strings.Cut(entry, ":")
-		n, _ := strconv.ParseInt(epoch, 10, 64)
-		held = append(held, queue.Held{ID: long(name), Epoch: n})
+		parts := append(strings.SplitN(entry, ":", 3), "", "")
+		n, _ := strconv.ParseInt(parts[1], 10, 64)
+		held = append(held, queue.Held{ID: long(parts[0]), Epoch: n, Progress: parts[2]})
 	}
 	lease, known := w.duration("lease", 15*time.Second), int64(0)
 	if w.named["lease"] == "0" {
@@ -127,7 +128,7 @@ func (s *stage) sweep(w words) []string {
 		name string
 		n    int
 	}{{"timed_out", swept.TimedOut}, {"started", swept.Started}, {"fired", swept.Fired}, {"warned", swept.Warned}, {"given_back", swept.GivenBack},
-		{"drained", swept.Drained}, {"removed", swept.Removed}, {"broken", swept.Broken}} {
+		{"waits_timed_out", swept.WaitsTimedOut}, {"drained", swept.Drained}, {"removed", swept.Removed}, {"broken", swept.Broken}} {
 		if n.n > 0 {
 			text += fmt.Sprintf(" %s=%d", n.name, n.n)
 		}

@@ -50,7 +50,9 @@ local function attempt_failed(k, task, at, failure)
   end
 
   if not failure.call then
-    redis.call("PUBLISH", k.stop .. task.worker, task.id .. " " .. task.epoch .. " timeout")
+    if task.status == "RUNNING" then
+      redis.call("PUBLISH", k.stop .. task.worker, task.id .. " " .. task.epoch .. " timeout")
+    end
   else
     remember("requeued_by", failure.call)
   end

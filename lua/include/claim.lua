@@ -38,25 +38,34 @@ local function claim(k, ask, at)
     for i, task in ipairs(taken) do
       answer[i + 1] = {task.id, task.epoch, task.queue, task.kind, found[i] or "", task.headers or "", task.created_at,
         task["until"] or task.deadline_at or "", task.limit_at or "", task.retries or "0", task.max_retries or "0",
-        task.lease_losses or "0", task.priority or "0", task.retry_expression or ""}
+        task.lease_losses or "0", task.priority or "0", task.retry_expression or "",
+        task.journal or ""}
     end
     return answer, errors
   end
 
   local function take(id)
     local task = overdue(k, id, at)
-    if task.status ~= "PENDING" then
+    if task.status ~= "PENDING" or task.requeued then -- the attempt of who was woken may end just now
       return nil
     end
     if task.lost_by then
       redis.call("HDEL", k.task .. id, "lost_by")
     end
-    task.status, task.worker, task.started_at = "RUNNING", ask.worker, stamp(k, at)
+    task.status, task.worker = "RUNNING", ask.worker
     task.epoch = task.epoch and string.format("%d", task.epoch + 1) or "1"
+    local instant = task.attempt_timeout_ms and at + task.attempt_timeout_ms
+    if task.woken then -- its attempt goes on
+      redis.call("HDEL", k.task .. id, "woken", "attempt_at")
+      instant = tonumber(task.attempt_at)
+      task.woken, task.attempt_at = nil, nil
+    else
+      task.started_at = stamp(k, at)
+    end
     redis.call("HSET", k.task .. id, "status", "RUNNING", "worker", ask.worker,
       "epoch", task.epoch, "started_at", task.started_at)
-    if task.limit_at or task.attempt_timeout_ms then
-      limit(k, task, at, task.attempt_timeout_ms)
+    if task.limit_at or instant then
+      limit(k, task, instant)
     end
     if task.idempotency_scope == "started" and task.epoch == "1" then
       write(k, "HDEL", k.idem, task.idempotency_key)

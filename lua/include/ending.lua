@@ -9,6 +9,7 @@
 -- is to be retried ends nothing (overdue.lua).
 --
 -- @include drains
+-- @include attempted
 -- @include again
 -- @include cancelled
 local function ending(k, task, at)
@@ -39,7 +40,7 @@ local function ending(k, task, at)
   end
   local limit_at = tonumber(task.limit_at)
   if limit_at and limit_at < at and (not first or limit_at < first) then
-    if task.status == "PENDING" then
+    if not attempted(task) then
       first, kind = limit_at, "queue"
     elseif not again(task, "timeout", limit_at) then
       first, kind = limit_at, "attempt"
@@ -73,6 +74,9 @@ local function ending(k, task, at)
   end
   local over = {status = "FAILED", reason = "timeout", timeout_type = kind,
     error = "Task exceeded deadline", completed_at = first}
+  if kind == "execution" and task.on_deadline == "fail" then
+    over.error = "Workflow exceeded timeout"
+  end
   if kind == "attempt" then
     local _, state = again(task, "timeout", limit_at)
     local why = string.match(task.on_timeout or "", "^fail: (.+)")

@@ -1,14 +1,23 @@
--- flush writes what was put off: sorted sets, counters, the line's sequence,
--- wake tokens and the alarm. Every script that changes something ends with it,
+-- flush wakes the agents whose wait has fired, and writes what was put off: sorted sets,
+-- counters, the line's sequence, wake tokens and the alarm. Every script that changes something ends with it,
 -- and one that must see its own writes calls it in between.
 --
 -- What cannot be written (a key of the wrong type) hinders nothing else: the tasks
 -- are what they are by now. It is returned, as a text, for the caller to tell.
 --
+-- @include tallied
+-- @include conclude
+-- @include shield
 -- @include write
 -- @include recount
 -- @include wake
 local function flush(k, at)
+  tallied(k, at)
+  for _, id in ipairs(k.fired) do
+    shield(k, id, at, conclude, k, id, at)
+    tallied(k, at)
+  end
+  k.fired = {}
   for _, run in ipairs(k.runs) do
     for i = 1, run.n, 4000 do
       write(k, run.command, run.key, unpack(run, i, math.min(i + 3999, run.n)))

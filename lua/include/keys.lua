@@ -16,9 +16,15 @@ local function keys(root)
     claims = p .. "claims:",       -- zset     + worker: ids that it holds, by the fetch that gave them
     worker = p .. "worker:",       -- hash     + worker: seq of its newest fetch
     queues = p .. "queues",        -- set      names of all queues
+    wait = p .. "wait:",           -- hash     + id: the wait that an agent is at
+    pending = p .. "pending:",     -- zset     + id: names of its members that have not ended, by priority and place
+    settled = p .. "settled:",     -- list     + id: names of those that have, in the order they did
+    patience = p .. "patience:",   -- zset     + id: names of members that have a limit of their own in it, by when
+    journal = p .. "journal:",     -- hash     + id: what an agent remembers: its checkpoint, and each entry since
     deadlines = p .. "deadlines",  -- zset     live ids that have a deadline, by deadline_at
     limits = p .. "limits",        -- zset     live ids, by their nearest instant: queue or attempt limit, warning, grace
     delayed = p .. "delayed",      -- zset     PENDING ids that may not start yet, by available_at
+    waits = p .. "waits",          -- zset     WAITING ids whose wait has a limit, by when it ends
     workers = p .. "workers",      -- zset     live workers, by the end of their lease
     draining = p .. "draining",    -- zset     ended ids whose children are not all ended, by end
     throttled = p .. "throttled",  -- zset     queues that gave all that their rate allows, by when they may give again
@@ -34,5 +40,9 @@ local function keys(root)
     runs = {}, run = {}, counts = {}, woken = {}, -- put off (later.lua, count.lua, ready.lua)
     listed = {}, tokens = {},                     -- what a script has looked up of queues, for flush
     rooms = {}, defaults = {},                    -- what it has read of them and of kinds (room.lua, defaults.lua)
+    fired = {},                                   -- agents whose wait has fired (tally.lua), for flush
+    losers = 100,                                 -- members of such waits that it may still end (conclude.lua)
+    owners = {}, names = {},                      -- what it has read of owners, and found of names (consider.lua)
+    drained = {}, kin = {},                       -- and of `draining`, and of the owners of who ended (drains.lua, kin.lua)
   }
 end

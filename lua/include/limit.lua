@@ -1,11 +1,10 @@
--- limit sets how long a task may stand in line, or how long this attempt may take.
--- One that the deadline precedes is not kept.
+-- limit sets the instant at which a task has stood in line long enough, or its attempt
+-- has taken long enough. One that the deadline precedes is not kept.
 --
---   span  ms, a string, or nil for no limit
+--   instant  a number, or nil for no limit
 --
 -- @include arm
-local function limit(k, task, at, span)
-  local instant = span and at + tonumber(span)
+local function limit(k, task, instant)
   local final = tonumber(task["until"] or task.deadline_at)
   if instant and not (final and final <= instant) then
     task.limit_at = string.format("%d", instant)

@@ -5,6 +5,7 @@
 -- @include record
 -- @include live
 -- @include ending
+-- @include attempted
 -- @include finish
 -- @include attempt_failed
 local function overdue(k, id, at)
@@ -13,7 +14,7 @@ local function overdue(k, id, at)
     local over = ending(k, task, at)
     if over then
       finish(k, task, over, at)
-    elseif task.status == "RUNNING" and task.limit_at and tonumber(task.limit_at) < at then
+    elseif task.limit_at and tonumber(task.limit_at) < at and attempted(task) then
       attempt_failed(k, task, at, {class = "timeout", since = tonumber(task.limit_at), code = ""})
     end
   end

@@ -1,5 +1,6 @@
 -- ready puts a PENDING task in line. Priority 3 goes first, then who came first;
--- who was given back goes to the front of its priority: it has waited before.
+-- who was given back, or woken, goes to the front of its priority: it has waited before.
+-- The attempt of who was woken goes on, and so does its limit (attempt_at).
 --
 -- @include root
 -- @include later
@@ -19,5 +20,10 @@ local function ready(k, task, at, front)
   local band = (3 - tonumber(task.priority or 0)) * 1125899906842624
   later(k, "ZADD", k.ready .. task.queue, task.id, string.format("%d", band + place))
   k.woken[task.queue] = true
-  limit(k, task, at, task.queue_timeout_ms)
+  local instant = task.queue_timeout_ms and at + task.queue_timeout_ms
+  local attempt = tonumber(task.attempt_at)
+  if attempt and not (instant and instant < attempt) then
+    instant = attempt
+  end
+  limit(k, task, instant)
 end

@@ -8,13 +8,13 @@ local sound_least, sound_most, sound_words
 local function sound_rules()
   sound_least = {
     priority = 0, timeout_ms = 1, deadline_at = 1, delay_ms = 0, available_at = 0, queue_timeout_ms = 1,
-    attempt_timeout_ms = 1, cancel_grace_ms = 1, retention_ms = 0, warn_percent = 1, max_retries = 0, backoff_ms = 0,
+    attempt_timeout_ms = 1, default_timeout_ms = 1, budget_percent = 1, cancel_grace_ms = 1, retention_ms = 0, warn_percent = 1, max_retries = 0, backoff_ms = 0,
     backoff_max_ms = 1, jitter = 0, idempotency_window_ms = 1,
   }
-  sound_most = {priority = 3, warn_percent = 99, jitter = 100}
+  sound_most = {priority = 3, warn_percent = 99, jitter = 100, budget_percent = 100}
   sound_words = {
     backoff = "constant or exponential", idempotency_scope = "started, finished or window", role = "promise or timer",
-    on_timeout = "fail or retry", retry_expression = "one line of up to 8192 bytes", retry_of = "the id of a task",
+    on_timeout = "fail or retry", on_deadline = "cancel_all or fail", retry_expression = "one line of up to 8192 bytes", retry_of = "the id of a task",
     hook_success = "hook", hook_failure = "hook", hook_timeout = "hook", hook_cancel = "hook",
     headers = "", idempotency_key = "",
   }
@@ -28,7 +28,7 @@ local function unsound(name, value)
   local least, words = sound_least[name], sound_words[name]
   if least then
     local n, most = tonumber(value), sound_most[name]
-    local none = value == "none" and name ~= "delay_ms" and name ~= "idempotency_window_ms" and string.sub(name, -3) == "_ms"
+    local none = value == "none" and name ~= "delay_ms" and name ~= "idempotency_window_ms" and name ~= "default_timeout_ms" and string.sub(name, -3) == "_ms"
     if not none and (not n or not string.find(value, "^%d+$") or n < least or n > (most or 9007199254740992)) then
       return name, "must be a whole number from " .. least .. " to " .. (most or "2^53")
     end
@@ -38,6 +38,8 @@ local function unsound(name, value)
     local fits
     if name == "on_timeout" then
       fits = value == "fail" or value == "retry" or string.find(value, "^fail: [^\n]+$")
+    elseif name == "on_deadline" then
+      fits = value == "cancel_all" or value == "fail"
     elseif name == "retry_expression" then
       fits = string.find(value, "^[^\n]+$")
     elseif name == "retry_of" then

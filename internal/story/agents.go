@@ -1,0 +1,228 @@
+package story
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// suspend task=a epoch=1 worker=w1 entry=1 mode=all make=1,2 members=1,2,3 calls the
+// script itself. members are the last parts of children's ids, 2:5s one with a patience,
+// 2::oobbb one with a mask, 1-150 all of those numbers, and !0-x an id as it is written. make are children to make, with what begins
+// with child_ as their fields. limit, from, on_timeout, on_pending, on_losers, mask, need,
+// most, part, of and digest go as they are; state=x children=2 entries=1 is a checkpoint,
+// note=1:x an entry.
+func (s *stage) suspend(w words) []string {
+	agent := long(w.named["task"])
+	call := w.named["call"]
+	if call == "" {
+		call = queue.NewCall()
+	}
+	args := []any{agent, w.named["epoch"], worker(w), call}
+	fields := []any{}
+	for _, name := range []string{"entry", "mode", "need", "digest", "label", "limit", "from", "on_timeout", "on_pending", "on_losers", "mask", "most", "part", "of"} {
+		value, ok := w.named[name]
+		switch {
+		case name == "limit" && ok:
+			fields = append(fields, "limit_ms", milliseconds(value))
+		case ok:
+			fields = append(fields, name, value)
+		case name == "digest":
+			fields = append(fields, name, w.named["mode"]+":"+strings.ReplaceAll(w.named["members"], ",", "+"))
+		case name == "label":
+			fields = append(fields, name, w.named["mode"]+" of "+w.named["members"])
+		}
+	}
+	args = append(append(args, len(fields)/2), fields...)
+	members := ranges(w.named["members"])
+	args = append(args, len(members))
+	for _, m := range members {
+		parts := append(strings.SplitN(m, ":", 3), "", "")
+		id := agent + "." + parts[0]
+		if strings.HasPrefix(m, "!") {
+			id = parts[0][1:]
+		}
+		args = append(args, id, milliseconds(parts[1]), parts[2])
+	}
+	args = s.noted(args, w)
+	for _, name := range ranges(w.named["make"]) {
+		child := []any{"id", agent + "." + name}
+		if _, ok := w.named["child_kind"]; !ok {
+			child = append(child, "kind", "k")
+		}
+		for name, value := range w.named {
+			if field, ok := strings.CutPrefix(name, "child_"); ok {
+				if field == "timeout" || field == "attempt_timeout" || field == "delay" || field == "cancel_grace" {
+					field, value = field+"_ms", milliseconds(value)
+				}
+				child = append(child, field, value)
+			}
+		}
+		args = append(append(args, len(child)/2), child...)
+	}
+	return s.agent(s.library.Run(s.ctx, s.rdb, "suspend", s.root, args...))
+}
+
+func worker(w words) string {
+	if name := w.named["worker"]; name != "" {
+		return name
+	}
+	return "w1"
+}
+
+func split2(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ",")
+}
+
+// ranges is a list in which 1-150 stands for all numbers of these.
+func ranges(list string) []string {
+	var all []string
+	for _, word := range split2(list) {
+		number, rest, _ := strings.Cut(word, ":")
+		from, to, ok := strings.Cut(number, "-")
+		first, err1 := strconv.Atoi(from)
+		last, err2 := strconv.Atoi(to)
+		if !ok || err1 != nil || err2 != nil {
+			all = append(all, word)
+			continue
+		}
+		for n := first; n <= last; n++ {
+			all = append(all, strings.TrimSuffix(strconv.Itoa(n)+":"+rest, ":"))
+		}
+	}
+	return all
+}
+
+// inRanges tells a list the other way round, where more than five numbers follow on each other.
+func inRanges(list []string) string {
+	var told []string
+	for i := 0; i < len(list); {
+		first, err := strconv.Atoi(list[i])
+		n := 1
+		for err == nil && i+n < len(list) && list[i+n] == strconv.Itoa(first+n) {
+			n++
+		}
+		if n > 5 {
+			told = append(told, list[i]+"-"+list[i+n-1])
+		} else {
+			told = append(told, list[i:i+n]...)
+		}
+		i += n
+	}
+	return strings.Join(told, ",")
+}
+
+// noted adds a checkpoint and entries.
+func (s *stage) noted(args []any, w words) []any {
+	if state, ok := w.named["state"]; ok {
+		args = append(args, 3, "state", state, "children", w.named["children"], "entries", w.named["entries"])
+	} else {
+		args = append(args, 0)
+	}
+	entries := split2(w.named["note"])
+	args = append(args, len(entries))
+	for _, e := range entries {
+		number, text, _ := strings.Cut(e, ":")
+		args = append(args, number, text)
+	}
+	return args
+}
+
+// agent tells an answer to an agent, without the clock reading. An answer of a journal
+// has lines.
+func (s *stage) agent(reply any, err error) []string {
+	if err != nil {
+		return []string{refusal(err)}
+	}
+	var text []string
+	for _, word := range reply.([]any)[1:] {
+		text = append(text, since(journal(short(fmt.Sprint(word)))))
+	}
+	return []string{strings.TrimSpace(strings.Join(text, " "))}
+}
+
+// journal tells an entry in one line.
+func journal(entry string) string {
+	o, ok := queue.ReadWaitOutcome(entry)
+	if !ok {
+		return strings.ReplaceAll(entry, "\n", "|")
+	}
+	text := fmt.Sprintf("%s at=%s members=%s", o.Reason, since(fmt.Sprint(o.At.UnixMilli())), inRanges(o.Members))
+	if o.Winner != "" {
+		text += " winner=" + o.Winner
+	}
+	return text + " settled=" + inRanges(o.Settled)
+}
+
+// remember task=a epoch=1 worker=w1 note=1:x state=y children=0 entries=0
+func (s *stage) remember(w words) []string {
+	args := s.noted([]any{long(w.named["task"]), w.named["epoch"], worker(w)}, w)
+	return s.word(s.library.Run(s.ctx, s.rdb, "remember", s.root, args...))
+}
+
+// recall task=a most=100 1 2: the journal, then children, with what is in `show`.
+func (s *stage) recall(w words) []string {
+	args := []any{long(w.named["task"]), w.named["most"]}
+	for _, name := range w.plain {
+		args = append(args, name)
+	}
+	reply, err := s.library.Run(s.ctx, s.rdb, "recall", s.root, args...)
+	if err != nil {
+		return []string{refusal(err)}
+	}
+	rows := reply.([]any)[1:]
+	answers := entries(rows[0].([]any))
+	for _, row := range rows[1:] {
+		child := row.([]any)
+		text := fmt.Sprintf("child %v", child[0])
+		fields := map[string]any{}
+		for i := 2; i+1 < len(child); i += 2 {
+			fields[fmt.Sprint(child[i])] = child[i+1]
+		}
+		for _, name := range []string{"status", "result", "error"} {
+			if value, ok := fields[name]; ok {
+				text += fmt.Sprintf(" %s=%v", name, value)
+			}
+		}
+		answers = append(answers, text)
+	}
+	if len(answers) == 0 {
+		return []string{"nothing"}
+	}
+	return answers
+}
+
+// entries tells a journal: what is no entry by name, then entries by number.
+func entries(flat []any) []string {
+	var told []string
+	numbers := map[string]int{}
+	for i := 0; i < len(flat); i += 2 {
+		name := fmt.Sprint(flat[i])
+		if name == "bytes" {
+			continue
+		}
+		entry := name + " " + since(journal(fmt.Sprint(flat[i+1])))
+		numbers[entry], _ = strconv.Atoi(name)
+		told = append(told, entry)
+	}
+	slices.SortFunc(told, func(a, b string) int {
+		return cmp.Or(numbers[a]-numbers[b], strings.Compare(a, b))
+	})
+	return told
+}
+
+// signal task=a name=go note=x call=C
+func (s *stage) signal(w words) []string {
+	call := w.named["call"]
+	if call == "" {
+		call = queue.NewCall()
+	}
+	return s.word(s.library.Run(s.ctx, s.rdb, "signal", s.root, call, long(w.named["task"]), w.named["name"], w.named["note"]))
+}

@@ -1,0 +1,47 @@
+package story
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// explain task=a: the sentence, then all that was told, as JSON.
+func (s *stage) explain(w words) []string {
+	e, err := s.q.Explain(s.ctx, long(w.named["task"]))
+	if err != nil {
+		return []string{rooted(err.Error())}
+	}
+	told, err := json.Marshal(e)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var back queue.Explanation
+	if err := json.Unmarshal(told, &back); err != nil {
+		return []string{"cannot be read back: " + err.Error()}
+	}
+	data, _, _ := strings.Cut(string(told), `,"sentence":`) // the line before it
+	return []string{rooted(e.String()), "  " + rooted(data) + "}"}
+}
+
+var (
+	clockReading = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	rootOfAStory = regexp.MustCompile(`\b0-`)
+)
+
+// rooted is a text with the names and the time of a story.
+func rooted(text string) string {
+	text = clockReading.ReplaceAllStringFunc(text, func(at string) string {
+		read, err := time.Parse(time.RFC3339Nano, at)
+		if err != nil {
+			return fmt.Sprint(err)
+		}
+		return "@" + read.Sub(testclock.Start).String()
+	})
+	return rootOfAStory.ReplaceAllString(text, "")
+}

@@ -1,0 +1,32 @@
+-- note writes what noted.lua has read. A checkpoint takes the place of everything before.
+--
+-- A request that was given up may come late, when its repeat has been answered long ago
+-- and the agent has gone on. So a checkpoint that is there, or that a later one has
+-- replaced, is not made again, and what is before the one there is stays forgotten.
+--
+-- @include remember
+local function note(k, task, taken)
+  local there = redis.call("HMGET", k.journal .. task.id, "entries", "state")
+  local past = tonumber(there[1]) or -1
+  local made = {}
+  for i = 1, #(taken.checkpoint or {}), 2 do
+    made[taken.checkpoint[i]] = taken.checkpoint[i + 1]
+  end
+  local entries = tonumber(made.entries) or 0
+  if taken.checkpoint and (entries > past or entries == past and made.state ~= there[2]) then
+    past = entries
+    redis.call("DEL", k.journal .. task.id)
+    redis.call("HSET", k.journal .. task.id, unpack(taken.checkpoint))
+    if not task.journal then
+      redis.call("HSET", k.task .. task.id, "journal", "1")
+      task.journal = "1"
+    end
+  end
+  local fresh = {}
+  for _, entry in ipairs(taken.entries) do
+    if entry[1] > past then
+      fresh[#fresh + 1] = entry
+    end
+  end
+  remember(k, task, fresh)
+end

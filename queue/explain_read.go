@@ -1,0 +1,122 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// observed is what explain.lua tells of a task. Instants are ms, as they are stored; 0 is
+// none.
+type observed struct {
+	id                               string
+	now                              int64
+	record, over, facts, queue, wait map[string]string
+	members                          []member // that have not ended
+	gone                             int      // how many ended while the others were read,
+	goneBy                           int64    // by this instant
+}
+
+// member is one of a wait that has not ended.
+type member struct {
+	id, place, mask string
+	fields          map[string]string
+}
+
+// membersAtOnce is how many members a call tells of: it takes Redis some 10 µs each.
+const membersAtOnce = 200
+
+// changing is how often a wait may give way to another while its members are read.
+const changing = 5
+
+var errChanging = errors.New("the agent goes from wait to wait faster than they can be read: ask again")
+
+// observe reads a task, and the members of its wait page by page.
+func (q *Queue) observe(ctx context.Context, partition int, id string) (*observed, error) {
+	for range changing {
+		seen, err := q.observePage(ctx, partition, id, "")
+		if err != nil {
+			return nil, err
+		}
+		whole, err := q.observeRest(ctx, partition, seen)
+		if whole || err != nil {
+			return seen, err
+		}
+	}
+	return nil, errChanging
+}
+
+// observeRest reads the members that are not in the first page. It returns false if
+// the wait was over before the last was read.
+func (q *Queue) observeRest(ctx context.Context, partition int, seen *observed) (bool, error) {
+	for page := seen; len(page.members) == membersAtOnce; {
+		next, err := q.observePage(ctx, partition, seen.id, page.members[membersAtOnce-1].place)
+		if err != nil {
+			return false, err
+		}
+		if next.wait["entry"] != seen.wait["entry"] || next.wait["since"] != seen.wait["since"] || next.wait["state"] != seen.wait["state"] {
+			return false, nil
+		}
+		seen.members = append(seen.members, next.members...)
+		page = next
+		seen.gone, seen.goneBy = max(int(ms(seen.wait, "pending"))-len(seen.members), 0), next.now
+	}
+	return true, nil
+}
+
+func (q *Queue) observePage(ctx context.Context, partition int, id, from string) (*observed, error) {
+	reply, err := q.call(ctx, partition, "explain", id, from, membersAtOnce)
+	answers, err := list(reply, err, 6)
+	if err != nil {
+		return nil, err
+	}
+	seen := &observed{id: id, now: number(answers[0])}
+	for i, into := range []*map[string]string{&seen.record, &seen.over, &seen.facts, &seen.queue, &seen.wait} {
+		if *into, err = readPairs(answers[1+i]); err != nil {
+			return nil, err
+		}
+	}
+	for _, answer := range answers[6:] {
+		fields, err := readPairs(answer)
+		if err != nil {
+			return nil, err
+		}
+		seen.members = append(seen.members, member{id: id + "." + fields["name"], place: fields["place"], mask: fields["mask"], fields: fields})
+	}
+	return seen, nil
+}
+
+func readPairs(answer any) (map[string]string, error) {
+	words, err := elements(answer, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(words)%2 != 0 {
+		return nil, fmt.Errorf("unexpected answer %.100v", words)
+	}
+	pairs := make(map[string]string, len(words)/2)
+	for i := 0; i < len(words); i += 2 {
+		pairs[text(words[i])] = text(words[i+1])
+	}
+	return pairs, nil
+}
+
+// ms is a field that is an instant or a number; 0 for none, and for one that is no number,
+// so that a broken record is explained like any other.
+func ms(fields map[string]string, name string) int64 {
+	n, err := strconv.ParseInt(fields[name], 10, 64)
+	if err != nil || n < 0 || n > maxExact {
+		return 0
+	}
+	return n
+}
+
+// utc is an instant that reads alike everywhere; the zero time for none.
+func utc(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}

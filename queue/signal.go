@@ -1,0 +1,65 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+)
+
+// Signal tells an agent something, once for each name: the agent waits for it by
+// agentwait.Signal, before or after. It is stored with the agent, so one that comes early
+// is not lost. A second one of the same name changes nothing: Done is false, and the
+// answer tells what was said first, or that the agent waits for it no more. It returns
+// [ErrOwnerEnded] if the agent has ended, and [ErrNotFound].
+func (q *Queue) Signal(ctx context.Context, agent, name string, payload []byte) (Resolution, error) {
+	r, err := q.signal(ctx, agent, name, payload)
+	return r, failed("signal", agent, err)
+}
+
+func (q *Queue) signal(ctx context.Context, agent, name string, payload []byte) (Resolution, error) {
+	p, err := partitionIn(agent, q.config.Partitions)
+	if err != nil {
+		return Resolution{}, err
+	}
+	if err := CheckSignal(name); err != nil {
+		return Resolution{}, err
+	}
+	if len(payload) > q.config.MaxBytes {
+		return Resolution{}, invalid("payload", "has %d bytes, the limit is %d: store it elsewhere and send a reference", len(payload), q.config.MaxBytes)
+	}
+	reply, err := q.call(ctx, p, "signal", NewCall(), agent, name, payload)
+	words, err := list(reply, err, 1)
+	if err != nil {
+		return Resolution{}, err
+	}
+	switch word := text(words[0]); {
+	case word == "OK":
+		return Resolution{Done: true, Status: Completed}, nil
+	case word == "ALREADY" && len(words) == 3:
+		r := Resolution{Status: Status(text(words[1]))}
+		if r.Status == Completed {
+			r.Result = []byte(text(words[2]))
+		} else {
+			r.Error = text(words[2])
+		}
+		return r, nil
+	case word == "OWNER" && len(words) == 3 && text(words[2]) == "":
+		return Resolution{}, ErrNotFound
+	case word == "OWNER":
+		return Resolution{}, ErrOwnerEnded
+	case word == "TAKEN":
+		return Resolution{}, fmt.Errorf("%w: the agent has a child s-%s that is no signal", ErrConflict, name)
+	case word == "INVALID" && len(words) == 3:
+		return Resolution{}, invalid(text(words[1]), "%s", text(words[2]))
+	case word == "BROKEN":
+		return Resolution{}, ErrBroken
+	}
+	return Resolution{}, fmt.Errorf("signal answered %.100v", words)
+}
+
+// CheckSignal refuses a name that no signal can have.
+func CheckSignal(name string) error {
+	if !validName(name, "_-") {
+		return invalid("signal", "%q must be 1 to 128 of A-Z a-z 0-9 _ - and begin with a letter or digit", clip(name))
+	}
+	return nil
+}
