@@ -55,13 +55,13 @@ func (s *Stage) Drain() []*Run {
 }
 
 // DrainAll is Drain that also moves the clock, to where the next task starts, until no
-// task is delayed or waits for another attempt. The clock stays where the last of
-// them started. Records whose retention ends on the way go.
+// task is delayed or waits for another attempt, and no agent is in a wait that has a
+// limit. The clock stays where the last of them started. Records whose retention ends on the way go.
 func (s *Stage) DrainAll() (runs []*Run) {
 	s.tb.Helper()
 	for {
 		runs = s.drain("DrainAll", runs)
-		if s.stats().Delayed == 0 {
+		if stats := s.stats(); stats.Delayed+stats.Waits == 0 {
 			return runs
 		}
 		s.skip()

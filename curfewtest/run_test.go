@@ -196,6 +196,10 @@ func TestMiddlewareAndInfo(t *testing.T) {
 		c.DrainAll()
 		want := worker.Job{ID: id, Kind: "k", Queue: "q", Epoch: 2, Attempt: 2, Retries: 1, MaxRetries: 1,
 			CreatedAt: c.Tasks("k")[0].CreatedAt, Headers: map[string]string{"h": "v"}}
+		if got.Worker == "" || !got.ClaimedAt.Equal(c.Now()) || got.ReceivedAt.IsZero() {
+			t.Errorf("the handler was not told who has it, and since when: %+v", got)
+		}
+		got.Worker, got.ClaimedAt, got.ReceivedAt = "", time.Time{}, time.Time{}
 		if !reflect.DeepEqual(got, want) || in != "pab" || fmt.Sprint(order) != "[a b a b]" {
 			t.Errorf("the handler got %q and\n%+v, want pab and\n%+v; middleware ran as %v", in, got, want, order)
 		}
@@ -246,4 +250,26 @@ func TestTheProgramsOwnWorker(t *testing.T) {
 	if runs := c.Drain(); len(runs) != 1 || runs[0].ID != mail || cause != worker.ErrAttemptTimeout {
 		t.Errorf("%d tasks ran, and the context ended with %v, want the one of the queue mail, by the limit of its attempt", len(runs), cause)
 	}
+}
+
+func TestWhatAHandlerSaysOfItsProgressIsOnTheRecord(t *testing.T) {
+	both(t, func(t *testing.T, config curfewtest.Config) {
+		c := curfewtest.New(t, config)
+		c.Worker.HandleRaw("k", raw(func(ctx context.Context) error {
+			worker.Progress(ctx, "started")
+			c.Advance(time.Minute)
+			worker.Progress(ctx, fmt.Sprint("attempt ", worker.Info(ctx).Attempt))
+			return errors.New("boom")
+		}))
+		c.Enqueue(queue.Task{Kind: "k", MaxRetries: 1, Timeout: 2 * time.Minute})
+		for _, want := range []struct {
+			status   queue.Status
+			progress string
+		}{{queue.Pending, "attempt 1"}, {queue.Failed, "attempt 2"}} {
+			run := c.RunOne()
+			if run.Status != want.status || run.Progress != want.progress || !run.ProgressAt.Equal(c.Now()) {
+				t.Errorf("the task is %s with progress %q of %v, want %s, %q, now", run.Status, run.Progress, run.ProgressAt, want.status, want.progress)
+			}
+		}
+	})
 }

@@ -1,0 +1,160 @@
+package agentwait
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"time"
+
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// Agent is a task whose handler may wait for tasks of its own. It is the handler's
+// context too, and belongs to the goroutine of the handler: no method may be called from
+// another one.
+type Agent struct {
+	context.Context
+	q   *queue.Queue
+	job worker.Job
+
+	memory    *queue.Memory
+	children  int64                    // counter of the children without a name
+	entry     int64                    // number of the newest entry of the journal that this run came to
+	loaded    map[string]*queue.Record // children whose records came along, by the last parts of their ids
+	known     map[string]*queue.Record // those that a wait has told of
+	named     map[string]bool          // children of this run, so that two do not get one name
+	scheduled map[string]*child        // likewise, by id
+
+	unsent []queue.Task // children that were scheduled, and are made with the next wait
+	since  []queue.Task // all that were scheduled since the last wait
+	made   hash.Hash    // of those
+	note   queue.Note   // what is to be remembered with the next call
+	gone   error        // why the agent can do nothing more in this run
+}
+
+// Handle registers an agent: a handler that takes and gives JSON, or []byte, as those of
+// worker.Handle do. It panics when the kind has a handler already, and after Run.
+//
+// The handler must be deterministic between its calls of this package, since it is called
+// again from the beginning, or from its last Checkpoint, each time that it wakes: what it
+// draws, asks or does elsewhere belongs into a Step, Now or Rand. An ErrSuspended that it
+// gets it must return.
+func Handle[In, Out any](w *worker.Worker, kind string, handle func(a *Agent, in In) (Out, error)) {
+	worker.Handle(w, kind, func(ctx context.Context, in In) (out Out, err error) {
+		a := newAgent(ctx, w.Queue())
+		if err := a.recall(); err != nil {
+			return out, a.verdict(err)
+		}
+		out, err = handle(a, in)
+		return out, a.verdict(err)
+	})
+}
+
+func newAgent(ctx context.Context, q *queue.Queue) *Agent {
+	a := &Agent{Context: ctx, q: q, job: worker.Info(ctx), memory: &queue.Memory{}, named: map[string]bool{}, scheduled: map[string]*child{},
+		loaded: map[string]*queue.Record{}, known: map[string]*queue.Record{}}
+	a.made = newDigest()
+	return a
+}
+
+// recall loads what the agent remembers, if it ran before.
+func (a *Agent) recall() error {
+	if !a.job.Journal {
+		return nil
+	}
+	m, err := a.q.Recall(a, a.job.ID)
+	if err != nil {
+		return a.trouble(err)
+	}
+	a.memory = m
+	a.children, a.entry = m.Checkpoint.Children, m.Entries
+	a.loaded = m.Children
+	return nil
+}
+
+// ID is the agent's task.
+func (a *Agent) ID() string { return a.job.ID }
+
+// Info tells about the agent's task, as worker.Info does.
+func (a *Agent) Info() worker.Job { return a.job }
+
+// trouble keeps an error after which the agent can do nothing more in this run, and
+// returns it.
+func (a *Agent) trouble(err error) error {
+	switch {
+	case errors.Is(err, queue.ErrDiverged), errors.Is(err, queue.ErrNotHeld), errors.Is(err, queue.ErrStopping),
+		infrastructure(err), a.Err() != nil:
+		a.gone = err
+	}
+	return err
+}
+
+// infrastructure tells whether an error says nothing of the agent: Redis is away or full.
+func infrastructure(err error) bool {
+	return errors.Is(err, queue.ErrUnavailable) || errors.Is(err, queue.ErrUnknown) || errors.Is(err, queue.ErrFull)
+}
+
+// tryAgain is how long an agent rests that could not speak to Redis.
+const tryAgain = time.Second
+
+// verdict is what becomes of the attempt. What stopped the agent goes before what its
+// handler made of that.
+func (a *Agent) verdict(err error) error {
+	switch gone := a.gone; {
+	case errors.Is(gone, ErrSuspended), errors.Is(gone, queue.ErrNotHeld):
+		return ErrSuspended
+	case errors.Is(gone, ErrReplayDiverged):
+		return worker.Discard(gone)
+	case gone != nil && infrastructure(gone):
+		return worker.Release(tryAgain)
+	case err != nil:
+		return err
+	case gone != nil:
+		return gone // cancelled, or shut down: what the handler made of that is no result
+	case len(a.unsent) > 0:
+		return worker.Discard(a.unawaited())
+	}
+	if rest := a.leftOver(); rest != nil {
+		return worker.Discard(rest)
+	}
+	return nil
+}
+
+// unawaited is the error of an agent that made children which nobody ever started.
+func (a *Agent) unawaited() error {
+	names := ""
+	for i, t := range a.unsent {
+		if i == 5 {
+			names += fmt.Sprintf(" and %d more", len(a.unsent)-i)
+			break
+		}
+		names += fmt.Sprintf(" %s (%s)", t.ID, t.Kind)
+	}
+	return fmt.Errorf("%w:%s: wait for them, or call Start", ErrUnawaited, names)
+}
+
+// encode is JSON, or the bytes themselves.
+func encode(v any) ([]byte, error) {
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case []byte:
+		return v, nil
+	}
+	return json.Marshal(v)
+}
+
+func decode[T any](b []byte) (v T, err error) {
+	if raw, ok := any(&v).(*[]byte); ok {
+		*raw = b
+		return v, nil
+	}
+	if len(b) == 0 {
+		return v, nil
+	}
+	err = json.Unmarshal(b, &v)
+	return v, err
+}

@@ -1,0 +1,166 @@
+package agentwait_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// stage is a namespace whose clock the test moves, and a worker that runs one task at a
+// time in the test's goroutine: nothing happens but what the test says.
+type stage struct {
+	t   *testing.T
+	ctx context.Context
+	rdb *redis.Client
+	q   *queue.Queue
+	w   *worker.Worker
+	now time.Time
+
+	counted int // what a test counts
+}
+
+// newStage is a stage of a test that runs beside others.
+func newStage(t *testing.T) *stage {
+	t.Parallel()
+	return playStage(t)
+}
+
+func playStage(t *testing.T) *stage { return stageOn(t, redistest.Shared(t).Client(t)) }
+
+// ownRedis is a server whose settings a test may change.
+func ownRedis(t *testing.T) *redis.Client { return redistest.Start(t).Client(t) }
+
+func stageOn(t *testing.T, rdb *redis.Client) *stage {
+	s := &stage{t: t, ctx: t.Context(), rdb: rdb, now: testclock.Start}
+	q, err := queue.Open(s.ctx, rdb, queue.Config{Namespace: redistest.Namespace(t), Events: "all",
+		Library: testclock.Library(t, rdb), Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.q = q
+	s.w = s.another()
+	testclock.Set(t, rdb, q.Root(0), s.now)
+	t.Cleanup(func() {
+		findings, err := q.Audit(context.Background())
+		findings = slices.DeleteFunc(findings, func(f queue.Finding) bool { return f.Subject == "clock" }) // the test's
+		if err != nil || len(findings) > 0 {
+			t.Errorf("the audit found %v, %v", findings, err)
+		}
+	})
+	return s
+}
+
+// another is one more worker: what was deployed after the first.
+func (s *stage) another() *worker.Worker { return worker.New(s.q, worker.Config{}) }
+
+// enqueue hands over an agent, and returns its id.
+func (s *stage) enqueue(kind string, payload string) string {
+	s.t.Helper()
+	r, err := s.q.Enqueue(s.ctx, queue.Task{Kind: kind, Payload: []byte(payload)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r.ID
+}
+
+// run runs the next n ready tasks.
+func (s *stage) run(n int) {
+	s.t.Helper()
+	for range n {
+		ran, err := s.w.RunOne(s.ctx)
+		if err != nil || ran == nil {
+			s.t.Fatalf("RunOne: %v, %v", ran, err)
+		}
+	}
+}
+
+// drain runs what is ready until nothing is, and tells how many that were.
+func (s *stage) drain() (n int) {
+	s.t.Helper()
+	for ; ; n++ {
+		ran, err := s.w.RunOne(s.ctx)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if ran == nil {
+			return n
+		}
+		if n == 1000 {
+			s.t.Fatal("1000 tasks ran, and there is no end")
+		}
+	}
+}
+
+// advance moves the clock, and does what is due by then.
+func (s *stage) advance(d time.Duration) {
+	s.t.Helper()
+	s.now = s.now.Add(d)
+	testclock.Set(s.t, s.rdb, s.q.Root(0), s.now)
+	for range 100 {
+		swept, err := s.q.Sweep(s.ctx, 0, "r", 100, time.Second)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if swept.Wait > 0 {
+			return
+		}
+	}
+	s.t.Fatal("the sweeps have no end")
+}
+
+func (s *stage) get(id string) *queue.Record {
+	s.t.Helper()
+	r, err := s.q.Get(s.ctx, id)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r
+}
+
+// completed checks that a task has, and with what.
+func (s *stage) completed(id, result string) {
+	s.t.Helper()
+	if r := s.get(id); r.Status != queue.Completed || string(r.Result) != result {
+		s.t.Fatalf("%s is %s, result %s, error %s: want COMPLETED with %s", id, r.Status, r.Result, r.Error, result)
+	}
+}
+
+// is checks the status of a task.
+func (s *stage) is(id string, status queue.Status) {
+	s.t.Helper()
+	if r := s.get(id); r.Status != status {
+		s.t.Fatalf("%s is %s (%s%s), want %s", id, r.Status, r.Result, r.Error, status)
+	}
+}
+
+var errBoom = errors.New("boom")
+
+// handlers registers what children do: echo gives back its payload, fail fails.
+func (s *stage) handlers(w *worker.Worker) {
+	worker.Handle(w, "echo", func(_ context.Context, in string) (string, error) { return in, nil })
+	worker.Handle(w, "fail", func(_ context.Context, in string) (string, error) { return "", errBoom })
+}
+
+type (
+	agent   = agentwait.Agent
+	futures = []*agentwait.Future[string]
+)
+
+// echo schedules a child that gives back what it is given.
+func echo(a *agent, what string) *agentwait.Future[string] {
+	return agentwait.Schedule[string](a, what, queue.Task{Kind: "echo"})
+}

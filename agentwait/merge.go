@@ -1,0 +1,192 @@
+package agentwait
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// Strategy is how results are merged into one.
+type Strategy string
+
+// The ways to merge. "The order of the members" is that of the call.
+const (
+	Append        Strategy = "append"          // a list, in the order of the members
+	MergeObject   Strategy = "merge_object"    // one object: of equal names the later member's counts; not deep
+	KeyedByBranch Strategy = "keyed_by_branch" // an object by the place of each member, "0", "1", …
+	LastWins      Strategy = "last_wins"       // the result of the last that completed
+)
+
+// Merge makes one JSON value of the results of tasks that have completed.
+type Merge struct {
+	Strategy Strategy // defaults to Append
+	// Source is the path of what is merged of each result: "_branch.output" (the default)
+	// is all of it, "_branch.output.items.0" a part. A result that has nothing there is
+	// left out.
+	Source string
+	// Target is the path at which the merged value stands in the object that is returned:
+	// "state.results". "" returns the value itself.
+	Target string
+	// Flatten has Append take lists apart, one level deep.
+	Flatten bool
+	// ByIndex has LastWins take the last in the order of the members, not of their ends.
+	ByIndex bool
+}
+
+// branch is one result.
+type branch struct {
+	place  int
+	output json.RawMessage
+}
+
+// Of merges what has completed in a wait. It is nil if nothing has.
+func (m Merge) Of(s *Settled[json.RawMessage]) (json.RawMessage, error) {
+	var branches []branch
+	for _, i := range s.order {
+		if o := s.Outcomes[i]; o.IsSuccess() && !o.Late {
+			branches = append(branches, branch{i, o.Value})
+		}
+	}
+	return m.merge(branches)
+}
+
+// merge takes the results in the order that they came.
+func (m Merge) merge(branches []branch) (json.RawMessage, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	var picked []branch
+	for _, b := range branches {
+		part, ok, err := pickPath(b.output, m.path())
+		if err != nil {
+			return nil, fmt.Errorf("the result of member %d: %w", b.place, err)
+		}
+		if ok {
+			picked = append(picked, branch{b.place, part})
+		}
+	}
+	if len(picked) == 0 {
+		return nil, nil
+	}
+	last := picked[len(picked)-1]
+	slices.SortFunc(picked, func(a, b branch) int { return a.place - b.place })
+	var merged any
+	var err error
+	switch m.Strategy {
+	case "", Append:
+		merged, err = m.list(picked)
+	case MergeObject:
+		merged, err = objects(picked)
+	case KeyedByBranch:
+		byPlace := map[string]json.RawMessage{}
+		for _, b := range picked {
+			byPlace[strconv.Itoa(b.place)] = b.output
+		}
+		merged = byPlace
+	case LastWins:
+		if m.ByIndex {
+			last = picked[len(picked)-1]
+		}
+		merged = last.output
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Backward(m.target()) {
+		merged = map[string]any{name: merged}
+	}
+	return json.Marshal(merged)
+}
+
+func (m Merge) check() error {
+	switch m.Strategy {
+	case "", Append, MergeObject, KeyedByBranch, LastWins:
+	default:
+		return fmt.Errorf("%w: strategy %q must be append, merge_object, keyed_by_branch or last_wins", queue.ErrInvalid, m.Strategy)
+	}
+	if m.Source != "" && m.Source != branchOutput && !strings.HasPrefix(m.Source, branchOutput+".") {
+		return fmt.Errorf("%w: source %q must be %s, or a path that begins with it", queue.ErrInvalid, m.Source, branchOutput)
+	}
+	for _, path := range []string{m.Source, m.Target} {
+		if path != "" && slices.Contains(strings.Split(path, "."), "") {
+			return fmt.Errorf("%w: path %q has an empty part", queue.ErrInvalid, path)
+		}
+	}
+	return nil
+}
+
+const branchOutput = "_branch.output"
+
+// path is the way from a result to what is merged of it.
+func (m Merge) path() []string {
+	rest := strings.TrimPrefix(strings.TrimPrefix(m.Source, branchOutput), ".")
+	if rest == "" {
+		return nil
+	}
+	return strings.Split(rest, ".")
+}
+
+func (m Merge) target() []string {
+	if m.Target == "" {
+		return nil
+	}
+	return strings.Split(m.Target, ".")
+}
+
+// pickPath follows a path through objects and lists; ok is false if there is nothing.
+func pickPath(v json.RawMessage, path []string) (part json.RawMessage, ok bool, err error) {
+	if len(bytes.TrimSpace(v)) == 0 {
+		return nil, false, nil
+	}
+	if !json.Valid(v) {
+		return nil, false, fmt.Errorf("%w: it is no JSON, so it cannot be merged", queue.ErrInvalid)
+	}
+	for _, name := range path {
+		var object map[string]json.RawMessage
+		var list []json.RawMessage
+		if json.Unmarshal(v, &object) == nil {
+			if v, ok = object[name]; !ok {
+				return nil, false, nil
+			}
+			continue
+		}
+		i, numeric := strconv.Atoi(name)
+		if json.Unmarshal(v, &list) != nil || numeric != nil || i < 0 || i >= len(list) {
+			return nil, false, nil
+		}
+		v = list[i]
+	}
+	return v, true, nil
+}
+
+func (m Merge) list(picked []branch) ([]json.RawMessage, error) {
+	list := []json.RawMessage{}
+	for _, b := range picked {
+		var inner []json.RawMessage
+		if m.Flatten && json.Unmarshal(b.output, &inner) == nil && inner != nil {
+			list = append(list, inner...)
+		} else {
+			list = append(list, b.output)
+		}
+	}
+	return list, nil
+}
+
+func objects(picked []branch) (map[string]json.RawMessage, error) {
+	merged := map[string]json.RawMessage{}
+	for _, b := range picked {
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(b.output, &object); err != nil || object == nil {
+			return nil, fmt.Errorf("%w: the result of member %d is no object, and merge_object takes nothing else: use append", queue.ErrInvalid, b.place)
+		}
+		for name, value := range object {
+			merged[name] = value
+		}
+	}
+	return merged, nil
+}

@@ -1,0 +1,177 @@
+package agentwait
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// Outcome is what became of a member of a wait.
+type Outcome[T any] struct {
+	Index    int // its place among the members
+	ID, Kind string
+	// Status is how it ended. A member that had not, when the wait did, and was let go on
+	// is Pending here, whatever it has come to since.
+	Status   queue.Status
+	TimedOut bool // FAILED because its time was up
+	// Late says that it had not ended when the wait was decided. Its Status is what it
+	// came to after that: CANCELLED as a rule, unless its own end was quicker.
+	Late  bool
+	Value T     // if it has COMPLETED
+	Err   error // if not
+}
+
+// IsSuccess tells whether it has completed.
+func (o *Outcome[T]) IsSuccess() bool { return o.Status == queue.Completed && o.Err == nil }
+
+// IntoResult is the value, or the error that says why there is none.
+func (o *Outcome[T]) IntoResult() (T, error) { return o.Value, o.Err }
+
+// result is a wait that is over.
+type result struct {
+	agent   *Agent
+	outcome queue.WaitOutcome
+	members []Awaitable
+	late    map[string]bool // names of members that had not ended then
+	dropped bool            // those were cancelled
+}
+
+// read makes the answer of a wait of what the journal says of it.
+func (k *ask) read(o queue.WaitOutcome, w *queue.Wait) (*result, error) {
+	r := &result{agent: k.agent, outcome: o, members: k.members, late: map[string]bool{}}
+	r.dropped = w.DropLosers
+	if o.Reason == "timed_out" {
+		r.dropped = !w.KeepLate
+	}
+	for _, m := range w.Members {
+		r.late[m.ID[strings.LastIndexByte(m.ID, '.')+1:]] = true
+	}
+	for _, name := range o.Settled {
+		delete(r.late, name)
+	}
+	return r, k.agent.learn(r)
+}
+
+// learn reads the members' records that are not known yet. One that has ended stays as
+// it is.
+func (a *Agent) learn(r *result) error {
+	var names []string
+	for _, m := range r.members {
+		c, _, _ := m.member()
+		name := c.name()
+		if r.pending(name) {
+			continue
+		}
+		if known := a.known[name]; known != nil && known.Status.Ended() {
+			continue
+		}
+		a.known[name] = a.loaded[name]
+		if known := a.known[name]; known == nil || !known.Status.Ended() {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	found, err := a.q.Children(a, a.job.ID, names)
+	if err != nil {
+		return a.trouble(err)
+	}
+	for name, record := range found {
+		a.known[name] = record
+	}
+	return nil
+}
+
+// pending tells whether a member had not ended then, and went on. Nobody cancels a
+// signal: what it says may come later.
+func (r *result) pending(name string) bool { return r.late[name] && (!r.dropped || isSignal(name)) }
+
+// outcomeOf is what became of the member at a place.
+func outcomeOf[T any](r *result, place int) Outcome[T] {
+	c, _, _ := r.members[place].member()
+	o := Outcome[T]{Index: place, ID: c.id, Kind: c.kind, Late: r.late[c.name()]}
+	if r.pending(c.name()) {
+		o.Status, o.Err = queue.Pending, fmt.Errorf("%w: %s", ErrTaskStillRunning, c.id)
+		return o
+	}
+	record := r.agent.known[c.name()]
+	if record == nil {
+		o.Status, o.Err = queue.Failed, fmt.Errorf("child %s: %w", c.id, queue.ErrNotFound)
+		return o
+	}
+	o.Kind, o.Status, o.TimedOut = record.Kind, record.Status, record.TimedOut
+	if !record.Status.Ended() { // it was cancelled, and has its grace: that is how it will end
+		o.Status, o.Err = queue.Cancelled, fmt.Errorf("%w: %s", ErrTaskCancelled, c.id)
+		return o
+	}
+	b, err := record.Outcome()
+	if err == nil {
+		o.Value, err = decode[T](b)
+		if err != nil {
+			err = fmt.Errorf("the result of child %s is not what the agent takes it for: %w", c.id, err)
+		}
+	}
+	var failed *queue.TaskFailedError
+	if errors.As(err, &failed) {
+		failed.Index = place
+	}
+	o.Err = err
+	return o
+}
+
+// places are the places of a member, by name.
+func (r *result) places() map[string]int {
+	at := map[string]int{}
+	for i := len(r.members) - 1; i >= 0; i-- {
+		c, _, _ := r.members[i].member()
+		at[c.name()] = i
+	}
+	return at
+}
+
+// inOrder are the places of the members that had ended, in the order they did.
+func (r *result) inOrder() []int {
+	at := r.places()
+	var order []int
+	for _, name := range r.outcome.Settled {
+		if i, ok := at[name]; ok {
+			order = append(order, i)
+		}
+	}
+	return order
+}
+
+// timedOut is the error of a wait that came to its limit.
+func timedOut[T any](r *result, reason string) *WaitTimeoutError {
+	e := &WaitTimeoutError{Reason: reason}
+	for i := range r.members {
+		switch o := outcomeOf[T](r, i); {
+		case o.Late:
+			e.Pending = append(e.Pending, i)
+		case o.Status == queue.Completed:
+			e.Completed = append(e.Completed, i)
+		case o.Status == queue.Cancelled:
+			e.Cancelled = append(e.Cancelled, i)
+		default:
+			e.Failed = append(e.Failed, i)
+		}
+	}
+	return e
+}
+
+// refused makes of the refusal of a wait what it means for the agent.
+func (k *ask) refused(err error) error {
+	a := k.agent
+	var child *queue.ChildError
+	if errors.As(err, &child) {
+		return a.refused(child.ID, err)
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		a.gone = err
+	}
+	return a.trouble(err)
+}

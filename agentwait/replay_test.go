@@ -1,0 +1,306 @@
+package agentwait_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+func TestAReplayGetsTheSameChildrenAndAnswers(t *testing.T) {
+	s := newStage(t)
+	s.handlers(s.w)
+	runs, seen := 0, map[string]int{}
+	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+		runs++
+		first, err := agentwait.Select(a.With(agentwait.Wait{Losers: agentwait.KeepLosers}), echo(a, "x"), echo(a, "y"))
+		if err != nil {
+			return "", err
+		}
+		seen[fmt.Sprint(first.Index, first.Value)]++
+		both, err := agentwait.JoinAll(a, echo(a, "z"), first.Rest[0])
+		if err != nil {
+			return "", err
+		}
+		seen[strings.Join(both, "")]++
+		last, err := agentwait.Await(a, echo(a, "last"))
+		return first.Value + strings.Join(both, "") + last, err
+	})
+	id := s.enqueue("agent", "")
+	if n := s.drain(); n != 8 || runs != 4 {
+		t.Fatalf("%d tasks ran, the agent %d times: want 8 and 4", n, runs)
+	}
+	s.completed(id, `"xzylast"`)
+	if seen["0x"] != 3 || seen["zy"] != 2 || len(seen) != 2 {
+		t.Fatalf("the replays saw %v", seen)
+	}
+	if r := s.get(id); r.Fields["children"] != "4" {
+		t.Fatalf("the agent had %s children, want 4", r.Fields["children"])
+	}
+}
+
+func TestAStepRunsOnceAndIsRemembered(t *testing.T) {
+	s := newStage(t)
+	s.handlers(s.w)
+	charged, drawn, told := 0, map[string]bool{}, map[time.Time]bool{}
+	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+		now, n := a.Now(), a.Rand().Uint64()
+		told[now] = true
+		key := fmt.Sprint(n)
+		receipt, err := agentwait.Step(a, "charge", func(context.Context) (string, error) {
+			charged++
+			return "receipt " + key, nil
+		})
+		if err != nil {
+			return "", err
+		}
+		drawn[receipt+" "+key] = true
+		s.now = s.now.Add(time.Second)
+		if _, err := agentwait.Await(a, echo(a, "x")); err != nil {
+			return "", err
+		}
+		return "done", nil
+	})
+	id := s.enqueue("agent", "")
+	s.drain()
+	s.completed(id, `"done"`)
+	if charged != 1 || len(drawn) != 1 || len(told) != 1 {
+		t.Fatalf("charged %d times, drew %v, saw the times %v: want one of each", charged, drawn, told)
+	}
+}
+
+func TestAStepThatFailedRunsAgain(t *testing.T) {
+	s := newStage(t)
+	tries := 0
+	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (int, error) {
+		return agentwait.Step(a, "flaky", func(context.Context) (int, error) {
+			if tries++; tries == 1 {
+				return 0, errBoom
+			}
+			return tries, nil
+		})
+	})
+	r, err := s.q.Enqueue(s.ctx, queue.Task{Kind: "agent", MaxRetries: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.run(2)
+	s.completed(r.ID, "2")
+}
+
+// A process that dies after a step has done its work, and before that was written down,
+// does it again: with the same random key.
+func TestAStepThatWasCutRunsAgainWithTheSameKey(t *testing.T) {
+	s := newStage(t)
+	var keys []uint64
+	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+		key := a.Rand().Uint64()
+		return agentwait.Step(a, "charge", func(context.Context) (string, error) {
+			if keys = append(keys, key); len(keys) == 1 {
+				return "", worker.Release(0) // as if the process had gone
+			}
+			return "done", nil
+		})
+	})
+	id := s.enqueue("agent", "")
+	s.run(2)
+	s.completed(id, `"done"`)
+	if len(keys) != 2 || keys[0] != keys[1] {
+		t.Fatalf("the step ran with the keys %d", keys)
+	}
+}
+
+func TestACheckpointIsWhereTheReplayBegins(t *testing.T) {
+	s := newStage(t)
+	s.handlers(s.w)
+	type state struct {
+		Round int
+		Sum   string
+	}
+	var rounds []int
+	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+		var st state
+		if _, err := a.Restore(&st); err != nil {
+			return "", err
+		}
+		for st.Round < 4 {
+			rounds = append(rounds, st.Round)
+			v, err := agentwait.Await(a, echo(a, fmt.Sprint(st.Round)))
+			if err != nil {
+				return "", err
+			}
+			st = state{st.Round + 1, st.Sum + v}
+			if err := a.Checkpoint(st); err != nil {
+				return "", err
+			}
+		}
+		return st.Sum, nil
+	})
+	id := s.enqueue("agent", "")
+	s.drain()
+	s.completed(id, `"0123"`)
+	// Each round is begun twice: once to wait, once to get the answer; none a third time.
+	if got := fmt.Sprint(rounds); got != "[0 0 1 1 2 2 3 3]" {
+		t.Fatalf("the rounds begun were %s", got)
+	}
+}
+
+func TestChildrenFromBeforeACheckpointAreFoundByName(t *testing.T) {
+	s := newStage(t)
+	s.handlers(s.w)
+	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+		if again, _ := a.Restore(new(string)); !again {
+			agentwait.Schedule[string](a, "x", queue.Task{Kind: "echo", ID: "mine"})
+			echo(a, "y")
+			if err := a.Checkpoint("begun"); err != nil {
+				return "", err
+			}
+		}
+		all, err := agentwait.JoinAll(a, agentwait.Child[string](a, "mine"), agentwait.Child[string](a, "1"), echo(a, "z"))
+		return strings.Join(all, ""), err
+	})
+	id := s.enqueue("agent", "")
+	s.drain()
+	s.completed(id, `"xyz"`)
+}
+
+func TestAReplayThatDiffersEndsTheAgent(t *testing.T) {
+	await := func(a *agent, f ...*agentwait.Future[string]) (string, error) {
+		all, err := agentwait.JoinAll(a, f...)
+		return strings.Join(all, ""), err
+	}
+	step := func(name string) func(a *agent, _ string) (string, error) {
+		return func(a *agent, _ string) (string, error) {
+			if _, err := agentwait.Step(a, name, func(context.Context) (int, error) { return 1, nil }); err != nil {
+				return "", err
+			}
+			return await(a, echo(a, "x"))
+		}
+	}
+	type code = func(a *agent, _ string) (string, error)
+	join := func(a *agent, _ string) (string, error) { return await(a, echo(a, "x"), echo(a, "y")) }
+	for name, c := range map[string]struct {
+		was, is code
+		says    []string
+	}{
+		"another payload": {join, func(a *agent, _ string) (string, error) { return await(a, echo(a, "x"), echo(a, "Y")) },
+			[]string{`child 0-`, `.2 of kind echo in queue default with payload "\"y\""`, `.2 of kind echo in queue default with payload "\"Y\""`}},
+		"another kind": {join, func(a *agent, _ string) (string, error) {
+			return await(a, echo(a, "x"), agentwait.Schedule[string](a, "y", queue.Task{Kind: "fail"}))
+		}, []string{"of kind echo", "of kind fail"}},
+		"fewer members": {join, func(a *agent, _ string) (string, error) { return await(a, echo(a, "x")) },
+			[]string{"had a wait for all of 2 (1 2)", "now has a wait for all of 1 (1)"}},
+		"another mode": {join, func(a *agent, _ string) (string, error) {
+			w, err := agentwait.SelectOK(a, echo(a, "x"), echo(a, "y"))
+			return w.Value, err
+		}, []string{"had a wait for all of 2 (1 2)", "now has a wait for any_ok of 2 (1 2)"}},
+		"another step":        {step("charge"), step("refund"), []string{`had the step "charge"`, `now has the step "refund"`}},
+		"a wait for a step":   {step("charge"), join, []string{`had the step "charge"`, "now has a wait for all of 2"}},
+		"a step for a wait":   {join, step("charge"), []string{"had a wait for all of 2", `now has the step "charge"`}},
+		"it ends too early":   {join, func(*agent, string) (string, error) { return "", nil }, []string{"had a wait for all of 2", "come to its end"}},
+		"the time for a wait": {join, func(a *agent, _ string) (string, error) { a.Now(); return join(a, "") }, []string{"a call of Now"}},
+		"a number for a wait": {join, func(a *agent, _ string) (string, error) { a.Rand(); return join(a, "") }, []string{"a call of Rand"}},
+		"a cancel for a wait": {join, func(a *agent, _ string) (string, error) {
+			_, err := agentwait.Cancel(a, "", echo(a, "x"))
+			return "", err
+		}, []string{"a call of Cancel"}},
+		"its error is dropped": {join, func(a *agent, _ string) (string, error) { await(a, echo(a, "x")); return "fine", nil }, []string{"all of 2", "all of 1"}},
+		"another queue of one": {join, func(a *agent, _ string) (string, error) {
+			return await(a, echo(a, "x"), agentwait.Schedule[string](a, "y", queue.Task{Kind: "echo", Queue: "q"}))
+		}, []string{"in queue default", "in queue q"}},
+		"a name for the number": {join, func(a *agent, _ string) (string, error) {
+			return await(a, echo(a, "x"), agentwait.Schedule[string](a, "y", queue.Task{Kind: "echo", ID: "y"}))
+		}, []string{"(1 2)", "(1 y)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.handlers(s.w)
+			agentwait.Handle(s.w, "agent", c.was)
+			id := s.enqueue("agent", "")
+			s.drainBut("agent", 1)
+			s.w = s.another()
+			s.handlers(s.w)
+			agentwait.Handle(s.w, "agent", c.is)
+			s.drain()
+			r := s.get(id)
+			if r.Status != queue.Failed || r.Reason != "failed" || !strings.HasPrefix(r.Error, agentwait.ErrReplayDiverged.Error()) {
+				t.Fatalf("the agent is %s, %s: %s", r.Status, r.Reason, r.Error)
+			}
+			for _, words := range append(c.says, "names", "Checkpoint", "version field") {
+				if !strings.Contains(r.Error, words) {
+					t.Errorf("the error does not say %q: %s", words, r.Error)
+				}
+			}
+		})
+	}
+}
+
+// drainBut runs what is ready until a kind has run n times and everything else that is.
+func (s *stage) drainBut(kind string, n int) {
+	s.t.Helper()
+	for {
+		ran, err := s.w.RunOne(s.ctx)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if ran == nil {
+			return
+		}
+		if ran.Claim.Kind == kind {
+			if n--; n < 0 {
+				s.t.Fatalf("%s ran once more", kind)
+			}
+		}
+		if left, err := s.q.Stats(s.ctx); err != nil || n == 0 && left.Queues[0].Ready == 1 && left.Queues[0].Waiting == 0 {
+			return
+		}
+	}
+}
+
+func TestASwallowedSuspensionCompletesNothing(t *testing.T) {
+	s := newStage(t)
+	s.handlers(s.w)
+	runs := 0
+	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+		runs++
+		v, err := agentwait.Await(a, echo(a, "x"))
+		if errors.Is(err, agentwait.ErrSuspended) {
+			if _, err := agentwait.Await(a, echo(a, "y")); !errors.Is(err, agentwait.ErrSuspended) {
+				t.Errorf("a second wait of a suspended agent: %v", err)
+			}
+			return "swallowed", nil
+		}
+		return v, err
+	})
+	id := s.enqueue("agent", "")
+	s.run(1)
+	s.is(id, queue.Waiting)
+	s.drain()
+	s.completed(id, `"x"`)
+	if runs != 2 {
+		t.Fatalf("the agent ran %d times, want 2", runs)
+	}
+}
+
+func TestChildrenThatNobodyStartedAreAnError(t *testing.T) {
+	s := newStage(t)
+	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+		echo(a, "x")
+		return "done", nil
+	})
+	id := s.enqueue("agent", "")
+	s.run(1)
+	r := s.get(id)
+	if r.Status != queue.Failed || !strings.Contains(r.Error, "never awaited: "+id+".1 (echo): wait for them, or call Start") {
+		t.Fatalf("the agent is %s: %s", r.Status, r.Error)
+	}
+	if _, err := s.q.Get(s.ctx, id+".1"); !errors.Is(err, queue.ErrNotFound) {
+		t.Fatalf("the child is there: %v", err)
+	}
+}

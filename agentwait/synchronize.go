@@ -1,0 +1,86 @@
+package agentwait
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// Sync is a point where branches meet: when it is passed, what happens if they do not all
+// come, and what is made of their results. The zero value waits for all of them.
+type Sync struct {
+	// Any passes with the first branch that completes, M with the Mth. Neither: when all
+	// have ended.
+	Any bool
+	M   int
+	// Timeout counts from the end of the first branch. 0: it is computed of the branches'
+	// own times (Wait.Computed). NoTimeout: there is none.
+	Timeout time.Duration
+	// Proceed goes on at the timeout with what has completed, if anything has. Otherwise
+	// that is an error.
+	Proceed bool
+	Merge   Merge
+}
+
+// NoTimeout is a Sync.Timeout that never comes.
+const NoTimeout time.Duration = -1
+
+// Texts of a Sync that came to its timeout.
+const (
+	syncNothing  = "No siblings completed before timeout"
+	syncExceeded = "Synchronization timeout exceeded"
+)
+
+// Synchronize waits for branches as a Sync says, and merges the results of those that
+// have completed. Branches that are not needed go on; what they come to is dropped.
+// A timeout is a *WaitTimeoutError. If none completes it is an *AllTasksFailedError, if M
+// cannot any more a *WaitImpossibleError.
+func Synchronize(a *Agent, s Sync, branches ...*Future[json.RawMessage]) (json.RawMessage, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	wait := Wait{Limit: s.Timeout, FromFirst: true, Proceed: s.Proceed, KeepPending: true, Losers: KeepLosers}
+	if s.Timeout == 0 {
+		wait.Computed = true
+	} else if s.Timeout == NoTimeout {
+		wait.Limit, wait.FromFirst = 0, false
+	}
+	mode := queue.WaitSettled
+	switch {
+	case s.Any:
+		mode = queue.WaitAnyOK
+	case s.M > 0:
+		mode = queue.WaitNOfM
+	}
+	k := newAsk(a.With(wait), mode, s.M, branches)
+	r, err := k.run()
+	if err != nil {
+		return nil, err
+	}
+	settled := settledOf[json.RawMessage](r)
+	switch done := len(settled.Completed); {
+	case settled.TimedOut && !s.Proceed:
+		return nil, timedOut[json.RawMessage](r, syncExceeded)
+	case settled.TimedOut && done == 0:
+		return nil, timedOut[json.RawMessage](r, syncNothing)
+	case r.outcome.Reason == "impossible" && s.M > 0:
+		return nil, impossible[json.RawMessage](k, r)
+	case done == 0 && len(branches) > 0:
+		return nil, allFailed[json.RawMessage](k, r)
+	}
+	return s.Merge.Of(settled)
+}
+
+func (s *Sync) check() error {
+	switch {
+	case s.Any && s.M != 0:
+		return fmt.Errorf("%w: set Any or M of a Sync, not both", queue.ErrInvalid)
+	case s.M < 0:
+		return fmt.Errorf("%w: M, %d, must not be negative", queue.ErrInvalid, s.M)
+	case s.Timeout < 0 && s.Timeout != NoTimeout:
+		return fmt.Errorf("%w: the timeout, %v, must not be negative", queue.ErrInvalid, s.Timeout)
+	}
+	return s.Merge.check()
+}

@@ -1,0 +1,68 @@
+package curfewtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/curfewtest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// A test of an agent: Drain runs it and its children until it waits for time alone.
+func Example_agent() {
+	t := &example{} // in a test: its *testing.T
+	defer t.end()
+
+	c := curfewtest.New(t)
+	worker.Handle(c.Worker, "fetch", func(_ context.Context, url string) (string, error) { return "page of " + url, nil })
+	agentwait.Handle(c.Worker, "watch", func(a *agentwait.Agent, url string) (string, error) {
+		before, err := agentwait.Run[string](a, url, queue.Task{Kind: "fetch"})
+		if err != nil {
+			return "", err
+		}
+		if err := agentwait.Sleep(a, time.Hour); err != nil {
+			return "", err
+		}
+		after, err := agentwait.Run[string](a, url, queue.Task{Kind: "fetch"})
+		return before + ", " + after, err
+	})
+
+	r := c.Enqueue(queue.Task{Kind: "watch", Payload: []byte(`"a"`)})
+	fmt.Println(len(c.Drain()), "runs")
+	c.Advance(time.Hour)
+	fmt.Println(len(c.Drain()), "runs")
+	fmt.Println(string(c.MustComplete(r.ID)))
+	// Output:
+	// 3 runs
+	// 3 runs
+	// "page of a, page of a"
+}
+
+// DrainAll moves the clock to where a wait is out of time, too.
+func TestDrainAllPassesTheLimitOfAWait(t *testing.T) {
+	c := curfewtest.New(t)
+	agentwait.Handle(c.Worker, "ask", func(a *agentwait.Agent, _ string) (string, error) {
+		_, err := agentwait.Await(a.With(agentwait.Wait{Limit: 24 * time.Hour}), agentwait.Signal[string](a, "answer"))
+		var late *agentwait.WaitTimeoutError
+		if errors.As(err, &late) {
+			return "nobody answered", nil
+		}
+		return "", err
+	})
+	r := c.Enqueue(queue.Task{Kind: "ask"})
+	begun := c.Now()
+	if runs := c.DrainAll(); len(runs) != 2 {
+		t.Fatalf("%d runs, want 2", len(runs))
+	}
+	if result := string(c.MustComplete(r.ID)); result != `"nobody answered"` {
+		t.Fatalf("the agent said %s", result)
+	}
+	if passed := c.Now().Sub(begun); passed != 24*time.Hour+time.Millisecond {
+		t.Fatalf("%v passed", passed)
+	}
+}
