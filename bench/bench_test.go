@@ -60,6 +60,14 @@ func TestBenchmarksMeasure(t *testing.T) {
 			func() (Report, error) { return Detect(ctx, rdb, 300, 1000, 300*time.Millisecond) }},
 		{[]string{"all of one ms max"}, func() (Report, error) { return SameMillisecond(ctx, rdb, 2000) }},
 		{[]string{"memory a task"}, func() (Report, error) { return Memory(ctx, rdb, 20000) }},
+		{[]string{"beside: plain tasks drained", "agents", "their children", "time of Redis an agent", "time of the worker an agent"},
+			func() (Report, error) { return AgentRate(ctx, rdb, 50, 10, 20) }},
+		{[]string{"wake lag, idle p99"}, func() (Report, error) { return WakeLag(ctx, rdb, 20, 3, 0) }},
+		{[]string{"wake lag beside 500 tasks/s p50", "worked off beside it"},
+			func() (Report, error) { return WakeLag(ctx, rdb, 100, 3, 500) }},
+		{[]string{"agent with 10 children: commands"}, func() (Report, error) { return AgentCost(ctx, rdb, 20, 10) }},
+		{[]string{"waiting agent with 10 members: its wait", "waiting agent with 10 members: all of used_memory"},
+			func() (Report, error) { return AgentMemory(ctx, rdb, 200, 10) }},
 	} {
 		r, err := test.measure()
 		if err != nil {

@@ -21,7 +21,7 @@ import (
 // and for a worker process as a whole.
 func Counts(ctx context.Context, rdb redis.UniversalClient) (Report, error) {
 	r := Report{Bench: "counts"}
-	m := &meter{rdb: rdb, report: &r}
+	m := &meter{rdb: rdb, report: &r, of: "a task"}
 	rdb.AddHook(m)
 	q, err := open(ctx, rdb, 1)
 	if err != nil {
@@ -57,9 +57,13 @@ func Counts(ctx context.Context, rdb redis.UniversalClient) (Report, error) {
 	if err := accepted(q.EnqueueAll(ctx, tasks(many, noop))); err != nil {
 		return r, err
 	}
-	return r, m.measure(ctx, "worker at concurrency 50", many, func() error {
+	err = m.measure(ctx, "worker at concurrency 50", many, func() error {
 		return drainCounted(ctx, q, many)
 	})
+	if err != nil {
+		return r, err
+	}
+	return r, countAgents(ctx, rdb, m)
 }
 
 func drainCounted(ctx context.Context, q *queue.Queue, n int) error {
@@ -139,7 +143,9 @@ func countTimeouts(ctx context.Context, q *queue.Queue, m *meter, n int) error {
 type meter struct {
 	rdb    redis.UniversalClient
 	report *Report
+	of     string // what a figure is for one of: a task, an agent
 	trips  atomic.Int64
+	calls  atomic.Int64 // of those, calls of scripts (counts_agents.go)
 }
 
 // DialHook does not interfere.
@@ -151,6 +157,9 @@ func (m *meter) DialHook(next redis.DialHook) redis.DialHook {
 func (m *meter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		m.trips.Add(1)
+		if isCall(cmd) {
+			m.calls.Add(1)
+		}
 		return next(ctx, cmd)
 	}
 }
@@ -180,9 +189,9 @@ func (m *meter) measure(ctx context.Context, name string, n int, step func() err
 	if err != nil {
 		return err
 	}
-	m.report.add(name+": round trips", float64(trips)/float64(n), "a task")
-	m.report.add(name+": commands", float64(later-commands)/float64(n), "a task")
-	m.report.add(name+": allocations", float64(after.Mallocs-before.Mallocs)/float64(n), "a task")
+	m.report.add(name+": round trips", float64(trips)/float64(n), m.of)
+	m.report.add(name+": commands", float64(later-commands)/float64(n), m.of)
+	m.report.add(name+": allocations", float64(after.Mallocs-before.Mallocs)/float64(n), m.of)
 	return nil
 }
 
@@ -223,22 +232,22 @@ func Gate(r Report) []string {
 			continue
 		}
 		most, err := strconv.ParseFloat(limit, 64)
-		value, known := r.find(name)
+		value, unit, known := r.find(name)
 		switch {
 		case err != nil || !known:
 			broken = append(broken, fmt.Sprintf("counts.limits: %q is no figure of this benchmark, or has no number", line))
 		case value > most:
-			broken = append(broken, fmt.Sprintf("%s: %.4g a task, the limit is %.4g", name, value, most))
+			broken = append(broken, fmt.Sprintf("%s: %.4g %s, the limit is %.4g", name, value, unit, most))
 		}
 	}
 	return broken
 }
 
-func (r Report) find(name string) (float64, bool) {
+func (r Report) find(name string) (value float64, unit string, ok bool) {
 	for _, f := range r.Figures {
 		if f.Name == name {
-			return f.Value, true
+			return f.Value, f.Unit, true
 		}
 	}
-	return 0, false
+	return 0, "", false
 }

@@ -51,13 +51,14 @@ func benchCommand() *cli.Command {
 				func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
 					return bench.Counts(ctx, rdb)
 				}),
+			agentsCommand(),
 			failoverCommand(),
 			recoveryCommand(),
 			holdCommand(),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usage("there is no benchmark %q: throughput, detect, memory, counts, failover or recovery", c.Args().First())
+				return usage("there is no benchmark %q: throughput, detect, memory, counts, agents, failover or recovery", c.Args().First())
 			}
 			return cli.ShowSubcommandHelp(c)
 		},
@@ -100,13 +101,15 @@ func checkBench(c *cli.Context) error {
 	if o := c.String("output"); o != "table" && o != "json" {
 		return usage("--output %q must be table or json", o)
 	}
-	for _, name := range []string{"runs", "tasks", "partitions", "kills"} {
+	for _, name := range []string{"runs", "tasks", "partitions", "kills", "agents", "fan", "concurrency", "wakes"} {
 		if n := c.Int(name); c.IsSet(name) && (n < 1 || n > 10_000_000) {
 			return usage("--%s %d must be from 1 to 10000000", name, n)
 		}
 	}
-	if c.IsSet("others") && c.Int("others") < 0 {
-		return usage("--others %d must not be negative", c.Int("others"))
+	for _, name := range []string{"others", "load"} {
+		if n := c.Int(name); c.IsSet(name) && n < 0 {
+			return usage("--%s %d must not be negative", name, n)
+		}
 	}
 	return nil
 }

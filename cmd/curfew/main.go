@@ -18,6 +18,7 @@ import (
 const (
 	exitFailed      = 1
 	exitUsage       = 2
+	exitNotFound    = 3
 	exitUnreachable = 4
 	exitThreshold   = 99
 )
@@ -43,7 +44,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Writer:          stdout,
 		ErrWriter:       stderr,
 		HideHelpCommand: true,
-		Commands:        []*cli.Command{demoCommand(), benchCommand(), eventsCommand(), exportCommand()},
+		Commands:        []*cli.Command{demoCommand(), benchCommand(), eventsCommand(), explainCommand(), exportCommand()},
 		ExitErrHandler:  func(*cli.Context, error) {},
 		OnUsageError:    usageError,
 		CommandNotFound: func(c *cli.Context, name string) {},

@@ -32,11 +32,13 @@ type child struct {
 }
 
 // spawn starts a child in a role. It is killed when the test ends; and it ends by
-// itself when this process does, since its standard input is a pipe from here.
-func (s *stage) spawn(role string) *child {
+// itself when this process does, since its standard input is a pipe from here. more is
+// for its environment.
+func (s *stage) spawn(role string, more ...string) *child {
 	s.Helper()
 	c := &child{lines: make(chan string, 10_000), gone: make(chan struct{}), cmd: exec.Command(os.Args[0])}
 	c.cmd.Env = append(os.Environ(), roleVariable+"="+role, addrVariable+"="+s.addr, namespaceVariable+"="+s.q.Namespace())
+	c.cmd.Env = append(c.cmd.Env, more...)
 	c.cmd.Stderr = os.Stderr
 	if _, err := c.cmd.StdinPipe(); err != nil {
 		s.Fatal(err)
@@ -96,5 +98,7 @@ func playChild(role string) {
 			select {} // the process is going to be killed
 		})
 		w.Run(ctx)
+	default:
+		playAgents(ctx, role, rdb, q)
 	}
 }

@@ -95,7 +95,7 @@ var lossesOfPolicies = []loss{
 			return err
 		}
 		l.at(2 * time.Second)
-		return answer(l.caller.Heartbeat(l.ctx, 0, "w", time.Minute, 1, []queue.Held{{ID: ids[0], Epoch: 1}, {ID: ids[1], Epoch: 1}}))
+		return answer(l.caller.Heartbeat(l.ctx, 0, "w", time.Minute, 1, []queue.Held{{ID: ids[0], Epoch: 1, Progress: "half"}, {ID: ids[1], Epoch: 1, Progress: "half"}}))
 	}},
 	{"goodbye in the grace cancels once", "heartbeat", func(l *lossy) any {
 		id := l.running(everything())[0]

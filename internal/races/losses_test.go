@@ -16,7 +16,7 @@ type loss struct {
 }
 
 // losses are all of them.
-var losses = slices.Concat(lossesOfTasks, lossesOfPolicies)
+var losses = slices.Concat(lossesOfTasks, lossesOfPolicies, lossesOfAgents)
 
 var lossesOfTasks = []loss{
 	{"a task is enqueued once", "enqueue", func(l *lossy) any {
@@ -111,7 +111,7 @@ var lossesOfTasks = []loss{
 	{"a heartbeat gives back what was not received once", "heartbeat", func(l *lossy) any {
 		ids := l.running(queue.Task{Kind: "a"}, queue.Task{Kind: "b"}, queue.Task{Kind: "c", Timeout: time.Second})
 		l.at(2 * time.Second)
-		return answer(l.caller.Heartbeat(l.ctx, 0, "w", time.Minute, 1, []queue.Held{{ID: ids[0], Epoch: 1}, {ID: ids[2], Epoch: 1}, {ID: "0-nobody", Epoch: 1}}))
+		return answer(l.caller.Heartbeat(l.ctx, 0, "w", time.Minute, 1, []queue.Held{{ID: ids[0], Epoch: 1, Progress: "half"}, {ID: ids[2], Epoch: 1, Progress: "half"}, {ID: "0-nobody", Epoch: 1}}))
 	}},
 	{"goodbye gives back once", "heartbeat", func(l *lossy) any {
 		l.running(queue.Task{Kind: "a"}, queue.Task{Kind: "b"}, queue.Task{Kind: "c", Timeout: time.Second})

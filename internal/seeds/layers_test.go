@@ -10,13 +10,24 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// TestSeedS4 is the document on a timeout strategy in three layers, as far as it is about
-// the second of them, the execution of a node.
+// TestSeedS4 is the document on a timeout strategy in three layers: runs (runs_test.go),
+// executions (here), and points where branches meet (branches_test.go).
 func TestSeedS4(t *testing.T) {
 	for _, claim := range []struct {
 		name string
 		test func(*testing.T)
 	}{
+		{"S4.2 S4.3 S4.9 a run has the time of the call or its definition from its creation, or none", deadlineOfARun},
+		{"S4.4 a run is out of time strictly after its instant", runIsStrict},
+		{"S4.5 S4.6 S4.7 S4.35 all tasks of a run time out with it; the policy is in its error and in what its owner sees", policiesOfARun},
+		{"S4.8 a run in a circle and one that multiplies end at their deadline", runawaysAreStopped},
+		{"S4.9 an hour is a setting of a kind", hourIsASetting},
+		{"S4.10 S4.29 a child of 600000ms has the 1800000ms of its caller", callersTimeoutWins},
+		{"S4.11 the call goes before the kind, and that before the child's own: all combinations", precedenceOfTimeouts},
+		{"S4.28 S4.30 a run of 1h with nodes of 5 and 10 min and one of its kind's", exampleOfAHierarchy},
+		{"S4.1 S4.33 S4.38 of all three at one instant the run's counts, and no other is told", runGoesFirst},
+		{"S4.39 S4.46 a child does not inherit what its owner has left, unless by a budget", childHasItsOwnTime},
+
 		{"S4.12 timeout and on_timeout come from the call, else from the kind, else there is none and fail", policyOfCallKindOrNone},
 		{"S4.13 S4.14 S4.15 the limit of an execution begins with it, is strict, and is a timeout", limitOfAnExecution},
 		{"S4.16 fail is the default: the execution's timeout fails the task", failIsTheDefault},
@@ -25,6 +36,14 @@ func TestSeedS4(t *testing.T) {
 		{"S4.36 maxRetries 3 is 4 executions, then timed out with the count", fourExecutions},
 		{"S4.40 a task stuck in PENDING past its timeout fails, even if on_timeout is retry", stuckIsNotRetried},
 		{"S4.46 a warning at 80 %, once, and time for a shutdown before the end", warningAndGrace},
+
+		{"S4.20 S4.23 S4.24 S4.27 S4.48 all, any and m of n, with what a timeout leaves of them", strategies},
+		{"S4.21 S4.22 S4.31 S4.34 the clock begins with the first to arrive, and is strict", firstArrivalStartsTheClock},
+		{"S4.25 S4.26 S4.41 the computed default: 4500 for 3 of 1000ms, 1800000 at the most", computedTimeout},
+		{"S4.37 the texts of a timeout, with something and with nothing completed", textsOfATimeout},
+		{"S4.42 who is late runs on, and its output is dropped", lateBranchesAreDropped},
+		{"S4.43 a meeting within a meeting has its own clock", nestedMeetings},
+		{"S4.44 what is told of timeouts in all three layers", eventsOfTheLayers},
 	} {
 		t.Run(claim.name, func(t *testing.T) {
 			t.Parallel()

@@ -12,8 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// TestSeedS2 is the document on retries and timeouts of a workflow engine, as far as it
-// is about tasks.
+// TestSeedS2 is the document on retries and timeouts of a workflow engine.
 func TestSeedS2(t *testing.T) {
 	for _, claim := range []struct {
 		name string
@@ -33,6 +32,16 @@ func TestSeedS2(t *testing.T) {
 		{"S2.26 S2.27 S2.30 five reapers end a task once, and its hook runs once", hookRunsOnce},
 		{"S2.32 a retry has the deadline of the first attempt", deadlineOfTheFirst},
 		{"S2.33 timeout 10s, limit 3: an attempt from 9.9s on is over at 10s, and no other follows", boundedByTheDeadline},
+
+		// Graphs.
+		{"S2.3 a wait retries nothing, even if its agent is retried", waitsRetryNothing},
+		{"S2.16 a node whose retries are exhausted fails the graph, unless it is told to go on", exhaustedFailsTheGraph},
+		{"S2.19 what waits for a signal with a timeout of 1s times out", signalTimesOut},
+		{"S2.20 S2.25 after a timeout that is allowed for the next node runs; one that is not fails the graph", continuesOnTimeout},
+		{"S2.28 S2.29 S2.30 a run out of its 30m leaves no task alive, and its hook runs once", runOutOfTime},
+		{"S2.31 of a run with 10s and nodes with 4s and 30s each bounds its own", bothTimeouts},
+		{"S2.34 a part of a graph is repeated as a task of its own", subTreeIsRetried},
+		{"S2.35 that an agent suspends and resumes is told", suspensionIsTold},
 	} {
 		t.Run(claim.name, func(t *testing.T) {
 			t.Parallel()

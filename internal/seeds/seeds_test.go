@@ -34,6 +34,17 @@ func TestSeedS0(t *testing.T) {
 		{"S0.26 S0.31 eight reapers on 1000 tasks write 1000 events", eightReapers},
 		{"S0.28 10,000 at once end within seconds", tenThousandAtOnce},
 
+		// Agents.
+		{"S0.3 S0.8 S0.53 of three tasks one times out: two results and one timeout", partialResults},
+		{"S0.36 S0.37 settled says by position what completed, what failed, and what was cancelled", settledByPosition},
+		{"S0.7 S0.30 S0.45 S0.53 a timeout wakes the agent as a completion does, and it is told that it was one", wokenByATimeout},
+		{"S0.16 the end of a task that an agent does not wait for does not wake it", nonMembersWakeNobody},
+		{"S0.35 the recipe in an agent: the second schedule is a new task, with 60s", retryRecipeOfAnAgent},
+		{"S0.38 a wait of which one of three is done before it does not hang", doneBeforeTheWait},
+		{"S0.39 the agent says what it waits for", saysWhyItWaits},
+		{"S0.40 S0.45 S0.53 the third of three succeeds: index 2; none does: the first error", firstSuccess},
+		{"S0.54 timeout 5s, the worker sleeps 10s, and the agent that waits handles it", endToEndAgent},
+
 		// End to end.
 		{"S0.54 timeout 5s, the worker sleeps 10s and respects its context", endToEndRespectful},
 		{"S0.54 timeout 5s, the worker sleeps 10s and ignores its context", endToEndDeaf},

@@ -239,6 +239,9 @@ func (s *stage) run(what interface{ Run(context.Context) error }) (stop func()) 
 	go func() { ended <- what.Run(ctx) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
+		if _, waits := what.(*worker.Worker); waits {
+			defer s.hurry()()
+		}
 		select {
 		case err := <-ended:
 			if err != nil {
@@ -250,6 +253,22 @@ func (s *stage) run(what interface{ Run(context.Context) error }) (stop func()) 
 	})
 	s.Cleanup(stop)
 	return stop
+}
+
+// hurry wakes a worker that waits for work: one that is to stop would otherwise do so a
+// second later. The function returned leaves no more tokens than there may be.
+func (s *stage) hurry() (tidy func()) {
+	each := func(do func(ctx context.Context, key string) error) {
+		for _, line := range []string{"default", "agents"} {
+			if err := do(context.Background(), s.q.Root(0)+":wake:"+line); err != nil {
+				s.Error(err)
+			}
+		}
+	}
+	each(func(ctx context.Context, key string) error { return s.rdb.LPush(ctx, key, "1").Err() })
+	return func() {
+		each(func(ctx context.Context, key string) error { return s.rdb.LTrim(ctx, key, 0, 0).Err() })
+	}
 }
 
 // work runs a worker with one handler, of kind "k".

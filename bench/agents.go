@@ -1,0 +1,160 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// AgentRate measures n agents with `fan` children each, whose handlers do nothing, on one
+// worker process that runs agents and children alike: from the start of the worker, with
+// all agents in line, until the last of them is settled. Beside it, as a measure of the
+// machine at that moment, as many plain tasks as these are claims (one a child, two an
+// agent) go through the same worker.
+func AgentRate(ctx context.Context, rdb redis.UniversalClient, n, fan, concurrency int) (Report, error) {
+	r := Report{Bench: "agents"}
+	q, err := open(ctx, rdb, 1)
+	if err != nil {
+		return r, err
+	}
+	plain := n * (fan + 2)
+	if err := accepted(q.EnqueueAll(ctx, tasks(plain, noop))); err != nil {
+		return r, err
+	}
+	took, err := drain(ctx, q, plain, concurrency)
+	if err != nil {
+		return r, err
+	}
+	r.add("beside: plain tasks drained", float64(plain)/took.Seconds(), "tasks/s")
+	if q, err = open(ctx, rdb, 1); err != nil {
+		return r, err
+	}
+	if err := accepted(q.EnqueueAll(ctx, tasks(n, agent))); err != nil {
+		return r, err
+	}
+	before, err := cpu(ctx, rdb)
+	if err != nil {
+		return r, err
+	}
+	if took, err = drainAgents(ctx, q, n, fan, concurrency); err != nil {
+		return r, err
+	}
+	after, err := cpu(ctx, rdb)
+	r.add("agents", float64(n)/took.Seconds(), "agents/s")
+	r.add("their children", float64(n*fan)/took.Seconds(), "tasks/s")
+	r.add("time of Redis an agent", (after[0]-before[0])/float64(n)*1e6, "µs")
+	r.add("time of the worker an agent", (after[1]-before[1])/float64(n)*1e6, "µs")
+	return r, err
+}
+
+// cpu is how many seconds of a processor Redis and this process have used. What else goes
+// on on the machine changes these less than anything that a clock on the wall shows.
+func cpu(ctx context.Context, rdb redis.UniversalClient) (used [2]float64, err error) {
+	info, err := rdb.Info(ctx, "cpu").Result()
+	if err != nil {
+		return used, err
+	}
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name == "used_cpu_sys" || name == "used_cpu_user" {
+			seconds, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				return used, err
+			}
+			used[0] += seconds
+		}
+	}
+	var own syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
+		return used, err
+	}
+	for _, of := range []syscall.Timeval{own.Utime, own.Stime} {
+		used[1] += float64(of.Sec) + float64(of.Usec)/1e6
+	}
+	return used, nil
+}
+
+// agent is the usual agent: a payload and a deadline, which its children inherit.
+func agent(int) queue.Task {
+	return queue.Task{Kind: "agent", Payload: payload(), Timeout: time.Hour}
+}
+
+// fanOut schedules the usual children of an agent and waits for all of them.
+func fanOut(a *agentwait.Agent, fan int) error {
+	children := make([]*agentwait.Future[[]byte], fan)
+	for i := range children {
+		children[i] = agentwait.Schedule[[]byte](a, member, queue.Task{Kind: "member"})
+	}
+	_, err := agentwait.JoinAll(a, children...)
+	return err
+}
+
+// member is the payload of a child. A replay must come to the same, so it is no dice.
+var member = payload()
+
+func nothing(context.Context, []byte) ([]byte, error) { return nil, nil }
+
+// drainAgents runs a worker until n agents have ended.
+func drainAgents(ctx context.Context, q *queue.Queue, n, fan, concurrency int) (time.Duration, error) {
+	w := worker.New(q, worker.Config{Concurrency: concurrency})
+	w.HandleRaw("member", nothing)
+	var ended atomic.Int64
+	last := make(chan struct{})
+	agentwait.Handle(w, "agent", func(a *agentwait.Agent, _ []byte) ([]byte, error) {
+		err := fanOut(a, fan)
+		if err == nil && ended.Add(1) == int64(n) {
+			close(last)
+		}
+		return nil, err
+	})
+	took, err := runUntil(ctx, w, last)
+	if err != nil {
+		return 0, err
+	}
+	return took, completed(ctx, q, n*(fan+1))
+}
+
+// runUntil runs a worker until something happened, and says how long that took, with
+// what was to be settled then.
+func runUntil(ctx context.Context, w *worker.Worker, happened <-chan struct{}) (time.Duration, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	start := time.Now()
+	go func() { ended <- w.Run(ctx) }()
+	select {
+	case <-happened:
+	case err := <-ended:
+		return 0, fmt.Errorf("the worker stopped: %w", err)
+	}
+	stop()
+	err := <-ended // Run returns when all is settled
+	return time.Since(start), err
+}
+
+// completed checks that so many tasks are, and no others are there.
+func completed(ctx context.Context, q *queue.Queue, n int) error {
+	stats, err := q.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	var done, enqueued int64
+	for _, of := range stats.Queues {
+		done += of.Completed
+		enqueued += of.Enqueued
+	}
+	if done != int64(n) || enqueued != int64(n) {
+		return fmt.Errorf("%d of %d tasks are COMPLETED, of %d that there should be", done, enqueued, n)
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/lua"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// countAgents measures the round trips of an agent with 100 children from the first line of
+// its handler to its result, its children's own apart; what a child of a small agent costs
+// in all, its share of the agent in it; and the round trips of calls for many children.
+func countAgents(ctx context.Context, rdb redis.UniversalClient, m *meter) error {
+	for _, of := range []struct {
+		fan   int
+		count func(context.Context, *queue.Queue, *meter, int) error
+	}{{100, countLife}, {10, countFanOut}, {100, countBatches}} {
+		q, err := open(ctx, rdb, 1)
+		if err == nil {
+			err = of.count(ctx, q, m, of.fan)
+		}
+		if err != nil {
+			return fmt.Errorf("agents with %d children: %w", of.fan, err)
+		}
+	}
+	return nil
+}
+
+// isCall tells whether a command is a script's call: not that of a heartbeat, of which
+// RunOne makes some where a worker makes one in a while, and not the second try with
+// which a new server learns a script.
+func isCall(cmd redis.Cmder) bool {
+	args := cmd.Args()
+	return cmd.Name() == "evalsha" && len(args) > 1 && !slices.Contains(heartbeats(), fmt.Sprint(args[1]))
+}
+
+// heartbeats are the names that servers have for the script, with and without shebang.
+var heartbeats = sync.OnceValue(func() (names []string) {
+	for _, shebang := range []bool{true, false} {
+		library, err := lua.Load(lua.Options{Shebang: shebang})
+		if err != nil {
+			panic(err) // the scripts are part of the program
+		}
+		names = append(names, library.SHA("heartbeat"))
+	}
+	return names
+})
+
+// countLife counts the round trips of an agent: those of its children, which are worked
+// off between its two runs, apart.
+func countLife(ctx context.Context, q *queue.Queue, m *meter, fan int) error {
+	w := worker.New(q, worker.Config{Queues: map[string]int{"agents": 1}, NoReaper: true})
+	var first int64
+	agentwait.Handle(w, "agent", func(a *agentwait.Agent, _ []byte) ([]byte, error) {
+		if first == 0 {
+			first = m.calls.Load()
+		}
+		return nil, fanOut(a, fan)
+	})
+	if _, err := q.Enqueue(ctx, queue.Task{Kind: "agent", Queue: "agents"}); err != nil {
+		return err
+	}
+	if _, err := w.RunOne(ctx); err != nil {
+		return err
+	}
+	before := m.calls.Load()
+	if err := workInBatches(ctx, q, fan); err != nil {
+		return err
+	}
+	childrens := m.calls.Load() - before
+	ran, err := w.RunOne(ctx)
+	if err != nil || ran == nil || ran.Report.Verb != queue.Complete {
+		return fmt.Errorf("it did not complete: %+v, %w", ran, err)
+	}
+	own := m.calls.Load() - first - childrens
+	m.report.add(fmt.Sprintf("%d parallel tasks, first line to result: round trips of the agent", fan), float64(own), "an agent")
+	return nil
+}
+
+// countFanOut counts all that agents and their children cost, by the child. One worker
+// runs both.
+func countFanOut(ctx context.Context, q *queue.Queue, m *meter, fan int) error {
+	const n = 500
+	m.of = "a child"
+	return m.measure(ctx, fmt.Sprintf("agents of fan-out %d", fan), n*fan, func() error {
+		if err := accepted(q.EnqueueAll(ctx, tasks(n, agent))); err != nil {
+			return err
+		}
+		_, err := drainAgents(ctx, q, n, fan, 50)
+		return err
+	})
+}
+
+// countBatches counts the round trips of calls for many children.
+func countBatches(ctx context.Context, q *queue.Queue, m *meter, fan int) error {
+	w := worker.New(q, worker.Config{Queues: map[string]int{"agents": 1}, NoReaper: true})
+	count := func(what string, call func() error) error {
+		before := m.calls.Load()
+		err := call()
+		m.report.add(fmt.Sprintf("%s of %d: round trips", what, fan), float64(m.calls.Load()-before), "a call")
+		return err
+	}
+	agentwait.Handle(w, "agent", func(a *agentwait.Agent, _ []byte) ([]byte, error) {
+		children, names := make([]*agentwait.Future[[]byte], fan), make([]string, fan)
+		for i := range children {
+			names[i] = fmt.Sprint("c", i)
+			children[i] = agentwait.Schedule[[]byte](a, member, queue.Task{ID: names[i], Kind: "member"})
+		}
+		return nil, errors.Join(
+			count("schedule", a.Start),
+			count("cancel", func() error { _, err := agentwait.Cancel(a, "enough", children...); return err }),
+			count("results", func() error { _, err := q.Children(a, a.ID(), names); return err }))
+	})
+	if _, err := q.Enqueue(ctx, queue.Task{Kind: "agent", Queue: "agents"}); err != nil {
+		return err
+	}
+	ran, err := w.RunOne(ctx)
+	if err != nil || ran == nil || ran.Report.Verb != queue.Complete {
+		return fmt.Errorf("it did not complete: %+v, %w", ran, err)
+	}
+	return nil
+}

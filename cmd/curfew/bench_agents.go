@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/bench"
+)
+
+// agentsCommand measures agents: `curfew bench agents`.
+func agentsCommand() *cli.Command {
+	return benchmark("agents", "how late agents wake, how many a second, what one costs, its bytes while it waits", 3,
+		[]cli.Flag{
+			&cli.IntFlag{Name: "agents", Value: 5000, Usage: "how many agents, for agents a second"},
+			&cli.IntFlag{Name: "fan", Value: 10, Usage: "children an agent waits for"},
+			&cli.IntFlag{Name: "concurrency", Value: 50, Usage: "of the worker, for agents a second"},
+			&cli.IntFlag{Name: "wakes", Value: 1000, Usage: "how many wakes, for the lag of each kind"},
+			&cli.IntFlag{Name: "load", Value: 5000, Usage: "tasks a second beside the wakes"},
+			&cli.StringSliceFlag{Name: "only", Usage: "lag, rate, cost or memory instead of all"},
+		}, measureAgents)
+}
+
+func measureAgents(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
+	fan, only := c.Int("fan"), c.StringSlice("only")
+	for _, name := range only {
+		if !slices.Contains([]string{"lag", "rate", "cost", "memory"}, name) {
+			return bench.Report{}, usage("--only %q must be lag, rate, cost or memory", name)
+		}
+	}
+	all := bench.Report{Bench: "agents"}
+	add := func(of string, measure func() (bench.Report, error)) error {
+		if len(only) > 0 && !slices.Contains(only, of) {
+			return nil
+		}
+		r, err := measure()
+		all.Figures = append(all.Figures, r.Figures...)
+		return err
+	}
+	for _, part := range []struct {
+		of      string
+		measure func() (bench.Report, error)
+	}{
+		{"lag", func() (bench.Report, error) { return bench.WakeLag(ctx, rdb, c.Int("wakes"), fan, 0) }},
+		{"lag", func() (bench.Report, error) { return bench.WakeLag(ctx, rdb, c.Int("wakes"), fan, c.Int("load")) }},
+		{"rate", func() (bench.Report, error) {
+			return bench.AgentRate(ctx, rdb, c.Int("agents"), fan, c.Int("concurrency"))
+		}},
+		{"cost", func() (bench.Report, error) { return bench.AgentCost(ctx, rdb, 500, fan) }},
+		{"cost", func() (bench.Report, error) { return bench.AgentCost(ctx, rdb, 100, 10*fan) }},
+		{"memory", func() (bench.Report, error) { return bench.AgentMemory(ctx, rdb, 1000, fan) }},
+	} {
+		if err := add(part.of, part.measure); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}

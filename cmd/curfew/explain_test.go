@@ -1,0 +1,58 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestExplainSaysWhyAndByWhen(t *testing.T) {
+	q, url := namespace(t, 0)
+	a, b := add(t, q), add(t, q)
+
+	code, out, errs := curfew(t, "explain", "--redis", url, a, b)
+	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	if code != 0 || errs != "" || len(lines) != 2 {
+		t.Fatalf("exit %d, %q, %q, want a line a task", code, out, errs)
+	}
+	for i, id := range []string{a, b} {
+		if !strings.HasPrefix(lines[i], id+" (k) is PENDING: it stands in line of the queue default as the first. No bound: this can wait for ever;") {
+			t.Errorf("%q, want why %s is where it is", lines[i], id)
+		}
+	}
+
+	code, out, errs = curfew(t, "explain", "--redis", url, "--json", a)
+	told := jsonLines(t, out)
+	if code != 0 || errs != "" || len(told) != 1 || told[0]["why"] != "in_line" || told[0]["sentence"] != lines[0] {
+		t.Errorf("exit %d, %q, %q, want the same as JSON", code, out, errs)
+	}
+
+	// What there is comes first, and the exit code says that something is missing.
+	code, out, errs = curfew(t, "explain", "--redis", url, "0-NOBODY", a)
+	if code != exitNotFound || out != lines[0]+"\n" || !strings.Contains(errs, "there is no task 0-NOBODY: the id is wrong") {
+		t.Errorf("exit %d, %q, %q, want exit 3 and the other one", code, out, errs)
+	}
+}
+
+func TestExplainRefusesWhatIsNoTask(t *testing.T) {
+	q, url := namespace(t, 0)
+	id := add(t, q)
+	for _, row := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "needs the id of a task"},
+		{[]string{"rubbish"}, `"rubbish" is not a task's id: it is the partition, a dash, letters and digits`},
+		{[]string{id, "--json"}, `flags before the ids, and got "--json"`},
+		{[]string{""}, `"" is not a task's id`},
+		{[]string{"0-a\x1b[2J"}, `is not a task's id`},
+		{[]string{"7-NOBODY"}, "of partition 7, and this namespace has 2"},
+	} {
+		code, out, errs := curfew(t, append([]string{"explain", "--redis", url}, row.args...)...)
+		if code != exitUsage || out != "" || !strings.Contains(errs, row.want) || strings.Contains(errs, "\x1b") {
+			t.Errorf("explain %q: exit %d, %q, %q, want exit 2 and %q", row.args, code, out, errs, row.want)
+		}
+	}
+	if code, out, errs := curfew(t, "explain", "--help"); code != 0 || !strings.Contains(out, "ID...") || errs != "" {
+		t.Errorf("--help: exit %d, %q, %q", code, out, errs)
+	}
+}

@@ -1,0 +1,247 @@
+package races
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/faultproxy"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// journey is one agent in a namespace of its own, with a worker for its children that
+// nothing happens to.
+type journey struct {
+	*stage
+	*ledger
+	n     int    // of the call that something happens to
+	when  string // before or after the server has it
+	id    string
+	stops []func()
+}
+
+// travelled is what travel with three children comes to.
+const travelled = "8"
+
+func newJourney(t *testing.T, n int, when string) *journey {
+	j := &journey{stage: newStage(t, redistest.Shared(t).Addr, queue.Config{Events: "all"}), n: n, when: when}
+	j.ledger = &ledger{rdb: j.stage.rdb, namespace: j.q.Namespace()}
+	leaves := worker.New(j.another(j.addr), worker.Config{Queues: map[string]int{"leaves": 1}, Name: "leaves"})
+	handleLeaves(leaves, j.ledger)
+	j.stops = append(j.stops, j.run(leaves.Run))
+	j.id = j.enqueue(queue.Task{Kind: "traveller", Queue: "agents", Payload: []byte("3")})[0]
+	return j
+}
+
+// host runs agents in this process, by way of addr.
+func (j *journey) host(addr string) {
+	w := worker.New(j.another(addr), worker.Config{Concurrency: 1, Queues: map[string]int{"agents": 1}, NoReaper: true, Name: "host"})
+	handleAgents(w, j.ledger)
+	j.stops = append(j.stops, j.run(w.Run))
+}
+
+func (j *journey) ended() bool { return j.record(j.id).Status.Ended() }
+
+// arrived checks that the agent came to its end as if nothing had happened, but for a
+// step whose effect nobody had noted.
+func (j *journey) arrived(losses int, steps ...string) {
+	j.Helper()
+	eventually(j.T, fmt.Sprintf("the agent ends, whose call %d was lost %s the server had it", j.n, j.when), j.ended)
+	r := j.record(j.id)
+	if r.Status != queue.Completed || string(r.Result) != travelled || r.LeaseLosses != losses || r.Retries != 0 {
+		j.Errorf("call %d lost %s: the agent is %s %s %q after %d lost leases, want that it completes with %s after %d",
+			j.n, j.when, r.Status, r.Result, r.Error, r.LeaseLosses, travelled, losses)
+	}
+	if did := j.stage.rdb.LRange(j.ctx, j.ledger.key(j.id), 0, -1).Val(); !slices.Equal(did, steps) {
+		j.Errorf("call %d lost %s: the effects of its steps were %q, want %q", j.n, j.when, did, steps)
+	}
+	children := j.stage.rdb.LRange(j.ctx, j.stage.key("children:"+j.id), 0, -1).Val()
+	runs := j.stage.rdb.HGetAll(j.ctx, j.ledger.key("runs")).Val()
+	if len(runs) != 4 {
+		j.Errorf("call %d lost %s: these children ran: %v, want four", j.n, j.when, runs)
+	}
+	ids := []string{j.id, j.id + ".4"} // the timer of its sleep
+	for id, n := range runs {
+		ids = append(ids, id)
+		if n != "1" {
+			j.Errorf("call %d lost %s: the child %s ran %s times", j.n, j.when, id, n)
+		}
+	}
+	if len(children) != 0 && len(children) != 5 {
+		j.Errorf("its children are %v, want five", children)
+	}
+	j.sweepOut()
+	j.account(ids)
+	j.checkLives()
+}
+
+var steps = []string{"first", "second", "third"}
+
+// journeys has something happen to each call of an agent, before and after the server
+// has it. The first journey goes undisturbed: from there on the server knows the scripts.
+func journeys(t *testing.T) (all []*journey, over func()) {
+	alone := newJourney(t, 0, "never")
+	alone.host(alone.addr)
+	alone.arrived(0, steps...)
+	step := 1
+	if testing.Short() {
+		step = 4
+	}
+	for n := 1; n <= travelWork+travelFetches; n += step {
+		all = append(all, newJourney(t, n, "before"), newJourney(t, n, "after"))
+	}
+	return all, func() { // all at once: a worker takes a while to end
+		var group sync.WaitGroup
+		for _, j := range append(all, alone) {
+			for _, stop := range j.stops {
+				group.Go(stop)
+			}
+		}
+		group.Wait()
+	}
+}
+
+// A worker that lives asks again: nothing is done twice, whatever is lost.
+func TestAnAgentLosesOneOfItsCalls(t *testing.T) {
+	all, over := journeys(t)
+	defer over()
+	for _, j := range all {
+		proxy := faultproxy.Start(t, j.addr)
+		count := 0
+		scripts, at := agentScripts(j.n)
+		// Each request of the one client passes here, one after the other in its life.
+		nth := func(args [][]byte) bool {
+			if len(args) < 2 || scripts[string(args[1])] == "" {
+				return false
+			}
+			count++
+			return count == at
+		}
+		if j.when == "before" {
+			proxy.CutRequest(nth, 1)
+		} else {
+			proxy.CutReply(nth, 1)
+		}
+		j.host(proxy.Addr)
+	}
+	for _, j := range all {
+		j.arrived(0, steps...)
+	}
+}
+
+// A process that dies leaves its agent to others. They do what was left to do.
+func TestAnAgentIsKilledAtOneOfItsCalls(t *testing.T) {
+	all, over := journeys(t)
+	defer over()
+	children := make([]*child, len(all))
+	for i, j := range all {
+		children[i] = j.spawn("traveller", diesAtVariable+"="+strconv.Itoa(j.n), diesVariable+"="+j.when)
+	}
+	died := make([]string, len(all))
+	for i, j := range all {
+		died[i] = children[i].dies(j)
+		if died[i] != "" {
+			j.host(j.addr)
+		}
+	}
+	seen := map[string]int{}
+	for i, j := range all {
+		losses, want := 0, steps
+		switch script, unnoted, _ := strings.Cut(died[i], " "); {
+		case script == "": // it ended before that call
+		case unnoted == "true":
+			want = j.twice()
+			fallthrough
+		default:
+			seen[j.when+" "+script]++
+			eventually(t, "the agent ends", j.ended)
+			losses = j.record(j.id).LeaseLosses
+		}
+		if losses > 1 {
+			j.Errorf("one process died, and the agent lost %d leases", losses)
+		}
+		j.arrived(losses, want...)
+	}
+	t.Logf("killed at: %v", seen)
+	for _, script := range []string{"fetch", "suspend", "remember", "recall", "settle"} {
+		if !testing.Short() && (seen["before "+script] == 0 || seen["after "+script] == 0) {
+			t.Errorf("no agent was killed at %s", script)
+		}
+	}
+}
+
+// dies waits until a child is gone, and returns at which call, or until its agent has
+// ended, and returns "".
+func (c *child) dies(j *journey) (at string) {
+	j.Helper()
+	eventually(j.T, "the process dies, or its agent ends", func() bool {
+		select {
+		case <-c.gone:
+			for len(c.lines) > 0 {
+				if words, ok := strings.CutPrefix(<-c.lines, "dies "); ok {
+					at = words
+				}
+			}
+			if at == "" {
+				j.Error("the process ended by itself")
+			}
+			return true
+		default:
+			return j.ended()
+		}
+	})
+	return at
+}
+
+// twice are the steps of an agent one of whose steps had its effect, and died before it
+// could note it.
+func (j *journey) twice() []string {
+	j.Helper()
+	eventually(j.T, "the agent ends", j.ended)
+	did := j.stage.rdb.LRange(j.ctx, j.ledger.key(j.id), 0, -1).Val()
+	if !slices.Equal(slices.Compact(slices.Clone(did)), steps) || len(did) != 4 {
+		j.Errorf("call %d lost %s: the effects of its steps were %q, want one of them twice", j.n, j.when, did)
+	}
+	return did
+}
+
+// The whole of it with processes: a task has five seconds and takes ten, a reaper ends
+// it, and the agent that waits for it runs on and does something else.
+func TestAnAgentGoesOnWhenItsTaskTimesOut(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, redistest.Shared(t).Addr, queue.Config{Events: "all"})
+	s.spawn("reaper")
+	s.spawn("patient")
+	sleeper := s.spawn("sleeper")
+	id := s.enqueue(queue.Task{Kind: "patient", Queue: "agents"})[0]
+	if line := receive(t, sleeper.lines, "the task runs"); line != "sleeps" {
+		t.Fatal(line)
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, patience)
+	defer cancel()
+	result, err := s.q.Result(ctx, id)
+	if err != nil || string(result) != `"fallback"` {
+		t.Fatalf("the agent's result is %s, %v, want its fallback", result, err)
+	}
+	task, agent := s.record(id+".1"), s.record(id)
+	if !task.TimedOut || task.TimeoutType != "execution" || task.CompletedAt.Sub(task.CreatedAt) != 5*time.Second {
+		t.Errorf("the task is %+v, want that it timed out after 5s", task)
+	}
+	if lag := agent.CompletedAt.Sub(task.CompletedAt); lag < 0 || lag > 2*time.Second {
+		t.Errorf("the agent ended %v after its task did", lag)
+	}
+	if line := receive(t, sleeper.lines, "the handler is told"); !strings.HasPrefix(line, "stopped: ") {
+		t.Error(line)
+	}
+	t.Logf("the task was ended %v after its time, the agent %v after that", task.DetectedAt.Sub(task.CompletedAt), agent.CompletedAt.Sub(task.DetectedAt))
+	s.sweepOut()
+	s.account([]string{id, id + ".1"})
+	s.checkLives()
+}

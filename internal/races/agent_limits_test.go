@@ -1,0 +1,204 @@
+package races
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+func TestAWaitComesToItsLimitWhenItsLastMemberEnds(t *testing.T) {
+	t.Parallel()
+	race(t, 8, func(l *lane) string {
+		b := l.bout(queue.Task{}, 2)
+		if b == nil {
+			return "nothing"
+		}
+		b.wait.Mode, b.wait.Limit = pick(queue.WaitAll, queue.WaitAny, queue.WaitSettled), 8*time.Millisecond
+		b.wait.KeepLate, b.wait.Proceed = rand.IntN(2) == 0, rand.IntN(2) == 0
+		b.wait.DropLosers = rand.IntN(2) == 0
+		b.wait.FromFirst = b.wait.Mode != queue.WaitAny && rand.IntN(2) == 0
+		if b.wait.Mode != queue.WaitAny {
+			b.end(0, 0, queue.Complete)
+		}
+		start := time.Now()
+		if !b.waits() {
+			return "nothing"
+		}
+		limit := start.Add(b.wait.Limit)
+		meet(func() { near(limit, time.Millisecond, 2*time.Millisecond); b.end(1, 1, either()) },
+			func() { near(limit, 0, 3*time.Millisecond); b.sweep(2) },
+			func() { near(limit, 0, 3*time.Millisecond); b.sweep(3) })
+		eventually(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
+		return b.resume("").Reason
+	}, "satisfied", "timed_out")
+}
+
+func TestAnAgentComesToItsDeadlineWhenItWakes(t *testing.T) {
+	t.Parallel()
+	race(t, 8, func(l *lane) string {
+		l.time = max(l.time*9/10, 20*time.Millisecond)
+		b := l.bout(queue.Task{Timeout: l.time}, 2)
+		if b == nil {
+			l.time *= 3 // a busy machine; that all has ended is checked at the end
+			return "too late"
+		}
+		b.wait.Mode = pick(queue.WaitAll, queue.WaitAny)
+		if b.wait.Mode == queue.WaitAll {
+			b.end(0, 0, queue.Complete)
+		}
+		if answer, err := b.suspend(0); err != nil {
+			l.time *= 3
+			return "too late"
+		} else if answer != "" {
+			b.Errorf("suspend = %q", answer)
+		}
+		deadline := b.agent.Deadline
+		last, done := false, false
+		meet(func() {
+			near(deadline, 3*time.Millisecond, time.Millisecond)
+			last = b.end(1, 1, queue.Complete)
+			for _, c := range b.take(1, b.worker, b.agents(), 1, time.Minute) {
+				done = b.report(1, b.worker, queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete})
+			}
+		},
+			func() { near(deadline, 0, 2*time.Millisecond); b.sweep(2) },
+			func() { near(deadline, 0, 2*time.Millisecond); b.sweep(3) })
+		eventually(l.T, "the agent has ended", func() bool { b.sweep(2); return b.state().Ended() })
+		switch status := b.state(); {
+		case done != (status == queue.Completed), done && !last:
+			b.Errorf("the last end was taken: %v, the agent's: %v; it is %s", last, done, status)
+		case done:
+			return "completed"
+		case last:
+			return "woken and timed out"
+		}
+		return "timed out"
+	}, "completed", "timed out")
+}
+
+func TestAnAgentIsSignalledWhenItsWaitIsRegistered(t *testing.T) {
+	t.Parallel()
+	race(t, 4, func(l *lane) string {
+		b := l.bout(queue.Task{}, 0)
+		if b == nil {
+			return "nothing"
+		}
+		promise := b.expectSignal()
+		var answer string
+		var err error
+		meet(func() { answer, err = b.suspend(0, promise) }, func() { b.signal(1, "hello") })
+		if !l.must(err) {
+			return "nothing"
+		}
+		b.signalled(answer, "hello")
+		if answer == "" {
+			return "woken"
+		}
+		return "ready"
+	}, "woken", "ready")
+}
+
+func TestASignalComesAtTheLimitOfItsWait(t *testing.T) {
+	t.Parallel()
+	race(t, 8, func(l *lane) string {
+		b := l.bout(queue.Task{}, 0)
+		if b == nil {
+			return "nothing"
+		}
+		promise := b.expectSignal()
+		b.wait.Limit, b.wait.KeepLate = 8*time.Millisecond, rand.IntN(2) == 0
+		start := time.Now()
+		if answer, err := b.suspend(0, promise); err != nil || answer != "" {
+			b.Errorf("suspend = %q, %v", answer, err)
+			return "nothing"
+		}
+		limit := start.Add(b.wait.Limit)
+		var told bool
+		meet(func() { near(limit, time.Millisecond, 2*time.Millisecond); told = b.signal(1, "hello") },
+			func() { near(limit, 0, 3*time.Millisecond); b.sweep(2) },
+			func() { near(limit, 0, 3*time.Millisecond); b.sweep(3) })
+		eventually(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
+		o := b.signalled("", "hello")
+		if o.Reason == "satisfied" && !told {
+			b.Errorf("the wait ended with the signal, and the signal was refused")
+		}
+		return o.Reason
+	}, "satisfied", "timed_out")
+}
+
+// expectSignal makes the promise that stands for a signal the one member of the wait.
+func (b *bout) expectSignal() queue.Task {
+	id := b.agent.ID + ".s-go"
+	b.wait.Mode = queue.WaitAll
+	b.wait.Members, b.names = []queue.Member{{ID: id}}, []string{"s-go"}
+	b.known(id)
+	return queue.Task{ID: id, Kind: "signal", Queue: b.agents(), Promise: true}
+}
+
+func (b *bout) signal(hand int, text string) (told bool) {
+	r, err := b.hands[hand].Signal(b.ctx, b.agent.ID, "go", []byte(text))
+	return b.must(err) && r.Done
+}
+
+// signalled is resume; a signal that the wait has counted says what was said.
+func (b *bout) signalled(answer, text string) queue.WaitOutcome {
+	o := b.resume(answer)
+	r, err := b.hands[0].Get(b.ctx, b.agent.ID+".s-go")
+	if b.must(err) && len(o.Settled) == 1 && string(r.Result) != text {
+		b.Errorf("the signal said %q, want %q", r.Result, text)
+	}
+	return o
+}
+
+func TestAWorkerIsGivenUpWhenItsAgentBeginsToWait(t *testing.T) {
+	t.Parallel()
+	const lease = 6 * time.Millisecond
+	race(t, 8, func(l *lane) string {
+		b := l.bout(queue.Task{}, 1)
+		if b == nil {
+			return "nothing"
+		}
+		b.wait.Mode = queue.WaitAll
+		start := time.Now()
+		b.take(0, b.worker, "nobody", 0, lease) // from now on it is alive for so long
+		over := start.Add(lease)
+		var answer string
+		var err error
+		var claims []queue.Claim
+		next := b.name + "-next"
+		meet(func() { near(over, time.Millisecond, 3*time.Millisecond); answer, err = b.suspend(0) },
+			func() { near(over, 0, 2*time.Millisecond); b.sweep(2) },
+			func() {
+				near(over, 0, 2*time.Millisecond)
+				b.sweep(3)
+				claims = b.take(3, next, b.agents(), 2, time.Minute)
+			})
+		b.end(0, 0, queue.Complete)
+		if errors.Is(err, queue.ErrNotHeld) { // its wait is another worker's to begin
+			claims = append(claims, b.take(1, next, b.agents(), 2, time.Minute)...)
+			if len(claims) != 1 || claims[0].ID != b.agent.ID || claims[0].LeaseLosses != 1 {
+				b.Errorf("the agent of a worker that was given up is handed out as %+v", claims)
+				return "nothing"
+			}
+			b.agent, b.worker = claims[0], next
+			answer, err = b.suspend(1)
+			if b.must(err); answer == "" {
+				b.Errorf("an agent waits whose only member has ended")
+			}
+			b.resume(answer)
+			return "given up"
+		}
+		if len(claims) > 0 {
+			b.Errorf("%s was handed out as %+v, and waits: %v", b.agent.ID, claims, err)
+			return "nothing"
+		}
+		if b.must(err) && answer != "" {
+			b.Errorf("suspend = %q", answer)
+		}
+		b.resume(answer)
+		return "waiting"
+	}, "given up", "waiting")
+}

@@ -1,0 +1,218 @@
+package races
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// resume is the end of a round after which the agent must run again, unless it still
+// does: two workers look for it, one of them gets it, and its journal must say what the
+// records of its members say. The agent completes.
+//
+//	answer  what Suspend gave, if the agent was never to wait
+func (b *bout) resume(answer string) (o queue.WaitOutcome) {
+	worker, claim := b.worker, b.agent
+	if answer == "" {
+		found := make([][]queue.Claim, 2)
+		names := []string{b.name + "-worker", b.name + "-other"}
+		meet(func() { found[0] = b.take(2, names[0], b.agents(), 10, time.Minute) },
+			func() { found[1] = b.take(3, names[1], b.agents(), 10, time.Minute) })
+		if n := len(found[0]) + len(found[1]); n != 1 {
+			b.Errorf("agent %s: %d workers got it after its wait, want 1; it is %s", b.agent.ID, n, b.state())
+			return o
+		}
+		worker, claim = names[0], append(found[0], found[1]...)[0]
+		if len(found[1]) == 1 {
+			worker = names[1]
+		}
+		if claim.ID != b.agent.ID || claim.Epoch != b.agent.Epoch+1 || !claim.Journal {
+			b.Errorf("the agent that runs again is %+v, want %s with epoch %d, and a journal", claim, b.agent.ID, b.agent.Epoch+1)
+		}
+	}
+	o = b.verdict(answer)
+	if !b.report(0, worker, queue.Outcome{ID: claim.ID, Epoch: claim.Epoch, Verb: queue.Complete}) {
+		b.Errorf("the agent %s that runs again could not complete", claim.ID)
+	}
+	return o
+}
+
+func (b *bout) state() queue.Status {
+	r, err := b.hands[0].Get(b.ctx, b.agent.ID)
+	if !b.must(err) {
+		return ""
+	}
+	return r.Status
+}
+
+// verdict reads what the journal says of the wait, and checks it.
+func (b *bout) verdict(answer string) (o queue.WaitOutcome) {
+	m, err := b.hands[1].Recall(b.ctx, b.agent.ID)
+	if !b.must(err) {
+		return o
+	}
+	if answer != "" && m.Journal[1] != answer {
+		b.Errorf("suspend answered %q, and the journal says %q", answer, m.Journal[1])
+	}
+	o, ok := queue.ReadWaitOutcome(m.Journal[1])
+	if !ok || len(m.Journal) != 1 {
+		b.Errorf("the journal of %s is %v, want an outcome of its wait", b.agent.ID, m.Journal)
+		return o
+	}
+	records, err := b.hands[1].Children(b.ctx, b.agent.ID, b.names)
+	if b.must(err) {
+		b.consistent(o, records)
+	}
+	return o
+}
+
+// consistent checks an outcome against the members' records.
+func (b *bout) consistent(o queue.WaitOutcome, records map[string]*queue.Record) {
+	complain := func(format string, args ...any) {
+		b.Helper()
+		b.Errorf("wait %s of %d, %+v: "+format, append([]any{b.wait.Mode, b.wait.Need, o}, args...)...)
+		for _, name := range b.names {
+			b.Logf("%s: %s %s, ended %d", name, records[name].Status, records[name].Reason, records[name].CompletedAt.UnixMilli())
+		}
+	}
+	if !slices.Equal(o.Members, b.names) {
+		complain("its members were %q", b.names)
+		return
+	}
+	var last time.Time
+	for _, name := range o.Settled {
+		r := records[name]
+		switch {
+		case !r.Status.Ended():
+			complain("%s has not ended", name)
+		case r.CompletedAt.After(o.At):
+			complain("%s ended later", name)
+		case r.CompletedAt.Before(last) && !b.inParts:
+			complain("%s ended before the one before it", name)
+		}
+		last = r.CompletedAt
+	}
+	for _, name := range b.names {
+		if b.inParts {
+			last = time.Time{}
+		}
+		if r := records[name]; !slices.Contains(o.Settled, name) {
+			b.unsettled(o, r, last, complain)
+		}
+	}
+	if n := len(o.Settled); o.Winner != "" && (n == 0 || o.Settled[n-1] != o.Winner) && !b.inParts {
+		complain("members count that settled after the one that decided it")
+	}
+	reason, winner := b.decided(o, records)
+	if o.Reason != reason || o.Winner != winner && !b.inParts {
+		complain("by the records it is %q, decided by %q", reason, winner)
+	}
+}
+
+// unsettled checks a member that does not count. It ended after the one that decided the
+// wait, or after the limit.
+func (b *bout) unsettled(o queue.WaitOutcome, r *queue.Record, decisive time.Time, complain func(string, ...any)) {
+	timedOut := o.Reason == "timed_out"
+	dropped := timedOut && !b.wait.KeepLate || !timedOut && b.wait.DropLosers
+	switch {
+	case r.Status.Ended() && (r.CompletedAt.Before(decisive) || timedOut && !r.CompletedAt.After(o.At)):
+		complain("%s had ended, and does not count", r.ID)
+	case dropped && !r.Status.Ended():
+		complain("%s lives, and nobody needs it", r.ID)
+	case !dropped && (r.Reason == "not_needed" || r.Reason == "wait_timeout"):
+		complain("%s was cancelled, and was to be kept", r.ID)
+	}
+}
+
+// decided says how the wait ends by its rules, and by which member, in the order in
+// which they settled. It is written anew from what the modes promise.
+func (b *bout) decided(o queue.WaitOutcome, records map[string]*queue.Record) (reason, winner string) {
+	n, ok, bad := len(b.names), 0, 0
+	for i, name := range o.Settled {
+		if records[name].Status == queue.Completed {
+			ok++
+		} else {
+			bad++
+		}
+		switch last := i == n-1; b.wait.Mode {
+		case queue.WaitAll, queue.WaitSettled:
+			if last {
+				return "satisfied", name
+			}
+			if bad > 0 && b.wait.Mode == queue.WaitAll && i == len(o.Settled)-1 && o.Reason == "impossible" {
+				return "impossible", name // it had failed before the wait began
+			}
+		case queue.WaitFailFast:
+			if bad == 1 {
+				return "impossible", name
+			} else if last {
+				return "satisfied", name
+			}
+		case queue.WaitAny:
+			return "satisfied", name
+		case queue.WaitAnyOK, queue.WaitNOfM:
+			need := max(b.wait.Need, 1)
+			if ok == need {
+				return "satisfied", name
+			} else if n-bad < need {
+				return "impossible", name
+			}
+		case queue.WaitNSettled:
+			if i+1 == b.wait.Need {
+				return "satisfied", name
+			}
+		}
+	}
+	return "timed_out", ""
+}
+
+// checkLives checks each task's events: a life in which every step follows on the one
+// before it. An agent wakes once from each wait, and never from one that it is not at.
+func (s *stage) checkLives() {
+	s.Helper()
+	events, _ := s.events("-")
+	status, entry, limit, woken := map[string]queue.Status{}, map[string]any{}, map[string]int64{}, map[string]int64{}
+	for _, e := range events {
+		was := status[e.id]
+		is, fits := queue.Status(""), false
+		switch e.kind {
+		case "task_enqueued":
+			is, fits = queue.Pending, was == ""
+		case "task_started":
+			is, fits = queue.Running, was == queue.Pending
+		case "task_suspended":
+			is, fits = queue.Waiting, was == queue.Running
+			entry[e.id] = e.fields["entry"]
+			limit[e.id], _ = strconv.ParseInt(fmt.Sprint(e.fields["wait_deadline_at"]), 10, 64)
+		case "wait_timed_out":
+			is, fits = queue.Waiting, was == queue.Waiting
+		case "task_resumed":
+			is, fits = queue.Pending, was == queue.Waiting && e.fields["entry"] == entry[e.id]
+			woken[e.id] = e.at
+			if in := limit[e.id]; in > 0 && e.at > in && e.fields["reason"] != "timed_out" {
+				s.complain("%s was woken %d ms after the limit of its wait, as if that were not over", e.id, e.at-in)
+			}
+		case "task_lease_lost", "task_released":
+			is, fits = queue.Pending, was == queue.Running
+		case "task_retried", "attempt_timed_out":
+			is, fits = queue.Pending, was != "" && !was.Ended()
+		case "rejected", "task_cancelling", "deadline_near":
+			continue
+		case "task_completed":
+			// A promise or a timer completes where it stands.
+			is, fits = queue.Completed, was == queue.Running || was == queue.Pending
+		default:
+			is, fits = queue.Failed, was != "" && !was.Ended()
+		}
+		if e.kind == "task_timed_out" && e.deadline > 0 && woken[e.id] > e.deadline {
+			s.complain("%s was woken %d ms after its deadline", e.id, woken[e.id]-e.deadline)
+		}
+		if !fits || !e.terminal() && is == queue.Failed {
+			s.complain("%s was %q, and then %s %v", e.id, was, e.kind, e.fields["entry"])
+		}
+		status[e.id] = is
+	}
+}

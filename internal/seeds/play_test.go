@@ -1,0 +1,283 @@
+package seeds
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// play is a stage on which a real worker runs by a clock that moves only when everybody
+// waits for it: an instant that a document names is met to the millisecond, and a
+// minute costs nothing.
+type play struct {
+	*stage
+	w    *worker.Worker
+	stop func() // ends the worker; nil while none runs
+
+	mu     sync.Mutex // guards now, which handlers read, and
+	asleep map[string]sleeper
+}
+
+// sleeper is a handler that waits for the clock.
+type sleeper struct {
+	until time.Time
+	woken chan struct{}
+}
+
+// never is a time that a play does not come to by itself.
+const never = 10 * 365 * 24 * time.Hour
+
+func newPlay(t *testing.T) *play {
+	rdb := redistest.Shared(t).Client(t)
+	s := open(t, rdb, queue.Config{Library: testclock.Library(t, rdb), Events: "all"}, testclock.Start)
+	p := &play{stage: s, asleep: map[string]sleeper{}}
+	p.w = p.another()
+	return p
+}
+
+// another is one more worker. Its lease outlasts every play, and it sweeps nothing.
+func (p *play) another() *worker.Worker {
+	w := worker.New(p.q, worker.Config{Concurrency: 50, Lease: 10 * never, Beat: 5 * time.Second, NoReaper: true,
+		Queues: map[string]int{"default": 1, "agents": 1}})
+	p.cast(w)
+	return w
+}
+
+// start has the worker run.
+func (p *play) start() {
+	stop := p.run(p.w)
+	p.stop = func() { stop(); p.stop = nil }
+}
+
+// sleep is time.Sleep by the stage's clock. It ends with the handler's context.
+func (p *play) sleep(ctx context.Context, d time.Duration) error {
+	id := worker.Info(ctx).ID
+	p.mu.Lock()
+	s := sleeper{p.now.Add(d), make(chan struct{})}
+	p.asleep[id] = s
+	p.mu.Unlock()
+	select {
+	case <-s.woken:
+		return nil
+	case <-ctx.Done():
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.asleep[id] == s {
+			delete(p.asleep, id)
+		}
+		return context.Cause(ctx)
+	}
+}
+
+// rest waits until nobody does anything: all that run are asleep.
+func (p *play) rest() {
+	p.Helper()
+	eventually(p.T, "everybody waits", func() bool {
+		sleeping := p.sleeping()
+		stats, err := p.q.Stats(p.Context())
+		if err != nil {
+			p.Fatal(err)
+		}
+		running := int64(0)
+		for _, line := range stats.Queues {
+			running += line.Running
+			if p.stop != nil && line.Ready > 0 && !line.Paused && (line.Queue == "default" || line.Queue == "agents") {
+				return false
+			}
+		}
+		// Twice, since the sleeper that was counted may have made room for somebody else.
+		return running == sleeping && running == p.sleeping()
+	})
+}
+
+// sleeping is how many running tasks are asleep.
+func (p *play) sleeping() (n int64) {
+	p.Helper()
+	p.mu.Lock()
+	ids := slices.Collect(maps.Keys(p.asleep))
+	p.mu.Unlock()
+	records, err := p.q.GetAll(p.Context(), ids)
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, r := range records {
+		if r != nil && r.Status == queue.Running {
+			n++
+		}
+	}
+	return n
+}
+
+// pass lets a time pass, and all happen that does by then, each thing at its instant.
+func (p *play) pass(d time.Duration) {
+	p.Helper()
+	p.rest()
+	for until := p.now.Add(d); p.step(until); {
+		p.rest()
+	}
+}
+
+// end plays on until a task has ended.
+func (p *play) end(id string) *queue.Record {
+	p.Helper()
+	for range 10_000 {
+		p.rest()
+		if r := p.record(id); r.Status.Ended() {
+			p.swept() // its children end with it
+			return r
+		}
+		if !p.step(p.now.Add(never)) {
+			break
+		}
+	}
+	p.Fatalf("task %s never ends: %v", id, p.record(id).Fields)
+	return nil
+}
+
+// step moves the clock to the next instant at which somebody waits for something, or to
+// the last one if there is none before it; then it returns false.
+func (p *play) step(last time.Time) bool {
+	p.Helper()
+	next := p.swept()
+	p.mu.Lock()
+	for _, s := range p.asleep {
+		if s.until.Before(next) {
+			next = s.until
+		}
+	}
+	more := !next.After(last)
+	if !more {
+		next = last
+	}
+	p.now = next
+	testclock.Set(p, p.rdb, p.q.Root(0), p.now)
+	for id, s := range p.asleep {
+		if !s.until.After(p.now) {
+			delete(p.asleep, id)
+			close(s.woken)
+		}
+	}
+	p.mu.Unlock()
+	p.swept()
+	return more
+}
+
+// swept does what is due, and tells when the next thing is.
+func (p *play) swept() time.Time {
+	p.Helper()
+	for range 1000 {
+		swept, err := p.q.Sweep(p.Context(), 0, "r", 100, never)
+		if err != nil {
+			p.Fatal(err)
+		}
+		if len(swept.Errors) > 0 {
+			p.Fatalf("sweep: %v", swept.Errors)
+		}
+		if swept.Wait > 0 {
+			return p.now.Add(swept.Wait)
+		}
+	}
+	p.Fatal("the sweeps have no end")
+	return time.Time{}
+}
+
+// agent hands over an agent with what it is told, in a queue of its own.
+func (p *play) agent(kind string, in any) string {
+	p.Helper()
+	return p.task(queue.Task{Kind: kind}, in)
+}
+
+func (p *play) task(task queue.Task, in any) string {
+	p.Helper()
+	payload, err := json.Marshal(in)
+	if err != nil {
+		p.Fatal(err)
+	}
+	task.Payload, task.Queue = payload, "agents"
+	return p.enqueue(task)
+}
+
+// act is one agent with the code given, played to its end.
+func (p *play) act(code func(a *agentwait.Agent) (string, error)) *queue.Record {
+	p.Helper()
+	agentwait.Handle(p.w, "agent", func(a *agentwait.Agent, _ any) (string, error) { return code(a) })
+	p.start()
+	return p.end(p.agent("agent", nil))
+}
+
+// gives checks what a task has come to.
+func (p *play) gives(r *queue.Record, want any) {
+	p.Helper()
+	text, err := json.Marshal(want)
+	if err != nil {
+		p.Fatal(err)
+	}
+	if r.Status != queue.Completed || !sameJSON(string(r.Result), string(text)) {
+		p.Fatalf("task %s (%s) is %s: %s%s, want COMPLETED: %s", r.ID, r.Kind, r.Status, r.Result, r.Error, text)
+	}
+}
+
+func sameJSON(a, b string) bool {
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && fmt.Sprint(x) == fmt.Sprint(y)
+}
+
+// at is how long after another instant one was, in words: "1.5s".
+func at(from, then time.Time) string { return then.Sub(from).String() }
+
+// children are an agent's children by number, as far as there are any.
+func (p *play) children(agent string) (all []*queue.Record) {
+	p.Helper()
+	for n := 1; ; n++ {
+		r, err := p.q.Get(p.Context(), fmt.Sprintf("%s.%d", agent, n))
+		if errors.Is(err, queue.ErrNotFound) {
+			return all
+		} else if err != nil {
+			p.Fatal(err)
+		}
+		all = append(all, r)
+	}
+}
+
+// told are the events of a kind so far, in order.
+func (s *stage) told(kind string) (all []map[string]any) {
+	s.Helper()
+	messages, err := s.rdb.XRange(s.Context(), s.q.EventsKey(0), "-", "+").Result()
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, m := range messages {
+		if m.Values["kind"] == kind {
+			all = append(all, m.Values)
+		}
+	}
+	return all
+}
+
+// statuses says the ends of an agent's children, in order, and for what those were
+// cancelled that were: "COMPLETED CANCELLED:not_needed".
+func (p *play) statuses(agent string) string {
+	p.Helper()
+	var words []string
+	for _, r := range p.children(agent) {
+		word := string(r.Status)
+		if r.Status == queue.Cancelled {
+			word += ":" + r.Reason
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}

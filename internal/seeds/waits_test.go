@@ -1,0 +1,210 @@
+package seeds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// What the document on durable timeouts asks for agents.
+
+func timed(a *agentwait.Agent, ms int, timeout time.Duration) *agentwait.Future[operated] {
+	return agentwait.Schedule[operated](a, operation{DelayMS: ms}, queue.Task{Kind: "slow-operation", Timeout: timeout})
+}
+
+func partialResults(t *testing.T) {
+	p := newPlay(t)
+	r := p.act(func(a *agentwait.Agent) (string, error) {
+		s, err := agentwait.JoinAllSettled(a, timed(a, 100, 0), timed(a, 60_000, 30*time.Second), timed(a, 200, 0))
+		if err != nil {
+			return "", err
+		}
+		late := s.Failed[0]
+		return fmt.Sprintf("%s: %v %s %d", told(s), late.TimedOut, late.Err, len(s.FailedOrCancelled())), nil
+	})
+	p.gives(r, "completed [0 2] failed [1] cancelled [] pending []: true Task timed out: "+r.ID+".2: Task exceeded deadline 1")
+}
+
+func settledByPosition(t *testing.T) {
+	p := newPlay(t)
+	r := p.act(func(a *agentwait.Agent) (string, error) {
+		gone := agentwait.Schedule[processed](a, nil, queue.Task{Kind: "nobody", Queue: "nowhere"})
+		all := []*agentwait.Future[processed]{conditional(a, "a", true), gone, conditional(a, "c", false), conditional(a, "d", true)}
+		if _, err := agentwait.Cancel(a, "not wanted", gone); err != nil {
+			return "", err
+		}
+		s, err := agentwait.JoinAllSettled(a, all...)
+		if err != nil {
+			return "", err
+		}
+		return told(s) + ": " + s.Failed[1].Err.Error(), nil
+	})
+	p.gives(r, "completed [2] failed [0 3] cancelled [1] pending []: Task 'conditional-fail-task' (id="+r.ID+".4) failed: told to fail: d")
+}
+
+// An agent whose task times out is woken by that just as by a completion: at once, once,
+// and it is told what it was.
+func wokenByATimeout(t *testing.T) {
+	p := newPlay(t)
+	r := p.act(func(a *agentwait.Agent) (string, error) {
+		_, err := agentwait.Await(a, timed(a, 60_000, 30*time.Second))
+		var late *queue.TaskTimedOutError
+		if !errors.As(err, &late) || late.TaskID != a.ID()+".1" || late.StartedAt.IsZero() || late.Deadline.IsZero() || !exceeded(err) {
+			return "", err
+		}
+		_, err = agentwait.Await(a, timed(a, 100, 30*time.Second))
+		return "told of the timeout", err
+	})
+	p.gives(r, "told of the timeout")
+	if took := at(r.CreatedAt, r.CompletedAt); took != "30.101s" || r.Epoch != 3 {
+		t.Errorf("the agent took %s in %d runs, want 30.101s in 3", took, r.Epoch)
+	}
+	var reasons []string
+	for _, e := range p.told("task_resumed") {
+		reasons = append(reasons, fmt.Sprint(e["reason"]))
+	}
+	if got := strings.Join(reasons, " "); got != "satisfied satisfied" {
+		t.Errorf("the agent was resumed for %q", got)
+	}
+}
+
+func nonMembersWakeNobody(t *testing.T) {
+	p := newPlay(t)
+	agentwait.Handle(p.w, "agent", func(a *agentwait.Agent, _ any) (string, error) {
+		other, waited := slow(a, "other", 100), slow(a, "waited for", 5000)
+		v, err := agentwait.Await(a, waited)
+		if err != nil {
+			return "", err
+		}
+		w, err := agentwait.Value(a, other)
+		if !errors.Is(err, agentwait.ErrTaskStillRunning) { // nobody asked
+			t.Errorf("the other: %v, %v", w, err)
+		}
+		return v.Op, nil
+	})
+	p.start()
+	id := p.agent("agent", nil)
+	p.pass(time.Second)
+	if r, other := p.record(id), p.children(id)[0]; r.Status != queue.Waiting || r.Epoch != 1 || other.Status != queue.Completed {
+		t.Errorf("after the end of a task that it does not wait for (%s) the agent is %s in run %d", other.Status, r.Status, r.Epoch)
+	}
+	p.gives(p.end(id), "waited for")
+}
+
+// The recipe as its document writes it: on a timeout schedule the same again, with 60s.
+func retryRecipeOfAnAgent(t *testing.T) {
+	p := newPlay(t)
+	worker.Handle(p.w, "slow-task", func(ctx context.Context, in string) (string, error) { return in, p.sleep(ctx, 45*time.Second) })
+	r := p.act(func(a *agentwait.Agent) (string, error) {
+		v, err := agentwait.Await(a, agentwait.Schedule[string](a, "input", queue.Task{Kind: "slow-task", Timeout: 30 * time.Second}))
+		if err != nil && exceeded(err) {
+			v, err = agentwait.Await(a, agentwait.Schedule[string](a, "input", queue.Task{Kind: "slow-task", Timeout: 60 * time.Second}))
+		}
+		return v, err
+	})
+	p.gives(r, "input")
+	if got := p.statuses(r.ID); got != "FAILED COMPLETED" || at(r.CreatedAt, r.CompletedAt) != "1m15.001s" {
+		t.Errorf("the tasks are %s after %s", got, at(r.CreatedAt, r.CompletedAt))
+	}
+}
+
+func doneBeforeTheWait(t *testing.T) {
+	p := newPlay(t)
+	r := p.act(func(a *agentwait.Agent) (string, error) {
+		all := []*agentwait.Future[operated]{slow(a, "a", 5000), slow(a, "b", 100), slow(a, "c", 3000)}
+		if err := agentwait.Sleep(a, time.Second); err != nil {
+			return "", err
+		}
+		s, err := agentwait.JoinAllSettled(a, all...)
+		return told(s), err
+	})
+	p.gives(r, "completed [0 1 2] failed [] cancelled [] pending []")
+	if took := at(r.CreatedAt, r.CompletedAt); took != "5s" {
+		t.Errorf("it took %s, want 5s", took)
+	}
+}
+
+func saysWhyItWaits(t *testing.T) {
+	for _, c := range []struct {
+		claim string
+		wait  func(a *agentwait.Agent, all ...*agentwait.Future[operated]) error
+		label string
+	}{
+		{"settled", func(a *agentwait.Agent, all ...*agentwait.Future[operated]) error {
+			_, err := agentwait.JoinAllSettled(a, all...)
+			return err
+		}, "settled of 2 (1 2)"},
+		{"first success", func(a *agentwait.Agent, all ...*agentwait.Future[operated]) error {
+			_, err := agentwait.SelectOK(a, all...)
+			return err
+		}, "any_ok of 2 (1 2)"},
+	} {
+		t.Run(c.claim, func(t *testing.T) {
+			p := newPlay(t)
+			agentwait.Handle(p.w, "agent", func(a *agentwait.Agent, _ any) (string, error) {
+				return "", c.wait(a, slow(a, "a", 0), slow(a, "b", 0))
+			})
+			p.start()
+			id := p.agent("agent", nil)
+			p.rest()
+			e, err := p.q.Explain(t.Context(), id)
+			if err != nil || e.Why != queue.WhyWaiting || e.Wait == nil || e.Wait.Label != c.label {
+				t.Errorf("the agent is explained as %+v, %v; want a wait for %s", e, err, c.label)
+			}
+			p.end(id)
+		})
+	}
+}
+
+func firstSuccess(t *testing.T) {
+	p := newPlay(t)
+	r := p.act(func(a *agentwait.Agent) (string, error) {
+		first, err := agentwait.SelectOK(a, conditional(a, "a", true), conditional(a, "b", true), conditional(a, "c", false))
+		if err != nil {
+			return "", err
+		}
+		// With no success left it is the error of the first to fail.
+		_, err = agentwait.SelectOK(a, conditional(a, "d", true), conditional(a, "e", true))
+		var none *agentwait.AllTasksFailedError
+		if !errors.As(err, &none) || len(none.All) != 2 || !errors.Is(none.All[0], none.First) {
+			return "", fmt.Errorf("all failed: %w", err)
+		}
+		if text := err.Error(); !strings.HasPrefix(text, "All tasks failed: Task 'conditional-fail-task' (id="+a.ID()) {
+			t.Errorf("the error reads %q", text)
+		}
+		return fmt.Sprintf("%d %s", first.Index, first.Value.Processed), nil
+	})
+	p.gives(r, "2 processed:c")
+}
+
+// The last of the document's tests: a timeout of 5 s, a worker that sleeps 10 s, and an
+// agent that waits, is told, and goes on.
+func endToEndAgent(t *testing.T) {
+	p := newPlay(t)
+	worker.Handle(p.w, "deaf", func(ctx context.Context, _ any) (string, error) {
+		err := p.sleep(context.WithoutCancel(ctx), 10*time.Second)
+		return "too late", err
+	})
+	r := p.act(func(a *agentwait.Agent) (string, error) {
+		_, err := agentwait.Await(a, agentwait.Schedule[string](a, nil, queue.Task{Kind: "deaf", Timeout: 5 * time.Second, MaxRetries: 3}))
+		if !exceeded(err) || !errors.Is(err, context.DeadlineExceeded) {
+			return "", err
+		}
+		return "handled: " + err.Error(), nil
+	})
+	p.gives(r, "handled: Task timed out: "+r.ID+".1: Task exceeded deadline")
+	if took := at(r.CreatedAt, r.CompletedAt); took != "5.001s" {
+		t.Errorf("the agent was done after %s, want 5.001s", took)
+	}
+	p.pass(time.Minute)
+	if c := p.timedOut(r.ID + ".1"); c.Epoch != 1 || len(p.timeouts()) != 1 {
+		t.Errorf("the task ran %d times, and there are %d events", c.Epoch, len(p.timeouts()))
+	}
+}
