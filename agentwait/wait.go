@@ -32,7 +32,8 @@ type Wait struct {
 	FailFast bool
 	// ContinueOn are endings of members that count as done, besides completion.
 	ContinueOn Ending
-	// SkipCancelled has cancelled members count as neither done nor failed.
+	// SkipCancelled has cancelled members count as neither done nor failed. It is nothing to
+	// JoinN, of which each takes one away that could complete.
 	SkipCancelled bool
 	// MaxMembers is how many members it may have. Defaults to 10,000.
 	MaxMembers int
@@ -158,6 +159,10 @@ func (k *ask) wait() (*queue.Wait, error) {
 	w := &queue.Wait{
 		Mode: k.mode, Need: k.need, Limit: p.Limit, Computed: p.Computed, FromFirst: p.FromFirst, Proceed: p.Proceed,
 		KeepLate: p.KeepPending, DropLosers: p.Losers == CancelLosers, Mask: p.mask(0), Most: p.MaxMembers,
+	}
+	if k.mode == queue.WaitNOfM {
+		p.SkipCancelled = false // one that was cancelled is one less that can complete
+		w.Mask = p.mask(0)
 	}
 	seen := map[string]bool{}
 	var names []string

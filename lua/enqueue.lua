@@ -7,6 +7,9 @@
 --            payload, headers   opaque
 --            priority           0 to 3, 3 goes first
 --            timeout_ms | deadline_at        from now, or ms since 1970; absent: no deadline
+--            default_timeout_ms  timeout_ms, if neither it nor the kind says one
+--            budget_percent     of a child: ends after that part of what its owner has left
+--            on_deadline        what that means, if it has children: cancel_all (default) or fail
 --            delay_ms | available_at         not before; absent: at once
 --            queue_timeout_ms   how long it may stand in line
 --            attempt_timeout_ms how long one attempt may take

@@ -18,10 +18,7 @@ type bout struct {
 	claims []queue.Claim
 	names  []string
 	wait   queue.Wait
-	// inParts says that the wait was registered in parts. Those that have ended when the
-	// last part comes are counted in the order of the parts.
-	inParts bool
-	brief   bool // the agent has a deadline that a busy machine may not meet
+	brief  bool // the agent has a deadline that a busy machine may not meet
 }
 
 // bout makes an agent with n members, all running. It returns nil if that failed, or an

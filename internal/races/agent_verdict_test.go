@@ -90,24 +90,21 @@ func (b *bout) consistent(o queue.WaitOutcome, records map[string]*queue.Record)
 			complain("%s has not ended", name)
 		case r.CompletedAt.After(o.At):
 			complain("%s ended later", name)
-		case r.CompletedAt.Before(last) && !b.inParts:
+		case r.CompletedAt.Before(last):
 			complain("%s ended before the one before it", name)
 		}
 		last = r.CompletedAt
 	}
 	for _, name := range b.names {
-		if b.inParts {
-			last = time.Time{}
-		}
 		if r := records[name]; !slices.Contains(o.Settled, name) {
 			b.unsettled(o, r, last, complain)
 		}
 	}
-	if n := len(o.Settled); o.Winner != "" && (n == 0 || o.Settled[n-1] != o.Winner) && !b.inParts {
+	if n := len(o.Settled); o.Winner != "" && (n == 0 || o.Settled[n-1] != o.Winner) {
 		complain("members count that settled after the one that decided it")
 	}
 	reason, winner := b.decided(o, records)
-	if o.Reason != reason || o.Winner != winner && !b.inParts {
+	if o.Reason != reason || o.Winner != winner {
 		complain("by the records it is %q, decided by %q", reason, winner)
 	}
 }

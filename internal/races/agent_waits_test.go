@@ -49,7 +49,6 @@ func TestMembersEndWhileTheirWaitIsRegisteredInParts(t *testing.T) {
 
 // suspendInParts is suspend, as the script has it for waits of thousands.
 func (b *bout) suspendInParts(library *lua.Library, parts int) (answer string) {
-	b.inParts = true
 	each := len(b.wait.Members) / parts
 	for part := 1; part <= parts; part++ {
 		losers := "keep"

@@ -1,6 +1,6 @@
 -- refuse tells that a call came to nothing because of what the task is by now.
 --
---   op     complete, fail, release, resolve, reject, cancel or enqueue (of a child)
+--   op     complete, fail, release, resolve, reject, cancel, suspend, remember, signal or enqueue (of a child)
 --   epoch  that the caller gave, and worker, who it is; "" for a caller that is none
 --
 -- @include live
