@@ -57,7 +57,7 @@ func (m *model) begin(t *modelTask, c modelCall, w *modelWait, members []modelMe
 	}
 	t.bear(standing, m.now)
 	if t.wait = w; !last {
-		w.state, w.formed, t.journal = "forming", w.longest, true
+		w.state, w.formed, w.ends, t.journal = "forming", w.longest, 0, true // the last part finds its limit again
 		return "MORE"
 	}
 	return m.rest(t, c, w, over)

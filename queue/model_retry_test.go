@@ -117,7 +117,10 @@ func (m *model) requeue(t *modelTask, start int64, front bool) {
 }
 
 func (m *model) ready(t *modelTask, front bool) {
-	if front {
+	if t.woken {
+		m.seq++
+		t.place = m.seq - 1<<48 // who woke first, before all others
+	} else if front {
 		m.front--
 		t.place = m.front
 	} else {

@@ -167,7 +167,7 @@ func (m *model) conclude(t *modelTask) {
 	t.remember(w.entry, w.verdict(at))
 	m.leave(t)
 	t.status, t.woken, t.patience = Pending, true, nil
-	m.ready(t, true)
+	m.ready(t, false)
 	m.tell("task_resumed", t.id, w.reason, w.fields["mode"], w.entry)
 }
 

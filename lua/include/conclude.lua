@@ -52,6 +52,6 @@ local function conclude(k, id, at)
   drop(k, agent)
   agent.status, agent.woken = "PENDING", "1"
   redis.call("HSET", k.task .. id, "status", "PENDING", "woken", "1")
-  ready(k, agent, at, true)
+  ready(k, agent, at)
   emit(k, "all", "task_resumed", agent, at, "reason", f[2], "wait_mode", f[7], "entry", f[4])
 end

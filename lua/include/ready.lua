@@ -1,5 +1,6 @@
 -- ready puts a PENDING task in line. Priority 3 goes first, then who came first;
--- who was given back, or woken, goes to the front of its priority: it has waited before.
+-- who was given back goes to the front of its priority: it has waited before. Agents that
+-- were woken go before that, and among them who woke first.
 -- The attempt of who was woken goes on, and so does its limit (attempt_at).
 --
 -- @include root
@@ -9,7 +10,10 @@ local function ready(k, task, at, front)
   root(k)
   k.lined = true
   local place
-  if front then
+  if task.woken then
+    k.seq = k.seq + 1
+    place = k.seq - 281474976710656 -- 2^48: before all others of its priority, in the order they woke
+  elseif front then
     k.front = k.front - 1
     place = k.front
   else
