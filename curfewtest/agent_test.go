@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,5 +65,20 @@ func TestDrainAllPassesTheLimitOfAWait(t *testing.T) {
 	}
 	if passed := c.Now().Sub(begun); passed != 24*time.Hour+time.Millisecond {
 		t.Fatalf("%v passed", passed)
+	}
+}
+
+// A failure says what an agent waits for.
+func TestAFailureTellsWhatAnAgentWaitsFor(t *testing.T) {
+	said := spied(t, curfewtest.Config{}, func(c *curfewtest.Stage) {
+		agentwait.Handle(c.Worker, "ask", func(a *agentwait.Agent, _ string) (string, error) {
+			return agentwait.Await(a, agentwait.Signal[string](a, "answer"))
+		})
+		id := c.Enqueue(queue.Task{Kind: "ask"}).ID
+		c.Drain()
+		c.AssertStatus(id, queue.Completed)
+	})
+	if want := "it waits for all of 1 (s-answer), of which 0 have ended"; !strings.Contains(said, want) {
+		t.Fatalf("it says %q, not %q", said, want)
 	}
 }

@@ -53,7 +53,7 @@ func (s *Stage) state(r *queue.Record) string {
 	case r.Status == queue.Running:
 		return fmt.Sprintf("attempt %d began %s and has not been reported", r.Retries+1, s.when(r.StartedAt))
 	case r.Status == queue.Waiting:
-		return "it is suspended"
+		return s.waits(r)
 	case r.Status == queue.Completed:
 		return "its result is " + quoted(string(r.Result))
 	case r.TimedOut:
@@ -66,6 +66,22 @@ func (s *Stage) state(r *queue.Record) string {
 		code = fmt.Sprintf(", exit code %d", r.Code)
 	}
 	return fmt.Sprintf("%s (%s%s)", quoted(r.Error), ended(r), code)
+}
+
+// waits is what an agent waits for.
+func (s *Stage) waits(r *queue.Record) string {
+	e, err := s.Queue.Explain(s.ctx, r.ID)
+	if err != nil || e.Wait == nil {
+		return "it is suspended"
+	}
+	return fmt.Sprintf("it waits for %s, of which %s ended", e.Wait.Label, has(e.Wait.Settled))
+}
+
+func has(n int) string {
+	if n == 1 {
+		return "1 has"
+	}
+	return fmt.Sprintf("%d have", n)
 }
 
 // limit is what a TimeoutType stands for.

@@ -25,6 +25,7 @@ var numeric = map[string]bool{
 	"running": true, "enqueued": true, "completed": true, "failed": true, "cancelled": true,
 	"paused": true, "max_running": true, "rate": true, "burst": true, "tokens": true, "controlled": true,
 	"warn_percent": true, "jitter": true, "task_epoch": true,
+	"waiting": true, "woken": true, "journal": true, "entry": true, "members": true, "settled": true,
 }
 
 // isNumeric tells whether a field holds a number by its name. A value never decides:

@@ -71,7 +71,8 @@ func (w *Worker) HandleRaw(kind string, handle Handler) {
 }
 
 // Use puts middleware around all handlers, those that are registered later
-// included. The first one is the outermost. It panics after Run.
+// included. The first one is the outermost. An agent that waits returns ErrSuspended, which
+// is no failure, and is called again. It panics after Run.
 func (w *Worker) Use(middleware ...func(next Handler) Handler) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
