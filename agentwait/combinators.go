@@ -163,6 +163,9 @@ func JoinN[T any](on Waiter, n int, futures ...*Future[T]) ([]Outcome[T], error)
 	}
 	var done []Outcome[T]
 	for _, i := range r.inOrder() {
+		if r.outcome.Reason == "satisfied" && len(done) == n {
+			break // of thousands more may have completed before the wait began
+		}
 		switch o := outcomeOf[T](r, i); {
 		case o.Err == nil || k.done(i, &o):
 			done = append(done, o)

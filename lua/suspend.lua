@@ -245,6 +245,24 @@ local function fires(c)
   return reached(c) or w.mode == "all" and c.bad > 0 and "impossible"
 end
 
+-- told is a member that ended while the parts before were sent.
+local function told(name)
+  local f = redis.call("HMGET", k.task .. id .. "." .. name, "status", "completed_at", "reason", "on_deadline", "timeout_type")
+  local mask = redis.call("HGET", k.wait .. id, "mask " .. name) or w.mask
+  return {name = name, ended = tonumber(f[2]),
+    as = regard(mask, {status = f[1], reason = f[3], on_deadline = f[4], timeout_type = f[5]})}
+end
+
+-- add counts one member.
+local function add(c, m)
+  c.settled = c.settled + 1
+  if m.as == "o" then
+    c.ok = c.ok + 1
+  elseif m.as == "b" then
+    c.bad = c.bad + 1
+  end
+end
+
 -- anew adds members that ended while the parts before were sent, so that what decides is
 -- what it would be in one part: the first end, not the first that was seen.
 local function anew(settled, c)
@@ -254,36 +272,45 @@ local function anew(settled, c)
     places[name] = n
   end
   for _, name in ipairs(redis.call("LRANGE", k.settled .. id, 0, -1)) do
-    local f = redis.call("HMGET", k.task .. id .. "." .. name, "status", "completed_at", "reason", "on_deadline", "timeout_type")
-    local mask = redis.call("HGET", k.wait .. id, "mask " .. name) or w.mask
-    settled[#settled + 1] = {name = name, place = places[name], ended = tonumber(f[2]),
-      as = regard(mask, {status = f[1], reason = f[3], on_deadline = f[4], timeout_type = f[5]})}
+    local m = told(name)
+    m.place = places[name]
+    settled[#settled + 1] = m
   end
   redis.call("DEL", k.settled .. id)
   c.ok, c.bad, c.settled = 0, 0, 0
   in_order(settled)
 end
 
+-- decider is the member that decided, of so many that reading them all again would take
+-- too long: the first in the order of the parts, if it is among the first 500.
+local function decider(c)
+  local so_far = {ok = 0, bad = 0, settled = 0, need_ok = c.need_ok, most_bad = c.most_bad, all = c.all}
+  for _, name in ipairs(redis.call("LRANGE", k.settled .. id, 0, 499)) do
+    add(so_far, told(name))
+    if fires(so_far) then
+      return name
+    end
+  end
+  return redis.call("LINDEX", k.settled .. id, -1) or nil
+end
+
 -- weigh counts the members that have settled, up to where the wait fires. It returns how
 -- it does and by which, or nil.
 local function weigh(settled, c)
   local how, winner
-  if c.last and c.settled > 0 then
+  if c.last and c.settled > 0 and c.settled <= 500 then
     anew(settled, c)
   end
   if c.last and w.mode ~= "peek" then
     how = fires(c)
+    winner = how and c.settled > 0 and decider(c) or nil
   end
   for _, m in ipairs(settled) do
     if how then
       break
     elseif not (c.ends and m.ended > c.ends) then
-      c.settled, m.counted = c.settled + 1, true
-      if m.as == "o" then
-        c.ok = c.ok + 1
-      elseif m.as == "b" then
-        c.bad = c.bad + 1
-      end
+      m.counted = true
+      add(c, m)
       c.names[#c.names + 1] = m.name
       if c.last and w.mode ~= "peek" then
         how = fires(c)
