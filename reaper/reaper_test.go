@@ -162,12 +162,16 @@ func TestAFullBatchIsFollowedAtOnce(t *testing.T) {
 	run(t, reaper.New(q, reaper.Config{Batch: 10, Observe: func(_ int, s queue.Swept) {
 		mu.Lock()
 		defer mu.Unlock()
-		if s.TimedOut > 0 && sum == 0 {
-			first = time.Now()
+		if s.TimedOut > 0 {
+			if last = time.Now(); sum == 0 {
+				first = last
+			}
 		}
-		sum, most, last = sum+s.TimedOut, max(most, s.TimedOut), time.Now()
+		sum, most = sum+s.TimedOut, max(most, s.TimedOut)
 	}}))
 	eventually(t, "all have timed out", func() bool { mu.Lock(); defer mu.Unlock(); return sum == len(tasks) })
+	mu.Lock()
+	defer mu.Unlock()
 	// 50 batches: with a rest in between they would take 25 s.
 	if took := last.Sub(first); took > 5*time.Second || most > 10 {
 		t.Errorf("the batches took %v, the largest had %d", took, most)
