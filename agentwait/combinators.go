@@ -25,14 +25,25 @@ func newAsk[T any](on Waiter, mode queue.Mode, need int, futures []*Future[T]) *
 // order they ended: when the last has ended, at once for one that had failed before the
 // wait, and with Wait.FailFast as soon as one fails. No tasks are no wait.
 func JoinAll[T any](on Waiter, futures ...*Future[T]) ([]T, error) {
-	mode := queue.WaitAll
-	if _, policy := on.waiter(); policy.FailFast {
-		mode = queue.WaitFailFast
-	}
 	if len(futures) == 0 {
 		return []T{}, nil
 	}
-	k := newAsk(on, mode, 0, futures)
+	r, err := join[T](newAsk(on, queue.WaitAll, 0, futures))
+	if err != nil {
+		return nil, err
+	}
+	values := make([]T, len(futures))
+	for i := range futures {
+		values[i] = outcomeOf[T](r, i).Value
+	}
+	return values, nil
+}
+
+// join waits for all, and returns the error of the first that failed the wait.
+func join[T any](k *ask) (*result, error) {
+	if k.policy.FailFast {
+		k.mode = queue.WaitFailFast
+	}
 	r, err := k.run()
 	if err != nil {
 		return nil, err
@@ -40,16 +51,10 @@ func JoinAll[T any](on Waiter, futures ...*Future[T]) ([]T, error) {
 	if r.outcome.Reason == "timed_out" && !k.policy.Proceed {
 		return nil, timedOut[T](r, "")
 	}
-	values := make([]T, len(futures))
-	for _, i := range r.inOrder() {
-		if o := outcomeOf[T](r, i); o.Err != nil && !k.excused(i, &o) {
-			return nil, o.Err
-		}
+	if all := failures[T](k, r); len(all) > 0 {
+		return nil, all[0]
 	}
-	for i := range futures {
-		values[i] = outcomeOf[T](r, i).Value
-	}
-	return values, nil
+	return r, nil
 }
 
 // done tells whether an ending other than completion counts as that.
@@ -292,28 +297,12 @@ func Run[T any](on Waiter, in any, task queue.Task) (T, error) {
 // AwaitAll waits for tasks of several types: all of them, as JoinAll does. Value tells
 // the result of each.
 func AwaitAll(on Waiter, futures ...Awaitable) error {
-	a, policy := on.waiter()
-	mode := queue.WaitAll
-	if policy.FailFast {
-		mode = queue.WaitFailFast
-	}
 	if len(futures) == 0 {
 		return nil
 	}
-	k := &ask{agent: a, policy: policy, mode: mode, members: futures}
-	r, err := k.run()
-	if err != nil {
-		return err
-	}
-	if r.outcome.Reason == "timed_out" && !policy.Proceed {
-		return timedOut[[]byte](r, "")
-	}
-	for _, i := range r.inOrder() {
-		if o := outcomeOf[[]byte](r, i); o.Err != nil && !k.excused(i, &o) {
-			return o.Err
-		}
-	}
-	return nil
+	a, policy := on.waiter()
+	_, err := join[[]byte](&ask{agent: a, policy: policy, mode: queue.WaitAll, members: futures})
+	return err
 }
 
 // Value is the result of a task that a wait has told of, or why it has none.

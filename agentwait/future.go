@@ -59,7 +59,9 @@ func (f *Future[T]) ContinueOn(endings Ending) *Future[T] {
 }
 
 // name is the last part of its id.
-func (c *child) name() string { return c.id[strings.LastIndexByte(c.id, '.')+1:] }
+func (c *child) name() string { return nameOf(c.id) }
+
+func nameOf(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
 
 // Schedule makes a child of the agent: the payload is in as JSON, or the bytes that it
 // is. Nothing is sent yet: it is made with the next wait, or by Start. What is wrong with

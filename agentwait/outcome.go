@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -47,7 +46,7 @@ func (k *ask) read(o queue.WaitOutcome, w *queue.Wait) (*result, error) {
 		r.dropped = !w.KeepLate
 	}
 	for _, m := range w.Members {
-		r.late[m.ID[strings.LastIndexByte(m.ID, '.')+1:]] = true
+		r.late[nameOf(m.ID)] = true
 	}
 	for _, name := range o.Settled {
 		delete(r.late, name)
