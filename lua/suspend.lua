@@ -546,8 +546,8 @@ local function suspend()
   redis.call("ZCARD", k.waits)
 
   -- From here on it is done; every refusal is above.
-  local ends, digest = string.match(redis.call("HGET", k.journal .. id, "until " .. w.entry) or "", "^(%d+) (.*)$")
-  c.ends = digest == w.digest and tonumber(ends) or nil
+  local entry, ends, digest = string.match(redis.call("HGET", k.journal .. id, "until") or "", "^(%d+) (%d+) (.*)$")
+  c.ends = entry == w.entry and digest == w.digest and tonumber(ends) or nil
   if c.stale then
     drop(k, task)
     redis.call("UNLINK", k.patience .. id)

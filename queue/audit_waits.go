@@ -90,7 +90,10 @@ func (a *audit) looked(id string, t, w map[string]string) {
 func (a *audit) members(id string, w map[string]string) {
 	names := strings.Fields(w["members"])
 	pending, settled := a.zsets["pending:"+id], a.lists["settled:"+id]
-	kept, _, _ := strings.Cut(a.hashes["journal:"+id]["until "+w["entry"]], " ")
+	var kept string
+	if until := strings.Fields(a.hashes["journal:"+id]["until"]); len(until) > 1 && until[0] == w["entry"] {
+		kept = until[1]
+	}
 	seen := map[string]bool{}
 	for _, name := range names {
 		a.must(!seen[name], id, "waits for %s twice", name)

@@ -36,8 +36,8 @@ func (m *model) begin(t *modelTask, c modelCall, w *modelWait, members []modelMe
 		return answer
 	}
 
-	if at, digest, _ := strings.Cut(t.notes["until "+w.entry], " "); digest == c.fields["digest"] {
-		w.ends = number(at)
+	if kept := strings.SplitN(t.notes["until"], " ", 3); len(kept) == 3 && kept[0] == w.entry && kept[2] == c.fields["digest"] {
+		w.ends = number(kept[1])
 	}
 	if t.wait != nil && c.fields["part"] == "1" {
 		t.patience = nil

@@ -96,10 +96,8 @@ func (p *player) countAgent(t *modelTask) {
 	if t.woken && t.attemptAt != 0 {
 		p.seen["an attempt goes on in line"]++
 	}
-	for name := range t.notes {
-		if strings.HasPrefix(name, "until ") {
-			p.seen["a limit outlives its attempt"]++
-		}
+	if t.notes["until"] != "" {
+		p.seen["a limit outlives its attempt"]++
 	}
 	if w == nil {
 		return

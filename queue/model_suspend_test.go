@@ -57,7 +57,11 @@ func (m *model) rememberAll(id string, epoch int64, worker string, n modelNote) 
 func (t *modelTask) write(n modelNote) {
 	past := t.past()
 	if c := n.checkpoint; c != nil && (number(c["entries"]) > past || number(c["entries"]) == past && c["state"] != t.notes["state"]) {
+		until := t.notes["until"]
 		t.notes, t.journal, past = maps.Clone(c), true, number(c["entries"])
+		if entry, _, _ := strings.Cut(until, " "); number(entry) > past {
+			t.notes["until"] = until
+		}
 	}
 	for _, e := range n.entries {
 		if number(e.number) > past {

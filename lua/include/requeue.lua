@@ -18,7 +18,7 @@ local function requeue(k, task, at, start, front, fields)
   if task.waiting then
     local w = redis.call("HMGET", k.wait .. task.id, "wait_deadline_at", "digest")
     if w[1] then
-      redis.call("HSET", k.journal .. task.id, "until " .. task.waiting, w[1] .. " " .. (w[2] or ""))
+      redis.call("HSET", k.journal .. task.id, "until", task.waiting .. " " .. w[1] .. " " .. (w[2] or ""))
     end
   end
   withdraw(k, task)
