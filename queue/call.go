@@ -105,6 +105,18 @@ func honoursContexts(rdb redis.UniversalClient) bool {
 	return single && c.Options().ContextTimeoutEnabled
 }
 
+// endOf is why a context is over, nil while it is not. A read whose time-out is the
+// context's deadline gives up a moment before the context itself says so.
+func endOf(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if at, ok := ctx.Deadline(); ok && !time.Now().Before(at) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
 // unanswered is the error of a call that was given up: because its context ended, or
 // because it was repeated long enough.
 func unanswered(ctx context.Context, lost bool, last error) error {

@@ -129,8 +129,8 @@ func (q *Queue) AwaitWork(ctx context.Context, partition int, queues []string, d
 	if redis.HasErrorPrefix(err, "UNBLOCKED") {
 		return true, nil // the master has become a replica: who looks finds its successor
 	}
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx) // the client calls it a read that timed out
+	if cause := endOf(ctx); err != nil && cause != nil {
+		err = cause // the client calls it a read that timed out
 	}
 	return err == nil, failed("await work", "", err)
 }

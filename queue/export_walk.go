@@ -62,9 +62,9 @@ func (q *Queue) exportStep(ctx context.Context, at *exportPlace, n int) ([]Expor
 // unread is the error of a read that failed.
 func unread(ctx context.Context, err error) error {
 	var cut net.Error
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
+	switch cause := endOf(ctx); {
+	case cause != nil:
+		return cause
 	case errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnknown):
 		return err
 	case errors.As(err, &cut), errors.Is(err, io.EOF), errors.Is(err, redis.ErrPoolTimeout):

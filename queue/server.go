@@ -94,17 +94,14 @@ func (q *Queue) reach(ctx context.Context) error {
 	go func() { answered <- q.rdb.Ping(ctx).Err() }()
 	select {
 	case err := <-answered:
-		if ctx.Err() == nil && err != nil {
+		if endOf(ctx) == nil && err != nil {
 			return fmt.Errorf("%w (%w)", ErrUnavailable, err)
 		}
 	case <-time.After(waitFor):
 		return fmt.Errorf("%w (no answer in %v)", ErrUnavailable, waitFor)
 	case <-ctx.Done():
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return nil
+	return endOf(ctx)
 }
 
 func readInfo(facts map[string]string, info string) {
