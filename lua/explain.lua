@@ -18,7 +18,8 @@
 --                    is known; doomed_by, doomed_at: the ancestor whose end ends it;
 --                    attempt_over: when its attempt was out of time; ahead, lined: its place in
 --                    line; workers: how many live; lease: until when its own does; goes: when
---                    its record does; turn_until: a reaper is at work until then
+--                    its record does; turn_until: a reaper is at work until then; lags: how
+--                    many ms late each timeout was written, of those among the newest 200 events
 --            member  place, name, mask, patience, over_at, broken, and fields of its record
 -- Flags    no-writes
 --
@@ -94,12 +95,28 @@ local function doomed(facts)
   put(facts, "doomed_at", first and string.format("%d", first))
 end
 
+-- lags is how late timeouts were written, as far as the newest events tell, with spaces
+-- between them; nil if they tell of none.
+local function lags()
+  local found = {}
+  for _, event in ipairs(ask("XREVRANGE", k.events, "+", "-", "COUNT", 200) or {}) do
+    local values = event[2]
+    for i = 1, #values - 1, 2 do
+      if values[i] == "lag_ms" then
+        found[#found + 1] = values[i + 1]
+      end
+    end
+  end
+  return found[1] and table.concat(found, " ")
+end
+
 -- surroundings is what stands around a live task.
 local function surroundings(task, facts, queue)
   doomed(facts)
   if task.limit_at and (tonumber(task.limit_at) or at) < at and attempted(task) then
     put(facts, "attempt_over", task.limit_at)
   end
+  put(facts, "lags", lags())
   put(facts, "turn_until", fields({}, k.root, {"turn_until"}).turn_until)
   put(facts, "workers", ask("ZCOUNT", k.workers, string.format("%d", at), "+inf"))
   if task.status == "RUNNING" and task.worker then

@@ -60,6 +60,7 @@ type Explanation struct {
 	Line *ExplainedLine `json:"line,omitempty"` // of a task in line
 	Run  *ExplainedRun  `json:"run,omitempty"`  // of one that runs
 	Wait *ExplainedWait `json:"wait,omitempty"` // of an agent that waits
+	Lag  *ExplainedLag  `json:"lag,omitempty"`  // of what is bounded, if timeouts have told of it
 	End  *ExplainedEnd  `json:"end,omitempty"`  // of one that has ended, or whose end is decided
 
 	Warnings []Warning `json:"warnings,omitempty"`
@@ -142,6 +143,15 @@ type ExplainedWait struct {
 	// LimitAfter is a limit that begins with the first end, and has not begun.
 	LimitAfter Duration `json:"limit_after,omitzero"`
 	Reason     string   `json:"reason,omitempty"` // of WhyWaking: satisfied, impossible or timed_out
+}
+
+// ExplainedLag is how late timeouts were noticed of late in the task's partition: from the
+// instant that decided until it was written. It is what to expect on top of a bound, and
+// no promise. It is made of those among the newest 200 events.
+type ExplainedLag struct {
+	P99 Duration `json:"p99"`
+	Max Duration `json:"max"`
+	Of  int      `json:"of"` // how many timeouts
 }
 
 // ExplainedEnd is how a task has ended, or will be found to have.

@@ -16,6 +16,9 @@ func (e *Explanation) String() string {
 	if said := e.boundText(); said != "" {
 		words = append(words, said)
 	}
+	if e.Lag != nil {
+		words = append(words, fmt.Sprintf("Timeouts here were noticed within %v (p99 of the newest %d).", max(e.Lag.P99, Duration(time.Millisecond)), e.Lag.Of))
+	}
 	for _, w := range e.Warnings {
 		if w.Word != WarnNoBound { // boundText has it
 			words = append(words, "Warning: "+w.Text+".")

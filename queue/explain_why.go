@@ -30,6 +30,7 @@ func (o *observed) explain() *Explanation {
 	}
 	e.EndsBy = o.endsBy()
 	o.explainDecided(e)
+	e.Lag = o.lag(e.Bound.Kind)
 	if turn := ms(o.facts, "turn_until"); turn < o.now {
 		e.warn(WarnNoReaper, "no reaper is at work in partition "+o.partition()+", so what falls due waits for the next call that meets it: run one")
 	}
