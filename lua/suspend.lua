@@ -139,13 +139,14 @@ end
 local function distinct()
   local seen, kept = {}, {}
   for _, m in ipairs(members) do
-    if m.id == id or string.sub(id, 1, #m.id + 1) == m.id .. "." then
-      return {at, "INVALID", "members", m.id .. " is the agent itself or an owner of it, which cannot end before it"}
-    elseif owner(m.id) ~= id then
+    if owner(m.id) ~= id then
+      if m.id == id or string.sub(id, 1, #m.id + 1) == m.id .. "." then
+        return {at, "INVALID", "members", m.id .. " is the agent itself or an owner of it, which cannot end before it"}
+      end
       return {at, "FOREIGN", m.id}
     elseif not seen[m.id] then
       seen[m.id] = true
-      m.name = string.match(m.id, "[^.]+$")
+      m.name = string.sub(m.id, #id + 2)
       kept[#kept + 1] = m
     end
   end

@@ -7,7 +7,7 @@ var suspendBugs = []bug{
 	{"an agent that waits stays with its worker", "suspend.lua",
 		`later(k, "ZREM", k.claims .. task.worker, id)`, ``, "stories"},
 	{"an agent waits for the child of another", "suspend.lua",
-		`elseif owner(m.id) ~= id then`, `elseif false then`, "stories"},
+		`if owner(m.id) ~= id then`, `if false then`, "stories"},
 	{"an agent waits for its own end", "suspend.lua",
 		`if m.id == id or string.sub(id, 1, #m.id + 1) == m.id .. "." then`, `if false then`, "stories"},
 	{"an agent waits for a child that is not there", "suspend.lua",

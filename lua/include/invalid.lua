@@ -15,20 +15,33 @@ local function named(k, name, pattern)
   return fits
 end
 
--- identified tells whether an id is one of this partition: a root's letters and
--- digits, then its children's names, which begin with a letter or digit too; at most
--- 16 of them. A hook's id is made by the task that it belongs to.
+-- depth is how many names of children an id of this partition ends with; nil if it is
+-- none: a root's letters and digits, then those names, which begin with a letter or digit
+-- too.
+local function depth(k, id)
+  if string.match(id, "^(%d+)%-%w[%w._!-]*$") ~= k.partition or string.find(id, "%.[^%w]") or string.sub(id, -1) == "." then
+    return nil
+  end
+  return select(2, string.gsub(id, "%.", ""))
+end
+
+-- identified tells whether a task may have an id, with at most 16 names of children. A
+-- list names one owner many times. A hook's id is made by the task that it belongs to.
 local function identified(k, id)
   k.partition = k.partition or string.match(k.root, "{(%d+)}$")
-  if not id or #id > 512 or string.match(id, "^(%d+)%-%w[%w._!-]*$") ~= k.partition then
+  if not id or #id > 512 then
     return false
   end
-  if string.find(id, "!", 1, true) and not owner(id) then
-    return false
+  local parent = owner(id)
+  if not parent then
+    return not string.find(id, "!", 1, true) and depth(k, id) ~= nil
   end
-  return not string.find(id, ".", 1, true) or
-    not string.find(id, "%.[^%w]") and string.sub(id, -1) ~= "." and
-    select(2, string.gsub(id, "%.", "")) <= 16
+  local above = k.names[parent]
+  if above == nil then
+    above = depth(k, parent) or 16
+    k.names[parent] = above
+  end
+  return above < 16 and string.find(id, "^%w[%w_-]*$", #parent + 2) ~= nil
 end
 
 -- unfit names a pair of fields that do not go together, and why.
