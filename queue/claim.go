@@ -11,7 +11,7 @@ import (
 
 // Ask says what a worker wants to be handed.
 type Ask struct {
-	N      int           // how many at the most; 0: nothing
+	N      int           // how many at the most, and 500 of them a call; 0: nothing
 	Seq    int64         // grows with each ask of a worker in a partition; the same again is a repeat
 	Quotas []Quota       // in order
 	Lease  time.Duration // the worker is alive that long without another word

@@ -191,3 +191,41 @@ func TestStrictOrder(t *testing.T) {
 		}
 	}
 }
+
+// Redis gives 500 tasks a call at the most, and a worker with more slots fills them all.
+func TestMoreSlotsThanACallGivesAreFilled(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 1)
+	const slots = 1200
+	w := worker.New(s.q, worker.Config{Concurrency: slots})
+	all, running := make(chan struct{}), atomic.Int64{}
+	w.HandleRaw("k", raw(func(ctx context.Context) error {
+		if running.Add(1) == slots {
+			close(all) // or none of them ends
+		}
+		select {
+		case <-all:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}))
+	ids := s.enqueueAll(many(slots, queue.Task{Kind: "k", Timeout: time.Minute})...)
+	trip, err := s.q.Fetch(s.ctx, 0, "another", queue.Ask{N: 10_000, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 10_000}}})
+	if err != nil || len(trip.Claims) != 500 || !trip.More {
+		t.Fatalf("an ask for 10,000 gets %d, %v, more: %v; want 500 of %d", len(trip.Claims), err, trip.More, slots)
+	}
+	var back []queue.Outcome
+	for _, c := range trip.Claims {
+		back = append(back, queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Release})
+	}
+	if _, err := s.q.Settle(s.ctx, 0, "another", queue.NewCall(), back, queue.Ask{}); err != nil {
+		t.Fatal(err)
+	}
+	s.run(w)
+	for _, id := range ids {
+		if r := s.ended(id); r.Status != queue.Completed {
+			t.Fatalf("%s is %s: %s", id, r.Status, r.Error)
+		}
+	}
+}

@@ -47,7 +47,7 @@ var fetchBugs = []bug{
 	{"a token outlives the line", "include/claim.lua",
 		"else\n        redis.call(\"DEL\", k.wake .. queue)", "else", "stories"},
 	{"one expired task ends a fetch", "include/claim.lua",
-		`local left, looks = ask.n, ask.n + 100`, `local left, looks = ask.n, ask.n`, "stories"},
+		`local looks = left + 100`, `local looks = left`, "stories"},
 }
 
 // Leases and heartbeats.

@@ -187,11 +187,7 @@ func (r *ring) known(ids ...string) {
 
 // take has a worker of the lane take what stands in one of its lines.
 func (l *lane) take(hand int, worker, line string, n int, lease time.Duration) []queue.Claim {
-	l.mu.Lock()
-	l.seq++
-	seq := l.seq
-	l.mu.Unlock()
-	trip, err := l.hands[hand].Fetch(l.ctx, 0, worker, queue.Ask{N: n, Seq: seq, Lease: lease, Quotas: []queue.Quota{{Queue: line, N: n}}})
+	trip, err := l.hands[hand].Fetch(l.ctx, 0, worker, l.ask(line, n, lease))
 	if err != nil {
 		l.Error(err)
 		return nil
@@ -200,6 +196,14 @@ func (l *lane) take(hand int, worker, line string, n int, lease time.Duration) [
 		l.Error(e)
 	}
 	return trip.Claims
+}
+
+// ask is for n tasks of a line.
+func (l *lane) ask(line string, n int, lease time.Duration) queue.Ask {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seq++
+	return queue.Ask{N: n, Seq: l.seq, Lease: lease, Quotas: []queue.Quota{{Queue: line, N: n}}}
 }
 
 func (l *lane) agents() string  { return l.name + "-agents" }

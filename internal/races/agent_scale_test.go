@@ -31,10 +31,11 @@ func newCrowded(t *testing.T, server *redistest.Server, members int) *crowded {
 	return c
 }
 
-// endSome has workers take and complete members, in lists as a worker has them.
+// endSome has a worker take and complete members, in lists as one with that many slots has
+// them: each report asks for the next.
 func (c *crowded) endSome(n, list int) {
+	claims := c.take(0, c.hired(), c.members(), min(n, list), time.Hour)
 	for n > 0 {
-		claims := c.take(0, c.hired(), c.members(), min(n, list), time.Hour)
 		if len(claims) == 0 {
 			c.Fatal("there are no members left")
 		}
@@ -42,10 +43,15 @@ func (c *crowded) endSome(n, list int) {
 		for _, claim := range claims {
 			outcomes = append(outcomes, queue.Outcome{ID: claim.ID, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("1")})
 		}
-		if _, err := c.q.Settle(c.ctx, 0, c.hired(), queue.NewCall(), outcomes, queue.Ask{}); err != nil {
-			c.Fatal(err)
-		}
 		n -= len(claims)
+		trip, err := c.q.Settle(c.ctx, 0, c.hired(), queue.NewCall(), outcomes, c.ask(c.members(), min(n, list), time.Hour))
+		if err != nil || len(trip.Errors) > 0 {
+			c.Fatal(err, trip.Errors)
+		}
+		claims = trip.Claims
+		if len(claims) < min(n, list) {
+			claims = append(claims, c.take(0, c.hired(), c.members(), min(n, list)-len(claims), time.Hour)...)
+		}
 	}
 }
 

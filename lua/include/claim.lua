@@ -3,6 +3,8 @@
 --
 --   ask  worker, seq, n, lease (ms), quotas {queue, n, queue, n, ...}
 --
+-- One call gives 500 at the most: Redis does nothing else meanwhile.
+--
 -- seq grows with each fetch of a worker. One that was seen before is a repeat
 -- after a lost answer, and gets the tasks of that fetch that are still held.
 --
@@ -78,7 +80,8 @@ local function claim(k, ask, at)
 
   -- A pop may meet tasks that are ended instead of handed out, so it goes on;
   -- but a line of nothing but late tasks must not hold the server.
-  local left, looks = ask.n, ask.n + 100
+  local left = math.min(ask.n, 500)
+  local looks = left + 100
   local function draw(queue, want)
     local free = room(k, queue, at)
     local given = math.min(want, free.n)
