@@ -68,7 +68,7 @@ func (a *Agent) cancel(number int64, ids []string, reason string) (answers []str
 	if err := a.Start(); err != nil {
 		return nil, err
 	}
-	all, err := a.q.CancelAs(a, a.job.ID+" "+strconv.FormatInt(number, 10), ids, reason)
+	all, err := a.q.CancelAs(a, a.job.ID+" "+strconv.FormatInt(number, 10), a.job.ID, ids, reason)
 	if err != nil {
 		return nil, a.trouble(err)
 	}

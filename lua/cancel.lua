@@ -3,7 +3,8 @@
 -- KEYS[1]  root of the partition
 -- ARGV[1]  call: kept over repeats of this call
 -- ARGV[2]  reason, opaque; "" for none
--- ARGV[3…] ids
+-- ARGV[3]  owner of all of them, or "": whoever asks may cancel any
+-- ARGV[4…] ids
 --
 -- Returns  for each id one of
 --   {"CANCELLED"}                it was live, and is cancelled; also when this call had done it before
@@ -11,6 +12,7 @@
 --   {"ALREADY", status, note}    it had ended: its result if COMPLETED, its error if not
 --   {"MISSING"}                  no such task
 --   {"BROKEN", why}              its record cannot be worked with
+--   {"FOREIGN", id}              that one is no child of the owner, and nothing was done
 -- Ends     CANCELLED
 -- Flags    allow-oom        a full Redis must still drain
 --
@@ -18,6 +20,7 @@
 -- @include now
 -- @include overdue
 -- @include live
+-- @include owner
 -- @include cancelled
 -- @include revoke
 -- @include refuse
@@ -26,7 +29,7 @@
 -- @include complete
 
 local k, at = keys(KEYS[1]), now()
-local call, reason = ARGV[1], ARGV[2]
+local call, reason, parent = ARGV[1], ARGV[2], ARGV[3]
 
 local function end_it(id)
   local task = overdue(k, id, at)
@@ -45,18 +48,28 @@ local function end_it(id)
   return {"ALREADY", task.status, task.result or task.error or ""}
 end
 
+for i = 4, #ARGV do
+  if parent ~= "" and owner(ARGV[i]) ~= parent then
+    local answers = {}
+    for n = 1, #ARGV - 3 do
+      answers[n] = {"FOREIGN", ARGV[i]}
+    end
+    return answers
+  end
+end
+
 -- In order of their priority, 3 first, and then of the call.
 local order = {}
-for i = 3, #ARGV do
-  local priority = #ARGV > 3 and redis.pcall("HGET", k.task .. ARGV[i], "priority") or 0
-  order[i - 2] = {place = i - 2, priority = type(priority) == "string" and tonumber(priority) or 0}
+for i = 4, #ARGV do
+  local priority = #ARGV > 4 and redis.pcall("HGET", k.task .. ARGV[i], "priority") or 0
+  order[i - 3] = {place = i - 3, priority = type(priority) == "string" and tonumber(priority) or 0}
 end
 table.sort(order, function(a, b)
   return a.priority > b.priority or a.priority == b.priority and a.place < b.place
 end)
 local answers = {}
 for _, o in ipairs(order) do
-  local id = ARGV[o.place + 2]
+  local id = ARGV[o.place + 3]
   local answer, why = guard(k, id, at, end_it, id)
   answers[o.place] = answer or {"BROKEN", why}
 end

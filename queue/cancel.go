@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -33,18 +34,19 @@ func (q *Queue) Cancel(ctx context.Context, id, reason string) (Cancellation, er
 
 // CancelAll cancels a list, 500 a round trip.
 func (q *Queue) CancelAll(ctx context.Context, list []string, reason string) ([]Cancellation, error) {
-	return q.CancelAs(ctx, NewCall(), list, reason)
+	return q.CancelAs(ctx, NewCall(), "", list, reason)
 }
 
 // CancelAs is CancelAll under a name of the call: the same call again, whenever it comes,
-// gets the answers of the first one.
-func (q *Queue) CancelAs(ctx context.Context, call string, list []string, reason string) ([]Cancellation, error) {
+// gets the answers of the first one. If there is an owner, all of them must be children
+// of that; if one is not, it returns [ErrNotOwner], and none of 500 together is cancelled.
+func (q *Queue) CancelAs(ctx context.Context, call, owner string, list []string, reason string) ([]Cancellation, error) {
 	if len(reason) > q.config.MaxBytes {
 		return nil, failed("cancel", "", invalid("reason", "has %d bytes, the limit is %d", len(reason), q.config.MaxBytes))
 	}
 	all := make([]Cancellation, len(list))
 	err := q.eachPartition(list, func(p int, ids []any, places []int) error {
-		answers, err := elements(q.call(ctx, p, "cancel", append([]any{call, reason}, ids...)...))
+		answers, err := elements(q.call(ctx, p, "cancel", append([]any{call, reason, owner}, ids...)...))
 		if err != nil {
 			return err
 		}
@@ -53,6 +55,9 @@ func (q *Queue) CancelAs(ctx context.Context, call string, list []string, reason
 				return fmt.Errorf("%d answers for %d tasks", len(answers), len(places))
 			}
 			all[place] = readCancellation(answers[i])
+			if errors.Is(all[place].Err, ErrNotOwner) {
+				return all[place].Err
+			}
 		}
 		return nil
 	})
@@ -81,6 +86,8 @@ func readCancellation(answer any) Cancellation {
 		return Cancellation{Err: ErrNotFound}
 	case word == "BROKEN":
 		return Cancellation{Err: ErrBroken}
+	case word == "FOREIGN" && len(words) == 2:
+		return Cancellation{Err: fmt.Errorf("%w: %s", ErrNotOwner, text(words[1]))}
 	}
 	return Cancellation{Err: fmt.Errorf("cancel answered %.100v", answer)}
 }

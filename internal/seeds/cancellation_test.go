@@ -155,6 +155,9 @@ func TestAgentCancelTaskWrongAgent(t *testing.T) {
 	c := s.claim()
 	mine := s.enqueue(queue.Task{ID: thief + ".1", Kind: "k", Queue: "other"})
 	before := s.dump()
+	if _, err := s.q.CancelAs(t.Context(), "call", thief, []string{mine, theirs}, ""); !errors.Is(err, queue.ErrNotOwner) {
+		t.Errorf("CancelAs: %v, want %q", err, "Task not owned by agent")
+	}
 	_, err := s.q.Suspend(t.Context(), queue.Suspension{Agent: thief, Epoch: c.Epoch, Worker: "w",
 		Wait: queue.Wait{Entry: 1, Mode: queue.WaitAny, Digest: "d", DropLosers: true, Limit: time.Second,
 			Members: []queue.Member{{ID: mine}, {ID: theirs}}},

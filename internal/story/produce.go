@@ -59,13 +59,17 @@ func milliseconds(value string) string {
 	return strconv.FormatInt(d.Milliseconds(), 10)
 }
 
-// cancel a b reason=x call=C
+// cancel a b reason=x call=C owner=o
 func (s *stage) cancel(w words) []string {
 	call := w.named["call"]
 	if call == "" {
 		call = queue.NewCall()
 	}
-	args := []any{call, w.named["reason"]}
+	owner := w.named["owner"]
+	if owner != "" {
+		owner = long(owner)
+	}
+	args := []any{call, w.named["reason"], owner}
 	for _, name := range w.plain {
 		args = append(args, long(name))
 	}
