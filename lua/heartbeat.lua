@@ -60,6 +60,9 @@ local function verdict(id, epoch, progress)
   end
 end
 
+-- A key of the wrong type is met before the first write, not after it.
+redis.call("ZCARD", k.workers)
+redis.call("ZCARD", claims)
 local stops, held = {at}, {}
 for i = 4, #ARGV, 3 do
   local id, epoch = ARGV[i], ARGV[i + 1]

@@ -55,6 +55,11 @@ local function tell()
     return {"OK"}
   elseif task.call == call then
     return {"OK"}
+  elseif task.status ~= "COMPLETED" then
+    local owner = overdue(k, agent, at)
+    if not live(owner) then
+      return {"OWNER", agent, owner.status or ""}
+    end
   end
   refuse(k, task, at, "signal", "", "")
   return {"ALREADY", task.status, task.result or task.error or ""}

@@ -8,8 +8,8 @@
 -- ARGV[3]  worker
 -- ARGV[4]  call: kept over repeats of this call
 -- ARGV[5]  how many fields the wait has; then name and value of each:
---            entry       its number in the journal; required, as are mode and digest
---            mode, need  include/thresholds.lua
+--            entry       its number in the journal; required, as is digest
+--            mode, need  include/thresholds.lua; mode is all if absent or empty
 --            digest      of all that must be the same when the agent comes here again, opaque
 --            label       says the same to people
 --            limit_ms    how long it may take, or "computed" (below)
@@ -68,8 +68,7 @@
 -- @include count
 -- @include emit
 -- @include guard
--- @include flush
--- @include complete
+-- @include whole
 
 local k, at = keys(KEYS[1]), now()
 local id, call = ARGV[1], ARGV[4]
@@ -91,7 +90,10 @@ local function unsound()
       return name, "is not a field of a wait"
     end
   end
-  for _, name in ipairs({"entry", "mode", "digest"}) do
+  if w.mode == nil or w.mode == "" then
+    w.mode = "all"
+  end
+  for _, name in ipairs({"entry", "digest"}) do
     if not w[name] then
       return name, "is required"
     end
@@ -103,6 +105,8 @@ local function unsound()
   end
   if string.sub(w.entry, 1, 1) == "0" then
     return "entry", "must be a whole number from 1, without a 0 in front"
+  elseif not string.find(w.part, "^[1-9]") or not string.find(w.of, "^[1-9]") or tonumber(w.part) > tonumber(w.of) then
+    return "part", "must be one of 1 to of, without a 0 in front"
   elseif string.find(w.digest, "%s") or w.digest == "" then
     return "digest", "must be one word"
   elseif string.find(w.label, "\n", 1, true) then
@@ -144,6 +148,8 @@ local function distinct()
         return {at, "INVALID", "members", m.id .. " is the agent itself or an owner of it, which cannot end before it"}
       end
       return {at, "FOREIGN", m.id}
+    elseif m.patience and string.sub(m.id, #id + 2, #id + 3) == "s-" then
+      return {at, "INVALID", "patience", m.id .. " is a signal, which no wait cancels: give the wait a limit"}
     elseif not seen[m.id] then
       seen[m.id] = true
       m.name = string.sub(m.id, #id + 2)
@@ -151,6 +157,16 @@ local function distinct()
     end
   end
   members = kept
+end
+
+-- entries_before is how many entries a checkpoint takes the place of.
+local function entries_before(checkpoint)
+  for i = 1, #checkpoint, 2 do
+    if checkpoint[i] == "entries" then
+      return tonumber(checkpoint[i + 1])
+    end
+  end
+  return 0
 end
 
 -- unlike leaves out the members that an earlier part of the wait had.
@@ -229,7 +245,7 @@ local function look(children)
         t = overdue(k, m.id, at)
       end
     end
-    m.place, m.priority = place, tonumber(t.priority or 0)
+    m.place, m.priority = place, tonumber(t.priority) or 0
     m.span = tonumber(t.attempt_timeout_ms or t.deadline_at and t.deadline_at - t.created_at or 0)
     if not live(t) then
       m.ended, m.as = tonumber(t.completed_at), regard(m.mask or w.mask, t)
@@ -376,8 +392,9 @@ local function begun()
     c.stale = task.waiting
     return c
   end
-  local f = redis.call("HMGET", k.wait .. id, "state", "entry", "epoch", "part", "ok", "bad", "settled", "size", "longest", "members")
-  if f[1] ~= "forming" or f[2] ~= w.entry or f[3] ~= task.epoch or tonumber(f[4]) ~= part - 1 then
+  local f = redis.call("HMGET", k.wait .. id, "state", "entry", "epoch", "part", "ok", "bad", "settled", "size", "longest", "members",
+    "digest")
+  if f[1] ~= "forming" or f[2] ~= w.entry or f[3] ~= task.epoch or tonumber(f[4]) ~= part - 1 or f[11] ~= w.digest then
     return nil, {at, "INVALID", "part", "must follow on the part before it: begin again with part 1"}
   end
   c.ok, c.bad, c.settled, c.size = tonumber(f[5]), tonumber(f[6]), tonumber(f[7]), tonumber(f[8])
@@ -476,7 +493,11 @@ end
 -- form keeps what is counted so far, for the next part.
 local function form(c)
   redis.call("HSET", k.wait .. id, "state", "forming", "entry", w.entry, "epoch", task.epoch, "part", w.part, "call " .. w.part, call,
-    "ok", c.ok, "bad", c.bad, "settled", c.settled, "size", c.total, "longest", c.longest, "members", c.members, "mask", w.mask)
+    "ok", c.ok, "bad", c.bad, "settled", c.settled, "size", c.total, "longest", c.longest, "members", c.members, "mask", w.mask,
+    "digest", w.digest)
+  if c.ends then -- who ends after it does not count
+    redis.call("HSET", k.wait .. id, "wait_deadline_at", string.format("%d", c.ends))
+  end
   redis.call("HSET", k.task .. id, "waiting", w.entry, "journal", "1")
   return {at, "MORE"}
 end
@@ -515,6 +536,14 @@ local function suspend()
   if not taken then
     return {at, "INVALID", next_one, told}
   end
+  if taken.checkpoint and entries_before(taken.checkpoint) >= tonumber(w.entry) then
+    return {at, "INVALID", "checkpoint", "counts this wait among the entries before it"}
+  end
+  for _, entry in ipairs(taken.entries) do
+    if entry[1] == tonumber(w.entry) then
+      return {at, "INVALID", "entry", "is that of the wait itself: what is noted with it has other numbers"}
+    end
+  end
   local c, children, settled
   c, answer = begun()
   if not c then
@@ -538,7 +567,8 @@ local function suspend()
   end
 
   -- A key of the wrong type must be met before the first write, not after it.
-  if redis.call("EXISTS", k.wait .. id, k.pending .. id, k.settled .. id, k.patience .. id) > 0 then
+  local there = redis.call("EXISTS", k.wait .. id, k.pending .. id, k.settled .. id, k.patience .. id) > 0
+  if there then
     redis.call("HLEN", k.wait .. id)
     redis.call("ZCARD", k.pending .. id)
     redis.call("LLEN", k.settled .. id)
@@ -547,14 +577,17 @@ local function suspend()
   redis.call("ZCARD", k.waits)
 
   -- From here on it is done; every refusal is above.
-  local entry, ends, digest = string.match(redis.call("HGET", k.journal .. id, "until") or "", "^(%d+) (%d+) (.*)$")
-  c.ends = entry == w.entry and digest == w.digest and tonumber(ends) or nil
-  if c.stale then
-    drop(k, task)
-    redis.call("UNLINK", k.patience .. id)
-  end
+  local entry, ends, digest = string.match(redis.call("HGET", k.journal .. id, "until") or "", "^(%d+) (%w+) (.*)$")
+  local again = entry == w.entry and digest == w.digest -- an attempt before this one was at this wait
+  c.ends = again and tonumber(ends) or nil
   for _, child in ipairs(children) do
     admit(k, child.task, child.plan, at)
+  end
+  if c.stale then
+    drop(k, task)
+  end
+  if there and w.part == "1" and not again then
+    redis.call("UNLINK", k.patience .. id)
   end
   note(k, task, taken)
   local names = {c.members ~= "" and c.members or nil}
@@ -575,6 +608,4 @@ local function suspend()
   return rest(c, how, winner)
 end
 
-local answer = suspend()
-complete(flush(k, at))
-return answer
+return whole(k, at, suspend)

@@ -82,6 +82,7 @@ local function impatient(id)
   for i = 1, math.min(#due, 2 * k.losers), 2 do
     local name, ends = due[i], tonumber(redis.call("HGET", k.wait .. id, "wait_deadline_at"))
     if ends and tonumber(due[i + 1]) > ends then
+      more = false
       break
     end
     redis.call("ZREM", key, name)

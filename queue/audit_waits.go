@@ -91,7 +91,7 @@ func (a *audit) members(id string, w map[string]string) {
 	names := strings.Fields(w["members"])
 	pending, settled := a.zsets["pending:"+id], a.lists["settled:"+id]
 	var kept string
-	if until := strings.Fields(a.hashes["journal:"+id]["until"]); len(until) > 1 && until[0] == w["entry"] {
+	if until := strings.Fields(a.hashes["journal:"+id]["until"]); len(until) > 1 && until[0] == w["entry"] && until[1] != "none" {
 		kept = until[1]
 	}
 	seen := map[string]bool{}
@@ -115,6 +115,9 @@ func (a *audit) members(id string, w map[string]string) {
 	a.must(number(w["size"]) == int64(len(names)), id, "has a wait of %s members, and they are %d", w["size"], len(names))
 	for name := range pending {
 		a.must(seen[name], id, "waits for %s, which is no member", name)
+	}
+	for name := range a.zsets["patience:"+id] {
+		a.must(seen[name] || w["state"] == "forming", id, "has patience with %s, which is no member", name)
 	}
 	for _, name := range settled {
 		a.must(seen[name], id, "has settled %s, which is no member", name)

@@ -16,7 +16,7 @@ func (p *player) drawChildren(t *rapid.T, agent string) (children []map[string]s
 			names = append(names, name)
 		}
 	}
-	if rapid.IntRange(0, 60).Draw(t, "crowd") == 60 {
+	if rapid.IntRange(0, 30).Draw(t, "crowd") == 30 {
 		return p.crowd(agent), []string{"c1"}
 	}
 	for range rapid.SampledFrom([]int{1, 2, 3, 2, 0}).Draw(t, "children") {
@@ -74,8 +74,9 @@ func (p *player) crowd(agent string) (children []map[string]string) {
 // children.
 func (p *player) drawMembers(t *rapid.T, agent string, names []string) (members []modelMember) {
 	if len(names) == 1 && names[0] == "c1" {
+		patience := rapid.SampledFrom([]string{"", "3", "10"}).Draw(t, "patience with a crowd")
 		for i := range 104 {
-			members = append(members, modelMember{id: fmt.Sprint(agent, ".c", i)})
+			members = append(members, modelMember{id: fmt.Sprint(agent, ".c", i), patience: patience})
 		}
 		return members
 	}

@@ -37,9 +37,11 @@ func (m *model) begin(t *modelTask, c modelCall, w *modelWait, members []modelMe
 	}
 
 	if kept := strings.SplitN(t.notes["until"], " ", 3); len(kept) == 3 && kept[0] == w.entry && kept[2] == c.fields["digest"] {
-		w.ends = number(kept[1])
-	}
-	if t.wait != nil && c.fields["part"] == "1" {
+		w.ends = 0
+		if kept[1] != "none" {
+			w.ends = number(kept[1])
+		}
+	} else if c.fields["part"] == "1" {
 		t.patience = nil
 	}
 	t.wait = nil
@@ -57,7 +59,7 @@ func (m *model) begin(t *modelTask, c modelCall, w *modelWait, members []modelMe
 	}
 	t.bear(standing, m.now)
 	if t.wait = w; !last {
-		w.state, w.formed, w.ends, t.journal = "forming", w.longest, 0, true // the last part finds its limit again
+		w.state, w.formed, t.journal = "forming", w.longest, true
 		return "MORE"
 	}
 	return m.rest(t, c, w, over)

@@ -103,8 +103,8 @@ func (m *model) attemptFailed(t *modelTask, f modelFailure) {
 }
 
 func (m *model) requeue(t *modelTask, start int64, front bool) {
-	if t.wait != nil && t.wait.ends != 0 {
-		t.note("until", t.wait.entry+" "+zeroless(t.wait.ends)+" "+t.wait.fields["digest"]) // it will come to the same wait again
+	if t.wait != nil && (t.wait.ends != 0 || len(t.patience) > 0) { // it will come to the same wait again
+		t.note("until", t.wait.entry+" "+cmp.Or(zeroless(t.wait.ends), "none")+" "+t.wait.fields["digest"])
 	}
 	m.leave(t)
 	t.status, t.worker, t.lostBy, t.limit = Pending, "", "", 0

@@ -93,7 +93,8 @@ func (p *player) operations() map[string]func(*rapid.T) {
 		"05 enqueue": p.enqueue, "06 fetch": p.fetch, "07 settle": p.settle, "08 sweep": p.sweep, "09 suspend": p.suspend,
 		"10 repeat": p.repeat, "11 enqueue": p.enqueue, "12 cancel": p.cancel, "13 control": p.control, "14 heartbeat": p.heartbeat,
 		"15 resolve": p.resolve, "16 define": p.define, "17 await": p.await, "18 drain": p.drain, "19 advance": p.advance,
-		"20 leap": p.leap, "21 die": p.die, "22 remember": p.remember, "23 signal": p.signal, "24 outwait": p.outwait, "": p.compare,
+		"20 leap": p.leap, "21 die": p.die, "22 remember": p.remember, "23 signal": p.signal, "24 outwait": p.outwait,
+		"25 rest": p.rest, "": p.compare,
 	}
 }
 
@@ -162,6 +163,23 @@ func (p *player) sweep(t *rapid.T) {
 	p.m.losers = mostLosers
 	p.m.sweep()
 	p.looks = p.m.now + swept.Wait.Milliseconds()
+}
+
+// rest sweeps until the reaper has nothing to do: it must come to that, and then no wait
+// is out of time.
+func (p *player) rest(t *rapid.T) {
+	p.sweep(t)
+	for sweeps := 1; p.looks == p.m.now; sweeps++ {
+		if sweeps == 100 {
+			t.Fatal("100 sweeps, and the next one is due at once")
+		}
+		p.sweep(t)
+	}
+	for id, task := range p.m.tasks {
+		if task.status == Waiting && task.wait.ends != 0 && task.wait.ends < p.m.now {
+			t.Fatalf("%s waits, and its limit passed %d ms ago", id, p.m.now-task.wait.ends)
+		}
+	}
 }
 
 func (p *player) advance(t *rapid.T) {

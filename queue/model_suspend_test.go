@@ -109,6 +109,12 @@ func (m *model) suspend(c modelCall) string {
 	if answer != "" {
 		return answer
 	}
+	if number(c.note.checkpoint["entries"]) >= number(c.fields["entry"]) {
+		return "INVALID checkpoint"
+	}
+	if slices.ContainsFunc(c.note.entries, func(e modelEntry) bool { return e.number == c.fields["entry"] }) {
+		return "INVALID entry"
+	}
 	w, answer := t.begun(c)
 	if answer != "" {
 		return answer
@@ -125,6 +131,8 @@ func (c *modelCall) distinct() (members []modelMember, answer string) {
 			return nil, "INVALID members"
 		case ownerOf(mm.id) != c.agent:
 			return nil, "FOREIGN " + mm.id
+		case mm.patience != "" && strings.HasPrefix(lastPart(mm.id), "s-"):
+			return nil, "INVALID patience"
 		case !slices.ContainsFunc(members, func(known modelMember) bool { return known.id == mm.id }):
 			members = append(members, mm)
 		}

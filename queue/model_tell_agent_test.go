@@ -20,6 +20,7 @@ func (w *modelWait) record() map[string]string {
 		}
 	}
 	if w.state == "forming" {
+		f["digest"], f["wait_deadline_at"] = w.fields["digest"], zeroless(w.ends)
 		return f
 	}
 	maps.Copy(f, map[string]string{"mode": w.fields["mode"], "digest": w.fields["digest"], "label": w.fields["label"],

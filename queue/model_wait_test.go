@@ -178,7 +178,7 @@ func (w *modelWait) verdict(at int64) string {
 }
 
 // lose cancels a member that the wait does not wait for any more, as of an instant. A
-// signal is left alone, unless it is what the wait goes on without.
+// signal is left alone.
 func (m *model) lose(id, why string, at int64) {
 	t := m.touch(id)
 	reason, text := "wait_timeout", "Wait timed out"
@@ -187,7 +187,7 @@ func (m *model) lose(id, why string, at int64) {
 	}
 	switch {
 	case !t.lives() || t.cancelled != 0:
-	case why != "patience" && t.given["role"] != "" && strings.HasPrefix(lastPart(id), "s-"):
+	case t.given["role"] != "" && strings.HasPrefix(lastPart(id), "s-"):
 	case t.status == Running && t.given["cancel_grace_ms"] != "":
 		m.spare(t, text, "")
 	default:
@@ -226,6 +226,7 @@ func (m *model) impatient(t *modelTask) (more bool) {
 	for _, name := range names[:min(len(names), m.losers)] {
 		at := t.patience[name]
 		if t.wait.ends != 0 && at > t.wait.ends {
+			more = false
 			break
 		}
 		delete(t.patience, name)

@@ -8,7 +8,7 @@ import (
 // Signal tells an agent something, once for each name: the agent waits for it by
 // agentwait.Signal, before or after. It is stored with the agent, so one that comes early
 // is not lost. A second one of the same name changes nothing: Done is false, and the
-// answer tells what was said first, or that the agent waits for it no more. It returns
+// answer tells what was said first, or how else it ended. It returns
 // [ErrOwnerEnded] if the agent has ended, and [ErrNotFound].
 func (q *Queue) Signal(ctx context.Context, agent, name string, payload []byte) (Resolution, error) {
 	r, err := q.signal(ctx, agent, name, payload)

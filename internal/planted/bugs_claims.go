@@ -35,7 +35,7 @@ var fetchBugs = []bug{
 	{"a repeated fetch takes other tasks", "include/claim.lua",
 		`if ask.seq <= newest then`, `if false then`, "stories"},
 	{"a repeated fetch gives what is late", "include/claim.lua",
-		`if task.status == "RUNNING" and task.worker == ask.worker then`, `if task.status then`, "stories"},
+		`if task and task.status == "RUNNING" and task.worker == ask.worker then`, `if task.status then`, "stories"},
 	{"an expired task is handed out", "include/claim.lua",
 		"local task = overdue(k, id, at)\n    if task.status ~=", "local task = record(k, id)\n    if task.status ~=", "stories"},
 	{"a fetch gives more than was asked", "include/claim.lua",

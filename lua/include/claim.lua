@@ -113,8 +113,8 @@ local function claim(k, ask, at)
   alarm(k, at + ask.lease)
   if ask.seq <= newest then
     for _, id in ipairs(redis.call("ZRANGEBYSCORE", claims, ask.seq, ask.seq)) do
-      local task = overdue(k, id, at)
-      if task.status == "RUNNING" and task.worker == ask.worker then
+      local task = guard(k, id, at, overdue, k, id, at)
+      if task and task.status == "RUNNING" and task.worker == ask.worker then
         keep(task)
       end
     end

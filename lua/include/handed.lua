@@ -60,6 +60,8 @@ local function handed(k, script, args, first)
   end
   whole("timeout_ms", "ZCARD", k.deadlines)
   whole("deadline_at", "ZCARD", k.deadlines)
+  whole("default_timeout_ms", "ZCARD", k.deadlines)
+  whole("budget_percent", "ZCARD", k.deadlines)
   whole("delay_ms", "ZCARD", k.delayed)
   whole("available_at", "ZCARD", k.delayed)
   whole("queue_timeout_ms", "ZCARD", k.limits)

@@ -86,6 +86,9 @@ local function invalid(k, task)
     return field, why
   end
   if not identified(k, task.id) then
+    if task.id and #task.id <= 512 and depth(k, task.id) == 17 then
+      return "id", "is nested deeper than 16: have a task above it make this one"
+    end
     return "id", "must be the partition, " .. k.partition .. ", a dash, letters and digits"
   end
   if not named(k, task.kind, "^[%w][%w._:/-]*$") then

@@ -5,8 +5,8 @@
 --   fields  name, value, ...: what the record remembers of it
 --
 -- Who finds the task later in the same call sees by `requeued` that it stands elsewhere now.
--- An agent that was waiting will come to the same wait again, and its limit is what it
--- was: the journal keeps it.
+-- An agent that was waiting will come to the same wait again, and its limit, and its
+-- patience with members, are what they were: the journal keeps of which wait they are.
 --
 -- @include withdraw
 -- @include later
@@ -17,8 +17,8 @@ local function requeue(k, task, at, start, front, fields)
   local key = k.task .. task.id
   if task.waiting then
     local w = redis.call("HMGET", k.wait .. task.id, "wait_deadline_at", "digest")
-    if w[1] then
-      redis.call("HSET", k.journal .. task.id, "until", task.waiting .. " " .. w[1] .. " " .. (w[2] or ""))
+    if w[1] or redis.call("EXISTS", k.patience .. task.id) == 1 then
+      redis.call("HSET", k.journal .. task.id, "until", task.waiting .. " " .. (w[1] or "none") .. " " .. (w[2] or ""))
     end
   end
   withdraw(k, task)
