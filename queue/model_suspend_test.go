@@ -146,7 +146,8 @@ func (t *modelTask) begun(c modelCall) (*modelWait, string) {
 	w := &modelWait{pending: map[string]int64{}, masks: map[string]string{}}
 	if c.fields["part"] != "1" {
 		old := t.wait
-		if old == nil || old.entry != c.fields["entry"] || old.epoch != fmt.Sprint(t.epoch) || number(old.part) != number(c.fields["part"])-1 {
+		if old == nil || old.entry != c.fields["entry"] || old.epoch != fmt.Sprint(t.epoch) || number(old.part) != number(c.fields["part"])-1 ||
+			old.fields["digest"] != c.fields["digest"] {
 			return nil, "INVALID part"
 		}
 		*w = *old
