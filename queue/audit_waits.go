@@ -116,9 +116,6 @@ func (a *audit) members(id string, w map[string]string) {
 	for name := range pending {
 		a.must(seen[name], id, "waits for %s, which is no member", name)
 	}
-	for name := range a.zsets["patience:"+id] {
-		a.must(seen[name] || w["state"] == "forming", id, "has patience with %s, which is no member", name)
-	}
 	for _, name := range settled {
 		a.must(seen[name], id, "has settled %s, which is no member", name)
 	}
