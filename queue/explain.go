@@ -76,13 +76,13 @@ const (
 	BoundOwner    BoundKind = "owner_deadline" // that of an owner, where it is not later
 	BoundQueue    BoundKind = "queue_limit"    // of standing in line: ended, unless it was claimed
 	BoundAttempt  BoundKind = "attempt_limit"  // of an attempt, the time that an agent waits in it included
-	BoundWait     BoundKind = "wait_limit"
-	BoundPatience BoundKind = "patience" // of a wait with one member
-	BoundGrace    BoundKind = "grace"    // of a task that is cancelled
-	BoundTimer    BoundKind = "timer"    // it completes by itself
-	BoundStart    BoundKind = "start"    // it gets in line
-	BoundDecided  BoundKind = "decided"  // it is over, and a reaper or the next call writes it
-	BoundFinal    BoundKind = "final"    // it has ended, which does not change
+	BoundWait     BoundKind = "wait_limit"     // of a wait; Task is a member if it begins no later than with its end
+	BoundPatience BoundKind = "patience"       // of a wait with one member
+	BoundGrace    BoundKind = "grace"          // of a task that is cancelled
+	BoundTimer    BoundKind = "timer"          // it completes by itself
+	BoundStart    BoundKind = "start"          // it gets in line
+	BoundDecided  BoundKind = "decided"        // it is over, and a reaper or the next call writes it
+	BoundFinal    BoundKind = "final"          // it has ended, which does not change
 )
 
 // Bound is by when at the latest something is over. At is the instant that decides, and
@@ -179,7 +179,7 @@ const (
 	WarnNoWorker  WarningWord = "no_worker"  // none lives in the partition
 	WarnNoReaper  WarningWord = "no_reaper"  // none is at work: what is due waits for the next call that meets it
 	WarnLeaseOver WarningWord = "lease_over" // its worker seems to be gone
-	WarnNotBegun  WarningWord = "not_begun"  // the wait's limit begins with the first end, so it bounds nothing yet
+	WarnNotBegun  WarningWord = "not_begun"  // the wait's limit begins with the first end, which nothing bounds
 	WarnBroken    WarningWord = "broken"     // the record of Tasks is missing or cannot be worked with
 	WarnLost      WarningWord = "lost"       // it stands on no index that anything would find it by: see Audit
 )
@@ -197,14 +197,16 @@ type Warning struct {
 //
 // A bound is made of instants that never move: deadlines, own and inherited; the limits of
 // its line, its attempt and its wait, while they run; the patience of a wait; a grace that
-// has begun; a timer's time. So what it says at one time is never too early at another,
-// whatever happens meanwhile, but for the moment that a reaper needs to write it (a grace
-// that follows on a limit of patience begins with that moment). It leaves out on purpose
+// has begun; a timer's time. A wait's limit that is to begin with the first end counts from
+// the earliest bound of a member, since the first end can only come sooner. So what Explain
+// says at one time is never too early at another, whatever happens meanwhile, but for the
+// moment that a reaper needs to write it (a grace that follows on a limit of patience begins
+// with that moment, and a limit with the end that is written first). It leaves out on purpose
 //
 //   - leases, which each heartbeat moves;
 //   - the limits of line and attempt in EndsBy and for members of a wait: a claim takes
 //     the first off, and a task that is given back begins anew;
-//   - a wait's limit that begins with the first end, until it has begun;
+//   - a wait's limit that begins with the first end, where nothing bounds any member;
 //   - where a wait needs n that complete, the nth end: it may be a failure, so what counts
 //     is when no ends that are possible leave the wait open.
 //

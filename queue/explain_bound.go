@@ -86,6 +86,9 @@ func (b Bound) reason(asked string) string {
 	case BoundAttempt:
 		return "the limit of its attempt"
 	case BoundWait:
+		if b.Task != asked {
+			return "the limit of the wait, which begins no later than the end of " + b.Task
+		}
 		return "the limit of the wait"
 	case BoundPatience:
 		return "the wait's patience with " + b.Task
@@ -120,6 +123,8 @@ func (e *Explanation) warnNoBound(unbounded []string) {
 	case e.Why == WhyRunning:
 		e.warn(WarnNoBound, "no bound: this can run for ever, as long as its worker lives; give such tasks a Timeout or an AttemptTimeout")
 		return
+	case e.Wait != nil && e.Wait.LimitAfter > 0 && len(unbounded) > 0:
+		advice = "nothing bounds " + some(unbounded) + "; give one of them or the agent a time limit"
 	case len(unbounded) > 0:
 		advice = "nothing bounds " + some(unbounded) + "; give them, the wait or the agent a time limit"
 	}

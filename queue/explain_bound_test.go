@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// A small wait is decided in all ways in which its members may end, each at its bound. The
-// latest of these instants is the bound: no earlier one would hold, and no later one is needed.
+// A small wait is decided in all ways in which its members may end, each at its bound, or
+// is out of time before. The latest of these instants is the bound: no earlier one would hold,
+// and no later one is needed. It has none only if one of these ways leaves it open for ever.
 func TestTheBoundOfAWaitIsTheWorstOfAllEnds(t *testing.T) {
 	masks := []string{"obbbb", "obbbb", "obbbb", "ooooo", "bbbbb", "nnnnn", "obnbb", "onnnn", "oonnn", "bnnnn"}
 	rounds := 20_000
@@ -42,6 +43,16 @@ func TestTheBoundOfAWaitIsTheWorstOfAllEnds(t *testing.T) {
 				o.wait[name] = strconv.Itoa(value)
 			}
 		}
+		switch r.IntN(4) {
+		case 0: // its limit runs
+			w.limit = int64(100 + r.IntN(12))
+			o.wait["wait_deadline_at"] = strconv.FormatInt(w.limit, 10)
+		case 1, 2: // it is to begin with the first end
+			if settled == 0 {
+				w.span = int64(1 + r.IntN(6))
+				o.wait["limit_ms"] = strconv.FormatInt(w.span, 10)
+			}
+		}
 		for i := range n - settled {
 			f := map[string]string{"status": "PENDING", "role": "promise"}
 			if r.IntN(6) > 0 {
@@ -50,7 +61,8 @@ func TestTheBoundOfAWaitIsTheWorstOfAllEnds(t *testing.T) {
 			o.members = append(o.members, member{id: "0-a." + strconv.Itoa(i), mask: masks[r.IntN(len(masks))], fields: f})
 		}
 		want := w.latest(o.members)
-		got := o.membersBound()
+		all := o.patients()
+		got := sooner(o.membersBound(all), o.limitBound(all))
 		if got.At != utc(want) || (got.Kind == BoundNone) != (want == 0) {
 			t.Fatalf("seed %d: wait %v, members %+v: bound %+v, want %d", seed, o.wait, o.members, got, want)
 		}
@@ -58,7 +70,10 @@ func TestTheBoundOfAWaitIsTheWorstOfAllEnds(t *testing.T) {
 }
 
 // worst plays a wait with its counters, as lua/include/tally.lua keeps them.
-type worst struct{ ok, bad, settled, need, most, all int }
+type worst struct {
+	ok, bad, settled, need, most, all int
+	limit, span                       int64 // when it is out of time, or how long after the first end
+}
 
 func (w worst) fired() bool {
 	return w.need > 0 && w.ok >= w.need || w.most > 0 && w.bad >= w.most || w.settled >= w.all
@@ -78,9 +93,15 @@ func (w worst) latest(members []member) int64 {
 		return 1
 	})
 	if len(due) == 0 || ms(due[0].fields, "deadline_at") == 0 {
-		return 0
+		return w.limit
 	}
 	at, latest := ms(due[0].fields, "deadline_at"), int64(0)
+	if w.limit > 0 && w.limit < at {
+		return w.limit
+	}
+	if w.limit == 0 && w.span > 0 {
+		w.limit = at + w.span
+	}
 	for _, letter := range due[0].mask {
 		next := w
 		next.settled++
@@ -118,7 +139,7 @@ func TestMembersThatEndBetweenPagesAreCounted(t *testing.T) {
 		{"for one that completes: nobody knows", map[string]string{"all": "3", "need_ok": "1", "most_bad": "3"}, Bound{BoundDeadline, utc(500), Duration(400 * time.Millisecond), "0-a.1"}},
 	} {
 		o := &observed{id: "0-a", now: 100, wait: row.wait, members: []member{pending("0-a.1", 500)}, gone: 2, goneBy: 110}
-		if got := o.membersBound(); got != row.want {
+		if got := o.membersBound(o.patients()); got != row.want {
 			t.Errorf("%s: %+v, want %+v", row.claim, got, row.want)
 		}
 	}

@@ -49,15 +49,17 @@ func (q *Queue) observe(ctx context.Context, partition int, id string) (*observe
 }
 
 // observeRest reads the members that are not in the first page. It returns false if
-// the wait was over before the last was read.
+// before the last was read the wait was over, or its limit began, which it does once.
 func (q *Queue) observeRest(ctx context.Context, partition int, seen *observed) (bool, error) {
 	for page := seen; len(page.members) == membersAtOnce; {
 		next, err := q.observePage(ctx, partition, seen.id, page.members[membersAtOnce-1].place)
 		if err != nil {
 			return false, err
 		}
-		if next.wait["entry"] != seen.wait["entry"] || next.wait["since"] != seen.wait["since"] || next.wait["state"] != seen.wait["state"] {
-			return false, nil
+		for _, name := range []string{"entry", "since", "state", "wait_deadline_at"} {
+			if next.wait[name] != seen.wait[name] {
+				return false, nil
+			}
 		}
 		seen.members = append(seen.members, next.members...)
 		page = next

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 )
 
 // explainWaiting tells what an agent waits for, and by when that is decided.
@@ -28,9 +27,13 @@ func (o *observed) explainWaiting(e *Explanation) {
 	if need := int(ms(o.wait, "need_ok")); need > 0 {
 		w.Need = need
 	}
+	all := o.patients()
+	over := o.limitBound(all)
 	if span := ms(o.wait, "limit_ms"); span > 0 && w.Limit.IsZero() {
-		w.LimitAfter = Duration(span) * Duration(time.Millisecond)
-		e.warn(WarnNotBegun, "the limit of the wait, "+w.LimitAfter.String()+", begins with the first end, so it bounds nothing yet")
+		w.LimitAfter = lasting(span)
+		if over.Kind == BoundNone {
+			e.warn(WarnNotBegun, "the limit of the wait, "+w.LimitAfter.String()+", begins with the first end, which nothing bounds")
+		}
 	}
 	limit := ms(o.wait, "wait_deadline_at")
 	switch {
@@ -43,10 +46,7 @@ func (o *observed) explainWaiting(e *Explanation) {
 	default:
 		// Of equal instants the agent's own end comes first, and then what ends at the
 		// limit is counted still.
-		e.Bound = sooner(e.Bound, o.membersBound())
-		if limit > 0 {
-			e.Bound = sooner(e.Bound, o.bound(BoundWait, limit, o.id))
-		}
+		e.Bound = sooner(sooner(e.Bound, o.membersBound(all)), over)
 	}
 	if broken := o.brokenMembers(); len(broken) > 0 {
 		e.warn(WarnBroken, "the records of members are missing or cannot be worked with, so that they may never count as ended: cancel the agent, or mend them", broken...)
@@ -59,10 +59,9 @@ type patient struct {
 	ok, bad, neither bool
 }
 
-// membersBound is the instant by which a wait is decided by its members, however each of
-// them ends, at the first moment or the last. It is found by putting the latest off: they
-// end in the order of their bounds, each in the way that decides least.
-func (o *observed) membersBound() Bound {
+// patients are the members that have not ended, in the order of their bounds; last are
+// those that have none.
+func (o *observed) patients() []patient {
 	var all []patient
 	for i := range o.members {
 		m := &o.members[i]
@@ -84,6 +83,28 @@ func (o *observed) membersBound() Bound {
 		}
 		return a.bound.At.Compare(b.bound.At)
 	})
+	return all
+}
+
+// limitBound is by when at the latest the wait is out of time. A limit that is to begin
+// with the first end begins no later than where the earliest bound of a member is: the
+// first end can only come sooner, whichever member's that is.
+func (o *observed) limitBound(all []patient) Bound {
+	if limit := ms(o.wait, "wait_deadline_at"); limit > 0 {
+		return o.bound(BoundWait, limit, o.id)
+	}
+	span := ms(o.wait, "limit_ms")
+	if span == 0 || len(all) == 0 || all[0].bound.Kind == BoundNone {
+		return Bound{Kind: BoundNone}
+	}
+	first := all[0].bound
+	return o.bound(BoundWait, first.At.UnixMilli()+span, first.Task)
+}
+
+// membersBound is the instant by which a wait is decided by its members, however each of
+// them ends, at the first moment or the last. It is found by putting the latest off: they
+// end in the order of their bounds, each in the way that decides least.
+func (o *observed) membersBound(all []patient) Bound {
 	c := o.counters()
 	for _, p := range all {
 		if p.bound.Kind == BoundNone {

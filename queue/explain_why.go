@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -70,7 +71,13 @@ func (o *observed) explainBroken(e *Explanation) {
 
 // bound is a bound at an instant. One that is over by now has nothing left.
 func (o *observed) bound(kind BoundKind, at int64, task string) Bound {
-	return Bound{Kind: kind, At: utc(at), Left: Duration(max(at-o.now, 0)) * Duration(time.Millisecond), Task: task}
+	return Bound{Kind: kind, At: utc(at), Left: lasting(max(at-o.now, 0)), Task: task}
+}
+
+// lasting is a span of ms. One that is longer than a Duration can say, which only the sum
+// of two spans is, is the longest that it can.
+func lasting(span int64) Duration {
+	return Duration(min(span, math.MaxInt64/int64(time.Millisecond))) * Duration(time.Millisecond)
 }
 
 // sooner is the earlier of two bounds, of equal ones the first.
