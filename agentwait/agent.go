@@ -1,11 +1,13 @@
 package agentwait
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
+	"strings"
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
@@ -17,6 +19,7 @@ import (
 // another one.
 type Agent struct {
 	context.Context
+	end context.CancelCauseFunc // ends it
 	q   *queue.Queue
 	job worker.Job
 
@@ -27,7 +30,9 @@ type Agent struct {
 	known     map[string]*queue.Record // those that a wait has told of
 	named     map[string]bool          // children of this run, so that two do not get one name
 	scheduled map[string]*child        // likewise, by id
+	unfit     []*child                 // those that could not be scheduled
 
+	inside string       // the step whose function runs
 	unsent []queue.Task // children that were scheduled, and are made with the next wait
 	since  []queue.Task // all that were scheduled since the last wait
 	made   hash.Hash    // of those
@@ -45,6 +50,7 @@ type Agent struct {
 func Handle[In, Out any](w *worker.Worker, kind string, handle func(a *Agent, in In) (Out, error)) {
 	worker.Handle(w, kind, func(ctx context.Context, in In) (out Out, err error) {
 		a := newAgent(ctx, w.Queue())
+		defer a.end(nil)
 		if err := a.recall(); err != nil {
 			return out, a.verdict(err)
 		}
@@ -54,8 +60,9 @@ func Handle[In, Out any](w *worker.Worker, kind string, handle func(a *Agent, in
 }
 
 func newAgent(ctx context.Context, q *queue.Queue) *Agent {
-	a := &Agent{Context: ctx, q: q, job: worker.Info(ctx), memory: &queue.Memory{}, named: map[string]bool{}, scheduled: map[string]*child{},
+	a := &Agent{q: q, job: worker.Info(ctx), memory: &queue.Memory{}, named: map[string]bool{}, scheduled: map[string]*child{},
 		loaded: map[string]*queue.Record{}, known: map[string]*queue.Record{}}
+	a.Context, a.end = context.WithCancelCause(ctx)
 	a.made = newDigest()
 	return a
 }
@@ -80,6 +87,25 @@ func (a *Agent) ID() string { return a.job.ID }
 
 // Info tells about the agent's task, as worker.Info does.
 func (a *Agent) Info() worker.Job { return a.job }
+
+// barred is why the agent can do nothing, nil if it can. Who uses it inside a step stops it:
+// a replay does not run the step, so it could not come to the same.
+func (a *Agent) barred() error {
+	if a.gone == nil && a.inside != "" {
+		a.gone = fmt.Errorf("%w, %q, which a replay does not run: draw, schedule and wait before the step, and use in it what came of that", errInside, a.inside)
+	}
+	return a.gone
+}
+
+var errInside = fmt.Errorf("%w: the agent is used inside the function of its step", queue.ErrInvalid)
+
+// suspended ends the run of an agent whose wait has its claim now. Its context ends too:
+// what obeys that must not hold the worker while the agent runs elsewhere.
+func (a *Agent) suspended() error {
+	a.gone = ErrSuspended
+	a.end(ErrSuspended)
+	return ErrSuspended
+}
 
 // trouble keeps an error after which the agent can do nothing more in this run, and
 // returns it.
@@ -106,15 +132,17 @@ func (a *Agent) verdict(err error) error {
 	switch gone := a.gone; {
 	case errors.Is(gone, ErrSuspended), errors.Is(gone, queue.ErrNotHeld):
 		return ErrSuspended
-	case errors.Is(gone, ErrReplayDiverged):
+	case errors.Is(gone, ErrReplayDiverged), errors.Is(gone, errInside):
 		return worker.Discard(gone)
 	case gone != nil && infrastructure(gone):
 		return worker.Release(tryAgain)
-	case err != nil:
+	case gone == nil && errors.Is(err, ErrSuspended):
+		return worker.Discard(errNotSuspended) // the worker would take it for a suspension, and run it for ever
+	case err != nil && !errors.Is(err, ErrSuspended):
 		return err
 	case gone != nil:
 		return gone // cancelled, or shut down: what the handler made of that is no result
-	case len(a.unsent) > 0:
+	case len(a.unsent) > 0 || len(a.untold()) > 0:
 		return worker.Discard(a.unawaited())
 	}
 	if rest := a.leftOver(); rest != nil {
@@ -123,17 +151,22 @@ func (a *Agent) verdict(err error) error {
 	return nil
 }
 
-// unawaited is the error of an agent that made children which nobody ever started.
+var errNotSuspended = fmt.Errorf("%w: ErrSuspended was returned, and no wait had suspended the agent: return it when a wait returns it, and an error of your own otherwise", queue.ErrInvalid)
+
+// unawaited is the error of an agent that made children which nobody ever started, or
+// that could not be started, and nobody was told.
 func (a *Agent) unawaited() error {
-	names := ""
-	for i, t := range a.unsent {
-		if i == 5 {
-			names += fmt.Sprintf(" and %d more", len(a.unsent)-i)
-			break
-		}
-		names += fmt.Sprintf(" %s (%s)", t.ID, t.Kind)
+	var names []string
+	for _, t := range a.unsent {
+		names = append(names, fmt.Sprintf("%s (%s)", t.ID, t.Kind))
 	}
-	return fmt.Errorf("%w:%s: wait for them, or call Start", ErrUnawaited, names)
+	for _, c := range a.untold() {
+		names = append(names, fmt.Sprintf("%s (%s), which could not be scheduled: %v", c.id, c.kind, c.err))
+	}
+	if more := len(names) - 5; more > 0 {
+		names = append(names[:5], fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Errorf("%w: %s: wait for them, or call Start", ErrUnawaited, strings.Join(names, " "))
 }
 
 // encode is JSON, or the bytes themselves.
@@ -142,14 +175,14 @@ func encode(v any) ([]byte, error) {
 	case nil:
 		return nil, nil
 	case []byte:
-		return v, nil
+		return bytes.Clone(v), nil // the caller may go on using its own
 	}
 	return json.Marshal(v)
 }
 
 func decode[T any](b []byte) (v T, err error) {
 	if raw, ok := any(&v).(*[]byte); ok {
-		*raw = b
+		*raw = bytes.Clone(b)
 		return v, nil
 	}
 	if len(b) == 0 {

@@ -24,33 +24,37 @@ type CancelResult[T any] struct {
 // Cancel cancels tasks of the agent, 500 in one round trip, and tells what each came to, in
 // the order given. They are cancelled in order of their priority, 3 first. If one of them
 // is not the agent's nothing is done. The error is the first Err of the results. A replay
-// gets the same answers.
+// gets the same answers. No tasks are nothing to do.
 func Cancel[T any](a *Agent, reason string, futures ...*Future[T]) ([]CancelResult[T], error) {
-	if a.gone != nil {
-		return nil, a.gone
+	return cancelAll[T](a, reason, awaitables(futures))
+}
+
+// CancelAll is Cancel for tasks of several types. What one gave that had completed are the
+// bytes of its result.
+func CancelAll(a *Agent, reason string, futures ...Awaitable) ([]CancelResult[[]byte], error) {
+	return cancelAll[[]byte](a, reason, futures)
+}
+
+func cancelAll[T any](a *Agent, reason string, futures []Awaitable) ([]CancelResult[T], error) {
+	if err := a.barred(); err != nil || len(futures) == 0 {
+		return nil, err
+	}
+	if err := a.vet("task", futures); err != nil {
+		return nil, err
 	}
 	ids := make([]string, len(futures))
 	for i, f := range futures {
-		switch {
-		case f.err != nil:
-			return nil, fmt.Errorf("task %d: %w", i, f.err)
-		case f.agent != a.job.ID:
-			return nil, fmt.Errorf("task %d: %w: %s", i, ErrNotOwner, f.id)
-		}
-		ids[i] = f.id
+		c, _, _ := f.member()
+		ids[i] = c.id
 	}
-	number, entry, ok := a.remembered()
-	answers, err := a.cancelled(entry)
-	if !ok {
-		answers, err = a.cancel(number, ids, reason)
-	}
+	answers, err := a.cancelled(ids, reason)
 	if err != nil {
 		return nil, err
 	}
-	if len(answers) != len(futures) {
-		return nil, a.diverged(fmt.Sprintf("a call of Cancel for %d tasks", len(answers)), fmt.Sprintf("one for %d", len(futures)))
+	if len(answers) != len(ids) {
+		return nil, a.diverged(fmt.Sprintf("a call of Cancel for %d tasks", len(answers)), fmt.Sprintf("one for %d", len(ids)))
 	}
-	return cancelResults(a, futures, answers)
+	return cancelResults[T](a, ids, answers)
 }
 
 // What became of a task, as the journal keeps it.
@@ -62,15 +66,33 @@ const (
 	notThere     = "missing"
 )
 
+// cancelled is what became of the tasks: from the journal in a replay, otherwise from Redis.
+func (a *Agent) cancelled(ids []string, reason string) ([]string, error) {
+	number, entry, ok := a.remembered()
+	if !ok {
+		return a.cancel(number, ids, reason)
+	}
+	kind, words, _ := strings.Cut(entry, " ")
+	r, refused := readRefusal(entry)
+	if kind != "cancel" && !(refused && r.digest == ofCancel) {
+		return nil, a.diverged(what(entry), "a call of Cancel")
+	}
+	a.unsent = nil // this made them then
+	if refused {
+		return nil, a.refusedAgain(r)
+	}
+	return strings.Fields(words), nil
+}
+
 // cancel asks Redis. The call has the name of the entry, so that one whose answer was lost
 // with the process is the same again.
 func (a *Agent) cancel(number int64, ids []string, reason string) (answers []string, err error) {
-	if err := a.Start(); err != nil {
-		return nil, err
+	if err := a.send(); err != nil {
+		return nil, a.recordRefusal(number, ofCancel, "", err)
 	}
 	all, err := a.q.CancelAs(a, a.job.ID+" "+strconv.FormatInt(number, 10), a.job.ID, ids, reason)
 	if err != nil {
-		return nil, a.trouble(err)
+		return nil, a.recordRefusal(number, ofCancel, "", a.trouble(err))
 	}
 	for _, c := range all {
 		word := notThere
@@ -91,35 +113,23 @@ func (a *Agent) cancel(number int64, ids []string, reason string) (answers []str
 	return answers, nil
 }
 
-// cancelled reads the answers of an earlier run.
-func (a *Agent) cancelled(entry string) ([]string, error) {
-	words := strings.Fields(entry)
-	if len(words) == 0 || words[0] != "cancel" {
-		if entry == "" {
-			return nil, nil
-		}
-		return nil, a.diverged(what(entry), "a call of Cancel")
-	}
-	return words[1:], nil
-}
-
 // cancelResults adds what those that had ended gave.
-func cancelResults[T any](a *Agent, futures []*Future[T], answers []string) ([]CancelResult[T], error) {
+func cancelResults[T any](a *Agent, ids, answers []string) ([]CancelResult[T], error) {
 	var names []string
-	for i, f := range futures {
+	for i, id := range ids {
 		if answers[i] != isCancelled && answers[i] != notThere {
-			names = append(names, f.name())
+			names = append(names, nameOf(id))
 		}
 	}
 	records, err := a.q.Children(a, a.job.ID, names)
 	if err != nil {
 		return nil, a.trouble(err)
 	}
-	results := make([]CancelResult[T], len(futures))
-	for i, f := range futures {
-		results[i] = cancelResult[T](answers[i], records[f.name()])
+	results := make([]CancelResult[T], len(ids))
+	for i, id := range ids {
+		results[i] = cancelResult[T](answers[i], records[nameOf(id)])
 		if e := results[i].Err; e != nil && err == nil {
-			err = fmt.Errorf("task %d, %s: %w", i, f.id, e)
+			err = fmt.Errorf("task %d, %s: %w", i, id, e)
 		}
 	}
 	return results, err

@@ -23,12 +23,16 @@ func newAsk[T any](on Waiter, mode queue.Mode, need int, futures []*Future[T]) *
 // JoinAll waits for all of the tasks, and returns their results in the order given. If
 // one of them has not completed it returns the error of the first that had not, in the
 // order they ended: when the last has ended, at once for one that had failed before the
-// wait, and with Wait.FailFast as soon as one fails. No tasks are no wait.
+// wait, and with Wait.FailFast as soon as one fails. No tasks are no wait. Where it goes on
+// without a task (Wait.Proceed, ContinueOn, SkipCancelled) the place of that one has the
+// zero value: Value, or JoinAllSettled, tells it from a result.
 func JoinAll[T any](on Waiter, futures ...*Future[T]) ([]T, error) {
+	k := newAsk(on, queue.WaitAll, 0, futures)
 	if len(futures) == 0 {
-		return []T{}, nil
+		_, err := k.wait() // what cannot be meant is refused for none as for many
+		return []T{}, err
 	}
-	r, err := join[T](newAsk(on, queue.WaitAll, 0, futures))
+	r, err := join[T](k)
 	if err != nil {
 		return nil, err
 	}
@@ -48,13 +52,38 @@ func join[T any](k *ask) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.outcome.Reason == "timed_out" && !k.policy.Proceed {
-		return nil, timedOut[T](r, "")
+	if err := outOfTime[T](k, r, ""); err != nil {
+		return nil, err
 	}
 	if all := failures[T](k, r); len(all) > 0 {
 		return nil, all[0]
 	}
 	return r, nil
+}
+
+// outOfTime is the error of a wait that came to its limit and does not go on: it is not to,
+// or nothing is done that it could go on with.
+func outOfTime[T any](k *ask, r *result, reason string) error {
+	switch {
+	case r.outcome.Reason != "timed_out":
+		return nil
+	case !k.policy.Proceed:
+		return timedOut[T](r, reason)
+	case !someDone[T](k, r):
+		return timedOut[T](r, noneCompleted)
+	}
+	return nil
+}
+
+// someDone tells whether a member had completed when the wait was decided, or had ended in
+// a way that counts as that.
+func someDone[T any](k *ask, r *result) bool {
+	for _, at := range r.ended() {
+		if o := outcomeOf[T](r, at[0]); o.Status == queue.Completed || k.done(at[0], &o) {
+			return true
+		}
+	}
+	return false
 }
 
 // done tells whether an ending other than completion counts as that.
@@ -85,81 +114,19 @@ func (o *Outcome[T]) ending() Ending {
 	return OnError
 }
 
-// Winner is the task that decided a wait, with its result, and the others.
-type Winner[T any] struct {
-	Index int
-	ID    string
-	Value T
-	// Rest are the other tasks, in the order given. Select has cancelled those that had
-	// not ended, unless Wait.Losers is KeepLosers; Cancel tells what became of one.
-	Rest []*Future[T]
-}
-
-// Select waits for the first task to end and cancels the others. Its error is that of
-// the task, if it did not complete.
-func Select[T any](on Waiter, futures ...*Future[T]) (Winner[T], error) {
-	k := newAsk(on, queue.WaitAny, 0, futures)
-	if k.policy.Losers == "" {
-		k.policy.Losers = CancelLosers
-	}
-	return pick("select", k, futures)
-}
-
-// SelectOK waits for the first task to complete, and lets the others go on. If none does
-// it returns an *AllTasksFailedError.
-func SelectOK[T any](on Waiter, futures ...*Future[T]) (Winner[T], error) {
-	return pick("select_ok", newAsk(on, queue.WaitAnyOK, 0, futures), futures)
-}
-
-func pick[T any](name string, k *ask, futures []*Future[T]) (w Winner[T], err error) {
-	if len(futures) == 0 {
-		return w, fmt.Errorf("%w: %s requires at least one future", queue.ErrInvalid, name)
-	}
-	r, err := k.run()
-	if err != nil {
-		return w, err
-	}
-	switch r.outcome.Reason {
-	case "timed_out":
-		return w, timedOut[T](r, "")
-	case "impossible":
-		return w, allFailed[T](k, r)
-	}
-	w.Index = r.places()[r.outcome.Winner]
-	for i, f := range futures {
-		if i != w.Index {
-			w.Rest = append(w.Rest, f)
-		}
-	}
-	o := outcomeOf[T](r, w.Index)
-	w.ID, w.Value = o.ID, o.Value
-	if k.done(w.Index, &o) {
-		return w, nil
-	}
-	return w, o.Err
-}
-
 // failures are the errors of those that failed the wait, in the order they ended.
 func failures[T any](k *ask, r *result) (all []error) {
-	for _, i := range r.inOrder() {
-		if o := outcomeOf[T](r, i); o.Err != nil && !k.excused(i, &o) {
+	for _, at := range r.ended() {
+		if o := outcomeOf[T](r, at[0]); o.Err != nil && !k.excused(at[0], &o) {
 			all = append(all, o.Err)
 		}
 	}
 	return all
 }
 
-func allFailed[T any](k *ask, r *result) error {
-	all := failures[T](k, r)
-	e := &AllTasksFailedError{All: all}
-	if len(all) > 0 {
-		e.First = all[0]
-	}
-	return e
-}
-
 // JoinN waits until n of the tasks have completed, and returns those, in the order they
-// did. The others go on. As soon as n is impossible it returns a *WaitImpossibleError.
+// did. The others go on. As soon as n is impossible it returns a *WaitImpossibleError. A
+// task that is given twice is one of n, and is told of once.
 func JoinN[T any](on Waiter, n int, futures ...*Future[T]) ([]Outcome[T], error) {
 	k := newAsk(on, queue.WaitNOfM, n, futures)
 	r, err := k.run()
@@ -167,116 +134,36 @@ func JoinN[T any](on Waiter, n int, futures ...*Future[T]) ([]Outcome[T], error)
 		return nil, err
 	}
 	var done []Outcome[T]
-	for _, i := range r.inOrder() {
-		if r.outcome.Reason == "satisfied" && len(done) == n {
+	for _, at := range r.ended() {
+		if r.outcome.Reason == "satisfied" && len(done) == k.need {
 			break // of thousands more may have completed before the wait began
 		}
-		switch o := outcomeOf[T](r, i); {
-		case o.Err == nil || k.done(i, &o):
+		switch o := outcomeOf[T](r, at[0]); {
+		case o.Err == nil || k.done(at[0], &o):
 			done = append(done, o)
 		case o.Status == queue.Completed: // it counted, and its result cannot be read
 			return nil, o.Err
 		}
 	}
-	switch {
-	case r.outcome.Reason == "timed_out" && !k.policy.Proceed:
-		return done, timedOut[T](r, "")
-	case r.outcome.Reason == "impossible":
+	if r.outcome.Reason == "impossible" {
 		return done, impossible[T](k, r)
 	}
-	return done, nil
+	return done, outOfTime[T](k, r, "")
 }
 
 func impossible[T any](k *ask, r *result) error {
-	all := failures[T](k, r)
-	e := &WaitImpossibleError{Need: k.need, Possible: len(r.places()) - len(all)}
-	if len(all) > 0 {
-		e.First = all[0]
+	e := &WaitImpossibleError{Need: k.need, Possible: len(r.places())}
+	for _, at := range r.ended() {
+		o := outcomeOf[T](r, at[0])
+		if o.Status == queue.Completed || k.excused(at[0], &o) {
+			continue
+		}
+		e.Possible--
+		if e.First == nil {
+			e.First = o.Err
+		}
 	}
 	return e
-}
-
-// Settled is what became of all tasks of a wait. Outcomes are in the order given; the
-// lists hold them by how they ended.
-type Settled[T any] struct {
-	Outcomes  []Outcome[T]
-	Completed []Outcome[T]
-	Failed    []Outcome[T] // timeouts among them
-	Cancelled []Outcome[T] // by the wait among them: Outcome.Late
-	Pending   []Outcome[T] // had not ended when the wait was over, and go on
-	TimedOut  bool         // the wait came to its limit
-	order     []int        // of the ends
-}
-
-// FailedOrCancelled are the tasks that have ended without a result, in the order given.
-func (s *Settled[T]) FailedOrCancelled() (all []Outcome[T]) {
-	for _, o := range s.Outcomes {
-		if !o.Late && o.Status != queue.Completed {
-			all = append(all, o)
-		}
-	}
-	return all
-}
-
-// SkipCancelled are the tasks that have completed, or the error of the first that failed.
-func (s *Settled[T]) SkipCancelled() ([]Outcome[T], error) {
-	for _, i := range s.order {
-		if o := s.Outcomes[i]; o.Err != nil && o.Status != queue.Cancelled {
-			return nil, o.Err
-		}
-	}
-	return s.Completed, nil
-}
-
-// JoinAllSettled waits until all tasks have ended, however they end, and tells what
-// became of each. If the wait comes to its limit, what there is by then is returned, with
-// a *WaitTimeoutError unless Wait.Proceed says that this is all right.
-func JoinAllSettled[T any](on Waiter, futures ...*Future[T]) (*Settled[T], error) {
-	return settle[T](newAsk(on, queue.WaitSettled, 0, futures))
-}
-
-// JoinNSettled is JoinAllSettled until n of the tasks have ended.
-func JoinNSettled[T any](on Waiter, n int, futures ...*Future[T]) (*Settled[T], error) {
-	return settle[T](newAsk(on, queue.WaitNSettled, n, futures))
-}
-
-// Peek is JoinAllSettled without the wait: what has become of the tasks so far.
-func Peek[T any](on Waiter, futures ...*Future[T]) (*Settled[T], error) {
-	return settle[T](newAsk(on, queue.WaitPeek, 0, futures))
-}
-
-func settle[T any](k *ask) (*Settled[T], error) {
-	if len(k.members) == 0 {
-		return &Settled[T]{}, nil
-	}
-	r, err := k.run()
-	if err != nil {
-		return nil, err
-	}
-	s := settledOf[T](r)
-	if s.TimedOut && !k.policy.Proceed {
-		return s, timedOut[T](r, "")
-	}
-	return s, nil
-}
-
-func settledOf[T any](r *result) *Settled[T] {
-	s := &Settled[T]{order: r.inOrder(), TimedOut: r.outcome.Reason == "timed_out"}
-	for i := range r.members {
-		o := outcomeOf[T](r, i)
-		s.Outcomes = append(s.Outcomes, o)
-		list := &s.Failed
-		switch {
-		case o.Late && o.Status == queue.Pending:
-			list = &s.Pending
-		case o.Late || o.Status == queue.Cancelled:
-			list = &s.Cancelled
-		case o.Status == queue.Completed:
-			list = &s.Completed
-		}
-		*list = append(*list, o)
-	}
-	return s
 }
 
 // Await waits for one task.
@@ -297,18 +184,25 @@ func Run[T any](on Waiter, in any, task queue.Task) (T, error) {
 // AwaitAll waits for tasks of several types: all of them, as JoinAll does. Value tells
 // the result of each.
 func AwaitAll(on Waiter, futures ...Awaitable) error {
-	if len(futures) == 0 {
-		return nil
-	}
 	a, policy := on.waiter()
-	_, err := join[[]byte](&ask{agent: a, policy: policy, mode: queue.WaitAll, members: futures})
+	k := &ask{agent: a, policy: policy, mode: queue.WaitAll, members: futures}
+	if len(futures) == 0 {
+		_, err := k.wait()
+		return err
+	}
+	_, err := join[[]byte](k)
 	return err
 }
 
 // Value is the result of a task that a wait has told of, or why it has none.
 func Value[T any](a *Agent, f *Future[T]) (v T, err error) {
-	r := a.known[f.name()]
-	if r == nil || !r.Status.Ended() {
+	switch {
+	case f.err != nil:
+		return v, f.err
+	case f.agent != a.job.ID: // another agent's child may have the name of one of ours
+		return v, fmt.Errorf("%w: %s", ErrNotOwner, f.id)
+	}
+	if r := a.known[f.name()]; r == nil || !final(r).Status.Ended() {
 		return v, fmt.Errorf("%w: no wait has told of %s", ErrTaskStillRunning, f.id)
 	}
 	o := outcomeOf[T](&result{agent: a, members: []Awaitable{f}}, 0)
@@ -318,7 +212,7 @@ func Value[T any](a *Agent, f *Future[T]) (v T, err error) {
 // Sleep waits for a time. Nothing has to be alive for it.
 func Sleep(a *Agent, d time.Duration) error {
 	if d <= 0 {
-		return a.gone
+		return a.barred()
 	}
 	c := a.schedule(queue.Task{Kind: "sleep", Queue: a.job.Queue, Timer: true, Delay: max(d, time.Millisecond)}, nil)
 	_, err := Await(a, &Future[[]byte]{child: c})

@@ -47,6 +47,7 @@
 //	the first to end; the others go on, and are handed back          Select(a.With(Wait{Losers: KeepLosers}), f...) and its Rest
 //	the first to complete                                            SelectOK(a, f...)
 //	n that complete                                                  JoinN(a, n, f...)
+//	n that complete, or all of them if they are fewer                JoinN(a.With(Wait{Clamp: true}), n, f...)
 //	n that end                                                       JoinNSettled(a, n, f...)
 //	what has ended so far, without waiting                           Peek(a, f...)
 //	one task                                                         Await(a, f)
@@ -59,8 +60,18 @@
 //	somebody's decision, by id                                       Await(a, Promise[T](a, "approval", time.Hour))
 //	somebody's word, by name                                         Await(a.With(Wait{Limit: time.Hour}), Signal[T](a, "go"))
 //	cancel one, many, all                                            Cancel(a, "why", f...)
+//	cancel tasks of several types                                    CancelAll(a, "why", f, g)
 //	start children without waiting                                   a.Start()
 //	part of the time that the agent has left                         Schedule[T](a, in, queue.Task{Kind: "k", Budget: 0.5})
+//
+// # How long a child goes on
+//
+// A child ends with its owner. One that a wait does not need any more and lets go on
+// (KeepLosers, KeepPending, JoinN, SelectOK, Synchronize), and one that was only started,
+// goes on until the agent returns, with a result or with an error that is not retried: what
+// has not ended by then is cancelled, and its error is "Owner ended". Who needs what it
+// comes to must wait for it; what is to outlive the agent is no child of it: enqueue it in
+// a Step.
 //
 // # Errors
 //
@@ -68,6 +79,8 @@
 // *queue.TaskTimedOutError and a context.DeadlineExceeded, one that was cancelled
 // ErrTaskCancelled. A wait that came to its limit is a *WaitTimeoutError, one for a success
 // that did not come an *AllTasksFailedError, one for n of them a *WaitImpossibleError.
+// With Proceed a wait that came to its limit goes on with what has completed, and is a
+// *WaitTimeoutError still if nothing has.
 // What cannot be meant is a queue.ErrInvalid, a task that is not the agent's ErrNotOwner;
 // then nothing was changed.
 //

@@ -20,7 +20,8 @@ var (
 	// before. The agent ends as FAILED. See DivergedError.
 	ErrReplayDiverged = queue.ErrDiverged
 	// ErrUnawaited means that the handler returned while children that it had scheduled
-	// were not started yet. The agent ends as FAILED.
+	// were not started yet, or could not be scheduled and no call had told it so. The agent
+	// ends as FAILED.
 	ErrUnawaited = errors.New("children were scheduled and never awaited")
 	// ErrTaskCancelled means that a child was cancelled.
 	ErrTaskCancelled = queue.ErrCancelled
@@ -45,8 +46,8 @@ func (e *DivergedError) Is(target error) bool { return target == ErrReplayDiverg
 
 // AllTasksFailedError is the end of a wait for a success that did not come.
 type AllTasksFailedError struct {
-	First error   // in the order they ended
-	All   []error // likewise
+	First error   // in the order they ended; never nil
+	All   []error // likewise, one for each task
 }
 
 func (e *AllTasksFailedError) Error() string { return fmt.Sprintf("All tasks failed: %v", e.First) }
@@ -55,7 +56,8 @@ func (e *AllTasksFailedError) Error() string { return fmt.Sprintf("All tasks fai
 func (e *AllTasksFailedError) Unwrap() []error { return e.All }
 
 // WaitTimeoutError is the end of a wait whose limit passed. It lists its members by
-// their places.
+// their places, and as they stood at the limit: Pending had not ended by then, whatever
+// the wait or their own end has made of them since.
 type WaitTimeoutError struct {
 	Reason                                string
 	Completed, Failed, Cancelled, Pending []int

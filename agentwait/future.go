@@ -3,7 +3,6 @@ package agentwait
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,9 +29,13 @@ type child struct {
 	kind     string
 	priority int
 	err      error // it could not be scheduled
+	told     bool  // a call has returned that error
 }
 
 func (f *Future[T]) member() (*child, time.Duration, Ending) {
+	if f == nil {
+		return nil, 0, 0
+	}
 	return f.child, f.patience, f.continueOn
 }
 
@@ -43,7 +46,9 @@ func (f *Future[T]) ID() string { return f.id }
 func (f *Future[T]) Kind() string { return f.kind }
 
 // Within is the same task with a limit of its own in a wait: so long after the wait
-// begins, it is cancelled, and the wait goes on.
+// begins, it is cancelled, and the wait goes on. A Signal takes none, as nothing is to
+// cancel it, and a task that is given twice the same in each place: otherwise the wait is
+// a queue.ErrInvalid.
 func (f *Future[T]) Within(d time.Duration) *Future[T] {
 	g := *f
 	g.patience = d
@@ -51,7 +56,7 @@ func (f *Future[T]) Within(d time.Duration) *Future[T] {
 }
 
 // ContinueOn is the same task in a wait that counts it as done if it ends in one of these
-// ways.
+// ways. A task that is given twice takes the same in each place.
 func (f *Future[T]) ContinueOn(endings Ending) *Future[T] {
 	g := *f
 	g.continueOn |= endings
@@ -65,7 +70,8 @@ func nameOf(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
 
 // Schedule makes a child of the agent: the payload is in as JSON, or the bytes that it
 // is. Nothing is sent yet: it is made with the next wait, or by Start. What is wrong with
-// it the wait returns.
+// it the first call returns that is about it: a wait for it, Cancel, Start or Checkpoint. If
+// none is, the agent ends as FAILED with that.
 //
 // task.ID is the name of the child, any that does not begin with "s-" and is no number; a
 // child without one is counted. A name lets the code around it change while agents run.
@@ -79,6 +85,9 @@ func Schedule[T any](a *Agent, in any, task queue.Task) *Future[T] {
 	}
 	if err == nil && task.ID != "" {
 		err = checkName(task.ID)
+	}
+	if err == nil && task.IdempotencyKey != "" {
+		err = fmt.Errorf("%w: the idempotency key %s: a child has its name for one: give it that as its ID", queue.ErrInvalid, clip(task.IdempotencyKey))
 	}
 	return &Future[T]{child: a.schedule(task, err)}
 }
@@ -98,6 +107,9 @@ func checkName(name string) error {
 }
 
 func (a *Agent) schedule(task queue.Task, err error) *child {
+	if a.inside != "" { // it is not counted, since the replay does not come here
+		return &child{agent: a.job.ID, kind: task.Kind, err: a.barred()}
+	}
 	name := task.ID
 	if name == "" {
 		a.children++
@@ -111,84 +123,57 @@ func (a *Agent) schedule(task queue.Task, err error) *child {
 	if c.err == nil && a.named[name] {
 		c.err = fmt.Errorf("%w: the agent has two children of the name %q", queue.ErrInvalid, name)
 	}
+	if c.err != nil {
+		a.unfit = append(a.unfit, c)
+		return c
+	}
 	a.named[name] = true
-	if c.err == nil {
-		a.unsent = append(a.unsent, task)
-		if !isSignal(name) { // which a later run may know as a child that is there
-			a.since = append(a.since, task)
-			digestChild(a.made, &task)
-		}
-		a.scheduled[task.ID] = c
+	a.scheduled[task.ID] = c
+	a.unsent = append(a.unsent, task)
+	if !isSignal(name) { // which a later run may know as a child that is there
+		a.since = append(a.since, task)
+		digestChild(a.made, &task)
 	}
 	return c
 }
 
 // Child is a task that the agent made before, by its name or number: after a Checkpoint,
 // whose replay does not schedule it again.
-func Child[T any](a *Agent, name string) *Future[T] {
-	c := &child{agent: a.job.ID, id: a.job.ID + "." + name}
-	_, c.err = queue.PartitionOf(c.id)
-	return &Future[T]{child: c}
-}
+func Child[T any](a *Agent, name string) *Future[T] { return Of[T](a, a.job.ID+"."+name) }
 
 // Of is the future of a task by its id, which must be a child of the agent: waits and
 // Cancel return ErrNotOwner for any other.
 func Of[T any](a *Agent, id string) *Future[T] {
 	c := &child{agent: a.job.ID, id: id}
-	if !strings.HasPrefix(id, a.job.ID+".") || strings.Contains(id[len(a.job.ID)+1:], ".") {
+	// A child of a child has a dot more, and a hook of one, which nobody owns, a "!".
+	if name, mine := strings.CutPrefix(id, a.job.ID+"."); !mine || strings.ContainsAny(name, ".!") {
 		c.err = fmt.Errorf("%w: %s", ErrNotOwner, id)
+	} else {
+		_, c.err = queue.PartitionOf(id)
 	}
 	return &Future[T]{child: c}
 }
 
-// Start makes the children that were scheduled, without a wait: 500 a round trip. A child
-// that is refused is forgotten, and is what Start returns the error of.
-func (a *Agent) Start() error {
-	if a.gone != nil {
-		return a.gone
-	}
-	// What the children were made of by Rand or Now must be the same in a replay.
-	if err := a.writeEntries(); err != nil || len(a.unsent) == 0 {
-		return err
-	}
-	for i := range a.unsent {
-		if err := a.unsent[i].Check(a.q.MaxBytes()); err != nil {
-			return a.refused(a.unsent[i].ID, err)
+// vet refuses futures that are none of the agent's, or that could not be scheduled; word
+// is what the call has them for.
+func (a *Agent) vet(word string, futures []Awaitable) error {
+	var all []error
+	for i, f := range futures {
+		var c *child
+		if f != nil {
+			c, _, _ = f.member()
+		}
+		switch {
+		case c == nil:
+			all = append(all, fmt.Errorf("%s %d: %w: it is no future: give what Schedule, Promise, Signal, Child or Of returned", word, i, queue.ErrInvalid))
+		case c.err != nil:
+			c.told = true
+			all = append(all, fmt.Errorf("%s %d: %w", word, i, c.err))
+		case c.agent != a.job.ID:
+			all = append(all, fmt.Errorf("%s %d: %w: %s", word, i, ErrNotOwner, c.id))
 		}
 	}
-	receipts, err := a.q.EnqueueAll(a, a.unsent)
-	if err != nil {
-		return a.trouble(err)
-	}
-	sent := a.unsent
-	a.unsent = nil
-	for i, r := range receipts {
-		if r.Err != nil {
-			return a.refused(sent[i].ID, r.Err)
-		}
-	}
-	return nil
-}
-
-// refused makes of the refusal of a child what it means for the agent, and forgets it.
-func (a *Agent) refused(id string, err error) error {
-	same := func(t queue.Task) bool { return t.ID == id }
-	if i := slices.IndexFunc(a.since, same); errors.Is(err, queue.ErrConflict) && i >= 0 {
-		return a.childDiverged(&a.since[i])
-	}
-	if errors.Is(err, queue.ErrOwnerEnded) {
-		return a.trouble(fmt.Errorf("%w: %w", queue.ErrNotHeld, err))
-	}
-	if c := a.scheduled[id]; c != nil && c.err == nil && !infrastructure(err) {
-		c.err = err
-		a.unsent = slices.DeleteFunc(a.unsent, same)
-		a.since = slices.DeleteFunc(a.since, same)
-		a.made = newDigest()
-		for i := range a.since {
-			digestChild(a.made, &a.since[i])
-		}
-	}
-	return a.trouble(err)
+	return errors.Join(all...)
 }
 
 // isSignal tells whether the name of a child is that of a signal.

@@ -44,12 +44,16 @@ type branch struct {
 	output json.RawMessage
 }
 
-// Of merges what has completed in a wait. It is nil if nothing has.
+// Of merges what has completed in a wait, Settled.Completed. It is nil if nothing has. A
+// result that cannot be read is an error, since what is merged would hide it.
 func (m Merge) Of(s *Settled[json.RawMessage]) (json.RawMessage, error) {
 	var branches []branch
 	for _, i := range s.order {
-		if o := s.Outcomes[i]; o.IsSuccess() && !o.Late {
+		switch o := s.Outcomes[i]; {
+		case o.IsSuccess():
 			branches = append(branches, branch{i, o.Value})
+		case o.Status == queue.Completed:
+			return nil, o.Err
 		}
 	}
 	return m.merge(branches)

@@ -1,9 +1,12 @@
 package agentwait
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -102,9 +105,10 @@ func outcomeOf[T any](r *result, place int) Outcome[T] {
 		o.Status, o.Err = queue.Failed, fmt.Errorf("child %s: %w", c.id, queue.ErrNotFound)
 		return o
 	}
+	record = final(record)
 	o.Kind, o.Status, o.TimedOut = record.Kind, record.Status, record.TimedOut
-	if !record.Status.Ended() { // it was cancelled, and has its grace: that is how it will end
-		o.Status, o.Err = queue.Cancelled, fmt.Errorf("%w: %s", ErrTaskCancelled, c.id)
+	if !record.Status.Ended() {
+		o.Status, o.Err = queue.Pending, fmt.Errorf("%w: %s", ErrTaskStillRunning, c.id)
 		return o
 	}
 	b, err := record.Outcome()
@@ -122,29 +126,63 @@ func outcomeOf[T any](r *result, place int) Outcome[T] {
 	return o
 }
 
-// places are the places of a member, by name.
-func (r *result) places() map[string]int {
-	at := map[string]int{}
-	for i := len(r.members) - 1; i >= 0; i-- {
-		c, _, _ := r.members[i].member()
-		at[c.name()] = i
+// final is the record of a member as it ends. One that was cancelled and has its grace
+// ends as that, whatever its handler returns, and an agent that looks earlier must be told
+// the same as its replay, which may look later.
+func final(r *queue.Record) *queue.Record {
+	if r.Status.Ended() || r.CancelAt.IsZero() {
+		return r
+	}
+	over := *r
+	over.Status, over.Error = queue.Cancelled, cmp.Or(r.Fields["cancel_reason"], "Task cancelled")
+	return &over
+}
+
+// places are those of each member, by name: one that was given twice has two.
+func (r *result) places() map[string][]int {
+	at := map[string][]int{}
+	for i, m := range r.members {
+		c, _, _ := m.member()
+		at[c.name()] = append(at[c.name()], i)
 	}
 	return at
 }
 
-// inOrder are the places of the members that had ended, in the order they did.
-func (r *result) inOrder() []int {
+// ended are the members that had ended when the wait was decided, in the order they did,
+// each by its places. The first of these is the one that counted.
+func (r *result) ended() (order [][]int) {
 	at := r.places()
-	var order []int
 	for _, name := range r.outcome.Settled {
-		if i, ok := at[name]; ok {
-			order = append(order, i)
+		if places := at[name]; places != nil {
+			order = append(order, places)
 		}
 	}
 	return order
 }
 
-// timedOut is the error of a wait that came to its limit.
+// inOrder are the places of all members that have ended: first those that had when the
+// wait was decided, then the others, in the order they did.
+func (r *result) inOrder() []int {
+	var late []int
+	for i, m := range r.members {
+		if c, _, _ := m.member(); r.late[c.name()] && !r.pending(c.name()) {
+			late = append(late, i)
+		}
+	}
+	slices.SortStableFunc(late, func(i, j int) int { return r.endOf(i).Compare(r.endOf(j)) })
+	return append(slices.Concat(r.ended()...), late...)
+}
+
+func (r *result) endOf(place int) (at time.Time) {
+	c, _, _ := r.members[place].member()
+	if record := r.agent.known[c.name()]; record != nil {
+		at = record.CompletedAt
+	}
+	return at
+}
+
+// timedOut is the error of a wait that came to its limit. What members have come to since
+// depends on who was quicker, and says nothing of the wait.
 func timedOut[T any](r *result, reason string) *WaitTimeoutError {
 	e := &WaitTimeoutError{Reason: reason}
 	for i := range r.members {

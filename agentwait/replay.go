@@ -1,6 +1,8 @@
 package agentwait
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
@@ -20,14 +22,40 @@ func digestChild(h hash.Hash, t *queue.Task) {
 }
 
 // digestOf is the word that stands for a wait: its mode, members, and the children that
-// were made for it.
+// were made for it; then its policy.
 func (a *Agent) digestOf(w *queue.Wait) string {
 	h := newDigest()
 	fmt.Fprintf(h, "%s %d %x\n", w.Mode, w.Need, a.made.Sum(nil))
 	for _, m := range w.Members {
 		fmt.Fprintln(h, m.ID)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
+	return hex.EncodeToString(h.Sum(nil)[:8]) + "-" + policyOf(w)
+}
+
+// policyOf is what must be the same of a wait's policy: by it the answer that is stored
+// is read. The limits are not among it: they are tuned while agents run.
+func policyOf(w *queue.Wait) string {
+	masks := newDigest()
+	for _, m := range w.Members {
+		fmt.Fprintln(masks, cmp.Or(m.Mask, w.Mask))
+	}
+	return fmt.Sprintf("%t-%t-%x", w.KeepLate, w.DropLosers, masks.Sum(nil)[:4])
+}
+
+// policyDiffers names in what the policy of a wait differs from that of its stored digest,
+// if nothing else does.
+func policyDiffers(was, is string) string {
+	var names []string
+	old, now := strings.Split(was, "-"), strings.Split(is, "-")
+	if len(old) != len(now) || old[0] != now[0] {
+		return ""
+	}
+	for i, name := range []string{"KeepPending", "Losers", "ContinueOn or SkipCancelled"} {
+		if old[i+1] != now[i+1] {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // diverged is the error of a replay that came to something else than the run before.
@@ -38,9 +66,12 @@ func (a *Agent) diverged(was, is string) error {
 
 // waitDiverged says in what a wait differs from the one that was here before. If that is
 // not the wait itself it is one of the children that were made since the wait before.
-func (a *Agent) waitDiverged(was string, w *queue.Wait) error {
+func (a *Agent) waitDiverged(was, digest string, w *queue.Wait) error {
 	if was != w.Label {
 		return a.diverged(what(was), fmt.Sprintf("a wait for %s", w.Label))
+	}
+	if names := policyDiffers(digest, w.Digest); names != "" {
+		return a.diverged(what(was), fmt.Sprintf("the same wait with another policy (%s)", names))
 	}
 	var names []string
 	for i := range a.since {
@@ -88,6 +119,9 @@ func clip(s string) string {
 func what(entry string) string {
 	if o, ok := queue.ReadWaitOutcome(entry); ok {
 		return "a wait for " + o.Label
+	}
+	if r, ok := readRefusal(entry); ok {
+		return r.what()
 	}
 	line, _, _ := strings.Cut(entry, "\n")
 	kind, name, _ := strings.Cut(line, " ")
@@ -155,7 +189,7 @@ func (a *Agent) write() error {
 	if a.note.Checkpoint == nil && len(a.note.Entries) == 0 {
 		return nil
 	}
-	if err := a.remember(a.note); err != nil {
+	if err := a.remember(a, a.note); err != nil {
 		return err
 	}
 	a.note = queue.Note{}
@@ -171,11 +205,11 @@ func (a *Agent) writeEntries() error {
 	if len(a.note.Entries) == 0 {
 		return nil
 	}
-	return a.remember(queue.Note{Entries: a.note.Entries})
+	return a.remember(a, queue.Note{Entries: a.note.Entries})
 }
 
-func (a *Agent) remember(n queue.Note) error {
-	if err := a.q.Remember(a, a.job.ID, a.job.Epoch, a.job.Worker, n); err != nil {
+func (a *Agent) remember(ctx context.Context, n queue.Note) error {
+	if err := a.q.Remember(ctx, a.job.ID, a.job.Epoch, a.job.Worker, n); err != nil {
 		return a.trouble(err)
 	}
 	return nil

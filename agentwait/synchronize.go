@@ -27,16 +27,17 @@ type Sync struct {
 // NoTimeout is a Sync.Timeout that never comes.
 const NoTimeout time.Duration = -1
 
-// Texts of a Sync that came to its timeout.
+// Why a wait that came to its limit does not go on: with Proceed, and a Sync without.
 const (
-	syncNothing  = "No siblings completed before timeout"
-	syncExceeded = "Synchronization timeout exceeded"
+	noneCompleted = "No siblings completed before timeout"
+	syncExceeded  = "Synchronization timeout exceeded"
 )
 
 // Synchronize waits for branches as a Sync says, and merges the results of those that
 // have completed. Branches that are not needed go on; what they come to is dropped.
 // A timeout is a *WaitTimeoutError. If none completes it is an *AllTasksFailedError, if M
-// cannot any more a *WaitImpossibleError.
+// cannot any more a *WaitImpossibleError. A branch whose ContinueOn excuses how it ended
+// counts as one that completed, and has nothing to merge.
 func Synchronize(a *Agent, s Sync, branches ...*Future[json.RawMessage]) (json.RawMessage, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -59,18 +60,15 @@ func Synchronize(a *Agent, s Sync, branches ...*Future[json.RawMessage]) (json.R
 	if err != nil {
 		return nil, err
 	}
-	settled := settledOf[json.RawMessage](r)
-	switch done := len(settled.Completed); {
-	case settled.TimedOut && !s.Proceed:
-		return nil, timedOut[json.RawMessage](r, syncExceeded)
-	case settled.TimedOut && done == 0:
-		return nil, timedOut[json.RawMessage](r, syncNothing)
-	case r.outcome.Reason == "impossible" && s.M > 0:
+	switch late, never := outOfTime[json.RawMessage](k, r, syncExceeded), r.outcome.Reason == "impossible"; {
+	case late != nil:
+		return nil, late
+	case never && s.M > 0:
 		return nil, impossible[json.RawMessage](k, r)
-	case done == 0 && len(branches) > 0:
+	case never || len(branches) > 0 && !someDone[json.RawMessage](k, r):
 		return nil, allFailed[json.RawMessage](k, r)
 	}
-	return s.Merge.Of(settled)
+	return s.Merge.Of(settledOf[json.RawMessage](r))
 }
 
 func (s *Sync) check() error {

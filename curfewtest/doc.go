@@ -30,7 +30,8 @@
 //
 // A handler may move the clock too: c.Advance(time.Minute) in a handler is one that
 // takes a minute. When its attempt is over by that clock its context has ended when
-// Advance returns, and what it reports is refused, as it would be.
+// Advance returns, and what it reports is refused, as it would be. Now of an agent
+// (package agentwait) is this clock's.
 //
 // # What this clock does not move
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -40,7 +41,7 @@ func (s *Stage) middleware(next worker.Handler) worker.Handler {
 			delete(s.acting, a)
 			s.mu.Unlock()
 		}()
-		return next(ctx, payload)
+		return next(agentwait.WithClock(ctx, s.Now), payload)
 	}
 }
 

@@ -56,6 +56,18 @@ func Release(d time.Duration) error {
 	return &verdict{verb: queue.Release, delay: max(d, 0)}
 }
 
+// VerdictOf is what an attempt that returns this error reports, as far as the error itself
+// says: the Verb, Class, Code and Delay that RetryAfter, Discard, Fail or Release stand
+// for, and those of a plain failure for any other. It is for those who keep an error and
+// make it anew, as agents do (package agentwait).
+func VerdictOf(err error) queue.Outcome {
+	var v *verdict
+	if errors.As(err, &v) {
+		return queue.Outcome{Verb: v.verb, Class: v.class, Code: v.code, Delay: v.delay}
+	}
+	return queue.Outcome{Verb: queue.Fail, Class: queue.ClassError}
+}
+
 // ErrSuspended is for handlers that give their claim up by themselves, as agents do when
 // they wait (package agentwait). The attempt is over, and there is nothing to report of
 // it. Of a handler that still has its claim the worker gives it back, with its next
@@ -76,7 +88,6 @@ func judge(o *queue.Outcome, result []byte, err, cause error, most int) {
 		err = Discard(fmt.Errorf("the result has %d bytes, the limit is %d: store it elsewhere and return a reference", len(result), most))
 	}
 	o.Verb, o.Class, o.Error = queue.Fail, queue.ClassError, text(err, most)
-	var v *verdict
 	switch {
 	case errors.Is(err, ErrSuspended):
 		*o = queue.Outcome{ID: o.ID, Epoch: o.Epoch} // no verb: nothing is reported
@@ -85,8 +96,9 @@ func judge(o *queue.Outcome, result []byte, err, cause error, most int) {
 		o.Verb = queue.Release
 	case cause == ErrTaskTimeout || cause == ErrAttemptTimeout:
 		o.Class = queue.ClassTimeout
-	case errors.As(err, &v):
-		o.Verb, o.Class, o.Code, o.Delay = v.verb, v.class, v.code, v.delay
+	default:
+		said := VerdictOf(err)
+		o.Verb, o.Class, o.Code, o.Delay = said.Verb, said.Class, said.Code, said.Delay
 	}
 	if o.Verb == queue.Release {
 		o.Class, o.Error = "", ""

@@ -1,0 +1,184 @@
+package agentwait
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// ask is one wait of an agent.
+type ask struct {
+	agent   *Agent
+	policy  Wait
+	mode    queue.Mode
+	need    int
+	members []Awaitable
+}
+
+// run comes to the answer of a wait: from the journal in a replay, otherwise from Redis,
+// at once or, by way of ErrSuspended, in a later run.
+func (k *ask) run() (*result, error) {
+	a := k.agent
+	if err := a.barred(); err != nil {
+		return nil, err
+	}
+	w, err := k.wait()
+	if err != nil {
+		return nil, err
+	}
+	number, entry, ok := a.remembered()
+	w.Entry = number
+	if ok {
+		err = k.answered(entry, w)
+	} else {
+		entry, err = k.suspend(w)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.unsent, a.since, a.made = nil, nil, newDigest()
+	o, _ := queue.ReadWaitOutcome(entry)
+	return k.read(o, w)
+}
+
+// answered tells whether an entry of the journal is the answer of this wait: nil if it is,
+// or why there is none.
+func (k *ask) answered(entry string, w *queue.Wait) error {
+	a := k.agent
+	if o, ok := queue.ReadWaitOutcome(entry); ok {
+		if o.Digest != w.Digest {
+			return a.waitDiverged(o.Label, o.Digest, w)
+		}
+		return nil
+	}
+	r, ok := readRefusal(entry)
+	switch {
+	case !ok || r.digest == ofCancel:
+		return a.diverged(what(entry), "a wait for "+w.Label)
+	case r.digest != w.Digest:
+		return a.waitDiverged(r.label, r.digest, w)
+	}
+	if a.ahead() {
+		a.unsent = nil // they were made before the wait was refused
+	}
+	return a.refusedAgain(r)
+}
+
+// wait is the wait as Redis gets it.
+func (k *ask) wait() (*queue.Wait, error) {
+	p := &k.policy
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	w := &queue.Wait{
+		Mode: k.mode, Need: k.need, Limit: p.Limit, Computed: p.Computed, FromFirst: p.FromFirst, Proceed: p.Proceed,
+		KeepLate: p.KeepPending, DropLosers: p.Losers == CancelLosers, Mask: p.mask(0), Most: p.MaxMembers,
+	}
+	if k.mode == queue.WaitNOfM {
+		p.SkipCancelled = false // one that was cancelled is one less that can complete
+		w.Mask = p.mask(0)
+	}
+	names, err := k.list(w)
+	if err != nil {
+		return nil, err
+	}
+	most := p.MaxMembers
+	if most == 0 {
+		most = maxMembers
+	}
+	if p.Clamp {
+		k.need = min(k.need, len(w.Members))
+		w.Need = k.need
+	}
+	switch n := len(w.Members); {
+	case n > most:
+		return nil, fmt.Errorf("%w: the wait has %d members, the limit is %d: wait for groups of them, or raise Wait.MaxMembers", queue.ErrInvalid, n, most)
+	case (k.mode == queue.WaitNOfM || k.mode == queue.WaitNSettled) && (k.need < 0 || k.need > n):
+		return nil, fmt.Errorf("%w: %d of %d different tasks cannot be waited for: it must be 0 to %d", queue.ErrInvalid, k.need, n, n)
+	}
+	w.Label = label(k.mode, k.need, names)
+	w.Digest = k.agent.digestOf(w)
+	return w, nil
+}
+
+// list lists the members of the wait, and returns their names. One that has several places
+// counts once, and is reported in each of them.
+func (k *ask) list(w *queue.Wait) (names []string, err error) {
+	if err := k.agent.vet("member", k.members); err != nil {
+		return nil, err
+	}
+	first := map[string]int{}
+	for i, m := range k.members {
+		c, patience, more := m.member()
+		switch {
+		case patience < 0:
+			return nil, fmt.Errorf("member %d: %w: its limit, %v, must not be negative", i, queue.ErrInvalid, patience)
+		case patience > 0 && isSignal(c.name()):
+			return nil, fmt.Errorf("member %d: %w: a signal takes no Within, since no wait cancels it: use Wait.Limit, "+
+				"or Select it beside a task that is a Timer", i, queue.ErrInvalid)
+		}
+		if place, again := first[c.id]; again {
+			if _, was, had := k.members[place].member(); was != patience || had != more {
+				return nil, fmt.Errorf("member %d: %w: %s has another Within or ContinueOn as member %d: give it the same in each place", i, queue.ErrInvalid, c.id, place)
+			}
+			continue
+		}
+		first[c.id] = i
+		names = append(names, c.name())
+		member := queue.Member{ID: c.id, Patience: patience}
+		if more != 0 {
+			member.Mask = k.policy.mask(more)
+		}
+		w.Members = append(w.Members, member)
+	}
+	return names, nil
+}
+
+// label says a wait to people.
+func label(mode queue.Mode, need int, names []string) string {
+	list := strings.Join(names[:min(len(names), 20)], " ")
+	if len(names) > 20 {
+		list += " …"
+	}
+	return fmt.Sprintf("%s of %d (%s)", strings.Replace(string(mode), "n_", fmt.Sprintf("%d_", need), 1), len(names), list)
+}
+
+// maxMembers is Wait.MaxMembers by default.
+const maxMembers = 10_000
+
+const (
+	together      = 500     // children that a suspension may bring along
+	togetherBytes = 3 << 20 // and about how many bytes
+)
+
+// ahead tells whether the children that are to be made are too many or too large for the
+// call of a wait, so that they go before it.
+func (a *Agent) ahead() bool {
+	size := 0
+	for i := range a.unsent {
+		size += 300 + len(a.unsent[i].Payload)
+	}
+	return len(a.unsent) > together || size > togetherBytes
+}
+
+// suspend hands the wait over, with the children that were scheduled up to here.
+func (k *ask) suspend(w *queue.Wait) (string, error) {
+	a := k.agent
+	if a.ahead() {
+		if err := a.send(); err != nil {
+			return "", a.recordRefusal(w.Entry, w.Digest, w.Label, err)
+		}
+	}
+	entry, err := a.q.Suspend(a, queue.Suspension{
+		Agent: a.job.ID, Epoch: a.job.Epoch, Worker: a.job.Worker, Wait: *w, Note: a.note, Children: a.unsent,
+	})
+	if err != nil {
+		return "", a.recordRefusal(w.Entry, w.Digest, w.Label, k.refused(err))
+	}
+	a.note = queue.Note{}
+	if entry == "" {
+		return "", a.suspended()
+	}
+	return entry, nil
+}

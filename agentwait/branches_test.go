@@ -1,0 +1,106 @@
+package agentwait_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// Branches whose results are any bytes.
+func branch(a *agent, result string) *agentwait.Future[json.RawMessage] {
+	return agentwait.Schedule[json.RawMessage](a, []byte(result), queue.Task{Kind: "branch"})
+}
+
+func TestWhatComesOfBranches(t *testing.T) {
+	type sync = agentwait.Sync
+	const unread = "the result of child A.%d is not what the agent takes it for: invalid character '<' looking for beginning of value"
+	for name, c := range map[string]struct {
+		do   func(a *agent) (json.RawMessage, error)
+		want told
+	}{
+		"a result that is no JSON is not left out": {func(a *agent) (json.RawMessage, error) {
+			return agentwait.Synchronize(a, sync{}, branch(a, "1"), branch(a, "<"))
+		}, told{Err: fmt.Sprintf(unread, 2)}},
+		"the only one": {func(a *agent) (json.RawMessage, error) {
+			return agentwait.Synchronize(a, sync{Any: true}, branch(a, "<"))
+		},
+			told{Err: fmt.Sprintf(unread, 1)}},
+		"one of two that were enough": {func(a *agent) (json.RawMessage, error) {
+			return agentwait.Synchronize(a, sync{M: 2}, branch(a, "<"), branch(a, "1"))
+		}, told{Err: fmt.Sprintf(unread, 1)}},
+		"it does not count as one that failed": {func(a *agent) (json.RawMessage, error) {
+			return agentwait.Synchronize(a, sync{M: 3}, branch(a, "<"), branch(a, "fail"), branch(a, "1"))
+		}, told{Err: "3 tasks had to complete, and no more than 2 can: Task 'branch' (id=A.2) failed: boom"}},
+		"nor is it left out of what has settled": {func(a *agent) (json.RawMessage, error) {
+			s, err := agentwait.JoinAllSettled(a, branch(a, "1"), branch(a, "<"))
+			if err != nil {
+				return nil, err
+			}
+			return agentwait.Merge{}.Of(s)
+		}, told{Err: fmt.Sprintf(unread, 2)}},
+		"any, and it is excused": {func(a *agent) (json.RawMessage, error) {
+			return agentwait.Synchronize(a, sync{Any: true}, branch(a, "fail").ContinueOn(agentwait.OnError))
+		}, told{}},
+		"all, and the only one is excused": {func(a *agent) (json.RawMessage, error) {
+			return agentwait.Synchronize(a, sync{}, branch(a, "fail").ContinueOn(agentwait.OnError), branch(a, "fail"))
+		}, told{}},
+		"all fail": {func(a *agent) (json.RawMessage, error) {
+			return agentwait.Synchronize(a, sync{}, branch(a, "fail"), branch(a, "fail"))
+		},
+			told{Err: "All tasks failed: Task 'branch' (id=A.1) failed: boom"}},
+		"any, and all fail": {func(a *agent) (json.RawMessage, error) {
+			return agentwait.Synchronize(a, sync{Any: true}, branch(a, "fail"))
+		},
+			told{Err: "All tasks failed: Task 'branch' (id=A.1) failed: boom"}},
+		"one that is given twice has two places": {func(a *agent) (json.RawMessage, error) {
+			f := branch(a, "1")
+			return agentwait.Synchronize(a, sync{}, f, f, branch(a, "2"))
+		}, told{Value: "[1,1,2]"}},
+		"and both have a key": {func(a *agent) (json.RawMessage, error) {
+			f := branch(a, "1")
+			return agentwait.Synchronize(a, sync{Merge: agentwait.Merge{Strategy: agentwait.KeyedByBranch}}, f, branch(a, "2"), f)
+		}, told{Value: `{"0":1,"1":2,"2":1}`}},
+		"but it fails once": {func(a *agent) (json.RawMessage, error) {
+			f := branch(a, "fail")
+			return agentwait.Synchronize(a, sync{M: 2}, f, f, branch(a, "1"))
+		}, told{Err: "2 tasks had to complete, and no more than 1 can: Task 'branch' (id=A.1) failed: boom"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			worker.Handle(s.w, "branch", func(_ context.Context, in []byte) ([]byte, error) {
+				if string(in) == "fail" {
+					return nil, errBoom
+				}
+				return in, nil
+			})
+			got := s.play(func(a *agent) (string, error) {
+				v, err := c.do(a)
+				return string(v), err
+			})
+			if got != c.want {
+				t.Fatalf("the agent made of it\n%+v, want\n%+v", got, c.want)
+			}
+		})
+	}
+}
+
+// The rest of a selection is never the winner, however often that was given.
+func TestTheRestIsWithoutTheWinner(t *testing.T) {
+	s := newStage(t)
+	s.cast()
+	got := s.play(func(a *agent) (string, error) {
+		win, open := child(a, "x"), child(a, "open")
+		w, err := agentwait.Select(a, open, win, open, agentwait.Of[string](a, win.ID()))
+		rest := slices.ContainsFunc(w.Rest, func(f *agentwait.Future[string]) bool { return f.ID() == w.ID })
+		return fmt.Sprint(w.Index, len(w.Rest), rest), err
+	})
+	if want := (told{Value: "1 2 false"}); got != want {
+		t.Fatalf("%+v, want %+v", got, want)
+	}
+}

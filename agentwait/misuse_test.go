@@ -1,0 +1,152 @@
+package agentwait_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// A replay does not run a step, so nothing in it may count: the agent says so, and ends.
+func TestAnAgentThatIsUsedInsideItsStepEnds(t *testing.T) {
+	for name, use := range map[string]func(a *agent) error{
+		"Rand":       func(a *agent) error { a.Rand().Uint64(); return nil },
+		"Now":        func(a *agent) error { a.Now(); return nil },
+		"Start":      func(a *agent) error { return a.Start() },
+		"Checkpoint": func(a *agent) error { return a.Checkpoint(1) },
+		"Schedule":   func(a *agent) error { echo(a, "x"); return nil },
+		"Promise":    func(a *agent) error { agentwait.Promise[string](a, "p", 0); return nil },
+		"Signal":     func(a *agent) error { _, err := agentwait.Await(a, agentwait.Signal[string](a, "go")); return err },
+		"Sleep":      func(a *agent) error { return agentwait.Sleep(a, time.Second) },
+		"Cancel": func(a *agent) error {
+			_, err := agentwait.Cancel(a, "", agentwait.Child[string](a, "1"))
+			return err
+		},
+		"a wait": func(a *agent) error { _, err := agentwait.Await(a, agentwait.Child[string](a, "1")); return err },
+		"a step": func(a *agent) error {
+			_, err := agentwait.Step(a, "inner", func(context.Context) (int, error) { return 1, nil })
+			return err
+		},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			s := newStage(t)
+			s.handlers(s.w)
+			agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+				if _, err := agentwait.Await(a, echo(a, "x")); err != nil {
+					return "", err
+				}
+				agentwait.Step(a, "charge", func(context.Context) (int, error) {
+					if err := use(a); err != nil && !errors.Is(err, queue.ErrInvalid) {
+						t.Errorf("it came to %v", err)
+					}
+					return 1, nil
+				})
+				return agentwait.Await(a, echo(a, "y"))
+			})
+			r, err := s.q.Enqueue(s.ctx, queue.Task{Kind: "agent", MaxRetries: 3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := s.drain(); n != 3 {
+				t.Errorf("%d tasks ran, want the agent twice and its child", n)
+			}
+			want := `invalid argument: the agent is used inside the function of its step, "charge", which a replay does not run: ` +
+				"draw, schedule and wait before the step, and use in it what came of that"
+			if r := s.get(r.ID); r.Status != queue.Failed || r.Error != want {
+				t.Errorf("the agent is %s: %s", r.Status, r.Error)
+			}
+		})
+	}
+}
+
+// What the worker takes for a suspension is one, or else the agent would run for ever.
+func TestASuspensionThatIsNoneEndsTheAgent(t *testing.T) {
+	for name, do := range map[string]func(a *agent) error{
+		"of a handler":           func(*agent) error { return agentwait.ErrSuspended },
+		"that is wrapped":        func(*agent) error { return fmt.Errorf("later: %w", agentwait.ErrSuspended) },
+		"that is to be repeated": func(*agent) error { return worker.RetryAfter(time.Second, worker.ErrSuspended) },
+		"of a step": func(a *agent) error {
+			_, err := agentwait.Step(a, "s", func(context.Context) (int, error) { return 0, agentwait.ErrSuspended })
+			return err
+		},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			s := newStage(t)
+			agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) { return "", do(a) })
+			id := s.enqueue("agent", "")
+			s.run(1)
+			if r := s.get(id); r.Status != queue.Failed || !strings.Contains(r.Error, "no wait had suspended the agent: return it when a wait returns it") {
+				t.Errorf("the agent is %s: %s", r.Status, r.Error)
+			}
+		})
+	}
+}
+
+// Helpers that obey their context do not hold the worker of an agent that has left it.
+func TestASuspensionEndsTheContextOfTheAgent(t *testing.T) {
+	s := newStage(t)
+	s.handlers(s.w)
+	runs := 0
+	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+		runs++
+		v, err := agentwait.Await(a, echo(a, "x"))
+		if ended := a.Err() != nil; ended != (runs == 1) {
+			t.Errorf("run %d: the context has ended: %t", runs, ended)
+		}
+		if err != nil {
+			if cause := context.Cause(a); cause != agentwait.ErrSuspended {
+				t.Errorf("it ended by %v", cause)
+			}
+			return "", a.Err()
+		}
+		return v, nil
+	})
+	id := s.enqueue("agent", "")
+	s.drain()
+	s.completed(id, `"x"`)
+}
+
+// Bytes are the agent's own: what the caller does with his is nothing to it.
+func TestBytesAreNotShared(t *testing.T) {
+	s := newStage(t)
+	worker.Handle(s.w, "raw", func(_ context.Context, in []byte) ([]byte, error) { return in, nil })
+	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+		buffer := []byte("one")
+		one := agentwait.Schedule[[]byte](a, buffer, queue.Task{Kind: "raw"})
+		copy(buffer, "two")
+		two := agentwait.Schedule[[]byte](a, buffer, queue.Task{Kind: "raw"})
+		got, err := agentwait.JoinAll(a, one, two, one)
+		if err != nil {
+			return "", err
+		}
+		copy(got[0], "xxx")
+		again, err := agentwait.Value(a, one)
+		return fmt.Sprintf("%s %s %s %s", got[0], got[1], got[2], again), err
+	})
+	id := s.enqueue("agent", "")
+	s.drain()
+	s.completed(id, `"xxx two one one"`)
+}
+
+func TestTheNameOfAStepIsQuotedOnce(t *testing.T) {
+	s := newStage(t)
+	agentwait.Handle(s.w, "agent", func(a *agent, name string) (int, error) {
+		return agentwait.Step(a, name, func(context.Context) (int, error) { return 1, nil })
+	})
+	for payload, says := range map[string]string{
+		`""`:     `invalid argument: the name of a step, "", must be one line of 1 to 128 bytes`,
+		`"a\nb"`: `invalid argument: the name of a step, "a\nb", must be one line of 1 to 128 bytes`,
+	} {
+		id := s.enqueue("agent", payload)
+		s.run(1)
+		if r := s.get(id); r.Error != says {
+			t.Errorf("the error is %s, want %s", r.Error, says)
+		}
+	}
+}

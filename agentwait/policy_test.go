@@ -1,0 +1,120 @@
+package agentwait_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// What has no one meaning is refused, and the error says what to do.
+func TestMembersThatCannotBeMeant(t *testing.T) {
+	settle := func(a *agent, f ...*agentwait.Future[string]) error {
+		_, err := agentwait.JoinAllSettled(a, f...)
+		return err
+	}
+	for name, c := range map[string]struct {
+		do   func(a *agent) error
+		says string
+	}{
+		"a signal within a time": {func(a *agent) error {
+			return settle(a, echo(a, "x"), agentwait.Signal[string](a, "go").Within(time.Second))
+		}, "member 1: invalid argument: a signal takes no Within, since no wait cancels it: use Wait.Limit"},
+		"a task with and without a limit": {func(a *agent) error {
+			f := echo(a, "x")
+			return settle(a, f, f.Within(time.Second))
+		}, "member 1: invalid argument: A.1 has another Within or ContinueOn as member 0"},
+		"a task that may fail and may not": {func(a *agent) error {
+			f := echo(a, "x")
+			return settle(a, f.ContinueOn(agentwait.OnError), f)
+		}, "give it the same in each place"},
+		"nil":           {func(a *agent) error { return settle(a, echo(a, "x"), nil) }, "member 1: invalid argument: it is no future"},
+		"a zero future": {func(a *agent) error { return settle(a, &agentwait.Future[string]{}) }, "member 0: invalid argument: it is no future"},
+		"nil of any type": {func(a *agent) error { return agentwait.AwaitAll(a, nil, echo(a, "x")) },
+			"member 0: invalid argument: it is no future"},
+		"nil to cancel": {func(a *agent) error { _, err := agentwait.Cancel[string](a, "", nil); return err },
+			"task 0: invalid argument: it is no future"},
+		"a zero future to cancel": {func(a *agent) error { _, err := agentwait.CancelAll(a, "", &agentwait.Future[int]{}); return err },
+			"task 0: invalid argument: it is no future"},
+		"a bad signal, the second time": {func(a *agent) error {
+			if err := settle(a, agentwait.Signal[string](a, "a.b")); err == nil {
+				return nil
+			}
+			return settle(a, agentwait.Signal[string](a, "a.b"))
+		}, `member 0: signal "a.b" must be`},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			s := newStage(t)
+			s.handlers(s.w)
+			agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+				err := c.do(a)
+				if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(strings.ReplaceAll(err.Error(), a.ID(), "A"), c.says) {
+					t.Errorf("%v, want what says %q", err, c.says)
+				}
+				return "", a.Start()
+			})
+			id := s.enqueue("agent", "")
+			s.drain()
+			s.is(id, queue.Completed)
+		})
+	}
+}
+
+func TestATaskGivenTwiceWithOnePolicyIsFine(t *testing.T) {
+	s := newStage(t)
+	s.handlers(s.w)
+	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+		f := agentwait.Schedule[string](a, "x", queue.Task{Kind: "fail"}).Within(time.Second).ContinueOn(agentwait.OnError)
+		_, err := agentwait.JoinAll(a, f, f.Within(time.Second))
+		return "fine", err
+	})
+	id := s.enqueue("agent", "")
+	s.drain()
+	s.completed(id, `"fine"`)
+}
+
+// The stored answer of a wait is read by its policy, so that must be the same again.
+func TestAnotherPolicyIsAnotherWait(t *testing.T) {
+	type wait = agentwait.Wait
+	for name, c := range map[string]struct {
+		was, is wait
+		member  agentwait.Ending // in the second run
+		says    string           // "": it is the same wait
+	}{
+		"limits are tuned":    {was: wait{Limit: time.Minute}, is: wait{Limit: time.Hour, FromFirst: true, MaxMembers: 5}},
+		"the default, spelt":  {was: wait{}, is: wait{Losers: agentwait.KeepLosers}},
+		"pending ones":        {was: wait{KeepPending: true}, is: wait{}, says: "(KeepPending)"},
+		"losers":              {was: wait{}, is: wait{Losers: agentwait.CancelLosers}, says: "(Losers)"},
+		"endings":             {was: wait{}, is: wait{ContinueOn: agentwait.OnError}, says: "(ContinueOn or SkipCancelled)"},
+		"cancelled ones":      {was: wait{SkipCancelled: true}, is: wait{}, says: "(ContinueOn or SkipCancelled)"},
+		"a member's endings":  {was: wait{}, is: wait{}, member: agentwait.OnTimeout, says: "(ContinueOn or SkipCancelled)"},
+		"all of them, spelt":  {was: wait{ContinueOn: agentwait.OnTimeout}, is: wait{ContinueOn: agentwait.OnTimeout}, member: agentwait.OnTimeout},
+		"several differences": {was: wait{}, is: wait{KeepPending: true, Losers: agentwait.CancelLosers}, says: "(KeepPending, Losers)"},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			s := newStage(t)
+			s.handlers(s.w)
+			runs := 0
+			agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+				f, policy := echo(a, "x"), c.was
+				if runs++; runs > 1 {
+					f, policy = f.ContinueOn(c.member), c.is
+				}
+				return agentwait.Await(a.With(policy), f)
+			})
+			id := s.enqueue("agent", "")
+			s.drain()
+			if c.says == "" {
+				s.completed(id, `"x"`)
+				return
+			}
+			want := "had a wait for all of 1 (1), and now has the same wait with another policy " + c.says
+			if r := s.get(id); r.Status != queue.Failed || !strings.Contains(r.Error, want) {
+				t.Fatalf("%s: %s, want %s", r.Status, r.Error, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,109 @@
+package agentwait
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// refusal is why a wait or a Cancel was refused, as the journal keeps it. A replay comes
+// when the reason may be gone, and is refused all the same: the handler went on after it.
+type refusal struct {
+	digest   string // of the wait, or ofCancel
+	label    string // of the wait
+	children []string
+	reasons  string // words of sentinels
+	text     string
+}
+
+// ofCancel stands for the digest in the refusal of a Cancel.
+const ofCancel = "cancel"
+
+// sentinels are what errors of a refusal may be, in the words of the journal.
+var sentinels = []struct {
+	word string
+	err  error
+}{
+	{"missing", queue.ErrNotFound}, {"foreign", ErrNotOwner}, {"invalid", queue.ErrInvalid},
+	{"conflict", queue.ErrConflict}, {"broken", queue.ErrBroken},
+}
+
+func (r *refusal) Error() string { return r.text }
+
+// Unwrap returns the sentinels that it is.
+func (r *refusal) Unwrap() (all []error) {
+	for _, s := range sentinels {
+		if strings.Contains(","+r.reasons+",", ","+s.word+",") {
+			all = append(all, s.err)
+		}
+	}
+	return all
+}
+
+// recordRefusal has the journal say that a call was refused, unless that ends this run.
+// What it returns is what a replay will see.
+func (a *Agent) recordRefusal(number int64, digest, label string, err error) error {
+	var reasons []string
+	for _, s := range sentinels {
+		if errors.Is(err, s.err) {
+			reasons = append(reasons, s.word)
+		}
+	}
+	if a.gone != nil || len(reasons) == 0 {
+		return err
+	}
+	text := err.Error()
+	r := &refusal{digest, label, guilty(err), strings.Join(reasons, ","), text[:min(len(text), 4096)]}
+	a.record(number, fmt.Appendf(nil, "refused %s %s %s\n%s\n%s", digest, cmp.Or(strings.Join(r.children, ","), "-"), r.reasons, label, r.text))
+	return a.refusedAgain(r)
+}
+
+// guilty are the names of the children that an error is about.
+func guilty(err error) (names []string) {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range many.Unwrap() {
+			names = append(names, guilty(one)...)
+		}
+		return names
+	}
+	var c *queue.ChildError
+	if errors.As(err, &c) {
+		names = append(names, nameOf(c.ID))
+	}
+	return names
+}
+
+// readRefusal reads an entry of the journal; ok is false for one of another kind.
+func readRefusal(entry string) (r *refusal, ok bool) {
+	lines := strings.SplitN(entry, "\n", 3)
+	words := strings.Fields(lines[0])
+	if len(lines) != 3 || len(words) != 4 || words[0] != "refused" {
+		return nil, false
+	}
+	r = &refusal{digest: words[1], label: lines[1], reasons: words[3], text: lines[2]}
+	if words[2] != "-" {
+		r.children = strings.Split(words[2], ",")
+	}
+	return r, true
+}
+
+// what says to people what was refused.
+func (r *refusal) what() string {
+	if r.digest == ofCancel {
+		return "a call of Cancel, which was refused"
+	}
+	return "a wait for " + r.label + ", which was refused"
+}
+
+// refusedAgain forgets the children that were refused, and returns why.
+func (a *Agent) refusedAgain(r *refusal) error {
+	why := map[string]error{}
+	for _, name := range r.children {
+		why[a.job.ID+"."+name] = r
+	}
+	a.forget(why)
+	return r
+}

@@ -1,0 +1,233 @@
+package agentwait_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// unshared schedules a child that Redis refuses: its owner has no deadline to share.
+func unshared(a *agent, name string) *agentwait.Future[string] {
+	return agentwait.Schedule[string](a, "x", queue.Task{Kind: "echo", ID: name, Budget: 0.5})
+}
+
+// What was refused once is refused again, so that a handler which goes on after it comes
+// to the same. Each of these sees a replay, and must be told the same there.
+func TestAReplayIsRefusedWhatTheFirstRunWas(t *testing.T) {
+	for name, c := range map[string]struct {
+		refused func(a *agent) error
+		is      error
+		says    string
+		then    func(a *agent) *agentwait.Future[string]
+	}{
+		"a child that is made afterwards": {
+			func(a *agent) error { _, err := agentwait.Await(a, agentwait.Child[string](a, "x")); return err },
+			queue.ErrNotFound, "member A.x: no such task",
+			func(a *agent) *agentwait.Future[string] {
+				return agentwait.Schedule[string](a, "made", queue.Task{Kind: "echo", ID: "x"})
+			},
+		},
+		"a child that Redis refuses, and another of its name": {
+			func(a *agent) error { _, err := agentwait.Await(a, unshared(a, "x")); return err },
+			queue.ErrInvalid, "child A.x: budget_percent",
+			func(a *agent) *agentwait.Future[string] {
+				return agentwait.Schedule[string](a, "made", queue.Task{Kind: "echo", ID: "x"})
+			},
+		},
+		"a cancellation with children that Redis refuses": {
+			func(a *agent) error {
+				unshared(a, "one")
+				unshared(a, "two")
+				_, err := agentwait.Cancel(a, "", agentwait.Promise[string](a, "p", 0))
+				return err
+			},
+			queue.ErrInvalid, "child A.two: budget_percent",
+			func(a *agent) *agentwait.Future[string] { return echo(a, "made") },
+		},
+		"a wait that has too many children for its call": {
+			func(a *agent) error {
+				all := futures{unshared(a, "one")}
+				for range 501 {
+					all = append(all, agentwait.Promise[string](a, "", 0))
+				}
+				_, err := agentwait.JoinAll(a, all...)
+				return err
+			},
+			queue.ErrInvalid, "child A.one: budget_percent",
+			func(a *agent) *agentwait.Future[string] { return echo(a, "made") },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.handlers(s.w)
+			var told []string
+			agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+				err := c.refused(a)
+				if !errors.Is(err, c.is) {
+					return "", fmt.Errorf("refused by %v, want %v", err, c.is)
+				}
+				told = append(told, strings.ReplaceAll(err.Error(), a.ID(), "A"))
+				return agentwait.Await(a, c.then(a))
+			})
+			id := s.enqueue("agent", "")
+			s.drain()
+			s.completed(id, `"made"`)
+			if len(told) != 2 || told[0] != told[1] || !strings.Contains(told[0], c.says) {
+				t.Fatalf("the runs were told %q, want twice what says %q", told, c.says)
+			}
+		})
+	}
+}
+
+// A retry knows that the children of a refused wait were made ahead of it.
+func TestARetryAfterARefusedWaitMissesNoChild(t *testing.T) {
+	s := newStage(t)
+	s.handlers(s.w)
+	runs := 0
+	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+		runs++
+		all := futures{agentwait.Child[string](a, "nobody")}
+		for range 501 {
+			all = append(all, agentwait.Promise[string](a, "", 0))
+		}
+		if _, err := agentwait.JoinAll(a, all...); !errors.Is(err, queue.ErrNotFound) {
+			return "", err
+		}
+		if _, err := agentwait.Step(a, "s", func(context.Context) (int, error) { return 1, nil }); err != nil || runs == 1 {
+			return "", errors.Join(err, errBoom)
+		}
+		return "done", nil
+	})
+	r, err := s.q.Enqueue(s.ctx, queue.Task{Kind: "agent", MaxRetries: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.run(2)
+	s.completed(r.ID, `"done"`)
+}
+
+// Children from before a checkpoint are none of what a replay does again, also if a wait
+// after it was refused on account of one.
+func TestARefusalAfterACheckpointDivergesNothing(t *testing.T) {
+	s := newStage(t)
+	s.handlers(s.w)
+	refusals := 0
+	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+		if again, _ := a.Restore(new(int)); !again {
+			agentwait.Schedule[string](a, "fine", queue.Task{Kind: "echo", ID: "good"})
+			unshared(a, "bad")
+			if err := a.Checkpoint(1); err != nil {
+				return "", err
+			}
+		}
+		if _, err := agentwait.Await(a, agentwait.Child[string](a, "good")); errors.Is(err, queue.ErrInvalid) {
+			refusals++
+		}
+		return agentwait.Await(a, agentwait.Child[string](a, "good"))
+	})
+	id := s.enqueue("agent", "")
+	s.drain()
+	s.completed(id, `"fine"`)
+	if refusals != 2 {
+		t.Fatalf("the wait was refused %d times, want in both runs", refusals)
+	}
+}
+
+func TestADivergedReplayNamesTheRefusedWait(t *testing.T) {
+	for name, c := range map[string]struct {
+		first func(a *agent) error
+		says  string
+	}{
+		"wait":   {func(a *agent) error { _, err := agentwait.Await(a, agentwait.Child[string](a, "x")); return err }, "a wait for all of 1 (x), which was refused"},
+		"cancel": {func(a *agent) error { unshared(a, "x"); _, err := agentwait.Cancel(a, "", echo(a, "y")); return err }, "a call of Cancel, which was refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.handlers(s.w)
+			runs := 0
+			agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+				if runs++; runs == 1 {
+					c.first(a)
+				} else {
+					a.Now()
+				}
+				return agentwait.Await(a, agentwait.Schedule[string](a, "z", queue.Task{Kind: "echo", ID: "z"}))
+			})
+			id := s.enqueue("agent", "")
+			s.drain()
+			if r := s.get(id); r.Status != queue.Failed || !strings.Contains(r.Error, "had "+c.says) {
+				t.Fatalf("%s: %s", r.Status, r.Error)
+			}
+		})
+	}
+}
+
+// Every child that cannot be is told of, by the first call that it concerns.
+func TestNoChildIsLostSilently(t *testing.T) {
+	type of = func(a *agent) error
+	lost := func(a *agent) {
+		agentwait.Schedule[string](a, make(chan int), queue.Task{Kind: "echo"})
+		agentwait.Schedule[string](a, "x", queue.Task{Kind: "echo", ID: "7"})
+	}
+	keyed := func(a *agent) *agentwait.Future[string] {
+		return agentwait.Schedule[string](a, "x", queue.Task{Kind: "echo", IdempotencyKey: "k"})
+	}
+	for name, c := range map[string]struct {
+		do   of
+		says []string // the error of the call
+		ends []string // that of the agent; none: it completes
+	}{
+		"by Start":           {func(a *agent) error { lost(a); return a.Start() }, []string{"child A.1: ", "has no JSON", "child A.7: ", "is a number"}, nil},
+		"by Checkpoint":      {func(a *agent) error { lost(a); return a.Checkpoint(1) }, []string{"child A.1: ", "child A.7: "}, nil},
+		"by a wait for them": {func(a *agent) error { _, err := agentwait.JoinAll(a, keyed(a), keyed(a)); return err }, []string{"member 0: ", "member 1: ", "as its ID"}, nil},
+		"by Cancel":          {func(a *agent) error { _, err := agentwait.Cancel(a, "", keyed(a)); return err }, []string{"task 0: ", "as its ID"}, nil},
+		"by the agent's end": {func(a *agent) error { lost(a); return nil }, nil, []string{"never awaited: A.1 (echo), which could not be scheduled: ", "A.7 (echo)", "or call Start"}},
+		"all that are refused": {func(a *agent) error {
+			unshared(a, "one")
+			agentwait.Schedule[string](a, "x", queue.Task{Kind: "echo", ID: "two", Priority: 9})
+			unshared(a, "three")
+			keyed(a)
+			return a.Start()
+		}, []string{"child A.one: budget", "child A.two: priority", "child A.three: budget", "child A.1: "}, nil},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			s := newStage(t)
+			s.handlers(s.w)
+			agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+				good := agentwait.Schedule[string](a, "fine", queue.Task{Kind: "echo", ID: "good"})
+				err := c.do(a)
+				if len(c.says) > 0 && err == nil {
+					return "", errors.New("nothing was told")
+				}
+				for _, words := range c.says {
+					if !strings.Contains(strings.ReplaceAll(err.Error(), a.ID(), "A"), words) {
+						t.Errorf("%v does not say %q", err, words)
+					}
+				}
+				if len(c.says) > 0 {
+					if err := a.Start(); err != nil {
+						t.Errorf("it was told twice: %v", err)
+					}
+				}
+				return agentwait.Await(a, good)
+			})
+			id := s.enqueue("agent", "")
+			s.drain()
+			if len(c.ends) == 0 {
+				s.completed(id, `"fine"`)
+				return
+			}
+			r := s.get(id)
+			missing := slices.DeleteFunc(c.ends, func(words string) bool { return strings.Contains(strings.ReplaceAll(r.Error, id, "A"), words) })
+			if r.Status != queue.Failed || len(missing) > 0 {
+				t.Fatalf("the agent is %s, and does not say %q: %s", r.Status, missing, r.Error)
+			}
+		})
+	}
+}

@@ -1,0 +1,72 @@
+package agentwait
+
+import (
+	"fmt"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// Winner is the task that decided a wait, with its result, and the others.
+type Winner[T any] struct {
+	Index int
+	ID    string
+	Value T
+	// Rest are the other tasks, in the order given, and never the winner itself, though it
+	// was given twice. Select has cancelled those that had not ended, unless Wait.Losers is
+	// KeepLosers; Cancel tells what became of one.
+	Rest []*Future[T]
+}
+
+// Select waits for the first task to end and cancels the others. Its error is that of
+// the task, if it did not complete.
+func Select[T any](on Waiter, futures ...*Future[T]) (Winner[T], error) {
+	k := newAsk(on, queue.WaitAny, 0, futures)
+	if k.policy.Losers == "" {
+		k.policy.Losers = CancelLosers
+	}
+	return pick("select", k, futures)
+}
+
+// SelectOK waits for the first task to complete, and lets the others go on. If none does
+// it returns an *AllTasksFailedError.
+func SelectOK[T any](on Waiter, futures ...*Future[T]) (Winner[T], error) {
+	return pick("select_ok", newAsk(on, queue.WaitAnyOK, 0, futures), futures)
+}
+
+func pick[T any](name string, k *ask, futures []*Future[T]) (w Winner[T], err error) {
+	if len(futures) == 0 {
+		return w, fmt.Errorf("%w: %s requires at least one future", queue.ErrInvalid, name)
+	}
+	r, err := k.run()
+	if err != nil {
+		return w, err
+	}
+	switch r.outcome.Reason {
+	case "timed_out":
+		return w, timedOut[T](r, "")
+	case "impossible":
+		return w, allFailed[T](k, r)
+	}
+	w.Index = r.places()[r.outcome.Winner][0]
+	for _, f := range futures {
+		if f.id != futures[w.Index].id {
+			w.Rest = append(w.Rest, f)
+		}
+	}
+	o := outcomeOf[T](r, w.Index)
+	w.ID, w.Value = o.ID, o.Value
+	if k.done(w.Index, &o) {
+		return w, nil
+	}
+	return w, o.Err
+}
+
+func allFailed[T any](k *ask, r *result) error {
+	all := failures[T](k, r)
+	if len(all) == 0 { // all were cancelled, which Wait.SkipCancelled excuses, and is no success
+		for _, at := range r.ended() {
+			all = append(all, outcomeOf[T](r, at[0]).Err)
+		}
+	}
+	return &AllTasksFailedError{First: all[0], All: all}
+}

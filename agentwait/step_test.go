@@ -1,0 +1,232 @@
+package agentwait_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/internal/faultproxy"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// charge is a step that counts how often its effect was had, and returns what do gives.
+func charge[T any](s *stage, a *agent, do func(ctx context.Context) (T, error)) (T, error) {
+	return agentwait.Step(a, "charge", func(ctx context.Context) (T, error) { s.counted++; return do(ctx) })
+}
+
+// What a step has done is written down, although the attempt is over by then.
+func TestAnEffectIsHadOnceAlthoughItsAttemptIsCut(t *testing.T) {
+	for name, c := range map[string]struct {
+		config worker.Config
+		cut    func(shutdown func())
+		verb   queue.Verb
+		class  string
+	}{
+		"by a shutdown":           {worker.Config{}, func(shutdown func()) { shutdown() }, queue.Release, ""},
+		"by its worker's timeout": {worker.Config{TaskTimeout: time.Millisecond}, func(func()) {}, queue.Fail, queue.ClassTimeout},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			s := newStage(t)
+			register := func(w *worker.Worker, shutdown func()) *worker.Worker {
+				s.handlers(w)
+				agentwait.Handle(w, "agent", func(a *agent, _ string) (string, error) {
+					n, err := charge(s, a, func(ctx context.Context) (int, error) {
+						if s.counted == 1 {
+							c.cut(shutdown)
+							<-ctx.Done()
+						}
+						return s.counted, nil // it went through
+					})
+					if err != nil {
+						return "", err
+					}
+					v, err := agentwait.Await(a, echo(a, "x"))
+					return fmt.Sprint(n, v), err
+				})
+				return w
+			}
+			ctx, shutdown := context.WithCancel(s.ctx)
+			defer shutdown()
+			r, err := s.q.Enqueue(s.ctx, queue.Task{Kind: "agent", MaxRetries: 1, OnTimeout: queue.OnTimeoutRetry})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ran, err := register(worker.New(s.q, c.config), shutdown).RunOne(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ran.Report.Verb != c.verb || ran.Report.Class != c.class {
+				t.Errorf("the first attempt reported %+v, want %s %s", ran.Report, c.verb, c.class)
+			}
+			s.w = register(s.another(), nil)
+			s.advance(time.Minute)
+			s.drain()
+			s.completed(r.ID, `"1x"`)
+			if s.counted != 1 {
+				t.Errorf("the effect was had %d times", s.counted)
+			}
+		})
+	}
+}
+
+// A shutdown is not held up for ever by a Redis that does not answer.
+func TestAStepThatCannotBeWrittenGivesUpAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := faultproxy.Start(t, server.Addr)
+	rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr})
+	t.Cleanup(func() { rdb.Close() })
+	s := stageOn(t, rdb)
+	ctx, shutdown := context.WithCancel(s.ctx)
+	defer shutdown()
+	var ended time.Time
+	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (int, error) {
+		return charge(s, a, func(context.Context) (int, error) {
+			proxy.CutRequest(faultproxy.Script(testclock.Library(t, rdb).SHA("remember")), -1)
+			shutdown()
+			ended = time.Now()
+			return 1, nil
+		})
+	})
+	s.enqueue("agent", "")
+	ran, err := s.w.RunOne(ctx)
+	if took := time.Since(ended); err != nil || ran.Report.Verb != queue.Release || took < time.Second || took > 5*time.Second {
+		t.Errorf("%+v, %v after %v", ran, err, took)
+	}
+}
+
+// What a step fails of is the same in the run that it fails in, and in those after it.
+func TestTheErrorOfAStepIsTheSameInAReplay(t *testing.T) {
+	for name, c := range map[string]struct {
+		err    error
+		says   string
+		is     []error
+		isNot  error
+		report queue.Outcome
+	}{
+		"a sentinel is its text": {err: fmt.Errorf("at the bank: %w", errBoom), says: "at the bank: boom", isNot: errBoom,
+			report: queue.Outcome{Verb: queue.Fail, Class: queue.ClassError}},
+		"a deadline is one": {err: fmt.Errorf("late: %w", context.DeadlineExceeded), says: "late: context deadline exceeded",
+			is: []error{context.DeadlineExceeded}, isNot: context.Canceled, report: queue.Outcome{Verb: queue.Fail, Class: queue.ClassError}},
+		"a cancelled context is one": {err: context.Canceled, says: "context canceled",
+			is: []error{context.Canceled}, isNot: context.DeadlineExceeded, report: queue.Outcome{Verb: queue.Fail, Class: queue.ClassError}},
+		"what is discarded stays so": {err: fmt.Errorf("card: %w", worker.Discard(errBoom)), says: "card: boom", isNot: errBoom,
+			report: queue.Outcome{Verb: queue.Fail, Class: queue.ClassFailed}},
+		"the time of a retry": {err: worker.RetryAfter(time.Minute, errBoom), says: "boom", isNot: errBoom,
+			report: queue.Outcome{Verb: queue.Fail, Class: queue.ClassError, Delay: time.Minute}},
+		"an exit code": {err: worker.Fail(3, errBoom), says: "boom", isNot: errBoom,
+			report: queue.Outcome{Verb: queue.Fail, Class: queue.ClassError, Code: 3}},
+		"giving back": {err: worker.Release(time.Minute), says: "released",
+			report: queue.Outcome{Verb: queue.Release, Delay: time.Minute}},
+		"lines and bytes that are no text": {err: errors.New("one\ntwo\xff"), says: "one\ntwo\xff",
+			report: queue.Outcome{Verb: queue.Fail, Class: queue.ClassError}},
+		"a very long one is cut": {err: errors.New(strings.Repeat("ü", 1<<14)), says: strings.Repeat("ü", 1<<13),
+			report: queue.Outcome{Verb: queue.Fail, Class: queue.ClassError}},
+		"a suspension that is none": {err: agentwait.ErrSuspended, isNot: agentwait.ErrSuspended,
+			says:   "invalid argument: ErrSuspended was returned, and no wait had suspended the agent: return it when a wait returns it, and an error of your own otherwise",
+			report: queue.Outcome{Verb: queue.Fail, Class: queue.ClassFailed}},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			s := newStage(t)
+			s.handlers(s.w)
+			runs := 0
+			agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+				runs++
+				v, err := charge(s, a, func(context.Context) (string, error) { return "half", c.err })
+				if err == nil || err.Error() != c.says || c.isNot != nil && errors.Is(err, c.isNot) || v != "" {
+					t.Errorf("run %d: the step came to %q and %.100v", runs, v, err)
+				}
+				for _, is := range c.is {
+					if !errors.Is(err, is) {
+						t.Errorf("run %d: the error is no %v", runs, is)
+					}
+				}
+				if _, wait := agentwait.Await(a, echo(a, "x")); wait != nil {
+					return "", wait
+				}
+				return "", err
+			})
+			s.enqueue("agent", "")
+			s.run(2)
+			ran, err := s.w.RunOne(s.ctx)
+			if err != nil || runs != 2 || s.counted != 1 {
+				t.Fatalf("%v; %d runs, in which the effect was had %d times", err, runs, s.counted)
+			}
+			got := ran.Report
+			got.ID, got.Epoch, got.Error, got.Result = "", 0, "", nil
+			if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", c.report) {
+				t.Errorf("the agent reported %+v, want %+v", got, c.report)
+			}
+		})
+	}
+}
+
+// What a replay could not remember of a step is a failure that it remembers.
+func TestAnEffectWithoutAResultIsHadOnce(t *testing.T) {
+	for name, do := range map[string]func(s *stage, a *agent) (says string){
+		"no JSON": func(s *stage, a *agent) string {
+			_, err := charge(s, a, func(context.Context) (float64, error) { return math.NaN(), nil })
+			return err.Error()
+		},
+		"too large": func(s *stage, a *agent) string {
+			_, err := charge(s, a, func(context.Context) (string, error) { return strings.Repeat("x", 1<<20), nil })
+			return err.Error()
+		},
+		"a panic": func(s *stage, a *agent) (says string) {
+			defer func() { says = fmt.Sprint(recover()) }()
+			charge(s, a, func(context.Context) (int, error) { panic(errBoom) })
+			return "no panic"
+		},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			s := newStage(t)
+			s.handlers(s.w)
+			said := map[string]int{}
+			agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+				said[do(s, a)]++
+				for _, what := range []string{"x", "y"} {
+					if _, err := agentwait.Await(a, echo(a, what)); err != nil {
+						return "", err
+					}
+				}
+				return "done", nil
+			})
+			id := s.enqueue("agent", "")
+			s.drain()
+			s.completed(id, `"done"`)
+			if s.counted != 1 || len(said) != 1 || said["no panic"] > 0 {
+				t.Errorf("the effect was had %d times, and the handler saw %v", s.counted, said)
+			}
+		})
+	}
+}
+
+// A result that cannot be kept is kept as such, so that no retry has the effect again.
+func TestARetryDoesNotRepeatAnEffectWithoutAResult(t *testing.T) {
+	s := newStage(t)
+	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+		_, err := charge(s, a, func(context.Context) (float64, error) { return math.Inf(1), nil })
+		return "", worker.RetryAfter(0, errors.New(err.Error()))
+	})
+	r, err := s.q.Enqueue(s.ctx, queue.Task{Kind: "agent", MaxRetries: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		s.run(1)
+		s.advance(time.Hour)
+	}
+	if s.is(r.ID, queue.Failed); s.counted != 1 {
+		t.Errorf("the effect was had %d times", s.counted)
+	}
+}
