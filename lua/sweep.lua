@@ -101,6 +101,21 @@ local function due_by(clock, instant)
   return #redis.pcall("ZRANGEBYSCORE", clock, "-inf", instant, "LIMIT", 0, 1) > 0
 end
 
+-- watch has the sweep look at a wait again when its limit, or its patience with a member,
+-- is over.
+local function watch(id, ends)
+  local first = tonumber(ends)
+  local patience = tonumber(redis.call("ZRANGE", k.patience .. id, 0, 0, "WITHSCORES")[2])
+  if patience and not (first and first <= patience) then
+    first = patience
+  end
+  if first then
+    later(k, "ZADD", k.waits, id, string.format("%d", first))
+  else
+    later(k, "ZREM", k.waits, id)
+  end
+end
+
 -- waited: the wait of an agent is out of time, or has fired and has members left to end.
 -- Members whose own time was up by then end first, so that what is counted does not
 -- depend on who looks when.
@@ -118,11 +133,15 @@ local function waited(id)
   tallied(k, at)
   local w = redis.call("HMGET", k.wait .. id, "state", "wait_deadline_at", "on_pending", "on_timeout", "mode", "since", "settled", "size", "first_at")
   if w[1] == "open" then
-    if impatient(id) then
+    local more = impatient(id)
+    w = redis.call("HMGET", k.wait .. id, "state", "wait_deadline_at", "on_pending", "on_timeout", "mode", "since", "settled", "size", "first_at")
+    if more then
       full = true
+      if w[1] == "open" then
+        watch(id, w[2])
+      end
       return
     end
-    w = redis.call("HMGET", k.wait .. id, "state", "wait_deadline_at", "on_pending", "on_timeout", "mode", "since", "settled", "size", "first_at")
     local ends = tonumber(w[2])
     if w[1] == "open" and ends and ends < at then
       if due_by(k.deadlines, ends) or due_by(k.limits, ends) or due_by(k.delayed, ends) then -- timers fire there
@@ -142,16 +161,7 @@ local function waited(id)
     k.fired[#k.fired + 1] = id
     return
   end
-  local first = tonumber(w[2])
-  local patience = tonumber(redis.call("ZRANGE", k.patience .. id, 0, 0, "WITHSCORES")[2])
-  if patience and not (first and first <= patience) then
-    first = patience
-  end
-  if first then
-    later(k, "ZADD", k.waits, id, string.format("%d", first))
-  else
-    later(k, "ZREM", k.waits, id)
-  end
+  watch(id, w[2])
 end
 
 local function started(id)

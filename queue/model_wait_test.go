@@ -203,6 +203,9 @@ func (m *model) waited(id string) {
 	}
 	w := t.wait
 	if w.state == "open" && m.impatient(t) {
+		if w.state == "open" {
+			m.watch(t)
+		}
 		return
 	}
 	if w.state == "open" && w.ends != 0 && w.ends < m.now {

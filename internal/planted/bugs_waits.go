@@ -180,7 +180,7 @@ var waitBugs = []bug{
 	{"members that are to be kept at the limit are cancelled", "sweep.lua",
 		`"losers", w[3])`, `"losers", "cancel")`, "stories"},
 	{"nobody is impatient", "sweep.lua",
-		`if impatient(id) then`, `if false then`, "stories"},
+		`local more = impatient(id)`, `local more = false`, "stories"},
 	{"patience ends when that is seen", "sweep.lua",
 		`at, tonumber(due[i + 1]))`, `at)`, "stories"},
 	{"the second patience is on no clock", "sweep.lua",
