@@ -126,7 +126,8 @@ for n = 1, reported do
 end
 local claims, errors = {0}, {flush(k, at)}
 if ARGV[pos] and tonumber(ARGV[pos + 1]) > 0 then
-  local ask = {worker = worker, seq = tonumber(ARGV[pos]), n = tonumber(ARGV[pos + 1]),
+  -- Ends and claims together are 600 at the most: Redis does nothing else meanwhile.
+  local ask = {worker = worker, seq = tonumber(ARGV[pos]), n = math.min(tonumber(ARGV[pos + 1]), 600 - reported),
     lease = tonumber(ARGV[pos + 2]), quotas = {}}
   for i = pos + 3, #ARGV do
     ask.quotas[#ask.quotas + 1] = ARGV[i]
