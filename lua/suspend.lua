@@ -159,16 +159,6 @@ local function distinct()
   members = kept
 end
 
--- entries_before is how many entries a checkpoint takes the place of.
-local function entries_before(checkpoint)
-  for i = 1, #checkpoint, 2 do
-    if checkpoint[i] == "entries" then
-      return tonumber(checkpoint[i + 1])
-    end
-  end
-  return 0
-end
-
 -- unlike leaves out the members that an earlier part of the wait had.
 local function unlike(earlier)
   if earlier == "" then
@@ -536,7 +526,7 @@ local function suspend()
   if not taken then
     return {at, "INVALID", next_one, told}
   end
-  if taken.checkpoint and entries_before(taken.checkpoint) >= tonumber(w.entry) then
+  if taken.made and tonumber(taken.made.entries or 0) >= tonumber(w.entry) then
     return {at, "INVALID", "checkpoint", "counts this wait among the entries before it"}
   end
   for _, entry in ipairs(taken.entries) do

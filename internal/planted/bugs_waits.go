@@ -247,7 +247,7 @@ var wakeBugs = []bug{
 	{"an agent notes what its wait comes to", "suspend.lua",
 		`if entry[1] == tonumber(w.entry) then`, `if false then`, "stories"},
 	{"a checkpoint is made beyond the wait that it comes with", "suspend.lua",
-		`if taken.checkpoint and entries_before(taken.checkpoint) >= tonumber(w.entry) then`, `if false then`, "stories"},
+		`if taken.made and tonumber(taken.made.entries or 0) >= tonumber(w.entry) then`, `if false then`, "stories"},
 	{"a signal has patience", "suspend.lua",
 		`elseif m.patience and string.sub(m.id, #id + 2, #id + 3) == "s-" then`, `elseif false then`, "stories"},
 	{"a wait without a mode is none", "suspend.lua",

@@ -11,10 +11,7 @@
 local function note(k, task, taken)
   local there = redis.call("HMGET", k.journal .. task.id, "entries", "state", "until")
   local past = tonumber(there[1]) or -1
-  local made = {}
-  for i = 1, #(taken.checkpoint or {}), 2 do
-    made[taken.checkpoint[i]] = taken.checkpoint[i + 1]
-  end
+  local made = taken.made or {}
   local entries = tonumber(made.entries) or 0
   if taken.checkpoint and (entries > past or entries == past and made.state ~= there[2]) then
     past = entries

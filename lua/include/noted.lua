@@ -4,7 +4,8 @@
 --   args  from `i` on: how many fields the checkpoint has, and name and value of each
 --         (state, children, entries); how many entries, and number and text of each
 --
--- Returns  {checkpoint, entries} and where args go on; or nil, field and why
+-- Returns  {checkpoint, made, entries} and where args go on; or nil, field and why. The
+--          checkpoint is a list of names and values, made has them by name
 local function noted(k, id, args, i)
   local note = {entries = {}}
   local function counted(of)
@@ -19,12 +20,13 @@ local function noted(k, id, args, i)
   end
   local n = counted("fields")
   if n > 0 then
-    note.checkpoint = {}
+    note.checkpoint, note.made = {}, {}
     for j = i + 1, i + 2 * n, 2 do
       if args[j] ~= "state" and not ((args[j] == "children" or args[j] == "entries") and whole(args[j + 1])) then
         return nil, "checkpoint", "has a state, and whole numbers of children and of entries, and no more"
       end
       note.checkpoint[#note.checkpoint + 1], note.checkpoint[#note.checkpoint + 2] = args[j], args[j + 1]
+      note.made[args[j]] = args[j + 1]
     end
   end
   i = i + 1 + 2 * n
