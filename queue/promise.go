@@ -53,13 +53,7 @@ func (q *Queue) settlePromise(ctx context.Context, verb, id string, note []byte)
 	case word == "OK" && len(words) == 2:
 		return Resolution{Done: true, Status: Status(text(words[1]))}, nil
 	case word == "ALREADY" && len(words) == 3:
-		r := Resolution{Status: Status(text(words[1]))}
-		if r.Status == Completed {
-			r.Result = []byte(text(words[2]))
-		} else {
-			r.Error = text(words[2])
-		}
-		return r, nil
+		return settledBefore(words), nil
 	case word == "MISSING":
 		return Resolution{}, ErrNotFound
 	case word == "INVALID" && len(words) == 3:
@@ -68,4 +62,15 @@ func (q *Queue) settlePromise(ctx context.Context, verb, id string, note []byte)
 		return Resolution{}, ErrBroken
 	}
 	return Resolution{}, fmt.Errorf("resolve answered %.100v", words)
+}
+
+// settledBefore reads the answer ALREADY, status, note.
+func settledBefore(words []any) Resolution {
+	r := Resolution{Status: Status(text(words[1]))}
+	if r.Status == Completed {
+		r.Result = []byte(text(words[2]))
+	} else {
+		r.Error = text(words[2])
+	}
+	return r
 }

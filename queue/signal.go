@@ -35,13 +35,7 @@ func (q *Queue) signal(ctx context.Context, agent, name string, payload []byte) 
 	case word == "OK":
 		return Resolution{Done: true, Status: Completed}, nil
 	case word == "ALREADY" && len(words) == 3:
-		r := Resolution{Status: Status(text(words[1]))}
-		if r.Status == Completed {
-			r.Result = []byte(text(words[2]))
-		} else {
-			r.Error = text(words[2])
-		}
-		return r, nil
+		return settledBefore(words), nil
 	case word == "OWNER" && len(words) == 3 && text(words[2]) == "":
 		return Resolution{}, ErrNotFound
 	case word == "OWNER":
