@@ -18,7 +18,7 @@ func TestAWaitingReaderIsWokenByAnEvent(t *testing.T) {
 	telling(t, func(t *testing.T, q *queue.Queue) {
 		var woken atomic.Bool
 		blocking := make(chan struct{}, 100)
-		q.Client().AddHook(xreads{before: func() { blocking <- struct{}{} }, after: func(err error) { woken.Store(woken.Load() || err == nil) }})
+		q.Client().AddHook(around{name: "xread", before: func() { blocking <- struct{}{} }, after: func(err error) { woken.Store(woken.Load() || err == nil) }})
 		busy(t, q, 2)
 		type answer struct {
 			queue.EventBatch
@@ -45,27 +45,6 @@ func TestAWaitingReaderIsWokenByAnEvent(t *testing.T) {
 	})
 }
 
-type xreads struct {
-	before func()
-	after  func(error)
-}
-
-func (x xreads) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (x xreads) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-func (x xreads) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if cmd.Name() != "xread" {
-			return next(ctx, cmd)
-		}
-		x.before()
-		err := next(ctx, cmd)
-		x.after(err)
-		return err
-	}
-}
-
 func TestAWaitIsBounded(t *testing.T) {
 	telling(t, func(t *testing.T, q *queue.Queue) {
 		start := time.Now()
@@ -75,7 +54,7 @@ func TestAWaitIsBounded(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancelCause(context.Background())
 		enough := errors.New("enough")
-		q.Client().AddHook(xreads{before: func() { cancel(enough) }, after: func(error) {}})
+		q.Client().AddHook(around{name: "xread", before: func() { cancel(enough) }})
 		b, err = q.Events(ctx, queue.Newest, 10, time.Hour)
 		if !errors.Is(err, enough) || b.Next == queue.Newest {
 			t.Errorf("a wait that is cancelled = %+v, %v, want the cause, and a place to go on from", b, err)
@@ -87,7 +66,7 @@ func TestAReaderIsToldThatRedisWentAway(t *testing.T) {
 	t.Parallel() // it waits until Redis is given up
 	server := redistest.Start(t)
 	q := open(t, server.Client(t), queue.Config{})
-	q.Client().AddHook(xreads{before: server.Kill, after: func(error) {}})
+	q.Client().AddHook(around{name: "xread", before: server.Kill})
 	if _, err := q.Events(context.Background(), queue.Oldest, 10, time.Hour); !errors.Is(err, queue.ErrUnavailable) && !errors.Is(err, queue.ErrUnknown) {
 		t.Errorf("Events = %v, want that there is no answer", err)
 	}

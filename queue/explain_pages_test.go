@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
@@ -23,13 +21,13 @@ func TestALimitThatBeginsBetweenPagesIsToldWhole(t *testing.T) {
 		t.Fatalf("%v %v, want it decided 60 s after %s", e, err, members[0])
 	}
 	calls := 0 // a page each: the script is known by now
-	rdb.AddHook(before(func() {
+	rdb.AddHook(around{before: func() {
 		if calls++; calls == 2 {
 			if _, err := q.Cancel(ctx, members[300], "x"); err != nil {
 				t.Error(err)
 			}
 		}
-	}))
+	}})
 	e, err := q.Explain(ctx, agent)
 	if err != nil {
 		t.Fatal(err)
@@ -37,23 +35,5 @@ func TestALimitThatBeginsBetweenPagesIsToldWhole(t *testing.T) {
 	want := queue.Bound{Kind: queue.BoundWait, At: testclock.Start.Add(time.Minute).UTC(), Left: queue.Duration(time.Minute), Task: agent}
 	if e.Bound != want || e.Wait.Left != 449 || e.Wait.LimitAfter != 0 {
 		t.Errorf("%d of 450 left after %d calls, limit after %v, bound %+v, want %+v", e.Wait.Left, calls, e.Wait.LimitAfter, e.Bound, want)
-	}
-}
-
-// before is called before each command of a client.
-type before func()
-
-func (b before) DialHook(next redis.DialHook) redis.DialHook {
-	return next
-}
-
-func (b before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-func (b before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		b()
-		return next(ctx, cmd)
 	}
 }
