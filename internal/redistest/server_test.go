@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -84,6 +85,25 @@ func TestANamespaceIsNewAndShort(t *testing.T) {
 			t.Errorf("Namespace = %q, want the test's name, cut, and a number", a)
 		}
 	})
+}
+
+func TestANamespaceIsRemovedWhenItsTestEnds(t *testing.T) {
+	rdb := Shared(t).Client(t)
+	other := Namespace(t)
+	rdb.Set(t.Context(), other+":{0}:k", "v", 0)
+	var name string
+	t.Run("inner", func(t *testing.T) {
+		name = Namespace(t)
+		for i := range 3000 { // more than one SCAN and one UNLINK take
+			rdb.Set(t.Context(), fmt.Sprintf("%s:{%d}:k%d", name, i%4, i), "v", 0)
+		}
+	})
+	if left := Dump(t, rdb, name); left != "" {
+		t.Errorf("after its test namespace %s holds\n%s", name, left)
+	}
+	if Dump(t, rdb, other) == "" {
+		t.Errorf("namespace %s of a test that runs has gone too", other)
+	}
 }
 
 func TestBothAreEmptyServersOfTheirOwn(t *testing.T) {

@@ -1,23 +1,27 @@
 package redistest
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/redisproc"
 )
 
 // shared is the server of this test binary, if a test asked for it.
 var shared struct {
-	once   sync.Once
 	inMain bool
+	mu     sync.Mutex // guards the fields below
 	dir    string
-	server *Server
-	err    error
+	server *Server // nil until it has started
+	err    error   // why it did not start
 }
 
 // Main runs a package's tests and stops the server that they shared. A package
@@ -25,7 +29,7 @@ var shared struct {
 func Main(m *testing.M) {
 	shared.inMain = true
 	m.Run() // the testing package exits with what it found
-	if shared.server != nil && shared.err == nil {
+	if shared.server != nil {
 		shared.server.Kill()
 	}
 	if shared.dir != "" {
@@ -40,23 +44,33 @@ func Shared(tb testing.TB) *Server {
 	if !shared.inMain {
 		tb.Fatal("redistest.Shared needs func TestMain(m *testing.M) { redistest.Main(m) } in this package, to stop the server")
 	}
-	shared.once.Do(func() {
-		if shared.dir, shared.err = os.MkdirTemp("", "curfew-redis"); shared.err == nil {
-			var server *redisproc.Server
-			server, shared.err = redisproc.Start(shared.dir)
-			shared.server = &Server{server}
-		}
-	})
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.server == nil && shared.err == nil {
+		shared.server, shared.err = startShared()
+	}
 	if shared.err != nil {
 		tb.Fatal(shared.err)
 	}
 	return shared.server
 }
 
+func startShared() (s *Server, err error) {
+	if shared.dir, err = os.MkdirTemp("", "curfew-redis"); err != nil {
+		return nil, err
+	}
+	server, err := redisproc.Start(shared.dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{server}, nil
+}
+
 var namespaces atomic.Int64
 
 // Namespace is a new short name that no other caller in this binary gets. It begins
-// with the test's, so that a key says where it came from.
+// with the test's, so that a key says where it came from. When the test ends, its keys
+// are removed from the shared server: every SCAN of a later test would pass over them.
 func Namespace(tb testing.TB) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -65,5 +79,33 @@ func Namespace(tb testing.TB) string {
 		}
 		return '_'
 	}, strings.TrimPrefix(tb.Name(), "Test"))
-	return fmt.Sprintf("t%.20s.%d", name, namespaces.Add(1))
+	name = fmt.Sprintf("t%.20s.%d", name, namespaces.Add(1))
+	tb.Cleanup(func() {
+		shared.mu.Lock()
+		server := shared.server
+		shared.mu.Unlock()
+		if server == nil {
+			return // the test has a server of its own, which ends with it
+		}
+		if err := remove(context.Background(), server.Addr, name+":"); err != nil {
+			tb.Errorf("remove the keys of namespace %s: %v", name, err)
+		}
+	})
+	return name
+}
+
+// remove deletes all keys that begin with prefix.
+func remove(ctx context.Context, addr, prefix string) error {
+	rdb := redis.NewClient(&redis.Options{Addr: addr})
+	defer rdb.Close()
+	keys, err := scan(ctx, rdb, prefix)
+	if err != nil {
+		return err
+	}
+	for chunk := range slices.Chunk(keys, 1000) {
+		if err := rdb.Unlink(ctx, chunk...).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
