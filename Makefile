@@ -8,7 +8,11 @@ RACE     ?= ./queue ./reaper ./worker ./agentwait ./internal/faultproxy ./intern
 # kills processes, and races between calls, which meet in Redis and not in Go.
 NORACE   ?= ^Fuzz|Refuse|IsRefused|TestStories|TestTheScript|TestAKeyOfTheWrongType|TestAnExport|TestPageOf|TestNoRetryExpression|TestSameMillisecond|TestModel|TestTheAudit|TestTheBound|TestNothingIs|TestExplain|TestALargeWait|TestAnAgentsKey|TestNoScript|TestAnEndCosts|TestARunOfVeryMany|TestAWaitComes|TestAnAgentComes|TestAnAgentIsSignalled|TestASignalComes|TestAWorkerIsGivenUp|TestTheLastMember|TestTwoMembers|TestAnAgentIsCancelledWhen|TestAMemberIsCancelled|TestMembersEnd|TestAnAgentIsKilled|TestAnAgentLoses|TestProcessesOf|TestManyReapers|TestReaperKilled|TestWorkerKilled|TestWithout|TestWorkerWhoseReplies|TestReplyLost|TestARequestThatComesLate|TestEveryScriptThat|TestPoison|TestDrainingIsQuick|TestOpenCompares|TestPagesOf|TestTrimmed|TestAnOutcomeThat|TestEnqueueAllKeeps|TestForeignEntries|TestALineOfTheWrong
 FUZZTIME ?= 10s
-# One test binary; all of them together must stay below 5 minutes.
+# Packages whose tests wait more than they compute: they run beside the others. In both
+# lists the longest comes first.
+WAITING  ?= ./internal/faults ./internal/shards ./bench ./worker ./internal/seeds ./agentwait ./internal/redisproc ./reaper ./cmd/curfew
+LONGEST  ?= ./internal/races ./queue ./internal/planted
+# One test binary.
 TIMEOUT  ?= 270s
 
 .PHONY: help demo test ci long fmt vet lint fuzz race planted redis bench clean
@@ -20,7 +24,7 @@ demo: ## A task that hangs is ended on time, on the embedded server
 	@go run ./cmd/curfew demo
 
 test: redis ## All tests; installs redis-server if there is none
-	@go run ./internal/tally -minimum .ci/minimum -- -timeout $(TIMEOUT) ./...
+	@go run ./internal/tally -minimum .ci/minimum -beside '$(WAITING)' -- -timeout $(TIMEOUT) $(LONGEST) ./...
 
 ci: ## What a landing must pass: checks, race subset, and both README commands in a fresh clone
 	@.ci/steps

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // event is a line of go test -json; see go doc test2json.
@@ -28,6 +29,7 @@ type event struct {
 //	stories    of these, the ones under TestStories, each once however many servers it ran on
 //	sequences  of random operations, from lines "sequences: 123" that the tests log
 type counter struct {
+	mu       sync.Mutex // guards all below while read runs
 	out      io.Writer
 	packages map[string]*pkg
 
@@ -53,25 +55,32 @@ func newCounter(out io.Writer) *counter {
 	return &counter{out: out, packages: map[string]*pkg{}, stories: map[string]bool{}}
 }
 
-// read takes all events. What is no event is passed on, since it tells what is wrong.
+// read takes all events of a go test. Several may be read at the same time, if no
+// package is in two of them. What is no event is passed on, since it tells what is wrong.
 func (c *counter) read(events io.Reader) error {
 	lines := bufio.NewReader(events)
 	for {
 		text, err := lines.ReadBytes('\n')
-		var e event
-		if len(text) == 0 {
-			// nothing before the end
-		} else if json.Unmarshal(text, &e) == nil && e.Action != "" {
-			c.add(e)
-		} else {
-			c.out.Write(text)
-		}
+		c.take(text)
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
+	}
+}
+
+// take takes a line of what go test printed, or nothing.
+func (c *counter) take(text []byte) {
+	var e event
+	isEvent := json.Unmarshal(text, &e) == nil && e.Action != ""
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if isEvent {
+		c.add(e)
+	} else {
+		c.out.Write(text)
 	}
 }
 

@@ -163,6 +163,74 @@ func TestGoTestIsUnderstood(t *testing.T) {
 	}
 }
 
+// Both lanes are counted, a failure of either is a failure, and each package runs once.
+func TestPackagesRunBesideTheOthers(t *testing.T) {
+	tally := filepath.Join(t.TempDir(), "tally")
+	if out, err := exec.Command("go", "build", "-o", tally, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), "module m\n\ngo 1.26\n")
+	for name, body := range map[string]string{"a": `t.Log("sequences: 7")`, "b": `t.Log("sequences: 5")`, "bad": `t.Error("no")`,
+		// These two end only if they run at the same time.
+		"waits": `meet(t, "there", "here")`, "works": `meet(t, "here", "there")`} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, name, "m_test.go"), "package "+name+`
+
+import ("net"; "os"; "path/filepath"; "testing")
+
+func meet(t *testing.T, here, there string) {
+	listener, err := net.Listen("unix", filepath.Join(os.Getenv("MEET"), here))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	for {
+		if conn, err := net.Dial("unix", filepath.Join(os.Getenv("MEET"), there)); err == nil {
+			conn.Close()
+			break
+		}
+	}
+	listener.Accept()
+}
+
+func TestIt(t *testing.T) {
+	`+body+`
+}
+`)
+	}
+	meet, err := os.MkdirTemp("", "") // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(meet)
+	for _, test := range []struct {
+		claim, beside, packages, last string
+		good                          bool
+	}{
+		{"both are counted", "./b", "./a ./b", "0 stories, 12 model sequences\n2 passed, 0 failed\n", true},
+		{"all may be beside", "./b ./a", "./a ./b", "0 stories, 12 model sequences\n2 passed, 0 failed\n", true},
+		{"a package that is named twice runs once", "./b", "./a ./b ./a", "0 stories, 12 model sequences\n2 passed, 0 failed\n", true},
+		{"they run at the same time", "./waits", "-p 1 ./works ./waits", "2 passed, 0 failed\n", true},
+		{"a failure beside the others counts", "./bad", "./a ./bad", "1 passed, 1 failed\n", false},
+		{"a failure of the others counts", "./a", "./a ./bad", "1 passed, 1 failed\n", false},
+		{"what is beside the others is one of them", "./b", "./a", "tally: -beside names m/b, which is not among ./a\n", false},
+	} {
+		t.Run(test.claim, func(t *testing.T) {
+			args := append([]string{"-beside", test.beside, "--", "-count", "1", "-timeout", "60s"}, strings.Fields(test.packages)...)
+			cmd := exec.Command(tally, args...)
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "MEET="+meet)
+			out, err := cmd.CombinedOutput()
+			if !strings.HasSuffix(string(out), test.last) || test.good != (err == nil) {
+				t.Errorf("%v; it ends with\n%s\nwant %s", err, out, test.last)
+			}
+		})
+	}
+}
+
 func write(t *testing.T, file, text string) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
