@@ -18,7 +18,10 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) {
+	redistest.AtOnce(8) // they wait more than they compute
+	redistest.Main(m)
+}
 
 // stage is a namespace whose clock the test moves, and a worker that runs one task at a
 // time in the test's goroutine: nothing happens but what the test says.

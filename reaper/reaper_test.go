@@ -18,7 +18,10 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) {
+	redistest.AtOnce(8) // they wait more than they compute
+	redistest.Main(m)
+}
 
 const patience = 20 * time.Second
 

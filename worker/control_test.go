@@ -19,8 +19,10 @@ import (
 func many(n int, task queue.Task) []queue.Task { return slices.Repeat([]queue.Task{task}, n) }
 
 func TestPausedQueueGivesNothing(t *testing.T) {
+	t.Parallel()
 	for _, partitions := range []int{1, 3} {
 		t.Run(fmt.Sprintf("%d partitions", partitions), func(t *testing.T) {
+			t.Parallel()
 			// A server of its own: what it is asked is counted.
 			rdb := redistest.Start(t).Client(t)
 			s := newStage(t, rdb, partitions)
@@ -69,6 +71,7 @@ func scripts(t *testing.T, rdb *redis.Client) (sum int) {
 }
 
 func TestMaxRunningHoldsOverTheFleet(t *testing.T) {
+	t.Parallel()
 	for _, partitions := range []int{1, 3} {
 		t.Run(fmt.Sprintf("%d partitions", partitions), func(t *testing.T) {
 			t.Parallel()

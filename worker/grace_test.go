@@ -13,6 +13,7 @@ import (
 // A cancelled handler has its task's grace to clean up: it keeps its claim until it
 // returns, over several heartbeats, and whatever it returns the task is CANCELLED.
 func TestCancelledHandlerMayCleanUp(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		claim string
 		err   error

@@ -22,7 +22,10 @@ type page struct {
 	Bytes int
 }
 
-func TestHandlers(t *testing.T) { redistest.Both(t, testHandlers) }
+func TestHandlers(t *testing.T) {
+	t.Parallel()
+	redistest.Both(t, testHandlers)
+}
 
 func testHandlers(t *testing.T, rdb redis.UniversalClient) {
 	t.Parallel()

@@ -17,7 +17,10 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) {
+	redistest.AtOnce(8) // they wait more than they compute
+	redistest.Main(m)
+}
 
 // shared is a client of the server that these tests share.
 func shared(t testing.TB) redis.UniversalClient { return redistest.Shared(t).Client(t) }

@@ -135,6 +135,7 @@ func TestRunOneOfAKindWithoutAHandler(t *testing.T) {
 }
 
 func TestRunOneIsForAWorkerThatDoesNotRun(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, shared(t), 1)
 	w := worker.New(s.q, worker.Config{})
 	if _, err := w.RunOne(s.ctx); err == nil || !strings.Contains(err.Error(), "there is no handler") {

@@ -21,6 +21,7 @@ type parameters struct {
 // One table for what decides whether a failed attempt is repeated: how often the
 // handler ran says it.
 func TestWhatIsRetried(t *testing.T) {
+	t.Parallel()
 	fail := func(err error) func(context.Context, parameters) (parameters, error) {
 		return func(context.Context, parameters) (parameters, error) { return parameters{}, err }
 	}

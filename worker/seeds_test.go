@@ -25,6 +25,7 @@ func hang(causes chan<- error) worker.Handler {
 }
 
 func TestSeedS1(t *testing.T) {
+	t.Parallel()
 	t.Run("S1.1 a hung task does not hold its slot for the life of the process", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, shared(t), 1)

@@ -16,6 +16,7 @@ import (
 )
 
 func TestConcurrency(t *testing.T) {
+	t.Parallel()
 	for _, partitions := range []int{1, 4} {
 		for _, slots := range []int{1, 3, 20} {
 			t.Run(fmt.Sprintf("%d slots are used and never more, %d partitions", slots, partitions), func(t *testing.T) {

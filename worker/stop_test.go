@@ -13,7 +13,10 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-func TestCancelReachesAHandlerAtOnce(t *testing.T) { redistest.Both(t, testCancel) }
+func TestCancelReachesAHandlerAtOnce(t *testing.T) {
+	t.Parallel()
+	redistest.Both(t, testCancel)
+}
 
 func testCancel(t *testing.T, rdb redis.UniversalClient) {
 	t.Parallel()

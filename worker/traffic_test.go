@@ -39,6 +39,7 @@ func TestUnknownKind(t *testing.T) {
 }
 
 func TestEveryTaskRunsOnce(t *testing.T) {
+	t.Parallel()
 	for _, partitions := range []int{1, 4} {
 		t.Run(fmt.Sprintf("%d partitions, three workers", partitions), func(t *testing.T) {
 			t.Parallel()

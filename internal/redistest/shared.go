@@ -2,9 +2,11 @@ package redistest
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,6 +24,16 @@ var shared struct {
 	dir    string
 	server *Server // nil until it has started
 	err    error   // why it did not start
+}
+
+// AtOnce lets n parallel tests of this binary run at the same time, unless -parallel says
+// otherwise. go test runs as many as there are processors, which are idle if the tests
+// wait. TestMain calls it before Main.
+func AtOnce(n int) {
+	// The command line is read later, by Run, and replaces it.
+	if err := flag.Set("test.parallel", strconv.Itoa(n)); err != nil {
+		panic(err)
+	}
 }
 
 // Main runs a package's tests and stops the server that they shared. A package

@@ -17,7 +17,10 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) {
+	redistest.AtOnce(8) // they wait more than they compute
+	redistest.Main(m)
+}
 
 // patience is how long a test waits for what must happen.
 const patience = 30 * time.Second
