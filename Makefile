@@ -10,8 +10,8 @@ NORACE   ?= ^Fuzz|Refuse|IsRefused|TestStories|TestTheScript|TestAKeyOfTheWrongT
 FUZZTIME ?= 10s
 # Packages whose tests wait more than they compute: they run beside the others. In both
 # lists the longest comes first.
-WAITING  ?= ./internal/faults ./internal/shards ./bench ./worker ./internal/seeds ./agentwait ./internal/redisproc ./reaper ./cmd/curfew
-LONGEST  ?= ./internal/races ./queue ./internal/planted
+WAITING  ?= ./internal/faults ./internal/shards ./worker ./internal/redisproc ./reaper
+LONGEST  ?= ./internal/races ./queue ./internal/planted ./bench ./agentwait
 # One test binary.
 TIMEOUT  ?= 270s
 

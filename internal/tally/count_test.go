@@ -132,6 +132,7 @@ func TestAMinimumIsRead(t *testing.T) {
 
 // The whole way, on modules of one test each: what go test does today is what counts.
 func TestGoTestIsUnderstood(t *testing.T) {
+	t.Parallel()
 	tally := filepath.Join(t.TempDir(), "tally")
 	if out, err := exec.Command("go", "build", "-o", tally, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -165,6 +166,7 @@ func TestGoTestIsUnderstood(t *testing.T) {
 
 // Both lanes are counted, a failure of either is a failure, and each package runs once.
 func TestPackagesRunBesideTheOthers(t *testing.T) {
+	t.Parallel()
 	tally := filepath.Join(t.TempDir(), "tally")
 	if out, err := exec.Command("go", "build", "-o", tally, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -205,7 +207,7 @@ func TestIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(meet)
+	t.Cleanup(func() { os.RemoveAll(meet) })
 	for _, test := range []struct {
 		claim, beside, packages, last string
 		good                          bool
@@ -219,6 +221,7 @@ func TestIt(t *testing.T) {
 		{"what is beside the others is one of them", "./b", "./a", "tally: -beside names m/b, which is not among ./a\n", false},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
+			t.Parallel()
 			args := append([]string{"-beside", test.beside, "--", "-count", "1", "-timeout", "60s"}, strings.Fields(test.packages)...)
 			cmd := exec.Command(tally, args...)
 			cmd.Dir = dir
