@@ -167,14 +167,22 @@ func TestAFileCutAnywhereGivesAStateThatReallyWas(t *testing.T) {
 	stopFleet := s.fleet(1, 6*time.Second)
 	stopClerk := s.run(s.clerk)
 	stop := s.run(func(ctx context.Context) error { return s.produce(ctx, 15*time.Millisecond) })
+	tail := 64 << 10
+	if long() {
+		tail = 4096 // at each byte
+	}
 	pass(700 * time.Millisecond) // sleeps: the load
-	server.Kill()
-	<-w.gone
-	seen := w.seen()
 	file, err := appendFile(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, "a busy machine, too, has written more than the tail", func() bool {
+		info, err := os.Stat(file)
+		return err == nil && info.Size() > int64(tail)
+	})
+	server.Kill()
+	<-w.gone
+	seen := w.seen()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -182,10 +190,6 @@ func TestAFileCutAnywhereGivesAStateThatReallyWas(t *testing.T) {
 	defer func() { stop(); stopClerk(); stopFleet() }()
 	defer server.Restart(t)
 
-	tail := 64 << 10
-	if long() {
-		tail = 4096 // at each byte
-	}
 	inside := 0
 	states := map[int]bool{}
 	for _, at := range cuts(len(text), tail, times(8, 30, 4096)) {
@@ -200,7 +204,8 @@ func TestAFileCutAnywhereGivesAStateThatReallyWas(t *testing.T) {
 	}
 }
 
-// cuts are n places in a file's tail, spread evenly, each moved a little.
+// cuts are n places in the tail of a file that is longer than it, spread evenly, each
+// moved a little.
 func cuts(size, tail, n int) []int {
 	step := tail / n
 	places := make([]int, 0, n)
