@@ -85,10 +85,80 @@ func record(t *testing.T, q *queue.Queue, id string) *queue.Record {
 	return r
 }
 
+// pulse pings a server all the time, and so tells when the machine had no time for this
+// process or for the server.
+type pulse struct {
+	mu       sync.Mutex
+	answered []time.Time
+}
+
+// startPulse starts one, which ends with the test.
+func startPulse(t *testing.T, rdb redis.UniversalClient) *pulse {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	t.Cleanup(func() { cancel(); <-ended })
+	p := &pulse{answered: []time.Time{time.Now()}}
+	ticker := time.NewTicker(5 * time.Millisecond)
+	go func() {
+		defer close(ended)
+		defer ticker.Stop()
+		for ctx.Err() == nil {
+			if rdb.Ping(ctx).Err() == nil {
+				p.mu.Lock()
+				p.answered = append(p.answered, time.Now())
+				p.mu.Unlock()
+			}
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return p
+}
+
+// silence is how long, between two instants, an answer was more than 10 ms behind the one
+// before it.
+func (p *pulse) silence(from, to time.Time) (sum time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, next := range p.answered[1:] {
+		begin, end := p.answered[i].Add(10*time.Millisecond), next
+		if begin.Before(from) {
+			begin = from
+		}
+		if end.After(to) {
+			end = to
+		}
+		sum += max(0, end.Sub(begin))
+	}
+	return sum
+}
+
+func TestSilenceIsWhatLiesBetweenTwoAnswers(t *testing.T) {
+	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
+	p := &pulse{answered: []time.Time{at(0), at(5), at(10), at(60), at(65), at(100)}}
+	for _, test := range []struct {
+		claim        string
+		from, to, ms int
+	}{
+		{"no gap", 0, 10, 0},
+		{"a gap counts from its eleventh millisecond", 0, 65, 40},
+		{"two gaps", 0, 100, 65},
+		{"the part of a gap that lies in the span", 30, 50, 20},
+		{"nothing outside", 200, 300, 0},
+	} {
+		if got := p.silence(at(test.from), at(test.to)).Milliseconds(); got != int64(test.ms) {
+			t.Errorf("%s: %d ms, want %d", test.claim, got, test.ms)
+		}
+	}
+}
+
 func TestDueTasksEndWithinMilliseconds(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		t.Parallel()
 		q := open(t, rdb, 2)
+		machine := startPulse(t, rdb)
 		var timedOut atomic.Int64
 		run(t, reaper.New(q, reaper.Config{Observe: func(_ int, s queue.Swept) { timedOut.Add(int64(s.TimedOut)) }}))
 		var ids []string
@@ -104,14 +174,16 @@ func TestDueTasksEndWithinMilliseconds(t *testing.T) {
 			if r.Status != queue.Failed || !r.TimedOut || r.TimeoutType != "execution" || r.Error != "Task exceeded deadline" {
 				t.Fatalf("%s is %s of type %q: %s", id, r.Status, r.TimeoutType, r.Error)
 			}
-			if lag := r.DetectedAt.Sub(r.CompletedAt); lag > 600*time.Millisecond {
-				t.Errorf("%s was found %v late", id, lag)
-			} else if lag > 100*time.Millisecond {
+			// Several steps lead to the end of a task, and each can be held up: twice is for them.
+			excuse := 2 * machine.silence(r.CompletedAt, r.DetectedAt)
+			if lag := r.DetectedAt.Sub(r.CompletedAt); lag > 600*time.Millisecond+excuse {
+				t.Errorf("%s was found %v late, of which a busy machine explains %v", id, lag, excuse)
+			} else if lag > 100*time.Millisecond+excuse {
 				slow++
 			}
 		}
 		if slow > n/4 {
-			t.Errorf("%d of %d were found more than 100ms late", slow, n)
+			t.Errorf("%d of %d were found more than 100ms later than a busy machine explains", slow, n)
 		}
 	})
 }
