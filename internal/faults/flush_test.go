@@ -9,6 +9,7 @@ import (
 // Scripts that are forgotten all the time, and a restart that forgets them too: no
 // caller hears of it.
 func TestForgottenScriptsFailNobody(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	server := withAOF(t, dir, "always")
 	s := newStage(t, server.Addr, server.Addr)

@@ -13,6 +13,7 @@ import (
 // anybody was told, and nobody is told of the crash. The file is mended before the
 // restart: a crash may leave a script half written that was never acknowledged.
 func TestRedisKilledWithEveryWriteSyncedLosesNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	server := withAOF(t, dir, "always")
 	s := newStage(t, server.Addr, server.Addr)

@@ -35,6 +35,7 @@ func loaded(t *testing.T, server *redistest.Server) {
 // in the middle of a script's writes. What comes back is a state that really was, no
 // less than what was on disk, and everybody goes on from there.
 func TestALostTailGivesAStateThatReallyWas(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	server := withAOF(t, dir, "everysec")
 	s := newStage(t, server.Addr, server.Addr)
@@ -160,6 +161,7 @@ func after(all, from []event) []event {
 // One file of a few hundred scripts, cut at many places of its tail: whatever is left
 // is a state that really was.
 func TestAFileCutAnywhereGivesAStateThatReallyWas(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	server := withAOF(t, dir, "always")
 	s := newStage(t, server.Addr, server.Addr)

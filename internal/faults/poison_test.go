@@ -33,6 +33,7 @@ var poisons = []func(s *stage, id string) error{
 // Records that are ruined among good ones, in line, delayed, due and running, hold
 // up nobody: everything else ends, once.
 func TestRuinedRecordsHoldUpNoOther(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := newStage(t, server.Addr, server.Addr)
 	stopFleet := s.fleet(2, 6*time.Second)

@@ -56,6 +56,7 @@ func (p *pair) promote() {
 // what came after is lost, and told here; everybody goes on, and a claim that was
 // taken over on the new master is fenced off there.
 func TestAPromotedReplicaGoesOnFromAStateThatReallyWas(t *testing.T) {
+	t.Parallel()
 	p := startPair(t)
 	s := newStage(t, p.door.addr, p.door.addr)
 	w := s.witness(s.ctx, p.master.Addr, "0")

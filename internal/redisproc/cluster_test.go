@@ -9,6 +9,7 @@ import (
 )
 
 func TestAClusterIsWholeOnceItHasStarted(t *testing.T) {
+	t.Parallel()
 	c, err := StartCluster(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -59,6 +60,7 @@ func TestAClusterIsWholeOnceItHasStarted(t *testing.T) {
 }
 
 func TestSentinelsPromoteAReplica(t *testing.T) {
+	t.Parallel()
 	s, err := StartSentinels(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
