@@ -1,6 +1,8 @@
 # Needs Go, make and git. `make` alone says what there is.
 
 export CGO_ENABLED = 0
+# Without the path of the checkout in what is built, a fresh clone finds it in Go's cache.
+export GOFLAGS := $(shell go env GOFLAGS) -trimpath
 
 # Packages of the race subset: where goroutines meet.
 RACE     ?= ./queue ./reaper ./worker ./agentwait ./internal/faultproxy ./internal/races
