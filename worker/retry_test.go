@@ -153,7 +153,9 @@ func TestDefaultsOfAKindAreTheWorkers(t *testing.T) {
 	w.HandleRaw("k", raw(func(context.Context) error { return errors.New("boom") }))
 	w.Defaults("k", queue.Defaults{Timeout: time.Hour, MaxRetries: 2, Retention: time.Minute})
 	s.run(w)
-	eventually(t, "the defaults are stored", func() bool { kinds, _ := s.q.Kinds(s.ctx); return len(kinds) == 1 })
+	for p := range 3 { // they are stored in one partition after the other
+		eventually(t, "the defaults are stored", func() bool { return s.rdb.HExists(s.ctx, s.q.Root(p), "kind:k").Val() })
+	}
 	var ids []string
 	for range 3 { // one a partition
 		ids = append(ids, s.enqueue(queue.Task{Kind: "k"}))
