@@ -10,6 +10,8 @@ RACE     ?= ./queue ./reaper ./worker ./agentwait ./internal/faultproxy ./intern
 # kills processes, and races between calls, which meet in Redis and not in Go.
 NORACE   ?= ^Fuzz|Refuse|IsRefused|TestStories|TestTheScript|TestAKeyOfTheWrongType|TestAnExport|TestPageOf|TestNoRetryExpression|TestSameMillisecond|TestModel|TestTheAudit|TestTheBound|TestNothingIs|TestExplain|TestALargeWait|TestAnAgentsKey|TestNoScript|TestAnEndCosts|TestARunOfVeryMany|TestAWaitComes|TestAnAgentComes|TestAnAgentIsSignalled|TestASignalComes|TestAWorkerIsGivenUp|TestTheLastMember|TestTwoMembers|TestAnAgentIsCancelledWhen|TestAMemberIsCancelled|TestMembersEnd|TestAnAgentIsKilled|TestAnAgentLoses|TestProcessesOf|TestManyReapers|TestReaperKilled|TestWorkerKilled|TestWithout|TestWorkerWhoseReplies|TestReplyLost|TestARequestThatComesLate|TestEveryScriptThat|TestPoison|TestDrainingIsQuick|TestOpenCompares|TestPagesOf|TestTrimmed|TestAnOutcomeThat|TestEnqueueAllKeeps|TestForeignEntries|TestALineOfTheWrong
 FUZZTIME ?= 10s
+# Only the packages that have targets: to list the tests of a package, go links it.
+FUZZED    = $$(grep -rl --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*$$||' | sort -u)
 # Packages whose tests wait more than they compute: they run beside the others. In both
 # lists the longest comes first.
 WAITING  ?= ./internal/faults ./internal/shards ./worker ./internal/redisproc ./reaper
@@ -45,7 +47,7 @@ lint: ## staticcheck
 	@go tool staticcheck ./...
 
 fuzz: ## Each fuzz target for FUZZTIME (10s)
-	@scripts/fuzz $(FUZZTIME)
+	@scripts/fuzz $(FUZZTIME) $(FUZZED)
 
 race: redis ## A subset with the race detector; installs gcc if there is none
 	@scripts/gcc
