@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,24 +46,12 @@ func Throughput(ctx context.Context, rdb redis.UniversalClient, n, partitions in
 
 func enqueueOneByOne(ctx context.Context, q *queue.Queue, n, goroutines int) (time.Duration, error) {
 	list := tasks(n, noop)
-	var next atomic.Int64
-	var group sync.WaitGroup
-	errs := make(chan error, goroutines)
 	start := time.Now()
-	for range goroutines {
-		group.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				if _, err := q.Enqueue(ctx, list[i]); err != nil {
-					errs <- err
-					return
-				}
-			}
-		})
-	}
-	group.Wait()
-	took := time.Since(start)
-	close(errs)
-	return took, <-errs
+	err := fromGoroutines(n, goroutines, func(i int) error {
+		_, err := q.Enqueue(ctx, list[i])
+		return err
+	})
+	return time.Since(start), err
 }
 
 // drain runs a worker until n tasks were handled and settled.

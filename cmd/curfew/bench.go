@@ -20,16 +20,11 @@ func benchCommand() *cli.Command {
 	tasks := func(n int) cli.Flag {
 		return &cli.IntFlag{Name: "tasks", Value: n, Usage: "how many tasks"}
 	}
-	partitions := &cli.IntFlag{Name: "partitions", Value: 1, Usage: "partitions of the namespace"}
 	return &cli.Command{
 		Name:  "bench",
 		Usage: "measure how fast it is, how late, how large; starts a redis-server of its own",
 		Subcommands: []*cli.Command{
-			benchmark("throughput", "enqueue one by one and in lists, drain at concurrency 50, idle dispatch", 3,
-				[]cli.Flag{tasks(100000), partitions},
-				func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
-					return bench.Throughput(ctx, rdb, c.Int("tasks"), c.Int("partitions"))
-				}),
+			throughputCommand(),
 			benchmark("detect", "how late timeouts are noticed, seen by an observer of the events", 3,
 				[]cli.Flag{
 					tasks(10000),
@@ -101,7 +96,7 @@ func checkBench(c *cli.Context) error {
 	if o := c.String("output"); o != "table" && o != "json" {
 		return usage("--output %q must be table or json", o)
 	}
-	for _, name := range []string{"runs", "tasks", "partitions", "kills", "agents", "fan", "concurrency", "wakes"} {
+	for _, name := range []string{"runs", "tasks", "partitions", "servers", "kills", "agents", "fan", "concurrency", "wakes"} {
 		if n := c.Int(name); c.IsSet(name) && (n < 1 || n > 10_000_000) {
 			return usage("--%s %d must be from 1 to 10000000", name, n)
 		}
@@ -133,22 +128,18 @@ func measureRuns(c *cli.Context, measure measurement) (bench.Report, error) {
 
 func print(out io.Writer, format string, report bench.Report) error {
 	if format == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(report)
+		return printJSON(out, report)
 	}
 	for _, f := range report.Figures {
-		fmt.Fprintf(out, "%-46s %12s %s\n", f.Name, short(f.Value), f.Unit)
+		fmt.Fprintf(out, "%-46s %12s %s\n", f.Name, bench.Digits(f.Value), f.Unit)
 	}
 	return nil
 }
 
-// short prints a figure with as many digits as say something.
-func short(v float64) string {
-	if v >= 1000 {
-		return fmt.Sprintf("%.0f", v)
-	}
-	return fmt.Sprintf("%.3g", v)
+func printJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
 }
 
 func gate(out io.Writer, report bench.Report) error {

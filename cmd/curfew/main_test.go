@@ -46,6 +46,11 @@ func TestWrongUseIsASentence(t *testing.T) {
 		{"bench memory --runs 0", "--runs 0 must be from 1"},
 		{"bench memory --tasks -5", "--tasks -5 must be from 1"},
 		{"bench throughput --partitions 0", "--partitions 0 must be from 1"},
+		{"bench throughput --vs river", `--vs "river" must be asynq`},
+		{"bench throughput --vs asynq --partitions 4", "leave one of them out"},
+		{"bench throughput --vs asynq --runs 0", "--runs 0 must be from 1"},
+		{"bench throughput --vs asynq --servers 0", "--servers 0 must be from 1"},
+		{"bench throughput --servers 2", "add --vs asynq"},
 		{"bench memory -o xml", "table or json"},
 		{"bench detect --over -1s", "is negative"},
 		{"bench detect --over 1e3", "write 1000s"},
@@ -62,7 +67,7 @@ func TestWrongUseIsASentence(t *testing.T) {
 }
 
 func TestHelpOfEveryCommand(t *testing.T) {
-	for _, args := range []string{"--help", "demo --help", "bench --help", "bench detect --help", "bench counts --help"} {
+	for _, args := range []string{"--help", "demo --help", "bench --help", "bench detect --help", "bench throughput --help", "bench counts --help"} {
 		if code, out, errs := curfew(t, strings.Fields(args)...); code != 0 || !strings.Contains(out, "USAGE") || errs != "" {
 			t.Errorf("curfew %s: exit %d, stdout %q, stderr %q", args, code, out, errs)
 		}
@@ -74,5 +79,21 @@ func TestBenchWritesJSON(t *testing.T) {
 	var report bench.Report
 	if err := json.Unmarshal([]byte(out), &report); code != 0 || err != nil || report.Value("memory a task") <= 0 {
 		t.Errorf("exit %d, %v, %s%s", code, err, out, errs)
+	}
+}
+
+func TestThroughputVersusAsynqWritesJSON(t *testing.T) {
+	code, out, errs := curfew(t, "bench", "throughput", "--vs", "asynq", "--tasks", "500", "--runs", "1", "--servers", "2", "-o", "json")
+	var found bench.Comparison
+	if err := json.Unmarshal([]byte(out), &found); code != 0 || err != nil {
+		t.Fatalf("exit %d, %v, %s%s", code, err, out, errs)
+	}
+	if found.Tasks != 500 || found.Runs != 1 || len(found.Rows) != 5 {
+		t.Errorf("found %+v, want 5 rows of 500 tasks and 1 run", found)
+	}
+	for _, row := range found.Rows {
+		if row.Curfew.Median <= 0 || row.Asynq.Median <= 0 || row.Floor.Median <= 0 || row.Ratio.Median <= 0 {
+			t.Errorf("%+v, want figures of all three and a ratio", row)
+		}
 	}
 }
