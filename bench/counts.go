@@ -88,10 +88,7 @@ func workInBatches(ctx context.Context, q *queue.Queue, n int) error {
 	trip, err := q.Fetch(ctx, 0, "counter", ask)
 	done := 0
 	for err == nil && len(trip.Claims) > 0 {
-		outcomes := make([]queue.Outcome, len(trip.Claims))
-		for i, c := range trip.Claims {
-			outcomes[i] = queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}
-		}
+		outcomes := completions(trip.Claims)
 		done += len(outcomes)
 		ask.Seq++
 		trip, err = q.Settle(ctx, 0, "counter", queue.NewCall(), outcomes, ask)
@@ -126,16 +123,7 @@ func countTimeouts(ctx context.Context, q *queue.Queue, m *meter, n int) error {
 	}
 	pause(ctx, 20*time.Millisecond)
 	return m.measure(ctx, "time out in batches of 100", n, func() error {
-		for ended := 0; ended < n; {
-			s, err := q.Sweep(ctx, 0, "counter", 100, 500*time.Millisecond)
-			if err != nil {
-				return err
-			}
-			if ended += s.TimedOut; s.TimedOut == 0 {
-				return fmt.Errorf("%d of %d timed out", ended, n)
-			}
-		}
-		return nil
+		return sweepAll(ctx, q, n, 100)
 	})
 }
 

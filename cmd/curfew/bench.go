@@ -46,6 +46,7 @@ func benchCommand() *cli.Command {
 				func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
 					return bench.Counts(ctx, rdb)
 				}),
+			microCommand(),
 			agentsCommand(),
 			failoverCommand(),
 			recoveryCommand(),
@@ -53,7 +54,7 @@ func benchCommand() *cli.Command {
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usage("there is no benchmark %q: throughput, detect, memory, counts, agents, failover or recovery", c.Args().First())
+				return usage("there is no benchmark %q: throughput, detect, memory, counts, micro, agents, failover or recovery", c.Args().First())
 			}
 			return cli.ShowSubcommandHelp(c)
 		},
@@ -68,7 +69,7 @@ func benchmark(name, what string, runs int, flags []cli.Flag, measure measuremen
 		Usage: what,
 		Flags: append(flags,
 			&cli.IntFlag{Name: "runs", Value: runs, Usage: "how often; the median is told"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "table or json"}),
+			outputFlag()),
 		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
 			if err := checkBench(c); err != nil {
@@ -87,6 +88,10 @@ func benchmark(name, what string, runs int, flags []cli.Flag, measure measuremen
 			return nil
 		},
 	}
+}
+
+func outputFlag() cli.Flag {
+	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "table or json"}
 }
 
 func checkBench(c *cli.Context) error {

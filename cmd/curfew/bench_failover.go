@@ -15,7 +15,7 @@ func failoverCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "kills", Value: 10, Usage: "how many masters are killed, one after the other"},
 			&cli.IntFlag{Name: "partitions", Value: 8, Usage: "partitions of the namespace"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "table or json"},
+			outputFlag(),
 		},
 		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {

@@ -42,7 +42,7 @@ func TestWrongUseIsASentence(t *testing.T) {
 		{"demo --timeout 1d", "--timeout 1d must be from 10ms to 1m"},
 		{"demo --timeout 0s", "--timeout 0s must be from 10ms to 1m"},
 		{"demo --bogus", "bogus"},
-		{"bench nothing", "throughput, detect, memory, counts, agents, failover or recovery"},
+		{"bench nothing", "throughput, detect, memory, counts, micro, agents, failover or recovery"},
 		{"bench memory --runs 0", "--runs 0 must be from 1"},
 		{"bench memory --tasks -5", "--tasks -5 must be from 1"},
 		{"bench throughput --partitions 0", "--partitions 0 must be from 1"},
@@ -51,6 +51,10 @@ func TestWrongUseIsASentence(t *testing.T) {
 		{"bench throughput --vs asynq --runs 0", "--runs 0 must be from 1"},
 		{"bench throughput --vs asynq --servers 0", "--servers 0 must be from 1"},
 		{"bench throughput --servers 2", "add --vs asynq"},
+		{"bench micro --runs 0", "--runs 0 must be from 1"},
+		{"bench micro --tasks 0", "--tasks 0 must be from 1"},
+		{"bench micro -o csv", "table or json"},
+		{"bench micro now", `got "now"`},
 		{"bench memory -o xml", "table or json"},
 		{"bench detect --over -1s", "is negative"},
 		{"bench detect --over 1e3", "write 1000s"},
@@ -67,7 +71,7 @@ func TestWrongUseIsASentence(t *testing.T) {
 }
 
 func TestHelpOfEveryCommand(t *testing.T) {
-	for _, args := range []string{"--help", "demo --help", "bench --help", "bench detect --help", "bench throughput --help", "bench counts --help"} {
+	for _, args := range []string{"--help", "demo --help", "bench --help", "bench detect --help", "bench throughput --help", "bench micro --help", "bench counts --help"} {
 		if code, out, errs := curfew(t, strings.Fields(args)...); code != 0 || !strings.Contains(out, "USAGE") || errs != "" {
 			t.Errorf("curfew %s: exit %d, stdout %q, stderr %q", args, code, out, errs)
 		}

@@ -1,0 +1,136 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// who is the worker and the reaper of these measurements.
+const who = "micro"
+
+// fallback is how long a reaper would rest.
+const fallback = 500 * time.Millisecond
+
+// idleCalls measures calls that find nothing to do.
+func (m *micro) idleCalls(ctx context.Context) error {
+	n := min(m.tasks, 1000)
+	for _, of := range []struct {
+		name string
+		call func() error
+	}{
+		{"fetch of nothing", func() error { _, err := m.fetch(ctx, "default", 50); return err }},
+		{"sweep of nothing", func() error { _, err := m.q.Sweep(ctx, 0, who, 100, fallback); return err }},
+		{"heartbeat", func() error { _, err := m.q.Heartbeat(ctx, 0, who, time.Minute, 0, nil); return err }},
+	} {
+		err := m.measure(ctx, callName{of.name, 0, "call"}, n, func() error { return repeat(n, of.call) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// taskCalls measures a life of tasks, in calls of one size.
+func (m *micro) taskCalls(ctx context.Context, batch int) error {
+	calls := min(max(m.tasks/batch, 2), 1000)
+	n := calls * batch
+	list := tasks(n, noop)
+	err := m.measure(ctx, callName{"enqueue", batch, "task"}, n, func() error {
+		for i := 0; i < n; i += batch {
+			if err := accepted(m.q.EnqueueAll(ctx, list[i:i+batch])); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var trips [][]queue.Claim
+	err = m.measure(ctx, callName{"fetch", batch, "task"}, n, func() error {
+		return repeat(calls, func() error {
+			claims, err := m.fetch(ctx, "default", batch)
+			trips = append(trips, claims)
+			return enough(len(claims), batch, err)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return m.measure(ctx, callName{"settle", batch, "task"}, n, func() error {
+		for _, claims := range trips {
+			if err := m.settle(ctx, claims); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// sweep measures how tasks end whose time is up.
+func (m *micro) sweep(ctx context.Context) error {
+	const look = 100
+	n := max(m.tasks/look, 2) * look
+	due := func(int) queue.Task { return queue.Task{Kind: "due", Payload: payload(), Timeout: time.Millisecond} }
+	if err := accepted(m.q.EnqueueAll(ctx, tasks(n, due))); err != nil {
+		return err
+	}
+	pause(ctx, 20*time.Millisecond)
+	return m.measure(ctx, callName{"sweep", look, "task"}, n, func() error { return sweepAll(ctx, m.q, n, look) })
+}
+
+// fetch takes up to n tasks of a queue.
+func (m *micro) fetch(ctx context.Context, line string, n int) ([]queue.Claim, error) {
+	m.seq++
+	trip, err := m.q.Fetch(ctx, 0, who, queue.Ask{N: n, Seq: m.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: line, N: n}}})
+	return trip.Claims, err
+}
+
+// settle completes what was claimed.
+func (m *micro) settle(ctx context.Context, claims []queue.Claim) error {
+	_, err := m.q.Settle(ctx, 0, who, queue.NewCall(), completions(claims), queue.Ask{})
+	return err
+}
+
+// completions are reports that everything went well.
+func completions(claims []queue.Claim) []queue.Outcome {
+	outcomes := make([]queue.Outcome, len(claims))
+	for i, c := range claims {
+		outcomes[i] = queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}
+	}
+	return outcomes
+}
+
+// sweepAll sweeps until n tasks have timed out.
+func sweepAll(ctx context.Context, q *queue.Queue, n, look int) error {
+	for ended := 0; ended < n; {
+		s, err := q.Sweep(ctx, 0, who, look, fallback)
+		if err != nil {
+			return err
+		}
+		if ended += s.TimedOut; s.TimedOut == 0 {
+			return fmt.Errorf("%d of %d timed out", ended, n)
+		}
+	}
+	return nil
+}
+
+// enough is an error if a call gave other than n tasks.
+func enough(got, n int, err error) error {
+	if err == nil && got != n {
+		err = fmt.Errorf("%d of %d tasks came", got, n)
+	}
+	return err
+}
+
+func repeat(n int, call func() error) error {
+	for range n {
+		if err := call(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// MicroReport is what Micro found.
+type MicroReport struct {
+	Bench  string `json:"bench"`
+	Redis  string `json:"redis"` // the server's version
+	Rounds int    `json:"rounds"`
+	Tasks  int    `json:"tasks"`
+	// Reference is the CPU time in µs of one loop of the reference script.
+	Reference Spread `json:"reference_us"`
+	Costs     []Cost `json:"costs"`
+}
+
+// Cost is what a call costs Redis, in µs a task, a call or an agent.
+type Cost struct {
+	Call   string `json:"call"`            // stable; see Micro
+	Batch  int    `json:"batch,omitempty"` // tasks a call
+	Per    string `json:"per"`             // task, call or agent
+	CPU    Spread `json:"cpu_us"`          // of the main thread
+	Script Spread `json:"script_us"`       // within scripts, by the clock on the wall
+	Median Spread `json:"median_call_us"`  // of a whole call, likewise
+	Ratio  Spread `json:"ratio"`           // CPU by that of a reference loop
+	// MedianRatio is the median call, by the task where Per says so, by that of a loop.
+	MedianRatio Spread `json:"median_ratio"`
+}
+
+// Name is the call with its batch size: "enqueue 50".
+func (c Cost) Name() string {
+	if c.Batch == 0 {
+		return c.Call
+	}
+	return fmt.Sprint(c.Call, " ", c.Batch)
+}
+
+func (m *micro) report(version string, c MicroConfig) MicroReport {
+	out := MicroReport{Bench: "micro", Redis: version, Rounds: c.Rounds, Tasks: c.Tasks, Reference: spread(m.units)}
+	for _, name := range m.calls {
+		of := func(field func(sample) float64) Spread {
+			var values []float64
+			for _, s := range m.samples[name] {
+				values = append(values, field(s))
+			}
+			return spread(values)
+		}
+		out.Costs = append(out.Costs, Cost{
+			Call: name.call, Batch: name.batch, Per: name.per,
+			CPU:    of(func(s sample) float64 { return s.cpu }),
+			Script: of(func(s sample) float64 { return s.script }),
+			Median: of(func(s sample) float64 { return s.median }),
+			Ratio:  of(func(s sample) float64 { return s.ratio }),
+
+			MedianRatio: of(func(s sample) float64 { return s.medianRatio }),
+		})
+	}
+	return out
+}
+
+// WriteTable writes the report for people: medians, with the least and the most round.
+func (r MicroReport) WriteTable(out io.Writer) error {
+	fmt.Fprintf(out, "µs of Redis, median (min-max) of %d rounds; redis %s; one loop of the reference script: %s µs\n",
+		r.Rounds, r.Redis, r.Reference.text(Digits))
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "call\tby the\tCPU\twithin scripts\tmedian call\tCPU : reference\tmedian : reference")
+	for _, c := range r.Costs {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Name(), c.Per, c.CPU.text(Digits),
+			Digits(c.Script.Median), Digits(c.Median.Median), c.Ratio.text(Digits), c.MedianRatio.text(Digits))
+	}
+	return table.Flush()
+}

@@ -1,0 +1,115 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// stopwatch measures what a step takes of Redis's time. It resets the statistics of the
+// server.
+type stopwatch struct {
+	rdb redis.UniversalClient
+}
+
+// use is what a step took, in µs.
+type use struct {
+	cpu    float64 // CPU time of the main thread, with the reading and writing of sockets
+	script float64 // within scripts and functions, by the clock on the wall
+	median float64 // of one call of a script or function, likewise
+}
+
+func (w *stopwatch) time(ctx context.Context, step func() error) (use, error) {
+	if err := w.rdb.ConfigResetStat(ctx).Err(); err != nil {
+		return use{}, err
+	}
+	before, err := w.cpu(ctx)
+	if err != nil {
+		return use{}, err
+	}
+	if err := step(); err != nil {
+		return use{}, err
+	}
+	after, err := w.cpu(ctx)
+	if err != nil {
+		return use{}, err
+	}
+	stats, err := w.rdb.Info(ctx, "commandstats", "latencystats").Result()
+	if err != nil {
+		return use{}, err
+	}
+	u, err := scriptUse(infoFields(stats))
+	u.cpu = after - before
+	return u, err
+}
+
+// cpu is the CPU time in µs of the main thread, and of the whole server where it does not
+// tell that apart.
+func (w *stopwatch) cpu(ctx context.Context) (float64, error) {
+	info, err := w.rdb.Info(ctx, "cpu").Result()
+	if err != nil {
+		return 0, err
+	}
+	return mainThread(infoFields(info))
+}
+
+func mainThread(fields map[string]string) (float64, error) {
+	sum := 0.0
+	for _, name := range []string{"used_cpu_user", "used_cpu_sys"} {
+		text, ok := fields[name+"_main_thread"]
+		if !ok {
+			text = fields[name]
+		}
+		seconds, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return 0, fmt.Errorf("the server's INFO says that %s is %q", name, text)
+		}
+		sum += seconds * 1e6
+	}
+	return sum, nil
+}
+
+// scriptCommands are the ways to call a script or a function.
+var scriptCommands = []string{"evalsha", "fcall", "eval", "evalsha_ro", "fcall_ro", "eval_ro"}
+
+// scriptUse reads what scripts took from the lines of INFO commandstats and latencystats.
+// The median is that of the command which was called most.
+func scriptUse(fields map[string]string) (use, error) {
+	var u use
+	most := 0.0
+	for _, command := range scriptCommands {
+		stats, ok := fields["cmdstat_"+command]
+		if !ok {
+			continue
+		}
+		calls, err := pair(stats, "calls")
+		if err != nil {
+			return use{}, err
+		}
+		took, err := pair(stats, "usec")
+		if err != nil {
+			return use{}, err
+		}
+		u.script += took
+		if calls > most {
+			most = calls
+			if u.median, err = pair(fields["latency_percentiles_usec_"+command], "p50"); err != nil {
+				return use{}, err
+			}
+		}
+	}
+	return u, nil
+}
+
+// pair reads a number from a list such as calls=1,usec=20.
+func pair(list, name string) (float64, error) {
+	for item := range strings.SplitSeq(list, ",") {
+		if value, ok := strings.CutPrefix(item, name+"="); ok {
+			return strconv.ParseFloat(value, 64)
+		}
+	}
+	return 0, fmt.Errorf("the server's INFO has no %s in %q", name, list)
+}
