@@ -41,11 +41,7 @@ func benchCommand() *cli.Command {
 				func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
 					return bench.Memory(ctx, rdb, c.Int("tasks"))
 				}),
-			benchmark("counts", "round trips, Redis commands and allocations a task", 1,
-				[]cli.Flag{&cli.BoolFlag{Name: "gate", Usage: "fail with exit code 99 if a limit is exceeded"}},
-				func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
-					return bench.Counts(ctx, rdb)
-				}),
+			countsCommand(),
 			microCommand(),
 			agentsCommand(),
 			failoverCommand(),
@@ -79,13 +75,7 @@ func benchmark(name, what string, runs int, flags []cli.Flag, measure measuremen
 			if err != nil {
 				return err
 			}
-			if err := print(c.App.Writer, c.String("output"), report); err != nil {
-				return err
-			}
-			if c.Bool("gate") {
-				return gate(c.App.Writer, report)
-			}
-			return nil
+			return print(c.App.Writer, c.String("output"), report)
 		},
 	}
 }
@@ -145,16 +135,4 @@ func printJSON(out io.Writer, value any) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)
-}
-
-func gate(out io.Writer, report bench.Report) error {
-	broken := bench.Gate(report)
-	for _, line := range broken {
-		fmt.Fprintln(out, line)
-	}
-	if len(broken) > 0 {
-		return cli.Exit("counts: a task costs more than it may", exitThreshold)
-	}
-	fmt.Fprintln(out, "counts: within all limits")
-	return nil
 }

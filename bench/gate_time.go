@@ -1,0 +1,81 @@
+package bench
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// timeTolerance is how much above its limit a time may be. What one machine measures differs
+// by up to a tenth from run to run, and machines differ.
+const timeTolerance = 1.3
+
+//go:embed micro.limits
+var timeLimits string
+
+// Times measures what GateTimes looks at, in loops of the reference script. If a call takes
+// longer than it may, it is measured again, twice at the most, and the least counts: other
+// programs on the machine make calls slower and never faster.
+func Times(ctx context.Context, rdb redis.UniversalClient) (Report, error) {
+	var least Report
+	for range 3 {
+		m, err := Micro(ctx, rdb, MicroConfig{Tasks: 2000})
+		if err != nil {
+			return least, err
+		}
+		if least = lowest(least, m.times()); len(GateTimes(least)) == 0 {
+			break
+		}
+	}
+	return least, nil
+}
+
+// times are the ratios of a measurement, by the names that limits are for.
+func (r MicroReport) times() Report {
+	out := Report{Bench: r.Bench}
+	for _, c := range r.Costs {
+		out.add(c.Name()+": CPU", c.Ratio.Median, "× reference")
+		out.add(c.Name()+": median", c.MedianRatio.Median, "× reference")
+	}
+	return out
+}
+
+// lowest has the lower value of each figure of b.
+func lowest(a, b Report) Report {
+	out := Report{Bench: b.Bench}
+	for _, f := range b.Figures {
+		if value, _, ok := a.find(f.Name); ok {
+			f.Value = min(f.Value, value)
+		}
+		out.Figures = append(out.Figures, f)
+	}
+	return out
+}
+
+// GateTimes compares times with the limits that are kept beside this file, and returns a
+// line for each that is too high, or has no figure.
+func GateTimes(r Report) []string { return gateTimes(r, timeLimits) }
+
+func gateTimes(r Report, limits string) []string {
+	var broken []string
+	for line := range strings.Lines(limits) {
+		name, limit, ok := strings.Cut(strings.TrimSpace(line), " = ")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		usual, err := strconv.ParseFloat(limit, 64)
+		value, _, known := r.find(name)
+		switch {
+		case err != nil || !known:
+			broken = append(broken, fmt.Sprintf("micro.limits: %q is no figure of this benchmark, or has no number", strings.TrimSpace(line)))
+		case value > usual*timeTolerance:
+			broken = append(broken, fmt.Sprintf("%s is %s loops of the reference script, the limit is %s and a tolerance of %.0f %%: see `curfew bench micro`",
+				name, Digits(value), Digits(usual), (timeTolerance-1)*100))
+		}
+	}
+	return broken
+}

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/bench"
+)
+
+func TestGateEndsWithItsOwnExitCode(t *testing.T) {
+	var out strings.Builder
+	err := gate(&out, bench.Report{Figures: []bench.Figure{{Name: "fetch 50: CPU", Value: 1000}}})
+	var coded cli.ExitCoder
+	if !errors.As(err, &coded) || coded.ExitCode() != exitThreshold {
+		t.Errorf("gate = %v, want exit code %d", err, exitThreshold)
+	}
+	if !strings.Contains(out.String(), "fetch 50: CPU is 1000 loops of the reference script") {
+		t.Errorf("the gate says\n%s", out.String())
+	}
+}
