@@ -60,7 +60,7 @@ redis: ## Install redis-server >= 7 if there is none; nothing is started
 	@scripts/redis
 
 bench: redis ## What Curfew costs and how fast it is, on a Redis of its own
-	@for figure in counts memory throughput detect; do go run ./cmd/curfew bench $$figure || exit; done
+	@for figure in counts micro memory throughput detect; do go run ./cmd/curfew bench $$figure || exit; done
 
 clean: ## Remove what was built, and Go's record of tests that passed
 	@rm -rf bin

@@ -3,40 +3,154 @@ package bench
 import (
 	"context"
 	"strconv"
-	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/queue"
 )
 
-// Memory measures what a pending task takes in Redis: used_memory after n tasks
-// with 100 random bytes and a deadline each, less before, by n.
+// withEvents is how many tasks are completed where each is to have its event: fewer than the
+// 100,000 that a stream keeps.
+const withEvents = 50000
+
+// Memory measures what tasks with 100 random bytes and a deadline take in Redis, in bytes a
+// task:
+//
+//   - used_memory, less what it was before, of n tasks that are pending, that one worker
+//     runs, and that are completed and kept. Of the completed ones only the newest have an
+//     event left, as in any namespace with so many.
+//   - the same of 50,000 tasks at the most that are completed and all have their event.
+//   - what the append-only file grows by for an enqueue, a fetch and a settle in calls of
+//     50, of 20,000 tasks at the most.
+//
+// The server has an append-only file for the last part only.
 func Memory(ctx context.Context, rdb redis.UniversalClient, n int) (Report, error) {
 	r := Report{Bench: "memory"}
-	q, err := open(ctx, rdb, 1)
-	if err != nil {
-		return r, err
+	var empty int64
+	bytes := func(n int, names map[stage]string) error {
+		return live(ctx, rdb, n, 500, func(s stage) error {
+			now, err := usedMemory(ctx, rdb)
+			if s == opened {
+				empty = now
+			} else if name := names[s]; name != "" {
+				r.add(name, float64(now-empty)/float64(n), "B")
+			}
+			return err
+		})
 	}
-	before, err := usedMemory(ctx, rdb)
-	if err != nil {
-		return r, err
+	err := bytes(n, map[stage]string{pending: "memory a pending task", running: "memory a running task", ended: "memory a completed task"})
+	if err == nil {
+		err = bytes(min(n, withEvents), map[stage]string{ended: "memory a completed task with its event"})
 	}
-	if err := accepted(q.EnqueueAll(ctx, tasks(n, noop))); err != nil {
-		return r, err
+	if err == nil {
+		err = appendOnly(ctx, rdb, min(n, 20000), &r)
 	}
-	after, err := usedMemory(ctx, rdb)
-	r.add("memory a task", float64(after-before)/float64(n), "B")
 	return r, err
 }
 
+// stage is how far all tasks of a measurement are.
+type stage int
+
+const (
+	opened stage = iota // there are none yet
+	pending
+	running
+	ended
+)
+
+// live takes n tasks through their lives in calls of a size. At each stage that all of them
+// have reached it calls reached.
+func live(ctx context.Context, rdb redis.UniversalClient, n, size int, reached func(stage) error) error {
+	m := &micro{rdb: rdb}
+	if err := m.open(ctx); err != nil {
+		return err
+	}
+	if err := reached(opened); err != nil {
+		return err
+	}
+	for left := n; left > 0; left -= size {
+		if err := accepted(m.q.EnqueueAll(ctx, tasks(min(left, size), noop))); err != nil {
+			return err
+		}
+	}
+	if err := reached(pending); err != nil {
+		return err
+	}
+	var held [][]queue.Claim
+	for left := n; left > 0; left -= size {
+		claims, err := m.fetch(ctx, "default", min(left, size))
+		if err := enough(len(claims), min(left, size), err); err != nil {
+			return err
+		}
+		for i, c := range claims {
+			claims[i] = queue.Claim{ID: c.ID, Epoch: c.Epoch} // without what it holds of the answer
+		}
+		held = append(held, claims)
+	}
+	if err := reached(running); err != nil {
+		return err
+	}
+	for _, claims := range held {
+		if err := m.settle(ctx, claims); err != nil {
+			return err
+		}
+	}
+	return reached(ended)
+}
+
+// appendOnly measures what the append-only file grows by.
+func appendOnly(ctx context.Context, rdb redis.UniversalClient, n int, r *Report) error {
+	if err := rdb.FlushAll(ctx).Err(); err != nil { // or the file begins with all that is there
+		return err
+	}
+	if err := startAppendOnly(ctx, rdb); err != nil {
+		return err
+	}
+	var last int64
+	names := map[stage]string{pending: "enqueue", running: "fetch", ended: "settle"}
+	err := live(ctx, rdb, n, 50, func(s stage) error {
+		size, err := infoNumber(ctx, rdb, "persistence", "aof_current_size")
+		if name := names[s]; name != "" {
+			r.add("append-only file for "+name, float64(size-last)/float64(n), "B")
+		}
+		last = size
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return rdb.ConfigSet(ctx, "appendonly", "no").Err()
+}
+
+// startAppendOnly turns the file on and waits until the server has written its beginning.
+func startAppendOnly(ctx context.Context, rdb redis.UniversalClient) error {
+	for _, setting := range [][2]string{{"auto-aof-rewrite-percentage", "0"}, {"appendonly", "yes"}} {
+		if err := rdb.ConfigSet(ctx, setting[0], setting[1]).Err(); err != nil {
+			return err
+		}
+	}
+	for {
+		writing, err := infoNumber(ctx, rdb, "persistence", "aof_rewrite_in_progress")
+		if err != nil || writing == 0 {
+			return err
+		}
+		pause(ctx, 10*time.Millisecond)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
 func usedMemory(ctx context.Context, rdb redis.UniversalClient) (int64, error) {
-	info, err := rdb.Info(ctx, "memory").Result()
+	return infoNumber(ctx, rdb, "memory", "used_memory")
+}
+
+// infoNumber is a whole number that the server's INFO tells.
+func infoNumber(ctx context.Context, rdb redis.UniversalClient, section, name string) (int64, error) {
+	info, err := rdb.Info(ctx, section).Result()
 	if err != nil {
 		return 0, err
 	}
-	for line := range strings.Lines(info) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "used_memory:"); ok {
-			return strconv.ParseInt(value, 10, 64)
-		}
-	}
-	return 0, nil
+	return strconv.ParseInt(infoFields(info)[name], 10, 64)
 }

@@ -37,7 +37,7 @@ func benchCommand() *cli.Command {
 					}
 					return bench.Detect(ctx, rdb, c.Int("tasks"), c.Int("others"), duration(c, "over"))
 				}),
-			benchmark("memory", "bytes that a pending task takes in Redis", 3, []cli.Flag{tasks(100000)},
+			benchmark("memory", "bytes that a task takes in Redis, pending, running and completed, and in the append-only file", 1, []cli.Flag{tasks(1000000)},
 				func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
 					return bench.Memory(ctx, rdb, c.Int("tasks"))
 				}),
