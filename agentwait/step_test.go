@@ -92,7 +92,7 @@ func TestAStepThatCannotBeWrittenGivesUpAfterTheEnd(t *testing.T) {
 	var ended time.Time
 	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (int, error) {
 		return charge(s, a, func(context.Context) (int, error) {
-			proxy.CutRequest(faultproxy.Script(testclock.Library(t, rdb).SHA("remember")), -1)
+			proxy.CutRequest(faultproxy.Script(testclock.Library(t, rdb).Handle("remember")), -1)
 			shutdown()
 			ended = time.Now()
 			return 1, nil

@@ -39,17 +39,17 @@ func countAgents(ctx context.Context, rdb redis.UniversalClient, m *meter) error
 // which a new server learns a script.
 func isCall(cmd redis.Cmder) bool {
 	args := cmd.Args()
-	return cmd.Name() == "evalsha" && len(args) > 1 && !slices.Contains(heartbeats(), fmt.Sprint(args[1]))
+	return (cmd.Name() == "fcall" || cmd.Name() == "evalsha") && len(args) > 1 && !slices.Contains(heartbeats(), fmt.Sprint(args[1]))
 }
 
-// heartbeats are the names that servers have for the script, with and without shebang.
+// heartbeats are the names that servers have for the script, with and without Functions.
 var heartbeats = sync.OnceValue(func() (names []string) {
-	for _, shebang := range []bool{true, false} {
-		library, err := lua.Load(lua.Options{Shebang: shebang})
+	for _, functions := range []bool{true, false} {
+		library, err := lua.Load(lua.Options{Functions: functions})
 		if err != nil {
 			panic(err) // the scripts are part of the program
 		}
-		names = append(names, library.SHA("heartbeat"))
+		names = append(names, library.Handle("heartbeat"))
 	}
 	return names
 })

@@ -21,7 +21,7 @@ type clock interface {
 func (s *Stage) serve() (redis.UniversalClient, clock, error) {
 	c := &s.config.Queue
 	if rdb := s.config.Client; rdb != nil {
-		library, err := load(scripts{s.knowsShebang(rdb), true})
+		library, err := load(scripts{s.knowsFunctions(rdb), true})
 		c.Library = library
 		s.tb.Cleanup(s.erase)
 		return rdb, keyClock{rdb, c.Namespace, max(c.Partitions, 1)}, err
@@ -32,16 +32,16 @@ func (s *Stage) serve() (redis.UniversalClient, clock, error) {
 	}
 	s.tb.Cleanup(server.Close)
 	rdb := server.Client()
-	c.Library, err = load(scripts{s.knowsShebang(rdb), false})
+	c.Library, err = load(scripts{s.knowsFunctions(rdb), false})
 	return rdb, serverClock{server}, err
 }
 
-func (s *Stage) knowsShebang(rdb redis.UniversalClient) bool {
+func (s *Stage) knowsFunctions(rdb redis.UniversalClient) bool {
 	return rdb.Eval(s.ctx, "#!lua\nreturn 1", []string{s.config.Queue.Namespace + ":{0}"}).Err() == nil
 }
 
 // scripts is a form of the Lua.
-type scripts struct{ shebang, keyClock bool }
+type scripts struct{ functions, keyClock bool }
 
 var libraries sync.Map // by scripts: composing them is most of what a stage costs
 
@@ -49,9 +49,9 @@ func load(form scripts) (*lua.Library, error) {
 	if library, ok := libraries.Load(form); ok {
 		return library.(*lua.Library), nil
 	}
-	options := lua.Options{Shebang: form.shebang}
+	options := lua.Options{Functions: form.functions}
 	if form.keyClock {
-		options.Replace = map[string]string{"now": now}
+		options.Replace = map[string]string{"store/now": now}
 	}
 	library, err := lua.Load(options)
 	if err == nil {
@@ -75,10 +75,10 @@ type keyClock struct {
 	partitions int
 }
 
-// now takes the place of lua/include/now.lua.
+// now takes the place of lua/store/now.lua.
 const now = `
-local function now()
-  return tonumber(redis.call("GET", KEYS[1] .. ":clock") or error("the clock of the test is gone: did it flush the database?", 0))
+local function now(root)
+  return tonumber(redis.call("GET", root .. ":clock") or error("the clock of the test is gone: did it flush the database?", 0))
 end
 `
 

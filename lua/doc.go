@@ -1,24 +1,23 @@
-// Package lua holds the scripts that change state, and runs them.
+// Package lua holds the calls that change state, and runs them.
 //
-// A script is a file of this folder, what several scripts need is a file of
-// include/. A script names its includes in its opening comment:
+// A file is one function, or one table of functions that own one kind of state, with the
+// file's name; everything else in it is private. The files of call/ are what clients
+// call. A file names those that it uses in its opening comment, and sees no others:
 //
-//	-- Flags    allow-oom        a full Redis must still drain
-//	--
-//	-- @include keys
-//	-- @include finish
+//	-- @use store/index
+//	-- @use task/finish
 //
-// Load composes each script into one text. Every include is put in once, after
-// the includes that it names itself and before its first user. What does not fit
-// together (a missing file, a cycle, an unknown flag) is an error of Load, so a
-// program finds out at its start.
+// From them Load makes one library for FUNCTION LOAD, in which each file is made once, and
+// for servers without Functions, or too full to take a library, a script for each call with
+// the files that it reaches. What does not fit together (a missing file, a cycle, an
+// unknown flag) is an error of Load, so a program finds out at its start.
 //
 // Lines that hold only a comment, and empty ones, are not sent. For this the
 // loader does not need to understand Lua, as long as nothing spans lines that could
 // look like a comment; so long brackets and strings continued with a backslash are
 // refused. Errors still name the file and line that were written.
 //
-// [Library.Run] sends a script at most once: a reply that is lost is an error, and
-// never a silent second run. The caller decides whether to repeat, and the scripts
+// [Library.Run] sends a call at most once: a reply that is lost is an error, and
+// never a silent second run. The caller decides whether to repeat, and the calls
 // are written so that it may.
 package lua

@@ -13,8 +13,8 @@ import (
 // ScriptError is an error that a script raised while it ran, or that kept it from
 // compiling. There is no rollback: what the script wrote before remains.
 type ScriptError struct {
-	Script string // "fetch"
-	Where  string // "lua/include/finish.lua:12", or "" if Redis did not say
+	Script string // the call: "fetch"
+	Where  string // "lua/task/finish.lua:12", or "" if Redis did not say
 	Err    error  // what Redis answered, unchanged
 
 	text string // Err without position, digest and stack
@@ -43,18 +43,22 @@ func Raised(err error) bool {
 	return errors.As(err, &answer)
 }
 
-// Locate rewrites each position in the composed script (user_script:123 on Redis,
-// <string>:123 or :123: on miniredis) to the file and line that were written. It
-// is for errors that a script caught and returns as data; Run's own errors are
+// Locate rewrites each position in composed text (user_function:123 or user_script:123
+// on Redis, <string>:123 or :123: on miniredis) to the file and line that were written.
+// It is for errors that a call caught and returns as data; Run's own errors are
 // located already.
-func (l *Library) Locate(script, text string) string {
-	s := l.scripts[script]
-	if s == nil {
-		return text
+func (l *Library) Locate(name, message string) string {
+	c := l.calls[name]
+	if c == nil {
+		return message
 	}
-	return position.ReplaceAllStringFunc(text, func(found string) string {
+	return position.ReplaceAllStringFunc(message, func(found string) string {
 		m := position.FindStringSubmatch(found)
-		at := s.place(m)
+		composed := &c.script
+		if strings.Contains(m[1], "user_function") {
+			composed = &l.whole
+		}
+		at := composed.place(m)
 		if at == "" {
 			return found
 		}
@@ -65,24 +69,27 @@ func (l *Library) Locate(script, text string) string {
 
 // position is a line of the composed script: of Redis, of miniredis when it
 // compiles, and of miniredis when it runs, where the chunk has no name.
-var position = regexp.MustCompile(`(@?\buser_script:|<string>:|<string> line:|(?:^|\s):)(\d+)(?:\(column:\d+\))?(:?)`)
+var position = regexp.MustCompile(`(@?\buser_(?:script|function):|<string>:|<string> line:|(?:^|\s):)(\d+)(?:\(column:\d+\))?(:?)`)
 
 // place is where a match of position was written, "" if it is no position.
-func (s *script) place(match []string) string {
+func (t *text) place(match []string) string {
 	if strings.TrimSpace(match[1]) == ":" && match[3] == "" {
 		return "" // no name before and no colon after: any number of a text
 	}
 	n, err := strconv.Atoi(match[2])
-	if err != nil || n < 1 || n > len(s.lines) {
+	if err != nil || n < 1 || n > len(t.places) {
 		return ""
 	}
-	return s.lines[n-1].String()
+	return t.places[n-1].String()
 }
 
 // explain says where an error of Redis or of the network came from.
-func (l *Library) explain(name string, err error) error {
+func (l *Library) explain(name string, composed *text, err error) error {
+	if err == nil {
+		return nil
+	}
 	if Raised(err) {
-		if where, text, ok := l.scripts[name].dissect(err.Error()); ok {
+		if where, text, ok := composed.dissect(err.Error()); ok {
 			return &ScriptError{Script: name, Where: where, Err: err, text: l.Locate(name, text)}
 		}
 	}
@@ -93,7 +100,7 @@ var (
 	// wrapper precedes what does not compile; on miniredis, every error of a script.
 	wrapper = regexp.MustCompile(`^(?:ERR )?Error compiling script \(new function\): `)
 	// trail follows what a script raised: the digest and line, or a stack.
-	trail = regexp.MustCompile(`\s*(?:script: [0-9a-f]{40}, (?:on @user_script:\d+\.|&c\.)|stack traceback:)`)
+	trail = regexp.MustCompile(`\s*(?:script: [0-9a-z_]+, (?:on @user_(?:script|function):\d+\.|&c\.)|stack traceback:)`)
 	// strict is what miniredis says of an unknown global. It names a line of its own
 	// prelude; the script's is in the stack, below the prelude's frame.
 	strict = regexp.MustCompile(`^:\d+: (Script attempted to .*? stack traceback:.*? in function <:\d+>\s+)(:\d+:)`)
@@ -101,7 +108,7 @@ var (
 
 // dissect takes an error's text apart. ok says whether it came out of the script,
 // and not from Redis before the script ran.
-func (s *script) dissect(text string) (where, message string, ok bool) {
+func (t *text) dissect(text string) (where, message string, ok bool) {
 	bare := wrapper.ReplaceAllString(text, "")
 	ok = bare != text
 	bare = strings.TrimPrefix(bare, "ERR ")
@@ -113,20 +120,20 @@ func (s *script) dissect(text string) (where, message string, ok bool) {
 	}
 	if m := position.FindStringSubmatchIndex(bare); m != nil && m[0] == 0 {
 		// An error that names its own line may mean its caller's: error(text, 2).
-		if where = s.place(position.FindStringSubmatch(bare)); where != "" {
+		if where = t.place(position.FindStringSubmatch(bare)); where != "" {
 			bare = strings.TrimLeft(bare[m[1]:], ": ")
 		}
 	}
 	if where == "" {
-		where = s.innermost(stack)
+		where = t.innermost(stack)
 	}
 	return where, strings.TrimPrefix(bare, "ERR "), ok
 }
 
 // innermost is the first place that a stack names.
-func (s *script) innermost(stack string) string {
+func (t *text) innermost(stack string) string {
 	for _, m := range position.FindAllStringSubmatch(stack, -1) {
-		if at := s.place(m); at != "" {
+		if at := t.place(m); at != "" {
 			return at
 		}
 	}

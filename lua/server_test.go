@@ -19,8 +19,8 @@ var kinds = []struct {
 	o     Options
 	start func(testing.TB) redis.UniversalClient
 }{
-	{"redis", Options{Shebang: true}, startRedis},
-	{"redis without shebang", Options{}, startRedis},
+	{"redis", Options{Functions: true}, startRedis},
+	{"redis without functions", Options{}, startRedis},
 	{"miniredis", Options{}, startMiniredis},
 }
 

@@ -2,7 +2,9 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -39,8 +41,9 @@ func (q *Queue) Audit(ctx context.Context) ([]Finding, error) {
 
 // snapshot is all that a partition holds, by key without its root.
 type snapshot struct {
-	tasks    map[string]map[string]string // by id
-	payloads map[string]bool
+	tasks    map[string]map[string]string  // by id
+	payloads map[string]bool               // ids of those that have a payload
+	texts    map[string]map[string]bool    // ids that have a text, by kind of key: "spec:", "state:", "payload:", "result:"
 	zsets    map[string]map[string]float64 // by key, then member
 	hashes   map[string]map[string]string
 	lists    map[string][]string
@@ -48,9 +51,9 @@ type snapshot struct {
 	odd      []string // keys that are not ours
 }
 
-// shapes says what type each kind of key has; a colon means that a name follows.
-var shapes = map[string]string{
-	"": "hash", "task:": "hash", "payload:": "string", "children:": "list", "ready:": "zset", "queue:": "hash",
+// keyTypes says what type each kind of key has; a colon means that a name follows.
+var keyTypes = map[string]string{
+	"": "hash", "spec:": "string", "state:": "string", "payload:": "string", "result:": "string", "children:": "list", "ready:": "zset", "queue:": "hash",
 	"wake:": "list", "dead:": "zset", "claims:": "zset", "worker:": "hash", "queues": "set", "deadlines": "zset",
 	"limits": "zset", "delayed": "zset", "waits": "zset", "wait:": "hash", "pending:": "zset", "settled:": "list", "patience:": "zset", "journal:": "hash", "workers": "zset", "draining": "zset", "throttled": "zset", "retained": "zset",
 	"idem": "hash", "forget": "zset", "broken": "zset", "events": "stream",
@@ -58,7 +61,7 @@ var shapes = map[string]string{
 
 func (q *Queue) snapshot(ctx context.Context, p int) (*snapshot, error) {
 	s := &snapshot{
-		tasks: map[string]map[string]string{}, payloads: map[string]bool{}, zsets: map[string]map[string]float64{},
+		tasks: map[string]map[string]string{}, payloads: map[string]bool{}, texts: map[string]map[string]bool{"spec:": {}, "state:": {}, "payload:": {}, "result:": {}}, zsets: map[string]map[string]float64{},
 		hashes: map[string]map[string]string{}, lists: map[string][]string{}, sets: map[string][]string{},
 	}
 	root := q.Root(p)
@@ -73,7 +76,43 @@ func (q *Queue) snapshot(ctx context.Context, p int) (*snapshot, error) {
 		}
 		keys = keys[n:]
 	}
-	return s, nil
+	return s, s.readTasks(ctx, q, p)
+}
+
+// readTasks reads the records of the ids that have a spec or a state. One that cannot be
+// read is odd.
+func (s *snapshot) readTasks(ctx context.Context, q *Queue, p int) error {
+	ids := slices.Sorted(maps.Keys(s.texts["spec:"]))
+	for id := range s.texts["state:"] {
+		if !s.texts["spec:"][id] {
+			ids = append(ids, id)
+		}
+	}
+	for len(ids) > 0 {
+		n := min(len(ids), maxList)
+		told, _, err := q.readSome(ctx, p, ids[:n])
+		if errors.Is(err, ErrWrongType) || errors.Is(err, ErrBroken) {
+			n = 1
+			told, _, err = q.readSome(ctx, p, ids[:n])
+			if errors.Is(err, ErrWrongType) || errors.Is(err, ErrBroken) {
+				s.odd = append(s.odd, "task:"+ids[0])
+				told, err = []*Record{nil}, nil
+			}
+		}
+		if err != nil {
+			return err
+		}
+		for i, r := range told {
+			if r != nil {
+				s.tasks[ids[i]] = r.Fields
+				if r.Payload != nil {
+					s.payloads[ids[i]] = true
+				}
+			}
+		}
+		ids = ids[len(told):]
+	}
+	return nil
 }
 
 // scan lists the keys of a partition, each once. In a cluster they are on the
@@ -129,19 +168,15 @@ func (s *snapshot) read(ctx context.Context, rdb redis.UniversalClient, root str
 			if at := strings.IndexByte(name, ':'); at >= 0 {
 				kind, id = name[:at+1], name[at+1:]
 			}
-			if shape, ours := shapes[kind]; !ours || shape != types[i].Val() && types[i].Val() != "none" {
+			if want, ours := keyTypes[kind]; !ours || want != types[i].Val() && types[i].Val() != "none" {
 				s.odd = append(s.odd, name)
 				continue
 			}
-			switch shapes[kind] {
+			switch keyTypes[kind] {
 			case "hash":
 				cmd := pipe.HGetAll(ctx, key)
 				store = append(store, func() {
-					if kind == "task:" {
-						s.tasks[id] = cmd.Val()
-					} else {
-						s.hashes[name] = cmd.Val()
-					}
+					s.hashes[name] = cmd.Val()
 				})
 			case "zset":
 				cmd := pipe.ZRangeWithScores(ctx, key, 0, -1)
@@ -159,7 +194,7 @@ func (s *snapshot) read(ctx context.Context, rdb redis.UniversalClient, root str
 				cmd := pipe.SMembers(ctx, key)
 				store = append(store, func() { s.sets[name] = cmd.Val() })
 			case "string":
-				s.payloads[id] = true
+				s.texts[kind][id] = true
 			}
 		}
 		return nil

@@ -67,7 +67,7 @@ func (a *audit) task(id string, t map[string]string) {
 		a.found(id, "has no status that there is: %q", t["status"])
 		return
 	}
-	for _, field := range []string{"version", "kind", "queue", "created_at"} {
+	for _, field := range []string{"kind", "queue", "created_at"} {
 		a.must(t[field] != "", id, "has no %s", field)
 	}
 	_, result := t["result"]
@@ -153,7 +153,7 @@ func (a *audit) grace(id string, t map[string]string, status Status) {
 }
 
 // nearest is the instant at which something happens to a live task that is not its
-// deadline, "" for none (lua/include/nearest.lua).
+// deadline, "" for none (lua/task/nearest.lua).
 func nearest(t map[string]string) string {
 	first := ""
 	for _, name := range []string{"limit_at", "warn_at", "grace_at"} {
@@ -244,9 +244,11 @@ func (a *audit) indexes() {
 			}
 		}
 	}
-	for id := range a.payloads {
-		_, known := a.tasks[id]
-		a.must(known, id, "has a payload and no record")
+	for kind, ids := range a.texts {
+		for id := range ids {
+			_, known := a.tasks[id]
+			a.must(known, id, "has the key %s and no record", kind+id)
+		}
 	}
 	for key := range a.lists {
 		if id, ok := strings.CutPrefix(key, "children:"); ok {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/wire"
 )
 
 // waiters makes a partition in which agents are in every state that a wait has: 0-a
@@ -30,7 +31,7 @@ func waiters(t *testing.T) *snapshot {
 		}
 	}
 	for i, id := range []string{"0-a", "0-f", "0-w", "0-l"} {
-		do(q.library.Run(ctx, q.rdb, "enqueue", q.Root(0), 3, "id", id, "kind", "k", "attempt_timeout_ms", "3600000"))
+		do(q.library.Run(ctx, q.rdb, "enqueue", q.Root(0), wire.Tasks([]any{"id", id, "kind", "k", "attempt_timeout_ms", "3600000"})...))
 		do(q.Fetch(ctx, 0, "w1", Ask{N: 1, Seq: int64(i + 1), Lease: time.Hour, Quotas: []Quota{{"default", 1}}}))
 	}
 	suspend := func(agent string, w Wait, children []Task) {

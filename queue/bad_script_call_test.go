@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/wire"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -158,11 +159,11 @@ func TestARepeatedCallChangesNothing(t *testing.T) {
 			{"resolve", []any{"C2", "fail", "0-r", "x"}, "[OK FAILED]"},
 			{"drain", []any{"C3", "default", "2", "why"}, "OK 2 1"},
 			{"drain", []any{"C4", "default", "2", "why"}, "OK 1 0"},
-			{"cancel", []any{"C5", "why", "", "0-run"}, "[CANCELLING 1800000005000]"},
+			{"cancel", []any{"C5", "why", "", "0-run"}, "[] [CANCELLING 1800000005000]"},
 			{"define", []any{"k", "timeout_ms", "1000", "max_retries", "1"}, "OK"},
 			{"remember", []any{"0-g", "1", "w1", "1", "state", "s", "1", "3", "x"}, "OK"},
 			{"signal", []any{"C6", "0-g", "go", "x"}, "OK"},
-			{"suspend", append(aWait(1, "0-g.1", "5000", "", "1", "state", "t", "1", "4", "y"), 3, "id", "0-g.2", "kind", "k", "role", "promise"), now + "WAITING"},
+			{"suspend", append(aWait(1, "0-g.1", "5000", "", "1", "state", "t", "1", "4", "y"), wire.Tasks([]any{"id", "0-g.2", "kind", "k", "role", "promise"})...), now + "WAITING"},
 		} {
 			reply, err := s.library.Run(context.Background(), rdb, row.script, s.q.Root(0), row.args...)
 			first := strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(reply), "["), "]")

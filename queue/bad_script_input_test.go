@@ -12,6 +12,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/internal/wire"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -53,13 +54,16 @@ func TestTheScriptRefusesNumbersThatAreNone(t *testing.T) {
 	})
 }
 
-// 2^53 + 1 is no double: it is read as 2^53, and the instant that it makes is too late.
+// An instant is a double in a sorted set, which holds whole numbers up to 2^53.
 func TestTheScriptRefusesInstantsBeyond2To53(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScript(t, rdb)
-		for _, value := range []string{"9007199254740993", "9007199254740992", "9005399254740994"} { // the last: by 2 ms too far from now
+		for _, value := range []string{"9007199254740992", "9005399254740994"} { // the last: by 2 ms too far from now
 			s.refuses(t, "INVALID timeout_ms ends after 2^53 ms", "id", "0-a", "kind", "k", "timeout_ms", value)
 			s.refuses(t, "INVALID delay_ms ends after 2^53 ms", "id", "0-a", "kind", "k", "delay_ms", value)
+		}
+		for field, from := range map[string]string{"timeout_ms": "1", "deadline_at": "1", "delay_ms": "0", "available_at": "0"} {
+			s.refuses(t, "INVALID "+field+" must be a whole number from "+from+" to 2^53", "id", "0-a", "kind", "k", field, "9007199254740993")
 		}
 		s.accepts(t, "id", "0-a", "kind", "k", "timeout_ms", "9005399254740992")
 		s.accepts(t, "id", "0-b", "kind", "k", "deadline_at", "9007199254740992")
@@ -117,10 +121,14 @@ func TestAListThatIsNoneChangesNothing(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScript(t, rdb)
 		for _, args := range [][]any{
-			{"x", "id", "0-a", "kind", "k"},        // no count
-			{"3", "id", "0-a", "kind", "k"},        // a count that is more than there is
-			{"1", "id", "0-a", "kind", "k"},        // a count that is less
-			{"2", "id", "0-a", "kind", "k", "yes"}, // something left over
+			{"x", "1", "kind", "k", "1", "0-a", ""},        // none that is one
+			{"2", "1", "kind", "k", "1", "0-a", ""},        // more than there are
+			{"0", "1", "kind", "k", "1", "0-a", ""},        // fewer
+			{"1", "x", "kind", "k", "1", "0-a", ""},        // no count of fields
+			{"1", "9", "kind", "k", "1", "0-a", ""},        // more than there are
+			{"1", "1", "kind", "k", "2", "0-a", ""},        // a shape that there is not
+			{"1", "1", "kind", "k", "1", "0-a"},            // a task without a payload
+			{"1", "1", "kind", "k", "1", "0-a", "", "yes"}, // something left over
 		} {
 			before := redistest.Dump(t, rdb, s.q.Root(0))
 			_, err := s.library.Run(context.Background(), rdb, "enqueue", s.q.Root(0), args...)
@@ -139,7 +147,7 @@ func TestAListThatIsNoneChangesNothing(t *testing.T) {
 func TestABadTaskInAListHurtsNoOther(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScript(t, rdb)
-		got := s.run(t, 2, "id", "0-a", "kind", "k", 3, "id", "0-b", "kind", "k", "timeout_ms", "soon", 2, "id", "0-c", "kind", "k")
+		got := s.run(t, []any{"id", "0-a", "kind", "k"}, []any{"id", "0-b", "kind", "k", "timeout_ms", "soon"}, []any{"id", "0-c", "kind", "k"})
 		want := "[OK 0-a ] [INVALID timeout_ms must be a whole number from 1 to 2^53] [OK 0-c ]"
 		if got != want {
 			t.Errorf("enqueue = %s, want %s", got, want)
@@ -162,18 +170,18 @@ func newScript(t *testing.T, rdb redis.UniversalClient) *script {
 }
 
 // run sends a list and returns the answers.
-func (s *script) run(t *testing.T, args ...any) string {
+func (s *script) run(t *testing.T, tasks ...[]any) string {
 	t.Helper()
-	reply, err := s.library.Run(context.Background(), s.rdb, "enqueue", s.q.Root(0), args...)
+	reply, err := s.library.Run(context.Background(), s.rdb, "enqueue", s.q.Root(0), wire.Tasks(tasks...)...)
 	if err != nil {
-		t.Fatalf("enqueue %.200q: %v", args, err)
+		t.Fatalf("enqueue %.200q: %v", tasks, err)
 	}
-	return strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(reply), "["), "]")
+	return strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(wire.Answers(tasks, reply)), "["), "]")
 }
 
 func (s *script) one(t *testing.T, fields []any) string {
 	t.Helper()
-	got := s.run(t, append([]any{len(fields) / 2}, fields...)...)
+	got := s.run(t, fields)
 	return strings.TrimSuffix(strings.TrimPrefix(got, "["), "]")
 }
 
@@ -208,7 +216,7 @@ func TestACountThatGoesNowhereDoesNotHangRedis(t *testing.T) {
 	s := newScript(t, rdb)
 	for _, count := range []string{"-0.5", "-1", "0", "0.5", "nan", "inf", "-inf", "", "1e308"} {
 		ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
-		_, err := s.library.Run(ctx, rdb, "enqueue", s.q.Root(0), count, "id", "0-a", "kind", "k")
+		_, err := s.library.Run(ctx, rdb, "enqueue", s.q.Root(0), "1", count, "kind", "k", "1", "0-a", "")
 		cancel()
 		if err != nil && !lua.Raised(err) {
 			server.Kill() // before it has all the memory

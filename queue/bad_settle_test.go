@@ -39,7 +39,7 @@ func TestTheScriptRefusesOutcomesThatNoWorkerCanMean(t *testing.T) {
 			{"fail", "error", "", "-100000", "[INVALID delay must be a whole number of ms, or empty]"},
 			{"release", "", "", "soon", "[INVALID delay must be a whole number of ms, or empty]"},
 			{"release", "", "", "9007199254740993", "[INVALID delay must be a whole number of ms, or empty]"},
-			{"explode", "", "", "", "[INVALID explode]"},
+			{"explode", "", "", "", "[INVALID verb must be complete, fail or release]"},
 		} {
 			reply, err := library.Run(ctx, rdb, "settle", q.Root(0), "w", queue.NewCall(), 1,
 				id, claim.Epoch, row.verb, "note", row.class, row.code, row.delay, "")

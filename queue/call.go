@@ -176,6 +176,8 @@ func plain(err error) error {
 		return fmt.Errorf("%w (%w)", ErrFull, err)
 	case redis.HasErrorPrefix(err, "WRONGTYPE") || strings.Contains(err.Error(), "WRONGTYPE"):
 		return fmt.Errorf("%w (%w)", ErrWrongType, err)
+	case strings.Contains(err.Error(), "BROKEN "):
+		return fmt.Errorf("%w (%w)", ErrBroken, err)
 	}
 	return err
 }

@@ -40,16 +40,18 @@ func (q *Queue) CancelAll(ctx context.Context, list []string, reason string) ([]
 // CancelAs is CancelAll under a name of the call: the same call again, whenever it comes,
 // gets the answers of the first one. If there is an owner, all of them must be children
 // of that; if one is not, it returns [ErrNotOwner], and none of 500 together is cancelled.
-func (q *Queue) CancelAs(ctx context.Context, call, owner string, list []string, reason string) ([]Cancellation, error) {
+func (q *Queue) CancelAs(ctx context.Context, call, owner string, ids []string, reason string) ([]Cancellation, error) {
 	if len(reason) > q.config.MaxBytes {
 		return nil, failed("cancel", "", invalid("reason", "has %d bytes, the limit is %d", len(reason), q.config.MaxBytes))
 	}
-	all := make([]Cancellation, len(list))
-	err := q.eachPartition(list, func(p int, ids []any, places []int) error {
-		answers, err := elements(q.call(ctx, p, "cancel", append([]any{call, reason, owner}, ids...)...))
+	all := make([]Cancellation, len(ids))
+	err := q.eachPartition(ids, func(p int, some []any, places []int) error {
+		reply, err := q.call(ctx, p, "cancel", append([]any{call, reason, owner}, some...)...)
+		answers, err := list(reply, err, 1)
 		if err != nil {
 			return err
 		}
+		answers = answers[1:] // the first says what timed out and who was woken
 		for i, place := range places {
 			if i >= len(answers) {
 				return fmt.Errorf("%d answers for %d tasks", len(answers), len(places))

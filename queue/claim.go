@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -61,13 +62,13 @@ type Trip struct {
 // Fetch takes ready tasks for a worker.
 func (q *Queue) Fetch(ctx context.Context, partition int, worker string, ask Ask) (Trip, error) {
 	reply, err := q.call(ctx, partition, "fetch", ask.append([]any{worker})...)
-	answers, err := list(reply, err, 2)
+	answers, err := list(reply, err, 3)
 	if err != nil {
 		return Trip{}, failed("fetch", "", err)
 	}
 	var trip Trip
 	err = trip.readClaims(partition, answers[0], answers[1])
-	trip.Errors = q.located("fetch", answers[2:])
+	trip.Errors = q.located("fetch", answers[3:])
 	return trip, failed("fetch", "", err)
 }
 
@@ -79,35 +80,67 @@ func (a *Ask) append(args []any) []any {
 	return args
 }
 
-// claimWords is how many elements a claim has (parcels in lua/include/claim.lua).
-const claimWords = 15
+// claimWords is how many values a claim has (lua/task/parcels.lua).
+const claimWords = 5
 
 func (t *Trip) readClaims(partition int, now, answer any) error {
 	words, err := list(answer, nil, 1)
-	if err != nil {
-		return err
+	if err != nil || len(words)%claimWords != 1 {
+		return fmt.Errorf("unexpected claims %.100v", answer)
 	}
 	t.More = number(words[0]) == 1
 	at := instant(now)
-	t.Claims = make([]Claim, 0, len(words)-1)
-	for _, word := range words[1:] {
-		w, err := list(word, nil, claimWords)
-		if err != nil {
-			return fmt.Errorf("a claim: %w", err)
-		}
-		c := Claim{
-			ID: text(w[0]), Epoch: number(w[1]), Queue: text(w[2]), Kind: text(w[3]), Partition: partition,
-			CreatedAt: instant(w[6]), Deadline: instant(w[7]), AttemptDeadline: instant(w[8]), Now: at,
-			Retries: int(number(w[9])), MaxRetries: int(number(w[10])),
-			LeaseLosses: int(number(w[11])), Priority: int(number(w[12])), RetryExpression: text(w[13]), Journal: text(w[14]) != "",
+	t.Claims = make([]Claim, len(words)/claimWords)
+	for i := range t.Claims {
+		w := words[1+i*claimWords:]
+		c := &t.Claims[i]
+		c.ID, c.Epoch, c.Partition, c.Now = text(w[0]), number(w[1]), partition, at
+		if !c.readState(text(w[2])) || !c.readSpec(text(w[3])) {
+			return fmt.Errorf("unexpected claim of %s: %.100q, %.100q", c.ID, text(w[2]), text(w[3]))
 		}
 		if payload := text(w[4]); payload != "" {
 			c.Payload = []byte(payload)
 		}
-		c.Headers = readHeaders(text(w[5]))
-		t.Claims = append(t.Claims, c)
 	}
 	return nil
+}
+
+// readState reads the four words of a claim's state.
+func (c *Claim) readState(words string) bool {
+	if words == "- - - -" {
+		return true
+	}
+	w := strings.Split(words, " ")
+	if len(w) != 4 {
+		return false
+	}
+	c.AttemptDeadline, c.Retries, c.LeaseLosses, c.Journal = instant(w[0]), int(number(w[1])), int(number(w[2])), w[3] != "-"
+	return true
+}
+
+// readSpec reads the spec of a task (lua/store/parse.lua).
+func (c *Claim) readSpec(spec string) bool {
+	s, ok := parseSpec(spec)
+	if !ok {
+		return false
+	}
+	c.Kind, c.Queue, c.CreatedAt, c.Deadline = s.kind, s.queue, instant(s.created), instant(s.final)
+	if s.payload != "" {
+		c.Payload = []byte(s.payload)
+	}
+	for name, value := range s.more {
+		switch name {
+		case "headers":
+			c.Headers = readHeaders(value)
+		case "priority":
+			c.Priority = count(value)
+		case "max_retries":
+			c.MaxRetries = count(value)
+		case "retry_expression":
+			c.RetryExpression = value
+		}
+	}
+	return true
 }
 
 // AwaitWork waits up to d for the token that says that one of the queues has work

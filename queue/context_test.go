@@ -103,7 +103,7 @@ func TestAContextEndsWhileRedisHangs(t *testing.T) {
 
 	// Who waits for a result looks, and looks again as its subscription is new.
 	looked := make(chan struct{}, 2)
-	rdb.AddHook(around{name: "eval", after: func(err error) {
+	rdb.AddHook(around{name: "fcall", after: func(err error) {
 		if err != nil {
 			return // the server did not know the script yet
 		}

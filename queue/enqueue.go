@@ -121,11 +121,11 @@ func (q *Queue) name(p int, task *Task) string {
 // one of the trip, and each passenger has it too.
 func (q *Queue) send(ctx context.Context, p int, crew []*passenger) error {
 	for len(crew) > 0 {
-		args := make([]any, 0, 12*len(crew))
+		s := shapes{rows: make([]any, 0, 3*len(crew))}
 		for _, c := range crew {
-			args = c.task.fields(args, c.id)
+			s.add(c.task, c.id)
 		}
-		replies, err := elements(q.call(ctx, p, "enqueue", args...))
+		replies, err := elements(q.call(ctx, p, "enqueue", s.args(make([]any, 0, 16+3*len(crew)))...))
 		if err == nil && len(replies) != len(crew) {
 			err = fmt.Errorf("%d answers for %d tasks", len(replies), len(crew))
 		}
@@ -147,8 +147,13 @@ func (q *Queue) send(ctx context.Context, p int, crew []*passenger) error {
 	return nil
 }
 
-// read takes the answer for one task. It reports whether the id was taken.
+// read takes the answer for one task: its deadline, or a word and what belongs to it. It
+// reports whether the id was taken.
 func (c *passenger) read(reply any) bool {
+	if deadline, ok := reply.(string); ok {
+		c.receipt = Receipt{ID: c.id, Deadline: instant(deadline), New: true}
+		return false
+	}
 	words, err := list(reply, nil, 2)
 	if err != nil {
 		c.err = err
@@ -160,9 +165,8 @@ func (c *passenger) read(reply any) bool {
 	}
 	c.receipt.ID = id
 	switch word {
-	case "OK", "KNOWN":
+	case "KNOWN":
 		c.receipt.Deadline = instant(more)
-		c.receipt.New = word == "OK"
 	case "CONFLICT":
 		c.err = ErrConflict
 	case "TAKEN":

@@ -40,6 +40,9 @@ var (
 	ErrPartitions = errors.New("the namespace has another number of partitions: it is fixed when a namespace is created; leave Config.Partitions 0 to take what is there")
 	// ErrNewer means that the namespace was made by a newer version of Curfew.
 	ErrNewer = errors.New("the namespace was made by a newer version: upgrade this program")
+	// ErrOlder means that the namespace was made by an older version of Curfew, whose records
+	// this one does not read.
+	ErrOlder = errors.New("the namespace was made by an older version, whose records this program does not read: use a new namespace")
 	// ErrUnfit means that this Redis cannot or (Config.Strict) must not be used.
 	ErrUnfit = errors.New("this Redis is not fit")
 )

@@ -128,8 +128,8 @@ func TestExplainChangesNothing(t *testing.T) {
 		if _, err := q.LimitRate(ctx, "rated", queue.Rate{N: 1, Per: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
-		rdb.HSet(ctx, q.Root(0)+":queue:rated", "full_at", "9e15") // the clock was set back
-		rdb.HSet(ctx, q.Root(0)+":task:0-ODD", "status", "PENDING", "role", "timer", "queue", "x")
+		rdb.HSet(ctx, q.Root(0)+":queue:rated", "full_at", "9e15")            // the clock was set back
+		rdb.Set(ctx, q.Root(0)+":spec:0-ODD", "k x 1 - -\nrole=timer\n\n", 0) // it has no instant at which it fires
 		testclock.Set(t, rdb, q.Root(0), testclock.Start.Add(time.Hour))
 		before := redistest.Dump(t, rdb, q.Root(0))
 		for _, id := range append([]string{agent, late, held, "0-ODD", "0-NOBODY", agent + ".nobody"}, members...) {

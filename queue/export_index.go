@@ -8,19 +8,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// exportOrphans tells payloads without a record. Those of tasks go with their tasks.
-func (q *Queue) exportOrphans(ctx context.Context, p int, ids []string) ([]ExportLine, error) {
+// exportOrphans tells states, payloads and results without a spec. Those of tasks are told
+// with their tasks.
+func (q *Queue) exportOrphans(ctx context.Context, p int, kind string, ids []string) ([]ExportLine, error) {
 	keys := make([]string, len(ids))
 	for i, id := range ids {
-		keys[i] = q.Root(p) + ":task:" + id
+		keys[i] = q.Root(p) + ":spec:" + id
 	}
 	types, err := q.types(ctx, keys)
 	var lines []ExportLine
 	for i := range types {
-		if types[i] == "hash" {
+		if types[i] == "string" {
 			continue
 		}
-		orphan, _, err := q.exportKey(ctx, p, exportKey{"payload:" + ids[i], "string"}, 0, 0, 1)
+		orphan, _, err := q.exportKey(ctx, p, exportKey{kind + ids[i], "string"}, 0, 0, 1)
 		if err != nil {
 			return nil, err
 		}

@@ -155,13 +155,15 @@ func (q *Queue) exportFound(ctx context.Context, at *exportPlace, n int) ([]Expo
 		}
 		return ids
 	}
-	if ids := run("task:", "hash", min(n, readTogether)); len(ids) > 0 {
+	if ids := run("spec:", "string", min(n, readTogether)); len(ids) > 0 {
 		at.Found = at.Found[len(ids):]
 		return q.exportTasks(ctx, at.Partition, ids)
 	}
-	if ids := run("payload:", "string", min(n, scanCount)); len(ids) > 0 {
-		at.Found = at.Found[len(ids):]
-		return q.exportOrphans(ctx, at.Partition, ids)
+	for _, kind := range []string{"state:", "payload:", "result:"} {
+		if ids := run(kind, "string", min(n, scanCount)); len(ids) > 0 {
+			at.Found = at.Found[len(ids):]
+			return q.exportOrphans(ctx, at.Partition, kind, ids)
+		}
 	}
 	if at.From == 0 {
 		var err error
@@ -179,39 +181,26 @@ func (q *Queue) exportFound(ctx context.Context, at *exportPlace, n int) ([]Expo
 // exportTasks tells tasks with their payloads. Where they cannot be read together one
 // cannot be read at all, and is told as broken.
 func (q *Queue) exportTasks(ctx context.Context, p int, ids []string) ([]ExportLine, error) {
-	args := make([]any, len(ids))
-	for i, id := range ids {
-		args[i] = id
-	}
-	reply, err := q.call(ctx, p, "read", args...)
-	answers, err := list(reply, err, len(ids)+1)
-	if errors.Is(err, ErrWrongType) {
-		if len(ids) == 1 {
-			return []ExportLine{{Type: "broken", Name: "task:" + ids[0], Value: err.Error()}}, nil
-		}
-		var lines []ExportLine
-		for _, id := range ids {
-			one, err := q.exportTasks(ctx, p, []string{id})
-			if err != nil {
-				return nil, err
-			}
-			lines = append(lines, one...)
-		}
-		return lines, nil
-	}
-	if err != nil {
-		return nil, err
-	}
 	var lines []ExportLine
-	for i, id := range ids {
-		r, err := readRecord(id, answers[i+1])
+	for len(ids) > 0 {
+		told, now, err := q.readSome(ctx, p, ids)
+		if errors.Is(err, ErrWrongType) || errors.Is(err, ErrBroken) {
+			told, now, err = q.readSome(ctx, p, ids[:1])
+			if errors.Is(err, ErrWrongType) || errors.Is(err, ErrBroken) {
+				lines = append(lines, ExportLine{Type: "broken", Name: "task:" + ids[0], Value: err.Error()})
+				told, err = []*Record{nil}, nil
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
-		if r != nil { // else it went with its retention since it was found
-			lines = append(lines, ExportLine{Type: "task", Name: id, Payload: r.Payload, Overdue: r.Overdue,
-				ReadAt: instant(answers[0]), Fields: r.Fields})
+		for _, r := range told {
+			if r != nil { // else it went with its retention since it was found
+				lines = append(lines, ExportLine{Type: "task", Name: r.ID, Payload: r.Payload, Overdue: r.Overdue,
+					ReadAt: now, Fields: r.Fields})
+			}
 		}
+		ids = ids[len(told):]
 	}
 	return lines, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/lua"
 )
 
 // FuzzReply: an answer of another shape than our scripts give (another version, a
@@ -90,7 +91,7 @@ func (*liar) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 
 func (l *liar) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if script, ok := cmd.(interface{ SetVal(any) }); ok && (cmd.Name() == "evalsha" || cmd.Name() == "eval") {
+		if script, ok := cmd.(interface{ SetVal(any) }); ok && lua.IsVerb(cmd.Name()) {
 			script.SetVal(l.says)
 			return nil
 		}

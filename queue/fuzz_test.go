@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/wire"
 )
 
 // FuzzTaskID: whatever somebody takes for an id is one of ours or refused, and each
@@ -66,7 +67,7 @@ func FuzzHeaders(f *testing.F) {
 			}
 			return
 		}
-		args := task.fields(nil, "0-a")
+		args := task.fields(nil)
 		for i := 1; i < len(args); i += 2 {
 			if args[i] == "headers" {
 				if got := readHeaders(string(args[i+1].([]byte))); !maps.Equal(got, task.Headers) {
@@ -118,9 +119,9 @@ func FuzzEnqueueFields(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first := []any{2, "id", "0-f", "kind", "k"}
-		task := []any{5, "id", "0-g", "kind", "k", a, av, b, bv, c, cv}
-		reply, err := q.library.Run(ctx, rdb, "enqueue", q.Root(0), slices.Concat(first, task, task)...)
+		first := []any{"id", "0-f", "kind", "k"}
+		task := []any{"id", "0-g", "kind", "k", a, av, b, bv, c, cv}
+		reply, err := q.library.Run(ctx, rdb, "enqueue", q.Root(0), wire.Tasks(first, task, task)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,8 +129,9 @@ func FuzzEnqueueFields(f *testing.F) {
 		if !ok || len(answers) != 3 {
 			t.Fatalf("enqueue = %v, want three answers", reply)
 		}
-		for _, answer := range answers {
-			if row, ok := answer.([]any); !ok || len(row) < 2 || !slices.Contains(words, fmt.Sprint(row[0])) {
+		for _, row := range wire.Answers([][]any{first, task, task}, reply) {
+			answer := row
+			if len(row) < 2 || !slices.Contains(words, fmt.Sprint(row[0])) {
 				t.Errorf("enqueue = %q, want a word of %s", answer, words)
 			}
 		}

@@ -42,20 +42,31 @@ func (q *Queue) Heartbeat(ctx context.Context, partition int, worker string, lea
 	for _, h := range held {
 		args = append(args, h.ID, h.Epoch, h.Progress)
 	}
-	reply, err := q.call(ctx, partition, "heartbeat", args...)
-	answers, err := list(reply, err, 1)
-	if err != nil {
-		return nil, failed("heartbeat", "", err)
+	stops, left, err := q.beat(ctx, partition, args)
+	for lease == 0 && err == nil && left > 0 { // goodbye gives back 500 a call
+		before := left
+		if _, left, err = q.beat(ctx, partition, args[:3]); left >= before {
+			break
+		}
 	}
-	var stops []Stop
-	for _, answer := range answers[1:] {
+	return stops, failed("heartbeat", "", err)
+}
+
+// beat makes the call. left is how many tasks the worker still holds after a goodbye.
+func (q *Queue) beat(ctx context.Context, partition int, args []any) (stops []Stop, left int64, err error) {
+	reply, err := q.call(ctx, partition, "heartbeat", args...)
+	answers, err := list(reply, err, 2)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, answer := range answers[2:] {
 		w, err := list(answer, nil, 3)
 		if err != nil {
-			return nil, failed("heartbeat", "", err)
+			return nil, 0, err
 		}
 		stops = append(stops, Stop{ID: text(w[0]), Epoch: number(w[1]), Reason: text(w[2])})
 	}
-	return stops, nil
+	return stops, number(answers[1]), nil
 }
 
 // Stops has stop called, from one goroutine, for each attempt of a worker that

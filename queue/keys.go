@@ -4,7 +4,7 @@ import "strconv"
 
 // Root is the key that a partition begins with. It holds the hash tag, so that
 // the whole partition lives in one slot of a cluster; scripts derive every other
-// key from it (lua/include/keys.lua).
+// key from it (lua/store/keys.lua).
 func (q *Queue) Root(partition int) string {
 	return q.config.Namespace + ":{" + strconv.Itoa(partition) + "}"
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/curfew-dev/curfew/internal/wire"
 )
 
 // What agents do: they wait, remember, and are told.
@@ -69,16 +71,11 @@ func (p *player) makeSuspend(t *rapid.T, c modelCall) {
 		args = append(args, m.id, m.patience, m.mask)
 	}
 	args = c.note.args(args)
-	for _, f := range c.children {
-		if p.m.removed[f["id"]] {
-			return
-		}
-		args = append(args, len(f))
-		for _, name := range slices.Sorted(maps.Keys(f)) {
-			args = append(args, name, f[name])
-		}
+	children, gone := p.wired(c.children)
+	if gone {
+		return
 	}
-	answer := p.run(t, "suspend", args...).([]any)[1:]
+	answer := p.run(t, "suspend", append(args, wire.Tasks(children...)...)...).([]any)[1:]
 	p.seen["suspend "+text(answer[0])]++
 	p.same(t, "suspend "+c.agent, tellRefusal(answer), p.m.suspend(c))
 }

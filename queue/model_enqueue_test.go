@@ -34,12 +34,6 @@ func (m *model) consider(f map[string]string) (*modelTask, string) {
 	if retries == "" {
 		retries = m.kinds[kind]["max_retries"]
 	}
-	switch {
-	case f["retry_expression"] != "" && number(retries) < 1:
-		return nil, "INVALID retry_expression"
-	case f["on_timeout"] == "retry" && number(retries) < 1:
-		return nil, "INVALID on_timeout"
-	}
 	if old := m.tasks[id]; old != nil {
 		if old.given["kind"] == kind && old.queue() == f["queue"] && old.payload == f["payload"] {
 			return nil, "OK " + id + " " + zeroless(old.deadline)
@@ -48,6 +42,12 @@ func (m *model) consider(f map[string]string) (*modelTask, string) {
 	}
 	if answer := m.known(f); answer != "" {
 		return nil, answer
+	}
+	switch {
+	case f["retry_expression"] != "" && number(retries) < 1:
+		return nil, "INVALID retry_expression"
+	case f["on_timeout"] == "retry" && number(retries) < 1:
+		return nil, "INVALID on_timeout"
 	}
 
 	t := &modelTask{id: id, payload: f["payload"], given: m.fill(f)}

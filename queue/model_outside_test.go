@@ -70,42 +70,44 @@ func (m *model) resolve(call, verb, id, note string) string {
 const sweepBatch = 100
 
 func (m *model) sweep() {
-	defer m.done()
-	claims := m.claims() // as they are before this call
-	waits := batch(m.waits, m.now-1)
 	for left, ids := sweepBatch, batch(m.drain, m.now); left > 0 && len(ids) > 0; ids = ids[1:] {
 		left -= m.drainChildren(ids[0], left)
 	}
+	m.done() // each clock is a unit of work
 	for _, id := range batch(m.clock(func(t *modelTask) int64 { return t.deadline }), m.now-1) {
 		m.touch(id)
 	}
+	m.done()
 	for _, id := range batch(m.clock((*modelTask).nearest), m.now-1) {
 		if t := m.touch(id); t.lives() && t.warn != 0 && t.warn < m.now {
 			t.warn = 0
 			m.tell("deadline_near", id)
 		}
 	}
+	m.done()
 	for _, id := range batch(m.clock(func(t *modelTask) int64 { return t.available }), m.now) {
-		if t := m.touch(id); t.status == Pending {
+		if t := m.touch(id); t.status == Pending && t.available <= m.now {
 			t.available = 0
 			m.ready(t, false)
 		}
 	}
-	if len(waits) > 0 {
-		m.done() // who ended up to here is counted
-		claims = m.claims()
-	}
-	for _, id := range waits {
+	m.done()
+	for _, id := range batch(m.waits, m.now-1) {
 		m.waited(id)
 	}
+	m.done()
+	claims := m.claims()
 	if ids := batch(m.workers, m.now-1); len(ids) > 0 {
 		m.abandon(ids[0], claims[ids[0]])
 	}
+	m.done()
 	for _, queue := range batch(m.throttled, m.now) {
 		delete(m.throttled, queue)
 		m.woken[queue] = true
 	}
+	m.done()
 	m.tidy()
+	m.done()
 }
 
 // claims is what each worker holds.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
+
+	"github.com/curfew-dev/curfew/internal/wire"
 )
 
 // The operations of a player: each draws a call, makes it on Redis and on the model, and
@@ -25,19 +27,12 @@ func (p *player) enqueue(t *rapid.T) {
 
 func (p *player) enqueueAll(t *rapid.T, list []map[string]string) {
 	p.play(t, func(t *rapid.T) {
-		var args []any
-		for _, f := range list {
-			if p.m.removed[f["id"]] {
-				return
-			}
-			args = append(args, len(f))
-			for _, name := range slices.Sorted(maps.Keys(f)) {
-				args = append(args, name, f[name])
-			}
+		tasks, gone := p.wired(list)
+		if gone {
+			return
 		}
 		var answers []string
-		for _, row := range p.run(t, "enqueue", args...).([]any) {
-			words := row.([]any)
+		for _, words := range wire.Answers(tasks, p.run(t, "enqueue", wire.Tasks(tasks...)...)) {
 			if text(words[0]) == "INVALID" {
 				words = words[:2]
 			}
@@ -45,6 +40,20 @@ func (p *player) enqueueAll(t *rapid.T, list []map[string]string) {
 		}
 		p.same(t, "enqueue", fmt.Sprintf("%q", answers), fmt.Sprintf("%q", p.m.enqueue(list)))
 	})
+}
+
+// wired are tasks as calls take them; gone tells whether the record of one is removed, so
+// that the model cannot say what becomes of it.
+func (p *player) wired(list []map[string]string) (tasks [][]any, gone bool) {
+	for _, f := range list {
+		gone = gone || p.m.removed[f["id"]]
+		var task []any
+		for _, name := range slices.Sorted(maps.Keys(f)) {
+			task = append(task, name, f[name])
+		}
+		tasks = append(tasks, task)
+	}
+	return tasks, gone
 }
 
 func join(words []any) string {
@@ -223,7 +232,7 @@ func (p *player) cancel(t *rapid.T) {
 	}
 	reason := rapid.SampledFrom([]string{"why", ""}).Draw(t, "reason")
 	p.play(t, func(t *rapid.T) {
-		answer := p.run(t, "cancel", call, reason, "", id).([]any)[0].([]any)
+		answer := p.run(t, "cancel", call, reason, "", id).([]any)[1].([]any)
 		p.same(t, "cancel "+id, join(answer), p.m.cancel(call, reason, id))
 	})
 }

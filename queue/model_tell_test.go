@@ -77,7 +77,7 @@ func tellFields(f map[string]string) string {
 // record is what should be stored of a task.
 func (t *modelTask) record() map[string]string {
 	f := maps.Clone(t.given)
-	f["version"], f["status"] = "1", string(t.status)
+	f["status"] = string(t.status)
 	for name, n := range map[string]int64{"created_at": t.created, "deadline_at": t.deadline, "until": t.until, "warn_at": t.warn,
 		"limit_at": t.limit, "available_at": t.available, "started_at": t.started, "completed_at": t.completed,
 		"detected_at": t.detected, "cancel_at": t.cancelled, "grace_at": t.grace, "progress_at": t.progressAt, "epoch": t.epoch, "retries": t.retries,

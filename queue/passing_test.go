@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -29,7 +30,7 @@ type refusing struct {
 func (f *refusing) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (f *refusing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if cmd.Name() == "evalsha" && f.left > 0 {
+		if lua.IsVerb(cmd.Name()) && f.left > 0 {
 			f.left--
 			return f.with
 		}

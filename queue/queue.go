@@ -15,7 +15,7 @@ import (
 )
 
 // recordVersion is the version of the records that this code writes.
-const recordVersion = 1
+const recordVersion = 2
 
 // Config adjusts a Queue. The zero value is ready to use.
 type Config struct {
@@ -71,9 +71,9 @@ func Open(ctx context.Context, rdb redis.UniversalClient, config Config) (*Queue
 		return nil, failed("open", "", err)
 	}
 	if q.library == nil {
-		shebang, err := q.knowsShebang(ctx)
+		functions, err := q.knowsFunctions(ctx)
 		if err == nil {
-			q.library, err = lua.Load(lua.Options{Shebang: shebang})
+			q.library, err = lua.Load(lua.Options{Functions: functions})
 		}
 		if err != nil {
 			return nil, failed("open", "", err)
@@ -133,8 +133,13 @@ func (q *Queue) create(ctx context.Context) error {
 				return fmt.Errorf("%w: its root %s says that it has %q partitions", ErrBroken, q.Root(p), text(words[1]))
 			}
 			q.config.Partitions = int(n)
-		case "NEWER":
+		case "VERSION":
+			if number(words[1]) < recordVersion {
+				return fmt.Errorf("%w: its records are of version %s, this program knows %d", ErrOlder, text(words[1]), recordVersion)
+			}
 			return fmt.Errorf("%w: its records are of version %s, this program knows %d", ErrNewer, text(words[1]), recordVersion)
+		case "INVALID":
+			return invalid(text(words[1]), "%s", text(words[len(words)-1]))
 		case "PARTITIONS":
 			return fmt.Errorf("%w: it has %s, not %d", ErrPartitions, text(words[1]), q.config.Partitions)
 		default:
@@ -202,9 +207,9 @@ func (q *Queue) eachPartition(list []string, step func(partition int, ids []any,
 	return <-errs
 }
 
-// knowsShebang asks the server, until it answers: without the shebang a full Redis
-// would not drain, and two forms of one script are two scripts.
-func (q *Queue) knowsShebang(ctx context.Context) (bool, error) {
+// knowsFunctions asks the server, until it answers, whether it knows Functions. A server
+// that does also knows the flags of scripts, without which a full Redis would not drain.
+func (q *Queue) knowsFunctions(ctx context.Context) (bool, error) {
 	for start := time.Now(); ; {
 		err := q.rdb.Eval(ctx, "#!lua flags=no-writes\nreturn 1", []string{q.Root(0)}).Err()
 		if passing, _ := classify(err); err == nil || !passing {

@@ -123,18 +123,20 @@ func (q *Queue) Get(ctx context.Context, id string) (*Record, error) {
 // GetAll reads tasks, 500 a round trip. Where there is none, the list has nil.
 func (q *Queue) GetAll(ctx context.Context, list []string) ([]*Record, error) {
 	records := make([]*Record, len(list))
-	err := q.eachPartition(list, func(p int, ids []any, places []int) error {
-		answers, err := elements(q.call(ctx, p, "read", ids...))
-		if err != nil {
-			return err
-		}
+	err := q.eachPartition(list, func(p int, _ []any, places []int) error {
+		ids := make([]string, len(places))
 		for i, place := range places {
-			if i+1 >= len(answers) {
-				return fmt.Errorf("%d answers for %d tasks", len(answers)-1, len(places))
-			}
-			if records[place], err = readRecord(list[place], answers[i+1]); err != nil {
+			ids[i] = list[place]
+		}
+		for len(ids) > 0 {
+			told, _, err := q.readSome(ctx, p, ids)
+			if err != nil {
 				return err
 			}
+			for i, r := range told {
+				records[places[i]] = r
+			}
+			ids, places = ids[len(told):], places[len(told):]
 		}
 		return nil
 	})
@@ -144,7 +146,32 @@ func (q *Queue) GetAll(ctx context.Context, list []string) ([]*Record, error) {
 	return records, nil
 }
 
-// readRecord reads one answer of read.lua: overdue, payload, then the fields.
+// readSome reads the first tasks of a list, at least one: as many as a call tells of at
+// once. Where there is none, the list has nil. The instant is that of the reading.
+func (q *Queue) readSome(ctx context.Context, p int, ids []string) ([]*Record, time.Time, error) {
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		args[i] = id
+	}
+	reply, err := q.call(ctx, p, "read", args...)
+	answers, err := list(reply, err, 2)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	now, answers := instant(answers[0]), answers[1:]
+	if len(answers) > len(ids) {
+		return nil, time.Time{}, fmt.Errorf("%d answers for %d tasks", len(answers), len(ids))
+	}
+	records := make([]*Record, len(answers))
+	for i := range answers {
+		if records[i], err = readRecord(ids[i], answers[i]); err != nil {
+			return nil, time.Time{}, err
+		}
+	}
+	return records, now, nil
+}
+
+// readRecord reads one answer of lua/call/read.lua: overdue, payload, then the fields.
 func readRecord(id string, answer any) (*Record, error) {
 	words, err := elements(answer, nil)
 	if err != nil || len(words) == 0 {

@@ -70,7 +70,7 @@ func (q *Queue) Settle(ctx context.Context, partition int, worker, call string, 
 		args = ask.append(args)
 	}
 	reply, err := q.call(ctx, partition, "settle", args...)
-	answers, err := list(reply, err, 3)
+	answers, err := list(reply, err, 4)
 	if err != nil {
 		return Trip{}, failed("settle", "", err)
 	}
@@ -78,7 +78,7 @@ func (q *Queue) Settle(ctx context.Context, partition int, worker, call string, 
 	if trip.Verdicts, err = readVerdicts(answers[1], len(outcomes)); err == nil {
 		err = trip.readClaims(partition, answers[0], answers[2])
 	}
-	trip.Errors = q.located("settle", answers[3:])
+	trip.Errors = q.located("settle", answers[4:])
 	return trip, failed("settle", "", err)
 }
 
@@ -108,9 +108,8 @@ func (o *Outcome) check(maxBytes int) error {
 }
 
 func (o *Outcome) append(args []any) []any {
-	var note any = o.Error
 	if o.Verb == Complete {
-		note = o.Result
+		return append(args, o.ID, o.Epoch, string(o.Verb), o.Result)
 	}
 	class, code := o.Class, any("")
 	if class == "" {
@@ -123,7 +122,7 @@ func (o *Outcome) append(args []any) []any {
 	if o.Delay == 0 && o.Verb == Fail {
 		delay = ""
 	}
-	return append(args, o.ID, o.Epoch, string(o.Verb), note, class, code, delay, o.Retry)
+	return append(args, o.ID, o.Epoch, string(o.Verb), o.Error, class, code, delay, oneLine(o.Retry))
 }
 
 func readVerdicts(answer any, n int) ([]Verdict, error) {
@@ -136,6 +135,10 @@ func readVerdicts(answer any, n int) ([]Verdict, error) {
 	}
 	verdicts := make([]Verdict, n)
 	for i, word := range words {
+		if status, ok := word.(string); ok {
+			verdicts[i] = Verdict{Word: "OK", Status: Status(status)}
+			continue
+		}
 		w, err := list(word, nil, 1)
 		if err != nil {
 			return nil, err

@@ -130,14 +130,15 @@ func (s *Suspension) args(q *Queue, members []Member, part, parts int) ([]any, e
 	if len(s.Children) > maxList {
 		return nil, invalid("children", "are %d, and a call takes %d: enqueue the others first", len(s.Children), maxList)
 	}
+	var children shapes
 	for i := range s.Children {
 		c := &s.Children[i]
 		if err := c.check(q.config.MaxBytes); err != nil {
 			return nil, &ChildError{c.ID, err}
 		}
-		args = c.fields(args, c.ID)
+		children.add(c, c.ID)
 	}
-	return args, nil
+	return children.args(args), nil
 }
 
 func (w *Wait) fields(args []any, part, parts int) []any {

@@ -19,7 +19,7 @@ type Swept struct {
 // Sweep ends, starts and removes what is due in a partition, up to batch of a kind.
 func (q *Queue) Sweep(ctx context.Context, partition int, reaper string, batch int, fallback time.Duration) (Swept, error) {
 	reply, err := q.call(ctx, partition, "sweep", reaper, batch, fallback.Milliseconds())
-	answers, err := list(reply, err, 4)
+	answers, err := list(reply, err, 5)
 	if err != nil {
 		return Swept{}, failed("sweep", "", err)
 	}
@@ -51,7 +51,7 @@ func (q *Queue) Sweep(ctx context.Context, partition int, reaper string, batch i
 			s.Broken = n
 		}
 	}
-	s.Errors = q.located("sweep", answers[4:])
+	s.Errors = q.located("sweep", answers[5:])
 	return s, nil
 }
 

@@ -291,16 +291,14 @@ func containsByte(s string, c byte) bool {
 	return false
 }
 
-// fields appends the task as enqueue.lua wants it: a count, then names and values.
-func (t *Task) fields(args []any, id string) []any {
+// fields appends what a task has beside its id and payload, as the calls want it: a
+// count, then names and values.
+func (t *Task) fields(args []any) []any {
 	at := len(args)
-	args = append(args, 0, "id", id, "kind", t.Kind)
+	args = append(args, 0, "kind", t.Kind)
 	add := func(name string, value any) { args = append(args, name, value) }
 	if t.Queue != "" {
 		add("queue", t.Queue)
-	}
-	if len(t.Payload) > 0 {
-		add("payload", t.Payload)
 	}
 	if len(t.Headers) > 0 {
 		headers, _ := json.Marshal(t.Headers) // a map of strings always can

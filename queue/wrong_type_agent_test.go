@@ -18,9 +18,9 @@ import (
 
 // agentKeys are the keys of an agent that runs, 0-a1, and of one that waits, 0-a2.
 var agentKeys = []string{
-	":task:0-a1", ":children:0-a1", ":journal:0-a1", ":wait:0-a1", ":pending:0-a1", ":settled:0-a1", ":patience:0-a1",
-	":task:0-a2", ":children:0-a2", ":journal:0-a2", ":wait:0-a2", ":pending:0-a2", ":settled:0-a2", ":patience:0-a2",
-	":task:0-a1.c", ":task:0-a2.1", ":waits", ":claims:w1", ":ready:agents", ":queue:agents",
+	":spec:0-a1", ":state:0-a1", ":children:0-a1", ":journal:0-a1", ":wait:0-a1", ":pending:0-a1", ":settled:0-a1", ":patience:0-a1",
+	":spec:0-a2", ":state:0-a2", ":children:0-a2", ":journal:0-a2", ":wait:0-a2", ":pending:0-a2", ":settled:0-a2", ":patience:0-a2",
+	":spec:0-a1.c", ":spec:0-a2.1", ":waits", ":claims:w1", ":ready:agents", ":queue:agents",
 }
 
 // agentScripts are what is called on them.
@@ -151,7 +151,7 @@ func doneOrNothing(t *testing.T, d *disturbed, _ string, err error, before strin
 func waitsOrDoesNot(t *testing.T, d *disturbed, _ string, err error, before string) {
 	ctx, root := context.Background(), d.q.Root(0)
 	diff := redistest.Diff(before, d.dump(t))
-	status := d.rdb.HGet(ctx, root+":task:0-a1", "status").Val()
+	status := d.field("0-a1", "status")
 	if status != "WAITING" {
 		if err == nil || diff != "" {
 			t.Errorf("0-a1 is %q with error %v, and it changed:\n%s", status, err, diff)
@@ -160,7 +160,7 @@ func waitsOrDoesNot(t *testing.T, d *disturbed, _ string, err error, before stri
 	}
 	missing := map[string]error{
 		"the wait's limit":   d.rdb.ZScore(ctx, root+":waits", "0-a1").Err(),
-		"the child's record": d.rdb.HGet(ctx, root+":task:0-a1.n", "status").Err(),
+		"the child's record": d.rdb.Get(ctx, root+":spec:0-a1.n").Err(),
 		"the child's place":  d.rdb.ZScore(ctx, root+":ready:agents", "0-a1.n").Err(),
 		"the child's time":   d.rdb.ZScore(ctx, root+":deadlines", "0-a1.n").Err(),
 		"the checkpoint":     d.rdb.HGet(ctx, root+":journal:0-a1", "state").Err(),
@@ -178,7 +178,11 @@ func waitsOrDoesNot(t *testing.T, d *disturbed, _ string, err error, before stri
 // up whole, whatever is in the way of the agent that waits for it.
 func resolvesWhateverItsAgentIs(t *testing.T, d *disturbed, answer string, err error, _ string) {
 	ctx, root := context.Background(), d.q.Root(0)
-	status, readable := d.rdb.HGet(ctx, root+":task:0-a2.1", "status").Result()
+	record, readable := d.q.Get(ctx, "0-a2.1")
+	status := ""
+	if readable == nil {
+		status = string(record.Status)
+	}
 	if readable == nil && (status != "COMPLETED" || answer != "COMPLETED" && err == nil) {
 		t.Errorf("0-a2.1 is %s, answered %q, %v", status, answer, err)
 	}

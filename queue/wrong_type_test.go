@@ -12,16 +12,20 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/internal/wire"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
 )
 
 // ours are the keys of a partition, one of each kind and of task: three.
 var ours = []string{
-	"", ":task:0-p1", ":task:0-r1", ":payload:0-p1", ":payload:0-r1", ":children:0-r1",
+	"", ":spec:0-p1", ":spec:0-r1", ":state:0-p1", ":state:0-r1", ":state:0-p2", ":payload:0-p1", ":payload:0-r1", ":result:0-r1", ":children:0-r1",
 	":ready:hit", ":queue:hit", ":wake:hit", ":dead:hit", ":claims:w1", ":worker:w1", ":queues",
 	":deadlines", ":limits", ":delayed", ":workers", ":draining", ":throttled", ":retained", ":idem", ":forget", ":broken", ":events",
 }
+
+// large is a payload or result that has a key of its own.
+var large = strings.Repeat("p", 1000)
 
 // disturbed is a namespace with tasks in every state and on every clock, and queues that
 // give no more than they may.
@@ -41,12 +45,12 @@ func disturb(t *testing.T, rdb redis.UniversalClient, library *lua.Library) *dis
 	if _, err := q.Cancel(context.Background(), "0-e1", ""); err != nil {
 		t.Fatal(err)
 	}
-	d.accepts(t, "id", "0-r1", "kind", "k", "queue", "hit", "payload", "p", "attempt_timeout_ms", "20000")
+	d.accepts(t, "id", "0-r1", "kind", "k", "queue", "hit", "payload", large, "attempt_timeout_ms", "20000")
 	d.accepts(t, "id", "0-r2", "kind", "k", "queue", "other", "timeout_ms", "20000")
 	d.w.take(t, "0-r1", "hit")
 	d.w.take(t, "0-r2", "other")
 	d.accepts(t, "id", "0-r1.c", "kind", "k", "queue", "other")
-	d.accepts(t, "id", "0-p1", "kind", "k", "queue", "hit", "payload", "p", "timeout_ms", "60000", "queue_timeout_ms", "10000", "idempotency_key", "k1")
+	d.accepts(t, "id", "0-p1", "kind", "k", "queue", "hit", "payload", large, "timeout_ms", "60000", "queue_timeout_ms", "10000", "idempotency_key", "k1")
 	d.accepts(t, "id", "0-p2", "kind", "k", "queue", "other")
 	d.accepts(t, "id", "0-d1", "kind", "k", "queue", "hit", "delay_ms", "5000")
 
@@ -72,15 +76,16 @@ var scripts = []struct {
 		return nil, err
 	}, changesNothing},
 	{"enqueue", func(d *disturbed, ctx context.Context) ([]string, error) {
-		reply, err := d.library.Run(ctx, d.rdb, "enqueue", d.q.Root(0),
-			8, "id", "0-p1", "kind", "k", "queue", "hit", "payload", "p", "timeout_ms", "60000", "queue_timeout_ms", "10000", "idempotency_key", "k1", "priority", "0",
-			7, "id", "0-n1", "kind", "k", "queue", "hit", "payload", "p", "timeout_ms", "60000", "queue_timeout_ms", "10000", "idempotency_key", "k2",
-			3, "id", "0-r1.n", "kind", "k", "queue", "hit",
-			4, "id", "0-n2", "kind", "k", "queue", "hit", "delay_ms", "5000",
-			3, "id", "0-n3", "kind", "k", "queue", "other")
+		tasks := [][]any{
+			{"id", "0-p1", "kind", "k", "queue", "hit", "payload", large, "timeout_ms", "60000", "queue_timeout_ms", "10000", "idempotency_key", "k1", "priority", "0"},
+			{"id", "0-n1", "kind", "k", "queue", "hit", "payload", large, "timeout_ms", "60000", "queue_timeout_ms", "10000", "idempotency_key", "k2"},
+			{"id", "0-r1.n", "kind", "k", "queue", "hit"},
+			{"id", "0-n2", "kind", "k", "queue", "hit", "delay_ms", "5000"},
+			{"id", "0-n3", "kind", "k", "queue", "other"}}
+		reply, err := d.library.Run(ctx, d.rdb, "enqueue", d.q.Root(0), wire.Tasks(tasks...)...)
 		var words []string
 		if err == nil {
-			for _, row := range reply.([]any) {
+			for _, row := range wire.Answers(tasks, reply) {
 				words = append(words, fmt.Sprint(row))
 			}
 		} else if strings.Contains(err.Error(), "WRONGTYPE") {
@@ -101,7 +106,7 @@ var scripts = []struct {
 	{"settle", func(d *disturbed, ctx context.Context) ([]string, error) {
 		d.w.seq++
 		trip, err := d.q.Settle(ctx, 0, "w1", "call", []queue.Outcome{
-			{ID: "0-r1", Epoch: 1, Verb: queue.Complete}, {ID: "0-r2", Epoch: 1, Verb: queue.Fail, Error: "x"}}, queue.Ask{})
+			{ID: "0-r1", Epoch: 1, Verb: queue.Complete, Result: []byte(large)}, {ID: "0-r2", Epoch: 1, Verb: queue.Fail, Error: "x"}}, queue.Ask{})
 		var words []string
 		for _, v := range trip.Verdicts {
 			words = append(words, v.Word)
@@ -217,7 +222,7 @@ func (d *disturbed) put(t *testing.T, key string) {
 	t.Helper()
 	ctx, full := context.Background(), d.q.Root(0)+key
 	err := d.rdb.Del(ctx, full).Err()
-	if strings.HasPrefix(key, ":payload") {
+	if isText(key) {
 		err = errors.Join(err, d.rdb.RPush(ctx, full, "rubbish").Err())
 	} else {
 		err = errors.Join(err, d.rdb.Set(ctx, full, "rubbish", 0).Err())
@@ -227,10 +232,25 @@ func (d *disturbed) put(t *testing.T, key string) {
 	}
 }
 
+// isText tells whether a key of ours is a string, so that what is in the way must be
+// something else.
+func isText(key string) bool {
+	return strings.HasPrefix(key, ":spec:") || strings.HasPrefix(key, ":state:") || strings.HasPrefix(key, ":payload:") || strings.HasPrefix(key, ":result:")
+}
+
+// field is what the record of a task says, "" if it cannot be read.
+func (d *disturbed) field(id, name string) string {
+	r, err := d.q.Get(context.Background(), id)
+	if err != nil {
+		return ""
+	}
+	return r.Fields[name]
+}
+
 func (d *disturbed) rubbish(t *testing.T, key string) string {
 	t.Helper()
 	ctx, full := context.Background(), d.q.Root(0)+key
-	if strings.HasPrefix(key, ":payload") {
+	if isText(key) {
 		return d.rdb.LIndex(ctx, full, 0).Val()
 	}
 	return d.rdb.Get(ctx, full).Val()
@@ -267,7 +287,7 @@ func createsOrDoesNot(t *testing.T, d *disturbed, words []string, err error, bef
 	for _, word := range words {
 		var verdict, id string
 		fmt.Sscan(strings.Trim(word, "[]"), &verdict, &id)
-		owner := ":task:" + strings.TrimSuffix(id, ".n") + " "
+		owner := ":state:" + strings.TrimSuffix(id, ".n") + " "
 		if verdict != "OK" && (strings.Contains(diff, id) || strings.Contains(diff, owner)) {
 			t.Fatalf("%s, and there is something of it:\n%s", word, diff)
 		}
@@ -305,7 +325,7 @@ func losesNoTaskOfAnotherLine(t *testing.T, key string) {
 			t.Errorf("%s is %s (worker %q), and neither held nor in line: nobody will ever do it", r.ID, r.Status, r.Worker)
 		}
 		// Whether a queue that cannot be asked is paused, nobody knows: it gives nothing.
-		if p1 := d.rdb.HGet(ctx, d.q.Root(0)+":task:0-p1", "status").Val(); key == ":queue:hit" && p1 != "PENDING" {
+		if p1 := d.field("0-p1", "status"); key == ":queue:hit" && p1 != "PENDING" {
 			t.Errorf("a queue whose controls cannot be read gave 0-p1, which is %s", p1)
 		}
 	})
@@ -325,7 +345,7 @@ func controlsOrDoesNot(t *testing.T, d *disturbed, _ []string, err error, before
 // drainsOrDoesNot: what was cancelled is out of the line, and what is not stands in it.
 func drainsOrDoesNot(t *testing.T, d *disturbed, _ []string, _ error, _ string) {
 	ctx := context.Background()
-	status := d.rdb.HGet(ctx, d.q.Root(0)+":task:0-p1", "status").Val()
+	status := d.field("0-p1", "status")
 	_, err := d.rdb.ZScore(ctx, d.q.Root(0)+":ready:hit", "0-p1").Result()
 	if known := status != "" && !strings.HasPrefix(fmt.Sprint(err), "WRONGTYPE"); known && (err == nil) != (status == "PENDING") {
 		t.Errorf("0-p1 is %s, and in line: %v", status, err == nil)

@@ -63,7 +63,7 @@ func TestPausedQueueGivesNothing(t *testing.T) {
 func scripts(t *testing.T, rdb *redis.Client) (sum int) {
 	t.Helper()
 	for line := range strings.Lines(rdb.Info(t.Context(), "commandstats").Val()) {
-		if rest, ok := strings.CutPrefix(line, "cmdstat_evalsha:calls="); ok {
+		if rest, ok := strings.CutPrefix(line, "cmdstat_fcall:calls="); ok {
 			fmt.Sscan(strings.SplitN(rest, ",", 2)[0], &sum)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -100,7 +101,7 @@ func TestWorkWakesAnIdleWorkerWithoutPolling(t *testing.T) {
 		var sum int64
 		for line := range strings.Lines(s.rdb.Info(s.ctx, "commandstats").Val()) {
 			// Calls by clients; those made by scripts are counted under their own names.
-			for _, name := range []string{"evalsha", "eval", "blpop", "ping", "subscribe"} {
+			for _, name := range []string{"fcall", "evalsha", "eval", "blpop", "ping", "subscribe"} {
 				if rest, ok := strings.CutPrefix(line, "cmdstat_"+name+":calls="); ok {
 					digits, _, _ := strings.Cut(rest, ",")
 					var n int64
@@ -182,7 +183,7 @@ func hooked(t *testing.T, h hook) *redis.Client {
 
 // has tells whether a command is a script with this argument.
 func has(cmd redis.Cmder, s string) bool {
-	return strings.HasPrefix(cmd.Name(), "eval") && slices.ContainsFunc(cmd.Args(), func(arg any) bool {
+	return lua.IsVerb(cmd.Name()) && slices.ContainsFunc(cmd.Args(), func(arg any) bool {
 		b, ok := arg.([]byte)
 		return arg == s || ok && string(b) == s
 	})

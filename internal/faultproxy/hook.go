@@ -68,18 +68,19 @@ func Command(names ...string) func(args [][]byte) bool {
 	}
 }
 
-// Script matches calls of a script by its SHA-1, as EVALSHA and as EVAL of its text.
-func Script(sha string) func(args [][]byte) bool {
+// Script matches a call by its handle: as FCALL of a function, as EVALSHA of a digest, or as
+// EVAL of the text that has the digest.
+func Script(handle string) func(args [][]byte) bool {
 	return func(args [][]byte) bool {
 		if len(args) < 2 {
 			return false
 		}
 		switch {
-		case bytes.EqualFold(args[0], []byte("evalsha")):
-			return strings.EqualFold(string(args[1]), sha)
+		case bytes.EqualFold(args[0], []byte("fcall")), bytes.EqualFold(args[0], []byte("evalsha")):
+			return strings.EqualFold(string(args[1]), handle)
 		case bytes.EqualFold(args[0], []byte("eval")):
 			sum := sha1.Sum(args[1])
-			return strings.EqualFold(hex.EncodeToString(sum[:]), sha)
+			return strings.EqualFold(hex.EncodeToString(sum[:]), handle)
 		}
 		return false
 	}

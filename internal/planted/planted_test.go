@@ -27,7 +27,7 @@ func ours(t *testing.T) *ground {
 // scripts is the text of each script of a folder, as Redis gets it.
 func scripts(t *testing.T, folder fs.FS) map[string]bool {
 	t.Helper()
-	library, err := lua.LoadFS(folder, lua.Options{Shebang: true})
+	library, err := lua.LoadFS(folder, lua.Options{Functions: true})
 	if err != nil {
 		t.Fatal(err)
 	}

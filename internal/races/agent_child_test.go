@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -157,16 +156,16 @@ const travelWork, travelFetches = 15, 6
 // their digests, and its number among them: first those of its handler, then those that
 // ask for work.
 func agentScripts(n int) (names map[string]string, nth int) {
-	library, err := lua.Load(lua.Options{Shebang: true})
+	library, err := lua.Load(lua.Options{Functions: true})
 	if err != nil {
 		panic(err)
 	}
 	if n > travelWork {
-		return map[string]string{library.SHA("fetch"): "fetch"}, n - travelWork
+		return map[string]string{library.Handle("fetch"): "fetch"}, n - travelWork
 	}
 	names = map[string]string{}
 	for _, name := range []string{"suspend", "remember", "recall", "settle"} {
-		names[library.SHA(name)] = name
+		names[library.Handle(name)] = name
 	}
 	return names, n
 }
@@ -187,7 +186,7 @@ func (f *fuse) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		args := cmd.Args()
 		name := ""
-		if len(args) > 1 && strings.HasPrefix(fmt.Sprint(args[0]), "eval") {
+		if len(args) > 1 && lua.IsVerb(cmd.Name()) {
 			name = f.names[fmt.Sprint(args[1])]
 		}
 		if name == "" {

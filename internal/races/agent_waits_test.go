@@ -16,7 +16,7 @@ import (
 // A wait of many members is registered in parts, and members end between them.
 func TestMembersEndWhileTheirWaitIsRegisteredInParts(t *testing.T) {
 	t.Parallel()
-	library, err := lua.Load(lua.Options{Shebang: true})
+	library, err := lua.Load(lua.Options{Functions: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func (b *bout) suspendInParts(library *lua.Library, parts int) (answer string) {
 		for _, m := range b.wait.Members[(part-1)*each : part*each] {
 			args = append(args, m.ID, "", "")
 		}
-		args = append(args, 0, 0)
+		args = append(args, 0, 0, 0)
 		reply, err := library.Run(b.ctx, b.hands[0].Client(), "suspend", b.q.Root(0), args...)
 		if !b.must(err) {
 			return ""

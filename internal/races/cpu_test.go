@@ -44,7 +44,7 @@ type meter struct {
 
 func newMeter(t *testing.T, addr string) *meter {
 	t.Helper()
-	library, err := lua.Load(lua.Options{Shebang: true}) // as the server knows it
+	library, err := lua.Load(lua.Options{Functions: true}) // as the server knows it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,11 +55,11 @@ func newMeter(t *testing.T, addr string) *meter {
 // first call of a script has it compiled, and is none.
 func (m *meter) script(cmd redis.Cmder) string {
 	args := cmd.Args()
-	if len(args) < 2 || args[0] != "evalsha" {
+	if len(args) < 2 || !lua.IsVerb(cmd.Name()) {
 		return ""
 	}
 	for _, name := range m.library.Names() {
-		if args[1] == m.library.SHA(name) {
+		if args[1] == m.library.Handle(name) {
 			return name
 		}
 	}

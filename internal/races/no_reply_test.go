@@ -181,7 +181,7 @@ func TestWithoutARedisNothingIsChanged(t *testing.T) {
 }
 
 // scripts matches every call of a script.
-var scripts = faultproxy.Command("eval", "evalsha")
+var scripts = faultproxy.Command("fcall", "eval", "evalsha")
 
 func TestWorkerWhoseRepliesAreCut(t *testing.T) {
 	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})

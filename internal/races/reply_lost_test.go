@@ -123,7 +123,7 @@ func TestReplyLost(t *testing.T) {
 			// answers were lost.
 			run := func(times int) (told, state string) {
 				l := newLossy(t)
-				cut := l.proxy.CutReply(faultproxy.Script(l.library.SHA(c.script)), times)
+				cut := l.proxy.CutReply(faultproxy.Script(l.library.Handle(c.script)), times)
 				value := c.call(l)
 				for range times {
 					cut.Await(t)
@@ -157,7 +157,7 @@ func TestARequestThatComesLateChangesNothing(t *testing.T) {
 			t.Parallel()
 			l := newLossy(t)
 			var request []any
-			match := faultproxy.Script(l.library.SHA(c.script))
+			match := faultproxy.Script(l.library.Handle(c.script))
 			l.proxy.CutReply(func(args [][]byte) bool {
 				if match(args) {
 					request = nil

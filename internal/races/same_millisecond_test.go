@@ -2,6 +2,7 @@ package races
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 )
@@ -160,7 +162,7 @@ func (s *stage) slowestSweep() (most time.Duration) {
 		s.Fatal(err)
 	}
 	for _, e := range entries {
-		if e.Args[0] == "evalsha" && len(e.Args) == 7 {
+		if lua.IsVerb(strings.ToLower(e.Args[0])) && len(e.Args) == 7 {
 			most = max(most, e.Duration)
 		}
 	}

@@ -57,7 +57,7 @@ func (c *choir) holders() map[int]int {
 // themselves are counted under their own names.
 func (s *stage) sweeps() (n int64) {
 	for line := range strings.Lines(s.rdb.Info(s.ctx, "commandstats").Val()) {
-		for _, name := range []string{"cmdstat_evalsha:calls=", "cmdstat_eval:calls="} {
+		for _, name := range []string{"cmdstat_fcall:calls=", "cmdstat_evalsha:calls=", "cmdstat_eval:calls="} {
 			if rest, ok := strings.CutPrefix(line, name); ok {
 				digits, _, _ := strings.Cut(rest, ",")
 				calls, _ := strconv.ParseInt(digits, 10, 64)

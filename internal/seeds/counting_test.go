@@ -12,6 +12,7 @@ import (
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -116,7 +117,7 @@ func (n *scriptCounter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
 		args := cmd.Args() // verb, script, 1, root, and the arguments
-		if strings.HasPrefix(cmd.Name(), "eval") && !redis.HasErrorPrefix(err, "NOSCRIPT") &&
+		if lua.IsVerb(cmd.Name()) && !redis.HasErrorPrefix(err, "NOSCRIPT") && !strings.Contains(fmt.Sprint(err), "Function not found") &&
 			(n.about == "" || len(args) > 4 && args[4] == n.about) {
 			n.sent.Add(1)
 		}

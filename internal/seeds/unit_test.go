@@ -55,7 +55,7 @@ func timeoutMustBePositive(t *testing.T) {
 		t.Errorf("a negative timeout: %v, want ErrInvalid", err)
 	}
 	// On the wire, where absent and 0 differ.
-	library, err := lua.Load(lua.Options{Shebang: true})
+	library, err := lua.Load(lua.Options{Functions: true})
 	if err != nil {
 		t.Fatal(err)
 	}

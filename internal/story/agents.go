@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/curfew-dev/curfew/internal/wire"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -49,6 +50,7 @@ func (s *stage) suspend(w words) []string {
 		args = append(args, id, milliseconds(parts[1]), parts[2])
 	}
 	args = s.noted(args, w)
+	var children [][]any
 	for _, name := range ranges(w.named["make"]) {
 		child := []any{"id", agent + "." + name}
 		if _, ok := w.named["child_kind"]; !ok {
@@ -62,8 +64,9 @@ func (s *stage) suspend(w words) []string {
 				child = append(child, field, value)
 			}
 		}
-		args = append(append(args, len(child)/2), child...)
+		children = append(children, child)
 	}
+	args = append(args, wire.Tasks(children...)...)
 	return s.agent(s.library.Run(s.ctx, s.rdb, "suspend", s.root, args...))
 }
 

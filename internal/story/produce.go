@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/internal/wire"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -13,7 +14,7 @@ import (
 // client would refuse. timeout=30s and the like are durations; the other
 // arguments go as they are. several tasks: task=a,b,c.
 func (s *stage) enqueue(w words) []string {
-	var args []any
+	var tasks [][]any
 	for _, name := range strings.Split(w.named["task"], ",") {
 		fields := []any{"id", long(name)}
 		if _, ok := w.named["kind"]; !ok {
@@ -32,15 +33,14 @@ func (s *stage) enqueue(w words) []string {
 				fields = append(fields, name, value)
 			}
 		}
-		args = append(append(args, len(fields)/2), fields...)
+		tasks = append(tasks, fields)
 	}
-	reply, err := s.library.Run(s.ctx, s.rdb, "enqueue", s.root, args...)
+	reply, err := s.library.Run(s.ctx, s.rdb, "enqueue", s.root, wire.Tasks(tasks...)...)
 	if err != nil {
 		return []string{refusal(err)}
 	}
 	var answers []string
-	for _, r := range reply.([]any) {
-		row := r.([]any)
+	for _, row := range wire.Answers(tasks, reply) {
 		line := []string{row[0].(string), short(row[1].(string))}
 		if len(row) > 2 && row[2] != "" {
 			line = append(line, since(row[2].(string)))
@@ -73,7 +73,11 @@ func (s *stage) cancel(w words) []string {
 	for _, name := range w.plain {
 		args = append(args, long(name))
 	}
-	return s.rows(s.library.Run(s.ctx, s.rdb, "cancel", s.root, args...))
+	reply, err := s.library.Run(s.ctx, s.rdb, "cancel", s.root, args...)
+	if err != nil {
+		return []string{refusal(err)}
+	}
+	return s.rows(reply.([]any)[1:], nil)
 }
 
 // resolve a=result b reason… call=C; reject a="some error": outside of any worker.

@@ -47,6 +47,7 @@ var verbs = map[string]func(*stage, words) []string{
 	"sweep":     (*stage).sweep,
 	"advance":   (*stage).advance,
 	"get":       (*stage).get,
+	"field":     (*stage).field,
 	"watch":     (*stage).watch,
 	"open":      (*stage).open,
 	"redis":     (*stage).redis,
@@ -103,6 +104,23 @@ func (s *stage) advance(w words) []string {
 	return []string{"now " + s.now.Sub(testclock.Start).String()}
 }
 
+// field a deadline_at until: what the record has of these, as it is stored.
+func (s *stage) field(w words) []string {
+	r, err := s.q.Get(s.ctx, long(w.plain[0]))
+	if err != nil {
+		return []string{refusal(err)}
+	}
+	var values []string
+	for _, name := range w.plain[1:] {
+		value, ok := r.Fields[name]
+		if !ok {
+			value = "-"
+		}
+		values = append(values, value)
+	}
+	return []string{strings.Join(values, " ")}
+}
+
 // open partitions=4
 func (s *stage) open(w words) []string {
 	partitions, _ := strconv.Atoi(w.named["partitions"])
@@ -113,11 +131,11 @@ func (s *stage) open(w words) []string {
 	return []string{"OK"}
 }
 
-// redis SET {root}:deadlines x: what somebody else does to our keys.
+// redis SET {root}:deadlines x: what somebody else does to our keys. \n is a newline.
 func (s *stage) redis(w words) []string {
 	args := make([]any, len(w.plain))
 	for i, word := range w.plain {
-		args[i] = strings.ReplaceAll(word, "{root}", s.root)
+		args[i] = strings.NewReplacer("{root}", s.root, `\n`, "\n").Replace(word)
 	}
 	reply, err := s.rdb.Do(s.ctx, args...).Result()
 	if err != nil {

@@ -17,10 +17,13 @@ func (s *stage) state(w words) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	var lines []string
+	lines := s.tasks(keys)
 	for _, key := range keys {
 		name := strings.TrimPrefix(strings.TrimPrefix(key, s.root), ":")
 		if name == "" || name == "clock" || name == "events" {
+			continue
+		}
+		if kind, _, _ := strings.Cut(name, ":"); kind == "spec" || kind == "state" || kind == "payload" || kind == "result" {
 			continue
 		}
 		if name, id, ok := strings.Cut(name, ":"); ok {
@@ -35,6 +38,42 @@ func (s *stage) state(w words) []string {
 	slices.Sort(lines)
 	if len(lines) == 0 {
 		return []string{"empty"}
+	}
+	return lines
+}
+
+// tasks tells the records, a line each, and a line for a payload. Of a record that cannot
+// be read the first lines of its texts are told.
+func (s *stage) tasks(keys []string) []string {
+	ids := map[string]bool{}
+	for _, key := range keys {
+		kind, id, _ := strings.Cut(strings.TrimPrefix(key, s.root+":"), ":")
+		if kind == "spec" || kind == "state" {
+			ids[id] = true
+		}
+	}
+	var lines []string
+	for id := range ids {
+		r, err := s.q.Get(s.ctx, id)
+		if err != nil {
+			for _, kind := range []string{"spec", "state"} {
+				if text := s.rdb.Get(s.ctx, s.root+":"+kind+":"+id).Val(); text != "" {
+					first, _, _ := strings.Cut(text, "\n")
+					lines = append(lines, fmt.Sprintf("%-10s %s  %s", kind, short(id), first))
+				}
+			}
+			continue
+		}
+		lines = append(lines, strings.TrimRight(fmt.Sprintf("%-10s %s  %s", "task", short(id), s.fields(r.Fields)), " "))
+		if len(r.Payload) > 0 {
+			lines = append(lines, fmt.Sprintf("%-10s %s  %s", "payload", short(id), r.Payload))
+		}
+	}
+	for _, key := range keys { // what belongs to no record
+		kind, id, _ := strings.Cut(strings.TrimPrefix(key, s.root+":"), ":")
+		if (kind == "payload" || kind == "result") && !ids[id] {
+			lines = append(lines, fmt.Sprintf("%-10s %s  %s", kind, short(id), s.value(key)))
+		}
 	}
 	return lines
 }

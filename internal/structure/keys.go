@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A key is named in lua/include/keys.lua like this, with what it holds beside it;
+// A key is named in lua/store/keys.lua like this, with what it holds beside it;
 // "+ id:" says what is added to a name that ends with a colon. The table may carry
 // other things, behind an empty line.
 //
@@ -21,7 +21,7 @@ import (
 //	| `root:deadlines` | zset | … |
 //	| `root:task:<id>` | hash | … |
 const (
-	keysLua  = "lua/include/keys.lua"
+	keysLua  = "lua/store/keys.lua"
 	keysGo   = "queue/keys.go"
 	keysDocs = "docs/keys.md"
 )

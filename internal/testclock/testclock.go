@@ -15,18 +15,18 @@ import (
 // Start is where the clock of a new namespace stands.
 var Start = time.UnixMilli(1_800_000_000_000)
 
-// now replaces lua/include/now.lua.
+// now replaces lua/store/now.lua.
 const now = `
-local function now()
-  return tonumber(redis.call("GET", KEYS[1] .. ":clock")) or 1800000000000
+local function now(root)
+  return tonumber(redis.call("GET", root .. ":clock")) or 1800000000000
 end
 `
 
 // Library is the Lua with this clock, in the form that the server knows.
 func Library(tb testing.TB, rdb redis.UniversalClient) *lua.Library {
 	tb.Helper()
-	shebang := rdb.Eval(context.Background(), "#!lua\nreturn 1", nil).Err() == nil
-	library, err := lua.Load(lua.Options{Shebang: shebang, Replace: map[string]string{"now": now}})
+	functions := rdb.Eval(context.Background(), "#!lua\nreturn 1", nil).Err() == nil
+	library, err := lua.Load(lua.Options{Functions: functions, Replace: map[string]string{"store/now": now}})
 	if err != nil {
 		tb.Fatal(err)
 	}

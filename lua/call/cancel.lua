@@ -1,0 +1,92 @@
+-- cancel: somebody wants tasks to end. Of several those of a higher priority end first.
+--
+-- ARGV[1]  call: kept over repeats of this call
+-- ARGV[2]  reason, opaque; "" for none
+-- ARGV[3]  owner of all of them, or "": whoever asks may cancel any
+-- ARGV[4…] ids, up to 500
+--
+-- Returns  {told, answer, …}; told as store/tell.lua has it; for each id one of
+--   {"CANCELLED"}                it was live, and is cancelled; also when this call had done it before
+--   {"CANCELLING", instant}      it will be, at that instant or as soon as its handler stops
+--   {"ALREADY", status, note}    it had ended: its result if COMPLETED, its error if not
+--   {"MISSING"}                  no such task
+--   {"BROKEN", why}              its record cannot be worked with
+--   {"FOREIGN", id}              that one is no child of the owner, and nothing was done
+-- Ends     CANCELLED
+-- Flags    allow-oom        a full Redis must still drain
+--
+-- @use check/names
+-- @use store/answer
+-- @use store/begin
+-- @use store/read_root
+-- @use store/record
+-- @use store/unit
+-- @use task/body
+-- @use task/cancel_task
+-- @use task/cancelled
+-- @use task/live
+-- @use task/load_task
+-- @use task/owner
+-- @use task/refuse
+
+local function cancel_one(tx, id, call, reason)
+  local task, why = load_task(tx, id)
+  if not task then
+    return {"BROKEN", why}
+  elseif not task.status then
+    return {"MISSING"}
+  elseif live(task) then
+    cancel_task(tx, task, cancelled(reason, call), reason, call)
+    return live(task) and {"CANCELLING", task.grace_at} or {"CANCELLED"}
+  end
+  -- Its end after a grace may be another call's, that of the report of its handler.
+  if task.status == "CANCELLED" and (task.call == call or task.cancelled_by == call) then
+    return {"CANCELLED"}
+  end
+  refuse(tx, task, "cancel", "", "")
+  return {"ALREADY", task.status, body(tx, task)}
+end
+
+-- in_order is the places of the ids, those of a higher priority first, and then in the order of the call.
+local function in_order(tx, ids)
+  local order = {}
+  for n, id in ipairs(ids) do
+    local task = record.get(tx, id)
+    order[n] = {place = n, priority = task and tonumber(task.priority or nil) or 0}
+  end
+  table.sort(order, function(a, b)
+    return a.priority > b.priority or a.priority == b.priority and a.place < b.place
+  end)
+  return order
+end
+
+local function cancel_all(tx, ids, call, reason)
+  local answers = {}
+  record.load(tx, ids)
+  for _, o in ipairs(in_order(tx, ids)) do
+    local id = ids[o.place]
+    tx.on = id
+    answers[o.place + 1] = cancel_one(tx, id, call, reason)
+  end
+  answers[1] = tx.told
+  return answers
+end
+
+local function cancel(keys, argv)
+  local call, reason, parent = names.word("call", argv[1]), argv[2], argv[3]
+  local ids, foreign = {}, {{}}
+  if not parent or #argv > 503 then
+    error("a call has an id of its own, a reason, an owner, and up to 500 ids", 0)
+  end
+  for i = 4, #argv do
+    ids[i - 3] = argv[i]
+    if parent ~= "" and owner(argv[i]) ~= parent then
+      for n = 1, #argv - 3 do
+        foreign[n + 1] = {"FOREIGN", argv[i]}
+      end
+      return foreign
+    end
+  end
+  local tx = read_root(begin(keys[1]))
+  return answer(tx, unit(tx, cancel_all, ids, call, reason))
+end

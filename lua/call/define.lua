@@ -1,0 +1,77 @@
+-- define: somebody says what the tasks of a kind have where their producer says nothing. What was said before
+-- of this kind is forgotten.
+--
+-- ARGV[1]  kind
+-- ARGV[2…] name, value, …, of: timeout_ms, queue_timeout_ms, attempt_timeout_ms, on_timeout, warn_percent,
+--          cancel_grace_ms, max_retries, backoff, backoff_ms, backoff_max_ms, jitter, retry_expression,
+--          retention_ms, on_deadline; nothing: no defaults
+--
+-- Returns  {"OK"}
+--          {"INVALID", field, why}  nothing was changed
+-- Flags    allow-oom        workers say this when they start, and must drain a full Redis
+--
+-- @use check/fields
+-- @use check/names
+-- @use store/begin
+-- @use store/read_root
+
+local allowed = {
+  timeout_ms = true, queue_timeout_ms = true, attempt_timeout_ms = true, on_timeout = true, warn_percent = true,
+  cancel_grace_ms = true, max_retries = true, backoff = true, backoff_ms = true, backoff_max_ms = true, jitter = true,
+  retry_expression = true, retention_ms = true, on_deadline = true,
+}
+
+-- one says what is wrong with one default.
+local function one(name, value, seen)
+  if not allowed[name] then
+    return "is not a default of a kind"
+  elseif value == "none" then
+    return "a kind without a default has none: leave it out"
+  elseif seen[name] then
+    return "is there twice"
+  elseif string.sub(name, -3) == "_ms" and (tonumber(value) or 0) > 4503599627370496 then
+    return "must be a whole number of up to 2^52"
+  end
+end
+
+-- together says what is wrong with defaults that are sound by themselves.
+local function together(given)
+  if given.retry_expression and tonumber(given.max_retries or 0) < 1 then
+    return "retry_expression", "needs max_retries of at least 1"
+  elseif given.on_timeout == "retry" and tonumber(given.max_retries or 0) < 1 then
+    return "on_timeout", "retry needs max_retries of at least 1"
+  elseif given.warn_percent and not given.timeout_ms then
+    return "warn_percent", "there is no timeout_ms to warn of"
+  end
+end
+
+local function define(keys, argv)
+  local kind, given, lines = argv[1], {}, {}
+  local field, why = names.kind(kind)
+  if field then
+    return {"INVALID", field, why}
+  end
+  for i = 2, #argv, 2 do
+    local name, value = argv[i], argv[i + 1] or ""
+    why = one(name, value, given)
+    if why then
+      return {"INVALID", name, why}
+    end
+    given[name] = value
+    lines[#lines + 1] = name .. "=" .. value
+  end
+  field, why = fields(given)
+  if not field then
+    field, why = together(given)
+  end
+  if field then
+    return {"INVALID", field, why}
+  end
+  local tx = read_root(begin(keys[1]))
+  if #lines == 0 then
+    redis.call("HDEL", tx.key.root, "kind:" .. kind)
+  else
+    redis.call("HSET", tx.key.root, "kind:" .. kind, table.concat(lines, "\n"))
+  end
+  return {"OK"}
+end

@@ -1,0 +1,60 @@
+-- drain: somebody empties the line of a queue: what stands in it, and may start now, is cancelled, in chunks.
+-- What runs, and what may start later only, is left alone.
+--
+-- ARGV[1]  call: kept over repeats of this call, and new for each chunk
+-- ARGV[2]  queue
+-- ARGV[3]  how many at the most, up to 500
+-- ARGV[4]  reason, opaque; "" for none
+--
+-- Returns  {"OK", n, left}  n were cancelled, also when this call had done it before; left stand in line still
+-- Ends     CANCELLED, and FAILED what is late
+-- Flags    allow-oom        a full Redis must still drain
+--
+-- @use check/names
+-- @use check/whole
+-- @use store/answer
+-- @use store/begin
+-- @use store/index
+-- @use store/later
+-- @use store/read_root
+-- @use store/record
+-- @use store/unit
+-- @use task/cancelled
+-- @use task/finish
+-- @use task/load_task
+
+local function drain_some(tx, d)
+  local line, about = tx.key.ready .. d.queue, tx.key.queue .. d.queue
+  local known = redis.call("SISMEMBER", tx.key.queues, d.queue) == 1
+  local last = redis.call("HMGET", about, "drained_by", "drained")
+  if last[1] == d.call then
+    return tonumber(last[2])
+  end
+  local n = 0
+  local ids = redis.call("ZRANGE", line, 0, d.most - 1)
+  record.load(tx, ids)
+  for _, id in ipairs(ids) do
+    tx.on = id
+    local task = load_task(tx, id)
+    if task and task.status == "PENDING" and not task.put_back_now then
+      finish(tx, task, cancelled(d.reason, d.call))
+      n = n + 1
+    elseif not (task and task.put_back_now) then
+      index.remove(tx, line, id) -- the record decides, and the line was wrong
+    end
+  end
+  if known then
+    later.after(tx, "HSET", about, "drained_by", d.call, "drained", string.format("%d", n))
+  end
+  return n
+end
+
+local function drain(keys, argv)
+  local d = {call = names.word("call", argv[1]), queue = argv[2] or "", most = whole(argv[3], 1, 500), reason = argv[4]}
+  if not d.most then
+    error("argument 3 must be how many tasks, 1 to 500", 0)
+  end
+  local tx = read_root(begin(keys[1]))
+  local n = unit(tx, drain_some, d)
+  return answer(tx, {"OK", n, redis.call("ZCARD", tx.key.ready .. d.queue)})
+end

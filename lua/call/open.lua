@@ -1,0 +1,55 @@
+-- open: somebody opens the namespace. The first makes the partition's root, which exists from then on; everybody
+-- else compares.
+--
+-- ARGV[1]  version of the records that the caller knows
+-- ARGV[2]  how many partitions; 0: as many as there are, 1 if it is new
+-- ARGV[3]  level of events for a new namespace: all, terminal, none
+--
+-- Returns  {"OK", partitions, now}
+--          {"VERSION", version}       its records are of a version that the caller does not know
+--          {"PARTITIONS", partitions} it has another number of partitions
+--          {"INVALID", field, why}    nothing was changed
+-- Flags    allow-oom        opening must work on a full Redis
+--
+-- @use check/whole
+-- @use store/begin
+
+local levels = {all = true, terminal = true, none = true}
+
+-- unfit says what is wrong with a root or with what is asked of it.
+local function unfit(tx, version, wanted, level)
+  local partition = whole(tx.key.partition, 0, 1023)
+  if not version then
+    return "version", "must be a whole number from 1"
+  elseif not wanted then
+    return "partitions", "must be a whole number from 0 to 1024"
+  elseif not levels[level] then
+    return "events", "must be all, terminal or none"
+  elseif not partition or tx.key.partition ~= string.format("%d", partition) then
+    return "root", "must end with the number of the partition in braces, as curfew:{0} does"
+  elseif partition >= math.max(wanted, 1) and wanted > 0 then
+    return "root", "is of partition " .. tx.key.partition .. ", and there are " .. wanted
+  end
+end
+
+local function open(keys, argv)
+  local tx = begin(keys[1])
+  local version, wanted, level = whole(argv[1], 1), whole(argv[2], 0, 1024), argv[3]
+  local field, why = unfit(tx, version, wanted, level)
+  if field then
+    return {"INVALID", field, why}
+  end
+  local old = redis.call("HMGET", tx.key.root, "version", "partitions")
+  if old[1] and tonumber(old[1]) ~= version then
+    return {"VERSION", old[1]}
+  elseif old[1] and wanted > 0 and wanted ~= tonumber(old[2] or nil) then
+    return {"PARTITIONS", old[2] or ""}
+  elseif old[1] then
+    return {"OK", old[2] or "", tx.at}
+  elseif wanted == 0 and tx.key.partition ~= "0" then
+    return {"INVALID", "partitions", "must be given for the first call of any partition but 0"}
+  end
+  wanted = math.max(wanted, 1)
+  redis.call("HSET", tx.key.root, "version", argv[1], "partitions", string.format("%d", wanted), "created_at", tx.now, "events", level)
+  return {"OK", wanted, tx.at}
+end

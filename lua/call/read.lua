@@ -1,0 +1,48 @@
+-- read: what is stored of tasks. It changes nothing: a task whose time is up but whose end is not written yet is
+-- reported as it is, and as overdue.
+--
+-- ARGV     ids, up to 500
+--
+-- Returns  {now, {overdue, payload, name, value, …}, …}: overdue is 1 or 0; an empty list where there is no such
+--          task. After 4 MiB there are no more: ask for the others again
+-- Flags    no-writes
+--
+-- @use store/begin
+-- @use store/record
+-- @use task/describe
+-- @use task/ending
+-- @use task/live
+-- @use task/payload
+
+local function one(tx, id)
+  local task, why = record.get(tx, id)
+  if not task then
+    error("BROKEN " .. id .. ": " .. why, 0)
+  elseif not task.status then
+    return {}, 0
+  end
+  local overdue, given = live(task) and ending(tx, task) and 1 or 0, payload(tx, task) or ""
+  local words, size = describe(tx, task), #given
+  for _, word in ipairs(words) do
+    size = size + #word
+  end
+  return {overdue, given, unpack(words)}, size
+end
+
+local function read(keys, argv)
+  local tx, answers, size = begin(keys[1]), {}, 0
+  if #argv > 500 then
+    error("a call takes up to 500 ids", 0)
+  end
+  record.load(tx, argv)
+  answers[1] = tx.at
+  for n, id in ipairs(argv) do
+    if size > 4194304 then
+      break
+    end
+    local bytes
+    answers[n + 1], bytes = one(tx, id)
+    size = size + bytes
+  end
+  return answers
+end

@@ -1,0 +1,73 @@
+-- recall: an agent that runs again asks what it knows: its journal, and how its children ended.
+--
+-- ARGV[1]  agent
+-- ARGV[2]  how many members of its newest wait to tell of, together with the journal; "" for neither
+-- ARGV[3…] names of children, the last parts of their ids
+--
+-- Returns  {now, {name, value, …}, {child, overdue, name, value, …}, …}: the journal, empty if it was not asked for
+--          or there is none; and for each child its name and its record, nothing after the name if there is no
+--          such child. After 512 KiB no more children are told of: ask for them again
+-- Flags    no-writes
+--
+-- @use store/begin
+-- @use store/record
+-- @use task/describe
+-- @use task/ending
+-- @use task/live
+
+-- newest_members are the members of the newest wait that a journal tells of, "" if it tells of none.
+local function newest_members(journal)
+  local newest, told = 0, nil
+  for i = 1, #journal, 2 do
+    local entry = tonumber(journal[i])
+    if entry and entry > newest and string.sub(journal[i + 1], 1, 5) == "wait " then
+      newest, told = entry, journal[i + 1]
+    end
+  end
+  return told and string.match(told, "^[^\n]*\n[^\n]*\n([^\n]*)\n") or ""
+end
+
+local function one(tx, agent, name)
+  local child, why = record.get(tx, agent .. "." .. name)
+  if not child then
+    error("BROKEN " .. agent .. "." .. name .. ": " .. why, 0)
+  elseif not child.status then
+    return {name}, 0
+  end
+  local words, size = describe(tx, child), 0
+  for _, word in ipairs(words) do
+    size = size + #word
+  end
+  return {name, live(child) and ending(tx, child) and 1 or 0, unpack(words)}, size
+end
+
+local function recall(keys, argv)
+  local tx, id, most = begin(keys[1]), argv[1], tonumber(argv[2])
+  local names, journal, ids = {}, {}, {}
+  for i = 3, #argv do
+    names[#names + 1] = argv[i]
+  end
+  if most then
+    journal = redis.call("HGETALL", tx.key.journal .. id)
+    local members = newest_members(journal)
+    if select(2, string.gsub(members, "%S+", "")) <= most then
+      for name in string.gmatch(members, "%S+") do
+        names[#names + 1] = name
+      end
+    end
+  end
+  for n, name in ipairs(names) do
+    ids[n] = id .. "." .. name
+  end
+  record.load(tx, ids)
+  local answers, size = {tx.at, journal}, 0
+  for n, name in ipairs(names) do
+    if size > 524288 then
+      break
+    end
+    local bytes
+    answers[n + 2], bytes = one(tx, id, name)
+    size = size + bytes
+  end
+  return answers
+end

@@ -1,0 +1,75 @@
+-- resolve: somebody outside settles promises by their ids.
+--
+-- ARGV[1]  call: kept over repeats of this call
+-- ARGV[2]  verb: complete or fail
+-- ARGV[3…] id, note, …: the result of complete, the error of fail, opaque; up to 500
+--
+-- Returns  for each id one of
+--   {"OK", status}               it is settled; also when this call had done it before
+--   {"ALREADY", status, note}    it had ended: its result if COMPLETED, its error if not
+--   {"MISSING"}                  no such task
+--   {"INVALID", field, why}      it is no promise
+--   {"BROKEN", why}              its record cannot be worked with
+-- Ends     COMPLETED, FAILED
+-- Flags    allow-oom        a full Redis must still drain
+--
+-- @use check/names
+-- @use store/answer
+-- @use store/begin
+-- @use store/read_root
+-- @use store/record
+-- @use store/unit
+-- @use task/body
+-- @use task/finish
+-- @use task/live
+-- @use task/load_task
+-- @use task/refuse
+
+local function resolve_one(tx, id, note, verb, call)
+  local task, why = load_task(tx, id)
+  if not task then
+    return {"BROKEN", why}
+  elseif not task.status then
+    return {"MISSING"}
+  elseif not task.role then
+    return {"INVALID", "id", "is of a task that workers run, not of a promise: its worker settles it, or cancel it"}
+  elseif not live(task) then
+    if task.call == call then
+      return {"OK", task.status}
+    end
+    refuse(tx, task, verb == "complete" and "resolve" or "reject", "", "")
+    return {"ALREADY", task.status, body(tx, task)}
+  end
+  if verb == "complete" then
+    finish(tx, task, {status = "COMPLETED", result = note, call = call})
+  else
+    finish(tx, task, {status = "FAILED", reason = "rejected", error = note, call = call})
+  end
+  return {"OK", task.status}
+end
+
+local function resolve_all(tx, argv, verb, call)
+  local answers, ids = {}, {}
+  for i = 3, #argv, 2 do
+    ids[#ids + 1] = argv[i]
+  end
+  record.load(tx, ids)
+  for n, id in ipairs(ids) do
+    tx.on = id
+    answers[n] = resolve_one(tx, id, argv[2 * n + 2], verb, call)
+  end
+  return answers
+end
+
+local function resolve(keys, argv)
+  local call, verb = names.word("call", argv[1]), argv[2]
+  if verb ~= "complete" and verb ~= "fail" then
+    error("argument 2 must be complete or fail", 0)
+  elseif #argv % 2 == 1 then
+    error("argument " .. #argv .. " has no note: give an empty one", 0)
+  elseif #argv > 1002 then
+    error("a call takes up to 500 ids", 0)
+  end
+  local tx = read_root(begin(keys[1]))
+  return answer(tx, unit(tx, resolve_all, argv, verb, call))
+end

@@ -1,0 +1,59 @@
+-- settle: a worker reports how attempts ended, and may take its next tasks in the same call.
+--
+-- ARGV[1]  worker
+-- ARGV[2]  call: identifies this report; a repeat gets the first answer
+-- ARGV[3]  number of outcomes, up to 500; each as task/read_outcomes.lua has it
+-- then     the arguments of fetch from seq on; absent, or n = 0: take nothing
+--
+-- Returns  {now, {verdict, …}, {more, claim, …}, told, error, …}; more, claims, told and errors as fetch
+--          returns them; a verdict is one of
+--   status                   accepted: what the task is now. One that is being cancelled is CANCELLED,
+--                            whatever the outcome
+--   {"LOST", status}         the task no longer belongs to this claim; nothing changed
+--   {"MISSING"}              there is no such task
+--   {"BROKEN", why}          its record is damaged
+--   {"INVALID", field, why}  nothing changed
+-- Ends     COMPLETED, FAILED, CANCELLED
+-- Flags    allow-oom        a full Redis must still drain
+--
+-- @use check/names
+-- @use store/begin
+-- @use store/read_root
+-- @use store/record
+-- @use store/unit
+-- @use task/claim
+-- @use task/owner
+-- @use task/read_ask
+-- @use task/read_outcomes
+-- @use task/report
+
+local function report_all(tx, outcomes, worker, call)
+  local ids, verdicts = {}, {}
+  for _, o in ipairs(outcomes) do
+    ids[#ids + 1] = o.id
+    ids[#ids + 1] = owner(o.id)
+  end
+  record.load(tx, ids)
+  for n, o in ipairs(outcomes) do
+    tx.on = o.id
+    verdicts[n] = report(tx, o, worker, call)
+  end
+  return verdicts
+end
+
+local function settle(keys, argv)
+  local worker, call = names.word("worker", argv[1]), names.word("call", argv[2])
+  local outcomes, rest = read_outcomes(argv, 3)
+  local ask = argv[rest] and read_ask(argv, rest, worker)
+  local tx = read_root(begin(keys[1]))
+  local verdicts, claims = {}, {}
+  if outcomes[1] then
+    verdicts = unit(tx, report_all, outcomes, worker, call)
+  end
+  if ask and ask.n > 0 then
+    -- Ends and claims together are at most 600: Redis does nothing else meanwhile.
+    ask.n = math.min(ask.n, 600 - #outcomes)
+    claims = unit(tx, claim, ask)
+  end
+  return {tx.at, verdicts, {tx.more and 1 or 0, unpack(claims)}, tx.told, unpack(tx.failed)}
+end

@@ -1,0 +1,81 @@
+-- signal: somebody outside tells an agent something, once for each name. The signal is a promise, a child of
+-- the agent; whichever side comes first makes it, so one that comes early is not lost.
+--
+-- ARGV[1]  call: kept over repeats of this call
+-- ARGV[2]  agent
+-- ARGV[3]  name of the signal
+-- ARGV[4]  what it says, opaque
+--
+-- Returns  {"OK"}                       it is told; also when this call had done it before
+--          {"ALREADY", status, note}    there was one of that name, or nobody waits for it any more
+--          {"OWNER", id, status}        the agent has ended, or is not there (status "")
+--          {"INVALID", field, why}      nothing was stored
+--          {"BROKEN", why}              a record in its way cannot be worked with
+-- Ends     COMPLETED, and what is late
+-- Flags    allow-oom        somebody waits for it
+--
+-- @use check/names
+-- @use store/answer
+-- @use store/begin
+-- @use store/read_root
+-- @use store/reason
+-- @use store/record
+-- @use store/unit
+-- @use task/adopt
+-- @use task/body
+-- @use task/finish
+-- @use task/live
+-- @use task/load_task
+-- @use task/look_for_existing
+-- @use task/plan
+-- @use task/refuse
+
+-- promise is the signal's task, made if it is not there; nil and an answer if it cannot be.
+local function promise(tx, agent, id)
+  local above = record.get(tx, agent)
+  local fields = {kind = "signal", role = "promise", queue = above and above.queue or "default"}
+  local asked = {shape = {fields = fields}, id = id, payload = ""}
+  look_for_existing(tx, {asked})
+  local refusal, d, parent = plan(tx, asked)
+  if refusal and refusal[1] ~= "OK" then
+    return nil, refusal
+  elseif d then
+    adopt(tx, asked, d, parent)
+  end
+  local task, why = load_task(tx, id)
+  return task, why and {"BROKEN", why}
+end
+
+local function signal_one(tx, call, agent, id, note)
+  local task, refusal = promise(tx, agent, id)
+  if not task then
+    return refusal[1] == "BROKEN" and {"BROKEN", refusal[#refusal]} or refusal
+  elseif live(task) then
+    finish(tx, task, {status = "COMPLETED", result = note, call = call})
+    return {"OK"}
+  elseif task.call == call then
+    return {"OK"}
+  elseif task.status ~= "COMPLETED" then
+    local above = load_task(tx, agent)
+    if above and not live(above) then
+      return {"OWNER", agent, above.status or ""}
+    end
+  end
+  refuse(tx, task, "signal", "", "")
+  return {"ALREADY", task.status, body(tx, task)}
+end
+
+local function signal(keys, argv)
+  local call, agent, name, note = names.word("call", argv[1]), argv[2], argv[3], argv[4]
+  if not note or #argv > 4 then
+    error("a signal has a call, an agent, a name and what it says", 0)
+  elseif #name > 128 or not string.find(name, "^%w[%w_-]*$") then
+    return {"INVALID", "name", "must be 1 to 128 of A-Z a-z 0-9 _ - and begin with a letter or digit"}
+  end
+  local tx = read_root(begin(keys[1]))
+  local ok, reply = pcall(unit, tx, signal_one, call, agent, agent .. ".s-" .. name, note)
+  if not ok then -- nothing was written
+    return {"BROKEN", reason(reply)}
+  end
+  return answer(tx, reply)
+end

@@ -1,0 +1,69 @@
+-- sweep: a reaper ends, starts and removes what is due, on all clocks.
+--
+-- ARGV[1]  reaper
+-- ARGV[2]  how many tasks of a clock at the most, 1 to 1000
+-- ARGV[3]  ms of fall-back: the longest that a reaper rests
+--
+-- Take, end, wake and tell are one call, so a reaper killed anywhere loses nothing. Oldest first; a clock that had a
+-- full batch means: again, at once. A clock that cannot be read, and a record that cannot be worked with, hold up
+-- nothing else.
+--
+-- Returns  {now, wait, turn, {name, n, …}, told, error, …}
+--            wait  ms until something is due, at most the fall-back
+--            turn  1: this reaper has the turn and is to be precise; 0: another has it
+--            told  store/tell.lua
+-- Ends     FAILED, CANCELLED
+-- Flags    allow-oom        a full Redis must still drain
+--
+-- @use check/names
+-- @use check/whole
+-- @use store/begin
+-- @use store/read_root
+-- @use sweep/look
+-- @use sweep/sweep_delayed
+-- @use sweep/sweep_draining
+-- @use sweep/sweep_forget
+-- @use sweep/sweep_limits
+-- @use sweep/sweep_retained
+-- @use sweep/sweep_throttled
+-- @use sweep/sweep_waits
+-- @use sweep/sweep_workers
+-- @use sweep/turn
+
+local function look_at_all(tx, s)
+  local key, past, due = tx.key, "(" .. tx.now, tx.now
+  local function at(name, bound, step, most)
+    look(tx, s, {key = key[name], bound = bound, step = step, most = most or s.batch,
+      tasks = step ~= sweep_workers and step ~= sweep_throttled and step ~= sweep_forget})
+  end
+  at("draining", due, sweep_draining)
+  at("deadlines", past, sweep_limits)
+  at("limits", past, sweep_limits)
+  at("delayed", due, sweep_delayed) -- before the waits: a timer that is due is counted
+  at("waits", past, sweep_waits)
+  at("workers", past, sweep_workers, 1)
+  at("throttled", due, sweep_throttled)
+  at("retained", due, sweep_retained)
+  at("forget", due, sweep_forget)
+end
+
+local function sweep(keys, argv)
+  local s = {reaper = names.word("reaper", argv[1]), batch = whole(argv[2], 1, 1000), fallback = whole(argv[3], 1, 3600000),
+    counts = {}, errors = {}, full = false}
+  if not s.batch or not s.fallback then
+    error("arguments 2 and 3 must be whole numbers: how many tasks, 1 to 1000, and ms of fall-back, 1 to an hour", 0)
+  end
+  local tx = read_root(begin(keys[1]))
+  look_at_all(tx, s)
+  for _, why in ipairs(tx.failed) do
+    s.errors[#s.errors + 1] = why
+  end
+  local wait, precise = turn(tx, s)
+  s.counts.timed_out, s.counts.fired = tx.timed_out, tx.timers_fired
+  local counts = {}
+  for what, n in pairs(s.counts) do
+    counts[#counts + 1] = what
+    counts[#counts + 1] = n
+  end
+  return {tx.at, wait, precise and 1 or 0, counts, tx.told, unpack(s.errors)}
+end

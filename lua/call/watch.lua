@@ -1,0 +1,53 @@
+-- watch: somebody waits for tasks to end. Their ends are told on the channel `ended`, which a task that nobody
+-- watches does not use.
+--
+-- ARGV     ids, up to 500
+--
+-- Returns  {now, {status, instant}, …}: when its time is up, or the next thing that may end it, whichever is
+--          first, "" for never; "" for a status where there is no such task; BROKEN where its record cannot
+--          be read
+-- Ends     what is late among them
+-- Flags    allow-oom        whoever waits must learn of the end on a full Redis too
+--
+-- @use store/answer
+-- @use store/begin
+-- @use store/read_root
+-- @use store/record
+-- @use store/unit
+-- @use task/final
+-- @use task/live
+-- @use task/load_task
+-- @use task/nearest
+
+local function look(tx, id)
+  local task = load_task(tx, id)
+  if not task then
+    return {"BROKEN", ""}
+  elseif live(task) then
+    record.set(tx, task, "watched", "1")
+  end
+  local last = final(task)
+  local next = task.role == "timer" and tonumber(task.available_at or nil) or nearest(task)
+  if next and not (last and last <= next) then
+    last = next
+  end
+  return {task.status or "", last and string.format("%d", last) or ""}
+end
+
+local function look_at_all(tx, ids)
+  local answers = {tx.at}
+  record.load(tx, ids)
+  for n, id in ipairs(ids) do
+    tx.on = id
+    answers[n + 1] = look(tx, id)
+  end
+  return answers
+end
+
+local function watch(keys, argv)
+  if #argv > 500 then
+    error("a call takes up to 500 ids", 0)
+  end
+  local tx = read_root(begin(keys[1]))
+  return answer(tx, unit(tx, look_at_all, argv))
+end

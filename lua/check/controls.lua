@@ -1,0 +1,19 @@
+-- controls says what is wrong with the controls of a queue: it returns the field and why, or nil.
+--
+-- @use check/whole
+local known = {paused = true, max_running = true, rate = true, per_ms = true, burst = true}
+
+local function controls(asked)
+  for name, value in pairs(asked) do
+    if not known[name] then
+      return name, "is not a control of a queue"
+    elseif value ~= "" and not whole(value, 1) then
+      return name, "must be a whole number of at least 1, or empty for none"
+    end
+  end
+  for _, name in ipairs({"per_ms", "burst"}) do
+    if (asked.rate == nil) ~= (asked[name] == nil) or (asked.rate == "") ~= (asked[name] == "") then
+      return "rate", "goes with per_ms and burst: give all three, or none"
+    end
+  end
+end

@@ -1,0 +1,68 @@
+-- fields says what is wrong with a task's fields, each taken by itself: it returns the field and why, or
+-- nil. None is required. A span of "none" is one that the defaults of the kind are not to fill in.
+--
+-- @use check/whole
+local least = {
+  priority = 0, timeout_ms = 1, deadline_at = 1, delay_ms = 0, available_at = 0, queue_timeout_ms = 1,
+  attempt_timeout_ms = 1, default_timeout_ms = 1, budget_percent = 1, cancel_grace_ms = 1, retention_ms = 0,
+  warn_percent = 1, max_retries = 0, backoff_ms = 0, backoff_max_ms = 1, jitter = 0, idempotency_window_ms = 1,
+}
+local most = {priority = 3, warn_percent = 99, jitter = 100, budget_percent = 100}
+
+-- spans are those that a kind may have a default of.
+local spans = {timeout_ms = true, queue_timeout_ms = true, attempt_timeout_ms = true, cancel_grace_ms = true,
+  retention_ms = true, backoff_ms = true, backoff_max_ms = true}
+
+local words = {
+  backoff = {constant = true, exponential = true, says = "constant or exponential"},
+  idempotency_scope = {started = true, finished = true, window = true, says = "started, finished or window"},
+  role = {promise = true, timer = true, says = "promise or timer"},
+  on_timeout = {fail = true, retry = true, says = "fail or retry"},
+  on_deadline = {cancel_all = true, fail = true, says = "cancel_all or fail"},
+}
+
+local function hook(value)
+  local kind, queue = string.match(value, "^(%w[%w._:/-]*) ?(.*)$")
+  local fits = kind and #kind <= 128 and #queue <= 128 and
+    (queue == "" and kind == value or string.find(queue, "^%w[%w._-]*$"))
+  return fits, "a kind, or a kind, a space and a queue"
+end
+
+local texts = {
+  hook_success = hook, hook_failure = hook, hook_timeout = hook, hook_cancel = hook,
+  retry_expression = function(value)
+    return #value <= 8192 and string.find(value, "^[^\n]+$"), "one line of up to 8192 bytes"
+  end,
+  retry_of = function(value)
+    return #value <= 512 and string.find(value, "^%d+%-%w[%w._!-]*$"), "the id of a task"
+  end,
+}
+
+local function fault(name, value)
+  if least[name] then
+    if not whole(value, least[name], most[name]) and not (value == "none" and spans[name]) then
+      return name, "must be a whole number from " .. least[name] .. " to " .. (most[name] or "2^53")
+    end
+  elseif words[name] then
+    local verdict = name == "on_timeout" and #value <= 8192 and string.find(value, "^fail: [^\n]+$")
+    if value == "says" or not words[name][value] and not verdict then
+      return name, "must be " .. words[name].says
+    end
+  elseif texts[name] then
+    local fits, says = texts[name](value)
+    if not fits then
+      return name, "must be " .. says
+    end
+  elseif name ~= "kind" and name ~= "queue" and name ~= "headers" and name ~= "idempotency_key" then
+    return name, "is not a field of a task"
+  end
+end
+
+local function fields(given)
+  for name, value in pairs(given) do
+    local field, why = fault(name, value)
+    if field then
+      return field, why
+    end
+  end
+end

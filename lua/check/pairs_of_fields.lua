@@ -1,0 +1,39 @@
+-- pairs_of_fields names a field of a task that does not go together with another, and why; nil if all do.
+--
+--   defaults  of the task's kind
+local unfit_for_roles = {"queue_timeout_ms", "attempt_timeout_ms", "cancel_grace_ms", "max_retries", "backoff",
+  "backoff_ms", "backoff_max_ms", "jitter", "on_timeout", "retry_expression", "priority"}
+
+local function role(f)
+  for _, name in ipairs(unfit_for_roles) do
+    if f[name] and f[name] ~= "none" then
+      return name, "means nothing for a " .. f.role .. ", which no worker runs"
+    end
+  end
+  local start = f.delay_ms or f.available_at
+  if f.role == "timer" and not start then
+    return "available_at", "a timer needs the time at which it completes, or a delay"
+  elseif f.role == "promise" and start then
+    return "available_at", "means nothing for a promise: it may be settled at any time"
+  end
+end
+
+local function pairs_of_fields(f, defaults)
+  if f.timeout_ms and f.deadline_at then
+    return "deadline_at", "give a timeout or a deadline, not both"
+  elseif f.delay_ms and f.available_at then
+    return "available_at", "give a delay or a start time, not both"
+  elseif f.idempotency_scope and not f.idempotency_key then
+    return "idempotency_scope", "there is no idempotency_key whose scope it could be"
+  elseif (f.idempotency_scope == "window") ~= (f.idempotency_window_ms ~= nil) then
+    return "idempotency_window_ms", "goes with the idempotency_scope window, and that with it"
+  end
+  local retries = tonumber(f.max_retries or defaults.max_retries or 0)
+  if retries < 1 and f.retry_expression then
+    return "retry_expression", "needs max_retries of at least 1"
+  elseif retries < 1 and f.on_timeout == "retry" then
+    return "on_timeout", "retry needs max_retries of at least 1"
+  elseif f.role then
+    return role(f)
+  end
+end

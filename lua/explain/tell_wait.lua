@@ -1,0 +1,69 @@
+-- tell_wait tells of the wait of an agent and of its next members.
+--
+--   wait     a list that gains names and values   answers  a list that gains a list for each member
+--   from     where to go on with the members, "" for the first   most  how many
+--
+-- @use explain/ask
+-- @use explain/decided
+-- @use explain/put
+-- @use explain/put_fields
+-- @use explain/scored
+-- @use store/record
+-- @use task/live
+
+local told = {"state", "entry", "mode", "label", "ok", "bad", "settled", "size", "need_ok", "most_bad", "all",
+  "wait_deadline_at", "limit_ms", "since", "reason"}
+local of_member = {"deadline_at", "until", "limit_at", "available_at", "role", "grace_at", "cancel_grace_ms", "status"}
+local instants = {"deadline_at", "until", "limit_at", "grace_at", "available_at"}
+
+-- due tells whether one of a member's instants is over, so that its end may be decided.
+local function due(tx, task)
+  for _, name in ipairs(instants) do
+    if task[name] and (tonumber(task[name]) or tx.at) <= tx.at then
+      return true
+    end
+  end
+end
+
+local function tell_member(tx, member, id)
+  local broken = scored(tx.key.broken, id)
+  local task, why = record.get(tx, id)
+  if not task then
+    put(member, "broken", broken or why)
+    return
+  end
+  put(member, "broken", broken)
+  for _, name in ipairs(of_member) do
+    put(member, name, task[name])
+  end
+  if live(task) and due(tx, task) then
+    local over
+    over, why = decided(tx, task)
+    put(member, "over_at", over and string.format("%d", over.completed_at))
+    put(member, "broken", not broken and why)
+  end
+end
+
+local function tell_wait(tx, id, from, most, wait, answers)
+  local key = tx.key
+  put_fields(wait, key.wait .. id, told)
+  if from == "" then
+    put_fields(wait, key.wait .. id, {"members"})
+  end
+  put(wait, "pending", ask("ZCARD", key.pending .. id))
+  local some = ask("ZRANGEBYSCORE", key.pending .. id, from == "" and "-inf" or "(" .. from, "+inf", "WITHSCORES", "LIMIT", 0, most) or {}
+  local own, ids = {"mask"}, {}
+  for i = 1, #some, 2 do
+    own[#own + 1], ids[#ids + 1] = "mask " .. some[i], id .. "." .. some[i]
+  end
+  local masks = ask("HMGET", key.wait .. id, unpack(own)) or {}
+  record.load(tx, ids)
+  for i = 1, #some, 2 do
+    local name = some[i]
+    local member = {"place", string.format("%d", tonumber(some[i + 1])), "name", name}
+    put(member, "mask", masks[(i + 3) / 2] or masks[1])
+    put(member, "patience", scored(key.patience .. id, name))
+    tell_member(tx, member, id .. "." .. name)
+    answers[#answers + 1] = member
+  end
+end

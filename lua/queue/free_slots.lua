@@ -1,0 +1,51 @@
+-- free_slots is how many tasks a queue may give now. A queue without controls gives what it has; one that
+-- is paused, has max_running tasks running, or has given what its rate allows, gives none. It is read
+-- once a unit; use_rate counts off what was given.
+--
+-- The rate is a bucket of `burst` tokens, one a task, that gets `rate` of them back every per_ms. Stored
+-- is only when it will be full again, full_at.
+--
+-- Returns {n, every, full_at, next}: every is ms a token, nil without a rate; next is when the bucket has a
+-- token again, if that is what it lacks
+--
+-- @use store/try
+local function rate(tx, queue, free, c)
+  free.every = c[5] / c[4]
+  local whole = c[6] * free.every
+  free.full_at = math.max(tonumber(c[7] or nil) or 0, tx.at)
+  if free.full_at > tx.at + whole then -- further off than if it were empty: the clock was set back
+    free.full_at = tx.at + whole
+    try(tx, "HSET", tx.key.queue .. queue, "full_at", string.format("%.3f", free.full_at))
+  end
+  -- full_at is stored in thousandths, so a token counts a little before it is whole.
+  local near = math.min(0.01, free.every / 100)
+  local tokens = math.floor((whole - (free.full_at - tx.at) + near) / free.every)
+  if tokens < 1 and free.n > 0 then
+    free.next = math.ceil(free.full_at - whole + free.every - near)
+  end
+  free.n = math.min(free.n, tokens)
+end
+
+local function free_slots(tx, queue)
+  local free = tx.rooms[queue]
+  if free then
+    return free
+  end
+  free = {n = math.huge}
+  tx.rooms[queue] = free
+  if not tx.root.controlled then
+    return free
+  end
+  local c = try(tx, "HMGET", tx.key.queue .. queue, "paused", "running", "max_running", "rate", "per_ms", "burst", "full_at")
+  if not c or c[1] then -- nobody knows whether a queue that cannot be read is paused
+    free.n = 0
+    return free
+  end
+  if c[3] then
+    free.n = math.max(c[3] - (c[2] or 0), 0)
+  end
+  if c[4] then
+    rate(tx, queue, free, c)
+  end
+  return free
+end

@@ -1,0 +1,71 @@
+-- commit writes what a unit of work has decided, in this order: what sets gain, the records, what sets
+-- lose, counters, events, wake tokens, messages. Until the records are written nothing has happened,
+-- and nothing misleads anybody.
+--
+-- What cannot be written (a key of the wrong type) hinders nothing else: the tasks are what they are by
+-- then. tx.failed says so.
+--
+--   strict  refuse where a key is of the wrong type, before anything is written
+--
+-- @use store/index
+-- @use store/later
+-- @use store/record
+-- @use store/alarm
+-- @use store/publish
+-- @use store/renew
+-- @use store/tell
+-- @use store/try
+-- @use store/refuse_wrong_types
+-- @use queue/count
+-- @use queue/wake
+-- @use queue/recount_running
+-- @use wait/write_waits
+-- @use wait/journal
+
+local function write_root(tx)
+  local fields = {}
+  if tx.seq or tx.front then
+    tx.root.seq, tx.root.front = tx.seq or tx.root.seq, tx.front or tx.root.front
+    fields = {"seq", string.format("%d", tx.root.seq), "front", string.format("%d", tx.root.front)}
+  end
+  local ring = alarm.ring(tx)
+  if ring then
+    tx.root.armed = tonumber(ring)
+    fields[#fields + 1], fields[#fields + 2] = "armed", ring
+  end
+  if fields[1] then
+    try(tx, "HSET", tx.key.root, unpack(fields))
+  end
+  return ring
+end
+
+local function write_events(tx)
+  for _, event in ipairs(tx.events) do
+    try(tx, "XADD", tx.key.events, "MAXLEN", "~", "100000", "*", unpack(event))
+  end
+end
+
+local function commit(tx, strict)
+  record.prepare(tx)
+  if strict then
+    refuse_wrong_types(tx)
+  end
+  later.write_drops(tx)
+  index.write_added(tx)
+  write_waits(tx)
+  journal.write(tx)
+  later.write_before(tx)
+  record.write(tx)
+  later.write_after(tx)
+  index.write_removed(tx)
+  count.write(tx)
+  if tx.recount then
+    recount_running(tx)
+  end
+  write_events(tx)
+  wake.write(tx)
+  local ring = write_root(tx)
+  publish.write(tx, ring)
+  tell.keep(tx)
+  renew(tx)
+end

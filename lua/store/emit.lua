@@ -1,0 +1,27 @@
+-- emit tells of a transition. No other file does, so a transition has one event, with the clock
+-- reading of its call.
+--
+--   level  "terminal" for the end of a task, "all" for everything else. The namespace says which it
+--          wants: all, terminal (default) or none
+--   ...    name, value, ...: what only this kind of event says
+--
+-- @use task/owner
+local function emit(tx, level, kind, task, ...)
+  local wanted = tx.root.level
+  if wanted == "none" or level == "all" and wanted ~= "all" then
+    return
+  end
+  local event = {"kind", kind, "task_id", task.id, "task_kind", task.kind or "", "queue", task.queue or "", "at", tx.now,
+    "epoch", task.epoch or "0", "attempt", task.retries and string.format("%d", task.retries + 1) or "1", "worker", task.worker or ""}
+  local n = 16
+  local parent = owner(task.id)
+  if parent then
+    event[17], event[18] = "agent_execution_id", parent
+    event[19], event[20] = "workflow_run_id", string.match(task.id, "^.*![^.]*") or string.match(task.id, "^[^.]+")
+    n = 20
+  end
+  for i = 1, select("#", ...) do
+    event[n + i] = (select(i, ...))
+  end
+  tx.events[#tx.events + 1] = event
+end

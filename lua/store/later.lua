@@ -1,0 +1,55 @@
+-- later puts off writes that are neither records nor sorted sets until commit. What a task needs once
+-- its record says so goes before the records, what it needs no more goes after them.
+--
+-- @use store/try
+local later = {}
+
+-- drop deletes a key, before anything else: it may be made anew in the same unit.
+function later.drop(tx, key)
+  tx.drops[#tx.drops + 1] = key
+  if tx.lists[key] then
+    tx.lists[key] = {}
+  end
+end
+
+function later.before(tx, ...)
+  tx.before[#tx.before + 1] = {...}
+end
+
+function later.after(tx, ...)
+  tx.after[#tx.after + 1] = {...}
+end
+
+-- push appends to a list, before the records.
+function later.push(tx, key, value)
+  local list = tx.lists[key]
+  if not list then
+    list = {}
+    tx.lists[key], tx.lists[#tx.lists + 1] = list, key
+  end
+  list[#list + 1] = value
+end
+
+function later.write_drops(tx)
+  if tx.drops[1] then
+    try(tx, "UNLINK", unpack(tx.drops))
+  end
+end
+
+function later.write_before(tx)
+  for _, command in ipairs(tx.before) do
+    try(tx, unpack(command))
+  end
+  for _, key in ipairs(tx.lists) do
+    local list = tx.lists[key]
+    for i = 1, #list, 4000 do
+      try(tx, "RPUSH", key, unpack(list, i, math.min(i + 3999, #list)))
+    end
+  end
+end
+
+function later.write_after(tx)
+  for _, command in ipairs(tx.after) do
+    try(tx, unpack(command))
+  end
+end

@@ -1,0 +1,31 @@
+-- names are those of what a record may have beside its first lines, in the order in which they are
+-- written. A line holds words that cannot contain a newline; a text may hold any bytes, so the head
+-- gives its length and it follows behind the head.
+local names = {}
+
+-- Of the spec, which is written once.
+names.spec_lines = {"role", "priority", "until_of", "queue_timeout_ms", "attempt_timeout_ms", "on_timeout",
+  "warn_percent", "cancel_grace_ms", "max_retries", "backoff", "backoff_ms", "backoff_max_ms", "jitter",
+  "retry_expression", "retention_ms", "on_deadline", "idempotency_scope", "retry_of", "hook_of", "hook_success",
+  "hook_failure", "hook_timeout", "hook_cancel", "payload_bytes"}
+names.spec_texts = {"headers", "idempotency_key"}
+
+-- Of the state, which is written anew at each change.
+names.state_lines = {"available_at", "limit_at", "warn_at", "attempt_at", "children", "watched", "journal", "waiting",
+  "woken", "suspended_by", "requeued_by", "lost_by", "lease_losses", "cancel_at", "grace_at", "cancelled_by",
+  "progress_at", "code", "reason", "timed_out", "timeout_type", "detected_at", "retry_state", "body_bytes"}
+names.state_texts = {"cancel_reason", "progress", "last_error", "retry_error"}
+
+-- (A library that is being loaded has no ipairs.)
+names.known = {}
+
+local function know(list)
+  for i = 1, #list do
+    names.known[list[i]] = true
+  end
+end
+
+know(names.spec_lines)
+know(names.spec_texts)
+know(names.state_lines)
+know(names.state_texts)

@@ -1,0 +1,70 @@
+-- parse reads the two texts of a task. All values are text; what it has not is false or nil.
+--
+--   spec   kind queue created_at deadline_at until        state  status epoch worker started_at retries completed_at call
+--          name=value, or name:length of a text                  the same
+--          (an empty line)                                       (an empty line)
+--          the texts, then the payload                           the texts, then the result or error
+--
+-- "-" stands for a word that is absent. A task without a state is PENDING.
+--
+-- Returns the task, or nil and why the texts cannot be read
+--
+-- @use store/names
+local ended = {COMPLETED = true, FAILED = true, CANCELLED = true}
+local live = {PENDING = true, RUNNING = true, WAITING = true}
+
+-- read_head reads the lines of a text from a position on, and the texts behind them. It returns where
+-- what follows begins. Unknown ones, which a newer version wrote, are kept in `unknown`.
+local function read_head(task, text, from, unknown)
+  if string.byte(text, from) == 10 then
+    return from + 1
+  end
+  local stop = string.find(text, "\n\n", from, true)
+  local body = stop and stop + 2
+  for name, sign, value in string.gmatch(stop and string.sub(text, from, stop) or "", "([%w_]+)([=:])([^\n]*)\n") do
+    if sign == ":" then
+      local length = tonumber(value)
+      value = string.sub(text, body, body + length - 1)
+      body = body + length
+    end
+    if names.known[name] then
+      task[name] = value
+    else
+      unknown[#unknown + 1] = {name, sign, value}
+    end
+  end
+  return body
+end
+
+local function parse(id, spec, state)
+  local kind, queue, created, deadline, bound, place = string.match(spec, "^(%S+) (%S+) (%d+) ([%d-]+) ([%d-]+)\n()")
+  if not kind then
+    return nil, "its spec cannot be read"
+  end
+  local task = {id = id, spec = spec, payload_from = false, kind = kind, queue = queue, created_at = created,
+    deadline_at = deadline ~= "-" and deadline, ["until"] = bound ~= "-" and bound, status = "PENDING", epoch = false,
+    worker = false, started_at = false, retries = false, completed_at = false, call = false, rich = false, changed = false}
+  task.payload_from = read_head(task, spec, place, {})
+  if state then
+    local status, epoch, worker, started, retries, completed, call, rest =
+      string.match(state, "^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)\n()")
+    if not live[status] and not ended[status] then
+      return nil, "its state cannot be read"
+    end
+    task.status, task.epoch, task.worker = status, epoch ~= "-" and epoch, worker ~= "-" and worker
+    task.started_at, task.retries = started ~= "-" and started, retries ~= "-" and retries
+    task.completed_at, task.call = completed ~= "-" and completed, call ~= "-" and call
+    local unknown = {}
+    local body = read_head(task, state, rest, unknown)
+    task.rich, task.unknown = string.byte(state, rest) ~= 10, unknown[1] and unknown
+    if not body then
+      return nil, "its state cannot be read"
+    elseif ended[status] and not task.body_bytes then
+      task[status == "COMPLETED" and "result" or "error"] = string.sub(state, body)
+    end
+  end
+  if not task.payload_from then
+    return nil, "its spec cannot be read"
+  end
+  return task
+end

@@ -1,0 +1,25 @@
+-- publish sends what was put off for channels. A message is an aid: whoever waits looks again by
+-- itself, so what cannot be sent stops nothing.
+local publish = {}
+
+-- stop tells a worker that an attempt must stop.
+function publish.stop(tx, task, reason)
+  tx.stops[#tx.stops + 1] = {tx.key.stop .. task.worker, task.id .. " " .. task.epoch .. " " .. reason}
+end
+
+-- ended tells whoever watches a task that it has ended.
+function publish.ended(tx, task)
+  tx.ended[#tx.ended + 1] = task.id
+end
+
+function publish.write(tx, ring)
+  for _, stop in ipairs(tx.stops) do
+    redis.pcall("PUBLISH", stop[1], stop[2])
+  end
+  for _, id in ipairs(tx.ended) do
+    redis.pcall("PUBLISH", tx.key.ended, id)
+  end
+  if ring then
+    redis.pcall("PUBLISH", tx.key.alarm, ring)
+  end
+end

@@ -1,0 +1,139 @@
+-- record reads and writes the records of tasks: the spec, which never changes, and the state.
+--
+-- A unit of work reads each task once, decides on its table, and writes what changed at once. What
+-- stands only in a first line is changed by assignment and touch; everything else by set.
+--
+-- @use store/parse
+-- @use store/format
+-- @use store/later
+local record = {}
+
+-- inline is the most bytes of a payload, result or error that stand in the record itself. A larger one
+-- has a key of its own, so that a call that needs the record alone does not touch it.
+record.inline = 256
+
+-- in_the_way says why a record cannot be read of which a text is absent: an absent text is believed only
+-- where the key is absent too, since MGET has nil for a key of another type.
+local function in_the_way(tx, id, spec, state)
+  if not spec and redis.call("EXISTS", tx.key.spec .. id) == 1 then
+    return "WRONGTYPE a key of another type is in the place of its spec"
+  elseif not state and redis.call("EXISTS", tx.key.state .. id) == 1 then
+    return "WRONGTYPE a key of another type is in the place of its state"
+  end
+end
+
+local function read(tx, id, spec, state, foreign)
+  local why = tx.poison[id] or foreign and in_the_way(tx, id, spec, state) or not spec and state and "it has no spec"
+  local task
+  if not why and spec then
+    task, why = parse(id, spec, state)
+  end
+  tx.tasks[id] = why and {id = id, broken = why} or task or {id = id, status = false}
+end
+
+local function load_some(tx, ids)
+  local names, absent = {}, {}
+  for i, id in ipairs(ids) do
+    names[2 * i - 1], names[2 * i] = tx.key.spec .. id, tx.key.state .. id
+  end
+  local texts = redis.call("MGET", unpack(names))
+  for i = 1, #names do
+    if not texts[i] then
+      absent[#absent + 1] = names[i]
+    end
+  end
+  local foreign = absent[1] and redis.call("EXISTS", unpack(absent)) > 0
+  for i, id in ipairs(ids) do
+    read(tx, id, texts[2 * i - 1], texts[2 * i], foreign)
+  end
+end
+
+-- load reads tasks that have not been read yet, in as few commands as there can be.
+function record.load(tx, ids)
+  local wanted, n = {}, 0
+  for _, id in ipairs(ids) do
+    if tx.tasks[id] == nil then
+      tx.tasks[id] = false
+      n = n + 1
+      wanted[n] = id
+      if n == 1000 then
+        load_some(tx, wanted)
+        wanted, n = {}, 0
+      end
+    end
+  end
+  if n > 0 then
+    load_some(tx, wanted)
+  end
+end
+
+-- get is a task. Its status is false if there is none. It is nil if the record cannot be read; then the
+-- second value says why.
+function record.get(tx, id)
+  local task = tx.tasks[id]
+  if not task then
+    record.load(tx, {id})
+    task = tx.tasks[id]
+  elseif type(task) == "number" then -- this unit makes it
+    local n, texts = task, tx.texts
+    task = parse(id, texts[n], texts[n + 1] == tx.key.state .. id and texts[n + 2] or nil)
+    tx.tasks[id] = task
+  end
+  if task.broken then
+    return nil, task.broken
+  end
+  return task
+end
+
+-- touch has the state of a task written.
+function record.touch(tx, task)
+  if not task.changed then
+    task.changed = true
+    tx.changed[#tx.changed + 1] = task
+  end
+end
+
+-- set changes what a task has beside its first line; a value of false or nil takes it away.
+function record.set(tx, task, name, value)
+  if (task[name] or false) ~= (value or false) then
+    task[name], task.rich = value, true
+    record.touch(tx, task)
+  end
+end
+
+-- add has a new task written.
+function record.add(tx, id, spec, state)
+  local n = #tx.texts
+  tx.texts[n + 1], tx.texts[n + 2] = tx.key.spec .. id, spec
+  if state then
+    tx.texts[n + 3], tx.texts[n + 4] = tx.key.state .. id, state
+  end
+  tx.tasks[id] = n + 2 -- where its spec stands; read if somebody asks for it
+end
+
+-- body is what stands behind the head of a state. A large one goes to a key of its own.
+local function body(tx, task)
+  local text = task.result or task.error or ""
+  if #text <= record.inline then
+    return text
+  end
+  task.body_bytes, task.rich = string.format("%d", #text), true
+  later.before(tx, "SET", tx.key.result .. task.id, text)
+  return ""
+end
+
+-- prepare makes the texts of what has changed.
+function record.prepare(tx)
+  local texts, n = tx.texts, #tx.texts
+  for _, task in ipairs(tx.changed) do
+    texts[n + 1], texts[n + 2] = tx.key.state .. task.id, format(task, task.body_bytes and "" or body(tx, task))
+    n = n + 2
+  end
+end
+
+-- write writes them. From here on the transition has happened.
+function record.write(tx)
+  for i = 1, #tx.texts, 2000 do
+    redis.call("MSET", unpack(tx.texts, i, math.min(i + 1999, #tx.texts)))
+  end
+end

@@ -1,0 +1,35 @@
+-- tell keeps what a call's reply says, for the caller to log: which tasks timed out, and which agents were
+-- woken, each by five words.
+--
+--   timed_out  id, kind, timeout_type, the instant at which its time was up
+--   woken      id, kind, how its wait ended, the member that decided or ""
+local tell = {}
+
+function tell.timed_out(tx, task)
+  tx.timeouts = tx.timeouts or {}
+  tx.timeouts[#tx.timeouts + 1] = task
+end
+
+function tell.woken(tx, agent, wait)
+  tx.woken = tx.woken or {}
+  tx.woken[#tx.woken + 1] = {agent, wait}
+end
+
+local function add(told, ...)
+  for i = 1, select("#", ...) do
+    told[#told + 1] = (select(i, ...))
+  end
+end
+
+-- keep takes over what a unit did, now that it is written.
+function tell.keep(tx)
+  tx.timers_fired = tx.timers_fired + (tx.timers or 0)
+  for _, task in ipairs(tx.timeouts or {}) do
+    tx.timed_out = tx.timed_out + 1
+    add(tx.told, "timed_out", task.id, task.kind, task.timeout_type, task.completed_at)
+  end
+  for _, woken in ipairs(tx.woken or {}) do
+    local agent, wait = woken[1], woken[2]
+    add(tx.told, "woken", agent.id, agent.kind, wait.reason, wait.winner or "")
+  end
+end

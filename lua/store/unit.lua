@@ -1,0 +1,37 @@
+-- unit decides and commits one unit of work: decide reads, and changes tables; nothing is written
+-- before it returns. What it decided of waits that fired is decided with it.
+--
+-- If deciding raises, the data of the task that it was on (tx.on) are at fault. All is thrown away and
+-- decided again without that task, which is put aside. An error on no task is the caller's, or ours.
+--
+-- Returns what decide returns
+--
+-- @use store/commit
+-- @use store/reason
+-- @use store/renew
+-- @use task/put_aside
+-- @use wait/wake_agents
+
+local function decide_all(tx, decide, ...)
+  for id, why in pairs(tx.poison) do
+    put_aside(tx, id, why)
+  end
+  local answer = decide(tx, ...)
+  wake_agents(tx)
+  return answer
+end
+
+local function unit(tx, decide, ...)
+  local ok, answer = pcall(decide_all, tx, decide, ...)
+  while not ok do
+    local id = tx.on
+    if not id or tx.poison[id] then
+      error(answer, 0)
+    end
+    tx.poison[id] = reason(answer)
+    renew(tx)
+    ok, answer = pcall(decide_all, tx, decide, ...)
+  end
+  commit(tx, tx.strict)
+  return answer
+end

@@ -1,0 +1,10 @@
+-- met_broken notes that something on a clock cannot be worked with, and takes it off the clock.
+--
+--   r  what this look has done: counts, errors, full (sweep/look.lua)
+--
+-- @use store/index
+local function met_broken(tx, r, clock, member, why)
+  index.remove(tx, clock, member)
+  r.counts.broken = (r.counts.broken or 0) + 1
+  r.errors[#r.errors + 1] = member .. ": " .. why
+end

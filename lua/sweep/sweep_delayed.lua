@@ -1,0 +1,26 @@
+-- sweep_delayed puts a task in line whose time to start has come, or fires a timer.
+--
+-- @use store/index
+-- @use store/record
+-- @use sweep/did
+-- @use sweep/met_broken
+-- @use task/line_up
+-- @use task/load_task
+local function sweep_delayed(tx, r, id, clock)
+  local task, why = load_task(tx, id)
+  if not task then
+    met_broken(tx, r, clock, id, why)
+    return
+  end
+  local starts = task.status == "PENDING" and tonumber(task.available_at or nil)
+  if starts and starts > tx.at then
+    index.add(tx, clock, task.available_at, id) -- the clock was wrong, or its attempt has just ended
+    return
+  end
+  index.remove(tx, clock, id)
+  if starts and not task.role then
+    record.set(tx, task, "available_at", nil)
+    line_up(tx, task)
+    did(r, "started")
+  end
+end

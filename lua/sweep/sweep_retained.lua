@@ -1,0 +1,38 @@
+-- sweep_retained removes the record of an ended task whose retention is over. What is removed at once is bounded
+-- in bytes too: to free a megabyte takes as long as to end ten tasks.
+--
+-- @use store/index
+-- @use store/later
+-- @use store/record
+-- @use sweep/did
+-- @use sweep/met_broken
+-- @use task/drained
+-- @use task/live
+-- @use task/put_aside
+local function sweep_retained(tx, r, id, clock)
+  if r.bytes > 16777216 then
+    r.full = true
+    return
+  end
+  local task, why = record.get(tx, id)
+  if not task then
+    put_aside(tx, id, why)
+    met_broken(tx, r, clock, id, why)
+    return
+  elseif drained(tx, id) then
+    index.add(tx, clock, string.format("%d", tx.at + 1000), id) -- its children need it still
+    return
+  end
+  if task.status and not live(task) then
+    local key = tx.key
+    later.after(tx, "DEL", key.spec .. id, key.state .. id, key.children .. id,
+      task.payload_bytes and key.payload .. id or nil)
+    if task.body_bytes then
+      later.after(tx, "DEL", key.result .. id)
+    end
+    r.bytes = r.bytes + (tonumber(task.payload_bytes or nil) or 0) + (tonumber(task.body_bytes or nil) or 0)
+    index.remove(tx, key.dead .. task.queue, id)
+    did(r, "removed")
+  end
+  index.remove(tx, clock, id)
+end

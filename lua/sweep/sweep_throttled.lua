@@ -1,0 +1,8 @@
+-- sweep_throttled has a worker look at a queue whose rate allows a task again.
+--
+-- @use store/index
+-- @use queue/wake
+local function sweep_throttled(tx, _, queue, clock)
+  index.remove(tx, clock, queue)
+  wake.note(tx, queue)
+end

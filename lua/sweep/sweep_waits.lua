@@ -1,0 +1,88 @@
+-- sweep_waits looks at the wait of an agent that is out of time, or has fired and has members left to end.
+-- Members whose own time was up by then end first, so that what is counted does not depend on who looks when.
+--
+-- @use store/emit
+-- @use store/index
+-- @use store/reason
+-- @use sweep/did
+-- @use sweep/end_patience
+-- @use sweep/met_broken
+-- @use task/load_task
+-- @use task/put_aside
+-- @use wait/nearest_patience
+-- @use wait/read_wait
+-- @use wait/watch_wait
+
+-- read is what is stored of the wait beside its counters.
+local function read(tx, id)
+  redis.call("ZCARD", tx.key.pending .. id)
+  local f = redis.call("HMGET", tx.key.wait .. id, "on_pending", "on_timeout", "mode", "since", "size")
+  local due = redis.call("ZRANGEBYSCORE", tx.key.patience .. id, "-inf", "(" .. tx.now, "WITHSCORES", "LIMIT", 0, tx.may_cancel + 1)
+  return {on_pending = f[1], on_timeout = f[2], mode = f[3], since = f[4], size = f[5], due = due}
+end
+
+-- is_due tells whether something that is due by an instant stands on a clock still. On one that cannot be read
+-- nothing is: that is no fault of the wait.
+local function is_due(tx, clock, instant)
+  local some = redis.pcall("ZRANGEBYSCORE", clock, "-inf", string.format("%d", instant), "LIMIT", 0, index.removals(tx, clock) + 1)
+  for _, id in ipairs(some) do
+    if not index.removed(tx, clock, id) then
+      return true
+    end
+  end
+end
+
+local function time_out(tx, r, agent, w, told)
+  w.state, w.reason, w.losers, w.changed = "fired", "timed_out", told.on_pending, true
+  emit(tx, "terminal", "wait_timed_out", agent, "timeout_type", "synchronization", "policy_applied", told.on_timeout,
+    "timeout_duration_ms", string.format("%d", w.ends - (w.first_at or told.since)), "wait_mode", told.mode,
+    "settled", string.format("%d", w.settled), "members", told.size, "wait_deadline_at", string.format("%d", w.ends),
+    "detected_at", tx.now, "lag_ms", string.format("%d", tx.at - w.ends))
+  did(r, "waits_timed_out")
+end
+
+-- end_what_is_due ends members whose patience is over, and then the wait if that is out of time. It tells
+-- whether there is more to do before the wait can be decided.
+local function end_what_is_due(tx, r, agent, w, told)
+  if end_patience(tx, agent.id, w, told.due) then
+    return true
+  end
+  local ends, key = w.ends, tx.key
+  if w.state == "open" and ends and ends < tx.at then
+    if is_due(tx, key.deadlines, ends) or is_due(tx, key.limits, ends) or is_due(tx, key.delayed, ends) then -- timers fire there
+      return true
+    end
+    time_out(tx, r, agent, w, told)
+  end
+end
+
+local function sweep_waits(tx, r, id, clock)
+  local agent, why = load_task(tx, id)
+  if not agent then
+    met_broken(tx, r, clock, id, why)
+    return
+  elseif agent.status ~= "WAITING" then
+    index.remove(tx, clock, id)
+    return
+  end
+  local w, ok, told
+  w, why = read_wait(tx, id)
+  if w then
+    ok, told = pcall(read, tx, id)
+    why = not ok and reason(told)
+  end
+  if not ok then
+    put_aside(tx, id, why, {clock})
+    met_broken(tx, r, clock, id, why)
+    return
+  end
+  if w.state == "open" and end_what_is_due(tx, r, agent, w, told) then
+    r.full = true
+  end
+  if w.state == "fired" then
+    index.remove(tx, clock, id)
+    tx.fired[#tx.fired + 1] = id
+  else
+    watch_wait(tx, id, w.ends, nearest_patience(tx, id))
+  end
+end

@@ -1,0 +1,12 @@
+-- adopt makes a task that plan found to be sound, and enters it with its owner.
+--
+-- @use store/later
+-- @use store/record
+-- @use task/create
+local function adopt(tx, task, d, parent)
+  if parent then
+    later.push(tx, tx.key.children .. parent.id, task.id)
+    record.set(tx, parent, "children", string.format("%d", (parent.children or 0) + 1))
+  end
+  create(tx, task.id, task.payload, d)
+end

@@ -1,0 +1,31 @@
+-- apply_defaults puts the defaults of the kind where the producer said nothing. The producer goes before the
+-- kind, and the kind before default_timeout_ms, which is its owner's.
+--
+--   f  the fields of a task; they are changed
+--
+-- @use task/defaults
+local spans = {"timeout_ms", "queue_timeout_ms", "attempt_timeout_ms", "cancel_grace_ms", "retention_ms", "backoff_ms",
+  "backoff_max_ms"}
+
+local function apply_defaults(tx, f)
+  local open_end = f.timeout_ms == "none"
+  for name, value in pairs(defaults(tx, f.kind)) do
+    if f[name] == nil and not (f.role and name ~= "timeout_ms" and name ~= "retention_ms") then
+      f[name] = value
+    end
+  end
+  if f.deadline_at then
+    f.timeout_ms = nil
+  end
+  for _, name in ipairs(spans) do
+    if f[name] == "none" then
+      f[name] = nil
+    end
+  end
+  if not open_end and not f.timeout_ms and not f.deadline_at then
+    f.timeout_ms = f.default_timeout_ms
+  end
+  if (f.on_timeout or f.retry_expression) and tonumber(f.max_retries or 0) == 0 then
+    f.on_timeout, f.retry_expression = nil, nil
+  end
+end

@@ -1,0 +1,17 @@
+-- check_outcome names the field of an outcome that no worker can mean, and says why; nil if it is well
+-- formed.
+--
+-- @use check/whole
+local classes = {error = true, failed = true, timeout = true}
+
+local function check_outcome(o)
+  if o.delay ~= "" and not whole(o.delay, 0, 4503599627370496) then
+    return "delay", "must be a whole number of ms, or empty"
+  elseif o.verb == "fail" and not classes[o.class] then
+    return "class", "must be error, failed or timeout"
+  elseif o.code ~= "" and (not string.find(o.code, "^-?%d+$") or #o.code > 20) then
+    return "code", "must be a whole number, or empty"
+  elseif #o.verdict > 1024 or string.find(o.verdict, "\n", 1, true) then
+    return "verdict", "must be one line of up to 1024 bytes"
+  end
+end

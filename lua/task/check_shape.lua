@@ -1,0 +1,33 @@
+-- check_shape looks at what tasks of one call have in common, once: it notes what is wrong with the names
+-- (bad_name) and with the other fields (bad_field), and applies the defaults of the kind.
+--
+-- @use check/fields
+-- @use check/names
+-- @use check/pairs_of_fields
+-- @use task/defaults
+-- @use task/apply_defaults
+local function check_shape(tx, shape)
+  local f = shape.fields
+  shape.checked = true
+  local field, why = names.kind(f.kind)
+  if not field then
+    field, why = names.queue(f.queue)
+  end
+  if field then
+    shape.bad_name = {"INVALID", field, why}
+    return
+  end
+  field, why = shape.field, shape.why
+  if not field then
+    field, why = fields(f)
+  end
+  if not field then
+    field, why = pairs_of_fields(f, defaults(tx, f.kind))
+  end
+  if field then
+    shape.bad_field = {"INVALID", field, why}
+    return
+  end
+  shape.warns = f.warn_percent
+  apply_defaults(tx, f)
+end

@@ -1,0 +1,42 @@
+-- create makes a new task, all of whose fields are known to be sound, and puts it where it belongs: in
+-- line, on the clock of delayed ones, or nowhere if no worker runs it (role: promise or timer).
+--
+--   d  task/draft.lua
+--
+-- @use store/emit
+-- @use store/index
+-- @use store/later
+-- @use store/record
+-- @use queue/count
+-- @use queue/place
+-- @use task/idempotency
+
+local function spec(tx, id, payload, d)
+  if #payload <= record.inline then
+    return d.lines .. d.texts .. payload
+  end
+  later.before(tx, "SET", tx.key.payload .. id, payload)
+  return d.lines .. "payload_bytes=" .. #payload .. "\n" .. d.texts
+end
+
+local function create(tx, id, payload, d)
+  record.add(tx, id, spec(tx, id, payload, d), d.state)
+  if d.deadline_at then
+    index.add(tx, tx.key.deadlines, d.deadline_at, id)
+  end
+  if d.limit then
+    index.add(tx, tx.key.limits, d.limit, id)
+  end
+  if d.available_at then
+    index.add(tx, tx.key.delayed, d.available_at, id)
+  elseif not d.role then
+    place(tx, id, d.queue, d.priority)
+  end
+  if d.key then
+    idempotency.keep(tx, d.key, id, idempotency.digest(d.kind, payload), d.window)
+  end
+  count.add(tx, d.queue, "enqueued", 1)
+  if tx.root.level == "all" then
+    emit(tx, "all", "task_enqueued", {id = id, kind = d.kind, queue = d.queue})
+  end
+end

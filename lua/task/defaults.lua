@@ -1,0 +1,18 @@
+-- defaults are what the tasks of a kind have where their producer says nothing (call/define.lua), by field.
+--
+-- @use store/try
+local function defaults(tx, kind)
+  local known = tx.root.defaults[kind]
+  if known == nil then
+    known = try(tx, "HGET", tx.key.root, "kind:" .. kind) or ""
+  end
+  if type(known) == "string" then
+    local text = known
+    known = {}
+    for name, value in string.gmatch(text, "([%w_]+)=([^\n]*)") do
+      known[name] = value
+    end
+    tx.root.defaults[kind] = known
+  end
+  return known
+end

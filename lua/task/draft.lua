@@ -1,0 +1,65 @@
+-- draft is what a new task is written as, but for its id and payload: tasks of one call share one.
+--
+--   f     the fields of the task, defaults applied
+--   plan  deadline  when its own time is up, a number, or nil
+--         start     when it may start, a number, or nil: at once
+--         bound     when its owner's time is up, a text, if that is not later than its deadline
+--         until_of  whose time that is
+--
+-- @use store/alarm
+-- @use store/format
+-- @use store/names
+-- @use task/final
+-- @use task/nearest
+
+-- head is the first line and the lines and texts that follow it, each in one string.
+local function head(tx, f, d)
+  local lines, texts = {}, ""
+  for _, name in ipairs(names.spec_lines) do
+    local value = name == "until_of" and d.until_of or f[name]
+    if value then
+      lines[#lines + 1] = name .. "=" .. value .. "\n"
+    end
+  end
+  for _, name in ipairs(names.spec_texts) do
+    if f[name] then
+      lines[#lines + 1] = name .. ":" .. #f[name] .. "\n"
+      texts = texts .. f[name]
+    end
+  end
+  return f.kind .. " " .. f.queue .. " " .. tx.now .. " " .. (d.deadline_at or "-") .. " " .. (d["until"] or "-") .. "\n" ..
+    table.concat(lines), "\n" .. texts
+end
+
+-- set_instants gives a task what it is born with beside PENDING: when it may start, when it has stood in
+-- line long enough, when most of its time is over. It tells whether there is any of it.
+local function set_instants(tx, f, plan, d)
+  local last, start = final(d), plan.start
+  if start and (start > tx.at or f.role) then
+    d.available_at = string.format("%d", math.max(start, tx.at)) -- a timer cannot fire before it is made
+  elseif f.queue_timeout_ms then
+    local limit = tx.at + f.queue_timeout_ms
+    d.limit_at = not (last and last <= limit) and string.format("%d", limit) or nil
+  end
+  if f.warn_percent and last then
+    d.warn_at = string.format("%d", tx.at + math.floor((last - tx.at) * f.warn_percent / 100))
+  end
+  return d.available_at or d.limit_at or d.warn_at
+end
+
+local function draft(tx, f, plan)
+  local d = {status = "PENDING", rich = true, kind = f.kind, queue = f.queue, role = f.role, priority = f.priority,
+    until_of = plan.bound and plan.until_of, ["until"] = plan.bound, key = f.idempotency_key,
+    window = tonumber(f.idempotency_window_ms), deadline_at = plan.deadline and string.format("%d", plan.deadline)}
+  if set_instants(tx, f, plan, d) then
+    d.state = format(d, "")
+  end
+  d.lines, d.texts = head(tx, f, d)
+  local limit = nearest(d)
+  d.limit = limit and string.format("%d", limit)
+  local first = math.min(plan.deadline or math.huge, limit or math.huge, tonumber(d.available_at or nil) or math.huge)
+  if first < math.huge then
+    alarm.note(tx, first)
+  end
+  return d
+end

@@ -1,0 +1,35 @@
+-- end_event tells of the end of a task: one event, and for a timeout also the mark and the counter by
+-- which it is found.
+--
+-- @use queue/count
+-- @use store/emit
+-- @use store/record
+-- @use store/tell
+
+local function timed_out(tx, task)
+  local due, type = tonumber(task.completed_at), task.timeout_type
+  local began = type == "attempt" and task.started_at or task.created_at
+  local span = type == "queue" and task.queue_timeout_ms or string.format("%d", due - began)
+  local of_the_run = type == "execution" or type == "workflow"
+  local policy = of_the_run and task.children and (task.on_deadline or "cancel_all") or "fail"
+  record.set(tx, task, "timed_out", "1")
+  record.set(tx, task, "detected_at", tx.now)
+  count.add(tx, task.queue, "timed_out", 1)
+  tell.timed_out(tx, task)
+  emit(tx, "terminal", "task_timed_out", task, "timeout_type", type, "timeout_duration_ms", span,
+    "policy_applied", policy, "deadline_at", task.deadline_at or "", "started_at", task.started_at or "",
+    "detected_at", tx.now, "lag_ms", string.format("%d", tx.at - due))
+end
+
+local function end_event(tx, task)
+  if task.timeout_type then
+    timed_out(tx, task)
+  elseif task.reason then
+    emit(tx, "terminal", "task_" .. string.lower(task.status), task, "reason", task.reason)
+  else
+    emit(tx, "terminal", "task_completed", task)
+    if task.role == "timer" and not task.call then
+      tx.timers = (tx.timers or 0) + 1
+    end
+  end
+end

@@ -1,0 +1,19 @@
+-- end_hook enqueues the task that is to follow on the end of another one, if there is one. A timeout is
+-- a failure for a task that has no hook for timeouts.
+--
+-- @use task/hook
+local function end_hook(tx, task)
+  if task.status == "COMPLETED" then
+    if task.hook_success then
+      hook(tx, task, "success", task.hook_success)
+    end
+  elseif task.status == "CANCELLED" then
+    if task.hook_cancel then
+      hook(tx, task, "cancel", task.hook_cancel)
+    end
+  elseif task.timed_out and task.hook_timeout then
+    hook(tx, task, "timeout", task.hook_timeout)
+  elseif task.hook_failure then
+    hook(tx, task, "failure", task.hook_failure)
+  end
+end

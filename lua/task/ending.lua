@@ -1,0 +1,101 @@
+-- ending says how a live task that is out of time ends, or nil if it is not. It reads and never writes.
+-- Whatever instant came first decides: an ancestor's end, the inherited until, its own deadline, the
+-- limit on its line or attempt, the end of its grace, a timer's own instant; of equal ones the
+-- outermost. So reapers, their order and their lag do not matter.
+--
+-- An instant is out of time when it is before now, strictly: at its deadline a task is still alive, and a
+-- timer that is due at it fires. The limit of an attempt that is to be retried ends nothing
+-- (task/load_task.lua).
+--
+-- @use store/record
+-- @use task/drained
+-- @use task/is_attempt_limit
+-- @use task/retry_at
+-- @use task/cancelled
+
+-- ancestor_end is the earliest end among a task's ancestors, and whose it is. Ancestry begins after the
+-- last bang (task/owner.lua).
+local function ancestor_end(tx, id)
+  local dot = string.find(id, ".", 1, true)
+  if dot then
+    local bang = string.find(id, "![^!]*$")
+    dot = string.find(id, ".", bang or 1, true)
+  end
+  local first, ancestor
+  while dot do
+    local prefix = string.sub(id, 1, dot - 1)
+    local ended = drained(tx, prefix)
+    if ended and (not first or ended < first) then
+      first, ancestor = ended, prefix
+    end
+    dot = string.find(id, ".", dot + 1, true)
+  end
+  return first, ancestor
+end
+
+-- earliest is the instant that decides, and what it is: ancestor, workflow, execution, queue, attempt or
+-- grace. Outermost first, so that a later one must be strictly earlier to win.
+local function earliest(tx, task)
+  local at = tx.at
+  local first, ancestor = ancestor_end(tx, task.id)
+  local kind = first and "ancestor"
+  local bound = tonumber(task["until"] or nil)
+  if bound and bound < at and (not first or bound < first) then
+    first, kind = bound, "workflow"
+  end
+  local deadline = tonumber(task.deadline_at or nil)
+  if deadline and deadline < at and (not first or deadline < first) then
+    first, kind = deadline, "execution"
+  end
+  local limit = tonumber(task.limit_at or nil)
+  if limit and limit < at and (not first or limit < first) then
+    if not is_attempt_limit(task) then
+      first, kind = limit, "queue"
+    elseif not retry_at(task, {class = "timeout", since = limit}) then
+      first, kind = limit, "attempt"
+    end
+  end
+  local grace = tonumber(task.grace_at or nil)
+  if grace and grace < at and (not first or grace < first) then
+    first, kind = grace, "grace"
+  end
+  return first, kind, ancestor
+end
+
+-- timed_out is the end of a task at an instant of its own or of its owner's.
+local function timed_out(task, kind, instant)
+  local over = {status = "FAILED", reason = "timeout", timeout_type = kind, error = "Task exceeded deadline",
+    completed_at = instant}
+  if kind == "execution" and task.on_deadline == "fail" then
+    over.error = "Workflow exceeded timeout"
+  elseif kind == "attempt" then
+    local _, state = retry_at(task, {class = "timeout", since = instant})
+    over.retry_state = state
+    over.retry_error = not state and string.match(task.on_timeout or "", "^fail: (.+)") or nil
+  end
+  return over
+end
+
+local function ending(tx, task)
+  local first, kind, ancestor = earliest(tx, task)
+  if task.role == "timer" then
+    local fires = tonumber(task.available_at)
+    if fires <= tx.at and (not first or fires < first or fires == first and kind ~= "ancestor") then
+      return {status = "COMPLETED", result = "", completed_at = fires}
+    end
+  end
+  if not first then
+    return nil
+  elseif task.cancel_at then
+    local over = cancelled(task.cancel_reason)
+    over.completed_at = first
+    return over
+  elseif kind == "ancestor" then
+    local above = record.get(tx, ancestor)
+    if not above or not above.timed_out then
+      return {status = "CANCELLED", reason = "owner_ended", error = "Owner ended", completed_at = first}
+    end
+    kind = "workflow"
+  end
+  return timed_out(task, kind, first)
+end

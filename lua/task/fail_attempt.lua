@@ -1,0 +1,56 @@
+-- fail_attempt decides what becomes of a task whose attempt failed: it runs again, or this was its end.
+-- N retries are N + 1 attempts. Nobody but its own worker hears of an attempt that is retried: waiters,
+-- hooks and terminal events are for the end.
+--
+--   failure  class, since, verdict, delay   as task/retry_at.lua has them
+--            error  what the handler said
+--            code   its exit code, "" for none
+--            call   of the report; nil: the clock ended the attempt, and the worker is told
+--
+-- @use store/emit
+-- @use store/publish
+-- @use store/record
+-- @use task/finish
+-- @use task/put_back
+-- @use task/retry_at
+
+local function tell_retry(tx, task, failure, start)
+  if failure.class == "timeout" then
+    emit(tx, "all", "attempt_timed_out", task, "timeout_type", "attempt", "policy_applied", "retry",
+      "timeout_duration_ms", string.format("%d", failure.since - task.started_at), "started_at", task.started_at,
+      "deadline_at", task.deadline_at or "", "detected_at", tx.now, "lag_ms", string.format("%d", tx.at - failure.since),
+      "available_at", string.format("%d", start))
+  else
+    emit(tx, "all", "task_retried", task, "reason", failure.class, "available_at", string.format("%d", start))
+  end
+end
+
+local function fail_attempt(tx, task, failure)
+  local timeout = failure.class == "timeout"
+  local start, state = retry_at(task, failure)
+  local code = failure.code ~= "" and failure.code or nil
+  local said = timeout and task.on_timeout or not timeout and failure.verdict
+  local retry_error = string.match(said or "", "^fail: (.+)")
+  local text = timeout and "Task exceeded deadline" or failure.error
+  if not start then
+    finish(tx, task, {status = "FAILED", reason = failure.class, error = text, by_worker = failure.call ~= nil,
+      call = failure.call, code = code, retry_error = retry_error, retry_state = state,
+      timeout_type = timeout and "attempt" or nil, completed_at = timeout and failure.since or nil})
+    return
+  end
+  if failure.call then
+    record.set(tx, task, "requeued_by", failure.call)
+  elseif task.status == "RUNNING" then
+    publish.stop(tx, task, "timeout")
+  end
+  if code then
+    record.set(tx, task, "code", code)
+  end
+  if retry_error then
+    record.set(tx, task, "retry_error", retry_error)
+  end
+  tell_retry(tx, task, failure, start)
+  task.retries = string.format("%d", (task.retries or 0) + 1)
+  record.set(tx, task, "last_error", text)
+  put_back(tx, task, start)
+end

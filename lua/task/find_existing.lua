@@ -1,0 +1,50 @@
+-- find_existing answers for a task that is there already, and returns nil for a new one.
+--
+-- @use store/record
+-- @use task/load_task
+-- @use task/idempotency
+-- @use task/payload
+
+-- by_key answers for the task that an idempotency key stands for. The key may have been the task's until its
+-- end, which may be now.
+local function by_key(tx, task, key)
+  local id, digest, why = idempotency.find(tx, key)
+  if not id then
+    return why and {"BROKEN", task.id, why}
+  end
+  tx.on = id
+  local first
+  first, why = load_task(tx, id)
+  tx.on = nil
+  if not first then
+    return {"BROKEN", task.id, why}
+  elseif not idempotency.find(tx, key) then
+    return nil
+  elseif digest ~= idempotency.digest(task.shape.fields.kind, task.payload) then
+    return {"CONFLICT", id}
+  end
+  return {id == task.id and "OK" or "KNOWN", id, first.deadline_at or ""}
+end
+
+local function by_id(tx, task)
+  local old, why = record.get(tx, task.id)
+  if not old then
+    return {"BROKEN", task.id, why}
+  elseif not old.status then
+    return nil
+  end
+  local f = task.shape.fields
+  if old.kind == f.kind and old.queue == f.queue and payload(tx, old) == task.payload then
+    return {"OK", task.id, old.deadline_at or ""}
+  end
+  return {"TAKEN", task.id}
+end
+
+local function find_existing(tx, task)
+  local answer = (tx.some_exist or tx.tasks[task.id]) and by_id(tx, task)
+  local key = task.shape.fields.idempotency_key
+  if answer or not key or string.find(task.id, ".", 1, true) then
+    return answer or nil
+  end
+  return by_key(tx, task, key) or nil
+end

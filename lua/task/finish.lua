@@ -1,0 +1,84 @@
+-- finish ends a task. No other file writes a terminal status. The caller has checked that the task is
+-- still live.
+--
+--   ending  status        COMPLETED, FAILED or CANCELLED
+--           result|error  exactly one of them
+--           reason        of FAILED and CANCELLED: error, failed, timeout, lease_lost, rejected, cancelled,
+--                         owner_ended, wait_timeout or not_needed
+--           timeout_type  execution, queue, attempt or workflow, if it timed out
+--           completed_at  the instant that decided, if that was before now
+--           call          that ended it, if a call did
+--           code, retry_state, retry_error, lease_losses   what else the record keeps
+--           by_worker     its own worker reports the end, and need not be told
+--
+-- It changes this task, and counts the end in the wait of its owner; no other task. Children are ended by
+-- the sweep: until then they are doomed (task/ending.lua). The unit of work wakes the owner.
+--
+-- @use store/alarm
+-- @use store/index
+-- @use store/publish
+-- @use store/record
+-- @use queue/count
+-- @use task/leave
+-- @use task/owner_state
+-- @use task/schedule_removal
+-- @use task/end_event
+-- @use task/end_hook
+-- @use wait/count_end
+-- @use wait/journal
+
+local kept = {"reason", "timeout_type", "code", "retry_state", "retry_error", "lease_losses"}
+
+local function change_record(tx, task, ending)
+  task.status, task.result, task.error = ending.status, ending.result, ending.error
+  task.completed_at = ending.completed_at and string.format("%d", ending.completed_at) or tx.now
+  task.call = ending.call or task.call
+  record.touch(tx, task)
+  if ending.reason then
+    for _, name in ipairs(kept) do
+      if ending[name] then
+        record.set(tx, task, name, ending[name])
+      end
+    end
+  end
+end
+
+-- doom_children keeps any child from starting from now on (task/ending.lua).
+local function doom_children(tx, task)
+  index.add(tx, tx.key.draining, task.completed_at, task.id)
+  tx.drained[task.id] = tonumber(task.completed_at)
+  alarm.note(tx, tx.at)
+end
+
+local function finish(tx, task, ending)
+  leave(tx, task) -- its line, its worker's claims, its own wait
+  if task.deadline_at then
+    index.remove(tx, tx.key.deadlines, task.id)
+  end
+  if task.limit_at or task.warn_at or task.grace_at then
+    index.remove(tx, tx.key.limits, task.id)
+  end
+  if task.status == "RUNNING" and not ending.by_worker then
+    publish.stop(tx, task, ending.reason)
+  end
+  change_record(tx, task, ending)
+  count.add(tx, task.queue, string.lower(task.status), 1)
+  if (tonumber(task.children or 0) or 0) > 0 then
+    doom_children(tx, task)
+  end
+  local owner = owner_state(tx, task)
+  if not owner then
+    schedule_removal(tx, task) -- a child's record stays as long as its owner lives
+  end
+  if task.journal then
+    journal.drop(tx, task.id)
+  end
+  end_event(tx, task)
+  if task.watched then
+    publish.ended(tx, task)
+  end
+  if owner and owner.waiting then
+    count_end(tx, task, owner)
+  end
+  end_hook(tx, task) -- last, since it makes another task
+end

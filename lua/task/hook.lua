@@ -1,0 +1,41 @@
+-- hook enqueues the task that is to run when another one has ended: a root task whose id is the ended
+-- one's, a bang and the event, so there is one at the most. It has 5 minutes unless its kind says
+-- otherwise, and no hooks of its own. Its payload is a JSON object that says what ended and how.
+--
+--   event  success, failure, timeout or cancel
+--   asked  the hook's kind, and its queue after a space if it is not "default"
+--
+-- @use store/record
+-- @use task/create
+-- @use task/defaults
+-- @use task/draft
+
+local function told(task, event)
+  local words = {'"event":"' .. event .. '"', '"task_id":' .. cjson.encode(task.id)}
+  for _, name in ipairs({"kind", "queue", "reason", "timeout_type", "error", "code", "status"}) do
+    local value = task[name]
+    if value and (name ~= "code" or task.reason == "error" or task.reason == "failed") then
+      words[#words + 1] = '"' .. name .. '":' .. cjson.encode(value)
+    end
+  end
+  for _, name in ipairs({"created_at", "started_at", "deadline_at", "completed_at"}) do
+    if task[name] then
+      words[#words + 1] = '"' .. name .. '":' .. task[name]
+    end
+  end
+  return "{" .. table.concat(words, ",") .. "}"
+end
+
+local function hook(tx, task, event, asked)
+  local id = task.id .. "!" .. event
+  local old = record.get(tx, id)
+  if not old or old.status then
+    return -- the id of the ended task was used before, and so was its hook's
+  end
+  local kind, queue = string.match(asked, "^(%S+) ?(%S*)$")
+  local f = {kind = kind, queue = queue ~= "" and queue or "default", hook_of = task.id}
+  for name, value in pairs(defaults(tx, kind)) do
+    f[name] = value
+  end
+  create(tx, id, told(task, event), draft(tx, f, {deadline = tx.at + (tonumber(f.timeout_ms) or 300000)}))
+end

@@ -1,0 +1,49 @@
+-- idempotency keeps what each idempotency key stands for: the id of a task, and the digest of its kind
+-- and payload.
+--
+-- @use store/alarm
+-- @use store/index
+-- @use store/later
+local idempotency = {}
+
+function idempotency.digest(kind, payload)
+  return redis.sha1hex(kind .. "\n" .. payload)
+end
+
+-- find is the id and the digest that a key stands for; nil if it is free; nil, nil and why if that cannot be
+-- read. A key whose time is up is free though no reaper has seen it.
+function idempotency.find(tx, key)
+  local held = tx.keyed[key]
+  if held == nil then
+    held = redis.pcall("HGET", tx.key.idem, key)
+    local score = redis.pcall("ZSCORE", tx.key.forget, key)
+    if type(held) == "table" or type(score) == "table" then
+      return nil, nil, held and held.err or score.err
+    end
+    local forgotten = tonumber(held and score or nil)
+    tx.keyed[key] = held
+    if forgotten and forgotten <= tx.at then
+      index.remove(tx, tx.key.forget, key)
+      idempotency.free(tx, key)
+    end
+    held = tx.keyed[key]
+  end
+  if held then
+    return string.match(held, "^(%S+) (%x+)$")
+  end
+end
+
+-- keep has a key stand for a task: for a time, or until something else ends it.
+function idempotency.keep(tx, key, id, digest, window)
+  tx.keyed[key] = id .. " " .. digest
+  later.before(tx, "HSET", tx.key.idem, key, tx.keyed[key])
+  if window then
+    index.add(tx, tx.key.forget, string.format("%d", tx.at + window), key)
+    alarm.note(tx, tx.at + window)
+  end
+end
+
+function idempotency.free(tx, key)
+  tx.keyed[key] = false
+  later.before(tx, "HDEL", tx.key.idem, key)
+end

@@ -1,0 +1,23 @@
+-- leave takes a live task out of wherever its status has put it: its line, the delayed ones, its
+-- worker's claims, or its wait. A promise stands nowhere.
+--
+-- @use store/index
+-- @use queue/count
+-- @use wait/forget_wait
+local function leave(tx, task)
+  local key = tx.key
+  if task.status == "RUNNING" then
+    index.remove(tx, key.claims .. task.worker, task.id)
+    count.add(tx, task.queue, "running", -1)
+  elseif task.status == "WAITING" then
+    index.remove(tx, key.waits, task.id)
+    count.add(tx, task.queue, "waiting", -1)
+  elseif task.available_at then
+    index.remove(tx, key.delayed, task.id)
+  elseif not task.role then
+    index.remove(tx, key.ready .. task.queue, task.id)
+  end
+  if task.waiting then
+    forget_wait(tx, task)
+  end
+end

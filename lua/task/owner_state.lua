@@ -1,0 +1,13 @@
+-- owner_state is the record of a task's owner if that lives; nil if there is no owner, if it has ended,
+-- or if its record cannot be read.
+--
+-- @use store/record
+-- @use task/live
+-- @use task/owner
+local function owner_state(tx, task)
+  local parent = owner(task.id)
+  local state = parent and record.get(tx, parent)
+  if state and live(state) then
+    return state
+  end
+end

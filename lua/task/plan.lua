@@ -1,0 +1,104 @@
+-- plan looks at a task that somebody wants to make. It returns an answer if it is not to be made: it is
+-- there already, or refused. Otherwise it returns nil, its draft and its owner. It changes nothing but
+-- for what is due.
+--
+--   task  shape, id and payload (task/read_tasks.lua)
+--
+-- @use check/id
+-- @use task/check_shape
+-- @use task/draft
+-- @use task/find_existing
+-- @use task/live
+-- @use task/load_task
+-- @use task/owner
+-- @use task/refuse
+
+-- untimely checks what only the clock can tell.
+local function untimely(tx, f, deadline, start)
+  if deadline and deadline > 9007199254740992 then
+    return "timeout_ms", "ends after 2^53 ms"
+  elseif start and start > 9007199254740992 then
+    return "delay_ms", "ends after 2^53 ms"
+  elseif deadline and deadline < tx.at then
+    return "deadline_at", "is in the past; it is " .. tx.now .. " now"
+  elseif deadline and start and start > deadline then
+    return "available_at", "the task may not start before its deadline: start earlier, or give it more time"
+  end
+  local window = tonumber(f.idempotency_window_ms)
+  if window and deadline and tx.at + window < deadline then
+    return "idempotency_window_ms", "ends before the deadline, so that a second task could start beside the first: make it longer"
+  end
+end
+
+-- times are when a task of a shape must end and may start, for an owner. It returns an answer instead
+-- if they do not fit.
+local function times(tx, shape, parent)
+  local f = shape.fields
+  local bound = parent and (parent["until"] or parent.deadline_at)
+  if f.budget_percent and not bound then
+    return {"INVALID", "budget_percent", "there is no deadline of an owner to share: give the owner one"}
+  end
+  local deadline = f.timeout_ms and tx.at + f.timeout_ms or tonumber(f.deadline_at)
+  if f.budget_percent then -- of what the owner has left
+    local share = tx.at + math.floor((bound - tx.at) * f.budget_percent / 100)
+    deadline = deadline and math.min(deadline, share) or share
+  end
+  local start = f.delay_ms and tx.at + f.delay_ms or tonumber(f.available_at)
+  local field, why = untimely(tx, f, deadline, start)
+  if field then
+    return {"INVALID", field, why}
+  end
+  -- Of equal instants the owner's counts, whoever is looked at first.
+  bound = not (deadline and bound and deadline < tonumber(bound)) and bound or nil
+  if shape.warns and not bound and not deadline then
+    return {"INVALID", "warn_percent", "there is no deadline to warn of: give a timeout"}
+  end
+  return nil, {deadline = deadline, start = start, bound = bound, until_of = bound and (parent.until_of or parent.id)}
+end
+
+-- shared is the draft of a shape for an owner, or an answer; made once for all tasks that share it.
+local function shared(tx, shape, parent)
+  local known = shape[parent or shape]
+  if not known then
+    known = {}
+    local answer, plan = times(tx, shape, parent)
+    known.answer, known.draft = answer, plan and draft(tx, shape.fields, plan)
+    shape[parent or shape] = known
+  end
+  return known.answer, known.draft
+end
+
+local function plan(tx, task)
+  local shape = task.shape
+  if not shape.checked then
+    check_shape(tx, shape)
+  end
+  local field, why = id(tx, task.id)
+  if field or shape.bad_name then
+    return field and {"INVALID", field, why} or shape.bad_name
+  end
+  local answer = find_existing(tx, task)
+  if answer or shape.bad_field then
+    return answer or shape.bad_field
+  end
+  local above, parent = owner(task.id), nil
+  if above then
+    if shape.fields.idempotency_key then
+      return {"INVALID", "idempotency_key", "a child's id is its idempotency key"}
+    end
+    tx.on = above
+    parent, why = load_task(tx, above)
+    tx.on = nil
+    if not parent then
+      return {"BROKEN", task.id, why}
+    elseif not live(parent) then
+      if parent.status then
+        refuse(tx, parent, "enqueue", "", "")
+      end
+      return {"OWNER", parent.id, parent.status or ""}
+    end
+  end
+  local d
+  answer, d = shared(tx, shape, parent)
+  return answer, d, parent
+end

@@ -1,0 +1,20 @@
+-- put_aside takes an id whose record cannot be worked with off every clock, so that it stops nobody
+-- else, and keeps it in broken for whoever mends it.
+--
+--   clocks  to take it off, if not all
+--
+-- @use store/index
+-- @use store/emit
+local function put_aside(tx, id, why, clocks)
+  if tx.aside[id] then
+    return
+  end
+  tx.aside[id] = true
+  local key = tx.key
+  for _, clock in ipairs(clocks or {key.deadlines, key.limits, key.delayed, key.waits, key.draining, key.retained}) do
+    index.remove(tx, clock, id)
+  end
+  index.add(tx, key.broken, tx.now, id)
+  tx.recount = true
+  emit(tx, "terminal", "task_broken", {id = id}, "error", why)
+end

@@ -1,0 +1,44 @@
+-- read_outcomes reads the outcomes of a report from argument i on: their number, then for each
+--
+--   id, epoch  the claim, as fetch returned it
+--   verb       complete, fail or release
+--   note       the result of complete or the error of fail, opaque
+--
+-- and behind these four, of fail and release alone:
+--
+--   class      of fail: error, failed (do not retry) or timeout (the attempt's limit)
+--   code       of fail: exit code, or ""
+--   delay      ms before the task may be fetched again; "": the task's back-off
+--   verdict    of the task's retry expression: "retry" or "fail"; "fail: " and why it could not be
+--              evaluated; "" if the task has none
+--
+-- Returns the outcomes, and where the arguments go on. What is no such list is raised.
+--
+-- @use check/number
+-- @use task/check_outcome
+local verbs = {complete = 4, fail = 8, release = 8}
+local unknown = 8 -- values of a verb that there is not
+
+local function read_outcomes(argv, i)
+  local n = number(argv, i, 4, "outcomes")
+  if n > 500 then
+    error("argument " .. i .. " must be the number of outcomes, at most 500", 0)
+  end
+  local outcomes, next = {}, i + 1
+  for j = 1, n do
+    local o = {id = argv[next], epoch = argv[next + 1], verb = argv[next + 2], note = argv[next + 3]}
+    local size = verbs[o.verb] or unknown
+    if next + size - 1 > #argv then
+      error("argument " .. next .. " must begin an outcome: id, epoch, complete and result; or id, epoch, fail or release," ..
+        " note, class, code, delay and verdict", 0)
+    end
+    if not verbs[o.verb] then
+      o.field, o.why = "verb", "must be complete, fail or release"
+    elseif size == 8 then
+      o.class, o.code, o.delay, o.verdict = argv[next + 4], argv[next + 5], argv[next + 6], argv[next + 7]
+      o.field, o.why = check_outcome(o)
+    end
+    outcomes[j], next = o, next + size
+  end
+  return outcomes, next
+end

@@ -1,0 +1,63 @@
+-- report applies one outcome of an attempt to its task, and returns the verdict (call/settle.lua).
+--
+--   o  task/read_outcomes.lua
+--
+-- @use store/emit
+-- @use store/index
+-- @use store/record
+-- @use task/cancelled
+-- @use task/fail_attempt
+-- @use task/finish
+-- @use task/holds
+-- @use task/load_task
+-- @use task/put_back
+-- @use task/refuse
+
+local apply = {}
+
+function apply.complete(tx, task, o, call)
+  finish(tx, task, {status = "COMPLETED", result = o.note, by_worker = true, call = call})
+end
+
+function apply.fail(tx, task, o, call)
+  fail_attempt(tx, task, {class = o.class, since = tx.at, error = o.note, code = o.code, delay = tonumber(o.delay),
+    verdict = o.verdict, call = call})
+end
+
+function apply.release(tx, task, o, call)
+  emit(tx, "all", "task_released", task)
+  put_back(tx, task, tx.at + (tonumber(o.delay) or 0), true)
+  record.set(tx, task, "requeued_by", call)
+end
+
+local function report(tx, o, worker, call)
+  if o.field then
+    return {"INVALID", o.field, o.why}
+  end
+  local task, why = load_task(tx, o.id)
+  if not task then
+    index.remove(tx, tx.key.claims .. worker, o.id) -- a damaged record must not stay with its worker
+    return {"BROKEN", why}
+  elseif not task.status then
+    return {"MISSING"}
+  end
+
+  -- A repeat of this call. A task that it put back in line may have been claimed again since, and may even
+  -- have ended, so the epoch proves nothing here. The record keeps both calls.
+  if task.requeued_by == call then
+    return "PENDING"
+  elseif task.call == call then
+    return task.status
+  elseif not holds(task, o.epoch, worker) then
+    refuse(tx, task, o.verb, o.epoch, worker)
+    return {"LOST", task.status}
+  end
+  if task.cancel_at then -- whatever its handler says by now, it ends as cancelled
+    local over = cancelled(task.cancel_reason, call)
+    over.by_worker = true
+    finish(tx, task, over)
+  else
+    apply[o.verb](tx, task, o, call)
+  end
+  return task.status
+end

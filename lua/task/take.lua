@@ -1,0 +1,71 @@
+-- take claims one task that stands in line for a worker. It returns nil if the task is not to be handed out:
+-- it has ended, or ends now; it is not there, or cannot be read.
+--
+--   line  the key of its line   ask  task/read_ask.lua   got  what the call hands out so far (task/claim.lua)
+--
+-- @use store/emit
+-- @use store/index
+-- @use store/record
+-- @use queue/count
+-- @use task/idempotency
+-- @use task/load_task
+-- @use task/payload
+-- @use task/put_aside
+-- @use task/set_limit
+
+-- fits tells whether a task may still travel with the others: the first always does.
+local function fits(task, got)
+  local size = #task.spec + (tonumber(task.payload_bytes or nil) or 0)
+  if got.bytes > 0 and got.bytes + size > 4194304 then
+    got.full = true
+    return false
+  end
+  got.bytes = got.bytes + size
+  return true
+end
+
+local function run(tx, task, ask)
+  task.status, task.worker = "RUNNING", ask.worker
+  task.epoch = task.epoch and string.format("%d", task.epoch + 1) or "1"
+  record.touch(tx, task)
+  local instant = task.attempt_timeout_ms and tx.at + task.attempt_timeout_ms
+  if task.rich then
+    record.set(tx, task, "lost_by", nil)
+  end
+  if task.woken then -- its attempt goes on
+    instant = tonumber(task.attempt_at or nil)
+    record.set(tx, task, "woken", nil)
+    record.set(tx, task, "attempt_at", nil)
+  else
+    task.started_at = tx.now
+  end
+  if task.limit_at or instant then
+    set_limit(tx, task, instant)
+  end
+  if task.idempotency_scope == "started" and task.epoch == "1" then
+    idempotency.free(tx, task.idempotency_key)
+  end
+end
+
+local function take(tx, id, line, ask, got)
+  local task = load_task(tx, id)
+  if not task or task.status ~= "PENDING" or task.available_at then
+    index.remove(tx, line, id) -- the record decides, and the line was wrong
+    return nil
+  elseif task.put_back_now or not fits(task, got) then -- the attempt of an agent that was woken may end just now
+    return nil
+  end
+  local handed = task.payload_bytes and payload(tx, task)
+  if task.payload_bytes and not handed then
+    put_aside(tx, id, "its payload is lost")
+    index.remove(tx, line, id)
+    return nil
+  end
+  run(tx, task, ask)
+  index.remove(tx, line, id)
+  index.add(tx, tx.key.claims .. ask.worker, string.format("%d", ask.seq), id)
+  count.add(tx, task.queue, "running", 1)
+  emit(tx, "all", "task_started", task)
+  got.tasks[#got.tasks + 1], got.payloads[id] = task, handed
+  return task
+end

@@ -1,0 +1,25 @@
+-- cancel_losers cancels members of a wait that nobody needs any more, in order of priority, as many as
+-- this call may still cancel. It tells whether there are more.
+--
+-- @use store/index
+-- @use wait/cancel_member
+local function cancel_losers(tx, id, w, why)
+  local key = tx.key.pending .. id
+  local left = {}
+  for _, name in ipairs(redis.call("ZRANGE", key, 0, tx.may_cancel + index.removals(tx, key))) do
+    if not w.gone[name] then
+      left[#left + 1] = name
+    end
+  end
+  for i = 1, math.min(#left, tx.may_cancel) do
+    w.gone[left[i]] = true
+    index.remove(tx, key, left[i])
+    tx.may_cancel = tx.may_cancel - 1
+    cancel_member(tx, id .. "." .. left[i], why)
+  end
+  for _, name in ipairs(left) do
+    if not w.gone[name] then
+      return true
+    end
+  end
+end

@@ -1,0 +1,16 @@
+-- counts_as says as what a wait counts an ended member: "o" ok, "b" bad, "n" neither. The mask has a letter
+-- for each way to end: completed, error, failed for good, timeout, cancelled. A task that was to fail when
+-- its time was up counts as failed.
+local function counts_as(mask, task)
+  local place, reason = 2, task.reason
+  if task.status == "COMPLETED" then
+    place = 1
+  elseif task.status == "CANCELLED" then
+    place = 5
+  elseif reason == "failed" or task.timeout_type == "execution" and task.on_deadline == "fail" then
+    place = 3
+  elseif reason == "timeout" then
+    place = 4
+  end
+  return string.sub(mask, place, place)
+end

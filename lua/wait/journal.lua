@@ -1,0 +1,98 @@
+-- journal keeps what agents remember: a checkpoint, and each entry since by its number. Replay reads the
+-- entries instead of doing again what they stand for. What is written once stays as it is.
+--
+-- @use store/index
+-- @use store/later
+-- @use store/record
+-- @use store/try
+local journal = {}
+
+-- of is what this unit does to a journal.
+local function of(tx, id)
+  local j = tx.journals[id]
+  if not j then
+    j = {fields = {}, words = {}, bytes = 0}
+    tx.journals[id] = j
+  end
+  return j
+end
+
+local function put(j, name, value)
+  j.fields[name] = value
+  j.words[#j.words + 1], j.words[#j.words + 2] = name, value
+end
+
+-- read is some fields of a journal, as HMGET has them.
+function journal.read(tx, id, ...)
+  local j = tx.journals[id]
+  local values = j and j.dropped and {} or redis.call("HMGET", tx.key.journal .. id, ...)
+  for i, name in ipairs({...}) do
+    values[i] = j and j.fields[name] or values[i] or false
+  end
+  return values
+end
+
+-- drop forgets a journal, and patience with members, for good.
+function journal.drop(tx, id)
+  tx.journals[id] = {fields = {}, words = {}, bytes = 0, dropped = true}
+  later.drop(tx, tx.key.journal .. id)
+  journal.drop_patience(tx, id)
+end
+
+function journal.drop_patience(tx, id)
+  later.drop(tx, tx.key.patience .. id)
+  index.forget(tx, tx.key.patience .. id)
+end
+
+-- keep_limit notes of which wait the limit and the patience are that a task is at: an agent that comes to
+-- the same wait again gets no more time.
+function journal.keep_limit(tx, task)
+  local w = redis.call("HMGET", tx.key.wait .. task.id, "wait_deadline_at", "digest")
+  local known = tx.waits[task.id]
+  local ends = known and known.ends and string.format("%d", known.ends) or w[1]
+  if ends or redis.call("EXISTS", tx.key.patience .. task.id) == 1 then
+    put(of(tx, task.id), "until", task.waiting .. " " .. (ends or "none") .. " " .. (w[2] or ""))
+  end
+end
+
+-- checkpoint takes the place of everything before. The limit of a wait that comes after it outlives it.
+--
+--   words  name, value, …   keep  the limit, or nil
+function journal.checkpoint(tx, task, words, keep)
+  local id = task.id
+  tx.journals[id] = {fields = {}, words = {}, bytes = 0, dropped = true}
+  later.drop(tx, tx.key.journal .. id)
+  for i = 1, #words, 2 do
+    put(tx.journals[id], words[i], words[i + 1])
+  end
+  if keep then
+    put(tx.journals[id], "until", keep)
+  end
+  record.set(tx, task, "journal", "1")
+end
+
+-- add writes entries, each {number, text}; the number grows over the agent's whole life.
+function journal.add(tx, task, entries)
+  local j = of(tx, task.id)
+  for _, entry in ipairs(entries) do
+    local name = string.format("%d", entry[1])
+    if not journal.read(tx, task.id, name)[1] then
+      put(j, name, entry[2])
+      j.bytes = j.bytes + #entry[2]
+    end
+  end
+  if entries[1] then
+    record.set(tx, task, "journal", "1")
+  end
+end
+
+function journal.write(tx)
+  for id, j in pairs(tx.journals) do
+    for i = 1, #j.words, 4000 do
+      try(tx, "HSET", tx.key.journal .. id, unpack(j.words, i, math.min(i + 3999, #j.words)))
+    end
+    if j.bytes > 0 then
+      try(tx, "HINCRBY", tx.key.journal .. id, "bytes", string.format("%d", j.bytes))
+    end
+  end
+end

@@ -1,0 +1,13 @@
+-- nearest_patience is when the first limit of a member in the wait of an agent is over, nil if there is none.
+-- Raises if the key is of the wrong type.
+--
+-- @use store/index
+local function nearest_patience(tx, id)
+  local key = tx.key.patience .. id
+  local some = redis.call("ZRANGE", key, 0, index.removals(tx, key), "WITHSCORES")
+  for i = 1, #some, 2 do
+    if not index.removed(tx, key, some[i]) then
+      return tonumber(some[i + 1])
+    end
+  end
+end

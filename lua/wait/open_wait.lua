@@ -1,0 +1,57 @@
+-- open_wait makes the agent WAITING.
+--
+--   how, winner  if the wait has fired already, and members are left to cancel
+--
+-- @use store/alarm
+-- @use store/emit
+-- @use store/index
+-- @use store/record
+-- @use queue/count
+-- @use wait/enlist
+-- @use wait/wait_limit
+-- @use wait/watch_wait
+
+local function put(words, ...)
+  for i = 1, select("#", ...), 2 do
+    local name, value = select(i, ...)
+    if value then
+      words[#words + 1], words[#words + 2] = name, type(value) == "number" and string.format("%d", value) or value
+    end
+  end
+end
+
+local function leave_worker(tx, s, task)
+  index.remove(tx, tx.key.claims .. task.worker, s.id)
+  count.add(tx, task.queue, "running", -1)
+  count.add(tx, task.queue, "waiting", 1)
+  task.status = "WAITING"
+  record.touch(tx, task)
+  record.set(tx, task, "waiting", s.wait.entry)
+  record.set(tx, task, "suspended_by", s.call)
+  record.set(tx, task, "journal", "1")
+  if task.limit_at then
+    record.set(tx, task, "attempt_at", task.limit_at)
+  end
+end
+
+local function open_wait(tx, s, c, task, fired)
+  local w = s.wait
+  local patience, fields = enlist(tx, s, c)
+  local ends = wait_limit(tx, s, c) -- before limit_ms is put down: it computes that
+  local begun = w.from == "first"
+  put(fields, "entry", w.entry, "mode", w.mode, "digest", w.digest, "label", w.label, "all", c.all, "mask", w.mask,
+    "size", c.total, "members", c.members, "losers", w.on_losers, "on_pending", w.on_pending,
+    "on_timeout", w.on_timeout or "fail", "since", tx.now, "need_ok", c.need_ok, "most_bad", c.most_bad,
+    "limit_ms", begun and w.limit_ms)
+  tx.waits[s.id] = {state = fired.how and "fired" or "open", reason = fired.how, winner = fired.winner, ok = c.ok, bad = c.bad,
+    settled = c.settled, ends = ends, first_at = begun and c.settled > 0 and tx.now, names = {}, gone = {}, fields = fields,
+    changed = true}
+  leave_worker(tx, s, task)
+  if ends or patience then
+    alarm.note(tx, watch_wait(tx, s.id, ends, patience))
+  end
+  emit(tx, "all", "task_suspended", task, "wait_mode", w.mode, "entry", w.entry, "members", string.format("%d", c.total),
+    "wait_deadline_at", ends and string.format("%d", ends) or "")
+  task.worker = false -- told, and from now on nobody's
+  return {"WAITING"}
+end

@@ -1,0 +1,22 @@
+-- pick_members leaves one of several members with the same id, and names each by the last part of its id. It
+-- returns an answer if one is not a child of this agent.
+--
+-- @use task/owner
+local function pick_members(s)
+  local id, seen, kept = s.id, {}, {}
+  for _, m in ipairs(s.members) do
+    if owner(m.id) ~= id then
+      if m.id == id or string.sub(id, 1, #m.id + 1) == m.id .. "." then
+        return {"INVALID", "members", m.id .. " is the agent itself or an owner of it, which cannot end before it"}
+      end
+      return {"FOREIGN", m.id}
+    elseif m.patience and string.sub(m.id, #id + 2, #id + 3) == "s-" then
+      return {"INVALID", "patience", m.id .. " is a signal, which no wait cancels: give the wait a limit"}
+    elseif not seen[m.id] then
+      seen[m.id] = true
+      m.name = string.sub(m.id, #id + 2)
+      kept[#kept + 1] = m
+    end
+  end
+  s.members = kept
+end

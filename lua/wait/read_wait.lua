@@ -1,0 +1,30 @@
+-- read_wait reads what it takes to count in the wait that an agent is at. A unit of work reads it once and
+-- counts in the table; wait/write_waits.lua writes it.
+--
+--   state   open, forming (parts are still being sent), fired; false if there is no wait
+--   names   members whose end this unit has counted
+--   gone    members that this unit has taken out of the pending ones, by name
+--   fields  what else is to be written: name, value, …
+--
+-- Returns the wait, or nil and why it cannot be worked with
+local function read_wait(tx, id)
+  local w = tx.waits[id]
+  if w then
+    return not w.broken and w or nil, w.broken
+  end
+  local f = redis.pcall("HMGET", tx.key.wait .. id, "state", "wait_deadline_at", "ok", "bad", "settled", "need_ok",
+    "most_bad", "all", "mask", "masks", "limit_ms", "first_at")
+  if f.err then
+    w = {broken = f.err}
+  else
+    w = {state = f[1], ends = tonumber(f[2] or nil), ok = tonumber(f[3] or nil), bad = tonumber(f[4] or nil),
+      settled = tonumber(f[5] or nil), need_ok = tonumber(f[6] or nil), most_bad = tonumber(f[7] or nil),
+      all = tonumber(f[8] or nil), mask = f[9], masks = f[10], limit_ms = f[11], first_at = f[12],
+      names = {}, gone = {}, fields = {}, changed = false}
+    if (w.state == "open" or w.state == "forming") and not (w.ok and w.bad and w.settled and w.mask and (w.all or w.state == "forming")) then
+      w = {broken = tx.key.wait .. id .. " has no counters"}
+    end
+  end
+  tx.waits[id] = w
+  return not w.broken and w or nil, w.broken
+end

@@ -1,0 +1,78 @@
+-- wake_agent wakes an agent whose wait has fired, once: it stands in line again, and its journal says how
+-- the wait ended. Members that nobody needs any more end first, by priority and 100 a call, of however
+-- many waits; the sweep goes on with what is left, and the agent is woken by the call that ends the last
+-- of them. So all outcomes are final when it wakes.
+--
+-- An agent that is itself out of time is not woken. Its end is what comes next.
+--
+-- @use store/alarm
+-- @use store/emit
+-- @use store/index
+-- @use store/record
+-- @use store/tell
+-- @use queue/count
+-- @use task/ending
+-- @use task/line_up
+-- @use task/put_aside
+-- @use wait/cancel_losers
+-- @use wait/forget_wait
+-- @use wait/journal
+-- @use wait/read_wait
+-- @use wait/verdict
+
+-- read is what is stored of the wait beside its counters; all that may be of the wrong type is read here,
+-- before anything is decided.
+local function read(tx, id, w)
+  local names = {"entry", "losers", "mode", "label", "digest", "members", "reason", "winner"}
+  local f, known = redis.call("HMGET", tx.key.wait .. id, unpack(names)), {}
+  for i, name in ipairs(names) do
+    known[name] = f[i]
+  end
+  local told = {entry = tonumber(known.entry), losers = w.losers or known.losers, mode = known.mode, label = known.label,
+    digest = known.digest, members = known.members, reason = w.reason or known.reason, winner = w.winner or known.winner,
+    settled = redis.call("LRANGE", tx.key.settled .. id, 0, -1)}
+  for _, name in ipairs(w.names) do
+    told.settled[#told.settled + 1] = name
+  end
+  redis.call("ZCARD", tx.key.pending .. id)
+  journal.read(tx, id, string.format("%d", told.entry))
+  return told, told.label .. told.digest .. told.members .. told.reason
+end
+
+-- wakeable tells whether an agent waits and has time left.
+local function wakeable(tx, agent, w)
+  return w.state == "fired" and agent.status == "WAITING" and not ending(tx, agent) and
+    not (agent.limit_at and tonumber(agent.limit_at) < tx.at)
+end
+
+local function wake_agent(tx, id)
+  local agent, w = record.get(tx, id), read_wait(tx, id)
+  if not agent or not w or not wakeable(tx, agent, w) then
+    return
+  end
+  local ok, told = pcall(read, tx, id, w)
+  if not ok then
+    put_aside(tx, id, type(told) == "table" and told.err or told, {tx.key.waits})
+    return
+  end
+  local timed_out = told.reason == "timed_out"
+  if told.losers == "cancel" and cancel_losers(tx, id, w, timed_out and "wait_timeout" or "not_needed") then
+    w.changed = true
+    index.add(tx, tx.key.waits, string.format("%d", tx.at - 1), id)
+    alarm.note(tx, tx.at)
+    return
+  end
+  -- A wait that timed out did so at its limit, whenever that was seen.
+  local text = verdict(told, told.reason, told.winner, timed_out and w.ends or tx.at, told.settled)
+  journal.add(tx, agent, {{told.entry, text}})
+  journal.drop_patience(tx, id)
+  index.remove(tx, tx.key.waits, id)
+  count.add(tx, agent.queue, "waiting", -1)
+  forget_wait(tx, agent)
+  agent.status = "PENDING"
+  record.set(tx, agent, "woken", "1")
+  record.touch(tx, agent)
+  line_up(tx, agent)
+  tell.woken(tx, agent, told)
+  emit(tx, "all", "task_resumed", agent, "reason", told.reason, "wait_mode", told.mode, "entry", string.format("%d", told.entry))
+end

@@ -1,0 +1,20 @@
+-- wake_agents wakes the agents whose wait has fired in this unit. Losers that it cancels may make other
+-- waits fire. A call wakes so many; the sweep wakes the others.
+--
+-- @use store/alarm
+-- @use store/index
+-- @use wait/wake_agent
+local function wake_agents(tx)
+  local n = 1
+  while tx.fired[n] do
+    local id = tx.fired[n]
+    n = n + 1
+    if tx.may_wake > 0 then
+      tx.may_wake = tx.may_wake - 1
+      wake_agent(tx, id)
+    else
+      index.add(tx, tx.key.waits, string.format("%d", tx.at - 1), id)
+      alarm.note(tx, tx.at)
+    end
+  end
+end

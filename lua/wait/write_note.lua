@@ -1,0 +1,26 @@
+-- write_note puts a note into an agent's journal. A checkpoint takes the place of everything before.
+--
+-- A request that was given up may come late, when its repeat has been answered long ago and the agent has
+-- gone on. So a checkpoint that is there, or that a later one has replaced, is not made again, and what is
+-- before the one there is stays forgotten. The limit of a wait that comes after the checkpoint outlives
+-- it: an attempt that makes the checkpoint anew does not get more time for the same wait.
+--
+-- @use wait/journal
+local function write_note(tx, task, note)
+  local there = journal.read(tx, task.id, "entries", "state", "until")
+  local past = tonumber(there[1] or nil) or -1
+  local made = note.made or {}
+  local entries = tonumber(made.entries) or 0
+  if note.checkpoint and (entries > past or entries == past and made.state ~= there[2]) then
+    past = entries
+    local later = there[3] and tonumber(string.match(there[3], "^%d+")) > entries
+    journal.checkpoint(tx, task, note.checkpoint, later and there[3] or nil)
+  end
+  local fresh = {}
+  for _, entry in ipairs(note.entries) do
+    if entry[1] > past then
+      fresh[#fresh + 1] = entry
+    end
+  end
+  journal.add(tx, task, fresh)
+end

@@ -1,0 +1,44 @@
+package queue
+
+import (
+	"maps"
+	"slices"
+)
+
+// shapes gathers the tasks of one call. Tasks that differ in id and payload alone share
+// a shape, which is sent and checked once (lua/task/read_tasks.lua).
+type shapes struct {
+	tasks []*Task // one of each shape
+	rows  []any   // shape, id, payload of each task
+}
+
+func (s *shapes) add(t *Task, id string) {
+	n := slices.IndexFunc(s.tasks, t.sameShape)
+	if n < 0 {
+		n = len(s.tasks)
+		s.tasks = append(s.tasks, t)
+	}
+	s.rows = append(s.rows, n+1, id, t.Payload)
+}
+
+// args appends all of it to the arguments of a call.
+func (s *shapes) args(args []any) []any {
+	args = append(args, len(s.tasks))
+	for _, t := range s.tasks {
+		args = t.fields(args)
+	}
+	return append(args, s.rows...)
+}
+
+// sameShape tells whether two tasks differ in id and payload at the most. What it does
+// not compare would be lost, so a test compares it with the fields that Task has.
+func (t *Task) sameShape(o *Task) bool {
+	return t.Kind == o.Kind && t.Queue == o.Queue && t.Timeout == o.Timeout && t.Priority == o.Priority &&
+		t.Deadline.Equal(o.Deadline) && t.DefaultTimeout == o.DefaultTimeout && t.Budget == o.Budget &&
+		t.OnDeadline == o.OnDeadline && t.QueueTimeout == o.QueueTimeout && t.AttemptTimeout == o.AttemptTimeout &&
+		t.OnTimeout == o.OnTimeout && t.WarnAt == o.WarnAt && t.CancelGrace == o.CancelGrace &&
+		t.MaxRetries == o.MaxRetries && t.Backoff == o.Backoff && t.Retry == o.Retry && t.Hooks == o.Hooks &&
+		t.Promise == o.Promise && t.Timer == o.Timer && t.Delay == o.Delay && t.StartAt.Equal(o.StartAt) &&
+		t.Retention == o.Retention && t.IdempotencyKey == o.IdempotencyKey && t.IdempotencyScope == o.IdempotencyScope &&
+		t.IdempotencyWindow == o.IdempotencyWindow && t.RetryOf == o.RetryOf && maps.Equal(t.Headers, o.Headers)
+}

@@ -1,0 +1,53 @@
+package queue
+
+import (
+	"strconv"
+	"strings"
+)
+
+// spec is what a task was made as, taken apart (lua/store/parse.lua has the form).
+type spec struct {
+	kind, queue, created string
+	deadline             string            // "-" for none
+	final                string            // the owner's bound if there is one, otherwise the deadline
+	more                 map[string]string // what it has beside its first line; nil for nothing
+	payload              string
+}
+
+// parseSpec reads the text without trusting it.
+func parseSpec(text string) (s spec, ok bool) {
+	first, rest, ok := strings.Cut(text, "\n")
+	w := [5]string{}
+	for i := range w {
+		var more bool
+		if w[i], first, more = strings.Cut(first, " "); more != (i < 4) || w[i] == "" {
+			return spec{}, false
+		}
+	}
+	s = spec{kind: w[0], queue: w[1], created: w[2], deadline: w[3], final: w[4]}
+	if s.final == "-" {
+		s.final = s.deadline
+	}
+	if payload, plain := strings.CutPrefix(rest, "\n"); plain && ok {
+		s.payload = payload
+		return s, true
+	}
+	head, body, ended := strings.Cut(rest, "\n\n")
+	s.more, s.payload = map[string]string{}, body
+	for line := range strings.SplitSeq(head, "\n") {
+		at := strings.IndexAny(line, "=:")
+		if at < 0 {
+			return spec{}, false
+		}
+		value := line[at+1:]
+		if line[at] == ':' { // a text, which follows behind the lines
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 0 || n > len(s.payload) {
+				return spec{}, false
+			}
+			value, s.payload = s.payload[:n], s.payload[n:]
+		}
+		s.more[line[:at]] = value
+	}
+	return s, ok && ended
+}
