@@ -165,7 +165,7 @@ func timed(do func()) time.Duration {
 func untilWatched(t *testing.T, rdb redis.UniversalClient, q *queue.Queue, id string) {
 	t.Helper()
 	until(t, id+" is watched", func() bool {
-		return rdb.HExists(context.Background(), q.Root(partition(t, id))+":task:"+id, "watched").Val()
+		return strings.Contains(rdb.Get(context.Background(), q.Root(partition(t, id))+":state:"+id).Val(), "\nwatched=1\n")
 	})
 }
 

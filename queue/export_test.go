@@ -96,7 +96,7 @@ func TestAnEmptyNamespaceIsExported(t *testing.T) {
 		for p, line := range lines[1:] {
 			o := decoded(t, line)
 			f := o["fields"].(map[string]any)
-			if o["type"] != "partition" || o["partition"] != float64(p) || f["version"] != 1.0 || f["events"] != "terminal" || f["partitions"] != float64(q.Partitions()) || f["created_at"].(float64) < 1e12 {
+			if o["type"] != "partition" || o["partition"] != float64(p) || f["version"] != 2.0 || f["events"] != "terminal" || f["partitions"] != float64(q.Partitions()) || f["created_at"].(float64) < 1e12 {
 				t.Errorf("the line of partition %d is %s", p, line)
 			}
 		}
@@ -197,12 +197,13 @@ func TestWhatIsOddIsExportedToo(t *testing.T) {
 		enqueue(t, other, queue.Task{})
 		root := q.Root(0)
 		if _, err := rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-			p.HSet(ctx, root+":task:0-NEWER", "version", "9", "status", "PONDERING", "shape", "round", "warn_at", "12", "retries", "many", "created_at", "")
-			p.Set(ctx, root+":payload:0-NEWER", "p", 0)
+			p.Set(ctx, root+":spec:0-NEWER", "k q 12 - -\npriority=3\n\np", 0)
+			p.Set(ctx, root+":state:0-NEWER", "PENDING - - - many - -\nwarn_at=12\ncolour:6\n\ngr\nn=1", 0)
 			p.Set(ctx, root+":payload:0-ORPHAN", "\xff", 0)
-			p.Set(ctx, root+":task:0-STRING", "s", 0)
-			p.HSet(ctx, root+":task:0-TWISTED", "status", "PENDING")
-			p.RPush(ctx, root+":payload:0-TWISTED", "l")
+			p.Set(ctx, root+":state:0-ALONE", "PENDING", 0)
+			p.Set(ctx, root+":spec:0-RUINED", "k q 12", 0)
+			p.Set(ctx, root+":spec:0-TWISTED", "k q 12 - -\n\n", 0)
+			p.RPush(ctx, root+":state:0-TWISTED", "l")
 			p.ZAdd(ctx, root+":throttled", redis.Z{Score: 1.5, Member: "x\xff"}, redis.Z{Score: 1 << 52, Member: "y"})
 			p.SAdd(ctx, root+":strange:with:colons", "m")
 			p.RPush(ctx, root+":", "nameless")
@@ -213,10 +214,10 @@ func TestWhatIsOddIsExportedToo(t *testing.T) {
 		}
 		lines := settled(exported(t, q))
 		want := []string{
-			`{"type":"task","partition":0,"id":"0-NEWER","overdue":false,"payload":"p","fields":{"created_at":null,"retries":"many","shape":"round","status":"PONDERING","version":9,"warn_at":12}}`,
+			`{"type":"task","partition":0,"id":"0-NEWER","overdue":false,"payload":"p","fields":{"colour":"gr\nn=1","created_at":12,"kind":"k","priority":3,"queue":"q","retries":"many","status":"PENDING","warn_at":12}}`,
 			`{"type":"index","partition":0,"index":"payload","of":"0-ORPHAN","kind":"string","value_base64":"/w=="}`,
-			`{"type":"index","partition":0,"index":"task","of":"0-STRING","kind":"string","value":"s"}`,
-			`{"type":"index","partition":0,"index":"payload","of":"0-TWISTED","kind":"list","member":"l","place":0}`,
+			`{"type":"index","partition":0,"index":"state","of":"0-ALONE","kind":"string","value":"PENDING"}`,
+			`{"type":"index","partition":0,"index":"state","of":"0-TWISTED","kind":"list","member":"l","place":0}`,
 			`{"type":"index","partition":0,"index":"throttled","kind":"zset","member_base64":"eP8=","score":1.5,"place":0}`,
 			`{"type":"index","partition":0,"index":"throttled","kind":"zset","member":"y","score":4503599627370496,"place":1}`,
 			`{"type":"index","partition":0,"index":"strange","of":"with:colons","kind":"set","member":"m"}`,
@@ -228,11 +229,15 @@ func TestWhatIsOddIsExportedToo(t *testing.T) {
 				t.Errorf("the export lacks %s", line)
 			}
 		}
-		broken := slices.ContainsFunc(lines, func(l string) bool {
-			return strings.HasPrefix(l, `{"type":"broken","partition":0,"key":"task:0-TWISTED","error":"`) && strings.Contains(l, "WRONGTYPE")
-		})
-		if len(lines) != len(want)+3 || !broken { // namespace, partition, the broken one
-			t.Errorf("exported\n%s\nwant these %d, namespace, partition and a broken task", strings.Join(lines, "\n"), len(want))
+		broken := 0
+		for _, l := range lines {
+			if strings.HasPrefix(l, `{"type":"broken","partition":0,"key":"task:0-TWISTED","error":"`) && strings.Contains(l, "WRONGTYPE") ||
+				strings.HasPrefix(l, `{"type":"broken","partition":0,"key":"task:0-RUINED","error":"`) && strings.Contains(l, "its spec cannot be read") {
+				broken++
+			}
+		}
+		if len(lines) != len(want)+4 || broken != 2 { // namespace, partition, the broken ones
+			t.Errorf("exported\n%s\nwant these %d, namespace, partition and two broken tasks", strings.Join(lines, "\n"), len(want))
 		}
 	})
 }

@@ -103,7 +103,7 @@ func TestAFullRedisStillWakesAgents(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	status := func(id string) string { return rdb.HGet(ctx, d.q.Root(0)+":task:"+id, "status").Val() }
+	status := func(id string) string { return d.field(id, "status") }
 
 	full("1")
 	before := d.dump(t)

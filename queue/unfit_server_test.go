@@ -55,8 +55,9 @@ func TestOpenComparesWithTheNamespace(t *testing.T) {
 		}{
 			{"more partitions", nil, queue.Config{Partitions: 8}, queue.ErrPartitions, "partitions", "leave Config.Partitions 0 to take what is there: it has 4, not 8"},
 			{"fewer partitions", nil, queue.Config{Partitions: 1}, queue.ErrPartitions, "partitions", "it has 4, not 1"},
-			{"a newer version", map[string]any{"version": 2}, queue.Config{}, queue.ErrNewer, "version", "upgrade this program: its records are of version 2, this program knows 1"},
+			{"a newer version", map[string]any{"version": 3}, queue.Config{}, queue.ErrNewer, "version", "upgrade this program: its records are of version 3, this program knows 2"},
 			{"a newer version, other partitions", map[string]any{"version": 99}, queue.Config{Partitions: 7}, queue.ErrNewer, "version", "upgrade this program"},
+			{"an older version", map[string]any{"version": 1}, queue.Config{}, queue.ErrOlder, "version", "use a new namespace: its records are of version 1, this program knows 2"},
 			{"a root of no partitions", map[string]any{"partitions": 0}, queue.Config{}, nil, "partitions", ""},
 			{"a root of -3 partitions", map[string]any{"partitions": -3}, queue.Config{}, nil, "partitions", ""},
 			{"a root of too many partitions", map[string]any{"partitions": 1000}, queue.Config{}, nil, "partitions", ""},
@@ -80,7 +81,7 @@ func TestOpenComparesWithTheNamespace(t *testing.T) {
 				if after := redistest.Dump(t, rdb, ""); after != before {
 					t.Errorf("it changed something:\n%s", redistest.Diff(before, after))
 				}
-				rdb.HSet(ctx, root, "version", 1, "partitions", 4)
+				rdb.HSet(ctx, root, "version", 2, "partitions", 4)
 				if q := open(t, rdb, queue.Config{}); q.Partitions() != 4 {
 					t.Errorf("Partitions = %d, want 4", q.Partitions())
 				}

@@ -150,6 +150,9 @@ var scripts = []struct {
 	}, definesOrDoesNot},
 	{"watch", func(d *disturbed, ctx context.Context) ([]string, error) {
 		reply, err := d.library.Run(ctx, d.rdb, "watch", d.q.Root(0), "0-p1", "0-r1", "0-p2")
+		if err != nil && strings.Contains(err.Error(), "WRONGTYPE") {
+			err = fmt.Errorf("%w (%w)", queue.ErrWrongType, err)
+		}
 		return []string{fmt.Sprint(reply)}, err
 	}, nil},
 	{"read", func(d *disturbed, ctx context.Context) ([]string, error) {
@@ -210,6 +213,10 @@ func TestAKeyOfTheWrongType(t *testing.T) {
 						d.goesOn(t)
 					}
 					d.rdb.Del(context.Background(), d.q.Root(0)+key)
+					if key == "" {
+						d.q = open(t, rdb, queue.Config{Namespace: "w", Library: library})
+						d.w.q = d.q
+					}
 					d.goesOn(t)
 				})
 			}

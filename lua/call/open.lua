@@ -18,11 +18,11 @@ local levels = {all = true, terminal = true, none = true}
 
 -- unfit says what is wrong with a root or with what is asked of it.
 local function unfit(tx, version, wanted, level)
-  local partition = whole(tx.key.partition, 0, 1023)
+  local partition = whole(tx.key.partition, 0, 998)
   if not version then
     return "version", "must be a whole number from 1"
   elseif not wanted then
-    return "partitions", "must be a whole number from 0 to 1024"
+    return "partitions", "must be a whole number from 0 to 999"
   elseif not levels[level] then
     return "events", "must be all, terminal or none"
   elseif not partition or tx.key.partition ~= string.format("%d", partition) then
@@ -34,7 +34,7 @@ end
 
 local function open(keys, argv)
   local tx = begin(keys[1])
-  local version, wanted, level = whole(argv[1], 1), whole(argv[2], 0, 1024), argv[3]
+  local version, wanted, level = whole(argv[1], 1), whole(argv[2], 0, 999), argv[3]
   local field, why = unfit(tx, version, wanted, level)
   if field then
     return {"INVALID", field, why}

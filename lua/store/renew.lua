@@ -11,6 +11,7 @@
 --   waits, fired           waits of agents, and agents whose wait has fired           wait/read_wait.lua, wait/count_end.lua
 --   journals               what agents remember                                       wait/journal.lua
 --   rooms                  what queues may give                                       queue/free_slots.lua
+--   large                  payloads that have a key of their own                      task/create.lua
 --   keyed                  what idempotency keys stand for                            task/idempotency.lua
 --   earliest               the next instant at which something is due                 store/alarm.lua
 --   seq, front             places given in line                                       queue/place.lua
@@ -23,7 +24,7 @@ local function renew(tx)
   tx.index, tx.sets, tx.lists, tx.drops, tx.before, tx.after = {}, {}, {}, {}, {}, {}
   tx.counts, tx.wakes, tx.events, tx.stops, tx.ended = {}, {}, {}, {}, {}
   tx.drained, tx.waits, tx.fired, tx.journals = {}, {}, {}, {}
-  tx.rooms, tx.keyed, tx.aside = {}, {}, {}
+  tx.rooms, tx.keyed, tx.aside, tx.large = {}, {}, {}, {}
   tx.timeouts, tx.woken, tx.timers = nil, nil, nil
   tx.earliest, tx.seq, tx.front, tx.recount, tx.on = nil, nil, nil, nil, nil
   return tx

@@ -16,6 +16,7 @@ local function spec(tx, id, payload, d)
     return d.lines .. d.texts .. payload
   end
   later.before(tx, "SET", tx.key.payload .. id, payload)
+  tx.large[id] = payload
   return d.lines .. "payload_bytes=" .. #payload .. "\n" .. d.texts
 end
 

@@ -33,8 +33,10 @@ local function by_id(tx, task)
   elseif not old.status then
     return nil
   end
-  local f = task.shape.fields
-  if old.kind == f.kind and old.queue == f.queue and payload(tx, old) == task.payload then
+  local f, stored = task.shape.fields, payload(tx, old)
+  if not stored then
+    return {"BROKEN", task.id, "its payload is lost"}
+  elseif old.kind == f.kind and old.queue == f.queue and stored == task.payload then
     return {"OK", task.id, old.deadline_at or ""}
   end
   return {"TAKEN", task.id}

@@ -30,6 +30,9 @@
 local kept = {"reason", "timeout_type", "code", "retry_state", "retry_error", "lease_losses"}
 
 local function change_record(tx, task, ending)
+  if #(ending.result or ending.error) > record.inline and redis.call("EXISTS", tx.key.result .. task.id) == 1 then
+    error("a key is in the place of its result", 0)
+  end
   task.status, task.result, task.error = ending.status, ending.result, ending.error
   task.completed_at = ending.completed_at and string.format("%d", ending.completed_at) or tx.now
   task.call = ending.call or task.call

@@ -5,6 +5,7 @@
 --   task  shape, id and payload (task/read_tasks.lua)
 --
 -- @use check/id
+-- @use store/record
 -- @use task/check_shape
 -- @use task/draft
 -- @use task/find_existing
@@ -97,6 +98,9 @@ local function plan(tx, task)
       end
       return {"OWNER", parent.id, parent.status or ""}
     end
+  end
+  if #task.payload > record.inline and redis.call("EXISTS", tx.key.payload .. task.id) == 1 then
+    return {"BROKEN", task.id, "a key is in the place of its payload"}
   end
   local d
   answer, d = shared(tx, shape, parent)
