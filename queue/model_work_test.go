@@ -47,7 +47,6 @@ func (m *model) fetch(worker string, ask Ask) (got []string, more bool) {
 		}
 		return got, false
 	}
-	m.fetched[worker] = ask.Seq
 	left := ask.N
 	for round := range 2 {
 		for _, quota := range ask.Quotas {
@@ -66,6 +65,9 @@ func (m *model) fetch(worker string, ask Ask) (got []string, more bool) {
 				}
 			}
 		}
+	}
+	if len(got) > 0 {
+		m.fetched[worker] = ask.Seq // one that comes to nothing may be made again
 	}
 	m.done()
 	for _, quota := range ask.Quotas {

@@ -41,6 +41,7 @@
 --
 -- @use store/answer
 -- @use store/begin
+-- @use store/own
 -- @use store/read_root
 -- @use store/unit
 -- @use wait/check_wait
@@ -49,7 +50,7 @@
 
 -- wake has members cancelled that a wait does not need, which had fired before it began.
 local function wake(tx, id)
-  tx.fired[1] = id
+  own(tx, "fired")[1] = id
 end
 
 local function suspend(keys, argv)

@@ -17,11 +17,11 @@ function count.write(tx)
   for queue, counts in pairs(tx.counts) do
     for field, n in pairs(counts) do
       if n ~= 0 then
-        try(tx, "HINCRBY", tx.key.queue .. queue, field, string.format("%d", n))
+        local total = try(tx, "HINCRBY", tx.key.queue .. queue, field, string.format("%d", n))
+        if field == "enqueued" and total == n then -- its first
+          try(tx, "SADD", tx.key.queues, queue)
+        end
       end
-    end
-    if counts.enqueued then
-      try(tx, "SADD", tx.key.queues, queue)
     end
     if tx.root.controlled and (counts.running or 0) < 0 and (try(tx, "ZCARD", tx.key.ready .. queue) or 0) > 0 then
       wake.note(tx, queue) -- it may have been full

@@ -8,6 +8,7 @@
 -- Returns {n, every, full_at, next}: every is ms a token, nil without a rate; next is when the bucket has a
 -- token again, if that is what it lacks
 --
+-- @use store/own
 -- @use store/try
 local function rate(tx, queue, free, c)
   free.every = c[5] / c[4]
@@ -32,7 +33,7 @@ local function free_slots(tx, queue)
     return free
   end
   free = {n = math.huge}
-  tx.rooms[queue] = free
+  own(tx, "rooms")[queue] = free
   if not tx.root.controlled then
     return free
   end

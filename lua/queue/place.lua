@@ -5,6 +5,7 @@
 --   how  "woken", "front" or nil
 --
 -- @use store/index
+-- @use store/own
 -- @use queue/wake
 local function place(tx, id, queue, priority, how)
   local n
@@ -21,5 +22,5 @@ local function place(tx, id, queue, priority, how)
   -- 2^50 places a priority: exact in a double, and years of work.
   local band = (3 - (tonumber(priority or 0) or 0)) * 1125899906842624
   index.add(tx, tx.key.ready .. queue, string.format("%d", band + n), id)
-  tx.wakes[queue] = true
+  own(tx, "wakes")[queue] = true
 end

@@ -6,15 +6,17 @@
 -- It is written last: it looks at the lines as they are by then.
 --
 -- @use store/alarm
+-- @use store/own
 -- @use store/try
 -- @use queue/free_slots
 local wake = {}
 
 function wake.note(tx, queue)
-  tx.wakes[queue] = true
+  own(tx, "wakes")[queue] = true
 end
 
-local function wake_one(tx, queue)
+--   tokens  how many there are, if that is known; true if it is not
+local function wake_one(tx, queue, tokens)
   if tx.root.controlled then
     local free = free_slots(tx, queue)
     if free.next then
@@ -26,7 +28,7 @@ local function wake_one(tx, queue)
     end
   end
   local key = tx.key.wake .. queue
-  if try(tx, "LLEN", key) == 0 then
+  if tokens == 0 or tokens == true and try(tx, "LLEN", key) == 0 then
     try(tx, "RPUSH", key, "1")
   end
 end
@@ -35,25 +37,26 @@ end
 -- notes in tx.more whether they hold more.
 local function pass_on(tx)
   for _, queue in ipairs(tx.asked) do
-    local ready = try(tx, "ZCARD", tx.key.ready .. queue)
+    local empty = tx.found_empty[queue] and not tx.wakes[queue]
+    local ready = empty and 0 or try(tx, "ZCARD", tx.key.ready .. queue)
     if ready then
       if ready > 0 and free_slots(tx, queue).n > 0 then
         tx.more = true
       else
         try(tx, "DEL", tx.key.wake .. queue)
       end
-      tx.wakes[queue] = ready > 0 or nil
+      own(tx, "wakes")[queue] = ready > 0 or nil
     end
   end
-  tx.asked = nil
+  tx.asked = false
 end
 
 function wake.write(tx)
-  tx.rooms = {} -- what they may give has changed
+  tx.rooms = tx.none -- what they may give has changed
   if tx.asked then
     pass_on(tx)
   end
-  for queue in pairs(tx.wakes) do
-    wake_one(tx, queue)
+  for queue, tokens in pairs(tx.wakes) do
+    wake_one(tx, queue, tokens)
   end
 end

@@ -1,24 +1,52 @@
--- begin makes tx: what one call knows, and what it still has to write. Every function that touches
--- Redis takes it first.
+-- begin makes tx: what one call knows, and what it still has to write. Every function that touches Redis takes
+-- it first. Beside each field stands the file that owns it.
 --
---   at, now               the call's one reading of the clock: ms as a number, and as text
+-- For the whole call:
+--
+--   at, now               its one reading of the clock: ms as a number, and as text
 --   key                   the names of all keys of the partition                 store/keys.lua
 --   root                  what was read of the partition's root                  store/read_root.lua
 --   failed                what could not be read or written, for the reply       store/try.lua
 --   poison                tasks whose data made deciding raise, and why          store/unit.lua
---   told, timed_out, timers_fired  what the reply says of timeouts and wakes              store/tell.lua
+--   told, timed_out, timers_fired  what the reply says of ends and wakes         store/tell.lua
 --   strict                refuse keys of the wrong type before anything is written  store/commit.lua
---   asked, more           queues that a worker asked; whether they hold more    queue/wake.lua
+--   asked, found_empty, more  queues that a worker asked; those that are empty; whether any holds more  queue/wake.lua
 --   may_cancel, may_wake  losers and agents that this call may still end, wake   wait/wake_agents.lua
 --
--- The rest belongs to the unit of work that is being decided (store/renew.lua).
+-- For one unit of work, until renew (store/renew.lua):
+--
+--   tasks, changed, texts    tasks read, those whose state changes, texts of new ones  store/record.lua
+--   index, sets              what sorted sets gain and lose                        store/index.lua
+--   counts                   counters of queues                                    queue/count.lua
+--   wakes                    queues that an idle worker should look at             queue/wake.lua
+--   events, stops, ended     what is told: in the stream, to workers, to who waits  store/emit.lua, store/publish.lua
+--   lists, drops, before, after   other writes, before and after the records       store/later.lua
+--   drained                  when tasks ended whose children are not all ended     task/drained.lua
+--   waits, fired             waits of agents, and agents whose wait has fired      wait/read_wait.lua, wait/count_end.lua
+--   journals                 what agents remember                                  wait/journal.lua
+--   rooms                    what queues may give                                  queue/free_slots.lua
+--   keyed, large             what idempotency keys stand for; large payloads       task/idempotency.lua, task/create.lua
+--   aside                    tasks put aside                                       task/put_aside.lua
+--   timeouts, woken, timers  tasks that timed out, agents woken, timers that fired  store/tell.lua
+--   earliest                 the next instant at which something is due            store/alarm.lua
+--   seq, front               places given in line                                  queue/place.lua
+--   recount                  running tasks must be counted anew                    queue/recount_running.lua
+--   on                       the task that is being decided                        store/unit.lua
 --
 -- @use store/keys
 -- @use store/now
--- @use store/renew
+
+-- none is shared by all calls, and nobody writes into it (store/own.lua).
+local none = {}
+
 local function begin(root)
   local at = now(root)
-  return renew({at = at, now = string.format("%d", at), key = keys(root), failed = {}, poison = {},
-    told = {}, timed_out = 0, timers_fired = 0,
-    may_cancel = 100, may_wake = 100})
+  return {
+    at = at, now = string.format("%d", at), key = keys(root), root = false, none = none, failed = none, poison = none,
+    told = none, timed_out = 0, timers_fired = 0, strict = false, asked = false, found_empty = false, more = false, may_cancel = 100, may_wake = 100,
+    tasks = {}, changed = {}, texts = {}, index = {}, sets = {}, counts = {}, wakes = none, events = none, stops = none,
+    ended = none, lists = none, drops = none, before = none, after = none, drained = none, waits = none, fired = none,
+    journals = none, rooms = none, keyed = none, large = none, aside = none, timeouts = none, woken = none, timers = 0,
+    earliest = false, seq = false, front = false, recount = false, on = false, stale = false,
+  }
 end

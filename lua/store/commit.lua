@@ -12,7 +12,6 @@
 -- @use store/record
 -- @use store/alarm
 -- @use store/publish
--- @use store/renew
 -- @use store/tell
 -- @use store/try
 -- @use store/refuse_wrong_types
@@ -67,5 +66,5 @@ local function commit(tx, strict)
   local ring = write_root(tx)
   publish.write(tx, ring)
   tell.keep(tx)
-  renew(tx)
+  tx.stale = true
 end

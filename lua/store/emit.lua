@@ -5,6 +5,7 @@
 --          wants: all, terminal (default) or none
 --   ...    name, value, ...: what only this kind of event says
 --
+-- @use store/own
 -- @use task/owner
 local function emit(tx, level, kind, task, ...)
   local wanted = tx.root.level
@@ -23,5 +24,6 @@ local function emit(tx, level, kind, task, ...)
   for i = 1, select("#", ...) do
     event[n + i] = (select(i, ...))
   end
-  tx.events[#tx.events + 1] = event
+  local events = own(tx, "events")
+  events[#events + 1] = event
 end

@@ -10,7 +10,7 @@ local index = {}
 local function set_of(tx, key)
   local set = tx.index[key]
   if not set then
-    set = {key = key, n = 0, members = {}, score = {}}
+    set = {key = key, n = 0, added = 0, members = {}, score = {}}
     tx.index[key] = set
     tx.sets[#tx.sets + 1] = set
   end
@@ -18,9 +18,15 @@ local function set_of(tx, key)
 end
 
 local function put(set, member, score)
-  if set.score[member] == nil then
+  local old = set.score[member]
+  if old == nil then
     set.n = set.n + 1
     set.members[set.n] = member
+  end
+  if score and not old then
+    set.added = set.added + 1
+  elseif old and not score then
+    set.added = set.added - 1
   end
   set.score[member] = score
 end
@@ -37,7 +43,7 @@ end
 -- forget drops what was put off for a set that goes as a whole.
 function index.forget(tx, key)
   if tx.index[key] then
-    tx.index[key].n, tx.index[key].members, tx.index[key].score = 0, {}, {}
+    tx.index[key].n, tx.index[key].added, tx.index[key].members, tx.index[key].score = 0, 0, {}, {}
   end
 end
 
@@ -55,16 +61,12 @@ function index.removals(tx, key)
   return n
 end
 
--- added tells whether a set gains anything.
-function index.added(set)
-  for _, member in ipairs(set.members) do
-    if set.score[member] then
-      return true
-    end
-  end
-end
-
+-- run sends a command about many members, as many as a command takes at a time.
 local function run(tx, command, key, words, n)
+  if n <= 4000 then
+    try(tx, command, key, unpack(words))
+    return
+  end
   for i = 1, n, 4000 do
     try(tx, command, key, unpack(words, i, math.min(i + 3999, n)))
   end
@@ -72,26 +74,32 @@ end
 
 function index.write_added(tx)
   for _, set in ipairs(tx.sets) do
-    local words, n, score = {}, 0, set.score
-    for _, member in ipairs(set.members) do
-      if score[member] then
-        words[n + 1], words[n + 2] = score[member], member
-        n = n + 2
+    if set.added > 0 then
+      local words, n, score = {}, 0, set.score
+      for _, member in ipairs(set.members) do
+        if score[member] then
+          words[n + 1], words[n + 2] = score[member], member
+          n = n + 2
+        end
       end
+      run(tx, "ZADD", set.key, words, n)
     end
-    run(tx, "ZADD", set.key, words, n)
   end
 end
 
 function index.write_removed(tx)
   for _, set in ipairs(tx.sets) do
-    local words, n, score = {}, 0, set.score
-    for _, member in ipairs(set.members) do
-      if not score[member] then
-        n = n + 1
-        words[n] = member
+    if set.added == 0 and set.n > 0 then
+      run(tx, "ZREM", set.key, set.members, set.n)
+    elseif set.added < set.n then
+      local words, n, score = {}, 0, set.score
+      for _, member in ipairs(set.members) do
+        if not score[member] then
+          n = n + 1
+          words[n] = member
+        end
       end
+      run(tx, "ZREM", set.key, words, n)
     end
-    run(tx, "ZREM", set.key, words, n)
   end
 end

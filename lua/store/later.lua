@@ -1,31 +1,36 @@
 -- later puts off writes that are neither records nor sorted sets until commit. What a task needs once
 -- its record says so goes before the records, what it needs no more goes after them.
 --
+-- @use store/own
 -- @use store/try
 local later = {}
 
 -- drop deletes a key, before anything else: it may be made anew in the same unit.
 function later.drop(tx, key)
-  tx.drops[#tx.drops + 1] = key
-  if tx.lists[key] then
-    tx.lists[key] = {}
+  local drops, lists = own(tx, "drops"), tx.lists
+  drops[#drops + 1] = key
+  if lists[key] then
+    lists[key] = {}
   end
 end
 
 function later.before(tx, ...)
-  tx.before[#tx.before + 1] = {...}
+  local before = own(tx, "before")
+  before[#before + 1] = {...}
 end
 
 function later.after(tx, ...)
-  tx.after[#tx.after + 1] = {...}
+  local after = own(tx, "after")
+  after[#after + 1] = {...}
 end
 
 -- push appends to a list, before the records.
 function later.push(tx, key, value)
-  local list = tx.lists[key]
+  local lists = own(tx, "lists")
+  local list = lists[key]
   if not list then
     list = {}
-    tx.lists[key], tx.lists[#tx.lists + 1] = list, key
+    lists[key], lists[#lists + 1] = list, key
   end
   list[#list + 1] = value
 end

@@ -17,15 +17,16 @@ names.state_lines = {"available_at", "limit_at", "warn_at", "attempt_at", "child
 names.state_texts = {"cancel_reason", "progress", "last_error", "retry_error"}
 
 -- (A library that is being loaded has no ipairs.)
-names.known = {}
+names.known, names.of_spec = {}, {}
 
-local function know(list)
+local function know(list, sign, into)
   for i = 1, #list do
     names.known[list[i]] = true
+    into[list[i]] = sign
   end
 end
 
-know(names.spec_lines)
-know(names.spec_texts)
-know(names.state_lines)
-know(names.state_texts)
+know(names.spec_lines, "=", names.of_spec)
+know(names.spec_texts, ":", names.of_spec)
+know(names.state_lines, "=", {})
+know(names.state_texts, ":", {})

@@ -1,15 +1,19 @@
 -- publish sends what was put off for channels. A message is an aid: whoever waits looks again by
 -- itself, so what cannot be sent stops nothing.
+--
+-- @use store/own
 local publish = {}
 
 -- stop tells a worker that an attempt must stop.
 function publish.stop(tx, task, reason)
-  tx.stops[#tx.stops + 1] = {tx.key.stop .. task.worker, task.id .. " " .. task.epoch .. " " .. reason}
+  local stops = own(tx, "stops")
+  stops[#stops + 1] = {tx.key.stop .. task.worker, task.id .. " " .. task.epoch .. " " .. reason}
 end
 
 -- ended tells whoever watches a task that it has ended.
 function publish.ended(tx, task)
-  tx.ended[#tx.ended + 1] = task.id
+  local ended = own(tx, "ended")
+  ended[#ended + 1] = task.id
 end
 
 function publish.write(tx, ring)

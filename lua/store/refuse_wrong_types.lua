@@ -1,11 +1,9 @@
 -- refuse_wrong_types raises if a key that is about to gain something is of the wrong type.
---
--- @use store/index
 local function refuse_wrong_types(tx)
   -- An intersection with an empty set is empty, whatever the others hold; but it looks at their types.
   local sets = {tx.key.root .. ":none"}
   for _, set in ipairs(tx.sets) do
-    if index.added(set) then
+    if set.added > 0 then
       sets[#sets + 1] = set.key
     end
   end
@@ -17,10 +15,10 @@ local function refuse_wrong_types(tx)
   end
   for queue in pairs(tx.counts) do
     redis.call("HLEN", tx.key.queue .. queue)
-    redis.call("SISMEMBER", tx.key.queues, queue)
   end
+  redis.call("SCARD", tx.key.queues)
   for queue in pairs(tx.wakes) do
-    redis.call("LLEN", tx.key.wake .. queue)
+    tx.wakes[queue] = redis.call("LLEN", tx.key.wake .. queue)
   end
   if #tx.events > 0 then
     redis.call("XLEN", tx.key.events)

@@ -3,16 +3,18 @@
 --
 --   timed_out  id, kind, timeout_type, the instant at which its time was up
 --   woken      id, kind, how its wait ended, the member that decided or ""
+--
+-- @use store/own
 local tell = {}
 
 function tell.timed_out(tx, task)
-  tx.timeouts = tx.timeouts or {}
-  tx.timeouts[#tx.timeouts + 1] = task
+  local timeouts = own(tx, "timeouts")
+  timeouts[#timeouts + 1] = task
 end
 
 function tell.woken(tx, agent, wait)
-  tx.woken = tx.woken or {}
-  tx.woken[#tx.woken + 1] = {agent, wait}
+  local woken = own(tx, "woken")
+  woken[#woken + 1] = {agent, wait}
 end
 
 local function add(told, ...)
@@ -23,13 +25,13 @@ end
 
 -- keep takes over what a unit did, now that it is written.
 function tell.keep(tx)
-  tx.timers_fired = tx.timers_fired + (tx.timers or 0)
-  for _, task in ipairs(tx.timeouts or {}) do
+  tx.timers_fired = tx.timers_fired + tx.timers
+  for _, task in ipairs(tx.timeouts) do
     tx.timed_out = tx.timed_out + 1
-    add(tx.told, "timed_out", task.id, task.kind, task.timeout_type, task.completed_at)
+    add(own(tx, "told"), "timed_out", task.id, task.kind, task.timeout_type, task.completed_at)
   end
-  for _, woken in ipairs(tx.woken or {}) do
+  for _, woken in ipairs(tx.woken) do
     local agent, wait = woken[1], woken[2]
-    add(tx.told, "woken", agent.id, agent.kind, wait.reason, wait.winner or "")
+    add(own(tx, "told"), "woken", agent.id, agent.kind, wait.reason, wait.winner or "")
   end
 end

@@ -7,6 +7,7 @@
 -- Returns what decide returns
 --
 -- @use store/commit
+-- @use store/own
 -- @use store/reason
 -- @use store/renew
 -- @use task/put_aside
@@ -22,13 +23,16 @@ local function decide_all(tx, decide, ...)
 end
 
 local function unit(tx, decide, ...)
+  if tx.stale then
+    renew(tx)
+  end
   local ok, answer = pcall(decide_all, tx, decide, ...)
   while not ok do
     local id = tx.on
     if not id or tx.poison[id] then
       error(answer, 0)
     end
-    tx.poison[id] = reason(answer)
+    own(tx, "poison")[id] = reason(answer)
     renew(tx)
     ok, answer = pcall(decide_all, tx, decide, ...)
   end

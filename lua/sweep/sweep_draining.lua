@@ -3,6 +3,7 @@
 --
 -- @use store/index
 -- @use store/later
+-- @use store/own
 -- @use store/record
 -- @use sweep/did
 -- @use sweep/met_broken
@@ -44,7 +45,7 @@ local function sweep_draining(tx, r, id, clock)
   later.after(tx, "LTRIM", key, #ids, -1)
   if #ids < r.chunk then
     index.remove(tx, clock, id)
-    tx.drained[id] = false
+    own(tx, "drained")[id] = false
   end
   r.chunk = r.chunk - #ids
 end

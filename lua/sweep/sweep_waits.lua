@@ -3,6 +3,7 @@
 --
 -- @use store/emit
 -- @use store/index
+-- @use store/own
 -- @use store/reason
 -- @use sweep/did
 -- @use sweep/end_patience
@@ -81,7 +82,8 @@ local function sweep_waits(tx, r, id, clock)
   end
   if w.state == "fired" then
     index.remove(tx, clock, id)
-    tx.fired[#tx.fired + 1] = id
+    local fired = own(tx, "fired")
+    fired[#fired + 1] = id
   else
     watch_wait(tx, id, w.ends, nearest_patience(tx, id))
   end

@@ -1,13 +1,14 @@
 -- apply_defaults puts the defaults of the kind where the producer said nothing. The producer goes before the
 -- kind, and the kind before default_timeout_ms, which is its owner's.
 --
---   f  the fields of a task; they are changed
+--   f     the fields of a task; they are changed
+--   none  whether any is "none"
 --
 -- @use task/defaults
 local spans = {"timeout_ms", "queue_timeout_ms", "attempt_timeout_ms", "cancel_grace_ms", "retention_ms", "backoff_ms",
   "backoff_max_ms"}
 
-local function apply_defaults(tx, f)
+local function apply_defaults(tx, f, none)
   local open_end = f.timeout_ms == "none"
   for name, value in pairs(defaults(tx, f.kind)) do
     if f[name] == nil and not (f.role and name ~= "timeout_ms" and name ~= "retention_ms") then
@@ -17,7 +18,7 @@ local function apply_defaults(tx, f)
   if f.deadline_at then
     f.timeout_ms = nil
   end
-  for _, name in ipairs(spans) do
+  for _, name in ipairs(none and spans or tx.none) do
     if f[name] == "none" then
       f[name] = nil
     end

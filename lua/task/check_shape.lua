@@ -29,5 +29,5 @@ local function check_shape(tx, shape)
     return
   end
   shape.warns = f.warn_percent
-  apply_defaults(tx, f)
+  apply_defaults(tx, f, shape.none)
 end

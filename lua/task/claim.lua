@@ -19,6 +19,8 @@
 -- @use task/parcels
 -- @use task/take
 
+local most_queues = 256
+
 -- draw takes up to so many tasks from a queue. It may meet tasks that are ended instead of handed out, so
 -- it goes on; but a line of nothing but late tasks must not hold the server.
 local function draw(tx, ask, got, queue, want)
@@ -28,6 +30,7 @@ local function draw(tx, ask, got, queue, want)
   while taken < given and got.looks > 0 and not got.full do
     local ids = try(tx, "ZRANGE", key, from, from + math.min(given - taken, got.looks) - 1)
     if not ids or #ids == 0 then
+      got.empty[queue] = ids ~= nil
       break
     end
     from, got.looks = from + #ids, got.looks - #ids
@@ -58,41 +61,42 @@ local function repeated(tx, ask, got)
   end
 end
 
--- window is which queues this ask looks at.
-local function window(ask)
-  local n, first = #ask.queues, 0
-  if n > 256 then
-    first = ask.seq * 256 % n
+-- narrow leaves the queues of an ask that this call looks at.
+local function narrow(ask)
+  local n = #ask.queues
+  local first, queues, quotas = ask.seq * most_queues % n, {}, {}
+  for i = 1, most_queues do
+    local place = (first + i - 1) % n + 1
+    queues[i], quotas[i] = ask.queues[place], ask.quotas[place]
   end
-  local some = {}
-  for i = 1, math.min(n, 256) do
-    some[i] = (first + i - 1) % n + 1
-  end
-  return some
+  ask.queues, ask.quotas = queues, quotas
 end
 
 local function claim(tx, ask)
   local key = tx.key
-  local got = {tasks = {}, payloads = {}, bytes = 0, left = math.min(ask.n, 500), from = {}}
-  got.looks = got.left + 100
+  local most = math.min(ask.n, 500)
+  local got = {tasks = {}, payloads = {}, bytes = 0, full = false, left = most, looks = most + 100, from = {}, empty = {}}
   local newest = tonumber(redis.call("HGET", key.worker .. ask.worker, "seq") or 0)
-  redis.call("ZCARD", key.claims .. ask.worker) -- it must be readable before anything is decided
   index.add(tx, key.workers, string.format("%d", tx.at + ask.lease), ask.worker)
   alarm.note(tx, tx.at + ask.lease)
   if ask.seq <= newest then
     repeated(tx, ask, got)
     return parcels(tx, got)
   end
-  later.before(tx, "HSET", key.worker .. ask.worker, "seq", string.format("%d", ask.seq))
-  local looked = window(ask)
+  if #ask.queues > most_queues then
+    narrow(ask)
+  end
   for round = 1, 2 do
-    for _, i in ipairs(looked) do
-      draw(tx, ask, got, ask.queues[i], round == 1 and ask.quotas[i] or got.left)
+    for i, queue in ipairs(ask.queues) do
+      if got.left > 0 and not got.empty[queue] and not got.full then
+        draw(tx, ask, got, queue, round == 1 and ask.quotas[i] or got.left)
+      end
     end
   end
-  tx.asked = {}
-  for n, i in ipairs(looked) do
-    tx.asked[n] = ask.queues[i]
+  tx.asked, tx.found_empty = ask.queues, got.empty
+  if got.tasks[1] then -- an ask that comes to nothing may be made again
+    redis.call("ZCARD", key.claims .. ask.worker) -- it must be readable before anything is written
+    later.before(tx, "HSET", key.worker .. ask.worker, "seq", string.format("%d", ask.seq))
   end
   return parcels(tx, got)
 end

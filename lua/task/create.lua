@@ -6,6 +6,7 @@
 -- @use store/emit
 -- @use store/index
 -- @use store/later
+-- @use store/own
 -- @use store/record
 -- @use queue/count
 -- @use queue/place
@@ -16,7 +17,7 @@ local function spec(tx, id, payload, d)
     return d.lines .. d.texts .. payload
   end
   later.before(tx, "SET", tx.key.payload .. id, payload)
-  tx.large[id] = payload
+  own(tx, "large")[id] = payload
   return d.lines .. "payload_bytes=" .. #payload .. "\n" .. d.texts
 end
 

@@ -14,21 +14,26 @@
 
 -- head is the first line and the lines and texts that follow it, each in one string.
 local function head(tx, f, d)
-  local lines, texts = {}, ""
-  for _, name in ipairs(names.spec_lines) do
-    local value = name == "until_of" and d.until_of or f[name]
-    if value then
-      lines[#lines + 1] = name .. "=" .. value .. "\n"
+  local lines, texts = "", ""
+  local first = f.kind .. " " .. f.queue .. " " .. tx.now .. " " .. (d.deadline_at or "-") .. " " .. (d["until"] or "-") .. "\n"
+  if d.until_of then
+    lines = "until_of=" .. d.until_of .. "\n"
+  end
+  local given = {}
+  for name in pairs(f) do
+    if names.of_spec[name] then
+      given[#given + 1] = name
     end
   end
-  for _, name in ipairs(names.spec_texts) do
-    if f[name] then
-      lines[#lines + 1] = name .. ":" .. #f[name] .. "\n"
-      texts = texts .. f[name]
+  table.sort(given)
+  for _, name in ipairs(given) do
+    if names.of_spec[name] == ":" then
+      lines, texts = lines .. name .. ":" .. #f[name] .. "\n", texts .. f[name]
+    else
+      lines = lines .. name .. "=" .. f[name] .. "\n"
     end
   end
-  return f.kind .. " " .. f.queue .. " " .. tx.now .. " " .. (d.deadline_at or "-") .. " " .. (d["until"] or "-") .. "\n" ..
-    table.concat(lines), "\n" .. texts
+  return first .. lines, "\n" .. texts
 end
 
 -- set_instants gives a task what it is born with beside PENDING: when it may start, when it has stood in

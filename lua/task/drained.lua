@@ -1,6 +1,7 @@
 -- drained is the instant at which a task ended whose children are not all ended yet, nil for any other
 -- task. A clock of the wrong type must not be a reason to give up the tasks that are looked up in it.
 --
+-- @use store/own
 -- @use store/record
 -- @use task/live
 local function drained(tx, id)
@@ -12,7 +13,7 @@ local function drained(tx, id)
     if task and live(task) then -- an entry that nothing stands behind
       ended = false
     end
-    tx.drained[id] = ended
+    own(tx, "drained")[id] = ended
   end
   return ended or nil
 end

@@ -29,7 +29,7 @@ local function end_event(tx, task)
   else
     emit(tx, "terminal", "task_completed", task)
     if task.role == "timer" and not task.call then
-      tx.timers = (tx.timers or 0) + 1
+      tx.timers = tx.timers + 1
     end
   end
 end

@@ -16,6 +16,7 @@
 --
 -- @use store/alarm
 -- @use store/index
+-- @use store/own
 -- @use store/publish
 -- @use store/record
 -- @use queue/count
@@ -49,7 +50,7 @@ end
 -- doom_children keeps any child from starting from now on (task/ending.lua).
 local function doom_children(tx, task)
   index.add(tx, tx.key.draining, task.completed_at, task.id)
-  tx.drained[task.id] = tonumber(task.completed_at)
+  own(tx, "drained")[task.id] = tonumber(task.completed_at)
   alarm.note(tx, tx.at)
 end
 

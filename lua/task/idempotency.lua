@@ -4,6 +4,7 @@
 -- @use store/alarm
 -- @use store/index
 -- @use store/later
+-- @use store/own
 local idempotency = {}
 
 function idempotency.digest(kind, payload)
@@ -21,7 +22,7 @@ function idempotency.find(tx, key)
       return nil, nil, held and held.err or score.err
     end
     local forgotten = tonumber(held and score or nil)
-    tx.keyed[key] = held
+    own(tx, "keyed")[key] = held
     if forgotten and forgotten <= tx.at then
       index.remove(tx, tx.key.forget, key)
       idempotency.free(tx, key)
@@ -35,7 +36,7 @@ end
 
 -- keep has a key stand for a task: for a time, or until something else ends it.
 function idempotency.keep(tx, key, id, digest, window)
-  tx.keyed[key] = id .. " " .. digest
+  own(tx, "keyed")[key] = id .. " " .. digest
   later.before(tx, "HSET", tx.key.idem, key, tx.keyed[key])
   if window then
     index.add(tx, tx.key.forget, string.format("%d", tx.at + window), key)
@@ -44,6 +45,6 @@ function idempotency.keep(tx, key, id, digest, window)
 end
 
 function idempotency.free(tx, key)
-  tx.keyed[key] = false
+  own(tx, "keyed")[key] = false
   later.before(tx, "HDEL", tx.key.idem, key)
 end

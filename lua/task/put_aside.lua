@@ -5,11 +5,12 @@
 --
 -- @use store/index
 -- @use store/emit
+-- @use store/own
 local function put_aside(tx, id, why, clocks)
   if tx.aside[id] then
     return
   end
-  tx.aside[id] = true
+  own(tx, "aside")[id] = true
   local key = tx.key
   for _, clock in ipairs(clocks or {key.deadlines, key.limits, key.delayed, key.waits, key.draining, key.retained}) do
     index.remove(tx, clock, id)

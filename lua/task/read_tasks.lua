@@ -22,6 +22,7 @@ local function read_shape(argv, i)
       shape.field, shape.why = name, "stands beside its task, not among the fields"
     end
     given[name], fields[name] = true, argv[j + 1]
+    shape.none = shape.none or argv[j + 1] == "none"
   end
   return shape, i + 2 * n + 1
 end

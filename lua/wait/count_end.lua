@@ -8,6 +8,7 @@
 -- @use store/alarm
 -- @use store/index
 -- @use store/later
+-- @use store/own
 -- @use task/put_aside
 -- @use wait/counts_as
 -- @use wait/fires
@@ -45,7 +46,8 @@ local function count_member(tx, task, w, id)
   local how = state == "open" and fires(w)
   if how then
     w.state, w.reason, w.winner = "fired", how, name
-    tx.fired[#tx.fired + 1] = id
+    local fired = own(tx, "fired")
+    fired[#fired + 1] = id
   end
   if limited then
     start_limit(tx, task, w, id)

@@ -4,6 +4,7 @@
 --
 -- @use store/index
 -- @use store/later
+-- @use store/own
 -- @use store/record
 local function forget_wait(tx, task)
   local key = tx.key
@@ -11,6 +12,6 @@ local function forget_wait(tx, task)
     later.drop(tx, name)
     index.forget(tx, name)
   end
-  tx.waits[task.id] = {state = false, names = {}, gone = {}, fields = {}}
+  own(tx, "waits")[task.id] = {state = false, names = {}, gone = {}, fields = {}}
   record.set(tx, task, "waiting", nil)
 end

@@ -1,5 +1,6 @@
 -- form_wait keeps what is counted so far, for the next part.
 --
+-- @use store/own
 -- @use store/record
 -- @use wait/enlist
 local function form_wait(tx, s, c, task)
@@ -11,7 +12,7 @@ local function form_wait(tx, s, c, task)
     fields[#fields + 1] = word
   end
   -- ends: whoever ends after it does not count
-  tx.waits[s.id] = {state = "forming", ok = c.ok, bad = c.bad, settled = c.settled, ends = c.ends, names = {}, gone = {},
+  own(tx, "waits")[s.id] = {state = "forming", ok = c.ok, bad = c.bad, settled = c.settled, ends = c.ends, names = {}, gone = {},
     fields = fields, changed = true}
   record.set(tx, task, "waiting", w.entry)
   record.set(tx, task, "journal", "1")

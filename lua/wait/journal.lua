@@ -3,6 +3,7 @@
 --
 -- @use store/index
 -- @use store/later
+-- @use store/own
 -- @use store/record
 -- @use store/try
 local journal = {}
@@ -12,7 +13,7 @@ local function of(tx, id)
   local j = tx.journals[id]
   if not j then
     j = {fields = {}, words = {}, bytes = 0}
-    tx.journals[id] = j
+    own(tx, "journals")[id] = j
   end
   return j
 end
@@ -34,7 +35,7 @@ end
 
 -- drop forgets a journal, and patience with members, for good.
 function journal.drop(tx, id)
-  tx.journals[id] = {fields = {}, words = {}, bytes = 0, dropped = true}
+  own(tx, "journals")[id] = {fields = {}, words = {}, bytes = 0, dropped = true}
   later.drop(tx, tx.key.journal .. id)
   journal.drop_patience(tx, id)
 end
@@ -60,7 +61,7 @@ end
 --   words  name, value, …   keep  the limit, or nil
 function journal.checkpoint(tx, task, words, keep)
   local id = task.id
-  tx.journals[id] = {fields = {}, words = {}, bytes = 0, dropped = true}
+  own(tx, "journals")[id] = {fields = {}, words = {}, bytes = 0, dropped = true}
   later.drop(tx, tx.key.journal .. id)
   for i = 1, #words, 2 do
     put(tx.journals[id], words[i], words[i + 1])

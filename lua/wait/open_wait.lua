@@ -5,6 +5,7 @@
 -- @use store/alarm
 -- @use store/emit
 -- @use store/index
+-- @use store/own
 -- @use store/record
 -- @use queue/count
 -- @use wait/enlist
@@ -43,7 +44,7 @@ local function open_wait(tx, s, c, task, fired)
     "size", c.total, "members", c.members, "losers", w.on_losers, "on_pending", w.on_pending,
     "on_timeout", w.on_timeout or "fail", "since", tx.now, "need_ok", c.need_ok, "most_bad", c.most_bad,
     "limit_ms", begun and w.limit_ms)
-  tx.waits[s.id] = {state = fired.how and "fired" or "open", reason = fired.how, winner = fired.winner, ok = c.ok, bad = c.bad,
+  own(tx, "waits")[s.id] = {state = fired.how and "fired" or "open", reason = fired.how, winner = fired.winner, ok = c.ok, bad = c.bad,
     settled = c.settled, ends = ends, first_at = begun and c.settled > 0 and tx.now, names = {}, gone = {}, fields = fields,
     changed = true}
   leave_worker(tx, s, task)

@@ -7,6 +7,8 @@
 --   fields  what else is to be written: name, value, …
 --
 -- Returns the wait, or nil and why it cannot be worked with
+--
+-- @use store/own
 local function read_wait(tx, id)
   local w = tx.waits[id]
   if w then
@@ -25,6 +27,6 @@ local function read_wait(tx, id)
       w = {broken = tx.key.wait .. id .. " has no counters"}
     end
   end
-  tx.waits[id] = w
+  own(tx, "waits")[id] = w
   return not w.broken and w or nil, w.broken
 end
