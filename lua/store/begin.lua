@@ -25,8 +25,9 @@
 --   waits, fired             waits of agents, and agents whose wait has fired      wait/read_wait.lua, wait/count_end.lua
 --   journals                 what agents remember                                  wait/journal.lua
 --   rooms                    what queues may give                                  queue/free_slots.lua
+--   drafts                   what new tasks are written as                         task/plan.lua
 --   keyed, large             what idempotency keys stand for; large payloads       task/idempotency.lua, task/create.lua
---   aside                    tasks put aside                                       task/put_aside.lua
+--   aside, put_aside         tasks put aside in this unit; in the units before it  task/put_aside.lua
 --   timeouts, woken, timers  tasks that timed out, agents woken, timers that fired  store/tell.lua
 --   earliest                 the next instant at which something is due            store/alarm.lua
 --   seq, front               places given in line                                  queue/place.lua
@@ -46,7 +47,7 @@ local function begin(root)
     told = none, timed_out = 0, timers_fired = 0, strict = false, asked = false, found_empty = false, more = false, may_cancel = 100, may_wake = 100,
     tasks = {}, changed = {}, texts = {}, index = {}, sets = {}, counts = {}, wakes = none, events = none, stops = none,
     ended = none, lists = none, drops = none, before = none, after = none, drained = none, waits = none, fired = none,
-    journals = none, rooms = none, keyed = none, large = none, aside = none, timeouts = none, woken = none, timers = 0,
+    journals = none, rooms = none, keyed = none, large = none, aside = none, timeouts = none, woken = none, timers = 0, drafts = none, put_aside = none,
     earliest = false, seq = false, front = false, recount = false, on = false, stale = false,
   }
 end

@@ -9,6 +9,7 @@
 --
 -- @use store/index
 -- @use store/later
+-- @use store/own
 -- @use store/record
 -- @use store/alarm
 -- @use store/publish
@@ -66,5 +67,8 @@ local function commit(tx, strict)
   local ring = write_root(tx)
   publish.write(tx, ring)
   tell.keep(tx)
+  for id in pairs(tx.aside) do
+    own(tx, "put_aside")[id] = true
+  end
   tx.stale = true
 end

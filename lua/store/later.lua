@@ -36,8 +36,9 @@ function later.push(tx, key, value)
 end
 
 function later.write_drops(tx)
-  if tx.drops[1] then
-    try(tx, "UNLINK", unpack(tx.drops))
+  local drops = tx.drops
+  for i = 1, #drops, 4000 do
+    try(tx, "UNLINK", unpack(drops, i, math.min(i + 3999, #drops)))
   end
 end
 

@@ -16,6 +16,13 @@ names.state_lines = {"available_at", "limit_at", "warn_at", "attempt_at", "child
   "progress_at", "code", "reason", "timed_out", "timeout_type", "detected_at", "retry_state", "body_bytes"}
 names.state_texts = {"cancel_reason", "progress", "last_error", "retry_error"}
 
+-- Of these the value is a whole number; a record in which it is not is broken. (An instant of a progress is for
+-- people alone.)
+names.numbers = {priority = true, queue_timeout_ms = true, attempt_timeout_ms = true, warn_percent = true,
+  cancel_grace_ms = true, max_retries = true, backoff_ms = true, backoff_max_ms = true, jitter = true,
+  retention_ms = true, payload_bytes = true, available_at = true, limit_at = true, warn_at = true, attempt_at = true,
+  children = true, lease_losses = true, cancel_at = true, grace_at = true, detected_at = true, body_bytes = true}
+
 -- (A library that is being loaded has no ipairs.)
 names.known, names.of_spec = {}, {}
 

@@ -14,7 +14,8 @@ local ended = {COMPLETED = true, FAILED = true, CANCELLED = true}
 local live = {PENDING = true, RUNNING = true, WAITING = true}
 
 -- read_head reads the lines of a text from a position on, and the texts behind them. It returns where
--- what follows begins. Unknown ones, which a newer version wrote, are kept in `unknown`.
+-- what follows begins, nil if they cannot be read. Unknown ones, which a newer version wrote, are kept in
+-- `unknown`.
 local function read_head(task, text, from, unknown)
   if string.byte(text, from) == 10 then
     return from + 1
@@ -23,9 +24,14 @@ local function read_head(task, text, from, unknown)
   local body = stop and stop + 2
   for name, sign, value in string.gmatch(stop and string.sub(text, from, stop) or "", "([%w_]+)([=:])([^\n]*)\n") do
     if sign == ":" then
-      local length = tonumber(value)
+      local length = string.find(value, "^%d+$") and tonumber(value)
+      if not length or body + length - 1 > #text then
+        return nil
+      end
       value = string.sub(text, body, body + length - 1)
       body = body + length
+    elseif names.numbers[name] and not string.find(value, "^%d+$") then
+      return nil
     end
     if names.known[name] then
       task[name] = value
@@ -47,7 +53,7 @@ local function parse(id, spec, state)
   task.payload_from = read_head(task, spec, place, {})
   if state then
     local status, epoch, worker, started, retries, completed, call, rest =
-      string.match(state, "^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)\n()")
+      string.match(state, "^(%u+) ([%d-]+) (%S+) ([%d-]+) ([%d-]+) ([%d-]+) (%S+)\n()")
     if not live[status] and not ended[status] then
       return nil, "its state cannot be read"
     end

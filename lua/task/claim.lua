@@ -17,6 +17,8 @@
 -- @use queue/use_rate
 -- @use task/load_task
 -- @use task/parcels
+-- @use task/payload
+-- @use task/put_aside
 -- @use task/take
 
 local most_queues = 256
@@ -55,7 +57,15 @@ local function repeated(tx, ask, got)
   for _, id in ipairs(ids) do
     tx.on = id
     local task = load_task(tx, id)
-    if task and task.status == "RUNNING" and task.worker == ask.worker then
+    local held = task and task.status == "RUNNING" and task.worker == ask.worker
+    if held and task.payload_bytes then
+      got.payloads[id] = payload(tx, task)
+      if not got.payloads[id] then
+        put_aside(tx, id, "its payload is lost")
+        held = false
+      end
+    end
+    if held then
       got.tasks[#got.tasks + 1] = task
     end
   end
@@ -81,7 +91,7 @@ local function claim(tx, ask)
   alarm.note(tx, tx.at + ask.lease)
   if ask.seq <= newest then
     repeated(tx, ask, got)
-    return parcels(tx, got)
+    return parcels(got)
   end
   if #ask.queues > most_queues then
     narrow(ask)
@@ -98,5 +108,5 @@ local function claim(tx, ask)
     redis.call("ZCARD", key.claims .. ask.worker) -- it must be readable before anything is written
     later.before(tx, "HSET", key.worker .. ask.worker, "seq", string.format("%d", ask.seq))
   end
-  return parcels(tx, got)
+  return parcels(got)
 end

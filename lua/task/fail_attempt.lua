@@ -51,6 +51,6 @@ local function fail_attempt(tx, task, failure)
   end
   tell_retry(tx, task, failure, start)
   task.retries = string.format("%d", (task.retries or 0) + 1)
-  record.set(tx, task, "last_error", text)
+  record.set(tx, task, "last_error", string.sub(text, 1, 4096))
   put_back(tx, task, start)
 end

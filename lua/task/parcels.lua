@@ -1,16 +1,14 @@
 -- parcels is what a worker gets of the tasks that it claims: for each its id, its epoch, four words (limit_at,
 -- retries, lease_losses, journal; "-" for none), its spec (store/parse.lua), and its payload if that does
 -- not stand in the spec.
---
--- @use task/payload
-local function parcels(tx, got)
+local function parcels(got)
   local words, n = {}, 0
   for _, task in ipairs(got.tasks) do
     words[n + 1], words[n + 2] = task.id, task.epoch
     words[n + 3] = task.rich and (task.limit_at or "-") .. " " .. (task.retries or "-") .. " " .. (task.lease_losses or "-") ..
       " " .. (task.journal or "-") or "- " .. (task.retries or "-") .. " - -"
     words[n + 4] = task.spec
-    words[n + 5] = task.payload_bytes and (got.payloads[task.id] or payload(tx, task)) or ""
+    words[n + 5] = got.payloads[task.id] or ""
     n = n + 5
   end
   return words

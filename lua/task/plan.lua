@@ -5,6 +5,7 @@
 --   task  shape, id and payload (task/read_tasks.lua)
 --
 -- @use check/id
+-- @use store/own
 -- @use store/record
 -- @use task/check_shape
 -- @use task/draft
@@ -59,12 +60,18 @@ end
 
 -- shared is the draft of a shape for an owner, or an answer; made once for all tasks that share it.
 local function shared(tx, shape, parent)
-  local known = shape[parent or shape]
+  local drafts = own(tx, "drafts")
+  local of = drafts[shape]
+  if not of then
+    of = {}
+    drafts[shape] = of
+  end
+  local known = of[parent or shape]
   if not known then
     known = {}
     local answer, plan = times(tx, shape, parent)
     known.answer, known.draft = answer, plan and draft(tx, shape.fields, plan)
-    shape[parent or shape] = known
+    of[parent or shape] = known
   end
   return known.answer, known.draft
 end

@@ -7,7 +7,7 @@
 -- @use store/emit
 -- @use store/own
 local function put_aside(tx, id, why, clocks)
-  if tx.aside[id] then
+  if tx.aside[id] or tx.put_aside[id] then
     return
   end
   own(tx, "aside")[id] = true

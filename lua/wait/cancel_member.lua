@@ -10,6 +10,8 @@
 -- @use task/live
 -- @use task/load_task
 local function cancel_member(tx, id, why, instant)
+  local before = tx.on
+  tx.on = id -- what is wrong with a member is no fault of its agent
   local task = load_task(tx, id)
   if task and live(task) and not (task.role and string.find(id, "%.s%-[^.]*$")) then
     local over = cancelled(why == "not_needed" and "No longer needed" or "Wait timed out")
@@ -17,4 +19,5 @@ local function cancel_member(tx, id, why, instant)
     over.completed_at = instant
     cancel_task(tx, task, over, over.error)
   end
+  tx.on = before
 end

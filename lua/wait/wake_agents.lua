@@ -10,11 +10,12 @@ local function wake_agents(tx)
     local id = tx.fired[n]
     n = n + 1
     if tx.may_wake > 0 then
-      tx.may_wake = tx.may_wake - 1
+      tx.may_wake, tx.on = tx.may_wake - 1, id
       wake_agent(tx, id)
     else
       index.add(tx, tx.key.waits, string.format("%d", tx.at - 1), id)
       alarm.note(tx, tx.at)
     end
   end
+  tx.on = false
 end
