@@ -54,6 +54,11 @@ func TestWhoListensIsToldBeforeTheCallReturns(t *testing.T) {
 				l.sweep()
 				l.enqueue(queue.Task{QueueTimeout: soonest})
 			}, instant(soonest)},
+			{"the limit of an attempt is earlier than it looks", "alarm", bare, func(l *listener) {
+				l.enqueue(queue.Task{AttemptTimeout: soonest})
+				l.sweep()
+				l.fetch(time.Minute)
+			}, instant(soonest)},
 			{"a start is earlier than it looks", "alarm", bare, func(l *listener) {
 				l.sweep()
 				l.enqueue(queue.Task{Delay: soonest})
