@@ -198,7 +198,7 @@ func TestWhatIsOddIsExportedToo(t *testing.T) {
 		root := q.Root(0)
 		if _, err := rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 			p.Set(ctx, root+":spec:0-NEWER", "k q 12 - -\npriority=3\n\np", 0)
-			p.Set(ctx, root+":state:0-NEWER", "PENDING - - - many - -\nwarn_at=12\ncolour:6\n\ngr\nn=1", 0)
+			p.Set(ctx, root+":state:0-NEWER", "PENDING - - - 3 - -\nwarn_at=12\ncolour:6\n\ngr\nn=1", 0)
 			p.Set(ctx, root+":payload:0-ORPHAN", "\xff", 0)
 			p.Set(ctx, root+":state:0-ALONE", "PENDING", 0)
 			p.Set(ctx, root+":spec:0-RUINED", "k q 12", 0)
@@ -214,7 +214,7 @@ func TestWhatIsOddIsExportedToo(t *testing.T) {
 		}
 		lines := settled(exported(t, q))
 		want := []string{
-			`{"type":"task","partition":0,"id":"0-NEWER","overdue":false,"payload":"p","fields":{"colour":"gr\nn=1","created_at":12,"kind":"k","priority":3,"queue":"q","retries":"many","status":"PENDING","warn_at":12}}`,
+			`{"type":"task","partition":0,"id":"0-NEWER","overdue":false,"payload":"p","fields":{"colour":"gr\nn=1","created_at":12,"kind":"k","priority":3,"queue":"q","retries":3,"status":"PENDING","warn_at":12}}`,
 			`{"type":"index","partition":0,"index":"payload","of":"0-ORPHAN","kind":"string","value_base64":"/w=="}`,
 			`{"type":"index","partition":0,"index":"state","of":"0-ALONE","kind":"string","value":"PENDING"}`,
 			`{"type":"index","partition":0,"index":"state","of":"0-TWISTED","kind":"list","member":"l","place":0}`,
