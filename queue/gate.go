@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 )
 
@@ -31,8 +32,9 @@ func (g *gate) board(p *passenger, trip func(context.Context, []*passenger)) {
 	defer g.mu.Unlock()
 	g.waiting = append(g.waiting, p)
 	// A second trip starts once enough have gathered to be worth one, so that Redis
-	// works while the answers of the first are read.
-	if g.moving == 2 || g.moving == 1 && len(g.waiting) < 4 {
+	// works while the answers of the first are read. (Eight: with four, 16 goroutines make
+	// a quarter fewer calls a second; with twelve and more no more.)
+	if g.moving == 2 || g.moving == 1 && len(g.waiting) < 8 {
 		return
 	}
 	g.moving++
@@ -42,6 +44,8 @@ func (g *gate) board(p *passenger, trip func(context.Context, []*passenger)) {
 			for _, p := range crew {
 				close(p.done)
 			}
+			// Those that have their answers go first: what they hand over next travels along.
+			runtime.Gosched()
 		}
 	}()
 }

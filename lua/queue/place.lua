@@ -2,7 +2,7 @@
 -- given back goes to the front of its priority: it has waited before. An agent that was woken goes
 -- before that, and among those the one that woke first.
 --
---   how  "woken", "front" or nil
+--   how  "new", "woken", "front" or nil
 --
 -- @use store/index
 -- @use store/own
@@ -21,6 +21,7 @@ local function place(tx, id, queue, priority, how)
   end
   -- 2^50 places a priority: exact in a double, and years of work.
   local band = (3 - (tonumber(priority or 0) or 0)) * 1125899906842624
-  index.add(tx, tx.key.ready .. queue, string.format("%d", band + n), id)
+  local add = how == "new" and index.add_new or index.add
+  add(tx, tx.key.ready .. queue, string.format("%d", band + n), id)
   own(tx, "wakes")[queue] = true
 end

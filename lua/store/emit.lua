@@ -13,16 +13,13 @@ local function emit(tx, level, kind, task, ...)
     return
   end
   local event = {"kind", kind, "task_id", task.id, "task_kind", task.kind or "", "queue", task.queue or "", "at", tx.now,
-    "epoch", task.epoch or "0", "attempt", task.retries and string.format("%d", task.retries + 1) or "1", "worker", task.worker or ""}
-  local n = 16
-  local parent = owner(task.id)
+    "epoch", task.epoch or "0", "attempt", task.retries and string.format("%d", task.retries + 1) or "1",
+    "worker", task.worker or "", ...}
+  local parent = task.owner or task.owner == nil and owner(task.id)
   if parent then
-    event[17], event[18] = "agent_execution_id", parent
-    event[19], event[20] = "workflow_run_id", string.match(task.id, "^.*![^.]*") or string.match(task.id, "^[^.]+")
-    n = 20
-  end
-  for i = 1, select("#", ...) do
-    event[n + i] = (select(i, ...))
+    local n = #event
+    event[n + 1], event[n + 2] = "agent_execution_id", parent
+    event[n + 3], event[n + 4] = "workflow_run_id", string.match(task.id, "^.*![^.]*") or string.match(task.id, "^[^.]+")
   end
   local events = own(tx, "events")
   events[#events + 1] = event

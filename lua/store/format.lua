@@ -4,30 +4,27 @@
 --
 -- @use store/names
 
--- head is what a task has beside its first line: lines, and the texts that follow them.
+-- head is what a task has beside its first line: lines, and the texts that follow them. task.rich lists their
+-- names, in the order in which the task got them.
 local function head(task)
-  local lines, texts, n = {}, "", 0
-  for _, name in ipairs(names.state_lines) do
+  local lines, texts = "", ""
+  for _, name in ipairs(task.rich) do
     local value = task[name]
-    if value then
-      n = n + 1
-      lines[n] = name .. "=" .. value .. "\n"
+    if value and names.of_state[name] == "=" then
+      lines = lines .. name .. "=" .. value .. "\n"
+    elseif value then
+      lines, texts = lines .. name .. ":" .. #value .. "\n", texts .. value
     end
   end
-  for _, name in ipairs(names.state_texts) do
-    local value = task[name]
-    if value then
-      n = n + 1
-      lines[n], texts = name .. ":" .. #value .. "\n", texts .. value
+  for i = 1, task.unknown and #task.unknown or 0 do
+    local name, sign, value = unpack(task.unknown[i])
+    if sign == ":" then
+      lines, texts = lines .. name .. ":" .. #value .. "\n", texts .. value
+    else
+      lines = lines .. name .. "=" .. value .. "\n"
     end
   end
-  for _, other in ipairs(task.unknown or {}) do
-    local text = other[2] == ":"
-    n = n + 1
-    lines[n] = other[1] .. other[2] .. (text and #other[3] or other[3]) .. "\n"
-    texts = text and texts .. other[3] or texts
-  end
-  return table.concat(lines) .. "\n" .. texts
+  return lines .. "\n" .. texts
 end
 
 local function format(task, body)

@@ -10,40 +10,45 @@ local index = {}
 local function set_of(tx, key)
   local set = tx.index[key]
   if not set then
-    set = {key = key, n = 0, added = 0, members = {}, score = {}}
+    set = {key = key, n = 0, members = {}, score = {}, new = {}, news = 0, gone = false}
     tx.index[key] = set
     tx.sets[#tx.sets + 1] = set
   end
   return set
 end
 
-local function put(set, member, score)
-  local old = set.score[member]
-  if old == nil then
-    set.n = set.n + 1
-    set.members[set.n] = member
+local function put(tx, key, member, score)
+  local set = tx.index[key] or set_of(tx, key)
+  local scores = set.score
+  if scores[member] == nil then
+    local n = set.n + 1
+    set.n, set.members[n] = n, member
   end
-  if score and not old then
-    set.added = set.added + 1
-  elseif old and not score then
-    set.added = set.added - 1
-  end
-  set.score[member] = score
+  scores[member] = score
+end
+
+-- add_new gives a score to a member that no set had before this unit: a new task.
+function index.add_new(tx, key, score, member)
+  local set = set_of(tx, key)
+  local n, new = set.news, set.new
+  new[n + 1], new[n + 2] = score, member
+  set.news = n + 2
 end
 
 -- add gives a member a score, a text.
 function index.add(tx, key, score, member)
-  put(set_of(tx, key), member, score)
+  put(tx, key, member, score)
 end
 
 function index.remove(tx, key, member)
-  put(set_of(tx, key), member, false)
+  put(tx, key, member, false)
 end
 
 -- forget drops what was put off for a set that goes as a whole.
 function index.forget(tx, key)
-  if tx.index[key] then
-    tx.index[key].n, tx.index[key].added, tx.index[key].members, tx.index[key].score = 0, 0, {}, {}
+  local set = tx.index[key]
+  if set then
+    set.n, set.news, set.members, set.score, set.new = 0, 0, {}, {}, {}
   end
 end
 
@@ -72,34 +77,50 @@ local function run(tx, command, key, words, n)
   end
 end
 
+-- sort parts what a set gains, which goes behind what is new, from what it loses.
+local function sort(set)
+  local words, n, gone, m, scores = set.new, set.news, {}, 0, set.score
+  for _, member in ipairs(set.members) do
+    local score = scores[member]
+    if score then
+      words[n + 1], words[n + 2] = score, member
+      n = n + 2
+    else
+      m = m + 1
+      gone[m] = member
+    end
+  end
+  set.news, set.gone = n, m > 0 and gone
+end
+
+-- gains tells which sets gain something; it comes before write_added.
+function index.gains(tx)
+  local keys = {}
+  for _, set in ipairs(tx.sets) do
+    sort(set)
+    set.n = 0
+    if set.news > 0 then
+      keys[#keys + 1] = set.key
+    end
+  end
+  return keys
+end
+
 function index.write_added(tx)
   for _, set in ipairs(tx.sets) do
-    if set.added > 0 then
-      local words, n, score = {}, 0, set.score
-      for _, member in ipairs(set.members) do
-        if score[member] then
-          words[n + 1], words[n + 2] = score[member], member
-          n = n + 2
-        end
-      end
-      run(tx, "ZADD", set.key, words, n)
+    if set.n > 0 then
+      sort(set)
+    end
+    if set.news > 0 then
+      run(tx, "ZADD", set.key, set.new, set.news)
     end
   end
 end
 
 function index.write_removed(tx)
   for _, set in ipairs(tx.sets) do
-    if set.added == 0 and set.n > 0 then
-      run(tx, "ZREM", set.key, set.members, set.n)
-    elseif set.added < set.n then
-      local words, n, score = {}, 0, set.score
-      for _, member in ipairs(set.members) do
-        if not score[member] then
-          n = n + 1
-          words[n] = member
-        end
-      end
-      run(tx, "ZREM", set.key, words, n)
+    if set.gone then
+      run(tx, "ZREM", set.key, set.gone, #set.gone)
     end
   end
 end

@@ -24,7 +24,7 @@ names.numbers = {priority = true, queue_timeout_ms = true, attempt_timeout_ms = 
   children = true, lease_losses = true, cancel_at = true, grace_at = true, detected_at = true, body_bytes = true}
 
 -- (A library that is being loaded has no ipairs.)
-names.known, names.of_spec = {}, {}
+names.known, names.of_spec, names.of_state = {}, {}, {}
 
 local function know(list, sign, into)
   for i = 1, #list do
@@ -35,5 +35,5 @@ end
 
 know(names.spec_lines, "=", names.of_spec)
 know(names.spec_texts, ":", names.of_spec)
-know(names.state_lines, "=", {})
-know(names.state_texts, ":", {})
+know(names.state_lines, "=", names.of_state)
+know(names.state_texts, ":", names.of_state)

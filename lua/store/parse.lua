@@ -14,12 +14,9 @@ local ended = {COMPLETED = true, FAILED = true, CANCELLED = true}
 local live = {PENDING = true, RUNNING = true, WAITING = true}
 
 -- read_head reads the lines of a text from a position on, and the texts behind them. It returns where
--- what follows begins, nil if they cannot be read. Unknown ones, which a newer version wrote, are kept in
--- `unknown`.
-local function read_head(task, text, from, unknown)
-  if string.byte(text, from) == 10 then
-    return from + 1
-  end
+-- what follows begins, nil if they cannot be read. found.names gets the names of those that are known; the
+-- others, which a newer version wrote, are kept in found, each {name, sign, value}.
+local function read_head(task, text, from, found)
   local stop = string.find(text, "\n\n", from, true)
   local body = stop and stop + 2
   for name, sign, value in string.gmatch(stop and string.sub(text, from, stop) or "", "([%w_]+)([=:])([^\n]*)\n") do
@@ -35,8 +32,9 @@ local function read_head(task, text, from, unknown)
     end
     if names.known[name] then
       task[name] = value
+      found.names[#found.names + 1] = name
     else
-      unknown[#unknown + 1] = {name, sign, value}
+      found[#found + 1] = {name, sign, value}
     end
   end
   return body
@@ -49,8 +47,8 @@ local function parse(id, spec, state)
   end
   local task = {id = id, spec = spec, payload_from = false, kind = kind, queue = queue, created_at = created,
     deadline_at = deadline ~= "-" and deadline, ["until"] = bound ~= "-" and bound, status = "PENDING", epoch = false,
-    worker = false, started_at = false, retries = false, completed_at = false, call = false, rich = false, changed = false}
-  task.payload_from = read_head(task, spec, place, {})
+    worker = false, started_at = false, retries = false, completed_at = false, call = false, rich = false, changed = false, unknown = false}
+  task.payload_from = string.byte(spec, place) == 10 and place + 1 or read_head(task, spec, place, {names = {}})
   if state then
     local status, epoch, worker, started, retries, completed, call, rest =
       string.match(state, "^(%u+) ([%d-]+) (%S+) ([%d-]+) ([%d-]+) ([%d-]+) (%S+)\n()")
@@ -60,9 +58,12 @@ local function parse(id, spec, state)
     task.status, task.epoch, task.worker = status, epoch ~= "-" and epoch, worker ~= "-" and worker
     task.started_at, task.retries = started ~= "-" and started, retries ~= "-" and retries
     task.completed_at, task.call = completed ~= "-" and completed, call ~= "-" and call
-    local unknown = {}
-    local body = read_head(task, state, rest, unknown)
-    task.rich, task.unknown = string.byte(state, rest) ~= 10, unknown[1] and unknown
+    local body, found = rest + 1, nil
+    if string.byte(state, rest) ~= 10 then
+      found = {names = {}}
+      body = read_head(task, state, rest, found)
+      task.rich, task.unknown = found.names, found[1] and found
+    end
     if not body then
       return nil, "its state cannot be read"
     elseif ended[status] and not task.body_bytes then

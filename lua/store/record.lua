@@ -6,6 +6,7 @@
 -- @use store/parse
 -- @use store/format
 -- @use store/later
+-- @use task/owner
 local record = {}
 
 -- inline is the most bytes of a payload, result or error that stand in the record itself. A larger one
@@ -27,6 +28,9 @@ local function read(tx, id, spec, state, foreign)
   local task
   if not why and spec then
     task, why = parse(id, spec, state)
+  end
+  if task then
+    task.owner = owner(id) or false
   end
   tx.tasks[id] = why and {id = id, broken = why} or task or {id = id, status = false}
 end
@@ -77,6 +81,7 @@ function record.get(tx, id)
   elseif type(task) == "number" then -- this unit makes it
     local n, texts = task, tx.texts
     task = parse(id, texts[n], texts[n + 1] == tx.key.state .. id and texts[n + 2] or nil)
+    task.owner = owner(id) or false
     tx.tasks[id] = task
   end
   if task.broken then
@@ -93,10 +98,20 @@ function record.touch(tx, task)
   end
 end
 
+-- name notes that a task has something beside its first line. One that it had before has false for a value.
+function record.name(task, name)
+  if not task.rich then
+    task.rich = {name}
+  elseif task[name] == nil then
+    task.rich[#task.rich + 1] = name
+  end
+end
+
 -- set changes what a task has beside its first line; a value of false or nil takes it away.
 function record.set(tx, task, name, value)
   if (task[name] or false) ~= (value or false) then
-    task[name], task.rich = value, true
+    record.name(task, name)
+    task[name] = value or false
     record.touch(tx, task)
   end
 end
@@ -117,7 +132,8 @@ local function body(tx, task)
   if #text <= record.inline then
     return text
   end
-  task.body_bytes, task.rich = string.format("%d", #text), true
+  record.name(task, "body_bytes")
+  task.body_bytes = string.format("%d", #text)
   later.before(tx, "SET", tx.key.result .. task.id, text)
   return ""
 end

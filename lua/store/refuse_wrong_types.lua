@@ -1,14 +1,11 @@
 -- refuse_wrong_types raises if a key that is about to gain something is of the wrong type.
+--
+-- @use store/index
 local function refuse_wrong_types(tx)
   -- An intersection with an empty set is empty, whatever the others hold; but it looks at their types.
-  local sets = {tx.key.root .. ":none"}
-  for _, set in ipairs(tx.sets) do
-    if set.added > 0 then
-      sets[#sets + 1] = set.key
-    end
-  end
-  if #sets > 1 then
-    redis.call("ZINTER", string.format("%d", #sets), unpack(sets))
+  local sets = index.gains(tx)
+  if sets[1] then
+    redis.call("ZINTER", string.format("%d", #sets + 1), tx.key.root .. ":none", unpack(sets))
   end
   for _, key in ipairs(tx.lists) do
     redis.call("LLEN", key)

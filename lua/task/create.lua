@@ -24,15 +24,15 @@ end
 local function create(tx, id, payload, d)
   record.add(tx, id, spec(tx, id, payload, d), d.state)
   if d.deadline_at then
-    index.add(tx, tx.key.deadlines, d.deadline_at, id)
+    index.add_new(tx, tx.key.deadlines, d.deadline_at, id)
   end
   if d.limit then
-    index.add(tx, tx.key.limits, d.limit, id)
+    index.add_new(tx, tx.key.limits, d.limit, id)
   end
   if d.available_at then
-    index.add(tx, tx.key.delayed, d.available_at, id)
+    index.add_new(tx, tx.key.delayed, d.available_at, id)
   elseif not d.role then
-    place(tx, id, d.queue, d.priority)
+    place(tx, id, d.queue, d.priority, "new")
   end
   if d.key then
     idempotency.keep(tx, d.key, id, idempotency.digest(d.kind, payload), d.window)

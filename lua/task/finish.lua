@@ -28,7 +28,7 @@
 -- @use wait/count_end
 -- @use wait/journal
 
-local kept = {"reason", "timeout_type", "code", "retry_state", "retry_error", "lease_losses"}
+local rarely = {"code", "retry_state", "retry_error", "lease_losses"}
 
 local function change_record(tx, task, ending)
   if #(ending.result or ending.error) > record.inline and redis.call("EXISTS", tx.key.result .. task.id) == 1 then
@@ -39,7 +39,9 @@ local function change_record(tx, task, ending)
   task.call = ending.call or task.call
   record.touch(tx, task)
   if ending.reason then
-    for _, name in ipairs(kept) do
+    record.set(tx, task, "reason", ending.reason)
+    record.set(tx, task, "timeout_type", ending.timeout_type)
+    for _, name in ipairs(rarely) do
       if ending[name] then
         record.set(tx, task, name, ending[name])
       end

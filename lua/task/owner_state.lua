@@ -3,10 +3,8 @@
 --
 -- @use store/record
 -- @use task/live
--- @use task/owner
 local function owner_state(tx, task)
-  local parent = owner(task.id)
-  local state = parent and record.get(tx, parent)
+  local state = task.owner and record.get(tx, task.owner)
   if state and live(state) then
     return state
   end
