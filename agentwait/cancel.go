@@ -90,7 +90,7 @@ func (a *Agent) cancel(number int64, ids []string, reason string) (answers []str
 	if err := a.send(); err != nil {
 		return nil, a.recordRefusal(number, ofCancel, "", err)
 	}
-	all, err := a.q.CancelAs(a, a.job.ID+" "+strconv.FormatInt(number, 10), a.job.ID, ids, reason)
+	all, err := a.q.CancelAs(a, a.job.ID+"/"+strconv.FormatInt(number, 10), a.job.ID, ids, reason)
 	if err != nil {
 		return nil, a.recordRefusal(number, ofCancel, "", a.trouble(err))
 	}

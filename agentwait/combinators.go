@@ -105,7 +105,7 @@ func (o *Outcome[T]) ending() Ending {
 	case o.Status != queue.Failed:
 		return 0
 	}
-	// A run whose policy is to fail has failed when its time was up (lua/include/regard.lua).
+	// A run whose policy is to fail has failed when its time was up (lua/wait/counts_as.lua).
 	if f, ok := o.Err.(*queue.TaskFailedError); ok && (f.Reason == "failed" || f.Reason == "timeout") {
 		return OnFailed
 	} else if o.TimedOut {

@@ -10,8 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ScriptError is an error that a script raised while it ran, or that kept it from
-// compiling. There is no rollback: what the script wrote before remains.
+// ScriptError is an error that a call raised while it ran, or that kept it from compiling.
+// A unit of work that raises has written nothing (lua/store/unit.lua); a settle that also
+// fetches is two units, and its outcomes may be stored.
 type ScriptError struct {
 	Script string // the call: "fetch"
 	Where  string // "lua/task/finish.lua:12", or "" if Redis did not say

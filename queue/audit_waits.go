@@ -160,7 +160,7 @@ func (a *audit) counters(id string, w map[string]string) {
 	}
 }
 
-// regard is what a member that ended counts as (lua/include/regard.lua).
+// regard is what a member that ended counts as (lua/wait/counts_as.lua).
 func regard(mask string, t map[string]string) byte {
 	place := 1
 	switch {

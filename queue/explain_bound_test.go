@@ -69,7 +69,7 @@ func TestTheBoundOfAWaitIsTheWorstOfAllEnds(t *testing.T) {
 	}
 }
 
-// worst plays a wait with its counters, as lua/include/tally.lua keeps them.
+// worst plays a wait with its counters, as lua/wait/count_end.lua keeps them.
 type worst struct {
 	ok, bad, settled, need, most, all int
 	limit, span                       int64 // when it is out of time, or how long after the first end

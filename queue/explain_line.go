@@ -33,7 +33,7 @@ func (o *observed) explainLine(e *Explanation) {
 }
 
 // freeAt is when a queue with a rate has a token again, 0 if it has one now. It reckons
-// as lua/include/room.lua does.
+// as lua/queue/free_slots.lua does.
 func (o *observed) freeAt() int64 {
 	rate, per, burst := ms(o.queue, "rate"), ms(o.queue, "per_ms"), ms(o.queue, "burst")
 	if rate == 0 || per == 0 || burst == 0 {

@@ -86,7 +86,7 @@ func partitionIn(id string, partitions int) (int, error) {
 }
 
 // ownerOf is the id of the task that a child belongs to, "" for a root task. A hook is a
-// root task whatever its id begins with (lua/include/owner.lua).
+// root task whatever its id begins with (lua/task/owner.lua).
 func ownerOf(id string) string {
 	if at := strings.LastIndexByte(id, '.'); at >= 0 && strings.IndexByte(id[at:], '!') < 0 {
 		return id[:at]

@@ -8,6 +8,7 @@
 --
 -- Returns  {"OK"}                       it is told; also when this call had done it before
 --          {"ALREADY", status, note}    there was one of that name, or nobody waits for it any more
+--          {"TAKEN", id}                a task of another kind has the id
 --          {"OWNER", id, status}        the agent has ended, or is not there (status "")
 --          {"INVALID", field, why}      nothing was stored
 --          {"BROKEN", why}              a record in its way cannot be worked with

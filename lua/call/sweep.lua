@@ -48,10 +48,10 @@ local function look_at_all(tx, s)
 end
 
 local function sweep(keys, argv)
-  local s = {reaper = names.word("reaper", argv[1]), batch = whole(argv[2], 1, 1000), fallback = whole(argv[3], 1, 3600000),
+  local s = {reaper = names.word("reaper", argv[1]), batch = whole(argv[2], 1, 1000), fallback = whole(argv[3], 1, 4503599627370496),
     counts = {}, errors = {}, full = false}
   if not s.batch or not s.fallback then
-    error("arguments 2 and 3 must be whole numbers: how many tasks, 1 to 1000, and ms of fall-back, 1 to an hour", 0)
+    error("arguments 2 and 3 must be whole numbers: how many tasks, 1 to 1000, and ms of fall-back from 1 on", 0)
   end
   local tx = read_root(begin(keys[1]))
   look_at_all(tx, s)

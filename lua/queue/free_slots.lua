@@ -8,6 +8,7 @@
 -- Returns {n, every, full_at, next}: every is ms a token, nil without a rate; next is when the bucket has a
 -- token again, if that is what it lacks
 --
+-- @use store/later
 -- @use store/own
 -- @use store/try
 local function rate(tx, queue, free, c)
@@ -16,7 +17,8 @@ local function rate(tx, queue, free, c)
   free.full_at = math.max(tonumber(c[7] or nil) or 0, tx.at)
   if free.full_at > tx.at + whole then -- further off than if it were empty: the clock was set back
     free.full_at = tx.at + whole
-    try(tx, "HSET", tx.key.queue .. queue, "full_at", string.format("%.3f", free.full_at))
+    local write = tx.stale and try or later.after -- the unit may have been written already (queue/wake.lua)
+    write(tx, "HSET", tx.key.queue .. queue, "full_at", string.format("%.3f", free.full_at))
   end
   -- full_at is stored in thousandths, so a token counts a little before it is whole.
   local near = math.min(0.01, free.every / 100)

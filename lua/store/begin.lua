@@ -33,6 +33,7 @@
 --   seq, front               places given in line                                  queue/place.lua
 --   recount                  running tasks must be counted anew                    queue/recount_running.lua
 --   on                       the task that is being decided                        store/unit.lua
+--   stale                    the unit has been written, or is being written        store/commit.lua
 --
 -- @use store/keys
 -- @use store/now

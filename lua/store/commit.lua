@@ -1,6 +1,6 @@
--- commit writes what a unit of work has decided, in this order: what sets gain, the records, what sets
--- lose, counters, events, wake tokens, messages. Until the records are written nothing has happened,
--- and nothing misleads anybody.
+-- commit writes what a unit of work has decided, in this order: keys that go as a whole, what sets gain,
+-- waits and journals, the records, what sets lose, counters, events, wake tokens, the root, messages. Until
+-- the records are written nothing has happened, and nothing misleads anybody.
 --
 -- What cannot be written (a key of the wrong type) hinders nothing else: the tasks are what they are by
 -- then. tx.failed says so.
@@ -46,6 +46,7 @@ local function write_events(tx)
 end
 
 local function commit(tx, strict)
+  tx.stale = true
   record.prepare(tx)
   if strict then
     refuse_wrong_types(tx)
@@ -70,5 +71,4 @@ local function commit(tx, strict)
   for id in pairs(tx.aside) do
     own(tx, "put_aside")[id] = true
   end
-  tx.stale = true
 end

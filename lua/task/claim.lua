@@ -35,6 +35,10 @@ local function draw(tx, ask, got, queue, want)
       got.empty[queue] = ids ~= nil
       break
     end
+    if not got.checked then -- the claims must be readable before anything is decided
+      tx.on, got.checked = false, true
+      redis.call("ZCARD", tx.key.claims .. ask.worker)
+    end
     from, got.looks = from + #ids, got.looks - #ids
     record.load(tx, ids)
     for _, id in ipairs(ids) do
@@ -103,9 +107,8 @@ local function claim(tx, ask)
       end
     end
   end
-  tx.asked, tx.found_empty = ask.queues, got.empty
+  tx.on, tx.asked, tx.found_empty = false, ask.queues, got.empty
   if got.tasks[1] then -- an ask that comes to nothing may be made again
-    redis.call("ZCARD", key.claims .. ask.worker) -- it must be readable before anything is written
     later.before(tx, "HSET", key.worker .. ask.worker, "seq", string.format("%d", ask.seq))
   end
   return parcels(got)
