@@ -61,6 +61,9 @@ type Trip struct {
 
 // Fetch takes ready tasks for a worker.
 func (q *Queue) Fetch(ctx context.Context, partition int, worker string, ask Ask) (Trip, error) {
+	if err := ask.check(worker); err != nil {
+		return Trip{}, failed("fetch", "", err)
+	}
 	reply, err := q.call(ctx, partition, "fetch", ask.append([]any{worker})...)
 	answers, err := list(reply, err, 3)
 	if err != nil {
@@ -70,6 +73,21 @@ func (q *Queue) Fetch(ctx context.Context, partition int, worker string, ask Ask
 	err = trip.readClaims(partition, answers[0], answers[1])
 	trip.Errors = q.located("fetch", answers[3:])
 	return trip, failed("fetch", "", err)
+}
+
+// check refuses what no worker can mean.
+func (a *Ask) check(worker string) error {
+	switch {
+	case worker == "" || strings.ContainsAny(worker, " \n"):
+		return invalid("worker", "%q must be one word", clip(worker))
+	case a.N < 0:
+		return invalid("n", "%d must not be negative", a.N)
+	case a.Seq < 0 || a.Seq > maxSpan:
+		return invalid("seq", "%d must be 0 to 2^53: count the asks, or take the time in µs", a.Seq)
+	case a.Lease < time.Millisecond:
+		return invalid("lease", "%v must be at least 1ms", a.Lease)
+	}
+	return nil
 }
 
 func (a *Ask) append(args []any) []any {

@@ -27,7 +27,7 @@ func start(ctx context.Context) (*queue.Queue, *embedded.Server) {
 
 // work does n tasks of a queue as a worker would. Yours uses package worker.
 func work(ctx context.Context, q *queue.Queue, n int, o queue.Outcome) {
-	trip, err := q.Fetch(ctx, 0, "host-1", queue.Ask{N: n, Seq: time.Now().UnixNano(), Lease: time.Minute,
+	trip, err := q.Fetch(ctx, 0, "host-1", queue.Ask{N: n, Seq: time.Now().UnixMicro(), Lease: time.Minute,
 		Quotas: []queue.Quota{{Queue: "default", N: n}}})
 	if err != nil {
 		log.Fatal(err)

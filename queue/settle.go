@@ -66,7 +66,10 @@ func (q *Queue) Settle(ctx context.Context, partition int, worker, call string, 
 		}
 		args = o.append(args)
 	}
-	if ask.N > 0 {
+	if ask.N != 0 {
+		if err := ask.check(worker); err != nil {
+			return Trip{}, failed("settle", "", err)
+		}
 		args = ask.append(args)
 	}
 	reply, err := q.call(ctx, partition, "settle", args...)
