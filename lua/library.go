@@ -9,6 +9,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -123,7 +124,7 @@ func compose(s *source, name string, o Options) (*call, error) {
 }
 
 // composeWhole makes the library. It and its functions are named with a digest of the
-// text, so that two versions live side by side.
+// text and the flags, so that two versions live side by side.
 func (l *Library) composeWhole(s *source, names []string) error {
 	all, err := s.order(names)
 	if err != nil {
@@ -133,19 +134,23 @@ func (l *Library) composeWhole(s *source, names []string) error {
 	for _, f := range all {
 		body.put(f)
 	}
-	l.prefix = "curfew_" + digest(body.String())[:12]
+	flags := ""
+	for _, name := range names {
+		flags += strings.Join(append([]string{name}, s.read[name].flags...), " ") + "\n"
+	}
+	l.prefix = "curfew_" + digest(body.String() + flags)[:12]
 	l.whole.add("#!lua name="+l.prefix, place{"lua", 1})
 	l.whole.lines = append(l.whole.lines, body.lines...)
 	l.whole.places = append(l.whole.places, body.places...)
 	for _, name := range names {
 		f, c := s.read[name], l.calls[path.Base(name)]
 		c.function = l.prefix + "_" + path.Base(name)
-		flags := ""
-		for _, flag := range f.flags {
-			flags += fmt.Sprintf("%q, ", flag)
+		quoted := make([]string, len(f.flags))
+		for i, flag := range f.flags {
+			quoted[i] = strconv.Quote(flag)
 		}
 		l.whole.add(fmt.Sprintf("redis.register_function{function_name = %q, callback = %s, flags = {%s}}",
-			c.function, local(name), strings.TrimSuffix(flags, ", ")), place{f.path, 1})
+			c.function, local(name), strings.Join(quoted, ", ")), place{f.path, 1})
 	}
 	return nil
 }
