@@ -1,0 +1,560 @@
+package lua
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func TestACallGetsItsKeyAndArguments(t *testing.T) {
+	t.Parallel()
+	lib := tree("call/echo.lua", "-- @use p/pair\nlocal function echo(keys, argv)\n  return {keys[1], #keys, pair(argv[1], argv[2])}\nend",
+		"p/pair.lua", "local function pair(a, b) return {a, b} end",
+		"call/none.lua", "local function none() return nil end", "call/hole.lua", "local function hole() return {1, false, 3} end")
+	onEachKind(t, func(t *testing.T, rdb redis.UniversalClient, o Options) {
+		l := load(t, lib, o)
+		for _, test := range []struct {
+			script string
+			args   []any
+			want   any
+		}{
+			{"echo", []any{"x\x00y", 7}, []any{"k", int64(1), []any{"x\x00y", "7"}}},
+			{"none", nil, nil},
+			{"hole", nil, []any{int64(1), nil, int64(3)}},
+		} {
+			got, err := l.Run(t.Context(), rdb, test.script, "k", test.args...)
+			if err != nil || !reflect.DeepEqual(got, test.want) {
+				t.Errorf("Run(%s) = %#v, %v, want %#v", test.script, got, err, test.want)
+			}
+		}
+	})
+}
+
+// incr is a library of one call.
+var incr = tree("call/incr.lua", `local function incr(keys) return redis.call("INCR", keys[1]) end`)
+
+func TestAServerThatForgotTheCallsIsToldAgain(t *testing.T) {
+	t.Parallel()
+	onEachKind(t, func(t *testing.T, rdb redis.UniversalClient, o Options) {
+		l := load(t, incr, o)
+		rdb.Ping(t.Context()) // the greeting of a new connection is not what is counted
+		sent := record(rdb)
+		for i := range 4 {
+			if i == 2 {
+				flush(t, rdb, o)
+			}
+			got, err := l.Run(t.Context(), rdb, "incr", "n")
+			if err != nil || got != int64(i+1) {
+				t.Errorf("Run = %v, %v, want %d", got, err, i+1)
+			}
+		}
+		want := []string{"evalsha", "eval", "evalsha", "script", "evalsha", "eval", "evalsha"}
+		if o.Functions {
+			want = []string{"fcall", "function", "fcall", "fcall", "function", "fcall", "function", "fcall", "fcall"}
+		}
+		if got := sent(); !slices.Equal(got, want) {
+			t.Errorf("sent %q, want %q", got, want)
+		}
+	})
+}
+
+func flush(t *testing.T, rdb redis.UniversalClient, o Options) {
+	t.Helper()
+	if o.Functions {
+		must(t, rdb.FunctionFlush(t.Context()))
+	} else {
+		must(t, rdb.ScriptFlush(t.Context()))
+	}
+}
+
+// Each client finds that the server has no library, and only then does the first load it.
+func TestClientsMayLoadTheLibraryAtOnce(t *testing.T) {
+	t.Parallel()
+	const clients = 8
+	socket := startServer(t)
+	var loading, done sync.WaitGroup
+	loading.Add(clients)
+	for range clients {
+		rdb := client(t, &redis.Options{Network: "unix", Addr: socket})
+		rdb.AddHook(recorder(func(verb string) {
+			if verb == "function" {
+				loading.Done()
+				loading.Wait()
+			}
+		}))
+		l := load(t, incr, Options{Functions: true})
+		done.Go(func() {
+			if _, err := l.Run(t.Context(), rdb, "incr", "n"); err != nil {
+				t.Errorf("Run: %v", err)
+			}
+		})
+	}
+	done.Wait()
+	rdb := client(t, &redis.Options{Network: "unix", Addr: socket})
+	if n, _ := rdb.Get(t.Context(), "n").Int(); n != clients {
+		t.Errorf("the call ran %d times, want %d", n, clients)
+	}
+}
+
+// Two versions of a program, whose libraries differ, use one server.
+func TestTwoVersionsShareAServer(t *testing.T) {
+	t.Parallel()
+	rdb := startRedis(t)
+	by := func(n string) *Library {
+		return load(t, tree("call/add.lua", `local function add(keys) return redis.call("INCRBY", keys[1], `+n+`) end`), Options{Functions: true})
+	}
+	one, ten := by("1"), by("10")
+	for i, test := range []struct {
+		l    *Library
+		want int64
+	}{{one, 1}, {ten, 11}, {one, 12}, {ten, 22}} {
+		if got, err := test.l.Run(t.Context(), rdb, "add", "n"); err != nil || got != test.want {
+			t.Errorf("call %d: Run = %v, %v, want %d", i, got, err, test.want)
+		}
+	}
+}
+
+func TestWhereTheLibraryIsRefusedCallsAreSentAsScripts(t *testing.T) {
+	t.Parallel()
+	lib := tree("call/add.lua", `-- Flags allow-oom
+local function add(keys) return redis.call("INCR", keys[1]) end`,
+		"call/raise.lua", "-- Flags allow-oom\n\nlocal function raise() error(\"boom\") end")
+	for _, test := range []struct {
+		why    string
+		refuse func(t *testing.T, admin *redis.Client) *redis.Options
+		allow  func(t *testing.T, admin *redis.Client)
+	}{
+		{"the server is full",
+			func(t *testing.T, admin *redis.Client) *redis.Options {
+				must(t, admin.ConfigSet(t.Context(), "maxmemory", "1"))
+				return &redis.Options{}
+			},
+			func(t *testing.T, admin *redis.Client) { must(t, admin.ConfigSet(t.Context(), "maxmemory", "0")) }},
+		{"the user lacks the right",
+			func(t *testing.T, admin *redis.Client) *redis.Options {
+				must(t, admin.Do(t.Context(), "acl", "setuser", "app", "on", ">secret", "~*", "&*", "+@all", "-function"))
+				return &redis.Options{Username: "app", Password: "secret"}
+			},
+			func(t *testing.T, admin *redis.Client) {
+				must(t, admin.Do(t.Context(), "acl", "setuser", "app", "+function"))
+			}},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			t.Parallel()
+			socket := startServer(t)
+			admin := client(t, &redis.Options{Network: "unix", Addr: socket})
+			o := test.refuse(t, admin)
+			o.Network, o.Addr = "unix", socket
+			rdb := client(t, o)
+			rdb.Ping(t.Context())
+			l := load(t, lib, Options{Functions: true})
+			sent := record(rdb)
+
+			for want := range int64(3) {
+				if got, err := l.Run(t.Context(), rdb, "add", "n"); err != nil || got != want+1 {
+					t.Errorf("Run = %v, %v, want %d", got, err, want+1)
+				}
+			}
+			// Refused once: for a while it is not asked again.
+			if got, want := sent(), []string{"fcall", "function", "evalsha", "eval", "evalsha", "evalsha"}; !slices.Equal(got, want) {
+				t.Errorf("sent %q, want %q", got, want)
+			}
+			if _, err := l.Run(t.Context(), rdb, "raise", "n"); err == nil || err.Error() != "raise: lua/call/raise.lua:3: boom" {
+				t.Errorf("Run: %v\nwant raise: lua/call/raise.lua:3: boom", err)
+			}
+
+			test.allow(t, admin)
+			l.refused.Store(0) // the while is over
+			sent()
+			if got, err := l.Run(t.Context(), rdb, "add", "n"); err != nil || got != int64(4) {
+				t.Errorf("Run = %v, %v, want 4", got, err)
+			}
+			if got, want := sent(), []string{"fcall", "function", "fcall"}; !slices.Equal(got, want) {
+				t.Errorf("allowed again, sent %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func must(t *testing.T, cmd redis.Cmder) {
+	t.Helper()
+	if err := cmd.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAnErrorSaysWhereItWasWritten(t *testing.T) {
+	t.Parallel()
+	lib := tree(
+		"call/index.lua", "local function index()\n\n  local x = tonumber(\"x\")\n  -- here:\n  return x.y\nend",
+		"call/raise.lua", "\n\n-- @use p/boom\nlocal function raise()\n  boom(1)\n  return 1\nend",
+		"call/unplaced.lua", "-- @use p/boom\n--\nlocal function unplaced()\n  boom(0)\nend",
+		"call/call.lua", "-- @use p/push\nlocal function call(keys)\n  push(keys)\n  return 1\nend",
+		"call/args.lua", "local function args(keys)\n\n  local x = redis.call(\"SET\", keys[1], nil)\n  return x\nend",
+		"call/quoted.lua", "local function quoted()\n\n  error(\"saw \" .. CHUNK .. \":1: it\", 0)\nend",
+		"call/few.lua", "local function few(keys)\n  local x = redis.call(\"LPUSH\", keys[1])\n  return x\nend",
+		"call/command.lua", "\nlocal function command()\n  local x = redis.call(\"NOSUCH\")\n  return x\nend",
+		"call/global.lua", "-- a\nlocal x = 1\n\nlocal function global()\n  local y = unheard_of\n  return x, y\nend",
+		"p/boom.lua", "-- boom\n--\nlocal function boom(level)\n  -- why\n  error(\"boom\", level)\nend",
+		"p/push.lua", "-- push\n\nlocal function push(keys)\n  local n = redis.call(\"LPUSH\", keys[1], \"x\")\n  return n\nend",
+	).(fstest.MapFS)
+	const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
+	onEachKind(t, func(t *testing.T, rdb redis.UniversalClient, o Options) {
+		chunk, lib := "user_script", maps.Clone(lib)
+		first := "lua/call/quoted.lua:1"
+		if o.Functions {
+			chunk, first = "user_function", "lua:1"
+		}
+		quoted := strings.Replace(string(lib["call/quoted.lua"].Data), "CHUNK", strconv.Quote(chunk), 1)
+		lib["call/quoted.lua"] = &fstest.MapFile{Data: []byte(quoted)}
+		l := load(t, lib, o)
+		must(t, rdb.Set(t.Context(), "k", "a string", 0))
+		for _, test := range []struct {
+			call, where string
+			texts       []string // of Redis, and of miniredis if that is another
+		}{
+			{"index", "lua/call/index.lua:5", []string{"attempt to index local 'x' (a nil value)",
+				"attempt to index a non-table object(nil) with key 'y'"}},
+			{"raise", "lua/p/boom.lua:5", []string{"boom"}},
+			{"unplaced", "lua/p/boom.lua:5", []string{"boom"}},
+			{"call", "lua/p/push.lua:4", []string{wrongType}},
+			{"args", "lua/call/args.lua:3", []string{"Lua redis lib command arguments must be strings or integers"}},
+			{"quoted", "lua/call/quoted.lua:3", []string{"saw " + first + ": it"}},
+			{"few", "lua/call/few.lua:2", []string{"Wrong number of args calling Redis command from script",
+				"wrong number of arguments for 'lpush' command"}},
+			{"command", "lua/call/command.lua:3", []string{"Unknown Redis command called from script"}},
+			{"global", "lua/call/global.lua:5", []string{"Script attempted to access nonexistent global variable 'unheard_of'"}},
+		} {
+			_, err := l.Run(t.Context(), rdb, test.call, "k")
+			want := test.call + ": " + test.where + ": "
+			var at *ScriptError
+			if !errors.As(err, &at) || at.Script != test.call || at.Where != test.where {
+				t.Errorf("Run(%s): %v\nwant a *ScriptError at %s", test.call, err, test.where)
+				continue
+			}
+			if got := err.Error(); got != want+test.texts[0] && got != want+test.texts[len(test.texts)-1] {
+				t.Errorf("Run(%s): %v\nwant %s%s", test.call, err, want, test.texts)
+			}
+			if !Raised(err) {
+				t.Errorf("Raised(%v) = false, want true: Redis said so", err)
+			}
+		}
+	})
+}
+
+// A library that does not compile is refused as a whole, so the script says where.
+func TestACallThatDoesNotCompileSaysWhere(t *testing.T) {
+	t.Parallel()
+	lib := tree("call/bad.lua", "-- bad\nlocal bad = 1\n\nx y", "call/open.lua", "local open = 1\nif 1 then")
+	onEachKind(t, func(t *testing.T, rdb redis.UniversalClient, o Options) {
+		l := load(t, lib, o)
+		_, err := l.Run(t.Context(), rdb, "bad", "k")
+		var at *ScriptError
+		if !errors.As(err, &at) || at.Where != "lua/call/bad.lua:4" {
+			t.Errorf("Run(bad): %v\nwant a *ScriptError at lua/call/bad.lua:4", err)
+		}
+		if _, err := l.Run(t.Context(), rdb, "open", "k"); !errors.As(err, &at) || at.Script != "open" {
+			t.Errorf("Run(open): %v\nwant a *ScriptError", err)
+		}
+	})
+}
+
+// Miniredis takes level 2 for level 1, so this is about Redis alone.
+func TestAnErrorMayBlameItsCaller(t *testing.T) {
+	t.Parallel()
+	rdb := startRedis(t)
+	for _, o := range []Options{{}, {Functions: true}} {
+		l := load(t, tree(
+			"call/caller.lua", "-- @use p/check\n\nlocal function caller()\n  check(1)\n  return 1\nend",
+			"p/check.lua", "local function check(x)\n  error(\"not x\", 2)\nend"), o)
+		_, err := l.Run(t.Context(), rdb, "caller", "k")
+		if want := "caller: lua/call/caller.lua:4: not x"; err == nil || err.Error() != want {
+			t.Errorf("Run with %+v: %v\nwant %s", o, err, want)
+		}
+	}
+}
+
+func TestTheAnswerOfRedisIsUnwrapped(t *testing.T) {
+	t.Parallel()
+	for _, o := range []Options{{}, {Functions: true}} {
+		rdb := startRedis(t)
+		l := load(t, tree("call/push.lua", `local function push(keys) return redis.call("LPUSH", keys[1], 1) end`), o)
+
+		rdb.Set(t.Context(), "k", "a string", 0)
+		_, err := l.Run(t.Context(), rdb, "push", "k")
+		if !redis.HasErrorPrefix(err, "WRONGTYPE") {
+			t.Errorf("Run: %v\nwant WRONGTYPE to be found by redis.HasErrorPrefix", err)
+		}
+
+		// Refused before it runs: no line of ours is at fault. A script without a shebang
+		// runs, and its command is refused.
+		rdb.ConfigSet(t.Context(), "maxmemory", "1")
+		_, err = l.Run(t.Context(), rdb, "push", "k")
+		var at *ScriptError
+		if !redis.IsOOMError(err) || !Raised(err) || errors.As(err, &at) == o.Functions {
+			t.Errorf("Run with %+v: %v\nwant the OOM of Redis, a *ScriptError: %t", o, err, !o.Functions)
+		}
+	}
+}
+
+// An answer to FCALL that is not about the library is the caller's.
+func TestAUserWithoutTheRightToCallIsToldSo(t *testing.T) {
+	t.Parallel()
+	socket := startServer(t)
+	admin := client(t, &redis.Options{Network: "unix", Addr: socket})
+	must(t, admin.Do(t.Context(), "acl", "setuser", "app", "on", ">secret", "~*", "&*", "+@all", "-fcall"))
+	rdb := client(t, &redis.Options{Network: "unix", Addr: socket, Username: "app", Password: "secret"})
+	l := load(t, incr, Options{Functions: true})
+	_, err := l.Run(t.Context(), rdb, "incr", "n")
+	var at *ScriptError
+	if !redis.HasErrorPrefix(err, "NOPERM") || !Raised(err) || errors.As(err, &at) {
+		t.Errorf("Run: %v\nwant NOPERM, and no *ScriptError", err)
+	}
+}
+
+// Forms that a test cannot provoke on the servers at hand, or that only look alike.
+func TestLocate(t *testing.T) {
+	l := load(t, tree("call/r.lua", "-- r\nlocal r = 1", "call/s.lua", "-- s\nlocal x = 1\n\nlocal s = x"), Options{})
+	for _, test := range []struct{ claim, text, want string }{
+		{"a script", "user_script:3: boom", "lua/call/s.lua:4: boom"},
+		{"a script, as a source", "on @user_script:2.", "on lua/call/s.lua:2."},
+		{"a function", "user_function:6: boom", "lua/call/s.lua:2: boom"},
+		{"a function, as a source", "on @user_function:3.", "on lua/call/r.lua:2."},
+		{"miniredis, compiling", "<string> line:3(column:7) near 'x'", "lua/call/s.lua:4 near 'x'"},
+		{"older miniredis", "<string>:3: boom", "lua/call/s.lua:4: boom"},
+		{"miniredis", ":3: boom", "lua/call/s.lua:4: boom"},
+		{"several", "a user_script:2: b\n :3: c", "a lua/call/s.lua:2: b\n lua/call/s.lua:4: c"},
+		{"a line that is not there", "user_script:6: a", "user_script:6: a"},
+		{"another number", "at 10:2:1 in :2 of my_user_script:2", "at 10:2:1 in :2 of my_user_script:2"},
+	} {
+		if got := l.Locate("s", test.text); got != test.want {
+			t.Errorf("%s: Locate(%q) = %q, want %q", test.claim, test.text, got, test.want)
+		}
+	}
+}
+
+// A lost reply: the call has run, and the caller cannot know.
+func TestALostReplyIsNeverRepeated(t *testing.T) {
+	t.Parallel()
+	for _, verb := range []string{"fcall", "evalsha", "eval"} {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			socket := startServer(t)
+			direct := client(t, &redis.Options{Network: "unix", Addr: socket})
+			l := load(t, incr, Options{Functions: verb == "fcall"})
+			switch verb {
+			case "fcall":
+				must(t, direct.FunctionLoad(t.Context(), l.Text()))
+			case "evalsha":
+				must(t, direct.ScriptLoad(t.Context(), l.Source("incr")))
+			}
+
+			lossy := client(t, &redis.Options{Addr: loseReply(t, socket, verb)})
+			reply, err := l.Run(t.Context(), lossy, "incr", "n")
+			if !errors.Is(err, io.EOF) || err.Error() != "incr: EOF" {
+				t.Errorf("Run = %v, %v, want the error incr: EOF", reply, err)
+			}
+			if Raised(err) {
+				t.Errorf("Raised(%v) = true, want false: nobody answered", err)
+			}
+			if n, _ := direct.Get(t.Context(), "n").Int(); n != 1 {
+				t.Errorf("the call ran %d times, want 1", n)
+			}
+
+			// The proxy lets the rest pass, so only the client can have held back.
+			if reply, err := l.Run(t.Context(), lossy, "incr", "n"); err != nil || reply != int64(2) {
+				t.Errorf("the next Run = %v, %v, want 2", reply, err)
+			}
+		})
+	}
+}
+
+// The answer to FUNCTION LOAD may be lost too. Loading twice does no harm, and nothing
+// has run.
+func TestALostAnswerToTheLoadingIsMadeUpFor(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		claim   string
+		retries int
+		want    any
+	}{
+		{"go-redis loads it again", 3, int64(1)},
+		{"a client that repeats nothing is told", -1, nil},
+	} {
+		t.Run(test.claim, func(t *testing.T) {
+			t.Parallel()
+			socket := startServer(t)
+			l := load(t, incr, Options{Functions: true})
+			lossy := client(t, &redis.Options{Addr: loseReply(t, socket, "function"), MaxRetries: test.retries})
+			reply, err := l.Run(t.Context(), lossy, "incr", "n")
+			if reply != test.want || test.want == nil && (!errors.Is(err, io.EOF) || Raised(err)) {
+				t.Errorf("Run = %v, %v, want %v", reply, err, test.want)
+			}
+			if l.refused.Load() != 0 {
+				t.Error("nobody answered, which was taken for a refusal")
+			}
+			ran := int64(0)
+			if test.want != nil {
+				ran = 1
+			}
+			if reply, err := l.Run(t.Context(), lossy, "incr", "n"); err != nil || reply != ran+1 {
+				t.Errorf("the next Run = %v, %v, want %d", reply, err, ran+1)
+			}
+		})
+	}
+}
+
+func TestAnEndedContextIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	l := load(t, tree("call/one.lua", "local function one() return 1 end"), Options{})
+	if _, err := l.Run(ctx, startMiniredis(t), "one", "k"); !errors.Is(err, context.Canceled) || Raised(err) {
+		t.Errorf("Run: %v, Raised %v, want context canceled, false", err, Raised(err))
+	}
+}
+
+// Two servers stand for the masters of a cluster. Each is told of the library by the
+// first call whose key is its own.
+func TestAClusterClientRoutesByTheKey(t *testing.T) {
+	t.Parallel()
+	onEachKind(t, func(t *testing.T, low redis.UniversalClient, o Options) {
+		high := startMiniredis(t)
+		if o.Functions {
+			high = startRedis(t)
+		}
+		nodes := map[string]redis.UniversalClient{"low:1": low, "high:1": high}
+		rdb := redis.NewClusterClient(&redis.ClusterOptions{
+			ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+				return []redis.ClusterSlot{
+					{Start: 0, End: 8191, Nodes: []redis.ClusterNode{{Addr: "low:1"}}},
+					{Start: 8192, End: 16383, Nodes: []redis.ClusterNode{{Addr: "high:1"}}},
+				}, nil
+			},
+			Dialer: func(_ context.Context, _, addr string) (net.Conn, error) {
+				o := nodes[addr].(*redis.Client).Options()
+				return net.Dial(o.Network, o.Addr)
+			},
+		})
+		t.Cleanup(func() { rdb.Close() })
+
+		l := load(t, tree("call/set.lua", `local function set(keys, argv) return redis.call("SET", keys[1], argv[1]) end`), o)
+		keys := map[string]redis.UniversalClient{"curfew:{2}": low, "curfew:{3}": low, "curfew:{0}": high, "curfew:{1}": high}
+		for key, owner := range keys {
+			if _, err := l.Run(t.Context(), rdb, "set", key, "x"); err != nil {
+				t.Fatal(err)
+			}
+			if owner.Exists(t.Context(), key).Val() != 1 {
+				t.Errorf("%s is not on the node that has its slot", key)
+			}
+		}
+		if o.Functions {
+			for addr, node := range nodes {
+				if n, err := node.FunctionList(t.Context(), redis.FunctionListQuery{}).Result(); len(n) != 1 {
+					t.Errorf("%s has the libraries %v, %v, want one", addr, n, err)
+				}
+			}
+		}
+	})
+}
+
+func TestRunOfAnUnknownCallPanics(t *testing.T) {
+	defer func() {
+		if got, want := recover(), `lua: there is no call "gone"`; got != want {
+			t.Errorf("panic %v, want %s", got, want)
+		}
+	}()
+	l := load(t, tree("call/one.lua", "local function one() return 1 end"), Options{})
+	l.Run(t.Context(), nil, "gone", "k")
+}
+
+// record returns what a client has sent since the last time that was asked.
+func record(rdb redis.UniversalClient) func() []string {
+	var sent []string
+	rdb.AddHook(recorder(func(verb string) { sent = append(sent, verb) }))
+	return func() []string {
+		defer func() { sent = nil }()
+		return sent
+	}
+}
+
+// recorder is a hook that is told each command's name.
+type recorder func(verb string)
+
+func (recorder) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (r recorder) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		r(cmd.Name())
+		return next(ctx, cmd)
+	}
+}
+
+func (recorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// loseReply is a proxy in front of a server's socket. It passes the first verb on,
+// waits for the reply, and then closes the connection instead of passing it back.
+func loseReply(t *testing.T, socket, verb string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	var lost atomic.Bool
+	request := []byte("\r\n" + verb + "\r\n")
+
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("unix", socket)
+			if err != nil {
+				near.Close()
+				return
+			}
+			var drop atomic.Bool
+			go relay(far, near, func(b []byte) bool {
+				if bytes.Contains(b, request) && lost.CompareAndSwap(false, true) {
+					drop.Store(true)
+				}
+				return true
+			})
+			go relay(near, far, func([]byte) bool { return !drop.Load() })
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// relay copies until an end closes or pass refuses what was read, then closes both.
+func relay(to, from net.Conn, pass func([]byte) bool) {
+	defer to.Close()
+	defer from.Close()
+	b := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(b)
+		if err != nil || !pass(b[:n]) {
+			return
+		}
+		if _, err := to.Write(b[:n]); err != nil {
+			return
+		}
+	}
+}
