@@ -67,7 +67,7 @@ local function explain(keys, argv)
     end
   end
   if task and task.status == "WAITING" then
-    tell_wait(tx, id, from, most, wait, answers)
+    tell_wait(tx, id, {from = from, most = most}, wait, answers)
   end
   return answers
 end

@@ -1,7 +1,7 @@
 -- tell_wait tells of the wait of an agent and of its next members.
 --
 --   wait     a list that gains names and values   answers  a list that gains a list for each member
---   from     where to go on with the members, "" for the first   most  how many
+--   page     from: where to go on with the members, "" for the first; most: how many
 --
 -- @use explain/ask
 -- @use explain/decided
@@ -44,14 +44,14 @@ local function tell_member(tx, member, id)
   end
 end
 
-local function tell_wait(tx, id, from, most, wait, answers)
-  local key = tx.key
+local function tell_wait(tx, id, page, wait, answers)
+  local key, from = tx.key, page.from
   put_fields(wait, key.wait .. id, told)
   if from == "" then
     put_fields(wait, key.wait .. id, {"members"})
   end
   put(wait, "pending", ask("ZCARD", key.pending .. id))
-  local some = ask("ZRANGEBYSCORE", key.pending .. id, from == "" and "-inf" or "(" .. from, "+inf", "WITHSCORES", "LIMIT", 0, most) or {}
+  local some = ask("ZRANGEBYSCORE", key.pending .. id, from == "" and "-inf" or "(" .. from, "+inf", "WITHSCORES", "LIMIT", 0, page.most) or {}
   local own, ids = {"mask"}, {}
   for i = 1, #some, 2 do
     own[#own + 1], ids[#ids + 1] = "mask " .. some[i], id .. "." .. some[i]

@@ -6,7 +6,6 @@
 --
 -- @use store/index
 -- @use store/own
--- @use queue/wake
 local function place(tx, id, queue, priority, how)
   local n
   if how == "front" then

@@ -1,7 +1,5 @@
 -- alarm tells the reaper of an instant at which something falls due, if that is sooner than it would
 -- look.
---
--- @use store/try
 local alarm = {}
 
 function alarm.note(tx, instant)

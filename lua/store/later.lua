@@ -7,10 +7,10 @@ local later = {}
 
 -- drop deletes a key, before anything else: it may be made anew in the same unit.
 function later.drop(tx, key)
-  local drops, lists = own(tx, "drops"), tx.lists
+  local drops = own(tx, "drops")
   drops[#drops + 1] = key
-  if lists[key] then
-    lists[key] = {}
+  if tx.lists[key] then
+    own(tx, "lists")[key] = {}
   end
 end
 

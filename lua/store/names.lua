@@ -26,14 +26,17 @@ names.numbers = {priority = true, queue_timeout_ms = true, attempt_timeout_ms = 
 -- (A library that is being loaded has no ipairs.)
 names.known, names.of_spec, names.of_state = {}, {}, {}
 
-local function know(list, sign, into)
+local function add(names_of, list, value)
   for i = 1, #list do
-    names.known[list[i]] = true
-    into[list[i]] = sign
+    names_of[list[i]] = value
   end
 end
 
-know(names.spec_lines, "=", names.of_spec)
-know(names.spec_texts, ":", names.of_spec)
-know(names.state_lines, "=", names.of_state)
-know(names.state_texts, ":", names.of_state)
+add(names.of_spec, names.spec_lines, "=")
+add(names.of_spec, names.spec_texts, ":")
+add(names.of_state, names.state_lines, "=")
+add(names.of_state, names.state_texts, ":")
+add(names.known, names.spec_lines, true)
+add(names.known, names.spec_texts, true)
+add(names.known, names.state_lines, true)
+add(names.known, names.state_texts, true)

@@ -1,6 +1,7 @@
 -- refuse_wrong_types raises if a key that is about to gain something is of the wrong type.
 --
 -- @use store/index
+-- @use store/own
 local function refuse_wrong_types(tx)
   -- An intersection with an empty set is empty, whatever the others hold; but it looks at their types.
   local sets = index.gains(tx)
@@ -15,7 +16,7 @@ local function refuse_wrong_types(tx)
   end
   redis.call("SCARD", tx.key.queues)
   for queue in pairs(tx.wakes) do
-    tx.wakes[queue] = redis.call("LLEN", tx.key.wake .. queue)
+    own(tx, "wakes")[queue] = redis.call("LLEN", tx.key.wake .. queue)
   end
   if #tx.events > 0 then
     redis.call("XLEN", tx.key.events)

@@ -1,0 +1,104 @@
+package lua
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A file fits on two screens, a function on one. Where one does not, yet, it stands here
+// with its size, and may only shrink.
+const (
+	fileLines     = 90 // fewer
+	functionLines = 50 // fewer
+)
+
+var (
+	longFiles = map[string]int{
+		"call/cancel":        92,
+		"call/control":       112,
+		"store/index":        105,
+		"store/record":       139,
+		"sweep/sweep_waits":  90,
+		"task/claim":         102,
+		"task/ending":        101,
+		"task/plan":          108,
+		"wait/journal":       99,
+		"wait/suspend_agent": 138,
+	}
+	longFunctions = map[string]int{} // the longest of the file
+)
+
+func TestFilesAndFunctionsAreShort(t *testing.T) {
+	for _, f := range inspectAll(t) {
+		source, err := files.ReadFile(f.name + ".lua")
+		if err != nil {
+			t.Fatal(err)
+		}
+		longest := 0
+		for _, fn := range f.functions {
+			longest = max(longest, fn.lines)
+		}
+		short(t, f.path, strings.Count(string(source), "\n"), fileLines, longFiles[f.name])
+		short(t, f.path+": a function", longest, functionLines, longFunctions[f.name])
+	}
+}
+
+func short(t *testing.T, what string, lines, fewer, allowed int) {
+	t.Helper()
+	switch {
+	case allowed == 0 && lines >= fewer:
+		t.Errorf("%s has %d lines, want fewer than %d", what, lines, fewer)
+	case allowed > 0 && lines > allowed:
+		t.Errorf("%s has %d lines, and had %d when it was found too long", what, lines, allowed)
+	case allowed > 0 && lines < fewer:
+		t.Errorf("%s has %d lines: take it off the list", what, lines)
+	}
+}
+
+func TestEveryCallCompiles(t *testing.T) {
+	t.Parallel()
+	onEachKind(t, func(t *testing.T, rdb redis.UniversalClient, o Options) {
+		l, err := Load(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range l.Names() {
+			sha, err := rdb.ScriptLoad(t.Context(), l.Source(name)).Result()
+			if err != nil {
+				t.Errorf("as a script: %v", l.explain(name, &l.calls[name].script, err))
+			} else if want := l.calls[name].sha; sha != want {
+				t.Errorf("%s: its digest is %s, but Redis knows it as %s", name, want, sha)
+			}
+		}
+		if o.Functions {
+			everyFunction(t, rdb, l)
+		}
+	})
+}
+
+// everyFunction looks at what the server makes of the library.
+func everyFunction(t *testing.T, rdb redis.UniversalClient, l *Library) {
+	t.Helper()
+	if err := rdb.FunctionLoad(t.Context(), l.Text()).Err(); err != nil {
+		t.Fatalf("as a library: %v", l.explain(l.Names()[0], &l.whole, err))
+	}
+	libraries, err := rdb.FunctionList(t.Context(), redis.FunctionListQuery{}).Result()
+	if err != nil || len(libraries) != 1 {
+		t.Fatalf("the server has the libraries %v, %v, want one", libraries, err)
+	}
+	var known []string
+	for _, f := range libraries[0].Functions {
+		known = append(known, f.Name)
+	}
+	for _, name := range l.Names() {
+		if want := l.Handle(name); !slices.Contains(known, want) {
+			t.Errorf("the server knows no function %s", want)
+		}
+	}
+	if len(known) != len(l.Names()) {
+		t.Errorf("the server knows %d functions, want %d", len(known), len(l.Names()))
+	}
+}
