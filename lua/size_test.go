@@ -22,9 +22,9 @@ var (
 		"store/index":        105,
 		"store/record":       139,
 		"sweep/sweep_waits":  90,
-		"task/claim":         102,
+		"task/claim":         112,
 		"task/ending":        101,
-		"task/plan":          108,
+		"task/plan":          115,
 		"wait/journal":       99,
 		"wait/suspend_agent": 138,
 	}

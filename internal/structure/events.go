@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// An event is told by emit(k, level, kind, task, at, name, value, …) and has a row in
+// An event is told by emit(tx, level, kind, task, name, value, …) and has a row in
 // docs/events.md, which names what only this kind says:
 //
 //	| `task_failed` | terminal | when | `reason` |
@@ -87,13 +87,13 @@ func emits(name string, tokens []lexeme) map[string]emitted {
 			continue
 		}
 		args := arguments(tokens[i+2:])
-		if len(args) < 5 || args[1][0].kind != quoted || args[2][0].kind != quoted {
+		if len(args) < 4 || args[1][0].kind != quoted || args[2][0].kind != quoted {
 			calls["?"] = emitted{at: fmt.Sprintf("%s:%d", name, t.line), level: "?"}
 			continue
 		}
 		kind := args[2][0].text
 		e := emitted{at: fmt.Sprintf("%s:%d", name, t.line), level: args[1][0].text, fields: calls[kind].fields}
-		for n := 5; n < len(args); n += 2 {
+		for n := 4; n < len(args); n += 2 {
 			if args[n][0].kind == quoted {
 				e.fields = append(e.fields, args[n][0].text)
 			}

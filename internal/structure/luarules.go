@@ -3,61 +3,8 @@ package structure
 import (
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 )
-
-// terminalStatus finds Lua outside of finish.lua that writes a status other than a
-// live one, spelled out: "status" followed by anything else in what an HSET may get.
-func terminalStatus(fsys fs.FS) ([]string, error) {
-	var found []string
-	err := each(fsys, ".lua", func(name string, text []byte) error {
-		if name == "lua/include/finish.lua" {
-			return nil
-		}
-		tokens := lex(string(text))
-		for i, t := range tokens {
-			if t.kind != quoted || t.text != "status" || i+2 >= len(tokens) || tokens[i+1].text != "," || reads(tokens[:i]) {
-				continue
-			}
-			value := tokens[i+2]
-			alone := i+3 >= len(tokens) || tokens[i+3].text != ".." // not the beginning of a longer expression
-			live := value.kind == quoted && slices.Contains([]string{"PENDING", "RUNNING", "WAITING"}, value.text)
-			if !live || !alone {
-				found = append(found, fmt.Sprintf("%s:%d: writes a status that may be terminal: only finish.lua does", name, t.line))
-			}
-		}
-		return nil
-	})
-	return found, err
-}
-
-// reads tells whether what has just been opened, and not closed, is a call that writes
-// no record: a reading command, or an event, which only tells of a status.
-func reads(before []lexeme) bool {
-	depth := 0
-	for i := len(before) - 1; i >= 0; i-- {
-		switch before[i].text {
-		case ")", "}", "]":
-			depth++
-		case "(", "{", "[":
-			if depth > 0 {
-				depth--
-				continue
-			}
-			if before[i].text != "(" || i == 0 {
-				return false
-			}
-			first := lexeme{}
-			if i+1 < len(before) {
-				first = before[i+1]
-			}
-			return before[i-1].text == "emit" ||
-				first.kind == quoted && slices.Contains([]string{"HGET", "HMGET", "HDEL"}, strings.ToUpper(first.text))
-		}
-	}
-	return false
-}
 
 // onlyIn finds a command that another file than its own names.
 func onlyIn(command, file string) func(fs.FS) ([]string, error) {

@@ -60,8 +60,12 @@ const (
 		"    task = p .. \"task:\",           -- hash     + id: the record of a task\n" +
 		"    events = p .. \"events\",        -- stream   one entry a transition\n" +
 		"  }\nend\n"
-	keyDocs = "# Keys\n\n| key | type | holds |\n|---|---|---|\n| `root` | hash | settings |\n| `root:task:<id>` | hash | a record |\n| `root:events` | stream | events |\n"
-	keysOK  = "package queue\n\nvar a, b = \":events\", \":task:\"\n"
+	keyDocs    = "# Keys\n\n| key | type | holds |\n|---|---|---|\n| `root` | hash | settings |\n| `root:task:<id>` | hash | a record |\n| `root:events` | stream | events |\n"
+	parseOK    = "-- parse reads.\n--\n--   spec   kind queue        state  status epoch\n"
+	namesOK    = "names.spec_lines = {\"role\"}\nnames.state_lines = {\"code\",\n  \"reason\"}\nnames.state_texts = {\"progress\"}\n"
+	recordDocs = "# Keys\n\n### The spec\n\n| Name | Type |\n|---|---|\n| `kind` | name |\n| `queue` | name |\n| `role` | word |\n" +
+		"\n### The state\n\n| `status` | word |\n| `epoch` | number |\n| `code`, `reason` | words |\n\nTexts:\n\n| `progress` | text, `x` |\n"
+	keysOK = "package queue\n\nvar a, b = \":events\", \":task:\"\n"
 )
 
 func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
@@ -105,29 +109,52 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 		{sleeps, "a reason for another", files("a/a_test.go", "package a\n\nfunc f() {\n\t// sleeps: nothing tells\n\ttime.Sleep(1)\n\ttime.Sleep(1)\n}\n"), []string{":6"}},
 		{sleeps, "code that is no test", files("a/a.go", "package a\n\nfunc f() { time.Sleep(1) }\n"), nil},
 
-		{terminalStatus, "a live status", lua(`redis.call("HSET", key, "status", "PENDING", "worker", w)`), nil},
-		{terminalStatus, "a table of fields", lua(`local fields = {"version", "1", "status", "WAITING"}`), nil},
-		{terminalStatus, "a status that is read", lua(`local s = redis.call("HMGET", k.task .. id, "status", "queue")`), nil},
-		{terminalStatus, "a status that is read, behind a call", lua(`local s = redis.call("HMGET", key(id), "status", "queue")`), nil},
-		{terminalStatus, "a status that is told", lua(`emit(k, "all", "rejected", task, at, "status", task.status)`), nil},
-		{terminalStatus, "a comment", lua(`-- redis.call("HSET", key, "status", "FAILED")`), nil},
-		{terminalStatus, "a text", lua(`local s = '"status", "FAILED"'`), nil},
-		{terminalStatus, "finish itself", files("lua/include/finish.lua", `redis.call("HSET", key, "status", status)`), nil},
-		{terminalStatus, "a terminal status", lua(`redis.call("HSET", key, "status", "COMPLETED")`), []string{"lua/a.lua:1: writes a status"}},
-		{terminalStatus, "in single quotes", lua(`redis.call('HSET', key, 'status', 'FAILED')`), []string{"lua/a.lua:1"}},
-		{terminalStatus, "over several lines", lua("redis.call(\"HSET\", key, \"status\",\n  \"CANCELLED\")"), []string{"lua/a.lua:1"}},
-		{terminalStatus, "among a table's fields", lua("\nlocal fields = {\"status\", \"FAILED\"}"), []string{"lua/a.lua:2"}},
-		{terminalStatus, "a variable", lua(`redis.pcall("HSET", key, "status", status)`), []string{"lua/a.lua:1"}},
-		{terminalStatus, "what begins like a live one", lua(`redis.call("HSET", key, "status", "PENDING" .. x)`), []string{"lua/a.lua:1"}},
-		{terminalStatus, "in what emit is given", lua(`emit(k, redis.call("HSET", key, "status", "FAILED"))`), []string{"lua/a.lua:1"}},
-		{terminalStatus, "after a call that reads", lua(`f(redis.call("HGET", key, "x"), redis.call("HSET", key, "status", "FAILED"))`), []string{"lua/a.lua:1"}},
+		{terminalStatus, "a live status", lua(`task.status, task.worker = "RUNNING", name`), nil},
+		{terminalStatus, "a task that is born live", lua(`local d = {status = "PENDING", rich = true}`), nil},
+		{terminalStatus, "a task that is not there", lua(`tasks[id] = {id = id, status = false}`), nil},
+		{terminalStatus, "a status that is compared", lua(`return task.status == "FAILED" or {x = task.status == "FAILED"}`), nil},
+		{terminalStatus, "a status that is read", lua(`local s = redis.call("HMGET", key, "status")`), nil},
+		{terminalStatus, "a status that is told", lua(`emit(tx, "all", "rejected", task, "status", task.status)`), nil},
+		{terminalStatus, "a comment", lua(`-- task.status = "FAILED"`), nil},
+		{terminalStatus, "a text", lua(`local s = 'task.status = "FAILED"'`), nil},
+		{terminalStatus, "what finish is to write", lua(`finish(tx, task, {status = "FAILED", reason = "error"})`), nil},
+		{terminalStatus, "finish itself", files("lua/task/finish.lua", `task.status, task.result = ending.status, ending.result`), nil},
+		{terminalStatus, "how a task is to end", files("lua/task/ending.lua", `return {status = "COMPLETED"}`), nil},
+		{terminalStatus, "but not there either", files("lua/task/ending.lua", `task.status = "COMPLETED"`), []string{"lua/task/ending.lua:1"}},
+		{terminalStatus, "what is stored", files("lua/store/parse.lua", `task.status = status`), nil},
+		{terminalStatus, "a terminal status", lua("\n" + `task.status = "COMPLETED"`), []string{"lua/a.lua:2: gives a status"}},
+		{terminalStatus, "in single quotes", lua(`task.status = 'FAILED'`), []string{"lua/a.lua:1"}},
+		{terminalStatus, "by another form", lua(`task["status"] = "FAILED"`), []string{"lua/a.lua:1"}},
+		{terminalStatus, "among several", lua(`task.worker, task.status = false, "CANCELLED"`), []string{"lua/a.lua:1"}},
+		{terminalStatus, "that a function returns", lua(`task.worker, task.status = f()`), []string{"lua/a.lua:1"}},
+		{terminalStatus, "a variable", lua(`task.status = status`), []string{"lua/a.lua:1"}},
+		{terminalStatus, "what begins like a live one", lua(`task.status = "PENDING" .. x`), []string{"lua/a.lua:1"}},
+		{terminalStatus, "as a field beside the first line", lua(`record.set(tx, task, "status", "FAILED")`), []string{"lua/a.lua:1"}},
+		{terminalStatus, "a task that is born ended", lua(`local d = {kind = k,` + "\n" + ` status = "COMPLETED"}`), []string{"lua/a.lua:2"}},
+		{terminalStatus, "in a function of a table in a loop", lua(`for i = 1, 2 do f({g = function() t.status = "FAILED" end}) end`), []string{"lua/a.lua:1"}},
+		{terminalStatus, "in a table that finish gets inside another", lua(`finish(tx, {status = "FAILED", of = {status = "FAILED"}})`), []string{"lua/a.lua:1"}},
 
-		{onlyIn("XADD", "lua/include/emit.lua"), "its own file", files("lua/include/emit.lua", `redis.call("XADD", k)`), nil},
-		{onlyIn("XADD", "lua/include/emit.lua"), "a comment", lua(`-- "XADD"`), nil},
-		{onlyIn("XADD", "lua/include/emit.lua"), "another file", lua("\n" + `redis.call("xadd", k.events, "*")`), []string{"lua/a.lua:2: XADD"}},
-		{onlyIn("XADD", "lua/include/emit.lua"), "put off", lua(`later(k, 'XADD', k.events)`), []string{"lua/a.lua:1"}},
-		{onlyIn("TIME", "lua/include/now.lua"), "a clock of its own", lua(`local t = redis.call("TIME")`), []string{"lua/a.lua:1: TIME"}},
-		{onlyIn("TIME", "lua/include/now.lua"), "a field", lua(`local t = task["time_"]`), nil},
+		{writesInLua, "reading", lua(`local a, b = redis.call("GET", k), redis.pcall("zrange", k, 0, 1)` + "\n" + `local c, d = try(tx, "HGET", k, "f"), ask("ZCARD", k)`), nil},
+		{writesInLua, "putting off", lua(`later.before(tx, "HSET", k, "f", 1)` + "\n" + `later.after(tx, "DEL", k)`), nil},
+		{writesInLua, "a comment", lua(`-- redis.call("SET", k)`), nil},
+		{writesInLua, "a protected call of something else", lua(`local ok = pcall(read, tx, id)`), nil},
+		{writesInLua, "a file that may", files("lua/store/record.lua", `redis.call("MSET", unpack(texts))`), nil},
+		{writesInLua, "writing", lua("\n" + `redis.call("SET", k, 1)`), []string{"lua/a.lua:2: SET: nothing is written"}},
+		{writesInLua, "in small letters", lua(`redis.pcall("hset", k, 1)`), []string{"lua/a.lua:1: HSET"}},
+		{writesInLua, "by a helper", lua(`local n = try(tx, "ZPOPMIN", k)`), []string{"lua/a.lua:1: ZPOPMIN"}},
+		{writesInLua, "by the other helper", lua(`return {ask("SPOP", k)}`), []string{"lua/a.lua:1: SPOP"}},
+		{writesInLua, "in a protected call", lua(`pcall(redis.call, "DEL", k)`), []string{"lua/a.lua:1: DEL"}},
+		{writesInLua, "a command that nobody knows", lua(`redis.call("FUTURE", k)`), []string{"lua/a.lua:1: FUTURE"}},
+		{writesInLua, "a command that is worked out", lua(`redis.call(command, k)`), []string{"lua/a.lua:1: a command that is worked out"}},
+		{writesInLua, "all of an array", lua(`redis.call(unpack(words))`), []string{"lua/a.lua:1: a command that is worked out"}},
+		{writesInLua, "deep in something else", lua(`if a then return function() while b do f({x = redis.call("DEL", k)}) end end end`), []string{"lua/a.lua:1: DEL"}},
+
+		{onlyIn("XADD", "lua/store/commit.lua"), "its own file", files("lua/store/commit.lua", `redis.call("XADD", k)`), nil},
+		{onlyIn("XADD", "lua/store/commit.lua"), "a comment", lua(`-- "XADD"`), nil},
+		{onlyIn("XADD", "lua/store/commit.lua"), "another file", lua("\n" + `redis.call("xadd", k.events, "*")`), []string{"lua/a.lua:2: XADD"}},
+		{onlyIn("XADD", "lua/store/commit.lua"), "put off", lua(`later.after(tx, 'XADD', k.events)`), []string{"lua/a.lua:1"}},
+		{onlyIn("TIME", "lua/store/now.lua"), "a clock of its own", lua(`local t = redis.call("TIME")`), []string{"lua/a.lua:1: TIME"}},
+		{onlyIn("TIME", "lua/store/now.lua"), "a field", lua(`local t = task["time_"]`), nil},
 
 		{keyTable, "all alike", files(keysLua, keys, keysDocs, keyDocs, keysGo, keysOK), nil},
 		{keyTable, "what is no key stands apart", files(keysLua, strings.Replace(keys, "  }\n", "\n    put_off = {}, -- later\n  }\n", 1), keysDocs, keyDocs, keysGo, keysOK), nil},
@@ -144,6 +171,16 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 		{keyTable, "a line that is no key", files(keysLua, strings.Replace(keys, "events = p", "events = q", 1), keysDocs, without(keyDocs, "| `root:events"), keysGo, "package queue\n"), []string{"cannot read"}},
 		{keyTable, "nothing at all", files(keysLua, "", keysDocs, "", keysGo, "package queue\n"), []string{"names no keys"}},
 		{keyTable, "Go with a key of its own", files(keysLua, keys, keysDocs, keyDocs, keysGo, "package queue\n\nvar a = \":evnts\"\n"), []string{`queue/keys.go: ":evnts" is not named`}},
+
+		{recordTable, "all alike", record(parseOK, namesOK, recordDocs), nil},
+		{recordTable, "no row of a first word", record(parseOK, namesOK, without(recordDocs, "| `kind`")), []string{"has no row | `kind` | under \"### The spec\""}},
+		{recordTable, "no row of a text", record(parseOK, namesOK, without(recordDocs, "| `progress`")), []string{"has no row | `progress` | under \"### The state\""}},
+		{recordTable, "a row in the other text", record(parseOK, strings.Replace(namesOK, "state_lines", "spec_lines", 1), recordDocs),
+			[]string{"has no row | `code` | under \"### The spec\"", "has no row | `reason` |", "`code` is no name of a state", "`reason` is no name of a state"}},
+		{recordTable, "a row too many", record(parseOK, namesOK, recordDocs+"| `old` | gone |\n"), []string{"`old` is no name of a state"}},
+		{recordTable, "rows of another heading are not of a record", record(parseOK, namesOK, recordDocs+"\n## A wait\n\n| `mode` | word |\n"), nil},
+		{recordTable, "first lines that nobody names", record("", namesOK, recordDocs), []string{"says not which words"}},
+		{recordTable, "no document", files(parseLua, parseOK, namesLua, namesOK), []string{"there is no docs/keys.md"}},
 
 		{changelog, "a place for what comes next", files("CHANGELOG.md", "# Changelog\n\n## Unreleased\n"), nil},
 		{changelog, "none", files(), []string{"there is no CHANGELOG.md"}},
@@ -163,7 +200,20 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 	}
 }
 
+// A list of what may write says so of nobody else.
+func TestWhatMayWriteDoes(t *testing.T) {
+	found, err := writesInLua(files("lua/store/commit.lua", `try(tx, "XADD", k)`, "lua/store/record.lua", `redis.call("MGET", k)`))
+	if err != nil || !slices.Contains(found, "lua/store/record.lua: writes nothing, and is on the list of what may") ||
+		slices.ContainsFunc(found, func(f string) bool { return strings.HasPrefix(f, "lua/store/commit.lua") }) {
+		t.Errorf("found %q, %v, want record.lua among them, and not commit.lua", found, err)
+	}
+}
+
 func lua(text string) fs.FS { return files("lua/a.lua", text) }
+
+func record(parse, names, docs string) fs.FS {
+	return files(parseLua, parse, namesLua, names, keysDocs, docs)
+}
 
 func without(text, line string) string {
 	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return strings.HasPrefix(l, line) })

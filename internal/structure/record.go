@@ -1,0 +1,81 @@
+package structure
+
+import (
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// What a record may have is named in two places: the words of its first lines in the
+// opening comment of parse.lua, the lines and texts that follow in names.lua. Each name has
+// a row in docs/keys.md, under the heading of the text that it stands in.
+const (
+	namesLua     = "lua/store/names.lua"
+	specHeading  = "### The spec\n"
+	stateHeading = "### The state\n"
+)
+
+var (
+	firstLines = regexp.MustCompile(`(?m)^--   spec   ([a-z_ ]+?)  +state  ([a-z_ ]+)$`)
+	namesOf    = regexp.MustCompile(`names\.(spec|state)_(?:lines|texts) = \{([^}]*)\}`)
+	recordRow  = regexp.MustCompile("(?m)^\\| (`[^|]*`) \\|")
+	backticked = regexp.MustCompile("`([^`]+)`")
+	inQuotes   = regexp.MustCompile(`"([^"]*)"`)
+)
+
+// recordTable finds names of records that the Lua and the document do not have alike.
+func recordTable(fsys fs.FS) ([]string, error) {
+	parse, err := fs.ReadFile(fsys, parseLua)
+	if err != nil {
+		return nil, err
+	}
+	names, err := fs.ReadFile(fsys, namesLua)
+	if err != nil {
+		return nil, err
+	}
+	docs, err := fs.ReadFile(fsys, keysDocs)
+	if err != nil {
+		return []string{"there is no " + keysDocs}, nil
+	}
+	first := firstLines.FindSubmatch(parse)
+	if first == nil {
+		return []string{parseLua + " says not which words the first lines have"}, nil
+	}
+	inLua := map[string][]string{"spec": strings.Fields(string(first[1])), "state": strings.Fields(string(first[2]))}
+	for _, list := range namesOf.FindAllSubmatch(names, -1) {
+		of := string(list[1])
+		for _, name := range inQuotes.FindAllSubmatch(list[2], -1) {
+			inLua[of] = append(inLua[of], string(name[1]))
+		}
+	}
+	var found []string
+	for _, of := range []struct{ text, heading string }{{"spec", specHeading}, {"state", stateHeading}} {
+		inDocs := rowsUnder(string(docs), of.heading)
+		for _, name := range inLua[of.text] {
+			if !slices.Contains(inDocs, name) {
+				found = append(found, fmt.Sprintf("%s has no row | `%s` | under %q", keysDocs, name, strings.TrimSpace(of.heading)))
+			}
+		}
+		for _, name := range inDocs {
+			if !slices.Contains(inLua[of.text], name) {
+				found = append(found, fmt.Sprintf("%s: `%s` is no name of a %s in %s or %s", keysDocs, name, of.text, namesLua, parseLua))
+			}
+		}
+	}
+	return found, nil
+}
+
+// rowsUnder are the names in the rows below a heading, up to the next one.
+func rowsUnder(docs, heading string) []string {
+	_, section, _ := strings.Cut(docs, heading)
+	section, _, _ = strings.Cut(section, "\n##")
+	var names []string
+	for _, row := range recordRow.FindAllStringSubmatch(section, -1) {
+		for _, name := range backticked.FindAllStringSubmatch(row[1], -1) {
+			names = append(names, name[1])
+		}
+	}
+	return names
+}
