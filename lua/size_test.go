@@ -19,12 +19,13 @@ var (
 	longFiles = map[string]int{
 		"call/cancel":        92,
 		"call/control":       112,
-		"store/index":        105,
-		"store/record":       139,
+		"store/index":        126,
+		"store/record":       155,
 		"sweep/sweep_waits":  90,
-		"task/claim":         112,
+		"task/claim":         115,
 		"task/ending":        101,
-		"task/plan":          115,
+		"task/finish":        90,
+		"task/plan":          129,
 		"wait/journal":       99,
 		"wait/suspend_agent": 138,
 	}

@@ -67,7 +67,7 @@ func live(value ast.Expr) bool {
 	return none || slices.Contains([]string{"PENDING", "RUNNING", "WAITING"}, literal(value))
 }
 
-// Files that may write, and why. All but the last six write for commit, which calls them
+// Files that may write, and why. All but the last five write for commit, which calls them
 // in its order once everything is decided.
 var mayWrite = map[string]string{
 	"lua/store/commit.lua":          "events, and the places and the alarm of the root",
@@ -81,12 +81,11 @@ var mayWrite = map[string]string{
 	"lua/wait/write_waits.lua":      "counters of waits",
 	"lua/wait/journal.lua":          "journals",
 
-	"lua/store/try.lua":        "runs what its caller names, and is held to the same",
-	"lua/explain/ask.lua":      "the same; explain declares that it writes nothing",
-	"lua/queue/free_slots.lua": "mends an instant that a clock has left in the future, whatever is decided",
-	"lua/sweep/turn.lua":       "which reaper looks next, once all units of the sweep are written",
-	"lua/call/open.lua":        "makes the root, and there is nothing else to decide",
-	"lua/call/define.lua":      "defaults of a kind, and there is nothing else to decide",
+	"lua/store/try.lua":   "runs what its caller names, and is held to the same",
+	"lua/explain/ask.lua": "the same; explain declares that it writes nothing",
+	"lua/sweep/turn.lua":  "which reaper looks next, once all units of the sweep are written",
+	"lua/call/open.lua":   "makes the root, and there is nothing else to decide",
+	"lua/call/define.lua": "defaults of a kind, and there is nothing else to decide",
 }
 
 // runs are functions that run a command, and which of their arguments names it.

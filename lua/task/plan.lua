@@ -80,9 +80,9 @@ end
 local function simple(tx, task)
   local of = tx.drafts[task.shape]
   local known = of and of[task.shape]
-  local id = task.id
-  if known and not task.shape.fields.idempotency_key and not tx.some_exist and not tx.tasks[id] and
-    #task.payload <= record.inline and string.match(id, "^(%d+)%-%w[%w_-]*$") == tx.key.partition and #id <= 512 then
+  local root = task.id
+  if known and not task.shape.fields.idempotency_key and not tx.some_exist and not tx.tasks[root] and
+    #task.payload <= record.inline and string.match(root, "^(%d+)%-%w[%w_-]*$") == tx.key.partition and #root <= 512 then
     return known.draft
   end
 end
