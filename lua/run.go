@@ -41,10 +41,18 @@ func (l *Library) Run(ctx context.Context, rdb redis.UniversalClient, name, key 
 		reply, err := send(ctx, rdb, "fcall", c.function, key, args)
 		if unknownFunction(err) {
 			// A new, restarted or flushed server. It has not run anything.
-			if err = l.load(ctx, rdb, key); err == nil {
+			err = l.load(ctx, rdb, key)
+			moved := redis.HasErrorPrefix(err, "READONLY")
+			if err == nil {
 				reply, err = send(ctx, rdb, "fcall", c.function, key, args)
-			} else if Raised(err) {
+				moved = unknownFunction(err)
+			} else if Raised(err) && !moved {
 				l.refused.Store(time.Now().Add(loadAgainAfter).UnixNano())
+				return l.runScript(ctx, rdb, name, key, args)
+			}
+			if moved {
+				// The key has another master now, and a cluster client that does not know
+				// it yet told the old one. It follows the key with a script.
 				return l.runScript(ctx, rdb, name, key, args)
 			}
 		}

@@ -1,12 +1,14 @@
 package lua
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"io"
 	"maps"
 	"net"
+	"net/textproto"
 	"reflect"
 	"slices"
 	"strconv"
@@ -469,6 +471,92 @@ func TestAClusterClientRoutesByTheKey(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A slot has moved, and the client does not know: FCALL follows the key, FUNCTION LOAD has
+// none and goes to the old master.
+func TestACallFollowsItsKeyThoughTheLibraryDoesNot(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []string{"-ERR Library 'curfew' already exists", "-READONLY You can't write against a read only replica."} {
+		t.Run(answer, func(t *testing.T) {
+			t.Parallel()
+			now := startRedis(t).(*redis.Client)
+			nodes := map[string]*redis.Options{
+				"old:1": {Network: "tcp", Addr: oldMaster(t, "-MOVED 4813 now:1", answer)},
+				"now:1": now.Options(),
+			}
+			rdb := redis.NewClusterClient(&redis.ClusterOptions{
+				ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+					return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: "old:1"}}}}, nil
+				},
+				Dialer: func(_ context.Context, _, addr string) (net.Conn, error) {
+					return net.Dial(nodes[addr].Network, nodes[addr].Addr)
+				},
+			})
+			t.Cleanup(func() { rdb.Close() })
+			l := load(t, incr, Options{Functions: true})
+			for want := range int64(3) {
+				if got, err := l.Run(t.Context(), rdb, "incr", "n"); err != nil || got != want+1 {
+					t.Errorf("Run = %v, %v, want %d", got, err, want+1)
+				}
+			}
+			if l.refused.Load() != 0 {
+				t.Error("the old master's answer was taken for a refusal of the server that has the key")
+			}
+		})
+	}
+}
+
+// oldMaster is a server that has given its slots away: it answers every call with moved,
+// FUNCTION LOAD in its own way, and whatever a client says in greeting with an error that
+// clients accept.
+func oldMaster(t *testing.T, moved, function string) (addr string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	serve := func(conn net.Conn) {
+		defer conn.Close()
+		in := textproto.NewReader(bufio.NewReader(conn))
+		for {
+			verb := ""
+			head, err := in.ReadLine() // *3
+			n, _ := strconv.Atoi(strings.TrimPrefix(head, "*"))
+			for i := range n {
+				size, _ := in.ReadLine() // $5
+				length, _ := strconv.Atoi(strings.TrimPrefix(size, "$"))
+				word := make([]byte, length+2)
+				if _, err = io.ReadFull(in.R, word); i == 0 {
+					verb = strings.ToLower(string(word[:length]))
+				}
+			}
+			if err != nil {
+				return
+			}
+			answer := "-ERR unknown command"
+			switch verb {
+			case "fcall", "evalsha", "eval":
+				answer = moved
+			case "function":
+				answer = function
+			}
+			if _, err := io.WriteString(conn, answer+"\r\n"); err != nil {
+				return
+			}
+		}
+	}
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go serve(conn)
+		}
+	}()
+	return listener.Addr().String()
 }
 
 func TestRunOfAnUnknownCallPanics(t *testing.T) {
