@@ -74,7 +74,7 @@ func (s *stage) judge(q *queue.Queue, events []event) *scene {
 // strangers finds records of which no event tells.
 func (s *stage) strangers(q *queue.Queue, fates map[string]*fate) {
 	s.Helper()
-	prefix := q.Root(0) + ":task:"
+	prefix := q.Root(0) + ":spec:"
 	found := q.Client().(*redis.Client).Scan(s.ctx, 0, prefix+"*", 1000).Iterator()
 	for found.Next(s.ctx) {
 		if id := found.Val()[len(prefix):]; fates[id] == nil {

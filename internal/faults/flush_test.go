@@ -2,13 +2,14 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 )
 
-// Scripts that are forgotten all the time, and a restart that forgets them too: no
-// caller hears of it.
-func TestForgottenScriptsFailNobody(t *testing.T) {
+// Functions and scripts that are forgotten all the time, and a restart: no caller hears
+// of it.
+func TestForgottenCallsFailNobody(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := withAOF(t, dir, "always")
@@ -18,7 +19,7 @@ func TestForgottenScriptsFailNobody(t *testing.T) {
 	flush := func() (stop func()) {
 		return s.run(func(ctx context.Context) error {
 			for ; ctx.Err() == nil; flushes++ {
-				if err := operator.ScriptFlush(s.ctx).Err(); err != nil {
+				if err := errors.Join(operator.FunctionFlush(s.ctx).Err(), operator.ScriptFlush(s.ctx).Err()); err != nil {
 					return err
 				}
 				pass(time.Millisecond) // sleeps: so that something runs in between
@@ -33,7 +34,7 @@ func TestForgottenScriptsFailNobody(t *testing.T) {
 	pass(time.Second) // sleeps: the load
 	stop()
 	if n := s.logs.count("level=ERROR"); n > 0 {
-		t.Errorf("%d errors were logged while the scripts were forgotten:\n%s", n, s.logs)
+		t.Errorf("%d errors were logged while the calls were forgotten:\n%s", n, s.logs)
 	}
 	server.Kill()
 	s.mend(dir)

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -13,21 +14,36 @@ import (
 
 // poisons are ways in which a record can be ruined behind our back.
 var poisons = []func(s *stage, id string) error{
-	func(s *stage, id string) error { return s.rdb.Set(s.ctx, s.key("task:"+id), "garbage", 0).Err() },
+	put("spec", "garbage"),
+	put("state", "garbage"),
+	list("spec"),
+	list("state"),
+	func(s *stage, id string) error { return s.rdb.Del(s.ctx, s.key("spec:"+id), s.key("state:"+id)).Err() },
 	func(s *stage, id string) error {
-		return errors.Join(s.rdb.Del(s.ctx, s.key("task:"+id)).Err(), s.rdb.RPush(s.ctx, s.key("task:"+id), "x", "y").Err())
+		return errors.Join(s.rdb.Del(s.ctx, s.key("spec:"+id)).Err(), put("state", "PENDING - - - - - -\n\n")(s, id))
 	},
-	func(s *stage, id string) error { return s.rdb.Del(s.ctx, s.key("task:"+id)).Err() },
-	func(s *stage, id string) error {
-		return s.rdb.HDel(s.ctx, s.key("task:"+id), "queue", "kind", "created_at").Err()
-	},
-	func(s *stage, id string) error { return s.rdb.HDel(s.ctx, s.key("task:"+id), "status").Err() },
-	func(s *stage, id string) error {
-		return s.rdb.HSet(s.ctx, s.key("task:"+id), "epoch", "many", "deadline_at", "tomorrow", "limit_at", "\x00").Err()
-	},
+	put("spec", "1 - -\n\n"), // no queue, no kind, no created_at
+	put("state", " 1 w 1 - - -\n\n"),
+	put("state", "BROKEN 1 w 1 - - -\n\n"),
+	put("state", "PENDING many - - - - -\n\n"),
+	put("state", "PENDING - - - - - -\nlimit_at=\x00\n\n"),
+	put("state", "PENDING - - - - - -\nlimit_at=1"),
+	put("spec", "quick default 1 tomorrow -\n\n"),
 	func(s *stage, id string) error {
 		return errors.Join(s.rdb.Del(s.ctx, s.key("payload:"+id)).Err(), s.rdb.HSet(s.ctx, s.key("payload:"+id), "a", "b").Err())
 	},
+}
+
+// put is a poison that writes another text in the place of one of the two.
+func put(of, text string) func(s *stage, id string) error {
+	return func(s *stage, id string) error { return s.rdb.Set(s.ctx, s.key(of+":"+id), text, 0).Err() }
+}
+
+// list is one that puts a key of another type there.
+func list(of string) func(s *stage, id string) error {
+	return func(s *stage, id string) error {
+		return errors.Join(s.rdb.Del(s.ctx, s.key(of+":"+id)).Err(), s.rdb.RPush(s.ctx, s.key(of+":"+id), "x", "y").Err())
+	}
 }
 
 // Records that are ruined among good ones, in line, delayed, due and running, hold
@@ -48,6 +64,7 @@ func TestRuinedRecordsHoldUpNoOther(t *testing.T) {
 				{Kind: "ruined", Queue: "nobody", Timeout: 80 * time.Millisecond},                        // ended by the sweep
 				{Kind: "ruined", Queue: "nobody", QueueTimeout: 80 * time.Millisecond, MaxRetries: 1000}, // by its limit
 			} {
+				task.Payload = bytes.Repeat([]byte("x"), 300) // has a key of its own
 				tasks := []queue.Task{task}
 				r := s.hand(s.q, tasks)[0]
 				if err := errors.Join(r.Err, poison(s, r.ID)); err != nil {
@@ -82,7 +99,7 @@ func (s *stage) buried(ruined map[string]bool) {
 		}
 	}
 	for id := range ruined {
-		s.rdb.Del(s.ctx, s.key("task:"+id), s.key("payload:"+id), s.key("children:"+id))
+		s.rdb.Del(s.ctx, s.key("spec:"+id), s.key("state:"+id), s.key("payload:"+id), s.key("result:"+id), s.key("children:"+id))
 	}
 }
 

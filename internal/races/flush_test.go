@@ -2,6 +2,7 @@ package races
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -10,14 +11,14 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-func TestScriptFlush(t *testing.T) {
+func TestFunctionFlush(t *testing.T) {
 	server := redistest.Start(t)
 	s := newStage(t, server.Addr, queue.Config{})
 	flushes := 0
 	operator := client(t, server.Addr)
 	stop := s.run(func(ctx context.Context) error {
 		for ctx.Err() == nil {
-			if err := operator.ScriptFlush(s.ctx).Err(); err != nil {
+			if err := errors.Join(operator.FunctionFlush(s.ctx).Err(), operator.ScriptFlush(s.ctx).Err()); err != nil {
 				return err
 			}
 			flushes++
