@@ -55,7 +55,7 @@ func (s *Stage) ids() ([]string, error) {
 			}
 			node = master
 		}
-		prefix := root + ":task:"
+		prefix := root + ":spec:"
 		keys := node.Scan(s.ctx, 0, prefix+"*", 1000).Iterator()
 		for keys.Next(s.ctx) {
 			ids = append(ids, strings.TrimPrefix(keys.Val(), prefix))
