@@ -355,8 +355,8 @@ func TestPoisonHoldsUpNothing(t *testing.T) {
 	rdb := redistest.Shared(t).Client(t)
 	q := open(t, rdb, 1)
 	ids := enqueue(t, q, queue.Task{Kind: "good", Timeout: 100 * time.Millisecond}, queue.Task{Kind: "late", Delay: 300 * time.Millisecond})
-	// A record that is no hash, and a clock that is no sorted set.
-	if err := rdb.Set(t.Context(), q.Root(0)+":task:0-poison", "x", 0).Err(); err != nil {
+	// A record that is none, and a clock that is no sorted set.
+	if err := rdb.Set(t.Context(), q.Root(0)+":spec:0-poison", "x", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 	rdb.ZAdd(t.Context(), q.Root(0)+":deadlines", redis.Z{Score: 1, Member: "0-poison"})

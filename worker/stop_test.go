@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,7 +114,12 @@ func TestClaimedAnewStopsTheOldAttempt(t *testing.T) {
 	receive(t, began)
 	// What a sweep and another worker would do after a pause longer than the lease.
 	root := s.q.Root(0)
-	if err := s.rdb.HIncrBy(s.ctx, root+":task:"+id, "epoch", 1).Err(); err != nil {
+	state := s.rdb.Get(s.ctx, root+":state:"+id).Val()
+	anew := strings.Replace(state, "RUNNING 1 ", "RUNNING 2 ", 1)
+	if anew == state {
+		t.Fatalf("the state %q is of no first claim", state)
+	}
+	if err := s.rdb.Set(s.ctx, root+":state:"+id, anew, 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if cause := receive(t, causes); !errors.Is(cause, worker.ErrClaimLost) {
