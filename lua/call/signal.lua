@@ -15,6 +15,7 @@
 -- Ends     COMPLETED, and what is late
 -- Flags    allow-oom        somebody waits for it
 --
+-- @use store/refused
 -- @use check/names
 -- @use store/answer
 -- @use store/begin
@@ -75,7 +76,9 @@ local function signal(keys, argv)
   end
   local tx = read_root(begin(keys[1]))
   local ok, reply = pcall(unit, tx, signal_one, call, agent, agent .. ".s-" .. name, note)
-  if not ok then -- nothing was written
+  if not ok and refused(reply) then
+    error(reply, 0)
+  elseif not ok then -- nothing was written
     return {"BROKEN", reason(reply)}
   end
   return answer(tx, reply)

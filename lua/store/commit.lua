@@ -7,6 +7,7 @@
 --
 --   strict  refuse where a key is of the wrong type, before anything is written
 --
+-- @use store/may_write
 -- @use store/index
 -- @use store/later
 -- @use store/own
@@ -48,6 +49,8 @@ end
 local function commit(tx, strict)
   tx.stale = true
   record.prepare(tx)
+  index.prepare(tx)
+  may_write(tx)
   if strict then
     refuse_wrong_types(tx)
   end

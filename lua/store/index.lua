@@ -93,12 +93,17 @@ local function sort(set)
   set.news, set.gone = n, m > 0 and gone
 end
 
--- gains tells which sets gain something; it comes before write_added.
+-- prepare comes before all that follows.
+function index.prepare(tx)
+  for _, set in ipairs(tx.sets) do
+    sort(set)
+  end
+end
+
+-- gains tells which sets gain something.
 function index.gains(tx)
   local keys = {}
   for _, set in ipairs(tx.sets) do
-    sort(set)
-    set.n = 0
     if set.news > 0 then
       keys[#keys + 1] = set.key
     end
@@ -108,9 +113,6 @@ end
 
 function index.write_added(tx)
   for _, set in ipairs(tx.sets) do
-    if set.n > 0 then
-      sort(set)
-    end
     if set.news > 0 then
       run(tx, "ZADD", set.key, set.new, set.news)
     end

@@ -6,6 +6,7 @@
 --
 -- Returns what decide returns
 --
+-- @use store/refused
 -- @use store/commit
 -- @use store/own
 -- @use store/reason
@@ -29,7 +30,7 @@ local function unit(tx, decide, ...)
   local ok, answer = pcall(decide_all, tx, decide, ...)
   while not ok do
     local id = tx.on
-    if not id or tx.poison[id] then
+    if not id or tx.poison[id] or refused(answer) then
       error(answer, 0)
     end
     own(tx, "poison")[id] = reason(answer)

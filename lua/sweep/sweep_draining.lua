@@ -1,6 +1,7 @@
 -- sweep_draining ends the children of an ended task, in chunks. A sweep takes owners until it has had a chunk of
 -- children.
 --
+-- @use store/attempt
 -- @use store/index
 -- @use store/later
 -- @use store/own
@@ -31,7 +32,7 @@ local function sweep_draining(tx, r, id, clock)
     return
   end
   local key = tx.key.children .. id
-  local ids = redis.pcall("LRANGE", key, 0, r.chunk - 1)
+  local ids = attempt("LRANGE", key, 0, r.chunk - 1)
   if ids.err then
     put_aside(tx, id, ids.err)
     met_broken(tx, r, clock, id, ids.err)

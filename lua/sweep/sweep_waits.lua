@@ -1,6 +1,8 @@
 -- sweep_waits looks at the wait of an agent that is out of time, or has fired and has members left to end.
 -- Members whose own time was up by then end first, so that what is counted does not depend on who looks when.
 --
+-- @use store/refused
+-- @use store/attempt
 -- @use store/emit
 -- @use store/index
 -- @use store/own
@@ -25,7 +27,7 @@ end
 -- is_due tells whether something that is due by an instant stands on a clock still. On one that cannot be read
 -- nothing is: that is no fault of the wait.
 local function is_due(tx, clock, instant)
-  local some = redis.pcall("ZRANGEBYSCORE", clock, "-inf", string.format("%d", instant), "LIMIT", 0, index.removals(tx, clock) + 1)
+  local some = attempt("ZRANGEBYSCORE", clock, "-inf", string.format("%d", instant), "LIMIT", 0, index.removals(tx, clock) + 1)
   for _, id in ipairs(some) do
     if not index.removed(tx, clock, id) then
       return true
@@ -72,7 +74,9 @@ local function sweep_waits(tx, r, id, clock)
     ok, told = pcall(read, tx, id)
     why = not ok and reason(told)
   end
-  if not ok then
+  if not ok and refused(why) then
+    error(why, 0)
+  elseif not ok then
     put_aside(tx, id, why, {clock})
     met_broken(tx, r, clock, id, why)
     return

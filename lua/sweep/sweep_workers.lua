@@ -1,5 +1,6 @@
 -- sweep_workers gives back what a worker held whose lease is over, in chunks.
 --
+-- @use store/attempt
 -- @use store/index
 -- @use store/later
 -- @use store/record
@@ -10,7 +11,7 @@
 -- @use task/return_claim
 local function sweep_workers(tx, r, worker, clock)
   local claims = tx.key.claims .. worker
-  local ids = redis.pcall("ZREVRANGE", claims, 0, r.batch - 1) -- so the oldest ends up in front
+  local ids = attempt("ZREVRANGE", claims, 0, r.batch - 1) -- so the oldest ends up in front
   if ids.err then
     put_aside(tx, worker, ids.err, {})
     met_broken(tx, r, clock, worker, ids.err)

@@ -1,6 +1,7 @@
 -- idempotency keeps what each idempotency key stands for: the id of a task, and the digest of its kind
 -- and payload.
 --
+-- @use store/attempt
 -- @use store/alarm
 -- @use store/index
 -- @use store/later
@@ -16,8 +17,8 @@ end
 function idempotency.find(tx, key)
   local held = tx.keyed[key]
   if held == nil then
-    held = redis.pcall("HGET", tx.key.idem, key)
-    local score = redis.pcall("ZSCORE", tx.key.forget, key)
+    held = attempt("HGET", tx.key.idem, key)
+    local score = attempt("ZSCORE", tx.key.forget, key)
     if type(held) == "table" or type(score) == "table" then
       return nil, nil, held and held.err or score.err
     end

@@ -1,8 +1,10 @@
 -- payload is what the producer handed over with a task. nil: it is lost, or another key is in its place.
+--
+-- @use store/attempt
 local function payload(tx, task)
   if not task.payload_bytes then
     return string.sub(task.spec, task.payload_from)
   end
-  local text = tx.large[task.id] or redis.pcall("GET", tx.key.payload .. task.id)
+  local text = tx.large[task.id] or attempt("GET", tx.key.payload .. task.id)
   return type(text) == "string" and #text == tonumber(task.payload_bytes) and text or nil
 end

@@ -5,6 +5,7 @@
 -- that fires is noted, and wake_agents wakes the owner. What is wrong with the wait is no fault of the
 -- member.
 --
+-- @use store/refused
 -- @use store/alarm
 -- @use store/index
 -- @use store/later
@@ -60,7 +61,9 @@ local function count_end(tx, task, owner)
   if ok then
     ok, why = pcall(count_member, tx, task, w, owner.id)
   end
-  if not ok then
+  if not ok and refused(why) then
+    error(why, 0)
+  elseif not ok then
     put_aside(tx, owner.id, type(why) == "table" and why.err or why, {tx.key.waits})
   end
 end

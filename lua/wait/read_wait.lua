@@ -8,13 +8,14 @@
 --
 -- Returns the wait, or nil and why it cannot be worked with
 --
+-- @use store/attempt
 -- @use store/own
 local function read_wait(tx, id)
   local w = tx.waits[id]
   if w then
     return not w.broken and w or nil, w.broken
   end
-  local f = redis.pcall("HMGET", tx.key.wait .. id, "state", "wait_deadline_at", "ok", "bad", "settled", "need_ok",
+  local f = attempt("HMGET", tx.key.wait .. id, "state", "wait_deadline_at", "ok", "bad", "settled", "need_ok",
     "most_bad", "all", "mask", "masks", "limit_ms", "first_at")
   if f.err then
     w = {broken = f.err}

@@ -5,6 +5,7 @@
 --
 -- An agent that is itself out of time is not woken. Its end is what comes next.
 --
+-- @use store/refused
 -- @use store/alarm
 -- @use store/emit
 -- @use store/index
@@ -51,7 +52,9 @@ local function wake_agent(tx, id)
     return
   end
   local ok, told = pcall(read, tx, id, w)
-  if not ok then
+  if not ok and refused(told) then
+    error(told, 0)
+  elseif not ok then
     put_aside(tx, id, type(told) == "table" and told.err or told, {tx.key.waits})
     return
   end

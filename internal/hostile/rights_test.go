@@ -1,0 +1,178 @@
+package hostile
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/internal/wire"
+)
+
+// step is a call of a role.
+type step struct {
+	call string
+	args []any
+}
+
+// roles are what each of them does on the stage, one call after the other.
+var roles = map[string][]step{
+	"producer": {
+		{"enqueue", wire.Tasks([]any{"id", "0-n1", "kind", "k", "queue", "q", "timeout_ms", "600000", "payload", large, "idempotency_key", "k2"},
+			[]any{"id", "0-r1.n", "kind", "k", "queue", "other", "queue_timeout_ms", "5000"}, []any{"id", "0-n2", "kind", "k", "timeout_ms", "600000", "delay_ms", "100"})},
+		{"enqueue", wire.Tasks([]any{"id", "0-p1b", "kind", "k", "queue", "hit", "timeout_ms", "600000", "payload", large, "idempotency_key", "k1"})},
+		{"read", []any{"0-p1", "0-r1", "0-e1"}}, {"watch", []any{"0-p1", "0-r1"}},
+		{"cancel", []any{"c10", "why", "", "0-p2", "0-r3", "0-d1"}}, {"cancel", []any{"c11", "why", "", "0-a1"}},
+		{"resolve", []any{"c12", "complete", "0-o1", large}}, {"resolve", []any{"c13", "complete", "0-a2.c", "x"}}, {"resolve", []any{"c14", "fail", "0-a2.n", "x"}},
+		{"signal", []any{"c15", "0-a2", "go", large}}, {"drain", []any{"c16", "draining", 100, ""}},
+		{"control", []any{"slow", "rate", "", "per_ms", "", "burst", ""}}, {"define", []any{"kd", "timeout_ms", "7000"}},
+	},
+	"worker": {
+		{"fetch", []any{"w3", 1, 5, 15000, "hit", 5, "other", 5, "slow", 5, "agents", 5}},
+		{"fetch", []any{"w3", 1, 5, 15000, "hit", 5, "other", 5}},
+		{"suspend", suspension("0-a1", "c20")}, {"remember", []any{"0-a1", 1, "w1", 1, "state", "s", 1, 9, "x"}}, {"recall", []any{"0-a1", 10, "c"}},
+		{"settle", []any{"w1", "c21", 3, "0-r1", 1, "fail", "x", "error", "", "100", "", "0-r2", 1, "complete", large, "0-r3", 1, "release", "", "", "", "", "",
+			50, 5, 15000, "hit", 5, "slow", 5}},
+		{"settle", []any{"w1", "c22", 1, "0-g1", 1, "fail", "x", "error", "", "", ""}},
+		{"heartbeat", []any{"w1", 15000, 0, "0-s1", 1, "half", "0-a1", 1, ""}}, {"heartbeat", []any{"w3", 0, 100}}, {"heartbeat", []any{"w1", 0, 100}},
+	},
+	"reaper": {
+		{"sweep", []any{"r", 100, 500}}, {"+8s", nil}, {"sweep", []any{"r", 100, 500}}, {"+25s", nil}, {"sweep", []any{"r", 100, 500}},
+		{"+700s", nil}, {"sweep", []any{"r", 100, 500}}, {"sweep", []any{"r", 2, 500}}, {"sweep", []any{"r", 100, 500}},
+	},
+}
+
+// What a user may not do is refused in words, and nothing is half done: with the right
+// granted everything goes on and comes to its end, and no sound task was put aside.
+func TestAMissingRightLeavesNothingHalfDone(t *testing.T) {
+	for role, steps := range roles {
+		t.Run(role, func(t *testing.T) {
+			t.Parallel()
+			s, refused := newStage(t), 0
+			rights := s.rights(t)
+			for _, r := range rights {
+				refused += s.without(t, role, r, steps)
+			}
+			t.Logf("%d rights, %d calls refused", len(rights), refused)
+		})
+	}
+}
+
+// right is one that a user lacks, and the rule of a user who has all others.
+type right struct{ name, rule string }
+
+// commands are words in the Lua that may be commands.
+var commands = regexp.MustCompile(`"([A-Z]{3,16})"`)
+
+// rights are each command, kind of key and channel of the calls.
+func (s *stage) rights(t *testing.T) []right {
+	t.Helper()
+	var all []right
+	var seen []string
+	for _, m := range commands.FindAllStringSubmatch(s.library.Text(), -1) {
+		name := strings.ToLower(m[1])
+		known := s.rdb.Command(context.Background()).Val()[name] != nil
+		if known && name != "time" && !slices.Contains(seen, name) {
+			seen = append(seen, name)
+			all = append(all, right{name, "~* &* +@all -" + name})
+		}
+	}
+	keys := []string{root, root + ":none", root + ":clock"}
+	for _, m := range regexp.MustCompile(`p \.\. "([a-z_]+:?)"`).FindAllStringSubmatch(s.library.Text(), -1) {
+		keys = append(keys, root+":"+m[1])
+	}
+	for _, lacking := range keys[3:] {
+		rule := "&* +@all"
+		for _, key := range keys {
+			if key != lacking {
+				rule += " ~" + key + strings.Repeat("*", strings.Count(key, ":")-1-strings.Count(root, ":")+1)
+			}
+		}
+		all = append(all, right{"key " + lacking, rule})
+	}
+	return append(all, right{"channels", "~* resetchannels +@all"})
+}
+
+// without has a user who lacks a right do all of a role. It tells how many calls were refused.
+func (s *stage) without(t *testing.T, role string, r right, steps []step) int {
+	t.Helper()
+	ctx := context.Background()
+	s.restore(t)
+	words := []any{"acl", "setuser", "u", "reset", "on", "nopass"}
+	for _, word := range strings.Fields(r.rule) {
+		words = append(words, word)
+	}
+	if err := s.rdb.Do(ctx, words...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	user := redis.NewClient(&redis.Options{Addr: s.rdb.Options().Addr, Username: "u", Password: "x", Protocol: 2, DisableIdentity: true})
+	defer user.Close()
+	refused := 0
+	at := testclock.Start
+	for _, step := range steps {
+		if wait, err := time.ParseDuration(strings.TrimPrefix(step.call, "+")); err == nil {
+			at = at.Add(wait)
+			testclock.Set(t, s.rdb, root, at)
+			continue
+		}
+		reply, err := s.library.Run(ctx, user, step.call, root, step.args...)
+		if err != nil {
+			refused++
+			if !denied.MatchString(err.Error()) {
+				t.Errorf("a %s without %s: %s %.100q = %v", role, r.name, step.call, step.args, err)
+			}
+		}
+		if strings.Contains(fmt.Sprint(reply), "BROKEN") {
+			t.Errorf("a %s without %s: %s %.100q = %.300v", role, r.name, step.call, step.args, reply)
+		}
+		s.isSound(t, fmt.Sprintf("a %s without %s: %s %.100q = %.300v, %v:", role, r.name, step.call, step.args, reply, err))
+	}
+	s.endAll(t, fmt.Sprintf("after a %s without %s:", role, r.name))
+	return refused
+}
+
+// denied is what Redis and Curfew say of a right that is missing.
+var denied = regexp.MustCompile(`NOPERM|The user executing the script can't|ACL failure`)
+
+func (s *stage) isSound(t *testing.T, what string) {
+	t.Helper()
+	ctx := context.Background()
+	clock := s.rdb.GetDel(ctx, root+":clock").Val() // of tests alone
+	if clock != "" {
+		defer s.rdb.Set(ctx, root+":clock", clock, 0)
+	}
+	if found, err := s.q.Audit(ctx); err != nil || len(found) > 0 {
+		t.Errorf("%s the audit finds %.1000v, %v", what, found, err)
+		s.restore(t)
+	}
+	if broken := s.rdb.ZRange(ctx, root+":broken", 0, -1).Val(); len(broken) > 0 {
+		t.Errorf("%s sound tasks were put aside: %v", what, broken)
+		s.restore(t)
+	}
+}
+
+// endAll has a reaper with all rights end everything.
+func (s *stage) endAll(t *testing.T, what string) {
+	t.Helper()
+	ctx := context.Background()
+	testclock.Set(t, s.rdb, root, testclock.Start.Add(2*time.Hour))
+	for range 5 {
+		s.call(t, "sweep", "r2", 1000, 500)
+	}
+	s.isSound(t, what)
+	stats, err := s.q.Stats(ctx)
+	if err != nil || stats.Deadlines+stats.Limits+stats.Delayed+stats.Draining+stats.Broken > 0 {
+		t.Errorf("%s not everything ended: %+v, %v", what, stats, err)
+	}
+	for _, q := range stats.Queues {
+		if q.Running != 0 || q.Ready != 0 || q.Waiting != 0 {
+			t.Errorf("%s not everything ended: %+v", what, q)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+-- may_write raises if the user lacks a right that a commit needs, before the first command of it: Redis does not
+-- take back what is written. It asks for each kind of key that this commit touches, and runs nothing. Redis
+-- before 7.0 cannot be asked.
+local function need(command, ...)
+  if not redis.acl_check_cmd(command, ...) then
+    error({err = "NOPERM this user may not run " .. command .. " on " .. (...) .. ": nothing was written"}, 0)
+  end
+end
+
+-- need_for_sets asks for one set that gains and one that loses, and for the keys of all of them together with
+-- those of the records.
+local function need_for_sets(tx)
+  local gains, loses, words, n = nil, nil, {tx.key.spec, "x", tx.key.state, "x"}, 4
+  for _, set in ipairs(tx.sets) do
+    gains = set.news > 0 and set.key or gains
+    loses = set.gone and set.key or loses
+    words[n + 1], words[n + 2] = set.key, "x"
+    n = n + 2
+  end
+  need("MSET", unpack(words, 1, math.min(n, 4000)))
+  if gains then
+    need("ZADD", gains, "1", "x")
+  end
+  if loses then
+    need("ZREM", loses, "x")
+  end
+end
+
+-- need_for_later is for what store/later.lua holds.
+local function need_for_later(tx)
+  for _, key in ipairs(tx.drops) do
+    need("UNLINK", key)
+  end
+  for _, key in ipairs(tx.lists) do
+    need("RPUSH", key, "x")
+  end
+  for _, commands in ipairs({tx.before, tx.after}) do
+    for _, c in ipairs(commands) do
+      if c[1] == "DEL" then
+        need(unpack(c))
+      else
+        need(c[1], c[2], "1", "1")
+      end
+    end
+  end
+end
+
+local function need_for_agents(tx)
+  if next(tx.waits) or next(tx.journals) then
+    need("HSET", tx.key.wait, "x", "x")
+    need("HINCRBY", tx.key.journal, "x", "1")
+  end
+end
+
+-- need_for_queues is for counters, and for tokens, which are written last.
+local function need_for_queues(tx)
+  local key, counts = tx.key, next(tx.counts)
+  if counts then
+    need("HINCRBY", key.queue, "x", "1")
+    if tx.counts[counts].enqueued then
+      need("SADD", key.queues, "x")
+    end
+  end
+  if tx.recount then
+    need("ZRANGE", key.claims, "0", "1")
+    need("ZRANGE", key.workers, "0", "1")
+    need("SMEMBERS", key.queues)
+    need("HGET", key.queue, "x")
+    need("HSET", key.queue, "x", "x")
+  end
+  if tx.recount or next(tx.wakes) then
+    need("RPUSH", key.wake, "x")
+    need("LLEN", key.wake)
+  end
+end
+
+local function may_write(tx)
+  if not redis.acl_check_cmd then
+    return
+  end
+  need_for_sets(tx)
+  need_for_later(tx)
+  need_for_agents(tx)
+  need_for_queues(tx)
+  if tx.earliest or tx.seq or tx.front then
+    need("HSET", tx.key.root, "x", "x")
+  end
+  if tx.events[1] then
+    need("XADD", tx.key.events, "*", "x", "x")
+  end
+end
