@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// maxReason is the most bytes of a reason, which is kept with each task that it ends.
+const maxReason = 8192
+
 // Cancellation says what cancelling a task came to. Exactly one is the case: it was
 // live and Done is true, or it had ended, and Status and what belongs to it tell how.
 type Cancellation struct {
@@ -41,8 +44,8 @@ func (q *Queue) CancelAll(ctx context.Context, list []string, reason string) ([]
 // gets the answers of the first one. If there is an owner, all of them must be children
 // of that; if one is not, it returns [ErrNotOwner], and none of 500 together is cancelled.
 func (q *Queue) CancelAs(ctx context.Context, call, owner string, ids []string, reason string) ([]Cancellation, error) {
-	if len(reason) > q.config.MaxBytes {
-		return nil, failed("cancel", "", invalid("reason", "has %d bytes, the limit is %d", len(reason), q.config.MaxBytes))
+	if limit := min(q.config.MaxBytes, maxReason); len(reason) > limit {
+		return nil, failed("cancel", "", invalid("reason", "has %d bytes, the limit is %d", len(reason), limit))
 	}
 	all := make([]Cancellation, len(ids))
 	err := q.eachPartition(ids, func(p int, some []any, places []int) error {

@@ -108,8 +108,8 @@ func (q *Queue) Drain(ctx context.Context, queue, reason string) (int64, error) 
 	if !validName(queue, "._-") {
 		return sum, failed("drain", "", invalid("queue", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", clip(queue)))
 	}
-	if len(reason) > q.config.MaxBytes {
-		return sum, failed("drain", "", invalid("reason", "has %d bytes, the limit is %d", len(reason), q.config.MaxBytes))
+	if limit := min(q.config.MaxBytes, maxReason); len(reason) > limit {
+		return sum, failed("drain", "", invalid("reason", "has %d bytes, the limit is %d", len(reason), limit))
 	}
 	for p := range q.config.Partitions {
 		n, err := q.drainOne(ctx, p, queue, reason)

@@ -1,7 +1,7 @@
 -- cancel: somebody wants tasks to end. Of several those of a higher priority end first.
 --
 -- ARGV[1]  call: kept over repeats of this call
--- ARGV[2]  reason, opaque; "" for none
+-- ARGV[2]  reason, opaque, up to 8192 bytes; "" for none
 -- ARGV[3]  owner of all of them, or "": whoever asks may cancel any
 -- ARGV[4…] ids, up to 500
 --
@@ -75,14 +75,14 @@ end
 local function cancel(keys, argv)
   local call, reason, parent = names.word("call", argv[1]), argv[2], argv[3]
   local ids, foreign = {}, {{}}
-  if not parent or #argv > 503 then
-    error("a call has an id of its own, a reason, an owner, and up to 500 ids", 0)
+  if not parent or #argv > 503 or #reason > 8192 then -- the reason is kept with each task
+    error("a call has an id of its own, a reason of up to 8192 bytes, an owner, and up to 500 ids", 0)
   end
   for i = 4, #argv do
     ids[i - 3] = argv[i]
     if parent ~= "" and owner(argv[i]) ~= parent then
       for n = 1, #argv - 3 do
-        foreign[n + 1] = {"FOREIGN", argv[i]}
+        foreign[n + 1] = {"FOREIGN", string.sub(argv[i], 1, 1024)}
       end
       return foreign
     end

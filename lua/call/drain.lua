@@ -4,7 +4,7 @@
 -- ARGV[1]  call: kept over repeats of this call, and new for each chunk
 -- ARGV[2]  queue
 -- ARGV[3]  how many at the most, up to 500
--- ARGV[4]  reason, opaque; "" for none
+-- ARGV[4]  reason, opaque, up to 8192 bytes; "" for none
 --
 -- Returns  {"OK", n, left}  n were cancelled, also when this call had done it before; left stand in line still
 -- Ends     CANCELLED, and FAILED what is late
@@ -51,8 +51,13 @@ end
 
 local function drain(keys, argv)
   local d = {call = names.word("call", argv[1]), queue = argv[2] or "", most = whole(argv[3], 1, 500), reason = argv[4]}
-  if not d.most then
+  local _, why = names.queue(d.queue)
+  if why then
+    error("argument 2: a queue " .. why, 0)
+  elseif not d.most then
     error("argument 3 must be how many tasks, 1 to 500", 0)
+  elseif #(d.reason or "") > 8192 then -- it is kept with each of them
+    error("a reason has up to 8192 bytes", 0)
   end
   local tx = read_root(begin(keys[1]))
   local n = unit(tx, drain_some, d)

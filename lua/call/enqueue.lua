@@ -23,7 +23,7 @@
 --         role               promise: no worker runs it, resolve ends it;
 --                            timer: a promise that completes at available_at
 --         retention_ms       how long its record is kept after its end
---         idempotency_key    the first task with this key is the task
+--         idempotency_key    the first task with this key is the task; 1 to 512 bytes
 --         idempotency_scope  how long: started, finished, window; absent: a day past the end
 --         idempotency_window_ms   of scope window, from now
 --         retry_of           id of the ended task that somebody runs again by this one

@@ -49,6 +49,8 @@ local function explain(keys, argv)
   local tx, id, from, most = begin(keys[1]), argv[1], argv[2], whole(argv[3], 1, 500)
   if not most then
     error("argument 3 must be how many members, 1 to 500", 0)
+  elseif #id > 1024 or from ~= "" and not string.find(from, "^%-?%d+$") then
+    error("arguments 1 and 2 must be an id, and the place of a member or nothing", 0)
   end
   local over, about, queue, wait = {}, {}, {}, {}
   local answers = {tx.at, {}, over, about, queue, wait}

@@ -18,6 +18,8 @@ local function read_events(keys, argv)
   local after, n, events = argv[1], whole(argv[2], 0, 10000), tx.key.events
   if not n then
     error("argument 2 must be how many events, at most 10000", 0)
+  elseif not after or #after > 41 or not string.find(after, "^%d+%-?%d*$") or string.find(after, "%-$") then
+    error("argument 1 must be the id of an event, 0-0 for the oldest", 0)
   elseif redis.call("EXISTS", events) == 0 then
     return {tx.at, 0, 0, "0-0", "0-0"}
   end

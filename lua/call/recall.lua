@@ -9,6 +9,7 @@
 --          such child. After 512 KiB no more children are told of: ask for them again
 -- Flags    no-writes
 --
+-- @use check/whole
 -- @use store/begin
 -- @use store/record
 -- @use task/describe
@@ -42,7 +43,10 @@ local function one(tx, agent, name)
 end
 
 local function recall(keys, argv)
-  local tx, id, most = begin(keys[1]), argv[1], tonumber(argv[2])
+  local tx, id, most = begin(keys[1]), argv[1], whole(argv[2])
+  if #(id or "") > 1024 or not most and argv[2] ~= "" then
+    error("arguments 1 and 2 must be an agent, and how many members, or nothing", 0)
+  end
   local names, journal, ids = {}, {}, {}
   for i = 3, #argv do
     names[#names + 1] = argv[i]

@@ -22,13 +22,16 @@ local words = {
 }
 
 local function hook(value)
-  local kind, queue = string.match(value, "^(%w[%w._:/-]*) ?(.*)$")
+  local kind, queue = string.match(#value <= 257 and value or "", "^(%w[%w._:/-]*) ?(.*)$")
   local fits = kind and #kind <= 128 and #queue <= 128 and
     (queue == "" and kind == value or string.find(queue, "^%w[%w._-]*$"))
   return fits, "a kind, or a kind, a space and a queue"
 end
 
 local texts = {
+  idempotency_key = function(value)
+    return value ~= "" and #value <= 512, "1 to 512 bytes"
+  end,
   hook_success = hook, hook_failure = hook, hook_timeout = hook, hook_cancel = hook,
   retry_expression = function(value)
     return #value <= 8192 and string.find(value, "^[^\n]+$"), "one line of up to 8192 bytes"
@@ -53,7 +56,7 @@ local function fault(name, value)
     if not fits then
       return name, "must be " .. says
     end
-  elseif name ~= "kind" and name ~= "queue" and name ~= "headers" and name ~= "idempotency_key" then
+  elseif name ~= "kind" and name ~= "queue" and name ~= "headers" then
     return name, "is not a field of a task"
   end
 end

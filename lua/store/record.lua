@@ -56,7 +56,9 @@ end
 function record.load(tx, ids)
   local wanted, n = {}, 0
   for _, id in ipairs(ids) do
-    if tx.tasks[id] == nil then
+    if #id > 1024 then -- no id is that long, and a key of it would cost
+      tx.tasks[id] = {id = id, status = false}
+    elseif tx.tasks[id] == nil then
       tx.tasks[id] = false
       n = n + 1
       wanted[n] = id

@@ -3,6 +3,7 @@
 --
 -- @use check/whole
 local classes = {error = true, failed = true, timeout = true}
+local verdicts = {[""] = true, retry = true, fail = true}
 
 local function check_outcome(o)
   if o.delay ~= "" and not whole(o.delay, 0, 4503599627370496) then
@@ -11,7 +12,7 @@ local function check_outcome(o)
     return "class", "must be error, failed or timeout"
   elseif o.code ~= "" and (not string.find(o.code, "^-?%d+$") or #o.code > 20) then
     return "code", "must be a whole number, or empty"
-  elseif #o.verdict > 1024 or string.find(o.verdict, "\n", 1, true) then
-    return "verdict", "must be one line of up to 1024 bytes"
+  elseif not verdicts[o.verdict] and (#o.verdict > 1024 or not string.find(o.verdict, "^fail: [^\n]+$")) then
+    return "verdict", "must be retry, fail, fail: and why on one line of up to 1024 bytes, or empty"
   end
 end

@@ -25,7 +25,7 @@ local function check_shape(tx, shape)
     field, why = pairs_of_fields(f, defaults(tx, f.kind))
   end
   if field then
-    shape.bad_field = {"INVALID", field, why}
+    shape.bad_field = {"INVALID", string.sub(field, 1, 128), why} -- said of each task
     return
   end
   shape.warns = f.warn_percent

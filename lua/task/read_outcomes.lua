@@ -17,7 +17,6 @@
 -- @use check/number
 -- @use task/check_outcome
 local verbs = {complete = 4, fail = 8, release = 8}
-local unknown = 8 -- values of a verb that there is not
 
 local function read_outcomes(argv, i)
   local n = number(argv, i, 4, "outcomes")
@@ -27,14 +26,12 @@ local function read_outcomes(argv, i)
   local outcomes, next = {}, i + 1
   for j = 1, n do
     local o = {id = argv[next], epoch = argv[next + 1], verb = argv[next + 2], note = argv[next + 3]}
-    local size = verbs[o.verb] or unknown
-    if next + size - 1 > #argv then
+    local size = verbs[o.verb]
+    if not size or next + size - 1 > #argv then -- nobody can say where the one behind it begins
       error("argument " .. next .. " must begin an outcome: id, epoch, complete and result; or id, epoch, fail or release," ..
         " note, class, code, delay and verdict", 0)
     end
-    if not verbs[o.verb] then
-      o.field, o.why = "verb", "must be complete, fail or release"
-    elseif size == 8 then
+    if size == 8 then
       o.class, o.code, o.delay, o.verdict = argv[next + 4], argv[next + 5], argv[next + 6], argv[next + 7]
       o.field, o.why = check_outcome(o)
     end

@@ -38,8 +38,8 @@ local function check_fields(w)
     return "entry", "must be a whole number from 1, without a 0 in front"
   elseif not span(w.part) or not span(w.of) or tonumber(w.part) > tonumber(w.of) then
     return "part", "must be one of 1 to of, without a 0 in front"
-  elseif string.find(w.digest, "%s") or w.digest == "" then
-    return "digest", "must be one word"
+  elseif #w.digest > 1024 or string.find(w.digest, "%s") or w.digest == "" then
+    return "digest", "must be one word of up to 1024 bytes"
   elseif string.find(w.label, "\n", 1, true) then
     return "label", "must be one line"
   elseif w.limit_ms and w.limit_ms ~= "computed" and not span(w.limit_ms) then

@@ -61,7 +61,7 @@ local function prepare(tx, s, task)
   end
   local field, why
   c.need_ok, c.most_bad, c.all, field, why = thresholds(s.wait.mode, c.total, tonumber(s.wait.need))
-  if field and c.last then
+  if field and (c.last or field == "mode") then
     return nil, {"INVALID", field, why}
   end
   local children, settled

@@ -1,0 +1,184 @@
+package hostile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/testclock"
+)
+
+// attempt is what a call did.
+type attempt struct {
+	call   string
+	args   []string
+	reply  any
+	err    error
+	usec   int64 // of the server
+	memory int64 // that the data took
+	lua    int64 // that the Lua took
+	dirty  bool  // something was written
+}
+
+// try makes one call, and reads before and behind it what the server says of itself, in one trip.
+func (s *stage) try(t *testing.T, call string, args []string) attempt {
+	t.Helper()
+	ctx := context.Background()
+	words := []any{"fcall", s.library.Handle(call), 1, root}
+	for _, a := range args {
+		words = append(words, a)
+	}
+	var reply *redis.Cmd
+	var before, after *redis.StringCmd
+	s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		before = p.Info(ctx, "memory", "persistence", "commandstats")
+		reply = p.Do(ctx, words...)
+		after = p.Info(ctx, "memory", "persistence", "commandstats")
+		return nil
+	})
+	if after.Err() != nil {
+		t.Fatalf("%s %.300q: the server is gone: %v", call, args, after.Err())
+	}
+	grown := func(name string) int64 { return figure(after.Val(), name) - figure(before.Val(), name) }
+	return attempt{call, args, reply.Val(), reply.Err(), grown("cmdstat_fcall:usec"), grown("\nused_memory:"), grown("used_memory_vm_functions:"),
+		grown("rdb_changes_since_last_save:") != 0}
+}
+
+// figure is a number of INFO.
+func figure(info, name string) int64 {
+	prefix, field, _ := strings.Cut(name, ":")
+	_, rest, found := strings.Cut(info, prefix+":")
+	if field != "" && found {
+		_, rest, _ = strings.Cut(rest, field+"=")
+	}
+	n, _ := strconv.ParseInt(rest[:strings.IndexFunc(rest+" ", func(r rune) bool { return r < '0' || r > '9' })], 10, 64)
+	return n
+}
+
+// no sentence of ours says this: it is Lua or Redis that stumbled.
+var stumbled = regexp.MustCompile(`attempt to|bad argument|too many results|stack overflow|not enough memory|WRONGTYPE|CROSSSLOT|Wrong number of args|syntax error|` +
+	`not an integer|not a float|not a valid|is not valid|invalid|Invalid|unknown|expired|out of range|Unbalanced|must be strings`)
+
+// where is the trail that Redis leaves behind what a call raises.
+var where = regexp.MustCompile(` script: .*, on @user_function:\d+\.$`)
+
+var refusals = []string{"INVALID", "LOST", "MISSING", "FOREIGN", "UNKNOWN", "OWNER", "TAKEN", "CONFLICT", "ALREADY", "DIVERGED", "VERSION", "PARTITIONS", "KNOWN"}
+
+// accepted tells whether the answer is no refusal. fault says what is wrong with it.
+func (a attempt) accepted() (accepted bool, fault string) {
+	if a.err != nil {
+		var answer redis.Error
+		text := where.ReplaceAllString(a.err.Error(), "")
+		if !errors.As(a.err, &answer) || stumbled.MatchString(text) || !strings.Contains(text, " ") || strings.Contains(text, "\n") || len(text) > 1000 {
+			return false, "is no sentence"
+		} else if a.dirty {
+			return false, "is raised, and something was written"
+		}
+		return false, ""
+	}
+	answer := fmt.Sprint(a.reply)
+	if strings.Contains(answer, "BROKEN") {
+		return false, "says that a sound record is broken"
+	}
+	return !slices.ContainsFunc(refusals, func(word string) bool {
+		return strings.Contains(answer, "["+word+" ") || strings.Contains(answer, " "+word+" ") || strings.Contains(answer, "["+word+"]") || strings.Contains(answer, " "+word+"]")
+	}), ""
+}
+
+func (a attempt) String() string {
+	said := fmt.Sprint(a.reply)
+	if a.err != nil {
+		said = a.err.Error()
+	}
+	return fmt.Sprintf("%s %.60q\n\t= %.300s (%d µs, %d bytes)", a.call, a.args, said, a.usec, a.memory)
+}
+
+// Whatever stands in the place of an argument is refused in words, with nothing changed, or
+// has a meaning that is documented; and nothing of it costs the server more than it is worth.
+func TestNoArgumentHurts(t *testing.T) {
+	const servers = 3 // side by side: most of the time is waiting
+	for n := range servers {
+		t.Run(fmt.Sprint("server ", n), func(t *testing.T) {
+			t.Parallel()
+			s, calls := newStage(t), 0
+			for i, b := range bases() {
+				if i%servers != n {
+					continue
+				}
+				for _, c := range b.cases() {
+					s.judge(t, b, c, s.try(t, b.call, c.args))
+					calls++
+				}
+			}
+			t.Logf("%d calls", calls)
+		})
+	}
+}
+
+func (s *stage) judge(t *testing.T, b base, c hostile, a attempt) {
+	t.Helper()
+	accepted, fault := a.accepted()
+	if fault != "" {
+		t.Errorf("%s, %s: the answer %s: %s", b.name, c.what, fault, a)
+	}
+	if accepted && c.refused {
+		t.Errorf("%s, %s: accepted: %s", b.name, c.what, a)
+	}
+	size := int64(0)
+	for _, arg := range a.args {
+		size += int64(len(arg))
+	}
+	if a.memory > 3*size+256<<10 || a.lua > 16*size+4<<20 {
+		t.Errorf("%s, %s: arguments of %d bytes took %d of data, %d of Lua: %s", b.name, c.what, size, a.memory, a.lua, a)
+	}
+	changed := a.dirty && redistest.Dump(t, s.rdb, "") != s.text
+	if changed && !accepted && !c.partly {
+		t.Errorf("%s, %s: refused, and it changed:\n%.2000s\n%s", b.name, c.what, redistest.Diff(s.text, redistest.Dump(t, s.rdb, "")), a)
+	}
+	if changed && accepted {
+		s.goOn(t)
+	}
+	if changed {
+		if found, err := s.q.Audit(context.Background()); err != nil || len(found) > 0 {
+			t.Errorf("%s, %s: the audit finds %.1000v, %v: %s", b.name, c.what, found, err, a)
+		}
+		if n := s.rdb.ZCard(context.Background(), root+":broken").Val(); n > 0 {
+			t.Errorf("%s, %s: a sound task is broken: %s", b.name, c.what, a)
+		}
+	}
+	if a.dirty {
+		s.restore(t)
+	}
+	limit := 5000 + size/50                    // to read 1 MiB takes time by itself
+	for i := 0; i < 5 && a.usec > limit; i++ { // the machine may be busy
+		a = s.try(t, b.call, c.args)
+		s.restore(t)
+	}
+	if a.usec > limit {
+		t.Errorf("%s, %s: %d µs: %s", b.name, c.what, a.usec, a)
+	}
+}
+
+// goOn has a worker and a reaper do what there is, a day later.
+func (s *stage) goOn(t *testing.T) {
+	t.Helper()
+	ctx := context.Background()
+	testclock.Set(t, s.rdb, root, testclock.Start.Add(24*time.Hour))
+	for range 2 {
+		s.call(t, "sweep", "r", 1000, 500)
+		s.call(t, "fetch", "w9", 1<<40, 100, 1000, "q", 100, "hit", 100, "default", 100, "agents", 100, "slow", 1)
+		testclock.Set(t, s.rdb, root, testclock.Start.Add(25*time.Hour))
+	}
+	if err := s.rdb.Del(ctx, root+":clock").Err(); err != nil {
+		t.Fatal(err)
+	}
+}

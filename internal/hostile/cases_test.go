@@ -1,0 +1,126 @@
+package hostile
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// hostile is a base with one thing wrong.
+type hostile struct {
+	what    string
+	args    []string
+	refused bool // it means nothing
+	partly  bool // what else stands in the list is done
+}
+
+// cases are all of a base.
+func (b base) cases() []hostile {
+	all := []hostile{
+		{what: "no arguments"}, {what: "one fewer", args: b.args[:max(0, len(b.args)-1)]},
+	}
+	for _, v := range values {
+		all = append(all, hostile{what: "one more: " + v.name, args: append(slices.Clone(b.args), v.text), partly: partly[b.call]})
+	}
+	for i, kind := range b.kinds {
+		at := func(what string) string { return fmt.Sprintf("argument %d (%s, %.20q) %s", i+1, kind, b.args[i], what) }
+		all = append(all, hostile{what: at("is missing"), args: slices.Delete(slices.Clone(b.args), i, i+1)},
+			hostile{what: at("is there twice"), args: slices.Insert(slices.Clone(b.args), i, b.args[i]), partly: partly[b.call]})
+		for _, v := range values {
+			if anything[kind] && !few[v.name] {
+				continue
+			}
+			args := slices.Clone(b.args)
+			args[i] = v.text
+			all = append(all, hostile{at("is " + v.name), args, !meaning(kind, v.text), partly[b.call]})
+		}
+	}
+	return all
+}
+
+// Where any bytes may stand, a few values stand for all.
+var (
+	anything = map[string]bool{"opaque": true, "reason": true, "label": true, "line": true, "id": true, "epoch": true, "owner": true}
+	few      = map[string]bool{"nothing": true, "1 MiB": true, "-0.5": true, "zero": true, "2^53+1": true, "binary": true, "a foreign id": true, "of two lines": true}
+)
+
+// partly are the calls that answer for each of a list.
+var partly = map[string]bool{"enqueue": true, "settle": true, "cancel": true, "resolve": true, "heartbeat": true}
+
+// meaning tells whether a text may stand where an argument of a kind does.
+func meaning(kind, text string) bool {
+	m, known := meanings[kind]
+	if !known {
+		panic("a kind without a meaning: " + kind)
+	}
+	return m(text)
+}
+
+// meanings are what the header comments of the calls say of each kind of argument.
+var meanings = map[string]func(string) bool{
+	// Bytes that nobody looks at; and ids and epochs, which may be nobody's: that is answered.
+	"opaque": always, "id": always, "owner": always, "epoch": always,
+
+	"word":     func(s string) bool { return len(s) <= 640 && wordOf.MatchString(s) },
+	"queue":    func(s string) bool { return len(s) <= 128 && queueOf.MatchString(s) },
+	"kindname": func(s string) bool { return len(s) <= 128 && kindOf.MatchString(s) },
+	"hook":     func(s string) bool { return len(s) <= 128 && kindOf.MatchString(s) },
+	"signal":   func(s string) bool { return len(s) <= 128 && signalOf.MatchString(s) },
+	"digest":   func(s string) bool { return s != "" && len(s) <= 1024 && !strings.ContainsAny(s, " \r\n\t") },
+	"label":    func(s string) bool { return !strings.Contains(s, "\n") },
+	"line":     func(s string) bool { return s != "" && len(s) <= 8192 && !strings.Contains(s, "\n") },
+	"key":      func(s string) bool { return s != "" && len(s) <= 512 },
+	"reason":   func(s string) bool { return len(s) <= 8192 },
+	"place":    func(s string) bool { return digitsOf.MatchString(s) && len(s) <= 41 },
+	"from":     func(s string) bool { return s == "" || digitsOf.MatchString(strings.TrimPrefix(s, "-")) },
+	"ancestor": func(s string) bool { return idOf.MatchString(s) },
+
+	"whole":    whole,
+	"most":     func(s string) bool { return s == "" || whole(s) },
+	"lease":    func(s string) bool { return within(s, 1, 1<<52) },
+	"beat":     func(s string) bool { return within(s, 0, 1<<52) },
+	"span":     func(s string) bool { return s == "" || within(s, 1, 1e15-1) && s[0] != '0' },
+	"limit":    func(s string) bool { return within(s, 1, 1e15-1) && s[0] != '0' },
+	"entry":    func(s string) bool { return within(s, 1, 1e15-1) },
+	"number":   func(s string) bool { return within(s, 1, 1e15-1) && s[0] != '0' },
+	"parts":    func(s string) bool { return within(s, 1, 1e15-1) && s[0] != '0' },
+	"digits":   func(s string) bool { return within(s, 0, 1e15-1) },
+	"retries":  func(s string) bool { return within(s, 1, 1<<53) },
+	"control":  func(s string) bool { return within(s, 1, 1<<53) },
+	"switch":   func(s string) bool { return s == "" || within(s, 1, 1<<53) },
+	"default":  func(s string) bool { return within(s, 1, 1<<52) },
+	"attempts": func(s string) bool { return within(s, 0, 1<<53) },
+	"until":    func(s string) bool { return within(s, 1, 1<<53) },
+	"percent":  func(s string) bool { return within(s, 1, 99) },
+	"jitter":   func(s string) bool { return within(s, 0, 100) },
+	"priority": func(s string) bool { return within(s, 0, 3) },
+	"attempt":  func(s string) bool { return within(s, 1, 1<<53) || s == "none" },
+	"backoff":  func(s string) bool { return within(s, 0, 1<<53) || s == "none" },
+	"code": func(s string) bool {
+		return s == "" || len(s) <= 20 && digitsOf.MatchString(strings.TrimPrefix(s, "-"))
+	},
+	"delay":    func(s string) bool { return s == "" || within(s, 0, 1<<52) },
+	"batch":    func(s string) bool { return within(s, 1, 1000) },
+	"fallback": func(s string) bool { return within(s, 1, 1<<52) },
+	"some":     func(s string) bool { return within(s, 1, 500) },
+	"events":   func(s string) bool { return within(s, 0, 10000) },
+	"timeout":  func(s string) bool { return within(s, 1, 1<<53-1_800_000_000_000) || s == "none" }, // ends by 2^53
+
+	"version": never, "partitions": one("0", "1"), "level": one("all", "terminal", "none"), "shape": never, "name": never,
+	"outcomes": never, "count": never, "none": one("0"), "fields": one("007"), // seven of the values that follow are fields then
+	"choice": never, "mode": one("", "all"), "mask": one(""), "verdict": one(""),
+}
+
+func always(string) bool { return true }
+
+func never(string) bool { return false }
+
+func one(words ...string) func(string) bool {
+	return func(s string) bool { return slices.Contains(words, s) }
+}
+
+func within(text string, least, most float64) bool {
+	n, _ := strconv.ParseFloat(text, 64)
+	return whole(text) && n >= least && n <= most
+}
