@@ -19,9 +19,9 @@ var (
 	longFiles = map[string]int{
 		"call/cancel":        92,
 		"call/control":       112,
-		"store/index":        126,
-		"store/record":       155,
-		"sweep/sweep_waits":  90,
+		"store/index":        128,
+		"store/record":       157,
+		"sweep/sweep_waits":  94,
 		"task/claim":         115,
 		"task/ending":        101,
 		"task/finish":        90,

@@ -3,16 +3,17 @@ package structure
 import (
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 )
 
 // onlyIn finds a command that another file than its own names.
-func onlyIn(command, file string) func(fs.FS) ([]string, error) {
+func onlyIn(command, file string, others ...string) func(fs.FS) ([]string, error) {
 	return func(fsys fs.FS) ([]string, error) {
 		var found []string
 		err := each(fsys, ".lua", func(name string, text []byte) error {
 			for _, t := range lex(string(text)) {
-				if name != file && t.kind == quoted && strings.EqualFold(t.text, command) {
+				if name != file && !slices.Contains(others, name) && t.kind == quoted && strings.EqualFold(t.text, command) {
 					found = append(found, fmt.Sprintf("%s:%d: %s: only %s does that", name, t.line, command, file))
 				}
 			}

@@ -67,7 +67,7 @@ func live(value ast.Expr) bool {
 	return none || slices.Contains([]string{"PENDING", "RUNNING", "WAITING"}, literal(value))
 }
 
-// Files that may write, and why. All but the last five write for commit, which calls them
+// Files that may write, and why. All but the last six write for commit, which calls them
 // in its order once everything is decided.
 var mayWrite = map[string]string{
 	"lua/store/commit.lua":          "events, and the places and the alarm of the root",
@@ -81,15 +81,16 @@ var mayWrite = map[string]string{
 	"lua/wait/write_waits.lua":      "counters of waits",
 	"lua/wait/journal.lua":          "journals",
 
-	"lua/store/try.lua":   "runs what its caller names, and is held to the same",
-	"lua/explain/ask.lua": "the same; explain declares that it writes nothing",
-	"lua/sweep/turn.lua":  "which reaper looks next, once all units of the sweep are written",
-	"lua/call/open.lua":   "makes the root, and there is nothing else to decide",
-	"lua/call/define.lua": "defaults of a kind, and there is nothing else to decide",
+	"lua/store/try.lua":     "runs what its caller names, and is held to the same",
+	"lua/store/attempt.lua": "the same",
+	"lua/explain/ask.lua":   "the same; explain declares that it writes nothing",
+	"lua/sweep/turn.lua":    "which reaper looks next, once all units of the sweep are written",
+	"lua/call/open.lua":     "makes the root, and there is nothing else to decide",
+	"lua/call/define.lua":   "defaults of a kind, and there is nothing else to decide",
 }
 
 // runs are functions that run a command, and which of their arguments names it.
-var runs = map[string]int{"redis.call": 0, "redis.pcall": 0, "try": 1, "ask": 0, "pcall": 1}
+var runs = map[string]int{"redis.call": 0, "redis.pcall": 0, "try": 1, "attempt": 0, "ask": 0, "pcall": 1}
 
 // putOff run a command when everything is decided.
 var putOff = []string{"later.before", "later.after"}

@@ -1,14 +1,12 @@
--- may_write raises if the user lacks a right that a commit needs, before the first command of it: Redis does not
--- take back what is written. It asks for each kind of key that this commit touches, and runs nothing. Redis
--- before 7.0 cannot be asked.
+-- may_write raises, before the first command of a commit, if the user lacks a right that the commit needs: Redis
+-- does not take back what is written. It runs nothing. Redis before 7.0 cannot be asked.
 local function need(command, ...)
   if not redis.acl_check_cmd(command, ...) then
     error({err = "NOPERM this user may not run " .. command .. " on " .. (...) .. ": nothing was written"}, 0)
   end
 end
 
--- need_for_sets asks for one set that gains and one that loses, and for the keys of all of them together with
--- those of the records.
+-- need_for_sets asks for one set that gains and one that loses, and for the keys of all sets and records.
 local function need_for_sets(tx)
   local gains, loses, words, n = nil, nil, {tx.key.spec, "x", tx.key.state, "x"}, 4
   for _, set in ipairs(tx.sets) do
