@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/wire"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -61,7 +62,7 @@ func timeoutMustBePositive(t *testing.T) {
 	}
 	before := s.dump()
 	for _, value := range []string{"0", "-1", "-1000", "1.5", "1e3", " 1", "", "nan", "9007199254740993"} {
-		reply, err := library.Run(t.Context(), s.rdb, "enqueue", s.q.Root(0), 3, "id", "0-x", "kind", "k", "timeout_ms", value)
+		reply, err := library.Run(t.Context(), s.rdb, "enqueue", s.q.Root(0), wire.Tasks([]any{"id", "0-x", "kind", "k", "timeout_ms", value})...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,10 +36,10 @@ local function drain_some(tx, d)
   for _, id in ipairs(ids) do
     tx.on = id
     local task = load_task(tx, id)
-    if task and task.status == "PENDING" and not task.put_back_now then
+    if task and task.status == "PENDING" then
       finish(tx, task, cancelled(d.reason, d.call))
       n = n + 1
-    elseif not (task and task.put_back_now) then
+    else
       index.remove(tx, line, id) -- the record decides, and the line was wrong
     end
   end
