@@ -192,7 +192,7 @@ func (l *lossy) moveOn(there bool) {
 	for i := 0; i < len(claims); i += 2 {
 		outcomes = append(outcomes, queue.Outcome{ID: claims[i].ID, Epoch: claims[i].Epoch, Verb: queue.Complete})
 	}
-	trip, err := l.q.Settle(l.ctx, 0, "other", "another call", outcomes, ask(2, 1, time.Minute))
+	trip, err := l.q.Settle(l.ctx, 0, "other", "another-call", outcomes, ask(2, 1, time.Minute))
 	if err != nil {
 		l.Fatal(err)
 	}
