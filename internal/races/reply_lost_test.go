@@ -88,7 +88,8 @@ func answer(value any, err error) any {
 }
 
 var (
-	randomCall = regexp.MustCompile(`(call|drained_by|cancelled_by|suspended_by) = [0-9A-Z]{12}`)
+	// In a hash; in the lines of a state, and the last word of its first line.
+	randomCall = regexp.MustCompile(`((?:call|drained_by) = |\\n(?:cancelled_by|suspended_by)=|:state:\S+ \(string\)\s+"(?:\S+ ){6})[0-9A-Z]{12}\b`)
 	streamID   = regexp.MustCompile(`(?m)^  \d{13}-\d+ `)
 )
 
@@ -101,7 +102,7 @@ func (l *lossy) plain(text string) string {
 		text = strings.ReplaceAll(text, l.second, "second")
 	}
 	text = strings.ReplaceAll(text, l.q.Namespace(), "first")
-	text = randomCall.ReplaceAllString(text, "$1 = C")
+	text = randomCall.ReplaceAllString(text, "${1}C")
 	return streamID.ReplaceAllString(text, "  entry ")
 }
 
