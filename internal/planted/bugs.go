@@ -3,9 +3,9 @@ package main
 import "slices"
 
 // kinds are all bugs: of each its name, its file, what stands there, what is planted
-// in its place, and the part of the suite that must find it.
+// in its place, and the story, or the part of the suite, that must find it.
 var kinds = [][]bug{settleBugs, fetchBugs, leaseBugs, lineBugs, timeBugs, retryBugs, sweepBugs, childBugs,
 	enqueueBugs, keyBugs, hookBugs, promiseBugs, controlBugs, cancelBugs, signalBugs, recordBugs,
-	suspendBugs, waitBugs, wakeBugs}
+	suspendBugs, waitBugs, wakeBugs, unitBugs}
 
 var bugs = slices.Concat(kinds...)

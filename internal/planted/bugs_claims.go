@@ -45,11 +45,11 @@ var fetchBugs = []bug{
 	{"quotas are ignored", "task/claim.lua",
 		`round == 1 and ask.quotas[i] or got.left`, `got.left`, "stories/fetch_quotas"},
 	{"the baton is not passed on", "queue/wake.lua",
-		`tx.wakes[queue] = ready > 0 or nil`, `tx.wakes[queue] = nil`, "stories/fetch_passes_the_baton"},
+		`own(tx, "wakes")[queue] = ready > 0 or nil`, `own(tx, "wakes")[queue] = nil`, "stories/fetch_passes_the_baton"},
 	{"a token outlives the line", "queue/wake.lua",
 		`try(tx, "DEL", tx.key.wake .. queue)`, ``, "stories/complete"},
 	{"one expired task ends a fetch", "task/claim.lua",
-		`got.looks = got.left + 100`, `got.looks = got.left`, "stories/fetch_line_without_record"},
+		`looks = most + 100`, `looks = most`, "stories/fetch_line_without_record"},
 }
 
 // Leases and heartbeats.
@@ -115,9 +115,9 @@ var lineBugs = []bug{
 	{"the line's sequence is not kept", "store/commit.lua",
 		`if tx.seq or tx.front then`, `if false then`, "stories/enqueue_list"},
 	{"two tokens for one line", "queue/wake.lua",
-		`if try(tx, "LLEN", key) == 0 then`, `do`, "stories/enqueue_ready"},
+		`if tokens == 0 or tokens == true and try(tx, "LLEN", key) == 0 then`, `do`, "stories/enqueue_ready"},
 	{"of two words on a member of a set the first holds", "store/index.lua",
-		"  end\n  set.score[member] = score\n", "    set.score[member] = score\n  end\n", "stories/settle_moves_two_in_one_line"},
+		"  end\n  scores[member] = score\n", "    scores[member] = score\n  end\n", "stories/settle_moves_two_in_one_line"},
 	{"what is made anew is deleted", "store/commit.lua",
 		"later.write_drops(tx)\n  index.write_added(tx)", "index.write_added(tx)\n  later.write_drops(tx)", "stories/suspend_part_begun_again_keeps_patience"},
 }

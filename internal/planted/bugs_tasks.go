@@ -5,9 +5,9 @@ var childBugs = []bug{
 	{"a doomed child lives until it is drained", "task/ending.lua",
 		`local ended = drained(tx, prefix)`, `local ended = nil`, "stories/children_of_a_completed_owner"},
 	{"a child is doomed by the next call only", "task/finish.lua",
-		`tx.drained[task.id] = tonumber(task.completed_at)`, ``, "stories/cancel_owner_between_its_children"},
+		`own(tx, "drained")[task.id] = tonumber(task.completed_at)`, ``, "stories/cancel_owner_between_its_children"},
 	{"an owner that was seen alive in the same call dooms nobody", "task/finish.lua",
-		`tx.drained[task.id] = tonumber(`, `tx.drained[task.id] = tx.drained[task.id] == nil and tonumber(`, "stories/cancel_owner_between_its_children"},
+		`own(tx, "drained")[task.id] = tonumber(`, `own(tx, "drained")[task.id] = tx.drained[task.id] == nil and tonumber(`, "stories/cancel_owner_between_its_children"},
 	{"an ended owner lives for its children", "task/owner_state.lua",
 		`live(state)`, `state.status`, "stories/children_end_with_their_owner"},
 	{"children are not drained", "call/sweep.lua",
@@ -41,7 +41,7 @@ var enqueueBugs = []bug{
 	{"a repeated enqueue makes the task anew", "task/find_existing.lua",
 		`and by_id(tx, task)`, `and nil`, "stories/enqueue_repeated"},
 	{"an id that is taken is given away", "task/find_existing.lua",
-		` and payload(tx, old) == task.payload`, ``, "stories/enqueue_id_taken"},
+		` and stored == task.payload`, ``, "stories/enqueue_id_taken"},
 	{"an id twice in a list is two tasks", "task/find_existing.lua",
 		` or tx.tasks[task.id]`, ``, "stories/enqueue_list"},
 	{"the default of a kind beats what the call says", "task/apply_defaults.lua",
@@ -85,8 +85,8 @@ var keyBugs = []bug{
 // Hooks.
 var hookBugs = []bug{
 	{"a hook runs for a retried attempt", "task/fail_attempt.lua",
-		`record.set(tx, task, "last_error", text)`,
-		`record.set(tx, task, "last_error", text)
+		`record.set(tx, task, "last_error", string.sub(text, 1, 4096))`,
+		`record.set(tx, task, "last_error", string.sub(text, 1, 4096))
 -- @use task/hook
   if task.hook_failure then
     hook(tx, task, "failure", task.hook_failure)

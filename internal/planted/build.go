@@ -54,26 +54,26 @@ func (g *ground) binary(pkg string) (string, error) {
 	return built, nil
 }
 
-// overlay writes a loader.go for the build alone, and what tells go to take it.
+// overlay writes a library.go for the build alone, and what tells go to take it.
 func (g *ground) overlay() (string, error) {
-	name := filepath.Join(g.lua(), "loader.go")
+	name := filepath.Join(g.lua(), "library.go")
 	source, err := os.ReadFile(name)
 	if err != nil {
 		return "", err
 	}
-	text, err := edit("lua/loader.go", string(source), "//go:embed *.lua include/*.lua\nvar files embed.FS",
+	text, err := edit("lua/library.go", string(source), "//go:embed */*.lua\nvar files embed.FS",
 		fmt.Sprintf("var files = os.DirFS(os.Getenv(%q))", folder))
 	if err == nil {
-		text, err = edit("lua/loader.go", text, "\t\"embed\"\n", "\t\"os\"\n")
+		text, err = edit("lua/library.go", text, "\t\"embed\"\n", "\t\"os\"\n")
 	}
 	if err != nil {
 		return "", err
 	}
-	loader := filepath.Join(g.own, "loader.go")
-	if err := os.WriteFile(loader, []byte(text), 0o644); err != nil {
+	library := filepath.Join(g.own, "library.go")
+	if err := os.WriteFile(library, []byte(text), 0o644); err != nil {
 		return "", err
 	}
-	said, err := json.Marshal(map[string]any{"Replace": map[string]string{name: loader}})
+	said, err := json.Marshal(map[string]any{"Replace": map[string]string{name: library}})
 	if err != nil {
 		return "", err
 	}

@@ -5,36 +5,16 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 )
 
 // limit is the time within which a bug must be found.
 const limit = 60 * time.Second
-
-// part is a part of the suite that looks for a bug.
-type part struct {
-	pkg, run string
-	args     []string
-}
-
-// parts of the suite, by name.
-var parts = map[string]part{
-	"stories": {"queue", "^TestStories$/^redis$", nil},
-	// What rapid does after a failure, to make the example smaller, takes no part.
-	"model":       {"queue", "^TestModel$", []string{"-rapid.shrinktime=1ms", "-rapid.nofailfile"}},
-	"channels":    {"queue", "^TestWhoListensIsToldBeforeTheCallReturns$/^redis$", nil},
-	"full memory": {"queue", "^TestAFullRedisStillDrains$", nil},
-	"caps":        {"queue", "^TestAQueueKeepsNoMore|^TestTheStreamOfEventsIsCapped$", nil},
-}
-
-func partNames() []string { return slices.Sorted(maps.Keys(parts)) }
 
 // found says what became of a bug.
 type found struct {
@@ -51,30 +31,37 @@ func (f found) inTime() bool { return f.ok && f.after < limit }
 
 var failed = regexp.MustCompile(`^\s*--- FAIL: (\S+)`)
 
-// control runs each part that is needed on the Lua as it is. Where it fails already,
-// finding a bug says nothing.
+// control runs each part that is needed on the Lua as it is, and all stories if one is.
+// Where it fails already, finding a bug says nothing.
 func (g *ground) control(bugs []bug) error {
 	asked := map[string]bool{}
 	for _, b := range bugs {
-		if asked[b.by] {
+		if _, err := partOf(os.DirFS(g.tree), b.by); err != nil {
+			return fmt.Errorf("bug %q: %w", b.name, err)
+		}
+		by := whole(b.by)
+		if asked[by] {
 			continue
 		}
-		asked[b.by] = true
-		f, err := g.hunt(bug{name: "none", by: b.by})
+		asked[by] = true
+		f, err := g.hunt(bug{name: "none", by: by})
 		if err != nil {
 			return err
 		}
 		if f.by != survived {
-			return fmt.Errorf("%s fails without any bug, so it shows nothing; mend this first: %s\n%s", b.by, f.by, f.said)
+			return fmt.Errorf("%s fails without any bug, so it shows nothing; mend this first: %s\n%s", by, f.by, f.said)
 		}
-		fmt.Printf("%-58s %5.1f s  %s passes\n", "none", f.after.Seconds(), b.by)
+		fmt.Printf(row, "none", f.after.Seconds(), by+" passes")
 	}
 	return nil
 }
 
-// hunt plants a bug and runs its part of the suite until a test fails.
+// hunt plants a bug and runs its story, or its part of the suite, until a test fails.
 func (g *ground) hunt(b bug) (found, error) {
-	p := parts[b.by]
+	p, err := partOf(os.DirFS(g.tree), b.by)
+	if err != nil {
+		return found{}, err
+	}
 	binary, err := g.binary(p.pkg)
 	if err != nil {
 		return found{}, err
@@ -114,7 +101,7 @@ func watch(test *exec.Cmd, b bug) (found, error) {
 	f := listen(said, begun)
 	ended := test.Wait()
 	switch {
-	case strings.Contains(f.said, "Error compiling script"):
+	case strings.Contains(f.said, "Error compiling"):
 		return f, fmt.Errorf("bug %q: what is planted is no Lua\n%s", b.name, f.said)
 	case !f.ok && ended != nil:
 		f.by = fmt.Sprintf("%s: no test failed, but %s ended with %v", survived, b.by, ended)

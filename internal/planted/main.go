@@ -11,7 +11,7 @@ import (
 func main() {
 	list := flag.Bool("list", false, "only tell which bugs there are")
 	only := flag.String("only", "", "plant only the bug of this `name`")
-	by := flag.String("by", "", "have this `part` of the suite look for them, not the one that must find each: "+strings.Join(partNames(), ", "))
+	by := flag.String("by", "", "have this `part` of the suite look for them, not what must find each: "+strings.Join(partNames(), ", ")+", or stories/ and a name")
 	verbose := flag.Bool("v", false, "show what the failing test said")
 	flag.Parse()
 
@@ -21,7 +21,7 @@ func main() {
 	}
 	if *list {
 		for _, b := range chosen {
-			fmt.Printf("%-58s %-12s %s\n", b.name, b.by, b.file)
+			fmt.Printf("%-66s %-50s %s\n", b.name, b.by, b.file)
 		}
 		return
 	}
@@ -47,9 +47,6 @@ func choose(only, by string) ([]bug, error) {
 			continue
 		}
 		if by != "" {
-			if _, known := parts[by]; !known {
-				return nil, fmt.Errorf("there is no part %q: choose one of %s", by, strings.Join(partNames(), ", "))
-			}
 			b.by = by
 		}
 		chosen = append(chosen, b)
@@ -59,6 +56,9 @@ func choose(only, by string) ([]bug, error) {
 	}
 	return chosen, nil
 }
+
+// row tells of a bug: its name, and what found it when.
+const row = "%-66s %5.1f s  %s\n"
 
 // run plants each bug and tells what became of it. It returns whether all were found.
 func run(chosen []bug, verbose bool) (bool, error) {
@@ -77,7 +77,7 @@ func run(chosen []bug, verbose bool) (bool, error) {
 		if err != nil {
 			f.by = "NOT PLANTED: " + err.Error()
 		}
-		fmt.Printf("%-58s %5.1f s  %s\n", b.name, f.after.Seconds(), f.by)
+		fmt.Printf(row, b.name, f.after.Seconds(), f.by)
 		if verbose {
 			fmt.Println(f.said)
 		}

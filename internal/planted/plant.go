@@ -13,7 +13,7 @@ type bug struct {
 	name     string // what is wrong then
 	file     string // below lua/
 	old, new string // old occurs in it exactly once
-	by       string // the part of the suite that must find it
+	by       string // the story that must find it, "stories/" and its name, or the part of the suite (parts.go)
 }
 
 // edit returns a text with old replaced, which must occur in it exactly once.

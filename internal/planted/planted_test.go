@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/embedded"
@@ -24,18 +23,20 @@ func ours(t *testing.T) *ground {
 	return g
 }
 
-// scripts is the text of each script of a folder, as Redis gets it.
-func scripts(t *testing.T, folder fs.FS) map[string]bool {
+// composed is what Redis gets of a folder, with another text in the place of a file.
+func composed(t *testing.T, folder fs.FS, file, text string) string {
 	t.Helper()
-	library, err := lua.LoadFS(folder, lua.Options{Functions: true})
+	replace := map[string]string{}
+	if file != "" {
+		replace[strings.TrimSuffix(file, ".lua")] = text
+	}
+	library, err := lua.LoadFS(folder, lua.Options{Functions: true, Replace: replace})
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts := map[string]bool{}
-	for _, name := range library.Names() {
-		texts[library.Source(name)] = true
-	}
-	return texts
+	first, functions, _ := strings.Cut(library.Text(), "\n")
+	_, name, _ := strings.Cut(first, "name=") // a digest of what follows
+	return strings.ReplaceAll(functions, name, "")
 }
 
 // What is no Lua is found by every test, which would show nothing.
@@ -45,44 +46,31 @@ func TestEachBugCanBePlantedAndIsLua(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	tree := os.DirFS(ours(t).lua())
-	names, seen := map[string]bool{}, scripts(t, tree)
+	g := ours(t)
+	tree, files := os.DirFS(g.tree), os.DirFS(g.lua())
+	names, seen := map[string]bool{}, map[string]bool{composed(t, files, "", ""): true}
 	for _, b := range bugs {
-		if _, known := parts[b.by]; names[b.name] || !known {
-			t.Errorf("bug %q: there are two of this name, or no part %q of the suite", b.name, b.by)
+		if names[b.name] {
+			t.Errorf("bug %q: there are two of this name", b.name)
 		}
 		names[b.name] = true
-		text, err := b.plant(tree)
+		if _, err := partOf(tree, b.by); err != nil || b.by == stories {
+			t.Errorf("bug %q: it must name the story, or the part of the suite, that finds it: %q, %v", b.name, b.by, err)
+		}
+		text, err := b.plant(files)
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		changed := ""
-		for script := range scripts(t, with{tree, b.file, text}) {
-			if !seen[script] {
-				seen[script], changed = true, script
-			}
-		}
-		_, code, _ := strings.Cut(changed, "\n") // the first line is the flags, for Redis alone
-		if changed == "" {
+		runs := composed(t, files, b.file, text)
+		if seen[runs] {
 			t.Errorf("bug %q changes nothing that runs, or does what another one does", b.name)
-		} else if err := server.Client().ScriptLoad(context.Background(), code).Err(); err != nil {
+		}
+		seen[runs] = true
+		if err := server.Client().ScriptLoad(context.Background(), text).Err(); err != nil {
 			t.Errorf("bug %q: what is planted is no Lua: %v", b.name, err)
 		}
 	}
-}
-
-// with is a folder one of whose files has another text.
-type with struct {
-	fs.FS
-	name, text string
-}
-
-func (w with) Open(name string) (fs.File, error) {
-	if name == w.name {
-		return fstest.MapFS{name: {Data: []byte(w.text)}}.Open(name)
-	}
-	return w.FS.Open(name)
 }
 
 // The first bug of each kind, as a sample; make planted plants all.
@@ -103,9 +91,32 @@ func TestBugsAreFound(t *testing.T) {
 			t.Errorf("bug %q: %s after %v, %v", b.name, f.by, f.after, err)
 		}
 	}
-	harmless := bug{name: "none, but another comment", file: "settle.lua", old: "-- A repeat. ", new: "-- Again. ", by: "stories"}
-	if f, err := g.hunt(harmless); err != nil || f.by != survived {
-		t.Errorf("what is no bug was found by %s, %v", f.by, err)
+	for _, test := range []struct {
+		claim string
+		bug   bug
+	}{
+		{"what is no bug", bug{file: "call/settle.lua", old: "-- Ends and claims ", new: "-- Claims and ends ", by: stories}},
+		{"what another story tells of", bug{file: "queue/free_slots.lua", old: "if not c or c[1] then", new: "if not c then", by: "stories/complete"}},
+	} {
+		if f, err := g.hunt(test.bug); err != nil || f.by != survived {
+			t.Errorf("%s was found by %s, %v", test.claim, f.by, err)
+		}
+	}
+}
+
+func TestAStoryIsOneTest(t *testing.T) {
+	tree := os.DirFS(ours(t).tree)
+	for _, test := range []struct{ by, run string }{
+		{"stories/complete", "^TestStories$/^redis$/^complete$"},
+		{"stories", "^TestStories$/^redis$"},
+		{"model", "^TestModel$"},
+		{"stories/of_nothing", ""},
+		{"nobody", ""},
+	} {
+		p, err := partOf(tree, test.by)
+		if p.run != test.run || (err == nil) != (test.run != "") {
+			t.Errorf("%s: runs %q, %v, want %q", test.by, p.run, err, test.run)
+		}
 	}
 }
 

@@ -1,0 +1,17 @@
+package main
+
+// A unit of work: what belongs to it, and what it does when deciding raises.
+var unitBugs = []bug{
+	{"what one call was about to write the next one writes", "store/own.lua",
+		`if mine == tx.none then`, `if false then`, "stories/settle_takes_the_next"},
+	{"the second unit of a call does again what the first did", "store/unit.lua",
+		`  if tx.stale then`, `  if false then`, "stories/settle_repeated_with_next"},
+	{"a loser that cannot be decided on is its agent's fault", "wait/cancel_member.lua",
+		`  tx.on = id --`, `  --`, "stories/wait_over_at_once_beside_a_loser_that_cannot_be_decided_on"},
+	{"a draft outlives the try that made it", "store/renew.lua",
+		`tx.drafts = none`, ``, "stories/alarm_lost_when_decided_twice"},
+	{"a repeated try tells twice", "store/renew.lua",
+		`tx.wakes, tx.events, tx.stops, tx.ended, tx.lists, tx.drops = none, none, none, none, none, none`, `tx.wakes, tx.stops, tx.ended, tx.lists, tx.drops = none, none, none, none, none`, "stories/broken_is_told_once"},
+	{"an agent that cannot be decided on is the fault of who ended", "wait/wake_agents.lua",
+		`tx.may_wake, tx.on = tx.may_wake - 1, id`, `tx.may_wake = tx.may_wake - 1`, "stories/wake_of_an_agent_that_cannot_be_decided_on"},
+}
