@@ -27,6 +27,7 @@ local function unit(tx, decide, ...)
   if tx.stale then
     renew(tx)
   end
+  local may_cancel, may_wake = tx.may_cancel, tx.may_wake
   local ok, answer = pcall(decide_all, tx, decide, ...)
   while not ok do
     local id = tx.on
@@ -35,6 +36,7 @@ local function unit(tx, decide, ...)
     end
     own(tx, "poison")[id] = reason(answer)
     renew(tx)
+    tx.may_cancel, tx.may_wake = may_cancel, may_wake -- what is thrown away has ended and woken nobody
     ok, answer = pcall(decide_all, tx, decide, ...)
   end
   commit(tx, tx.strict)

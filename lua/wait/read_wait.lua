@@ -24,7 +24,7 @@ local function read_wait(tx, id)
       settled = tonumber(f[5] or nil), need_ok = tonumber(f[6] or nil), most_bad = tonumber(f[7] or nil),
       all = tonumber(f[8] or nil), mask = f[9], masks = f[10], limit_ms = f[11], first_at = f[12],
       names = {}, gone = {}, fields = {}, changed = false}
-    if (w.state == "open" or w.state == "forming") and not (w.ok and w.bad and w.settled and w.mask and (w.all or w.state == "forming")) then
+    if w.state and not (w.ok and w.bad and w.settled and w.mask and (w.all or w.state == "forming")) then
       w = {broken = tx.key.wait .. id .. " has no counters"}
     end
   end
