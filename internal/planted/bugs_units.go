@@ -14,4 +14,8 @@ var unitBugs = []bug{
 		`tx.wakes, tx.events, tx.stops, tx.ended, tx.lists, tx.drops = none, none, none, none, none, none`, `tx.wakes, tx.stops, tx.ended, tx.lists, tx.drops = none, none, none, none, none`, "stories/broken_is_told_once"},
 	{"an agent that cannot be decided on is the fault of who ended", "wait/wake_agents.lua",
 		`tx.may_wake, tx.on = tx.may_wake - 1, id`, `tx.may_wake = tx.may_wake - 1`, "stories/wake_of_an_agent_that_cannot_be_decided_on"},
+	{"what is thrown away counts as ended", "store/unit.lua",
+		`    tx.may_cancel, tx.may_wake = may_cancel, may_wake`, ``, "stories/wait_more_than_100_losers_and_one_that_cannot_be_decided_on"},
+	{"a wait that has fired and lost a counter stops the sweep", "wait/read_wait.lua",
+		`if w.state and not (`, `if w.state ~= "fired" and w.state and not (`, "stories/sweep_of_a_wait_without_counters"},
 }
