@@ -5,4 +5,4 @@ package redisproc
 import "syscall"
 
 // dieWithParent asks for nothing: only Linux knows how.
-func dieWithParent() *syscall.SysProcAttr { return nil }
+func dieWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }

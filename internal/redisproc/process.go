@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
+	"time"
 )
 
 // process is a child process and the thread that started it.
@@ -14,10 +15,12 @@ type process struct {
 	done chan struct{} // closed when it has ended
 }
 
-// spawn starts a command that dies with this process, however that ends. The kernel
-// ties it to the thread that started it, so that thread is kept until the command ended.
+// spawn starts a command, in a group of its own, that dies with this process, however
+// that ends. The kernel ties it to the thread that started it, so that thread is kept
+// until the command ended.
 func spawn(cmd *exec.Cmd) (*process, error) {
 	cmd.SysProcAttr = dieWithParent()
+	cmd.SysProcAttr.Setpgid = true
 	p := &process{done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
@@ -35,9 +38,19 @@ func spawn(cmd *exec.Cmd) (*process, error) {
 	return p, <-started
 }
 
+// kill ends the process and what it forked: a child that rewrites a file goes on writing
+// after its server is dead, into a folder that a test wants to remove.
 func (p *process) kill() {
-	p.os.Signal(syscall.SIGKILL)
+	if !p.ended() {
+		syscall.Kill(-p.pid, syscall.SIGKILL)
+	}
 	<-p.done
+	for range 100 {
+		if syscall.Kill(-p.pid, 0) != nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 func (p *process) ended() bool {

@@ -15,7 +15,9 @@ import (
 const MasterName = "curfew-master"
 
 // Sentinels are a master with two replicas, watched by three sentinels, which notice
-// its death after half a second and promote a replica.
+// its death after two seconds and promote a replica. A sentinel dials a server once a
+// second at most: one that waits for less may find the master that it has just promoted
+// dead before it has called it, promote the next, and so on to an empty one.
 type Sentinels struct {
 	Redis    []*Server // the first began as the master
 	Watchers []*Server
@@ -79,7 +81,7 @@ func (s *Sentinels) startWatcher(dir string) (*Server, error) {
 	return start(dir, 1, func(ports []string) ([]string, error) {
 		host, port, _ := strings.Cut(s.Redis[0].Addr, ":")
 		text := fmt.Sprintf("port %s\nbind 127.0.0.1\ndir %s\nsentinel monitor %[3]s %s %s 2\n"+
-			"sentinel down-after-milliseconds %[3]s 500\nsentinel failover-timeout %[3]s 3000\n", ports[0], dir, MasterName, host, port)
+			"sentinel down-after-milliseconds %[3]s 2000\nsentinel failover-timeout %[3]s 3000\n", ports[0], dir, MasterName, host, port)
 		return []string{settings, "--sentinel"}, os.WriteFile(settings, []byte(text), 0o644)
 	})
 }

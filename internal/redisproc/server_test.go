@@ -50,6 +50,30 @@ func TestAPausedServerHoldsItsClientsUp(t *testing.T) {
 	}
 }
 
+// A server that writes a snapshot does so in a child, which here takes a hundred seconds.
+func TestKillEndsTheChildrenToo(t *testing.T) {
+	s := run(t)
+	if err := s.ask(func(ctx context.Context, rdb *redis.Client) error {
+		return errors.Join(
+			rdb.MSet(ctx, "a", 1, "b", 2, "c", 3).Err(),
+			rdb.ConfigSet(ctx, "rdb-key-save-delay", "33000000").Err(),
+			rdb.BgSave(ctx).Err(),
+			await("a child writes", func() error { return s.says([]string{"rdb_bgsave_in_progress:1"}, "INFO", "persistence") }),
+		)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.Kill()
+	if err := await("it is gone", func() error {
+		if syscall.Kill(-s.Pid(), 0) == nil {
+			return errors.New("the child of a killed server goes on")
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAWrongSettingIsToldWithTheServersWords(t *testing.T) {
 	_, err := Start(t.TempDir(), "--no-such-setting", "1")
 	if err == nil || !strings.Contains(err.Error(), "ended at its start") || !strings.Contains(err.Error(), "no-such-setting") {

@@ -19,9 +19,11 @@ func TestSentinel(t *testing.T) {
 		killed := time.Now()
 		old.Kill()
 		var promoted time.Duration
+		var master string
 		eventually(t, "another is the master", func() bool {
 			promoted = time.Since(killed)
-			return group.Master(t).Addr != old.Addr
+			master = group.Master(t).Addr
+			return master != old.Addr
 		})
 		s.flows(l, killed)
 		away := max(l.Gap(s.all(), killed))
@@ -35,6 +37,9 @@ func TestSentinel(t *testing.T) {
 		}
 		if err := group.Await(); err != nil {
 			t.Fatal(err)
+		}
+		if again := group.Master(t).Addr; again != master {
+			t.Fatalf("one master was killed, and the sentinels promoted two: %s, then %s", master, again)
 		}
 	}
 	s.accountOf(l)
