@@ -112,25 +112,26 @@ func observe(ctx context.Context, q *queue.Queue, n int, within time.Duration) (
 		if err != nil {
 			return nil, err
 		}
-		for _, m := range streams[0].Messages {
-			last = m.ID
-			if m.Values["kind"] != "task_timed_out" {
-				continue
+		for _, entry := range streams[0].Messages {
+			last = entry.ID
+			for _, e := range queue.EventsIn(0, entry) {
+				if e.Kind != "task_timed_out" {
+					continue
+				}
+				if seen[e.TaskID] {
+					return nil, fmt.Errorf("task %s timed out twice", e.TaskID)
+				}
+				seen[e.TaskID] = true
+				due, err := strconv.ParseInt(e.Fields["deadline_at"], 10, 64)
+				if err != nil {
+					return nil, err
+				}
+				lag := now.Sub(time.UnixMilli(due))
+				if lag <= 0 {
+					return nil, fmt.Errorf("task %s timed out %v before its deadline", e.TaskID, -lag)
+				}
+				lags = append(lags, lag)
 			}
-			id := fmt.Sprint(m.Values["task_id"])
-			if seen[id] {
-				return nil, fmt.Errorf("task %s timed out twice", id)
-			}
-			seen[id] = true
-			due, err := strconv.ParseInt(fmt.Sprint(m.Values["deadline_at"]), 10, 64)
-			if err != nil {
-				return nil, err
-			}
-			lag := now.Sub(time.UnixMilli(due))
-			if lag <= 0 {
-				return nil, fmt.Errorf("task %s timed out %v before its deadline", id, -lag)
-			}
-			lags = append(lags, lag)
 		}
 	}
 	return lags, nil

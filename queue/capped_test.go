@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// kept is how many ended tasks a queue lists, and about how many events there are.
+// kept is how many ended tasks a queue lists.
 const kept = 100_000
 
 // in hands a command to Redis for each of the numbers from 1 on, in few trips.
@@ -51,23 +52,80 @@ func TestAQueueKeepsItsFailuresAsLongAsTheirRetention(t *testing.T) {
 	}
 }
 
+// A stream is bounded in bytes, whatever its entries are like: many events each, or one.
 func TestTheStreamOfEventsIsCapped(t *testing.T) {
-	rdb, ctx := redistest.Start(t).Client(t), context.Background()
-	q := open(t, rdb, queue.Config{})
-	old := func(p redis.Pipeliner, _ int) {
-		p.XAdd(ctx, &redis.XAddArgs{Stream: q.EventsKey(0), Values: []string{"kind", "old"}})
-	}
-	owner := enqueue(t, q, queue.Task{}).ID
-	child := enqueue(t, q, queue.Task{ID: owner + ".child"}).ID
-	in(t, rdb, kept, old)
-	for _, id := range []string{child, owner} { // a child's event is written in another way
-		in(t, rdb, 1000, old)
-		if _, err := q.Cancel(ctx, id, ""); err != nil {
-			t.Fatal(err)
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		ctx := context.Background()
+		q := open(t, rdb, queue.Config{Events: "all", EventMiB: 2})
+		size := func() (bytes int) {
+			entries, err := rdb.XRange(ctx, q.EventsKey(0), "-", "+").Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, entry := range entries {
+				bytes += len(fmt.Sprint(entry.Values["events"]))
+			}
+			return bytes
 		}
-		// Redis trims whole nodes, of 100 entries.
-		if n := rdb.XLen(ctx, q.EventsKey(0)).Val(); n < kept || n > kept+200 {
-			t.Errorf("after the end of %s there are %d events, want about %d", id, n, kept)
+		most, told := 0, 0
+		kind := strings.Repeat("k", 128)
+		for told < 5<<20 {
+			tasks := make([]queue.Task, 1000)
+			for i := range tasks {
+				tasks[i] = queue.Task{Kind: kind}
+			}
+			receipts, err := q.EnqueueAll(ctx, tasks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := q.Cancel(ctx, receipts[0].ID, ""); err != nil { // an entry of one event
+				t.Fatal(err)
+			}
+			told += 1001 * 190
+			most = max(most, size())
 		}
-	}
+		if now := size(); most > 3<<20+1<<17 || now < 2<<20 {
+			t.Errorf("of %d bytes the stream keeps %d, and at most %d, want 2 to 3 MiB", told, now, most)
+		}
+		// A reader that was away is told how many it missed, exactly.
+		stats := read(t, q, queue.Newest, 1).Next
+		b := read(t, q, queue.Cursor("0-0@0"), 1)
+		if len(b.Gaps) != 1 || len(b.Events) != 1 || b.Gaps[0].Missed != b.Events[0].Number-1 || b.Gaps[0].Missed < 5000 {
+			t.Errorf("from the first event: %+v", b)
+		}
+		all := readAll(t, q, 10_000)
+		if last := all[len(all)-1]; !strings.HasSuffix(string(stats), fmt.Sprint("@", last.Number)) || int(last.Number) != len(all)+int(b.Gaps[0].Missed) {
+			t.Errorf("%d events are kept, the last is %d of %s, missed %d", len(all), last.Number, stats, b.Gaps[0].Missed)
+		}
+		inOrder(t, all)
+	})
+}
+
+// A large unit of work is several entries, and a reader may stop within one.
+func TestEventsOfOneCallAreReadInPartsAndOnce(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		ctx := context.Background()
+		q := open(t, rdb, queue.Config{Events: "all"})
+		owner := enqueue(t, q, queue.Task{}).ID
+		for i := range 3 {
+			tasks := make([]queue.Task, 500)
+			for n := range tasks {
+				tasks[n] = queue.Task{Kind: "k", ID: fmt.Sprintf("%s.%d-%s-%d", owner, i, strings.Repeat("x", 200), n)}
+			}
+			if _, err := q.EnqueueAll(ctx, tasks); err != nil {
+				t.Fatal(err)
+			}
+		}
+		entries := rdb.XLen(ctx, q.EventsKey(0)).Val()
+		if entries < 7 || entries > 12 {
+			t.Errorf("1,501 events of 250 bytes are %d entries, want one for each 64 KiB", entries)
+		}
+		for _, n := range []int{37, 64, 499, 10_000} {
+			all := readAll(t, q, n)
+			inOrder(t, all)
+			if len(all) != 1501 {
+				t.Errorf("pages of %d: %d events, want 1501", n, len(all))
+			}
+		}
+	})
 }

@@ -9,13 +9,13 @@ import (
 
 // Cursor is a place in the events of all partitions, in a form that outlives the
 // process: keep it as text, and give it back to [Queue.Events]. It holds, for each
-// partition in its order and with commas between, the stream id of the last event read
-// and, behind an @, how many events the stream had had up to there:
+// partition in its order and with commas between, an id in its stream and, behind an @,
+// the number of the last event read:
 //
 //	1763732630000-0@12,1763732630004-1@9
 //
-// What stands behind the @ is how a reader notices that events were trimmed before it
-// came; it is left out where the server does not count (the embedded one does not).
+// Reading goes on with the entries behind that id, and the events of a greater number.
+// An entry that has been read in part lies behind the id.
 type Cursor string
 
 const (
@@ -28,10 +28,8 @@ const (
 // place is where a reader is in one partition.
 type place struct {
 	id  streamID
-	nth int64 // how many events the stream had had, id's included; uncounted: not known
+	nth int64 // the number of the last event read
 }
-
-const uncounted = -1
 
 // places reads a cursor of so many partitions. Oldest and Newest are no places yet.
 func (c Cursor) places(partitions int) ([]place, error) {
@@ -58,26 +56,16 @@ func cursorOf(places []place) Cursor {
 			b = append(b, ',')
 		}
 		b = append(b, p.id.String()...)
-		if p.nth != uncounted {
-			b = strconv.AppendInt(append(b, '@'), p.nth, 10)
-		}
+		b = strconv.AppendInt(append(b, '@'), p.nth, 10)
 	}
 	return Cursor(b)
 }
 
 func parsePlace(s string) (place, bool) {
-	id, count, counted := strings.Cut(s, "@")
-	p := place{nth: uncounted}
-	var ok bool
-	if p.id, ok = parseStreamID(id); !ok {
-		return p, false
-	}
-	if counted {
-		n, ok := parseDecimal(count)
-		p.nth = int64(n)
-		return p, ok && n <= math.MaxInt64
-	}
-	return p, true
+	id, nth, _ := strings.Cut(s, "@")
+	at, ok := parseStreamID(id)
+	n, also := parseDecimal(nth)
+	return place{at, int64(n)}, ok && also && n <= math.MaxInt64
 }
 
 // streamID is the id of an entry. Within a stream they grow.

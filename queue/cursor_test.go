@@ -2,9 +2,13 @@ package queue
 
 import (
 	"errors"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 )
 
 func TestACursorHasOneText(t *testing.T) {
@@ -12,7 +16,6 @@ func TestACursorHasOneText(t *testing.T) {
 		text string
 		want []place
 	}{
-		{"0-0", []place{{streamID{}, uncounted}}},
 		{"0-0@0", []place{{streamID{}, 0}}},
 		{"1763732630000-7@12,18446744073709551615-18446744073709551615@9223372036854775807",
 			[]place{{streamID{1763732630000, 7}, 12}, {streamID{1<<64 - 1, 1<<64 - 1}, 1<<63 - 1}}},
@@ -23,7 +26,7 @@ func TestACursorHasOneText(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"x", "-", "0", "0-", "-0", "0-0@", "0-0@-1", "00-0", "0-00", "0-0@00", "+1-0", "1-+0", " 0-0", "0-0 ", "0-0\n", "0-0,", ",0-0", "0-0,,0-0",
+		"x", "-", "0", "0-0", "0-", "-0", "0-0@", "0-0@-1", "00-0", "0-00", "0-0@00", "+1-0", "1-+0", " 0-0", "0-0 ", "0-0\n", "0-0,", ",0-0", "0-0,,0-0",
 		"0-0@9223372036854775808", "18446744073709551616-0", "0-0@1@2", "0-0-0", "$", "NOW", "0_0-0", "0x1-0", "٣-0", strings.Repeat("0-0,", 5000) + "0-0",
 	} {
 		got, err := Cursor(text).places(1)
@@ -53,7 +56,7 @@ func FuzzCursor(f *testing.F) {
 			t.Errorf("%q is read as %v, which is %q", s, places, cursorOf(places))
 		}
 		for _, p := range places {
-			if p.id.before().compare(p.id) > 0 || p.nth < uncounted {
+			if p.id.before().compare(p.id) > 0 || p.nth < 0 {
 				t.Errorf("%q has the place %v, and before it %v", s, p, p.id.before())
 			}
 		}
@@ -62,18 +65,53 @@ func FuzzCursor(f *testing.F) {
 
 // An answer of another shape is an error or read as best can be, and no panic.
 func TestAnAnswerOfAnotherShapeIsNoPage(t *testing.T) {
-	whole := []any{int64(1), int64(3), int64(2), "1-0", "3-0", []any{"2-0", []any{"kind", "k", "at", "x"}}}
-	page, err := readEventPage(whole, 4, 1)
-	if err != nil || len(page.events) != 1 || page.events[0].Kind != "k" || page.events[0].Fields["at"] != "x" || page.events[0].Partition != 4 || !page.more || page.removed() != 1 {
+	whole := []any{int64(1), int64(3), int64(2), "1-0", "3-0", int64(1), []any{"2-0", []any{"first", "3", "at", "7", "events", "k 0-A\nk2 0-B\n"}}}
+	page, err := readEventPage(whole, 4, 1, place{})
+	if err != nil || len(page.events) != 1 || page.events[0].Kind != "k" || page.events[0].TaskID != "0-A" || page.events[0].Number != 3 ||
+		page.events[0].Partition != 4 || !page.more || page.behind[0] != (place{streamID{1, 1<<64 - 1}, 3}) {
 		t.Errorf("%v = %+v, %v", whole, page, err)
 	}
+	if page, err = readEventPage(whole, 4, 1, page.behind[0]); err != nil || len(page.events) != 1 || page.events[0].Kind != "k2" || page.behind[0] != (place{streamID{2, 0}, 4}) {
+		t.Errorf("the rest of %v = %+v, %v", whole, page, err)
+	}
 	for _, reply := range []any{
-		nil, "", int64(1), []any{}, whole[:4], []any{int64(1), int64(3), int64(2), "x", "3-0"}, []any{int64(1), int64(3), int64(2), "1-0", nil},
-		[]any{nil, nil, nil, "0-0", "0-0", "x"}, []any{nil, nil, nil, "0-0", "0-0", []any{"1-0"}}, []any{nil, nil, nil, "0-0", "0-0", []any{"1", []any{}}},
-		[]any{nil, nil, nil, "0-0", "0-0", []any{"1-0", []any{"odd"}}}, []any{nil, nil, nil, "0-0", "0-0", []any{"1-0", "x"}},
+		nil, "", int64(1), []any{}, whole[:5], []any{int64(1), int64(3), int64(2), "x", "3-0", int64(0)}, []any{int64(1), int64(3), int64(2), "1-0", nil, int64(0)},
+		[]any{nil, nil, nil, "0-0", "0-0", nil, "x"}, []any{nil, nil, nil, "0-0", "0-0", nil, []any{"1-0"}}, []any{nil, nil, nil, "0-0", "0-0", nil, []any{"1", []any{}}},
+		[]any{nil, nil, nil, "0-0", "0-0", nil, []any{"1-0", []any{"odd"}}}, []any{nil, nil, nil, "0-0", "0-0", nil, []any{"1-0", "x"}},
 	} {
-		if page, err := readEventPage(reply, 0, 1); err == nil {
+		if page, err := readEventPage(reply, 0, 1, place{}); err == nil {
 			t.Errorf("%v = %+v, want an error", reply, page)
 		}
 	}
+}
+
+// What somebody else put into the stream is one event, whatever it looks like.
+func TestAnEntryThatIsNotOursIsOneEvent(t *testing.T) {
+	for _, values := range []map[string]any{
+		{}, {"first": "1"}, {"first": "0", "at": "1", "events": "k 0-A\n"}, {"first": "1", "at": "x", "events": "k 0-A\n"},
+		{"first": "1", "at": "1", "events": ""}, {"first": "9007199254740993", "at": "1", "events": "k 0-A\n"}, {"first": "1", "at": int64(1), "events": nil},
+	} {
+		events := EventsIn(2, redis.XMessage{ID: "5-1", Values: values})
+		if len(events) != 1 || events[0].Kind != "" || events[0].Number != 0 || events[0].ID != "5-1" || events[0].At.UnixMilli() != 5 || len(events[0].Fields) != len(values) {
+			t.Errorf("%v = %+v", values, events)
+		}
+	}
+}
+
+// FuzzEventLine: any line gives an event, and what is written as lua/store/emit.lua does is
+// read as it was.
+func FuzzEventLine(f *testing.F) {
+	for _, s := range []string{"", " ", "task_completed 0-A k default 1 2 3 1 w", "k 0-A - - - - 0 1 - error=a%20b%0A", "%", "%zz a=b=c =", "k 0-A.b!c.d"} {
+		f.Add(s, s)
+	}
+	f.Fuzz(func(t *testing.T, line, value string) {
+		var e Event
+		e.read(line)
+		escaped := regexp.MustCompile(`[\x00-\x20%\x7f]`).ReplaceAllStringFunc(value, func(c string) string { return fmt.Sprintf("%%%02X", c[0]) })
+		e = Event{}
+		e.read("k 0-A kind q 1 2 3 4 w error=" + escaped)
+		if e.Fields["error"] != value || e.Worker != "w" || e.Attempt != 4 || e.StartedAt.UnixMilli() != 2 {
+			t.Errorf("%q is read as %+v", value, e)
+		}
+	})
 }

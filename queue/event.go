@@ -1,82 +1,141 @@
 package queue
 
-import "time"
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
 
 // Event is one transition, written by the script that made it. docs/events.md lists
 // the kinds and what each says.
 type Event struct {
-	Kind     string // "task_completed", …; empty: somebody else put it into the stream
-	TaskID   string
-	TaskKind string
-	Queue    string
-	At       time.Time // the clock reading of its script
-	Epoch    int64
-	Attempt  int
-	Worker   string
-	Owner    string // agent_execution_id: of a child, the task that it belongs to
-	Root     string // workflow_run_id: of a child, the root of its tree
+	Kind      string // "task_completed", …; empty: somebody else put it into the stream
+	TaskID    string
+	TaskKind  string
+	Queue     string
+	At        time.Time // the clock reading of its script
+	CreatedAt time.Time // of the task
+	StartedAt time.Time // of its newest attempt; zero if there was none
+	Epoch     int64
+	Attempt   int
+	Worker    string
+	Owner     string // agent_execution_id: of a child, the task that it belongs to
+	Root      string // workflow_run_id: of a child, the root of its tree
 
 	Partition int
-	ID        string // of the stream's entry: with the partition, an event's identity
+	// Number counts the events of a partition from 1 on: with the partition, an event's
+	// identity. It is 0 for what somebody else put into the stream.
+	Number int64
+	ID     string // of the stream's entry, which all events of one call share
 	// Fields is all that this kind says beyond that, by the names in the stream.
 	Fields map[string]string
 }
 
-// readEvent reads an entry without trusting it: what has not the form of its field
-// stays in Fields as it is.
-func readEvent(partition int, id streamID, words []any) Event {
-	e := Event{Partition: partition, ID: id.String(), At: time.UnixMilli(int64(id.ms)), Fields: map[string]string{}}
-	for i := 0; i+1 < len(words); i += 2 {
-		name, value := text(words[i]), text(words[i+1])
-		if !e.set(name, value) {
-			e.Fields[name] = value
+// EventsIn are the events of an entry of a partition's stream, for a program that reads
+// the stream itself. They share the entry's id and instant. An entry that somebody else
+// put into the stream is one event without a kind.
+func EventsIn(partition int, entry redis.XMessage) []Event {
+	id, _ := parseStreamID(entry.ID)
+	base := Event{Partition: partition, ID: entry.ID, At: time.UnixMilli(int64(id.ms))}
+	first, at, lines := ourEntry(entry.Values)
+	if first == 0 {
+		base.Fields = map[string]string{}
+		for name, value := range entry.Values {
+			base.Fields[name] = text(value)
 		}
+		return []Event{base}
 	}
-	return e
+	var events []Event
+	base.At = at
+	for line := range strings.Lines(lines) {
+		e := base
+		e.Number = first + int64(len(events))
+		e.read(strings.TrimSuffix(line, "\n"))
+		events = append(events, e)
+	}
+	return events
 }
 
-// set takes what every event has; it returns false for anything else.
-func (e *Event) set(name, value string) bool {
-	switch name {
-	case "kind":
-		e.Kind = value
-	case "task_id":
-		e.TaskID = value
-	case "task_kind":
-		e.TaskKind = value
-	case "queue":
-		e.Queue = value
-	case "worker":
-		e.Worker = value
-	case "agent_execution_id":
-		e.Owner = value
-	case "workflow_run_id":
-		e.Root = value
-	case "at", "epoch", "attempt":
-		if value == "" {
-			return true // a caller that is no claim has none
-		}
-		n, ok := parseDecimal(value)
-		if !ok || n > maxExact {
-			return false
-		}
-		switch name {
-		case "at":
-			e.At = time.UnixMilli(int64(n))
-		case "epoch":
-			e.Epoch = int64(n)
-		default:
-			e.Attempt = int(n)
-		}
-	default:
-		return false
+// ourEntry reads what store/events.lua writes. The first event has number 0 if the entry
+// is none of ours.
+func ourEntry(values map[string]any) (first int64, at time.Time, lines string) {
+	n, ok := parseDecimal(text(values["first"]))
+	ms, also := parseDecimal(text(values["at"]))
+	lines = text(values["events"])
+	if !ok || !also || n > maxExact || ms > maxExact || lines == "" {
+		return 0, at, ""
 	}
-	return true
+	return int64(n), time.UnixMilli(int64(ms)), lines
 }
 
-// MarshalJSON writes one flat object with the names of the stream, and "partition" and
-// "id". Numbers and instants (ms) are numbers; the names that end with _base64 hold
-// what is no UTF-8.
+// read reads a line as store/emit.lua writes it, without trusting it: what has not the
+// form of its word is left out.
+func (e *Event) read(line string) {
+	e.Fields = map[string]string{}
+	words := strings.Split(line, " ")
+	for i, set := range eventWords {
+		if i < len(words) && words[i] != "-" {
+			set(e, words[i])
+		}
+	}
+	for _, word := range words[min(len(words), len(eventWords)):] {
+		name, value, _ := strings.Cut(word, "=")
+		e.Fields[name] = unescape(value)
+	}
+	if owner := ownerOf(e.TaskID); owner != "" {
+		e.Owner, e.Root = owner, rootOf(e.TaskID)
+	}
+}
+
+// eventWords are the words with which every line begins.
+var eventWords = []func(e *Event, word string){
+	func(e *Event, word string) { e.Kind = word },
+	func(e *Event, word string) { e.TaskID = unescape(word) },
+	func(e *Event, word string) { e.TaskKind = word },
+	func(e *Event, word string) { e.Queue = word },
+	func(e *Event, word string) { e.CreatedAt = eventInstant(word) },
+	func(e *Event, word string) { e.StartedAt = eventInstant(word) },
+	func(e *Event, word string) { e.Epoch = eventNumber(word) },
+	func(e *Event, word string) { e.Attempt = int(eventNumber(word)) },
+	func(e *Event, word string) { e.Worker = unescape(word) },
+}
+
+func eventNumber(word string) int64 {
+	if n, ok := parseDecimal(word); ok && n <= maxExact {
+		return int64(n)
+	}
+	return 0
+}
+
+func eventInstant(word string) time.Time {
+	if ms := eventNumber(word); ms > 0 {
+		return time.UnixMilli(ms)
+	}
+	return time.Time{}
+}
+
+// unescape undoes store/escape.lua.
+func unescape(word string) string {
+	if text, err := url.PathUnescape(word); err == nil {
+		return text
+	}
+	return word
+}
+
+// instantText is what the stream has for an instant.
+func instantText(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(at.UnixMilli(), 10)
+}
+
+// MarshalJSON writes one flat object with the names of the stream, and "partition",
+// "number" and "id". Numbers and instants (ms) are numbers; the names that end with
+// _base64 hold what is no UTF-8.
 func (e Event) MarshalJSON() ([]byte, error) {
 	var o object
 	o.word("kind", e.Kind)
@@ -84,6 +143,8 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	o.word("task_kind", e.TaskKind)
 	o.word("queue", e.Queue)
 	o.number("at", e.At.UnixMilli())
+	o.field("created_at", instantText(e.CreatedAt))
+	o.field("started_at", instantText(e.StartedAt))
 	o.number("epoch", e.Epoch)
 	o.number("attempt", int64(e.Attempt))
 	o.word("worker", e.Worker)
@@ -92,6 +153,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		o.word("workflow_run_id", e.Root)
 	}
 	o.number("partition", int64(e.Partition))
+	o.number("number", e.Number)
 	o.word("id", e.ID)
 	o.fields(e.Fields)
 	return o.close(), nil

@@ -1,65 +1,43 @@
 package queue
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
 
 // eventPage is what read_events answers for one partition: events behind a place, and
 // what the stream was like at that instant.
 type eventPage struct {
-	added, length int64 // added: uncounted where the server does not count
+	count, before int64 // events there ever were, and before the oldest that is kept
 	first, last   streamID
 	events        []Event
-	ids           []streamID // of the events
-	more          bool       // the page was full, so there may be more behind it
+	behind        []place  // the place behind each of the events
+	seen          streamID // the last entry that was read
+	more          bool     // there is more behind it
 }
 
-// removed is how many entries the stream has had and lost.
-func (p eventPage) removed() int64 {
-	if p.added == uncounted {
-		return uncounted
-	}
-	return max(p.added-p.length, 0)
-}
+// start is the place before the oldest event that is kept.
+func (p eventPage) start() place { return place{p.first.before(), p.before} }
 
-// start is the place before the oldest entry that is kept.
-func (p eventPage) start() place { return place{p.first.before(), p.removed()} }
+// end is the place behind the newest event.
+func (p eventPage) end() place { return place{p.last, p.count} }
 
-// end is the place behind the newest entry.
-func (p eventPage) end() place { return place{p.last, p.added} }
-
-// behind is the place behind the page's nth event, from the place before it.
-func (p eventPage) behind(from place, nth int) place {
-	from.id = p.ids[nth]
-	switch {
-	case p.added == uncounted, !p.more && nth == len(p.ids)-1:
-		from.nth = p.added // whatever was counted before, this is the end
-	case from.nth != uncounted:
-		from.nth++
-	}
-	return from
-}
-
-// gap tells whether entries behind a place went before this page was read.
+// gap tells whether events behind a place went before this page was read.
 func (p eventPage) gap(from place) *Gap {
-	counted := from.nth != uncounted && p.added != uncounted
-	switch {
-	case p.last.compare(from.id) < 0, counted && p.added < from.nth:
-		return &Gap{SetBack: true, Missed: uncounted, Oldest: p.first.String()}
-	case p.length > 0 && p.first.compare(from.id) <= 0:
-		return nil // the entry that was read last is still there, or one before it
-	case counted:
-		if missed := p.removed() - from.nth; missed > 0 {
-			return &Gap{Missed: missed, Oldest: p.first.String()}
-		}
-		return nil
-	case from.id == streamID{}, p.first.before() == from.id, p.last == from.id:
-		return nil
+	switch missed := p.before - from.nth; {
+	case p.last.compare(from.id) < 0, p.count < from.nth:
+		return &Gap{SetBack: true, Missed: -1, Oldest: p.first.String()}
+	case missed > 0:
+		return &Gap{Missed: missed, Oldest: p.first.String()}
 	}
-	return &Gap{Missed: uncounted, Oldest: p.first.String()}
+	return nil
 }
 
-// readEventPage reads an answer of read_events.lua that asked for n.
-func readEventPage(reply any, partition, n int) (eventPage, error) {
-	words, err := list(reply, nil, 5)
+// readEventPage reads an answer of read_events.lua that asked for n events behind a
+// place.
+func readEventPage(reply any, partition, n int, from place) (eventPage, error) {
+	words, err := list(reply, nil, 6)
 	if err != nil {
 		return eventPage{}, err
 	}
@@ -68,8 +46,8 @@ func readEventPage(reply any, partition, n int) (eventPage, error) {
 	if !ok || !also {
 		return eventPage{}, fmt.Errorf("unexpected answer %.100v", words)
 	}
-	page := eventPage{added: max(number(words[1]), uncounted), length: number(words[2]), first: first, last: last}
-	for _, word := range words[5:] {
+	page := eventPage{count: number(words[1]), before: number(words[2]), first: first, last: last, seen: from.id, more: number(words[5]) == 1}
+	for _, word := range words[6:] {
 		entry, err := list(word, nil, 2)
 		if err != nil {
 			return eventPage{}, err
@@ -79,9 +57,32 @@ func readEventPage(reply any, partition, n int) (eventPage, error) {
 		if err != nil || !ok || len(fields)%2 != 0 {
 			return eventPage{}, fmt.Errorf("unexpected answer %.100v", entry)
 		}
-		page.ids = append(page.ids, id)
-		page.events = append(page.events, readEvent(partition, id, fields))
+		values := make(map[string]any, len(fields)/2)
+		for i := 0; i < len(fields); i += 2 {
+			values[text(fields[i])] = fields[i+1]
+		}
+		from = page.add(id, EventsIn(partition, redis.XMessage{ID: id.String(), Values: values}), from)
 	}
-	page.more = n > 0 && len(page.events) >= n
+	if n > 0 && len(page.events) > n {
+		page.events, page.behind, page.more = page.events[:n], page.behind[:n], true
+	}
 	return page, nil
+}
+
+// add takes the events of an entry that lie behind a place. It returns the place behind
+// the entry.
+func (p *eventPage) add(id streamID, events []Event, from place) place {
+	for i, e := range events {
+		if e.Number > 0 && e.Number <= from.nth {
+			continue // read already, with the first ones of this entry
+		}
+		// The entry is read again as long as not all of it has been read.
+		from.id, from.nth = id.before(), max(from.nth, e.Number)
+		if i == len(events)-1 {
+			from.id = id
+		}
+		p.events, p.behind = append(p.events, e), append(p.behind, from)
+	}
+	p.seen = id
+	return from
 }

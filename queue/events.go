@@ -23,14 +23,13 @@ type EventBatch struct {
 // Gap says that a partition has, or may have, lost events that were never read.
 type Gap struct {
 	Partition int `json:"partition"`
-	// Missed is how many were trimmed before they could be read; -1: it cannot be said,
-	// and may be none.
+	// Missed is how many were trimmed before they could be read; -1 with SetBack.
 	Missed int64 `json:"missed"`
 	// SetBack means that the stream is not the one that the cursor is of, or an older
 	// state of it: Redis lost its data, or a replica took over that was behind. Reading
 	// begins again at the oldest event that is kept, so events may come a second time.
 	SetBack bool `json:"set_back"`
-	// Oldest is the stream id of the oldest event that is kept; 0-0: there is none.
+	// Oldest is the stream id of the oldest entry that is kept; 0-0: there is none.
 	Oldest string `json:"oldest"`
 }
 
@@ -109,6 +108,8 @@ func (q *Queue) readEvents(ctx context.Context, places []place, n int) (EventBat
 			if gap.SetBack { // read from another place than this page
 				pages[p].events, pages[p].more = nil, true
 			}
+		} else if len(page.events) == 0 {
+			places[p].id = page.seen // the cursor lay before what it says is read
 		}
 	}
 	batch.Events = merge(places, pages, n)
@@ -139,7 +140,7 @@ func merge(places []place, pages []eventPage, n int) []Event {
 		}
 		page := pages[next]
 		merged = append(merged, page.events[taken[next]])
-		places[next] = page.behind(places[next], taken[next])
+		places[next] = page.behind[taken[next]]
 		taken[next]++
 	}
 	return merged
@@ -157,7 +158,7 @@ func (q *Queue) readStreams(ctx context.Context, places []place, n int) ([]event
 			defer func() { <-free }()
 			reply, err := q.call(ctx, p, "read_events", places[p].id.String(), n)
 			if err == nil {
-				pages[p], err = readEventPage(reply, p, n)
+				pages[p], err = readEventPage(reply, p, n, places[p])
 			}
 			errs[p] = err
 		})

@@ -94,6 +94,15 @@ func ownerOf(id string) string {
 	return ""
 }
 
+// rootOf is the root of the tree that a child belongs to. A hook is the root of its own.
+func rootOf(id string) string {
+	bang := strings.LastIndexByte(id, '!') + 1
+	if dot := strings.IndexByte(id[bang:], '.'); dot >= 0 {
+		return id[:bang+dot]
+	}
+	return id
+}
+
 // wellFormed accepts what follows the dash: a root's digits, then children.
 func wellFormed(rest string) bool {
 	if rest == "" || len(rest) > 500 {

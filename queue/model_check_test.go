@@ -21,9 +21,13 @@ func (p *player) compareEvents(t *rapid.T, s *snapshot) {
 		t.Fatal(err)
 	}
 	var told []string
-	for _, e := range entries {
-		p.read = e.ID
-		kind, id := fmt.Sprint(e.Values["kind"]), fmt.Sprint(e.Values["task_id"])
+	var events []Event
+	for _, entry := range entries {
+		p.read = entry.ID
+		events = append(events, EventsIn(0, entry)...)
+	}
+	for _, e := range events {
+		kind, id := e.Kind, e.TaskID
 		words := []string{kind, id}
 		more := map[string][]string{"rejected": {"op", "reason"}, "task_timed_out": {"timeout_type"},
 			"task_completed": {"reason"}, "task_failed": {"reason"}, "task_cancelled": {"reason"},
@@ -31,11 +35,7 @@ func (p *player) compareEvents(t *rapid.T, s *snapshot) {
 			"task_suspended": {"wait_mode", "entry", "members", "wait_deadline_at"},
 			"wait_timed_out": {"policy_applied", "wait_mode", "settled", "members", "timeout_duration_ms", "wait_deadline_at", "lag_ms"}}
 		for _, name := range more[kind] {
-			word := ""
-			if value, ok := e.Values[name]; ok {
-				word = fmt.Sprint(value)
-			}
-			words = append(words, word)
+			words = append(words, e.Fields[name])
 		}
 		told = append(told, strings.Join(words, " "))
 		what := slices.Delete(words, 1, 2)

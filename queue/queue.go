@@ -29,6 +29,9 @@ type Config struct {
 	// Events is what a new namespace tells in its event streams: "all" transitions,
 	// "terminal" ones (the default) or "none".
 	Events string
+	// EventMiB is about how many MiB of events a partition of a new namespace keeps, 1 to
+	// 65,536. Defaults to 64.
+	EventMiB int
 	// Strict refuses a Redis whose settings may lose tasks, where otherwise a
 	// warning is logged.
 	Strict bool
@@ -108,6 +111,9 @@ func (c *Config) complete() error {
 	if c.Events != "all" && c.Events != "terminal" && c.Events != "none" {
 		return invalid("events", "%q must be all, terminal or none", clip(c.Events))
 	}
+	if c.EventMiB < 0 || c.EventMiB > 65536 {
+		return invalid("event MiB", "%d must be 1 to 65536, or 0 for 64", c.EventMiB)
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -118,7 +124,7 @@ func (c *Config) complete() error {
 // says how many there are.
 func (q *Queue) create(ctx context.Context) error {
 	for p := 0; p == 0 || p < q.config.Partitions; p++ {
-		reply, err := q.call(ctx, p, "open", recordVersion, q.config.Partitions, q.config.Events)
+		reply, err := q.call(ctx, p, "open", recordVersion, q.config.Partitions, q.config.Events, q.config.EventMiB)
 		if err != nil {
 			return err
 		}

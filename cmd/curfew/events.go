@@ -134,11 +134,8 @@ func tellText(w io.Writer, batch queue.EventBatch, end bool) error {
 }
 
 func gapText(gap queue.Gap) string {
-	switch {
-	case gap.SetBack:
+	if gap.SetBack {
 		return fmt.Sprintf("the stream of partition %d was set back (data was lost, or a replica took over); read again from its oldest event", gap.Partition)
-	case gap.Missed < 0:
-		return fmt.Sprintf("events of partition %d may have been trimmed before they were read; the oldest kept is %s", gap.Partition, gap.Oldest)
 	}
 	return fmt.Sprintf("%d events of partition %d were trimmed before they were read; the oldest kept is %s", gap.Missed, gap.Partition, gap.Oldest)
 }

@@ -89,7 +89,7 @@ func TestEventsAreToldAndReadOnFromACursor(t *testing.T) {
 	}
 	add(t, q)
 	add(t, q)
-	if _, out, _ = curfew(t, "events", "--redis", url, "--from", cursor); !strings.Contains(out, "missed: events of partition 0 may have been trimmed") {
+	if _, out, _ = curfew(t, "events", "--redis", url, "--from", cursor); !strings.Contains(out, "missed: 1 events of partition 0 were trimmed") {
 		t.Errorf("after trimming: %s", out)
 	}
 	if _, out, _ = curfew(t, "events", "--redis", url, "-o", "json", "--from", cursor); jsonLines(t, out)[0]["kind"] != "events_missed" {
@@ -168,7 +168,7 @@ func TestReadingWrongly(t *testing.T) {
 		{"events -o xml", exitUsage, "text or json"},
 		{"events -n -1", exitUsage, "must not be negative"},
 		{"events --from yesterday", exitUsage, `cursor "yesterday" is none`},
-		{"events --from 0-0", exitUsage, "cursor is of 1 partitions, and this namespace has 2"},
+		{"events --from 0-0@0", exitUsage, "cursor is of 1 partitions, and this namespace has 2"},
 		{"events --namespace curfw", exitFailed, `there is no namespace "curfw" on this Redis: name it with --namespace`},
 		{"events --namespace {}", exitFailed, `no namespace`},
 		{"events --redis http://x", exitUsage, "must begin with redis://"},

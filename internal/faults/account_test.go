@@ -27,7 +27,7 @@ func history(ctx context.Context, rdb *redis.Client, key string) ([]event, error
 			return nil, err
 		}
 		for _, e := range entries {
-			all = append(all, readEvent(e))
+			all = append(all, readEvents(e)...)
 		}
 		if len(entries) < page {
 			return all, nil

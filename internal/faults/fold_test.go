@@ -8,10 +8,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/eventlog"
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// event is an entry of the event stream.
+// event is one of the event stream.
 type event struct {
 	entry, id, kind string
 	epoch           int64
@@ -20,11 +21,14 @@ type event struct {
 
 func (e event) word(name string) string { s, _ := e.fields[name].(string); return s }
 
-func readEvent(m redis.XMessage) event {
-	e := event{entry: m.ID, fields: m.Values}
-	e.id, e.kind = e.word("task_id"), e.word("kind")
-	e.epoch, _ = strconv.ParseInt(e.word("epoch"), 10, 64)
-	return e
+func readEvents(entry redis.XMessage) (events []event) {
+	for _, about := range eventlog.Events(entry) {
+		e := event{entry: entry.ID, fields: about}
+		e.id, e.kind = e.word("task_id"), e.word("kind")
+		e.epoch, _ = strconv.ParseInt(e.word("epoch"), 10, 64)
+		events = append(events, e)
+	}
+	return events
 }
 
 // transitions are the events that change a task's status; the others tell of it.

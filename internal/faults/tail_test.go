@@ -40,7 +40,7 @@ func (s *stage) witness(ctx context.Context, addr, from string) *witness {
 			}
 			w.mu.Lock()
 			for _, m := range streams[0].Messages {
-				w.events, w.last = append(w.events, readEvent(m)), m.ID
+				w.events, w.last = append(w.events, readEvents(m)...), m.ID
 			}
 			w.mu.Unlock()
 		}

@@ -6,10 +6,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/eventlog"
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// event is an entry of the event stream.
+// event is one of the event stream.
 type event struct {
 	id, kind     string
 	at, deadline int64
@@ -26,7 +27,7 @@ func (s *stage) events(from string) (all []event, last string) {
 			s.Fatal(err)
 		}
 		for _, e := range entries {
-			all, last = append(all, readEvent(e)), e.ID
+			all, last = append(all, readEvents(e)...), e.ID
 		}
 		if len(entries) < page {
 			return all, last
@@ -35,10 +36,13 @@ func (s *stage) events(from string) (all []event, last string) {
 	}
 }
 
-func readEvent(m redis.XMessage) event {
-	word := func(name string) string { s, _ := m.Values[name].(string); return s }
-	number := func(name string) int64 { n, _ := strconv.ParseInt(word(name), 10, 64); return n }
-	return event{id: word("task_id"), kind: word("kind"), at: number("at"), deadline: number("deadline_at"), fields: m.Values}
+func readEvents(entry redis.XMessage) (events []event) {
+	for _, about := range eventlog.Events(entry) {
+		word := func(name string) string { s, _ := about[name].(string); return s }
+		number := func(name string) int64 { n, _ := strconv.ParseInt(word(name), 10, 64); return n }
+		events = append(events, event{id: word("task_id"), kind: word("kind"), at: number("at"), deadline: number("deadline_at"), fields: about})
+	}
+	return events
 }
 
 // terminal tells whether an event is the end of a task.

@@ -162,7 +162,7 @@ func (s *stage) tail(n int) <-chan []event {
 			}
 			for _, stream := range streams {
 				for _, m := range stream.Messages {
-					all, from = append(all, readEvent(m)), m.ID
+					all, from = append(all, readEvents(m)...), m.ID
 				}
 			}
 		}

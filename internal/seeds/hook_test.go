@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/eventlog"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/worker"
@@ -67,9 +68,9 @@ func (s *stage) ends(id string) (n int) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	for _, m := range messages {
-		kind := fmt.Sprint(m.Values["kind"])
-		if m.Values["task_id"] == id && slices.Contains([]string{"task_completed", "task_failed", "task_cancelled", "task_timed_out"}, kind) {
+	for _, m := range eventlog.Events(messages...) {
+		kind := fmt.Sprint(m["kind"])
+		if m["task_id"] == id && slices.Contains([]string{"task_completed", "task_failed", "task_cancelled", "task_timed_out"}, kind) {
 			n++
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/internal/eventlog"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
@@ -259,9 +260,9 @@ func (s *stage) told(kind string) (all []map[string]any) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	for _, m := range messages {
-		if m.Values["kind"] == kind {
-			all = append(all, m.Values)
+	for _, m := range eventlog.Events(messages...) {
+		if m["kind"] == kind {
+			all = append(all, m)
 		}
 	}
 	return all

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/eventlog"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
@@ -222,15 +223,15 @@ func (s *stage) timeouts() map[string]map[string]any {
 		s.Fatal(err)
 	}
 	events := map[string]map[string]any{}
-	for _, m := range messages {
-		if m.Values["kind"] != "task_timed_out" {
+	for _, m := range eventlog.Events(messages...) {
+		if m["kind"] != "task_timed_out" {
 			continue
 		}
-		id := m.Values["task_id"].(string)
+		id := m["task_id"].(string)
 		if events[id] != nil {
 			s.Fatalf("task %s timed out twice", id)
 		}
-		events[id] = m.Values
+		events[id] = m
 	}
 	return events
 }

@@ -57,10 +57,11 @@ func (s *stage) ends() map[string]int {
 			}
 			from = ""
 			for _, e := range entries {
-				switch e.Values["kind"] {
-				case "task_completed", "task_failed", "task_cancelled", "task_timed_out":
-					id, _ := e.Values["task_id"].(string)
-					ends[id]++
+				for _, event := range queue.EventsIn(p, e) {
+					switch event.Kind {
+					case "task_completed", "task_failed", "task_cancelled", "task_timed_out":
+						ends[event.TaskID]++
+					}
 				}
 				if len(entries) == page {
 					from = "(" + e.ID

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/curfew-dev/curfew/internal/eventlog"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -128,11 +129,11 @@ func (s *stage) events(w words) []string {
 		return []string{"none"}
 	}
 	var answers []string
-	for _, m := range messages {
-		text := fmt.Sprintf("%s %s %s", since(fmt.Sprint(m.Values["at"])), m.Values["kind"], short(fmt.Sprint(m.Values["task_id"])))
+	for _, event := range eventlog.Events(messages...) {
+		text := fmt.Sprintf("%s %s %s", since(fmt.Sprint(event["at"])), event["kind"], short(fmt.Sprint(event["task_id"])))
 		var more []string
-		for name, value := range m.Values {
-			if v := fmt.Sprint(value); v != "" && !slices.Contains([]string{"at", "kind", "task_id", "task_kind", "queue"}, name) {
+		for name, value := range event {
+			if v := fmt.Sprint(value); v != "" && !slices.Contains([]string{"at", "kind", "task_id", "task_kind", "queue", "created_at", "stream_id"}, name) {
 				if strings.HasSuffix(name, "_at") {
 					v = since(v)
 				}

@@ -70,7 +70,8 @@ func live(value ast.Expr) bool {
 // Files that may write, and why. All but the last six write for commit, which calls them
 // in its order once everything is decided.
 var mayWrite = map[string]string{
-	"lua/store/commit.lua":          "events, and the places and the alarm of the root",
+	"lua/store/commit.lua":          "the places and the alarm of the root",
+	"lua/store/events.lua":          "events",
 	"lua/store/record.lua":          "records",
 	"lua/store/index.lua":           "sorted sets",
 	"lua/store/later.lua":           "what was put off by name",

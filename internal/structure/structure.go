@@ -28,7 +28,7 @@ var rules = []rule{
 	{"no test sleeps without saying why", sleeps},
 	{"a terminal status is given in finish.lua only", terminalStatus},
 	{"nothing is written while a call decides", writesInLua},
-	{"events are appended in commit.lua only", onlyIn("XADD", "lua/store/commit.lua", "lua/store/may_write.lua")},
+	{"events are appended in store/events.lua only", onlyIn("XADD", "lua/store/events.lua", "lua/store/may_write.lua")},
 	{"the clock is read in now.lua only", onlyIn("TIME", "lua/store/now.lua")},
 	{"documents and code name the same keys", keyTable},
 	{"documents and code name the same parts of a record", recordTable},

@@ -83,7 +83,7 @@ local function control_queue(tx, queue, asked, told)
     wake.note(tx, queue)
   end
   if changed then
-    emit(tx, "all", "queue_controlled", {id = "", queue = queue}, unpack(told))
+    emit(tx, "all", "queue_controlled", {id = "-", queue = queue}, unpack(told))
   end
   return {"OK", known, ready}
 end

@@ -1,39 +1,86 @@
 -- read_events: the events behind a place in the stream, and what the stream says of itself at that instant,
 -- from which the reader sees whether any were lost before them.
 --
--- ARGV[1]  id of the last event read; 0-0: from the oldest that is kept
--- ARGV[2]  how many at most, 10000 at the most; 0: none, only where the stream is
+-- ARGV[1]  id of an entry: those behind it are read; 0-0: from the oldest that is kept
+-- ARGV[2]  how many events at most, 10000 at the most; 0: none, only where the stream is
 --
--- Returns  {now, added, length, first, last, {id, {name, value, …}}, …}
---            added   how many entries there ever were; -1 where the server does not count them
---            length  how many are kept
---            first   id of the oldest kept, 0-0 if there is none
+-- Entries are read whole, until they have so many events or a MiB of text, and at least one.
+--
+-- Returns  {now, count, before, first, last, more, {id, {name, value, …}}, …}
+--            count   how many events there ever were
+--            before  how many there were before the oldest that is kept
+--            first   id of the oldest entry that is kept, 0-0 if there is none
 --            last    the newest id ever given, 0-0 if there is no stream
+--            more    1: there are entries behind the last of these
 -- Flags    no-writes
 --
 -- @use check/whole
 -- @use store/begin
+-- @use store/read_root
+
+-- text is what an entry tells, and the number of its first event; "" and nil for one that somebody else wrote.
+local function text(entry)
+  local values = entry[2]
+  if values[1] == "first" and values[5] == "events" then
+    return values[6], tonumber(values[2])
+  end
+  return "", nil
+end
+
+-- oldest is how many events there were before the oldest that is kept.
+local function oldest(tx)
+  local from = "-"
+  while true do
+    local entries = redis.call("XRANGE", tx.key.events, from, "+", "COUNT", 10)
+    for _, entry in ipairs(entries) do
+      local _, first = text(entry)
+      if first then
+        return first - 1
+      end
+      from = "(" .. entry[1]
+    end
+    if #entries < 10 then
+      return tx.root.event_count
+    end
+  end
+end
+
+-- read gives entries behind an id to an answer. It tells whether there are more.
+local function read(tx, answer, after, n)
+  local bytes = 0
+  while n > 0 and bytes < 1048576 do
+    local entries = redis.call("XRANGE", tx.key.events, "(" .. after, "+", "COUNT", 10)
+    for _, entry in ipairs(entries) do
+      answer[#answer + 1], after = entry, entry[1]
+      n, bytes = n - math.max(select(2, string.gsub(text(entry), "\n", "")), 1), bytes + #table.concat(entry[2])
+      if n <= 0 or bytes >= 1048576 then
+        break
+      end
+    end
+    if #entries == 0 then
+      return 0
+    end
+  end
+  return #redis.call("XRANGE", tx.key.events, "(" .. after, "+", "COUNT", 1)
+end
+
 local function read_events(keys, argv)
-  local tx = begin(keys[1])
-  local after, n, events = argv[1], whole(argv[2], 0, 10000), tx.key.events
+  local after, n = argv[1], whole(argv[2], 0, 10000)
   if not n then
     error("argument 2 must be how many events, at most 10000", 0)
   elseif not after or #after > 41 or not string.find(after, "^%d+%-?%d*$") or string.find(after, "%-$") then
-    error("argument 1 must be the id of an event, 0-0 for the oldest", 0)
-  elseif redis.call("EXISTS", events) == 0 then
-    return {tx.at, 0, 0, "0-0", "0-0"}
+    error("argument 1 must be the id of an entry, 0-0 for the oldest", 0)
   end
-  local about = {}
-  local words = redis.call("XINFO", "STREAM", events)
-  for i = 1, #words, 2 do
-    about[words[i]] = words[i + 1]
-  end
-  local oldest = redis.call("XRANGE", events, "-", "+", "COUNT", 1)
-  local answer = {tx.at, about["entries-added"] or -1, about.length, oldest[1] and oldest[1][1] or "0-0", about["last-generated-id"]}
-  if n > 0 then
-    for _, entry in ipairs(redis.call("XRANGE", events, "(" .. after, "+", "COUNT", n)) do
-      answer[#answer + 1] = entry
+  local tx = read_root(begin(keys[1]))
+  local key, first, last = tx.key.events, nil, "0-0"
+  if redis.call("EXISTS", key) == 1 then
+    first = redis.call("XRANGE", key, "-", "+", "COUNT", 1)[1]
+    local words = redis.call("XINFO", "STREAM", key)
+    for i = 1, #words, 2 do
+      last = words[i] == "last-generated-id" and words[i + 1] or last
     end
   end
+  local answer = {tx.at, tx.root.event_count, oldest(tx), first and first[1] or "0-0", last, 0}
+  answer[6] = read(tx, answer, after, n)
   return answer
 end

@@ -13,6 +13,7 @@
 -- @use store/own
 -- @use store/record
 -- @use store/alarm
+-- @use store/events
 -- @use store/publish
 -- @use store/tell
 -- @use store/try
@@ -29,6 +30,7 @@ local function write_root(tx)
     tx.root.seq, tx.root.front = tx.seq or tx.root.seq, tx.front or tx.root.front
     fields = {"seq", string.format("%d", tx.root.seq), "front", string.format("%d", tx.root.front)}
   end
+  events.note(tx, fields)
   local ring = alarm.ring(tx)
   if ring then
     tx.root.armed = tonumber(ring)
@@ -38,12 +40,6 @@ local function write_root(tx)
     try(tx, "HSET", tx.key.root, unpack(fields))
   end
   return ring
-end
-
-local function write_events(tx)
-  for _, event in ipairs(tx.events) do
-    try(tx, "XADD", tx.key.events, "MAXLEN", "~", "100000", "*", unpack(event))
-  end
 end
 
 local function commit(tx, strict)
@@ -66,7 +62,7 @@ local function commit(tx, strict)
   if tx.recount then
     recount_running(tx)
   end
-  write_events(tx)
+  events.write(tx)
   wake.write(tx)
   local ring = write_root(tx)
   publish.write(tx, ring)

@@ -1,26 +1,32 @@
--- emit tells of a transition. No other file does, so a transition has one event, with the clock
--- reading of its call.
+-- emit tells of a transition. No other file does, so a transition has one event. All that a unit of work
+-- tells becomes one entry of the stream, a line each (store/events.lua).
+--
+--   kind task_id task_kind queue created_at started_at epoch attempt worker name=value …
+--
+-- "-" stands for a word that is absent. In a value a space, a % and what cannot be printed are written as % and
+-- two hexadecimal digits.
 --
 --   level  "terminal" for the end of a task, "all" for everything else. The namespace says which it
 --          wants: all, terminal (default) or none
 --   ...    name, value, ...: what only this kind of event says
 --
+-- @use store/escape
 -- @use store/own
--- @use task/owner
 local function emit(tx, level, kind, task, ...)
   local wanted = tx.root.level
   if wanted == "none" or level == "all" and wanted ~= "all" then
     return
   end
-  local event = {"kind", kind, "task_id", task.id, "task_kind", task.kind or "", "queue", task.queue or "", "at", tx.now,
-    "epoch", task.epoch or "0", "attempt", task.retries and string.format("%d", task.retries + 1) or "1",
-    "worker", task.worker or "", ...}
-  local parent = task.owner or task.owner == nil and owner(task.id)
-  if parent then
-    local n = #event
-    event[n + 1], event[n + 2] = "agent_execution_id", parent
-    event[n + 3], event[n + 4] = "workflow_run_id", string.match(task.id, "^.*![^.]*") or string.match(task.id, "^[^.]+")
+  local line = kind .. " " .. task.id .. " " .. (task.kind or "-") .. " " .. (task.queue or "-") .. " " ..
+    (task.created_at or "-") .. " " .. (task.started_at or "-") .. " " .. (task.epoch or "0") .. " " ..
+    (task.retries and string.format("%d", task.retries + 1) or "1") .. " " .. (task.worker or "-")
+  local n = select("#", ...)
+  if n > 0 then
+    local more = {...}
+    for i = 1, n, 2 do
+      line = line .. " " .. more[i] .. "=" .. escape(more[i + 1])
+    end
   end
   local events = own(tx, "events")
-  events[#events + 1] = event
+  events[#events + 1] = line
 end

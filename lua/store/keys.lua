@@ -8,7 +8,7 @@ local known, count = {}, 0
 local function name_all(root)
   local p = root .. ":"
   return {
-    root = root,                   -- hash     version, partitions, created_at, events, armed, turn, turn_until, seq, front, controlled, kind:<kind>
+    root = root,                   -- hash     version, partitions, created_at, events, event_*, armed, turn, turn_until, seq, front, controlled, kind:<kind>
     spec = p .. "spec:",           -- string   + id: what was asked for; written once
     state = p .. "state:",         -- string   + id: what became of it; absent until a task is first claimed, as a rule
     payload = p .. "payload:",     -- string   + id: a payload that is too large for the spec
@@ -37,7 +37,7 @@ local function name_all(root)
     idem = p .. "idem",            -- hash     idempotency key: id and digest
     forget = p .. "forget",        -- zset     idempotency keys, by when they are forgotten
     broken = p .. "broken",        -- zset     ids whose record cannot be worked with, by when that was seen
-    events = p .. "events",        -- stream   one entry a transition
+    events = p .. "events",        -- stream   what happened: one entry a unit of work
     alarm = p .. "alarm",          -- channel  the earliest instant became earlier
     ended = p .. "ended",          -- channel  ids of watched tasks that ended
     stop = p .. "stop:",           -- channel  + worker: attempts that must stop

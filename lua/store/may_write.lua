@@ -80,7 +80,7 @@ local function may_write(tx)
   need_for_later(tx)
   need_for_agents(tx)
   need_for_queues(tx)
-  if tx.earliest or tx.seq or tx.front then
+  if tx.earliest or tx.seq or tx.front or tx.events[1] then
     need("HSET", tx.key.root, "x", "x")
   end
   if tx.events[1] then

@@ -39,6 +39,6 @@ local function create(tx, id, payload, d)
   end
   count.add(tx, d.queue, "enqueued", 1)
   if tx.root.level == "all" then
-    emit(tx, "all", "task_enqueued", {id = id, kind = d.kind, queue = d.queue})
+    emit(tx, "all", "task_enqueued", {id = id, kind = d.kind, queue = d.queue, created_at = tx.now})
   end
 end

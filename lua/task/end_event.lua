@@ -17,7 +17,7 @@ local function timed_out(tx, task)
   count.add(tx, task.queue, "timed_out", 1)
   tell.timed_out(tx, task)
   emit(tx, "terminal", "task_timed_out", task, "timeout_type", type, "timeout_duration_ms", span,
-    "policy_applied", policy, "deadline_at", task.deadline_at or "", "started_at", task.started_at or "",
+    "policy_applied", policy, "deadline_at", task.deadline_at or "",
     "detected_at", tx.now, "lag_ms", string.format("%d", tx.at - due))
 end
 

@@ -5,6 +5,7 @@
 --
 -- @use store/index
 -- @use store/emit
+-- @use store/escape
 -- @use store/own
 local function put_aside(tx, id, why, clocks)
   if tx.aside[id] or tx.put_aside[id] then
@@ -17,5 +18,5 @@ local function put_aside(tx, id, why, clocks)
   end
   index.add(tx, key.broken, tx.now, id)
   tx.recount = true
-  emit(tx, "terminal", "task_broken", {id = id}, "error", why)
+  emit(tx, "terminal", "task_broken", {id = escape(id)}, "error", why)
 end

@@ -1,0 +1,12 @@
+-- escape writes a text as one word of a line: a space, a % and what cannot be printed become % and two
+-- hexadecimal digits.
+local function code(byte)
+  return string.format("%%%02X", string.byte(byte))
+end
+
+local function escape(text)
+  if string.find(text, "[%c %%]") then
+    text = string.gsub(text, "[%c %%]", code)
+  end
+  return text
+end
