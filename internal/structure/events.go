@@ -9,15 +9,16 @@ import (
 	"strings"
 )
 
-// An event is told by emit(tx, level, kind, task, name, value, …) and has a row in
+// An event is told by emit(tx, level, kind, task, "name=" .. value .. …) and has a row in
 // docs/events.md, which names what only this kind says:
 //
 //	| `task_failed` | terminal | when | `reason` |
 const eventsDocs = "docs/events.md"
 
 var (
-	eventRow  = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (terminal|all) \\| [^|]+ \\|([^|]*)\\|$")
-	eventName = regexp.MustCompile("`([a-z_]+)`")
+	eventRow   = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (terminal|all) \\| [^|]+ \\|([^|]*)\\|$")
+	eventField = regexp.MustCompile("([a-z_]+)=")
+	eventName  = regexp.MustCompile("`([a-z_]+)`")
 )
 
 // emitted is what the Lua says of a kind.
@@ -93,9 +94,14 @@ func emits(name string, tokens []lexeme) map[string]emitted {
 		}
 		kind := args[2][0].text
 		e := emitted{at: fmt.Sprintf("%s:%d", name, t.line), level: args[1][0].text, fields: calls[kind].fields}
-		for n := 4; n < len(args); n += 2 {
-			if args[n][0].kind == quoted {
-				e.fields = append(e.fields, args[n][0].text)
+		for _, arg := range args[4:] {
+			for _, t := range arg {
+				if t.kind != quoted {
+					continue
+				}
+				for _, name := range eventField.FindAllStringSubmatch(t.text, -1) {
+					e.fields = append(e.fields, name[1])
+				}
 			}
 		}
 		calls[kind] = e

@@ -17,6 +17,7 @@
 -- @use store/answer
 -- @use store/begin
 -- @use store/emit
+-- @use store/escape
 -- @use store/index
 -- @use store/later
 -- @use store/read_root
@@ -64,8 +65,7 @@ end
 
 local function control_queue(tx, queue, asked, told)
   local key, about = tx.key, tx.key.queue .. queue
-  -- All must be readable before anything is decided.
-  redis.call("ZCARD", key.throttled)
+  redis.call("ZCARD", key.throttled) -- all must be readable before anything is decided
   redis.call("LLEN", key.wake .. queue)
   local ready = redis.call("ZCARD", key.ready .. queue)
   local known = redis.call("SISMEMBER", key.queues, queue)
@@ -83,7 +83,7 @@ local function control_queue(tx, queue, asked, told)
     wake.note(tx, queue)
   end
   if changed then
-    emit(tx, "all", "queue_controlled", {id = "-", queue = queue}, unpack(told))
+    emit(tx, "all", "queue_controlled", {id = "-", queue = queue}, table.concat(told, " "))
   end
   return {"OK", known, ready}
 end
@@ -101,7 +101,7 @@ local function control(keys, argv)
       return {"INVALID", argv[i], "is given twice"}
     end
     asked[argv[i]] = argv[i + 1]
-    told[i - 1], told[i] = argv[i], argv[i + 1]
+    told[i / 2] = argv[i] .. "=" .. escape(argv[i + 1])
   end
   field, why = controls(asked)
   if field then

@@ -8,25 +8,18 @@
 --
 --   level  "terminal" for the end of a task, "all" for everything else. The namespace says which it
 --          wants: all, terminal (default) or none
---   ...    name, value, ...: what only this kind of event says
+--   more   "name=value name=value": what only this kind of event says; free text is escaped (store/escape.lua)
 --
--- @use store/escape
+-- A text is made in one expression, since Redis looks at each byte of each text that Lua makes on the way.
+--
 -- @use store/own
-local function emit(tx, level, kind, task, ...)
+local function emit(tx, level, kind, task, more)
   local wanted = tx.root.level
   if wanted == "none" or level == "all" and wanted ~= "all" then
     return
   end
-  local line = kind .. " " .. task.id .. " " .. (task.kind or "-") .. " " .. (task.queue or "-") .. " " ..
-    (task.created_at or "-") .. " " .. (task.started_at or "-") .. " " .. (task.epoch or "0") .. " " ..
-    (task.retries and string.format("%d", task.retries + 1) or "1") .. " " .. (task.worker or "-")
-  local n = select("#", ...)
-  if n > 0 then
-    local more = {...}
-    for i = 1, n, 2 do
-      line = line .. " " .. more[i] .. "=" .. escape(more[i + 1])
-    end
-  end
   local events = own(tx, "events")
-  events[#events + 1] = line
+  events[#events + 1] = kind .. " " .. task.id .. " " .. (task.kind or "-") .. " " .. (task.queue or "-") .. " " ..
+    (task.created_at or "-") .. " " .. (task.started_at or "-") .. " " .. (task.epoch or "0") .. " " ..
+    (task.retries and string.format("%d", task.retries + 1) or "1") .. " " .. (task.worker or "-") .. (more and " " or "") .. (more or "")
 end

@@ -14,8 +14,8 @@
 -- warn tells, once, that most of a task's time is over.
 local function warn(tx, r, task)
   local last = final(task)
-  emit(tx, "terminal", "deadline_near", task, "deadline_at", string.format("%d", last),
-    "left_ms", string.format("%d", math.max(last - tx.at, 0)), "status", task.status)
+  emit(tx, "terminal", "deadline_near", task, "deadline_at=" .. string.format("%d", last) ..
+    " left_ms=" .. string.format("%d", math.max(last - tx.at, 0)) .. " status=" .. task.status)
   record.set(tx, task, "warn_at", nil)
   did(r, "warned")
 end

@@ -37,10 +37,10 @@ end
 
 local function time_out(tx, r, agent, w, told)
   w.state, w.reason, w.losers, w.changed = "fired", "timed_out", told.on_pending, true
-  emit(tx, "terminal", "wait_timed_out", agent, "timeout_type", "synchronization", "policy_applied", told.on_timeout,
-    "timeout_duration_ms", string.format("%d", w.ends - (w.first_at or told.since)), "wait_mode", told.mode,
-    "settled", string.format("%d", w.settled), "members", told.size, "wait_deadline_at", string.format("%d", w.ends),
-    "detected_at", tx.now, "lag_ms", string.format("%d", tx.at - w.ends))
+  emit(tx, "terminal", "wait_timed_out", agent, "timeout_type=synchronization policy_applied=" .. told.on_timeout ..
+    " timeout_duration_ms=" .. string.format("%d", w.ends - (w.first_at or told.since)) .. " wait_mode=" .. told.mode ..
+    " settled=" .. string.format("%d", w.settled) .. " members=" .. told.size .. " wait_deadline_at=" .. string.format("%d", w.ends) ..
+    " detected_at=" .. tx.now .. " lag_ms=" .. string.format("%d", tx.at - w.ends))
   did(r, "waits_timed_out")
 end
 

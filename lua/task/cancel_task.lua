@@ -21,6 +21,6 @@ local function cancel_task(tx, task, ending, reason, call)
     record.set(tx, task, "cancelled_by", call)
     schedule_limit(tx, task)
     publish.stop(tx, task, "cancelling")
-    emit(tx, "all", "task_cancelling", task, "grace_at", task.grace_at)
+    emit(tx, "all", "task_cancelling", task, "grace_at=" .. task.grace_at)
   end
 end

@@ -16,16 +16,16 @@ local function timed_out(tx, task)
   record.set(tx, task, "detected_at", tx.now)
   count.add(tx, task.queue, "timed_out", 1)
   tell.timed_out(tx, task)
-  emit(tx, "terminal", "task_timed_out", task, "timeout_type", type, "timeout_duration_ms", span,
-    "policy_applied", policy, "deadline_at", task.deadline_at or "",
-    "detected_at", tx.now, "lag_ms", string.format("%d", tx.at - due))
+  emit(tx, "terminal", "task_timed_out", task, "timeout_type=" .. type .. " timeout_duration_ms=" .. span ..
+    " policy_applied=" .. policy .. " deadline_at=" .. (task.deadline_at or "") ..
+    " detected_at=" .. tx.now .. " lag_ms=" .. string.format("%d", tx.at - due))
 end
 
 local function end_event(tx, task)
   if task.timeout_type then
     timed_out(tx, task)
   elseif task.reason then
-    emit(tx, "terminal", "task_" .. string.lower(task.status), task, "reason", task.reason)
+    emit(tx, "terminal", "task_" .. string.lower(task.status), task, "reason=" .. task.reason)
   else
     emit(tx, "terminal", "task_completed", task)
     if task.role == "timer" and not task.call then

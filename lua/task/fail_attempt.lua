@@ -16,12 +16,12 @@
 
 local function tell_retry(tx, task, failure, start)
   if failure.class == "timeout" then
-    emit(tx, "all", "attempt_timed_out", task, "timeout_type", "attempt", "policy_applied", "retry",
-      "timeout_duration_ms", string.format("%d", failure.since - task.started_at),
-      "deadline_at", task.deadline_at or "", "detected_at", tx.now, "lag_ms", string.format("%d", tx.at - failure.since),
-      "available_at", string.format("%d", start))
+    emit(tx, "all", "attempt_timed_out", task, "timeout_type=attempt policy_applied=retry" ..
+      " timeout_duration_ms=" .. string.format("%d", failure.since - task.started_at) ..
+      " deadline_at=" .. (task.deadline_at or "") .. " detected_at=" .. tx.now .. " lag_ms=" .. string.format("%d", tx.at - failure.since) ..
+      " available_at=" .. string.format("%d", start))
   else
-    emit(tx, "all", "task_retried", task, "reason", failure.class, "available_at", string.format("%d", start))
+    emit(tx, "all", "task_retried", task, "reason=" .. failure.class .. " available_at=" .. string.format("%d", start))
   end
 end
 

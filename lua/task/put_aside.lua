@@ -18,5 +18,5 @@ local function put_aside(tx, id, why, clocks)
   end
   index.add(tx, key.broken, tx.now, id)
   tx.recount = true
-  emit(tx, "terminal", "task_broken", {id = escape(id)}, "error", why)
+  emit(tx, "terminal", "task_broken", {id = escape(id)}, "error=" .. escape(why))
 end

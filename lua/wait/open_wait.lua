@@ -51,8 +51,8 @@ local function open_wait(tx, s, c, task, fired)
   if ends or patience then
     alarm.note(tx, watch_wait(tx, s.id, ends, patience))
   end
-  emit(tx, "all", "task_suspended", task, "wait_mode", w.mode, "entry", w.entry, "members", string.format("%d", c.total),
-    "wait_deadline_at", ends and string.format("%d", ends) or "")
+  emit(tx, "all", "task_suspended", task, "wait_mode=" .. w.mode .. " entry=" .. w.entry .. " members=" .. string.format("%d", c.total) ..
+    " wait_deadline_at=" .. (ends and string.format("%d", ends) or ""))
   task.worker = false -- told, and from now on nobody's
   return {"WAITING"}
 end

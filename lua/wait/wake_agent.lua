@@ -77,6 +77,6 @@ local function wake_agent(tx, id)
   record.touch(tx, agent)
   line_up(tx, agent)
   tell.woken(tx, agent, told)
-  emit(tx, "all", "task_resumed", agent, "reason", told.reason, "wait_mode", told.mode, "entry", string.format("%d", told.entry),
-    "member", told.winner or "")
+  emit(tx, "all", "task_resumed", agent, "reason=" .. told.reason .. " wait_mode=" .. told.mode ..
+    " entry=" .. string.format("%d", told.entry) .. " member=" .. (told.winner or ""))
 end
