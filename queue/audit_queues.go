@@ -14,6 +14,9 @@ func (a *audit) queues(running map[string]int64) {
 			a.must(number(hash["running"]) == running[name], name, "says that %s are running, and %d are", hash["running"], running[name])
 			a.must(slices.Contains(a.sets["queues"], name), name, "is not in the list of queues")
 		}
+		if kind, ok := strings.CutPrefix(key, "figures:"); ok {
+			a.must(slices.Contains(a.sets["kinds"], kind), key, "is not in the list of kinds")
+		}
 		if name, ok := strings.CutPrefix(key, "worker:"); ok {
 			a.must(a.in("workers", name, ""), name, "is a worker that nothing watches over")
 		}

@@ -87,7 +87,7 @@ func (m *model) sweep() {
 	m.done()
 	for _, id := range batch(m.clock(func(t *modelTask) int64 { return t.available }), m.now) {
 		if t := m.touch(id); t.status == Pending && t.available <= m.now {
-			t.available = 0
+			t.readyAt, t.available = t.available, 0
 			m.ready(t, false)
 		}
 	}

@@ -113,6 +113,7 @@ func (m *model) requeue(t *modelTask, start int64, front bool) {
 		t.available = start
 		return
 	}
+	t.readyAt = m.now
 	m.ready(t, front)
 }
 

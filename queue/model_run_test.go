@@ -217,6 +217,9 @@ func (p *player) compare(t *rapid.T) {
 	if redis, model := tellSnapshot(s), tellModel(p.m); !slices.Equal(redis, model) {
 		t.Fatalf("state\n%s", differences(redis, model))
 	}
+	if wrong := miscounted(s); wrong != nil {
+		t.Fatal(wrong)
+	}
 	p.compareEvents(t, s)
 	p.count()
 	p.nobodySleepsOn(t, s)

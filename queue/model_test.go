@@ -28,6 +28,7 @@ type model struct {
 	wake      map[string]bool  // queues that have a token
 	taken     map[string]bool  // queues whose token a worker took, and that nobody has fetched from since
 	removed   map[string]bool  // ids whose record went: no id is ever drawn again
+	figures   map[string]map[string]int64
 
 	// What one call leaves for its end (done).
 	woken  map[string]bool // queues that somebody is to look at
@@ -46,6 +47,7 @@ type modelTask struct {
 	status      Status
 
 	created, deadline, until, warn, limit, available int64
+	readyAt                                          int64
 	started, completed, detected, cancelled, grace   int64
 	place, claim                                     int64 // in its line; the seq of the fetch that claimed it
 	epoch, retries, losses                           int64
@@ -65,7 +67,7 @@ func newModel(now int64) *model {
 	return &model{now: now, tasks: map[string]*modelTask{}, queues: map[string]*modelQueue{}, kinds: map[string]map[string]string{},
 		workers: map[string]int64{}, fetched: map[string]int64{}, drain: map[string]int64{}, goes: map[string]int64{},
 		keys: map[string]modelKey{}, forget: map[string]int64{}, throttled: map[string]int64{}, waits: map[string]int64{}, wake: map[string]bool{},
-		taken: map[string]bool{}, removed: map[string]bool{}, woken: map[string]bool{}, freed: map[string]bool{}, fresh: map[string]bool{}}
+		taken: map[string]bool{}, removed: map[string]bool{}, figures: map[string]map[string]int64{}, woken: map[string]bool{}, freed: map[string]bool{}, fresh: map[string]bool{}}
 }
 
 func (t *modelTask) lives() bool { return t != nil && !t.status.Ended() }
@@ -172,6 +174,7 @@ type modelEnding struct {
 
 // end ends a task. Its children are ended by sweeps, and are doomed until then.
 func (m *model) end(t *modelTask, e modelEnding) {
+	m.figure(t, e)
 	m.leave(t)
 	t.status, t.completed = e.status, e.at
 	t.result, t.failure, t.reason, t.timeoutType = e.result, e.failure, e.reason, e.timeoutType

@@ -32,6 +32,9 @@ type Config struct {
 	// EventMiB is about how many MiB of events a partition of a new namespace keeps, 1 to
 	// 65,536. Defaults to 64.
 	EventMiB int
+	// Figures is whether a new namespace counts by kind how tasks ended and how long
+	// they took, for [Queue.Figures]: "on" (the default) or "off".
+	Figures string
 	// Strict refuses a Redis whose settings may lose tasks, where otherwise a
 	// warning is logged.
 	Strict bool
@@ -114,6 +117,12 @@ func (c *Config) complete() error {
 	if c.EventMiB < 0 || c.EventMiB > 65536 {
 		return invalid("event MiB", "%d must be 1 to 65536, or 0 for 64", c.EventMiB)
 	}
+	if c.Figures == "" {
+		c.Figures = "on"
+	}
+	if c.Figures != "on" && c.Figures != "off" {
+		return invalid("figures", "%q must be on or off", clip(c.Figures))
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -124,7 +133,7 @@ func (c *Config) complete() error {
 // says how many there are.
 func (q *Queue) create(ctx context.Context) error {
 	for p := 0; p == 0 || p < q.config.Partitions; p++ {
-		reply, err := q.call(ctx, p, "open", recordVersion, q.config.Partitions, q.config.Events, q.config.EventMiB)
+		reply, err := q.call(ctx, p, "open", recordVersion, q.config.Partitions, q.config.Events, q.config.EventMiB, q.config.Figures)
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // state tells every key of the namespace, a line each, so that nothing can change
-// unseen. Left out: the clock, the events (they have a command), and bookkeeping
+// unseen. Left out: the clock, the events and the figures (they have commands), and bookkeeping
 // that no rule speaks of (the root's counters, a record's version and kind). state waits
 // tells keys of that name alone.
 func (s *stage) state(w words) []string {
@@ -20,7 +20,7 @@ func (s *stage) state(w words) []string {
 	lines := s.tasks(keys)
 	for _, key := range keys {
 		name := strings.TrimPrefix(strings.TrimPrefix(key, s.root), ":")
-		if name == "" || name == "clock" || name == "events" {
+		if name == "" || name == "clock" || name == "events" || name == "kinds" || strings.HasPrefix(name, "figures:") {
 			continue
 		}
 		if kind, _, _ := strings.Cut(name, ":"); kind == "spec" || kind == "state" || kind == "payload" || kind == "result" {

@@ -78,6 +78,7 @@ var mayWrite = map[string]string{
 	"lua/store/publish.lua":         "messages",
 	"lua/queue/count.lua":           "counters of queues",
 	"lua/queue/wake.lua":            "tokens: it looks at the lines as they are by then",
+	"lua/store/add_figures.lua":     "figures",
 	"lua/queue/recount_running.lua": "counters, which it works out from what has been written",
 	"lua/wait/write_waits.lua":      "counters of waits",
 	"lua/wait/journal.lua":          "journals",

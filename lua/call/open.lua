@@ -5,6 +5,7 @@
 -- ARGV[2]  how many partitions; 0: as many as there are, 1 if it is new
 -- ARGV[3]  level of events for a new namespace: all, terminal, none
 -- ARGV[4]  about how many MiB of events it keeps, 1 to 65536; 0 or nothing: 64
+-- ARGV[5]  whether a new namespace counts ends by kind (store/figures.lua): on, off; absent: on
 --
 -- Returns  {"OK", partitions, now}
 --          {"VERSION", version}       its records are of a version that the caller does not know
@@ -18,16 +19,18 @@
 local levels = {all = true, terminal = true, none = true}
 
 -- unfit says what is wrong with a root or with what is asked of it.
-local function unfit(tx, version, wanted, level, mib)
+local function unfit(tx, version, wanted, argv)
   local partition = whole(tx.key.partition, 0, 998)
   if not version then
     return "version", "must be a whole number from 1"
   elseif not wanted then
     return "partitions", "must be a whole number from 0 to 999"
-  elseif not levels[level] then
+  elseif not levels[argv[3]] then
     return "events", "must be all, terminal or none"
-  elseif not mib then
+  elseif not whole(argv[4] or "0", 0, 65536) then
     return "event_mib", "must be a whole number from 0 to 65536"
+  elseif argv[5] and argv[5] ~= "on" and argv[5] ~= "off" then
+    return "figures", "must be on or off"
   elseif not partition or tx.key.partition ~= string.format("%d", partition) then
     return "root", "must end with the number of the partition in braces, as curfew:{0} does"
   elseif partition >= math.max(wanted, 1) and wanted > 0 then
@@ -37,8 +40,8 @@ end
 
 local function open(keys, argv)
   local tx = begin(keys[1])
-  local version, wanted, level, mib = whole(argv[1], 1), whole(argv[2], 0, 999), argv[3], whole(argv[4] or "0", 0, 65536)
-  local field, why = unfit(tx, version, wanted, level, mib)
+  local version, wanted = whole(argv[1], 1), whole(argv[2], 0, 999)
+  local field, why = unfit(tx, version, wanted, argv)
   if field then
     return {"INVALID", field, why}
   end
@@ -53,8 +56,9 @@ local function open(keys, argv)
     return {"INVALID", "partitions", "must be given for the first call of any partition but 0"}
   end
   wanted = math.max(wanted, 1)
-  redis.call("HSET", tx.key.root, "version", argv[1], "partitions", string.format("%d", wanted), "created_at", tx.now, "events", level)
-  if mib > 0 then
+  redis.call("HSET", tx.key.root, "version", argv[1], "partitions", string.format("%d", wanted), "created_at", tx.now, "events", argv[3],
+    unpack(argv[5] == "off" and {"figures", "off"} or {}))
+  if tonumber(argv[4] or 0) > 0 then
     redis.call("HSET", tx.key.root, "event_mib", argv[4])
   end
   return {"OK", wanted, tx.at}

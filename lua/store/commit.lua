@@ -1,5 +1,5 @@
 -- commit writes what a unit of work has decided, in this order: keys that go as a whole, what sets gain,
--- waits and journals, the records, what sets lose, counters, events, wake tokens, the root, messages. Until
+-- waits and journals, the records, what sets lose, counters, figures, events, wake tokens, the root, messages. Until
 -- the records are written nothing has happened, and nothing misleads anybody.
 --
 -- What cannot be written (a key of the wrong type) hinders nothing else: the tasks are what they are by
@@ -9,6 +9,7 @@
 --
 -- @use store/may_write
 -- @use store/index
+-- @use store/figures
 -- @use store/later
 -- @use store/own
 -- @use store/record
@@ -59,6 +60,9 @@ local function commit(tx, strict)
   later.write_after(tx)
   index.write_removed(tx)
   count.write(tx)
+  if tx.figures ~= tx.none then
+    figures.write(tx)
+  end
   if tx.recount then
     recount_running(tx)
   end

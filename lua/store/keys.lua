@@ -37,6 +37,8 @@ local function name_all(root)
     idem = p .. "idem",            -- hash     idempotency key: id and digest
     forget = p .. "forget",        -- zset     idempotency keys, by when they are forgotten
     broken = p .. "broken",        -- zset     ids whose record cannot be worked with, by when that was seen
+    figures = p .. "figures:",     -- hash     + kind: how its tasks ended and how long they took, counted
+    kinds = p .. "kinds",          -- set      kinds that have such a hash; "-" for all others
     events = p .. "events",        -- stream   what happened: one entry a unit of work
     alarm = p .. "alarm",          -- channel  the earliest instant became earlier
     ended = p .. "ended",          -- channel  ids of watched tasks that ended

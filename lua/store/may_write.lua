@@ -43,13 +43,6 @@ local function need_for_later(tx)
   end
 end
 
-local function need_for_agents(tx)
-  if next(tx.waits) or next(tx.journals) then
-    need("HSET", tx.key.wait, "x", "x")
-    need("HINCRBY", tx.key.journal, "x", "1")
-  end
-end
-
 -- need_for_queues is for counters, and for tokens, which are written last.
 local function need_for_queues(tx)
   local key, counts = tx.key, next(tx.counts)
@@ -78,10 +71,17 @@ local function may_write(tx)
   end
   need_for_sets(tx)
   need_for_later(tx)
-  need_for_agents(tx)
+  if next(tx.waits) or next(tx.journals) then
+    need("HSET", tx.key.wait, "x", "x")
+    need("HINCRBY", tx.key.journal, "x", "1")
+  end
   need_for_queues(tx)
   if tx.earliest or tx.seq or tx.front or tx.events[1] then
     need("HSET", tx.key.root, "x", "x")
+  end
+  if tx.figures ~= tx.none then
+    need("HSET", tx.key.figures, "x", "x")
+    need("SADD", tx.key.kinds, "x")
   end
   if tx.events[1] then
     need("XADD", tx.key.events, "*", "x", "x")

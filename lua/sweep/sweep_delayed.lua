@@ -19,6 +19,7 @@ local function sweep_delayed(tx, r, id, clock)
   end
   index.remove(tx, clock, id)
   if starts and not task.role then
+    record.set(tx, task, "ready_at", task.available_at)
     record.set(tx, task, "available_at", nil)
     line_up(tx, task)
     did(r, "started")

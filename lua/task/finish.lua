@@ -1,5 +1,4 @@
--- finish ends a task. No other file writes a terminal status. The caller has checked that the task is
--- still live.
+-- finish ends a task that its caller knows to be live. No other file writes a terminal status.
 --
 --   ending  status        COMPLETED, FAILED or CANCELLED
 --           result|error  exactly one of them
@@ -15,6 +14,7 @@
 -- the sweep: until then they are doomed (task/ending.lua). The unit of work wakes the owner.
 --
 -- @use store/alarm
+-- @use store/figures
 -- @use store/index
 -- @use store/own
 -- @use store/publish
@@ -34,9 +34,8 @@ local function change_record(tx, task, ending)
   if #(ending.result or ending.error) > record.inline and redis.call("EXISTS", tx.key.result .. task.id) == 1 then
     error("a key is in the place of its result", 0)
   end
-  task.status, task.result, task.error = ending.status, ending.result, ending.error
+  task.status, task.result, task.error, task.call = ending.status, ending.result, ending.error, ending.call or task.call
   task.completed_at = ending.completed_at and string.format("%d", ending.completed_at) or tx.now
-  task.call = ending.call or task.call
   record.touch(tx, task)
   if ending.reason then
     record.set(tx, task, "reason", ending.reason)
@@ -57,6 +56,7 @@ local function doom_children(tx, task)
 end
 
 local function finish(tx, task, ending)
+  figures.note(tx, task)
   leave(tx, task) -- its line, its worker's claims, its own wait
   if task.deadline_at then
     index.remove(tx, tx.key.deadlines, task.id)

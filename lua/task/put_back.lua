@@ -30,6 +30,7 @@ local function put_back(tx, task, start, front)
     alarm.note(tx, start)
     set_limit(tx, task)
   else
+    record.set(tx, task, "ready_at", tx.now)
     line_up(tx, task, front)
   end
 end

@@ -1,0 +1,54 @@
+-- buckets are the histograms of store/figures.lua. A value is counted in one bucket: the first whose bound is not
+-- below it, or the last, "more", if it is above all bounds. A bucket counts its own values alone, not those of the
+-- buckets below it. Programs read the bounds from the names of the fields, and add up what several partitions have.
+-- So a bound may be added, and none may be taken away. queue/figures.go has the same table; a test compares them.
+--
+--   duration  ms from started_at to completed_at
+--   waiting   ms from the instant at which it could be fetched to started_at
+--   lag       ms from completed_at of a time-out to the instant at which it was written
+--   share     thousandths of the time from created_at to deadline_at, rounded up, that had passed at completed_at
+local buckets = {}
+
+-- A millisecond to a day. From 1 s on the bounds are those in which people think of time.
+local times = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 30000, 60000, 120000, 300000, 600000, 1800000,
+  3600000, 7200000, 21600000, 43200000, 86400000}
+
+local histograms = {
+  duration = {bounds = times},
+  waiting = {bounds = times},
+  lag = {bounds = {1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 200, 300, 500, 1000, 2000, 5000, 10000, 30000, 60000}},
+  share = {bounds = {100, 200, 300, 400, 500, 600, 700, 800, 900, 1000}},
+}
+
+-- name makes the names of the fields once, as they stand behind that of a queue. (A library that is being loaded
+-- has no ipairs.)
+local function name(histogram, what)
+  histogram.fields, histogram.sum = {}, " " .. what .. " sum"
+  for i = 1, #histogram.bounds do
+    histogram.fields[i] = " " .. what .. " " .. histogram.bounds[i]
+  end
+  histogram.fields[#histogram.bounds + 1] = " " .. what .. " more"
+end
+
+name(histograms.duration, "duration")
+name(histograms.waiting, "waiting")
+name(histograms.lag, "lag")
+name(histograms.share, "share")
+
+-- add counts a value, in a table of what is to be added to each field.
+function buckets.add(counts, what, value)
+  local histogram = histograms[what]
+  local bounds = histogram.bounds
+  local low, high = 1, #bounds + 1
+  while low < high do
+    local middle = (low + high - (low + high) % 2) / 2
+    if value <= bounds[middle] then
+      high = middle
+    else
+      low = middle + 1
+    end
+  end
+  local field = histogram.fields[low]
+  counts[field] = (counts[field] or 0) + 1
+  counts[histogram.sum] = (counts[histogram.sum] or 0) + value
+end

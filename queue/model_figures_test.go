@@ -1,0 +1,80 @@
+package queue
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// figure counts the end of a task, as the hash of its kind is to have it. The task is
+// still what it was before it ended.
+func (m *model) figure(t *modelTask, e modelEnding) {
+	kind := t.given["kind"]
+	if m.figures[kind] == nil {
+		m.figures[kind] = map[string]int64{}
+	}
+	count := func(what string, n int64) { m.figures[kind][t.queue()+" "+what] += n }
+	value := func(histogram string, bounds []int64, n int64) {
+		bucket := "more"
+		for _, bound := range slices.Backward(bounds) {
+			if n <= bound {
+				bucket = fmt.Sprint(bound)
+			}
+		}
+		count(histogram+" "+bucket, 1)
+		count(histogram+" sum", n)
+	}
+	count(strings.TrimRight(strings.Join([]string{"ended", string(e.status), e.reason, e.timeoutType}, " "), " "), 1)
+	if t.status == Running || t.status == Waiting || t.woken {
+		value("duration", timeBounds, max(e.at-t.started, 0)) // its owner's wait may have been over before it began
+		value("waiting", timeBounds, t.started-cmp.Or(t.readyAt, t.created))
+	}
+	if e.timeoutType != "" {
+		value("lag", lagBounds, m.now-e.at)
+	}
+	if span := t.deadline - t.created; t.deadline != 0 && span > 0 {
+		value("share", shareBounds, max((1000*(e.at-t.created)+span-1)/span, 0))
+	} else if t.deadline != 0 {
+		value("share", shareBounds, 1000)
+	}
+}
+
+// tellFigures tells them, and what the queues counted must be their sums.
+func (m *model) tellFigures() []string {
+	lines := []string{fmt.Sprint("kinds ", slices.Sorted(maps.Keys(m.figures)))}
+	for kind, counts := range m.figures {
+		f := map[string]string{}
+		for field, n := range counts {
+			f[field] = fmt.Sprint(n)
+		}
+		lines = append(lines, "figures:"+kind+" "+tellFields(f))
+	}
+	return lines
+}
+
+// miscounted are queues whose counters differ from the sums of the figures.
+func miscounted(s *snapshot) []string {
+	sums, counters := map[string]int64{}, map[string]int64{}
+	for key, fields := range s.hashes {
+		if strings.HasPrefix(key, "figures:") {
+			for field, n := range fields {
+				if words := strings.Split(field, " "); words[1] == "ended" {
+					sums[words[0]+" "+strings.ToLower(words[2])] += number(n)
+				}
+			}
+		}
+		if queue, ok := strings.CutPrefix(key, "queue:"); ok {
+			for _, name := range []string{"completed", "failed", "cancelled"} {
+				if n := number(fields[name]); n > 0 {
+					counters[queue+" "+name] = n
+				}
+			}
+		}
+	}
+	if maps.Equal(sums, counters) {
+		return nil
+	}
+	return []string{fmt.Sprintf("the figures have %v, the queues %v", sums, counters)}
+}
