@@ -45,7 +45,7 @@ func (m *model) figure(t *modelTask, e modelEnding) {
 func (m *model) tellFigures() []string {
 	lines := []string{fmt.Sprint("kinds ", slices.Sorted(maps.Keys(m.figures)))}
 	for kind, counts := range m.figures {
-		f := map[string]string{}
+		f := map[string]string{"about": "How the tasks of this kind ended and how long they took, by queue: see docs/keys.md, Figures"}
 		for field, n := range counts {
 			f[field] = fmt.Sprint(n)
 		}
@@ -60,7 +60,7 @@ func miscounted(s *snapshot) []string {
 	for key, fields := range s.hashes {
 		if strings.HasPrefix(key, "figures:") {
 			for field, n := range fields {
-				if words := strings.Split(field, " "); words[1] == "ended" {
+				if words := strings.Split(field, " "); len(words) > 2 && words[1] == "ended" {
 					sums[words[0]+" "+strings.ToLower(words[2])] += number(n)
 				}
 			}

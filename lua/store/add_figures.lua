@@ -10,13 +10,19 @@
 
 local most_kinds = 1000
 
+-- about is a field of its own in each hash. It says what the hash is. A value of more than 64 bytes also has Redis keep
+-- the hash as a table: otherwise each field is looked for among all others, up to 512 of them.
+local about = "How the tasks of this kind ended and how long they took, by queue: see docs/keys.md, Figures"
+
 -- home is the hash that counts a kind of whose queue its own has nothing yet.
 local function home(tx, kind)
   if try(tx, "SISMEMBER", tx.key.kinds, kind) ~= 1 then
     if (try(tx, "SCARD", tx.key.kinds) or most_kinds) >= most_kinds then
       kind = "-"
     end
-    try(tx, "SADD", tx.key.kinds, kind)
+    if try(tx, "SADD", tx.key.kinds, kind) == 1 then
+      try(tx, "HSET", tx.key.figures .. kind, "about", about)
+    end
   end
   return tx.key.figures .. kind
 end

@@ -35,20 +35,14 @@ name(histograms.waiting, "waiting")
 name(histograms.lag, "lag")
 name(histograms.share, "share")
 
--- add counts a value, in a table of what is to be added to each field.
+-- add counts a value, in a table of what is to be added to each field. One below 0 counts as 0.
 function buckets.add(counts, what, value)
   local histogram = histograms[what]
-  local bounds = histogram.bounds
-  local low, high = 1, #bounds + 1
-  while low < high do
-    local middle = (low + high - (low + high) % 2) / 2
-    if value <= bounds[middle] then
-      high = middle
-    else
-      low = middle + 1
-    end
+  local bounds, at = histogram.bounds, 1
+  while value > (bounds[at] or value) do
+    at = at + 1
   end
-  local field = histogram.fields[low]
+  local field, sum = histogram.fields[at], histogram.sum
   counts[field] = (counts[field] or 0) + 1
-  counts[histogram.sum] = (counts[histogram.sum] or 0) + value
+  counts[sum] = (counts[sum] or 0) + (value > 0 and value or 0)
 end

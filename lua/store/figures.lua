@@ -9,6 +9,7 @@
 --   <queue> <histogram> <bound>                     values in the bucket of this bound (store/buckets.lua)
 --   <queue> <histogram> more                        values above the last bound
 --   <queue> <histogram> sum                         the sum of all values
+--   about                                           what the hash is, in words
 --
 -- Off for a namespace that was opened so; then nothing is noted.
 --
@@ -27,24 +28,24 @@ function figures.note(tx, task)
   end
 end
 
+-- ends are the names of fields that need not be put together.
+local ends = {COMPLETED = " ended COMPLETED"}
+
 local function add(counts, tx, task)
-  local how = " ended " .. task.status
-  if task.reason then
-    how = how .. " " .. task.reason .. (task.timeout_type and " " .. task.timeout_type or "")
-  end
+  local how = task.reason and " ended " .. task.status .. " " .. task.reason .. (task.timeout_type and " " .. task.timeout_type or "")
+    or ends[task.status]
   counts[how] = (counts[how] or 0) + 1
-  local completed, started = tonumber(task.completed_at), task.under_way and tonumber(task.started_at or nil)
-  if started then -- none below 0: the wait of its owner may have been over before it began, or the clock was set back
-    buckets.add(counts, "duration", math.max(completed - started, 0))
-    buckets.add(counts, "waiting", math.max(started - (task.ready_at or task.created_at), 0))
+  local created, completed, deadline = tonumber(task.created_at), tonumber(task.completed_at), tonumber(task.deadline_at or nil)
+  local started = task.under_way and tonumber(task.started_at or nil)
+  if started then -- its owner's wait may have been over before it began; such a duration counts as 0
+    buckets.add(counts, "duration", completed - started)
+    buckets.add(counts, "waiting", started - (task.ready_at or created))
   end
   if task.timeout_type then
     buckets.add(counts, "lag", tx.at - completed)
   end
-  local deadline = tonumber(task.deadline_at or nil)
   if deadline then
-    local used, span = completed - task.created_at, deadline - task.created_at
-    buckets.add(counts, "share", span > 0 and math.max(math.ceil(1000 * used / span), 0) or 1000)
+    buckets.add(counts, "share", deadline > created and math.ceil(1000 * (completed - created) / (deadline - created)) or 1000)
   end
 end
 
@@ -52,10 +53,17 @@ end
 function figures.write(tx)
   local kinds = {}
   for _, task in ipairs(tx.figures) do
-    local queues = kinds[task.kind] or {}
-    kinds[task.kind] = queues
-    queues[task.queue] = queues[task.queue] or {}
-    add(queues[task.queue], tx, task)
+    local queues = kinds[task.kind]
+    if not queues then
+      queues = {}
+      kinds[task.kind] = queues
+    end
+    local counts = queues[task.queue]
+    if not counts then
+      counts = {}
+      queues[task.queue] = counts
+    end
+    add(counts, tx, task)
   end
   for kind, queues in pairs(kinds) do
     for queue, counts in pairs(queues) do
