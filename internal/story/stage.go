@@ -53,6 +53,7 @@ var verbs = map[string]func(*stage, words) []string{
 	"redis":     (*stage).redis,
 	"state":     (*stage).state,
 	"events":    (*stage).events,
+	"figures":   (*stage).figures,
 }
 
 func (s *stage) do(line string) []string {
