@@ -141,7 +141,10 @@ func (q *Queue) addFigures(ctx context.Context, p int, kinds []string, sum map[[
 	}
 	for _, kind := range slices.Sorted(maps.Keys(fields)) {
 		for field, value := range fields[kind] {
-			name, rest, _ := strings.Cut(field, " ")
+			name, rest, found := strings.Cut(field, " ")
+			if !found {
+				continue // about: what the hash is
+			}
 			f := sum[[2]string{kind, name}]
 			if f == nil {
 				f = &KindFigures{Kind: kind, Queue: name, Duration: newHistogram(timeBounds), Waiting: newHistogram(timeBounds),

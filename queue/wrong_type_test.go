@@ -21,7 +21,7 @@ import (
 var ours = []string{
 	"", ":spec:0-p1", ":spec:0-r1", ":state:0-p1", ":state:0-r1", ":state:0-p2", ":payload:0-p1", ":payload:0-r1", ":result:0-r1", ":children:0-r1",
 	":ready:hit", ":queue:hit", ":wake:hit", ":dead:hit", ":claims:w1", ":worker:w1", ":queues",
-	":deadlines", ":limits", ":delayed", ":workers", ":draining", ":throttled", ":retained", ":idem", ":forget", ":broken", ":events",
+	":deadlines", ":limits", ":delayed", ":workers", ":draining", ":throttled", ":retained", ":idem", ":forget", ":broken", ":figures:k", ":kinds", ":events",
 }
 
 // large is a payload or result that has a key of its own.
