@@ -1,0 +1,27 @@
+package main
+
+// What is counted of tasks that ended.
+var figureBugs = []bug{
+	{"ends are not counted by kind", "store/commit.lua",
+		`figures.write(tx)`, ``, "stories/figures_of_each_end"},
+	{"an end is counted for each time that it is decided", "store/renew.lua",
+		`tx.figures = none`, ``, "stories/figures_once"},
+	{"a figure forgets what it was", "store/add_figures.lua",
+		`(tonumber(old[i] or 0) or 0) + adds[i]`, `adds[i]`, "stories/figures_of_each_end"},
+	{"a value at a bound is counted above it", "store/buckets.lua",
+		`value > (bounds[at] or value)`, `value + 1 > (bounds[at] or math.huge)`, "stories/figures_of_time"},
+	{"what ends in line is counted as running", "store/figures.lua",
+		`task.status ~= "PENDING" or task.woken`, `true`, "stories/figures_of_time"},
+	{"what was delayed waited since it was made", "sweep/sweep_delayed.lua",
+		`record.set(tx, task, "ready_at", task.available_at)`, ``, "stories/figures_of_time"},
+	{"what was put back waited since it was made", "task/put_back.lua",
+		`record.set(tx, task, "ready_at", tx.now)`, ``, "model"},
+	{"any number of kinds has figures of its own", "store/add_figures.lua",
+		`>= most_kinds then`, `>= 2 * most_kinds then`, "caps"},
+	{"a hash of figures in the way stops the call", "store/add_figures.lua",
+		`  local old = try(tx, "HMGET", key, unpack(fields))
+  if`, `  local old = redis.call("HMGET", key, unpack(fields))
+  if`, "stories/figures_in_the_way"},
+	{"a namespace without figures has them", "store/read_root.lua",
+		`figures = values[7] ~= "off"`, `figures = true`, "stories/figures_off"},
+}
