@@ -183,6 +183,34 @@ func TestFiguresThatCannotBeReadHideNoOthers(t *testing.T) {
 	})
 }
 
+func TestTheAuditTellsOfFiguresThatNobodyReads(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		ctx, q := context.Background(), open(t, rdb, queue.Config{})
+		cancelled(t, q, queue.Task{Kind: "k"})
+		if findings, err := q.Audit(ctx); err != nil || len(findings) > 0 {
+			t.Errorf("Audit = %v, %v, want nothing", findings, err)
+		}
+		rdb.SRem(ctx, q.Root(0)+":kinds", "k")
+		findings, err := q.Audit(ctx)
+		if err != nil || len(findings) != 1 || findings[0].Subject != "figures:k" {
+			t.Errorf("Audit = %v, %v, want that figures:k is not listed", findings, err)
+		}
+	})
+}
+
+func TestAnExportTellsTheFigures(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		q := open(t, rdb, queue.Config{})
+		cancelled(t, q, queue.Task{Kind: "mail:daily"})
+		told := strings.Join(exported(t, q), "\n")
+		for _, want := range []string{`"index":"figures","of":"mail:daily"`, `"default ended CANCELLED cancelled"`, `"index":"kinds"`} {
+			if !strings.Contains(told, want) {
+				t.Errorf("the export has no %s:\n%s", want, told)
+			}
+		}
+	})
+}
+
 // The bounds are in the names of fields, so other programs need no table of them. Ours
 // shows buckets without a value too, and must have the same.
 func TestBoundsOfBucketsAreThoseOfTheLua(t *testing.T) {
