@@ -28,14 +28,21 @@ function figures.note(tx, task)
   end
 end
 
--- ends are the names of fields that need not be put together.
-local ends = {COMPLETED = " ended COMPLETED"}
+-- how_it_ended is the name of a field, without its queue.
+local function how_it_ended(task)
+  if not task.reason then
+    return " ended " .. task.status
+  elseif not task.timeout_type then
+    return " ended " .. task.status .. " " .. task.reason
+  end
+  return " ended " .. task.status .. " " .. task.reason .. " " .. task.timeout_type
+end
 
 local function add(counts, tx, task)
-  local how = task.reason and " ended " .. task.status .. " " .. task.reason .. (task.timeout_type and " " .. task.timeout_type or "")
-    or ends[task.status]
+  local how = how_it_ended(task)
   counts[how] = (counts[how] or 0) + 1
-  local created, completed, deadline = tonumber(task.created_at), tonumber(task.completed_at), tonumber(task.deadline_at or nil)
+  local created, completed = tonumber(task.created_at), tonumber(task.completed_at)
+  local deadline = tonumber(task.deadline_at or nil)
   local started = task.under_way and tonumber(task.started_at or nil)
   if started then -- its owner's wait may have been over before it began; such a duration counts as 0
     buckets.add(counts, "duration", completed - started)
@@ -45,7 +52,8 @@ local function add(counts, tx, task)
     buckets.add(counts, "lag", tx.at - completed)
   end
   if deadline then
-    buckets.add(counts, "share", deadline > created and math.ceil(1000 * (completed - created) / (deadline - created)) or 1000)
+    local span = deadline - created
+    buckets.add(counts, "share", span > 0 and math.ceil(1000 * (completed - created) / span) or 1000)
   end
 end
 
