@@ -29,13 +29,14 @@ type Options struct {
 	Replace map[string]string
 }
 
-// Library holds the composed calls. It may be used by many goroutines.
+// Library holds the composed calls, and what the server refused of them: give each user
+// of a server a Library of its own. It may be used by many goroutines.
 type Library struct {
 	functions bool
 	calls     map[string]*call
-	prefix    string // of the names of its functions
-	whole     text   // what FUNCTION LOAD gets
-	refused   atomic.Int64
+	prefix    string       // of the names of its functions
+	whole     text         // what FUNCTION LOAD gets
+	refused   atomic.Int64 // calls are sent as scripts until then, in Unix ns
 }
 
 // call is one of call/: as a function of the library, and as a script of its own.
@@ -51,24 +52,25 @@ var loaded struct {
 	libraries map[string]*Library
 }
 
-// Load composes the calls of this package, once a process for the same options. An
-// error means that the files do not fit together, or that Options.Replace names one that
+// Load gives the calls of this package. They are composed once a process for the same
+// options; each Library finds out for itself what its user may do. An error means that the files do not fit together, or that Options.Replace names one that
 // is not there; it says which file is at fault.
 func Load(o Options) (*Library, error) {
 	key := fmt.Sprint(o.Functions, o.Replace)
 	loaded.Lock()
 	defer loaded.Unlock()
-	if l := loaded.libraries[key]; l != nil {
-		return l, nil
-	}
-	l, err := LoadFS(files, o)
-	if err == nil {
+	l := loaded.libraries[key]
+	if l == nil {
+		var err error
+		if l, err = LoadFS(files, o); err != nil {
+			return nil, err
+		}
 		if loaded.libraries == nil {
 			loaded.libraries = map[string]*Library{}
 		}
 		loaded.libraries[key] = l
 	}
-	return l, err
+	return &Library{functions: l.functions, calls: l.calls, prefix: l.prefix, whole: l.whole}, nil
 }
 
 // LoadFS is Load for another folder. In errors its files are called lua/…, as those of

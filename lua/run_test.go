@@ -312,18 +312,103 @@ func TestTheAnswerOfRedisIsUnwrapped(t *testing.T) {
 	}
 }
 
-// An answer to FCALL that is not about the library is the caller's.
-func TestAUserWithoutTheRightToCallIsToldSo(t *testing.T) {
+// FCALL, EVALSHA or EVAL: a user needs one of them, and FUNCTION only if nobody else has
+// loaded the library.
+func TestACallGoesTheWayThatTheUserMay(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		claim, lacks string
+		loaded       bool   // the library, by somebody else
+		known        bool   // the script, by somebody else
+		sends        string // in three calls
+		says         string // the error, if there is no way
+	}{
+		{"no FCALL: it is tried once", "-fcall", true, false, "fcall evalsha eval evalsha evalsha", ""},
+		{"no FCALL and no FUNCTION", "-fcall -function", false, false, "fcall evalsha eval evalsha evalsha", ""},
+		{"no FCALL and no EVALSHA", "-fcall -evalsha", true, false, "fcall evalsha eval evalsha eval evalsha eval", ""},
+		{"no FCALL and no EVAL, and the script is known", "-fcall -eval", true, true, "fcall evalsha evalsha evalsha", ""},
+		{"no FUNCTION, and the library is loaded", "-function", true, false, "fcall fcall fcall", ""},
+		{"no FUNCTION, and it is not", "-function", false, false, "fcall function evalsha eval evalsha evalsha", ""},
+		{"no scripts", "-eval -evalsha -script", false, false, "fcall function fcall fcall fcall", ""},
+		{"FCALL alone, and the library is loaded", "-@scripting +fcall", true, false, "fcall fcall fcall", ""},
+		{"FCALL alone, and it is not: it is looked for again", "-@scripting +fcall", false, false, strings.Repeat("fcall function evalsha eval ", 3), "function|load"},
+		{"no way at all", "-@scripting", true, true, strings.Repeat("fcall evalsha eval ", 3), "'fcall'"},
+	} {
+		t.Run(test.claim, func(t *testing.T) {
+			t.Parallel()
+			socket := startServer(t)
+			admin := client(t, &redis.Options{Network: "unix", Addr: socket})
+			rule := []any{"acl", "setuser", "app", "on", ">secret", "~*", "&*", "+@all"}
+			for word := range strings.FieldsSeq(test.lacks) {
+				rule = append(rule, word)
+			}
+			must(t, admin.Do(t.Context(), rule...))
+			l := load(t, incr, Options{Functions: true})
+			if test.loaded {
+				must(t, admin.FunctionLoad(t.Context(), l.Text()))
+			}
+			if test.known {
+				must(t, admin.ScriptLoad(t.Context(), l.Source("incr")))
+			}
+			rdb := client(t, &redis.Options{Network: "unix", Addr: socket, Username: "app", Password: "secret"})
+			rdb.Ping(t.Context())
+			sent := record(rdb)
+			for i := range int64(3) {
+				got, err := l.Run(t.Context(), rdb, "incr", "n")
+				switch {
+				case test.says == "" && (err != nil || got != i+1):
+					t.Errorf("Run = %v, %v, want %d", got, err, i+1)
+				case test.says != "" && (!MayNotRun(err) || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "'eval'")):
+					t.Errorf("Run: %v\nwant a refusal that names %s and eval", err, test.says)
+				}
+			}
+			if got := strings.Join(sent(), " "); got != strings.TrimSpace(test.sends) {
+				t.Errorf("sent %s\nwant %s", got, test.sends)
+			}
+			if test.says == "" {
+				return
+			}
+			// Whoever is granted a right, or has the library loaded, goes on at once.
+			if test.loaded {
+				must(t, admin.Do(t.Context(), "acl", "setuser", "app", "+fcall"))
+			} else {
+				must(t, admin.FunctionLoad(t.Context(), l.Text()))
+			}
+			if got, err := l.Run(t.Context(), rdb, "incr", "n"); err != nil || got != int64(1) {
+				t.Errorf("with the right: Run = %v, %v, want 1", got, err)
+			}
+		})
+	}
+}
+
+// A key that the user may not touch is no reason to try another way.
+func TestAKeyThatTheUserMayNotTouchIsNoReasonForAScript(t *testing.T) {
 	t.Parallel()
 	socket := startServer(t)
 	admin := client(t, &redis.Options{Network: "unix", Addr: socket})
-	must(t, admin.Do(t.Context(), "acl", "setuser", "app", "on", ">secret", "~*", "&*", "+@all", "-fcall"))
+	must(t, admin.Do(t.Context(), "acl", "setuser", "app", "on", ">secret", "~other", "&*", "+@all"))
 	rdb := client(t, &redis.Options{Network: "unix", Addr: socket, Username: "app", Password: "secret"})
+	rdb.Ping(t.Context())
+	sent := record(rdb)
 	l := load(t, incr, Options{Functions: true})
 	_, err := l.Run(t.Context(), rdb, "incr", "n")
-	var at *ScriptError
-	if !redis.HasErrorPrefix(err, "NOPERM") || !Raised(err) || errors.As(err, &at) {
-		t.Errorf("Run: %v\nwant NOPERM, and no *ScriptError", err)
+	if !redis.HasErrorPrefix(err, "NOPERM") || !Raised(err) || MayNotRun(err) {
+		t.Errorf("Run: %v\nwant NOPERM of a key", err)
+	}
+	if got := sent(); !slices.Equal(got, []string{"fcall"}) {
+		t.Errorf("sent %q, want fcall", got)
+	}
+}
+
+// A server whose owner has taken FCALL away is as one without Functions.
+func TestWhereFCALLIsRenamedCallsAreSentAsScripts(t *testing.T) {
+	t.Parallel()
+	rdb := client(t, &redis.Options{Network: "unix", Addr: startServer(t, "--rename-command", "FCALL", "")})
+	l := load(t, incr, Options{Functions: true})
+	for i := range int64(2) {
+		if got, err := l.Run(t.Context(), rdb, "incr", "n"); err != nil || got != i+1 {
+			t.Errorf("Run = %v, %v, want %d", got, err, i+1)
+		}
 	}
 }
 

@@ -47,8 +47,8 @@ func client(tb testing.TB, o *redis.Options) *redis.Client {
 	return rdb
 }
 
-// startServer starts a redis-server and returns its socket.
-func startServer(tb testing.TB) string {
+// startServer starts a redis-server with these settings more, and returns its socket.
+func startServer(tb testing.TB, args ...string) string {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "redis") // tb.TempDir's path may be too long for a socket
 	if err != nil {
@@ -56,7 +56,7 @@ func startServer(tb testing.TB) string {
 	}
 	tb.Cleanup(func() { os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "s")
-	server := exec.Command("redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir)
+	server := exec.Command("redis-server", append([]string{"--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir}, args...)...)
 	if err := server.Start(); err != nil {
 		tb.Fatal(err)
 	}
