@@ -55,6 +55,9 @@ func (q *Queue) call(ctx context.Context, partition int, script string, args ...
 		}
 		passing, sent := classify(err)
 		if !passing && !(lost && refused(err)) {
+			if denied(err) {
+				return nil, q.noRight(partition, err)
+			}
 			return nil, plain(err)
 		}
 		q.remap()

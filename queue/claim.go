@@ -183,5 +183,8 @@ func (q *Queue) AwaitWork(ctx context.Context, partition int, queues []string, d
 	if cause := endOf(ctx); err != nil && cause != nil {
 		err = cause // the client calls it a read that timed out
 	}
+	if denied(err) {
+		err = q.noRight(partition, err)
+	}
 	return err == nil, failed("await work", "", err)
 }

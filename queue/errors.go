@@ -43,6 +43,9 @@ var (
 	// ErrOlder means that the namespace was made by an older version of Curfew, whose records
 	// this one does not read.
 	ErrOlder = errors.New("the namespace was made by an older version, whose records this program does not read: use a new namespace")
+	// ErrNoRight means that the Redis user lacks a right (ACL) that Curfew needs. The error
+	// says which one, and how it is granted.
+	ErrNoRight = errors.New("the Redis user lacks a right")
 	// ErrUnfit means that this Redis cannot or (Config.Strict) must not be used.
 	ErrUnfit = errors.New("this Redis is not fit")
 )

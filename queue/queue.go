@@ -62,7 +62,8 @@ type Queue struct {
 
 // Open opens a namespace and creates it if it is new. It refuses a namespace with
 // another number of partitions ([ErrPartitions]) or of a newer version
-// ([ErrNewer]), and a Redis that cannot work ([ErrUnfit]).
+// ([ErrNewer]), a Redis that cannot work ([ErrUnfit]), and a user who lacks a right that
+// Curfew needs ([ErrNoRight]).
 //
 // Give a client with ContextTimeoutEnabled, as [Connect] does: then a call that gets
 // no answer is repeated after a second, otherwise after the client's ReadTimeout.
@@ -153,6 +154,8 @@ func (q *Queue) create(ctx context.Context) error {
 				return fmt.Errorf("%w: its records are of version %s, this program knows %d", ErrOlder, text(words[1]), recordVersion)
 			}
 			return fmt.Errorf("%w: its records are of version %s, this program knows %d", ErrNewer, text(words[1]), recordVersion)
+		case "RIGHTS":
+			return q.lacks(p, words[1:])
 		case "INVALID":
 			return invalid(text(words[1]), "%s", text(words[len(words)-1]))
 		case "PARTITIONS":

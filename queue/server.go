@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/lua"
 )
 
 // inspect looks at the server before anything is written: one that cannot work
@@ -94,7 +96,7 @@ func (q *Queue) reach(ctx context.Context) error {
 	go func() { answered <- q.rdb.Ping(ctx).Err() }()
 	select {
 	case err := <-answered:
-		if endOf(ctx) == nil && err != nil {
+		if endOf(ctx) == nil && err != nil && !lua.MayNotRun(err) {
 			return fmt.Errorf("%w (%w)", ErrUnavailable, err)
 		}
 	case <-time.After(waitFor):

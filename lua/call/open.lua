@@ -10,11 +10,14 @@
 -- Returns  {"OK", partitions, now}
 --          {"VERSION", version}       its records are of a version that the caller does not know
 --          {"PARTITIONS", partitions} it has another number of partitions
+--          {"RIGHTS", word, …}        the user lacks rights; words as ACL SETUSER has them. Nothing was changed
 --          {"INVALID", field, why}    nothing was changed
 -- Flags    allow-oom        opening must work on a full Redis
 --
 -- @use check/whole
 -- @use store/begin
+-- @use store/keys
+-- @use store/lacking
 
 local levels = {all = true, terminal = true, none = true}
 
@@ -38,8 +41,12 @@ local function unfit(tx, version, wanted, argv)
   end
 end
 
-local function open(keys, argv)
-  local tx = begin(keys[1])
+local function open(given, argv)
+  local lacks = lacking(keys(given[1]))
+  if lacks[1] then
+    return {"RIGHTS", unpack(lacks)}
+  end
+  local tx = begin(given[1])
   local version, wanted = whole(argv[1], 1), whole(argv[2], 0, 999)
   local field, why = unfit(tx, version, wanted, argv)
   if field then

@@ -1,0 +1,88 @@
+-- lacking lists the rights that calls and clients need and the user lacks, as words of ACL SETUSER: +command,
+-- ~keys, &channels. It runs nothing, and needs no right itself. Redis before 7.0 cannot be asked.
+--
+-- The user may read and write the root, or this call would not run. So a command that is refused on the root is
+-- refused as such, and a command that is allowed there tells of other keys. BLPOP and SUBSCRIBE are of clients.
+
+local commands = "DEL EXISTS GET HDEL HGET HGETALL HINCRBY HLEN HMGET HSET LINDEX LLEN LRANGE LTRIM MGET RPUSH SADD " ..
+  "SCARD SET SISMEMBER SMEMBERS TIME UNLINK XADD XLEN XRANGE XREVRANGE ZADD ZCARD ZCOUNT ZRANGE ZRANGEBYSCORE ZRANK ZREM ZREVRANGE " ..
+  "ZREVRANGEBYSCORE ZSCORE"
+local channels = {"alarm", "ended", "stop"} -- in store/keys
+
+local function may(...)
+  return redis.acl_check_cmd(...)
+end
+
+-- pattern is a name of store/keys as a rule has it, and one is what it may stand for.
+local function pattern(name)
+  return string.sub(name, -1) == ":" and name .. "*" or name
+end
+
+local function one(name)
+  return string.sub(name, -1) == ":" and name .. "x" or name
+end
+
+local function lacking_commands(key, words)
+  for command in string.gmatch(commands, "%S+") do
+    if not may(command, key.root) then
+      words[#words + 1] = "+" .. string.lower(command)
+    end
+  end
+  for rule, command in pairs({["+xinfo|stream"] = {"XINFO", "STREAM", key.root}, ["+zinter"] = {"ZINTER", "1", key.root},
+    ["+mset"] = {"MSET", key.root, "x"}, ["+blpop"] = {"BLPOP", key.root, "1"}}) do -- their keys are found by their arguments
+    if not may(unpack(command)) then
+      words[#words + 1] = rule
+    end
+  end
+end
+
+-- lacking_keys asks with a command that reads and writes. Who lacks it is asked about keys the next time.
+local function lacking_keys(key, words)
+  local is_channel = {}
+  for _, name in ipairs(channels) do
+    is_channel[name] = true
+  end
+  if not may("HINCRBY", key.root, "x", "1") then
+    return
+  end
+  for name, of in pairs(key) do
+    if not is_channel[name] and name ~= "partition" and not may("HINCRBY", one(of), "x", "1") then
+      words[#words + 1] = "~" .. pattern(of)
+    end
+  end
+end
+
+-- lacking_channels takes a command for missing that is refused on each channel. If both are, it may be for want of the
+-- channels alone, and nothing tells.
+local function lacking_channels(key, words)
+  local refused = {publish = {}, subscribe = {}}
+  for _, name in ipairs(channels) do
+    local channel = one(key[name])
+    if not may("PUBLISH", channel, "x") then
+      table.insert(refused.publish, "&" .. pattern(key[name]))
+    end
+    if not may("SUBSCRIBE", channel) then
+      table.insert(refused.subscribe, "&" .. pattern(key[name]))
+    end
+  end
+  local fewer = #refused.publish < #refused.subscribe and "publish" or "subscribe"
+  for command, rules in pairs(refused) do
+    if #rules == #channels then
+      words[#words + 1] = "+" .. command
+    end
+  end
+  for _, rule in ipairs(refused[fewer]) do
+    words[#words + 1] = rule
+  end
+end
+
+local function lacking(key)
+  local words = {}
+  if redis.acl_check_cmd then
+    lacking_commands(key, words)
+    lacking_keys(key, words)
+    lacking_channels(key, words)
+    table.sort(words)
+  end
+  return words
+end

@@ -1,0 +1,101 @@
+package queue
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/lua"
+)
+
+// lacks is the error of a user who lacks rights, which stand as words of ACL SETUSER.
+func (q *Queue) lacks(partition int, words []any) error {
+	var commands, keys, channels []string
+	for _, word := range words {
+		switch rule := text(word); rule[:min(len(rule), 1)] {
+		case "~":
+			keys = append(keys, rule[1:])
+		case "&":
+			channels = append(channels, rule[1:])
+		default:
+			commands = append(commands, strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(rule, "+"), "|", " ")))
+		}
+	}
+	var lacks, cure []string
+	add := func(what, sign string, all, rules []string) {
+		if len(all) > 0 {
+			lacks = append(lacks, what+strings.Join(all, ", "))
+			for _, rule := range rules {
+				cure = append(cure, sign+rule)
+			}
+		}
+	}
+	rules := slices.Clone(commands)
+	for i, command := range rules {
+		rules[i] = strings.ToLower(strings.ReplaceAll(command, " ", "|"))
+	}
+	add("may not run ", "+", commands, rules)
+	add("may not read and write the keys ", "~", keys, q.everywhere(partition, keys))
+	add("may not use the channels ", "&", channels, q.everywhere(partition, channels))
+	return fmt.Errorf("%w: %s %s: ACL SETUSER %s %s", ErrNoRight, q.user(), strings.Join(lacks, ", and "), q.user(), strings.Join(cure, " "))
+}
+
+// everywhere are the patterns that grant names in all partitions. Many names are granted
+// by the pattern of all.
+func (q *Queue) everywhere(partition int, names []string) []string {
+	all := q.config.Namespace + ":{*"
+	if len(names) > 3 {
+		return []string{all}
+	}
+	rules := slices.Clone(names)
+	for i, name := range rules {
+		rules[i] = all + "}" + strings.TrimPrefix(name, q.Root(partition))
+	}
+	return rules
+}
+
+// refusal is what Redis and our Lua say of a right that is missing: 7.0 words it in
+// another way than later versions do.
+var refusal = regexp.MustCompile(`NOPERM |The user executing the script can't|ACL failure in script`)
+
+// denied tells whether Redis refused something for want of a right.
+func denied(err error) bool {
+	return lua.Raised(err) && refusal.MatchString(err.Error()) || lua.MayNotRun(err)
+}
+
+// noRight says what would cure a refusal.
+func (q *Queue) noRight(partition int, err error) error {
+	rule := ""
+	switch command := regexp.MustCompile(`run the '([a-z|]+)'`).FindAllStringSubmatch(err.Error(), -1); {
+	case len(command) > 1:
+		// Functions and scripts are both refused.
+		rule = "+fcall +function|load, or +eval +evalsha"
+	case len(command) == 1:
+		rule = "+" + command[0][1]
+	case strings.Contains(err.Error(), "script"):
+		return fmt.Errorf("%w: see ACL SETUSER, and open the namespace again to be told all that lacks (%w)", ErrNoRight, err)
+	case lua.MayNotRun(err):
+		return fmt.Errorf("%w: the server knows neither FCALL nor EVAL (%w)", ErrNoRight, err)
+	default:
+		rule = "~" + q.everywhere(partition, []string{q.Root(partition) + "*"})[0]
+	}
+	return fmt.Errorf("%w: ACL SETUSER %s %s (%w)", ErrNoRight, q.user(), rule, err)
+}
+
+// user is the name that the client signs in with.
+func (q *Queue) user() string {
+	name := ""
+	switch rdb := q.rdb.(type) {
+	case *redis.Client:
+		name = rdb.Options().Username
+	case *redis.ClusterClient:
+		name = rdb.Options().Username
+	}
+	if name == "" {
+		return "default"
+	}
+	return name
+}
