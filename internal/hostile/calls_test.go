@@ -33,7 +33,11 @@ type attempt struct {
 func (s *stage) try(t *testing.T, call string, args []string) attempt {
 	t.Helper()
 	ctx := context.Background()
-	words := []any{"fcall", s.library.Handle(call), 1, root}
+	verb, engine := s.way, "used_memory_vm_functions:"
+	words := []any{verb, s.library.Handle(call), 1, root}
+	if verb == "evalsha" {
+		engine, words[1] = "used_memory_vm_eval:", s.scripts[call]
+	}
 	for _, a := range args {
 		words = append(words, a)
 	}
@@ -49,7 +53,7 @@ func (s *stage) try(t *testing.T, call string, args []string) attempt {
 		t.Fatalf("%s %.300q: the server is gone: %v", call, args, after.Err())
 	}
 	grown := func(name string) int64 { return figure(after.Val(), name) - figure(before.Val(), name) }
-	return attempt{call, args, reply.Val(), reply.Err(), grown("cmdstat_fcall:usec"), grown("\nused_memory:"), grown("used_memory_vm_functions:"),
+	return attempt{call, args, reply.Val(), reply.Err(), grown("cmdstat_" + verb + ":usec"), grown("\nused_memory:"), grown(engine),
 		grown("rdb_changes_since_last_save:") != 0}
 }
 
@@ -69,7 +73,7 @@ var stumbled = regexp.MustCompile(`attempt to|bad argument|too many results|stac
 	`not an integer|not a float|not a valid|is not valid|invalid|Invalid|unknown|expired|out of range|Unbalanced|must be strings`)
 
 // where is the trail that Redis leaves behind what a call raises.
-var where = regexp.MustCompile(` script: .*, on @user_function:\d+\.$`)
+var where = regexp.MustCompile(` script: .*, on @user_(function|script):\d+\.$`)
 
 var refusals = []string{"INVALID", "LOST", "MISSING", "FOREIGN", "UNKNOWN", "OWNER", "TAKEN", "CONFLICT", "ALREADY", "DIVERGED", "VERSION", "PARTITIONS", "KNOWN"}
 
@@ -105,21 +109,27 @@ func (a attempt) String() string {
 // Whatever stands in the place of an argument is refused in words, with nothing changed, or
 // has a meaning that is documented; and nothing of it costs the server more than it is worth.
 func TestNoArgumentHurts(t *testing.T) {
-	const servers = 3 // side by side: most of the time is waiting
+	const servers, share = 3, 7 // side by side: most of the time is waiting; one in so many as a script too
 	for n := range servers {
 		t.Run(fmt.Sprint("server ", n), func(t *testing.T) {
 			t.Parallel()
-			s, calls := newStage(t), 0
+			s, calls, scripts := newStage(t), 0, 0
 			for i, b := range bases() {
 				if i%servers != n {
 					continue
 				}
-				for _, c := range b.cases() {
+				for j, c := range b.cases() {
+					s.way = "fcall"
 					s.judge(t, b, c, s.try(t, b.call, c.args))
+					if (i+j)%share == 0 {
+						s.way = "evalsha"
+						s.judge(t, b, c, s.try(t, b.call, c.args))
+						scripts++
+					}
 					calls++
 				}
 			}
-			t.Logf("%d calls", calls)
+			t.Logf("%d calls as functions, %d of them as scripts too", calls, scripts)
 		})
 	}
 }

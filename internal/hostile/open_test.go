@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -110,12 +111,13 @@ func TestOpenNeedsNoOtherRight(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		library := testclock.Library(t, s.rdb)
 		for role, steps := range roles {
 			for _, step := range steps {
 				if strings.HasPrefix(step.call, "+") {
 					continue
 				}
-				if _, err := s.library.Run(t.Context(), user, step.call, root, step.args...); err != nil && denied.MatchString(err.Error()) && !strings.Contains(err.Error(), "clock") {
+				if _, err := library.Run(t.Context(), user, step.call, root, step.args...); err != nil && denied.MatchString(err.Error()) && !strings.Contains(err.Error(), "clock") {
 					t.Errorf("with %s: a %s: %s = %v", way, role, step.call, err)
 				}
 			}

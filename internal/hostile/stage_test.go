@@ -24,6 +24,8 @@ var large = strings.Repeat("p", 1000)
 type stage struct {
 	rdb     *redis.Client
 	library *lua.Library
+	scripts map[string]string // digests of the calls as scripts
+	way     string            // fcall or evalsha: how try makes a call
 	q       *queue.Queue
 	keys    []string
 	dumps   []string // of the keys
@@ -34,7 +36,10 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	rdb := redistest.Start(t).Client(t)
-	s := &stage{rdb: rdb, library: testclock.Library(t, rdb)}
+	s := &stage{rdb: rdb, library: testclock.Library(t, rdb), scripts: map[string]string{}, way: "fcall"}
+	for _, name := range s.library.Names() {
+		s.scripts[name] = rdb.ScriptLoad(context.Background(), s.library.Source(name)).Val()
+	}
 	q, err := queue.Open(context.Background(), rdb, queue.Config{Namespace: "h", Library: s.library})
 	if err != nil {
 		t.Fatal(err)

@@ -51,10 +51,12 @@ func with(args []any, place int, value any) []any {
 // refuses has a call refused in words that hold something, and nothing may change.
 func (s *stage) refuses(t *testing.T, root, call string, args []any, says string) {
 	t.Helper()
-	reply, err := s.library.Run(context.Background(), s.rdb, call, root, args...)
-	a := attempt{call: call, reply: reply, err: err}
-	if accepted, fault := a.accepted(); accepted || fault != "" || !strings.Contains(a.String(), says) {
-		t.Errorf("accepted %v, the answer %s; want %q: %s", accepted, fault, says, a)
+	for verb, handle := range map[string]string{"fcall": s.library.Handle(call), "evalsha": s.scripts[call]} {
+		reply, err := s.rdb.Do(context.Background(), append([]any{verb, handle, 1, root}, args...)...).Result()
+		a := attempt{call: call, reply: reply, err: err}
+		if accepted, fault := a.accepted(); accepted || fault != "" || !strings.Contains(a.String(), says) {
+			t.Errorf("by %s: accepted %v, the answer %s; want %q: %s", verb, accepted, fault, says, a)
+		}
 	}
 	if after := redistest.Dump(t, s.rdb, ""); after != s.text {
 		t.Errorf("it changed something:\n%s", redistest.Diff(s.text, after))
