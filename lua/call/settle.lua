@@ -3,7 +3,8 @@
 -- ARGV[1]  worker
 -- ARGV[2]  call: identifies this report; a repeat gets the first answer
 -- ARGV[3]  number of outcomes, up to 500; each as task/read_outcomes.lua has it
--- then     the arguments of fetch from seq on; absent, or n = 0: take nothing
+-- then     the arguments of fetch from seq on; absent, or n = 0: take nothing. Results, errors and the tasks taken
+--          have 4 MiB together, or there is one task
 --
 -- Returns  {now, {verdict, …}, {more, claim, …}, told, error, …}; more, claims, told and errors as fetch
 --          returns them; a verdict is one of
@@ -52,7 +53,10 @@ local function settle(keys, argv)
   end
   if ask and ask.n > 0 then
     -- Ends and claims together are at most 600: Redis does nothing else meanwhile.
-    ask.n = math.min(ask.n, 600 - #outcomes)
+    ask.n, ask.carried = math.min(ask.n, 600 - #outcomes), 0
+    for _, o in ipairs(outcomes) do
+      ask.carried = ask.carried + #o.note
+    end
     claims = unit(tx, claim, ask)
   end
   return {tx.at, verdicts, {tx.more and 1 or 0, unpack(claims)}, tx.told, unpack(tx.failed)}

@@ -1,10 +1,10 @@
 -- claim hands ready tasks to a worker: the first round gives each queue up to its quota in the order asked,
 -- the second what is left, in the same order. A queue gives no more than its controls allow.
 --
---   ask  task/read_ask.lua
+--   ask  task/read_ask.lua, and of settle carried: the bytes of what it reports
 --
--- One call gives 500 tasks and 4 MiB at the most, and looks at 256 queues: Redis does nothing else
--- meanwhile. A worker of more queues looks at others the next time.
+-- One call gives 500 tasks and carries 4 MiB at the most, and looks at 256 queues: Redis does nothing else
+-- meanwhile. It gives one task, however large. A worker of more queues looks at others the next time.
 --
 -- Returns the claims, as task/parcels.lua has them
 --
@@ -89,7 +89,7 @@ end
 local function claim(tx, ask)
   local key = tx.key
   local most = math.min(ask.n, 500)
-  local got = {tasks = {}, payloads = {}, bytes = 0, full = false, left = most, looks = most + 100, from = {}, empty = {}}
+  local got = {tasks = {}, payloads = {}, bytes = 0, carried = ask.carried or 0, full = false, left = most, looks = most + 100, from = {}, empty = {}}
   local newest = tonumber(redis.call("HGET", key.worker .. ask.worker, "seq") or 0)
   index.add(tx, key.workers, string.format("%d", tx.at + ask.lease), ask.worker)
   alarm.note(tx, tx.at + ask.lease)

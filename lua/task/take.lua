@@ -13,10 +13,11 @@
 -- @use task/put_aside
 -- @use task/set_limit
 
--- fits tells whether a task may still travel with the others: the first always does.
+-- fits tells whether a task may still travel with the others, and with the outcomes that came with the ask: the
+-- first always does.
 local function fits(task, got)
   local size = #task.spec + (tonumber(task.payload_bytes or nil) or 0)
-  if got.bytes > 0 and got.bytes + size > 4194304 then
+  if got.bytes > 0 and got.carried + got.bytes + size > 4194304 then
     got.full = true
     return false
   end

@@ -1,0 +1,50 @@
+package queue_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// What a call reports and what it takes have 4 MiB together, and it takes one task in any
+// case. What does not fit is taken the next time.
+func TestACallCarriesFourMebibytesInBothDirections(t *testing.T) {
+	ctx, payload := context.Background(), bytes.Repeat([]byte("p"), 900_000)
+	q := open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t)})
+	var tasks []queue.Task
+	for range 12 {
+		tasks = append(tasks, queue.Task{Kind: "k", Payload: payload})
+	}
+	if _, err := q.EnqueueAll(ctx, tasks); err != nil {
+		t.Fatal(err)
+	}
+	ask := queue.Ask{N: 10, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 10}}}
+	var held []queue.Claim
+	for i, row := range []struct {
+		claim          string
+		settled, bytes int // outcomes, and the bytes of each
+		takes          int
+	}{
+		{"no outcomes", 0, 0, 4},
+		{"small ones", 2, 1000, 4},
+		{"1.8 MB", 2, 900_000, 2},
+		{"3.6 MB", 4, 900_000, 1},
+		{"no outcomes again", 0, 0, 1},
+	} {
+		var outcomes []queue.Outcome
+		for _, c := range held[:row.settled] {
+			outcomes = append(outcomes, queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete, Result: payload[:row.bytes]})
+		}
+		held = held[row.settled:]
+		ask.Seq = int64(i + 1)
+		trip, err := q.Settle(ctx, 0, "w", queue.NewCall(), outcomes, ask)
+		if err != nil || len(trip.Claims) != row.takes || len(trip.Verdicts) != row.settled {
+			t.Fatalf("%s: %d claims and %v, %v, want %d", row.claim, len(trip.Claims), trip.Verdicts, err, row.takes)
+		}
+		held = append(held, trip.Claims...)
+	}
+}
