@@ -45,6 +45,7 @@ type call struct {
 	script   text
 	source   string
 	sha      string
+	reads    bool // it has the flag no-writes
 }
 
 var loaded struct {
@@ -108,7 +109,7 @@ func compose(s *source, name string, o Options) (*call, error) {
 		return nil, err
 	}
 	f := all[len(all)-1]
-	c := &call{}
+	c := &call{reads: slices.Contains(f.flags, "no-writes")}
 	if o.Functions { // then the server knows flags of scripts too
 		shebang := "#!lua"
 		if len(f.flags) > 0 {
@@ -177,6 +178,9 @@ func (l *Library) Source(name string) string {
 	}
 	return ""
 }
+
+// Reads tells whether a call writes nothing.
+func (l *Library) Reads(name string) bool { return l.calls[name] != nil && l.calls[name].reads }
 
 // Handle is the word by which a request names a call: the function's name, or the
 // digest of its script. "" if there is no such call.

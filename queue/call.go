@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// tryFor bounds the first try: after it the call is repeated on another
-	// connection, and given twice as long each time. A server that is slow and not
-	// away must not be buried in repeats.
+	// tryFor is how long nothing may come or go in the first try: after it the call is
+	// repeated on another connection, and given twice as long each time. A server that is
+	// slow and not away must not be buried in repeats.
 	tryFor = time.Second
 	// askFor bounds a call whose outcome is unknown. Records live 60 s after their
 	// end, so a repeat still meets what the first try did.
@@ -42,15 +42,15 @@ func (q *Queue) call(ctx context.Context, partition int, script string, args ...
 		if ctx.Err() != nil {
 			return nil, unanswered(ctx, lost, ErrUnavailable)
 		}
-		try, cancel := context.WithTimeout(ctx, patience)
-		unwatch := q.watchMaster(partition, cancel)
-		reply, err := q.try(try, script, q.Root(partition), args)
+		try, leave := context.WithCancel(ctx)
+		unwatch := q.watchMaster(partition, leave)
+		reply, err := q.try(try, patience, script, q.Root(partition), args)
 		unwatch()
-		cancel()
+		leave()
 		if err == nil {
 			return reply, nil
 		}
-		if errors.Is(err, context.DeadlineExceeded) {
+		if timedOut(err) {
 			patience *= 2
 		}
 		passing, sent := classify(err)
@@ -77,11 +77,22 @@ func (q *Queue) call(ctx context.Context, partition int, script string, args ...
 	}
 }
 
-// try runs a script once. Where a context's end does not end a read, the read is left
-// behind when the context ends: it ends by the client's own ReadTimeout.
-func (q *Queue) try(ctx context.Context, script, root string, args []any) (any, error) {
-	if q.bounded {
-		return q.library.Run(ctx, q.rdb, script, root, args...)
+// try runs a script once. Its patience is the deadline of its context, which the
+// connection takes for how long nothing may pass. So a try whose reply is arriving is
+// waited for, and one that was given up has closed its connection before the next begins.
+//
+// A caller's deadline, and a new master, end the wait at once, but not the read: go-redis
+// asks a context for its deadline only. The read is left behind, and ends by its own
+// time-out. A caller who cancels gets the answer of a call that writes if it is under way:
+// who stops must know what was handed out.
+func (q *Queue) try(ctx context.Context, patience time.Duration, script, root string, args []any) (any, error) {
+	run := func() (any, error) {
+		try, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		return q.library.Run(try, q.rdb, script, root, args...)
+	}
+	if _, hard := ctx.Deadline(); q.bounded && !hard && (ctx.Done() == nil || !q.library.Reads(script)) {
+		return run()
 	}
 	type answer struct {
 		reply any
@@ -89,23 +100,42 @@ func (q *Queue) try(ctx context.Context, script, root string, args []any) (any, 
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		reply, err := q.library.Run(ctx, q.rdb, script, root, args...)
+		reply, err := run()
 		answered <- answer{reply, err}
 	}()
+	var over <-chan time.Time
+	if q.endless {
+		over = time.After(patience)
+	}
 	select {
 	case a := <-answered:
 		return a.reply, a.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	case <-over:
+		return nil, context.DeadlineExceeded
 	}
 }
 
-// honoursContexts tells whether a context's end ends a read of this client. A cluster's
-// never do: the try must end when the master changes, and go-redis asks a context for
-// its deadline only, before it reads.
-func honoursContexts(rdb redis.UniversalClient) bool {
-	c, single := rdb.(*redis.Client)
-	return single && c.Options().ContextTimeoutEnabled
+// timedOut tells whether a try ended because nothing passed for as long as it was given.
+func timedOut(err error) bool {
+	var read net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &read) && read.Timeout()
+}
+
+// honoursContexts tells whether a context's deadline ends a read of this client, and
+// nothing else has to; a cluster's tries must also end when the master changes. endless
+// means that nothing is known to end a read.
+func honoursContexts(rdb redis.UniversalClient) (bounded, endless bool) {
+	switch c := rdb.(type) {
+	case *redis.Client:
+		o := c.Options()
+		return o.ContextTimeoutEnabled, !o.ContextTimeoutEnabled && o.ReadTimeout <= 0
+	case *redis.ClusterClient:
+		o := c.Options()
+		return false, !o.ContextTimeoutEnabled && o.ReadTimeout <= 0
+	}
+	return false, true
 }
 
 // endOf is why a context is over, nil while it is not. A read whose time-out is the

@@ -51,7 +51,8 @@ type Queue struct {
 	config  Config
 	rdb     redis.UniversalClient
 	cluster *redis.ClusterClient // rdb, if it is one
-	bounded bool                 // a context's end ends a read of rdb
+	bounded bool                 // a context's deadline ends a read of rdb
+	endless bool                 // nothing ends a read of rdb
 	library *lua.Library
 
 	ids     ids
@@ -66,14 +67,17 @@ type Queue struct {
 // Curfew needs ([ErrNoRight]).
 //
 // Give a client with ContextTimeoutEnabled, as [Connect] does: then a call that gets
-// no answer is repeated after a second, otherwise after the client's ReadTimeout.
+// no answer is repeated after a second, otherwise after the client's ReadTimeout. Open
+// adds a hook to the client: on connections that it makes from then on, time-outs count
+// from the last byte that passed, so that a large reply may take longer than they say.
 func Open(ctx context.Context, rdb redis.UniversalClient, config Config) (*Queue, error) {
 	if err := config.complete(); err != nil {
 		return nil, failed("open", "", err)
 	}
 	q := &Queue{config: config, rdb: rdb, library: config.Library}
 	q.cluster, _ = rdb.(*redis.ClusterClient)
-	q.bounded = honoursContexts(rdb)
+	q.bounded, q.endless = honoursContexts(rdb)
+	bePatient(rdb)
 	if err := q.inspect(ctx); err != nil {
 		return nil, failed("open", "", err)
 	}

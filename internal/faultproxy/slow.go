@@ -1,0 +1,123 @@
+package faultproxy
+
+import (
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	// piece is what one connection passes before the others have their turn.
+	piece = 16 << 10
+	// slowBuffer is what the kernel keeps of a connection on either side of a slow link. By
+	// itself it would take in megabytes at once.
+	slowBuffer = 32 << 10
+)
+
+// Slow starts a link to upstream that passes so many bytes a second, of all connections
+// and both directions together, and returns where clients connect. It reads no requests,
+// so it keeps nothing of a connection but a piece. It ends with the test.
+func Slow(tb testing.TB, upstream string, rate int) (addr string) {
+	tb.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := &slow{rate: rate, open: map[net.Conn]bool{}}
+	s.running.Go(func() { s.accept(listener, upstream) })
+	tb.Cleanup(func() {
+		listener.Close()
+		s.end()
+	})
+	return listener.Addr().String()
+}
+
+type slow struct {
+	rate    int
+	running sync.WaitGroup
+
+	turn sync.Mutex // of who passes a piece
+	free time.Time  // when the link has passed all that was given to it
+
+	mu    sync.Mutex
+	ended bool
+	open  map[net.Conn]bool
+}
+
+func (s *slow) accept(listener net.Listener, upstream string) {
+	for {
+		client, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", upstream)
+		if err != nil {
+			client.Close()
+			continue
+		}
+		for _, c := range []net.Conn{client, server} {
+			c.(*net.TCPConn).SetReadBuffer(slowBuffer)
+			c.(*net.TCPConn).SetWriteBuffer(slowBuffer)
+		}
+		if !s.keep(client, server) {
+			return
+		}
+		s.running.Go(func() { s.relay(client, server) })
+		s.running.Go(func() { s.relay(server, client) })
+	}
+}
+
+func (s *slow) keep(conns ...net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range conns {
+		s.open[c] = true
+		if s.ended {
+			c.Close()
+		}
+	}
+	return !s.ended
+}
+
+// relay passes what comes from one side. When either side ends, both do.
+func (s *slow) relay(from, to net.Conn) {
+	defer func() {
+		from.Close()
+		to.Close()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.open, from)
+		delete(s.open, to)
+	}()
+	b := make([]byte, piece)
+	for {
+		n, err := from.Read(b)
+		s.pass(n)
+		if _, failed := to.Write(b[:n]); err != nil || failed != nil {
+			return
+		}
+	}
+}
+
+// pass takes the time that n bytes take. Who waits for a turn gets it in the order of coming.
+func (s *slow) pass(n int) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	if now := time.Now(); s.free.Before(now) {
+		s.free = now
+	}
+	s.free = s.free.Add(time.Duration(n) * time.Second / time.Duration(s.rate))
+	// sleeps: the rate of the link
+	time.Sleep(time.Until(s.free))
+}
+
+func (s *slow) end() {
+	s.mu.Lock()
+	s.ended = true
+	for c := range s.open {
+		c.Close()
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+}

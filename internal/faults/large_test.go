@@ -1,0 +1,171 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/faultproxy"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// carry has one worker handle n tasks, whose payloads and results have so many bytes, each
+// once, and tells how long that took.
+func (s *stage) carry(rdb redis.UniversalClient, n, size, concurrency int) time.Duration {
+	s.Helper()
+	payload := bytes.Repeat([]byte("p"), size)
+	tasks := make([]queue.Task, n)
+	for i := range tasks {
+		tasks[i] = queue.Task{Kind: "large", Payload: payload}
+	}
+	ids := s.enqueue(tasks...)
+	var mu sync.Mutex
+	runs := map[string]int{}
+	q, err := queue.Open(s.ctx, rdb, queue.Config{Namespace: s.q.Namespace(), Logger: s.q.Logger()})
+	if err != nil {
+		s.Fatal(err)
+	}
+	w := worker.New(q, worker.Config{Concurrency: concurrency})
+	began := time.Now()
+	stop := s.work(w, map[string]worker.Handler{"large": func(ctx context.Context, got []byte) ([]byte, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		runs[worker.Info(ctx).ID]++
+		if !bytes.Equal(got, payload) {
+			s.Errorf("%s got another payload", worker.Info(ctx).ID)
+		}
+		return bytes.ToUpper(got), nil
+	}})
+	give := time.Now().Add(10 * time.Minute)
+	for w.Stats().Completed < int64(n) && time.Now().Before(give) && !s.Failed() {
+		pass(10 * time.Millisecond) // sleeps: nobody tells of the last
+	}
+	took := time.Since(began)
+	stop()
+	for _, id := range ids {
+		if r := s.record(id); r.Status != queue.Completed || len(r.Result) != size || r.Epoch != 1 || runs[id] != 1 {
+			s.Errorf("%s is %s with %d bytes, of claim %d, and was handled %d times", id, r.Status, len(r.Result), r.Epoch, runs[id])
+		}
+	}
+	if c := w.Stats(); c.Refused+c.Dropped+c.Released != 0 {
+		s.Errorf("the worker counts %+v", c)
+	}
+	return took
+}
+
+// A worker with more slots than the link carries in a second gets all done, in little more
+// than the time that the bytes take: nothing is sent again because it is slow.
+func TestALinkThatIsSlow(t *testing.T) {
+	t.Parallel()
+	const rate = 1_000_000
+	for claim, row := range map[string]struct {
+		n, size, concurrency int
+		client               func(addr string) redis.UniversalClient
+	}{
+		"many slots": {times(12, 12, 60), times(128<<10, 256<<10, 1<<20), 50, func(addr string) redis.UniversalClient {
+			return redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
+		}},
+		// go-redis gives a reply three seconds, and a call of three times 1 MiB takes longer.
+		"a client with go-redis' own options": {times(3, 3, 12), 1 << 20, 3, func(addr string) redis.UniversalClient {
+			return redis.NewClient(&redis.Options{Addr: addr})
+		}},
+		"a cluster client": {times(3, 3, 12), 1 << 20, 3, func(addr string) redis.UniversalClient {
+			return queue.ConnectCluster(&redis.ClusterOptions{ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+				return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}}}, nil
+			}})
+		}},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			s := newStage(t, server.Addr, server.Addr)
+			rdb := row.client(faultproxy.Slow(t, server.Addr, rate))
+			t.Cleanup(func() { rdb.Close() })
+			took := s.carry(rdb, row.n, row.size, row.concurrency)
+			bytes := time.Duration(2*row.n*row.size) * time.Second / rate
+			t.Logf("%d × %d bytes there and back took %v; the bytes take %v", row.n, row.size, took.Round(time.Millisecond), bytes.Round(time.Millisecond))
+			if took > bytes*3/2 {
+				t.Errorf("that is more than 1.5 times the bytes' time")
+			}
+		})
+	}
+}
+
+// A reply that is arriving is waited for, but not beyond the end of the caller's context.
+func TestAReplyThatArrivesSlowlyEndsWithItsCaller(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := newStage(t, faultproxy.Slow(t, server.Addr, 200_000), server.Addr)
+	id := s.enqueue(queue.Task{Kind: "k", Payload: make([]byte, 1<<20)})[0]
+	q := s.another()
+	for claim, end := range map[string]func() (context.Context, context.CancelFunc){
+		"a deadline": func() (context.Context, context.CancelFunc) {
+			return context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		},
+		"a cancellation": func() (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(1500*time.Millisecond, cancel)
+			return ctx, cancel
+		},
+	} {
+		ctx, cancel := end()
+		began := time.Now()
+		_, err := q.Get(ctx, id)
+		took := time.Since(began)
+		cancel()
+		if err == nil || took > 2*time.Second {
+			t.Errorf("%s: Get = %v after %v, want its end after 1.5s", claim, err, took)
+		}
+	}
+}
+
+// Large tasks at high concurrency do not hold up who else uses the server.
+func TestManyLargeTasksHoldNobodyUp(t *testing.T) {
+	const most = 20 * time.Millisecond
+	n := times(50, 60, 500)
+	server, other := redistest.Start(t), redistest.Start(t)
+	p99 := time.Hour
+	for round := 0; round < 3 && p99 > most; round++ { // others may use the machine
+		server.Client(t).FlushDB(t.Context())
+		s := newStage(t, server.Addr, server.Addr)
+		var took time.Duration
+		var pings, idle []time.Duration
+		pings = pinging(t, client(t, server.Addr), func() {
+			idle = pinging(t, client(t, other.Addr), func() { took = s.carry(client(t, server.Addr), n, 1<<20, n) })
+		})
+		p99 = pings[len(pings)*99/100] - idle[len(idle)*99/100]
+		t.Logf("%d × 1 MiB there and back took %v; of %d pings the 99th percentile took %v, the longest %v; of an idle server %v and %v", n, took.Round(time.Millisecond),
+			len(pings), pings[len(pings)*99/100], pings[len(pings)-1], idle[len(idle)*99/100], idle[len(idle)-1])
+	}
+	if p99 > most {
+		t.Errorf("the 99th percentile of a ping took %v more than of an idle server, want %v at the most", p99, most)
+	}
+}
+
+// pinging asks a server again and again while something is done, and tells how long the
+// answers took, the shortest first.
+func pinging(t *testing.T, rdb *redis.Client, while func()) (took []time.Duration) {
+	rdb.Ping(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() {
+		for ctx.Err() == nil {
+			began := time.Now()
+			rdb.Ping(context.Background())
+			took = append(took, time.Since(began))
+			pass(time.Millisecond) // sleeps: between two
+		}
+	})
+	while()
+	cancel()
+	group.Wait()
+	slices.Sort(took)
+	return took
+}
