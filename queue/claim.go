@@ -161,6 +161,13 @@ func (c *Claim) readSpec(spec string) bool {
 	return true
 }
 
+// Answers asks a partition for nothing, and returns nil if it answers. A worker tells by it
+// a call that is large from a partition that hangs.
+func (q *Queue) Answers(ctx context.Context, partition int) error {
+	_, err := q.call(ctx, partition, "read")
+	return failed("answers", "", err)
+}
+
 // AwaitWork waits up to d for the token that says that one of the queues has work
 // and no worker is on its way to it. Who gets it fetches, and fetch passes it on if
 // there is more. It may be told of work that is gone, and a token may be lost with

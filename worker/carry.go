@@ -18,8 +18,8 @@ const (
 	maxTries    = 3       // of a trip that Redis refuses because of what is in it
 	unknownRest = time.Second
 
-	// slotsFor is how long a trip keeps the slots that it asked for. A partition that
-	// hangs must not hold up the others.
+	// slotsFor is how long a trip to a partition that hangs keeps the slots that it asked
+	// for: it must not hold up the others.
 	slotsFor = 1500 * time.Millisecond
 )
 
@@ -136,7 +136,7 @@ func (l *lane) board(out *load) {
 func (l *lane) travel(out *load) (queue.Trip, error) {
 	w := l.w
 	if out.ask.N > 0 && len(w.lanes) > 1 {
-		defer time.AfterFunc(slotsFor, func() { l.reclaim(out) }).Stop()
+		defer l.mind(out)()
 	}
 	switch {
 	case len(out.outcomes) > 0:
@@ -145,6 +145,32 @@ func (l *lane) travel(out *load) (queue.Trip, error) {
 		return w.q.Fetch(w.wanting, l.partition, w.id, out.ask)
 	}
 	return w.q.Fetch(w.errand, l.partition, w.id, out.ask)
+}
+
+// mind has the slots of a trip taken back if its partition hangs, until the function
+// returned is called. A trip may also be long because what it carries is large: as long as
+// the partition answers something small, the trip keeps its slots. What came after they
+// were taken might have to be given back, and would be sent again.
+func (l *lane) mind(out *load) (end func()) {
+	ctx, cancel := context.WithCancel(l.w.errand)
+	var look func()
+	look = func() {
+		try, endTry := context.WithTimeout(ctx, slotsFor/2)
+		defer endTry()
+		err := l.w.q.Answers(try, l.partition)
+		switch {
+		case ctx.Err() != nil: // the trip is back
+		case err == nil:
+			time.AfterFunc(slotsFor/2, look)
+		default:
+			l.reclaim(out)
+		}
+	}
+	first := time.AfterFunc(slotsFor/2, look)
+	return func() {
+		cancel()
+		first.Stop()
+	}
 }
 
 // reclaim takes the slots of a trip that hangs, for the other lanes. What it brings

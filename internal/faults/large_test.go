@@ -3,6 +3,7 @@ package faults
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -95,6 +96,43 @@ func TestALinkThatIsSlow(t *testing.T) {
 				t.Errorf("that is more than 1.5 times the bytes' time")
 			}
 		})
+	}
+}
+
+// A worker of several partitions takes slots from a trip that hangs. On a slow link trips
+// take long, and what they bring is not to be given back and sent again all the time.
+func TestASlowLinkToSeveralPartitions(t *testing.T) {
+	t.Parallel()
+	const rate, size = 1_000_000, 256 << 10
+	n := times(8, 12, 80)
+	server := redistest.Start(t)
+	config := queue.Config{Namespace: redistest.Namespace(t), Partitions: 4, Logger: slog.New(slog.DiscardHandler)}
+	at := func(addr string) *queue.Queue {
+		q, err := queue.Open(t.Context(), client(t, addr), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q
+	}
+	direct := at(server.Addr)
+	for range n { // one by one: the partitions take turns
+		if _, err := direct.Enqueue(t.Context(), queue.Task{Kind: "large", Payload: make([]byte, size)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := worker.New(at(faultproxy.Slow(t, server.Addr, rate)), worker.Config{Concurrency: 12, NoReaper: true})
+	w.HandleRaw("large", func(_ context.Context, payload []byte) ([]byte, error) { return payload, nil })
+	s := &stage{T: t}
+	began := time.Now()
+	stop := s.run(w.Run)
+	for w.Stats().Completed < int64(n) && time.Since(began) < 5*time.Minute {
+		pass(50 * time.Millisecond) // sleeps: nobody tells of the last
+	}
+	took, bytes := time.Since(began), time.Duration(2*n*size)*time.Second/rate
+	stop()
+	t.Logf("%d × %d bytes there and back took %v, %d were given back; the bytes take %v", n, size, took.Round(time.Millisecond), w.Stats().Released, bytes.Round(time.Millisecond))
+	if took > bytes*3/2 {
+		t.Errorf("that is more than 1.5 times the bytes' time")
 	}
 }
 
