@@ -109,7 +109,7 @@ func (a attempt) String() string {
 // Whatever stands in the place of an argument is refused in words, with nothing changed, or
 // has a meaning that is documented; and nothing of it costs the server more than it is worth.
 func TestNoArgumentHurts(t *testing.T) {
-	const servers, share = 3, 7 // side by side: most of the time is waiting; one in so many as a script too
+	const servers, share = 3, 11 // side by side: most of the time is waiting; one in so many as a script too
 	for n := range servers {
 		t.Run(fmt.Sprint("server ", n), func(t *testing.T) {
 			t.Parallel()
