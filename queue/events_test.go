@@ -248,7 +248,7 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 			{queue.Oldest, 10_001, 0, "n 10001 must be"},
 			{queue.Oldest, 1, -1, "wait -1ns must not be negative"},
 			{"latest", 1, 0, `cursor "latest" is none: it is "" for the oldest event, "now", or what an earlier read gave`},
-			{"0-0,0-0", 1, 0, "cursor is of 2 partitions, and this namespace has"},
+			{"0-0@0,0-0@0", 1, 0, "cursor is of 2 partitions, and this namespace has"},
 		} {
 			b, err := q.Events(ctx, test.from, test.n, test.wait)
 			if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), test.want) || b.Next != test.from {

@@ -23,5 +23,5 @@ var figureBugs = []bug{
   if`, `  local old = redis.call("HMGET", key, unpack(fields))
   if`, "stories/figures_in_the_way"},
 	{"a namespace without figures has them", "store/read_root.lua",
-		`figures = values[7] ~= "off"`, `figures = true`, "stories/figures_off"},
+		`figures = values[9] ~= "off"`, `figures = true`, "stories/figures_off"},
 }

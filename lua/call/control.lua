@@ -17,7 +17,6 @@
 -- @use store/answer
 -- @use store/begin
 -- @use store/emit
--- @use store/escape
 -- @use store/index
 -- @use store/later
 -- @use store/read_root
@@ -63,7 +62,7 @@ local function controlled(tx, queue, asked)
   end
 end
 
-local function control_queue(tx, queue, asked, told)
+local function control_queue(tx, queue, asked, argv)
   local key, about = tx.key, tx.key.queue .. queue
   redis.call("ZCARD", key.throttled) -- all must be readable before anything is decided
   redis.call("LLEN", key.wake .. queue)
@@ -83,13 +82,14 @@ local function control_queue(tx, queue, asked, told)
     wake.note(tx, queue)
   end
   if changed then
-    emit(tx, "all", "queue_controlled", {id = "-", queue = queue}, table.concat(told, " "))
+    local told = string.gsub(table.concat(argv, " ", 2), "(%S+) (%S*)", "%1=%2")
+    emit(tx, "all", "queue_controlled", {id = "-", queue = queue}, told)
   end
   return {"OK", known, ready}
 end
 
 local function control(keys, argv)
-  local queue, asked, told = argv[1], {}, {}
+  local queue, asked = argv[1], {}
   local field, why = names.queue(queue)
   if field then
     return {"INVALID", field, why}
@@ -101,12 +101,11 @@ local function control(keys, argv)
       return {"INVALID", argv[i], "is given twice"}
     end
     asked[argv[i]] = argv[i + 1]
-    told[i / 2] = argv[i] .. "=" .. escape(argv[i + 1])
   end
   field, why = controls(asked)
   if field then
     return {"INVALID", field, why}
   end
   local tx = read_root(begin(keys[1]))
-  return answer(tx, unit(tx, control_queue, queue, asked, told))
+  return answer(tx, unit(tx, control_queue, queue, asked, argv))
 end
