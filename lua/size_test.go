@@ -17,7 +17,6 @@ const (
 
 var (
 	longFiles = map[string]int{
-		"call/cancel":        92,
 		"call/control":       112,
 		"store/index":        128,
 		"store/record":       157,

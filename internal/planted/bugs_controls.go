@@ -68,6 +68,8 @@ var cancelBugs = []bug{
 		` or task.cancelled_by == call`, ``, "stories/cancel_grace_twice"},
 	{"a late task is cancelled", "call/cancel.lua",
 		`local task, why = load_task(tx, id)`, `local task, why = record.get(tx, id)`, "stories/cancel_expired"},
-	{"of tasks that are cancelled the last goes first", "call/cancel.lua",
+	{"a cancel does not tell who was woken", "call/cancel.lua",
+		`answers[1] = tx.told`, `answers[1] = {}`, "stories/cancel_tells_who_was_late_and_who_wakes"},
+	{"of tasks that are cancelled the last goes first", "task/by_priority.lua",
 		`a.priority > b.priority or`, `a.priority < b.priority or`, "stories/cancel_by_priority"},
 }

@@ -74,7 +74,7 @@ var suspendBugs = []bug{
 		`if digest == w.digest then`, `if digest then`, "stories/journal_diverged"},
 	{"losers of a wait that is over at once go on", "wait/answer_wait.lua",
 		`if w.on_losers == "cancel" and not m.counted then`, `if false then`, "stories/wait_losers_by_priority"},
-	{"losers of a wait that is over at once end by place", "wait/answer_wait.lua",
+	{"losers of a wait that is over at once end by place", "task/by_priority.lua",
 		`return a.priority > b.priority or a.priority == b.priority and a.place < b.place`, `return a.place < b.place`, "stories/wait_losers_by_priority"},
 	{"losers of a wait that is over at once end in one call, however many", "wait/suspend_agent.lua",
 		` and c.total - c.settled <= 100`, ``, "stories/wait_more_than_100_losers_at_once"},

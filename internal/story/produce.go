@@ -1,6 +1,7 @@
 package story
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -59,7 +60,8 @@ func milliseconds(value string) string {
 	return strconv.FormatInt(d.Milliseconds(), 10)
 }
 
-// cancel a b reason=x call=C owner=o
+// cancel a b reason=x call=C owner=o. Behind the answers stands what the reply says of tasks
+// that timed out and of agents that were woken.
 func (s *stage) cancel(w words) []string {
 	call := w.named["call"]
 	if call == "" {
@@ -77,7 +79,21 @@ func (s *stage) cancel(w words) []string {
 	if err != nil {
 		return []string{refusal(err)}
 	}
-	return s.rows(reply.([]any)[1:], nil)
+	answers := reply.([]any)
+	return append(s.rows(answers[1:], nil), told(answers[0].([]any))...)
+}
+
+// told is what a reply says besides, five words a line.
+func told(words []any) []string {
+	var lines []string
+	for ; len(words) >= 5; words = words[5:] {
+		row := []any{words[0], short(fmt.Sprint(words[1]))}
+		for _, word := range words[2:5] {
+			row = append(row, since(fmt.Sprint(word)))
+		}
+		lines = append(lines, "  "+line(row))
+	}
+	return lines
 }
 
 // resolve a=result b reason… call=C; reject a="some error": outside of any worker.

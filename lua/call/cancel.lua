@@ -22,6 +22,7 @@
 -- @use store/record
 -- @use store/unit
 -- @use task/body
+-- @use task/by_priority
 -- @use task/cancel_task
 -- @use task/cancelled
 -- @use task/live
@@ -47,28 +48,18 @@ local function cancel_one(tx, id, call, reason)
   return {"ALREADY", task.status, body(tx, task)}
 end
 
--- in_order is the places of the ids, those of a higher priority first, and then in the order of the call.
-local function in_order(tx, ids)
-  local order = {}
+local function cancel_all(tx, ids, call, reason)
+  local order, answers = {}, {}
+  record.load(tx, ids)
   for n, id in ipairs(ids) do
     local task = record.get(tx, id)
-    order[n] = {place = n, priority = task and tonumber(task.priority or nil) or 0}
+    order[n] = {id = id, place = n, priority = task and tonumber(task.priority or nil) or 0}
   end
-  table.sort(order, function(a, b)
-    return a.priority > b.priority or a.priority == b.priority and a.place < b.place
-  end)
-  return order
-end
-
-local function cancel_all(tx, ids, call, reason)
-  local answers = {}
-  record.load(tx, ids)
-  for _, o in ipairs(in_order(tx, ids)) do
-    local id = ids[o.place]
-    tx.on = id
-    answers[o.place + 1] = cancel_one(tx, id, call, reason)
+  by_priority(order)
+  for _, o in ipairs(order) do
+    tx.on = o.id
+    answers[o.place + 1] = cancel_one(tx, o.id, call, reason)
   end
-  answers[1] = tx.told
   return answers
 end
 
@@ -88,5 +79,7 @@ local function cancel(keys, argv)
     end
   end
   local tx = read_root(begin(keys[1]))
-  return answer(tx, unit(tx, cancel_all, ids, call, reason))
+  local answers = unit(tx, cancel_all, ids, call, reason)
+  answers[1] = tx.told -- of what is written now
+  return answer(tx, answers)
 end

@@ -1,6 +1,7 @@
 -- answer_wait answers at once: the wait is over before it has begun. An earlier attempt may have left patience
 -- here, which must not meet the next wait.
 --
+-- @use task/by_priority
 -- @use wait/cancel_member
 -- @use wait/forget_wait
 -- @use wait/journal
@@ -12,9 +13,7 @@ local function answer_wait(tx, s, c, task, fired)
       losers[#losers + 1] = m
     end
   end
-  table.sort(losers, function(a, b)
-    return a.priority > b.priority or a.priority == b.priority and a.place < b.place
-  end)
+  by_priority(losers)
   for _, m in ipairs(losers) do
     cancel_member(tx, m.id, "not_needed")
   end

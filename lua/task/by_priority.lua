@@ -1,0 +1,6 @@
+-- by_priority sorts what has a priority and a place: a higher priority first, then by place.
+local function by_priority(list)
+  table.sort(list, function(a, b)
+    return a.priority > b.priority or a.priority == b.priority and a.place < b.place
+  end)
+end
