@@ -20,7 +20,6 @@ var (
 		"call/control":       112,
 		"store/index":        128,
 		"store/record":       157,
-		"sweep/sweep_waits":  94,
 		"task/claim":         115,
 		"task/ending":        101,
 		"task/finish":        90,

@@ -69,7 +69,7 @@ var leaseBugs = []bug{
 	{"a cancelled attempt may go on", "task/must_stop.lua",
 		`return "cancelling"`, `return nil`, "stories/cancel_grace"},
 	{"a goodbye counts as a lost lease", "call/heartbeat.lua",
-		`return_claim(tx, task, false)`, `return_claim(tx, task, true)`, "stories/heartbeat_goodbye"},
+		`give_back(tx, id, worker, false)`, `give_back(tx, id, worker, true)`, "stories/heartbeat_goodbye"},
 	{"a task may kill workers for ever", "task/return_claim.lua",
 		`if tonumber(losses) > 3 then`, `if false then`, "stories/lease_lost_too_often"},
 	{"a lost lease costs a retry", "task/return_claim.lua",

@@ -170,7 +170,7 @@ var waitBugs = []bug{
 		`is_due(tx, key.limits, ends) or `, ``, "stories/wait_seen_late_in_batches"},
 	{"a wait ends before the timers that were due by then", "sweep/sweep_waits.lua",
 		` or is_due(tx, key.delayed, ends)`, ``, "stories/wait_seen_late_in_batches"},
-	{"a clock that cannot be read breaks an agent", "sweep/sweep_waits.lua",
+	{"a clock that cannot be read breaks an agent", "sweep/is_due.lua",
 		`attempt("ZRANGEBYSCORE", clock`, `redis.call("ZRANGEBYSCORE", clock`, "stories/run_broken_wait"},
 	{"members that are to be kept at the limit are cancelled", "sweep/sweep_waits.lua",
 		`"timed_out", told.on_pending, true`, `"timed_out", "cancel", true`, "stories/wait_past_its_limit_keeps_or_cancels"},

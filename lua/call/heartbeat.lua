@@ -23,23 +23,15 @@
 -- @use store/read_root
 -- @use store/record
 -- @use store/unit
--- @use task/load_task
+-- @use task/give_back
 -- @use task/must_stop
--- @use task/return_claim
 
 -- drop gives claims back. The newest goes first, so the oldest ends up in front.
 local function drop(tx, worker, ids, held)
   record.load(tx, ids)
   for _, id in ipairs(ids) do
     if not held[id] then
-      tx.on = id
-      local task = load_task(tx, id)
-      if task and task.status == "RUNNING" and task.worker == worker then
-        return_claim(tx, task, false)
-      else
-        index.remove(tx, tx.key.claims .. worker, id)
-        tx.recount = tx.recount or task and not task.status
-      end
+      give_back(tx, id, worker, false)
     end
   end
 end

@@ -3,6 +3,7 @@
 -- @use store/index
 -- @use store/record
 -- @use sweep/did
+-- @use sweep/leave_clock
 -- @use sweep/met_broken
 -- @use task/line_up
 -- @use task/load_task
@@ -17,11 +18,13 @@ local function sweep_delayed(tx, r, id, clock)
     index.add(tx, clock, task.available_at, id) -- the clock was wrong, or its attempt has just ended
     return
   end
-  index.remove(tx, clock, id)
   if starts and not task.role then
+    index.remove(tx, clock, id)
     record.set(tx, task, "ready_at", task.available_at)
     record.set(tx, task, "available_at", nil)
     line_up(tx, task)
     did(r, "started")
+  else
+    leave_clock(tx, r, task, clock)
   end
 end

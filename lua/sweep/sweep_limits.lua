@@ -5,6 +5,7 @@
 -- @use store/index
 -- @use store/record
 -- @use sweep/did
+-- @use sweep/leave_clock
 -- @use sweep/met_broken
 -- @use task/final
 -- @use task/live
@@ -36,6 +37,6 @@ local function sweep_limits(tx, r, id, clock)
   if score then
     index.add(tx, clock, string.format("%d", score), id)
   else
-    index.remove(tx, clock, id)
+    leave_clock(tx, r, task, clock)
   end
 end

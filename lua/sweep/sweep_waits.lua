@@ -2,13 +2,14 @@
 -- Members whose own time was up by then end first, so that what is counted does not depend on who looks when.
 --
 -- @use store/refused
--- @use store/attempt
 -- @use store/emit
 -- @use store/index
 -- @use store/own
 -- @use store/reason
 -- @use sweep/did
 -- @use sweep/end_patience
+-- @use sweep/is_due
+-- @use sweep/leave_clock
 -- @use sweep/met_broken
 -- @use task/load_task
 -- @use task/put_aside
@@ -22,17 +23,6 @@ local function read(tx, id)
   local f = redis.call("HMGET", tx.key.wait .. id, "on_pending", "on_timeout", "mode", "since", "size")
   local due = redis.call("ZRANGEBYSCORE", tx.key.patience .. id, "-inf", "(" .. tx.now, "WITHSCORES", "LIMIT", 0, tx.may_cancel + 1)
   return {on_pending = f[1], on_timeout = f[2], mode = f[3], since = f[4], size = f[5], due = due}
-end
-
--- is_due tells whether something that is due by an instant stands on a clock still. On one that cannot be read
--- nothing is: that is no fault of the wait.
-local function is_due(tx, clock, instant)
-  local some = attempt("ZRANGEBYSCORE", clock, "-inf", string.format("%d", instant), "LIMIT", 0, index.removals(tx, clock) + 1)
-  for _, id in ipairs(some) do
-    if not index.removed(tx, clock, id) then
-      return true
-    end
-  end
 end
 
 local function time_out(tx, r, agent, w, told)
@@ -65,7 +55,7 @@ local function sweep_waits(tx, r, id, clock)
     met_broken(tx, r, clock, id, why)
     return
   elseif agent.status ~= "WAITING" then
-    index.remove(tx, clock, id)
+    leave_clock(tx, r, agent, clock)
     return
   end
   local w, ok, told

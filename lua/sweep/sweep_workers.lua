@@ -6,9 +6,8 @@
 -- @use store/record
 -- @use sweep/did
 -- @use sweep/met_broken
--- @use task/load_task
+-- @use task/give_back
 -- @use task/put_aside
--- @use task/return_claim
 local function sweep_workers(tx, r, worker, clock)
   local claims = tx.key.claims .. worker
   local ids = attempt("ZREVRANGE", claims, 0, r.batch - 1) -- so the oldest ends up in front
@@ -19,14 +18,12 @@ local function sweep_workers(tx, r, worker, clock)
   end
   record.load(tx, ids)
   for _, id in ipairs(ids) do
-    tx.on = id
-    local task = load_task(tx, id)
-    if task and task.status == "RUNNING" and task.worker == worker then
-      return_claim(tx, task, true)
+    local held, why = give_back(tx, id, worker, true)
+    if held then
       did(r, "given_back")
+    elseif why then
+      met_broken(tx, r, claims, id, why)
     end
-    index.remove(tx, claims, id)
-    tx.recount = tx.recount or task and not task.status
   end
   if #ids == r.batch then
     r.full = true

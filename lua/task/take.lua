@@ -9,6 +9,7 @@
 -- @use queue/count
 -- @use task/idempotency
 -- @use task/load_task
+-- @use task/mend_place
 -- @use task/payload
 -- @use task/put_aside
 -- @use task/set_limit
@@ -52,6 +53,9 @@ local function take(tx, id, line, ask, got)
   local task = load_task(tx, id)
   if not task or task.status ~= "PENDING" or task.available_at then
     index.remove(tx, line, id) -- the record decides, and the line was wrong
+    if task then
+      mend_place(tx, task)
+    end
     return nil
   elseif task.put_back_now or not fits(task, got) then -- the attempt of an agent that was woken may end just now
     return nil
