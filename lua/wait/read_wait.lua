@@ -10,6 +10,14 @@
 --
 -- @use store/attempt
 -- @use store/own
+-- @use store/record
+
+-- waits tells whether an agent waits by its record.
+local function waits(tx, id)
+  local agent = record.get(tx, id)
+  return agent and agent.status == "WAITING"
+end
+
 local function read_wait(tx, id)
   local w = tx.waits[id]
   if w then
@@ -26,6 +34,8 @@ local function read_wait(tx, id)
       names = {}, gone = {}, fields = {}, changed = false}
     if w.state and not (w.ok and w.bad and w.settled and w.mask and (w.all or w.state == "forming")) then
       w = {broken = tx.key.wait .. id .. " has no counters"}
+    elseif w.state ~= "open" and w.state ~= "fired" and waits(tx, id) then
+      w = {broken = "it waits, and its wait is lost"}
     end
   end
   own(tx, "waits")[id] = w
