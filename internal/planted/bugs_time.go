@@ -82,6 +82,8 @@ var sweepBugs = []bug{
 		`    line_up(tx, task)`, ``, "stories/sweep_puts_in_line_what_stands_nowhere"},
 	{"a task whose state is lost runs as if it were new", "task/mend_place.lua",
 		`elseif attempt("EXISTS", tx.key.state .. task.id) == 1 then`, `else`, "stories/sweep_puts_aside_what_lost_its_state"},
+	{"the children of a living task are drained", "sweep/sweep_draining.lua",
+		`if owner and live(owner) then`, `if false then`, "stories/sweep_does_not_drain_who_lives"},
 	{"a poison record holds up the others", "store/unit.lua",
 		`  while not ok do`, "  if not ok then\n    error(answer, 0)\n  end\n  while not ok do", "stories/heartbeat_with_a_record_that_cannot_be_decided_on"},
 	{"a broken record stays on the other clocks", "task/put_aside.lua",
