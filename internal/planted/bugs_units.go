@@ -18,6 +18,8 @@ var unitBugs = []bug{
 		`    tx.may_cancel, tx.may_wake = may_cancel, may_wake`, ``, "stories/wait_more_than_100_losers_and_one_that_cannot_be_decided_on"},
 	{"a wait that has fired and lost a counter stops the sweep", "wait/read_wait.lua",
 		`if w.state and not (`, `if w.state ~= "fired" and w.state and not (`, "stories/sweep_of_a_wait_without_counters"},
+	{"why a record is broken begins with a line of Lua", "store/reason.lua",
+		`return (string.gsub(text, "^@?[%a_<>]*: ?%d+: ", ""))`, `return text`, "words"},
 	{"an agent whose wait is lost waits for ever", "wait/read_wait.lua",
 		` and waits(tx, id) then`, ` and false then`, "stories/run_lost_wait"},
 }

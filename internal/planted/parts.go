@@ -23,6 +23,7 @@ var parts = map[string]part{
 	"model":       {"queue", "^TestModel$", []string{"-rapid.shrinktime=1ms", "-rapid.nofailfile"}},
 	"channels":    {"queue", "^TestWhoListensIsToldBeforeTheCallReturns$/^redis$", nil},
 	"full memory": {"queue", "^TestAFullRedisStillDrains$", nil},
+	"words":       {"queue", "^TestWhatIsToldOfABrokenRecordIsWords$", nil},
 	"caps":        {"queue", "^TestAQueueKeepsItsFailures|^TestTheStreamOfEventsIsCapped$/^redis$|^TestEventsOfOneCall/^redis$|^TestTrimmedEvents/.*/^redis$|^TestForeignEntries/^redis$|^TestAllEventsOfMany|^TestKindsBeyondAThousand", nil},
 }
 

@@ -10,6 +10,7 @@
 -- @use store/index
 -- @use store/later
 -- @use store/own
+-- @use store/reason
 -- @use task/put_aside
 -- @use wait/counts_as
 -- @use wait/fires
@@ -64,6 +65,6 @@ local function count_end(tx, task, owner)
   if not ok and refused(why) then
     error(why, 0)
   elseif not ok then
-    put_aside(tx, owner.id, type(why) == "table" and why.err or why, {tx.key.waits})
+    put_aside(tx, owner.id, reason(why), {tx.key.waits})
   end
 end

@@ -9,6 +9,7 @@
 -- @use store/alarm
 -- @use store/emit
 -- @use store/index
+-- @use store/reason
 -- @use store/record
 -- @use store/tell
 -- @use queue/count
@@ -55,7 +56,7 @@ local function wake_agent(tx, id)
   if not ok and refused(told) then
     error(told, 0)
   elseif not ok then
-    put_aside(tx, id, type(told) == "table" and told.err or told, {tx.key.waits})
+    put_aside(tx, id, reason(told), {tx.key.waits})
     return
   end
   local timed_out = told.reason == "timed_out"

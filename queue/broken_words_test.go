@@ -1,0 +1,72 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// position is a line of the composed Lua, as Redis and the embedded server name it.
+var position = regexp.MustCompile(`:\s?\d+: `)
+
+// Whoever reads an event, a verdict or a log has no composed text at hand, so what they
+// are told of a record that cannot be worked with names no line of it.
+func TestWhatIsToldOfABrokenRecordIsWords(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		ctx, library := context.Background(), testclock.Library(t, rdb)
+		q := open(t, rdb, queue.Config{Namespace: redistest.Namespace(t), Library: library})
+		root := q.Root(0)
+		// Deciding on the end raises: of one a hook has no kind, the other is a timer without an instant.
+		a, b := enqueue(t, q, queue.Task{Timeout: time.Second}).ID, enqueue(t, q, queue.Task{Timeout: time.Second}).ID
+		const head = "k default 1800000000000 1800000001000 -\n"
+		err := errors.Join(rdb.Set(ctx, root+":spec:"+a, head+"hook_cancel:13\n\none two three", 0).Err(),
+			rdb.Set(ctx, root+":spec:"+b, head+"role=timer\n\n", 0).Err())
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := map[string]string{}
+		reply, err := library.Run(ctx, rdb, "cancel", root, "call", "", "", a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told["the answer of cancel"] = fmt.Sprint(reply.([]any)[1].([]any)[1])
+		testclock.Set(t, rdb, root, testclock.Start.Add(time.Minute))
+		swept, err := q.Sweep(ctx, 0, "r", 100, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told["the sweep"] = strings.Join(swept.Errors, ", ")
+		explained, err := q.Explain(ctx, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told["explain"] = explained.String()
+		batch, err := q.Events(ctx, queue.Oldest, 100, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range batch.Events {
+			if e.Kind == "task_broken" {
+				told["the event of "+e.TaskID] = e.Fields["error"]
+			}
+		}
+		if len(told) != 5 {
+			t.Errorf("%d places tell of it, want 5: %q", len(told), told)
+		}
+		for where, words := range told {
+			if words == "" || position.MatchString(words) {
+				t.Errorf("%s says %q", where, words)
+			}
+		}
+	})
+}
