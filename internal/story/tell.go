@@ -2,6 +2,7 @@ package story
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +16,11 @@ func refusal(err error) string {
 	if strings.Contains(err.Error(), "WRONGTYPE") {
 		return "error WRONGTYPE"
 	}
-	return "error " + err.Error()
+	return "error " + raisedAt.ReplaceAllString(err.Error(), "")
 }
+
+// raisedAt is where in our Lua that was. It moves with every edit.
+var raisedAt = regexp.MustCompile(`lua/\S+\.lua:\d+: `)
 
 func (s *stage) claims(trip queue.Trip) []string {
 	if len(trip.Claims) == 0 {

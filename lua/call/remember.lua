@@ -41,5 +41,9 @@ local function remember(keys, argv)
     error("argument " .. rest .. " is one too many: the note ends before it", 0)
   end
   local tx = read_root(begin(keys[1]))
-  return answer(tx, unit(tx, remember_one, {id = argv[1], epoch = argv[2], worker = argv[3]}, note))
+  local reply = unit(tx, remember_one, {id = argv[1], epoch = argv[2], worker = argv[3]}, note)
+  if reply[1] == "BROKEN" then -- told as an error, now that it is put aside
+    error("BROKEN " .. argv[1] .. ": " .. reply[2], 0)
+  end
+  return answer(tx, reply)
 end

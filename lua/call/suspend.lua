@@ -63,7 +63,9 @@ local function suspend(keys, argv)
   end
   local reply = unit(tx, suspend_agent, s)
   tx.strict = false
-  if reply.fired then
+  if reply[1] == "BROKEN" then -- told as an error, now that it is put aside
+    error("BROKEN " .. s.id .. ": " .. reply[2], 0)
+  elseif reply.fired then
     unit(tx, wake, s.id)
   end
   return answer(tx, {tx.at, unpack(reply)})

@@ -24,10 +24,8 @@
 
 -- repeated answers a repeat of the call that made the agent wait.
 local function repeated(tx, s)
-  local task, why = record.get(tx, s.id)
-  if not task then
-    error("BROKEN " .. s.id .. ": " .. why, 0)
-  elseif task.suspended_by == s.call then
+  local task = record.get(tx, s.id)
+  if task and task.suspended_by == s.call then
     return {"WAITING"}
   end
 end
