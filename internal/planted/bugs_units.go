@@ -10,6 +10,8 @@ var unitBugs = []bug{
 		`  tx.on = id --`, `  --`, "stories/wait_over_at_once_beside_a_loser_that_cannot_be_decided_on"},
 	{"a loser that cannot be decided on keeps its agent from going on", "wait/find_settled.lua",
 		`elseif not task and not tx.poison[m.id] then`, `elseif not task then`, "stories/suspend_over_at_once_beside_a_loser_that_cannot_be_decided_on"},
+	{"a signal that cannot be decided on is nobody's fault", "call/signal.lua",
+		`  tx.on = id`, ``, "stories/signal_that_cannot_be_decided_on"},
 	{"a draft outlives the try that made it", "store/renew.lua",
 		`tx.drafts = none`, ``, "stories/alarm_lost_when_decided_twice"},
 	{"a repeated try tells twice", "store/renew.lua",

@@ -44,6 +44,7 @@ local function promise(tx, agent, id)
   elseif d then
     adopt(tx, asked, d, parent)
   end
+  tx.on = id
   local task, why = load_task(tx, id)
   return task, why and {"BROKEN", why}
 end
@@ -58,6 +59,7 @@ local function signal_one(tx, call, agent, id, note)
   elseif task.call == call then
     return {"OK"}
   elseif task.status ~= "COMPLETED" then
+    tx.on = agent
     local above = load_task(tx, agent)
     if above and not live(above) then
       return {"OWNER", agent, above.status or ""}
