@@ -1,5 +1,6 @@
 -- put_aside takes an id whose record cannot be worked with off every clock, so that it stops nobody
--- else, and keeps it in broken for whoever mends it.
+-- else, and keeps it in broken for whoever mends it. A call tells of it once, though it may meet it again on
+-- further clocks.
 --
 --   clocks  to take it off, if not all
 --
@@ -8,14 +9,14 @@
 -- @use store/escape
 -- @use store/own
 local function put_aside(tx, id, why, clocks)
-  if tx.aside[id] or tx.put_aside[id] then
-    return
-  end
-  own(tx, "aside")[id] = true
   local key = tx.key
   for _, clock in ipairs(clocks or {key.deadlines, key.limits, key.delayed, key.waits, key.draining, key.retained}) do
     index.remove(tx, clock, id)
   end
+  if tx.aside[id] or tx.put_aside[id] then
+    return
+  end
+  own(tx, "aside")[id] = true
   index.add(tx, key.broken, tx.now, id)
   tx.recount = true
   emit(tx, "terminal", "task_broken", {id = escape(id)}, "error=" .. escape(why))
