@@ -42,6 +42,8 @@ var controlBugs = []bug{
 		"else\n      index.remove(tx, line, id)", "elseif task then\n      index.remove(tx, line, id)", "stories/drain_broken_record"},
 	{"what is not there stays in a drained line", "call/drain.lua",
 		"else\n      index.remove(tx, line, id)", "elseif not task then\n      index.remove(tx, line, id)", "stories/drain_broken_record"},
+	{"a drain cancels what it puts back for later", "call/drain.lua",
+		` and not task.available_at then`, ` then`, "stories/drain_leaves_what_it_put_back"},
 	{"a drain cancels what is late", "call/drain.lua",
 		`local task = load_task(tx, id)`, `local task = record.get(tx, id)`, "stories/drain"},
 }

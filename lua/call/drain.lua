@@ -1,5 +1,6 @@
 -- drain: somebody empties the line of a queue: what stands in it, and may start now, is cancelled, in chunks.
--- What runs, and what may start later only, is left alone.
+-- What runs, and what may start later only, is left alone. So is an agent whose attempt turns out to be over here,
+-- and which is to run again later.
 --
 -- ARGV[1]  call: kept over repeats of this call, and new for each chunk
 -- ARGV[2]  queue
@@ -22,6 +23,7 @@
 -- @use task/cancelled
 -- @use task/finish
 -- @use task/load_task
+-- @use task/mend_place
 
 local function drain_some(tx, d)
   local line, about = tx.key.ready .. d.queue, tx.key.queue .. d.queue
@@ -36,11 +38,14 @@ local function drain_some(tx, d)
   for _, id in ipairs(ids) do
     tx.on = id
     local task = load_task(tx, id)
-    if task and task.status == "PENDING" then
+    if task and task.status == "PENDING" and not task.available_at then
       finish(tx, task, cancelled(d.reason, d.call))
       n = n + 1
     else
-      index.remove(tx, line, id) -- the record decides, and the line was wrong
+      index.remove(tx, line, id) -- the record decides: the line was wrong, or it has just been put back for later
+      if task then
+        mend_place(tx, task)
+      end
     end
   end
   if known then
