@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,6 +59,9 @@ var verbs = map[string]func(*stage, words) []string{
 
 func (s *stage) do(line string) []string {
 	w := parse(line)
+	if w.verb == "repeat" {
+		return s.repeat(line)
+	}
 	verb, ok := verbs[w.verb]
 	if !ok {
 		return []string{"no such command: " + w.verb}
@@ -67,6 +71,25 @@ func (s *stage) do(line string) []string {
 		answers[i] = position.ReplaceAllString(answers[i], "WRONGTYPE")
 	}
 	return answers
+}
+
+// repeat 3 enqueue task=a#: the same command so often, with 1, 2, 3 in the place of #. Equal answers are told
+// once, with their number; of others the first and the last.
+func (s *stage) repeat(line string) []string {
+	var often int
+	if _, err := fmt.Sscanf(line, "repeat %d ", &often); err != nil {
+		return []string{err.Error()}
+	}
+	_, command, _ := strings.Cut(strings.TrimPrefix(line, "repeat "), " ")
+	var answers []string
+	for n := 1; n <= often; n++ {
+		answers = append(answers, s.do(strings.ReplaceAll(command, "#", strconv.Itoa(n)))...)
+	}
+	count, last := len(answers), answers[len(answers)-1]
+	if len(slices.Compact(answers)) == 1 {
+		return []string{fmt.Sprintf("%d times %s", count, last)}
+	}
+	return []string{fmt.Sprintf("%d: %s … %s", count, answers[0], last)}
 }
 
 // position is where in our Lua Redis raised an error. The embedded server says so
