@@ -13,6 +13,7 @@ local function sweep_workers(tx, r, worker, clock)
   local ids = attempt("ZREVRANGE", claims, 0, r.batch - 1) -- so the oldest ends up in front
   if ids.err then
     put_aside(tx, worker, ids.err, {})
+    tx.recount = true
     met_broken(tx, r, clock, worker, ids.err)
     return
   end

@@ -2,8 +2,12 @@
 -- else, and keeps it in broken for whoever mends it. A call tells of it once, though it may meet it again on
 -- further clocks.
 --
---   clocks  to take it off, if not all
+--   clocks  to take it off, if not all: then its record still says whether it runs
 --
+-- The running tasks are counted anew when an id comes into broken, and not again while it is there: whoever mends
+-- a record takes its id out.
+--
+-- @use store/attempt
 -- @use store/index
 -- @use store/emit
 -- @use store/escape
@@ -17,7 +21,7 @@ local function put_aside(tx, id, why, clocks)
     return
   end
   own(tx, "aside")[id] = true
+  tx.recount = tx.recount or not clocks and type(attempt("ZSCORE", key.broken, id)) ~= "string"
   index.add(tx, key.broken, tx.now, id)
-  tx.recount = true
   emit(tx, "terminal", "task_broken", {id = escape(id)}, "error=" .. escape(why))
 end
