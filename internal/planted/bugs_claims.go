@@ -103,7 +103,7 @@ var lineBugs = []bug{
 	{"an ended task stays in line", "task/leave.lua",
 		`index.remove(tx, key.ready .. task.queue, task.id)`, ``, "stories/sweep_times_out"},
 	{"running is not counted down", "task/leave.lua",
-		`count.add(tx, task.queue, "running", -1)`, ``, "stories/complete"},
+		`count.run(tx, task.queue, task.worker, -1)`, ``, "stories/complete"},
 	{"counts are not written", "queue/count.lua",
 		`if n ~= 0 then`, `if false then`, "stories/enqueue_ready"},
 	{"what is given back goes last", "queue/place.lua",

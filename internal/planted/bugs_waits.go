@@ -3,7 +3,7 @@ package main
 // Agents that begin to wait.
 var suspendBugs = []bug{
 	{"an agent that waits keeps its place among the running", "wait/open_wait.lua",
-		`count.add(tx, task.queue, "running", -1)`, ``, "stories/suspend_frees_the_slot"},
+		`count.run(tx, task.queue, task.worker, -1)`, ``, "stories/suspend_frees_the_slot"},
 	{"an agent that waits stays with its worker", "wait/open_wait.lua",
 		`index.remove(tx, tx.key.claims .. task.worker, s.id)`, ``, "stories/suspend_all"},
 	{"an agent waits for the child of another", "wait/pick_members.lua",

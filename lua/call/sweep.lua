@@ -19,6 +19,7 @@
 -- @use check/whole
 -- @use store/begin
 -- @use store/read_root
+-- @use store/unit
 -- @use sweep/look
 -- @use sweep/sweep_delayed
 -- @use sweep/sweep_draining
@@ -29,6 +30,11 @@
 -- @use sweep/sweep_waits
 -- @use sweep/sweep_workers
 -- @use sweep/turn
+
+-- go_on_counting has commit count what runs further.
+local function go_on_counting(tx)
+  tx.recount = "go on"
+end
 
 local function look_at_all(tx, s)
   local key, past, due = tx.key, "(" .. tx.now, tx.now
@@ -45,6 +51,10 @@ local function look_at_all(tx, s)
   at("throttled", due, sweep_throttled)
   at("retained", due, sweep_retained)
   at("forget", due, sweep_forget)
+  if tx.root.recounted then
+    unit(tx, go_on_counting)
+    s.full = s.full or tx.root.recounted ~= false
+  end
 end
 
 local function sweep(keys, argv)

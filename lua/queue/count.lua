@@ -1,5 +1,6 @@
 -- count adds to the counters in a queue's record.
 --
+-- @use store/own
 -- @use store/try
 -- @use queue/wake
 local count = {}
@@ -13,7 +14,20 @@ function count.add(tx, queue, field, n)
   of[field] = (of[field] or 0) + n
 end
 
+-- run counts a task that a worker begins to run (1), or does not run any more (-1).
+function count.run(tx, queue, worker, n)
+  count.add(tx, queue, "running", n)
+  local counted = tx.root.recounted
+  if counted and worker <= counted then -- a count that is under way has passed this worker
+    local recounts = own(tx, "recounts")
+    recounts[queue] = (recounts[queue] or 0) + n
+  end
+end
+
 function count.write(tx)
+  for queue, n in pairs(tx.recounts) do
+    try(tx, "HINCRBY", tx.key.recount, queue, string.format("%d", n))
+  end
   for queue, counts in pairs(tx.counts) do
     for field, n in pairs(counts) do
       if n ~= 0 then

@@ -2,13 +2,30 @@
 -- record is gone or ruined that was counted as running: nobody can say any more in which queue, and a
 -- queue that may run only so many would run fewer for ever. It looks at what has been written.
 --
+-- A call counts worker after worker, by name, until it has looked at 1000 claims; the sweep goes on. The root says
+-- which worker was the last (recounted), and the key recount has the counts. What begins or ceases to run for a
+-- worker that is counted already is added there too (queue/count.lua), so they are exact. What asks for a count
+-- while one is under way has another made after it. With 5000 workers of 100 claims each a call takes up to 9 ms more.
+--
+-- @use store/alarm
 -- @use store/record
 -- @use store/try
 -- @use queue/wake
-local function recount_running(tx)
-  local running = {}
-  tx.tasks = {}
+
+-- later_workers are the workers behind one, by name.
+local function later_workers(tx, from)
+  local names = {}
   for _, worker in ipairs(try(tx, "ZRANGE", tx.key.workers, 0, -1) or {}) do
+    names[#names + 1] = worker > from and worker or nil
+  end
+  table.sort(names)
+  return names
+end
+
+-- count_some counts what the next workers run. It returns the last of them, nil if no worker is left.
+local function count_some(tx, from, running)
+  local looked = 0
+  for _, worker in ipairs(later_workers(tx, from)) do
     local ids = try(tx, "ZRANGE", tx.key.claims .. worker, 0, -1) or {}
     record.load(tx, ids)
     for _, id in ipairs(ids) do
@@ -17,6 +34,17 @@ local function recount_running(tx)
         running[task.queue] = (running[task.queue] or 0) + 1
       end
     end
+    looked = looked + #ids + 1
+    if looked > 1000 then
+      return worker
+    end
+  end
+end
+
+local function finish_count(tx, running)
+  local flat = try(tx, "HGETALL", tx.key.recount) or {}
+  for i = 1, #flat, 2 do
+    running[flat[i]] = (running[flat[i]] or 0) + tonumber(flat[i + 1])
   end
   for _, queue in ipairs(try(tx, "SMEMBERS", tx.key.queues) or {}) do
     local n = running[queue] or 0
@@ -24,5 +52,37 @@ local function recount_running(tx)
       try(tx, "HSET", tx.key.queue .. queue, "running", string.format("%d", n))
       wake.note(tx, queue)
     end
+  end
+end
+
+-- go_to notes up to which worker the count has come; nil: it is over.
+local function go_to(tx, worker)
+  if worker then
+    try(tx, "HSET", tx.key.root, "recounted", worker)
+    alarm.note(tx, tx.at)
+  elseif tx.root.recounted then
+    try(tx, "HDEL", tx.key.root, "recounted")
+    try(tx, "DEL", tx.key.recount)
+  end
+  tx.root.recounted = worker or false
+end
+
+local function recount_running(tx)
+  local from, running = tx.root.recounted, {}
+  if from and tx.recount ~= "go on" then
+    try(tx, "HSET", tx.key.root, "recount_again", "1")
+    return
+  end
+  tx.tasks = {}
+  local worker = count_some(tx, from or "", running)
+  for queue, n in pairs(worker and running or tx.none) do
+    try(tx, "HINCRBY", tx.key.recount, queue, string.format("%d", n))
+  end
+  if not worker then
+    finish_count(tx, running)
+  end
+  go_to(tx, worker)
+  if from and not worker and try(tx, "HDEL", tx.key.root, "recount_again") == 1 then
+    go_to(tx, "")
   end
 end

@@ -17,7 +17,7 @@
 --
 --   tasks, changed, texts    tasks read, those whose state changes, texts of new ones  store/record.lua
 --   index, sets              what sorted sets gain and lose                        store/index.lua
---   counts                   counters of queues                                    queue/count.lua
+--   counts, recounts         counters of queues, and what a count under way must add  queue/count.lua
 --   figures                  tasks that ended, to be counted by kind               store/figures.lua
 --   wakes                    queues that an idle worker should look at             queue/wake.lua
 --   events, stops, ended     what is told: in the stream, to workers, to who waits  store/emit.lua, store/publish.lua
@@ -32,7 +32,7 @@
 --   timeouts, woken, timers  tasks that timed out, agents woken, timers that fired  store/tell.lua
 --   earliest                 the next instant at which something is due            store/alarm.lua
 --   seq, front               places given in line                                  queue/place.lua
---   recount                  running tasks must be counted anew                    queue/recount_running.lua
+--   recount                  running tasks must be counted anew; "go on": further  queue/recount_running.lua
 --   on                       the task that is being decided                        store/unit.lua
 --   stale                    the unit has been written, or is being written        store/commit.lua
 --
@@ -47,7 +47,7 @@ local function begin(root)
   return {
     at = at, now = string.format("%d", at), key = keys(root), root = false, none = none, failed = none, poison = none,
     told = none, timed_out = 0, timers_fired = 0, strict = false, asked = false, found_empty = false, more = false, may_cancel = 100, may_wake = 100,
-    tasks = {}, changed = {}, texts = {}, index = {}, sets = {}, counts = {}, wakes = none, events = none, stops = none, figures = none,
+    tasks = {}, changed = {}, texts = {}, index = {}, sets = {}, counts = {}, recounts = none, wakes = none, events = none, stops = none, figures = none,
     ended = none, lists = none, drops = none, before = none, after = none, drained = none, waits = none, fired = none,
     journals = none, rooms = none, keyed = none, large = none, aside = none, timeouts = none, woken = none, timers = 0, drafts = none, put_aside = none,
     earliest = false, seq = false, front = false, recount = false, on = false, stale = false,

@@ -8,7 +8,7 @@ local known, count = {}, 0
 local function name_all(root)
   local p = root .. ":"
   return {
-    root = root,                   -- hash     version, partitions, created_at, events, event_*, armed, turn, turn_until, seq, front, controlled, kind:<kind>
+    root = root,                   -- hash     version, partitions, created_at, events, event_*, armed, turn, turn_until, seq, front, controlled, recounted, recount_again, kind:<kind>
     spec = p .. "spec:",           -- string   + id: what was asked for; written once
     state = p .. "state:",         -- string   + id: what became of it; absent until a task is first claimed, as a rule
     payload = p .. "payload:",     -- string   + id: a payload that is too large for the spec
@@ -36,6 +36,7 @@ local function name_all(root)
     retained = p .. "retained",    -- zset     terminal ids, by when the record goes
     idem = p .. "idem",            -- hash     idempotency key: id and digest
     forget = p .. "forget",        -- zset     idempotency keys, by when they are forgotten
+    recount = p .. "recount",      -- hash     while what runs is counted anew: queue, and how many so far
     broken = p .. "broken",        -- zset     ids whose record cannot be worked with, by when that was seen
     figures = p .. "figures:",     -- hash     + kind: how its tasks ended and how long they took, counted
     kinds = p .. "kinds",          -- set      kinds that have such a hash; "-" for all others

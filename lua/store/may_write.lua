@@ -53,11 +53,11 @@ local function need_for_queues(tx)
     end
   end
   if tx.recount then
-    need("ZRANGE", key.claims, "0", "1")
-    need("ZRANGE", key.workers, "0", "1")
-    need("SMEMBERS", key.queues)
-    need("HGET", key.queue, "x")
-    need("HSET", key.queue, "x", "x")
+    for _, c in ipairs({{"ZRANGE", key.claims, "0", "1"}, {"ZRANGE", key.workers, "0", "1"}, {"SMEMBERS", key.queues},
+      {"HGET", key.queue, "x"}, {"HSET", key.queue, "x", "x"}, {"HINCRBY", key.recount, "x", "1"}, {"HGETALL", key.recount},
+      {"DEL", key.recount}, {"HSET", key.root, "x", "x"}, {"HDEL", key.root, "x"}}) do
+      need(unpack(c))
+    end
   end
   if tx.recount or next(tx.wakes) then
     need("RPUSH", key.wake, "x")

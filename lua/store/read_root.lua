@@ -1,13 +1,13 @@
 -- read_root reads what a call needs of the partition's root: the level of events, the last places given
 -- in line, how many events there were, whether any queue is controlled, when the reaper looks next, whether ends
--- are counted by kind, and the defaults of kinds. It raises where the namespace was never opened, or is of a
--- version that this library does not know.
+-- are counted by kind, how far a count of what runs has come (queue/recount_running.lua), and the defaults of
+-- kinds. It raises where the namespace was never opened, or is of a version that this library does not know.
 --
 --   kinds  whose defaults the call will need, or nil
 local function read_root(tx, kinds)
-  local fields = {"version", "events", "seq", "front", "controlled", "armed", "event_count", "event_bytes", "figures"}
+  local fields = {"version", "events", "seq", "front", "controlled", "armed", "event_count", "event_bytes", "figures", "recounted"}
   for i, kind in ipairs(kinds or {}) do
-    fields[9 + i] = "kind:" .. kind
+    fields[10 + i] = "kind:" .. kind
   end
   local values = redis.call("HMGET", tx.key.root, unpack(fields))
   if values[1] ~= "2" then
@@ -16,9 +16,9 @@ local function read_root(tx, kinds)
   end
   tx.root = {level = values[2] or "terminal", seq = tonumber(values[3] or 0), front = tonumber(values[4] or 0),
     controlled = values[5], armed = tonumber(values[6] or nil), event_count = tonumber(values[7] or nil) or 0,
-    event_bytes = tonumber(values[8] or nil) or 0, figures = values[9] ~= "off", defaults = {}}
+    event_bytes = tonumber(values[8] or nil) or 0, figures = values[9] ~= "off", recounted = values[10], defaults = {}}
   for i, kind in ipairs(kinds or {}) do
-    tx.root.defaults[kind] = values[9 + i] or ""
+    tx.root.defaults[kind] = values[10 + i] or ""
   end
   return tx
 end

@@ -8,7 +8,7 @@ local function leave(tx, task)
   local key = tx.key
   if task.status == "RUNNING" then
     index.remove(tx, key.claims .. task.worker, task.id)
-    count.add(tx, task.queue, "running", -1)
+    count.run(tx, task.queue, task.worker, -1)
   elseif task.status == "WAITING" then
     index.remove(tx, key.waits, task.id)
     count.add(tx, task.queue, "waiting", -1)

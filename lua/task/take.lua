@@ -69,7 +69,7 @@ local function take(tx, id, line, ask, got)
   run(tx, task, ask)
   index.remove(tx, line, id)
   index.add(tx, tx.key.claims .. ask.worker, string.format("%d", ask.seq), id)
-  count.add(tx, task.queue, "running", 1)
+  count.run(tx, task.queue, ask.worker, 1)
   emit(tx, "all", "task_started", task)
   got.tasks[#got.tasks + 1], got.payloads[id] = task, handed
   return task

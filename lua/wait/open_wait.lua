@@ -23,7 +23,7 @@ end
 
 local function leave_worker(tx, s, task)
   index.remove(tx, tx.key.claims .. task.worker, s.id)
-  count.add(tx, task.queue, "running", -1)
+  count.run(tx, task.queue, task.worker, -1)
   count.add(tx, task.queue, "waiting", 1)
   task.status = "WAITING"
   record.touch(tx, task)
