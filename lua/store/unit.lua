@@ -14,9 +14,10 @@
 -- @use task/put_aside
 -- @use wait/wake_agents
 
-local function decide_all(tx, decide, ...)
-  for id, why in pairs(tx.poison) do
-    put_aside(tx, id, why)
+--   raised  ids on which this unit has raised
+local function decide_all(tx, raised, decide, ...)
+  for _, id in ipairs(raised) do
+    put_aside(tx, id, tx.poison[id])
   end
   local answer = decide(tx, ...)
   wake_agents(tx)
@@ -27,17 +28,17 @@ local function unit(tx, decide, ...)
   if tx.stale then
     renew(tx)
   end
-  local may_cancel, may_wake = tx.may_cancel, tx.may_wake
-  local ok, answer = pcall(decide_all, tx, decide, ...)
+  local may_cancel, may_wake, raised = tx.may_cancel, tx.may_wake, {}
+  local ok, answer = pcall(decide_all, tx, raised, decide, ...)
   while not ok do
     local id = tx.on
     if not id or tx.poison[id] or refused(answer) then
       error(answer, 0)
     end
-    own(tx, "poison")[id] = reason(answer)
+    own(tx, "poison")[id], raised[#raised + 1] = reason(answer), id
     renew(tx)
     tx.may_cancel, tx.may_wake = may_cancel, may_wake -- what is thrown away has ended and woken nobody
-    ok, answer = pcall(decide_all, tx, decide, ...)
+    ok, answer = pcall(decide_all, tx, raised, decide, ...)
   end
   commit(tx, tx.strict)
   return answer
