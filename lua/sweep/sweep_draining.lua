@@ -31,16 +31,16 @@ local function sweep_draining(tx, r, id, clock)
   if r.chunk == 0 then
     return
   end
-  local owner = record.get(tx, id)
-  if owner and live(owner) then -- an entry that nothing stands behind
-    index.remove(tx, clock, id)
-    return
-  end
   local key = tx.key.children .. id
   local ids = attempt("LRANGE", key, 0, r.chunk - 1)
   if ids.err then
     put_aside(tx, id, ids.err)
     met_broken(tx, r, clock, id, ids.err)
+    return
+  end
+  local owner = record.get(tx, id)
+  if owner and live(owner) then -- an entry that nothing stands behind
+    index.remove(tx, clock, id)
     return
   end
   record.load(tx, ids)
