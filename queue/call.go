@@ -42,10 +42,8 @@ func (q *Queue) call(ctx context.Context, partition int, script string, args ...
 		if ctx.Err() != nil {
 			return nil, unanswered(ctx, lost, ErrUnavailable)
 		}
-		try, leave := context.WithCancel(ctx)
-		unwatch := q.watchMaster(partition, leave)
+		try, leave := q.watchMaster(ctx, partition)
 		reply, err := q.try(try, patience, script, q.Root(partition), args)
-		unwatch()
 		leave()
 		if err == nil {
 			return reply, nil
@@ -86,13 +84,8 @@ func (q *Queue) call(ctx context.Context, partition int, script string, args ...
 // time-out. A caller who cancels gets the answer of a call that writes if it is under way:
 // who stops must know what was handed out.
 func (q *Queue) try(ctx context.Context, patience time.Duration, script, root string, args []any) (any, error) {
-	run := func() (any, error) {
-		try, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		return q.library.Run(try, q.rdb, script, root, args...)
-	}
 	if _, hard := ctx.Deadline(); q.bounded && !hard && (ctx.Done() == nil || !q.library.Reads(script)) {
-		return run()
+		return q.run(ctx, patience, script, root, args)
 	}
 	type answer struct {
 		reply any
@@ -100,7 +93,7 @@ func (q *Queue) try(ctx context.Context, patience time.Duration, script, root st
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		reply, err := run()
+		reply, err := q.run(ctx, patience, script, root, args)
 		answered <- answer{reply, err}
 	}()
 	var over <-chan time.Time
@@ -115,6 +108,12 @@ func (q *Queue) try(ctx context.Context, patience time.Duration, script, root st
 	case <-over:
 		return nil, context.DeadlineExceeded
 	}
+}
+
+func (q *Queue) run(ctx context.Context, patience time.Duration, script, root string, args []any) (any, error) {
+	try, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return q.library.Run(try, q.rdb, script, root, args...)
 }
 
 // timedOut tells whether a try ended because nothing passed for as long as it was given.

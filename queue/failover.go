@@ -35,10 +35,11 @@ func (q *Queue) longestPause() time.Duration {
 
 // watchMaster gives up a try that hangs once its partition has another master. The old
 // one may never answer, and would be waited for as long as a slow server is.
-func (q *Queue) watchMaster(partition int, giveUp func()) (unwatch func()) {
+func (q *Queue) watchMaster(ctx context.Context, partition int) (try context.Context, leave func()) {
 	if q.cluster == nil {
-		return func() {}
+		return ctx, func() {}
 	}
+	try, giveUp := context.WithCancel(ctx)
 	asked := q.master(partition)
 	var over atomic.Bool
 	var look func()
@@ -54,9 +55,10 @@ func (q *Queue) watchMaster(partition int, giveUp func()) (unwatch func()) {
 		time.AfterFunc(lookAround, look)
 	}
 	first := time.AfterFunc(tryFor/2, look)
-	return func() {
+	return try, func() {
 		over.Store(true)
 		first.Stop()
+		giveUp()
 	}
 }
 

@@ -5,7 +5,7 @@ var figureBugs = []bug{
 	{"ends are not counted by kind", "store/commit.lua",
 		`figures.write(tx)`, ``, "stories/figures_of_each_end"},
 	{"an end is counted for each time that it is decided", "store/renew.lua",
-		`tx.figures = none`, ``, "stories/figures_once"},
+		`tx.figures, tx.recounts = none, none`, `tx.recounts = none`, "stories/figures_once"},
 	{"a figure forgets what it was", "store/add_figures.lua",
 		`(tonumber(old[i] or 0) or 0) + adds[i]`, `adds[i]`, "stories/figures_of_each_end"},
 	{"a value at a bound is counted above it", "store/buckets.lua",
