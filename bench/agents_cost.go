@@ -126,7 +126,7 @@ func weigh(ctx context.Context, rdb redis.UniversalClient, root string) (map[str
 func purpose(key string) string {
 	kind, id, _ := strings.Cut(key, ":")
 	switch kind {
-	case "task", "payload":
+	case "spec", "state", "payload", "result":
 		if strings.Contains(id, ".") {
 			return "its members' records and payloads"
 		}

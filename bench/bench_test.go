@@ -67,7 +67,9 @@ func TestBenchmarksMeasure(t *testing.T) {
 		{[]string{"wake lag beside 500 tasks/s p50", "worked off beside it"},
 			func() (Report, error) { return WakeLag(ctx, rdb, 100, 3, 500) }},
 		{[]string{"agent with 10 children: commands"}, func() (Report, error) { return AgentCost(ctx, rdb, 20, 10) }},
-		{[]string{"waiting agent with 10 members: its wait", "waiting agent with 10 members: all of used_memory"},
+		{[]string{"waiting agent with 10 members: its record and payload", "waiting agent with 10 members: its wait",
+			"waiting agent with 10 members: its list of children", "waiting agent with 10 members: its members' records and payloads",
+			"waiting agent with 10 members: entries in sets of the namespace", "waiting agent with 10 members: all of used_memory"},
 			func() (Report, error) { return AgentMemory(ctx, rdb, 200, 10) }},
 	} {
 		r, err := test.measure()
