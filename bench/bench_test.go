@@ -54,8 +54,8 @@ func TestBenchmarksMeasure(t *testing.T) {
 		measure func() (Report, error)
 	}{
 		{[]string{"enqueue one by one", "enqueue in lists", "drain", "idle dispatch p99"},
-			func() (Report, error) { return Throughput(ctx, rdb, 2000, 1) }},
-		{[]string{"drain"}, func() (Report, error) { return Throughput(ctx, rdb, 2000, 4) }},
+			func() (Report, error) { return Throughput(ctx, rdb, 2000, 1, false) }},
+		{[]string{"drain"}, func() (Report, error) { return Throughput(ctx, rdb, 2000, 4, true) }},
 		{[]string{"detection lag p50", "detection lag max"},
 			func() (Report, error) { return Detect(ctx, rdb, 300, 1000, 300*time.Millisecond) }},
 		{[]string{"all of one ms max"}, func() (Report, error) { return SameMillisecond(ctx, rdb, 2000) }},

@@ -66,18 +66,25 @@ func Median(runs []Report) Report {
 // open empties the server and opens a namespace on it. The benchmarks own the
 // server: the command refuses one that holds anything else.
 func open(ctx context.Context, rdb redis.UniversalClient, partitions int) (*queue.Queue, error) {
+	return openAs(ctx, rdb, queue.Config{Partitions: partitions})
+}
+
+func openAs(ctx context.Context, rdb redis.UniversalClient, config queue.Config) (*queue.Queue, error) {
 	if err := rdb.FlushAll(ctx).Err(); err != nil {
 		return nil, err
 	}
-	return queue.Open(ctx, rdb, queue.Config{Namespace: "bench", Partitions: partitions, Logger: quiet})
+	config.Namespace, config.Logger = "bench", quiet
+	return queue.Open(ctx, rdb, config)
 }
 
 // quiet logs errors only: that the servers measured on keep nothing on disk is known.
 var quiet = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 
 // payload is 100 random bytes, which no encoding makes smaller.
-func payload() []byte {
-	b := make([]byte, 100)
+func payload() []byte { return randomBytes(100) }
+
+func randomBytes(n int) []byte {
+	b := make([]byte, n)
 	rand.Read(b)
 	return b
 }
@@ -93,6 +100,13 @@ func tasks(n int, one func(i int) queue.Task) []queue.Task {
 // noop is the usual task: a payload and a deadline.
 func noop(int) queue.Task {
 	return queue.Task{Kind: "noop", Payload: payload(), Timeout: time.Hour}
+}
+
+// fullTask uses most of what a task may have.
+func fullTask(i int) queue.Task {
+	return queue.Task{Kind: "noop", Payload: randomBytes(400), Timeout: time.Hour, QueueTimeout: 30 * time.Minute,
+		AttemptTimeout: time.Minute, OnTimeout: queue.OnTimeoutRetry, MaxRetries: 3, Backoff: queue.Backoff{Exponential: true, Delay: time.Second, Max: time.Minute},
+		Headers: map[string]string{"tenant": "acme", "traceparent": fmt.Sprintf("00-%032x-%016x-01", i, i)}}
 }
 
 // accepted checks that every task of a list went in.

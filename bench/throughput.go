@@ -14,23 +14,28 @@ import (
 
 // Throughput measures n tasks going in one by one from 16 goroutines, n going in as
 // lists, n drained by one worker process at concurrency 50 with handlers that do
-// nothing, and how long a lone task takes from Enqueue to its handler.
-func Throughput(ctx context.Context, rdb redis.UniversalClient, n, partitions int) (Report, error) {
-	r := Report{Bench: "throughput"}
-	q, err := open(ctx, rdb, partitions)
+// nothing, and how long a lone task takes from Enqueue to its handler. Tasks have 100
+// bytes and a deadline; full ones 400 bytes, retries, limits and headers too, and their
+// namespace tells all events.
+func Throughput(ctx context.Context, rdb redis.UniversalClient, n, partitions int, full bool) (Report, error) {
+	r, one, config := Report{Bench: "throughput"}, noop, queue.Config{Partitions: partitions}
+	if full {
+		one, config.Events = fullTask, "all"
+	}
+	q, err := openAs(ctx, rdb, config)
 	if err != nil {
 		return r, err
 	}
-	took, err := enqueueOneByOne(ctx, q, n, 16)
+	took, err := enqueueOneByOne(ctx, q, tasks(n, one), 16)
 	if err != nil {
 		return r, err
 	}
 	r.add("enqueue one by one", float64(n)/took.Seconds(), "tasks/s")
 
-	if q, err = open(ctx, rdb, partitions); err != nil {
+	if q, err = openAs(ctx, rdb, config); err != nil {
 		return r, err
 	}
-	list := tasks(n, noop)
+	list := tasks(n, one)
 	start := time.Now()
 	if err := accepted(q.EnqueueAll(ctx, list)); err != nil {
 		return r, err
@@ -44,10 +49,9 @@ func Throughput(ctx context.Context, rdb redis.UniversalClient, n, partitions in
 	return r, dispatch(ctx, q, &r, 500)
 }
 
-func enqueueOneByOne(ctx context.Context, q *queue.Queue, n, goroutines int) (time.Duration, error) {
-	list := tasks(n, noop)
+func enqueueOneByOne(ctx context.Context, q *queue.Queue, list []queue.Task, goroutines int) (time.Duration, error) {
 	start := time.Now()
-	err := fromGoroutines(n, goroutines, func(i int) error {
+	err := fromGoroutines(len(list), goroutines, func(i int) error {
 		_, err := q.Enqueue(ctx, list[i])
 		return err
 	})

@@ -38,11 +38,12 @@ func throughputCommand() *cli.Command {
 		[]cli.Flag{
 			&cli.IntFlag{Name: "tasks", Value: 100000, Usage: "how many tasks; with --vs 20000 unless you say so"},
 			&cli.IntFlag{Name: "partitions", Value: 1, Usage: "partitions of the namespace; not with --vs"},
+			&cli.BoolFlag{Name: "full", Usage: "tasks of 400 bytes with retries, limits and headers of their own, and all events; not with --vs"},
 			&cli.StringFlag{Name: "vs", Usage: "what to compare with: asynq"},
 			&cli.IntFlag{Name: "servers", Value: 1, Usage: "with --vs: workers, and asynq servers, that drain at once in this process"},
 		},
 		func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
-			return bench.Throughput(ctx, rdb, c.Int("tasks"), c.Int("partitions"))
+			return bench.Throughput(ctx, rdb, c.Int("tasks"), c.Int("partitions"), c.Bool("full"))
 		})
 	command.Description = throughputHelp
 	alone := command.Action
@@ -64,6 +65,8 @@ func checkVersus(c *cli.Context) error {
 		return usage("--vs %q must be asynq, the only library to compare with", vs)
 	case c.IsSet("vs") && c.IsSet("partitions"):
 		return usage("--partitions cannot be combined with --vs, which measures the default of 1: leave one of them out")
+	case c.IsSet("vs") && c.Bool("full"):
+		return usage("--full cannot be combined with --vs, which measures what both libraries have by default: leave one of them out")
 	case !c.IsSet("vs") && c.IsSet("servers"):
 		return usage("--servers is for a comparison: add --vs asynq, or leave it out")
 	}

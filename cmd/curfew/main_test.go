@@ -48,6 +48,7 @@ func TestWrongUseIsASentence(t *testing.T) {
 		{"bench throughput --partitions 0", "--partitions 0 must be from 1"},
 		{"bench throughput --vs river", `--vs "river" must be asynq`},
 		{"bench throughput --vs asynq --partitions 4", "leave one of them out"},
+		{"bench throughput --vs asynq --full", "leave one of them out"},
 		{"bench throughput --vs asynq --runs 0", "--runs 0 must be from 1"},
 		{"bench throughput --vs asynq --servers 0", "--servers 0 must be from 1"},
 		{"bench throughput --servers 2", "add --vs asynq"},
