@@ -147,28 +147,22 @@ func (patientDials) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 }
 
 // bePatient gives a client patient connections, from the next one on that it makes. A
-// program may open many namespaces with one client.
+// program may open many namespaces with one client. A cluster's client has none: with them a
+// master that hangs is left half a second later (docs/decisions/0024-patient-connections.md).
 func bePatient(rdb redis.UniversalClient) {
-	switch rdb := rdb.(type) {
-	case *redis.Client:
-		if first(rdb) {
-			rdb.AddHook(patientDials{})
-		}
-	case *redis.ClusterClient:
-		if first(rdb) {
-			rdb.OnNewNode(func(node *redis.Client) { node.AddHook(patientDials{}) })
-		}
+	if client, single := rdb.(*redis.Client); single && first(client) {
+		client.AddHook(patientDials{})
 	}
 }
 
 var seen sync.Map // weak pointers to clients
 
 // first tells whether this is the first time that a client is seen.
-func first[T any](client *T) bool {
+func first(client *redis.Client) bool {
 	pointer := weak.Make(client)
 	if _, known := seen.LoadOrStore(pointer, true); known {
 		return false
 	}
-	runtime.AddCleanup(client, func(gone weak.Pointer[T]) { seen.Delete(gone) }, pointer)
+	runtime.AddCleanup(client, func(gone weak.Pointer[redis.Client]) { seen.Delete(gone) }, pointer)
 	return true
 }

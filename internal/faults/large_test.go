@@ -77,11 +77,6 @@ func TestALinkThatIsSlow(t *testing.T) {
 		"a client with go-redis' own options": {times(3, 3, 12), 1 << 20, 3, func(addr string) redis.UniversalClient {
 			return redis.NewClient(&redis.Options{Addr: addr})
 		}},
-		"a cluster client": {times(3, 3, 12), 1 << 20, 3, func(addr string) redis.UniversalClient {
-			return queue.ConnectCluster(&redis.ClusterOptions{ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
-				return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}}}, nil
-			}})
-		}},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
