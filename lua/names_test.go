@@ -546,10 +546,7 @@ func (w *walker) use(scope *name, e *ast.IdentExpr) {
 }
 
 func TestTheWalkerFindsNames(t *testing.T) {
-	for _, test := range []struct {
-		claim, source string
-		want          []string
-	}{
+	finds(t, func(f findings) []finding { return f.undefined }, []claim{
 		{"what Redis gives", "return redis.call(tonumber('1'), cjson.encode({}))", nil},
 		{"what Redis gives scripts alone", "return KEYS[1], ARGV[1]", []string{"1: KEYS is not defined", "1: ARGV is not defined"}},
 		{"a global that Redis does not give", "return os.time()", []string{"1: os is not defined"}},
@@ -598,21 +595,11 @@ func TestTheWalkerFindsNames(t *testing.T) {
 			"1: e is not defined", "1: f is not defined", "1: g is not defined", "1: h is not defined"}},
 		{"goto is of a later Lua", "goto a\n::a::",
 			[]string{"1: *ast.GotoStmt is not Lua 5.1", "2: *ast.LabelStmt is not Lua 5.1"}},
-	} {
-		t.Run(test.claim, func(t *testing.T) {
-			got := listed(inspectText(t, test.source).undefined)
-			if !slices.Equal(got, test.want) {
-				t.Errorf("%s\nfound %q\nwant  %q", test.source, got, test.want)
-			}
-		})
-	}
+	})
 }
 
 func TestTheWalkerFindsWhatNothingUses(t *testing.T) {
-	for _, test := range []struct {
-		claim, source string
-		want          []string
-	}{
+	finds(t, func(f findings) []finding { return f.unused }, []claim{
 		{"called", "local function f() end\nf()", nil},
 		{"passed on", "local function f() end\nreturn pcall(f)", nil},
 		{"called by another", "local function f() end\nlocal function g() f() end\ng()", nil},
@@ -631,22 +618,12 @@ func TestTheWalkerFindsWhatNothingUses(t *testing.T) {
 		{"what a loop counts with", "for k, v in pairs({}) do end\nfor i = 1, 2 do end", nil},
 		{"a file that it uses", "-- @use p/a\n-- @use p/b\nreturn a()", []string{"2: b is never used"}},
 		{"what the file defines", "local function s() end", nil},
-	} {
-		t.Run(test.claim, func(t *testing.T) {
-			got := listed(inspectText(t, test.source).unused)
-			if !slices.Equal(got, test.want) {
-				t.Errorf("%s\nfound %q\nwant  %q", test.source, got, test.want)
-			}
-		})
-	}
+	})
 }
 
 func TestTheWalkerFindsWhatOutlivesACall(t *testing.T) {
 	const known = "local known, n = {}, 0\n"
-	for _, test := range []struct {
-		claim, source string
-		want          []string
-	}{
+	finds(t, func(f findings) []finding { return f.remembered }, []claim{
 		{"while the file is loaded", known + "known.a = 1\nfor i = 1, 2 do known[i] = n end", nil},
 		{"a table of functions", "local s = {}\nfunction s.f(a) return a end", nil},
 		{"a local of the function", known + "local function f() local a = {}\n  a.b = known\n  a = n\nend", nil},
@@ -664,22 +641,12 @@ func TestTheWalkerFindsWhatOutlivesACall(t *testing.T) {
 		{"into what a loop meets", known + "local function f()\n  for _, of in pairs(known) do of.b = 1 end\nend", []string{"3: of is changed by a function"}},
 		{"by a function of table", known + "local function f(a)\n  table.insert(known, a)\n  table.sort(known.b)\n  table.concat(known)\nend",
 			[]string{"3: known is changed by a function", "4: known is changed by a function"}},
-	} {
-		t.Run(test.claim, func(t *testing.T) {
-			got := listed(inspectText(t, test.source).remembered)
-			if !slices.Equal(got, test.want) {
-				t.Errorf("%s\nfound %q\nwant  %q", test.source, got, test.want)
-			}
-		})
-	}
+	})
 }
 
 func TestTheWalkerFindsWhatIsWrittenIntoTheSharedTable(t *testing.T) {
 	const found = ": writes into tx.events, which all calls may share: use own(tx, \"events\")"
-	for _, test := range []struct {
-		claim, source string
-		want          []string
-	}{
+	finds(t, func(f findings) []finding { return f.shared }, []claim{
 		{"a table of this unit", "local function f(tx) tx.tasks[1] = 2 end", nil},
 		{"one that is owned", "-- @use store/own\nlocal function f(tx) own(tx, \"events\")[1] = 2 end", nil},
 		{"another table for it", "local function f(tx) tx.events = {} end", nil},
@@ -688,41 +655,42 @@ func TestTheWalkerFindsWhatIsWrittenIntoTheSharedTable(t *testing.T) {
 		{"a field of it", "local function f(tx)\n  tx.events.a = 2\nend", []string{"2" + found}},
 		{"by another name", "local function f(tx)\n  local e = tx.events\n  e[1] = 2\nend", []string{"3" + found}},
 		{"by a function of table", "local function f(tx)\n  table.insert(tx.events, 1)\nend", []string{"2" + found}},
-	} {
-		t.Run(test.claim, func(t *testing.T) {
-			got := listed(inspectText(t, test.source).shared)
-			if !slices.Equal(got, test.want) {
-				t.Errorf("%s\nfound %q\nwant  %q", test.source, got, test.want)
-			}
-		})
-	}
+	})
 }
 
 func TestTheWalkerFindsNamesThatHideWhatAFileUses(t *testing.T) {
-	for _, test := range []struct {
-		claim, source string
-		want          []string
-	}{
+	finds(t, func(f findings) []finding { return f.hidden }, []claim{
 		{"none does", "-- @use p/a\nlocal b = a", nil},
 		{"a field is no name", "-- @use p/a\nlocal b = {a = a}", nil},
 		{"a local", "-- @use p/a\nlocal function f()\n  local a = 1\nend", []string{"3: a hides what the file uses"}},
 		{"a parameter", "-- @use p/a\nlocal function f(a) end", []string{"2: a hides what the file uses"}},
 		{"what a loop counts with", "-- @use p/a\nfor a = 1, 2 do end", []string{"2: a hides what the file uses"}},
 		{"another file of its name", "-- @use p/a\n-- @use q/a\nreturn a", []string{"2: a hides what the file uses"}},
-	} {
-		t.Run(test.claim, func(t *testing.T) {
-			got := listed(inspectText(t, test.source).hidden)
-			if !slices.Equal(got, test.want) {
-				t.Errorf("%s\nfound %q\nwant  %q", test.source, got, test.want)
-			}
-		})
-	}
+	})
 }
 
 func TestTheWalkerMeasuresFunctions(t *testing.T) {
 	got := inspectText(t, "local function s(a, b, ...)\n  return a, b, function()\n  end\nend").functions
 	if want := []function{{1, 4, 3}, {2, 2, 0}}; !slices.Equal(got, want) {
 		t.Errorf("found %+v, want %+v", got, want)
+	}
+}
+
+// claim is a text, and what the walker finds in it.
+type claim struct {
+	claim, source string
+	want          []string
+}
+
+func finds(t *testing.T, what func(findings) []finding, claims []claim) {
+	t.Helper()
+	for _, test := range claims {
+		t.Run(test.claim, func(t *testing.T) {
+			got := listed(what(inspectText(t, test.source)))
+			if !slices.Equal(got, test.want) {
+				t.Errorf("%s\nfound %q\nwant  %q", test.source, got, test.want)
+			}
+		})
 	}
 }
 

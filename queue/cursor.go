@@ -38,7 +38,7 @@ func (c Cursor) places(partitions int) ([]place, error) {
 	for _, part := range parts {
 		p, ok := parsePlace(part)
 		if !ok || len(places) == MaxPartitions {
-			return nil, invalid("cursor", "%q is none: it is \"\" for the oldest event, \"now\", or what an earlier read gave, like 1763732630000-0@12", clip(string(c)))
+			return nil, invalid("cursor", "%q is not valid: it must be \"\" for the oldest event, \"now\", or what an earlier read gave, like 1763732630000-0@12", clip(string(c)))
 		}
 		places = append(places, p)
 	}

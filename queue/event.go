@@ -60,7 +60,7 @@ func EventsIn(partition int, entry redis.XMessage) []Event {
 }
 
 // ourEntry reads what store/events.lua writes. The first event has number 0 if the entry
-// is none of ours.
+// is not ours.
 func ourEntry(values map[string]any) (first int64, at time.Time, lines string) {
 	n, ok := parseDecimal(text(values["first"]))
 	ms, also := parseDecimal(text(values["at"]))

@@ -247,7 +247,7 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 			{queue.Oldest, 0, 0, "n 0 must be 1 to 10000"},
 			{queue.Oldest, 10_001, 0, "n 10001 must be"},
 			{queue.Oldest, 1, -1, "wait -1ns must not be negative"},
-			{"latest", 1, 0, `cursor "latest" is none: it is "" for the oldest event, "now", or what an earlier read gave`},
+			{"latest", 1, 0, `cursor "latest" is not valid: it must be "" for the oldest event, "now", or what an earlier read gave`},
 			{"0-0@0,0-0@0", 1, 0, "cursor is of 2 partitions, and this namespace has"},
 		} {
 			b, err := q.Events(ctx, test.from, test.n, test.wait)

@@ -131,7 +131,7 @@ func (q *Queue) readExportPlace(page string) (exportPlace, error) {
 		err = json.Unmarshal(b, &at)
 	}
 	if err != nil || at.Stage < stageNamespace || at.Stage > stageScan {
-		return at, invalid("page", "%q is none: it is \"\" for the first, or the Next of the page before", clip(page))
+		return at, invalid("page", "%q is not valid: it must be \"\" for the first, or the Next of the page before", clip(page))
 	}
 	if at.Partition < 0 || at.Partition >= q.config.Partitions {
 		return at, invalid("page", "is of partition %d, and this namespace has %d: it is of another namespace", at.Partition, q.config.Partitions)

@@ -253,13 +253,13 @@ func TestAPageThatIsNoneIsRefused(t *testing.T) {
 		}{
 			{"", 0, "n 0 must be 1 to 10000"},
 			{"", 10_001, "n 10001 must be"},
-			{"x", 1, `page "x" is none: it is "" for the first`},
-			{"?", 1, "is none"},
-			{token("[]"), 1, "is none"},
+			{"x", 1, `page "x" is not valid: it must be "" for the first`},
+			{"?", 1, "is not valid"},
+			{token("[]"), 1, "is not valid"},
 			{token(`{"p":-1}`), 1, "is of partition -1, and this namespace has 2"},
 			{token(`{"p":2}`), 1, "is of partition 2, and this namespace has 2"},
 			{token(`{"p":1e3}`), 1, "is"},
-			{token(`{"p":0,"g":9}`), 1, "is none"},
+			{token(`{"p":0,"g":9}`), 1, "is not valid"},
 		} {
 			_, err := q.Export(ctx, test.page, test.n)
 			if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), test.want) {

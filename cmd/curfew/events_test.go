@@ -167,7 +167,7 @@ func TestReadingWrongly(t *testing.T) {
 		{"events now", exitUsage, `takes no argument, and got "now"`},
 		{"events -o xml", exitUsage, "text or json"},
 		{"events -n -1", exitUsage, "must not be negative"},
-		{"events --from yesterday", exitUsage, `cursor "yesterday" is none`},
+		{"events --from yesterday", exitUsage, `cursor "yesterday" is not valid`},
 		{"events --from 0-0@0", exitUsage, "cursor is of 1 partitions, and this namespace has 2"},
 		{"events --namespace curfw", exitFailed, `there is no namespace "curfw" on this Redis: name it with --namespace`},
 		{"events --namespace {}", exitFailed, `no namespace`},

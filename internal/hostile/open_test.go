@@ -87,7 +87,7 @@ func TestOpenNamesTheRightThatIsMissing(t *testing.T) {
 	t.Logf("%d rights", len(rights))
 }
 
-// A user who has what Curfew needs, and nothing else, does all that Curfew does.
+// A user with only the rights that Open asks for can make every call.
 func TestOpenNeedsNoOtherRight(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

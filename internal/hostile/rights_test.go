@@ -68,7 +68,7 @@ func TestAMissingRightLeavesNothingHalfDone(t *testing.T) {
 	}
 }
 
-// right is one that a user lacks, and the rule of a user who has all others.
+// right is a right that a user does not have. The rule gives that user all other rights.
 type right struct{ name, rule string }
 
 // commands are words in the Lua that may be commands.

@@ -70,7 +70,7 @@ var leaseBugs = []bug{
 		`return "cancelling"`, `return nil`, "stories/cancel_grace"},
 	{"a goodbye counts as a lost lease", "call/heartbeat.lua",
 		`give_back(tx, id, worker, false)`, `give_back(tx, id, worker, true)`, "stories/heartbeat_goodbye"},
-	{"a task may kill workers for ever", "task/return_claim.lua",
+	{"a task that kills its workers is retried without limit", "task/return_claim.lua",
 		`if tonumber(losses) > 3 then`, `if false then`, "stories/lease_lost_too_often"},
 	{"a lost lease costs a retry", "task/return_claim.lua",
 		`record.set(tx, task, "lease_losses", losses)`,

@@ -49,7 +49,7 @@ func (p *process) kill() {
 		if syscall.Kill(-p.pid, 0) != nil {
 			return
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // only the parent of a process is told that it ended, and that is not us
 	}
 }
 

@@ -110,10 +110,12 @@ func testHungMaster(t *testing.T, c *redistest.Cluster) {
 	s.accountOf(l)
 }
 
-// fails makes a master fail under load. late says who was without service for too long, if
-// anybody was. hitMore is how much longer than usual those it hits may be, and othersMore how
-// much longer than the machine explains the others may end nothing. It does not count if a
-// machine too busy for half a second had another master replaced as well.
+// fails makes a master fail under load, and measures how long partitions are without service.
+//
+// late describes what took too long; it is empty if nothing did. hitMore is added to the limit
+// of the partitions of that master, othersMore to the time for which the others may end no
+// task. counts is false if the machine was too busy for the measurement to mean anything, for
+// instance because another master was replaced too.
 func (s *stage) fails(c *redistest.Cluster, l *bench.Load, victim *redistest.Server, fail func(), hitMore, othersMore time.Duration) (counts bool, late string) {
 	s.Helper()
 	served := s.served()

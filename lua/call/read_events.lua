@@ -9,7 +9,7 @@
 -- Returns  {now, count, before, first, last, more, {id, {name, value, …}}, …}
 --            count   how many events there ever were
 --            before  how many there were before the oldest that is kept
---            first   id of the oldest entry that is kept, 0-0 if there is none
+--            first   id of the oldest entry that is kept, 0-0 if the stream is empty
 --            last    the newest id ever given, 0-0 if there is no stream
 --            more    1: there are entries behind the last of these
 -- Flags    no-writes

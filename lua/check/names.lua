@@ -1,4 +1,4 @@
--- names are the patterns of names, and what is said of a text that is none.
+-- names are the patterns of names, and what is said of a text that does not match.
 local names = {}
 
 function names.kind(text)

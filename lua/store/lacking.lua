@@ -52,8 +52,8 @@ local function lacking_keys(key, words)
   end
 end
 
--- lacking_channels takes a command for missing that is refused on each channel. If both are, it may be for want of the
--- channels alone, and nothing tells.
+-- lacking_channels says that a command is missing if it is refused on every channel. If both commands are, the channels
+-- alone may be missing: Redis does not tell which.
 local function lacking_channels(key, words)
   local refused = {publish = {}, subscribe = {}}
   for _, name in ipairs(channels) do

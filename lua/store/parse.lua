@@ -1,4 +1,4 @@
--- parse reads the two texts of a task. All values are text; what it has not is false or nil.
+-- parse reads the two texts of a task. All values are strings. A value that is absent is false or nil.
 --
 --   spec   kind queue created_at deadline_at until        state  status epoch worker started_at retries completed_at call
 --          name=value, or name:length of a text                  the same
