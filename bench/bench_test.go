@@ -61,6 +61,8 @@ func TestBenchmarksMeasure(t *testing.T) {
 		{[]string{"all of one ms max"}, func() (Report, error) { return SameMillisecond(ctx, rdb, 2000) }},
 		{[]string{"memory a pending task", "memory a running task", "memory a completed task", "memory a completed task with its event",
 			"append-only file for enqueue", "append-only file for fetch", "append-only file for settle"}, func() (Report, error) { return Memory(ctx, rdb, 20000) }},
+		{[]string{"fetch 500", "time out 250, each in a queue of its own", "look at all queues", "wake by the first of many, cancel the losers"},
+			func() (Report, error) { return Longest(ctx, rdb, LongestConfig{Tasks: 3000, Queues: 20, Members: 600}) }},
 		{[]string{"beside: plain tasks drained", "agents", "their children", "time of Redis an agent", "time of the worker an agent"},
 			func() (Report, error) { return AgentRate(ctx, rdb, 50, 10, 20) }},
 		{[]string{"wake lag, idle p99"}, func() (Report, error) { return WakeLag(ctx, rdb, 20, 3, 0) }},

@@ -125,10 +125,8 @@ func appendOnly(ctx context.Context, rdb redis.UniversalClient, n int, r *Report
 
 // startAppendOnly turns the file on and waits until the server has written its beginning.
 func startAppendOnly(ctx context.Context, rdb redis.UniversalClient) error {
-	for _, setting := range [][2]string{{"auto-aof-rewrite-percentage", "0"}, {"appendonly", "yes"}} {
-		if err := rdb.ConfigSet(ctx, setting[0], setting[1]).Err(); err != nil {
-			return err
-		}
+	if err := configure(ctx, rdb, [][2]string{{"auto-aof-rewrite-percentage", "0"}, {"appendonly", "yes"}}); err != nil {
+		return err
 	}
 	for {
 		writing, err := infoNumber(ctx, rdb, "persistence", "aof_rewrite_in_progress")

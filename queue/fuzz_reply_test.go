@@ -57,7 +57,7 @@ func FuzzReply(f *testing.F) {
 		readVerdicts(lie.says, 1)
 		readCounts(lie.says, 0)
 		readCounts(lie.says, 1)
-		addQueue(map[string]*QueueStats{}, lie.says)
+		addQueue(map[string]*QueueStats{}, map[string]bool{}, lie.says)
 		(&Trip{}).readClaims(0, other, lie.says)
 		(&passenger{task: &Task{}}).read(lie.says)
 		askAll(q)

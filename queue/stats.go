@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,27 +31,8 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 	var sum Stats
 	queues := map[string]*QueueStats{}
 	for p := range q.config.Partitions {
-		reply, err := q.call(ctx, p, "read_queues")
-		answers, err := list(reply, err, 2)
-		if err != nil {
+		if err := q.addStats(ctx, p, &sum, queues); err != nil {
 			return Stats{}, failed("stats", "", err)
-		}
-		sizes, err := readCounts(answers[1], 0)
-		if err != nil {
-			return Stats{}, failed("stats", "", err)
-		}
-		sum.Deadlines += sizes["deadlines"]
-		sum.Limits += sizes["limits"]
-		sum.Delayed += sizes["delayed"]
-		sum.Waits += sizes["waits"]
-		sum.Workers += sizes["workers"]
-		sum.Draining += sizes["draining"]
-		sum.Retained += sizes["retained"]
-		sum.Broken += sizes["broken"]
-		for _, row := range answers[2:] {
-			if err := addQueue(queues, row); err != nil {
-				return Stats{}, failed("stats", "", err)
-			}
 		}
 	}
 	for _, s := range queues {
@@ -60,12 +42,57 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 	return sum, nil
 }
 
-func addQueue(queues map[string]*QueueStats, row any) error {
+// addStats adds what a partition has.
+func (q *Queue) addStats(ctx context.Context, p int, sum *Stats, queues map[string]*QueueStats) error {
+	told, pages := map[string]bool{}, map[string]bool{}
+	for page := "0"; !pages[page]; {
+		pages[page] = true
+		reply, err := q.call(ctx, p, "read_queues", page)
+		answers, err := list(reply, err, 3)
+		if err != nil {
+			return err
+		}
+		if page == "0" {
+			if err := sum.addSizes(answers[1]); err != nil {
+				return err
+			}
+		}
+		for _, row := range answers[3:] {
+			if err := addQueue(queues, told, row); err != nil {
+				return err
+			}
+		}
+		if page = text(answers[2]); page == "0" {
+			return nil
+		}
+	}
+	return errors.New("the server goes on with queues that it told of before")
+}
+
+func (s *Stats) addSizes(answer any) error {
+	sizes, err := readCounts(answer, 0)
+	s.Deadlines += sizes["deadlines"]
+	s.Limits += sizes["limits"]
+	s.Delayed += sizes["delayed"]
+	s.Waits += sizes["waits"]
+	s.Workers += sizes["workers"]
+	s.Draining += sizes["draining"]
+	s.Retained += sizes["retained"]
+	s.Broken += sizes["broken"]
+	return err
+}
+
+// addQueue adds what a partition says of a queue, the first time that it tells of it.
+func addQueue(queues map[string]*QueueStats, told map[string]bool, row any) error {
 	n, err := readCounts(row, 1)
 	if err != nil {
 		return err
 	}
 	name := text(row.([]any)[0])
+	if told[name] {
+		return nil
+	}
+	told[name] = true
 	s := queues[name]
 	if s == nil {
 		s = &QueueStats{Queue: name}

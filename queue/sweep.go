@@ -16,7 +16,7 @@ type Swept struct {
 	Errors []string
 }
 
-// Sweep ends, starts and removes what is due in a partition, up to batch of a kind.
+// Sweep ends, starts and removes what is due in a partition, up to batch of a kind, and no more than 250.
 func (q *Queue) Sweep(ctx context.Context, partition int, reaper string, batch int, fallback time.Duration) (Swept, error) {
 	reply, err := q.call(ctx, partition, "sweep", reaper, batch, fallback.Milliseconds())
 	answers, err := list(reply, err, 5)

@@ -25,7 +25,7 @@ import (
 
 // Config adjusts a Reaper. The zero value is ready to use.
 type Config struct {
-	// Batch is the most tasks of a clock that one call ends. Defaults to 100.
+	// Batch is the most tasks of a clock that one call ends, up to 250. Defaults to 100.
 	Batch int
 	// Fallback is the longest that the reaper rests between two looks. Defaults to
 	// 500 ms.

@@ -41,6 +41,7 @@ func benchCommand() *cli.Command {
 				func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
 					return bench.Memory(ctx, rdb, c.Int("tasks"))
 				}),
+			longestCommand(),
 			countsCommand(),
 			microCommand(),
 			agentsCommand(),
@@ -50,12 +51,25 @@ func benchCommand() *cli.Command {
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usage("there is no benchmark %q: throughput, detect, memory, counts, micro, agents, failover or recovery", c.Args().First())
+				return usage("there is no benchmark %q: throughput, detect, memory, longest, counts, micro, agents, failover or recovery", c.Args().First())
 			}
 			return cli.ShowSubcommandHelp(c)
 		},
 		OnUsageError: usageError,
 	}
+}
+
+// longestCommand measures the longest scripts: `curfew bench longest`.
+func longestCommand() *cli.Command {
+	return benchmark("longest", "ms that one script keeps Redis at the most, beside many tasks, queues and members of a wait", 1,
+		[]cli.Flag{
+			&cli.IntFlag{Name: "tasks", Value: 2000000, Usage: "how many pending tasks there are"},
+			&cli.IntFlag{Name: "queues", Value: 5000, Usage: "how many queues they are in"},
+			&cli.IntFlag{Name: "members", Value: 10000, Usage: "how many members a wait has"},
+		},
+		func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
+			return bench.Longest(ctx, rdb, bench.LongestConfig{Tasks: c.Int("tasks"), Queues: c.Int("queues"), Members: c.Int("members")})
+		})
 }
 
 // benchmark is a subcommand that measures several times and tells the medians.
@@ -91,7 +105,7 @@ func checkBench(c *cli.Context) error {
 	if o := c.String("output"); o != "table" && o != "json" {
 		return usage("--output %q must be table or json", o)
 	}
-	for _, name := range []string{"runs", "tasks", "partitions", "servers", "kills", "agents", "fan", "concurrency", "wakes"} {
+	for _, name := range []string{"runs", "tasks", "partitions", "servers", "kills", "agents", "fan", "queues", "members", "concurrency", "wakes"} {
 		if n := c.Int(name); c.IsSet(name) && (n < 1 || n > 10_000_000) {
 			return usage("--%s %d must be from 1 to 10000000", name, n)
 		}

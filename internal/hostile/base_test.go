@@ -53,6 +53,7 @@ func bases() []base {
 		of("watch", "watch", "id", "0-p1", "id", "0-r1", "id", "0-e1"),
 		of("read", "read", "id", "0-p1", "id", "0-r1", "id", "0-e1"),
 		of("read_queues", "read_queues"),
+		of("read more queues", "read_queues", "whole", 0),
 		of("read_events", "read_events", "place", "0-0", "events", 10),
 		of("explain", "explain", "id", "0-a2", "from", "", "some", 10),
 		of("explain more", "explain", "id", "0-a2", "from", "2", "some", 10),

@@ -1,22 +1,29 @@
--- read_queues: how many tasks are where.
+-- read_queues: how many tasks are where, about 500 queues a call.
 --
--- Returns  {now, {"deadlines", n, "delayed", n, …}, {queue, "ready", n, "dead", n, name, value, …}, …}
+-- ARGV[1]  where to go on; absent or 0 at first
+--
+-- Returns  {now, {"deadlines", n, "delayed", n, …}, next, {queue, "ready", n, "dead", n, name, value, …}, …}
+--            next  where to go on; 0: these were the last. A queue may be told twice, and one that is made
+--                  meanwhile not at all
 -- Flags    no-writes
 --
+-- @use check/whole
 -- @use store/begin
 local clocks = {"deadlines", "limits", "delayed", "waits", "workers", "draining", "retained", "broken"}
 
-local function read_queues(keys)
+local function read_queues(keys, argv)
+  if not whole(argv[1] or "0") then
+    error("argument 1 must be 0, or where an earlier reply says to go on", 0)
+  end
   local tx = begin(keys[1])
   local key, sizes = tx.key, {}
   for _, clock in ipairs(clocks) do
     sizes[#sizes + 1] = clock
     sizes[#sizes + 1] = redis.call("ZCARD", key[clock])
   end
-  local answers = {tx.at, sizes}
-  local names = redis.call("SMEMBERS", key.queues)
-  table.sort(names)
-  for _, queue in ipairs(names) do
+  local page = redis.call("SSCAN", key.queues, argv[1] or "0", "COUNT", "500")
+  local answers = {tx.at, sizes, page[1]}
+  for _, queue in ipairs(page[2]) do
     local row = {queue, "ready", redis.call("ZCARD", key.ready .. queue), "dead", redis.call("ZCARD", key.dead .. queue)}
     for _, word in ipairs(redis.call("HGETALL", key.queue .. queue)) do
       row[#row + 1] = word

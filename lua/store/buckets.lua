@@ -21,9 +21,9 @@ local histograms = {
 }
 
 -- name makes the names of the fields once, as they stand behind that of a queue. (A library that is being loaded
--- has no ipairs.)
+-- has no ipairs.) places keeps where values up to 1,000 belong, as they come.
 local function name(histogram, what)
-  histogram.fields, histogram.sum = {}, " " .. what .. " sum"
+  histogram.places, histogram.fields, histogram.sum = {}, {}, " " .. what .. " sum"
   for i = 1, #histogram.bounds do
     histogram.fields[i] = " " .. what .. " " .. histogram.bounds[i]
   end
@@ -35,14 +35,21 @@ name(histograms.waiting, "waiting")
 name(histograms.lag, "lag")
 name(histograms.share, "share")
 
--- add counts a value, in a table of what is to be added to each field. One below 0 counts as 0.
-function buckets.add(counts, what, value)
-  local histogram = histograms[what]
+local function bucket_of(histogram, value)
   local bounds, at = histogram.bounds, 1
   while value > (bounds[at] or value) do
     at = at + 1
   end
-  local field, sum = histogram.fields[at], histogram.sum
-  counts[field] = (counts[field] or 0) + 1
-  counts[sum] = (counts[sum] or 0) + (value > 0 and value or 0)
+  if value <= 1000 then
+    histogram.places[value] = at
+  end
+  return at
+end
+
+-- add counts a value, in a table of what is to be added to each field. One below 0 counts as 0.
+function buckets.add(counts, what, value)
+  value = value > 0 and value or 0
+  local histogram = histograms[what]
+  local field, sum = histogram.fields[histogram.places[value] or bucket_of(histogram, value)], histogram.sum
+  counts[field], counts[sum] = (counts[field] or 0) + 1, (counts[sum] or 0) + value
 end

@@ -17,21 +17,20 @@ function tell.woken(tx, agent, wait)
   woken[#woken + 1] = {agent, wait}
 end
 
-local function add(told, ...)
-  for i = 1, select("#", ...) do
-    told[#told + 1] = (select(i, ...))
-  end
-end
-
 -- keep takes over what a unit did, now that it is written.
 function tell.keep(tx)
   tx.timers_fired = tx.timers_fired + tx.timers
   for _, task in ipairs(tx.timeouts) do
+    local told = own(tx, "told")
+    local n = #told
     tx.timed_out = tx.timed_out + 1
-    add(own(tx, "told"), "timed_out", task.id, task.kind, task.timeout_type, task.completed_at)
+    told[n + 1], told[n + 2], told[n + 3] = "timed_out", task.id, task.kind
+    told[n + 4], told[n + 5] = task.timeout_type, task.completed_at
   end
   for _, woken in ipairs(tx.woken) do
-    local agent, wait = woken[1], woken[2]
-    add(own(tx, "told"), "woken", agent.id, agent.kind, wait.reason, wait.winner or "")
+    local told, agent, wait = own(tx, "told"), woken[1], woken[2]
+    local n = #told
+    told[n + 1], told[n + 2], told[n + 3] = "woken", agent.id, agent.kind
+    told[n + 4], told[n + 5] = wait.reason, wait.winner or ""
   end
 end

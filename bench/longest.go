@@ -1,0 +1,354 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// LongestConfig says how much there is while Longest measures.
+type LongestConfig struct {
+	Tasks, Queues, Members int
+}
+
+// longest is a measurement of the longest script of each call.
+type longest struct {
+	*micro
+	LongestConfig
+	report Report
+}
+
+// Longest measures how long a single script keeps Redis at the most, since Redis does nothing
+// else meanwhile: each call as large as the Go packages make it, beside many pending tasks in
+// many queues, and waits of many members. A figure is the longest script of a step, by the clock
+// of Redis on the wall (SLOWLOG), so it contains what the machine took away meanwhile.
+func Longest(ctx context.Context, rdb redis.UniversalClient, c LongestConfig) (Report, error) {
+	l := &longest{micro: &micro{rdb: rdb}, LongestConfig: c, report: Report{Bench: "longest"}}
+	if err := l.fill(ctx); err != nil {
+		return l.report, err
+	}
+	if err := configure(ctx, rdb, [][2]string{{"slowlog-log-slower-than", "0"}, {"slowlog-max-len", "100000"}}); err != nil {
+		return l.report, err
+	}
+	for _, part := range []func(context.Context) error{l.ofTasks, l.ofQueues, l.ofAgents, l.ofFamilies} {
+		if err := part(ctx); err != nil {
+			return l.report, err
+		}
+	}
+	return l.report, nil
+}
+
+// fill puts the tasks in their queues.
+func (l *longest) fill(ctx context.Context) error {
+	if err := l.open(ctx); err != nil {
+		return err
+	}
+	const chunk = 10000
+	for from := 0; from < l.Tasks; from += chunk {
+		list := tasks(min(chunk, l.Tasks-from), noop)
+		for i := range list {
+			list[i].Queue = l.line((from + i) * l.Queues / l.Tasks)
+		}
+		if err := accepted(l.q.EnqueueAll(ctx, list)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *longest) line(i int) string { return "line" + strconv.Itoa(i%l.Queues) }
+
+func configure(ctx context.Context, rdb redis.UniversalClient, settings [][2]string) error {
+	for _, s := range settings {
+		if err := rdb.ConfigSet(ctx, s[0], s[1]).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step measures the scripts that a step runs.
+func (l *longest) step(ctx context.Context, name string, step func() error) error {
+	if err := l.rdb.Do(ctx, "SLOWLOG", "RESET").Err(); err != nil {
+		return err
+	}
+	if err := step(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	calls, err := l.rdb.SlowLogGet(ctx, -1).Result()
+	if err != nil {
+		return err
+	}
+	var most time.Duration
+	for _, call := range calls {
+		if slices.Contains(scriptCommands, strings.ToLower(call.Args[0])) {
+			most = max(most, call.Duration)
+		}
+	}
+	l.report.add(name, most.Seconds()*1000, "ms")
+	return nil
+}
+
+// named is one step.
+type named struct {
+	name string
+	step func() error
+}
+
+func (l *longest) steps(ctx context.Context, steps ...named) error {
+	for _, s := range steps {
+		if err := l.step(ctx, s.name, s.step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofTasks are the calls of producers, workers and reapers.
+func (l *longest) ofTasks(ctx context.Context) error {
+	var claims []queue.Claim
+	settle := func(of func(queue.Claim) queue.Outcome, n int) func() error {
+		return func() error {
+			var outcomes []queue.Outcome
+			for _, c := range claims {
+				outcomes = append(outcomes, of(c))
+			}
+			l.seq++
+			trip, err := l.q.Settle(ctx, 0, who, queue.NewCall(), outcomes, queue.Ask{N: n, Seq: l.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: "busy", N: n}}})
+			claims = trip.Claims
+			return err
+		}
+	}
+	fetch := func() (err error) {
+		claims, err = l.fetch(ctx, "busy", 500)
+		return enough(len(claims), 500, err)
+	}
+	held := func() error {
+		var all []queue.Held
+		for _, c := range claims {
+			all = append(all, queue.Held{ID: c.ID, Epoch: c.Epoch, Progress: "half of it"})
+		}
+		_, err := l.q.Heartbeat(ctx, 0, who, time.Hour, 0, all)
+		return err
+	}
+	enqueue := func(n int, one func(int) queue.Task) func() error {
+		return func() error { return accepted(l.q.EnqueueAll(ctx, tasks(n, one))) }
+	}
+	return l.steps(ctx,
+		named{"enqueue 500 of one kind", enqueue(10000, func(i int) queue.Task { t := noop(i); t.Queue = "busy"; return t })},
+		named{"enqueue 500, each with headers of its own", enqueue(5000, func(i int) queue.Task { t := fullTask(i); t.Queue = "busy"; return t })},
+		named{"enqueue 500, each in a queue of its own", enqueue(500, func(i int) queue.Task { t := noop(i); t.Queue = l.line(i * 7); return t })},
+		named{"fetch 500", fetch},
+		named{"heartbeat of 500", held},
+		named{"complete 500, fetch as many as there is room for", settle(func(c queue.Claim) queue.Outcome {
+			return queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete, Result: payload()}
+		}, 500)},
+		named{"complete 100, fetch 500", settle(func(c queue.Claim) queue.Outcome {
+			return queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete, Result: payload()}
+		}, 500)},
+		named{"fail 500", settle(func(c queue.Claim) queue.Outcome {
+			return queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Fail, Error: "no such page", Code: 404}
+		}, 0)},
+		named{"time out 250, each in a queue of its own", l.dueTasks(ctx)},
+	)
+}
+
+// dueTasks sweeps tasks of many queues that are all due.
+func (l *longest) dueTasks(ctx context.Context) func() error {
+	return func() error {
+		const n = 5000
+		due := func(i int) queue.Task {
+			return queue.Task{Kind: "due", Queue: l.line(i), Payload: payload(), Timeout: time.Millisecond}
+		}
+		if err := accepted(l.q.EnqueueAll(ctx, tasks(n, due))); err != nil {
+			return err
+		}
+		pause(ctx, 20*time.Millisecond)
+		return sweepAll(ctx, l.q, n, 1000)
+	}
+}
+
+// ofQueues are calls about queues.
+func (l *longest) ofQueues(ctx context.Context) error {
+	every := func() (quotas []queue.Quota) {
+		for i := range l.Queues {
+			quotas = append(quotas, queue.Quota{Queue: l.line(i), N: 1})
+		}
+		return quotas
+	}()
+	return l.steps(ctx,
+		named{"fetch 500 from all queues", func() error {
+			l.seq++
+			_, err := l.q.Fetch(ctx, 0, who, queue.Ask{N: 500, Seq: l.seq, Lease: time.Hour, Quotas: every})
+			return err
+		}},
+		named{"look at all queues", func() error { _, err := l.q.Stats(ctx); return err }},
+		named{"limit a queue, count what runs, sweep", func() error {
+			if _, err := l.q.LimitRunning(ctx, l.line(0), 100); err != nil {
+				return err
+			}
+			for range 20 {
+				if _, err := l.q.Sweep(ctx, 0, who, 100, fallback); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		named{"drain a queue", func() error {
+			big := func(i int) queue.Task { t := noop(i); t.Queue = "drained"; return t }
+			if err := accepted(l.q.EnqueueAll(ctx, tasks(20000, big))); err != nil {
+				return err
+			}
+			_, err := l.q.Drain(ctx, "drained", "measured")
+			return err
+		}},
+		named{"cancel 5,000", func() error {
+			receipts, err := l.q.EnqueueAll(ctx, tasks(5000, noop))
+			if err := accepted(receipts, err); err != nil {
+				return err
+			}
+			var ids []string
+			for _, r := range receipts {
+				ids = append(ids, r.ID)
+			}
+			_, err = l.q.CancelAll(ctx, ids, "measured")
+			return err
+		}},
+		named{"read events", func() error {
+			_, err := l.q.Events(ctx, queue.Oldest, 1000, 0)
+			return err
+		}},
+	)
+}
+
+// family makes an agent with many children, and takes it from its queue.
+func (l *longest) family(ctx context.Context, name string) (queue.Claim, []string, error) {
+	a := agent(0)
+	a.Queue = name
+	if err := accepted(l.q.EnqueueAll(ctx, []queue.Task{a})); err != nil {
+		return queue.Claim{}, nil, err
+	}
+	claims, err := l.fetchAll(ctx, name, 1)
+	if err != nil {
+		return queue.Claim{}, nil, err
+	}
+	children := tasks(l.Members, func(i int) queue.Task {
+		return queue.Task{ID: claims[0].ID + "." + strconv.Itoa(i+1), Queue: name + "-children", Kind: "member", Payload: payload(), Timeout: time.Hour}
+	})
+	var ids []string
+	for _, c := range children {
+		ids = append(ids, c.ID)
+	}
+	return claims[0], ids, accepted(l.q.EnqueueAll(ctx, children))
+}
+
+// waitFor is a wait for all of them, each with a limit of its own.
+func waitFor(a queue.Claim, ids []string, w queue.Wait) queue.Suspension {
+	w.Entry, w.Digest, w.Label, w.Most = 1, "wait", "its children", len(ids)
+	for _, id := range ids {
+		w.Members = append(w.Members, queue.Member{ID: id, Patience: 30 * time.Minute})
+	}
+	return queue.Suspension{Agent: a.ID, Epoch: a.Epoch, Worker: who, Wait: w}
+}
+
+// ofAgents are calls about an agent that waits for all of its many children, to the end.
+func (l *longest) ofAgents(ctx context.Context) error {
+	var a queue.Claim
+	var ids []string
+	return l.steps(ctx,
+		named{"enqueue 500 children", func() (err error) { a, ids, err = l.family(ctx, "all"); return err }},
+		named{"suspend for all of them", func() error {
+			_, err := l.q.Suspend(ctx, waitFor(a, ids, queue.Wait{Mode: queue.WaitAll}))
+			return err
+		}},
+		named{"explain the agent", func() error { _, err := l.q.Explain(ctx, a.ID); return err }},
+		named{"complete all members, wake the agent", func() error {
+			for done := 0; done < l.Members; {
+				claims, err := l.fetch(ctx, "all-children", 500)
+				if err := enough(len(claims), min(500, l.Members-done), err); err != nil {
+					return err
+				}
+				if err := l.settle(ctx, claims); err != nil {
+					return err
+				}
+				done += len(claims)
+			}
+			return nil
+		}},
+		named{"fetch and recall the woken agent", func() error {
+			woken, err := l.fetchAll(ctx, "all", 1)
+			if err != nil {
+				return err
+			}
+			a = woken[0]
+			_, err = l.q.Recall(ctx, a.ID)
+			return err
+		}},
+		named{"read all of its children", func() error { _, err := l.q.Children(ctx, a.ID, ids); return err }},
+		named{"complete the agent, sweep its children", func() error { return l.endFamily(ctx, func() error { return l.settle(ctx, []queue.Claim{a}) }) }},
+	)
+}
+
+// ofFamilies are ends that take many children along.
+func (l *longest) ofFamilies(ctx context.Context) error {
+	var steps []named
+	for _, c := range []struct {
+		name string
+		wait queue.Wait
+	}{
+		{"wake by the first of many, cancel the losers", queue.Wait{Mode: queue.WaitAny, DropLosers: true}},
+		{"a wait runs out, its members are cancelled", queue.Wait{Mode: queue.WaitAll, Limit: 100 * time.Millisecond}},
+	} {
+		steps = append(steps, named{c.name, func() error { return l.loseMany(ctx, c.wait) }})
+	}
+	return l.steps(ctx, append(steps, named{"cancel an agent, sweep its children", func() error {
+		a, _, err := l.family(ctx, "cancelled")
+		if err != nil {
+			return err
+		}
+		return l.endFamily(ctx, func() error { _, err := l.q.Cancel(ctx, a.ID, "measured"); return err })
+	}})...)
+}
+
+// loseMany has a wait end that most members have not ended for.
+func (l *longest) loseMany(ctx context.Context, w queue.Wait) error {
+	name := "lose" + string(w.Mode)
+	a, ids, err := l.family(ctx, name)
+	if err != nil {
+		return err
+	}
+	if _, err := l.q.Suspend(ctx, waitFor(a, ids, w)); err != nil {
+		return err
+	}
+	if w.Limit == 0 {
+		claims, err := l.fetch(ctx, name+"-children", 1)
+		if err := enough(len(claims), 1, err); err != nil {
+			return err
+		}
+		if err := l.settle(ctx, claims); err != nil {
+			return err
+		}
+	}
+	pause(ctx, w.Limit+20*time.Millisecond)
+	return l.endFamily(ctx, func() error { return nil })
+}
+
+// endFamily sweeps until nothing is left to be done.
+func (l *longest) endFamily(ctx context.Context, end func() error) error {
+	if err := end(); err != nil {
+		return err
+	}
+	for {
+		s, err := l.q.Sweep(ctx, 0, who, 1000, fallback)
+		if err != nil || s.Wait > 0 {
+			return err
+		}
+	}
+}
