@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Finding is a place where a namespace contradicts itself.
@@ -27,10 +30,10 @@ func (f Finding) String() string {
 // of what changed while it read: ask again about what it found.
 func (q *Queue) Audit(ctx context.Context) ([]Finding, error) {
 	var findings []Finding
-	for p := range q.config.Partitions {
+	for p := range q.Partitions() {
 		s, err := q.snapshot(ctx, p)
 		if err != nil {
-			return nil, failed("audit", "", err)
+			return nil, refusal.Failed("audit", "", err)
 		}
 		a := audit{snapshot: s, partition: p}
 		a.run()
@@ -70,8 +73,8 @@ func (q *Queue) snapshot(ctx context.Context, p int) (*snapshot, error) {
 		return nil, err
 	}
 	for len(keys) > 0 {
-		n := min(len(keys), maxList)
-		if err := s.read(ctx, q.rdb, root, keys[:n]); err != nil {
+		n := min(len(keys), engine.MaxList)
+		if err := s.read(ctx, q.engine.Client(), root, keys[:n]); err != nil {
 			return nil, err
 		}
 		keys = keys[n:]
@@ -89,7 +92,7 @@ func (s *snapshot) readTasks(ctx context.Context, q *Queue, p int) error {
 		}
 	}
 	for len(ids) > 0 {
-		n := min(len(ids), maxList)
+		n := min(len(ids), engine.MaxList)
 		told, _, err := q.readSome(ctx, p, ids[:n])
 		if errors.Is(err, ErrWrongType) || errors.Is(err, ErrBroken) {
 			n = 1
@@ -118,8 +121,8 @@ func (s *snapshot) readTasks(ctx context.Context, q *Queue, p int) error {
 // scan lists the keys of a partition, each once. In a cluster they are on the
 // node that has the root.
 func (q *Queue) scan(ctx context.Context, root string) ([]string, error) {
-	var node redis.Cmdable = q.rdb
-	if cluster, ok := q.rdb.(*redis.ClusterClient); ok {
+	var node redis.Cmdable = q.engine.Client()
+	if cluster, ok := q.engine.Client().(*redis.ClusterClient); ok {
 		master, err := cluster.MasterForKey(ctx, root)
 		if err != nil {
 			return nil, err

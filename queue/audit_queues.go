@@ -3,6 +3,8 @@ package queue
 import (
 	"slices"
 	"strings"
+
+	"github.com/curfew-dev/curfew/internal/engine"
 )
 
 // queues checks what is counted, what queues may give, and that a line has at most one
@@ -11,7 +13,7 @@ func (a *audit) queues(running map[string]int64) {
 	a.controls()
 	for key, hash := range a.hashes {
 		if name, ok := strings.CutPrefix(key, "queue:"); ok {
-			a.must(number(hash["running"]) == running[name], name, "says that %s are running, and %d are", hash["running"], running[name])
+			a.must(engine.Number(hash["running"]) == running[name], name, "says that %s are running, and %d are", hash["running"], running[name])
 			a.must(slices.Contains(a.sets["queues"], name), name, "is not in the list of queues")
 		}
 		if kind, ok := strings.CutPrefix(key, "figures:"); ok {

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
 )
 
 // audit holds what must be true of a partition at rest. Each rule is written from
@@ -86,7 +89,7 @@ func (a *audit) task(id string, t map[string]string) {
 		}
 		a.must(status == Failed && t["reason"] == "timeout" && t["timeout_type"] != "" && t["detected_at"] != "" &&
 			t["error"] == text, id, "timed out and must be FAILED, reason timeout, with its type and the fixed error")
-		a.must(number(t["detected_at"]) >= number(t["completed_at"]), id, "was seen to time out before it did")
+		a.must(engine.Number(t["detected_at"]) >= engine.Number(t["completed_at"]), id, "was seen to time out before it did")
 	}
 	a.places(id, t, status)
 	a.role(id, t, status)
@@ -94,7 +97,7 @@ func (a *audit) task(id string, t map[string]string) {
 	a.waits(id, t, status)
 	a.ancestry(id, t)
 	a.hook(id, t)
-	if status.Ended() && ownerOf(id) == "" {
+	if status.Ended() && names.OwnerOf(id) == "" {
 		a.must(a.in("retained", id, ""), id, "has ended and nothing removes its record")
 	}
 }
@@ -111,7 +114,7 @@ func (a *audit) places(id string, t map[string]string, status Status) {
 	if status == Running {
 		a.must(a.in("claims:"+t["worker"], id, ""), id, "is RUNNING and its worker %q does not hold it", t["worker"])
 		a.must(a.in("workers", t["worker"], ""), id, "is RUNNING and nothing watches over its worker %q", t["worker"])
-		a.must(number(t["epoch"]) > 0, id, "is RUNNING and was never claimed")
+		a.must(engine.Number(t["epoch"]) > 0, id, "is RUNNING and was never claimed")
 	}
 	for key, members := range a.zsets {
 		if name, ok := strings.CutPrefix(key, "ready:"); ok && name != t["queue"] {
@@ -149,7 +152,7 @@ func (a *audit) grace(id string, t map[string]string, status Status) {
 	if final == "" {
 		final = t["deadline_at"]
 	}
-	a.must(final == "" || number(t["grace_at"]) <= number(final), id, "is spared beyond its end")
+	a.must(final == "" || engine.Number(t["grace_at"]) <= engine.Number(final), id, "is spared beyond its end")
 }
 
 // nearest is the instant at which something happens to a live task that is not its
@@ -157,7 +160,7 @@ func (a *audit) grace(id string, t map[string]string, status Status) {
 func nearest(t map[string]string) string {
 	first := ""
 	for _, name := range []string{"limit_at", "warn_at", "grace_at"} {
-		if t[name] != "" && (first == "" || number(t[name]) < number(first)) {
+		if t[name] != "" && (first == "" || engine.Number(t[name]) < engine.Number(first)) {
 			first = t[name]
 		}
 	}
@@ -196,7 +199,7 @@ func (a *audit) iff(key, id, score string, should bool) {
 // ancestry checks a child against its owner: it is listed there, ends with it at
 // the latest, and outlives it only while somebody is draining.
 func (a *audit) ancestry(id string, t map[string]string) {
-	of := ownerOf(id)
+	of := names.OwnerOf(id)
 	if of == "" {
 		return
 	}
@@ -218,7 +221,7 @@ func (a *audit) ancestry(id string, t map[string]string) {
 		if until == "" {
 			until = t["deadline_at"]
 		}
-		a.must(until != "" && number(until) <= number(bound), id, "may outlast its owner")
+		a.must(until != "" && engine.Number(until) <= engine.Number(bound), id, "may outlast its owner")
 	}
 	if live(t) && !live(owner) {
 		_, draining := a.zsets["draining"][of]

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
 )
 
 // waits checks an agent and the wait that it is at: that it waits for something, that
@@ -43,8 +46,8 @@ func (a *audit) attempt(id string, t map[string]string, status Status) {
 	if status == Waiting {
 		a.must(t["attempt_at"] == t["limit_at"], id, "waits until %s of its attempt, and the clock has %s", t["attempt_at"], t["limit_at"])
 	}
-	if final := firstOf(t["until"], t["deadline_at"]); woken && t["attempt_at"] != "" && (final == "" || number(t["attempt_at"]) < number(final)) {
-		a.must(t["limit_at"] != "" && number(t["limit_at"]) <= number(t["attempt_at"]), id, "was woken, and nothing ends its attempt")
+	if final := firstOf(t["until"], t["deadline_at"]); woken && t["attempt_at"] != "" && (final == "" || engine.Number(t["attempt_at"]) < engine.Number(final)) {
+		a.must(t["limit_at"] != "" && engine.Number(t["limit_at"]) <= engine.Number(t["attempt_at"]), id, "was woken, and nothing ends its attempt")
 	}
 }
 
@@ -65,7 +68,7 @@ func (a *audit) looked(id string, t, w map[string]string) {
 	case "open":
 		first := w["wait_deadline_at"]
 		for _, at := range a.zsets["patience:"+id] {
-			if first == "" || int64(at) < number(first) {
+			if first == "" || int64(at) < engine.Number(first) {
 				first = fmt.Sprintf("%.0f", at)
 			}
 		}
@@ -73,7 +76,7 @@ func (a *audit) looked(id string, t, w map[string]string) {
 	case "fired":
 		// One that is not woken because it is out of time itself is ended by that.
 		ends := t["deadline_at"] + t["until"] + t["limit_at"]
-		for of := ownerOf(id); of != ""; of = ownerOf(of) {
+		for of := names.OwnerOf(id); of != ""; of = names.OwnerOf(of) {
 			if _, draining := a.zsets["draining"][of]; draining {
 				ends = "with its owner"
 			}
@@ -108,11 +111,11 @@ func (a *audit) members(id string, w map[string]string) {
 		a.must(known, id, "waits for %s, and there is no such task", name)
 		a.must(!has || !live(member), id, "has settled %s, which lives", name)
 		if ends := firstOf(w["wait_deadline_at"], kept); waits && known && w["state"] != "fired" {
-			late := ends != "" && number(member["completed_at"]) > number(ends)
+			late := ends != "" && engine.Number(member["completed_at"]) > engine.Number(ends)
 			a.must(live(member) || late, id, "waits for %s, which ended in time", name)
 		}
 	}
-	a.must(number(w["size"]) == int64(len(names)), id, "has a wait of %s members, and they are %d", w["size"], len(names))
+	a.must(engine.Number(w["size"]) == int64(len(names)), id, "has a wait of %s members, and they are %d", w["size"], len(names))
 	for name := range pending {
 		a.must(seen[name], id, "waits for %s, which is no member", name)
 	}
@@ -137,15 +140,15 @@ func (a *audit) counters(id string, w map[string]string) {
 			bad++
 		}
 	}
-	a.must(number(w["settled"]) == int64(len(settled)), id, "has counted %s ends, and they are %d", w["settled"], len(settled))
-	a.must(number(w["ok"]) == ok && number(w["bad"]) == bad, id, "has counted %s ok and %s bad, and they are %d and %d", w["ok"], w["bad"], ok, bad)
+	a.must(engine.Number(w["settled"]) == int64(len(settled)), id, "has counted %s ends, and they are %d", w["settled"], len(settled))
+	a.must(engine.Number(w["ok"]) == ok && engine.Number(w["bad"]) == bad, id, "has counted %s ok and %s bad, and they are %d and %d", w["ok"], w["bad"], ok, bad)
 	if w["state"] == "forming" {
 		return
 	}
-	a.must(number(w["all"]) <= number(w["size"]), id, "waits for more ends than it has members")
+	a.must(engine.Number(w["all"]) <= engine.Number(w["size"]), id, "waits for more ends than it has members")
 	a.must(w["limit_ms"] == "" || len(settled) == 0 || w["wait_deadline_at"] != "", id, "has a limit from the first end, which came, and no instant")
-	enough := w["need_ok"] != "" && ok >= number(w["need_ok"]) || w["most_bad"] != "" && bad >= number(w["most_bad"]) ||
-		int64(len(settled)) >= number(w["all"])
+	enough := w["need_ok"] != "" && ok >= engine.Number(w["need_ok"]) || w["most_bad"] != "" && bad >= engine.Number(w["most_bad"]) ||
+		int64(len(settled)) >= engine.Number(w["all"])
 	if w["state"] == "open" {
 		a.must(!enough, id, "has a wait that is over, and that is open")
 		a.must(w["reason"] == "" && w["winner"] == "", id, "has an open wait with a reason or a winner")
@@ -192,7 +195,7 @@ func (a *audit) remembered() {
 		kind, id, _ := strings.Cut(key, ":")
 		switch kind {
 		case "queue":
-			a.must(number(f["waiting"]) == waiting[id], id, "says that %s are waiting, and %d are", f["waiting"], waiting[id])
+			a.must(engine.Number(f["waiting"]) == waiting[id], id, "says that %s are waiting, and %d are", f["waiting"], waiting[id])
 		case "wait", "journal":
 			a.kept(key, id)
 		}
@@ -200,11 +203,11 @@ func (a *audit) remembered() {
 			a.must(a.tasks[id]["journal"] == "1", id, "has a journal, and its record does not say so")
 			var size int64
 			for name, text := range f {
-				if number(name) > 0 && number(name) < 1<<53 {
+				if engine.Number(name) > 0 && engine.Number(name) < 1<<53 {
 					size += int64(len(text))
 				}
 			}
-			a.must(number(f["bytes"]) == size, id, "has a journal of %d bytes, and counts %s", size, f["bytes"])
+			a.must(engine.Number(f["bytes"]) == size, id, "has a journal of %d bytes, and counts %s", size, f["bytes"])
 		}
 	}
 	for key := range a.lists {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/wire"
 )
@@ -31,7 +32,7 @@ func waiters(t *testing.T) *snapshot {
 		}
 	}
 	for i, id := range []string{"0-a", "0-f", "0-w", "0-l"} {
-		do(q.library.Run(ctx, q.rdb, "enqueue", q.Root(0), wire.Tasks([]any{"id", id, "kind", "k", "attempt_timeout_ms", "3600000"})...))
+		do(q.engine.Library().Run(ctx, q.engine.Client(), "enqueue", q.Root(0), wire.Tasks([]any{"id", id, "kind", "k", "attempt_timeout_ms", "3600000"})...))
 		do(q.Fetch(ctx, 0, "w1", Ask{N: 1, Seq: int64(i + 1), Lease: time.Hour, Quotas: []Quota{{"default", 1}}}))
 	}
 	suspend := func(agent string, w Wait, children []Task) {
@@ -161,7 +162,7 @@ func TestTheAuditTellsOfEachBrokenWait(t *testing.T) {
 
 		// What looks wrong, and is not.
 		{"an end after the limit", func(s *snapshot) {
-			maps.Copy(s.tasks["0-a.1"], ended(number(s.hashes["wait:0-a"]["wait_deadline_at"])+1))
+			maps.Copy(s.tasks["0-a.1"], ended(engine.Number(s.hashes["wait:0-a"]["wait_deadline_at"])+1))
 		}, ""},
 		{"a wait whose agent is out of time itself", func(s *snapshot) { delete(s.zsets["waits"], "0-l") }, ""},
 	}

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // maxReason is the most bytes of a reason, which is kept with each task that it ends.
@@ -32,7 +35,7 @@ func (q *Queue) Cancel(ctx context.Context, id, reason string) (Cancellation, er
 	if err != nil {
 		return Cancellation{}, err
 	}
-	return all[0], failed("cancel", id, all[0].Err)
+	return all[0], refusal.Failed("cancel", id, all[0].Err)
 }
 
 // CancelAll cancels a list, 500 a round trip.
@@ -45,12 +48,12 @@ func (q *Queue) CancelAll(ctx context.Context, list []string, reason string) ([]
 // of that; if one is not, it returns [ErrNotOwner], and none of 500 together is cancelled.
 func (q *Queue) CancelAs(ctx context.Context, call, owner string, ids []string, reason string) ([]Cancellation, error) {
 	if limit := min(q.config.MaxBytes, maxReason); len(reason) > limit {
-		return nil, failed("cancel", "", invalid("reason", "has %d bytes, the limit is %d", len(reason), limit))
+		return nil, refusal.Failed("cancel", "", refusal.Invalid("reason", "has %d bytes, the limit is %d", len(reason), limit))
 	}
 	all := make([]Cancellation, len(ids))
-	err := q.eachPartition(ids, func(p int, some []any, places []int) error {
-		reply, err := q.call(ctx, p, "cancel", append([]any{call, reason, owner}, some...)...)
-		answers, err := list(reply, err, 1)
+	err := q.engine.EachPartition(ids, func(p int, some []any, places []int) error {
+		reply, err := q.engine.Call(ctx, p, "cancel", append([]any{call, reason, owner}, some...)...)
+		answers, err := engine.List(reply, err, 1)
 		if err != nil {
 			return err
 		}
@@ -66,25 +69,25 @@ func (q *Queue) CancelAs(ctx context.Context, call, owner string, ids []string, 
 		}
 		return nil
 	})
-	return all, failed("cancel", "", err)
+	return all, refusal.Failed("cancel", "", err)
 }
 
 func readCancellation(answer any) Cancellation {
-	words, err := list(answer, nil, 1)
+	words, err := engine.List(answer, nil, 1)
 	if err != nil {
 		return Cancellation{Err: err}
 	}
-	switch word := text(words[0]); {
+	switch word := engine.Text(words[0]); {
 	case word == "CANCELLED":
 		return Cancellation{Done: true, Status: Cancelled}
 	case word == "CANCELLING" && len(words) == 2:
-		return Cancellation{Done: true, Status: Running, GraceEnds: instant(words[1])}
+		return Cancellation{Done: true, Status: Running, GraceEnds: engine.Instant(words[1])}
 	case word == "ALREADY" && len(words) == 3:
-		c := Cancellation{Status: Status(text(words[1]))}
+		c := Cancellation{Status: Status(engine.Text(words[1]))}
 		if c.Status == Completed {
-			c.Result = []byte(text(words[2]))
+			c.Result = []byte(engine.Text(words[2]))
 		} else {
-			c.Error = text(words[2])
+			c.Error = engine.Text(words[2])
 		}
 		return c
 	case word == "MISSING":
@@ -92,7 +95,7 @@ func readCancellation(answer any) Cancellation {
 	case word == "BROKEN":
 		return Cancellation{Err: ErrBroken}
 	case word == "FOREIGN" && len(words) == 2:
-		return Cancellation{Err: fmt.Errorf("%w: %s", ErrNotOwner, text(words[1]))}
+		return Cancellation{Err: fmt.Errorf("%w: %s", ErrNotOwner, engine.Text(words[1]))}
 	}
 	return Cancellation{Err: fmt.Errorf("cancel answered %.100v", answer)}
 }

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Ask says what a worker wants to be handed.
@@ -62,30 +65,30 @@ type Trip struct {
 // Fetch takes ready tasks for a worker.
 func (q *Queue) Fetch(ctx context.Context, partition int, worker string, ask Ask) (Trip, error) {
 	if err := ask.check(worker); err != nil {
-		return Trip{}, failed("fetch", "", err)
+		return Trip{}, refusal.Failed("fetch", "", err)
 	}
-	reply, err := q.call(ctx, partition, "fetch", ask.append([]any{worker})...)
-	answers, err := list(reply, err, 3)
+	reply, err := q.engine.Call(ctx, partition, "fetch", ask.append([]any{worker})...)
+	answers, err := engine.List(reply, err, 3)
 	if err != nil {
-		return Trip{}, failed("fetch", "", err)
+		return Trip{}, refusal.Failed("fetch", "", err)
 	}
 	var trip Trip
 	err = trip.readClaims(partition, answers[0], answers[1])
-	trip.Errors = q.located("fetch", answers[3:])
-	return trip, failed("fetch", "", err)
+	trip.Errors = q.engine.Located("fetch", answers[3:])
+	return trip, refusal.Failed("fetch", "", err)
 }
 
 // check refuses what no worker can mean.
 func (a *Ask) check(worker string) error {
 	switch {
 	case worker == "" || strings.ContainsAny(worker, " \n"):
-		return invalid("worker", "%q must be one word", clip(worker))
+		return refusal.Invalid("worker", "%q must be one word", refusal.Clip(worker))
 	case a.N < 0:
-		return invalid("n", "%d must not be negative", a.N)
+		return refusal.Invalid("n", "%d must not be negative", a.N)
 	case a.Seq < 0 || a.Seq > maxSpan:
-		return invalid("seq", "%d must be 0 to 2^53: count the asks, or take the time in µs", a.Seq)
+		return refusal.Invalid("seq", "%d must be 0 to 2^53: count the asks, or take the time in µs", a.Seq)
 	case a.Lease < time.Millisecond:
-		return invalid("lease", "%v must be at least 1ms", a.Lease)
+		return refusal.Invalid("lease", "%v must be at least 1ms", a.Lease)
 	}
 	return nil
 }
@@ -102,21 +105,21 @@ func (a *Ask) append(args []any) []any {
 const claimWords = 5
 
 func (t *Trip) readClaims(partition int, now, answer any) error {
-	words, err := list(answer, nil, 1)
+	words, err := engine.List(answer, nil, 1)
 	if err != nil || len(words)%claimWords != 1 {
 		return fmt.Errorf("unexpected claims %.100v", answer)
 	}
-	t.More = number(words[0]) == 1
-	at := instant(now)
+	t.More = engine.Number(words[0]) == 1
+	at := engine.Instant(now)
 	t.Claims = make([]Claim, len(words)/claimWords)
 	for i := range t.Claims {
 		w := words[1+i*claimWords:]
 		c := &t.Claims[i]
-		c.ID, c.Epoch, c.Partition, c.Now = text(w[0]), number(w[1]), partition, at
-		if !c.readState(text(w[2])) || !c.readSpec(text(w[3])) {
-			return fmt.Errorf("unexpected claim of %s: %.100q, %.100q", c.ID, text(w[2]), text(w[3]))
+		c.ID, c.Epoch, c.Partition, c.Now = engine.Text(w[0]), engine.Number(w[1]), partition, at
+		if !c.readState(engine.Text(w[2])) || !c.readSpec(engine.Text(w[3])) {
+			return fmt.Errorf("unexpected claim of %s: %.100q, %.100q", c.ID, engine.Text(w[2]), engine.Text(w[3]))
 		}
-		if payload := text(w[4]); payload != "" {
+		if payload := engine.Text(w[4]); payload != "" {
 			c.Payload = []byte(payload)
 		}
 	}
@@ -132,7 +135,7 @@ func (c *Claim) readState(words string) bool {
 	if len(w) != 4 {
 		return false
 	}
-	c.AttemptDeadline, c.Retries, c.LeaseLosses, c.Journal = instant(w[0]), int(number(w[1])), int(number(w[2])), w[3] != "-"
+	c.AttemptDeadline, c.Retries, c.LeaseLosses, c.Journal = engine.Instant(w[0]), int(engine.Number(w[1])), int(engine.Number(w[2])), w[3] != "-"
 	return true
 }
 
@@ -142,7 +145,7 @@ func (c *Claim) readSpec(spec string) bool {
 	if !ok {
 		return false
 	}
-	c.Kind, c.Queue, c.CreatedAt, c.Deadline = s.kind, s.queue, instant(s.created), instant(s.final)
+	c.Kind, c.Queue, c.CreatedAt, c.Deadline = s.kind, s.queue, engine.Instant(s.created), engine.Instant(s.final)
 	if s.payload != "" {
 		c.Payload = []byte(s.payload)
 	}
@@ -164,8 +167,8 @@ func (c *Claim) readSpec(spec string) bool {
 // Answers asks a partition for nothing, and returns nil if it answers. A worker tells by it
 // a call that is large from a partition that hangs.
 func (q *Queue) Answers(ctx context.Context, partition int) error {
-	_, err := q.call(ctx, partition, "read")
-	return failed("answers", "", err)
+	_, err := q.engine.Call(ctx, partition, "read")
+	return refusal.Failed("answers", "", err)
 }
 
 // AwaitWork waits up to d for the token that says that one of the queues has work
@@ -175,23 +178,23 @@ func (q *Queue) Answers(ctx context.Context, partition int) error {
 func (q *Queue) AwaitWork(ctx context.Context, partition int, queues []string, d time.Duration) (bool, error) {
 	keys := make([]string, len(queues))
 	for i, queue := range queues {
-		keys[i] = q.wakeKey(partition, queue)
+		keys[i] = q.engine.WakeKey(partition, queue)
 	}
 	// A server that hangs would be waited for ten seconds more.
-	bounded, cancel := context.WithTimeout(ctx, d+tryFor)
+	bounded, cancel := context.WithTimeout(ctx, d+engine.TryFor)
 	defer cancel()
-	err := q.rdb.BLPop(bounded, d, keys...).Err()
+	err := q.engine.Client().BLPop(bounded, d, keys...).Err()
 	if errors.Is(err, redis.Nil) {
 		return false, nil
 	}
 	if redis.HasErrorPrefix(err, "UNBLOCKED") {
 		return true, nil // the master has become a replica: who looks finds its successor
 	}
-	if cause := endOf(ctx); err != nil && cause != nil {
+	if cause := engine.EndOf(ctx); err != nil && cause != nil {
 		err = cause // the client calls it a read that timed out
 	}
-	if denied(err) {
-		err = q.noRight(partition, err)
+	if engine.Denied(err) {
+		err = q.engine.NoRight(partition, err)
 	}
-	return err == nil, failed("await work", "", err)
+	return err == nil, refusal.Failed("await work", "", err)
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/engine"
 )
 
 const (
@@ -13,9 +15,6 @@ const (
 	poolSize = 256
 	// dialFor bounds one dial, so that a host that swallows packets is left soon.
 	dialFor = 2 * time.Second
-	// mapFor bounds one node's answer to where the slots are. Another node is asked
-	// then, and all who use the client wait for the answer.
-	mapFor = 500 * time.Millisecond
 	// mapAge is how old a cluster's map may become before it is read again.
 	mapAge = time.Second
 	// sentinelFor bounds one answer. It must be well below dialFor: go-redis asks a sentinel
@@ -68,7 +67,7 @@ func (briefMap) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if _, slots := cmd.(*redis.ClusterSlotsCmd); slots {
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, mapFor)
+			ctx, cancel = context.WithTimeout(ctx, engine.MapFor)
 			defer cancel()
 		}
 		return next(ctx, cmd)

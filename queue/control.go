@@ -3,6 +3,10 @@ package queue
 import (
 	"context"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Controlled says what a queue was when it was told how much it may give.
@@ -26,14 +30,14 @@ func (q *Queue) Resume(ctx context.Context, queue string) (Controlled, error) {
 // takes the limit away. Each partition has an equal share of n, so it must be at least
 // as many as there are partitions, and a multiple of them to be used in full.
 func (q *Queue) LimitRunning(ctx context.Context, queue string, n int) (Controlled, error) {
-	parts := q.config.Partitions
+	parts := q.Partitions()
 	switch {
 	case n == 0:
 		return q.control(ctx, "limit running", queue, "max_running", "")
 	case n < 0:
-		return Controlled{}, failed("limit running", "", invalid("max running", "%d must be at least 1, or 0 for no limit", n))
+		return Controlled{}, refusal.Failed("limit running", "", refusal.Invalid("max running", "%d must be at least 1, or 0 for no limit", n))
 	case n < parts:
-		return Controlled{}, failed("limit running", "", invalid("max running",
+		return Controlled{}, refusal.Failed("limit running", "", refusal.Invalid("max running",
 			"%d cannot be shared by %d partitions, one of which would never give a task: allow %d, or use a namespace of %d", n, parts, parts, n))
 	}
 	return q.control(ctx, "limit running", queue, "max_running", n/parts)
@@ -58,21 +62,21 @@ func (q *Queue) LimitRate(ctx context.Context, queue string, r Rate) (Controlled
 		r.Burst = r.N
 	}
 	var err error
-	parts := q.config.Partitions
+	parts := q.Partitions()
 	switch {
 	case r.N <= 0:
-		err = invalid("rate", "%d must be at least 1: to hold a queue up, Pause it; the zero Rate is no limit", r.N)
+		err = refusal.Invalid("rate", "%d must be at least 1: to hold a queue up, Pause it; the zero Rate is no limit", r.N)
 	case r.Per < time.Millisecond || r.Per > 365*24*time.Hour:
-		err = invalid("rate", "has a Per of %v, and it must be 1ms to a year", r.Per)
+		err = refusal.Invalid("rate", "has a Per of %v, and it must be 1ms to a year", r.Per)
 	case r.N > maxSpan:
-		err = invalid("rate", "%d must be at most 2^53", r.N)
+		err = refusal.Invalid("rate", "%d must be at most 2^53", r.N)
 	case r.Burst < 0:
-		err = invalid("burst", "%d must be at least 1, or 0 for as many as the rate", r.Burst)
+		err = refusal.Invalid("burst", "%d must be at least 1, or 0 for as many as the rate", r.Burst)
 	case r.Burst < parts:
-		err = invalid("burst", "%d cannot be shared by %d partitions, each of which gives its first task at once: allow %d, or use a namespace of %d", r.Burst, parts, parts, r.Burst)
+		err = refusal.Invalid("burst", "%d cannot be shared by %d partitions, each of which gives its first task at once: allow %d, or use a namespace of %d", r.Burst, parts, parts, r.Burst)
 	}
 	if err != nil {
-		return Controlled{}, failed("limit rate", "", err)
+		return Controlled{}, refusal.Failed("limit rate", "", err)
 	}
 	return q.control(ctx, "limit rate", queue, "rate", r.N, "per_ms", r.Per.Milliseconds()*int64(parts), "burst", max(r.Burst/parts, 1))
 }
@@ -81,21 +85,21 @@ func (q *Queue) LimitRate(ctx context.Context, queue string, r Rate) (Controlled
 // it again.
 func (q *Queue) control(ctx context.Context, op, queue string, controls ...any) (Controlled, error) {
 	var sum Controlled
-	if !validName(queue, "._-") {
-		return sum, failed(op, "", invalid("queue", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", clip(queue)))
+	if !names.Valid(queue, "._-") {
+		return sum, refusal.Failed(op, "", refusal.Invalid("queue", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", refusal.Clip(queue)))
 	}
-	for p := range q.config.Partitions {
-		words, err := worded(q.call(ctx, p, "control", append([]any{queue}, controls...)...))
+	for p := range q.Partitions() {
+		words, err := worded(q.engine.Call(ctx, p, "control", append([]any{queue}, controls...)...))
 		switch {
 		case err != nil:
-		case text(words[0]) == "INVALID":
-			err = invalid(text(words[1]), "%s", text(words[2]))
+		case engine.Text(words[0]) == "INVALID":
+			err = refusal.Invalid(engine.Text(words[1]), "%s", engine.Text(words[2]))
 		case len(words) == 3:
-			sum.Known = sum.Known || number(words[1]) == 1
-			sum.Ready += number(words[2])
+			sum.Known = sum.Known || engine.Number(words[1]) == 1
+			sum.Ready += engine.Number(words[2])
 		}
 		if err != nil {
-			return sum, failed(op+" of "+queue, "", err)
+			return sum, refusal.Failed(op+" of "+queue, "", err)
 		}
 	}
 	return sum, nil
@@ -105,16 +109,16 @@ func (q *Queue) control(ctx context.Context, op, queue string, controls ...any) 
 // What runs goes on, and what may only start later, or joins the line meanwhile, stays.
 func (q *Queue) Drain(ctx context.Context, queue, reason string) (int64, error) {
 	var sum int64
-	if !validName(queue, "._-") {
-		return sum, failed("drain", "", invalid("queue", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", clip(queue)))
+	if !names.Valid(queue, "._-") {
+		return sum, refusal.Failed("drain", "", refusal.Invalid("queue", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", refusal.Clip(queue)))
 	}
 	if limit := min(q.config.MaxBytes, maxReason); len(reason) > limit {
-		return sum, failed("drain", "", invalid("reason", "has %d bytes, the limit is %d", len(reason), limit))
+		return sum, refusal.Failed("drain", "", refusal.Invalid("reason", "has %d bytes, the limit is %d", len(reason), limit))
 	}
-	for p := range q.config.Partitions {
+	for p := range q.Partitions() {
 		n, err := q.drainOne(ctx, p, queue, reason)
 		if sum += n; err != nil {
-			return sum, failed("drain of "+queue, "", err)
+			return sum, refusal.Failed("drain of "+queue, "", err)
 		}
 	}
 	return sum, nil
@@ -123,13 +127,13 @@ func (q *Queue) Drain(ctx context.Context, queue, reason string) (int64, error) 
 // drainOne cancels as many as stood in the line at first: what joins it meanwhile, the
 // hooks of what was cancelled among it, is not meant.
 func (q *Queue) drainOne(ctx context.Context, p int, queue, reason string) (sum int64, err error) {
-	for first, todo := true, int64(maxList); todo > 0; first = false {
-		reply, err := q.call(ctx, p, "drain", NewCall(), queue, min(todo, maxList), reason)
-		words, err := list(reply, err, 3)
+	for first, todo := true, int64(engine.MaxList); todo > 0; first = false {
+		reply, err := q.engine.Call(ctx, p, "drain", NewCall(), queue, min(todo, engine.MaxList), reason)
+		words, err := engine.List(reply, err, 3)
 		if err != nil {
 			return sum, err
 		}
-		n, left := number(words[1]), number(words[2])
+		n, left := engine.Number(words[1]), engine.Number(words[2])
 		if first {
 			todo = n + left
 		}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Cursor is a place in the events of all partitions, in a form that outlives the
@@ -38,12 +40,12 @@ func (c Cursor) places(partitions int) ([]place, error) {
 	for _, part := range parts {
 		p, ok := parsePlace(part)
 		if !ok || len(places) == MaxPartitions {
-			return nil, invalid("cursor", "%q is not valid: it must be \"\" for the oldest event, \"now\", or what an earlier read gave, like 1763732630000-0@12", clip(string(c)))
+			return nil, refusal.Invalid("cursor", "%q is not valid: it must be \"\" for the oldest event, \"now\", or what an earlier read gave, like 1763732630000-0@12", refusal.Clip(string(c)))
 		}
 		places = append(places, p)
 	}
 	if len(places) != partitions {
-		return nil, invalid("cursor", "is of %d partitions, and this namespace has %d: it is of another namespace", len(places), partitions)
+		return nil, refusal.Invalid("cursor", "is of %d partitions, and this namespace has %d: it is of another namespace", len(places), partitions)
 	}
 	return places, nil
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Duration is a time.Duration in the words of ParseDuration: 500ms, 1h30m, 1d. In
@@ -58,7 +60,7 @@ func (d *Duration) Set(text string) error {
 // MarshalText refuses what ParseDuration would refuse to read back.
 func (d Duration) MarshalText() ([]byte, error) {
 	if why := checkDuration(time.Duration(d)); why != "" {
-		return nil, invalid("duration", "%v %s", time.Duration(d), why)
+		return nil, refusal.Invalid("duration", "%v %s", time.Duration(d), why)
 	}
 	return []byte(d.String()), nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // ParseDuration reads a duration as a person writes it: what time.ParseDuration reads,
@@ -83,7 +85,7 @@ func refuseDuration(text string) error {
 	case tooLong(text):
 		why = "is longer than 106751d, the longest that is kept: write 0s for none"
 	}
-	return invalid("duration", "%q %s", clip(text), why)
+	return refusal.Invalid("duration", "%q %s", refusal.Clip(text), why)
 }
 
 // tooLong tells a duration that runs over from what is none: it is read once its

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
-const (
-	maxList = 500     // tasks a call
-	maxCall = 4 << 20 // bytes a call
-)
+const maxCall = 4 << 20 // bytes a call
 
 // Enqueue hands over a task. What it acknowledges ends in some terminal status.
 //
@@ -23,20 +23,20 @@ func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return Receipt{}, failed("enqueue", task.ID, err)
+		return Receipt{}, refusal.Failed("enqueue", task.ID, err)
 	}
 	me := &passenger{task: &task, id: q.name(p, &task), done: make(chan struct{})}
 	g := &q.gates[p]
 	g.board(me, func(ctx context.Context, crew []*passenger) { q.send(ctx, p, crew) }) // each has its error
 	select {
 	case <-me.done:
-		return me.receipt, failed("enqueue", me.receipt.ID, me.err)
+		return me.receipt, refusal.Failed("enqueue", me.receipt.ID, me.err)
 	case <-ctx.Done():
 	}
 	if g.leave(me) {
-		return Receipt{}, failed("enqueue", "", context.Cause(ctx))
+		return Receipt{}, refusal.Failed("enqueue", "", context.Cause(ctx))
 	}
-	return Receipt{ID: me.id}, failed("enqueue", me.id, fmt.Errorf("%w (%w)", ErrUnknown, context.Cause(ctx)))
+	return Receipt{ID: me.id}, refusal.Failed("enqueue", me.id, fmt.Errorf("%w (%w)", ErrUnknown, context.Cause(ctx)))
 }
 
 // EnqueueAll hands over a list, 500 a round trip. The list is refused as a whole if
@@ -45,18 +45,18 @@ func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 // Receipt.Err. An error ends the list where it is: it is also the Err of each task
 // that was not acknowledged.
 func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error) {
-	lines := make([][]*passenger, q.config.Partitions)
+	lines := make([][]*passenger, q.Partitions())
 	all := make([]*passenger, len(tasks))
 	here := q.spread()
 	// Dealt out in runs: whole calls, where there is enough for all partitions.
-	run := min(max((len(tasks)+q.config.Partitions-1)/q.config.Partitions, 50), maxList)
+	run := min(max((len(tasks)+q.Partitions()-1)/q.Partitions(), 50), engine.MaxList)
 	for i := range tasks {
 		if i > 0 && i%run == 0 {
 			here = q.spread()
 		}
 		p, err := q.placeAt(&tasks[i], here)
 		if err != nil {
-			return nil, failed("enqueue", "", fmt.Errorf("task %d: %w", i, err))
+			return nil, refusal.Failed("enqueue", "", fmt.Errorf("task %d: %w", i, err))
 		}
 		all[i] = &passenger{task: &tasks[i], id: q.name(p, &tasks[i])}
 		lines[p] = append(lines[p], all[i])
@@ -86,12 +86,12 @@ func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error)
 		receipts[i] = p.receipt
 		receipts[i].Err = p.err
 	}
-	return receipts, failed("enqueue", "", <-errs)
+	return receipts, refusal.Failed("enqueue", "", <-errs)
 }
 
 // spread is the next partition's turn.
 func (q *Queue) spread() int {
-	return int((q.turn.Add(1) - 1) % uint32(q.config.Partitions))
+	return int((q.turn.Add(1) - 1) % uint32(q.Partitions()))
 }
 
 func (q *Queue) place(task *Task) (int, error) { return q.placeAt(task, q.spread()) }
@@ -101,7 +101,7 @@ func (q *Queue) placeAt(task *Task, here int) (int, error) {
 	if err := task.check(q.config.MaxBytes); err != nil {
 		return 0, err
 	}
-	p, fixed, err := task.home(q.config.Partitions)
+	p, fixed, err := task.home(q.Partitions())
 	if !fixed {
 		p = here
 	}
@@ -113,7 +113,7 @@ func (q *Queue) name(p int, task *Task) string {
 	if task.ID != "" {
 		return task.ID
 	}
-	return q.ids.next(p, time.Now())
+	return q.ids.Next(p, time.Now())
 }
 
 // send makes one trip and gives each passenger its receipt or error. Of ids that
@@ -125,7 +125,7 @@ func (q *Queue) send(ctx context.Context, p int, crew []*passenger) error {
 		for _, c := range crew {
 			s.add(c.task, c.id)
 		}
-		replies, err := elements(q.call(ctx, p, "enqueue", s.args(make([]any, 0, 16+3*len(crew)))...))
+		replies, err := engine.Elements(q.engine.Call(ctx, p, "enqueue", s.args(make([]any, 0, 16+3*len(crew)))...))
 		if err == nil && len(replies) != len(crew) {
 			err = fmt.Errorf("%d answers for %d tasks", len(replies), len(crew))
 		}
@@ -138,7 +138,7 @@ func (q *Queue) send(ctx context.Context, p int, crew []*passenger) error {
 		var again []*passenger
 		for i, c := range crew {
 			if c.read(replies[i]) {
-				c.id = q.ids.next(p, time.Now())
+				c.id = q.ids.Next(p, time.Now())
 				again = append(again, c)
 			}
 		}
@@ -151,22 +151,22 @@ func (q *Queue) send(ctx context.Context, p int, crew []*passenger) error {
 // reports whether the id was taken.
 func (c *passenger) read(reply any) bool {
 	if deadline, ok := reply.(string); ok {
-		c.receipt = Receipt{ID: c.id, Deadline: instant(deadline), New: true}
+		c.receipt = Receipt{ID: c.id, Deadline: engine.Instant(deadline), New: true}
 		return false
 	}
-	words, err := list(reply, nil, 2)
+	words, err := engine.List(reply, nil, 2)
 	if err != nil {
 		c.err = err
 		return false
 	}
-	word, id, more := text(words[0]), text(words[1]), any("")
+	word, id, more := engine.Text(words[0]), engine.Text(words[1]), any("")
 	if len(words) > 2 {
 		more = words[2]
 	}
 	c.receipt.ID = id
 	switch word {
 	case "KNOWN":
-		c.receipt.Deadline = instant(more)
+		c.receipt.Deadline = engine.Instant(more)
 	case "CONFLICT":
 		c.err = ErrConflict
 	case "TAKEN":
@@ -175,15 +175,15 @@ func (c *passenger) read(reply any) bool {
 		}
 		c.err = fmt.Errorf("%w: the owner has a child of this name with other content", ErrConflict)
 	case "OWNER":
-		if c.err = ErrOwnerEnded; text(more) == "" {
+		if c.err = ErrOwnerEnded; engine.Text(more) == "" {
 			c.err = fmt.Errorf("owner %s: %w", id, ErrNotFound)
 		}
 		c.receipt.ID = c.id
 	case "INVALID":
 		c.receipt.ID = ""
-		c.err = invalid(id, "%s", text(more))
+		c.err = refusal.Invalid(id, "%s", engine.Text(more))
 	case "BROKEN":
-		c.err = fmt.Errorf("%w: %s", ErrBroken, text(more))
+		c.err = fmt.Errorf("%w: %s", ErrBroken, engine.Text(more))
 	default:
 		c.err = fmt.Errorf("enqueue answered %q", word)
 	}

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
 )
 
 // Event is one transition, written by the script that made it. docs/events.md lists
@@ -44,7 +47,7 @@ func EventsIn(partition int, entry redis.XMessage) []Event {
 	if first == 0 {
 		base.Fields = map[string]string{}
 		for name, value := range entry.Values {
-			base.Fields[name] = text(value)
+			base.Fields[name] = engine.Text(value)
 		}
 		return []Event{base}
 	}
@@ -62,9 +65,9 @@ func EventsIn(partition int, entry redis.XMessage) []Event {
 // ourEntry reads what store/events.lua writes. The first event has number 0 if the entry
 // is not ours.
 func ourEntry(values map[string]any) (first int64, at time.Time, lines string) {
-	n, ok := parseDecimal(text(values["first"]))
-	ms, also := parseDecimal(text(values["at"]))
-	lines = text(values["events"])
+	n, ok := parseDecimal(engine.Text(values["first"]))
+	ms, also := parseDecimal(engine.Text(values["at"]))
+	lines = engine.Text(values["events"])
 	if !ok || !also || n > maxExact || ms > maxExact || lines == "" {
 		return 0, at, ""
 	}
@@ -85,8 +88,8 @@ func (e *Event) read(line string) {
 		name, value, _ := strings.Cut(word, "=")
 		e.Fields[name] = unescape(value)
 	}
-	if owner := ownerOf(e.TaskID); owner != "" {
-		e.Owner, e.Root = owner, rootOf(e.TaskID)
+	if owner := names.OwnerOf(e.TaskID); owner != "" {
+		e.Owner, e.Root = owner, names.RootOf(e.TaskID)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/engine"
 )
 
 // eventPage is what read_events answers for one partition: events behind a place, and
@@ -37,29 +39,29 @@ func (p eventPage) gap(from place) *Gap {
 // readEventPage reads an answer of read_events.lua that asked for n events behind a
 // place.
 func readEventPage(reply any, partition, n int, from place) (eventPage, error) {
-	words, err := list(reply, nil, 6)
+	words, err := engine.List(reply, nil, 6)
 	if err != nil {
 		return eventPage{}, err
 	}
-	first, ok := parseStreamID(text(words[3]))
-	last, also := parseStreamID(text(words[4]))
+	first, ok := parseStreamID(engine.Text(words[3]))
+	last, also := parseStreamID(engine.Text(words[4]))
 	if !ok || !also {
 		return eventPage{}, fmt.Errorf("unexpected answer %.100v", words)
 	}
-	page := eventPage{count: number(words[1]), before: number(words[2]), first: first, last: last, seen: from.id, more: number(words[5]) == 1}
+	page := eventPage{count: engine.Number(words[1]), before: engine.Number(words[2]), first: first, last: last, seen: from.id, more: engine.Number(words[5]) == 1}
 	for _, word := range words[6:] {
-		entry, err := list(word, nil, 2)
+		entry, err := engine.List(word, nil, 2)
 		if err != nil {
 			return eventPage{}, err
 		}
-		fields, err := elements(entry[1], nil)
-		id, ok := parseStreamID(text(entry[0]))
+		fields, err := engine.Elements(entry[1], nil)
+		id, ok := parseStreamID(engine.Text(entry[0]))
 		if err != nil || !ok || len(fields)%2 != 0 {
 			return eventPage{}, fmt.Errorf("unexpected answer %.100v", entry)
 		}
 		values := make(map[string]any, len(fields)/2)
 		for i := 0; i < len(fields); i += 2 {
-			values[text(fields[i])] = fields[i+1]
+			values[engine.Text(fields[i])] = fields[i+1]
 		}
 		from = page.add(id, EventsIn(partition, redis.XMessage{ID: id.String(), Values: values}), from)
 	}

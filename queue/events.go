@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // maxEvents bounds what one call of Events returns, and one of its script reads.
@@ -46,27 +48,27 @@ type Gap struct {
 // A namespace tells only what its [Config].Events says: with "none" there is nothing.
 func (q *Queue) Events(ctx context.Context, from Cursor, n int, wait time.Duration) (EventBatch, error) {
 	if n < 1 || n > maxEvents {
-		return EventBatch{Next: from}, failed("events", "", invalid("n", "%d must be 1 to %d: read on with the cursor for more", n, maxEvents))
+		return EventBatch{Next: from}, refusal.Failed("events", "", refusal.Invalid("n", "%d must be 1 to %d: read on with the cursor for more", n, maxEvents))
 	}
 	if wait < 0 {
-		return EventBatch{Next: from}, failed("events", "", invalid("wait", "%v must not be negative", wait))
+		return EventBatch{Next: from}, refusal.Failed("events", "", refusal.Invalid("wait", "%v must not be negative", wait))
 	}
 	places, err := q.begin(ctx, from)
 	if err != nil {
-		return EventBatch{Next: from}, failed("events", "", err)
+		return EventBatch{Next: from}, refusal.Failed("events", "", err)
 	}
 	for until := time.Now().Add(wait); ; {
 		batch, err := q.readEvents(ctx, places, n)
 		batch.Next = cursorOf(places) // also with an error: Newest is a place by now
 		if err != nil {
-			return batch, failed("events", "", err)
+			return batch, refusal.Failed("events", "", err)
 		}
 		left := time.Until(until)
 		if len(batch.Events) > 0 || len(batch.Gaps) > 0 || left <= 0 {
 			return batch, nil
 		}
 		if err := q.awaitEvents(ctx, places, left); err != nil {
-			return batch, failed("events", "", err)
+			return batch, refusal.Failed("events", "", err)
 		}
 	}
 }
@@ -75,9 +77,9 @@ func (q *Queue) Events(ctx context.Context, from Cursor, n int, wait time.Durati
 // begin and end now.
 func (q *Queue) begin(ctx context.Context, from Cursor) ([]place, error) {
 	if from != Oldest && from != Newest {
-		return from.places(q.config.Partitions)
+		return from.places(q.Partitions())
 	}
-	places := make([]place, q.config.Partitions)
+	places := make([]place, q.Partitions())
 	pages, err := q.readStreams(ctx, places, 0)
 	for p, page := range pages {
 		if from == Newest {
@@ -156,7 +158,7 @@ func (q *Queue) readStreams(ctx context.Context, places []place, n int) ([]event
 		free <- struct{}{}
 		group.Go(func() {
 			defer func() { <-free }()
-			reply, err := q.call(ctx, p, "read_events", places[p].id.String(), n)
+			reply, err := q.engine.Call(ctx, p, "read_events", places[p].id.String(), n)
 			if err == nil {
 				pages[p], err = readEventPage(reply, p, n, places[p])
 			}

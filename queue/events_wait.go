@@ -26,14 +26,14 @@ func (q *Queue) awaitEvents(ctx context.Context, places []place, limit time.Dura
 	// In a cluster no command reads streams of several slots, and a blocked read cannot
 	// be called back: with one a partition, each event would leave the others blocked,
 	// each on a connection.
-	_, cluster := q.rdb.(*redis.ClusterClient)
-	if _, ring := q.rdb.(*redis.Ring); (cluster || ring) && len(places) > 1 {
+	_, cluster := q.engine.Client().(*redis.ClusterClient)
+	if _, ring := q.engine.Client().(*redis.Ring); (cluster || ring) && len(places) > 1 {
 		return pause(ctx, min(limit, lookEvery))
 	}
 	came := make(chan error, 1)
 	go func() {
 		// A block of 0 would be for ever.
-		came <- q.rdb.XRead(ctx, &redis.XReadArgs{Streams: streams, Count: 1, Block: max(limit, time.Millisecond)}).Err()
+		came <- q.engine.Client().XRead(ctx, &redis.XReadArgs{Streams: streams, Count: 1, Block: max(limit, time.Millisecond)}).Err()
 	}()
 	select {
 	case err := <-came:

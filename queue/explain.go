@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Why is a word for why a task is where it is. The list is closed.
@@ -213,16 +216,16 @@ type Warning struct {
 // A wait of more than 200 members is read in several calls. Members that end between them
 // count as ended by the last of them.
 func (q *Queue) Explain(ctx context.Context, id string) (*Explanation, error) {
-	p, err := partitionIn(id, q.config.Partitions)
+	p, err := names.PartitionIn(id, q.Partitions())
 	if err != nil {
-		return nil, failed("explain", id, err)
+		return nil, refusal.Failed("explain", id, err)
 	}
 	seen, err := q.observe(ctx, p, id)
 	if err != nil {
-		return nil, failed("explain", id, err)
+		return nil, refusal.Failed("explain", id, err)
 	}
 	if len(seen.record) == 0 && seen.facts["unreadable"] == "" && seen.facts["broken"] == "" {
-		return nil, failed("explain", id, ErrNotFound)
+		return nil, refusal.Failed("explain", id, ErrNotFound)
 	}
 	return seen.explain(), nil
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/engine"
 )
 
 // observed is what explain.lua tells of a task. Instants are ms, as they are stored; 0 is
@@ -69,12 +71,12 @@ func (q *Queue) observeRest(ctx context.Context, partition int, seen *observed) 
 }
 
 func (q *Queue) observePage(ctx context.Context, partition int, id, from string) (*observed, error) {
-	reply, err := q.call(ctx, partition, "explain", id, from, membersAtOnce)
-	answers, err := list(reply, err, 6)
+	reply, err := q.engine.Call(ctx, partition, "explain", id, from, membersAtOnce)
+	answers, err := engine.List(reply, err, 6)
 	if err != nil {
 		return nil, err
 	}
-	seen := &observed{id: id, now: number(answers[0])}
+	seen := &observed{id: id, now: engine.Number(answers[0])}
 	for i, into := range []*map[string]string{&seen.record, &seen.over, &seen.facts, &seen.queue, &seen.wait} {
 		if *into, err = readPairs(answers[1+i]); err != nil {
 			return nil, err
@@ -91,7 +93,7 @@ func (q *Queue) observePage(ctx context.Context, partition int, id, from string)
 }
 
 func readPairs(answer any) (map[string]string, error) {
-	words, err := elements(answer, nil)
+	words, err := engine.Elements(answer, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +102,7 @@ func readPairs(answer any) (map[string]string, error) {
 	}
 	pairs := make(map[string]string, len(words)/2)
 	for i := 0; i < len(words); i += 2 {
-		pairs[text(words[i])] = text(words[i+1])
+		pairs[engine.Text(words[i])] = engine.Text(words[i+1])
 	}
 	return pairs, nil
 }

@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // String says it in some sentences, in one line. What strangers wrote is quoted.
@@ -192,13 +195,13 @@ func quoted(s string) string {
 	if s == "" {
 		return ""
 	}
-	return ": " + strconv.Quote(clip(s))
+	return ": " + strconv.Quote(refusal.Clip(s))
 }
 
 // quoteOdd is a name as it is, or quoted if it is none.
 func quoteOdd(s string) string {
-	if validName(s, "._-:/") {
+	if names.Valid(s, "._-:/") {
 		return s
 	}
-	return strconv.Quote(clip(s))
+	return strconv.Quote(refusal.Clip(s))
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/names"
 )
 
 // explain makes sense of what was seen.
@@ -96,7 +98,7 @@ func (o *observed) final(fields map[string]string, id string) Bound {
 	case until > 0:
 		by := fields["until_of"]
 		if by == "" {
-			by = ownerOf(id)
+			by = names.OwnerOf(id)
 		}
 		return o.bound(BoundOwner, until, by)
 	case own > 0:
@@ -217,7 +219,7 @@ func (o *observed) explainEnd(e *Explanation) {
 		e.End.Lag = Duration(max(noticed.Sub(e.Since), 0))
 	}
 	if owner := Status(o.facts["owner"]); e.End.Goes.IsZero() && owner != "" && !owner.Ended() {
-		e.End.KeptBy = ownerOf(o.id)
+		e.End.KeptBy = names.OwnerOf(o.id)
 	}
 	e.Bound, e.EndsBy = Bound{Kind: BoundFinal}, Bound{Kind: BoundFinal}
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"strconv"
+
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 const (
@@ -36,17 +38,17 @@ type ExportPage struct {
 // later line holds.
 func (q *Queue) Export(ctx context.Context, page string, n int) (ExportPage, error) {
 	if n < 1 || n > maxExport {
-		return ExportPage{}, failed("export", "", invalid("n", "%d must be 1 to %d", n, maxExport))
+		return ExportPage{}, refusal.Failed("export", "", refusal.Invalid("n", "%d must be 1 to %d", n, maxExport))
 	}
 	at, err := q.readExportPlace(page)
 	if err != nil {
-		return ExportPage{}, failed("export", "", err)
+		return ExportPage{}, refusal.Failed("export", "", err)
 	}
 	told := ExportPage{Partition: at.Partition}
 	if told.Lines, err = q.exportStep(ctx, &at, n); err != nil {
-		return ExportPage{}, failed("export", "", err)
+		return ExportPage{}, refusal.Failed("export", "", err)
 	}
-	told.Next = at.page(q.config.Partitions)
+	told.Next = at.page(q.Partitions())
 	if told.Lines == nil {
 		told.Lines = []ExportLine{} // in JSON [], not null
 	}
@@ -59,14 +61,14 @@ func (q *Queue) Export(ctx context.Context, page string, n int) (ExportPage, err
 func (q *Queue) ExportTo(ctx context.Context, w io.Writer) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	lines := 0
-	for at := (exportPlace{}); at.Partition < q.config.Partitions; {
+	for at := (exportPlace{}); at.Partition < q.Partitions(); {
 		told, err := q.exportStep(ctx, &at, 500)
 		if err != nil {
-			return failed("export", "", err)
+			return refusal.Failed("export", "", err)
 		}
 		for _, line := range told {
 			if err := writeLine(out, line.json()); err != nil {
-				return failed("export", "", err)
+				return refusal.Failed("export", "", err)
 			}
 		}
 		lines += len(told)
@@ -75,7 +77,7 @@ func (q *Queue) ExportTo(ctx context.Context, w io.Writer) error {
 	if err == nil {
 		err = out.Flush()
 	}
-	return failed("export", "", err)
+	return refusal.Failed("export", "", err)
 }
 
 func writeLine(out *bufio.Writer, line []byte) error {
@@ -131,10 +133,10 @@ func (q *Queue) readExportPlace(page string) (exportPlace, error) {
 		err = json.Unmarshal(b, &at)
 	}
 	if err != nil || at.Stage < stageNamespace || at.Stage > stageScan {
-		return at, invalid("page", "%q is not valid: it must be \"\" for the first, or the Next of the page before", clip(page))
+		return at, refusal.Invalid("page", "%q is not valid: it must be \"\" for the first, or the Next of the page before", refusal.Clip(page))
 	}
-	if at.Partition < 0 || at.Partition >= q.config.Partitions {
-		return at, invalid("page", "is of partition %d, and this namespace has %d: it is of another namespace", at.Partition, q.config.Partitions)
+	if at.Partition < 0 || at.Partition >= q.Partitions() {
+		return at, refusal.Invalid("page", "is of partition %d, and this namespace has %d: it is of another namespace", at.Partition, q.Partitions())
 	}
 	at.Found = slices.DeleteFunc(at.Found, func(k exportKey) bool { return k.Name == "" })
 	return at, nil

@@ -34,9 +34,9 @@ func (q *Queue) exportOrphans(ctx context.Context, p int, kind string, ids []str
 func (q *Queue) length(ctx context.Context, p int, k exportKey) (n int64, err error) {
 	switch key := q.Root(p) + ":" + k.Name; k.Type {
 	case "zset":
-		n, err = q.rdb.ZCard(ctx, key).Result()
+		n, err = q.engine.Client().ZCard(ctx, key).Result()
 	case "list":
-		n, err = q.rdb.LLen(ctx, key).Result()
+		n, err = q.engine.Client().LLen(ctx, key).Result()
 	}
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
 		err = nil // told by whoever reads on
@@ -58,25 +58,25 @@ func (q *Queue) exportKey(ctx context.Context, p int, k exportKey, from uint64, 
 	switch {
 	case k.Type == "hash" && (index == "queue" || index == "worker") && name != "":
 		var fields map[string]string
-		if fields, err = q.rdb.HGetAll(ctx, key).Result(); len(fields) > 0 {
+		if fields, err = q.engine.Client().HGetAll(ctx, key).Result(); len(fields) > 0 {
 			lines = append(lines, ExportLine{Type: index, Name: name, Fields: fields})
 		}
 	case k.Type == "hash":
 		var words []string
-		words, next, err = q.rdb.HScan(ctx, key, from, "", int64(n)).Result()
+		words, next, err = q.engine.Client().HScan(ctx, key, from, "", int64(n)).Result()
 		for i := 0; i+1 < len(words); i += 2 {
 			entry.Member, entry.Value = words[i], words[i+1]
 			lines = append(lines, entry)
 		}
 	case k.Type == "set":
 		var members []string
-		members, next, err = q.rdb.SScan(ctx, key, from, "", int64(n)).Result()
+		members, next, err = q.engine.Client().SScan(ctx, key, from, "", int64(n)).Result()
 		for _, entry.Member = range members {
 			lines = append(lines, entry)
 		}
 	case k.Type == "zset":
 		var members []redis.Z
-		members, err = q.rdb.ZRangeWithScores(ctx, key, first, last).Result()
+		members, err = q.engine.Client().ZRangeWithScores(ctx, key, first, last).Result()
 		for i, z := range members {
 			entry.Member, entry.Score, entry.Place = fmt.Sprint(z.Member), z.Score, first+int64(i)
 			lines = append(lines, entry)
@@ -84,14 +84,14 @@ func (q *Queue) exportKey(ctx context.Context, p int, k exportKey, from uint64, 
 		next = rest(len(members), n, last, to)
 	case k.Type == "list":
 		var members []string
-		members, err = q.rdb.LRange(ctx, key, first, last).Result()
+		members, err = q.engine.Client().LRange(ctx, key, first, last).Result()
 		for i, member := range members {
 			entry.Member, entry.Place = member, first+int64(i)
 			lines = append(lines, entry)
 		}
 		next = rest(len(members), n, last, to)
 	case k.Type == "string":
-		if entry.Value, err = q.rdb.Get(ctx, key).Result(); err == nil {
+		if entry.Value, err = q.engine.Client().Get(ctx, key).Result(); err == nil {
 			lines = append(lines, entry)
 		}
 	case k.Type == "stream":
@@ -120,10 +120,10 @@ func rest(got, n int, last, to int64) uint64 {
 func (q *Queue) exportStream(ctx context.Context, key, name string) ([]ExportLine, error) {
 	line := ExportLine{Type: "stream", Name: name}
 	var err error
-	if line.Length, err = q.rdb.XLen(ctx, key).Result(); err != nil {
+	if line.Length, err = q.engine.Client().XLen(ctx, key).Result(); err != nil {
 		return nil, err
 	}
-	newest, err := q.rdb.XRevRangeN(ctx, key, "+", "-", 1).Result()
+	newest, err := q.engine.Client().XRevRangeN(ctx, key, "+", "-", 1).Result()
 	for _, entry := range newest {
 		line.Last = entry.ID
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/engine"
 )
 
 const (
@@ -33,7 +35,7 @@ func (q *Queue) exportStep(ctx context.Context, at *exportPlace, n int) ([]Expor
 		var err error
 		switch {
 		case at.Stage == stageNamespace:
-			told = []ExportLine{{Type: "namespace", Name: q.config.Namespace, Partitions: q.config.Partitions}}
+			told = []ExportLine{{Type: "namespace", Name: q.config.Namespace, Partitions: q.Partitions()}}
 			at.Stage = stageRoot
 		case at.Stage == stageRoot:
 			told, err = q.exportRoot(ctx, partition)
@@ -62,7 +64,7 @@ func (q *Queue) exportStep(ctx context.Context, at *exportPlace, n int) ([]Expor
 // unread is the error of a read that failed.
 func unread(ctx context.Context, err error) error {
 	var cut net.Error
-	switch cause := endOf(ctx); {
+	switch cause := engine.EndOf(ctx); {
 	case cause != nil:
 		return cause
 	case errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnknown):
@@ -70,21 +72,21 @@ func unread(ctx context.Context, err error) error {
 	case errors.As(err, &cut), errors.Is(err, io.EOF), errors.Is(err, redis.ErrPoolTimeout):
 		return fmt.Errorf("%w (%w)", ErrUnavailable, err)
 	}
-	return plain(err)
+	return engine.Plain(err)
 }
 
 // exportRoot tells the root of a partition. It is there since somebody opened the
 // namespace, unless Redis has lost it since.
 func (q *Queue) exportRoot(ctx context.Context, p int) ([]ExportLine, error) {
-	fields, err := q.rdb.HGetAll(ctx, q.Root(p)).Result()
+	fields, err := q.engine.Client().HGetAll(ctx, q.Root(p)).Result()
 	return []ExportLine{{Type: "partition", Fields: fields}}, err
 }
 
 // exportScan finds the next keys, with their types, by name, so that tasks stand together.
 func (q *Queue) exportScan(ctx context.Context, at *exportPlace) error {
 	root := q.Root(at.Partition)
-	var node redis.Cmdable = q.rdb
-	if cluster, ok := q.rdb.(*redis.ClusterClient); ok {
+	var node redis.Cmdable = q.engine.Client()
+	if cluster, ok := q.engine.Client().(*redis.ClusterClient); ok {
 		master, err := cluster.MasterForKey(ctx, root)
 		if err != nil {
 			return err
@@ -104,7 +106,7 @@ func (q *Queue) exportScan(ctx context.Context, at *exportPlace) error {
 	// The cursor of SCAN means something to one process only. The embedded server does
 	// not say which it is.
 	facts := map[string]string{}
-	readInfo(facts, about.Val())
+	engine.ReadInfo(facts, about.Val())
 	if at.Stage == stageScan && facts["run_id"] != at.Server {
 		return errMoved
 	}
@@ -127,7 +129,7 @@ func (q *Queue) types(ctx context.Context, keys []string) ([]string, error) {
 	types := make([]string, 0, len(keys))
 	for some := range slices.Chunk(keys, scanCount) {
 		commands := make([]*redis.StatusCmd, len(some))
-		if _, err := q.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		if _, err := q.engine.Client().Pipelined(ctx, func(pipe redis.Pipeliner) error {
 			for i, key := range some {
 				commands[i] = pipe.Type(ctx, key)
 			}

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/expr-lang/expr/vm"
+
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Attempt is what a retry expression sees of an attempt that has ended.
@@ -72,7 +74,7 @@ const memoryBudget = 10_000
 // repeated, whatever the expression says.
 func (e *retryExpression) allows(a Attempt) (allowed bool, err error) {
 	if a.Kind != "" && a.Kind != e.kind {
-		return false, fmt.Errorf("a retry expression of %s was asked about an attempt of %s: no retry", e.kind, clip(a.Kind))
+		return false, fmt.Errorf("a retry expression of %s was asked about an attempt of %s: no retry", e.kind, refusal.Clip(a.Kind))
 	}
 	if a.Phase == "Succeeded" || a.Phase == "Cancelled" {
 		return false, nil

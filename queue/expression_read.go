@@ -14,6 +14,9 @@ import (
 	"github.com/expr-lang/expr/conf"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
+
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // What an expression may be made of. Together with the rules of expression_rules.go
@@ -26,8 +29,8 @@ const (
 // readRetry compiles in steps that could be one call, so that the tree that is checked
 // is the tree that runs.
 func readRetry(kind, source string) (e *retryExpression, err error) {
-	if !validName(kind, "._-:/") {
-		return nil, invalid("kind", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit", clip(kind))
+	if !names.Valid(kind, "._-:/") {
+		return nil, refusal.Invalid("kind", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit", refusal.Clip(kind))
 	}
 	defer func() {
 		if r := recover(); r != nil {
@@ -85,7 +88,7 @@ func checkSource(source string) error {
 
 // refuseRetry says why an expression is refused, and what to write.
 func refuseRetry(source, format string, args ...any) error {
-	return invalid("retry expression", "%q is refused: "+format, append([]any{clip(source)}, args...)...)
+	return refusal.Invalid("retry expression", "%q is refused: "+format, append([]any{refusal.Clip(source)}, args...)...)
 }
 
 // refuseAt is refuseRetry with the place.

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
+
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // retryRules walk the tree of an expression before anything else does. Only what is named
@@ -100,7 +102,7 @@ func (r *retryRules) checkCall(n *ast.BuiltinNode) error {
 }
 
 func (r *retryRules) unknownFunction(n ast.Node, name string) error {
-	return refuseAt(r.source, n, "there is no function %q in retry expressions: there are %s", clip(name), strings.Join(retryFunctions, ", "))
+	return refuseAt(r.source, n, "there is no function %q in retry expressions: there are %s", refusal.Clip(name), strings.Join(retryFunctions, ", "))
 }
 
 func (r *retryRules) checkBinary(n *ast.BinaryNode) error {
@@ -173,7 +175,7 @@ func (r *retryRules) checkPhases(at ast.Node, nodes ...ast.Node) error {
 	}
 	for _, node := range nodes {
 		if text, ok := node.(*ast.StringNode); ok && !slices.Contains(retryPhases, text.Value) {
-			return refuseAt(r.source, at, `no attempt has the phase %q: write "Failed", "Error" or "Timeout"`, clip(text.Value))
+			return refuseAt(r.source, at, `no attempt has the phase %q: write "Failed", "Error" or "Timeout"`, refusal.Clip(text.Value))
 		}
 	}
 	return nil

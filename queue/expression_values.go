@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/expr-lang/expr/ast"
+
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // exprPart is what a part of an expression stands for.
@@ -43,7 +45,7 @@ func (r *retryRules) resolve(slot *ast.Node) (exprPart, error) {
 			n.Value = taskVariable
 			return theTask, nil
 		}
-		return 0, refuseAt(r.source, n, "%q is not known: write tasks.%s.phase, .code, .msg or .outputs.parameters.<name>, and texts in quotes", clip(n.Value), r.kind)
+		return 0, refuseAt(r.source, n, "%q is not known: write tasks.%s.phase, .code, .msg or .outputs.parameters.<name>, and texts in quotes", refusal.Clip(n.Value), r.kind)
 	case *ast.ChainNode:
 		return r.resolve(&n.Node)
 	case *ast.MemberNode:
@@ -68,13 +70,13 @@ func (r *retryRules) member(slot *ast.Node, n *ast.MemberNode, of exprPart) (exp
 		*slot = task
 		return theTask, nil
 	case of == allTasks:
-		return 0, refuseAt(r.source, n, "tasks.%s is another task, and an expression sees its own only: write tasks.%s", clip(name), r.kind)
+		return 0, refuseAt(r.source, n, "tasks.%s is another task, and an expression sees its own only: write tasks.%s", refusal.Clip(name), r.kind)
 	case of == theTask && (name == "phase" || name == "code" || name == "msg"):
 		return aValue, nil
 	case of == theTask && name == "outputs":
 		return allOutputs, nil
 	case of == theTask || of == allOutputs && name != "parameters":
-		return 0, refuseAt(r.source, n, "a task has no %q: write tasks.%s.phase, .code, .msg or .outputs.parameters.<name>", clip(name), r.kind)
+		return 0, refuseAt(r.source, n, "a task has no %q: write tasks.%s.phase, .code, .msg or .outputs.parameters.<name>", refusal.Clip(name), r.kind)
 	case of == allOutputs:
 		return allParameters, nil
 	case of == allParameters && name != "":

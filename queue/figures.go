@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // OtherKinds is the kind that [Queue.Figures] tells for kinds without figures of their
@@ -81,10 +84,10 @@ const figuresTogether = 50
 func (q *Queue) Figures(ctx context.Context) ([]KindFigures, error) {
 	sum := map[[2]string]*KindFigures{}
 	var wrong error
-	for p := range q.config.Partitions {
-		kinds, err := q.rdb.SMembers(ctx, q.Root(p)+":kinds").Result()
+	for p := range q.Partitions() {
+		kinds, err := q.engine.Client().SMembers(ctx, q.Root(p)+":kinds").Result()
 		if redis.HasErrorPrefix(err, "WRONGTYPE") {
-			wrong, err = errors.Join(wrong, fmt.Errorf("%s: %w", q.Root(p)+":kinds", plain(err))), nil
+			wrong, err = errors.Join(wrong, fmt.Errorf("%s: %w", q.Root(p)+":kinds", engine.Plain(err))), nil
 		}
 		for some := range slices.Chunk(kinds, figuresTogether) {
 			if err != nil {
@@ -95,7 +98,7 @@ func (q *Queue) Figures(ctx context.Context) ([]KindFigures, error) {
 			wrong = errors.Join(wrong, odd)
 		}
 		if err != nil {
-			return nil, failed("figures", "", unread(ctx, err))
+			return nil, refusal.Failed("figures", "", unread(ctx, err))
 		}
 	}
 	var all []KindFigures
@@ -106,7 +109,7 @@ func (q *Queue) Figures(ctx context.Context) ([]KindFigures, error) {
 		all = append(all, *f)
 	}
 	slices.SortFunc(all, func(a, b KindFigures) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Queue, b.Queue)) })
-	return all, failed("figures", "", wrong)
+	return all, refusal.Failed("figures", "", wrong)
 }
 
 // addFigures adds those of some kinds in one partition. Its first error tells of keys of
@@ -118,7 +121,7 @@ func (q *Queue) addFigures(ctx context.Context, p int, kinds []string, sum map[[
 	}
 	for len(cursors) > 0 { // HSCAN may tell a field twice
 		scans := map[string]*redis.ScanCmd{}
-		q.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+		q.engine.Client().Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
 			for kind, cursor := range cursors {
 				scans[kind] = pipe.HScan(ctx, q.Root(p)+":figures:"+kind, cursor, "", 1000)
 			}
@@ -127,7 +130,7 @@ func (q *Queue) addFigures(ctx context.Context, p int, kinds []string, sum map[[
 		for kind, scan := range scans {
 			words, next, err := scan.Result()
 			if redis.HasErrorPrefix(err, "WRONGTYPE") {
-				wrong = errors.Join(wrong, fmt.Errorf("%s:figures:%s: %w", q.Root(p), kind, plain(err)))
+				wrong = errors.Join(wrong, fmt.Errorf("%s:figures:%s: %w", q.Root(p), kind, engine.Plain(err)))
 			} else if err != nil {
 				return nil, err
 			}
@@ -151,7 +154,7 @@ func (q *Queue) addFigures(ctx context.Context, p int, kinds []string, sum map[[
 					Lag: newHistogram(lagBounds), Share: newHistogram(shareBounds)}
 				sum[[2]string{kind, name}] = f
 			}
-			f.add(strings.Split(rest, " "), number(value))
+			f.add(strings.Split(rest, " "), engine.Number(value))
 		}
 	}
 	return wrong, nil
@@ -171,8 +174,8 @@ func (f *KindFigures) add(words []string, n int64) {
 		h.Sum += float64(n) / 1000
 	case h != nil && words[1] == "more":
 		h.Counts[len(h.Buckets)] += n
-	case h != nil && number(words[1]) > 0: // a bound that this program does not know counts in the next one
-		at, _ := slices.BinarySearch(h.Buckets, float64(number(words[1]))/1000)
+	case h != nil && engine.Number(words[1]) > 0: // a bound that this program does not know counts in the next one
+		at, _ := slices.BinarySearch(h.Buckets, float64(engine.Number(words[1]))/1000)
 		h.Counts[at] += n
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/lua"
 )
@@ -49,9 +50,9 @@ func FuzzReply(f *testing.F) {
 		lie.says, _ = decode(data, 0)
 		other, _ = decode(more, 0)
 
-		text(lie.says)
-		number(lie.says)
-		instant(lie.says)
+		engine.Text(lie.says)
+		engine.Number(lie.says)
+		engine.Instant(lie.says)
 		readRecord("0-a", lie.says)
 		readCancellation(lie.says)
 		readVerdicts(lie.says, 1)
@@ -68,7 +69,7 @@ func FuzzReply(f *testing.F) {
 // answer, so nothing is repeated.
 func askAll(q *Queue) {
 	ctx := context.Background()
-	Open(ctx, q.rdb, Config{Logger: q.Logger(), Library: q.library, Partitions: 1})
+	Open(ctx, q.engine.Client(), Config{Logger: q.Logger(), Library: q.engine.Library(), Partitions: 1})
 	q.Enqueue(ctx, Task{Kind: "k", ID: "0-a.b"})
 	q.EnqueueAll(ctx, []Task{{Kind: "k", ID: "0-a.b"}, {Kind: "k", ID: "0-a.c"}})
 	q.GetAll(ctx, []string{"0-a", "0-b"})

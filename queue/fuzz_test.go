@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,38 +14,6 @@ import (
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/wire"
 )
-
-// FuzzTaskID: whatever somebody takes for an id is one of ours or refused, and each
-// that we make is one of ours.
-func FuzzTaskID(f *testing.F) {
-	for i, id := range []string{
-		"0-01J9ZK3Q8X4M2C7W5T", "998-01J9ZK3Q8X4M2C7", "0-a", "0-a.1", "0-a.page-1.x_y", "0-a!on_timeout", "0-a" + strings.Repeat(".a", 16),
-		"0-a" + strings.Repeat(".a", 17), "", "0", "-", "0-", "0-.", "0-a.", "0-a..b", "0--", "00-a", "999-a", "65536-a", "+1-a", "0-a\x00", "0-a\r\n",
-		"0-{0}", "0-*", "0-ü", "0-\xff", "curfew:{0}:task:0-a", "0-" + strings.Repeat("x", 600), "f47ac10b-58cc-4372-a567-0e02b2c3d479",
-	} {
-		f.Add(id, i*37, int64(i)*1e12)
-	}
-	f.Fuzz(func(t *testing.T, id string, number int, ms int64) {
-		p, err := PartitionOf(id)
-		switch {
-		case err != nil && (!errors.Is(err, ErrInvalid) || p != 0 || len(err.Error()) > 500):
-			t.Errorf("PartitionOf(%q) = %d, %v", id, p, err)
-		case err == nil && (p < 0 || p >= MaxPartitions || !strings.HasPrefix(id, strconv.Itoa(p)+"-") || strings.ContainsAny(id, "{}*?[] :\r\n\x00")):
-			t.Errorf("PartitionOf(%q) = %d, and it is no id", id, p)
-		}
-		number, ms = abs(number)%MaxPartitions, ms&(1<<(5*timeDigits)-1)
-		var g ids
-		made := g.next(number, time.UnixMilli(ms))
-		if p, err := PartitionOf(made); p != number || err != nil || len(made) != idLength {
-			t.Errorf("PartitionOf(%q) = %d, %v, want %d: it was made", made, p, err, number)
-		}
-		if next := g.next(number, time.UnixMilli(ms)); next <= made {
-			t.Errorf("%q was made after %q", next, made)
-		}
-	})
-}
-
-func abs(n int) int { return max(n, -(n + 1)) }
 
 // FuzzHeaders: headers arrive as they were sent, or the producer is told that they
 // cannot; and whatever another producer stored for headers is read without a panic.
@@ -121,7 +88,7 @@ func FuzzEnqueueFields(f *testing.F) {
 		}
 		first := []any{"id", "0-f", "kind", "k"}
 		task := []any{"id", "0-g", "kind", "k", a, av, b, bv, c, cv}
-		reply, err := q.library.Run(ctx, rdb, "enqueue", q.Root(0), wire.Tasks(first, task, task)...)
+		reply, err := q.engine.Library().Run(ctx, rdb, "enqueue", q.Root(0), wire.Tasks(first, task, task)...)
 		if err != nil {
 			t.Fatal(err)
 		}

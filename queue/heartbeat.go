@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // MaxProgress is how many bytes are kept of what an attempt says of its progress.
@@ -35,7 +38,7 @@ type Stop struct {
 // attempt that must stop the progress is not written down.
 func (q *Queue) Heartbeat(ctx context.Context, partition int, worker string, lease time.Duration, known int64, held []Held) ([]Stop, error) {
 	if lease < 0 || lease > 0 && lease < time.Millisecond {
-		return nil, failed("heartbeat", "", invalid("lease", "%v must be at least 1ms, or 0 for goodbye", lease))
+		return nil, refusal.Failed("heartbeat", "", refusal.Invalid("lease", "%v must be at least 1ms, or 0 for goodbye", lease))
 	}
 	args := make([]any, 0, 3+3*len(held))
 	args = append(args, worker, lease.Milliseconds(), known)
@@ -49,24 +52,24 @@ func (q *Queue) Heartbeat(ctx context.Context, partition int, worker string, lea
 			break
 		}
 	}
-	return stops, failed("heartbeat", "", err)
+	return stops, refusal.Failed("heartbeat", "", err)
 }
 
 // beat makes the call. left is how many tasks the worker still holds after a goodbye.
 func (q *Queue) beat(ctx context.Context, partition int, args []any) (stops []Stop, left int64, err error) {
-	reply, err := q.call(ctx, partition, "heartbeat", args...)
-	answers, err := list(reply, err, 2)
+	reply, err := q.engine.Call(ctx, partition, "heartbeat", args...)
+	answers, err := engine.List(reply, err, 2)
 	if err != nil {
 		return nil, 0, err
 	}
 	for _, answer := range answers[2:] {
-		w, err := list(answer, nil, 3)
+		w, err := engine.List(answer, nil, 3)
 		if err != nil {
 			return nil, 0, err
 		}
-		stops = append(stops, Stop{ID: text(w[0]), Epoch: number(w[1]), Reason: text(w[2])})
+		stops = append(stops, Stop{ID: engine.Text(w[0]), Epoch: engine.Number(w[1]), Reason: engine.Text(w[2])})
 	}
-	return stops, number(answers[1]), nil
+	return stops, engine.Number(answers[1]), nil
 }
 
 // Stops has stop called, from one goroutine, for each attempt of a worker that
@@ -74,11 +77,11 @@ func (q *Queue) beat(ctx context.Context, partition int, args []any) (stops []St
 // may be lost with its connection; again is called when that may have happened, and
 // a heartbeat then tells what was missed. The function returned ends it.
 func (q *Queue) Stops(worker string, stop func(Stop), again func()) (end func()) {
-	channels := make([]string, q.config.Partitions)
+	channels := make([]string, q.Partitions())
 	for p := range channels {
-		channels[p] = q.stopChannel(p, worker)
+		channels[p] = q.engine.StopChannel(p, worker)
 	}
-	return q.subscribe(channels, func(_, message string) {
+	return q.engine.Subscribe(channels, func(_, message string) {
 		if message == "" {
 			again()
 			return
@@ -87,5 +90,5 @@ func (q *Queue) Stops(worker string, stop func(Stop), again func()) (end func())
 			epoch, _ := strconv.ParseInt(words[1], 10, 64)
 			stop(Stop{ID: words[0], Epoch: epoch, Reason: words[2]})
 		}
-	}).stop
+	}).Stop
 }

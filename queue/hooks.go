@@ -1,6 +1,11 @@
 package queue
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/refusal"
+)
 
 // Hooks are the tasks that follow on another one's end, at most one of them. A hook is
 // a root task of its own, its id the ended one's and "!success" or the like; it has
@@ -50,10 +55,10 @@ func (h *Hooks) check() (err error) {
 	h.each(func(event string, hook Hook) {
 		switch {
 		case err != nil || hook == (Hook{}):
-		case !validName(hook.Kind, "._-:/"):
-			err = invalid("hook "+event, "%q is not a kind: it must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit", clip(hook.Kind))
-		case hook.Queue != "" && !validName(hook.Queue, "._-"):
-			err = invalid("hook "+event, "%q is not a queue: it must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", clip(hook.Queue))
+		case !names.Valid(hook.Kind, "._-:/"):
+			err = refusal.Invalid("hook "+event, "%q is not a kind: it must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit", refusal.Clip(hook.Kind))
+		case hook.Queue != "" && !names.Valid(hook.Queue, "._-"):
+			err = refusal.Invalid("hook "+event, "%q is not a queue: it must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", refusal.Clip(hook.Queue))
 		}
 	})
 	return err

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Defaults are what the tasks of a kind have where their producer says nothing. They
@@ -29,7 +32,7 @@ func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 		OnTimeout: d.OnTimeout, OnDeadline: d.OnDeadline, WarnAt: d.WarnAt, CancelGrace: d.CancelGrace, MaxRetries: d.MaxRetries,
 		Backoff: d.Backoff, Retry: d.Retry, Retention: d.Retention}
 	if err := t.check(q.config.MaxBytes); err != nil {
-		return failed("define a kind", "", err) // not by its name, which may be what is wrong
+		return refusal.Failed("define a kind", "", err) // not by its name, which may be what is wrong
 	}
 	args := []any{kind}
 	t.policyFields(func(name string, value any) {
@@ -37,13 +40,13 @@ func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 			args = append(args, name, value)
 		}
 	})
-	for p := range q.config.Partitions {
-		words, err := worded(q.call(ctx, p, "define", args...))
-		if err == nil && text(words[0]) == "INVALID" {
-			err = invalid(text(words[1]), "%s", text(words[2]))
+	for p := range q.Partitions() {
+		words, err := worded(q.engine.Call(ctx, p, "define", args...))
+		if err == nil && engine.Text(words[0]) == "INVALID" {
+			err = refusal.Invalid(engine.Text(words[1]), "%s", engine.Text(words[2]))
 		}
 		if err != nil {
-			return failed("define "+kind, "", err)
+			return refusal.Failed("define "+kind, "", err)
 		}
 	}
 	return nil
@@ -51,9 +54,9 @@ func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 
 // Kinds are the defaults of kinds as they are stored: by kind, then by field.
 func (q *Queue) Kinds(ctx context.Context) (map[string]map[string]string, error) {
-	root, err := q.rdb.HGetAll(ctx, q.Root(0)).Result()
+	root, err := q.engine.Client().HGetAll(ctx, q.Root(0)).Result()
 	if err != nil {
-		return nil, failed("kinds", "", err)
+		return nil, refusal.Failed("kinds", "", err)
 	}
 	kinds := map[string]map[string]string{}
 	for field, lines := range root {
@@ -72,8 +75,8 @@ func (q *Queue) Kinds(ctx context.Context) (map[string]map[string]string, error)
 
 // worded is an answer whose first word says what it is; INVALID has two more.
 func worded(reply any, err error) ([]any, error) {
-	words, err := list(reply, err, 1)
-	if err == nil && text(words[0]) == "INVALID" && len(words) < 3 {
+	words, err := engine.List(reply, err, 1)
+	if err == nil && engine.Text(words[0]) == "INVALID" && len(words) < 3 {
 		err = fmt.Errorf("unexpected answer %.100v", words)
 	}
 	return words, err

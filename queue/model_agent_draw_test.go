@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"pgregory.net/rapid"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
 )
 
 // drawChildren draws children to make, most of them new, and all the names that there
@@ -105,11 +108,11 @@ func (p *player) drawWait(t *rapid.T, agent string, n int) map[string]string {
 	entry := int64(1)
 	if known := p.m.tasks[agent]; known != nil {
 		for name := range known.notes {
-			entry = max(entry, number(name)+1)
+			entry = max(entry, engine.Number(name)+1)
 		}
 		entry = max(entry, known.past()+1)
 		if known.wait != nil {
-			entry = number(known.wait.entry)
+			entry = engine.Number(known.wait.entry)
 		}
 	}
 	if entry > 1 && rapid.IntRange(0, 4).Draw(t, "again") == 4 {
@@ -153,7 +156,7 @@ func (p *player) drawNote(t *rapid.T, agent string) (n modelNote) {
 
 // awaited tells whether somebody waits for a task.
 func (m *model) awaited(t *modelTask) bool {
-	owner := m.tasks[ownerOf(t.id)]
+	owner := m.tasks[names.OwnerOf(t.id)]
 	if owner == nil || owner.wait == nil {
 		return false
 	}

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/wire"
 )
 
@@ -76,14 +77,14 @@ func (p *player) makeSuspend(t *rapid.T, c modelCall) {
 		return
 	}
 	answer := p.run(t, "suspend", append(args, wire.Tasks(children...)...)...).([]any)[1:]
-	p.seen["suspend "+text(answer[0])]++
+	p.seen["suspend "+engine.Text(answer[0])]++
 	p.same(t, "suspend "+c.agent, tellRefusal(answer), p.m.suspend(c))
 }
 
 // tellRefusal tells an answer, without why something is invalid.
 func tellRefusal(answer []any) string {
 	for i, word := range answer {
-		if i < 3 && text(word) == "INVALID" {
+		if i < 3 && engine.Text(word) == "INVALID" {
 			answer = answer[:i+2]
 			break
 		}

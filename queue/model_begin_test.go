@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
 )
 
 // modelStanding is a member as the call finds it.
@@ -19,11 +22,11 @@ type modelStanding struct {
 func (m *model) begin(t *modelTask, c modelCall, w *modelWait, members []modelMember) string {
 	last, size := c.fields["part"] == c.fields["of"], w.size
 	w.size += int64(len(members))
-	if w.size > number(c.fields["most"]) {
+	if w.size > engine.Number(c.fields["most"]) {
 		return "INVALID members"
 	}
 	var field string
-	w.needOK, w.mostBad, w.all, field = thresholds(c.fields["mode"], w.size, number(c.fields["need"]))
+	w.needOK, w.mostBad, w.all, field = thresholds(c.fields["mode"], w.size, engine.Number(c.fields["need"]))
 	if field != "" && last {
 		return "INVALID " + field
 	}
@@ -39,7 +42,7 @@ func (m *model) begin(t *modelTask, c modelCall, w *modelWait, members []modelMe
 	if kept := strings.SplitN(t.notes["until"], " ", 3); len(kept) == 3 && kept[0] == w.entry && kept[2] == c.fields["digest"] {
 		w.ends = 0
 		if kept[1] != "none" {
-			w.ends = number(kept[1])
+			w.ends = engine.Number(kept[1])
 		}
 	} else if c.fields["part"] == "1" {
 		t.patience = nil
@@ -103,7 +106,7 @@ func (t *modelTask) bear(standing []modelStanding, now int64) {
 			if t.patience == nil {
 				t.patience = map[string]int64{}
 			}
-			t.patience[s.name] = now + number(s.patience)
+			t.patience[s.name] = now + engine.Number(s.patience)
 		}
 	}
 }
@@ -115,7 +118,7 @@ func (m *model) plan(c modelCall) (made []*modelTask, answer string) {
 		switch {
 		case answer != "" && !strings.HasPrefix(answer, "OK "):
 			return nil, fmt.Sprintf("CHILD %d %s", i+1, answer)
-		case ownerOf(f["id"]) != c.agent:
+		case names.OwnerOf(f["id"]) != c.agent:
 			return nil, "FOREIGN " + f["id"]
 		case slices.ContainsFunc(c.children[:i], func(before map[string]string) bool { return before["id"] == f["id"] }):
 			return nil, fmt.Sprintf("CHILD %d INVALID id", i+1)
@@ -200,7 +203,7 @@ func (m *model) rest(t *modelTask, c modelCall, w *modelWait, over bool) string 
 	if over {
 		w.state = "fired"
 	}
-	w.span = number(c.fields["limit_ms"])
+	w.span = engine.Number(c.fields["limit_ms"])
 	if c.fields["limit_ms"] == "computed" {
 		w.span = min(w.longest*w.size*3/2, 1_800_000)
 		if w.longest == 0 {

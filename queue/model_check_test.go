@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"pgregory.net/rapid"
+
+	"github.com/curfew-dev/curfew/internal/engine"
 )
 
 // compareEvents compares what the newest call told, and that an ended task was told of
@@ -126,19 +128,19 @@ func (p *player) nobodySleepsOn(t *rapid.T, s *snapshot) {
 			continue
 		}
 		f := s.hashes["queue:"+queue]
-		if f["paused"] != "" || f["max_running"] != "" && number(f["running"]) >= number(f["max_running"]) {
+		if f["paused"] != "" || f["max_running"] != "" && engine.Number(f["running"]) >= engine.Number(f["max_running"]) {
 			continue
 		}
 		gives := float64(p.m.now)
 		if f["rate"] != "" {
-			every := float64(number(f["per_ms"])) / float64(number(f["rate"]))
+			every := float64(engine.Number(f["per_ms"])) / float64(engine.Number(f["rate"]))
 			var full float64
 			fmt.Sscan(f["full_at"], &full)
-			if want := float64(p.m.queues[queue].full) / float64(number(f["rate"])); full > gives && math.Abs(full-want) > 0.05 {
+			if want := float64(p.m.queues[queue].full) / float64(engine.Number(f["rate"])); full > gives && math.Abs(full-want) > 0.05 {
 				t.Fatalf("%s has a full bucket at %v, the model at %v", queue, full, want)
 			}
 			// It has a token again when all but burst-1 of them are back.
-			gives = max(gives, math.Ceil(full-float64(number(f["burst"])-1)*every-0.05))
+			gives = max(gives, math.Ceil(full-float64(engine.Number(f["burst"])-1)*every-0.05))
 		}
 		looked, waits := s.zsets["throttled"][queue]
 		token := len(s.lists["wake:"+queue]) > 0 || p.m.taken[queue]
@@ -152,7 +154,7 @@ func (p *player) nobodySleepsOn(t *rapid.T, s *snapshot) {
 // reaperLooks: no instant of any clock is earlier than the one at which the reaper that
 // has the turn will look: when it said by its last sweep, or when an alarm woke it.
 func (p *player) reaperLooks(t *rapid.T, s *snapshot) {
-	armed := number(s.hashes[""]["armed"])
+	armed := engine.Number(s.hashes[""]["armed"])
 	if p.looks <= p.m.now || armed <= p.m.now {
 		return // it is late, and looks now
 	}

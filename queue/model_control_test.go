@@ -1,6 +1,10 @@
 package queue
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+)
 
 // modelQueue is a queue's record.
 type modelQueue struct {
@@ -19,7 +23,7 @@ func (m *model) list(queue string) *modelQueue {
 	return m.queues[queue]
 }
 
-func (q *modelQueue) control(name string) int64 { return number(q.controls[name]) }
+func (q *modelQueue) control(name string) int64 { return engine.Number(q.controls[name]) }
 
 // controlled tells whether any queue has controls.
 func (m *model) controlled() bool {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/curfew-dev/curfew/internal/names"
 )
 
 // Few names and small times, so that they collide.
@@ -30,7 +32,7 @@ func (p *player) drawNewID(t *rapid.T) string {
 	}
 	branches := []string{"", "", ""}
 	for _, branch := range []string{".1", ".2", ".1.x", "!failure.1", "!cancel.1", "!success.1"} {
-		if p.m.tasks[ownerOf(root+branch)].lives() {
+		if p.m.tasks[names.OwnerOf(root+branch)].lives() {
 			branches = append(branches, branch, branch)
 		}
 	}
@@ -61,7 +63,7 @@ func (p *player) drawFields(t *rapid.T, id string) map[string]string {
 		one("hook_timeout", "h p", "d")
 		one("hook_cancel", "h", "d q")
 	}
-	if ownerOf(f["id"]) == "" {
+	if names.OwnerOf(f["id"]) == "" {
 		one("idempotency_key", "key", "other")
 	}
 	if f["idempotency_key"] != "" {
@@ -109,7 +111,7 @@ func (p *player) drawTimes(t *rapid.T, f map[string]string) {
 	} else if rapid.IntRange(0, 3).Draw(t, "no timeout") == 0 {
 		f["timeout_ms"] = "none"
 	}
-	if ownerOf(f["id"]) != "" || p.unusual(t) {
+	if names.OwnerOf(f["id"]) != "" || p.unusual(t) {
 		switch rapid.IntRange(0, 5).Draw(t, "of its owner") {
 		case 5:
 			f["default_timeout_ms"] = "20"

@@ -6,6 +6,9 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
 )
 
 // enqueue takes tasks as their fields were sent, and answers each.
@@ -44,16 +47,16 @@ func (m *model) consider(f map[string]string) (*modelTask, string) {
 		return nil, answer
 	}
 	switch {
-	case f["retry_expression"] != "" && number(retries) < 1:
+	case f["retry_expression"] != "" && engine.Number(retries) < 1:
 		return nil, "INVALID retry_expression"
-	case f["on_timeout"] == "retry" && number(retries) < 1:
+	case f["on_timeout"] == "retry" && engine.Number(retries) < 1:
 		return nil, "INVALID on_timeout"
 	}
 
 	t := &modelTask{id: id, payload: f["payload"], given: m.fill(f)}
 	var owner *modelTask
 	var bound int64
-	if p := ownerOf(id); p != "" {
+	if p := names.OwnerOf(id); p != "" {
 		if owner = m.touch(p); !owner.lives() {
 			if owner == nil {
 				return nil, "OWNER " + p + " "
@@ -67,7 +70,7 @@ func (m *model) consider(f map[string]string) (*modelTask, string) {
 		return nil, "INVALID budget_percent"
 	}
 	t.deadline = m.deadline(t, f, bound)
-	start, window := number(f["available_at"]), t.ms("idempotency_window_ms")
+	start, window := engine.Number(f["available_at"]), t.ms("idempotency_window_ms")
 	switch {
 	case t.deadline != 0 && t.deadline < m.now:
 		return nil, "INVALID deadline_at"
@@ -94,7 +97,7 @@ func (m *model) consider(f map[string]string) (*modelTask, string) {
 // deadline is the instant that a new task gets: by its own time, and by the part that it
 // may have of what its owner has left.
 func (m *model) deadline(t *modelTask, f map[string]string, bound int64) int64 {
-	at := number(f["deadline_at"])
+	at := engine.Number(f["deadline_at"])
 	if span := t.ms("timeout_ms"); span != 0 {
 		at = m.now + span
 	}
@@ -113,7 +116,7 @@ func (m *model) admit(t *modelTask, f map[string]string) {
 	for _, name := range []string{"timeout_ms", "deadline_at", "available_at", "idempotency_window_ms", "budget_percent", "default_timeout_ms"} {
 		delete(t.given, name)
 	}
-	if owner := m.tasks[ownerOf(t.id)]; owner != nil {
+	if owner := m.tasks[names.OwnerOf(t.id)]; owner != nil {
 		owner.children = append(owner.children, t.id)
 		owner.born++
 	}
@@ -175,7 +178,7 @@ func (m *model) fill(f map[string]string) map[string]string {
 	if span := given["default_timeout_ms"]; span != "" && f["timeout_ms"] == "" && f["deadline_at"] == "" && given["timeout_ms"] == "" {
 		given["timeout_ms"] = span
 	}
-	if number(given["max_retries"]) == 0 {
+	if engine.Number(given["max_retries"]) == 0 {
 		delete(given, "on_timeout")
 		delete(given, "retry_expression")
 	}

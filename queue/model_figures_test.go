@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/curfew-dev/curfew/internal/engine"
 )
 
 // figure counts the end of a task, as the hash of its kind is to have it. The task is
@@ -61,13 +63,13 @@ func miscounted(s *snapshot) []string {
 		if strings.HasPrefix(key, "figures:") {
 			for field, n := range fields {
 				if words := strings.Split(field, " "); len(words) > 2 && words[1] == "ended" {
-					sums[words[0]+" "+strings.ToLower(words[2])] += number(n)
+					sums[words[0]+" "+strings.ToLower(words[2])] += engine.Number(n)
 				}
 			}
 		}
 		if queue, ok := strings.CutPrefix(key, "queue:"); ok {
 			for _, name := range []string{"completed", "failed", "cancelled"} {
-				if n := number(fields[name]); n > 0 {
+				if n := engine.Number(fields[name]); n > 0 {
 					counters[queue+" "+name] = n
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
+	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/wire"
 )
 
@@ -33,7 +34,7 @@ func (p *player) enqueueAll(t *rapid.T, list []map[string]string) {
 		}
 		var answers []string
 		for _, words := range wire.Answers(tasks, p.run(t, "enqueue", wire.Tasks(tasks...)...)) {
-			if text(words[0]) == "INVALID" {
+			if engine.Text(words[0]) == "INVALID" {
 				words = words[:2]
 			}
 			answers = append(answers, join(words))
@@ -117,7 +118,7 @@ func (p *player) await(t *rapid.T) {
 		p.enqueue(t)
 		return
 	}
-	err := p.rdb.LPop(p.ctx, p.q.wakeKey(0, queue)).Err()
+	err := p.rdb.LPop(p.ctx, p.q.engine.WakeKey(0, queue)).Err()
 	if err != nil && err != redis.Nil {
 		t.Fatal(err)
 	}
@@ -247,7 +248,7 @@ func (p *player) resolve(t *rapid.T) {
 	verb, call := rapid.SampledFrom([]string{"complete", "fail"}).Draw(t, "verb"), NewCall()
 	p.play(t, func(t *rapid.T) {
 		answer := p.run(t, "resolve", call, verb, id, "note").([]any)[0].([]any)
-		if text(answer[0]) == "INVALID" {
+		if engine.Text(answer[0]) == "INVALID" {
 			answer = answer[:2]
 		}
 		p.same(t, "resolve "+id, join(answer), p.m.resolve(call, verb, id, "note"))

@@ -6,6 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
 )
 
 // modelCall is what an agent hands over when it waits.
@@ -56,15 +59,15 @@ func (m *model) rememberAll(id string, epoch int64, worker string, n modelNote) 
 // write notes what an agent wants to remember.
 func (t *modelTask) write(n modelNote) {
 	past := t.past()
-	if c := n.checkpoint; c != nil && (number(c["entries"]) > past || number(c["entries"]) == past && c["state"] != t.notes["state"]) {
+	if c := n.checkpoint; c != nil && (engine.Number(c["entries"]) > past || engine.Number(c["entries"]) == past && c["state"] != t.notes["state"]) {
 		until := t.notes["until"]
-		t.notes, t.journal, past = maps.Clone(c), true, number(c["entries"])
-		if entry, _, _ := strings.Cut(until, " "); number(entry) > past {
+		t.notes, t.journal, past = maps.Clone(c), true, engine.Number(c["entries"])
+		if entry, _, _ := strings.Cut(until, " "); engine.Number(entry) > past {
 			t.notes["until"] = until
 		}
 	}
 	for _, e := range n.entries {
-		if number(e.number) > past {
+		if engine.Number(e.number) > past {
 			t.remember(e.number, e.text)
 		}
 	}
@@ -73,7 +76,7 @@ func (t *modelTask) write(n modelNote) {
 // past is the number of the last entry before its checkpoint, -1 if it made none.
 func (t *modelTask) past() int64 {
 	if entries, ok := t.notes["entries"]; ok {
-		return number(entries)
+		return engine.Number(entries)
 	}
 	return -1
 }
@@ -102,14 +105,14 @@ func (m *model) suspend(c modelCall) string {
 		}
 		return "DIVERGED " + lines[0]
 	}
-	if number(c.fields["entry"]) <= t.past() {
+	if engine.Number(c.fields["entry"]) <= t.past() {
 		return "INVALID entry"
 	}
 	members, answer := c.distinct()
 	if answer != "" {
 		return answer
 	}
-	if number(c.note.checkpoint["entries"]) >= number(c.fields["entry"]) {
+	if engine.Number(c.note.checkpoint["entries"]) >= engine.Number(c.fields["entry"]) {
 		return "INVALID checkpoint"
 	}
 	if slices.ContainsFunc(c.note.entries, func(e modelEntry) bool { return e.number == c.fields["entry"] }) {
@@ -129,7 +132,7 @@ func (c *modelCall) distinct() (members []modelMember, answer string) {
 		switch {
 		case mm.id == c.agent || strings.HasPrefix(c.agent, mm.id+"."):
 			return nil, "INVALID members"
-		case ownerOf(mm.id) != c.agent:
+		case names.OwnerOf(mm.id) != c.agent:
 			return nil, "FOREIGN " + mm.id
 		case mm.patience != "" && strings.HasPrefix(lastPart(mm.id), "s-"):
 			return nil, "INVALID patience"
@@ -146,7 +149,7 @@ func (t *modelTask) begun(c modelCall) (*modelWait, string) {
 	w := &modelWait{pending: map[string]int64{}, masks: map[string]string{}}
 	if c.fields["part"] != "1" {
 		old := t.wait
-		if old == nil || old.entry != c.fields["entry"] || old.epoch != fmt.Sprint(t.epoch) || number(old.part) != number(c.fields["part"])-1 ||
+		if old == nil || old.entry != c.fields["entry"] || old.epoch != fmt.Sprint(t.epoch) || engine.Number(old.part) != engine.Number(c.fields["part"])-1 ||
 			old.fields["digest"] != c.fields["digest"] {
 			return nil, "INVALID part"
 		}

@@ -6,6 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
 )
 
 // model is the rules in plain Go: maps, one clock, no cleverness. The model test
@@ -72,7 +75,7 @@ func newModel(now int64) *model {
 
 func (t *modelTask) lives() bool { return t != nil && !t.status.Ended() }
 
-func (t *modelTask) ms(name string) int64 { return number(t.given[name]) }
+func (t *modelTask) ms(name string) int64 { return engine.Number(t.given[name]) }
 
 func (t *modelTask) queue() string { return t.given["queue"] }
 
@@ -103,7 +106,7 @@ func (m *model) over(t *modelTask) *modelInstant {
 		}
 	}
 	var ancestors []string
-	for a := ownerOf(t.id); a != ""; a = ownerOf(a) {
+	for a := names.OwnerOf(t.id); a != ""; a = names.OwnerOf(a) {
 		ancestors = append(ancestors, a)
 	}
 	for _, a := range slices.Backward(ancestors) {
@@ -183,7 +186,7 @@ func (m *model) end(t *modelTask, e modelEnding) {
 	if t.born > 0 {
 		m.drain[t.id] = e.at
 	}
-	owner := m.tasks[ownerOf(t.id)]
+	owner := m.tasks[names.OwnerOf(t.id)]
 	if !owner.lives() {
 		m.retain(t)
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/curfew-dev/curfew/internal/engine"
 )
 
 // modelAgent is what a task has that waits, or did.
@@ -258,7 +260,7 @@ func (t *modelTask) remember(entry, text string) {
 	if _, known := t.notes[entry]; !known {
 		t.note(entry, text)
 		if text != "" {
-			t.note("bytes", fmt.Sprint(number(t.notes["bytes"])+int64(len(text))))
+			t.note("bytes", fmt.Sprint(engine.Number(t.notes["bytes"])+int64(len(text))))
 		}
 	}
 	t.journal = true

@@ -1,6 +1,12 @@
 package queue
 
-import "context"
+import (
+	"context"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/refusal"
+)
 
 // Note is what an agent remembers. A Checkpoint takes the place of all entries so far.
 type Note struct {
@@ -25,26 +31,26 @@ type Entry struct {
 // [ErrNotHeld], [ErrStopping], [ErrNotFound], and [ErrInvalid] for what is too large; then
 // nothing was written.
 func (q *Queue) Remember(ctx context.Context, agent string, epoch int64, worker string, n Note) error {
-	p, err := partitionIn(agent, q.config.Partitions)
+	p, err := names.PartitionIn(agent, q.Partitions())
 	if err != nil {
-		return failed("remember", agent, err)
+		return refusal.Failed("remember", agent, err)
 	}
 	args, err := n.args([]any{agent, epoch, worker}, q.config.MaxBytes)
 	if err != nil {
-		return failed("remember", agent, err)
+		return refusal.Failed("remember", agent, err)
 	}
-	reply, err := q.call(ctx, p, "remember", args...)
-	words, err := list(reply, err, 1)
-	if err == nil && text(words[0]) != "OK" {
-		err = refusedAgent(text(words[0]), words[1:], nil)
+	reply, err := q.engine.Call(ctx, p, "remember", args...)
+	words, err := engine.List(reply, err, 1)
+	if err == nil && engine.Text(words[0]) != "OK" {
+		err = refusedAgent(engine.Text(words[0]), words[1:], nil)
 	}
-	return failed("remember", agent, err)
+	return refusal.Failed("remember", agent, err)
 }
 
 func (n *Note) args(args []any, maxBytes int) ([]any, error) {
 	if c := n.Checkpoint; c != nil {
 		if len(c.State) > maxBytes {
-			return nil, invalid("checkpoint", "has %d bytes, the limit is %d: store it elsewhere and keep a reference, or raise Config.MaxBytes", len(c.State), maxBytes)
+			return nil, refusal.Invalid("checkpoint", "has %d bytes, the limit is %d: store it elsewhere and keep a reference, or raise Config.MaxBytes", len(c.State), maxBytes)
 		}
 		args = append(args, 3, "state", c.State, "children", c.Children, "entries", c.Entries)
 	} else {
@@ -53,7 +59,7 @@ func (n *Note) args(args []any, maxBytes int) ([]any, error) {
 	args = append(args, len(n.Entries))
 	for _, e := range n.Entries {
 		if len(e.Text) > maxBytes+1024 {
-			return nil, invalid("entry", "has %d bytes, the limit is %d: store it elsewhere and remember a reference", len(e.Text), maxBytes)
+			return nil, refusal.Invalid("entry", "has %d bytes, the limit is %d: store it elsewhere and remember a reference", len(e.Text), maxBytes)
 		}
 		args = append(args, e.Number, e.Text)
 	}

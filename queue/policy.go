@@ -4,6 +4,9 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // OnTimeout is what becomes of a task whose attempt took too long.
@@ -41,32 +44,32 @@ const (
 // checkPolicy refuses what cannot be meant of limits and retries.
 func (t *Task) checkPolicy() error {
 	if t.MaxRetries < NoRetries {
-		return invalid("max retries", "%d must not be negative (NoRetries, %d, says none)", t.MaxRetries, NoRetries)
+		return refusal.Invalid("max retries", "%d must not be negative (NoRetries, %d, says none)", t.MaxRetries, NoRetries)
 	}
 	switch t.OnTimeout {
 	case "", OnTimeoutFail, OnTimeoutRetry:
 	default:
-		return invalid("on timeout", "%q must be fail or retry", clip(string(t.OnTimeout)))
+		return refusal.Invalid("on timeout", "%q must be fail or retry", refusal.Clip(string(t.OnTimeout)))
 	}
 	switch t.OnDeadline {
 	case "", DeadlineCancelAll, DeadlineFail:
 	default:
-		return invalid("on deadline", "%q must be cancel_all or fail", clip(string(t.OnDeadline)))
+		return refusal.Invalid("on deadline", "%q must be cancel_all or fail", refusal.Clip(string(t.OnDeadline)))
 	}
 	if b := t.Budget; b != 0 && !(b >= 0.01 && b <= 1) {
-		return invalid("budget", "%v must be a part of the owner's time, from 0.01 to 1", b)
+		return refusal.Invalid("budget", "%v must be a part of the owner's time, from 0.01 to 1", b)
 	}
-	if t.Budget != 0 && ownerOf(t.ID) == "" {
-		return invalid("budget", "is for children: only they have an owner whose time they could share")
+	if t.Budget != 0 && names.OwnerOf(t.ID) == "" {
+		return refusal.Invalid("budget", "is for children: only they have an owner whose time they could share")
 	}
 	if w := t.WarnAt; w != 0 && !(w >= 0.01 && w <= 0.99) {
-		return invalid("warn at", "%v must be a part of the task's time, from 0.01 to 0.99", w)
+		return refusal.Invalid("warn at", "%v must be a part of the task's time, from 0.01 to 0.99", w)
 	}
 	if j := t.Backoff.Jitter; !(j >= 0 && j <= 1) {
-		return invalid("jitter", "%v must be a part of the back-off, from 0 to 1", j)
+		return refusal.Invalid("jitter", "%v must be a part of the back-off, from 0 to 1", j)
 	}
 	if t.Backoff.Delay == 0 && t.Backoff != (Backoff{}) {
-		return invalid("back-off", "needs a Delay")
+		return refusal.Invalid("back-off", "needs a Delay")
 	}
 	return t.checkRetry()
 }
@@ -76,7 +79,7 @@ func (t *Task) checkRetry() error {
 		return nil
 	}
 	if t.OnTimeout != "" {
-		return invalid("on timeout", "and Retry say the same: leave OnTimeout out, the expression is asked about timeouts too")
+		return refusal.Invalid("on timeout", "and Retry say the same: leave OnTimeout out, the expression is asked about timeouts too")
 	}
 	_, err := compileRetry(t.Kind, t.Retry)
 	return err

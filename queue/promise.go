@@ -3,6 +3,10 @@ package queue
 import (
 	"context"
 	"fmt"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Resolution says what settling a promise came to. Done is true if this call settled
@@ -19,45 +23,45 @@ type Resolution struct {
 // It returns [ErrNotFound], and [ErrInvalid] for a task that workers run.
 func (q *Queue) Resolve(ctx context.Context, id string, result []byte) (Resolution, error) {
 	if len(result) > q.config.MaxBytes {
-		return Resolution{}, failed("resolve", id, invalid("result", "has %d bytes, the limit is %d: store it elsewhere and send a reference", len(result), q.config.MaxBytes))
+		return Resolution{}, refusal.Failed("resolve", id, refusal.Invalid("result", "has %d bytes, the limit is %d: store it elsewhere and send a reference", len(result), q.config.MaxBytes))
 	}
 	r, err := q.settlePromise(ctx, "complete", id, result)
-	return r, failed("resolve", id, err)
+	return r, refusal.Failed("resolve", id, err)
 }
 
 // Reject fails a promise, with a reason that becomes its error. In everything else it
 // is as Resolve.
 func (q *Queue) Reject(ctx context.Context, id, reason string) (Resolution, error) {
 	if len(reason) > q.config.MaxBytes {
-		return Resolution{}, failed("reject", id, invalid("reason", "has %d bytes, the limit is %d", len(reason), q.config.MaxBytes))
+		return Resolution{}, refusal.Failed("reject", id, refusal.Invalid("reason", "has %d bytes, the limit is %d", len(reason), q.config.MaxBytes))
 	}
 	r, err := q.settlePromise(ctx, "fail", id, []byte(reason))
-	return r, failed("reject", id, err)
+	return r, refusal.Failed("reject", id, err)
 }
 
 func (q *Queue) settlePromise(ctx context.Context, verb, id string, note []byte) (Resolution, error) {
-	p, err := partitionIn(id, q.config.Partitions)
+	p, err := names.PartitionIn(id, q.Partitions())
 	if err != nil {
 		return Resolution{}, err
 	}
-	reply, err := q.call(ctx, p, "resolve", NewCall(), verb, id, note)
-	answers, err := list(reply, err, 1)
+	reply, err := q.engine.Call(ctx, p, "resolve", NewCall(), verb, id, note)
+	answers, err := engine.List(reply, err, 1)
 	if err != nil {
 		return Resolution{}, err
 	}
-	words, err := list(answers[0], nil, 1)
+	words, err := engine.List(answers[0], nil, 1)
 	if err != nil {
 		return Resolution{}, err
 	}
-	switch word := text(words[0]); {
+	switch word := engine.Text(words[0]); {
 	case word == "OK" && len(words) == 2:
-		return Resolution{Done: true, Status: Status(text(words[1]))}, nil
+		return Resolution{Done: true, Status: Status(engine.Text(words[1]))}, nil
 	case word == "ALREADY" && len(words) == 3:
 		return settledBefore(words), nil
 	case word == "MISSING":
 		return Resolution{}, ErrNotFound
 	case word == "INVALID" && len(words) == 3:
-		return Resolution{}, invalid(text(words[1]), "%s", text(words[2]))
+		return Resolution{}, refusal.Invalid(engine.Text(words[1]), "%s", engine.Text(words[2]))
 	case word == "BROKEN":
 		return Resolution{}, ErrBroken
 	}
@@ -66,11 +70,11 @@ func (q *Queue) settlePromise(ctx context.Context, verb, id string, note []byte)
 
 // settledBefore reads the answer ALREADY, status, note.
 func settledBefore(words []any) Resolution {
-	r := Resolution{Status: Status(text(words[1]))}
+	r := Resolution{Status: Status(engine.Text(words[1]))}
 	if r.Status == Completed {
-		r.Result = []byte(text(words[2]))
+		r.Result = []byte(engine.Text(words[2]))
 	} else {
-		r.Error = text(words[2])
+		r.Error = engine.Text(words[2])
 	}
 	return r
 }

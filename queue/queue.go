@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/lua"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // recordVersion is the version of the records that this code writes.
@@ -48,14 +49,10 @@ type Config struct {
 // Queue is a namespace on a Redis. It is safe for concurrent use and starts no
 // goroutine by itself.
 type Queue struct {
-	config  Config
-	rdb     redis.UniversalClient
-	cluster *redis.ClusterClient // rdb, if it is one
-	bounded bool                 // a context's deadline ends a read of rdb
-	endless bool                 // nothing ends a read of rdb
-	library *lua.Library
+	config Config
+	engine *engine.Engine
 
-	ids     ids
+	ids     names.Maker
 	turn    atomic.Uint32 // spreads root tasks over the partitions
 	gates   []gate        // one a partition: concurrent enqueues travel together
 	watches watches
@@ -72,28 +69,18 @@ type Queue struct {
 // from the last byte that passed, so that a large reply may take longer than they say.
 func Open(ctx context.Context, rdb redis.UniversalClient, config Config) (*Queue, error) {
 	if err := config.complete(); err != nil {
-		return nil, failed("open", "", err)
+		return nil, refusal.Failed("open", "", err)
 	}
-	q := &Queue{config: config, rdb: rdb, library: config.Library}
-	q.cluster, _ = rdb.(*redis.ClusterClient)
-	q.bounded, q.endless = honoursContexts(rdb)
-	bePatient(rdb)
-	if err := q.inspect(ctx); err != nil {
-		return nil, failed("open", "", err)
+	e, err := engine.New(ctx, rdb, engine.Config{Namespace: config.Namespace, Partitions: config.Partitions, Strict: config.Strict,
+		Logger: config.Logger, Library: config.Library})
+	if err != nil {
+		return nil, refusal.Failed("open", "", err)
 	}
-	if q.library == nil {
-		functions, err := q.knowsFunctions(ctx)
-		if err == nil {
-			q.library, err = lua.Load(lua.Options{Functions: functions})
-		}
-		if err != nil {
-			return nil, failed("open", "", err)
-		}
-	}
+	q := &Queue{config: config, engine: e}
 	if err := q.create(ctx); err != nil {
-		return nil, failed("open", "", err)
+		return nil, refusal.Failed("open", "", err)
 	}
-	q.gates = make([]gate, q.config.Partitions)
+	q.gates = make([]gate, e.Partitions())
 	return q, nil
 }
 
@@ -101,14 +88,14 @@ func (c *Config) complete() error {
 	if c.Namespace == "" {
 		c.Namespace = "curfew"
 	}
-	if !validName(c.Namespace, "._-:") {
-		return invalid("namespace", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - : and begin with a letter or digit", clip(c.Namespace))
+	if !names.Valid(c.Namespace, "._-:") {
+		return refusal.Invalid("namespace", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - : and begin with a letter or digit", refusal.Clip(c.Namespace))
 	}
 	if c.Partitions < 0 || c.Partitions > MaxPartitions {
-		return invalid("partitions", "%d must be 1 to %d, or 0 for what the namespace has", c.Partitions, MaxPartitions)
+		return refusal.Invalid("partitions", "%d must be 1 to %d, or 0 for what the namespace has", c.Partitions, MaxPartitions)
 	}
 	if c.MaxBytes < 0 {
-		return invalid("max bytes", "%d must not be negative", c.MaxBytes)
+		return refusal.Invalid("max bytes", "%d must not be negative", c.MaxBytes)
 	}
 	if c.MaxBytes == 0 {
 		c.MaxBytes = 1 << 20
@@ -117,16 +104,16 @@ func (c *Config) complete() error {
 		c.Events = "terminal"
 	}
 	if c.Events != "all" && c.Events != "terminal" && c.Events != "none" {
-		return invalid("events", "%q must be all, terminal or none", clip(c.Events))
+		return refusal.Invalid("events", "%q must be all, terminal or none", refusal.Clip(c.Events))
 	}
 	if c.EventMiB < 0 || c.EventMiB > 65536 {
-		return invalid("event MiB", "%d must be 1 to 65536, or 0 for 64", c.EventMiB)
+		return refusal.Invalid("event MiB", "%d must be 1 to 65536, or 0 for 64", c.EventMiB)
 	}
 	if c.Figures == "" {
 		c.Figures = "on"
 	}
 	if c.Figures != "on" && c.Figures != "off" {
-		return invalid("figures", "%q must be on or off", clip(c.Figures))
+		return refusal.Invalid("figures", "%q must be on or off", refusal.Clip(c.Figures))
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -137,33 +124,33 @@ func (c *Config) complete() error {
 // create makes or compares the root of every partition, the first one first: it
 // says how many there are.
 func (q *Queue) create(ctx context.Context) error {
-	for p := 0; p == 0 || p < q.config.Partitions; p++ {
-		reply, err := q.call(ctx, p, "open", recordVersion, q.config.Partitions, q.config.Events, q.config.EventMiB, q.config.Figures)
+	for p := 0; p == 0 || p < q.Partitions(); p++ {
+		reply, err := q.engine.Call(ctx, p, "open", recordVersion, q.Partitions(), q.config.Events, q.config.EventMiB, q.config.Figures)
 		if err != nil {
 			return err
 		}
-		words, err := list(reply, nil, 2)
+		words, err := engine.List(reply, nil, 2)
 		if err != nil {
 			return err
 		}
-		switch word := text(words[0]); word {
+		switch word := engine.Text(words[0]); word {
 		case "OK":
-			n := number(words[1])
+			n := engine.Number(words[1])
 			if n < 1 || n > MaxPartitions {
-				return fmt.Errorf("%w: its root %s says that it has %q partitions", ErrBroken, q.Root(p), text(words[1]))
+				return fmt.Errorf("%w: its root %s says that it has %q partitions", ErrBroken, q.Root(p), engine.Text(words[1]))
 			}
-			q.config.Partitions = int(n)
+			q.engine.SetPartitions(int(n))
 		case "VERSION":
-			if number(words[1]) < recordVersion {
-				return fmt.Errorf("%w: its records are of version %s, this program knows %d", ErrOlder, text(words[1]), recordVersion)
+			if engine.Number(words[1]) < recordVersion {
+				return fmt.Errorf("%w: its records are of version %s, this program knows %d", ErrOlder, engine.Text(words[1]), recordVersion)
 			}
-			return fmt.Errorf("%w: its records are of version %s, this program knows %d", ErrNewer, text(words[1]), recordVersion)
+			return fmt.Errorf("%w: its records are of version %s, this program knows %d", ErrNewer, engine.Text(words[1]), recordVersion)
 		case "RIGHTS":
-			return q.lacks(p, words[1:])
+			return q.engine.Lacks(p, words[1:])
 		case "INVALID":
-			return invalid(text(words[1]), "%s", text(words[len(words)-1]))
+			return refusal.Invalid(engine.Text(words[1]), "%s", engine.Text(words[len(words)-1]))
 		case "PARTITIONS":
-			return fmt.Errorf("%w: it has %s, not %d", ErrPartitions, text(words[1]), q.config.Partitions)
+			return fmt.Errorf("%w: it has %s, not %d", ErrPartitions, engine.Text(words[1]), q.Partitions())
 		default:
 			return fmt.Errorf("open answered %q", word)
 		}
@@ -172,86 +159,27 @@ func (q *Queue) create(ctx context.Context) error {
 }
 
 // Partitions is how many the namespace has.
-func (q *Queue) Partitions() int { return q.config.Partitions }
+func (q *Queue) Partitions() int { return q.engine.Partitions() }
 
 // Namespace is the name that it was opened by.
 func (q *Queue) Namespace() string { return q.config.Namespace }
 
 // Client is the connection to Redis.
-func (q *Queue) Client() redis.UniversalClient { return q.rdb }
+func (q *Queue) Client() redis.UniversalClient { return q.engine.Client() }
 
 // Logger is where the queue, and what is built on it, logs.
 func (q *Queue) Logger() *slog.Logger { return q.config.Logger }
 
+// Root is the key that a partition begins with, in front of all its other keys.
+func (q *Queue) Root(partition int) string { return q.engine.Root(partition) }
+
+// EventsKey is the stream of a partition's events.
+func (q *Queue) EventsKey(partition int) string { return q.engine.EventsKey(partition) }
+
 // MaxBytes bounds a payload, a result, and the headers.
 func (q *Queue) MaxBytes() int { return q.config.MaxBytes }
 
-// byPartition sorts ids into partitions, keeping for each its place in the list.
-func (q *Queue) byPartition(list []string) (map[int][]int, error) {
-	places := map[int][]int{}
-	for i, id := range list {
-		p, err := partitionIn(id, q.config.Partitions)
-		if err != nil {
-			return nil, err
-		}
-		places[p] = append(places[p], i)
-	}
-	return places, nil
-}
-
-// eachPartition does a step for every partition that the ids are of, 500 a call,
-// the partitions at once. It returns the first error.
-func (q *Queue) eachPartition(list []string, step func(partition int, ids []any, places []int) error) error {
-	places, err := q.byPartition(list)
-	if err != nil {
-		return err
-	}
-	var group sync.WaitGroup
-	errs := make(chan error, len(places))
-	for p, mine := range places {
-		group.Go(func() {
-			for len(mine) > 0 {
-				n := min(len(mine), maxList)
-				args := make([]any, n)
-				for i, place := range mine[:n] {
-					args[i] = list[place]
-				}
-				if err := step(p, args, mine[:n]); err != nil {
-					errs <- err
-					return
-				}
-				mine = mine[n:]
-			}
-		})
-	}
-	group.Wait()
-	close(errs)
-	return <-errs
-}
-
-// knowsFunctions asks the server, until it answers, whether it knows Functions. A server
-// that does also knows the flags of scripts, without which a full Redis would not drain.
-func (q *Queue) knowsFunctions(ctx context.Context) (bool, error) {
-	for start := time.Now(); ; {
-		err := q.rdb.Eval(ctx, "#!lua flags=no-writes\nreturn 1", []string{q.Root(0)}).Err()
-		if lua.MayNotRun(err) {
-			return true, nil // the user has no right to scripts; that leaves functions
-		}
-		if passing, _ := classify(err); err == nil || !passing {
-			return err == nil, nil
-		}
-		q.remap()
-		if ctx.Err() != nil || time.Since(start) > waitFor {
-			return false, unanswered(ctx, false, err)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
-
 // String names the namespace, never the server: its URL may hold a password.
 func (q *Queue) String() string {
-	return strings.TrimSpace(fmt.Sprintf("curfew namespace %s (%d partitions)", q.config.Namespace, q.config.Partitions))
+	return strings.TrimSpace(fmt.Sprintf("curfew namespace %s (%d partitions)", q.config.Namespace, q.Partitions()))
 }

@@ -8,6 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Memory is what an agent knows when it runs again.
@@ -27,7 +31,7 @@ func (q *Queue) Recall(ctx context.Context, agent string) (*Memory, error) {
 	var err error
 	m.Children, err = q.recall(ctx, agent, recalled, nil, m)
 	if err != nil {
-		return nil, failed("recall", agent, err)
+		return nil, refusal.Failed("recall", agent, err)
 	}
 	return m, nil
 }
@@ -37,13 +41,13 @@ func (q *Queue) Recall(ctx context.Context, agent string) (*Memory, error) {
 func (q *Queue) Children(ctx context.Context, agent string, names []string) (map[string]*Record, error) {
 	all := make(map[string]*Record, len(names))
 	for len(names) > 0 {
-		n := min(len(names), maxList)
+		n := min(len(names), engine.MaxList)
 		some, err := q.recall(ctx, agent, "", names[:n], nil)
 		if err == nil && len(some) == 0 {
 			err = fmt.Errorf("no answer for child %s", names[0])
 		}
 		if err != nil {
-			return nil, failed("recall", agent, err)
+			return nil, refusal.Failed("recall", agent, err)
 		}
 		maps.Copy(all, some)
 		// Of large results the script tells of some at a time, in the order asked.
@@ -52,17 +56,17 @@ func (q *Queue) Children(ctx context.Context, agent string, names []string) (map
 	return all, nil
 }
 
-func (q *Queue) recall(ctx context.Context, agent string, most any, names []string, into *Memory) (map[string]*Record, error) {
-	p, err := partitionIn(agent, q.config.Partitions)
+func (q *Queue) recall(ctx context.Context, agent string, most any, asked []string, into *Memory) (map[string]*Record, error) {
+	p, err := names.PartitionIn(agent, q.Partitions())
 	if err != nil {
 		return nil, err
 	}
 	args := []any{agent, most}
-	for _, name := range names {
+	for _, name := range asked {
 		args = append(args, name)
 	}
-	reply, err := q.call(ctx, p, "recall", args...)
-	answers, err := list(reply, err, 2)
+	reply, err := q.engine.Call(ctx, p, "recall", args...)
+	answers, err := engine.List(reply, err, 2)
 	if err != nil {
 		return nil, err
 	}
@@ -73,11 +77,11 @@ func (q *Queue) recall(ctx context.Context, agent string, most any, names []stri
 	}
 	children := map[string]*Record{}
 	for _, answer := range answers[2:] {
-		words, err := list(answer, nil, 1)
+		words, err := engine.List(answer, nil, 1)
 		if err != nil {
 			return nil, err
 		}
-		name := text(words[0])
+		name := engine.Text(words[0])
 		if len(words) == 1 {
 			children[name] = nil
 			continue
@@ -91,19 +95,19 @@ func (q *Queue) recall(ctx context.Context, agent string, most any, names []stri
 }
 
 func (m *Memory) read(journal any) error {
-	words, err := elements(journal, nil)
+	words, err := engine.Elements(journal, nil)
 	if err != nil || len(words)%2 != 0 {
 		return fmt.Errorf("unexpected journal %.100v", journal)
 	}
 	for i := 0; i < len(words); i += 2 {
-		value := text(words[i+1])
-		switch name := text(words[i]); name {
+		value := engine.Text(words[i+1])
+		switch name := engine.Text(words[i]); name {
 		case "state":
 			m.State = []byte(value)
 		case "children":
-			m.Checkpoint.Children = number(value)
+			m.Checkpoint.Children = engine.Number(value)
 		case "entries":
-			m.Entries = number(value)
+			m.Entries = engine.Number(value)
 		default:
 			if n, err := strconv.ParseInt(name, 10, 64); err == nil {
 				m.Journal[n] = value
@@ -131,7 +135,7 @@ func ReadWaitOutcome(entry string) (o WaitOutcome, ok bool) {
 	if len(lines) != 4 || len(words) != 5 || words[0] != "wait" {
 		return o, false
 	}
-	o = WaitOutcome{Reason: words[1], Winner: words[2], At: instant(words[3]), Digest: words[4],
+	o = WaitOutcome{Reason: words[1], Winner: words[2], At: engine.Instant(words[3]), Digest: words[4],
 		Label: lines[1], Members: strings.Fields(lines[2]), Settled: strings.Fields(lines[3])}
 	if o.Winner == "-" {
 		o.Winner = ""

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Status is where a task is in its life. The list is closed.
@@ -115,7 +118,7 @@ func (q *Queue) Get(ctx context.Context, id string) (*Record, error) {
 		return nil, err
 	}
 	if all[0] == nil {
-		return nil, failed("get", id, ErrNotFound)
+		return nil, refusal.Failed("get", id, ErrNotFound)
 	}
 	return all[0], nil
 }
@@ -123,7 +126,7 @@ func (q *Queue) Get(ctx context.Context, id string) (*Record, error) {
 // GetAll reads tasks, 500 a round trip. Where there is none, the list has nil.
 func (q *Queue) GetAll(ctx context.Context, list []string) ([]*Record, error) {
 	records := make([]*Record, len(list))
-	err := q.eachPartition(list, func(p int, _ []any, places []int) error {
+	err := q.engine.EachPartition(list, func(p int, _ []any, places []int) error {
 		ids := make([]string, len(places))
 		for i, place := range places {
 			ids[i] = list[place]
@@ -141,7 +144,7 @@ func (q *Queue) GetAll(ctx context.Context, list []string) ([]*Record, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, failed("get", "", err)
+		return nil, refusal.Failed("get", "", err)
 	}
 	return records, nil
 }
@@ -153,12 +156,12 @@ func (q *Queue) readSome(ctx context.Context, p int, ids []string) ([]*Record, t
 	for i, id := range ids {
 		args[i] = id
 	}
-	reply, err := q.call(ctx, p, "read", args...)
-	answers, err := list(reply, err, 2)
+	reply, err := q.engine.Call(ctx, p, "read", args...)
+	answers, err := engine.List(reply, err, 2)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	now, answers := instant(answers[0]), answers[1:]
+	now, answers := engine.Instant(answers[0]), answers[1:]
 	if len(answers) > len(ids) {
 		return nil, time.Time{}, fmt.Errorf("%d answers for %d tasks", len(answers), len(ids))
 	}
@@ -173,7 +176,7 @@ func (q *Queue) readSome(ctx context.Context, p int, ids []string) ([]*Record, t
 
 // readRecord reads one answer of lua/call/read.lua: overdue, payload, then the fields.
 func readRecord(id string, answer any) (*Record, error) {
-	words, err := elements(answer, nil)
+	words, err := engine.Elements(answer, nil)
 	if err != nil || len(words) == 0 {
 		return nil, err
 	}
@@ -182,31 +185,31 @@ func readRecord(id string, answer any) (*Record, error) {
 	}
 	f := make(map[string]string, len(words)/2)
 	for i := 2; i < len(words); i += 2 {
-		f[text(words[i])] = text(words[i+1])
+		f[engine.Text(words[i])] = engine.Text(words[i+1])
 	}
 	r := &Record{
 		ID: id, Kind: f["kind"], Queue: f["queue"], Status: Status(f["status"]), IdempotencyKey: f["idempotency_key"],
 		Priority: count(f["priority"]), Retries: count(f["retries"]), MaxRetries: count(f["max_retries"]),
-		LeaseLosses: count(f["lease_losses"]), Code: count(f["code"]), Epoch: number(f["epoch"]), Worker: f["worker"],
-		CreatedAt: instant(f["created_at"]), Deadline: instant(f["deadline_at"]), Until: instant(f["until"]),
-		LimitAt: instant(f["limit_at"]), StartedAt: instant(f["started_at"]),
-		CompletedAt: instant(f["completed_at"]), DetectedAt: instant(f["detected_at"]),
-		Progress: f["progress"], ProgressAt: instant(f["progress_at"]),
+		LeaseLosses: count(f["lease_losses"]), Code: count(f["code"]), Epoch: engine.Number(f["epoch"]), Worker: f["worker"],
+		CreatedAt: engine.Instant(f["created_at"]), Deadline: engine.Instant(f["deadline_at"]), Until: engine.Instant(f["until"]),
+		LimitAt: engine.Instant(f["limit_at"]), StartedAt: engine.Instant(f["started_at"]),
+		CompletedAt: engine.Instant(f["completed_at"]), DetectedAt: engine.Instant(f["detected_at"]),
+		Progress: f["progress"], ProgressAt: engine.Instant(f["progress_at"]),
 		Error: f["error"], LastError: f["last_error"], Reason: f["reason"],
 		RetryError: f["retry_error"], RetryOf: f["retry_of"], HookOf: f["hook_of"], Role: f["role"],
 		TimedOut: f["timed_out"] != "", TimeoutType: f["timeout_type"], RetryState: f["retry_state"],
-		Overdue: number(words[0]) == 1, Fields: f,
+		Overdue: engine.Number(words[0]) == 1, Fields: f,
 	}
 	if r.Until.IsZero() {
 		r.Until = r.Deadline
 	}
 	if !r.Status.Ended() {
-		r.WarnAt, r.CancelAt, r.GraceEnds = instant(f["warn_at"]), instant(f["cancel_at"]), instant(f["grace_at"])
+		r.WarnAt, r.CancelAt, r.GraceEnds = engine.Instant(f["warn_at"]), engine.Instant(f["cancel_at"]), engine.Instant(f["grace_at"])
 	}
 	if r.Status == Pending {
-		r.AvailableAt = instant(f["available_at"])
+		r.AvailableAt = engine.Instant(f["available_at"])
 	}
-	if payload := text(words[1]); payload != "" {
+	if payload := engine.Text(words[1]); payload != "" {
 		r.Payload = []byte(payload)
 	}
 	if result, ok := f["result"]; ok {
@@ -216,7 +219,7 @@ func readRecord(id string, answer any) (*Record, error) {
 	return r, nil
 }
 
-func count(s string) int { return int(number(s)) }
+func count(s string) int { return int(engine.Number(s)) }
 
 // readHeaders reads what a producer sent. Headers are an aid: those that are not
 // a JSON object of strings are left out, and stay in Record.Fields as they are.

@@ -3,6 +3,9 @@ package queue
 import (
 	"errors"
 	"fmt"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Errors of agents.
@@ -22,7 +25,7 @@ var (
 func refusedAgent(word string, more []any, s *Suspension) error {
 	at := func(i int) string {
 		if i < len(more) {
-			return text(more[i])
+			return engine.Text(more[i])
 		}
 		return ""
 	}
@@ -42,9 +45,9 @@ func refusedAgent(word string, more []any, s *Suspension) error {
 	case "UNKNOWN":
 		return fmt.Errorf("member %s: %w", at(0), ErrNotFound)
 	case "INVALID":
-		return invalid(at(0), "%s", at(1))
+		return refusal.Invalid(at(0), "%s", at(1))
 	case "CHILD":
-		if n := number(at(0)); s != nil && n >= 1 && n <= int64(len(s.Children)) {
+		if n := engine.Number(at(0)); s != nil && n >= 1 && n <= int64(len(s.Children)) {
 			c := passenger{task: &s.Children[n-1]}
 			c.read(more[1:])
 			return &ChildError{c.task.ID, c.err}

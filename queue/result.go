@@ -7,6 +7,10 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // lookAgain is how long the loss of what says that a task has ended may go unnoticed.
@@ -23,19 +27,19 @@ const lookAgain = 5 * time.Second
 // task's time is up it looks by itself, and the look ends the task. (The end of an
 // owner reaches its children by the reaper, and only then who waits for them.)
 func (q *Queue) Result(ctx context.Context, id string) ([]byte, error) {
-	p, err := partitionIn(id, q.config.Partitions)
+	p, err := names.PartitionIn(id, q.Partitions())
 	if err != nil {
-		return nil, failed("result", id, err)
+		return nil, refusal.Failed("result", id, err)
 	}
 	signal, leave, err := q.watches.join(ctx, q, id)
 	if err != nil {
-		return nil, failed("result", id, err)
+		return nil, refusal.Failed("result", id, err)
 	}
 	defer leave()
 	for {
 		ended, due, err := q.look(ctx, p, id)
 		if err != nil {
-			return nil, failed("result", id, err)
+			return nil, refusal.Failed("result", id, err)
 		}
 		if ended {
 			break
@@ -45,12 +49,12 @@ func (q *Queue) Result(ctx context.Context, id string) ([]byte, error) {
 		case <-due:
 		case <-time.After(lookAgain):
 		case <-ctx.Done():
-			return nil, failed("result", id, context.Cause(ctx))
+			return nil, refusal.Failed("result", id, context.Cause(ctx))
 		}
 	}
 	r, err := q.Get(ctx, id)
 	if err != nil {
-		return nil, failed("result", id, errors.Unwrap(err))
+		return nil, refusal.Failed("result", id, errors.Unwrap(err))
 	}
 	return r.Outcome()
 }
@@ -58,16 +62,16 @@ func (q *Queue) Result(ctx context.Context, id string) ([]byte, error) {
 // look marks a task as watched and says whether it has ended; if not, due fires
 // when its time is up.
 func (q *Queue) look(ctx context.Context, p int, id string) (ended bool, due <-chan time.Time, err error) {
-	reply, err := q.call(ctx, p, "watch", id)
-	answers, err := list(reply, err, 2)
+	reply, err := q.engine.Call(ctx, p, "watch", id)
+	answers, err := engine.List(reply, err, 2)
 	if err != nil {
 		return false, nil, err
 	}
-	state, err := list(answers[1], nil, 2)
+	state, err := engine.List(answers[1], nil, 2)
 	if err != nil {
 		return false, nil, err
 	}
-	switch status := Status(text(state[0])); {
+	switch status := Status(engine.Text(state[0])); {
 	case status == "":
 		return false, nil, ErrNotFound
 	case status == "BROKEN":
@@ -75,10 +79,10 @@ func (q *Queue) look(ctx context.Context, p int, id string) (ended bool, due <-c
 	case status.Ended():
 		return true, nil, nil
 	}
-	if until := number(state[1]); until > 0 {
+	if until := engine.Number(state[1]); until > 0 {
 		// One ms past it the task is out of time; a reaper gets a moment to be first.
 		// A day at the most: a Duration does not hold every span that a task may have.
-		ms := min(until-number(answers[0])+10, 24*3600*1000)
+		ms := min(until-engine.Number(answers[0])+10, 24*3600*1000)
 		due = time.After(time.Duration(ms) * time.Millisecond)
 	}
 	return false, due, nil
@@ -95,9 +99,9 @@ func (r *Record) Outcome() ([]byte, error) {
 	case r.Status == Failed:
 		return nil, &TaskFailedError{TaskID: r.ID, Kind: r.Kind, Reason: r.Reason, Code: r.Code, Err: errors.New(r.Error)}
 	case r.Status == Cancelled:
-		return nil, failed("result", r.ID, fmt.Errorf("%w: %s", ErrCancelled, r.Error))
+		return nil, refusal.Failed("result", r.ID, fmt.Errorf("%w: %s", ErrCancelled, r.Error))
 	}
-	return nil, failed("result", r.ID, fmt.Errorf("task is still %s", r.Status))
+	return nil, refusal.Failed("result", r.ID, fmt.Errorf("task is still %s", r.Status))
 }
 
 // watches are those who wait for results. They share one subscription, which
@@ -106,19 +110,19 @@ type watches struct {
 	mu      sync.Mutex
 	waiting map[string][]chan struct{}
 	n       int
-	ends    *subscription
+	ends    *engine.Subscription
 }
 
 // join adds who waits for a task. signal fires when it may have ended.
 func (w *watches) join(ctx context.Context, q *Queue, id string) (signal <-chan struct{}, leave func(), err error) {
 	w.mu.Lock()
 	if w.n == 0 {
-		channels := make([]string, q.config.Partitions)
+		channels := make([]string, q.Partitions())
 		for p := range channels {
-			channels[p] = q.endedChannel(p)
+			channels[p] = q.engine.EndedChannel(p)
 		}
 		w.waiting = map[string][]chan struct{}{}
-		w.ends = q.subscribe(channels, w.told)
+		w.ends = q.engine.Subscribe(channels, w.told)
 	}
 	w.n++
 	mine := make(chan struct{}, 1)
@@ -127,7 +131,7 @@ func (w *watches) join(ctx context.Context, q *Queue, id string) (signal <-chan 
 	w.mu.Unlock()
 
 	leave = func() { w.leave(id, mine) }
-	if err := ends.await(ctx); err != nil {
+	if err := ends.Await(ctx); err != nil {
 		leave()
 		return nil, nil, err
 	}
@@ -142,7 +146,7 @@ func (w *watches) leave(id string, mine chan struct{}) {
 		delete(w.waiting, id)
 	}
 	w.n--
-	var last *subscription
+	var last *engine.Subscription
 	if w.n == 0 {
 		last = w.ends
 	}
@@ -150,7 +154,7 @@ func (w *watches) leave(id string, mine chan struct{}) {
 	if last != nil {
 		// Outside of the lock, which told may be waiting for, and not waited for: a
 		// server that hangs would hold up who has given up on it.
-		go last.stop()
+		go last.Stop()
 	}
 }
 

@@ -3,6 +3,9 @@ package queue
 import (
 	"context"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Retry runs an ended task again, by hand: it enqueues a new task of the same content
@@ -18,11 +21,11 @@ func (q *Queue) Retry(ctx context.Context, id string, change func(*Task)) (Recei
 		return Receipt{}, err
 	}
 	if !old.Status.Ended() {
-		return Receipt{}, failed("retry", id, invalid("task", "is %s: only a task that has ended is run again", old.Status))
+		return Receipt{}, refusal.Failed("retry", id, refusal.Invalid("task", "is %s: only a task that has ended is run again", old.Status))
 	}
 	task, err := old.again()
 	if err != nil {
-		return Receipt{}, failed("retry", id, err)
+		return Receipt{}, refusal.Failed("retry", id, err)
 	}
 	if change != nil {
 		change(&task)
@@ -35,7 +38,7 @@ func (r *Record) again() (Task, error) {
 	f := r.Fields
 	t := Task{
 		Kind: r.Kind, Queue: r.Queue, Payload: r.Payload, Headers: r.Headers, Retention: span(f["retention_ms"]),
-		Timeout: None, WarnAt: float64(number(f["warn_percent"])) / 100, Hooks: readHooks(f), RetryOf: r.ID,
+		Timeout: None, WarnAt: float64(engine.Number(f["warn_percent"])) / 100, Hooks: readHooks(f), RetryOf: r.ID,
 	}
 	if r.Deadline.IsZero() {
 		t.WarnAt = 0 // it was of its owner's deadline, or of its kind's
@@ -47,11 +50,11 @@ func (r *Record) again() (Task, error) {
 		t.Promise = true
 		return t, nil
 	case "timer":
-		return Task{}, invalid("task", "is a timer: make a new one")
+		return Task{}, refusal.Invalid("task", "is a timer: make a new one")
 	}
 	t.Priority, t.MaxRetries, t.Retry = r.Priority, r.MaxRetries, f["retry_expression"]
 	t.Backoff = Backoff{Delay: span(f["backoff_ms"]), Exponential: f["backoff"] == "exponential", Max: span(f["backoff_max_ms"]),
-		Jitter: float64(number(f["jitter"])) / 100}
+		Jitter: float64(engine.Number(f["jitter"])) / 100}
 	if t.MaxRetries == 0 {
 		t.MaxRetries = NoRetries
 	} else if t.Retry == "" {
@@ -67,4 +70,4 @@ func (r *Record) again() (Task, error) {
 	return t, nil
 }
 
-func span(ms string) time.Duration { return time.Duration(number(ms)) * time.Millisecond }
+func span(ms string) time.Duration { return time.Duration(engine.Number(ms)) * time.Millisecond }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Verb is what a worker reports of an attempt.
@@ -54,60 +57,60 @@ func (v Verdict) Accepted() bool { return v.Word == "OK" }
 // call identifies the report (NewCall): a repeat of it changes nothing and gets the
 // first answer. At most 500 outcomes and 4 MiB.
 func (q *Queue) Settle(ctx context.Context, partition int, worker, call string, outcomes []Outcome, ask Ask) (Trip, error) {
-	if len(outcomes) > maxList {
-		return Trip{}, failed("settle", "", invalid("outcomes", "are %d, and a call takes %d: make several", len(outcomes), maxList))
+	if len(outcomes) > engine.MaxList {
+		return Trip{}, refusal.Failed("settle", "", refusal.Invalid("outcomes", "are %d, and a call takes %d: make several", len(outcomes), engine.MaxList))
 	}
 	args := make([]any, 0, 3+8*len(outcomes)+4+2*len(ask.Quotas))
 	args = append(args, worker, call, len(outcomes))
 	for i := range outcomes {
 		o := &outcomes[i]
 		if err := o.check(q.config.MaxBytes); err != nil {
-			return Trip{}, failed("settle", o.ID, err)
+			return Trip{}, refusal.Failed("settle", o.ID, err)
 		}
 		args = o.append(args)
 	}
 	if ask.N != 0 {
 		if err := ask.check(worker); err != nil {
-			return Trip{}, failed("settle", "", err)
+			return Trip{}, refusal.Failed("settle", "", err)
 		}
 		args = ask.append(args)
 	}
-	reply, err := q.call(ctx, partition, "settle", args...)
-	answers, err := list(reply, err, 4)
+	reply, err := q.engine.Call(ctx, partition, "settle", args...)
+	answers, err := engine.List(reply, err, 4)
 	if err != nil {
-		return Trip{}, failed("settle", "", err)
+		return Trip{}, refusal.Failed("settle", "", err)
 	}
 	var trip Trip
 	if trip.Verdicts, err = readVerdicts(answers[1], len(outcomes)); err == nil {
 		err = trip.readClaims(partition, answers[0], answers[2])
 	}
-	trip.Errors = q.located("settle", answers[4:])
-	return trip, failed("settle", "", err)
+	trip.Errors = q.engine.Located("settle", answers[4:])
+	return trip, refusal.Failed("settle", "", err)
 }
 
 func (o *Outcome) check(maxBytes int) error {
 	if len(o.Result) > maxBytes {
-		return invalid("result", "has %d bytes, the limit is %d: store it elsewhere and return a reference, or raise Config.MaxBytes", len(o.Result), maxBytes)
+		return refusal.Invalid("result", "has %d bytes, the limit is %d: store it elsewhere and return a reference, or raise Config.MaxBytes", len(o.Result), maxBytes)
 	}
 	if len(o.Error) > maxBytes {
-		return invalid("error", "has %d bytes, the limit is %d", len(o.Error), maxBytes)
+		return refusal.Invalid("error", "has %d bytes, the limit is %d", len(o.Error), maxBytes)
 	}
 	if len(o.Retry) > 1024 {
-		return invalid("retry", "has %d bytes, the limit is 1024", len(o.Retry))
+		return refusal.Invalid("retry", "has %d bytes, the limit is 1024", len(o.Retry))
 	}
 	if o.Delay < 0 {
-		return invalid("delay", "%v must not be negative", o.Delay)
+		return refusal.Invalid("delay", "%v must not be negative", o.Delay)
 	}
 	switch o.Class {
 	case "", ClassError, ClassFailed, ClassTimeout:
 	default:
-		return invalid("class", "%q must be error, failed or timeout", clip(o.Class))
+		return refusal.Invalid("class", "%q must be error, failed or timeout", refusal.Clip(o.Class))
 	}
 	switch o.Verb {
 	case Complete, Fail, Release:
 		return nil
 	}
-	return invalid("verb", "%q must be complete, fail or release", clip(string(o.Verb)))
+	return refusal.Invalid("verb", "%q must be complete, fail or release", refusal.Clip(string(o.Verb)))
 }
 
 func (o *Outcome) append(args []any) []any {
@@ -129,7 +132,7 @@ func (o *Outcome) append(args []any) []any {
 }
 
 func readVerdicts(answer any, n int) ([]Verdict, error) {
-	words, err := elements(answer, nil)
+	words, err := engine.Elements(answer, nil)
 	if err == nil && len(words) != n {
 		err = fmt.Errorf("%d verdicts for %d outcomes", len(words), n)
 	}
@@ -142,13 +145,13 @@ func readVerdicts(answer any, n int) ([]Verdict, error) {
 			verdicts[i] = Verdict{Word: "OK", Status: Status(status)}
 			continue
 		}
-		w, err := list(word, nil, 1)
+		w, err := engine.List(word, nil, 1)
 		if err != nil {
 			return nil, err
 		}
-		verdicts[i].Word = text(w[0])
+		verdicts[i].Word = engine.Text(w[0])
 		if len(w) > 1 {
-			verdicts[i].Status = Status(text(w[1]))
+			verdicts[i].Status = Status(engine.Text(w[1]))
 		}
 	}
 	return verdicts, nil

@@ -3,6 +3,10 @@ package queue
 import (
 	"context"
 	"fmt"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Signal tells an agent something, once for each name: the agent waits for it by
@@ -12,11 +16,11 @@ import (
 // [ErrOwnerEnded] if the agent has ended, and [ErrNotFound].
 func (q *Queue) Signal(ctx context.Context, agent, name string, payload []byte) (Resolution, error) {
 	r, err := q.signal(ctx, agent, name, payload)
-	return r, failed("signal", agent, err)
+	return r, refusal.Failed("signal", agent, err)
 }
 
 func (q *Queue) signal(ctx context.Context, agent, name string, payload []byte) (Resolution, error) {
-	p, err := partitionIn(agent, q.config.Partitions)
+	p, err := names.PartitionIn(agent, q.Partitions())
 	if err != nil {
 		return Resolution{}, err
 	}
@@ -24,26 +28,26 @@ func (q *Queue) signal(ctx context.Context, agent, name string, payload []byte) 
 		return Resolution{}, err
 	}
 	if len(payload) > q.config.MaxBytes {
-		return Resolution{}, invalid("payload", "has %d bytes, the limit is %d: store it elsewhere and send a reference", len(payload), q.config.MaxBytes)
+		return Resolution{}, refusal.Invalid("payload", "has %d bytes, the limit is %d: store it elsewhere and send a reference", len(payload), q.config.MaxBytes)
 	}
-	reply, err := q.call(ctx, p, "signal", NewCall(), agent, name, payload)
-	words, err := list(reply, err, 1)
+	reply, err := q.engine.Call(ctx, p, "signal", NewCall(), agent, name, payload)
+	words, err := engine.List(reply, err, 1)
 	if err != nil {
 		return Resolution{}, err
 	}
-	switch word := text(words[0]); {
+	switch word := engine.Text(words[0]); {
 	case word == "OK":
 		return Resolution{Done: true, Status: Completed}, nil
 	case word == "ALREADY" && len(words) == 3:
 		return settledBefore(words), nil
-	case word == "OWNER" && len(words) == 3 && text(words[2]) == "":
+	case word == "OWNER" && len(words) == 3 && engine.Text(words[2]) == "":
 		return Resolution{}, ErrNotFound
 	case word == "OWNER":
 		return Resolution{}, ErrOwnerEnded
 	case word == "TAKEN":
 		return Resolution{}, fmt.Errorf("%w: the agent has a child s-%s that is no signal", ErrConflict, name)
 	case word == "INVALID" && len(words) == 3:
-		return Resolution{}, invalid(text(words[1]), "%s", text(words[2]))
+		return Resolution{}, refusal.Invalid(engine.Text(words[1]), "%s", engine.Text(words[2]))
 	case word == "BROKEN":
 		return Resolution{}, ErrBroken
 	}
@@ -52,8 +56,8 @@ func (q *Queue) signal(ctx context.Context, agent, name string, payload []byte) 
 
 // CheckSignal refuses a name that no signal can have.
 func CheckSignal(name string) error {
-	if !validName(name, "_-") {
-		return invalid("signal", "%q must be 1 to 128 of A-Z a-z 0-9 _ - and begin with a letter or digit", clip(name))
+	if !names.Valid(name, "_-") {
+		return refusal.Invalid("signal", "%q must be 1 to 128 of A-Z a-z 0-9 _ - and begin with a letter or digit", refusal.Clip(name))
 	}
 	return nil
 }

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // QueueStats counts the tasks of one queue, over all partitions.
@@ -30,9 +33,9 @@ type Stats struct {
 func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 	var sum Stats
 	queues := map[string]*QueueStats{}
-	for p := range q.config.Partitions {
+	for p := range q.Partitions() {
 		if err := q.addStats(ctx, p, &sum, queues); err != nil {
-			return Stats{}, failed("stats", "", err)
+			return Stats{}, refusal.Failed("stats", "", err)
 		}
 	}
 	for _, s := range queues {
@@ -47,8 +50,8 @@ func (q *Queue) addStats(ctx context.Context, p int, sum *Stats, queues map[stri
 	told, pages := map[string]bool{}, map[string]bool{}
 	for page := "0"; !pages[page]; {
 		pages[page] = true
-		reply, err := q.call(ctx, p, "read_queues", page)
-		answers, err := list(reply, err, 3)
+		reply, err := q.engine.Call(ctx, p, "read_queues", page)
+		answers, err := engine.List(reply, err, 3)
 		if err != nil {
 			return err
 		}
@@ -62,7 +65,7 @@ func (q *Queue) addStats(ctx context.Context, p int, sum *Stats, queues map[stri
 				return err
 			}
 		}
-		if page = text(answers[2]); page == "0" {
+		if page = engine.Text(answers[2]); page == "0" {
 			return nil
 		}
 	}
@@ -88,7 +91,7 @@ func addQueue(queues map[string]*QueueStats, told map[string]bool, row any) erro
 	if err != nil {
 		return err
 	}
-	name := text(row.([]any)[0])
+	name := engine.Text(row.([]any)[0])
 	if told[name] {
 		return nil
 	}
@@ -115,7 +118,7 @@ func addQueue(queues map[string]*QueueStats, told map[string]bool, row any) erro
 
 // readCounts reads name, number, … from an element on.
 func readCounts(answer any, from int) (map[string]int64, error) {
-	words, err := list(answer, nil, from)
+	words, err := engine.List(answer, nil, from)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +127,7 @@ func readCounts(answer any, from int) (map[string]int64, error) {
 	}
 	counts := map[string]int64{}
 	for i := from; i < len(words); i += 2 {
-		counts[text(words[i])] = number(words[i+1])
+		counts[engine.Text(words[i])] = engine.Number(words[i+1])
 	}
 	return counts, nil
 }

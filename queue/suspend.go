@@ -5,6 +5,10 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Mode is when a wait is over.
@@ -68,16 +72,16 @@ type Suspension struct {
 // of its journal: then the agent runs on. Otherwise the agent is WAITING, and its worker
 // has nothing more to do with it.
 func (q *Queue) Suspend(ctx context.Context, s Suspension) (answer string, err error) {
-	p, err := partitionIn(s.Agent, q.config.Partitions)
+	p, err := names.PartitionIn(s.Agent, q.Partitions())
 	if err != nil {
-		return "", failed("suspend", s.Agent, err)
+		return "", refusal.Failed("suspend", s.Agent, err)
 	}
 	answer, err = q.suspendParts(ctx, p, s)
 	var odd *InvalidError
 	if errors.As(err, &odd) && odd.Field == "part" {
 		answer, err = q.suspendParts(ctx, p, s) // a failover has lost the parts before it
 	}
-	return answer, failed("suspend", s.Agent, err)
+	return answer, refusal.Failed("suspend", s.Agent, err)
 }
 
 func (q *Queue) suspendParts(ctx context.Context, p int, s Suspension) (answer string, err error) {
@@ -96,16 +100,16 @@ func (q *Queue) suspendPart(ctx context.Context, p int, s *Suspension, members [
 	if err != nil {
 		return "", err
 	}
-	reply, err := q.call(ctx, p, "suspend", args...)
-	words, err := list(reply, err, 2)
+	reply, err := q.engine.Call(ctx, p, "suspend", args...)
+	words, err := engine.List(reply, err, 2)
 	if err != nil {
 		return "", err
 	}
-	switch word := text(words[1]); word {
+	switch word := engine.Text(words[1]); word {
 	case "WAITING", "MORE":
 		return "", nil
 	case "READY":
-		return text(words[len(words)-1]), nil
+		return engine.Text(words[len(words)-1]), nil
 	default:
 		return "", refusedAgent(word, words[2:], s)
 	}
@@ -127,8 +131,8 @@ func (s *Suspension) args(q *Queue, members []Member, part, parts int) ([]any, e
 	if err != nil {
 		return nil, err
 	}
-	if len(s.Children) > maxList {
-		return nil, invalid("children", "are %d, and a call takes %d: enqueue the others first", len(s.Children), maxList)
+	if len(s.Children) > engine.MaxList {
+		return nil, refusal.Invalid("children", "are %d, and a call takes %d: enqueue the others first", len(s.Children), engine.MaxList)
 	}
 	var children shapes
 	for i := range s.Children {

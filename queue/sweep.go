@@ -3,6 +3,9 @@ package queue
 import (
 	"context"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Swept is what one sweep did.
@@ -18,19 +21,19 @@ type Swept struct {
 
 // Sweep ends, starts and removes what is due in a partition, up to batch of a kind, and no more than 250.
 func (q *Queue) Sweep(ctx context.Context, partition int, reaper string, batch int, fallback time.Duration) (Swept, error) {
-	reply, err := q.call(ctx, partition, "sweep", reaper, batch, fallback.Milliseconds())
-	answers, err := list(reply, err, 5)
+	reply, err := q.engine.Call(ctx, partition, "sweep", reaper, batch, fallback.Milliseconds())
+	answers, err := engine.List(reply, err, 5)
 	if err != nil {
-		return Swept{}, failed("sweep", "", err)
+		return Swept{}, refusal.Failed("sweep", "", err)
 	}
-	s := Swept{Wait: time.Duration(number(answers[1])) * time.Millisecond, Turn: number(answers[2]) == 1}
-	did, err := elements(answers[3], nil)
+	s := Swept{Wait: time.Duration(engine.Number(answers[1])) * time.Millisecond, Turn: engine.Number(answers[2]) == 1}
+	did, err := engine.Elements(answers[3], nil)
 	if err != nil {
-		return Swept{}, failed("sweep", "", err)
+		return Swept{}, refusal.Failed("sweep", "", err)
 	}
 	for i := 0; i+1 < len(did); i += 2 {
-		n := int(number(did[i+1]))
-		switch text(did[i]) {
+		n := int(engine.Number(did[i+1]))
+		switch engine.Text(did[i]) {
 		case "timed_out":
 			s.TimedOut = n
 		case "started":
@@ -51,7 +54,7 @@ func (q *Queue) Sweep(ctx context.Context, partition int, reaper string, batch i
 			s.Broken = n
 		}
 	}
-	s.Errors = q.located("sweep", answers[5:])
+	s.Errors = q.engine.Located("sweep", answers[5:])
 	return s, nil
 }
 
@@ -59,5 +62,5 @@ func (q *Queue) Sweep(ctx context.Context, partition int, reaper string, batch i
 // the reaper with the turn would look, and after a broken connection, when an alarm
 // may have been missed. The function returned ends it.
 func (q *Queue) Alarms(partition int, ring func()) (end func()) {
-	return q.subscribe([]string{q.alarmChannel(partition)}, func(_, _ string) { ring() }).stop
+	return q.engine.Subscribe([]string{q.engine.AlarmChannel(partition)}, func(_, _ string) { ring() }).Stop
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Task is what a producer hands over. Only Kind is required.
@@ -133,20 +136,20 @@ func (t *Task) Check(maxBytes int) error { return t.check(maxBytes) }
 
 // check refuses what can be seen to be wrong without a look at Redis.
 func (t *Task) check(maxBytes int) error {
-	if !validName(t.Kind, "._-:/") {
-		return invalid("kind", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit", clip(t.Kind))
+	if !names.Valid(t.Kind, "._-:/") {
+		return refusal.Invalid("kind", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit", refusal.Clip(t.Kind))
 	}
-	if t.Queue != "" && !validName(t.Queue, "._-") {
-		return invalid("queue", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", clip(t.Queue))
+	if t.Queue != "" && !names.Valid(t.Queue, "._-") {
+		return refusal.Invalid("queue", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", refusal.Clip(t.Queue))
 	}
 	if t.Priority < 0 || t.Priority > 3 {
-		return invalid("priority", "%d must be 0, 1, 2 or 3 (3 goes first)", t.Priority)
+		return refusal.Invalid("priority", "%d must be 0, 1, 2 or 3 (3 goes first)", t.Priority)
 	}
 	if err := t.checkTimes(); err != nil {
 		return err
 	}
 	if len(t.Payload) > maxBytes {
-		return invalid("payload", "has %d bytes, the limit is %d: store it elsewhere and send a reference, or raise Config.MaxBytes", len(t.Payload), maxBytes)
+		return refusal.Invalid("payload", "has %d bytes, the limit is %d: store it elsewhere and send a reference, or raise Config.MaxBytes", len(t.Payload), maxBytes)
 	}
 	if err := t.checkPolicy(); err != nil {
 		return err
@@ -155,11 +158,11 @@ func (t *Task) check(maxBytes int) error {
 	for name, value := range t.Headers {
 		size += len(name) + len(value)
 		if !utf8.ValidString(name) || !utf8.ValidString(value) {
-			return invalid("headers", "%q is not UTF-8: put bytes into the payload", clip(name))
+			return refusal.Invalid("headers", "%q is not UTF-8: put bytes into the payload", refusal.Clip(name))
 		}
 	}
 	if size > maxBytes {
-		return invalid("headers", "have %d bytes, the limit is %d", size, maxBytes)
+		return refusal.Invalid("headers", "have %d bytes, the limit is %d", size, maxBytes)
 	}
 	if err := t.checkRole(); err != nil {
 		return err
@@ -176,38 +179,38 @@ func (t *Task) checkRole() error {
 	case !t.Promise && !t.Timer:
 		return nil
 	case t.Promise && t.Timer:
-		return invalid("timer", "is a promise already: leave Promise out")
+		return refusal.Invalid("timer", "is a promise already: leave Promise out")
 	case t.QueueTimeout > 0 || t.AttemptTimeout > 0 || t.CancelGrace > 0 || t.OnTimeout != "" || t.MaxRetries > 0 || t.Retry != "" ||
 		t.Backoff != (Backoff{}) || t.Priority != 0:
-		return invalid("promise", "is run by no worker, so that priority, queue and attempt timeout, grace and retries mean nothing for it: leave them out")
+		return refusal.Invalid("promise", "is run by no worker, so that priority, queue and attempt timeout, grace and retries mean nothing for it: leave them out")
 	case t.Timer && t.Delay == 0 && t.StartAt.IsZero():
-		return invalid("timer", "needs Delay or StartAt, the time at which it completes")
+		return refusal.Invalid("timer", "needs Delay or StartAt, the time at which it completes")
 	case t.Promise && (t.Delay != 0 || !t.StartAt.IsZero()):
-		return invalid("promise", "may be settled at any time: leave Delay and StartAt out, or make it a Timer")
+		return refusal.Invalid("promise", "may be settled at any time: leave Delay and StartAt out, or make it a Timer")
 	}
 	return nil
 }
 
 func (t *Task) checkKey() error {
 	if len(t.IdempotencyKey) > 512 {
-		return invalid("idempotency key", "has %d bytes, the limit is 512: hash it", len(t.IdempotencyKey))
+		return refusal.Invalid("idempotency key", "has %d bytes, the limit is 512: hash it", len(t.IdempotencyKey))
 	}
 	switch t.IdempotencyScope {
 	case "", UntilStarted, UntilFinished, ForWindow:
 	default:
-		return invalid("idempotency scope", "%q must be UntilStarted, UntilFinished, ForWindow, or nothing for a day past the end", clip(string(t.IdempotencyScope)))
+		return refusal.Invalid("idempotency scope", "%q must be UntilStarted, UntilFinished, ForWindow, or nothing for a day past the end", refusal.Clip(string(t.IdempotencyScope)))
 	}
 	switch {
 	case t.IdempotencyKey == "" && (t.IdempotencyScope != "" || t.IdempotencyWindow != 0):
-		return invalid("idempotency scope", "needs an idempotency key whose scope it is")
+		return refusal.Invalid("idempotency scope", "needs an idempotency key whose scope it is")
 	case (t.IdempotencyScope == ForWindow) != (t.IdempotencyWindow != 0):
-		return invalid("idempotency window", "goes with IdempotencyScope ForWindow, and that with it")
+		return refusal.Invalid("idempotency window", "goes with IdempotencyScope ForWindow, and that with it")
 	case t.IdempotencyWindow != 0 && t.Timeout > t.IdempotencyWindow:
-		return invalid("idempotency window", "%v ends before the timeout, %v, so that a second task could start beside the first: make it longer", t.IdempotencyWindow, t.Timeout)
+		return refusal.Invalid("idempotency window", "%v ends before the timeout, %v, so that a second task could start beside the first: make it longer", t.IdempotencyWindow, t.Timeout)
 	}
 	if t.RetryOf != "" {
 		if _, err := PartitionOf(t.RetryOf); err != nil {
-			return invalid("retry of", "%q is not a task's id", clip(t.RetryOf))
+			return refusal.Invalid("retry of", "%q is not a task's id", refusal.Clip(t.RetryOf))
 		}
 	}
 	return nil
@@ -229,14 +232,14 @@ func (t *Task) checkTimes() error {
 	for field, d := range map[string]time.Duration{"delay": t.Delay, "default timeout": t.DefaultTimeout, "idempotency window": t.IdempotencyWindow,
 		"back-off": t.Backoff.Delay, "longest back-off": t.Backoff.Max} {
 		if d == None {
-			return invalid(field, "cannot be None: leave it out")
+			return refusal.Invalid(field, "cannot be None: leave it out")
 		}
 	}
 	if t.Timeout > 0 && !t.Deadline.IsZero() {
-		return invalid("deadline", "give a timeout or a deadline, not both")
+		return refusal.Invalid("deadline", "give a timeout or a deadline, not both")
 	}
 	if t.Delay != 0 && !t.StartAt.IsZero() {
-		return invalid("start", "give a delay or a start time, not both")
+		return refusal.Invalid("start", "give a delay or a start time, not both")
 	}
 	for _, instant := range []struct {
 		field string
@@ -244,7 +247,7 @@ func (t *Task) checkTimes() error {
 	}{{"deadline", t.Deadline}, {"start", t.StartAt}} {
 		// Not by UnixMilli, which runs over in the far future.
 		if at := instant.at; !at.IsZero() && (at.Before(time.UnixMilli(1)) || at.After(time.UnixMilli(maxSpan))) {
-			return invalid(instant.field, "must be between 1970 and 2^53 ms after it")
+			return refusal.Invalid(instant.field, "must be between 1970 and 2^53 ms after it")
 		}
 	}
 	return nil
@@ -252,24 +255,12 @@ func (t *Task) checkTimes() error {
 
 func checkSpan(field string, d time.Duration) error {
 	if d < 0 && d != None {
-		return invalid(field, "%v must be positive; leave it out for none", d)
+		return refusal.Invalid(field, "%v must be positive; leave it out for none", d)
 	}
 	if d > 0 && d < time.Millisecond {
-		return invalid(field, "%v is under 1ms, the finest that is kept", d)
+		return refusal.Invalid(field, "%v is under 1ms, the finest that is kept", d)
 	}
 	return nil
-}
-
-func validName(s, more string) bool {
-	if s == "" || len(s) > 128 || !alphanumeric(s[0]) {
-		return false
-	}
-	for i := range len(s) {
-		if !alphanumeric(s[i]) && !containsByte(more, s[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 // addSpan adds a time in ms, "none" for None, nothing for 0.
@@ -280,15 +271,6 @@ func addSpan(add func(string, any), name string, d time.Duration) {
 	case d > 0:
 		add(name, d.Milliseconds())
 	}
-}
-
-func containsByte(s string, c byte) bool {
-	for i := range len(s) {
-		if s[i] == c {
-			return true
-		}
-	}
-	return false
 }
 
 // fields appends what a task has beside its id and payload, as the calls want it: a
@@ -355,12 +337,12 @@ func (t *Task) home(partitions int) (int, bool, error) {
 	switch {
 	case t.ID != "":
 		if !strings.Contains(t.ID, ".") {
-			return 0, true, invalid("id", "%q: only a child is given one (its owner's id, a dot, a name); leave it out", clip(t.ID))
+			return 0, true, refusal.Invalid("id", "%q: only a child is given one (its owner's id, a dot, a name); leave it out", refusal.Clip(t.ID))
 		}
 		if t.IdempotencyKey != "" {
-			return 0, true, invalid("idempotency key", "%q: a child's id is its idempotency key; leave one of them out", clip(t.IdempotencyKey))
+			return 0, true, refusal.Invalid("idempotency key", "%q: a child's id is its idempotency key; leave one of them out", refusal.Clip(t.IdempotencyKey))
 		}
-		p, err := partitionIn(t.ID, partitions)
+		p, err := names.PartitionIn(t.ID, partitions)
 		return p, true, err
 	case t.IdempotencyKey != "":
 		return int(crc32.ChecksumIEEE([]byte(t.IdempotencyKey)) % uint32(partitions)), true, nil

@@ -18,7 +18,10 @@ var rooms = []struct {
 	may  []string
 }{
 	{"lua", nil},
-	{"queue", []string{"lua"}},
+	{"refusal", nil},
+	{"internal/names", []string{"refusal"}},
+	{"internal/engine", []string{"lua", "refusal", "internal/names"}},
+	{"queue", []string{"lua", "refusal", "internal/names", "internal/engine"}},
 	{"reaper", []string{"queue", "lua"}},
 	{"worker", []string{"reaper", "queue"}},
 	{"agentwait", []string{"worker", "queue", "lua"}},

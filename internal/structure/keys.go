@@ -22,7 +22,7 @@ import (
 //	| `root:task:<id>` | hash | … |
 const (
 	keysLua  = "lua/store/keys.lua"
-	keysGo   = "queue/keys.go"
+	keysGo   = "internal/engine/keys.go"
 	keysDocs = "docs/keys.md"
 )
 

@@ -170,7 +170,7 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 		{keyTable, "two names for one", files(keysLua, strings.Replace(keys, "events =", "stream =", 1), keysDocs, keyDocs, keysGo, keysOK), []string{`stream names the key "events"`}},
 		{keyTable, "a line that is no key", files(keysLua, strings.Replace(keys, "events = p", "events = q", 1), keysDocs, without(keyDocs, "| `root:events"), keysGo, "package queue\n"), []string{"cannot read"}},
 		{keyTable, "nothing at all", files(keysLua, "", keysDocs, "", keysGo, "package queue\n"), []string{"names no keys"}},
-		{keyTable, "Go with a key of its own", files(keysLua, keys, keysDocs, keyDocs, keysGo, "package queue\n\nvar a = \":evnts\"\n"), []string{`queue/keys.go: ":evnts" is not named`}},
+		{keyTable, "Go with a key of its own", files(keysLua, keys, keysDocs, keyDocs, keysGo, "package queue\n\nvar a = \":evnts\"\n"), []string{`internal/engine/keys.go: ":evnts" is not named`}},
 
 		{recordTable, "all alike", record(parseOK, namesOK, recordDocs), nil},
 		{recordTable, "no row of a first word", record(parseOK, namesOK, without(recordDocs, "| `kind`")), []string{"has no row | `kind` | under \"### The spec\""}},

@@ -1,26 +1,29 @@
-package queue
+package names
 
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Four goroutines make a million ids: all differ, and each goroutine's sort in the
 // order that it got them.
 func TestIDsAreUniqueAndSort(t *testing.T) {
 	const makers, each = 4, 250_000
-	var g ids
+	var g Maker
 	var group sync.WaitGroup
 	made := make([][]string, makers)
 	for m := range makers {
 		group.Go(func() {
 			made[m] = make([]string, each)
 			for i := range made[m] {
-				made[m][i] = g.next(7, time.Now())
+				made[m][i] = g.Next(7, time.Now())
 			}
 		})
 	}
@@ -39,9 +42,9 @@ func TestIDsAreUniqueAndSort(t *testing.T) {
 }
 
 func TestAnIDTellsItsPartition(t *testing.T) {
-	var g ids
+	var g Maker
 	for p := range MaxPartitions {
-		id := g.next(p, time.Now())
+		id := g.Next(p, time.Now())
 		if len(id) != 20 {
 			t.Fatalf("%s has %d characters, want 20", id, len(id))
 		}
@@ -50,12 +53,12 @@ func TestAnIDTellsItsPartition(t *testing.T) {
 				t.Fatalf("PartitionOf(%s) = %d, %v, want %d", id, got, err, p)
 			}
 		}
-		if _, err := partitionIn(id, p); !errors.Is(err, ErrInvalid) {
-			t.Fatalf("partitionIn(%s, %d) = %v, want ErrInvalid", id, p, err)
+		if _, err := PartitionIn(id, p); !errors.Is(err, refusal.ErrInvalid) {
+			t.Fatalf("PartitionIn(%s, %d) = %v, want refusal.ErrInvalid", id, p, err)
 		}
 	}
-	if _, err := PartitionOf("999-0ABC"); !errors.Is(err, ErrInvalid) {
-		t.Errorf("PartitionOf of partition 999 = %v, want ErrInvalid", err)
+	if _, err := PartitionOf("999-0ABC"); !errors.Is(err, refusal.ErrInvalid) {
+		t.Errorf("PartitionOf of partition 999 = %v, want refusal.ErrInvalid", err)
 	}
 }
 
@@ -64,14 +67,14 @@ func TestAnIDTellsItsPartition(t *testing.T) {
 func TestIDsSortByTime(t *testing.T) {
 	at := time.UnixMilli(1_800_000_000_000)
 	for _, later := range []time.Duration{time.Millisecond, time.Second, 24 * time.Hour, 100 * 365 * 24 * time.Hour} {
-		var one, other ids
-		if a, b := one.next(0, at), other.next(0, at.Add(later)); a >= b {
+		var one, other Maker
+		if a, b := one.Next(0, at), other.Next(0, at.Add(later)); a >= b {
 			t.Errorf("%s is not before %s, which was made %v later", a, b, later)
 		}
 	}
-	var g ids
-	first := g.next(0, at)
-	if second := g.next(0, at.Add(-time.Hour)); second <= first {
+	var g Maker
+	first := g.Next(0, at)
+	if second := g.Next(0, at.Add(-time.Hour)); second <= first {
 		t.Errorf("%s is not after %s: the clock went back", second, first)
 	}
 }
@@ -79,10 +82,10 @@ func TestIDsSortByTime(t *testing.T) {
 // Within a ms the ids count up: the greatest beginning has room for 2^34 of them.
 func TestIDsOfOneMsDoNotRunOver(t *testing.T) {
 	at := time.UnixMilli(1_800_000_000_000)
-	g := ids{ms: at.UnixMilli(), random: 1<<34 - 2}
+	g := Maker{ms: at.UnixMilli(), random: 1<<34 - 2}
 	last := ""
 	for range 1000 {
-		id := g.next(MaxPartitions-1, at)
+		id := g.Next(MaxPartitions-1, at)
 		if id <= last || len(id) != 20 {
 			t.Fatalf("%s comes after %s", id, last)
 		}
@@ -98,8 +101,8 @@ func TestIDsOfOneMsDoNotRunOver(t *testing.T) {
 func TestIDsOfTwoProcessesDiffer(t *testing.T) {
 	at, seen := time.UnixMilli(1_800_000_000_000), map[string]bool{}
 	for range 10_000 {
-		var g ids // as if each were a process of its own
-		seen[g.next(0, at)] = true
+		var g Maker // as if each were a process of its own
+		seen[g.Next(0, at)] = true
 	}
 	if len(seen) != 10_000 {
 		t.Errorf("%d of 10,000 ids of one ms differ", len(seen))
@@ -118,3 +121,35 @@ func TestCallsDiffer(t *testing.T) {
 		t.Errorf("NewCall = %q", call)
 	}
 }
+
+// FuzzTaskID: whatever somebody takes for an id is one of ours or refused, and each
+// that we make is one of ours.
+func FuzzTaskID(f *testing.F) {
+	for i, id := range []string{
+		"0-01J9ZK3Q8X4M2C7W5T", "998-01J9ZK3Q8X4M2C7", "0-a", "0-a.1", "0-a.page-1.x_y", "0-a!on_timeout", "0-a" + strings.Repeat(".a", 16),
+		"0-a" + strings.Repeat(".a", 17), "", "0", "-", "0-", "0-.", "0-a.", "0-a..b", "0--", "00-a", "999-a", "65536-a", "+1-a", "0-a\x00", "0-a\r\n",
+		"0-{0}", "0-*", "0-ü", "0-\xff", "curfew:{0}:task:0-a", "0-" + strings.Repeat("x", 600), "f47ac10b-58cc-4372-a567-0e02b2c3d479",
+	} {
+		f.Add(id, i*37, int64(i)*1e12)
+	}
+	f.Fuzz(func(t *testing.T, id string, number int, ms int64) {
+		p, err := PartitionOf(id)
+		switch {
+		case err != nil && (!errors.Is(err, refusal.ErrInvalid) || p != 0 || len(err.Error()) > 500):
+			t.Errorf("PartitionOf(%q) = %d, %v", id, p, err)
+		case err == nil && (p < 0 || p >= MaxPartitions || !strings.HasPrefix(id, strconv.Itoa(p)+"-") || strings.ContainsAny(id, "{}*?[] :\r\n\x00")):
+			t.Errorf("PartitionOf(%q) = %d, and it is no id", id, p)
+		}
+		number, ms = abs(number)%MaxPartitions, ms&(1<<(5*timeDigits)-1)
+		var g Maker
+		made := g.Next(number, time.UnixMilli(ms))
+		if p, err := PartitionOf(made); p != number || err != nil || len(made) != idLength {
+			t.Errorf("PartitionOf(%q) = %d, %v, want %d: it was made", made, p, err, number)
+		}
+		if next := g.Next(number, time.UnixMilli(ms)); next <= made {
+			t.Errorf("%q was made after %q", next, made)
+		}
+	})
+}
+
+func abs(n int) int { return max(n, -(n + 1)) }

@@ -1,4 +1,4 @@
-package queue
+package engine
 
 import (
 	"context"
@@ -13,13 +13,14 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/lua"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 const (
-	// tryFor is how long nothing may come or go in the first try: after it the call is
+	// TryFor is how long nothing may come or go in the first try: after it the call is
 	// repeated on another connection, and given twice as long each time. A server that is
 	// slow and not away must not be buried in repeats.
-	tryFor = time.Second
+	TryFor = time.Second
 	// askFor bounds a call whose outcome is unknown. Records live 60 s after their
 	// end, so a repeat still meets what the first try did.
 	askFor = 30 * time.Second
@@ -27,23 +28,23 @@ const (
 	waitFor = 5 * time.Second
 )
 
-// call runs a script on a partition until its outcome is known. Every script
+// Call runs a script on a partition until its outcome is known. Every script
 // answers a repeat as it answered the first time, so a lost answer is asked for
 // again; go-redis itself never repeats it (lua.Run).
 //
 // A refusal that Redis raises before the script runs (full, loading, no master)
 // tells nothing of an earlier try whose answer was lost.
-func (q *Queue) call(ctx context.Context, partition int, script string, args ...any) (any, error) {
-	if partition < 0 || partition >= max(q.config.Partitions, 1) {
-		return nil, invalid("partition", "%d must be one of the %d that this namespace has, from 0 on", partition, q.config.Partitions)
+func (e *Engine) Call(ctx context.Context, partition int, script string, args ...any) (any, error) {
+	if err := e.CheckPartition(partition); err != nil {
+		return nil, err
 	}
-	start, lost, patience := time.Now(), false, tryFor
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, q.longestPause()) {
+	start, lost, patience := time.Now(), false, TryFor
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, e.longestPause()) {
 		if ctx.Err() != nil {
-			return nil, unanswered(ctx, lost, ErrUnavailable)
+			return nil, unanswered(ctx, lost, refusal.ErrUnavailable)
 		}
-		try, leave := q.watchMaster(ctx, partition)
-		reply, err := q.try(try, patience, script, q.Root(partition), args)
+		try, leave := e.watchMaster(ctx, partition)
+		reply, err := e.try(try, patience, script, e.Root(partition), args)
 		leave()
 		if err == nil {
 			return reply, nil
@@ -53,12 +54,12 @@ func (q *Queue) call(ctx context.Context, partition int, script string, args ...
 		}
 		passing, sent := classify(err)
 		if !passing && !(lost && refused(err)) {
-			if denied(err) {
-				return nil, q.noRight(partition, err)
+			if Denied(err) {
+				return nil, e.NoRight(partition, err)
 			}
-			return nil, plain(err)
+			return nil, Plain(err)
 		}
-		q.remap()
+		e.Remap()
 		lost = lost || sent
 		limit := waitFor
 		if lost {
@@ -83,9 +84,9 @@ func (q *Queue) call(ctx context.Context, partition int, script string, args ...
 // asks a context for its deadline only. The read is left behind, and ends by its own
 // time-out. A caller who cancels gets the answer of a call that writes if it is under way:
 // who stops must know what was handed out.
-func (q *Queue) try(ctx context.Context, patience time.Duration, script, root string, args []any) (any, error) {
-	if _, hard := ctx.Deadline(); q.bounded && !hard && (ctx.Done() == nil || !q.library.Reads(script)) {
-		return q.run(ctx, patience, script, root, args)
+func (e *Engine) try(ctx context.Context, patience time.Duration, script, root string, args []any) (any, error) {
+	if _, hard := ctx.Deadline(); e.bounded && !hard && (ctx.Done() == nil || !e.library.Reads(script)) {
+		return e.run(ctx, patience, script, root, args)
 	}
 	type answer struct {
 		reply any
@@ -93,11 +94,11 @@ func (q *Queue) try(ctx context.Context, patience time.Duration, script, root st
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		reply, err := q.run(ctx, patience, script, root, args)
+		reply, err := e.run(ctx, patience, script, root, args)
 		answered <- answer{reply, err}
 	}()
 	var over <-chan time.Time
-	if q.endless {
+	if e.endless {
 		over = time.After(patience)
 	}
 	select {
@@ -110,10 +111,10 @@ func (q *Queue) try(ctx context.Context, patience time.Duration, script, root st
 	}
 }
 
-func (q *Queue) run(ctx context.Context, patience time.Duration, script, root string, args []any) (any, error) {
+func (e *Engine) run(ctx context.Context, patience time.Duration, script, root string, args []any) (any, error) {
 	try, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return q.library.Run(try, q.rdb, script, root, args...)
+	return e.library.Run(try, e.rdb, script, root, args...)
 }
 
 // timedOut tells whether a try ended because nothing passed for as long as it was given.
@@ -137,9 +138,9 @@ func honoursContexts(rdb redis.UniversalClient) (bounded, endless bool) {
 	return false, true
 }
 
-// endOf is why a context is over, nil while it is not. A read whose time-out is the
+// EndOf is why a context is over, nil while it is not. A read whose time-out is the
 // context's deadline gives up a moment before the context itself says so.
-func endOf(ctx context.Context) error {
+func EndOf(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -154,13 +155,13 @@ func endOf(ctx context.Context) error {
 func unanswered(ctx context.Context, lost bool, last error) error {
 	switch {
 	case lost && ctx.Err() != nil:
-		return fmt.Errorf("%w (%w)", ErrUnknown, context.Cause(ctx))
+		return fmt.Errorf("%w (%w)", refusal.ErrUnknown, context.Cause(ctx))
 	case lost:
-		return fmt.Errorf("%w (%w)", ErrUnknown, last)
+		return fmt.Errorf("%w (%w)", refusal.ErrUnknown, last)
 	case ctx.Err() != nil:
 		return context.Cause(ctx) // nothing was sent
 	}
-	return fmt.Errorf("%w (%w)", ErrUnavailable, last)
+	return fmt.Errorf("%w (%w)", refusal.ErrUnavailable, last)
 }
 
 // refused tells whether Redis raised an error before the script ran: full memory, a
@@ -192,24 +193,24 @@ func classify(err error) (passing, sent bool) {
 	return true, true
 }
 
-// located tells what a script met and went on, with the places in our Lua.
-func (q *Queue) located(script string, words []any) []string {
+// Located tells what a script met and went on, with the places in our Lua.
+func (e *Engine) Located(script string, words []any) []string {
 	var errs []string
 	for _, word := range words {
-		errs = append(errs, q.library.Locate(script, text(word)))
+		errs = append(errs, e.library.Locate(script, Text(word)))
 	}
 	return errs
 }
 
-// plain turns what Redis raised into an error that a caller can act on.
-func plain(err error) error {
+// Plain turns what Redis raised into an error that a caller can act on.
+func Plain(err error) error {
 	switch {
 	case redis.HasErrorPrefix(err, "OOM"):
-		return fmt.Errorf("%w (%w)", ErrFull, err)
+		return fmt.Errorf("%w (%w)", refusal.ErrFull, err)
 	case redis.HasErrorPrefix(err, "WRONGTYPE") || strings.Contains(err.Error(), "WRONGTYPE"):
-		return fmt.Errorf("%w (%w)", ErrWrongType, err)
+		return fmt.Errorf("%w (%w)", refusal.ErrWrongType, err)
 	case strings.Contains(err.Error(), "BROKEN "):
-		return fmt.Errorf("%w (%w)", ErrBroken, err)
+		return fmt.Errorf("%w (%w)", refusal.ErrBroken, err)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package queue
+package engine
 
 import (
 	"context"
@@ -12,22 +12,26 @@ import (
 // its map of the cluster again when a node says that a slot has moved. A dead node
 // says nothing, so we have the map read when a call fails, and while one gets no answer.
 
+// MapFor bounds one node's answer to where the slots are. Another node is asked then, and all
+// who use the client wait for the answer.
+const MapFor = 500 * time.Millisecond
+
 // lookAround is how often a call that gets no answer looks for another master.
 const lookAround = 250 * time.Millisecond
 
-// remap has a cluster's map read again, soon and in the background; if that is under
+// Remap has a cluster's map read again, soon and in the background; if that is under
 // way already, once more after it.
-func (q *Queue) remap() {
-	if q.cluster != nil {
-		q.cluster.ReloadState(context.Background())
+func (e *Engine) Remap() {
+	if e.cluster != nil {
+		e.cluster.ReloadState(context.Background())
 	}
 }
 
 // longestPause is how far the pauses between the tries of a call grow. In a cluster
 // less than elsewhere: most of the fleet is served while one partition is not, and what
 // is asked is cheap to refuse.
-func (q *Queue) longestPause() time.Duration {
-	if q.cluster != nil {
+func (e *Engine) longestPause() time.Duration {
+	if e.cluster != nil {
 		return 200 * time.Millisecond
 	}
 	return 500 * time.Millisecond
@@ -35,26 +39,26 @@ func (q *Queue) longestPause() time.Duration {
 
 // watchMaster gives up a try that hangs once its partition has another master. The old
 // one may never answer, and would be waited for as long as a slow server is.
-func (q *Queue) watchMaster(ctx context.Context, partition int) (try context.Context, leave func()) {
-	if q.cluster == nil {
+func (e *Engine) watchMaster(ctx context.Context, partition int) (try context.Context, leave func()) {
+	if e.cluster == nil {
 		return ctx, func() {}
 	}
 	try, giveUp := context.WithCancel(ctx)
-	asked := q.master(partition)
+	asked := e.master(partition)
 	var over atomic.Bool
 	var look func()
 	look = func() {
 		if over.Load() {
 			return
 		}
-		if now := q.master(partition); now != nil && asked != nil && now != asked {
+		if now := e.master(partition); now != nil && asked != nil && now != asked {
 			giveUp()
 			return
 		}
-		q.remap()
+		e.Remap()
 		time.AfterFunc(lookAround, look)
 	}
-	first := time.AfterFunc(tryFor/2, look)
+	first := time.AfterFunc(TryFor/2, look)
 	return try, func() {
 		over.Store(true)
 		first.Stop()
@@ -64,10 +68,10 @@ func (q *Queue) watchMaster(ctx context.Context, partition int) (try context.Con
 
 // master is the client of the node that has a partition, as the map says; nil if there
 // is no map.
-func (q *Queue) master(partition int) *redis.Client {
-	ctx, cancel := context.WithTimeout(context.Background(), mapFor)
+func (e *Engine) master(partition int) *redis.Client {
+	ctx, cancel := context.WithTimeout(context.Background(), MapFor)
 	defer cancel()
-	master, err := q.cluster.MasterForKey(ctx, q.Root(partition))
+	master, err := e.cluster.MasterForKey(ctx, e.Root(partition))
 	if err != nil {
 		return nil
 	}

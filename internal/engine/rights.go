@@ -1,4 +1,4 @@
-package queue
+package engine
 
 import (
 	"fmt"
@@ -9,13 +9,14 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/lua"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
-// lacks is the error of a user who lacks rights, which stand as words of ACL SETUSER.
-func (q *Queue) lacks(partition int, words []any) error {
+// Lacks is the error of a user who lacks rights, which stand as words of ACL SETUSER.
+func (e *Engine) Lacks(partition int, words []any) error {
 	var commands, keys, channels []string
 	for _, word := range words {
-		switch rule := text(word); rule[:min(len(rule), 1)] {
+		switch rule := Text(word); rule[:min(len(rule), 1)] {
 		case "~":
 			keys = append(keys, rule[1:])
 		case "&":
@@ -38,36 +39,36 @@ func (q *Queue) lacks(partition int, words []any) error {
 		rules[i] = strings.ToLower(strings.ReplaceAll(command, " ", "|"))
 	}
 	add("may not run ", "+", commands, rules)
-	add("may not read and write the keys ", "~", keys, q.everywhere(partition, keys))
-	add("may not use the channels ", "&", channels, q.everywhere(partition, channels))
-	return fmt.Errorf("%w: %s %s: ACL SETUSER %s %s", ErrNoRight, q.user(), strings.Join(lacks, ", and "), q.user(), strings.Join(cure, " "))
+	add("may not read and write the keys ", "~", keys, e.everywhere(partition, keys))
+	add("may not use the channels ", "&", channels, e.everywhere(partition, channels))
+	return fmt.Errorf("%w: %s %s: ACL SETUSER %s %s", refusal.ErrNoRight, e.user(), strings.Join(lacks, ", and "), e.user(), strings.Join(cure, " "))
 }
 
 // everywhere are the patterns that grant names in all partitions. Many names are granted
 // by the pattern of all.
-func (q *Queue) everywhere(partition int, names []string) []string {
-	all := q.config.Namespace + ":{*"
+func (e *Engine) everywhere(partition int, names []string) []string {
+	all := e.namespace + ":{*"
 	if len(names) > 3 {
 		return []string{all}
 	}
 	rules := slices.Clone(names)
 	for i, name := range rules {
-		rules[i] = all + "}" + strings.TrimPrefix(name, q.Root(partition))
+		rules[i] = all + "}" + strings.TrimPrefix(name, e.Root(partition))
 	}
 	return rules
 }
 
-// refusal is what Redis and our Lua say of a right that is missing: 7.0 words it in
+// noPermission is what Redis and our Lua say of a right that is missing: 7.0 words it in
 // another way than later versions do.
-var refusal = regexp.MustCompile(`NOPERM |The user executing the script can't|ACL failure in script`)
+var noPermission = regexp.MustCompile(`NOPERM |The user executing the script can't|ACL failure in script`)
 
-// denied tells whether Redis refused something for want of a right.
-func denied(err error) bool {
-	return lua.Raised(err) && refusal.MatchString(err.Error()) || lua.MayNotRun(err)
+// Denied tells whether Redis refused something for want of a right.
+func Denied(err error) bool {
+	return lua.Raised(err) && noPermission.MatchString(err.Error()) || lua.MayNotRun(err)
 }
 
-// noRight says what would cure a refusal.
-func (q *Queue) noRight(partition int, err error) error {
+// NoRight says what would cure a refusal.
+func (e *Engine) NoRight(partition int, err error) error {
 	rule := ""
 	switch command := regexp.MustCompile(`run the '([a-z|]+)'`).FindAllStringSubmatch(err.Error(), -1); {
 	case len(command) > 1:
@@ -76,19 +77,19 @@ func (q *Queue) noRight(partition int, err error) error {
 	case len(command) == 1:
 		rule = "+" + command[0][1]
 	case strings.Contains(err.Error(), "script"):
-		return fmt.Errorf("%w: see ACL SETUSER, and open the namespace again to be told all that lacks (%w)", ErrNoRight, err)
+		return fmt.Errorf("%w: see ACL SETUSER, and open the namespace again to be told all that lacks (%w)", refusal.ErrNoRight, err)
 	case lua.MayNotRun(err):
-		return fmt.Errorf("%w: the server knows neither FCALL nor EVAL (%w)", ErrNoRight, err)
+		return fmt.Errorf("%w: the server knows neither FCALL nor EVAL (%w)", refusal.ErrNoRight, err)
 	default:
-		rule = "~" + q.everywhere(partition, []string{q.Root(partition) + "*"})[0]
+		rule = "~" + e.everywhere(partition, []string{e.Root(partition) + "*"})[0]
 	}
-	return fmt.Errorf("%w: ACL SETUSER %s %s (%w)", ErrNoRight, q.user(), rule, err)
+	return fmt.Errorf("%w: ACL SETUSER %s %s (%w)", refusal.ErrNoRight, e.user(), rule, err)
 }
 
 // user is the name that the client signs in with.
-func (q *Queue) user() string {
+func (e *Engine) user() string {
 	name := ""
-	switch rdb := q.rdb.(type) {
+	switch rdb := e.rdb.(type) {
 	case *redis.Client:
 		name = rdb.Options().Username
 	case *redis.ClusterClient:

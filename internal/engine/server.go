@@ -1,4 +1,4 @@
-package queue
+package engine
 
 import (
 	"context"
@@ -12,21 +12,22 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/lua"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // inspect looks at the server before anything is written: one that cannot work
 // is refused, one that may lose tasks is warned of, or refused if Config.Strict.
-func (q *Queue) inspect(ctx context.Context) error {
-	if err := q.reach(ctx); err != nil {
+func (e *Engine) inspect(ctx context.Context) error {
+	if err := e.reach(ctx); err != nil {
 		return err
 	}
-	if q.cluster == nil {
-		return q.judge(readServer(ctx, q.rdb))
+	if e.cluster == nil {
+		return e.judge(readServer(ctx, e.rdb))
 	}
 	var mu sync.Mutex
 	var all []map[string]string
 	// A master that is away is no reason to refuse the others, nor is a map that is not read.
-	q.cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
+	e.cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
 		ctx, cancel := context.WithTimeout(ctx, waitFor)
 		defer cancel()
 		facts := readServer(ctx, node)
@@ -38,12 +39,12 @@ func (q *Queue) inspect(ctx context.Context) error {
 		return nil
 	})
 	for _, facts := range all {
-		if err := q.judge(facts); err != nil {
+		if err := e.judge(facts); err != nil {
 			return err
 		}
 	}
-	if settings, err := q.cluster.ConfigGet(ctx, "cluster-require-full-coverage").Result(); err == nil && settings["cluster-require-full-coverage"] == "yes" {
-		q.config.Logger.Warn("One dead master of this cluster stops all partitions until its replica has taken over: CONFIG SET cluster-require-full-coverage no on each node")
+	if settings, err := e.cluster.ConfigGet(ctx, "cluster-require-full-coverage").Result(); err == nil && settings["cluster-require-full-coverage"] == "yes" {
+		e.logger.Warn("One dead master of this cluster stops all partitions until its replica has taken over: CONFIG SET cluster-require-full-coverage no on each node")
 	}
 	return nil
 }
@@ -56,22 +57,22 @@ func readServer(ctx context.Context, node redis.Cmdable) map[string]string {
 		// not told is not judged.
 		info, err := node.Info(ctx, section).Result()
 		if err == nil {
-			readInfo(facts, info)
+			ReadInfo(facts, info)
 		}
 	}
 	return facts
 }
 
 // judge refuses a server that cannot work, and warns of one that may lose tasks.
-func (q *Queue) judge(facts map[string]string) error {
+func (e *Engine) judge(facts map[string]string) error {
 	if err := unfit(facts); err != nil {
 		return err
 	}
 	for _, worry := range worrying(facts) {
-		if q.config.Strict {
-			return fmt.Errorf("%w: %s", ErrUnfit, worry)
+		if e.strict {
+			return fmt.Errorf("%w: %s", refusal.ErrUnfit, worry)
 		}
-		q.warn(worry)
+		e.warn(worry)
 	}
 	return nil
 }
@@ -81,32 +82,32 @@ var warned sync.Map
 
 // warn tells of a worry: a logger of one's own at each Open, the one that a program
 // has by default once, since a program may open many namespaces.
-func (q *Queue) warn(worry string) {
-	if q.config.Logger == slog.Default() {
+func (e *Engine) warn(worry string) {
+	if e.logger == slog.Default() {
 		if _, told := warned.LoadOrStore(worry, true); told {
 			return
 		}
 	}
-	q.config.Logger.Warn("Redis may lose tasks", "why", worry)
+	e.logger.Warn("Redis may lose tasks", "why", worry)
 }
 
 // reach waits for an answer, no longer than ctx and waitFor.
-func (q *Queue) reach(ctx context.Context) error {
+func (e *Engine) reach(ctx context.Context) error {
 	answered := make(chan error, 1)
-	go func() { answered <- q.rdb.Ping(ctx).Err() }()
+	go func() { answered <- e.rdb.Ping(ctx).Err() }()
 	select {
 	case err := <-answered:
-		if endOf(ctx) == nil && err != nil && !lua.MayNotRun(err) {
-			return fmt.Errorf("%w (%w)", ErrUnavailable, err)
+		if EndOf(ctx) == nil && err != nil && !lua.MayNotRun(err) {
+			return fmt.Errorf("%w (%w)", refusal.ErrUnavailable, err)
 		}
 	case <-time.After(waitFor):
-		return fmt.Errorf("%w (no answer in %v)", ErrUnavailable, waitFor)
+		return fmt.Errorf("%w (no answer in %v)", refusal.ErrUnavailable, waitFor)
 	case <-ctx.Done():
 	}
-	return endOf(ctx)
+	return EndOf(ctx)
 }
 
-func readInfo(facts map[string]string, info string) {
+func ReadInfo(facts map[string]string, info string) {
 	for line := range strings.Lines(info) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
 			facts[name] = value
@@ -119,11 +120,11 @@ func unfit(facts map[string]string) error {
 	if version := facts["redis_version"]; version != "" {
 		major, err := strconv.Atoi(version[:max(strings.IndexByte(version, '.'), 0)])
 		if err == nil && major < 7 && major > 0 {
-			return fmt.Errorf("%w: it is version %s, and 7.0 is the oldest that works: upgrade it", ErrUnfit, version)
+			return fmt.Errorf("%w: it is version %s, and 7.0 is the oldest that works: upgrade it", refusal.ErrUnfit, version)
 		}
 	}
 	if facts["role"] == "slave" {
-		return fmt.Errorf("%w: it is a replica: connect to its master %s:%s", ErrUnfit, facts["master_host"], facts["master_port"])
+		return fmt.Errorf("%w: it is a replica: connect to its master %s:%s", refusal.ErrUnfit, facts["master_host"], facts["master_port"])
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package queue
+package engine
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 // Scripts answer with arrays of words and numbers. These read them without
 // trusting them: a reply of another shape is an error, never a panic.
 
-// list is a reply that is an array of at least so many elements.
-func list(reply any, err error, least int) ([]any, error) {
+// List is a reply that is an array of at least so many elements.
+func List(reply any, err error, least int) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -21,8 +21,8 @@ func list(reply any, err error, least int) ([]any, error) {
 	return elements, nil
 }
 
-// text is an element as a string, "" for nil.
-func text(v any) string {
+// Text is an element as a string, "" for nil.
+func Text(v any) string {
 	switch v := v.(type) {
 	case string:
 		return v
@@ -32,8 +32,8 @@ func text(v any) string {
 	return ""
 }
 
-// number is an element as a whole number, 0 if it is none.
-func number(v any) int64 {
+// Number is an element as a whole number, 0 if it is none.
+func Number(v any) int64 {
 	switch v := v.(type) {
 	case int64:
 		return v
@@ -47,13 +47,13 @@ func number(v any) int64 {
 	return 0
 }
 
-// instant is an element that is ms since 1970, the zero time for none.
-func instant(v any) time.Time {
-	if ms := number(v); ms != 0 {
+// Instant is an element that is ms since 1970, the zero time for none.
+func Instant(v any) time.Time {
+	if ms := Number(v); ms != 0 {
 		return time.UnixMilli(ms)
 	}
 	return time.Time{}
 }
 
-// elements is a reply that is an array, of any length.
-func elements(reply any, err error) ([]any, error) { return list(reply, err, 0) }
+// Elements is a reply that is an array, of any length.
+func Elements(reply any, err error) ([]any, error) { return List(reply, err, 0) }

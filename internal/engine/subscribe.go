@@ -1,4 +1,4 @@
-package queue
+package engine
 
 import (
 	"context"
@@ -6,22 +6,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// subscription is a standing order for messages. It mends itself when the
+// Subscription is a standing order for messages. It mends itself when the
 // connection breaks; what was published before it stood is lost, so told is called
 // with "" whenever it stands, and whoever waits looks again.
-type subscription struct {
+type Subscription struct {
 	standing chan struct{} // closed once it stands for the first time
 	ended    chan struct{}
 	pubsub   *redis.PubSub
 }
 
-// subscribe has told called with each message of the channels, from one goroutine,
+// Subscribe has told called with each message of the channels, from one goroutine,
 // until stop. It does not wait for Redis: standing says when it does.
-func (q *Queue) subscribe(channels []string, told func(channel, message string)) *subscription {
-	s := &subscription{
+func (e *Engine) Subscribe(channels []string, told func(channel, message string)) *Subscription {
+	s := &Subscription{
 		standing: make(chan struct{}),
 		ended:    make(chan struct{}),
-		pubsub:   q.rdb.Subscribe(context.Background()), // without channels it does not connect
+		pubsub:   e.rdb.Subscribe(context.Background()), // without channels it does not connect
 	}
 	go func() {
 		// What fails here is done again by the channel, as after a broken connection.
@@ -31,7 +31,7 @@ func (q *Queue) subscribe(channels []string, told func(channel, message string))
 	return s
 }
 
-func (s *subscription) listen(channels int, told func(channel, message string)) {
+func (s *Subscription) listen(channels int, told func(channel, message string)) {
 	defer close(s.ended)
 	for m := range s.pubsub.ChannelWithSubscriptions() {
 		switch m := m.(type) {
@@ -49,8 +49,8 @@ func (s *subscription) listen(channels int, told func(channel, message string)) 
 	}
 }
 
-// await returns when the subscription stands, or with ctx's cause.
-func (s *subscription) await(ctx context.Context) error {
+// Await returns when the subscription stands, or with ctx's cause.
+func (s *Subscription) Await(ctx context.Context) error {
 	select {
 	case <-s.standing:
 		return nil
@@ -59,8 +59,8 @@ func (s *subscription) await(ctx context.Context) error {
 	}
 }
 
-// stop ends it, and returns when told is not called any more.
-func (s *subscription) stop() {
+// Stop ends it, and returns when told is not called any more.
+func (s *Subscription) Stop() {
 	s.pubsub.Close()
 	<-s.ended
 }

@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"sync"
+
+	"github.com/curfew-dev/curfew/internal/names"
+)
+
+// MaxList is how many tasks a call is about at the most.
+const MaxList = 500
+
+// ByPartition sorts ids into partitions, keeping for each its place in the list.
+func (e *Engine) ByPartition(list []string) (map[int][]int, error) {
+	places := map[int][]int{}
+	for i, id := range list {
+		p, err := names.PartitionIn(id, e.partitions)
+		if err != nil {
+			return nil, err
+		}
+		places[p] = append(places[p], i)
+	}
+	return places, nil
+}
+
+// EachPartition does a step for every partition that the ids are of, 500 a call,
+// the partitions at once. It returns the first error.
+func (e *Engine) EachPartition(list []string, step func(partition int, ids []any, places []int) error) error {
+	places, err := e.ByPartition(list)
+	if err != nil {
+		return err
+	}
+	var group sync.WaitGroup
+	errs := make(chan error, len(places))
+	for p, mine := range places {
+		group.Go(func() {
+			for len(mine) > 0 {
+				n := min(len(mine), MaxList)
+				args := make([]any, n)
+				for i, place := range mine[:n] {
+					args[i] = list[place]
+				}
+				if err := step(p, args, mine[:n]); err != nil {
+					errs <- err
+					return
+				}
+				mine = mine[n:]
+			}
+		})
+	}
+	group.Wait()
+	close(errs)
+	return <-errs
+}
