@@ -10,7 +10,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -73,7 +72,7 @@ func (q *Queue) snapshot(ctx context.Context, p int) (*snapshot, error) {
 		return nil, err
 	}
 	for len(keys) > 0 {
-		n := min(len(keys), engine.MaxList)
+		n := min(len(keys), maxList)
 		if err := s.read(ctx, q.engine.Client(), root, keys[:n]); err != nil {
 			return nil, err
 		}
@@ -92,7 +91,7 @@ func (s *snapshot) readTasks(ctx context.Context, q *Queue, p int) error {
 		}
 	}
 	for len(ids) > 0 {
-		n := min(len(ids), engine.MaxList)
+		n := min(len(ids), maxList)
 		told, _, err := q.readSome(ctx, p, ids[:n])
 		if errors.Is(err, ErrWrongType) || errors.Is(err, ErrBroken) {
 			n = 1

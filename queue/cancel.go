@@ -51,7 +51,7 @@ func (q *Queue) CancelAs(ctx context.Context, call, owner string, ids []string, 
 		return nil, refusal.Failed("cancel", "", refusal.Invalid("reason", "has %d bytes, the limit is %d", len(reason), limit))
 	}
 	all := make([]Cancellation, len(ids))
-	err := q.engine.EachPartition(ids, func(p int, some []any, places []int) error {
+	err := q.eachPartition(ids, func(p int, some []any, places []int) error {
 		reply, err := q.engine.Call(ctx, p, "cancel", append([]any{call, reason, owner}, some...)...)
 		answers, err := engine.List(reply, err, 1)
 		if err != nil {

@@ -127,8 +127,8 @@ func (q *Queue) Drain(ctx context.Context, queue, reason string) (int64, error) 
 // drainOne cancels as many as stood in the line at first: what joins it meanwhile, the
 // hooks of what was cancelled among it, is not meant.
 func (q *Queue) drainOne(ctx context.Context, p int, queue, reason string) (sum int64, err error) {
-	for first, todo := true, int64(engine.MaxList); todo > 0; first = false {
-		reply, err := q.engine.Call(ctx, p, "drain", NewCall(), queue, min(todo, engine.MaxList), reason)
+	for first, todo := true, int64(maxList); todo > 0; first = false {
+		reply, err := q.engine.Call(ctx, p, "drain", NewCall(), queue, min(todo, maxList), reason)
 		words, err := engine.List(reply, err, 3)
 		if err != nil {
 			return sum, err

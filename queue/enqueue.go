@@ -49,7 +49,7 @@ func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error)
 	all := make([]*passenger, len(tasks))
 	here := q.spread()
 	// Dealt out in runs: whole calls, where there is enough for all partitions.
-	run := min(max((len(tasks)+q.Partitions()-1)/q.Partitions(), 50), engine.MaxList)
+	run := min(max((len(tasks)+q.Partitions()-1)/q.Partitions(), 50), maxList)
 	for i := range tasks {
 		if i > 0 && i%run == 0 {
 			here = q.spread()

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-
-	"github.com/curfew-dev/curfew/internal/engine"
 )
 
 // gate lets concurrent enqueues of one process travel together: while one trip is
@@ -57,7 +55,7 @@ func (g *gate) depart() []*passenger {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n, size := 0, 0
-	for n < len(g.waiting) && n < engine.MaxList && (n == 0 || size+g.waiting[n].task.size() <= maxCall) {
+	for n < len(g.waiting) && n < maxList && (n == 0 || size+g.waiting[n].task.size() <= maxCall) {
 		size += g.waiting[n].task.size()
 		n++
 	}

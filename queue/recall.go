@@ -41,7 +41,7 @@ func (q *Queue) Recall(ctx context.Context, agent string) (*Memory, error) {
 func (q *Queue) Children(ctx context.Context, agent string, names []string) (map[string]*Record, error) {
 	all := make(map[string]*Record, len(names))
 	for len(names) > 0 {
-		n := min(len(names), engine.MaxList)
+		n := min(len(names), maxList)
 		some, err := q.recall(ctx, agent, "", names[:n], nil)
 		if err == nil && len(some) == 0 {
 			err = fmt.Errorf("no answer for child %s", names[0])

@@ -126,7 +126,7 @@ func (q *Queue) Get(ctx context.Context, id string) (*Record, error) {
 // GetAll reads tasks, 500 a round trip. Where there is none, the list has nil.
 func (q *Queue) GetAll(ctx context.Context, list []string) ([]*Record, error) {
 	records := make([]*Record, len(list))
-	err := q.engine.EachPartition(list, func(p int, _ []any, places []int) error {
+	err := q.eachPartition(list, func(p int, _ []any, places []int) error {
 		ids := make([]string, len(places))
 		for i, place := range places {
 			ids[i] = list[place]

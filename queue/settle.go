@@ -57,8 +57,8 @@ func (v Verdict) Accepted() bool { return v.Word == "OK" }
 // call identifies the report (NewCall): a repeat of it changes nothing and gets the
 // first answer. At most 500 outcomes and 4 MiB.
 func (q *Queue) Settle(ctx context.Context, partition int, worker, call string, outcomes []Outcome, ask Ask) (Trip, error) {
-	if len(outcomes) > engine.MaxList {
-		return Trip{}, refusal.Failed("settle", "", refusal.Invalid("outcomes", "are %d, and a call takes %d: make several", len(outcomes), engine.MaxList))
+	if len(outcomes) > maxList {
+		return Trip{}, refusal.Failed("settle", "", refusal.Invalid("outcomes", "are %d, and a call takes %d: make several", len(outcomes), maxList))
 	}
 	args := make([]any, 0, 3+8*len(outcomes)+4+2*len(ask.Quotas))
 	args = append(args, worker, call, len(outcomes))

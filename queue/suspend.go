@@ -131,8 +131,8 @@ func (s *Suspension) args(q *Queue, members []Member, part, parts int) ([]any, e
 	if err != nil {
 		return nil, err
 	}
-	if len(s.Children) > engine.MaxList {
-		return nil, refusal.Invalid("children", "are %d, and a call takes %d: enqueue the others first", len(s.Children), engine.MaxList)
+	if len(s.Children) > maxList {
+		return nil, refusal.Invalid("children", "are %d, and a call takes %d: enqueue the others first", len(s.Children), maxList)
 	}
 	var children shapes
 	for i := range s.Children {

@@ -20,7 +20,7 @@ var rooms = []struct {
 	{"lua", nil},
 	{"refusal", nil},
 	{"internal/names", []string{"refusal"}},
-	{"internal/engine", []string{"lua", "refusal", "internal/names"}},
+	{"internal/engine", []string{"lua", "refusal"}},
 	{"queue", []string{"lua", "refusal", "internal/names", "internal/engine"}},
 	{"reaper", []string{"queue", "lua"}},
 	{"worker", []string{"reaper", "queue"}},

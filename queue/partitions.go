@@ -1,4 +1,4 @@
-package engine
+package queue
 
 import (
 	"sync"
@@ -6,14 +6,14 @@ import (
 	"github.com/curfew-dev/curfew/internal/names"
 )
 
-// MaxList is how many tasks a call is about at the most.
-const MaxList = 500
+// maxList is how many tasks a call is about at the most.
+const maxList = 500
 
-// ByPartition sorts ids into partitions, keeping for each its place in the list.
-func (e *Engine) ByPartition(list []string) (map[int][]int, error) {
+// byPartition sorts ids into partitions, keeping for each its place in the list.
+func (q *Queue) byPartition(list []string) (map[int][]int, error) {
 	places := map[int][]int{}
 	for i, id := range list {
-		p, err := names.PartitionIn(id, e.partitions)
+		p, err := names.PartitionIn(id, q.Partitions())
 		if err != nil {
 			return nil, err
 		}
@@ -22,10 +22,10 @@ func (e *Engine) ByPartition(list []string) (map[int][]int, error) {
 	return places, nil
 }
 
-// EachPartition does a step for every partition that the ids are of, 500 a call,
+// eachPartition does a step for every partition that the ids are of, 500 a call,
 // the partitions at once. It returns the first error.
-func (e *Engine) EachPartition(list []string, step func(partition int, ids []any, places []int) error) error {
-	places, err := e.ByPartition(list)
+func (q *Queue) eachPartition(list []string, step func(partition int, ids []any, places []int) error) error {
+	places, err := q.byPartition(list)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (e *Engine) EachPartition(list []string, step func(partition int, ids []any
 	for p, mine := range places {
 		group.Go(func() {
 			for len(mine) > 0 {
-				n := min(len(mine), MaxList)
+				n := min(len(mine), maxList)
 				args := make([]any, n)
 				for i, place := range mine[:n] {
 					args[i] = list[place]
