@@ -2,27 +2,9 @@ package queue
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/refusal"
 )
-
-// Finding is a place where a namespace contradicts itself.
-type Finding struct {
-	Partition int
-	Subject   string // a task's id, or the key without its root
-	Rule      string // what should hold
-}
-
-func (f Finding) String() string {
-	return fmt.Sprintf("partition %d: %s: %s", f.Partition, f.Subject, f.Rule)
-}
 
 // Audit reads a whole namespace, with SCAN and in batches, and tells where its
 // records and indexes disagree. On a namespace that is being worked on it may tell
@@ -30,179 +12,11 @@ func (f Finding) String() string {
 func (q *Queue) Audit(ctx context.Context) ([]Finding, error) {
 	var findings []Finding
 	for p := range q.Partitions() {
-		s, err := q.snapshot(ctx, p)
+		s, err := readSnapshot(ctx, q, p)
 		if err != nil {
 			return nil, refusal.Failed("audit", "", err)
 		}
-		a := audit{snapshot: s, partition: p}
-		a.run()
-		findings = append(findings, a.findings...)
+		findings = append(findings, s.check(p)...)
 	}
 	return findings, nil
-}
-
-// snapshot is all that a partition holds, by key without its root.
-type snapshot struct {
-	tasks    map[string]map[string]string  // by id
-	payloads map[string]bool               // ids of those that have a payload
-	texts    map[string]map[string]bool    // ids that have a text, by kind of key: "spec:", "state:", "payload:", "result:"
-	zsets    map[string]map[string]float64 // by key, then member
-	hashes   map[string]map[string]string
-	lists    map[string][]string
-	sets     map[string][]string
-	odd      []string // keys that are not ours
-}
-
-// keyTypes says what type each kind of key has; a colon means that a name follows.
-var keyTypes = map[string]string{
-	"": "hash", "spec:": "string", "state:": "string", "payload:": "string", "result:": "string", "children:": "list", "ready:": "zset", "queue:": "hash",
-	"wake:": "list", "dead:": "zset", "claims:": "zset", "worker:": "hash", "queues": "set", "deadlines": "zset",
-	"limits": "zset", "delayed": "zset", "waits": "zset", "wait:": "hash", "pending:": "zset", "settled:": "list", "patience:": "zset", "journal:": "hash", "workers": "zset", "draining": "zset", "throttled": "zset", "retained": "zset",
-	"idem": "hash", "recount": "hash", "forget": "zset", "broken": "zset", "figures:": "hash", "kinds": "set", "events": "stream",
-}
-
-func (q *Queue) snapshot(ctx context.Context, p int) (*snapshot, error) {
-	s := &snapshot{
-		tasks: map[string]map[string]string{}, payloads: map[string]bool{}, texts: map[string]map[string]bool{"spec:": {}, "state:": {}, "payload:": {}, "result:": {}}, zsets: map[string]map[string]float64{},
-		hashes: map[string]map[string]string{}, lists: map[string][]string{}, sets: map[string][]string{},
-	}
-	root := q.Root(p)
-	keys, err := q.scan(ctx, root)
-	if err != nil {
-		return nil, err
-	}
-	for len(keys) > 0 {
-		n := min(len(keys), maxList)
-		if err := s.read(ctx, q.engine.Client(), root, keys[:n]); err != nil {
-			return nil, err
-		}
-		keys = keys[n:]
-	}
-	return s, s.readTasks(ctx, q, p)
-}
-
-// readTasks reads the records of the ids that have a spec or a state. One that cannot be
-// read is odd.
-func (s *snapshot) readTasks(ctx context.Context, q *Queue, p int) error {
-	ids := slices.Sorted(maps.Keys(s.texts["spec:"]))
-	for id := range s.texts["state:"] {
-		if !s.texts["spec:"][id] {
-			ids = append(ids, id)
-		}
-	}
-	for len(ids) > 0 {
-		n := min(len(ids), maxList)
-		told, _, err := q.readSome(ctx, p, ids[:n])
-		if errors.Is(err, ErrWrongType) || errors.Is(err, ErrBroken) {
-			n = 1
-			told, _, err = q.readSome(ctx, p, ids[:n])
-			if errors.Is(err, ErrWrongType) || errors.Is(err, ErrBroken) {
-				s.odd = append(s.odd, "task:"+ids[0])
-				told, err = []*Record{nil}, nil
-			}
-		}
-		if err != nil {
-			return err
-		}
-		for i, r := range told {
-			if r != nil {
-				s.tasks[ids[i]] = r.Fields
-				if r.Payload != nil {
-					s.payloads[ids[i]] = true
-				}
-			}
-		}
-		ids = ids[len(told):]
-	}
-	return nil
-}
-
-// scan lists the keys of a partition, each once. In a cluster they are on the
-// node that has the root.
-func (q *Queue) scan(ctx context.Context, root string) ([]string, error) {
-	var node redis.Cmdable = q.engine.Client()
-	if cluster, ok := q.engine.Client().(*redis.ClusterClient); ok {
-		master, err := cluster.MasterForKey(ctx, root)
-		if err != nil {
-			return nil, err
-		}
-		node = master
-	}
-	var keys []string
-	for _, pattern := range []string{root, root + ":*"} {
-		var cursor uint64
-		for {
-			page, next, err := node.Scan(ctx, cursor, escapeGlob(pattern, root), 1000).Result()
-			if err != nil {
-				return nil, err
-			}
-			keys = append(keys, page...)
-			if cursor = next; cursor == 0 {
-				break
-			}
-		}
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys), nil
-}
-
-// escapeGlob keeps the braces and dots of a root from being read as a pattern.
-func escapeGlob(pattern, root string) string {
-	escaped := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(root)
-	return escaped + strings.TrimPrefix(pattern, root)
-}
-
-func (s *snapshot) read(ctx context.Context, rdb redis.UniversalClient, root string, keys []string) error {
-	types := make([]*redis.StatusCmd, len(keys))
-	if _, err := rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-		for i, key := range keys {
-			types[i] = pipe.Type(ctx, key)
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
-	var store []func()
-	_, err := rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-		for i, key := range keys {
-			name := strings.TrimPrefix(strings.TrimPrefix(key, root), ":")
-			kind, id := name, ""
-			if at := strings.IndexByte(name, ':'); at >= 0 {
-				kind, id = name[:at+1], name[at+1:]
-			}
-			if want, ours := keyTypes[kind]; !ours || want != types[i].Val() && types[i].Val() != "none" {
-				s.odd = append(s.odd, name)
-				continue
-			}
-			switch keyTypes[kind] {
-			case "hash":
-				cmd := pipe.HGetAll(ctx, key)
-				store = append(store, func() {
-					s.hashes[name] = cmd.Val()
-				})
-			case "zset":
-				cmd := pipe.ZRangeWithScores(ctx, key, 0, -1)
-				store = append(store, func() {
-					members := map[string]float64{}
-					for _, z := range cmd.Val() {
-						members[fmt.Sprint(z.Member)] = z.Score
-					}
-					s.zsets[name] = members
-				})
-			case "list":
-				cmd := pipe.LRange(ctx, key, 0, -1)
-				store = append(store, func() { s.lists[name] = cmd.Val() })
-			case "set":
-				cmd := pipe.SMembers(ctx, key)
-				store = append(store, func() { s.sets[name] = cmd.Val() })
-			case "string":
-				s.texts[kind][id] = true
-			}
-		}
-		return nil
-	})
-	for _, keep := range store {
-		keep()
-	}
-	return err
 }

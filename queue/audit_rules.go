@@ -9,6 +9,17 @@ import (
 	"github.com/curfew-dev/curfew/internal/names"
 )
 
+// Finding is a place where a namespace contradicts itself.
+type Finding struct {
+	Partition int
+	Subject   string // a task's id, or the key without its root
+	Rule      string // what should hold
+}
+
+func (f Finding) String() string {
+	return fmt.Sprintf("partition %d: %s: %s", f.Partition, f.Subject, f.Rule)
+}
+
 // audit holds what must be true of a partition at rest. Each rule is written from
 // the record's side and from the index's: an entry without its record is as wrong
 // as a record without its entry.
@@ -27,6 +38,13 @@ func (a *audit) must(holds bool, subject, rule string, args ...any) {
 	if !holds {
 		a.found(subject, rule, args...)
 	}
+}
+
+// check tells where the records and indexes of a partition disagree.
+func (s *snapshot) check(partition int) []Finding {
+	a := audit{snapshot: s, partition: partition}
+	a.run()
+	return a.findings
 }
 
 func (a *audit) run() {

@@ -32,7 +32,7 @@ func waiters(t *testing.T) *snapshot {
 		}
 	}
 	for i, id := range []string{"0-a", "0-f", "0-w", "0-l"} {
-		do(q.engine.Library().Run(ctx, q.engine.Client(), "enqueue", q.Root(0), wire.Tasks([]any{"id", id, "kind", "k", "attempt_timeout_ms", "3600000"})...))
+		do(q.Engine().Library().Run(ctx, q.Client(), "enqueue", q.Root(0), wire.Tasks([]any{"id", id, "kind", "k", "attempt_timeout_ms", "3600000"})...))
 		do(q.Fetch(ctx, 0, "w1", Ask{N: 1, Seq: int64(i + 1), Lease: time.Hour, Quotas: []Quota{{"default", 1}}}))
 	}
 	suspend := func(agent string, w Wait, children []Task) {
@@ -56,9 +56,9 @@ func waiters(t *testing.T) *snapshot {
 	suspend("0-l", Wait{Mode: WaitAny, DropLosers: true}, promises("0-l", 104))
 	do(q.Resolve(ctx, "0-l.7", nil))
 	do(q.EnqueueAll(ctx, promises("0-f", 2)))
-	do(q.suspendPart(ctx, 0, &Suspension{Agent: "0-f", Epoch: 1, Worker: "w1",
-		Wait: Wait{Entry: 1, Mode: WaitAll, Digest: "d"}}, []Member{{ID: "0-f.0"}, {ID: "0-f.1"}}, 1, 2))
-	s, err := q.snapshot(ctx, 0)
+	do(q.Engine().Call(ctx, 0, "suspend", "0-f", 1, "w1", NewCall(), // the first of two parts
+		6, "entry", 1, "mode", "all", "digest", "d", "label", "", "part", 1, "of", 2, 2, "0-f.0", "", "", "0-f.1", "", "", 0, 0, 0))
+	s, err := readSnapshot(ctx, q, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,11 +168,11 @@ func TestTheAuditTellsOfEachBrokenWait(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			a := audit{snapshot: s.copied()}
-			test.spoil(a.snapshot)
-			a.run()
-			told := fmt.Sprint(a.findings)
-			if test.told == "" && len(a.findings) > 0 || !strings.Contains(told, test.told) {
+			spoilt := s.copied()
+			test.spoil(spoilt)
+			findings := spoilt.check(0)
+			told := fmt.Sprint(findings)
+			if test.told == "" && len(findings) > 0 || !strings.Contains(told, test.told) {
 				t.Errorf("audit = %s, want %q", told, test.told)
 			}
 		})

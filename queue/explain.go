@@ -220,7 +220,7 @@ func (q *Queue) Explain(ctx context.Context, id string) (*Explanation, error) {
 	if err != nil {
 		return nil, refusal.Failed("explain", id, err)
 	}
-	seen, err := q.observe(ctx, p, id)
+	seen, err := observe(ctx, q, p, id)
 	if err != nil {
 		return nil, refusal.Failed("explain", id, err)
 	}

@@ -36,13 +36,13 @@ const changing = 5
 var errChanging = errors.New("the agent goes from wait to wait faster than they can be read: ask again")
 
 // observe reads a task, and the members of its wait page by page.
-func (q *Queue) observe(ctx context.Context, partition int, id string) (*observed, error) {
+func observe(ctx context.Context, q *Queue, partition int, id string) (*observed, error) {
 	for range changing {
-		seen, err := q.observePage(ctx, partition, id, "")
+		seen, err := observePage(ctx, q, partition, id, "")
 		if err != nil {
 			return nil, err
 		}
-		whole, err := q.observeRest(ctx, partition, seen)
+		whole, err := observeRest(ctx, q, partition, seen)
 		if whole || err != nil {
 			return seen, err
 		}
@@ -52,9 +52,9 @@ func (q *Queue) observe(ctx context.Context, partition int, id string) (*observe
 
 // observeRest reads the members that are not in the first page. It returns false if
 // before the last was read the wait was over, or its limit began, which it does once.
-func (q *Queue) observeRest(ctx context.Context, partition int, seen *observed) (bool, error) {
+func observeRest(ctx context.Context, q *Queue, partition int, seen *observed) (bool, error) {
 	for page := seen; len(page.members) == membersAtOnce; {
-		next, err := q.observePage(ctx, partition, seen.id, page.members[membersAtOnce-1].place)
+		next, err := observePage(ctx, q, partition, seen.id, page.members[membersAtOnce-1].place)
 		if err != nil {
 			return false, err
 		}
@@ -70,8 +70,8 @@ func (q *Queue) observeRest(ctx context.Context, partition int, seen *observed) 
 	return true, nil
 }
 
-func (q *Queue) observePage(ctx context.Context, partition int, id, from string) (*observed, error) {
-	reply, err := q.engine.Call(ctx, partition, "explain", id, from, membersAtOnce)
+func observePage(ctx context.Context, q *Queue, partition int, id, from string) (*observed, error) {
+	reply, err := q.Engine().Call(ctx, partition, "explain", id, from, membersAtOnce)
 	answers, err := engine.List(reply, err, 6)
 	if err != nil {
 		return nil, err

@@ -40,12 +40,12 @@ func (q *Queue) Export(ctx context.Context, page string, n int) (ExportPage, err
 	if n < 1 || n > maxExport {
 		return ExportPage{}, refusal.Failed("export", "", refusal.Invalid("n", "%d must be 1 to %d", n, maxExport))
 	}
-	at, err := q.readExportPlace(page)
+	at, err := exporter{q}.readExportPlace(page)
 	if err != nil {
 		return ExportPage{}, refusal.Failed("export", "", err)
 	}
 	told := ExportPage{Partition: at.Partition}
-	if told.Lines, err = q.exportStep(ctx, &at, n); err != nil {
+	if told.Lines, err = (exporter{q}).exportStep(ctx, &at, n); err != nil {
 		return ExportPage{}, refusal.Failed("export", "", err)
 	}
 	told.Next = at.page(q.Partitions())
@@ -62,7 +62,7 @@ func (q *Queue) ExportTo(ctx context.Context, w io.Writer) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	lines := 0
 	for at := (exportPlace{}); at.Partition < q.Partitions(); {
-		told, err := q.exportStep(ctx, &at, 500)
+		told, err := exporter{q}.exportStep(ctx, &at, 500)
 		if err != nil {
 			return refusal.Failed("export", "", err)
 		}
@@ -86,6 +86,9 @@ func writeLine(out *bufio.Writer, line []byte) error {
 	}
 	return out.WriteByte('\n')
 }
+
+// exporter reads a namespace for an export.
+type exporter struct{ *Queue }
 
 // exportPlace is how far an export has come.
 type exportPlace struct {
@@ -123,7 +126,7 @@ func (at exportPlace) page(partitions int) string {
 
 // readExportPlace reads what page wrote. A stranger may have made it up: it names only
 // keys behind our own root, and a key that is not there is told as nothing.
-func (q *Queue) readExportPlace(page string) (exportPlace, error) {
+func (q exporter) readExportPlace(page string) (exportPlace, error) {
 	var at exportPlace
 	if page == "" {
 		return at, nil

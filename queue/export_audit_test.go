@@ -51,14 +51,14 @@ func TestAnExportTellsWhatTheAuditSees(t *testing.T) {
 			}
 		}
 		for p := range 2 {
-			want, err := q.snapshot(ctx, p)
+			want, err := readSnapshot(ctx, q, p)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, members := range want.sets {
 				slices.Sort(members)
 			}
-			got := q.fromExport(t, p)
+			got := fromExport(t, q, p)
 			for name, pair := range map[string][2]any{
 				"tasks": {got.tasks, want.tasks}, "payloads": {got.payloads, want.payloads}, "zsets": {got.zsets, want.zsets},
 				"hashes": {got.hashes, want.hashes}, "lists": {got.lists, want.lists}, "sets": {got.sets, want.sets},
@@ -76,7 +76,7 @@ func TestAnExportTellsWhatTheAuditSees(t *testing.T) {
 
 // fromExport makes the snapshot of a partition out of the JSON lines of an export, as
 // somebody would who knows nothing else.
-func (q *Queue) fromExport(tb testing.TB, partition int) *snapshot {
+func fromExport(tb testing.TB, q *Queue, partition int) *snapshot {
 	tb.Helper()
 	var out bytes.Buffer
 	if err := q.ExportTo(context.Background(), &out); err != nil {

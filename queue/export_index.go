@@ -10,7 +10,7 @@ import (
 
 // exportOrphans tells states, payloads and results without a spec. Those of tasks are told
 // with their tasks.
-func (q *Queue) exportOrphans(ctx context.Context, p int, kind string, ids []string) ([]ExportLine, error) {
+func (q exporter) exportOrphans(ctx context.Context, p int, kind string, ids []string) ([]ExportLine, error) {
 	keys := make([]string, len(ids))
 	for i, id := range ids {
 		keys[i] = q.Root(p) + ":spec:" + id
@@ -31,12 +31,12 @@ func (q *Queue) exportOrphans(ctx context.Context, p int, kind string, ids []str
 }
 
 // length is that of a sorted set or a list; of anything else 0.
-func (q *Queue) length(ctx context.Context, p int, k exportKey) (n int64, err error) {
+func (q exporter) length(ctx context.Context, p int, k exportKey) (n int64, err error) {
 	switch key := q.Root(p) + ":" + k.Name; k.Type {
 	case "zset":
-		n, err = q.engine.Client().ZCard(ctx, key).Result()
+		n, err = q.Client().ZCard(ctx, key).Result()
 	case "list":
-		n, err = q.engine.Client().LLen(ctx, key).Result()
+		n, err = q.Client().LLen(ctx, key).Result()
 	}
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
 		err = nil // told by whoever reads on
@@ -47,7 +47,7 @@ func (q *Queue) length(ctx context.Context, p int, k exportKey) (n int64, err er
 // exportKey tells up to about n lines of a key, whatever it is, and where to go on; 0
 // when it is told whole: a sorted set or a list up to a length. So a key that a newer
 // version added is told as well.
-func (q *Queue) exportKey(ctx context.Context, p int, k exportKey, from uint64, to int64, n int) ([]ExportLine, uint64, error) {
+func (q exporter) exportKey(ctx context.Context, p int, k exportKey, from uint64, to int64, n int) ([]ExportLine, uint64, error) {
 	key := q.Root(p) + ":" + k.Name
 	index, name, _ := strings.Cut(k.Name, ":")
 	entry := ExportLine{Type: "index", Index: index, Name: name, Kind: k.Type}
@@ -58,25 +58,25 @@ func (q *Queue) exportKey(ctx context.Context, p int, k exportKey, from uint64, 
 	switch {
 	case k.Type == "hash" && (index == "queue" || index == "worker") && name != "":
 		var fields map[string]string
-		if fields, err = q.engine.Client().HGetAll(ctx, key).Result(); len(fields) > 0 {
+		if fields, err = q.Client().HGetAll(ctx, key).Result(); len(fields) > 0 {
 			lines = append(lines, ExportLine{Type: index, Name: name, Fields: fields})
 		}
 	case k.Type == "hash":
 		var words []string
-		words, next, err = q.engine.Client().HScan(ctx, key, from, "", int64(n)).Result()
+		words, next, err = q.Client().HScan(ctx, key, from, "", int64(n)).Result()
 		for i := 0; i+1 < len(words); i += 2 {
 			entry.Member, entry.Value = words[i], words[i+1]
 			lines = append(lines, entry)
 		}
 	case k.Type == "set":
 		var members []string
-		members, next, err = q.engine.Client().SScan(ctx, key, from, "", int64(n)).Result()
+		members, next, err = q.Client().SScan(ctx, key, from, "", int64(n)).Result()
 		for _, entry.Member = range members {
 			lines = append(lines, entry)
 		}
 	case k.Type == "zset":
 		var members []redis.Z
-		members, err = q.engine.Client().ZRangeWithScores(ctx, key, first, last).Result()
+		members, err = q.Client().ZRangeWithScores(ctx, key, first, last).Result()
 		for i, z := range members {
 			entry.Member, entry.Score, entry.Place = fmt.Sprint(z.Member), z.Score, first+int64(i)
 			lines = append(lines, entry)
@@ -84,14 +84,14 @@ func (q *Queue) exportKey(ctx context.Context, p int, k exportKey, from uint64, 
 		next = rest(len(members), n, last, to)
 	case k.Type == "list":
 		var members []string
-		members, err = q.engine.Client().LRange(ctx, key, first, last).Result()
+		members, err = q.Client().LRange(ctx, key, first, last).Result()
 		for i, member := range members {
 			entry.Member, entry.Place = member, first+int64(i)
 			lines = append(lines, entry)
 		}
 		next = rest(len(members), n, last, to)
 	case k.Type == "string":
-		if entry.Value, err = q.engine.Client().Get(ctx, key).Result(); err == nil {
+		if entry.Value, err = q.Client().Get(ctx, key).Result(); err == nil {
 			lines = append(lines, entry)
 		}
 	case k.Type == "stream":
@@ -117,13 +117,13 @@ func rest(got, n int, last, to int64) uint64 {
 }
 
 // exportStream tells of a stream how long it is. Its events are read with Events.
-func (q *Queue) exportStream(ctx context.Context, key, name string) ([]ExportLine, error) {
+func (q exporter) exportStream(ctx context.Context, key, name string) ([]ExportLine, error) {
 	line := ExportLine{Type: "stream", Name: name}
 	var err error
-	if line.Length, err = q.engine.Client().XLen(ctx, key).Result(); err != nil {
+	if line.Length, err = q.Client().XLen(ctx, key).Result(); err != nil {
 		return nil, err
 	}
-	newest, err := q.engine.Client().XRevRangeN(ctx, key, "+", "-", 1).Result()
+	newest, err := q.Client().XRevRangeN(ctx, key, "+", "-", 1).Result()
 	for _, entry := range newest {
 		line.Last = entry.ID
 	}

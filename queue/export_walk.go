@@ -27,7 +27,7 @@ const (
 var errMoved = errors.New("the Redis that is read was restarted, or another took its place, while it was being read: begin the export again")
 
 // exportStep tells up to about n lines of one partition and moves the place behind them.
-func (q *Queue) exportStep(ctx context.Context, at *exportPlace, n int) ([]ExportLine, error) {
+func (q exporter) exportStep(ctx context.Context, at *exportPlace, n int) ([]ExportLine, error) {
 	var lines []ExportLine
 	bytes, scans, partition := 0, 0, at.Partition
 	for len(lines) < n && bytes < exportBytes && scans < scansEach && at.Partition == partition {
@@ -35,7 +35,7 @@ func (q *Queue) exportStep(ctx context.Context, at *exportPlace, n int) ([]Expor
 		var err error
 		switch {
 		case at.Stage == stageNamespace:
-			told = []ExportLine{{Type: "namespace", Name: q.config.Namespace, Partitions: q.Partitions()}}
+			told = []ExportLine{{Type: "namespace", Name: q.Namespace(), Partitions: q.Partitions()}}
 			at.Stage = stageRoot
 		case at.Stage == stageRoot:
 			told, err = q.exportRoot(ctx, partition)
@@ -77,16 +77,16 @@ func unread(ctx context.Context, err error) error {
 
 // exportRoot tells the root of a partition. It is there since somebody opened the
 // namespace, unless Redis has lost it since.
-func (q *Queue) exportRoot(ctx context.Context, p int) ([]ExportLine, error) {
-	fields, err := q.engine.Client().HGetAll(ctx, q.Root(p)).Result()
+func (q exporter) exportRoot(ctx context.Context, p int) ([]ExportLine, error) {
+	fields, err := q.Client().HGetAll(ctx, q.Root(p)).Result()
 	return []ExportLine{{Type: "partition", Fields: fields}}, err
 }
 
 // exportScan finds the next keys, with their types, by name, so that tasks stand together.
-func (q *Queue) exportScan(ctx context.Context, at *exportPlace) error {
+func (q exporter) exportScan(ctx context.Context, at *exportPlace) error {
 	root := q.Root(at.Partition)
-	var node redis.Cmdable = q.engine.Client()
-	if cluster, ok := q.engine.Client().(*redis.ClusterClient); ok {
+	var node redis.Cmdable = q.Client()
+	if cluster, ok := q.Client().(*redis.ClusterClient); ok {
 		master, err := cluster.MasterForKey(ctx, root)
 		if err != nil {
 			return err
@@ -125,11 +125,11 @@ func (q *Queue) exportScan(ctx context.Context, at *exportPlace) error {
 }
 
 // types are those of keys of one partition; "none" where there is no such key.
-func (q *Queue) types(ctx context.Context, keys []string) ([]string, error) {
+func (q exporter) types(ctx context.Context, keys []string) ([]string, error) {
 	types := make([]string, 0, len(keys))
 	for some := range slices.Chunk(keys, scanCount) {
 		commands := make([]*redis.StatusCmd, len(some))
-		if _, err := q.engine.Client().Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		if _, err := q.Client().Pipelined(ctx, func(pipe redis.Pipeliner) error {
 			for i, key := range some {
 				commands[i] = pipe.Type(ctx, key)
 			}
@@ -145,7 +145,7 @@ func (q *Queue) types(ctx context.Context, keys []string) ([]string, error) {
 }
 
 // exportFound tells some of the keys found, or a part of the first.
-func (q *Queue) exportFound(ctx context.Context, at *exportPlace, n int) ([]ExportLine, error) {
+func (q exporter) exportFound(ctx context.Context, at *exportPlace, n int) ([]ExportLine, error) {
 	first := at.Found[0]
 	run := func(prefix, kind string, most int) []string {
 		var ids []string
@@ -182,12 +182,12 @@ func (q *Queue) exportFound(ctx context.Context, at *exportPlace, n int) ([]Expo
 
 // exportTasks tells tasks with their payloads. Where they cannot be read together one
 // cannot be read at all, and is told as broken.
-func (q *Queue) exportTasks(ctx context.Context, p int, ids []string) ([]ExportLine, error) {
+func (q exporter) exportTasks(ctx context.Context, p int, ids []string) ([]ExportLine, error) {
 	var lines []ExportLine
 	for len(ids) > 0 {
-		told, now, err := q.readSome(ctx, p, ids)
+		told, now, err := q.GetSome(ctx, p, ids)
 		if errors.Is(err, ErrWrongType) || errors.Is(err, ErrBroken) {
-			told, now, err = q.readSome(ctx, p, ids[:1])
+			told, now, err = q.GetSome(ctx, p, ids[:1])
 			if errors.Is(err, ErrWrongType) || errors.Is(err, ErrBroken) {
 				lines = append(lines, ExportLine{Type: "broken", Name: "task:" + ids[0], Value: err.Error()})
 				told, err = []*Record{nil}, nil

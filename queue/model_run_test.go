@@ -209,7 +209,7 @@ func (p *player) wait(t *rapid.T, ms int64) {
 
 // compare compares the whole state, and audits it.
 func (p *player) compare(t *rapid.T) {
-	s, err := p.q.snapshot(p.ctx, 0)
+	s, err := readSnapshot(p.ctx, p.q, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,9 +224,7 @@ func (p *player) compare(t *rapid.T) {
 	p.count()
 	p.nobodySleepsOn(t, s)
 	p.reaperLooks(t, s)
-	a := audit{snapshot: s}
-	a.run()
-	if len(a.findings) > 0 {
-		t.Fatalf("audit: %v\n%v", a.findings, tellSnapshot(s))
+	if findings := s.check(0); len(findings) > 0 {
+		t.Fatalf("audit: %v\n%v", findings, tellSnapshot(s))
 	}
 }

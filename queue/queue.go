@@ -167,6 +167,9 @@ func (q *Queue) Namespace() string { return q.config.Namespace }
 // Client is the connection to Redis.
 func (q *Queue) Client() redis.UniversalClient { return q.engine.Client() }
 
+// Engine is for the other packages of this module.
+func (q *Queue) Engine() *engine.Engine { return q.engine }
+
 // Logger is where the queue, and what is built on it, logs.
 func (q *Queue) Logger() *slog.Logger { return q.config.Logger }
 

@@ -132,7 +132,7 @@ func (q *Queue) GetAll(ctx context.Context, list []string) ([]*Record, error) {
 			ids[i] = list[place]
 		}
 		for len(ids) > 0 {
-			told, _, err := q.readSome(ctx, p, ids)
+			told, _, err := q.GetSome(ctx, p, ids)
 			if err != nil {
 				return err
 			}
@@ -149,9 +149,9 @@ func (q *Queue) GetAll(ctx context.Context, list []string) ([]*Record, error) {
 	return records, nil
 }
 
-// readSome reads the first tasks of a list, at least one: as many as a call tells of at
+// GetSome reads the first tasks of a list, at least one: as many as a call tells of at
 // once. Where there is none, the list has nil. The instant is that of the reading.
-func (q *Queue) readSome(ctx context.Context, p int, ids []string) ([]*Record, time.Time, error) {
+func (q *Queue) GetSome(ctx context.Context, p int, ids []string) ([]*Record, time.Time, error) {
 	args := make([]any, len(ids))
 	for i, id := range ids {
 		args[i] = id
