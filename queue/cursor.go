@@ -98,10 +98,3 @@ func parseStreamID(s string) (streamID, bool) {
 	b, also := parseDecimal(seq)
 	return streamID{a, b}, found && ok && also
 }
-
-// parseDecimal reads a number in the one way that it is written, so that a cursor has
-// one text.
-func parseDecimal(s string) (uint64, bool) {
-	n, err := strconv.ParseUint(s, 10, 64)
-	return n, err == nil && (s == "0" || s[0] >= '1' && s[0] <= '9')
-}

@@ -60,26 +60,6 @@ func readAll(tb testing.TB, q *queue.Queue, n int) (all []queue.Event) {
 	}
 }
 
-// busy makes some events in every partition: tasks come, start, and end.
-func busy(tb testing.TB, q *queue.Queue, tasks int) {
-	tb.Helper()
-	ctx, worker := context.Background(), queue.NewCall()
-	for i := range tasks {
-		enqueue(tb, q, queue.Task{Kind: fmt.Sprintf("k%d", i)})
-	}
-	for p := range q.Partitions() {
-		trip, err := q.Fetch(ctx, p, worker, queue.Ask{N: tasks, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: tasks}}})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		for _, c := range trip.Claims {
-			if _, err := q.Settle(ctx, p, worker, queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
-				tb.Fatal(err)
-			}
-		}
-	}
-}
-
 func TestACursorGoesOnExactlyWhereItWasLeft(t *testing.T) {
 	telling(t, func(t *testing.T, q *queue.Queue) {
 		busy(t, q, 8)

@@ -3,12 +3,9 @@ package queue_test
 import (
 	"context"
 	"errors"
-	"net"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -94,28 +91,4 @@ func TestEventsOfAClusterAreReadAndWaitedFor(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("the reader still waits")
 	}
-}
-
-func clusterOfOne(t *testing.T) redis.UniversalClient {
-	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, bus, _ := net.SplitHostPort(free.Addr().String())
-	free.Close()
-	server := redistest.Start(t, "--cluster-enabled", "yes", "--cluster-port", bus)
-	ctx := context.Background()
-	if err := server.Client(t).Do(ctx, "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err(); err != nil {
-		t.Fatal(err)
-	}
-	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.Addr}, ContextTimeoutEnabled: true})
-	t.Cleanup(func() { rdb.Close() })
-	for give := time.Now().Add(20 * time.Second); rdb.Get(ctx, "x").Err() != redis.Nil; {
-		if time.Now().After(give) {
-			t.Fatal("the cluster does not come up")
-		}
-		time.Sleep(20 * time.Millisecond) // sleeps: a cluster that comes up has no signal
-	}
-	return rdb
 }

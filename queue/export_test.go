@@ -19,20 +19,6 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// exported is a whole export by ExportTo, without its last line, which must count the rest.
-func exported(tb testing.TB, q *queue.Queue) []string {
-	tb.Helper()
-	var out bytes.Buffer
-	if err := q.ExportTo(context.Background(), &out); err != nil {
-		tb.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	if last := lines[len(lines)-1]; last != fmt.Sprintf(`{"type":"end","lines":%d}`, len(lines)-1) {
-		tb.Errorf("the last of %d lines is %s", len(lines), last)
-	}
-	return lines[:len(lines)-1]
-}
-
 // paged is a whole export in pages of n lines, each as ExportTo writes it.
 func paged(tb testing.TB, q *queue.Queue, n int) []string {
 	tb.Helper()

@@ -3,9 +3,6 @@ package queue
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"net"
 	"slices"
 	"strings"
 
@@ -50,7 +47,7 @@ func (q exporter) exportStep(ctx context.Context, at *exportPlace, n int) ([]Exp
 			scans++
 		}
 		if err != nil {
-			return nil, unread(ctx, err)
+			return nil, engine.Unread(ctx, err)
 		}
 		for i := range told {
 			told[i].Partition = partition
@@ -59,20 +56,6 @@ func (q exporter) exportStep(ctx context.Context, at *exportPlace, n int) ([]Exp
 		lines = append(lines, told...)
 	}
 	return lines, nil
-}
-
-// unread is the error of a read that failed.
-func unread(ctx context.Context, err error) error {
-	var cut net.Error
-	switch cause := engine.EndOf(ctx); {
-	case cause != nil:
-		return cause
-	case errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnknown):
-		return err
-	case errors.As(err, &cut), errors.Is(err, io.EOF), errors.Is(err, redis.ErrPoolTimeout):
-		return fmt.Errorf("%w (%w)", ErrUnavailable, err)
-	}
-	return engine.Plain(err)
 }
 
 // exportRoot tells the root of a partition. It is there since somebody opened the

@@ -22,14 +22,20 @@ type Attempt struct {
 	Parameters map[string]any
 }
 
-// timedOutAttempt is an attempt that was ended by its time limit. The sweep ends it, not
+// TimedOutAttempt is an attempt that was ended by its time limit. The sweep ends it, not
 // a handler, so that all of it is known beforehand.
-func timedOutAttempt(kind string) Attempt {
+func TimedOutAttempt(kind string) Attempt {
 	return Attempt{Kind: kind, Phase: "Timeout", Code: timedOutCode, Msg: "Task exceeded deadline"}
 }
 
 // timedOutCode is no exit code: no handler came to an end that could have one.
 const timedOutCode = -1
+
+// CheckRetry refuses an expression that cannot be read, with an *InvalidError.
+func CheckRetry(kind, source string) error {
+	_, err := compileRetry(kind, source)
+	return err
+}
 
 // EvaluateRetry answers whether an attempt of a task of this kind is to be repeated. An
 // expression that cannot be read gives an *InvalidError. One that fails on this attempt,
@@ -136,4 +142,23 @@ func compileRetry(kind, source string) (*retryExpression, error) {
 	}
 	compiled.expressions[key] = e
 	return e, nil
+}
+
+// RetryVerdict is what a retry expression says of an attempt, in a report's words
+// (Outcome.Retry): "retry", "fail", or "fail: " and why it could not be asked.
+func RetryVerdict(kind, source string, a Attempt) string {
+	retry, err := EvaluateRetry(kind, source, a)
+	switch {
+	case err != nil:
+		why := OneLine(err.Error())
+		return "fail: " + strings.ToValidUTF8(why[:min(len(why), 900)], "")
+	case retry:
+		return "retry"
+	}
+	return "fail"
+}
+
+// OneLine is a text without line breaks.
+func OneLine(s string) string {
+	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(s)
 }

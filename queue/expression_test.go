@@ -190,7 +190,7 @@ func TestRetryOfATimeout(t *testing.T) {
 		{"tasks.my-task.outputs.parameters.x == nil", true},
 		{"'x' in tasks.my-task.outputs.parameters", false},
 	} {
-		if got, err := EvaluateRetry("my-task", row.source, timedOutAttempt("my-task")); err != nil || got != row.want {
+		if got, err := EvaluateRetry("my-task", row.source, TimedOutAttempt("my-task")); err != nil || got != row.want {
 			t.Errorf("%s = %v, %v, want %v", row.source, got, err, row.want)
 		}
 	}

@@ -98,7 +98,7 @@ func (q *Queue) Figures(ctx context.Context) ([]KindFigures, error) {
 			wrong = errors.Join(wrong, odd)
 		}
 		if err != nil {
-			return nil, refusal.Failed("figures", "", unread(ctx, err))
+			return nil, refusal.Failed("figures", "", engine.Unread(ctx, err))
 		}
 	}
 	var all []KindFigures

@@ -1,8 +1,12 @@
 package queue_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
+	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,5 +111,91 @@ func sound(tb testing.TB, q *queue.Queue) {
 	}
 	for _, f := range findings {
 		tb.Errorf("audit: %s", f)
+	}
+}
+
+// busy makes some events in every partition: tasks come, start, and end.
+func busy(tb testing.TB, q *queue.Queue, tasks int) {
+	tb.Helper()
+	ctx, worker := context.Background(), queue.NewCall()
+	for i := range tasks {
+		enqueue(tb, q, queue.Task{Kind: fmt.Sprintf("k%d", i)})
+	}
+	for p := range q.Partitions() {
+		trip, err := q.Fetch(ctx, p, worker, queue.Ask{N: tasks, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: tasks}}})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for _, c := range trip.Claims {
+			if _, err := q.Settle(ctx, p, worker, queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+}
+
+func clusterOfOne(t *testing.T) redis.UniversalClient {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, bus, _ := net.SplitHostPort(free.Addr().String())
+	free.Close()
+	server := redistest.Start(t, "--cluster-enabled", "yes", "--cluster-port", bus)
+	ctx := context.Background()
+	if err := server.Client(t).Do(ctx, "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.Addr}, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { rdb.Close() })
+	for give := time.Now().Add(20 * time.Second); rdb.Get(ctx, "x").Err() != redis.Nil; {
+		if time.Now().After(give) {
+			t.Fatal("the cluster does not come up")
+		}
+		time.Sleep(20 * time.Millisecond) // sleeps: a cluster that comes up has no signal
+	}
+	return rdb
+}
+
+// exported is a whole export by ExportTo, without its last line, which must count the rest.
+func exported(tb testing.TB, q *queue.Queue) []string {
+	tb.Helper()
+	var out bytes.Buffer
+	if err := q.ExportTo(context.Background(), &out); err != nil {
+		tb.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if last := lines[len(lines)-1]; last != fmt.Sprintf(`{"type":"end","lines":%d}`, len(lines)-1) {
+		tb.Errorf("the last of %d lines is %s", len(lines), last)
+	}
+	return lines[:len(lines)-1]
+}
+
+// around is called around each command of a client whose name begins so.
+type around struct {
+	name   string
+	before func()
+	after  func(error)
+}
+
+func (around) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (around) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (a around) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if !strings.HasPrefix(cmd.Name(), a.name) {
+			return next(ctx, cmd)
+		}
+		if a.before != nil {
+			a.before()
+		}
+		err := next(ctx, cmd)
+		if a.after != nil {
+			a.after(err)
+		}
+		return err
 	}
 }

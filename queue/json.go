@@ -148,3 +148,10 @@ func isNumber(s string) bool {
 	digits := strings.Trim(fraction, "0123456789") == "" && fraction != "" && len(fraction) < 17
 	return ok && n <= maxExact && (!pointed || digits)
 }
+
+// parseDecimal reads a number in the one way that it is written, so that a cursor has
+// one text.
+func parseDecimal(s string) (uint64, bool) {
+	n, err := strconv.ParseUint(s, 10, 64)
+	return n, err == nil && (s == "0" || s[0] >= '1' && s[0] <= '9')
+}

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"math"
-	"strings"
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/names"
@@ -81,8 +80,7 @@ func (t *Task) checkRetry() error {
 	if t.OnTimeout != "" {
 		return refusal.Invalid("on timeout", "and Retry say the same: leave OnTimeout out, the expression is asked about timeouts too")
 	}
-	_, err := compileRetry(t.Kind, t.Retry)
-	return err
+	return CheckRetry(t.Kind, t.Retry)
 }
 
 // policyFields adds what kinds have defaults for: limits, retries, retention.
@@ -106,29 +104,11 @@ func (t *Task) policyFields(add func(string, any)) {
 		add("on_timeout", string(t.OnTimeout))
 	}
 	if t.Retry != "" {
-		add("retry_expression", oneLine(t.Retry))
+		add("retry_expression", OneLine(t.Retry))
 		// All that it can ask of an attempt that took too long is known now, so it is asked
 		// once, here: whoever sees such an attempt end need not know the language.
-		add("on_timeout", RetryVerdict(t.Kind, t.Retry, timedOutAttempt(t.Kind)))
+		add("on_timeout", RetryVerdict(t.Kind, t.Retry, TimedOutAttempt(t.Kind)))
 	}
-}
-
-// RetryVerdict is what a retry expression says of an attempt, in a report's words
-// (Outcome.Retry): "retry", "fail", or "fail: " and why it could not be asked.
-func RetryVerdict(kind, source string, a Attempt) string {
-	retry, err := EvaluateRetry(kind, source, a)
-	switch {
-	case err != nil:
-		why := oneLine(err.Error())
-		return "fail: " + strings.ToValidUTF8(why[:min(len(why), 900)], "")
-	case retry:
-		return "retry"
-	}
-	return "fail"
-}
-
-func oneLine(s string) string {
-	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(s)
 }
 
 func (b *Backoff) fields(add func(string, any)) {

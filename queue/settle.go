@@ -128,7 +128,7 @@ func (o *Outcome) append(args []any) []any {
 	if o.Delay == 0 && o.Verb == Fail {
 		delay = ""
 	}
-	return append(args, o.ID, o.Epoch, string(o.Verb), o.Error, class, code, delay, oneLine(o.Retry))
+	return append(args, o.ID, o.Epoch, string(o.Verb), o.Error, class, code, delay, OneLine(o.Retry))
 }
 
 func readVerdicts(answer any, n int) ([]Verdict, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -213,4 +214,18 @@ func Plain(err error) error {
 		return fmt.Errorf("%w (%w)", refusal.ErrBroken, err)
 	}
 	return err
+}
+
+// Unread is the error of a read that failed.
+func Unread(ctx context.Context, err error) error {
+	var cut net.Error
+	switch cause := EndOf(ctx); {
+	case cause != nil:
+		return cause
+	case errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown):
+		return err
+	case errors.As(err, &cut), errors.Is(err, io.EOF), errors.Is(err, redis.ErrPoolTimeout):
+		return fmt.Errorf("%w (%w)", refusal.ErrUnavailable, err)
+	}
+	return Plain(err)
 }
