@@ -118,7 +118,7 @@ func (p *player) await(t *rapid.T) {
 		p.enqueue(t)
 		return
 	}
-	err := p.rdb.LPop(p.ctx, p.q.engine.WakeKey(0, queue)).Err()
+	err := p.rdb.LPop(p.ctx, p.q.Engine().WakeKey(0, queue)).Err()
 	if err != nil && err != redis.Nil {
 		t.Fatal(err)
 	}

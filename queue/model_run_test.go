@@ -130,7 +130,7 @@ func (p *player) same(t *rapid.T, what string, redis, model any) {
 
 // run runs a script and returns its answer.
 func (p *player) run(t *rapid.T, script string, args ...any) any {
-	reply, err := p.q.engine.Library().Run(p.ctx, p.rdb, script, p.q.Root(0), args...)
+	reply, err := p.q.Engine().Library().Run(p.ctx, p.rdb, script, p.q.Root(0), args...)
 	if err != nil {
 		t.Fatal(err)
 	}
