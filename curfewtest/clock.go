@@ -8,8 +8,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// reaper is the name that the stage sweeps under: it always has the turn.
-const reaper = "curfewtest"
+// sweeper is the name that the stage sweeps under: it always has the turn.
+const sweeper = "curfewtest"
 
 // last is where the embedded server's clock ends.
 var last = time.Unix(0, math.MaxInt64)
@@ -79,7 +79,7 @@ func (s *Stage) sweep(atMost time.Duration) time.Duration {
 func (s *Stage) sweepPartition(p int, atMost time.Duration) time.Duration {
 	s.tb.Helper()
 	for idle := 0; ; {
-		swept, err := s.Queue.Sweep(s.ctx, p, reaper, 500, max(atMost, time.Millisecond))
+		swept, err := s.Queue.Sweep(s.ctx, p, sweeper, 500, max(atMost, time.Millisecond))
 		if err != nil {
 			s.tb.Fatalf("curfewtest: %v", err)
 		}

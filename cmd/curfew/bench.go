@@ -32,10 +32,10 @@ func benchCommand() *cli.Command {
 					durationFlag("over", 10*time.Second, "the span that the deadlines are spread over; 0s: all in one ms"),
 				},
 				func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
-					if duration(c, "over") == 0 {
+					if durationOf(c, "over") == 0 {
 						return bench.SameMillisecond(ctx, rdb, c.Int("tasks"))
 					}
-					return bench.Detect(ctx, rdb, c.Int("tasks"), c.Int("others"), duration(c, "over"))
+					return bench.Detect(ctx, rdb, c.Int("tasks"), c.Int("others"), durationOf(c, "over"))
 				}),
 			benchmark("memory", "bytes that a task takes in Redis, pending, running and completed, and in the append-only file", 1, []cli.Flag{tasks(1000000)},
 				func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {

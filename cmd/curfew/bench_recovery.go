@@ -25,7 +25,7 @@ func recoveryCommand() *cli.Command {
 			durationFlag("lease", 2*time.Second, "the other lease; 0s: only the default one of 15s"),
 		},
 		func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
-			kills, short := c.Int("kills"), duration(c, "lease")
+			kills, short := c.Int("kills"), durationOf(c, "lease")
 			if kills < 1 || kills > 100 {
 				return bench.Report{}, usage("--kills %d must be from 1 to 100: each is a process", kills)
 			}

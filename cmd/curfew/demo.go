@@ -27,7 +27,7 @@ func demoCommand() *cli.Command {
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			t := duration(c, "timeout")
+			t := durationOf(c, "timeout")
 			if t < 10*time.Millisecond || t > time.Minute {
 				return usage("--timeout %v must be from 10ms to 1m", queue.Duration(t))
 			}

@@ -15,8 +15,8 @@ func durationFlag(name string, value time.Duration, usage string) cli.Flag {
 	return &cli.GenericFlag{Name: name, Value: &d, Usage: usage}
 }
 
-// duration is the value of a durationFlag, and 0 where the command has no such flag.
-func duration(c *cli.Context, name string) time.Duration {
+// durationOf is the value of a durationFlag, and 0 where the command has no such flag.
+func durationOf(c *cli.Context, name string) time.Duration {
 	if d, ok := c.Generic(name).(*queue.Duration); ok {
 		return time.Duration(*d)
 	}

@@ -20,7 +20,7 @@ func TestDurationFlagReadsDaysAndNone(t *testing.T) {
 		got := time.Duration(-1)
 		app := &cli.App{
 			Flags:  []cli.Flag{durationFlag("lease", 2*time.Second, "how long")},
-			Action: func(c *cli.Context) error { got = duration(c, "lease"); return nil },
+			Action: func(c *cli.Context) error { got = durationOf(c, "lease"); return nil },
 		}
 		if err := app.Run(append([]string{"curfew"}, strings.Fields(row.args)...)); err != nil || got != row.want {
 			t.Errorf("%s is %v, %v, want %v", row.args, got, err, row.want)

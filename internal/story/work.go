@@ -109,14 +109,14 @@ func (s *stage) heartbeat(w words) []string {
 
 // sweep reaper=r1 batch=100 fallback=500ms
 func (s *stage) sweep(w words) []string {
-	reaper, batch := w.named["reaper"], 100
-	if reaper == "" {
-		reaper = "r1"
+	name, batch := w.named["reaper"], 100
+	if name == "" {
+		name = "r1"
 	}
 	if n, err := strconv.Atoi(w.named["batch"]); err == nil {
 		batch = n
 	}
-	swept, err := s.q.Sweep(s.ctx, 0, reaper, batch, w.duration("fallback", 500*time.Millisecond))
+	swept, err := s.q.Sweep(s.ctx, 0, name, batch, w.duration("fallback", 500*time.Millisecond))
 	if err != nil {
 		return []string{"error " + err.Error()}
 	}
