@@ -33,7 +33,7 @@ func waiters(t *testing.T) *snapshot {
 	}
 	for i, id := range []string{"0-a", "0-f", "0-w", "0-l"} {
 		do(q.Engine().Library().Run(ctx, q.Client(), "enqueue", q.Root(0), wire.Tasks([]any{"id", id, "kind", "k", "attempt_timeout_ms", "3600000"})...))
-		do(q.Fetch(ctx, 0, "w1", Ask{N: 1, Seq: int64(i + 1), Lease: time.Hour, Quotas: []Quota{{"default", 1}}}))
+		do(q.Fetch(ctx, 0, "w1", Ask{N: 1, Seq: int64(i + 1), Lease: time.Hour, Quotas: []Quota{{Queue: "default", N: 1}}}))
 	}
 	suspend := func(agent string, w Wait, children []Task) {
 		t.Helper()

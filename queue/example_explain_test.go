@@ -6,14 +6,22 @@ import (
 	"log"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/embedded"
 	"github.com/curfew-dev/curfew/queue"
 )
 
 // Why has nobody answered, and for how long can that go on?
 func ExampleQueue_Explain() {
 	ctx := context.Background()
-	q, server := start(ctx)
+	server, err := embedded.Start()
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer server.Close()
+	q, err := queue.Open(ctx, server.Client(), queue.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
 
 	approval, err := q.Enqueue(ctx, queue.Task{Kind: "approval", Promise: true, Timeout: 24 * time.Hour})
 	if err != nil {

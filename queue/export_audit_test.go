@@ -127,7 +127,7 @@ func fromExport(tb testing.TB, q *Queue, partition int) *snapshot {
 				s.payloads[l.ID] = true
 			}
 		case "index":
-			s.add(key, l.Kind, l.Member, l.Value, l.Score, l.Place)
+			addTo(s, key, l.Kind, l.Member, l.Value, l.Score, l.Place)
 		}
 	}
 	for _, members := range s.sets {
@@ -136,7 +136,7 @@ func fromExport(tb testing.TB, q *Queue, partition int) *snapshot {
 	return s
 }
 
-func (s *snapshot) add(key, kind, member, value string, score float64, place int) {
+func addTo(s *snapshot, key, kind, member, value string, score float64, place int) {
 	switch kind {
 	case "zset":
 		if s.zsets[key] == nil {

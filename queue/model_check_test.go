@@ -122,12 +122,12 @@ func (p *player) countAgent(t *modelTask) {
 // of its rate will be looked at when it gets that. Said of what Redis holds, not of the
 // model: a lost wake-up is the worst that a queue can do.
 func (p *player) nobodySleepsOn(t *rapid.T, s *snapshot) {
-	for key, line := range s.zsets {
-		queue, ok := strings.CutPrefix(key, "ready:")
-		if !ok || len(line) == 0 {
+	for key, ready := range s.zsets {
+		line, ok := strings.CutPrefix(key, "ready:")
+		if !ok || len(ready) == 0 {
 			continue
 		}
-		f := s.hashes["queue:"+queue]
+		f := s.hashes["queue:"+line]
 		if f["paused"] != "" || f["max_running"] != "" && engine.Number(f["running"]) >= engine.Number(f["max_running"]) {
 			continue
 		}
@@ -136,17 +136,17 @@ func (p *player) nobodySleepsOn(t *rapid.T, s *snapshot) {
 			every := float64(engine.Number(f["per_ms"])) / float64(engine.Number(f["rate"]))
 			var full float64
 			fmt.Sscan(f["full_at"], &full)
-			if want := float64(p.m.queues[queue].full) / float64(engine.Number(f["rate"])); full > gives && math.Abs(full-want) > 0.05 {
-				t.Fatalf("%s has a full bucket at %v, the model at %v", queue, full, want)
+			if want := float64(p.m.queues[line].full) / float64(engine.Number(f["rate"])); full > gives && math.Abs(full-want) > 0.05 {
+				t.Fatalf("%s has a full bucket at %v, the model at %v", line, full, want)
 			}
 			// It has a token again when all but burst-1 of them are back.
 			gives = max(gives, math.Ceil(full-float64(engine.Number(f["burst"])-1)*every-0.05))
 		}
-		looked, waits := s.zsets["throttled"][queue]
-		token := len(s.lists["wake:"+queue]) > 0 || p.m.taken[queue]
+		looked, waits := s.zsets["throttled"][line]
+		token := len(s.lists["wake:"+line]) > 0 || p.m.taken[line]
 		if !token && !(waits && looked <= max(gives, float64(p.m.now))) {
 			t.Fatalf("%s has %d ready tasks, may give one at %.0f (now %d), and nobody is woken: token %v, throttled until %.0f",
-				queue, len(line), gives, p.m.now, token, looked)
+				line, len(ready), gives, p.m.now, token, looked)
 		}
 	}
 }

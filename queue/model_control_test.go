@@ -16,11 +16,11 @@ type modelQueue struct {
 }
 
 // list is a queue's record, which is made if there is none.
-func (m *model) list(queue string) *modelQueue {
-	if m.queues[queue] == nil {
-		m.queues[queue] = &modelQueue{counts: map[string]int64{}, controls: map[string]string{}}
+func (m *model) list(line string) *modelQueue {
+	if m.queues[line] == nil {
+		m.queues[line] = &modelQueue{counts: map[string]int64{}, controls: map[string]string{}}
 	}
-	return m.queues[queue]
+	return m.queues[line]
 }
 
 func (q *modelQueue) control(name string) int64 { return engine.Number(q.controls[name]) }
@@ -36,9 +36,9 @@ func (m *model) controlled() bool {
 }
 
 // number is how many tasks of a queue have a status.
-func (m *model) number(queue string, status Status) (n int64) {
+func (m *model) number(line string, status Status) (n int64) {
 	for _, t := range m.tasks {
-		if t.queue() == queue && t.status == status {
+		if t.queue() == line && t.status == status {
 			n++
 		}
 	}
@@ -49,8 +49,8 @@ func (m *model) number(queue string, status Status) (n int64) {
 const unlimited = 1 << 40
 
 // room is how many tasks a queue may give now.
-func (m *model) room(queue string) int64 {
-	n, _ := m.roomAndNext(queue)
+func (m *model) room(line string) int64 {
+	n, _ := m.roomAndNext(line)
 	return n
 }
 
@@ -59,8 +59,8 @@ func (m *model) room(queue string) int64 {
 //
 // The bucket holds burst tokens. In units of 1/rate ms a token takes per_ms units to
 // come back, and each ms brings rate units.
-func (m *model) roomAndNext(queue string) (n, next int64) {
-	q := m.queues[queue]
+func (m *model) roomAndNext(line string) (n, next int64) {
+	q := m.queues[line]
 	if q == nil {
 		return unlimited, 0
 	}
@@ -69,7 +69,7 @@ func (m *model) roomAndNext(queue string) (n, next int64) {
 	}
 	n = unlimited
 	if most := q.control("max_running"); most != 0 {
-		n = max(most-m.number(queue, Running), 0)
+		n = max(most-m.number(line, Running), 0)
 	}
 	if rate, token := q.control("rate"), q.control("per_ms"); rate != 0 {
 		whole, missing := q.control("burst")*token, max(q.full-m.now*rate, 0)
@@ -84,46 +84,46 @@ func (m *model) roomAndNext(queue string) (n, next int64) {
 func ceil(n, by int64) int64 { return (n + by - 1) / by }
 
 // spend takes a token for a task that a queue gave.
-func (m *model) spend(queue string) {
-	if q := m.queues[queue]; q.controls["rate"] != "" {
+func (m *model) spend(line string) {
+	if q := m.queues[line]; q.controls["rate"] != "" {
 		q.full = max(q.full, m.now*q.control("rate")) + q.control("per_ms")
 	}
 }
 
 // wakeFor has one idle worker look at a queue, if it may give something. One that lacks
 // only a token of its rate is looked at when it gets it.
-func (m *model) wakeFor(queue string) {
-	n, next := m.roomAndNext(queue)
+func (m *model) wakeFor(line string) {
+	n, next := m.roomAndNext(line)
 	if next != 0 {
-		m.throttled[queue] = next
+		m.throttled[line] = next
 	}
 	if n > 0 {
-		m.wake[queue] = true
+		m.wake[line] = true
 	}
 }
 
 // passOn leaves a token for what a fetch left in line, and tells whether it may be had
 // now. A line that gives nothing needs none.
-func (m *model) passOn(queue string) (more bool) {
-	delete(m.taken, queue)
-	stands := len(m.line(queue)) > 0
-	if more = stands && m.room(queue) > 0; !more {
-		delete(m.wake, queue)
+func (m *model) passOn(line string) (more bool) {
+	delete(m.taken, line)
+	stands := len(m.line(line)) > 0
+	if more = stands && m.room(line) > 0; !more {
+		delete(m.wake, line)
 	}
 	if stands {
-		m.woken[queue] = true
+		m.woken[line] = true
 	}
 	return more
 }
 
 // control changes what a queue may give; an empty value takes a control away.
-func (m *model) control(queue string, controls map[string]string) string {
+func (m *model) control(line string, controls map[string]string) string {
 	defer m.done()
 	known := 0
-	if m.queues[queue] != nil {
+	if m.queues[line] != nil {
 		known = 1
 	}
-	q := m.list(queue)
+	q := m.list(line)
 	changed := false
 	for name, value := range controls {
 		if q.controls[name] == value {
@@ -137,11 +137,11 @@ func (m *model) control(queue string, controls map[string]string) string {
 			q.full = 0 // a new bucket is full
 		}
 	}
-	delete(m.throttled, queue)
-	delete(m.wake, queue)
-	ready := len(m.line(queue))
+	delete(m.throttled, line)
+	delete(m.wake, line)
+	ready := len(m.line(line))
 	if ready > 0 {
-		m.woken[queue] = true
+		m.woken[line] = true
 	}
 	if changed {
 		m.tell("queue_controlled", "")
@@ -150,14 +150,14 @@ func (m *model) control(queue string, controls map[string]string) string {
 }
 
 // drainLine cancels the first in a line.
-func (m *model) drainLine(call, queue string, most int) string {
+func (m *model) drainLine(call, line string, most int) string {
 	defer m.done()
-	q := m.queues[queue]
+	q := m.queues[line]
 	n := 0
 	if q != nil && q.drainedBy == call {
 		n = q.drained
 	} else {
-		line := m.line(queue)
+		line := m.line(line)
 		for _, t := range line[:min(most, len(line))] {
 			if m.touch(t.id); t.status == Pending {
 				t.call = call
@@ -170,5 +170,5 @@ func (m *model) drainLine(call, queue string, most int) string {
 		}
 	}
 	m.done() // the answer counts what stands in line after it all
-	return fmt.Sprint("OK ", n, " ", len(m.line(queue)))
+	return fmt.Sprint("OK ", n, " ", len(m.line(line)))
 }

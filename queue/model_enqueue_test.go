@@ -217,12 +217,12 @@ func (m *model) hook(t *modelTask) {
 	if asked == "" {
 		return
 	}
-	kind, queue, _ := strings.Cut(asked, " ")
-	if queue == "" {
-		queue = "default"
+	kind, line, _ := strings.Cut(asked, " ")
+	if line == "" {
+		line = "default"
 	}
 	h := &modelTask{id: t.id + "!" + event, payload: t.epitaph(event)}
-	h.given = m.fill(map[string]string{"kind": kind, "queue": queue, "hook_of": t.id})
+	h.given = m.fill(map[string]string{"kind": kind, "queue": line, "hook_of": t.id})
 	h.deadline = m.now + 300_000
 	if span := h.ms("timeout_ms"); span != 0 {
 		h.deadline = m.now + span

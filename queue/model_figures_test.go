@@ -10,6 +10,14 @@ import (
 	"github.com/curfew-dev/curfew/internal/engine"
 )
 
+// The bounds of the histograms, as docs/keys.md has them.
+var (
+	modelTimes = []int64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000, 120_000, 300_000,
+		600_000, 1_800_000, 3_600_000, 7_200_000, 21_600_000, 43_200_000, 86_400_000}
+	modelLags   = []int64{1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 200, 300, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000}
+	modelShares = []int64{100, 200, 300, 400, 500, 600, 700, 800, 900, 1000}
+)
+
 // figure counts the end of a task, as the hash of its kind is to have it. The task is
 // still what it was before it ended.
 func (m *model) figure(t *modelTask, e modelEnding) {
@@ -30,16 +38,16 @@ func (m *model) figure(t *modelTask, e modelEnding) {
 	}
 	count(strings.TrimRight(strings.Join([]string{"ended", string(e.status), e.reason, e.timeoutType}, " "), " "), 1)
 	if t.status == Running || t.status == Waiting || t.woken {
-		value("duration", timeBounds, max(e.at-t.started, 0)) // its owner's wait may have been over before it began
-		value("waiting", timeBounds, t.started-cmp.Or(t.readyAt, t.created))
+		value("duration", modelTimes, max(e.at-t.started, 0)) // its owner's wait may have been over before it began
+		value("waiting", modelTimes, t.started-cmp.Or(t.readyAt, t.created))
 	}
 	if e.timeoutType != "" {
-		value("lag", lagBounds, m.now-e.at)
+		value("lag", modelLags, m.now-e.at)
 	}
 	if span := t.deadline - t.created; t.deadline != 0 && span > 0 {
-		value("share", shareBounds, max((1000*(e.at-t.created)+span-1)/span, 0))
+		value("share", modelShares, max((1000*(e.at-t.created)+span-1)/span, 0))
 	} else if t.deadline != 0 {
-		value("share", shareBounds, 1000)
+		value("share", modelShares, 1000)
 	}
 }
 
@@ -67,10 +75,10 @@ func miscounted(s *snapshot) []string {
 				}
 			}
 		}
-		if queue, ok := strings.CutPrefix(key, "queue:"); ok {
+		if line, ok := strings.CutPrefix(key, "queue:"); ok {
 			for _, name := range []string{"completed", "failed", "cancelled"} {
 				if n := engine.Number(fields[name]); n > 0 {
-					counters[queue+" "+name] = n
+					counters[line+" "+name] = n
 				}
 			}
 		}

@@ -101,9 +101,9 @@ func (m *model) sweep() {
 		m.abandon(ids[0], claims[ids[0]])
 	}
 	m.done()
-	for _, queue := range batch(m.throttled, m.now) {
-		delete(m.throttled, queue)
-		m.woken[queue] = true
+	for _, line := range batch(m.throttled, m.now) {
+		delete(m.throttled, line)
+		m.woken[line] = true
 	}
 	m.done()
 	m.tidy()

@@ -67,8 +67,8 @@ func join(words []any) string {
 
 func drawAsk(t *rapid.T, seq int64) Ask {
 	ask := Ask{N: rapid.IntRange(1, 4).Draw(t, "n"), Seq: seq, Lease: 20 * time.Millisecond}
-	for _, queue := range rapid.SampledFrom([][]string{{"p", "q"}, {"p", "q"}, {"q", "p"}, {"q"}}).Draw(t, "queues") {
-		ask.Quotas = append(ask.Quotas, Quota{queue, rapid.IntRange(0, 2).Draw(t, "quota")})
+	for _, line := range rapid.SampledFrom([][]string{{"p", "q"}, {"p", "q"}, {"q", "p"}, {"q"}}).Draw(t, "queues") {
+		ask.Quotas = append(ask.Quotas, Quota{line, rapid.IntRange(0, 2).Draw(t, "quota")})
 	}
 	return ask
 }
@@ -113,18 +113,18 @@ func tellClaims(trip Trip) string {
 
 // await is an idle worker that takes the token of a queue, and is on its way.
 func (p *player) await(t *rapid.T) {
-	queue := drawQueue.Draw(t, "queue")
-	if !p.m.wake[queue] {
+	line := drawQueue.Draw(t, "queue")
+	if !p.m.wake[line] {
 		p.enqueue(t)
 		return
 	}
-	err := p.rdb.LPop(p.ctx, p.q.Engine().WakeKey(0, queue)).Err()
+	err := p.rdb.LPop(p.ctx, p.q.Engine().WakeKey(0, line)).Err()
 	if err != nil && err != redis.Nil {
 		t.Fatal(err)
 	}
-	p.same(t, "token of "+queue, err == nil, true)
-	delete(p.m.wake, queue)
-	p.m.taken[queue] = true
+	p.same(t, "token of "+line, err == nil, true)
+	delete(p.m.wake, line)
+	p.m.taken[line] = true
 }
 
 // drawID draws a task, most often one of those that the call is meant for; "" if there is
@@ -256,7 +256,7 @@ func (p *player) resolve(t *rapid.T) {
 }
 
 func (p *player) control(t *rapid.T) {
-	queue := drawQueue.Draw(t, "queue")
+	line := drawQueue.Draw(t, "queue")
 	controls := rapid.SampledFrom([]map[string]string{
 		{"rate": "1", "per_ms": "5", "burst": "1"}, {"paused": ""}, {"max_running": "2"}, {"max_running": "1"}, {"max_running": ""},
 		{"rate": "3", "per_ms": "10", "burst": "3"}, {"max_running": ""}, {"rate": "", "per_ms": "", "burst": ""},
@@ -264,23 +264,23 @@ func (p *player) control(t *rapid.T) {
 		{"paused": "1"},
 	}).Draw(t, "controls")
 	p.play(t, func(t *rapid.T) {
-		args := []any{queue}
+		args := []any{line}
 		for name, value := range controls {
 			args = append(args, name, value)
 		}
-		p.same(t, "control "+queue, join(p.run(t, "control", args...).([]any)), p.m.control(queue, controls))
+		p.same(t, "control "+line, join(p.run(t, "control", args...).([]any)), p.m.control(line, controls))
 	})
 }
 
 func (p *player) drain(t *rapid.T) {
-	queue, call := drawQueue.Draw(t, "queue"), NewCall()
-	if len(p.m.line(queue)) == 0 && !p.unusual(t) {
+	line, call := drawQueue.Draw(t, "queue"), NewCall()
+	if len(p.m.line(line)) == 0 && !p.unusual(t) {
 		p.enqueue(t)
 		return
 	}
 	most := rapid.IntRange(1, 3).Draw(t, "most")
 	p.play(t, func(t *rapid.T) {
-		p.same(t, "drain "+queue, join(p.run(t, "drain", call, queue, most, "drained").([]any)), p.m.drainLine(call, queue, most))
+		p.same(t, "drain "+line, join(p.run(t, "drain", call, line, most, "drained").([]any)), p.m.drainLine(call, line, most))
 	})
 }
 

@@ -169,11 +169,11 @@ func (t *modelTask) begun(c modelCall) (*modelWait, string) {
 // signal is somebody who tells an agent something.
 func (m *model) signal(call, agent, name, note string) string {
 	defer m.done()
-	id, queue := agent+".s-"+name, "default"
+	id, line := agent+".s-"+name, "default"
 	if owner := m.tasks[agent]; owner != nil {
-		queue = owner.queue()
+		line = owner.queue()
 	}
-	f := map[string]string{"id": id, "kind": "signal", "role": "promise", "queue": queue}
+	f := map[string]string{"id": id, "kind": "signal", "role": "promise", "queue": line}
 	made, answer := m.consider(f)
 	if answer != "" && !strings.HasPrefix(answer, "OK ") {
 		return answer

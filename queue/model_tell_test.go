@@ -144,23 +144,23 @@ func tellModel(m *model) []string {
 			clocks["pending:"+id] = t.wait.pending
 		}
 	}
-	for queue, q := range m.queues {
-		if f := tellFields(q.record(m.number(queue, Running), m.number(queue, Waiting))); f != "" {
-			lines = append(lines, "queue:"+queue+" "+f)
+	for line, q := range m.queues {
+		if f := tellFields(q.record(m.number(line, Running), m.number(line, Waiting))); f != "" {
+			lines = append(lines, "queue:"+line+" "+f)
 		}
-		if line := m.line(queue); len(line) > 0 {
-			lines = append(lines, fmt.Sprint("ready:", queue, " ", idsOf(line)))
+		if line := m.line(line); len(line) > 0 {
+			lines = append(lines, fmt.Sprint("ready:", line, " ", idsOf(line)))
 		}
-		if m.wake[queue] {
-			lines = append(lines, "wake:"+queue+" [1]")
+		if m.wake[line] {
+			lines = append(lines, "wake:"+line+" [1]")
 		}
 		dead := map[string]int64{}
 		for id := range m.goes {
-			if t := m.tasks[id]; t.queue() == queue && t.status != Completed {
+			if t := m.tasks[id]; t.queue() == line && t.status != Completed {
 				dead[id] = t.completed
 			}
 		}
-		clocks["dead:"+queue] = dead
+		clocks["dead:"+line] = dead
 	}
 	for worker, seq := range m.fetched {
 		lines = append(lines, fmt.Sprint("worker:", worker, " seq=", seq))

@@ -266,14 +266,14 @@ func (m *model) done() {
 		m.conclude(m.tasks[id])
 	}
 	clear(m.fresh)
-	for queue := range m.freed {
-		if len(m.line(queue)) > 0 {
-			m.woken[queue] = true
+	for line := range m.freed {
+		if len(m.line(line)) > 0 {
+			m.woken[line] = true
 		}
 	}
 	clear(m.freed)
-	for _, queue := range slices.Sorted(maps.Keys(m.woken)) {
-		m.wakeFor(queue)
+	for _, line := range slices.Sorted(maps.Keys(m.woken)) {
+		m.wakeFor(line)
 	}
 	clear(m.woken)
 }

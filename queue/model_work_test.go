@@ -8,10 +8,10 @@ import (
 )
 
 // line is who stands in a queue, in order.
-func (m *model) line(queue string) []*modelTask {
+func (m *model) line(name string) []*modelTask {
 	var line []*modelTask
 	for _, t := range m.tasks {
-		if t.queue() == queue && t.status == Pending && t.available == 0 && t.given["role"] == "" && !m.fresh[t.id] {
+		if t.queue() == name && t.status == Pending && t.available == 0 && t.given["role"] == "" && !m.fresh[t.id] {
 			line = append(line, t)
 		}
 	}
