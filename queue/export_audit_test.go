@@ -33,7 +33,7 @@ func TestAnExportTellsWhatTheAuditSees(t *testing.T) {
 			t.Fatal(err)
 		}
 		for p := range 2 {
-			trip, err := q.Fetch(ctx, p, "w", Ask{N: 40, Seq: 3, Lease: time.Hour, Quotas: []Quota{{"q0", 20}, {"q1", 20}}})
+			trip, err := q.Fetch(ctx, p, "w", Ask{N: 40, Seq: 3, Lease: time.Hour, Quotas: []Quota{{Queue: "q0", N: 20}, {Queue: "q1", N: 20}}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -120,7 +120,7 @@ func (p *player) begin(t *rapid.T) {
 	}
 	p.enqueueAll(t, []map[string]string{f})
 	p.seq++
-	p.fetchAs(t, drawWorker.Draw(t, "worker"), Ask{N: 2, Seq: p.seq, Lease: 200 * time.Millisecond, Quotas: []Quota{{"p", 1}, {"q", 1}}})
+	p.fetchAs(t, drawWorker.Draw(t, "worker"), Ask{N: 2, Seq: p.seq, Lease: 200 * time.Millisecond, Quotas: []Quota{{Queue: "p", N: 1}, {Queue: "q", N: 1}}})
 }
 
 // outwait goes to where a wait is out of time, or about to be, and sweeps; or to where the
@@ -131,7 +131,7 @@ func (p *player) outwait(t *rapid.T) {
 			p.wait(t, task.attemptAt-p.m.now+rapid.SampledFrom([]int64{1, 0, 1}).Draw(t, "beyond"))
 			p.compare(t)
 			p.seq++
-			p.fetchAs(t, drawWorker.Draw(t, "worker"), Ask{N: 4, Seq: p.seq, Lease: 20 * time.Millisecond, Quotas: []Quota{{"p", 2}, {"q", 2}}})
+			p.fetchAs(t, drawWorker.Draw(t, "worker"), Ask{N: 4, Seq: p.seq, Lease: 20 * time.Millisecond, Quotas: []Quota{{Queue: "p", N: 2}, {Queue: "q", N: 2}}})
 			return
 		}
 	}

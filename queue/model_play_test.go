@@ -68,7 +68,7 @@ func join(words []any) string {
 func drawAsk(t *rapid.T, seq int64) Ask {
 	ask := Ask{N: rapid.IntRange(1, 4).Draw(t, "n"), Seq: seq, Lease: 20 * time.Millisecond}
 	for _, line := range rapid.SampledFrom([][]string{{"p", "q"}, {"p", "q"}, {"q", "p"}, {"q"}}).Draw(t, "queues") {
-		ask.Quotas = append(ask.Quotas, Quota{line, rapid.IntRange(0, 2).Draw(t, "quota")})
+		ask.Quotas = append(ask.Quotas, Quota{Queue: line, N: rapid.IntRange(0, 2).Draw(t, "quota")})
 	}
 	return ask
 }
@@ -203,12 +203,12 @@ func (p *player) heartbeat(t *rapid.T) {
 	var held []Held
 	for _, task := range p.m.held(worker) {
 		if rapid.IntRange(0, 3).Draw(t, "holds") > 0 {
-			held = append(held, Held{task.id, task.epoch, drawProgress.Draw(t, "progress")})
+			held = append(held, Held{ID: task.id, Epoch: task.epoch, Progress: drawProgress.Draw(t, "progress")})
 		}
 	}
 	if rapid.IntRange(0, 5).Draw(t, "strange") == 0 {
 		if id := p.drawID(t, (*modelTask).lives); id != "" {
-			held = append(held, Held{id, 1, drawProgress.Draw(t, "progress")})
+			held = append(held, Held{ID: id, Epoch: 1, Progress: drawProgress.Draw(t, "progress")})
 		}
 	}
 	p.play(t, func(t *rapid.T) {

@@ -148,8 +148,8 @@ func tellModel(m *model) []string {
 		if f := tellFields(q.record(m.number(line, Running), m.number(line, Waiting))); f != "" {
 			lines = append(lines, "queue:"+line+" "+f)
 		}
-		if line := m.line(line); len(line) > 0 {
-			lines = append(lines, fmt.Sprint("ready:", line, " ", idsOf(line)))
+		if ready := m.line(line); len(ready) > 0 {
+			lines = append(lines, fmt.Sprint("ready:", line, " ", idsOf(ready)))
 		}
 		if m.wake[line] {
 			lines = append(lines, "wake:"+line+" [1]")
