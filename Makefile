@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 export GOFLAGS := $(shell go env GOFLAGS) -trimpath
 
 # Packages of the race subset: where goroutines meet.
-RACE     ?= ./queue ./reaper ./worker ./agentwait ./internal/faultproxy ./internal/races
+RACE     ?= ./queue ./inspect ./reaper ./worker ./agentwait ./internal/faultproxy ./internal/races
 # Not of them: what has one goroutine, what measures time, which the detector stretches, what
 # kills processes, and races between calls, which meet in Redis and not in Go.
 NORACE   ?= ^Fuzz|Refuse|IsRefused|TestStories|TestTheScript|TestAKeyOfTheWrongType|TestAnExport|TestPageOf|TestNoRetryExpression|TestSameMillisecond|TestModel|TestTheAudit|TestTheBound|TestNothingIs|TestExplain|TestALargeWait|TestAnAgentsKey|TestNoScript|TestAnEndCosts|TestARunOfVeryMany|TestAWaitComes|TestAnAgentComes|TestAnAgentIsSignalled|TestASignalComes|TestAWorkerIsGivenUp|TestTheLastMember|TestTwoMembers|TestAnAgentIsCancelledWhen|TestAMemberIsCancelled|TestMembersEnd|TestAnAgentIsKilled|TestAnAgentLoses|TestProcessesOf|TestManyReapers|TestReaperKilled|TestWorkerKilled|TestWithout|TestWorkerWhoseReplies|TestReplyLost|TestARequestThatComesLate|TestEveryScriptThat|TestPoison|TestDrainingIsQuick|TestOpenCompares|TestPagesOf|TestTrimmed|TestAnOutcomeThat|TestEnqueueAllKeeps|TestForeignEntries|TestALineOfTheWrong
@@ -15,7 +15,7 @@ FUZZED    = $$(grep -rl --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*$$||
 # Packages whose tests wait more than they compute: they run beside the others. In both
 # lists the longest comes first.
 WAITING  ?= ./internal/faults ./internal/shards ./worker ./internal/redisproc ./reaper
-LONGEST  ?= ./internal/races ./queue ./internal/planted ./bench ./agentwait
+LONGEST  ?= ./internal/races ./queue ./internal/model ./internal/planted ./bench ./agentwait
 # One test binary.
 TIMEOUT  ?= 270s
 

@@ -72,7 +72,7 @@ func (a *Agent) recall() error {
 	if !a.job.Journal {
 		return nil
 	}
-	m, err := a.q.Recall(a, a.job.ID)
+	m, err := a.q.Attempts().Recall(a, a.job.ID)
 	if err != nil {
 		return a.trouble(err)
 	}

@@ -170,7 +170,7 @@ func (k *ask) suspend(w *queue.Wait) (string, error) {
 			return "", a.recordRefusal(w.Entry, w.Digest, w.Label, err)
 		}
 	}
-	entry, err := a.q.Suspend(a, queue.Suspension{
+	entry, err := a.q.Attempts().Suspend(a, queue.Suspension{
 		Agent: a.job.ID, Epoch: a.job.Epoch, Worker: a.job.Worker, Wait: *w, Note: a.note, Children: a.unsent,
 	})
 	if err != nil {

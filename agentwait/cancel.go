@@ -90,7 +90,7 @@ func (a *Agent) cancel(number int64, ids []string, reason string) (answers []str
 	if err := a.send(); err != nil {
 		return nil, a.recordRefusal(number, ofCancel, "", err)
 	}
-	all, err := a.q.CancelAs(a, a.job.ID+"/"+strconv.FormatInt(number, 10), a.job.ID, ids, reason)
+	all, err := a.q.Attempts().CancelAs(a, a.job.ID+"/"+strconv.FormatInt(number, 10), a.job.ID, ids, reason)
 	if err != nil {
 		return nil, a.recordRefusal(number, ofCancel, "", a.trouble(err))
 	}
@@ -121,7 +121,7 @@ func cancelResults[T any](a *Agent, ids, answers []string) ([]CancelResult[T], e
 			names = append(names, nameOf(id))
 		}
 	}
-	records, err := a.q.Children(a, a.job.ID, names)
+	records, err := a.q.Attempts().Children(a, a.job.ID, names)
 	if err != nil {
 		return nil, a.trouble(err)
 	}

@@ -12,9 +12,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/audit"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -58,8 +61,8 @@ func stageOn(t *testing.T, rdb *redis.Client) *stage {
 	s.w = s.another()
 	testclock.Set(t, rdb, q.Root(0), s.now)
 	t.Cleanup(func() {
-		findings, err := q.Audit(context.Background())
-		findings = slices.DeleteFunc(findings, func(f queue.Finding) bool { return f.Subject == "clock" }) // the test's
+		findings, err := inspect.Audit(context.Background(), q)
+		findings = slices.DeleteFunc(findings, func(f audit.Finding) bool { return f.Subject == "clock" }) // the test's
 		if err != nil || len(findings) > 0 {
 			t.Errorf("the audit found %v, %v", findings, err)
 		}
@@ -114,7 +117,7 @@ func (s *stage) advance(d time.Duration) {
 	s.now = s.now.Add(d)
 	testclock.Set(s.t, s.rdb, s.q.Root(0), s.now)
 	for range 100 {
-		swept, err := s.q.Sweep(s.ctx, 0, "r", 100, time.Second)
+		swept, err := reaper.Sweep(s.ctx, s.q, 0, "r", 100, time.Second)
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
@@ -45,7 +46,7 @@ func newFleet(t *testing.T, rdb *redis.Client, register func(w *worker.Worker)) 
 		if err := <-drained; err != nil {
 			t.Error(err)
 		}
-		if findings, err := q.Audit(context.Background()); err != nil || len(findings) > 0 {
+		if findings, err := inspect.Audit(context.Background(), q); err != nil || len(findings) > 0 {
 			t.Errorf("the audit found %v, %v", findings, err)
 		}
 	})

@@ -78,7 +78,7 @@ func (a *Agent) learn(r *result) error {
 	if len(names) == 0 {
 		return nil
 	}
-	found, err := a.q.Children(a, a.job.ID, names)
+	found, err := a.q.Attempts().Children(a, a.job.ID, names)
 	if err != nil {
 		return a.trouble(err)
 	}

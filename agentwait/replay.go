@@ -209,7 +209,7 @@ func (a *Agent) writeEntries() error {
 }
 
 func (a *Agent) remember(ctx context.Context, n queue.Note) error {
-	if err := a.q.Remember(ctx, a.job.ID, a.job.Epoch, a.job.Worker, n); err != nil {
+	if err := a.q.Attempts().Remember(ctx, a.job.ID, a.job.Epoch, a.job.Worker, n); err != nil {
 		return a.trouble(err)
 	}
 	return nil

@@ -85,13 +85,13 @@ func drainCounted(ctx context.Context, q *queue.Queue, n int) error {
 // workInBatches settles 50 and takes the next 50 in each trip, as a worker does.
 func workInBatches(ctx context.Context, q *queue.Queue, n int) error {
 	ask := queue.Ask{N: 50, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 50}}}
-	trip, err := q.Fetch(ctx, 0, "counter", ask)
+	trip, err := q.Attempts().Fetch(ctx, 0, "counter", ask)
 	done := 0
 	for err == nil && len(trip.Claims) > 0 {
 		outcomes := completions(trip.Claims)
 		done += len(outcomes)
 		ask.Seq++
-		trip, err = q.Settle(ctx, 0, "counter", queue.NewCall(), outcomes, ask)
+		trip, err = q.Attempts().Settle(ctx, 0, "counter", queue.NewCall(), outcomes, ask)
 	}
 	if err == nil && done != n {
 		err = fmt.Errorf("%d of %d tasks were there", done, n)
@@ -103,12 +103,12 @@ func workOneByOne(ctx context.Context, q *queue.Queue, n int) error {
 	ask := queue.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 1}}}
 	for i := range n {
 		ask.Seq = int64(1000 + i)
-		trip, err := q.Fetch(ctx, 0, "counter", ask)
+		trip, err := q.Attempts().Fetch(ctx, 0, "counter", ask)
 		if err != nil || len(trip.Claims) != 1 {
 			return fmt.Errorf("fetch %d gave %d tasks: %w", i, len(trip.Claims), err)
 		}
 		c := trip.Claims[0]
-		if _, err := q.Settle(ctx, 0, "counter", queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
+		if _, err := q.Attempts().Settle(ctx, 0, "counter", queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
 			return err
 		}
 	}

@@ -117,7 +117,7 @@ func countBatches(ctx context.Context, q *queue.Queue, m *meter, fan int) error 
 		return nil, errors.Join(
 			count("schedule", a.Start),
 			count("cancel", func() error { _, err := agentwait.Cancel(a, "enough", children...); return err }),
-			count("results", func() error { _, err := q.Children(a, a.ID(), names); return err }))
+			count("results", func() error { _, err := q.Attempts().Children(a, a.ID(), names); return err }))
 	})
 	if _, err := q.Enqueue(ctx, queue.Task{Kind: "agent", Queue: "agents"}); err != nil {
 		return err

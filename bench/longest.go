@@ -10,7 +10,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // LongestConfig says how much there is while Longest measures.
@@ -121,7 +123,7 @@ func (l *longest) ofTasks(ctx context.Context) error {
 				outcomes = append(outcomes, of(c))
 			}
 			l.seq++
-			trip, err := l.q.Settle(ctx, 0, who, queue.NewCall(), outcomes, queue.Ask{N: n, Seq: l.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: "busy", N: n}}})
+			trip, err := l.q.Attempts().Settle(ctx, 0, who, queue.NewCall(), outcomes, queue.Ask{N: n, Seq: l.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: "busy", N: n}}})
 			claims = trip.Claims
 			return err
 		}
@@ -135,7 +137,7 @@ func (l *longest) ofTasks(ctx context.Context) error {
 		for _, c := range claims {
 			all = append(all, queue.Held{ID: c.ID, Epoch: c.Epoch, Progress: "half of it"})
 		}
-		_, err := l.q.Heartbeat(ctx, 0, who, time.Hour, 0, all)
+		_, err := l.q.Attempts().Heartbeat(ctx, 0, who, time.Hour, 0, all)
 		return err
 	}
 	enqueue := func(n int, one func(int) queue.Task) func() error {
@@ -186,7 +188,7 @@ func (l *longest) ofQueues(ctx context.Context) error {
 	return l.steps(ctx,
 		named{"fetch 500 from all queues", func() error {
 			l.seq++
-			_, err := l.q.Fetch(ctx, 0, who, queue.Ask{N: 500, Seq: l.seq, Lease: time.Hour, Quotas: every})
+			_, err := l.q.Attempts().Fetch(ctx, 0, who, queue.Ask{N: 500, Seq: l.seq, Lease: time.Hour, Quotas: every})
 			return err
 		}},
 		named{"look at all queues", func() error { _, err := l.q.Stats(ctx); return err }},
@@ -195,7 +197,7 @@ func (l *longest) ofQueues(ctx context.Context) error {
 				return err
 			}
 			for range 20 {
-				if _, err := l.q.Sweep(ctx, 0, who, 100, fallback); err != nil {
+				if _, err := reaper.Sweep(ctx, l.q, 0, who, 100, fallback); err != nil {
 					return err
 				}
 			}
@@ -265,10 +267,10 @@ func (l *longest) ofAgents(ctx context.Context) error {
 	return l.steps(ctx,
 		named{"enqueue 500 children", func() (err error) { a, ids, err = l.family(ctx, "all"); return err }},
 		named{"suspend for all of them", func() error {
-			_, err := l.q.Suspend(ctx, waitFor(a, ids, queue.Wait{Mode: queue.WaitAll}))
+			_, err := l.q.Attempts().Suspend(ctx, waitFor(a, ids, queue.Wait{Mode: queue.WaitAll}))
 			return err
 		}},
-		named{"explain the agent", func() error { _, err := l.q.Explain(ctx, a.ID); return err }},
+		named{"explain the agent", func() error { _, err := inspect.Explain(ctx, l.q, a.ID); return err }},
 		named{"complete all members, wake the agent", func() error {
 			for done := 0; done < l.Members; {
 				claims, err := l.fetch(ctx, "all-children", 500)
@@ -288,10 +290,10 @@ func (l *longest) ofAgents(ctx context.Context) error {
 				return err
 			}
 			a = woken[0]
-			_, err = l.q.Recall(ctx, a.ID)
+			_, err = l.q.Attempts().Recall(ctx, a.ID)
 			return err
 		}},
-		named{"read all of its children", func() error { _, err := l.q.Children(ctx, a.ID, ids); return err }},
+		named{"read all of its children", func() error { _, err := l.q.Attempts().Children(ctx, a.ID, ids); return err }},
 		named{"complete the agent, sweep its children", func() error { return l.endFamily(ctx, func() error { return l.settle(ctx, []queue.Claim{a}) }) }},
 	)
 }
@@ -324,7 +326,7 @@ func (l *longest) loseMany(ctx context.Context, w queue.Wait) error {
 	if err != nil {
 		return err
 	}
-	if _, err := l.q.Suspend(ctx, waitFor(a, ids, w)); err != nil {
+	if _, err := l.q.Attempts().Suspend(ctx, waitFor(a, ids, w)); err != nil {
 		return err
 	}
 	if w.Limit == 0 {
@@ -346,7 +348,7 @@ func (l *longest) endFamily(ctx context.Context, end func() error) error {
 		return err
 	}
 	for {
-		s, err := l.q.Sweep(ctx, 0, who, 1000, fallback)
+		s, err := reaper.Sweep(ctx, l.q, 0, who, 1000, fallback)
 		if err != nil || s.Wait > 0 {
 			return err
 		}

@@ -27,7 +27,7 @@ func (m *micro) agentCalls(ctx context.Context) error {
 	}
 	err = m.measure(ctx, callName{"suspend", members, "agent"}, n, func() error {
 		for _, a := range agents {
-			if _, err := m.q.Suspend(ctx, suspension(a)); err != nil {
+			if _, err := m.q.Attempts().Suspend(ctx, suspension(a)); err != nil {
 				return err
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // who is the worker and the reaper of these measurements.
@@ -22,8 +23,8 @@ func (m *micro) idleCalls(ctx context.Context) error {
 		call func() error
 	}{
 		{"fetch of nothing", func() error { _, err := m.fetch(ctx, "default", 50); return err }},
-		{"sweep of nothing", func() error { _, err := m.q.Sweep(ctx, 0, who, 100, fallback); return err }},
-		{"heartbeat", func() error { _, err := m.q.Heartbeat(ctx, 0, who, time.Minute, 0, nil); return err }},
+		{"sweep of nothing", func() error { _, err := reaper.Sweep(ctx, m.q, 0, who, 100, fallback); return err }},
+		{"heartbeat", func() error { _, err := m.q.Attempts().Heartbeat(ctx, 0, who, time.Minute, 0, nil); return err }},
 	} {
 		err := m.measure(ctx, callName{of.name, 0, "call"}, n, func() error { return repeat(n, of.call) })
 		if err != nil {
@@ -85,13 +86,13 @@ func (m *micro) sweep(ctx context.Context) error {
 // fetch takes up to n tasks of a queue.
 func (m *micro) fetch(ctx context.Context, line string, n int) ([]queue.Claim, error) {
 	m.seq++
-	trip, err := m.q.Fetch(ctx, 0, who, queue.Ask{N: n, Seq: m.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: line, N: n}}})
+	trip, err := m.q.Attempts().Fetch(ctx, 0, who, queue.Ask{N: n, Seq: m.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: line, N: n}}})
 	return trip.Claims, err
 }
 
 // settle completes what was claimed.
 func (m *micro) settle(ctx context.Context, claims []queue.Claim) error {
-	_, err := m.q.Settle(ctx, 0, who, queue.NewCall(), completions(claims), queue.Ask{})
+	_, err := m.q.Attempts().Settle(ctx, 0, who, queue.NewCall(), completions(claims), queue.Ask{})
 	return err
 }
 
@@ -107,7 +108,7 @@ func completions(claims []queue.Claim) []queue.Outcome {
 // sweepAll sweeps until n tasks have timed out.
 func sweepAll(ctx context.Context, q *queue.Queue, n, look int) error {
 	for ended := 0; ended < n; {
-		s, err := q.Sweep(ctx, 0, who, look, fallback)
+		s, err := reaper.Sweep(ctx, q, 0, who, look, fallback)
 		if err != nil {
 			return err
 		}

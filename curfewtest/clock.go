@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // sweeper is the name that the stage sweeps under: it always has the turn.
@@ -79,7 +79,7 @@ func (s *Stage) sweep(atMost time.Duration) time.Duration {
 func (s *Stage) sweepPartition(p int, atMost time.Duration) time.Duration {
 	s.tb.Helper()
 	for idle := 0; ; {
-		swept, err := s.Queue.Sweep(s.ctx, p, sweeper, 500, max(atMost, time.Millisecond))
+		swept, err := reaper.Sweep(s.ctx, s.Queue, p, sweeper, 500, max(atMost, time.Millisecond))
 		if err != nil {
 			s.tb.Fatalf("curfewtest: %v", err)
 		}
@@ -98,6 +98,6 @@ func (s *Stage) sweepPartition(p int, atMost time.Duration) time.Duration {
 	}
 }
 
-func did(s queue.Swept) bool {
+func did(s reaper.Swept) bool {
 	return s.TimedOut+s.Started+s.Fired+s.Warned+s.GivenBack+s.Drained+s.Removed+s.Broken > 0
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -70,7 +71,7 @@ func (s *Stage) state(r *queue.Record) string {
 
 // waits is what an agent waits for.
 func (s *Stage) waits(r *queue.Record) string {
-	e, err := s.Queue.Explain(s.ctx, r.ID)
+	e, err := inspect.Explain(s.ctx, s.Queue, r.ID)
 	if err != nil || e.Wait == nil {
 		return "it is suspended"
 	}

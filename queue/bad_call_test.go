@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -140,7 +141,7 @@ func TestQueueControlsRefuseBadInput(t *testing.T) {
 // Fewer running tasks than partitions would leave one of them without any, for good.
 func TestALimitThatPartitionsCannotShareIsRefused(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		q, ctx := open(t, rdb, queue.Config{Partitions: 4}), context.Background()
+		q, ctx := queuetest.Open(t, rdb, queue.Config{Partitions: 4}), context.Background()
 		_, err := q.LimitRunning(ctx, "q", 3)
 		badInput{want: queue.ErrInvalid, field: "max running", advice: "3 cannot be shared by 4 partitions"}.check(t, err)
 		if keys := rdb.Keys(ctx, "curfew:*:queue*").Val(); len(keys) != 0 {
@@ -149,13 +150,13 @@ func TestALimitThatPartitionsCannotShareIsRefused(t *testing.T) {
 		if _, err := q.LimitRunning(ctx, "q", 4); err != nil {
 			t.Error(err)
 		}
-		sound(t, q)
+		queuetest.Sound(t, q)
 	})
 }
 
 // To pause a queue that has no task yet is no mistake, so it is told and not refused.
 func TestToPauseAnUnknownQueueSaysSo(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		ctx := context.Background()
 		if c, err := q.Pause(ctx, "mails"); err != nil || c != (queue.Controlled{}) {
 			t.Errorf("Pause = %+v, %v; want a queue that was not known", c, err)
@@ -163,10 +164,10 @@ func TestToPauseAnUnknownQueueSaysSo(t *testing.T) {
 		if c, err := q.Pause(ctx, "mails"); err != nil || c != (queue.Controlled{Known: true}) {
 			t.Errorf("Pause again = %+v, %v; want a queue that is known", c, err)
 		}
-		enqueue(t, q, queue.Task{Queue: "mails"})
+		queuetest.Enqueue(t, q, queue.Task{Queue: "mails"})
 		if c, err := q.Resume(ctx, "mails"); err != nil || c != (queue.Controlled{Known: true, Ready: 1}) {
 			t.Errorf("Resume = %+v, %v; want one task in line", c, err)
 		}
-		sound(t, q)
+		queuetest.Sound(t, q)
 	})
 }

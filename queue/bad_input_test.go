@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
@@ -35,27 +36,27 @@ type scene struct {
 
 func newScene(t *testing.T, rdb redis.UniversalClient) *scene {
 	t.Helper()
-	q := open(t, rdb, queue.Config{Namespace: "bad", MaxBytes: 1000, Library: testclock.Library(t, rdb)})
-	s, w := &scene{q: q, gone: "0-0000000000000gone"}, &taker{q: q, worker: "w1"}
+	q := queuetest.Open(t, rdb, queue.Config{Namespace: "bad", MaxBytes: 1000, Library: testclock.Library(t, rdb)})
+	s, w := &scene{q: q, gone: "0-0000000000000gone"}, &queuetest.Taker{Q: q, Worker: "w1"}
 
-	s.running = enqueue(t, q, queue.Task{Timeout: time.Hour}).ID
-	first := w.take(t, s.running, "default")
-	w.settle(t, queue.Outcome{ID: first.ID, Epoch: first.Epoch, Verb: queue.Release})
-	s.claim = w.take(t, s.running, "default")
+	s.running = queuetest.Enqueue(t, q, queue.Task{Timeout: time.Hour}).ID
+	first := w.Take(t, s.running, "default")
+	w.Settle(t, queue.Outcome{ID: first.ID, Epoch: first.Epoch, Verb: queue.Release})
+	s.claim = w.Take(t, s.running, "default")
 
-	s.done = enqueue(t, q, queue.Task{}).ID
-	claim := w.take(t, s.done, "default")
-	w.settle(t, queue.Outcome{ID: claim.ID, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("result")})
+	s.done = queuetest.Enqueue(t, q, queue.Task{}).ID
+	claim := w.Take(t, s.done, "default")
+	w.Settle(t, queue.Outcome{ID: claim.ID, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("result")})
 
-	s.pending = enqueue(t, q, queue.Task{Queue: "other", IdempotencyKey: "key", Payload: []byte("first")}).ID
-	enqueue(t, q, queue.Task{ID: s.running + ".child", Payload: []byte("first")})
+	s.pending = queuetest.Enqueue(t, q, queue.Task{Queue: "other", IdempotencyKey: "key", Payload: []byte("first")}).ID
+	queuetest.Enqueue(t, q, queue.Task{ID: s.running + ".child", Payload: []byte("first")})
 
 	if err := q.DefineKind(context.Background(), "defined", queue.Defaults{Timeout: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	s.promise = enqueue(t, q, queue.Task{Promise: true}).ID
-	s.timer = enqueue(t, q, queue.Task{Timer: true, Delay: time.Hour}).ID
-	s.settled = enqueue(t, q, queue.Task{Promise: true}).ID
+	s.promise = queuetest.Enqueue(t, q, queue.Task{Promise: true}).ID
+	s.timer = queuetest.Enqueue(t, q, queue.Task{Timer: true, Delay: time.Hour}).ID
+	s.settled = queuetest.Enqueue(t, q, queue.Task{Promise: true}).ID
 	if r, err := q.Resolve(context.Background(), s.settled, []byte("first")); err != nil || !r.Done {
 		t.Fatalf("Resolve = %+v, %v", r, err)
 	}
@@ -75,7 +76,7 @@ func (s *scene) enqueue(task queue.Task) error {
 
 func (s *scene) settle(o queue.Outcome) error {
 	o.ID, o.Epoch = s.claim.ID, s.claim.Epoch
-	_, err := s.q.Settle(context.Background(), 0, "w1", queue.NewCall(), []queue.Outcome{o}, queue.Ask{})
+	_, err := s.q.Attempts().Settle(context.Background(), 0, "w1", queue.NewCall(), []queue.Outcome{o}, queue.Ask{})
 	return err
 }
 
@@ -94,7 +95,7 @@ func refused(t *testing.T, rows []badInput) {
 				s.goOn(t)
 			})
 		}
-		sound(t, s.q)
+		queuetest.Sound(t, s.q)
 	})
 }
 
@@ -118,7 +119,7 @@ func (row badInput) check(t *testing.T, err error) {
 // goOn makes the next good call, which must work.
 func (s *scene) goOn(t *testing.T) {
 	t.Helper()
-	id := enqueue(t, s.q, queue.Task{}).ID
+	id := queuetest.Enqueue(t, s.q, queue.Task{}).ID
 	if c, err := s.q.Cancel(context.Background(), id, ""); err != nil || !c.Done {
 		t.Fatalf("the next good call: Cancel = %+v, %v", c, err)
 	}
@@ -202,12 +203,12 @@ func TestEnqueueRefusesBadNames(t *testing.T) {
 
 func TestGoodNamesAreAccepted(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		q := open(t, rdb, queue.Config{})
+		q := queuetest.Open(t, rdb, queue.Config{})
 		for _, name := range []string{"q", "Q", "0", "a.b_c-d", "9.", strings.Repeat("q", 128)} {
-			enqueue(t, q, queue.Task{Kind: name, Queue: name})
+			queuetest.Enqueue(t, q, queue.Task{Kind: name, Queue: name})
 		}
-		enqueue(t, q, queue.Task{Kind: "mail:send/v2"})
-		sound(t, q)
+		queuetest.Enqueue(t, q, queue.Task{Kind: "mail:send/v2"})
+		queuetest.Sound(t, q)
 	})
 }
 
@@ -346,14 +347,14 @@ func TestAnOutcomeThatIsNotTheClaimsChangesNothing(t *testing.T) {
 		t.Run(row.claim, func(t *testing.T) {
 			redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 				s := newScene(t, rdb)
-				w := &taker{q: s.q, worker: "w1"}
+				w := &queuetest.Taker{Q: s.q, Worker: "w1"}
 				id, epoch := row.of(s)
 				for _, o := range []queue.Outcome{
 					{Verb: queue.Complete, Result: []byte("late")}, {Verb: queue.Fail, Error: "late"}, {Verb: queue.Release},
 				} {
 					before := redistest.Dump(t, rdb, "bad:")
 					o.ID, o.Epoch = id, epoch
-					if got := w.report(t, queue.NewCall(), o); got != row.want {
+					if got := w.Report(t, queue.NewCall(), o); got != row.want {
 						t.Errorf("%s = %+v, want %+v", o.Verb, got, row.want)
 					}
 					if after := redistest.Dump(t, rdb, "bad:"); after != before {
@@ -369,17 +370,17 @@ func TestAnOutcomeThatIsNotTheClaimsChangesNothing(t *testing.T) {
 func TestASecondSettlementIsRefused(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScene(t, rdb)
-		w := &taker{q: s.q, worker: "w1"}
+		w := &queuetest.Taker{Q: s.q, Worker: "w1"}
 		o := queue.Outcome{ID: s.running, Epoch: s.claim.Epoch, Verb: queue.Complete, Result: []byte("first")}
-		w.report(t, "call-1", o)
+		w.Report(t, "call-1", o)
 		before := redistest.Dump(t, rdb, "bad:")
 		o.Result = []byte("second")
-		if got, want := w.report(t, "call-1", o), (queue.Verdict{Word: "OK", Status: queue.Completed}); got != want {
+		if got, want := w.Report(t, "call-1", o), (queue.Verdict{Word: "OK", Status: queue.Completed}); got != want {
 			t.Errorf("the same call again = %+v, want its first answer %+v", got, want)
 		}
 		for _, verb := range []queue.Verb{queue.Complete, queue.Fail, queue.Release} {
 			o.Verb = verb
-			if got, want := w.report(t, "call-2", o), (queue.Verdict{Word: "LOST", Status: queue.Completed}); got != want {
+			if got, want := w.Report(t, "call-2", o), (queue.Verdict{Word: "LOST", Status: queue.Completed}); got != want {
 				t.Errorf("another call's %s = %+v, want %+v", verb, got, want)
 			}
 		}
@@ -395,7 +396,7 @@ func TestAHeartbeatOfWhatIsNotHeldSaysStop(t *testing.T) {
 		held := []queue.Held{{ID: s.running, Epoch: s.claim.Epoch}, {ID: s.running, Epoch: 1, Progress: "x"}, {ID: s.gone, Epoch: 1, Progress: "x"},
 			{ID: s.pending, Epoch: 0, Progress: "x"}, {ID: s.done, Epoch: 1, Progress: "x"}, {ID: "rubbish\r\n*", Epoch: -7, Progress: "x"}, {ID: "", Epoch: 0, Progress: "x"}}
 		beat := func() []queue.Stop {
-			stops, err := s.q.Heartbeat(context.Background(), 0, "w1", time.Minute, 0, held)
+			stops, err := s.q.Attempts().Heartbeat(context.Background(), 0, "w1", time.Minute, 0, held)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -415,7 +416,7 @@ func TestAHeartbeatOfWhatIsNotHeldSaysStop(t *testing.T) {
 }
 
 func TestAnEmptyListIsNoError(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		ctx := context.Background()
 		if got, err := q.EnqueueAll(ctx, nil); len(got) != 0 || err != nil {
 			t.Errorf("EnqueueAll = %v, %v", got, err)
@@ -426,7 +427,7 @@ func TestAnEmptyListIsNoError(t *testing.T) {
 		if got, err := q.CancelAll(ctx, nil, ""); len(got) != 0 || err != nil {
 			t.Errorf("CancelAll = %v, %v", got, err)
 		}
-		if got, err := q.Settle(ctx, 0, "w", queue.NewCall(), nil, queue.Ask{}); len(got.Verdicts) != 0 || err != nil {
+		if got, err := q.Attempts().Settle(ctx, 0, "w", queue.NewCall(), nil, queue.Ask{}); len(got.Verdicts) != 0 || err != nil {
 			t.Errorf("Settle = %+v, %v", got, err)
 		}
 	})

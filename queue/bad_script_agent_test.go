@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 )
 
@@ -35,7 +36,7 @@ func TestTheScriptsOfAgentsRefuseBadInput(t *testing.T) {
 		s := newScript(t, rdb)
 		s.accepts(t, "id", "0-a", "kind", "k")
 		s.accepts(t, "id", "0-g", "kind", "k", "queue", "agents")
-		(&taker{q: s.q, worker: "w1"}).take(t, "0-g", "agents")
+		(&queuetest.Taker{Q: s.q, Worker: "w1"}).Take(t, "0-g", "agents")
 		s.accepts(t, "id", "0-g.1", "kind", "k", "role", "promise")
 		for _, row := range []struct {
 			script string
@@ -104,6 +105,6 @@ func TestTheScriptsOfAgentsRefuseBadInput(t *testing.T) {
 				t.Errorf("%s %.200q = %.300s, want %s", row.script, row.args, got, row.want)
 			}
 		}
-		sound(t, s.q)
+		queuetest.Sound(t, s.q)
 	})
 }

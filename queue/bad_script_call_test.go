@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/wire"
 	"github.com/curfew-dev/curfew/lua"
@@ -113,7 +114,7 @@ func TestTheOtherScriptsRefuseBadInput(t *testing.T) {
 				t.Errorf("%s %.200q = %.300s, want %s", row.script, row.args, got, row.want)
 			}
 		}
-		sound(t, s.q)
+		queuetest.Sound(t, s.q)
 	})
 }
 
@@ -139,15 +140,15 @@ func (s *script) call(t *testing.T, name string, args ...any) string {
 func TestARepeatedCallChangesNothing(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScript(t, rdb)
-		w := &taker{q: s.q, worker: "w1"}
+		w := &queuetest.Taker{Q: s.q, Worker: "w1"}
 		s.accepts(t, "id", "0-run", "kind", "k", "cancel_grace_ms", "5000")
-		claim := w.take(t, "0-run", "default")
+		claim := w.Take(t, "0-run", "default")
 		for _, id := range []string{"0-a", "0-b", "0-c"} {
 			s.accepts(t, "id", id, "kind", "k", "hook_cancel", "h other")
 		}
 		s.accepts(t, "id", "0-p", "kind", "k", "role", "promise", "hook_success", "h other")
 		s.accepts(t, "id", "0-g", "kind", "k", "queue", "agents")
-		w.take(t, "0-g", "agents")
+		w.Take(t, "0-g", "agents")
 		s.accepts(t, "id", "0-g.1", "kind", "k", "role", "promise")
 		s.accepts(t, "id", "0-r", "kind", "k", "role", "promise")
 		for _, row := range []struct {
@@ -183,7 +184,7 @@ func TestARepeatedCallChangesNothing(t *testing.T) {
 				t.Errorf("control %q again = %s", args, again)
 			}
 		}
-		w.settle(t, queue.Outcome{ID: claim.ID, Epoch: claim.Epoch, Verb: queue.Complete})
-		sound(t, s.q)
+		w.Settle(t, queue.Outcome{ID: claim.ID, Epoch: claim.Epoch, Verb: queue.Complete})
+		queuetest.Sound(t, s.q)
 	})
 }

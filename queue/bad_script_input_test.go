@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/internal/wire"
@@ -69,7 +70,7 @@ func TestTheScriptRefusesInstantsBeyond2To53(t *testing.T) {
 		s.accepts(t, "id", "0-b", "kind", "k", "deadline_at", "9007199254740992")
 		s.accepts(t, "id", "0-c", "kind", "k", "available_at", "9007199254740992")
 		s.accepts(t, "id", "0-d", "kind", "k", "timeout_ms", "0000000000000000000001")
-		sound(t, s.q)
+		queuetest.Sound(t, s.q)
 	})
 }
 
@@ -152,7 +153,7 @@ func TestABadTaskInAListHurtsNoOther(t *testing.T) {
 		if got != want {
 			t.Errorf("enqueue = %s, want %s", got, want)
 		}
-		sound(t, s.q)
+		queuetest.Sound(t, s.q)
 	})
 }
 
@@ -166,7 +167,7 @@ type script struct {
 func newScript(t *testing.T, rdb redis.UniversalClient) *script {
 	t.Helper()
 	library := testclock.Library(t, rdb)
-	return &script{open(t, rdb, queue.Config{Library: library}), rdb, library}
+	return &script{queuetest.Open(t, rdb, queue.Config{Library: library}), rdb, library}
 }
 
 // run sends a list and returns the answers.

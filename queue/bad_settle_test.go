@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
@@ -18,14 +19,14 @@ import (
 func TestTheScriptRefusesOutcomesThatNoWorkerCanMean(t *testing.T) {
 	ctx := context.Background()
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		q := open(t, rdb, queue.Config{Namespace: redistest.Namespace(t)})
+		q := queuetest.Open(t, rdb, queue.Config{Namespace: redistest.Namespace(t)})
 		library, err := lua.Load(lua.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &taker{q: q, worker: "w"}
-		id := enqueue(t, q, queue.Task{MaxRetries: 3}).ID
-		claim := w.take(t, id, "default")
+		w := &queuetest.Taker{Q: q, Worker: "w"}
+		id := queuetest.Enqueue(t, q, queue.Task{MaxRetries: 3}).ID
+		claim := w.Take(t, id, "default")
 		before := redistest.Digest(t, rdb, q.Root(0))
 		for _, row := range []struct {
 			verb, class, code, delay, want string
@@ -55,6 +56,6 @@ func TestTheScriptRefusesOutcomesThatNoWorkerCanMean(t *testing.T) {
 		if after := redistest.Digest(t, rdb, q.Root(0)); after != before {
 			t.Error("what was refused changed something")
 		}
-		w.settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete})
+		w.Settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete})
 	})
 }

@@ -8,16 +8,18 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // Queues are read about 500 a call, and each is counted once.
 func TestStatsOfMoreQueuesThanACallReads(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		ctx := context.Background()
-		q := open(t, rdb, queue.Config{Partitions: 2})
+		q := queuetest.Open(t, rdb, queue.Config{Partitions: 2})
 		list := make([]queue.Task, 2600)
 		for i := range list {
 			list[i] = queue.Task{Kind: "k", Queue: fmt.Sprint("line", i/2), Timeout: time.Hour}
@@ -42,7 +44,7 @@ func TestACallIsShort(t *testing.T) {
 	ctx := context.Background()
 	rdb := redistest.Shared(t).Client(t)
 	library := testclock.Library(t, rdb)
-	q := open(t, rdb, queue.Config{Namespace: redistest.Namespace(t), Library: library})
+	q := queuetest.Open(t, rdb, queue.Config{Namespace: redistest.Namespace(t), Library: library})
 	list := make([]queue.Task, 1300)
 	for i := range list {
 		list[i] = queue.Task{Kind: "k", Queue: fmt.Sprint("line", i), Timeout: time.Millisecond}
@@ -56,7 +58,7 @@ func TestACallIsShort(t *testing.T) {
 	}
 	testclock.Set(t, rdb, q.Root(0), testclock.Start.Add(time.Second))
 	for ended, did := 0, 0; ended < len(list); ended += did {
-		s, err := q.Sweep(ctx, 0, "r", 1000, time.Second)
+		s, err := reaper.Sweep(ctx, q, 0, "r", 1000, time.Second)
 		if err != nil || s.TimedOut != min(250, len(list)-ended) || s.Wait > 0 != (ended+s.TimedOut == len(list)) {
 			t.Fatalf("after %d: %+v, %v", ended, s, err)
 		}

@@ -11,9 +11,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // position is a line of the composed Lua, as Redis and the embedded server name it.
@@ -24,10 +27,10 @@ var position = regexp.MustCompile(`:\s?\d+: `)
 func TestWhatIsToldOfABrokenRecordIsWords(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		ctx, library := context.Background(), testclock.Library(t, rdb)
-		q := open(t, rdb, queue.Config{Namespace: redistest.Namespace(t), Library: library})
+		q := queuetest.Open(t, rdb, queue.Config{Namespace: redistest.Namespace(t), Library: library})
 		root := q.Root(0)
 		// Deciding on the end raises: of one a hook has no kind, the other is a timer without an instant.
-		a, b := enqueue(t, q, queue.Task{Timeout: time.Second}).ID, enqueue(t, q, queue.Task{Timeout: time.Second}).ID
+		a, b := queuetest.Enqueue(t, q, queue.Task{Timeout: time.Second}).ID, queuetest.Enqueue(t, q, queue.Task{Timeout: time.Second}).ID
 		const head = "k default 1800000000000 1800000001000 -\n"
 		err := errors.Join(rdb.Set(ctx, root+":spec:"+a, head+"hook_cancel:13\n\none two three", 0).Err(),
 			rdb.Set(ctx, root+":spec:"+b, head+"role=timer\n\n", 0).Err())
@@ -41,12 +44,12 @@ func TestWhatIsToldOfABrokenRecordIsWords(t *testing.T) {
 		}
 		told["the answer of cancel"] = fmt.Sprint(reply.([]any)[1].([]any)[1])
 		testclock.Set(t, rdb, root, testclock.Start.Add(time.Minute))
-		swept, err := q.Sweep(ctx, 0, "r", 100, time.Second)
+		swept, err := reaper.Sweep(ctx, q, 0, "r", 100, time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
 		told["the sweep"] = strings.Join(swept.Errors, ", ")
-		explained, err := q.Explain(ctx, b)
+		explained, err := inspect.Explain(ctx, q, b)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,13 +40,10 @@ func (q *Queue) Cancel(ctx context.Context, id, reason string) (Cancellation, er
 
 // CancelAll cancels a list, 500 a round trip.
 func (q *Queue) CancelAll(ctx context.Context, list []string, reason string) ([]Cancellation, error) {
-	return q.CancelAs(ctx, NewCall(), "", list, reason)
+	return q.cancelAs(ctx, NewCall(), "", list, reason)
 }
 
-// CancelAs is CancelAll under a name of the call: the same call again, whenever it comes,
-// gets the answers of the first one. If there is an owner, all of them must be children
-// of that; if one is not, it returns [ErrNotOwner], and none of 500 together is cancelled.
-func (q *Queue) CancelAs(ctx context.Context, call, owner string, ids []string, reason string) ([]Cancellation, error) {
+func (q *Queue) cancelAs(ctx context.Context, call, owner string, ids []string, reason string) ([]Cancellation, error) {
 	if limit := min(q.config.MaxBytes, maxReason); len(reason) > limit {
 		return nil, refusal.Failed("cancel", "", refusal.Invalid("reason", "has %d bytes, the limit is %d", len(reason), limit))
 	}

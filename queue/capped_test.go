@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -34,12 +35,12 @@ func in(t *testing.T, rdb *redis.Client, n int, command func(redis.Pipeliner, in
 // A mass failure keeps its evidence as long as its retention says, however large it is.
 func TestAQueueKeepsItsFailuresAsLongAsTheirRetention(t *testing.T) {
 	rdb, ctx := redistest.Start(t).Client(t), context.Background()
-	q := open(t, rdb, queue.Config{})
+	q := queuetest.Open(t, rdb, queue.Config{})
 	dead := q.Root(0) + ":dead:default"
 	in(t, rdb, kept, func(p redis.Pipeliner, i int) {
 		p.ZAdd(ctx, dead, redis.Z{Score: 1, Member: fmt.Sprint("0-old", i)})
 	})
-	id := enqueue(t, q, queue.Task{Retention: 30 * 24 * time.Hour}).ID
+	id := queuetest.Enqueue(t, q, queue.Task{Retention: 30 * 24 * time.Hour}).ID
 	if _, err := q.Cancel(ctx, id, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func TestAQueueKeepsItsFailuresAsLongAsTheirRetention(t *testing.T) {
 func TestTheStreamOfEventsIsCapped(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		ctx := context.Background()
-		q := open(t, rdb, queue.Config{Events: "all", EventMiB: 2})
+		q := queuetest.Open(t, rdb, queue.Config{Events: "all", EventMiB: 2})
 		size := func() (bytes int) {
 			entries, err := rdb.XRange(ctx, q.EventsKey(0), "-", "+").Result()
 			if err != nil {
@@ -105,8 +106,8 @@ func TestTheStreamOfEventsIsCapped(t *testing.T) {
 func TestEventsOfOneCallAreReadInPartsAndOnce(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		ctx := context.Background()
-		q := open(t, rdb, queue.Config{Events: "all"})
-		owner := enqueue(t, q, queue.Task{}).ID
+		q := queuetest.Open(t, rdb, queue.Config{Events: "all"})
+		owner := queuetest.Enqueue(t, q, queue.Task{}).ID
 		for i := range 3 {
 			tasks := make([]queue.Task, 500)
 			for n := range tasks {

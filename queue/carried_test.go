@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -14,7 +15,7 @@ import (
 // case. What does not fit is taken the next time.
 func TestACallCarriesFourMebibytesInBothDirections(t *testing.T) {
 	ctx, payload := context.Background(), bytes.Repeat([]byte("p"), 900_000)
-	q := open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t)})
+	q := queuetest.Open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t)})
 	var tasks []queue.Task
 	for range 12 {
 		tasks = append(tasks, queue.Task{Kind: "k", Payload: payload})
@@ -41,7 +42,7 @@ func TestACallCarriesFourMebibytesInBothDirections(t *testing.T) {
 		}
 		held = held[row.settled:]
 		ask.Seq = int64(i + 1)
-		trip, err := q.Settle(ctx, 0, "w", queue.NewCall(), outcomes, ask)
+		trip, err := q.Attempts().Settle(ctx, 0, "w", queue.NewCall(), outcomes, ask)
 		if err != nil || len(trip.Claims) != row.takes || len(trip.Verdicts) != row.settled {
 			t.Fatalf("%s: %d claims and %v, %v, want %d", row.claim, len(trip.Claims), trip.Verdicts, err, row.takes)
 		}

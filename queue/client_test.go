@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
@@ -17,10 +18,10 @@ import (
 const unknown = "0-0000000000000gone"
 
 func TestGetAllKeepsTheOrderOfTheList(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		var ids []string
 		for range 9 {
-			ids = append(ids, enqueue(t, q, queue.Task{}).ID)
+			ids = append(ids, queuetest.Enqueue(t, q, queue.Task{}).ID)
 		}
 		list := []string{ids[8], unknown, ids[0], ids[3], ids[0], ids[0] + ".child", ids[8]}
 		records, err := q.GetAll(context.Background(), list)
@@ -43,10 +44,10 @@ func TestGetAllKeepsTheOrderOfTheList(t *testing.T) {
 
 func TestARecordTellsWhatWasHandedOver(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		q := open(t, rdb, queue.Config{Library: testclock.Library(t, rdb)})
+		q := queuetest.Open(t, rdb, queue.Config{Library: testclock.Library(t, rdb)})
 		at := testclock.Start
 		payload := []byte("\x00\xff\r\n{}")
-		r := enqueue(t, q, queue.Task{Kind: "a/b:c", Queue: "q", Priority: 2, Payload: payload, Headers: map[string]string{"k": "v ü\n", "": "\x00"},
+		r := queuetest.Enqueue(t, q, queue.Task{Kind: "a/b:c", Queue: "q", Priority: 2, Payload: payload, Headers: map[string]string{"k": "v ü\n", "": "\x00"},
 			Timeout: time.Hour, QueueTimeout: time.Minute, AttemptTimeout: time.Second, MaxRetries: 3, StartAt: at.Add(time.Second),
 			Retention: 2 * time.Hour, IdempotencyKey: "key"})
 		if want := (queue.Receipt{ID: r.ID, Deadline: at.Add(time.Hour), New: true}); r != want {
@@ -69,17 +70,17 @@ func TestARecordTellsWhatWasHandedOver(t *testing.T) {
 }
 
 func TestCancelAllAnswersForEachTask(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
-		ctx, w := context.Background(), &taker{q: q, worker: "w"}
-		pending := []string{enqueue(t, q, queue.Task{Queue: "p"}).ID, enqueue(t, q, queue.Task{Queue: "p"}).ID}
-		running := enqueue(t, q, queue.Task{Queue: "r"}).ID
-		w.take(t, running, "r")
-		delayed := enqueue(t, q, queue.Task{Delay: time.Hour}).ID
-		done, failed := enqueue(t, q, queue.Task{Queue: "d"}).ID, enqueue(t, q, queue.Task{Queue: "f"}).ID
-		claim := w.take(t, done, "d")
-		w.settle(t, queue.Outcome{ID: done, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("result")})
-		claim = w.take(t, failed, "f")
-		w.settle(t, queue.Outcome{ID: failed, Epoch: claim.Epoch, Verb: queue.Fail, Error: "boom"})
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
+		ctx, w := context.Background(), &queuetest.Taker{Q: q, Worker: "w"}
+		pending := []string{queuetest.Enqueue(t, q, queue.Task{Queue: "p"}).ID, queuetest.Enqueue(t, q, queue.Task{Queue: "p"}).ID}
+		running := queuetest.Enqueue(t, q, queue.Task{Queue: "r"}).ID
+		w.Take(t, running, "r")
+		delayed := queuetest.Enqueue(t, q, queue.Task{Delay: time.Hour}).ID
+		done, failed := queuetest.Enqueue(t, q, queue.Task{Queue: "d"}).ID, queuetest.Enqueue(t, q, queue.Task{Queue: "f"}).ID
+		claim := w.Take(t, done, "d")
+		w.Settle(t, queue.Outcome{ID: done, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("result")})
+		claim = w.Take(t, failed, "f")
+		w.Settle(t, queue.Outcome{ID: failed, Epoch: claim.Epoch, Verb: queue.Fail, Error: "boom"})
 
 		cancelled := queue.Cancellation{Done: true, Status: queue.Cancelled}
 		list := []string{pending[1], done, running, unknown, delayed, failed, pending[0], pending[1]}
@@ -93,18 +94,18 @@ func TestCancelAllAnswersForEachTask(t *testing.T) {
 		if want := (queue.Cancellation{Status: queue.Cancelled, Error: "no need"}); err != nil || !reflect.DeepEqual(again, want) {
 			t.Errorf("Cancel again = %+v, %v, want %+v", again, err, want)
 		}
-		if stops, err := q.Heartbeat(ctx, partition(t, running), "w", time.Minute, 0, []queue.Held{{ID: running, Epoch: 1}}); err != nil ||
+		if stops, err := q.Attempts().Heartbeat(ctx, queuetest.Partition(t, running), "w", time.Minute, 0, []queue.Held{{ID: running, Epoch: 1}}); err != nil ||
 			!reflect.DeepEqual(stops, []queue.Stop{{ID: running, Epoch: 1, Reason: "cancelled"}}) {
 			t.Errorf("Heartbeat = %v, %v, want it told to stop", stops, err)
 		}
-		sound(t, q)
+		queuetest.Sound(t, q)
 	})
 }
 
 func TestACancelledTaskSaysWhy(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		for reason, want := range map[string]string{"": "Task cancelled", "no need": "no need"} {
-			id := enqueue(t, q, queue.Task{}).ID
+			id := queuetest.Enqueue(t, q, queue.Task{}).ID
 			if _, err := q.Cancel(context.Background(), id, reason); err != nil {
 				t.Fatal(err)
 			}
@@ -120,23 +121,23 @@ func TestACancelledTaskSaysWhy(t *testing.T) {
 }
 
 func TestStatsCountOverAllPartitions(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		ctx := context.Background()
 		if stats, err := q.Stats(ctx); err != nil || !reflect.DeepEqual(stats, queue.Stats{}) {
 			t.Errorf("Stats of nothing = %+v, %v", stats, err)
 		}
 		var ids []string
 		for range 8 {
-			ids = append(ids, enqueue(t, q, queue.Task{Queue: "a", Timeout: time.Hour, QueueTimeout: time.Minute}).ID)
+			ids = append(ids, queuetest.Enqueue(t, q, queue.Task{Queue: "a", Timeout: time.Hour, QueueTimeout: time.Minute}).ID)
 		}
-		enqueue(t, q, queue.Task{Queue: "b", Delay: time.Hour})
-		w := &taker{q: q, worker: "w"}
+		queuetest.Enqueue(t, q, queue.Task{Queue: "b", Delay: time.Hour})
+		w := &queuetest.Taker{Q: q, Worker: "w"}
 		for i, o := range []queue.Outcome{{Verb: queue.Complete}, {Verb: queue.Fail}, {Verb: queue.Fail, Class: queue.ClassTimeout}} {
-			claim := w.take(t, ids[i], "a")
+			claim := w.Take(t, ids[i], "a")
 			o.ID, o.Epoch = claim.ID, claim.Epoch
-			w.settle(t, o)
+			w.Settle(t, o)
 		}
-		w.take(t, ids[3], "a")
+		w.Take(t, ids[3], "a")
 		if _, err := q.Cancel(ctx, ids[7], ""); err != nil {
 			t.Fatal(err)
 		}

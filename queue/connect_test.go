@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -103,7 +104,7 @@ func TestConnectTakesAGoodURL(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer rdb.Close()
-		enqueue(t, open(t, rdb, queue.Config{}), queue.Task{})
+		queuetest.Enqueue(t, queuetest.Open(t, rdb, queue.Config{}), queue.Task{})
 	}
 }
 

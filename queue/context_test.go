@@ -11,8 +11,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // calls are all that a client can ask for, of a task that lives.
@@ -32,19 +35,22 @@ func calls(q *queue.Queue, id string) map[string]func(context.Context) error {
 		"Result":     func(ctx context.Context) error { _, err := q.Result(ctx, id); return err },
 		"Stats":      func(ctx context.Context) error { _, err := q.Stats(ctx); return err },
 		"Figures":    func(ctx context.Context) error { _, err := q.Figures(ctx); return err },
-		"Audit":      func(ctx context.Context) error { _, err := q.Audit(ctx); return err },
+		"Audit":      func(ctx context.Context) error { _, err := inspect.Audit(ctx, q); return err },
 		"Fetch": func(ctx context.Context) error {
-			_, err := q.Fetch(ctx, 0, "w", queue.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 1}}})
+			_, err := q.Attempts().Fetch(ctx, 0, "w", queue.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 1}}})
 			return err
 		},
 		"Settle": func(ctx context.Context) error {
-			_, err := q.Settle(ctx, 0, "w", queue.NewCall(), []queue.Outcome{{ID: id, Verb: queue.Release}}, queue.Ask{})
+			_, err := q.Attempts().Settle(ctx, 0, "w", queue.NewCall(), []queue.Outcome{{ID: id, Verb: queue.Release}}, queue.Ask{})
 			return err
 		},
-		"Heartbeat": func(ctx context.Context) error { _, err := q.Heartbeat(ctx, 0, "w", time.Minute, 0, nil); return err },
-		"Sweep":     func(ctx context.Context) error { _, err := q.Sweep(ctx, 0, "r", 1, time.Second); return err },
+		"Heartbeat": func(ctx context.Context) error {
+			_, err := q.Attempts().Heartbeat(ctx, 0, "w", time.Minute, 0, nil)
+			return err
+		},
+		"Sweep": func(ctx context.Context) error { _, err := reaper.Sweep(ctx, q, 0, "r", 1, time.Second); return err },
 		"AwaitWork": func(ctx context.Context) error {
-			_, err := q.AwaitWork(ctx, 0, []string{"nobody"}, 10*time.Second)
+			_, err := q.Attempts().AwaitWork(ctx, 0, []string{"nobody"}, 10*time.Second)
 			return err
 		},
 	}
@@ -52,8 +58,8 @@ func calls(q *queue.Queue, id string) map[string]func(context.Context) error {
 
 func TestACancelledContextChangesNothing(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		q := open(t, rdb, queue.Config{})
-		id := enqueue(t, q, queue.Task{}).ID
+		q := queuetest.Open(t, rdb, queue.Config{})
+		id := queuetest.Enqueue(t, q, queue.Task{}).ID
 		over := errors.New("nobody wants it any more")
 		ctx, cancel := context.WithCancelCause(context.Background())
 		cancel(over)
@@ -82,7 +88,7 @@ func TestACancelledContextChangesNothing(t *testing.T) {
 
 func enqueueAndCancel(t *testing.T, q *queue.Queue) {
 	t.Helper()
-	id := enqueue(t, q, queue.Task{}).ID
+	id := queuetest.Enqueue(t, q, queue.Task{}).ID
 	if c, err := q.Cancel(context.Background(), id, ""); err != nil || !c.Done {
 		t.Fatalf("the next good call: Cancel = %+v, %v", c, err)
 	}
@@ -99,12 +105,12 @@ func TestAContextEndsWhileRedisHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rdb.Close()
-	q := open(t, rdb, queue.Config{})
-	id := enqueue(t, q, queue.Task{}).ID
+	q := queuetest.Open(t, rdb, queue.Config{})
+	id := queuetest.Enqueue(t, q, queue.Task{}).ID
 
 	// Who waits for a result looks, and looks again as its subscription is new.
 	looked := make(chan struct{}, 2)
-	rdb.AddHook(around{name: "fcall", after: func(err error) {
+	rdb.AddHook(queuetest.Around{Name: "fcall", After: func(err error) {
 		if err != nil {
 			return // the server did not know the script yet
 		}
@@ -166,7 +172,7 @@ func timed(do func()) time.Duration {
 func untilWatched(t *testing.T, rdb redis.UniversalClient, q *queue.Queue, id string) {
 	t.Helper()
 	until(t, id+" is watched", func() bool {
-		return strings.Contains(rdb.Get(context.Background(), q.Root(partition(t, id))+":state:"+id).Val(), "\nwatched=1\n")
+		return strings.Contains(rdb.Get(context.Background(), q.Root(queuetest.Partition(t, id))+":state:"+id).Val(), "\nwatched=1\n")
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/curfew-dev/curfew/internal/jsonline"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -66,7 +67,7 @@ func cursorOf(places []place) Cursor {
 func parsePlace(s string) (place, bool) {
 	id, nth, _ := strings.Cut(s, "@")
 	at, ok := parseStreamID(id)
-	n, also := parseDecimal(nth)
+	n, also := jsonline.Decimal(nth)
 	return place{at, int64(n)}, ok && also && n <= math.MaxInt64
 }
 
@@ -94,7 +95,7 @@ func (id streamID) before() streamID {
 
 func parseStreamID(s string) (streamID, bool) {
 	ms, seq, found := strings.Cut(s, "-")
-	a, ok := parseDecimal(ms)
-	b, also := parseDecimal(seq)
+	a, ok := jsonline.Decimal(ms)
+	b, also := jsonline.Decimal(seq)
 	return streamID{a, b}, found && ok && also
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -26,7 +27,7 @@ func numbered(n int) []queue.Task {
 }
 
 func TestEnqueueAllKeepsTheOrderOfALongList(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		ctx, tasks := context.Background(), numbered(1203)
 		receipts, err := q.EnqueueAll(ctx, tasks)
 		if err != nil {
@@ -38,7 +39,7 @@ func TestEnqueueAllKeepsTheOrderOfALongList(t *testing.T) {
 				t.Fatalf("receipt %d = %+v", i, r)
 			}
 			ids[i] = r.ID
-			p := partition(t, r.ID)
+			p := queuetest.Partition(t, r.ID)
 			places[p] = append(places[p], r.ID)
 		}
 		records, err := q.GetAll(ctx, ids)
@@ -57,7 +58,7 @@ func TestEnqueueAllKeepsTheOrderOfALongList(t *testing.T) {
 			if !slices.IsSorted(mine) {
 				t.Errorf("the ids of partition %d do not sort as the list does", p)
 			}
-			trip, err := q.Fetch(ctx, p, "w", queue.Ask{N: 500, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 500}}})
+			trip, err := q.Attempts().Fetch(ctx, p, "w", queue.Ask{N: 500, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 500}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,12 +68,12 @@ func TestEnqueueAllKeepsTheOrderOfALongList(t *testing.T) {
 				}
 			}
 		}
-		sound(t, q)
+		queuetest.Sound(t, q)
 	})
 }
 
 func TestEnqueueAllRefusesAListAsAWhole(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		before := redistest.Dump(t, q.Client(), q.Namespace()+":")
 		for claim, bad := range map[string]queue.Task{
 			"queue": {Kind: "k", Queue: "two words"}, "kind": {}, "timeout": {Kind: "k", Timeout: -1}, "id": {Kind: "k", ID: "mine"},
@@ -92,8 +93,8 @@ func TestEnqueueAllRefusesAListAsAWhole(t *testing.T) {
 
 // What only Redis can tell is told for each task, and the others are stored.
 func TestEnqueueAllRefusesATaskForItself(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
-		first := enqueue(t, q, queue.Task{IdempotencyKey: "key"})
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
+		first := queuetest.Enqueue(t, q, queue.Task{IdempotencyKey: "key"})
 		tasks := numbered(7)
 		tasks[1].Deadline = time.UnixMilli(1)
 		tasks[2].IdempotencyKey = "key"
@@ -115,22 +116,22 @@ func TestEnqueueAllRefusesATaskForItself(t *testing.T) {
 		if stats, err := q.Stats(context.Background()); err != nil || stats.Queues[0].Ready != 4 {
 			t.Errorf("Stats = %+v, %v, want 4 ready", stats, err)
 		}
-		sound(t, q)
+		queuetest.Sound(t, q)
 	})
 }
 
 // Every producer computes where a key's task is, whoever it is and how often it asks.
 func TestAKeyAlwaysMeetsItsFirstTask(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
-		other := open(t, q.Client(), queue.Config{Namespace: q.Namespace()})
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
+		other := queuetest.Open(t, q.Client(), queue.Config{Namespace: q.Namespace()})
 		used := map[int]bool{}
 		for i := range 40 {
 			task := queue.Task{Kind: "k", IdempotencyKey: fmt.Sprint("order ", i)}
-			first := enqueue(t, q, task)
-			used[partition(t, first.ID)] = true
+			first := queuetest.Enqueue(t, q, task)
+			used[queuetest.Partition(t, first.ID)] = true
 			task.Timeout = time.Hour // what the first task said counts
 			for _, producer := range []*queue.Queue{other, q} {
-				if got := enqueue(t, producer, task); got != (queue.Receipt{ID: first.ID}) {
+				if got := queuetest.Enqueue(t, producer, task); got != (queue.Receipt{ID: first.ID}) {
 					t.Errorf("Enqueue of a known key = %+v, want %s, not new, no deadline", got, first.ID)
 				}
 			}
@@ -138,12 +139,12 @@ func TestAKeyAlwaysMeetsItsFirstTask(t *testing.T) {
 		if len(used) != q.Partitions() {
 			t.Errorf("40 keys are in partitions %v, want them in all %d", used, q.Partitions())
 		}
-		sound(t, q)
+		queuetest.Sound(t, q)
 	})
 }
 
 func TestConcurrentEnqueuesAreAllStoredOnce(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		const callers, each = 64, 25
 		var group sync.WaitGroup
 		ids := make([][]string, callers)
@@ -177,14 +178,14 @@ func TestConcurrentEnqueuesAreAllStoredOnce(t *testing.T) {
 		if err != nil || stats.Queues[0].Ready != callers*each || stats.Queues[0].Enqueued != callers*each {
 			t.Errorf("Stats = %+v, %v, want %d ready", stats, err, callers*each)
 		}
-		sound(t, q)
+		queuetest.Sound(t, q)
 	})
 }
 
 // Concurrent calls travel together. One that is given up may have had its effect, and
 // the others have theirs.
 func TestACallerThatGivesUpHarmsNoOther(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		const callers, each = 32, 20
 		var group sync.WaitGroup
 		var stored, unclear counter
@@ -210,7 +211,7 @@ func TestACallerThatGivesUpHarmsNoOther(t *testing.T) {
 			})
 		}
 		group.Wait()
-		enqueue(t, q, queue.Task{Queue: "last"}) // after whatever was on its way in this partition
+		queuetest.Enqueue(t, q, queue.Task{Queue: "last"}) // after whatever was on its way in this partition
 		stats, err := q.Stats(context.Background())
 		if err != nil {
 			t.Fatal(err)
@@ -219,7 +220,7 @@ func TestACallerThatGivesUpHarmsNoOther(t *testing.T) {
 		if ready < stored.n || ready > stored.n+unclear.n {
 			t.Errorf("%d are stored, want the %d acknowledged and at most %d more", ready, stored.n, unclear.n)
 		}
-		sound(t, q)
+		queuetest.Sound(t, q)
 	})
 }
 
@@ -236,7 +237,7 @@ func (c *counter) add(n int) {
 
 func TestAListOfGreatPayloadsGoesInPieces(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		q := open(t, rdb, queue.Config{})
+		q := queuetest.Open(t, rdb, queue.Config{})
 		tasks := make([]queue.Task, 10)
 		for i := range tasks {
 			tasks[i] = queue.Task{Kind: "k", Payload: []byte(strings.Repeat(string(rune('a'+i)), 1<<20))}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -43,7 +44,7 @@ func TestErrorsSayWhatTheyAre(t *testing.T) {
 }
 
 func TestEveryRefusalSaysWhatItWasAbout(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		_, err := q.Get(context.Background(), unknown)
 		var where *queue.Error
 		if !errors.As(err, &where) || where.Op != "get" || where.Task != unknown || where.Err != queue.ErrNotFound {

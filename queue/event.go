@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/jsonline"
 	"github.com/curfew-dev/curfew/internal/names"
 )
 
@@ -65,10 +66,10 @@ func EventsIn(partition int, entry redis.XMessage) []Event {
 // ourEntry reads what store/events.lua writes. The first event has number 0 if the entry
 // is not ours.
 func ourEntry(values map[string]any) (first int64, at time.Time, lines string) {
-	n, ok := parseDecimal(engine.Text(values["first"]))
-	ms, also := parseDecimal(engine.Text(values["at"]))
+	n, ok := jsonline.Decimal(engine.Text(values["first"]))
+	ms, also := jsonline.Decimal(engine.Text(values["at"]))
 	lines = engine.Text(values["events"])
-	if !ok || !also || n > maxExact || ms > maxExact || lines == "" {
+	if !ok || !also || n > jsonline.MaxExact || ms > jsonline.MaxExact || lines == "" {
 		return 0, at, ""
 	}
 	return int64(n), time.UnixMilli(int64(ms)), lines
@@ -107,7 +108,7 @@ var eventWords = []func(e *Event, word string){
 }
 
 func eventNumber(word string) int64 {
-	if n, ok := parseDecimal(word); ok && n <= maxExact {
+	if n, ok := jsonline.Decimal(word); ok && n <= jsonline.MaxExact {
 		return int64(n)
 	}
 	return 0
@@ -140,24 +141,24 @@ func instantText(at time.Time) string {
 // "number" and "id". Numbers and instants (ms) are numbers; the names that end with
 // _base64 hold what is no UTF-8.
 func (e Event) MarshalJSON() ([]byte, error) {
-	var o object
-	o.word("kind", e.Kind)
-	o.word("task_id", e.TaskID)
-	o.word("task_kind", e.TaskKind)
-	o.word("queue", e.Queue)
-	o.number("at", e.At.UnixMilli())
-	o.field("created_at", instantText(e.CreatedAt))
-	o.field("started_at", instantText(e.StartedAt))
-	o.number("epoch", e.Epoch)
-	o.number("attempt", int64(e.Attempt))
-	o.word("worker", e.Worker)
+	var o jsonline.Object
+	o.Word("kind", e.Kind)
+	o.Word("task_id", e.TaskID)
+	o.Word("task_kind", e.TaskKind)
+	o.Word("queue", e.Queue)
+	o.Number("at", e.At.UnixMilli())
+	o.Field("created_at", instantText(e.CreatedAt))
+	o.Field("started_at", instantText(e.StartedAt))
+	o.Number("epoch", e.Epoch)
+	o.Number("attempt", int64(e.Attempt))
+	o.Word("worker", e.Worker)
 	if e.Owner != "" || e.Root != "" {
-		o.word("agent_execution_id", e.Owner)
-		o.word("workflow_run_id", e.Root)
+		o.Word("agent_execution_id", e.Owner)
+		o.Word("workflow_run_id", e.Root)
 	}
-	o.number("partition", int64(e.Partition))
-	o.number("number", e.Number)
-	o.word("id", e.ID)
-	o.fields(e.Fields)
-	return o.close(), nil
+	o.Number("partition", int64(e.Partition))
+	o.Number("number", e.Number)
+	o.Word("id", e.ID)
+	o.Fields(e.Fields)
+	return o.Close(), nil
 }

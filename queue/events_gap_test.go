@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -30,10 +31,10 @@ func TestTrimmedEventsAreToldNeverPassedOver(t *testing.T) {
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-				q := open(t, rdb, queue.Config{Events: "all"})
+				q := queuetest.Open(t, rdb, queue.Config{Events: "all"})
 				began := read1(q)
 				for range 10 {
-					enqueue(t, q, queue.Task{})
+					queuetest.Enqueue(t, q, queue.Task{})
 				}
 				if test.read > 0 {
 					began = read(t, q, began, test.read).Next
@@ -65,7 +66,7 @@ func TestTrimmedEventsAreToldNeverPassedOver(t *testing.T) {
 					}
 				}
 				// What comes now is met, and nothing is thought lost.
-				r := enqueue(t, q, queue.Task{})
+				r := queuetest.Enqueue(t, q, queue.Task{})
 				if b = read(t, q, b.Next, 10); b.Gaps != nil || len(b.Events) != 1 || b.Events[0].TaskID != r.ID {
 					t.Errorf("then %+v, want one event", b)
 				}
@@ -76,8 +77,8 @@ func TestTrimmedEventsAreToldNeverPassedOver(t *testing.T) {
 
 func TestTheOldestEventKeptIsNoGap(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		q := open(t, rdb, queue.Config{Events: "all"})
-		busy(t, q, 4)
+		q := queuetest.Open(t, rdb, queue.Config{Events: "all"})
+		queuetest.Busy(t, q, 4)
 		if err := rdb.XTrimMaxLen(context.Background(), q.EventsKey(0), 3).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -91,8 +92,8 @@ func TestTheOldestEventKeptIsNoGap(t *testing.T) {
 func TestAStreamThatWasSetBackIsTold(t *testing.T) {
 	for _, partitions := range []int{1, 3} {
 		redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-			q := open(t, rdb, queue.Config{Partitions: partitions, Events: "all"})
-			busy(t, q, 9)
+			q := queuetest.Open(t, rdb, queue.Config{Partitions: partitions, Events: "all"})
+			queuetest.Busy(t, q, 9)
 			b := read(t, q, queue.Oldest, 100)
 			old := b.Events[0].ID
 			key := q.EventsKey(b.Events[0].Partition)

@@ -13,9 +13,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // telling runs a test in namespaces that tell all events, of 1 and of 3 partitions.
@@ -24,7 +26,7 @@ func telling(t *testing.T, test func(t *testing.T, q *queue.Queue)) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		for _, n := range []int{1, 3} {
 			t.Run(fmt.Sprintf("%d partitions", n), func(t *testing.T) {
-				test(t, open(t, rdb, queue.Config{Namespace: fmt.Sprintf("of%d", n), Partitions: n, Events: "all"}))
+				test(t, queuetest.Open(t, rdb, queue.Config{Namespace: fmt.Sprintf("of%d", n), Partitions: n, Events: "all"}))
 			})
 		}
 	})
@@ -62,7 +64,7 @@ func readAll(tb testing.TB, q *queue.Queue, n int) (all []queue.Event) {
 
 func TestACursorGoesOnExactlyWhereItWasLeft(t *testing.T) {
 	telling(t, func(t *testing.T, q *queue.Queue) {
-		busy(t, q, 8)
+		queuetest.Busy(t, q, 8)
 		all := read(t, q, queue.Oldest, 1000)
 		if len(all.Events) != 24 || all.Gaps != nil {
 			t.Fatalf("read %d events, gaps %v, want 24 and none", len(all.Events), all.Gaps)
@@ -111,8 +113,8 @@ func inOrder(tb testing.TB, events []queue.Event) {
 
 func TestAllEventsOfManyPartitionsAreReadOnceWhateverThePage(t *testing.T) {
 	rdb := redistest.Start(t).Client(t)
-	q := open(t, rdb, queue.Config{Partitions: 20, Events: "all"})
-	busy(t, q, 200)
+	q := queuetest.Open(t, rdb, queue.Config{Partitions: 20, Events: "all"})
+	queuetest.Busy(t, q, 200)
 	for _, n := range []int{7, 64, 10_000} {
 		seen := map[string]int{}
 		all := readAll(t, q, n)
@@ -133,12 +135,12 @@ func TestAllEventsOfManyPartitionsAreReadOnceWhateverThePage(t *testing.T) {
 
 func TestAnEventSaysWhatItsTransitionDid(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		q := open(t, rdb, queue.Config{Library: testclock.Library(t, rdb), Events: "all"})
-		owner := enqueue(t, q, queue.Task{Queue: "q"}).ID
-		(&taker{q: q, worker: "w1"}).take(t, owner, "q")
-		enqueue(t, q, queue.Task{ID: owner + ".1", Timeout: time.Second})
+		q := queuetest.Open(t, rdb, queue.Config{Library: testclock.Library(t, rdb), Events: "all"})
+		owner := queuetest.Enqueue(t, q, queue.Task{Queue: "q"}).ID
+		(&queuetest.Taker{Q: q, Worker: "w1"}).Take(t, owner, "q")
+		queuetest.Enqueue(t, q, queue.Task{ID: owner + ".1", Timeout: time.Second})
 		testclock.Set(t, rdb, q.Root(0), testclock.Start.Add(1500*time.Millisecond))
-		if _, err := q.Sweep(context.Background(), 0, "reaper", 10, time.Second); err != nil {
+		if _, err := reaper.Sweep(context.Background(), q, 0, "reaper", 10, time.Second); err != nil {
 			t.Fatal(err)
 		}
 		events := read(t, q, queue.Oldest, 10).Events
@@ -170,8 +172,8 @@ func TestAnEventSaysWhatItsTransitionDid(t *testing.T) {
 // xreads is told of every XREAD.
 func TestANamespaceOfLevelNoneTellsNothing(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		q := open(t, rdb, queue.Config{Events: "none"})
-		busy(t, q, 3)
+		q := queuetest.Open(t, rdb, queue.Config{Events: "none"})
+		queuetest.Busy(t, q, 3)
 		if b := read(t, q, queue.Oldest, 10); b.Events != nil || b.Gaps != nil {
 			t.Errorf("read %+v, want nothing", b)
 		}
@@ -184,7 +186,7 @@ func TestANamespaceOfLevelNoneTellsNothing(t *testing.T) {
 func TestForeignEntriesDoNotStopTheReader(t *testing.T) {
 	telling(t, func(t *testing.T, q *queue.Queue) {
 		rdb, key, ctx := q.Client(), q.EventsKey(q.Partitions()-1), context.Background()
-		busy(t, q, 1)
+		queuetest.Busy(t, q, 1)
 		for _, values := range [][]any{
 			{"hello", "world"},
 			{"", ""},
@@ -198,7 +200,7 @@ func TestForeignEntriesDoNotStopTheReader(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		busy(t, q, 1)
+		queuetest.Busy(t, q, 1)
 		all := readAll(t, q, 100)
 		kinds := map[string]int{}
 		for _, e := range all {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -15,8 +16,8 @@ func TestAWaitingReaderIsWokenByAnEvent(t *testing.T) {
 	telling(t, func(t *testing.T, q *queue.Queue) {
 		var woken atomic.Bool
 		blocking := make(chan struct{}, 100)
-		q.Client().AddHook(around{name: "xread", before: func() { blocking <- struct{}{} }, after: func(err error) { woken.Store(woken.Load() || err == nil) }})
-		busy(t, q, 2)
+		q.Client().AddHook(queuetest.Around{Name: "xread", Before: func() { blocking <- struct{}{} }, After: func(err error) { woken.Store(woken.Load() || err == nil) }})
+		queuetest.Busy(t, q, 2)
 		type answer struct {
 			queue.EventBatch
 			error
@@ -27,7 +28,7 @@ func TestAWaitingReaderIsWokenByAnEvent(t *testing.T) {
 			answered <- answer{b, err}
 		}()
 		<-blocking
-		r := enqueue(t, q, queue.Task{Kind: "late"})
+		r := queuetest.Enqueue(t, q, queue.Task{Kind: "late"})
 		select {
 		case a := <-answered:
 			if a.error != nil || len(a.Events) != 1 || a.Events[0].TaskID != r.ID || a.Events[0].Kind != "task_enqueued" {
@@ -51,7 +52,7 @@ func TestAWaitIsBounded(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancelCause(context.Background())
 		enough := errors.New("enough")
-		q.Client().AddHook(around{name: "xread", before: func() { cancel(enough) }})
+		q.Client().AddHook(queuetest.Around{Name: "xread", Before: func() { cancel(enough) }})
 		b, err = q.Events(ctx, queue.Newest, 10, time.Hour)
 		if !errors.Is(err, enough) || b.Next == queue.Newest {
 			t.Errorf("a wait that is cancelled = %+v, %v, want the cause, and a place to go on from", b, err)
@@ -62,8 +63,8 @@ func TestAWaitIsBounded(t *testing.T) {
 func TestAReaderIsToldThatRedisWentAway(t *testing.T) {
 	t.Parallel() // it waits until Redis is given up
 	server := redistest.Start(t)
-	q := open(t, server.Client(t), queue.Config{})
-	q.Client().AddHook(around{name: "xread", before: server.Kill})
+	q := queuetest.Open(t, server.Client(t), queue.Config{})
+	q.Client().AddHook(queuetest.Around{Name: "xread", Before: server.Kill})
 	if _, err := q.Events(context.Background(), queue.Oldest, 10, time.Hour); !errors.Is(err, queue.ErrUnavailable) && !errors.Is(err, queue.ErrUnknown) {
 		t.Errorf("Events = %v, want that there is no answer", err)
 	}
@@ -71,8 +72,8 @@ func TestAReaderIsToldThatRedisWentAway(t *testing.T) {
 
 func TestEventsOfAClusterAreReadAndWaitedFor(t *testing.T) {
 	t.Parallel() // a cluster takes seconds to come up
-	q := open(t, clusterOfOne(t), queue.Config{Partitions: 3, Events: "all"})
-	busy(t, q, 6)
+	q := queuetest.Open(t, queuetest.ClusterOfOne(t), queue.Config{Partitions: 3, Events: "all"})
+	queuetest.Busy(t, q, 6)
 	all := read(t, q, queue.Oldest, 100)
 	if len(all.Events) != 18 {
 		t.Errorf("read %d events, want 18", len(all.Events))
@@ -82,7 +83,7 @@ func TestEventsOfAClusterAreReadAndWaitedFor(t *testing.T) {
 		b, _ := q.Events(context.Background(), all.Next, 10, time.Minute)
 		answered <- b.Events
 	}()
-	r := enqueue(t, q, queue.Task{})
+	r := queuetest.Enqueue(t, q, queue.Task{})
 	select {
 	case events := <-answered:
 		if len(events) != 1 || events[0].TaskID != r.ID {

@@ -27,14 +27,14 @@ func start(ctx context.Context) (*queue.Queue, *embedded.Server) {
 
 // work does n tasks of a queue as a worker would. Yours uses package worker.
 func work(ctx context.Context, q *queue.Queue, n int, o queue.Outcome) {
-	trip, err := q.Fetch(ctx, 0, "host-1", queue.Ask{N: n, Seq: time.Now().UnixMicro(), Lease: time.Minute,
+	trip, err := q.Attempts().Fetch(ctx, 0, "host-1", queue.Ask{N: n, Seq: time.Now().UnixMicro(), Lease: time.Minute,
 		Quotas: []queue.Quota{{Queue: "default", N: n}}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, claim := range trip.Claims {
 		o.ID, o.Epoch = claim.ID, claim.Epoch
-		if _, err := q.Settle(ctx, 0, "host-1", queue.NewCall(), []queue.Outcome{o}, queue.Ask{}); err != nil {
+		if _, err := q.Attempts().Settle(ctx, 0, "host-1", queue.NewCall(), []queue.Outcome{o}, queue.Ask{}); err != nil {
 			log.Fatal(err)
 		}
 	}

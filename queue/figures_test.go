@@ -14,8 +14,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // ends are how many tasks of a kind ended, by status, reason and timeout type.
@@ -55,7 +58,7 @@ func cancelled(t *testing.T, q *queue.Queue, tasks ...queue.Task) {
 
 func TestFiguresOfAllPartitionsAddUp(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		q := open(t, rdb, queue.Config{Partitions: 2})
+		q := queuetest.Open(t, rdb, queue.Config{Partitions: 2})
 		var tasks []queue.Task
 		for i := range 20 {
 			tasks = append(tasks, queue.Task{Kind: "k", Queue: fmt.Sprint("q", i%2), Timeout: time.Hour})
@@ -85,9 +88,9 @@ func TestFiguresOfAllPartitionsAddUp(t *testing.T) {
 
 func TestANamespaceWithoutFiguresWritesNone(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		q := open(t, rdb, queue.Config{Figures: "off"})
+		q := queuetest.Open(t, rdb, queue.Config{Figures: "off"})
 		cancelled(t, q, queue.Task{Kind: "k", Timeout: time.Hour})
-		again := open(t, rdb, queue.Config{Figures: "on"}) // it is a setting of the namespace, not of who opens it
+		again := queuetest.Open(t, rdb, queue.Config{Figures: "on"}) // it is a setting of the namespace, not of who opens it
 		cancelled(t, again, queue.Task{Kind: "k"})
 		if keys := rdb.Keys(context.Background(), q.Root(0)+":[fk]i*").Val(); len(keys) > 0 {
 			t.Errorf("there are the keys %v, want none", keys)
@@ -104,7 +107,7 @@ func TestANamespaceWithoutFiguresWritesNone(t *testing.T) {
 
 func TestKindsBeyondAThousandAreCountedTogether(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		ctx, q := context.Background(), open(t, rdb, queue.Config{})
+		ctx, q := context.Background(), queuetest.Open(t, rdb, queue.Config{})
 		var kinds []any
 		for i := range 998 {
 			kinds = append(kinds, fmt.Sprint("old", i))
@@ -129,7 +132,7 @@ func TestKindsBeyondAThousandAreCountedTogether(t *testing.T) {
 
 func TestATimeoutThatManyReapersSeeIsCountedOnce(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		ctx, q := context.Background(), open(t, rdb, queue.Config{Partitions: 2})
+		ctx, q := context.Background(), queuetest.Open(t, rdb, queue.Config{Partitions: 2})
 		var tasks []queue.Task
 		for range 1000 {
 			tasks = append(tasks, queue.Task{Kind: "k", Timeout: time.Millisecond})
@@ -144,7 +147,7 @@ func TestATimeoutThatManyReapersSeeIsCountedOnce(t *testing.T) {
 			group.Go(func() {
 				for ends(t, q, "k")["FAILED timeout execution"] < 1000 && !t.Failed() {
 					for p := range 2 {
-						if _, err := q.Sweep(ctx, p, fmt.Sprint("r", i), 10, time.Second); err != nil {
+						if _, err := reaper.Sweep(ctx, q, p, fmt.Sprint("r", i), 10, time.Second); err != nil {
 							t.Error(err)
 						}
 					}
@@ -166,7 +169,7 @@ func TestATimeoutThatManyReapersSeeIsCountedOnce(t *testing.T) {
 // An exporter is not to lose all figures because of one key.
 func TestFiguresThatCannotBeReadHideNoOthers(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		ctx, q := context.Background(), open(t, rdb, queue.Config{Partitions: 2})
+		ctx, q := context.Background(), queuetest.Open(t, rdb, queue.Config{Partitions: 2})
 		for range 2 { // one list to each partition
 			cancelled(t, q, queue.Task{Kind: "a"}, queue.Task{Kind: "b"})
 		}
@@ -185,13 +188,13 @@ func TestFiguresThatCannotBeReadHideNoOthers(t *testing.T) {
 
 func TestTheAuditTellsOfFiguresThatNobodyReads(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		ctx, q := context.Background(), open(t, rdb, queue.Config{})
+		ctx, q := context.Background(), queuetest.Open(t, rdb, queue.Config{})
 		cancelled(t, q, queue.Task{Kind: "k"})
-		if findings, err := q.Audit(ctx); err != nil || len(findings) > 0 {
+		if findings, err := inspect.Audit(ctx, q); err != nil || len(findings) > 0 {
 			t.Errorf("Audit = %v, %v, want nothing", findings, err)
 		}
 		rdb.SRem(ctx, q.Root(0)+":kinds", "k")
-		findings, err := q.Audit(ctx)
+		findings, err := inspect.Audit(ctx, q)
 		if err != nil || len(findings) != 1 || findings[0].Subject != "figures:k" {
 			t.Errorf("Audit = %v, %v, want that figures:k is not listed", findings, err)
 		}
@@ -200,9 +203,9 @@ func TestTheAuditTellsOfFiguresThatNobodyReads(t *testing.T) {
 
 func TestAnExportTellsTheFigures(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		q := open(t, rdb, queue.Config{})
+		q := queuetest.Open(t, rdb, queue.Config{})
 		cancelled(t, q, queue.Task{Kind: "mail:daily"})
-		told := strings.Join(exported(t, q), "\n")
+		told := strings.Join(queuetest.Exported(t, q), "\n")
 		for _, want := range []string{`"index":"figures","of":"mail:daily"`, `"default ended CANCELLED cancelled"`, `"index":"kinds"`} {
 			if !strings.Contains(told, want) {
 				t.Errorf("the export has no %s:\n%s", want, told)
@@ -219,7 +222,7 @@ func TestBoundsOfBucketsAreThoseOfTheLua(t *testing.T) {
 		t.Fatal(err)
 	}
 	rdb := redistest.Embedded(t).Client()
-	q := open(t, rdb, queue.Config{})
+	q := queuetest.Open(t, rdb, queue.Config{})
 	cancelled(t, q, queue.Task{Kind: "k"})
 	all, err := q.Figures(context.Background())
 	if err != nil || len(all) != 1 {

@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // Only a real Redis has a maxmemory. A full one takes nothing new, and everything
@@ -17,7 +19,7 @@ import (
 func TestAFullRedisStillDrains(t *testing.T) {
 	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
 	rdb, ctx := server.Client(t), context.Background()
-	q := open(t, rdb, queue.Config{Library: testclock.Library(t, rdb), Events: "all"})
+	q := queuetest.Open(t, rdb, queue.Config{Library: testclock.Library(t, rdb), Events: "all"})
 	full := func(bytes string) {
 		t.Helper()
 		// The scripts are forgotten too: who drains a full server may be new to it.
@@ -25,13 +27,13 @@ func TestAFullRedisStillDrains(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w := &taker{q: q, worker: "w1"}
+	w := &queuetest.Taker{Q: q, Worker: "w1"}
 	task := func(line string) string {
-		return enqueue(t, q, queue.Task{Queue: line, Timeout: time.Minute, MaxRetries: 1}).ID
+		return queuetest.Enqueue(t, q, queue.Task{Queue: line, Timeout: time.Minute, MaxRetries: 1}).ID
 	}
 	done, failing, lost := task("a"), task("b"), task("c")
-	claims := []queue.Claim{w.take(t, done, "a"), w.take(t, failing, "b")}
-	(&taker{q: q, worker: "dead"}).take(t, lost, "c")
+	claims := []queue.Claim{w.Take(t, done, "a"), w.Take(t, failing, "b")}
+	(&queuetest.Taker{Q: q, Worker: "dead"}).Take(t, lost, "c")
 	ready, unwanted, late := task("d"), task("e"), task("f")
 
 	full("1")
@@ -48,16 +50,16 @@ func TestAFullRedisStillDrains(t *testing.T) {
 		t.Errorf("what was refused is there:\n%s", redistest.Diff(before, after))
 	}
 
-	open(t, rdb, queue.Config{Library: testclock.Library(t, rdb)})
-	if stops, err := q.Heartbeat(ctx, 0, "w1", time.Hour, 0, []queue.Held{{ID: done, Epoch: 1}, {ID: failing, Epoch: 1, Progress: "half"}}); err != nil || len(stops) > 0 {
+	queuetest.Open(t, rdb, queue.Config{Library: testclock.Library(t, rdb)})
+	if stops, err := q.Attempts().Heartbeat(ctx, 0, "w1", time.Hour, 0, []queue.Held{{ID: done, Epoch: 1}, {ID: failing, Epoch: 1, Progress: "half"}}); err != nil || len(stops) > 0 {
 		t.Errorf("Heartbeat = %v, %v", stops, err)
 	}
-	w.settle(t, queue.Outcome{ID: done, Epoch: claims[0].Epoch, Verb: queue.Complete, Result: []byte("result")})
-	w.settle(t, queue.Outcome{ID: failing, Epoch: claims[1].Epoch, Verb: queue.Fail, Error: "first"})
-	again := w.take(t, failing, "b")
-	w.settle(t, queue.Outcome{ID: failing, Epoch: again.Epoch, Verb: queue.Fail, Error: "second"})
-	next := w.take(t, ready, "d")
-	w.settle(t, queue.Outcome{ID: ready, Epoch: next.Epoch, Verb: queue.Release})
+	w.Settle(t, queue.Outcome{ID: done, Epoch: claims[0].Epoch, Verb: queue.Complete, Result: []byte("result")})
+	w.Settle(t, queue.Outcome{ID: failing, Epoch: claims[1].Epoch, Verb: queue.Fail, Error: "first"})
+	again := w.Take(t, failing, "b")
+	w.Settle(t, queue.Outcome{ID: failing, Epoch: again.Epoch, Verb: queue.Fail, Error: "second"})
+	next := w.Take(t, ready, "d")
+	w.Settle(t, queue.Outcome{ID: ready, Epoch: next.Epoch, Verb: queue.Release})
 	if c, err := q.Cancel(ctx, unwanted, ""); err != nil || !c.Done {
 		t.Errorf("Cancel = %+v, %v", c, err)
 	}
@@ -68,7 +70,7 @@ func TestAFullRedisStillDrains(t *testing.T) {
 	full("0") // so that the clock can be moved
 	testclock.Set(t, rdb, q.Root(0), testclock.Start.Add(time.Minute+time.Millisecond))
 	full("1")
-	if swept, err := q.Sweep(ctx, 0, "r", 100, time.Second); err != nil || swept.TimedOut != 3 || len(swept.Errors) > 0 {
+	if swept, err := reaper.Sweep(ctx, q, 0, "r", 100, time.Second); err != nil || swept.TimedOut != 3 || len(swept.Errors) > 0 {
 		t.Errorf("Sweep = %+v, %v, want 3 timed out", swept, err)
 	}
 	want := map[string]queue.Status{done: queue.Completed, failing: queue.Failed, lost: queue.Failed,
@@ -83,11 +85,11 @@ func TestAFullRedisStillDrains(t *testing.T) {
 	}
 
 	full("0")
-	enqueue(t, q, queue.Task{})
+	queuetest.Enqueue(t, q, queue.Task{})
 	if err := rdb.Del(ctx, q.Root(0)+":clock").Err(); err != nil { // no key of ours
 		t.Fatal(err)
 	}
-	sound(t, q)
+	queuetest.Sound(t, q)
 }
 
 // A full Redis takes no new wait, and nothing of one that it refused; the agents that are
@@ -107,37 +109,37 @@ func TestAFullRedisStillWakesAgents(t *testing.T) {
 
 	full("1")
 	before := d.dump(t)
-	if _, err := d.q.Suspend(ctx, waiting("0-a1")); !errors.Is(err, queue.ErrFull) || errors.Is(err, queue.ErrUnknown) {
+	if _, err := d.q.Attempts().Suspend(ctx, waiting("0-a1")); !errors.Is(err, queue.ErrFull) || errors.Is(err, queue.ErrUnknown) {
 		t.Errorf("Suspend = %v, want ErrFull", err)
 	}
 	if after := d.dump(t); after != before {
 		t.Errorf("what was refused is there:\n%s", redistest.Diff(before, after))
 	}
-	if err := d.q.Remember(ctx, "0-a1", 1, "w1", queue.Note{Checkpoint: &queue.Checkpoint{State: []byte("s")}}); err != nil {
+	if err := d.q.Attempts().Remember(ctx, "0-a1", 1, "w1", queue.Note{Checkpoint: &queue.Checkpoint{State: []byte("s")}}); err != nil {
 		t.Errorf("Remember = %v", err)
 	}
 	if r, err := d.q.Signal(ctx, "0-a1", "go", []byte("x")); err != nil || !r.Done {
 		t.Errorf("Signal = %+v, %v", r, err)
 	}
-	if r, err := d.q.Recall(ctx, "0-a1"); err != nil {
+	if r, err := d.q.Attempts().Recall(ctx, "0-a1"); err != nil {
 		t.Errorf("Recall = %+v, %v", r, err)
 	}
 
 	if _, err := d.q.Resolve(ctx, "0-a2.1", []byte("x")); err != nil || status("0-a2") != "PENDING" {
 		t.Errorf("its last member settles: %v, and the agent is %s", err, status("0-a2"))
 	}
-	claim := d.w.take(t, "0-a2", "agents")
+	claim := d.w.Take(t, "0-a2", "agents")
 
 	full("0") // so that it can wait again, and the clock be moved
 	s := waiting("0-a2")
 	s.Epoch, s.Wait.Entry, s.Children, s.Note = claim.Epoch, 6, nil, queue.Note{}
 	s.Wait.Members = s.Wait.Members[:1]
-	if answer, err := d.q.Suspend(ctx, s); answer != "" || err != nil {
+	if answer, err := d.q.Attempts().Suspend(ctx, s); answer != "" || err != nil {
 		t.Fatal(answer, err)
 	}
 	testclock.Set(t, rdb, d.q.Root(0), testclock.Start.Add(11*time.Second))
 	full("1")
-	if _, err := d.q.Sweep(ctx, 0, "r", 100, time.Second); err != nil || status("0-a2") != "PENDING" || status("0-a2.c") != "CANCELLED" {
+	if _, err := reaper.Sweep(ctx, d.q, 0, "r", 100, time.Second); err != nil || status("0-a2") != "PENDING" || status("0-a2.c") != "CANCELLED" {
 		t.Errorf("its limit passes: %v, and the agent is %s, its member %s", err, status("0-a2"), status("0-a2.c"))
 	}
 }

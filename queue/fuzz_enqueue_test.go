@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/wire"
 	"github.com/curfew-dev/curfew/queue"
@@ -69,7 +70,7 @@ func FuzzEnqueueFields(f *testing.F) {
 				t.Errorf("enqueue = %q, want a word of %s", answer, words)
 			}
 		}
-		findings, err := q.Audit(ctx)
+		findings, err := inspect.Audit(ctx, q)
 		if err != nil || len(findings) > 0 {
 			t.Errorf("Audit = %v, %v", findings, err)
 		}
@@ -82,10 +83,10 @@ func FuzzEnqueueFields(f *testing.F) {
 		for _, name := range queues {
 			ask.Quotas = append(ask.Quotas, queue.Quota{Queue: name, N: 10})
 		}
-		if _, err := q.Fetch(ctx, 0, "w", ask); err != nil {
+		if _, err := q.Attempts().Fetch(ctx, 0, "w", ask); err != nil {
 			t.Error(err)
 		}
-		if findings, err := q.Audit(ctx); err != nil || len(findings) > 0 {
+		if findings, err := inspect.Audit(ctx, q); err != nil || len(findings) > 0 {
 			t.Errorf("Audit after a fetch = %v, %v", findings, err)
 		}
 	})

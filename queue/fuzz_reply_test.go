@@ -13,6 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/lua"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // FuzzReply: an answer of another shape than our scripts give (another version, a
@@ -76,10 +77,10 @@ func askAll(q *Queue) {
 	q.CancelAll(ctx, []string{"0-a", "0-b"}, "")
 	q.Stats(ctx)
 	q.look(ctx, 0, "0-a")
-	q.Fetch(ctx, 0, "w", Ask{N: 1, Seq: 1, Lease: time.Second})
-	q.Settle(ctx, 0, "w", "call", []Outcome{{ID: "0-a", Verb: Complete}}, Ask{})
-	q.Heartbeat(ctx, 0, "w", time.Second, 0, nil)
-	q.Sweep(ctx, 0, "r", 1, time.Second)
+	q.Attempts().Fetch(ctx, 0, "w", Ask{N: 1, Seq: 1, Lease: time.Second})
+	q.Attempts().Settle(ctx, 0, "w", "call", []Outcome{{ID: "0-a", Verb: Complete}}, Ask{})
+	q.Attempts().Heartbeat(ctx, 0, "w", time.Second, 0, nil)
+	reaper.Sweep(ctx, q, 0, "r", 1, time.Second)
 }
 
 // liar answers every script with one value.

@@ -8,6 +8,3 @@ const MaxPartitions = names.MaxPartitions
 // PartitionOf reads the partition off a task's id. The error says what is wrong
 // with an id that is not one of ours.
 func PartitionOf(id string) (int, error) { return names.PartitionOf(id) }
-
-// NewCall makes the identity of a call: the same one again is a repeat.
-func NewCall() string { return names.NewCall() }

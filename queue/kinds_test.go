@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
 
 // A call that gives a back-off gives all of it: no part of its kind's is mixed in.
 func TestABackoffOfACallIsTakenWhole(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		ctx := context.Background()
 		err := q.DefineKind(ctx, "k", queue.Defaults{MaxRetries: 3,
 			Backoff: queue.Backoff{Delay: time.Hour, Exponential: true, Max: 2 * time.Hour, Jitter: 0.5}})
@@ -20,7 +21,7 @@ func TestABackoffOfACallIsTakenWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		backoff := func(task queue.Task) [4]string {
-			r, err := q.Get(ctx, enqueue(t, q, task).ID)
+			r, err := q.Get(ctx, queuetest.Enqueue(t, q, task).ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,7 +39,7 @@ func TestABackoffOfACallIsTakenWhole(t *testing.T) {
 // Each partition gives its share of the burst at once, so all of them may not give more.
 func TestABurstThatCannotBeSharedIsRefused(t *testing.T) {
 	ctx := context.Background()
-	q := open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t), Partitions: 4})
+	q := queuetest.Open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t), Partitions: 4})
 	if _, err := q.LimitRate(ctx, "q", queue.Rate{N: 1, Per: time.Hour}); !errors.Is(err, queue.ErrInvalid) {
 		t.Errorf("a burst of 1 over 4 partitions: %v, want it refused", err)
 	}
@@ -51,7 +52,7 @@ func TestABurstThatCannotBeSharedIsRefused(t *testing.T) {
 func TestAKindIsDefinedOnAFullRedis(t *testing.T) {
 	ctx := context.Background()
 	rdb := redistest.Start(t, "--maxmemory-policy", "noeviction").Client(t)
-	q := open(t, rdb, queue.Config{})
+	q := queuetest.Open(t, rdb, queue.Config{})
 	if err := rdb.ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
@@ -64,7 +65,7 @@ func TestWhatPassesIsTriedAgain(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			rdb := redistest.Shared(t).Client(t)
-			q := open(t, rdb, queue.Config{Namespace: redistest.Namespace(t)})
+			q := queuetest.Open(t, rdb, queue.Config{Namespace: redistest.Namespace(t)})
 			f := &refusing{with: test.err, left: 3}
 			rdb.AddHook(f)
 			r, err := q.Enqueue(t.Context(), queue.Task{Kind: "k"})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/refusal"
+	"github.com/curfew-dev/curfew/retryexpr"
 )
 
 // OnTimeout is what becomes of a task whose attempt took too long.
@@ -80,7 +81,7 @@ func (t *Task) checkRetry() error {
 	if t.OnTimeout != "" {
 		return refusal.Invalid("on timeout", "and Retry say the same: leave OnTimeout out, the expression is asked about timeouts too")
 	}
-	return CheckRetry(t.Kind, t.Retry)
+	return retryexpr.Check(t.Kind, t.Retry)
 }
 
 // policyFields adds what kinds have defaults for: limits, retries, retention.
@@ -104,10 +105,10 @@ func (t *Task) policyFields(add func(string, any)) {
 		add("on_timeout", string(t.OnTimeout))
 	}
 	if t.Retry != "" {
-		add("retry_expression", OneLine(t.Retry))
+		add("retry_expression", retryexpr.OneLine(t.Retry))
 		// All that it can ask of an attempt that took too long is known now, so it is asked
 		// once, here: whoever sees such an attempt end need not know the language.
-		add("on_timeout", RetryVerdict(t.Kind, t.Retry, TimedOutAttempt(t.Kind)))
+		add("on_timeout", retryexpr.Verdict(t.Kind, t.Retry, retryexpr.TimedOut(t.Kind)))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -18,8 +19,8 @@ func TestProgressIsShortInTheRecordWhoeverSaysIt(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScript(t, rdb)
 		s.accepts(t, "id", "0-a", "kind", "k", "timeout_ms", "60000")
-		w := &taker{q: s.q, worker: "w1"}
-		claim := w.take(t, "0-a", "default")
+		w := &queuetest.Taker{Q: s.q, Worker: "w1"}
+		claim := w.Take(t, "0-a", "default")
 		note := "\x00\xff\n" + strings.Repeat("x", 1<<20)
 		record := func() *queue.Record {
 			r, err := s.q.Get(context.Background(), "0-a")
@@ -29,7 +30,7 @@ func TestProgressIsShortInTheRecordWhoeverSaysIt(t *testing.T) {
 			return r
 		}
 		beat := func() {
-			stops, err := s.q.Heartbeat(context.Background(), 0, "w1", time.Minute, 0, []queue.Held{{ID: "0-a", Epoch: claim.Epoch, Progress: note}})
+			stops, err := s.q.Attempts().Heartbeat(context.Background(), 0, "w1", time.Minute, 0, []queue.Held{{ID: "0-a", Epoch: claim.Epoch, Progress: note}})
 			if err != nil || len(stops) > 0 {
 				t.Fatalf("Heartbeat = %v, %v", stops, err)
 			}
@@ -49,7 +50,7 @@ func TestProgressIsShortInTheRecordWhoeverSaysIt(t *testing.T) {
 		if r := record(); r.Progress != first.Progress || !r.ProgressAt.Equal(first.ProgressAt) || r.Status != queue.Running {
 			t.Errorf("said again over a ruined instant it is %s, of %v, want RUNNING, %v", r.Status, r.ProgressAt, first.ProgressAt)
 		}
-		w.settle(t, queue.Outcome{ID: "0-a", Epoch: claim.Epoch, Verb: queue.Complete})
-		sound(t, s.q)
+		w.Settle(t, queue.Outcome{ID: "0-a", Epoch: claim.Epoch, Verb: queue.Complete})
+		queuetest.Sound(t, s.q)
 	})
 }

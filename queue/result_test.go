@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -45,14 +46,14 @@ func soon(t *testing.T, got <-chan answer) answer {
 }
 
 func TestResultReturnsWhatTheTaskCameTo(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		for range 5 { // in several partitions
-			ctx, w := context.Background(), &taker{q: q, worker: queue.NewCall()}
-			id := enqueue(t, q, queue.Task{Kind: "render", Timeout: time.Hour}).ID
+			ctx, w := context.Background(), &queuetest.Taker{Q: q, Worker: queue.NewCall()}
+			id := queuetest.Enqueue(t, q, queue.Task{Kind: "render", Timeout: time.Hour}).ID
 			got := wait(ctx, q, id)
 			untilWatched(t, q.Client(), q, id)
-			claim := w.take(t, id, "default")
-			w.settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("result")})
+			claim := w.Take(t, id, "default")
+			w.Settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("result")})
 			if a := soon(t, got); a != (answer{result: "result"}) {
 				t.Errorf("Result = %+v", a)
 			}
@@ -64,15 +65,15 @@ func TestResultReturnsWhatTheTaskCameTo(t *testing.T) {
 }
 
 func TestResultOfAFailedTask(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
-		w := &taker{q: q, worker: "w"}
-		id := enqueue(t, q, queue.Task{Kind: "render", MaxRetries: 1}).ID
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
+		w := &queuetest.Taker{Q: q, Worker: "w"}
+		id := queuetest.Enqueue(t, q, queue.Task{Kind: "render", MaxRetries: 1}).ID
 		got := wait(context.Background(), q, id)
 		untilWatched(t, q.Client(), q, id)
-		claim := w.take(t, id, "default")
-		w.settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Fail, Error: "first"}) // it runs again
-		claim = w.take(t, id, "default")
-		w.settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Fail, Error: "no paper", Code: 3})
+		claim := w.Take(t, id, "default")
+		w.Settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Fail, Error: "first"}) // it runs again
+		claim = w.Take(t, id, "default")
+		w.Settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Fail, Error: "no paper", Code: 3})
 		a := soon(t, got)
 		var failed *queue.TaskFailedError
 		if !errors.As(a.err, &failed) {
@@ -88,8 +89,8 @@ func TestResultOfAFailedTask(t *testing.T) {
 }
 
 func TestResultOfACancelledTask(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
-		id := enqueue(t, q, queue.Task{}).ID
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
+		id := queuetest.Enqueue(t, q, queue.Task{}).ID
 		got := wait(context.Background(), q, id)
 		untilWatched(t, q.Client(), q, id)
 		if _, err := q.Cancel(context.Background(), id, "no need"); err != nil {
@@ -102,7 +103,7 @@ func TestResultOfACancelledTask(t *testing.T) {
 }
 
 func TestResultOfNobodysTask(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		if a := soon(t, wait(context.Background(), q, unknown)); !errors.Is(a.err, queue.ErrNotFound) {
 			t.Errorf("Result = %+v, want ErrNotFound", a)
 		}
@@ -113,8 +114,8 @@ func TestResultOfNobodysTask(t *testing.T) {
 // it is that limits it.
 func TestResultIsNotLateWithoutAReaper(t *testing.T) {
 	run := func(t *testing.T, q *queue.Queue, task queue.Task) string {
-		id := enqueue(t, q, task).ID
-		(&taker{q: q, worker: queue.NewCall()}).take(t, id, "default")
+		id := queuetest.Enqueue(t, q, task).ID
+		(&queuetest.Taker{Q: q, Worker: queue.NewCall()}).Take(t, id, "default")
 		return id
 	}
 	const short = 50 * time.Millisecond
@@ -123,28 +124,28 @@ func TestResultIsNotLateWithoutAReaper(t *testing.T) {
 		begin       func(*testing.T, *queue.Queue) string
 	}{
 		{"a timeout in line", "execution", func(t *testing.T, q *queue.Queue) string {
-			return enqueue(t, q, queue.Task{Timeout: short}).ID
+			return queuetest.Enqueue(t, q, queue.Task{Timeout: short}).ID
 		}},
 		{"a timeout while it runs", "execution", func(t *testing.T, q *queue.Queue) string {
 			return run(t, q, queue.Task{Timeout: 6 * short})
 		}},
 		{"a deadline", "execution", func(t *testing.T, q *queue.Queue) string {
-			return enqueue(t, q, queue.Task{Deadline: time.Now().Add(2 * short)}).ID
+			return queuetest.Enqueue(t, q, queue.Task{Deadline: time.Now().Add(2 * short)}).ID
 		}},
 		{"its owner's deadline", "workflow", func(t *testing.T, q *queue.Queue) string {
-			return enqueue(t, q, queue.Task{ID: enqueue(t, q, queue.Task{Timeout: 2 * short}).ID + ".child"}).ID
+			return queuetest.Enqueue(t, q, queue.Task{ID: queuetest.Enqueue(t, q, queue.Task{Timeout: 2 * short}).ID + ".child"}).ID
 		}},
 		{"a queue timeout", "queue", func(t *testing.T, q *queue.Queue) string {
-			return enqueue(t, q, queue.Task{QueueTimeout: short}).ID
+			return queuetest.Enqueue(t, q, queue.Task{QueueTimeout: short}).ID
 		}},
 		{"a queue timeout before the deadline", "queue", func(t *testing.T, q *queue.Queue) string {
-			return enqueue(t, q, queue.Task{QueueTimeout: short, Timeout: time.Hour}).ID
+			return queuetest.Enqueue(t, q, queue.Task{QueueTimeout: short, Timeout: time.Hour}).ID
 		}},
 		{"an attempt timeout", "attempt", func(t *testing.T, q *queue.Queue) string {
 			return run(t, q, queue.Task{AttemptTimeout: short})
 		}},
 	}
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		for _, row := range rows {
 			t.Run(row.claim, func(t *testing.T) {
 				id := row.begin(t, q)
@@ -168,8 +169,8 @@ func TestResultIsNotLateWithoutAReaper(t *testing.T) {
 }
 
 func TestResultEndsWithItsContext(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
-		id := enqueue(t, q, queue.Task{}).ID
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
+		id := queuetest.Enqueue(t, q, queue.Task{}).ID
 		over := errors.New("nobody wants it any more")
 		ctx, cancel := context.WithCancelCause(context.Background())
 		got := wait(ctx, q, id)
@@ -185,9 +186,9 @@ func TestResultEndsWithItsContext(t *testing.T) {
 }
 
 func TestAHundredWaitForOneTask(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
-		ctx, w := context.Background(), &taker{q: q, worker: "w"}
-		id := enqueue(t, q, queue.Task{}).ID
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
+		ctx, w := context.Background(), &queuetest.Taker{Q: q, Worker: "w"}
+		id := queuetest.Enqueue(t, q, queue.Task{}).ID
 		var all []<-chan answer
 		for range 100 {
 			all = append(all, wait(ctx, q, id))
@@ -196,8 +197,8 @@ func TestAHundredWaitForOneTask(t *testing.T) {
 		if got := subscriptions(t, q); got != q.Partitions() {
 			t.Errorf("%d subscriptions while 100 wait, want 1 a partition, %d", got, q.Partitions())
 		}
-		claim := w.take(t, id, "default")
-		w.settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("result")})
+		claim := w.Take(t, id, "default")
+		w.Settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("result")})
 		for _, got := range all {
 			if a := soon(t, got); a != (answer{result: "result"}) {
 				t.Errorf("Result = %+v", a)
@@ -226,9 +227,9 @@ func subscriptions(t *testing.T, q *queue.Queue) int {
 }
 
 func TestResultLeavesNothingBehind(t *testing.T) {
-	everywhere(t, func(t *testing.T, q *queue.Queue) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		before := goleak.IgnoreCurrent()
-		id := enqueue(t, q, queue.Task{}).ID
+		id := queuetest.Enqueue(t, q, queue.Task{}).ID
 		var group sync.WaitGroup
 		for range 20 {
 			group.Go(func() {
@@ -251,18 +252,18 @@ func TestResultLeavesNothingBehind(t *testing.T) {
 // What is published while the connection is broken is lost, so who waits looks again.
 func TestResultSurvivesADroppedSubscription(t *testing.T) {
 	rdb, ctx := redistest.Start(t).Client(t), context.Background()
-	q := open(t, rdb, queue.Config{Partitions: 4})
+	q := queuetest.Open(t, rdb, queue.Config{Partitions: 4})
 	for range 10 {
-		w := &taker{q: q, worker: queue.NewCall()}
-		id := enqueue(t, q, queue.Task{}).ID
+		w := &queuetest.Taker{Q: q, Worker: queue.NewCall()}
+		id := queuetest.Enqueue(t, q, queue.Task{}).ID
 		got := wait(ctx, q, id)
 		untilWatched(t, rdb, q, id)
-		claim := w.take(t, id, "default")
+		claim := w.Take(t, id, "default")
 		killed, err := rdb.ClientKillByFilter(ctx, "TYPE", "pubsub").Result()
 		if err != nil || killed != 1 {
 			t.Fatalf("CLIENT KILL = %d, %v, want the one subscription", killed, err)
 		}
-		w.settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("result")})
+		w.Settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("result")})
 		if a := soon(t, got); a != (answer{result: "result"}) {
 			t.Fatalf("Result = %+v", a)
 		}
@@ -273,7 +274,7 @@ func TestResultSurvivesADroppedSubscription(t *testing.T) {
 // ends after 292 years, and an instant here does not.
 func TestResultDoesNotPoll(t *testing.T) {
 	rdb := redistest.Start(t).Client(t)
-	q := open(t, rdb, queue.Config{Partitions: 4})
+	q := queuetest.Open(t, rdb, queue.Config{Partitions: 4})
 	tasks := map[string]queue.Task{
 		"no deadline":            {},
 		"a deadline of today":    {Timeout: time.Hour},
@@ -284,7 +285,7 @@ func TestResultDoesNotPoll(t *testing.T) {
 	for claim, task := range tasks {
 		t.Run(claim, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
-			id := enqueue(t, q, task).ID
+			id := queuetest.Enqueue(t, q, task).ID
 			got := wait(ctx, q, id)
 			untilWatched(t, rdb, q, id)
 			before := commands(t, rdb)
@@ -318,13 +319,13 @@ func commands(t *testing.T, rdb *redis.Client) (sum int) {
 // Two programs: one enqueues and waits, the other has its own connection.
 func TestResultComesFromAnotherProgram(t *testing.T) {
 	server := redistest.Start(t)
-	q, other := open(t, server.Client(t), queue.Config{}), open(t, server.Client(t), queue.Config{})
-	id := enqueue(t, q, queue.Task{}).ID
+	q, other := queuetest.Open(t, server.Client(t), queue.Config{}), queuetest.Open(t, server.Client(t), queue.Config{})
+	id := queuetest.Enqueue(t, q, queue.Task{}).ID
 	got := wait(context.Background(), other, id)
 	untilWatched(t, q.Client(), q, id)
-	w := &taker{q: q, worker: "w"}
-	claim := w.take(t, id, "default")
-	w.settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("result")})
+	w := &queuetest.Taker{Q: q, Worker: "w"}
+	claim := w.Take(t, id, "default")
+	w.Settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("result")})
 	if a := soon(t, got); a != (answer{result: "result"}) {
 		t.Errorf("Result = %+v", a)
 	}

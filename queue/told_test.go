@@ -9,9 +9,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // soonest is sooner than the fall-back, after which a reaper looks anyway.
@@ -65,7 +67,7 @@ func TestWhoListensIsToldBeforeTheCallReturns(t *testing.T) {
 			}, instant(soonest)},
 			{"a retry is earlier than it looks", "alarm", repeat, func(l *listener) {
 				l.sweep()
-				l.w.settle(l, queue.Outcome{ID: l.claim.ID, Epoch: l.claim.Epoch, Verb: queue.Fail, Class: queue.ClassError, Delay: soonest})
+				l.w.Settle(l, queue.Outcome{ID: l.claim.ID, Epoch: l.claim.Epoch, Verb: queue.Fail, Class: queue.ClassError, Delay: soonest})
 			}, instant(soonest)},
 			{"a new worker's lease ends earlier than it looks", "alarm", bare, func(l *listener) {
 				l.sweep()
@@ -112,7 +114,7 @@ type listener struct {
 	testing.TB
 	q       *queue.Queue
 	rdb     redis.UniversalClient
-	w       *taker
+	w       *queuetest.Taker
 	claim   queue.Claim
 	channel string
 	sub     *redis.PubSub
@@ -121,10 +123,10 @@ type listener struct {
 func newListener(t *testing.T, rdb redis.UniversalClient, namespace, channel string, task queue.Task) *listener {
 	t.Helper()
 	ctx, library := context.Background(), testclock.Library(t, rdb)
-	l := &listener{TB: t, rdb: rdb, q: open(t, rdb, queue.Config{Namespace: namespace, Library: library})}
-	l.w = &taker{q: l.q, worker: "w"}
-	id := enqueue(t, l.q, task).ID
-	l.claim = l.w.take(t, id, "default")
+	l := &listener{TB: t, rdb: rdb, q: queuetest.Open(t, rdb, queue.Config{Namespace: namespace, Library: library})}
+	l.w = &queuetest.Taker{Q: l.q, Worker: "w"}
+	id := queuetest.Enqueue(t, l.q, task).ID
+	l.claim = l.w.Take(t, id, "default")
 	if _, err := library.Run(ctx, rdb, "watch", l.q.Root(0), id); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +140,7 @@ func newListener(t *testing.T, rdb redis.UniversalClient, namespace, channel str
 }
 
 func (l *listener) complete() {
-	l.w.settle(l, queue.Outcome{ID: l.claim.ID, Epoch: l.claim.Epoch, Verb: queue.Complete})
+	l.w.Settle(l, queue.Outcome{ID: l.claim.ID, Epoch: l.claim.Epoch, Verb: queue.Complete})
 }
 
 func (l *listener) cancel() {
@@ -147,11 +149,11 @@ func (l *listener) cancel() {
 	}
 }
 
-func (l *listener) enqueue(task queue.Task) { enqueue(l, l.q, task) }
+func (l *listener) enqueue(task queue.Task) { queuetest.Enqueue(l, l.q, task) }
 
 func (l *listener) fetch(lease time.Duration) {
 	ask := queue.Ask{N: 1, Seq: 1, Lease: lease, Quotas: []queue.Quota{{Queue: "default", N: 1}}}
-	if _, err := l.q.Fetch(context.Background(), 0, "another", ask); err != nil {
+	if _, err := l.q.Attempts().Fetch(context.Background(), 0, "another", ask); err != nil {
 		l.Fatal(err)
 	}
 }
@@ -164,7 +166,7 @@ func (l *listener) limitRate(r queue.Rate) {
 
 func (l *listener) heartbeat(lease time.Duration) {
 	held := []queue.Held{{ID: l.claim.ID, Epoch: l.claim.Epoch}}
-	if _, err := l.q.Heartbeat(context.Background(), 0, "w", lease, 1, held); err != nil {
+	if _, err := l.q.Attempts().Heartbeat(context.Background(), 0, "w", lease, 1, held); err != nil {
 		l.Fatal(err)
 	}
 }
@@ -174,7 +176,7 @@ func (l *listener) advance(d time.Duration) {
 }
 
 func (l *listener) sweep() {
-	if _, err := l.q.Sweep(context.Background(), 0, "r", 100, time.Second); err != nil {
+	if _, err := reaper.Sweep(context.Background(), l.q, 0, "r", 100, time.Second); err != nil {
 		l.Fatal(err)
 	}
 }

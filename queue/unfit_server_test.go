@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -39,7 +40,7 @@ func TestOpenRefusesABadConfig(t *testing.T) {
 				}
 			})
 		}
-		open(t, rdb, queue.Config{})
+		queuetest.Open(t, rdb, queue.Config{})
 	})
 }
 
@@ -66,7 +67,7 @@ func TestOpenComparesWithTheNamespace(t *testing.T) {
 		} {
 			t.Run(row.claim, func(t *testing.T) {
 				rdb.FlushAll(ctx)
-				open(t, rdb, queue.Config{Partitions: 4})
+				queuetest.Open(t, rdb, queue.Config{Partitions: 4})
 				for field, value := range row.before {
 					rdb.HSet(ctx, root, field, value)
 				}
@@ -82,7 +83,7 @@ func TestOpenComparesWithTheNamespace(t *testing.T) {
 					t.Errorf("it changed something:\n%s", redistest.Diff(before, after))
 				}
 				rdb.HSet(ctx, root, "version", 2, "partitions", 4)
-				if q := open(t, rdb, queue.Config{}); q.Partitions() != 4 {
+				if q := queuetest.Open(t, rdb, queue.Config{}); q.Partitions() != 4 {
 					t.Errorf("Partitions = %d, want 4", q.Partitions())
 				}
 			})
@@ -110,7 +111,7 @@ func TestOpenRefusesAReplica(t *testing.T) {
 	if keys := redistest.Dump(t, master.Client(t), ""); keys != "" {
 		t.Errorf("it left something:\n%s", keys)
 	}
-	open(t, master.Client(t), queue.Config{})
+	queuetest.Open(t, master.Client(t), queue.Config{})
 }
 
 func TestOpenRefusesAnOldRedis(t *testing.T) {
@@ -169,11 +170,11 @@ func TestOpenWarnsOfARedisThatEvicts(t *testing.T) {
 		}
 
 		var log bytes.Buffer
-		q := open(t, rdb, queue.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		q := queuetest.Open(t, rdb, queue.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		if warned := strings.Contains(log.String(), "level=WARN") && strings.Contains(log.String(), policy); warned != evicts {
 			t.Errorf("%s: it logged %q, want a warning: %v", policy, log.String(), evicts)
 		}
-		enqueue(t, q, queue.Task{})
+		queuetest.Enqueue(t, q, queue.Task{})
 	}
 }
 
@@ -195,7 +196,7 @@ func TestOpenWarnsOfARedisThatForgets(t *testing.T) {
 		}
 
 		var log bytes.Buffer
-		enqueue(t, open(t, rdb, queue.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}), queue.Task{})
+		queuetest.Enqueue(t, queuetest.Open(t, rdb, queue.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}), queue.Task{})
 		if warned := strings.Contains(log.String(), "level=WARN") && strings.Contains(log.String(), "appendonly is no"); warned != (appendonly == "no") {
 			t.Errorf("appendonly %s: it logged %q", appendonly, log.String())
 		}

@@ -11,9 +11,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // agentKeys are the keys of an agent that runs, 0-a1, and of one that waits, 0-a2.
@@ -29,13 +31,15 @@ var agentScripts = []struct {
 	call func(*disturbed, context.Context) (string, error)
 	only func(t *testing.T, d *disturbed, answer string, err error, before string) // what it promises beyond the others
 }{
-	{"suspend", func(d *disturbed, ctx context.Context) (string, error) { return d.q.Suspend(ctx, waiting("0-a1")) }, waitsOrDoesNot},
+	{"suspend", func(d *disturbed, ctx context.Context) (string, error) {
+		return d.q.Attempts().Suspend(ctx, waiting("0-a1"))
+	}, waitsOrDoesNot},
 	{"remember", func(d *disturbed, ctx context.Context) (string, error) {
-		return "", d.q.Remember(ctx, "0-a1", 1, "w1", queue.Note{Checkpoint: &queue.Checkpoint{State: []byte("s")},
+		return "", d.q.Attempts().Remember(ctx, "0-a1", 1, "w1", queue.Note{Checkpoint: &queue.Checkpoint{State: []byte("s")},
 			Entries: []queue.Entry{{Number: 7, Text: []byte("x")}}})
 	}, doneOrNothing},
 	{"recall", func(d *disturbed, ctx context.Context) (string, error) {
-		_, err := d.q.Recall(ctx, "0-a2")
+		_, err := d.q.Attempts().Recall(ctx, "0-a2")
 		return "", err
 	}, func(t *testing.T, d *disturbed, _ string, err error, before string) {
 		changesNothing(t, d, nil, err, before)
@@ -53,10 +57,10 @@ var agentScripts = []struct {
 		return fmt.Sprint(all), err
 	}, nil},
 	{"sweep", func(d *disturbed, ctx context.Context) (string, error) {
-		var swept queue.Swept
+		var swept reaper.Swept
 		var err error
 		for i := 0; i < 4 && err == nil; i++ {
-			swept, err = d.q.Sweep(ctx, 0, "r", 100, 500*time.Millisecond)
+			swept, err = reaper.Sweep(ctx, d.q, 0, "r", 100, 500*time.Millisecond)
 		}
 		return fmt.Sprintf("%+v", swept), err
 	}, nil},
@@ -78,18 +82,18 @@ func disturbAgents(t *testing.T, d *disturbed) {
 	ctx := context.Background()
 	for _, id := range []string{"0-a1", "0-a2"} {
 		d.accepts(t, "id", id, "kind", "k", "queue", "agents", "attempt_timeout_ms", "30000")
-		d.w.take(t, id, "agents")
+		d.w.Take(t, id, "agents")
 		d.accepts(t, "id", id+".c", "kind", "k", "queue", "default", "role", "promise")
 	}
 	d.accepts(t, "id", "0-a2.1", "kind", "k", "queue", "default", "role", "promise")
 	note := queue.Note{Entries: []queue.Entry{{Number: 1, Text: []byte("first")}}}
-	if err := d.q.Remember(ctx, "0-a1", 1, "w1", note); err != nil {
+	if err := d.q.Attempts().Remember(ctx, "0-a1", 1, "w1", note); err != nil {
 		t.Fatal(err)
 	}
 	s := waiting("0-a2")
 	s.Wait.Mode = queue.WaitAnyOK
 	s.Wait.Members = append(s.Wait.Members, queue.Member{ID: "0-a2.1"})
-	if answer, err := d.q.Suspend(ctx, s); answer != "" || err != nil {
+	if answer, err := d.q.Attempts().Suspend(ctx, s); answer != "" || err != nil {
 		t.Fatal(answer, err)
 	}
 }
@@ -121,7 +125,7 @@ func TestAnAgentsKeyOfTheWrongType(t *testing.T) {
 					}
 					d.rdb.Del(context.Background(), d.q.Root(0)+key)
 					if key == "" {
-						d.q = open(t, rdb, queue.Config{Namespace: "w", Library: library})
+						d.q = queuetest.Open(t, rdb, queue.Config{Namespace: "w", Library: library})
 					}
 					d.goesOn(t)
 				})

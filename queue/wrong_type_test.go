@@ -10,11 +10,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/internal/wire"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // ours are the keys of a partition, one of each kind and of task: three.
@@ -31,7 +33,7 @@ var large = strings.Repeat("p", 1000)
 // give no more than they may.
 type disturbed struct {
 	*script
-	w *taker
+	w *queuetest.Taker
 }
 
 func disturb(t *testing.T, rdb redis.UniversalClient, library *lua.Library) *disturbed {
@@ -39,16 +41,16 @@ func disturb(t *testing.T, rdb redis.UniversalClient, library *lua.Library) *dis
 	if err := rdb.FlushAll(context.Background()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	q := open(t, rdb, queue.Config{Namespace: "w", Library: library, Events: "all"})
-	d := &disturbed{&script{q, rdb, library}, &taker{q: q, worker: "w1"}}
+	q := queuetest.Open(t, rdb, queue.Config{Namespace: "w", Library: library, Events: "all"})
+	d := &disturbed{&script{q, rdb, library}, &queuetest.Taker{Q: q, Worker: "w1"}}
 	d.accepts(t, "id", "0-e1", "kind", "k", "queue", "hit")
 	if _, err := q.Cancel(context.Background(), "0-e1", ""); err != nil {
 		t.Fatal(err)
 	}
 	d.accepts(t, "id", "0-r1", "kind", "k", "queue", "hit", "payload", large, "attempt_timeout_ms", "20000")
 	d.accepts(t, "id", "0-r2", "kind", "k", "queue", "other", "timeout_ms", "20000")
-	d.w.take(t, "0-r1", "hit")
-	d.w.take(t, "0-r2", "other")
+	d.w.Take(t, "0-r1", "hit")
+	d.w.Take(t, "0-r2", "other")
 	d.accepts(t, "id", "0-r1.c", "kind", "k", "queue", "other")
 	d.accepts(t, "id", "0-p1", "kind", "k", "queue", "hit", "payload", large, "timeout_ms", "60000", "queue_timeout_ms", "10000", "idempotency_key", "k1")
 	d.accepts(t, "id", "0-p2", "kind", "k", "queue", "other")
@@ -61,7 +63,7 @@ func disturb(t *testing.T, rdb redis.UniversalClient, library *lua.Library) *dis
 	if _, more := q.LimitRunning(context.Background(), "hit", 9); err != nil || more != nil {
 		t.Fatal(err, more)
 	}
-	d.w.take(t, "0-s1", "slow")
+	d.w.Take(t, "0-s1", "slow")
 	return d
 }
 
@@ -94,8 +96,8 @@ var scripts = []struct {
 		return words, err
 	}, createsOrDoesNot},
 	{"fetch", func(d *disturbed, ctx context.Context) ([]string, error) {
-		d.w.seq++
-		trip, err := d.q.Fetch(ctx, 0, "w1", queue.Ask{N: 5, Seq: d.w.seq, Lease: 15 * time.Second,
+		d.w.Seq++
+		trip, err := d.q.Attempts().Fetch(ctx, 0, "w1", queue.Ask{N: 5, Seq: d.w.Seq, Lease: 15 * time.Second,
 			Quotas: []queue.Quota{{Queue: "hit", N: 5}, {Queue: "other", N: 5}}})
 		var words []string
 		for _, c := range trip.Claims {
@@ -104,8 +106,8 @@ var scripts = []struct {
 		return words, err
 	}, nil},
 	{"settle", func(d *disturbed, ctx context.Context) ([]string, error) {
-		d.w.seq++
-		trip, err := d.q.Settle(ctx, 0, "w1", "call", []queue.Outcome{
+		d.w.Seq++
+		trip, err := d.q.Attempts().Settle(ctx, 0, "w1", "call", []queue.Outcome{
 			{ID: "0-r1", Epoch: 1, Verb: queue.Complete, Result: []byte(large)}, {ID: "0-r2", Epoch: 1, Verb: queue.Fail, Error: "x"}}, queue.Ask{})
 		var words []string
 		for _, v := range trip.Verdicts {
@@ -114,7 +116,7 @@ var scripts = []struct {
 		return words, err
 	}, nil},
 	{"heartbeat", func(d *disturbed, ctx context.Context) ([]string, error) {
-		stops, err := d.q.Heartbeat(ctx, 0, "w1", 15*time.Second, 100, []queue.Held{{ID: "0-r1", Epoch: 1, Progress: "half"}})
+		stops, err := d.q.Attempts().Heartbeat(ctx, 0, "w1", 15*time.Second, 100, []queue.Held{{ID: "0-r1", Epoch: 1, Progress: "half"}})
 		var words []string
 		for _, s := range stops {
 			words = append(words, s.ID+" "+s.Reason)
@@ -122,7 +124,7 @@ var scripts = []struct {
 		return words, err
 	}, nil},
 	{"goodbye", func(d *disturbed, ctx context.Context) ([]string, error) {
-		_, err := d.q.Heartbeat(ctx, 0, "w1", 0, 100, nil)
+		_, err := d.q.Attempts().Heartbeat(ctx, 0, "w1", 0, 100, nil)
 		return nil, err
 	}, nil},
 	{"cancel", func(d *disturbed, ctx context.Context) ([]string, error) {
@@ -170,7 +172,7 @@ var scripts = []struct {
 	{"sweep", func(d *disturbed, ctx context.Context) ([]string, error) {
 		var words []string
 		for range 4 {
-			s, err := d.q.Sweep(ctx, 0, "r", 100, 500*time.Millisecond)
+			s, err := reaper.Sweep(ctx, d.q, 0, "r", 100, 500*time.Millisecond)
 			if err != nil {
 				return words, err
 			}
@@ -214,8 +216,8 @@ func TestAKeyOfTheWrongType(t *testing.T) {
 					}
 					d.rdb.Del(context.Background(), d.q.Root(0)+key)
 					if key == "" {
-						d.q = open(t, rdb, queue.Config{Namespace: "w", Library: library})
-						d.w.q = d.q
+						d.q = queuetest.Open(t, rdb, queue.Config{Namespace: "w", Library: library})
+						d.w.Q = d.q
 					}
 					d.goesOn(t)
 				})
@@ -268,11 +270,11 @@ func (d *disturbed) dump(t *testing.T) string { return redistest.Dump(t, d.rdb, 
 // goesOn has another worker do another queue's task from its beginning to its end.
 func (d *disturbed) goesOn(t *testing.T) {
 	t.Helper()
-	w := &taker{q: d.q, worker: "w2-" + queue.NewCall()}
-	id := enqueue(t, d.q, queue.Task{Queue: "free", Timeout: time.Minute, AttemptTimeout: time.Second}).ID
-	claim := w.take(t, id, "free")
-	w.settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete})
-	if _, err := d.q.Heartbeat(context.Background(), 0, w.worker, 0, w.seq, nil); err != nil {
+	w := &queuetest.Taker{Q: d.q, Worker: "w2-" + queue.NewCall()}
+	id := queuetest.Enqueue(t, d.q, queue.Task{Queue: "free", Timeout: time.Minute, AttemptTimeout: time.Second}).ID
+	claim := w.Take(t, id, "free")
+	w.Settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete})
+	if _, err := d.q.Attempts().Heartbeat(context.Background(), 0, w.Worker, 0, w.Seq, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -315,7 +317,7 @@ func losesNoTaskOfAnotherLine(t *testing.T, key string) {
 		ctx := context.Background()
 		d.put(t, key)
 		for seq := range int64(3) {
-			_, err := d.q.Fetch(ctx, 0, "w2", queue.Ask{N: 5, Seq: seq + 1, Lease: 15 * time.Second,
+			_, err := d.q.Attempts().Fetch(ctx, 0, "w2", queue.Ask{N: 5, Seq: seq + 1, Lease: 15 * time.Second,
 				Quotas: []queue.Quota{{Queue: "other", N: 5}, {Queue: "hit", N: 5}}})
 			if err != nil && !errors.Is(err, queue.ErrWrongType) {
 				t.Fatal(err)

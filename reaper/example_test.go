@@ -26,7 +26,7 @@ func ExampleReaper_Run() {
 	}
 	r := reaper.New(q, reaper.Config{
 		Fallback: 250 * time.Millisecond, // at the latest, if Redis' alarms are lost
-		Observe: func(partition int, swept queue.Swept) {
+		Observe: func(partition int, swept reaper.Swept) {
 			if swept.TimedOut > 0 {
 				fmt.Printf("partition %d: %d tasks timed out\n", partition, swept.TimedOut)
 			}

@@ -19,8 +19,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/curfew-dev/curfew/queue"
 )
 
 // Config adjusts a Reaper. The zero value is ready to use.
@@ -36,18 +34,18 @@ type Config struct {
 	Logger *slog.Logger
 	// Observe is told of each sweep, if it is set. It is called from a goroutine a
 	// partition and holds it up.
-	Observe func(partition int, swept queue.Swept)
+	Observe func(partition int, swept Swept)
 }
 
 // Reaper sweeps the partitions of a namespace.
 type Reaper struct {
-	q      *queue.Queue
+	of     Namespace
 	config Config
 	name   string
 }
 
 // New makes a reaper. It does nothing before Run.
-func New(q *queue.Queue, config Config) *Reaper {
+func New(of Namespace, config Config) *Reaper {
 	if config.Batch <= 0 {
 		config.Batch = 100
 	}
@@ -55,12 +53,12 @@ func New(q *queue.Queue, config Config) *Reaper {
 		config.Fallback = 500 * time.Millisecond
 	}
 	if config.Logger == nil {
-		config.Logger = q.Logger()
+		config.Logger = of.Engine().Logger()
 	}
 	if config.Observe == nil {
-		config.Observe = func(int, queue.Swept) {}
+		config.Observe = func(int, Swept) {}
 	}
-	return &Reaper{q: q, config: config, name: newName(config.Name)}
+	return &Reaper{of: of, config: config, name: newName(config.Name)}
 }
 
 // newName is unique for each reaper, since the turn is held by name.
@@ -75,7 +73,7 @@ func newName(prefix string) string {
 // outlives any outage of Redis, and is back within about a second of its return.
 func (r *Reaper) Run(ctx context.Context) error {
 	var group sync.WaitGroup
-	for p := range r.q.Partitions() {
+	for p := range r.of.Engine().Partitions() {
 		group.Go(func() { r.watch(ctx, p) })
 	}
 	group.Wait()

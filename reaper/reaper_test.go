@@ -160,7 +160,7 @@ func TestDueTasksEndWithinMilliseconds(t *testing.T) {
 		q := open(t, rdb, 2)
 		machine := startPulse(t, rdb)
 		var timedOut atomic.Int64
-		run(t, reaper.New(q, reaper.Config{Observe: func(_ int, s queue.Swept) { timedOut.Add(int64(s.TimedOut)) }}))
+		run(t, reaper.New(q, reaper.Config{Observe: func(_ int, s reaper.Swept) { timedOut.Add(int64(s.TimedOut)) }}))
 		var ids []string
 		const n = 40
 		for i := range n {
@@ -192,14 +192,14 @@ func TestOtherClocks(t *testing.T) {
 	t.Parallel()
 	q := open(t, redistest.Shared(t).Client(t), 1)
 	ids := enqueue(t, q, queue.Task{Kind: "lost"})
-	trip, err := q.Fetch(t.Context(), 0, "gone", queue.Ask{N: 1, Seq: 1, Quotas: []queue.Quota{{Queue: "default", N: 1}}, Lease: 300 * time.Millisecond})
+	trip, err := q.Attempts().Fetch(t.Context(), 0, "gone", queue.Ask{N: 1, Seq: 1, Quotas: []queue.Quota{{Queue: "default", N: 1}}, Lease: 300 * time.Millisecond})
 	if err != nil || len(trip.Claims) != 1 {
 		t.Fatalf("Fetch = %+v, %v", trip, err)
 	}
 	ids = append(ids, enqueue(t, q, queue.Task{Kind: "later", Delay: 300 * time.Millisecond}, queue.Task{Kind: "queued", QueueTimeout: 300 * time.Millisecond})...)
 	var mu sync.Mutex
-	var sum queue.Swept
-	run(t, reaper.New(q, reaper.Config{Observe: func(_ int, s queue.Swept) {
+	var sum reaper.Swept
+	run(t, reaper.New(q, reaper.Config{Observe: func(_ int, s reaper.Swept) {
 		mu.Lock()
 		defer mu.Unlock()
 		sum.GivenBack += s.GivenBack
@@ -234,7 +234,7 @@ func TestAFullBatchIsFollowedAtOnce(t *testing.T) {
 	var mu sync.Mutex
 	var first, last time.Time
 	var sum, most int
-	run(t, reaper.New(q, reaper.Config{Batch: 10, Observe: func(_ int, s queue.Swept) {
+	run(t, reaper.New(q, reaper.Config{Batch: 10, Observe: func(_ int, s reaper.Swept) {
 		mu.Lock()
 		defer mu.Unlock()
 		if s.TimedOut > 0 {
@@ -260,7 +260,7 @@ func TestOneOfManyIsPrecise(t *testing.T) {
 	var turns, others, timedOut atomic.Int64
 	var stops []func()
 	for range reapers {
-		stops = append(stops, run(t, reaper.New(q, reaper.Config{Observe: func(_ int, s queue.Swept) {
+		stops = append(stops, run(t, reaper.New(q, reaper.Config{Observe: func(_ int, s reaper.Swept) {
 			timedOut.Add(int64(s.TimedOut))
 			if s.Turn {
 				turns.Add(1)
@@ -322,7 +322,7 @@ func TestRedisIsAway(t *testing.T) {
 	ids := enqueue(t, q, queue.Task{Kind: "k", Timeout: 4 * time.Second}, queue.Task{Kind: "k", Timeout: 4 * time.Second})
 	var log logs
 	sweeps := make(chan struct{}, 1)
-	run(t, reaper.New(q, reaper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil)), Observe: func(int, queue.Swept) {
+	run(t, reaper.New(q, reaper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil)), Observe: func(int, reaper.Swept) {
 		select {
 		case sweeps <- struct{}{}:
 		default:
@@ -364,7 +364,7 @@ func TestPoisonHoldsUpNothing(t *testing.T) {
 
 	var log logs
 	var sweeps atomic.Int64
-	run(t, reaper.New(q, reaper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil)), Observe: func(int, queue.Swept) { sweeps.Add(1) }}))
+	run(t, reaper.New(q, reaper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil)), Observe: func(int, reaper.Swept) { sweeps.Add(1) }}))
 	eventually(t, "the good task has ended", func() bool { return record(t, q, ids[0]).Status == queue.Failed })
 	eventually(t, "the delayed task stands in line", func() bool { return record(t, q, ids[1]).AvailableAt.IsZero() })
 	before := sweeps.Load()
@@ -381,7 +381,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	q := open(t, redistest.Shared(t).Client(t), 4)
 	before := goleak.IgnoreCurrent()
 	swept := make(chan struct{}, 100)
-	stop := run(t, reaper.New(q, reaper.Config{Observe: func(int, queue.Swept) { swept <- struct{}{} }}))
+	stop := run(t, reaper.New(q, reaper.Config{Observe: func(int, reaper.Swept) { swept <- struct{}{} }}))
 	<-swept
 	stop()
 	goleak.VerifyNone(t, before)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
-
-	"github.com/curfew-dev/curfew/queue"
 )
 
 // patience bounds one sweep. To give one up is harmless: it has its whole effect or
@@ -15,7 +13,7 @@ const patience = time.Second
 // watch is the life of a reaper in one partition.
 func (r *Reaper) watch(ctx context.Context, partition int) {
 	rung := make(chan struct{}, 1)
-	end := r.q.Alarms(partition, func() {
+	end := Alarms(r.of, partition, func() {
 		select {
 		case rung <- struct{}{}:
 		default: // one ring is as good as many
@@ -61,13 +59,13 @@ func (r *Reaper) watch(ctx context.Context, partition int) {
 	}
 }
 
-func (r *Reaper) sweep(ctx context.Context, partition int) (queue.Swept, error) {
+func (r *Reaper) sweep(ctx context.Context, partition int) (Swept, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return r.q.Sweep(ctx, partition, r.name, r.config.Batch, r.config.Fallback)
+	return Sweep(ctx, r.of, partition, r.name, r.config.Batch, r.config.Fallback)
 }
 
-func progress(s queue.Swept) bool {
+func progress(s Swept) bool {
 	return s.TimedOut+s.Started+s.GivenBack+s.Drained+s.Removed+s.Broken > 0
 }
 

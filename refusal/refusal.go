@@ -68,6 +68,7 @@ type Error struct {
 	Err      error
 }
 
+// Error is one line for a log.
 func (e *Error) Error() string {
 	if e.Task == "" {
 		return e.Op + ": " + e.Err.Error()

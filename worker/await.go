@@ -60,7 +60,7 @@ func (l *lane) block(ctx context.Context) {
 	}
 	l.blocking = true
 	l.w.errands.Go(func() {
-		token, err := l.w.q.AwaitWork(ctx, l.partition, l.w.menu.names, blockFor)
+		token, err := l.w.q.Attempts().AwaitWork(ctx, l.partition, l.w.menu.names, blockFor)
 		if err != nil && ctx.Err() == nil {
 			l.w.complain(l.partition, "Waiting for work failed; the worker goes on trying", err)
 			pause(ctx, l.backOff())

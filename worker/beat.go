@@ -17,7 +17,7 @@ func (l *lane) beat() {
 	w := l.w
 	for first := true; w.errand.Err() == nil; {
 		held, known := l.holding()
-		stops, err := w.q.Heartbeat(w.errand, l.partition, w.id, w.config.Lease, known, held)
+		stops, err := w.q.Attempts().Heartbeat(w.errand, l.partition, w.id, w.config.Lease, known, held)
 		if err != nil {
 			w.complain(l.partition, "A heartbeat failed; the worker goes on trying", err)
 			w.rest(l.backOff())
@@ -68,7 +68,7 @@ func (w *Worker) goodbye(ctx context.Context) {
 	for _, l := range w.lanes {
 		group.Go(func() {
 			_, known := l.holding()
-			if _, err := w.q.Heartbeat(ctx, l.partition, w.id, 0, known, nil); err != nil {
+			if _, err := w.q.Attempts().Heartbeat(ctx, l.partition, w.id, 0, known, nil); err != nil {
 				w.log.Warn("The worker could not say goodbye: what it held is given back when its lease ends",
 					"partition", l.partition, "error", err)
 			}

@@ -140,11 +140,11 @@ func (l *lane) travel(out *load) (queue.Trip, error) {
 	}
 	switch {
 	case len(out.outcomes) > 0:
-		return w.q.Settle(w.errand, l.partition, w.id, queue.NewCall(), out.outcomes, out.ask)
+		return w.q.Attempts().Settle(w.errand, l.partition, w.id, queue.NewCall(), out.outcomes, out.ask)
 	case out.ask.N > 0:
-		return w.q.Fetch(w.wanting, l.partition, w.id, out.ask)
+		return w.q.Attempts().Fetch(w.wanting, l.partition, w.id, out.ask)
 	}
-	return w.q.Fetch(w.errand, l.partition, w.id, out.ask)
+	return w.q.Attempts().Fetch(w.errand, l.partition, w.id, out.ask)
 }
 
 // mind has the slots of a trip taken back if its partition hangs, until the function
@@ -157,7 +157,7 @@ func (l *lane) mind(out *load) (end func()) {
 	look = func() {
 		try, endTry := context.WithTimeout(ctx, slotsFor/2)
 		defer endTry()
-		err := l.w.q.Answers(try, l.partition)
+		err := l.w.q.Attempts().Answers(try, l.partition)
 		switch {
 		case ctx.Err() != nil: // the trip is back
 		case err == nil:

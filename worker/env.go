@@ -6,17 +6,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/duration"
 )
 
 // TaskTimeoutVariable is the environment's word on Config.TaskTimeout.
 const TaskTimeoutVariable = "WORKER_TASK_TIMEOUT"
 
-// TaskTimeoutFromEnv reads WORKER_TASK_TIMEOUT, a duration as queue.ParseDuration reads
+// TaskTimeoutFromEnv reads WORKER_TASK_TIMEOUT, a duration as duration.Parse reads
 // it: 90s, 1h30m, 2d12h. Unset, empty and 0s mean no limit; space around it is dropped,
 // as env files come with it. Run asks it where Config.TaskTimeout is 0.
 func TaskTimeoutFromEnv() (time.Duration, error) {
-	d, err := queue.ParseDuration(strings.TrimSpace(os.Getenv(TaskTimeoutVariable)))
+	d, err := duration.Parse(strings.TrimSpace(os.Getenv(TaskTimeoutVariable)))
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", TaskTimeoutVariable, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/retryexpr"
 )
 
 // askRetry has the outcome of a failed attempt carry what the task's retry expression
@@ -14,12 +15,12 @@ func (a *attempt) askRetry(result []byte) {
 	if c.RetryExpression == "" || o.Verb != queue.Fail || o.Class == queue.ClassTimeout {
 		return
 	}
-	failed := queue.Attempt{Kind: c.Kind, Phase: "Error", Code: o.Code, Msg: o.Error}
+	failed := retryexpr.Attempt{Kind: c.Kind, Phase: "Error", Code: o.Code, Msg: o.Error}
 	if o.Class == queue.ClassFailed {
 		failed.Phase = "Failed"
 	}
 	if json.Unmarshal(result, &failed.Parameters) != nil {
 		failed.Parameters = nil // what is no JSON object has no parameters
 	}
-	o.Retry = queue.RetryVerdict(c.Kind, c.RetryExpression, failed)
+	o.Retry = retryexpr.Verdict(c.Kind, c.RetryExpression, failed)
 }

@@ -100,7 +100,7 @@ func (o *once) take(ctx context.Context, queues []string) (*queue.Claim, error) 
 	}
 	for p := range o.w.q.Partitions() {
 		o.asked = append(o.asked, p)
-		trip, err := o.w.q.Fetch(ctx, p, o.id, ask)
+		trip, err := o.w.q.Attempts().Fetch(ctx, p, o.id, ask)
 		if err != nil {
 			return nil, err
 		}
@@ -150,7 +150,7 @@ func (o *once) refuse(claim *queue.Claim, kinds []string) error {
 
 // settle reports an attempt.
 func (o *once) settle(a *attempt) (queue.Verdict, error) {
-	trip, err := o.w.q.Settle(o.errand, a.claim.Partition, o.id, queue.NewCall(), []queue.Outcome{a.outcome}, queue.Ask{})
+	trip, err := o.w.q.Attempts().Settle(o.errand, a.claim.Partition, o.id, queue.NewCall(), []queue.Outcome{a.outcome}, queue.Ask{})
 	if err != nil {
 		o.w.counts.dropped.Add(1)
 		return queue.Verdict{}, err
@@ -169,7 +169,7 @@ func (o *once) watch(ctx context.Context, a *attempt) {
 		}
 	}
 	again := make(chan struct{}, 1)
-	defer o.w.q.Stops(o.id, stop, func() { notify(again) })()
+	defer o.w.q.Attempts().Stops(o.id, stop, func() { notify(again) })()
 	for {
 		select {
 		case <-again: // messages may have been missed before now
@@ -186,7 +186,7 @@ func (o *once) watch(ctx context.Context, a *attempt) {
 // never given up: it could arrive after the goodbye, and its lease would stay for ever.
 func (o *once) beat(a *attempt) []queue.Stop {
 	says := a.saying()
-	stops, err := o.w.q.Heartbeat(o.errand, a.claim.Partition, o.id, onceLease, 1, []queue.Held{says})
+	stops, err := o.w.q.Attempts().Heartbeat(o.errand, a.claim.Partition, o.id, onceLease, 1, []queue.Held{says})
 	if err == nil {
 		a.progress.heard(says.Progress)
 	} else {
@@ -206,7 +206,7 @@ func (o *once) goodbye() {
 	ctx, cancel := context.WithTimeout(o.errand, farewell)
 	defer cancel()
 	for _, p := range o.asked {
-		if _, err := o.w.q.Heartbeat(ctx, p, o.id, 0, 1, nil); err != nil {
+		if _, err := o.w.q.Attempts().Heartbeat(ctx, p, o.id, 0, 1, nil); err != nil {
 			o.w.complain(p, "RunOne could not say goodbye", err)
 		}
 	}

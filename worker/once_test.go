@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
@@ -94,7 +95,7 @@ func (s *stage) noWorkers() {
 	if stats.Workers != 0 {
 		s.Errorf("%d workers are left in Redis", stats.Workers)
 	}
-	findings, err := s.q.Audit(s.ctx)
+	findings, err := inspect.Audit(s.ctx, s.q)
 	if err != nil || len(findings) > 0 {
 		s.Errorf("the audit finds %v, %v", findings, err)
 	}

@@ -32,7 +32,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.lanes = append(w.lanes, newLane(w, p))
 	}
 
-	endStops := w.q.Stops(w.id, w.stop, w.missedStops)
+	endStops := w.q.Attempts().Stops(w.id, w.stop, w.missedStops)
 	if !w.config.NoReaper {
 		r := reaper.New(w.q, reaper.Config{Logger: w.log})
 		w.errands.Go(func() { r.Run(errand) })

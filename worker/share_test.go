@@ -212,7 +212,7 @@ func TestMoreSlotsThanACallGivesAreFilled(t *testing.T) {
 		}
 	}))
 	ids := s.enqueueAll(many(slots, queue.Task{Kind: "k", Timeout: time.Minute})...)
-	trip, err := s.q.Fetch(s.ctx, 0, "another", queue.Ask{N: 10_000, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 10_000}}})
+	trip, err := s.q.Attempts().Fetch(s.ctx, 0, "another", queue.Ask{N: 10_000, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 10_000}}})
 	if err != nil || len(trip.Claims) != 500 || !trip.More {
 		t.Fatalf("an ask for 10,000 gets %d, %v, more: %v; want 500 of %d", len(trip.Claims), err, trip.More, slots)
 	}
@@ -220,7 +220,7 @@ func TestMoreSlotsThanACallGivesAreFilled(t *testing.T) {
 	for _, c := range trip.Claims {
 		back = append(back, queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Release})
 	}
-	if _, err := s.q.Settle(s.ctx, 0, "another", queue.NewCall(), back, queue.Ask{}); err != nil {
+	if _, err := s.q.Attempts().Settle(s.ctx, 0, "another", queue.NewCall(), back, queue.Ask{}); err != nil {
 		t.Fatal(err)
 	}
 	s.run(w)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/internal/embedded"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
@@ -29,7 +30,7 @@ func demoCommand() *cli.Command {
 			}
 			t := durationOf(c, "timeout")
 			if t < 10*time.Millisecond || t > time.Minute {
-				return usage("--timeout %v must be from 10ms to 1m", queue.Duration(t))
+				return usage("--timeout %v must be from 10ms to 1m", duration.Duration(t))
 			}
 			return demo(c.Context, c.App.Writer, t)
 		},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -47,7 +48,7 @@ func explain(c *cli.Context, q *queue.Queue) error {
 	encoder.SetEscapeHTML(false)
 	var missing []string
 	for _, id := range c.Args().Slice() {
-		e, err := q.Explain(c.Context, id)
+		e, err := inspect.Explain(c.Context, q, id)
 		if errors.Is(err, queue.ErrNotFound) {
 			missing = append(missing, id)
 			continue

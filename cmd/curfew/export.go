@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -37,13 +38,13 @@ func exportCommand() *cli.Command {
 func writeExport(c *cli.Context, q *queue.Queue) error {
 	path := c.String("output")
 	if path == "" || path == "-" {
-		return q.ExportTo(c.Context, c.App.Writer)
+		return inspect.ExportTo(c.Context, q, c.App.Writer)
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) // payloads are in it
 	if err != nil {
 		return usage("--output: %v", err)
 	}
-	err = q.ExportTo(c.Context, file)
+	err = inspect.ExportTo(c.Context, q, file)
 	if closed := file.Close(); err == nil {
 		err = closed
 	}

@@ -107,6 +107,7 @@ func (e *Engine) reach(ctx context.Context) error {
 	return EndOf(ctx)
 }
 
+// ReadInfo adds the names and values of an INFO.
 func ReadInfo(facts map[string]string, info string) {
 	for line := range strings.Lines(info) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {

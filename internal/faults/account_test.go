@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -125,7 +126,7 @@ func (s *stage) counted(q *queue.Queue, fates map[string]*fate) {
 
 func (s *stage) audit(q *queue.Queue) {
 	s.Helper()
-	findings, err := q.Audit(s.ctx)
+	findings, err := inspect.Audit(s.ctx, q)
 	if err != nil {
 		s.Fatal(err)
 	}

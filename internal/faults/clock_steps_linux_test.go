@@ -139,7 +139,7 @@ func (s *stage) hasTurn() {
 	s.Helper()
 	turn := make(chan struct{})
 	has := sync.OnceFunc(func() { close(turn) })
-	s.run(reaper.New(s.another(), reaper.Config{Observe: func(_ int, swept queue.Swept) {
+	s.run(reaper.New(s.another(), reaper.Config{Observe: func(_ int, swept reaper.Swept) {
 		if swept.Turn {
 			has()
 		}

@@ -85,7 +85,7 @@ func (s *stage) hold(lease time.Duration) string {
 	s.Helper()
 	id := s.enqueue(queue.Task{Kind: "quick"})[0]
 	ask := queue.Ask{N: 1, Seq: 1, Lease: lease, Quotas: []queue.Quota{{Queue: "default", N: 1}}}
-	if trip, err := s.q.Fetch(s.ctx, 0, "dead", ask); err != nil || len(trip.Claims) != 1 {
+	if trip, err := s.q.Attempts().Fetch(s.ctx, 0, "dead", ask); err != nil || len(trip.Claims) != 1 {
 		s.Fatalf("Fetch = %+v, %v", trip, err)
 	}
 	return id

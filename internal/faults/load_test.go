@@ -121,7 +121,7 @@ func (s *stage) fleet(n int, lease time.Duration) (stop func() worker.Stats) {
 func (s *stage) clerk(ctx context.Context) error {
 	q, name := s.another(), "clerk"
 	for seq := int64(1); ctx.Err() == nil; seq++ {
-		trip, err := q.Fetch(s.ctx, 0, name, queue.Ask{N: 5, Seq: seq, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "clerk", N: 5}}})
+		trip, err := q.Attempts().Fetch(s.ctx, 0, name, queue.Ask{N: 5, Seq: seq, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "clerk", N: 5}}})
 		if err != nil {
 			s.ledger.complain(err)
 			continue
@@ -131,7 +131,7 @@ func (s *stage) clerk(ctx context.Context) error {
 			outcomes[i] = queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete, Result: fmt.Append(nil, c.ID, " in ", seq)}
 		}
 		if len(outcomes) > 0 {
-			done, err := q.Settle(s.ctx, 0, name, queue.NewCall(), outcomes, queue.Ask{})
+			done, err := q.Attempts().Settle(s.ctx, 0, name, queue.NewCall(), outcomes, queue.Ask{})
 			if err != nil {
 				s.ledger.complain(err)
 			}
@@ -142,12 +142,12 @@ func (s *stage) clerk(ctx context.Context) error {
 			}
 		}
 		// It holds nothing now: what the server thinks it holds it never got.
-		if _, err := q.Heartbeat(s.ctx, 0, name, time.Minute, seq, nil); err != nil {
+		if _, err := q.Attempts().Heartbeat(s.ctx, 0, name, time.Minute, seq, nil); err != nil {
 			s.ledger.complain(err)
 		}
 		pass(2 * time.Millisecond) // sleeps: nobody wakes a clerk
 	}
-	_, err := q.Heartbeat(s.ctx, 0, name, 0, 1<<40, nil)
+	_, err := q.Attempts().Heartbeat(s.ctx, 0, name, 0, 1<<40, nil)
 	return err
 }
 

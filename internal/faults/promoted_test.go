@@ -135,7 +135,7 @@ func (s *stage) claimOne(line, worker string) queue.Claim {
 // take takes a task by hand.
 func (s *stage) take(line, worker string, lease time.Duration) queue.Claim {
 	s.Helper()
-	trip, err := s.q.Fetch(s.ctx, 0, worker, queue.Ask{N: 1, Seq: 1, Lease: lease, Quotas: []queue.Quota{{Queue: line, N: 1}}})
+	trip, err := s.q.Attempts().Fetch(s.ctx, 0, worker, queue.Ask{N: 1, Seq: 1, Lease: lease, Quotas: []queue.Quota{{Queue: line, N: 1}}})
 	if err != nil || len(trip.Claims) != 1 {
 		s.Fatalf("Fetch = %+v, %v, want one claim", trip, err)
 	}
@@ -145,7 +145,7 @@ func (s *stage) take(line, worker string, lease time.Duration) queue.Claim {
 // report completes a claim by hand.
 func (s *stage) report(c queue.Claim, worker string) queue.Verdict {
 	s.Helper()
-	trip, err := s.q.Settle(s.ctx, 0, worker, queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete, Result: []byte(worker)}}, queue.Ask{})
+	trip, err := s.q.Attempts().Settle(s.ctx, 0, worker, queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete, Result: []byte(worker)}}, queue.Ask{})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 )
@@ -158,7 +159,7 @@ func (s *stage) judge(t *testing.T, b base, c hostile, a attempt) {
 		s.goOn(t)
 	}
 	if changed {
-		if found, err := s.q.Audit(context.Background()); err != nil || len(found) > 0 {
+		if found, err := inspect.Audit(context.Background(), s.q); err != nil || len(found) > 0 {
 			t.Errorf("%s, %s: the audit finds %.1000v, %v: %s", b.name, c.what, found, err, a)
 		}
 		if n := s.rdb.ZCard(context.Background(), root+":broken").Val(); n > 0 {

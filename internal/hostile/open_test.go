@@ -123,7 +123,7 @@ func TestOpenNeedsNoOtherRight(t *testing.T) {
 			}
 		}
 		s.rdb.RPush(t.Context(), root+":wake:q", "x")
-		if _, err := q.AwaitWork(t.Context(), 0, []string{"q"}, time.Second); err != nil {
+		if _, err := q.Attempts().AwaitWork(t.Context(), 0, []string{"q"}, time.Second); err != nil {
 			t.Errorf("with %s: AwaitWork = %v", way, err)
 		}
 		rules := s.rdb.Do(t.Context(), "acl", "list").Val().([]any)

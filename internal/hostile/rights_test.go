@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/internal/wire"
 )
@@ -152,7 +153,7 @@ func (s *stage) isSound(t *testing.T, what string) {
 	if clock != "" {
 		defer s.rdb.Set(ctx, root+":clock", clock, 0)
 	}
-	if found, err := s.q.Audit(ctx); err != nil || len(found) > 0 {
+	if found, err := inspect.Audit(ctx, s.q); err != nil || len(found) > 0 {
 		t.Errorf("%s the audit finds %.1000v, %v", what, found, err)
 		s.restore(t)
 	}

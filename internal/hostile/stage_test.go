@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/internal/wire"
@@ -138,7 +139,7 @@ func (s *stage) keep(t *testing.T) {
 		s.dumps = append(s.dumps, s.rdb.Dump(ctx, key).Val())
 	}
 	s.text = redistest.Dump(t, s.rdb, "")
-	if found, err := s.q.Audit(ctx); err != nil || len(found) > 0 {
+	if found, err := inspect.Audit(ctx, s.q); err != nil || len(found) > 0 {
 		t.Fatal(found, err)
 	}
 }

@@ -20,7 +20,7 @@ type part struct {
 var parts = map[string]part{
 	stories: {"queue", storyTests, nil},
 	// What rapid does after a failure, to make the example smaller, takes no part.
-	"model":       {"queue", "^TestModel$", []string{"-rapid.shrinktime=1ms", "-rapid.nofailfile"}},
+	"model":       {"internal/model", "^TestModel$", []string{"-rapid.shrinktime=1ms", "-rapid.nofailfile"}},
 	"channels":    {"queue", "^TestWhoListensIsToldBeforeTheCallReturns$/^redis$", nil},
 	"full memory": {"queue", "^TestAFullRedisStillDrains$", nil},
 	"words":       {"queue", "^TestWhatIsToldOfABrokenRecordIsWords$", nil},

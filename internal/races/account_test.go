@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/eventlog"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -168,7 +169,7 @@ func (s *stage) checkCounts(records map[string]*queue.Record) {
 
 func (s *stage) audit() {
 	s.Helper()
-	findings, err := s.q.Audit(s.ctx)
+	findings, err := inspect.Audit(s.ctx, s.q)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // bout is one round: an agent that a worker runs, and members of a wait of it.
@@ -99,7 +100,7 @@ func (l *lane) hired() string { return l.name + "-hired" }
 // suspend has the agent wait, and returns the answer if it need not.
 func (b *bout) suspend(hand int, children ...queue.Task) (answer string, err error) {
 	b.wait.Entry, b.wait.Digest, b.wait.Label = 1, "digest", "the wait"
-	return b.hands[hand].Suspend(b.ctx, queue.Suspension{Agent: b.agent.ID, Epoch: b.agent.Epoch, Worker: b.worker,
+	return b.hands[hand].Attempts().Suspend(b.ctx, queue.Suspension{Agent: b.agent.ID, Epoch: b.agent.Epoch, Worker: b.worker,
 		Wait: b.wait, Children: children})
 }
 
@@ -119,13 +120,13 @@ func (b *bout) end(hand, member int, verb queue.Verb) bool {
 }
 
 func (l *lane) report(hand int, worker string, o queue.Outcome) bool {
-	trip, err := l.hands[hand].Settle(l.ctx, 0, worker, queue.NewCall(), []queue.Outcome{o}, queue.Ask{})
+	trip, err := l.hands[hand].Attempts().Settle(l.ctx, 0, worker, queue.NewCall(), []queue.Outcome{o}, queue.Ask{})
 	return l.must(err) && trip.Verdicts[0].Accepted()
 }
 
 // sweep is what a reaper does.
-func (l *lane) sweep(hand int) queue.Swept {
-	swept, err := l.hands[hand].Sweep(l.ctx, 0, fmt.Sprint(l.name, "-reaper", hand), 100, fallback)
+func (l *lane) sweep(hand int) reaper.Swept {
+	swept, err := reaper.Sweep(l.ctx, l.hands[hand], 0, fmt.Sprint(l.name, "-reaper", hand), 100, fallback)
 	l.must(err)
 	for _, e := range swept.Errors {
 		l.Error(e)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // ring is a namespace in which one race between the calls of agents is run again and
@@ -119,7 +120,7 @@ func (s *stage) sweepOut() {
 		return s.zcard("draining") + s.zcard("waits") + s.zcard("deadlines") + s.zcard("limits")
 	}
 	for start := time.Now(); left() > 0; {
-		if _, err := s.q.Sweep(s.ctx, 0, "last", 100, fallback); err != nil {
+		if _, err := reaper.Sweep(s.ctx, s.q, 0, "last", 100, fallback); err != nil {
 			s.Fatal(err)
 		}
 		if time.Since(start) > 2*time.Minute {
@@ -187,7 +188,7 @@ func (r *ring) known(ids ...string) {
 
 // take has a worker of the lane take what stands in one of its lines.
 func (l *lane) take(hand int, worker, line string, n int, lease time.Duration) []queue.Claim {
-	trip, err := l.hands[hand].Fetch(l.ctx, 0, worker, l.ask(line, n, lease))
+	trip, err := l.hands[hand].Attempts().Fetch(l.ctx, 0, worker, l.ask(line, n, lease))
 	if err != nil {
 		l.Error(err)
 		return nil

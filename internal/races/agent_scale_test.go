@@ -44,7 +44,7 @@ func (c *crowded) endSome(n, list int) {
 			outcomes = append(outcomes, queue.Outcome{ID: claim.ID, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("1")})
 		}
 		n -= len(claims)
-		trip, err := c.q.Settle(c.ctx, 0, c.hired(), queue.NewCall(), outcomes, c.ask(c.members(), min(n, list), time.Hour))
+		trip, err := c.q.Attempts().Settle(c.ctx, 0, c.hired(), queue.NewCall(), outcomes, c.ask(c.members(), min(n, list), time.Hour))
 		if err != nil || len(trip.Errors) > 0 {
 			c.Fatal(err, trip.Errors)
 		}
@@ -58,7 +58,7 @@ func (c *crowded) endSome(n, list int) {
 // goOn is the agent that was woken: it reads all there is, and completes.
 func (c *crowded) goOn() {
 	o := c.resume("")
-	if _, err := c.q.Children(c.ctx, c.agent.ID, c.names); err != nil {
+	if _, err := c.q.Attempts().Children(c.ctx, c.agent.ID, c.names); err != nil {
 		c.Fatal(err)
 	}
 	c.bout.Logf("%s: %s, %d of %d settled", c.wait.Mode, o.Reason, len(o.Settled), len(o.Members))
@@ -249,7 +249,7 @@ func (f *firing) fire() {
 		outcomes = append(outcomes, queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete})
 	}
 	if len(outcomes) > 0 {
-		if _, err := f.q.Settle(f.ctx, 0, f.hired(), queue.NewCall(), outcomes, queue.Ask{}); err != nil {
+		if _, err := f.q.Attempts().Settle(f.ctx, 0, f.hired(), queue.NewCall(), outcomes, queue.Ask{}); err != nil {
 			f.lane.Fatal(err)
 		}
 	}

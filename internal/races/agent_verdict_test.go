@@ -50,7 +50,7 @@ func (b *bout) state() queue.Status {
 
 // verdict reads what the journal says of the wait, and checks it.
 func (b *bout) verdict(answer string) (o queue.WaitOutcome) {
-	m, err := b.hands[1].Recall(b.ctx, b.agent.ID)
+	m, err := b.hands[1].Attempts().Recall(b.ctx, b.agent.ID)
 	if !b.must(err) {
 		return o
 	}
@@ -62,7 +62,7 @@ func (b *bout) verdict(answer string) (o queue.WaitOutcome) {
 		b.Errorf("the journal of %s is %v, want an outcome of its wait", b.agent.ID, m.Journal)
 		return o
 	}
-	records, err := b.hands[1].Children(b.ctx, b.agent.ID, b.names)
+	records, err := b.hands[1].Attempts().Children(b.ctx, b.agent.ID, b.names)
 	if b.must(err) {
 		b.consistent(o, records)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // A wait of many members is registered in parts, and members end between them.
@@ -139,7 +140,7 @@ func TestManyReapersOnTheSameWaits(t *testing.T) {
 			q := r.another(r.addr)
 			sides = append(sides, func() {
 				for r.zcard("waits") > 0 && !r.Failed() {
-					swept, err := q.Sweep(r.ctx, 0, fmt.Sprint("reaper", i), 100, fallback)
+					swept, err := reaper.Sweep(r.ctx, q, 0, fmt.Sprint("reaper", i), 100, fallback)
 					if err != nil {
 						r.Error(err)
 					}

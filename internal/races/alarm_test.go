@@ -28,7 +28,7 @@ func newListener(t *testing.T) *listener {
 func (l *listener) listen() {
 	swept := make(chan struct{}, 1000)
 	q := l.another(l.proxy.Addr)
-	l.run(reaper.New(q, reaper.Config{Fallback: fallback, Observe: func(_ int, did queue.Swept) {
+	l.run(reaper.New(q, reaper.Config{Fallback: fallback, Observe: func(_ int, did reaper.Swept) {
 		for range did.TimedOut {
 			l.ended <- struct{}{}
 		}

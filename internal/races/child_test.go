@@ -85,7 +85,7 @@ func playChild(role string) {
 	case "reaper":
 		swept := sync.OnceFunc(func() { fmt.Println("swept") })
 		turn := sync.OnceFunc(func() { fmt.Println("turn") })
-		reaper.New(q, reaper.Config{Observe: func(_ int, s queue.Swept) {
+		reaper.New(q, reaper.Config{Observe: func(_ int, s reaper.Swept) {
 			swept()
 			if s.Turn {
 				turn()

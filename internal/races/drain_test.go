@@ -28,7 +28,7 @@ func TestDrainingIsQuick(t *testing.T) {
 	claims := s.fetch("w", 1, 2*owners, time.Minute)
 	// The children end before their owners, as they should: nothing is left to end.
 	for i := len(claims) - 1; i >= 0; i-- {
-		if _, err := s.q.Settle(s.ctx, 0, "w", queue.NewCall(), []queue.Outcome{{ID: claims[i].ID, Epoch: claims[i].Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
+		if _, err := s.q.Attempts().Settle(s.ctx, 0, "w", queue.NewCall(), []queue.Outcome{{ID: claims[i].ID, Epoch: claims[i].Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -37,7 +37,7 @@ func TestDrainingIsQuick(t *testing.T) {
 	}
 	var sweeps atomic.Int64
 	start := time.Now()
-	s.reap(reaper.Config{Observe: func(int, queue.Swept) { sweeps.Add(1) }})
+	s.reap(reaper.Config{Observe: func(int, reaper.Swept) { sweeps.Add(1) }})
 	eventually(t, "they are drained", func() bool { return s.zcard("draining") == 0 })
 	if took := time.Since(start); took > 3*time.Second {
 		t.Errorf("%d owners whose children had ended took %v and %d sweeps to drain, want well under 3s", owners, took, sweeps.Load())

@@ -73,7 +73,7 @@ func testEveryTaskEndsOnce(t *testing.T) {
 		group.Go(func() { s.canceller(q, i) })
 	}
 	var swept atomic.Int64
-	observe := func(_ int, did queue.Swept) { swept.Add(int64(did.TimedOut)) }
+	observe := func(_ int, did reaper.Swept) { swept.Add(int64(did.TimedOut)) }
 	for range 2 {
 		s.reap(reaper.Config{Batch: 10, Observe: observe})
 	}
@@ -93,7 +93,7 @@ func testEveryTaskEndsOnce(t *testing.T) {
 func (s *scramble) completer(q *queue.Queue, name string) {
 	const lease = time.Minute
 	for seq := int64(1); ; seq++ {
-		trip, err := q.Fetch(s.ctx, 0, name, ask(seq, 20, lease))
+		trip, err := q.Attempts().Fetch(s.ctx, 0, name, ask(seq, 20, lease))
 		if err != nil {
 			s.Error(err)
 			return
@@ -102,7 +102,7 @@ func (s *scramble) completer(q *queue.Queue, name string) {
 			if time.Now().After(s.last) {
 				break
 			}
-			if _, err := q.AwaitWork(s.ctx, 0, []string{"default"}, time.Second); err != nil {
+			if _, err := q.Attempts().AwaitWork(s.ctx, 0, []string{"default"}, time.Second); err != nil {
 				s.Error(err)
 				return
 			}
@@ -122,7 +122,7 @@ func (s *scramble) completer(q *queue.Queue, name string) {
 				outcomes[i] = queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Fail, Error: "again"}
 			}
 		}
-		settled, err := q.Settle(s.ctx, 0, name, queue.NewCall(), outcomes, queue.Ask{})
+		settled, err := q.Attempts().Settle(s.ctx, 0, name, queue.NewCall(), outcomes, queue.Ask{})
 		if err != nil {
 			s.Error(err)
 			return
@@ -132,7 +132,7 @@ func (s *scramble) completer(q *queue.Queue, name string) {
 			s.haunt(q, name, outcomes)
 		}
 	}
-	if _, err := q.Heartbeat(s.ctx, 0, name, 0, 0, nil); err != nil {
+	if _, err := q.Attempts().Heartbeat(s.ctx, 0, name, 0, 0, nil); err != nil {
 		s.Error(err)
 	}
 }
@@ -143,7 +143,7 @@ func (s *scramble) haunt(q *queue.Queue, name string, outcomes []queue.Outcome) 
 	for i := range outcomes {
 		outcomes[i] = queue.Outcome{ID: outcomes[i].ID, Epoch: outcomes[i].Epoch, Verb: queue.Complete, Result: []byte("ghost")}
 	}
-	haunted, err := q.Settle(s.ctx, 0, name, queue.NewCall(), outcomes, queue.Ask{})
+	haunted, err := q.Attempts().Settle(s.ctx, 0, name, queue.NewCall(), outcomes, queue.Ask{})
 	if err != nil {
 		s.Error(err)
 		return
@@ -218,9 +218,9 @@ func (s *scramble) noteCancelled(ids []string, answers []queue.Cancellation, rea
 }
 
 // sweepEagerly is a reaper that is precise though it has not the turn.
-func sweepEagerly(ctx context.Context, q *queue.Queue, name string, observe func(int, queue.Swept)) error {
+func sweepEagerly(ctx context.Context, q *queue.Queue, name string, observe func(int, reaper.Swept)) error {
 	for ctx.Err() == nil {
-		swept, err := q.Sweep(ctx, 0, name, 7, 500*time.Millisecond)
+		swept, err := reaper.Sweep(ctx, q, 0, name, 7, 500*time.Millisecond)
 		if err != nil {
 			if errors.Is(err, context.Canceled) {
 				return nil

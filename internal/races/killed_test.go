@@ -119,12 +119,12 @@ func (s *stage) stream(ctx context.Context) (ids []string) {
 
 // vanish is a worker that takes tasks, completes one and is never heard of again.
 func (s *stage) vanish(name string) {
-	trip, err := s.q.Fetch(s.ctx, 0, name, ask(1, 4, 60*time.Millisecond))
+	trip, err := s.q.Attempts().Fetch(s.ctx, 0, name, ask(1, 4, 60*time.Millisecond))
 	if err != nil || len(trip.Claims) == 0 {
 		return
 	}
 	c := trip.Claims[0]
-	if _, err := s.q.Settle(s.ctx, 0, name, queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
+	if _, err := s.q.Attempts().Settle(s.ctx, 0, name, queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
 		s.Error(err)
 	}
 }

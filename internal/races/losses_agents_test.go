@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // pause is a wait of an agent for a child that it makes with it.
@@ -20,7 +21,7 @@ func pause(agent string) queue.Suspension {
 func (l *lossy) waiting() string {
 	l.Helper()
 	id := l.running(queue.Task{Kind: "agent", AttemptTimeout: time.Hour})[0]
-	if answer, err := l.q.Suspend(l.ctx, pause(id)); answer != "" || err != nil {
+	if answer, err := l.q.Attempts().Suspend(l.ctx, pause(id)); answer != "" || err != nil {
 		l.Fatal(answer, err)
 	}
 	return id
@@ -29,7 +30,7 @@ func (l *lossy) waiting() string {
 // lossesOfAgents are about waits, and what agents remember and are told.
 var lossesOfAgents = []loss{
 	{"an agent begins to wait once", "suspend", func(l *lossy) any {
-		return answer(l.caller.Suspend(l.ctx, pause(l.running(queue.Task{Kind: "agent", AttemptTimeout: time.Hour})[0])))
+		return answer(l.caller.Attempts().Suspend(l.ctx, pause(l.running(queue.Task{Kind: "agent", AttemptTimeout: time.Hour})[0])))
 	}},
 	{"a wait that is over at once cancels its losers once", "suspend", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "agent"})[0]
@@ -40,22 +41,22 @@ var lossesOfAgents = []loss{
 		if _, err := l.q.Cancel(l.ctx, id+".1", "enough"); err != nil {
 			return err
 		}
-		return answer(l.caller.Suspend(l.ctx, s))
+		return answer(l.caller.Attempts().Suspend(l.ctx, s))
 	}},
 	{"a wait that is refused changes nothing", "suspend", func(l *lossy) any {
 		s := pause(l.running(queue.Task{Kind: "agent"})[0])
 		s.Wait.Members = append(s.Wait.Members, queue.Member{ID: "0-stranger.1"})
-		return answer(l.caller.Suspend(l.ctx, s))
+		return answer(l.caller.Attempts().Suspend(l.ctx, s))
 	}},
 	{"an agent remembers once", "remember", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "agent"})[0]
 		n := queue.Note{Entries: []queue.Entry{{Number: 1, Text: []byte("x")}}}
-		if err := l.q.Remember(l.ctx, id, 1, "w", n); err != nil {
+		if err := l.q.Attempts().Remember(l.ctx, id, 1, "w", n); err != nil {
 			return err
 		}
 		n.Checkpoint = &queue.Checkpoint{State: []byte("s"), Entries: 1}
 		n.Entries[0].Number = 2
-		return answer(nil, l.caller.Remember(l.ctx, id, 1, "w", n))
+		return answer(nil, l.caller.Attempts().Remember(l.ctx, id, 1, "w", n))
 	}},
 	{"a signal is told once", "signal", func(l *lossy) any {
 		return answer(l.caller.Signal(l.ctx, l.running(queue.Task{Kind: "agent"})[0], "go", []byte("x")))
@@ -80,7 +81,7 @@ var lossesOfAgents = []loss{
 		if _, err := l.q.Resolve(l.ctx, l.waiting()+".2", []byte("x")); err != nil {
 			return err
 		}
-		return answer(l.caller.Fetch(l.ctx, 0, "w", ask(2, 3, time.Minute)))
+		return answer(l.caller.Attempts().Fetch(l.ctx, 0, "w", ask(2, 3, time.Minute)))
 	}},
 	{"an agent that waits is cancelled once", "cancel", func(l *lossy) any {
 		return answer(l.caller.CancelAll(l.ctx, []string{l.waiting()}, "enough"))
@@ -89,7 +90,7 @@ var lossesOfAgents = []loss{
 		id := l.waiting()
 		for _, d := range []time.Duration{3, 6, 11, 12} {
 			l.at(d * time.Second)
-			if _, err := l.caller.Sweep(l.ctx, 0, "r", 100, 500*time.Millisecond); err != nil {
+			if _, err := reaper.Sweep(l.ctx, l.caller, 0, "r", 100, 500*time.Millisecond); err != nil {
 				return err
 			}
 		}
@@ -98,7 +99,7 @@ var lossesOfAgents = []loss{
 			return err
 		}
 		for range 2 {
-			if _, err := l.caller.Sweep(l.ctx, 0, "r", 100, 500*time.Millisecond); err != nil {
+			if _, err := reaper.Sweep(l.ctx, l.caller, 0, "r", 100, 500*time.Millisecond); err != nil {
 				return err
 			}
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // everything is a task with all that may be said of one that workers run.
@@ -52,11 +53,11 @@ var lossesOfPolicies = []loss{
 		if _, err := l.q.LimitRate(l.ctx, "default", queue.Rate{N: 2, Per: time.Minute}); err != nil {
 			return err
 		}
-		return answer(l.caller.Fetch(l.ctx, 0, "w", ask(1, 3, time.Minute)))
+		return answer(l.caller.Attempts().Fetch(l.ctx, 0, "w", ask(1, 3, time.Minute)))
 	}},
 	{"a fetch frees a key once", "fetch", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a", IdempotencyKey: "key", IdempotencyScope: queue.UntilStarted})
-		return answer(l.caller.Fetch(l.ctx, 0, "w", ask(1, 3, time.Minute)))
+		return answer(l.caller.Attempts().Fetch(l.ctx, 0, "w", ask(1, 3, time.Minute)))
 	}},
 
 	{"fail and wait for the back-off spends one retry", "settle", func(l *lossy) any {
@@ -95,14 +96,14 @@ var lossesOfPolicies = []loss{
 			return err
 		}
 		l.at(2 * time.Second)
-		return answer(l.caller.Heartbeat(l.ctx, 0, "w", time.Minute, 1, []queue.Held{{ID: ids[0], Epoch: 1, Progress: "half"}, {ID: ids[1], Epoch: 1, Progress: "half"}}))
+		return answer(l.caller.Attempts().Heartbeat(l.ctx, 0, "w", time.Minute, 1, []queue.Held{{ID: ids[0], Epoch: 1, Progress: "half"}, {ID: ids[1], Epoch: 1, Progress: "half"}}))
 	}},
 	{"goodbye in the grace cancels once", "heartbeat", func(l *lossy) any {
 		id := l.running(everything())[0]
 		if _, err := l.q.Cancel(l.ctx, id, "enough"); err != nil {
 			return err
 		}
-		return answer(l.caller.Heartbeat(l.ctx, 0, "w", 0, 1, nil))
+		return answer(l.caller.Attempts().Heartbeat(l.ctx, 0, "w", 0, 1, nil))
 	}},
 
 	{"a cancellation with a grace begins it once", "cancel", func(l *lossy) any {
@@ -175,7 +176,7 @@ var lossesOfPolicies = []loss{
 		for _, at := range []time.Duration{11 * time.Second, 15 * time.Second} {
 			l.at(at)
 			for range 4 {
-				if _, err := l.caller.Sweep(l.ctx, 0, "r", 100, 500*time.Millisecond); err != nil {
+				if _, err := reaper.Sweep(l.ctx, l.caller, 0, "r", 100, 500*time.Millisecond); err != nil {
 					return err
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // loss is a call whose answer is lost. call returns what the caller is told.
@@ -45,16 +46,16 @@ var lossesOfTasks = []loss{
 
 	{"a fetch claims once", "fetch", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a", Payload: []byte("p"), AttemptTimeout: time.Second}, queue.Task{Kind: "b", Priority: 2}, queue.Task{Kind: "c"}, queue.Task{Kind: "d"})
-		return answer(l.caller.Fetch(l.ctx, 0, "w", ask(1, 3, time.Minute)))
+		return answer(l.caller.Attempts().Fetch(l.ctx, 0, "w", ask(1, 3, time.Minute)))
 	}},
 	{"a fetch ends what is late once", "fetch", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a", Timeout: time.Second}, queue.Task{Kind: "b"})
 		l.at(2 * time.Second)
-		return answer(l.caller.Fetch(l.ctx, 0, "w", ask(1, 1, time.Minute)))
+		return answer(l.caller.Attempts().Fetch(l.ctx, 0, "w", ask(1, 1, time.Minute)))
 	}},
 	{"a fetch that passes the baton leaves one token", "fetch", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a"}, queue.Task{Kind: "b"})
-		return answer(l.caller.Fetch(l.ctx, 0, "w", ask(1, 0, time.Minute)))
+		return answer(l.caller.Attempts().Fetch(l.ctx, 0, "w", ask(1, 0, time.Minute)))
 	}},
 
 	{"complete", "settle", func(l *lossy) any {
@@ -111,12 +112,12 @@ var lossesOfTasks = []loss{
 	{"a heartbeat gives back what was not received once", "heartbeat", func(l *lossy) any {
 		ids := l.running(queue.Task{Kind: "a"}, queue.Task{Kind: "b"}, queue.Task{Kind: "c", Timeout: time.Second})
 		l.at(2 * time.Second)
-		return answer(l.caller.Heartbeat(l.ctx, 0, "w", time.Minute, 1, []queue.Held{{ID: ids[0], Epoch: 1, Progress: "half"}, {ID: ids[2], Epoch: 1, Progress: "half"}, {ID: "0-nobody", Epoch: 1}}))
+		return answer(l.caller.Attempts().Heartbeat(l.ctx, 0, "w", time.Minute, 1, []queue.Held{{ID: ids[0], Epoch: 1, Progress: "half"}, {ID: ids[2], Epoch: 1, Progress: "half"}, {ID: "0-nobody", Epoch: 1}}))
 	}},
 	{"goodbye gives back once", "heartbeat", func(l *lossy) any {
 		l.running(queue.Task{Kind: "a"}, queue.Task{Kind: "b"}, queue.Task{Kind: "c", Timeout: time.Second})
 		l.at(2 * time.Second)
-		return answer(l.caller.Heartbeat(l.ctx, 0, "w", 0, 1, nil))
+		return answer(l.caller.Attempts().Heartbeat(l.ctx, 0, "w", 0, 1, nil))
 	}},
 
 	{"cancel", "cancel", func(l *lossy) any {
@@ -133,12 +134,12 @@ var lossesOfTasks = []loss{
 		l.at(2 * time.Minute)
 		// What it did is told to whom it was told: a repeat has nothing left to do.
 		for range 4 {
-			if _, err := l.caller.Sweep(l.ctx, 0, "r", 100, 500*time.Millisecond); err != nil {
+			if _, err := reaper.Sweep(l.ctx, l.caller, 0, "r", 100, 500*time.Millisecond); err != nil {
 				return err
 			}
 		}
 		l.at(2 * 24 * time.Hour)
-		_, err := l.caller.Sweep(l.ctx, 0, "r", 100, 500*time.Millisecond)
+		_, err := reaper.Sweep(l.ctx, l.caller, 0, "r", 100, 500*time.Millisecond)
 		return answer(nil, err)
 	}},
 
@@ -152,7 +153,7 @@ var lossesOfTasks = []loss{
 		result := make(chan any)
 		go func() { result <- answer(l.caller.Result(l.ctx, id)) }()
 		eventually(l.T, "it is watched", func() bool { return l.record(id).Fields["watched"] != "" })
-		if _, err := l.q.Settle(l.ctx, 0, "w", "call", []queue.Outcome{{ID: id, Epoch: 1, Verb: queue.Complete, Result: []byte("r")}}, queue.Ask{}); err != nil {
+		if _, err := l.q.Attempts().Settle(l.ctx, 0, "w", "call", []queue.Outcome{{ID: id, Epoch: 1, Verb: queue.Complete, Result: []byte("r")}}, queue.Ask{}); err != nil {
 			return err
 		}
 		return receive(l.T, result, "the result comes")

@@ -12,6 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/faultproxy"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -59,19 +60,19 @@ func (s *stage) writes() []write {
 			return err
 		}, count("all")},
 		{"fetch", func(ctx context.Context, q *queue.Queue) error {
-			_, err := q.Fetch(ctx, 0, "f", queue.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "fetched", N: 1}}})
+			_, err := q.Attempts().Fetch(ctx, 0, "f", queue.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "fetched", N: 1}}})
 			return err
 		}, status(ready, queue.Running)},
 		{"settle", func(ctx context.Context, q *queue.Queue) error {
-			_, err := q.Settle(ctx, 0, "w", "call", []queue.Outcome{{ID: ids[0], Epoch: 1, Verb: queue.Complete}}, queue.Ask{})
+			_, err := q.Attempts().Settle(ctx, 0, "w", "call", []queue.Outcome{{ID: ids[0], Epoch: 1, Verb: queue.Complete}}, queue.Ask{})
 			return err
 		}, status(ids[0], queue.Completed)},
 		{"heartbeat", func(ctx context.Context, q *queue.Queue) error {
-			_, err := q.Heartbeat(ctx, 0, "beating", time.Hour, 0, nil)
+			_, err := q.Attempts().Heartbeat(ctx, 0, "beating", time.Hour, 0, nil)
 			return err
 		}, func() bool { return s.rdb.ZScore(s.ctx, s.key("workers"), "beating").Err() == nil }},
 		{"goodbye", func(ctx context.Context, q *queue.Queue) error {
-			_, err := q.Heartbeat(ctx, 0, "gone", 0, 1, nil)
+			_, err := q.Attempts().Heartbeat(ctx, 0, "gone", 0, 1, nil)
 			return err
 		}, func() bool { return s.rdb.ZScore(s.ctx, s.key("workers"), "gone").Err() != nil }},
 		{"cancel", func(ctx context.Context, q *queue.Queue) error {
@@ -79,7 +80,7 @@ func (s *stage) writes() []write {
 			return err
 		}, status(cancelled, queue.Cancelled)},
 		{"sweep", func(ctx context.Context, q *queue.Queue) error {
-			_, err := q.Sweep(ctx, 0, "r", 100, 500*time.Millisecond)
+			_, err := reaper.Sweep(ctx, q, 0, "r", 100, 500*time.Millisecond)
 			return err
 		}, root("turn")},
 	}

@@ -53,7 +53,7 @@ func (w *work) settle(ids ...string) {
 	for i, id := range ids {
 		outcomes[i] = queue.Outcome{ID: id, Epoch: 1, Verb: queue.Complete}
 	}
-	trip, err := w.q.Settle(w.ctx, 0, "w", queue.NewCall(), outcomes, queue.Ask{})
+	trip, err := w.q.Attempts().Settle(w.ctx, 0, "w", queue.NewCall(), outcomes, queue.Ask{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func (w *work) done(clock string) bool {
 // reaping runs a reaper for the rest of the test, and counts its sweeps.
 func (w *work) reaping() *atomic.Int64 {
 	var sweeps atomic.Int64
-	w.reap(reaper.Config{Observe: func(int, queue.Swept) { sweeps.Add(1) }})
+	w.reap(reaper.Config{Observe: func(int, reaper.Swept) { sweeps.Add(1) }})
 	return &sweeps
 }
 

@@ -69,7 +69,7 @@ func (l *lossy) settle(next queue.Ask, outcomes ...queue.Outcome) any {
 			outcomes[i].Epoch = 1
 		}
 	}
-	return answer(l.caller.Settle(l.ctx, 0, "w", "call", outcomes, next))
+	return answer(l.caller.Attempts().Settle(l.ctx, 0, "w", "call", outcomes, next))
 }
 
 // answer is what a caller is told.
@@ -193,7 +193,7 @@ func (l *lossy) moveOn(there bool) {
 	for i := 0; i < len(claims); i += 2 {
 		outcomes = append(outcomes, queue.Outcome{ID: claims[i].ID, Epoch: claims[i].Epoch, Verb: queue.Complete})
 	}
-	trip, err := l.q.Settle(l.ctx, 0, "other", "another-call", outcomes, ask(2, 1, time.Minute))
+	trip, err := l.q.Attempts().Settle(l.ctx, 0, "other", "another-call", outcomes, ask(2, 1, time.Minute))
 	if err != nil {
 		l.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func sameMillisecond(t *testing.T, crowd, after int) bool {
 	}
 	tail := s.tail(2 * after)
 	ended, over := 0, make(chan struct{})
-	s.reap(reaper.Config{Observe: func(_ int, did queue.Swept) {
+	s.reap(reaper.Config{Observe: func(_ int, did reaper.Swept) {
 		before := ended
 		if ended += did.TimedOut; before < crowd+after && ended >= crowd+after {
 			close(over)

@@ -90,7 +90,7 @@ func (s *stage) enqueue(tasks ...queue.Task) []string {
 
 func (s *stage) fetch(worker string, seq int64, n int, lease time.Duration) []queue.Claim {
 	s.Helper()
-	trip, err := s.q.Fetch(s.ctx, 0, worker, ask(seq, n, lease))
+	trip, err := s.q.Attempts().Fetch(s.ctx, 0, worker, ask(seq, n, lease))
 	if err != nil {
 		s.Fatal(err)
 	}

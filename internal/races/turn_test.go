@@ -24,7 +24,7 @@ type choir struct {
 func (s *stage) choir(n int) *choir {
 	c := &choir{stage: s, turns: map[int]int{}, taken: make(chan struct{}, 1)}
 	for i := range n {
-		c.stops = append(c.stops, s.reap(reaper.Config{Observe: func(_ int, swept queue.Swept) {
+		c.stops = append(c.stops, s.reap(reaper.Config{Observe: func(_ int, swept reaper.Swept) {
 			if !swept.Turn {
 				return
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -152,7 +153,7 @@ func computedTimeout(t *testing.T) {
 			if got := p.rdb.HGet(t.Context(), p.q.Root(0)+":wait:"+id, "limit_ms").Val(); got != c.want {
 				t.Errorf("the limit is %sms, want %s", got, c.want)
 			}
-			e, err := p.q.Explain(t.Context(), id)
+			e, err := inspect.Explain(t.Context(), p.q, id)
 			if err != nil || e.Wait == nil || fmt.Sprint(time.Duration(e.Wait.LimitAfter).Milliseconds()) != c.want {
 				t.Errorf("the agent is explained as %+v, %v", e.Wait, err)
 			}

@@ -155,10 +155,10 @@ func TestAgentCancelTaskWrongAgent(t *testing.T) {
 	c := s.claim()
 	mine := s.enqueue(queue.Task{ID: thief + ".1", Kind: "k", Queue: "other"})
 	before := s.dump()
-	if _, err := s.q.CancelAs(t.Context(), "call", thief, []string{mine, theirs}, ""); !errors.Is(err, queue.ErrNotOwner) {
+	if _, err := s.q.Attempts().CancelAs(t.Context(), "call", thief, []string{mine, theirs}, ""); !errors.Is(err, queue.ErrNotOwner) {
 		t.Errorf("CancelAs: %v, want %q", err, "Task not owned by agent")
 	}
-	_, err := s.q.Suspend(t.Context(), queue.Suspension{Agent: thief, Epoch: c.Epoch, Worker: "w",
+	_, err := s.q.Attempts().Suspend(t.Context(), queue.Suspension{Agent: thief, Epoch: c.Epoch, Worker: "w",
 		Wait: queue.Wait{Entry: 1, Mode: queue.WaitAny, Digest: "d", DropLosers: true, Limit: time.Second,
 			Members: []queue.Member{{ID: mine}, {ID: theirs}}},
 		Note:     queue.Note{Entries: []queue.Entry{{Number: 2, Text: []byte("noted")}}},

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
@@ -65,7 +66,7 @@ func TestSettlingCostsTheSameInABigWait(t *testing.T) {
 		id := s.enqueue(queue.Task{Kind: "agent", Queue: fmt.Sprint("agents", size)})
 		line := fmt.Sprint("members", size)
 		s.seq++
-		trip, err := s.q.Fetch(t.Context(), 0, "w", queue.Ask{N: 1, Seq: s.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: fmt.Sprint("agents", size), N: 1}}})
+		trip, err := s.q.Attempts().Fetch(t.Context(), 0, "w", queue.Ask{N: 1, Seq: s.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: fmt.Sprint("agents", size), N: 1}}})
 		if err != nil || len(trip.Claims) != 1 {
 			t.Fatalf("Fetch = %+v, %v", trip, err)
 		}
@@ -74,11 +75,11 @@ func TestSettlingCostsTheSameInABigWait(t *testing.T) {
 		for _, member := range ids {
 			members = append(members, queue.Member{ID: member})
 		}
-		if _, err := s.q.Suspend(t.Context(), queue.Suspension{Agent: id, Epoch: 1, Worker: "w", Wait: queue.Wait{Entry: 1, Digest: "d", Members: members}}); err != nil {
+		if _, err := s.q.Attempts().Suspend(t.Context(), queue.Suspension{Agent: id, Epoch: 1, Worker: "w", Wait: queue.Wait{Entry: 1, Digest: "d", Members: members}}); err != nil {
 			t.Fatal(err)
 		}
 		s.seq++
-		trip, err = s.q.Fetch(t.Context(), 0, "w", queue.Ask{N: 2, Seq: s.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: line, N: 2}}})
+		trip, err = s.q.Attempts().Fetch(t.Context(), 0, "w", queue.Ask{N: 2, Seq: s.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: line, N: 2}}})
 		if err != nil || len(trip.Claims) != 2 {
 			t.Fatalf("Fetch = %+v, %v", trip, err)
 		}
@@ -86,7 +87,7 @@ func TestSettlingCostsTheSameInABigWait(t *testing.T) {
 		before := commands(t, rdb)
 		s.complete(trip.Claims[1])
 		cost[size] = commands(t, rdb) - before
-		if e, err := s.q.Explain(t.Context(), id); err != nil || e.Wait == nil || e.Wait.Settled != 2 || e.Wait.Members != size {
+		if e, err := inspect.Explain(t.Context(), s.q, id); err != nil || e.Wait == nil || e.Wait.Settled != 2 || e.Wait.Members != size {
 			t.Fatalf("the wait is %+v, %v", e.Wait, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -75,7 +76,7 @@ func exhaustedFailsTheGraph(t *testing.T) {
 
 func signalTimesOut(t *testing.T) {
 	p := newPlay(t)
-	limit, err := queue.ParseDuration("1s")
+	limit, err := duration.Parse("1s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func runOutOfTime(t *testing.T) {
 		return "", agentwait.AwaitAll(a, done, branch(), branch(), slow(a, "a", 60*60_000))
 	})
 	p.start()
-	limit, err := queue.ParseDuration("30m")
+	limit, err := duration.Parse("30m")
 	if err != nil {
 		t.Fatal(err)
 	}

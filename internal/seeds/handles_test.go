@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -77,17 +78,17 @@ func noModeIsAll(t *testing.T) {
 	wait := queue.Suspension{Agent: id, Epoch: c.Epoch, Worker: "w", Children: children,
 		Wait: queue.Wait{Entry: 1, Mode: "most", Digest: "d", Members: members}}
 	before := s.dump()
-	if _, err := s.q.Suspend(t.Context(), wait); !errors.Is(err, queue.ErrInvalid) {
+	if _, err := s.q.Attempts().Suspend(t.Context(), wait); !errors.Is(err, queue.ErrInvalid) {
 		t.Errorf("a mode that there is not: %v", err)
 	}
 	if after := s.dump(); after != before {
 		t.Errorf("what was refused changed something:\n%s", after)
 	}
 	wait.Wait.Mode = ""
-	if answer, err := s.q.Suspend(t.Context(), wait); err != nil || answer != "" {
+	if answer, err := s.q.Attempts().Suspend(t.Context(), wait); err != nil || answer != "" {
 		t.Fatalf("Suspend = %q, %v", answer, err)
 	}
-	e, err := s.q.Explain(t.Context(), id)
+	e, err := inspect.Explain(t.Context(), s.q, id)
 	if err != nil || e.Wait == nil || e.Wait.Mode != "all" || e.Wait.Members != 3 {
 		t.Fatalf("the agent shows %+v, %v", e.Wait, err)
 	}

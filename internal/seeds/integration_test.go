@@ -99,7 +99,7 @@ func eightReapers(t *testing.T) {
 	var timedOut atomic.Int64
 	for range 8 {
 		// Small batches and a short fall-back, so that they meet.
-		s.reap(reaper.Config{Batch: 10, Fallback: 5 * time.Millisecond, Observe: func(_ int, swept queue.Swept) {
+		s.reap(reaper.Config{Batch: 10, Fallback: 5 * time.Millisecond, Observe: func(_ int, swept reaper.Swept) {
 			timedOut.Add(int64(swept.TimedOut))
 		}})
 	}
@@ -126,7 +126,7 @@ func tenThousandAtOnce(t *testing.T) {
 	s.advance(time.Second + time.Millisecond)
 	var timedOut atomic.Int64
 	start := time.Now()
-	s.reap(reaper.Config{Observe: func(_ int, swept queue.Swept) { timedOut.Add(int64(swept.TimedOut)) }})
+	s.reap(reaper.Config{Observe: func(_ int, swept reaper.Swept) { timedOut.Add(int64(swept.TimedOut)) }})
 	eventually(t, "all have timed out", func() bool { return timedOut.Load() == n })
 	if took := time.Since(start); took > 5*time.Second {
 		t.Errorf("%d timeouts took one reaper %v", n, took)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -28,7 +29,7 @@ func TestAgentParallelTasksJoinAll(t *testing.T) {
 	p.start()
 	id := p.agent("parallel-tasks-agent", items{[]string{"a", "b", "c"}})
 	p.rest()
-	e, err := p.q.Explain(t.Context(), id)
+	e, err := inspect.Explain(t.Context(), p.q, id)
 	if err != nil {
 		t.Fatal(err)
 	}

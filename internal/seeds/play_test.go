@@ -17,6 +17,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -180,7 +181,7 @@ func (p *play) step(last time.Time) bool {
 func (p *play) swept() time.Time {
 	p.Helper()
 	for range 1000 {
-		swept, err := p.q.Sweep(p.Context(), 0, "r", 100, never)
+		swept, err := reaper.Sweep(p.Context(), p.q, 0, "r", 100, never)
 		if err != nil {
 			p.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/eventlog"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
@@ -66,7 +67,7 @@ func (s *stage) audit() {
 	if s.Failed() {
 		return
 	}
-	findings, err := s.q.Audit(context.Background())
+	findings, err := inspect.Audit(context.Background(), s.q)
 	if err != nil {
 		s.Error(err)
 	}
@@ -116,7 +117,7 @@ func (s *stage) enqueueAll(n int, task func(i int) queue.Task) []string {
 func (s *stage) fetch(n int) []queue.Claim {
 	s.Helper()
 	s.seq++
-	trip, err := s.q.Fetch(s.Context(), 0, "w", queue.Ask{
+	trip, err := s.q.Attempts().Fetch(s.Context(), 0, "w", queue.Ask{
 		N: n, Seq: s.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: "default", N: n}},
 	})
 	if err != nil {
@@ -139,7 +140,7 @@ func (s *stage) claim() queue.Claim {
 func (s *stage) settle(c queue.Claim, o queue.Outcome) queue.Verdict {
 	s.Helper()
 	o.ID, o.Epoch = c.ID, c.Epoch
-	trip, err := s.q.Settle(s.Context(), 0, "w", queue.NewCall(), []queue.Outcome{o}, queue.Ask{})
+	trip, err := s.q.Attempts().Settle(s.Context(), 0, "w", queue.NewCall(), []queue.Outcome{o}, queue.Ask{})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -152,9 +153,9 @@ func (s *stage) complete(c queue.Claim) queue.Verdict {
 }
 
 // sweep is one look of a reaper, as it looks by default.
-func (s *stage) sweep() queue.Swept {
+func (s *stage) sweep() reaper.Swept {
 	s.Helper()
-	swept, err := s.q.Sweep(s.Context(), 0, "r", 100, 500*time.Millisecond)
+	swept, err := reaper.Sweep(s.Context(), s.q, 0, "r", 100, 500*time.Millisecond)
 	if err != nil {
 		s.Fatal(err)
 	}

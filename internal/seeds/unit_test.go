@@ -358,7 +358,7 @@ func heartbeatDoesNotExtend(t *testing.T) {
 	deadline := s.record(id).Deadline
 	beat := func() []queue.Stop {
 		t.Helper()
-		stops, err := s.q.Heartbeat(t.Context(), 0, "w", 15*time.Second, s.seq, []queue.Held{{ID: id, Epoch: c.Epoch}})
+		stops, err := s.q.Attempts().Heartbeat(t.Context(), 0, "w", 15*time.Second, s.seq, []queue.Held{{ID: id, Epoch: c.Epoch}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -154,8 +155,8 @@ func saysWhyItWaits(t *testing.T) {
 			p.start()
 			id := p.agent("agent", nil)
 			p.rest()
-			e, err := p.q.Explain(t.Context(), id)
-			if err != nil || e.Why != queue.WhyWaiting || e.Wait == nil || e.Wait.Label != c.label {
+			e, err := inspect.Explain(t.Context(), p.q, id)
+			if err != nil || e.Why != inspect.WhyWaiting || e.Wait == nil || e.Wait.Label != c.label {
 				t.Errorf("the agent is explained as %+v, %v; want a wait for %s", e, err, c.label)
 			}
 			p.end(id)

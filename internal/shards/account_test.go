@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/curfew-dev/curfew/bench"
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -74,7 +75,7 @@ func (s *stage) ends() map[string]int {
 
 func (s *stage) audit() {
 	s.Helper()
-	findings, err := s.q.Audit(s.Context())
+	findings, err := inspect.Audit(s.Context(), s.q)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
@@ -118,7 +119,7 @@ func testEverything(t *testing.T, c *redistest.Cluster) {
 				t.Fatal(err)
 			}
 		}
-		findings, err := s.q.Audit(t.Context())
+		findings, err := inspect.Audit(t.Context(), s.q)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,7 @@ func testAwaitWork(t *testing.T, c *redistest.Cluster) {
 	master := c.Master(t, s.rdb(), s.q.Root(0))
 	awaited := make(chan error, 1)
 	go func() {
-		_, err := s.q.AwaitWork(context.Background(), 0, []string{"default"}, 5*time.Second)
+		_, err := s.q.Attempts().AwaitWork(context.Background(), 0, []string{"default"}, 5*time.Second)
 		awaited <- err
 	}()
 	rdb := master.Client(t)

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/testclock"
-	"github.com/curfew-dev/curfew/queue"
 )
 
 // explain task=a: the sentence, then all that was told, as JSON.
 func (s *stage) explain(w words) []string {
-	e, err := s.q.Explain(s.ctx, long(w.named["task"]))
+	e, err := inspect.Explain(s.ctx, s.q, long(w.named["task"]))
 	if err != nil {
 		return []string{rooted(err.Error())}
 	}
@@ -21,7 +21,7 @@ func (s *stage) explain(w words) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	var back queue.Explanation
+	var back inspect.Explanation
 	if err := json.Unmarshal(told, &back); err != nil {
 		return []string{"cannot be read back: " + err.Error()}
 	}

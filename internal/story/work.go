@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // fetch worker=w1 n=1 lease=10s queues=a:1,b:2 seq=N (the next one if absent).
 func (s *stage) fetch(w words) []string {
-	trip, err := s.q.Fetch(s.ctx, 0, w.named["worker"], s.ask(w))
+	trip, err := s.q.Attempts().Fetch(s.ctx, 0, w.named["worker"], s.ask(w))
 	if err != nil {
 		return []string{"error " + err.Error()}
 	}
@@ -65,7 +66,7 @@ func (s *stage) settle(w words) []string {
 		w.named["n"] = next
 		ask = s.ask(w)
 	}
-	trip, err := s.q.Settle(s.ctx, 0, worker, call, outcomes, ask)
+	trip, err := s.q.Attempts().Settle(s.ctx, 0, worker, call, outcomes, ask)
 	if err != nil {
 		return []string{"error " + err.Error()}
 	}
@@ -93,7 +94,7 @@ func (s *stage) heartbeat(w words) []string {
 		lease = 0
 	}
 	known, _ = strconv.ParseInt(w.named["known"], 10, 64)
-	stops, err := s.q.Heartbeat(s.ctx, 0, w.named["worker"], lease, known, held)
+	stops, err := s.q.Attempts().Heartbeat(s.ctx, 0, w.named["worker"], lease, known, held)
 	if err != nil {
 		return []string{"error " + err.Error()}
 	}
@@ -116,7 +117,7 @@ func (s *stage) sweep(w words) []string {
 	if n, err := strconv.Atoi(w.named["batch"]); err == nil {
 		batch = n
 	}
-	swept, err := s.q.Sweep(s.ctx, 0, name, batch, w.duration("fallback", 500*time.Millisecond))
+	swept, err := reaper.Sweep(s.ctx, s.q, 0, name, batch, w.duration("fallback", 500*time.Millisecond))
 	if err != nil {
 		return []string{"error " + err.Error()}
 	}

@@ -1,0 +1,45 @@
+package inspect_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/embedded"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// Why has nobody answered, and for how long can that go on?
+func ExampleExplain() {
+	ctx := context.Background()
+	server, err := embedded.Start()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+	q, err := queue.Open(ctx, server.Client(), queue.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	approval, err := q.Enqueue(ctx, queue.Task{Kind: "approval", Promise: true, Timeout: 24 * time.Hour})
+	if err != nil {
+		log.Fatal(err)
+	}
+	question, err := q.Enqueue(ctx, queue.Task{Kind: "question", Promise: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, id := range []string{approval.ID, question.ID} {
+		e, err := inspect.Explain(ctx, q, id)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(e.Kind, e.Status, e.Why, e.Bound.Kind, e.Bound.At.Equal(approval.Deadline))
+	}
+	// Output:
+	// approval PENDING promise deadline true
+	// question PENDING promise none false
+}

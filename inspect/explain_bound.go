@@ -1,0 +1,141 @@
+package inspect
+
+import (
+	"fmt"
+	"strings"
+)
+
+// boundText says by when it is over, and by when the task itself has ended if that is
+// something else.
+func (e *Explanation) boundText() string {
+	switch e.Bound.Kind {
+	case BoundFinal:
+		switch {
+		case !e.End.Goes.IsZero():
+			return "Its record goes at " + clockText(e.End.Goes) + "."
+		case e.End.KeptBy != "":
+			return "Its record stays while " + e.End.KeptBy + " lives."
+		}
+		return ""
+	case BoundDecided:
+		if e.Why == WhyOverdue || e.Why == WhyDoomed {
+			return ""
+		}
+		if e.Bound.Task != e.ID {
+			return "That is decided by " + e.Bound.Task + ", which is over" + e.endsText()
+		}
+		return "That is decided" + e.endsText()
+	case BoundNone:
+		for _, w := range e.Warnings {
+			if w.Word == WarnNoBound {
+				return capital(w.Text) + "."
+			}
+		}
+	}
+	over := "Over"
+	switch e.Bound.Kind {
+	case BoundStart:
+		return "It gets in line at " + clockText(e.Bound.At) + e.leftText() + e.endsText()
+	case BoundTimer:
+		if e.Why == WhyTimer {
+			return "It completes at " + clockText(e.Bound.At) + e.leftText() + "."
+		}
+	}
+	if e.Why == WhyWaiting {
+		over = "Decided"
+	}
+	return fmt.Sprintf("%s no later than %s (%s)%s%s", over, clockText(e.Bound.At), e.Bound.reason(e.ID), e.leftText(), e.endsText())
+}
+
+func (e *Explanation) leftText() string {
+	if e.Bound.Left <= 0 {
+		return ", now"
+	}
+	return ", " + e.Bound.Left.String() + " from now"
+}
+
+// endsText ends the sentence, with when the task itself has ended if that adds something.
+func (e *Explanation) endsText() string {
+	switch {
+	case e.EndsBy == e.Bound || e.Why == WhyBroken:
+		return "."
+	case e.EndsBy.Kind == BoundNone && e.Bound.Kind == BoundStart:
+		return "; after that nothing bounds it."
+	case e.EndsBy.Kind == BoundNone:
+		return "; the task itself has no deadline."
+	}
+	return fmt.Sprintf("; the task itself ends no later than %s (%s).", clockText(e.EndsBy.At), e.EndsBy.reason(e.ID))
+}
+
+// reason says whose instant it is and what kind of, to somebody who asked about a task.
+func (b Bound) reason(asked string) string {
+	whose := "its "
+	if b.Task != asked {
+		whose = "task " + b.Task + ", its "
+	}
+	switch b.Kind {
+	case BoundDeadline:
+		return whose + "deadline"
+	case BoundOwner:
+		if b.Task != asked && strings.HasPrefix(asked, b.Task+".") {
+			return "the deadline of its owner " + b.Task
+		}
+		return whose + "owner's deadline"
+	case BoundQueue:
+		return "the limit of its line"
+	case BoundAttempt:
+		return "the limit of its attempt"
+	case BoundWait:
+		if b.Task != asked {
+			return "the limit of the wait, which begins no later than the end of " + b.Task
+		}
+		return "the limit of the wait"
+	case BoundPatience:
+		return "the wait's patience with " + b.Task
+	case BoundGrace:
+		return whose + "grace"
+	case BoundTimer:
+		return whose + "time as a timer"
+	case BoundDecided:
+		return "task " + b.Task + ", which is over"
+	}
+	return string(b.Kind)
+}
+
+func (e *Explanation) warn(word WarningWord, text string, about ...string) {
+	w := Warning{Word: word, Text: text, Tasks: about}
+	if n := len(about); n > 10 {
+		w.Tasks, w.More = about[:10], n-10
+	}
+	e.Warnings = append(e.Warnings, w)
+}
+
+// warnNoBound says that nothing ends this, and what to do about it. unbounded are the
+// members of a wait that are without a bound.
+func (e *Explanation) warnNoBound(unbounded []string) {
+	advice := "give such tasks a Timeout"
+	switch {
+	case e.Why == WhyBroken:
+		e.warn(WarnNoBound, "no bound: this can wait for ever")
+		return
+	case e.Why == WhyInLine:
+		advice = "give such tasks a Timeout or a QueueTimeout"
+	case e.Why == WhyRunning:
+		e.warn(WarnNoBound, "no bound: this can run for ever, as long as its worker lives; give such tasks a Timeout or an AttemptTimeout")
+		return
+	case e.Wait != nil && e.Wait.LimitAfter > 0 && len(unbounded) > 0:
+		advice = "nothing bounds " + some(unbounded) + "; give one of them or the agent a time limit"
+	case len(unbounded) > 0:
+		advice = "nothing bounds " + some(unbounded) + "; give them, the wait or the agent a time limit"
+	}
+	e.warn(WarnNoBound, "no bound: this can wait for ever; "+advice, unbounded...)
+}
+
+// some names the first of a list.
+func some(ids []string) string {
+	const most = 3
+	if len(ids) <= most {
+		return strings.Join(ids, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
+}

@@ -1,0 +1,51 @@
+package inspect
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// explainLine tells where in line a task stands, and what holds the line up.
+func (o *observed) explainLine(e *Explanation) {
+	l := &ExplainedLine{
+		Ahead: -1, Length: ms(o.facts, "lined"), Workers: ms(o.facts, "workers"),
+		Running: ms(o.queue, "running"), MaxRunning: ms(o.queue, "max_running"),
+	}
+	e.Line = l
+	if o.facts["ahead"] != "" {
+		l.Ahead = ms(o.facts, "ahead")
+	} else {
+		e.warn(WarnLost, "it is missing in the line of its queue, so no worker will get it: see Audit, or cancel it", o.id)
+	}
+	free := o.freeAt()
+	switch {
+	case o.queue["paused"] != "":
+		l.Hold = HoldPaused
+		e.warn(WarnPaused, "the queue "+e.Queue+" is paused: resume it")
+	case l.MaxRunning > 0 && l.Running >= l.MaxRunning:
+		l.Hold = HoldFull
+		e.warn(WarnFull, fmt.Sprintf("the queue %s is full: %d of it run, and %d may in this partition", e.Queue, l.Running, l.MaxRunning))
+	case free > o.now:
+		l.Hold, l.FreeAt = HoldThrottled, utc(free)
+		e.warn(WarnThrottled, fmt.Sprintf("the queue %s has given what its rate allows: it gives again at %s", e.Queue, clockText(l.FreeAt)))
+	}
+}
+
+// freeAt is when a queue with a rate has a token again, 0 if it has one now. It reckons
+// as lua/queue/free_slots.lua does.
+func (o *observed) freeAt() int64 {
+	rate, per, burst := ms(o.queue, "rate"), ms(o.queue, "per_ms"), ms(o.queue, "burst")
+	if rate == 0 || per == 0 || burst == 0 {
+		return 0
+	}
+	now, every := float64(o.now), float64(per)/float64(rate)
+	whole := float64(burst) * every
+	full, _ := strconv.ParseFloat(o.queue["full_at"], 64)
+	full = min(max(full, now), now+whole)
+	near := min(0.01, every/100)
+	if math.Floor((whole-(full-now)+near)/every) >= 1 {
+		return 0
+	}
+	return int64(math.Ceil(full - whole + every - near))
+}

@@ -1,0 +1,42 @@
+package inspect_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// The first end of a wait comes between two of the calls that read its members, and its limit
+// begins. What is told is not half of before and half of after.
+func TestALimitThatBeginsBetweenPagesIsToldWhole(t *testing.T) {
+	t.Parallel()
+	ctx, rdb := context.Background(), redistest.Shared(t).Client(t)
+	q := frozen(t, rdb)
+	agent, members := crowd(t, q, &queuetest.Taker{Q: q, Worker: "w"}, 450, queue.Wait{Mode: queue.WaitAll, Limit: time.Minute, FromFirst: true})
+	if e, err := inspect.Explain(ctx, q, agent); err != nil || e.Bound.Task != members[0] || e.Bound.Left != duration.Duration(61*time.Second) {
+		t.Fatalf("%v %v, want it decided 60 s after %s", e, err, members[0])
+	}
+	calls := 0 // a page each: the script is known by now
+	rdb.AddHook(queuetest.Around{Before: func() {
+		if calls++; calls == 2 {
+			if _, err := q.Cancel(ctx, members[300], "x"); err != nil {
+				t.Error(err)
+			}
+		}
+	}})
+	e, err := inspect.Explain(ctx, q, agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := inspect.Bound{Kind: inspect.BoundWait, At: testclock.Start.Add(time.Minute).UTC(), Left: duration.Duration(time.Minute), Task: agent}
+	if e.Bound != want || e.Wait.Left != 449 || e.Wait.LimitAfter != 0 {
+		t.Errorf("%d of 450 left after %d calls, limit after %v, bound %+v, want %+v", e.Wait.Left, calls, e.Wait.LimitAfter, e.Bound, want)
+	}
+}

@@ -1,0 +1,235 @@
+package inspect_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
+)
+
+// Small waits of all kinds are played to their ends, each in every way in which its members
+// may end at the last moment. The latest of these ends is what Explain said beforehand, and what
+// it says on the way is between the two. So it misses no bound either: where it said that there
+// is none, one of the plays goes on for ever.
+func TestTheBoundIsTheLatestEndOfAllPlays(t *testing.T) {
+	t.Parallel()
+	s := &stage{t: t, q: frozen(t, redistest.Shared(t).Client(t)), now: testclock.Start}
+	told := map[int]inspect.Bound{}
+	for i, c := range contests() {
+		if testing.Short() && i%3 > 0 {
+			continue
+		}
+		for way := range c.ways() {
+			s.begin(&play{contest: i, way: way, spans: c.spans}, c)
+		}
+		e, err := inspect.Explain(context.Background(), s.q, s.open[len(s.open)-1].agent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told[i] = e.Bound
+	}
+	all := s.open
+	s.run()
+
+	latest := map[int]time.Duration{}
+	for _, p := range all {
+		latest[p.contest] = max(latest[p.contest], p.over)
+		if first := after(told[p.contest]); p.told > first || p.told > 0 && p.over > p.told {
+			t.Errorf("way %d of %+v is over after %v, and was told to be after %v, and then after %v", p.way, contests()[p.contest], p.over, first, p.told)
+		}
+	}
+	for i, c := range contests() {
+		if bound, asked := told[i]; asked && after(bound) != latest[i] {
+			t.Errorf("%+v is over after %v at the latest, and was told to be by %+v", c, latest[i], told[i])
+		}
+	}
+}
+
+const never = 100 * 365 * 24 * time.Hour
+
+func after(b inspect.Bound) time.Duration {
+	if b.Kind == inspect.BoundNone {
+		return never
+	}
+	return b.At.Sub(testclock.Start)
+}
+
+// contest is a wait, with the spans after which its members have ended: of every second one
+// that is its own time, and of the others the patience of the wait; 0 is for never.
+type contest struct {
+	wait  queue.Wait
+	spans []time.Duration
+}
+
+func contests() []contest {
+	const s = time.Second
+	var all []contest
+	for _, spans := range [][]time.Duration{{0, 0}, {s, 2 * s}, {s, 0}, {0, s, 0}, {2 * s, 0, s}, {s, 2 * s, 4 * s}} {
+		for _, w := range []queue.Wait{
+			{Mode: queue.WaitAll}, {Mode: queue.WaitFailFast}, {Mode: queue.WaitFailFast, Mask: "onbbb"}, {Mode: queue.WaitAny},
+			{Mode: queue.WaitAnyOK}, {Mode: queue.WaitNOfM, Need: 2}, {Mode: queue.WaitNOfM, Need: 2, Mask: "onbbb"}, {Mode: queue.WaitNSettled, Need: 2},
+		} {
+			for _, limit := range []queue.Wait{{}, {Limit: 2500 * time.Millisecond}, {Limit: 1500 * time.Millisecond, FromFirst: true}, {Computed: true, FromFirst: true}} {
+				w.Limit, w.Computed, w.FromFirst = limit.Limit, limit.Computed, limit.FromFirst
+				all = append(all, contest{w, spans})
+			}
+		}
+	}
+	return all
+}
+
+// ways is how many ways there are for the members that end to do so: each of them
+// completes, fails, or is out of time.
+func (c contest) ways() int {
+	n := 1
+	for _, span := range c.spans {
+		if span > 0 {
+			n *= 3
+		}
+	}
+	return n
+}
+
+// play is one way in which a contest goes on.
+type play struct {
+	contest, way int
+	spans        []time.Duration
+	agent        string
+	told         time.Duration // after which it was said to be over at the latest, when it was under way
+	over         time.Duration // after which it was
+}
+
+// stage is where all plays are on at once.
+type stage struct {
+	t    *testing.T
+	q    *queue.Queue
+	now  time.Time
+	seq  int64
+	open []*play
+}
+
+// begin has an agent wait as the contest says.
+func (s *stage) begin(p *play, c contest) {
+	ctx := context.Background()
+	p.agent, p.over = queuetest.Enqueue(s.t, s.q, queue.Task{Queue: "agents"}).ID, never
+	s.seq++
+	trip, err := s.q.Attempts().Fetch(ctx, 0, "w", queue.Ask{N: 1, Seq: s.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: "agents", N: 1}}})
+	if err != nil || len(trip.Claims) != 1 {
+		s.t.Fatal(trip, err)
+	}
+	w := queue.Suspension{Agent: p.agent, Epoch: trip.Claims[0].Epoch, Worker: "w", Wait: c.wait}
+	w.Wait.Entry, w.Wait.Digest = 1, "d"
+	for i, span := range c.spans {
+		child := queue.Task{ID: fmt.Sprintf("%s.%d", p.agent, i), Kind: "k", Promise: true}
+		m := queue.Member{ID: child.ID}
+		if i%2 == 0 {
+			child.Timeout = span
+		} else {
+			m.Patience = span
+		}
+		w.Children, w.Wait.Members = append(w.Children, child), append(w.Wait.Members, m)
+	}
+	if _, err := s.q.Attempts().Suspend(ctx, w); err != nil {
+		s.t.Fatal(err)
+	}
+	s.open = append(s.open, p)
+}
+
+// run goes on in steps of half a second, of which all spans are made, then to the limit that
+// a wait has whose members have none, and to the end of all days.
+func (s *stage) run() {
+	for now := time.Duration(0); now <= 20*time.Second; now += 500 * time.Millisecond {
+		s.step(now)
+		if now == time.Second {
+			s.ask()
+		}
+	}
+	s.step(30*time.Minute + time.Second)
+	s.step(never - time.Second)
+}
+
+// step is an instant. What is due at it is over a ms later.
+func (s *stage) step(now time.Duration) {
+	testclock.Set(s.t, s.q.Client(), s.q.Root(0), testclock.Start.Add(now))
+	for _, p := range s.open {
+		s.act(p, now)
+	}
+	testclock.Set(s.t, s.q.Client(), s.q.Root(0), testclock.Start.Add(now+time.Millisecond))
+	s.sweep()
+	s.close(now)
+}
+
+// ask has Explain tell when those are over that are not.
+func (s *stage) ask() {
+	for _, p := range s.open {
+		e, err := inspect.Explain(context.Background(), s.q, p.agent)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		p.told = after(e.Bound)
+	}
+}
+
+// act ends the members whose last moment this is, but for those that let it go by.
+func (s *stage) act(p *play, now time.Duration) {
+	way := p.way
+	for i, span := range p.spans {
+		if span == 0 {
+			continue
+		}
+		how := way % 3
+		way /= 3
+		if span != now || how == 0 {
+			continue
+		}
+		id, settle := fmt.Sprintf("%s.%d", p.agent, i), s.q.Resolve
+		if how == 2 {
+			settle = func(ctx context.Context, id string, _ []byte) (queue.Resolution, error) {
+				return s.q.Reject(ctx, id, "no")
+			}
+		}
+		if _, err := settle(context.Background(), id, nil); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func (s *stage) sweep() {
+	for {
+		swept, err := reaper.Sweep(context.Background(), s.q, 0, "r", 500, time.Hour)
+		if err != nil || len(swept.Errors) > 0 {
+			s.t.Fatal(err, swept.Errors)
+		}
+		if swept.Wait > 0 {
+			return
+		}
+	}
+}
+
+// close notes whose wait is over.
+func (s *stage) close(now time.Duration) {
+	var ids []string
+	for _, p := range s.open {
+		ids = append(ids, p.agent)
+	}
+	records, err := s.q.GetAll(context.Background(), ids)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var open []*play
+	for i, p := range s.open {
+		if records[i].Status == queue.Waiting {
+			open = append(open, p)
+		} else {
+			p.over = now
+		}
+	}
+	s.open = open
+}

@@ -1,0 +1,197 @@
+package inspect_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
+)
+
+// What Explain says holds: agents with random waits, tasks with random limits, and people
+// who do random things to them. Whatever a task was told to leave by an instant, it has
+// left when that instant is over and a sweep was made; and what is told of the same thing
+// later is never later.
+func TestNothingIsWhereItIsAfterItsBound(t *testing.T) {
+	t.Parallel()
+	rounds := 30
+	if os.Getenv("CURFEW_LONG") != "" {
+		rounds = 1500
+	} else if testing.Short() {
+		rounds = 15
+	}
+	rdb := redistest.Shared(t).Client(t)
+	library := testclock.Library(t, rdb)
+	var told, bounded, begun, decided int
+	for round := range rounds {
+		namespace := redistest.Namespace(t)
+		q, err := queue.Open(context.Background(), rdb, queue.Config{Namespace: namespace, Library: library, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &oracle{t: t, q: q, rdb: rdb, seed: round, r: rand.New(rand.NewPCG(uint64(round), 1)), now: testclock.Start, said: map[string]saying{}}
+		o.play()
+		told, bounded, begun, decided = told+o.told, bounded+o.bounded, begun+o.begun, decided+o.decided
+		rdb.Del(context.Background(), q.Root(0)+":clock") // which is none of ours
+		queuetest.Sound(t, q)
+		if t.Failed() {
+			t.Fatalf("seed %d:\n%s", round, strings.Join(o.log, "\n"))
+		}
+	}
+	t.Logf("%d explanations, %d bounds, of which %d were limits to begin with an end, and %d came true to the ms", told, bounded, begun, decided)
+	if bounded < told/3 || begun < rounds || decided < rounds {
+		t.Errorf("of %d explanations %d had a bound, %d of these a limit to begin with an end, and %d came true: this test proves little",
+			told, bounded, begun, decided)
+	}
+}
+
+// saying is what was said of a task while its record was what it is.
+type saying struct {
+	record map[string]string // without what says nothing of where it is
+	bound  inspect.Bound
+	ends   inspect.Bound
+}
+
+type oracle struct {
+	t    *testing.T
+	q    *queue.Queue
+	rdb  *redis.Client
+	seed int
+	r    *rand.Rand
+	now  time.Time
+	wait time.Duration // until the reaper looks
+	seq  int64
+	ids  []string
+	said map[string]saying
+	log  []string
+
+	lively, told, bounded, begun, decided int
+}
+
+func (o *oracle) note(format string, args ...any) {
+	o.log = append(o.log, o.now.Sub(testclock.Start).String()+" "+fmt.Sprintf(format, args...))
+}
+
+func (o *oracle) play() {
+	testclock.Set(o.t, o.rdb, o.q.Root(0), o.now)
+	lazy := o.seed%4 == 3 // nobody sweeps for long
+	for range 40 {
+		if o.t.Failed() {
+			return
+		}
+		if o.lively < 8 {
+			o.agent()
+		}
+		o.act()
+		step := time.Duration(o.r.IntN(4000)) * time.Millisecond
+		if !lazy {
+			step = min(step, o.wait)
+		}
+		o.now = o.now.Add(step)
+		testclock.Set(o.t, o.rdb, o.q.Root(0), o.now)
+		o.sweep()
+		o.look(lazy)
+	}
+}
+
+// sweep is a reaper that is always in time: it sweeps until nothing is left to do.
+func (o *oracle) sweep() {
+	for range 100 {
+		s, err := reaper.Sweep(context.Background(), o.q, 0, "r", 100, time.Hour)
+		if err != nil || len(s.Errors) > 0 {
+			o.t.Fatalf("sweep: %v %v", err, s.Errors)
+		}
+		if o.wait = s.Wait; s.Wait > 0 {
+			return
+		}
+	}
+	o.t.Fatal("the sweep finds no end")
+}
+
+// look holds what was said against what is, and asks anew.
+func (o *oracle) look(lazy bool) {
+	o.lively = 0
+	for _, id := range o.ids {
+		if o.said[id].bound.Kind == inspect.BoundFinal {
+			continue
+		}
+		r, err := o.q.Get(context.Background(), id)
+		if err != nil {
+			continue // its record has gone
+		}
+		e, err := inspect.Explain(context.Background(), o.q, id)
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		record := maps.Clone(r.Fields)
+		delete(record, "children")
+		before, known := o.said[id]
+		same := known && maps.Equal(before.record, record)
+		o.told++
+		if !r.Status.Ended() {
+			o.lively++
+		}
+		if e.Bound.Kind != inspect.BoundNone && e.Bound.Kind != inspect.BoundFinal {
+			o.bounded++
+		}
+		if !same {
+			o.note("%s: %s", id, e)
+		}
+		switch {
+		case same && !r.Status.Ended() && over(before.bound, o.now):
+			o.t.Errorf("%s was told to leave where it is by %+v, and has not: %s", id, before.bound, e)
+		case same && !lazy && later(e.Bound, before.bound):
+			o.t.Errorf("%s was told to leave where it is by %+v, and now later: %s", id, before.bound, e)
+		case known && !r.Status.Ended() && over(before.ends, o.now):
+			o.t.Errorf("%s was told to end by %+v, and has not: %s", id, before.ends, e)
+		case known && later(e.EndsBy, before.ends):
+			o.t.Errorf("%s was told to end by %+v, and now later: %s", id, before.ends, e)
+		case known && !same && before.bound.At.Equal(o.now.Add(-time.Millisecond)):
+			o.decided++
+		}
+		if e.EndsBy.Kind == inspect.BoundDecided || e.Why == inspect.WhyWaking {
+			o.t.Errorf("%s is over and the sweep has not seen it: %s", id, e)
+		}
+		o.said[id] = saying{record, o.promised(id, e.Bound, lazy), e.EndsBy}
+	}
+}
+
+// promised is a bound as far as sweeps can keep it. A grace begins when a sweep comes, and
+// so a limit may with the end that this sweep writes first. In the same ms in which a wait's
+// patience is over, that may be a timer, whose instant is a ms later.
+func (o *oracle) promised(id string, b inspect.Bound, lazy bool) inspect.Bound {
+	begins := b.Kind == inspect.BoundWait && b.Task != id
+	if begins {
+		o.begun++
+		b.At = b.At.Add(time.Millisecond)
+	}
+	if lazy && (begins || b.Kind == inspect.BoundPatience) {
+		return inspect.Bound{Kind: inspect.BoundNone}
+	}
+	return b
+}
+
+func over(b inspect.Bound, now time.Time) bool {
+	return b.Kind != inspect.BoundNone && b.Kind != inspect.BoundFinal && b.At.Before(now)
+}
+
+// later tells whether a bound was put off.
+func later(now, before inspect.Bound) bool {
+	if before.Kind == inspect.BoundNone || now.Kind == inspect.BoundFinal {
+		return false
+	}
+	return now.Kind == inspect.BoundNone || now.At.After(before.At)
+}

@@ -1,0 +1,200 @@
+package inspect_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// The stories testdata/explain_*.txt hold what is said in each case.
+
+// frozen is a namespace whose clock stands at testclock.Start.
+func frozen(t *testing.T, rdb redis.UniversalClient) *queue.Queue {
+	t.Helper()
+	return queuetest.Open(t, rdb, queue.Config{Namespace: redistest.Namespace(t), Library: testclock.Library(t, rdb), Logger: slog.New(slog.DiscardHandler)})
+}
+
+// crowd is an agent that waits for n promises, of which the ith ends at i+1 seconds.
+func crowd(t *testing.T, q *queue.Queue, w *queuetest.Taker, n int, wait queue.Wait) (agent string, members []string) {
+	t.Helper()
+	ctx := context.Background()
+	agent = queuetest.Enqueue(t, q, queue.Task{Queue: "agents"}).ID
+	claim := w.Take(t, agent, "agents")
+	var children []queue.Task
+	for i := range n {
+		id := fmt.Sprintf("%s.%d", agent, i)
+		children = append(children, queue.Task{ID: id, Kind: "k", Promise: true, Timeout: time.Duration(i+1) * time.Second})
+		members = append(members, id)
+		wait.Members = append(wait.Members, queue.Member{ID: id})
+	}
+	receipts, err := q.EnqueueAll(ctx, children)
+	if err != nil || len(receipts) != n {
+		t.Fatal(err)
+	}
+	wait.Entry, wait.Digest = 1, "d"
+	if _, err := q.Attempts().Suspend(ctx, queue.Suspension{Agent: agent, Epoch: claim.Epoch, Worker: w.Worker, Wait: wait}); err != nil {
+		t.Fatal(err)
+	}
+	return agent, members
+}
+
+func TestALargeWaitIsExplainedWhole(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Shared(t).Client(t)
+	q := frozen(t, rdb)
+	w := &queuetest.Taker{Q: q, Worker: "w"}
+	for n, modes := range map[int][]queue.Mode{
+		1: {queue.WaitAll}, 199: {queue.WaitAll}, 200: {queue.WaitAll, queue.WaitAny}, 201: {queue.WaitAll, queue.WaitNSettled}, 1234: {queue.WaitAll},
+	} {
+		for _, mode := range modes {
+			decides := map[queue.Mode]int{queue.WaitAll: n - 1, queue.WaitAny: 0, queue.WaitNSettled: n / 2}[mode]
+			agent, members := crowd(t, q, w, n, queue.Wait{Mode: mode, Need: n/2 + 1})
+			e, err := inspect.Explain(context.Background(), q, agent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			span := time.Duration(decides+1) * time.Second
+			want := inspect.Bound{Kind: inspect.BoundDeadline, At: testclock.Start.Add(span).UTC(), Left: duration.Duration(span), Task: members[decides]}
+			if e.Bound != want || e.Wait.Left != n {
+				t.Errorf("%s of %d: %d left, bound %+v, want %+v", mode, n, e.Wait.Left, e.Bound, want)
+			}
+		}
+	}
+}
+
+// A member that ends between two pages may be in neither, and the one behind it must not be skipped.
+func TestMembersThatEndWhileTheyAreReadHideNoOther(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Shared(t).Client(t)
+	q := frozen(t, rdb)
+	agent, members := crowd(t, q, &queuetest.Taker{Q: q, Worker: "w"}, 900, queue.Wait{Mode: queue.WaitAll})
+	ended := make(chan error, 1)
+	go func() {
+		for at := 0; at < 899; at += 7 {
+			if _, err := q.CancelAll(context.Background(), members[at:min(at+7, 899)], "x"); err != nil {
+				ended <- err
+				return
+			}
+		}
+		ended <- nil
+	}()
+	want := inspect.Bound{Kind: inspect.BoundDeadline, At: testclock.Start.Add(900 * time.Second).UTC(), Left: duration.Duration(900 * time.Second), Task: members[899]}
+	for asked := 1; ; asked++ {
+		e, err := inspect.Explain(context.Background(), q, agent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Bound != want || e.Wait.Left+e.Wait.Bad != 900 {
+			t.Fatalf("%d of 900 left, %d ended, bound %+v, want %+v", e.Wait.Left, e.Wait.Bad, e.Bound, want)
+		}
+		if e.Wait.Left == 1 {
+			t.Logf("asked %d times meanwhile", asked)
+			break
+		}
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended <- nil
+		default:
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whatever is asked of whatever, nothing is another than it was.
+func TestExplainChangesNothing(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		ctx := context.Background()
+		q := frozen(t, rdb)
+		w := &queuetest.Taker{Q: q, Worker: "w"}
+		agent, members := crowd(t, q, w, 3, queue.Wait{Mode: queue.WaitAll})
+		late := queuetest.Enqueue(t, q, queue.Task{Timeout: time.Second}).ID
+		held := queuetest.Enqueue(t, q, queue.Task{Queue: "rated"}).ID
+		if _, err := q.LimitRate(ctx, "rated", queue.Rate{N: 1, Per: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		rdb.HSet(ctx, q.Root(0)+":queue:rated", "full_at", "9e15")            // the clock was set back
+		rdb.Set(ctx, q.Root(0)+":spec:0-ODD", "k x 1 - -\nrole=timer\n\n", 0) // it has no instant at which it fires
+		testclock.Set(t, rdb, q.Root(0), testclock.Start.Add(time.Hour))
+		before := redistest.Dump(t, rdb, q.Root(0))
+		for _, id := range append([]string{agent, late, held, "0-ODD", "0-NOBODY", agent + ".nobody"}, members...) {
+			e, err := inspect.Explain(ctx, q, id)
+			if err != nil && !errors.Is(err, queue.ErrNotFound) {
+				t.Fatalf("%s: %v", id, err)
+			}
+			if id == late && (e.Why != inspect.WhyOverdue || e.Status != queue.Pending) {
+				t.Errorf("%s, want PENDING and overdue", e)
+			}
+			if id == held && e.Line.Hold != inspect.HoldThrottled {
+				t.Errorf("%s, want it held up by the rate", e)
+			}
+			if id == "0-ODD" && e.Why != inspect.WhyBroken {
+				t.Errorf("%s, want it broken", e)
+			}
+		}
+		if after := redistest.Dump(t, rdb, q.Root(0)); after != before {
+			t.Errorf("before:\n%s\nafter:\n%s", before, after)
+		}
+	})
+}
+
+func TestExplainRefusesWhatIsNoTask(t *testing.T) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
+		for id, want := range map[string]error{
+			"":                 queue.ErrInvalid,
+			"rubbish":          queue.ErrInvalid,
+			"0-a b":            queue.ErrInvalid,
+			"900-NOBODY":       queue.ErrInvalid,
+			"0-NOBODY":         queue.ErrNotFound,
+			"0-NOBODY.1":       queue.ErrNotFound,
+			"0-NOBODY!failure": queue.ErrNotFound,
+		} {
+			if e, err := inspect.Explain(context.Background(), q, id); e != nil || !errors.Is(err, want) {
+				t.Errorf("Explain(%q) = %v, %v, want %v", id, e, err, want)
+			}
+		}
+	})
+}
+
+// Its JSON is read back as the same, and has the sentence beside it.
+func TestAnExplanationIsReadBackFromJSON(t *testing.T) {
+	rdb := redistest.Shared(t).Client(t)
+	q := frozen(t, rdb)
+	agent, members := crowd(t, q, &queuetest.Taker{Q: q, Worker: "w"}, 2, queue.Wait{Mode: queue.WaitAll, Limit: time.Minute, FromFirst: true, Label: "<all> of 2"})
+	for _, id := range append(members, agent) {
+		e, err := inspect.Explain(context.Background(), q, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back inspect.Explanation
+		var sentence struct{ Sentence string }
+		if err := errors.Join(json.Unmarshal(told, &back), json.Unmarshal(told, &sentence)); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(&back, e) || sentence.Sentence != e.String() {
+			t.Errorf("%s is read back as %+v, want %+v", told, back, *e)
+		}
+	}
+}

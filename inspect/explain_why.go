@@ -1,0 +1,227 @@
+package inspect
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// explain makes sense of what was seen.
+func (o *observed) explain() *Explanation {
+	r := o.record
+	e := &Explanation{
+		ID: o.id, Kind: r["kind"], Queue: r["queue"], Status: queue.Status(r["status"]), Now: utc(o.now),
+		Retries: int(ms(r, "retries")), MaxRetries: int(ms(r, "max_retries")), LastError: r["last_error"],
+	}
+	switch {
+	case e.Status.Ended():
+		o.explainEnd(e)
+		return e
+	case o.unfit():
+		o.explainBroken(e)
+		return e
+	}
+	switch e.Status {
+	case queue.Pending:
+		o.explainPending(e)
+	case queue.Running:
+		o.explainRunning(e)
+	case queue.Waiting:
+		o.explainWaiting(e)
+	}
+	e.EndsBy = o.endsBy()
+	o.explainDecided(e)
+	e.Lag = o.lag(e.Bound.Kind)
+	if turn := ms(o.facts, "turn_until"); turn < o.now {
+		e.warn(WarnNoReaper, "no reaper is at work in partition "+o.partition()+", so what falls due waits for the next call that meets it: run one")
+	}
+	if e.Bound.Kind == BoundNone {
+		e.warnNoBound(o.unbounded())
+	}
+	return e
+}
+
+func (o *observed) partition() string {
+	p, _ := queue.PartitionOf(o.id) // it was read by it
+	return fmt.Sprint(p)
+}
+
+// unfit tells whether no script can work with the record, so that nothing happens to it.
+func (o *observed) unfit() bool {
+	status := queue.Status(o.record["status"])
+	return o.facts["unreadable"] != "" || o.facts["broken"] != "" || status != queue.Pending && status != queue.Running && status != queue.Waiting
+}
+
+func (o *observed) explainBroken(e *Explanation) {
+	e.Why, e.Bound, e.EndsBy = WhyBroken, Bound{Kind: BoundNone}, Bound{Kind: BoundNone}
+	why := o.facts["unreadable"]
+	switch {
+	case why != "":
+	case o.facts["broken"] != "":
+		why = "its id is in the namespace's key broken"
+	default:
+		why = "its status is none"
+	}
+	if at := ms(o.facts, "broken"); at > 0 {
+		e.Since = utc(at)
+	}
+	e.warn(WarnBroken, "its record cannot be worked with ("+why+"), and no clock bounds it any more: mend or remove it", o.id)
+	e.warnNoBound(nil)
+}
+
+// bound is a bound at an instant. One that is over by now has nothing left.
+func (o *observed) bound(kind BoundKind, at int64, task string) Bound {
+	return Bound{Kind: kind, At: utc(at), Left: lasting(max(at-o.now, 0)), Task: task}
+}
+
+// lasting is a span of ms. One that is longer than a Duration can say, which only the sum
+// of two spans is, is the longest that it can.
+func lasting(span int64) duration.Duration {
+	return duration.Duration(min(span, math.MaxInt64/int64(time.Millisecond))) * duration.Duration(time.Millisecond)
+}
+
+// sooner is the earlier of two bounds, of equal ones the first.
+func sooner(a, b Bound) Bound {
+	if b.Kind == BoundNone || a.Kind != BoundNone && !b.At.Before(a.At) {
+		return a
+	}
+	return b
+}
+
+// final is the deadline that a record says, its own or an owner's. Of equal ones the owner's
+// counts, and enqueue keeps that as until.
+func (o *observed) final(fields map[string]string, id string) Bound {
+	until, own := ms(fields, "until"), ms(fields, "deadline_at")
+	switch {
+	case until > 0:
+		by := fields["until_of"]
+		if by == "" {
+			by = names.OwnerOf(id)
+		}
+		return o.bound(BoundOwner, until, by)
+	case own > 0:
+		return o.bound(BoundDeadline, own, id)
+	}
+	return Bound{Kind: BoundNone}
+}
+
+// endsBy is by when at the latest a live task has ended.
+func (o *observed) endsBy() Bound {
+	b := o.final(o.record, o.id)
+	if at := ms(o.record, "grace_at"); at > 0 {
+		b = sooner(b, o.bound(BoundGrace, at, o.id))
+	}
+	if at := ms(o.record, "available_at"); at > 0 && o.record["role"] == "timer" {
+		b = sooner(b, o.bound(BoundTimer, at, o.id))
+	}
+	return b
+}
+
+// limited is endsBy, or the limit that runs, whichever is first.
+func (o *observed) limited(kind BoundKind) Bound {
+	b := o.endsBy()
+	if at := ms(o.record, "limit_at"); at > 0 {
+		b = sooner(b, o.bound(kind, at, o.id))
+	}
+	return b
+}
+
+func (o *observed) explainPending(e *Explanation) {
+	r := o.record
+	start := ms(r, "available_at")
+	switch {
+	case r["role"] == "timer":
+		e.Why, e.Bound = WhyTimer, o.endsBy()
+	case r["role"] != "":
+		e.Why, e.Bound = WhyPromise, o.endsBy()
+	case start > 0:
+		e.Why, e.Bound = WhyDelayed, sooner(o.endsBy(), o.bound(BoundStart, start, o.id))
+		if e.Retries > 0 {
+			e.Why = WhyBackingOff
+		}
+	case r["woken"] != "":
+		e.Why, e.Bound = WhyWoken, o.limited(BoundQueue)
+		if r["limit_at"] == r["attempt_at"] {
+			e.Bound = o.limited(BoundAttempt)
+		}
+		o.explainLine(e)
+	default:
+		e.Why, e.Bound = WhyInLine, o.limited(BoundQueue)
+		o.explainLine(e)
+	}
+	if r["role"] == "" && o.facts["workers"] == "0" {
+		e.warn(WarnNoWorker, "no worker lives in partition "+o.partition()+": run one that serves the queue "+e.Queue)
+	}
+}
+
+func (o *observed) explainRunning(e *Explanation) {
+	r := o.record
+	e.Why, e.Bound, e.Since = WhyRunning, o.limited(BoundAttempt), utc(ms(r, "started_at"))
+	e.Run = &ExplainedRun{Worker: r["worker"], Attempt: e.Retries + 1, Epoch: ms(r, "epoch"), LeaseEnds: utc(ms(o.facts, "lease"))}
+	if at := ms(r, "cancel_at"); at > 0 {
+		e.Why, e.Since = WhyCancelling, utc(at)
+		e.Run.CancelledAt, e.Run.CancelReason = e.Since, r["cancel_reason"]
+	}
+	if ms(o.facts, "lease") < o.now {
+		then := "the task is given back"
+		if e.Why == WhyCancelling {
+			then = "the task is CANCELLED"
+		}
+		e.warn(WarnLeaseOver, fmt.Sprintf("the lease of its worker %s is over: unless the worker says that it lives, %s by the next sweep", r["worker"], then))
+	}
+}
+
+// explainDecided puts in front what is decided and not written yet.
+func (o *observed) explainDecided(e *Explanation) {
+	if at := ms(o.over, "completed_at"); at > 0 {
+		e.Why, e.End = WhyOverdue, &ExplainedEnd{Status: queue.Status(o.over["status"]), At: utc(at),
+			Reason: o.over["reason"], TimeoutType: o.over["timeout_type"], Error: o.over["error"]}
+		by := o.id
+		switch {
+		case ms(o.facts, "doomed_at") == at:
+			e.Why, by = WhyDoomed, o.facts["doomed_by"]
+			e.End.By = by
+		case e.End.TimeoutType == "workflow":
+			by = o.final(o.record, o.id).Task
+			e.End.By = by
+		}
+		e.Bound = o.bound(BoundDecided, at, by)
+		e.EndsBy = e.Bound
+		return
+	}
+	if at := ms(o.facts, "attempt_over"); at > 0 {
+		e.Why, e.Bound = WhyAttemptOver, o.bound(BoundDecided, at, o.id)
+	}
+}
+
+func (o *observed) explainEnd(e *Explanation) {
+	r := o.record
+	e.Since = utc(ms(r, "completed_at"))
+	e.End = &ExplainedEnd{Status: e.Status, At: e.Since, Reason: r["reason"], TimeoutType: r["timeout_type"], Error: r["error"], Goes: utc(ms(o.facts, "goes"))}
+	switch {
+	case e.End.Reason == "owner_ended", e.End.TimeoutType == "workflow":
+		e.Why = WhyOwnerEnded
+		if e.End.TimeoutType == "workflow" && r["until"] == r["completed_at"] {
+			e.End.By = o.final(r, o.id).Task // an owner's other limit, or its cancellation, is not on this record
+		}
+	case r["timed_out"] != "":
+		e.Why = WhyTimedOut
+	case e.Status == queue.Completed:
+		e.Why = WhyCompleted
+	case e.Status == queue.Failed:
+		e.Why = WhyFailed
+	default:
+		e.Why = WhyCancelled
+	}
+	if noticed := utc(ms(r, "detected_at")); !noticed.IsZero() {
+		e.End.Lag = duration.Duration(max(noticed.Sub(e.Since), 0))
+	}
+	if owner := queue.Status(o.facts["owner"]); e.End.Goes.IsZero() && owner != "" && !owner.Ended() {
+		e.End.KeptBy = names.OwnerOf(o.id)
+	}
+	e.Bound, e.EndsBy = Bound{Kind: BoundFinal}, Bound{Kind: BoundFinal}
+}

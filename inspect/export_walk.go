@@ -1,0 +1,193 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/audit"
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+const (
+	// scanCount is how many keys a SCAN looks at, those of others too. It does not
+	// follow from the size of a page, so that pages of any size tell the same.
+	scanCount = 500
+	// scansEach is how many scans a step may make among keys that are not ours.
+	scansEach = 50
+	// readTogether is how many tasks are read in one script: each may hold 2 MiB.
+	readTogether = 16
+)
+
+var errMoved = errors.New("the Redis that is read was restarted, or another took its place, while it was being read: begin the export again")
+
+// exportStep tells up to about n lines of one partition and moves the place behind them.
+func (q exporter) exportStep(ctx context.Context, at *exportPlace, n int) ([]ExportLine, error) {
+	var lines []ExportLine
+	bytes, scans, partition := 0, 0, at.Partition
+	for len(lines) < n && bytes < exportBytes && scans < scansEach && at.Partition == partition {
+		var told []ExportLine
+		var err error
+		switch {
+		case at.Stage == stageNamespace:
+			told = []ExportLine{{Type: "namespace", Name: q.Namespace(), Partitions: q.Partitions()}}
+			at.Stage = stageRoot
+		case at.Stage == stageRoot:
+			told, err = q.exportRoot(ctx, partition)
+			at.Stage = stageFirst
+		case len(at.Found) > 0:
+			told, err = q.exportFound(ctx, at, n-len(lines))
+		case at.Stage == stageScan && at.Scan == 0:
+			*at = exportPlace{Partition: partition + 1, Stage: stageRoot}
+		default:
+			err = q.exportScan(ctx, at)
+			at.Stage = stageScan
+			scans++
+		}
+		if err != nil {
+			return nil, engine.Unread(ctx, err)
+		}
+		for i := range told {
+			told[i].Partition = partition
+			bytes += told[i].size()
+		}
+		lines = append(lines, told...)
+	}
+	return lines, nil
+}
+
+// exportRoot tells the root of a partition. It is there since somebody opened the
+// namespace, unless Redis has lost it since.
+func (q exporter) exportRoot(ctx context.Context, p int) ([]ExportLine, error) {
+	fields, err := q.Client().HGetAll(ctx, q.Root(p)).Result()
+	return []ExportLine{{Type: "partition", Fields: fields}}, err
+}
+
+// exportScan finds the next keys, with their types, by name, so that tasks stand together.
+func (q exporter) exportScan(ctx context.Context, at *exportPlace) error {
+	root := q.Root(at.Partition)
+	var node redis.Cmdable = q.Client()
+	if cluster, ok := q.Client().(*redis.ClusterClient); ok {
+		master, err := cluster.MasterForKey(ctx, root)
+		if err != nil {
+			return err
+		}
+		node = master
+	}
+	var scan *redis.ScanCmd
+	var about *redis.StringCmd
+	node.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+		scan, about = pipe.Scan(ctx, at.Scan, audit.EscapeGlob(root+":*", root), scanCount), pipe.Info(ctx, "server")
+		return nil
+	})
+	keys, next, err := scan.Result()
+	if err != nil {
+		return err
+	}
+	// The cursor of SCAN means something to one process only. The embedded server does
+	// not say which it is.
+	facts := map[string]string{}
+	engine.ReadInfo(facts, about.Val())
+	if at.Stage == stageScan && facts["run_id"] != at.Server {
+		return errMoved
+	}
+	at.Server = facts["run_id"]
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	types, err := q.types(ctx, keys)
+	if err != nil {
+		return err
+	}
+	at.Scan, at.From, at.Found = next, 0, nil
+	for i, key := range keys {
+		at.Found = append(at.Found, exportKey{strings.TrimPrefix(key, root+":"), types[i]})
+	}
+	return nil
+}
+
+// types are those of keys of one partition; "none" where there is no such key.
+func (q exporter) types(ctx context.Context, keys []string) ([]string, error) {
+	types := make([]string, 0, len(keys))
+	for some := range slices.Chunk(keys, scanCount) {
+		commands := make([]*redis.StatusCmd, len(some))
+		if _, err := q.Client().Pipelined(ctx, func(pipe redis.Pipeliner) error {
+			for i, key := range some {
+				commands[i] = pipe.Type(ctx, key)
+			}
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+		for _, c := range commands {
+			types = append(types, c.Val())
+		}
+	}
+	return types, nil
+}
+
+// exportFound tells some of the keys found, or a part of the first.
+func (q exporter) exportFound(ctx context.Context, at *exportPlace, n int) ([]ExportLine, error) {
+	first := at.Found[0]
+	run := func(prefix, kind string, most int) []string {
+		var ids []string
+		for _, k := range at.Found[:min(len(at.Found), most)] {
+			if !strings.HasPrefix(k.Name, prefix) || k.Type != kind {
+				break
+			}
+			ids = append(ids, k.Name[len(prefix):])
+		}
+		return ids
+	}
+	if ids := run("spec:", "string", min(n, readTogether)); len(ids) > 0 {
+		at.Found = at.Found[len(ids):]
+		return q.exportTasks(ctx, at.Partition, ids)
+	}
+	for _, kind := range []string{"state:", "payload:", "result:"} {
+		if ids := run(kind, "string", min(n, scanCount)); len(ids) > 0 {
+			at.Found = at.Found[len(ids):]
+			return q.exportOrphans(ctx, at.Partition, kind, ids)
+		}
+	}
+	if at.From == 0 {
+		var err error
+		if at.To, err = q.length(ctx, at.Partition, first); err != nil {
+			return nil, err
+		}
+	}
+	lines, next, err := q.exportKey(ctx, at.Partition, first, at.From, at.To, n)
+	if at.From = next; next == 0 {
+		at.Found = at.Found[1:]
+	}
+	return lines, err
+}
+
+// exportTasks tells tasks with their payloads. Where they cannot be read together one
+// cannot be read at all, and is told as broken.
+func (q exporter) exportTasks(ctx context.Context, p int, ids []string) ([]ExportLine, error) {
+	var lines []ExportLine
+	for len(ids) > 0 {
+		told, now, err := q.GetSome(ctx, p, ids)
+		if errors.Is(err, queue.ErrWrongType) || errors.Is(err, queue.ErrBroken) {
+			told, now, err = q.GetSome(ctx, p, ids[:1])
+			if errors.Is(err, queue.ErrWrongType) || errors.Is(err, queue.ErrBroken) {
+				lines = append(lines, ExportLine{Type: "broken", Name: "task:" + ids[0], Value: err.Error()})
+				told, err = []*queue.Record{nil}, nil
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range told {
+			if r != nil { // else it went with its retention since it was found
+				lines = append(lines, ExportLine{Type: "task", Name: r.ID, Payload: r.Payload, Overdue: r.Overdue,
+					ReadAt: now, Fields: r.Fields})
+			}
+		}
+		ids = ids[len(told):]
+	}
+	return lines, nil
+}

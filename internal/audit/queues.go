@@ -1,0 +1,94 @@
+package audit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+)
+
+// queues checks what is counted, what queues may give, and that a line has at most one
+// token.
+func (a *audit) queues(running map[string]int64) {
+	a.controls()
+	for key, hash := range a.Hashes {
+		if name, ok := strings.CutPrefix(key, "queue:"); ok {
+			a.must(engine.Number(hash["running"]) == running[name], name, "says that %s are running, and %d are", hash["running"], running[name])
+			a.must(slices.Contains(a.Sets["queues"], name), name, "is not in the list of queues")
+		}
+		if kind, ok := strings.CutPrefix(key, "figures:"); ok {
+			a.must(slices.Contains(a.Sets["kinds"], kind), key, "is not in the list of kinds")
+		}
+		if name, ok := strings.CutPrefix(key, "worker:"); ok {
+			a.must(a.in("workers", name, ""), name, "is a worker that nothing watches over")
+		}
+	}
+	for key, list := range a.Lists {
+		if strings.HasPrefix(key, "wake:") {
+			a.must(len(list) <= 1, key, "has %d tokens", len(list))
+		}
+	}
+	for key := range a.Zsets {
+		if name, ok := strings.CutPrefix(key, "claims:"); ok {
+			a.must(a.in("workers", name, ""), name, "holds claims and nothing watches over it")
+		}
+	}
+}
+
+// controls checks that scripts see every control, and that no queue is waited for that
+// gives nothing.
+func (a *audit) controls() {
+	controlled := false
+	for key, hash := range a.Hashes {
+		name, ok := strings.CutPrefix(key, "queue:")
+		if !ok {
+			continue
+		}
+		rated := hash["rate"] != ""
+		controlled = controlled || rated || hash["paused"] != "" || hash["max_running"] != ""
+		a.must(rated == (hash["per_ms"] != "") && rated == (hash["burst"] != ""), name, "must have all of rate, per_ms and burst, or none")
+		a.must(hash["paused"] == "" || len(a.Lists["wake:"+name]) == 0, name, "is paused and wakes a worker")
+	}
+	a.must(controlled == (a.Hashes[""]["controlled"] != ""), "controlled", "must be there if and only if a queue has a control")
+	for name := range a.Zsets["throttled"] {
+		a.must(a.Hashes["queue:"+name]["rate"] != "", name, "is waited for until its rate allows a task, and has no rate")
+	}
+}
+
+// idempotency checks that a key stands for its task as long as its scope says, and is
+// forgotten after that.
+func (a *audit) idempotency() {
+	for key := range a.Zsets["forget"] {
+		_, known := a.Hashes["idem"][key]
+		a.must(known, key, "is an idempotency key to be forgotten that is not there")
+	}
+	for key, value := range a.Hashes["idem"] {
+		id, _, _ := strings.Cut(value, " ")
+		t, known := a.Tasks[id]
+		_, leaving := a.Zsets["forget"][key]
+		switch scope := t["idempotency_scope"]; {
+		case !known:
+			a.must(leaving, key, "is an idempotency key whose task is gone, and nothing forgets it")
+			continue
+		case scope == "":
+			a.must(leaving == !Live(t), key, "is an idempotency key that must be forgotten if and only if its task has ended")
+		case scope == "window":
+			a.must(leaving, key, "is an idempotency key for a time, and nothing forgets it")
+		case scope == "finished":
+			a.must(Live(t) && !leaving, key, "is an idempotency key that must end with its task")
+		case scope == "started":
+			a.must(Live(t) && t["epoch"] == "" && !leaving, key, "is an idempotency key that must end when its task is first claimed")
+		default:
+			a.found(key, "is an idempotency key of a scope that there is not: %q", scope)
+		}
+		a.must(t["idempotency_key"] == key, key, "is an idempotency key that its task %s does not have", id)
+	}
+	for id, t := range a.Tasks {
+		key, scope := t["idempotency_key"], t["idempotency_scope"]
+		if key == "" || !Live(t) || scope == "window" || scope == "started" && t["epoch"] != "" {
+			continue
+		}
+		first, _, _ := strings.Cut(a.Hashes["idem"][key], " ")
+		a.must(first == id, id, "lives, and its idempotency key stands for %q", first)
+	}
+}

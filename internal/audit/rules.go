@@ -1,0 +1,282 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// Finding is a place where a namespace contradicts itself.
+type Finding struct {
+	Partition int
+	Subject   string // a task's id, or the key without its root
+	Rule      string // what should hold
+}
+
+func (f Finding) String() string {
+	return fmt.Sprintf("partition %d: %s: %s", f.Partition, f.Subject, f.Rule)
+}
+
+// audit holds what must be true of a partition at rest. Each rule is written from
+// the record's side and from the index's: an entry without its record is as wrong
+// as a record without its entry.
+type audit struct {
+	*Snapshot
+	partition int
+	findings  []Finding
+}
+
+func (a *audit) found(subject, rule string, args ...any) {
+	a.findings = append(a.findings, Finding{a.partition, subject, fmt.Sprintf(rule, args...)})
+}
+
+// must reports a rule that does not hold.
+func (a *audit) must(holds bool, subject, rule string, args ...any) {
+	if !holds {
+		a.found(subject, rule, args...)
+	}
+}
+
+// Check tells where the records and indexes of a partition disagree.
+func (s *Snapshot) Check(partition int) []Finding {
+	a := audit{Snapshot: s, partition: partition}
+	a.run()
+	return a.findings
+}
+
+func (a *audit) run() {
+	for _, name := range a.Odd {
+		a.found(name, "is not a key of ours, or is of the wrong type")
+	}
+	running := map[string]int64{}
+	ids := make([]string, 0, len(a.Tasks))
+	for id := range a.Tasks {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		t := a.Tasks[id]
+		a.task(id, t)
+		if t["status"] == string(queue.Running) {
+			running[t["queue"]]++
+		}
+	}
+	a.indexes()
+	a.remembered()
+	a.queues(running)
+	a.idempotency()
+}
+
+// Live tells whether the record of a task says that it has not ended.
+func Live(t map[string]string) bool {
+	s := queue.Status(t["status"])
+	return s == queue.Pending || s == queue.Running || s == queue.Waiting
+}
+
+// in tells whether an id is in a sorted set with a score, given as text.
+func (a *audit) in(key, id, score string) bool {
+	have, ok := a.Zsets[key][id]
+	return ok && (score == "" || fmt.Sprintf("%.0f", have) == score)
+}
+
+// task checks a record against itself and against every index it should be in.
+func (a *audit) task(id string, t map[string]string) {
+	status := queue.Status(t["status"])
+	if !Live(t) && !status.Ended() {
+		a.found(id, "has no status that there is: %q", t["status"])
+		return
+	}
+	for _, field := range []string{"kind", "queue", "created_at"} {
+		a.must(t[field] != "", id, "has no %s", field)
+	}
+	_, result := t["result"]
+	_, failure := t["error"]
+	if Live(t) {
+		a.must(!result && !failure && t["completed_at"] == "", id, "lives and has an end")
+	} else {
+		a.must(result != failure, id, "has ended, and must have exactly one of result and error")
+		a.must(result == (status == queue.Completed), id, "is %s and must have a result if and only if COMPLETED", status)
+		a.must(t["completed_at"] != "", id, "has ended and has no completed_at")
+	}
+	if t["timed_out"] != "" {
+		text := "Task exceeded deadline"
+		if t["timeout_type"] == "execution" && t["on_deadline"] == "fail" {
+			text = "Workflow exceeded timeout"
+		}
+		a.must(status == queue.Failed && t["reason"] == "timeout" && t["timeout_type"] != "" && t["detected_at"] != "" &&
+			t["error"] == text, id, "timed out and must be FAILED, reason timeout, with its type and the fixed error")
+		a.must(engine.Number(t["detected_at"]) >= engine.Number(t["completed_at"]), id, "was seen to time out before it did")
+	}
+	a.places(id, t, status)
+	a.role(id, t, status)
+	a.grace(id, t, status)
+	a.waits(id, t, status)
+	a.ancestry(id, t)
+	a.hook(id, t)
+	if status.Ended() && names.OwnerOf(id) == "" {
+		a.must(a.in("retained", id, ""), id, "has ended and nothing removes its record")
+	}
+}
+
+// places checks that a task stands where its status puts it, and nowhere else.
+func (a *audit) places(id string, t map[string]string, status queue.Status) {
+	lives := Live(t)
+	a.iff("deadlines", id, t["deadline_at"], lives && t["deadline_at"] != "")
+	first := nearest(t)
+	a.iff("limits", id, first, lives && first != "")
+	delayed := status == queue.Pending && t["available_at"] != ""
+	a.iff("delayed", id, t["available_at"], delayed)
+	a.iff("ready:"+t["queue"], id, "", status == queue.Pending && !delayed && t["role"] == "")
+	if status == queue.Running {
+		a.must(a.in("claims:"+t["worker"], id, ""), id, "is RUNNING and its worker %q does not hold it", t["worker"])
+		a.must(a.in("workers", t["worker"], ""), id, "is RUNNING and nothing watches over its worker %q", t["worker"])
+		a.must(engine.Number(t["epoch"]) > 0, id, "is RUNNING and was never claimed")
+	}
+	for key, members := range a.Zsets {
+		if name, ok := strings.CutPrefix(key, "ready:"); ok && name != t["queue"] {
+			_, there := members[id]
+			a.must(!there, id, "stands in the line of %s too", name)
+		}
+		if name, ok := strings.CutPrefix(key, "claims:"); ok && (name != t["worker"] || status != queue.Running) {
+			_, there := members[id]
+			a.must(!there, id, "is held by %s and is %s", name, status)
+		}
+	}
+}
+
+// role checks a promise or timer: no worker ever has it.
+func (a *audit) role(id string, t map[string]string, status queue.Status) {
+	role := t["role"]
+	if role == "" {
+		return
+	}
+	a.must(role == "promise" || role == "timer", id, "has a role that there is not: %q", role)
+	a.must(status != queue.Running && status != queue.Waiting && t["epoch"] == "", id, "is a %s, and a worker ran it", role)
+	a.must(!Live(t) || (role == "timer") == (t["available_at"] != ""), id,
+		"is a %s: a timer has an instant at which it completes, a promise has none", role)
+}
+
+// grace checks that only a handler that runs is spared, and not beyond its task's end.
+func (a *audit) grace(id string, t map[string]string, status queue.Status) {
+	cancelling := t["cancel_at"] != ""
+	a.must(cancelling == (t["grace_at"] != ""), id, "must have both cancel_at and grace_at, or neither")
+	if !cancelling || !Live(t) {
+		return
+	}
+	a.must(status == queue.Running, id, "is being cancelled and is %s: nobody is left to be graceful to", status)
+	final := t["until"]
+	if final == "" {
+		final = t["deadline_at"]
+	}
+	a.must(final == "" || engine.Number(t["grace_at"]) <= engine.Number(final), id, "is spared beyond its end")
+}
+
+// nearest is the instant at which something happens to a live task that is not its
+// deadline, "" for none (lua/task/nearest.lua).
+func nearest(t map[string]string) string {
+	first := ""
+	for _, name := range []string{"limit_at", "warn_at", "grace_at"} {
+		if t[name] != "" && (first == "" || engine.Number(t[name]) < engine.Number(first)) {
+			first = t[name]
+		}
+	}
+	return first
+}
+
+// hook checks that what is called a hook is one: made for the end of a task, once, and
+// with an end of its own.
+func (a *audit) hook(id string, t map[string]string) {
+	of := ""
+	if at := strings.LastIndexByte(id, '!'); at >= 0 && strings.IndexByte(id[at:], '.') < 0 {
+		of = id[:at]
+	}
+	a.must(t["hook_of"] == of, id, "is by its id the hook of %q, and by its record of %q", of, t["hook_of"])
+	if of == "" {
+		return
+	}
+	a.must(t["deadline_at"] != "" && t["role"] == "", id, "is a hook, which is a task with a deadline")
+	if ended, known := a.Tasks[of]; known {
+		a.must(!Live(ended), id, "is the hook of a task that lives")
+	}
+	for name := range t {
+		a.must(name == "hook_of" || !strings.HasPrefix(name, "hook_"), id, "is a hook and has %s", name)
+	}
+}
+
+func (a *audit) iff(key, id, score string, should bool) {
+	if should {
+		a.must(a.in(key, id, score), id, "must be in %s at %s", key, score)
+	} else {
+		_, there := a.Zsets[key][id]
+		a.must(!there, id, "must not be in %s", key)
+	}
+}
+
+// ancestry checks a child against its owner: it is listed there, ends with it at
+// the latest, and outlives it only while somebody is draining.
+func (a *audit) ancestry(id string, t map[string]string) {
+	of := names.OwnerOf(id)
+	if of == "" {
+		return
+	}
+	owner, known := a.Tasks[of]
+	if !known {
+		a.must(!Live(t), id, "lives and its owner is gone")
+		return
+	}
+	if Live(owner) {
+		a.must(slices.Contains(a.Lists["children:"+of], id), id, "is not among its owner's children")
+		a.must(!a.in("retained", id, ""), id, "is to be removed while its owner lives")
+	}
+	bound := owner["until"]
+	if bound == "" {
+		bound = owner["deadline_at"]
+	}
+	if bound != "" {
+		until := t["until"]
+		if until == "" {
+			until = t["deadline_at"]
+		}
+		a.must(until != "" && engine.Number(until) <= engine.Number(bound), id, "may outlast its owner")
+	}
+	if Live(t) && !Live(owner) {
+		_, draining := a.Zsets["draining"][of]
+		a.must(draining, id, "lives, its owner has ended, and nothing ends it")
+	}
+}
+
+// indexes checks that no entry is without its record.
+func (a *audit) indexes() {
+	for key, members := range a.Zsets {
+		kind, _, _ := strings.Cut(key, ":")
+		if slices.Contains([]string{"workers", "forget", "throttled", "broken", "pending", "patience"}, kind) {
+			continue
+		}
+		for id := range members {
+			t, known := a.Tasks[id]
+			if !known {
+				a.found(id, "is in %s and has no record", key)
+				continue
+			}
+			if kind == "retained" || kind == "draining" || kind == "dead" {
+				a.must(!Live(t), id, "is in %s and lives", key)
+			}
+		}
+	}
+	for kind, ids := range a.Texts {
+		for id := range ids {
+			_, known := a.Tasks[id]
+			a.must(known, id, "has the key %s and no record", kind+id)
+		}
+	}
+	for key := range a.Lists {
+		if id, ok := strings.CutPrefix(key, "children:"); ok {
+			_, known := a.Tasks[id]
+			a.must(known, id, "has children and no record")
+		}
+	}
+}

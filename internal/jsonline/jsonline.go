@@ -1,0 +1,160 @@
+package jsonline
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxExact is the greatest number that a double holds exactly, as those who read JSON
+// take numbers for doubles.
+const MaxExact = 1 << 53
+
+// numeric are the fields, of records, queues, roots and events, that hold numbers and
+// whose names do not say so by ending with _at or _ms. docs/keys.md says what they mean.
+var numeric = map[string]bool{
+	"version": true, "priority": true, "epoch": true, "attempt": true, "retries": true, "max_retries": true,
+	"lease_losses": true, "children": true, "code": true, "timed_out": true, "watched": true, "until": true,
+	"partitions": true, "seq": true, "front": true, "armed": true, "turn_until": true,
+	"running": true, "enqueued": true, "completed": true, "failed": true, "cancelled": true,
+	"paused": true, "max_running": true, "rate": true, "burst": true, "tokens": true, "controlled": true,
+	"warn_percent": true, "jitter": true, "task_epoch": true,
+	"waiting": true, "woken": true, "journal": true, "entry": true, "members": true, "settled": true,
+}
+
+// isNumeric tells whether a field holds a number by its name. A value never decides:
+// the result "42" is a text.
+func isNumeric(name string) bool {
+	return numeric[name] || strings.HasSuffix(name, "_at") || strings.HasSuffix(name, "_ms")
+}
+
+// Object writes a JSON object member by member, in the order told. encoding/json would
+// sort them, and turn bytes that are no UTF-8 into others.
+type Object struct {
+	b     bytes.Buffer
+	names map[string]bool
+}
+
+// Name begins a member; false if there is one of that name already.
+func (o *Object) Name(name string) bool {
+	if o.names[name] {
+		return false
+	}
+	if o.names == nil {
+		o.names = map[string]bool{}
+		o.b.WriteByte('{')
+	} else {
+		o.b.WriteByte(',')
+	}
+	o.names[name] = true
+	o.text(name)
+	o.b.WriteByte(':')
+	return true
+}
+
+func (o *Object) text(s string) {
+	encoder := json.NewEncoder(&o.b)
+	encoder.SetEscapeHTML(false)
+	encoder.Encode(s)
+	o.b.Truncate(o.b.Len() - 1) // its newline
+}
+
+// Word writes a text as it is, or under name_base64 if it is no UTF-8.
+func (o *Object) Word(name, value string) {
+	if !utf8.ValidString(value) {
+		name, value = name+"_base64", base64.StdEncoding.EncodeToString([]byte(value))
+	}
+	if o.Name(name) {
+		o.text(value)
+	}
+}
+
+// Number writes a whole number.
+func (o *Object) Number(name string, n int64) {
+	if o.Name(name) {
+		o.b.WriteString(strconv.FormatInt(n, 10))
+	}
+}
+
+// Float writes a score: whole ones without a point. JSON has no infinity.
+func (o *Object) Float(name string, f float64) {
+	switch {
+	case math.IsInf(f, 0) || math.IsNaN(f):
+		o.Word(name, strconv.FormatFloat(f, 'g', -1, 64))
+	case o.Name(name):
+		o.b.WriteString(strconv.FormatFloat(f, 'f', -1, 64))
+	}
+}
+
+// Flag writes true or false.
+func (o *Object) Flag(name string, b bool) {
+	if o.Name(name) {
+		o.b.WriteString(strconv.FormatBool(b))
+	}
+}
+
+// Field writes a stored field: a number where its name says number and its value is
+// one, null where it is empty then, otherwise a word.
+func (o *Object) Field(name, value string) {
+	if !utf8.ValidString(name) {
+		name = "base64:" + base64.StdEncoding.EncodeToString([]byte(name))
+	}
+	switch {
+	case isNumeric(name) && value == "":
+		if o.Name(name) {
+			o.b.WriteString("null")
+		}
+	case isNumeric(name) && isNumber(value):
+		if o.Name(name) {
+			o.b.WriteString(value)
+		}
+	default:
+		o.Word(name, value)
+	}
+}
+
+// Fields writes stored fields by name, so that equal ones have equal texts.
+func (o *Object) Fields(fields map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		o.Field(name, fields[name])
+	}
+}
+
+// Object writes an object of stored fields as a member.
+func (o *Object) Object(name string, fields map[string]string) {
+	if o.Name(name) {
+		var inner Object
+		inner.Fields(fields)
+		o.b.Write(inner.Close())
+	}
+}
+
+// Close ends the object and returns its text.
+func (o *Object) Close() []byte {
+	if o.names == nil {
+		o.b.WriteByte('{')
+	}
+	o.b.WriteByte('}')
+	return o.b.Bytes()
+}
+
+// isNumber tells whether a text is a number that JSON writes alike and a double holds.
+func isNumber(s string) bool {
+	whole, fraction, pointed := strings.Cut(strings.TrimPrefix(s, "-"), ".")
+	n, ok := Decimal(whole)
+	digits := strings.Trim(fraction, "0123456789") == "" && fraction != "" && len(fraction) < 17
+	return ok && n <= MaxExact && (!pointed || digits)
+}
+
+// Decimal reads a number in the one way that it is written, so that a cursor has
+// one text.
+func Decimal(s string) (uint64, bool) {
+	n, err := strconv.ParseUint(s, 10, 64)
+	return n, err == nil && (s == "0" || s[0] >= '1' && s[0] <= '9')
+}

@@ -1,0 +1,230 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// modelStanding is a member as the call finds it.
+type modelStanding struct {
+	modelMember
+	name string
+	task *modelTask
+	at   int // its place in the list
+}
+
+// begin weighs a wait that may begin, and either goes on at once or has the agent rest.
+func (m *model) begin(t *modelTask, c modelCall, w *modelWait, members []modelMember) string {
+	last, size := c.fields["part"] == c.fields["of"], w.size
+	w.size += int64(len(members))
+	if w.size > engine.Number(c.fields["most"]) {
+		return "INVALID members"
+	}
+	var field string
+	w.needOK, w.mostBad, w.all, field = thresholds(c.fields["mode"], w.size, engine.Number(c.fields["need"]))
+	if field != "" && last {
+		return "INVALID " + field
+	}
+	made, answer := m.plan(c)
+	if answer != "" {
+		return answer
+	}
+	standing, answer := m.look(members, made)
+	if answer != "" {
+		return answer
+	}
+
+	if kept := strings.SplitN(t.notes["until"], " ", 3); len(kept) == 3 && kept[0] == w.entry && kept[2] == c.fields["digest"] {
+		w.ends = 0
+		if kept[1] != "none" {
+			w.ends = engine.Number(kept[1])
+		}
+	} else if c.fields["part"] == "1" {
+		t.patience = nil
+	}
+	t.wait = nil
+	for _, one := range made {
+		m.admit(one, c.children[slices.IndexFunc(c.children, func(f map[string]string) bool { return f["id"] == one.id })])
+	}
+	t.write(c.note)
+	open := m.weigh(t, w, standing, last)
+	over := w.reason != ""
+	if over && (w.losers == "keep" || c.fields["of"] == "1" && w.size-int64(len(w.settled)) <= 100) {
+		return m.goOn(t, w, open)
+	}
+	for _, s := range open {
+		w.pending[s.name] = (3-s.task.ms("priority"))<<24 + size + int64(s.at)
+	}
+	t.bear(standing, m.now)
+	if t.wait = w; !last {
+		w.state, w.formed, t.journal = "forming", w.longest, true
+		return "MORE"
+	}
+	return m.rest(t, c, w, over)
+}
+
+// look is the members as they stand, once those whose time is up have ended; or an answer
+// if there is none of an id.
+func (m *model) look(members []modelMember, made []*modelTask) (standing []modelStanding, answer string) {
+	for i, mm := range members {
+		s := modelStanding{modelMember: mm, name: lastPart(mm.id), at: i + 1}
+		if n := slices.IndexFunc(made, func(child *modelTask) bool { return child.id == mm.id }); n >= 0 {
+			s.task = made[n]
+		} else if s.task = m.touch(mm.id); s.task == nil {
+			return nil, "UNKNOWN " + mm.id
+		}
+		standing = append(standing, s)
+	}
+	return standing, ""
+}
+
+// enter takes the members into the wait, and the longest time that one of them has.
+func (w *modelWait) enter(standing []modelStanding) {
+	for _, s := range standing {
+		w.members = append(slices.Clip(w.members), s.name)
+		span := s.task.ms("attempt_timeout_ms")
+		if span == 0 && s.task.deadline != 0 {
+			span = s.task.deadline - s.task.created
+		}
+		w.longest = max(w.longest, span)
+		if s.mask != "" {
+			w.masks[s.name] = s.mask
+		}
+	}
+}
+
+// bear begins the patience with the members that have one. What an earlier attempt began
+// goes on.
+func (t *modelTask) bear(standing []modelStanding, now int64) {
+	for _, s := range standing {
+		if _, known := t.patience[s.name]; s.patience != "" && !known {
+			if t.patience == nil {
+				t.patience = map[string]int64{}
+			}
+			t.patience[s.name] = now + engine.Number(s.patience)
+		}
+	}
+}
+
+// plan is the children that are to be made, or an answer if one is refused.
+func (m *model) plan(c modelCall) (made []*modelTask, answer string) {
+	for i, f := range c.children {
+		child, answer := m.consider(f)
+		switch {
+		case answer != "" && !strings.HasPrefix(answer, "OK "):
+			return nil, fmt.Sprintf("CHILD %d %s", i+1, answer)
+		case names.OwnerOf(f["id"]) != c.agent:
+			return nil, "FOREIGN " + f["id"]
+		case slices.ContainsFunc(c.children[:i], func(before map[string]string) bool { return before["id"] == f["id"] }):
+			return nil, fmt.Sprintf("CHILD %d INVALID id", i+1)
+		}
+		if child != nil {
+			made = append(made, child)
+		}
+	}
+	return made, ""
+}
+
+// weigh counts the members that have ended, in the order they did, up to where the wait
+// is over. What ended after the limit that the wait has from before counts no more.
+// It returns those that are not counted.
+func (m *model) weigh(t *modelTask, w *modelWait, standing []modelStanding, last bool) []modelStanding {
+	counted := map[string]bool{}
+	ended := slices.DeleteFunc(append(m.earlier(t, w, last), standing...), func(s modelStanding) bool {
+		return s.task.status == "" || s.task.lives() || w.ends != 0 && s.task.completed > w.ends
+	})
+	w.enter(standing)
+	slices.SortStableFunc(ended, func(a, b modelStanding) int { return cmp.Compare(a.task.completed, b.task.completed) })
+	// A join of which one had failed before it began has failed.
+	over := func() bool {
+		if !last || w.fields["mode"] == "peek" {
+			return false
+		}
+		if w.reason = w.reached(); w.reason == "" && w.fields["mode"] == "all" && w.bad > 0 {
+			w.reason = "impossible"
+		}
+		return w.reason != ""
+	}
+	over()
+	for _, s := range ended {
+		if w.reason != "" {
+			break
+		}
+		counted[s.name] = true
+		w.count(s.name, s.task)
+		if over() {
+			w.winner = s.name
+		}
+	}
+	if last && w.fields["mode"] == "peek" {
+		w.reason = "satisfied"
+	}
+	return slices.DeleteFunc(slices.Clone(standing), func(s modelStanding) bool { return counted[s.name] })
+}
+
+// earlier is the members that have ended while earlier parts of the wait were sent. The
+// last part weighs them once more together with its own, as if all had come in one.
+func (m *model) earlier(t *modelTask, w *modelWait, last bool) (standing []modelStanding) {
+	if !last {
+		return nil
+	}
+	for _, name := range w.members {
+		if slices.Contains(w.settled, name) {
+			standing = append(standing, modelStanding{name: name, task: m.tasks[t.id+"."+name]})
+		}
+	}
+	w.settled, w.ok, w.bad = nil, 0, 0
+	return standing
+}
+
+// goOn is a wait that is over before it has begun.
+func (m *model) goOn(t *modelTask, w *modelWait, open []modelStanding) string {
+	if w.losers == "cancel" {
+		slices.SortStableFunc(open, func(a, b modelStanding) int {
+			return cmp.Compare(b.task.ms("priority"), a.task.ms("priority"))
+		})
+		for _, s := range open {
+			m.lose(s.id, "not_needed", m.now)
+		}
+	}
+	t.patience = nil
+	t.remember(w.entry, w.verdict(m.now))
+	return "READY " + w.verdict(m.now)
+}
+
+// rest has the agent wait.
+func (m *model) rest(t *modelTask, c modelCall, w *modelWait, over bool) string {
+	w.state, w.since = "open", m.now
+	if over {
+		w.state = "fired"
+	}
+	w.span = engine.Number(c.fields["limit_ms"])
+	if c.fields["limit_ms"] == "computed" {
+		w.span = min(w.longest*w.size*3/2, 1_800_000)
+		if w.longest == 0 {
+			w.span = 1_800_000
+		}
+	}
+	if first := c.fields["from"] == "first"; first && len(w.settled) > 0 {
+		w.first = m.now
+	}
+	if w.ends == 0 && w.span != 0 && (c.fields["from"] != "first" || len(w.settled) > 0) {
+		w.ends = m.now + w.span
+	}
+	if m.controlled() {
+		m.freed[t.queue()] = true
+	}
+	t.status, t.worker, t.suspendedBy, t.journal, t.attemptAt = queue.Waiting, "", c.call, true, t.limit
+	m.watch(t)
+	m.tell("task_suspended", t.id, w.fields["mode"], w.entry, fmt.Sprint(w.size), zeroless(w.ends))
+	if over {
+		m.fired = append(m.fired, t.id)
+	}
+	return "WAITING"
+}

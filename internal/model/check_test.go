@@ -1,0 +1,170 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"pgregory.net/rapid"
+
+	"github.com/curfew-dev/curfew/internal/audit"
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// compareEvents compares what the newest call told, and that an ended task was told of
+// once, a live one not at all, and a warning at most once.
+func (p *player) compareEvents(t *rapid.T, s *audit.Snapshot) {
+	from := "-"
+	if p.read != "" {
+		from = "(" + p.read
+	}
+	entries, err := p.rdb.XRange(p.ctx, p.q.EventsKey(0), from, "+").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	var events []queue.Event
+	for _, entry := range entries {
+		p.read = entry.ID
+		events = append(events, queue.EventsIn(0, entry)...)
+	}
+	for _, e := range events {
+		kind, id := e.Kind, e.TaskID
+		words := []string{kind, id}
+		more := map[string][]string{"rejected": {"op", "reason"}, "task_timed_out": {"timeout_type"},
+			"task_completed": {"reason"}, "task_failed": {"reason"}, "task_cancelled": {"reason"},
+			"task_resumed":   {"reason", "wait_mode", "entry"},
+			"task_suspended": {"wait_mode", "entry", "members", "wait_deadline_at"},
+			"wait_timed_out": {"policy_applied", "wait_mode", "settled", "members", "timeout_duration_ms", "wait_deadline_at", "lag_ms"}}
+		for _, name := range more[kind] {
+			words = append(words, e.Fields[name])
+		}
+		told = append(told, strings.Join(words, " "))
+		what := slices.Delete(words, 1, 2)
+		if kind == "task_suspended" {
+			what = what[:2] // the rest are numbers
+		}
+		p.seen[strings.Join(what[:min(3, len(what))], " ")]++
+		switch kind {
+		case "task_completed", "task_failed", "task_cancelled", "task_timed_out":
+			p.told["end of "+id]++
+		case "deadline_near":
+			p.told["warning of "+id]++
+		}
+	}
+	slices.Sort(told)
+	slices.Sort(p.m.events)
+	p.same(t, "events", told, p.m.events)
+	p.m.events = nil
+	for id, f := range s.Tasks {
+		want := 1
+		if audit.Live(f) {
+			want = 0
+		}
+		if n := p.told["end of "+id]; n != want || p.told["warning of "+id] > 1 {
+			t.Fatalf("%s is %s: its end was told %d times, its warning %d times", id, f["status"], n, p.told["warning of "+id])
+		}
+	}
+}
+
+// count notes what the state shows that no event tells.
+func (p *player) count() {
+	if len(p.m.throttled) > 0 {
+		p.seen["a queue waits for its rate"]++
+	}
+	if len(p.m.taken) > 0 {
+		p.seen["a token is taken"]++
+	}
+	for _, t := range p.m.tasks {
+		if t.progress != "" {
+			p.seen["a task has progress"]++
+		}
+		if t.progressAt != 0 && t.progressAt < t.started {
+			p.seen["an attempt follows one that had progress"]++
+		}
+		if t.given["hook_of"] != "" && t.status == queue.Running {
+			p.seen["a hook runs"]++
+		}
+		p.countAgent(t)
+		if t.given["role"] == "timer" && t.status == queue.Completed && t.call == "" {
+			p.seen["a timer fires"]++
+		}
+	}
+}
+
+// countAgent notes where an agent has come to.
+func (p *player) countAgent(t *modelTask) {
+	w := t.wait
+	if t.woken && t.attemptAt != 0 {
+		p.seen["an attempt goes on in line"]++
+	}
+	if t.notes["until"] != "" {
+		p.seen["a limit outlives its attempt"]++
+	}
+	if w == nil {
+		return
+	}
+	p.seen["a wait is "+w.state]++
+	if p.m.awaited(t) {
+		p.seen["an agent waits for one that waits"]++
+	}
+	for name := range w.pending {
+		if member := p.m.tasks[t.id+"."+name]; !member.lives() {
+			p.seen["a member ended after the limit"]++
+		} else if member.cancelled != 0 {
+			p.seen["a member is spared"]++
+		}
+	}
+}
+
+// nobodySleepsOn: a queue that has ready tasks and may give one has a token for an idle
+// worker, or a worker has taken the token and is on its way. One that only lacks a token
+// of its rate will be looked at when it gets that. Said of what Redis holds, not of the
+// model: a lost wake-up is the worst that a queue can do.
+func (p *player) nobodySleepsOn(t *rapid.T, s *audit.Snapshot) {
+	for key, ready := range s.Zsets {
+		line, ok := strings.CutPrefix(key, "ready:")
+		if !ok || len(ready) == 0 {
+			continue
+		}
+		f := s.Hashes["queue:"+line]
+		if f["paused"] != "" || f["max_running"] != "" && engine.Number(f["running"]) >= engine.Number(f["max_running"]) {
+			continue
+		}
+		gives := float64(p.m.now)
+		if f["rate"] != "" {
+			every := float64(engine.Number(f["per_ms"])) / float64(engine.Number(f["rate"]))
+			var full float64
+			fmt.Sscan(f["full_at"], &full)
+			if want := float64(p.m.queues[line].full) / float64(engine.Number(f["rate"])); full > gives && math.Abs(full-want) > 0.05 {
+				t.Fatalf("%s has a full bucket at %v, the model at %v", line, full, want)
+			}
+			// It has a token again when all but burst-1 of them are back.
+			gives = max(gives, math.Ceil(full-float64(engine.Number(f["burst"])-1)*every-0.05))
+		}
+		looked, waits := s.Zsets["throttled"][line]
+		token := len(s.Lists["wake:"+line]) > 0 || p.m.taken[line]
+		if !token && !(waits && looked <= max(gives, float64(p.m.now))) {
+			t.Fatalf("%s has %d ready tasks, may give one at %.0f (now %d), and nobody is woken: token %v, throttled until %.0f",
+				line, len(ready), gives, p.m.now, token, looked)
+		}
+	}
+}
+
+// reaperLooks: no instant of any clock is earlier than the one at which the reaper that
+// has the turn will look: when it said by its last sweep, or when an alarm woke it.
+func (p *player) reaperLooks(t *rapid.T, s *audit.Snapshot) {
+	armed := engine.Number(s.Hashes[""]["armed"])
+	if p.looks <= p.m.now || armed <= p.m.now {
+		return // it is late, and looks now
+	}
+	for clock, strict := range map[string]int64{"deadlines": 1, "limits": 1, "workers": 1, "delayed": 0, "throttled": 0, "retained": 0, "draining": 0, "forget": 0, "waits": 1} {
+		for member, at := range s.Zsets[clock] {
+			if int64(at)+strict < armed || armed > p.looks {
+				t.Fatalf("%s of %s is at %.0f, and the reaper looks at %d (now %d)", clock, member, at, armed, p.m.now)
+			}
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// modelQueue is a queue's record.
+type modelQueue struct {
+	counts    map[string]int64
+	controls  map[string]string
+	full      int64 // when its bucket is full again, in ms times its rate, so that it is exact
+	drainedBy string
+	drained   int
+}
+
+// list is a queue's record, which is made if there is none.
+func (m *model) list(line string) *modelQueue {
+	if m.queues[line] == nil {
+		m.queues[line] = &modelQueue{counts: map[string]int64{}, controls: map[string]string{}}
+	}
+	return m.queues[line]
+}
+
+func (q *modelQueue) control(name string) int64 { return engine.Number(q.controls[name]) }
+
+// controlled tells whether any queue has controls.
+func (m *model) controlled() bool {
+	for _, q := range m.queues {
+		if len(q.controls) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// number is how many tasks of a queue have a status.
+func (m *model) number(line string, status queue.Status) (n int64) {
+	for _, t := range m.tasks {
+		if t.queue() == line && t.status == status {
+			n++
+		}
+	}
+	return n
+}
+
+// unlimited is the room of a queue without controls.
+const unlimited = 1 << 40
+
+// room is how many tasks a queue may give now.
+func (m *model) room(line string) int64 {
+	n, _ := m.roomAndNext(line)
+	return n
+}
+
+// roomAndNext is how many tasks a queue may give now, and when it may give one if all
+// that it lacks is a token of its rate.
+//
+// The bucket holds burst tokens. In units of 1/rate ms a token takes per_ms units to
+// come back, and each ms brings rate units.
+func (m *model) roomAndNext(line string) (n, next int64) {
+	q := m.queues[line]
+	if q == nil {
+		return unlimited, 0
+	}
+	if q.controls["paused"] != "" {
+		return 0, 0
+	}
+	n = unlimited
+	if most := q.control("max_running"); most != 0 {
+		n = max(most-m.number(line, queue.Running), 0)
+	}
+	if rate, token := q.control("rate"), q.control("per_ms"); rate != 0 {
+		whole, missing := q.control("burst")*token, max(q.full-m.now*rate, 0)
+		if missing > whole-token && n > 0 {
+			next = ceil(m.now*rate+missing-whole+token, rate)
+		}
+		n = min(n, (whole-missing)/token)
+	}
+	return n, next
+}
+
+func ceil(n, by int64) int64 { return (n + by - 1) / by }
+
+// spend takes a token for a task that a queue gave.
+func (m *model) spend(line string) {
+	if q := m.queues[line]; q.controls["rate"] != "" {
+		q.full = max(q.full, m.now*q.control("rate")) + q.control("per_ms")
+	}
+}
+
+// wakeFor has one idle worker look at a queue, if it may give something. One that lacks
+// only a token of its rate is looked at when it gets it.
+func (m *model) wakeFor(line string) {
+	n, next := m.roomAndNext(line)
+	if next != 0 {
+		m.throttled[line] = next
+	}
+	if n > 0 {
+		m.wake[line] = true
+	}
+}
+
+// passOn leaves a token for what a fetch left in line, and tells whether it may be had
+// now. A line that gives nothing needs none.
+func (m *model) passOn(line string) (more bool) {
+	delete(m.taken, line)
+	stands := len(m.line(line)) > 0
+	if more = stands && m.room(line) > 0; !more {
+		delete(m.wake, line)
+	}
+	if stands {
+		m.woken[line] = true
+	}
+	return more
+}
+
+// control changes what a queue may give; an empty value takes a control away.
+func (m *model) control(line string, controls map[string]string) string {
+	defer m.done()
+	known := 0
+	if m.queues[line] != nil {
+		known = 1
+	}
+	q := m.list(line)
+	changed := false
+	for name, value := range controls {
+		if q.controls[name] == value {
+			continue
+		}
+		changed = true
+		if q.controls[name] = value; value == "" {
+			delete(q.controls, name)
+		}
+		if name == "rate" || name == "per_ms" || name == "burst" {
+			q.full = 0 // a new bucket is full
+		}
+	}
+	delete(m.throttled, line)
+	delete(m.wake, line)
+	ready := len(m.line(line))
+	if ready > 0 {
+		m.woken[line] = true
+	}
+	if changed {
+		m.tell("queue_controlled", "")
+	}
+	return fmt.Sprint("OK ", known, " ", ready)
+}
+
+// drainLine cancels the first in a line.
+func (m *model) drainLine(call, line string, most int) string {
+	defer m.done()
+	q := m.queues[line]
+	n := 0
+	if q != nil && q.drainedBy == call {
+		n = q.drained
+	} else {
+		line := m.line(line)
+		for _, t := range line[:min(most, len(line))] {
+			if m.touch(t.id); t.status == queue.Pending {
+				t.call = call
+				m.endCancelled(t, m.now, "drained")
+				n++
+			}
+		}
+		if q != nil {
+			q.drainedBy, q.drained = call, n
+		}
+	}
+	m.done() // the answer counts what stands in line after it all
+	return fmt.Sprint("OK ", n, " ", len(m.line(line)))
+}

@@ -1,0 +1,275 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// enqueue takes tasks as their fields were sent, and answers each.
+func (m *model) enqueue(list []map[string]string) []string {
+	var answers []string
+	for _, f := range list {
+		answers = append(answers, m.take(f))
+	}
+	m.done()
+	return answers
+}
+
+func (m *model) take(f map[string]string) string {
+	t, answer := m.consider(f)
+	if answer == "" {
+		m.admit(t, f)
+		answer = "OK " + t.id + " " + zeroless(t.deadline)
+	}
+	return answer
+}
+
+// consider is the task that somebody wants to make, or an answer if it is not to be made.
+func (m *model) consider(f map[string]string) (*modelTask, string) {
+	id, kind := f["id"], f["kind"]
+	retries := f["max_retries"]
+	if retries == "" {
+		retries = m.kinds[kind]["max_retries"]
+	}
+	if old := m.tasks[id]; old != nil {
+		if old.given["kind"] == kind && old.queue() == f["queue"] && old.payload == f["payload"] {
+			return nil, "OK " + id + " " + zeroless(old.deadline)
+		}
+		return nil, "TAKEN " + id
+	}
+	if answer := m.known(f); answer != "" {
+		return nil, answer
+	}
+	switch {
+	case f["retry_expression"] != "" && engine.Number(retries) < 1:
+		return nil, "INVALID retry_expression"
+	case f["on_timeout"] == "retry" && engine.Number(retries) < 1:
+		return nil, "INVALID on_timeout"
+	}
+
+	t := &modelTask{id: id, payload: f["payload"], given: m.fill(f)}
+	var owner *modelTask
+	var bound int64
+	if p := names.OwnerOf(id); p != "" {
+		if owner = m.touch(p); !owner.lives() {
+			if owner == nil {
+				return nil, "OWNER " + p + " "
+			}
+			m.refuse(owner, "enqueue", "")
+			return nil, "OWNER " + p + " " + string(owner.status)
+		}
+		bound = owner.final()
+	}
+	if t.given["budget_percent"] != "" && bound == 0 {
+		return nil, "INVALID budget_percent"
+	}
+	t.deadline = m.deadline(t, f, bound)
+	start, window := engine.Number(f["available_at"]), t.ms("idempotency_window_ms")
+	switch {
+	case t.deadline != 0 && t.deadline < m.now:
+		return nil, "INVALID deadline_at"
+	case t.deadline != 0 && start > t.deadline:
+		return nil, "INVALID available_at"
+	case window != 0 && t.deadline != 0 && m.now+window < t.deadline:
+		return nil, "INVALID idempotency_window_ms"
+	}
+	if f["role"] == "timer" {
+		t.available = max(start, m.now) // it completes no sooner than it is made
+	} else if start > m.now {
+		t.available = start
+	}
+	// Of equal instants the owner's counts.
+	if bound != 0 && (t.deadline == 0 || t.deadline >= bound) {
+		t.until, t.untilOf = bound, cmp.Or(owner.untilOf, owner.id)
+	}
+	if f["warn_percent"] != "" && t.final() == 0 {
+		return nil, "INVALID warn_percent"
+	}
+	return t, ""
+}
+
+// deadline is the instant that a new task gets: by its own time, and by the part that it
+// may have of what its owner has left.
+func (m *model) deadline(t *modelTask, f map[string]string, bound int64) int64 {
+	at := engine.Number(f["deadline_at"])
+	if span := t.ms("timeout_ms"); span != 0 {
+		at = m.now + span
+	}
+	if percent := t.ms("budget_percent"); percent != 0 {
+		share := m.now + (bound-m.now)*percent/100
+		if at == 0 || share < at {
+			at = share
+		}
+	}
+	return at
+}
+
+// admit makes a task that was found to be sound.
+func (m *model) admit(t *modelTask, f map[string]string) {
+	window := t.ms("idempotency_window_ms")
+	for _, name := range []string{"timeout_ms", "deadline_at", "available_at", "idempotency_window_ms", "budget_percent", "default_timeout_ms"} {
+		delete(t.given, name)
+	}
+	if owner := m.tasks[names.OwnerOf(t.id)]; owner != nil {
+		owner.children = append(owner.children, t.id)
+		owner.born++
+	}
+	if key := f["idempotency_key"]; key != "" {
+		m.keys[key] = modelKey{t.id, content(f)}
+		if window != 0 {
+			m.forget[key] = m.now + window
+		}
+	}
+	m.create(t)
+}
+
+func content(f map[string]string) string { return f["kind"] + "\n" + f["payload"] }
+
+// known answers for a task whose idempotency key stands for a task, "" if it is free.
+func (m *model) known(f map[string]string) string {
+	name := f["idempotency_key"]
+	key, there := m.keys[name]
+	if !there {
+		return ""
+	}
+	if at, leaving := m.forget[name]; leaving && at <= m.now {
+		delete(m.keys, name)
+		delete(m.forget, name)
+		return ""
+	}
+	first := m.touch(key.id)
+	if m.keys[name] != key {
+		return "" // it was the task's until its end, which is now
+	}
+	word, deadline := "KNOWN", ""
+	if first != nil {
+		deadline = zeroless(first.deadline)
+	}
+	switch {
+	case key.content != content(f):
+		return "CONFLICT " + key.id
+	case key.id == f["id"]:
+		word = "OK"
+	}
+	return word + " " + key.id + " " + deadline
+}
+
+// fill is the fields of a task with the defaults of its kind where its producer said
+// nothing.
+func (m *model) fill(f map[string]string) map[string]string {
+	given := maps.Clone(f)
+	for name, value := range m.kinds[f["kind"]] {
+		_, said := given[name]
+		if !said && (f["role"] == "" || name == "timeout_ms" || name == "retention_ms") {
+			given[name] = value
+		}
+	}
+	if f["deadline_at"] != "" {
+		delete(given, "timeout_ms")
+	}
+	maps.DeleteFunc(given, func(_, value string) bool { return value == "none" })
+	// What its owner gives to all its children comes last of all.
+	if span := given["default_timeout_ms"]; span != "" && f["timeout_ms"] == "" && f["deadline_at"] == "" && given["timeout_ms"] == "" {
+		given["timeout_ms"] = span
+	}
+	if engine.Number(given["max_retries"]) == 0 {
+		delete(given, "on_timeout")
+		delete(given, "retry_expression")
+	}
+	delete(given, "id")
+	delete(given, "payload")
+	return given
+}
+
+// create puts a task where it belongs: in line, among the delayed, or nowhere.
+func (m *model) create(t *modelTask) {
+	t.status, t.created = queue.Pending, m.now
+	if percent := t.ms("warn_percent"); percent != 0 && t.final() != 0 {
+		t.warn = m.now + (t.final()-m.now)*percent/100
+	}
+	m.tasks[t.id] = t
+	m.list(t.queue()).counts["enqueued"]++
+	if t.available == 0 && t.given["role"] == "" {
+		m.ready(t, false)
+	}
+	m.tell("task_enqueued", t.id)
+}
+
+// hook makes the task that follows on another one's end, if its producer wants one.
+func (m *model) hook(t *modelTask) {
+	event, asked := "", ""
+	switch {
+	case t.status == queue.Completed:
+		event, asked = "success", t.given["hook_success"]
+	case t.status == queue.Cancelled:
+		event, asked = "cancel", t.given["hook_cancel"]
+	case t.timeoutType != "" && t.given["hook_timeout"] != "":
+		event, asked = "timeout", t.given["hook_timeout"]
+	default: // a timeout is a failure to who has no hook for timeouts
+		event, asked = "failure", t.given["hook_failure"]
+	}
+	if asked == "" {
+		return
+	}
+	kind, line, _ := strings.Cut(asked, " ")
+	if line == "" {
+		line = "default"
+	}
+	h := &modelTask{id: t.id + "!" + event, payload: t.epitaph(event)}
+	h.given = m.fill(map[string]string{"kind": kind, "queue": line, "hook_of": t.id})
+	h.deadline = m.now + 300_000
+	if span := h.ms("timeout_ms"); span != 0 {
+		h.deadline = m.now + span
+	}
+	delete(h.given, "timeout_ms")
+	m.create(h)
+}
+
+// epitaph is what a hook is told of the task that ended.
+func (t *modelTask) epitaph(event string) string {
+	code := t.code
+	if t.reason != "error" && t.reason != "failed" {
+		code = "" // of an attempt before the last one, if there is any
+	}
+	said := []string{fmt.Sprintf("%q:%q", "event", event), fmt.Sprintf("%q:%q", "task_id", t.id)}
+	for _, w := range [][2]string{{"kind", t.given["kind"]}, {"queue", t.queue()}, {"status", string(t.status)}, {"reason", t.reason},
+		{"timeout_type", t.timeoutType}, {"error", t.failure}, {"code", code}} {
+		if w[1] != "" {
+			said = append(said, fmt.Sprintf("%q:%q", w[0], w[1]))
+		}
+	}
+	add := func(name string, at int64) {
+		if at != 0 {
+			said = append(said, fmt.Sprintf("%q:%d", name, at))
+		}
+	}
+	add("created_at", t.created)
+	add("started_at", t.started)
+	add("deadline_at", t.deadline)
+	add("completed_at", t.completed)
+	return "{" + strings.Join(said, ",") + "}"
+}
+
+// define stores the defaults of a kind.
+func (m *model) define(kind string, defaults map[string]string) {
+	if len(defaults) == 0 {
+		delete(m.kinds, kind)
+		return
+	}
+	m.kinds[kind] = defaults
+}
+
+// zeroless is a number as text, "" for none.
+func zeroless(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}

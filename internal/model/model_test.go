@@ -1,0 +1,302 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// model is the rules in plain Go: maps, one clock, no cleverness. The model test
+// plays the same operations on it and on Redis, and compares the whole state.
+type model struct {
+	now       int64
+	seq       int64 // the line's next place, and the front's
+	front     int64
+	tasks     map[string]*modelTask
+	queues    map[string]*modelQueue
+	kinds     map[string]map[string]string // defaults, by kind
+	workers   map[string]int64             // end of lease
+	fetched   map[string]int64             // newest seq
+	drain     map[string]int64
+	goes      map[string]int64
+	keys      map[string]modelKey
+	forget    map[string]int64
+	throttled map[string]int64
+	waits     map[string]int64 // when the sweep is to look at the wait of an agent
+	wake      map[string]bool  // queues that have a token
+	taken     map[string]bool  // queues whose token a worker took, and that nobody has fetched from since
+	removed   map[string]bool  // ids whose record went: no id is ever drawn again
+	figures   map[string]map[string]int64
+
+	// What one call leaves for its end (done).
+	woken  map[string]bool // queues that somebody is to look at
+	freed  map[string]bool // queues of which a task runs no more: somebody is to look, if any waits
+	fresh  map[string]bool // ids that this call put in line, where it does not see them itself
+	fired  []string        // agents whose wait is over, and who are to be woken
+	losers int             // members of such waits that this call may still end
+	events []string
+}
+
+type modelKey struct{ id, content string }
+
+type modelTask struct {
+	id, payload string
+	given       map[string]string // what its producer and its kind said, as it is stored
+	status      queue.Status
+
+	created, deadline, until, warn, limit, available int64
+	readyAt                                          int64
+	started, completed, detected, cancelled, grace   int64
+	place, claim                                     int64 // in its line; the seq of the fetch that claimed it
+	epoch, retries, losses                           int64
+	worker, lostBy, call, requeuedBy, untilOf        string
+	result, failure, lastError, reason, timeoutType  string
+	retryState, retryError, code                     string
+	cancelReason, cancelledBy                        string
+	progress                                         string
+	progressAt                                       int64
+	children                                         []string // not yet drained
+	born                                             int64    // how many children it ever had
+
+	modelAgent
+}
+
+func newModel(now int64) *model {
+	return &model{now: now, tasks: map[string]*modelTask{}, queues: map[string]*modelQueue{}, kinds: map[string]map[string]string{},
+		workers: map[string]int64{}, fetched: map[string]int64{}, drain: map[string]int64{}, goes: map[string]int64{},
+		keys: map[string]modelKey{}, forget: map[string]int64{}, throttled: map[string]int64{}, waits: map[string]int64{}, wake: map[string]bool{},
+		taken: map[string]bool{}, removed: map[string]bool{}, figures: map[string]map[string]int64{}, woken: map[string]bool{}, freed: map[string]bool{}, fresh: map[string]bool{}}
+}
+
+func (t *modelTask) lives() bool { return t != nil && !t.status.Ended() }
+
+func (t *modelTask) ms(name string) int64 { return engine.Number(t.given[name]) }
+
+func (t *modelTask) queue() string { return t.given["queue"] }
+
+// final is the instant at which it ends at the latest, 0 for none.
+func (t *modelTask) final() int64 {
+	if t.until != 0 {
+		return t.until
+	}
+	return t.deadline
+}
+
+func (m *model) tell(words ...string) { m.events = append(m.events, strings.Join(words, " ")) }
+
+// instant is one that ends a task.
+type modelInstant struct {
+	at       int64
+	kind     string
+	ancestor bool
+}
+
+// over is the instant that ends a task whose time is up, nil if it is not: the first
+// one that has passed, of equal ones the outermost.
+func (m *model) over(t *modelTask) *modelInstant {
+	var first *modelInstant
+	consider := func(at int64, kind string, ancestor bool) {
+		if at != 0 && (ancestor || at < m.now) && (first == nil || at < first.at) {
+			first = &modelInstant{at, kind, ancestor}
+		}
+	}
+	var ancestors []string
+	for a := names.OwnerOf(t.id); a != ""; a = names.OwnerOf(a) {
+		ancestors = append(ancestors, a)
+	}
+	for _, a := range slices.Backward(ancestors) {
+		kind := "owner"
+		if owner := m.tasks[a]; owner != nil && owner.timeoutType != "" {
+			kind = "workflow"
+		}
+		consider(m.drain[a], kind, true)
+	}
+	consider(t.until, "workflow", false)
+	consider(t.deadline, "execution", false)
+	if !t.attempted() {
+		consider(t.limit, "queue", false)
+	} else if start, _ := m.again(t, modelFailure{class: queue.ClassTimeout, since: t.limit, delay: backOff}); start == 0 {
+		consider(t.limit, "attempt", false)
+	}
+	consider(t.grace, "grace", false)
+	// A timer is on time at its end too, but not at an ancestor's.
+	if t.given["role"] == "timer" && t.available <= m.now {
+		if first == nil || t.available < first.at || t.available == first.at && !first.ancestor {
+			first = &modelInstant{t.available, "fires", false}
+		}
+	}
+	return first
+}
+
+// touch ends a task whose time is up, or its attempt, whatever it is touched for.
+func (m *model) touch(id string) *modelTask {
+	t := m.tasks[id]
+	if !t.lives() {
+		return t
+	}
+	over := m.over(t)
+	switch {
+	case over == nil && t.attempted() && t.limit != 0 && t.limit < m.now,
+		over != nil && over.kind == "attempt" && t.cancelled == 0:
+		m.attemptFailed(t, modelFailure{class: queue.ClassTimeout, since: t.limit, delay: backOff})
+	case over == nil:
+	case over.kind == "fires":
+		m.end(t, modelEnding{status: queue.Completed, at: over.at})
+	case t.cancelled != 0:
+		m.endCancelled(t, over.at, t.cancelReason)
+	case over.kind == "owner":
+		m.end(t, modelEnding{status: queue.Cancelled, at: over.at, reason: "owner_ended", failure: "Owner ended"})
+	default:
+		m.timeOut(t, over.at, over.kind)
+	}
+	return t
+}
+
+func (m *model) timeOut(t *modelTask, at int64, kind string) {
+	text := "Task exceeded deadline"
+	if kind == "execution" && t.given["on_deadline"] == "fail" {
+		text = "Workflow exceeded timeout"
+	}
+	m.end(t, modelEnding{status: queue.Failed, at: at, reason: "timeout", timeoutType: kind, failure: text})
+}
+
+func (m *model) endCancelled(t *modelTask, at int64, why string) {
+	m.end(t, modelEnding{status: queue.Cancelled, at: at, reason: "cancelled", failure: cmp.Or(why, "Task cancelled")})
+}
+
+type modelEnding struct {
+	status                               queue.Status
+	at                                   int64
+	result, failure, reason, timeoutType string
+}
+
+// end ends a task. Its children are ended by sweeps, and are doomed until then.
+func (m *model) end(t *modelTask, e modelEnding) {
+	m.figure(t, e)
+	m.leave(t)
+	t.status, t.completed = e.status, e.at
+	t.result, t.failure, t.reason, t.timeoutType = e.result, e.failure, e.reason, e.timeoutType
+	counts := m.queues[t.queue()].counts
+	counts[strings.ToLower(string(e.status))]++
+	if t.born > 0 {
+		m.drain[t.id] = e.at
+	}
+	owner := m.tasks[names.OwnerOf(t.id)]
+	if !owner.lives() {
+		m.retain(t)
+	}
+	if t.journal {
+		t.notes, t.patience = nil, nil
+	}
+	if e.timeoutType != "" {
+		t.detected = m.now
+		counts["timed_out"]++
+		m.tell("task_timed_out", t.id, e.timeoutType)
+	} else {
+		m.tell("task_"+strings.ToLower(string(e.status)), t.id, e.reason)
+	}
+	if owner.lives() {
+		m.tally(owner, t)
+	}
+	m.hook(t)
+}
+
+// leave takes a task off its worker, if it has one, and out of its wait. The queue may
+// have been full.
+func (m *model) leave(t *modelTask) {
+	if t.status == queue.Running && m.controlled() {
+		m.freed[t.queue()] = true
+	}
+	t.wait = nil
+	delete(m.waits, t.id)
+}
+
+func (m *model) retain(t *modelTask) {
+	span := int64(7 * 24 * 3600_000)
+	if t.status == queue.Completed {
+		span = 15 * 60_000
+	}
+	if t.given["retention_ms"] != "" {
+		span = t.ms("retention_ms")
+	}
+	m.goes[t.id] = m.now + max(span, 60_000)
+	key := t.given["idempotency_key"]
+	if key == "" {
+		return
+	}
+	switch t.given["idempotency_scope"] {
+	case "":
+		m.forget[key] = max(m.goes[t.id], m.now+24*3600_000)
+	case "finished":
+		delete(m.keys, key)
+	case "started":
+		if t.epoch == 0 {
+			delete(m.keys, key)
+		}
+	}
+}
+
+// refuse tells that a call came to nothing.
+func (m *model) refuse(t *modelTask, op, epoch string) {
+	reason := "not_held"
+	switch {
+	case !t.lives() && t.timeoutType != "":
+		reason = "late"
+	case t.status == queue.Cancelled:
+		reason = "cancelled"
+	case !t.lives():
+		reason = "ended"
+	case epoch != "" && epoch != fmt.Sprint(t.epoch):
+		reason = "stale"
+	}
+	m.tell("rejected", t.id, op, reason)
+}
+
+// done is the end of a call: what it put in line may be seen, and whoever is to be
+// woken is.
+func (m *model) done() {
+	for len(m.fired) > 0 {
+		id := m.fired[0]
+		m.fired = m.fired[1:]
+		m.conclude(m.tasks[id])
+	}
+	clear(m.fresh)
+	for line := range m.freed {
+		if len(m.line(line)) > 0 {
+			m.woken[line] = true
+		}
+	}
+	clear(m.freed)
+	for _, line := range slices.Sorted(maps.Keys(m.woken)) {
+		m.wakeFor(line)
+	}
+	clear(m.woken)
+}
+
+// due is the members of a clock at or before an instant, oldest first.
+func due(clock map[string]int64, until int64) []string {
+	var ids []string
+	for id, at := range clock {
+		if at <= until {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b string) int { return cmp.Or(cmp.Compare(clock[a], clock[b]), cmp.Compare(a, b)) })
+	return ids
+}
+
+func (m *model) clock(at func(*modelTask) int64) map[string]int64 {
+	clock := map[string]int64{}
+	for id, t := range m.tasks {
+		if t.lives() && at(t) != 0 {
+			clock[id] = at(t)
+		}
+	}
+	return clock
+}

@@ -1,0 +1,184 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// cancel, resolve and the sweep: what is done to tasks without holding them.
+
+func (m *model) cancel(call, reason, id string) string {
+	defer m.done()
+	t := m.touch(id)
+	switch {
+	case t == nil:
+		return "MISSING"
+	case t.lives() && t.cancelled != 0:
+		return "CANCELLING " + zeroless(t.grace)
+	case t.status == queue.Running && t.given["cancel_grace_ms"] != "":
+		m.spare(t, reason, call)
+		return "CANCELLING " + zeroless(t.grace)
+	case t.lives():
+		t.call = call
+		m.endCancelled(t, m.now, reason)
+		return "CANCELLED"
+	case t.status == queue.Cancelled && (t.call == call || t.cancelledBy == call):
+		return "CANCELLED"
+	}
+	m.refuse(t, "cancel", "")
+	return "ALREADY " + string(t.status) + " " + cmp.Or(t.result, t.failure)
+}
+
+// spare lets the handler of a cancelled task go on for a while.
+func (m *model) spare(t *modelTask, reason, call string) {
+	t.cancelledBy, t.cancelled, t.cancelReason = call, m.now, reason
+	t.grace = m.now + t.ms("cancel_grace_ms")
+	if t.final() != 0 {
+		t.grace = min(t.grace, t.final())
+	}
+	m.tell("task_cancelling", t.id)
+}
+
+func (m *model) resolve(call, verb, id, note string) string {
+	defer m.done()
+	t := m.touch(id)
+	switch {
+	case t == nil:
+		return "MISSING"
+	case t.given["role"] == "":
+		return "INVALID id"
+	case !t.lives() && t.call == call:
+		return "OK " + string(t.status)
+	case !t.lives():
+		op := "resolve"
+		if verb == "fail" {
+			op = "reject"
+		}
+		m.refuse(t, op, "")
+		return "ALREADY " + string(t.status) + " " + cmp.Or(t.result, t.failure)
+	}
+	t.call = call
+	if verb == "complete" {
+		m.end(t, modelEnding{status: queue.Completed, at: m.now, result: note})
+	} else {
+		m.end(t, modelEnding{status: queue.Failed, at: m.now, reason: "rejected", failure: note})
+	}
+	return "OK " + string(t.status)
+}
+
+// sweepBatch is how many of a kind a sweep takes.
+const sweepBatch = 100
+
+func (m *model) sweep() {
+	for left, ids := sweepBatch, batch(m.drain, m.now); left > 0 && len(ids) > 0; ids = ids[1:] {
+		left -= m.drainChildren(ids[0], left)
+	}
+	m.done() // each clock is a unit of work
+	for _, id := range batch(m.clock(func(t *modelTask) int64 { return t.deadline }), m.now-1) {
+		m.touch(id)
+	}
+	m.done()
+	for _, id := range batch(m.clock((*modelTask).nearest), m.now-1) {
+		if t := m.touch(id); t.lives() && t.warn != 0 && t.warn < m.now {
+			t.warn = 0
+			m.tell("deadline_near", id)
+		}
+	}
+	m.done()
+	for _, id := range batch(m.clock(func(t *modelTask) int64 { return t.available }), m.now) {
+		if t := m.touch(id); t.status == queue.Pending && t.available <= m.now {
+			t.readyAt, t.available = t.available, 0
+			m.ready(t, false)
+		}
+	}
+	m.done()
+	for _, id := range batch(m.waits, m.now-1) {
+		m.waited(id)
+	}
+	m.done()
+	claims := m.claims()
+	if ids := batch(m.workers, m.now-1); len(ids) > 0 {
+		m.abandon(ids[0], claims[ids[0]])
+	}
+	m.done()
+	for _, line := range batch(m.throttled, m.now) {
+		delete(m.throttled, line)
+		m.woken[line] = true
+	}
+	m.done()
+	m.tidy()
+	m.done()
+}
+
+// claims is what each worker holds.
+func (m *model) claims() map[string][]*modelTask {
+	claims := map[string][]*modelTask{}
+	for worker := range m.workers {
+		claims[worker] = m.held(worker)
+	}
+	return claims
+}
+
+// batch is what a sweep takes of a clock.
+func batch(clock map[string]int64, until int64) []string {
+	ids := due(clock, until)
+	return ids[:min(len(ids), sweepBatch)]
+}
+
+// nearest is the next instant at which something happens that is not the deadline.
+func (t *modelTask) nearest() (first int64) {
+	for _, at := range []int64{t.limit, t.warn, t.grace} {
+		if at != 0 && (first == 0 || at < first) {
+			first = at
+		}
+	}
+	return first
+}
+
+// drainChildren ends what an ended task left behind, and starts its retention. It tells
+// of how many.
+func (m *model) drainChildren(owner string, most int) int {
+	t := m.tasks[owner]
+	children := t.children[:min(len(t.children), most)]
+	for _, id := range children {
+		if t := m.tasks[id]; t.lives() {
+			m.touch(id)
+		} else if _, leaving := m.goes[id]; t != nil && !leaving {
+			m.retain(t)
+		}
+	}
+	if t.children = t.children[len(children):]; len(children) < most {
+		delete(m.drain, owner)
+	}
+	return len(children)
+}
+
+// abandon gives back what a worker held whose lease is over, the oldest in front.
+func (m *model) abandon(worker string, claims []*modelTask) {
+	for _, t := range slices.Backward(claims) {
+		if m.touch(t.id); t.status == queue.Running {
+			m.giveBack(t, true)
+		}
+	}
+	delete(m.workers, worker)
+	delete(m.fetched, worker)
+}
+
+// tidy removes records and forgets idempotency keys.
+func (m *model) tidy() {
+	for _, id := range batch(m.goes, m.now) {
+		if _, draining := m.drain[id]; draining {
+			m.goes[id] = m.now + 1000
+			continue
+		}
+		delete(m.tasks, id)
+		delete(m.goes, id)
+		m.removed[id] = true
+	}
+	for _, key := range batch(m.forget, m.now) {
+		delete(m.keys, key)
+		delete(m.forget, key)
+	}
+}

@@ -1,0 +1,171 @@
+package model
+
+import (
+	"cmp"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// backOff as a delay means the task's own.
+const backOff = -1
+
+type modelFailure struct {
+	class, verdict, text, code, call string
+	since, delay                     int64
+}
+
+// again is when a task whose attempt failed runs again, 0 if it does not; then why is
+// "deadline" if only the time for it is missing.
+func (m *model) again(t *modelTask, f modelFailure) (start int64, why string) {
+	wanted := f.class == queue.ClassError
+	if f.class == queue.ClassTimeout {
+		wanted = t.given["on_timeout"] == "retry"
+	} else if t.given["retry_expression"] != "" {
+		wanted = f.verdict == "retry"
+	}
+	if !wanted || t.cancelled != 0 || t.retries >= t.ms("max_retries") {
+		return 0, ""
+	}
+	start = f.since + f.delay
+	if f.delay == backOff {
+		start = f.since + t.backoff()
+	}
+	if t.final() != 0 && start > t.final() {
+		return 0, "deadline"
+	}
+	return start, ""
+}
+
+// backoff is the ms before the next attempt; the jitter is drawn from the id and the
+// retry, so that it can be told beforehand.
+func (t *modelTask) backoff() int64 {
+	span := float64(t.ms("backoff_ms"))
+	if t.given["backoff"] == "exponential" {
+		for range t.retries {
+			span *= 2
+		}
+	}
+	most := 86_400_000.0
+	if t.given["backoff_max_ms"] != "" {
+		most = float64(t.ms("backoff_max_ms"))
+	}
+	span = min(span, most)
+	if percent := t.given["jitter"]; percent != "" {
+		sum := sha1.Sum(fmt.Appendf(nil, "%s:%d", t.id, t.retries))
+		drawn, _ := strconv.ParseUint(hex.EncodeToString(sum[:4]), 16, 64)
+		part := float64(drawn) / (1 << 32) * float64(t.ms("jitter")) / 100
+		span = float64(span * (1 - part))
+	}
+	return int64(math.Floor(span))
+}
+
+// attemptFailed is the end of an attempt that did not succeed, and of its task unless
+// it runs again.
+func (m *model) attemptFailed(t *modelTask, f modelFailure) {
+	start, why := m.again(t, f)
+	timeout := f.class == queue.ClassTimeout
+	if f.code != "" {
+		t.code = f.code
+	}
+	verdict := f.verdict
+	if timeout {
+		verdict = t.given["on_timeout"]
+	}
+	if text, ok := strings.CutPrefix(verdict, "fail: "); ok {
+		t.retryError = text
+	}
+	if start == 0 {
+		if f.call != "" {
+			t.call = f.call
+		}
+		t.retryState = cmp.Or(why, t.retryState)
+		if timeout {
+			m.timeOut(t, f.since, "attempt")
+		} else {
+			m.end(t, modelEnding{status: queue.Failed, at: f.since, reason: f.class, failure: f.text})
+		}
+		return
+	}
+	t.retries++
+	t.requeuedBy = cmp.Or(f.call, t.requeuedBy)
+	if timeout {
+		m.tell("attempt_timed_out", t.id)
+		t.lastError = "Task exceeded deadline"
+	} else {
+		m.tell("task_retried", t.id)
+		t.lastError = f.text
+	}
+	m.requeue(t, start, false)
+}
+
+func (m *model) requeue(t *modelTask, start int64, front bool) {
+	if t.wait != nil && (t.wait.ends != 0 || len(t.patience) > 0) { // it will come to the same wait again
+		t.note("until", t.wait.entry+" "+cmp.Or(zeroless(t.wait.ends), "none")+" "+t.wait.fields["digest"])
+	}
+	m.leave(t)
+	t.status, t.worker, t.lostBy, t.limit = queue.Pending, "", "", 0
+	t.attemptAt, t.woken = 0, false
+	if start > m.now {
+		t.available = start
+		return
+	}
+	t.readyAt = m.now
+	m.ready(t, front)
+}
+
+func (m *model) ready(t *modelTask, front bool) {
+	if t.woken {
+		m.seq++
+		t.place = m.seq - 1<<48 // who woke first, before all others
+	} else if front {
+		m.front--
+		t.place = m.front
+	} else {
+		m.seq++
+		t.place = m.seq
+	}
+	var instant int64
+	if span := t.ms("queue_timeout_ms"); span != 0 {
+		instant = m.now + span
+	}
+	if t.attemptAt != 0 && (instant == 0 || t.attemptAt <= instant) {
+		instant = t.attemptAt // the attempt of who was woken goes on
+	}
+	m.setLimit(t, instant)
+	m.woken[t.queue()] = true
+	m.fresh[t.id] = true
+}
+
+// setLimit keeps the next non-final instant, unless the end precedes it.
+func (m *model) setLimit(t *modelTask, instant int64) {
+	final := t.final()
+	t.limit = 0
+	if final == 0 || instant < final {
+		t.limit = instant
+	}
+}
+
+func (m *model) giveBack(t *modelTask, blame bool) {
+	switch {
+	case t.cancelled != 0:
+		m.endCancelled(t, m.now, t.cancelReason)
+	case !blame:
+		m.tell("task_released", t.id)
+		m.requeue(t, m.now, true)
+	case t.losses == 3:
+		t.losses++
+		m.end(t, modelEnding{status: queue.Failed, at: m.now, reason: "lease_lost", failure: "worker lost"})
+	default:
+		t.losses++
+		m.tell("task_lease_lost", t.id)
+		worker := t.worker
+		m.requeue(t, m.now, true)
+		t.lostBy = worker
+	}
+}

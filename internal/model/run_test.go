@@ -1,0 +1,233 @@
+package model
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"github.com/curfew-dev/curfew/internal/audit"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/testclock"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
+)
+
+// TestModel plays random operations by several clients on Redis and on the model,
+// with few names and small times so that they collide, and compares every answer
+// and, after each step, the whole state and what was told of it; and the audit must
+// find nothing.
+func TestModel(t *testing.T) {
+	checks, long := "600", os.Getenv("CURFEW_LONG") != ""
+	switch {
+	case long:
+		checks = "20000"
+	case testing.Short():
+		checks = "60"
+	}
+	unlessGiven("rapid.checks", checks)
+	sequences, seen := playAll(t, redistest.Start(t).Client(t))
+	for _, what := range slices.Sorted(maps.Keys(seen)) {
+		t.Logf("%6d %s", seen[what], what)
+	}
+	// Random sequences that never come to these have become a weaker test.
+	for _, what := range []string{"task_completed ", "task_failed error", "task_failed failed", "task_failed rejected", "task_cancelled cancelled",
+		"task_cancelled owner_ended", "task_timed_out attempt", "task_timed_out execution", "task_timed_out queue", "task_timed_out workflow",
+		"attempt_timed_out", "deadline_near", "task_cancelling", "task_lease_lost", "task_released", "task_retried", "queue_controlled",
+		"a queue waits for its rate", "a hook runs", "a timer fires", "a token is taken",
+		"a task has progress", "an attempt follows one that had progress",
+		"suspend WAITING", "suspend READY", "suspend MORE", "suspend LOST", "suspend DIVERGED", "suspend FOREIGN", "suspend UNKNOWN",
+		"suspend CHILD", "suspend INVALID", "suspend MISSING", "task_cancelled not_needed", "task_cancelled wait_timeout",
+		"task_resumed satisfied all", "task_resumed satisfied any", "task_resumed satisfied settled", "task_resumed satisfied n_settled",
+		"task_resumed satisfied any_ok", "task_resumed impossible any_ok", "task_resumed impossible fail_fast", "task_resumed timed_out all",
+		"task_resumed timed_out any", "a wait is open", "a wait is forming", "a wait is fired", "an agent waits for one that waits",
+		"an attempt goes on in line", "a limit outlives its attempt", "a member is spared"} {
+		if !t.Failed() && sequences >= 600 && seen[what] == 0 {
+			t.Errorf("in %d sequences nobody saw: %s", sequences, what)
+		}
+	}
+}
+
+// The embedded server runs the same scripts in another Lua, on sorted sets and hashes of
+// its own.
+func TestModelOnTheEmbeddedServer(t *testing.T) {
+	given := flag.Lookup("rapid.checks").Value.String()
+	defer flag.Set("rapid.checks", given)
+	checks := "30"
+	if os.Getenv("CURFEW_LONG") != "" {
+		checks = "1000"
+	}
+	flag.Set("rapid.checks", checks)
+	playAll(t, redistest.Embedded(t).Client())
+}
+
+// playAll plays sequences on a server, and tells how many they were and what was seen.
+func playAll(t *testing.T, rdb *redis.Client) (sequences int, seen map[string]int) {
+	library := testclock.Library(t, rdb)
+	unlessGiven("rapid.steps", "40")
+	seen = map[string]int{}
+	rapid.Check(t, func(rt *rapid.T) {
+		sequences++
+		ctx := context.Background()
+		rdb.FlushDB(ctx)
+		q, err := queue.Open(ctx, rdb, queue.Config{Namespace: "model", Library: library, Events: "all", Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		p := &player{ctx: ctx, rdb: rdb, q: q, m: newModel(testclock.Start.UnixMilli()), told: map[string]int{}, seen: seen, parts: map[string]modelCall{}}
+		rt.Repeat(p.operations())
+	})
+	t.Logf("sequences: %d", sequences)
+	return sequences, seen
+}
+
+// operations are what a player may do. What begins with a lower number is drawn more often.
+func (p *player) operations() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"00 enqueue": p.enqueue, "01 fetch": p.fetch, "02 suspend": p.suspend, "03 settle": p.settle, "04 advance": p.advance,
+		"05 enqueue": p.enqueue, "06 fetch": p.fetch, "07 settle": p.settle, "08 sweep": p.sweep, "09 suspend": p.suspend,
+		"10 repeat": p.repeat, "11 enqueue": p.enqueue, "12 cancel": p.cancel, "13 control": p.control, "14 heartbeat": p.heartbeat,
+		"15 resolve": p.resolve, "16 define": p.define, "17 await": p.await, "18 drain": p.drain, "19 advance": p.advance,
+		"20 leap": p.leap, "21 die": p.die, "22 remember": p.remember, "23 signal": p.signal, "24 outwait": p.outwait,
+		"25 rest": p.rest, "": p.compare,
+	}
+}
+
+// unlessGiven sets a flag that nobody set.
+func unlessGiven(name, value string) {
+	if f := flag.Lookup(name); f != nil && f.Value.String() == f.DefValue {
+		flag.Set(name, value)
+	}
+}
+
+// player plays one sequence.
+type player struct {
+	ctx   context.Context
+	rdb   *redis.Client
+	q     *queue.Queue
+	m     *model
+	seq   int64
+	calls []func(*rapid.T) // all, to be made again
+
+	looks int64                // when the reaper will look again
+	parts map[string]modelCall // the second part of a wait, by agent
+
+	read string         // the newest event that was compared
+	told map[string]int // events that a task has once at the most: its end, its warning
+	seen map[string]int // events by kind, over all sequences
+}
+
+func (p *player) same(t *rapid.T, what string, redis, model any) {
+	if fmt.Sprint(redis) != fmt.Sprint(model) {
+		t.Fatalf("%s: Redis says %v, the model %v", what, redis, model)
+	}
+}
+
+// run runs a script and returns its answer.
+func (p *player) run(t *rapid.T, script string, args ...any) any {
+	reply, err := p.q.Engine().Library().Run(p.ctx, p.rdb, script, p.q.Root(0), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply
+}
+
+// play makes a call, and keeps it for a repeat.
+func (p *player) play(t *rapid.T, call func(*rapid.T)) {
+	p.calls = append(p.calls, call)
+	p.m.losers = mostLosers
+	call(t)
+}
+
+// repeat makes one of the newest calls again: the answer was lost.
+func (p *player) repeat(t *rapid.T) {
+	if ago := rapid.SampledFrom([]int{1, 1, 2, 3, 4}).Draw(t, "ago"); ago <= len(p.calls) {
+		p.m.losers = mostLosers
+		p.calls[len(p.calls)-ago](t)
+	}
+}
+
+func (p *player) sweep(t *rapid.T) {
+	swept, err := reaper.Sweep(p.ctx, p.q, 0, "r", 100, 500*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(swept.Errors) > 0 {
+		t.Fatalf("sweep: %v", swept.Errors)
+	}
+	p.m.losers = mostLosers
+	p.m.sweep()
+	p.looks = p.m.now + swept.Wait.Milliseconds()
+}
+
+// rest sweeps until the reaper has nothing to do: it must come to that, and then no wait
+// is out of time.
+func (p *player) rest(t *rapid.T) {
+	p.sweep(t)
+	for sweeps := 1; p.looks == p.m.now; sweeps++ {
+		if sweeps == 100 {
+			t.Fatal("100 sweeps, and the next one is due at once")
+		}
+		p.sweep(t)
+	}
+	for id, task := range p.m.tasks {
+		if task.status == queue.Waiting && task.wait.ends != 0 && task.wait.ends < p.m.now {
+			t.Fatalf("%s waits, and its limit passed %d ms ago", id, p.m.now-task.wait.ends)
+		}
+	}
+}
+
+func (p *player) advance(t *rapid.T) {
+	p.wait(t, rapid.SampledFrom([]int64{1, 1, 1, 2, 2, 3, 5, 10, 21}).Draw(t, "ms"))
+}
+
+// leap goes past the end of hooks, of retentions, of keys.
+func (p *player) leap(t *rapid.T) {
+	p.wait(t, rapid.SampledFrom([]int64{60_000, 300_000, 900_000, 86_400_000}).Draw(t, "ms"))
+}
+
+// die is a worker that is gone: its lease ends, and another takes what it held.
+func (p *player) die(t *rapid.T) {
+	p.wait(t, 21)
+	p.compare(t)
+	p.sweep(t)
+	p.compare(t)
+	p.fetch(t)
+}
+
+func (p *player) wait(t *rapid.T, ms int64) {
+	p.m.now += ms
+	if err := p.rdb.Set(p.ctx, p.q.Root(0)+":clock", p.m.now, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// compare compares the whole state, and audits it.
+func (p *player) compare(t *rapid.T) {
+	s, err := audit.Read(p.ctx, p.q, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Odd = slices.DeleteFunc(s.Odd, func(key string) bool { return key == "clock" })
+	if redis, model := tellSnapshot(s), tellModel(p.m); !slices.Equal(redis, model) {
+		t.Fatalf("state\n%s", differences(redis, model))
+	}
+	if wrong := miscounted(s); wrong != nil {
+		t.Fatal(wrong)
+	}
+	p.compareEvents(t, s)
+	p.count()
+	p.nobodySleepsOn(t, s)
+	p.reaperLooks(t, s)
+	if findings := s.Check(0); len(findings) > 0 {
+		t.Fatalf("audit: %v\n%v", findings, tellSnapshot(s))
+	}
+}

@@ -1,0 +1,195 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// modelCall is what an agent hands over when it waits.
+type modelCall struct {
+	agent, worker, call string
+	epoch               int64
+	fields              map[string]string // of the wait
+	members             []modelMember
+	note                modelNote
+	children            []map[string]string
+}
+
+type modelMember struct{ id, patience, mask string }
+
+// modelNote is what an agent remembers.
+type modelNote struct {
+	checkpoint map[string]string
+	entries    []modelEntry
+}
+
+type modelEntry struct{ number, text string }
+
+// holder is the agent of a call, or an answer if it is not to act as it.
+func (m *model) holder(id string, epoch int64, worker, op string) (*modelTask, string) {
+	t := m.touch(id)
+	switch {
+	case t == nil:
+		return nil, "MISSING"
+	case t.status != queue.Running || t.epoch != epoch || t.worker != worker:
+		m.refuse(t, op, fmt.Sprint(epoch))
+		return nil, "LOST " + string(t.status)
+	case t.cancelled != 0:
+		return nil, "CANCELLING " + zeroless(t.grace)
+	}
+	return t, ""
+}
+
+func (m *model) rememberAll(id string, epoch int64, worker string, n modelNote) string {
+	defer m.done()
+	t, answer := m.holder(id, epoch, worker, "remember")
+	if answer != "" {
+		return answer
+	}
+	t.write(n)
+	return "OK"
+}
+
+// write notes what an agent wants to remember.
+func (t *modelTask) write(n modelNote) {
+	past := t.past()
+	if c := n.checkpoint; c != nil && (engine.Number(c["entries"]) > past || engine.Number(c["entries"]) == past && c["state"] != t.notes["state"]) {
+		until := t.notes["until"]
+		t.notes, t.journal, past = maps.Clone(c), true, engine.Number(c["entries"])
+		if entry, _, _ := strings.Cut(until, " "); engine.Number(entry) > past {
+			t.notes["until"] = until
+		}
+	}
+	for _, e := range n.entries {
+		if engine.Number(e.number) > past {
+			t.remember(e.number, e.text)
+		}
+	}
+}
+
+// past is the number of the last entry before its checkpoint, -1 if it made none.
+func (t *modelTask) past() int64 {
+	if entries, ok := t.notes["entries"]; ok {
+		return engine.Number(entries)
+	}
+	return -1
+}
+
+// suspend is an agent that waits.
+func (m *model) suspend(c modelCall) string {
+	defer m.done()
+	if t := m.tasks[c.agent]; t != nil && t.suspendedBy == c.call {
+		return "WAITING"
+	}
+	t, answer := m.holder(c.agent, c.epoch, c.worker, "suspend")
+	switch {
+	case answer != "":
+		return answer
+	case t.wait != nil && t.wait.calls[c.fields["part"]] == c.call:
+		return "MORE"
+	}
+	known, was := t.notes[c.fields["entry"]]
+	if was {
+		lines := strings.Split(known, "\n")
+		if words := strings.Fields(lines[0]); len(words) == 5 && len(lines) > 1 && words[0] == "wait" {
+			if words[4] == c.fields["digest"] {
+				return "READY " + known
+			}
+			return "DIVERGED " + lines[1]
+		}
+		return "DIVERGED " + lines[0]
+	}
+	if engine.Number(c.fields["entry"]) <= t.past() {
+		return "INVALID entry"
+	}
+	members, answer := c.distinct()
+	if answer != "" {
+		return answer
+	}
+	if engine.Number(c.note.checkpoint["entries"]) >= engine.Number(c.fields["entry"]) {
+		return "INVALID checkpoint"
+	}
+	if slices.ContainsFunc(c.note.entries, func(e modelEntry) bool { return e.number == c.fields["entry"] }) {
+		return "INVALID entry"
+	}
+	w, answer := t.begun(c)
+	if answer != "" {
+		return answer
+	}
+	return m.begin(t, c, w, slices.DeleteFunc(members, func(mm modelMember) bool { return slices.Contains(w.members, lastPart(mm.id)) }))
+}
+
+// distinct is the members without those that are there twice, or an answer if one is no
+// child of the agent.
+func (c *modelCall) distinct() (members []modelMember, answer string) {
+	for _, mm := range c.members {
+		switch {
+		case mm.id == c.agent || strings.HasPrefix(c.agent, mm.id+"."):
+			return nil, "INVALID members"
+		case names.OwnerOf(mm.id) != c.agent:
+			return nil, "FOREIGN " + mm.id
+		case mm.patience != "" && strings.HasPrefix(lastPart(mm.id), "s-"):
+			return nil, "INVALID patience"
+		case !slices.ContainsFunc(members, func(known modelMember) bool { return known.id == mm.id }):
+			members = append(members, mm)
+		}
+	}
+	return members, ""
+}
+
+// begun is the wait as earlier parts of it have left it. It is a copy: the call may be
+// refused yet.
+func (t *modelTask) begun(c modelCall) (*modelWait, string) {
+	w := &modelWait{pending: map[string]int64{}, masks: map[string]string{}}
+	if c.fields["part"] != "1" {
+		old := t.wait
+		if old == nil || old.entry != c.fields["entry"] || old.epoch != fmt.Sprint(t.epoch) || engine.Number(old.part) != engine.Number(c.fields["part"])-1 ||
+			old.fields["digest"] != c.fields["digest"] {
+			return nil, "INVALID part"
+		}
+		*w = *old
+		w.pending, w.masks, w.settled = maps.Clone(old.pending), maps.Clone(old.masks), slices.Clone(old.settled)
+	}
+	w.fields, w.entry, w.losers = c.fields, c.fields["entry"], c.fields["on_losers"]
+	if c.fields["of"] != "1" && c.fields["part"] != c.fields["of"] {
+		w.epoch, w.part = fmt.Sprint(t.epoch), c.fields["part"]
+		calls := map[string]string{w.part: c.call}
+		maps.Copy(calls, w.calls)
+		w.calls = calls
+	}
+	return w, ""
+}
+
+// signal is somebody who tells an agent something.
+func (m *model) signal(call, agent, name, note string) string {
+	defer m.done()
+	id, line := agent+".s-"+name, "default"
+	if owner := m.tasks[agent]; owner != nil {
+		line = owner.queue()
+	}
+	f := map[string]string{"id": id, "kind": "signal", "role": "promise", "queue": line}
+	made, answer := m.consider(f)
+	if answer != "" && !strings.HasPrefix(answer, "OK ") {
+		return answer
+	} else if made != nil {
+		m.admit(made, f)
+	}
+	switch t := m.touch(id); {
+	case t.lives():
+		t.call = call
+		m.end(t, modelEnding{status: queue.Completed, at: m.now, result: note})
+		return "OK"
+	case t.call == call:
+		return "OK"
+	default:
+		m.refuse(t, "signal", "")
+		return "ALREADY " + string(t.status) + " " + cmp.Or(t.result, t.failure)
+	}
+}

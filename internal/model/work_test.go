@@ -1,0 +1,185 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// line is who stands in a queue, in order.
+func (m *model) line(name string) []*modelTask {
+	var line []*modelTask
+	for _, t := range m.tasks {
+		if t.queue() == name && t.status == queue.Pending && t.available == 0 && t.given["role"] == "" && !m.fresh[t.id] {
+			line = append(line, t)
+		}
+	}
+	slices.SortFunc(line, func(a, b *modelTask) int {
+		return cmp.Or(cmp.Compare(b.ms("priority"), a.ms("priority")), cmp.Compare(a.place, b.place))
+	})
+	return line
+}
+
+// held is what a worker holds, in the order of its claims.
+func (m *model) held(worker string) []*modelTask {
+	var held []*modelTask
+	for _, t := range m.tasks {
+		if t.status == queue.Running && t.worker == worker {
+			held = append(held, t)
+		}
+	}
+	slices.SortFunc(held, func(a, b *modelTask) int {
+		return cmp.Or(cmp.Compare(a.claim, b.claim), cmp.Compare(a.id, b.id))
+	})
+	return held
+}
+
+func (m *model) fetch(worker string, ask queue.Ask) (got []string, more bool) {
+	defer m.done()
+	m.workers[worker] = m.now + ask.Lease.Milliseconds()
+	tell := func(t *modelTask) { got = append(got, tellClaim(t.id, t.epoch, t.payload)) }
+	if ask.Seq <= m.fetched[worker] {
+		for _, t := range m.held(worker) {
+			if t.claim == ask.Seq && m.touch(t.id).status == queue.Running {
+				tell(t)
+			}
+		}
+		return got, false
+	}
+	left := ask.N
+	for round := range 2 {
+		for _, quota := range ask.Quotas {
+			want := left
+			if round == 0 {
+				want = min(quota.N, left)
+			}
+			for _, t := range m.line(quota.Queue) {
+				if want == 0 || m.room(quota.Queue) < 1 {
+					break
+				}
+				if m.touch(t.id); t.status == queue.Pending && t.available == 0 && !m.fresh[t.id] {
+					m.claim(t, worker, ask.Seq)
+					tell(t)
+					want, left = want-1, left-1
+				}
+			}
+		}
+	}
+	if len(got) > 0 {
+		m.fetched[worker] = ask.Seq // one that comes to nothing may be made again
+	}
+	m.done()
+	for _, quota := range ask.Quotas {
+		more = m.passOn(quota.Queue) || more
+	}
+	return got, more
+}
+
+func (m *model) claim(t *modelTask, worker string, seq int64) {
+	t.status, t.worker, t.lostBy, t.claim = queue.Running, worker, "", seq
+	t.epoch++
+	if t.epoch == 1 && t.given["idempotency_scope"] == "started" {
+		delete(m.keys, t.given["idempotency_key"])
+	}
+	var instant int64
+	switch span := t.ms("attempt_timeout_ms"); {
+	case t.woken: // its attempt goes on
+		instant, t.attemptAt, t.woken = t.attemptAt, 0, false
+	default:
+		t.started = m.now
+		if span != 0 {
+			instant = m.now + span
+		}
+	}
+	m.setLimit(t, instant)
+	m.spend(t.queue())
+	m.tell("task_started", t.id)
+}
+
+func (m *model) settle(worker, call string, outcomes []queue.Outcome) (verdicts []string) {
+	defer m.done()
+	for _, o := range outcomes {
+		verdicts = append(verdicts, m.settleOne(worker, call, o))
+	}
+	return verdicts
+}
+
+func (m *model) settleOne(worker, call string, o queue.Outcome) string {
+	t := m.touch(o.ID)
+	if t == nil {
+		return "MISSING "
+	}
+	if t.requeuedBy == call {
+		return "OK PENDING"
+	}
+	if t.call == call {
+		return "OK " + string(t.status)
+	}
+	if t.epoch != o.Epoch || !(t.status == queue.Running && t.worker == worker || t.status == queue.Pending && t.lostBy != "" && t.lostBy == worker) {
+		m.refuse(t, string(o.Verb), fmt.Sprint(o.Epoch))
+		return "LOST " + string(t.status)
+	}
+	delay := o.Delay.Milliseconds()
+	switch {
+	case t.cancelled != 0:
+		t.call = call
+		m.endCancelled(t, m.now, t.cancelReason)
+	case o.Verb == queue.Complete:
+		t.call = call
+		m.end(t, modelEnding{status: queue.Completed, at: m.now, result: string(o.Result)})
+	case o.Verb == queue.Release:
+		t.requeuedBy = call
+		m.tell("task_released", t.id)
+		m.requeue(t, m.now+delay, true)
+	default:
+		if delay == 0 {
+			delay = backOff
+		}
+		m.attemptFailed(t, modelFailure{class: o.Class, verdict: o.Retry, text: o.Error, code: zeroless(int64(o.Code)),
+			call: call, since: m.now, delay: delay})
+	}
+	return "OK " + string(t.status)
+}
+
+func (m *model) heartbeat(worker string, lease, known int64, held []queue.Held) []string {
+	defer m.done()
+	var stops []string
+	mine, claims := map[string]bool{}, m.held(worker)
+	for _, h := range held {
+		mine[h.ID] = true
+		t := m.touch(h.ID)
+		switch {
+		case t == nil:
+			stops = append(stops, h.ID+" gone")
+		case !t.lives() && t.timeoutType != "":
+			stops = append(stops, h.ID+" timeout")
+		case !t.lives():
+			stops = append(stops, h.ID+" "+strings.ToLower(string(t.status)))
+		case t.epoch != h.Epoch || t.status == queue.Running && t.worker != worker:
+			stops = append(stops, h.ID+" lost")
+		case t.status == queue.Pending && t.lostBy != worker:
+			stops = append(stops, h.ID+" released")
+		case t.cancelled != 0:
+			stops = append(stops, h.ID+" cancelling")
+		case t.status == queue.Running && h.Progress != "" && (t.progress != h.Progress || t.progressAt < t.started):
+			t.progress, t.progressAt = h.Progress, m.now
+		}
+	}
+	for _, t := range slices.Backward(claims) {
+		if lease == 0 || t.claim <= known && !mine[t.id] {
+			if m.touch(t.id); t.status == queue.Running {
+				m.giveBack(t, false)
+			}
+		}
+	}
+	if lease > 0 {
+		m.workers[worker] = m.now + lease
+	} else {
+		delete(m.workers, worker)
+		delete(m.fetched, worker)
+	}
+	return stops
+}

@@ -1,0 +1,67 @@
+package queue
+
+import (
+	"context"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// Note is what an agent remembers. A Checkpoint takes the place of all entries so far.
+type Note struct {
+	Checkpoint *Checkpoint
+	Entries    []Entry
+}
+
+// Checkpoint is where an agent's replay begins.
+type Checkpoint struct {
+	State    []byte
+	Children int64 // how many it had made
+	Entries  int64 // the number of the last entry before it
+}
+
+// Entry is something that an agent did or drew, and must find again in its replay.
+type Entry struct {
+	Number int64
+	Text   []byte
+}
+
+// Remember writes down what an agent must find again in its replay. It returns
+// [ErrNotHeld], [ErrStopping], [ErrNotFound], and [ErrInvalid] for what is too large; then
+// nothing was written.
+func (a Attempts) Remember(ctx context.Context, agent string, epoch int64, worker string, n Note) error {
+	p, err := names.PartitionIn(agent, a.q.Partitions())
+	if err != nil {
+		return refusal.Failed("remember", agent, err)
+	}
+	args, err := n.args([]any{agent, epoch, worker}, a.q.config.MaxBytes)
+	if err != nil {
+		return refusal.Failed("remember", agent, err)
+	}
+	reply, err := a.q.engine.Call(ctx, p, "remember", args...)
+	words, err := engine.List(reply, err, 1)
+	if err == nil && engine.Text(words[0]) != "OK" {
+		err = refusedAgent(engine.Text(words[0]), words[1:], nil)
+	}
+	return refusal.Failed("remember", agent, err)
+}
+
+func (n *Note) args(args []any, maxBytes int) ([]any, error) {
+	if c := n.Checkpoint; c != nil {
+		if len(c.State) > maxBytes {
+			return nil, refusal.Invalid("checkpoint", "has %d bytes, the limit is %d: store it elsewhere and keep a reference, or raise Config.MaxBytes", len(c.State), maxBytes)
+		}
+		args = append(args, 3, "state", c.State, "children", c.Children, "entries", c.Entries)
+	} else {
+		args = append(args, 0)
+	}
+	args = append(args, len(n.Entries))
+	for _, e := range n.Entries {
+		if len(e.Text) > maxBytes+1024 {
+			return nil, refusal.Invalid("entry", "has %d bytes, the limit is %d: store it elsewhere and remember a reference", len(e.Text), maxBytes)
+		}
+		args = append(args, e.Number, e.Text)
+	}
+	return args, nil
+}

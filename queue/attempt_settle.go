@@ -1,0 +1,159 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/refusal"
+	"github.com/curfew-dev/curfew/retryexpr"
+)
+
+// Verb is what a worker reports of an attempt.
+type Verb string
+
+// How an attempt ends, as its worker sees it.
+const (
+	Complete Verb = "complete"
+	Fail     Verb = "fail"
+	Release  Verb = "release" // give back: no retry is spent
+)
+
+// Classes of failure.
+const (
+	ClassError   = "error"   // may be retried
+	ClassFailed  = "failed"  // declared permanent
+	ClassTimeout = "timeout" // the attempt took longer than its worker allows
+)
+
+// Outcome is the end of an attempt.
+type Outcome struct {
+	ID     string
+	Epoch  int64
+	Verb   Verb
+	Result []byte        // of Complete
+	Error  string        // of Fail
+	Class  string        // of Fail: ClassError if empty
+	Code   int           // of Fail: an exit code, 0 for none
+	Delay  time.Duration // of Fail and Release: before it may be fetched again; of Fail 0 means the task's back-off
+	// Retry is what the task's retry expression said of a failed attempt: "retry",
+	// "fail", or "fail: " and why it could not be asked. "" for a task without one.
+	Retry string
+}
+
+// Verdict is what Redis made of an outcome. Word is OK: accepted, and Status says
+// what the task is now (after Fail, PENDING means that it runs again); LOST: the
+// task is no longer the caller's, it may be running elsewhere or has ended as
+// Status, so drop the result and do not retry; MISSING: no such task; BROKEN.
+type Verdict struct {
+	Word   string
+	Status Status
+}
+
+// Accepted tells whether the outcome was taken.
+func (v Verdict) Accepted() bool { return v.Word == "OK" }
+
+// Settle reports how attempts ended and takes the next tasks in the same trip. The
+// call identifies the report (NewCall): a repeat of it changes nothing and gets the
+// first answer. At most 500 outcomes and 4 MiB.
+func (a Attempts) Settle(ctx context.Context, partition int, worker, call string, outcomes []Outcome, ask Ask) (Trip, error) {
+	if len(outcomes) > maxList {
+		return Trip{}, refusal.Failed("settle", "", refusal.Invalid("outcomes", "are %d, and a call takes %d: make several", len(outcomes), maxList))
+	}
+	args := make([]any, 0, 3+8*len(outcomes)+4+2*len(ask.Quotas))
+	args = append(args, worker, call, len(outcomes))
+	for i := range outcomes {
+		o := &outcomes[i]
+		if err := o.check(a.q.config.MaxBytes); err != nil {
+			return Trip{}, refusal.Failed("settle", o.ID, err)
+		}
+		args = o.append(args)
+	}
+	if ask.N != 0 {
+		if err := ask.check(worker); err != nil {
+			return Trip{}, refusal.Failed("settle", "", err)
+		}
+		args = ask.append(args)
+	}
+	reply, err := a.q.engine.Call(ctx, partition, "settle", args...)
+	answers, err := engine.List(reply, err, 4)
+	if err != nil {
+		return Trip{}, refusal.Failed("settle", "", err)
+	}
+	var trip Trip
+	if trip.Verdicts, err = readVerdicts(answers[1], len(outcomes)); err == nil {
+		err = trip.readClaims(partition, answers[0], answers[2])
+	}
+	trip.Errors = a.q.engine.Located("settle", answers[4:])
+	return trip, refusal.Failed("settle", "", err)
+}
+
+func (o *Outcome) check(maxBytes int) error {
+	if len(o.Result) > maxBytes {
+		return refusal.Invalid("result", "has %d bytes, the limit is %d: store it elsewhere and return a reference, or raise Config.MaxBytes", len(o.Result), maxBytes)
+	}
+	if len(o.Error) > maxBytes {
+		return refusal.Invalid("error", "has %d bytes, the limit is %d", len(o.Error), maxBytes)
+	}
+	if len(o.Retry) > 1024 {
+		return refusal.Invalid("retry", "has %d bytes, the limit is 1024", len(o.Retry))
+	}
+	if o.Delay < 0 {
+		return refusal.Invalid("delay", "%v must not be negative", o.Delay)
+	}
+	switch o.Class {
+	case "", ClassError, ClassFailed, ClassTimeout:
+	default:
+		return refusal.Invalid("class", "%q must be error, failed or timeout", refusal.Clip(o.Class))
+	}
+	switch o.Verb {
+	case Complete, Fail, Release:
+		return nil
+	}
+	return refusal.Invalid("verb", "%q must be complete, fail or release", refusal.Clip(string(o.Verb)))
+}
+
+func (o *Outcome) append(args []any) []any {
+	if o.Verb == Complete {
+		return append(args, o.ID, o.Epoch, string(o.Verb), o.Result)
+	}
+	class, code := o.Class, any("")
+	if class == "" {
+		class = ClassError
+	}
+	if o.Code != 0 {
+		code = o.Code
+	}
+	delay := any(o.Delay.Milliseconds())
+	if o.Delay == 0 && o.Verb == Fail {
+		delay = ""
+	}
+	return append(args, o.ID, o.Epoch, string(o.Verb), o.Error, class, code, delay, retryexpr.OneLine(o.Retry))
+}
+
+func readVerdicts(answer any, n int) ([]Verdict, error) {
+	words, err := engine.Elements(answer, nil)
+	if err == nil && len(words) != n {
+		err = fmt.Errorf("%d verdicts for %d outcomes", len(words), n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	verdicts := make([]Verdict, n)
+	for i, word := range words {
+		if status, ok := word.(string); ok {
+			verdicts[i] = Verdict{Word: "OK", Status: Status(status)}
+			continue
+		}
+		w, err := engine.List(word, nil, 1)
+		if err != nil {
+			return nil, err
+		}
+		verdicts[i].Word = engine.Text(w[0])
+		if len(w) > 1 {
+			verdicts[i].Status = Status(engine.Text(w[1]))
+		}
+	}
+	return verdicts, nil
+}

@@ -1,0 +1,256 @@
+package retryexpr
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// flaky is an attempt as seed 2 has them.
+var flaky = Attempt{Kind: "flaky", Phase: "Failed", Code: 75, Msg: "GET /a: 503 Service Unavailable, try later", Parameters: map[string]any{
+	"again": true, "said": "true", "wait": 2.0, "name": "a", "list": []any{1.0, "b"}, "deep": map[string]any{"x": 7.0}, "a-b": 1.0, "none": nil,
+	"tasks": map[string]any{"flaky": 5.0},
+}}
+
+func TestRetryExpressionAnswers(t *testing.T) {
+	for _, row := range []struct {
+		claim, source string
+		want          bool
+	}{
+		{"S2.11 seed 2's expression retries Failed", "tasks.flaky.phase != 'Succeeded'", true},
+		{"S2.12 phase is readable", `tasks.flaky.phase == "Failed"`, true},
+		{"S2.12 a phase that it is not", `tasks.flaky.phase == "Timeout"`, false},
+		{"S2.12 phase in a list", `tasks.flaky.phase in ["Error", "Timeout"]`, false},
+		{"S2.12 phase not in a list", `tasks.flaky.phase not in ["Error", "Timeout"]`, true},
+		{"S2.12 code is readable", "tasks.flaky.code == 75", true},
+		{"S2.12 code is a number", "tasks.flaky.code > 74 and tasks.flaky.code <= 75", true},
+		{"code in a list", "tasks.flaky.code in [1, 75, -1]", true},
+		{"code in a range", "tasks.flaky.code in 70..79", true},
+		{"code out of a range", "tasks.flaky.code in 0..74", false},
+		{"code takes part in arithmetic", "tasks.flaky.code % 10 == 5 && tasks.flaky.code + 1 == 76", true},
+		{"a chain of comparisons", "74 < tasks.flaky.code < 76", true},
+		{"S2.12 msg is readable", `tasks.flaky.msg contains "503"`, true},
+		{"msg starts and ends", `tasks.flaky.msg startsWith "GET" and not (tasks.flaky.msg endsWith "now")`, true},
+		{"msg matches", `tasks.flaky.msg matches "(?i)50[0-9] service"`, true},
+		{"a pattern of any script", `not (tasks.flaky.msg matches "超时|(?:нет|é)")`, true},
+		{"msg does not match", `not (tasks.flaky.msg matches "^503$")`, true},
+		{"a function of msg", `lower(tasks.flaky.msg) contains "unavailable" and len(tasks.flaky.msg) > 10`, true},
+		{"a function after a pipe", `tasks.flaky.msg | upper() contains "TRY LATER"`, true},
+		{"a text of a number", `string(tasks.flaky.code) startsWith "7"`, true},
+		{"S2.12 a parameter is readable", "tasks.flaky.outputs.parameters.wait == 2", true},
+		{"a parameter of any name", `tasks.flaky.outputs.parameters["a-b"] == 1`, true},
+		{"a parameter in brackets", `tasks["flaky"]["outputs"]["parameters"]["wait"] < 3`, true},
+		{"a parameter of a parameter", "tasks.flaky.outputs.parameters.deep.x == 7", true},
+		{"an element of a parameter", "tasks.flaky.outputs.parameters.list[0] == 1", true},
+		{"a parameter whose members are called as a task is", "tasks.flaky.outputs.parameters.tasks.flaky == 5", true},
+		{"something in a parameter", `"b" in tasks.flaky.outputs.parameters.list`, true},
+		{"a parameter that is there", `"wait" in tasks.flaky.outputs.parameters`, true},
+		{"a parameter that is not there", `"weight" in tasks.flaky.outputs.parameters`, false},
+		{"a missing parameter is nil", "tasks.flaky.outputs.parameters.weight == nil", true},
+		{"a missing parameter equals nothing", "tasks.flaky.outputs.parameters.weight == 5", false},
+		{"a missing parameter has a default", "(tasks.flaky.outputs.parameters.weight ?? 3) == 3", true},
+		{"a missing parameter contains nothing", `tasks.flaky.outputs.parameters.weight contains "x"`, false},
+		{"a member of a missing parameter, asked for with care", "tasks.flaky.outputs.parameters.weight?.x == nil", true},
+		{"a parameter that is a bool", "tasks.flaky.outputs.parameters.again", true},
+		{"S2.13 the text true counts", "tasks.flaky.outputs.parameters.said", true},
+		{"S2.13 the text false counts", `"false"`, false},
+		{"a number in a text", `int("75") == tasks.flaky.code`, true},
+		{"always", "true", true},
+		{"never", "false", false},
+		{"either", "tasks.flaky.code == 1 ? false : tasks.flaky.code == 75", true},
+		{"if and else", "if tasks.flaky.code == 1 { false } else { true }", true},
+		{"?: takes what is there", "(tasks.flaky.code == 75 ?: false)", true},
+		{"white space and lines", "\n tasks . flaky\n\t. code == 75\r\n", true},
+		{"the name in a text is a text", `"tasks.flaky.code" == 'tasks.flaky.code'`, true},
+		{"quotes in texts", `"\"tasks.flaky.code" != 'it\'s' and ` + "`a``b`" + ` == "a` + "`" + `b"`, true},
+	} {
+		if got, err := Evaluate("flaky", row.source, flaky); err != nil || got != row.want {
+			t.Errorf("%s: %s = %v, %v, want %v", row.claim, row.source, got, err, row.want)
+		}
+	}
+}
+
+// Each kind that a task may have can be named as the seeds name one, and in brackets.
+func TestAKindIsAFlatName(t *testing.T) {
+	for _, kind := range []string{
+		"flaky", "my-task", "my-task-2", "pkg.render", "a/b", "a//b", "a:b", "a::b", "a--b", "a-", "a.", "a/", "1st", "2", "2.5", "0x1f", "1e3",
+		"tasks", "tasks.tasks", "tasks.a.code", "phase", "a.phase", "code.code", "in", "not", "let", "true", "nil", "matches-x", "x_y", "A", strings.Repeat("k-", 64),
+	} {
+		a := Attempt{Kind: kind, Phase: "Error", Code: 7, Msg: "m"}
+		for _, name := range []string{"tasks." + kind, fmt.Sprintf("tasks[%q]", kind)} {
+			source := strings.ReplaceAll(`NAME.code == 7 and (NAME.phase=="Error") and 7 in 1..9 and not(NAME.code-1==7) or NAME?.msg=='x'`, "NAME", name)
+			if got, err := Evaluate(kind, source, a); !got || err != nil {
+				t.Errorf("%s: %s = %v, %v, want true", kind, source, got, err)
+			}
+		}
+		for _, other := range []string{kind + "2", kind + "-x", kind + "x", "x" + kind, "x-" + kind, kind + ".x", kind + "/x", kind + "é", kind + "$"} {
+			if got, err := Evaluate(kind, "tasks."+other+".code == 7", a); got || !errors.Is(err, refusal.ErrInvalid) {
+				t.Errorf("%s: tasks.%s.code = %v, %v, want a refusal: it is another task", kind, other, got, err)
+			}
+		}
+	}
+}
+
+// S2.13: an expression that fails, or gives something else, is no retry, and says so.
+func TestRetryExpressionsThatFailGiveNoRetry(t *testing.T) {
+	for _, row := range []struct{ claim, source, want string }{
+		{"a missing parameter is neither true nor false", "tasks.flaky.outputs.parameters.weight", "it gives <nil>, and must give true or false"},
+		{"a number is neither", "tasks.flaky.outputs.parameters.wait", "it gives 2, and must give true or false"},
+		{"a text is neither", "tasks.flaky.outputs.parameters.name", `it gives "a"`},
+		{"TRUE is no true", `"TRUE"`, `it gives "TRUE"`},
+		{"the phase is neither", "tasks.flaky.phase", `it gives "Failed"`},
+		{"a comparison with nothing", "tasks.flaky.outputs.parameters.weight > 1", "invalid operation: <nil> > int"},
+		{"a text that is no number", "int(tasks.flaky.msg) == 1", "invalid operation: int(GET /a"},
+		{"a member of nothing", "tasks.flaky.outputs.parameters.weight.x == 1", "cannot fetch x from <nil>"},
+		{"past the end of a list", "tasks.flaky.outputs.parameters.list[9] == 1", "index out of range"},
+		{"a number in a map of names", "5 in tasks.flaky.outputs.parameters.deep", "reflect.Value.MapIndex"},
+		{"a sum of text and number", "tasks.flaky.outputs.parameters.name + 1 == 2", "invalid operation: string + int"},
+		{"a division by zero", "tasks.flaky.code % (tasks.flaky.code - 75) == 0", "divide by zero"},
+		{"a pattern for a number", `tasks.flaky.outputs.parameters.wait matches "2"`, "interface conversion"},
+		{"a condition that is none", "tasks.flaky.outputs.parameters.wait and true", "interface conversion"},
+	} {
+		got, err := Evaluate("flaky", row.source, flaky)
+		if got || err == nil || errors.Is(err, refusal.ErrInvalid) {
+			t.Errorf("%s: %s = %v, %v, want no retry and an error that is no refusal", row.claim, row.source, got, err)
+			continue
+		}
+		if text := err.Error(); !strings.HasPrefix(text, "the retry expression cannot be answered, so there is no retry: ") || !strings.Contains(text, row.want) ||
+			len(text) > 400 || strings.Contains(text, "\n") {
+			t.Errorf("%s: %s gives %q, want %q in a line", row.claim, row.source, text, row.want)
+		}
+	}
+}
+
+// An expression pays for the parameters that it reads, and for no others.
+func TestParametersThatAreTooMuchAreNotRead(t *testing.T) {
+	cycle := map[string]any{}
+	cycle["again"] = cycle
+	deep := any("x")
+	for range 12 {
+		deep = []any{deep}
+	}
+	parameters := map[string]any{
+		"small": 1.0, "text": strings.Repeat("x", maxVisible+1), "half": strings.Repeat("x", maxVisible/2), "rest": strings.Repeat("y", maxVisible/2+1),
+		"list": make([]any, maxValues), "names": map[string]any{strings.Repeat("n", maxVisible+1): nil}, "cycle": cycle, "deep": deep,
+		"time": time.Now(), "error": errors.New("x"), "function": func() bool { return true }, "typed": []string{"x"},
+	}
+	const tooMuch, odd = "are more than 4096 bytes in 1000 values, or deeper than 10 lists and maps: give it less to read", ": give what encoding/json makes of an object"
+	for _, row := range []struct{ claim, reads, want string }{
+		{"what is not read does not matter", "small", ""},
+		{"half a text may be read", "half", ""},
+		{"a text twice is read once", "half == tasks.k.outputs.parameters.half and nil != tasks.k.outputs.parameters.half", ""},
+		{"a long text", "text", tooMuch},
+		{"two texts that are long together", "half == tasks.k.outputs.parameters.rest", tooMuch},
+		{"a long list", "list", tooMuch},
+		{"a long name", "names", tooMuch},
+		{"no end", "cycle", tooMuch},
+		{"deep lists", "deep", tooMuch},
+		{"an instant has methods", "time", odd},
+		{"an error has methods", "error", odd},
+		{"a function", "function", odd},
+		{"a list that JSON does not make", "typed", odd},
+	} {
+		got, err := Evaluate("k", "tasks.k.outputs.parameters."+row.reads+" != nil", Attempt{Phase: "Error", Parameters: parameters})
+		if row.want == "" && (!got || err != nil) || row.want != "" && (got || err == nil || !strings.HasSuffix(err.Error(), row.want)) {
+			t.Errorf("%s: %v, %v, want %q", row.claim, got, err, row.want)
+		}
+	}
+	for _, all := range []string{"tasks.k.outputs.parameters != nil", "tasks.k.outputs.parameters[tasks.k.msg] == nil", "'x' in tasks.k.outputs.parameters"} {
+		if got, err := Evaluate("k", all, Attempt{Phase: "Error", Parameters: parameters}); got || err == nil {
+			t.Errorf("%s = %v, %v, want an error: it reads all of them", all, got, err)
+		}
+	}
+}
+
+func TestWhatIsOverIsNeverRetried(t *testing.T) {
+	for _, phase := range []string{"Succeeded", "Cancelled"} {
+		if got, err := Evaluate("k", "true", Attempt{Phase: phase}); got || err != nil {
+			t.Errorf("true about %s = %v, %v, want false", phase, got, err)
+		}
+	}
+	if got, err := Evaluate("k", "true", Attempt{Kind: "other", Phase: "Failed"}); got || err == nil {
+		t.Errorf("an attempt of another kind = %v, %v, want an error", got, err)
+	}
+}
+
+// What the sweep ends is known beforehand, so enqueue can ask.
+func TestRetryOfATimeout(t *testing.T) {
+	for _, row := range []struct {
+		source string
+		want   bool
+	}{
+		{"tasks.my-task.phase != 'Succeeded'", true},
+		{"tasks.my-task.phase == 'Timeout'", true},
+		{"tasks.my-task.phase in ['Error', 'Failed']", false},
+		{"tasks.my-task.code == -1", true},
+		{"tasks.my-task.msg == 'Task exceeded deadline'", true},
+		{"tasks.my-task.outputs.parameters.x == nil", true},
+		{"'x' in tasks.my-task.outputs.parameters", false},
+	} {
+		if got, err := Evaluate("my-task", row.source, TimedOut("my-task")); err != nil || got != row.want {
+			t.Errorf("%s = %v, %v, want %v", row.source, got, err, row.want)
+		}
+	}
+}
+
+func TestCompiledExpressionsAreKeptWithinBounds(t *testing.T) {
+	first, err := compileRetry("k", "tasks.k.code == 0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := compileRetry("k", "tasks.k.code == 0"); again != first {
+		t.Error("an expression in use was compiled anew")
+	}
+	var all sync.WaitGroup
+	for g := range 4 {
+		all.Go(func() {
+			for i := range 400 {
+				n := g*300 + i // each number by two, at about the same time
+				got, err := Evaluate("k", fmt.Sprintf("tasks.k.code == %d", n), Attempt{Phase: "Error", Code: n})
+				if !got || err != nil {
+					t.Errorf("%d: %v, %v", n, got, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	compiled.Lock()
+	defer compiled.Unlock()
+	if n := len(compiled.expressions); n == 0 || n > maxCompiled {
+		t.Errorf("%d expressions are kept, want 1 to %d", n, maxCompiled)
+	}
+}
+
+func BenchmarkRetryExpression(b *testing.B) {
+	for _, source := range []string{
+		"tasks.flaky.phase != 'Succeeded'",
+		`tasks.flaky.phase == "Timeout" or tasks.flaky.code in [75, 111] or tasks.flaky.msg matches "(?i)unavailable|refused"`,
+		"tasks.flaky.outputs.parameters.wait < 3",
+	} {
+		e, err := compileRetry("flaky", source)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(source, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := e.allows(flaky); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("compile", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := readRetry("flaky", "tasks.flaky.phase != 'Succeeded'"); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,164 @@
+package retryexpr
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// exprPart is what a part of an expression stands for.
+type exprPart int
+
+const (
+	aValue exprPart = iota
+	allTasks
+	theTask
+	allOutputs
+	allParameters
+)
+
+// checkValue takes variables down to their last member: tasks.my-task.code, not tasks.
+func (r *retryRules) checkValue(slot *ast.Node) error {
+	is, err := r.resolve(slot)
+	switch {
+	case err != nil:
+		return err
+	case is == allParameters:
+		r.everything = true
+	case is != aValue:
+		return refuseAt(r.source, *slot, "a member is missing: write tasks.%s.phase, .code, .msg or .outputs.parameters.<name>", r.kind)
+	}
+	return nil
+}
+
+// resolve follows names and members, and puts taskVariable where the task is named.
+func (r *retryRules) resolve(slot *ast.Node) (exprPart, error) {
+	switch n := (*slot).(type) {
+	case *ast.IdentifierNode:
+		switch {
+		case n.Value == "tasks":
+			return allTasks, nil
+		case n.Value[0] == '$': // flatNames' word for it, or ours
+			n.Value = taskVariable
+			return theTask, nil
+		}
+		return 0, refuseAt(r.source, n, "%q is not known: write tasks.%s.phase, .code, .msg or .outputs.parameters.<name>, and texts in quotes", refusal.Clip(n.Value), r.kind)
+	case *ast.ChainNode:
+		return r.resolve(&n.Node)
+	case *ast.MemberNode:
+		if r.seen++; r.seen > maxNodes {
+			return 0, refuseRetry(r.source, "it has more than %d parts: decide in the handler, by worker.Fail and worker.Discard", maxNodes)
+		}
+		of, err := r.resolve(&n.Node)
+		if err != nil {
+			return 0, err
+		}
+		return r.member(slot, n, of)
+	}
+	return aValue, r.check(slot)
+}
+
+func (r *retryRules) member(slot *ast.Node, n *ast.MemberNode, of exprPart) (exprPart, error) {
+	name := textOf(n.Property)
+	switch {
+	case of == allTasks && name == r.kind:
+		task := &ast.IdentifierNode{Value: taskVariable}
+		task.SetLocation(n.Location())
+		*slot = task
+		return theTask, nil
+	case of == allTasks:
+		return 0, refuseAt(r.source, n, "tasks.%s is another task, and an expression sees its own only: write tasks.%s", refusal.Clip(name), r.kind)
+	case of == theTask && (name == "phase" || name == "code" || name == "msg"):
+		return aValue, nil
+	case of == theTask && name == "outputs":
+		return allOutputs, nil
+	case of == theTask || of == allOutputs && name != "parameters":
+		return 0, refuseAt(r.source, n, "a task has no %q: write tasks.%s.phase, .code, .msg or .outputs.parameters.<name>", refusal.Clip(name), r.kind)
+	case of == allOutputs:
+		return allParameters, nil
+	case of == allParameters && name != "":
+		r.parameters = append(r.parameters, name)
+	case of == allParameters:
+		r.everything = true
+	}
+	return aValue, r.check(&n.Property)
+}
+
+func textOf(node ast.Node) string {
+	if text, ok := node.(*ast.StringNode); ok {
+		return text.Value
+	}
+	return ""
+}
+
+// What an expression sees of an attempt, as its cost grows with it: so many bytes of
+// the message, and as many of the parameters that it reads, in so many values.
+const (
+	maxVisible = 4 << 10
+	maxValues  = 1000
+	maxNesting = 10
+)
+
+// weigh refuses parameters that are too much, or nothing that JSON knows: those may have
+// methods, and no end.
+func (e *retryExpression) weigh(parameters map[string]any) error {
+	s := scale{bytes: maxVisible, values: maxValues}
+	if e.everything {
+		return e.refuseParameters(s.weigh(parameters, 0))
+	}
+	for i, name := range e.parameters {
+		if slices.Contains(e.parameters[:i], name) {
+			continue
+		}
+		if why := s.weigh(parameters[name], 1); why != "" {
+			return e.refuseParameters(why)
+		}
+	}
+	return nil
+}
+
+func (e *retryExpression) refuseParameters(why string) error {
+	if why == "" {
+		return nil
+	}
+	return e.failed("the parameters that it reads " + why)
+}
+
+// scale is what is left of the limits.
+type scale struct{ bytes, values int }
+
+func (s *scale) weigh(value any, depth int) string {
+	s.values--
+	switch v := value.(type) {
+	case nil, bool, int, int64, float64:
+	case string:
+		s.bytes -= len(v)
+	case []any:
+		for i := 0; i < len(v) && s.holds(depth); i++ {
+			if why := s.weigh(v[i], depth+1); why != "" {
+				return why
+			}
+		}
+	case map[string]any:
+		for name, item := range v {
+			s.bytes -= len(name)
+			if !s.holds(depth) {
+				break
+			}
+			if why := s.weigh(item, depth+1); why != "" {
+				return why
+			}
+		}
+	default:
+		return fmt.Sprintf("hold a %T: give what encoding/json makes of an object", v)
+	}
+	if !s.holds(depth) {
+		return fmt.Sprintf("are more than %d bytes in %d values, or deeper than %d lists and maps: give it less to read", maxVisible, maxValues, maxNesting)
+	}
+	return ""
+}
+
+func (s *scale) holds(depth int) bool { return s.bytes >= 0 && s.values >= 0 && depth <= maxNesting }
