@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -188,12 +189,12 @@ func TestAnAgentOutlivesItsWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop := work()
-	for from, suspended := queue.Oldest, false; !suspended; {
-		batch, err := q.Events(t.Context(), from, 100, time.Minute)
+	for from, suspended := events.Oldest, false; !suspended; {
+		batch, err := events.Read(t.Context(), q, from, 100, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
-		suspended = slices.ContainsFunc(batch.Events, func(e queue.Event) bool { return e.Kind == "task_suspended" })
+		suspended = slices.ContainsFunc(batch.Events, func(e events.Event) bool { return e.Kind == "task_suspended" })
 		from = batch.Next
 	}
 	stop()

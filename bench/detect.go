@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 )
@@ -114,7 +115,7 @@ func observe(ctx context.Context, q *queue.Queue, n int, within time.Duration) (
 		}
 		for _, entry := range streams[0].Messages {
 			last = entry.ID
-			for _, e := range queue.EventsIn(0, entry) {
+			for _, e := range events.In(0, entry) {
 				if e.Kind != "task_timed_out" {
 					continue
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
@@ -224,7 +225,7 @@ func (l *longest) ofQueues(ctx context.Context) error {
 			return err
 		}},
 		named{"read events", func() error {
-			_, err := l.q.Events(ctx, queue.Oldest, 1000, 0)
+			_, err := events.Read(ctx, l.q, events.Oldest, 1000, 0)
 			return err
 		}},
 	)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
@@ -54,7 +55,7 @@ func TestWhatIsToldOfABrokenRecordIsWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		told["explain"] = explained.String()
-		batch, err := q.Events(ctx, queue.Oldest, 100, 0)
+		batch, err := events.Read(ctx, q, events.Oldest, 100, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -231,30 +231,6 @@ func ExampleQueue_Stats() {
 	// delayed: 1
 }
 
-func ExampleQueue_Figures() {
-	ctx := context.Background()
-	q, server := start(ctx)
-	defer server.Close()
-	if _, err := q.EnqueueAll(ctx, []queue.Task{{Kind: "mail"}, {Kind: "mail"}}); err != nil {
-		log.Fatal(err)
-	}
-	work(ctx, q, 2, queue.Outcome{Verb: queue.Complete})
-
-	figures, err := q.Figures(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, f := range figures {
-		for _, e := range f.Ends {
-			fmt.Println(f.Kind, f.Queue, e.Status, e.Reason, e.Count)
-		}
-		fmt.Println("ran:", f.Duration.Count(), "late:", f.Lag.Count())
-	}
-	// Output:
-	// mail default COMPLETED  2
-	// ran: 2 late: 0
-}
-
 func ExampleConnect() {
 	rdb, err := queue.Connect("redis://:a+b/c@localhost:6379/0")
 	fmt.Println(rdb == nil, errors.Is(err, queue.ErrInvalid)) // the password needs %2F for its slash

@@ -34,7 +34,7 @@ type Config struct {
 	// 65,536. Defaults to 64.
 	EventMiB int
 	// Figures is whether a new namespace counts by kind how tasks ended and how long
-	// they took, for [Queue.Figures]: "on" (the default) or "off".
+	// they took, for inspect.Figures: "on" (the default) or "off".
 	Figures string
 	// Strict refuses a Redis whose settings may lose tasks, where otherwise a
 	// warning is logged.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -46,16 +47,16 @@ func eventsCommand() *cli.Command {
 			if c.String("output") == "json" {
 				tell = tellJSON
 			}
-			return readError(events(c.Context, q, queue.Cursor(c.String("from")), c.Int("n"), c.Bool("follow"), c.App.Writer, tell))
+			return readError(follow(c.Context, q, events.Cursor(c.String("from")), c.Int("n"), c.Bool("follow"), c.App.Writer, tell))
 		},
 	}
 }
 
 // teller writes a batch; end is whether it is the last.
-type teller func(w io.Writer, batch queue.EventBatch, end bool) error
+type teller func(w io.Writer, batch events.Batch, end bool) error
 
-// events writes batches until there is nothing more, n events are told, or ctx ends.
-func events(ctx context.Context, q *queue.Queue, at queue.Cursor, n int, follow bool, w io.Writer, tell teller) error {
+// follow writes batches until there is nothing more, n events are told, or ctx ends.
+func follow(ctx context.Context, q *queue.Queue, at events.Cursor, n int, endless bool, w io.Writer, tell teller) error {
 	out := bufio.NewWriter(w)
 	for told := 0; ; {
 		want := 1000
@@ -63,16 +64,16 @@ func events(ctx context.Context, q *queue.Queue, at queue.Cursor, n int, follow 
 			want = min(want, n-told)
 		}
 		var wait time.Duration
-		if follow {
+		if endless {
 			wait = time.Minute
 		}
-		batch, err := q.Events(ctx, at, want, wait)
+		batch, err := events.Read(ctx, q, at, want, wait)
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
 		told += len(batch.Events)
 		at = batch.Next
-		end := err != nil || n > 0 && told >= n || !follow && len(batch.Events) == 0 && len(batch.Gaps) == 0
+		end := err != nil || n > 0 && told >= n || !endless && len(batch.Events) == 0 && len(batch.Gaps) == 0
 		if len(batch.Events) > 0 || len(batch.Gaps) > 0 || end {
 			if err := tell(out, batch, end); err != nil {
 				return err
@@ -89,13 +90,13 @@ func events(ctx context.Context, q *queue.Queue, at queue.Cursor, n int, follow 
 
 // tellJSON writes a line an event, and behind each batch where to go on. A line's kind
 // says what it is.
-func tellJSON(w io.Writer, batch queue.EventBatch, _ bool) error {
+func tellJSON(w io.Writer, batch events.Batch, _ bool) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	for _, gap := range batch.Gaps {
 		if err := encoder.Encode(struct {
 			Kind string `json:"kind"`
-			queue.Gap
+			events.Gap
 		}{"events_missed", gap}); err != nil {
 			return err
 		}
@@ -109,7 +110,7 @@ func tellJSON(w io.Writer, batch queue.EventBatch, _ bool) error {
 }
 
 // tellText writes a line an event, for people, and where to go on at the end.
-func tellText(w io.Writer, batch queue.EventBatch, end bool) error {
+func tellText(w io.Writer, batch events.Batch, end bool) error {
 	for _, gap := range batch.Gaps {
 		fmt.Fprintf(w, "  missed: %s\n", gapText(gap))
 	}
@@ -133,7 +134,7 @@ func tellText(w io.Writer, batch queue.EventBatch, end bool) error {
 	return nil
 }
 
-func gapText(gap queue.Gap) string {
+func gapText(gap events.Gap) string {
 	if gap.SetBack {
 		return fmt.Sprintf("the stream of partition %d was set back (data was lost, or a replica took over); read again from its oldest event", gap.Partition)
 	}

@@ -7,14 +7,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/events"
 )
 
 // Events are what entries tell, in their order: each the names and values that
 // docs/events.md has for it, and "stream_id", the id of its entry.
 func Events(entries ...redis.XMessage) (all []map[string]any) {
 	for _, entry := range entries {
-		for _, e := range queue.EventsIn(0, entry) {
+		for _, e := range events.In(0, entry) {
 			about := map[string]any{
 				"stream_id": e.ID, "kind": e.Kind, "task_id": e.TaskID, "task_kind": e.TaskKind, "queue": e.Queue, "worker": e.Worker,
 				"at": instant(e.At), "created_at": instant(e.CreatedAt), "started_at": instant(e.StartedAt),

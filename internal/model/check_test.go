@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/internal/audit"
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/queue"
@@ -25,12 +26,12 @@ func (p *player) compareEvents(t *rapid.T, s *audit.Snapshot) {
 		t.Fatal(err)
 	}
 	var told []string
-	var events []queue.Event
+	var all []events.Event
 	for _, entry := range entries {
 		p.read = entry.ID
-		events = append(events, queue.EventsIn(0, entry)...)
+		all = append(all, events.In(0, entry)...)
 	}
-	for _, e := range events {
+	for _, e := range all {
 		kind, id := e.Kind, e.TaskID
 		words := []string{kind, id}
 		more := map[string][]string{"rejected": {"op", "reason"}, "task_timed_out": {"timeout_type"},

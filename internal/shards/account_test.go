@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/curfew-dev/curfew/bench"
+	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -58,7 +59,7 @@ func (s *stage) ends() map[string]int {
 			}
 			from = ""
 			for _, e := range entries {
-				for _, event := range queue.EventsIn(p, e) {
+				for _, event := range events.In(p, e) {
 					switch event.Kind {
 					case "task_completed", "task_failed", "task_cancelled", "task_timed_out":
 						ends[event.TaskID]++

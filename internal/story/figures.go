@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/inspect"
 )
 
 // figures k: what was counted of tasks of these kinds, or of all, that ended: a line an end and
 // a line a histogram, with the upper bounds of the buckets that have values.
 func (s *stage) figures(w words) []string {
-	all, err := s.q.Figures(s.ctx)
+	all, err := inspect.Figures(s.ctx, s.q)
 	var answers []string
 	for _, f := range all {
 		if len(w.plain) > 0 && !slices.Contains(w.plain, f.Kind) {
@@ -22,7 +22,7 @@ func (s *stage) figures(w words) []string {
 		}
 		for _, h := range []struct {
 			name string
-			of   queue.Histogram
+			of   inspect.Histogram
 		}{{"duration", f.Duration}, {"waiting", f.Waiting}, {"lag", f.Lag}, {"share", f.Share}} {
 			if h.of.Count() > 0 {
 				answers = append(answers, fmt.Sprintf("%s %s %s %s sum=%g", f.Kind, f.Queue, h.name, filled(h.of), h.of.Sum))
@@ -39,7 +39,7 @@ func (s *stage) figures(w words) []string {
 }
 
 // filled are the buckets that have values.
-func filled(h queue.Histogram) string {
+func filled(h inspect.Histogram) string {
 	var told []string
 	for i, n := range h.Counts {
 		switch {

@@ -25,7 +25,8 @@ var rooms = []struct {
 	{"internal/jsonline", nil},
 	{"internal/engine", []string{"lua", "refusal"}},
 	{"reaper", []string{"internal/engine", "refusal"}},
-	{"queue", []string{"lua", "refusal", "internal/names", "retryexpr", "internal/jsonline", "internal/engine"}},
+	{"queue", []string{"lua", "refusal", "internal/names", "retryexpr", "internal/engine"}},
+	{"events", []string{"queue", "internal/engine", "internal/names", "internal/jsonline", "refusal"}},
 	{"internal/audit", []string{"queue", "internal/engine", "internal/names"}},
 	{"inspect", []string{"queue", "internal/audit", "internal/engine", "internal/names", "internal/jsonline", "duration", "refusal"}},
 	{"worker", []string{"reaper", "queue", "retryexpr", "duration"}},
@@ -36,9 +37,9 @@ var rooms = []struct {
 	{"observe", []string{"queue"}},
 	{"flow", []string{"agentwait"}},
 	{"dashboard", []string{"queue", "observe"}},
-	{"bench", []string{"lua", "queue", "inspect", "reaper", "worker", "agentwait", "internal/redisproc", "curfewtest", "observe", "flow", "dashboard"}},
-	{"cmd", []string{"duration", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "internal/embedded", "curfewtest", "observe", "flow", "dashboard", "bench"}},
-	{"examples", []string{"lua", "queue", "inspect", "reaper", "worker", "agentwait", "curfewtest", "observe", "flow", "dashboard"}},
+	{"bench", []string{"lua", "queue", "inspect", "events", "reaper", "worker", "agentwait", "internal/redisproc", "curfewtest", "observe", "flow", "dashboard"}},
+	{"cmd", []string{"duration", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "internal/embedded", "curfewtest", "observe", "flow", "dashboard", "bench"}},
+	{"examples", []string{"events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "curfewtest", "observe", "flow", "dashboard"}},
 	{"scripts", nil},
 }
 

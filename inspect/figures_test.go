@@ -1,4 +1,4 @@
-package queue_test
+package inspect_test
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 // ends are how many tasks of a kind ended, by status, reason and timeout type.
 func ends(t *testing.T, q *queue.Queue, kind string) map[string]int64 {
 	t.Helper()
-	all, err := q.Figures(context.Background())
+	all, err := inspect.Figures(context.Background(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,12 +65,12 @@ func TestFiguresOfAllPartitionsAddUp(t *testing.T) {
 		}
 		cancelled(t, q, tasks[:10]...) // a list goes to one partition, the next list to another
 		cancelled(t, q, tasks[10:]...)
-		all, err := q.Figures(context.Background())
+		all, err := inspect.Figures(context.Background(), q)
 		if err != nil || len(all) != 2 {
 			t.Fatalf("Figures = %+v, %v, want those of two queues", all, err)
 		}
 		for i, f := range all {
-			want := []queue.Ends{{Status: queue.Cancelled, Reason: "cancelled", Count: 10}}
+			want := []inspect.Ends{{Status: queue.Cancelled, Reason: "cancelled", Count: 10}}
 			if f.Kind != "k" || f.Queue != fmt.Sprint("q", i) || !slices.Equal(f.Ends, want) || f.Share.Count() != 10 || f.Duration.Count() != 0 {
 				t.Errorf("Figures = %+v, want 10 cancelled of k in q%d, each with a share of its time", f, i)
 			}
@@ -95,7 +95,7 @@ func TestANamespaceWithoutFiguresWritesNone(t *testing.T) {
 		if keys := rdb.Keys(context.Background(), q.Root(0)+":[fk]i*").Val(); len(keys) > 0 {
 			t.Errorf("there are the keys %v, want none", keys)
 		}
-		if all, err := q.Figures(context.Background()); err != nil || len(all) > 0 {
+		if all, err := inspect.Figures(context.Background(), q); err != nil || len(all) > 0 {
 			t.Errorf("Figures = %v, %v, want none", all, err)
 		}
 		_, err := queue.Open(context.Background(), rdb, queue.Config{Namespace: "other", Figures: "yes"})
@@ -119,13 +119,13 @@ func TestKindsBeyondAThousandAreCountedTogether(t *testing.T) {
 			cancelled(t, q, queue.Task{Kind: kind})
 		}
 		cancelled(t, q, queue.Task{Kind: "a", Queue: "another"})
-		for kind, want := range map[string]int64{"a": 3, "b": 1, "c": 0, "d": 0, queue.OtherKinds: 3} {
+		for kind, want := range map[string]int64{"a": 3, "b": 1, "c": 0, "d": 0, inspect.OtherKinds: 3} {
 			if got := ends(t, q, kind)["CANCELLED cancelled"]; got != want {
 				t.Errorf("%d of %s are counted, want %d", got, kind, want)
 			}
 		}
 		if n := rdb.SCard(ctx, q.Root(0)+":kinds").Val(); n != 1001 {
-			t.Errorf("%d kinds are listed, want 1,000 and %q", n, queue.OtherKinds)
+			t.Errorf("%d kinds are listed, want 1,000 and %q", n, inspect.OtherKinds)
 		}
 	})
 }
@@ -155,7 +155,7 @@ func TestATimeoutThatManyReapersSeeIsCountedOnce(t *testing.T) {
 			})
 		}
 		group.Wait()
-		all, err := q.Figures(ctx)
+		all, err := inspect.Figures(ctx, q)
 		if err != nil || len(all) != 1 {
 			t.Fatalf("Figures = %+v, %v", all, err)
 		}
@@ -176,7 +176,7 @@ func TestFiguresThatCannotBeReadHideNoOthers(t *testing.T) {
 		rdb.Del(ctx, q.Root(0)+":figures:a", q.Root(1)+":kinds")
 		rdb.Set(ctx, q.Root(0)+":figures:a", "rubbish", 0)
 		rdb.Set(ctx, q.Root(1)+":kinds", "rubbish", 0)
-		all, err := q.Figures(ctx)
+		all, err := inspect.Figures(ctx, q)
 		if !errors.Is(err, queue.ErrWrongType) || !strings.Contains(fmt.Sprint(err), "figures:a") || !strings.Contains(fmt.Sprint(err), "{1}:kinds") {
 			t.Errorf("Figures = %v, want ErrWrongType that names both keys", err)
 		}
@@ -224,7 +224,7 @@ func TestBoundsOfBucketsAreThoseOfTheLua(t *testing.T) {
 	rdb := redistest.Embedded(t).Client()
 	q := queuetest.Open(t, rdb, queue.Config{})
 	cancelled(t, q, queue.Task{Kind: "k"})
-	all, err := q.Figures(context.Background())
+	all, err := inspect.Figures(context.Background(), q)
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}

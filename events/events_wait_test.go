@@ -1,4 +1,4 @@
-package queue_test
+package events_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -19,12 +20,12 @@ func TestAWaitingReaderIsWokenByAnEvent(t *testing.T) {
 		q.Client().AddHook(queuetest.Around{Name: "xread", Before: func() { blocking <- struct{}{} }, After: func(err error) { woken.Store(woken.Load() || err == nil) }})
 		queuetest.Busy(t, q, 2)
 		type answer struct {
-			queue.EventBatch
+			events.Batch
 			error
 		}
 		answered := make(chan answer, 1)
 		go func() {
-			b, err := q.Events(context.Background(), queue.Newest, 10, time.Minute)
+			b, err := events.Read(context.Background(), q, events.Newest, 10, time.Minute)
 			answered <- answer{b, err}
 		}()
 		<-blocking
@@ -32,7 +33,7 @@ func TestAWaitingReaderIsWokenByAnEvent(t *testing.T) {
 		select {
 		case a := <-answered:
 			if a.error != nil || len(a.Events) != 1 || a.Events[0].TaskID != r.ID || a.Events[0].Kind != "task_enqueued" {
-				t.Errorf("woken with %+v, %v, want the enqueueing of %s", a.EventBatch, a.error, r.ID)
+				t.Errorf("woken with %+v, %v, want the enqueueing of %s", a.Batch, a.error, r.ID)
 			}
 		case <-time.After(30 * time.Second):
 			t.Fatal("the reader still waits")
@@ -46,15 +47,15 @@ func TestAWaitingReaderIsWokenByAnEvent(t *testing.T) {
 func TestAWaitIsBounded(t *testing.T) {
 	telling(t, func(t *testing.T, q *queue.Queue) {
 		start := time.Now()
-		b, err := q.Events(context.Background(), queue.Oldest, 10, 50*time.Millisecond)
+		b, err := events.Read(context.Background(), q, events.Oldest, 10, 50*time.Millisecond)
 		if took := time.Since(start); err != nil || b.Events != nil || took < 50*time.Millisecond || took > 20*time.Second {
 			t.Errorf("a wait of 50 ms for nothing = %+v, %v after %v", b, err, took)
 		}
 		ctx, cancel := context.WithCancelCause(context.Background())
 		enough := errors.New("enough")
 		q.Client().AddHook(queuetest.Around{Name: "xread", Before: func() { cancel(enough) }})
-		b, err = q.Events(ctx, queue.Newest, 10, time.Hour)
-		if !errors.Is(err, enough) || b.Next == queue.Newest {
+		b, err = events.Read(ctx, q, events.Newest, 10, time.Hour)
+		if !errors.Is(err, enough) || b.Next == events.Newest {
 			t.Errorf("a wait that is cancelled = %+v, %v, want the cause, and a place to go on from", b, err)
 		}
 	})
@@ -65,7 +66,7 @@ func TestAReaderIsToldThatRedisWentAway(t *testing.T) {
 	server := redistest.Start(t)
 	q := queuetest.Open(t, server.Client(t), queue.Config{})
 	q.Client().AddHook(queuetest.Around{Name: "xread", Before: server.Kill})
-	if _, err := q.Events(context.Background(), queue.Oldest, 10, time.Hour); !errors.Is(err, queue.ErrUnavailable) && !errors.Is(err, queue.ErrUnknown) {
+	if _, err := events.Read(context.Background(), q, events.Oldest, 10, time.Hour); !errors.Is(err, queue.ErrUnavailable) && !errors.Is(err, queue.ErrUnknown) {
 		t.Errorf("Events = %v, want that there is no answer", err)
 	}
 }
@@ -74,13 +75,13 @@ func TestEventsOfAClusterAreReadAndWaitedFor(t *testing.T) {
 	t.Parallel() // a cluster takes seconds to come up
 	q := queuetest.Open(t, queuetest.ClusterOfOne(t), queue.Config{Partitions: 3, Events: "all"})
 	queuetest.Busy(t, q, 6)
-	all := read(t, q, queue.Oldest, 100)
+	all := read(t, q, events.Oldest, 100)
 	if len(all.Events) != 18 {
 		t.Errorf("read %d events, want 18", len(all.Events))
 	}
-	answered := make(chan []queue.Event)
+	answered := make(chan []events.Event)
 	go func() {
-		b, _ := q.Events(context.Background(), all.Next, 10, time.Minute)
+		b, _ := events.Read(context.Background(), q, all.Next, 10, time.Minute)
 		answered <- b.Events
 	}()
 	r := queuetest.Enqueue(t, q, queue.Task{})

@@ -1,4 +1,4 @@
-package queue
+package events
 
 import (
 	"net/url"
@@ -38,10 +38,10 @@ type Event struct {
 	Fields map[string]string
 }
 
-// EventsIn are the events of an entry of a partition's stream, for a program that reads
+// In are the events of an entry of a partition's stream, for a program that reads
 // the stream itself. They share the entry's id and instant. An entry that somebody else
 // put into the stream is one event without a kind.
-func EventsIn(partition int, entry redis.XMessage) []Event {
+func In(partition int, entry redis.XMessage) []Event {
 	id, _ := parseStreamID(entry.ID)
 	base := Event{Partition: partition, ID: entry.ID, At: time.UnixMilli(int64(id.ms))}
 	first, at, lines := ourEntry(entry.Values)

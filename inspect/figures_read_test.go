@@ -1,9 +1,11 @@
-package queue
+package inspect
 
 import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/curfew-dev/curfew/queue"
 )
 
 func TestAFieldOfFiguresIsRead(t *testing.T) {
@@ -14,9 +16,9 @@ func TestAFieldOfFiguresIsRead(t *testing.T) {
 		name, field string
 		want        func(f *KindFigures)
 	}{
-		{"an end without a reason", "ended COMPLETED", func(f *KindFigures) { f.Ends = []Ends{{Completed, "", "", 3}} }},
-		{"an end with one", "ended CANCELLED not_needed", func(f *KindFigures) { f.Ends = []Ends{{Cancelled, "not_needed", "", 3}} }},
-		{"a timeout", "ended FAILED timeout queue", func(f *KindFigures) { f.Ends = []Ends{{Failed, "timeout", "queue", 3}} }},
+		{"an end without a reason", "ended COMPLETED", func(f *KindFigures) { f.Ends = []Ends{{queue.Completed, "", "", 3}} }},
+		{"an end with one", "ended CANCELLED not_needed", func(f *KindFigures) { f.Ends = []Ends{{queue.Cancelled, "not_needed", "", 3}} }},
+		{"a timeout", "ended FAILED timeout queue", func(f *KindFigures) { f.Ends = []Ends{{queue.Failed, "timeout", "queue", 3}} }},
 		{"a bucket", "duration 5", func(f *KindFigures) { f.Duration.Counts[2] = 3 }},
 		{"the last bucket", "lag more", func(f *KindFigures) { f.Lag.Counts[22] = 3 }},
 		{"a sum", "share sum", func(f *KindFigures) { f.Share.Sum = 0.003 }},

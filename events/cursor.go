@@ -1,4 +1,4 @@
-package queue
+package events
 
 import (
 	"cmp"
@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"github.com/curfew-dev/curfew/internal/jsonline"
+	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Cursor is a place in the events of all partitions, in a form that outlives the
-// process: keep it as text, and give it back to [Queue.Events]. It holds, for each
+// process: keep it as text, and give it back to [Read]. It holds, for each
 // partition in its order and with commas between, an id in its stream and, behind an @,
 // the number of the last event read:
 //
@@ -37,10 +38,10 @@ type place struct {
 // places reads a cursor of so many partitions. Oldest and Newest are no places yet.
 func (c Cursor) places(partitions int) ([]place, error) {
 	parts := strings.Split(string(c), ",")
-	places := make([]place, 0, min(len(parts), MaxPartitions))
+	places := make([]place, 0, min(len(parts), queue.MaxPartitions))
 	for _, part := range parts {
 		p, ok := parsePlace(part)
-		if !ok || len(places) == MaxPartitions {
+		if !ok || len(places) == queue.MaxPartitions {
 			return nil, refusal.Invalid("cursor", "%q is not valid: it must be \"\" for the oldest event, \"now\", or what an earlier read gave, like 1763732630000-0@12", refusal.Clip(string(c)))
 		}
 		places = append(places, p)

@@ -1,4 +1,4 @@
-package queue
+package events
 
 import (
 	"fmt"
@@ -63,7 +63,7 @@ func readEventPage(reply any, partition, n int, from place) (eventPage, error) {
 		for i := 0; i < len(fields); i += 2 {
 			values[engine.Text(fields[i])] = fields[i+1]
 		}
-		from = page.add(id, EventsIn(partition, redis.XMessage{ID: id.String(), Values: values}), from)
+		from = page.add(id, In(partition, redis.XMessage{ID: id.String(), Values: values}), from)
 	}
 	if n > 0 && len(page.events) > n {
 		page.events, page.behind, page.more = page.events[:n], page.behind[:n], true

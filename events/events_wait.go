@@ -1,10 +1,12 @@
-package queue
+package events
 
 import (
 	"context"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/queue"
 )
 
 const (
@@ -17,7 +19,7 @@ const (
 // awaitEvents returns when there may be events behind one of the places, and after
 // limit or a little sooner. Whoever reads then sees what there is: an error of this
 // wait is not told, the read meets it too.
-func (q *Queue) awaitEvents(ctx context.Context, places []place, limit time.Duration) error {
+func awaitEvents(ctx context.Context, q *queue.Queue, places []place, limit time.Duration) error {
 	limit = min(limit, blockFor)
 	streams := make([]string, 2*len(places))
 	for p, at := range places {
@@ -26,14 +28,14 @@ func (q *Queue) awaitEvents(ctx context.Context, places []place, limit time.Dura
 	// In a cluster no command reads streams of several slots, and a blocked read cannot
 	// be called back: with one a partition, each event would leave the others blocked,
 	// each on a connection.
-	_, cluster := q.engine.Client().(*redis.ClusterClient)
-	if _, ring := q.engine.Client().(*redis.Ring); (cluster || ring) && len(places) > 1 {
+	_, cluster := q.Engine().Client().(*redis.ClusterClient)
+	if _, ring := q.Engine().Client().(*redis.Ring); (cluster || ring) && len(places) > 1 {
 		return pause(ctx, min(limit, lookEvery))
 	}
 	came := make(chan error, 1)
 	go func() {
 		// A block of 0 would be for ever.
-		came <- q.engine.Client().XRead(ctx, &redis.XReadArgs{Streams: streams, Count: 1, Block: max(limit, time.Millisecond)}).Err()
+		came <- q.Engine().Client().XRead(ctx, &redis.XReadArgs{Streams: streams, Count: 1, Block: max(limit, time.Millisecond)}).Err()
 	}()
 	select {
 	case err := <-came:

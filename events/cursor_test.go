@@ -1,4 +1,4 @@
-package queue
+package events
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/queue"
 )
 
 func TestACursorHasOneText(t *testing.T) {
@@ -30,7 +32,7 @@ func TestACursorHasOneText(t *testing.T) {
 		"0-0@9223372036854775808", "18446744073709551616-0", "0-0@1@2", "0-0-0", "$", "NOW", "0_0-0", "0x1-0", "٣-0", strings.Repeat("0-0,", 5000) + "0-0",
 	} {
 		got, err := Cursor(text).places(1)
-		if !errors.Is(err, ErrInvalid) || got != nil || len(err.Error()) > 300 {
+		if !errors.Is(err, queue.ErrInvalid) || got != nil || len(err.Error()) > 300 {
 			t.Errorf("%.40q = %v, %v, want a refusal of reasonable length", text, got, err)
 		}
 	}
@@ -47,7 +49,7 @@ func FuzzCursor(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string, partitions int) {
 		places, err := Cursor(s).places(partitions)
 		if err != nil {
-			if !errors.Is(err, ErrInvalid) || places != nil || len(err.Error()) > 500 {
+			if !errors.Is(err, queue.ErrInvalid) || places != nil || len(err.Error()) > 500 {
 				t.Errorf("%q = %v, %v", s, places, err)
 			}
 			return
@@ -91,7 +93,7 @@ func TestAnEntryThatIsNotOursIsOneEvent(t *testing.T) {
 		{}, {"first": "1"}, {"first": "0", "at": "1", "events": "k 0-A\n"}, {"first": "1", "at": "x", "events": "k 0-A\n"},
 		{"first": "1", "at": "1", "events": ""}, {"first": "9007199254740993", "at": "1", "events": "k 0-A\n"}, {"first": "1", "at": int64(1), "events": nil},
 	} {
-		events := EventsIn(2, redis.XMessage{ID: "5-1", Values: values})
+		events := In(2, redis.XMessage{ID: "5-1", Values: values})
 		if len(events) != 1 || events[0].Kind != "" || events[0].Number != 0 || events[0].ID != "5-1" || events[0].At.UnixMilli() != 5 || len(events[0].Fields) != len(values) {
 			t.Errorf("%v = %+v", values, events)
 		}

@@ -1,4 +1,4 @@
-package queue_test
+package events_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
@@ -33,24 +34,24 @@ func telling(t *testing.T, test func(t *testing.T, q *queue.Queue)) {
 }
 
 // read reads a batch that must be read.
-func read(tb testing.TB, q *queue.Queue, from queue.Cursor, n int) queue.EventBatch {
+func read(tb testing.TB, q *queue.Queue, from events.Cursor, n int) events.Batch {
 	tb.Helper()
-	b, err := q.Events(context.Background(), from, n, 0)
+	b, err := events.Read(context.Background(), q, from, n, 0)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return b
 }
 
-func read1(q *queue.Queue) queue.Cursor {
-	b, _ := q.Events(context.Background(), queue.Newest, 1, 0)
+func read1(q *queue.Queue) events.Cursor {
+	b, _ := events.Read(context.Background(), q, events.Newest, 1, 0)
 	return b.Next
 }
 
 // readAll reads what there is, in batches of n at the most.
-func readAll(tb testing.TB, q *queue.Queue, n int) (all []queue.Event) {
+func readAll(tb testing.TB, q *queue.Queue, n int) (all []events.Event) {
 	tb.Helper()
-	for at := queue.Oldest; ; {
+	for at := events.Oldest; ; {
 		b := read(tb, q, at, n)
 		if len(b.Events) == 0 {
 			return all
@@ -65,11 +66,11 @@ func readAll(tb testing.TB, q *queue.Queue, n int) (all []queue.Event) {
 func TestACursorGoesOnExactlyWhereItWasLeft(t *testing.T) {
 	telling(t, func(t *testing.T, q *queue.Queue) {
 		queuetest.Busy(t, q, 8)
-		all := read(t, q, queue.Oldest, 1000)
+		all := read(t, q, events.Oldest, 1000)
 		if len(all.Events) != 24 || all.Gaps != nil {
 			t.Fatalf("read %d events, gaps %v, want 24 and none", len(all.Events), all.Gaps)
 		}
-		at := queue.Oldest
+		at := events.Oldest
 		for i := range all.Events {
 			rest := read(t, q, at, 1000)
 			if !equalEvents(rest.Events, all.Events[i:]) || rest.Gaps != nil || rest.Next != all.Next {
@@ -90,14 +91,14 @@ func TestACursorGoesOnExactlyWhereItWasLeft(t *testing.T) {
 	})
 }
 
-func equalEvents(a, b []queue.Event) bool {
+func equalEvents(a, b []events.Event) bool {
 	x, _ := json.Marshal(a)
 	y, _ := json.Marshal(b)
 	return slices.Equal(x, y) || len(a) == 0 && len(b) == 0
 }
 
 // inOrder holds events against the order that is promised.
-func inOrder(tb testing.TB, events []queue.Event) {
+func inOrder(tb testing.TB, events []events.Event) {
 	tb.Helper()
 	last := map[int]int64{}
 	for i, e := range events {
@@ -143,13 +144,13 @@ func TestAnEventSaysWhatItsTransitionDid(t *testing.T) {
 		if _, err := reaper.Sweep(context.Background(), q, 0, "reaper", 10, time.Second); err != nil {
 			t.Fatal(err)
 		}
-		events := read(t, q, queue.Oldest, 10).Events
-		if len(events) != 4 {
-			t.Fatalf("read %v, want 4 events", events)
+		found := read(t, q, events.Oldest, 10).Events
+		if len(found) != 4 {
+			t.Fatalf("read %v, want 4 events", found)
 		}
-		last := events[3]
+		last := found[3]
 		last.ID = "1-1" // the server's clock, which stands not still
-		want := queue.Event{Kind: "task_timed_out", TaskID: owner + ".1", TaskKind: "k", Queue: "default", At: time.UnixMilli(1_800_000_001_500),
+		want := events.Event{Kind: "task_timed_out", TaskID: owner + ".1", TaskKind: "k", Queue: "default", At: time.UnixMilli(1_800_000_001_500),
 			CreatedAt: time.UnixMilli(1_800_000_000_000), Attempt: 1, Owner: owner, Root: owner, Number: 4, ID: "1-1", Fields: map[string]string{
 				"timeout_type": "execution", "timeout_duration_ms": "1000", "policy_applied": "fail", "deadline_at": "1800000001000",
 				"detected_at": "1800000001500", "lag_ms": "500"}}
@@ -163,7 +164,7 @@ func TestAnEventSaysWhatItsTransitionDid(t *testing.T) {
 		if got := strings.ReplaceAll(string(got), owner, "0-A"); err != nil || got != line {
 			t.Errorf("got  %s, %v\nwant %s", got, err, line)
 		}
-		if started := events[1]; started.Kind != "task_started" || started.Worker != "w1" || started.Epoch != 1 || len(started.Fields) != 0 {
+		if started := found[1]; started.Kind != "task_started" || started.Worker != "w1" || started.Epoch != 1 || len(started.Fields) != 0 {
 			t.Errorf("the second event is %+v, want task_started by w1", started)
 		}
 	})
@@ -174,7 +175,7 @@ func TestANamespaceOfLevelNoneTellsNothing(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{Events: "none"})
 		queuetest.Busy(t, q, 3)
-		if b := read(t, q, queue.Oldest, 10); b.Events != nil || b.Gaps != nil {
+		if b := read(t, q, events.Oldest, 10); b.Events != nil || b.Gaps != nil {
 			t.Errorf("read %+v, want nothing", b)
 		}
 		if b := read(t, q, read1(q), 10); b.Events != nil || b.Gaps != nil {
@@ -221,18 +222,18 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 	telling(t, func(t *testing.T, q *queue.Queue) {
 		ctx := context.Background()
 		for _, test := range []struct {
-			from queue.Cursor
+			from events.Cursor
 			n    int
 			wait time.Duration
 			want string
 		}{
-			{queue.Oldest, 0, 0, "n 0 must be 1 to 10000"},
-			{queue.Oldest, 10_001, 0, "n 10001 must be"},
-			{queue.Oldest, 1, -1, "wait -1ns must not be negative"},
+			{events.Oldest, 0, 0, "n 0 must be 1 to 10000"},
+			{events.Oldest, 10_001, 0, "n 10001 must be"},
+			{events.Oldest, 1, -1, "wait -1ns must not be negative"},
 			{"latest", 1, 0, `cursor "latest" is not valid: it must be "" for the oldest event, "now", or what an earlier read gave`},
 			{"0-0@0,0-0@0", 1, 0, "cursor is of 2 partitions, and this namespace has"},
 		} {
-			b, err := q.Events(ctx, test.from, test.n, test.wait)
+			b, err := events.Read(ctx, q, test.from, test.n, test.wait)
 			if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), test.want) || b.Next != test.from {
 				t.Errorf("Events(%q, %d, %v) = %+v, %v, want %q", test.from, test.n, test.wait, b, err, test.want)
 			}
@@ -240,7 +241,7 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 		if err := q.Client().Set(ctx, q.EventsKey(0), "x", 0).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := q.Events(ctx, queue.Oldest, 1, 0); err == nil || !strings.Contains(err.Error(), q.EventsKey(0)) || !strings.Contains(err.Error(), "WRONGTYPE") {
+		if _, err := events.Read(ctx, q, events.Oldest, 1, 0); err == nil || !strings.Contains(err.Error(), q.EventsKey(0)) || !strings.Contains(err.Error(), "WRONGTYPE") {
 			t.Errorf("Events of a string = %v, want the key and WRONGTYPE", err)
 		}
 	})

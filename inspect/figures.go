@@ -1,4 +1,4 @@
-package queue
+package inspect
 
 import (
 	"cmp"
@@ -12,10 +12,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// OtherKinds is the kind that [Queue.Figures] tells for kinds without figures of their
+// OtherKinds is the kind that [Figures] tells for kinds without figures of their
 // own. A partition keeps those of 1,000 kinds apart and counts all later ones together.
 const OtherKinds = "-"
 
@@ -39,7 +40,7 @@ type KindFigures struct {
 
 // Ends counts tasks that ended alike.
 type Ends struct {
-	Status      Status
+	Status      queue.Status
 	Reason      string // "" of COMPLETED
 	TimeoutType string // "" unless they timed out
 	Count       int64
@@ -81,11 +82,11 @@ const figuresTogether = 50
 //
 // A key of the wrong type is left out. Then the error is [ErrWrongType] and says which, and
 // the figures are all others.
-func (q *Queue) Figures(ctx context.Context) ([]KindFigures, error) {
+func Figures(ctx context.Context, q *queue.Queue) ([]KindFigures, error) {
 	sum := map[[2]string]*KindFigures{}
 	var wrong error
 	for p := range q.Partitions() {
-		kinds, err := q.engine.Client().SMembers(ctx, q.Root(p)+":kinds").Result()
+		kinds, err := q.Engine().Client().SMembers(ctx, q.Root(p)+":kinds").Result()
 		if redis.HasErrorPrefix(err, "WRONGTYPE") {
 			wrong, err = errors.Join(wrong, fmt.Errorf("%s: %w", q.Root(p)+":kinds", engine.Plain(err))), nil
 		}
@@ -94,7 +95,7 @@ func (q *Queue) Figures(ctx context.Context) ([]KindFigures, error) {
 				break
 			}
 			var odd error
-			odd, err = q.addFigures(ctx, p, some, sum)
+			odd, err = addFigures(ctx, q, p, some, sum)
 			wrong = errors.Join(wrong, odd)
 		}
 		if err != nil {
@@ -114,14 +115,14 @@ func (q *Queue) Figures(ctx context.Context) ([]KindFigures, error) {
 
 // addFigures adds those of some kinds in one partition. Its first error tells of keys of
 // the wrong type.
-func (q *Queue) addFigures(ctx context.Context, p int, kinds []string, sum map[[2]string]*KindFigures) (wrong, err error) {
+func addFigures(ctx context.Context, q *queue.Queue, p int, kinds []string, sum map[[2]string]*KindFigures) (wrong, err error) {
 	cursors, fields := map[string]uint64{}, map[string]map[string]string{}
 	for _, kind := range kinds {
 		cursors[kind], fields[kind] = 0, map[string]string{}
 	}
 	for len(cursors) > 0 { // HSCAN may tell a field twice
 		scans := map[string]*redis.ScanCmd{}
-		q.engine.Client().Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+		q.Engine().Client().Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
 			for kind, cursor := range cursors {
 				scans[kind] = pipe.HScan(ctx, q.Root(p)+":figures:"+kind, cursor, "", 1000)
 			}
@@ -169,7 +170,7 @@ func (f *KindFigures) add(words []string, n int64) {
 	switch {
 	case words[0] == "ended":
 		words = append(words, "", "")
-		f.addEnds(Ends{Status(words[1]), words[2], words[3], n})
+		f.addEnds(Ends{queue.Status(words[1]), words[2], words[3], n})
 	case h != nil && words[1] == "sum":
 		h.Sum += float64(n) / 1000
 	case h != nil && words[1] == "more":

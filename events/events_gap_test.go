@@ -1,4 +1,4 @@
-package queue_test
+package events_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -39,7 +40,7 @@ func TestTrimmedEventsAreToldNeverPassedOver(t *testing.T) {
 				if test.read > 0 {
 					began = read(t, q, began, test.read).Next
 				}
-				all := read(t, q, queue.Oldest, 10).Events
+				all := read(t, q, events.Oldest, 10).Events
 				if err := rdb.XTrimMaxLen(context.Background(), q.EventsKey(0), test.keep).Err(); err != nil {
 					t.Fatal(err)
 				}
@@ -48,9 +49,9 @@ func TestTrimmedEventsAreToldNeverPassedOver(t *testing.T) {
 				if len(kept) > 0 {
 					oldest = kept[0].ID
 				}
-				var want []queue.Gap
+				var want []events.Gap
 				if test.missed > 0 {
-					want = []queue.Gap{{Missed: test.missed, Oldest: oldest}}
+					want = []events.Gap{{Missed: test.missed, Oldest: oldest}}
 				}
 				unread := all[max(test.read, 10-int(test.keep)):]
 				b := read(t, q, began, 1)
@@ -82,7 +83,7 @@ func TestTheOldestEventKeptIsNoGap(t *testing.T) {
 		if err := rdb.XTrimMaxLen(context.Background(), q.EventsKey(0), 3).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if b := read(t, q, queue.Oldest, 100); b.Gaps != nil || len(b.Events) != 3 {
+		if b := read(t, q, events.Oldest, 100); b.Gaps != nil || len(b.Events) != 3 {
 			t.Errorf("read %+v, want 3 events and no gap", b)
 		}
 	})
@@ -94,7 +95,7 @@ func TestAStreamThatWasSetBackIsTold(t *testing.T) {
 		redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 			q := queuetest.Open(t, rdb, queue.Config{Partitions: partitions, Events: "all"})
 			queuetest.Busy(t, q, 9)
-			b := read(t, q, queue.Oldest, 100)
+			b := read(t, q, events.Oldest, 100)
 			old := b.Events[0].ID
 			key := q.EventsKey(b.Events[0].Partition)
 			p := b.Events[0].Partition
@@ -103,7 +104,7 @@ func TestAStreamThatWasSetBackIsTold(t *testing.T) {
 				t.Fatal(err)
 			}
 			gone := read(t, q, b.Next, 10)
-			if want := []queue.Gap{{Partition: p, Missed: -1, SetBack: true, Oldest: "0-0"}}; !reflect.DeepEqual(gone.Gaps, want) {
+			if want := []events.Gap{{Partition: p, Missed: -1, SetBack: true, Oldest: "0-0"}}; !reflect.DeepEqual(gone.Gaps, want) {
 				t.Errorf("after DEL: %+v, want %v", gone, want)
 			}
 			if again := read(t, q, gone.Next, 10); again.Gaps != nil || again.Events != nil {
@@ -114,7 +115,7 @@ func TestAStreamThatWasSetBackIsTold(t *testing.T) {
 				t.Fatal(err)
 			}
 			back := read(t, q, b.Next, 10)
-			if want := []queue.Gap{{Partition: p, Missed: -1, SetBack: true, Oldest: old}}; !reflect.DeepEqual(back.Gaps, want) {
+			if want := []events.Gap{{Partition: p, Missed: -1, SetBack: true, Oldest: old}}; !reflect.DeepEqual(back.Gaps, want) {
 				t.Errorf("set back: %+v, want %v", back, want)
 			}
 			if b := read(t, q, back.Next, 10); b.Gaps != nil || len(b.Events) != 1 || b.Events[0].ID != old {

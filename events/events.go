@@ -1,4 +1,4 @@
-package queue
+package events
 
 import (
 	"context"
@@ -6,14 +6,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
 // maxEvents bounds what one call of Events returns, and one of its script reads.
 const maxEvents = 10_000
 
-// EventBatch is what one call of [Queue.Events] read.
-type EventBatch struct {
+// Batch is what one call of [Read] read.
+type Batch struct {
 	Events []Event
 	// Gaps are places where events were lost before this reader came to them. Each is
 	// told once, before the events behind it.
@@ -35,7 +36,7 @@ type Gap struct {
 	Oldest string `json:"oldest"`
 }
 
-// Events reads what happened behind a cursor: [Oldest], [Newest], or the Next of an
+// Read reads what happened behind a cursor: [Oldest], [Newest], or the Next of an
 // earlier batch. It returns at most n (1 to 10,000) events, in each partition's order,
 // and merged by their instant as far as the partitions have been read; between two
 // calls the instants of different partitions may overlap.
@@ -46,19 +47,19 @@ type Gap struct {
 // put into a stream comes as an Event too, without a kind.
 //
 // A namespace tells only what its [Config].Events says: with "none" there is nothing.
-func (q *Queue) Events(ctx context.Context, from Cursor, n int, wait time.Duration) (EventBatch, error) {
+func Read(ctx context.Context, q *queue.Queue, from Cursor, n int, wait time.Duration) (Batch, error) {
 	if n < 1 || n > maxEvents {
-		return EventBatch{Next: from}, refusal.Failed("events", "", refusal.Invalid("n", "%d must be 1 to %d: read on with the cursor for more", n, maxEvents))
+		return Batch{Next: from}, refusal.Failed("events", "", refusal.Invalid("n", "%d must be 1 to %d: read on with the cursor for more", n, maxEvents))
 	}
 	if wait < 0 {
-		return EventBatch{Next: from}, refusal.Failed("events", "", refusal.Invalid("wait", "%v must not be negative", wait))
+		return Batch{Next: from}, refusal.Failed("events", "", refusal.Invalid("wait", "%v must not be negative", wait))
 	}
-	places, err := q.begin(ctx, from)
+	places, err := begin(ctx, q, from)
 	if err != nil {
-		return EventBatch{Next: from}, refusal.Failed("events", "", err)
+		return Batch{Next: from}, refusal.Failed("events", "", err)
 	}
 	for until := time.Now().Add(wait); ; {
-		batch, err := q.readEvents(ctx, places, n)
+		batch, err := readEvents(ctx, q, places, n)
 		batch.Next = cursorOf(places) // also with an error: Newest is a place by now
 		if err != nil {
 			return batch, refusal.Failed("events", "", err)
@@ -67,7 +68,7 @@ func (q *Queue) Events(ctx context.Context, from Cursor, n int, wait time.Durati
 		if len(batch.Events) > 0 || len(batch.Gaps) > 0 || left <= 0 {
 			return batch, nil
 		}
-		if err := q.awaitEvents(ctx, places, left); err != nil {
+		if err := awaitEvents(ctx, q, places, left); err != nil {
 			return batch, refusal.Failed("events", "", err)
 		}
 	}
@@ -75,12 +76,12 @@ func (q *Queue) Events(ctx context.Context, from Cursor, n int, wait time.Durati
 
 // begin turns a cursor into places: those of Oldest and Newest are where the streams
 // begin and end now.
-func (q *Queue) begin(ctx context.Context, from Cursor) ([]place, error) {
+func begin(ctx context.Context, q *queue.Queue, from Cursor) ([]place, error) {
 	if from != Oldest && from != Newest {
 		return from.places(q.Partitions())
 	}
 	places := make([]place, q.Partitions())
-	pages, err := q.readStreams(ctx, places, 0)
+	pages, err := readStreams(ctx, q, places, 0)
 	for p, page := range pages {
 		if from == Newest {
 			places[p] = page.end()
@@ -92,16 +93,16 @@ func (q *Queue) begin(ctx context.Context, from Cursor) ([]place, error) {
 }
 
 // readEvents reads from all partitions and moves the places behind what it returns.
-func (q *Queue) readEvents(ctx context.Context, places []place, n int) (EventBatch, error) {
+func readEvents(ctx context.Context, q *queue.Queue, places []place, n int) (Batch, error) {
 	each := n
 	if len(places) > 1 {
 		each = min(n, max(16, 2*n/len(places)))
 	}
-	pages, err := q.readStreams(ctx, places, each)
+	pages, err := readStreams(ctx, q, places, each)
 	if err != nil {
-		return EventBatch{}, err
+		return Batch{}, err
 	}
-	var batch EventBatch
+	var batch Batch
 	for p, page := range pages {
 		if gap := page.gap(places[p]); gap != nil {
 			gap.Partition = p
@@ -149,7 +150,7 @@ func merge(places []place, pages []eventPage, n int) []Event {
 }
 
 // readStreams reads a page from each partition, some at once.
-func (q *Queue) readStreams(ctx context.Context, places []place, n int) ([]eventPage, error) {
+func readStreams(ctx context.Context, q *queue.Queue, places []place, n int) ([]eventPage, error) {
 	pages := make([]eventPage, len(places))
 	errs := make([]error, len(places))
 	free := make(chan struct{}, 8) // of the client's connections, most are somebody else's
@@ -158,7 +159,7 @@ func (q *Queue) readStreams(ctx context.Context, places []place, n int) ([]event
 		free <- struct{}{}
 		group.Go(func() {
 			defer func() { <-free }()
-			reply, err := q.engine.Call(ctx, p, "read_events", places[p].id.String(), n)
+			reply, err := q.Engine().Call(ctx, p, "read_events", places[p].id.String(), n)
 			if err == nil {
 				pages[p], err = readEventPage(reply, p, n, places[p])
 			}

@@ -1,4 +1,4 @@
-package queue_test
+package events_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -89,8 +90,8 @@ func TestTheStreamOfEventsIsCapped(t *testing.T) {
 			t.Errorf("of %d bytes the stream keeps %d, and at most %d, want 2 to 3 MiB", told, now, most)
 		}
 		// A reader that was away is told how many it missed, exactly.
-		stats := read(t, q, queue.Newest, 1).Next
-		b := read(t, q, queue.Cursor("0-0@0"), 1)
+		stats := read(t, q, events.Newest, 1).Next
+		b := read(t, q, events.Cursor("0-0@0"), 1)
 		if len(b.Gaps) != 1 || len(b.Events) != 1 || b.Gaps[0].Missed != b.Events[0].Number-1 || b.Gaps[0].Missed < 5000 {
 			t.Errorf("from the first event: %+v", b)
 		}
