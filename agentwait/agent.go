@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -97,7 +98,7 @@ func (a *Agent) barred() error {
 	return a.gone
 }
 
-var errInside = fmt.Errorf("%w: the agent is used inside the function of its step", queue.ErrInvalid)
+var errInside = fmt.Errorf("%w: the agent is used inside the function of its step", refusal.ErrInvalid)
 
 // suspended ends the run of an agent whose wait has its claim now. Its context ends too:
 // what obeys that must not hold the worker while the agent runs elsewhere.
@@ -111,7 +112,7 @@ func (a *Agent) suspended() error {
 // returns it.
 func (a *Agent) trouble(err error) error {
 	switch {
-	case errors.Is(err, queue.ErrDiverged), errors.Is(err, queue.ErrNotHeld), errors.Is(err, queue.ErrStopping),
+	case errors.Is(err, refusal.ErrDiverged), errors.Is(err, refusal.ErrNotHeld), errors.Is(err, refusal.ErrStopping),
 		infrastructure(err), a.Err() != nil:
 		a.gone = err
 	}
@@ -120,7 +121,7 @@ func (a *Agent) trouble(err error) error {
 
 // infrastructure tells whether an error says nothing of the agent: Redis is away or full.
 func infrastructure(err error) bool {
-	return errors.Is(err, queue.ErrUnavailable) || errors.Is(err, queue.ErrUnknown) || errors.Is(err, queue.ErrFull)
+	return errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown) || errors.Is(err, refusal.ErrFull)
 }
 
 // tryAgain is how long an agent rests that could not speak to Redis.
@@ -130,7 +131,7 @@ const tryAgain = time.Second
 // handler made of that.
 func (a *Agent) verdict(err error) error {
 	switch gone := a.gone; {
-	case errors.Is(gone, ErrSuspended), errors.Is(gone, queue.ErrNotHeld):
+	case errors.Is(gone, ErrSuspended), errors.Is(gone, refusal.ErrNotHeld):
 		return ErrSuspended
 	case errors.Is(gone, ErrReplayDiverged), errors.Is(gone, errInside):
 		return worker.Discard(gone)
@@ -151,7 +152,7 @@ func (a *Agent) verdict(err error) error {
 	return nil
 }
 
-var errNotSuspended = fmt.Errorf("%w: ErrSuspended was returned, and no wait had suspended the agent: return it when a wait returns it, and an error of your own otherwise", queue.ErrInvalid)
+var errNotSuspended = fmt.Errorf("%w: ErrSuspended was returned, and no wait had suspended the agent: return it when a wait returns it, and an error of your own otherwise", refusal.ErrInvalid)
 
 // unawaited is the error of an agent that made children which nobody ever started, or
 // that could not be started, and nobody was told.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // ask is one wait of an agent.
@@ -93,9 +94,9 @@ func (k *ask) wait() (*queue.Wait, error) {
 	}
 	switch n := len(w.Members); {
 	case n > most:
-		return nil, fmt.Errorf("%w: the wait has %d members, the limit is %d: wait for groups of them, or raise Wait.MaxMembers", queue.ErrInvalid, n, most)
+		return nil, fmt.Errorf("%w: the wait has %d members, the limit is %d: wait for groups of them, or raise Wait.MaxMembers", refusal.ErrInvalid, n, most)
 	case (k.mode == queue.WaitNOfM || k.mode == queue.WaitNSettled) && (k.need < 0 || k.need > n):
-		return nil, fmt.Errorf("%w: %d of %d different tasks cannot be waited for: it must be 0 to %d", queue.ErrInvalid, k.need, n, n)
+		return nil, fmt.Errorf("%w: %d of %d different tasks cannot be waited for: it must be 0 to %d", refusal.ErrInvalid, k.need, n, n)
 	}
 	w.Label = label(k.mode, k.need, names)
 	w.Digest = k.agent.digestOf(w)
@@ -113,14 +114,14 @@ func (k *ask) list(w *queue.Wait) (names []string, err error) {
 		c, patience, more := m.member()
 		switch {
 		case patience < 0:
-			return nil, fmt.Errorf("member %d: %w: its limit, %v, must not be negative", i, queue.ErrInvalid, patience)
+			return nil, fmt.Errorf("member %d: %w: its limit, %v, must not be negative", i, refusal.ErrInvalid, patience)
 		case patience > 0 && isSignal(c.name()):
 			return nil, fmt.Errorf("member %d: %w: a signal takes no Within, since no wait cancels it: use Wait.Limit, "+
-				"or Select it beside a task that is a Timer", i, queue.ErrInvalid)
+				"or Select it beside a task that is a Timer", i, refusal.ErrInvalid)
 		}
 		if place, again := first[c.id]; again {
 			if _, was, had := k.members[place].member(); was != patience || had != more {
-				return nil, fmt.Errorf("member %d: %w: %s has another Within or ContinueOn as member %d: give it the same in each place", i, queue.ErrInvalid, c.id, place)
+				return nil, fmt.Errorf("member %d: %w: %s has another Within or ContinueOn as member %d: give it the same in each place", i, refusal.ErrInvalid, c.id, place)
 			}
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // CancelResult is what cancelling a task came to: exactly one of the first four holds,
@@ -140,7 +141,7 @@ func cancelResult[T any](answer string, record *queue.Record) (r CancelResult[T]
 	case answer == isCancelled:
 		r.Cancelled = true
 	case answer == notThere || record == nil:
-		r.Err = queue.ErrNotFound
+		r.Err = refusal.ErrNotFound
 	case answer == wasCompleted:
 		r.AlreadyCompleted = true
 		r.Value, r.Err = decode[T](record.Result)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -86,7 +87,7 @@ func (s *stage) children(id string) (all []*queue.Record) {
 	s.t.Helper()
 	for n := 1; ; n++ {
 		r, err := s.q.Get(s.ctx, fmt.Sprintf("%s.%d", id, n))
-		if errors.Is(err, queue.ErrNotFound) {
+		if errors.Is(err, refusal.ErrNotFound) {
 			return all
 		} else if err != nil {
 			s.t.Fatal(err)

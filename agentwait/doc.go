@@ -81,7 +81,7 @@
 // that did not come an *AllTasksFailedError, one for n of them a *WaitImpossibleError.
 // With Proceed a wait that came to its limit goes on with what has completed, and is a
 // *WaitTimeoutError still if nothing has.
-// What cannot be meant is a queue.ErrInvalid, a task that is not the agent's ErrNotOwner;
+// What cannot be meant is a refusal.ErrInvalid, a task that is not the agent's ErrNotOwner;
 // then nothing was changed.
 //
 // When Redis is away or full the agent is given back and tries again a second later;

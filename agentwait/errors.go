@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -15,16 +15,16 @@ var (
 	// cannot do anything more, and what it returns is dropped.
 	ErrSuspended = worker.ErrSuspended
 	// ErrNotOwner means that a task is no child of this agent.
-	ErrNotOwner = queue.ErrNotOwner
+	ErrNotOwner = refusal.ErrNotOwner
 	// ErrReplayDiverged means that the handler, called again, did something else than
 	// before. The agent ends as FAILED. See DivergedError.
-	ErrReplayDiverged = queue.ErrDiverged
+	ErrReplayDiverged = refusal.ErrDiverged
 	// ErrUnawaited means that the handler returned while children that it had scheduled
 	// were not started yet, or could not be scheduled and no call had told it so. The agent
 	// ends as FAILED.
 	ErrUnawaited = errors.New("children were scheduled and never awaited")
 	// ErrTaskCancelled means that a child was cancelled.
-	ErrTaskCancelled = queue.ErrCancelled
+	ErrTaskCancelled = refusal.ErrCancelled
 	// ErrTaskStillRunning means that a child has not ended, or had not when the wait did.
 	ErrTaskStillRunning = errors.New("task is still running")
 )

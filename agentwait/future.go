@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Future is a child of an agent: what it gives, T, is there when a wait says so.
@@ -48,7 +49,7 @@ func (f *Future[T]) Kind() string { return f.kind }
 // Within is the same task with a limit of its own in a wait: so long after the wait
 // begins, it is cancelled, and the wait goes on. A Signal takes none, as nothing is to
 // cancel it, and a task that is given twice the same in each place: otherwise the wait is
-// a queue.ErrInvalid.
+// a refusal.ErrInvalid.
 func (f *Future[T]) Within(d time.Duration) *Future[T] {
 	g := *f
 	g.patience = d
@@ -87,7 +88,7 @@ func Schedule[T any](a *Agent, in any, task queue.Task) *Future[T] {
 		err = checkName(task.ID)
 	}
 	if err == nil && task.IdempotencyKey != "" {
-		err = fmt.Errorf("%w: the idempotency key %s: a child has its name for one: give it that as its ID", queue.ErrInvalid, clip(task.IdempotencyKey))
+		err = fmt.Errorf("%w: the idempotency key %s: a child has its name for one: give it that as its ID", refusal.ErrInvalid, clip(task.IdempotencyKey))
 	}
 	return &Future[T]{child: a.schedule(task, err)}
 }
@@ -95,13 +96,13 @@ func Schedule[T any](a *Agent, in any, task queue.Task) *Future[T] {
 // checkName refuses names that belong to others.
 func checkName(name string) error {
 	if _, err := strconv.ParseUint(name, 10, 64); err == nil {
-		return fmt.Errorf("%w: name %q is a number, as the children without a name have", queue.ErrInvalid, name)
+		return fmt.Errorf("%w: name %q is a number, as the children without a name have", refusal.ErrInvalid, name)
 	}
 	if isSignal(name) {
-		return fmt.Errorf("%w: name %q begins with s-, as those of signals do: use Signal", queue.ErrInvalid, name)
+		return fmt.Errorf("%w: name %q begins with s-, as those of signals do: use Signal", refusal.ErrInvalid, name)
 	}
 	if strings.Contains(name, ".") {
-		return fmt.Errorf("%w: name %q has a dot: it is the name of the child alone", queue.ErrInvalid, name)
+		return fmt.Errorf("%w: name %q has a dot: it is the name of the child alone", refusal.ErrInvalid, name)
 	}
 	return nil
 }
@@ -121,7 +122,7 @@ func (a *Agent) schedule(task queue.Task, err error) *child {
 		_, c.err = queue.PartitionOf(c.id)
 	}
 	if c.err == nil && a.named[name] {
-		c.err = fmt.Errorf("%w: the agent has two children of the name %q", queue.ErrInvalid, name)
+		c.err = fmt.Errorf("%w: the agent has two children of the name %q", refusal.ErrInvalid, name)
 	}
 	if c.err != nil {
 		a.unfit = append(a.unfit, c)
@@ -165,7 +166,7 @@ func (a *Agent) vet(word string, futures []Awaitable) error {
 		}
 		switch {
 		case c == nil:
-			all = append(all, fmt.Errorf("%s %d: %w: it is no future: give what Schedule, Promise, Signal, Child or Of returned", word, i, queue.ErrInvalid))
+			all = append(all, fmt.Errorf("%s %d: %w: it is no future: give what Schedule, Promise, Signal, Child or Of returned", word, i, refusal.ErrInvalid))
 		case c.err != nil:
 			c.told = true
 			all = append(all, fmt.Errorf("%s %d: %w", word, i, c.err))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // To go on with what has completed is not to go on with nothing.
@@ -116,7 +117,7 @@ func TestWhatAWaitForNothingOrTooMuchIs(t *testing.T) {
 			s.cast()
 			got := s.play(func(a *agent) (string, error) {
 				v, err := c.do(a)
-				if c.want.Err != "" && strings.HasPrefix(c.want.Err, "invalid") && !errors.Is(err, queue.ErrInvalid) {
+				if c.want.Err != "" && strings.HasPrefix(c.want.Err, "invalid") && !errors.Is(err, refusal.ErrInvalid) {
 					t.Errorf("%v is no ErrInvalid", err)
 				}
 				return v, err

@@ -18,6 +18,7 @@ import (
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -139,7 +140,7 @@ func TestAnAgentOutlastsAFullRedis(t *testing.T) {
 				}
 			}
 			v, err := agentwait.Run[string](a, "1", queue.Task{Kind: "child"})
-			if errors.Is(err, queue.ErrFull) && runs.Load() == 1 {
+			if errors.Is(err, refusal.ErrFull) && runs.Load() == 1 {
 				close(full)
 			}
 			return v, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Strategy is how results are merged into one.
@@ -111,14 +112,14 @@ func (m Merge) check() error {
 	switch m.Strategy {
 	case "", Append, MergeObject, KeyedByBranch, LastWins:
 	default:
-		return fmt.Errorf("%w: strategy %q must be append, merge_object, keyed_by_branch or last_wins", queue.ErrInvalid, m.Strategy)
+		return fmt.Errorf("%w: strategy %q must be append, merge_object, keyed_by_branch or last_wins", refusal.ErrInvalid, m.Strategy)
 	}
 	if m.Source != "" && m.Source != branchOutput && !strings.HasPrefix(m.Source, branchOutput+".") {
-		return fmt.Errorf("%w: source %q must be %s, or a path that begins with it", queue.ErrInvalid, m.Source, branchOutput)
+		return fmt.Errorf("%w: source %q must be %s, or a path that begins with it", refusal.ErrInvalid, m.Source, branchOutput)
 	}
 	for _, path := range []string{m.Source, m.Target} {
 		if path != "" && slices.Contains(strings.Split(path, "."), "") {
-			return fmt.Errorf("%w: path %q has an empty part", queue.ErrInvalid, path)
+			return fmt.Errorf("%w: path %q has an empty part", refusal.ErrInvalid, path)
 		}
 	}
 	return nil
@@ -148,7 +149,7 @@ func pickPath(v json.RawMessage, path []string) (part json.RawMessage, ok bool, 
 		return nil, false, nil
 	}
 	if !json.Valid(v) {
-		return nil, false, fmt.Errorf("%w: it is no JSON, so it cannot be merged", queue.ErrInvalid)
+		return nil, false, fmt.Errorf("%w: it is no JSON, so it cannot be merged", refusal.ErrInvalid)
 	}
 	for _, name := range path {
 		var object map[string]json.RawMessage
@@ -186,7 +187,7 @@ func objects(picked []branch) (map[string]json.RawMessage, error) {
 	for _, b := range picked {
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(b.output, &object); err != nil || object == nil {
-			return nil, fmt.Errorf("%w: the result of member %d is no object, and merge_object takes nothing else: use append", queue.ErrInvalid, b.place)
+			return nil, fmt.Errorf("%w: the result of member %d is no object, and merge_object takes nothing else: use append", refusal.ErrInvalid, b.place)
 		}
 		for name, value := range object {
 			merged[name] = value

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // arrived are results in the order in which they came, each with its place among the
@@ -87,7 +87,7 @@ func TestMergeRefuses(t *testing.T) {
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			got, err := c.merge.merge(arrived(t, c.of...))
-			if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), c.says) {
+			if !errors.Is(err, refusal.ErrInvalid) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("merged to %s, %v; want an ErrInvalid that says %q", got, err, c.says)
 			}
 		})

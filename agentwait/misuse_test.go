@@ -10,6 +10,7 @@ import (
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -42,7 +43,7 @@ func TestAnAgentThatIsUsedInsideItsStepEnds(t *testing.T) {
 					return "", err
 				}
 				agentwait.Step(a, "charge", func(context.Context) (int, error) {
-					if err := use(a); err != nil && !errors.Is(err, queue.ErrInvalid) {
+					if err := use(a); err != nil && !errors.Is(err, refusal.ErrInvalid) {
 						t.Errorf("it came to %v", err)
 					}
 					return 1, nil

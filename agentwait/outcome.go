@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Outcome is what became of a member of a wait.
@@ -102,7 +103,7 @@ func outcomeOf[T any](r *result, place int) Outcome[T] {
 	}
 	record := r.agent.known[c.name()]
 	if record == nil {
-		o.Status, o.Err = queue.Failed, fmt.Errorf("child %s: %w", c.id, queue.ErrNotFound)
+		o.Status, o.Err = queue.Failed, fmt.Errorf("child %s: %w", c.id, refusal.ErrNotFound)
 		return o
 	}
 	record = final(record)

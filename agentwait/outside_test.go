@@ -9,6 +9,7 @@ import (
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 func TestASignalReachesTheAgentWhicheverSideIsFirst(t *testing.T) {
@@ -33,7 +34,7 @@ func TestASignalReachesTheAgentWhicheverSideIsFirst(t *testing.T) {
 			}
 			s.drain()
 			s.completed(id, `"now"`)
-			if _, err := s.q.Signal(s.ctx, id, "more", nil); !errors.Is(err, queue.ErrOwnerEnded) {
+			if _, err := s.q.Signal(s.ctx, id, "more", nil); !errors.Is(err, refusal.ErrOwnerEnded) {
 				t.Fatalf("a signal to an agent that has ended: %v", err)
 			}
 		})
@@ -63,12 +64,12 @@ func TestSignalsThatCannotBe(t *testing.T) {
 	s := newStage(t)
 	s.handlers(s.w)
 	id := s.enqueue("agent", "")
-	for name, want := range map[string]error{"": queue.ErrInvalid, "a.b": queue.ErrInvalid, "-": queue.ErrInvalid} {
+	for name, want := range map[string]error{"": refusal.ErrInvalid, "a.b": refusal.ErrInvalid, "-": refusal.ErrInvalid} {
 		if _, err := s.q.Signal(s.ctx, id, name, nil); !errors.Is(err, want) {
 			t.Errorf("signal %q: %v, want %v", name, err, want)
 		}
 	}
-	if _, err := s.q.Signal(s.ctx, "0-NOBODY", "go", nil); !errors.Is(err, queue.ErrNotFound) {
+	if _, err := s.q.Signal(s.ctx, "0-NOBODY", "go", nil); !errors.Is(err, refusal.ErrNotFound) {
 		t.Errorf("a signal to nobody: %v", err)
 	}
 }
@@ -194,7 +195,7 @@ func TestWhatAnAgentMayNotWaitFor(t *testing.T) {
 		"a child that is not there": {func(a *agent) error {
 			_, err := agentwait.JoinAll(a, agentwait.Child[string](a, "nobody"))
 			return err
-		}, queue.ErrNotFound, "no such task"},
+		}, refusal.ErrNotFound, "no such task"},
 		"a child too deep": {func(a *agent) error {
 			_, err := agentwait.JoinAll(a, agentwait.Of[string](a, deep(a)))
 			return err
@@ -203,23 +204,23 @@ func TestWhatAnAgentMayNotWaitFor(t *testing.T) {
 			agentwait.Schedule[string](a, "x", queue.Task{Kind: "child", ID: "one"})
 			_, err := agentwait.JoinAll(a, agentwait.Schedule[string](a, "y", queue.Task{Kind: "child", ID: "one"}))
 			return err
-		}, queue.ErrInvalid, `two children of the name "one"`},
+		}, refusal.ErrInvalid, `two children of the name "one"`},
 		"a child with a number for a name": {func(a *agent) error {
 			_, err := agentwait.JoinAll(a, agentwait.Schedule[string](a, "y", queue.Task{Kind: "child", ID: "7"}))
 			return err
-		}, queue.ErrInvalid, "is a number"},
+		}, refusal.ErrInvalid, "is a number"},
 		"a child with the name of a signal": {func(a *agent) error {
 			_, err := agentwait.JoinAll(a, agentwait.Schedule[string](a, "y", queue.Task{Kind: "child", ID: "s-go"}))
 			return err
-		}, queue.ErrInvalid, "use Signal"},
+		}, refusal.ErrInvalid, "use Signal"},
 		"a child with an id for a name": {func(a *agent) error {
 			_, err := agentwait.JoinAll(a, agentwait.Schedule[string](a, "y", queue.Task{Kind: "child", ID: a.ID() + ".x"}))
 			return err
-		}, queue.ErrInvalid, "has a dot"},
+		}, refusal.ErrInvalid, "has a dot"},
 		"a child without a kind": {func(a *agent) error {
 			_, err := agentwait.JoinAll(a, agentwait.Schedule[string](a, "y", queue.Task{}))
 			return err
-		}, queue.ErrInvalid, "kind"},
+		}, refusal.ErrInvalid, "kind"},
 		"a child without JSON": {func(a *agent) error {
 			_, err := agentwait.JoinAll(a, agentwait.Schedule[string](a, func() {}, queue.Task{Kind: "child"}))
 			return err
@@ -227,13 +228,13 @@ func TestWhatAnAgentMayNotWaitFor(t *testing.T) {
 		"a budget of nothing": {func(a *agent) error {
 			_, err := agentwait.JoinAll(a, agentwait.Schedule[string](a, "y", queue.Task{Kind: "child", Budget: 0.5}))
 			return err
-		}, queue.ErrInvalid, "no deadline of an owner to share"},
+		}, refusal.ErrInvalid, "no deadline of an owner to share"},
 		"cancel a stranger": {func(a *agent) error {
 			_, err := agentwait.Cancel(a, "", agentwait.Of[string](a, stranger))
 			return err
 		}, agentwait.ErrNotOwner, "Task not owned by agent"},
-		"a checkpoint too large": {func(a *agent) error { return a.Checkpoint(strings.Repeat("x", 2<<20)) }, queue.ErrInvalid, "the limit is 1048576"},
-		"a step without a name":  {func(a *agent) error { _, err := agentwait.Step[int](a, "", nil); return err }, queue.ErrInvalid, "name of a step"},
+		"a checkpoint too large": {func(a *agent) error { return a.Checkpoint(strings.Repeat("x", 2<<20)) }, refusal.ErrInvalid, "the limit is 1048576"},
+		"a step without a name":  {func(a *agent) error { _, err := agentwait.Step[int](a, "", nil); return err }, refusal.ErrInvalid, "name of a step"},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			s := newStage(t)

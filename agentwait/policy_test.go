@@ -8,6 +8,7 @@ import (
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // What has no one meaning is refused, and the error says what to do.
@@ -51,7 +52,7 @@ func TestMembersThatCannotBeMeant(t *testing.T) {
 			s.handlers(s.w)
 			agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
 				err := c.do(a)
-				if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(strings.ReplaceAll(err.Error(), a.ID(), "A"), c.says) {
+				if !errors.Is(err, refusal.ErrInvalid) || !strings.Contains(strings.ReplaceAll(err.Error(), a.ID(), "A"), c.says) {
 					t.Errorf("%v, want what says %q", err, c.says)
 				}
 				return "", a.Start()

@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
-// refusal is why a wait or a Cancel was refused, as the journal keeps it. A replay comes
+// kept is why a wait or a Cancel was refused, as the journal keeps it. A replay comes
 // when the reason may be gone, and is refused all the same: the handler went on after it.
-type refusal struct {
+type kept struct {
 	digest   string // of the wait, or ofCancel
 	label    string // of the wait
 	children []string
@@ -27,14 +28,14 @@ var sentinels = []struct {
 	word string
 	err  error
 }{
-	{"missing", queue.ErrNotFound}, {"foreign", ErrNotOwner}, {"invalid", queue.ErrInvalid},
-	{"conflict", queue.ErrConflict}, {"broken", queue.ErrBroken},
+	{"missing", refusal.ErrNotFound}, {"foreign", ErrNotOwner}, {"invalid", refusal.ErrInvalid},
+	{"conflict", refusal.ErrConflict}, {"broken", refusal.ErrBroken},
 }
 
-func (r *refusal) Error() string { return r.text }
+func (r *kept) Error() string { return r.text }
 
 // Unwrap returns the sentinels that it is.
-func (r *refusal) Unwrap() (all []error) {
+func (r *kept) Unwrap() (all []error) {
 	for _, s := range sentinels {
 		if strings.Contains(","+r.reasons+",", ","+s.word+",") {
 			all = append(all, s.err)
@@ -56,7 +57,7 @@ func (a *Agent) recordRefusal(number int64, digest, label string, err error) err
 		return err
 	}
 	text := err.Error()
-	r := &refusal{digest, label, guilty(err), strings.Join(reasons, ","), text[:min(len(text), 4096)]}
+	r := &kept{digest, label, guilty(err), strings.Join(reasons, ","), text[:min(len(text), 4096)]}
 	a.record(number, fmt.Appendf(nil, "refused %s %s %s\n%s\n%s", digest, cmp.Or(strings.Join(r.children, ","), "-"), r.reasons, label, r.text))
 	return a.refusedAgain(r)
 }
@@ -77,13 +78,13 @@ func guilty(err error) (names []string) {
 }
 
 // readRefusal reads an entry of the journal; ok is false for one of another kind.
-func readRefusal(entry string) (r *refusal, ok bool) {
+func readRefusal(entry string) (r *kept, ok bool) {
 	lines := strings.SplitN(entry, "\n", 3)
 	words := strings.Fields(lines[0])
 	if len(lines) != 3 || len(words) != 4 || words[0] != "refused" {
 		return nil, false
 	}
-	r = &refusal{digest: words[1], label: lines[1], reasons: words[3], text: lines[2]}
+	r = &kept{digest: words[1], label: lines[1], reasons: words[3], text: lines[2]}
 	if words[2] != "-" {
 		r.children = strings.Split(words[2], ",")
 	}
@@ -91,7 +92,7 @@ func readRefusal(entry string) (r *refusal, ok bool) {
 }
 
 // what says to people what was refused.
-func (r *refusal) what() string {
+func (r *kept) what() string {
 	if r.digest == ofCancel {
 		return "a call of Cancel, which was refused"
 	}
@@ -99,7 +100,7 @@ func (r *refusal) what() string {
 }
 
 // refusedAgain forgets the children that were refused, and returns why.
-func (a *Agent) refusedAgain(r *refusal) error {
+func (a *Agent) refusedAgain(r *kept) error {
 	why := map[string]error{}
 	for _, name := range r.children {
 		why[a.job.ID+"."+name] = r

@@ -10,6 +10,7 @@ import (
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // unshared schedules a child that Redis refuses: its owner has no deadline to share.
@@ -28,14 +29,14 @@ func TestAReplayIsRefusedWhatTheFirstRunWas(t *testing.T) {
 	}{
 		"a child that is made afterwards": {
 			func(a *agent) error { _, err := agentwait.Await(a, agentwait.Child[string](a, "x")); return err },
-			queue.ErrNotFound, "member A.x: no such task",
+			refusal.ErrNotFound, "member A.x: no such task",
 			func(a *agent) *agentwait.Future[string] {
 				return agentwait.Schedule[string](a, "made", queue.Task{Kind: "echo", ID: "x"})
 			},
 		},
 		"a child that Redis refuses, and another of its name": {
 			func(a *agent) error { _, err := agentwait.Await(a, unshared(a, "x")); return err },
-			queue.ErrInvalid, "child A.x: budget_percent",
+			refusal.ErrInvalid, "child A.x: budget_percent",
 			func(a *agent) *agentwait.Future[string] {
 				return agentwait.Schedule[string](a, "made", queue.Task{Kind: "echo", ID: "x"})
 			},
@@ -47,7 +48,7 @@ func TestAReplayIsRefusedWhatTheFirstRunWas(t *testing.T) {
 				_, err := agentwait.Cancel(a, "", agentwait.Promise[string](a, "p", 0))
 				return err
 			},
-			queue.ErrInvalid, "child A.two: budget_percent",
+			refusal.ErrInvalid, "child A.two: budget_percent",
 			func(a *agent) *agentwait.Future[string] { return echo(a, "made") },
 		},
 		"a wait that has too many children for its call": {
@@ -59,7 +60,7 @@ func TestAReplayIsRefusedWhatTheFirstRunWas(t *testing.T) {
 				_, err := agentwait.JoinAll(a, all...)
 				return err
 			},
-			queue.ErrInvalid, "child A.one: budget_percent",
+			refusal.ErrInvalid, "child A.one: budget_percent",
 			func(a *agent) *agentwait.Future[string] { return echo(a, "made") },
 		},
 	} {
@@ -96,7 +97,7 @@ func TestARetryAfterARefusedWaitMissesNoChild(t *testing.T) {
 		for range 501 {
 			all = append(all, agentwait.Promise[string](a, "", 0))
 		}
-		if _, err := agentwait.JoinAll(a, all...); !errors.Is(err, queue.ErrNotFound) {
+		if _, err := agentwait.JoinAll(a, all...); !errors.Is(err, refusal.ErrNotFound) {
 			return "", err
 		}
 		if _, err := agentwait.Step(a, "s", func(context.Context) (int, error) { return 1, nil }); err != nil || runs == 1 {
@@ -126,7 +127,7 @@ func TestARefusalAfterACheckpointDivergesNothing(t *testing.T) {
 				return "", err
 			}
 		}
-		if _, err := agentwait.Await(a, agentwait.Child[string](a, "good")); errors.Is(err, queue.ErrInvalid) {
+		if _, err := agentwait.Await(a, agentwait.Child[string](a, "good")); errors.Is(err, refusal.ErrInvalid) {
 			refusals++
 		}
 		return agentwait.Await(a, agentwait.Child[string](a, "good"))

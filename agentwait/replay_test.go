@@ -10,6 +10,7 @@ import (
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -300,7 +301,7 @@ func TestChildrenThatNobodyStartedAreAnError(t *testing.T) {
 	if r.Status != queue.Failed || !strings.Contains(r.Error, "never awaited: "+id+".1 (echo): wait for them, or call Start") {
 		t.Fatalf("the agent is %s: %s", r.Status, r.Error)
 	}
-	if _, err := s.q.Get(s.ctx, id+".1"); !errors.Is(err, queue.ErrNotFound) {
+	if _, err := s.q.Get(s.ctx, id+".1"); !errors.Is(err, refusal.ErrNotFound) {
 		t.Fatalf("the child is there: %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Winner is the task that decided a wait, with its result, and the others.
@@ -35,7 +36,7 @@ func SelectOK[T any](on Waiter, futures ...*Future[T]) (Winner[T], error) {
 
 func pick[T any](name string, k *ask, futures []*Future[T]) (w Winner[T], err error) {
 	if len(futures) == 0 {
-		return w, fmt.Errorf("%w: %s requires at least one future", queue.ErrInvalid, name)
+		return w, fmt.Errorf("%w: %s requires at least one future", refusal.ErrInvalid, name)
 	}
 	r, err := k.run()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Start makes the children that were scheduled, without a wait: 500 a round trip. Its
@@ -73,9 +74,9 @@ func (a *Agent) refused(id string, err error) error {
 // nothing more in this run.
 func (a *Agent) endedBy(t *queue.Task, err error) error {
 	switch {
-	case errors.Is(err, queue.ErrOwnerEnded):
-		return a.trouble(fmt.Errorf("%w: %w", queue.ErrNotHeld, err))
-	case errors.Is(err, queue.ErrConflict) && !isSignal(nameOf(t.ID)):
+	case errors.Is(err, refusal.ErrOwnerEnded):
+		return a.trouble(fmt.Errorf("%w: %w", refusal.ErrNotHeld, err))
+	case errors.Is(err, refusal.ErrConflict) && !isSignal(nameOf(t.ID)):
 		return a.childDiverged(t)
 	}
 	return nil

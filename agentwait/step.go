@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -36,7 +37,7 @@ func Step[T any](a *Agent, name string, do func(ctx context.Context) (T, error))
 		return v, err
 	}
 	if strings.ContainsAny(name, "\n\r") || name == "" || len(name) > 128 {
-		return v, fmt.Errorf("%w: the name of a step, %s, must be one line of 1 to 128 bytes", queue.ErrInvalid, clip(name))
+		return v, fmt.Errorf("%w: the name of a step, %s, must be one line of 1 to 128 bytes", refusal.ErrInvalid, clip(name))
 	}
 	number, entry, ok := a.remembered()
 	if ok {
@@ -117,7 +118,7 @@ func (a *Agent) storable(name string, v any) ([]byte, error) {
 		return nil, fmt.Errorf("the result of the step %q has no JSON, and was dropped: return one that has: %w", name, err)
 	}
 	if most := a.q.MaxBytes(); len(text) > most {
-		return nil, fmt.Errorf("%w: the result of the step %q has %d bytes, the limit is %d: store it elsewhere and return a reference", queue.ErrInvalid, name, len(text), most)
+		return nil, fmt.Errorf("%w: the result of the step %q has %d bytes, the limit is %d: store it elsewhere and return a reference", refusal.ErrInvalid, name, len(text), most)
 	}
 	return text, nil
 }
@@ -174,7 +175,7 @@ func (a *Agent) Checkpoint(state any) error {
 		return fmt.Errorf("the state of a checkpoint has no JSON: %w", err)
 	}
 	if most := a.q.MaxBytes(); len(b) > most {
-		return fmt.Errorf("%w: the state of a checkpoint has %d bytes, the limit is %d: store it elsewhere and keep a reference", queue.ErrInvalid, len(b), most)
+		return fmt.Errorf("%w: the state of a checkpoint has %d bytes, the limit is %d: store it elsewhere and keep a reference", refusal.ErrInvalid, len(b), most)
 	}
 	a.note = queue.Note{Checkpoint: &queue.Checkpoint{State: b, Children: a.children, Entries: a.entry}}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Sync is a point where branches meet: when it is passed, what happens if they do not all
@@ -74,11 +75,11 @@ func Synchronize(a *Agent, s Sync, branches ...*Future[json.RawMessage]) (json.R
 func (s *Sync) check() error {
 	switch {
 	case s.Any && s.M != 0:
-		return fmt.Errorf("%w: set Any or M of a Sync, not both", queue.ErrInvalid)
+		return fmt.Errorf("%w: set Any or M of a Sync, not both", refusal.ErrInvalid)
 	case s.M < 0:
-		return fmt.Errorf("%w: M, %d, must not be negative", queue.ErrInvalid, s.M)
+		return fmt.Errorf("%w: M, %d, must not be negative", refusal.ErrInvalid, s.M)
 	case s.Timeout < 0 && s.Timeout != NoTimeout:
-		return fmt.Errorf("%w: the timeout, %v, must not be negative", queue.ErrInvalid, s.Timeout)
+		return fmt.Errorf("%w: the timeout, %v, must not be negative", refusal.ErrInvalid, s.Timeout)
 	}
 	return s.Merge.check()
 }

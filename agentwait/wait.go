@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Wait adjusts a wait: agentwait.JoinAll(a.With(agentwait.Wait{Limit: time.Minute}), …).
@@ -36,7 +36,7 @@ type Wait struct {
 	// JoinN, of which each takes one away that could complete.
 	SkipCancelled bool
 	// Clamp has JoinN and JoinNSettled take an n that is larger than the number of members
-	// for all of them. Otherwise it is a queue.ErrInvalid.
+	// for all of them. Otherwise it is a refusal.ErrInvalid.
 	Clamp bool
 	// MaxMembers is how many members it may have. Defaults to 10,000.
 	MaxMembers int
@@ -99,19 +99,19 @@ func (w *Wait) mask(more Ending) string {
 func (w *Wait) check() error {
 	switch {
 	case w.Limit < 0:
-		return fmt.Errorf("%w: the limit of a wait, %v, must not be negative", queue.ErrInvalid, w.Limit)
+		return fmt.Errorf("%w: the limit of a wait, %v, must not be negative", refusal.ErrInvalid, w.Limit)
 	case w.Limit > 0 && w.Limit < time.Millisecond:
-		return fmt.Errorf("%w: the limit of a wait, %v, is under 1ms, the finest that is kept", queue.ErrInvalid, w.Limit)
+		return fmt.Errorf("%w: the limit of a wait, %v, is under 1ms, the finest that is kept", refusal.ErrInvalid, w.Limit)
 	case w.Limit > 0 && w.Computed:
-		return fmt.Errorf("%w: set Limit or Computed of a wait, not both", queue.ErrInvalid)
+		return fmt.Errorf("%w: set Limit or Computed of a wait, not both", refusal.ErrInvalid)
 	case w.FromFirst && w.Limit == 0 && !w.Computed:
-		return fmt.Errorf("%w: FromFirst needs a Limit, or Computed", queue.ErrInvalid)
+		return fmt.Errorf("%w: FromFirst needs a Limit, or Computed", refusal.ErrInvalid)
 	case w.MaxMembers < 0:
-		return fmt.Errorf("%w: MaxMembers, %d, must not be negative", queue.ErrInvalid, w.MaxMembers)
+		return fmt.Errorf("%w: MaxMembers, %d, must not be negative", refusal.ErrInvalid, w.MaxMembers)
 	}
 	switch w.Losers {
 	case "", CancelLosers, KeepLosers:
 		return nil
 	}
-	return fmt.Errorf("%w: Losers, %q, must be CancelLosers or KeepLosers", queue.ErrInvalid, w.Losers)
+	return fmt.Errorf("%w: Losers, %q, must be CancelLosers or KeepLosers", refusal.ErrInvalid, w.Losers)
 }

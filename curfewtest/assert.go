@@ -9,13 +9,14 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Get reads a task.
 func (s *Stage) Get(id string) *queue.Record {
 	s.tb.Helper()
 	r, err := s.Queue.Get(s.ctx, id)
-	if errors.Is(err, queue.ErrNotFound) {
+	if errors.Is(err, refusal.ErrNotFound) {
 		s.tb.Fatalf("There is no task %s: the id is wrong, or its record went when its retention was over "+
 			"(by default 15 min after COMPLETED, 7 days after FAILED or CANCELLED; Task.Retention sets it).", id)
 	}

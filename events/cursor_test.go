@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 func TestACursorHasOneText(t *testing.T) {
@@ -32,7 +32,7 @@ func TestACursorHasOneText(t *testing.T) {
 		"0-0@9223372036854775808", "18446744073709551616-0", "0-0@1@2", "0-0-0", "$", "NOW", "0_0-0", "0x1-0", "٣-0", strings.Repeat("0-0,", 5000) + "0-0",
 	} {
 		got, err := Cursor(text).places(1)
-		if !errors.Is(err, queue.ErrInvalid) || got != nil || len(err.Error()) > 300 {
+		if !errors.Is(err, refusal.ErrInvalid) || got != nil || len(err.Error()) > 300 {
 			t.Errorf("%.40q = %v, %v, want a refusal of reasonable length", text, got, err)
 		}
 	}
@@ -49,7 +49,7 @@ func FuzzCursor(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string, partitions int) {
 		places, err := Cursor(s).places(partitions)
 		if err != nil {
-			if !errors.Is(err, queue.ErrInvalid) || places != nil || len(err.Error()) > 500 {
+			if !errors.Is(err, refusal.ErrInvalid) || places != nil || len(err.Error()) > 500 {
 				t.Errorf("%q = %v, %v", s, places, err)
 			}
 			return

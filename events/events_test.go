@@ -19,6 +19,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // telling runs a test in namespaces that tell all events, of 1 and of 3 partitions.
@@ -234,7 +235,7 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 			{"0-0@0,0-0@0", 1, 0, "cursor is of 2 partitions, and this namespace has"},
 		} {
 			b, err := events.Read(ctx, q, test.from, test.n, test.wait)
-			if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), test.want) || b.Next != test.from {
+			if !errors.Is(err, refusal.ErrInvalid) || !strings.Contains(err.Error(), test.want) || b.Next != test.from {
 				t.Errorf("Events(%q, %d, %v) = %+v, %v, want %q", test.from, test.n, test.wait, b, err, test.want)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 func TestAWaitingReaderIsWokenByAnEvent(t *testing.T) {
@@ -66,7 +67,7 @@ func TestAReaderIsToldThatRedisWentAway(t *testing.T) {
 	server := redistest.Start(t)
 	q := queuetest.Open(t, server.Client(t), queue.Config{})
 	q.Client().AddHook(queuetest.Around{Name: "xread", Before: server.Kill})
-	if _, err := events.Read(context.Background(), q, events.Oldest, 10, time.Hour); !errors.Is(err, queue.ErrUnavailable) && !errors.Is(err, queue.ErrUnknown) {
+	if _, err := events.Read(context.Background(), q, events.Oldest, 10, time.Hour); !errors.Is(err, refusal.ErrUnavailable) && !errors.Is(err, refusal.ErrUnknown) {
 		t.Errorf("Events = %v, want that there is no answer", err)
 	}
 }

@@ -198,7 +198,7 @@ type Warning struct {
 }
 
 // Explain tells why a task is where it is, and by when at the latest that ends. It changes
-// nothing. It returns [ErrNotFound].
+// nothing. It returns [refusal.ErrNotFound].
 //
 // A bound is made of instants that never move: deadlines, own and inherited; the limits of
 // its line, its attempt and its wait, while they run; the patience of a wait; a grace that
@@ -227,7 +227,7 @@ func Explain(ctx context.Context, q *queue.Queue, id string) (*Explanation, erro
 		return nil, refusal.Failed("explain", id, err)
 	}
 	if len(seen.record) == 0 && seen.facts["unreadable"] == "" && seen.facts["broken"] == "" {
-		return nil, refusal.Failed("explain", id, queue.ErrNotFound)
+		return nil, refusal.Failed("explain", id, refusal.ErrNotFound)
 	}
 	return seen.explain(), nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // The stories testdata/explain_*.txt hold what is said in each case.
@@ -137,7 +138,7 @@ func TestExplainChangesNothing(t *testing.T) {
 		before := redistest.Dump(t, rdb, q.Root(0))
 		for _, id := range append([]string{agent, late, held, "0-ODD", "0-NOBODY", agent + ".nobody"}, members...) {
 			e, err := inspect.Explain(ctx, q, id)
-			if err != nil && !errors.Is(err, queue.ErrNotFound) {
+			if err != nil && !errors.Is(err, refusal.ErrNotFound) {
 				t.Fatalf("%s: %v", id, err)
 			}
 			if id == late && (e.Why != inspect.WhyOverdue || e.Status != queue.Pending) {
@@ -159,13 +160,13 @@ func TestExplainChangesNothing(t *testing.T) {
 func TestExplainRefusesWhatIsNoTask(t *testing.T) {
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		for id, want := range map[string]error{
-			"":                 queue.ErrInvalid,
-			"rubbish":          queue.ErrInvalid,
-			"0-a b":            queue.ErrInvalid,
-			"900-NOBODY":       queue.ErrInvalid,
-			"0-NOBODY":         queue.ErrNotFound,
-			"0-NOBODY.1":       queue.ErrNotFound,
-			"0-NOBODY!failure": queue.ErrNotFound,
+			"":                 refusal.ErrInvalid,
+			"rubbish":          refusal.ErrInvalid,
+			"0-a b":            refusal.ErrInvalid,
+			"900-NOBODY":       refusal.ErrInvalid,
+			"0-NOBODY":         refusal.ErrNotFound,
+			"0-NOBODY.1":       refusal.ErrNotFound,
+			"0-NOBODY!failure": refusal.ErrNotFound,
 		} {
 			if e, err := inspect.Explain(context.Background(), q, id); e != nil || !errors.Is(err, want) {
 				t.Errorf("Explain(%q) = %v, %v, want %v", id, e, err, want)

@@ -19,6 +19,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // paged is a whole export in pages of n lines, each as ExportTo writes it.
@@ -250,7 +251,7 @@ func TestAPageThatIsNoneIsRefused(t *testing.T) {
 			{token(`{"p":0,"g":9}`), 1, "is not valid"},
 		} {
 			_, err := inspect.Export(ctx, q, test.page, test.n)
-			if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), test.want) {
+			if !errors.Is(err, refusal.ErrInvalid) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("Export(%q, %d) = %v, want %q", test.page, test.n, err, test.want)
 			}
 		}

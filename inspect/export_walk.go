@@ -11,6 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/audit"
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 const (
@@ -171,9 +172,9 @@ func (q exporter) exportTasks(ctx context.Context, p int, ids []string) ([]Expor
 	var lines []ExportLine
 	for len(ids) > 0 {
 		told, now, err := q.GetSome(ctx, p, ids)
-		if errors.Is(err, queue.ErrWrongType) || errors.Is(err, queue.ErrBroken) {
+		if errors.Is(err, refusal.ErrWrongType) || errors.Is(err, refusal.ErrBroken) {
 			told, now, err = q.GetSome(ctx, p, ids[:1])
-			if errors.Is(err, queue.ErrWrongType) || errors.Is(err, queue.ErrBroken) {
+			if errors.Is(err, refusal.ErrWrongType) || errors.Is(err, refusal.ErrBroken) {
 				lines = append(lines, ExportLine{Type: "broken", Name: "task:" + ids[0], Value: err.Error()})
 				told, err = []*queue.Record{nil}, nil
 			}

@@ -80,7 +80,7 @@ const figuresTogether = 50
 // It is not a snapshot: tasks may end while it reads. It reads some 100 fields for each kind and
 // queue in each partition, so ask every few seconds, not every few milliseconds.
 //
-// A key of the wrong type is left out. Then the error is [ErrWrongType] and says which, and
+// A key of the wrong type is left out. Then the error is [refusal.ErrWrongType] and says which, and
 // the figures are all others.
 func Figures(ctx context.Context, q *queue.Queue) ([]KindFigures, error) {
 	sum := map[[2]string]*KindFigures{}

@@ -19,6 +19,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // ends are how many tasks of a kind ended, by status, reason and timeout type.
@@ -99,7 +100,7 @@ func TestANamespaceWithoutFiguresWritesNone(t *testing.T) {
 			t.Errorf("Figures = %v, %v, want none", all, err)
 		}
 		_, err := queue.Open(context.Background(), rdb, queue.Config{Namespace: "other", Figures: "yes"})
-		if !errors.Is(err, queue.ErrInvalid) {
+		if !errors.Is(err, refusal.ErrInvalid) {
 			t.Errorf("Open = %v, want ErrInvalid", err)
 		}
 	})
@@ -177,7 +178,7 @@ func TestFiguresThatCannotBeReadHideNoOthers(t *testing.T) {
 		rdb.Set(ctx, q.Root(0)+":figures:a", "rubbish", 0)
 		rdb.Set(ctx, q.Root(1)+":kinds", "rubbish", 0)
 		all, err := inspect.Figures(ctx, q)
-		if !errors.Is(err, queue.ErrWrongType) || !strings.Contains(fmt.Sprint(err), "figures:a") || !strings.Contains(fmt.Sprint(err), "{1}:kinds") {
+		if !errors.Is(err, refusal.ErrWrongType) || !strings.Contains(fmt.Sprint(err), "figures:a") || !strings.Contains(fmt.Sprint(err), "{1}:kinds") {
 			t.Errorf("Figures = %v, want ErrWrongType that names both keys", err)
 		}
 		if len(all) != 1 || all[0].Kind != "b" {

@@ -1,24 +1,10 @@
 package queue
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/refusal"
-)
-
-// Errors of agents.
-var (
-	// ErrNotOwner means that a task is no child of the agent that named it.
-	ErrNotOwner = errors.New("Task not owned by agent")
-	// ErrNotHeld means that the agent is no longer the caller's: somebody else runs it, it
-	// waits, or it has ended. Drop what was done, and do not report it.
-	ErrNotHeld = errors.New("the agent is not this attempt's any more")
-	// ErrStopping means that the agent was cancelled, and has its grace to clean up.
-	ErrStopping = fmt.Errorf("%w: the agent is to stop, and begins nothing any more", ErrCancelled)
-	// ErrDiverged means that an agent's replay came to something else than its first run.
-	ErrDiverged = errors.New("the replay differs from what the agent did before")
 )
 
 // refusedAgent is why an agent may not do what it wanted to: s, if it is a wait.
@@ -31,19 +17,19 @@ func refusedAgent(word string, more []any, s *Suspension) error {
 	}
 	switch word {
 	case "LOST":
-		return fmt.Errorf("%w: it is %s", ErrNotHeld, at(0))
+		return fmt.Errorf("%w: it is %s", refusal.ErrNotHeld, at(0))
 	case "CANCELLING":
-		return ErrStopping
+		return refusal.ErrStopping
 	case "MISSING":
-		return ErrNotFound
+		return refusal.ErrNotFound
 	case "DIVERGED":
 		if s != nil {
-			return fmt.Errorf("%w: it was at %q, and is now at %q", ErrDiverged, at(0), s.Wait.Label)
+			return fmt.Errorf("%w: it was at %q, and is now at %q", refusal.ErrDiverged, at(0), s.Wait.Label)
 		}
 	case "FOREIGN":
-		return fmt.Errorf("%w: %s", ErrNotOwner, at(0))
+		return fmt.Errorf("%w: %s", refusal.ErrNotOwner, at(0))
 	case "UNKNOWN":
-		return fmt.Errorf("member %s: %w", at(0), ErrNotFound)
+		return fmt.Errorf("member %s: %w", at(0), refusal.ErrNotFound)
 	case "INVALID":
 		return refusal.Invalid(at(0), "%s", at(1))
 	case "CHILD":

@@ -28,7 +28,7 @@ type Entry struct {
 }
 
 // Remember writes down what an agent must find again in its replay. It returns
-// [ErrNotHeld], [ErrStopping], [ErrNotFound], and [ErrInvalid] for what is too large; then
+// [refusal.ErrNotHeld], [refusal.ErrStopping], [refusal.ErrNotFound], and [refusal.ErrInvalid] for what is too large; then
 // nothing was written.
 func (a Attempts) Remember(ctx context.Context, agent string, epoch int64, worker string, n Note) error {
 	p, err := names.PartitionIn(agent, a.q.Partitions())

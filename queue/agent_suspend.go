@@ -77,7 +77,7 @@ func (a Attempts) Suspend(ctx context.Context, s Suspension) (answer string, err
 		return "", refusal.Failed("suspend", s.Agent, err)
 	}
 	answer, err = a.suspendParts(ctx, p, s)
-	var odd *InvalidError
+	var odd *refusal.InvalidError
 	if errors.As(err, &odd) && odd.Field == "part" {
 		answer, err = a.suspendParts(ctx, p, s) // a failover has lost the parts before it
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 func TestResolveRefusesWhatIsNoPromise(t *testing.T) {
@@ -23,20 +24,20 @@ func TestResolveRefusesWhatIsNoPromise(t *testing.T) {
 			badInput{"reject " + claim, func(s *scene) error { _, err := s.q.Reject(ctx, id(s), "no"); return err }, want, field, advice})
 	}
 	const advice = "its worker settles it, or cancel it"
-	row("a task that waits", func(s *scene) string { return s.pending }, queue.ErrInvalid, "id", advice)
-	row("a task that runs", func(s *scene) string { return s.running }, queue.ErrInvalid, "id", advice)
-	row("a task that has ended", func(s *scene) string { return s.done }, queue.ErrInvalid, "id", advice)
-	row("an unknown task", func(s *scene) string { return s.gone }, queue.ErrNotFound, "0-0000000000000gone", "no such task")
-	row("a task of another partition", func(*scene) string { return "1-01J9ZK3Q8X4M2C7W5T" }, queue.ErrInvalid, "id", "it is another namespace's")
+	row("a task that waits", func(s *scene) string { return s.pending }, refusal.ErrInvalid, "id", advice)
+	row("a task that runs", func(s *scene) string { return s.running }, refusal.ErrInvalid, "id", advice)
+	row("a task that has ended", func(s *scene) string { return s.done }, refusal.ErrInvalid, "id", advice)
+	row("an unknown task", func(s *scene) string { return s.gone }, refusal.ErrNotFound, "0-0000000000000gone", "no such task")
+	row("a task of another partition", func(*scene) string { return "1-01J9ZK3Q8X4M2C7W5T" }, refusal.ErrInvalid, "id", "it is another namespace's")
 	for claim, id := range badIDs {
-		row(claim, func(*scene) string { return id }, queue.ErrInvalid, "id", "is not a task's id")
+		row(claim, func(*scene) string { return id }, refusal.ErrInvalid, "id", "is not a task's id")
 	}
 	longer := strings.Repeat("x", 1001)
 	rows = append(rows,
 		badInput{"resolve with 1,001 bytes", func(s *scene) error { _, err := s.q.Resolve(ctx, s.promise, []byte(longer)); return err },
-			queue.ErrInvalid, "result", "has 1001 bytes, the limit is 1000: store it elsewhere and send a reference"},
+			refusal.ErrInvalid, "result", "has 1001 bytes, the limit is 1000: store it elsewhere and send a reference"},
 		badInput{"reject with 1,001 bytes", func(s *scene) error { _, err := s.q.Reject(ctx, s.promise, longer); return err },
-			queue.ErrInvalid, "reason", "has 1001 bytes, the limit is 1000"})
+			refusal.ErrInvalid, "reason", "has 1001 bytes, the limit is 1000"})
 	refused(t, rows)
 }
 
@@ -67,14 +68,14 @@ func TestRetryRefusesWhatCannotBeRunAgain(t *testing.T) {
 	}
 	const live = "only a task that has ended is run again"
 	refused(t, []badInput{
-		retry("a task that waits", func(s *scene) string { return s.pending }, nil, queue.ErrInvalid, "task", "is PENDING: "+live),
-		retry("a task that runs", func(s *scene) string { return s.running }, nil, queue.ErrInvalid, "task", "is RUNNING: "+live),
-		retry("a promise that is open", func(s *scene) string { return s.promise }, nil, queue.ErrInvalid, "task", live),
-		retry("a timer that is open", func(s *scene) string { return s.timer }, nil, queue.ErrInvalid, "task", live),
-		retry("an unknown task", func(s *scene) string { return s.gone }, nil, queue.ErrNotFound, "0-0000000000000gone", "no such task"),
-		retry("what is no id", func(*scene) string { return "nonsense" }, nil, queue.ErrInvalid, "id", "is not a task's id"),
+		retry("a task that waits", func(s *scene) string { return s.pending }, nil, refusal.ErrInvalid, "task", "is PENDING: "+live),
+		retry("a task that runs", func(s *scene) string { return s.running }, nil, refusal.ErrInvalid, "task", "is RUNNING: "+live),
+		retry("a promise that is open", func(s *scene) string { return s.promise }, nil, refusal.ErrInvalid, "task", live),
+		retry("a timer that is open", func(s *scene) string { return s.timer }, nil, refusal.ErrInvalid, "task", live),
+		retry("an unknown task", func(s *scene) string { return s.gone }, nil, refusal.ErrNotFound, "0-0000000000000gone", "no such task"),
+		retry("what is no id", func(*scene) string { return "nonsense" }, nil, refusal.ErrInvalid, "id", "is not a task's id"),
 		retry("a task, made into a bad one", func(s *scene) string { return s.done }, func(t *queue.Task) { t.Kind = "two words" },
-			queue.ErrInvalid, "kind", "must be 1 to 128 of"),
+			refusal.ErrInvalid, "kind", "must be 1 to 128 of"),
 	})
 }
 
@@ -86,7 +87,7 @@ func TestATimerThatFiredIsNotRunAgain(t *testing.T) {
 		}
 		before := redistest.Dump(t, rdb, "bad:")
 		_, err := s.q.Retry(ctx, s.timer, nil)
-		badInput{want: queue.ErrInvalid, field: "task", advice: "is a timer: make a new one"}.check(t, err)
+		badInput{want: refusal.ErrInvalid, field: "task", advice: "is a timer: make a new one"}.check(t, err)
 		if after := redistest.Dump(t, rdb, "bad:"); after != before {
 			t.Errorf("it changed something:\n%s", redistest.Diff(before, after))
 		}
@@ -96,7 +97,7 @@ func TestATimerThatFiredIsNotRunAgain(t *testing.T) {
 func TestQueueControlsRefuseBadInput(t *testing.T) {
 	ctx := context.Background()
 	control := func(claim string, call func(*queue.Queue) error, field, advice string) badInput {
-		return badInput{claim, func(s *scene) error { return call(s.q) }, queue.ErrInvalid, field, advice}
+		return badInput{claim, func(s *scene) error { return call(s.q) }, refusal.ErrInvalid, field, advice}
 	}
 	rate := func(claim string, r queue.Rate, field, advice string) badInput {
 		return control(claim, func(q *queue.Queue) error { _, err := q.LimitRate(ctx, "default", r); return err }, field, advice)
@@ -143,7 +144,7 @@ func TestALimitThatPartitionsCannotShareIsRefused(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q, ctx := queuetest.Open(t, rdb, queue.Config{Partitions: 4}), context.Background()
 		_, err := q.LimitRunning(ctx, "q", 3)
-		badInput{want: queue.ErrInvalid, field: "max running", advice: "3 cannot be shared by 4 partitions"}.check(t, err)
+		badInput{want: refusal.ErrInvalid, field: "max running", advice: "3 cannot be shared by 4 partitions"}.check(t, err)
 		if keys := rdb.Keys(ctx, "curfew:*:queue*").Val(); len(keys) != 0 {
 			t.Errorf("it wrote %v", keys)
 		}

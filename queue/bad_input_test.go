@@ -14,6 +14,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // badInput is a call that must be refused, change nothing, and say what to do.
@@ -104,7 +105,7 @@ func (row badInput) check(t *testing.T, err error) {
 	if !errors.Is(err, row.want) {
 		t.Fatalf("error %v, want %v", err, row.want)
 	}
-	var wrong *queue.InvalidError
+	var wrong *refusal.InvalidError
 	if errors.As(err, &wrong) && wrong.Field != row.field {
 		t.Errorf("%v: it names the field %q, want %q", err, wrong.Field, row.field)
 	}
@@ -128,7 +129,7 @@ func (s *scene) goOn(t *testing.T) {
 func TestEnqueueRefusesBadTimes(t *testing.T) {
 	at := testclock.Start
 	task := func(claim string, task queue.Task, field, advice string) badInput {
-		return badInput{claim, func(s *scene) error { return s.enqueue(task) }, queue.ErrInvalid, field, advice}
+		return badInput{claim, func(s *scene) error { return s.enqueue(task) }, refusal.ErrInvalid, field, advice}
 	}
 	rows := []badInput{
 		task("a timeout and a deadline", queue.Task{Timeout: time.Second, Deadline: at.Add(time.Second)}, "deadline", "not both"),
@@ -187,16 +188,16 @@ var badNames = map[string]string{
 func TestEnqueueRefusesBadNames(t *testing.T) {
 	rows := []badInput{
 		{"an empty kind", func(s *scene) error { _, err := s.q.Enqueue(context.Background(), queue.Task{}); return err },
-			queue.ErrInvalid, "kind", "must be 1 to 128 of"},
-		{"a queue with a colon", func(s *scene) error { return s.enqueue(queue.Task{Queue: "a:b"}) }, queue.ErrInvalid, "queue", "must be 1 to 128 of"},
-		{"a queue with a slash", func(s *scene) error { return s.enqueue(queue.Task{Queue: "a/b"}) }, queue.ErrInvalid, "queue", "must be 1 to 128 of"},
+			refusal.ErrInvalid, "kind", "must be 1 to 128 of"},
+		{"a queue with a colon", func(s *scene) error { return s.enqueue(queue.Task{Queue: "a:b"}) }, refusal.ErrInvalid, "queue", "must be 1 to 128 of"},
+		{"a queue with a slash", func(s *scene) error { return s.enqueue(queue.Task{Queue: "a/b"}) }, refusal.ErrInvalid, "queue", "must be 1 to 128 of"},
 	}
 	for claim, name := range badNames {
 		rows = append(rows,
 			badInput{"a queue " + claim, func(s *scene) error { return s.enqueue(queue.Task{Queue: name}) },
-				queue.ErrInvalid, "queue", "must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit"},
+				refusal.ErrInvalid, "queue", "must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit"},
 			badInput{"a kind " + claim, func(s *scene) error { return s.enqueue(queue.Task{Kind: name}) },
-				queue.ErrInvalid, "kind", "must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit"})
+				refusal.ErrInvalid, "kind", "must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit"})
 	}
 	refused(t, rows)
 }
@@ -216,14 +217,14 @@ func TestEnqueueRefusesWhatIsTooMuch(t *testing.T) {
 	long, longer := strings.Repeat("x", 1000), strings.Repeat("x", 1001)
 	refused(t, []badInput{
 		{"a payload of 1,001 bytes", func(s *scene) error { return s.enqueue(queue.Task{Payload: []byte(longer)}) },
-			queue.ErrInvalid, "payload", "has 1001 bytes, the limit is 1000: store it elsewhere and send a reference, or raise Config.MaxBytes"},
+			refusal.ErrInvalid, "payload", "has 1001 bytes, the limit is 1000: store it elsewhere and send a reference, or raise Config.MaxBytes"},
 		{"headers of 1,001 bytes", func(s *scene) error { return s.enqueue(queue.Task{Headers: map[string]string{"x": long}}) },
-			queue.ErrInvalid, "headers", "have 1001 bytes, the limit is 1000"},
+			refusal.ErrInvalid, "headers", "have 1001 bytes, the limit is 1000"},
 		{"an idempotency key of 513 bytes", func(s *scene) error { return s.enqueue(queue.Task{IdempotencyKey: longer[:513]}) },
-			queue.ErrInvalid, "idempotency key", "has 513 bytes, the limit is 512: hash it"},
-		{"a priority of 4", func(s *scene) error { return s.enqueue(queue.Task{Priority: 4}) }, queue.ErrInvalid, "priority", "must be 0, 1, 2 or 3"},
-		{"a priority of -1", func(s *scene) error { return s.enqueue(queue.Task{Priority: -1}) }, queue.ErrInvalid, "priority", "must be 0, 1, 2 or 3"},
-		{"-2 retries", func(s *scene) error { return s.enqueue(queue.Task{MaxRetries: -2}) }, queue.ErrInvalid, "max retries", "must not be negative (NoRetries, -1, says none)"},
+			refusal.ErrInvalid, "idempotency key", "has 513 bytes, the limit is 512: hash it"},
+		{"a priority of 4", func(s *scene) error { return s.enqueue(queue.Task{Priority: 4}) }, refusal.ErrInvalid, "priority", "must be 0, 1, 2 or 3"},
+		{"a priority of -1", func(s *scene) error { return s.enqueue(queue.Task{Priority: -1}) }, refusal.ErrInvalid, "priority", "must be 0, 1, 2 or 3"},
+		{"-2 retries", func(s *scene) error { return s.enqueue(queue.Task{MaxRetries: -2}) }, refusal.ErrInvalid, "max retries", "must not be negative (NoRetries, -1, says none)"},
 	})
 }
 
@@ -231,22 +232,22 @@ func TestEnqueueRefusesWhatContradicts(t *testing.T) {
 	refused(t, []badInput{
 		{"an idempotency key with another payload", func(s *scene) error {
 			return s.enqueue(queue.Task{IdempotencyKey: "key", Payload: []byte("second"), Queue: "other"})
-		}, queue.ErrConflict, "idempotency key", "other content"},
+		}, refusal.ErrConflict, "idempotency key", "other content"},
 		{"an idempotency key with another kind", func(s *scene) error {
 			return s.enqueue(queue.Task{Kind: "other", IdempotencyKey: "key", Payload: []byte("first")})
-		}, queue.ErrConflict, "idempotency key", "other content"},
+		}, refusal.ErrConflict, "idempotency key", "other content"},
 		{"a child of a name that is taken", func(s *scene) error {
 			return s.enqueue(queue.Task{ID: s.running + ".child", Payload: []byte("second")})
-		}, queue.ErrConflict, "child", "of this name with other content"},
+		}, refusal.ErrConflict, "child", "of this name with other content"},
 		{"a child with an idempotency key", func(s *scene) error {
 			return s.enqueue(queue.Task{ID: s.running + ".other", IdempotencyKey: "key"})
-		}, queue.ErrInvalid, "idempotency key", "a child's id is its idempotency key; leave one of them out"},
+		}, refusal.ErrInvalid, "idempotency key", "a child's id is its idempotency key; leave one of them out"},
 		{"an id for a root task", func(s *scene) error { return s.enqueue(queue.Task{ID: "0-mine"}) },
-			queue.ErrInvalid, "id", "only a child is given one"},
+			refusal.ErrInvalid, "id", "only a child is given one"},
 		{"a child of nobody", func(s *scene) error { return s.enqueue(queue.Task{ID: s.gone + ".child"}) },
-			queue.ErrNotFound, "owner 0-0000000000000gone", "no such task"},
+			refusal.ErrNotFound, "owner 0-0000000000000gone", "no such task"},
 		{"a child of a task that has ended", func(s *scene) error { return s.enqueue(queue.Task{ID: s.done + ".child"}) },
-			queue.ErrOwnerEnded, "owner", "has ended"},
+			refusal.ErrOwnerEnded, "owner", "has ended"},
 	})
 }
 
@@ -280,26 +281,26 @@ func TestAnIDThatIsNoneIsRefused(t *testing.T) {
 	row := func(claim, id string, want error, advice string) {
 		ctx := context.Background()
 		field := "id"
-		if errors.Is(want, queue.ErrNotFound) {
+		if errors.Is(want, refusal.ErrNotFound) {
 			field = id
 		}
 		rows = append(rows,
 			badInput{"get " + claim, func(s *scene) error { _, err := s.q.Get(ctx, id); return err }, want, field, advice},
 			badInput{"cancel " + claim, func(s *scene) error { _, err := s.q.Cancel(ctx, id, ""); return err }, want, field, advice},
 			badInput{"result of " + claim, func(s *scene) error { _, err := s.q.Result(ctx, id); return err }, want, field, advice})
-		if want == queue.ErrInvalid {
+		if want == refusal.ErrInvalid {
 			rows = append(rows,
 				badInput{"get a list with " + claim, func(s *scene) error { _, err := s.q.GetAll(ctx, []string{s.pending, id}); return err }, want, field, advice},
 				badInput{"cancel a list with " + claim, func(s *scene) error { _, err := s.q.CancelAll(ctx, []string{s.pending, id}, ""); return err }, want, field, advice})
 		}
 	}
 	for claim, id := range badIDs {
-		row(claim, id, queue.ErrInvalid, "is not a task's id: it is the partition, a dash, letters and digits")
+		row(claim, id, refusal.ErrInvalid, "is not a task's id: it is the partition, a dash, letters and digits")
 	}
-	row("the id of another partition", "1-01J9ZK3Q8X4M2C7W5T", queue.ErrInvalid, "is of partition 1, and this namespace has 1: it is another namespace's")
-	row("an id that is nested too deep", "0-a"+strings.Repeat(".a", 17), queue.ErrInvalid, "is nested deeper than 16")
-	row("an unknown id", "0-0000000000000gone", queue.ErrNotFound, "no such task")
-	row("an unknown child", "0-0000000000000gone.child", queue.ErrNotFound, "no such task")
+	row("the id of another partition", "1-01J9ZK3Q8X4M2C7W5T", refusal.ErrInvalid, "is of partition 1, and this namespace has 1: it is another namespace's")
+	row("an id that is nested too deep", "0-a"+strings.Repeat(".a", 17), refusal.ErrInvalid, "is nested deeper than 16")
+	row("an unknown id", "0-0000000000000gone", refusal.ErrNotFound, "no such task")
+	row("an unknown child", "0-0000000000000gone.child", refusal.ErrNotFound, "no such task")
 	refused(t, rows)
 }
 
@@ -307,13 +308,13 @@ func TestCancelRefusesALongReason(t *testing.T) {
 	refused(t, []badInput{{"a reason of 1,001 bytes", func(s *scene) error {
 		_, err := s.q.Cancel(context.Background(), s.pending, strings.Repeat("x", 1001))
 		return err
-	}, queue.ErrInvalid, "reason", "has 1001 bytes, the limit is 1000"}})
+	}, refusal.ErrInvalid, "reason", "has 1001 bytes, the limit is 1000"}})
 }
 
 func TestSettleRefusesABadOutcome(t *testing.T) {
 	longer := strings.Repeat("x", 1001)
 	outcome := func(claim string, o queue.Outcome, field, advice string) badInput {
-		return badInput{claim, func(s *scene) error { return s.settle(o) }, queue.ErrInvalid, field, advice}
+		return badInput{claim, func(s *scene) error { return s.settle(o) }, refusal.ErrInvalid, field, advice}
 	}
 	refused(t, []badInput{
 		outcome("no verb", queue.Outcome{}, "verb", "must be complete, fail or release"),

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // onEnqueue is a task that must be refused.
 func onEnqueue(claim string, task queue.Task, field, advice string) badInput {
-	return badInput{claim, func(s *scene) error { return s.enqueue(task) }, queue.ErrInvalid, field, advice}
+	return badInput{claim, func(s *scene) error { return s.enqueue(task) }, refusal.ErrInvalid, field, advice}
 }
 
 func TestEnqueueRefusesBadRetries(t *testing.T) {
@@ -86,13 +87,13 @@ func TestEnqueueRefusesBadHooks(t *testing.T) {
 		hook("in a queue and of no kind", queue.Hooks{OnTimeout: queue.Hook{Queue: "q"}}, "hook timeout", "is not a kind"),
 		badInput{"a hook made by hand", func(s *scene) error {
 			return s.enqueue(queue.Task{ID: s.done + "!success"})
-		}, queue.ErrInvalid, "id", "only a child is given one"},
+		}, refusal.ErrInvalid, "id", "only a child is given one"},
 		badInput{"a hook of a hook", func(s *scene) error {
 			return s.enqueue(queue.Task{ID: s.running + ".child!success"})
-		}, queue.ErrInvalid, "id", "must be the partition, 0, a dash, letters and digits"},
+		}, refusal.ErrInvalid, "id", "must be the partition, 0, a dash, letters and digits"},
 		badInput{"a child of a hook that is not there", func(s *scene) error {
 			return s.enqueue(queue.Task{ID: s.running + "!success.1"})
-		}, queue.ErrNotFound, "!success", "no such task"})
+		}, refusal.ErrNotFound, "!success", "no such task"})
 	refused(t, rows)
 }
 
@@ -113,7 +114,7 @@ func TestEnqueueRefusesBadScopes(t *testing.T) {
 			"idempotency window", "a second task could start beside the first: make it longer"),
 		badInput{"a window shorter than the kind's timeout", func(s *scene) error {
 			return s.enqueue(queue.Task{Kind: "defined", IdempotencyKey: "new", IdempotencyScope: queue.ForWindow, IdempotencyWindow: time.Second})
-		}, queue.ErrInvalid, "idempotency_window_ms", "make it longer"},
+		}, refusal.ErrInvalid, "idempotency_window_ms", "make it longer"},
 		onEnqueue("the retry of what is no id", queue.Task{RetryOf: "nonsense"}, "retry of", "is not a task's id"),
 	})
 }
@@ -146,7 +147,7 @@ func TestEnqueueRefusesBadPromises(t *testing.T) {
 
 func TestDefineKindRefusesBadDefaults(t *testing.T) {
 	define := func(claim, kind string, d queue.Defaults, field, advice string) badInput {
-		return badInput{claim, func(s *scene) error { return s.q.DefineKind(context.Background(), kind, d) }, queue.ErrInvalid, field, advice}
+		return badInput{claim, func(s *scene) error { return s.q.DefineKind(context.Background(), kind, d) }, refusal.ErrInvalid, field, advice}
 	}
 	rows := []badInput{
 		define("a negative timeout", "k", queue.Defaults{Timeout: -time.Second}, "timeout", "leave it out for none"),

@@ -23,7 +23,7 @@ type Cancellation struct {
 	GraceEnds time.Time
 	Result    []byte // if it had COMPLETED
 	Error     string // if it had FAILED, or was CANCELLED before
-	Err       error  // in lists: ErrNotFound, ErrBroken
+	Err       error  // in lists: refusal.ErrNotFound, refusal.ErrBroken
 }
 
 // Cancel ends a task as CANCELLED. A running handler is told at once; if the task has a
@@ -60,7 +60,7 @@ func (q *Queue) cancelAs(ctx context.Context, call, owner string, ids []string, 
 				return fmt.Errorf("%d answers for %d tasks", len(answers), len(places))
 			}
 			all[place] = readCancellation(answers[i])
-			if errors.Is(all[place].Err, ErrNotOwner) {
+			if errors.Is(all[place].Err, refusal.ErrNotOwner) {
 				return all[place].Err
 			}
 		}
@@ -88,11 +88,11 @@ func readCancellation(answer any) Cancellation {
 		}
 		return c
 	case word == "MISSING":
-		return Cancellation{Err: ErrNotFound}
+		return Cancellation{Err: refusal.ErrNotFound}
 	case word == "BROKEN":
-		return Cancellation{Err: ErrBroken}
+		return Cancellation{Err: refusal.ErrBroken}
 	case word == "FOREIGN" && len(words) == 2:
-		return Cancellation{Err: fmt.Errorf("%w: %s", ErrNotOwner, engine.Text(words[1]))}
+		return Cancellation{Err: fmt.Errorf("%w: %s", refusal.ErrNotOwner, engine.Text(words[1]))}
 	}
 	return Cancellation{Err: fmt.Errorf("cancel answered %.100v", answer)}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 const unknown = "0-0000000000000gone"
@@ -84,7 +85,7 @@ func TestCancelAllAnswersForEachTask(t *testing.T) {
 
 		cancelled := queue.Cancellation{Done: true, Status: queue.Cancelled}
 		list := []string{pending[1], done, running, unknown, delayed, failed, pending[0], pending[1]}
-		want := []queue.Cancellation{cancelled, {Status: queue.Completed, Result: []byte("result")}, cancelled, {Err: queue.ErrNotFound},
+		want := []queue.Cancellation{cancelled, {Status: queue.Completed, Result: []byte("result")}, cancelled, {Err: refusal.ErrNotFound},
 			cancelled, {Status: queue.Failed, Error: "boom"}, cancelled, cancelled} // the last twice in a call: once is as good
 		got, err := q.CancelAll(ctx, list, "no need")
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -113,7 +114,7 @@ func TestACancelledTaskSaysWhy(t *testing.T) {
 			if err != nil || r.Status != queue.Cancelled || r.Error != want || r.Reason != "cancelled" {
 				t.Errorf("Get = %+v, %v, want it CANCELLED with %q", r, err, want)
 			}
-			if _, err := r.Outcome(); !errors.Is(err, queue.ErrCancelled) {
+			if _, err := r.Outcome(); !errors.Is(err, refusal.ErrCancelled) {
 				t.Errorf("Outcome = %v, want ErrCancelled", err)
 			}
 		}

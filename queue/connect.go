@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Connect makes a client for a URL, with the options that Curfew works best with:
@@ -42,7 +44,7 @@ func Connect(address string) (redis.UniversalClient, error) {
 }
 
 // badURL says what is wrong with a URL, and nothing of what it says.
-func badURL(what string) error { return fmt.Errorf("%w: the Redis URL %s", ErrInvalid, what) }
+func badURL(what string) error { return fmt.Errorf("%w: the Redis URL %s", refusal.ErrInvalid, what) }
 
 const malformed = "is malformed: write redis://user:password@host:6379/0, and special characters of a password as %XX"
 

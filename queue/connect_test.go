@@ -15,6 +15,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 const secret = "s3cret"
@@ -73,7 +74,7 @@ func TestConnectRefusesABadURLAndKeepsItsPassword(t *testing.T) {
 			if err == nil {
 				rdb.Close()
 			}
-			if !errors.Is(err, queue.ErrInvalid) {
+			if !errors.Is(err, refusal.ErrInvalid) {
 				t.Fatalf("error %v, want ErrInvalid", err)
 			}
 			if !strings.Contains(err.Error(), "Redis URL") || !strings.Contains(err.Error(), "://") {
@@ -121,7 +122,7 @@ func TestOpenKeepsThePassword(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = queue.Open(context.Background(), rdb, queue.Config{})
-		if !errors.Is(err, queue.ErrUnavailable) {
+		if !errors.Is(err, refusal.ErrUnavailable) {
 			t.Errorf("%s: error %v, want ErrUnavailable", claim, err)
 		}
 		silent(t, err)

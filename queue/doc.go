@@ -9,5 +9,5 @@
 //
 // All state is in Redis and changes in Lua (package lua). The clock is that of
 // Redis. A call whose answer is lost is repeated with the same identity, so it has
-// one effect; if the answer cannot be had within 30 s the error is [ErrUnknown].
+// one effect; if the answer cannot be had within 30 s the error is [refusal.ErrUnknown].
 package queue

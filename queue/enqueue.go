@@ -14,8 +14,8 @@ const maxCall = 4 << 20 // bytes a call
 
 // Enqueue hands over a task. What it acknowledges ends in some terminal status.
 //
-// It returns [ErrInvalid], [ErrConflict], [ErrOwnerEnded], [ErrFull] or
-// [ErrUnavailable] when nothing was stored, and [ErrUnknown] when that cannot be
+// It returns [refusal.ErrInvalid], [refusal.ErrConflict], [refusal.ErrOwnerEnded], [refusal.ErrFull] or
+// [refusal.ErrUnavailable] when nothing was stored, and [refusal.ErrUnknown] when that cannot be
 // told. Concurrent calls travel together, so many goroutines cost few round trips.
 func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 	p, err := q.place(&task)
@@ -36,7 +36,7 @@ func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 	if g.leave(me) {
 		return Receipt{}, refusal.Failed("enqueue", "", context.Cause(ctx))
 	}
-	return Receipt{ID: me.id}, refusal.Failed("enqueue", me.id, fmt.Errorf("%w (%w)", ErrUnknown, context.Cause(ctx)))
+	return Receipt{ID: me.id}, refusal.Failed("enqueue", me.id, fmt.Errorf("%w (%w)", refusal.ErrUnknown, context.Cause(ctx)))
 }
 
 // EnqueueAll hands over a list, 500 a round trip. The list is refused as a whole if
@@ -168,22 +168,22 @@ func (c *passenger) read(reply any) bool {
 	case "KNOWN":
 		c.receipt.Deadline = engine.Instant(more)
 	case "CONFLICT":
-		c.err = ErrConflict
+		c.err = refusal.ErrConflict
 	case "TAKEN":
 		if c.task.ID == "" {
 			return true
 		}
-		c.err = fmt.Errorf("%w: the owner has a child of this name with other content", ErrConflict)
+		c.err = fmt.Errorf("%w: the owner has a child of this name with other content", refusal.ErrConflict)
 	case "OWNER":
-		if c.err = ErrOwnerEnded; engine.Text(more) == "" {
-			c.err = fmt.Errorf("owner %s: %w", id, ErrNotFound)
+		if c.err = refusal.ErrOwnerEnded; engine.Text(more) == "" {
+			c.err = fmt.Errorf("owner %s: %w", id, refusal.ErrNotFound)
 		}
 		c.receipt.ID = c.id
 	case "INVALID":
 		c.receipt.ID = ""
 		c.err = refusal.Invalid(id, "%s", engine.Text(more))
 	case "BROKEN":
-		c.err = fmt.Errorf("%w: %s", ErrBroken, engine.Text(more))
+		c.err = fmt.Errorf("%w: %s", refusal.ErrBroken, engine.Text(more))
 	default:
 		c.err = fmt.Errorf("enqueue answered %q", word)
 	}

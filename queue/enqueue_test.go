@@ -15,6 +15,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // numbered makes tasks whose payloads are their places.
@@ -81,7 +82,7 @@ func TestEnqueueAllRefusesAListAsAWhole(t *testing.T) {
 			tasks := numbered(1203)
 			tasks[700] = bad
 			receipts, err := q.EnqueueAll(context.Background(), tasks)
-			if !errors.Is(err, queue.ErrInvalid) || len(receipts) != 0 || !strings.Contains(err.Error(), "task 700: "+claim) {
+			if !errors.Is(err, refusal.ErrInvalid) || len(receipts) != 0 || !strings.Contains(err.Error(), "task 700: "+claim) {
 				t.Errorf("%s: EnqueueAll = %d receipts, %v, want ErrInvalid of task 700", claim, len(receipts), err)
 			}
 		}
@@ -105,7 +106,7 @@ func TestEnqueueAllRefusesATaskForItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, want := range []error{nil, queue.ErrInvalid, queue.ErrConflict, nil, queue.ErrNotFound, nil, nil} {
+		for i, want := range []error{nil, refusal.ErrInvalid, refusal.ErrConflict, nil, refusal.ErrNotFound, nil, nil} {
 			if got := receipts[i]; !errors.Is(got.Err, want) || (want == nil) != (got.Err == nil) {
 				t.Errorf("receipt %d = %+v, want error %v", i, got, want)
 			}
@@ -201,7 +202,7 @@ func TestACallerThatGivesUpHarmsNoOther(t *testing.T) {
 					switch {
 					case err == nil && r.New:
 						stored.add(1)
-					case c%3 == 0 && errors.Is(err, queue.ErrUnknown) && errors.Is(err, context.Canceled) && r.ID != "":
+					case c%3 == 0 && errors.Is(err, refusal.ErrUnknown) && errors.Is(err, context.Canceled) && r.ID != "":
 						unclear.add(1)
 					case c%3 == 0 && errors.Is(err, context.Canceled):
 					default:

@@ -4,34 +4,7 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/curfew-dev/curfew/refusal"
 )
-
-// What a caller may act on. Ask with errors.Is. Package [refusal] says what each one means.
-var (
-	ErrInvalid     = refusal.ErrInvalid
-	ErrNotFound    = refusal.ErrNotFound
-	ErrConflict    = refusal.ErrConflict
-	ErrOwnerEnded  = refusal.ErrOwnerEnded
-	ErrCancelled   = refusal.ErrCancelled
-	ErrUnknown     = refusal.ErrUnknown
-	ErrUnavailable = refusal.ErrUnavailable
-	ErrFull        = refusal.ErrFull
-	ErrWrongType   = refusal.ErrWrongType
-	ErrBroken      = refusal.ErrBroken
-	ErrPartitions  = refusal.ErrPartitions
-	ErrNewer       = refusal.ErrNewer
-	ErrOlder       = refusal.ErrOlder
-	ErrNoRight     = refusal.ErrNoRight
-	ErrUnfit       = refusal.ErrUnfit
-)
-
-// InvalidError names what was wrong with an argument. Nothing was changed.
-type InvalidError = refusal.InvalidError
-
-// Error says which operation failed on which task. It wraps the cause.
-type Error = refusal.Error
 
 // TaskTimedOutError is the end of a task that ran out of time.
 // errors.Is(err, context.DeadlineExceeded) is true.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 func TestErrorsSayWhatTheyAre(t *testing.T) {
@@ -20,12 +21,12 @@ func TestErrorsSayWhatTheyAre(t *testing.T) {
 		is   []error
 		not  []error
 	}{
-		{late, "Task timed out: 0-a: Task exceeded deadline", []error{context.DeadlineExceeded, late}, []error{context.Canceled, queue.ErrCancelled}},
+		{late, "Task timed out: 0-a: Task exceeded deadline", []error{context.DeadlineExceeded, late}, []error{context.Canceled, refusal.ErrCancelled}},
 		{fmt.Errorf("step 2: %w", late), "step 2: Task timed out: 0-a: Task exceeded deadline", []error{context.DeadlineExceeded}, nil},
 		{broken, "Task 'render' (id=0-a) failed: boom", []error{boom}, []error{context.DeadlineExceeded}},
-		{&queue.InvalidError{Field: "queue", Why: "is none"}, "queue is none", []error{queue.ErrInvalid}, []error{queue.ErrConflict}},
-		{&queue.Error{Op: "cancel", Task: "0-a", Err: queue.ErrNotFound}, "cancel 0-a: no such task", []error{queue.ErrNotFound}, []error{queue.ErrInvalid}},
-		{&queue.Error{Op: "stats", Err: queue.ErrUnavailable}, "stats: " + queue.ErrUnavailable.Error(), []error{queue.ErrUnavailable}, nil},
+		{&refusal.InvalidError{Field: "queue", Why: "is none"}, "queue is none", []error{refusal.ErrInvalid}, []error{refusal.ErrConflict}},
+		{&refusal.Error{Op: "cancel", Task: "0-a", Err: refusal.ErrNotFound}, "cancel 0-a: no such task", []error{refusal.ErrNotFound}, []error{refusal.ErrInvalid}},
+		{&refusal.Error{Op: "stats", Err: refusal.ErrUnavailable}, "stats: " + refusal.ErrUnavailable.Error(), []error{refusal.ErrUnavailable}, nil},
 	} {
 		if got := row.err.Error(); got != row.text {
 			t.Errorf("text %q, want %q", got, row.text)
@@ -46,8 +47,8 @@ func TestErrorsSayWhatTheyAre(t *testing.T) {
 func TestEveryRefusalSaysWhatItWasAbout(t *testing.T) {
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		_, err := q.Get(context.Background(), unknown)
-		var where *queue.Error
-		if !errors.As(err, &where) || where.Op != "get" || where.Task != unknown || where.Err != queue.ErrNotFound {
+		var where *refusal.Error
+		if !errors.As(err, &where) || where.Op != "get" || where.Task != unknown || where.Err != refusal.ErrNotFound {
 			t.Errorf("Get = %#v, want an *Error of get and the id", err)
 		}
 		_, err = q.Cancel(context.Background(), unknown, "")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Somebody has a day to say yes. Whoever waits hears of it at once, or of the end of
@@ -120,7 +121,7 @@ func ExampleQueue_LimitRate() {
 		log.Fatal(err)
 	}
 	_, err := q.LimitRate(ctx, "mail", queue.Rate{N: 0, Per: time.Minute})
-	fmt.Println(errors.Is(err, queue.ErrInvalid), err)
+	fmt.Println(errors.Is(err, refusal.ErrInvalid), err)
 	// Output: true limit rate: rate 0 must be at least 1: to hold a queue up, Pause it; the zero Rate is no limit
 }
 

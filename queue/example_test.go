@@ -9,6 +9,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/embedded"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // start opens a namespace on the embedded server, which keeps the examples in one
@@ -74,7 +75,7 @@ func ExampleOpen() {
 	q, err = queue.Open(ctx, server.Client(), queue.Config{Namespace: "shop"})
 	fmt.Println(q, err)
 	_, err = queue.Open(ctx, server.Client(), queue.Config{Namespace: "shop", Partitions: 8})
-	fmt.Println(errors.Is(err, queue.ErrPartitions))
+	fmt.Println(errors.Is(err, refusal.ErrPartitions))
 	// Output:
 	// curfew namespace shop (4 partitions) <nil>
 	// curfew namespace shop (4 partitions) <nil>
@@ -95,7 +96,7 @@ func ExampleQueue_Enqueue() {
 
 	order.Payload = []byte("order 18")
 	_, err = q.Enqueue(ctx, order)
-	fmt.Println(errors.Is(err, queue.ErrConflict))
+	fmt.Println(errors.Is(err, refusal.ErrConflict))
 
 	_, err = q.Enqueue(ctx, queue.Task{Kind: "mail", Timeout: -time.Second})
 	fmt.Println(err)
@@ -120,7 +121,7 @@ func ExampleQueue_EnqueueAll() {
 		log.Fatal(err) // those without a receipt are unknown
 	}
 	for _, r := range receipts {
-		fmt.Println(r.New, errors.Is(r.Err, queue.ErrInvalid))
+		fmt.Println(r.New, errors.Is(r.Err, refusal.ErrInvalid))
 	}
 	// Output:
 	// true false
@@ -144,7 +145,7 @@ func ExampleQueue_Get() {
 	fmt.Println(task.Kind, string(task.Payload), task.Status, task.AvailableAt.Sub(task.CreatedAt))
 
 	_, err = q.Get(ctx, "0-01J9ZK3Q8X4M2C7W5T")
-	fmt.Println(err, errors.Is(err, queue.ErrNotFound))
+	fmt.Println(err, errors.Is(err, refusal.ErrNotFound))
 	// Output:
 	// mail order 17 PENDING 1h0m0s
 	// get 0-01J9ZK3Q8X4M2C7W5T: no such task true
@@ -233,7 +234,7 @@ func ExampleQueue_Stats() {
 
 func ExampleConnect() {
 	rdb, err := queue.Connect("redis://:a+b/c@localhost:6379/0")
-	fmt.Println(rdb == nil, errors.Is(err, queue.ErrInvalid)) // the password needs %2F for its slash
+	fmt.Println(rdb == nil, errors.Is(err, refusal.ErrInvalid)) // the password needs %2F for its slash
 
 	rdb, err = queue.Connect("redis://:a+b%2Fc@localhost:6379/0")
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Only a real Redis has a maxmemory. A full one takes nothing new, and everything
@@ -39,11 +40,11 @@ func TestAFullRedisStillDrains(t *testing.T) {
 	full("1")
 	before := redistest.Dump(t, rdb, "curfew:")
 	r, err := q.Enqueue(ctx, queue.Task{Kind: "k"})
-	if !errors.Is(err, queue.ErrFull) || errors.Is(err, queue.ErrUnknown) || !strings.Contains(err.Error(), "raise maxmemory or shorten retention") {
+	if !errors.Is(err, refusal.ErrFull) || errors.Is(err, refusal.ErrUnknown) || !strings.Contains(err.Error(), "raise maxmemory or shorten retention") {
 		t.Errorf("Enqueue = %+v, %v, want ErrFull and what to do", r, err)
 	}
 	receipts, err := q.EnqueueAll(ctx, []queue.Task{{Kind: "k"}, {Kind: "k"}})
-	if !errors.Is(err, queue.ErrFull) || len(receipts) != 2 || !errors.Is(receipts[1].Err, queue.ErrFull) {
+	if !errors.Is(err, refusal.ErrFull) || len(receipts) != 2 || !errors.Is(receipts[1].Err, refusal.ErrFull) {
 		t.Errorf("EnqueueAll = %+v, %v, want ErrFull for both", receipts, err)
 	}
 	if after := redistest.Dump(t, rdb, "curfew:"); after != before {
@@ -109,7 +110,7 @@ func TestAFullRedisStillWakesAgents(t *testing.T) {
 
 	full("1")
 	before := d.dump(t)
-	if _, err := d.q.Attempts().Suspend(ctx, waiting("0-a1")); !errors.Is(err, queue.ErrFull) || errors.Is(err, queue.ErrUnknown) {
+	if _, err := d.q.Attempts().Suspend(ctx, waiting("0-a1")); !errors.Is(err, refusal.ErrFull) || errors.Is(err, refusal.ErrUnknown) {
 		t.Errorf("Suspend = %v, want ErrFull", err)
 	}
 	if after := d.dump(t); after != before {

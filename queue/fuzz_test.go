@@ -5,6 +5,8 @@ import (
 	"maps"
 	"strings"
 	"testing"
+
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // FuzzHeaders: headers arrive as they were sent, or the producer is told that they
@@ -20,7 +22,7 @@ func FuzzHeaders(f *testing.F) {
 		readHeaders(name)
 		task := Task{Kind: "k", Headers: map[string]string{name: value, name2: value2}}
 		if err := task.check(1000); err != nil {
-			var wrong *InvalidError
+			var wrong *refusal.InvalidError
 			if !errors.As(err, &wrong) || wrong.Field != "headers" {
 				t.Errorf("check = %v, want nothing or an error of the headers", err)
 			}

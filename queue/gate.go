@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // gate lets concurrent enqueues of one process travel together: while one trip is
@@ -71,7 +73,7 @@ func (g *gate) depart() []*passenger {
 // never made was certainly not stored, whatever the error says of the others.
 func (g *gate) abandon(err error) {
 	for _, p := range g.waiting {
-		p.err = fmt.Errorf("%w: not sent, since what went before it failed: %v", ErrUnavailable, err)
+		p.err = fmt.Errorf("%w: not sent, since what went before it failed: %v", refusal.ErrUnavailable, err)
 	}
 }
 

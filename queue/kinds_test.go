@@ -9,6 +9,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // A call that gives a back-off gives all of it: no part of its kind's is mixed in.
@@ -40,7 +41,7 @@ func TestABackoffOfACallIsTakenWhole(t *testing.T) {
 func TestABurstThatCannotBeSharedIsRefused(t *testing.T) {
 	ctx := context.Background()
 	q := queuetest.Open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t), Partitions: 4})
-	if _, err := q.LimitRate(ctx, "q", queue.Rate{N: 1, Per: time.Hour}); !errors.Is(err, queue.ErrInvalid) {
+	if _, err := q.LimitRate(ctx, "q", queue.Rate{N: 1, Per: time.Hour}); !errors.Is(err, refusal.ErrInvalid) {
 		t.Errorf("a burst of 1 over 4 partitions: %v, want it refused", err)
 	}
 	if _, err := q.LimitRate(ctx, "q", queue.Rate{N: 1, Per: time.Hour, Burst: 4}); err != nil {
@@ -59,7 +60,7 @@ func TestAKindIsDefinedOnAFullRedis(t *testing.T) {
 	if err := q.DefineKind(ctx, "k", queue.Defaults{Timeout: time.Minute}); err != nil {
 		t.Error(err)
 	}
-	if _, err := q.Enqueue(ctx, queue.Task{Kind: "k"}); !errors.Is(err, queue.ErrFull) {
+	if _, err := q.Enqueue(ctx, queue.Task{Kind: "k"}); !errors.Is(err, refusal.ErrFull) {
 		t.Errorf("Enqueue = %v, so Redis was not full", err)
 	}
 }

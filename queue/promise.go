@@ -20,7 +20,7 @@ type Resolution struct {
 
 // Resolve completes a promise, or a timer before its time. One that had ended stays as
 // it is, and the answer tells how it ended; one that is out of time ends as that first.
-// It returns [ErrNotFound], and [ErrInvalid] for a task that workers run.
+// It returns [refusal.ErrNotFound], and [refusal.ErrInvalid] for a task that workers run.
 func (q *Queue) Resolve(ctx context.Context, id string, result []byte) (Resolution, error) {
 	if len(result) > q.config.MaxBytes {
 		return Resolution{}, refusal.Failed("resolve", id, refusal.Invalid("result", "has %d bytes, the limit is %d: store it elsewhere and send a reference", len(result), q.config.MaxBytes))
@@ -59,11 +59,11 @@ func (q *Queue) settlePromise(ctx context.Context, verb, id string, note []byte)
 	case word == "ALREADY" && len(words) == 3:
 		return settledBefore(words), nil
 	case word == "MISSING":
-		return Resolution{}, ErrNotFound
+		return Resolution{}, refusal.ErrNotFound
 	case word == "INVALID" && len(words) == 3:
 		return Resolution{}, refusal.Invalid(engine.Text(words[1]), "%s", engine.Text(words[2]))
 	case word == "BROKEN":
-		return Resolution{}, ErrBroken
+		return Resolution{}, refusal.ErrBroken
 	}
 	return Resolution{}, fmt.Errorf("resolve answered %.100v", words)
 }

@@ -59,9 +59,9 @@ type Queue struct {
 }
 
 // Open opens a namespace and creates it if it is new. It refuses a namespace with
-// another number of partitions ([ErrPartitions]) or of a newer version
-// ([ErrNewer]), a Redis that cannot work ([ErrUnfit]), and a user who lacks a right that
-// Curfew needs ([ErrNoRight]).
+// another number of partitions ([refusal.ErrPartitions]) or of a newer version
+// ([refusal.ErrNewer]), a Redis that cannot work ([refusal.ErrUnfit]), and a user who lacks a right that
+// Curfew needs ([refusal.ErrNoRight]).
 //
 // Give a client with ContextTimeoutEnabled, as [Connect] does: then a call that gets
 // no answer is repeated after a second, otherwise after the client's ReadTimeout. Open
@@ -137,20 +137,20 @@ func (q *Queue) create(ctx context.Context) error {
 		case "OK":
 			n := engine.Number(words[1])
 			if n < 1 || n > MaxPartitions {
-				return fmt.Errorf("%w: its root %s says that it has %q partitions", ErrBroken, q.Root(p), engine.Text(words[1]))
+				return fmt.Errorf("%w: its root %s says that it has %q partitions", refusal.ErrBroken, q.Root(p), engine.Text(words[1]))
 			}
 			q.engine.SetPartitions(int(n))
 		case "VERSION":
 			if engine.Number(words[1]) < recordVersion {
-				return fmt.Errorf("%w: its records are of version %s, this program knows %d", ErrOlder, engine.Text(words[1]), recordVersion)
+				return fmt.Errorf("%w: its records are of version %s, this program knows %d", refusal.ErrOlder, engine.Text(words[1]), recordVersion)
 			}
-			return fmt.Errorf("%w: its records are of version %s, this program knows %d", ErrNewer, engine.Text(words[1]), recordVersion)
+			return fmt.Errorf("%w: its records are of version %s, this program knows %d", refusal.ErrNewer, engine.Text(words[1]), recordVersion)
 		case "RIGHTS":
 			return q.engine.Lacks(p, words[1:])
 		case "INVALID":
 			return refusal.Invalid(engine.Text(words[1]), "%s", engine.Text(words[len(words)-1]))
 		case "PARTITIONS":
-			return fmt.Errorf("%w: it has %s, not %d", ErrPartitions, engine.Text(words[1]), q.Partitions())
+			return fmt.Errorf("%w: it has %s, not %d", refusal.ErrPartitions, engine.Text(words[1]), q.Partitions())
 		default:
 			return fmt.Errorf("open answered %q", word)
 		}

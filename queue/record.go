@@ -111,14 +111,14 @@ func (r *Record) Phase() string {
 }
 
 // Get reads a task. It changes nothing, not even a task whose time is up: that
-// one is reported as Overdue. It returns [ErrNotFound].
+// one is reported as Overdue. It returns [refusal.ErrNotFound].
 func (q *Queue) Get(ctx context.Context, id string) (*Record, error) {
 	all, err := q.GetAll(ctx, []string{id})
 	if err != nil {
 		return nil, err
 	}
 	if all[0] == nil {
-		return nil, refusal.Failed("get", id, ErrNotFound)
+		return nil, refusal.Failed("get", id, refusal.ErrNotFound)
 	}
 	return all[0], nil
 }

@@ -18,8 +18,8 @@ import (
 const lookAgain = 5 * time.Second
 
 // Result waits until a task has ended, and returns its result or the error that
-// says how else it ended: *TaskTimedOutError, *TaskFailedError or [ErrCancelled].
-// [ErrNotFound] means that there is no such task.
+// says how else it ended: *TaskTimedOutError, *TaskFailedError or [refusal.ErrCancelled].
+// [refusal.ErrNotFound] means that there is no such task.
 //
 // It does not poll: the first who waits subscribes to the namespace's ends, and a
 // task is marked as watched. A failover of Redis may lose the mark, the message or the
@@ -73,9 +73,9 @@ func (q *Queue) look(ctx context.Context, p int, id string) (ended bool, due <-c
 	}
 	switch status := Status(engine.Text(state[0])); {
 	case status == "":
-		return false, nil, ErrNotFound
+		return false, nil, refusal.ErrNotFound
 	case status == "BROKEN":
-		return false, nil, ErrBroken
+		return false, nil, refusal.ErrBroken
 	case status.Ended():
 		return true, nil, nil
 	}
@@ -99,7 +99,7 @@ func (r *Record) Outcome() ([]byte, error) {
 	case r.Status == Failed:
 		return nil, &TaskFailedError{TaskID: r.ID, Kind: r.Kind, Reason: r.Reason, Code: r.Code, Err: errors.New(r.Error)}
 	case r.Status == Cancelled:
-		return nil, refusal.Failed("result", r.ID, fmt.Errorf("%w: %s", ErrCancelled, r.Error))
+		return nil, refusal.Failed("result", r.ID, fmt.Errorf("%w: %s", refusal.ErrCancelled, r.Error))
 	}
 	return nil, refusal.Failed("result", r.ID, fmt.Errorf("task is still %s", r.Status))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // answer is what Result returned.
@@ -96,7 +97,7 @@ func TestResultOfACancelledTask(t *testing.T) {
 		if _, err := q.Cancel(context.Background(), id, "no need"); err != nil {
 			t.Fatal(err)
 		}
-		if a := soon(t, got); !errors.Is(a.err, queue.ErrCancelled) || !strings.Contains(a.err.Error(), "no need") {
+		if a := soon(t, got); !errors.Is(a.err, refusal.ErrCancelled) || !strings.Contains(a.err.Error(), "no need") {
 			t.Errorf("Result = %+v, want ErrCancelled and why", a)
 		}
 	})
@@ -104,7 +105,7 @@ func TestResultOfACancelledTask(t *testing.T) {
 
 func TestResultOfNobodysTask(t *testing.T) {
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
-		if a := soon(t, wait(context.Background(), q, unknown)); !errors.Is(a.err, queue.ErrNotFound) {
+		if a := soon(t, wait(context.Background(), q, unknown)); !errors.Is(a.err, refusal.ErrNotFound) {
 			t.Errorf("Result = %+v, want ErrNotFound", a)
 		}
 	})

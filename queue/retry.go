@@ -12,7 +12,7 @@ import (
 // and the same times, counted from now, whose RetryOf names the old one. The old one
 // stays as it is. change, if it is not nil, may alter the new task before it goes.
 //
-// It returns [ErrNotFound], and [ErrInvalid] for a task that has not ended. The new
+// It returns [refusal.ErrNotFound], and [refusal.ErrInvalid] for a task that has not ended. The new
 // task has no idempotency key (the old one's is taken), no start time, and is a root
 // task even where the old one was a child.
 func (q *Queue) Retry(ctx context.Context, id string, change func(*Task)) (Receipt, error) {

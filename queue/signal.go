@@ -13,7 +13,7 @@ import (
 // agentwait.Signal, before or after. It is stored with the agent, so one that comes early
 // is not lost. A second one of the same name changes nothing: Done is false, and the
 // answer tells what was said first, or how else it ended. It returns
-// [ErrOwnerEnded] if the agent has ended, and [ErrNotFound].
+// [refusal.ErrOwnerEnded] if the agent has ended, and [refusal.ErrNotFound].
 func (q *Queue) Signal(ctx context.Context, agent, name string, payload []byte) (Resolution, error) {
 	r, err := q.signal(ctx, agent, name, payload)
 	return r, refusal.Failed("signal", agent, err)
@@ -41,15 +41,15 @@ func (q *Queue) signal(ctx context.Context, agent, name string, payload []byte) 
 	case word == "ALREADY" && len(words) == 3:
 		return settledBefore(words), nil
 	case word == "OWNER" && len(words) == 3 && engine.Text(words[2]) == "":
-		return Resolution{}, ErrNotFound
+		return Resolution{}, refusal.ErrNotFound
 	case word == "OWNER":
-		return Resolution{}, ErrOwnerEnded
+		return Resolution{}, refusal.ErrOwnerEnded
 	case word == "TAKEN":
-		return Resolution{}, fmt.Errorf("%w: the agent has a child s-%s that is no signal", ErrConflict, name)
+		return Resolution{}, fmt.Errorf("%w: the agent has a child s-%s that is no signal", refusal.ErrConflict, name)
 	case word == "INVALID" && len(words) == 3:
 		return Resolution{}, refusal.Invalid(engine.Text(words[1]), "%s", engine.Text(words[2]))
 	case word == "BROKEN":
-		return Resolution{}, ErrBroken
+		return Resolution{}, refusal.ErrBroken
 	}
 	return Resolution{}, fmt.Errorf("signal answered %.100v", words)
 }

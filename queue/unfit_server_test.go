@@ -14,6 +14,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 func TestOpenRefusesABadConfig(t *testing.T) {
@@ -34,7 +35,7 @@ func TestOpenRefusesABadConfig(t *testing.T) {
 		} {
 			t.Run(row.claim, func(t *testing.T) {
 				_, err := queue.Open(context.Background(), rdb, row.config)
-				badInput{want: queue.ErrInvalid, field: row.field, advice: row.advice}.check(t, err)
+				badInput{want: refusal.ErrInvalid, field: row.field, advice: row.advice}.check(t, err)
 				if keys := redistest.Dump(t, rdb, ""); keys != "" {
 					t.Errorf("it left something:\n%s", keys)
 				}
@@ -54,11 +55,11 @@ func TestOpenComparesWithTheNamespace(t *testing.T) {
 			want          error
 			field, advice string
 		}{
-			{"more partitions", nil, queue.Config{Partitions: 8}, queue.ErrPartitions, "partitions", "leave Config.Partitions 0 to take what is there: it has 4, not 8"},
-			{"fewer partitions", nil, queue.Config{Partitions: 1}, queue.ErrPartitions, "partitions", "it has 4, not 1"},
-			{"a newer version", map[string]any{"version": 3}, queue.Config{}, queue.ErrNewer, "version", "upgrade this program: its records are of version 3, this program knows 2"},
-			{"a newer version, other partitions", map[string]any{"version": 99}, queue.Config{Partitions: 7}, queue.ErrNewer, "version", "upgrade this program"},
-			{"an older version", map[string]any{"version": 1}, queue.Config{}, queue.ErrOlder, "version", "use a new namespace: its records are of version 1, this program knows 2"},
+			{"more partitions", nil, queue.Config{Partitions: 8}, refusal.ErrPartitions, "partitions", "leave Config.Partitions 0 to take what is there: it has 4, not 8"},
+			{"fewer partitions", nil, queue.Config{Partitions: 1}, refusal.ErrPartitions, "partitions", "it has 4, not 1"},
+			{"a newer version", map[string]any{"version": 3}, queue.Config{}, refusal.ErrNewer, "version", "upgrade this program: its records are of version 3, this program knows 2"},
+			{"a newer version, other partitions", map[string]any{"version": 99}, queue.Config{Partitions: 7}, refusal.ErrNewer, "version", "upgrade this program"},
+			{"an older version", map[string]any{"version": 1}, queue.Config{}, refusal.ErrOlder, "version", "use a new namespace: its records are of version 1, this program knows 2"},
 			{"a root of no partitions", map[string]any{"partitions": 0}, queue.Config{}, nil, "partitions", ""},
 			{"a root of -3 partitions", map[string]any{"partitions": -3}, queue.Config{}, nil, "partitions", ""},
 			{"a root of too many partitions", map[string]any{"partitions": 1000}, queue.Config{}, nil, "partitions", ""},
@@ -107,7 +108,7 @@ func TestOpenRefusesAReplica(t *testing.T) {
 	host, port, _ := net.SplitHostPort(master.Addr)
 	replica := redistest.Start(t, "--replicaof", host, port)
 	_, err := queue.Open(context.Background(), replica.Client(t), queue.Config{})
-	badInput{want: queue.ErrUnfit, field: "replica", advice: "connect to its master " + host + ":" + port}.check(t, err)
+	badInput{want: refusal.ErrUnfit, field: "replica", advice: "connect to its master " + host + ":" + port}.check(t, err)
 	if keys := redistest.Dump(t, master.Client(t), ""); keys != "" {
 		t.Errorf("it left something:\n%s", keys)
 	}
@@ -125,7 +126,7 @@ func TestOpenRefusesAnOldRedis(t *testing.T) {
 			t.Errorf("version %s: %v, want it taken", version, err)
 		}
 		if !good {
-			badInput{want: queue.ErrUnfit, field: version, advice: "7.0 is the oldest that works: upgrade it"}.check(t, err)
+			badInput{want: refusal.ErrUnfit, field: version, advice: "7.0 is the oldest that works: upgrade it"}.check(t, err)
 			if keys := redistest.Dump(t, rdb, ""); keys != "" {
 				t.Errorf("version %s: it left something:\n%s", version, keys)
 			}
@@ -161,7 +162,7 @@ func TestOpenWarnsOfARedisThatEvicts(t *testing.T) {
 		evicts := policy != "noeviction"
 		_, err := queue.Open(ctx, rdb, queue.Config{Strict: true, Logger: slog.New(slog.DiscardHandler)})
 		if evicts {
-			badInput{want: queue.ErrUnfit, field: "maxmemory-policy is " + policy, advice: "CONFIG SET maxmemory-policy noeviction"}.check(t, err)
+			badInput{want: refusal.ErrUnfit, field: "maxmemory-policy is " + policy, advice: "CONFIG SET maxmemory-policy noeviction"}.check(t, err)
 			if keys := redistest.Dump(t, rdb, ""); keys != "" {
 				t.Errorf("%s: it left something:\n%s", policy, keys)
 			}
@@ -187,7 +188,7 @@ func TestOpenWarnsOfARedisThatForgets(t *testing.T) {
 		rdb.FlushAll(ctx)
 		_, err := queue.Open(ctx, rdb, queue.Config{Strict: true, Logger: slog.New(slog.DiscardHandler)})
 		if appendonly == "no" {
-			badInput{want: queue.ErrUnfit, field: "appendonly is no", advice: "CONFIG SET appendonly yes"}.check(t, err)
+			badInput{want: refusal.ErrUnfit, field: "appendonly is no", advice: "CONFIG SET appendonly yes"}.check(t, err)
 			if keys := redistest.Dump(t, rdb, ""); keys != "" {
 				t.Errorf("it left something:\n%s", keys)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // agentKeys are the keys of an agent that runs, 0-a1, and of one that waits, 0-a2.
@@ -114,7 +115,7 @@ func TestAnAgentsKeyOfTheWrongType(t *testing.T) {
 					d.put(t, key)
 					before := d.dump(t)
 					answer, err := s.call(d, context.Background())
-					if err != nil && (!errors.Is(err, queue.ErrWrongType) && !errors.Is(err, queue.ErrBroken) || strings.Contains(err.Error(), "\n")) {
+					if err != nil && (!errors.Is(err, refusal.ErrWrongType) && !errors.Is(err, refusal.ErrBroken) || strings.Contains(err.Error(), "\n")) {
 						t.Errorf("error %q, want ErrWrongType or ErrBroken on one line", err)
 					}
 					if s.only != nil {

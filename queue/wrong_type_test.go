@@ -17,6 +17,7 @@ import (
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // ours are the keys of a partition, one of each kind and of task: three.
@@ -91,7 +92,7 @@ var scripts = []struct {
 				words = append(words, fmt.Sprint(row))
 			}
 		} else if strings.Contains(err.Error(), "WRONGTYPE") {
-			err = fmt.Errorf("%w (%w)", queue.ErrWrongType, err)
+			err = fmt.Errorf("%w (%w)", refusal.ErrWrongType, err)
 		}
 		return words, err
 	}, createsOrDoesNot},
@@ -153,7 +154,7 @@ var scripts = []struct {
 	{"watch", func(d *disturbed, ctx context.Context) ([]string, error) {
 		reply, err := d.library.Run(ctx, d.rdb, "watch", d.q.Root(0), "0-p1", "0-r1", "0-p2")
 		if err != nil && strings.Contains(err.Error(), "WRONGTYPE") {
-			err = fmt.Errorf("%w (%w)", queue.ErrWrongType, err)
+			err = fmt.Errorf("%w (%w)", refusal.ErrWrongType, err)
 		}
 		return []string{fmt.Sprint(reply)}, err
 	}, nil},
@@ -200,7 +201,7 @@ func TestAKeyOfTheWrongType(t *testing.T) {
 					d.put(t, key)
 					before := d.dump(t)
 					words, err := s.call(d, context.Background())
-					if err != nil && (!errors.Is(err, queue.ErrWrongType) || strings.Contains(err.Error(), "\n")) {
+					if err != nil && (!errors.Is(err, refusal.ErrWrongType) || strings.Contains(err.Error(), "\n")) {
 						t.Errorf("error %q, want ErrWrongType on one line", err)
 					}
 					if s.only != nil {
@@ -319,7 +320,7 @@ func losesNoTaskOfAnotherLine(t *testing.T, key string) {
 		for seq := range int64(3) {
 			_, err := d.q.Attempts().Fetch(ctx, 0, "w2", queue.Ask{N: 5, Seq: seq + 1, Lease: 15 * time.Second,
 				Quotas: []queue.Quota{{Queue: "other", N: 5}, {Queue: "hit", N: 5}}})
-			if err != nil && !errors.Is(err, queue.ErrWrongType) {
+			if err != nil && !errors.Is(err, refusal.ErrWrongType) {
 				t.Fatal(err)
 			}
 		}

@@ -51,6 +51,19 @@ var (
 	ErrUnfit = errors.New("this Redis is not fit")
 )
 
+// Errors of agents.
+var (
+	// ErrNotOwner means that a task is no child of the agent that named it.
+	ErrNotOwner = errors.New("Task not owned by agent")
+	// ErrNotHeld means that the agent is no longer the caller's: somebody else runs it, it
+	// waits, or it has ended. Drop what was done, and do not report it.
+	ErrNotHeld = errors.New("the agent is not this attempt's any more")
+	// ErrStopping means that the agent was cancelled, and has its grace to clean up.
+	ErrStopping = fmt.Errorf("%w: the agent is to stop, and begins nothing any more", ErrCancelled)
+	// ErrDiverged means that an agent's replay came to something else than its first run.
+	ErrDiverged = errors.New("the replay differs from what the agent did before")
+)
+
 // InvalidError names what was wrong with an argument. Nothing was changed.
 type InvalidError struct{ Field, Why string }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 const (
@@ -325,9 +326,9 @@ func (l *lane) missed(out *load, err error) time.Duration {
 // costs nobody else's.
 func (l *lane) sort(attempts []*attempt, err error) (kept, dropped []*attempt) {
 	switch {
-	case errors.Is(err, queue.ErrUnknown):
+	case errors.Is(err, refusal.ErrUnknown):
 		return nil, attempts
-	case errors.Is(err, queue.ErrUnavailable):
+	case errors.Is(err, refusal.ErrUnavailable):
 		return attempts, nil
 	}
 	for _, a := range attempts {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // What ends a handler's context: errors.Is(context.Cause(ctx), …).
@@ -26,7 +26,7 @@ var (
 	// returns an error now has its task given back.
 	ErrShutdown = errors.New("worker is shutting down")
 	// ErrCancelled means that the task was cancelled.
-	ErrCancelled = queue.ErrCancelled
+	ErrCancelled = refusal.ErrCancelled
 	// ErrClaimLost means that the task is no longer this attempt's. It may be running
 	// elsewhere: drop the result.
 	ErrClaimLost = errors.New("claim lost")

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 func TestTaskTimeoutFromEnv(t *testing.T) {
@@ -29,8 +29,8 @@ func TestTaskTimeoutFromEnv(t *testing.T) {
 			t.Errorf("%q is %v, want an error", bad, d)
 			continue
 		}
-		if !errors.Is(err, queue.ErrInvalid) {
-			t.Errorf("%q: %v is no queue.ErrInvalid", bad, err)
+		if !errors.Is(err, refusal.ErrInvalid) {
+			t.Errorf("%q: %v is no refusal.ErrInvalid", bad, err)
 		}
 		for _, word := range []string{TaskTimeoutVariable, bad, "write "} {
 			if !strings.Contains(err.Error(), word) {

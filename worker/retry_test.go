@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -178,7 +179,7 @@ func TestDefaultsThatCannotBeStopTheWorkerAtItsStart(t *testing.T) {
 	w.HandleRaw("k", raw(func(context.Context) error { return nil }))
 	w.Defaults("k", queue.Defaults{OnTimeout: queue.OnTimeoutRetry})
 	err := w.Run(s.ctx)
-	if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), `"k"`) || !strings.Contains(err.Error(), "max_retries") {
+	if !errors.Is(err, refusal.ErrInvalid) || !strings.Contains(err.Error(), `"k"`) || !strings.Contains(err.Error(), "max_retries") {
 		t.Errorf("Run = %v, want it to name the kind and what is missing", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // namespaceFlags say which namespace a command is about.
@@ -43,7 +44,7 @@ func openNamespace(c *cli.Context) (q *queue.Queue, stop func(), err error) {
 	}
 	// Whatever else is wrong with the server, Open says it better.
 	q, err = queue.Open(c.Context, rdb, queue.Config{Namespace: namespace, Logger: slog.New(slog.DiscardHandler)})
-	if errors.Is(err, queue.ErrUnavailable) || errors.Is(err, queue.ErrUnknown) {
+	if errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown) {
 		err = cli.Exit(fmt.Sprintf("%v: say where it is with --redis or REDIS_URL", err), exitUnreachable)
 	}
 	return q, func() { rdb.Close() }, readError(err)
@@ -62,9 +63,9 @@ func readError(err error) error {
 	switch {
 	case quietly(err) == nil, errors.Is(err, context.Canceled):
 		return nil // somebody ended it
-	case errors.Is(err, queue.ErrInvalid):
+	case errors.Is(err, refusal.ErrInvalid):
 		return usage("%v", err)
-	case errors.Is(err, queue.ErrUnavailable), errors.Is(err, queue.ErrUnknown):
+	case errors.Is(err, refusal.ErrUnavailable), errors.Is(err, refusal.ErrUnknown):
 		return cli.Exit(err, exitUnreachable)
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("%w: what was written is not whole; make room, or write elsewhere with -o", err)

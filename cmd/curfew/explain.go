@@ -10,6 +10,7 @@ import (
 
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 func explainCommand() *cli.Command {
@@ -49,7 +50,7 @@ func explain(c *cli.Context, q *queue.Queue) error {
 	var missing []string
 	for _, id := range c.Args().Slice() {
 		e, err := inspect.Explain(c.Context, q, id)
-		if errors.Is(err, queue.ErrNotFound) {
+		if errors.Is(err, refusal.ErrNotFound) {
 			missing = append(missing, id)
 			continue
 		}

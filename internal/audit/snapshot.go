@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Snapshot is all that a partition holds, by key without its root.
@@ -69,10 +70,10 @@ func (s *Snapshot) readTasks(ctx context.Context, q *queue.Queue, p int) error {
 	for len(ids) > 0 {
 		n := min(len(ids), atOnce)
 		told, _, err := q.GetSome(ctx, p, ids[:n])
-		if errors.Is(err, queue.ErrWrongType) || errors.Is(err, queue.ErrBroken) {
+		if errors.Is(err, refusal.ErrWrongType) || errors.Is(err, refusal.ErrBroken) {
 			n = 1
 			told, _, err = q.GetSome(ctx, p, ids[:n])
-			if errors.Is(err, queue.ErrWrongType) || errors.Is(err, queue.ErrBroken) {
+			if errors.Is(err, refusal.ErrWrongType) || errors.Is(err, refusal.ErrBroken) {
 				s.Odd = append(s.Odd, "task:"+ids[0])
 				told, err = []*queue.Record{nil}, nil
 			}

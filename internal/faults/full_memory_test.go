@@ -11,6 +11,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -67,7 +68,7 @@ func TestAFullRedisDrainsUnderLoad(t *testing.T) {
 	here := s.account(nothing)
 	told := s.ledger.copy()
 	for _, err := range told.trouble {
-		if !errors.Is(err, queue.ErrFull) || !strings.Contains(err.Error(), "raise maxmemory or shorten retention") {
+		if !errors.Is(err, refusal.ErrFull) || !strings.Contains(err.Error(), "raise maxmemory or shorten retention") {
 			s.complain("a caller was told: %v", err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -54,8 +55,8 @@ func (s *stage) hand(q *queue.Queue, tasks []queue.Task) []queue.Receipt {
 		switch {
 		case r.Err == nil:
 			l.tasks = append(l.tasks, r.ID)
-		case errors.Is(r.Err, queue.ErrOwnerEnded), errors.Is(r.Err, queue.ErrNotFound): // it was quicker, or is lost
-		case errors.Is(r.Err, queue.ErrUnknown):
+		case errors.Is(r.Err, refusal.ErrOwnerEnded), errors.Is(r.Err, refusal.ErrNotFound): // it was quicker, or is lost
+		case errors.Is(r.Err, refusal.ErrUnknown):
 			l.unknown = append(l.unknown, r.ID)
 		default:
 			l.refused = append(l.refused, r.ID)
@@ -76,7 +77,7 @@ func kept(tasks []queue.Task) {
 
 func (s *stage) callOff(q *queue.Queue, id string) {
 	switch c, err := q.Cancel(s.ctx, id, "unwanted"); {
-	case errors.Is(err, queue.ErrNotFound): // it is lost, and missed at the end
+	case errors.Is(err, refusal.ErrNotFound): // it is lost, and missed at the end
 	case err != nil:
 		s.ledger.complain(err)
 	case c.Done:

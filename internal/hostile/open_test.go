@@ -15,6 +15,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // as is a client of a user with these rules.
@@ -64,7 +65,7 @@ func TestOpenNamesTheRightThatIsMissing(t *testing.T) {
 		if r.name == "channels" {
 			name = "h:{0}:ended"
 		}
-		if !errors.Is(err, queue.ErrNoRight) || !strings.Contains(strings.ToLower(fmt.Sprint(err)), name) || strings.Contains(err.Error(), "\n") {
+		if !errors.Is(err, refusal.ErrNoRight) || !strings.Contains(strings.ToLower(fmt.Sprint(err)), name) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("without %s: Open = %v", r.name, err)
 			continue
 		}

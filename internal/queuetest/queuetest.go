@@ -183,6 +183,7 @@ type Around struct {
 
 // DialHook is one of redis.Hook.
 func (Around) DialHook(next redis.DialHook) redis.DialHook { return next }
+
 // ProcessPipelineHook is one of redis.Hook.
 func (Around) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next

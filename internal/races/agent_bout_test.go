@@ -8,6 +8,7 @@ import (
 
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // bout is one round: an agent that a worker runs, and members of a wait of it.
@@ -61,7 +62,7 @@ func (b *bout) hire(n int, like queue.Task) bool {
 		return false
 	}
 	for _, r := range receipts {
-		if b.brief && errors.Is(r.Err, queue.ErrOwnerEnded) {
+		if b.brief && errors.Is(r.Err, refusal.ErrOwnerEnded) {
 			return false
 		}
 		b.must(r.Err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // What it costs to end a member must not depend on how many the wait has: one wait of
@@ -129,7 +130,7 @@ func newLongRun(t *testing.T, children int) *longRun {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if errors.Is(receipts[children-1].Err, queue.ErrOwnerEnded) {
+		if errors.Is(receipts[children-1].Err, refusal.ErrOwnerEnded) {
 			t.Logf("its children were not made within %v", timeout)
 			continue
 		}

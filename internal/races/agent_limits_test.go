@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 func TestAWaitComesToItsLimitWhenItsLastMemberEnds(t *testing.T) {
@@ -177,7 +178,7 @@ func TestAWorkerIsGivenUpWhenItsAgentBeginsToWait(t *testing.T) {
 				claims = b.take(3, next, b.agents(), 2, time.Minute)
 			})
 		b.end(0, 0, queue.Complete)
-		if errors.Is(err, queue.ErrNotHeld) { // its wait is another worker's to begin
+		if errors.Is(err, refusal.ErrNotHeld) { // its wait is another worker's to begin
 			claims = append(claims, b.take(1, next, b.agents(), 2, time.Minute)...)
 			if len(claims) != 1 || claims[0].ID != b.agent.ID || claims[0].LeaseLosses != 1 {
 				b.Errorf("the agent of a worker that was given up is handed out as %+v", claims)

@@ -25,7 +25,7 @@ type scramble struct {
 
 	mu       sync.Mutex
 	told     map[string][]told // who was told that he ended a task
-	refusals []refusal
+	refusals []turnedDown
 	stale    int // how many verdicts were refusals
 }
 
@@ -35,8 +35,8 @@ type told struct {
 	note   string // the result or the reason that it gave
 }
 
-// refusal is what a caller was told of a task that it could not end.
-type refusal struct {
+// turnedDown is what a caller was told of a task that it could not end.
+type turnedDown struct {
 	id     string
 	status queue.Status
 	note   *string // nil if that was not told
@@ -164,7 +164,7 @@ func (s *scramble) note(outcomes []queue.Outcome, verdicts []queue.Verdict) {
 		switch {
 		case !v.Accepted():
 			s.stale++
-			s.refusals = append(s.refusals, refusal{id: o.ID, status: v.Status})
+			s.refusals = append(s.refusals, turnedDown{id: o.ID, status: v.Status})
 		case o.Verb == queue.Complete:
 			s.told[o.ID] = append(s.told[o.ID], told{queue.Completed, string(o.Result)})
 		case o.Verb == queue.Fail && v.Status == queue.Failed:
@@ -212,7 +212,7 @@ func (s *scramble) noteCancelled(ids []string, answers []queue.Cancellation, rea
 				note = string(c.Result)
 			}
 			s.stale++
-			s.refusals = append(s.refusals, refusal{ids[i], c.Status, &note})
+			s.refusals = append(s.refusals, turnedDown{ids[i], c.Status, &note})
 		}
 	}
 }

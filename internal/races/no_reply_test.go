@@ -13,6 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -109,7 +110,7 @@ func TestWithoutAnyReplyTheOutcomeIsUnknown(t *testing.T) {
 	caller := s.another(proxy.Addr)
 	proxy.CutReply(scripts, 1<<30)
 	each(writes, caller, 300*time.Millisecond, func(w write, err error, took time.Duration) {
-		if !errors.Is(err, queue.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, queue.ErrUnavailable) {
+		if !errors.Is(err, refusal.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, refusal.ErrUnavailable) {
 			t.Errorf("%s whose replies are all lost: %v, want that the outcome is unknown, and why it was given up", w.name, err)
 		}
 		if took > 2*time.Second {
@@ -133,7 +134,7 @@ func TestWithoutAnAnswerInTimeTheOutcomeIsUnknown(t *testing.T) {
 	caller := s.another(proxy.Addr)
 	proxy.Hold(scripts)
 	each(writes, caller, 300*time.Millisecond, func(w write, err error, took time.Duration) {
-		if !errors.Is(err, queue.ErrUnknown) {
+		if !errors.Is(err, refusal.ErrUnknown) {
 			t.Errorf("%s whose reply does not come: %v, want that the outcome is unknown", w.name, err)
 		}
 		if took > 2*time.Second {
@@ -167,7 +168,7 @@ func TestWithoutARedisNothingIsChanged(t *testing.T) {
 		}
 	})
 	each(writes, patient, time.Minute, func(w write, err error, took time.Duration) {
-		if !errors.Is(err, queue.ErrUnavailable) || errors.Is(err, queue.ErrUnknown) {
+		if !errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown) {
 			t.Errorf("%s of a Redis that is not there: %v, want that it is unavailable", w.name, err)
 		}
 		if took > 10*time.Second {

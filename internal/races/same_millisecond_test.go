@@ -14,6 +14,7 @@ import (
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // What the machine does beside this test only adds to what another client waits, so of
@@ -129,7 +130,7 @@ func (s *stage) crowd(crowd, after int, deadline time.Time) bool {
 		s.Fatal(err)
 	}
 	for _, r := range receipts {
-		if errors.Is(r.Err, queue.ErrInvalid) {
+		if errors.Is(r.Err, refusal.ErrInvalid) {
 			return false
 		}
 		if r.Err != nil {

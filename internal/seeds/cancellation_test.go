@@ -10,6 +10,7 @@ import (
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -155,7 +156,7 @@ func TestAgentCancelTaskWrongAgent(t *testing.T) {
 	c := s.claim()
 	mine := s.enqueue(queue.Task{ID: thief + ".1", Kind: "k", Queue: "other"})
 	before := s.dump()
-	if _, err := s.q.Attempts().CancelAs(t.Context(), "call", thief, []string{mine, theirs}, ""); !errors.Is(err, queue.ErrNotOwner) {
+	if _, err := s.q.Attempts().CancelAs(t.Context(), "call", thief, []string{mine, theirs}, ""); !errors.Is(err, refusal.ErrNotOwner) {
 		t.Errorf("CancelAs: %v, want %q", err, "Task not owned by agent")
 	}
 	_, err := s.q.Attempts().Suspend(t.Context(), queue.Suspension{Agent: thief, Epoch: c.Epoch, Worker: "w",
@@ -163,7 +164,7 @@ func TestAgentCancelTaskWrongAgent(t *testing.T) {
 			Members: []queue.Member{{ID: mine}, {ID: theirs}}},
 		Note:     queue.Note{Entries: []queue.Entry{{Number: 2, Text: []byte("noted")}}},
 		Children: []queue.Task{{ID: thief + ".2", Kind: "k", Queue: "other"}}})
-	if !errors.Is(err, queue.ErrNotOwner) || !errors.Is(err, agentwait.ErrNotOwner) {
+	if !errors.Is(err, refusal.ErrNotOwner) || !errors.Is(err, agentwait.ErrNotOwner) {
 		t.Errorf("Suspend: %v, want %q", err, "Task not owned by agent")
 	}
 	if after := s.dump(); after != before {

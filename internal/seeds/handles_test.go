@@ -12,6 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -52,7 +53,7 @@ func scheduledIsAHandle(t *testing.T) {
 		if f.ID() != a.ID()+".1" || f.Kind() != "process-item" {
 			t.Errorf("the handle is of %s, kind %s", f.ID(), f.Kind())
 		}
-		if _, err := p.q.Get(a, f.ID()); worker.Info(a).Epoch == 1 && !errors.Is(err, queue.ErrNotFound) {
+		if _, err := p.q.Get(a, f.ID()); worker.Info(a).Epoch == 1 && !errors.Is(err, refusal.ErrNotFound) {
 			t.Errorf("before the wait the task is there: %v", err)
 		}
 		v, err := agentwait.Await(a, f)
@@ -78,7 +79,7 @@ func noModeIsAll(t *testing.T) {
 	wait := queue.Suspension{Agent: id, Epoch: c.Epoch, Worker: "w", Children: children,
 		Wait: queue.Wait{Entry: 1, Mode: "most", Digest: "d", Members: members}}
 	before := s.dump()
-	if _, err := s.q.Attempts().Suspend(t.Context(), wait); !errors.Is(err, queue.ErrInvalid) {
+	if _, err := s.q.Attempts().Suspend(t.Context(), wait); !errors.Is(err, refusal.ErrInvalid) {
 		t.Errorf("a mode that there is not: %v", err)
 	}
 	if after := s.dump(); after != before {

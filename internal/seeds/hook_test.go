@@ -13,6 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/eventlog"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -28,7 +29,7 @@ func retryInProgress(t *testing.T) {
 		inputs = append(inputs, string(in))
 		seen = append(seen, s.record(job.ID).Status)
 		mu.Unlock()
-		if _, err := s.q.Get(ctx, job.ID+"!failure"); !errors.Is(err, queue.ErrNotFound) {
+		if _, err := s.q.Get(ctx, job.ID+"!failure"); !errors.Is(err, refusal.ErrNotFound) {
 			t.Errorf("before attempt %d ended there is a hook: %v", job.Attempt, err)
 		}
 		return nil, errAlways

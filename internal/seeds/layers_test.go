@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -114,7 +115,7 @@ func failIsTheDefault(t *testing.T) {
 func retryRequiresALimit(t *testing.T) {
 	s := frozen(t)
 	_, err := s.q.Enqueue(t.Context(), queue.Task{Kind: "k", AttemptTimeout: time.Second, OnTimeout: queue.OnTimeoutRetry})
-	if !errors.Is(err, queue.ErrInvalid) {
+	if !errors.Is(err, refusal.ErrInvalid) {
 		t.Errorf("retry without a limit: %v, want ErrInvalid", err)
 	}
 	id := s.enqueue(queue.Task{Kind: "k", AttemptTimeout: time.Second, OnTimeout: queue.OnTimeoutRetry, MaxRetries: 1})
@@ -189,7 +190,7 @@ func warningAndGrace(t *testing.T) {
 	if err != nil || c.GraceEnds.IsZero() {
 		t.Errorf("Cancel = %+v, %v; want a grace", c, err)
 	}
-	if _, err := live.result(id); !errors.Is(err, queue.ErrCancelled) {
+	if _, err := live.result(id); !errors.Is(err, refusal.ErrCancelled) {
 		t.Errorf("its result is %v, want ErrCancelled", err)
 	}
 	stop()

@@ -12,6 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -253,7 +254,7 @@ func TestAgentBatchApiScheduling(t *testing.T) {
 	// One that cannot be has its own answer; in a suspension it would refuse all of them.
 	batch[0].Payload = []byte(`{"other":1}`)
 	receipts, err := s.q.EnqueueAll(t.Context(), batch[:2])
-	if err != nil || !errors.Is(receipts[0].Err, queue.ErrConflict) || receipts[1].Err != nil {
+	if err != nil || !errors.Is(receipts[0].Err, refusal.ErrConflict) || receipts[1].Err != nil {
 		t.Errorf("with another payload: %+v, %v", receipts, err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -245,7 +246,7 @@ func (p *play) children(agent string) (all []*queue.Record) {
 	p.Helper()
 	for n := 1; ; n++ {
 		r, err := p.q.Get(p.Context(), fmt.Sprintf("%s.%d", agent, n))
-		if errors.Is(err, queue.ErrNotFound) {
+		if errors.Is(err, refusal.ErrNotFound) {
 			return all
 		} else if err != nil {
 			p.Fatal(err)

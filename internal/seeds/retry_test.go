@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -106,7 +107,7 @@ func phaseIsTheServers(t *testing.T) {
 	before := s.dump()
 	for _, o := range []queue.Outcome{{Verb: "timeout"}, {Verb: "FAILED"}, {Verb: queue.Fail, Class: "execution"}, {Verb: queue.Fail, Class: "Timeout"}} {
 		o.ID, o.Epoch = c.ID, c.Epoch
-		if _, err := s.q.Attempts().Settle(t.Context(), 0, "w", queue.NewCall(), []queue.Outcome{o}, queue.Ask{}); !errors.Is(err, queue.ErrInvalid) {
+		if _, err := s.q.Attempts().Settle(t.Context(), 0, "w", queue.NewCall(), []queue.Outcome{o}, queue.Ask{}); !errors.Is(err, refusal.ErrInvalid) {
 			t.Errorf("%s %s: %v, want ErrInvalid", o.Verb, o.Class, err)
 		}
 	}

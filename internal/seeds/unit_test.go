@@ -13,6 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/wire"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 func creationSetsDeadline(t *testing.T) {
@@ -52,7 +53,7 @@ func ms(t *testing.T, s string) int64 {
 
 func timeoutMustBePositive(t *testing.T) {
 	s := running(t)
-	if _, err := s.q.Enqueue(t.Context(), queue.Task{Kind: "k", Timeout: -time.Second}); !errors.Is(err, queue.ErrInvalid) {
+	if _, err := s.q.Enqueue(t.Context(), queue.Task{Kind: "k", Timeout: -time.Second}); !errors.Is(err, refusal.ErrInvalid) {
 		t.Errorf("a negative timeout: %v, want ErrInvalid", err)
 	}
 	// On the wire, where absent and 0 differ.

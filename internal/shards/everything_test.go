@@ -12,6 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -75,7 +76,7 @@ func testEverything(t *testing.T, c *redistest.Cluster) {
 			}
 		}()
 		s.round(t, queue.Task{Kind: "hang"}, func(_ string, _ []byte, err error) error {
-			if !errors.Is(err, queue.ErrCancelled) {
+			if !errors.Is(err, refusal.ErrCancelled) {
 				return err
 			}
 			return nil
@@ -99,7 +100,7 @@ func testEverything(t *testing.T, c *redistest.Cluster) {
 				t.Errorf("the second enqueue: %+v, %v; the first: %+v", again, err, first)
 			}
 			task.Kind = "fail"
-			if _, err := other.Enqueue(t.Context(), task); !errors.Is(err, queue.ErrConflict) {
+			if _, err := other.Enqueue(t.Context(), task); !errors.Is(err, refusal.ErrConflict) {
 				t.Errorf("with other content: %v, want ErrConflict", err)
 			}
 		}
