@@ -196,9 +196,6 @@ func (l *lane) arrived(out *load, trip queue.Trip) {
 	}
 	l.settle(out.ask.Seq)
 	l.pause = 0
-	for _, e := range trip.Errors {
-		l.w.complain(l.partition, "A key cannot be worked with; everything else goes on", errors.New(e))
-	}
 	started := l.begin(out, trip.Claims, received)
 	var woken []*tenant
 	switch unused := out.slots - len(started); {
@@ -214,9 +211,7 @@ func (l *lane) arrived(out *load, trip queue.Trip) {
 	for _, a := range started {
 		go a.run()
 	}
-	if len(trip.Errors) > 0 {
-		l.w.complain(l.partition, "Keys of the namespace cannot be worked with; the rest was done", errors.New(strings.Join(trip.Errors, "; ")))
-	}
+	l.w.reportKeys(l.partition, trip.Errors)
 }
 
 // begin registers what was handed out, and returns what is to run. Caller holds mu.
@@ -348,6 +343,13 @@ func (w *Worker) complain(partition int, what string, err error, more ...any) {
 		return
 	}
 	w.log.Error(what, append([]any{"partition", partition, "error", err}, more...)...)
+}
+
+// reportKeys logs the keys that a call could not use. It has done everything else.
+func (w *Worker) reportKeys(partition int, keys []string) {
+	if len(keys) > 0 {
+		w.complain(partition, "Redis holds keys that cannot be used; everything else was done", errors.New(strings.Join(keys, "; ")))
+	}
 }
 
 // rest pauses, but not beyond the worker's end.

@@ -104,7 +104,7 @@ func (o *once) take(ctx context.Context, queues []string) (*queue.Claim, error) 
 		if err != nil {
 			return nil, err
 		}
-		o.complain(p, trip.Errors)
+		o.w.reportKeys(p, trip.Errors)
 		if len(trip.Claims) > 0 {
 			return &trip.Claims[0], nil
 		}
@@ -155,7 +155,7 @@ func (o *once) settle(a *attempt) (queue.Verdict, error) {
 		o.w.counts.dropped.Add(1)
 		return queue.Verdict{}, err
 	}
-	o.complain(a.claim.Partition, trip.Errors)
+	o.w.reportKeys(a.claim.Partition, trip.Errors)
 	a.lane.count(a, trip.Verdicts[0])
 	return trip.Verdicts[0], nil
 }
@@ -193,12 +193,6 @@ func (o *once) beat(a *attempt) []queue.Stop {
 		o.w.complain(a.claim.Partition, "A heartbeat failed", err)
 	}
 	return stops
-}
-
-func (o *once) complain(partition int, errs []string) {
-	for _, e := range errs {
-		o.w.complain(partition, "A key cannot be worked with; everything else goes on", errors.New(e))
-	}
 }
 
 // goodbye removes the traces of this call. What could not be reported is given back.
