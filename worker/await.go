@@ -48,7 +48,7 @@ func (l *lane) spare() bool {
 	l.mu.Lock()
 	barren := l.barren > 0
 	l.mu.Unlock()
-	return !barren && l.w.slots.some()
+	return !barren && l.w.slots.anyFree()
 }
 
 // block has AwaitWork called, unless an earlier call is still under way.

@@ -82,7 +82,7 @@ func (l *lane) depart() (*load, bool) {
 	}
 	out := new(load)
 	if l.hungry && !l.starved {
-		out.slots = l.w.slots.take(&l.account, maxList)
+		out.slots = l.w.slots.acquire(&l.account, maxList)
 		out.ask.N = out.slots
 		l.starved = out.slots == 0
 	}
@@ -176,14 +176,14 @@ func (l *lane) mind(out *load) (end func()) {
 // reclaim takes the slots of a trip that hangs, for the other lanes. What it brings
 // after all runs if there are slots then, and is given back otherwise.
 func (l *lane) reclaim(out *load) {
-	var woken []*tenant
+	var woken []*account
 	l.mu.Lock()
 	if out.slots > 0 { // else it has just come back
 		woken = l.satisfied(out.slots)
 		out.slots = 0
 	}
 	l.mu.Unlock()
-	wake(woken)
+	wakeAll(woken)
 }
 
 // arrived takes the verdicts and starts what was handed out.
@@ -197,17 +197,17 @@ func (l *lane) arrived(out *load, trip queue.Trip) {
 	l.settle(out.ask.Seq)
 	l.pause = 0
 	started := l.begin(out, trip.Claims, received)
-	var woken []*tenant
+	var woken []*account
 	switch unused := out.slots - len(started); {
 	case out.ask.N == 0:
 	case l.sated(out.ask, len(trip.Claims), trip.More):
 		woken = l.satisfied(unused)
 	default:
-		woken = l.w.slots.answered(&l.account, unused, false)
+		woken = l.w.slots.fetched(&l.account, unused, true)
 	}
 	out.slots = 0
 	l.mu.Unlock()
-	wake(woken)
+	wakeAll(woken)
 	for _, a := range started {
 		go a.run()
 	}
@@ -218,7 +218,7 @@ func (l *lane) arrived(out *load, trip queue.Trip) {
 func (l *lane) begin(out *load, claims []queue.Claim, received time.Time) (started []*attempt) {
 	w := l.w
 	if out.slots < len(claims) { // they were reclaimed: see what is free now
-		out.slots += w.slots.grab(&l.account, len(claims)-out.slots)
+		out.slots += w.slots.acquireFree(&l.account, len(claims)-out.slots)
 	}
 	for i := range claims {
 		c := &claims[i]
@@ -304,7 +304,7 @@ func (l *lane) missed(out *load, err error) time.Duration {
 	woken := l.satisfied(out.slots) // it has no claim to a share while it cannot ask
 	out.slots = 0
 	l.mu.Unlock()
-	wake(woken)
+	wakeAll(woken)
 
 	l.w.counts.dropped.Add(int64(len(dropped)))
 	l.w.complain(l.partition, "A trip to Redis failed; the worker goes on trying", err,

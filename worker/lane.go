@@ -15,7 +15,7 @@ import (
 type lane struct {
 	w         *Worker
 	partition int
-	account   tenant
+	account   account
 
 	mu       sync.Mutex
 	held     map[hold]*attempt // from their claim until their outcome was answered
@@ -70,12 +70,12 @@ func (l *lane) look(token bool) {
 func (l *lane) granted() {
 	l.mu.Lock()
 	l.starved = false
-	var woken []*tenant
+	var woken []*account
 	if !l.kick() {
-		woken = l.w.slots.renounce(&l.account)
+		woken = l.w.slots.returnGranted(&l.account)
 	}
 	l.mu.Unlock()
-	wake(woken)
+	wakeAll(woken)
 }
 
 // end takes the outcome of an attempt whose handler has returned.
@@ -95,7 +95,7 @@ func (l *lane) end(a *attempt) {
 	woken := l.w.slots.release(&l.account, 1)
 	l.kick()
 	l.mu.Unlock()
-	wake(woken)
+	wakeAll(woken)
 	l.w.signal()
 }
 
@@ -148,14 +148,14 @@ func (l *lane) halt() {
 	woken := l.satisfied(0)
 	l.kick() // a token must still be passed on
 	l.mu.Unlock()
-	wake(woken)
+	wakeAll(woken)
 }
 
 // satisfied returns slots that were not used, and gives up the wait for others.
 // Caller holds mu.
-func (l *lane) satisfied(unused int) (woken []*tenant) {
+func (l *lane) satisfied(unused int) (woken []*account) {
 	l.starved = false
-	return l.w.slots.answered(&l.account, unused, true)
+	return l.w.slots.fetched(&l.account, unused, false)
 }
 
 // close parts with handlers that have not returned.

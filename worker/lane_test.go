@@ -44,17 +44,17 @@ func TestSated(t *testing.T) {
 
 // A slot must not lie with a lane whose trip hangs while another lane wants it.
 func TestAGrantIsPassedOnWhileATripIsUnderWay(t *testing.T) {
-	w := &Worker{config: Config{Concurrency: 1}, slots: &slots{total: 1, tenants: 3}}
+	w := &Worker{config: Config{Concurrency: 1}, slots: &slots{total: 1, accounts: 3}}
 	hung, other := newLane(w, 0), newLane(w, 1)
 	hung.hungry, hung.starved, hung.carriers = true, true, 1
 	woken := 0
 	other.account.wake = func() { woken++ }
-	if w.slots.take(&hung.account, 1)+w.slots.take(&other.account, 1) != 0 {
+	if w.slots.acquire(&hung.account, 1)+w.slots.acquire(&other.account, 1) != 0 {
 		t.Fatal("there was a slot")
 	}
-	holder := &tenant{held: 1}
-	wake(w.slots.release(holder, 1)) // the hung lane is the first in line
-	if woken != 1 || w.slots.take(&other.account, 1) != 1 {
+	holder := &account{held: 1}
+	wakeAll(w.slots.release(holder, 1)) // the hung lane is the first in line
+	if woken != 1 || w.slots.acquire(&other.account, 1) != 1 {
 		t.Fatalf("the other lane was woken %d times, and has no slot", woken)
 	}
 	if hung.starved {

@@ -64,7 +64,7 @@ func (w *Worker) prepare() error {
 	w.ran = true
 	w.handlers = w.wrapped()
 	w.menu = newMenu(&w.config)
-	w.slots = &slots{total: w.config.Concurrency, free: w.config.Concurrency, tenants: w.q.Partitions()}
+	w.slots = &slots{total: w.config.Concurrency, free: w.config.Concurrency, accounts: w.q.Partitions()}
 	return nil
 }
 

@@ -30,7 +30,7 @@ func (w *Worker) drain(cancelRoot context.CancelCauseFunc) {
 }
 
 // finished tells whether no handler runs and nothing is left to report.
-func (w *Worker) finished() bool { return w.slots.all() && w.reported() }
+func (w *Worker) finished() bool { return w.slots.allFree() && w.reported() }
 
 func (w *Worker) reported() bool {
 	for _, l := range w.lanes {
