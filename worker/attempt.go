@@ -2,122 +2,97 @@ package worker
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
 )
 
-const (
-	maxStack = 4 << 10  // of a panic's stack that goes into the task's error
-	maxText  = 16 << 10 // of an error's text
-)
+// unknownKindDelay is when a task whose kind has no handler here may be claimed again.
+const unknownKindDelay = time.Second
 
-var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit, or FailNow of a test) instead of returning")
-
-// attempt is one run of a handler. It is also the parent of the handler's context,
-// where Info finds it.
+// attempt is one run of a handler. It is also the parent of the handler's context. There
+// Info finds it.
 type attempt struct {
-	context.Context // the worker's root
-	lane            *lane
+	context.Context // the parent of the contexts of all handlers
+	partition       *partition
 	handle          Handler
 	claim           queue.Claim
-	received        time.Time // the local instant of claim.Now
+	received        time.Time // when the claim came, by the local clock; claim.Now by that of Redis
 	worker          string    // whose claim it is
 	base            context.Context
-	cancel          context.CancelCauseFunc
+	cancel          context.CancelCauseFunc // of base
 	outcome         queue.Outcome
 	progress        progress
 
-	// Guarded by the lane.
-	ended    bool // the handler has returned, and outcome is final
-	stopping bool // it was told to stop
-	tries    int  // trips that Redis refused with this outcome aboard
+	// Guarded by the partition's mu.
+	finished bool // the outcome is final
+	stopped  bool // Redis has said that it must stop
+	refusals int  // requests with this outcome that Redis refused
 }
 
-// newAttempt readies a claim to run. Its context is cancelled by stop, or with the
-// root; only limit adds a timer.
-func newAttempt(root context.Context, l *lane, worker string, handle Handler, claim *queue.Claim, received time.Time) *attempt {
-	a := &attempt{Context: root, lane: l, worker: worker, handle: handle, claim: *claim, received: received}
-	a.outcome.ID, a.outcome.Epoch = claim.ID, claim.Epoch
+// claimKey says which claim it is: a task has a new epoch each time it is claimed.
+type claimKey struct {
+	id    string
+	epoch int64
+}
+
+func (a *attempt) key() claimKey { return claimKey{a.claim.ID, a.claim.Epoch} }
+
+// newAttempt makes an attempt that is ready to run.
+func newAttempt(root context.Context, p *partition, worker string, handle Handler, c *queue.Claim, received time.Time) *attempt {
+	a := &attempt{Context: root, partition: p, worker: worker, handle: handle, claim: *c, received: received}
+	a.outcome.ID, a.outcome.Epoch = c.ID, c.Epoch
 	a.base, a.cancel = context.WithCancelCause(a)
 	return a
 }
 
-// back is an attempt that is over before it began: the task is given back.
-func back(l *lane, claim *queue.Claim, delay time.Duration) *attempt {
-	return &attempt{lane: l, claim: *claim, ended: true,
-		outcome: queue.Outcome{ID: claim.ID, Epoch: claim.Epoch, Verb: queue.Release, Delay: delay}}
+// giveBack makes an attempt that has finished without a run: its task is given back.
+func giveBack(p *partition, c *queue.Claim, delay time.Duration) *attempt {
+	return &attempt{partition: p, claim: *c, finished: true,
+		outcome: queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Release, Delay: delay}}
 }
 
-func (a *attempt) held() hold { return hold{a.claim.ID, a.claim.Epoch} }
-
-// Value makes the attempt known to Info.
-func (a *attempt) Value(key any) any {
-	if key == (infoKey{}) {
-		return a
-	}
-	return a.Context.Value(key)
-}
-
-// run calls the handler and hands the outcome to the lane.
+// run runs the handler, and hands its outcome to the partition.
 func (a *attempt) run() {
-	defer a.lane.end(a)
-	a.call()
+	defer a.partition.finish(a)
+	a.runHandler()
 }
 
-// call calls the handler and judges the attempt, however the handler ends: by
-// returning, by a panic, or by ending its goroutine.
-func (a *attempt) call() {
-	ctx, cancel := a.limited()
+// runHandler calls the handler and makes the outcome, however the handler ends: it
+// returns, it panics, or it ends its goroutine.
+func (a *attempt) runHandler() {
+	ctx, endLimits := a.handlerContext()
 	var result []byte
-	err := errGoexit
+	err := errGoexit // unless the handler returns or panics
 	defer func() {
 		if v := recover(); v != nil {
 			result, err = nil, a.panicked(v, debug.Stack())
 		}
 		cause := context.Cause(ctx)
-		cancel()
+		endLimits()
 		a.cancel(nil)
-		judge(&a.outcome, result, err, cause, a.lane.w.q.MaxBytes())
-		a.askRetry(result)
+		judge(&a.outcome, result, err, cause, a.partition.w.q.MaxBytes())
+		a.evaluateRetry(result)
 	}()
 	result, err = a.handle(ctx, a.claim.Payload)
 }
 
-// limited is the handler's context.
-func (a *attempt) limited() (context.Context, context.CancelFunc) {
-	var own time.Time
-	if most := a.lane.w.config.TaskTimeout; most > 0 {
-		own = time.Now().Add(most)
+// handlerContext returns the context of the handler. It adds a timer only if there is a
+// limit.
+func (a *attempt) handlerContext() (context.Context, context.CancelFunc) {
+	var taskTimeout time.Time
+	if d := a.partition.w.config.TaskTimeout; d > 0 {
+		taskTimeout = time.Now().Add(d)
 	}
 	c := &a.claim
 	return limit(a.base,
 		bound{past(local(c.Deadline, c.Now, a.received)), ErrDeadline},
 		bound{past(local(c.AttemptDeadline, c.Now, a.received)), ErrAttemptTimeout},
-		bound{own, ErrTaskTimeout})
+		bound{taskTimeout, ErrTaskTimeout})
 }
 
-func (a *attempt) panicked(v any, stack []byte) error {
-	err := fmt.Errorf("panic: %v\n\n%s", v, stack[:min(len(stack), maxStack)])
-	a.lane.w.log.Error("A handler panicked", "kind", a.claim.Kind, "task_id", a.claim.ID, "error", err)
-	return err
-}
-
-// text is what an error says, cut to what a record should hold. An error whose own
-// method panics must not end the process.
-func text(err error, most int) (s string) {
-	defer func() {
-		if v := recover(); v != nil {
-			s = fmt.Sprintf("%T, whose Error method panics: %v", err, v)
-		}
-	}()
-	s = err.Error()
-	if most = min(most, maxText); len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "")
-	}
-	return s
+func (a *attempt) stop(reason string) {
+	a.partition.w.counts.stopped.Add(1)
+	a.cancel(stopCause(reason))
 }

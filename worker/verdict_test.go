@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -80,25 +79,6 @@ func TestVerdictsUnwrap(t *testing.T) {
 	for _, err := range []error{RetryAfter(0, errBoom), Discard(errBoom), Fail(1, errBoom)} {
 		if !errors.Is(err, errBoom) {
 			t.Errorf("%#v hides its cause", err)
-		}
-	}
-}
-
-func TestCauses(t *testing.T) {
-	for _, err := range []error{ErrTimeout, ErrDeadline, ErrAttemptTimeout, ErrTaskTimeout} {
-		if !errors.Is(err, ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v is no time-out", err)
-		}
-	}
-	if errors.Is(ErrDeadline, ErrTaskTimeout) || errors.Is(ErrShutdown, ErrTimeout) {
-		t.Error("causes are mixed up")
-	}
-	for reason, want := range map[string]error{
-		"timeout": ErrTimeout, "cancelled": ErrCancelled, "owner_ended": ErrCancelled,
-		"lost": ErrClaimLost, "gone": ErrClaimLost, "released": ErrClaimLost, "completed": ErrClaimLost,
-	} {
-		if got := stopCause(reason); !errors.Is(got, want) {
-			t.Errorf("the cause of %q is %v, want %v", reason, got, want)
 		}
 	}
 }
