@@ -2,6 +2,8 @@ package worker
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"runtime/debug"
 	"time"
 
@@ -11,8 +13,19 @@ import (
 // unknownKindDelay is when a task whose kind has no handler here may be claimed again.
 const unknownKindDelay = time.Second
 
-// attempt is one run of a handler. It is also the parent of the handler's context. There
-// Info finds it.
+// attempt is one run of a handler. This file has its life from top to bottom:
+//
+//	start           a task was claimed; it is held, and gets an attempt
+//	run             a goroutine runs the attempt
+//	runHandler      the handler is called
+//	handlerContext  its context ends at the first of the task's and the worker's limits,
+//	stop            or when Redis says that the task has ended or the claim is lost,
+//	                or at shutdown, which ends the parent of all these contexts
+//	judge           the outcome follows from what was returned and why the context ended
+//	finish          the slot is released, and the outcome waits for a request
+//	settled         Redis has answered the outcome
+//
+// The attempt is also the parent of the handler's context. There Info finds it.
 type attempt struct {
 	context.Context // the parent of the contexts of all handlers
 	partition       *partition
@@ -38,6 +51,36 @@ type claimKey struct {
 }
 
 func (a *attempt) key() claimKey { return claimKey{a.claim.ID, a.claim.Epoch} }
+
+// start holds the tasks that a request has claimed, and returns the attempts to run. The
+// other tasks are given back. Caller holds the partition's mu.
+func (p *partition) start(r *request, claims []queue.Claim, received time.Time) (started []*attempt) {
+	w := p.w
+	if r.slots < len(claims) { // takeBackSlots was called: use what is free now
+		r.slots += w.slots.acquireFree(&p.account, len(claims)-r.slots)
+	}
+	for i := range claims {
+		c := &claims[i]
+		var a *attempt
+		switch handle := w.handlers[c.Kind]; {
+		case w.stopping.Load(), len(started) == r.slots:
+			a = giveBack(p, c, 0)
+		case handle == nil:
+			w.logUnknownKind(c)
+			a = giveBack(p, c, unknownKindDelay)
+		default:
+			a = newAttempt(w.root, p, w.id, handle, c, received)
+			started = append(started, a)
+		}
+		p.held[a.key()] = a
+		if a.finished {
+			p.unreported = append(p.unreported, a)
+		}
+	}
+	w.counts.started.Add(int64(len(started)))
+	w.counts.running.Add(int64(len(started)))
+	return started
+}
 
 // newAttempt makes an attempt that is ready to run.
 func newAttempt(root context.Context, p *partition, worker string, handle Handler, c *queue.Claim, received time.Time) *attempt {
@@ -92,7 +135,97 @@ func (a *attempt) handlerContext() (context.Context, context.CancelFunc) {
 		bound{taskTimeout, ErrTaskTimeout})
 }
 
+// stop ends the context of the attempt that Redis names: its task has ended or was claimed
+// by another worker. The slot is released when the handler returns.
+func (p *partition) stop(s queue.Stop) {
+	p.mu.Lock()
+	key := claimKey{s.ID, s.Epoch}
+	a := p.held[key]
+	if a == nil || a.finished {
+		p.mu.Unlock()
+		return // the handler has returned, or another message said the same
+	}
+	first := !a.stopped
+	a.stopped = true
+	// While it is cancelling, the handler may clean up: it keeps its claim until it returns.
+	if s.Reason != "cancelling" {
+		delete(p.held, key)
+		p.w.counts.stray.Add(1)
+	}
+	p.mu.Unlock()
+	if first { // every heartbeat repeats that it is cancelling
+		a.stop(s.Reason)
+	}
+}
+
 func (a *attempt) stop(reason string) {
 	a.partition.w.counts.stopped.Add(1)
 	a.cancel(stopCause(reason))
+}
+
+// judge makes the outcome of what a handler returned. cause is why its context had ended
+// by then, nil if it had not.
+//
+// Success is success whenever it comes. An error after a timeout counts as that timeout,
+// and after shutdown the task is given back, whatever the error says.
+func judge(o *queue.Outcome, result []byte, err, cause error, maxBytes int) {
+	if err == nil && len(result) > maxBytes {
+		err = Discard(fmt.Errorf("the result has %d bytes, the limit is %d: store it elsewhere and return a reference", len(result), maxBytes))
+	}
+	switch {
+	case err == nil:
+		o.Verb, o.Result = queue.Complete, result
+	case errors.Is(err, ErrSuspended):
+		// No verb: there is nothing to report.
+	case errors.Is(cause, ErrShutdown):
+		o.Verb = queue.Release
+	case cause == ErrTaskTimeout || cause == ErrAttemptTimeout:
+		o.Verb, o.Class, o.Error = queue.Fail, queue.ClassTimeout, errorText(err, maxBytes)
+	default:
+		v := VerdictOf(err)
+		o.Verb, o.Class, o.Code, o.Delay = v.Verb, v.Class, v.Code, v.Delay
+		if v.Verb != queue.Release {
+			o.Error = errorText(err, maxBytes)
+		}
+	}
+}
+
+// finish takes the outcome of an attempt whose handler has returned.
+func (p *partition) finish(a *attempt) {
+	p.w.counts.running.Add(-1)
+	p.mu.Lock()
+	a.finished = true
+	switch {
+	case p.held[a.key()] != a: // stop was called: there is no claim to report on
+		p.w.counts.stray.Add(-1)
+	case a.outcome.Verb == "": // the handler has given up its claim
+		delete(p.held, a.key())
+		p.w.counts.suspended.Add(1)
+	case !p.closed:
+		p.unreported = append(p.unreported, a)
+	}
+	// After the outcome: whoever sees all slots free must see all outcomes.
+	woken := p.w.slots.release(&p.account, 1)
+	p.startSender()
+	p.mu.Unlock()
+	wakeAll(woken)
+	p.w.drainStep()
+}
+
+// settled ends an attempt whose outcome Redis has answered. Caller holds the partition's mu.
+func (a *attempt) settled(v queue.Verdict) {
+	delete(a.partition.held, a.key())
+	w := a.partition.w
+	switch {
+	case !v.Accepted():
+		w.counts.refused.Add(1)
+		w.log.Debug("An outcome was refused: the task is no longer this worker's", "task_id", a.claim.ID,
+			"verb", string(a.outcome.Verb), "verdict", v.Word, "status", string(v.Status))
+	case a.outcome.Verb == queue.Complete:
+		w.counts.completed.Add(1)
+	case a.outcome.Verb == queue.Fail:
+		w.counts.failed.Add(1)
+	default:
+		w.counts.released.Add(1)
+	}
 }

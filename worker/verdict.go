@@ -72,30 +72,3 @@ func VerdictOf(err error) queue.Outcome {
 // agents do when they wait (package agentwait). The worker reports nothing of such an
 // attempt. If the handler still had its claim, the next heartbeat gives the task back.
 var ErrSuspended = errors.New("the agent waits, and runs again when what it waits for is there: return this error")
-
-// judge makes the outcome of what a handler returned. cause is why its context had ended
-// by then, nil if it had not.
-//
-// Success is success whenever it comes. An error after a timeout counts as that timeout,
-// and after shutdown the task is given back, whatever the error says.
-func judge(o *queue.Outcome, result []byte, err, cause error, maxBytes int) {
-	if err == nil && len(result) > maxBytes {
-		err = Discard(fmt.Errorf("the result has %d bytes, the limit is %d: store it elsewhere and return a reference", len(result), maxBytes))
-	}
-	switch {
-	case err == nil:
-		o.Verb, o.Result = queue.Complete, result
-	case errors.Is(err, ErrSuspended):
-		// No verb: there is nothing to report.
-	case errors.Is(cause, ErrShutdown):
-		o.Verb = queue.Release
-	case cause == ErrTaskTimeout || cause == ErrAttemptTimeout:
-		o.Verb, o.Class, o.Error = queue.Fail, queue.ClassTimeout, errorText(err, maxBytes)
-	default:
-		v := VerdictOf(err)
-		o.Verb, o.Class, o.Code, o.Delay = v.Verb, v.Class, v.Code, v.Delay
-		if v.Verb != queue.Release {
-			o.Error = errorText(err, maxBytes)
-		}
-	}
-}
