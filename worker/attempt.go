@@ -5,119 +5,227 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
 )
 
-const (
-	maxStack = 4 << 10  // of a panic's stack that goes into the task's error
-	maxText  = 16 << 10 // of an error's text
-)
+// unknownKindDelay is when a task whose kind has no handler here may be claimed again.
+const unknownKindDelay = time.Second
 
-var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit, or FailNow of a test) instead of returning")
-
-// attempt is one run of a handler. It is also the parent of the handler's context,
-// where Info finds it.
+// attempt is one run of a handler. This file has its life from top to bottom:
+//
+//	start           a task was claimed; it is held, and gets an attempt
+//	run             a goroutine runs the attempt
+//	runHandler      the handler is called
+//	handlerContext  its context ends at the first of the task's and the worker's limits,
+//	stop            or when Redis says that the task has ended or the claim is lost,
+//	                or at shutdown, which ends the parent of all these contexts
+//	judge           the outcome follows from what was returned and why the context ended
+//	finish          the slot is released, and the outcome waits for a request
+//	settled         Redis has answered the outcome
+//
+// The attempt is also the parent of the handler's context. There Info finds it.
 type attempt struct {
-	context.Context // the worker's root
-	lane            *lane
+	context.Context // the parent of the contexts of all handlers
+	partition       *partition
 	handle          Handler
 	claim           queue.Claim
-	received        time.Time // the local instant of claim.Now
+	received        time.Time // when the claim came, by the local clock; claim.Now by that of Redis
 	worker          string    // whose claim it is
 	base            context.Context
-	cancel          context.CancelCauseFunc
+	cancel          context.CancelCauseFunc // of base
 	outcome         queue.Outcome
 	progress        progress
 
-	// Guarded by the lane.
-	ended    bool // the handler has returned, and outcome is final
-	stopping bool // it was told to stop
-	tries    int  // trips that Redis refused with this outcome aboard
+	// Guarded by the partition's mu.
+	finished bool // the outcome is final
+	stopped  bool // Redis has said that it must stop
+	refusals int  // requests with this outcome that Redis refused
 }
 
-// newAttempt readies a claim to run. Its context is cancelled by stop, or with the
-// root; only limit adds a timer.
-func newAttempt(root context.Context, l *lane, worker string, handle Handler, claim *queue.Claim, received time.Time) *attempt {
-	a := &attempt{Context: root, lane: l, worker: worker, handle: handle, claim: *claim, received: received}
-	a.outcome.ID, a.outcome.Epoch = claim.ID, claim.Epoch
+// claimKey says which claim it is: a task has a new epoch each time it is claimed.
+type claimKey struct {
+	id    string
+	epoch int64
+}
+
+func (a *attempt) key() claimKey { return claimKey{a.claim.ID, a.claim.Epoch} }
+
+// start holds the tasks that a request has claimed, and returns the attempts to run. The
+// other tasks are given back. Caller holds the partition's mu.
+func (p *partition) start(r *request, claims []queue.Claim, received time.Time) (started []*attempt) {
+	w := p.w
+	if r.slots < len(claims) { // takeBackSlots was called: use what is free now
+		r.slots += w.slots.acquireFree(&p.account, len(claims)-r.slots)
+	}
+	for i := range claims {
+		c := &claims[i]
+		var a *attempt
+		switch handle := w.handlers[c.Kind]; {
+		case w.stopping.Load(), len(started) == r.slots:
+			a = giveBack(p, c, 0)
+		case handle == nil:
+			w.logUnknownKind(c)
+			a = giveBack(p, c, unknownKindDelay)
+		default:
+			a = newAttempt(w.root, p, w.id, handle, c, received)
+			started = append(started, a)
+		}
+		p.held[a.key()] = a
+		if a.finished {
+			p.unreported = append(p.unreported, a)
+		}
+	}
+	w.counts.started.Add(int64(len(started)))
+	w.counts.running.Add(int64(len(started)))
+	return started
+}
+
+// newAttempt makes an attempt that is ready to run.
+func newAttempt(root context.Context, p *partition, worker string, handle Handler, c *queue.Claim, received time.Time) *attempt {
+	a := &attempt{Context: root, partition: p, worker: worker, handle: handle, claim: *c, received: received}
+	a.outcome.ID, a.outcome.Epoch = c.ID, c.Epoch
 	a.base, a.cancel = context.WithCancelCause(a)
 	return a
 }
 
-// back is an attempt that is over before it began: the task is given back.
-func back(l *lane, claim *queue.Claim, delay time.Duration) *attempt {
-	return &attempt{lane: l, claim: *claim, ended: true,
-		outcome: queue.Outcome{ID: claim.ID, Epoch: claim.Epoch, Verb: queue.Release, Delay: delay}}
+// giveBack makes an attempt that has finished without a run: its task is given back.
+func giveBack(p *partition, c *queue.Claim, delay time.Duration) *attempt {
+	return &attempt{partition: p, claim: *c, finished: true,
+		outcome: queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Release, Delay: delay}}
 }
 
-func (a *attempt) held() hold { return hold{a.claim.ID, a.claim.Epoch} }
-
-// Value makes the attempt known to Info.
-func (a *attempt) Value(key any) any {
-	if key == (infoKey{}) {
-		return a
-	}
-	return a.Context.Value(key)
-}
-
-// run calls the handler and hands the outcome to the lane.
+// run runs the handler, and hands its outcome to the partition.
 func (a *attempt) run() {
-	defer a.lane.end(a)
-	a.call()
+	defer a.partition.finish(a)
+	a.runHandler()
 }
 
-// call calls the handler and judges the attempt, however the handler ends: by
-// returning, by a panic, or by ending its goroutine.
-func (a *attempt) call() {
-	ctx, cancel := a.limited()
+// runHandler calls the handler and makes the outcome, however the handler ends: it
+// returns, it panics, or it ends its goroutine.
+func (a *attempt) runHandler() {
+	ctx, endLimits := a.handlerContext()
 	var result []byte
-	err := errGoexit
+	err := errGoexit // unless the handler returns or panics
 	defer func() {
 		if v := recover(); v != nil {
 			result, err = nil, a.panicked(v, debug.Stack())
 		}
 		cause := context.Cause(ctx)
-		cancel()
+		endLimits()
 		a.cancel(nil)
-		judge(&a.outcome, result, err, cause, a.lane.w.q.MaxBytes())
-		a.askRetry(result)
+		judge(&a.outcome, result, err, cause, a.partition.w.q.MaxBytes())
+		a.evaluateRetry(result)
 	}()
 	result, err = a.handle(ctx, a.claim.Payload)
 }
 
-// limited is the handler's context.
-func (a *attempt) limited() (context.Context, context.CancelFunc) {
-	var own time.Time
-	if most := a.lane.w.config.TaskTimeout; most > 0 {
-		own = time.Now().Add(most)
+// handlerContext returns the context of the handler. It adds a timer only if there is a
+// limit.
+func (a *attempt) handlerContext() (context.Context, context.CancelFunc) {
+	var taskTimeout time.Time
+	if d := a.partition.w.config.TaskTimeout; d > 0 {
+		taskTimeout = time.Now().Add(d)
 	}
 	c := &a.claim
 	return limit(a.base,
 		bound{past(local(c.Deadline, c.Now, a.received)), ErrDeadline},
 		bound{past(local(c.AttemptDeadline, c.Now, a.received)), ErrAttemptTimeout},
-		bound{own, ErrTaskTimeout})
+		bound{taskTimeout, ErrTaskTimeout})
 }
 
-func (a *attempt) panicked(v any, stack []byte) error {
-	err := fmt.Errorf("panic: %v\n\n%s", v, stack[:min(len(stack), maxStack)])
-	a.lane.w.log.Error("A handler panicked", "kind", a.claim.Kind, "task_id", a.claim.ID, "error", err)
-	return err
-}
-
-// text is what an error says, cut to what a record should hold. An error whose own
-// method panics must not end the process.
-func text(err error, most int) (s string) {
-	defer func() {
-		if v := recover(); v != nil {
-			s = fmt.Sprintf("%T, whose Error method panics: %v", err, v)
-		}
-	}()
-	s = err.Error()
-	if most = min(most, maxText); len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "")
+// stop ends the context of the attempt that Redis names: its task has ended or was claimed
+// by another worker. The slot is released when the handler returns.
+func (p *partition) stop(s queue.Stop) {
+	p.mu.Lock()
+	key := claimKey{s.ID, s.Epoch}
+	a := p.held[key]
+	if a == nil || a.finished {
+		p.mu.Unlock()
+		return // the handler has returned, or another message said the same
 	}
-	return s
+	first := !a.stopped
+	a.stopped = true
+	// While it is cancelling, the handler may clean up: it keeps its claim until it returns.
+	if s.Reason != "cancelling" {
+		delete(p.held, key)
+		p.w.counts.stray.Add(1)
+	}
+	p.mu.Unlock()
+	if first { // every heartbeat repeats that it is cancelling
+		a.stop(s.Reason)
+	}
+}
+
+func (a *attempt) stop(reason string) {
+	a.partition.w.counts.stopped.Add(1)
+	a.cancel(stopCause(reason))
+}
+
+// judge makes the outcome of what a handler returned. cause is why its context had ended
+// by then, nil if it had not.
+//
+// Success is success whenever it comes. An error after a timeout counts as that timeout,
+// and after shutdown the task is given back, whatever the error says.
+func judge(o *queue.Outcome, result []byte, err, cause error, maxBytes int) {
+	if err == nil && len(result) > maxBytes {
+		err = Discard(fmt.Errorf("the result has %d bytes, the limit is %d: store it elsewhere and return a reference", len(result), maxBytes))
+	}
+	switch {
+	case err == nil:
+		o.Verb, o.Result = queue.Complete, result
+	case errors.Is(err, ErrSuspended):
+		// No verb: there is nothing to report.
+	case errors.Is(cause, ErrShutdown):
+		o.Verb = queue.Release
+	case cause == ErrTaskTimeout || cause == ErrAttemptTimeout:
+		o.Verb, o.Class, o.Error = queue.Fail, queue.ClassTimeout, errorText(err, maxBytes)
+	default:
+		v := VerdictOf(err)
+		o.Verb, o.Class, o.Code, o.Delay = v.Verb, v.Class, v.Code, v.Delay
+		if v.Verb != queue.Release {
+			o.Error = errorText(err, maxBytes)
+		}
+	}
+}
+
+// finish takes the outcome of an attempt whose handler has returned.
+func (p *partition) finish(a *attempt) {
+	p.w.counts.running.Add(-1)
+	p.mu.Lock()
+	a.finished = true
+	switch {
+	case p.held[a.key()] != a: // stop was called: there is no claim to report on
+		p.w.counts.stray.Add(-1)
+	case a.outcome.Verb == "": // the handler has given up its claim
+		delete(p.held, a.key())
+		p.w.counts.suspended.Add(1)
+	case !p.closed:
+		p.unreported = append(p.unreported, a)
+	}
+	// After the outcome: whoever sees all slots free must see all outcomes.
+	woken := p.w.slots.release(&p.account, 1)
+	p.startSender()
+	p.mu.Unlock()
+	wakeAll(woken)
+	p.w.drainStep()
+}
+
+// settled ends an attempt whose outcome Redis has answered. Caller holds the partition's mu.
+func (a *attempt) settled(v queue.Verdict) {
+	delete(a.partition.held, a.key())
+	w := a.partition.w
+	switch {
+	case !v.Accepted():
+		w.counts.refused.Add(1)
+		w.log.Debug("An outcome was refused: the task is no longer this worker's", "task_id", a.claim.ID,
+			"verb", string(a.outcome.Verb), "verdict", v.Word, "status", string(v.Status))
+	case a.outcome.Verb == queue.Complete:
+		w.counts.completed.Add(1)
+	case a.outcome.Verb == queue.Fail:
+		w.counts.failed.Add(1)
+	default:
+		w.counts.released.Add(1)
+	}
 }

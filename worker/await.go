@@ -6,87 +6,76 @@ import (
 )
 
 const (
-	blockFor  = time.Second             // one AwaitWork
-	overrun   = 1500 * time.Millisecond // then look even if it has not returned
-	crowdRest = 100 * time.Millisecond  // between looks while there is no slot to spare
+	awaitFor     = time.Second             // one call of AwaitWork
+	awaitTimeout = 1500 * time.Millisecond // fetch then, even if the call has not returned
+	noSlotDelay  = 100 * time.Millisecond  // between fetches while no slot is free
 )
 
-// await waits for work while the lane has none, until none is wanted.
-func (l *lane) await() {
-	for ctx := l.w.wanting; ; {
+// await waits for tasks whenever the partition has none, and has them fetched. It returns
+// when the context of Run ends.
+func (p *partition) await() {
+	for ctx := p.w.fetchCtx; ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-l.idle:
+		case <-p.idle:
 		}
-		if !l.spare() {
-			// A token is for somebody who can use it. The look will wait for a slot.
-			pause(ctx, crowdRest)
-			l.look(false)
-			continue
+		if p.canUseToken() {
+			p.awaitOnce(ctx)
+		} else {
+			// Another worker must get the token. The fetch waits for a slot.
+			sleep(ctx, noSlotDelay)
+			p.startFetching(false)
 		}
-		select {
-		case <-l.awake: // of a call that had overrun
-		default:
-		}
-		l.block(ctx)
-		timer := time.NewTimer(overrun)
-		select {
-		case <-l.awake:
-		case <-timer.C:
-			// Own bound: a link that is half open holds the answer back for long.
-			l.look(false)
-		case <-ctx.Done():
-		}
-		timer.Stop()
 	}
 }
 
-// spare tells whether to wait for a token: a slot is free, and the last answer did
-// not promise work that it could not give.
-func (l *lane) spare() bool {
-	l.mu.Lock()
-	barren := l.barren > 0
-	l.mu.Unlock()
-	return !barren && l.w.slots.some()
+// canUseToken tells whether to wait for a wake token: there is a slot for its task, and
+// the last reply did not promise tasks that it did not have.
+func (p *partition) canUseToken() bool {
+	p.mu.Lock()
+	promised := p.emptyReplies > 0
+	p.mu.Unlock()
+	return !promised && p.w.slots.anyFree()
 }
 
-// block has AwaitWork called, unless an earlier call is still under way.
-func (l *lane) block(ctx context.Context) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.blocking || l.w.stopping.Load() {
-		return
+// awaitOnce waits until AwaitWork has returned. It waits no longer than awaitTimeout: on a
+// connection that is half open the answer may come much later.
+func (p *partition) awaitOnce(ctx context.Context) {
+	select {
+	case <-p.awaited: // left over from a call that took longer
+	default:
 	}
-	l.blocking = true
-	l.w.errands.Go(func() {
-		token, err := l.w.q.Attempts().AwaitWork(ctx, l.partition, l.w.menu.names, blockFor)
-		if err != nil && ctx.Err() == nil {
-			l.w.complain(l.partition, "Waiting for work failed; the worker goes on trying", err)
-			pause(ctx, l.backOff())
-		}
-		l.mu.Lock()
-		l.blocking = false
-		l.mu.Unlock()
-		l.look(token)
-		notify(l.awake)
-		l.w.signal()
-	})
-}
-
-// backOff is how long to wait after another failure: 50 ms, doubling to 1 s.
-func (l *lane) backOff() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.pause = min(max(2*l.pause, 50*time.Millisecond), time.Second)
-	return l.pause
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
+	p.startAwait(ctx)
+	timer := time.NewTimer(awaitTimeout)
 	defer timer.Stop()
 	select {
+	case <-p.awaited:
 	case <-timer.C:
+		p.startFetching(false)
 	case <-ctx.Done():
 	}
+}
+
+// startAwait calls AwaitWork in a goroutine, unless an earlier call is under way.
+func (p *partition) startAwait(ctx context.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.awaiting || p.w.stopping.Load() {
+		return
+	}
+	p.awaiting = true
+	p.w.background.Go(func() {
+		token, err := p.w.q.Attempts().AwaitWork(ctx, p.number, p.w.queues.names, awaitFor)
+		if err != nil && ctx.Err() == nil {
+			p.w.logError(p.number, "Waiting for work failed; the worker tries again", err)
+			sleep(ctx, p.failed())
+		}
+		p.mu.Lock()
+		p.awaiting = false
+		p.mu.Unlock()
+		p.startFetching(token)
+		notify(p.awaited)
+		p.w.drainStep()
+	})
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Defaults says what tasks of a kind have where their producer says nothing: limits,
-// retries, retention. Run stores them in the namespace, for producers in any language;
-// of two workers that disagree the one that started last is right. It panics for a kind
-// that was given some already, and after Run.
+// Defaults sets the limits, retries and retention of tasks of a kind whose producer sets
+// none. Run stores them in the namespace, for producers in any language. If two workers
+// set different ones, those of the worker that started last apply. Defaults panics if the
+// kind has some already, and after Run.
 func (w *Worker) Defaults(kind string, d queue.Defaults) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -24,8 +24,8 @@ func (w *Worker) Defaults(kind string, d queue.Defaults) {
 	w.defaults[kind] = d
 }
 
-// DefineKinds stores the defaults that the worker was given. Run does it first of all;
-// a program that enqueues before any worker runs may do it by itself.
+// DefineKinds stores the defaults of all kinds. Run does it before anything else. A
+// program that enqueues before any worker runs may call it.
 func (w *Worker) DefineKinds(ctx context.Context) error {
 	w.mu.Lock()
 	defaults := maps.Clone(w.defaults)

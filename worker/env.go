@@ -9,12 +9,13 @@ import (
 	"github.com/curfew-dev/curfew/duration"
 )
 
-// TaskTimeoutVariable is the environment's word on Config.TaskTimeout.
+// TaskTimeoutVariable is the environment variable that sets Config.TaskTimeout.
 const TaskTimeoutVariable = "WORKER_TASK_TIMEOUT"
 
 // TaskTimeoutFromEnv reads WORKER_TASK_TIMEOUT, a duration as duration.Parse reads
-// it: 90s, 1h30m, 2d12h. Unset, empty and 0s mean no limit; space around it is dropped,
-// as env files come with it. Run asks it where Config.TaskTimeout is 0.
+// it: 90s, 1h30m, 2d12h. Unset, empty and 0s mean no limit. Space around the value is
+// ignored, since files of environment variables may have it. Run calls it if
+// Config.TaskTimeout is 0.
 func TaskTimeoutFromEnv() (time.Duration, error) {
 	d, err := duration.Parse(strings.TrimSpace(os.Getenv(TaskTimeoutVariable)))
 	if err != nil {

@@ -6,18 +6,19 @@ import (
 	"fmt"
 )
 
-// Handler runs a task: payload in, result or error out. ctx ends when the task must
-// stop; Info(ctx) tells what task it is. An error is a failed attempt, which is
-// repeated as long as the task has retries; RetryAfter, Discard, Fail and Release
-// make errors that say something else. The result of a failed attempt is not kept; the
-// task's retry expression sees it, as outputs.parameters.
+// Handler runs a task: it takes the payload, and returns the result or an error. ctx ends
+// when the handler must stop; Info(ctx) returns what is known about the task. An error
+// means that the attempt has failed. The task then runs again if it has a retry left.
+// RetryAfter, Discard, Fail and Release return errors that mean something else. The result
+// of a failed attempt is not kept, but the task's retry expression can use it, as
+// outputs.parameters.
 type Handler func(ctx context.Context, payload []byte) ([]byte, error)
 
-// Handle registers a handler that takes and gives JSON. In or Out may be []byte,
-// which are passed as they are. A task without a payload is the zero value of In; a
-// payload that is no JSON of In fails its task for good, since it would never be.
+// Handle registers a handler that takes and returns JSON. If In or Out is []byte, the
+// bytes are passed unchanged. A task without a payload gets the zero value of In. If a
+// payload cannot be decoded as In, the task fails for good.
 //
-// It panics when the kind has a handler already, and after Run.
+// Handle panics if the kind has a handler already, and after Run.
 func Handle[In, Out any](w *Worker, kind string, handle func(ctx context.Context, in In) (Out, error)) {
 	w.HandleRaw(kind, func(ctx context.Context, payload []byte) ([]byte, error) {
 		in, err := decode[In](payload)
@@ -25,9 +26,9 @@ func Handle[In, Out any](w *Worker, kind string, handle func(ctx context.Context
 			return nil, Discard(fmt.Errorf("the payload is not what kind %s takes: %w", kind, err))
 		}
 		out, err := handle(ctx, in)
-		result, unfit := encode(out)
-		if err == nil && unfit != nil {
-			return nil, Discard(fmt.Errorf("the result of kind %s has no JSON: %w", kind, unfit))
+		result, encodeErr := encode(out)
+		if err == nil && encodeErr != nil {
+			return nil, Discard(fmt.Errorf("the result of kind %s has no JSON: %w", kind, encodeErr))
 		}
 		return result, err
 	})
@@ -52,8 +53,8 @@ func encode[Out any](out Out) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// HandleRaw registers a handler for a kind. It panics when the kind has one
-// already, and after Run.
+// HandleRaw registers a handler for a kind. It panics if the kind has one already, and
+// after Run.
 func (w *Worker) HandleRaw(kind string, handle Handler) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -70,9 +71,9 @@ func (w *Worker) HandleRaw(kind string, handle Handler) {
 	w.registered[kind] = handle
 }
 
-// Use puts middleware around all handlers, those that are registered later
-// included. The first one is the outermost. An agent that waits returns ErrSuspended, which
-// is no failure, and is called again. It panics after Run.
+// Use adds middleware around all handlers, including those that are registered later. The
+// first one is the outermost. A handler that returns ErrSuspended has not failed: its agent
+// waits, and runs again. Use panics after Run.
 func (w *Worker) Use(middleware ...func(next Handler) Handler) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,7 +83,7 @@ func (w *Worker) Use(middleware ...func(next Handler) Handler) {
 	w.middleware = append(w.middleware, middleware...)
 }
 
-// wrapped are the handlers with their middleware.
+// wrapped returns the handlers with their middleware.
 func (w *Worker) wrapped() map[string]Handler {
 	handlers := make(map[string]Handler, len(w.registered))
 	for kind, handle := range w.registered {

@@ -140,8 +140,8 @@ func TestShutdownWhileRedisIsAway(t *testing.T) {
 	}
 }
 
-// Something of another program's stands where one of our keys should be: Redis
-// raises errors as long as it is there. The lane lives on.
+// Another program has written one of our keys. Redis raises errors as long as it is
+// there, and the worker goes on afterwards.
 func TestRedisRefusesForAWhile(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shared(t), 1)
@@ -163,7 +163,7 @@ func TestRedisRefusesForAWhile(t *testing.T) {
 	}
 }
 
-// hook stands between the client and Redis and sees each command on its way.
+// hook is called for each command that the client sends to Redis.
 type hook func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error
 
 func (h hook) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -227,7 +227,7 @@ func TestAPartitionThatHangsHoldsUpNoOther(t *testing.T) {
 	eventually(t, "all are completed", func() bool { return w.Stats().Completed == 4 })
 }
 
-// The wait for work does not come back, as on a link that is half open.
+// AwaitWork does not return, as on a connection that is half open.
 func TestAWaitThatOverrunsIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -259,8 +259,8 @@ type raised string
 func (r raised) Error() string { return string(r) }
 func (r raised) RedisError()   {}
 
-// A trip fails whatever one of its outcomes is tried with. The others must not go
-// down with it, and it must not be tried for ever.
+// Redis refuses every request with one of the outcomes. The others must be accepted, and
+// that one must not be sent for ever.
 func TestAPoisonOutcomeIsSingledOut(t *testing.T) {
 	t.Parallel()
 	rdb := hooked(t, func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {

@@ -9,28 +9,27 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Progress says how far the handler is: "50%", "page 7 of 12", whatever its readers
-// understand. The worker's next heartbeat (Config.Beat) puts it on the task's record,
-// where queue.Record has it as Progress; of several notes until then only the newest
-// is told. It costs no trip, and may be called from any goroutine as often as one
-// likes.
+// Progress says how far the handler is: "50%", "page 7 of 12", or whatever its readers
+// understand. The worker's next heartbeat (Config.Beat) writes the note to the task's
+// record, and queue.Record has it as Progress. Only the newest note is sent. Progress
+// makes no call to Redis. Any goroutine may call it at any time.
 //
-// A note has up to queue.MaxProgress bytes; what is longer is cut between two
-// characters. An empty one says nothing. What is said after the last heartbeat of an
-// attempt is not kept: that it has ended says more. Outside of a handler it does nothing.
+// A note may have queue.MaxProgress bytes; a longer one is cut between two characters. An
+// empty one is ignored. A note after the attempt's last heartbeat is not written. Outside
+// of a handler Progress does nothing.
 //
-// It is to be looked at, and nothing depends on it: no deadline moves, and the next
-// attempt is not told.
+// Progress is for people to read. It moves no deadline, and the next attempt does not
+// see it.
 func Progress(ctx context.Context, note string) {
 	if a, ok := ctx.Value(infoKey{}).(*attempt); ok && note != "" {
-		note = cut(note)
+		note = cutNote(note)
 		a.progress.newest.Store(&note)
 	}
 }
 
-// cut shortens a note to what a record keeps. It is copied, so that the rest of a long
-// text is not kept in memory with it.
-func cut(note string) string {
+// cutNote shortens a note to what a record keeps. It copies the note, so that the rest of
+// a long text is not kept in memory.
+func cutNote(note string) string {
 	if len(note) <= queue.MaxProgress {
 		return note
 	}
@@ -41,39 +40,40 @@ func cut(note string) string {
 	return strings.Clone(note[:end])
 }
 
-// progress is what a handler says of how far it is.
+// progress has the notes of an attempt.
 type progress struct {
 	newest atomic.Pointer[string]
-	told   string // the newest that a heartbeat was answered for; guarded by the lane
+	sent   string // the newest of a heartbeat that was answered; guarded by the partition's mu
 }
 
-// news is what has not been told yet, "" if there is nothing new.
-func (p *progress) news() string {
-	if newest := p.newest.Load(); newest != nil && *newest != p.told {
+// unsent returns the newest note, or "" if it was sent.
+func (p *progress) unsent() string {
+	if newest := p.newest.Load(); newest != nil && *newest != p.sent {
 		return *newest
 	}
 	return ""
 }
 
-// heard notes that a heartbeat with a note was answered. One that was not says it again.
-func (p *progress) heard(note string) {
+// markSent notes that a heartbeat with a note was answered. Until then each heartbeat
+// sends it again.
+func (p *progress) markSent(note string) {
 	if note != "" {
-		p.told = note
+		p.sent = note
 	}
 }
 
-// saying is what a heartbeat says of the attempt.
-func (a *attempt) saying() queue.Held {
-	return queue.Held{ID: a.claim.ID, Epoch: a.claim.Epoch, Progress: a.progress.news()}
+// heldClaim returns what a heartbeat sends of the attempt.
+func (a *attempt) heldClaim() queue.Held {
+	return queue.Held{ID: a.claim.ID, Epoch: a.claim.Epoch, Progress: a.progress.unsent()}
 }
 
-// heard notes what a heartbeat that was answered has said.
-func (l *lane) heard(said []queue.Held) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, s := range said {
-		if a := l.held[hold{s.ID, s.Epoch}]; a != nil {
-			a.progress.heard(s.Progress)
+// progressSent marks the notes of a heartbeat that was answered.
+func (p *partition) progressSent(sent []queue.Held) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range sent {
+		if a := p.held[claimKey{h.ID, h.Epoch}]; a != nil {
+			a.progress.markSent(h.Progress)
 		}
 	}
 }

@@ -119,14 +119,14 @@ func TestAHeartbeatSaysOnlyWhatIsNew(t *testing.T) {
 	notes <- "first"
 	someBeats()
 	if n := first.Load(); n != 1 {
-		t.Errorf("the first note travelled %d times, want once", n)
+		t.Errorf("the first note was sent %d times, want once", n)
 	}
 	notes <- "second"
 	eventually(t, "the second note is answered", func() bool { return second.Load() >= 3 })
 	at := s.told(task, "second").ProgressAt
 	someBeats()
 	if n := second.Load(); n != 3 {
-		t.Errorf("what was lost, and whose answer was lost, travelled %d times, want 3", n)
+		t.Errorf("a note that was lost, and whose answer was lost, was sent %d times, want 3", n)
 	}
 	notes <- ""
 	someBeats()

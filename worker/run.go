@@ -7,11 +7,10 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// Run works until ctx ends, drains, and returns nil. A worker runs once. An error
-// says what is wrong with its config or the defaults of its kinds, and that nothing was
-// started.
+// Run works until ctx ends, drains, and returns nil. A worker runs once. It returns an
+// error if the config or the defaults of a kind are wrong; then nothing was started.
 //
-// Handlers' contexts carry the values of ctx, but do not end with it: they have
+// The contexts of handlers have the values of ctx, but do not end with it: handlers have
 // Config.ShutdownTimeout to finish.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.prepare(); err != nil {
@@ -19,36 +18,42 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	if err := w.DefineKinds(ctx); err != nil {
 		w.mu.Lock()
-		w.ran = false // nothing was started: Run may be tried again
+		w.ran = false // nothing was started: Run may be called again
 		w.mu.Unlock()
 		return err
 	}
 	root, cancelRoot := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancelRoot(ErrShutdown)
-	errand, endErrands := context.WithCancel(context.WithoutCancel(ctx))
-	defer endErrands()
-	w.root, w.wanting, w.errand = root, ctx, errand
-	for p := range w.q.Partitions() {
-		w.lanes = append(w.lanes, newLane(w, p))
-	}
+	callCtx, endCalls := context.WithCancel(context.WithoutCancel(ctx))
+	defer endCalls()
+	w.root, w.fetchCtx, w.callCtx = root, ctx, callCtx
 
-	endStops := w.q.Attempts().Stops(w.id, w.stop, w.missedStops)
+	endStops := w.startBackground()
+	<-ctx.Done()
+	w.drain(cancelRoot)
+	endCalls()
+	endStops()
+	w.background.Wait()
+	w.endLeases(context.WithoutCancel(ctx))
+	return nil
+}
+
+// startBackground starts the worker's own goroutines. The function that it returns ends the messages
+// about attempts that must stop.
+func (w *Worker) startBackground() (endStops func()) {
+	for n := range w.q.Partitions() {
+		w.partitions = append(w.partitions, newPartition(w, n))
+	}
+	endStops = w.q.Attempts().Stops(w.id, w.stop, w.stopsMissed)
 	if !w.config.NoReaper {
 		r := reaper.New(w.q, reaper.Config{Logger: w.log})
-		w.errands.Go(func() { r.Run(errand) })
+		w.background.Go(func() { r.Run(w.callCtx) })
 	}
-	for _, l := range w.lanes {
-		w.errands.Go(l.beat)
-		w.errands.Go(l.await)
+	for _, p := range w.partitions {
+		w.background.Go(p.heartbeats)
+		w.background.Go(p.await)
 	}
-	<-ctx.Done()
-
-	w.drain(cancelRoot)
-	endErrands()
-	endStops()
-	w.errands.Wait()
-	w.goodbye(context.WithoutCancel(ctx))
-	return nil
+	return endStops
 }
 
 // prepare checks everything that can be checked before anything starts.
@@ -63,19 +68,19 @@ func (w *Worker) prepare() error {
 	}
 	w.ran = true
 	w.handlers = w.wrapped()
-	w.menu = newMenu(&w.config)
-	w.slots = &slots{total: w.config.Concurrency, free: w.config.Concurrency, tenants: w.q.Partitions()}
+	w.queues = newQueueWeights(&w.config)
+	w.slots = &slots{total: w.config.Concurrency, free: w.config.Concurrency, accounts: w.q.Partitions()}
 	return nil
 }
 
-// check completes the config and says what cannot work. Caller holds mu.
+// check completes the config and says what is wrong with it. Caller holds mu.
 func (w *Worker) check() error {
 	if w.config.TaskTimeout == 0 {
 		fromEnv, err := TaskTimeoutFromEnv()
 		if err != nil {
 			return err
 		}
-		if fromEnv > 0 { // who reads it, does so without a lock
+		if fromEnv > 0 { // 0 is not written: handlers of RunOne read the field without the lock
 			w.config.TaskTimeout = fromEnv
 		}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // The document that worker contexts come from (seed 001, a per-task timeout by a
-// child context), sentence by sentence. S1.6 and S1.9 have more in context_test.go.
+// child context), sentence by sentence. S1.6 and S1.9 have more in limit_test.go.
 
 // hang is a handler that respects its context, and tells why it ended.
 func hang(causes chan<- error) worker.Handler {

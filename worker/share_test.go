@@ -193,7 +193,7 @@ func TestStrictOrder(t *testing.T) {
 	}
 }
 
-// Redis gives 500 tasks a call at the most, and a worker with more slots fills them all.
+// Redis gives at most 500 tasks a call. A worker with more slots fills all of them.
 func TestMoreSlotsThanACallGivesAreFilled(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shared(t), 1)
@@ -212,12 +212,12 @@ func TestMoreSlotsThanACallGivesAreFilled(t *testing.T) {
 		}
 	}))
 	ids := s.enqueueAll(many(slots, queue.Task{Kind: "k", Timeout: time.Minute})...)
-	trip, err := s.q.Attempts().Fetch(s.ctx, 0, "another", queue.Ask{N: 10_000, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 10_000}}})
-	if err != nil || len(trip.Claims) != 500 || !trip.More {
-		t.Fatalf("an ask for 10,000 gets %d, %v, more: %v; want 500 of %d", len(trip.Claims), err, trip.More, slots)
+	reply, err := s.q.Attempts().Fetch(s.ctx, 0, "another", queue.Ask{N: 10_000, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 10_000}}})
+	if err != nil || len(reply.Claims) != 500 || !reply.More {
+		t.Fatalf("a fetch of 10,000 gets %d, %v, more: %v; want 500 of %d", len(reply.Claims), err, reply.More, slots)
 	}
 	var back []queue.Outcome
-	for _, c := range trip.Claims {
+	for _, c := range reply.Claims {
 		back = append(back, queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Release})
 	}
 	if _, err := s.q.Attempts().Settle(s.ctx, 0, "another", queue.NewCall(), back, queue.Ask{}); err != nil {

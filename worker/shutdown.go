@@ -5,49 +5,50 @@ import (
 	"time"
 )
 
-// reportFor bounds how long the last outcomes may take to be reported once the
-// handlers are gone or given up. Redis is away then; the leases decide.
-const reportFor = 5 * time.Second
+// reportTimeout bounds how long the last outcomes may take to be reported after all
+// handlers have returned or were given up. When it is over Redis is away, and the leases
+// decide.
+const reportTimeout = 5 * time.Second
 
-// drain ends the work: nothing new is taken; handlers may finish; then they are told
-// to stop, and whoever does not is left behind, and his task given back.
+// drain takes no more tasks and waits for the handlers. When their time is over it ends
+// their contexts. Handlers that do not return then are given up, and so are their tasks.
 func (w *Worker) drain(cancelRoot context.CancelCauseFunc) {
 	w.stopping.Store(true)
-	for _, l := range w.lanes {
-		l.halt()
+	for _, p := range w.partitions {
+		p.stopFetching()
 	}
-	if !w.until(w.config.ShutdownTimeout, w.finished) {
+	if !w.waitUntil(w.config.ShutdownTimeout, w.drained) {
 		cancelRoot(ErrShutdown)
-		w.until(w.config.ShutdownGrace, w.finished)
+		w.waitUntil(w.config.ShutdownGrace, w.drained)
 		if n := w.counts.running.Load(); n > 0 {
-			w.log.Warn("Handlers ignore the end of their context: they are left behind, and their tasks given back", "handlers", n)
+			w.log.Warn("Handlers ignore the end of their context: they are left behind, and their tasks are given back", "handlers", n)
 		}
-		w.until(reportFor, w.reported)
+		w.waitUntil(reportTimeout, w.reported)
 	}
-	for _, l := range w.lanes {
-		l.close()
+	for _, p := range w.partitions {
+		p.close()
 	}
 }
 
-// finished tells whether no handler runs and nothing is left to report.
-func (w *Worker) finished() bool { return w.slots.all() && w.reported() }
+// drained tells whether no handler runs and all outcomes are reported.
+func (w *Worker) drained() bool { return w.slots.allFree() && w.reported() }
 
 func (w *Worker) reported() bool {
-	for _, l := range w.lanes {
-		if !l.reported() {
+	for _, p := range w.partitions {
+		if !p.reported() {
 			return false
 		}
 	}
 	return true
 }
 
-// until waits up to d for a condition that signal announces.
-func (w *Worker) until(d time.Duration, holds func() bool) bool {
+// waitUntil waits up to d for a condition. It looks again at each drainStep.
+func (w *Worker) waitUntil(d time.Duration, holds func() bool) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	for !holds() {
 		select {
-		case <-w.progress:
+		case <-w.drainSteps:
 		case <-timer.C:
 			return holds()
 		}
@@ -55,9 +56,9 @@ func (w *Worker) until(d time.Duration, holds func() bool) bool {
 	return true
 }
 
-// signal says that something came to an end, for who waits in until.
-func (w *Worker) signal() {
+// drainStep is called whenever a handler, a sender or a call has ended.
+func (w *Worker) drainStep() {
 	if w.stopping.Load() {
-		notify(w.progress)
+		notify(w.drainSteps)
 	}
 }

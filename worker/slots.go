@@ -5,158 +5,161 @@ import (
 	"sync"
 )
 
-// slots are the places that handlers run in. The lanes share them: a lane alone may
-// have them all, lanes that all have more work than slots get equal shares, and when
-// there are fewer slots than such lanes they take turns.
+// slots are the places in which handlers run. The partitions share them. One that is
+// alone in having tasks may take all of them. Partitions that all have more tasks than
+// slots get equal shares, and take turns if there are fewer slots than partitions.
 //
-// A lane calls them under its own lock. What may give others a slot returns who got
-// one; they are to be woken when that lock is released.
+// A partition calls the methods while it holds its own lock. A method that may give
+// slots to others returns their accounts: call wakeAll once that lock is released.
 type slots struct {
-	mu      sync.Mutex
-	total   int
-	free    int
-	tenants int
-	hungry  int       // tenants that want more than they have
-	waiting []*tenant // of these, who got nothing; the first to come is the first to get
+	mu       sync.Mutex
+	total    int
+	free     int
+	accounts int        // how many share the slots
+	wanting  int        // accounts that want more slots than they have
+	waiting  []*account // of these, those that got none, in the order in which they get some
 }
 
-// tenant is a lane's account with the slots.
-type tenant struct {
-	wake    func() // called, without a lock, when a slot was granted to one that waited
-	held    int    // taken or granted, and not released
-	granted int    // of these, what it has not taken up yet
-	waiting bool
-	hungry  bool
-	proven  bool // its last ask was met in full
+// account is what one partition has of the slots.
+type account struct {
+	wake    func() // called without a lock when a slot was granted to an account that waited
+	held    int    // acquired or granted, and not released
+	granted int    // the part of held that the partition has not acquired yet
+	wants   bool   // counted in slots.wanting
+	waits   bool   // is in slots.waiting
+	backlog bool   // its last fetch left tasks in Redis
 }
 
-// take reserves up to most slots. If there is none, t is woken once it has one.
-func (s *slots) take(t *tenant, most int) int {
+// acquire reserves up to most slots. If it gets none, a is woken when it is granted some.
+func (s *slots) acquire(a *account, most int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !t.hungry {
-		t.hungry = true
-		s.hungry++
+	if !a.wants {
+		a.wants = true
+		s.wanting++
 	}
-	s.give(t)
-	n := min(t.granted, most)
-	t.granted -= n
-	if n == 0 && !t.waiting {
-		t.waiting = true
-		s.waiting = append(s.waiting, t)
+	s.grant(a)
+	n := min(a.granted, most)
+	a.granted -= n
+	if n == 0 && !a.waits {
+		a.waits = true
+		s.waiting = append(s.waiting, a)
 	}
 	return n
 }
 
-// give grants a tenant what there is, up to its share.
-func (s *slots) give(t *tenant) bool {
-	n := min(s.free, part(s.total, s.hungry)-t.held)
-	if !t.proven {
-		// It only looks whether there is work: its partition may be the one that
-		// hangs, and must not take all slots with it.
-		n = min(n, part(s.total, s.tenants))
-	}
-	if n <= 0 {
-		return false
-	}
-	s.free -= n
-	t.held += n
-	t.granted += n
-	return true
-}
-
-// part is the total divided among n, rounded up.
-func part(total, n int) int { return (total + n - 1) / n }
-
-// release returns n slots.
-func (s *slots) release(t *tenant, n int) (woken []*tenant) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.free += n
-	t.held -= n
-	return s.pass()
-}
-
-// answered returns the slots of an ask that were not filled. sated says that t
-// wants no more for now; else it is known to have more work.
-func (s *slots) answered(t *tenant, unused int, sated bool) (woken []*tenant) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t.proven = !sated
-	s.free += unused
-	t.held -= unused
-	if sated {
-		s.leave(t)
-	}
-	return s.pass()
-}
-
-// renounce returns what was granted to a tenant that cannot take it up now.
-func (s *slots) renounce(t *tenant) (woken []*tenant) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.free += t.granted
-	t.held -= t.granted
-	t.granted = 0
-	return s.pass()
-}
-
-// grab reserves up to n slots that happen to be free.
-func (s *slots) grab(t *tenant, n int) int {
+// acquireFree reserves up to n slots if they are free, whatever the account's share is.
+func (s *slots) acquireFree(a *account, n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n = min(n, s.free)
 	s.free -= n
-	t.held += n
+	a.held += n
 	return n
 }
 
-// leave takes a tenant out of those that want slots.
-func (s *slots) leave(t *tenant) {
-	s.free += t.granted
-	t.held -= t.granted
-	t.granted = 0
-	if t.hungry {
-		t.hungry = false
-		s.hungry--
-	}
-	if t.waiting {
-		t.waiting = false
-		s.waiting = slices.DeleteFunc(s.waiting, func(other *tenant) bool { return other == t })
-	}
+// release returns n slots.
+func (s *slots) release(a *account, n int) (woken []*account) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free += n
+	a.held -= n
+	return s.grantWaiting()
 }
 
-// pass gives what is free to those that wait, in the order they came.
-func (s *slots) pass() (woken []*tenant) {
-	for i := 0; s.free > 0 && i < len(s.waiting); {
-		t := s.waiting[i]
-		if !s.give(t) {
-			i++ // it has its share; who comes after it may not
-			continue
-		}
-		t.waiting = false
-		s.waiting = slices.Delete(s.waiting, i, i+1)
-		woken = append(woken, t)
+// fetched returns the slots that a fetch did not fill. more says that the partition has
+// more tasks; otherwise the account wants no more slots.
+func (s *slots) fetched(a *account, unused int, more bool) (woken []*account) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a.backlog = more
+	s.free += unused
+	a.held -= unused
+	if !more {
+		s.withdraw(a)
 	}
-	return woken
+	return s.grantWaiting()
 }
 
-func wake(tenants []*tenant) {
-	for _, t := range tenants {
-		t.wake()
-	}
+// returnGranted returns what was granted to an account that cannot use it now.
+func (s *slots) returnGranted(a *account) (woken []*account) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.takeGranted(a)
+	return s.grantWaiting()
 }
 
-// some tells whether a slot is free.
-func (s *slots) some() bool {
+// anyFree tells whether a slot is free.
+func (s *slots) anyFree() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.free > 0
 }
 
-// all tells whether every slot is free.
-func (s *slots) all() bool {
+// allFree tells whether every slot is free.
+func (s *slots) allFree() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.free == s.total
+}
+
+// grant gives an account the free slots up to its share. Caller holds mu, as for the
+// methods below.
+func (s *slots) grant(a *account) bool {
+	n := min(s.free, share(s.total, s.wanting)-a.held)
+	if !a.backlog {
+		// Nobody knows whether its partition has tasks, or answers at all. If it does
+		// not answer, the others must have slots.
+		n = min(n, share(s.total, s.accounts))
+	}
+	if n <= 0 {
+		return false
+	}
+	s.free -= n
+	a.held += n
+	a.granted += n
+	return true
+}
+
+// share is the total divided by n, rounded up.
+func share(total, n int) int { return (total + n - 1) / n }
+
+// grantWaiting gives the free slots to the accounts that wait, in their order.
+func (s *slots) grantWaiting() (woken []*account) {
+	for i := 0; s.free > 0 && i < len(s.waiting); {
+		a := s.waiting[i]
+		if !s.grant(a) {
+			i++ // it has its share already; the next one may not
+			continue
+		}
+		a.waits = false
+		s.waiting = slices.Delete(s.waiting, i, i+1)
+		woken = append(woken, a)
+	}
+	return woken
+}
+
+// withdraw removes an account from those that want slots.
+func (s *slots) withdraw(a *account) {
+	s.takeGranted(a)
+	if a.wants {
+		a.wants = false
+		s.wanting--
+	}
+	if a.waits {
+		a.waits = false
+		s.waiting = slices.DeleteFunc(s.waiting, func(other *account) bool { return other == a })
+	}
+}
+
+func (s *slots) takeGranted(a *account) {
+	s.free += a.granted
+	a.held -= a.granted
+	a.granted = 0
+}
+
+func wakeAll(accounts []*account) {
+	for _, a := range accounts {
+		a.wake()
+	}
 }

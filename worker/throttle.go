@@ -5,22 +5,26 @@ import (
 	"time"
 )
 
-// throttle lets the first of what has the same name pass, and then one in a while.
+// maxThrottled is how many names a throttle remembers. Producers choose the names of
+// kinds, so there may be any number.
+const maxThrottled = 1000
+
+// throttle allows something once in a while, for each name by itself.
 type throttle struct {
 	every time.Duration
 	mu    sync.Mutex
 	last  map[string]time.Time
 }
 
-func (t *throttle) pass(name string) bool {
+func (t *throttle) allow(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
 	if last, ok := t.last[name]; ok && now.Sub(last) < t.every {
 		return false
 	}
-	if t.last == nil || len(t.last) >= 1000 {
-		t.last = map[string]time.Time{} // strangers choose the names: bound them
+	if t.last == nil || len(t.last) >= maxThrottled {
+		t.last = map[string]time.Time{}
 	}
 	t.last[name] = now
 	return true

@@ -1,104 +1,14 @@
 package worker
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"reflect"
-	"strings"
 	"testing"
-	"time"
-
-	"github.com/curfew-dev/curfew/queue"
 )
-
-var errBoom = errors.New("boom")
-
-type rude struct{}
-
-func (rude) Error() string { panic("no text for you") }
-
-func TestJudge(t *testing.T) {
-	cancelled := stopCause("cancelled")
-	for _, c := range []struct {
-		claim  string
-		result string
-		err    error
-		cause  error
-		want   queue.Outcome
-	}{
-		{"a value completes", "v", nil, nil, queue.Outcome{Verb: "complete", Result: []byte("v")}},
-		{"an error fails and may be retried", "", errBoom, nil, queue.Outcome{Verb: "fail", Class: "error", Error: "boom"}},
-		{"RetryAfter fails with a delay", "", RetryAfter(time.Minute, errBoom), nil,
-			queue.Outcome{Verb: "fail", Class: "error", Error: "boom", Delay: time.Minute}},
-		{"a delay in the past is none", "", RetryAfter(-time.Minute, errBoom), nil,
-			queue.Outcome{Verb: "fail", Class: "error", Error: "boom"}},
-		{"Discard fails for good", "", Discard(errBoom), nil, queue.Outcome{Verb: "fail", Class: "failed", Error: "boom"}},
-		{"Fail keeps the code", "", Fail(3, errBoom), nil, queue.Outcome{Verb: "fail", Class: "error", Error: "boom", Code: 3}},
-		{"Release gives back", "", Release(time.Second), nil, queue.Outcome{Verb: "release", Delay: time.Second}},
-		{"a verdict counts however it is wrapped, and the text is the wrapper's", "", fmt.Errorf("step 2: %w", Discard(errBoom)), nil,
-			queue.Outcome{Verb: "fail", Class: "failed", Error: "step 2: boom"}},
-		{"a verdict about nothing still has a text", "", Discard(nil), nil,
-			queue.Outcome{Verb: "fail", Class: "failed", Error: "discarded"}},
-
-		{"success after the local limit is success", "v", nil, ErrTaskTimeout, queue.Outcome{Verb: "complete", Result: []byte("v")}},
-		{"success during shutdown is success", "v", nil, ErrShutdown, queue.Outcome{Verb: "complete", Result: []byte("v")}},
-		{"an error after the local limit is a timeout", "", errBoom, ErrTaskTimeout,
-			queue.Outcome{Verb: "fail", Class: "timeout", Error: "boom"}},
-		{"an error after the attempt's limit is a timeout", "", errBoom, ErrAttemptTimeout,
-			queue.Outcome{Verb: "fail", Class: "timeout", Error: "boom"}},
-		{"a verdict does not turn a timeout into a retry", "", RetryAfter(0, errBoom), ErrTaskTimeout,
-			queue.Outcome{Verb: "fail", Class: "timeout", Error: "boom"}},
-		{"after the task's own deadline the server decides", "", errBoom, ErrDeadline,
-			queue.Outcome{Verb: "fail", Class: "error", Error: "boom"}},
-		{"an error during shutdown gives the task back", "", errBoom, ErrShutdown, queue.Outcome{Verb: "release"}},
-		{"a verdict during shutdown gives the task back, too", "", Discard(errBoom), ErrShutdown, queue.Outcome{Verb: "release"}},
-		{"an error after a stop is an error", "", errBoom, cancelled, queue.Outcome{Verb: "fail", Class: "error", Error: "boom"}},
-
-		{"too large a result fails for good", strings.Repeat("x", 101), nil, nil, queue.Outcome{Verb: "fail", Class: "failed",
-			Error: "the result has 101 bytes, the limit is 100: store it elsewhere and return a reference"}},
-		{"a long error is cut, between letters", "", errors.New(strings.Repeat("x", 99) + "é"), nil,
-			queue.Outcome{Verb: "fail", Class: "error", Error: strings.Repeat("x", 99)}},
-		{"an error that panics is still an error", "", rude{}, nil,
-			queue.Outcome{Verb: "fail", Class: "error", Error: "worker.rude, whose Error method panics: no text for you"}},
-	} {
-		t.Run(c.claim, func(t *testing.T) {
-			var got queue.Outcome
-			var result []byte
-			if c.result != "" {
-				result = []byte(c.result)
-			}
-			judge(&got, result, c.err, c.cause, 100)
-			if !reflect.DeepEqual(got, c.want) {
-				t.Errorf("judge = %+v\n      want %+v", got, c.want)
-			}
-		})
-	}
-}
 
 func TestVerdictsUnwrap(t *testing.T) {
 	for _, err := range []error{RetryAfter(0, errBoom), Discard(errBoom), Fail(1, errBoom)} {
 		if !errors.Is(err, errBoom) {
 			t.Errorf("%#v hides its cause", err)
-		}
-	}
-}
-
-func TestCauses(t *testing.T) {
-	for _, err := range []error{ErrTimeout, ErrDeadline, ErrAttemptTimeout, ErrTaskTimeout} {
-		if !errors.Is(err, ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v is no time-out", err)
-		}
-	}
-	if errors.Is(ErrDeadline, ErrTaskTimeout) || errors.Is(ErrShutdown, ErrTimeout) {
-		t.Error("causes are mixed up")
-	}
-	for reason, want := range map[string]error{
-		"timeout": ErrTimeout, "cancelled": ErrCancelled, "owner_ended": ErrCancelled,
-		"lost": ErrClaimLost, "gone": ErrClaimLost, "released": ErrClaimLost, "completed": ErrClaimLost,
-	} {
-		if got := stopCause(reason); !errors.Is(got, want) {
-			t.Errorf("the cause of %q is %v, want %v", reason, got, want)
 		}
 	}
 }

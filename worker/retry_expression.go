@@ -7,10 +7,10 @@ import (
 	"github.com/curfew-dev/curfew/retryexpr"
 )
 
-// askRetry has the outcome of a failed attempt carry what the task's retry expression
-// says of it. Of attempts that took too long the expression was asked when the task was
+// evaluateRetry evaluates the task's retry expression for a failed attempt, and puts the
+// answer into the outcome. For timeouts the expression was evaluated when the task was
 // created.
-func (a *attempt) askRetry(result []byte) {
+func (a *attempt) evaluateRetry(result []byte) {
 	c, o := &a.claim, &a.outcome
 	if c.RetryExpression == "" || o.Verb != queue.Fail || o.Class == queue.ClassTimeout {
 		return
@@ -20,7 +20,7 @@ func (a *attempt) askRetry(result []byte) {
 		failed.Phase = "Failed"
 	}
 	if json.Unmarshal(result, &failed.Parameters) != nil {
-		failed.Parameters = nil // what is no JSON object has no parameters
+		failed.Parameters = nil // only a JSON object has parameters
 	}
 	o.Retry = retryexpr.Verdict(c.Kind, c.RetryExpression, failed)
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-func weighted(weights map[string]int) menu { return newMenu(&Config{Queues: weights}) }
+func weighted(weights map[string]int) queueWeights { return newQueueWeights(&Config{Queues: weights}) }
 
 func TestQuotas(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)).Float64
 
 	t.Run("strict order offers every slot to every queue, in order", func(t *testing.T) {
-		m := newMenu(&Config{Strict: []string{"high", "low"}})
+		m := newQueueWeights(&Config{Strict: []string{"high", "low"}})
 		got := m.quotas(5, random)
 		want := []queue.Quota{{Queue: "high", N: 5}, {Queue: "low", N: 5}}
 		if !slices.Equal(got, want) {

@@ -85,8 +85,8 @@ func TestEveryTaskRunsOnce(t *testing.T) {
 	}
 }
 
-// A heartbeat gives back what its worker was handed and does not name. What is on its
-// way at that moment must not be among it.
+// A heartbeat gives back the claims that its worker does not name. Claims whose reply is
+// under way must not be among them.
 func TestHeartbeatsDisturbNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shared(t), 1)
@@ -113,8 +113,8 @@ func TestHeartbeatsDisturbNothing(t *testing.T) {
 	}
 }
 
-// A dozen results of 1 MiB are too much for one trip.
-func TestLargeResultsTravelInSeveralTrips(t *testing.T) {
+// A dozen results of 1 MiB are too much for one request.
+func TestLargeResultsAreReportedInSeveralRequests(t *testing.T) {
 	t.Parallel()
 	var largest atomic.Int64
 	rdb := hooked(t, func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
@@ -148,6 +148,6 @@ func TestLargeResultsTravelInSeveralTrips(t *testing.T) {
 		}
 	}
 	if n := largest.Load(); n > 4<<20 || n < 2<<20 {
-		t.Errorf("the largest trip had %d bytes, want several results but not over 4 MiB", n)
+		t.Errorf("the largest request had %d bytes, want several results but not over 4 MiB", n)
 	}
 }

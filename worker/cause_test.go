@@ -1,0 +1,26 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+func TestCauses(t *testing.T) {
+	for _, err := range []error{ErrTimeout, ErrDeadline, ErrAttemptTimeout, ErrTaskTimeout} {
+		if !errors.Is(err, ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v is no time-out", err)
+		}
+	}
+	if errors.Is(ErrDeadline, ErrTaskTimeout) || errors.Is(ErrShutdown, ErrTimeout) {
+		t.Error("causes are mixed up")
+	}
+	for reason, want := range map[string]error{
+		"timeout": ErrTimeout, "cancelled": ErrCancelled, "owner_ended": ErrCancelled,
+		"lost": ErrClaimLost, "gone": ErrClaimLost, "released": ErrClaimLost, "completed": ErrClaimLost,
+	} {
+		if got := stopCause(reason); !errors.Is(got, want) {
+			t.Errorf("the cause of %q is %v, want %v", reason, got, want)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+const (
+	maxStack = 4 << 10  // of a panic's stack in the task's error
+	maxText  = 16 << 10 // of an error's text
+)
+
+var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit, or FailNow of a test) instead of returning")
+
+// panicked logs a panic of the handler, and returns it as an error.
+func (a *attempt) panicked(v any, stack []byte) error {
+	err := fmt.Errorf("panic: %v\n\n%s", v, stack[:min(len(stack), maxStack)])
+	a.partition.w.log.Error("A handler panicked", "kind", a.claim.Kind, "task_id", a.claim.ID, "error", err)
+	return err
+}
+
+// errorText returns the text of an error, cut to what a record keeps. An error whose own
+// method panics does not end the process.
+func errorText(err error, limit int) (s string) {
+	defer func() {
+		if v := recover(); v != nil {
+			s = fmt.Sprintf("%T, whose Error method panics: %v", err, v)
+		}
+	}()
+	s = err.Error()
+	if limit = min(limit, maxText); len(s) > limit {
+		s = strings.ToValidUTF8(s[:limit], "")
+	}
+	return s
+}

@@ -1,0 +1,103 @@
+package worker
+
+import (
+	"slices"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// maxEmptyReplies is how many replies in a row may promise more tasks and have none,
+// before the partition counts as empty.
+const maxEmptyReplies = 10
+
+// startFetching has the partition fetch until it has no more tasks. token says that the
+// worker took a wake token. Redis then tells no other worker of these tasks.
+func (p *partition) startFetching(token bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fetching, p.startSeq = !p.w.stopping.Load(), p.seq
+	p.token = p.token || token
+	p.startSender()
+}
+
+// stopFetching is called when the worker shuts down.
+func (p *partition) stopFetching() {
+	p.mu.Lock()
+	p.fetching = false
+	woken := p.withdrawFromSlots(0)
+	p.startSender() // a token must still be passed on
+	p.mu.Unlock()
+	wakeAll(woken)
+}
+
+// slotGranted is called when a slot was granted to this partition, which had none. If a
+// request is under way, the slot goes to the others: the request may hang, and when its
+// reply comes the partition fetches anyway.
+func (p *partition) slotGranted() {
+	p.mu.Lock()
+	p.needsSlot = false
+	var woken []*account
+	if !p.startSender() {
+		woken = p.w.slots.returnGranted(&p.account)
+	}
+	p.mu.Unlock()
+	wakeAll(woken)
+}
+
+// canFetch tells whether a fetch has a slot now. Caller holds mu.
+func (p *partition) canFetch() bool { return p.fetching && !p.needsSlot }
+
+// addFetch makes a request fetch as many tasks as it has slots. Caller holds mu.
+func (p *partition) addFetch(r *request) {
+	p.token = false
+	p.seq++
+	p.openFetches = append(p.openFetches, p.seq)
+	r.fetch = queue.Ask{N: r.slots, Seq: p.seq, Lease: p.w.config.Lease, Quotas: p.w.queues.randomQuotas(r.slots)}
+}
+
+// fetchOver notes that a fetch was answered, or has failed. Caller holds mu.
+func (p *partition) fetchOver(seq int64) {
+	p.openFetches = slices.DeleteFunc(p.openFetches, func(s int64) bool { return s == seq })
+}
+
+// returnUnused returns the slots of a request that the reply did not fill. Caller holds mu.
+func (p *partition) returnUnused(r *request, reply *queue.Trip, started int) (woken []*account) {
+	unused := r.slots - started
+	r.slots = 0
+	switch {
+	case r.fetch.N == 0:
+		return nil
+	case p.doneFetching(r.fetch, len(reply.Claims), reply.More):
+		return p.withdrawFromSlots(unused)
+	}
+	return p.w.slots.fetched(&p.account, unused, true)
+}
+
+// doneFetching tells, by the reply to a fetch, whether to fetch no more. If the partition
+// has no more tasks, it has await wait for some. Caller holds mu.
+func (p *partition) doneFetching(fetch queue.Ask, got int, more bool) bool {
+	if got == 0 && more {
+		p.emptyReplies++
+	} else {
+		p.emptyReplies = 0
+	}
+	switch {
+	case !p.fetching:
+		return true
+	case got == fetch.N:
+		return false
+	case more && p.emptyReplies < maxEmptyReplies:
+		return false
+	case fetch.Seq != p.seq || fetch.Seq <= p.startSeq:
+		return false // there is a later fetch, or news of tasks came after this one was sent
+	}
+	p.fetching = false
+	notify(p.idle)
+	return true
+}
+
+// withdrawFromSlots returns unused slots, and waits for no others. Caller holds mu.
+func (p *partition) withdrawFromSlots(unused int) (woken []*account) {
+	p.needsSlot = false
+	return p.w.slots.fetched(&p.account, unused, false)
+}

@@ -1,0 +1,88 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// endLeaseTimeout bounds how long endLeases tries. Leases that it does not end run out.
+const endLeaseTimeout = 2 * time.Second
+
+// heartbeats keeps the worker's lease in the partition, and stops the attempts that Redis
+// says must stop. The first heartbeat comes before the first fetch.
+func (p *partition) heartbeats() {
+	w := p.w
+	for first := true; w.callCtx.Err() == nil; {
+		if err := p.heartbeat(); err != nil {
+			w.logError(p.number, "A heartbeat failed; the worker tries again", err)
+			sleep(w.callCtx, p.failed())
+			continue
+		}
+		if first && !w.stopping.Load() {
+			p.startFetching(false)
+		}
+		first = false
+		p.awaitNextBeat()
+	}
+}
+
+func (p *partition) heartbeat() error {
+	w := p.w
+	held, known := p.claims()
+	stops, err := w.q.Attempts().Heartbeat(w.callCtx, p.number, w.id, w.config.Lease, known, held)
+	if err != nil {
+		return err
+	}
+	p.progressSent(held)
+	for _, s := range stops {
+		p.stop(s)
+	}
+	return nil
+}
+
+func (p *partition) awaitNextBeat() {
+	timer := time.NewTimer(p.w.config.Beat)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.beatNow:
+	case <-p.w.callCtx.Done():
+	}
+}
+
+// stop stops the attempt that a message from Redis names.
+func (w *Worker) stop(s queue.Stop) {
+	if n, err := queue.PartitionOf(s.ID); err == nil && n < len(w.partitions) {
+		w.partitions[n].stop(s)
+	}
+}
+
+// stopsMissed is called when such messages may have been lost. The heartbeats that it
+// causes ask which attempts must stop.
+func (w *Worker) stopsMissed() {
+	for _, p := range w.partitions {
+		notify(p.beatNow)
+	}
+}
+
+// endLeases ends the worker's lease in every partition. Redis gives back the claims that
+// the worker still holds. No request may be under way: a fetch that came later would claim
+// tasks that nobody works on.
+func (w *Worker) endLeases(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, endLeaseTimeout)
+	defer cancel()
+	var group sync.WaitGroup
+	for _, p := range w.partitions {
+		group.Go(func() {
+			_, known := p.claims()
+			if _, err := w.q.Attempts().Heartbeat(ctx, p.number, w.id, 0, known, nil); err != nil {
+				w.log.Warn("The worker could not end its lease: its claims are given back when the lease runs out",
+					"partition", p.number, "error", err)
+			}
+		})
+	}
+	group.Wait()
+}

@@ -1,0 +1,30 @@
+package worker
+
+import (
+	"crypto/rand"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// newID returns prefix-host-process-random, of characters that are safe in a key.
+func newID(prefix string) string {
+	host, _ := os.Hostname()
+	parts := []string{keySafe(host), strconv.Itoa(os.Getpid()), strings.ToLower(rand.Text()[:10])}
+	if prefix != "" {
+		parts = append([]string{keySafe(prefix)}, parts...)
+	}
+	return strings.Join(parts, "-")
+}
+
+// keySafe replaces all other characters, and cuts s to 64.
+func keySafe(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, s)
+	return s[:min(len(s), 64)]
+}

@@ -1,0 +1,34 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// logError logs an error in a partition. Of those that follow within ten seconds it logs
+// none.
+func (w *Worker) logError(partition int, what string, err error, more ...any) {
+	if errors.Is(err, context.Canceled) || !w.errorLog.allow(strconv.Itoa(partition)) {
+		return
+	}
+	w.log.Error(what, append([]any{"partition", partition, "error", err}, more...)...)
+}
+
+// logKeys logs the keys that a call could not use. It has done everything else.
+func (w *Worker) logKeys(partition int, keys []string) {
+	if len(keys) > 0 {
+		w.logError(partition, "Redis holds keys that cannot be used; everything else was done", errors.New(strings.Join(keys, "; ")))
+	}
+}
+
+// logUnknownKind counts a task whose kind has no handler, and logs it once a minute.
+func (w *Worker) logUnknownKind(c *queue.Claim) {
+	w.counts.unknown.Add(1)
+	if w.kindLog.allow(c.Kind) {
+		w.log.Warn("A task's kind has no handler here: it is given back", "kind", c.Kind, "queue", c.Queue, "task_id", c.ID)
+	}
+}

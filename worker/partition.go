@@ -1,0 +1,95 @@
+package worker
+
+import (
+	"sync"
+	"time"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// partition is a worker's state in one partition: the claims that it holds there, the
+// outcomes that it has not reported yet, and whether there may be tasks to fetch.
+//
+// A partition never locks another. So accounts that were granted slots are woken after
+// mu is released.
+type partition struct {
+	w       *Worker
+	number  int
+	account account
+
+	mu         sync.Mutex
+	held       map[claimKey]*attempt // from the claim until Redis has answered its outcome
+	unreported []*attempt            // finished, in this order, and not in a request yet
+	senders    int                   // goroutines that send requests
+	closed     bool                  // Run has given up the handlers that still run
+	sendSingly int                   // how many outcomes to send one by one; Redis may refuse one
+	retryDelay time.Duration         // after the last failure in a row; 0 if there was none
+
+	// Fetching, see fetch.go.
+	fetching     bool    // the partition may have tasks: fetch until it has none
+	needsSlot    bool    // fetching, but there is no slot; slotGranted goes on
+	token        bool    // the worker took a wake token: it must fetch, or pass the token on
+	seq          int64   // of the last fetch
+	startSeq     int64   // seq when fetching was last started: only a later fetch can end it
+	openFetches  []int64 // seqs of the fetches under way
+	emptyReplies int     // replies in a row that promised more tasks and had none
+
+	idle     chan struct{} // signalled when there are no more tasks: wait for some
+	awaiting bool          // a call of AwaitWork is under way
+	awaited  chan struct{} // signalled when it has returned
+	beatNow  chan struct{} // signalled when a heartbeat must not wait for its time
+}
+
+func newPartition(w *Worker, number int) *partition {
+	p := &partition{
+		w: w, number: number, held: map[claimKey]*attempt{},
+		idle: make(chan struct{}, 1), awaited: make(chan struct{}, 1), beatNow: make(chan struct{}, 1),
+	}
+	p.account.wake = p.slotGranted
+	return p
+}
+
+// claims returns the claims held, with the progress that is new, and the seq up to which
+// all fetches are over. Both are read under one lock: a claim is either in the list or of
+// a fetch that counts as under way. Redis gives back every other claim.
+func (p *partition) claims() (held []queue.Held, known int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	held = make([]queue.Held, 0, len(p.held))
+	for _, a := range p.held {
+		held = append(held, a.heldClaim())
+	}
+	known = p.seq
+	for _, seq := range p.openFetches {
+		known = min(known, seq-1)
+	}
+	return held, known
+}
+
+// reported tells whether no outcome is left to report and no call is under way.
+func (p *partition) reported() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.unreported) == 0 && p.senders == 0 && !p.awaiting
+}
+
+// close gives up the handlers that still run. Their outcomes are not reported.
+func (p *partition) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.unreported = nil
+}
+
+// failed counts another failed call, and returns how long to wait before the next one.
+func (p *partition) failed() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.growDelay()
+}
+
+// growDelay returns 50 ms, then twice as long each time, up to 1 s. Caller holds mu.
+func (p *partition) growDelay() time.Duration {
+	p.retryDelay = min(max(2*p.retryDelay, 50*time.Millisecond), time.Second)
+	return p.retryDelay
+}

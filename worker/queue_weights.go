@@ -1,0 +1,92 @@
+package worker
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// queueWeights are the queues that a worker takes tasks from, with their weights.
+type queueWeights struct {
+	names   []string
+	weights []float64 // nil: strict order
+	sum     float64
+}
+
+func newQueueWeights(c *Config) queueWeights {
+	if len(c.Strict) > 0 {
+		return queueWeights{names: slices.Clone(c.Strict)}
+	}
+	var q queueWeights
+	for name := range c.Queues {
+		q.names = append(q.names, name)
+	}
+	slices.Sort(q.names)
+	for _, name := range q.names {
+		q.weights = append(q.weights, float64(c.Queues[name]))
+		q.sum += float64(c.Queues[name])
+	}
+	return q
+}
+
+// randomQuotas divides the n slots of a fetch among the queues.
+func (q *queueWeights) randomQuotas(n int) []queue.Quota { return q.quotas(n, rand.Float64) }
+
+// quotas divides n slots among the queues. random returns numbers of [0, 1).
+//
+// The first queue in the list is served first, and gets the slots that others leave free.
+// So the order is random by weight too.
+func (q *queueWeights) quotas(n int, random func() float64) []queue.Quota {
+	if q.weights == nil || len(q.names) == 1 {
+		return q.allToEach(n)
+	}
+	shares := q.shares(n, random)
+	quotas := make([]queue.Quota, len(q.names))
+	for to, from := range q.order(random) {
+		quotas[to] = queue.Quota{Queue: q.names[from], N: shares[from]}
+	}
+	return quotas
+}
+
+// allToEach offers each queue all slots: the order alone decides.
+func (q *queueWeights) allToEach(n int) []queue.Quota {
+	quotas := make([]queue.Quota, len(q.names))
+	for i, name := range q.names {
+		quotas[i] = queue.Quota{Queue: name, N: n}
+	}
+	return quotas
+}
+
+// shares divides n slots by weight. Each queue gets its share rounded down or up, so that
+// on average it gets exactly its share, even when n is 1. To that end the weights lie side
+// by side on a line with n marks at equal distances, the first at a random place. A queue
+// gets as many slots as there are marks on its part of the line.
+func (q *queueWeights) shares(n int, random func() float64) []int {
+	shares := make([]int, len(q.names))
+	offset, upTo, marks := random(), 0.0, 0
+	for i, weight := range q.weights {
+		upTo += weight
+		end := int(upTo/q.sum*float64(n) + offset)
+		if i == len(shares)-1 {
+			end = n // the sums may be rounded
+		}
+		shares[i] = max(end-marks, 0)
+		marks = max(end, marks)
+	}
+	return shares
+}
+
+// order returns the queues in random order by weight. Of exponentially distributed times
+// the smallest is a queue's in proportion to its rate, so the times are sorted.
+func (q *queueWeights) order(random func() float64) []int {
+	order, times := make([]int, len(q.names)), make([]float64, len(q.names))
+	for i, weight := range q.weights {
+		order[i] = i
+		times[i] = -math.Log(1-random()) / weight
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(times[a], times[b]) })
+	return order
+}

@@ -1,0 +1,126 @@
+package worker
+
+import (
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+const (
+	maxSenders  = 2 // in a partition, so that Redis and the handlers work at the same time
+	maxRefusals = 3 // of an outcome, before it is dropped
+)
+
+// startSender starts a goroutine that sends requests, if one is due, and tells whether it
+// did. The goroutine lives only as long as there is something to send. Caller holds mu.
+func (p *partition) startSender() bool {
+	if p.closed || p.senders == maxSenders || !p.requestDue(p.senders) {
+		return false
+	}
+	p.senders++
+	p.w.background.Go(p.sendAll)
+	return true
+}
+
+// sendAll sends requests as long as they are due.
+func (p *partition) sendAll() {
+	defer p.w.drainStep()
+	for {
+		// Handlers that are about to finish do so now. Their outcomes are in this request.
+		runtime.Gosched()
+		r := p.nextRequest()
+		if r == nil {
+			return
+		}
+		if reply, err := p.send(r); err != nil {
+			sleep(p.w.callCtx, p.handleError(r, err))
+		} else {
+			p.handleReply(r, &reply)
+		}
+	}
+}
+
+// send makes the call.
+func (p *partition) send(r *request) (queue.Trip, error) {
+	w := p.w
+	if r.fetch.N > 0 && len(w.partitions) > 1 {
+		defer p.watchSlots(r)()
+	}
+	switch {
+	case len(r.outcomes) > 0:
+		return w.q.Attempts().Settle(w.callCtx, p.number, w.id, queue.NewCall(), r.outcomes, r.fetch)
+	case r.fetch.N > 0:
+		// Shutdown does not wait for it. If Redis claims tasks all the same, endLeases
+		// gives them back.
+		return w.q.Attempts().Fetch(w.fetchCtx, p.number, w.id, r.fetch)
+	}
+	return w.q.Attempts().Fetch(w.callCtx, p.number, w.id, r.fetch)
+}
+
+// handleReply settles the attempts of a request, and starts those of the tasks fetched.
+func (p *partition) handleReply(r *request, reply *queue.Trip) {
+	received := time.Now()
+	p.mu.Lock()
+	for i, a := range r.attempts {
+		a.settled(reply.Verdicts[i])
+	}
+	p.fetchOver(r.fetch.Seq)
+	p.retryDelay = 0
+	started := p.start(r, reply.Claims, received)
+	woken := p.returnUnused(r, reply, len(started))
+	p.mu.Unlock()
+	wakeAll(woken)
+	for _, a := range started {
+		go a.run()
+	}
+	p.w.logKeys(p.number, reply.Errors)
+}
+
+// handleError keeps or drops the outcomes of a request that failed, and returns how long
+// to wait before the next one.
+func (p *partition) handleError(r *request, err error) time.Duration {
+	p.mu.Lock()
+	p.fetchOver(r.fetch.Seq)
+	kept, dropped := p.keepOrDrop(r.attempts, err)
+	p.unreported = append(kept, p.unreported...)
+	for _, a := range dropped {
+		delete(p.held, a.key())
+	}
+	delay := p.growDelay()
+	woken := p.withdrawFromSlots(r.slots) // others get its share until it fetches again
+	r.slots = 0
+	p.mu.Unlock()
+	wakeAll(woken)
+
+	p.w.counts.dropped.Add(int64(len(dropped)))
+	p.w.logError(p.number, "A request to Redis failed; the worker tries again", err,
+		"outcomes_kept", len(kept), "outcomes_dropped", len(dropped))
+	return delay
+}
+
+// keepOrDrop says which outcomes of a failed request are sent again. Caller holds mu.
+//
+// If the request certainly had no effect, all are. If it may have had one, none are:
+// package queue has repeated it as long as that is safe, and the record or the lease
+// decides. If Redis refused it, one outcome may be the reason. They are sent again one by
+// one, so that the others are accepted.
+func (p *partition) keepOrDrop(attempts []*attempt, err error) (kept, dropped []*attempt) {
+	switch {
+	case errors.Is(err, refusal.ErrUnknown):
+		return nil, attempts
+	case errors.Is(err, refusal.ErrUnavailable):
+		return attempts, nil
+	}
+	for _, a := range attempts {
+		if a.refusals++; a.refusals < maxRefusals {
+			kept = append(kept, a)
+		} else {
+			dropped = append(dropped, a)
+		}
+	}
+	p.sendSingly = max(p.sendSingly, len(kept))
+	return kept, dropped
+}

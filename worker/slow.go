@@ -1,0 +1,49 @@
+package worker
+
+import (
+	"context"
+	"time"
+)
+
+// slotTimeout is how long a request keeps its slots while its partition does not answer.
+// After that the other partitions get them.
+const slotTimeout = 1500 * time.Millisecond
+
+// watchSlots takes back the slots of a request if its partition does not answer, until
+// stop is called. A request may also be slow because it is large. So the partition is
+// asked something small: as long as it answers that, the request keeps its slots. Without
+// them its tasks might have to be given back, and sent once more.
+func (p *partition) watchSlots(r *request) (stop func()) {
+	ctx, cancel := context.WithCancel(p.w.callCtx)
+	var check func()
+	check = func() {
+		try, endTry := context.WithTimeout(ctx, slotTimeout/2)
+		defer endTry()
+		err := p.w.q.Attempts().Answers(try, p.number)
+		switch {
+		case ctx.Err() != nil: // the reply is there
+		case err == nil:
+			time.AfterFunc(slotTimeout/2, check)
+		default:
+			p.takeBackSlots(r)
+		}
+	}
+	first := time.AfterFunc(slotTimeout/2, check)
+	return func() {
+		cancel()
+		first.Stop()
+	}
+}
+
+// takeBackSlots gives the slots of a request to the other partitions. If it brings tasks
+// later, they run in the slots that are free then; the others are given back.
+func (p *partition) takeBackSlots(r *request) {
+	var woken []*account
+	p.mu.Lock()
+	if r.slots > 0 { // else the reply has just come
+		woken = p.withdrawFromSlots(r.slots)
+		r.slots = 0
+	}
+	p.mu.Unlock()
+	wakeAll(woken)
+}
