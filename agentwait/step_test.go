@@ -30,10 +30,10 @@ func TestAnEffectIsHadOnceAlthoughItsAttemptIsCut(t *testing.T) {
 		config worker.Config
 		cut    func(shutdown func())
 		verb   queue.Verb
-		class  string
+		class  queue.Class
 	}{
 		"by a shutdown":           {worker.Config{}, func(shutdown func()) { shutdown() }, queue.Release, ""},
-		"by its worker's timeout": {worker.Config{TaskTimeout: time.Millisecond}, func(func()) {}, queue.Fail, queue.ClassTimeout},
+		"by its worker's timeout": {worker.Config{TaskTimeout: time.Millisecond}, func(func()) {}, queue.Fail, queue.Class(string(queue.ClassTimeout))},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			s := newStage(t)

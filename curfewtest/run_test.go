@@ -94,8 +94,8 @@ func TestWhatBecomesOfATask(t *testing.T) {
 					t.Errorf("RunOne ran %s, %s, %s, want %s", run.ID, run.Claim.ID, run.Report.ID, id)
 				}
 				got := became{
-					Status: run.Status, Result: string(run.Result), Error: run.Error + run.LastError, Reason: run.Reason,
-					TimeoutType: run.TimeoutType, Code: run.Code, Retries: run.Retries, Accepted: run.Verdict.Accepted(),
+					Status: run.Status, Result: string(run.Result), Error: run.Error + run.LastError, Reason: string(run.Reason),
+					TimeoutType: string(run.TimeoutType), Code: run.Code, Retries: run.Retries, Accepted: run.Verdict.Accepted(),
 				}
 				got.Error, _, _ = strings.Cut(got.Error, "\n\n") // a panic's stack
 				if !run.AvailableAt.IsZero() {

@@ -44,7 +44,7 @@ func (s *Stage) state(r *queue.Record) string {
 	case r.Status == queue.Pending && r.Role == "timer":
 		return "it is a timer, due " + s.when(r.AvailableAt)
 	case r.Status == queue.Pending && r.Role != "":
-		return "it is a " + r.Role + ", which Queue.Resolve or Reject settles"
+		return string("it is a " + r.Role + ", which Queue.Resolve or Reject settles")
 	case r.Status == queue.Pending && !r.AvailableAt.IsZero():
 		return fmt.Sprintf("it may start %s", s.when(r.AvailableAt))
 	case r.Status == queue.Pending:
@@ -58,7 +58,7 @@ func (s *Stage) state(r *queue.Record) string {
 	case r.Status == queue.Completed:
 		return "its result is " + quoted(string(r.Result))
 	case r.TimedOut:
-		return fmt.Sprintf("%s passed %s", limit(r.TimeoutType), s.when(r.CompletedAt))
+		return fmt.Sprintf("%s passed %s", limit(string(r.TimeoutType)), s.when(r.CompletedAt))
 	case r.Status == queue.Cancelled:
 		return "the reason is " + quoted(r.Error)
 	}

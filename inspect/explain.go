@@ -163,8 +163,8 @@ type ExplainedLag struct {
 type ExplainedEnd struct {
 	Status      queue.Status      `json:"status"`
 	At          time.Time         `json:"at"`
-	Reason      string            `json:"reason,omitempty"`
-	TimeoutType string            `json:"timeout_type,omitempty"`
+	Reason      queue.Reason      `json:"reason,omitempty"`
+	TimeoutType queue.TimeoutType `json:"timeout_type,omitempty"`
 	Error       string            `json:"error,omitempty"`
 	Lag         duration.Duration `json:"lag,omitzero"`      // of a timeout: from At until it was written
 	By          string            `json:"by,omitempty"`      // the owner whose end it was, if that is known

@@ -160,10 +160,10 @@ func (e *Explanation) leaseText(then string) string {
 func (e *Explanation) endText() string {
 	var said []string
 	if e.End.Reason != "" {
-		said = append(said, e.End.Reason)
+		said = append(said, string(e.End.Reason))
 	}
 	if e.End.TimeoutType != "" {
-		said = append(said, e.End.TimeoutType)
+		said = append(said, string(e.End.TimeoutType))
 	}
 	if e.End.Lag > 0 {
 		said = append(said, "noticed "+e.End.Lag.String()+" later")

@@ -179,7 +179,7 @@ func (o *observed) explainRunning(e *Explanation) {
 func (o *observed) explainDecided(e *Explanation) {
 	if at := ms(o.over, "completed_at"); at > 0 {
 		e.Why, e.End = WhyOverdue, &ExplainedEnd{Status: queue.Status(o.over["status"]), At: utc(at),
-			Reason: o.over["reason"], TimeoutType: o.over["timeout_type"], Error: o.over["error"]}
+			Reason: queue.Reason(o.over["reason"]), TimeoutType: queue.TimeoutType(o.over["timeout_type"]), Error: o.over["error"]}
 		by := o.id
 		switch {
 		case ms(o.facts, "doomed_at") == at:
@@ -201,7 +201,7 @@ func (o *observed) explainDecided(e *Explanation) {
 func (o *observed) explainEnd(e *Explanation) {
 	r := o.record
 	e.Since = utc(ms(r, "completed_at"))
-	e.End = &ExplainedEnd{Status: e.Status, At: e.Since, Reason: r["reason"], TimeoutType: r["timeout_type"], Error: r["error"], Goes: utc(ms(o.facts, "goes"))}
+	e.End = &ExplainedEnd{Status: e.Status, At: e.Since, Reason: queue.Reason(r["reason"]), TimeoutType: queue.TimeoutType(r["timeout_type"]), Error: r["error"], Goes: utc(ms(o.facts, "goes"))}
 	switch {
 	case e.End.Reason == "owner_ended", e.End.TimeoutType == "workflow":
 		e.Why = WhyOwnerEnded

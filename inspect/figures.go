@@ -41,8 +41,8 @@ type KindFigures struct {
 // Ends counts tasks that ended alike.
 type Ends struct {
 	Status      queue.Status
-	Reason      string // "" of COMPLETED
-	TimeoutType string // "" unless they timed out
+	Reason      queue.Reason      // "" of COMPLETED
+	TimeoutType queue.TimeoutType // "" unless they timed out
 	Count       int64
 }
 
@@ -170,7 +170,7 @@ func (f *KindFigures) add(words []string, n int64) {
 	switch {
 	case words[0] == "ended":
 		words = append(words, "", "")
-		f.addEnds(Ends{queue.Status(words[1]), words[2], words[3], n})
+		f.addEnds(Ends{queue.Status(words[1]), queue.Reason(words[2]), queue.TimeoutType(words[3]), n})
 	case h != nil && words[1] == "sum":
 		h.Sum += float64(n) / 1000
 	case h != nil && words[1] == "more":

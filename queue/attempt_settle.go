@@ -20,13 +20,6 @@ const (
 	Release  Verb = "release" // give back: no retry is spent
 )
 
-// Classes of failure.
-const (
-	ClassError   = "error"   // may be retried
-	ClassFailed  = "failed"  // declared permanent
-	ClassTimeout = "timeout" // the attempt took longer than its worker allows
-)
-
 // Outcome is the end of an attempt.
 type Outcome struct {
 	ID     string
@@ -34,7 +27,7 @@ type Outcome struct {
 	Verb   Verb
 	Result []byte        // of Complete
 	Error  string        // of Fail
-	Class  string        // of Fail: ClassError if empty
+	Class  Class         // of Fail: ClassError if empty
 	Code   int           // of Fail: an exit code, 0 for none
 	Delay  time.Duration // of Fail and Release: before it may be fetched again; of Fail 0 means the task's back-off
 	// Retry is what the task's retry expression said of a failed attempt: "retry",
@@ -42,17 +35,15 @@ type Outcome struct {
 	Retry string
 }
 
-// Verdict is what Redis made of an outcome. Word is OK: accepted, and Status says
-// what the task is now (after Fail, PENDING means that it runs again); LOST: the
-// task is no longer the caller's, it may be running elsewhere or has ended as
-// Status, so drop the result and do not retry; MISSING: no such task; BROKEN.
+// Verdict is what Redis made of an outcome. After Fail, PENDING means that the task runs
+// again. If the task is lost, it may be running elsewhere, or has ended as Status says.
 type Verdict struct {
-	Word   string
+	Word   VerdictWord
 	Status Status
 }
 
 // Accepted tells whether the outcome was taken.
-func (v Verdict) Accepted() bool { return v.Word == "OK" }
+func (v Verdict) Accepted() bool { return v.Word == VerdictOK }
 
 // Settle reports how attempts ended and takes the next tasks in the same trip. The
 // call identifies the report (NewCall): a repeat of it changes nothing and gets the
@@ -105,7 +96,7 @@ func (o *Outcome) check(maxBytes int) error {
 	switch o.Class {
 	case "", ClassError, ClassFailed, ClassTimeout:
 	default:
-		return refusal.Invalid("class", "%q must be error, failed or timeout", refusal.Clip(o.Class))
+		return refusal.Invalid("class", "%q must be error, failed or timeout", refusal.Clip(string(o.Class)))
 	}
 	switch o.Verb {
 	case Complete, Fail, Release:
@@ -129,7 +120,7 @@ func (o *Outcome) append(args []any) []any {
 	if o.Delay == 0 && o.Verb == Fail {
 		delay = ""
 	}
-	return append(args, o.ID, o.Epoch, string(o.Verb), o.Error, class, code, delay, retryexpr.OneLine(o.Retry))
+	return append(args, o.ID, o.Epoch, string(o.Verb), o.Error, string(class), code, delay, retryexpr.OneLine(o.Retry))
 }
 
 func readVerdicts(answer any, n int) ([]Verdict, error) {
@@ -143,14 +134,14 @@ func readVerdicts(answer any, n int) ([]Verdict, error) {
 	verdicts := make([]Verdict, n)
 	for i, word := range words {
 		if status, ok := word.(string); ok {
-			verdicts[i] = Verdict{Word: "OK", Status: Status(status)}
+			verdicts[i] = Verdict{Word: VerdictOK, Status: Status(status)}
 			continue
 		}
 		w, err := engine.List(word, nil, 1)
 		if err != nil {
 			return nil, err
 		}
-		verdicts[i].Word = engine.Text(w[0])
+		verdicts[i].Word = VerdictWord(engine.Text(w[0]))
 		if len(w) > 1 {
 			verdicts[i].Status = Status(engine.Text(w[1]))
 		}

@@ -12,7 +12,7 @@ type TaskTimedOutError struct {
 	TaskID    string
 	Deadline  time.Time // zero if it had none of its own
 	StartedAt time.Time // zero if it never ran
-	Type      string    // execution, queue, attempt or workflow
+	Type      TimeoutType
 }
 
 func (e *TaskTimedOutError) Error() string {
@@ -24,10 +24,11 @@ func (e *TaskTimedOutError) Is(target error) bool { return target == context.Dea
 
 // TaskFailedError is the end of a task whose handler failed for good.
 type TaskFailedError struct {
-	TaskID, Kind, Reason string
-	Code                 int // exit code, where the handler gave one
-	Index                int // in a wait of an agent: its place among the members
-	Err                  error
+	TaskID, Kind string
+	Reason       Reason
+	Code         int // exit code, where the handler gave one
+	Index        int // in a wait of an agent: its place among the members
+	Err          error
 }
 
 func (e *TaskFailedError) Error() string {

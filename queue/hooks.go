@@ -20,19 +20,19 @@ type Hook struct{ Kind, Queue string }
 
 // Ended is what a hook's payload says of the task that ended.
 type Ended struct {
-	Event       string `json:"event"` // success, failure, timeout or cancel
-	TaskID      string `json:"task_id"`
-	Kind        string `json:"kind"`
-	Queue       string `json:"queue"`
-	Status      Status `json:"status"`
-	Reason      string `json:"reason,omitempty"`
-	TimeoutType string `json:"timeout_type,omitempty"`
-	Error       string `json:"error,omitempty"`
-	Code        string `json:"code,omitempty"`
-	CreatedAt   int64  `json:"created_at"` // ms since 1970, as the others are
-	StartedAt   int64  `json:"started_at,omitempty"`
-	DeadlineAt  int64  `json:"deadline_at,omitempty"`
-	CompletedAt int64  `json:"completed_at"`
+	Event       string      `json:"event"` // success, failure, timeout or cancel
+	TaskID      string      `json:"task_id"`
+	Kind        string      `json:"kind"`
+	Queue       string      `json:"queue"`
+	Status      Status      `json:"status"`
+	Reason      Reason      `json:"reason,omitempty"`
+	TimeoutType TimeoutType `json:"timeout_type,omitempty"`
+	Error       string      `json:"error,omitempty"`
+	Code        string      `json:"code,omitempty"`
+	CreatedAt   int64       `json:"created_at"` // ms since 1970, as the others are
+	StartedAt   int64       `json:"started_at,omitempty"`
+	DeadlineAt  int64       `json:"deadline_at,omitempty"`
+	CompletedAt int64       `json:"completed_at"`
 }
 
 func (h *Hooks) each(do func(event string, hook Hook)) {

@@ -27,9 +27,9 @@ type Config struct {
 	Partitions int
 	// MaxBytes bounds a payload, a result, and the headers. Defaults to 1 MiB.
 	MaxBytes int
-	// Events is what a new namespace tells in its event streams: "all" transitions,
-	// "terminal" ones (the default) or "none".
-	Events string
+	// Events is what a new namespace tells in its event streams. Defaults to
+	// EventsTerminal.
+	Events EventLevel
 	// EventMiB is about how many MiB of events a partition of a new namespace keeps, 1 to
 	// 65,536. Defaults to 64.
 	EventMiB int
@@ -101,10 +101,10 @@ func (c *Config) complete() error {
 		c.MaxBytes = 1 << 20
 	}
 	if c.Events == "" {
-		c.Events = "terminal"
+		c.Events = EventsTerminal
 	}
-	if c.Events != "all" && c.Events != "terminal" && c.Events != "none" {
-		return refusal.Invalid("events", "%q must be all, terminal or none", refusal.Clip(c.Events))
+	if c.Events != EventsAll && c.Events != EventsTerminal && c.Events != EventsNone {
+		return refusal.Invalid("events", "%q must be all, terminal or none", refusal.Clip(string(c.Events)))
 	}
 	if c.EventMiB < 0 || c.EventMiB > 65536 {
 		return refusal.Invalid("event MiB", "%d must be 1 to 65536, or 0 for 64", c.EventMiB)
@@ -125,7 +125,7 @@ func (c *Config) complete() error {
 // says how many there are.
 func (q *Queue) create(ctx context.Context) error {
 	for p := 0; p == 0 || p < q.Partitions(); p++ {
-		reply, err := q.engine.Call(ctx, p, "open", recordVersion, q.Partitions(), q.config.Events, q.config.EventMiB, q.config.Figures)
+		reply, err := q.engine.Call(ctx, p, "open", recordVersion, q.Partitions(), string(q.config.Events), q.config.EventMiB, q.config.Figures)
 		if err != nil {
 			return err
 		}

@@ -58,17 +58,17 @@ type Record struct {
 	Result      []byte
 	Error       string // exactly one of Result and Error is set once it has ended
 	LastError   string // of a failed attempt that was retried
-	Reason      string // error, failed, timeout, lease_lost, rejected, cancelled, owner_ended
+	Reason      Reason // "" unless it FAILED or was CANCELLED
 	TimedOut    bool
-	TimeoutType string    // execution, queue, attempt, workflow
-	RetryState  string    // deadline: there was a retry left, and no time for it
-	RetryError  string    // why its retry expression could not be asked
-	RetryOf     string    // the ended task that it was run in the place of
-	HookOf      string    // the ended task whose hook it is
-	Role        string    // promise or timer; "" for a task that workers run
-	WarnAt      time.Time // when deadline_near will be told; zero: it was, or never will be
-	CancelAt    time.Time // when it was cancelled, if it still runs in its grace
-	GraceEnds   time.Time // when that grace ends
+	TimeoutType TimeoutType // "" unless it timed out
+	RetryState  string      // deadline: there was a retry left, and no time for it
+	RetryError  string      // why its retry expression could not be asked
+	RetryOf     string      // the ended task that it was run in the place of
+	HookOf      string      // the ended task whose hook it is
+	Role        Role        // "" for a task that workers run
+	WarnAt      time.Time   // when deadline_near will be told; zero: it was, or never will be
+	CancelAt    time.Time   // when it was cancelled, if it still runs in its grace
+	GraceEnds   time.Time   // when that grace ends
 	Code        int
 
 	// Progress is what the handler last said of how far it is, and ProgressAt when Redis
@@ -104,7 +104,7 @@ func (r *Record) Phase() string {
 	switch {
 	case r.TimedOut:
 		return "Timeout"
-	case r.Reason == "failed":
+	case r.Reason == ReasonFailed:
 		return "Failed"
 	}
 	return "Error"
@@ -195,9 +195,9 @@ func readRecord(id string, answer any) (*Record, error) {
 		LimitAt: engine.Instant(f["limit_at"]), StartedAt: engine.Instant(f["started_at"]),
 		CompletedAt: engine.Instant(f["completed_at"]), DetectedAt: engine.Instant(f["detected_at"]),
 		Progress: f["progress"], ProgressAt: engine.Instant(f["progress_at"]),
-		Error: f["error"], LastError: f["last_error"], Reason: f["reason"],
-		RetryError: f["retry_error"], RetryOf: f["retry_of"], HookOf: f["hook_of"], Role: f["role"],
-		TimedOut: f["timed_out"] != "", TimeoutType: f["timeout_type"], RetryState: f["retry_state"],
+		Error: f["error"], LastError: f["last_error"], Reason: Reason(f["reason"]),
+		RetryError: f["retry_error"], RetryOf: f["retry_of"], HookOf: f["hook_of"], Role: Role(f["role"]),
+		TimedOut: f["timed_out"] != "", TimeoutType: TimeoutType(f["timeout_type"]), RetryState: f["retry_state"],
 		Overdue: engine.Number(words[0]) == 1, Fields: f,
 	}
 	if r.Until.IsZero() {

@@ -158,7 +158,7 @@ func TestResultIsNotLateWithoutAReaper(t *testing.T) {
 					q.Cancel(context.Background(), id, "") // out of the next row's way
 					t.Fatalf("Result = %q, %v, want a *TaskTimedOutError", a.result, a.err)
 				}
-				if late.TaskID != id || late.Type != row.kind {
+				if late.TaskID != id || string(late.Type) != row.kind {
 					t.Errorf("the error is %+v, want type %s", late, row.kind)
 				}
 				if want := "Task timed out: " + id + ": Task exceeded deadline"; a.err.Error() != want {

@@ -112,7 +112,7 @@ var scripts = []struct {
 			{ID: "0-r1", Epoch: 1, Verb: queue.Complete, Result: []byte(large)}, {ID: "0-r2", Epoch: 1, Verb: queue.Fail, Error: "x"}}, queue.Ask{})
 		var words []string
 		for _, v := range trip.Verdicts {
-			words = append(words, v.Word)
+			words = append(words, string(v.Word))
 		}
 		return words, err
 	}, nil},

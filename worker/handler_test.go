@@ -54,7 +54,7 @@ func testHandlers(t *testing.T, rdb redis.UniversalClient) {
 		status  queue.Status
 		result  string
 		err     string // is part of the record's error
-		reason  string
+		reason  queue.Reason
 		retries int
 		code    int
 	}{

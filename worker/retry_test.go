@@ -32,7 +32,7 @@ func TestWhatIsRetried(t *testing.T) {
 		task   queue.Task
 		handle func(context.Context, parameters) (parameters, error)
 		runs   int32
-		reason string
+		reason queue.Reason
 	}{
 		{"2 retries are 3 attempts", queue.Task{MaxRetries: 2}, fail(boom), 3, "error"},
 		{"0 retries are 1 attempt", queue.Task{}, fail(boom), 1, "error"},

@@ -12,7 +12,7 @@ import (
 // wrapped.
 type verdict struct {
 	verb  queue.Verb
-	class string
+	class queue.Class
 	code  int
 	delay time.Duration
 	err   error

@@ -180,7 +180,7 @@ func (p *player) settle(t *rapid.T) {
 		}
 		var verdicts []string
 		for _, v := range trip.Verdicts {
-			verdicts = append(verdicts, v.Word+" "+string(v.Status))
+			verdicts = append(verdicts, string(v.Word)+" "+string(v.Status))
 		}
 		p.same(t, "settle "+id, verdicts, p.m.settle(worker, call, outcomes))
 		if ask.N > 0 {

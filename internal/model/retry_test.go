@@ -16,8 +16,9 @@ import (
 const backOff = -1
 
 type modelFailure struct {
-	class, verdict, text, code, call string
-	since, delay                     int64
+	class                     queue.Class
+	verdict, text, code, call string
+	since, delay              int64
 }
 
 // again is when a task whose attempt failed runs again, 0 if it does not; then why is
@@ -88,7 +89,7 @@ func (m *model) attemptFailed(t *modelTask, f modelFailure) {
 		if timeout {
 			m.timeOut(t, f.since, "attempt")
 		} else {
-			m.end(t, modelEnding{status: queue.Failed, at: f.since, reason: f.class, failure: f.text})
+			m.end(t, modelEnding{status: queue.Failed, at: f.since, reason: string(f.class), failure: f.text})
 		}
 		return
 	}

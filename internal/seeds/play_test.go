@@ -278,7 +278,7 @@ func (p *play) statuses(agent string) string {
 	for _, r := range p.children(agent) {
 		word := string(r.Status)
 		if r.Status == queue.Cancelled {
-			word += ":" + r.Reason
+			word += ":" + string(r.Reason)
 		}
 		words = append(words, word)
 	}

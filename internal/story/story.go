@@ -74,7 +74,7 @@ func tell(t *testing.T, rdb redis.UniversalClient, library *lua.Library, namespa
 	if strings.Contains(text, "\nevents level=all") {
 		events = "all"
 	}
-	q, err := queue.Open(ctx, rdb, queue.Config{Namespace: namespace, Library: library, Events: events})
+	q, err := queue.Open(ctx, rdb, queue.Config{Namespace: namespace, Library: library, Events: queue.EventLevel(events)})
 	if err != nil {
 		t.Fatal(err)
 	}

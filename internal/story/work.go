@@ -59,7 +59,7 @@ func (s *stage) settle(w words) []string {
 	var outcomes []queue.Outcome
 	for _, name := range strings.Split(w.named["task"], ",") {
 		outcomes = append(outcomes, queue.Outcome{ID: long(name), Epoch: epoch, Verb: queue.Verb(w.verb), Result: []byte(w.named["result"]),
-			Error: w.named["error"], Class: w.named["class"], Code: code, Delay: w.duration("delay", 0), Retry: w.named["retry"]})
+			Error: w.named["error"], Class: queue.Class(w.named["class"]), Code: code, Delay: w.duration("delay", 0), Retry: w.named["retry"]})
 	}
 	ask := queue.Ask{}
 	if next := w.named["next"]; next != "" {
@@ -72,7 +72,7 @@ func (s *stage) settle(w words) []string {
 	}
 	var answers []string
 	for _, v := range trip.Verdicts {
-		answers = append(answers, strings.TrimSpace(v.Word+" "+string(v.Status)))
+		answers = append(answers, strings.TrimSpace(string(v.Word)+" "+string(v.Status)))
 	}
 	if ask.N > 0 {
 		answers = append(answers, s.claims(trip)...)
