@@ -74,7 +74,7 @@ func (k *ask) wait() (*queue.Wait, error) {
 	}
 	w := &queue.Wait{
 		Mode: k.mode, Need: k.need, Limit: p.Limit, Computed: p.Computed, FromFirst: p.FromFirst, Proceed: p.Proceed,
-		KeepLate: p.KeepPending, DropLosers: p.Losers == CancelLosers, Mask: p.mask(0), Most: p.MaxMembers,
+		KeepPending: p.KeepPending, CancelLosers: p.Losers == CancelLosers, Mask: p.mask(0), MaxMembers: p.MaxMembers,
 	}
 	if k.mode == queue.WaitNOfM {
 		p.SkipCancelled = false // one that was cancelled is one less that can complete

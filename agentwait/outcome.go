@@ -45,9 +45,9 @@ type result struct {
 // read makes the answer of a wait of what the journal says of it.
 func (k *ask) read(o queue.WaitOutcome, w *queue.Wait) (*result, error) {
 	r := &result{agent: k.agent, outcome: o, members: k.members, late: map[string]bool{}}
-	r.dropped = w.DropLosers
+	r.dropped = w.CancelLosers
 	if o.Reason == "timed_out" {
-		r.dropped = !w.KeepLate
+		r.dropped = !w.KeepPending
 	}
 	for _, m := range w.Members {
 		r.late[nameOf(m.ID)] = true

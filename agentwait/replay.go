@@ -39,7 +39,7 @@ func policyOf(w *queue.Wait) string {
 	for _, m := range w.Members {
 		fmt.Fprintln(masks, cmp.Or(m.Mask, w.Mask))
 	}
-	return fmt.Sprintf("%t-%t-%x", w.KeepLate, w.DropLosers, masks.Sum(nil)[:4])
+	return fmt.Sprintf("%t-%t-%x", w.KeepPending, w.CancelLosers, masks.Sum(nil)[:4])
 }
 
 // policyDiffers names in what the policy of a wait differs from that of its stored digest,

@@ -254,7 +254,7 @@ func (l *longest) family(ctx context.Context, name string) (queue.Claim, []strin
 
 // waitFor is a wait for all of them, each with a limit of its own.
 func waitFor(a queue.Claim, ids []string, w queue.Wait) queue.Suspension {
-	w.Entry, w.Digest, w.Label, w.Most = 1, "wait", "its children", len(ids)
+	w.Entry, w.Digest, w.Label, w.MaxMembers = 1, "wait", "its children", len(ids)
 	for _, id := range ids {
 		w.Members = append(w.Members, queue.Member{ID: id, Patience: 30 * time.Minute})
 	}
@@ -306,7 +306,7 @@ func (l *longest) ofFamilies(ctx context.Context) error {
 		name string
 		wait queue.Wait
 	}{
-		{"wake by the first of many, cancel the losers", queue.Wait{Mode: queue.WaitAny, DropLosers: true}},
+		{"wake by the first of many, cancel the losers", queue.Wait{Mode: queue.WaitAny, CancelLosers: true}},
 		{"a wait runs out, its members are cancelled", queue.Wait{Mode: queue.WaitAll, Limit: 100 * time.Millisecond}},
 	} {
 		steps = append(steps, named{c.name, func() error { return l.loseMany(ctx, c.wait) }})

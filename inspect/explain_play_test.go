@@ -80,7 +80,7 @@ func (o *oracle) agent() {
 func (o *oracle) policy() queue.Wait {
 	modes := []queue.Mode{queue.WaitAll, queue.WaitFailFast, queue.WaitSettled, queue.WaitAny, queue.WaitAnyOK, queue.WaitNOfM, queue.WaitNSettled}
 	w := queue.Wait{Entry: 1, Mode: modes[o.r.IntN(len(modes))], Digest: "d", Label: "l",
-		FromFirst: o.r.IntN(2) == 0, KeepLate: o.r.IntN(2) == 0, DropLosers: o.r.IntN(2) == 0}
+		FromFirst: o.r.IntN(2) == 0, KeepPending: o.r.IntN(2) == 0, CancelLosers: o.r.IntN(2) == 0}
 	if o.r.IntN(3) > 0 {
 		w.Limit = o.span(9)
 	}

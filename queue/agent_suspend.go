@@ -45,17 +45,17 @@ type Wait struct {
 	Label   string // says it to people, in one line
 	Members []Member
 
-	Limit      time.Duration // how long it may take; 0: no limit
-	Computed   bool          // the limit is what its members' own times make of it
-	FromFirst  bool          // the limit begins with the first end, not with the wait
-	Proceed    bool          // the policy that wait_timed_out tells: proceed_with_available, not fail
-	KeepLate   bool          // members that have not ended at the limit go on; otherwise they are cancelled
-	DropLosers bool          // members that nobody needs any more are cancelled; otherwise they go on
+	Limit        time.Duration // how long it may take; 0: no limit
+	Computed     bool          // the limit is what its members' own times make of it
+	FromFirst    bool          // the limit begins with the first end, not with the wait
+	Proceed      bool          // the policy that wait_timed_out tells: proceed_with_available, not fail
+	KeepPending  bool          // members that have not ended at the limit go on; otherwise they are cancelled
+	CancelLosers bool          // members that nobody needs any more are cancelled; otherwise they go on
 	// Mask says what each way to end counts as: a letter for COMPLETED, an error, a failure
 	// for good, a timeout, and CANCELLED; o ok, b bad, n neither. "" is obbbb.
 	Mask string
 	// Most is how many members it may have. 0: 10,000.
-	Most int
+	MaxMembers int
 }
 
 // Suspension is all that an agent hands over when it waits.
@@ -164,17 +164,17 @@ func (w *Wait) fields(args []any, part, parts int) []any {
 	if w.Proceed {
 		add("on_timeout", "proceed_with_available")
 	}
-	if w.KeepLate {
+	if w.KeepPending {
 		add("on_pending", "keep")
 	}
-	if w.DropLosers {
+	if w.CancelLosers {
 		add("on_losers", "cancel")
 	}
 	if w.Mask != "" {
 		add("mask", w.Mask)
 	}
-	if w.Most != 0 {
-		add("most", w.Most)
+	if w.MaxMembers != 0 {
+		add("most", w.MaxMembers)
 	}
 	if parts > 1 {
 		add("part", part)

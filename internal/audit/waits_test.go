@@ -54,7 +54,7 @@ func waiters(t *testing.T) *Snapshot {
 	do(q.Resolve(ctx, "0-a.0", nil))
 	suspend("0-w", queue.Wait{Mode: queue.WaitAny}, promises("0-w", 1))
 	do(q.Resolve(ctx, "0-w.0", nil))
-	suspend("0-l", queue.Wait{Mode: queue.WaitAny, DropLosers: true}, promises("0-l", 104))
+	suspend("0-l", queue.Wait{Mode: queue.WaitAny, CancelLosers: true}, promises("0-l", 104))
 	do(q.Resolve(ctx, "0-l.7", nil))
 	do(q.EnqueueAll(ctx, promises("0-f", 2)))
 	do(q.Engine().Call(ctx, 0, "suspend", "0-f", 1, "w1", queue.NewCall(), // the first of two parts

@@ -18,8 +18,8 @@ func TestAWaitComesToItsLimitWhenItsLastMemberEnds(t *testing.T) {
 			return "nothing"
 		}
 		b.wait.Mode, b.wait.Limit = pick(queue.WaitAll, queue.WaitAny, queue.WaitSettled), 8*time.Millisecond
-		b.wait.KeepLate, b.wait.Proceed = rand.IntN(2) == 0, rand.IntN(2) == 0
-		b.wait.DropLosers = rand.IntN(2) == 0
+		b.wait.KeepPending, b.wait.Proceed = rand.IntN(2) == 0, rand.IntN(2) == 0
+		b.wait.CancelLosers = rand.IntN(2) == 0
 		b.wait.FromFirst = b.wait.Mode != queue.WaitAny && rand.IntN(2) == 0
 		if b.wait.Mode != queue.WaitAny {
 			b.end(0, 0, queue.Complete)
@@ -110,7 +110,7 @@ func TestASignalComesAtTheLimitOfItsWait(t *testing.T) {
 			return "nothing"
 		}
 		promise := b.expectSignal()
-		b.wait.Limit, b.wait.KeepLate = 8*time.Millisecond, rand.IntN(2) == 0
+		b.wait.Limit, b.wait.KeepPending = 8*time.Millisecond, rand.IntN(2) == 0
 		start := time.Now()
 		if answer, err := b.suspend(0, promise); err != nil || answer != "" {
 			b.Errorf("suspend = %q, %v", answer, err)

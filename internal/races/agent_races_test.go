@@ -22,7 +22,7 @@ func TestTheLastMemberEndsWhileItsWaitIsRegistered(t *testing.T) {
 		if b.wait.Mode == queue.WaitNOfM {
 			b.wait.Need = 2
 		}
-		b.wait.DropLosers = rand.IntN(2) == 0
+		b.wait.CancelLosers = rand.IntN(2) == 0
 		first := rand.IntN(3)
 		for i := range first {
 			b.end(0, i, either())
@@ -57,7 +57,7 @@ func TestTwoMembersEndAtOnce(t *testing.T) {
 			b.wait.Need = 2
 			b.end(0, 3, queue.Complete)
 		}
-		b.wait.DropLosers = rand.IntN(2) == 0
+		b.wait.CancelLosers = rand.IntN(2) == 0
 		if !b.waits() {
 			return "nothing"
 		}
@@ -68,7 +68,7 @@ func TestTwoMembersEndAtOnce(t *testing.T) {
 		var first, second bool
 		meet(func() { first = b.end(1, 0, verb) }, func() { second = b.end(2, 1, verb) })
 		o := b.resume("")
-		if !first && !second || !b.wait.DropLosers && !(first && second) {
+		if !first && !second || !b.wait.CancelLosers && !(first && second) {
 			b.Errorf("%s: the first end was taken: %v, the second: %v", b.wait.Mode, first, second)
 		}
 		return map[string]string{b.names[0]: "the first", b.names[1]: "the second"}[o.Winner]

@@ -95,7 +95,7 @@ var lives = []struct {
 		c.goOn()
 	}},
 	{"one is enough", 3000, func(c *crowded, n int) {
-		c.wait.Mode, c.wait.DropLosers = queue.WaitAny, true
+		c.wait.Mode, c.wait.CancelLosers = queue.WaitAny, true
 		c.waits()
 		c.endSome(1, 1)
 		c.drain("waits")
@@ -168,7 +168,7 @@ func TestNoScriptIsLongWhenManyWaitsFireAtOnce(t *testing.T) {
 		wait queue.Wait
 	}{
 		{"at their limits", queue.Wait{Mode: queue.WaitAll, Limit: 500 * time.Millisecond}},
-		{"by one list of ends", queue.Wait{Mode: queue.WaitAny, DropLosers: true}},
+		{"by one list of ends", queue.Wait{Mode: queue.WaitAny, CancelLosers: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			best := map[string]time.Duration{}
@@ -213,7 +213,7 @@ func newFiring(t *testing.T, agents, members int, wait queue.Wait) *firing {
 		if b == nil {
 			t.FailNow()
 		}
-		if wait.DropLosers {
+		if wait.CancelLosers {
 			b.hire(1, queue.Task{})
 			f.firsts = append(f.firsts, b.claims...)
 		}

@@ -113,7 +113,7 @@ func (b *bout) consistent(o queue.WaitOutcome, records map[string]*queue.Record)
 // wait, or after the limit.
 func (b *bout) unsettled(o queue.WaitOutcome, r *queue.Record, decisive time.Time, complain func(string, ...any)) {
 	timedOut := o.Reason == "timed_out"
-	dropped := timedOut && !b.wait.KeepLate || !timedOut && b.wait.DropLosers
+	dropped := timedOut && !b.wait.KeepPending || !timedOut && b.wait.CancelLosers
 	switch {
 	case r.Status.Ended() && (r.CompletedAt.Before(decisive) || timedOut && !r.CompletedAt.After(o.At)):
 		complain("%s had ended, and does not count", r.ID)

@@ -30,7 +30,7 @@ func TestMembersEndWhileTheirWaitIsRegisteredInParts(t *testing.T) {
 		if b.wait.Mode == queue.WaitNOfM || b.wait.Mode == queue.WaitNSettled {
 			b.wait.Need = 4
 		}
-		b.wait.DropLosers = rand.IntN(2) == 0
+		b.wait.CancelLosers = rand.IntN(2) == 0
 		var answer string
 		sides := []func(){func() { answer = b.suspendInParts(library, 3) }}
 		for i := range 3 {
@@ -53,7 +53,7 @@ func (b *bout) suspendInParts(library *lua.Library, parts int) (answer string) {
 	each := len(b.wait.Members) / parts
 	for part := 1; part <= parts; part++ {
 		losers := "keep"
-		if b.wait.DropLosers {
+		if b.wait.CancelLosers {
 			losers = "cancel"
 		}
 		args := []any{b.agent.ID, b.agent.Epoch, b.worker, queue.NewCall(),
@@ -92,7 +92,7 @@ func TestMembersEndWhileTheLosersAreEnded(t *testing.T) {
 		// Losers end in the order of their places: the busy ones come last.
 		b.names = slices.Concat(b.names[busy:], b.names[:busy])
 		b.wait.Members = slices.Concat(b.wait.Members[busy:], b.wait.Members[:busy])
-		b.wait.Mode, b.wait.DropLosers = queue.WaitAny, true
+		b.wait.Mode, b.wait.CancelLosers = queue.WaitAny, true
 		if !b.waits() {
 			return "nothing"
 		}
@@ -177,7 +177,7 @@ func (r *ring) expiring(n, crowd int) (waits []*bout) {
 			members = crowd
 		}
 		b.hire(members, queue.Task{})
-		b.wait.Mode, b.wait.Limit, b.wait.KeepLate = queue.WaitAll, time.Hour, i%7 == 0
+		b.wait.Mode, b.wait.Limit, b.wait.KeepPending = queue.WaitAll, time.Hour, i%7 == 0
 		waits = append(waits, b)
 	}
 	limit := time.Now().Add(time.Duration(n) * time.Millisecond)

@@ -10,7 +10,7 @@ import (
 // pause is a wait of an agent for a child that it makes with it.
 func pause(agent string) queue.Suspension {
 	return queue.Suspension{Agent: agent, Epoch: 1, Worker: "w",
-		Wait: queue.Wait{Entry: 2, Mode: queue.WaitAny, Digest: "d", Label: "l", Limit: 10 * time.Second, DropLosers: true,
+		Wait: queue.Wait{Entry: 2, Mode: queue.WaitAny, Digest: "d", Label: "l", Limit: 10 * time.Second, CancelLosers: true,
 			Members: []queue.Member{{ID: agent + ".1", Patience: 5 * time.Second}, {ID: agent + ".2"}}},
 		Note: queue.Note{Checkpoint: &queue.Checkpoint{State: []byte("s"), Children: 2}, Entries: []queue.Entry{{Number: 1, Text: []byte("x")}}},
 		Children: []queue.Task{{ID: agent + ".1", Kind: "a", Timeout: time.Minute},

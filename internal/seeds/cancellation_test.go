@@ -160,7 +160,7 @@ func TestAgentCancelTaskWrongAgent(t *testing.T) {
 		t.Errorf("CancelAs: %v, want %q", err, "Task not owned by agent")
 	}
 	_, err := s.q.Attempts().Suspend(t.Context(), queue.Suspension{Agent: thief, Epoch: c.Epoch, Worker: "w",
-		Wait: queue.Wait{Entry: 1, Mode: queue.WaitAny, Digest: "d", DropLosers: true, Limit: time.Second,
+		Wait: queue.Wait{Entry: 1, Mode: queue.WaitAny, Digest: "d", CancelLosers: true, Limit: time.Second,
 			Members: []queue.Member{{ID: mine}, {ID: theirs}}},
 		Note:     queue.Note{Entries: []queue.Entry{{Number: 2, Text: []byte("noted")}}},
 		Children: []queue.Task{{ID: thief + ".2", Kind: "k", Queue: "other"}}})
