@@ -30,40 +30,40 @@ func (k *ask) run() (*result, error) {
 	}
 	number, entry, ok := a.remembered()
 	w.Entry = number
+	var o *queue.WaitOutcome
 	if ok {
-		err = k.answered(entry, w)
+		o, err = k.remembered(entry, w)
 	} else {
-		entry, err = k.suspend(w)
+		o, err = k.suspend(w)
 	}
 	if err != nil {
 		return nil, err
 	}
 	a.unsent, a.since, a.made = nil, nil, newDigest()
-	o, _ := queue.ReadWaitOutcome(entry)
-	return k.read(o, w)
+	return k.read(*o, w)
 }
 
-// answered tells whether an entry of the journal is the answer of this wait: nil if it is,
-// or why there is none.
-func (k *ask) answered(entry string, w *queue.Wait) error {
+// remembered is the outcome of this wait that an entry of the journal has, or why there is
+// none.
+func (k *ask) remembered(entry string, w *queue.Wait) (*queue.WaitOutcome, error) {
 	a := k.agent
 	if o, ok := queue.ReadWaitOutcome(entry); ok {
 		if o.Digest != w.Digest {
-			return a.waitDiverged(o.Label, o.Digest, w)
+			return nil, a.waitDiverged(o.Label, o.Digest, w)
 		}
-		return nil
+		return &o, nil
 	}
 	r, ok := readRefusal(entry)
 	switch {
 	case !ok || r.digest == ofCancel:
-		return a.diverged(what(entry), "a wait for "+w.Label)
+		return nil, a.diverged(what(entry), "a wait for "+w.Label)
 	case r.digest != w.Digest:
-		return a.waitDiverged(r.label, r.digest, w)
+		return nil, a.waitDiverged(r.label, r.digest, w)
 	}
 	if a.ahead() {
 		a.unsent = nil // they were made before the wait was refused
 	}
-	return a.refusedAgain(r)
+	return nil, a.refusedAgain(r)
 }
 
 // wait is the wait as Redis gets it.
@@ -164,22 +164,22 @@ func (a *Agent) ahead() bool {
 }
 
 // suspend hands the wait over, with the children that were scheduled up to here.
-func (k *ask) suspend(w *queue.Wait) (string, error) {
+func (k *ask) suspend(w *queue.Wait) (*queue.WaitOutcome, error) {
 	a := k.agent
 	if a.ahead() {
 		if err := a.send(); err != nil {
-			return "", a.recordRefusal(w.Entry, w.Digest, w.Label, err)
+			return nil, a.recordRefusal(w.Entry, w.Digest, w.Label, err)
 		}
 	}
-	entry, err := a.q.Attempts().Suspend(a, queue.Suspension{
+	o, err := a.q.Attempts().Suspend(a, queue.Suspension{
 		Agent: a.job.ID, Epoch: a.job.Epoch, Worker: a.job.Worker, Wait: *w, Note: a.note, Children: a.unsent,
 	})
 	if err != nil {
-		return "", a.recordRefusal(w.Entry, w.Digest, w.Label, k.refused(err))
+		return nil, a.recordRefusal(w.Entry, w.Digest, w.Label, k.refused(err))
 	}
 	a.note = queue.Note{}
-	if entry == "" {
-		return "", a.suspended()
+	if o == nil {
+		return nil, a.suspended()
 	}
-	return entry, nil
+	return o, nil
 }

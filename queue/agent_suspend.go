@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
@@ -68,20 +69,27 @@ type Suspension struct {
 	Children []Task // 500 at the most, each with its ID; give more to EnqueueAll first
 }
 
-// Suspend has an agent wait. It returns the answer if that is known already, as the text
-// of its journal: then the agent runs on. Otherwise the agent is WAITING, and its worker
-// has nothing more to do with it.
-func (a Attempts) Suspend(ctx context.Context, s Suspension) (answer string, err error) {
+// Suspend has an agent wait. It returns the outcome if that is known already: then the agent
+// runs on. Otherwise it returns nil: the agent is WAITING, and its worker has nothing more
+// to do with it.
+func (a Attempts) Suspend(ctx context.Context, s Suspension) (*WaitOutcome, error) {
 	p, err := names.PartitionIn(s.Agent, a.q.Partitions())
 	if err != nil {
-		return "", refusal.Failed("suspend", s.Agent, err)
+		return nil, refusal.Failed("suspend", s.Agent, err)
 	}
-	answer, err = a.suspendParts(ctx, p, s)
+	answer, err := a.suspendParts(ctx, p, s)
 	var odd *refusal.InvalidError
 	if errors.As(err, &odd) && odd.Field == "part" {
 		answer, err = a.suspendParts(ctx, p, s) // a failover has lost the parts before it
 	}
-	return answer, refusal.Failed("suspend", s.Agent, err)
+	if err != nil || answer == "" {
+		return nil, refusal.Failed("suspend", s.Agent, err)
+	}
+	o, ok := ReadWaitOutcome(answer)
+	if !ok {
+		return nil, refusal.Failed("suspend", s.Agent, fmt.Errorf("the journal has something else there: %.100q", answer))
+	}
+	return &o, nil
 }
 
 func (a Attempts) suspendParts(ctx context.Context, p int, s Suspension) (answer string, err error) {

@@ -135,7 +135,7 @@ func TestAFullRedisStillWakesAgents(t *testing.T) {
 	s := waiting("0-a2")
 	s.Epoch, s.Wait.Entry, s.Children, s.Note = claim.Epoch, 6, nil, queue.Note{}
 	s.Wait.Members = s.Wait.Members[:1]
-	if answer, err := d.q.Attempts().Suspend(ctx, s); answer != "" || err != nil {
+	if answer, err := d.q.Attempts().Suspend(ctx, s); answer != nil || err != nil {
 		t.Fatal(answer, err)
 	}
 	testclock.Set(t, rdb, d.q.Root(0), testclock.Start.Add(11*time.Second))

@@ -33,7 +33,8 @@ var agentScripts = []struct {
 	only func(t *testing.T, d *disturbed, answer string, err error, before string) // what it promises beyond the others
 }{
 	{"suspend", func(d *disturbed, ctx context.Context) (string, error) {
-		return d.q.Attempts().Suspend(ctx, waiting("0-a1"))
+		_, err := d.q.Attempts().Suspend(ctx, waiting("0-a1"))
+		return "", err
 	}, waitsOrDoesNot},
 	{"remember", func(d *disturbed, ctx context.Context) (string, error) {
 		return "", d.q.Attempts().Remember(ctx, "0-a1", 1, "w1", queue.Note{Checkpoint: &queue.Checkpoint{State: []byte("s")},
@@ -94,7 +95,7 @@ func disturbAgents(t *testing.T, d *disturbed) {
 	s := waiting("0-a2")
 	s.Wait.Mode = queue.WaitAnyOK
 	s.Wait.Members = append(s.Wait.Members, queue.Member{ID: "0-a2.1"})
-	if answer, err := d.q.Attempts().Suspend(ctx, s); answer != "" || err != nil {
+	if answer, err := d.q.Attempts().Suspend(ctx, s); answer != nil || err != nil {
 		t.Fatal(answer, err)
 	}
 }

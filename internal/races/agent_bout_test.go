@@ -99,7 +99,7 @@ func (b *bout) more(n int) {
 func (l *lane) hired() string { return l.name + "-hired" }
 
 // suspend has the agent wait, and returns the answer if it need not.
-func (b *bout) suspend(hand int, children ...queue.Task) (answer string, err error) {
+func (b *bout) suspend(hand int, children ...queue.Task) (answer *queue.WaitOutcome, err error) {
 	b.wait.Entry, b.wait.Digest, b.wait.Label = 1, "digest", "the wait"
 	return b.hands[hand].Attempts().Suspend(b.ctx, queue.Suspension{Agent: b.agent.ID, Epoch: b.agent.Epoch, Worker: b.worker,
 		Wait: b.wait, Children: children})
@@ -108,10 +108,10 @@ func (b *bout) suspend(hand int, children ...queue.Task) (answer string, err err
 // waits has the agent wait, where nothing may be in the way of that.
 func (b *bout) waits() bool {
 	answer, err := b.suspend(0)
-	if err != nil || answer != "" {
-		b.Errorf("suspend = %q, %v, want that the agent waits", answer, err)
+	if err != nil || answer != nil {
+		b.Errorf("suspend = %v, %v, want that the agent waits", answer, err)
 	}
-	return err == nil && answer == ""
+	return err == nil && answer == nil
 }
 
 // end has a member end, as its worker says; it tells whether that was taken.

@@ -33,7 +33,7 @@ func TestAWaitComesToItsLimitWhenItsLastMemberEnds(t *testing.T) {
 			func() { near(limit, 0, 3*time.Millisecond); b.sweep(2) },
 			func() { near(limit, 0, 3*time.Millisecond); b.sweep(3) })
 		eventually(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
-		return b.resume("").Reason
+		return b.resume(nil).Reason
 	}, "satisfied", "timed_out")
 }
 
@@ -53,8 +53,8 @@ func TestAnAgentComesToItsDeadlineWhenItWakes(t *testing.T) {
 		if answer, err := b.suspend(0); err != nil {
 			l.time *= 3
 			return "too late"
-		} else if answer != "" {
-			b.Errorf("suspend = %q", answer)
+		} else if answer != nil {
+			b.Errorf("suspend = %v", answer)
 		}
 		deadline := b.agent.Deadline
 		last, done := false, false
@@ -88,14 +88,14 @@ func TestAnAgentIsSignalledWhenItsWaitIsRegistered(t *testing.T) {
 			return "nothing"
 		}
 		promise := b.expectSignal()
-		var answer string
+		var answer *queue.WaitOutcome
 		var err error
 		meet(func() { answer, err = b.suspend(0, promise) }, func() { b.signal(1, "hello") })
 		if !l.must(err) {
 			return "nothing"
 		}
 		b.signalled(answer, "hello")
-		if answer == "" {
+		if answer == nil {
 			return "woken"
 		}
 		return "ready"
@@ -112,8 +112,8 @@ func TestASignalComesAtTheLimitOfItsWait(t *testing.T) {
 		promise := b.expectSignal()
 		b.wait.Limit, b.wait.KeepPending = 8*time.Millisecond, rand.IntN(2) == 0
 		start := time.Now()
-		if answer, err := b.suspend(0, promise); err != nil || answer != "" {
-			b.Errorf("suspend = %q, %v", answer, err)
+		if answer, err := b.suspend(0, promise); err != nil || answer != nil {
+			b.Errorf("suspend = %v, %v", answer, err)
 			return "nothing"
 		}
 		limit := start.Add(b.wait.Limit)
@@ -122,7 +122,7 @@ func TestASignalComesAtTheLimitOfItsWait(t *testing.T) {
 			func() { near(limit, 0, 3*time.Millisecond); b.sweep(2) },
 			func() { near(limit, 0, 3*time.Millisecond); b.sweep(3) })
 		eventually(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
-		o := b.signalled("", "hello")
+		o := b.signalled(nil, "hello")
 		if o.Reason == "satisfied" && !told {
 			b.Errorf("the wait ended with the signal, and the signal was refused")
 		}
@@ -145,7 +145,7 @@ func (b *bout) signal(hand int, text string) (told bool) {
 }
 
 // signalled is resume; a signal that the wait has counted says what was said.
-func (b *bout) signalled(answer, text string) queue.WaitOutcome {
+func (b *bout) signalled(answer *queue.WaitOutcome, text string) queue.WaitOutcome {
 	o := b.resume(answer)
 	r, err := b.hands[0].Get(b.ctx, b.agent.ID+".s-go")
 	if b.must(err) && len(o.Settled) == 1 && string(r.Result) != text {
@@ -166,7 +166,7 @@ func TestAWorkerIsGivenUpWhenItsAgentBeginsToWait(t *testing.T) {
 		start := time.Now()
 		b.take(0, b.worker, "nobody", 0, lease) // from now on it is alive for so long
 		over := start.Add(lease)
-		var answer string
+		var answer *queue.WaitOutcome
 		var err error
 		var claims []queue.Claim
 		next := b.name + "-next"
@@ -186,7 +186,7 @@ func TestAWorkerIsGivenUpWhenItsAgentBeginsToWait(t *testing.T) {
 			}
 			b.agent, b.worker = claims[0], next
 			answer, err = b.suspend(1)
-			if b.must(err); answer == "" {
+			if b.must(err); answer == nil {
 				b.Errorf("an agent waits whose only member has ended")
 			}
 			b.resume(answer)
@@ -196,8 +196,8 @@ func TestAWorkerIsGivenUpWhenItsAgentBeginsToWait(t *testing.T) {
 			b.Errorf("%s was handed out as %+v, and waits: %v", b.agent.ID, claims, err)
 			return "nothing"
 		}
-		if b.must(err) && answer != "" {
-			b.Errorf("suspend = %q", answer)
+		if b.must(err) && answer != nil {
+			b.Errorf("suspend = %v", answer)
 		}
 		b.resume(answer)
 		return "waiting"

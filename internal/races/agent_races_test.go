@@ -27,7 +27,7 @@ func TestTheLastMemberEndsWhileItsWaitIsRegistered(t *testing.T) {
 		for i := range first {
 			b.end(0, i, either())
 		}
-		var answer string
+		var answer *queue.WaitOutcome
 		var err error
 		sides := []func(){func() { answer, err = b.suspend(0) }}
 		for i := first; i < 3; i++ {
@@ -38,7 +38,7 @@ func TestTheLastMemberEndsWhileItsWaitIsRegistered(t *testing.T) {
 			return "nothing"
 		}
 		b.resume(answer)
-		if answer == "" {
+		if answer == nil {
 			return "woken"
 		}
 		return "ready"
@@ -67,7 +67,7 @@ func TestTwoMembersEndAtOnce(t *testing.T) {
 		}
 		var first, second bool
 		meet(func() { first = b.end(1, 0, verb) }, func() { second = b.end(2, 1, verb) })
-		o := b.resume("")
+		o := b.resume(nil)
 		if !first && !second || !b.wait.CancelLosers && !(first && second) {
 			b.Errorf("%s: the first end was taken: %v, the second: %v", b.wait.Mode, first, second)
 		}
@@ -149,7 +149,7 @@ func TestAMemberIsCancelledWhenItCompletes(t *testing.T) {
 				b.Errorf("%s: completion was taken: %v, cancel: %v", b.claims[1+i].ID, completed[i], cancelled[i])
 			}
 		}
-		b.resume("")
+		b.resume(nil)
 		if completed[0] {
 			return "completed"
 		}

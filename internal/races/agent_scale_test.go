@@ -57,7 +57,7 @@ func (c *crowded) endSome(n, list int) {
 
 // goOn is the agent that was woken: it reads all there is, and completes.
 func (c *crowded) goOn() {
-	o := c.resume("")
+	o := c.resume(nil)
 	if _, err := c.q.Attempts().Children(c.ctx, c.agent.ID, c.names); err != nil {
 		c.Fatal(err)
 	}
@@ -81,8 +81,8 @@ var lives = []struct {
 		c.wait.Mode = queue.WaitSettled
 		c.endSome(n, 500)
 		answer, err := c.suspend(0)
-		if err != nil || answer == "" {
-			c.Fatalf("suspend = %q, %v, want an answer", answer, err)
+		if err != nil || answer == nil {
+			c.Fatalf("suspend = %v, %v, want an answer", answer, err)
 		}
 		c.resume(answer)
 	}},
@@ -259,7 +259,7 @@ func (f *firing) fire() {
 // woken checks that all agents run again, and ends them.
 func (f *firing) woken() {
 	for _, b := range f.waits {
-		b.verdict("")
+		b.verdict(nil)
 	}
 	f.finishAll(f.waits)
 	f.sweepOut()

@@ -2,6 +2,7 @@ package races
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -14,9 +15,9 @@ import (
 // records of its members say. The agent completes.
 //
 //	answer  what Suspend gave, if the agent was never to wait
-func (b *bout) resume(answer string) (o queue.WaitOutcome) {
+func (b *bout) resume(answer *queue.WaitOutcome) (o queue.WaitOutcome) {
 	worker, claim := b.worker, b.agent
-	if answer == "" {
+	if answer == nil {
 		found := make([][]queue.Claim, 2)
 		names := []string{b.name + "-worker", b.name + "-other"}
 		meet(func() { found[0] = b.take(2, names[0], b.agents(), 10, time.Minute) },
@@ -49,18 +50,18 @@ func (b *bout) state() queue.Status {
 }
 
 // verdict reads what the journal says of the wait, and checks it.
-func (b *bout) verdict(answer string) (o queue.WaitOutcome) {
+func (b *bout) verdict(answer *queue.WaitOutcome) (o queue.WaitOutcome) {
 	m, err := b.hands[1].Attempts().Recall(b.ctx, b.agent.ID)
 	if !b.must(err) {
 		return o
-	}
-	if answer != "" && m.Journal[1] != answer {
-		b.Errorf("suspend answered %q, and the journal says %q", answer, m.Journal[1])
 	}
 	o, ok := queue.ReadWaitOutcome(m.Journal[1])
 	if !ok || len(m.Journal) != 1 {
 		b.Errorf("the journal of %s is %v, want an outcome of its wait", b.agent.ID, m.Journal)
 		return o
+	}
+	if answer != nil && !reflect.DeepEqual(*answer, o) {
+		b.Errorf("suspend answered %+v, and the journal says %+v", *answer, o)
 	}
 	records, err := b.hands[1].Attempts().Children(b.ctx, b.agent.ID, b.names)
 	if b.must(err) {

@@ -31,7 +31,7 @@ func TestMembersEndWhileTheirWaitIsRegisteredInParts(t *testing.T) {
 			b.wait.Need = 4
 		}
 		b.wait.CancelLosers = rand.IntN(2) == 0
-		var answer string
+		var answer *queue.WaitOutcome
 		sides := []func(){func() { answer = b.suspendInParts(library, 3) }}
 		for i := range 3 {
 			sides = append(sides, func() { b.end(1+i, 2*i, either()); b.end(1+i, 2*i+1, either()) })
@@ -41,7 +41,7 @@ func TestMembersEndWhileTheirWaitIsRegisteredInParts(t *testing.T) {
 			return "nothing"
 		}
 		b.resume(answer)
-		if answer == "" {
+		if answer == nil {
 			return "woken"
 		}
 		return "ready"
@@ -49,7 +49,7 @@ func TestMembersEndWhileTheirWaitIsRegisteredInParts(t *testing.T) {
 }
 
 // suspendInParts is suspend, as the script has it for waits of thousands.
-func (b *bout) suspendInParts(library *lua.Library, parts int) (answer string) {
+func (b *bout) suspendInParts(library *lua.Library, parts int) (answer *queue.WaitOutcome) {
 	each := len(b.wait.Members) / parts
 	for part := 1; part <= parts; part++ {
 		losers := "keep"
@@ -65,17 +65,21 @@ func (b *bout) suspendInParts(library *lua.Library, parts int) (answer string) {
 		args = append(args, 0, 0, 0)
 		reply, err := library.Run(b.ctx, b.hands[0].Client(), "suspend", b.q.Root(0), args...)
 		if !b.must(err) {
-			return ""
+			return nil
 		}
 		words := reply.([]any)
 		switch word := words[1].(string); {
 		case word == "READY":
-			return words[2].(string)
+			o, ok := queue.ReadWaitOutcome(words[2].(string))
+			if !ok {
+				b.Errorf("part %d of %d: %v", part, parts, words)
+			}
+			return &o
 		case word != "WAITING" && word != "MORE":
 			b.Errorf("part %d of %d: %v", part, parts, words)
 		}
 	}
-	return ""
+	return nil
 }
 
 // One end is enough, and there are more losers than one call ends. Others of them end by
@@ -106,7 +110,7 @@ func TestMembersEndWhileTheLosersAreEnded(t *testing.T) {
 		}
 		meet(sides...)
 		eventually(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
-		b.resume("")
+		b.resume(nil)
 		if !slices.Contains(ended, true) {
 			b.Errorf("no end was taken")
 		}
@@ -156,7 +160,7 @@ func TestManyReapersOnTheSameWaits(t *testing.T) {
 			t.Errorf("%d reapers say that they ended %d waits, want %d", crew, n, len(waits))
 		}
 		for _, b := range waits {
-			b.verdict("")
+			b.verdict(nil)
 		}
 		r.finishAll(waits)
 		r.over()

@@ -21,7 +21,7 @@ func pause(agent string) queue.Suspension {
 func (l *lossy) waiting() string {
 	l.Helper()
 	id := l.running(queue.Task{Kind: "agent", AttemptTimeout: time.Hour})[0]
-	if answer, err := l.q.Attempts().Suspend(l.ctx, pause(id)); answer != "" || err != nil {
+	if answer, err := l.q.Attempts().Suspend(l.ctx, pause(id)); answer != nil || err != nil {
 		l.Fatal(answer, err)
 	}
 	return id

@@ -86,8 +86,8 @@ func noModeIsAll(t *testing.T) {
 		t.Errorf("what was refused changed something:\n%s", after)
 	}
 	wait.Wait.Mode = ""
-	if answer, err := s.q.Attempts().Suspend(t.Context(), wait); err != nil || answer != "" {
-		t.Fatalf("Suspend = %q, %v", answer, err)
+	if answer, err := s.q.Attempts().Suspend(t.Context(), wait); err != nil || answer != nil {
+		t.Fatalf("Suspend = %v, %v", answer, err)
 	}
 	e, err := inspect.Explain(t.Context(), s.q, id)
 	if err != nil || e.Wait == nil || e.Wait.Mode != "all" || e.Wait.Members != 3 {
