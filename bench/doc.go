@@ -8,7 +8,7 @@
 // Compare puts Curfew beside other job queues: each is a System, and Curfew, Asynq and
 // Floor make those that are here. A program outside of this module adds its own by
 // implementing the interface. What is measured is a Trial, for example ThroughputTrial, and the
-// result is a Comparison.
+// result is a Comparison, which Thresholds hold to limits.
 package bench
 
 import (

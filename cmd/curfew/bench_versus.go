@@ -25,7 +25,10 @@ turns side by side and says how many times better Curfew is: above 1 Curfew is f
 --aof gives the redis-server an append-only file that is synced once a second, for all
 alike. --redis measures on a server of yours, as it is set: keys of the namespace, and those
 that begin with asynq:, must not be there before; they are removed, and nothing else is.
-Curfew's library of functions stays there.`
+Curfew's library of functions stays there.
+
+--threshold holds a figure of Curfew to a limit, or with x a ratio. If one is missed the exit
+code is 99, after the table.`
 
 // rivalry makes a benchmark one that can compare.
 type rivalry struct {
@@ -41,8 +44,9 @@ func compared(command *cli.Command, r rivalry) *cli.Command {
 		&cli.StringFlag{Name: "vs", Usage: "what to compare with: asynq"},
 		&cli.StringFlag{Name: "redis", Usage: "with --vs: a server of yours, redis://host:6379/0, instead of one that is started"},
 		&cli.StringFlag{Name: "namespace", Value: "bench", Usage: "with --redis: what keys begin with"},
-		&cli.BoolFlag{Name: "aof", Usage: "the redis-server that is started has an append-only file, synced once a second"})
-	r.only = append(r.only, "redis", "namespace")
+		&cli.BoolFlag{Name: "aof", Usage: "the redis-server that is started has an append-only file, synced once a second"},
+		&cli.StringSliceFlag{Name: "threshold", Usage: "with --vs: a limit such as '" + exampleOf[command.Name] + "'; may be repeated"})
+	r.only = append(r.only, "redis", "namespace", "threshold")
 	alone := command.Action
 	command.Action = func(c *cli.Context) error {
 		if err := r.check(c); err != nil {
@@ -54,6 +58,11 @@ func compared(command *cli.Command, r rivalry) *cli.Command {
 		return alone(c)
 	}
 	return command
+}
+
+// exampleOf is a threshold for the help of each command.
+var exampleOf = map[string]string{
+	"throughput": "enqueue_16>=1.2x", "dispatch": "dispatch_p99<=10ms", "detect": "detect_pending_p99<=10ms", "recovery": "recovery_max<=20s",
 }
 
 func (r rivalry) check(c *cli.Context) error {
@@ -92,6 +101,10 @@ func (r rivalry) run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	limits, err := thresholds(c, trial, systems)
+	if err != nil {
+		return err
+	}
 	if !config.Given {
 		rdb, stop, err := startRedis(c)
 		if err != nil {
@@ -104,7 +117,38 @@ func (r rivalry) run(c *cli.Context) error {
 	if err != nil {
 		return benchError(c.Context, err)
 	}
-	return printComparison(c, comparison)
+	if err := printComparison(c, comparison); err != nil {
+		return err
+	}
+	return missed(c, comparison.Missed(limits))
+}
+
+// thresholds reads all limits before anything starts.
+func thresholds(c *cli.Context, trial bench.Trial, systems []bench.System) ([]bench.Threshold, error) {
+	var list []bench.Threshold
+	for _, text := range c.StringSlice("threshold") {
+		limit, err := bench.ParseThreshold(text, trial, systems...)
+		if err != nil {
+			return nil, usage("--threshold: %v", err)
+		}
+		list = append(list, limit)
+	}
+	return list, nil
+}
+
+// missed writes a line for each threshold that is missed, not into JSON.
+func missed(c *cli.Context, lines []string) error {
+	out := c.App.Writer
+	if c.String("output") == "json" {
+		out = c.App.ErrWriter
+	}
+	for _, line := range lines {
+		fmt.Fprintln(out, line)
+	}
+	if len(lines) > 0 {
+		return cli.Exit(fmt.Sprintf("bench %s: thresholds are missed, %d in all", c.Command.Name, len(lines)), exitThreshold)
+	}
+	return nil
 }
 
 func printComparison(c *cli.Context, comparison bench.Comparison) error {

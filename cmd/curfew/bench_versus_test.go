@@ -68,9 +68,12 @@ func (f found) all(t *testing.T, rows int, never ...string) {
 func TestComparisonsWriteJSON(t *testing.T) {
 	t.Run("throughput", func(t *testing.T) {
 		t.Parallel()
-		f, _ := compareJSON(t, 0, "bench", "throughput", "--tasks", "500", "--servers", "2", "--aof")
+		f, errs := compareJSON(t, exitThreshold, "bench", "throughput", "--tasks", "500", "--servers", "2", "--aof", "--threshold", "drain>=100000000")
 		if f.all(t, 5); f.Tasks != 500 || !f.AOF {
 			t.Errorf("found %+v, want 500 tasks, and an append-only file", f)
+		}
+		if !strings.Contains(errs, "and the limit is drain>=100000000\n") {
+			t.Errorf("stderr is %q", errs)
 		}
 	})
 	t.Run("dispatch", func(t *testing.T) {
@@ -87,6 +90,19 @@ func TestComparisonsWriteJSON(t *testing.T) {
 			t.Errorf("found %+v, want a span of 100 ms and 5 running tasks", f)
 		}
 	})
+}
+
+func TestThresholdThatIsMissedEndsWithItsOwnExitCode(t *testing.T) {
+	t.Parallel()
+	code, out, errs := curfew(t, "bench", "dispatch", "--vs", "asynq", "--tasks", "1", "--pause", "1ms", "--runs", "1",
+		"--threshold", "dispatch_p50<=1us", "--threshold", "dispatch_p99<=1h", "--threshold", "dispatch_max>=1000000x")
+	if code != exitThreshold || strings.Count(out, "missed: ") != 2 ||
+		!strings.Contains(out, "and the limit is dispatch_p50<=1us\n") || !strings.Contains(out, "and the limit is dispatch_max>=1000000x\n") {
+		t.Errorf("exit %d, stdout\n%s\nstderr %s", code, out, errs)
+	}
+	if table := strings.Index(out, "from Enqueue to its handler"); table < 0 || table > strings.Index(out, "missed: ") {
+		t.Errorf("the table does not come first:\n%s", out)
+	}
 }
 
 // Another database of a server in use will do, and nothing of it stays.
