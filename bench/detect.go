@@ -19,63 +19,51 @@ import (
 // The lag is that stamp less the deadline; a deadline is over one ms after it, so
 // the least that there can be is 1 ms.
 func Detect(ctx context.Context, rdb redis.UniversalClient, n, others int, span time.Duration) (Report, error) {
-	r := Report{Bench: "detect"}
-	q, err := open(ctx, rdb, 1)
-	if err != nil {
-		return r, err
-	}
-	far := func(int) queue.Task { return queue.Task{Kind: "far", Queue: "far", Timeout: time.Hour} }
-	if err := accepted(q.EnqueueAll(ctx, tasks(others, far))); err != nil {
-		return r, err
-	}
-	lead := time.Duration(n)*time.Second/50000 + time.Second // to be in before the first is due
-	start, err := rdb.Time(ctx).Result()
-	if err != nil {
-		return r, err
-	}
-	due := func(i int) queue.Task {
-		at := start.Add(lead + span*time.Duration(i)/time.Duration(n))
-		return queue.Task{Kind: "due", Deadline: at}
-	}
-	if err := accepted(q.EnqueueAll(ctx, tasks(n, due))); err != nil {
-		return r, err
-	}
-	stop := reap(ctx, q)
-	defer stop()
-	lags, err := observe(ctx, q, n, lead+span+30*time.Second)
-	if err != nil {
-		return r, err
-	}
-	r.percentiles("detection lag", lags)
-	return r, nil
+	return detectOn(ctx, rdb, Report{Bench: "detect"}, "detection lag", n, others, span)
 }
 
 // SameMillisecond measures n deadlines in one ms: how long until the last of them
 // is seen to have ended.
 func SameMillisecond(ctx context.Context, rdb redis.UniversalClient, n int) (Report, error) {
-	r := Report{Bench: "same ms"}
+	return detectOn(ctx, rdb, Report{Bench: "same ms"}, "all of one ms", n, 0, 0)
+}
+
+func detectOn(ctx context.Context, rdb redis.UniversalClient, r Report, name string, n, others int, span time.Duration) (Report, error) {
 	q, err := open(ctx, rdb, 1)
 	if err != nil {
 		return r, err
 	}
-	start, err := rdb.Time(ctx).Result()
+	lags, err := detect(ctx, q, n, others, span)
 	if err != nil {
 		return r, err
 	}
-	at := start.Add(time.Duration(n)*time.Second/30000 + time.Second)
-	due := func(int) queue.Task { return queue.Task{Kind: "due", Deadline: at} }
+	r.percentiles(name, lags)
+	return r, nil
+}
+
+// detect is what Detect measures, on an open namespace.
+func detect(ctx context.Context, q *queue.Queue, n, others int, span time.Duration) ([]time.Duration, error) {
+	if err := far(ctx, q, others); err != nil {
+		return nil, err
+	}
+	start, err := q.Client().Time(ctx).Result()
+	if err != nil {
+		return nil, err
+	}
+	lead := leadOf(n)
+	due := func(i int) queue.Task {
+		return queue.Task{Kind: "due", Deadline: start.Add(lead + span*time.Duration(i)/time.Duration(n))}
+	}
 	if err := accepted(q.EnqueueAll(ctx, tasks(n, due))); err != nil {
-		return r, err
+		return nil, err
 	}
 	stop := reap(ctx, q)
 	defer stop()
-	lags, err := observe(ctx, q, n, 90*time.Second)
-	if err != nil {
-		return r, err
-	}
-	r.percentiles("all of one ms", lags)
-	return r, nil
+	return observe(ctx, q, n, lead+span+90*time.Second)
 }
+
+// leadOf is the time in which n tasks are in before the first is due.
+func leadOf(n int) time.Duration { return time.Duration(n)*time.Second/30000 + time.Second }
 
 // reap runs a reaper until stop.
 func reap(ctx context.Context, q *queue.Queue) (stop func()) {
@@ -94,46 +82,78 @@ func reap(ctx context.Context, q *queue.Queue) (stop func()) {
 // observe waits for n timeouts and says how late each was seen. It fails if one is
 // missing, told twice, or told before its time.
 func observe(ctx context.Context, q *queue.Queue, n int, within time.Duration) ([]time.Duration, error) {
+	return observeStream(ctx, q.Client(), q.EventsKey(0), n, within, func(entry redis.XMessage) (ends []ending, err error) {
+		for _, e := range events.In(0, entry) {
+			if e.Kind != "task_timed_out" {
+				continue
+			}
+			due, err := strconv.ParseInt(e.Fields["deadline_at"], 10, 64)
+			if err != nil {
+				return nil, err
+			}
+			ends = append(ends, ending{e.TaskID, time.UnixMilli(due)})
+		}
+		return ends, nil
+	})
+}
+
+// ending is what a stream tells of a task that is out of time.
+type ending struct {
+	task string
+	due  time.Time
+}
+
+// observeStream is observe for any stream. endings reads an entry.
+func observeStream(ctx context.Context, rdb redis.UniversalClient, key string, n int, within time.Duration,
+	endings func(redis.XMessage) ([]ending, error)) ([]time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	rdb := q.Client()
 	seen := make(map[string]bool, n)
 	lags := make([]time.Duration, 0, n)
 	for last := "0"; len(seen) < n; {
-		streams, err := rdb.XRead(ctx, &redis.XReadArgs{
-			Streams: []string{q.EventsKey(0), last}, Count: 1000, Block: time.Second,
-		}).Result()
-		if err == redis.Nil {
-			continue
-		}
+		entries, now, err := nextEntries(ctx, rdb, key, last)
 		if err != nil {
 			return nil, fmt.Errorf("%d of %d timeouts seen: %w", len(seen), n, err)
 		}
-		now, err := rdb.Time(ctx).Result()
-		if err != nil {
-			return nil, err
-		}
-		for _, entry := range streams[0].Messages {
+		for _, entry := range entries {
 			last = entry.ID
-			for _, e := range events.In(0, entry) {
-				if e.Kind != "task_timed_out" {
-					continue
-				}
-				if seen[e.TaskID] {
-					return nil, fmt.Errorf("task %s timed out twice", e.TaskID)
-				}
-				seen[e.TaskID] = true
-				due, err := strconv.ParseInt(e.Fields["deadline_at"], 10, 64)
-				if err != nil {
+			ends, err := endings(entry)
+			if err != nil {
+				return nil, err
+			}
+			for _, e := range ends {
+				lag := now.Sub(e.due)
+				if err := fair(e, lag, seen); err != nil {
 					return nil, err
-				}
-				lag := now.Sub(time.UnixMilli(due))
-				if lag <= 0 {
-					return nil, fmt.Errorf("task %s timed out %v before its deadline", e.TaskID, -lag)
 				}
 				lags = append(lags, lag)
 			}
 		}
 	}
 	return lags, nil
+}
+
+// nextEntries waits up to a second for more entries, and stamps them.
+func nextEntries(ctx context.Context, rdb redis.UniversalClient, key, last string) ([]redis.XMessage, time.Time, error) {
+	streams, err := rdb.XRead(ctx, &redis.XReadArgs{Streams: []string{key, last}, Count: 1000, Block: time.Second}).Result()
+	if err == redis.Nil {
+		return nil, time.Time{}, ctx.Err()
+	}
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	now, err := rdb.Time(ctx).Result()
+	return streams[0].Messages, now, err
+}
+
+// fair refuses an end that was told before its time, or twice.
+func fair(e ending, lag time.Duration, seen map[string]bool) error {
+	if seen[e.task] {
+		return fmt.Errorf("task %s timed out twice", e.task)
+	}
+	if lag <= 0 {
+		return fmt.Errorf("task %s timed out %v before its deadline", e.task, -lag)
+	}
+	seen[e.task] = true
+	return nil
 }

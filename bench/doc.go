@@ -1,10 +1,14 @@
 // Package bench measures Curfew: how fast tasks go in and out, how late a timeout
 // is noticed, what a task takes in memory, and what it costs in round trips,
 // commands and allocations; and the same of agents: how late one wakes, how many a second,
-// what one costs, and its bytes while it waits. Versus puts it beside asynq, and
-// Micro tells what each call takes of Redis. Each measurement uses the library's
-// defaults on a real Redis; what a figure means is in the comment of the function that
-// takes it.
+// what one costs, and its bytes while it waits. Micro tells what each call takes of Redis.
+// Each measurement uses the library's defaults on a real Redis; what a figure means is in the
+// comment of the function that takes it.
+//
+// Compare puts Curfew beside other job queues: each is a System, and Curfew, Asynq and
+// Floor make those that are here. A program outside of this module adds its own by
+// implementing the interface. What is measured is a Trial, for example ThroughputTrial, and the
+// result is a Comparison, which Thresholds hold to limits.
 package bench
 
 import (
@@ -127,11 +131,7 @@ func (r *Report) percentiles(name string, lags []time.Duration) {
 	if len(lags) == 0 {
 		return
 	}
-	slices.Sort(lags)
-	at := func(p float64) float64 {
-		return float64(lags[min(int(p*float64(len(lags))), len(lags)-1)].Microseconds()) / 1000
+	for i, value := range lagValues(lags) {
+		r.add(name+" "+lagParts[i].name, value, "ms")
 	}
-	r.add(name+" p50", at(0.50), "ms")
-	r.add(name+" p99", at(0.99), "ms")
-	r.add(name+" max", at(1), "ms")
 }

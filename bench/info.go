@@ -1,6 +1,11 @@
 package bench
 
-import "strings"
+import (
+	"context"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
 
 // infoFields are the lines of an INFO, by name.
 func infoFields(info string) map[string]string {
@@ -11,4 +16,10 @@ func infoFields(info string) map[string]string {
 		}
 	}
 	return fields
+}
+
+// serverVersion is that of the Redis.
+func serverVersion(ctx context.Context, rdb redis.UniversalClient) (string, error) {
+	info, err := rdb.Info(ctx, "server").Result()
+	return infoFields(info)["redis_version"], err
 }

@@ -14,34 +14,42 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-const holding = "CURFEW_BENCH_HOLDS" // address, namespace, queue and lease, in words
+const holding = "CURFEW_BENCH_HOLDS" // system, URL, namespace, queue and lease, in words
+
+// TestHoldsATask is no test but a worker process that is going to be killed.
+func TestHoldsATask(t *testing.T) {
+	words := strings.Fields(os.Getenv(holding))
+	if len(words) != 5 {
+		t.Skip("only for a test that kills it")
+	}
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
+	lease, _ := time.ParseDuration(words[4])
+	s := map[string]System{"curfew": Curfew(lease), "asynq": Asynq(), "floor": Floor()}[words[0]]
+	fmt.Fprintln(os.Stderr, Hold(context.Background(), s, Place{words[1], words[2]}, words[3], os.Stdout))
+	os.Exit(1)
+}
+
+// holder makes processes of this test binary.
+func holder(at Place, lease time.Duration) Holder {
+	return func(system, line string) *exec.Cmd {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestHoldsATask$")
+		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s %s %v", holding, system, at.URL, at.Namespace, line, lease))
+		return cmd
+	}
+}
 
 func TestRecoveryOfAKilledWorkerTakesItsLease(t *testing.T) {
-	if words := strings.Fields(os.Getenv(holding)); len(words) == 4 {
-		go func() {
-			io.Copy(io.Discard, os.Stdin)
-			os.Exit(1)
-		}()
-		lease, _ := time.ParseDuration(words[3])
-		rdb, err := queue.Connect("redis://" + words[0])
-		if err == nil {
-			err = Hold(context.Background(), rdb, os.Stdout, words[1], words[2], lease)
-		}
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-
 	server := redistest.Start(t)
 	rdb, err := queue.Connect("redis://" + server.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rdb.Close()
-	r, err := Recovery(t.Context(), rdb, 3, time.Second, func(namespace, line string, lease time.Duration) *exec.Cmd {
-		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s %v", holding, server.Addr, namespace, line, lease))
-		return cmd
-	})
+	at := Place{"redis://" + server.Addr, "bench"}
+	r, err := Recovery(t.Context(), rdb, at, 3, time.Second, holder(at, time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,14 +9,18 @@ import (
 	"github.com/curfew-dev/curfew/internal/redisproc"
 )
 
-// StartRedis starts a redis-server for a measurement, without persistence, on a
-// free loopback port, and returns a client and what stops it.
-func StartRedis(ctx context.Context) (rdb *redis.Client, stop func(), err error) {
+// AOF are the settings of an append-only file that is written to disk once a second.
+var AOF = []string{"--appendonly", "yes", "--appendfsync", "everysec"}
+
+// StartRedis starts a redis-server for a measurement, on a free loopback port, and
+// returns a client and what stops it. It has no persistence unless settings say so, as
+// AOF does.
+func StartRedis(ctx context.Context, settings ...string) (rdb *redis.Client, stop func(), err error) {
 	dir, err := os.MkdirTemp("", "curfew-bench")
 	if err != nil {
 		return nil, nil, err
 	}
-	server, err := redisproc.Start(dir)
+	server, err := redisproc.Start(dir, settings...)
 	if err != nil {
 		os.RemoveAll(dir)
 		return nil, nil, err

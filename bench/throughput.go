@@ -49,6 +49,17 @@ func Throughput(ctx context.Context, rdb redis.UniversalClient, n, partitions in
 	return r, dispatch(ctx, q, &r, 500)
 }
 
+// Dispatch measures how long a lone task takes from Enqueue to its handler, on an idle
+// worker.
+func Dispatch(ctx context.Context, rdb redis.UniversalClient, n int) (Report, error) {
+	r := Report{Bench: "dispatch"}
+	q, err := open(ctx, rdb, 1)
+	if err != nil {
+		return r, err
+	}
+	return r, dispatch(ctx, q, &r, n)
+}
+
 func enqueueOneByOne(ctx context.Context, q *queue.Queue, list []queue.Task, goroutines int) (time.Duration, error) {
 	start := time.Now()
 	err := fromGoroutines(len(list), goroutines, func(i int) error {
@@ -98,7 +109,7 @@ func drain(ctx context.Context, q *queue.Queue, n, concurrency int) (time.Durati
 func dispatch(ctx context.Context, q *queue.Queue, r *Report, n int) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	arrived := make(chan time.Time)
+	arrived := make(chan time.Time, 1)
 	w := worker.New(q, worker.Config{Concurrency: 10})
 	w.HandleRaw("ping", func(context.Context, []byte) ([]byte, error) {
 		arrived <- time.Now()
@@ -112,7 +123,14 @@ func dispatch(ctx context.Context, q *queue.Queue, r *Report, n int) error {
 		if _, err := q.Enqueue(ctx, queue.Task{Kind: "ping", Timeout: time.Minute}); err != nil {
 			return err
 		}
-		lags = append(lags, (<-arrived).Sub(start))
+		select {
+		case at := <-arrived:
+			lags = append(lags, at.Sub(start))
+		case err := <-ended:
+			return fmt.Errorf("the worker stopped: %w", err)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 		pause(ctx, 2*time.Millisecond) // long enough for the worker to be idle again
 	}
 	r.percentiles("idle dispatch", lags)

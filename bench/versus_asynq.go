@@ -3,76 +3,89 @@ package bench
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/hibiken/asynq"
 )
 
-// asynqSide is github.com/hibiken/asynq in a comparison.
-type asynqSide struct {
-	address string
-	servers int
+// Asynq is github.com/hibiken/asynq as a System, with its defaults but quiet logs:
+// heartbeats, forwarder, janitor, recoverer, a timeout of 30 minutes for each task, and
+// no retention. It has no namespaces: its keys begin with "asynq:".
+func Asynq() System { return &asynqSide{} }
 
+// asynqSide is asynq in a comparison.
+type asynqSide struct {
+	at     asynq.RedisClientOpt
 	client *asynq.Client
 	list   []*asynq.Task
 }
 
-// redis is the connection of a client or server, with the default pool: a larger one is slower.
-func (s *asynqSide) redis() asynq.RedisClientOpt { return asynq.RedisClientOpt{Addr: s.address} }
+func (s *asynqSide) Name() string             { return "asynq" }
+func (s *asynqSide) Version() string          { return moduleVersion("github.com/hibiken/asynq") }
+func (s *asynqSide) Prefixes(string) []string { return []string{"asynq:"} }
 
-func (s *asynqSide) begin(context.Context) error {
-	s.client = asynq.NewClient(s.redis())
+// Open leaves the pool of connections at its default size: a larger one is slower.
+func (s *asynqSide) Open(_ context.Context, at Place) error {
+	o, err := at.options()
+	if err != nil {
+		return err
+	}
+	s.at = asynq.RedisClientOpt{Network: o.Network, Addr: o.Addr, Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.TLSConfig}
+	s.client = asynq.NewClient(s.at)
 	return nil
 }
 
-func (s *asynqSide) end() error { return s.client.Close() }
+func (s *asynqSide) Close() error { return s.client.Close() }
 
-func (s *asynqSide) prepare(n int) int {
-	s.list = make([]*asynq.Task, n)
+func (s *asynqSide) Prepare(payloads [][]byte) int {
+	s.list = make([]*asynq.Task, len(payloads))
 	for i := range s.list {
-		s.list[i] = asynq.NewTask("noop", payload())
+		s.list[i] = asynq.NewTask("noop", payloads[i])
 	}
-	return n
+	return len(s.list)
 }
 
-func (s *asynqSide) put(ctx context.Context, i int) error {
+func (s *asynqSide) Enqueue(ctx context.Context, i int) error {
 	_, err := s.client.EnqueueContext(ctx, s.list[i])
 	return err
 }
 
-// putAll is one call a task: there is no call for lists.
-func (s *asynqSide) putAll(ctx context.Context, calls int) error {
-	return fromGoroutines(calls, 64, func(i int) error { return s.put(ctx, i) })
-}
-
-func (s *asynqSide) work(_ context.Context, handled func()) (crew, error) {
-	handler := asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
+func (s *asynqSide) Work(_ context.Context, w Workers, handled func()) (Crew, error) {
+	return s.crew(w.Servers, asynq.Config{Concurrency: w.Concurrency}, func(context.Context, *asynq.Task) error {
 		handled()
 		return nil
 	})
+}
+
+// crew runs asynq's servers with one handler.
+func (s *asynqSide) crew(servers int, config asynq.Config, handle asynq.HandlerFunc) (Crew, error) {
+	config.LogLevel = asynq.ErrorLevel
 	var running []*asynq.Server
 	stop := func() error {
+		var group sync.WaitGroup
 		for _, server := range running {
-			server.Shutdown()
+			group.Go(server.Shutdown) // each takes a second
 		}
+		group.Wait()
 		return nil
 	}
-	for range s.servers {
-		server := asynq.NewServer(s.redis(), asynq.Config{Concurrency: concurrency, LogLevel: asynq.ErrorLevel})
-		if err := server.Start(handler); err != nil {
+	for range servers {
+		server := asynq.NewServer(s.at, config)
+		if err := server.Start(handle); err != nil {
 			stop()
-			return crew{}, err
+			return Crew{}, err
 		}
 		running = append(running, server)
 	}
-	return crew{stop: stop}, nil
+	return Crew{Stop: stop}, nil
 }
 
-func (s *asynqSide) check(_ context.Context, n int) error {
-	inspector := asynq.NewInspector(s.redis())
+func (s *asynqSide) Check(_ context.Context, n int) error {
+	inspector := asynq.NewInspector(s.at)
 	defer inspector.Close()
 	info, err := inspector.GetQueueInfo("default")
-	if err == nil && (info.Processed != n || info.Failed != 0 || info.Size != 0) {
-		err = fmt.Errorf("asynq processed %d of %d tasks, %d of them failed, and %d are left", info.Processed, n, info.Failed, info.Size)
+	if err == nil && (info.ProcessedTotal != n || info.FailedTotal != 0 || info.Size != 0) {
+		err = fmt.Errorf("asynq processed %d of %d tasks, %d of them failed, and %d are left", info.ProcessedTotal, n, info.FailedTotal, info.Size)
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -11,50 +12,69 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// concurrency is that of each worker and of each asynq server in Versus.
-const concurrency = 50
+// Curfew is this library as a System, with its defaults but quiet logs: events,
+// heartbeats, a reaper, retention, and a deadline for each task. Lease is that of its
+// workers in a RecoveryTrial, 0 for the default of 15 s.
+func Curfew(lease time.Duration) System { return &curfewSide{lease: lease} }
+
+// defaultLease is that of worker.Config.
+const defaultLease = 15 * time.Second
 
 // curfewSide is Curfew in a comparison.
 type curfewSide struct {
-	address string
-	servers int
+	lease time.Duration
 
 	rdb  redis.UniversalClient
 	q    *queue.Queue
 	list []queue.Task
 }
 
-func (s *curfewSide) begin(ctx context.Context) (err error) {
-	if s.rdb, err = queue.Connect("redis://" + s.address); err != nil {
+func (s *curfewSide) Name() string    { return "curfew" }
+func (s *curfewSide) Version() string { return "" } // it is this program
+
+func (s *curfewSide) Prefixes(namespace string) []string { return []string{namespace + ":{"} }
+
+func (s *curfewSide) Open(ctx context.Context, at Place) (err error) {
+	if s.rdb, err = queue.Connect(at.URL); err != nil {
 		return err
 	}
-	s.q, err = queue.Open(ctx, s.rdb, queue.Config{Logger: quiet})
+	if s.q, err = queue.Open(ctx, s.rdb, queue.Config{Namespace: at.Namespace, Logger: quiet}); err != nil {
+		s.rdb.Close()
+	}
 	return err
 }
 
-func (s *curfewSide) prepare(n int) int {
-	s.list = tasks(n, noop)
-	return n
+func (s *curfewSide) Prepare(payloads [][]byte) int {
+	s.list = tasks(len(payloads), func(i int) queue.Task {
+		return queue.Task{Kind: "noop", Payload: payloads[i], Timeout: time.Hour}
+	})
+	return len(s.list)
 }
 
-func (s *curfewSide) put(ctx context.Context, i int) error {
+func (s *curfewSide) Enqueue(ctx context.Context, i int) error {
 	_, err := s.q.Enqueue(ctx, s.list[i])
 	return err
 }
 
-func (s *curfewSide) putAll(ctx context.Context, _ int) error {
+// EnqueueAll is one call for the whole list.
+func (s *curfewSide) EnqueueAll(ctx context.Context) error {
 	return accepted(s.q.EnqueueAll(ctx, s.list))
 }
 
-func (s *curfewSide) work(ctx context.Context, handled func()) (crew, error) {
+func (s *curfewSide) Work(ctx context.Context, w Workers, handled func()) (Crew, error) {
+	return s.crew(ctx, w.Servers, worker.Config{Concurrency: w.Concurrency}, "noop", func(context.Context) error {
+		handled()
+		return nil
+	}), nil
+}
+
+// crew runs workers with one handler.
+func (s *curfewSide) crew(ctx context.Context, servers int, config worker.Config, kind string, handle func(ctx context.Context) error) Crew {
 	ctx, stop := context.WithCancel(ctx)
-	ended, failed := make(chan error, s.servers), make(chan error, s.servers)
-	for range s.servers {
-		w := worker.New(s.q, worker.Config{Concurrency: concurrency})
-		w.HandleRaw("noop", func(context.Context, []byte) ([]byte, error) {
-			handled()
-			return nil, nil
-		})
+	ended, failed := make(chan error, servers), make(chan error, servers)
+	for range servers {
+		w := worker.New(s.q, config)
+		w.HandleRaw(kind, func(ctx context.Context, _ []byte) ([]byte, error) { return nil, handle(ctx) })
 		go func() {
 			err := w.Run(ctx)
 			if ctx.Err() == nil {
@@ -63,16 +83,16 @@ func (s *curfewSide) work(ctx context.Context, handled func()) (crew, error) {
 			ended <- err
 		}()
 	}
-	return crew{failed, func() error {
+	return Crew{failed, func() error {
 		stop()
 		var errs []error
-		for range s.servers {
+		for range servers {
 			errs = append(errs, <-ended) // Run returns when all is settled
 		}
 		return errors.Join(errs...)
-	}}, nil
+	}}
 }
 
-func (s *curfewSide) check(ctx context.Context, n int) error { return completed(ctx, s.q, n) }
+func (s *curfewSide) Check(ctx context.Context, n int) error { return completed(ctx, s.q, n) }
 
-func (s *curfewSide) end() error { return s.rdb.Close() }
+func (s *curfewSide) Close() error { return s.rdb.Close() }

@@ -20,41 +20,71 @@ var floorScript = redis.NewScript(floorSource)
 // floorBatch is how many tasks a call of the bare script is about.
 const floorBatch = 50
 
-// floorSide is a bare script in a comparison: it stores payloads and moves ids, 50 tasks a
-// call, and knows nothing of deadlines, retries, leases or events.
+// floorName is the floor's column.
+const floorName = "floor"
+
+// Floor is a System of bare scripts: what Redis can do at the most for the same load. It
+// stores payloads and moves ids, 50 tasks a call, and has no retries, limits or records.
+// It wakes a worker by a list, looks once a millisecond for deadlines and leases that are
+// over, and tells of deadlines in a stream. Its leases are of 15 s and renewed each second.
+func Floor() System { return &floorSide{} }
+
+// floorSide is the bare scripts in a comparison.
 type floorSide struct {
 	rdb   redis.UniversalClient
+	root  string        // what keys begin with
+	ahead time.Duration // the server's clock, of this machine's
 	calls [][]any
 }
 
-func (s *floorSide) begin(ctx context.Context) error { return floorScript.Load(ctx, s.rdb).Err() }
+func (s *floorSide) Name() string    { return floorName }
+func (s *floorSide) Version() string { return "" }
 
-func (s *floorSide) run(ctx context.Context, args ...any) *redis.Cmd {
-	return floorScript.EvalSha(ctx, s.rdb, []string{"floor"}, args...)
+func (s *floorSide) Prefixes(namespace string) []string { return []string{namespace + "-floor:"} }
+
+func (s *floorSide) Open(ctx context.Context, at Place) (err error) {
+	s.root = at.Namespace + "-floor"
+	options, err := at.options()
+	if err != nil {
+		return err
+	}
+	options.PoolSize = 64
+	s.rdb = redis.NewClient(options)
+	err = errors.Join(floorScript.Load(ctx, s.rdb).Err(), floorDue.Load(ctx, s.rdb).Err(), s.setClock(ctx))
+	if err != nil {
+		s.rdb.Close()
+	}
+	return err
 }
 
-func (s *floorSide) prepare(n int) int {
+func (s *floorSide) run(ctx context.Context, args ...any) *redis.Cmd {
+	return floorScript.EvalSha(ctx, s.rdb, []string{s.root}, args...)
+}
+
+func (s *floorSide) Prepare(payloads [][]byte) int {
 	s.calls = nil
-	for i := range n {
+	for i, payload := range payloads {
 		if i%floorBatch == 0 {
 			s.calls = append(s.calls, []any{"put"})
 		}
 		last := &s.calls[len(s.calls)-1]
-		*last = append(*last, strconv.Itoa(i), payload())
+		*last = append(*last, strconv.Itoa(i), payload)
 	}
 	return len(s.calls)
 }
 
-func (s *floorSide) put(ctx context.Context, i int) error { return s.run(ctx, s.calls[i]...).Err() }
+func (s *floorSide) Enqueue(ctx context.Context, i int) error {
+	return s.run(ctx, s.calls[i]...).Err()
+}
 
-func (s *floorSide) putAll(ctx context.Context, calls int) error {
-	return fromGoroutines(calls, floorWorkers, func(i int) error { return s.put(ctx, i) })
+func (s *floorSide) EnqueueAll(ctx context.Context) error {
+	return fromGoroutines(len(s.calls), floorWorkers, func(i int) error { return s.Enqueue(ctx, i) })
 }
 
 // floorWorkers is enough to keep Redis busy.
 const floorWorkers = 4
 
-func (s *floorSide) work(ctx context.Context, handled func()) (crew, error) {
+func (s *floorSide) Work(ctx context.Context, _ Workers, handled func()) (Crew, error) {
 	ctx, stop := context.WithCancel(ctx)
 	failed := make(chan error, floorWorkers)
 	var group sync.WaitGroup
@@ -65,8 +95,11 @@ func (s *floorSide) work(ctx context.Context, handled func()) (crew, error) {
 			}
 		})
 	}
-	return crew{failed, func() error {
+	return Crew{failed, func() error {
 		stop()
+		for range floorWorkers {
+			s.rdb.RPush(context.WithoutCancel(ctx), s.bell(), 0) // wake who waits
+		}
 		group.Wait()
 		close(failed)
 		return <-failed
@@ -82,7 +115,9 @@ func (s *floorSide) drain(ctx context.Context, handled func()) error {
 			return err
 		}
 		if done = nil; len(taken) == 0 {
-			pause(ctx, time.Millisecond)
+			if err := s.listen(ctx); err != nil {
+				return err
+			}
 			continue
 		}
 		ids, isList := taken[0].([]any)
@@ -97,12 +132,34 @@ func (s *floorSide) drain(ctx context.Context, handled func()) error {
 	return nil
 }
 
-func (s *floorSide) check(ctx context.Context, n int) error {
-	left, err := s.rdb.DBSize(ctx).Result()
-	if err == nil && left > 0 {
-		err = fmt.Errorf("the bare script left %d keys of %d tasks", left, n)
+// bell is the list on which a worker without work waits.
+func (s *floorSide) bell() string { return s.root + ":bell" }
+
+// listen waits until there is work, or a second.
+func (s *floorSide) listen(ctx context.Context) error {
+	err := s.rdb.BLPop(context.WithoutCancel(ctx), time.Second, s.bell()).Err()
+	if errors.Is(err, redis.Nil) {
+		return nil
 	}
 	return err
 }
 
-func (s *floorSide) end() error { return nil }
+// Check looks at what is left: the script keeps nothing of a task that is done.
+func (s *floorSide) Check(ctx context.Context, n int) error {
+	left := 0
+	keys := s.rdb.Scan(ctx, 0, pattern(s.root+":"), 1000).Iterator()
+	for keys.Next(ctx) {
+		if keys.Val() != s.bell() {
+			left++
+		}
+	}
+	if err := keys.Err(); err != nil {
+		return err
+	}
+	if left > 0 {
+		return fmt.Errorf("the bare script left %d keys of %d tasks", left, n)
+	}
+	return nil
+}
+
+func (s *floorSide) Close() error { return s.rdb.Close() }

@@ -7,6 +7,7 @@
 --
 -- Returns  of "work": ids and payloads of what was taken
 local line, running, prefix = KEYS[1] .. ":line", KEYS[1] .. ":running", KEYS[1] .. ":"
+local bell = KEYS[1] .. ":bell" -- a worker without work waits on this list
 
 if ARGV[1] == "put" then
   local payloads, ids = {}, {}
@@ -16,6 +17,9 @@ if ARGV[1] == "put" then
   end
   redis.call("MSET", unpack(payloads))
   redis.call("ZADD", line, unpack(ids))
+  if redis.call("EXISTS", bell) == 0 then
+    redis.call("RPUSH", bell, 1)
+  end
   return 0
 end
 

@@ -1,68 +1,154 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"runtime/debug"
 	"strings"
 	"text/tabwriter"
-
-	"github.com/redis/go-redis/v9"
 )
 
-// Comparison is what Versus found.
-type Comparison struct {
-	Bench   string `json:"bench"`
-	Against string `json:"against"` // the other library and its version
-	Redis   string `json:"redis"`   // the server's version
-	Tasks   int    `json:"tasks"`
-	Runs    int    `json:"runs"`
-	Servers int    `json:"servers"`
-	Rows    []Row  `json:"rows"`
-}
-
-// Row is one load of a comparison, in tasks a second.
-type Row struct {
-	Name   string `json:"name"` // stable: enqueue_16, enqueue_64, enqueue_lists, drain, enqueue_and_drain
-	What   string `json:"what"`
-	Unit   string `json:"unit"`
-	Curfew Spread `json:"curfew"`
-	Asynq  Spread `json:"asynq"`
-	Floor  Spread `json:"floor"`
-	// Ratio is Curfew by asynq, of the runs that stood side by side. Above 1 Curfew is faster.
-	Ratio Spread `json:"ratio"`
-	// OfFloor is Curfew by the bare script, likewise.
-	OfFloor Spread `json:"of_floor"`
-}
-
-func compare(c VersusConfig, version string, curfew, asynq, floor rates) Comparison {
-	out := Comparison{Bench: "throughput --vs asynq", Against: strings.TrimSpace("asynq " + moduleVersion("github.com/hibiken/asynq")),
-		Redis: version, Tasks: c.Tasks, Runs: c.Runs, Servers: c.Servers}
-	for _, load := range loads {
-		ours, theirs, bare := curfew[load.name], asynq[load.name], floor[load.name]
-		out.Rows = append(out.Rows, Row{
-			Name: load.name, What: load.what, Unit: "tasks/s",
-			Curfew: spread(ours), Asynq: spread(theirs), Floor: spread(bare),
-			Ratio: spread(ratios(ours, theirs)), OfFloor: spread(ratios(ours, bare)),
-		})
+// compare makes a Comparison of what was measured.
+func compare(t Trial, runs int, systems []System, all samples) Comparison {
+	out := Comparison{Bench: t.bench, Runs: runs, Sizes: t.sizes, load: t.load}
+	var against []string
+	for _, s := range systems {
+		out.Systems = append(out.Systems, s.Name())
+	}
+	for _, s := range systems[1:] {
+		if s.Name() != floorName {
+			out.Bench += " --vs " + s.Name()
+			against = append(against, strings.TrimSpace(s.Name()+" "+s.Version()))
+		}
+	}
+	out.Against = strings.Join(against, ", ")
+	for _, f := range t.figures {
+		out.Rows = append(out.Rows, t.row(f, systems, all))
 	}
 	return out
 }
 
-// WriteTable writes the comparison for people: medians, with the least and the most run.
-func (c Comparison) WriteTable(out io.Writer) error {
-	fmt.Fprintf(out, "tasks/s, median (min-max) of %d runs of %d tasks; %s, redis %s\n", c.Runs, c.Tasks, c.Against, c.Redis)
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\tcurfew\tasynq\tcurfew : asynq\tbare script\tcurfew : bare")
-	for _, r := range c.Rows {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", r.What, r.Curfew.text(Digits), r.Asynq.text(Digits),
-			r.Ratio.text(hundredths), Digits(r.Floor.Median), hundredths(r.OfFloor.Median))
+// row is one figure of all Systems.
+func (t Trial) row(f figure, systems []System, all samples) Row {
+	row := Row{Name: f.name, What: f.what, Unit: t.unit, Bound: t.bound, systems: systems, Of: map[string]Spread{}, Ratios: map[string]Spread{}}
+	ours := all[sampled{f.name, systems[0].Name()}]
+	for i, s := range systems {
+		if !f.fits(s) {
+			continue
+		}
+		theirs := all[sampled{f.name, s.Name()}]
+		row.Of[s.Name()] = spread(theirs)
+		if i == 0 || !f.fits(systems[0]) {
+			continue
+		}
+		better := ratios(ours, theirs)
+		if t.less() {
+			better = ratios(theirs, ours)
+		}
+		row.Ratios[s.Name()] = spread(better)
 	}
-	return table.Flush()
+	return row
 }
 
-func hundredths(v float64) string { return fmt.Sprintf("%.2f", v) }
+// WriteTable writes the comparison for people: medians, with the least and the most run.
+func (c Comparison) WriteTable(out io.Writer) error {
+	persistence := "no append-only file"
+	if c.AOF {
+		persistence = "with its append-only file"
+	}
+	fmt.Fprintf(out, "%s, median (min-max) of %s of %s; %s, redis %s, %s\n", c.Rows[0].Unit, count(c.Runs, "run"), c.load, c.Against, c.Redis, persistence)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\t"+strings.Join(c.header(), "\t"))
+	for _, r := range c.Rows {
+		fmt.Fprintln(table, r.What+"\t"+strings.Join(r.cells(), "\t"))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return c.writeNotes(out)
+}
+
+// header names the columns: first, other, first : other, other, and so on.
+func (c Comparison) header() []string {
+	first := c.Systems[0]
+	columns := []string{first}
+	for _, name := range c.Systems[1:] {
+		if name == floorName {
+			columns = append(columns, "bare script", first+" : bare")
+		} else {
+			columns = append(columns, name, first+" : "+name)
+		}
+	}
+	return columns
+}
+
+// cells are the row's columns. Of the floor medians are enough.
+func (r Row) cells() []string {
+	var cells []string
+	for i, s := range r.systems {
+		of, ratio := r.cell(s.Name())
+		if cells = append(cells, of); i > 0 {
+			cells = append(cells, ratio)
+		}
+	}
+	return cells
+}
+
+func (r Row) cell(system string) (of, ratio string) {
+	spread, does := r.Of[system]
+	if !does {
+		return "never", "-"
+	}
+	times, can := r.Ratios[system]
+	ratio = "-"
+	if system == floorName {
+		if can {
+			ratio = hundredths(times.Median)
+		}
+		return r.digits(spread.Median), ratio
+	}
+	if can {
+		ratio = times.text(hundredths)
+	}
+	return spread.text(r.digits), ratio
+}
+
+// digits prints a value. What reaches the bound of the measurement took longer.
+func (r Row) digits(v float64) string {
+	if r.Bound > 0 && v >= r.Bound {
+		return "> " + Digits(r.Bound)
+	}
+	return Digits(v)
+}
+
+// writeNotes explains the words in the table.
+func (c Comparison) writeNotes(out io.Writer) error {
+	never, beyond := false, 0.0
+	for _, r := range c.Rows {
+		for _, s := range r.systems {
+			of, does := r.Of[s.Name()]
+			never = never || !does
+			if does && r.Bound > 0 && of.Max >= r.Bound {
+				beyond = r.Bound
+			}
+		}
+	}
+	var err error
+	if never {
+		_, err = fmt.Fprintln(out, "never: it has nothing that does this")
+	}
+	if beyond > 0 && err == nil {
+		_, err = fmt.Fprintf(out, "> %s: not within that time, and not waited for any longer\n", Digits(beyond))
+	}
+	return err
+}
+
+func hundredths(v float64) string {
+	if v >= 100 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
 
 // moduleVersion is the version of a module in this program, "" if it does not say.
 func moduleVersion(path string) string {
@@ -76,10 +162,4 @@ func moduleVersion(path string) string {
 		}
 	}
 	return ""
-}
-
-// serverVersion is that of the Redis.
-func serverVersion(ctx context.Context, rdb redis.UniversalClient) (string, error) {
-	info, err := rdb.Info(ctx, "server").Result()
-	return infoFields(info)["redis_version"], err
 }

@@ -6,59 +6,130 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 )
 
-// measured is a comparison in which every load had the same rates.
-func measured() Comparison {
-	of := func(values ...float64) rates {
-		all := rates{}
-		for _, load := range loads {
-			all[load.name] = values
-		}
-		return all
+// rates are a comparison in which every load had the same rates.
+func rates() Comparison {
+	t := ThroughputTrial(ThroughputLoad{Tasks: 10, Servers: 1})
+	all := samples{}
+	for _, f := range t.figures {
+		all[sampled{f.name, "curfew"}] = []float64{20000, 30000, 10000}
+		all[sampled{f.name, "asynq"}] = []float64{10000, 10000, 20000}
+		all[sampled{f.name, "floor"}] = []float64{100000, 100000, 100000}
 	}
-	return compare(VersusConfig{Tasks: 10, Runs: 3, Servers: 1}, "7.0.15", of(20000, 30000, 10000), of(10000, 10000, 20000), of(100000, 100000, 100000))
+	out := compare(t, 3, []System{Curfew(0), Asynq(), Floor()}, all)
+	out.Redis = "7.0.15"
+	return out
+}
+
+// delays are a comparison of what is better when it is smaller, of which asynq never does
+// a part, and in which it reaches the bound.
+func delays() Comparison {
+	t := DetectTrial(DeadlineLoad{Pending: 10, Running: 10})
+	t.bound = 40
+	all := samples{}
+	for _, f := range t.figures {
+		all[sampled{f.name, "curfew"}] = []float64{2, 4, 1}
+		all[sampled{f.name, "asynq"}] = []float64{20, 10, 40}
+		all[sampled{f.name, "floor"}] = []float64{1, 1, 1}
+	}
+	return compare(t, 3, []System{Curfew(0), Asynq(), Floor()}, all)
 }
 
 func TestComparisonDividesRunsSideBySide(t *testing.T) {
-	for _, row := range measured().Rows {
-		if want := (Spread{2, 0.5, 3}); row.Ratio != want {
-			t.Errorf("%s: ratio %v, want %v", row.Name, row.Ratio, want)
+	for _, row := range rates().Rows {
+		if want := (Spread{2, 0.5, 3}); row.Ratios["asynq"] != want {
+			t.Errorf("%s: ratio %v, want %v", row.Name, row.Ratios["asynq"], want)
 		}
-		if want := (Spread{0.2, 0.1, 0.3}); row.OfFloor != want {
-			t.Errorf("%s: of the floor %v, want %v", row.Name, row.OfFloor, want)
+		if want := (Spread{0.2, 0.1, 0.3}); row.Ratios["floor"] != want {
+			t.Errorf("%s: of the floor %v, want %v", row.Name, row.Ratios["floor"], want)
+		}
+	}
+	for _, row := range delays().Rows[3:] {
+		if want := (Spread{10, 2.5, 40}); row.Ratios["asynq"] != want {
+			t.Errorf("%s: ratio %v, want %v: a smaller delay is better", row.Name, row.Ratios["asynq"], want)
 		}
 	}
 }
 
 func TestComparisonAsTable(t *testing.T) {
-	var out strings.Builder
-	if err := measured().WriteTable(&out); err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 2+len(loads) || !strings.Contains(lines[0], "3 runs of 10 tasks") {
-		t.Fatalf("the table is\n%s", out.String())
-	}
-	want := "drain, concurrency 50 20000 (10000-30000) 10000 (10000-20000) 2.00 (0.50-3.00) 100000 0.20"
-	if got := strings.Join(strings.Fields(lines[5]), " "); got != want {
-		t.Errorf("the row of drain is %q, want %q", got, want)
+	for _, test := range []struct {
+		claim string
+		of    Comparison
+		lines int
+		line  int
+		want  string
+	}{
+		{"the title says how it was measured", rates(), 2 + len(loads), 0,
+			"tasks/s, median (min-max) of 3 runs of 10 tasks; asynq, redis 7.0.15, no append-only file"},
+		{"each System has a column, and a ratio", rates(), 2 + len(loads), 5,
+			"drain, concurrency 50 20000 (10000-30000) 10000 (10000-20000) 2.00 (0.50-3.00) 100000 0.20"},
+		{"what a System has not is never", delays(), 2 + 9 + 2, 2,
+			"pending task, its end is seen, p50 2 (1-4) never - 1 0.50"},
+		{"what reaches the bound is longer", delays(), 2 + 9 + 2, 5,
+			"running task, its end is seen, p50 2 (1-4) 20 (10-> 40) 10.00 (2.50-40.00) 1 0.50"},
+		{"never is explained", delays(), 2 + 9 + 2, 11, "never: it has nothing that does this"},
+		{"the bound is explained", delays(), 2 + 9 + 2, 12, "> 40: not within that time, and not waited for any longer"},
+	} {
+		var out strings.Builder
+		if err := test.of.WriteTable(&out); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if len(lines) != test.lines {
+			t.Fatalf("%s: %d lines, want %d:\n%s", test.claim, len(lines), test.lines, out.String())
+		}
+		got := strings.Join(strings.Fields(lines[test.line]), " ")
+		if got = strings.Replace(got, Asynq().Version(), "", 1); strings.Join(strings.Fields(strings.Replace(got, "asynq ;", "asynq;", 1)), " ") != test.want {
+			t.Errorf("%s: the line is %q, want %q", test.claim, got, test.want)
+		}
 	}
 }
 
 // The names are what scripts ask for: they stay.
 func TestComparisonAsJSON(t *testing.T) {
-	text, err := json.Marshal(measured())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		`"bench":"throughput --vs asynq"`, `"against":"asynq`, `"redis":"7.0.15"`, `"tasks":10`, `"runs":3`, `"servers":1`,
-		`"name":"enqueue_16"`, `"name":"enqueue_64"`, `"name":"enqueue_lists"`, `"name":"drain"`, `"name":"enqueue_and_drain"`, `"unit":"tasks/s"`,
-		`"curfew":{"median":20000,"min":10000,"max":30000}`, `"asynq":{`, `"floor":{`, `"ratio":{"median":2,`, `"of_floor":{"median":0.2,`,
+	for _, test := range []struct {
+		of   Comparison
+		want []string
+	}{
+		{rates(), []string{
+			`"bench":"throughput --vs asynq"`, `"against":"asynq`, `"redis":"7.0.15"`, `"aof":false`, `"tasks":10`, `"runs":3`, `"servers":1`,
+			`"systems":["curfew","asynq","floor"]`, `"name":"enqueue_16"`, `"name":"enqueue_64"`, `"name":"enqueue_lists"`,
+			`"name":"drain"`, `"name":"enqueue_and_drain"`, `"unit":"tasks/s"`, `"curfew":{"median":20000,"min":10000,"max":30000}`,
+			`"asynq":{`, `"floor":{`, `"ratio":{"median":2,`, `"of_floor":{"median":0.2,`, `"ratios":{"asynq":{"median":2,`,
+		}},
+		{delays(), []string{`"bench":"detect --vs asynq"`, `"bound":40`, `"name":"detect_pending_p99"`, `"asynq":null`, `"ratio":null`}},
 	} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("the JSON has no %s:\n%s", want, text)
+		text, err := json.Marshal(test.of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range test.want {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("the JSON has no %s:\n%s", want, text)
+			}
+		}
+	}
+}
+
+func TestFiguresHaveTheirNames(t *testing.T) {
+	for _, test := range []struct {
+		trial Trial
+		want  string
+	}{
+		{ThroughputTrial(ThroughputLoad{}), "enqueue_16 enqueue_64 enqueue_lists drain enqueue_and_drain"},
+		{DispatchTrial(DispatchLoad{}), "dispatch_p50 dispatch_p99 dispatch_max"},
+		{DetectTrial(DeadlineLoad{}), "detect_pending_p50 detect_pending_p99 detect_pending_max detect_running_p50 detect_running_p99 detect_running_max" +
+			" detect_handler_p50 detect_handler_p99 detect_handler_max"},
+		{RecoveryTrial(RecoveryLoad{}), "recovery_min recovery_p50 recovery_max"},
+	} {
+		var names []string
+		for _, f := range test.trial.figures {
+			names = append(names, f.name)
+		}
+		if got := strings.Join(names, " "); got != test.want {
+			t.Errorf("bench %s has the figures %s, want %s", test.trial.bench, got, test.want)
 		}
 	}
 }
@@ -89,5 +160,17 @@ func TestFromGoroutinesMakesEachCallOnce(t *testing.T) {
 	}
 	if err := fromGoroutines(10, 3, func(int) error { return errors.New("no") }); err == nil {
 		t.Error("the error of a call is lost")
+	}
+}
+
+func TestWhatTookTheBoundOrLongerCountsAsTheBound(t *testing.T) {
+	starts := make(chan start, 2)
+	begin := time.Now()
+	starts <- start{"a", begin.Add(time.Second)}
+	starts <- start{"other", begin}
+	killed := map[string]time.Time{"a": begin, "b": begin}
+	lags, err := awaitStarts(t.Context(), killed, starts, nil, 20*time.Millisecond)
+	if err != nil || len(lags) != 2 || lags[0] != 20*time.Millisecond || lags[1] != 20*time.Millisecond {
+		t.Errorf("awaitStarts = %v, %v, want the bound twice", lags, err)
 	}
 }

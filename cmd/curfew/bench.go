@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
@@ -25,18 +24,8 @@ func benchCommand() *cli.Command {
 		Usage: "measure how fast it is, how late, how large; starts a redis-server of its own",
 		Subcommands: []*cli.Command{
 			throughputCommand(),
-			benchmark("detect", "how late timeouts are noticed, seen by an observer of the events", 3,
-				[]cli.Flag{
-					tasks(10000),
-					&cli.IntFlag{Name: "others", Value: 100000, Usage: "other live deadlines"},
-					durationFlag("over", 10*time.Second, "the span that the deadlines are spread over; 0s: all in one ms"),
-				},
-				func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
-					if durationOf(c, "over") == 0 {
-						return bench.SameMillisecond(ctx, rdb, c.Int("tasks"))
-					}
-					return bench.Detect(ctx, rdb, c.Int("tasks"), c.Int("others"), durationOf(c, "over"))
-				}),
+			dispatchCommand(),
+			detectCommand(),
 			benchmark("memory", "bytes that a task takes in Redis, pending, running and completed, and in the append-only file", 1, []cli.Flag{tasks(1000000)},
 				func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
 					return bench.Memory(ctx, rdb, c.Int("tasks"))
@@ -51,7 +40,7 @@ func benchCommand() *cli.Command {
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usage("there is no benchmark %q: throughput, detect, memory, longest, counts, micro, agents, failover or recovery", c.Args().First())
+				return usage("there is no benchmark %q: throughput, dispatch, detect, memory, longest, counts, micro, agents, failover or recovery", c.Args().First())
 			}
 			return cli.ShowSubcommandHelp(c)
 		},
@@ -105,7 +94,7 @@ func checkBench(c *cli.Context) error {
 	if o := c.String("output"); o != "table" && o != "json" {
 		return usage("--output %q must be table or json", o)
 	}
-	for _, name := range []string{"runs", "tasks", "partitions", "servers", "kills", "agents", "fan", "queues", "members", "concurrency", "wakes"} {
+	for _, name := range []string{"runs", "tasks", "partitions", "servers", "kills", "agents", "fan", "queues", "members", "concurrency", "wakes", "running"} {
 		if n := c.Int(name); c.IsSet(name) && (n < 1 || n > 10_000_000) {
 			return usage("--%s %d must be from 1 to 10000000", name, n)
 		}
@@ -119,16 +108,16 @@ func checkBench(c *cli.Context) error {
 }
 
 func measureRuns(c *cli.Context, measure measurement) (bench.Report, error) {
-	rdb, stop, err := bench.StartRedis(c.Context)
+	rdb, stop, err := startRedis(c)
 	if err != nil {
-		return bench.Report{}, cli.Exit(err, exitUnreachable)
+		return bench.Report{}, err
 	}
 	defer stop()
 	var reports []bench.Report
 	for range c.Int("runs") {
 		report, err := measure(c.Context, rdb, c)
 		if err != nil {
-			return bench.Report{}, err
+			return bench.Report{}, benchError(c.Context, err)
 		}
 		reports = append(reports, report)
 	}

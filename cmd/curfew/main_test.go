@@ -42,7 +42,7 @@ func TestWrongUseIsASentence(t *testing.T) {
 		{"demo --timeout 1d", "--timeout 1d must be from 10ms to 1m"},
 		{"demo --timeout 0s", "--timeout 0s must be from 10ms to 1m"},
 		{"demo --bogus", "bogus"},
-		{"bench nothing", "throughput, detect, memory, longest, counts, micro, agents, failover or recovery"},
+		{"bench nothing", "throughput, dispatch, detect, memory, longest, counts, micro, agents, failover or recovery"},
 		{"bench memory --runs 0", "--runs 0 must be from 1"},
 		{"bench memory --tasks -5", "--tasks -5 must be from 1"},
 		{"bench throughput --partitions 0", "--partitions 0 must be from 1"},
@@ -52,6 +52,27 @@ func TestWrongUseIsASentence(t *testing.T) {
 		{"bench throughput --vs asynq --runs 0", "--runs 0 must be from 1"},
 		{"bench throughput --vs asynq --servers 0", "--servers 0 must be from 1"},
 		{"bench throughput --servers 2", "add --vs asynq"},
+		{"bench dispatch --pause 1s", "add --vs asynq"},
+		{"bench dispatch --vs asynq --tasks 0", "--tasks 0 must be from 1"},
+		{"bench dispatch --vs sidekiq", `--vs "sidekiq" must be asynq`},
+		{"bench detect --running 5", "add --vs asynq"},
+		{"bench detect --vs asynq --running 5000", "--running 5000 must be from 1 to 1000"},
+		{"bench recovery --within 5s", "add --vs asynq"},
+		{"bench recovery --vs asynq --lease 2s", "leave one of them out"},
+		{"bench recovery --vs asynq --within 1ms", "--within 1ms must be from 1s to 1h"},
+		{"bench recovery --vs asynq --kills 500", "--kills 500 must be from 1 to 100"},
+		{"bench recovery --kills 500", "--kills 500 must be from 1 to 100"},
+		{"bench throughput --redis redis://localhost", "add --vs asynq"},
+		{"bench throughput --threshold drain>=1", "add --vs asynq"},
+		{"bench throughput --vs asynq --namespace x", "add --redis"},
+		{"bench throughput --vs asynq --redis redis://localhost --aof", "leave one of them out"},
+		{"bench throughput --vs asynq --redis redis://localhost --namespace=", "--namespace must not be empty"},
+		{"bench throughput --vs asynq --redis localhost:6379", "must begin with redis://"},
+		{"bench throughput --vs asynq --redis redis+cluster://localhost:6379", "and not a cluster or sentinels"},
+		{"bench throughput --vs asynq --threshold drain", "write enqueue_and_drain>=50000"},
+		{"bench throughput --vs asynq --threshold drained>=5", "the figures are enqueue_16, enqueue_64, enqueue_lists, drain, enqueue_and_drain"},
+		{"bench detect --vs asynq --threshold detect_pending_p99>=2x", "asynq never does this"},
+		{"bench dispatch --vs asynq --threshold dispatch_p99<=10", "write dispatch_max<=20ms"},
 		{"bench micro --runs 0", "--runs 0 must be from 1"},
 		{"bench micro --tasks 0", "--tasks 0 must be from 1"},
 		{"bench micro -o csv", "table or json"},
@@ -72,7 +93,7 @@ func TestWrongUseIsASentence(t *testing.T) {
 }
 
 func TestHelpOfEveryCommand(t *testing.T) {
-	for _, args := range []string{"--help", "demo --help", "bench --help", "bench detect --help", "bench throughput --help", "bench micro --help", "bench counts --help"} {
+	for _, args := range []string{"--help", "demo --help", "bench --help", "bench detect --help", "bench dispatch --help", "bench recovery --help", "bench throughput --help", "bench micro --help", "bench counts --help"} {
 		if code, out, errs := curfew(t, strings.Fields(args)...); code != 0 || !strings.Contains(out, "USAGE") || errs != "" {
 			t.Errorf("curfew %s: exit %d, stdout %q, stderr %q", args, code, out, errs)
 		}
@@ -84,21 +105,5 @@ func TestBenchWritesJSON(t *testing.T) {
 	var report bench.Report
 	if err := json.Unmarshal([]byte(out), &report); code != 0 || err != nil || report.Value("memory a pending task") <= 0 {
 		t.Errorf("exit %d, %v, %s%s", code, err, out, errs)
-	}
-}
-
-func TestThroughputVersusAsynqWritesJSON(t *testing.T) {
-	code, out, errs := curfew(t, "bench", "throughput", "--vs", "asynq", "--tasks", "500", "--runs", "1", "--servers", "2", "-o", "json")
-	var found bench.Comparison
-	if err := json.Unmarshal([]byte(out), &found); code != 0 || err != nil {
-		t.Fatalf("exit %d, %v, %s%s", code, err, out, errs)
-	}
-	if found.Tasks != 500 || found.Runs != 1 || len(found.Rows) != 5 {
-		t.Errorf("found %+v, want 5 rows of 500 tasks and 1 run", found)
-	}
-	for _, row := range found.Rows {
-		if row.Curfew.Median <= 0 || row.Asynq.Median <= 0 || row.Floor.Median <= 0 || row.Ratio.Median <= 0 {
-			t.Errorf("%+v, want figures of all three and a ratio", row)
-		}
 	}
 }

@@ -1,0 +1,176 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+var (
+	// ErrUnreachable means that the server of a comparison does not answer.
+	ErrUnreachable = errors.New("the Redis server does not answer")
+	// ErrOccupied means that a given server has keys of a System already. Choose another
+	// namespace, database or server.
+	ErrOccupied = errors.New("the Redis server is in use")
+)
+
+// ground is the server of a comparison.
+type ground struct {
+	rdb      redis.UniversalClient
+	place    Place
+	given    bool
+	prefixes []string // of the keys of all Systems
+}
+
+// prepare connects to the server. One that is given must be free of the Systems' keys.
+func prepare(ctx context.Context, c CompareConfig, systems []System) (*ground, error) {
+	c.Place.Namespace = orDefault(c.Place.Namespace, "bench")
+	rdb, err := c.Place.connect()
+	if err != nil {
+		return nil, err
+	}
+	g := &ground{rdb: rdb, place: c.Place, given: c.Given}
+	for _, s := range systems {
+		g.prefixes = append(g.prefixes, s.Prefixes(c.Place.Namespace)...)
+	}
+	if err = g.ping(ctx); err == nil && g.given {
+		err = g.refuseOccupied(ctx, systems)
+	}
+	if err != nil {
+		rdb.Close()
+		return nil, err
+	}
+	return g, nil
+}
+
+// connect makes a client of its own for one server. queue.Connect says what is wrong with
+// a URL, and never tells a password.
+func (p Place) connect() (redis.UniversalClient, error) {
+	scheme, _, _ := strings.Cut(p.URL, ":")
+	if strings.Contains(scheme, "+") {
+		return nil, fmt.Errorf("%w: a comparison needs one server, redis://host:port/0, and not a cluster or sentinels", refusal.ErrInvalid)
+	}
+	return queue.Connect(p.URL)
+}
+
+// options are those of the URL, for libraries that have their own client.
+func (p Place) options() (*redis.Options, error) {
+	options, err := redis.ParseURL(p.URL)
+	if err != nil {
+		return nil, refusal.ErrInvalid // the text of the error has the URL, and thus the password
+	}
+	return options, nil
+}
+
+// ping tells whether the server answers, with a client that asks once.
+func (g *ground) ping(ctx context.Context) error {
+	options, err := g.place.options()
+	if err != nil {
+		return err
+	}
+	options.MaxRetries, options.DialerRetries, options.ContextTimeoutEnabled = -1, 1, true
+	rdb := redis.NewClient(options)
+	defer rdb.Close()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := rdb.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return nil
+}
+
+// explain says of an error that the server is gone, if it is.
+func (g *ground) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	if gone := g.ping(context.Background()); gone != nil {
+		return fmt.Errorf("%w, and so this failed: %w", gone, err)
+	}
+	return err
+}
+
+// refuseOccupied finds keys of the Systems. They may be somebody's work.
+func (g *ground) refuseOccupied(ctx context.Context, systems []System) error {
+	for _, s := range systems {
+		for _, prefix := range s.Prefixes(g.place.Namespace) {
+			found, err := g.first(ctx, prefix)
+			if err != nil {
+				return err
+			}
+			if found != "" {
+				return fmt.Errorf("%w: it has keys of %s, %q among them", ErrOccupied, s.Name(), found)
+			}
+		}
+	}
+	return nil
+}
+
+// first is a key that begins with a prefix, "" if there is none.
+func (g *ground) first(ctx context.Context, prefix string) (string, error) {
+	found := g.rdb.Scan(ctx, 0, pattern(prefix), 1000).Iterator()
+	if found.Next(ctx) {
+		return found.Val(), nil
+	}
+	return "", found.Err()
+}
+
+// pattern matches the keys that begin with a prefix.
+func pattern(prefix string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(prefix) + "*"
+}
+
+// clear removes what the turn before left. Only a server that is ours is flushed.
+func (g *ground) clear(ctx context.Context) error {
+	if !g.given {
+		return g.rdb.FlushAll(ctx).Err()
+	}
+	for _, prefix := range g.prefixes {
+		if err := g.remove(ctx, prefix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove unlinks the keys that begin with a prefix.
+func (g *ground) remove(ctx context.Context, prefix string) error {
+	for cursor := uint64(0); ; {
+		keys, next, err := g.rdb.Scan(ctx, cursor, pattern(prefix), 1000).Result()
+		if err != nil {
+			return err
+		}
+		if len(keys) > 0 {
+			if err := g.rdb.Unlink(ctx, keys...).Err(); err != nil {
+				return err
+			}
+		}
+		if cursor = next; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// close removes the last turn's keys, also when the comparison was interrupted.
+func (g *ground) close() {
+	if g.given {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		g.clear(ctx)
+	}
+	g.rdb.Close()
+}
+
+// server tells the version of the server, and whether it has an append-only file.
+func (g *ground) server(ctx context.Context) (version string, aof bool, err error) {
+	info, err := g.rdb.Info(ctx, "server", "persistence").Result()
+	fields := infoFields(info)
+	return fields["redis_version"], fields["aof_enabled"] == "1", err
+}

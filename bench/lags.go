@@ -1,0 +1,90 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// lagList takes lags from handlers.
+type lagList struct {
+	mu   sync.Mutex
+	lags []time.Duration
+	all  *countdown
+}
+
+func newLagList(n int) *lagList { return &lagList{all: newCountdown(n)} }
+
+// untilDone is what a handler does whose time is going to be up.
+func (l *lagList) untilDone(ctx context.Context, deadline time.Time) error {
+	<-ctx.Done()
+	l.add(time.Since(deadline))
+	return ctx.Err()
+}
+
+func (l *lagList) add(lag time.Duration) {
+	l.mu.Lock()
+	l.lags = append(l.lags, lag)
+	l.mu.Unlock()
+	l.all.one()
+}
+
+// wait returns the lags when all are there.
+func (l *lagList) wait(ctx context.Context) ([]time.Duration, error) {
+	err := l.all.wait(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.lags), err
+}
+
+// lagParts are the figures of lags, with the fraction of them that is at most as large.
+var lagParts = []struct {
+	name string
+	part float64
+}{{"p50", 0.50}, {"p99", 0.99}, {"max", 1}}
+
+// lagFigures are those of lags: dispatch_p50, dispatch_p99, dispatch_max.
+func lagFigures(name, what string, can func(System) bool) []figure {
+	var list []figure
+	for _, p := range lagParts {
+		list = append(list, figure{name + "_" + p.name, fmt.Sprintf("%s, %s", what, p.name), can})
+	}
+	return list
+}
+
+// lagValues are the values of these figures, in ms.
+func lagValues(lags []time.Duration) []float64 {
+	values := make([]float64, len(lagParts))
+	if len(lags) == 0 {
+		return values
+	}
+	sorted := slices.Sorted(slices.Values(lags))
+	for i, p := range lagParts {
+		values[i] = float64(percentile(sorted, p.part).Microseconds()) / 1000
+	}
+	return values
+}
+
+// percentile is that of sorted lags.
+func percentile(sorted []time.Duration, part float64) time.Duration {
+	return sorted[min(int(part*float64(len(sorted))), len(sorted)-1)]
+}
+
+// orDefault is a value, or what stands for it if it is zero.
+func orDefault[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}
+
+// count says how many: "1 task", "20 tasks".
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}

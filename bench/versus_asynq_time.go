@@ -1,0 +1,114 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/hibiken/asynq"
+)
+
+// asynqSide is not PendingDeadlines: asynq looks at a task's deadline when a server takes
+// the task, and never before.
+
+// RunningLags runs a server. asynq tells no events, so the observer asks its Inspector
+// again and again which tasks are archived, which is how a task ends here: none is
+// retried. The deadline of a task is that of its handler's context.
+func (s *asynqSide) RunningLags(ctx context.Context, l DeadlineLoad) (lags RunningLags, err error) {
+	if err := s.far(ctx, l.Others); err != nil {
+		return lags, err
+	}
+	cancelled, deadlines := newLagList(l.Running), &sync.Map{} // of the tasks, by id
+	ctx, cancel := context.WithCancel(ctx)
+	// Handlers end with this measurement too: a server waits for them when it stops.
+	base := func() context.Context { return ctx }
+	crew, err := s.crew(1, asynq.Config{Concurrency: l.Running, BaseContext: base}, func(ctx context.Context, _ *asynq.Task) error {
+		id, _ := asynq.GetTaskID(ctx)
+		deadline, _ := ctx.Deadline()
+		deadlines.Store(id, deadline)
+		return cancelled.untilDone(ctx, deadline)
+	})
+	if err != nil {
+		cancel()
+		return lags, err
+	}
+	defer crew.Stop()
+	defer cancel()
+	enqueue := func(ctx context.Context) error {
+		_, err := s.client.EnqueueContext(ctx, asynq.NewTask("stuck", payload()), asynq.Timeout(runFor), asynq.MaxRetry(0))
+		return err
+	}
+	return whileRunning(ctx, l, cancelled, enqueue, func(ctx context.Context) ([]time.Duration, error) {
+		return s.watchArchived(ctx, l.Running, deadlines)
+	})
+}
+
+// far enqueues tasks whose deadline is far away, to a queue that nothing works on.
+func (s *asynqSide) far(ctx context.Context, n int) error {
+	deadline := time.Now().Add(time.Hour)
+	return fromGoroutines(n, 64, func(int) error {
+		_, err := s.client.EnqueueContext(ctx, asynq.NewTask("far", nil), asynq.Queue("far"), asynq.Deadline(deadline))
+		return err
+	})
+}
+
+// watchArchived says how late each of n tasks was seen to be archived.
+func (s *asynqSide) watchArchived(ctx context.Context, n int, deadlines *sync.Map) ([]time.Duration, error) {
+	inspector := asynq.NewInspector(s.at)
+	defer inspector.Close()
+	seen := make(map[string]bool, n)
+	var lags []time.Duration
+	for len(lags) < n {
+		archived, err := inspector.ListArchivedTasks("default", asynq.PageSize(n))
+		now := time.Now()
+		if err != nil && !errors.Is(err, asynq.ErrQueueNotFound) { // there is none before its first task
+			return nil, err
+		}
+		for _, task := range archived {
+			if deadline, ok := deadlines.Load(task.ID); ok && !seen[task.ID] {
+				seen[task.ID] = true
+				lags = append(lags, now.Sub(deadline.(time.Time)))
+			}
+		}
+		if pause(ctx, time.Millisecond/2); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return lags, nil
+}
+
+// Put, Hold, Take and Interval are for a RecoveryTrial.
+
+func (s *asynqSide) Put(ctx context.Context, line string) error {
+	_, err := s.client.EnqueueContext(ctx, asynq.NewTask("held", payload()), asynq.Queue(line))
+	return err
+}
+
+func (s *asynqSide) Hold(ctx context.Context, line string, began func()) error {
+	crew, err := s.crew(1, asynq.Config{Concurrency: 10, Queues: map[string]int{line: 1}}, func(context.Context, *asynq.Task) error {
+		began()
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return crew.Stop()
+}
+
+func (s *asynqSide) Take(_ context.Context, lines []string, started func(line string)) (Crew, error) {
+	queues := map[string]int{}
+	for _, line := range lines {
+		queues[line] = 1
+	}
+	return s.crew(1, asynq.Config{Concurrency: len(lines), Queues: queues}, func(ctx context.Context, _ *asynq.Task) error {
+		line, _ := asynq.GetQueueName(ctx)
+		started(line)
+		return nil
+	})
+}
+
+// Interval is that of the recoverer, which looks for leases that are over.
+func (s *asynqSide) Interval() time.Duration { return time.Minute }

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/bench"
+)
+
+const detectHelp = `Without --vs it measures Curfew alone: pending tasks whose deadlines are spread over a
+span, one reaper, and an observer that reads the events on a connection of its own.
+
+` + versusHelp + `
+
+  detect_pending_p50, _p99, _max
+      a task that no worker has: from its deadline until an observer sees that it ended, in
+      ms. asynq never does this: it looks at a task's deadline when a server takes the
+      task, and a task that nobody takes stays pending for ever.
+  detect_running_p50, _p99, _max
+      a task whose handler runs: from its deadline, a timeout of 1 s (asynq's are whole
+      seconds), until an observer sees that it ended, in ms. asynq tells no events, so its
+      observer asks an Inspector twice a millisecond which tasks are archived.
+  detect_handler_p50, _p99, _max
+      the same tasks: how late the context of the handler ended, in ms, seen in the handler.
+
+Curfew's deadlines are in ms, and over one ms later, so that 1 ms is the least there can be.
+The bare script looks once a ms. Three runs take about 3 minutes.`
+
+// detectCommand measures how late timeouts are noticed: `curfew bench detect`.
+func detectCommand() *cli.Command {
+	command := benchmark("detect", "how late timeouts are noticed, seen by an observer of the events; --vs asynq: beside another library", 3,
+		[]cli.Flag{
+			&cli.IntFlag{Name: "tasks", Value: 10000, Usage: "how many pending tasks"},
+			&cli.IntFlag{Name: "running", Value: 100, Usage: "with --vs: how many running tasks"},
+			&cli.IntFlag{Name: "others", Value: 100000, Usage: "other live deadlines"},
+			durationFlag("over", 10*time.Second, "the span that the deadlines are spread over; 0s: all in one ms"),
+		},
+		func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
+			if durationOf(c, "over") == 0 {
+				return bench.SameMillisecond(ctx, rdb, c.Int("tasks"))
+			}
+			return bench.Detect(ctx, rdb, c.Int("tasks"), c.Int("others"), durationOf(c, "over"))
+		})
+	command.Description = detectHelp
+	return compared(command, rivalry{
+		only: []string{"running"},
+		trial: func(c *cli.Context, _ *bench.Place) (bench.Trial, error) {
+			if n := c.Int("running"); n > 1000 {
+				return bench.Trial{}, usage("--running %d must be from 1 to 1000: each is a handler that runs", n)
+			}
+			return bench.DetectTrial(bench.DeadlineLoad{
+				Pending: c.Int("tasks"), Running: c.Int("running"), Others: c.Int("others"), Over: durationOf(c, "over")}), nil
+		},
+	})
+}

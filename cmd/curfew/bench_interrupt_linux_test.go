@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A comparison that is interrupted ends its redis-server and its worker processes, and
+// removes its folder. The command is really built and gets a real signal.
+func TestInterruptedComparisonLeavesNothing(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "curfew")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	for _, test := range []struct {
+		claim    string
+		signal   syscall.Signal
+		args     string
+		children int // of which one is the redis-server
+	}{
+		{"recovery, while its workers wait to be killed", syscall.SIGINT, "bench recovery --vs asynq --kills 2", 3},
+		{"throughput", syscall.SIGTERM, "bench throughput --vs asynq --tasks 200000", 1},
+	} {
+		t.Run(test.claim, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			cmd := exec.Command(program, strings.Fields(test.args)...)
+			cmd.Env = append(os.Environ(), "TMPDIR="+folder)
+			var out, errs bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &errs
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			children := awaitChildren(t, cmd.Process.Pid, test.children)
+			cmd.Process.Signal(test.signal)
+			cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != exitFailed || out.Len() > 0 || !strings.Contains(errs.String(), "interrupted") {
+				t.Errorf("exit %d, stdout %q, stderr %q", code, out.String(), errs.String())
+			}
+			for _, pid := range children {
+				if syscall.Kill(pid, 0) == nil && !zombie(pid) {
+					t.Errorf("process %d is still there", pid)
+				}
+			}
+			if left, _ := os.ReadDir(folder); len(left) > 0 {
+				t.Errorf("it left %v", left)
+			}
+		})
+	}
+}
+
+// awaitChildren waits until a process has so many children, and returns their ids.
+func awaitChildren(t *testing.T, pid, n int) []int {
+	t.Helper()
+	for give := time.Now().Add(30 * time.Second); time.Now().Before(give); {
+		if children := childrenOf(pid); len(children) >= n {
+			return children
+		}
+		time.Sleep(10 * time.Millisecond) // sleeps: nobody tells when another process has children
+	}
+	t.Fatalf("process %d has the children %v after 30 s, want %d", pid, childrenOf(pid), n)
+	return nil
+}
+
+// childrenOf reads who has a process as its parent: the fourth word of its stat, the second
+// of those behind its name.
+func childrenOf(pid int) (children []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		_, rest, _ := strings.Cut(string(text), ") ")
+		if words := strings.Fields(rest); len(words) > 1 && words[1] == strconv.Itoa(pid) {
+			child, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			children = append(children, child)
+		}
+	}
+	return children
+}
+
+// zombie tells whether a process has ended, and nobody asked for its status yet.
+func zombie(pid int) bool {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err != nil || strings.Contains(string(text), ") Z ")
+}

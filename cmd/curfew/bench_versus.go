@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/bench"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// versusHelp is what all comparisons have in common.
+const versusHelp = `With --vs asynq the same load is put on Curfew, on github.com/hibiken/asynq and on a bare
+script, in turns on one redis-server in one run. Both libraries have their defaults, and
+quiet logs. The table tells the median of the runs, with the least and the most. The bare
+script does the least that the load needs: what Redis can do at the most. A ratio is of two
+turns side by side and says how many times better Curfew is: above 1 Curfew is faster.
+"never" is what a library has nothing for. -o json has the names below, and null for never.
+
+--aof gives the redis-server an append-only file that is synced once a second, for all
+alike. --redis measures on a server of yours, as it is set: keys of the namespace, and those
+that begin with asynq:, must not be there before; they are removed, and nothing else is.
+Curfew's library of functions stays there.
+
+--threshold holds a figure of Curfew to a limit, or with x a ratio. If one is missed the exit
+code is 99, after the table.`
+
+// rivalry makes a benchmark one that can compare.
+type rivalry struct {
+	// trial is what is compared. The place is known when it runs, not before.
+	trial func(c *cli.Context, at *bench.Place) (bench.Trial, error)
+	only  []string          // flags that need --vs
+	not   map[string]string // flags that cannot be combined with it, and why
+}
+
+// compared adds --vs to a benchmark.
+func compared(command *cli.Command, r rivalry) *cli.Command {
+	command.Flags = append(command.Flags,
+		&cli.StringFlag{Name: "vs", Usage: "what to compare with: asynq"},
+		&cli.StringFlag{Name: "redis", Usage: "with --vs: a server of yours, redis://host:6379/0, instead of one that is started"},
+		&cli.StringFlag{Name: "namespace", Value: "bench", Usage: "with --redis: what keys begin with"},
+		&cli.BoolFlag{Name: "aof", Usage: "the redis-server that is started has an append-only file, synced once a second"},
+		&cli.StringSliceFlag{Name: "threshold", Usage: "with --vs: a limit such as '" + exampleOf[command.Name] + "'; may be repeated"})
+	r.only = append(r.only, "redis", "namespace", "threshold")
+	alone := command.Action
+	command.Action = func(c *cli.Context) error {
+		if err := r.check(c); err != nil {
+			return err
+		}
+		if c.IsSet("vs") {
+			return r.run(c)
+		}
+		return alone(c)
+	}
+	return command
+}
+
+// exampleOf is a threshold for the help of each command.
+var exampleOf = map[string]string{
+	"throughput": "enqueue_16>=1.2x", "dispatch": "dispatch_p99<=10ms", "detect": "detect_pending_p99<=10ms", "recovery": "recovery_max<=20s",
+}
+
+func (r rivalry) check(c *cli.Context) error {
+	if vs := c.String("vs"); c.IsSet("vs") && vs != "asynq" {
+		return usage("--vs %q must be asynq, the only library to compare with", vs)
+	}
+	for _, name := range r.only {
+		if c.IsSet(name) && !c.IsSet("vs") {
+			return usage("--%s is for a comparison: add --vs asynq, or leave it out", name)
+		}
+	}
+	for name, why := range r.not {
+		if c.IsSet(name) && c.IsSet("vs") {
+			return usage("--%s cannot be combined with --vs, which %s: leave one of them out", name, why)
+		}
+	}
+	switch {
+	case c.Bool("aof") && c.IsSet("redis"):
+		return usage("--aof is for a server that is started, and --redis names one that is there: leave one of them out")
+	case c.IsSet("namespace") && !c.IsSet("redis"):
+		return usage("--namespace is for a server of yours: add --redis, or leave it out")
+	case c.String("namespace") == "":
+		return usage("--namespace must not be empty")
+	}
+	return checkBench(c)
+}
+
+// run compares: `curfew bench throughput --vs asynq`.
+func (r rivalry) run(c *cli.Context) error {
+	systems := systems(0)
+	config := bench.CompareConfig{Given: c.IsSet("redis"), Place: bench.Place{URL: c.String("redis"), Namespace: c.String("namespace")}}
+	if c.IsSet("runs") {
+		config.Runs = c.Int("runs")
+	}
+	trial, err := r.trial(c, &config.Place)
+	if err != nil {
+		return err
+	}
+	limits, err := thresholds(c, trial, systems)
+	if err != nil {
+		return err
+	}
+	if !config.Given {
+		rdb, stop, err := startRedis(c)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		config.Place.URL = "redis://" + rdb.Options().Addr
+	}
+	comparison, err := bench.Compare(c.Context, trial, config, systems...)
+	if err != nil {
+		return benchError(c.Context, err)
+	}
+	if err := printComparison(c, comparison); err != nil {
+		return err
+	}
+	return missed(c, comparison.Missed(limits))
+}
+
+// thresholds reads all limits before anything starts.
+func thresholds(c *cli.Context, trial bench.Trial, systems []bench.System) ([]bench.Threshold, error) {
+	var list []bench.Threshold
+	for _, text := range c.StringSlice("threshold") {
+		limit, err := bench.ParseThreshold(text, trial, systems...)
+		if err != nil {
+			return nil, usage("--threshold: %v", err)
+		}
+		list = append(list, limit)
+	}
+	return list, nil
+}
+
+// missed writes a line for each threshold that is missed, not into JSON.
+func missed(c *cli.Context, lines []string) error {
+	out := c.App.Writer
+	if c.String("output") == "json" {
+		out = c.App.ErrWriter
+	}
+	for _, line := range lines {
+		fmt.Fprintln(out, line)
+	}
+	if len(lines) > 0 {
+		return cli.Exit(fmt.Sprintf("bench %s: thresholds are missed, %d in all", c.Command.Name, len(lines)), exitThreshold)
+	}
+	return nil
+}
+
+func printComparison(c *cli.Context, comparison bench.Comparison) error {
+	if c.String("output") == "json" {
+		return printJSON(c.App.Writer, comparison)
+	}
+	return comparison.WriteTable(c.App.Writer)
+}
+
+// startRedis starts a server of the benchmark's own.
+func startRedis(c *cli.Context) (rdb *redis.Client, stop func(), err error) {
+	var settings []string
+	if c.Bool("aof") {
+		settings = bench.AOF
+	}
+	rdb, stop, err = bench.StartRedis(c.Context, settings...)
+	if err != nil {
+		return nil, nil, cli.Exit(err, exitUnreachable)
+	}
+	return rdb, stop, nil
+}
+
+// benchError is the error of a measurement, with what to try.
+func benchError(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("interrupted: there are no figures of a measurement that is not whole")
+	case errors.Is(err, bench.ErrUnreachable):
+		return cli.Exit(fmt.Sprintf("%v: see that it runs, and say where it is with --redis", err), exitUnreachable)
+	case errors.Is(err, bench.ErrOccupied):
+		return usage("%v: choose another name with --namespace, or another database or server with --redis redis://host:port/1", err)
+	case errors.Is(err, refusal.ErrInvalid):
+		return usage("%v", err)
+	}
+	return err
+}
+
+// systems are what a comparison measures: Curfew, what is beside it, and the floor.
+func systems(lease time.Duration) []bench.System {
+	return []bench.System{bench.Curfew(lease), bench.Asynq(), bench.Floor()}
+}
+
+// systemNamed is for worker processes, which get a name on their command line.
+func systemNamed(name string, lease time.Duration) (bench.System, error) {
+	all := systems(lease)
+	i := slices.IndexFunc(all, func(s bench.System) bool { return s.Name() == name })
+	if i < 0 {
+		return nil, usage("there is no system %q", name)
+	}
+	return all[i], nil
+}
