@@ -91,7 +91,7 @@ func TestAnAgentIsCancelledWhenItWakes(t *testing.T) {
 		var got []queue.Claim
 		meet(func() { last = b.end(1, 1, queue.Complete) },
 			func() {
-				c, err := b.hands[2].Cancel(b.ctx, b.agent.ID, "enough")
+				c, err := b.hands[2].Cancel(b.Context(), b.agent.ID, "enough")
 				if b.must(err) && !c.Done {
 					b.Errorf("cancel of an agent that cannot have ended = %+v", c)
 				}
@@ -139,7 +139,7 @@ func TestAMemberIsCancelledWhenItCompletes(t *testing.T) {
 		var sides []func()
 		for i := range 2 {
 			sides = append(sides, func() { completed[i] = b.end(i, 1+i, queue.Complete) }, func() {
-				c, err := b.hands[2+i].Cancel(b.ctx, b.claims[1+i].ID, "enough")
+				c, err := b.hands[2+i].Cancel(b.Context(), b.claims[1+i].ID, "enough")
 				cancelled[i] = b.must(err) && c.Done
 			})
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
@@ -62,7 +63,7 @@ func (b *bout) suspendInParts(library *lua.Library, parts int) (answer string) {
 			args = append(args, m.ID, "", "")
 		}
 		args = append(args, 0, 0, 0)
-		reply, err := library.Run(b.ctx, b.hands[0].Client(), "suspend", b.q.Root(0), args...)
+		reply, err := library.Run(b.Context(), b.hands[0].Client(), "suspend", b.Q.Root(0), args...)
 		if !b.must(err) {
 			return ""
 		}
@@ -104,7 +105,7 @@ func TestMembersEndWhileTheLosersAreEnded(t *testing.T) {
 			})
 		}
 		meet(sides...)
-		eventually(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
+		await.Until(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
 		b.resume("")
 		if !slices.Contains(ended, true) {
 			b.Errorf("no end was taken")
@@ -136,10 +137,10 @@ func TestManyReapersOnTheSameWaits(t *testing.T) {
 		var timedOut atomic.Int64
 		var sides []func()
 		for i := range crew {
-			q := r.another(r.addr)
+			q := r.Another()
 			sides = append(sides, func() {
 				for r.zcard("waits") > 0 && !r.Failed() {
-					swept, err := q.Sweep(r.ctx, 0, fmt.Sprint("reaper", i), 100, fallback)
+					swept, err := q.Sweep(r.Context(), 0, fmt.Sprint("reaper", i), 100, fallback)
 					if err != nil {
 						r.Error(err)
 					}
@@ -165,7 +166,7 @@ func TestManyReapersOnTheSameWaits(t *testing.T) {
 // expiring makes agents that wait for members that do not end: five each, and a crowd
 // for one in fifty. Their limits pass about when the last of them is made.
 func (r *ring) expiring(n, crowd int) (waits []*bout) {
-	l := &lane{ring: r, name: "lane", hands: []*queue.Queue{r.q, r.q, r.q, r.q}}
+	l := &lane{ring: r, name: "lane", hands: []*queue.Queue{r.Q, r.Q, r.Q, r.Q}}
 	for i := range n {
 		b := l.bout(queue.Task{}, 0)
 		if b == nil {

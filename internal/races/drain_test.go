@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
@@ -19,16 +20,16 @@ func TestDrainingIsQuick(t *testing.T) {
 	for range owners {
 		tasks = append(tasks, queue.Task{Kind: "owner"})
 	}
-	ids := s.enqueue(tasks...)
+	ids := s.Enqueue(tasks...)
 	var children []queue.Task
 	for _, id := range ids {
 		children = append(children, queue.Task{Kind: "child", ID: id + ".1"})
 	}
-	ids = append(ids, s.enqueue(children...)...)
+	ids = append(ids, s.Enqueue(children...)...)
 	claims := s.fetch("w", 1, 2*owners, time.Minute)
 	// The children end before their owners, as they should: nothing is left to end.
 	for i := len(claims) - 1; i >= 0; i-- {
-		if _, err := s.q.Settle(s.ctx, 0, "w", queue.NewCall(), []queue.Outcome{{ID: claims[i].ID, Epoch: claims[i].Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
+		if _, err := s.Q.Settle(s.Context(), 0, "w", queue.NewCall(), []queue.Outcome{{ID: claims[i].ID, Epoch: claims[i].Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -37,8 +38,8 @@ func TestDrainingIsQuick(t *testing.T) {
 	}
 	var sweeps atomic.Int64
 	start := time.Now()
-	s.reap(reaper.Config{Observe: func(int, queue.Swept) { sweeps.Add(1) }})
-	eventually(t, "they are drained", func() bool { return s.zcard("draining") == 0 })
+	s.Reap(reaper.Config{Observe: func(int, queue.Swept) { sweeps.Add(1) }})
+	await.Until(t, "they are drained", func() bool { return s.zcard("draining") == 0 })
 	if took := time.Since(start); took > 3*time.Second {
 		t.Errorf("%d owners whose children had ended took %v and %d sweeps to drain, want well under 3s", owners, took, sweeps.Load())
 	}
