@@ -86,6 +86,7 @@ func (s *snapshot) copied() *snapshot {
 
 // Each rule of the audit on waits is broken once, in what is otherwise sound, and told.
 func TestTheAuditTellsOfEachBrokenWait(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	s := waiters(t)
 	tests := []struct {
 		name  string

@@ -17,6 +17,7 @@ import (
 )
 
 func TestAnExportWhileTasksChange(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	everywhere(t, func(t *testing.T, q *queue.Queue) {
 		populate(t, q)
 		var there []string
@@ -84,6 +85,7 @@ func make200() []queue.Task {
 }
 
 func TestAnExportNeedsLittleMemory(t *testing.T) {
+	redistest.NoRace(t, "it measures memory")
 	tasks := map[bool]int{false: 20_000, true: 2_000}[testing.Short()]
 	rdb := redistest.Start(t).Client(t)
 	q := open(t, rdb, queue.Config{})
@@ -129,6 +131,7 @@ func (g *gauge) Write(b []byte) (int, error) {
 }
 
 func TestAnExportDoesNotGoOnOverARestart(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	server := redistest.Start(t, "--appendonly", "yes")
 	q, ctx := open(t, server.Client(t), queue.Config{}), context.Background()
 	for range 10 {
@@ -152,6 +155,7 @@ func TestAnExportDoesNotGoOnOverARestart(t *testing.T) {
 }
 
 func TestAnExportOfAClusterIsWhole(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	t.Parallel() // a cluster takes seconds to come up
 	q := open(t, clusterOfOne(t), queue.Config{Partitions: 3})
 	populate(t, q)

@@ -104,6 +104,7 @@ func TestAnEmptyNamespaceIsExported(t *testing.T) {
 }
 
 func TestPagesOfAnySizeTellTheSame(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	everywhere(t, func(t *testing.T, q *queue.Queue) {
 		populate(t, q)
 		all := settled(exported(t, q))

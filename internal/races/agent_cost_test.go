@@ -17,6 +17,7 @@ import (
 // What it costs to end a member must not depend on how many the wait has: one wait of
 // 10,000 beside a thousand waits of 10, in turns.
 func TestAnEndCostsTheSameInALargeWait(t *testing.T) {
+	redistest.NoRace(t, "the detector stretches what it measures")
 	const few, many = 10, 10_000
 	rounds, list := 12, 100
 	if stages.Long() {
@@ -83,6 +84,7 @@ func (l *lane) crowd(agents, members int) {
 // A run of very many children comes to its deadline: they are ended in pieces, each of
 // them once, and nobody else has to wait for long.
 func TestARunOfVeryManyChildrenEnds(t *testing.T) {
+	redistest.NoRace(t, "the detector stretches what it measures")
 	children := 5000
 	if stages.Long() {
 		children = 100_000

@@ -140,6 +140,7 @@ func TestAnAgentLosesOneOfItsCalls(t *testing.T) {
 
 // A process that dies leaves its agent to others. They do what was left to do.
 func TestAnAgentIsKilledAtOneOfItsCalls(t *testing.T) {
+	redistest.NoRace(t, "it kills processes")
 	all, over := journeys(t)
 	defer over()
 	children := make([]*stages.Child, len(all))

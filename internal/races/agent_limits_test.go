@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
 
 func TestAWaitComesToItsLimitWhenItsLastMemberEnds(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	race(t, 8, func(l *lane) string {
 		b := l.bout(queue.Task{}, 2)
@@ -38,6 +40,7 @@ func TestAWaitComesToItsLimitWhenItsLastMemberEnds(t *testing.T) {
 }
 
 func TestAnAgentComesToItsDeadlineWhenItWakes(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	race(t, 8, func(l *lane) string {
 		l.time = max(l.time*9/10, 20*time.Millisecond)
@@ -81,6 +84,7 @@ func TestAnAgentComesToItsDeadlineWhenItWakes(t *testing.T) {
 }
 
 func TestAnAgentIsSignalledWhenItsWaitIsRegistered(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	race(t, 4, func(l *lane) string {
 		b := l.bout(queue.Task{}, 0)
@@ -103,6 +107,7 @@ func TestAnAgentIsSignalledWhenItsWaitIsRegistered(t *testing.T) {
 }
 
 func TestASignalComesAtTheLimitOfItsWait(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	race(t, 8, func(l *lane) string {
 		b := l.bout(queue.Task{}, 0)
@@ -155,6 +160,7 @@ func (b *bout) signalled(answer, text string) queue.WaitOutcome {
 }
 
 func TestAWorkerIsGivenUpWhenItsAgentBeginsToWait(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	const lease = 6 * time.Millisecond
 	race(t, 8, func(l *lane) string {

@@ -17,7 +17,10 @@ import (
 
 // Processes that run agents and their children are killed, again and again, with their
 // hands full. Every agent comes to the sum that it should, once.
-func TestProcessesOfAgentsAreKilled(t *testing.T) { again(t, testProcessesOfAgents) }
+func TestProcessesOfAgentsAreKilled(t *testing.T) {
+	redistest.NoRace(t, "it kills processes")
+	again(t, testProcessesOfAgents)
+}
 
 func testProcessesOfAgents(t *testing.T) {
 	const processes, children, crowd = 3, 5, 30

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -12,6 +13,7 @@ import (
 func pick[T any](of ...T) T { return of[rand.IntN(len(of))] }
 
 func TestTheLastMemberEndsWhileItsWaitIsRegistered(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	race(t, 4, func(l *lane) string {
 		b := l.bout(queue.Task{}, 3)
@@ -46,6 +48,7 @@ func TestTheLastMemberEndsWhileItsWaitIsRegistered(t *testing.T) {
 }
 
 func TestTwoMembersEndAtOnce(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	race(t, 4, func(l *lane) string {
 		b := l.bout(queue.Task{}, 4)
@@ -76,6 +79,7 @@ func TestTwoMembersEndAtOnce(t *testing.T) {
 }
 
 func TestAnAgentIsCancelledWhenItWakes(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	race(t, 4, func(l *lane) string {
 		b := l.bout(queue.Task{}, 2)
@@ -113,6 +117,7 @@ func TestAnAgentIsCancelledWhenItWakes(t *testing.T) {
 }
 
 func TestAMemberIsCancelledWhenItCompletes(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	race(t, 4, func(l *lane) string {
 		b := l.bout(queue.Task{}, 3)

@@ -125,6 +125,7 @@ func (c *crowded) drain(clock string) {
 const longest = 20 * time.Millisecond
 
 func TestNoScriptOfALargeWaitIsLong(t *testing.T) {
+	redistest.NoRace(t, "the detector stretches what it measures")
 	for _, life := range lives {
 		members := life.members
 		if stages.Long() {
@@ -164,6 +165,7 @@ func TestNoScriptOfALargeWaitIsLong(t *testing.T) {
 
 // What is bounded for one wait must be so for many that fire at once.
 func TestNoScriptIsLongWhenManyWaitsFireAtOnce(t *testing.T) {
+	redistest.NoRace(t, "the detector stretches what it measures")
 	const agents, members = 100, 100
 	for _, c := range []struct {
 		name string

@@ -16,6 +16,7 @@ import (
 
 // A wait of many members is registered in parts, and members end between them.
 func TestMembersEndWhileTheirWaitIsRegisteredInParts(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	library, err := lua.Load(lua.Options{Functions: true})
 	if err != nil {
@@ -81,6 +82,7 @@ func (b *bout) suspendInParts(library *lua.Library, parts int) (answer string) {
 // One end is enough, and there are more losers than one call ends. Others of them end by
 // themselves meanwhile, and count for nothing.
 func TestMembersEndWhileTheLosersAreEnded(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	const busy, idle = 6, 120
 	races(t, max(ringRounds()/10, 10), 200, 2, func(l *lane) string {
@@ -126,6 +128,7 @@ func TestMembersEndWhileTheLosersAreEnded(t *testing.T) {
 // Several reapers, none of which waits for its turn, on waits whose limits all pass in
 // the same moments: some with more members than one call ends.
 func TestManyReapersOnTheSameWaits(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	const crew, crowd, most = 4, 250, 400
 	for left := ringRounds(); left > 0; left -= most {

@@ -13,6 +13,7 @@ import (
 
 // What takes a sweep a piece must not take a rest a piece.
 func TestDrainingIsQuick(t *testing.T) {
+	redistest.NoRace(t, "the detector stretches what it measures")
 	t.Parallel()
 	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
 	const owners = 200

@@ -15,7 +15,10 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-func TestReaperKilledAtAnyMoment(t *testing.T) { again(t, testReaperKilled) }
+func TestReaperKilledAtAnyMoment(t *testing.T) {
+	redistest.NoRace(t, "it kills processes")
+	again(t, testReaperKilled)
+}
 
 func testReaperKilled(t *testing.T) {
 	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
@@ -131,6 +134,7 @@ func (s *stage) vanish(name string) {
 }
 
 func TestWorkerKilled(t *testing.T) {
+	redistest.NoRace(t, "it kills processes")
 	t.Parallel()
 	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
 	const lease = time.Second // of the children, playChild

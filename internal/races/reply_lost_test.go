@@ -117,6 +117,7 @@ func (l *lossy) state() string {
 }
 
 func TestReplyLost(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	t.Parallel()
 	for _, c := range losses {
 		t.Run(c.holds, func(t *testing.T) {
@@ -153,6 +154,7 @@ func TestReplyLost(t *testing.T) {
 // A request that was given up may still arrive: its repeat was quicker, and the world
 // has moved on.
 func TestARequestThatComesLateChangesNothing(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	t.Parallel()
 	for _, c := range losses {
 		t.Run(c.holds, func(t *testing.T) {
