@@ -249,18 +249,24 @@ func TestPoisonHoldsUpNothing(t *testing.T) {
 	})
 }
 
-// replace puts a string in the place of a key, until it is mended.
+// replace puts a string in the place of a key, until it is mended. No reaper sees the key
+// missing meanwhile: it would complain of that, and be silent for ten seconds.
 func (w *work) replace(key string) (mend func()) {
 	w.Helper()
-	move := func(from, to string) {
+	_, err := w.Redis.TxPipelined(w.Context(), func(p redis.Pipeliner) error {
+		p.Rename(w.Context(), key, key+"-saved")
+		p.Set(w.Context(), key, "x", 0)
+		return nil
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return func() {
 		w.Helper()
-		if err := w.Redis.Rename(w.Context(), from, to).Err(); err != nil {
+		if err := w.Redis.Rename(w.Context(), key+"-saved", key).Err(); err != nil {
 			w.Fatal(err)
 		}
 	}
-	move(key, key+"-saved")
-	w.Redis.Set(w.Context(), key, "x", 0)
-	return func() { move(key+"-saved", key) }
 }
 
 // mend removes the poison, as an operator would.
