@@ -15,6 +15,7 @@ import (
 
 // What was trimmed before a reader came is told, once and before what comes behind it.
 func TestTrimmedEventsAreToldNeverPassedOver(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	for _, test := range []struct {
 		claim  string
 		read   int // of 10 events, before

@@ -186,6 +186,7 @@ func TestANamespaceOfLevelNoneTellsNothing(t *testing.T) {
 }
 
 func TestForeignEntriesDoNotStopTheReader(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	telling(t, func(t *testing.T, q *queue.Queue) {
 		rdb, key, ctx := q.Client(), q.EventsKey(q.Partitions()-1), context.Background()
 		queuetest.Busy(t, q, 1)

@@ -19,6 +19,7 @@ import (
 // it says on the way is between the two. So it misses no bound either: where it said that there
 // is none, one of the plays goes on for ever.
 func TestTheBoundIsTheLatestEndOfAllPlays(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	t.Parallel()
 	s := &stage{t: t, q: frozen(t, redistest.Shared(t).Client(t)), now: testclock.Start}
 	told := map[int]inspect.Bound{}

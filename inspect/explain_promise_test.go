@@ -26,6 +26,7 @@ import (
 // left when that instant is over and a sweep was made; and what is told of the same thing
 // later is never later.
 func TestNothingIsWhereItIsAfterItsBound(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	t.Parallel()
 	rounds := 30
 	if os.Getenv("CURFEW_LONG") != "" {

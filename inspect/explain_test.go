@@ -54,6 +54,7 @@ func crowd(t *testing.T, q *queue.Queue, w *queuetest.Taker, n int, wait queue.W
 }
 
 func TestALargeWaitIsExplainedWhole(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	t.Parallel()
 	rdb := redistest.Shared(t).Client(t)
 	q := frozen(t, rdb)
@@ -122,6 +123,7 @@ func TestMembersThatEndWhileTheyAreReadHideNoOther(t *testing.T) {
 
 // Whatever is asked of whatever, nothing is another than it was.
 func TestExplainChangesNothing(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		ctx := context.Background()
 		q := frozen(t, rdb)
@@ -158,6 +160,7 @@ func TestExplainChangesNothing(t *testing.T) {
 }
 
 func TestExplainRefusesWhatIsNoTask(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		for id, want := range map[string]error{
 			"":                 refusal.ErrInvalid,

@@ -20,6 +20,7 @@ import (
 
 // The audit reads all keys in a way of its own; an export must tell the same.
 func TestAnExportTellsWhatTheAuditSees(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		ctx := context.Background()
 		q, err := queue.Open(ctx, rdb, queue.Config{Partitions: 2, Logger: slog.New(slog.DiscardHandler)})

@@ -19,6 +19,7 @@ import (
 )
 
 func TestAnExportWhileTasksChange(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		populate(t, q)
 		var there []string
@@ -86,6 +87,7 @@ func make200() []queue.Task {
 }
 
 func TestAnExportNeedsLittleMemory(t *testing.T) {
+	redistest.NoRace(t, "it measures memory")
 	tasks := map[bool]int{false: 20_000, true: 2_000}[testing.Short()]
 	rdb := redistest.Start(t).Client(t)
 	q := queuetest.Open(t, rdb, queue.Config{})
@@ -131,6 +133,7 @@ func (g *gauge) Write(b []byte) (int, error) {
 }
 
 func TestAnExportDoesNotGoOnOverARestart(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	server := redistest.Start(t, "--appendonly", "yes")
 	q, ctx := queuetest.Open(t, server.Client(t), queue.Config{}), context.Background()
 	for range 10 {
@@ -154,6 +157,7 @@ func TestAnExportDoesNotGoOnOverARestart(t *testing.T) {
 }
 
 func TestAnExportOfAClusterIsWhole(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	t.Parallel() // a cluster takes seconds to come up
 	q := queuetest.Open(t, queuetest.ClusterOfOne(t), queue.Config{Partitions: 3})
 	populate(t, q)

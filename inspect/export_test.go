@@ -93,6 +93,7 @@ func TestAnEmptyNamespaceIsExported(t *testing.T) {
 }
 
 func TestPagesOfAnySizeTellTheSame(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		populate(t, q)
 		all := settled(queuetest.Exported(t, q))

@@ -6,10 +6,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/await"
 )
 
 // kinds are what a script may run on. They word errors differently, and only the
@@ -63,14 +64,6 @@ func startServer(tb testing.TB, args ...string) string {
 	tb.Cleanup(func() { server.Process.Kill(); server.Wait() })
 
 	rdb := client(tb, &redis.Options{Network: "unix", Addr: socket, MaxRetries: -1})
-	// sleeps: a server that starts has no signal
-	for give := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		err := rdb.Ping(context.Background()).Err()
-		if err == nil {
-			return socket
-		}
-		if time.Now().After(give) {
-			tb.Fatalf("redis-server does not answer: %v", err)
-		}
-	}
+	await.Until(tb, "redis-server answers", func() bool { return rdb.Ping(context.Background()).Err() == nil })
+	return socket
 }

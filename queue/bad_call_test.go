@@ -16,6 +16,7 @@ import (
 )
 
 func TestResolveRefusesWhatIsNoPromise(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	ctx := context.Background()
 	var rows []badInput
 	row := func(claim string, id func(*scene) string, want error, field, advice string) {
@@ -62,6 +63,7 @@ func TestASecondResolutionChangesNothing(t *testing.T) {
 }
 
 func TestRetryRefusesWhatCannotBeRunAgain(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	ctx := context.Background()
 	retry := func(claim string, id func(*scene) string, change func(*queue.Task), want error, field, advice string) badInput {
 		return badInput{"retry of " + claim, func(s *scene) error { _, err := s.q.Retry(ctx, id(s), change); return err }, want, field, advice}
@@ -95,6 +97,7 @@ func TestATimerThatFiredIsNotRunAgain(t *testing.T) {
 }
 
 func TestQueueControlsRefuseBadInput(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	ctx := context.Background()
 	control := func(claim string, call func(*queue.Queue) error, field, advice string) badInput {
 		return badInput{claim, func(s *scene) error { return call(s.q) }, refusal.ErrInvalid, field, advice}
@@ -141,6 +144,7 @@ func TestQueueControlsRefuseBadInput(t *testing.T) {
 
 // Fewer running tasks than partitions would leave one of them without any, for good.
 func TestALimitThatPartitionsCannotShareIsRefused(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q, ctx := queuetest.Open(t, rdb, queue.Config{Partitions: 4}), context.Background()
 		_, err := q.LimitRunning(ctx, "q", 3)

@@ -127,6 +127,7 @@ func (s *scene) goOn(t *testing.T) {
 }
 
 func TestEnqueueRefusesBadTimes(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	at := testclock.Start
 	task := func(claim string, task queue.Task, field, advice string) badInput {
 		return badInput{claim, func(s *scene) error { return s.enqueue(task) }, refusal.ErrInvalid, field, advice}
@@ -186,6 +187,7 @@ var badNames = map[string]string{
 }
 
 func TestEnqueueRefusesBadNames(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	rows := []badInput{
 		{"an empty kind", func(s *scene) error { _, err := s.q.Enqueue(context.Background(), queue.Task{}); return err },
 			refusal.ErrInvalid, "kind", "must be 1 to 128 of"},
@@ -214,6 +216,7 @@ func TestGoodNamesAreAccepted(t *testing.T) {
 }
 
 func TestEnqueueRefusesWhatIsTooMuch(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	long, longer := strings.Repeat("x", 1000), strings.Repeat("x", 1001)
 	refused(t, []badInput{
 		{"a payload of 1,001 bytes", func(s *scene) error { return s.enqueue(queue.Task{Payload: []byte(longer)}) },
@@ -229,6 +232,7 @@ func TestEnqueueRefusesWhatIsTooMuch(t *testing.T) {
 }
 
 func TestEnqueueRefusesWhatContradicts(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	refused(t, []badInput{
 		{"an idempotency key with another payload", func(s *scene) error {
 			return s.enqueue(queue.Task{IdempotencyKey: "key", Payload: []byte("second"), Queue: "other"})
@@ -277,6 +281,7 @@ var badIDs = map[string]string{
 }
 
 func TestAnIDThatIsNoneIsRefused(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	var rows []badInput
 	row := func(claim, id string, want error, advice string) {
 		ctx := context.Background()
@@ -305,6 +310,7 @@ func TestAnIDThatIsNoneIsRefused(t *testing.T) {
 }
 
 func TestCancelRefusesALongReason(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	refused(t, []badInput{{"a reason of 1,001 bytes", func(s *scene) error {
 		_, err := s.q.Cancel(context.Background(), s.pending, strings.Repeat("x", 1001))
 		return err
@@ -312,6 +318,7 @@ func TestCancelRefusesALongReason(t *testing.T) {
 }
 
 func TestSettleRefusesABadOutcome(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	longer := strings.Repeat("x", 1001)
 	outcome := func(claim string, o queue.Outcome, field, advice string) badInput {
 		return badInput{claim, func(s *scene) error { return s.settle(o) }, refusal.ErrInvalid, field, advice}
@@ -331,6 +338,7 @@ func TestSettleRefusesABadOutcome(t *testing.T) {
 // A report of a claim that is over is no error of the call: the verdict says what
 // became of the task, and nothing changes.
 func TestAnOutcomeThatIsNotTheClaimsChangesNothing(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	for _, row := range []struct {
 		claim string
 		of    func(*scene) (id string, epoch int64)
@@ -369,6 +377,7 @@ func TestAnOutcomeThatIsNotTheClaimsChangesNothing(t *testing.T) {
 }
 
 func TestASecondSettlementIsRefused(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScene(t, rdb)
 		w := &queuetest.Taker{Q: s.q, Worker: "w1"}

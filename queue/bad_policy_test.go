@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -17,6 +18,7 @@ func onEnqueue(claim string, task queue.Task, field, advice string) badInput {
 }
 
 func TestEnqueueRefusesBadRetries(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	twice := queue.Task{MaxRetries: 2}
 	with := func(change func(*queue.Task)) queue.Task { task := twice; change(&task); return task }
 	backoff := func(b queue.Backoff) queue.Task { return with(func(t *queue.Task) { t.Backoff = b }) }
@@ -60,6 +62,7 @@ func TestEnqueueRefusesBadRetries(t *testing.T) {
 }
 
 func TestEnqueueRefusesBadLimits(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	rows := []badInput{
 		onEnqueue("a warning without a deadline", queue.Task{WarnAt: 0.5}, "warn_percent", "there is no deadline to warn of: give a timeout"),
 		onEnqueue("a grace below 1 ms", queue.Task{CancelGrace: 1}, "cancel grace", "under 1ms"),
@@ -74,6 +77,7 @@ func TestEnqueueRefusesBadLimits(t *testing.T) {
 }
 
 func TestEnqueueRefusesBadHooks(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	hook := func(claim string, h queue.Hooks, field, advice string) badInput {
 		return onEnqueue("a hook "+claim, queue.Task{Hooks: h}, field, advice)
 	}
@@ -98,6 +102,7 @@ func TestEnqueueRefusesBadHooks(t *testing.T) {
 }
 
 func TestEnqueueRefusesBadScopes(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	key := func(claim string, task queue.Task, field, advice string) badInput {
 		task.IdempotencyKey = "new"
 		return onEnqueue(claim, task, field, advice)
@@ -120,6 +125,7 @@ func TestEnqueueRefusesBadScopes(t *testing.T) {
 }
 
 func TestEnqueueRefusesBadPromises(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	rows := []badInput{
 		onEnqueue("a timer that is a promise too", queue.Task{Promise: true, Timer: true, Delay: time.Second}, "timer", "leave Promise out"),
 		onEnqueue("a timer without a time", queue.Task{Timer: true}, "timer", "needs Delay or StartAt"),
@@ -146,6 +152,7 @@ func TestEnqueueRefusesBadPromises(t *testing.T) {
 }
 
 func TestDefineKindRefusesBadDefaults(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	define := func(claim, kind string, d queue.Defaults, field, advice string) badInput {
 		return badInput{claim, func(s *scene) error { return s.q.DefineKind(context.Background(), kind, d) }, refusal.ErrInvalid, field, advice}
 	}

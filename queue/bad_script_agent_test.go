@@ -31,6 +31,7 @@ func entries(n int) []any {
 // What an agent's worker in another language may send is refused before anything is
 // written: no child of the wait, no note, no answer.
 func TestTheScriptsOfAgentsRefuseBadInput(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	long := strings.Repeat("q", 129)
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScript(t, rdb)

@@ -18,6 +18,7 @@ import (
 
 // The words that a producer in another language may send are held by the script too.
 func TestTheScriptRefusesBadWords(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	words := map[string]string{ // field: what it says of a word that is none
 		"backoff":           "must be constant or exponential",
 		"on_timeout":        "must be fail or retry",
@@ -56,6 +57,7 @@ func TestTheScriptRefusesBadWords(t *testing.T) {
 
 // What the other scripts refuse, they refuse before they write.
 func TestTheOtherScriptsRefuseBadInput(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	long := strings.Repeat("q", 129)
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScript(t, rdb)

@@ -21,6 +21,7 @@ import (
 // A producer in another language calls the script itself, so the script believes
 // nobody: what the Go client would refuse, the script refuses too.
 func TestTheScriptRefusesNumbersThatAreNone(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	whole := "must be a whole number from "
 	numbers := map[string]string{ // field: what it says of a number that is none
 		"timeout_ms": whole + "1 to 2^53", "deadline_at": whole + "1 to 2^53", "delay_ms": whole + "0 to 2^53",
@@ -75,6 +76,7 @@ func TestTheScriptRefusesInstantsBeyond2To53(t *testing.T) {
 }
 
 func TestTheScriptRefusesBadNames(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScript(t, rdb)
 		names := map[string]string{"that is empty": ""}
@@ -93,6 +95,7 @@ func TestTheScriptRefusesBadNames(t *testing.T) {
 }
 
 func TestTheScriptRefusesBadIDs(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScript(t, rdb)
 		for claim, id := range badIDs {

@@ -17,6 +17,7 @@ import (
 // A worker in another language may report what none can mean. It is refused, and the
 // claim holds.
 func TestTheScriptRefusesOutcomesThatNoWorkerCanMean(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	ctx := context.Background()
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{Namespace: redistest.Namespace(t)})

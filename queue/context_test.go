@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -171,18 +172,7 @@ func timed(do func()) time.Duration {
 // untilWatched returns when somebody waits for the result of a task.
 func untilWatched(t *testing.T, rdb redis.UniversalClient, q *queue.Queue, id string) {
 	t.Helper()
-	until(t, id+" is watched", func() bool {
+	await.Until(t, id+" is watched", func() bool {
 		return strings.Contains(rdb.Get(context.Background(), q.Root(queuetest.Partition(t, id))+":state:"+id).Val(), "\nwatched=1\n")
 	})
-}
-
-// until asks until the answer is yes.
-func until(t *testing.T, what string, yes func() bool) {
-	t.Helper()
-	// sleeps: what is asked of Redis has no signal
-	for give := time.Now().Add(10 * time.Second); !yes(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(give) {
-			t.Fatalf("waited for ever until %s", what)
-		}
-	}
 }

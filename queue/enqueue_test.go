@@ -74,6 +74,7 @@ func TestEnqueueAllKeepsTheOrderOfALongList(t *testing.T) {
 }
 
 func TestEnqueueAllRefusesAListAsAWhole(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		before := redistest.Dump(t, q.Client(), q.Namespace()+":")
 		for claim, bad := range map[string]queue.Task{

@@ -18,6 +18,7 @@ import (
 // FuzzEnqueueFields: a producer in another language may send what it likes. The script
 // answers with a word of its list, never with an error, and the namespace stays sound.
 func FuzzEnqueueFields(f *testing.F) {
+	redistest.NoRace(f, "one call at a time")
 	for _, seed := range [][6]string{
 		{"queue", "q", "payload", "\x00\xff", "headers", "{}"},
 		{"timeout_ms", "1", "delay_ms", "0", "priority", "3"},

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -205,7 +206,7 @@ func TestAHundredWaitForOneTask(t *testing.T) {
 				t.Errorf("Result = %+v", a)
 			}
 		}
-		until(t, "no subscription is left", func() bool { return subscriptions(t, q) == 0 })
+		await.Until(t, "no subscription is left", func() bool { return subscriptions(t, q) == 0 })
 	})
 }
 
@@ -244,7 +245,7 @@ func TestResultLeavesNothingBehind(t *testing.T) {
 			})
 		}
 		group.Wait()
-		until(t, "no subscription is left", func() bool { return subscriptions(t, q) == 0 })
+		await.Until(t, "no subscription is left", func() bool { return subscriptions(t, q) == 0 })
 		const peer = "github.com/alicebob/miniredis/v2/server.(*Server).servePeer"
 		goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction(peer), goleak.IgnoreAnyFunction(peer+".func2")) // the embedded server is in this process
 	})

@@ -11,6 +11,7 @@ import (
 
 // TestStories plays testdata/*.txt on a real Redis and on the embedded server.
 func TestStories(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		story.Run(t, rdb, "s", "testdata")
 	})

@@ -46,6 +46,7 @@ func TestOpenRefusesABadConfig(t *testing.T) {
 }
 
 func TestOpenComparesWithTheNamespace(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		ctx, root := context.Background(), "curfew:{0}"
 		for _, row := range []struct {

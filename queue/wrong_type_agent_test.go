@@ -103,6 +103,7 @@ func disturbAgents(t *testing.T, d *disturbed) {
 // What is in the way of an agent is met before anything is written of a wait; and it is
 // the agent's own: what its members do is not undone by it, and others go on.
 func TestAnAgentsKeyOfTheWrongType(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		library := testclock.Library(t, rdb)
 		for _, s := range agentScripts {

@@ -189,6 +189,7 @@ var scripts = []struct {
 // they promise less: the error is typed, what is in the way stays as it is, names
 // beside the one in the way go on, and when it is gone everything does.
 func TestAKeyOfTheWrongType(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		library := testclock.Library(t, rdb)
 		for _, s := range scripts {
@@ -307,6 +308,7 @@ func createsOrDoesNot(t *testing.T, d *disturbed, words []string, err error, bef
 // A worker asks several lines at once: one that is in the way must not cost the tasks
 // that the others gave.
 func TestALineOfTheWrongTypeLosesNoTaskOfAnother(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	for _, key := range []string{":ready:hit", ":queue:hit", ":wake:hit", ":throttled"} {
 		t.Run("root"+key, func(t *testing.T) { losesNoTaskOfAnotherLine(t, key) })
 	}

@@ -1,7 +1,6 @@
 package reaper_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"strings"
@@ -13,7 +12,9 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 )
@@ -22,8 +23,6 @@ func TestMain(m *testing.M) {
 	redistest.AtOnce(8) // they wait more than they compute
 	redistest.Main(m)
 }
-
-const patience = 20 * time.Second
 
 func open(t *testing.T, rdb redis.UniversalClient, partitions int) *queue.Queue {
 	t.Helper()
@@ -46,22 +45,12 @@ func run(t *testing.T, r *reaper.Reaper) (stop func()) {
 			if err != nil {
 				t.Errorf("Run = %v, want nil", err)
 			}
-		case <-time.After(patience):
+		case <-time.After(await.Patience):
 			t.Error("Run did not return")
 		}
 	})
 	t.Cleanup(stop)
 	return stop
-}
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	// sleeps: what is waited for is in Redis, and sends no signal
-	for until := time.Now().Add(patience); !holds(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatal("never: " + what)
-		}
-	}
 }
 
 func enqueue(t *testing.T, q *queue.Queue, tasks ...queue.Task) (ids []string) {
@@ -167,7 +156,7 @@ func TestDueTasksEndWithinMilliseconds(t *testing.T) {
 			// Sooner than anything known so far, so each one has to ring.
 			ids = append(ids, enqueue(t, q, queue.Task{Kind: "k", Timeout: time.Duration(400-5*i) * time.Millisecond})...)
 		}
-		eventually(t, "all have timed out", func() bool { return timedOut.Load() == n })
+		await.Until(t, "all have timed out", func() bool { return timedOut.Load() == n })
 		var slow int
 		for _, id := range ids {
 			r := record(t, q, id)
@@ -206,7 +195,7 @@ func TestOtherClocks(t *testing.T) {
 		sum.Started += s.Started
 		sum.TimedOut += s.TimedOut
 	}}))
-	eventually(t, "each clock has rung", func() bool {
+	await.Until(t, "each clock has rung", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return sum.GivenBack == 1 && sum.Started == 1 && sum.TimedOut == 1
@@ -244,7 +233,7 @@ func TestAFullBatchIsFollowedAtOnce(t *testing.T) {
 		}
 		sum, most = sum+s.TimedOut, max(most, s.TimedOut)
 	}}))
-	eventually(t, "all have timed out", func() bool { mu.Lock(); defer mu.Unlock(); return sum == len(tasks) })
+	await.Until(t, "all have timed out", func() bool { mu.Lock(); defer mu.Unlock(); return sum == len(tasks) })
 	mu.Lock()
 	defer mu.Unlock()
 	// 50 batches: with a rest in between they would take 25 s.
@@ -277,7 +266,7 @@ func TestOneOfManyIsPrecise(t *testing.T) {
 		n++
 		time.Sleep(10 * time.Millisecond) // sleeps: a load of a hundred a second
 	}
-	eventually(t, "all have timed out", func() bool { return timedOut.Load() == n })
+	await.Until(t, "all have timed out", func() bool { return timedOut.Load() == n })
 	took := time.Since(start).Seconds()
 	if each := float64(others.Load()) / took / (reapers - 1); each > 3.5 {
 		t.Errorf("a reaper without the turn swept %.1f times a second, want about 2", each)
@@ -292,27 +281,10 @@ func TestOneOfManyIsPrecise(t *testing.T) {
 	}
 	enqueue(t, q, queue.Task{Kind: "k", Timeout: 20 * time.Millisecond})
 	start = time.Now()
-	eventually(t, "the last reaper ends it", func() bool { return timedOut.Load() == n+1 })
+	await.Until(t, "the last reaper ends it", func() bool { return timedOut.Load() == n+1 })
 	if took := time.Since(start); took > 2*time.Second {
 		t.Errorf("the last reaper took %v", took)
 	}
-}
-
-type logs struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 func TestRedisIsAway(t *testing.T) {
@@ -320,7 +292,7 @@ func TestRedisIsAway(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	q := open(t, server.Client(t), 2)
 	ids := enqueue(t, q, queue.Task{Kind: "k", Timeout: 4 * time.Second}, queue.Task{Kind: "k", Timeout: 4 * time.Second})
-	var log logs
+	var log stages.Logs
 	sweeps := make(chan struct{}, 1)
 	run(t, reaper.New(q, reaper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil)), Observe: func(int, reaper.Swept) {
 		select {
@@ -330,7 +302,7 @@ func TestRedisIsAway(t *testing.T) {
 	}}))
 	<-sweeps
 	server.Kill()
-	eventually(t, "the outage is logged", func() bool { return strings.Contains(log.String(), "Error timing out expired tasks: ") })
+	await.Until(t, "the outage is logged", func() bool { return strings.Contains(log.String(), "Error timing out expired tasks: ") })
 	time.Sleep(2 * time.Second) // sleeps: what must not happen meanwhile is more log lines
 	if n := strings.Count(log.String(), "level=ERROR"); n > 2 {
 		t.Errorf("%d errors were logged for 2 partitions, want one each in ten seconds:\n%s", n, &log)
@@ -346,7 +318,7 @@ func TestRedisIsAway(t *testing.T) {
 		t.Errorf("the reaper was back after %v", took)
 	}
 	for _, id := range ids {
-		eventually(t, "what fell due has ended", func() bool { return record(t, q, id).Status == queue.Failed })
+		await.Until(t, "what fell due has ended", func() bool { return record(t, q, id).Status == queue.Failed })
 	}
 }
 
@@ -362,11 +334,11 @@ func TestPoisonHoldsUpNothing(t *testing.T) {
 	rdb.ZAdd(t.Context(), q.Root(0)+":deadlines", redis.Z{Score: 1, Member: "0-poison"})
 	rdb.Set(t.Context(), q.Root(0)+":limits", "x", 0)
 
-	var log logs
+	var log stages.Logs
 	var sweeps atomic.Int64
 	run(t, reaper.New(q, reaper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil)), Observe: func(int, reaper.Swept) { sweeps.Add(1) }}))
-	eventually(t, "the good task has ended", func() bool { return record(t, q, ids[0]).Status == queue.Failed })
-	eventually(t, "the delayed task stands in line", func() bool { return record(t, q, ids[1]).AvailableAt.IsZero() })
+	await.Until(t, "the good task has ended", func() bool { return record(t, q, ids[0]).Status == queue.Failed })
+	await.Until(t, "the delayed task stands in line", func() bool { return record(t, q, ids[1]).AvailableAt.IsZero() })
 	before := sweeps.Load()
 	time.Sleep(time.Second) // sleeps: what is measured is a rate
 	if n := sweeps.Load() - before; n > 50 {

@@ -7,12 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Whoever may enqueue may write an expression, and everybody's worker evaluates it. Each
 // of these is refused, or answered, at once and in little memory.
 func TestNoRetryExpressionTakesLong(t *testing.T) {
+	redistest.NoRace(t, "the detector stretches what it measures")
 	nest := func(levels int, before, inner, after string) string {
 		return strings.Repeat(before, levels) + inner + strings.Repeat(after, levels)
 	}

@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/curfew-dev/curfew/internal/await"
 )
 
 // machine is a PATH of its own, with stand-ins for what the scripts would change. They
@@ -221,16 +222,10 @@ func TestASwitchAgainstServicesThatWasThereComesBack(t *testing.T) {
 
 func (m *machine) await(name string) {
 	m.t.Helper()
-	for give := time.Now().Add(10 * time.Second); ; {
-		if _, err := os.Stat(filepath.Join(m.dir, name)); err == nil {
-			return
-		}
-		if time.Now().After(give) {
-			m.t.Fatalf("%s never came", name)
-		}
-		// sleeps: a shell script has no other way to tell
-		time.Sleep(5 * time.Millisecond)
-	}
+	await.Until(m.t, name+" is there", func() bool {
+		_, err := os.Stat(filepath.Join(m.dir, name))
+		return err == nil
+	})
 }
 
 func TestFuzzRunsEachTarget(t *testing.T) {

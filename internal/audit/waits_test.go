@@ -88,6 +88,7 @@ func (s *Snapshot) copied() *Snapshot {
 
 // Each rule of the audit on waits is broken once, in what is otherwise sound, and told.
 func TestTheAuditTellsOfEachBrokenWait(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	s := waiters(t)
 	tests := []struct {
 		name  string

@@ -17,6 +17,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
 )
 
@@ -350,13 +351,7 @@ func TestASubscriberThatLostMessagesIsClosed(t *testing.T) {
 			}
 			return false
 		}
-		for give := time.Now().Add(10 * time.Second); !lost(); {
-			if time.Now().After(give) {
-				t.Fatal("the message did not arrive at the proxy")
-			}
-			// sleeps: a swallowed byte tells nobody
-			time.Sleep(time.Millisecond)
-		}
+		await.Until(t, "the message arrives at the proxy", lost)
 		p.Partition(false)
 		if m, err := sub.Receive(t.Context()); err == nil {
 			t.Errorf("the subscriber goes on with %v", m)

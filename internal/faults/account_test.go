@@ -1,74 +1,44 @@
 package faults
 
 import (
-	"context"
 	"maps"
 	"slices"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 )
 
 // scene is all that a namespace holds at one moment: events, and the records.
 type scene struct {
-	events  []event
+	events  []stages.Event
 	fates   map[string]*fate
 	records map[string]*queue.Record
-}
-
-// history reads the event stream.
-func history(ctx context.Context, rdb *redis.Client, key string) ([]event, error) {
-	const page = 5000
-	var all []event
-	for from := "-"; ; {
-		entries, err := rdb.XRangeN(ctx, key, from, "+", page).Result()
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range entries {
-			all = append(all, readEvents(e)...)
-		}
-		if len(entries) < page {
-			return all, nil
-		}
-		from = "(" + entries[len(entries)-1].ID
-	}
 }
 
 // survey checks that a namespace at rest is one that really was: the events, folded,
 // give the records, there is no record without events, and an audit finds nothing.
 func (s *stage) survey(q *queue.Queue) *scene {
 	s.Helper()
-	events, err := history(s.ctx, q.Client().(*redis.Client), q.EventsKey(0))
-	if err != nil {
-		s.Fatal(err)
-	}
-	return s.judge(q, events)
+	return s.judge(q, s.Events(q))
 }
 
 // judge is survey where the stream was read while it grew.
-func (s *stage) judge(q *queue.Queue, events []event) *scene {
+func (s *stage) judge(q *queue.Queue, events []stages.Event) *scene {
 	s.Helper()
 	fates, wrong := fold(events)
 	for _, why := range wrong {
-		s.complain("the events contradict each other: %s", why)
+		s.Complain("the events contradict each other: %s", why)
 	}
 	ids := slices.Sorted(maps.Keys(fates))
-	list, err := q.GetAll(s.ctx, ids)
-	if err != nil {
-		s.Fatal(err)
-	}
-	here := &scene{events: events, fates: fates, records: map[string]*queue.Record{}}
-	for i, id := range ids {
-		if here.records[id] = list[i]; !fates[id].is(list[i]) {
-			s.complain("%s: the events tell %+v, the record is %+v", id, *fates[id], list[i])
+	here := &scene{events: events, fates: fates, records: s.Records(q, ids)}
+	for _, id := range ids {
+		if r := here.records[id]; !fates[id].is(r) {
+			s.Complain("%s: the events tell %+v, the record is %+v", id, *fates[id], r)
 		}
 	}
 	s.strangers(q, fates)
 	s.counted(q, fates)
-	s.audit(q)
+	s.Audit(q)
 	return here
 }
 
@@ -76,10 +46,10 @@ func (s *stage) judge(q *queue.Queue, events []event) *scene {
 func (s *stage) strangers(q *queue.Queue, fates map[string]*fate) {
 	s.Helper()
 	prefix := q.Root(0) + ":spec:"
-	found := q.Client().(*redis.Client).Scan(s.ctx, 0, prefix+"*", 1000).Iterator()
-	for found.Next(s.ctx) {
+	found := q.Client().Scan(s.Context(), 0, prefix+"*", 1000).Iterator()
+	for found.Next(s.Context()) {
 		if id := found.Val()[len(prefix):]; fates[id] == nil {
-			s.complain("%s has a record, and no event tells of it", id)
+			s.Complain("%s has a record, and no event tells of it", id)
 		}
 	}
 	if err := found.Err(); err != nil {
@@ -107,7 +77,7 @@ func (s *stage) counted(q *queue.Queue, fates map[string]*fate) {
 			want.TimedOut++
 		}
 	}
-	stats, err := q.Stats(s.ctx)
+	stats, err := q.Stats(s.Context())
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -120,18 +90,7 @@ func (s *stage) counted(q *queue.Queue, fates map[string]*fate) {
 		got.TimedOut += each.TimedOut
 	}
 	if got != want {
-		s.complain("the counters are\n%+v, the events give\n%+v", got, want)
-	}
-}
-
-func (s *stage) audit(q *queue.Queue) {
-	s.Helper()
-	findings, err := inspect.Audit(s.ctx, q)
-	if err != nil {
-		s.Fatal(err)
-	}
-	for _, f := range findings {
-		s.complain("audit: %s", f)
+		s.Complain("the counters are\n%+v, the events give\n%+v", got, want)
 	}
 }
 
@@ -140,43 +99,23 @@ func (s *stage) audit(q *queue.Queue) {
 // were told.
 func (s *stage) account(lost func(id string) bool) *scene {
 	s.Helper()
-	events, err := history(s.ctx, s.rdb, s.q.EventsKey(0))
-	if err != nil {
-		s.Fatal(err)
-	}
-	return s.accountOf(events, lost)
+	return s.accountOf(s.Events(s.Q), lost)
 }
 
-func (s *stage) accountOf(events []event, lost func(id string) bool) *scene {
+func (s *stage) accountOf(events []stages.Event, lost func(id string) bool) *scene {
 	s.Helper()
-	here, told := s.judge(s.q, events), s.ledger.copy()
+	here, told := s.judge(s.Q, events), s.Ledger.Copy()
 	known := map[string]bool{}
-	for _, id := range append(told.tasks, told.unknown...) {
+	for _, id := range append(told.Tasks, told.Unknown...) {
 		known[id] = true
 	}
-	for id, f := range here.fates {
-		if f.ends != 1 {
-			s.complain("%s has %d ends, want 1: %+v", id, f.ends, *f)
-		}
+	for id := range here.fates {
 		if !known[id] {
-			s.complain("%s is there, and its producer was told that it was not stored", id)
+			s.Complain("%s is there, and its producer was told that it was not stored", id)
 		}
 	}
-	for _, id := range told.tasks {
-		if here.fates[id] == nil && !lost(id) {
-			s.complain("%s was acknowledged and is not there", id)
-		}
-	}
-	for id, result := range told.settled {
-		if r := here.records[id]; !lost(id) && (r == nil || r.Status != queue.Completed || string(r.Result) != result) {
-			s.complain("the completion of %s as %q was acknowledged, and it is %+v", id, result, r)
-		}
-	}
-	for id := range told.cancelled {
-		if r := here.records[id]; !lost(id) && (r == nil || r.Status != queue.Cancelled) {
-			s.complain("the cancelling of %s was acknowledged, and it is %+v", id, r)
-		}
-	}
+	s.EndedOnce(here.records, here.events)
+	s.AsTold(told, here.records, lost)
 	return here
 }
 
@@ -186,20 +125,11 @@ func nothing(string) bool { return false }
 // untroubled checks that no caller was told anything but yes.
 func (s *stage) untroubled() {
 	s.Helper()
-	told := s.ledger.copy()
-	for _, err := range told.trouble {
-		s.complain("a caller was told: %v", err)
+	told := s.Ledger.Copy()
+	for _, err := range told.Trouble {
+		s.Complain("a caller was told: %v", err)
 	}
-	if n := len(told.unknown) + len(told.refused); n > 0 {
-		s.complain("%d tasks were not acknowledged", n)
-	}
-}
-
-// complain is Errorf that gives up when it is a flood.
-func (s *stage) complain(format string, args ...any) {
-	s.Helper()
-	s.Errorf(format, args...)
-	if s.complaints++; s.complaints == 20 {
-		s.Fatal("and so on")
+	if n := len(told.Unknown) + len(told.Refused); n > 0 {
+		s.Complain("%d tasks were not acknowledged", n)
 	}
 }

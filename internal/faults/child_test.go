@@ -1,101 +1,34 @@
 package faults
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
 
-const (
-	roleVariable      = "CURFEW_FAULTS_ROLE" // the queue that a child works on
-	addrVariable      = "CURFEW_FAULTS_ADDR"
-	namespaceVariable = "CURFEW_FAULTS_NAMESPACE"
-	leaseVariable     = "CURFEW_FAULTS_LEASE"
-)
+const leaseVariable = "CURFEW_FAULTS_LEASE"
 
 // shortest is the shortest lease that there is.
 const shortest = time.Second
 
-// child is this test binary again, as a worker process of its own that can be
-// killed and stopped.
-type child struct {
-	lines chan string // what it says
-	cmd   *exec.Cmd
-	gone  chan struct{}
-}
-
-// spawn starts a worker on a queue. It is killed when the test ends; and it ends by
-// itself when this process does, since its standard input is a pipe from here.
-func (s *stage) spawn(line string, lease time.Duration) *child {
+// spawn starts a worker process on a queue.
+func (s *stage) spawn(line string, lease time.Duration) *stages.Child {
 	s.Helper()
-	c := &child{lines: make(chan string, 1000), gone: make(chan struct{}), cmd: exec.Command(os.Args[0])}
-	c.cmd.Env = append(os.Environ(), roleVariable+"="+line, addrVariable+"="+s.addr, namespaceVariable+"="+s.q.Namespace(),
-		leaseVariable+"="+lease.String())
-	c.cmd.Stderr = os.Stderr
-	if _, err := c.cmd.StdinPipe(); err != nil {
-		s.Fatal(err)
-	}
-	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		s.Fatal(err)
-	}
-	if err := c.cmd.Start(); err != nil {
-		s.Fatal(err)
-	}
-	go func() {
-		defer close(c.gone)
-		for in := bufio.NewScanner(out); in.Scan(); {
-			c.lines <- in.Text()
-		}
-		c.cmd.Wait()
-	}()
-	s.Cleanup(c.kill)
-	return c
+	return s.Spawn(line, leaseVariable+"="+lease.String())
 }
 
-// kill ends it as a crash would (SIGKILL), and returns when it is gone.
-func (c *child) kill() {
-	c.cmd.Process.Kill()
-	<-c.gone
-}
-
-// says waits until a child says something that begins so.
-func (s *stage) says(c *child, begin string) string {
-	s.Helper()
-	for {
-		if line := receive(s.T, c.lines, "the child says "+begin); strings.HasPrefix(line, begin) {
-			return line
-		}
-	}
-}
-
-// playChild is the life of a child.
-func playChild(line string) {
-	go func() {
-		io.Copy(io.Discard, os.Stdin)
-		os.Exit(1)
-	}()
-	ctx := context.Background()
-	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv(addrVariable), ContextTimeoutEnabled: true})
-	q, err := queue.Open(ctx, rdb, queue.Config{Namespace: os.Getenv(namespaceVariable),
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "child:", err)
-		os.Exit(1)
-	}
+// play is the life of a child: a worker on one queue.
+func play(line string, rdb *redis.Client, q *queue.Queue) {
 	lease, _ := time.ParseDuration(os.Getenv(leaseVariable))
 	config := worker.Config{Concurrency: 20, Lease: lease, Queues: map[string]int{line: 1}}
 	if line != "crowd" {
@@ -103,7 +36,7 @@ func playChild(line string) {
 	}
 	w := worker.New(q, config)
 	w.HandleRaw("crowd", func(context.Context, []byte) ([]byte, error) {
-		pass(time.Duration(rand.IntN(80)) * time.Millisecond) // sleeps: the work
+		stages.Pass(time.Duration(rand.IntN(80)) * time.Millisecond) // sleeps: the work
 		return nil, nil
 	})
 	w.HandleRaw("held", func(ctx context.Context, _ []byte) ([]byte, error) {
@@ -114,7 +47,7 @@ func playChild(line string) {
 		return fmt.Append(nil, "by ", os.Getpid()), nil
 	})
 	go tellCounts(w)
-	w.Run(ctx)
+	w.Run(context.Background())
 }
 
 // nothingYet is what a child says of its outcomes before there is one.
@@ -122,7 +55,7 @@ const nothingYet = "accepted 0, refused 0, stopped 0"
 
 // tellCounts says each change of what Redis answered to a worker.
 func tellCounts(w *worker.Worker) {
-	for last := nothingYet; ; pass(10 * time.Millisecond) { // sleeps: the counts tell nobody
+	for last := nothingYet; ; stages.Pass(10 * time.Millisecond) { // sleeps: the counts tell nobody
 		c := w.Stats()
 		if now := fmt.Sprintf("accepted %d, refused %d, stopped %d", c.Completed, c.Refused, c.Stopped); now != last {
 			last = now
@@ -133,10 +66,10 @@ func tellCounts(w *worker.Worker) {
 
 // answered waits until a child's handler has returned and it knows what became of
 // that, and returns what it says of it.
-func (s *stage) answered(c *child) (counts string) {
+func (s *stage) answered(c *stages.Child) (counts string) {
 	s.Helper()
 	for returned := false; !returned || counts == ""; {
-		line := receive(s.T, c.lines, "the handler returns and its outcome is known")
+		line := await.Receive(s, c.Lines, "the handler returns and its outcome is known")
 		returned = returned || strings.HasPrefix(line, "returns ")
 		if strings.HasPrefix(line, "accepted ") {
 			counts = line
@@ -149,16 +82,9 @@ func (s *stage) answered(c *child) (counts string) {
 // process return.
 func releaseKey(id string, pid int) string { return fmt.Sprint("release:", id, ":", pid) }
 
-func (s *stage) release(c *child, id string) {
+func (s *stage) release(c *stages.Child, id string) {
 	s.Helper()
-	if err := s.rdb.RPush(s.ctx, releaseKey(id, c.cmd.Process.Pid), "x").Err(); err != nil {
-		s.Fatal(err)
-	}
-}
-
-func (c *child) signal(s *stage, signal syscall.Signal) {
-	s.Helper()
-	if err := c.cmd.Process.Signal(signal); err != nil {
+	if err := s.Redis.RPush(s.Context(), releaseKey(id, c.Pid()), "x").Err(); err != nil {
 		s.Fatal(err)
 	}
 }

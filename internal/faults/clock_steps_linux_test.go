@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/worker"
@@ -18,13 +20,13 @@ const step = time.Hour
 func (s *stage) idler(lease time.Duration) (ran chan string) {
 	s.Helper()
 	ran = make(chan string, 1000)
-	w := worker.New(s.another(), worker.Config{Queues: map[string]int{"idle": 1}, Lease: lease, NoReaper: true})
+	w := worker.New(s.Another(), worker.Config{Queues: map[string]int{"idle": 1}, Lease: lease, NoReaper: true})
 	s.work(w, map[string]worker.Handler{"k": func(ctx context.Context, _ []byte) ([]byte, error) {
 		ran <- worker.Info(ctx).ID
 		return nil, nil
 	}})
-	id := s.enqueue(queue.Task{Kind: "k", Queue: "idle"})[0]
-	for got := ""; got != id; got = receive(s.T, ran, "the worker is there") {
+	id := s.Enqueue(queue.Task{Kind: "k", Queue: "idle"})[0]
+	for got := ""; got != id; got = await.Receive(s.T, ran, "the worker is there") {
 	}
 	return ran
 }
@@ -33,8 +35,8 @@ func (s *stage) idler(lease time.Duration) (ran chan string) {
 func (s *stage) startsWithin(ran chan string, most time.Duration) {
 	s.Helper()
 	start := time.Now()
-	id := s.enqueue(queue.Task{Kind: "k", Queue: "idle"})[0]
-	if got := receive(s.T, ran, "an idle worker takes a task"); got != id {
+	id := s.Enqueue(queue.Task{Kind: "k", Queue: "idle"})[0]
+	if got := await.Receive(s.T, ran, "an idle worker takes a task"); got != id {
 		s.Errorf("%s ran, want %s", got, id)
 	}
 	if took := time.Since(start); took > most {
@@ -45,8 +47,8 @@ func (s *stage) startsWithin(ran chan string, most time.Duration) {
 // promptly: a task whose time is up is found in that time, by the clock of Redis.
 func (s *stage) promptly(most time.Duration) {
 	s.Helper()
-	id := s.enqueue(queue.Task{Kind: "late", Queue: "nobody", Timeout: 300 * time.Millisecond})[0]
-	if r := s.ended(id); !r.TimedOut || r.DetectedAt.Sub(r.CompletedAt) > most {
+	id := s.Enqueue(queue.Task{Kind: "late", Queue: "nobody", Timeout: 300 * time.Millisecond})[0]
+	if r := s.Ended(id); !r.TimedOut || r.DetectedAt.Sub(r.CompletedAt) > most {
 		s.Errorf("a deadline is found %v late, want %v at the most: %s", r.DetectedAt.Sub(r.CompletedAt), most, r.Status)
 	}
 }
@@ -55,41 +57,41 @@ func (s *stage) promptly(most time.Duration) {
 func TestTheClockStepsForward(t *testing.T) {
 	server, clock := withClock(t)
 	s := newStage(t, server.Addr, server.Addr)
-	s.reap()
+	s.Reap(reaper.Config{})
 	ran := s.idler(15 * time.Second)
 	stopFleet := s.fleet(1, 15*time.Second)
-	stopClerk := s.run(s.clerk)
-	stopProducer := s.run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
-	within := s.enqueue(queue.Task{Kind: "k", Queue: "nobody", Timeout: step / 2}, queue.Task{Kind: "k", Queue: "nobody", QueueTimeout: step / 2})
-	beyond := s.enqueue(queue.Task{Kind: "k", Queue: "idle", Timeout: 2 * step, Delay: 3 * step / 2})
-	delayed := s.enqueue(queue.Task{Kind: "k", Queue: "idle", Timeout: 2 * step, Delay: step / 2})
-	pass(300 * time.Millisecond) // sleeps: the load
+	stopClerk := s.Run(s.clerk)
+	stopProducer := s.Run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
+	within := s.Enqueue(queue.Task{Kind: "k", Queue: "nobody", Timeout: step / 2}, queue.Task{Kind: "k", Queue: "nobody", QueueTimeout: step / 2})
+	beyond := s.Enqueue(queue.Task{Kind: "k", Queue: "idle", Timeout: 2 * step, Delay: 3 * step / 2})
+	delayed := s.Enqueue(queue.Task{Kind: "k", Queue: "idle", Timeout: 2 * step, Delay: step / 2})
+	stages.Pass(300 * time.Millisecond) // sleeps: the load
 	clock.step(step)
 	for _, id := range within {
-		if r := s.ended(id); !r.TimedOut {
+		if r := s.Ended(id); !r.TimedOut {
 			t.Errorf("what was due within the step is %s", r.Status)
 		}
 	}
-	if r := s.ended(delayed[0]); r.Status != queue.Completed {
+	if r := s.Ended(delayed[0]); r.Status != queue.Completed {
 		t.Errorf("what was to start within the step is %s: %s", r.Status, r.Error)
 	}
-	if got := receive(t, ran, "what was to start within the step runs"); got != delayed[0] {
+	if got := await.Receive(t, ran, "what was to start within the step runs"); got != delayed[0] {
 		t.Errorf("%s ran, want %s", got, delayed[0])
 	}
-	if r := s.record(beyond[0]); r.Status != queue.Pending {
+	if r := s.Record(beyond[0]); r.Status != queue.Pending {
 		t.Errorf("what is due after the step is %s", r.Status)
 	}
 	s.startsWithin(ran, 5*time.Second)
 	s.promptly(2 * time.Second)
-	pass(300 * time.Millisecond) // sleeps: the load
+	stages.Pass(300 * time.Millisecond) // sleeps: the load
 	stopProducer()
-	s.callOff(s.q, beyond[0])
+	s.callOff(s.Q, beyond[0])
 	s.drained()
 	stopClerk()
 	stats := stopFleet()
 	s.untroubled()
 	s.account(nothing)
-	t.Logf("%d tasks; the fleet: %+v", len(s.ledger.tasks), stats)
+	t.Logf("%d tasks; the fleet: %+v", len(s.Ledger.Copy().Tasks), stats)
 }
 
 // A step back makes what was fixed before it late by the step, and nothing else: what
@@ -100,14 +102,14 @@ func TestTheClockStepsBack(t *testing.T) {
 	clock.step(step)
 	s := newStage(t, server.Addr, server.Addr)
 	s.oneReaper = true
-	gone := s.reap()
+	gone := s.Reap(reaper.Config{})
 	ran := s.idler(time.Second)
 	stopFleet := s.fleet(1, 15*time.Second)
-	stopClerk := s.run(s.clerk)
-	stopProducer := s.run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
+	stopClerk := s.Run(s.clerk)
+	stopProducer := s.Run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
 	s.promptly(2 * time.Second)
-	eventually(t, "the idle worker waits in Redis", s.waits)
-	old := s.enqueue(queue.Task{Kind: "k", Queue: "nobody", Timeout: time.Second})[0]
+	await.Until(t, "the idle worker waits in Redis", s.waits)
+	old := s.Enqueue(queue.Task{Kind: "k", Queue: "nobody", Timeout: time.Second})[0]
 	gone() // who has the turn is gone with it, an hour ahead
 	clock.step(0)
 	s.hasTurn()
@@ -115,15 +117,15 @@ func TestTheClockStepsBack(t *testing.T) {
 	for range 5 {
 		s.startsWithin(ran, 5*time.Second)
 	}
-	pass(1500 * time.Millisecond) // sleeps: longer than the old deadline, and than the idle worker's lease
+	stages.Pass(1500 * time.Millisecond) // sleeps: longer than the old deadline, and than the idle worker's lease
 	s.promptly(2 * time.Second)
 	s.startsWithin(ran, 5*time.Second)
-	if r := s.record(old); r.Status != queue.Pending {
+	if r := s.Record(old); r.Status != queue.Pending {
 		t.Errorf("a deadline from before the step is %s, want it late by the step", r.Status)
 	}
 	stopProducer()
 	clock.step(step) // an hour has passed
-	if r := s.ended(old); !r.TimedOut {
+	if r := s.Ended(old); !r.TimedOut {
 		t.Errorf("a deadline from before the step back is %s when the clock is there again", r.Status)
 	}
 	s.drained()
@@ -131,7 +133,7 @@ func TestTheClockStepsBack(t *testing.T) {
 	stats := stopFleet()
 	s.untroubled()
 	s.account(nothing)
-	t.Logf("%d tasks; the fleet: %+v", len(s.ledger.tasks), stats)
+	t.Logf("%d tasks; the fleet: %+v", len(s.Ledger.Copy().Tasks), stats)
 }
 
 // hasTurn runs a reaper that is to be the precise one.
@@ -139,15 +141,15 @@ func (s *stage) hasTurn() {
 	s.Helper()
 	turn := make(chan struct{})
 	has := sync.OnceFunc(func() { close(turn) })
-	s.run(reaper.New(s.another(), reaper.Config{Observe: func(_ int, swept reaper.Swept) {
+	s.Run(reaper.New(s.Another(), reaper.Config{Observe: func(_ int, swept reaper.Swept) {
 		if swept.Turn {
 			has()
 		}
 	}}).Run)
-	receive(s.T, turn, "a reaper has the turn")
+	await.Receive(s.T, turn, "a reaper has the turn")
 }
 
 // waits tells whether somebody waits for work in a blocking call.
 func (s *stage) waits() bool {
-	return !strings.Contains(s.rdb.Info(s.ctx, "clients").Val(), "blocked_clients:0")
+	return !strings.Contains(s.Redis.Info(s.Context(), "clients").Val(), "blocked_clients:0")
 }

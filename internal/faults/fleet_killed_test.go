@@ -7,41 +7,44 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // Worker processes killed one a second, and replaced, while a crowd of tasks runs:
 // each ends once. (One that was in four workers' hands when they died ends as FAILED,
 // lease_lost; that is an end too.)
 func TestWorkersKilledEverySecondLoseNoTask(t *testing.T) {
-	tasks, span := times(1000, 8000, 50_000), time.Duration(times(4, 10, 60))*time.Second
+	tasks, span := stages.Times(1000, 8000, 50_000), time.Duration(stages.Times(4, 10, 60))*time.Second
 	server := redistest.Start(t)
 	s := newStage(t, server.Addr, server.Addr)
-	w := s.witness(s.ctx, server.Addr, "0") // the stream forgets what is older than 100,000
-	s.reap()
-	var children []*child
+	w := s.witness(s.Context(), server.Addr, "0") // the stream forgets what is older than 100,000
+	s.Reap(reaper.Config{})
+	var children []*stages.Child
 	for range 4 {
 		children = append(children, s.spawn("crowd", shortest))
 	}
-	feed := s.run(func(ctx context.Context) error { return s.feed(ctx, tasks, span) })
+	feed := s.Run(func(ctx context.Context) error { return s.feed(ctx, tasks, span) })
 	over := time.Now().Add(span)
 	kills := 0
 	for ; time.Now().Before(over); kills++ {
-		pass(time.Second + time.Duration(rand.IntN(100)-50)*time.Millisecond) // sleeps: between two kills
+		stages.Pass(time.Second + time.Duration(rand.IntN(100)-50)*time.Millisecond) // sleeps: between two kills
 		i := rand.IntN(len(children))
-		children[i].kill()
+		children[i].Kill()
 		children[i] = s.spawn("crowd", shortest)
 	}
-	eventually(t, "all are handed over", func() bool { return len(s.ledger.copy().tasks) == tasks })
+	await.Until(t, "all are handed over", func() bool { return len(s.Ledger.Copy().Tasks) == tasks })
 	feed()
 	s.drained()
 	for _, c := range children {
-		c.kill()
+		c.Kill()
 	}
-	eventually(t, "no worker is left", func() bool { return s.rdb.ZCard(s.ctx, s.key("workers")).Val() == 0 })
-	end := s.rdb.XRevRangeN(s.ctx, s.q.EventsKey(0), "+", "-", 1).Val()[0].ID
-	eventually(t, "all events were read", func() bool { seen := w.seen(); return len(seen) > 0 && seen[len(seen)-1].entry == end })
+	await.Until(t, "no worker is left", func() bool { return s.Redis.ZCard(s.Context(), s.Key("workers")).Val() == 0 })
+	end := s.Redis.XRevRangeN(s.Context(), s.Q.EventsKey(0), "+", "-", 1).Val()[0].ID
+	await.Until(t, "all events were read", func() bool { seen := w.seen(); return len(seen) > 0 && seen[len(seen)-1].Entry == end })
 	s.untroubled()
 	here := s.accountOf(w.seen(), nothing)
 	losses, failed := 0, 0
@@ -60,11 +63,11 @@ func TestWorkersKilledEverySecondLoseNoTask(t *testing.T) {
 
 // feed hands over so many tasks, evenly over a span.
 func (s *stage) feed(ctx context.Context, n int, span time.Duration) error {
-	q := s.another()
+	q := s.Another()
 	const list = 50
 	start := time.Now()
 	for i := 0; i < n && ctx.Err() == nil; i += list {
-		pass(time.Until(start.Add(span * time.Duration(i) / time.Duration(n)))) // sleeps: the rate
+		stages.Pass(time.Until(start.Add(span * time.Duration(i) / time.Duration(n)))) // sleeps: the rate
 		s.hand(q, slices.Repeat([]queue.Task{{Kind: "crowd", Queue: "crowd"}}, min(list, n-i)))
 	}
 	return nil

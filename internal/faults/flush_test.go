@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/stages"
 )
 
 // Functions and scripts that are forgotten all the time, and a restart: no caller hears
@@ -15,33 +17,33 @@ func TestForgottenCallsFailNobody(t *testing.T) {
 	server := withAOF(t, dir, "always")
 	s := newStage(t, server.Addr, server.Addr)
 	flushes := 0
-	operator := client(t, server.Addr)
+	operator := stages.Client(t, server.Addr)
 	flush := func() (stop func()) {
-		return s.run(func(ctx context.Context) error {
+		return s.Run(func(ctx context.Context) error {
 			for ; ctx.Err() == nil; flushes++ {
-				if err := errors.Join(operator.FunctionFlush(s.ctx).Err(), operator.ScriptFlush(s.ctx).Err()); err != nil {
+				if err := errors.Join(operator.FunctionFlush(s.Context()).Err(), operator.ScriptFlush(s.Context()).Err()); err != nil {
 					return err
 				}
-				pass(time.Millisecond) // sleeps: so that something runs in between
+				stages.Pass(time.Millisecond) // sleeps: so that something runs in between
 			}
 			return nil
 		})
 	}
 	stopFleet := s.fleet(2, 6*time.Second)
-	stopClerk := s.run(s.clerk)
-	stopProducer := s.run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
+	stopClerk := s.Run(s.clerk)
+	stopProducer := s.Run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
 	stop := flush()
-	pass(time.Second) // sleeps: the load
+	stages.Pass(time.Second) // sleeps: the load
 	stop()
-	if n := s.logs.count("level=ERROR"); n > 0 {
-		t.Errorf("%d errors were logged while the calls were forgotten:\n%s", n, s.logs)
+	if n := s.Logs.Count("level=ERROR"); n > 0 {
+		t.Errorf("%d errors were logged while the calls were forgotten:\n%s", n, s.Logs)
 	}
 	server.Kill()
 	s.mend(dir)
 	server.Restart(t)
 	loaded(t, server)
 	stop = flush()
-	pass(time.Second) // sleeps: the load
+	stages.Pass(time.Second) // sleeps: the load
 	stopProducer()
 	s.drained()
 	stop()
@@ -49,8 +51,8 @@ func TestForgottenCallsFailNobody(t *testing.T) {
 	stats := stopFleet()
 	s.untroubled()
 	s.sameCount(stats.Completed, s.account(nothing))
-	t.Logf("%d tasks under %d flushes and a restart; the fleet: %+v", len(s.ledger.tasks), flushes, stats)
-	if flushes < 20 || len(s.ledger.tasks) < 100 {
+	t.Logf("%d tasks under %d flushes and a restart; the fleet: %+v", len(s.Ledger.Copy().Tasks), flushes, stats)
+	if flushes < 20 || len(s.Ledger.Copy().Tasks) < 100 {
 		t.Errorf("that was too little to tell anything")
 	}
 }

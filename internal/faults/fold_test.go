@@ -3,33 +3,11 @@ package faults
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/curfew-dev/curfew/internal/eventlog"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 )
-
-// event is one of the event stream.
-type event struct {
-	entry, id, kind string
-	epoch           int64
-	fields          map[string]any
-}
-
-func (e event) word(name string) string { s, _ := e.fields[name].(string); return s }
-
-func readEvents(entry redis.XMessage) (events []event) {
-	for _, about := range eventlog.Events(entry) {
-		e := event{entry: entry.ID, fields: about}
-		e.id, e.kind = e.word("task_id"), e.word("kind")
-		e.epoch, _ = strconv.ParseInt(e.word("epoch"), 10, 64)
-		events = append(events, e)
-	}
-	return events
-}
 
 // transitions are the events that change a task's status; the others tell of it.
 var transitions = []string{"task_enqueued", "task_started", "task_retried", "task_released", "task_lease_lost",
@@ -46,31 +24,31 @@ type fate struct {
 }
 
 // fold plays the events again, and tells the first contradiction of each task.
-func fold(events []event) (fates map[string]*fate, wrong []string) {
+func fold(events []stages.Event) (fates map[string]*fate, wrong []string) {
 	fates = map[string]*fate{}
 	bad := map[string]bool{}
 	for _, e := range events {
-		if !slices.Contains(transitions, e.kind) {
+		if !slices.Contains(transitions, e.Kind) {
 			continue
 		}
-		f := fates[e.id]
+		f := fates[e.ID]
 		if f == nil {
 			f = &fate{}
-			fates[e.id] = f
+			fates[e.ID] = f
 		}
-		if why := f.meet(e); why != "" && !bad[e.id] {
-			bad[e.id] = true
-			wrong = append(wrong, fmt.Sprintf("%s: entry %s, %s of epoch %d: %s; all of it: %s", e.id, e.entry, e.kind, e.epoch, why, life(events, e.id)))
+		if why := f.meet(e); why != "" && !bad[e.ID] {
+			bad[e.ID] = true
+			wrong = append(wrong, fmt.Sprintf("%s: entry %s, %s of epoch %d: %s; all of it: %s", e.ID, e.Entry, e.Kind, e.Epoch, why, life(events, e.ID)))
 		}
 	}
 	return fates, wrong
 }
 
 // meet applies an event, and says what is wrong with it.
-func (f *fate) meet(e event) string {
+func (f *fate) meet(e stages.Event) string {
 	before := *f
 	held := f.Status == queue.Running || f.lost
-	switch e.kind {
+	switch e.Kind {
 	case "task_enqueued":
 		f.Status = queue.Pending
 		if before.Status != "" {
@@ -78,41 +56,41 @@ func (f *fate) meet(e event) string {
 		}
 		return ""
 	case "task_started":
-		f.Status, f.Epoch, f.lost = queue.Running, e.epoch, false
-		if before.Status != queue.Pending || e.epoch != before.Epoch+1 {
+		f.Status, f.Epoch, f.lost = queue.Running, e.Epoch, false
+		if before.Status != queue.Pending || e.Epoch != before.Epoch+1 {
 			return fmt.Sprintf("it was %s after %d claims", before.Status, before.Epoch)
 		}
 		return ""
 	case "task_retried", "task_released", "task_lease_lost":
-		f.Status, f.lost = queue.Pending, e.kind == "task_lease_lost"
-		if e.kind == "task_retried" {
+		f.Status, f.lost = queue.Pending, e.Kind == "task_lease_lost"
+		if e.Kind == "task_retried" {
 			f.Retries++
 		}
 		if f.lost {
 			f.Losses++
 		}
-		if !held || e.epoch != f.Epoch {
+		if !held || e.Epoch != f.Epoch {
 			return fmt.Sprintf("it was %s by epoch %d", before.Status, before.Epoch)
 		}
 		return ""
 	}
 	f.ends++
 	f.lost = false
-	switch e.kind {
+	switch e.Kind {
 	case "task_timed_out":
 		f.Status, f.TimedOut = queue.Failed, true
 	default:
-		f.Status = queue.Status(strings.ToUpper(strings.TrimPrefix(e.kind, "task_")))
+		f.Status = queue.Status(strings.ToUpper(strings.TrimPrefix(e.Kind, "task_")))
 	}
-	if e.word("reason") == "lease_lost" {
+	if e.Word("reason") == "lease_lost" {
 		f.Losses++
 	}
 	switch {
 	case before.Status == "" || before.Status.Ended():
 		return fmt.Sprintf("it was %q", before.Status)
-	case e.epoch != before.Epoch:
+	case e.Epoch != before.Epoch:
 		return fmt.Sprintf("the newest claim was %d", before.Epoch)
-	case e.kind == "task_completed" && !held:
+	case e.Kind == "task_completed" && !held:
 		return "nobody held it"
 	}
 	return ""
@@ -125,11 +103,11 @@ func (f *fate) is(r *queue.Record) bool {
 }
 
 // life is what the events tell of one task.
-func life(events []event, id string) string {
+func life(events []stages.Event, id string) string {
 	var text strings.Builder
 	for _, e := range events {
-		if e.id == id {
-			fmt.Fprintf(&text, "%s %s %d, ", e.entry, e.kind, e.epoch)
+		if e.ID == id {
+			fmt.Fprintf(&text, "%s %s %d, ", e.Entry, e.Kind, e.Epoch)
 		}
 	}
 	return text.String()

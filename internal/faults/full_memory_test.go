@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
@@ -21,55 +23,55 @@ func TestAFullRedisDrainsUnderLoad(t *testing.T) {
 	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
 	s := newStage(t, server.Addr, server.Addr)
 	held := s.hold(700 * time.Millisecond)
-	backlog := make([]queue.Task, times(500, 2000, 20000))
+	backlog := make([]queue.Task, stages.Times(500, 2000, 20000))
 	for i := range backlog {
 		backlog[i] = queue.Task{Kind: "quick", Queue: "default", Payload: fmt.Append(nil, i), Timeout: time.Minute, MaxRetries: 1}
 		if i%10 == 0 {
 			backlog[i].Kind = "moody"
 		}
 	}
-	waiting := s.enqueue(backlog...)
-	late := s.enqueue(queue.Task{Kind: "late", Queue: "nobody", Timeout: time.Second}, queue.Task{Kind: "late", Queue: "nobody", QueueTimeout: time.Second})
-	unwanted := s.enqueue(queue.Task{Kind: "unwanted", Queue: "nobody"})
-	long := s.enqueue(queue.Task{Kind: "long", Queue: "long"})
+	waiting := s.Enqueue(backlog...)
+	late := s.Enqueue(queue.Task{Kind: "late", Queue: "nobody", Timeout: time.Second}, queue.Task{Kind: "late", Queue: "nobody", QueueTimeout: time.Second})
+	unwanted := s.Enqueue(queue.Task{Kind: "unwanted", Queue: "nobody"})
+	long := s.Enqueue(queue.Task{Kind: "long", Queue: "long"})
 	release := s.longWorker()
 
 	limit := s.fill()
 	var refused atomic.Int64
 	var stops []func()
 	for range 4 {
-		stops = append(stops, s.run(func(ctx context.Context) error { return s.knock(ctx, &refused) }))
+		stops = append(stops, s.Run(func(ctx context.Context) error { return s.knock(ctx, &refused) }))
 	}
-	eventually(t, "enqueues are refused", func() bool { return refused.Load() > 20 })
+	await.Until(t, "enqueues are refused", func() bool { return refused.Load() > 20 })
 	stopFleet := s.moodyFleet()
-	s.callOff(s.q, unwanted[0])
+	s.callOff(s.Q, unwanted[0])
 	for _, id := range append(late, waiting[len(waiting)-20:]...) {
-		s.ended(id)
+		s.Ended(id)
 	}
 	// All of it while it is full, and longer than the long task's lease.
 	before := refused.Load()
-	eventually(t, "enqueues are refused still", func() bool { return refused.Load() > before+20 })
+	await.Until(t, "enqueues are refused still", func() bool { return refused.Load() > before+20 })
 	close(release)
-	s.ended(long[0])
-	s.ended(held)
-	if now := s.rdb.ConfigGet(s.ctx, "maxmemory").Val()["maxmemory"]; now != limit {
+	s.Ended(long[0])
+	s.Ended(held)
+	if now := s.Redis.ConfigGet(s.Context(), "maxmemory").Val()["maxmemory"]; now != limit {
 		t.Errorf("maxmemory is %s, and was to be %s all the time", now, limit)
 	}
-	if err := s.rdb.ConfigSet(s.ctx, "maxmemory", "0").Err(); err != nil {
+	if err := s.Redis.ConfigSet(s.Context(), "maxmemory", "0").Err(); err != nil {
 		t.Fatal(err)
 	}
-	accepted := len(s.ledger.copy().tasks)
-	eventually(t, "enqueues are accepted again", func() bool { return len(s.ledger.copy().tasks) > accepted+20 })
+	accepted := len(s.Ledger.Copy().Tasks)
+	await.Until(t, "enqueues are accepted again", func() bool { return len(s.Ledger.Copy().Tasks) > accepted+20 })
 	for _, stop := range stops {
 		stop()
 	}
 	s.drained()
 	stats := stopFleet()
 	here := s.account(nothing)
-	told := s.ledger.copy()
-	for _, err := range told.trouble {
+	told := s.Ledger.Copy()
+	for _, err := range told.Trouble {
 		if !errors.Is(err, refusal.ErrFull) || !strings.Contains(err.Error(), "raise maxmemory or shorten retention") {
-			s.complain("a caller was told: %v", err)
+			s.Complain("a caller was told: %v", err)
 		}
 	}
 	if r := here.records[long[0]]; r.LeaseLosses != 0 || r.Epoch != 1 {
@@ -78,15 +80,15 @@ func TestAFullRedisDrainsUnderLoad(t *testing.T) {
 	if r := here.records[held]; r.LeaseLosses != 1 || r.Status != queue.Completed {
 		t.Errorf("what a dead worker held is %s after %d lost leases", r.Status, r.LeaseLosses)
 	}
-	t.Logf("%d tasks accepted, %d refused; the fleet: %+v", len(told.tasks), len(told.refused), stats)
+	t.Logf("%d tasks accepted, %d refused; the fleet: %+v", len(told.Tasks), len(told.Refused), stats)
 }
 
 // hold is a worker that takes a task and is never heard of again.
 func (s *stage) hold(lease time.Duration) string {
 	s.Helper()
-	id := s.enqueue(queue.Task{Kind: "quick"})[0]
+	id := s.Enqueue(queue.Task{Kind: "quick"})[0]
 	ask := queue.Ask{N: 1, Seq: 1, Lease: lease, Quotas: []queue.Quota{{Queue: "default", N: 1}}}
-	if trip, err := s.q.Attempts().Fetch(s.ctx, 0, "dead", ask); err != nil || len(trip.Claims) != 1 {
+	if trip, err := s.Q.Attempts().Fetch(s.Context(), 0, "dead", ask); err != nil || len(trip.Claims) != 1 {
 		s.Fatalf("Fetch = %+v, %v", trip, err)
 	}
 	return id
@@ -96,13 +98,13 @@ func (s *stage) hold(lease time.Duration) string {
 func (s *stage) longWorker() (release chan struct{}) {
 	release = make(chan struct{})
 	began := make(chan struct{}, 1)
-	w := worker.New(s.another(), worker.Config{Lease: time.Second, Queues: map[string]int{"long": 1}})
+	w := worker.New(s.Another(), worker.Config{Lease: time.Second, Queues: map[string]int{"long": 1}})
 	s.work(w, map[string]worker.Handler{"long": func(context.Context, []byte) ([]byte, error) {
 		began <- struct{}{}
 		<-release
 		return nil, nil
 	}})
-	receive(s.T, began, "the long task begins")
+	await.Receive(s.T, began, "the long task begins")
 	return release
 }
 
@@ -110,11 +112,11 @@ func (s *stage) longWorker() (release chan struct{}) {
 func (s *stage) fill() (limit string) {
 	s.Helper()
 	var used int64
-	for line := range strings.Lines(s.rdb.Info(s.ctx, "memory").Val()) {
+	for line := range strings.Lines(s.Redis.Info(s.Context(), "memory").Val()) {
 		fmt.Sscanf(line, "used_memory:%d", &used)
 	}
 	limit = fmt.Sprint(used + 200_000)
-	if err := s.rdb.ConfigSet(s.ctx, "maxmemory", limit).Err(); err != nil || used == 0 {
+	if err := s.Redis.ConfigSet(s.Context(), "maxmemory", limit).Err(); err != nil || used == 0 {
 		s.Fatalf("%d bytes used: %v", used, err)
 	}
 	return limit
@@ -122,26 +124,24 @@ func (s *stage) fill() (limit string) {
 
 // knock enqueues one by one, as many producers do, whatever comes of it.
 func (s *stage) knock(ctx context.Context, refused *atomic.Int64) error {
-	q := s.another()
+	q := s.Another()
 	for ctx.Err() == nil {
-		r, err := q.Enqueue(s.ctx, queue.Task{Kind: "quick", Payload: make([]byte, 1000)})
-		s.ledger.mu.Lock()
+		r, err := q.Enqueue(s.Context(), queue.Task{Kind: "quick", Payload: make([]byte, 1000)})
 		if err == nil {
-			s.ledger.tasks = append(s.ledger.tasks, r.ID)
+			s.Ledger.Acknowledge(r.ID)
 		} else {
-			s.ledger.refused = append(s.ledger.refused, r.ID)
-			s.ledger.trouble = append(s.ledger.trouble, err)
+			s.Ledger.Refuse(r.ID)
+			s.Ledger.Complain(err)
 			refused.Add(1)
 		}
-		s.ledger.mu.Unlock()
-		pass(2 * time.Millisecond) // sleeps: a load of some hundred a second
+		stages.Pass(2 * time.Millisecond) // sleeps: a load of some hundred a second
 	}
 	return nil
 }
 
 // moodyFleet also gives tasks back, and fails them, the first time.
 func (s *stage) moodyFleet() (stop func() worker.Stats) {
-	w := worker.New(s.another(), worker.Config{Concurrency: 20, Lease: 2 * time.Second})
+	w := worker.New(s.Another(), worker.Config{Concurrency: 20, Lease: 2 * time.Second})
 	end := s.work(w, map[string]worker.Handler{
 		"quick": func(_ context.Context, payload []byte) ([]byte, error) { return payload, nil },
 		"moody": func(ctx context.Context, _ []byte) ([]byte, error) {

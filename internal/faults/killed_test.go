@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -18,22 +19,22 @@ func TestRedisKilledWithEveryWriteSyncedLosesNothing(t *testing.T) {
 	server := withAOF(t, dir, "always")
 	s := newStage(t, server.Addr, server.Addr)
 	stopFleet := s.fleet(2, 6*time.Second)
-	stopClerk := s.run(s.clerk)
+	stopClerk := s.Run(s.clerk)
 	var stopProducers []func()
 	for range 2 {
-		stopProducers = append(stopProducers, s.run(func(ctx context.Context) error { return s.produce(ctx, 15*time.Millisecond) }))
+		stopProducers = append(stopProducers, s.Run(func(ctx context.Context) error { return s.produce(ctx, 15*time.Millisecond) }))
 	}
-	kills := times(2, 4, 60)
+	kills := stages.Times(2, 4, 60)
 	for range kills {
-		pass(time.Duration(300+rand.IntN(500)) * time.Millisecond) // sleeps: the load
+		stages.Pass(time.Duration(300+rand.IntN(500)) * time.Millisecond) // sleeps: the load
 		server.Kill()
 		if n := s.mend(dir); n > 0 {
 			t.Logf("the crash left %d bytes of a script that it interrupted", n)
 		}
-		pass(time.Duration(rand.IntN(300)) * time.Millisecond) // sleeps: the outage
+		stages.Pass(time.Duration(rand.IntN(300)) * time.Millisecond) // sleeps: the outage
 		server.Restart(t)
 	}
-	pass(300 * time.Millisecond) // sleeps: the load
+	stages.Pass(300 * time.Millisecond) // sleeps: the load
 	for _, stop := range stopProducers {
 		stop()
 	}
@@ -43,10 +44,10 @@ func TestRedisKilledWithEveryWriteSyncedLosesNothing(t *testing.T) {
 	s.untroubled()
 	here := s.account(nothing)
 	s.sameCount(stats.Completed, here)
-	told := s.ledger.copy()
+	told := s.Ledger.Copy()
 	t.Logf("%d kills: %d tasks acknowledged, %d completions and %d cancellations by hand, all there; the fleet: %+v",
-		kills, len(told.tasks), len(told.settled), len(told.cancelled), stats)
-	if len(told.tasks) < 20*kills || len(told.settled) < kills {
+		kills, len(told.Tasks), told.Count(queue.Completed), told.Count(queue.Cancelled), stats)
+	if len(told.Tasks) < 20*kills || told.Count(queue.Completed) < kills {
 		t.Errorf("there was too little load to tell anything")
 	}
 }
@@ -56,8 +57,9 @@ func TestRedisKilledWithEveryWriteSyncedLosesNothing(t *testing.T) {
 func (s *stage) sameCount(acknowledged int64, here *scene) {
 	s.Helper()
 	var there int64
+	told := s.Ledger.Copy()
 	for id, f := range here.fates {
-		if _, byHand := s.ledger.settled[id]; f.Status == queue.Completed && !byHand {
+		if byHand := told.Ended(id, queue.Completed); f.Status == queue.Completed && !byHand {
 			there++
 		}
 	}

@@ -3,7 +3,6 @@ package faults
 import (
 	"bytes"
 	"context"
-	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/faultproxy"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -26,10 +26,10 @@ func (s *stage) carry(rdb redis.UniversalClient, n, size, concurrency int) time.
 	for i := range tasks {
 		tasks[i] = queue.Task{Kind: "large", Payload: payload}
 	}
-	ids := s.enqueue(tasks...)
+	ids := s.Enqueue(tasks...)
 	var mu sync.Mutex
 	runs := map[string]int{}
-	q, err := queue.Open(s.ctx, rdb, queue.Config{Namespace: s.q.Namespace(), Logger: s.q.Logger()})
+	q, err := queue.Open(s.Context(), rdb, queue.Config{Namespace: s.Q.Namespace(), Logger: s.Q.Logger()})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -46,12 +46,12 @@ func (s *stage) carry(rdb redis.UniversalClient, n, size, concurrency int) time.
 	}})
 	give := time.Now().Add(10 * time.Minute)
 	for w.Stats().Completed < int64(n) && time.Now().Before(give) && !s.Failed() {
-		pass(10 * time.Millisecond) // sleeps: nobody tells of the last
+		stages.Pass(10 * time.Millisecond) // sleeps: nobody tells of the last
 	}
 	took := time.Since(began)
 	stop()
 	for _, id := range ids {
-		if r := s.record(id); r.Status != queue.Completed || len(r.Result) != size || r.Epoch != 1 || runs[id] != 1 {
+		if r := s.Record(id); r.Status != queue.Completed || len(r.Result) != size || r.Epoch != 1 || runs[id] != 1 {
 			s.Errorf("%s is %s with %d bytes, of claim %d, and was handled %d times", id, r.Status, len(r.Result), r.Epoch, runs[id])
 		}
 	}
@@ -70,11 +70,11 @@ func TestALinkThatIsSlow(t *testing.T) {
 		n, size, concurrency int
 		client               func(addr string) redis.UniversalClient
 	}{
-		"many slots": {times(12, 12, 60), times(128<<10, 256<<10, 1<<20), 50, func(addr string) redis.UniversalClient {
+		"many slots": {stages.Times(12, 12, 60), stages.Times(128<<10, 256<<10, 1<<20), 50, func(addr string) redis.UniversalClient {
 			return redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
 		}},
 		// go-redis gives a reply three seconds, and a call of three times 1 MiB takes longer.
-		"a client with go-redis' own options": {times(3, 3, 12), 1 << 20, 3, func(addr string) redis.UniversalClient {
+		"a client with go-redis' own options": {stages.Times(3, 3, 12), 1 << 20, 3, func(addr string) redis.UniversalClient {
 			return redis.NewClient(&redis.Options{Addr: addr})
 		}},
 	} {
@@ -99,29 +99,20 @@ func TestALinkThatIsSlow(t *testing.T) {
 func TestASlowLinkToSeveralPartitions(t *testing.T) {
 	t.Parallel()
 	const rate, size = 1_000_000, 256 << 10
-	n := times(8, 12, 80)
+	n := stages.Times(8, 12, 80)
 	server := redistest.Start(t)
-	config := queue.Config{Namespace: redistest.Namespace(t), Partitions: 4, Logger: slog.New(slog.DiscardHandler)}
-	at := func(addr string) *queue.Queue {
-		q, err := queue.Open(t.Context(), client(t, addr), config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return q
-	}
-	direct := at(server.Addr)
+	s := stages.New(t, server.Addr, queue.Config{Partitions: 4})
 	for range n { // one by one: the partitions take turns
-		if _, err := direct.Enqueue(t.Context(), queue.Task{Kind: "large", Payload: make([]byte, size)}); err != nil {
+		if _, err := s.Q.Enqueue(t.Context(), queue.Task{Kind: "large", Payload: make([]byte, size)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w := worker.New(at(faultproxy.Slow(t, server.Addr, rate)), worker.Config{Concurrency: 12, NoReaper: true})
+	w := worker.New(s.AnotherAt(faultproxy.Slow(t, server.Addr, rate)), worker.Config{Concurrency: 12, NoReaper: true})
 	w.HandleRaw("large", func(_ context.Context, payload []byte) ([]byte, error) { return payload, nil })
-	s := &stage{T: t}
 	began := time.Now()
-	stop := s.run(w.Run)
+	stop := s.Run(w.Run)
 	for w.Stats().Completed < int64(n) && time.Since(began) < 5*time.Minute {
-		pass(50 * time.Millisecond) // sleeps: nobody tells of the last
+		stages.Pass(50 * time.Millisecond) // sleeps: nobody tells of the last
 	}
 	took, bytes := time.Since(began), time.Duration(2*n*size)*time.Second/rate
 	stop()
@@ -136,8 +127,8 @@ func TestAReplyThatArrivesSlowlyEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := newStage(t, faultproxy.Slow(t, server.Addr, 200_000), server.Addr)
-	id := s.enqueue(queue.Task{Kind: "k", Payload: make([]byte, 1<<20)})[0]
-	q := s.another()
+	id := s.Enqueue(queue.Task{Kind: "k", Payload: make([]byte, 1<<20)})[0]
+	q := s.Another()
 	for claim, end := range map[string]func() (context.Context, context.CancelFunc){
 		"a deadline": func() (context.Context, context.CancelFunc) {
 			return context.WithTimeout(t.Context(), 1500*time.Millisecond)
@@ -162,7 +153,7 @@ func TestAReplyThatArrivesSlowlyEndsWithItsCaller(t *testing.T) {
 // Large tasks at high concurrency do not hold up who else uses the server.
 func TestManyLargeTasksHoldNobodyUp(t *testing.T) {
 	const most = 20 * time.Millisecond
-	n := times(50, 60, 500)
+	n := stages.Times(50, 60, 500)
 	server, other := redistest.Start(t), redistest.Start(t)
 	p99 := time.Hour
 	for round := 0; round < 3 && p99 > most; round++ { // others may use the machine
@@ -170,8 +161,8 @@ func TestManyLargeTasksHoldNobodyUp(t *testing.T) {
 		s := newStage(t, server.Addr, server.Addr)
 		var took time.Duration
 		var pings, idle []time.Duration
-		pings = pinging(t, client(t, server.Addr), func() {
-			idle = pinging(t, client(t, other.Addr), func() { took = s.carry(client(t, server.Addr), n, 1<<20, n) })
+		pings = pinging(t, stages.Client(t, server.Addr), func() {
+			idle = pinging(t, stages.Client(t, other.Addr), func() { took = s.carry(stages.Client(t, server.Addr), n, 1<<20, n) })
 		})
 		p99 = pings[len(pings)*99/100] - idle[len(idle)*99/100]
 		t.Logf("%d × 1 MiB there and back took %v; of %d pings the 99th percentile took %v, the longest %v; of an idle server %v and %v", n, took.Round(time.Millisecond),
@@ -193,7 +184,7 @@ func pinging(t *testing.T, rdb *redis.Client, while func()) (took []time.Duratio
 			began := time.Now()
 			rdb.Ping(context.Background())
 			took = append(took, time.Since(began))
-			pass(time.Millisecond) // sleeps: between two
+			stages.Pass(time.Millisecond) // sleeps: between two
 		}
 	})
 	while()

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
@@ -15,7 +17,7 @@ import (
 // produce enqueues until ctx ends, every so often a list that keeps all clocks busy,
 // and puts down what was acknowledged.
 func (s *stage) produce(ctx context.Context, every time.Duration) error {
-	q := s.another()
+	q := s.Another()
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for n := 0; ; n++ {
@@ -47,23 +49,20 @@ func (s *stage) produce(ctx context.Context, every time.Duration) error {
 // hand enqueues, and puts down what was said of each task.
 func (s *stage) hand(q *queue.Queue, tasks []queue.Task) []queue.Receipt {
 	kept(tasks)
-	receipts, err := q.EnqueueAll(s.ctx, tasks)
-	l := s.ledger
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	receipts, err := q.EnqueueAll(s.Context(), tasks)
 	for _, r := range receipts {
 		switch {
 		case r.Err == nil:
-			l.tasks = append(l.tasks, r.ID)
+			s.Ledger.Acknowledge(r.ID)
 		case errors.Is(r.Err, refusal.ErrOwnerEnded), errors.Is(r.Err, refusal.ErrNotFound): // it was quicker, or is lost
 		case errors.Is(r.Err, refusal.ErrUnknown):
-			l.unknown = append(l.unknown, r.ID)
+			s.Ledger.Doubt(r.ID)
 		default:
-			l.refused = append(l.refused, r.ID)
+			s.Ledger.Refuse(r.ID)
 		}
 	}
 	if err != nil {
-		l.trouble = append(l.trouble, err)
+		s.Ledger.Complain(err)
 	}
 	return receipts
 }
@@ -75,13 +74,16 @@ func kept(tasks []queue.Task) {
 	}
 }
 
+// unwanted is the reason that tasks are cancelled for.
+const unwanted = "unwanted"
+
 func (s *stage) callOff(q *queue.Queue, id string) {
-	switch c, err := q.Cancel(s.ctx, id, "unwanted"); {
+	switch c, err := q.Cancel(s.Context(), id, unwanted); {
 	case errors.Is(err, refusal.ErrNotFound): // it is lost, and missed at the end
 	case err != nil:
-		s.ledger.complain(err)
+		s.Ledger.Complain(err)
 	case c.Done:
-		s.ledger.cancel(id)
+		s.Ledger.Tell(id, stages.End{Status: queue.Cancelled, Note: unwanted})
 	}
 }
 
@@ -91,11 +93,11 @@ func (s *stage) fleet(n int, lease time.Duration) (stop func() worker.Stats) {
 	var workers []*worker.Worker
 	var stops []func()
 	for range n {
-		w := worker.New(s.another(), worker.Config{Concurrency: 20, Lease: lease, NoReaper: s.oneReaper})
+		w := worker.New(s.Another(), worker.Config{Concurrency: 20, Lease: lease, NoReaper: s.oneReaper})
 		workers = append(workers, w)
 		stops = append(stops, s.work(w, map[string]worker.Handler{
 			"quick": func(_ context.Context, payload []byte) ([]byte, error) {
-				pass(time.Duration(rand.IntN(10)) * time.Millisecond) // sleeps: the work
+				stages.Pass(time.Duration(rand.IntN(10)) * time.Millisecond) // sleeps: the work
 				return payload, nil
 			},
 			"fails": func(context.Context, []byte) ([]byte, error) { return nil, errors.New("so it goes") },
@@ -120,11 +122,11 @@ func (s *stage) fleet(n int, lease time.Duration) (stop func() worker.Stats) {
 // clerk is a worker by hand that completes what is in its queue, and puts down each
 // completion that was acknowledged. It has a result of its own for each claim.
 func (s *stage) clerk(ctx context.Context) error {
-	q, name := s.another(), "clerk"
+	q, name := s.Another(), "clerk"
 	for seq := int64(1); ctx.Err() == nil; seq++ {
-		trip, err := q.Attempts().Fetch(s.ctx, 0, name, queue.Ask{N: 5, Seq: seq, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "clerk", N: 5}}})
+		trip, err := q.Attempts().Fetch(s.Context(), 0, name, queue.Ask{N: 5, Seq: seq, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "clerk", N: 5}}})
 		if err != nil {
-			s.ledger.complain(err)
+			s.Ledger.Complain(err)
 			continue
 		}
 		outcomes := make([]queue.Outcome, len(trip.Claims))
@@ -132,23 +134,23 @@ func (s *stage) clerk(ctx context.Context) error {
 			outcomes[i] = queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete, Result: fmt.Append(nil, c.ID, " in ", seq)}
 		}
 		if len(outcomes) > 0 {
-			done, err := q.Attempts().Settle(s.ctx, 0, name, queue.NewCall(), outcomes, queue.Ask{})
+			done, err := q.Attempts().Settle(s.Context(), 0, name, queue.NewCall(), outcomes, queue.Ask{})
 			if err != nil {
-				s.ledger.complain(err)
+				s.Ledger.Complain(err)
 			}
 			for i, v := range done.Verdicts {
 				if v.Accepted() {
-					s.ledger.settle(outcomes[i].ID, string(outcomes[i].Result))
+					s.Ledger.Tell(outcomes[i].ID, stages.End{Status: queue.Completed, Note: string(outcomes[i].Result)})
 				}
 			}
 		}
 		// It holds nothing now: what the server thinks it holds it never got.
-		if _, err := q.Attempts().Heartbeat(s.ctx, 0, name, time.Minute, seq, nil); err != nil {
-			s.ledger.complain(err)
+		if _, err := q.Attempts().Heartbeat(s.Context(), 0, name, time.Minute, seq, nil); err != nil {
+			s.Ledger.Complain(err)
 		}
-		pass(2 * time.Millisecond) // sleeps: nobody wakes a clerk
+		stages.Pass(2 * time.Millisecond) // sleeps: nobody wakes a clerk
 	}
-	_, err := q.Attempts().Heartbeat(s.ctx, 0, name, 0, 1<<40, nil)
+	_, err := q.Attempts().Heartbeat(s.Context(), 0, name, 0, 1<<40, nil)
 	return err
 }
 
@@ -161,9 +163,9 @@ func (s *stage) drained() {
 			s.Logf("what lives: %+v", stats)
 		}
 	}()
-	eventually(s.T, "all have ended", func() bool {
+	await.Until(s.T, "all have ended", func() bool {
 		var err error
-		stats, err = s.q.Stats(s.ctx)
+		stats, err = s.Q.Stats(s.Context())
 		left := stats.Deadlines + stats.Limits + stats.Delayed + stats.Draining
 		for _, each := range stats.Queues {
 			left += each.Ready + each.Running

@@ -11,7 +11,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -28,7 +30,7 @@ func loaded(t *testing.T, server *redistest.Server) {
 	t.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer rdb.Close()
-	eventually(t, "the server has loaded", func() bool { return rdb.Ping(t.Context()).Err() == nil })
+	await.Until(t, "the server has loaded", func() bool { return rdb.Ping(t.Context()).Err() == nil })
 }
 
 // A power loss takes what was not synced: the tail of the file, cut anywhere, also
@@ -40,34 +42,34 @@ func TestALostTailGivesAStateThatReallyWas(t *testing.T) {
 	server := withAOF(t, dir, "everysec")
 	s := newStage(t, server.Addr, server.Addr)
 	stopFleet := s.fleet(2, 6*time.Second)
-	stopClerk := s.run(s.clerk)
-	stopProducer := s.run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
+	stopClerk := s.Run(s.clerk)
+	stopProducer := s.Run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
 	lost := map[string]bool{}
 	last := "0"
-	for range times(1, 3, 30) {
-		w := s.witness(s.ctx, server.Addr, last)
-		pass(time.Duration(300+rand.IntN(300)) * time.Millisecond) // sleeps: the load
-		safe := s.ledger.copy()
-		synced := s.written(dir, s.enqueue(queue.Task{Kind: "quick"})[0])
-		pass(time.Duration(100+rand.IntN(400)) * time.Millisecond) // sleeps: what is going to be lost
+	for range stages.Times(1, 3, 30) {
+		w := s.witness(s.Context(), server.Addr, last)
+		stages.Pass(time.Duration(300+rand.IntN(300)) * time.Millisecond) // sleeps: the load
+		safe := s.Ledger.Copy()
+		synced := s.written(dir, s.Enqueue(queue.Task{Kind: "quick"})[0])
+		stages.Pass(time.Duration(100+rand.IntN(400)) * time.Millisecond) // sleeps: what is going to be lost
 		server.Kill()
 		<-w.gone
-		told := s.ledger.copy()
+		told := s.Ledger.Copy()
 		after := s.cut(dir, synced)
 		s.restored(after, w.seen(), safe, told, lost)
 		s.mend(dir)
 		server.Restart(t)
 		loaded(t, server)
-		if past, err := history(s.ctx, s.rdb, s.q.EventsKey(0)); err != nil || len(past) == 0 {
-			t.Fatal(err)
-		} else {
-			last = past[len(past)-1].entry
+		past := s.Events(s.Q)
+		if len(past) == 0 {
+			t.Fatal("no event came back")
 		}
+		last = past[len(past)-1].Entry
 	}
-	pass(300 * time.Millisecond) // sleeps: everybody goes on
+	stages.Pass(300 * time.Millisecond) // sleeps: everybody goes on
 	stopProducer()
 	for id := range lost { // the cancelling of some is lost
-		s.callOff(s.q, id)
+		s.callOff(s.Q, id)
 	}
 	s.drained()
 	stopClerk()
@@ -76,10 +78,10 @@ func TestALostTailGivesAStateThatReallyWas(t *testing.T) {
 		t.Error("nothing was lost, so this proves nothing")
 	}
 	s.account(func(id string) bool { return lost[id] })
-	for _, err := range s.ledger.copy().trouble {
-		s.complain("a caller was told: %v", err)
+	for _, err := range s.Ledger.Copy().Trouble {
+		s.Complain("a caller was told: %v", err)
 	}
-	t.Logf("%d tasks acknowledged; of %d something that was acknowledged was lost; the fleet: %+v", len(s.ledger.tasks), len(lost), stats)
+	t.Logf("%d tasks acknowledged; of %d something that was acknowledged was lost; the fleet: %+v", len(s.Ledger.Copy().Tasks), len(lost), stats)
 }
 
 // cut takes unsynced bytes off a dead server's file, and returns a copy of the rest.
@@ -107,51 +109,52 @@ func (s *stage) cut(dir string, synced int64) (copied string) {
 
 // restored looks, on a server of its own, at what a dead server's files give, and
 // notes what of the ledger is lost. None of it may be what was safe.
-func (s *stage) restored(dir string, seen []event, safe, told *ledger, lost map[string]bool) {
+func (s *stage) restored(dir string, seen []stages.Event, safe, told *stages.Ledger, lost map[string]bool) {
 	s.Helper()
 	server := withAOF(s.T, dir, "everysec")
 	defer server.Kill()
-	here := s.survey(s.at(server.Addr))
+	here := s.survey(s.AnotherAt(server.Addr))
 	s.begins(after(here.events, seen), seen)
 	s.missing(here, safe, told, lost)
 }
 
 // missing notes what of the ledger is not in a scene, and tells it.
-func (s *stage) missing(here *scene, safe, told *ledger, lost map[string]bool) {
+func (s *stage) missing(here *scene, safe, told *stages.Ledger, lost map[string]bool) {
 	s.Helper()
-	count := func(l *ledger, note func(id string)) (tasks, settled, cancelled int) {
-		for _, id := range l.tasks {
+	count := func(l *stages.Ledger, note func(id string)) (tasks, settled, cancelled int) {
+		for _, id := range l.Tasks {
 			if here.records[id] == nil && !lost[id] {
 				tasks++
 				note(id)
 			}
 		}
-		for id, result := range l.settled {
-			if r := here.records[id]; r != nil && !lost[id] && (r.Status != queue.Completed || string(r.Result) != result) {
-				settled++
-				note(id)
-			}
-		}
-		for id := range l.cancelled {
-			if r := here.records[id]; r != nil && !lost[id] && r.Status != queue.Cancelled {
-				cancelled++
+		for id, ends := range l.Told {
+			for _, end := range ends {
+				if r := here.records[id]; r == nil || lost[id] || stages.EndOf(r) == end {
+					continue
+				}
+				if end.Status == queue.Completed {
+					settled++
+				} else {
+					cancelled++
+				}
 				note(id)
 			}
 		}
 		return tasks, settled, cancelled
 	}
 	if a, b, c := count(safe, func(string) {}); a+b+c > 0 {
-		s.complain("%d tasks, %d completions and %d cancellations are lost that were safe", a, b, c)
+		s.Complain("%d tasks, %d completions and %d cancellations are lost that were safe", a, b, c)
 	}
 	a, b, c := count(told, func(id string) { lost[id] = true })
 	s.Logf("lost: %d of %d tasks, %d of %d completions, %d of %d cancellations that were acknowledged",
-		a, len(told.tasks), b, len(told.settled), c, len(told.cancelled))
+		a, len(told.Tasks), b, told.Count(queue.Completed), c, told.Count(queue.Cancelled))
 }
 
 // after is the part of a history from where another begins.
-func after(all, from []event) []event {
+func after(all, from []stages.Event) []stages.Event {
 	for i, e := range all {
-		if len(from) > 0 && e.entry == from[0].entry {
+		if len(from) > 0 && e.Entry == from[0].Entry {
 			return all[i:]
 		}
 	}
@@ -165,20 +168,20 @@ func TestAFileCutAnywhereGivesAStateThatReallyWas(t *testing.T) {
 	dir := t.TempDir()
 	server := withAOF(t, dir, "always")
 	s := newStage(t, server.Addr, server.Addr)
-	w := s.witness(s.ctx, server.Addr, "0")
+	w := s.witness(s.Context(), server.Addr, "0")
 	stopFleet := s.fleet(1, 6*time.Second)
-	stopClerk := s.run(s.clerk)
-	stop := s.run(func(ctx context.Context) error { return s.produce(ctx, 15*time.Millisecond) })
+	stopClerk := s.Run(s.clerk)
+	stop := s.Run(func(ctx context.Context) error { return s.produce(ctx, 15*time.Millisecond) })
 	tail := 64 << 10
-	if long() {
+	if stages.Long() {
 		tail = 4096 // at each byte
 	}
-	pass(700 * time.Millisecond) // sleeps: the load
+	stages.Pass(700 * time.Millisecond) // sleeps: the load
 	file, err := appendFile(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a busy machine, too, has written more than the tail", func() bool {
+	await.Until(t, "a busy machine, too, has written more than the tail", func() bool {
 		info, err := os.Stat(file)
 		return err == nil && info.Size() > int64(tail)
 	})
@@ -194,7 +197,7 @@ func TestAFileCutAnywhereGivesAStateThatReallyWas(t *testing.T) {
 
 	inside := 0
 	states := map[int]bool{}
-	for _, at := range cuts(len(text), tail, times(8, 30, 4096)) {
+	for _, at := range cuts(len(text), tail, stages.Times(8, 30, 4096)) {
 		if bytes.Count(text[:at], []byte("\r\nMULTI\r\n")) > bytes.Count(text[:at], []byte("\r\nEXEC\r\n")) {
 			inside++
 		}
@@ -218,7 +221,7 @@ func cuts(size, tail, n int) []int {
 }
 
 // startsWith starts a server on a cut file, and returns how much it remembers.
-func (s *stage) startsWith(dir string, size int64, seen []event) int {
+func (s *stage) startsWith(dir string, size int64, seen []stages.Event) int {
 	s.Helper()
 	cut, err := os.MkdirTemp(s.TempDir(), fmt.Sprint(size, "-"))
 	if err != nil {
@@ -229,7 +232,7 @@ func (s *stage) startsWith(dir string, size int64, seen []event) int {
 	}
 	server := withAOF(s.T, cut, "no")
 	defer server.Kill()
-	here := s.survey(s.at(server.Addr))
+	here := s.survey(s.AnotherAt(server.Addr))
 	s.begins(here.events, seen)
 	return len(here.events)
 }

@@ -5,9 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/faultproxy"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -26,18 +28,18 @@ func newCutOff(t *testing.T) *cutOff {
 	server := redistest.Start(t)
 	s := newStage(t, server.Addr, server.Addr)
 	c := &cutOff{stage: s, link: faultproxy.Start(t, server.Addr), began: make(chan string, 10), release: make(chan struct{}, 10)}
-	s.reap()
+	s.Reap(reaper.Config{})
 	// One slot, so that it cannot take its own task again.
-	c.worker = worker.New(s.at(c.link.Addr), worker.Config{Concurrency: 1, Lease: time.Second})
+	c.worker = worker.New(s.AnotherAt(c.link.Addr), worker.Config{Concurrency: 1, Lease: time.Second})
 	s.work(c.worker, map[string]worker.Handler{"k": func(ctx context.Context, _ []byte) ([]byte, error) {
 		c.began <- worker.Info(ctx).ID
 		<-c.release
 		return []byte("of the one that was cut off"), nil
 	}})
-	c.id = s.enqueue(queue.Task{Kind: "k"})[0]
-	receive(t, c.began, "the worker begins")
+	c.id = s.Enqueue(queue.Task{Kind: "k"})[0]
+	await.Receive(t, c.began, "the worker begins")
 	c.link.Partition(true)
-	eventually(t, "its lease is lost", func() bool { return s.record(c.id).LeaseLosses == 1 })
+	await.Until(t, "its lease is lost", func() bool { return s.Record(c.id).LeaseLosses == 1 })
 	return c
 }
 
@@ -46,13 +48,13 @@ func (c *cutOff) heal() {
 	c.Helper()
 	c.link.Partition(false)
 	back := time.Now()
-	next := c.enqueue(queue.Task{Kind: "k"})[0]
-	if got := receive(c.T, c.began, "the worker takes work again"); got != next {
+	next := c.Enqueue(queue.Task{Kind: "k"})[0]
+	if got := await.Receive(c.T, c.began, "the worker takes work again"); got != next {
 		c.Errorf("it took %s, want %s", got, next)
 	}
 	c.Logf("the worker took work %v after the link was back", time.Since(back).Round(time.Millisecond))
 	c.release <- struct{}{}
-	if r := c.ended(next); r.Status != queue.Completed {
+	if r := c.Ended(next); r.Status != queue.Completed {
 		c.Errorf("after it was back, a task is %s", r.Status)
 	}
 }
@@ -62,7 +64,7 @@ func TestALateOutcomeCountsIfNobodyTookTheTask(t *testing.T) {
 	c := newCutOff(t)
 	c.release <- struct{}{}
 	c.heal()
-	if r := c.ended(c.id); string(r.Result) != "of the one that was cut off" || r.Epoch != 1 {
+	if r := c.Ended(c.id); string(r.Result) != "of the one that was cut off" || r.Epoch != 1 {
 		t.Errorf("the task has the result %q of claim %d", r.Result, r.Epoch)
 	}
 	if stats := c.worker.Stats(); stats.Completed != 2 || stats.Refused+stats.Dropped != 0 {
@@ -79,18 +81,18 @@ func TestALateOutcomeIsRefusedIfAnotherTookTheTask(t *testing.T) {
 			t.Parallel()
 			c := newCutOff(t)
 			began, release := make(chan string, 1), make(chan struct{})
-			other := worker.New(c.another(), worker.Config{Concurrency: 1})
+			other := worker.New(c.Another(), worker.Config{Concurrency: 1})
 			stop := c.work(other, map[string]worker.Handler{"k": func(ctx context.Context, _ []byte) ([]byte, error) {
 				began <- worker.Info(ctx).ID
 				<-release
 				return []byte("of the other"), nil
 			}})
-			if got := receive(t, began, "it runs elsewhere"); got != c.id {
+			if got := await.Receive(t, began, "it runs elsewhere"); got != c.id {
 				t.Fatalf("%s runs elsewhere, want %s", got, c.id)
 			}
 			finish := func() {
 				close(release)
-				c.ended(c.id)
+				c.Ended(c.id)
 				stop()
 			}
 			if finishFirst {
@@ -98,17 +100,17 @@ func TestALateOutcomeIsRefusedIfAnotherTookTheTask(t *testing.T) {
 			}
 			c.release <- struct{}{}
 			// The outcome is on its way, and stays there until the link is back.
-			eventually(t, "the handler has returned", func() bool { return c.worker.Stats().Running == 0 })
+			await.Until(t, "the handler has returned", func() bool { return c.worker.Stats().Running == 0 })
 			if !finishFirst {
 				c.link.Partition(false)
-				eventually(t, "the late outcome is refused", func() bool { return c.worker.Stats().Refused == 1 })
-				if r := c.record(c.id); r.Status != queue.Running || r.Epoch != 2 {
+				await.Until(t, "the late outcome is refused", func() bool { return c.worker.Stats().Refused == 1 })
+				if r := c.Record(c.id); r.Status != queue.Running || r.Epoch != 2 {
 					t.Errorf("after the refusal the task is %s by claim %d, want RUNNING by claim 2", r.Status, r.Epoch)
 				}
 				finish()
 			}
 			c.heal()
-			if r := c.record(c.id); string(r.Result) != "of the other" || r.Epoch != 2 {
+			if r := c.Record(c.id); string(r.Result) != "of the other" || r.Epoch != 2 {
 				t.Errorf("the task has the result %q of claim %d", r.Result, r.Epoch)
 			}
 			if stats := c.worker.Stats(); stats.Completed != 1 || stats.Refused != 1 {

@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -18,9 +20,11 @@ var poisons = []func(s *stage, id string) error{
 	put("state", "garbage"),
 	list("spec"),
 	list("state"),
-	func(s *stage, id string) error { return s.rdb.Del(s.ctx, s.key("spec:"+id), s.key("state:"+id)).Err() },
 	func(s *stage, id string) error {
-		return errors.Join(s.rdb.Del(s.ctx, s.key("spec:"+id)).Err(), put("state", "PENDING - - - - - -\n\n")(s, id))
+		return s.Redis.Del(s.Context(), s.Key("spec:"+id), s.Key("state:"+id)).Err()
+	},
+	func(s *stage, id string) error {
+		return errors.Join(s.Redis.Del(s.Context(), s.Key("spec:"+id)).Err(), put("state", "PENDING - - - - - -\n\n")(s, id))
 	},
 	put("spec", "1 - -\n\n"), // no queue, no kind, no created_at
 	put("state", " 1 w 1 - - -\n\n"),
@@ -30,19 +34,19 @@ var poisons = []func(s *stage, id string) error{
 	put("state", "PENDING - - - - - -\nlimit_at=1"),
 	put("spec", "quick default 1 tomorrow -\n\n"),
 	func(s *stage, id string) error {
-		return errors.Join(s.rdb.Del(s.ctx, s.key("payload:"+id)).Err(), s.rdb.HSet(s.ctx, s.key("payload:"+id), "a", "b").Err())
+		return errors.Join(s.Redis.Del(s.Context(), s.Key("payload:"+id)).Err(), s.Redis.HSet(s.Context(), s.Key("payload:"+id), "a", "b").Err())
 	},
 }
 
 // put is a poison that writes another text in the place of one of the two.
 func put(of, text string) func(s *stage, id string) error {
-	return func(s *stage, id string) error { return s.rdb.Set(s.ctx, s.key(of+":"+id), text, 0).Err() }
+	return func(s *stage, id string) error { return s.Redis.Set(s.Context(), s.Key(of+":"+id), text, 0).Err() }
 }
 
 // list is one that puts a key of another type there.
 func list(of string) func(s *stage, id string) error {
 	return func(s *stage, id string) error {
-		return errors.Join(s.rdb.Del(s.ctx, s.key(of+":"+id)).Err(), s.rdb.RPush(s.ctx, s.key(of+":"+id), "x", "y").Err())
+		return errors.Join(s.Redis.Del(s.Context(), s.Key(of+":"+id)).Err(), s.Redis.RPush(s.Context(), s.Key(of+":"+id), "x", "y").Err())
 	}
 }
 
@@ -53,10 +57,10 @@ func TestRuinedRecordsHoldUpNoOther(t *testing.T) {
 	server := redistest.Start(t)
 	s := newStage(t, server.Addr, server.Addr)
 	stopFleet := s.fleet(2, 6*time.Second)
-	stopClerk := s.run(s.clerk)
-	stopProducer := s.run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
+	stopClerk := s.Run(s.clerk)
+	stopProducer := s.Run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
 	ruined := map[string]bool{}
-	for range times(2, 8, 60) {
+	for range stages.Times(2, 8, 60) {
 		for _, poison := range poisons {
 			for _, task := range []queue.Task{
 				{Kind: "quick", Delay: 50 * time.Millisecond},                                            // put in line by the sweep, then fetched
@@ -66,19 +70,19 @@ func TestRuinedRecordsHoldUpNoOther(t *testing.T) {
 			} {
 				task.Payload = bytes.Repeat([]byte("x"), 300) // has a key of its own
 				tasks := []queue.Task{task}
-				r := s.hand(s.q, tasks)[0]
+				r := s.hand(s.Q, tasks)[0]
 				if err := errors.Join(r.Err, poison(s, r.ID)); err != nil {
 					t.Fatal(err)
 				}
 				ruined[r.ID] = true
 			}
 		}
-		pass(50 * time.Millisecond) // sleeps: the load
+		stages.Pass(50 * time.Millisecond) // sleeps: the load
 	}
 	stopProducer()
-	eventually(t, "all others have ended", func() bool {
-		good := slices.DeleteFunc(s.ledger.copy().tasks, func(id string) bool { return ruined[id] })
-		records, err := s.q.GetAll(s.ctx, good)
+	await.Until(t, "all others have ended", func() bool {
+		good := slices.DeleteFunc(s.Ledger.Copy().Tasks, func(id string) bool { return ruined[id] })
+		records, err := s.Q.GetAll(s.Context(), good)
 		return err == nil && !slices.ContainsFunc(records, func(r *queue.Record) bool { return r == nil || !r.Status.Ended() })
 	})
 	stopClerk()
@@ -86,7 +90,7 @@ func TestRuinedRecordsHoldUpNoOther(t *testing.T) {
 	s.untroubled()
 	s.buried(ruined)
 	s.accountWithout(ruined)
-	t.Logf("%d tasks, of which %d were ruined; the fleet: %+v", len(s.ledger.tasks), len(ruined), stats)
+	t.Logf("%d tasks, of which %d were ruined; the fleet: %+v", len(s.Ledger.Copy().Tasks), len(ruined), stats)
 }
 
 // buried removes what is left of ruined tasks, as an operator does who has looked at
@@ -95,11 +99,11 @@ func (s *stage) buried(ruined map[string]bool) {
 	s.Helper()
 	for _, clock := range []string{"deadlines", "limits", "delayed", "draining", "retained", "broken", "ready:default", "ready:nobody", "dead:default", "dead:nobody"} {
 		for id := range ruined {
-			s.rdb.ZRem(s.ctx, s.key(clock), id)
+			s.Redis.ZRem(s.Context(), s.Key(clock), id)
 		}
 	}
 	for id := range ruined {
-		s.rdb.Del(s.ctx, s.key("spec:"+id), s.key("state:"+id), s.key("payload:"+id), s.key("result:"+id), s.key("children:"+id))
+		s.Redis.Del(s.Context(), s.Key("spec:"+id), s.Key("state:"+id), s.Key("payload:"+id), s.Key("result:"+id), s.Key("children:"+id))
 	}
 }
 
@@ -107,19 +111,15 @@ func (s *stage) buried(ruined map[string]bool) {
 // and so cannot be compared.
 func (s *stage) accountWithout(ids map[string]bool) {
 	s.Helper()
-	events, err := history(s.ctx, s.rdb, s.q.EventsKey(0))
-	if err != nil {
-		s.Fatal(err)
-	}
-	events = slices.DeleteFunc(events, func(e event) bool { return ids[e.id] })
+	events := slices.DeleteFunc(s.Events(s.Q), func(e stages.Event) bool { return ids[e.ID] })
 	fates, wrong := fold(events)
 	for _, why := range wrong {
-		s.complain("the events contradict each other: %s", why)
+		s.Complain("the events contradict each other: %s", why)
 	}
-	for _, id := range s.ledger.copy().tasks {
-		if f := fates[id]; !ids[id] && (f == nil || f.ends != 1 || !f.is(s.record(id))) {
-			s.complain("%s: the events tell %+v, the record is %+v", id, f, s.record(id))
+	for _, id := range s.Ledger.Copy().Tasks {
+		if f := fates[id]; !ids[id] && (f == nil || f.ends != 1 || !f.is(s.Record(id))) {
+			s.Complain("%s: the events tell %+v, the record is %+v", id, f, s.Record(id))
 		}
 	}
-	s.audit(s.q)
+	s.Audit(s.Q)
 }

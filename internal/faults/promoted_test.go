@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -25,8 +27,8 @@ func startPair(t *testing.T) *pair {
 	p.wire, p.door = startRelay(t, p.master.Addr), startRelay(t, p.master.Addr)
 	host, port, _ := net.SplitHostPort(p.wire.addr)
 	p.replica = redistest.Start(t, "--replicaof", host, port)
-	rdb := client(t, p.replica.Addr)
-	eventually(t, "the replica follows", func() bool {
+	rdb := stages.Client(t, p.replica.Addr)
+	await.Until(t, "the replica follows", func() bool {
 		return strings.Contains(rdb.Info(t.Context(), "replication").Val(), "master_link_status:up")
 	})
 	return p
@@ -35,10 +37,10 @@ func startPair(t *testing.T) *pair {
 // replicated returns when the replica has all that the master had at the call.
 func (p *pair) replicated() {
 	p.Helper()
-	conn := client(p.T, p.master.Addr).Conn()
+	conn := stages.Client(p.T, p.master.Addr).Conn()
 	defer conn.Close()
 	conn.Set(p.Context(), "marker", "x", 0) // WAIT is about what its connection has written
-	if n := conn.Wait(p.Context(), 1, patience).Val(); n != 1 {
+	if n := conn.Wait(p.Context(), 1, await.Patience).Val(); n != 1 {
 		p.Fatalf("%d replicas have it", n)
 	}
 }
@@ -47,7 +49,7 @@ func (p *pair) replicated() {
 func (p *pair) promote() {
 	p.Helper()
 	p.master.Kill()
-	if err := client(p.T, p.replica.Addr).Do(p.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
+	if err := stages.Client(p.T, p.replica.Addr).Do(p.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		p.Fatal(err)
 	}
 }
@@ -59,33 +61,33 @@ func TestAPromotedReplicaGoesOnFromAStateThatReallyWas(t *testing.T) {
 	t.Parallel()
 	p := startPair(t)
 	s := newStage(t, p.door.addr, p.door.addr)
-	w := s.witness(s.ctx, p.master.Addr, "0")
+	w := s.witness(s.Context(), p.master.Addr, "0")
 	old := s.claimOne("fence", "old")
-	s.enqueue(queue.Task{Kind: "ghost", Queue: "ghost"})
+	s.Enqueue(queue.Task{Kind: "ghost", Queue: "ghost"})
 	stopFleet := s.fleet(2, 6*time.Second)
-	stopClerk := s.run(s.clerk)
-	stopProducer := s.run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
-	pass(700 * time.Millisecond) // sleeps: the load
+	stopClerk := s.Run(s.clerk)
+	stopProducer := s.Run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
+	stages.Pass(700 * time.Millisecond) // sleeps: the load
 
-	safe := s.ledger.copy()
+	safe := s.Ledger.Copy()
 	p.replicated()
 	p.wire.to("")
 	ghost := s.take("ghost", "ghost", time.Minute)
-	pass(300 * time.Millisecond) // sleeps: what is going to be lost
+	stages.Pass(300 * time.Millisecond) // sleeps: what is going to be lost
 	p.promote()
 	<-w.gone
-	told, lost := s.ledger.copy(), map[string]bool{}
-	here := s.survey(s.at(p.replica.Addr))
+	told, lost := s.Ledger.Copy(), map[string]bool{}
+	here := s.survey(s.AnotherAt(p.replica.Addr))
 	s.begins(here.events, w.seen())
 	s.missing(here, safe, told, lost)
 	p.door.to(p.replica.Addr)
 
 	s.fencedOff(old)
 	s.endsOnce(ghost)
-	pass(300 * time.Millisecond) // sleeps: everybody goes on
+	stages.Pass(300 * time.Millisecond) // sleeps: everybody goes on
 	stopProducer()
 	for id := range lost { // the cancelling of some is lost
-		s.callOff(s.q, id)
+		s.callOff(s.Q, id)
 	}
 	s.drained()
 	stopClerk()
@@ -94,16 +96,16 @@ func TestAPromotedReplicaGoesOnFromAStateThatReallyWas(t *testing.T) {
 		t.Error("nothing was lost, so this proves nothing")
 	}
 	s.account(func(id string) bool { return lost[id] })
-	for _, err := range s.ledger.copy().trouble {
-		s.complain("a caller was told: %v", err)
+	for _, err := range s.Ledger.Copy().Trouble {
+		s.Complain("a caller was told: %v", err)
 	}
-	t.Logf("%d tasks acknowledged; of %d something that was acknowledged was lost; the fleet: %+v", len(s.ledger.tasks), len(lost), stats)
+	t.Logf("%d tasks acknowledged; of %d something that was acknowledged was lost; the fleet: %+v", len(s.Ledger.Copy().Tasks), len(lost), stats)
 }
 
 // fencedOff: a claim whose lease was lost cannot settle what another has taken.
 func (s *stage) fencedOff(old queue.Claim) {
 	s.Helper()
-	eventually(s.T, "the old claim is given back", func() bool { return s.record(old.ID).LeaseLosses == 1 })
+	await.Until(s.T, "the old claim is given back", func() bool { return s.Record(old.ID).LeaseLosses == 1 })
 	taken := s.take("fence", "new", time.Minute)
 	if v := s.report(old, "old"); v.Accepted() || taken.ID != old.ID || taken.Epoch != old.Epoch+1 {
 		s.Errorf("the old claim, of epoch %d, was settled as %+v after the new one, of epoch %d", old.Epoch, v, taken.Epoch)
@@ -128,14 +130,14 @@ func (s *stage) endsOnce(ghost queue.Claim) {
 // claimOne enqueues a task in a line of its own and takes it by hand, with a short lease.
 func (s *stage) claimOne(line, worker string) queue.Claim {
 	s.Helper()
-	s.enqueue(queue.Task{Kind: line, Queue: line})
+	s.Enqueue(queue.Task{Kind: line, Queue: line})
 	return s.take(line, worker, 1500*time.Millisecond)
 }
 
 // take takes a task by hand.
 func (s *stage) take(line, worker string, lease time.Duration) queue.Claim {
 	s.Helper()
-	trip, err := s.q.Attempts().Fetch(s.ctx, 0, worker, queue.Ask{N: 1, Seq: 1, Lease: lease, Quotas: []queue.Quota{{Queue: line, N: 1}}})
+	trip, err := s.Q.Attempts().Fetch(s.Context(), 0, worker, queue.Ask{N: 1, Seq: 1, Lease: lease, Quotas: []queue.Quota{{Queue: line, N: 1}}})
 	if err != nil || len(trip.Claims) != 1 {
 		s.Fatalf("Fetch = %+v, %v, want one claim", trip, err)
 	}
@@ -145,7 +147,7 @@ func (s *stage) take(line, worker string, lease time.Duration) queue.Claim {
 // report completes a claim by hand.
 func (s *stage) report(c queue.Claim, worker string) queue.Verdict {
 	s.Helper()
-	trip, err := s.q.Attempts().Settle(s.ctx, 0, worker, queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete, Result: []byte(worker)}}, queue.Ask{})
+	trip, err := s.Q.Attempts().Settle(s.Context(), 0, worker, queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete, Result: []byte(worker)}}, queue.Ask{})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/faultproxy"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -23,7 +24,7 @@ func TestALinkThatStallsNowAndThen(t *testing.T) {
 	var mu sync.Mutex
 	runs := map[string]int{}
 	for range 2 {
-		w := worker.New(s.another(), worker.Config{Concurrency: 50})
+		w := worker.New(s.Another(), worker.Config{Concurrency: 50})
 		s.work(w, map[string]worker.Handler{"k": func(ctx context.Context, _ []byte) ([]byte, error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -31,14 +32,14 @@ func TestALinkThatStallsNowAndThen(t *testing.T) {
 			return nil, nil
 		}})
 	}
-	span := time.Duration(times(2, 5, 20)) * time.Second
+	span := time.Duration(stages.Times(2, 5, 20)) * time.Second
 	over := time.Now().Add(span)
 	stalls := 0
-	stopStalls := s.run(func(ctx context.Context) error {
+	stopStalls := s.Run(func(ctx context.Context) error {
 		for time.Now().Before(over) && ctx.Err() == nil {
-			pass(every) // sleeps: between two stalls
+			stages.Pass(every) // sleeps: between two stalls
 			link.Hold(func([][]byte) bool { return true })
-			pass(stall) // sleeps: a stall
+			stages.Pass(stall) // sleeps: a stall
 			link.Release()
 			stalls++
 		}
@@ -55,7 +56,7 @@ func TestALinkThatStallsNowAndThen(t *testing.T) {
 	defer mu.Unlock()
 	for id := range here.fates {
 		if runs[id] != 1 {
-			s.complain("%s ran %d times, want once: no lease was near its end", id, runs[id])
+			s.Complain("%s ran %d times, want once: no lease was near its end", id, runs[id])
 		}
 	}
 	t.Logf("%d tasks, %d stalls; %v after the last was handed over all had ended", len(here.fates), stalls, took.Round(time.Millisecond))
@@ -72,11 +73,11 @@ func TestALinkThatStallsNowAndThen(t *testing.T) {
 func (s *stage) steady(rate int, over time.Time) {
 	s.Helper()
 	const beat = 25 * time.Millisecond
-	q := s.another()
+	q := s.Another()
 	var group sync.WaitGroup
 	room := make(chan struct{}, 8)
 	for next := time.Now(); next.Before(over); next = next.Add(beat) {
-		pass(time.Until(next)) // sleeps: the rate
+		stages.Pass(time.Until(next)) // sleeps: the rate
 		tasks := make([]queue.Task, rate*int(beat)/int(time.Second))
 		for i := range tasks {
 			tasks[i] = queue.Task{Kind: "k", Payload: fmt.Append(nil, i), Timeout: time.Minute}

@@ -12,13 +12,16 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/stages"
 )
 
 // witness reads a namespace's events while they happen: what it has read was so,
 // whatever becomes of Redis afterwards.
 type witness struct {
 	mu     sync.Mutex
-	events []event
+	events []stages.Event
 	last   string
 	gone   chan struct{}
 }
@@ -31,7 +34,7 @@ func (s *stage) witness(ctx context.Context, addr, from string) *witness {
 		defer close(w.gone)
 		defer rdb.Close()
 		for ctx.Err() == nil {
-			streams, err := rdb.XRead(ctx, &redis.XReadArgs{Streams: []string{s.q.EventsKey(0), w.last}, Count: 1000, Block: 100 * time.Millisecond}).Result()
+			streams, err := rdb.XRead(ctx, &redis.XReadArgs{Streams: []string{s.Q.EventsKey(0), w.last}, Count: 1000, Block: 100 * time.Millisecond}).Result()
 			if err == redis.Nil {
 				continue
 			}
@@ -40,7 +43,7 @@ func (s *stage) witness(ctx context.Context, addr, from string) *witness {
 			}
 			w.mu.Lock()
 			for _, m := range streams[0].Messages {
-				w.events, w.last = append(w.events, readEvents(m)...), m.ID
+				w.events, w.last = append(w.events, stages.ReadEvents(m)...), m.ID
 			}
 			w.mu.Unlock()
 		}
@@ -48,18 +51,18 @@ func (s *stage) witness(ctx context.Context, addr, from string) *witness {
 	return w
 }
 
-func (w *witness) seen() []event {
+func (w *witness) seen() []stages.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.events)
 }
 
 // begins checks that what came back is a beginning of what was seen, as far as both go.
-func (s *stage) begins(back, seen []event) {
+func (s *stage) begins(back, seen []stages.Event) {
 	s.Helper()
 	for i := range min(len(back), len(seen)) {
-		if a, b := back[i], seen[i]; a.entry != b.entry || a.id != b.id || a.kind != b.kind || a.epoch != b.epoch {
-			s.complain("event %d was %s %s of %s, and is %s %s of %s after the restart", i, b.entry, b.kind, b.id, a.entry, a.kind, a.id)
+		if a, b := back[i], seen[i]; a.Entry != b.Entry || a.ID != b.ID || a.Kind != b.Kind || a.Epoch != b.Epoch {
+			s.Complain("event %d was %s %s of %s, and is %s %s of %s after the restart", i, b.Entry, b.Kind, b.ID, a.Entry, a.Kind, a.ID)
 			return
 		}
 	}
@@ -90,7 +93,7 @@ func copyTo(from, to string, bytes int64) error {
 // had been written to it: it holds a task that was enqueued just now.
 func (s *stage) written(dir string, marker string) (size int64) {
 	s.Helper()
-	eventually(s.T, "what was acknowledged is in the file", func() bool {
+	await.Until(s.T, "what was acknowledged is in the file", func() bool {
 		file, err := appendFile(dir)
 		if err != nil {
 			return false

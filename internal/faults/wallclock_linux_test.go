@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 )
 
 // wallclock is the wall clock of a redis-server, which a test can step.
@@ -37,7 +38,7 @@ func withClock(t *testing.T) (*redistest.Server, *wallclock) {
 	t.Setenv("LD_PRELOAD", library)
 	server := redistest.Start(t)
 	os.Unsetenv("LD_PRELOAD")
-	rdb := client(t, server.Addr)
+	rdb := stages.Client(t, server.Addr)
 	c.step(time.Hour)
 	if now := rdb.Time(t.Context()).Val(); time.Until(now) < 59*time.Minute {
 		t.Fatalf("the clock of Redis does not follow: it says %v", now)

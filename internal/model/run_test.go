@@ -26,6 +26,7 @@ import (
 // and, after each step, the whole state and what was told of it; and the audit must
 // find nothing.
 func TestModel(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	checks, long := "600", os.Getenv("CURFEW_LONG") != ""
 	switch {
 	case long:
@@ -59,6 +60,7 @@ func TestModel(t *testing.T) {
 // The embedded server runs the same scripts in another Lua, on sorted sets and hashes of
 // its own.
 func TestModelOnTheEmbeddedServer(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	given := flag.Lookup("rapid.checks").Value.String()
 	defer flag.Set("rapid.checks", given)
 	checks := "30"

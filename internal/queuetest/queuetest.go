@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -151,12 +152,8 @@ func ClusterOfOne(t *testing.T) redis.UniversalClient {
 	}
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.Addr}, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { rdb.Close() })
-	for give := time.Now().Add(20 * time.Second); rdb.Get(ctx, "x").Err() != redis.Nil; {
-		if time.Now().After(give) {
-			t.Fatal("the cluster does not come up")
-		}
-		time.Sleep(20 * time.Millisecond) // sleeps: a cluster that comes up has no signal
-	}
+	await.Until(t, "the cluster is up", func() bool { return rdb.Get(ctx, "x").Err() == redis.Nil })
+
 	return rdb
 }
 

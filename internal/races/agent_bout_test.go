@@ -57,7 +57,7 @@ func (b *bout) hire(n int, like queue.Task) bool {
 		like.ID = fmt.Sprintf("%s.%d", b.agent.ID, len(b.names)+i+1)
 		tasks = append(tasks, like)
 	}
-	receipts, err := b.hands[0].EnqueueAll(b.ctx, tasks)
+	receipts, err := b.hands[0].EnqueueAll(b.Context(), tasks)
 	if !b.must(err) {
 		return false
 	}
@@ -101,7 +101,7 @@ func (l *lane) hired() string { return l.name + "-hired" }
 // suspend has the agent wait, and returns the answer if it need not.
 func (b *bout) suspend(hand int, children ...queue.Task) (answer *queue.WaitOutcome, err error) {
 	b.wait.Entry, b.wait.Digest, b.wait.Label = 1, "digest", "the wait"
-	return b.hands[hand].Attempts().Suspend(b.ctx, queue.Suspension{Agent: b.agent.ID, Epoch: b.agent.Epoch, Worker: b.worker,
+	return b.hands[hand].Attempts().Suspend(b.Context(), queue.Suspension{Agent: b.agent.ID, Epoch: b.agent.Epoch, Worker: b.worker,
 		Wait: b.wait, Children: children})
 }
 
@@ -121,13 +121,13 @@ func (b *bout) end(hand, member int, verb queue.Verb) bool {
 }
 
 func (l *lane) report(hand int, worker string, o queue.Outcome) bool {
-	trip, err := l.hands[hand].Attempts().Settle(l.ctx, 0, worker, queue.NewCall(), []queue.Outcome{o}, queue.Ask{})
+	trip, err := l.hands[hand].Attempts().Settle(l.Context(), 0, worker, queue.NewCall(), []queue.Outcome{o}, queue.Ask{})
 	return l.must(err) && trip.Verdicts[0].Accepted()
 }
 
 // sweep is what a reaper does.
 func (l *lane) sweep(hand int) reaper.Swept {
-	swept, err := reaper.Sweep(l.ctx, l.hands[hand], 0, fmt.Sprint(l.name, "-reaper", hand), 100, fallback)
+	swept, err := reaper.Sweep(l.Context(), l.hands[hand], 0, fmt.Sprint(l.name, "-reaper", hand), 100, fallback)
 	l.must(err)
 	for _, e := range swept.Errors {
 		l.Error(e)

@@ -62,7 +62,7 @@ func playAgents(ctx context.Context, role string, rdb *redis.Client, q *queue.Qu
 
 // ledger is where handlers write what they did, outside of what is tested.
 type ledger struct {
-	rdb       *redis.Client
+	rdb       redis.UniversalClient
 	namespace string
 	mu        sync.Mutex
 	unnoted   bool // a step has had its effect, and no call has noted it since

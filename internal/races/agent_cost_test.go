@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -16,15 +18,16 @@ import (
 // What it costs to end a member must not depend on how many the wait has: one wait of
 // 10,000 beside a thousand waits of 10, in turns.
 func TestAnEndCostsTheSameInALargeWait(t *testing.T) {
+	redistest.NoRace(t, "the detector stretches what it measures")
 	const few, many = 10, 10_000
 	rounds, list := 12, 100
-	if long() {
+	if stages.Long() {
 		rounds, list = 40, 200
 	}
 	r := &ring{stage: newStage(t, redistest.Start(t).Addr, queue.Config{}), mix: map[string]int{}}
-	alone := client(t, r.addr)
+	alone := stages.Client(t, r.Addr)
 	laneOf := func(name string) *lane {
-		return &lane{ring: r, name: name, hands: []*queue.Queue{r.q, r.q, r.q, r.q}}
+		return &lane{ring: r, name: name, hands: []*queue.Queue{r.Q, r.Q, r.Q, r.Q}}
 	}
 	large, small := laneOf("large"), laneOf("small")
 	large.crowd(1, many)
@@ -33,7 +36,7 @@ func TestAnEndCostsTheSameInALargeWait(t *testing.T) {
 	// The lists are claimed before, so that the ends alone are measured.
 	ends := func(l *lane) time.Duration {
 		claims := l.take(0, l.hired(), l.members(), list, time.Hour)
-		before, err := cpu(r.ctx, alone)
+		before, err := cpu(r.Context(), alone)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +45,7 @@ func TestAnEndCostsTheSameInALargeWait(t *testing.T) {
 				t.Fatal("an end was refused")
 			}
 		}
-		after, err := cpu(r.ctx, alone)
+		after, err := cpu(r.Context(), alone)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,8 +85,9 @@ func (l *lane) crowd(agents, members int) {
 // A run of very many children comes to its deadline: they are ended in pieces, each of
 // them once, and nobody else has to wait for long.
 func TestARunOfVeryManyChildrenEnds(t *testing.T) {
+	redistest.NoRace(t, "the detector stretches what it measures")
 	children := 5000
-	if long() {
+	if stages.Long() {
 		children = 100_000
 	}
 	best := map[string]time.Duration{}
@@ -118,15 +122,15 @@ type longRun struct {
 func newLongRun(t *testing.T, children int) *longRun {
 	for spare := 1; ; spare *= 2 {
 		r := &ring{stage: newStage(t, redistest.Start(t).Addr, queue.Config{}), mix: map[string]int{}}
-		run := &longRun{meter: newMeter(t, r.addr), lane: &lane{ring: r, name: "lane", hands: []*queue.Queue{r.q, r.q}}}
-		r.rdb.AddHook(run.meter)
+		run := &longRun{meter: newMeter(t, r.Addr), lane: &lane{ring: r, name: "lane", hands: []*queue.Queue{r.Q, r.Q}}}
+		r.Redis.AddHook(run.meter)
 		timeout := time.Second + time.Duration(spare*children)*100*time.Microsecond
 		id := run.enlist([]queue.Task{{Kind: "run", Queue: "runs", Timeout: timeout}})[0]
 		tasks := make([]queue.Task, children)
 		for i := range tasks {
 			tasks[i] = queue.Task{ID: fmt.Sprintf("%s.%d", id, i+1), Kind: "child"}
 		}
-		receipts, err := r.q.EnqueueAll(r.ctx, tasks)
+		receipts, err := r.Q.EnqueueAll(r.Context(), tasks)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +141,7 @@ func newLongRun(t *testing.T, children int) *longRun {
 		for _, receipt := range receipts {
 			run.ids = append(run.ids, receipt.ID)
 		}
-		run.record = r.record(id)
+		run.record = r.Record(id)
 		return run
 	}
 }
@@ -156,10 +160,10 @@ func (run *longRun) end() {
 	run.lane.Logf("a run and its %d children: ended by %d sweeps in %v, %.0f/s", len(run.ids)-1, sweeps, took, float64(len(run.ids))/took.Seconds())
 
 	ends := map[string]int{}
-	for _, e := range receive(run.lane.T, tail, "there is an event of each") {
-		ends[e.id]++
+	for _, e := range await.Receive(run.lane.T, tail, "there is an event of each") {
+		ends[e.ID]++
 	}
-	list, err := run.q.GetAll(run.ctx, run.ids)
+	list, err := run.Q.GetAll(run.Context(), run.ids)
 	if err != nil {
 		run.lane.Fatal(err)
 	}
@@ -169,11 +173,11 @@ func (run *longRun) end() {
 		records[id] = r
 		switch {
 		case r == nil || !r.TimedOut || !r.CompletedAt.Equal(run.record.Until):
-			run.complain("%s is %+v, want that it timed out with its run at %v", id, r, run.record.Until)
+			run.Complain("%s is %+v, want that it timed out with its run at %v", id, r, run.record.Until)
 		case ends[id] != 1:
-			run.complain("%s has %d ends in the events, want 1", id, ends[id])
+			run.Complain("%s has %d ends in the events, want 1", id, ends[id])
 		}
 	}
 	run.checkCounts(records)
-	run.audit()
+	run.Audit(run.Q)
 }

@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/faultproxy"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -32,38 +34,38 @@ const travelled = "8"
 
 func newJourney(t *testing.T, n int, when string) *journey {
 	j := &journey{stage: newStage(t, redistest.Shared(t).Addr, queue.Config{Events: "all"}), n: n, when: when}
-	j.ledger = &ledger{rdb: j.stage.rdb, namespace: j.q.Namespace()}
-	leaves := worker.New(j.another(j.addr), worker.Config{Queues: map[string]int{"leaves": 1}, Name: "leaves"})
+	j.ledger = &ledger{rdb: j.stage.Redis, namespace: j.Q.Namespace()}
+	leaves := worker.New(j.Another(), worker.Config{Queues: map[string]int{"leaves": 1}, Name: "leaves"})
 	handleLeaves(leaves, j.ledger)
-	j.stops = append(j.stops, j.run(leaves.Run))
-	j.id = j.enqueue(queue.Task{Kind: "traveller", Queue: "agents", Payload: []byte("3")})[0]
+	j.stops = append(j.stops, j.Run(leaves.Run))
+	j.id = j.Enqueue(queue.Task{Kind: "traveller", Queue: "agents", Payload: []byte("3")})[0]
 	return j
 }
 
 // host runs agents in this process, by way of addr.
 func (j *journey) host(addr string) {
-	w := worker.New(j.another(addr), worker.Config{Concurrency: 1, Queues: map[string]int{"agents": 1}, NoReaper: true, Name: "host"})
+	w := worker.New(j.AnotherAt(addr), worker.Config{Concurrency: 1, Queues: map[string]int{"agents": 1}, NoReaper: true, Name: "host"})
 	handleAgents(w, j.ledger)
-	j.stops = append(j.stops, j.run(w.Run))
+	j.stops = append(j.stops, j.Run(w.Run))
 }
 
-func (j *journey) ended() bool { return j.record(j.id).Status.Ended() }
+func (j *journey) ended() bool { return j.Record(j.id).Status.Ended() }
 
 // arrived checks that the agent came to its end as if nothing had happened, but for a
 // step whose effect nobody had noted.
 func (j *journey) arrived(losses int, steps ...string) {
 	j.Helper()
-	eventually(j.T, fmt.Sprintf("the agent ends, whose call %d was lost %s the server had it", j.n, j.when), j.ended)
-	r := j.record(j.id)
+	await.Until(j.T, fmt.Sprintf("the agent ends, whose call %d was lost %s the server had it", j.n, j.when), j.ended)
+	r := j.Record(j.id)
 	if r.Status != queue.Completed || string(r.Result) != travelled || r.LeaseLosses != losses || r.Retries != 0 {
 		j.Errorf("call %d lost %s: the agent is %s %s %q after %d lost leases, want that it completes with %s after %d",
 			j.n, j.when, r.Status, r.Result, r.Error, r.LeaseLosses, travelled, losses)
 	}
-	if did := j.stage.rdb.LRange(j.ctx, j.ledger.key(j.id), 0, -1).Val(); !slices.Equal(did, steps) {
+	if did := j.stage.Redis.LRange(j.Context(), j.ledger.key(j.id), 0, -1).Val(); !slices.Equal(did, steps) {
 		j.Errorf("call %d lost %s: the effects of its steps were %q, want %q", j.n, j.when, did, steps)
 	}
-	children := j.stage.rdb.LRange(j.ctx, j.stage.key("children:"+j.id), 0, -1).Val()
-	runs := j.stage.rdb.HGetAll(j.ctx, j.ledger.key("runs")).Val()
+	children := j.stage.Redis.LRange(j.Context(), j.stage.Key("children:"+j.id), 0, -1).Val()
+	runs := j.stage.Redis.HGetAll(j.Context(), j.ledger.key("runs")).Val()
 	if len(runs) != 4 {
 		j.Errorf("call %d lost %s: these children ran: %v, want four", j.n, j.when, runs)
 	}
@@ -88,7 +90,7 @@ var steps = []string{"first", "second", "third"}
 // has it. The first journey goes undisturbed: from there on the server knows the scripts.
 func journeys(t *testing.T) (all []*journey, over func()) {
 	alone := newJourney(t, 0, "never")
-	alone.host(alone.addr)
+	alone.host(alone.Addr)
 	alone.arrived(0, steps...)
 	step := 1
 	if testing.Short() {
@@ -113,7 +115,7 @@ func TestAnAgentLosesOneOfItsCalls(t *testing.T) {
 	all, over := journeys(t)
 	defer over()
 	for _, j := range all {
-		proxy := faultproxy.Start(t, j.addr)
+		proxy := faultproxy.Start(t, j.Addr)
 		count := 0
 		scripts, at := agentScripts(j.n)
 		// Each request of the one client passes here, one after the other in its life.
@@ -138,17 +140,18 @@ func TestAnAgentLosesOneOfItsCalls(t *testing.T) {
 
 // A process that dies leaves its agent to others. They do what was left to do.
 func TestAnAgentIsKilledAtOneOfItsCalls(t *testing.T) {
+	redistest.NoRace(t, "it kills processes")
 	all, over := journeys(t)
 	defer over()
-	children := make([]*child, len(all))
+	children := make([]*stages.Child, len(all))
 	for i, j := range all {
-		children[i] = j.spawn("traveller", diesAtVariable+"="+strconv.Itoa(j.n), diesVariable+"="+j.when)
+		children[i] = j.Spawn("traveller", diesAtVariable+"="+strconv.Itoa(j.n), diesVariable+"="+j.when)
 	}
 	died := make([]string, len(all))
 	for i, j := range all {
-		died[i] = children[i].dies(j)
+		died[i] = j.dies(children[i])
 		if died[i] != "" {
-			j.host(j.addr)
+			j.host(j.Addr)
 		}
 	}
 	seen := map[string]int{}
@@ -161,8 +164,8 @@ func TestAnAgentIsKilledAtOneOfItsCalls(t *testing.T) {
 			fallthrough
 		default:
 			seen[j.when+" "+script]++
-			eventually(t, "the agent ends", j.ended)
-			losses = j.record(j.id).LeaseLosses
+			await.Until(t, "the agent ends", j.ended)
+			losses = j.Record(j.id).LeaseLosses
 		}
 		if losses > 1 {
 			j.Errorf("one process died, and the agent lost %d leases", losses)
@@ -179,13 +182,13 @@ func TestAnAgentIsKilledAtOneOfItsCalls(t *testing.T) {
 
 // dies waits until a child is gone, and returns at which call, or until its agent has
 // ended, and returns "".
-func (c *child) dies(j *journey) (at string) {
+func (j *journey) dies(c *stages.Child) (at string) {
 	j.Helper()
-	eventually(j.T, "the process dies, or its agent ends", func() bool {
+	await.Until(j.T, "the process dies, or its agent ends", func() bool {
 		select {
-		case <-c.gone:
-			for len(c.lines) > 0 {
-				if words, ok := strings.CutPrefix(<-c.lines, "dies "); ok {
+		case <-c.Gone:
+			for len(c.Lines) > 0 {
+				if words, ok := strings.CutPrefix(<-c.Lines, "dies "); ok {
 					at = words
 				}
 			}
@@ -204,8 +207,8 @@ func (c *child) dies(j *journey) (at string) {
 // could note it.
 func (j *journey) twice() []string {
 	j.Helper()
-	eventually(j.T, "the agent ends", j.ended)
-	did := j.stage.rdb.LRange(j.ctx, j.ledger.key(j.id), 0, -1).Val()
+	await.Until(j.T, "the agent ends", j.ended)
+	did := j.stage.Redis.LRange(j.Context(), j.ledger.key(j.id), 0, -1).Val()
 	if !slices.Equal(slices.Compact(slices.Clone(did)), steps) || len(did) != 4 {
 		j.Errorf("call %d lost %s: the effects of its steps were %q, want one of them twice", j.n, j.when, did)
 	}
@@ -217,27 +220,27 @@ func (j *journey) twice() []string {
 func TestAnAgentGoesOnWhenItsTaskTimesOut(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, redistest.Shared(t).Addr, queue.Config{Events: "all"})
-	s.spawn("reaper")
-	s.spawn("patient")
-	sleeper := s.spawn("sleeper")
-	id := s.enqueue(queue.Task{Kind: "patient", Queue: "agents"})[0]
-	if line := receive(t, sleeper.lines, "the task runs"); line != "sleeps" {
+	s.Spawn("reaper")
+	s.Spawn("patient")
+	sleeper := s.Spawn("sleeper")
+	id := s.Enqueue(queue.Task{Kind: "patient", Queue: "agents"})[0]
+	if line := await.Receive(t, sleeper.Lines, "the task runs"); line != "sleeps" {
 		t.Fatal(line)
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, patience)
+	ctx, cancel := context.WithTimeout(s.Context(), await.Patience)
 	defer cancel()
-	result, err := s.q.Result(ctx, id)
+	result, err := s.Q.Result(ctx, id)
 	if err != nil || string(result) != `"fallback"` {
 		t.Fatalf("the agent's result is %s, %v, want its fallback", result, err)
 	}
-	task, agent := s.record(id+".1"), s.record(id)
+	task, agent := s.Record(id+".1"), s.Record(id)
 	if !task.TimedOut || task.TimeoutType != "execution" || task.CompletedAt.Sub(task.CreatedAt) != 5*time.Second {
 		t.Errorf("the task is %+v, want that it timed out after 5s", task)
 	}
 	if lag := agent.CompletedAt.Sub(task.CompletedAt); lag < 0 || lag > 2*time.Second {
 		t.Errorf("the agent ended %v after its task did", lag)
 	}
-	if line := receive(t, sleeper.lines, "the handler is told"); !strings.HasPrefix(line, "stopped: ") {
+	if line := await.Receive(t, sleeper.Lines, "the handler is told"); !strings.HasPrefix(line, "stopped: ") {
 		t.Error(line)
 	}
 	t.Logf("the task was ended %v after its time, the agent %v after that", task.DetectedAt.Sub(task.CompletedAt), agent.CompletedAt.Sub(task.DetectedAt))

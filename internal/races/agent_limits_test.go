@@ -6,11 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
 func TestAWaitComesToItsLimitWhenItsLastMemberEnds(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	race(t, 8, func(l *lane) string {
 		b := l.bout(queue.Task{}, 2)
@@ -32,12 +35,13 @@ func TestAWaitComesToItsLimitWhenItsLastMemberEnds(t *testing.T) {
 		meet(func() { near(limit, time.Millisecond, 2*time.Millisecond); b.end(1, 1, either()) },
 			func() { near(limit, 0, 3*time.Millisecond); b.sweep(2) },
 			func() { near(limit, 0, 3*time.Millisecond); b.sweep(3) })
-		eventually(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
+		await.Until(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
 		return b.resume(nil).Reason
 	}, "satisfied", "timed_out")
 }
 
 func TestAnAgentComesToItsDeadlineWhenItWakes(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	race(t, 8, func(l *lane) string {
 		l.time = max(l.time*9/10, 20*time.Millisecond)
@@ -67,7 +71,7 @@ func TestAnAgentComesToItsDeadlineWhenItWakes(t *testing.T) {
 		},
 			func() { near(deadline, 0, 2*time.Millisecond); b.sweep(2) },
 			func() { near(deadline, 0, 2*time.Millisecond); b.sweep(3) })
-		eventually(l.T, "the agent has ended", func() bool { b.sweep(2); return b.state().Ended() })
+		await.Until(l.T, "the agent has ended", func() bool { b.sweep(2); return b.state().Ended() })
 		switch status := b.state(); {
 		case done != (status == queue.Completed), done && !last:
 			b.Errorf("the last end was taken: %v, the agent's: %v; it is %s", last, done, status)
@@ -81,6 +85,7 @@ func TestAnAgentComesToItsDeadlineWhenItWakes(t *testing.T) {
 }
 
 func TestAnAgentIsSignalledWhenItsWaitIsRegistered(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	race(t, 4, func(l *lane) string {
 		b := l.bout(queue.Task{}, 0)
@@ -103,6 +108,7 @@ func TestAnAgentIsSignalledWhenItsWaitIsRegistered(t *testing.T) {
 }
 
 func TestASignalComesAtTheLimitOfItsWait(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	race(t, 8, func(l *lane) string {
 		b := l.bout(queue.Task{}, 0)
@@ -121,7 +127,7 @@ func TestASignalComesAtTheLimitOfItsWait(t *testing.T) {
 		meet(func() { near(limit, time.Millisecond, 2*time.Millisecond); told = b.signal(1, "hello") },
 			func() { near(limit, 0, 3*time.Millisecond); b.sweep(2) },
 			func() { near(limit, 0, 3*time.Millisecond); b.sweep(3) })
-		eventually(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
+		await.Until(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
 		o := b.signalled(nil, "hello")
 		if o.Reason == "satisfied" && !told {
 			b.Errorf("the wait ended with the signal, and the signal was refused")
@@ -140,14 +146,14 @@ func (b *bout) expectSignal() queue.Task {
 }
 
 func (b *bout) signal(hand int, text string) (told bool) {
-	r, err := b.hands[hand].Signal(b.ctx, b.agent.ID, "go", []byte(text))
+	r, err := b.hands[hand].Signal(b.Context(), b.agent.ID, "go", []byte(text))
 	return b.must(err) && r.Done
 }
 
 // signalled is resume; a signal that the wait has counted says what was said.
 func (b *bout) signalled(answer *queue.WaitOutcome, text string) queue.WaitOutcome {
 	o := b.resume(answer)
-	r, err := b.hands[0].Get(b.ctx, b.agent.ID+".s-go")
+	r, err := b.hands[0].Get(b.Context(), b.agent.ID+".s-go")
 	if b.must(err) && len(o.Settled) == 1 && string(r.Result) != text {
 		b.Errorf("the signal said %q, want %q", r.Result, text)
 	}
@@ -155,6 +161,7 @@ func (b *bout) signalled(answer *queue.WaitOutcome, text string) queue.WaitOutco
 }
 
 func TestAWorkerIsGivenUpWhenItsAgentBeginsToWait(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	const lease = 6 * time.Millisecond
 	race(t, 8, func(l *lane) string {

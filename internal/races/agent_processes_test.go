@@ -9,13 +9,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 )
 
 // Processes that run agents and their children are killed, again and again, with their
 // hands full. Every agent comes to the sum that it should, once.
-func TestProcessesOfAgentsAreKilled(t *testing.T) { again(t, testProcessesOfAgents) }
+func TestProcessesOfAgentsAreKilled(t *testing.T) {
+	redistest.NoRace(t, "it kills processes")
+	again(t, testProcessesOfAgents)
+}
 
 func testProcessesOfAgents(t *testing.T) {
 	const processes, children, crowd = 3, 5, 30
@@ -24,12 +29,12 @@ func testProcessesOfAgents(t *testing.T) {
 		kills = 2
 	}
 	s := newStage(t, redistest.Shared(t).Addr, queue.Config{Events: "all"})
-	ledger := &ledger{rdb: s.rdb, namespace: s.q.Namespace()}
-	var running []*child
+	ledger := &ledger{rdb: s.Redis, namespace: s.Q.Namespace()}
+	var running []*stages.Child
 	for range processes {
-		running = append(running, s.spawn("both"))
+		running = append(running, s.Spawn("both"))
 	}
-	eventually(t, "the processes work", func() bool { return s.zcard("workers") == processes })
+	await.Until(t, "the processes work", func() bool { return s.zcard("workers") == processes })
 
 	// Agents come all the time, and each gets its signal at some time of its life, or
 	// before.
@@ -37,7 +42,7 @@ func testProcessesOfAgents(t *testing.T) {
 	signal := func(n int) {
 		for ; n > 0 && len(unsignalled) > 0; n-- {
 			i := rand.IntN(len(unsignalled))
-			r, err := s.q.Signal(s.ctx, unsignalled[i], "more", []byte("100"))
+			r, err := s.Q.Signal(s.Context(), unsignalled[i], "more", []byte("100"))
 			if err != nil || !r.Done {
 				t.Fatalf("signal = %+v, %v", r, err)
 			}
@@ -50,7 +55,7 @@ func testProcessesOfAgents(t *testing.T) {
 		for i := range tasks {
 			tasks[i] = queue.Task{Kind: "signalled", Queue: "agents", Payload: []byte(strconv.Itoa(children))}
 		}
-		ids := s.enqueue(tasks...)
+		ids := s.Enqueue(tasks...)
 		agents, unsignalled = append(agents, ids...), append(unsignalled, ids...)
 	}
 	for i := range kills {
@@ -59,26 +64,18 @@ func testProcessesOfAgents(t *testing.T) {
 		until(time.Now().Add(time.Duration(20+rand.IntN(250)) * time.Millisecond))
 		enter() // so that it dies with its hands full
 		until(time.Now().Add(time.Duration(rand.IntN(30)) * time.Millisecond))
-		running[i%processes].kill()
-		running[i%processes] = s.spawn("both")
+		running[i%processes].Kill()
+		running[i%processes] = s.Spawn("both")
 	}
 	signal(len(unsignalled))
-	over := func() bool {
-		for _, r := range s.records(agents) {
-			if !r.Status.Ended() {
-				return false
-			}
-		}
-		return true
-	}
-	eventually(t, "all agents have ended", over)
+	await.Until(t, "all agents have ended", func() bool { return s.AllEnded(agents) })
 	for _, c := range running {
-		c.kill()
+		c.Kill()
 	}
 
-	ids, runs := slices.Clone(agents), s.rdb.HGetAll(s.ctx, ledger.key("runs")).Val()
+	ids, runs := slices.Clone(agents), s.Redis.HGetAll(s.Context(), ledger.key("runs")).Val()
 	lost := 0
-	for _, r := range s.records(agents) {
+	for _, r := range s.Records(s.Q, agents) {
 		ids = append(ids, s.travels(ledger, r, children)...)
 		lost += r.LeaseLosses
 	}
@@ -93,9 +90,9 @@ func testProcessesOfAgents(t *testing.T) {
 	for id, n := range runs {
 		r := records[id]
 		if r == nil {
-			s.complain("%s ran, and is no child", id)
+			s.Complain("%s ran, and is no child", id)
 		} else if times, _ := strconv.Atoi(n); times < 1 || times > 1+r.LeaseLosses {
-			s.complain("%s ran %s times, and lost %d leases", id, n, r.LeaseLosses)
+			s.Complain("%s ran %s times, and lost %d leases", id, n, r.LeaseLosses)
 		} else {
 			lost += r.LeaseLosses
 		}
@@ -106,30 +103,21 @@ func testProcessesOfAgents(t *testing.T) {
 	}
 }
 
-func (s *stage) records(ids []string) []*queue.Record {
-	s.Helper()
-	list, err := s.q.GetAll(s.ctx, ids)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return list
-}
-
 // travels checks an agent that has ended, and returns the ids of its children: those that
 // it counts, its timer among them, and its signal.
 func (s *stage) travels(l *ledger, r *queue.Record, children int) (ids []string) {
 	s.Helper()
 	sum := children*(children-1) + 2 + 100
 	if r.Status != queue.Completed || string(r.Result) != strconv.Itoa(sum) {
-		s.complain("the agent %s is %s %s %q, want that it completes with %d", r.ID, r.Status, r.Result, r.Error, sum)
+		s.Complain("the agent %s is %s %s %q, want that it completes with %d", r.ID, r.Status, r.Result, r.Error, sum)
 	}
 	did := map[string]int{}
-	for _, step := range s.rdb.LRange(s.ctx, l.key(r.ID), 0, -1).Val() {
+	for _, step := range s.Redis.LRange(s.Context(), l.key(r.ID), 0, -1).Val() {
 		did[step]++
 	}
 	for _, step := range steps {
 		if did[step] < 1 || did[step] > 1+r.LeaseLosses {
-			s.complain("the agent %s did %v, and lost %d leases", r.ID, did, r.LeaseLosses)
+			s.Complain("the agent %s did %v, and lost %d leases", r.ID, did, r.LeaseLosses)
 		}
 	}
 	for n := range children + 1 {

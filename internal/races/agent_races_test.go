@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -12,6 +13,7 @@ import (
 func pick[T any](of ...T) T { return of[rand.IntN(len(of))] }
 
 func TestTheLastMemberEndsWhileItsWaitIsRegistered(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	race(t, 4, func(l *lane) string {
 		b := l.bout(queue.Task{}, 3)
@@ -46,6 +48,7 @@ func TestTheLastMemberEndsWhileItsWaitIsRegistered(t *testing.T) {
 }
 
 func TestTwoMembersEndAtOnce(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	race(t, 4, func(l *lane) string {
 		b := l.bout(queue.Task{}, 4)
@@ -76,6 +79,7 @@ func TestTwoMembersEndAtOnce(t *testing.T) {
 }
 
 func TestAnAgentIsCancelledWhenItWakes(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	race(t, 4, func(l *lane) string {
 		b := l.bout(queue.Task{}, 2)
@@ -91,7 +95,7 @@ func TestAnAgentIsCancelledWhenItWakes(t *testing.T) {
 		var got []queue.Claim
 		meet(func() { last = b.end(1, 1, queue.Complete) },
 			func() {
-				c, err := b.hands[2].Cancel(b.ctx, b.agent.ID, "enough")
+				c, err := b.hands[2].Cancel(b.Context(), b.agent.ID, "enough")
 				if b.must(err) && !c.Done {
 					b.Errorf("cancel of an agent that cannot have ended = %+v", c)
 				}
@@ -113,6 +117,7 @@ func TestAnAgentIsCancelledWhenItWakes(t *testing.T) {
 }
 
 func TestAMemberIsCancelledWhenItCompletes(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	race(t, 4, func(l *lane) string {
 		b := l.bout(queue.Task{}, 3)
@@ -139,7 +144,7 @@ func TestAMemberIsCancelledWhenItCompletes(t *testing.T) {
 		var sides []func()
 		for i := range 2 {
 			sides = append(sides, func() { completed[i] = b.end(i, 1+i, queue.Complete) }, func() {
-				c, err := b.hands[2+i].Cancel(b.ctx, b.claims[1+i].ID, "enough")
+				c, err := b.hands[2+i].Cancel(b.Context(), b.claims[1+i].ID, "enough")
 				cancelled[i] = b.must(err) && c.Done
 			})
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 )
@@ -37,7 +38,7 @@ const hands = 4
 // ringRounds is how often a race is run: a few hundred times, or 10,000.
 func ringRounds() int {
 	switch {
-	case long():
+	case stages.Long():
 		return 10_000
 	case testing.Short():
 		return 50
@@ -80,7 +81,7 @@ func (r *ring) play(lanes, rounds int, round func(l *lane) string) {
 	for i := range lanes { // all are there before the first begins
 		l := &lane{ring: r, name: fmt.Sprint("lane", i)}
 		for range hands {
-			l.hands = append(l.hands, r.another(r.addr))
+			l.hands = append(l.hands, r.Another())
 		}
 		all = append(all, l)
 	}
@@ -120,7 +121,7 @@ func (s *stage) sweepOut() {
 		return s.zcard("draining") + s.zcard("waits") + s.zcard("deadlines") + s.zcard("limits")
 	}
 	for start := time.Now(); left() > 0; {
-		if _, err := reaper.Sweep(s.ctx, s.q, 0, "last", 100, fallback); err != nil {
+		if _, err := reaper.Sweep(s.Context(), s.Q, 0, "last", 100, fallback); err != nil {
 			s.Fatal(err)
 		}
 		if time.Since(start) > 2*time.Minute {
@@ -155,14 +156,14 @@ func near(instant time.Time, before, after time.Duration) {
 
 // must is for what the rules of a race leave no choice in.
 func (l *lane) must(err error) bool {
-	if err != nil && l.ctx.Err() == nil {
+	if err != nil && l.Context().Err() == nil {
 		l.Error(err)
 	}
 	return err == nil
 }
 
 func (l *lane) enlist(tasks []queue.Task) []string {
-	receipts, err := l.hands[0].EnqueueAll(l.ctx, tasks)
+	receipts, err := l.hands[0].EnqueueAll(l.Context(), tasks)
 	if err != nil {
 		l.Error(err)
 		return nil
@@ -188,7 +189,7 @@ func (r *ring) known(ids ...string) {
 
 // take has a worker of the lane take what stands in one of its lines.
 func (l *lane) take(hand int, worker, line string, n int, lease time.Duration) []queue.Claim {
-	trip, err := l.hands[hand].Attempts().Fetch(l.ctx, 0, worker, l.ask(line, n, lease))
+	trip, err := l.hands[hand].Attempts().Fetch(l.Context(), 0, worker, l.ask(line, n, lease))
 	if err != nil {
 		l.Error(err)
 		return nil

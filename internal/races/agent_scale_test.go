@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -21,8 +23,8 @@ func newCrowded(t *testing.T, server *redistest.Server, members int) *crowded {
 	t.Helper()
 	r := &ring{stage: newStage(t, server.Addr, queue.Config{}), mix: map[string]int{}}
 	m := newMeter(t, server.Addr)
-	r.rdb.AddHook(m)
-	l := &lane{ring: r, name: "lane", hands: []*queue.Queue{r.q, r.q, r.q, r.q}}
+	r.Redis.AddHook(m)
+	l := &lane{ring: r, name: "lane", hands: []*queue.Queue{r.Q, r.Q, r.Q, r.Q}}
 	c := &crowded{l.bout(queue.Task{}, 0), m}
 	if c.bout == nil {
 		t.FailNow()
@@ -44,7 +46,7 @@ func (c *crowded) endSome(n, list int) {
 			outcomes = append(outcomes, queue.Outcome{ID: claim.ID, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("1")})
 		}
 		n -= len(claims)
-		trip, err := c.q.Attempts().Settle(c.ctx, 0, c.hired(), queue.NewCall(), outcomes, c.ask(c.members(), min(n, list), time.Hour))
+		trip, err := c.Q.Attempts().Settle(c.Context(), 0, c.hired(), queue.NewCall(), outcomes, c.ask(c.members(), min(n, list), time.Hour))
 		if err != nil || len(trip.Errors) > 0 {
 			c.Fatal(err, trip.Errors)
 		}
@@ -58,7 +60,7 @@ func (c *crowded) endSome(n, list int) {
 // goOn is the agent that was woken: it reads all there is, and completes.
 func (c *crowded) goOn() {
 	o := c.resume(nil)
-	if _, err := c.q.Attempts().Children(c.ctx, c.agent.ID, c.names); err != nil {
+	if _, err := c.Q.Attempts().Children(c.Context(), c.agent.ID, c.names); err != nil {
 		c.Fatal(err)
 	}
 	c.bout.Logf("%s: %s, %d of %d settled", c.wait.Mode, o.Reason, len(o.Settled), len(o.Members))
@@ -105,7 +107,7 @@ var lives = []struct {
 		c.wait.Mode = queue.WaitAll
 		c.waits()
 		c.endSome(n/10, 500)
-		if _, err := c.q.Cancel(c.ctx, c.agent.ID, ""); err != nil {
+		if _, err := c.Q.Cancel(c.Context(), c.agent.ID, ""); err != nil {
 			c.Fatal(err)
 		}
 		c.drain("draining")
@@ -115,7 +117,7 @@ var lives = []struct {
 // drain sweeps until a clock is empty.
 func (c *crowded) drain(clock string) {
 	start, sweeps := time.Now(), 0
-	eventually(c.T, "nothing is left on "+clock, func() bool { c.sweep(0); sweeps++; return c.zcard(clock) == 0 })
+	await.Until(c.T, "nothing is left on "+clock, func() bool { c.sweep(0); sweeps++; return c.zcard(clock) == 0 })
 	c.bout.Logf("%s drained by %d sweeps in %v", clock, sweeps, time.Since(start))
 }
 
@@ -123,9 +125,10 @@ func (c *crowded) drain(clock string) {
 const longest = 20 * time.Millisecond
 
 func TestNoScriptOfALargeWaitIsLong(t *testing.T) {
+	redistest.NoRace(t, "the detector stretches what it measures")
 	for _, life := range lives {
 		members := life.members
-		if long() {
+		if stages.Long() {
 			members = 10_000
 		} else if testing.Short() {
 			members = 2000
@@ -162,6 +165,7 @@ func TestNoScriptOfALargeWaitIsLong(t *testing.T) {
 
 // What is bounded for one wait must be so for many that fire at once.
 func TestNoScriptIsLongWhenManyWaitsFireAtOnce(t *testing.T) {
+	redistest.NoRace(t, "the detector stretches what it measures")
 	const agents, members = 100, 100
 	for _, c := range []struct {
 		name string
@@ -207,7 +211,7 @@ type firing struct {
 
 func newFiring(t *testing.T, agents, members int, wait queue.Wait) *firing {
 	r := &ring{stage: newStage(t, redistest.Start(t).Addr, queue.Config{}), mix: map[string]int{}}
-	f := &firing{meter: newMeter(t, r.addr), lane: &lane{ring: r, name: "lane", hands: []*queue.Queue{r.q, r.q, r.q, r.q}}}
+	f := &firing{meter: newMeter(t, r.Addr), lane: &lane{ring: r, name: "lane", hands: []*queue.Queue{r.Q, r.Q, r.Q, r.Q}}}
 	for range agents {
 		b := f.bout(queue.Task{}, 0)
 		if b == nil {
@@ -236,7 +240,7 @@ func newFiring(t *testing.T, agents, members int, wait queue.Wait) *firing {
 	}
 	f.report(0, "nobody", queue.Outcome{ID: "0-nobody", Epoch: 1, Verb: queue.Release}) // so that it is compiled
 	f.sweep(0)
-	r.rdb.AddHook(f.meter)
+	r.Redis.AddHook(f.meter)
 	return f
 }
 
@@ -249,11 +253,11 @@ func (f *firing) fire() {
 		outcomes = append(outcomes, queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete})
 	}
 	if len(outcomes) > 0 {
-		if _, err := f.q.Attempts().Settle(f.ctx, 0, f.hired(), queue.NewCall(), outcomes, queue.Ask{}); err != nil {
+		if _, err := f.Q.Attempts().Settle(f.Context(), 0, f.hired(), queue.NewCall(), outcomes, queue.Ask{}); err != nil {
 			f.lane.Fatal(err)
 		}
 	}
-	eventually(f.lane.T, "no wait is left", func() bool { f.sweep(0); return f.zcard("waits") == 0 })
+	await.Until(f.lane.T, "no wait is left", func() bool { f.sweep(0); return f.zcard("waits") == 0 })
 }
 
 // woken checks that all agents run again, and ends them.

@@ -42,7 +42,7 @@ func (b *bout) resume(answer *queue.WaitOutcome) (o queue.WaitOutcome) {
 }
 
 func (b *bout) state() queue.Status {
-	r, err := b.hands[0].Get(b.ctx, b.agent.ID)
+	r, err := b.hands[0].Get(b.Context(), b.agent.ID)
 	if !b.must(err) {
 		return ""
 	}
@@ -51,7 +51,7 @@ func (b *bout) state() queue.Status {
 
 // verdict reads what the journal says of the wait, and checks it.
 func (b *bout) verdict(answer *queue.WaitOutcome) (o queue.WaitOutcome) {
-	m, err := b.hands[1].Attempts().Recall(b.ctx, b.agent.ID)
+	m, err := b.hands[1].Attempts().Recall(b.Context(), b.agent.ID)
 	if !b.must(err) {
 		return o
 	}
@@ -63,7 +63,7 @@ func (b *bout) verdict(answer *queue.WaitOutcome) (o queue.WaitOutcome) {
 	if answer != nil && !reflect.DeepEqual(*answer, o) {
 		b.Errorf("suspend answered %+v, and the journal says %+v", *answer, o)
 	}
-	records, err := b.hands[1].Attempts().Children(b.ctx, b.agent.ID, b.names)
+	records, err := b.hands[1].Attempts().Children(b.Context(), b.agent.ID, b.names)
 	if b.must(err) {
 		b.consistent(o, records)
 	}
@@ -171,27 +171,27 @@ func (b *bout) decided(o queue.WaitOutcome, records map[string]*queue.Record) (r
 // before it. An agent wakes once from each wait, and never from one that it is not at.
 func (s *stage) checkLives() {
 	s.Helper()
-	events, _ := s.events("-")
+	events := s.Events(s.Q)
 	status, entry, limit, woken := map[string]queue.Status{}, map[string]any{}, map[string]int64{}, map[string]int64{}
 	for _, e := range events {
-		was := status[e.id]
+		was := status[e.ID]
 		is, fits := queue.Status(""), false
-		switch e.kind {
+		switch e.Kind {
 		case "task_enqueued":
 			is, fits = queue.Pending, was == ""
 		case "task_started":
 			is, fits = queue.Running, was == queue.Pending
 		case "task_suspended":
 			is, fits = queue.Waiting, was == queue.Running
-			entry[e.id] = e.fields["entry"]
-			limit[e.id], _ = strconv.ParseInt(fmt.Sprint(e.fields["wait_deadline_at"]), 10, 64)
+			entry[e.ID] = e.Fields["entry"]
+			limit[e.ID], _ = strconv.ParseInt(fmt.Sprint(e.Fields["wait_deadline_at"]), 10, 64)
 		case "wait_timed_out":
 			is, fits = queue.Waiting, was == queue.Waiting
 		case "task_resumed":
-			is, fits = queue.Pending, was == queue.Waiting && e.fields["entry"] == entry[e.id]
-			woken[e.id] = e.at
-			if in := limit[e.id]; in > 0 && e.at > in && e.fields["reason"] != "timed_out" {
-				s.complain("%s was woken %d ms after the limit of its wait, as if that were not over", e.id, e.at-in)
+			is, fits = queue.Pending, was == queue.Waiting && e.Fields["entry"] == entry[e.ID]
+			woken[e.ID] = e.At
+			if in := limit[e.ID]; in > 0 && e.At > in && e.Fields["reason"] != "timed_out" {
+				s.Complain("%s was woken %d ms after the limit of its wait, as if that were not over", e.ID, e.At-in)
 			}
 		case "task_lease_lost", "task_released":
 			is, fits = queue.Pending, was == queue.Running
@@ -205,12 +205,12 @@ func (s *stage) checkLives() {
 		default:
 			is, fits = queue.Failed, was != "" && !was.Ended()
 		}
-		if e.kind == "task_timed_out" && e.deadline > 0 && woken[e.id] > e.deadline {
-			s.complain("%s was woken %d ms after its deadline", e.id, woken[e.id]-e.deadline)
+		if e.Kind == "task_timed_out" && e.Deadline > 0 && woken[e.ID] > e.Deadline {
+			s.Complain("%s was woken %d ms after its deadline", e.ID, woken[e.ID]-e.Deadline)
 		}
-		if !fits || !e.terminal() && is == queue.Failed {
-			s.complain("%s was %q, and then %s %v", e.id, was, e.kind, e.fields["entry"])
+		if !fits || !e.Terminal() && is == queue.Failed {
+			s.Complain("%s was %q, and then %s %v", e.ID, was, e.Kind, e.Fields["entry"])
 		}
-		status[e.id] = is
+		status[e.ID] = is
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
@@ -16,6 +17,7 @@ import (
 
 // A wait of many members is registered in parts, and members end between them.
 func TestMembersEndWhileTheirWaitIsRegisteredInParts(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	library, err := lua.Load(lua.Options{Functions: true})
 	if err != nil {
@@ -63,7 +65,7 @@ func (b *bout) suspendInParts(library *lua.Library, parts int) (answer *queue.Wa
 			args = append(args, m.ID, "", "")
 		}
 		args = append(args, 0, 0, 0)
-		reply, err := library.Run(b.ctx, b.hands[0].Client(), "suspend", b.q.Root(0), args...)
+		reply, err := library.Run(b.Context(), b.hands[0].Client(), "suspend", b.Q.Root(0), args...)
 		if !b.must(err) {
 			return nil
 		}
@@ -85,6 +87,7 @@ func (b *bout) suspendInParts(library *lua.Library, parts int) (answer *queue.Wa
 // One end is enough, and there are more losers than one call ends. Others of them end by
 // themselves meanwhile, and count for nothing.
 func TestMembersEndWhileTheLosersAreEnded(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	const busy, idle = 6, 120
 	races(t, max(ringRounds()/10, 10), 200, 2, func(l *lane) string {
@@ -109,7 +112,7 @@ func TestMembersEndWhileTheLosersAreEnded(t *testing.T) {
 			})
 		}
 		meet(sides...)
-		eventually(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
+		await.Until(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
 		b.resume(nil)
 		if !slices.Contains(ended, true) {
 			b.Errorf("no end was taken")
@@ -130,6 +133,7 @@ func TestMembersEndWhileTheLosersAreEnded(t *testing.T) {
 // Several reapers, none of which waits for its turn, on waits whose limits all pass in
 // the same moments: some with more members than one call ends.
 func TestManyReapersOnTheSameWaits(t *testing.T) {
+	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
 	const crew, crowd, most = 4, 250, 400
 	for left := ringRounds(); left > 0; left -= most {
@@ -141,10 +145,10 @@ func TestManyReapersOnTheSameWaits(t *testing.T) {
 		var timedOut atomic.Int64
 		var sides []func()
 		for i := range crew {
-			q := r.another(r.addr)
+			q := r.Another()
 			sides = append(sides, func() {
 				for r.zcard("waits") > 0 && !r.Failed() {
-					swept, err := reaper.Sweep(r.ctx, q, 0, fmt.Sprint("reaper", i), 100, fallback)
+					swept, err := reaper.Sweep(r.Context(), q, 0, fmt.Sprint("reaper", i), 100, fallback)
 					if err != nil {
 						r.Error(err)
 					}
@@ -170,7 +174,7 @@ func TestManyReapersOnTheSameWaits(t *testing.T) {
 // expiring makes agents that wait for members that do not end: five each, and a crowd
 // for one in fifty. Their limits pass about when the last of them is made.
 func (r *ring) expiring(n, crowd int) (waits []*bout) {
-	l := &lane{ring: r, name: "lane", hands: []*queue.Queue{r.q, r.q, r.q, r.q}}
+	l := &lane{ring: r, name: "lane", hands: []*queue.Queue{r.Q, r.Q, r.Q, r.Q}}
 	for i := range n {
 		b := l.bout(queue.Task{}, 0)
 		if b == nil {

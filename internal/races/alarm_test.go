@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/faultproxy"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -20,15 +21,15 @@ type listener struct {
 
 func newListener(t *testing.T) *listener {
 	l := &listener{stage: newStage(t, redistest.Shared(t).Addr, queue.Config{}), ended: make(chan struct{}, 100)}
-	l.proxy = faultproxy.Start(t, l.addr)
+	l.proxy = faultproxy.Start(t, l.Addr)
 	return l
 }
 
 // listen starts the reaper and returns when it rests.
 func (l *listener) listen() {
 	swept := make(chan struct{}, 1000)
-	q := l.another(l.proxy.Addr)
-	l.run(reaper.New(q, reaper.Config{Fallback: fallback, Observe: func(_ int, did reaper.Swept) {
+	q := l.AnotherAt(l.proxy.Addr)
+	l.Run(reaper.New(q, reaper.Config{Fallback: fallback, Observe: func(_ int, did reaper.Swept) {
 		for range did.TimedOut {
 			l.ended <- struct{}{}
 		}
@@ -37,16 +38,16 @@ func (l *listener) listen() {
 		default:
 		}
 	}}).Run)
-	receive(l.T, swept, "the reaper sweeps")
+	await.Receive(l.T, swept, "the reaper sweeps")
 }
 
 // lag is how long after its end a task of 20 ms is noticed.
 func (l *listener) lag() time.Duration {
 	l.Helper()
-	ids := l.enqueue(queue.Task{Kind: "k", Timeout: 20 * time.Millisecond})
+	ids := l.Enqueue(queue.Task{Kind: "k", Timeout: 20 * time.Millisecond})
 	l.ids = append(l.ids, ids...)
-	receive(l.T, l.ended, "the task is ended")
-	r := l.record(ids[0])
+	await.Receive(l.T, l.ended, "the task is ended")
+	r := l.Record(ids[0])
 	return r.DetectedAt.Sub(r.CompletedAt)
 }
 
@@ -55,7 +56,7 @@ func TestAlarm(t *testing.T) {
 		l := newListener(t)
 		l.listen()
 		// PUBSUB NUMSUB tells when it listens; an alarm before that is lost.
-		eventually(t, "the reaper listens", func() bool { return l.rdb.PubSubNumSub(l.ctx, l.key("alarm")).Val()[l.key("alarm")] == 1 })
+		await.Until(t, "the reaper listens", func() bool { return l.Redis.PubSubNumSub(l.Context(), l.Key("alarm")).Val()[l.Key("alarm")] == 1 })
 		var lags spans
 		for range rounds(30) {
 			lags = append(lags, l.lag())
@@ -84,7 +85,7 @@ func TestAlarm(t *testing.T) {
 			t.Errorf("an end is noticed within %v, so the alarms were not swallowed", lags.at(0.5))
 		}
 		l.proxy.Release()
-		eventually(t, "alarms are heard again", func() bool { return l.lag() < 50*time.Millisecond })
+		await.Until(t, "alarms are heard again", func() bool { return l.lag() < 50*time.Millisecond })
 		l.account(l.ids)
 	})
 
@@ -98,7 +99,7 @@ func TestAlarm(t *testing.T) {
 				t.Errorf("after its connections were cut a reaper notices an end after %v, want the fall-back, %v", lag, fallback)
 			}
 		}
-		eventually(t, "alarms are heard again", func() bool { return l.lag() < 50*time.Millisecond })
+		await.Until(t, "alarms are heard again", func() bool { return l.lag() < 50*time.Millisecond })
 		l.account(l.ids)
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/lua"
 )
 
@@ -48,7 +49,7 @@ func newMeter(t *testing.T, addr string) *meter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &meter{t: t, rdb: client(t, addr), library: library, most: map[string]time.Duration{}}
+	return &meter{t: t, rdb: stages.Client(t, addr), library: library, most: map[string]time.Duration{}}
 }
 
 // script is the name of the one that a command calls, "" for any other command. The

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 )
@@ -24,15 +26,8 @@ type scramble struct {
 	last      time.Time
 
 	mu       sync.Mutex
-	told     map[string][]told // who was told that he ended a task
 	refusals []turnedDown
 	stale    int // how many verdicts were refusals
-}
-
-// told is what a caller was told: that a task ended so, by its act.
-type told struct {
-	status queue.Status
-	note   string // the result or the reason that it gave
 }
 
 // turnedDown is what a caller was told of a task that it could not end.
@@ -47,11 +42,11 @@ func TestEveryTaskEndsOnce(t *testing.T) { again(t, testEveryTaskEndsOnce) }
 func testEveryTaskEndsOnce(t *testing.T) {
 	const spacing = 300 * time.Microsecond
 	n := fewer(10_000)
-	s := &scramble{stage: newStage(t, redistest.Shared(t).Addr, queue.Config{}), told: map[string][]told{}}
+	s := &scramble{stage: newStage(t, redistest.Shared(t).Addr, queue.Config{})}
 	// Everybody is there before the first deadline is set: to open a namespace takes time.
 	var there []*queue.Queue
 	for range 8 + 4 + 2 {
-		there = append(there, s.another(s.addr))
+		there = append(there, s.Another())
 	}
 	next := func() *queue.Queue { q := there[0]; there = there[1:]; return q }
 	first := time.Now().Add(time.Second)
@@ -60,7 +55,7 @@ func testEveryTaskEndsOnce(t *testing.T) {
 		tasks = append(tasks, queue.Task{Kind: "k", Deadline: first.Add(time.Duration(i) * spacing).Truncate(time.Millisecond), MaxRetries: 9})
 		s.deadlines = append(s.deadlines, tasks[i].Deadline)
 	}
-	s.ids = s.enqueue(tasks...)
+	s.ids = s.Enqueue(tasks...)
 	s.last = s.deadlines[n-1]
 
 	var group sync.WaitGroup
@@ -75,14 +70,14 @@ func testEveryTaskEndsOnce(t *testing.T) {
 	var swept atomic.Int64
 	observe := func(_ int, did reaper.Swept) { swept.Add(int64(did.TimedOut)) }
 	for range 2 {
-		s.reap(reaper.Config{Batch: 10, Observe: observe})
+		s.Reap(reaper.Config{Batch: 10, Observe: observe})
 	}
 	for i := range 2 { // and two that do not wait for their turn
 		q := next()
-		s.run(func(reap context.Context) error { return sweepEagerly(reap, q, fmt.Sprint("eager", i), observe) })
+		s.Run(func(reap context.Context) error { return sweepEagerly(reap, q, fmt.Sprint("eager", i), observe) })
 	}
 	group.Wait()
-	eventually(t, "the last deadlines are over", func() bool { return s.zcard("deadlines") == 0 })
+	await.Until(t, "the last deadlines are over", func() bool { return s.zcard("deadlines") == 0 })
 
 	records := s.account(s.ids)
 	s.checkTold(records)
@@ -93,7 +88,7 @@ func testEveryTaskEndsOnce(t *testing.T) {
 func (s *scramble) completer(q *queue.Queue, name string) {
 	const lease = time.Minute
 	for seq := int64(1); ; seq++ {
-		trip, err := q.Attempts().Fetch(s.ctx, 0, name, ask(seq, 20, lease))
+		trip, err := q.Attempts().Fetch(s.Context(), 0, name, ask(seq, 20, lease))
 		if err != nil {
 			s.Error(err)
 			return
@@ -102,7 +97,7 @@ func (s *scramble) completer(q *queue.Queue, name string) {
 			if time.Now().After(s.last) {
 				break
 			}
-			if _, err := q.Attempts().AwaitWork(s.ctx, 0, []string{"default"}, time.Second); err != nil {
+			if _, err := q.Attempts().AwaitWork(s.Context(), 0, []string{"default"}, time.Second); err != nil {
 				s.Error(err)
 				return
 			}
@@ -122,7 +117,7 @@ func (s *scramble) completer(q *queue.Queue, name string) {
 				outcomes[i] = queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Fail, Error: "again"}
 			}
 		}
-		settled, err := q.Attempts().Settle(s.ctx, 0, name, queue.NewCall(), outcomes, queue.Ask{})
+		settled, err := q.Attempts().Settle(s.Context(), 0, name, queue.NewCall(), outcomes, queue.Ask{})
 		if err != nil {
 			s.Error(err)
 			return
@@ -132,7 +127,7 @@ func (s *scramble) completer(q *queue.Queue, name string) {
 			s.haunt(q, name, outcomes)
 		}
 	}
-	if _, err := q.Attempts().Heartbeat(s.ctx, 0, name, 0, 0, nil); err != nil {
+	if _, err := q.Attempts().Heartbeat(s.Context(), 0, name, 0, 0, nil); err != nil {
 		s.Error(err)
 	}
 }
@@ -143,7 +138,7 @@ func (s *scramble) haunt(q *queue.Queue, name string, outcomes []queue.Outcome) 
 	for i := range outcomes {
 		outcomes[i] = queue.Outcome{ID: outcomes[i].ID, Epoch: outcomes[i].Epoch, Verb: queue.Complete, Result: []byte("ghost")}
 	}
-	haunted, err := q.Attempts().Settle(s.ctx, 0, name, queue.NewCall(), outcomes, queue.Ask{})
+	haunted, err := q.Attempts().Settle(s.Context(), 0, name, queue.NewCall(), outcomes, queue.Ask{})
 	if err != nil {
 		s.Error(err)
 		return
@@ -166,9 +161,9 @@ func (s *scramble) note(outcomes []queue.Outcome, verdicts []queue.Verdict) {
 			s.stale++
 			s.refusals = append(s.refusals, turnedDown{id: o.ID, status: v.Status})
 		case o.Verb == queue.Complete:
-			s.told[o.ID] = append(s.told[o.ID], told{queue.Completed, string(o.Result)})
+			s.Ledger.Tell(o.ID, stages.End{Status: queue.Completed, Note: string(o.Result)})
 		case o.Verb == queue.Fail && v.Status == queue.Failed:
-			s.told[o.ID] = append(s.told[o.ID], told{queue.Failed, o.Error})
+			s.Ledger.Tell(o.ID, stages.End{Status: queue.Failed, Note: o.Error})
 		}
 	}
 }
@@ -186,7 +181,7 @@ func (s *scramble) canceller(q *queue.Queue, me int) {
 			}
 		}
 		if len(mine) > 0 {
-			answers, err := q.CancelAll(s.ctx, mine, reason)
+			answers, err := q.CancelAll(s.Context(), mine, reason)
 			if err != nil {
 				s.Error(err)
 				return
@@ -205,7 +200,7 @@ func (s *scramble) noteCancelled(ids []string, answers []queue.Cancellation, rea
 		case c.Err != nil:
 			s.Error(c.Err)
 		case c.Done:
-			s.told[ids[i]] = append(s.told[ids[i]], told{queue.Cancelled, reason})
+			s.Ledger.Tell(ids[i], stages.End{Status: queue.Cancelled, Note: reason})
 		default:
 			note := c.Error
 			if c.Status == queue.Completed {
@@ -235,31 +230,20 @@ func sweepEagerly(ctx context.Context, q *queue.Queue, name string, observe func
 
 // checkTold: what callers were told is true, and nobody else was told the same.
 func (s *scramble) checkTold(records map[string]*queue.Record) {
+	ledger := s.Ledger.Copy()
+	s.AsTold(ledger, records, func(string) bool { return false })
 	for id, r := range records {
-		tellings := s.told[id]
-		if len(tellings) > 1 {
-			s.complain("%d callers were told that they ended %s: %v", len(tellings), id, tellings)
-			continue
-		}
-		is := told{r.Status, r.Error}
-		if r.Status == queue.Completed {
-			is.note = string(r.Result)
-		}
-		switch {
-		case len(tellings) == 1 && tellings[0] != is:
-			s.complain("a caller was told that %s ended as %v, the record says %v", id, tellings[0], is)
-		case len(tellings) == 0 && !r.TimedOut:
-			s.complain("%s ended as %v, and nobody was told that it was him", id, is)
+		switch told := ledger.Told[id]; {
+		case len(told) > 1:
+			s.Complain("%d callers were told that they ended %s: %v", len(told), id, told)
+		case len(told) == 0 && !r.TimedOut:
+			s.Complain("%s ended as %v, and nobody was told that it was him", id, stages.EndOf(r))
 		}
 	}
 	for _, refused := range s.refusals {
-		r := records[refused.id]
-		note := r.Error
-		if r.Status == queue.Completed {
-			note = string(r.Result)
-		}
-		if refused.status.Ended() && refused.status != r.Status || refused.note != nil && *refused.note != note {
-			s.complain("a caller was refused since %s had ended as %s %v, the record says %s %q", refused.id, refused.status, refused.note, r.Status, note)
+		is := stages.EndOf(records[refused.id])
+		if refused.status.Ended() && refused.status != is.Status || refused.note != nil && *refused.note != is.Note {
+			s.Complain("a caller was refused since %s had ended as %s %v, the record says %v", refused.id, refused.status, refused.note, is)
 		}
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -15,10 +17,10 @@ func TestFunctionFlush(t *testing.T) {
 	server := redistest.Start(t)
 	s := newStage(t, server.Addr, queue.Config{})
 	flushes := 0
-	operator := client(t, server.Addr)
-	stop := s.run(func(ctx context.Context) error {
+	operator := stages.Client(t, server.Addr)
+	stop := s.Run(func(ctx context.Context) error {
 		for ctx.Err() == nil {
-			if err := errors.Join(operator.FunctionFlush(s.ctx).Err(), operator.ScriptFlush(s.ctx).Err()); err != nil {
+			if err := errors.Join(operator.FunctionFlush(s.Context()).Err(), operator.ScriptFlush(s.Context()).Err()); err != nil {
 				return err
 			}
 			flushes++
@@ -26,9 +28,9 @@ func TestFunctionFlush(t *testing.T) {
 		}
 		return nil
 	})
-	w := worker.New(s.another(s.addr), worker.Config{Concurrency: 10, Lease: time.Second, Beat: 50 * time.Millisecond})
+	w := worker.New(s.Another(), worker.Config{Concurrency: 10, Lease: time.Second, Beat: 50 * time.Millisecond})
 	w.HandleRaw("k", func(_ context.Context, payload []byte) ([]byte, error) { return payload, nil })
-	endWorker := s.run(w.Run)
+	endWorker := s.Run(w.Run)
 
 	var ids []string
 	var doomed, cancelled int
@@ -37,20 +39,20 @@ func TestFunctionFlush(t *testing.T) {
 		for i := range tasks {
 			tasks[i] = queue.Task{Kind: "k", Timeout: time.Minute}
 		}
-		ids = append(ids, s.enqueue(tasks...)...)
-		late := s.enqueue(queue.Task{Kind: "k", Queue: "nobody", Timeout: 20 * time.Millisecond}, queue.Task{Kind: "k", Queue: "nobody"})
+		ids = append(ids, s.Enqueue(tasks...)...)
+		late := s.Enqueue(queue.Task{Kind: "k", Queue: "nobody", Timeout: 20 * time.Millisecond}, queue.Task{Kind: "k", Queue: "nobody"})
 		ids = append(ids, late...)
 		doomed++
-		c, err := s.q.Cancel(s.ctx, late[1], "")
+		c, err := s.Q.Cancel(s.Context(), late[1], "")
 		if err != nil || !c.Done {
 			t.Errorf("Cancel = %+v, %v", c, err)
 		}
 		cancelled++
-		if _, err := s.q.Result(s.ctx, ids[len(ids)-3]); err != nil {
+		if _, err := s.Q.Result(s.Context(), ids[len(ids)-3]); err != nil {
 			t.Errorf("Result = %v", err)
 		}
 	}
-	eventually(t, "all have ended", func() bool { return s.zcard("deadlines") == 0 })
+	await.Until(t, "all have ended", func() bool { return s.zcard("deadlines") == 0 })
 	endWorker()
 	stop()
 	stats := w.Stats()
@@ -61,8 +63,8 @@ func TestFunctionFlush(t *testing.T) {
 	if want := int64(len(ids) - doomed - cancelled); stats.Completed != want || stats.Refused+stats.Dropped+stats.Failed+stats.Released != 0 {
 		t.Errorf("the worker counts %+v, want %d completed and nothing else", stats, want)
 	}
-	if s.logs.count("level=ERROR") > 0 {
-		t.Errorf("errors were logged:\n%s", s.logs)
+	if s.Logs.Count("level=ERROR") > 0 {
+		t.Errorf("errors were logged:\n%s", s.Logs)
 	}
 	s.account(ids)
 }

@@ -8,37 +8,41 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/worker"
 )
 
-func TestReaperKilledAtAnyMoment(t *testing.T) { again(t, testReaperKilled) }
+func TestReaperKilledAtAnyMoment(t *testing.T) {
+	redistest.NoRace(t, "it kills processes")
+	again(t, testReaperKilled)
+}
 
 func testReaperKilled(t *testing.T) {
 	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
 	var ids []string
-	feed := s.run(func(ctx context.Context) error {
+	feed := s.Run(func(ctx context.Context) error {
 		ids = s.stream(ctx)
 		return nil
 	})
 	var crowds []string
 	kills := fewer(50)
 	for i := range kills {
-		switch c := s.spawn("reaper"); i % 5 {
+		switch c := s.Spawn("reaper"); i % 5 {
 		case 0: // it may die before it has done anything
 			until(time.Now().Add(time.Duration(rand.IntN(100)) * time.Millisecond))
-			c.kill()
+			c.Kill()
 		case 1, 2: // it dies among the small things
-			receive(t, c.lines, "a reaper sweeps")
+			await.Receive(t, c.Lines, "a reaper sweeps")
 			until(time.Now().Add(time.Duration(20+rand.IntN(280)) * time.Millisecond))
-			c.kill()
+			c.Kill()
 		default: // it dies with its hands full
-			receive(t, c.lines, "a reaper sweeps")
-			crowds = append(crowds, s.enqueue(crowd(600, 30*time.Millisecond)...)...)
+			await.Receive(t, c.Lines, "a reaper sweeps")
+			crowds = append(crowds, s.Enqueue(crowd(600, 30*time.Millisecond)...)...)
 			until(time.Now().Add(time.Duration(25+rand.IntN(25)) * time.Millisecond))
-			c.kill()
+			c.Kill()
 		}
 	}
 	feed()
@@ -47,7 +51,7 @@ func testReaperKilled(t *testing.T) {
 
 	// With nobody about, a crowd falls due. The last reaper finds it all.
 	const last = 3000
-	ids = append(ids, s.enqueue(crowd(last, 500*time.Millisecond)...)...)
+	ids = append(ids, s.Enqueue(crowd(last, 500*time.Millisecond)...)...)
 	until(time.Now().Add(600 * time.Millisecond))
 	due := s.zcard("deadlines")
 	if due < last {
@@ -55,14 +59,14 @@ func testReaperKilled(t *testing.T) {
 	}
 	limit := fallback + time.Duration(due)*time.Second/5000 + time.Second // the last for a busy machine
 	start := time.Now()
-	s.reap(reaper.Config{Fallback: fallback})
-	eventually(t, "all that was due has ended", func() bool { return s.zcard("deadlines") == 0 })
+	s.Reap(reaper.Config{Fallback: fallback})
+	await.Until(t, "all that was due has ended", func() bool { return s.zcard("deadlines") == 0 })
 	took := time.Since(start)
 	t.Logf("the last reaper ended %d that were due in %v", due, took)
 	if took > limit {
 		t.Errorf("the last reaper took %v for %d that were due, want at most %v", took, due, limit)
 	}
-	eventually(t, "leases and children are done with", func() bool { return s.zcard("workers")+s.zcard("draining") == 0 })
+	await.Until(t, "leases and children are done with", func() bool { return s.zcard("workers")+s.zcard("draining") == 0 })
 	s.account(ids)
 }
 
@@ -82,7 +86,7 @@ func (s *stage) stream(ctx context.Context) (ids []string) {
 	defer ticker.Stop()
 	soon := func() time.Duration { return time.Duration(10+rand.IntN(200)) * time.Millisecond }
 	add := func(tasks ...queue.Task) []string {
-		receipts, err := s.q.EnqueueAll(s.ctx, tasks)
+		receipts, err := s.Q.EnqueueAll(s.Context(), tasks)
 		if err != nil {
 			s.Error(err)
 		}
@@ -119,23 +123,24 @@ func (s *stage) stream(ctx context.Context) (ids []string) {
 
 // vanish is a worker that takes tasks, completes one and is never heard of again.
 func (s *stage) vanish(name string) {
-	trip, err := s.q.Attempts().Fetch(s.ctx, 0, name, ask(1, 4, 60*time.Millisecond))
+	trip, err := s.Q.Attempts().Fetch(s.Context(), 0, name, ask(1, 4, 60*time.Millisecond))
 	if err != nil || len(trip.Claims) == 0 {
 		return
 	}
 	c := trip.Claims[0]
-	if _, err := s.q.Attempts().Settle(s.ctx, 0, name, queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
+	if _, err := s.Q.Attempts().Settle(s.Context(), 0, name, queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
 		s.Error(err)
 	}
 }
 
 func TestWorkerKilled(t *testing.T) {
+	redistest.NoRace(t, "it kills processes")
 	t.Parallel()
 	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
 	const lease = time.Second // of the children, playChild
-	rescuer := worker.New(s.another(s.addr), worker.Config{Concurrency: 20, Queues: map[string]int{"rescue": 1}})
+	rescuer := worker.New(s.Another(), worker.Config{Concurrency: 20, Queues: map[string]int{"rescue": 1}})
 	rescuer.HandleRaw("idle", func(context.Context, []byte) ([]byte, error) { return nil, nil })
-	s.run(rescuer.Run) // its reaper is there all the time; it takes nothing yet
+	s.Run(rescuer.Run) // its reaper is there all the time; it takes nothing yet
 
 	var all []string
 	for round := range rounds(2) {
@@ -148,16 +153,16 @@ func TestWorkerKilled(t *testing.T) {
 			}
 			tasks = append(tasks, task)
 		}
-		c := s.spawn("worker")
-		eventually(t, "the worker is there", func() bool { return s.zcard("workers") == 2 })
-		ids := s.enqueue(tasks...)
+		c := s.Spawn("worker")
+		await.Until(t, "the worker is there", func() bool { return s.zcard("workers") == 2 })
+		ids := s.Enqueue(tasks...)
 		all = append(all, ids...)
 		for range ids {
-			if line := receive(t, c.lines, "the worker runs them all"); !strings.HasPrefix(line, "began ") {
+			if line := await.Receive(t, c.Lines, "the worker runs them all"); !strings.HasPrefix(line, "began ") {
 				t.Fatal(line)
 			}
 		}
-		c.kill()
+		c.Kill()
 		killed := time.Now()
 		ran, last := s.finishElsewhere(8)
 		took := last.Sub(killed)
@@ -166,7 +171,7 @@ func TestWorkerKilled(t *testing.T) {
 			t.Errorf("after a worker was killed its tasks ran elsewhere within %v, want %v: the lease, the fall-back, and a second for a busy machine", took, most)
 		}
 		for i, id := range ids {
-			r := s.record(id)
+			r := s.Record(id)
 			switch {
 			case i < 8 && (r.Status != queue.Completed || r.LeaseLosses != 1 || r.Epoch != 2 || r.Retries != 0 || !ran[id]):
 				t.Errorf("%s is %s after %d lost leases, %d claims and %d retries; ran elsewhere: %v", id, r.Status, r.LeaseLosses, r.Epoch, r.Retries, ran[id])
@@ -176,7 +181,7 @@ func TestWorkerKilled(t *testing.T) {
 				t.Errorf("%s ended %v late", id, r.DetectedAt.Sub(r.CompletedAt))
 			}
 		}
-		if left := s.rdb.Keys(s.ctx, s.key("claims:*")).Val(); len(left) > 0 {
+		if left := s.Redis.Keys(s.Context(), s.Key("claims:*")).Val(); len(left) > 0 {
 			t.Errorf("the killed worker still holds %v", left)
 		}
 	}
@@ -186,17 +191,17 @@ func TestWorkerKilled(t *testing.T) {
 // finishElsewhere runs a worker of this process until it has done n tasks of kind
 // hang, and returns which, and when the last began.
 func (s *stage) finishElsewhere(n int) (ran map[string]bool, last time.Time) {
-	w := worker.New(s.another(s.addr), worker.Config{NoReaper: true})
+	w := worker.New(s.Another(), worker.Config{NoReaper: true})
 	done := make(chan string, 100)
 	w.HandleRaw("hang", func(ctx context.Context, _ []byte) ([]byte, error) {
 		done <- worker.Info(ctx).ID
 		return nil, nil
 	})
-	stop := s.run(w.Run)
+	stop := s.Run(w.Run)
 	defer stop()
 	ran = map[string]bool{}
 	for len(ran) < n {
-		ran[receive(s.T, done, "what a killed worker held runs elsewhere")] = true
+		ran[await.Receive(s.T, done, "what a killed worker held runs elsewhere")] = true
 	}
 	return ran, time.Now()
 }

@@ -21,7 +21,7 @@ func pause(agent string) queue.Suspension {
 func (l *lossy) waiting() string {
 	l.Helper()
 	id := l.running(queue.Task{Kind: "agent", AttemptTimeout: time.Hour})[0]
-	if answer, err := l.q.Attempts().Suspend(l.ctx, pause(id)); answer != nil || err != nil {
+	if answer, err := l.Q.Attempts().Suspend(l.Context(), pause(id)); answer != nil || err != nil {
 		l.Fatal(answer, err)
 	}
 	return id
@@ -30,47 +30,47 @@ func (l *lossy) waiting() string {
 // lossesOfAgents are about waits, and what agents remember and are told.
 var lossesOfAgents = []loss{
 	{"an agent begins to wait once", "suspend", func(l *lossy) any {
-		return answer(l.caller.Attempts().Suspend(l.ctx, pause(l.running(queue.Task{Kind: "agent", AttemptTimeout: time.Hour})[0])))
+		return answer(l.caller.Attempts().Suspend(l.Context(), pause(l.running(queue.Task{Kind: "agent", AttemptTimeout: time.Hour})[0])))
 	}},
 	{"a wait that is over at once cancels its losers once", "suspend", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "agent"})[0]
 		s := pause(id)
-		if _, err := l.q.EnqueueAll(l.ctx, s.Children); err != nil {
+		if _, err := l.Q.EnqueueAll(l.Context(), s.Children); err != nil {
 			return err
 		}
-		if _, err := l.q.Cancel(l.ctx, id+".1", "enough"); err != nil {
+		if _, err := l.Q.Cancel(l.Context(), id+".1", "enough"); err != nil {
 			return err
 		}
-		return answer(l.caller.Attempts().Suspend(l.ctx, s))
+		return answer(l.caller.Attempts().Suspend(l.Context(), s))
 	}},
 	{"a wait that is refused changes nothing", "suspend", func(l *lossy) any {
 		s := pause(l.running(queue.Task{Kind: "agent"})[0])
 		s.Wait.Members = append(s.Wait.Members, queue.Member{ID: "0-stranger.1"})
-		return answer(l.caller.Attempts().Suspend(l.ctx, s))
+		return answer(l.caller.Attempts().Suspend(l.Context(), s))
 	}},
 	{"an agent remembers once", "remember", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "agent"})[0]
 		n := queue.Note{Entries: []queue.Entry{{Number: 1, Text: []byte("x")}}}
-		if err := l.q.Attempts().Remember(l.ctx, id, 1, "w", n); err != nil {
+		if err := l.Q.Attempts().Remember(l.Context(), id, 1, "w", n); err != nil {
 			return err
 		}
 		n.Checkpoint = &queue.Checkpoint{State: []byte("s"), Entries: 1}
 		n.Entries[0].Number = 2
-		return answer(nil, l.caller.Attempts().Remember(l.ctx, id, 1, "w", n))
+		return answer(nil, l.caller.Attempts().Remember(l.Context(), id, 1, "w", n))
 	}},
 	{"a signal is told once", "signal", func(l *lossy) any {
-		return answer(l.caller.Signal(l.ctx, l.running(queue.Task{Kind: "agent"})[0], "go", []byte("x")))
+		return answer(l.caller.Signal(l.Context(), l.running(queue.Task{Kind: "agent"})[0], "go", []byte("x")))
 	}},
 	{"a signal that is there already is told so", "signal", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "agent"})[0]
-		if _, err := l.q.Signal(l.ctx, id, "go", []byte("first")); err != nil {
+		if _, err := l.Q.Signal(l.Context(), id, "go", []byte("first")); err != nil {
 			return err
 		}
-		return answer(l.caller.Signal(l.ctx, id, "go", []byte("second")))
+		return answer(l.caller.Signal(l.Context(), id, "go", []byte("second")))
 	}},
 	{"a member that settles wakes its agent once", "resolve", func(l *lossy) any {
 		id := l.waiting()
-		return answer(l.caller.Resolve(l.ctx, id+".2", []byte("x")))
+		return answer(l.caller.Resolve(l.Context(), id+".2", []byte("x")))
 	}},
 	{"a report wakes an agent once, and takes it", "settle", func(l *lossy) any {
 		id := l.waiting()
@@ -78,28 +78,28 @@ var lossesOfAgents = []loss{
 		return l.settle(ask(3, 1, time.Minute), queue.Outcome{ID: id + ".1", Verb: queue.Complete, Result: []byte("r")})
 	}},
 	{"a woken agent is claimed once", "fetch", func(l *lossy) any {
-		if _, err := l.q.Resolve(l.ctx, l.waiting()+".2", []byte("x")); err != nil {
+		if _, err := l.Q.Resolve(l.Context(), l.waiting()+".2", []byte("x")); err != nil {
 			return err
 		}
-		return answer(l.caller.Attempts().Fetch(l.ctx, 0, "w", ask(2, 3, time.Minute)))
+		return answer(l.caller.Attempts().Fetch(l.Context(), 0, "w", ask(2, 3, time.Minute)))
 	}},
 	{"an agent that waits is cancelled once", "cancel", func(l *lossy) any {
-		return answer(l.caller.CancelAll(l.ctx, []string{l.waiting()}, "enough"))
+		return answer(l.caller.CancelAll(l.Context(), []string{l.waiting()}, "enough"))
 	}},
 	{"a wait is out of time once", "sweep", func(l *lossy) any {
 		id := l.waiting()
 		for _, d := range []time.Duration{3, 6, 11, 12} {
 			l.at(d * time.Second)
-			if _, err := reaper.Sweep(l.ctx, l.caller, 0, "r", 100, 500*time.Millisecond); err != nil {
+			if _, err := reaper.Sweep(l.Context(), l.caller, 0, "r", 100, 500*time.Millisecond); err != nil {
 				return err
 			}
 		}
 		// It was woken, and its end leaves nothing to do for a sweep that comes late.
-		if _, err := l.q.Cancel(l.ctx, id, "enough"); err != nil {
+		if _, err := l.Q.Cancel(l.Context(), id, "enough"); err != nil {
 			return err
 		}
 		for range 2 {
-			if _, err := reaper.Sweep(l.ctx, l.caller, 0, "r", 100, 500*time.Millisecond); err != nil {
+			if _, err := reaper.Sweep(l.Context(), l.caller, 0, "r", 100, 500*time.Millisecond); err != nil {
 				return err
 			}
 		}

@@ -20,12 +20,12 @@ func everything() queue.Task {
 // lossesOfPolicies are about retries, hooks, promises and queues that are held up.
 var lossesOfPolicies = []loss{
 	{"a task with all policies is enqueued once", "enqueue", func(l *lossy) any {
-		r, err := l.caller.Enqueue(l.ctx, everything())
+		r, err := l.caller.Enqueue(l.Context(), everything())
 		l.named = append(l.named, r.ID)
 		return answer(r, err)
 	}},
 	{"a promise and a timer are enqueued once", "enqueue", func(l *lossy) any {
-		receipts, err := l.caller.EnqueueAll(l.ctx, []queue.Task{{Kind: "p", Promise: true, Timeout: time.Minute}, {Kind: "t", Timer: true, Delay: time.Second}})
+		receipts, err := l.caller.EnqueueAll(l.Context(), []queue.Task{{Kind: "p", Promise: true, Timeout: time.Minute}, {Kind: "t", Timer: true, Delay: time.Second}})
 		for _, r := range receipts {
 			l.named = append(l.named, r.ID)
 		}
@@ -35,7 +35,7 @@ var lossesOfPolicies = []loss{
 		over := queue.Task{Kind: "a", Timeout: time.Second, IdempotencyKey: "key", IdempotencyScope: queue.UntilFinished}
 		l.tasks(over)
 		l.at(2 * time.Second)
-		r, err := l.caller.Enqueue(l.ctx, over)
+		r, err := l.caller.Enqueue(l.Context(), over)
 		l.named = append(l.named, r.ID)
 		return answer(r, err)
 	}},
@@ -43,21 +43,21 @@ var lossesOfPolicies = []loss{
 		window := queue.Task{Kind: "a", IdempotencyKey: "key", IdempotencyScope: queue.ForWindow, IdempotencyWindow: time.Second}
 		l.tasks(window)
 		l.at(2 * time.Second)
-		r, err := l.caller.Enqueue(l.ctx, window)
+		r, err := l.caller.Enqueue(l.Context(), window)
 		l.named = append(l.named, r.ID)
 		return answer(r, err)
 	}},
 
 	{"a fetch spends a rate once", "fetch", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a"}, queue.Task{Kind: "b"}, queue.Task{Kind: "c"})
-		if _, err := l.q.LimitRate(l.ctx, "default", queue.Rate{N: 2, Per: time.Minute}); err != nil {
+		if _, err := l.Q.LimitRate(l.Context(), "default", queue.Rate{N: 2, Per: time.Minute}); err != nil {
 			return err
 		}
-		return answer(l.caller.Attempts().Fetch(l.ctx, 0, "w", ask(1, 3, time.Minute)))
+		return answer(l.caller.Attempts().Fetch(l.Context(), 0, "w", ask(1, 3, time.Minute)))
 	}},
 	{"a fetch frees a key once", "fetch", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a", IdempotencyKey: "key", IdempotencyScope: queue.UntilStarted})
-		return answer(l.caller.Attempts().Fetch(l.ctx, 0, "w", ask(1, 3, time.Minute)))
+		return answer(l.caller.Attempts().Fetch(l.Context(), 0, "w", ask(1, 3, time.Minute)))
 	}},
 
 	{"fail and wait for the back-off spends one retry", "settle", func(l *lossy) any {
@@ -84,7 +84,7 @@ var lossesOfPolicies = []loss{
 	}},
 	{"complete in the grace cancels once", "settle", func(l *lossy) any {
 		id := l.running(everything())[0]
-		if _, err := l.q.Cancel(l.ctx, id, "enough"); err != nil {
+		if _, err := l.Q.Cancel(l.Context(), id, "enough"); err != nil {
 			return err
 		}
 		return l.settle(queue.Ask{}, queue.Outcome{ID: id, Verb: queue.Complete, Result: []byte("r")})
@@ -92,76 +92,76 @@ var lossesOfPolicies = []loss{
 
 	{"a heartbeat in the grace is told to stop", "heartbeat", func(l *lossy) any {
 		ids := l.running(queue.Task{Kind: "a", CancelGrace: 5 * time.Second}, queue.Task{Kind: "b", AttemptTimeout: time.Second, MaxRetries: 1, OnTimeout: queue.OnTimeoutRetry})
-		if _, err := l.q.Cancel(l.ctx, ids[0], "enough"); err != nil {
+		if _, err := l.Q.Cancel(l.Context(), ids[0], "enough"); err != nil {
 			return err
 		}
 		l.at(2 * time.Second)
-		return answer(l.caller.Attempts().Heartbeat(l.ctx, 0, "w", time.Minute, 1, []queue.Held{{ID: ids[0], Epoch: 1, Progress: "half"}, {ID: ids[1], Epoch: 1, Progress: "half"}}))
+		return answer(l.caller.Attempts().Heartbeat(l.Context(), 0, "w", time.Minute, 1, []queue.Held{{ID: ids[0], Epoch: 1, Progress: "half"}, {ID: ids[1], Epoch: 1, Progress: "half"}}))
 	}},
 	{"goodbye in the grace cancels once", "heartbeat", func(l *lossy) any {
 		id := l.running(everything())[0]
-		if _, err := l.q.Cancel(l.ctx, id, "enough"); err != nil {
+		if _, err := l.Q.Cancel(l.Context(), id, "enough"); err != nil {
 			return err
 		}
-		return answer(l.caller.Attempts().Heartbeat(l.ctx, 0, "w", 0, 1, nil))
+		return answer(l.caller.Attempts().Heartbeat(l.Context(), 0, "w", 0, 1, nil))
 	}},
 
 	{"a cancellation with a grace begins it once", "cancel", func(l *lossy) any {
 		ids := l.running(everything())
-		return answer(l.caller.CancelAll(l.ctx, ids, "enough"))
+		return answer(l.caller.CancelAll(l.Context(), ids, "enough"))
 	}},
 	{"a cancellation enqueues one hook", "cancel", func(l *lossy) any {
 		ids := l.tasks(everything())
-		return answer(l.caller.CancelAll(l.ctx, ids, "enough"))
+		return answer(l.caller.CancelAll(l.Context(), ids, "enough"))
 	}},
 
 	{"a promise is resolved once", "resolve", func(l *lossy) any {
 		id := l.tasks(queue.Task{Kind: "p", Promise: true, Timeout: time.Minute, Hooks: queue.Hooks{OnSuccess: queue.Hook{Kind: "s"}}})[0]
-		return answer(l.caller.Resolve(l.ctx, id, []byte("r")))
+		return answer(l.caller.Resolve(l.Context(), id, []byte("r")))
 	}},
 	{"a promise is rejected once", "resolve", func(l *lossy) any {
 		id := l.tasks(queue.Task{Kind: "p", Promise: true, Timeout: time.Minute, Hooks: queue.Hooks{OnFailure: queue.Hook{Kind: "f"}}})[0]
-		return answer(l.caller.Reject(l.ctx, id, "no"))
+		return answer(l.caller.Reject(l.Context(), id, "no"))
 	}},
 	{"a promise that is late is ended once", "resolve", func(l *lossy) any {
 		id := l.tasks(queue.Task{Kind: "p", Promise: true, Timeout: time.Second})[0]
 		l.at(2 * time.Second)
-		return answer(l.caller.Resolve(l.ctx, id, []byte("r")))
+		return answer(l.caller.Resolve(l.Context(), id, []byte("r")))
 	}},
 	{"a timer is resolved before its time once", "resolve", func(l *lossy) any {
 		id := l.tasks(queue.Task{Kind: "t", Timer: true, Delay: time.Minute})[0]
-		return answer(l.caller.Resolve(l.ctx, id, []byte("r")))
+		return answer(l.caller.Resolve(l.Context(), id, []byte("r")))
 	}},
 
 	{"a queue is paused", "control", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a"}, queue.Task{Kind: "b"})
-		return answer(l.caller.Pause(l.ctx, "default"))
+		return answer(l.caller.Pause(l.Context(), "default"))
 	}},
 	{"a queue is resumed and wakes one worker", "control", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a"}, queue.Task{Kind: "b"})
-		if _, err := l.q.Pause(l.ctx, "default"); err != nil {
+		if _, err := l.Q.Pause(l.Context(), "default"); err != nil {
 			return err
 		}
-		return answer(l.caller.Resume(l.ctx, "default"))
+		return answer(l.caller.Resume(l.Context(), "default"))
 	}},
 	{"a queue is limited", "control", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a"}, queue.Task{Kind: "b"})
-		if _, err := l.caller.LimitRate(l.ctx, "default", queue.Rate{N: 1, Per: time.Second}); err != nil {
+		if _, err := l.caller.LimitRate(l.Context(), "default", queue.Rate{N: 1, Per: time.Second}); err != nil {
 			return err
 		}
 		l.fetch("w", 1, 2, time.Minute) // one of them, and the bucket is empty
-		return answer(l.caller.LimitRunning(l.ctx, "default", 2))
+		return answer(l.caller.LimitRunning(l.Context(), "default", 2))
 	}},
 
 	{"a line is drained once", "drain", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a"}, queue.Task{Kind: "b", Timeout: time.Second}, queue.Task{Kind: "c", Hooks: queue.Hooks{OnCancel: queue.Hook{Kind: "h", Queue: "hooks"}}},
 			queue.Task{Kind: "d", Delay: time.Hour})
 		l.at(2 * time.Second)
-		return answer(l.caller.Drain(l.ctx, "default", "enough"))
+		return answer(l.caller.Drain(l.Context(), "default", "enough"))
 	}},
 
 	{"a kind is defined", "define", func(l *lossy) any {
-		return answer(nil, l.caller.DefineKind(l.ctx, "a", queue.Defaults{Timeout: time.Minute, MaxRetries: 2}))
+		return answer(nil, l.caller.DefineKind(l.Context(), "a", queue.Defaults{Timeout: time.Minute, MaxRetries: 2}))
 	}},
 
 	{"a sweep of retries, timers, warnings and hooks", "sweep", func(l *lossy) any {
@@ -170,13 +170,13 @@ var lossesOfPolicies = []loss{
 			queue.Task{Kind: "w", Deadline: testclock.Start.Add(20 * time.Second), WarnAt: 0.5},
 			queue.Task{Kind: "h", Timeout: 3 * time.Second, Hooks: queue.Hooks{OnTimeout: queue.Hook{Kind: "t"}}},
 			queue.Task{Kind: "k", IdempotencyKey: "window", IdempotencyScope: queue.ForWindow, IdempotencyWindow: time.Second})
-		if _, err := l.q.LimitRate(l.ctx, "default", queue.Rate{N: 1, Per: time.Second}); err != nil {
+		if _, err := l.Q.LimitRate(l.Context(), "default", queue.Rate{N: 1, Per: time.Second}); err != nil {
 			return err
 		}
 		for _, at := range []time.Duration{11 * time.Second, 15 * time.Second} {
 			l.at(at)
 			for range 4 {
-				if _, err := reaper.Sweep(l.ctx, l.caller, 0, "r", 100, 500*time.Millisecond); err != nil {
+				if _, err := reaper.Sweep(l.Context(), l.caller, 0, "r", 100, 500*time.Millisecond); err != nil {
 					return err
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
@@ -21,13 +22,13 @@ var losses = slices.Concat(lossesOfTasks, lossesOfPolicies, lossesOfAgents)
 
 var lossesOfTasks = []loss{
 	{"a task is enqueued once", "enqueue", func(l *lossy) any {
-		r, err := l.caller.Enqueue(l.ctx, queue.Task{Kind: "a", Payload: []byte("p"), Timeout: time.Minute, Headers: map[string]string{"h": "v"}})
+		r, err := l.caller.Enqueue(l.Context(), queue.Task{Kind: "a", Payload: []byte("p"), Timeout: time.Minute, Headers: map[string]string{"h": "v"}})
 		l.named = append(l.named, r.ID)
 		return answer(r, err)
 	}},
 	{"a list is enqueued once", "enqueue", func(l *lossy) any {
 		owner := l.running(queue.Task{Kind: "owner", Timeout: time.Hour})[0]
-		receipts, err := l.caller.EnqueueAll(l.ctx, []queue.Task{
+		receipts, err := l.caller.EnqueueAll(l.Context(), []queue.Task{
 			{Kind: "a", Timeout: time.Minute, QueueTimeout: time.Second}, {Kind: "b", Delay: time.Second, Priority: 3},
 			{Kind: "c", ID: owner + ".1"}, {Kind: "d", ID: owner + ".2", Timeout: time.Minute},
 			{Kind: "e", IdempotencyKey: "key"}, {Kind: "e", IdempotencyKey: "key"}, {Kind: "f", IdempotencyKey: "key"},
@@ -41,21 +42,21 @@ var lossesOfTasks = []loss{
 	}},
 	{"a known idempotency key finds its task", "enqueue", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a", IdempotencyKey: "key"})
-		return answer(l.caller.Enqueue(l.ctx, queue.Task{Kind: "a", IdempotencyKey: "key"}))
+		return answer(l.caller.Enqueue(l.Context(), queue.Task{Kind: "a", IdempotencyKey: "key"}))
 	}},
 
 	{"a fetch claims once", "fetch", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a", Payload: []byte("p"), AttemptTimeout: time.Second}, queue.Task{Kind: "b", Priority: 2}, queue.Task{Kind: "c"}, queue.Task{Kind: "d"})
-		return answer(l.caller.Attempts().Fetch(l.ctx, 0, "w", ask(1, 3, time.Minute)))
+		return answer(l.caller.Attempts().Fetch(l.Context(), 0, "w", ask(1, 3, time.Minute)))
 	}},
 	{"a fetch ends what is late once", "fetch", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a", Timeout: time.Second}, queue.Task{Kind: "b"})
 		l.at(2 * time.Second)
-		return answer(l.caller.Attempts().Fetch(l.ctx, 0, "w", ask(1, 1, time.Minute)))
+		return answer(l.caller.Attempts().Fetch(l.Context(), 0, "w", ask(1, 1, time.Minute)))
 	}},
 	{"a fetch that passes the baton leaves one token", "fetch", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a"}, queue.Task{Kind: "b"})
-		return answer(l.caller.Attempts().Fetch(l.ctx, 0, "w", ask(1, 0, time.Minute)))
+		return answer(l.caller.Attempts().Fetch(l.Context(), 0, "w", ask(1, 0, time.Minute)))
 	}},
 
 	{"complete", "settle", func(l *lossy) any {
@@ -112,12 +113,12 @@ var lossesOfTasks = []loss{
 	{"a heartbeat gives back what was not received once", "heartbeat", func(l *lossy) any {
 		ids := l.running(queue.Task{Kind: "a"}, queue.Task{Kind: "b"}, queue.Task{Kind: "c", Timeout: time.Second})
 		l.at(2 * time.Second)
-		return answer(l.caller.Attempts().Heartbeat(l.ctx, 0, "w", time.Minute, 1, []queue.Held{{ID: ids[0], Epoch: 1, Progress: "half"}, {ID: ids[2], Epoch: 1, Progress: "half"}, {ID: "0-nobody", Epoch: 1}}))
+		return answer(l.caller.Attempts().Heartbeat(l.Context(), 0, "w", time.Minute, 1, []queue.Held{{ID: ids[0], Epoch: 1, Progress: "half"}, {ID: ids[2], Epoch: 1, Progress: "half"}, {ID: "0-nobody", Epoch: 1}}))
 	}},
 	{"goodbye gives back once", "heartbeat", func(l *lossy) any {
 		l.running(queue.Task{Kind: "a"}, queue.Task{Kind: "b"}, queue.Task{Kind: "c", Timeout: time.Second})
 		l.at(2 * time.Second)
-		return answer(l.caller.Attempts().Heartbeat(l.ctx, 0, "w", 0, 1, nil))
+		return answer(l.caller.Attempts().Heartbeat(l.Context(), 0, "w", 0, 1, nil))
 	}},
 
 	{"cancel", "cancel", func(l *lossy) any {
@@ -125,7 +126,7 @@ var lossesOfTasks = []loss{
 		l.settle(queue.Ask{}, queue.Outcome{ID: ids[1], Verb: queue.Complete, Result: []byte("r")})
 		ids = append(ids, l.tasks(queue.Task{Kind: "d"}, queue.Task{Kind: "e", Delay: time.Hour}, queue.Task{Kind: "f", ID: ids[0] + ".1"})...)
 		l.at(2 * time.Second)
-		return answer(l.caller.CancelAll(l.ctx, append(ids, "0-NOBODY"), "enough"))
+		return answer(l.caller.CancelAll(l.Context(), append(ids, "0-NOBODY"), "enough"))
 	}},
 
 	{"a sweep of all clocks", "sweep", func(l *lossy) any {
@@ -134,34 +135,34 @@ var lossesOfTasks = []loss{
 		l.at(2 * time.Minute)
 		// What it did is told to whom it was told: a repeat has nothing left to do.
 		for range 4 {
-			if _, err := reaper.Sweep(l.ctx, l.caller, 0, "r", 100, 500*time.Millisecond); err != nil {
+			if _, err := reaper.Sweep(l.Context(), l.caller, 0, "r", 100, 500*time.Millisecond); err != nil {
 				return err
 			}
 		}
 		l.at(2 * 24 * time.Hour)
-		_, err := reaper.Sweep(l.ctx, l.caller, 0, "r", 100, 500*time.Millisecond)
+		_, err := reaper.Sweep(l.Context(), l.caller, 0, "r", 100, 500*time.Millisecond)
 		return answer(nil, err)
 	}},
 
 	{"who watches a late task ends it once", "watch", func(l *lossy) any {
 		id := l.tasks(queue.Task{Kind: "a", Timeout: time.Second})[0]
 		l.at(2 * time.Second)
-		return answer(l.caller.Result(l.ctx, id))
+		return answer(l.caller.Result(l.Context(), id))
 	}},
 	{"who watches a live task gets its result", "watch", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "a"})[0]
 		result := make(chan any)
-		go func() { result <- answer(l.caller.Result(l.ctx, id)) }()
-		eventually(l.T, "it is watched", func() bool { return l.record(id).Fields["watched"] != "" })
-		if _, err := l.q.Attempts().Settle(l.ctx, 0, "w", "call", []queue.Outcome{{ID: id, Epoch: 1, Verb: queue.Complete, Result: []byte("r")}}, queue.Ask{}); err != nil {
+		go func() { result <- answer(l.caller.Result(l.Context(), id)) }()
+		await.Until(l.T, "it is watched", func() bool { return l.Record(id).Fields["watched"] != "" })
+		if _, err := l.Q.Attempts().Settle(l.Context(), 0, "w", "call", []queue.Outcome{{ID: id, Epoch: 1, Verb: queue.Complete, Result: []byte("r")}}, queue.Ask{}); err != nil {
 			return err
 		}
-		return receive(l.T, result, "the result comes")
+		return await.Receive(l.T, result, "the result comes")
 	}},
 
 	{"a namespace is made once", "open", func(l *lossy) any {
 		l.second = redistest.Namespace(l.T)
-		q, err := queue.Open(l.ctx, l.caller.Client(), queue.Config{Namespace: l.second, Partitions: 3, Library: l.library, Logger: l.q.Logger()})
+		q, err := queue.Open(l.Context(), l.caller.Client(), queue.Config{Namespace: l.second, Partitions: 3, Library: l.library, Logger: l.Q.Logger()})
 		if err != nil {
 			return err
 		}

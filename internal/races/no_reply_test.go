@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/faultproxy"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/refusal"
@@ -26,17 +28,17 @@ type write struct {
 
 // writes readies a call of each kind.
 func (s *stage) writes() []write {
-	ids := s.enqueue(queue.Task{Kind: "settled"}, queue.Task{Kind: "held"})
+	ids := s.Enqueue(queue.Task{Kind: "settled"}, queue.Task{Kind: "held"})
 	s.fetch("w", 1, 2, time.Minute)
 	s.fetch("gone", 1, 0, time.Minute)
-	cancelled := s.enqueue(queue.Task{Kind: "cancelled", Queue: "other"})[0]
-	ready := s.enqueue(queue.Task{Kind: "ready", Queue: "fetched"})[0]
+	cancelled := s.Enqueue(queue.Task{Kind: "cancelled", Queue: "other"})[0]
+	ready := s.Enqueue(queue.Task{Kind: "ready", Queue: "fetched"})[0]
 	status := func(id string, status queue.Status) func() bool {
-		return func() bool { return s.record(id).Status == status }
+		return func() bool { return s.Record(id).Status == status }
 	}
 	count := func(name string) func() bool {
 		return func() bool {
-			stats, err := s.q.Stats(s.ctx)
+			stats, err := s.Q.Stats(s.Context())
 			if err != nil {
 				s.Error(err)
 			}
@@ -49,7 +51,7 @@ func (s *stage) writes() []write {
 		}
 	}
 	root := func(field string) func() bool {
-		return func() bool { return s.rdb.HExists(s.ctx, s.q.Root(0), field).Val() }
+		return func() bool { return s.Redis.HExists(s.Context(), s.Q.Root(0), field).Val() }
 	}
 	return []write{
 		{"enqueue", func(ctx context.Context, q *queue.Queue) error {
@@ -71,11 +73,11 @@ func (s *stage) writes() []write {
 		{"heartbeat", func(ctx context.Context, q *queue.Queue) error {
 			_, err := q.Attempts().Heartbeat(ctx, 0, "beating", time.Hour, 0, nil)
 			return err
-		}, func() bool { return s.rdb.ZScore(s.ctx, s.key("workers"), "beating").Err() == nil }},
+		}, func() bool { return s.Redis.ZScore(s.Context(), s.Key("workers"), "beating").Err() == nil }},
 		{"goodbye", func(ctx context.Context, q *queue.Queue) error {
 			_, err := q.Attempts().Heartbeat(ctx, 0, "gone", 0, 1, nil)
 			return err
-		}, func() bool { return s.rdb.ZScore(s.ctx, s.key("workers"), "gone").Err() != nil }},
+		}, func() bool { return s.Redis.ZScore(s.Context(), s.Key("workers"), "gone").Err() != nil }},
 		{"cancel", func(ctx context.Context, q *queue.Queue) error {
 			_, err := q.Cancel(ctx, cancelled, "")
 			return err
@@ -106,8 +108,8 @@ func TestWithoutAnyReplyTheOutcomeIsUnknown(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
 	writes := s.writes()
-	proxy := faultproxy.Start(t, s.addr)
-	caller := s.another(proxy.Addr)
+	proxy := faultproxy.Start(t, s.Addr)
+	caller := s.AnotherAt(proxy.Addr)
 	proxy.CutReply(scripts, 1<<30)
 	each(writes, caller, 300*time.Millisecond, func(w write, err error, took time.Duration) {
 		if !errors.Is(err, refusal.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, refusal.ErrUnavailable) {
@@ -122,7 +124,7 @@ func TestWithoutAnyReplyTheOutcomeIsUnknown(t *testing.T) {
 			t.Errorf("%s ran many times, its replies were lost, and it has not had its effect once", w.name)
 		}
 	}
-	s.audit()
+	s.Audit(s.Q)
 }
 
 // A server that hangs gives no reply either, and does not even close the connection.
@@ -130,8 +132,8 @@ func TestWithoutAnAnswerInTimeTheOutcomeIsUnknown(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
 	writes := s.writes()
-	proxy := faultproxy.Start(t, s.addr)
-	caller := s.another(proxy.Addr)
+	proxy := faultproxy.Start(t, s.Addr)
+	caller := s.AnotherAt(proxy.Addr)
 	proxy.Hold(scripts)
 	each(writes, caller, 300*time.Millisecond, func(w write, err error, took time.Duration) {
 		if !errors.Is(err, refusal.ErrUnknown) {
@@ -146,7 +148,7 @@ func TestWithoutAnAnswerInTimeTheOutcomeIsUnknown(t *testing.T) {
 			t.Errorf("%s has not had its effect", w.name)
 		}
 	}
-	s.audit()
+	s.Audit(s.Q)
 }
 
 func TestWithoutARedisNothingIsChanged(t *testing.T) {
@@ -154,8 +156,8 @@ func TestWithoutARedisNothingIsChanged(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	s := newStage(t, server.Addr, queue.Config{})
 	writes := s.writes()
-	before := redistest.Dump(t, s.rdb, s.q.Namespace())
-	hasty, patient := s.another(s.addr), s.another(s.addr)
+	before := redistest.Dump(t, s.Redis, s.Q.Namespace())
+	hasty, patient := s.Another(), s.Another()
 	server.Kill()
 
 	each(writes, hasty, 300*time.Millisecond, func(w write, err error, took time.Duration) {
@@ -176,8 +178,8 @@ func TestWithoutARedisNothingIsChanged(t *testing.T) {
 		}
 	})
 	server.Restart(t)
-	s.rdb = client(t, server.Addr)
-	if diff := redistest.Diff(before, redistest.Dump(t, s.rdb, s.q.Namespace())); diff != "" {
+	s.Redis = stages.Client(t, server.Addr)
+	if diff := redistest.Diff(before, redistest.Dump(t, s.Redis, s.Q.Namespace())); diff != "" {
 		t.Errorf("something was changed:\n%s", diff)
 	}
 }
@@ -188,7 +190,7 @@ var scripts = faultproxy.Command("fcall", "eval", "evalsha")
 func TestWorkerWhoseRepliesAreCut(t *testing.T) {
 	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
 	n := rounds(2000)
-	proxy := faultproxy.Start(t, s.addr)
+	proxy := faultproxy.Start(t, s.Addr)
 	var cutting atomic.Bool
 	var cuts atomic.Int64
 	cutting.Store(true)
@@ -202,7 +204,7 @@ func TestWorkerWhoseRepliesAreCut(t *testing.T) {
 		return cut
 	}, 1<<30)
 
-	w := worker.New(s.another(proxy.Addr), worker.Config{Concurrency: 20, Lease: 5 * time.Second})
+	w := worker.New(s.AnotherAt(proxy.Addr), worker.Config{Concurrency: 20, Lease: 5 * time.Second})
 	var mu sync.Mutex
 	runs := map[string]int{}
 	w.HandleRaw("k", func(ctx context.Context, payload []byte) ([]byte, error) {
@@ -214,7 +216,7 @@ func TestWorkerWhoseRepliesAreCut(t *testing.T) {
 		}
 		return payload, nil
 	})
-	s.run(w.Run)
+	s.Run(w.Run)
 
 	var ids []string
 	start := time.Now()
@@ -226,13 +228,13 @@ func TestWorkerWhoseRepliesAreCut(t *testing.T) {
 				tasks[i].Payload = []byte("again")
 			}
 		}
-		ids = append(ids, s.enqueue(tasks...)...)
+		ids = append(ids, s.Enqueue(tasks...)...)
 		until(time.Now().Add(time.Duration(rand.IntN(150)) * time.Millisecond))
 	}
-	eventually(t, "all tasks have ended", func() bool { return s.zcard("deadlines") == 0 })
+	await.Until(t, "all tasks have ended", func() bool { return s.zcard("deadlines") == 0 })
 	took := time.Since(start)
 	cutting.Store(false)
-	eventually(t, "the worker knows", func() bool { return w.Stats().Completed+w.Stats().Refused+w.Stats().Dropped >= int64(n) })
+	await.Until(t, "the worker knows", func() bool { return w.Stats().Completed+w.Stats().Refused+w.Stats().Dropped >= int64(n) })
 
 	mu.Lock()
 	defer mu.Unlock()
@@ -250,7 +252,7 @@ func TestWorkerWhoseRepliesAreCut(t *testing.T) {
 			want = 2
 		}
 		if r.Status != queue.Completed || r.Epoch != int64(want) || runs[id] != want || r.LeaseLosses != 0 || r.Retries != want-1 {
-			s.complain("%s is %s after %d runs, %d claims, %d retries and %d lost leases, want %d run(s) and claim(s)", id, r.Status, runs[id], r.Epoch, r.Retries, r.LeaseLosses, want)
+			s.Complain("%s is %s after %d runs, %d claims, %d retries and %d lost leases, want %d run(s) and claim(s)", id, r.Status, runs[id], r.Epoch, r.Retries, r.LeaseLosses, want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
@@ -27,19 +28,19 @@ type work struct {
 func newWork(t *testing.T) *work {
 	w := &work{stage: newStage(t, redistest.Shared(t).Addr, queue.Config{})}
 	soon := 200 * time.Millisecond
-	ids := w.enqueue(queue.Task{Kind: "held"}, queue.Task{Kind: "owner"}, queue.Task{Kind: "old", IdempotencyKey: "old"})
+	ids := w.Enqueue(queue.Task{Kind: "held"}, queue.Task{Kind: "owner"}, queue.Task{Kind: "old", IdempotencyKey: "old"})
 	w.held, w.owner, w.old = ids[0], ids[1], ids[2]
 	w.fetch("lost", 1, 1, soon)
 	w.fetch("w", 1, 2, time.Minute)
-	child := w.enqueue(queue.Task{Kind: "child", ID: w.owner + ".1", Queue: "children"})
+	child := w.Enqueue(queue.Task{Kind: "child", ID: w.owner + ".1", Queue: "children"})
 	w.settle(w.owner, w.old)
-	more := w.enqueue(queue.Task{Kind: "late", Timeout: soon, Queue: "other"}, queue.Task{Kind: "queued", QueueTimeout: soon, Queue: "other"},
+	more := w.Enqueue(queue.Task{Kind: "late", Timeout: soon, Queue: "other"}, queue.Task{Kind: "queued", QueueTimeout: soon, Queue: "other"},
 		queue.Task{Kind: "delayed", Delay: soon, Queue: "other"})
 	w.late, w.queued, w.delayed = more[0], more[1], more[2]
 	// What is kept for a minute and for a day at the least is due now.
 	for _, clock := range []string{"retained", "forget"} {
 		member := map[string]string{"retained": w.old, "forget": "old"}[clock]
-		if err := w.rdb.ZAdd(w.ctx, w.key(clock), redis.Z{Score: 2, Member: member}).Err(); err != nil {
+		if err := w.Redis.ZAdd(w.Context(), w.Key(clock), redis.Z{Score: 2, Member: member}).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -53,7 +54,7 @@ func (w *work) settle(ids ...string) {
 	for i, id := range ids {
 		outcomes[i] = queue.Outcome{ID: id, Epoch: 1, Verb: queue.Complete}
 	}
-	trip, err := w.q.Attempts().Settle(w.ctx, 0, "w", queue.NewCall(), outcomes, queue.Ask{})
+	trip, err := w.Q.Attempts().Settle(w.Context(), 0, "w", queue.NewCall(), outcomes, queue.Ask{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -68,19 +69,19 @@ func (w *work) settle(ids ...string) {
 func (w *work) done(clock string) bool {
 	switch clock {
 	case "deadlines":
-		return w.record(w.late).TimedOut
+		return w.Record(w.late).TimedOut
 	case "limits":
-		return w.record(w.queued).TimedOut
+		return w.Record(w.queued).TimedOut
 	case "delayed":
-		return w.record(w.delayed).AvailableAt.IsZero()
+		return w.Record(w.delayed).AvailableAt.IsZero()
 	case "workers":
-		return w.record(w.held).Status == queue.Pending
+		return w.Record(w.held).Status == queue.Pending
 	case "draining":
-		return w.record(w.owner+".1").Status == queue.Cancelled
+		return w.Record(w.owner+".1").Status == queue.Cancelled
 	case "retained":
-		return w.rdb.Exists(w.ctx, w.key("spec:"+w.old), w.key("state:"+w.old)).Val() == 0
+		return w.Redis.Exists(w.Context(), w.Key("spec:"+w.old), w.Key("state:"+w.old)).Val() == 0
 	case "forget":
-		return !w.rdb.HExists(w.ctx, w.key("idem"), "old").Val()
+		return !w.Redis.HExists(w.Context(), w.Key("idem"), "old").Val()
 	}
 	panic(clock)
 }
@@ -88,7 +89,7 @@ func (w *work) done(clock string) bool {
 // reaping runs a reaper for the rest of the test, and counts its sweeps.
 func (w *work) reaping() *atomic.Int64 {
 	var sweeps atomic.Int64
-	w.reap(reaper.Config{Observe: func(int, reaper.Swept) { sweeps.Add(1) }})
+	w.Reap(reaper.Config{Observe: func(int, reaper.Swept) { sweeps.Add(1) }})
 	return &sweeps
 }
 
@@ -96,8 +97,8 @@ func (w *work) reaping() *atomic.Int64 {
 // begins as operators look for it, and that it tells of words.
 func (w *work) complains(words ...string) {
 	w.Helper()
-	eventually(w.T, "the trouble is logged", func() bool { return w.logs.count("level=ERROR") > 0 })
-	text := w.logs.String()
+	await.Until(w.T, "the trouble is logged", func() bool { return w.Logs.Count("level=ERROR") > 0 })
+	text := w.Logs.String()
 	if n := strings.Count(text, "Error timing out expired tasks: "); n != 1 || strings.Count(text, "level=ERROR") != 1 {
 		w.Errorf("%d errors were logged, want one in ten seconds:\n%s", n, text)
 	}
@@ -114,9 +115,9 @@ var poisons = []struct {
 	plant func(w *work, id string) error
 }{
 	{"string", func(w *work, id string) error { return w.write(id, "x", "") }},
-	{"list", func(w *work, id string) error { return w.rdb.RPush(w.ctx, w.key("spec:"+id), "x").Err() }},
+	{"list", func(w *work, id string) error { return w.Redis.RPush(w.Context(), w.Key("spec:"+id), "x").Err() }},
 	{"list-for-a-state", func(w *work, id string) error {
-		return errors.Join(w.write(id, "k q 1 5 -\n\n", ""), w.rdb.RPush(w.ctx, w.key("state:"+id), "x").Err())
+		return errors.Join(w.write(id, "k q 1 5 -\n\n", ""), w.Redis.RPush(w.Context(), w.Key("state:"+id), "x").Err())
 	}},
 	{"running-nowhere", func(w *work, id string) error {
 		return w.write(id, "k q 1 5 -\n\n", "RUNNING 1 w 1 - - -\nlimit_at=5\n\n")
@@ -146,7 +147,7 @@ func (w *work) write(id, spec, state string) error {
 	var err error
 	for key, text := range map[string]string{"spec:": spec, "state:": state} {
 		if text != "" {
-			err = errors.Join(err, w.rdb.Set(w.ctx, w.key(key+id), text, 0).Err())
+			err = errors.Join(err, w.Redis.Set(w.Context(), w.Key(key+id), text, 0).Err())
 		}
 	}
 	return err
@@ -164,31 +165,31 @@ func TestPoisonHoldsUpNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, clock := range clocks {
-				w.rdb.ZAdd(w.ctx, w.key(clock), redis.Z{Score: float64(i), Member: id})
+				w.Redis.ZAdd(w.Context(), w.Key(clock), redis.Z{Score: float64(i), Member: id})
 			}
-			w.rdb.Set(w.ctx, w.key("children:"+id), "x", 0)
-			w.rdb.Set(w.ctx, w.key("claims:"+id), "x", 0)
-			w.rdb.Set(w.ctx, w.key("worker:"+id), "x", 0)
+			w.Redis.Set(w.Context(), w.Key("children:"+id), "x", 0)
+			w.Redis.Set(w.Context(), w.Key("claims:"+id), "x", 0)
+			w.Redis.Set(w.Context(), w.Key("worker:"+id), "x", 0)
 			planted++
 		}
 		sweeps := w.reaping()
 		for _, clock := range clocks {
-			eventually(t, "what is due on "+clock+" is done", func() bool { return w.done(clock) })
+			await.Until(t, "what is due on "+clock+" is done", func() bool { return w.done(clock) })
 		}
-		eventually(t, "the poison is off the clocks", func() bool {
-			return w.rdb.ZCount(w.ctx, w.key("deadlines"), "-inf", "100").Val()+w.rdb.ZCount(w.ctx, w.key("limits"), "-inf", "100").Val()+
-				w.rdb.ZCount(w.ctx, w.key("delayed"), "-inf", "100").Val()+w.rdb.ZCount(w.ctx, w.key("workers"), "-inf", "100").Val()+
-				w.rdb.ZCount(w.ctx, w.key("draining"), "-inf", "100").Val()+w.rdb.ZCount(w.ctx, w.key("retained"), "-inf", "100").Val() == 0
+		await.Until(t, "the poison is off the clocks", func() bool {
+			return w.Redis.ZCount(w.Context(), w.Key("deadlines"), "-inf", "100").Val()+w.Redis.ZCount(w.Context(), w.Key("limits"), "-inf", "100").Val()+
+				w.Redis.ZCount(w.Context(), w.Key("delayed"), "-inf", "100").Val()+w.Redis.ZCount(w.Context(), w.Key("workers"), "-inf", "100").Val()+
+				w.Redis.ZCount(w.Context(), w.Key("draining"), "-inf", "100").Val()+w.Redis.ZCount(w.Context(), w.Key("retained"), "-inf", "100").Val() == 0
 		})
 		w.complains()
-		broken := w.rdb.ZCard(w.ctx, w.key("broken")).Val()
+		broken := w.Redis.ZCard(w.Context(), w.Key("broken")).Val()
 		told := 0
-		events, _ := w.events("-")
+		events := w.Events(w.Q)
 		for _, e := range events {
-			if e.kind == "task_broken" {
+			if e.Kind == "task_broken" {
 				told++
-				if e.fields["error"] == "" {
-					t.Errorf("the event of %s does not say what is wrong with it", e.id)
+				if e.Fields["error"] == "" {
+					t.Errorf("the event of %s does not say what is wrong with it", e.ID)
 				}
 			}
 		}
@@ -197,24 +198,24 @@ func TestPoisonHoldsUpNothing(t *testing.T) {
 			t.Errorf("%d are in quarantine and %d events tell of it", broken, told)
 		}
 		// It goes on, and is as prompt as before.
-		late := w.enqueue(queue.Task{Kind: "late", Timeout: 50 * time.Millisecond})[0]
-		eventually(t, "a new task is timed out", func() bool { return w.record(late).TimedOut })
-		if r := w.record(late); r.DetectedAt.Sub(r.CompletedAt) > fallback {
+		late := w.Enqueue(queue.Task{Kind: "late", Timeout: 50 * time.Millisecond})[0]
+		await.Until(t, "a new task is timed out", func() bool { return w.Record(late).TimedOut })
+		if r := w.Record(late); r.DetectedAt.Sub(r.CompletedAt) > fallback {
 			t.Errorf("a new task was timed out %v late", r.DetectedAt.Sub(r.CompletedAt))
 		}
 		w.mend()
-		w.audit()
+		w.Audit(w.Q)
 	})
 
 	for _, wrong := range clocks {
 		t.Run("in the place of "+wrong, func(t *testing.T) {
 			t.Parallel()
 			w := newWork(t)
-			mend := w.replace(w.key(wrong))
+			mend := w.replace(w.Key(wrong))
 			sweeps := w.reaping()
 			for _, clock := range clocks {
 				if clock != wrong {
-					eventually(t, "what is due on "+clock+" is done", func() bool { return w.done(clock) })
+					await.Until(t, "what is due on "+clock+" is done", func() bool { return w.done(clock) })
 				}
 			}
 			w.complains(wrong, "WRONGTYPE")
@@ -228,7 +229,7 @@ func TestPoisonHoldsUpNothing(t *testing.T) {
 			}
 			// Mended, it goes on where it was.
 			mend()
-			eventually(t, "what is due on "+wrong+" is done", func() bool { return w.done(wrong) })
+			await.Until(t, "what is due on "+wrong+" is done", func() bool { return w.done(wrong) })
 			w.complains()
 		})
 	}
@@ -237,29 +238,35 @@ func TestPoisonHoldsUpNothing(t *testing.T) {
 		t.Parallel()
 		w := newWork(t)
 		sweeps := w.reaping()
-		eventually(t, "the reaper sweeps", func() bool { return sweeps.Load() > 0 })
-		mend := w.replace(w.q.Root(0))
+		await.Until(t, "the reaper sweeps", func() bool { return sweeps.Load() > 0 })
+		mend := w.replace(w.Q.Root(0))
 		w.complains("WRONGTYPE")
 		mend()
 		for _, clock := range clocks {
-			eventually(t, "what is due on "+clock+" is done", func() bool { return w.done(clock) })
+			await.Until(t, "what is due on "+clock+" is done", func() bool { return w.done(clock) })
 		}
 		w.complains()
 	})
 }
 
-// replace puts a string in the place of a key, until it is mended.
+// replace puts a string in the place of a key, until it is mended. No reaper sees the key
+// missing meanwhile: it would complain of that, and be silent for ten seconds.
 func (w *work) replace(key string) (mend func()) {
 	w.Helper()
-	move := func(from, to string) {
+	_, err := w.Redis.TxPipelined(w.Context(), func(p redis.Pipeliner) error {
+		p.Rename(w.Context(), key, key+"-saved")
+		p.Set(w.Context(), key, "x", 0)
+		return nil
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return func() {
 		w.Helper()
-		if err := w.rdb.Rename(w.ctx, from, to).Err(); err != nil {
+		if err := w.Redis.Rename(w.Context(), key+"-saved", key).Err(); err != nil {
 			w.Fatal(err)
 		}
 	}
-	move(key, key+"-saved")
-	w.rdb.Set(w.ctx, key, "x", 0)
-	return func() { move(key+"-saved", key) }
 }
 
 // mend removes the poison, as an operator would.
@@ -267,11 +274,11 @@ func (w *work) mend() {
 	for _, poison := range poisons {
 		id := "0-" + poison.name
 		for _, key := range []string{"spec:", "state:", "result:", "children:", "claims:", "worker:"} {
-			w.rdb.Del(w.ctx, w.key(key+id))
+			w.Redis.Del(w.Context(), w.Key(key+id))
 		}
 		for _, clock := range append([]string{"broken"}, clocks...) {
-			w.rdb.ZRem(w.ctx, w.key(clock), id)
+			w.Redis.ZRem(w.Context(), w.Key(clock), id)
 		}
-		w.rdb.HDel(w.ctx, w.key("idem"), id)
+		w.Redis.HDel(w.Context(), w.Key("idem"), id)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/faultproxy"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
@@ -30,11 +31,11 @@ type lossy struct {
 func newLossy(t *testing.T) *lossy {
 	t.Helper()
 	addr := redistest.Shared(t).Addr
-	library := testclock.Library(t, client(t, addr))
+	library := testclock.Library(t, stages.Client(t, addr))
 	l := &lossy{library: library, proxy: faultproxy.Start(t, addr)}
 	l.stage = newStage(t, addr, queue.Config{Library: library, Events: "all"})
 	var err error
-	l.caller, err = queue.Open(l.ctx, client(t, l.proxy.Addr), queue.Config{Namespace: l.q.Namespace(), Library: library, Logger: l.q.Logger()})
+	l.caller, err = queue.Open(l.Context(), stages.Client(t, l.proxy.Addr), queue.Config{Namespace: l.Q.Namespace(), Library: library, Logger: l.Q.Logger()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,12 +44,12 @@ func newLossy(t *testing.T) *lossy {
 
 // at moves the clock.
 func (l *lossy) at(d time.Duration) {
-	testclock.Set(l.T, l.rdb, l.q.Root(0), testclock.Start.Add(d))
+	testclock.Set(l.T, l.Redis, l.Q.Root(0), testclock.Start.Add(d))
 }
 
 // tasks enqueues around the proxy and names what it enqueued.
 func (l *lossy) tasks(tasks ...queue.Task) []string {
-	ids := l.enqueue(tasks...)
+	ids := l.Enqueue(tasks...)
 	l.named = append(l.named, ids...)
 	return ids
 }
@@ -69,7 +70,7 @@ func (l *lossy) settle(next queue.Ask, outcomes ...queue.Outcome) any {
 			outcomes[i].Epoch = 1
 		}
 	}
-	return answer(l.caller.Attempts().Settle(l.ctx, 0, "w", "call", outcomes, next))
+	return answer(l.caller.Attempts().Settle(l.Context(), 0, "w", "call", outcomes, next))
 }
 
 // answer is what a caller is told.
@@ -101,21 +102,22 @@ func (l *lossy) plain(text string) string {
 	if l.second != "" {
 		text = strings.ReplaceAll(text, l.second, "second")
 	}
-	text = strings.ReplaceAll(text, l.q.Namespace(), "first")
+	text = strings.ReplaceAll(text, l.Q.Namespace(), "first")
 	text = randomCall.ReplaceAllString(text, "${1}C")
 	return streamID.ReplaceAllString(text, "  entry ")
 }
 
 // state is all that is stored.
 func (l *lossy) state() string {
-	text := redistest.Dump(l.T, l.rdb, l.q.Namespace()+":")
+	text := redistest.Dump(l.T, l.Redis, l.Q.Namespace()+":")
 	if l.second != "" {
-		text += redistest.Dump(l.T, l.rdb, l.second+":")
+		text += redistest.Dump(l.T, l.Redis, l.second+":")
 	}
 	return l.plain(text)
 }
 
 func TestReplyLost(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	t.Parallel()
 	for _, c := range losses {
 		t.Run(c.holds, func(t *testing.T) {
@@ -131,8 +133,8 @@ func TestReplyLost(t *testing.T) {
 				}
 				told = l.plain(fmt.Sprintf("%+v", value))
 				state = rejections.ReplaceAllString(l.state(), "") // each call that was refused may be told, and counted
-				l.rdb.Del(l.ctx, l.key("clock"))                   // an audit would ask what it is
-				l.audit()
+				l.Redis.Del(l.Context(), l.Key("clock"))           // an audit would ask what it is
+				l.Audit(l.Q)
 				return told, state
 			}
 			told, state := run(0)
@@ -152,6 +154,7 @@ func TestReplyLost(t *testing.T) {
 // A request that was given up may still arrive: its repeat was quicker, and the world
 // has moved on.
 func TestARequestThatComesLateChangesNothing(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
 	t.Parallel()
 	for _, c := range losses {
 		t.Run(c.holds, func(t *testing.T) {
@@ -171,7 +174,7 @@ func TestARequestThatComesLateChangesNothing(t *testing.T) {
 			c.call(l)
 			l.moveOn(!strings.HasPrefix(c.holds, "goodbye"))
 			before := l.state()
-			if err := l.rdb.Do(l.ctx, request...).Err(); err != nil {
+			if err := l.Redis.Do(l.Context(), request...).Err(); err != nil {
 				t.Fatal(err)
 			}
 			after := rejections.ReplaceAllString(l.state(), "") // that it was refused may be told
@@ -193,7 +196,7 @@ func (l *lossy) moveOn(there bool) {
 	for i := 0; i < len(claims); i += 2 {
 		outcomes = append(outcomes, queue.Outcome{ID: claims[i].ID, Epoch: claims[i].Epoch, Verb: queue.Complete})
 	}
-	trip, err := l.q.Attempts().Settle(l.ctx, 0, "other", "another-call", outcomes, ask(2, 1, time.Minute))
+	trip, err := l.Q.Attempts().Settle(l.Context(), 0, "other", "another-call", outcomes, ask(2, 1, time.Minute))
 	if err != nil {
 		l.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
@@ -24,7 +25,7 @@ type choir struct {
 func (s *stage) choir(n int) *choir {
 	c := &choir{stage: s, turns: map[int]int{}, taken: make(chan struct{}, 1)}
 	for i := range n {
-		c.stops = append(c.stops, s.reap(reaper.Config{Observe: func(_ int, swept reaper.Swept) {
+		c.stops = append(c.stops, s.Reap(reaper.Config{Observe: func(_ int, swept reaper.Swept) {
 			if !swept.Turn {
 				return
 			}
@@ -56,7 +57,7 @@ func (c *choir) holders() map[int]int {
 // sweeps counts the calls of scripts that clients made; those that scripts make
 // themselves are counted under their own names.
 func (s *stage) sweeps() (n int64) {
-	for line := range strings.Lines(s.rdb.Info(s.ctx, "commandstats").Val()) {
+	for line := range strings.Lines(s.Redis.Info(s.Context(), "commandstats").Val()) {
 		for _, name := range []string{"cmdstat_fcall:calls=", "cmdstat_evalsha:calls=", "cmdstat_eval:calls="} {
 			if rest, ok := strings.CutPrefix(line, name); ok {
 				digits, _, _ := strings.Cut(rest, ",")
@@ -75,8 +76,8 @@ func TestTurn(t *testing.T) {
 	const slack = 150 * time.Millisecond // of a busy machine, which does not take part in the promise
 	s := newStage(t, redistest.Start(t).Addr, queue.Config{})
 
-	first := s.spawn("reaper")
-	for receive(t, first.lines, "the first reaper has the turn") != "turn" {
+	first := s.Spawn("reaper")
+	for await.Receive(t, first.Lines, "the first reaper has the turn") != "turn" {
 	}
 	before := s.sweeps()
 	until(time.Now().Add(time.Second))
@@ -87,10 +88,10 @@ func TestTurn(t *testing.T) {
 	if holders := c.holders(); len(holders) > 0 {
 		t.Errorf("reapers %v took the turn of one that lives", holders)
 	}
-	first.kill()
+	first.Kill()
 	killed := time.Now()
 	c.holders()
-	receive(t, c.taken, "another takes the turn of one that was killed")
+	await.Receive(t, c.taken, "another takes the turn of one that was killed")
 	took := time.Since(killed)
 	t.Logf("the turn of a process that was killed was taken over after %v", took)
 	if took > takeOver+slack {
@@ -117,10 +118,10 @@ func TestTurn(t *testing.T) {
 	var ids []string
 	start := time.Now()
 	for time.Since(start) < time.Second {
-		ids = append(ids, s.enqueue(queue.Task{Kind: "k", Timeout: 5 * time.Millisecond})...)
+		ids = append(ids, s.Enqueue(queue.Task{Kind: "k", Timeout: 5 * time.Millisecond})...)
 		until(time.Now().Add(10 * time.Millisecond))
 	}
-	eventually(t, "they have ended", func() bool { return s.zcard("deadlines") == 0 })
+	await.Until(t, "they have ended", func() bool { return s.zcard("deadlines") == 0 })
 	busy := s.sweeps() - before - int64(len(ids))
 	t.Logf("busy, 8 reapers: %d sweeps for %d tasks one by one in 1s", busy, len(ids))
 	// Two a task: the alarm's look, and the one at the deadline.
@@ -131,19 +132,19 @@ func TestTurn(t *testing.T) {
 	// A reaper that ends says nothing to the others. What falls due meanwhile does
 	// not wait for the turn.
 	for holder := range holders {
-		late := s.enqueue(queue.Task{Kind: "k", Timeout: 300 * time.Millisecond})
+		late := s.Enqueue(queue.Task{Kind: "k", Timeout: 300 * time.Millisecond})
 		ids = append(ids, late...)
 		c.stops[holder]()
 		ended := time.Now()
 		c.holders()
-		receive(t, c.taken, "another takes the turn of one that ended")
+		await.Receive(t, c.taken, "another takes the turn of one that ended")
 		took := time.Since(ended)
 		t.Logf("the turn of one that ended was taken over after %v", took)
 		if took > takeOver+slack {
 			t.Errorf("the turn of one that ended was taken over after %v, want at most %v", took, takeOver)
 		}
-		eventually(t, "what fell due meanwhile has ended", func() bool { return s.zcard("deadlines") == 0 })
-		r := s.record(late[0])
+		await.Until(t, "what fell due meanwhile has ended", func() bool { return s.zcard("deadlines") == 0 })
+		r := s.Record(late[0])
 		if lag := r.DetectedAt.Sub(r.CompletedAt); lag > 500*time.Millisecond+slack {
 			t.Errorf("while nobody had the turn a deadline was found %v late, want the fall-back at most", lag)
 		}

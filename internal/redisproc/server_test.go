@@ -150,12 +150,15 @@ func TestAKilledTestTakesItsServersAlong(t *testing.T) {
 	}
 
 	helper.Process.Kill()
-	for give := time.Now().Add(10 * time.Second); alive(pid); {
-		if time.Now().After(give) {
-			t.Fatalf("redis-server %d outlived the test that started it", pid)
+	// It is nobody's child now, so nothing tells when it ends.
+	err = await("it ends with the test that started it", func() error {
+		if alive(pid) {
+			return fmt.Errorf("%d is alive", pid)
 		}
-		// sleeps: it is nobody's child now, so nothing tells when it ends
-		time.Sleep(5 * time.Millisecond)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/eventlog"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
@@ -116,7 +117,7 @@ func hookRunsOnce(t *testing.T) {
 		return queue.Task{Kind: "nobody", Queue: "nowhere", Timeout: time.Duration(1+i) * 5 * time.Millisecond, Hooks: queue.Hooks{OnTimeout: queue.Hook{Kind: "hook"}}}
 	})
 	for _, id := range ids {
-		eventually(t, "the hook has run", func() bool {
+		await.Until(t, "the hook has run", func() bool {
 			r, err := s.q.Get(t.Context(), id+"!timeout")
 			return err == nil && r.Status == queue.Completed
 		})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/worker"
@@ -48,7 +49,7 @@ func timesOutWithoutWorker(t *testing.T) {
 	ids := s.enqueueAll(10, func(int) queue.Task {
 		return queue.Task{Kind: "nobody", Timeout: 300 * time.Millisecond, MaxRetries: 3}
 	})
-	eventually(t, "all have timed out", func() bool { return len(s.timeouts()) == len(ids) })
+	await.Until(t, "all have timed out", func() bool { return len(s.timeouts()) == len(ids) })
 	for _, id := range ids {
 		if r := s.promptly(id); r.Epoch != 0 || !r.StartedAt.IsZero() {
 			t.Errorf("a task that nobody took was claimed %d times", r.Epoch)
@@ -106,7 +107,7 @@ func eightReapers(t *testing.T) {
 	ids := s.enqueueAll(n, func(i int) queue.Task {
 		return queue.Task{Kind: "k", Timeout: 500*time.Millisecond + time.Duration(i%100)*time.Millisecond}
 	})
-	eventually(t, "all have timed out", func() bool { return timedOut.Load() >= n })
+	await.Until(t, "all have timed out", func() bool { return timedOut.Load() >= n })
 	time.Sleep(50 * time.Millisecond) // sleeps: one too many would come without a signal
 	events := s.timeouts()            // fails on a task that has two
 	if len(events) != n || timedOut.Load() != n {
@@ -127,7 +128,7 @@ func tenThousandAtOnce(t *testing.T) {
 	var timedOut atomic.Int64
 	start := time.Now()
 	s.reap(reaper.Config{Observe: func(_ int, swept reaper.Swept) { timedOut.Add(int64(swept.TimedOut)) }})
-	eventually(t, "all have timed out", func() bool { return timedOut.Load() == n })
+	await.Until(t, "all have timed out", func() bool { return timedOut.Load() == n })
 	if took := time.Since(start); took > 5*time.Second {
 		t.Errorf("%d timeouts took one reaper %v", n, took)
 	}

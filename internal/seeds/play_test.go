@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/eventlog"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
@@ -88,7 +89,7 @@ func (p *play) sleep(ctx context.Context, d time.Duration) error {
 // rest waits until nobody does anything: all that run are asleep.
 func (p *play) rest() {
 	p.Helper()
-	eventually(p.T, "everybody waits", func() bool {
+	await.Until(p.T, "everybody waits", func() bool {
 		sleeping := p.sleeping()
 		stats, err := p.q.Stats(p.Context())
 		if err != nil {

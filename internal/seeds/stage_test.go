@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/eventlog"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
@@ -23,9 +24,6 @@ func TestMain(m *testing.M) {
 	redistest.AtOnce(8) // they wait more than they compute
 	redistest.Main(m)
 }
-
-// patience is how long a test waits for what must happen.
-const patience = 30 * time.Second
 
 // fixedError is the text that the document gives to a task that ran out of time.
 const fixedError = "Task exceeded deadline"
@@ -177,7 +175,7 @@ func (s *stage) record(id string) *queue.Record {
 // result waits for a task's end.
 func (s *stage) result(id string) ([]byte, error) {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.Context(), await.Patience)
 	defer cancel()
 	result, err := s.q.Result(ctx, id)
 	if ctx.Err() != nil {
@@ -252,7 +250,7 @@ func (s *stage) run(what interface{ Run(context.Context) error }) (stop func()) 
 			if err != nil {
 				s.Errorf("Run = %v, want nil", err)
 			}
-		case <-time.After(patience):
+		case <-time.After(await.Patience):
 			s.Error("Run did not return")
 		}
 	})
@@ -285,17 +283,6 @@ func (s *stage) work(config worker.Config, handle func(context.Context) error) (
 
 func (s *stage) reap(config reaper.Config) (stop func()) {
 	return s.run(reaper.New(s.q, config))
-}
-
-// eventually waits for what sends no signal.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	// sleeps: what is in Redis tells nobody when it changes
-	for until := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatal("never: " + what)
-		}
-	}
 }
 
 // exceeded is how the document's recipe recognises a timeout.

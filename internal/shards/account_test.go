@@ -4,8 +4,7 @@ import (
 	"slices"
 
 	"github.com/curfew-dev/curfew/bench"
-	"github.com/curfew-dev/curfew/events"
-	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -22,67 +21,19 @@ func (s *stage) account(l *bench.Load) (acked, lost int) {
 		}
 		ids = append(ids, m.ID)
 	}
-	live := func(r *queue.Record) bool { return r != nil && !r.Status.Ended() }
-	var records []*queue.Record
-	eventually(s.T, "all that survived has ended", func() bool {
-		var err error
-		if records, err = s.q.GetAll(s.Context(), ids); err != nil {
-			s.Fatal(err)
-		}
-		return !slices.ContainsFunc(records, live)
-	})
-	ends := s.ends()
-	for i, r := range records {
+	await.Until(s, "all that survived has ended", func() bool { return s.AllEnded(ids) })
+	records := s.Records(s.Q, ids)
+	s.EndedOnce(records, s.Events(s.Q))
+	for _, r := range records {
 		switch {
 		case r == nil:
 			lost++
 		case r.Status != queue.Completed:
-			s.Errorf("%s is %s: %s", r.ID, r.Status, r.Error)
-		case ends[ids[i]] != 1:
-			s.Errorf("%s has %d ends in the events, want 1", r.ID, ends[r.ID])
+			s.Complain("%s is %s: %s", r.ID, r.Status, r.Error)
 		}
 	}
-	s.audit()
+	s.Audit(s.Q)
 	return len(ids), lost
-}
-
-// ends counts the terminal events of each task.
-func (s *stage) ends() map[string]int {
-	s.Helper()
-	ends := map[string]int{}
-	for p := range s.q.Partitions() {
-		const page = 5000
-		for from := "-"; from != ""; {
-			entries, err := s.q.Client().XRangeN(s.Context(), s.q.EventsKey(p), from, "+", page).Result()
-			if err != nil {
-				s.Fatal(err)
-			}
-			from = ""
-			for _, e := range entries {
-				for _, event := range events.In(p, e) {
-					switch event.Kind {
-					case "task_completed", "task_failed", "task_cancelled", "task_timed_out":
-						ends[event.TaskID]++
-					}
-				}
-				if len(entries) == page {
-					from = "(" + e.ID
-				}
-			}
-		}
-	}
-	return ends
-}
-
-func (s *stage) audit() {
-	s.Helper()
-	findings, err := inspect.Audit(s.Context(), s.q)
-	if err != nil {
-		s.Fatal(err)
-	}
-	for _, f := range findings {
-		s.Errorf("audit: %s", f)
-	}
 }
 
 // accountOf is account, and how much may be lost: what a master had acknowledged and not

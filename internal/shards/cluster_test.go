@@ -10,7 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/bench"
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 )
 
 const (
@@ -64,7 +66,7 @@ func killed(s *stage, c *redistest.Cluster, more time.Duration) {
 		if tried == 5*kills() {
 			s.Fatalf("only %d of %d kills counted: this machine is too busy", counted, tried)
 		}
-		victim := c.Master(s.T, s.rdb(), s.q.Root(tried%s.q.Partitions()))
+		victim := c.Master(s.T, s.cluster(), s.Q.Root(tried%s.Q.Partitions()))
 		counts, late := s.fails(c, l, victim, victim.Kill, more, 0)
 		if late != "" {
 			s.Error(late)
@@ -91,7 +93,7 @@ func testHungMaster(t *testing.T, c *redistest.Cluster) {
 	l := s.load()
 	var all []string
 	for tried := 0; tried < 5 && len(all) < 3; tried++ {
-		victim := c.Master(t, s.rdb(), s.q.Root(tried))
+		victim := c.Master(t, s.cluster(), s.Q.Root(tried))
 		t.Cleanup(victim.Resume)
 		counts, late := s.fails(c, l, victim, victim.Pause, 0, slotsBack)
 		victim.Resume()
@@ -127,7 +129,7 @@ func (s *stage) fails(c *redistest.Cluster, l *bench.Load, victim *redistest.Ser
 	}
 	before := time.Now()
 	stop := pulse(s.T, except(c.Nodes, victim.Server))
-	calm(time.Second)
+	stages.Pass(time.Second)
 	usual := max(l.Gap(others, before))
 
 	failed := time.Now()
@@ -137,7 +139,7 @@ func (s *stage) fails(c *redistest.Cluster, l *bench.Load, victim *redistest.Ser
 	}
 	promoted := time.Since(failed)
 	for _, p := range served[victim.Addr] {
-		eventually(s.T, "the shard that was hit is served again", func() bool { return l.Flows(p, failed) })
+		await.Until(s.T, "the shard that was hit is served again", func() bool { return l.Flows(p, failed) })
 	}
 	away := max(l.Gap(served[victim.Addr], failed))
 	acking, ending := l.Gap(others, failed)

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -70,7 +71,7 @@ func testEverything(t *testing.T, c *redistest.Cluster) {
 		go func() {
 			for range partitions {
 				id := <-began
-				if _, err := s.q.Cancel(context.Background(), id, "enough"); err != nil {
+				if _, err := s.Q.Cancel(context.Background(), id, "enough"); err != nil {
 					t.Error(err)
 				}
 			}
@@ -82,16 +83,16 @@ func testEverything(t *testing.T, c *redistest.Cluster) {
 			return nil
 		})
 		for range partitions {
-			if cause := receive(t, stopped, "a handler is told"); !errors.Is(cause, worker.ErrCancelled) {
+			if cause := await.Receive(t, stopped, "a handler is told"); !errors.Is(cause, worker.ErrCancelled) {
 				t.Errorf("a handler was stopped by %v", cause)
 			}
 		}
 	})
 	t.Run("an idempotency key finds its task, wherever it is", func(t *testing.T) {
-		other := s.another()
+		other := s.Another()
 		for i := range 2 * partitions {
 			task := queue.Task{Kind: "echo", IdempotencyKey: fmt.Sprint("order-", i)}
-			first, err := s.q.Enqueue(t.Context(), task)
+			first, err := s.Q.Enqueue(t.Context(), task)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +107,7 @@ func testEverything(t *testing.T, c *redistest.Cluster) {
 		}
 	})
 	t.Run("counts and audit see all shards", func(t *testing.T) {
-		stats, err := s.q.Stats(t.Context())
+		stats, err := s.Q.Stats(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,13 +115,13 @@ func testEverything(t *testing.T, c *redistest.Cluster) {
 			t.Errorf("%+v", stats)
 		}
 		// A record that lost its place in line is found wherever it is.
-		s.audit()
+		s.Audit(s.Q)
 		for p := range partitions {
-			if err := s.q.Client().ZAdd(t.Context(), s.q.Root(p)+":deadlines", redis.Z{Score: 1e15, Member: "nobody"}).Err(); err != nil {
+			if err := s.Q.Client().ZAdd(t.Context(), s.Q.Root(p)+":deadlines", redis.Z{Score: 1e15, Member: "nobody"}).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		findings, err := inspect.Audit(t.Context(), s.q)
+		findings, err := inspect.Audit(t.Context(), s.Q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,12 +138,12 @@ func testEverything(t *testing.T, c *redistest.Cluster) {
 // round enqueues a task for each partition and judges how each ends.
 func (s *stage) round(t *testing.T, task queue.Task, judge func(id string, result []byte, err error) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	defer cancel()
 	seen := map[int]bool{}
 	var ids []string
-	for range s.q.Partitions() {
-		r, err := s.q.Enqueue(ctx, task)
+	for range s.Q.Partitions() {
+		r, err := s.Q.Enqueue(ctx, task)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,11 +154,11 @@ func (s *stage) round(t *testing.T, task queue.Task, judge func(id string, resul
 		seen[p] = true
 		ids = append(ids, r.ID)
 	}
-	if len(seen) != s.q.Partitions() {
+	if len(seen) != s.Q.Partitions() {
 		t.Errorf("%d tasks went to %d partitions", len(ids), len(seen))
 	}
 	for _, id := range ids {
-		result, err := s.q.Result(ctx, id)
+		result, err := s.Q.Result(ctx, id)
 		if err := judge(id, result, err); err != nil {
 			t.Errorf("%s ended otherwise: %v", id, err)
 		}

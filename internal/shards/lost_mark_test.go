@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -14,25 +15,25 @@ import (
 func TestAResultWhoseMarkWasLostIsSeenAllTheSame(t *testing.T) {
 	t.Parallel() // it waits for seconds
 	s := newStage(t, "redis://"+redistest.Shared(t).Addr, 1)
-	r, err := s.q.Enqueue(t.Context(), queue.Task{Kind: "noop"})
+	r, err := s.Q.Enqueue(t.Context(), queue.Task{Kind: "noop"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := s.q.Result(context.Background(), r.ID)
+		_, err := s.Q.Result(context.Background(), r.ID)
 		ended <- err
 	}()
 	// The mark is all that this task has beside its spec.
-	state := s.q.Root(0) + ":state:" + r.ID
-	eventually(t, "the task is marked", func() bool {
-		return strings.Contains(s.q.Client().Get(t.Context(), state).Val(), "\nwatched=1\n")
+	state := s.Q.Root(0) + ":state:" + r.ID
+	await.Until(t, "the task is marked", func() bool {
+		return strings.Contains(s.Q.Client().Get(t.Context(), state).Val(), "\nwatched=1\n")
 	})
-	if err := s.q.Client().Del(t.Context(), state).Err(); err != nil {
+	if err := s.Q.Client().Del(t.Context(), state).Err(); err != nil {
 		t.Fatal(err)
 	}
 	s.work(noop)
-	if err := receive(t, ended, "who waits sees the end"); err != nil {
+	if err := await.Receive(t, ended, "who waits sees the end"); err != nil {
 		t.Errorf("Result = %v", err)
 	}
 }

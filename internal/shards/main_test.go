@@ -1,28 +1,12 @@
 package shards
 
 import (
-	"context"
-	"os"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 )
 
-func TestMain(m *testing.M) {
-	redis.SetLogger(silent{}) // it tells each connection that these tests cut
-	redistest.Main(m)
-}
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
+func TestMain(m *testing.M) { stages.Main(m, nil) }
 
 // kills is how many masters a test kills.
-func kills() int {
-	if os.Getenv("CURFEW_LONG") != "" {
-		return 20
-	}
-	return 1
-}
+func kills() int { return stages.Times(1, 1, 20) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
 )
 
@@ -16,7 +17,7 @@ func testPlannedFailover(t *testing.T, c *redistest.Cluster) {
 	s.work(noop)
 	l := s.load()
 	for p := range 2 {
-		master := c.Master(t, s.rdb(), s.q.Root(p))
+		master := c.Master(t, s.cluster(), s.Q.Root(p))
 		replica := c.Replica(master)
 		rdb := replica.Client(t)
 		// A replica has the library from its master, so no call has to be told of it there.
@@ -59,7 +60,7 @@ func testPlannedFailover(t *testing.T, c *redistest.Cluster) {
 	}
 	// A busy machine may have others logged.
 	for _, word := range []string{"UNBLOCKED", "MOVED", "READONLY", "NOSCRIPT", "Function not found", "CLUSTERDOWN"} {
-		if strings.Contains(s.logs.String(), word) {
+		if strings.Contains(s.Logs.String(), word) {
 			t.Errorf("%s was logged", word)
 		}
 	}
@@ -68,21 +69,21 @@ func testPlannedFailover(t *testing.T, c *redistest.Cluster) {
 // testAwaitWork: Redis ends what blocks on a master that becomes a replica.
 func testAwaitWork(t *testing.T, c *redistest.Cluster) {
 	s := newStage(t, c.URL(), 1)
-	master := c.Master(t, s.rdb(), s.q.Root(0))
+	master := c.Master(t, s.cluster(), s.Q.Root(0))
 	awaited := make(chan error, 1)
 	go func() {
-		_, err := s.q.Attempts().AwaitWork(context.Background(), 0, []string{"default"}, 5*time.Second)
+		_, err := s.Q.Attempts().AwaitWork(context.Background(), 0, []string{"default"}, 5*time.Second)
 		awaited <- err
 	}()
 	rdb := master.Client(t)
-	eventually(t, "the call blocks", func() bool {
+	await.Until(t, "the call blocks", func() bool {
 		return rdb.InfoMap(t.Context(), "clients").Val()["Clients"]["blocked_clients"] == "1"
 	})
 	replica := c.Replica(master)
 	if err := replica.Client(t).ClusterFailover(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := receive(t, awaited, "the call ends"); err != nil {
+	if err := await.Receive(t, awaited, "the call ends"); err != nil {
 		t.Errorf("AwaitWork = %v, want no error", err)
 	}
 	if err := replica.AwaitMaster(); err != nil {

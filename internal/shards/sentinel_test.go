@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
 )
 
@@ -20,7 +21,7 @@ func TestSentinel(t *testing.T) {
 		old.Kill()
 		var promoted time.Duration
 		var master string
-		eventually(t, "another is the master", func() bool {
+		await.Until(t, "another is the master", func() bool {
 			promoted = time.Since(killed)
 			master = group.Master(t).Addr
 			return master != old.Addr

@@ -35,6 +35,7 @@ type counter struct {
 
 	tests, failed int
 	skipped       []string
+	unraced       int // skipped by redistest.NoRace
 	stories       map[string]bool
 	sequences     int
 }
@@ -45,6 +46,7 @@ type pkg struct {
 	ended   map[string]string // test: pass, fail, skip
 	parents map[string]bool   // tests that have subtests
 	failing map[string]bool   // tests of which a subtest failed
+	unraced map[string]bool   // tests that redistest.NoRace skips
 	over    bool
 }
 
@@ -94,7 +96,7 @@ func (c *counter) add(e event) {
 	}
 	p := c.packages[e.Package]
 	if p == nil {
-		p = &pkg{ended: map[string]string{}, parents: map[string]bool{}, failing: map[string]bool{}}
+		p = &pkg{ended: map[string]string{}, parents: map[string]bool{}, failing: map[string]bool{}, unraced: map[string]bool{}}
 		c.packages[e.Package] = p
 	}
 	switch e.Action {
@@ -108,6 +110,9 @@ func (c *counter) add(e event) {
 		if found := logged.FindStringSubmatch(e.Output); found != nil {
 			n, _ := strconv.Atoi(found[1])
 			c.sequences += n
+		}
+		if strings.Contains(e.Output, ": not under the race detector: ") { // as redistest.NoRace says it
+			p.unraced[e.Test] = true
 		}
 	case "pass", "fail", "skip":
 		if e.Test == "" {
@@ -136,6 +141,8 @@ func (c *counter) endTest(e event, p *pkg) {
 		if !p.failing[e.Test] { // or it fails for its subtests, which were counted
 			c.failed++
 		}
+	case e.Action == "skip" && p.unraced[e.Test]:
+		c.unraced++
 	case e.Action == "skip":
 		c.skipped = append(c.skipped, path.Base(e.Package)+"."+e.Test)
 	case !p.parents[e.Test]:
@@ -206,6 +213,9 @@ func (c *counter) summarize(least map[string]int, ended error) bool {
 	fmt.Fprintf(c.out, "%d passed, %d failed", c.tests, c.failed)
 	if n := len(c.skipped); n > 0 {
 		fmt.Fprintf(c.out, ", %d skipped", n)
+	}
+	if c.unraced > 0 {
+		fmt.Fprintf(c.out, ", %d not under the race detector", c.unraced)
 	}
 	fmt.Fprintln(c.out)
 	return enough && c.failed == 0

@@ -67,6 +67,10 @@ const (
 {"Action":"output","Package":"m/f","Output":"ok  \tm/f\t0.10s\n"}
 {"Action":"pass","Package":"m/f"}
 `
+	unraced = `{"Action":"run","Package":"m/f","Test":"TestAlone"}
+{"Action":"output","Package":"m/f","Test":"TestAlone","Output":"    f_test.go:7: not under the race detector: one call at a time\n"}
+{"Action":"skip","Package":"m/f","Test":"TestAlone"}
+` + skipping
 	unfinished = `{"Action":"run","Package":"m/g","Test":"TestHang"}
 {"Action":"output","Package":"m/g","Test":"TestHang","Output":"still here\n"}
 `
@@ -97,6 +101,8 @@ func TestASummary(t *testing.T) {
 			"e.go:3: undefined: x\nFAIL\tm/e [build failed]\n0 stories, 0 model sequences\n0 passed, 1 failed\n"},
 		{"a skipped test is named", skipping, nil, nil, true,
 			"ok  \tm/f\t0.10s\nskipped: f.TestSkip\n0 stories, 0 model sequences\n1 passed, 0 failed, 1 skipped\n"},
+		{"a test that has nothing for the race detector is counted", unraced, nil, nil, true,
+			"ok  \tm/f\t0.10s\nskipped: f.TestSkip\n0 stories, 0 model sequences\n1 passed, 0 failed, 1 skipped, 1 not under the race detector\n"},
 		{"a package that never ended has failed", unfinished, nil, exit1, false,
 			"still here\nFAIL\tm/g: it never ended\n0 stories, 0 model sequences\n0 passed, 1 failed\n"},
 		{"nothing tested is a failure", "", nil, nil, false,

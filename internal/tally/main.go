@@ -2,7 +2,8 @@
 //
 // It prints what go test prints without -v: a line a package, and failures in full.
 // The last line is "N passed, N failed", with ", N skipped" behind it if there are
-// any, which are told one by one. A run that tested less than it should is a failure
+// any, which are told one by one. Those that say themselves that they have nothing for the
+// race detector (redistest.NoRace) are counted apart, and not told. A run that tested less than it should is a failure
 // too: -minimum names a file with the least counts of tests, stories and model
 // sequences (count.go).
 //
