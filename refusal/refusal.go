@@ -54,6 +54,7 @@ var (
 // Errors of agents.
 var (
 	// ErrNotOwner means that a task is no child of the agent that named it.
+	//lint:ignore ST1005 this text is part of what is promised
 	ErrNotOwner = errors.New("Task not owned by agent")
 	// ErrNotHeld means that the agent is no longer the caller's: somebody else runs it, it
 	// waits, or it has ended. Drop what was done, and do not report it.
