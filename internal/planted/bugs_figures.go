@@ -17,7 +17,7 @@ var figureBugs = []bug{
 	{"what was put back waited since it was made", "task/put_back.lua",
 		`record.set(tx, task, "ready_at", tx.now)`, ``, "model"},
 	{"any number of kinds has figures of its own", "store/add_figures.lua",
-		`>= most_kinds then`, `>= 2 * most_kinds then`, "caps"},
+		`>= most_kinds then`, `>= 2 * most_kinds then`, "kinds"},
 	{"a hash of figures in the way stops the call", "store/add_figures.lua",
 		`  local old = try(tx, "HMGET", key, unpack(fields))
   if`, `  local old = redis.call("HMGET", key, unpack(fields))

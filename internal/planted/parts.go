@@ -24,7 +24,9 @@ var parts = map[string]part{
 	"channels":    {"queue", "^TestWhoListensIsToldBeforeTheCallReturns$/^redis$", nil},
 	"full memory": {"queue", "^TestAFullRedisStillDrains$", nil},
 	"words":       {"queue", "^TestWhatIsToldOfABrokenRecordIsWords$", nil},
-	"caps":        {"queue", "^TestAQueueKeepsItsFailures|^TestTheStreamOfEventsIsCapped$/^redis$|^TestEventsOfOneCall/^redis$|^TestTrimmedEvents/.*/^redis$|^TestForeignEntries/^redis$|^TestAllEventsOfMany|^TestKindsBeyondAThousand", nil},
+	"failures":    {"queue", "^TestAQueueKeepsItsFailures", nil},
+	"events":      {"events", "^TestTheStreamOfEventsIsCapped$/^redis$|^TestEventsOfOneCall/^redis$|^TestTrimmedEvents/.*/^redis$|^TestForeignEntries/^redis$|^TestAllEventsOfMany", nil},
+	"kinds":       {"inspect", "^TestKindsBeyondAThousand", nil},
 }
 
 const (

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -116,6 +117,31 @@ func TestAStoryIsOneTest(t *testing.T) {
 		p, err := partOf(tree, test.by)
 		if p.run != test.run || (err == nil) != (test.run != "") {
 			t.Errorf("%s: runs %q, %v, want %q", test.by, p.run, err, test.run)
+		}
+	}
+}
+
+// A part whose tests have another name, or another package, would find nothing.
+func TestThePartsAreThere(t *testing.T) {
+	tree := os.DirFS(ours(t).tree)
+	for name, p := range parts {
+		files, err := fs.Glob(tree, p.pkg+"/*_test.go")
+		if err != nil || len(files) == 0 {
+			t.Errorf("%s: no tests in %s, %v", name, p.pkg, err)
+		}
+		var all []byte
+		for _, f := range files {
+			text, err := fs.ReadFile(tree, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, text...)
+		}
+		for _, run := range strings.Split(p.run, "|") {
+			test, _, _ := strings.Cut(strings.TrimPrefix(run, "^"), "/")
+			if !regexp.MustCompile(`(?m)^func ` + strings.TrimSuffix(test, "$")).Match(all) {
+				t.Errorf("%s: %s has no %s", name, p.pkg, test)
+			}
 		}
 	}
 }
