@@ -35,6 +35,7 @@ type DivergedError struct {
 	Agent, Was, Now string
 }
 
+// Error says what the replay came to.
 func (e *DivergedError) Error() string {
 	return fmt.Sprintf("%v: agent %s had %s, and now has %s. An agent that is under way must do again what it did: "+
 		"give its children names, make a Checkpoint before the part that changes, or let a version field of its input choose between old and new code",
@@ -50,6 +51,7 @@ type AllTasksFailedError struct {
 	All   []error // likewise, one for each task
 }
 
+// Error begins with "All tasks failed".
 func (e *AllTasksFailedError) Error() string { return fmt.Sprintf("All tasks failed: %v", e.First) }
 
 // Unwrap returns what each task failed of.
@@ -63,6 +65,7 @@ type WaitTimeoutError struct {
 	Completed, Failed, Cancelled, Pending []int
 }
 
+// Error says which wait took too long.
 func (e *WaitTimeoutError) Error() string {
 	reason := e.Reason
 	if reason == "" {
@@ -85,6 +88,7 @@ type WaitImpossibleError struct {
 	First          error // in the order they ended
 }
 
+// Error says which wait cannot come to its end.
 func (e *WaitImpossibleError) Error() string {
 	return fmt.Sprintf("%d tasks had to complete, and no more than %d can: %v", e.Need, e.Possible, e.First)
 }

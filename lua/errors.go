@@ -21,6 +21,7 @@ type ScriptError struct {
 	text string // Err without position, digest and stack
 }
 
+// Error is the text with the place in our files.
 func (e *ScriptError) Error() string {
 	text := e.text
 	if text == "" {

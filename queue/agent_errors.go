@@ -48,6 +48,7 @@ type ChildError struct {
 	Err error
 }
 
+// Error names the child.
 func (e *ChildError) Error() string { return "child " + e.ID + ": " + e.Err.Error() }
 
 // Unwrap returns why.

@@ -15,6 +15,7 @@ type TaskTimedOutError struct {
 	Type      TimeoutType
 }
 
+// Error names the task.
 func (e *TaskTimedOutError) Error() string {
 	return "Task timed out: " + e.TaskID + ": Task exceeded deadline"
 }
@@ -31,6 +32,7 @@ type TaskFailedError struct {
 	Err          error
 }
 
+// Error names the kind and the task, and says what the handler said.
 func (e *TaskFailedError) Error() string {
 	return fmt.Sprintf("Task '%s' (id=%s) failed: %v", e.Kind, e.TaskID, e.Err)
 }

@@ -68,7 +68,10 @@ var (
 // InvalidError names what was wrong with an argument. Nothing was changed.
 type InvalidError struct{ Field, Why string }
 
-func (e *InvalidError) Error() string        { return e.Field + " " + e.Why }
+// Error is a sentence that begins with the field.
+func (e *InvalidError) Error() string { return e.Field + " " + e.Why }
+
+// Is makes it an ErrInvalid.
 func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 
 // Invalid is the error of a wrong argument.
