@@ -76,7 +76,7 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 		want  []string // a part of each finding; none: nothing is found
 	}{
 		{imports, "down is allowed", files("queue/a.go", imported("lua"), "worker/a.go", imported("reaper"),
-			"cmd/curfew/a.go", imported("internal/embedded"), "queue/a_test.go", imported("internal/story"),
+			"cmd/curfew/a.go", imported("internal/demo"), "queue/a_test.go", imported("internal/story"),
 			"internal/story/a.go", imported("queue"), "curfewtest/a.go", imported("internal/embedded"),
 			"queue/inner/a.go", imported("queue")), nil},
 		{imports, "up is not", files("queue/a.go", imported("worker")), []string{"queue/a.go:3: queue imports " + module + "/worker: its row"}},
