@@ -69,8 +69,8 @@ func TestAHookRunsAfterItsTask(t *testing.T) {
 	both(t, func(t *testing.T, config curfewtest.Config) {
 		c := curfewtest.New(t, config)
 		c.Worker.HandleRaw("k", fails(errors.New("no")))
-		var ended queue.Ended
-		worker.Handle(c.Worker, "undo", func(_ context.Context, in queue.Ended) (string, error) { ended = in; return "", nil })
+		var ended queue.HookPayload
+		worker.Handle(c.Worker, "undo", func(_ context.Context, in queue.HookPayload) (string, error) { ended = in; return "", nil })
 		id := c.Enqueue(queue.Task{Kind: "k", Hooks: queue.Hooks{OnFailure: queue.Hook{Kind: "undo"}}}).ID
 		if got := fmt.Sprint(kinds(c.Drain())); got != "[k undo]" || ended.TaskID != id || ended.Error != "no" {
 			t.Errorf("ran %s, and the hook was told %+v, want [k undo] and the error no of %s", got, ended, id)

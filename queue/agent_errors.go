@@ -34,7 +34,7 @@ func refusedAgent(word string, more []any, s *Suspension) error {
 		return refusal.Invalid(at(0), "%s", at(1))
 	case "CHILD":
 		if n := engine.Number(at(0)); s != nil && n >= 1 && n <= int64(len(s.Children)) {
-			c := passenger{task: &s.Children[n-1]}
+			c := submission{task: &s.Children[n-1]}
 			c.read(more[1:])
 			return &ChildError{c.task.ID, c.err}
 		}

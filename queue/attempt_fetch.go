@@ -52,9 +52,9 @@ type Claim struct {
 // does not count.
 func (c *Claim) Attempt() int { return c.Retries + 1 }
 
-// Trip is what came back from Redis: a verdict for each outcome that went, and
+// Reply is what came back from Redis: a verdict for each outcome that went, and
 // the tasks that were asked for.
-type Trip struct {
+type Reply struct {
 	Verdicts []Verdict
 	Claims   []Claim
 	More     bool // the queues asked hold more
@@ -63,16 +63,16 @@ type Trip struct {
 }
 
 // Fetch takes ready tasks for a worker.
-func (a Attempts) Fetch(ctx context.Context, partition int, worker string, ask Ask) (Trip, error) {
+func (a Attempts) Fetch(ctx context.Context, partition int, worker string, ask Ask) (Reply, error) {
 	if err := ask.check(worker); err != nil {
-		return Trip{}, refusal.Failed("fetch", "", err)
+		return Reply{}, refusal.Failed("fetch", "", err)
 	}
 	reply, err := a.q.engine.Call(ctx, partition, "fetch", ask.append([]any{worker})...)
 	answers, err := engine.List(reply, err, 3)
 	if err != nil {
-		return Trip{}, refusal.Failed("fetch", "", err)
+		return Reply{}, refusal.Failed("fetch", "", err)
 	}
-	var trip Trip
+	var trip Reply
 	err = trip.readClaims(partition, answers[0], answers[1])
 	trip.Errors = a.q.engine.Located("fetch", answers[3:])
 	return trip, refusal.Failed("fetch", "", err)
@@ -104,7 +104,7 @@ func (a *Ask) append(args []any) []any {
 // claimWords is how many values a claim has (lua/task/parcels.lua).
 const claimWords = 5
 
-func (t *Trip) readClaims(partition int, now, answer any) error {
+func (t *Reply) readClaims(partition int, now, answer any) error {
 	words, err := engine.List(answer, nil, 1)
 	if err != nil || len(words)%claimWords != 1 {
 		return fmt.Errorf("unexpected claims %.100v", answer)

@@ -48,31 +48,31 @@ func (v Verdict) Accepted() bool { return v.Word == VerdictOK }
 // Settle reports how attempts ended and takes the next tasks in the same trip. The
 // call identifies the report (NewCall): a repeat of it changes nothing and gets the
 // first answer. At most 500 outcomes and 4 MiB.
-func (a Attempts) Settle(ctx context.Context, partition int, worker, call string, outcomes []Outcome, ask Ask) (Trip, error) {
+func (a Attempts) Settle(ctx context.Context, partition int, worker, call string, outcomes []Outcome, ask Ask) (Reply, error) {
 	if len(outcomes) > maxList {
-		return Trip{}, refusal.Failed("settle", "", refusal.Invalid("outcomes", "are %d, and a call takes %d: make several", len(outcomes), maxList))
+		return Reply{}, refusal.Failed("settle", "", refusal.Invalid("outcomes", "are %d, and a call takes %d: make several", len(outcomes), maxList))
 	}
 	args := make([]any, 0, 3+8*len(outcomes)+4+2*len(ask.Quotas))
 	args = append(args, worker, call, len(outcomes))
 	for i := range outcomes {
 		o := &outcomes[i]
 		if err := o.check(a.q.config.MaxBytes); err != nil {
-			return Trip{}, refusal.Failed("settle", o.ID, err)
+			return Reply{}, refusal.Failed("settle", o.ID, err)
 		}
 		args = o.append(args)
 	}
 	if ask.N != 0 {
 		if err := ask.check(worker); err != nil {
-			return Trip{}, refusal.Failed("settle", "", err)
+			return Reply{}, refusal.Failed("settle", "", err)
 		}
 		args = ask.append(args)
 	}
 	reply, err := a.q.engine.Call(ctx, partition, "settle", args...)
 	answers, err := engine.List(reply, err, 4)
 	if err != nil {
-		return Trip{}, refusal.Failed("settle", "", err)
+		return Reply{}, refusal.Failed("settle", "", err)
 	}
-	var trip Trip
+	var trip Reply
 	if trip.Verdicts, err = readVerdicts(answers[1], len(outcomes)); err == nil {
 		err = trip.readClaims(partition, answers[0], answers[2])
 	}

@@ -16,7 +16,7 @@ const maxCall = 4 << 20 // bytes a call
 //
 // It returns [refusal.ErrInvalid], [refusal.ErrConflict], [refusal.ErrOwnerEnded], [refusal.ErrFull] or
 // [refusal.ErrUnavailable] when nothing was stored, and [refusal.ErrUnknown] when that cannot be
-// told. Concurrent calls travel together, so many goroutines cost few round trips.
+// told. Concurrent calls share round trips, so many goroutines cost few.
 func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 	p, err := q.place(&task)
 	if err == nil {
@@ -25,15 +25,15 @@ func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, refusal.Failed("enqueue", task.ID, err)
 	}
-	me := &passenger{task: &task, id: q.name(p, &task), done: make(chan struct{})}
-	g := &q.gates[p]
-	g.board(me, func(ctx context.Context, crew []*passenger) { q.send(ctx, p, crew) }) // each has its error
+	me := &submission{task: &task, id: q.name(p, &task), done: make(chan struct{})}
+	b := &q.batchers[p]
+	b.add(me, func(ctx context.Context, batch []*submission) { q.send(ctx, p, batch) }) // each has its error
 	select {
 	case <-me.done:
 		return me.receipt, refusal.Failed("enqueue", me.receipt.ID, me.err)
 	case <-ctx.Done():
 	}
-	if g.leave(me) {
+	if b.withdraw(me) {
 		return Receipt{}, refusal.Failed("enqueue", "", context.Cause(ctx))
 	}
 	return Receipt{ID: me.id}, refusal.Failed("enqueue", me.id, fmt.Errorf("%w (%w)", refusal.ErrUnknown, context.Cause(ctx)))
@@ -45,8 +45,8 @@ func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 // Receipt.Err. An error ends the list where it is: it is also the Err of each task
 // that was not acknowledged.
 func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error) {
-	lines := make([][]*passenger, q.Partitions())
-	all := make([]*passenger, len(tasks))
+	lines := make([][]*submission, q.Partitions())
+	all := make([]*submission, len(tasks))
 	here := q.spread()
 	// Dealt out in runs: whole calls, where there is enough for all partitions.
 	run := min(max((len(tasks)+q.Partitions()-1)/q.Partitions(), 50), maxList)
@@ -58,7 +58,7 @@ func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error)
 		if err != nil {
 			return nil, refusal.Failed("enqueue", "", fmt.Errorf("task %d: %w", i, err))
 		}
-		all[i] = &passenger{task: &tasks[i], id: q.name(p, &tasks[i])}
+		all[i] = &submission{task: &tasks[i], id: q.name(p, &tasks[i])}
 		lines[p] = append(lines[p], all[i])
 	}
 
@@ -67,11 +67,11 @@ func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error)
 	for p, line := range lines {
 		if len(line) > 0 {
 			group.Go(func() {
-				g := gate{waiting: line}
-				for crew := g.depart(); len(crew) > 0; crew = g.depart() {
-					if err := q.send(ctx, p, crew); err != nil {
+				b := batcher{waiting: line}
+				for batch := b.next(); len(batch) > 0; batch = b.next() {
+					if err := q.send(ctx, p, batch); err != nil {
 						errs <- err
-						g.abandon(err)
+						b.fail(err)
 						return
 					}
 				}
@@ -108,7 +108,7 @@ func (q *Queue) placeAt(task *Task, here int) (int, error) {
 	return p, err
 }
 
-// name is the id that a task travels under.
+// name is the id that a task is handed over with.
 func (q *Queue) name(p int, task *Task) string {
 	if task.ID != "" {
 		return task.ID
@@ -116,40 +116,40 @@ func (q *Queue) name(p int, task *Task) string {
 	return q.ids.Next(p, time.Now())
 }
 
-// send makes one trip and gives each passenger its receipt or error. Of ids that
+// send makes one call and gives each submission its receipt or error. Of ids that
 // another task has (two programs drew the same one) new ones are made. An error is
-// one of the trip, and each passenger has it too.
-func (q *Queue) send(ctx context.Context, p int, crew []*passenger) error {
-	for len(crew) > 0 {
-		s := shapes{rows: make([]any, 0, 3*len(crew))}
-		for _, c := range crew {
+// one of the call, and each submission has it too.
+func (q *Queue) send(ctx context.Context, p int, batch []*submission) error {
+	for len(batch) > 0 {
+		s := shapes{rows: make([]any, 0, 3*len(batch))}
+		for _, c := range batch {
 			s.add(c.task, c.id)
 		}
-		replies, err := engine.Elements(q.engine.Call(ctx, p, "enqueue", s.args(make([]any, 0, 16+3*len(crew)))...))
-		if err == nil && len(replies) != len(crew) {
-			err = fmt.Errorf("%d answers for %d tasks", len(replies), len(crew))
+		replies, err := engine.Elements(q.engine.Call(ctx, p, "enqueue", s.args(make([]any, 0, 16+3*len(batch)))...))
+		if err == nil && len(replies) != len(batch) {
+			err = fmt.Errorf("%d answers for %d tasks", len(replies), len(batch))
 		}
 		if err != nil {
-			for _, c := range crew {
+			for _, c := range batch {
 				c.receipt.ID, c.err = c.id, err
 			}
 			return err
 		}
-		var again []*passenger
-		for i, c := range crew {
+		var again []*submission
+		for i, c := range batch {
 			if c.read(replies[i]) {
 				c.id = q.ids.Next(p, time.Now())
 				again = append(again, c)
 			}
 		}
-		crew = again
+		batch = again
 	}
 	return nil
 }
 
 // read takes the answer for one task: its deadline, or a word and what belongs to it. It
 // reports whether the id was taken.
-func (c *passenger) read(reply any) bool {
+func (c *submission) read(reply any) bool {
 	if deadline, ok := reply.(string); ok {
 		c.receipt = Receipt{ID: c.id, Deadline: engine.Instant(deadline), New: true}
 		return false

@@ -184,7 +184,7 @@ func TestConcurrentEnqueuesAreAllStoredOnce(t *testing.T) {
 	})
 }
 
-// Concurrent calls travel together. One that is given up may have had its effect, and
+// Concurrent calls share round trips. One that is given up may have had its effect, and
 // the others have theirs.
 func TestACallerThatGivesUpHarmsNoOther(t *testing.T) {
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {

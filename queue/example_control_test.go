@@ -52,7 +52,7 @@ func ExampleHooks() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	var ended queue.Ended
+	var ended queue.HookPayload
 	if err := json.Unmarshal(hook.Payload, &ended); err != nil {
 		log.Fatal(err)
 	}

@@ -60,8 +60,8 @@ func FuzzReply(f *testing.F) {
 		readCounts(lie.says, 0)
 		readCounts(lie.says, 1)
 		addQueue(map[string]*QueueStats{}, map[string]bool{}, lie.says)
-		(&Trip{}).readClaims(0, other, lie.says)
-		(&passenger{task: &Task{}}).read(lie.says)
+		(&Reply{}).readClaims(0, other, lie.says)
+		(&submission{task: &Task{}}).read(lie.says)
 		askAll(q)
 	})
 }

@@ -18,8 +18,8 @@ type Hooks struct {
 // Hook names the kind of a hook, and its queue if that is not "default".
 type Hook struct{ Kind, Queue string }
 
-// Ended is what a hook's payload says of the task that ended.
-type Ended struct {
+// HookPayload is what a hook's payload says of the task that ended.
+type HookPayload struct {
 	Event       string      `json:"event"` // success, failure, timeout or cancel
 	TaskID      string      `json:"task_id"`
 	Kind        string      `json:"kind"`

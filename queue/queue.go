@@ -54,7 +54,7 @@ type Queue struct {
 
 	ids     names.Maker
 	turn    atomic.Uint32 // spreads root tasks over the partitions
-	gates   []gate        // one a partition: concurrent enqueues travel together
+	batchers []batcher // one a partition: concurrent enqueues share calls
 	watches watches
 }
 
@@ -80,7 +80,7 @@ func Open(ctx context.Context, rdb redis.UniversalClient, config Config) (*Queue
 	if err := q.create(ctx); err != nil {
 		return nil, refusal.Failed("open", "", err)
 	}
-	q.gates = make([]gate, e.Partitions())
+	q.batchers = make([]batcher, e.Partitions())
 	return q, nil
 }
 

@@ -61,7 +61,7 @@ func (p *partition) fetchOver(seq int64) {
 }
 
 // returnUnused returns the slots of a request that the reply did not fill. Caller holds mu.
-func (p *partition) returnUnused(r *request, reply *queue.Trip, started int) (woken []*account) {
+func (p *partition) returnUnused(r *request, reply *queue.Reply, started int) (woken []*account) {
 	unused := r.slots - started
 	r.slots = 0
 	switch {

@@ -125,8 +125,8 @@ func TestHookHearsOfTheEndAndOfNothingElse(t *testing.T) {
 	s := newStage(t, shared(t), 2)
 	w := worker.New(s.q, worker.Config{})
 	w.HandleRaw("work", raw(func(context.Context) error { return worker.Fail(7, errors.New("boom")) }))
-	heard := make(chan queue.Ended, 10)
-	worker.Handle(w, "clean-up", func(ctx context.Context, e queue.Ended) (string, error) {
+	heard := make(chan queue.HookPayload, 10)
+	worker.Handle(w, "clean-up", func(ctx context.Context, e queue.HookPayload) (string, error) {
 		heard <- e
 		return worker.Info(ctx).ID, nil
 	})
@@ -134,7 +134,7 @@ func TestHookHearsOfTheEndAndOfNothingElse(t *testing.T) {
 	id := s.enqueue(queue.Task{Kind: "work", MaxRetries: 2, Hooks: queue.Hooks{OnFailure: queue.Hook{Kind: "clean-up"}}})
 	r := s.ended(id)
 	e := receive(t, heard)
-	want := queue.Ended{Event: "failure", TaskID: id, Kind: "work", Queue: "default", Status: queue.Failed, Reason: "error", Error: "boom", Code: "7",
+	want := queue.HookPayload{Event: "failure", TaskID: id, Kind: "work", Queue: "default", Status: queue.Failed, Reason: "error", Error: "boom", Code: "7",
 		CreatedAt: r.CreatedAt.UnixMilli(), StartedAt: r.StartedAt.UnixMilli(), CompletedAt: r.CompletedAt.UnixMilli()}
 	if e != want {
 		t.Errorf("the hook heard %+v, want %+v", e, want)
@@ -193,7 +193,7 @@ func TestEndedIsWhatAHookIsHanded(t *testing.T) {
 		t.Fatal(err)
 	}
 	hook := s.record(id + "!cancel")
-	var e queue.Ended
+	var e queue.HookPayload
 	if err := json.Unmarshal(hook.Payload, &e); err != nil {
 		t.Fatalf("%v: %s", err, hook.Payload)
 	}

@@ -44,7 +44,7 @@ func (p *partition) sendAll() {
 }
 
 // send makes the call.
-func (p *partition) send(r *request) (queue.Trip, error) {
+func (p *partition) send(r *request) (queue.Reply, error) {
 	w := p.w
 	if r.fetch.N > 0 && len(w.partitions) > 1 {
 		defer p.watchSlots(r)()
@@ -61,7 +61,7 @@ func (p *partition) send(r *request) (queue.Trip, error) {
 }
 
 // handleReply settles the attempts of a request, and starts those of the tasks fetched.
-func (p *partition) handleReply(r *request, reply *queue.Trip) {
+func (p *partition) handleReply(r *request, reply *queue.Reply) {
 	received := time.Now()
 	p.mu.Lock()
 	for i, a := range r.attempts {

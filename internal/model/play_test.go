@@ -104,7 +104,7 @@ func tellClaim(id string, epoch int64, payload string) string {
 	return fmt.Sprintf("%s@%d %s", id, epoch, payload)
 }
 
-func tellClaims(trip queue.Trip) string {
+func tellClaims(trip queue.Reply) string {
 	var got []string
 	for _, c := range trip.Claims {
 		got = append(got, tellClaim(c.ID, c.Epoch, string(c.Payload)))

@@ -78,7 +78,7 @@ func answer(value any, err error) any {
 	if err != nil {
 		return err
 	}
-	if trip, ok := value.(queue.Trip); ok {
+	if trip, ok := value.(queue.Reply); ok {
 		// Which come first among the claims of one trip is nobody's concern, and More
 		// is a hint: the line's token is there for whoever goes by it.
 		trip.More = false

@@ -132,8 +132,8 @@ func runOutOfTime(t *testing.T) {
 			agentwait.Schedule[operated](a, nil, queue.Task{Kind: "nobody", Queue: "nowhere"}))
 		return "", err
 	})
-	hooks := make(chan queue.Ended, 9)
-	worker.Handle(p.w, "hook", func(_ context.Context, e queue.Ended) (string, error) { hooks <- e; return "", nil })
+	hooks := make(chan queue.HookPayload, 9)
+	worker.Handle(p.w, "hook", func(_ context.Context, e queue.HookPayload) (string, error) { hooks <- e; return "", nil })
 	agentwait.Handle(p.w, "agent", func(a *agentwait.Agent, _ any) (string, error) {
 		done := process(a, "done")[0]
 		branch := func() *agentwait.Future[string] {

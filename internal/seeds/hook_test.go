@@ -35,8 +35,8 @@ func retryInProgress(t *testing.T) {
 		}
 		return nil, errAlways
 	})
-	hooks := make(chan queue.Ended, 9)
-	worker.Handle(w, "hook", func(_ context.Context, e queue.Ended) (string, error) { hooks <- e; return "", nil })
+	hooks := make(chan queue.HookPayload, 9)
+	worker.Handle(w, "hook", func(_ context.Context, e queue.HookPayload) (string, error) { hooks <- e; return "", nil })
 	stop := s.run(w)
 	id := s.enqueue(queue.Task{Kind: "k", Payload: []byte("input"), MaxRetries: 2, Hooks: queue.Hooks{OnFailure: queue.Hook{Kind: "hook"}}})
 	if _, err := s.result(id); err == nil {

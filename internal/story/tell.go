@@ -22,7 +22,7 @@ func refusal(err error) string {
 // raisedAt is where in our Lua that was. It moves with every edit.
 var raisedAt = regexp.MustCompile(`lua/\S+\.lua:\d+: `)
 
-func (s *stage) claims(trip queue.Trip) []string {
+func (s *stage) claims(trip queue.Reply) []string {
 	if len(trip.Claims) == 0 {
 		return []string{"nothing"}
 	}
