@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
+
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -42,7 +44,7 @@ func TestCancelledHandlerMayCleanUp(t *testing.T) {
 				t.Errorf("the handler's context ended for %v", cause)
 			}
 			beats := 0
-			eventually(t, "some heartbeats pass", func() bool { time.Sleep(20 * time.Millisecond); beats++; return beats == 5 }) // sleeps: a beat
+			await.Until(t, "some heartbeats pass", func() bool { time.Sleep(20 * time.Millisecond); beats++; return beats == 5 }) // sleeps: a beat
 			if r := s.record(id); r.Status != queue.Running || r.CancelAt.IsZero() {
 				t.Fatalf("in its grace it is %s %s, want RUNNING", r.Status, r.Error)
 			}

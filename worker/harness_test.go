@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/redistest"
@@ -26,7 +28,7 @@ func TestMain(m *testing.M) {
 func shared(t testing.TB) redis.UniversalClient { return redistest.Shared(t).Client(t) }
 
 // patience is how long a test waits for what must happen; what takes it has failed.
-const patience = 20 * time.Second
+const patience = await.Patience
 
 // logs keeps what was logged.
 type logs struct {
@@ -139,24 +141,7 @@ func (s *stage) record(id string) *queue.Record {
 // receive takes a value that must come.
 func receive[T any](t testing.TB, c <-chan T) T {
 	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(patience):
-		t.Fatal("what should have happened has not")
-		panic("unreachable")
-	}
-}
-
-// eventually waits for what sends no signal.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	// sleeps: what is waited for is in Redis, and sends no signal
-	for until := time.Now().Add(patience); !holds(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatal("never: " + what)
-		}
-	}
+	return await.Receive(t, c, "what the test waits for")
 }
 
 func raw(f func(ctx context.Context) error) worker.Handler {

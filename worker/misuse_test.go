@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
+
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -22,7 +24,7 @@ func TestMisuse(t *testing.T) {
 		panics(t, "needs a kind", func() { w.HandleRaw("", noop) })
 		panics(t, "is nil", func() { w.HandleRaw("nil", nil) })
 		stop := s.run(w)
-		eventually(t, "the worker runs", func() bool { stats, _ := s.q.Stats(s.ctx); return stats.Workers == 1 })
+		await.Until(t, "the worker runs", func() bool { stats, _ := s.q.Stats(s.ctx); return stats.Workers == 1 })
 		panics(t, "before Run", func() { w.HandleRaw("late", noop) })
 		panics(t, "before Run", func() { w.Use() })
 		stop()

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/redistest"
@@ -37,7 +39,7 @@ func TestRedisIsRestarted(t *testing.T) {
 		back := time.Now()
 		before := done.Load()
 		s.enqueueAll(queue.Task{Kind: "noop"}, queue.Task{Kind: "noop"})
-		eventually(t, "new work is done", func() bool { return done.Load() == before+2 })
+		await.Until(t, "new work is done", func() bool { return done.Load() == before+2 })
 		if took := time.Since(back); took > 5*time.Second {
 			t.Errorf("the worker went on after %v", took)
 		} else {
@@ -131,7 +133,7 @@ func TestShutdownWhileRedisIsAway(t *testing.T) {
 	w.HandleRaw("noop", raw(func(context.Context) error { return nil }))
 	stop := s.run(w)
 	s.enqueue(queue.Task{Kind: "noop"})
-	eventually(t, "the task is completed", func() bool { return w.Stats().Completed == 1 })
+	await.Until(t, "the task is completed", func() bool { return w.Stats().Completed == 1 })
 	server.Kill()
 	start := time.Now()
 	stop()
@@ -156,7 +158,7 @@ func TestRedisRefusesForAWhile(t *testing.T) {
 	s.rdb.Set(s.ctx, key, "not ours", 0)
 	close(release)
 	id := s.enqueue(queue.Task{Kind: "noop"})
-	eventually(t, "it is logged", func() bool { return s.logs.count("level=ERROR") > 0 })
+	await.Until(t, "it is logged", func() bool { return s.logs.count("level=ERROR") > 0 })
 	s.rdb.Del(s.ctx, key)
 	if r := s.ended(id); r.Status != queue.Completed {
 		t.Errorf("afterwards a task is %s: %s", r.Status, r.Error)
@@ -224,7 +226,7 @@ func TestAPartitionThatHangsHoldsUpNoOther(t *testing.T) {
 	receive(t, ran)
 	hangs.Store(false)
 	receive(t, ran)
-	eventually(t, "all are completed", func() bool { return w.Stats().Completed == 4 })
+	await.Until(t, "all are completed", func() bool { return w.Stats().Completed == 4 })
 }
 
 // AwaitWork does not return, as on a connection that is half open.
@@ -292,7 +294,7 @@ func TestAPoisonOutcomeIsSingledOut(t *testing.T) {
 			}
 		}
 	}
-	eventually(t, "the poison is dropped", func() bool { return w.Stats().Dropped == 1 })
+	await.Until(t, "the poison is dropped", func() bool { return w.Stats().Dropped == 1 })
 	if got := w.Stats(); got.Completed != 7 || got.Started != 8 {
 		t.Errorf("stats %+v", got)
 	}
@@ -348,7 +350,7 @@ func TestAWorkerWithoutSlotsWakesAnother(t *testing.T) {
 		s.run(w)
 	}
 	wait := func() {
-		eventually(t, "both wait in both partitions", func() bool {
+		await.Until(t, "both wait in both partitions", func() bool {
 			return strings.Contains(s.rdb.Info(s.ctx, "clients").Val(), "blocked_clients:4")
 		})
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/queue"
@@ -46,7 +48,7 @@ func (s *stage) teller(config worker.Config, task queue.Task) (id string, notes 
 func (s *stage) told(id, note string) *queue.Record {
 	s.Helper()
 	var r *queue.Record
-	eventually(s, "the record says "+note, func() bool { r = s.record(id); return r.Progress == note })
+	await.Until(s, "the record says "+note, func() bool { r = s.record(id); return r.Progress == note })
 	return r
 }
 
@@ -111,7 +113,7 @@ func TestAHeartbeatSaysOnlyWhatIsNew(t *testing.T) {
 	someBeats := func() {
 		t.Helper()
 		from := beats.Load()
-		eventually(t, "there are more heartbeats", func() bool { return beats.Load() >= from+6 })
+		await.Until(t, "there are more heartbeats", func() bool { return beats.Load() >= from+6 })
 	}
 	notes <- "first"
 	s.told(task, "first")
@@ -122,7 +124,7 @@ func TestAHeartbeatSaysOnlyWhatIsNew(t *testing.T) {
 		t.Errorf("the first note was sent %d times, want once", n)
 	}
 	notes <- "second"
-	eventually(t, "the second note is answered", func() bool { return second.Load() >= 3 })
+	await.Until(t, "the second note is answered", func() bool { return second.Load() >= 3 })
 	at := s.told(task, "second").ProgressAt
 	someBeats()
 	if n := second.Load(); n != 3 {
@@ -175,7 +177,7 @@ func TestWhoLostItsClaimHasNoSay(t *testing.T) {
 	if r := s.record(id); !maps.Equal(r.Fields, before.Fields) {
 		t.Errorf("after the first one's heartbeat the record is\n%v, want\n%v", r.Fields, before.Fields)
 	}
-	eventually(t, "the first one is told to stop", func() bool { return first.Stats().Stopped == 1 && first.Stats().Running == 0 })
+	await.Until(t, "the first one is told to stop", func() bool { return first.Stats().Stopped == 1 && first.Stats().Running == 0 })
 	close(leave)
 	if r := s.ended(id); r.Progress != "of the second" || r.Epoch != 2 {
 		t.Errorf("it ended with progress %q and epoch %d, want that of the second", r.Progress, r.Epoch)

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
+
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
@@ -155,7 +157,7 @@ func TestDefaultsOfAKindAreTheWorkers(t *testing.T) {
 	w.Defaults("k", queue.Defaults{Timeout: time.Hour, MaxRetries: 2, Retention: time.Minute})
 	s.run(w)
 	for p := range 3 { // they are stored in one partition after the other
-		eventually(t, "the defaults are stored", func() bool { return s.rdb.HExists(s.ctx, s.q.Root(p), "kind:k").Val() })
+		await.Until(t, "the defaults are stored", func() bool { return s.rdb.HExists(s.ctx, s.q.Root(p), "kind:k").Val() })
 	}
 	var ids []string
 	for range 3 { // one a partition

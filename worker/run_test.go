@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/queue"
@@ -22,7 +24,7 @@ func TestUnknownKind(t *testing.T) {
 	w.HandleRaw("known", raw(func(context.Context) error { return nil }))
 	stop := s.run(w)
 	id := s.enqueue(queue.Task{Kind: "strange"})
-	eventually(t, "the task was given back twice", func() bool { return w.Stats().Released >= 2 })
+	await.Until(t, "the task was given back twice", func() bool { return w.Stats().Released >= 2 })
 	if n := s.logs.count("kind has no handler"); n != 1 {
 		t.Errorf("%d warnings, want 1 a minute", n)
 	}
@@ -64,7 +66,7 @@ func TestEveryTaskRunsOnce(t *testing.T) {
 				workers = append(workers, w)
 				s.run(w)
 			}
-			eventually(t, "all are completed", func() bool {
+			await.Until(t, "all are completed", func() bool {
 				var sum int64
 				for _, w := range workers {
 					sum += w.Stats().Completed
@@ -106,7 +108,7 @@ func TestHeartbeatsDisturbNothing(t *testing.T) {
 		return nil
 	}))
 	stop := s.run(w)
-	eventually(t, "all are completed", func() bool { return w.Stats().Completed == n })
+	await.Until(t, "all are completed", func() bool { return w.Stats().Completed == n })
 	stop()
 	if got := w.Stats(); runs.Load() != n || again.Load() != 0 || got.Refused+got.Released+got.Stopped != 0 {
 		t.Errorf("%d runs for %d tasks, %d of them for a second claim; stats %+v", runs.Load(), n, again.Load(), got)

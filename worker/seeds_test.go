@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
+
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -130,7 +132,7 @@ func TestSeedS1(t *testing.T) {
 		if r := s.ended(first); r.Status != queue.Failed || !r.TimedOut {
 			t.Fatalf("the task is %s while its handler sleeps", r.Status)
 		}
-		eventually(t, "the handler is counted as stray", func() bool { return w.Stats().Stray == 1 })
+		await.Until(t, "the handler is counted as stray", func() bool { return w.Stats().Stray == 1 })
 		if n := w.Stats().Running; n != 1 || s.record(second).Status != queue.Pending {
 			t.Fatalf("%d handlers run, the second task is %s", n, s.record(second).Status)
 		}

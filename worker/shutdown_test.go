@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
+
 	"go.uber.org/goleak"
 
 	"github.com/curfew-dev/curfew/queue"
@@ -166,7 +168,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 		s.enqueue(queue.Task{Kind: "noop"})
 	}
 	stop := s.run(w)
-	eventually(t, "all are completed", func() bool { return w.Stats().Completed == 200 })
+	await.Until(t, "all are completed", func() bool { return w.Stats().Completed == 200 })
 	stop()
 	goleak.VerifyNone(t, before)
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/redistest"
@@ -47,7 +49,7 @@ func testCancel(t *testing.T, rdb redis.UniversalClient) {
 			t.Errorf("the task is %s", r.Status)
 		}
 	}
-	eventually(t, "the slots are free again", func() bool { return w.Stats().Running == 0 })
+	await.Until(t, "the slots are free again", func() bool { return w.Stats().Running == 0 })
 	if got := w.Stats(); got.Stopped != 4 || got.Stray != 0 {
 		t.Errorf("stats %+v", got)
 	}
@@ -125,7 +127,7 @@ func TestClaimedAnewStopsTheOldAttempt(t *testing.T) {
 	if cause := receive(t, causes); !errors.Is(cause, worker.ErrClaimLost) {
 		t.Fatalf("the handler was ended by %v", cause)
 	}
-	eventually(t, "the slot is free", func() bool { return w.Stats().Running == 0 })
+	await.Until(t, "the slot is free", func() bool { return w.Stats().Running == 0 })
 	if r := s.record(id); r.Status != queue.Running {
 		t.Errorf("the newer claim's task is %s", r.Status)
 	}
