@@ -6,9 +6,8 @@ import (
 	"github.com/curfew-dev/curfew/internal/names"
 )
 
-// Attempts has the calls that only those make who run tasks: workers, and agents that wait for
-// others. Packages worker and agentwait make them, and a program that uses these packages
-// needs none of them.
+// Attempts has the calls that only workers and agents make. Packages worker and agentwait
+// make them. A program that uses these packages needs none of them.
 //
 // A worker takes tasks (Fetch), says that it lives and what it holds (Heartbeat), is told what
 // must stop (Stops), and reports how attempts ended (Settle), each with the epoch of its claim.
@@ -16,7 +15,7 @@ import (
 // when it runs again (Recall). docs/protocol.md says what each call answers.
 type Attempts struct{ q *Queue }
 
-// Attempts are the calls of those who run tasks.
+// Attempts returns the calls that only workers and agents make.
 func (q *Queue) Attempts() Attempts { return Attempts{q} }
 
 // NewCall makes the identity of a call: the same one again is a repeat.
