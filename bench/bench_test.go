@@ -12,7 +12,10 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) {
+	holdIfAsked()
+	redistest.Main(m)
+}
 
 // server is a Redis, with a client such as the command uses.
 func server(t *testing.T) redis.UniversalClient {

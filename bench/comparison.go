@@ -90,7 +90,7 @@ func (r Row) fields() []rowField {
 	return append(fields, rowField{"ratios", r.Ratios})
 }
 
-// orNull is the value of a key, and null in JSON where there is none.
+// orNull returns the value of a key, or nil, which is null in JSON, if there is no such key.
 func orNull(of map[string]Spread, key string) *Spread {
 	if value, ok := of[key]; ok {
 		return &value

@@ -113,7 +113,7 @@ func (g *ground) refuseOccupied(ctx context.Context, systems []System) error {
 	return nil
 }
 
-// first is a key that begins with a prefix, "" if there is none.
+// first returns a key that begins with a prefix, or "" if there is no such key.
 func (g *ground) first(ctx context.Context, prefix string) (string, error) {
 	found := g.rdb.Scan(ctx, 0, pattern(prefix), 1000).Iterator()
 	if found.Next(ctx) {

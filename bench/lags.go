@@ -39,7 +39,7 @@ func (l *lagList) wait(ctx context.Context) ([]time.Duration, error) {
 	return slices.Clone(l.lags), err
 }
 
-// lagParts are the figures of lags, with the fraction of them that is at most as large.
+// lagParts are the quantiles of lags that are told.
 var lagParts = []struct {
 	name string
 	part float64

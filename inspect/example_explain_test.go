@@ -7,22 +7,14 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/inspect"
-	"github.com/curfew-dev/curfew/internal/embedded"
 	"github.com/curfew-dev/curfew/queue"
 )
 
 // Why has nobody answered, and for how long can that go on?
 func ExampleExplain() {
 	ctx := context.Background()
-	server, err := embedded.Start()
-	if err != nil {
-		log.Fatal(err)
-	}
+	q, server := start(ctx)
 	defer server.Close()
-	q, err := queue.Open(ctx, server.Client(), queue.Config{})
-	if err != nil {
-		log.Fatal(err)
-	}
 
 	approval, err := q.Enqueue(ctx, queue.Task{Kind: "approval", Promise: true, Timeout: 24 * time.Hour})
 	if err != nil {

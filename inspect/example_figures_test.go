@@ -7,22 +7,14 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/inspect"
-	"github.com/curfew-dev/curfew/internal/embedded"
 	"github.com/curfew-dev/curfew/queue"
 )
 
 // How did tasks of each kind end, ever?
 func ExampleFigures() {
 	ctx := context.Background()
-	server, err := embedded.Start()
-	if err != nil {
-		log.Fatal(err)
-	}
+	q, server := start(ctx)
 	defer server.Close()
-	q, err := queue.Open(ctx, server.Client(), queue.Config{})
-	if err != nil {
-		log.Fatal(err)
-	}
 	late, err := q.Enqueue(ctx, queue.Task{Kind: "mail", Timeout: time.Millisecond})
 	if err != nil {
 		log.Fatal(err)

@@ -150,7 +150,7 @@ type ExplainedWait struct {
 	Reason     string            `json:"reason,omitempty"` // of WhyWaking: satisfied, impossible or timed_out
 }
 
-// ExplainedLag is how late timeouts were noticed of late in the task's partition: from the
+// ExplainedLag is how late recent timeouts were noticed in the task's partition: from the
 // instant that decided until it was written. It is what to expect on top of a bound, and
 // no promise. It is made of those among the newest 200 events.
 type ExplainedLag struct {
@@ -168,7 +168,7 @@ type ExplainedEnd struct {
 	Error       string            `json:"error,omitempty"`
 	Lag         duration.Duration `json:"lag,omitzero"`      // of a timeout: from At until it was written
 	By          string            `json:"by,omitempty"`      // the owner whose end it was, if that is known
-	KeptBy      string            `json:"kept_by,omitempty"` // the owner as long as which the record stays
+	KeptBy      string            `json:"kept_by,omitempty"` // the record is kept as long as this owner's
 	Goes        time.Time         `json:"goes,omitzero"`     // when the record does
 }
 

@@ -200,7 +200,7 @@ func quoted(s string) string {
 	return ": " + strconv.Quote(refusal.Clip(s))
 }
 
-// quoteOdd is a name as it is, or quoted if it is none.
+// quoteOdd returns a name as it is, and any other text quoted.
 func quoteOdd(s string) string {
 	if names.Valid(s, "._-:/") {
 		return s

@@ -37,27 +37,11 @@ func Sweep(ctx context.Context, n Namespace, partition int, reaper string, batch
 	if err != nil {
 		return Swept{}, refusal.Failed("sweep", "", err)
 	}
+	counts := map[string]*int{"timed_out": &s.TimedOut, "started": &s.Started, "fired": &s.Fired, "warned": &s.Warned, "given_back": &s.GivenBack,
+		"waits_timed_out": &s.WaitsTimedOut, "drained": &s.Drained, "removed": &s.Removed, "broken": &s.Broken}
 	for i := 0; i+1 < len(did); i += 2 {
-		times := int(engine.Number(did[i+1]))
-		switch engine.Text(did[i]) {
-		case "timed_out":
-			s.TimedOut = times
-		case "started":
-			s.Started = times
-		case "fired":
-			s.Fired = times
-		case "warned":
-			s.Warned = times
-		case "given_back":
-			s.GivenBack = times
-		case "waits_timed_out":
-			s.WaitsTimedOut = times
-		case "drained":
-			s.Drained = times
-		case "removed":
-			s.Removed = times
-		case "broken":
-			s.Broken = times
+		if count := counts[engine.Text(did[i])]; count != nil {
+			*count = int(engine.Number(did[i+1]))
 		}
 	}
 	s.Errors = e.Located("sweep", answers[5:])

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/await"
-
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -43,8 +42,13 @@ func TestCancelledHandlerMayCleanUp(t *testing.T) {
 			if cause := receive(t, cancelled); !errors.Is(cause, worker.ErrCancelled) {
 				t.Errorf("the handler's context ended for %v", cause)
 			}
-			beats := 0
-			await.Until(t, "some heartbeats pass", func() bool { time.Sleep(20 * time.Millisecond); beats++; return beats == 5 }) // sleeps: a beat
+			beats, newest := 0, 0.0
+			await.Until(t, "five heartbeats pass", func() bool { // each moves the end of the lease
+				if end := s.leaseEnd(); end != newest {
+					beats, newest = beats+1, end
+				}
+				return beats > 5
+			})
 			if r := s.record(id); r.Status != queue.Running || r.CancelAt.IsZero() {
 				t.Fatalf("in its grace it is %s %s, want RUNNING", r.Status, r.Error)
 			}

@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/await"
-
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
@@ -136,6 +135,16 @@ func (s *stage) record(id string) *queue.Record {
 		s.Fatal(err)
 	}
 	return r
+}
+
+// leaseEnd is when the lease of the only worker ends, in ms.
+func (s *stage) leaseEnd() float64 {
+	s.Helper()
+	workers, err := s.rdb.ZRangeWithScores(s.ctx, s.q.Root(0)+":workers", 0, -1).Result()
+	if err != nil || len(workers) != 1 {
+		s.Fatalf("the workers are %v, %v, want one", workers, err)
+	}
+	return workers[0].Score
 }
 
 // receive takes a value that must come.

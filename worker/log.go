@@ -9,8 +9,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// logError logs an error in a partition. Of those that follow within ten seconds it logs
-// none.
+// logError logs an error in a partition. It does not log the errors that follow within ten
+// seconds.
 func (w *Worker) logError(partition int, what string, err error, more ...any) {
 	if errors.Is(err, context.Canceled) || !w.errorLog.allow(strconv.Itoa(partition)) {
 		return

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/await"
-
 	"github.com/curfew-dev/curfew/worker"
 )
 

@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/await"
-
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
@@ -261,8 +260,8 @@ type raised string
 func (r raised) Error() string { return string(r) }
 func (r raised) RedisError()   {}
 
-// Redis refuses every request with one of the outcomes. The others must be accepted, and
-// that one must not be sent for ever.
+// Redis refuses every request that contains one of the outcomes. The other outcomes must be
+// accepted, and the worker must stop sending that one.
 func TestAPoisonOutcomeIsSingledOut(t *testing.T) {
 	t.Parallel()
 	rdb := hooked(t, func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {

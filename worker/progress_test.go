@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/await"
-
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )

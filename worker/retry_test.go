@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/await"
-
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"

@@ -191,8 +191,8 @@ func (o *runOne) watch(ctx context.Context, a *attempt) {
 	}
 }
 
-// heartbeat sends the newest progress, and returns whether the attempt must stop. The call
-// is never given up: if it came to Redis after endLeases, its lease would stay for ever.
+// heartbeat sends the newest progress, and returns whether the attempt must stop. It waits for
+// the answer: a heartbeat that reached Redis after endLeases would leave a lease behind.
 func (o *runOne) heartbeat(a *attempt) []queue.Stop {
 	held := a.heldClaim()
 	stops, err := o.w.q.Attempts().Heartbeat(o.callCtx, a.claim.Partition, o.id, runOneLease, 1, []queue.Held{held})

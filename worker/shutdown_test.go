@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/await"
-
 	"go.uber.org/goleak"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )

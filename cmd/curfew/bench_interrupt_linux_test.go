@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,7 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/curfew-dev/curfew/internal/await"
 )
 
 // A comparison that is interrupted ends its redis-server and its worker processes, and
@@ -60,18 +62,16 @@ func TestInterruptedComparisonLeavesNothing(t *testing.T) {
 // awaitChildren waits until a process has so many children, and returns their ids.
 func awaitChildren(t *testing.T, pid, n int) []int {
 	t.Helper()
-	for give := time.Now().Add(30 * time.Second); time.Now().Before(give); {
-		if children := childrenOf(pid); len(children) >= n {
-			return children
-		}
-		time.Sleep(10 * time.Millisecond) // sleeps: nobody tells when another process has children
-	}
-	t.Fatalf("process %d has the children %v after 30 s, want %d", pid, childrenOf(pid), n)
-	return nil
+	var children []int
+	await.Until(t, fmt.Sprintf("process %d has %d children", pid, n), func() bool {
+		children = childrenOf(pid)
+		return len(children) >= n
+	})
+	return children
 }
 
-// childrenOf reads who has a process as its parent: the fourth word of its stat, the second
-// of those behind its name.
+// childrenOf returns the processes whose parent is pid. The parent is the second word behind
+// the name in /proc/<pid>/stat.
 func childrenOf(pid int) (children []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range files {

@@ -17,7 +17,7 @@ import (
 // Snapshot is all that a partition holds, by key without its root.
 type Snapshot struct {
 	Tasks    map[string]map[string]string  // by id
-	Payloads map[string]bool               // ids of those that have a payload
+	Payloads map[string]bool               // the ids of tasks that have a payload
 	Texts    map[string]map[string]bool    // ids that have a text, by kind of key: "spec:", "state:", "payload:", "result:"
 	Zsets    map[string]map[string]float64 // by key, then member
 	Hashes   map[string]map[string]string

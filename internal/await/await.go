@@ -1,5 +1,5 @@
-// Package await has tests wait for what must happen. A test waits for a signal where
-// there is one (Receive), and asks again and again where there is none (Until).
+// Package await has tests wait for what must happen. Receive waits for a signal. Until polls
+// a condition, where nothing sends a signal.
 package await
 
 import (

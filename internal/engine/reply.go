@@ -21,7 +21,7 @@ func List(reply any, err error, least int) ([]any, error) {
 	return elements, nil
 }
 
-// Text is an element as a string, "" for nil.
+// Text returns an element as a string, or "" for nil.
 func Text(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -32,7 +32,7 @@ func Text(v any) string {
 	return ""
 }
 
-// Number is an element as a whole number, 0 if it is none.
+// Number returns an element as a whole number, or 0 if it is not a number.
 func Number(v any) int64 {
 	switch v := v.(type) {
 	case int64:
@@ -47,7 +47,7 @@ func Number(v any) int64 {
 	return 0
 }
 
-// Instant is an element that is ms since 1970, the zero time for none.
+// Instant reads an element as ms since 1970. It returns the zero time for 0 or nil.
 func Instant(v any) time.Time {
 	if ms := Number(v); ms != 0 {
 		return time.UnixMilli(ms)
