@@ -287,6 +287,39 @@ func TestOneOfManyIsPrecise(t *testing.T) {
 	}
 }
 
+// The reapers that are left have their places in the line of those that look.
+func TestMostReapersDieTogether(t *testing.T) {
+	t.Parallel()
+	q := open(t, redistest.Shared(t).Client(t), 1)
+	const reapers, left = 20, 4
+	var timedOut atomic.Int64
+	var stops []func()
+	swept := make(chan struct{}, 1000)
+	for i := range reapers {
+		stops = append(stops, run(t, reaper.New(q, reaper.Config{Observe: func(_ int, s reaper.Swept) {
+			if i >= reapers-left {
+				timedOut.Add(int64(s.TimedOut))
+			}
+			swept <- struct{}{}
+		}})))
+	}
+	for range 3 * reapers { // all of them have places
+		await.Receive(t, swept, "a reaper sweeps")
+	}
+	enqueue(t, q, queue.Task{Kind: "k", Timeout: time.Second})
+	var group sync.WaitGroup
+	for _, stop := range stops[:reapers-left] {
+		group.Go(stop)
+	}
+	group.Wait()
+	dead := time.Now()
+	await.Until(t, "a reaper that lives ends the task", func() bool { return timedOut.Load() == 1 })
+	// 125 ms for each that died; without the line's bound it could be any time.
+	if took := time.Since(dead); took > 4*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
 func TestRedisIsAway(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")

@@ -12,20 +12,14 @@ const patience = time.Second
 
 // watch is the life of a reaper in one partition.
 func (r *Reaper) watch(ctx context.Context, partition int) {
-	rung := make(chan struct{}, 1)
-	end := Alarms(r.of, partition, func() {
-		select {
-		case rung <- struct{}{}:
-		default: // one ring is as good as many
-		}
-	})
-	defer end()
+	alarms := &alarms{of: r.of, partition: partition, rung: make(chan struct{}, 1)}
+	defer alarms.end()
 
 	trouble := &trouble{logger: r.config.Logger, partition: partition}
 	var idle int // sweeps in a row that could do nothing of what is due
 	for ctx.Err() == nil {
 		// Whatever rang before the sweep is sent, the sweep will see.
-		silence(rung)
+		alarms.silence()
 		swept, err := r.sweep(ctx, partition)
 		if err != nil {
 			if ctx.Err() == nil {
@@ -38,6 +32,7 @@ func (r *Reaper) watch(ctx context.Context, partition int) {
 		for _, e := range swept.Errors {
 			trouble.report(e)
 		}
+		alarms.hear(swept.Turn)
 		r.config.Observe(partition, swept)
 
 		switch {
@@ -49,12 +44,12 @@ func (r *Reaper) watch(ctx context.Context, partition int) {
 			rest(ctx, time.Millisecond<<idle, nil)
 		case swept.Turn:
 			idle = 0
-			rest(ctx, min(swept.Wait, r.config.Fallback), rung)
+			rest(ctx, min(swept.Wait, r.config.Fallback), alarms.rung)
 		default:
-			// Another reaper is precise. Jitter keeps the others from looking all
-			// at once, and only ever shortens the rest: the fall-back is a promise.
+			// Another reaper is precise. Jitter keeps reapers that were started together
+			// from looking all at once.
 			idle = 0
-			rest(ctx, r.config.Fallback-rand.N(r.config.Fallback/4+1), nil)
+			rest(ctx, swept.Wait-rand.N(swept.Wait/4+1), nil)
 		}
 	}
 }
@@ -66,15 +61,7 @@ func (r *Reaper) sweep(ctx context.Context, partition int) (Swept, error) {
 }
 
 func progress(s Swept) bool {
-	return s.TimedOut+s.Started+s.GivenBack+s.Drained+s.Removed+s.Broken > 0
-}
-
-// silence takes back a ring that is no news any more.
-func silence(rung <-chan struct{}) {
-	select {
-	case <-rung:
-	default:
-	}
+	return s.TimedOut+s.Started+s.Fired+s.Warned+s.GivenBack+s.WaitsTimedOut+s.Drained+s.Removed+s.Broken > 0
 }
 
 // rest returns after d, at a ring, or when ctx ends.
@@ -85,5 +72,46 @@ func rest(ctx context.Context, d time.Duration, rung <-chan struct{}) {
 	case <-timer.C:
 	case <-rung:
 	case <-ctx.Done():
+	}
+}
+
+// alarms are those of one partition. Only the reaper with the turn hears them: Redis
+// would have to tell each alarm to all the others too.
+type alarms struct {
+	of        Namespace
+	partition int
+	rung      chan struct{} // one ring is as good as many
+	stop      func()        // nil while they are not heard
+}
+
+// hear begins or ends to hear them. When they are heard, and after a broken connection,
+// it rings once, since an alarm may have been missed before.
+func (a *alarms) hear(on bool) {
+	switch {
+	case on && a.stop == nil:
+		a.stop = Alarms(a.of, a.partition, func() {
+			select {
+			case a.rung <- struct{}{}:
+			default:
+			}
+		})
+	case !on:
+		a.end()
+	}
+}
+
+// end returns when they are not heard any more.
+func (a *alarms) end() {
+	if a.stop != nil {
+		a.stop()
+		a.stop = nil
+	}
+}
+
+// silence takes back a ring that is no news any more.
+func (a *alarms) silence() {
+	select {
+	case <-a.rung:
+	default:
 	}
 }

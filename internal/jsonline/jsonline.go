@@ -21,7 +21,7 @@ const MaxExact = 1 << 53
 var numeric = map[string]bool{
 	"version": true, "priority": true, "epoch": true, "attempt": true, "retries": true, "max_retries": true,
 	"lease_losses": true, "children": true, "code": true, "timed_out": true, "watched": true, "until": true,
-	"partitions": true, "seq": true, "front": true, "armed": true, "turn_until": true,
+	"partitions": true, "seq": true, "front": true, "armed": true, "turn_until": true, "standby": true,
 	"running": true, "enqueued": true, "completed": true, "failed": true, "cancelled": true,
 	"paused": true, "max_running": true, "rate": true, "burst": true, "tokens": true, "controlled": true,
 	"warn_percent": true, "jitter": true, "task_epoch": true,

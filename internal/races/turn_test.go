@@ -108,7 +108,9 @@ func TestTurn(t *testing.T) {
 		t.Errorf("in two idle seconds the turn was with %v (reaper: sweeps), want one", holders)
 	}
 	t.Logf("idle, 1 reaper: %d sweeps in 1s; 8 reapers: %d in 2s", alone, eight)
-	const looks = 7 * 2000 / 375 // of those without the turn: jitter shortens a rest by a quarter at most
+	// Those without the turn look four times in a fall-back, however many they are. Jitter shortens
+	// a rest by a quarter at most.
+	const looks = 4 * 2000 / 375
 	if most := int64(2000/500 + looks + 9); eight > most || alone > 2000/500 {
 		t.Errorf("an idle reaper makes %d sweeps in 1s and 8 make %d in 2s, want at most 4, and %d: those of one, and the others' looks", alone, eight, most)
 	}

@@ -2,14 +2,14 @@
 --
 -- ARGV[1]  reaper
 -- ARGV[2]  how many tasks of a clock at the most, 1 to 1000; one call does 250
--- ARGV[3]  ms of fall-back: the longest that a reaper rests
+-- ARGV[3]  ms of fall-back: the longest that the reaper with the turn rests
 --
 -- Take, end, wake and tell are one call, so a reaper killed anywhere loses nothing. Oldest first; a clock that had a
 -- full batch means: again, at once. A clock that cannot be read, and a record that cannot be worked with, hold up
 -- nothing else.
 --
 -- Returns  {now, wait, turn, {name, n, …}, told, error, …}
---            wait  ms until something is due, at most the fall-back
+--            wait  ms until this reaper looks again; with the turn, until something is due
 --            turn  1: this reaper has the turn and is to be precise; 0: another has it
 --            told  store/tell.lua
 -- Ends     FAILED, CANCELLED
@@ -68,11 +68,15 @@ local function sweep(keys, argv)
   end
   s.batch = math.min(s.batch, most)
   local tx = read_root(begin(keys[1]))
+  local precise = turn.has(tx, s)
+  if not precise and turn.is_kept(tx) then
+    return {tx.at, turn.pass(tx, s), 0, {}, tx.told}
+  end
   look_at_all(tx, s)
   for _, why in ipairs(tx.failed) do
     s.errors[#s.errors + 1] = why
   end
-  local wait, precise = turn(tx, s)
+  local wait = precise and turn.keep(tx, s) or s.full and 0 or turn.pass(tx, s)
   s.counts.timed_out, s.counts.fired = tx.timed_out, tx.timers_fired
   local counts = {}
   for what, n in pairs(s.counts) do

@@ -8,11 +8,10 @@ function alarm.note(tx, instant)
   end
 end
 
--- ring is the instant that the reaper must be told of; nil if it looks soon enough by itself. It looks
--- every 500 ms anyway.
+-- ring is the instant that the reaper must be told of; nil if it looks soon enough by itself.
 function alarm.ring(tx)
   local first, armed = tx.earliest, tx.root.armed
-  if first and first < tx.at + 500 and not (armed and armed <= first) then
+  if first and not (armed and armed <= first) then
     return string.format("%d", first)
   end
 end
