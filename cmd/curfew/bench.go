@@ -31,6 +31,7 @@ func benchCommand() *cli.Command {
 					return bench.Memory(ctx, rdb, c.Int("tasks"))
 				}),
 			longestCommand(),
+			idleCommand(),
 			countsCommand(),
 			microCommand(),
 			agentsCommand(),
@@ -40,7 +41,7 @@ func benchCommand() *cli.Command {
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usage("there is no benchmark %q: throughput, dispatch, detect, memory, longest, counts, micro, agents, failover or recovery", c.Args().First())
+				return usage("there is no benchmark %q: throughput, dispatch, detect, memory, longest, idle, counts, micro, agents, failover or recovery", c.Args().First())
 			}
 			return cli.ShowSubcommandHelp(c)
 		},
@@ -99,7 +100,7 @@ func checkBench(c *cli.Context) error {
 			return usage("--%s %d must be from 1 to 10000000", name, n)
 		}
 	}
-	for _, name := range []string{"others", "load"} {
+	for _, name := range []string{"others", "load", "workers", "reapers"} {
 		if n := c.Int(name); c.IsSet(name) && n < 0 {
 			return usage("--%s %d must not be negative", name, n)
 		}
