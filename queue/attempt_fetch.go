@@ -2,12 +2,9 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/refusal"
@@ -57,10 +54,17 @@ func (c *Claim) Attempt() int { return c.Retries + 1 }
 type Reply struct {
 	Verdicts []Verdict
 	Claims   []Claim
-	More     bool // the queues asked hold more
+	// Look is when to fetch again, even if no wake token comes. 0: at once, since the queues asked
+	// hold more.
+	Look time.Duration
+	// Ended is how many tasks timed out in the call, instead of being handed out or settled.
+	Ended int
 	// Errors are keys that could not be worked with. Everything else was done.
 	Errors []string
 }
+
+// More tells whether the queues asked hold more.
+func (r *Reply) More() bool { return r.Look == 0 }
 
 // Fetch takes ready tasks for a worker.
 func (a Attempts) Fetch(ctx context.Context, partition int, worker string, ask Ask) (Reply, error) {
@@ -73,7 +77,9 @@ func (a Attempts) Fetch(ctx context.Context, partition int, worker string, ask A
 		return Reply{}, refusal.Failed("fetch", "", err)
 	}
 	var trip Reply
-	err = trip.readClaims(partition, answers[0], answers[1])
+	if err = trip.readClaims(partition, answers[0], answers[1]); err == nil {
+		err = trip.readTold(answers[2])
+	}
 	trip.Errors = a.q.engine.Located("fetch", answers[3:])
 	return trip, refusal.Failed("fetch", "", err)
 }
@@ -104,23 +110,39 @@ func (a *Ask) append(args []any) []any {
 // claimWords is how many values a claim has (lua/task/parcels.lua).
 const claimWords = 5
 
-func (t *Reply) readClaims(partition int, now, answer any) error {
+func (r *Reply) readClaims(partition int, now, answer any) error {
 	words, err := engine.List(answer, nil, 1)
 	if err != nil || len(words)%claimWords != 1 {
 		return fmt.Errorf("unexpected claims %.100v", answer)
 	}
-	t.More = engine.Number(words[0]) == 1
+	r.Look = time.Duration(engine.Number(words[0])) * time.Millisecond
 	at := engine.Instant(now)
-	t.Claims = make([]Claim, len(words)/claimWords)
-	for i := range t.Claims {
+	r.Claims = make([]Claim, len(words)/claimWords)
+	for i := range r.Claims {
 		w := words[1+i*claimWords:]
-		c := &t.Claims[i]
+		c := &r.Claims[i]
 		c.ID, c.Epoch, c.Partition, c.Now = engine.Text(w[0]), engine.Number(w[1]), partition, at
 		if !c.readState(engine.Text(w[2])) || !c.readSpec(engine.Text(w[3])) {
 			return fmt.Errorf("unexpected claim of %s: %.100q, %.100q", c.ID, engine.Text(w[2]), engine.Text(w[3]))
 		}
 		if payload := engine.Text(w[4]); payload != "" {
 			c.Payload = []byte(payload)
+		}
+	}
+	return nil
+}
+
+// toldWords is how many values say what happened to a task (lua/store/tell.lua).
+const toldWords = 5
+
+func (r *Reply) readTold(answer any) error {
+	words, err := engine.Elements(answer, nil)
+	if err != nil || len(words)%toldWords != 0 {
+		return fmt.Errorf("unexpected answer %.100v of what else happened", answer)
+	}
+	for i := 0; i < len(words); i += toldWords {
+		if engine.Text(words[i]) == "timed_out" {
+			r.Ended++
 		}
 	}
 	return nil
@@ -169,32 +191,4 @@ func (c *Claim) readSpec(spec string) bool {
 func (a Attempts) Answers(ctx context.Context, partition int) error {
 	_, err := a.q.engine.Call(ctx, partition, "read")
 	return refusal.Failed("answers", "", err)
-}
-
-// AwaitWork waits up to d for the token that says that one of the queues has work
-// and no worker is on its way to it. Who gets it fetches, and fetch passes it on if
-// there is more. It may be told of work that is gone, and a token may be lost with
-// its answer: look once a second even so.
-func (a Attempts) AwaitWork(ctx context.Context, partition int, queues []string, d time.Duration) (bool, error) {
-	keys := make([]string, len(queues))
-	for i, queue := range queues {
-		keys[i] = a.q.engine.WakeKey(partition, queue)
-	}
-	// A server that hangs would be waited for ten seconds more.
-	bounded, cancel := context.WithTimeout(ctx, d+engine.TryFor)
-	defer cancel()
-	err := a.q.engine.Client().BLPop(bounded, d, keys...).Err()
-	if errors.Is(err, redis.Nil) {
-		return false, nil
-	}
-	if redis.HasErrorPrefix(err, "UNBLOCKED") {
-		return true, nil // the master has become a replica: who looks finds its successor
-	}
-	if cause := engine.EndOf(ctx); err != nil && cause != nil {
-		err = cause // the client calls it a read that timed out
-	}
-	if engine.Denied(err) {
-		err = a.q.engine.NoRight(partition, err)
-	}
-	return err == nil, refusal.Failed("await work", "", err)
 }

@@ -76,6 +76,9 @@ func (a Attempts) Settle(ctx context.Context, partition int, worker, call string
 	if trip.Verdicts, err = readVerdicts(answers[1], len(outcomes)); err == nil {
 		err = trip.readClaims(partition, answers[0], answers[2])
 	}
+	if err == nil {
+		err = trip.readTold(answers[3])
+	}
 	trip.Errors = a.q.engine.Located("settle", answers[4:])
 	return trip, refusal.Failed("settle", "", err)
 }

@@ -50,8 +50,8 @@ func calls(q *queue.Queue, id string) map[string]func(context.Context) error {
 			return err
 		},
 		"Sweep": func(ctx context.Context) error { _, err := reaper.Sweep(ctx, q, 0, "r", 1, time.Second); return err },
-		"AwaitWork": func(ctx context.Context) error {
-			_, err := q.Attempts().AwaitWork(ctx, 0, []string{"nobody"}, 10*time.Second)
+		"Await": func(ctx context.Context) error {
+			_, err := q.Attempts().WakeLine(0, []string{"nobody"}).Await(ctx, 10*time.Second)
 			return err
 		},
 	}

@@ -52,10 +52,11 @@ type Queue struct {
 	config Config
 	engine *engine.Engine
 
-	ids      names.Maker
-	turn     atomic.Uint32 // spreads root tasks over the partitions
-	batchers []batcher     // one a partition: concurrent enqueues share calls
-	watches  watches
+	ids       names.Maker
+	turn      atomic.Uint32 // spreads root tasks over the partitions
+	batchers  []batcher     // one a partition: concurrent enqueues share calls
+	watches   watches
+	wakeLines wakeLines
 }
 
 // Open opens a namespace and creates it if it is new. It refuses a namespace with

@@ -1,81 +1,57 @@
 package worker
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
-const (
-	awaitFor     = time.Second             // one call of AwaitWork
-	awaitTimeout = 1500 * time.Millisecond // fetch then, even if the call has not returned
-	noSlotDelay  = 100 * time.Millisecond  // between fetches while no slot is free
-)
+// noSlotDelay is how long to wait between fetches while no slot is free.
+const noSlotDelay = 100 * time.Millisecond
 
 // await waits for tasks whenever the partition has none, and has them fetched. It returns
 // when the context of Run ends.
 func (p *partition) await() {
+	line := p.w.q.Attempts().WakeLine(p.number, p.w.queues.names)
+	defer line.Close()
 	for ctx := p.w.fetchCtx; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-p.idle:
 		}
-		if p.canUseToken() {
-			p.awaitOnce(ctx)
+		token := false
+		if d, ok := p.startAwait(); ok {
+			var err error
+			token, err = line.Await(ctx, d)
+			if err != nil && ctx.Err() == nil {
+				p.w.logError(p.number, "Waiting for work failed; the worker tries again", err)
+			}
 		} else {
 			// Another worker must get the token. The fetch waits for a slot.
 			sleep(ctx, noSlotDelay)
-			p.startFetching(false)
 		}
+		p.endAwait(token)
 	}
 }
 
-// canUseToken tells whether to wait for a wake token: there is a slot for its task, and
-// the last reply did not promise tasks that it did not have.
-func (p *partition) canUseToken() bool {
-	p.mu.Lock()
-	promised := p.emptyReplies > 0
-	p.mu.Unlock()
-	return !promised && p.w.slots.anyFree()
-}
-
-// awaitOnce waits until AwaitWork has returned. It waits no longer than awaitTimeout: on a
-// connection that is half open the answer may come much later.
-func (p *partition) awaitOnce(ctx context.Context) {
-	select {
-	case <-p.awaited: // left over from a call that took longer
-	default:
-	}
-	p.startAwait(ctx)
-	timer := time.NewTimer(awaitTimeout)
-	defer timer.Stop()
-	select {
-	case <-p.awaited:
-	case <-timer.C:
-		p.startFetching(false)
-	case <-ctx.Done():
-	}
-}
-
-// startAwait calls AwaitWork in a goroutine, unless an earlier call is under way.
-func (p *partition) startAwait(ctx context.Context) {
+// startAwait tells whether to wait for a wake token, and for how long: not every slot has a
+// handler, and the last reply did not promise tasks that it did not have. A slot that another
+// partition fetches for counts: if that fetch fills it, the token is passed on.
+func (p *partition) startAwait() (d time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.awaiting || p.w.stopping.Load() {
-		return
+	if p.emptyReplies > 0 || p.w.stopping.Load() || p.w.allBusy() {
+		return 0, false
 	}
 	p.awaiting = true
-	p.w.background.Go(func() {
-		token, err := p.w.q.Attempts().AwaitWork(ctx, p.number, p.w.queues.names, awaitFor)
-		if err != nil && ctx.Err() == nil {
-			p.w.logError(p.number, "Waiting for work failed; the worker tries again", err)
-			sleep(ctx, p.failed())
-		}
-		p.mu.Lock()
-		p.awaiting = false
-		p.mu.Unlock()
-		p.startFetching(token)
-		notify(p.awaited)
-		p.w.drainStep()
-	})
+	return p.look, true
+}
+
+// allBusy tells whether every slot has a handler.
+func (w *Worker) allBusy() bool { return w.counts.running.Load() >= int64(w.config.Concurrency) }
+
+// endAwait has the partition fetch, or pass the token on if the worker stops.
+func (p *partition) endAwait(token bool) {
+	p.startFetching(token)
+	p.mu.Lock()
+	p.awaiting = false
+	p.mu.Unlock()
+	p.w.drainStep()
 }

@@ -67,7 +67,7 @@ func (p *partition) returnUnused(r *request, reply *queue.Reply, started int) (w
 	switch {
 	case r.fetch.N == 0:
 		return nil
-	case p.doneFetching(r.fetch, len(reply.Claims), reply.More):
+	case p.doneFetching(r.fetch, reply):
 		return p.withdrawFromSlots(unused)
 	}
 	return p.w.slots.fetched(&p.account, unused, true)
@@ -75,8 +75,9 @@ func (p *partition) returnUnused(r *request, reply *queue.Reply, started int) (w
 
 // doneFetching tells, by the reply to a fetch, whether to fetch no more. If the partition
 // has no more tasks, it has await wait for some. Caller holds mu.
-func (p *partition) doneFetching(fetch queue.Ask, got int, more bool) bool {
-	if got == 0 && more {
+func (p *partition) doneFetching(fetch queue.Ask, reply *queue.Reply) bool {
+	got, more := len(reply.Claims), reply.More()
+	if got == 0 && more && reply.Ended == 0 {
 		p.emptyReplies++
 	} else {
 		p.emptyReplies = 0
@@ -91,7 +92,7 @@ func (p *partition) doneFetching(fetch queue.Ask, got int, more bool) bool {
 	case fetch.Seq != p.seq || fetch.Seq <= p.startSeq:
 		return false // there is a later fetch, or news of tasks came after this one was sent
 	}
-	p.fetching = false
+	p.fetching, p.look = false, reply.Look
 	notify(p.idle)
 	return true
 }

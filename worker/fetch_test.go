@@ -2,6 +2,7 @@ package worker
 
 import (
 	"testing"
+	"time"
 
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -24,7 +25,7 @@ func TestDoneFetching(t *testing.T) {
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			p := &partition{seq: c.newest, startSeq: c.start, fetching: true, idle: make(chan struct{}, 1)}
-			got := p.doneFetching(queue.Ask{Seq: c.seq, N: c.asked}, c.got, c.more)
+			got := p.doneFetching(queue.Ask{Seq: c.seq, N: c.asked}, replyOf(c.got, c.more))
 			if got != c.want || p.fetching == c.want || len(p.idle) == 1 != c.want {
 				t.Errorf("doneFetching = %v, and the partition is fetching: %v", got, p.fetching)
 			}
@@ -34,12 +35,31 @@ func TestDoneFetching(t *testing.T) {
 	t.Run("ten empty replies that promise more tasks are believed", func(t *testing.T) {
 		p := &partition{seq: 1, fetching: true, idle: make(chan struct{}, 1)}
 		n := 1
-		for ; !p.doneFetching(queue.Ask{Seq: 1, N: 3}, 0, true); n++ {
+		for ; !p.doneFetching(queue.Ask{Seq: 1, N: 3}, replyOf(0, true)); n++ {
 		}
 		if n != 10 {
 			t.Errorf("%d times", n)
 		}
 	})
+
+	t.Run("an empty reply that ended late tasks is progress", func(t *testing.T) {
+		p := &partition{seq: 1, fetching: true, idle: make(chan struct{}, 1)}
+		reply := replyOf(0, true)
+		reply.Ended = 1
+		for range 100 {
+			if p.doneFetching(queue.Ask{Seq: 1, N: 3}, reply) {
+				t.Fatal("the partition stopped fetching")
+			}
+		}
+	})
+}
+
+func replyOf(claims int, more bool) *queue.Reply {
+	r := &queue.Reply{Claims: make([]queue.Claim, claims), Look: time.Second}
+	if more {
+		r.Look = 0
+	}
+	return r
 }
 
 // A partition whose request hangs must not keep a slot that another one wants.

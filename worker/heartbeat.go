@@ -29,27 +29,55 @@ func (p *partition) heartbeats() {
 	}
 }
 
+// maySkip tells whether the next heartbeat is not needed: there is nothing to tell, and a
+// fetch has renewed the lease for long enough.
+func (p *partition) maySkip() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := &p.w.config
+	return p.clean && len(p.held) == 0 && time.Since(p.renewed)+c.Beat <= c.Lease*3/4
+}
+
 func (p *partition) heartbeat() error {
 	w := p.w
 	held, known := p.claims()
+	sent := time.Now()
 	stops, err := w.q.Attempts().Heartbeat(w.callCtx, p.number, w.id, w.config.Lease, known, held)
 	if err != nil {
 		return err
 	}
 	p.progressSent(held)
+	p.beatAnswered(sent, known)
 	for _, s := range stops {
 		p.stop(s)
 	}
 	return nil
 }
 
+// beatAnswered notes that Redis has renewed the lease, and holds no claim up to known that
+// this worker does not know.
+func (p *partition) beatAnswered(sent time.Time, known int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.renewed = sent
+	p.clean = len(p.held) == 0 && len(p.openFetches) == 0 && known == p.seq
+}
+
 func (p *partition) awaitNextBeat() {
 	timer := time.NewTimer(p.w.config.Beat)
 	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-p.beatNow:
-	case <-p.w.callCtx.Done():
+	for {
+		select {
+		case <-timer.C:
+			if !p.maySkip() {
+				return
+			}
+			timer.Reset(p.w.config.Beat)
+		case <-p.beatNow:
+			return
+		case <-p.w.callCtx.Done():
+			return
+		}
 	}
 }
 

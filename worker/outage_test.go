@@ -228,7 +228,7 @@ func TestAPartitionThatHangsHoldsUpNoOther(t *testing.T) {
 	await.Until(t, "all are completed", func() bool { return w.Stats().Completed == 4 })
 }
 
-// AwaitWork does not return, as on a connection that is half open.
+// A call that waits for work does not return, as on a connection that is half open.
 func TestAWaitThatOverrunsIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})

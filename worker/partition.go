@@ -35,15 +35,18 @@ type partition struct {
 	emptyReplies int     // replies in a row that promised more tasks and had none
 
 	idle     chan struct{} // signalled when there are no more tasks: wait for some
-	awaiting bool          // a call of AwaitWork is under way
-	awaited  chan struct{} // signalled when it has returned
+	look     time.Duration // for how long to wait then, at the most
+	awaiting bool          // it waits, and may get a wake token
 	beatNow  chan struct{} // signalled when a heartbeat must not wait for its time
+
+	renewed time.Time // when the last request was sent that renewed the lease
+	clean   bool      // since the last heartbeat, Redis cannot have given claims to this worker
 }
 
 func newPartition(w *Worker, number int) *partition {
 	p := &partition{
 		w: w, number: number, held: map[claimKey]*attempt{},
-		idle: make(chan struct{}, 1), awaited: make(chan struct{}, 1), beatNow: make(chan struct{}, 1),
+		idle: make(chan struct{}, 1), beatNow: make(chan struct{}, 1),
 	}
 	p.account.wake = p.slotGranted
 	return p

@@ -1,6 +1,10 @@
 package worker
 
-import "github.com/curfew-dev/curfew/queue"
+import (
+	"time"
+
+	"github.com/curfew-dev/curfew/queue"
+)
 
 const (
 	maxOutcomes     = 500     // in one request
@@ -17,6 +21,7 @@ type request struct {
 	outcomes []queue.Outcome // of attempts, in the same order
 	fetch    queue.Ask
 	slots    int // reserved for the tasks it fetches; guarded by the partition's mu
+	sent     time.Time
 }
 
 // requestDue tells whether to send a request while others are under way. Outcomes gather

@@ -46,8 +46,7 @@ func (w *Worker) startBackground() (endStops func()) {
 	}
 	endStops = w.q.Attempts().Stops(w.id, w.stop, w.stopsMissed)
 	if !w.config.NoReaper {
-		r := reaper.New(w.q, reaper.Config{Logger: w.log})
-		w.background.Go(func() { r.Run(w.callCtx) })
+		w.background.Go(func() { reaper.RunShared(w.callCtx, w.q, w.log) })
 	}
 	for _, p := range w.partitions {
 		w.background.Go(p.heartbeats)

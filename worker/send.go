@@ -35,6 +35,7 @@ func (p *partition) sendAll() {
 		if r == nil {
 			return
 		}
+		r.sent = time.Now()
 		if reply, err := p.send(r); err != nil {
 			sleep(p.w.callCtx, p.handleError(r, err))
 		} else {
@@ -69,6 +70,9 @@ func (p *partition) handleReply(r *request, reply *queue.Reply) {
 	}
 	p.fetchOver(r.fetch.Seq)
 	p.retryDelay = 0
+	if r.fetch.N > 0 {
+		p.renewed, p.clean = r.sent, p.clean && len(reply.Claims) == 0
+	}
 	started := p.start(r, reply.Claims, received)
 	woken := p.returnUnused(r, reply, len(started))
 	p.mu.Unlock()
@@ -84,6 +88,7 @@ func (p *partition) handleReply(r *request, reply *queue.Reply) {
 func (p *partition) handleError(r *request, err error) time.Duration {
 	p.mu.Lock()
 	p.fetchOver(r.fetch.Seq)
+	p.clean = false
 	kept, dropped := p.keepOrDrop(r.attempts, err)
 	p.unreported = append(kept, p.unreported...)
 	for _, a := range dropped {

@@ -213,8 +213,8 @@ func TestMoreSlotsThanACallGivesAreFilled(t *testing.T) {
 	}))
 	ids := s.enqueueAll(many(slots, queue.Task{Kind: "k", Timeout: time.Minute})...)
 	reply, err := s.q.Attempts().Fetch(s.ctx, 0, "another", queue.Ask{N: 10_000, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 10_000}}})
-	if err != nil || len(reply.Claims) != 500 || !reply.More {
-		t.Fatalf("a fetch of 10,000 gets %d, %v, more: %v; want 500 of %d", len(reply.Claims), err, reply.More, slots)
+	if err != nil || len(reply.Claims) != 500 || !reply.More() {
+		t.Fatalf("a fetch of 10,000 gets %d, %v, more: %v; want 500 of %d", len(reply.Claims), err, reply.More(), slots)
 	}
 	var back []queue.Outcome
 	for _, c := range reply.Claims {

@@ -89,13 +89,6 @@ func (s *slots) returnGranted(a *account) (woken []*account) {
 	return s.grantWaiting()
 }
 
-// anyFree tells whether a slot is free.
-func (s *slots) anyFree() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.free > 0
-}
-
 // allFree tells whether every slot is free.
 func (s *slots) allFree() bool {
 	s.mu.Lock()

@@ -44,9 +44,13 @@ func (e *Engine) Call(ctx context.Context, partition int, script string, args ..
 		if ctx.Err() != nil {
 			return nil, unanswered(ctx, lost, refusal.ErrUnavailable)
 		}
+		if !e.enter(ctx) {
+			return nil, unanswered(ctx, lost, refusal.ErrUnavailable)
+		}
 		try, leave := e.watchMaster(ctx, partition)
 		reply, err := e.try(try, patience, script, e.Root(partition), args)
 		leave()
+		<-e.places
 		if err == nil {
 			return reply, nil
 		}
@@ -74,6 +78,38 @@ func (e *Engine) Call(ctx context.Context, partition int, script string, args ..
 			return nil, unanswered(ctx, lost, err)
 		case <-time.After(pause/2 + rand.N(pause)):
 		}
+	}
+}
+
+// places is how many calls may be under way: fewer than the client has connections, of
+// which those that wait for work need some. A call that had to wait for a connection would
+// have less time for its answer, and be given up, with its connection, while Redis answers.
+func places(rdb redis.UniversalClient) int {
+	size := 0
+	switch c := rdb.(type) {
+	case *redis.Client:
+		size = c.Options().PoolSize
+	case *redis.ClusterClient:
+		size = c.Options().PoolSize
+	}
+	if size <= 0 {
+		return 1000
+	}
+	return max(size*3/4, 1)
+}
+
+// enter waits for a place. It returns false if ctx ends first.
+func (e *Engine) enter(ctx context.Context) bool {
+	select {
+	case e.places <- struct{}{}:
+		return true
+	default:
+	}
+	select {
+	case e.places <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

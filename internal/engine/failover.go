@@ -66,6 +66,15 @@ func (e *Engine) watchMaster(ctx context.Context, partition int) (try context.Co
 	}
 }
 
+// node is the client of the server that has a partition; nil if it is not known.
+func (e *Engine) node(partition int) *redis.Client {
+	if e.cluster != nil {
+		return e.master(partition)
+	}
+	client, _ := e.rdb.(*redis.Client)
+	return client
+}
+
 // master is the client of the node that has a partition, as the map says; nil if there
 // is no map.
 func (e *Engine) master(partition int) *redis.Client {

@@ -2,9 +2,14 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
+
+// pingEvery is how often a subscription that hears nothing sends something, so that no router
+// forgets the connection. One that breaks is noticed at once.
+const pingEvery = 15 * time.Second
 
 // Subscription is a standing order for messages. It mends itself when the
 // connection breaks; what was published before it stood is lost, so told is called
@@ -33,7 +38,7 @@ func (e *Engine) Subscribe(channels []string, told func(channel, message string)
 
 func (s *Subscription) listen(channels int, told func(channel, message string)) {
 	defer close(s.ended)
-	for m := range s.pubsub.ChannelWithSubscriptions() {
+	for m := range s.pubsub.ChannelWithSubscriptions(redis.WithChannelHealthCheckInterval(pingEvery)) {
 		switch m := m.(type) {
 		case *redis.Subscription:
 			if channels > 0 {

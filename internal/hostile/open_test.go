@@ -124,8 +124,8 @@ func TestOpenNeedsNoOtherRight(t *testing.T) {
 			}
 		}
 		s.rdb.RPush(t.Context(), root+":wake:q", "x")
-		if _, err := q.Attempts().AwaitWork(t.Context(), 0, []string{"q"}, time.Second); err != nil {
-			t.Errorf("with %s: AwaitWork = %v", way, err)
+		if _, err := q.Attempts().WakeLine(0, []string{"q"}).Await(t.Context(), time.Second); err != nil {
+			t.Errorf("with %s: Await = %v", way, err)
 		}
 		rules := s.rdb.Do(t.Context(), "acl", "list").Val().([]any)
 		t.Logf("with %s: %v", way, rules[slices.IndexFunc(rules, func(r any) bool { return strings.HasPrefix(r.(string), "user u ") })])

@@ -109,7 +109,7 @@ func tellClaims(trip queue.Reply) string {
 	for _, c := range trip.Claims {
 		got = append(got, tellClaim(c.ID, c.Epoch, string(c.Payload)))
 	}
-	return fmt.Sprint(got, trip.More, strings.Join(trip.Errors, ","))
+	return fmt.Sprint(got, trip.More(), strings.Join(trip.Errors, ","))
 }
 
 // await is an idle worker that takes the token of a queue, and is on its way.

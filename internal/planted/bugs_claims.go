@@ -40,7 +40,7 @@ var fetchBugs = []bug{
 		`task.status == "RUNNING" and task.worker == ask.worker`, `task.status`, "stories/fetch_repeated_past_the_deadline"},
 	{"an expired task is handed out", "task/take.lua",
 		`load_task(tx, id)`, `record.get(tx, id)`, "stories/fetch_expired_is_never_handed_out"},
-	{"a fetch gives more than was asked", "task/claim.lua",
+	{"a fetch gives more than was asked", "task/draw.lua",
 		`math.min(want, free.n, got.left)`, `math.min(want, free.n)`, "stories/fetch_never_gives_more_than_asked"},
 	{"quotas are ignored", "task/claim.lua",
 		`round == 1 and ask.quotas[i] or got.left`, `got.left`, "stories/fetch_quotas"},
@@ -48,8 +48,13 @@ var fetchBugs = []bug{
 		`own(tx, "wakes")[queue] = ready > 0 or nil`, `own(tx, "wakes")[queue] = nil`, "stories/fetch_passes_the_baton"},
 	{"a token outlives the line", "queue/wake.lua",
 		`try(tx, "DEL", tx.key.wake .. queue)`, ``, "stories/complete"},
-	{"one expired task ends a fetch", "task/claim.lua",
-		`looks = most + 100`, `looks = most`, "stories/fetch_line_without_record"},
+	{"one expired task ends a fetch", "task/draw.lua",
+		`local looks, page = math.min(given + got.share, got.looks), given`, `local looks, page = math.min(given, got.looks), given`,
+		"stories/fetch_late_tasks_of_one_queue"},
+	{"late tasks of one queue take the looks of all", "task/draw.lua",
+		`math.min(given + got.share, got.looks)`, `got.looks`, "stories/fetch_late_tasks_of_one_queue"},
+	{"a page of late tasks gives more than was asked", "task/draw.lua",
+		`if got.full or taken == given then`, `if got.full then`, "stories/fetch_late_tasks_of_one_queue"},
 }
 
 // Leases and heartbeats.

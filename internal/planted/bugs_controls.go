@@ -32,7 +32,7 @@ var controlBugs = []bug{
 		`if last[1] == d.call then`, `if false then`, "stories/drain_in_chunks"},
 	{"two rounds of a fetch give twice what may run", "queue/use_rate.lua",
 		`free.n = free.n - n`, ``, "stories/rate_of_what_ended"},
-	{"a fetch gives all of a limited queue", "task/claim.lua",
+	{"a fetch gives all of a limited queue", "task/draw.lua",
 		`math.min(want, free.n, got.left)`, `math.min(want, got.left)`, "stories/max_running"},
 	{"a clock that was set back empties a bucket for long", "queue/free_slots.lua",
 		`if free.full_at > tx.at + whole then`, `if false then`, "stories/rate_and_a_clock_set_back"},

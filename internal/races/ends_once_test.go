@@ -97,7 +97,7 @@ func (s *scramble) completer(q *queue.Queue, name string) {
 			if time.Now().After(s.last) {
 				break
 			}
-			if _, err := q.Attempts().AwaitWork(s.Context(), 0, []string{"default"}, time.Second); err != nil {
+			if _, err := q.Attempts().WakeLine(0, []string{"default"}).Await(s.Context(), time.Second); err != nil {
 				s.Error(err)
 				return
 			}

@@ -79,9 +79,10 @@ func answer(value any, err error) any {
 		return err
 	}
 	if trip, ok := value.(queue.Reply); ok {
-		// Which come first among the claims of one trip is nobody's concern, and More
-		// is a hint: the line's token is there for whoever goes by it.
-		trip.More = false
+		// The order of the claims of one reply does not matter. When to look again is
+		// a hint: workers wait for the token of the queue. What else a lost try ended is
+		// in the events, and not told again.
+		trip.Look, trip.Ended = 0, 0
 		slices.SortFunc(trip.Claims, func(a, b queue.Claim) int { return strings.Compare(a.ID, b.ID) })
 		return trip
 	}

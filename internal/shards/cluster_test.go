@@ -39,7 +39,7 @@ func TestCluster(t *testing.T) {
 		{"a killed master costs its own shard three seconds and the others nothing", testKilledMaster},
 		{"a client with go-redis' own options comes back too", testOwnClient},
 		{"a planned failover costs nobody an error", testPlannedFailover},
-		{"a wait for work ends in peace with its master", testAwaitWork},
+		{"a wait for work ends in peace with its master", testWakeLine},
 		{"a master that hangs is left for its successor", testHungMaster},
 	} {
 		t.Run(test.claim, func(t *testing.T) { test.test(t, c) })

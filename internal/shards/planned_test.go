@@ -66,13 +66,13 @@ func testPlannedFailover(t *testing.T, c *redistest.Cluster) {
 	}
 }
 
-// testAwaitWork: Redis ends what blocks on a master that becomes a replica.
-func testAwaitWork(t *testing.T, c *redistest.Cluster) {
+// testWakeLine: Redis ends what blocks on a master that becomes a replica.
+func testWakeLine(t *testing.T, c *redistest.Cluster) {
 	s := newStage(t, c.URL(), 1)
 	master := c.Master(t, s.cluster(), s.Q.Root(0))
 	awaited := make(chan error, 1)
 	go func() {
-		_, err := s.Q.Attempts().AwaitWork(context.Background(), 0, []string{"default"}, 5*time.Second)
+		_, err := s.Q.Attempts().WakeLine(0, []string{"default"}).Await(context.Background(), 5*time.Second)
 		awaited <- err
 	}()
 	rdb := master.Client(t)
@@ -84,7 +84,7 @@ func testAwaitWork(t *testing.T, c *redistest.Cluster) {
 		t.Fatal(err)
 	}
 	if err := await.Receive(t, awaited, "the call ends"); err != nil {
-		t.Errorf("AwaitWork = %v, want no error", err)
+		t.Errorf("Await = %v, want no error", err)
 	}
 	if err := replica.AwaitMaster(); err != nil {
 		t.Fatal(err)

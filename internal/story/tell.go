@@ -43,7 +43,7 @@ func (s *stage) claims(trip queue.Reply) []string {
 		}
 		answers = append(answers, line)
 	}
-	if trip.More {
+	if trip.More() {
 		answers[len(answers)-1] += " more"
 	}
 	return answers

@@ -6,8 +6,8 @@
 -- ARGV[4]  ms of lease: the worker is alive that long without another call
 -- ARGV[5…] queue, quota, …: in order (task/claim.lua)
 --
--- Returns  {now, {more, claim, …}, told, error, …}
---            more   1 if the queues asked hold more, otherwise 0
+-- Returns  {now, {look, claim, …}, told, error, …}
+--            look   queue/look_again.lua
 --            claim  five values (task/parcels.lua)
 --            told   store/tell.lua
 --            error  a key that could not be worked with; everything else was done
@@ -18,6 +18,7 @@
 -- @use store/begin
 -- @use store/read_root
 -- @use store/unit
+-- @use queue/look_again
 -- @use task/claim
 -- @use task/read_ask
 
@@ -25,5 +26,5 @@ local function fetch(keys, argv)
   local ask = read_ask(argv, 2, names.word("worker", argv[1]))
   local tx = read_root(begin(keys[1]))
   local claims = unit(tx, claim, ask)
-  return {tx.at, {tx.more and 1 or 0, unpack(claims)}, tx.told, unpack(tx.failed)}
+  return {tx.at, {look_again(tx, claims), unpack(claims)}, tx.told, unpack(tx.failed)}
 end

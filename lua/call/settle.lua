@@ -6,7 +6,7 @@
 -- then     the arguments of fetch from seq on; absent, or n = 0: take nothing. Results, errors and the tasks taken
 --          have 4 MiB together, or there is one task
 --
--- Returns  {now, {verdict, …}, {more, claim, …}, told, error, …}; more, claims, told and errors as fetch
+-- Returns  {now, {verdict, …}, {look, claim, …}, told, error, …}; look, claims, told and errors as fetch
 --          returns them; a verdict is one of
 --   status                   accepted: what the task is now. One that is being cancelled is CANCELLED,
 --                            whatever the outcome
@@ -22,6 +22,7 @@
 -- @use store/read_root
 -- @use store/record
 -- @use store/unit
+-- @use queue/look_again
 -- @use task/claim
 -- @use task/owner
 -- @use task/read_ask
@@ -47,7 +48,7 @@ local function settle(keys, argv)
   local outcomes, rest = read_outcomes(argv, 3)
   local ask = argv[rest] and read_ask(argv, rest, worker)
   local tx = read_root(begin(keys[1]))
-  local verdicts, claims = {}, {}
+  local verdicts, claims, look = {}, {}, 1000
   if outcomes[1] then
     verdicts = unit(tx, report_all, outcomes, worker, call)
   end
@@ -58,6 +59,7 @@ local function settle(keys, argv)
       ask.carried = ask.carried + #o.note
     end
     claims = unit(tx, claim, ask)
+    look = look_again(tx, claims)
   end
-  return {tx.at, verdicts, {tx.more and 1 or 0, unpack(claims)}, tx.told, unpack(tx.failed)}
+  return {tx.at, verdicts, {look, unpack(claims)}, tx.told, unpack(tx.failed)}
 end

@@ -12,47 +12,13 @@
 -- @use store/index
 -- @use store/later
 -- @use store/record
--- @use store/try
--- @use queue/free_slots
--- @use queue/use_rate
+-- @use task/draw
 -- @use task/load_task
 -- @use task/parcels
 -- @use task/payload
 -- @use task/put_aside
--- @use task/take
 
 local most_queues = 256
-
--- draw takes up to so many tasks from a queue. It may meet tasks that are ended instead of handed out, so
--- it goes on; but a line of nothing but late tasks must not hold the server.
-local function draw(tx, ask, got, queue, want)
-  local key, free = tx.key.ready .. queue, free_slots(tx, queue)
-  local given = math.min(want, free.n, got.left)
-  local taken, from = 0, got.from[queue] or 0
-  while taken < given and got.looks > 0 and not got.full do
-    local ids = try(tx, "ZRANGE", key, from, from + math.min(given - taken, got.looks) - 1)
-    if not ids or #ids == 0 then
-      got.empty[queue] = ids ~= nil
-      break
-    end
-    if not got.checked then -- the claims must be readable before anything is decided
-      tx.on, got.checked = false, true
-      redis.call("ZCARD", tx.key.claims .. ask.worker)
-    end
-    from, got.looks = from + #ids, got.looks - #ids
-    record.load(tx, ids)
-    for _, id in ipairs(ids) do
-      tx.on = id
-      if got.full then
-        from = from - 1
-      elseif take(tx, id, key, ask, got) then
-        taken = taken + 1
-      end
-    end
-  end
-  got.from[queue], got.left = from, got.left - taken
-  use_rate(tx, queue, free, taken)
-end
 
 -- repeated are the tasks of an earlier ask of the same seq that are still held.
 local function repeated(tx, ask, got)
@@ -89,7 +55,7 @@ end
 local function claim(tx, ask)
   local key = tx.key
   local most = math.min(ask.n, 500)
-  local got = {tasks = {}, payloads = {}, bytes = 0, carried = ask.carried or 0, full = false, left = most, looks = most + 100, from = {}, empty = {}}
+  local got = {tasks = {}, payloads = {}, bytes = 0, carried = ask.carried or 0, full = false, left = most, from = {}, empty = {}}
   local newest = tonumber(redis.call("HGET", key.worker .. ask.worker, "seq") or 0)
   index.add(tx, key.workers, string.format("%d", tx.at + ask.lease), ask.worker)
   alarm.note(tx, tx.at + ask.lease)
@@ -100,6 +66,8 @@ local function claim(tx, ask)
   if #ask.queues > most_queues then
     narrow(ask)
   end
+  got.share = math.ceil(100 / math.max(#ask.queues, 1))
+  got.looks = most + 100 + got.share * #ask.queues
   for round = 1, 2 do
     for i, queue in ipairs(ask.queues) do
       if got.left > 0 and not got.empty[queue] and not got.full then

@@ -1,0 +1,95 @@
+package queue
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// WakeLine is where workers of this process wait for the wake tokens of the same queues of
+// a partition. However many they are, they need one connection: one of them waits for
+// Redis, and the others for it.
+type WakeLine struct {
+	lines *wakeLines
+	name  string
+	open  int           // workers that have not closed it; guarded by lines.mu
+	turn  chan struct{} // held by the worker that waits for Redis
+	wait  *engine.ListWait
+	pause time.Duration // after the last failure in a row; 0 if there was none
+}
+
+// WakeLine returns the line of some queues of a partition. Close it when the worker ends.
+func (a Attempts) WakeLine(partition int, queues []string) *WakeLine {
+	return a.q.wakeLines.enter(a.q.engine, partition, queues)
+}
+
+// Await waits up to d, a second at the least, for the token that says that one of the queues
+// has work and no worker is on its way to it, and tells whether it got the token. Who gets
+// it fetches, and fetch passes it on if there is more. It may be told of work that is gone,
+// and a token may be lost with its answer: fetch after [Reply.Look] even so. A worker behind
+// others in the line waits longer than d, and the others fetch meanwhile.
+//
+// When ctx ends it returns its cause, and no token is lost.
+func (l *WakeLine) Await(ctx context.Context, d time.Duration) (bool, error) {
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return false, refusal.Failed("await work", "", context.Cause(ctx))
+	}
+	token, err := l.wait.Pop(ctx, d)
+	if err == nil || ctx.Err() != nil {
+		l.pause = 0
+		return token, refusal.Failed("await work", "", err)
+	}
+	// Those behind would meet the same error.
+	l.pause = min(max(2*l.pause, 50*time.Millisecond), time.Second)
+	select {
+	case <-time.After(l.pause):
+	case <-ctx.Done():
+	}
+	return token, refusal.Failed("await work", "", err)
+}
+
+// Close gives the connection back when the last worker has closed the line. Await must
+// have returned.
+func (l *WakeLine) Close() { l.lines.leave(l) }
+
+// wakeLines are the lines of a namespace in which workers of this process wait.
+type wakeLines struct {
+	mu    sync.Mutex
+	lines map[string]*WakeLine
+}
+
+func (w *wakeLines) enter(e *engine.Engine, partition int, queues []string) *WakeLine {
+	keys := make([]string, len(queues))
+	for i, queue := range queues {
+		keys[i] = e.WakeKey(partition, queue)
+	}
+	name := strings.Join(keys, " ")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.lines[name]
+	if l == nil {
+		l = &WakeLine{lines: w, name: name, turn: make(chan struct{}, 1), wait: e.NewListWait(partition, keys)}
+		if w.lines == nil {
+			w.lines = map[string]*WakeLine{}
+		}
+		w.lines[name] = l
+	}
+	l.open++
+	return l
+}
+
+func (w *wakeLines) leave(l *WakeLine) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l.open--; l.open == 0 {
+		delete(w.lines, l.name)
+		l.wait.Close()
+	}
+}

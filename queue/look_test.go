@@ -1,0 +1,34 @@
+package queue_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// The more workers live, the longer each of them waits until it looks for tasks whose wake token
+// was lost: about 20 look a second.
+func TestWorkersLookAsOftenAsFewerWould(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		q := queuetest.Open(t, rdb, queue.Config{})
+		alive := 0
+		for seq, c := range []struct {
+			workers int
+			want    time.Duration
+		}{{1, time.Second}, {20, time.Second}, {60, 3 * time.Second}, {200, 10 * time.Second}, {500, 10 * time.Second}} {
+			for ; alive < c.workers-1; alive++ { // and the one that asks
+				rdb.ZAdd(t.Context(), q.Root(0)+":workers", redis.Z{Score: float64(time.Now().Add(time.Hour).UnixMilli()), Member: fmt.Sprint("w", alive)})
+			}
+			r, err := q.Attempts().Fetch(t.Context(), 0, "asks", queue.Ask{N: 1, Seq: int64(seq + 1), Quotas: []queue.Quota{{Queue: "q", N: 1}}, Lease: time.Minute})
+			if err != nil || r.Look != c.want || r.More() {
+				t.Errorf("of %d workers one looks again after %v, %v, want %v", c.workers, r.Look, err, c.want)
+			}
+		}
+	})
+}

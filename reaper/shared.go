@@ -1,0 +1,60 @@
+package reaper
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+)
+
+// RunShared runs a reaper until ctx ends. Of all who run one for the same opened namespace
+// at the same time, as the workers of a process do, only the first starts one, and it ends
+// with the last: many would do no more than one does.
+func RunShared(ctx context.Context, of Namespace, logger *slog.Logger) {
+	leave := enter(of, logger)
+	<-ctx.Done()
+	leave()
+}
+
+// shared are the reapers that run so.
+var (
+	sharedMu sync.Mutex
+	shared   = map[*engine.Engine]*sharedReaper{}
+)
+
+type sharedReaper struct {
+	users int // guarded by sharedMu
+	stop  context.CancelFunc
+	ended chan struct{}
+}
+
+// enter starts the namespace's reaper if none runs. The last user that leaves waits for its end.
+func enter(of Namespace, logger *slog.Logger) (leave func()) {
+	sharedMu.Lock()
+	defer sharedMu.Unlock()
+	s := shared[of.Engine()]
+	if s == nil {
+		ctx, stop := context.WithCancel(context.Background())
+		s = &sharedReaper{stop: stop, ended: make(chan struct{})}
+		shared[of.Engine()] = s
+		go func() {
+			defer close(s.ended)
+			New(of, Config{Logger: logger}).Run(ctx)
+		}()
+	}
+	s.users++
+	return func() {
+		sharedMu.Lock()
+		s.users--
+		last := s.users == 0
+		if last {
+			delete(shared, of.Engine())
+		}
+		sharedMu.Unlock()
+		if last {
+			s.stop()
+			<-s.ended
+		}
+	}
+}

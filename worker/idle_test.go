@@ -1,0 +1,189 @@
+package worker_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// Tasks that are late end one after the other, without a pause, although no handler runs
+// meanwhile and no reaper helps.
+func TestLateTasksHoldUpNothing(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 1)
+	const late = 5000
+	tasks := make([]queue.Task, late)
+	for i := range tasks {
+		tasks[i] = queue.Task{Kind: "noop", Timeout: time.Millisecond}
+	}
+	s.enqueueAll(tasks...)
+	time.Sleep(10 * time.Millisecond) // sleeps: now all of them are late
+	id := s.enqueue(queue.Task{Kind: "noop"})
+	w := worker.New(s.q, worker.Config{Concurrency: 1, NoReaper: true})
+	w.HandleRaw("noop", raw(func(context.Context) error { return nil }))
+	start := time.Now()
+	s.run(w)
+	r := s.ended(id)
+	took := r.CompletedAt.Sub(r.CreatedAt)
+	t.Logf("%d late tasks held up a task in time for %v", late, time.Since(start))
+	// About 0.15 s of Redis. A pause of 100 ms for every 200 late tasks took 2.5 s.
+	if r.Status != queue.Completed || took > 1500*time.Millisecond {
+		t.Errorf("the task in time is %s after %v", r.Status, took)
+	}
+}
+
+// A worker may look for work only every few seconds. It stops at once all the same.
+func TestAnIdleWorkerStopsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, redistest.Start(t).Client(t), 2)
+	s.manyWorkers()
+	w := worker.New(s.q, worker.Config{})
+	w.HandleRaw("noop", raw(func(context.Context) error { return nil }))
+	stop := s.run(w)
+	await.Until(t, "the worker waits", func() bool { return s.blocked() == 2 })
+	start := time.Now()
+	stop()
+	if took := time.Since(start); took > 2*time.Second { // a wait that is not ended takes 7 s and more
+		t.Errorf("it stopped after %v", took)
+	}
+}
+
+// manyWorkers has the namespace seem to have 200 workers more, so that each waits for long.
+func (s *stage) manyWorkers() {
+	for p := range s.q.Partitions() {
+		var leases []redis.Z
+		for i := range 200 {
+			leases = append(leases, redis.Z{Score: float64(time.Now().Add(time.Hour).UnixMilli()), Member: fmt.Sprint("other", i)})
+		}
+		if err := s.rdb.ZAdd(s.ctx, s.q.Root(p)+":workers", leases...).Err(); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// blocked is how many clients of the server wait for work.
+func (s *stage) blocked() (n int) {
+	for line := range strings.Lines(s.rdb.Info(s.ctx, "clients").Val()) {
+		fmt.Sscanf(line, "blocked_clients:%d", &n)
+	}
+	return n
+}
+
+// A worker that stops while a token comes passes it on, or leaves it.
+func TestNoTokenIsLostWhenWorkersStop(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, redistest.Start(t).Client(t), 1)
+	s.manyWorkers()
+	var done atomic.Int64
+	begin := func() (stop func()) {
+		w := worker.New(s.q, worker.Config{NoReaper: true})
+		w.HandleRaw("noop", raw(func(context.Context) error { done.Add(1); return nil }))
+		return s.run(w)
+	}
+	start, rounds := time.Now(), stages.Times(10, 40, 1000)
+	for i := range rounds {
+		leaves, stays := begin(), begin()
+		await.Until(t, "a worker waits", func() bool { return s.blocked() == 1 })
+		var group sync.WaitGroup
+		group.Go(leaves)
+		time.Sleep(rand.N(2 * time.Millisecond)) // sleeps: the task may come at any moment of the stop
+		s.enqueue(queue.Task{Kind: "noop"})
+		await.Until(t, "the other worker has done it", func() bool { return done.Load() == int64(i+1) })
+		group.Wait()
+		stays()
+	}
+	// A token that is lost costs 7 to 10 s.
+	t.Logf("%d rounds took %v", rounds, time.Since(start))
+	if each := time.Since(start) / time.Duration(rounds); each > 500*time.Millisecond {
+		t.Errorf("a round took %v", each)
+	}
+}
+
+// Workers of one process that share a client share the connections that they wait on.
+func TestManyWorkersOfOneProcess(t *testing.T) {
+	const partitions = 4
+	workers, tasks := stages.Times(20, 100, 1000), 2000
+	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, ContextTimeoutEnabled: true, PoolSize: 20})
+	t.Cleanup(func() { client.Close() })
+	s := newStage(t, client, partitions)
+	var done atomic.Int64
+	var stops []func()
+	for range workers {
+		w := worker.New(s.q, worker.Config{Concurrency: 1})
+		w.HandleRaw("noop", raw(func(context.Context) error { done.Add(1); return nil }))
+		stops = append(stops, s.run(w))
+	}
+	s.leases(workers)
+	start := time.Now()
+	for sent := 0; sent < tasks; sent += 100 {
+		list := make([]queue.Task, 100)
+		for i := range list {
+			list[i] = queue.Task{Kind: "noop"}
+		}
+		s.enqueueAll(list...)
+	}
+	await.Until(t, "all are done", func() bool { return done.Load() == int64(tasks) })
+	t.Logf("%d workers in %d partitions did %d tasks in %v", workers, partitions, tasks, time.Since(start))
+
+	// One call that blocks for each partition, and nothing else is waited for.
+	await.Until(t, "they wait on one connection a partition", func() bool { return s.blocked() == partitions })
+	id := s.enqueue(queue.Task{Kind: "noop"})
+	if r := s.ended(id); r.CompletedAt.Sub(r.CreatedAt) > time.Second {
+		t.Errorf("a lone task took %v", r.CompletedAt.Sub(r.CreatedAt))
+	}
+
+	server.Kill()
+	server.Restart(t)
+	s.leases(workers)
+	if r := s.ended(s.enqueue(queue.Task{Kind: "noop"})); r.Status != queue.Completed {
+		t.Errorf("after a restart of Redis a task is %s", r.Status)
+	}
+	var group sync.WaitGroup
+	for _, stop := range stops {
+		group.Go(stop)
+	}
+	group.Wait()
+	if n := s.logs.count("level=ERROR"); n > 200 {
+		t.Errorf("%d errors were logged", n)
+	}
+}
+
+// leases waits until so many workers have one in every partition.
+func (s *stage) leases(workers int) {
+	s.Helper()
+	for p := range s.q.Partitions() {
+		await.Until(s.T, "all workers have a lease", func() bool {
+			return s.rdb.ZCard(s.ctx, s.q.Root(p)+":workers").Val() == int64(workers)
+		})
+	}
+}
+
+// A worker without claims lets fetches renew its lease, and never loses it.
+func TestAnIdleWorkerKeepsItsLease(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 1)
+	w := worker.New(s.q, worker.Config{Lease: 3 * time.Second, Beat: time.Second})
+	w.HandleRaw("noop", raw(func(context.Context) error { return nil }))
+	s.run(w)
+	await.Until(t, "it has a lease", func() bool { return s.rdb.ZCard(s.ctx, s.q.Root(0)+":workers").Val() == 1 })
+	for start := time.Now(); time.Since(start) < 5*time.Second; time.Sleep(20 * time.Millisecond) { // sleeps: what is looked at is a time
+		now := float64(s.rdb.Time(s.ctx).Val().UnixMilli())
+		if left := s.leaseEnd() - now; left < 300 {
+			t.Fatalf("its lease had %.0f ms left", left)
+		}
+	}
+}
