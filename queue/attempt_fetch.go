@@ -41,6 +41,8 @@ type Claim struct {
 	CreatedAt       time.Time
 	Deadline        time.Time // zero: none; an ancestor's, if that is sooner
 	AttemptDeadline time.Time // zero: none sooner than Deadline
+	TimeoutGrace    time.Duration
+	WarnAt          time.Time // when most of its time is over; zero: nobody asked
 	Journal         bool      // it is an agent that ran before, and remembers something
 	Now             time.Time
 }
@@ -181,6 +183,10 @@ func (c *Claim) readSpec(spec string) bool {
 			c.MaxRetries = count(value)
 		case "retry_expression":
 			c.RetryExpression = value
+		case "timeout_grace_ms":
+			c.TimeoutGrace = span(value)
+		case "warn_percent":
+			c.WarnAt = c.CreatedAt.Add(c.Deadline.Sub(c.CreatedAt) / 100 * time.Duration(count(value)))
 		}
 	}
 	return true

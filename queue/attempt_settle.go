@@ -97,9 +97,9 @@ func (o *Outcome) check(maxBytes int) error {
 		return refusal.Invalid("delay", "%v must not be negative", o.Delay)
 	}
 	switch o.Class {
-	case "", ClassError, ClassFailed, ClassTimeout:
+	case "", ClassError, ClassFailed, ClassTimeout, ClassDeadline:
 	default:
-		return refusal.Invalid("class", "%q must be error, failed or timeout", refusal.Clip(string(o.Class)))
+		return refusal.Invalid("class", "%q must be error, failed, timeout or deadline", refusal.Clip(string(o.Class)))
 	}
 	switch o.Verb {
 	case Complete, Fail, Release:

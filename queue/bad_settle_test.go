@@ -32,9 +32,9 @@ func TestTheScriptRefusesOutcomesThatNoWorkerCanMean(t *testing.T) {
 		for _, row := range []struct {
 			verb, class, code, delay, want string
 		}{
-			{"fail", "banana", "", "", "[INVALID class must be error, failed or timeout]"},
-			{"fail", "", "", "", "[INVALID class must be error, failed or timeout]"},
-			{"fail", "cancelled", "", "", "[INVALID class must be error, failed or timeout]"},
+			{"fail", "banana", "", "", "[INVALID class must be error, failed, timeout or deadline]"},
+			{"fail", "", "", "", "[INVALID class must be error, failed, timeout or deadline]"},
+			{"fail", "cancelled", "", "", "[INVALID class must be error, failed, timeout or deadline]"},
 			{"fail", "error", "abc", "", "[INVALID code must be a whole number, or empty]"},
 			{"fail", "error", "1e3", "", "[INVALID code must be a whole number, or empty]"},
 			{"fail", "error", "", "inf", "[INVALID delay must be a whole number of ms, or empty]"},

@@ -18,7 +18,7 @@ type Defaults struct {
 	OnTimeout                             OnTimeout
 	OnDeadline                            OnDeadline
 	WarnAt                                float64
-	CancelGrace                           time.Duration
+	CancelGrace, TimeoutGrace             time.Duration
 	MaxRetries                            int
 	Backoff                               Backoff
 	Retry                                 string
@@ -29,7 +29,7 @@ type Defaults struct {
 // tasks that are enqueued from then on; the zero Defaults remove them.
 func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 	t := Task{Kind: kind, Timeout: d.Timeout, QueueTimeout: d.QueueTimeout, AttemptTimeout: d.AttemptTimeout,
-		OnTimeout: d.OnTimeout, OnDeadline: d.OnDeadline, WarnAt: d.WarnAt, CancelGrace: d.CancelGrace, MaxRetries: d.MaxRetries,
+		OnTimeout: d.OnTimeout, OnDeadline: d.OnDeadline, WarnAt: d.WarnAt, CancelGrace: d.CancelGrace, TimeoutGrace: d.TimeoutGrace, MaxRetries: d.MaxRetries,
 		Backoff: d.Backoff, Retry: d.Retry, Retention: d.Retention}
 	if err := t.check(q.config.MaxBytes); err != nil {
 		return refusal.Failed("define a kind", "", err) // not by its name, which may be what is wrong

@@ -90,6 +90,7 @@ func (t *Task) policyFields(add func(string, any)) {
 	addSpan(add, "queue_timeout_ms", t.QueueTimeout)
 	addSpan(add, "attempt_timeout_ms", t.AttemptTimeout)
 	addSpan(add, "cancel_grace_ms", t.CancelGrace)
+	addSpan(add, "timeout_grace_ms", t.TimeoutGrace)
 	addSpan(add, "retention_ms", t.Retention)
 	if t.WarnAt != 0 {
 		add("warn_percent", int(math.Round(t.WarnAt*100)))

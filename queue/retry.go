@@ -62,7 +62,8 @@ func (r *Record) again() (Task, error) {
 	}
 	// A limit that it had not, a default of its kind must not give it now.
 	for limit, stored := range map[*time.Duration]string{
-		&t.QueueTimeout: f["queue_timeout_ms"], &t.AttemptTimeout: f["attempt_timeout_ms"], &t.CancelGrace: f["cancel_grace_ms"]} {
+		&t.QueueTimeout: f["queue_timeout_ms"], &t.AttemptTimeout: f["attempt_timeout_ms"], &t.CancelGrace: f["cancel_grace_ms"],
+		&t.TimeoutGrace: f["timeout_grace_ms"]} {
 		if *limit = span(stored); *limit == 0 {
 			*limit = None
 		}

@@ -36,7 +36,7 @@ func (t *Task) sameShape(o *Task) bool {
 	return t.Kind == o.Kind && t.Queue == o.Queue && t.Timeout == o.Timeout && t.Priority == o.Priority &&
 		t.Deadline.Equal(o.Deadline) && t.DefaultTimeout == o.DefaultTimeout && t.Budget == o.Budget &&
 		t.OnDeadline == o.OnDeadline && t.QueueTimeout == o.QueueTimeout && t.AttemptTimeout == o.AttemptTimeout &&
-		t.OnTimeout == o.OnTimeout && t.WarnAt == o.WarnAt && t.CancelGrace == o.CancelGrace &&
+		t.OnTimeout == o.OnTimeout && t.WarnAt == o.WarnAt && t.CancelGrace == o.CancelGrace && t.TimeoutGrace == o.TimeoutGrace &&
 		t.MaxRetries == o.MaxRetries && t.Backoff == o.Backoff && t.Retry == o.Retry && t.Hooks == o.Hooks &&
 		t.Promise == o.Promise && t.Timer == o.Timer && t.Delay == o.Delay && t.StartAt.Equal(o.StartAt) &&
 		t.Retention == o.Retention && t.IdempotencyKey == o.IdempotencyKey && t.IdempotencyScope == o.IdempotencyScope &&

@@ -51,12 +51,16 @@ type Task struct {
 	// Timeout is final whatever it says.
 	OnTimeout OnTimeout
 	// WarnAt is the part of its time, 0.8 for 80 %, after which one event deadline_near
-	// is told. 0: none.
+	// is told, and worker.DeadlineNear tells a running handler. 0: none.
 	WarnAt float64
 	// CancelGrace is how long a running handler may go on once its task is cancelled,
 	// to clean up: until it returns, the task keeps its claim. What it returns is
 	// dropped. 0: a cancelled task ends at once.
 	CancelGrace time.Duration
+	// TimeoutGrace is how long before the task's deadline, and before the end of its AttemptTimeout, the
+	// context of its handler ends, so that the handler can clean up in time: half of the time that is left
+	// when it starts, at the most. A result that it returns in its grace counts. An error counts as that timeout.
+	TimeoutGrace time.Duration
 
 	// MaxRetries is how often a failed attempt is repeated: N retries are N+1 attempts.
 	// NoRetries says 0 where the kind's default is more.
@@ -102,7 +106,7 @@ type Task struct {
 }
 
 // None says that there is to be no such time, where a default of the kind would give
-// one. It can be the Timeout, QueueTimeout, AttemptTimeout, CancelGrace or Retention
+// one. It can be the Timeout, QueueTimeout, AttemptTimeout, CancelGrace, TimeoutGrace or Retention
 // of a Task.
 const None time.Duration = math.MinInt64
 
@@ -180,7 +184,7 @@ func (t *Task) checkRole() error {
 		return nil
 	case t.Promise && t.Timer:
 		return refusal.Invalid("timer", "is a promise already: leave Promise out")
-	case t.QueueTimeout > 0 || t.AttemptTimeout > 0 || t.CancelGrace > 0 || t.OnTimeout != "" || t.MaxRetries > 0 || t.Retry != "" ||
+	case t.QueueTimeout > 0 || t.AttemptTimeout > 0 || t.CancelGrace > 0 || t.TimeoutGrace > 0 || t.OnTimeout != "" || t.MaxRetries > 0 || t.Retry != "" ||
 		t.Backoff != (Backoff{}) || t.Priority != 0:
 		return refusal.Invalid("promise", "is run by no worker, so that priority, queue and attempt timeout, grace and retries mean nothing for it: leave them out")
 	case t.Timer && t.Delay == 0 && t.StartAt.IsZero():
@@ -222,7 +226,7 @@ func (t *Task) checkTimes() error {
 		d     time.Duration
 	}{
 		{"timeout", t.Timeout}, {"default timeout", t.DefaultTimeout}, {"queue timeout", t.QueueTimeout}, {"attempt timeout", t.AttemptTimeout},
-		{"cancel grace", t.CancelGrace}, {"retention", t.Retention},
+		{"cancel grace", t.CancelGrace}, {"timeout grace", t.TimeoutGrace}, {"retention", t.Retention},
 		{"delay", t.Delay}, {"idempotency window", t.IdempotencyWindow}, {"back-off", t.Backoff.Delay}, {"longest back-off", t.Backoff.Max},
 	} {
 		if err := checkSpan(span.field, span.d); err != nil {

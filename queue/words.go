@@ -8,6 +8,8 @@ const (
 	ClassError   Class = "error"   // may be retried
 	ClassFailed  Class = "failed"  // declared permanent
 	ClassTimeout Class = "timeout" // the attempt took longer than its worker allows
+	// ClassDeadline says that the handler was stopped before the task's deadline, in its grace.
+	ClassDeadline Class = "deadline"
 )
 
 // Reason is why a task ended without a result.

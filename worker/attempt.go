@@ -130,9 +130,19 @@ func (a *attempt) handlerContext() (context.Context, context.CancelFunc) {
 	}
 	c := &a.claim
 	return limit(a.base,
-		bound{past(local(c.Deadline, c.Now, a.received)), ErrDeadline},
-		bound{past(local(c.AttemptDeadline, c.Now, a.received)), ErrAttemptTimeout},
+		bound{a.end(c.Deadline), ErrDeadline},
+		bound{a.end(c.AttemptDeadline), ErrAttemptTimeout},
 		bound{taskTimeout, ErrTaskTimeout})
+}
+
+// end returns when the context of the handler ends, by the local clock, for a deadline by the
+// clock of Redis.
+func (a *attempt) end(deadline time.Time) time.Time {
+	if deadline.IsZero() || a.claim.TimeoutGrace == 0 {
+		return past(local(deadline, a.claim.Now, a.received))
+	}
+	grace := min(a.claim.TimeoutGrace, max(deadline.Sub(a.claim.Now)/2, 0))
+	return local(deadline.Add(-grace), a.claim.Now, a.received)
 }
 
 // stop ends the context of the attempt that Redis names: its task has ended or was claimed
@@ -184,6 +194,9 @@ func judge(o *queue.Outcome, result []byte, err, cause error, maxBytes int) {
 	default:
 		v := VerdictOf(err)
 		o.Verb, o.Class, o.Code, o.Delay = v.Verb, v.Class, v.Code, v.Delay
+		if v.Verb == queue.Fail && cause == ErrDeadline {
+			o.Class = queue.ClassDeadline
+		}
 		if v.Verb != queue.Release {
 			o.Error = errorText(err, maxBytes)
 		}

@@ -81,3 +81,105 @@ func TestGraceEndsThoughTheHandlerDoesNot(t *testing.T) {
 	}
 	close(leave)
 }
+
+// Before its time is up a handler has the grace that its task was given for that.
+func TestTimeoutGrace(t *testing.T) {
+	t.Parallel()
+	const span, grace = 3 * time.Second, 2 * time.Second
+	for _, c := range []struct {
+		claim  string
+		task   queue.Task
+		cause  error
+		answer error
+		status queue.Status
+		kind   queue.TimeoutType
+	}{
+		{"a result in the grace before the deadline counts", queue.Task{Timeout: span}, worker.ErrDeadline, nil, queue.Completed, ""},
+		{"an error is the timeout of the task, and not retried", queue.Task{Timeout: span, MaxRetries: 3}, worker.ErrDeadline, errors.New("stopped"), queue.Failed, queue.TimeoutExecution},
+		{"a result in the grace before the attempt's limit counts", queue.Task{AttemptTimeout: span}, worker.ErrAttemptTimeout, nil, queue.Completed, ""},
+		{"an error is the timeout of the attempt", queue.Task{AttemptTimeout: span}, worker.ErrAttemptTimeout, errors.New("stopped"), queue.Failed, queue.TimeoutAttempt},
+		{"a grace longer than the time left is half of that", queue.Task{Timeout: span / 2}, worker.ErrDeadline, nil, queue.Completed, ""},
+	} {
+		t.Run(c.claim, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, shared(t), 1)
+			w := worker.New(s.q, worker.Config{})
+			causes := make(chan error, 1)
+			w.HandleRaw("k", raw(func(ctx context.Context) error {
+				<-ctx.Done()
+				causes <- context.Cause(ctx)
+				return c.answer
+			}))
+			s.run(w)
+			c.task.Kind, c.task.TimeoutGrace = "k", grace
+			id := s.enqueue(c.task)
+			if cause := receive(t, causes); !errors.Is(cause, c.cause) {
+				t.Errorf("the context ended for %v, want %v", cause, c.cause)
+			}
+			r := s.ended(id)
+			if r.Status != c.status || r.TimeoutType != c.kind || r.TimedOut != (c.kind != "") || r.Retries != 0 {
+				t.Errorf("it is %s of type %q after %d retries, want %s of %q", r.Status, r.TimeoutType, r.Retries, c.status, c.kind)
+			}
+			limit := r.StartedAt.Add(max(c.task.AttemptTimeout, c.task.Timeout))
+			if left := limit.Sub(r.CompletedAt); left < 100*time.Millisecond {
+				t.Errorf("it ended %v before its time was up, want in its grace", left)
+			}
+		})
+	}
+}
+
+// An attempt that stops in its grace is retried as one that reached its limit.
+func TestAnAttemptStoppedInItsGraceIsRetried(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 1)
+	w := worker.New(s.q, worker.Config{})
+	w.HandleRaw("k", raw(func(ctx context.Context) error {
+		if worker.Info(ctx).Attempt > 1 {
+			return nil
+		}
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}))
+	s.run(w)
+	id := s.enqueue(queue.Task{Kind: "k", AttemptTimeout: 4 * time.Second, TimeoutGrace: 2 * time.Second, MaxRetries: 1, OnTimeout: queue.OnTimeoutRetry})
+	r := s.ended(id)
+	if r.Status != queue.Completed || r.Retries != 1 || r.CompletedAt.Sub(r.CreatedAt) > 3500*time.Millisecond {
+		t.Errorf("it is %s after %d retries and %v", r.Status, r.Retries, r.CompletedAt.Sub(r.CreatedAt))
+	}
+}
+
+// The channel of a warning belongs to a task that asked for one.
+func TestDeadlineNear(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 1)
+	w := worker.New(s.q, worker.Config{})
+	type told struct {
+		never bool
+		at    time.Time
+	}
+	tells := make(chan told, 1)
+	w.HandleRaw("k", raw(func(ctx context.Context) error {
+		near := worker.DeadlineNear(ctx)
+		if near == nil {
+			tells <- told{never: true}
+			return nil
+		}
+		<-near
+		tells <- told{at: time.Now()}
+		return ctx.Err()
+	}))
+	s.run(w)
+	s.enqueue(queue.Task{Kind: "k", Timeout: time.Minute})
+	if !receive(t, tells).never {
+		t.Error("a task without WarnAt has a channel")
+	}
+	id := s.enqueue(queue.Task{Kind: "k", Timeout: 20 * time.Second, WarnAt: 0.05})
+	at := receive(t, tells).at
+	r := s.record(id)
+	if want := r.CreatedAt.Add(time.Second); at.Before(want.Add(-50*time.Millisecond)) || at.After(want.Add(2*time.Second)) {
+		t.Errorf("told %v after it was made, want after a second", at.Sub(r.CreatedAt))
+	}
+	if worker.DeadlineNear(t.Context()) != nil {
+		t.Error("there is a channel outside of a handler")
+	}
+}

@@ -12,7 +12,7 @@ import (
 // created.
 func (a *attempt) evaluateRetry(result []byte) {
 	c, o := &a.claim, &a.outcome
-	if c.RetryExpression == "" || o.Verb != queue.Fail || o.Class == queue.ClassTimeout {
+	if c.RetryExpression == "" || o.Verb != queue.Fail || o.Class == queue.ClassTimeout || o.Class == queue.ClassDeadline {
 		return
 	}
 	failed := retryexpr.Attempt{Kind: c.Kind, Phase: "Error", Code: o.Code, Msg: o.Error}

@@ -163,6 +163,33 @@ func stuckIsNotRetried(t *testing.T) {
 	}
 }
 
+// handlerIsTold: a running handler hears of the warning, then that it must stop, and has time to clean
+// up before its deadline.
+func handlerIsTold(t *testing.T) {
+	s := running(t)
+	var warned, stopped, cleaned time.Time
+	_, stop := s.work(worker.Config{}, func(ctx context.Context) error {
+		<-worker.DeadlineNear(ctx)
+		warned = time.Now()
+		<-ctx.Done()
+		stopped = time.Now()
+		time.Sleep(100 * time.Millisecond) // sleeps: cleaning up takes a while
+		cleaned = time.Now()
+		return context.Cause(ctx)
+	})
+	id := s.enqueue(queue.Task{Kind: "k", Timeout: 3 * time.Second, WarnAt: 0.2, TimeoutGrace: time.Second})
+	_, err := s.result(id)
+	stop()
+	var late *queue.TaskTimedOutError
+	if !errors.As(err, &late) || late.Type != queue.TimeoutExecution {
+		t.Fatalf("its result is %v, want a timeout of the execution", err)
+	}
+	deadline := s.record(id).Deadline
+	if !warned.Before(stopped) || !cleaned.Before(deadline) {
+		t.Errorf("it was warned %v, told to stop %v, and had cleaned up %v before its deadline", deadline.Sub(warned), deadline.Sub(stopped), deadline.Sub(cleaned))
+	}
+}
+
 func warningAndGrace(t *testing.T) {
 	s := frozen(t)
 	s.enqueue(queue.Task{Kind: "k", Timeout: 10 * time.Second, WarnAt: 0.8})
@@ -176,6 +203,8 @@ func warningAndGrace(t *testing.T) {
 			t.Errorf("at %v %d warnings were told, want %d", s.now, swept.Warned, c.told)
 		}
 	}
+
+	handlerIsTold(t)
 
 	live := running(t)
 	told := make(chan struct{})

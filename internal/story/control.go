@@ -37,7 +37,7 @@ func (s *stage) define(w words) []string {
 	for _, name := range slices.Sorted(maps.Keys(w.named)) {
 		switch value := w.named[name]; name {
 		case "kind":
-		case "timeout", "queue_timeout", "attempt_timeout", "retention", "cancel_grace":
+		case "timeout", "queue_timeout", "attempt_timeout", "retention", "cancel_grace", "timeout_grace":
 			args = append(args, name+"_ms", milliseconds(value))
 		default:
 			args = append(args, name, value)

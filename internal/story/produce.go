@@ -28,7 +28,7 @@ func (s *stage) enqueue(w words) []string {
 				d, _ := time.ParseDuration(value)
 				field := map[string]string{"deadline": "deadline_at", "start": "available_at"}[name]
 				fields = append(fields, field, testclock.Start.Add(d).UnixMilli())
-			case "timeout", "delay", "queue_timeout", "attempt_timeout", "retention", "cancel_grace", "idempotency_window":
+			case "timeout", "delay", "queue_timeout", "attempt_timeout", "retention", "cancel_grace", "timeout_grace", "idempotency_window":
 				fields = append(fields, name+"_ms", milliseconds(value))
 			default:
 				fields = append(fields, name, value)

@@ -3,7 +3,7 @@
 --
 -- ARGV[1]  kind
 -- ARGV[2…] name, value, …, of: timeout_ms, queue_timeout_ms, attempt_timeout_ms, on_timeout, warn_percent,
---          cancel_grace_ms, max_retries, backoff, backoff_ms, backoff_max_ms, jitter, retry_expression,
+--          cancel_grace_ms, timeout_grace_ms, max_retries, backoff, backoff_ms, backoff_max_ms, jitter, retry_expression,
 --          retention_ms, on_deadline; nothing: no defaults
 --
 -- Returns  {"OK"}
@@ -17,7 +17,7 @@
 
 local allowed = {
   timeout_ms = true, queue_timeout_ms = true, attempt_timeout_ms = true, on_timeout = true, warn_percent = true,
-  cancel_grace_ms = true, max_retries = true, backoff = true, backoff_ms = true, backoff_max_ms = true, jitter = true,
+  cancel_grace_ms = true, timeout_grace_ms = true, max_retries = true, backoff = true, backoff_ms = true, backoff_max_ms = true, jitter = true,
   retry_expression = true, retention_ms = true, on_deadline = true,
 }
 

@@ -14,6 +14,7 @@
 --         on_timeout         of an attempt: fail (default), or retry
 --         warn_percent       of its time, after which one event deadline_near is told
 --         cancel_grace_ms    how long its handler may go on once it is cancelled
+--         timeout_grace_ms   how long before its time is up its worker ends the handler's context
 --         max_retries        attempts after the first
 --         backoff            constant (default) or exponential
 --         backoff_ms, backoff_max_ms, jitter   between attempts; jitter is in percent

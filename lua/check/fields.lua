@@ -4,14 +4,14 @@
 -- @use check/whole
 local least = {
   priority = 0, timeout_ms = 1, deadline_at = 1, delay_ms = 0, available_at = 0, queue_timeout_ms = 1,
-  attempt_timeout_ms = 1, default_timeout_ms = 1, budget_percent = 1, cancel_grace_ms = 1, retention_ms = 0,
+  attempt_timeout_ms = 1, default_timeout_ms = 1, budget_percent = 1, cancel_grace_ms = 1, timeout_grace_ms = 1, retention_ms = 0,
   warn_percent = 1, max_retries = 0, backoff_ms = 0, backoff_max_ms = 1, jitter = 0, idempotency_window_ms = 1,
 }
 local most = {priority = 3, warn_percent = 99, jitter = 100, budget_percent = 100}
 
 -- spans are those that a kind may have a default of.
 local spans = {timeout_ms = true, queue_timeout_ms = true, attempt_timeout_ms = true, cancel_grace_ms = true,
-  retention_ms = true, backoff_ms = true, backoff_max_ms = true}
+  timeout_grace_ms = true, retention_ms = true, backoff_ms = true, backoff_max_ms = true}
 
 local words = {
   backoff = {constant = true, exponential = true, says = "constant or exponential"},

@@ -1,7 +1,7 @@
 -- pairs_of_fields names a field of a task that does not go together with another, and why; nil if all do.
 --
 --   defaults  of the task's kind
-local unfit_for_roles = {"queue_timeout_ms", "attempt_timeout_ms", "cancel_grace_ms", "max_retries", "backoff",
+local unfit_for_roles = {"queue_timeout_ms", "attempt_timeout_ms", "cancel_grace_ms", "timeout_grace_ms", "max_retries", "backoff",
   "backoff_ms", "backoff_max_ms", "jitter", "on_timeout", "retry_expression", "priority"}
 
 local function role(f)

@@ -5,7 +5,7 @@ local names = {}
 
 -- Of the spec, which is written once.
 names.spec_lines = {"role", "priority", "until_of", "queue_timeout_ms", "attempt_timeout_ms", "on_timeout",
-  "warn_percent", "cancel_grace_ms", "max_retries", "backoff", "backoff_ms", "backoff_max_ms", "jitter",
+  "warn_percent", "cancel_grace_ms", "timeout_grace_ms", "max_retries", "backoff", "backoff_ms", "backoff_max_ms", "jitter",
   "retry_expression", "retention_ms", "on_deadline", "idempotency_scope", "retry_of", "hook_of", "hook_success",
   "hook_failure", "hook_timeout", "hook_cancel", "payload_bytes"}
 names.spec_texts = {"headers", "idempotency_key"}
@@ -19,7 +19,7 @@ names.state_texts = {"cancel_reason", "progress", "last_error", "retry_error"}
 -- Of these the value is a whole number; a record in which it is not is broken. (An instant of a progress is for
 -- people alone.)
 names.numbers = {priority = true, queue_timeout_ms = true, attempt_timeout_ms = true, warn_percent = true,
-  cancel_grace_ms = true, max_retries = true, backoff_ms = true, backoff_max_ms = true, jitter = true,
+  cancel_grace_ms = true, timeout_grace_ms = true, max_retries = true, backoff_ms = true, backoff_max_ms = true, jitter = true,
   retention_ms = true, payload_bytes = true, available_at = true, limit_at = true, warn_at = true, ready_at = true, attempt_at = true,
   children = true, lease_losses = true, cancel_at = true, grace_at = true, detected_at = true, body_bytes = true}
 

@@ -5,8 +5,8 @@
 --   none  whether any is "none"
 --
 -- @use task/defaults
-local spans = {"timeout_ms", "queue_timeout_ms", "attempt_timeout_ms", "cancel_grace_ms", "retention_ms", "backoff_ms",
-  "backoff_max_ms"}
+local spans = {"timeout_ms", "queue_timeout_ms", "attempt_timeout_ms", "cancel_grace_ms", "timeout_grace_ms", "retention_ms",
+  "backoff_ms", "backoff_max_ms"}
 
 local function apply_defaults(tx, f, none)
   local open_end = f.timeout_ms == "none"

@@ -6,7 +6,8 @@
 --
 -- and behind these four, of fail and release alone:
 --
---   class      of fail: error, failed (do not retry) or timeout (the attempt's limit)
+--   class      of fail: error, failed (do not retry), timeout (the attempt's limit) or deadline (its worker
+--              stopped it in the grace before the task's own deadline)
 --   code       of fail: exit code, or ""
 --   delay      ms before the task may be fetched again; "": the task's back-off
 --   verdict    of the task's retry expression: "retry" or "fail"; "fail: " and why it could not be

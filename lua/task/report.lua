@@ -7,6 +7,7 @@
 -- @use store/record
 -- @use task/cancelled
 -- @use task/fail_attempt
+-- @use task/final
 -- @use task/finish
 -- @use task/holds
 -- @use task/load_task
@@ -19,7 +20,16 @@ function apply.complete(tx, task, o, call)
   finish(tx, task, {status = "COMPLETED", result = o.note, by_worker = true, call = call})
 end
 
+-- stopped ends a task whose handler stopped because its time is nearly up.
+local function stopped(tx, task, call)
+  finish(tx, task, {status = "FAILED", reason = "timeout", timeout_type = task["until"] and "workflow" or "execution",
+    error = "Task exceeded deadline", by_worker = true, call = call})
+end
+
 function apply.fail(tx, task, o, call)
+  if o.class == "deadline" and final(task) then
+    return stopped(tx, task, call)
+  end
   fail_attempt(tx, task, {class = o.class, since = tx.at, error = o.note, code = o.code, delay = tonumber(o.delay),
     verdict = o.verdict, call = call})
 end
