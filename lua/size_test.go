@@ -20,7 +20,6 @@ var (
 		"call/control":       112,
 		"store/index":        128,
 		"store/record":       157,
-		"task/ending":        101,
 		"task/finish":        90,
 		"task/plan":          129,
 		"wait/journal":       99,

@@ -132,7 +132,7 @@ func (p *player) drawTimes(t *rapid.T, f map[string]string) {
 // drawOutcome draws what a worker reports of a claim.
 func drawOutcome(t *rapid.T, id string, epoch int64) queue.Outcome {
 	return queue.Outcome{ID: id, Epoch: epoch, Verb: rapid.SampledFrom([]queue.Verb{queue.Fail, queue.Complete, queue.Fail, queue.Release}).Draw(t, "verb"),
-		Class: rapid.SampledFrom([]queue.Class{queue.ClassError, queue.ClassError, queue.ClassTimeout, queue.ClassFailed}).Draw(t, "class"),
+		Class: rapid.SampledFrom([]queue.Class{queue.ClassError, queue.ClassError, queue.ClassTimeout, queue.ClassDeadline, queue.ClassFailed}).Draw(t, "class"),
 		Delay: time.Duration(rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "delay")) * time.Millisecond,
 		Retry: rapid.SampledFrom([]string{"", "retry", "fail", "fail: no answer"}).Draw(t, "verdict"),
 		Code:  rapid.SampledFrom([]int{0, 7}).Draw(t, "code"), Error: "boom", Result: []byte("done")}

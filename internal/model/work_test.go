@@ -135,6 +135,14 @@ func (m *model) settleOne(worker, call string, o queue.Outcome) string {
 		m.tell("task_released", t.id)
 		m.requeue(t, m.now+delay, true)
 	default:
+		if o.Class == queue.ClassDeadline && t.final() != 0 {
+			t.call = call
+			m.timeOut(t, m.now, map[bool]string{true: "workflow", false: "execution"}[t.until != 0])
+			break
+		}
+		if o.Class == queue.ClassDeadline {
+			o.Class = queue.ClassError
+		}
 		if delay == 0 {
 			delay = backOff
 		}

@@ -13,7 +13,7 @@ import (
 const finishLua = "lua/task/finish.lua"
 
 // endingLua are files that return how a task is to end, for finish to write.
-var endingLua = []string{"lua/task/ending.lua", "lua/task/cancelled.lua"}
+var endingLua = []string{"lua/task/ending.lua", "lua/task/timed_out.lua", "lua/task/cancelled.lua"}
 
 // parseLua makes a task of what is stored.
 const parseLua = "lua/store/parse.lua"

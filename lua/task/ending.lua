@@ -12,6 +12,7 @@
 -- @use task/is_attempt_limit
 -- @use task/retry_at
 -- @use task/cancelled
+-- @use task/timed_out
 
 -- ancestor_end is the earliest end among a task's ancestors, and whose it is. Ancestry begins after the
 -- last bang (task/owner.lua).
@@ -60,20 +61,6 @@ local function earliest(tx, task)
     first, kind = grace, "grace"
   end
   return first, kind, ancestor
-end
-
--- timed_out is the end of a task at an instant of its own or of its owner's.
-local function timed_out(task, kind, instant)
-  local over = {status = "FAILED", reason = "timeout", timeout_type = kind, error = "Task exceeded deadline",
-    completed_at = instant}
-  if kind == "execution" and task.on_deadline == "fail" then
-    over.error = "Workflow exceeded timeout"
-  elseif kind == "attempt" then
-    local _, state = retry_at(task, {class = "timeout", since = instant})
-    over.retry_state = state
-    over.retry_error = not state and string.match(task.on_timeout or "", "^fail: (.+)") or nil
-  end
-  return over
 end
 
 local function ending(tx, task)

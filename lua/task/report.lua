@@ -13,6 +13,7 @@
 -- @use task/load_task
 -- @use task/put_back
 -- @use task/refuse
+-- @use task/timed_out
 
 local apply = {}
 
@@ -22,15 +23,20 @@ end
 
 -- stopped ends a task whose handler stopped because its time is nearly up.
 local function stopped(tx, task, call)
-  finish(tx, task, {status = "FAILED", reason = "timeout", timeout_type = task["until"] and "workflow" or "execution",
-    error = "Task exceeded deadline", by_worker = true, call = call})
+  local over = timed_out(task, task["until"] and "workflow" or "execution", tx.at)
+  over.by_worker, over.call = true, call
+  finish(tx, task, over)
 end
 
 function apply.fail(tx, task, o, call)
-  if o.class == "deadline" and final(task) then
-    return stopped(tx, task, call)
+  local class = o.class
+  if class == "deadline" then
+    if final(task) then
+      return stopped(tx, task, call)
+    end
+    class = "error" -- the task has none
   end
-  fail_attempt(tx, task, {class = o.class, since = tx.at, error = o.note, code = o.code, delay = tonumber(o.delay),
+  fail_attempt(tx, task, {class = class, since = tx.at, error = o.note, code = o.code, delay = tonumber(o.delay),
     verdict = o.verdict, call = call})
 end
 

@@ -1,0 +1,17 @@
+-- timed_out is the end of a task at an instant of its own or of its owner's.
+--
+--   kind  the type of the timeout
+--
+-- @use task/retry_at
+local function timed_out(task, kind, instant)
+  local over = {status = "FAILED", reason = "timeout", timeout_type = kind, error = "Task exceeded deadline",
+    completed_at = instant}
+  if kind == "execution" and task.on_deadline == "fail" then
+    over.error = "Workflow exceeded timeout"
+  elseif kind == "attempt" then
+    local _, state = retry_at(task, {class = "timeout", since = instant})
+    over.retry_state = state
+    over.retry_error = not state and string.match(task.on_timeout or "", "^fail: (.+)") or nil
+  end
+  return over
+end
