@@ -31,6 +31,9 @@ type Stop struct {
 	Reason string
 }
 
+// OfWorker tells whether no attempt is meant, but the worker itself: it is to drain (StopWorker).
+func (s Stop) OfWorker() bool { return s.ID == "-" }
+
 // Heartbeat says that a worker lives, for lease from now, and what it holds; the
 // answer is what must stop. known is the greatest seq up to which all fetches of the
 // worker were answered or given up: claims of theirs that it does not hold were

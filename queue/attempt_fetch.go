@@ -56,8 +56,7 @@ func (c *Claim) Attempt() int { return c.Retries + 1 }
 type Reply struct {
 	Verdicts []Verdict
 	Claims   []Claim
-	// Look is when to fetch again, even if no wake token comes. 0: at once, since the queues asked
-	// hold more.
+	// Look is when to fetch again, even if no wake token comes: see More and Stopping.
 	Look time.Duration
 	// Ended is how many tasks timed out in the call, instead of being handed out or settled.
 	Ended int
@@ -67,6 +66,9 @@ type Reply struct {
 
 // More tells whether the queues asked hold more.
 func (r *Reply) More() bool { return r.Look == 0 }
+
+// Stopping tells whether the worker is asked to stop (StopWorker): it gets nothing any more.
+func (r *Reply) Stopping() bool { return r.Look < 0 }
 
 // Fetch takes ready tasks for a worker.
 func (a Attempts) Fetch(ctx context.Context, partition int, worker string, ask Ask) (Reply, error) {

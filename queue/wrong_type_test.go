@@ -166,6 +166,17 @@ var scripts = []struct {
 		}
 		return words, err
 	}, changesNothing},
+	{"describe_worker", func(d *disturbed, ctx context.Context) ([]string, error) {
+		return nil, d.q.Attempts().Describe(ctx, 0, "w1", queue.WorkerRunning, "about")
+	}, describesOrDoesNot},
+	{"stop_worker", func(d *disturbed, ctx context.Context) ([]string, error) { return nil, d.q.StopWorker(ctx, "w1") }, describesOrDoesNot},
+	{"read_workers", func(d *disturbed, ctx context.Context) ([]string, error) {
+		reply, err := d.library.Run(ctx, d.rdb, "read_workers", d.q.Root(0))
+		if err != nil && strings.Contains(err.Error(), "WRONGTYPE") {
+			err = fmt.Errorf("%w (%w)", refusal.ErrWrongType, err)
+		}
+		return []string{fmt.Sprint(reply)}, err
+	}, changesNothing},
 	{"read_queues", func(d *disturbed, ctx context.Context) ([]string, error) {
 		_, err := d.q.Stats(ctx)
 		return nil, err
@@ -361,6 +372,13 @@ func drainsOrDoesNot(t *testing.T, d *disturbed, _ []string, _ error, _ string) 
 	_, err := d.rdb.ZScore(ctx, d.q.Root(0)+":ready:hit", "0-p1").Result()
 	if known := status != "" && !strings.HasPrefix(fmt.Sprint(err), "WRONGTYPE"); known && (err == nil) != (status == "PENDING") {
 		t.Errorf("0-p1 is %s, and in line: %v", status, err == nil)
+	}
+}
+
+// describesOrDoesNot: a worker that has no lease is not described.
+func describesOrDoesNot(t *testing.T, d *disturbed, _ []string, err error, before string) {
+	if diff := redistest.Diff(before, d.dump(t)); err != nil && diff != "" {
+		t.Errorf("error %v, and it changed:\n%s", err, diff)
 	}
 }
 

@@ -23,6 +23,7 @@ func (p *partition) heartbeats() {
 		}
 		if first && !w.stopping.Load() {
 			p.startFetching(false)
+			p.describe(w.callCtx, queue.WorkerRunning, w.about())
 		}
 		first = false
 		p.awaitNextBeat()
@@ -49,7 +50,7 @@ func (p *partition) heartbeat() error {
 	p.progressSent(held)
 	p.beatAnswered(sent, known)
 	for _, s := range stops {
-		p.stop(s)
+		w.stop(s)
 	}
 	return nil
 }
@@ -81,8 +82,12 @@ func (p *partition) awaitNextBeat() {
 	}
 }
 
-// stop stops the attempt that a message from Redis names.
+// stop stops the attempt that Redis names, or the worker itself.
 func (w *Worker) stop(s queue.Stop) {
+	if s.OfWorker() {
+		w.askedToStop()
+		return
+	}
 	if n, err := queue.PartitionOf(s.ID); err == nil && n < len(w.partitions) {
 		w.partitions[n].stop(s)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// Run works until ctx ends, drains, and returns nil. A worker runs once. It returns an
-// error if the config or the defaults of a kind are wrong; then nothing was started.
+// Run works until ctx ends, or until somebody asks the worker to stop (queue.StopWorker); then it
+// drains, and returns nil. A worker runs once. It returns an error if the config or the defaults of a kind are wrong; then nothing was started.
 //
 // The contexts of handlers have the values of ctx, but do not end with it: handlers have
 // Config.ShutdownTimeout to finish.
@@ -22,6 +22,8 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.mu.Unlock()
 		return err
 	}
+	ctx, w.end = context.WithCancel(ctx)
+	defer w.end()
 	root, cancelRoot := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancelRoot(ErrShutdown)
 	callCtx, endCalls := context.WithCancel(context.WithoutCancel(ctx))

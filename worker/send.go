@@ -77,6 +77,9 @@ func (p *partition) handleReply(r *request, reply *queue.Reply) {
 	woken := p.returnUnused(r, reply, len(started))
 	p.mu.Unlock()
 	wakeAll(woken)
+	if reply.Stopping() && r.fetch.N > 0 {
+		p.w.askedToStop()
+	}
 	for _, a := range started {
 		go a.run()
 	}

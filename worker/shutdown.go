@@ -14,6 +14,7 @@ const reportTimeout = 5 * time.Second
 // their contexts. Handlers that do not return then are given up, and so are their tasks.
 func (w *Worker) drain(cancelRoot context.CancelCauseFunc) {
 	w.stopping.Store(true)
+	w.describeDraining()
 	for _, p := range w.partitions {
 		p.stopFetching()
 	}

@@ -33,6 +33,8 @@ type Worker struct {
 	partitions []*partition
 	root       context.Context // the parent of the contexts of all handlers
 	fetchCtx   context.Context // Run's own: it ends when shutdown begins
+	end        context.CancelFunc
+	endOnce    sync.Once
 	callCtx    context.Context // of the calls that shutdown still needs: it ends after the handlers
 	stopping   atomic.Bool     // no more tasks are taken
 	drainSteps chan struct{}   // see drainStep

@@ -41,7 +41,7 @@ func (b base) cases() []hostile {
 
 // Where any bytes may stand, a few values stand for all.
 var (
-	anything = map[string]bool{"opaque": true, "reason": true, "label": true, "line": true, "id": true, "epoch": true, "owner": true}
+	anything = map[string]bool{"opaque": true, "reason": true, "about": true, "label": true, "line": true, "id": true, "epoch": true, "owner": true}
 	few      = map[string]bool{"nothing": true, "1 MiB": true, "-0.5": true, "zero": true, "2^53+1": true, "binary": true, "a foreign id": true, "of two lines": true}
 )
 
@@ -72,6 +72,7 @@ var meanings = map[string]func(string) bool{
 	"line":     func(s string) bool { return s != "" && len(s) <= 8192 && !strings.Contains(s, "\n") },
 	"key":      func(s string) bool { return s != "" && len(s) <= 512 },
 	"reason":   func(s string) bool { return len(s) <= 8192 },
+	"about":    func(s string) bool { return len(s) <= 4096 },
 	"place":    func(s string) bool { return digitsOf.MatchString(s) && len(s) <= 41 },
 	"from":     func(s string) bool { return s == "" || digitsOf.MatchString(strings.TrimPrefix(s, "-")) },
 	"ancestor": func(s string) bool { return idOf.MatchString(s) },

@@ -26,6 +26,14 @@ var lossesOfTasks = []loss{
 		l.named = append(l.named, r.ID)
 		return answer(r, err)
 	}},
+	{"a worker describes itself", "describe_worker", func(l *lossy) any {
+		l.running(queue.Task{Kind: "a"})
+		return answer("", l.caller.Attempts().Describe(l.Context(), 0, "w", queue.WorkerDraining, "about"))
+	}},
+	{"a worker is asked to stop once", "stop_worker", func(l *lossy) any {
+		l.running(queue.Task{Kind: "a"})
+		return answer("", l.caller.StopWorker(l.Context(), "w"))
+	}},
 	{"a list is enqueued once", "enqueue", func(l *lossy) any {
 		owner := l.running(queue.Task{Kind: "owner", Timeout: time.Hour})[0]
 		receipts, err := l.caller.EnqueueAll(l.Context(), []queue.Task{

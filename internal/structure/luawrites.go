@@ -99,7 +99,7 @@ var putOff = []string{"later.before", "later.after"}
 
 // Commands that write nothing.
 var readers = []string{"EXISTS", "GET", "MGET", "STRLEN", "TYPE", "TIME", "TTL",
-	"HGET", "HMGET", "HGETALL", "HLEN", "HEXISTS", "LRANGE", "LLEN", "LINDEX", "SMEMBERS", "SSCAN", "SISMEMBER", "SCARD",
+	"HGET", "HMGET", "HGETALL", "HLEN", "HEXISTS", "LRANGE", "LLEN", "LINDEX", "SMEMBERS", "SSCAN", "ZSCAN", "SISMEMBER", "SCARD",
 	"ZCARD", "ZCOUNT", "ZRANK", "ZSCORE", "ZMSCORE", "ZRANGE", "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "ZINTER",
 	"XINFO", "XLEN", "XRANGE", "XREVRANGE"}
 

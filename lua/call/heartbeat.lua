@@ -9,7 +9,7 @@
 --
 -- Returns  {now, left, {id, epoch, reason}, …}: which attempts must stop. reason is gone, lost, released,
 --            timeout, cancelled, or how else the task ended; cancelling: it is to stop, and keeps its claim
---            for a while. left is how many tasks are held after a goodbye: say it again until that is 0
+--            for a while. {"-", "0", "stop"}: the worker itself is asked to stop. left is how many tasks are held after a goodbye: say it again until that is 0
 -- Ends     FAILED, what is late among them
 -- Flags    allow-oom        a full Redis must still drain
 --
@@ -54,6 +54,9 @@ local function beat(tx, b)
   end
   drop(tx, b.worker, lost, held)
   tx.on = nil
+  if not leaves and redis.call("HGET", key.worker .. b.worker, "stop") then
+    stops[#stops + 1] = {"-", "0", "stop"}
+  end
   if not leaves then
     index.add(tx, key.workers, string.format("%d", tx.at + b.lease), b.worker)
     alarm.note(tx, tx.at + b.lease)

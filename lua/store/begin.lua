@@ -11,6 +11,7 @@
 --   told, timed_out, timers_fired  what the reply says of ends and wakes         store/tell.lua
 --   strict                refuse keys of the wrong type before anything is written  store/commit.lua
 --   asked, found_empty, more  queues that a worker asked; those that are empty; whether any holds more  queue/wake.lua
+--   stopping              the worker is asked to stop                            task/claim.lua
 --   may_cancel, may_wake  losers and agents that this call may still end, wake   wait/wake_agents.lua
 --
 -- For one unit of work, until renew (store/renew.lua):
@@ -46,7 +47,7 @@ local function begin(root)
   local at = now(root)
   return {
     at = at, now = string.format("%d", at), key = keys(root), root = false, none = none, failed = none, poison = none,
-    told = none, timed_out = 0, timers_fired = 0, strict = false, asked = false, found_empty = false, more = false, may_cancel = 100, may_wake = 100,
+    told = none, timed_out = 0, timers_fired = 0, strict = false, asked = false, found_empty = false, more = false, stopping = false, may_cancel = 100, may_wake = 100,
     tasks = {}, changed = {}, texts = {}, index = {}, sets = {}, counts = {}, recounts = none, wakes = none, events = none, stops = none, figures = none,
     ended = none, lists = none, drops = none, before = none, after = none, drained = none, waits = none, fired = none,
     journals = none, rooms = none, keyed = none, large = none, aside = none, timeouts = none, woken = none, timers = 0, drafts = none, put_aside = none,

@@ -56,12 +56,16 @@ local function claim(tx, ask)
   local key = tx.key
   local most = math.min(ask.n, 500)
   local got = {tasks = {}, payloads = {}, bytes = 0, carried = ask.carried or 0, full = false, left = most, from = {}, empty = {}}
-  local newest = tonumber(redis.call("HGET", key.worker .. ask.worker, "seq") or 0)
+  local about = redis.call("HMGET", key.worker .. ask.worker, "seq", "stop")
+  local newest = tonumber(about[1] or 0)
   index.add(tx, key.workers, string.format("%d", tx.at + ask.lease), ask.worker)
   alarm.note(tx, tx.at + ask.lease)
   if ask.seq <= newest then
     repeated(tx, ask, got)
     return parcels(got)
+  end
+  if about[2] then
+    most, got.left, tx.stopping = 0, 0, true
   end
   if #ask.queues > most_queues then
     narrow(ask)

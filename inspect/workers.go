@@ -1,0 +1,121 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// Worker is a worker that lives: it has a lease in at least one partition.
+type Worker struct {
+	ID string
+	// State is what it says that it does; "" of a worker that says nothing, as one of
+	// another program may.
+	State queue.WorkerState
+	// StopAsked is when somebody asked it to stop (Queue.StopWorker); zero: nobody did.
+	StopAsked time.Time
+	Held      int       // tasks that it has claimed
+	LeaseEnds time.Time // the first of its leases
+
+	// What it says of itself.
+	Name, Host  string
+	PID         int
+	Concurrency int
+	Queues      map[string]int // by weight
+	Strict      []string       // or in strict order
+	Kinds       []string       // that it has handlers for
+	StartedAt   time.Time
+}
+
+// Workers returns the workers that live, by id. One that comes or goes meanwhile may be missing.
+func Workers(ctx context.Context, q *queue.Queue) ([]Worker, error) {
+	all := map[string]*Worker{}
+	for p := range q.Partitions() {
+		if err := addWorkers(ctx, q, p, all); err != nil {
+			return nil, refusal.Failed("workers", "", err)
+		}
+	}
+	list := make([]Worker, 0, len(all))
+	for _, w := range all {
+		list = append(list, *w)
+	}
+	slices.SortFunc(list, func(a, b Worker) int { return cmp.Compare(a.ID, b.ID) })
+	return list, nil
+}
+
+// addWorkers adds what a partition has, page by page. A page may tell of a worker again.
+func addWorkers(ctx context.Context, q *queue.Queue, p int, all map[string]*Worker) error {
+	told, pages := map[string]bool{}, map[string]bool{}
+	for page := "0"; !pages[page]; {
+		pages[page] = true
+		reply, err := q.Engine().Call(ctx, p, "read_workers", page)
+		answers, err := engine.List(reply, err, 2)
+		if err != nil {
+			return err
+		}
+		page = engine.Text(answers[1])
+		for _, answer := range answers[2:] {
+			row, err := engine.List(answer, nil, 3)
+			if err != nil {
+				return err
+			}
+			id := engine.Text(row[0])
+			if told[id] {
+				continue
+			}
+			told[id] = true
+			if all[id] == nil {
+				all[id] = &Worker{ID: id}
+			}
+			all[id].add(row)
+		}
+	}
+	return nil
+}
+
+// add adds what a partition knows of the worker (lua/call/read_workers.lua).
+func (w *Worker) add(row []any) {
+	if ends := engine.Instant(row[1]); w.LeaseEnds.IsZero() || ends.Before(w.LeaseEnds) {
+		w.LeaseEnds = ends
+	}
+	w.Held += int(engine.Number(row[2]))
+	for i := 3; i+1 < len(row); i += 2 {
+		switch value := engine.Text(row[i+1]); engine.Text(row[i]) {
+		case "state":
+			if w.State != queue.WorkerDraining { // it says so in one partition after the other
+				w.State = queue.WorkerState(value)
+			}
+		case "stop":
+			w.StopAsked = engine.Instant(value)
+		case "about":
+			w.read(value)
+		}
+	}
+}
+
+// read reads what the worker says of itself. Another program may say it otherwise, or nothing.
+func (w *Worker) read(about string) {
+	var said struct {
+		Name, Host  string
+		PID         int
+		Concurrency int
+		Queues      map[string]int
+		Strict      []string
+		Kinds       []string
+		StartedAt   int64 `json:"started_at"`
+	}
+	if json.Unmarshal([]byte(about), &said) != nil {
+		return
+	}
+	w.Name, w.Host, w.PID, w.Concurrency = said.Name, said.Host, said.PID, said.Concurrency
+	w.Queues, w.Strict, w.Kinds = said.Queues, said.Strict, said.Kinds
+	if said.StartedAt > 0 {
+		w.StartedAt = time.UnixMilli(said.StartedAt)
+	}
+}

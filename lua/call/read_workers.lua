@@ -1,0 +1,30 @@
+-- read_workers: which workers live, about 100 a call.
+--
+-- ARGV[1]  where to go on; absent or 0 at first
+--
+-- Returns  {now, next, {worker, end of its lease, how many tasks it holds, name, value, …}, …}
+--            next  where to go on; 0: these were the last. A worker may be told twice, and one that comes meanwhile
+--                  not at all
+--            name  state and about, as describe_worker was told; stop: since when it is asked to stop; seq
+-- Flags    no-writes
+--
+-- @use check/whole
+-- @use store/begin
+local function read_workers(keys, argv)
+  if not whole(argv[1] or "0") then
+    error("argument 1 must be 0, or where an earlier reply says to go on", 0)
+  end
+  local tx = begin(keys[1])
+  local key = tx.key
+  local page = redis.call("ZSCAN", key.workers, argv[1] or "0", "COUNT", "100")
+  local answers = {tx.at, page[1]}
+  for i = 1, #page[2], 2 do
+    local worker = page[2][i]
+    local row = {worker, page[2][i + 1], redis.call("ZCARD", key.claims .. worker)}
+    for _, word in ipairs(redis.call("HGETALL", key.worker .. worker)) do
+      row[#row + 1] = word
+    end
+    answers[#answers + 1] = row
+  end
+  return answers
+end
