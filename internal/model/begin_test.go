@@ -62,6 +62,7 @@ func (m *model) begin(t *modelTask, c modelCall, w *modelWait, members []modelMe
 		w.pending[s.name] = (3-s.task.ms("priority"))<<24 + size + int64(s.at)
 	}
 	t.bear(standing, m.now)
+	w.patient = w.patient || len(t.patience) > 0
 	if t.wait = w; !last {
 		w.state, w.formed, t.journal = "forming", w.longest, true
 		return "MORE"
@@ -202,7 +203,7 @@ func (m *model) goOn(t *modelTask, w *modelWait, open []modelStanding) string {
 func (m *model) rest(t *modelTask, c modelCall, w *modelWait, over bool) string {
 	w.state, w.since = "open", m.now
 	if over {
-		w.state = "fired"
+		w.state, w.fired = "fired", m.now
 	}
 	w.span = engine.Number(c.fields["limit_ms"])
 	if c.fields["limit_ms"] == "computed" {

@@ -39,6 +39,7 @@ type model struct {
 	freed  map[string]bool // queues of which a task runs no more: somebody is to look, if any waits
 	fresh  map[string]bool // ids that this call put in line, where it does not see them itself
 	fired  []string        // agents whose wait is over, and who are to be woken
+	noted  []modelEnds     // members that ended, by the agent that waits for them
 	losers int             // members of such waits that this call may still end
 	events []string
 }
@@ -125,6 +126,7 @@ func (m *model) over(t *modelTask) *modelInstant {
 		consider(t.limit, "attempt", false)
 	}
 	consider(t.grace, "grace", false)
+	consider(m.patienceEnd(t), "patience", false)
 	// A timer is on time at its end too, but not at an ancestor's.
 	if t.given["role"] == "timer" && t.available <= m.now {
 		if first == nil || t.available < first.at || t.available == first.at && !first.ancestor {
@@ -148,6 +150,8 @@ func (m *model) touch(id string) *modelTask {
 	case over == nil:
 	case over.kind == "fires":
 		m.end(t, modelEnding{status: queue.Completed, at: over.at})
+	case over.kind == "patience":
+		m.end(t, modelEnding{status: queue.Cancelled, at: over.at, reason: "wait_timeout", failure: "Wait timed out"})
 	case t.cancelled != 0:
 		m.endCancelled(t, over.at, t.cancelReason)
 	case over.kind == "owner":
@@ -261,7 +265,7 @@ func (m *model) refuse(t *modelTask, op, epoch string) {
 // done is the end of a call: what it put in line may be seen, and whoever is to be
 // woken is.
 func (m *model) done() {
-	for len(m.fired) > 0 {
+	for m.countEnds(); len(m.fired) > 0; m.countEnds() {
 		id := m.fired[0]
 		m.fired = m.fired[1:]
 		m.conclude(m.tasks[id])

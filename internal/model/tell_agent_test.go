@@ -13,6 +13,9 @@ func (w *modelWait) record() map[string]string {
 	for name, mask := range w.masks {
 		f["masks"], f["mask "+name] = "1", mask
 	}
+	if w.patient {
+		f["patient"] = "1"
+	}
 	if w.part != "" {
 		f["epoch"], f["part"], f["longest"] = w.epoch, w.part, fmt.Sprint(w.formed)
 		for part, call := range w.calls {
@@ -26,7 +29,7 @@ func (w *modelWait) record() map[string]string {
 	maps.Copy(f, map[string]string{"mode": w.fields["mode"], "digest": w.fields["digest"], "label": w.fields["label"],
 		"losers": w.losers, "on_pending": w.fields["on_pending"], "on_timeout": w.fields["on_timeout"], "all": fmt.Sprint(w.all),
 		"reason": w.reason, "winner": w.winner})
-	for name, n := range map[string]int64{"since": w.since, "need_ok": w.needOK, "most_bad": w.mostBad, "wait_deadline_at": w.ends, "first_at": w.first} {
+	for name, n := range map[string]int64{"since": w.since, "need_ok": w.needOK, "most_bad": w.mostBad, "wait_deadline_at": w.ends, "first_at": w.first, "fired_at": w.fired} {
 		f[name] = zeroless(n)
 	}
 	if w.fields["from"] == "first" {

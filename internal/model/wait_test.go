@@ -3,9 +3,11 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -39,6 +41,8 @@ type modelWait struct {
 	formed                   int64 // the longest, as an earlier part has written it
 	span, ends, first, since int64
 	epoch, part              string
+	fired                    int64 // the instant at which it was over
+	patient                  bool  // members have limits of their own
 }
 
 // thresholds are what a wait of n members is over at; field is what is wrong instead.
@@ -107,28 +111,160 @@ func (w *modelWait) count(name string, t *modelTask) {
 // lastPart is the name of a child: the last part of its id.
 func lastPart(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
 
-// tally counts the end of a child, if its owner waits for it. What ended after the limit
-// of the wait is not counted.
+// tally notes the end of a child whose owner waits. All ends of a unit of work are counted at its end.
 func (m *model) tally(owner, t *modelTask) {
-	w, name := owner.wait, lastPart(t.id)
-	if w == nil || w.state == "fired" || w.ends != 0 && t.completed > w.ends {
+	if owner.wait == nil {
 		return
 	}
-	if _, pending := w.pending[name]; !pending {
-		return
+	n := slices.IndexFunc(m.noted, func(e modelEnds) bool { return e.owner == owner })
+	if n < 0 {
+		m.noted, n = append(m.noted, modelEnds{owner: owner}), len(m.noted)
 	}
+	if m.noted[n].wait != owner.wait { // what ended before concerns a wait that is forgotten
+		m.noted[n] = modelEnds{owner: owner, wait: owner.wait}
+	}
+	m.noted[n].tasks = append(m.noted[n].tasks, t)
+}
+
+// modelEnds are the ends of members of a wait that a unit of work has written.
+type modelEnds struct {
+	owner *modelTask
+	wait  *modelWait
+	tasks []*modelTask
+}
+
+// countEnds counts all ends that the unit has written.
+func (m *model) countEnds() {
+	for len(m.noted) > 0 {
+		e := m.noted[0]
+		m.noted = m.noted[1:]
+		if e.wait == e.owner.wait && e.wait.state != "fired" {
+			m.countWait(e.owner, e.tasks, 0)
+		}
+	}
+}
+
+// modelDue is a member to be counted: it has ended, or its time was up by then.
+type modelDue struct {
+	task      *modelTask
+	at        int64
+	impatient bool // the wait ends it
+	dropped   bool // and would have, if it had not ended before
+}
+
+// countWait counts ends in the order of their instants. Members whose time was up by then, and that
+// nobody has seen, end first. It tells whether more are out of time than one call may end.
+func (m *model) countWait(owner *modelTask, written []*modelTask, upto int64) (more bool) {
+	w := owner.wait
+	var all []modelDue
+	for _, t := range written {
+		upto = max(upto, t.completed)
+		if _, pending := w.pending[lastPart(t.id)]; pending {
+			all = append(all, modelDue{task: t, at: t.completed})
+		}
+	}
+	if len(written) > 0 && len(all) == 0 {
+		return false
+	}
+	if w.state == "open" && len(all) < len(w.pending) {
+		all, more = m.unseen(owner, all, upto)
+	}
+	slices.SortStableFunc(all, func(a, b modelDue) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(w.pending[lastPart(a.task.id)]%(1<<24), w.pending[lastPart(b.task.id)]%(1<<24)))
+	})
+	for _, d := range all {
+		name := lastPart(d.task.id)
+		if w.state != "open" && w.state != "forming" || w.ends != 0 && d.at > w.ends {
+			break
+		}
+		if _, pending := w.pending[name]; !pending {
+			continue
+		}
+		if d.impatient {
+			m.losers--
+			delete(owner.patience, name)
+			m.lose(d.task.id, "patience", d.at)
+		} else {
+			m.touch(d.task.id)
+		}
+		if d.dropped {
+			delete(owner.patience, name)
+		}
+		if !d.task.lives() {
+			m.countMember(owner, d.task)
+		}
+	}
+	if w.state == "open" && w.patient {
+		m.watch(owner)
+	}
+	return more
+}
+
+// unseen adds the members whose time was up by an instant, and whose end nobody has written.
+func (m *model) unseen(owner *modelTask, all []modelDue, upto int64) (found []modelDue, more bool) {
+	impatient := due(owner.patience, min(upto, m.now-1))
+	last := int64(1) << 60
+	if more = len(impatient) > m.losers; more {
+		impatient, last = impatient[:m.losers], 0
+		if m.losers > 0 {
+			last = owner.patience[impatient[m.losers-1]]
+		}
+	}
+	for name := range owner.wait.pending {
+		t := m.tasks[owner.id+"."+name]
+		onClock := t.deadline != 0 && t.deadline < m.now || t.nearest() != 0 && t.nearest() < m.now || t.available != 0 && t.available <= m.now
+		if !t.lives() || !onClock {
+			continue
+		}
+		if over := m.over(t); over != nil && over.at <= min(upto, last) {
+			all = append(all, modelDue{task: t, at: over.at})
+		}
+	}
+	for _, name := range impatient {
+		same := slices.IndexFunc(all, func(d modelDue) bool {
+			return lastPart(d.task.id) == name && (!d.task.lives() || d.at <= owner.patience[name])
+		})
+		_, pending := owner.wait.pending[name]
+		switch {
+		case same >= 0:
+			all[same].dropped = true
+		case pending:
+			all = append(all, modelDue{task: m.tasks[owner.id+"."+name], at: owner.patience[name], impatient: true})
+		default:
+			delete(owner.patience, name)
+		}
+	}
+	return all, more
+}
+
+// countMember counts the end of a member that the wait still has.
+func (m *model) countMember(owner, t *modelTask) {
+	w, name, at := owner.wait, lastPart(t.id), max(t.completed, owner.wait.since)
 	delete(w.pending, name)
 	w.count(name, t)
 	if how := w.reached(); how != "" && w.state == "open" {
-		w.state, w.reason, w.winner = "fired", how, name
+		w.state, w.reason, w.winner, w.fired = "fired", how, name, at
 		m.fired = append(m.fired, owner.id)
 	}
 	if w.fields["from"] == "first" && w.span != 0 && w.ends == 0 {
-		w.first, w.ends = t.completed, t.completed+w.span
+		w.first, w.ends = at, at+w.span
 		if w.state == "open" {
 			m.watch(owner)
 		}
 	}
+}
+
+// patienceEnd is when the wait of its owner cancels a task, 0 for never.
+func (m *model) patienceEnd(t *modelTask) int64 {
+	owner := m.tasks[names.OwnerOf(t.id)]
+	if !owner.lives() || owner.wait == nil || owner.wait.state != "open" || t.cancelled != 0 || t.status == queue.Running && t.given["cancel_grace_ms"] != "" {
+		return 0
+	}
+	at := owner.patience[lastPart(t.id)]
+	if _, pending := owner.wait.pending[lastPart(t.id)]; !pending || owner.wait.ends != 0 && owner.wait.ends < at {
+		return 0
+	}
+	return at
 }
 
 // watch has the sweep look at a wait when it, or the patience with a member, is over.
@@ -150,15 +286,15 @@ func (m *model) conclude(t *modelTask) {
 	if t == nil || t.wait == nil || t.wait.state != "fired" || t.status != queue.Waiting || m.over(t) != nil || t.limit != 0 && t.limit < m.now {
 		return
 	}
-	w, why, at := t.wait, "not_needed", m.now
+	w, why := t.wait, "not_needed"
 	if w.reason == "timed_out" {
-		why, at = "wait_timeout", w.ends
+		why = "wait_timeout"
 	}
 	if w.losers == "cancel" {
-		names := due(w.pending, 1<<60)
-		names = names[:min(len(names), m.losers)]
-		m.losers -= len(names)
-		for _, name := range names {
+		losers := due(w.pending, 1<<60)
+		losers = losers[:min(len(losers), m.losers)]
+		m.losers -= len(losers)
+		for _, name := range losers {
 			delete(w.pending, name)
 			m.lose(t.id+"."+name, why, m.now)
 		}
@@ -167,7 +303,7 @@ func (m *model) conclude(t *modelTask) {
 			return
 		}
 	}
-	t.remember(w.entry, w.verdict(at))
+	t.remember(w.entry, w.verdict(w.fired))
 	m.leave(t)
 	t.status, t.woken, t.patience = queue.Pending, true, nil
 	m.ready(t, false)
@@ -205,14 +341,9 @@ func (m *model) waited(id string) {
 		return
 	}
 	w := t.wait
-	if w.state == "open" && m.impatient(t) {
-		if w.state == "open" {
-			m.watch(t)
-		}
-		return
-	}
-	if w.state == "open" && w.ends != 0 && w.ends < m.now {
-		w.state, w.reason, w.losers = "fired", "timed_out", w.fields["on_pending"]
+	more := w.state == "open" && m.countWait(t, nil, min(cmp.Or(w.ends, m.now), m.now))
+	if w.state == "open" && !more && w.ends != 0 && w.ends < m.now {
+		w.state, w.reason, w.losers, w.fired = "fired", "timed_out", w.fields["on_pending"], w.ends
 		m.tell("wait_timed_out", id, w.fields["on_timeout"], w.fields["mode"], fmt.Sprint(len(w.settled)), fmt.Sprint(w.size),
 			fmt.Sprint(w.ends-cmp.Or(w.first, w.since)), fmt.Sprint(w.ends), fmt.Sprint(m.now-w.ends))
 	}
@@ -222,26 +353,6 @@ func (m *model) waited(id string) {
 		return
 	}
 	m.watch(t)
-}
-
-// impatient cancels members that the agent has waited for long enough, as of the end of
-// the wait at the latest. It tells whether there are more than one call may end.
-func (m *model) impatient(t *modelTask) (more bool) {
-	names := due(t.patience, m.now-1)
-	more = len(names) > m.losers
-	for _, name := range names[:min(len(names), m.losers)] {
-		at := t.patience[name]
-		if t.wait.ends != 0 && at > t.wait.ends {
-			more = false
-			break
-		}
-		delete(t.patience, name)
-		if _, pending := t.wait.pending[name]; pending {
-			m.lose(t.id+"."+name, "patience", at)
-		}
-		m.losers--
-	}
-	return more
 }
 
 // attempted tells whether the limit of a task is that of its attempt, not of its line.

@@ -23,7 +23,7 @@ var unitBugs = []bug{
 	{"what a poison cut off is lost", "sweep/look.lua",
 		`part.from, part.chunk, part.bytes = part.to + 1,`, `part.from, part.chunk, part.bytes = to + 1,`, "stories/sweep_poison_records_on_which_nobody_can_decide"},
 	{"a draft outlives the try that made it", "store/renew.lua",
-		`tx.drafts = none`, ``, "stories/alarm_lost_when_decided_twice"},
+		`tx.drafts, tx.noted, tx.overdue = none, none, none`, `tx.noted, tx.overdue = none, none`, "stories/alarm_lost_when_decided_twice"},
 	{"a repeated try tells twice", "store/renew.lua",
 		`tx.wakes, tx.events, tx.stops, tx.ended, tx.lists, tx.drops = none, none, none, none, none, none`, `tx.wakes, tx.stops, tx.ended, tx.lists, tx.drops = none, none, none, none, none`, "stories/broken_is_told_once"},
 	{"an agent that cannot be decided on is the fault of who ended", "wait/wake_agents.lua",

@@ -24,7 +24,8 @@
 --   events, stops, ended     what is told: in the stream, to workers, to who waits  store/emit.lua, store/publish.lua
 --   lists, drops, before, after   other writes, before and after the records       store/later.lua
 --   drained                  when tasks ended whose children are not all ended     task/drained.lua
---   waits, fired             waits of agents, and agents whose wait has fired      wait/read_wait.lua, wait/count_end.lua
+--   waits, fired             waits of agents, and agents whose wait has fired      wait/read_wait.lua, wait/count_member.lua
+--   noted, overdue           members that ended, and children that may be out of time, by owner  wait/count_end.lua, wait/overdue.lua
 --   journals                 what agents remember                                  wait/journal.lua
 --   rooms                    what queues may give                                  queue/free_slots.lua
 --   drafts                   what new tasks are written as                         task/plan.lua
@@ -49,7 +50,7 @@ local function begin(root)
     at = at, now = string.format("%d", at), key = keys(root), root = false, none = none, failed = none, poison = none,
     told = none, timed_out = 0, timers_fired = 0, strict = false, asked = false, found_empty = false, more = false, stopping = false, may_cancel = 100, may_wake = 100,
     tasks = {}, changed = {}, texts = {}, index = {}, sets = {}, counts = {}, recounts = none, wakes = none, events = none, stops = none, figures = none,
-    ended = none, lists = none, drops = none, before = none, after = none, drained = none, waits = none, fired = none,
+    ended = none, lists = none, drops = none, before = none, after = none, drained = none, waits = none, fired = none, noted = none, overdue = none,
     journals = none, rooms = none, keyed = none, large = none, aside = none, timeouts = none, woken = none, timers = 0, drafts = none, put_aside = none,
     earliest = false, seq = false, front = false, recount = false, on = false, stale = false,
   }

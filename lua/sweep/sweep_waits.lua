@@ -7,12 +7,12 @@
 -- @use store/own
 -- @use store/reason
 -- @use sweep/did
--- @use sweep/end_patience
 -- @use sweep/is_due
 -- @use sweep/leave_clock
 -- @use sweep/met_broken
 -- @use task/load_task
 -- @use task/put_aside
+-- @use wait/count_wait
 -- @use wait/nearest_patience
 -- @use wait/read_wait
 -- @use wait/watch_wait
@@ -21,12 +21,12 @@
 local function read(tx, id)
   redis.call("ZCARD", tx.key.pending .. id)
   local f = redis.call("HMGET", tx.key.wait .. id, "on_pending", "on_timeout", "mode", "since", "size")
-  local due = redis.call("ZRANGEBYSCORE", tx.key.patience .. id, "-inf", "(" .. tx.now, "WITHSCORES", "LIMIT", 0, tx.may_cancel + 1)
-  return {on_pending = f[1], on_timeout = f[2], mode = f[3], since = f[4], size = f[5], due = due}
+  redis.call("ZCARD", tx.key.patience .. id)
+  return {on_pending = f[1], on_timeout = f[2], mode = f[3], since = f[4], size = f[5]}
 end
 
 local function time_out(tx, r, agent, w, told)
-  w.state, w.reason, w.losers, w.changed = "fired", "timed_out", told.on_pending, true
+  w.state, w.reason, w.losers, w.fired_at, w.changed = "fired", "timed_out", told.on_pending, w.ends, true
   emit(tx, "terminal", "wait_timed_out", agent, "timeout_type=synchronization policy_applied=" .. told.on_timeout ..
     " timeout_duration_ms=" .. string.format("%d", w.ends - (w.first_at or told.since)) .. " wait_mode=" .. told.mode ..
     " settled=" .. string.format("%d", w.settled) .. " members=" .. told.size .. " wait_deadline_at=" .. string.format("%d", w.ends) ..
@@ -34,10 +34,10 @@ local function time_out(tx, r, agent, w, told)
   did(r, "waits_timed_out")
 end
 
--- end_what_is_due ends members whose patience is over, and then the wait if that is out of time. It tells
--- whether there is more to do before the wait can be decided.
+-- end_what_is_due ends members that are out of time, and then the wait if that is. It tells whether there is more to
+-- do before the wait can be decided.
 local function end_what_is_due(tx, r, agent, w, told)
-  if end_patience(tx, agent.id, w, told.due) then
+  if count_wait(tx, agent.id, w, {}, math.min(w.ends or tx.at, tx.at)) then
     return true
   end
   local ends, key = w.ends, tx.key

@@ -1,6 +1,6 @@
 -- ending says how a live task that is out of time ends, or nil if it is not. It reads and never writes.
 -- Whatever instant came first decides: an ancestor's end, the inherited until, its own deadline, the
--- limit on its line or attempt, the end of its grace, a timer's own instant; of equal ones the
+-- limit on its line or attempt, the end of its grace, its own limit in a wait, a timer's own instant; of equal ones the
 -- outermost. So reapers, their order and their lag do not matter.
 --
 -- An instant is out of time when it is before now, strictly: at its deadline a task is still alive, and a
@@ -13,6 +13,7 @@
 -- @use task/retry_at
 -- @use task/cancelled
 -- @use task/timed_out
+-- @use wait/patience_end
 
 -- ancestor_end is the earliest end among a task's ancestors, and whose it is. Ancestry begins after the
 -- last bang (task/owner.lua).
@@ -35,7 +36,7 @@ local function ancestor_end(tx, id)
 end
 
 -- earliest is the instant that decides, and what it is: ancestor, workflow, execution, queue, attempt or
--- grace. Outermost first, so that a later one must be strictly earlier to win.
+-- grace, or patience of the wait of its owner. Outermost first, so that a later one must be strictly earlier to win.
 local function earliest(tx, task)
   local at = tx.at
   local first, ancestor = ancestor_end(tx, task.id)
@@ -60,6 +61,10 @@ local function earliest(tx, task)
   if grace and grace < at and (not first or grace < first) then
     first, kind = grace, "grace"
   end
+  local patience = task.owner and patience_end(tx, task)
+  if patience and patience < at and (not first or patience < first) then
+    first, kind = patience, "patience"
+  end
   return first, kind, ancestor
 end
 
@@ -77,6 +82,8 @@ local function ending(tx, task)
     local over = cancelled(task.cancel_reason)
     over.completed_at = first
     return over
+  elseif kind == "patience" then
+    return {status = "CANCELLED", reason = "wait_timeout", error = "Wait timed out", completed_at = first}
   elseif kind == "ancestor" then
     local above = record.get(tx, ancestor)
     if not above or not above.timed_out then

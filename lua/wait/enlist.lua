@@ -27,5 +27,8 @@ local function enlist(tx, s, c)
   if masks[1] then
     masks[#masks + 1], masks[#masks + 2] = "masks", "1"
   end
+  if nearest then
+    masks[#masks + 1], masks[#masks + 2] = "patient", "1"
+  end
   return nearest, masks
 end

@@ -25,13 +25,14 @@
 -- read is what is stored of the wait beside its counters; all that may be of the wrong type is read here,
 -- before anything is decided.
 local function read(tx, id, w)
-  local names = {"entry", "losers", "mode", "label", "digest", "members", "reason", "winner"}
+  local names = {"entry", "losers", "mode", "label", "digest", "members", "reason", "winner", "fired_at"}
   local f, known = redis.call("HMGET", tx.key.wait .. id, unpack(names)), {}
   for i, name in ipairs(names) do
     known[name] = f[i]
   end
   local told = {entry = tonumber(known.entry), losers = w.losers or known.losers, mode = known.mode, label = known.label,
     digest = known.digest, members = known.members, reason = w.reason or known.reason, winner = w.winner or known.winner,
+    fired_at = w.fired_at or tonumber(known.fired_at),
     settled = redis.call("LRANGE", tx.key.settled .. id, 0, -1)}
   for _, name in ipairs(w.names) do
     told.settled[#told.settled + 1] = name
@@ -66,8 +67,7 @@ local function wake_agent(tx, id)
     alarm.note(tx, tx.at)
     return
   end
-  -- A wait that timed out did so at its limit, whenever that was seen.
-  local text = verdict(told, told.reason, told.winner, timed_out and w.ends or tx.at, told.settled)
+  local text = verdict(told, told.reason, told.winner, told.fired_at, told.settled)
   journal.add(tx, agent, {{told.entry, text}})
   journal.drop_patience(tx, id)
   index.remove(tx, tx.key.waits, id)

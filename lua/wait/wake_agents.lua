@@ -1,11 +1,13 @@
--- wake_agents wakes the agents whose wait has fired in this unit. Losers that it cancels may make other
+-- wake_agents counts the ends that this unit has written, and wakes the agents whose wait has fired. Losers that it cancels may make other
 -- waits fire. A call wakes so many; the sweep wakes the others.
 --
 -- @use store/alarm
 -- @use store/index
+-- @use wait/count_ends
 -- @use wait/wake_agent
 local function wake_agents(tx)
   local n = 1
+  count_ends(tx)
   while tx.fired[n] do
     local id = tx.fired[n]
     n = n + 1
@@ -16,6 +18,7 @@ local function wake_agents(tx)
       index.add(tx, tx.key.waits, string.format("%d", tx.at - 1), id)
       alarm.note(tx, tx.at)
     end
+    count_ends(tx)
   end
   tx.on = false
 end

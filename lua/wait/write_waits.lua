@@ -18,6 +18,7 @@ local function write_waits(tx)
       end
       put("reason", w.reason)
       put("winner", w.winner)
+      put("fired_at", w.fired_at and string.format("%d", w.fired_at))
       put("first_at", w.first_at)
       put("losers", w.losers)
       put("wait_deadline_at", w.ends and string.format("%d", w.ends))

@@ -1,0 +1,26 @@
+-- overdue are children whose time may be up, and whose end nobody has written yet: their ids, by owner. A unit
+-- looks once, at so many of each clock.
+--
+-- @use store/attempt
+-- @use store/own
+-- @use task/owner
+local most = 100
+
+local function overdue(tx)
+  local found = tx.overdue
+  if found ~= tx.none then
+    return found
+  end
+  found = own(tx, "overdue")
+  for _, clock in ipairs({"deadlines", "limits", "delayed"}) do
+    local bound = (clock == "delayed" and "" or "(") .. tx.now -- a timer fires at its instant, the others end behind it
+    for _, id in ipairs(attempt("ZRANGEBYSCORE", tx.key[clock], "-inf", bound, "LIMIT", 0, most)) do
+      local up = owner(id)
+      if up then
+        found[up] = found[up] or {}
+        found[up][id] = true
+      end
+    end
+  end
+  return found
+end

@@ -1,0 +1,23 @@
+-- unseen are the members whose time was up by an instant, and whose end nobody has written.
+--
+-- @use store/record
+-- @use task/ending
+-- @use task/live
+-- @use wait/overdue
+local function unseen(tx, id, upto)
+  local before, ids, members = tx.on, {}, {}
+  for member in pairs(overdue(tx)[id] or {}) do
+    ids[#ids + 1] = member
+  end
+  record.load(tx, ids)
+  for _, member in ipairs(ids) do
+    tx.on = member -- what is wrong with a member is no fault of its agent
+    local task = record.get(tx, member)
+    local over = task and live(task) and ending(tx, task)
+    if over and over.completed_at <= upto then
+      members[#members + 1] = {name = string.sub(member, #id + 2), id = member, ended = over.completed_at}
+    end
+  end
+  tx.on = before
+  return members
+end
