@@ -52,7 +52,7 @@ func join[T any](k *ask) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := outOfTime[T](k, r, ""); err != nil {
+	if err := outOfTime(k, r, "", completed[T]); err != nil {
 		return nil, err
 	}
 	if all := failures[T](k, r); len(all) > 0 {
@@ -62,28 +62,35 @@ func join[T any](k *ask) (*result, error) {
 }
 
 // outOfTime is the error of a wait that came to its limit and does not go on: it is not to,
-// or nothing is done that it could go on with.
-func outOfTime[T any](k *ask, r *result, reason string) error {
+// or no member had ended in a way that it could go on with.
+func outOfTime[T any](k *ask, r *result, reason string, enough func(*ask, *Outcome[T]) bool) error {
 	switch {
 	case r.outcome.Reason != "timed_out":
 		return nil
 	case !k.policy.Proceed:
 		return timedOut[T](r, reason)
-	case !someDone[T](k, r):
+	case !some(k, r, enough):
 		return timedOut[T](r, noneCompleted)
 	}
 	return nil
 }
 
-// someDone tells whether a member had completed when the wait was decided, or had ended in
-// a way that counts as that.
-func someDone[T any](k *ask, r *result) bool {
+// some tells whether a member had ended in such a way when the wait was decided.
+func some[T any](k *ask, r *result, way func(*ask, *Outcome[T]) bool) bool {
 	for _, at := range r.ended() {
-		if o := outcomeOf[T](r, at[0]); o.Status == queue.Completed || k.done(at[0], &o) {
+		if o := outcomeOf[T](r, at[0]); way(k, &o) {
 			return true
 		}
 	}
 	return false
+}
+
+// completed tells whether there is a result: ContinueOn excuses a failure, and makes no result of it.
+func completed[T any](_ *ask, o *Outcome[T]) bool { return o.Status == queue.Completed }
+
+// completedOrExcused tells whether it has completed, or ended in a way that counts as that.
+func completedOrExcused[T any](k *ask, o *Outcome[T]) bool {
+	return completed(k, o) || k.done(o.Index, o)
 }
 
 // done tells whether an ending other than completion counts as that.
@@ -148,7 +155,7 @@ func JoinN[T any](on Waiter, n int, futures ...*Future[T]) ([]Outcome[T], error)
 	if r.outcome.Reason == "impossible" {
 		return done, impossible[T](k, r)
 	}
-	return done, outOfTime[T](k, r, "")
+	return done, outOfTime(k, r, "", completed[T])
 }
 
 func impossible[T any](k *ask, r *result) error {

@@ -61,12 +61,12 @@ func Synchronize(a *Agent, s Sync, branches ...*Future[json.RawMessage]) (json.R
 	if err != nil {
 		return nil, err
 	}
-	switch late, never := outOfTime[json.RawMessage](k, r, syncExceeded), r.outcome.Reason == "impossible"; {
+	switch late, never := outOfTime(k, r, syncExceeded, completedOrExcused[json.RawMessage]), r.outcome.Reason == "impossible"; {
 	case late != nil:
 		return nil, late
 	case never && s.M > 0:
 		return nil, impossible[json.RawMessage](k, r)
-	case never || len(branches) > 0 && !someDone[json.RawMessage](k, r):
+	case never || len(branches) > 0 && !some(k, r, completedOrExcused[json.RawMessage]):
 		return nil, allFailed[json.RawMessage](k, r)
 	}
 	return s.Merge.Of(settledOf[json.RawMessage](r))

@@ -19,8 +19,9 @@ type Wait struct {
 	// FromFirst has the limit begin with the first member's end.
 	FromFirst bool
 	// Proceed has a wait that came to its limit go on with what has completed. Otherwise
-	// it is a *WaitTimeoutError, and so it is if nothing has completed, but where outcomes
-	// are what is asked for (JoinAllSettled, JoinNSettled). It is nothing to Select and SelectOK.
+	// it is a *WaitTimeoutError, and so it is if no member has COMPLETED, whatever ContinueOn
+	// and SkipCancelled excuse, but where outcomes are what is asked for (JoinAllSettled,
+	// JoinNSettled). It is nothing to Select and SelectOK.
 	Proceed bool
 	// KeepPending leaves members alone that have not ended at the limit. Otherwise they
 	// are cancelled.

@@ -1,0 +1,115 @@
+package agentwait_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// combinators are the waits that a policy adjusts, each for the same members.
+var combinators = map[string]func(on agentwait.Waiter, f futures) (string, error){
+	"JoinAll": func(on agentwait.Waiter, f futures) (string, error) { return joined(agentwait.JoinAll(on, f...)) },
+	"JoinN": func(on agentwait.Waiter, f futures) (string, error) {
+		done, err := agentwait.JoinN(on, 3, f...)
+		return outcomes(done), err
+	},
+	"JoinAllSettled": func(on agentwait.Waiter, f futures) (string, error) {
+		return settled(agentwait.JoinAllSettled(on, f...))
+	},
+	"JoinNSettled": func(on agentwait.Waiter, f futures) (string, error) {
+		return settled(agentwait.JoinNSettled(on, 3, f...))
+	},
+	"Select":   func(on agentwait.Waiter, f futures) (string, error) { return won(agentwait.Select(on, f[2:]...)) },
+	"SelectOK": func(on agentwait.Waiter, f futures) (string, error) { return won(agentwait.SelectOK(on, f...)) },
+	"AwaitAll": func(on agentwait.Waiter, f futures) (string, error) {
+		return "", agentwait.AwaitAll(on, f[0], f[1], f[2])
+	},
+	"Await": func(on agentwait.Waiter, f futures) (string, error) { return agentwait.Await(on, f[2]) },
+}
+
+func settled(s *agentwait.Settled[string], err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	return outcomes(s.Outcomes), nil
+}
+
+func won(w agentwait.Winner[string], err error) (string, error) {
+	return fmt.Sprint(w.Index, w.Value), err
+}
+
+// No member has completed when a wait comes to its limit: two have failed or are cancelled, and one is pending.
+// Only where outcomes are asked for, or a success of one counts that is excused, is there no error.
+func TestAWaitThatComesToItsLimitWithNothingCompleted(t *testing.T) {
+	const (
+		limited = "Timeout: the wait took longer than its limit"
+		none    = "Timeout: No siblings completed before timeout"
+	)
+	limit := agentwait.Wait{Limit: 5 * time.Second}
+	proceed := agentwait.Wait{Limit: 5 * time.Second, Proceed: true}
+	excused := agentwait.Wait{Limit: 5 * time.Second, Proceed: true, ContinueOn: agentwait.OnError}
+	skipped := agentwait.Wait{Limit: 5 * time.Second, Proceed: true, SkipCancelled: true}
+	kept := agentwait.Wait{Limit: 5 * time.Second, Proceed: true, ContinueOn: agentwait.OnError, KeepPending: true}
+	// By combinator: the error of each of these policies; "-": there is none.
+	policies := []agentwait.Wait{limit, proceed, excused, skipped, kept}
+	for name, want := range map[string][]string{
+		"JoinAll":        {limited, none, none, none, none},
+		"AwaitAll":       {limited, none, none, none, none},
+		"Await":          {limited, none, none, none, none},
+		"JoinN":          {"3 tasks had to complete, and no more than 2 can", "3 tasks had to complete, and no more than 2 can", none, "3 tasks had to complete, and no more than 2 can", none},
+		"JoinAllSettled": {limited, "-", "-", "-", "-"},
+		"JoinNSettled":   {limited, "-", "-", "-", "-"},
+		"Select":         {limited, limited, limited, limited, limited},
+		"SelectOK":       {limited, limited, "-", limited, "-"},
+	} {
+		for i, policy := range policies {
+			t.Run(fmt.Sprint(name, "_", i), func(t *testing.T) {
+				s := newStage(t)
+				s.cast()
+				members := "fail fail open"
+				got := s.play(func(a *agent) (string, error) { return combinators[name](a.With(policy), cs(a, members)) })
+				if want[i] == "-" && got.Err != "" || !strings.HasPrefix(got.Err, strings.TrimPrefix(want[i], "-")) {
+					t.Fatalf("with %+v it is %q with the error %q, want %q", policy, got.Value, got.Err, want[i])
+				}
+			})
+		}
+	}
+}
+
+// A branch that is excused counts as one that completed, and has nothing to merge.
+func TestASynchronizationThatComesToItsTimeoutWithNothingCompleted(t *testing.T) {
+	type future = *agentwait.Future[json.RawMessage]
+	branches := func(a *agent, on agentwait.Ending) []future {
+		one := func(does string) future {
+			return agentwait.Schedule[json.RawMessage](a, does, queue.Task{Kind: "child"}).ContinueOn(on)
+		}
+		return []future{one("fail"), one("open")}
+	}
+	for _, c := range []struct {
+		claim string
+		sync  agentwait.Sync
+		on    agentwait.Ending
+		want  string
+	}{
+		{"it does not go on", agentwait.Sync{Timeout: 5 * time.Second}, 0, "Timeout: Synchronization timeout exceeded"},
+		{"it goes on with nothing", agentwait.Sync{Timeout: 5 * time.Second, Proceed: true}, 0, "Timeout: No siblings completed before timeout"},
+		{"it goes on without one that is excused", agentwait.Sync{Timeout: 5 * time.Second, Proceed: true}, agentwait.OnError, ""},
+	} {
+		t.Run(c.claim, func(t *testing.T) {
+			s := newStage(t)
+			s.cast()
+			got := s.play(func(a *agent) (string, error) {
+				b, err := agentwait.Synchronize(a, c.sync, branches(a, c.on)...)
+				return string(b), err
+			})
+			if !strings.HasPrefix(got.Err, c.want) || c.want == "" && got.Err != "" {
+				t.Fatalf("it is %+v, want %q", got, c.want)
+			}
+		})
+	}
+}
