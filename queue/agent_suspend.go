@@ -71,10 +71,14 @@ type Suspension struct {
 
 // Suspend has an agent wait. It returns the outcome if that is known already: then the agent
 // runs on. Otherwise it returns nil: the agent is WAITING, and its worker has nothing more
-// to do with it.
+// to do with it. A wait of more than 500 members goes in parts, of which the first makes the children: if a later one
+// is refused (a member that does not exist, a limit that only the server knows) they stay, and the agent runs on.
 func (a Attempts) Suspend(ctx context.Context, s Suspension) (*WaitOutcome, error) {
 	p, err := names.PartitionIn(s.Agent, a.q.Partitions())
 	if err != nil {
+		return nil, refusal.Failed("suspend", s.Agent, err)
+	}
+	if err := s.whole(); err != nil {
 		return nil, refusal.Failed("suspend", s.Agent, err)
 	}
 	answer, err := a.suspendParts(ctx, p, s)
@@ -90,6 +94,19 @@ func (a Attempts) Suspend(ctx context.Context, s Suspension) (*WaitOutcome, erro
 		return nil, refusal.Failed("suspend", s.Agent, fmt.Errorf("the journal has something else there: %.100q", answer))
 	}
 	return &o, nil
+}
+
+// whole checks a wait that goes in parts for what would refuse a later part, when an earlier one has made
+// the children: members that are not the agent's. The rest of a wait is the same in all parts.
+func (s *Suspension) whole() error {
+	if len(s.Wait.Members) <= maxMembers {
+		return nil
+	}
+	ids := make([]string, len(s.Wait.Members))
+	for i, m := range s.Wait.Members {
+		ids[i] = m.ID
+	}
+	return owned(s.Agent, ids)
 }
 
 func (a Attempts) suspendParts(ctx context.Context, p int, s Suspension) (answer string, err error) {

@@ -23,7 +23,8 @@ func NewCall() string { return names.NewCall() }
 
 // CancelAs is CancelAll under a name of the call: the same call again, whenever it comes,
 // gets the answers of the first one. If there is an owner, all of them must be children
-// of that; if one is not, it returns [refusal.ErrNotOwner], and none of 500 together is cancelled.
+// of that; if one is not, it returns [refusal.ErrNotOwner], and none is cancelled. As with CancelAll, a
+// call that gets no answer from Redis may have cancelled some: make the same call again.
 func (a Attempts) CancelAs(ctx context.Context, call, owner string, ids []string, reason string) ([]Cancellation, error) {
 	return a.q.cancelAs(ctx, call, owner, ids, reason)
 }

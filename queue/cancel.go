@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -38,7 +39,9 @@ func (q *Queue) Cancel(ctx context.Context, id, reason string) (Cancellation, er
 	return all[0], refusal.Failed("cancel", id, all[0].Err)
 }
 
-// CancelAll cancels a list, 500 a round trip.
+// CancelAll cancels a list, 500 a round trip. An id that cannot be one of this namespace is refused, and nothing
+// is cancelled. If it returns another error, which is that of a call, some tasks may be cancelled and others not:
+// call it again.
 func (q *Queue) CancelAll(ctx context.Context, list []string, reason string) ([]Cancellation, error) {
 	return q.cancelAs(ctx, NewCall(), "", list, reason)
 }
@@ -46,6 +49,9 @@ func (q *Queue) CancelAll(ctx context.Context, list []string, reason string) ([]
 func (q *Queue) cancelAs(ctx context.Context, call, owner string, ids []string, reason string) ([]Cancellation, error) {
 	if limit := min(q.config.MaxBytes, maxReason); len(reason) > limit {
 		return nil, refusal.Failed("cancel", "", refusal.Invalid("reason", "has %d bytes, the limit is %d", len(reason), limit))
+	}
+	if err := owned(owner, ids); err != nil {
+		return nil, refusal.Failed("cancel", "", err)
 	}
 	all := make([]Cancellation, len(ids))
 	err := q.eachPartition(ids, func(p int, some []any, places []int) error {
@@ -67,6 +73,16 @@ func (q *Queue) cancelAs(ctx context.Context, call, owner string, ids []string, 
 		return nil
 	})
 	return all, refusal.Failed("cancel", "", err)
+}
+
+// owned checks that all ids are of children of an owner, if there is one: an id says whose it is.
+func owned(owner string, ids []string) error {
+	for _, id := range ids {
+		if owner != "" && names.OwnerOf(id) != owner {
+			return fmt.Errorf("%w: %s", refusal.ErrNotOwner, refusal.Clip(id))
+		}
+	}
+	return nil
 }
 
 func readCancellation(answer any) Cancellation {

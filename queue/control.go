@@ -106,7 +106,8 @@ func (q *Queue) control(ctx context.Context, op, queue string, controls ...any) 
 }
 
 // Drain cancels what stands in a queue's line, in chunks, and says how many that were.
-// What runs goes on, and what may only start later, or joins the line meanwhile, stays.
+// What runs goes on, and what may only start later, or joins the line meanwhile, stays. An error ends it where it is,
+// and what was cancelled is cancelled: drain again.
 func (q *Queue) Drain(ctx context.Context, queue, reason string) (int64, error) {
 	var sum int64
 	if !names.Valid(queue, "._-") {

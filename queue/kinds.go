@@ -26,7 +26,8 @@ type Defaults struct {
 }
 
 // DefineKind stores the defaults of a kind, in place of those it had. They hold for
-// tasks that are enqueued from then on; the zero Defaults remove them.
+// tasks that are enqueued from then on; the zero Defaults remove them. Every partition is told. If it returns an error
+// of a call, some may hold the new ones already: define them again.
 func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 	t := Task{Kind: kind, Timeout: d.Timeout, QueueTimeout: d.QueueTimeout, AttemptTimeout: d.AttemptTimeout,
 		OnTimeout: d.OnTimeout, OnDeadline: d.OnDeadline, WarnAt: d.WarnAt, CancelGrace: d.CancelGrace, TimeoutGrace: d.TimeoutGrace, MaxRetries: d.MaxRetries,

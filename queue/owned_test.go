@@ -1,0 +1,69 @@
+package queue_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// One task of a long list is another agent's, in another partition or behind the first 500: nothing is done to any.
+func TestAListWithATaskOfAnotherAgentIsRefusedWhole(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		q := queuetest.Open(t, rdb, queue.Config{Namespace: "owned", Partitions: 4})
+		worker := &queuetest.Taker{Q: q, Worker: "w"}
+		agent := queuetest.Enqueue(t, q, queue.Task{Queue: "agents"}).ID
+		claim := worker.Take(t, agent, "agents")
+		children := make([]queue.Task, 501)
+		mine := make([]string, len(children))
+		for i := range children {
+			mine[i] = fmt.Sprint(agent, ".", i+1)
+			children[i] = queue.Task{Kind: "k", ID: mine[i]}
+		}
+		if _, err := q.EnqueueAll(t.Context(), children); err != nil {
+			t.Fatal(err)
+		}
+		stranger := queuetest.Enqueue(t, q, queue.Task{Queue: "strangers"}).ID
+		for queuetest.Partition(t, stranger) == queuetest.Partition(t, agent) {
+			stranger = queuetest.Enqueue(t, q, queue.Task{Queue: "strangers"}).ID
+		}
+		theirs := queuetest.Enqueue(t, q, queue.Task{ID: stranger + ".1"}).ID
+
+		suspend := func(ids []string) error {
+			s := queue.Suspension{Agent: agent, Epoch: claim.Epoch, Worker: "w", Children: []queue.Task{{Kind: "k", ID: agent + ".new"}}}
+			s.Wait = queue.Wait{Entry: 1, Digest: "d", Limit: 1e9}
+			for _, id := range ids {
+				s.Wait.Members = append(s.Wait.Members, queue.Member{ID: id})
+			}
+			_, err := q.Attempts().Suspend(t.Context(), s)
+			return err
+		}
+		cancel := func(ids []string) error {
+			_, err := q.Attempts().CancelAs(t.Context(), "call", agent, ids, "")
+			return err
+		}
+		before := redistest.Digest(t, rdb, "owned")
+		for claim, err := range map[string]error{
+			"CancelAs, of two partitions": cancel([]string{mine[0], theirs}),
+			"CancelAs, behind 500":        cancel(append(mine, theirs)),
+			"CancelAs, none of them":      cancel([]string{theirs}),
+			"Suspend, behind 500":         suspend(append(mine, theirs)),
+		} {
+			if !errors.Is(err, refusal.ErrNotOwner) {
+				t.Errorf("%s: %v, want %v", claim, err, refusal.ErrNotOwner)
+			}
+		}
+		if redistest.Digest(t, rdb, "owned") != before {
+			t.Error("what was refused changed something")
+		}
+		if err := cancel(mine); err != nil {
+			t.Errorf("its own: %v", err)
+		}
+	})
+}
