@@ -62,6 +62,7 @@
 //	cancel one, many, all                                            Cancel(a, "why", f...)
 //	cancel tasks of several types                                    CancelAll(a, "why", f, g)
 //	start children without waiting                                   a.Start()
+//	a list of children, with a queue for all                         ScheduleAll[T](a, "pages", Entry{…}, Entry{…})
 //	part of the time that the agent has left                         Schedule[T](a, in, queue.Task{Kind: "k", Budget: 0.5})
 //
 // # How long a child goes on

@@ -75,7 +75,9 @@ func nameOf(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
 // none is, the agent ends as FAILED with that.
 //
 // task.ID is the name of the child, any that does not begin with "s-" and is no number; a
-// child without one is counted. A name lets the code around it change while agents run.
+// child without one is counted. A name lets the code around it change while agents run. An
+// IdempotencyKey is a name by which the same child may be scheduled twice: the second time the
+// first child is meant, and whatever else the task says is ignored.
 func Schedule[T any](a *Agent, in any, task queue.Task) *Future[T] {
 	payload, err := encode(in)
 	if err != nil {
@@ -88,9 +90,47 @@ func Schedule[T any](a *Agent, in any, task queue.Task) *Future[T] {
 		err = checkName(task.ID)
 	}
 	if err == nil && task.IdempotencyKey != "" {
-		err = fmt.Errorf("%w: the idempotency key %s: a child has its name for one: give it that as its ID", refusal.ErrInvalid, clip(task.IdempotencyKey))
+		if there := a.keyed(&task, &err); there != nil {
+			return &Future[T]{child: there}
+		}
 	}
 	return &Future[T]{child: a.schedule(task, err)}
+}
+
+// keyed makes an idempotency key the child's name, and returns the child that has it already.
+func (a *Agent) keyed(task *queue.Task, err *error) *child {
+	key := task.IdempotencyKey
+	task.IdempotencyKey = ""
+	if task.ID != "" && task.ID != key {
+		*err = fmt.Errorf("%w: the idempotency key %s of a child is its name, and it has another, %q: leave one of them out",
+			refusal.ErrInvalid, clip(key), task.ID)
+		return nil
+	}
+	task.ID, *err = key, checkName(key)
+	c := a.scheduled[a.job.ID+"."+key]
+	if c != nil && c.kind != task.Kind {
+		*err = fmt.Errorf("%w: the idempotency key %s is that of a child of kind %s", refusal.ErrConflict, clip(key), c.kind)
+		return nil
+	}
+	return c
+}
+
+// Entry is a child of a list: what ScheduleAll schedules.
+type Entry struct {
+	queue.Task
+	In any // its payload, as Schedule has it
+}
+
+// ScheduleAll schedules a list of children. Those that name no queue go to the queue given.
+func ScheduleAll[T any](a *Agent, queue string, entries ...Entry) []*Future[T] {
+	futures := make([]*Future[T], len(entries))
+	for i, e := range entries {
+		if e.Queue == "" {
+			e.Queue = queue
+		}
+		futures[i] = Schedule[T](a, e.In, e.Task)
+	}
+	return futures
 }
 
 // checkName refuses names that belong to others.

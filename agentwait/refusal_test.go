@@ -176,8 +176,8 @@ func TestNoChildIsLostSilently(t *testing.T) {
 		agentwait.Schedule[string](a, make(chan int), queue.Task{Kind: "echo"})
 		agentwait.Schedule[string](a, "x", queue.Task{Kind: "echo", ID: "7"})
 	}
-	keyed := func(a *agent) *agentwait.Future[string] {
-		return agentwait.Schedule[string](a, "x", queue.Task{Kind: "echo", IdempotencyKey: "k"})
+	unnamed := func(a *agent) *agentwait.Future[string] {
+		return agentwait.Schedule[string](a, make(chan int), queue.Task{Kind: "echo"})
 	}
 	for name, c := range map[string]struct {
 		do   of
@@ -186,14 +186,14 @@ func TestNoChildIsLostSilently(t *testing.T) {
 	}{
 		"by Start":           {func(a *agent) error { lost(a); return a.Start() }, []string{"child A.1: ", "has no JSON", "child A.7: ", "is a number"}, nil},
 		"by Checkpoint":      {func(a *agent) error { lost(a); return a.Checkpoint(1) }, []string{"child A.1: ", "child A.7: "}, nil},
-		"by a wait for them": {func(a *agent) error { _, err := agentwait.JoinAll(a, keyed(a), keyed(a)); return err }, []string{"member 0: ", "member 1: ", "as its ID"}, nil},
-		"by Cancel":          {func(a *agent) error { _, err := agentwait.Cancel(a, "", keyed(a)); return err }, []string{"task 0: ", "as its ID"}, nil},
+		"by a wait for them": {func(a *agent) error { _, err := agentwait.JoinAll(a, unnamed(a), unnamed(a)); return err }, []string{"member 0: ", "member 1: ", "has no JSON"}, nil},
+		"by Cancel":          {func(a *agent) error { _, err := agentwait.Cancel(a, "", unnamed(a)); return err }, []string{"task 0: ", "has no JSON"}, nil},
 		"by the agent's end": {func(a *agent) error { lost(a); return nil }, nil, []string{"never awaited: A.1 (echo), which could not be scheduled: ", "A.7 (echo)", "or call Start"}},
 		"all that are refused": {func(a *agent) error {
 			unshared(a, "one")
 			agentwait.Schedule[string](a, "x", queue.Task{Kind: "echo", ID: "two", Priority: 9})
 			unshared(a, "three")
-			keyed(a)
+			unnamed(a)
 			return a.Start()
 		}, []string{"child A.one: budget", "child A.two: priority", "child A.three: budget", "child A.1: "}, nil},
 	} {

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -122,6 +123,9 @@ func (q *Queue) name(p int, task *Task) string {
 func (q *Queue) send(ctx context.Context, p int, batch []*submission) error {
 	for len(batch) > 0 {
 		s := shapes{rows: make([]any, 0, 3*len(batch))}
+		if slices.ContainsFunc(batch, func(c *submission) bool { return c.task.ID != "" }) {
+			s.call = NewCall()
+		}
 		for _, c := range batch {
 			s.add(c.task, c.id)
 		}

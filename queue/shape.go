@@ -8,12 +8,13 @@ import (
 // shapes gathers the tasks of one call. Tasks that differ in id and payload alone share
 // a shape, which is sent and checked once (lua/task/read_tasks.lua).
 type shapes struct {
+	call  string  // stands for the call: a child that another call has made is found, and not made; "": nobody asks
 	tasks []*Task // one of each shape
 	rows  []any   // shape, id, payload of each task
 }
 
 func (s *shapes) add(t *Task, id string) {
-	n := slices.IndexFunc(s.tasks, t.sameShape)
+	n := slices.IndexFunc(s.tasks, func(o *Task) bool { return t.sameShape(o) && (t.ID == "") == (o.ID == "") })
 	if n < 0 {
 		n = len(s.tasks)
 		s.tasks = append(s.tasks, t)
@@ -25,6 +26,10 @@ func (s *shapes) add(t *Task, id string) {
 func (s *shapes) args(args []any) []any {
 	args = append(args, len(s.tasks))
 	for _, t := range s.tasks {
+		if s.call != "" && t.ID != "" {
+			args = t.fields(args, "enqueued_by", s.call)
+			continue
+		}
 		args = t.fields(args)
 	}
 	return append(args, s.rows...)

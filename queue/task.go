@@ -128,7 +128,7 @@ const (
 type Receipt struct {
 	ID       string
 	Deadline time.Time // zero: none
-	New      bool      // false: the idempotency key was known, and ID is the first task's
+	New      bool      // false: the idempotency key was known, or a child of this ID was there; ID is the first task's
 	Err      error     // in lists: why this one was refused; the others are not affected
 }
 
@@ -278,10 +278,10 @@ func addSpan(add func(string, any), name string, d time.Duration) {
 }
 
 // fields appends what a task has beside its id and payload, as the calls want it: a
-// count, then names and values.
-func (t *Task) fields(args []any) []any {
+// count, then names and values; more are some of the call.
+func (t *Task) fields(args []any, more ...any) []any {
 	at := len(args)
-	args = append(args, 0, "kind", t.Kind)
+	args = append(append(args, 0, "kind", t.Kind), more...)
 	add := func(name string, value any) { args = append(args, name, value) }
 	if t.Queue != "" {
 		add("queue", t.Queue)

@@ -115,6 +115,10 @@ var hookBugs = []bug{
 var promiseBugs = []bug{
 	{"a promise stands in line", "task/create.lua",
 		`elseif not d.role then`, `else`, "stories/promise_resolved"},
+	{"a child that another call has made is a new one", "task/find_existing.lua",
+		`not f.enqueued_by or f.enqueued_by == old.enqueued_by`, `true`, "stories/run_child_found"},
+	{"a child that this call has made is an old one", "task/find_existing.lua",
+		`not f.enqueued_by or f.enqueued_by == old.enqueued_by`, `not f.enqueued_by`, "stories/run_child_found"},
 	{"a settled promise is settled again", "call/resolve.lua",
 		`elseif not live(task) then`, `elseif task.status == "CANCELLED" then`, "stories/promise_settled_twice"},
 	{"a repeated resolve is refused", "call/resolve.lua",

@@ -91,7 +91,7 @@ func answer(value any, err error) any {
 
 var (
 	// In a hash; in the lines of a state, and the last word of its first line.
-	randomCall = regexp.MustCompile(`((?:call|drained_by) = |\\n(?:cancelled_by|suspended_by)=|:state:\S+ \(string\)\s+"(?:\S+ ){6})[0-9A-Z]{12}\b`)
+	randomCall = regexp.MustCompile(`((?:call|drained_by) = |\\n(?:cancelled_by|suspended_by|enqueued_by)=|:state:\S+ \(string\)\s+"(?:\S+ ){6})[0-9A-Z]{12}\b`)
 	streamID   = regexp.MustCompile(`(?m)^  \d{13}-\d+ `)
 )
 

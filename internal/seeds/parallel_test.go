@@ -229,7 +229,7 @@ func TestAgentBatchApiScheduling(t *testing.T) {
 			MaxRetries: 3, Timeout: time.Minute}
 	}
 	deadline := s.now.Add(time.Minute)
-	for range 2 {
+	for _, made := range []bool{true, false} {
 		var receipts []queue.Receipt
 		var err error
 		if n := s.scripts("", func() { receipts, err = s.q.EnqueueAll(t.Context(), batch) }); n != 1 {
@@ -239,8 +239,8 @@ func TestAgentBatchApiScheduling(t *testing.T) {
 			t.Fatalf("EnqueueAll: %d receipts, %v", len(receipts), err)
 		}
 		for i, r := range receipts {
-			if r.Err != nil || r.ID != batch[i].ID || !r.Deadline.Equal(deadline) {
-				t.Fatalf("receipt %d is %+v, want %s until %v", i, r, batch[i].ID, deadline)
+			if r.Err != nil || r.ID != batch[i].ID || !r.Deadline.Equal(deadline) || r.New != made {
+				t.Fatalf("receipt %d is %+v, want %s until %v, New %v", i, r, batch[i].ID, deadline, made)
 			}
 		}
 		s.advance(time.Second)

@@ -27,13 +27,15 @@
 --         idempotency_key    the first task with this key is the task; 1 to 512 bytes
 --         idempotency_scope  how long: started, finished, window; absent: a day past the end
 --         idempotency_window_ms   of scope window, from now
+--         enqueued_by        one word that stands for this call and its repeats: a task that is there already, and that
+--                            another call has made, is KNOWN
 --         retry_of           id of the ended task that somebody runs again by this one
 --       An id with a dot is a child: its owner's id, a dot, and a counter or a name. What is absent and not
 --       "none" comes from the defaults of the kind.
 --
 -- Returns  for each task one of
 --   deadline_at                  created, now or by an earlier copy of this call; "" for no deadline
---   {"KNOWN", id, deadline_at}   its idempotency key belongs to this task
+--   {"KNOWN", id, deadline_at}   its idempotency key belongs to this task; or the id does, and another call has made it
 --   {"CONFLICT", id}             its idempotency key belongs to a task with other content
 --   {"TAKEN", id}                the id belongs to another task: use a new one
 --   {"OWNER", id, status}        its owner has ended, or does not exist (status "")

@@ -36,6 +36,9 @@ local texts = {
   retry_expression = function(value)
     return #value <= 8192 and string.find(value, "^[^\n]+$"), "one line of up to 8192 bytes"
   end,
+  enqueued_by = function(value)
+    return #value <= 64 and string.find(value, "^%w[%w_-]*$"), "1 to 64 of A-Z a-z 0-9 _ - and begin with a letter or digit"
+  end,
   retry_of = function(value)
     return #value <= 512 and string.find(value, "^%d+%-%w[%w._!-]*$"), "the id of a task"
   end,

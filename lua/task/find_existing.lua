@@ -37,7 +37,8 @@ local function by_id(tx, task)
   if not stored then
     return {"BROKEN", task.id, "its payload is lost"}
   elseif old.kind == f.kind and old.queue == f.queue and stored == task.payload then
-    return {"OK", task.id, old.deadline_at or ""}
+    local mine = not f.enqueued_by or f.enqueued_by == old.enqueued_by
+    return {mine and "OK" or "KNOWN", task.id, old.deadline_at or ""}
   end
   return {"TAKEN", task.id}
 end

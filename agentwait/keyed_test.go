@@ -1,0 +1,81 @@
+package agentwait_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// The idempotency key of a child is its name: scheduled twice, it is one child, in a replay too.
+func TestAnIdempotencyKeyOfAChildIsItsName(t *testing.T) {
+	s := newStage(t)
+	s.handlers(s.w)
+	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+		page := func(what string) *agentwait.Future[string] {
+			return agentwait.Schedule[string](a, what, queue.Task{Kind: "echo", IdempotencyKey: "page"})
+		}
+		first, second := page("first"), page("second")
+		if first.ID() != a.ID()+".page" || second.ID() != first.ID() {
+			t.Errorf("the children are %s and %s", first.ID(), second.ID())
+		}
+		all, err := agentwait.JoinAll(a, first, second, echo(a, "other"))
+		return strings.Join(all, " "), err
+	})
+	id := s.enqueue("agent", "")
+	if ran := s.drain(); ran != 4 { // the agent twice, and two children
+		t.Errorf("%d tasks ran, want 4", ran)
+	}
+	s.completed(id, `"first first other"`)
+}
+
+func TestAKeyOfAChildThatCannotBeMeant(t *testing.T) {
+	for claim, c := range map[string]struct {
+		task queue.Task
+		want error
+		says string
+	}{
+		"it has another name":           {queue.Task{Kind: "echo", ID: "one", IdempotencyKey: "two"}, refusal.ErrInvalid, `is its name, and it has another, "one": leave one of them out`},
+		"it is no name":                 {queue.Task{Kind: "echo", IdempotencyKey: "s-two"}, refusal.ErrInvalid, "begins with s-"},
+		"it is that of another kind":    {queue.Task{Kind: "fail", IdempotencyKey: "page"}, refusal.ErrConflict, "is that of a child of kind echo"},
+		"it cannot be a part of an id":  {queue.Task{Kind: "echo", IdempotencyKey: "a b"}, refusal.ErrInvalid, ""},
+		"it is a number, as others are": {queue.Task{Kind: "echo", IdempotencyKey: "7"}, refusal.ErrInvalid, "is a number"},
+	} {
+		t.Run(strings.ReplaceAll(claim, " ", "_"), func(t *testing.T) {
+			s := newStage(t)
+			s.handlers(s.w)
+			agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+				good := agentwait.Schedule[string](a, "x", queue.Task{Kind: "echo", IdempotencyKey: "page"})
+				_, err := agentwait.Await(a, agentwait.Schedule[string](a, "x", c.task))
+				if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("%v, want %v that says %q", err, c.want, c.says)
+				}
+				return agentwait.Await(a, good)
+			})
+			id := s.enqueue("agent", "")
+			s.drain()
+			s.completed(id, `"x"`)
+		})
+	}
+}
+
+// A list has a queue for all of its children that name none.
+func TestAListOfChildrenHasAQueue(t *testing.T) {
+	s := newStage(t)
+	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+		agentwait.ScheduleAll[string](a, "pages",
+			agentwait.Entry{In: "one", Task: queue.Task{Kind: "echo", MaxRetries: 2}},
+			agentwait.Entry{In: "two", Task: queue.Task{Kind: "echo", Queue: "slow", IdempotencyKey: "two"}})
+		return "", errors.Join(a.Start(), agentwait.Sleep(a, 1e9))
+	})
+	id := s.enqueue("agent", "")
+	s.run(1)
+	for name, want := range map[string]string{".1": `pages "one"`, ".two": `slow "two"`} {
+		if r := s.get(id + name); r.Queue+" "+string(r.Payload) != want {
+			t.Errorf("%s is in queue %s, with %s: want %s", r.ID, r.Queue, r.Payload, want)
+		}
+	}
+}
