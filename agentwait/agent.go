@@ -29,6 +29,7 @@ type Agent struct {
 	entry     int64                    // number of the newest entry of the journal that this run came to
 	loaded    map[string]*queue.Record // children whose records came along, by the last parts of their ids
 	known     map[string]*queue.Record // those that a wait has told of
+	cancelled map[string]bool          // those that Cancel has cancelled
 	named     map[string]bool          // children of this run, so that two do not get one name
 	scheduled map[string]*child        // likewise, by id
 	unfit     []*child                 // those that could not be scheduled
@@ -62,7 +63,7 @@ func Handle[In, Out any](w *worker.Worker, kind string, handle func(a *Agent, in
 
 func newAgent(ctx context.Context, q *queue.Queue) *Agent {
 	a := &Agent{q: q, job: worker.Info(ctx), memory: &queue.Memory{}, named: map[string]bool{}, scheduled: map[string]*child{},
-		loaded: map[string]*queue.Record{}, known: map[string]*queue.Record{}}
+		loaded: map[string]*queue.Record{}, known: map[string]*queue.Record{}, cancelled: map[string]bool{}}
 	a.Context, a.end = context.WithCancelCause(ctx)
 	a.made = newDigest()
 	return a

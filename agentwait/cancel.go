@@ -48,7 +48,7 @@ func cancelAll[T any](a *Agent, reason string, futures []Awaitable) ([]CancelRes
 		c, _, _ := f.member()
 		ids[i] = c.id
 	}
-	answers, err := a.cancelled(ids, reason)
+	answers, err := a.cancelAnswers(ids, reason)
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +67,8 @@ const (
 	notThere     = "missing"
 )
 
-// cancelled is what became of the tasks: from the journal in a replay, otherwise from Redis.
-func (a *Agent) cancelled(ids []string, reason string) ([]string, error) {
+// cancelAnswers are what became of the tasks: from the journal in a replay, otherwise from Redis.
+func (a *Agent) cancelAnswers(ids []string, reason string) ([]string, error) {
 	number, entry, ok := a.remembered()
 	if !ok {
 		return a.cancel(number, ids, reason)
@@ -128,12 +128,22 @@ func cancelResults[T any](a *Agent, ids, answers []string) ([]CancelResult[T], e
 	}
 	results := make([]CancelResult[T], len(ids))
 	for i, id := range ids {
+		a.tellState(nameOf(id), answers[i], records[nameOf(id)])
 		results[i] = cancelResult[T](answers[i], records[nameOf(id)])
 		if e := results[i].Err; e != nil && err == nil {
 			err = fmt.Errorf("task %d, %s: %w", i, id, e)
 		}
 	}
 	return results, err
+}
+
+// tellState keeps what a call of Cancel has told of a child.
+func (a *Agent) tellState(name, answer string, record *queue.Record) {
+	if answer == isCancelled {
+		a.cancelled[name] = true
+	} else if record != nil && (a.known[name] == nil || !a.known[name].Status.Ended()) {
+		a.known[name] = record
+	}
 }
 
 func cancelResult[T any](answer string, record *queue.Record) (r CancelResult[T]) {

@@ -25,6 +25,7 @@ type Awaitable interface {
 
 // child is what the agent knows of a task of its own.
 type child struct {
+	of       *Agent // in this run
 	agent    string
 	id       string
 	kind     string
@@ -149,7 +150,7 @@ func checkName(name string) error {
 
 func (a *Agent) schedule(task queue.Task, err error) *child {
 	if a.inside != "" { // it is not counted, since the replay does not come here
-		return &child{agent: a.job.ID, kind: task.Kind, err: a.barred()}
+		return &child{of: a, agent: a.job.ID, kind: task.Kind, err: a.barred()}
 	}
 	name := task.ID
 	if name == "" {
@@ -157,7 +158,7 @@ func (a *Agent) schedule(task queue.Task, err error) *child {
 		name = strconv.FormatInt(a.children, 10)
 	}
 	task.ID = a.job.ID + "." + name
-	c := &child{agent: a.job.ID, id: task.ID, kind: task.Kind, priority: task.Priority, err: err}
+	c := &child{of: a, agent: a.job.ID, id: task.ID, kind: task.Kind, priority: task.Priority, err: err}
 	if c.err == nil {
 		_, c.err = queue.PartitionOf(c.id)
 	}
@@ -185,7 +186,7 @@ func Child[T any](a *Agent, name string) *Future[T] { return Of[T](a, a.job.ID+"
 // Of is the future of a task by its id, which must be a child of the agent: waits and
 // Cancel return ErrNotOwner for any other.
 func Of[T any](a *Agent, id string) *Future[T] {
-	c := &child{agent: a.job.ID, id: id}
+	c := &child{of: a, agent: a.job.ID, id: id}
 	// A child of a child has a dot more, and a hook of one, which nobody owns, a "!".
 	if name, mine := strings.CutPrefix(id, a.job.ID+"."); !mine || strings.ContainsAny(name, ".!") {
 		c.err = fmt.Errorf("%w: %s", ErrNotOwner, id)

@@ -182,25 +182,6 @@ func (r *result) endOf(place int) (at time.Time) {
 	return at
 }
 
-// timedOut is the error of a wait that came to its limit. What members have come to since
-// depends on who was quicker, and says nothing of the wait.
-func timedOut[T any](r *result, reason string) *WaitTimeoutError {
-	e := &WaitTimeoutError{Reason: reason}
-	for i := range r.members {
-		switch o := outcomeOf[T](r, i); {
-		case o.Late:
-			e.Pending = append(e.Pending, i)
-		case o.Status == queue.Completed:
-			e.Completed = append(e.Completed, i)
-		case o.Status == queue.Cancelled:
-			e.Cancelled = append(e.Cancelled, i)
-		default:
-			e.Failed = append(e.Failed, i)
-		}
-	}
-	return e
-}
-
 // refused makes of the refusal of a wait what it means for the agent.
 func (k *ask) refused(err error) error {
 	a := k.agent

@@ -16,6 +16,16 @@ type Winner[T any] struct {
 	// was given twice. Select has cancelled those that had not ended, unless Wait.Losers is
 	// KeepLosers; Cancel tells what became of one.
 	Rest []*Future[T]
+	// Attempts are what the wait's cancel came to for each of Rest but the signals, which no wait cancels: nil where the
+	// wait lets its losers go on.
+	Attempts []CancelAttempt[T]
+}
+
+// CancelAttempt is what it came to that a wait cancelled a task.
+type CancelAttempt[T any] struct {
+	Index int // its place among the members
+	ID    string
+	CancelResult[T]
 }
 
 // Select waits for the first task to end and cancels the others. Its error is that of
@@ -54,12 +64,46 @@ func pick[T any](name string, k *ask, futures []*Future[T]) (w Winner[T], err er
 			w.Rest = append(w.Rest, f)
 		}
 	}
+	if k.policy.Losers == CancelLosers {
+		w.Attempts = attempts[T](r, w.Index)
+	}
 	o := outcomeOf[T](r, w.Index)
 	w.ID, w.Value = o.ID, o.Value
 	if k.done(w.Index, &o) {
 		return w, nil
 	}
 	return w, o.Err
+}
+
+// attempts are what the cancel of the losers came to. One that is given twice is told of once.
+func attempts[T any](r *result, winner int) (all []CancelAttempt[T]) {
+	at := r.places()
+	for i, m := range r.members {
+		c, _, _ := m.member()
+		if c.name() == nameOf(outcomeOf[T](r, winner).ID) || r.pending(c.name()) || at[c.name()][0] != i {
+			continue
+		}
+		all = append(all, CancelAttempt[T]{Index: i, ID: c.id, CancelResult: attempt[T](r, i)})
+	}
+	return all
+}
+
+func attempt[T any](r *result, place int) (c CancelResult[T]) {
+	o := outcomeOf[T](r, place)
+	record := r.agent.known[nameOf(o.ID)]
+	switch {
+	case record == nil || !final(record).Status.Ended():
+		c.Err = o.Err
+	case o.Status == queue.Completed:
+		c.AlreadyCompleted, c.Value, c.Err = true, o.Value, o.Err
+	case o.Status == queue.Failed:
+		c.AlreadyFailed, c.Error = true, record.Error
+	case o.Late && (record.Reason == queue.ReasonNotNeeded || !record.CancelAt.IsZero()):
+		c.Cancelled = true
+	default:
+		c.AlreadyCancelled, c.Error = true, final(record).Error
+	}
+	return c
 }
 
 func allFailed[T any](k *ask, r *result) error {

@@ -50,6 +50,15 @@ type (
 		WinnerIndex int  `json:"winnerIndex"`
 		Winner      data `json:"winner"`
 	}
+	racedWithCancel struct {
+		raced
+		CancelAttempts []cancelAttempt `json:"cancelAttempts"`
+	}
+	cancelAttempt struct {
+		Index     int          `json:"index"`
+		Cancelled bool         `json:"cancelled"`
+		Status    queue.Status `json:"status"`
+	}
 	fanned struct {
 		InputCount     int      `json:"inputCount"`
 		OutputCount    int      `json:"outputCount"`
@@ -84,6 +93,7 @@ func (p *play) cast(w *worker.Worker) {
 	})
 	agentwait.Handle(w, "parallel-tasks-agent", parallelTasks)
 	agentwait.Handle(w, "racing-tasks-agent", racingTasks)
+	agentwait.Handle(w, "racing-tasks-with-cancel-agent", racingTasksWithCancel)
 	agentwait.Handle(w, "fan-out-fan-in-agent", fanOutFanIn)
 	agentwait.Handle(w, "mixed-parallel-agent", mixedParallel)
 }
@@ -127,6 +137,23 @@ func racingTasks(a *agentwait.Agent, in race) (raced, error) {
 	fallback := fetchData(a, "fallback", int(milliseconds(in.FallbackDelayMS, 500)/time.Millisecond))
 	first, err := agentwait.Select(a, primary, fallback)
 	return raced{first.Index, first.Value}, err
+}
+
+// racingTasksWithCancel tells what the cancel of the losers came to, too.
+func racingTasksWithCancel(a *agentwait.Agent, in race) (out racedWithCancel, err error) {
+	primary := fetchData(a, "primary", int(milliseconds(in.PrimaryDelayMS, 2000)/time.Millisecond))
+	fallback := fetchData(a, "fallback", int(milliseconds(in.FallbackDelayMS, 500)/time.Millisecond))
+	first, err := agentwait.Select(a, primary, fallback)
+	if err != nil {
+		return out, err
+	}
+	out.raced = raced{first.Index, first.Value}
+	for _, c := range first.Attempts {
+		status := map[bool]queue.Status{c.Cancelled || c.AlreadyCancelled: queue.Cancelled, c.AlreadyCompleted: queue.Completed,
+			c.AlreadyFailed: queue.Failed}[true]
+		out.CancelAttempts = append(out.CancelAttempts, cancelAttempt{c.Index, c.Cancelled, status})
+	}
+	return out, nil
 }
 
 // fanOutFanIn makes a checkpoint between the two: what is replayed begins behind it, and

@@ -50,8 +50,8 @@ func scheduledIsAHandle(t *testing.T) {
 	p := newPlay(t)
 	r := p.act(func(a *agentwait.Agent) (string, error) {
 		f := process(a, "a")[0]
-		if f.ID() != a.ID()+".1" || f.Kind() != "process-item" {
-			t.Errorf("the handle is of %s, kind %s", f.ID(), f.Kind())
+		if f.ID() != a.ID()+".1" || f.Kind() != "process-item" || f.Index() != 0 {
+			t.Errorf("the handle is of %s, kind %s, index %d", f.ID(), f.Kind(), f.Index())
 		}
 		if _, err := p.q.Get(a, f.ID()); worker.Info(a).Epoch == 1 && !errors.Is(err, refusal.ErrNotFound) {
 			t.Errorf("before the wait the task is there: %v", err)
@@ -282,12 +282,15 @@ func statesOfAHandle(t *testing.T) {
 			return "", err
 		}
 		var states []string
-		for _, o := range s.Outcomes {
-			states = append(states, fmt.Sprintf("%s:%v", o.Status, o.Status.Ended()))
+		for i, f := range all {
+			if s.Outcomes[i].Status.Ended() != f.IsDone() {
+				t.Errorf("a look finds %s, and the handle is done: %v", s.Outcomes[i].Status, f.IsDone())
+			}
+			states = append(states, fmt.Sprintf("%d:%d:%v:%v:%v", f.Index(), f.State(), f.State(), f.IsDone(), f.IsCancelled()))
 		}
 		return strings.Join(states, " "), nil
 	})
-	p.gives(r, "PENDING:false COMPLETED:true FAILED:true CANCELLED:true")
+	p.gives(r, "0:0:pending:false:false 1:1:completed:true:false 2:2:failed:true:false 3:3:cancelled:true:true")
 }
 
 func losersByHand(t *testing.T) {
@@ -324,7 +327,11 @@ func joinOutlivesItsProcess(t *testing.T) {
 		fast := process(a, "fast")[0]
 		open := agentwait.Schedule[processed](a, nil, queue.Task{Kind: "nobody", Queue: "nowhere"})
 		_, err := agentwait.JoinAll(a.With(agentwait.Wait{Limit: 30 * time.Second}), fast, open)
-		return limited(err)
+		var timeout *agentwait.TimeoutResult[processed]
+		if errors.As(err, &timeout) {
+			return fmt.Sprintf("completed %v pending %s", timeout.Values, timeout.Unfinished[0].ID()[len(a.ID()):]), nil
+		}
+		return "", err
 	}
 	agentwait.Handle(p.w, "agent", code)
 	p.start()
@@ -338,7 +345,7 @@ func joinOutlivesItsProcess(t *testing.T) {
 	p.w = p.another()
 	agentwait.Handle(p.w, "agent", code)
 	p.start()
-	p.gives(p.end(id), "completed [0] pending [1]")
+	p.gives(p.end(id), "completed [{0 {processed:fast}}] pending .2")
 	if got := p.statuses(id); got != "COMPLETED CANCELLED:wait_timeout" {
 		t.Errorf("the tasks are %s", got)
 	}

@@ -73,6 +73,18 @@ func TestAgentRacingTasksSelect(t *testing.T) {
 	p.gives(p.end(p.agent("racing-tasks-agent", race{PrimaryDelayMS: 10})), raced{0, data{"primary", "data-from-primary"}})
 }
 
+// The result has a list of what the cancel of each loser came to.
+func TestAgentRacingTasksWithCancellation(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	p.start()
+	id := p.agent("racing-tasks-with-cancel-agent", race{PrimaryDelayMS: 5000, FallbackDelayMS: 500})
+	p.gives(p.end(id), racedWithCancel{raced{1, data{"fallback", "data-from-fallback"}}, []cancelAttempt{{0, true, queue.Cancelled}}})
+	if got := p.statuses(id); got != "CANCELLED:not_needed COMPLETED" {
+		t.Errorf("the tasks are %s", got)
+	}
+}
+
 // Ten operations of a second each take a second.
 func TestAgentParallelLargeBatch(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,136 @@
+package agentwait_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// A wait that came to its limit tells the results that there were, and the tasks that there were none of.
+func TestATimeoutHasTheResultsThatThereWere(t *testing.T) {
+	limit := agentwait.Wait{Limit: 5 * time.Second}
+	for name, wait := range map[string]func(a *agent, f futures) error{
+		"JoinAll":        func(a *agent, f futures) error { _, err := agentwait.JoinAll(a.With(limit), f...); return err },
+		"JoinAllSettled": func(a *agent, f futures) error { _, err := agentwait.JoinAllSettled(a.With(limit), f...); return err },
+		"JoinN":          func(a *agent, f futures) error { _, err := agentwait.JoinN(a.With(limit), 3, f...); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.cast()
+			got := s.play(func(a *agent) (string, error) {
+				err := wait(a, cs(a, "x open fail y open"))
+				var timeout *agentwait.TimeoutResult[string]
+				var plain *agentwait.WaitTimeoutError
+				if !errors.As(err, &timeout) {
+					return "", err
+				}
+				if !errors.As(err, &plain) || !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%v is no *WaitTimeoutError, or no context.DeadlineExceeded", err)
+				}
+				var open []string
+				for _, f := range timeout.Unfinished {
+					open = append(open, strings.TrimPrefix(f.ID(), a.ID()))
+				}
+				return fmt.Sprint(timeout.Values, timeout.Failed, timeout.Pending, open), nil
+			})
+			if want := (told{Value: "[{0 x} {3 y}] [2] [1 4] [.2 .5]"}); got != want {
+				t.Fatalf("the agent made of it %+v, want %+v", got, want)
+			}
+		})
+	}
+}
+
+// Tasks of several types have no common one: their results are bytes.
+func TestATimeoutOfTasksOfSeveralTypes(t *testing.T) {
+	s := newStage(t)
+	s.cast()
+	got := s.play(func(a *agent) (string, error) {
+		f := cs(a, "x open")
+		err := agentwait.AwaitAll(a.With(agentwait.Wait{Limit: 5 * time.Second}), f[0], f[1])
+		var timeout *agentwait.TimeoutResult[[]byte]
+		if !errors.As(err, &timeout) {
+			return "", err
+		}
+		return fmt.Sprintf("%s %s %v", timeout.Values[0].Value, timeout.Unfinished[0].ID()[len(a.ID()):], f[1].IsCancelled()), nil
+	})
+	if want := (told{Value: `"x" .2 true`}); got != want {
+		t.Fatalf("the agent made of it %+v, want %+v", got, want)
+	}
+}
+
+// Select tells what the cancel of each loser came to, also of those that had ended before.
+func TestSelectTellsWhatEachCancelCameTo(t *testing.T) {
+	s := newStage(t)
+	s.cast()
+	got := s.play(func(a *agent) (string, error) {
+		f := cs(a, "x y fail open gone")
+		if _, err := agentwait.Cancel(a, "gone", f[4]); err != nil {
+			return "", err
+		}
+		if _, err := agentwait.JoinAllSettled(a, f[:3]...); err != nil {
+			return "", err
+		}
+		w, err := agentwait.Select(a, append(slices.Clone(f), f[3])...)
+		if err != nil {
+			return "", err
+		}
+		kept, err := agentwait.Select(a.With(agentwait.Wait{Losers: agentwait.KeepLosers}), f...)
+		if kept.Attempts != nil {
+			t.Errorf("losers that go on: %+v", kept.Attempts)
+		}
+		var told []string
+		for _, c := range w.Attempts {
+			if c.Err != nil || c.ID != f[c.Index].ID() {
+				t.Errorf("%+v is of no task, or of another", c)
+			}
+			told = append(told, fmt.Sprintf("%d completed %v=%q failed %v cancelled %v, before %v: %q", c.Index, c.AlreadyCompleted, c.Value,
+				c.AlreadyFailed, c.Cancelled, c.AlreadyCancelled, c.Error))
+		}
+		return strings.Join(told, "\n"), err
+	})
+	want := told{Value: `1 completed true="y" failed false cancelled false, before false: ""
+2 completed false="" failed true cancelled false, before false: "boom"
+3 completed false="" failed false cancelled true, before false: ""
+4 completed false="" failed false cancelled false, before true: "gone"`}
+	if got != want {
+		t.Fatalf("the agent made of it\n%+v, want\n%+v", got, want)
+	}
+}
+
+// A handle knows what waits and cancels of this run have told of its task, and a replay the same.
+func TestAHandleHasAStateAndAnIndex(t *testing.T) {
+	s := newStage(t)
+	s.cast()
+	var runs []string
+	got := s.play(func(a *agent) (string, error) {
+		f := append(cs(a, "x fail open open"), agentwait.Schedule[string](a, "x", queue.Task{Kind: "child", ID: "named"}))
+		say := func() string {
+			var all []string
+			for _, h := range f {
+				all = append(all, fmt.Sprintf("%d:%v:%v:%v", h.Index(), h.State(), h.IsDone(), h.IsCancelled()))
+			}
+			return strings.Join(all, " ")
+		}
+		before := say()
+		if _, err := agentwait.Cancel(a, "", f[3]); err != nil {
+			return "", err
+		}
+		if _, err := agentwait.JoinAllSettled(a.With(agentwait.Wait{Limit: time.Second, KeepPending: true, Proceed: true}), f[:3]...); err != nil {
+			return "", err
+		}
+		runs = append(runs, before+"; "+say())
+		return runs[len(runs)-1], agentwait.Sleep(a, time.Second)
+	})
+	want := "0:pending:false:false 1:pending:false:false 2:pending:false:false 3:pending:false:false -1:pending:false:false; " +
+		"0:completed:true:false 1:failed:true:false 2:pending:false:false 3:cancelled:true:true -1:pending:false:false"
+	if got.Err != "" || len(runs) != 2 || runs[0] != want || runs[1] != want {
+		t.Fatalf("the runs told\n%s\nand %+v, want twice\n%s", strings.Join(runs, "\n"), got, want)
+	}
+}

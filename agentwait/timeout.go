@@ -1,0 +1,51 @@
+package agentwait
+
+import "github.com/curfew-dev/curfew/queue"
+
+// TimeoutResult is the *WaitTimeoutError of a wait for tasks that give a T, with what there was at the limit. Ask for it by
+// errors.As(err, &timeout), with a timeout of type *TimeoutResult[T].
+type TimeoutResult[T any] struct {
+	*WaitTimeoutError
+	Values []Indexed[T] // of those that had completed, in the order given
+	// Unfinished are the tasks that had not ended, in the order given: Pending has their places. The wait has cancelled them,
+	// unless Wait.KeepPending says otherwise.
+	Unfinished []*Future[T]
+}
+
+// Indexed is a result and its place among the members of a wait.
+type Indexed[T any] struct {
+	Index int
+	Value T
+}
+
+// Unwrap is the error without the values.
+func (e *TimeoutResult[T]) Unwrap() error { return e.WaitTimeoutError }
+
+// timedOut is the error of a wait that came to its limit. What members have come to since
+// depends on who was quicker, and says nothing of the wait.
+func timedOut[T any](r *result, reason string) *TimeoutResult[T] {
+	e := &WaitTimeoutError{Reason: reason}
+	t := &TimeoutResult[T]{WaitTimeoutError: e}
+	for i, m := range r.members {
+		switch o := outcomeOf[T](r, i); {
+		case o.Late:
+			e.Pending = append(e.Pending, i)
+			f, ok := m.(*Future[T])
+			if !ok { // one of another type, in AwaitAll
+				c, _, _ := m.member()
+				f = &Future[T]{child: c}
+			}
+			t.Unfinished = append(t.Unfinished, f)
+		case o.Status == queue.Completed:
+			e.Completed = append(e.Completed, i)
+			if o.Err == nil {
+				t.Values = append(t.Values, Indexed[T]{i, o.Value})
+			}
+		case o.Status == queue.Cancelled:
+			e.Cancelled = append(e.Cancelled, i)
+		default:
+			e.Failed = append(e.Failed, i)
+		}
+	}
+	return t
+}
