@@ -59,6 +59,7 @@
 //	a time                                                           Sleep(a, d)
 //	somebody's decision, by id                                       Await(a, Promise[T](a, "approval", time.Hour))
 //	somebody's word, by name                                         Await(a.With(Wait{Limit: time.Hour}), Signal[T](a, "go"))
+//	ask again, if that could not be used                             errors.As(err, &bad) of *BadSignalError, then NextSignal(a, f)
 //	cancel one, many, all                                            Cancel(a, "why", f...)
 //	cancel tasks of several types                                    CancelAll(a, "why", f, g)
 //	start children without waiting                                   a.Start()

@@ -115,7 +115,10 @@ func outcomeOf[T any](r *result, place int) Outcome[T] {
 	b, err := record.Outcome()
 	if err == nil {
 		o.Value, err = decode[T](b)
-		if err != nil {
+		if err != nil && isSignal(c.name()) {
+			name, _ := times(c.name()[2:])
+			err = &BadSignalError{Signal: name, Value: b, Err: err}
+		} else if err != nil {
 			err = fmt.Errorf("the result of child %s is not what the agent takes it for: %w", c.id, err)
 		}
 	}

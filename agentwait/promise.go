@@ -16,15 +16,3 @@ func Promise[T any](a *Agent, name string, timeout time.Duration) *Future[T] {
 	}
 	return &Future[T]{child: a.schedule(queue.Task{ID: name, Kind: "promise", Queue: a.job.Queue, Promise: true, Timeout: timeout}, err)}
 }
-
-// Signal is what somebody tells the agent by queue.Signal, under this name, now or
-// earlier. Wait for it as for any child; no wait cancels it, so it may still come after one
-// that went on without. So it takes no Within: use Wait.Limit, or Select it beside a task
-// that is a Timer.
-func Signal[T any](a *Agent, name string) *Future[T] {
-	if a.named["s-"+name] { // asked for again: it is the same one
-		return Child[T](a, "s-"+name)
-	}
-	err := queue.CheckSignal(name)
-	return &Future[T]{child: a.schedule(queue.Task{ID: "s-" + name, Kind: "signal", Queue: a.job.Queue, Promise: true}, err)}
-}

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/names"
@@ -12,8 +13,10 @@ import (
 // Signal tells an agent something, once for each name: the agent waits for it by
 // agentwait.Signal, before or after. It is stored with the agent, so one that comes early
 // is not lost. A second one of the same name changes nothing: Done is false, and the
-// answer tells what was said first, or how else it ended. It returns
-// [refusal.ErrOwnerEnded] if the agent has ended, and [refusal.ErrNotFound].
+// answer tells what was said first, or how else it ended. But if the agent has asked again, since
+// it could not use what it was told (agentwait.NextSignal), the next one counts. It returns
+// [refusal.ErrOwnerEnded] if the agent has ended, [refusal.ErrNotFound], and [refusal.ErrInvalid] if the agent
+// waits for JSON already and the payload is none; agentwait.SendSignal cannot send that.
 func (q *Queue) Signal(ctx context.Context, agent, name string, payload []byte) (Resolution, error) {
 	r, err := q.signal(ctx, agent, name, payload)
 	return r, refusal.Failed("signal", agent, err)
@@ -58,6 +61,9 @@ func (q *Queue) signal(ctx context.Context, agent, name string, payload []byte) 
 func CheckSignal(name string) error {
 	if !names.Valid(name, "_-") {
 		return refusal.Invalid("signal", "%q must be 1 to 128 of A-Z a-z 0-9 _ - and begin with a letter or digit", refusal.Clip(name))
+	}
+	if at := strings.LastIndex(name, "__"); at >= 0 && at+2 < len(name) && strings.Trim(name[at+2:], "0123456789") == "" {
+		return refusal.Invalid("signal", "%q must not end with __ and a number, which stands for a signal that is asked for again", refusal.Clip(name))
 	}
 	return nil
 }

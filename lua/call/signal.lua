@@ -1,5 +1,6 @@
 -- signal: somebody outside tells an agent something, once for each name. The signal is a promise, a child of
--- the agent; whichever side comes first makes it, so one that comes early is not lost.
+-- the agent; whichever side comes first makes it, so one that comes early is not lost. An agent that could not use
+-- what it was told asks again: by a promise of the same name with "__2", "__3", … behind it, which is told next.
 --
 -- ARGV[1]  call: kept over repeats of this call
 -- ARGV[2]  agent
@@ -49,10 +50,38 @@ local function promise(tx, agent, id)
   return task, why and {"BROKEN", why}
 end
 
+-- asked_again is the newest promise by which the agent asked for the signal, or that which this call has told.
+local function asked_again(tx, call, task)
+  local id, n = task.id, 2
+  while task.status == "COMPLETED" and task.call ~= call do
+    local name = id .. "__" .. n
+    tx.on = name
+    local another, why = load_task(tx, name)
+    if not another then
+      return nil, {"BROKEN", why}
+    elseif not another.status or another.role ~= "promise" then
+      break
+    end
+    task, n = another, n + 1
+  end
+  tx.on = task.id
+  return task
+end
+
+-- unfit tells whether an agent that waits for JSON could not use what it is told.
+local function unfit(task, note)
+  return note ~= "" and task.headers == '{"content-type":"application/json"}' and not pcall(cjson.decode, note)
+end
+
 local function signal_one(tx, call, agent, id, note)
   local task, refusal = promise(tx, agent, id)
+  if task then
+    task, refusal = asked_again(tx, call, task)
+  end
   if not task then
     return refusal[1] == "BROKEN" and {"BROKEN", refusal[#refusal]} or refusal
+  elseif live(task) and unfit(task, note) then
+    return {"INVALID", "payload", "is not JSON, which the agent waits for"}
   elseif live(task) then
     finish(tx, task, {status = "COMPLETED", result = note, call = call})
     return {"OK"}
@@ -75,6 +104,8 @@ local function signal(keys, argv)
     error("a signal has a call, an agent, a name and what it says", 0)
   elseif #name > 128 or not string.find(name, "^%w[%w_-]*$") then
     return {"INVALID", "name", "must be 1 to 128 of A-Z a-z 0-9 _ - and begin with a letter or digit"}
+  elseif string.find(name, "__%d+$") then
+    return {"INVALID", "name", "must not end with __ and a number, which stands for a signal that is asked for again"}
   end
   local tx = read_root(begin(keys[1]))
   local ok, reply = pcall(unit, tx, signal_one, call, agent, agent .. ".s-" .. name, note)

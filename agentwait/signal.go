@@ -1,0 +1,91 @@
+package agentwait
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// Signal is what somebody tells the agent by queue.Signal, under this name, now or
+// earlier. Wait for it as for any child; no wait cancels it, so it may still come after one
+// that went on without. So it takes no Within: use Wait.Limit, or Select it beside a task
+// that is a Timer. A payload that is no T is a *BadSignalError: NextSignal asks again. If T is not
+// []byte, a payload that is not JSON is refused where it is sent, once the agent waits.
+func Signal[T any](a *Agent, name string) *Future[T] {
+	if a.named["s-"+name] { // asked for again: it is the same one
+		return Child[T](a, "s-"+name)
+	}
+	return signal[T](a, "s-"+name, queue.CheckSignal(name))
+}
+
+func signal[T any](a *Agent, name string, err error) *Future[T] {
+	task := queue.Task{ID: name, Kind: "signal", Queue: a.job.Queue, Promise: true}
+	if _, raw := any(new(T)).(*[]byte); !raw {
+		task.Headers = map[string]string{"content-type": "application/json"} // lua/call/signal.lua refuses anything else
+	}
+	return &Future[T]{child: a.schedule(task, err)}
+}
+
+// NextSignal asks for a signal again, of which the agent could not use what it was told: what is said next under the
+// same name. Give it the future of before, and then its own. A replay asks the same.
+//
+//	go := agentwait.Signal[Decision](a, "go")
+//	d, err := agentwait.Await(a, go)
+//	for bad := (*agentwait.BadSignalError)(nil); errors.As(err, &bad); {
+//		go = agentwait.NextSignal(a, go)
+//		d, err = agentwait.Await(a, go)
+//	}
+func NextSignal[T any](a *Agent, f *Future[T]) *Future[T] {
+	if f.err != nil {
+		return f
+	}
+	name := f.name()
+	if !isSignal(name) {
+		return &Future[T]{child: &child{of: a, agent: a.job.ID, id: f.id, err: fmt.Errorf("%w: %s is no signal, which alone is asked for again", refusal.ErrInvalid, f.id)}}
+	}
+	name, n := times(name)
+	name += "__" + strconv.Itoa(n+1)
+	if a.named[name] {
+		return Child[T](a, name)
+	}
+	return signal[T](a, name, nil)
+}
+
+// times takes the name of a signal's child apart: how many times the agent had asked then.
+func times(name string) (string, int) {
+	if at := strings.LastIndex(name, "__"); at >= 0 {
+		if n, err := strconv.Atoi(name[at+2:]); err == nil {
+			return name[:at], n
+		}
+	}
+	return name, 1
+}
+
+// BadSignalError says that what the agent was told by a signal is not what it waits for. The signal has been told: ask
+// again by NextSignal.
+type BadSignalError struct {
+	Signal string // its name
+	Value  []byte // what it said
+	Err    error  // what is wrong with that
+}
+
+// Error names the signal.
+func (e *BadSignalError) Error() string {
+	return fmt.Sprintf("cannot use what signal %s says: %v", e.Signal, e.Err)
+}
+
+// Unwrap returns what is wrong with it.
+func (e *BadSignalError) Unwrap() error { return e.Err }
+
+// SendSignal is queue.Signal with a value of the type that the agent waits for: it cannot send what is none.
+func SendSignal[T any](ctx context.Context, q *queue.Queue, agent, name string, value T) (queue.Resolution, error) {
+	payload, err := encode(value)
+	if err != nil {
+		return queue.Resolution{}, fmt.Errorf("%w: signal %s has no JSON: %w", refusal.ErrInvalid, name, err)
+	}
+	return q.Signal(ctx, agent, name, payload)
+}
