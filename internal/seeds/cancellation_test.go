@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -169,6 +170,41 @@ func TestAgentCancelTaskWrongAgent(t *testing.T) {
 	}
 	if after := s.dump(); after != before {
 		t.Errorf("what was refused changed something:\n--- before\n%s--- after\n%s", before, after)
+	}
+}
+
+// Results are one read, of the agent's own tasks alone: with one that is not, the whole call is refused.
+func TestAgentTaskResultsAreOwned(t *testing.T) {
+	t.Parallel()
+	s := frozen(t)
+	victim := s.enqueue(queue.Task{Kind: "agent"})
+	theirs := s.enqueue(queue.Task{ID: victim + ".1", Kind: "k", Queue: "other"})
+	agent := s.enqueue(queue.Task{Kind: "agent"})
+	mine := []string{s.enqueue(queue.Task{ID: agent + ".1", Kind: "k"}), s.enqueue(queue.Task{ID: agent + ".two", Kind: "k", Promise: true})}
+	if _, err := s.q.Resolve(t.Context(), mine[1], []byte("42")); err != nil {
+		t.Fatal(err)
+	}
+	read := func(ids ...string) (records []*queue.Record, calls int, err error) {
+		calls = s.scripts("", func() { records, err = s.q.Attempts().Results(t.Context(), agent, ids) })
+		return records, calls, err
+	}
+	records, calls, err := read(mine[1], mine[0], mine[1])
+	if err != nil || calls != 1 || len(records) != 3 {
+		t.Fatalf("its own: %d records, %v, in %d calls: want 3 in 1", len(records), err, calls)
+	}
+	for i, want := range []string{"COMPLETED 42", "PENDING ", "COMPLETED 42"} {
+		if got := string(records[i].Status) + " " + string(records[i].Result); got != want {
+			t.Errorf("place %d is %s, want %s", i, got, want)
+		}
+	}
+	for claim, ids := range map[string][]string{"one of another": {mine[0], theirs}, "the agent itself": {mine[0], agent}, "a grandchild": {mine[0] + ".1"}} {
+		records, calls, err := read(ids...)
+		if !errors.Is(err, refusal.ErrNotOwner) || !strings.Contains(err.Error(), "Task not owned by agent") || records != nil || calls != 0 {
+			t.Errorf("%s: %v, %v, in %d calls: want %q, and nothing of the others", claim, records, err, calls, "Task not owned by agent")
+		}
+	}
+	if records, _, err := read(mine[0], agent+".none"); !errors.Is(err, refusal.ErrNotFound) || records != nil {
+		t.Errorf("one that is not there: %v, %v", records, err)
 	}
 }
 
