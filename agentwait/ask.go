@@ -1,6 +1,7 @@
 package agentwait
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -98,7 +99,7 @@ func (k *ask) wait() (*queue.Wait, error) {
 	case (k.mode == queue.WaitNOfM || k.mode == queue.WaitNSettled) && (k.need < 0 || k.need > n):
 		return nil, fmt.Errorf("%w: %d of %d different tasks cannot be waited for: it must be 0 to %d", refusal.ErrInvalid, k.need, n, n)
 	}
-	w.Label = label(k.mode, k.need, names)
+	w.Label, w.Reason = label(k.mode, k.need, names), cmp.Or(p.Reason, reasons[k.mode])
 	w.Digest = k.agent.digestOf(w)
 	return w, nil
 }
@@ -143,6 +144,13 @@ func label(mode queue.Mode, need int, names []string) string {
 		list += " …"
 	}
 	return fmt.Sprintf("%s of %d (%s)", strings.Replace(string(mode), "n_", fmt.Sprintf("%d_", need), 1), len(names), list)
+}
+
+// reasons are why an agent waits, if it does not say so itself.
+var reasons = map[queue.Mode]string{
+	queue.WaitAll: "Waiting for all tasks to complete", queue.WaitFailFast: "Waiting for all tasks to complete",
+	queue.WaitSettled: "Waiting for all tasks to settle", queue.WaitAny: "Waiting for first task", queue.WaitAnyOK: "Waiting for successful task",
+	queue.WaitNOfM: "Waiting for successful tasks", queue.WaitNSettled: "Waiting for tasks to settle",
 }
 
 // maxMembers is Wait.MaxMembers by default.

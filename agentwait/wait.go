@@ -39,6 +39,9 @@ type Wait struct {
 	// Clamp has JoinN and JoinNSettled take an n that is larger than the number of members
 	// for all of them. Otherwise it is a refusal.ErrInvalid.
 	Clamp bool
+	// Reason says to people why the agent waits, in up to 1024 bytes: Explain shows it. "" leaves it to the function:
+	// "Waiting for all tasks to settle", "Waiting for successful task" and the like. A replay may have another.
+	Reason string
 	// MaxMembers is how many members it may have. Defaults to 10,000.
 	MaxMembers int
 }
@@ -107,6 +110,8 @@ func (w *Wait) check() error {
 		return fmt.Errorf("%w: set Limit or Computed of a wait, not both", refusal.ErrInvalid)
 	case w.FromFirst && w.Limit == 0 && !w.Computed:
 		return fmt.Errorf("%w: FromFirst needs a Limit, or Computed", refusal.ErrInvalid)
+	case len(w.Reason) > 1024:
+		return fmt.Errorf("%w: the reason of a wait has %d bytes, the limit is 1024", refusal.ErrInvalid, len(w.Reason))
 	case w.MaxMembers < 0:
 		return fmt.Errorf("%w: MaxMembers, %d, must not be negative", refusal.ErrInvalid, w.MaxMembers)
 	}

@@ -137,6 +137,7 @@ type ExplainedWait struct {
 	Mode    queue.Mode `json:"wait_mode"`
 	Tasks   []string   `json:"wait_for_tasks"` // ids of all members, in the order of the call
 	Label   string     `json:"label,omitempty"`
+	Because string     `json:"wait_reason,omitempty"` // why the agent waits, in its own words
 	Entry   int64      `json:"entry"`
 	Members int        `json:"members"`
 	Need    int        `json:"need"` // how many it needs: to complete in the modes any_ok and n_of_m, otherwise to end

@@ -119,7 +119,11 @@ func (e *Explanation) waitText() string {
 	default:
 		s = fmt.Sprintf("waits for all of %s", tasks(w.Members))
 	}
-	return s + " since " + clockText(e.Since)
+	s += " since " + clockText(e.Since)
+	if w.Because != "" {
+		s += ", " + strconv.Quote(w.Because)
+	}
+	return s
 }
 
 // detail is a sentence with what is behind it.

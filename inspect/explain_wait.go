@@ -16,7 +16,7 @@ func (o *observed) explainWaiting(e *Explanation) {
 		return
 	}
 	w := &ExplainedWait{
-		Mode: queue.Mode(o.wait["mode"]), Label: o.wait["label"], Entry: ms(o.wait, "entry"), Members: int(ms(o.wait, "size")),
+		Mode: queue.Mode(o.wait["mode"]), Label: o.wait["label"], Because: o.wait["why"], Entry: ms(o.wait, "entry"), Members: int(ms(o.wait, "size")),
 		OK: int(ms(o.wait, "ok")), Bad: int(ms(o.wait, "bad")), Settled: int(ms(o.wait, "settled")),
 		Limit: utc(ms(o.wait, "wait_deadline_at")),
 	}

@@ -44,6 +44,7 @@ type Wait struct {
 	Need    int    // of WaitNOfM and WaitNSettled
 	Digest  string // one word that stands for the wait, its members and what was made for it
 	Label   string // says it to people, in one line
+	Reason  string // why the agent waits, in words of its own
 	Members []Member
 
 	Limit        time.Duration // how long it may take; 0: no limit
@@ -174,6 +175,9 @@ func (w *Wait) fields(args []any, part, parts int) []any {
 	at := len(args)
 	args = append(args, 0, "entry", w.Entry, "mode", string(cmp.Or(w.Mode, WaitAll)), "digest", w.Digest, "label", w.Label)
 	add := func(name string, value any) { args = append(args, name, value) }
+	if w.Reason != "" {
+		add("why", w.Reason)
+	}
 	if w.Mode == WaitNOfM || w.Mode == WaitNSettled {
 		add("need", w.Need)
 	}

@@ -2,6 +2,7 @@ package seeds
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -92,6 +93,10 @@ func noModeIsAll(t *testing.T) {
 	e, err := inspect.Explain(t.Context(), s.q, id)
 	if err != nil || e.Wait == nil || e.Wait.Mode != "all" || e.Wait.Members != 3 {
 		t.Fatalf("the agent shows %+v, %v", e.Wait, err)
+	}
+	shown, err := json.Marshal(e.Wait)
+	if want := fmt.Sprintf(`"wait_mode":"all","wait_for_tasks":[%q,%q,%q]`, id+".1", id+".2", id+".3"); err != nil || !strings.Contains(string(shown), want) {
+		t.Errorf("the agent shows %s, %v, want %s", shown, err, want)
 	}
 	for n := range 3 {
 		if got := s.record(id).Status; got != queue.Waiting {

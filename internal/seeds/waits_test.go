@@ -2,8 +2,10 @@ package seeds
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,16 +138,21 @@ func saysWhyItWaits(t *testing.T) {
 	for _, c := range []struct {
 		claim string
 		wait  func(a *agentwait.Agent, all ...*agentwait.Future[operated]) error
-		label string
+		says  string
+		mode  queue.Mode
 	}{
 		{"settled", func(a *agentwait.Agent, all ...*agentwait.Future[operated]) error {
 			_, err := agentwait.JoinAllSettled(a, all...)
 			return err
-		}, "settled of 2 (1 2)"},
+		}, "Waiting for all tasks to settle", queue.WaitSettled},
 		{"first success", func(a *agentwait.Agent, all ...*agentwait.Future[operated]) error {
 			_, err := agentwait.SelectOK(a, all...)
 			return err
-		}, "any_ok of 2 (1 2)"},
+		}, "Waiting for successful task", queue.WaitAnyOK},
+		{"in its own words", func(a *agentwait.Agent, all ...*agentwait.Future[operated]) error {
+			_, err := agentwait.JoinAll(a.With(agentwait.Wait{Reason: "Waiting for two \"operations\""}), all...)
+			return err
+		}, "Waiting for two \"operations\"", queue.WaitAll},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			p := newPlay(t)
@@ -156,8 +163,22 @@ func saysWhyItWaits(t *testing.T) {
 			id := p.agent("agent", nil)
 			p.rest()
 			e, err := inspect.Explain(t.Context(), p.q, id)
-			if err != nil || e.Why != inspect.WhyWaiting || e.Wait == nil || e.Wait.Label != c.label {
-				t.Errorf("the agent is explained as %+v, %v; want a wait for %s", e, err, c.label)
+			if err != nil || e.Why != inspect.WhyWaiting || e.Wait == nil || !strings.Contains(e.String(), fmt.Sprintf("%q", c.says)) {
+				t.Fatalf("the agent is explained as %+v, %v; want a wait that says %s", e, err, c.says)
+			}
+			text, err := json.Marshal(e)
+			var shown struct {
+				Wait struct {
+					Tasks  []string   `json:"wait_for_tasks"`
+					Mode   queue.Mode `json:"wait_mode"`
+					Reason string     `json:"wait_reason"`
+				} `json:"wait"`
+			}
+			if err := errors.Join(err, json.Unmarshal(text, &shown)); err != nil {
+				t.Fatal(err)
+			}
+			if w := shown.Wait; !slices.Equal(w.Tasks, []string{id + ".1", id + ".2"}) || w.Mode != c.mode || w.Reason != c.says {
+				t.Errorf("explain --json shows %+v of %s", w, text)
 			}
 			p.end(id)
 		})

@@ -10,6 +10,7 @@
 --            mode, need  wait/thresholds.lua; mode is all if absent or empty
 --            digest      of all that must be the same when the agent comes here again, one word
 --            label       says the same to people, one line
+--            why         the agent waits, in words of its own; up to 1024 bytes
 --            limit_ms    how long it may take, or "computed" (wait/wait_limit.lua)
 --            from        when that begins: registered (default), or first: with the first end
 --            on_timeout  proceed_with_available or fail, for the event

@@ -11,7 +11,7 @@
 -- @use store/record
 -- @use task/live
 
-local told = {"state", "entry", "mode", "label", "ok", "bad", "settled", "size", "need_ok", "most_bad", "all",
+local told = {"state", "entry", "mode", "label", "why", "ok", "bad", "settled", "size", "need_ok", "most_bad", "all",
   "wait_deadline_at", "limit_ms", "since", "reason"}
 local of_member = {"deadline_at", "until", "limit_at", "available_at", "role", "grace_at", "cancel_grace_ms", "status"}
 local instants = {"deadline_at", "until", "limit_at", "grace_at", "available_at"}

@@ -2,7 +2,7 @@
 --
 -- @use check/digits
 local known = {entry = true, mode = true, need = true, digest = true, label = true, limit_ms = true, from = true,
-  on_timeout = true, on_pending = true, on_losers = true, mask = true, most = true, part = true, of = true}
+  on_timeout = true, on_pending = true, on_losers = true, mask = true, most = true, why = true, part = true, of = true}
 
 local words = {
   from = {registered = true, first = true, says = "registered or first"},
@@ -42,6 +42,8 @@ local function check_fields(w)
     return "digest", "must be one word of up to 1024 bytes"
   elseif string.find(w.label, "\n", 1, true) then
     return "label", "must be one line"
+  elseif w.why and #w.why > 1024 then
+    return "why", "has " .. #w.why .. " bytes, and the limit is 1024"
   elseif w.limit_ms and w.limit_ms ~= "computed" and not span(w.limit_ms) then
     return "limit_ms", "must be a whole number from 1, or computed"
   end

@@ -40,7 +40,7 @@ local function open_wait(tx, s, c, task, fired)
   local patience, fields = enlist(tx, s, c)
   local ends = wait_limit(tx, s, c) -- before limit_ms is put down: it computes that
   local begun = w.from == "first"
-  put(fields, "entry", w.entry, "mode", w.mode, "digest", w.digest, "label", w.label, "all", c.all, "mask", w.mask,
+  put(fields, "entry", w.entry, "mode", w.mode, "digest", w.digest, "label", w.label, "why", w.why ~= "" and w.why or nil, "all", c.all, "mask", w.mask,
     "size", c.total, "members", c.members, "losers", w.on_losers, "on_pending", w.on_pending,
     "on_timeout", w.on_timeout or "fail", "since", tx.now, "need_ok", c.need_ok, "most_bad", c.most_bad,
     "limit_ms", begun and w.limit_ms)
