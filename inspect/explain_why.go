@@ -35,6 +35,7 @@ func (o *observed) explain() *Explanation {
 	}
 	e.EndsBy = o.endsBy()
 	o.explainDecided(e)
+	o.explainLost(e)
 	e.Lag = o.lag(e.Bound.Kind)
 	if turn := ms(o.facts, "turn_until"); turn < o.now {
 		e.warn(WarnNoReaper, "no reaper is at work in partition "+o.partition()+", so what falls due waits for the next call that meets it: run one")
@@ -165,6 +166,9 @@ func (o *observed) explainRunning(e *Explanation) {
 	if at := ms(r, "cancel_at"); at > 0 {
 		e.Why, e.Since = WhyCancelling, utc(at)
 		e.Run.CancelledAt, e.Run.CancelReason = e.Since, r["cancel_reason"]
+	}
+	if o.lacks("claims") || o.lacks("lease") {
+		return // explainLost
 	}
 	if ms(o.facts, "lease") < o.now {
 		then := "the task is given back"

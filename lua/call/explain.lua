@@ -12,8 +12,8 @@
 --                    doomed_by, doomed_at: the ancestor whose end ends it; attempt_over: when its attempt was
 --                    out of time; ahead, lined: its place in line; workers: how many live; lease: until when
 --                    its own does; goes: when its record does; turn_until: a reaper is at work until then;
---                    lags: how late recent timeouts were written (explain/lags.lua)
---            member  place, name, mask, patience, over_at, broken, and fields of its record
+--                    lacks: indexes in which it is missing (explain/lacks.lua); lags: how late recent timeouts were written (explain/lags.lua)
+--            member  place, name, mask, patience, over_at, broken, lacks, and fields of its record
 -- Flags    no-writes
 --
 -- @use check/whole

@@ -3,6 +3,7 @@
 --   about, queue  lists that gain names and values
 --
 -- @use explain/ask
+-- @use explain/lacks
 -- @use explain/lags
 -- @use explain/put
 -- @use explain/put_fields
@@ -33,6 +34,7 @@ local function facts(tx, task, about, queue)
   if limit and (tonumber(limit) or tx.at) < tx.at and is_attempt_limit(task) then
     put(about, "attempt_over", limit)
   end
+  put(about, "lacks", lacks(tx, task))
   put(about, "lags", lags(tx))
   put_fields(about, key.root, {"turn_until"})
   put(about, "workers", ask("ZCOUNT", key.workers, tx.now, "+inf"))

@@ -5,6 +5,7 @@
 --
 -- @use explain/ask
 -- @use explain/decided
+-- @use explain/lacks
 -- @use explain/put
 -- @use explain/put_fields
 -- @use explain/scored
@@ -36,6 +37,7 @@ local function tell_member(tx, member, id)
   for _, name in ipairs(of_member) do
     put(member, name, task[name])
   end
+  put(member, "lacks", live(task) and lacks(tx, task))
   if live(task) and due(tx, task) then
     local over
     over, why = decided(tx, task)
