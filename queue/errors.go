@@ -10,7 +10,7 @@ import (
 // errors.Is(err, context.DeadlineExceeded) is true.
 type TaskTimedOutError struct {
 	TaskID    string
-	Deadline  time.Time // zero if it had none of its own
+	Deadline  time.Time // the instant that passed: its deadline, its owner's, or the limit of its line or attempt
 	StartedAt time.Time // zero if it never ran
 	Type      TimeoutType
 }

@@ -95,7 +95,7 @@ func (r *Record) Outcome() ([]byte, error) {
 	case r.Status == Completed:
 		return r.Result, nil
 	case r.TimedOut && !(r.TimeoutType == "execution" && OnDeadline(r.Fields["on_deadline"]) == DeadlineFail):
-		return nil, &TaskTimedOutError{TaskID: r.ID, Deadline: r.Deadline, StartedAt: r.StartedAt, Type: r.TimeoutType}
+		return nil, &TaskTimedOutError{TaskID: r.ID, Deadline: r.CompletedAt, StartedAt: r.StartedAt, Type: r.TimeoutType}
 	case r.Status == Failed:
 		return nil, &TaskFailedError{TaskID: r.ID, Kind: r.Kind, Reason: r.Reason, Code: r.Code, Err: errors.New(r.Error)}
 	case r.Status == Cancelled:

@@ -185,7 +185,8 @@ func TestOtherClocks(t *testing.T) {
 	if err != nil || len(trip.Claims) != 1 {
 		t.Fatalf("Fetch = %+v, %v", trip, err)
 	}
-	ids = append(ids, enqueue(t, q, queue.Task{Kind: "later", Delay: 300 * time.Millisecond}, queue.Task{Kind: "queued", QueueTimeout: 300 * time.Millisecond})...)
+	ids = append(ids, enqueue(t, q, queue.Task{Kind: "later", Delay: 300 * time.Millisecond}, queue.Task{Kind: "queued", QueueTimeout: 300 * time.Millisecond},
+		queue.Task{Kind: "timer", Timer: true, Delay: 300 * time.Millisecond}, queue.Task{Kind: "promise", Promise: true, Timeout: 300 * time.Millisecond})...)
 	var mu sync.Mutex
 	var sum reaper.Swept
 	run(t, reaper.New(q, reaper.Config{Observe: func(_ int, s reaper.Swept) {
@@ -194,11 +195,12 @@ func TestOtherClocks(t *testing.T) {
 		sum.GivenBack += s.GivenBack
 		sum.Started += s.Started
 		sum.TimedOut += s.TimedOut
+		sum.Fired += s.Fired
 	}}))
 	await.Until(t, "each clock has rung", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return sum.GivenBack == 1 && sum.Started == 1 && sum.TimedOut == 1
+		return sum.GivenBack == 1 && sum.Started == 1 && sum.TimedOut == 2 && sum.Fired == 1
 	})
 	if r := record(t, q, ids[0]); r.Status != queue.Pending || r.LeaseLosses != 1 {
 		t.Errorf("what the dead worker held is %s after %d lost leases", r.Status, r.LeaseLosses)
@@ -208,6 +210,12 @@ func TestOtherClocks(t *testing.T) {
 	}
 	if r := record(t, q, ids[2]); r.Status != queue.Failed || r.TimeoutType != "queue" {
 		t.Errorf("what nobody took is %s of type %q", r.Status, r.TimeoutType)
+	}
+	if r := record(t, q, ids[3]); r.Status != queue.Completed || !r.CompletedAt.Equal(r.CreatedAt.Add(300*time.Millisecond)) {
+		t.Errorf("the timer is %s, at %v of %v", r.Status, r.CompletedAt, r.CreatedAt)
+	}
+	if r := record(t, q, ids[4]); r.Status != queue.Failed || r.TimeoutType != "execution" || !r.CompletedAt.Equal(r.Deadline) {
+		t.Errorf("the promise is %s of type %q, at %v", r.Status, r.TimeoutType, r.CompletedAt)
 	}
 }
 

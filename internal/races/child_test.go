@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/worker"
@@ -31,6 +32,13 @@ func play(role string, rdb *redis.Client, q *queue.Queue) {
 		w.HandleRaw("hang", func(ctx context.Context, _ []byte) ([]byte, error) {
 			fmt.Println("began", worker.Info(ctx).ID)
 			select {} // the process is going to be killed
+		})
+		w.Run(ctx)
+	case "limited":
+		w := worker.New(q, worker.Config{Lease: time.Second})
+		agentwait.Handle(w, "limited", func(a *agentwait.Agent, _ string) (string, error) {
+			_, err := agentwait.Await(a.With(agentwait.Wait{Limit: 1500 * time.Millisecond}), agentwait.Promise[string](a, "open", 0))
+			return fmt.Sprint(err), nil
 		})
 		w.Run(ctx)
 	default:

@@ -41,6 +41,7 @@ func TestSeedS0(t *testing.T) {
 		{"S0.16 the end of a task that an agent does not wait for does not wake it", nonMembersWakeNobody},
 		{"S0.35 the recipe in an agent: the second schedule is a new task, with 60s", retryRecipeOfAnAgent},
 		{"S0.38 a wait of which one of three is done before it does not hang", doneBeforeTheWait},
+		{"S0.45 a timeout of each type tells the instant that passed", timeoutsOfEachType},
 		{"S0.39 the agent says what it waits for", saysWhyItWaits},
 		{"S0.40 S0.45 S0.53 the third of three succeeds: index 2; none does: the first error", firstSuccess},
 		{"S0.54 timeout 5s, the worker sleeps 10s, and the agent that waits handles it", endToEndAgent},

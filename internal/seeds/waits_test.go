@@ -47,6 +47,13 @@ func settledByPosition(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
+		var without []string // a result: CANCELLED is among them
+		for _, o := range s.FailedOrCancelled() {
+			without = append(without, fmt.Sprintf("%d:%s", o.Index, o.Status))
+		}
+		if got := strings.Join(without, " "); got != "0:FAILED 1:CANCELLED 3:FAILED" {
+			t.Errorf("without a result are %s", got)
+		}
 		return told(s) + ": " + s.Failed[1].Err.Error(), nil
 	})
 	p.gives(r, "completed [2] failed [0 3] cancelled [1] pending []: Task 'conditional-fail-task' (id="+r.ID+".4) failed: told to fail: d")
@@ -228,5 +235,39 @@ func endToEndAgent(t *testing.T) {
 	p.pass(time.Minute)
 	if c := p.timedOut(r.ID + ".1"); c.Epoch != 1 || len(p.timeouts()) != 1 {
 		t.Errorf("the task ran %d times, and there are %d events", c.Epoch, len(p.timeouts()))
+	}
+}
+
+// A timeout tells the instant that passed, whichever of a task's limits that was.
+func timeoutsOfEachType(t *testing.T) {
+	s := frozen(t)
+	s.enqueue(queue.Task{Kind: "owner", Timeout: 20 * time.Second})
+	owner := s.claim().ID
+	type limited struct {
+		task   queue.Task
+		taken  bool
+		passes time.Duration
+	}
+	ids := map[queue.TimeoutType]string{}
+	cases := map[queue.TimeoutType]limited{
+		"execution": {queue.Task{Kind: "k", Timeout: 30 * time.Second}, true, 30 * time.Second},
+		"attempt":   {queue.Task{Kind: "k", AttemptTimeout: 10 * time.Second, Timeout: time.Hour}, true, 10 * time.Second},
+		"queue":     {queue.Task{Kind: "k", Queue: "nowhere", QueueTimeout: 15 * time.Second}, false, 15 * time.Second},
+		"workflow":  {queue.Task{Kind: "k", ID: owner + ".1"}, true, 20 * time.Second},
+	}
+	begun := s.now
+	for kind, c := range cases {
+		ids[kind] = s.enqueue(c.task)
+		if c.taken {
+			s.claim()
+		}
+	}
+	s.advance(time.Minute)
+	for kind, c := range cases {
+		_, err := s.result(ids[kind])
+		var late *queue.TaskTimedOutError
+		if !errors.As(err, &late) || late.TaskID != ids[kind] || late.Type != kind || !late.Deadline.Equal(begun.Add(c.passes)) {
+			t.Errorf("%s: %#v, want the instant %v after the beginning", kind, err, c.passes)
+		}
 	}
 }

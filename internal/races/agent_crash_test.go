@@ -1,0 +1,37 @@
+package races
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// The process of an agent that waits is killed as by a crash, and with it the only reaper. The limit of the wait is kept by
+// the server: another process ends the wait, at its instant, and the agent goes on there.
+func TestTheLimitOfAWaitSurvivesACrash(t *testing.T) {
+	redistest.NoRace(t, "it kills processes")
+	t.Parallel()
+	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
+	waiter := s.Spawn("limited")
+	id := s.Enqueue(queue.Task{Kind: "limited"})[0]
+	status := func() queue.Status { return s.Records(s.Q, []string{id})[id].Status }
+	await.Until(t, "the agent waits", func() bool { return status() == queue.Waiting })
+	waiter.Kill()
+	open := s.Records(s.Q, []string{id + ".open"})[id + ".open"]
+	until(open.CreatedAt.Add(2 * time.Second)) // nobody is alive when the limit passes
+	if got := status(); got != queue.Waiting {
+		t.Fatalf("with nobody alive the agent is %s", got)
+	}
+	s.Spawn("limited")
+	await.Until(t, "the agent has ended", func() bool { return status().Ended() })
+	if r := s.Records(s.Q, []string{id})[id]; r.Status != queue.Completed || !strings.Contains(string(r.Result), "Timeout: the wait took longer than its limit") {
+		t.Errorf("the agent is %s, and says %s %s", r.Status, r.Result, r.Error)
+	}
+	if r := s.Records(s.Q, []string{open.ID})[open.ID]; r.Status != queue.Cancelled || r.Reason != queue.ReasonWaitTimeout {
+		t.Errorf("the member is %s for %q", r.Status, r.Reason)
+	}
+}
