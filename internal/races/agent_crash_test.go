@@ -21,7 +21,7 @@ func TestTheLimitOfAWaitSurvivesACrash(t *testing.T) {
 	status := func() queue.Status { return s.Records(s.Q, []string{id})[id].Status }
 	await.Until(t, "the agent waits", func() bool { return status() == queue.Waiting })
 	waiter.Kill()
-	open := s.Records(s.Q, []string{id + ".open"})[id + ".open"]
+	open := s.Records(s.Q, []string{id + ".open"})[id+".open"]
 	until(open.CreatedAt.Add(2 * time.Second)) // nobody is alive when the limit passes
 	if got := status(); got != queue.Waiting {
 		t.Fatalf("with nobody alive the agent is %s", got)
