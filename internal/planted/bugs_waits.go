@@ -332,6 +332,6 @@ var wakeBugs = []bug{
 		`if not open_end and not f.timeout_ms and not f.deadline_at then`, `if f.default_timeout_ms then`, "stories/run_default_timeout"},
 	{"an owner's default goes before a word of none", "task/apply_defaults.lua",
 		`if not open_end and `, `if `, "stories/run_default_timeout"},
-	{"a run that fails its owner does not say so", "task/ending.lua",
+	{"a run that fails its owner does not say so", "task/timed_out.lua",
 		`if kind == "execution" and task.on_deadline == "fail" then`, `if false then`, "stories/run_on_deadline"},
 }
