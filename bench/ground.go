@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -115,16 +116,11 @@ func (g *ground) refuseOccupied(ctx context.Context, systems []System) error {
 
 // first returns a key that begins with a prefix, or "" if there is no such key.
 func (g *ground) first(ctx context.Context, prefix string) (string, error) {
-	found := g.rdb.Scan(ctx, 0, pattern(prefix), 1000).Iterator()
+	found := g.rdb.Scan(ctx, 0, engine.KeysFrom(prefix), 1000).Iterator()
 	if found.Next(ctx) {
 		return found.Val(), nil
 	}
 	return "", found.Err()
-}
-
-// pattern matches the keys that begin with a prefix.
-func pattern(prefix string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(prefix) + "*"
 }
 
 // clear removes what the turn before left. Only a server that is ours is flushed.
@@ -143,7 +139,7 @@ func (g *ground) clear(ctx context.Context) error {
 // remove unlinks the keys that begin with a prefix.
 func (g *ground) remove(ctx context.Context, prefix string) error {
 	for cursor := uint64(0); ; {
-		keys, next, err := g.rdb.Scan(ctx, cursor, pattern(prefix), 1000).Result()
+		keys, next, err := g.rdb.Scan(ctx, cursor, engine.KeysFrom(prefix), 1000).Result()
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/engine"
 )
 
 //go:embed versus_floor.lua
@@ -147,7 +149,7 @@ func (s *floorSide) listen(ctx context.Context) error {
 // Check looks at what is left: the script keeps nothing of a task that is done.
 func (s *floorSide) Check(ctx context.Context, n int) error {
 	left := 0
-	keys := s.rdb.Scan(ctx, 0, pattern(s.root+":"), 1000).Iterator()
+	keys := s.rdb.Scan(ctx, 0, engine.KeysFrom(s.root+":"), 1000).Iterator()
 	for keys.Next(ctx) {
 		if keys.Val() != s.bell() {
 			left++

@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/curfew-dev/curfew/internal/audit"
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -20,8 +19,9 @@ const (
 	scanCount = 500
 	// scansEach is how many scans a step may make among keys that are not ours.
 	scansEach = 50
-	// readTogether is how many tasks are read in one script: each may hold 2 MiB.
-	readTogether = 16
+	// readTogether is how many tasks are read in one script, which takes about 15 µs for each, and
+	// ends early when it has 4 MiB.
+	readTogether = 50
 )
 
 var errMoved = errors.New("the Redis that is read was restarted, or another took its place, while it was being read: begin the export again")
@@ -71,18 +71,14 @@ func (q exporter) exportRoot(ctx context.Context, p int) ([]ExportLine, error) {
 // exportScan finds the next keys, with their types, by name, so that tasks stand together.
 func (q exporter) exportScan(ctx context.Context, at *exportPlace) error {
 	root := q.Root(at.Partition)
-	var node redis.Cmdable = q.Client()
-	if cluster, ok := q.Client().(*redis.ClusterClient); ok {
-		master, err := cluster.MasterForKey(ctx, root)
-		if err != nil {
-			return err
-		}
-		node = master
+	node, err := q.Engine().Node(ctx, at.Partition)
+	if err != nil {
+		return err
 	}
 	var scan *redis.ScanCmd
 	var about *redis.StringCmd
 	node.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
-		scan, about = pipe.Scan(ctx, at.Scan, audit.EscapeGlob(root+":*", root), scanCount), pipe.Info(ctx, "server")
+		scan, about = pipe.Scan(ctx, at.Scan, engine.KeysFrom(root+":"), scanCount), pipe.Info(ctx, "server")
 		return nil
 	})
 	keys, next, err := scan.Result()

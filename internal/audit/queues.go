@@ -7,13 +7,22 @@ import (
 	"github.com/curfew-dev/curfew/internal/engine"
 )
 
-// queues checks what is counted, what queues may give, and that a line has at most one
-// token.
-func (a *audit) queues(running map[string]int64) {
-	a.controls()
+// counters checks what queues have counted of the tasks that run and of the agents that wait.
+func (a *audit) counters(running, waiting map[string]int64) {
 	for key, hash := range a.Hashes {
 		if name, ok := strings.CutPrefix(key, "queue:"); ok {
 			a.must(engine.Number(hash["running"]) == running[name], name, "says that %s are running, and %d are", hash["running"], running[name])
+			a.must(engine.Number(hash["waiting"]) == waiting[name], name, "says that %s are waiting, and %d are", hash["waiting"], waiting[name])
+		}
+	}
+}
+
+// queues checks what queues may give, that what names them is there, and that a line has at
+// most one token.
+func (a *audit) queues() {
+	a.controls()
+	for key := range a.Hashes {
+		if name, ok := strings.CutPrefix(key, "queue:"); ok {
 			a.must(slices.Contains(a.Sets["queues"], name), name, "is not in the list of queues")
 		}
 		if kind, ok := strings.CutPrefix(key, "figures:"); ok {
@@ -25,7 +34,7 @@ func (a *audit) queues(running map[string]int64) {
 	}
 	for key, list := range a.Lists {
 		if strings.HasPrefix(key, "wake:") {
-			a.must(len(list) <= 1, key, "has %d tokens", len(list))
+			a.must(len(list) <= 1, key, "has more than one token")
 		}
 	}
 	for key := range a.Zsets {
@@ -55,9 +64,9 @@ func (a *audit) controls() {
 	}
 }
 
-// idempotency checks that a key stands for its task as long as its scope says, and is
+// keys checks that an idempotency key stands for its task as long as its scope says, and is
 // forgotten after that.
-func (a *audit) idempotency() {
+func (a *audit) keys() {
 	for key := range a.Zsets["forget"] {
 		_, known := a.Hashes["idem"][key]
 		a.must(known, key, "is an idempotency key to be forgotten that is not there")
@@ -83,12 +92,14 @@ func (a *audit) idempotency() {
 		}
 		a.must(t["idempotency_key"] == key, key, "is an idempotency key that its task %s does not have", id)
 	}
-	for id, t := range a.Tasks {
-		key, scope := t["idempotency_key"], t["idempotency_scope"]
-		if key == "" || !Live(t) || scope == "window" || scope == "started" && t["epoch"] != "" {
-			continue
-		}
-		first, _, _ := strings.Cut(a.Hashes["idem"][key], " ")
-		a.must(first == id, id, "lives, and its idempotency key stands for %q", first)
+}
+
+// key checks that the idempotency key of a task that lives stands for that task.
+func (a *audit) key(id string, t map[string]string) {
+	key, scope := t["idempotency_key"], t["idempotency_scope"]
+	if key == "" || !Live(t) || scope == "window" || scope == "started" && t["epoch"] != "" {
+		return
 	}
+	first, _, _ := strings.Cut(a.Hashes["idem"][key], " ")
+	a.must(first == id, id, "lives, and its idempotency key stands for %q", first)
 }

@@ -49,10 +49,8 @@ func (s *Snapshot) Check(partition int) []Finding {
 }
 
 func (a *audit) run() {
-	for _, name := range a.Odd {
-		a.found(name, "is not a key of ours, or is of the wrong type")
-	}
-	running := map[string]int64{}
+	a.odd()
+	running, waiting := map[string]int64{}, map[string]int64{}
 	ids := make([]string, 0, len(a.Tasks))
 	for id := range a.Tasks {
 		ids = append(ids, id)
@@ -61,14 +59,40 @@ func (a *audit) run() {
 	for _, id := range ids {
 		t := a.Tasks[id]
 		a.task(id, t)
-		if t["status"] == string(queue.Running) {
+		switch queue.Status(t["status"]) {
+		case queue.Running:
 			running[t["queue"]]++
+		case queue.Waiting:
+			waiting[t["queue"]]++
 		}
 	}
 	a.indexes()
 	a.remembered()
-	a.queues(running)
-	a.idempotency()
+	a.queues()
+	a.counters(running, waiting)
+	a.keys()
+}
+
+// checkTasks tells what is wrong with some tasks, in a snapshot of what concerns them.
+func (s *Snapshot) checkTasks(partition int, ids []string) []Finding {
+	a := audit{Snapshot: s, partition: partition}
+	about := map[string]bool{}
+	for _, id := range ids {
+		about[id], about["task:"+id] = true, true
+		if t, known := a.Tasks[id]; known {
+			a.task(id, t)
+		}
+	}
+	a.odd()
+	a.indexes()
+	a.remembered()
+	return slices.DeleteFunc(a.findings, func(f Finding) bool { return !about[f.Subject] })
+}
+
+func (a *audit) odd() {
+	for _, name := range a.Odd {
+		a.found(name, "is not a key of ours, or is of the wrong type")
+	}
 }
 
 // Live tells whether the record of a task says that it has not ended.
@@ -117,6 +141,7 @@ func (a *audit) task(id string, t map[string]string) {
 	a.waits(id, t, status)
 	a.ancestry(id, t)
 	a.hook(id, t)
+	a.key(id, t)
 	if status.Ended() && names.OwnerOf(id) == "" {
 		a.must(a.in("retained", id, ""), id, "has ended and nothing removes its record")
 	}

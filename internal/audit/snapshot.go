@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/queue"
-	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Snapshot is all that a partition holds, by key without its root.
@@ -26,7 +24,7 @@ type Snapshot struct {
 	Odd      []string // keys that are not ours
 }
 
-// atOnce is how many keys and records are read at once.
+// atOnce is how many elements a command replies with, and how many commands go in a pipeline.
 const atOnce = 500
 
 // keyTypes says what type each kind of key has; a colon means that a name follows.
@@ -37,96 +35,50 @@ var keyTypes = map[string]string{
 	"idem": "hash", "recount": "hash", "forget": "zset", "broken": "zset", "figures:": "hash", "kinds": "set", "events": "stream",
 }
 
-// Read reads a partition, with SCAN and in batches.
-func Read(ctx context.Context, q *queue.Queue, p int) (*Snapshot, error) {
-	s := &Snapshot{
-		Tasks: map[string]map[string]string{}, Payloads: map[string]bool{}, Texts: map[string]map[string]bool{"spec:": {}, "state:": {}, "payload:": {}, "result:": {}}, Zsets: map[string]map[string]float64{},
-		Hashes: map[string]map[string]string{}, Lists: map[string][]string{}, Sets: map[string][]string{},
+func newSnapshot() *Snapshot {
+	return &Snapshot{
+		Tasks: map[string]map[string]string{}, Payloads: map[string]bool{},
+		Texts: map[string]map[string]bool{"spec:": {}, "state:": {}, "payload:": {}, "result:": {}},
+		Zsets: map[string]map[string]float64{}, Hashes: map[string]map[string]string{},
+		Lists: map[string][]string{}, Sets: map[string][]string{},
 	}
-	root := q.Root(p)
-	keys, err := scan(ctx, q, root)
+}
+
+// Read reads a partition whole, each key in one command. It is for small ones: [Run] reads any.
+func Read(ctx context.Context, q *queue.Queue, p int) (*Snapshot, error) {
+	s, root := newSnapshot(), q.Root(p)
+	r := &reader{Queue: q, partition: p, root: root}
+	keys := []string{root}
+	err := r.eachKey(ctx, func(page []string) error {
+		keys = append(keys, page...)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	for len(keys) > 0 {
-		n := min(len(keys), atOnce)
-		if err := s.read(ctx, q.Client(), root, keys[:n]); err != nil {
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	for some := range slices.Chunk(keys, atOnce) {
+		if err := s.read(ctx, q.Client(), root, some); err != nil {
 			return nil, err
 		}
-		keys = keys[n:]
 	}
-	return s, s.readTasks(ctx, q, p)
-}
-
-// readTasks reads the records of the ids that have a spec or a state. One that cannot be
-// read is odd.
-func (s *Snapshot) readTasks(ctx context.Context, q *queue.Queue, p int) error {
-	ids := slices.Sorted(maps.Keys(s.Texts["spec:"]))
+	ids := slices.Collect(maps.Keys(s.Texts["spec:"]))
 	for id := range s.Texts["state:"] {
 		if !s.Texts["spec:"][id] {
 			ids = append(ids, id)
 		}
 	}
-	for len(ids) > 0 {
-		n := min(len(ids), atOnce)
-		told, _, err := q.GetSome(ctx, p, ids[:n])
-		if errors.Is(err, refusal.ErrWrongType) || errors.Is(err, refusal.ErrBroken) {
-			n = 1
-			told, _, err = q.GetSome(ctx, p, ids[:n])
-			if errors.Is(err, refusal.ErrWrongType) || errors.Is(err, refusal.ErrBroken) {
-				s.Odd = append(s.Odd, "task:"+ids[0])
-				told, err = []*queue.Record{nil}, nil
-			}
-		}
-		if err != nil {
-			return err
-		}
-		for i, r := range told {
-			if r != nil {
-				s.Tasks[ids[i]] = r.Fields
-				if r.Payload != nil {
-					s.Payloads[ids[i]] = true
-				}
-			}
-		}
-		ids = ids[len(told):]
-	}
-	return nil
+	return s, r.readTasks(ctx, s, ids)
 }
 
-// scan lists the keys of a partition, each once. In a cluster they are on the
-// node that has the root.
-func scan(ctx context.Context, q *queue.Queue, root string) ([]string, error) {
-	var node redis.Cmdable = q.Client()
-	if cluster, ok := q.Client().(*redis.ClusterClient); ok {
-		master, err := cluster.MasterForKey(ctx, root)
-		if err != nil {
-			return nil, err
-		}
-		node = master
+// parts takes a key apart: its name without the root, what kind of key it is, and whose.
+func parts(key, root string) (name, kind, whose string) {
+	name = strings.TrimPrefix(strings.TrimPrefix(key, root), ":")
+	if at := strings.IndexByte(name, ':'); at >= 0 {
+		return name, name[:at+1], name[at+1:]
 	}
-	var keys []string
-	for _, pattern := range []string{root, root + ":*"} {
-		var cursor uint64
-		for {
-			page, next, err := node.Scan(ctx, cursor, EscapeGlob(pattern, root), 1000).Result()
-			if err != nil {
-				return nil, err
-			}
-			keys = append(keys, page...)
-			if cursor = next; cursor == 0 {
-				break
-			}
-		}
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys), nil
-}
-
-// EscapeGlob keeps the braces and dots of a root from being read as a pattern.
-func EscapeGlob(pattern, root string) string {
-	escaped := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(root)
-	return escaped + strings.TrimPrefix(pattern, root)
+	return name, name, ""
 }
 
 func (s *Snapshot) read(ctx context.Context, rdb redis.UniversalClient, root string, keys []string) error {
@@ -142,11 +94,7 @@ func (s *Snapshot) read(ctx context.Context, rdb redis.UniversalClient, root str
 	var store []func()
 	_, err := rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		for i, key := range keys {
-			name := strings.TrimPrefix(strings.TrimPrefix(key, root), ":")
-			kind, id := name, ""
-			if at := strings.IndexByte(name, ':'); at >= 0 {
-				kind, id = name[:at+1], name[at+1:]
-			}
+			name, kind, id := parts(key, root)
 			if want, ours := keyTypes[kind]; !ours || want != types[i].Val() && types[i].Val() != "none" {
 				s.Odd = append(s.Odd, name)
 				continue

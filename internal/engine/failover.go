@@ -86,3 +86,12 @@ func (e *Engine) master(partition int) *redis.Client {
 	}
 	return master
 }
+
+// Node is what a command about all keys of a server, such as SCAN, is sent to: in a cluster the
+// node that has a partition.
+func (e *Engine) Node(ctx context.Context, partition int) (redis.Cmdable, error) {
+	if e.cluster == nil {
+		return e.rdb, nil
+	}
+	return e.cluster.MasterForKey(ctx, e.Root(partition))
+}

@@ -1,6 +1,9 @@
 package engine
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // Root is the key that a partition begins with. It holds the hash tag, so that
 // the whole partition lives in one slot of a cluster; scripts derive every other
@@ -23,3 +26,8 @@ func (e *Engine) StopChannel(p int, worker string) string { return e.Root(p) + "
 
 // EventsKey is the stream of a partition's events.
 func (e *Engine) EventsKey(partition int) string { return e.Root(partition) + ":events" }
+
+var noPattern = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)
+
+// KeysFrom is the pattern for SCAN of the keys that begin with a prefix, whatever it is made of.
+func KeysFrom(prefix string) string { return noPattern.Replace(prefix) + "*" }

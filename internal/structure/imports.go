@@ -38,7 +38,7 @@ var rooms = []struct {
 	{"observe", []string{"queue"}},
 	{"flow", []string{"agentwait"}},
 	{"dashboard", []string{"queue", "observe"}},
-	{"bench", []string{"refusal", "lua", "queue", "inspect", "events", "reaper", "worker", "agentwait", "internal/redisproc", "curfewtest", "observe", "flow", "dashboard"}},
+	{"bench", []string{"refusal", "lua", "internal/engine", "queue", "inspect", "events", "reaper", "worker", "agentwait", "internal/redisproc", "curfewtest", "observe", "flow", "dashboard"}},
 	{"cmd", []string{"refusal", "duration", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "internal/demo", "curfewtest", "observe", "flow", "dashboard", "bench"}},
 	{"examples", []string{"refusal", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "curfewtest", "observe", "flow", "dashboard"}},
 	{"scripts", nil},

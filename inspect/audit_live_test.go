@@ -1,0 +1,120 @@
+package inspect_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
+)
+
+// Tasks are enqueued, claimed, completed, failed, given back, cancelled, timed out and removed all the
+// time, and agents wait and are woken, while audits run.
+func TestAnAuditOfALivelyNamespaceFindsNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	q, err := queue.Open(ctx, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	t.Cleanup(func() { cancel(); group.Wait() })
+	for w := range 4 {
+		group.Go(func() { churn(ctx, q, fmt.Sprint("w", w)) })
+	}
+	group.Go(func() { churnAgents(ctx, q) })
+	group.Go(func() { reaper.New(q, reaper.Config{}).Run(ctx) })
+	await.Until(t, "tasks of each queue have ended in each way", func() bool { return moves(t, q) })
+	for range stages.Times(5, 20, 500) {
+		found, err := inspect.Audit(ctx, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			t.Error(f)
+		}
+	}
+}
+
+// moves tells whether tasks of each queue have ended in each way that churn has them end in.
+func moves(t *testing.T, q *queue.Queue) bool {
+	stats, err := q.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	moving := 0
+	for _, s := range stats.Queues {
+		if s.Completed > 0 && (s.Queue == "agents" || s.Failed > s.TimedOut && s.Cancelled > 0 && s.TimedOut > 0) {
+			moving++
+		}
+	}
+	return moving >= 3
+}
+
+// churn does with tasks what producers, workers and others do, until the context ends.
+func churn(ctx context.Context, q *queue.Queue, worker string) {
+	quotas := []queue.Quota{{Queue: "a", N: 20}, {Queue: "b", N: 20}}
+	pace := time.NewTicker(100 * time.Millisecond) // so that no more are made than are removed
+	defer pace.Stop()
+	for n := int64(1); ctx.Err() == nil; n++ {
+		<-pace.C
+		var tasks []queue.Task
+		for i := range 40 {
+			tasks = append(tasks, queue.Task{Kind: "k", Queue: quotas[i%2].Queue, Timeout: time.Duration(20+i*i) * time.Millisecond, MaxRetries: 1,
+				Retention: 100 * time.Millisecond, IdempotencyKey: fmt.Sprint(worker, n, i)})
+		}
+		receipts, _ := q.EnqueueAll(ctx, tasks)
+		reply, _ := q.Attempts().Fetch(ctx, 0, worker, queue.Ask{N: 40, Seq: n, Lease: time.Minute, Quotas: quotas})
+		for i := range 4 {
+			if len(receipts) == len(tasks) {
+				q.Cancel(ctx, receipts[i].ID, "")
+			}
+		}
+		var outcomes []queue.Outcome
+		for i, c := range reply.Claims {
+			verb := []queue.Verb{queue.Complete, queue.Complete, queue.Fail, queue.Release}[i/2%4]
+			outcomes = append(outcomes, queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: verb, Error: "e"})
+		}
+		q.Attempts().Settle(ctx, 0, worker, queue.NewCall(), outcomes, queue.Ask{})
+	}
+}
+
+// churnAgents has agents wait for two promises each and end, until the context does.
+func churnAgents(ctx context.Context, q *queue.Queue) {
+	ask := queue.Ask{N: 10, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "agents", N: 10}}}
+	pace := time.NewTicker(100 * time.Millisecond)
+	defer pace.Stop()
+	for ctx.Err() == nil {
+		<-pace.C
+		q.EnqueueAll(ctx, slices.Repeat([]queue.Task{{Kind: "agent", Queue: "agents", Retention: 100 * time.Millisecond}}, 10))
+		ask.Seq++
+		began, _ := q.Attempts().Fetch(ctx, 0, "agents", ask)
+		for _, c := range began.Claims {
+			s := queue.Suspension{Agent: c.ID, Epoch: c.Epoch, Worker: "agents", Wait: queue.Wait{Entry: 1, Digest: "d", Mode: queue.WaitAll}}
+			for _, name := range []string{".a", ".b"} {
+				s.Children = append(s.Children, queue.Task{ID: c.ID + name, Kind: "k", Promise: true})
+				s.Wait.Members = append(s.Wait.Members, queue.Member{ID: c.ID + name})
+			}
+			q.Attempts().Suspend(ctx, s)
+		}
+		for _, c := range began.Claims {
+			q.Resolve(ctx, c.ID+".a", nil)
+			q.Resolve(ctx, c.ID+".b", nil)
+		}
+		ask.Seq++
+		woken, _ := q.Attempts().Fetch(ctx, 0, "agents", ask)
+		var outcomes []queue.Outcome
+		for _, c := range woken.Claims {
+			outcomes = append(outcomes, queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete})
+		}
+		q.Attempts().Settle(ctx, 0, "agents", queue.NewCall(), outcomes, queue.Ask{})
+	}
+}

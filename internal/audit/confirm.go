@@ -1,0 +1,88 @@
+package audit
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// looks is how often it is tried to see a task twice while it does not change.
+const looks = 8
+
+// confirm keeps what is found twice of the same subject while its tasks did not change. A look
+// tells what it has read of them, and what is wrong with it.
+func (w *walk) confirm(ctx context.Context, suspects map[string]bool, look func(subjects []string) (*Snapshot, []Finding, error)) error {
+	left, first := slices.Sorted(maps.Keys(suspects)), map[string][]Finding{}
+	for try := 0; try < looks && len(left) > 0; try++ {
+		if err := rest(ctx, try); err != nil {
+			return err
+		}
+		s, findings, err := look(left)
+		if err != nil {
+			return err
+		}
+		moved, err := w.moved(ctx, s)
+		if err != nil {
+			return err
+		}
+		of := map[string][]Finding{}
+		for _, f := range findings {
+			subject := strings.TrimPrefix(f.Subject, "task:")
+			of[subject] = append(of[subject], f)
+		}
+		left = slices.DeleteFunc(left, func(subject string) bool {
+			before, seen := first[subject]
+			if moved(subject) {
+				return false
+			}
+			first[subject] = of[subject]
+			for _, f := range of[subject] {
+				if seen && slices.Contains(before, f) {
+					w.findings = append(w.findings, f)
+				}
+			}
+			return seen || len(of[subject]) == 0
+		})
+	}
+	return nil
+}
+
+// moved reads tasks again, and tells of which subject one has changed: a task, its owners and
+// its children, or the task of an idempotency key.
+func (w *walk) moved(ctx context.Context, s *Snapshot) (func(subject string) bool, error) {
+	again := newSnapshot()
+	if err := w.readTasks(ctx, again, slices.Collect(maps.Keys(s.Tasks))); err != nil {
+		return nil, err
+	}
+	var changed []string
+	for id, t := range s.Tasks {
+		if !maps.Equal(t, again.Tasks[id]) {
+			changed = append(changed, id)
+		}
+	}
+	return func(subject string) bool {
+		if value, key := s.Hashes["idem"][subject]; key {
+			subject, _, _ = strings.Cut(value, " ")
+		}
+		return slices.ContainsFunc(changed, func(id string) bool {
+			return strings.HasPrefix(id, subject) || strings.HasPrefix(subject, id)
+		})
+	}, nil
+}
+
+// rest gives what is under way the time to end.
+func rest(ctx context.Context, try int) error {
+	if try == 0 {
+		return nil
+	}
+	timer := time.NewTimer(time.Duration(try) * 5 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

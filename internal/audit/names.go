@@ -1,0 +1,231 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+)
+
+// readIdempotency reads some idempotency keys and their tasks.
+func (w *walk) readIdempotency(ctx context.Context, keys []string) (*Snapshot, error) {
+	s := newSnapshot()
+	if err := w.readFields(ctx, s, "idem", keys); err != nil {
+		return nil, err
+	}
+	if err := w.readScores(ctx, s, map[string][]string{"forget": keys}); err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, value := range s.Hashes["idem"] {
+		id, _, _ := strings.Cut(value, " ")
+		ids = append(ids, id)
+	}
+	return s, w.readTasks(ctx, s, ids)
+}
+
+// lookAtIdempotency checks the idempotency keys: those that stand for a task, and those to be
+// forgotten.
+func (w *walk) lookAtIdempotency(ctx context.Context) error {
+	look := func(keys []string) (*Snapshot, []Finding, error) {
+		s, err := w.readIdempotency(ctx, keys)
+		if err != nil {
+			return nil, nil, err
+		}
+		a := audit{Snapshot: s, partition: w.partition}
+		a.keys()
+		return s, a.findings, nil
+	}
+	some := func(keys []string) error {
+		for few := range slices.Chunk(keys, together) {
+			_, findings, err := look(few)
+			if err != nil {
+				return err
+			}
+			suspects := map[string]bool{}
+			for _, f := range findings {
+				suspects[f.Subject] = true
+			}
+			if err := w.confirm(ctx, suspects, look); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err := w.eachField(ctx, "idem", atOnce, func(fields map[string]string) error { return some(slices.Collect(maps.Keys(fields))) })
+	if err != nil {
+		return err
+	}
+	return w.eachMember(ctx, "forget", func(members map[string]float64) error {
+		s := newSnapshot()
+		if err := w.readFields(ctx, s, "idem", slices.Collect(maps.Keys(members))); err != nil {
+			return err
+		}
+		for key := range s.Hashes["idem"] {
+			delete(members, key) // looked at above
+		}
+		return some(slices.Collect(maps.Keys(members)))
+	})
+}
+
+// lookAtNames checks what is kept of queues, workers and kinds. What is wrong three times is.
+func (w *walk) lookAtNames(ctx context.Context) error {
+	var sure []Finding
+	for try := range 3 {
+		if err := rest(ctx, try); err != nil {
+			return err
+		}
+		s, err := w.readNames(ctx)
+		if err != nil {
+			return err
+		}
+		a := audit{Snapshot: s, partition: w.partition}
+		a.queues()
+		if try == 0 {
+			sure = a.findings
+		}
+		sure = slices.DeleteFunc(sure, func(f Finding) bool { return !slices.Contains(a.findings, f) })
+		if len(sure) == 0 {
+			break
+		}
+	}
+	w.findings = append(w.findings, sure...)
+	return nil
+}
+
+func (w *walk) readNames(ctx context.Context) (*Snapshot, error) {
+	s := newSnapshot()
+	var commands []*redis.Cmd
+	var found []func()
+	ask := func(c *redis.Cmd, note func()) {
+		commands, found = append(commands, c), append(found, note)
+	}
+	for _, name := range w.named["queue:"] {
+		c := w.command(ctx, "hmget", "queue:"+name, controls...)
+		ask(c, func() { s.Hashes["queue:"+name] = fields(controls, c) })
+		has := w.command(ctx, "sismember", "queues", name)
+		ask(has, func() { s.addName("queues", name, has) })
+		tokens := w.command(ctx, "lrange", "wake:"+name, "0", "1")
+		ask(tokens, func() {
+			if list, _ := tokens.StringSlice(); len(list) > 0 {
+				s.Lists["wake:"+name] = list
+			}
+		})
+	}
+	for _, name := range w.named["figures:"] {
+		has := w.command(ctx, "sismember", "kinds", name)
+		ask(has, func() { s.Hashes["figures:"+name] = nil; s.addName("kinds", name, has) })
+	}
+	for _, kind := range []string{"worker:", "claims:"} {
+		for _, name := range w.named[kind] {
+			c := w.command(ctx, "exists", kind+name)
+			ask(c, func() {
+				if n, _ := c.Int64(); n == 0 {
+					return
+				} else if kind == "worker:" {
+					s.Hashes[kind+name] = nil
+				} else {
+					s.Zsets[kind+name] = map[string]float64{}
+				}
+			})
+		}
+	}
+	root := redis.NewCmd(ctx, "hmget", w.root, "controlled")
+	ask(root, func() { s.Hashes[""] = fields([]string{"controlled"}, root) })
+	if err := w.ask(ctx, commands); err != nil {
+		return nil, err
+	}
+	for _, note := range found {
+		note()
+	}
+	err := w.readScores(ctx, s, map[string][]string{"workers": slices.Concat(w.named["worker:"], w.named["claims:"])})
+	if err != nil {
+		return nil, err
+	}
+	return s, w.eachMember(ctx, "throttled", func(members map[string]float64) error {
+		merge(s.Zsets, "throttled", members)
+		return nil
+	})
+}
+
+// controls are the fields of a queue that say what it may give.
+var controls = []string{"paused", "max_running", "rate", "per_ms", "burst"}
+
+// fields are those that a hash has, of those that it was asked for.
+func fields(names []string, c *redis.Cmd) map[string]string {
+	has := map[string]string{}
+	values, _ := c.Slice()
+	for i, value := range values {
+		if value != nil {
+			has[names[i]] = engine.Text(value)
+		}
+	}
+	return has
+}
+
+func (s *Snapshot) addName(set, name string, has *redis.Cmd) {
+	if n, _ := has.Int64(); n == 1 {
+		s.Sets[set] = append(s.Sets[set], name)
+	}
+}
+
+// tallied are the fields of a queue that say whether it has given or taken anything.
+var tallied = []string{"running", "waiting", "enqueued", "completed", "failed", "cancelled"}
+
+// tallies are what each queue has counted, and under "" what the partition has.
+func (w *walk) tallies(ctx context.Context) (map[string]map[string]string, error) {
+	root := redis.NewCmd(ctx, "hmget", w.root, "seq", "front")
+	if err := w.ask(ctx, []*redis.Cmd{root}); err != nil {
+		return nil, err
+	}
+	all := map[string]map[string]string{"": fields([]string{"seq", "front"}, root)}
+	err := w.eachName(ctx, "queues", func(names []string) error {
+		commands := make([]*redis.Cmd, len(names))
+		for i, name := range names {
+			commands[i] = w.command(ctx, "hmget", "queue:"+name, tallied...)
+		}
+		err := w.ask(ctx, commands)
+		for i, name := range names {
+			all[name] = fields(tallied, commands[i])
+		}
+		return err
+	})
+	return all, err
+}
+
+// lookAtTallies holds what queues have counted against the tasks. How many run can be counted
+// again at any time, by the claims; how many agents wait can be told only of a queue that has
+// rested since the walk began.
+func (w *walk) lookAtTallies(ctx context.Context, before map[string]map[string]string) error {
+	now, err := w.tallies(ctx)
+	if err != nil {
+		return err
+	}
+	waiting, running := map[string]int64{}, map[string]int64{}
+	for _, t := range w.tasks {
+		switch {
+		case t.waiting:
+			waiting[w.words[t.queue]]++
+		case t.running:
+			running[w.words[t.queue]]++
+		}
+	}
+	var doubted []string
+	for name, has := range now {
+		if name == "" {
+			continue
+		}
+		if maps.Equal(now[""], before[""]) && maps.Equal(has, before[name]) && engine.Number(has["waiting"]) != waiting[name] {
+			w.findings = append(w.findings, Finding{w.partition, name, fmt.Sprintf("says that %s are waiting, and %d are", has["waiting"], waiting[name])})
+		}
+		if engine.Number(has["running"]) != running[name] {
+			doubted = append(doubted, name)
+		}
+	}
+	return w.recount(ctx, doubted)
+}

@@ -1,0 +1,279 @@
+package audit
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
+)
+
+// clocks are the sorted sets of tasks that a partition has one of.
+var clocks = []string{"deadlines", "limits", "delayed", "waits", "draining", "retained"}
+
+// ofAgent are the kinds of keys that a task has only if it has children or is an agent.
+var ofAgent = []string{"children:", "wait:", "pending:", "settled:", "patience:", "journal:"}
+
+// part is what a question about some tasks is answered with.
+type part struct {
+	ids  []string
+	also []string // sets in which they were found, beside those in which they belong
+	// agents is what agents tells of them; nil if that was not asked.
+	agents map[string]int64
+	// sure: whether an owner's list has a child is looked up. Otherwise it counts as listed:
+	// that is held against each list once, by a walk along it.
+	sure bool
+}
+
+// readPart reads what concerns some tasks: their records, those of their owners and of the
+// members of their waits, and their places in the sets.
+func (r *reader) readPart(ctx context.Context, p part) (*Snapshot, error) {
+	s := newSnapshot()
+	ids := slices.Clone(p.ids)
+	for _, id := range p.ids {
+		ids = append(ids, nearTo(id)...)
+	}
+	if err := r.readTasks(ctx, s, ids); err != nil {
+		return nil, err
+	}
+	for _, step := range []func(context.Context, *Snapshot, part) error{r.readAgents, r.readTexts, r.readOwners, r.readPlaces, r.readKeysOf} {
+		if err := step(ctx, s, p); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// agents tells which of some tasks have keys that only agents have, and of how many members.
+func (r *reader) agents(ctx context.Context, ids []string) (map[string]int64, error) {
+	exist := make([]*redis.Cmd, len(ids))
+	for i, id := range ids {
+		words := make([]string, 0, len(ofAgent))
+		for _, kind := range ofAgent[1:] {
+			words = append(words, r.root+":"+kind+id)
+		}
+		exist[i] = r.command(ctx, "exists", ofAgent[0]+id, words...)
+	}
+	if err := r.ask(ctx, exist); err != nil {
+		return nil, err
+	}
+	sizes := map[string]int64{}
+	for i, id := range ids {
+		if n, _ := exist[i].Int64(); n > 0 {
+			pending, settled := r.command(ctx, "zcard", "pending:"+id), r.command(ctx, "llen", "settled:"+id)
+			if err := r.ask(ctx, []*redis.Cmd{pending, settled}); err != nil {
+				return nil, err
+			}
+			waits, _ := pending.Int64()
+			ended, _ := settled.Int64()
+			sizes[id] = waits + ended
+		}
+	}
+	return sizes, nil
+}
+
+// readAgents reads the waits and journals of tasks, and the members of their waits.
+func (r *reader) readAgents(ctx context.Context, s *Snapshot, p part) error {
+	if p.agents == nil {
+		agents, err := r.agents(ctx, p.ids)
+		if err != nil {
+			return err
+		}
+		p.agents = agents
+	}
+	for _, id := range p.ids {
+		if _, agent := p.agents[id]; !agent {
+			continue
+		}
+		if err := r.readAgent(ctx, s, id); err != nil {
+			return err
+		}
+		var members []string
+		for _, name := range strings.Fields(s.Hashes["wait:"+id]["members"]) {
+			members = append(members, id+"."+name)
+		}
+		if err := r.readTasks(ctx, s, members); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) readAgent(ctx context.Context, s *Snapshot, id string) error {
+	for key, n := range map[string]int64{"wait:" + id: atOnce, "journal:" + id: journalAtOnce} {
+		err := r.eachField(ctx, key, n, func(fields map[string]string) error {
+			merge(s.Hashes, key, fields)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, key := range []string{"pending:" + id, "patience:" + id} {
+		err := r.eachMember(ctx, key, func(members map[string]float64) error {
+			merge(s.Zsets, key, members)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := r.readList(ctx, s, "settled:"+id); err != nil {
+		return err
+	}
+	children := r.command(ctx, "llen", "children:"+id)
+	err := r.ask(ctx, []*redis.Cmd{children})
+	if n, _ := children.Int64(); n > 0 {
+		s.Lists["children:"+id] = []string{} // which they are, is asked of each child
+	}
+	return err
+}
+
+func (r *reader) readList(ctx context.Context, s *Snapshot, key string) error {
+	return r.eachElement(ctx, key, func(elements []string) {
+		if len(elements) > 0 {
+			s.Lists[key] = append(s.Lists[key], elements...)
+		}
+	})
+}
+
+// readTexts tells which texts there are of tasks that have no record.
+func (r *reader) readTexts(ctx context.Context, s *Snapshot, p part) error {
+	var commands []*redis.Cmd
+	var found []func()
+	for _, id := range p.ids {
+		if _, known := s.Tasks[id]; known {
+			continue
+		}
+		for kind, ids := range s.Texts {
+			c := r.command(ctx, "type", kind+id)
+			commands = append(commands, c)
+			found = append(found, func() {
+				if text, _ := c.Text(); text == "string" {
+					ids[id] = true
+				}
+			})
+		}
+	}
+	err := r.ask(ctx, commands)
+	for _, note := range found {
+		note()
+	}
+	return err
+}
+
+// readOwners tells which children their owners' lists have.
+func (r *reader) readOwners(ctx context.Context, s *Snapshot, p part) error {
+	for _, id := range p.ids {
+		of := names.OwnerOf(id)
+		if of == "" || !Live(s.Tasks[of]) {
+			continue
+		}
+		key := "children:" + of
+		if !p.sure {
+			s.Lists[key] = append(s.Lists[key], id)
+		} else if len(s.Lists[key]) == 0 {
+			if err := r.readList(ctx, s, key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readPlaces tells at which place of which sets tasks are.
+func (r *reader) readPlaces(ctx context.Context, s *Snapshot, p part) error {
+	asked := map[string][]string{}
+	for _, key := range slices.Concat(clocks, p.also) {
+		asked[key] = p.ids
+	}
+	for _, id := range p.ids {
+		asked["draining"] = append(slices.Clip(asked["draining"]), nearTo(id)...)
+		t := s.Tasks[id]
+		if t["queue"] != "" {
+			asked["ready:"+t["queue"]] = append(slices.Clip(asked["ready:"+t["queue"]]), id)
+		}
+		if t["worker"] != "" {
+			asked["claims:"+t["worker"]] = append(slices.Clip(asked["claims:"+t["worker"]]), id)
+			asked["workers"] = append(asked["workers"], t["worker"])
+		}
+	}
+	return r.readScores(ctx, s, asked)
+}
+
+// readScores reads the scores of some members of sorted sets.
+func (r *reader) readScores(ctx context.Context, s *Snapshot, asked map[string][]string) error {
+	var commands []*redis.Cmd
+	var found []func()
+	for key, members := range asked {
+		for some := range slices.Chunk(members, atOnce) {
+			c := r.command(ctx, "zmscore", key, some...)
+			commands = append(commands, c)
+			found = append(found, func() {
+				scores, _ := c.Slice()
+				for i, of := range scores {
+					if of != nil {
+						merge(s.Zsets, key, map[string]float64{some[i]: score(of)})
+					}
+				}
+			})
+		}
+	}
+	err := r.ask(ctx, commands)
+	for _, note := range found {
+		note()
+	}
+	return err
+}
+
+// readKeysOf reads for what the idempotency keys of tasks stand.
+func (r *reader) readKeysOf(ctx context.Context, s *Snapshot, p part) error {
+	var keys []string
+	for _, id := range p.ids {
+		if key := s.Tasks[id]["idempotency_key"]; key != "" {
+			keys = append(keys, key)
+		}
+	}
+	return r.readFields(ctx, s, "idem", keys)
+}
+
+// readFields reads some fields of a hash.
+func (r *reader) readFields(ctx context.Context, s *Snapshot, key string, fields []string) error {
+	for some := range slices.Chunk(fields, atOnce) {
+		c := r.command(ctx, "hmget", key, some...)
+		if err := r.ask(ctx, []*redis.Cmd{c}); err != nil {
+			return err
+		}
+		values, _ := c.Slice()
+		for i, value := range values {
+			if value != nil {
+				merge(s.Hashes, key, map[string]string{some[i]: engine.Text(value)})
+			}
+		}
+	}
+	return nil
+}
+
+// merge adds to what is there under a key.
+func merge[V any](all map[string]map[string]V, key string, more map[string]V) {
+	if all[key] == nil {
+		all[key] = more
+		return
+	}
+	for name, value := range more {
+		all[key][name] = value
+	}
+}
+
+// score reads a score, which one version of the protocol gives as a text.
+func score(v any) float64 {
+	if f, ok := v.(float64); ok {
+		return f
+	}
+	f, _ := strconv.ParseFloat(engine.Text(v), 64)
+	return f
+}

@@ -1,0 +1,95 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// recount counts what runs of some queues, by the claims of all workers, and tells what was
+// wrong twice while a queue rested.
+func (w *walk) recount(ctx context.Context, doubted []string) error {
+	first := map[string]Finding{}
+	for try := 0; try < looks && len(doubted) > 0; try++ {
+		if err := rest(ctx, try); err != nil {
+			return err
+		}
+		before, err := w.tallies(ctx)
+		if err != nil {
+			return err
+		}
+		running, err := w.running(ctx, doubted)
+		if err != nil {
+			return err
+		}
+		after, err := w.tallies(ctx)
+		if err != nil {
+			return err
+		}
+		doubted = slices.DeleteFunc(doubted, func(name string) bool {
+			has := after[name]["running"]
+			if !maps.Equal(before[name], after[name]) {
+				return false
+			}
+			if engine.Number(has) == running[name] {
+				return true
+			}
+			found := Finding{w.partition, name, fmt.Sprintf("says that %s are running, and %d are", has, running[name])}
+			if first[name] == found {
+				w.findings = append(w.findings, found)
+				return true
+			}
+			first[name] = found
+			return false
+		})
+	}
+	return nil
+}
+
+// running counts by queue what runs: of the tasks that are claimed, and of those that ran when
+// the walk came to them.
+func (w *walk) running(ctx context.Context, queues []string) (map[string]int64, error) {
+	ids := map[string]bool{}
+	for id, t := range w.tasks {
+		if t.running && slices.Contains(queues, w.words[t.queue]) {
+			ids[id] = true
+		}
+	}
+	workers := slices.Clone(w.named["claims:"])
+	err := w.eachMember(ctx, "workers", func(members map[string]float64) error {
+		workers = slices.AppendSeq(workers, maps.Keys(members))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(workers)
+	for _, worker := range slices.Compact(workers) {
+		err := w.eachMember(ctx, "claims:"+worker, func(members map[string]float64) error {
+			for id := range members {
+				ids[id] = true
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	n := map[string]int64{}
+	for some := range slices.Chunk(slices.Collect(maps.Keys(ids)), together) {
+		s := newSnapshot()
+		if err := w.readTasks(ctx, s, some); err != nil {
+			return nil, err
+		}
+		for _, t := range s.Tasks {
+			if t["status"] == string(queue.Running) {
+				n[t["queue"]]++
+			}
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,282 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// membersTogether is how many members the waits may have that are read at once.
+const membersTogether = 1000
+
+// brief is what is kept of each task: enough to hold the sets against. It is small, since there
+// may be millions.
+type brief struct {
+	queue, worker           int32 // numbers of names
+	ended, running, waiting bool
+	listed                  bool // among its owner's children
+}
+
+// walk goes through a partition once. What it finds on the way is read again before it counts,
+// since tasks change while it reads.
+type walk struct {
+	*reader
+	tasks    map[string]brief
+	words    []string            // names of queues and workers
+	numbers  map[string]int32    // their places in words
+	named    map[string][]string // names of queues, workers and kinds, by kind of key
+	findings []Finding
+}
+
+// Run tells where the records and indexes of a partition disagree. It takes Redis some ms at a
+// time at the most, and keeps about 200 bytes of each task.
+func Run(ctx context.Context, q *queue.Queue, partition int) ([]Finding, error) {
+	w := walk{reader: &reader{Queue: q, partition: partition, root: q.Root(partition)},
+		tasks: map[string]brief{}, numbers: map[string]int32{}, named: map[string][]string{}}
+	before, err := w.tallies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, look := range []func(context.Context) error{w.lookAtKeys, w.lookAtSets, w.lookAtChildren, w.lookAtIdempotency, w.lookAtNames} {
+		if err := look(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.lookAtTallies(ctx, before); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(w.findings, func(a, b Finding) int {
+		return cmp.Or(strings.Compare(a.Subject, b.Subject), strings.Compare(a.Rule, b.Rule))
+	})
+	return slices.Compact(w.findings), nil
+}
+
+// number stands for a name, so that it is kept once.
+func (w *walk) number(name string) int32 {
+	n, known := w.numbers[name]
+	if !known {
+		n, name = int32(len(w.words)), strings.Clone(name)
+		w.words, w.numbers[name] = append(w.words, name), n
+	}
+	return n
+}
+
+// lookAtKeys goes through all keys, and looks at each task of which there is one.
+func (w *walk) lookAtKeys(ctx context.Context) error {
+	var ids, odd []string
+	seen := map[string]bool{} // keys that are no task's: a scan may tell of them twice
+	err := w.eachKey(ctx, func(keys []string) error {
+		types := make([]*redis.Cmd, len(keys))
+		for i, key := range keys {
+			types[i] = w.command(ctx, "type", strings.TrimPrefix(key, w.root+":"))
+		}
+		if err := w.ask(ctx, types); err != nil {
+			return err
+		}
+		for i, key := range keys {
+			name, kind, whose := parts(key, w.root)
+			is, _ := types[i].Text()
+			want, ours := keyTypes[kind]
+			switch {
+			case is == "none":
+			case !ours || kind == "" || is != want:
+				odd = append(odd, name)
+			case aTasks[kind]:
+				if _, known := w.tasks[whose]; !known {
+					ids = append(ids, whose)
+				}
+			case whose != "" && !seen[name]:
+				seen[name] = true
+				w.named[kind] = append(w.named[kind], whose)
+			}
+		}
+		if len(ids) < together {
+			return nil
+		}
+		err := w.lookAt(ctx, ids, nil)
+		ids = nil
+		return err
+	})
+	if err == nil {
+		err = w.lookAt(ctx, ids, nil)
+	}
+	if err != nil {
+		return err
+	}
+	return w.lookAtOdd(ctx, odd)
+}
+
+// aTasks are the kinds of keys that name a task.
+var aTasks = map[string]bool{"spec:": true, "state:": true, "payload:": true, "result:": true, "children:": true, "wait:": true, "pending:": true,
+	"settled:": true, "patience:": true, "journal:": true}
+
+// lookAtOdd looks again at keys that were not ours.
+func (w *walk) lookAtOdd(ctx context.Context, odd []string) error {
+	types := make([]*redis.Cmd, len(odd))
+	for i, name := range odd {
+		types[i] = w.command(ctx, "type", name)
+	}
+	err := w.ask(ctx, types)
+	s := newSnapshot()
+	for i, name := range odd {
+		_, kind, _ := parts(name, "")
+		if is, _ := types[i].Text(); is != "none" && (is != keyTypes[kind] || kind == "") {
+			s.Odd = append(s.Odd, name)
+		}
+	}
+	a := audit{Snapshot: s, partition: w.partition}
+	a.odd()
+	w.findings = append(w.findings, a.findings...)
+	return err
+}
+
+// lookAt checks tasks, which were found in these sets. Agents are looked at in groups of a
+// bounded number of members.
+func (w *walk) lookAt(ctx context.Context, ids, also []string) error {
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	for some := range slices.Chunk(ids, together) {
+		sizes, err := w.agents(ctx, some)
+		if err != nil {
+			return err
+		}
+		var group, plain []string
+		var members int64
+		for _, id := range some {
+			if n, agent := sizes[id]; !agent {
+				plain = append(plain, id)
+			} else if group, members = append(group, id), members+n; members >= membersTogether {
+				if err := w.lookAtGroup(ctx, part{ids: group, also: also, agents: sizes}); err != nil {
+					return err
+				}
+				group, members = nil, 0
+			}
+		}
+		for _, group := range [][]string{group, plain} {
+			if err := w.lookAtGroup(ctx, part{ids: group, also: also, agents: sizes}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *walk) lookAtGroup(ctx context.Context, p part) error {
+	if len(p.ids) == 0 {
+		return nil
+	}
+	s, err := w.readPart(ctx, p)
+	if err != nil {
+		return err
+	}
+	for _, id := range p.ids {
+		if t, known := s.Tasks[id]; known {
+			status := queue.Status(t["status"])
+			w.tasks[strings.Clone(id)] = brief{queue: w.number(t["queue"]), worker: w.number(t["worker"]),
+				ended: status.Ended(), running: status == queue.Running, waiting: status == queue.Waiting}
+		}
+	}
+	suspects := map[string]bool{}
+	for _, f := range s.checkTasks(w.partition, p.ids) {
+		suspects[strings.TrimPrefix(f.Subject, "task:")] = true
+	}
+	return w.confirm(ctx, suspects, func(ids []string) (*Snapshot, []Finding, error) {
+		s, err := w.readPart(ctx, part{ids: ids, also: p.also, sure: true})
+		if err != nil {
+			return nil, nil, err
+		}
+		return s, s.checkTasks(w.partition, ids), nil
+	})
+}
+
+// lookAtSets goes through the sets of tasks, and looks at those tasks that a set should not have.
+func (w *walk) lookAtSets(ctx context.Context) error {
+	keys := slices.Clone(clocks)
+	for _, kind := range []string{"ready:", "dead:", "claims:"} {
+		for _, name := range w.named[kind] {
+			keys = append(keys, kind+name)
+		}
+	}
+	for _, key := range keys {
+		_, kind, name := parts(key, "")
+		err := w.eachMember(ctx, key, func(members map[string]float64) error {
+			var ids []string
+			for id := range members {
+				if t, known := w.tasks[id]; !known || !w.belongs(t, kind, name) {
+					ids = append(ids, id)
+				}
+			}
+			return w.lookAt(ctx, ids, []string{key})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// belongs tells whether a task may be in a set, as far as is not checked of each task.
+func (w *walk) belongs(t brief, kind, name string) bool {
+	switch kind {
+	case "ready:":
+		return !t.ended && t.queue == w.number(name)
+	case "claims:":
+		return t.running && t.worker == w.number(name)
+	case "dead:":
+		return t.ended && t.queue == w.number(name)
+	case "retained", "draining":
+		return t.ended
+	}
+	return true
+}
+
+// lookAtChildren goes through the lists of children, and looks at children that stand in none.
+func (w *walk) lookAtChildren(ctx context.Context) error {
+	owners, lost := map[string]bool{}, []string{}
+	for id := range w.tasks {
+		if owner, known := w.tasks[names.OwnerOf(id)]; known && !owner.ended {
+			owners[names.OwnerOf(id)] = true
+		}
+	}
+	for of := range owners {
+		err := w.eachElement(ctx, "children:"+of, func(ids []string) {
+			for _, id := range ids {
+				if t, known := w.tasks[id]; known {
+					t.listed = true
+					w.tasks[strings.Clone(id)] = t
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for id, t := range w.tasks {
+		if of := names.OwnerOf(id); owners[of] && !t.listed {
+			lost = append(lost, id)
+		}
+	}
+	for some := range slices.Chunk(lost, together) {
+		suspects := map[string]bool{}
+		for _, id := range some {
+			suspects[id] = true
+		}
+		err := w.confirm(ctx, suspects, func(ids []string) (*Snapshot, []Finding, error) {
+			s, err := w.readPart(ctx, part{ids: ids, sure: true})
+			if err != nil {
+				return nil, nil, err
+			}
+			return s, s.checkTasks(w.partition, ids), nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
