@@ -58,27 +58,63 @@ func Export(ctx context.Context, q *queue.Queue, page string, n int) (ExportPage
 
 // ExportTo writes the whole namespace as JSON, a line an object, and last a line of type
 // "end" that says how many came before it: an export without that line is not whole. What
-// Export says of consistency holds here too. It keeps no more than a page in memory.
+// Export says of consistency holds here too. It keeps three pages in memory, of about 4 MiB at the
+// most: one is read while another is written.
 func ExportTo(ctx context.Context, q *queue.Queue, w io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	pages := exporter{q}.exportPages(ctx)
+	defer func() {
+		cancel()
+		for range pages { // until the reader has ended
+		}
+	}()
 	out := bufio.NewWriterSize(w, 64<<10)
 	lines := 0
-	for at := (exportPlace{}); at.Partition < q.Partitions(); {
-		told, err := exporter{q}.exportStep(ctx, &at, 500)
-		if err != nil {
-			return refusal.Failed("export", "", err)
+	for page := range pages {
+		if page.err != nil {
+			return refusal.Failed("export", "", page.err)
 		}
-		for _, line := range told {
+		for _, line := range page.lines {
 			if err := writeLine(out, line.json()); err != nil {
 				return refusal.Failed("export", "", err)
 			}
 		}
-		lines += len(told)
+		lines += len(page.lines)
+	}
+	if err := context.Cause(ctx); err != nil {
+		return refusal.Failed("export", "", err)
 	}
 	err := writeLine(out, []byte(`{"type":"end","lines":`+strconv.Itoa(lines)+`}`))
 	if err == nil {
 		err = out.Flush()
 	}
 	return refusal.Failed("export", "", err)
+}
+
+// exportedPage is a page, or why there is none.
+type exportedPage struct {
+	lines []ExportLine
+	err   error
+}
+
+// exportPages reads all pages, each while the one before it is used.
+func (q exporter) exportPages(ctx context.Context) <-chan exportedPage {
+	pages := make(chan exportedPage, 1)
+	go func() {
+		defer close(pages)
+		for at := (exportPlace{}); at.Partition < q.Partitions(); {
+			lines, err := q.exportStep(ctx, &at, 500)
+			select {
+			case pages <- exportedPage{lines, err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return pages
 }
 
 func writeLine(out *bufio.Writer, line []byte) error {

@@ -38,31 +38,46 @@ func isNumeric(name string) bool {
 // sort them, and turn bytes that are no UTF-8 into others.
 type Object struct {
 	b     bytes.Buffer
-	names map[string]bool
+	names []string
 }
 
 // Name begins a member; false if there is one of that name already.
 func (o *Object) Name(name string) bool {
-	if o.names[name] {
+	if slices.Contains(o.names, name) {
 		return false
 	}
 	if o.names == nil {
-		o.names = map[string]bool{}
 		o.b.WriteByte('{')
 	} else {
 		o.b.WriteByte(',')
 	}
-	o.names[name] = true
+	o.names = append(o.names, name)
 	o.text(name)
 	o.b.WriteByte(':')
 	return true
 }
 
 func (o *Object) text(s string) {
+	if isPlain(s) {
+		o.b.WriteByte('"')
+		o.b.WriteString(s)
+		o.b.WriteByte('"')
+		return
+	}
 	encoder := json.NewEncoder(&o.b)
 	encoder.SetEscapeHTML(false)
 	encoder.Encode(s)
 	o.b.Truncate(o.b.Len() - 1) // its newline
+}
+
+// isPlain tells whether a text stands in JSON as it is. Most do, and an encoder takes much longer.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // Word writes a text as it is, or under name_base64 if it is no UTF-8.
