@@ -23,7 +23,8 @@ import (
 
 // Config adjusts a Reaper. The zero value is ready to use.
 type Config struct {
-	// Batch is the most tasks of a clock that one call ends, up to 250. Defaults to 100.
+	// Batch is the most tasks of a clock that one call ends, up to 250. Defaults to 100, and to
+	// 250 as long as more than that is due.
 	Batch int
 	// Fallback is the longest that the reaper rests between two looks. Defaults to
 	// 500 ms.
@@ -41,13 +42,15 @@ type Config struct {
 type Reaper struct {
 	of     Namespace
 	config Config
+	crowd  int // the batch as long as more is due than one call ends
 	name   string
 }
 
 // New makes a reaper. It does nothing before Run.
 func New(of Namespace, config Config) *Reaper {
+	crowd := config.Batch
 	if config.Batch <= 0 {
-		config.Batch = 100
+		config.Batch, crowd = 100, 250
 	}
 	if config.Fallback <= 0 {
 		config.Fallback = 500 * time.Millisecond
@@ -58,7 +61,7 @@ func New(of Namespace, config Config) *Reaper {
 	if config.Observe == nil {
 		config.Observe = func(int, Swept) {}
 	}
-	return &Reaper{of: of, config: config, name: newName(config.Name)}
+	return &Reaper{of: of, config: config, crowd: crowd, name: newName(config.Name)}
 }
 
 // newName is unique for each reaper, since the turn is held by name.

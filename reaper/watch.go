@@ -16,11 +16,12 @@ func (r *Reaper) watch(ctx context.Context, partition int) {
 	defer alarms.end()
 
 	trouble := &trouble{logger: r.config.Logger, partition: partition}
+	batch := r.config.Batch
 	var idle int // sweeps in a row that could do nothing of what is due
 	for ctx.Err() == nil {
 		// Whatever rang before the sweep is sent, the sweep will see.
 		alarms.silence()
-		swept, err := r.sweep(ctx, partition)
+		swept, err := r.sweep(ctx, partition, batch)
 		if err != nil {
 			if ctx.Err() == nil {
 				trouble.report(err.Error())
@@ -34,10 +35,11 @@ func (r *Reaper) watch(ctx context.Context, partition int) {
 		}
 		alarms.hear(swept.Turn)
 		r.config.Observe(partition, swept)
+		batch = r.config.Batch
 
 		switch {
 		case swept.Wait <= 0 && (len(swept.Errors) == 0 || progress(swept)):
-			idle = 0
+			idle, batch = 0, r.crowd
 		case swept.Wait <= 0:
 			// What is due cannot be worked with. That must not make the reaper spin.
 			idle = min(idle+1, 7)
@@ -54,10 +56,10 @@ func (r *Reaper) watch(ctx context.Context, partition int) {
 	}
 }
 
-func (r *Reaper) sweep(ctx context.Context, partition int) (Swept, error) {
+func (r *Reaper) sweep(ctx context.Context, partition, batch int) (Swept, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return Sweep(ctx, r.of, partition, r.name, r.config.Batch, r.config.Fallback)
+	return Sweep(ctx, r.of, partition, r.name, batch, r.config.Fallback)
 }
 
 func progress(s Swept) bool {

@@ -19,16 +19,20 @@ local function sweep_retained(tx, r, id, clock)
     put_aside(tx, id, why)
     met_broken(tx, r, clock, id, why)
     return
-  elseif drained(tx, id) then
+  elseif task.children and drained(tx, id) then
     index.add(tx, clock, string.format("%d", tx.at + 1000), id) -- its children need it still
     return
   end
   if task.status and not live(task) then
     local key = tx.key
-    later.after(tx, "DEL", key.spec .. id, key.state .. id, key.children .. id,
-      task.payload_bytes and key.payload .. id or nil)
+    later.drop(tx, key.spec .. id)
+    later.drop(tx, key.state .. id)
+    later.drop(tx, key.children .. id)
+    if task.payload_bytes then
+      later.drop(tx, key.payload .. id)
+    end
     if task.body_bytes then
-      later.after(tx, "DEL", key.result .. id)
+      later.drop(tx, key.result .. id)
     end
     r.bytes = r.bytes + (tonumber(task.payload_bytes or nil) or 0) + (tonumber(task.body_bytes or nil) or 0)
     index.remove(tx, key.dead .. task.queue, id)
