@@ -64,7 +64,7 @@ func (q exporter) exportStep(ctx context.Context, at *exportPlace, n int) ([]Exp
 // exportRoot tells the root of a partition. It is there since somebody opened the
 // namespace, unless Redis has lost it since.
 func (q exporter) exportRoot(ctx context.Context, p int) ([]ExportLine, error) {
-	fields, err := q.Client().HGetAll(ctx, q.Root(p)).Result()
+	fields, err := q.Engine().Fields(ctx, q.Root(p))
 	return []ExportLine{{Type: "partition", Fields: fields}}, err
 }
 

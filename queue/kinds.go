@@ -55,7 +55,7 @@ func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 
 // Kinds are the defaults of kinds as they are stored: by kind, then by field.
 func (q *Queue) Kinds(ctx context.Context) (map[string]map[string]string, error) {
-	root, err := q.engine.Client().HGetAll(ctx, q.Root(0)).Result()
+	root, err := q.engine.Fields(ctx, q.Root(0))
 	if err != nil {
 		return nil, refusal.Failed("kinds", "", err)
 	}

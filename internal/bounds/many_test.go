@@ -1,0 +1,124 @@
+package bounds
+
+import (
+	"context"
+	"io"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// An audit and an export of very many tasks keep nobody waiting. Beside the server that is read
+// another one stands idle: what its PINGs wait is what the machine does to everybody, and is added to each
+// limit. Usually the tasks are few, and only that all of it works is shown.
+func TestAnAuditAndAnExportOfManyTasksHoldNobodyUp(t *testing.T) {
+	redistest.NoRace(t, "the detector stretches what it measures")
+	n := stages.Times(10_000, 20_000, 2_000_000)
+	server := redistest.Start(t, "--slowlog-log-slower-than", "10000", "--slowlog-max-len", "1000")
+	rdb, idle := server.Client(t), redistest.Start(t).Client(t)
+	q := queuetest.Open(t, rdb, queue.Config{})
+	for range n / 10_000 {
+		receipts, err := q.EnqueueAll(t.Context(), slices.Repeat([]queue.Task{{Kind: "k", Payload: make([]byte, 100), Timeout: 24 * time.Hour}}, 10_000))
+		if err != nil || receipts[0].Err != nil {
+			t.Fatal(err, receipts[0].Err)
+		}
+	}
+	for _, test := range []struct {
+		name string
+		most time.Duration // for 2,000,000
+		run  func(ctx context.Context) error
+	}{
+		{"audit", 5 * time.Minute, func(ctx context.Context) error {
+			found, err := inspect.Audit(ctx, q)
+			if len(found) > 0 {
+				t.Errorf("it finds %d things, %v first", len(found), found[0])
+			}
+			return err
+		}},
+		{"export", 90 * time.Second, func(ctx context.Context) error { return inspect.ExportTo(ctx, q, io.Discard) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if err := rdb.Do(t.Context(), "slowlog", "reset").Err(); err != nil {
+				t.Fatal(err)
+			}
+			runtime.GC()
+			stop := pinging(t, server.Client(t), idle)
+			begun := time.Now()
+			if err := test.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			took := time.Since(begun)
+			beside, machine := stop()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			slow, err := rdb.SlowLogGet(t.Context(), -1).Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var longest time.Duration
+			for _, s := range slow {
+				longest = max(longest, s.Duration)
+			}
+			t.Logf("%d tasks in %v; PING p99 %v, of an idle server %v; %d commands over 10ms, the longest %v; %d MiB of memory",
+				n, took, at(beside, 0.99), at(machine, 0.99), len(slow), longest, m.Sys>>20)
+			if stages.Long() && took > test.most {
+				t.Errorf("it took %v, of at most %v", took, test.most)
+			}
+			if p99, most := at(beside, 0.99), 10*time.Millisecond+at(machine, 0.99); p99 > most {
+				t.Errorf("the p99 of PINGs beside it is %v, of at most %v", p99, most)
+			}
+			if most := 10*time.Millisecond + 2*at(machine, 1); longest > most {
+				t.Errorf("a command takes %v, of at most %v: %.100v", longest, most, slow)
+			}
+			if stages.Long() && m.Sys > uint64(n)*400 {
+				t.Errorf("the process has %d bytes of each task, of at most 400", m.Sys/uint64(n))
+			}
+		})
+	}
+}
+
+// pinging pings two servers every other ms, until stop tells how long the answers took.
+func pinging(t *testing.T, one, other *redis.Client) (stop func() (of, idle []time.Duration)) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	var took [2][]time.Duration
+	for i, rdb := range []*redis.Client{one, other} {
+		group.Go(func() {
+			pace := time.NewTicker(2 * time.Millisecond)
+			defer pace.Stop()
+			for ctx.Err() == nil {
+				<-pace.C
+				begun := time.Now()
+				if rdb.Ping(ctx).Err() == nil {
+					took[i] = append(took[i], time.Since(begun))
+				}
+			}
+		})
+	}
+	return func() (of, idle []time.Duration) {
+		cancel()
+		group.Wait()
+		for _, spans := range took {
+			slices.Sort(spans)
+		}
+		return took[0], took[1]
+	}
+}
+
+// at is the span that a part of all sorted ones does not exceed.
+func at(sorted []time.Duration, part float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[min(int(part*float64(len(sorted))), len(sorted)-1)]
+}
