@@ -17,9 +17,9 @@ const (
 
 var (
 	longFiles = map[string]int{
-		"call/control":       112,
+		"call/control":       93,
 		"store/index":        128,
-		"store/record":       157,
+		"store/record":       156,
 		"task/finish":        90,
 		"task/plan":          129,
 		"wait/journal":       99,

@@ -44,7 +44,7 @@ func (a *audit) queues() {
 	}
 }
 
-// mostControlled is how many queues lua/call/control.lua looks at for a control. Where there are
+// mostControlled is how many queues lua/queue/controlled.lua looks at for a control. Where there are
 // more, the root may say that one has controls when none has.
 const mostControlled = 2000
 

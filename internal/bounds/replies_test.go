@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -101,7 +102,13 @@ func TestNoCommandOfAnOperatorIsLarge(t *testing.T) {
 		}},
 		{"ExportTo", func(ctx context.Context) error { return inspect.ExportTo(ctx, q, io.Discard) }},
 		{"Export", func(ctx context.Context) error { _, err := inspect.Export(ctx, q, "", 500); return err }},
-		{"Figures", func(ctx context.Context) error { _, err := inspect.Figures(ctx, q); return err }},
+		{"Figures", func(ctx context.Context) error {
+			figures, err := inspect.Figures(ctx, q)
+			if n := len(slices.CompactFunc(figures, func(a, b inspect.KindFigures) bool { return a.Kind == b.Kind })); n != 1001 {
+				t.Errorf("there are figures of %d kinds, want those of 1,000 and of the others", n)
+			}
+			return err
+		}},
 		{"Explain a task", func(ctx context.Context) error { _, err := inspect.Explain(ctx, q, ids[0]); return err }},
 		{"Explain an agent", func(ctx context.Context) error { _, err := inspect.Explain(ctx, q, agent); return err }},
 		{"Stats", func(ctx context.Context) error { _, err := q.Stats(ctx); return err }},

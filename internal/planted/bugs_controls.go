@@ -24,7 +24,7 @@ var controlBugs = []bug{
 		`if bucket then`, `if false then`, "stories/control_repeated"},
 	{"a resumed queue wakes nobody", "call/control.lua",
 		`if ready > 0 then`, `if false then`, "stories/pause_ends_late_and_wakes"},
-	{"a control does not see what it changes itself", "call/control.lua",
+	{"a control does not see what it changes itself", "queue/controlled.lua",
 		`if other == queue and asked[name] then`, `if false then`, "stories/controls_leave_no_trace"},
 	{"the last control stays known", "call/control.lua",
 		`later.before(tx, "HDEL", key.root, "controlled")`, ``, "stories/controls_leave_no_trace"},

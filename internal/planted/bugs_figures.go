@@ -22,6 +22,12 @@ var figureBugs = []bug{
 		`  local old = try(tx, "HMGET", key, unpack(fields))
   if`, `  local old = redis.call("HMGET", key, unpack(fields))
   if`, "stories/figures_in_the_way"},
+	{"ends of two kinds are counted as of one", "store/same_figures.lua",
+		`a.kind == b.kind and`, ``, "stories/timed_out_together"},
+	{"a task gets the state of the one that ended before it", "store/same_state.lua",
+		`a.epoch ~= b.epoch or a.worker ~= b.worker or a.started_at ~= b.started_at or `, ``, "stories/timed_out_together"},
+	{"an event has the span of the one before it", "task/end_event.lua",
+		`last.created_at == task.created_at and`, ``, "stories/timed_out_together"},
 	{"a namespace without figures has them", "store/read_root.lua",
 		`figures = values[9] ~= "off"`, `figures = true`, "stories/figures_off"},
 }

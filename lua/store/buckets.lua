@@ -46,10 +46,10 @@ local function bucket_of(histogram, value)
   return at
 end
 
--- add counts a value, in a table of what is to be added to each field. One below 0 counts as 0.
-function buckets.add(counts, what, value)
+-- add counts a value n times, in a table of what is to be added to each field. One below 0 counts as 0.
+function buckets.add(counts, what, value, n)
   value = value > 0 and value or 0
   local histogram = histograms[what]
   local field, sum = histogram.fields[histogram.places[value] or bucket_of(histogram, value)], histogram.sum
-  counts[field], counts[sum] = (counts[field] or 0) + 1, (counts[sum] or 0) + value
+  counts[field], counts[sum] = (counts[field] or 0) + n, (counts[sum] or 0) + n * value
 end

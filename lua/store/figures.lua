@@ -16,6 +16,7 @@
 -- @use store/add_figures
 -- @use store/buckets
 -- @use store/own
+-- @use store/same_figures
 local figures = {}
 
 -- note has the end of a task counted. Its status is still that before the end. A task that stood in line again has
@@ -38,40 +39,43 @@ local function how_it_ended(task)
   return " ended " .. task.status .. " " .. task.reason .. " " .. task.timeout_type
 end
 
-local function add(counts, tx, task)
+-- add counts n ends that are alike.
+local function add(counts, tx, task, n)
   local how = how_it_ended(task)
-  counts[how] = (counts[how] or 0) + 1
+  counts[how] = (counts[how] or 0) + n
   local created, completed = tonumber(task.created_at), tonumber(task.completed_at)
   local deadline = tonumber(task.deadline_at or nil)
   local started = task.under_way and tonumber(task.started_at or nil)
   if started then -- its owner's wait may have been over before it began; such a duration counts as 0
-    buckets.add(counts, "duration", completed - started)
-    buckets.add(counts, "waiting", started - (task.ready_at or created))
+    buckets.add(counts, "duration", completed - started, n)
+    buckets.add(counts, "waiting", started - (task.ready_at or created), n)
   end
   if task.timeout_type then
-    buckets.add(counts, "lag", tx.at - completed)
+    buckets.add(counts, "lag", tx.at - completed, n)
   end
   if deadline then
     local span = deadline - created
-    buckets.add(counts, "share", span > 0 and math.ceil(1000 * (completed - created) / span) or 1000)
+    buckets.add(counts, "share", span > 0 and math.ceil(1000 * (completed - created) / span) or 1000, n)
   end
+end
+
+-- counts_of is what is to be added to the fields of a kind and queue.
+local function counts_of(kinds, task)
+  local queues = kinds[task.kind] or {}
+  kinds[task.kind], queues[task.queue] = queues, queues[task.queue] or {}
+  return queues[task.queue]
 end
 
 -- write adds up what a unit has ended, so that its tasks of one kind and queue cost as much as one of them.
 function figures.write(tx)
-  local kinds = {}
-  for _, task in ipairs(tx.figures) do
-    local queues = kinds[task.kind]
-    if not queues then
-      queues = {}
-      kinds[task.kind] = queues
+  local kinds, ended, from = {}, tx.figures, 1
+  while ended[from] do
+    local task, to = ended[from], from + 1
+    while ended[to] and same_figures(task, ended[to]) do
+      to = to + 1
     end
-    local counts = queues[task.queue]
-    if not counts then
-      counts = {}
-      queues[task.queue] = counts
-    end
-    add(counts, tx, task)
+    add(counts_of(kinds, task), tx, task, to - from)
+    from = to
   end
   for kind, queues in pairs(kinds) do
     for queue, counts in pairs(queues) do

@@ -6,6 +6,7 @@
 -- @use store/parse
 -- @use store/format
 -- @use store/later
+-- @use store/same_state
 -- @use task/owner
 local record = {}
 
@@ -42,9 +43,7 @@ local function load_some(tx, ids)
   end
   local texts = redis.call("MGET", unpack(names))
   for i = 1, #names do
-    if not texts[i] then
-      absent[#absent + 1] = names[i]
-    end
+    absent[#absent + 1] = not texts[i] and names[i] or nil
   end
   local foreign = absent[1] and redis.call("EXISTS", unpack(absent)) > 0
   for i, id in ipairs(ids) do
@@ -95,8 +94,7 @@ end
 -- touch has the state of a task written.
 function record.touch(tx, task)
   if not task.changed then
-    task.changed = true
-    tx.changed[#tx.changed + 1] = task
+    task.changed, tx.changed[#tx.changed + 1] = true, task
   end
 end
 
@@ -142,10 +140,11 @@ end
 
 -- prepare makes the texts of what has changed.
 function record.prepare(tx)
-  local texts, n = tx.texts, #tx.texts
+  local texts, n, last = tx.texts, #tx.texts
   for _, task in ipairs(tx.changed) do
-    texts[n + 1], texts[n + 2] = tx.key.state .. task.id, format(task, task.body_bytes and "" or body(tx, task))
-    n = n + 2
+    texts[n + 1], texts[n + 2] = tx.key.state .. task.id,
+      last and same_state(last, task) and texts[n] or format(task, task.body_bytes and "" or body(tx, task))
+    n, last = n + 2, task
   end
 end
 

@@ -6,19 +6,33 @@
 -- @use store/record
 -- @use store/tell
 
-local function timed_out(tx, task)
+-- as_the_last is what the event of the task that timed out before said, if this one says the same.
+local function as_the_last(tx, task)
+  local last = tx.timeouts[#tx.timeouts]
+  if last and last.completed_at == task.completed_at and last.created_at == task.created_at and
+    last.deadline_at == task.deadline_at and last.timeout_type == "execution" and task.timeout_type == "execution" and
+    not last.children and not task.children then
+    return last.said
+  end
+end
+
+local function say(tx, task)
   local due, type = tonumber(task.completed_at), task.timeout_type
   local began = type == "attempt" and task.started_at or task.created_at
   local span = type == "queue" and task.queue_timeout_ms or string.format("%d", due - began)
   local of_the_run = type == "execution" or type == "workflow"
   local policy = of_the_run and task.children and (task.on_deadline or "cancel_all") or "fail"
+  return "timeout_type=" .. type .. " timeout_duration_ms=" .. span .. " policy_applied=" .. policy .. " deadline_at=" ..
+    (task.deadline_at or "") .. " detected_at=" .. tx.now .. " lag_ms=" .. string.format("%d", tx.at - due)
+end
+
+local function timed_out(tx, task)
   record.set(tx, task, "timed_out", "1")
   record.set(tx, task, "detected_at", tx.now)
   count.add(tx, task.queue, "timed_out", 1)
+  task.said = as_the_last(tx, task) or say(tx, task)
   tell.timed_out(tx, task)
-  emit(tx, "terminal", "task_timed_out", task, "timeout_type=" .. type .. " timeout_duration_ms=" .. span ..
-    " policy_applied=" .. policy .. " deadline_at=" .. (task.deadline_at or "") ..
-    " detected_at=" .. tx.now .. " lag_ms=" .. string.format("%d", tx.at - due))
+  emit(tx, "terminal", "task_timed_out", task, task.said)
 end
 
 local function end_event(tx, task)

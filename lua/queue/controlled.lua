@@ -1,0 +1,40 @@
+-- controlled tells, by "1", whether any queue has controls once this one has what is asked. Without any the others
+-- cost nothing.
+
+-- has_control tells whether a queue has a control, with what is asked of this one.
+local function has_control(tx, other, queue, asked)
+  local c = redis.pcall("HMGET", tx.key.queue .. other, "paused", "max_running", "rate")
+  for i, name in ipairs({"paused", "max_running", "rate"}) do
+    local value = c.err or c[i]
+    if other == queue and asked[name] then
+      value = asked[name] ~= "" and asked[name]
+    end
+    if value then
+      return true
+    end
+  end
+end
+
+-- most is how many queues are looked at for a control. Where there are more, one counts as controlled: so
+-- other calls look for controls in vain, and this one stays short.
+local most = 2000
+
+local function controlled(tx, queue, asked)
+  local some, cursor, looked = {queue}, "0", 0
+  repeat
+    for _, other in ipairs(some) do
+      if has_control(tx, other, queue, asked) then
+        return "1"
+      end
+    end
+    looked = looked + #some
+    if looked > most then
+      return "1"
+    elseif cursor then
+      local page = redis.call("SSCAN", tx.key.queues, cursor, "COUNT", "500")
+      some, cursor = page[2], page[1] ~= "0" and page[1]
+    else
+      some = nil
+    end
+  until not some
+end
