@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/agentwait"
-	"github.com/curfew-dev/curfew/internal/embedded"
+	"github.com/curfew-dev/curfew/curfewtest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -23,7 +23,7 @@ type (
 
 // perform runs one agent on an embedded server, and prints how it ended.
 func perform(register func(w *worker.Worker), task queue.Task, outside ...func(q *queue.Queue, agent string)) {
-	server, err := embedded.Start()
+	server, err := curfewtest.Serve()
 	if err != nil {
 		log.Fatal(err)
 	}

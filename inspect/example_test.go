@@ -4,13 +4,13 @@ import (
 	"context"
 	"log"
 
-	"github.com/curfew-dev/curfew/internal/embedded"
+	"github.com/curfew-dev/curfew/curfewtest"
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// start opens a namespace on the embedded server, which keeps the examples in one process.
-func start(ctx context.Context) (*queue.Queue, *embedded.Server) {
-	server, err := embedded.Start()
+// start opens a namespace on a server in the process, which keeps the examples in one process.
+func start(ctx context.Context) (*queue.Queue, *curfewtest.Server) {
+	server, err := curfewtest.Serve()
 	if err != nil {
 		log.Fatal(err)
 	}

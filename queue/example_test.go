@@ -7,15 +7,15 @@ import (
 	"log"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/embedded"
+	"github.com/curfew-dev/curfew/curfewtest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// start opens a namespace on the embedded server, which keeps the examples in one
+// start opens a namespace on a server in the process, which keeps the examples in one
 // process. A program of yours says queue.Connect("redis://localhost:6379").
-func start(ctx context.Context) (*queue.Queue, *embedded.Server) {
-	server, err := embedded.Start()
+func start(ctx context.Context) (*queue.Queue, *curfewtest.Server) {
+	server, err := curfewtest.Serve()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func Example() {
 
 func ExampleOpen() {
 	ctx := context.Background()
-	server, err := embedded.Start()
+	server, err := curfewtest.Serve()
 	if err != nil {
 		log.Fatal(err)
 	}

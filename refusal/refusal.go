@@ -25,8 +25,9 @@ var (
 	// ErrCancelled means that the task was cancelled.
 	ErrCancelled = errors.New("task cancelled")
 	// ErrUnknown means that the call may or may not have had its effect: no answer
-	// came although it was repeated. Asking again with the same ids is safe.
-	ErrUnknown = errors.New("outcome unknown: Redis did not answer; look at the task before you decide")
+	// came although it was repeated. The same call may be made again if it names what it is
+	// about: the id of a task, or an idempotency key. Otherwise look first.
+	ErrUnknown = errors.New("outcome unknown: no answer came from Redis; make the call again if it names an id or an idempotency key, otherwise look first")
 	// ErrUnavailable means that Redis could not be reached, and that nothing was changed.
 	ErrUnavailable = errors.New("no answer from Redis, and nothing was changed: check that it runs and try again")
 	// ErrFull means that Redis is at its maxmemory. New tasks are refused, what is

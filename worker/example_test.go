@@ -13,7 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/curfew-dev/curfew/internal/embedded"
+	"github.com/curfew-dev/curfew/curfewtest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -47,7 +47,7 @@ func Example() {
 // A handler takes and gives JSON. The embedded server keeps this example in one
 // process.
 func ExampleHandle() {
-	server, err := embedded.Start()
+	server, err := curfewtest.Serve()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func ExampleInfo() {
 
 // Others see on the task's record how far a handler is, at the next heartbeat.
 func ExampleProgress() {
-	server, err := embedded.Start()
+	server, err := curfewtest.Serve()
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -84,6 +84,10 @@ func imports(fsys fs.FS) ([]string, error) {
 			folder, ours := strings.CutPrefix(imported, module+"/")
 			to := room(folder)
 			_, public := mayImport(to)
+			if s.test() && strings.HasPrefix(path.Base(s.name), "example") && strings.HasPrefix(folder, "internal/") {
+				refuse("an example is copied into programs that cannot")
+				continue
+			}
 			switch {
 			case !ours || to == from || slices.Contains(row, to):
 			case to == "cmd":

@@ -86,6 +86,7 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 		{imports, "a test helper is for tests only", files("cmd/curfew/a.go", imported("internal/redistest")), []string{"it is for tests only"}},
 		{imports, "the embedded server is not for every room", files("queue/a.go", imported("internal/embedded")), []string{"queue/a.go:3"}},
 		{imports, "but for the tests of every room", files("queue/a_test.go", imported("internal/embedded")), nil},
+		{imports, "but not for examples, which people copy", files("queue/example_x_test.go", imported("internal/embedded")), []string{"an example is copied"}},
 		{imports, "a new room needs a row", files("extras/a.go", "package extras\n"), []string{"extras has no row"}},
 		{imports, "the rival stays in bench", files("queue/a.go", "package p\n\nimport _ \"github.com/hibiken/asynq\"\n"), []string{"only bench does"}},
 
