@@ -19,8 +19,9 @@ import (
 )
 
 // An audit and an export of very many tasks keep nobody waiting. Beside the server that is read
-// another one stands idle: what its PINGs wait is what the machine does to everybody, and is added to each
-// limit. Usually the tasks are few, and only that all of it works is shown.
+// another one stands idle: what its PINGs wait is what the machine does to everybody. Their p99 is added to
+// the limit of a PING, twice their longest to that of a command, and each ms of their p90 (0.2 ms on an idle machine)
+// doubles the time there is. Usually the tasks are few, and only that all of it works is shown.
 func TestAnAuditAndAnExportOfManyTasksHoldNobodyUp(t *testing.T) {
 	redistest.NoRace(t, "the detector stretches what it measures")
 	n := stages.Times(10_000, 20_000, 2_000_000)
@@ -71,8 +72,8 @@ func TestAnAuditAndAnExportOfManyTasksHoldNobodyUp(t *testing.T) {
 			}
 			t.Logf("%d tasks in %v; PING p99 %v, of an idle server %v; %d commands over 10ms, the longest %v; %d MiB of memory",
 				n, took, at(beside, 0.99), at(machine, 0.99), len(slow), longest, m.Sys>>20)
-			if stages.Long() && took > test.most {
-				t.Errorf("it took %v, of at most %v", took, test.most)
+			if most := time.Duration(float64(test.most) * (1 + at(machine, 0.9).Seconds()*1000)); stages.Long() && took > most {
+				t.Errorf("it took %v, of at most %v", took, most)
 			}
 			if p99, most := at(beside, 0.99), 10*time.Millisecond+at(machine, 0.99); p99 > most {
 				t.Errorf("the p99 of PINGs beside it is %v, of at most %v", p99, most)
