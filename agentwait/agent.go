@@ -112,6 +112,9 @@ func (a *Agent) suspended() error {
 // trouble keeps an error after which the agent can do nothing more in this run, and
 // returns it.
 func (a *Agent) trouble(err error) error {
+	if a.Err() != nil && infrastructure(err) {
+		err = context.Cause(a) // the call was cut off, and Redis is not to blame
+	}
 	switch {
 	case errors.Is(err, refusal.ErrDiverged), errors.Is(err, refusal.ErrNotHeld), errors.Is(err, refusal.ErrStopping),
 		infrastructure(err), a.Err() != nil:
@@ -120,9 +123,10 @@ func (a *Agent) trouble(err error) error {
 	return err
 }
 
-// infrastructure tells whether an error says nothing of the agent: Redis is away or full.
+// infrastructure tells whether an error says nothing of the agent: Redis is away or full, or does
+// not let the worker do what it must.
 func infrastructure(err error) bool {
-	return errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown) || errors.Is(err, refusal.ErrFull)
+	return errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown) || errors.Is(err, refusal.ErrFull) || refusal.Permanent(err)
 }
 
 // tryAgain is how long an agent rests that could not speak to Redis.

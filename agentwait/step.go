@@ -139,15 +139,14 @@ func (a *Agent) insist() error {
 	defer cancel()
 	defer context.AfterFunc(a, func() { time.AfterFunc(lastWords, cancel) })()
 	for {
-		err := a.remember(ctx, a.note)
+		err := a.q.Attempts().Remember(ctx, a.job.ID, a.job.Epoch, a.job.Worker, a.note)
 		if err == nil {
 			a.note = queue.Note{}
 			return nil
 		}
 		if !infrastructure(err) || ctx.Err() != nil {
-			return err
+			return a.trouble(err)
 		}
-		a.gone = nil
 		select {
 		case <-ctx.Done():
 		case <-time.After(100 * time.Millisecond):

@@ -23,7 +23,7 @@ func Audit(ctx context.Context, q *queue.Queue) ([]Finding, error) {
 	for p := range q.Partitions() {
 		found, err := audit.Run(ctx, q, p)
 		if err != nil {
-			return nil, refusal.Failed("audit", "", engine.Unread(ctx, err))
+			return nil, refusal.Failed("audit", "", q.Engine().Unread(ctx, p, err))
 		}
 		findings = append(findings, found...)
 	}

@@ -50,7 +50,7 @@ func (q exporter) exportStep(ctx context.Context, at *exportPlace, n int) ([]Exp
 			scans++
 		}
 		if err != nil {
-			return nil, engine.Unread(ctx, err)
+			return nil, q.Engine().Unread(ctx, partition, err)
 		}
 		for i := range told {
 			told[i].Partition = partition

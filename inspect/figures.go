@@ -88,7 +88,7 @@ func Figures(ctx context.Context, q *queue.Queue) ([]KindFigures, error) {
 	for p := range q.Partitions() {
 		kinds, err := q.Engine().Client().SMembers(ctx, q.Root(p)+":kinds").Result()
 		if redis.HasErrorPrefix(err, "WRONGTYPE") {
-			wrong, err = errors.Join(wrong, fmt.Errorf("%s: %w", q.Root(p)+":kinds", engine.Plain(err))), nil
+			wrong, err = errors.Join(wrong, fmt.Errorf("%s: %w", q.Root(p)+":kinds", q.Engine().Explain(p, err))), nil
 		}
 		for some := range slices.Chunk(kinds, figuresTogether) {
 			if err != nil {
@@ -99,7 +99,7 @@ func Figures(ctx context.Context, q *queue.Queue) ([]KindFigures, error) {
 			wrong = errors.Join(wrong, odd)
 		}
 		if err != nil {
-			return nil, refusal.Failed("figures", "", engine.Unread(ctx, err))
+			return nil, refusal.Failed("figures", "", q.Engine().Unread(ctx, p, err))
 		}
 	}
 	var all []KindFigures
@@ -131,7 +131,7 @@ func addFigures(ctx context.Context, q *queue.Queue, p int, kinds []string, sum 
 		for kind, scan := range scans {
 			words, next, err := scan.Result()
 			if redis.HasErrorPrefix(err, "WRONGTYPE") {
-				wrong = errors.Join(wrong, fmt.Errorf("%s:figures:%s: %w", q.Root(p), kind, engine.Plain(err)))
+				wrong = errors.Join(wrong, fmt.Errorf("%s:figures:%s: %w", q.Root(p), kind, q.Engine().Explain(p, err)))
 			} else if err != nil {
 				return nil, err
 			}

@@ -112,18 +112,21 @@ func TestConnectTakesAGoodURL(t *testing.T) {
 // A password is no secret of the URL's alone: nor may what Redis answers tell it.
 func TestOpenKeepsThePassword(t *testing.T) {
 	server := locked(t, "another")
-	for claim, address := range map[string]string{
-		"a wrong password": "redis://:" + secret + "@" + server.Addr,
-		"nobody there":     "redis://:" + secret + "@127.0.0.1:1",
-		"a wrong user":     "redis://" + secret + ":" + secret + "@" + server.Addr,
+	for claim, row := range map[string]struct {
+		address string
+		want    error
+	}{
+		"a wrong password": {"redis://:" + secret + "@" + server.Addr, refusal.ErrNoAccess},
+		"nobody there":     {"redis://:" + secret + "@127.0.0.1:1", refusal.ErrUnavailable},
+		"a wrong user":     {"redis://" + secret + ":" + secret + "@" + server.Addr, refusal.ErrNoAccess},
 	} {
-		rdb, err := queue.Connect(address)
+		rdb, err := queue.Connect(row.address)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = queue.Open(context.Background(), rdb, queue.Config{})
-		if !errors.Is(err, refusal.ErrUnavailable) {
-			t.Errorf("%s: error %v, want ErrUnavailable", claim, err)
+		if !errors.Is(err, row.want) {
+			t.Errorf("%s: error %v, want %v", claim, err, row.want)
 		}
 		silent(t, err)
 		rdb.Close()

@@ -57,7 +57,7 @@ func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 func (q *Queue) Kinds(ctx context.Context) (map[string]map[string]string, error) {
 	root, err := q.engine.Fields(ctx, q.Root(0))
 	if err != nil {
-		return nil, refusal.Failed("kinds", "", err)
+		return nil, refusal.Failed("kinds", "", q.engine.Unread(ctx, 0, err))
 	}
 	kinds := map[string]map[string]string{}
 	for field, lines := range root {

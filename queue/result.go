@@ -21,9 +21,14 @@ const lookAgain = 5 * time.Second
 // says how else it ended: *TaskTimedOutError, *TaskFailedError or [refusal.ErrCancelled].
 // [refusal.ErrNotFound] means that there is no such task.
 //
+// It waits as long as ctx lets it, also while Redis is away, and never returns [refusal.ErrUnknown]
+// or [refusal.ErrUnavailable]: the error of an ended context says what it met last. It returns at once
+// if waiting does not help ([refusal.Permanent]).
+//
 // It does not poll: the first who waits subscribes to the namespace's ends, and a
 // task is marked as watched. A failover of Redis may lose the mark, the message or the
-// task itself, so every five seconds it looks even so. It is not late either if no reaper runs: when the
+// task itself, and the user may lose the right to the channel, so every five seconds it looks even so. If a failover
+// undid the end of the task, it waits for the next one. It is not late either if no reaper runs: when the
 // task's time is up it looks by itself, and the look ends the task. (The end of an
 // owner reaches its children by the reaper, and only then who waits for them.)
 func (q *Queue) Result(ctx context.Context, id string) ([]byte, error) {
@@ -37,26 +42,46 @@ func (q *Queue) Result(ctx context.Context, id string) ([]byte, error) {
 	}
 	defer leave()
 	for {
-		ended, due, err := q.look(ctx, p, id)
-		if err != nil {
+		r, due, err := q.ended(ctx, p, id)
+		switch {
+		case err == nil && r != nil:
+			return r.Outcome()
+		case err == nil:
+		case ctx.Err() != nil, !errors.Is(err, refusal.ErrUnavailable) && !errors.Is(err, refusal.ErrUnknown):
 			return nil, refusal.Failed("result", id, err)
-		}
-		if ended {
-			break
+		default:
+			due = time.After(time.Second)
 		}
 		select {
 		case <-signal:
 		case <-due:
 		case <-time.After(lookAgain):
 		case <-ctx.Done():
-			return nil, refusal.Failed("result", id, context.Cause(ctx))
+			cause := context.Cause(ctx)
+			if err != nil {
+				cause = fmt.Errorf("%w, while %v", cause, err)
+			}
+			return nil, refusal.Failed("result", id, cause)
 		}
 	}
-	r, err := q.Get(ctx, id)
-	if err != nil {
-		return nil, refusal.Failed("result", id, errors.Unwrap(err))
+}
+
+// ended is the record of a task that has ended; if it has not, due fires when its time is up.
+func (q *Queue) ended(ctx context.Context, p int, id string) (r *Record, due <-chan time.Time, err error) {
+	over, due, err := q.look(ctx, p, id)
+	if err != nil || !over {
+		return nil, due, err
 	}
-	return r.Outcome()
+	records, err := q.GetAll(ctx, []string{id})
+	switch {
+	case err != nil:
+		return nil, nil, errors.Unwrap(err)
+	case records[0] == nil:
+		return nil, nil, refusal.ErrNotFound
+	case !records[0].Status.Ended():
+		return nil, time.After(time.Second), nil // a failover undid it in between
+	}
+	return records[0], nil, nil
 }
 
 // look marks a task as watched and says whether it has ended; if not, due fires
@@ -89,7 +114,7 @@ func (q *Queue) look(ctx context.Context, p int, id string) (ended bool, due <-c
 }
 
 // Outcome is the result of a task that has ended, or the error that says how else
-// it ended; of one that lives, an error that says so.
+// it ended; of one that lives, [refusal.ErrNotEnded].
 func (r *Record) Outcome() ([]byte, error) {
 	switch {
 	case r.Status == Completed:
@@ -101,7 +126,7 @@ func (r *Record) Outcome() ([]byte, error) {
 	case r.Status == Cancelled:
 		return nil, refusal.Failed("result", r.ID, fmt.Errorf("%w: %s", refusal.ErrCancelled, r.Error))
 	}
-	return nil, refusal.Failed("result", r.ID, fmt.Errorf("task is still %s", r.Status))
+	return nil, refusal.Failed("result", r.ID, fmt.Errorf("%w: it is %s", refusal.ErrNotEnded, r.Status))
 }
 
 // watches are those who wait for results. They share one subscription, which

@@ -74,11 +74,24 @@ func newName(prefix string) string {
 
 // Run sweeps until ctx ends, and returns nil then; no goroutine is left behind. It
 // outlives any outage of Redis, and is back within about a second of its return.
+//
+// It returns an error if its first sweep fails for a reason that waiting does not mend
+// ([refusal.Permanent]: a password, a right), and whenever the client is closed ([refusal.ErrClosed]).
+// Once it has swept it takes a right or a password that it loses for an outage.
 func (r *Reaper) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var failed error
+	var once sync.Once
 	var group sync.WaitGroup
 	for p := range r.of.Engine().Partitions() {
-		group.Go(func() { r.watch(ctx, p) })
+		group.Go(func() {
+			if err := r.watch(ctx, p); err != nil {
+				once.Do(func() { failed = err })
+				cancel(err)
+			}
+		})
 	}
 	group.Wait()
-	return nil
+	return failed
 }

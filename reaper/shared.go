@@ -2,10 +2,13 @@ package reaper
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // RunShared runs a reaper until ctx ends. Of all who run one for the same opened namespace
@@ -40,7 +43,16 @@ func enter(of Namespace, logger *slog.Logger) (leave func()) {
 		shared[of.Engine()] = s
 		go func() {
 			defer close(s.ended)
-			New(of, Config{Logger: logger}).Run(ctx)
+			for r := New(of, Config{Logger: logger}); ctx.Err() == nil; {
+				err := r.Run(ctx)
+				if errors.Is(err, refusal.ErrClosed) {
+					return // the workers end too
+				}
+				if err != nil { // at its start; a right or a password may come
+					logger.Error("The reaper cannot sweep", "error", err)
+					rest(ctx, time.Second, nil)
+				}
+			}
 		}()
 	}
 	s.users++

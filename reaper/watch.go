@@ -2,33 +2,42 @@ package reaper
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
+
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // patience bounds one sweep. To give one up is harmless: it has its whole effect or
 // none, and the next one finds what is left.
 const patience = time.Second
 
-// watch is the life of a reaper in one partition.
-func (r *Reaper) watch(ctx context.Context, partition int) {
+// watch is the life of a reaper in one partition. It returns nil when ctx ends, and the error of
+// a sweep after which no other can succeed.
+func (r *Reaper) watch(ctx context.Context, partition int) error {
 	alarms := &alarms{of: r.of, partition: partition, rung: make(chan struct{}, 1)}
 	defer alarms.end()
 
 	trouble := &trouble{logger: r.config.Logger, partition: partition}
 	batch := r.config.Batch
-	var idle int // sweeps in a row that could do nothing of what is due
+	var idle int    // sweeps in a row that could do nothing of what is due
+	worked := false // a sweep has succeeded
 	for ctx.Err() == nil {
 		// Whatever rang before the sweep is sent, the sweep will see.
 		alarms.silence()
 		swept, err := r.sweep(ctx, partition, batch)
-		if err != nil {
-			if ctx.Err() == nil {
-				trouble.report(err.Error())
-				rest(ctx, trouble.backOff(), nil)
+		if err != nil && ctx.Err() == nil {
+			if errors.Is(err, refusal.ErrClosed) || !worked && refusal.Permanent(err) {
+				return err
 			}
+			trouble.report(err.Error())
+			rest(ctx, trouble.backOff(), nil)
+		}
+		if err != nil {
 			continue
 		}
+		worked = true
 		trouble.over()
 		for _, e := range swept.Errors {
 			trouble.report(e)
@@ -54,6 +63,7 @@ func (r *Reaper) watch(ctx context.Context, partition int) {
 			rest(ctx, swept.Wait-rand.N(swept.Wait/4+1), nil)
 		}
 	}
+	return nil
 }
 
 func (r *Reaper) sweep(ctx context.Context, partition, batch int) (Swept, error) {

@@ -17,6 +17,8 @@ var (
 	// ErrNotFound means that there is no such task: the id is wrong, or the
 	// record went with its retention.
 	ErrNotFound = errors.New("no such task")
+	// ErrNotEnded means that the task has no outcome yet.
+	ErrNotEnded = errors.New("the task has not ended")
 	// ErrConflict means that the idempotency key belongs to a task of another
 	// kind or payload. Use another key, or send what was sent first.
 	ErrConflict = errors.New("idempotency key belongs to a task with other content")
@@ -26,10 +28,19 @@ var (
 	ErrCancelled = errors.New("task cancelled")
 	// ErrUnknown means that the call may or may not have had its effect: no answer
 	// came although it was repeated. The same call may be made again if it names what it is
-	// about: the id of a task, or an idempotency key. Otherwise look first.
+	// about: the id of a task, or an idempotency key. Otherwise look first. A call that only reads does not
+	// return it.
 	ErrUnknown = errors.New("outcome unknown: no answer came from Redis; make the call again if it names an id or an idempotency key, otherwise look first")
-	// ErrUnavailable means that Redis could not be reached, and that nothing was changed.
-	ErrUnavailable = errors.New("no answer from Redis, and nothing was changed: check that it runs and try again")
+	// ErrUnavailable means that Redis could not be reached or does not work for now (it loads, it
+	// has no master, it cannot save, it has too many clients), and that nothing was changed. The error says
+	// which. It was tried again for some seconds, and may come right.
+	ErrUnavailable = errors.New("Redis is not available, and nothing was changed")
+	// ErrNoAccess means that Redis does not let the client in: it wants a password or another
+	// one, or is in protected mode. Waiting does not help.
+	ErrNoAccess = errors.New("Redis does not let this client in")
+	// ErrMismatch means that the client is not made for what answers at its address: no Redis, no
+	// TLS or TLS only, a certificate that is not trusted, no such database, a cluster or none. Waiting does not help.
+	ErrMismatch = errors.New("the client does not fit the server at its address")
 	// ErrFull means that Redis is at its maxmemory. New tasks are refused, what is
 	// there drains. Raise maxmemory, or shorten retention.
 	ErrFull = errors.New("the memory of Redis is full (maxmemory) and nothing was stored: raise maxmemory or shorten retention")
@@ -48,6 +59,8 @@ var (
 	// ErrNoRight means that the Redis user lacks a right (ACL) that Curfew needs. The error
 	// says which one, and how it is granted.
 	ErrNoRight = errors.New("the Redis user lacks a right")
+	// ErrClosed means that the Redis client was closed. Make another one.
+	ErrClosed = errors.New("the Redis client was closed: make another one")
 	// ErrUnfit means that this Redis cannot or (Config.Strict) must not be used.
 	ErrUnfit = errors.New("this Redis is not fit")
 )
@@ -65,6 +78,17 @@ var (
 	// ErrDiverged means that an agent's replay came to something else than its first run.
 	ErrDiverged = errors.New("the replay differs from what the agent did before")
 )
+
+// Permanent tells whether an error is one of how the program is set up: waiting does not mend it,
+// and calls that return it were not repeated.
+func Permanent(err error) bool {
+	for _, kind := range []error{ErrNoAccess, ErrMismatch, ErrNoRight, ErrUnfit, ErrClosed} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
 
 // InvalidError names what was wrong with an argument. Nothing was changed.
 type InvalidError struct{ Field, Why string }

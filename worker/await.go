@@ -21,7 +21,7 @@ func (p *partition) await() {
 			var err error
 			token, err = line.Await(ctx, d)
 			if err != nil && ctx.Err() == nil {
-				p.w.logError(p.number, "Waiting for work failed; the worker tries again", err)
+				p.w.callFailed(p.number, "Waiting for work failed; the worker tries again", err)
 			}
 		} else {
 			// Another worker must get the token. The fetch waits for a slot.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // endLeaseTimeout bounds how long endLeases tries. Leases that it does not end run out.
@@ -17,7 +18,11 @@ func (p *partition) heartbeats() {
 	w := p.w
 	for first := true; w.callCtx.Err() == nil; {
 		if err := p.heartbeat(); err != nil {
-			w.logError(p.number, "A heartbeat failed; the worker tries again", err)
+			if first && refusal.Permanent(err) && w.callCtx.Err() == nil {
+				w.fail(err)
+				return
+			}
+			w.callFailed(p.number, "A heartbeat failed; the worker tries again", err)
 			sleep(w.callCtx, p.failed())
 			continue
 		}

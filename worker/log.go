@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // logError logs an error in a partition. It does not log the errors that follow within ten
@@ -16,6 +17,15 @@ func (w *Worker) logError(partition int, what string, err error, more ...any) {
 		return
 	}
 	w.log.Error(what, append([]any{"partition", partition, "error", err}, more...)...)
+}
+
+// callFailed logs an error after which the worker tries again, and ends Run if that is no use.
+func (w *Worker) callFailed(partition int, what string, err error, more ...any) {
+	if errors.Is(err, refusal.ErrClosed) {
+		w.fail(err)
+		return
+	}
+	w.logError(partition, what, err, more...)
 }
 
 // logKeys logs the keys that a call could not use. It has done everything else.

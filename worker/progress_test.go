@@ -97,7 +97,7 @@ func TestAHeartbeatSaysOnlyWhatIsNew(t *testing.T) {
 			first.Add(1)
 		case !has(cmd, "second"):
 		case second.Add(1) == 1: // it never arrives, and the heartbeat fails
-			cmd.SetErr(redis.ErrClosed)
+			cmd.SetErr(raised("ERR something is wrong"))
 			return cmd.Err()
 		case second.Load() == 2: // it arrives, and its answer is lost
 			next(ctx, cmd)

@@ -10,6 +10,10 @@ import (
 // Run works until ctx ends, or until somebody asks the worker to stop (queue.StopWorker); then it
 // drains, and returns nil. A worker runs once. It returns an error if the config or the defaults of a kind are wrong; then nothing was started.
 //
+// It outlives any outage of Redis. It returns an error if its first heartbeat in a partition fails for a reason that
+// waiting does not mend ([refusal.Permanent]: a password, a right), and whenever the client is
+// closed ([refusal.ErrClosed]). Once it has worked, it takes a right or a password that it loses for an outage.
+//
 // The contexts of handlers have the values of ctx, but do not end with it: handlers have
 // Config.ShutdownTimeout to finish.
 func (w *Worker) Run(ctx context.Context) error {
@@ -28,16 +32,26 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer cancelRoot(ErrShutdown)
 	callCtx, endCalls := context.WithCancel(context.WithoutCancel(ctx))
 	defer endCalls()
-	w.root, w.fetchCtx, w.callCtx = root, ctx, callCtx
+	fetchCtx, endFetching := context.WithCancel(ctx)
+	defer endFetching()
+	w.root, w.fetchCtx, w.callCtx = root, fetchCtx, callCtx
 
 	endStops := w.startBackground()
-	<-ctx.Done()
-	w.drain(cancelRoot)
+	var failed error
+	select {
+	case <-ctx.Done():
+		w.drain(cancelRoot)
+	case failed = <-w.failed:
+		endFetching()
+		w.abandon(cancelRoot)
+	}
 	endCalls()
 	endStops()
 	w.background.Wait()
-	w.endLeases(context.WithoutCancel(ctx))
-	return nil
+	if failed == nil {
+		w.endLeases(context.WithoutCancel(ctx))
+	}
+	return failed
 }
 
 // startBackground starts the worker's own goroutines. The function that it returns ends the messages

@@ -104,7 +104,7 @@ func (p *partition) handleError(r *request, err error) time.Duration {
 	wakeAll(woken)
 
 	p.w.counts.dropped.Add(int64(len(dropped)))
-	p.w.logError(p.number, "A request to Redis failed; the worker tries again", err,
+	p.w.callFailed(p.number, "A request to Redis failed; the worker tries again", err,
 		"outcomes_kept", len(kept), "outcomes_dropped", len(dropped))
 	return delay
 }
@@ -119,7 +119,7 @@ func (p *partition) keepOrDrop(attempts []*attempt, err error) (kept, dropped []
 	switch {
 	case errors.Is(err, refusal.ErrUnknown):
 		return nil, attempts
-	case errors.Is(err, refusal.ErrUnavailable):
+	case errors.Is(err, refusal.ErrUnavailable), refusal.Permanent(err): // it is not about the outcomes
 		return attempts, nil
 	}
 	for _, a := range attempts {

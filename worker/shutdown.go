@@ -31,6 +31,26 @@ func (w *Worker) drain(cancelRoot context.CancelCauseFunc) {
 	}
 }
 
+// fail ends Run with an error: no call to Redis can succeed.
+func (w *Worker) fail(err error) {
+	select {
+	case w.failed <- err:
+	default: // it has one
+	}
+}
+
+// abandon ends all handlers, whose outcomes nobody can be told. Those that do not return within
+// ShutdownGrace are given up.
+func (w *Worker) abandon(cancelRoot context.CancelCauseFunc) {
+	w.stopping.Store(true)
+	for _, p := range w.partitions {
+		p.close()
+		p.stopFetching()
+	}
+	cancelRoot(ErrShutdown)
+	w.waitUntil(w.config.ShutdownGrace, w.slots.allFree)
+}
+
 // drained tells whether no handler runs and all outcomes are reported.
 func (w *Worker) drained() bool { return w.slots.allFree() && w.reported() }
 

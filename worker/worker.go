@@ -38,6 +38,7 @@ type Worker struct {
 	callCtx    context.Context // of the calls that shutdown still needs: it ends after the handlers
 	stopping   atomic.Bool     // no more tasks are taken
 	drainSteps chan struct{}   // see drainStep
+	failed     chan error      // why Run cannot go on: see fail
 	background sync.WaitGroup  // the worker's goroutines but for those of handlers
 }
 
@@ -47,7 +48,7 @@ func New(q *queue.Queue, config Config) *Worker {
 	config.complete(q)
 	return &Worker{
 		q: q, config: config, id: newID(config.Name), log: config.Logger,
-		registered: map[string]Handler{}, defaults: map[string]queue.Defaults{}, drainSteps: make(chan struct{}, 1),
+		registered: map[string]Handler{}, defaults: map[string]queue.Defaults{}, drainSteps: make(chan struct{}, 1), failed: make(chan error, 1),
 		kindLog: throttle{every: time.Minute}, errorLog: throttle{every: 10 * time.Second},
 	}
 }

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -31,21 +28,24 @@ const (
 
 // Call runs a script on a partition until its outcome is known. Every script
 // answers a repeat as it answered the first time, so a lost answer is asked for
-// again; go-redis itself never repeats it (lua.Run).
+// again; go-redis itself never repeats it (lua.Run). What cannot come right by waiting is
+// not repeated.
 //
 // A refusal that Redis raises before the script runs (full, loading, no master)
-// tells nothing of an earlier try whose answer was lost.
+// tells nothing of an earlier try whose answer was lost. A read has no effect, so its
+// outcome is never unknown.
 func (e *Engine) Call(ctx context.Context, partition int, script string, args ...any) (any, error) {
 	if err := e.CheckPartition(partition); err != nil {
 		return nil, err
 	}
-	start, lost, patience := time.Now(), false, TryFor
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	c := calling{engine: e, start: time.Now(), reads: e.library.Reads(script)}
+	patience := TryFor
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, e.longestPause()) {
-		if ctx.Err() != nil {
-			return nil, unanswered(ctx, lost, refusal.ErrUnavailable)
-		}
 		if !e.enter(ctx) {
-			return nil, unanswered(ctx, lost, refusal.ErrUnavailable)
+			return nil, c.ended(ctx)
 		}
 		try, leave := e.watchMaster(ctx, partition)
 		reply, err := e.try(try, patience, script, e.Root(partition), args)
@@ -57,29 +57,76 @@ func (e *Engine) Call(ctx context.Context, partition int, script string, args ..
 		if timedOut(err) {
 			patience *= 2
 		}
-		passing, sent := classify(err)
-		if !passing && !(lost && refused(err)) {
-			if Denied(err) {
-				return nil, e.NoRight(partition, err)
-			}
-			return nil, Plain(err)
+		again, err := c.failed(ctx, partition, err)
+		if !again {
+			return nil, err
 		}
 		e.Remap()
-		lost = lost || sent
-		limit := waitFor
-		if lost {
-			limit = askFor
-		}
-		if ctx.Err() != nil || time.Since(start) > limit {
-			return nil, unanswered(ctx, lost, err)
-		}
 		select {
 		case <-ctx.Done():
-			return nil, unanswered(ctx, lost, err)
+			return nil, c.unanswered(ctx, err)
 		case <-time.After(pause/2 + rand.N(pause)):
 		}
 	}
 }
+
+// calling is what the tries of a call have come to.
+type calling struct {
+	engine       *Engine
+	start        time.Time
+	reads        bool // it has no effect
+	silent, lost bool // a try got no answer; and may have had an effect
+}
+
+// failed takes the error of a try, and tells whether to try again; if not, it returns the call's error.
+func (c *calling) failed(ctx context.Context, partition int, err error) (again bool, _ error) {
+	t := c.engine.diagnose(err)
+	switch {
+	case t.passes || c.lost && refused(err):
+	case c.lost:
+		return false, unknown(t.explain(err))
+	default:
+		return false, c.engine.Explain(partition, err)
+	}
+	c.silent = c.silent || t.sent
+	c.lost = c.lost || t.sent && !c.reads
+	limit := waitFor
+	if c.silent {
+		limit = askFor
+	}
+	if ctx.Err() != nil || time.Since(c.start) > limit {
+		return false, c.unanswered(ctx, err)
+	}
+	return true, err
+}
+
+// unanswered is the error of a call that was given up: because its context ended, or
+// because it was repeated long enough.
+func (c *calling) unanswered(ctx context.Context, last error) error {
+	t := c.engine.diagnose(last)
+	switch {
+	case c.lost && ctx.Err() != nil:
+		return unknown(context.Cause(ctx))
+	case c.lost:
+		return unknown(t.explain(last))
+	case ctx.Err() == nil:
+		return t.explain(last)
+	case errors.Is(last, ctx.Err()) || timedOut(last):
+		return context.Cause(ctx)
+	}
+	return &told{nil, fmt.Sprintf("%v, while %v", context.Cause(ctx), t.explain(last)), context.Cause(ctx)}
+}
+
+// ended is the error of a call whose context ended before its next try.
+func (c *calling) ended(ctx context.Context) error {
+	if c.lost {
+		return unknown(context.Cause(ctx))
+	}
+	return context.Cause(ctx)
+}
+
+// unknown says that a call may have had its effect.
+func unknown(why error) error { return fmt.Errorf("%w (%w)", refusal.ErrUnknown, why) }
 
 // places is how many calls may be under way: fewer than the client has connections, of
 // which those that wait for work need some. A call that had to wait for a connection would
@@ -187,47 +234,11 @@ func EndOf(ctx context.Context) error {
 	return nil
 }
 
-// unanswered is the error of a call that was given up: because its context ended, or
-// because it was repeated long enough.
-func unanswered(ctx context.Context, lost bool, last error) error {
-	switch {
-	case lost && ctx.Err() != nil:
-		return fmt.Errorf("%w (%w)", refusal.ErrUnknown, context.Cause(ctx))
-	case lost:
-		return fmt.Errorf("%w (%w)", refusal.ErrUnknown, last)
-	case ctx.Err() != nil:
-		return context.Cause(ctx) // nothing was sent
-	}
-	return fmt.Errorf("%w (%w)", refusal.ErrUnavailable, last)
-}
-
 // refused tells whether Redis raised an error before the script ran: full memory, a
 // missing right, a failed save. It says nothing of an earlier try.
 func refused(err error) bool {
 	var raised *lua.ScriptError
 	return lua.Raised(err) && !errors.As(err, &raised)
-}
-
-// classify says of a failed try whether another may fare better, and whether
-// this one may have had an effect.
-func classify(err error) (passing, sent bool) {
-	if lua.Raised(err) {
-		for _, word := range []string{"LOADING", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "BUSY", "NOREPLICAS", "MOVED", "ASK"} {
-			if redis.HasErrorPrefix(err, word) {
-				return true, false
-			}
-		}
-		// Many clients at once; it passes as they go.
-		return strings.Contains(err.Error(), "max number of clients"), false
-	}
-	if errors.Is(err, redis.ErrClosed) {
-		return false, false
-	}
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, redis.ErrPoolTimeout) {
-		return true, false
-	}
-	return true, true
 }
 
 // Located tells what a script met and went on, with the places in our Lua.
@@ -237,31 +248,4 @@ func (e *Engine) Located(script string, words []any) []string {
 		errs = append(errs, e.library.Locate(script, Text(word)))
 	}
 	return errs
-}
-
-// Plain turns what Redis raised into an error that a caller can act on.
-func Plain(err error) error {
-	switch {
-	case redis.HasErrorPrefix(err, "OOM"):
-		return fmt.Errorf("%w (%w)", refusal.ErrFull, err)
-	case redis.HasErrorPrefix(err, "WRONGTYPE") || strings.Contains(err.Error(), "WRONGTYPE"):
-		return fmt.Errorf("%w (%w)", refusal.ErrWrongType, err)
-	case strings.Contains(err.Error(), "BROKEN "):
-		return fmt.Errorf("%w (%w)", refusal.ErrBroken, err)
-	}
-	return err
-}
-
-// Unread is the error of a read that failed.
-func Unread(ctx context.Context, err error) error {
-	var cut net.Error
-	switch cause := EndOf(ctx); {
-	case cause != nil:
-		return cause
-	case errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown):
-		return err
-	case errors.As(err, &cut), errors.Is(err, io.EOF), errors.Is(err, redis.ErrPoolTimeout):
-		return fmt.Errorf("%w (%w)", refusal.ErrUnavailable, err)
-	}
-	return Plain(err)
 }

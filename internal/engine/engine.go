@@ -93,12 +93,12 @@ func (e *Engine) knowsFunctions(ctx context.Context) (bool, error) {
 		if lua.MayNotRun(err) {
 			return true, nil // the user has no right to scripts; that leaves functions
 		}
-		if passing, _ := classify(err); err == nil || !passing {
+		if err == nil || !e.diagnose(err).passes {
 			return err == nil, nil
 		}
 		e.Remap()
 		if ctx.Err() != nil || time.Since(start) > waitFor {
-			return false, unanswered(ctx, false, err)
+			return false, e.Unread(ctx, 0, err)
 		}
 		select {
 		case <-ctx.Done():

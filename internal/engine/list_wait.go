@@ -93,10 +93,8 @@ func (w *ListWait) popped(ctx context.Context, err error) (bool, error) {
 		return false, nil
 	case redis.HasErrorPrefix(err, "UNBLOCKED"), redis.HasErrorPrefix(err, "MOVED"):
 		return true, nil // the partition has another master: who looks finds it
-	case Denied(err):
-		return false, w.e.NoRight(w.partition, err)
 	}
-	return false, err
+	return false, w.e.Explain(w.partition, err)
 }
 
 // abandon leaves a call behind. It ends with its connection.

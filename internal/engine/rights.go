@@ -63,28 +63,29 @@ func (e *Engine) everywhere(partition int, names []string) []string {
 var noPermission = regexp.MustCompile(`NOPERM |The user executing the script can't|ACL failure in script`)
 
 // Denied tells whether Redis refused something for want of a right.
-func Denied(err error) bool {
-	return lua.Raised(err) && noPermission.MatchString(err.Error()) || lua.MayNotRun(err)
-}
+func Denied(err error) bool { return lua.Raised(err) && noPermission.MatchString(said(err)) }
 
-// NoRight says what would cure a refusal.
-func (e *Engine) NoRight(partition int, err error) error {
-	rule := ""
-	switch command := regexp.MustCompile(`run the '([a-z|]+)'`).FindAllStringSubmatch(err.Error(), -1); {
-	case len(command) > 1:
-		// Functions and scripts are both refused.
-		rule = "+fcall +function|load, or +eval +evalsha"
-	case len(command) == 1:
-		rule = "+" + command[0][1]
-	case strings.Contains(err.Error(), "script"):
-		return fmt.Errorf("%w: see ACL SETUSER, and open the namespace again to be told all that lacks (%w)", refusal.ErrNoRight, err)
-	case lua.MayNotRun(err):
-		return fmt.Errorf("%w: the server knows neither FCALL nor EVAL (%w)", refusal.ErrNoRight, err)
+// noRight says what would cure a refusal.
+func (e *Engine) noRight(partition int, err error) error {
+	var rule string
+	command := mayNotRun.FindStringSubmatch(said(err))
+	switch {
+	case lua.MayNotRun(err) && command != nil && lua.IsVerb(command[1]):
+		rule = "+fcall +function|load, or +eval +evalsha" // both are refused
+	case command != nil:
+		rule = "+" + strings.ToLower(command[1])
+	case strings.Contains(said(err), "channel"):
+		rule = "&" + e.everywhere(partition, []string{e.Root(partition) + "*"})[0]
+	case strings.Contains(said(err), "script"):
+		return &told{refusal.ErrNoRight, fmt.Sprintf("%v: open the namespace again to be told which (%s)", refusal.ErrNoRight, clipped(said(err))), err}
 	default:
 		rule = "~" + e.everywhere(partition, []string{e.Root(partition) + "*"})[0]
 	}
-	return fmt.Errorf("%w: ACL SETUSER %s %s (%w)", refusal.ErrNoRight, e.user(), rule, err)
+	return &told{refusal.ErrNoRight, fmt.Sprintf("%v: ACL SETUSER %s %s (%s)", refusal.ErrNoRight, e.user(), rule, clipped(said(err))), err}
 }
+
+// mayNotRun is how Redis names a command that the user may not run.
+var mayNotRun = regexp.MustCompile(`to run the '([a-zA-Z|]+)'`)
 
 // user is the name that the client signs in with.
 func (e *Engine) user() string {

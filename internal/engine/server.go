@@ -91,20 +91,48 @@ func (e *Engine) warn(worry string) {
 	e.logger.Warn("Redis may lose tasks", "why", worry)
 }
 
-// reach waits for an answer, no longer than ctx and waitFor.
+// reach waits until the server answers, no longer than ctx and waitFor. What cannot come right by
+// waiting is told at once.
 func (e *Engine) reach(ctx context.Context) error {
-	answered := make(chan error, 1)
-	go func() { answered <- e.rdb.Ping(ctx).Err() }()
-	select {
-	case err := <-answered:
-		if EndOf(ctx) == nil && err != nil && !lua.MayNotRun(err) {
-			return fmt.Errorf("%w (%w)", refusal.ErrUnavailable, err)
+	within, cancel := context.WithTimeout(ctx, waitFor)
+	defer cancel()
+	var last error
+	for within.Err() == nil {
+		answered := make(chan error, 1)
+		go func() { answered <- e.rdb.Ping(within).Err() }()
+		select {
+		case err := <-answered:
+			if err == nil || Denied(err) || lua.MayNotRun(err) {
+				return EndOf(ctx)
+			}
+			if t := e.diagnose(err); !t.passes {
+				return t.explain(err)
+			} else if last == nil && t.sent {
+				if err := e.otherProtocol(ctx, err); err != nil {
+					return err
+				}
+			}
+			if !timedOut(err) || last == nil {
+				last = err
+			}
+			e.Remap()
+		case <-within.Done():
 		}
-	case <-time.After(waitFor):
-		return fmt.Errorf("%w (no answer in %v)", refusal.ErrUnavailable, waitFor)
-	case <-ctx.Done():
+		select {
+		case <-within.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
-	return EndOf(ctx)
+	if err := EndOf(ctx); err != nil {
+		return err
+	}
+	if last == nil || timedOut(last) {
+		last = fmt.Errorf("no answer in %v", waitFor)
+		if err := e.otherProtocol(ctx, last); err != nil {
+			return err
+		}
+	}
+	return e.diagnose(last).explain(last)
 }
 
 // ReadInfo adds the names and values of an INFO.

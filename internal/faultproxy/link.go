@@ -65,6 +65,12 @@ func (l *link) requests() {
 		if err != nil {
 			return
 		}
+		if line := l.proxy.said.Load(); line != nil {
+			if _, err := l.client.Write([]byte(*line + "\r\n")); err != nil {
+				return
+			}
+			continue
+		}
 		r := request{stream: streams(args)}
 		for _, h := range l.proxy.snapshot() {
 			if !h.match(args) {

@@ -23,6 +23,7 @@ type Proxy struct {
 	upstream    string
 	listener    net.Listener
 	partitioned atomic.Bool
+	said        atomic.Pointer[string] // nil: requests go to the server
 	running     sync.WaitGroup
 
 	mu     sync.Mutex
@@ -83,6 +84,16 @@ func (p *Proxy) Partition(on bool) {
 	if !on {
 		p.closeLinks(func(l *link) bool { return l.lost.Load() })
 	}
+}
+
+// Say has every request answered with a line, as a server would that is loading, or is no
+// Redis: Say("-LOADING Redis is loading"). Say("") ends it. It closes every connection.
+func (p *Proxy) Say(line string) {
+	p.said.Store(&line)
+	if line == "" {
+		p.said.Store(nil)
+	}
+	p.CloseAll()
 }
 
 // CloseAll closes every connection. New ones are accepted.

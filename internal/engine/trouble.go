@@ -1,0 +1,224 @@
+package engine
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/lua"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// trouble is what an error of Redis or of the connection means.
+type trouble struct {
+	kind   error  // of package refusal, or nil
+	cure   string // what to do
+	passes bool   // another try may fare better
+	sent   bool   // this one may have had an effect
+}
+
+// answers are what Redis answers instead of running a command, by how it begins.
+var answers = []struct {
+	begins string
+	trouble
+}{
+	{"NOAUTH", trouble{kind: refusal.ErrNoAccess, cure: "it asks for a password: write redis://user:password@host:6379"}},
+	{"WRONGPASS", trouble{kind: refusal.ErrNoAccess, cure: "the user or the password is wrong, or the user is off: see ACL GETUSER"}},
+	{"ERR AUTH", trouble{kind: refusal.ErrNoAccess, cure: "it has no password: leave out user and password"}},
+	{"DENIED", trouble{kind: refusal.ErrNoAccess, cure: "set a password for its users, or protected-mode no"}},
+	{"ERR DB index is out of range", trouble{kind: refusal.ErrMismatch, cure: "name a database that it has: redis://host:6379/0"}},
+	{"ERR SELECT is not allowed in cluster mode", trouble{kind: refusal.ErrMismatch, cure: "a cluster has no databases: write redis+cluster://host:6379"}},
+	{"ERR This instance has cluster support disabled", trouble{kind: refusal.ErrMismatch, cure: "it is no cluster: write redis://host:6379"}},
+	{"OOM", trouble{kind: refusal.ErrFull}},
+	{"WRONGTYPE", trouble{kind: refusal.ErrWrongType}},
+	{"LOADING", trouble{kind: refusal.ErrUnavailable, cure: "it reads its data: wait", passes: true}},
+	{"BUSY", trouble{kind: refusal.ErrUnavailable, cure: "a script or function does not end: FUNCTION KILL or SCRIPT KILL", passes: true}},
+	{"CLUSTERDOWN", trouble{kind: refusal.ErrUnavailable, cure: "some slots have no master: see CLUSTER INFO", passes: true}},
+	{"MASTERDOWN", trouble{kind: refusal.ErrUnavailable, cure: "it is a replica whose master is away: connect to the master", passes: true}},
+	{"READONLY", trouble{kind: refusal.ErrUnavailable, cure: "it is a replica: connect to its master", passes: true}},
+	{"MISCONF", trouble{kind: refusal.ErrUnavailable, cure: "it cannot save its data, so it refuses writes: see its log, and the space on its disk", passes: true}},
+	{"NOREPLICAS", trouble{kind: refusal.ErrUnavailable, cure: "it has fewer replicas than min-replicas-to-write says", passes: true}},
+	{"ERR max number of clients", trouble{kind: refusal.ErrUnavailable, cure: "raise maxclients, or use fewer connections", passes: true}},
+	{"TRYAGAIN", trouble{kind: refusal.ErrUnavailable, passes: true}},
+}
+
+// diagnose says what an error means. An error that is nobody's fault but ours has no kind.
+func (e *Engine) diagnose(err error) trouble {
+	text := said(err)
+	if strings.Contains(err.Error(), "redis: all sentinels") {
+		return sentinels(err.Error())
+	}
+	if lua.Raised(err) {
+		return e.diagnoseAnswer(err, text)
+	}
+	return diagnoseConnection(err, text)
+}
+
+// diagnoseAnswer is for what Redis answered: the call has had no effect.
+func (e *Engine) diagnoseAnswer(err error, text string) trouble {
+	if Denied(err) {
+		return trouble{kind: refusal.ErrNoRight}
+	}
+	if lua.MayNotRun(err) {
+		return trouble{kind: refusal.ErrUnfit, cure: "it knows neither FCALL nor EVAL: see rename-command in its configuration"}
+	}
+	if redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "ASK") {
+		if _, single := e.rdb.(*redis.Client); single {
+			return trouble{kind: refusal.ErrMismatch, cure: "it is one node of a cluster: write redis+cluster://host:6379"}
+		}
+		return trouble{kind: refusal.ErrUnavailable, passes: true}
+	}
+	for _, a := range answers {
+		if strings.HasPrefix(text, a.begins) {
+			return a.trouble
+		}
+	}
+	switch {
+	case strings.Contains(text, "WRONGTYPE"):
+		return trouble{kind: refusal.ErrWrongType}
+	case strings.Contains(text, "BROKEN "):
+		return trouble{kind: refusal.ErrBroken}
+	}
+	return trouble{}
+}
+
+// sentinels is for a client that asks sentinels for the master.
+func sentinels(text string) trouble {
+	switch {
+	case strings.Contains(text, "unknown command"):
+		return trouble{kind: refusal.ErrMismatch, cure: "what answers is no sentinel: name the sentinels, whose port is 26379 as a rule"}
+	case strings.Contains(text, "redis: nil"), strings.Contains(text, "No such master"):
+		return trouble{kind: refusal.ErrMismatch, cure: "they know no master of this name: see SENTINEL MASTERS"}
+	case strings.Contains(text, "NOAUTH"), strings.Contains(text, "WRONGPASS"):
+		return trouble{kind: refusal.ErrNoAccess, cure: "the sentinels ask for another password: add ?sentinel_password="}
+	}
+	return trouble{kind: refusal.ErrUnavailable, passes: true}
+}
+
+// diagnoseConnection is for a try that got no answer.
+func diagnoseConnection(err error, text string) trouble {
+	var op *net.OpError
+	dialed := errors.As(err, &op) && op.Op == "dial"
+	switch {
+	case errors.Is(err, redis.ErrClosed):
+		return trouble{kind: refusal.ErrClosed}
+	case strings.HasPrefix(text, "redis: can't parse map reply"): // of the greeting
+		return trouble{kind: refusal.ErrMismatch, cure: "what answers is no Redis: see host and port"}
+	case op != nil && op.Op == "remote error":
+		return trouble{kind: refusal.ErrMismatch, cure: "the server ended the TLS handshake: does it ask for a client certificate?"}
+	case distrusted(err):
+		return trouble{kind: refusal.ErrMismatch, cure: "the server's certificate is not trusted: give the client the authority that signed it, or renew it"}
+	case errors.As(err, new(tls.RecordHeaderError)):
+		return trouble{kind: refusal.ErrMismatch, cure: "the server speaks no TLS: write redis://, not rediss://"}
+	case strings.HasPrefix(text, "redis: cluster has no nodes"):
+		return trouble{kind: refusal.ErrUnavailable, cure: "no node says where the slots are: see CLUSTER NODES", passes: true}
+	case dialed || errors.Is(err, syscall.ECONNREFUSED):
+		return trouble{kind: refusal.ErrUnavailable, cure: "see host and port, and whether it runs", passes: true}
+	case errors.Is(err, redis.ErrPoolTimeout):
+		return trouble{kind: refusal.ErrUnavailable, cure: "all connections of the client are in use: raise its pool_size", passes: true}
+	case errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET):
+		return trouble{kind: refusal.ErrUnavailable, cure: "it closed the connection: it stopped, or has as many clients as maxclients says", passes: true, sent: true}
+	}
+	return trouble{kind: refusal.ErrUnavailable, passes: true, sent: true}
+}
+
+func distrusted(err error) bool {
+	return errors.As(err, new(*tls.CertificateVerificationError)) || errors.As(err, new(x509.UnknownAuthorityError)) ||
+		errors.As(err, new(x509.HostnameError)) || errors.As(err, new(x509.CertificateInvalidError))
+}
+
+// wrapped are what package lua and go-redis put before an error.
+var wrapped = regexp.MustCompile(`^[a-z_]+: (.*)`)
+
+// said is an error's text once: what Redis said, or what the network did.
+func said(err error) string {
+	var inside *lua.ScriptError
+	if errors.As(err, &inside) {
+		return inside.Error()
+	}
+	var answer redis.Error
+	if errors.As(err, &answer) {
+		return answer.Error()
+	}
+	if inner := errors.Unwrap(err); inner != nil && strings.HasSuffix(err.Error(), ": "+inner.Error()) && wrapped.MatchString(err.Error()) {
+		return inner.Error()
+	}
+	return err.Error()
+}
+
+// told is an error that says what it is, what to do, and once what was answered.
+type told struct {
+	kind  error
+	text  string
+	cause error
+}
+
+func (t *told) Error() string { return t.text }
+
+// Unwrap returns what the error is, and what was answered.
+func (t *told) Unwrap() []error {
+	if t.kind == nil {
+		return []error{t.cause}
+	}
+	return []error{t.kind, t.cause}
+}
+
+// explain is an error that a caller can act on.
+func (t trouble) explain(err error) error {
+	var known *told
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	if t.kind == nil && t.cure == "" {
+		return err
+	}
+	var words []string
+	if t.kind != nil {
+		words = append(words, t.kind.Error())
+	}
+	if t.cure != "" {
+		words = append(words, t.cure)
+	}
+	return &told{t.kind, strings.Join(words, ": ") + " (" + clipped(said(err)) + ")", err}
+}
+
+// clipped is the first line of a text. Redis repeats a command that it does not know, and that
+// may be a whole script.
+func clipped(text string) string {
+	text, _, _ = strings.Cut(text, "\n")
+	if len(text) > 300 {
+		return text[:300] + "…"
+	}
+	return text
+}
+
+// Explain makes what Redis or the connection answered an error that a caller can act on.
+func (e *Engine) Explain(partition int, err error) error {
+	if err == nil {
+		return nil
+	}
+	t := e.diagnose(err)
+	if t.kind == refusal.ErrNoRight {
+		return e.noRight(partition, err)
+	}
+	return t.explain(err)
+}
+
+// Unread is the error of a read that failed. A read has no effect, so its outcome is never unknown.
+func (e *Engine) Unread(ctx context.Context, partition int, err error) error {
+	if err == nil {
+		return nil
+	}
+	if cause := EndOf(ctx); cause != nil {
+		return cause
+	}
+	return e.Explain(partition, err)
+}

@@ -1,0 +1,185 @@
+package misuse
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/events"
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/faultproxy"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/refusal"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// calls are the calls of programs, each with what it returns.
+func calls(q *queue.Queue, id string) (writes, reads map[string]func(context.Context) error) {
+	attempts := q.Attempts()
+	ask := queue.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 1}}}
+	done := []queue.Outcome{{ID: id, Epoch: 1, Verb: queue.Complete}}
+	last := func(_ any, err error) error { return err }
+	writes = map[string]func(context.Context) error{
+		"Enqueue":    func(ctx context.Context) error { return last(q.Enqueue(ctx, queue.Task{Kind: "k"})) },
+		"EnqueueAll": func(ctx context.Context) error { return last(q.EnqueueAll(ctx, []queue.Task{{Kind: "k"}})) },
+		"Cancel":     func(ctx context.Context) error { return last(q.Cancel(ctx, id, "")) },
+		"CancelAll":  func(ctx context.Context) error { return last(q.CancelAll(ctx, []string{id}, "")) },
+		"Resolve":    func(ctx context.Context) error { return last(q.Resolve(ctx, id, nil)) },
+		"Signal":     func(ctx context.Context) error { return last(q.Signal(ctx, id, "go", nil)) },
+		"DefineKind": func(ctx context.Context) error { return q.DefineKind(ctx, "k", queue.Defaults{}) },
+		"Pause":      func(ctx context.Context) error { return last(q.Pause(ctx, "default")) },
+		"Fetch":      func(ctx context.Context) error { return last(attempts.Fetch(ctx, 0, "w", ask)) },
+		"Settle":     func(ctx context.Context) error { return last(attempts.Settle(ctx, 0, "w", "c", done, queue.Ask{})) },
+		"Heartbeat":  func(ctx context.Context) error { return last(attempts.Heartbeat(ctx, 0, "w", time.Minute, 0, nil)) },
+		"Remember":   func(ctx context.Context) error { return attempts.Remember(ctx, id, 1, "w", queue.Note{}) },
+		"Sweep":      func(ctx context.Context) error { return last(reaper.Sweep(ctx, q, 0, "r", 100, time.Second)) },
+	}
+	reads = map[string]func(context.Context) error{
+		"Get":      func(ctx context.Context) error { return last(q.Get(ctx, id)) },
+		"GetAll":   func(ctx context.Context) error { return last(q.GetAll(ctx, []string{id})) },
+		"Stats":    func(ctx context.Context) error { return last(q.Stats(ctx)) },
+		"Kinds":    func(ctx context.Context) error { return last(q.Kinds(ctx)) },
+		"Recall":   func(ctx context.Context) error { return last(attempts.Recall(ctx, id)) },
+		"Children": func(ctx context.Context) error { return last(attempts.Children(ctx, id, []string{"c"})) },
+		"Answers":  func(ctx context.Context) error { return attempts.Answers(ctx, 0) },
+		"AwaitWork": func(ctx context.Context) error {
+			return last(attempts.AwaitWork(ctx, 0, []string{"default"}, time.Second))
+		},
+		"Read": func(ctx context.Context) error { return last(events.Read(ctx, q, events.Oldest, 1, 0)) },
+		"Read, waiting": func(ctx context.Context) error {
+			return last(events.Read(ctx, q, events.Newest, 1, time.Minute))
+		},
+		"Explain":  func(ctx context.Context) error { return last(inspect.Explain(ctx, q, id)) },
+		"Audit":    func(ctx context.Context) error { return last(inspect.Audit(ctx, q)) },
+		"Export":   func(ctx context.Context) error { return last(inspect.Export(ctx, q, "", 10)) },
+		"ExportTo": func(ctx context.Context) error { return inspect.ExportTo(ctx, q, io.Discard) },
+		"Figures":  func(ctx context.Context) error { return last(inspect.Figures(ctx, q)) },
+	}
+	return writes, reads
+}
+
+// What goes wrong after Open has for each call the same error, within its time. What waiting cannot
+// mend is told at once, also by workers and reapers that begin then. What may pass ends neither them nor Result.
+func TestEachCallSaysWhatIsWrongWithTheServer(t *testing.T) {
+	for _, row := range []struct {
+		claim, line string
+		want        error
+	}{
+		{"a password", "-NOAUTH Authentication required.", refusal.ErrNoAccess},
+		{"another password", "-WRONGPASS invalid username-password pair or user is disabled.", refusal.ErrNoAccess},
+		{"protected mode", "-DENIED Redis is running in protected mode because", refusal.ErrNoAccess},
+		{"no right", "-NOPERM this user has no permissions to access one of the keys used as arguments", refusal.ErrNoRight},
+		{"a cluster's node", "-MOVED 1 127.0.0.1:1", refusal.ErrMismatch},
+		{"no such database", "-ERR DB index is out of range", refusal.ErrMismatch},
+		{"a web server", "HTTP/1.1 400 Bad Request", refusal.ErrMismatch},
+		{"neither functions nor scripts", "-ERR unknown command 'fcall', with args beginning with: 'x'", refusal.ErrUnfit},
+		{"a client that was closed", "", refusal.ErrClosed},
+		{"a server that loads", "-LOADING Redis is loading the dataset in memory", refusal.ErrUnavailable},
+		{"a cluster that is down", "-CLUSTERDOWN The cluster is down", refusal.ErrUnavailable},
+		{"a replica", "-READONLY You can't write against a read only replica.", refusal.ErrUnavailable},
+		{"a replica without its master", "-MASTERDOWN Link with MASTER is down", refusal.ErrUnavailable},
+		{"a disk that is full", "-MISCONF Redis is configured to save RDB snapshots", refusal.ErrUnavailable},
+		{"too few replicas", "-NOREPLICAS Not enough good replicas to write.", refusal.ErrUnavailable},
+		{"a script without end", "-BUSY Redis is busy running a script.", refusal.ErrUnavailable},
+		{"too many clients", "-ERR max number of clients reached", refusal.ErrUnavailable},
+	} {
+		t.Run(row.claim, func(t *testing.T) {
+			t.Parallel()
+			proxy := faultproxy.Start(t, redistest.Shared(t).Addr)
+			rdb := connect(t, "redis://"+proxy.Addr)
+			q, err := queue.Open(t.Context(), rdb, queue.Config{Namespace: redistest.Namespace(t), Logger: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := q.Enqueue(t.Context(), queue.Task{Kind: "k"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			waiting := make(chan error, 1) // a Result that has begun
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			go func() { _, err := q.Result(ctx, r.ID); waiting <- err }()
+			if row.want == refusal.ErrClosed {
+				rdb.Close()
+			} else {
+				proxy.Say(row.line)
+			}
+			within := atOnce
+			if row.want == refusal.ErrUnavailable {
+				within = soon
+			}
+			var group sync.WaitGroup
+			writes, reads := calls(q, r.ID)
+			for _, all := range []map[string]func(context.Context) error{writes, reads} {
+				for name, call := range all {
+					group.Go(func() {
+						start := time.Now()
+						err := call(t.Context())
+						if took := time.Since(start); took > within {
+							t.Errorf("%s took %v, want at most %v", name, took, within)
+						}
+						same(t, name, err, row.want)
+					})
+				}
+			}
+			group.Go(func() { endsAfterwards(t, q, r.ID, row.want) })
+			group.Wait()
+			if err := <-waiting; row.want == refusal.ErrUnavailable && !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a Result that had begun = %v, want its context's end", err)
+			} else if row.want != refusal.ErrUnavailable {
+				same(t, "a Result that had begun", err, row.want)
+			}
+		})
+	}
+}
+
+// same is `is` in a goroutine of a test.
+func same(t *testing.T, what string, err, want error) {
+	t.Helper()
+	for _, kind := range kinds {
+		if errors.Is(err, kind) != (kind == want) {
+			t.Errorf("%s = %v, want %v", what, err, want)
+			return
+		}
+	}
+	if text := err.Error(); strings.Count(text, want.Error()) != 1 {
+		t.Errorf("%s = %v, which says %q %d times", what, err, want, strings.Count(text, want.Error()))
+	}
+}
+
+// endsAfterwards runs what waits: it ends at once with the error, or with its context.
+func endsAfterwards(t *testing.T, q *queue.Queue, id string, want error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	var group sync.WaitGroup
+	for name, run := range map[string]func() error{
+		"Result":     func() error { _, err := q.Result(ctx, id); return err },
+		"reaper.Run": func() error { return reaper.New(q, reaper.Config{}).Run(ctx) },
+		"worker.Run": func() error {
+			w := worker.New(q, worker.Config{})
+			w.HandleRaw("k", func(context.Context, []byte) ([]byte, error) { return nil, nil })
+			return w.Run(ctx)
+		},
+	} {
+		group.Go(func() {
+			err := run()
+			switch {
+			case want != refusal.ErrUnavailable:
+				same(t, name, err, want)
+			case name != "Result" && err != nil:
+				t.Errorf("%s = %v, want it to go on until its context ends", name, err)
+			case name == "Result" && !errors.Is(err, context.DeadlineExceeded):
+				t.Errorf("Result = %v, want its context's end", err)
+			}
+		})
+	}
+	group.Wait()
+}

@@ -1,0 +1,272 @@
+package misuse
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/faultproxy"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// connect is a client of a URL.
+func connect(t *testing.T, url string) redis.UniversalClient {
+	t.Helper()
+	rdb, err := queue.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rdb.Close() })
+	return rdb
+}
+
+// set starts a server and then changes a setting.
+func set(t *testing.T, setting, value string) *redistest.Server {
+	t.Helper()
+	s := redistest.Start(t)
+	if err := s.Client(t).ConfigSet(t.Context(), setting, value).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// secured is the address at which a server speaks TLS, to clients with a certificate of the same authority. Its own
+// is valid until an instant.
+func secured(t *testing.T, until time.Time) (addr string, a *authority) {
+	t.Helper()
+	a = newAuthority(t)
+	certificate, key := a.signs(t, "server", until)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr = free.Addr().String()
+	_, port, _ := net.SplitHostPort(addr)
+	free.Close()
+	redistest.Start(t, "--tls-port", port, "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", a.file)
+	return addr, a
+}
+
+// trusting is a client that trusts an authority, and has no certificate of its own.
+func trusting(t *testing.T, addr string, a *authority) redis.UniversalClient {
+	t.Helper()
+	text, err := os.ReadFile(a.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(text)
+	rdb := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, TLSConfig: &tls.Config{RootCAs: pool}})
+	t.Cleanup(func() { rdb.Close() })
+	return rdb
+}
+
+// saying is the address of a server that answers each request with a line.
+func saying(t *testing.T, line string) string {
+	t.Helper()
+	p := faultproxy.Start(t, redistest.Shared(t).Addr)
+	p.Say(line)
+	return p.Addr
+}
+
+const (
+	atOnce = 3 * time.Second // on a slow machine; nothing was tried again
+	soon   = 9 * time.Second // what may pass is tried for five seconds
+)
+
+// Whatever is wrong with a server, or with how a client is set up for it, Open says once what it is
+// and what to do. What waiting cannot mend is told at once.
+func TestOpenSaysWhatIsWrongWithTheServer(t *testing.T) {
+	plain := redistest.Shared(t).Addr
+	for _, row := range []struct {
+		claim  string
+		client func(t *testing.T) redis.UniversalClient
+		want   error
+		answer string // told once
+		cure   string
+		within time.Duration
+	}{
+		{"a password is missing", func(t *testing.T) redis.UniversalClient {
+			return connect(t, "redis://"+set(t, "requirepass", "x").Addr)
+		}, refusal.ErrNoAccess, "NOAUTH", "write redis://user:password@", atOnce},
+		{"the password is wrong", func(t *testing.T) redis.UniversalClient {
+			return connect(t, "redis://:y@"+set(t, "requirepass", "x").Addr)
+		}, refusal.ErrNoAccess, "WRONGPASS", "the password is wrong", atOnce},
+		{"there is no such user", func(t *testing.T) redis.UniversalClient { return connect(t, "redis://nobody:y@"+plain) },
+			refusal.ErrNoAccess, "WRONGPASS", "the user or the password is wrong", atOnce},
+		{"protected mode", func(t *testing.T) redis.UniversalClient {
+			return connect(t, "redis://"+saying(t, "-DENIED Redis is running in protected mode because"))
+		}, refusal.ErrNoAccess, "DENIED", "protected-mode no", atOnce},
+		{"there is no such database", func(t *testing.T) redis.UniversalClient { return connect(t, "redis://"+plain+"/99") },
+			refusal.ErrMismatch, "DB index", "name a database that it has", atOnce},
+		{"a database of a cluster", func(t *testing.T) redis.UniversalClient {
+			return connect(t, "redis://"+redistest.Start(t, "--cluster-enabled", "yes").Addr+"/2")
+		}, refusal.ErrMismatch, "SELECT", "a cluster has no databases", atOnce},
+		{"a client of a cluster, and a single server", func(t *testing.T) redis.UniversalClient {
+			return connect(t, "redis+cluster://"+plain)
+		}, refusal.ErrMismatch, "cluster support disabled", "it is no cluster: write redis://", atOnce},
+		{"a client of one server, and a node of a cluster", func(t *testing.T) redis.UniversalClient {
+			return connect(t, "redis://"+nodeWithoutSlots(t))
+		}, refusal.ErrMismatch, "MOVED", "write redis+cluster://", atOnce},
+		{"a client of sentinels, and a server", func(t *testing.T) redis.UniversalClient {
+			return connect(t, "redis+sentinel://"+plain+"/master")
+		}, refusal.ErrMismatch, "unknown command", "no sentinel", atOnce},
+		{"a web server", func(t *testing.T) redis.UniversalClient {
+			return connect(t, "redis://"+saying(t, "HTTP/1.1 400 Bad Request"))
+		}, refusal.ErrMismatch, "HTTP/1.1 400", "no Redis: see host and port", atOnce},
+		{"TLS, and a server without", func(t *testing.T) redis.UniversalClient { return connect(t, "rediss://"+plain) },
+			refusal.ErrMismatch, "", "write redis://, not rediss://", soon},
+		{"no TLS, and a server with", func(t *testing.T) redis.UniversalClient {
+			addr, _ := secured(t, time.Now().Add(time.Hour))
+			return connect(t, "redis://"+addr)
+		}, refusal.ErrMismatch, "", "write rediss://, not redis://", atOnce},
+		{"an authority that is not trusted", func(t *testing.T) redis.UniversalClient {
+			addr, _ := secured(t, time.Now().Add(time.Hour))
+			return connect(t, "rediss://"+addr)
+		}, refusal.ErrMismatch, "unknown authority", "give the client the authority", atOnce},
+		{"another authority", func(t *testing.T) redis.UniversalClient {
+			addr, _ := secured(t, time.Now().Add(time.Hour))
+			return trusting(t, addr, newAuthority(t))
+		}, refusal.ErrMismatch, "unknown authority", "give the client the authority", atOnce},
+		{"a certificate that has expired", func(t *testing.T) redis.UniversalClient {
+			addr, a := secured(t, time.Now().Add(-time.Minute))
+			return trusting(t, addr, a)
+		}, refusal.ErrMismatch, "expired", "or renew it", atOnce},
+		{"a client without the certificate that the server wants", func(t *testing.T) redis.UniversalClient {
+			addr, a := secured(t, time.Now().Add(time.Hour))
+			return trusting(t, addr, a)
+		}, refusal.ErrMismatch, "certificate required", "client certificate", atOnce},
+		{"a host that is unknown", func(t *testing.T) redis.UniversalClient { return connect(t, "redis://no-such-host.invalid:6379") },
+			refusal.ErrUnavailable, "lookup", "see host and port", soon},
+		{"nobody listens", func(t *testing.T) redis.UniversalClient { return connect(t, "redis://127.0.0.1:1") },
+			refusal.ErrUnavailable, "connection refused", "see host and port, and whether it runs", soon},
+		{"nobody answers", func(t *testing.T) redis.UniversalClient { return connect(t, "redis://"+mute(t)) },
+			refusal.ErrUnavailable, "no answer in 5s", "", soon},
+		{"a server that loads", func(t *testing.T) redis.UniversalClient {
+			return connect(t, "redis://"+saying(t, "-LOADING Redis is loading the dataset in memory"))
+		}, refusal.ErrUnavailable, "LOADING", "wait", soon},
+		{"a cluster without slots", func(t *testing.T) redis.UniversalClient {
+			return connect(t, "redis+cluster://"+redistest.Start(t, "--cluster-enabled", "yes").Addr)
+		}, refusal.ErrUnavailable, "", "see CLUSTER", soon},
+		{"a cluster's only node without slots", func(t *testing.T) redis.UniversalClient {
+			return connect(t, "redis://"+redistest.Start(t, "--cluster-enabled", "yes").Addr)
+		}, refusal.ErrUnavailable, "CLUSTERDOWN", "see CLUSTER INFO", soon},
+		{"a replica without its master", func(t *testing.T) redis.UniversalClient {
+			return connect(t, "redis://"+replica(t, "127.0.0.1 1", "--replica-serve-stale-data", "no"))
+		}, refusal.ErrUnavailable, "MASTERDOWN", "connect to the master", soon},
+		{"too many clients", func(t *testing.T) redis.UniversalClient {
+			s := redistest.Start(t)
+			s.Client(t).ConfigSet(t.Context(), "maxclients", "1")
+			return connect(t, "redis://"+s.Addr)
+		}, refusal.ErrUnavailable, "", "maxclients", soon},
+		{"a disk that is full", func(t *testing.T) redis.UniversalClient {
+			return connect(t, "redis://"+saying(t, "-MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist to disk."))
+		}, refusal.ErrUnavailable, "MISCONF", "the space on its disk", soon},
+		{"neither functions nor scripts", func(t *testing.T) redis.UniversalClient {
+			return connect(t, "redis://"+redistest.Start(t, "--rename-command", "FCALL", "", "--rename-command", "EVAL", "", "--rename-command", "EVALSHA", "").Addr)
+		}, refusal.ErrUnfit, "unknown command", "see rename-command", atOnce},
+		{"a replica", func(t *testing.T) redis.UniversalClient {
+			return connect(t, "redis://"+replica(t, strings.Replace(plain, ":", " ", 1)))
+		}, refusal.ErrUnfit, "", "connect to its master " + plain, atOnce},
+		{"a user without rights", func(t *testing.T) redis.UniversalClient {
+			s := redistest.Start(t)
+			s.Client(t).Do(t.Context(), "acl", "setuser", "u", "on", "nopass")
+			return connect(t, "redis://u:x@"+s.Addr)
+		}, refusal.ErrNoRight, "NOPERM", "ACL SETUSER u +fcall +function|load, or +eval +evalsha", atOnce},
+		{"a client that was closed", func(t *testing.T) redis.UniversalClient {
+			rdb := connect(t, "redis://"+plain)
+			rdb.Close()
+			return rdb
+		}, refusal.ErrClosed, "client is closed", "make another one", atOnce},
+	} {
+		t.Run(row.claim, func(t *testing.T) {
+			t.Parallel()
+			rdb, start := row.client(t), time.Now()
+			_, err := queue.Open(t.Context(), rdb, queue.Config{Namespace: redistest.Namespace(t), Logger: slog.New(slog.DiscardHandler)})
+			if took := time.Since(start); took > row.within {
+				t.Errorf("Open took %v, want at most %v", took, row.within)
+			}
+			is(t, "Open", err, row.want)
+			if row.answer != "" && strings.Count(err.Error(), row.answer) != 1 || !strings.Contains(err.Error(), row.cure) {
+				t.Errorf("Open = %v, want %q in it once, and %q", err, row.answer, row.cure)
+			}
+		})
+	}
+}
+
+// kinds are all errors of servers, of which one holds at a time.
+var kinds = []error{refusal.ErrNoAccess, refusal.ErrMismatch, refusal.ErrUnavailable, refusal.ErrUnfit, refusal.ErrNoRight, refusal.ErrClosed,
+	refusal.ErrUnknown, refusal.ErrFull, refusal.ErrWrongType, refusal.ErrBroken}
+
+// is holds that an error is of one kind, and of no other.
+func is(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("%s = %v, want %v", what, err, want)
+	}
+	for _, kind := range kinds {
+		if kind != want && errors.Is(err, kind) {
+			t.Errorf("%s = %v, which is %v too", what, err, kind)
+		}
+	}
+}
+
+// replica is the address of one of a master, "host port".
+func replica(t *testing.T, master string, args ...string) string {
+	t.Helper()
+	s := redistest.Start(t, args...)
+	host, port, _ := strings.Cut(master, " ")
+	if err := s.Client(t).SlaveOf(t.Context(), host, port).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return s.Addr
+}
+
+// mute is the address of a server that takes connections and says nothing.
+func mute(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { conn.Close() })
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// nodeWithoutSlots is the address of a node whose cluster has all slots on the other one.
+func nodeWithoutSlots(t *testing.T) string {
+	t.Helper()
+	ctx := context.Background()
+	a, b := redistest.Start(t, "--cluster-enabled", "yes"), redistest.Start(t, "--cluster-enabled", "yes")
+	all, none := a.Client(t), b.Client(t)
+	all.ClusterAddSlotsRange(ctx, 0, 16383)
+	host, port, _ := net.SplitHostPort(b.Addr)
+	if err := all.ClusterMeet(ctx, host, port).Err(); err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "the nodes know each other", func() bool {
+		return strings.HasPrefix(none.Get(ctx, "x").String(), "get x: MOVED")
+	})
+	return b.Addr
+}
