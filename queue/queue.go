@@ -36,6 +36,9 @@ type Config struct {
 	// Figures is whether a new namespace counts by kind how tasks ended and how long
 	// they took, for inspect.Figures: "on" (the default) or "off".
 	Figures string
+	// Access is what the program does with the namespace, and so which rights Open asks for.
+	// Defaults to AccessAll.
+	Access Access
 	// Strict refuses a Redis whose settings may lose tasks, where otherwise a
 	// warning is logged.
 	Strict bool
@@ -45,6 +48,18 @@ type Config struct {
 	// the server knows; tests give one with a clock of their own.
 	Library *lua.Library
 }
+
+// Access is what a program does with a namespace. docs/security.md has the rights of each.
+type Access string
+
+// What programs do. AccessRead makes no namespace, and its user cannot change one.
+const (
+	AccessAll     Access = "all"
+	AccessProduce Access = "produce" // enqueue, cancel, resolve, signal, wait for results
+	AccessWork    Access = "work"    // run tasks and agents, and sweep
+	AccessReap    Access = "reap"    // sweep
+	AccessRead    Access = "read"    // explain, events, audit, export, figures
+)
 
 // Queue is a namespace on a Redis. It is safe for concurrent use and starts no
 // goroutine by itself.
@@ -62,7 +77,7 @@ type Queue struct {
 // Open opens a namespace and creates it if it is new. It refuses a namespace with
 // another number of partitions ([refusal.ErrPartitions]) or of a newer version
 // ([refusal.ErrNewer]), a Redis that cannot work ([refusal.ErrUnfit]), and a user who lacks a right that
-// Curfew needs ([refusal.ErrNoRight]).
+// the program needs for what Config.Access says that it does ([refusal.ErrNoRight]).
 //
 // Give a client with ContextTimeoutEnabled, as [Connect] does: then a call that gets
 // no answer is repeated after a second, otherwise after the client's ReadTimeout. Open
@@ -116,6 +131,13 @@ func (c *Config) complete() error {
 	if c.Figures != "on" && c.Figures != "off" {
 		return refusal.Invalid("figures", "%q must be on or off", refusal.Clip(c.Figures))
 	}
+	switch c.Access {
+	case "":
+		c.Access = AccessAll
+	case AccessAll, AccessProduce, AccessWork, AccessReap, AccessRead:
+	default:
+		return refusal.Invalid("access", "%q must be produce, work, reap, read or all", refusal.Clip(string(c.Access)))
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -126,15 +148,19 @@ func (c *Config) complete() error {
 // says how many there are.
 func (q *Queue) create(ctx context.Context) error {
 	for p := 0; p == 0 || p < q.Partitions(); p++ {
-		reply, err := q.engine.Call(ctx, p, "open", recordVersion, q.Partitions(), string(q.config.Events), q.config.EventMiB, q.config.Figures)
+		reply, err := q.engine.Call(ctx, p, "open", recordVersion, q.Partitions(), string(q.config.Events), q.config.EventMiB, q.config.Figures, string(q.config.Access))
 		if err != nil {
 			return err
 		}
-		words, err := engine.List(reply, nil, 2)
+		words, err := engine.List(reply, nil, 1)
 		if err != nil {
 			return err
 		}
-		switch word := engine.Text(words[0]); word {
+		word := engine.Text(words[0])
+		if word != "MISSING" && len(words) < 2 {
+			return fmt.Errorf("open answered %.100v", words)
+		}
+		switch word {
 		case "OK":
 			n := engine.Number(words[1])
 			if n < 1 || n > MaxPartitions {
@@ -147,7 +173,9 @@ func (q *Queue) create(ctx context.Context) error {
 			}
 			return fmt.Errorf("%w: its records are of version %s, this program knows %d", refusal.ErrNewer, engine.Text(words[1]), recordVersion)
 		case "RIGHTS":
-			return q.engine.Lacks(p, words[1:])
+			return q.engine.Lacks(ctx, p, words[1:])
+		case "MISSING":
+			return fmt.Errorf("%w: %s", refusal.ErrNoNamespace, q.config.Namespace)
 		case "INVALID":
 			return refusal.Invalid(engine.Text(words[1]), "%s", engine.Text(words[len(words)-1]))
 		case "PARTITIONS":

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -13,9 +14,9 @@ import (
 )
 
 // Lacks is the error of a user who lacks rights, which stand as words of ACL SETUSER.
-func (e *Engine) Lacks(partition int, words []any) error {
+func (e *Engine) Lacks(ctx context.Context, partition int, words []any) error {
 	var commands, keys, channels []string
-	for _, word := range words {
+	for _, word := range e.surely(ctx, partition, words) {
 		switch rule := Text(word); rule[:min(len(rule), 1)] {
 		case "~":
 			keys = append(keys, rule[1:])
@@ -42,6 +43,18 @@ func (e *Engine) Lacks(partition int, words []any) error {
 	add("may not read and write the keys ", "~", keys, e.everywhere(partition, keys))
 	add("may not use the channels ", "&", channels, e.everywhere(partition, channels))
 	return fmt.Errorf("%w: %s %s: ACL SETUSER %s %s", refusal.ErrNoRight, e.user(), strings.Join(lacks, ", and "), e.user(), strings.Join(cure, " "))
+}
+
+// surely leaves out commands that the user may have. Lua is told that a message is refused, and
+// not whether the command or the channel is what the user lacks.
+func (e *Engine) surely(ctx context.Context, partition int, words []any) []any {
+	if !slices.ContainsFunc(words, func(word any) bool { return strings.HasPrefix(Text(word), "&") }) {
+		return words
+	}
+	if err := e.rdb.Publish(ctx, e.EndedChannel(partition), "").Err(); !Denied(err) || lua.MayNotRun(err) {
+		return words
+	}
+	return slices.DeleteFunc(slices.Clone(words), func(word any) bool { return word == "+publish" || word == "+subscribe" })
 }
 
 // everywhere are the patterns that grant names in all partitions. Many names are granted

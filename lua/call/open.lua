@@ -6,10 +6,12 @@
 -- ARGV[3]  level of events for a new namespace: all, terminal, none
 -- ARGV[4]  about how many MiB of events it keeps, 1 to 65536; 0 or nothing: 64
 -- ARGV[5]  whether a new namespace counts ends by kind (store/figures.lua): on, off; absent: on
+-- ARGV[6]  what the caller does, and needs the rights to: produce, work, reap, read, all; absent: all
 --
 -- Returns  {"OK", partitions, now}
 --          {"VERSION", version}       its records are of a version that the caller does not know
 --          {"PARTITIONS", partitions} it has another number of partitions
+--          {"MISSING"}                there is no such namespace, and whoever reads makes none
 --          {"RIGHTS", word, …}        the user lacks rights; words as ACL SETUSER has them. Nothing was changed
 --          {"INVALID", field, why}    nothing was changed
 -- Flags    allow-oom        opening must work on a full Redis
@@ -20,6 +22,7 @@
 -- @use store/lacking
 
 local levels = {all = true, terminal = true, none = true}
+local accesses = {produce = true, work = true, reap = true, read = true, all = true}
 
 -- unfit says what is wrong with a root or with what is asked of it.
 local function unfit(tx, version, wanted, argv)
@@ -34,6 +37,8 @@ local function unfit(tx, version, wanted, argv)
     return "event_mib", "must be a whole number from 0 to 65536"
   elseif argv[5] and argv[5] ~= "on" and argv[5] ~= "off" then
     return "figures", "must be on or off"
+  elseif not accesses[argv[6] or "all"] then
+    return "access", "must be produce, work, reap, read or all"
   elseif not partition or tx.key.partition ~= string.format("%d", partition) then
     return "root", "must end with the number of the partition in braces, as curfew:{0} does"
   elseif partition >= math.max(wanted, 1) and wanted > 0 then
@@ -42,7 +47,8 @@ local function unfit(tx, version, wanted, argv)
 end
 
 local function open(given, argv)
-  local lacks = lacking(keys(given[1]))
+  local access = argv[6] or "all"
+  local lacks = lacking(keys(given[1]), accesses[access] and access or "all")
   if lacks[1] then
     return {"RIGHTS", unpack(lacks)}
   end
@@ -59,6 +65,8 @@ local function open(given, argv)
     return {"PARTITIONS", old[2] or ""}
   elseif old[1] then
     return {"OK", old[2] or "", tx.at}
+  elseif access == "read" then
+    return {"MISSING"}
   elseif wanted == 0 and tx.key.partition ~= "0" then
     return {"INVALID", "partitions", "must be given for the first call of any partition but 0"}
   end

@@ -1,12 +1,11 @@
--- lacking lists the rights that calls and clients need and the user lacks, as words of ACL SETUSER: +command,
--- ~keys, &channels. It runs nothing, and needs no right itself. Redis before 7.0 cannot be asked.
+-- lacking lists the rights that a program needs for what it does and the user lacks, as words of ACL SETUSER:
+-- +command, ~keys, &channels. It runs nothing, and needs no right itself. Redis before 7.0 cannot be asked.
 --
 -- The user may read and write the root, or this call would not run. So a command that is refused on the root is
--- refused as such, and a command that is allowed there tells of other keys. BLPOP and SUBSCRIBE are of clients.
+-- refused as such, and a command that is allowed there tells of other keys.
+--
+-- @use store/rights
 
-local commands = "DEL EXISTS GET HDEL HGET HGETALL HINCRBY HLEN HMGET HSET LINDEX LLEN LRANGE LTRIM MGET RPUSH SADD " ..
-  "SCARD SET SISMEMBER SMEMBERS SSCAN TIME UNLINK XADD XLEN XRANGE XREVRANGE ZADD ZCARD ZCOUNT ZRANGE ZRANGEBYSCORE ZRANK ZREM ZREVRANGE " ..
-  "ZREVRANGEBYSCORE ZSCAN ZSCORE"
 local channels = {"alarm", "ended", "stop"} -- in store/keys
 
 local function may(...)
@@ -22,31 +21,31 @@ local function one(name)
   return string.sub(name, -1) == ":" and name .. "x" or name
 end
 
-local function lacking_commands(key, words)
-  for command in string.gmatch(commands, "%S+") do
+local function lacking_commands(key, access, words)
+  for command in string.gmatch(rights.commands[access], "%S+") do
     if not may(command, key.root) then
       words[#words + 1] = "+" .. string.lower(command)
     end
   end
-  for rule, command in pairs({["+xinfo|stream"] = {"XINFO", "STREAM", key.root}, ["+zinter"] = {"ZINTER", "1", key.root},
-    ["+mset"] = {"MSET", key.root, "x"}, ["+blpop"] = {"BLPOP", key.root, "1"}}) do -- their keys are found by their arguments
-    if not may(unpack(command)) then
-      words[#words + 1] = rule
+  for _, right in ipairs(rights.others(key.root)) do
+    if string.find(right.of, access, 1, true) and not may(unpack(right)) then
+      words[#words + 1] = right.rule
     end
   end
 end
 
--- lacking_keys asks with a command that reads and writes. Who lacks it is asked about keys the next time.
-local function lacking_keys(key, words)
+-- lacking_keys asks with a command that does what is needed. Who lacks it is asked about keys the next time.
+local function lacking_keys(key, access, words)
   local is_channel = {}
   for _, name in ipairs(channels) do
     is_channel[name] = true
   end
-  if not may("HINCRBY", key.root, "x", "1") then
+  local command = access == "read" and "HMGET" or "HINCRBY"
+  if not may(command, key.root, "x", "1") then
     return
   end
   for name, of in pairs(key) do
-    if not is_channel[name] and name ~= "partition" and not may("HINCRBY", one(of), "x", "1") then
+    if not is_channel[name] and name ~= "partition" and not may(command, one(of), "x", "1") then
       words[#words + 1] = "~" .. pattern(of)
     end
   end
@@ -76,12 +75,14 @@ local function lacking_channels(key, words)
   end
 end
 
-local function lacking(key)
+local function lacking(key, access)
   local words = {}
   if redis.acl_check_cmd then
-    lacking_commands(key, words)
-    lacking_keys(key, words)
-    lacking_channels(key, words)
+    lacking_commands(key, access, words)
+    lacking_keys(key, access, words)
+    if access ~= "read" then
+      lacking_channels(key, words)
+    end
     table.sort(words)
   end
   return words
