@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/jsonerr"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
@@ -183,7 +184,8 @@ func encode(v any) ([]byte, error) {
 	case []byte:
 		return bytes.Clone(v), nil // the caller may go on using its own
 	}
-	return json.Marshal(v)
+	text, err := json.Marshal(v)
+	return text, jsonerr.Plain(err)
 }
 
 func decode[T any](b []byte) (v T, err error) {
@@ -194,6 +196,5 @@ func decode[T any](b []byte) (v T, err error) {
 	if len(b) == 0 {
 		return v, nil
 	}
-	err = json.Unmarshal(b, &v)
-	return v, err
+	return v, jsonerr.Plain(json.Unmarshal(b, &v))
 }

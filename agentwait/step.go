@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/jsonerr"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
@@ -115,7 +116,7 @@ func replayed[T any](a *Agent, name, entry string) (v T, err error) {
 func (a *Agent) storable(name string, v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
-		return nil, fmt.Errorf("the result of the step %q has no JSON, and was dropped: return one that has: %w", name, err)
+		return nil, fmt.Errorf("the result of the step %q has no JSON, and was dropped: return one that has: %w", name, jsonerr.Plain(err))
 	}
 	if most := a.q.MaxBytes(); len(text) > most {
 		return nil, fmt.Errorf("%w: the result of the step %q has %d bytes, the limit is %d: store it elsewhere and return a reference", refusal.ErrInvalid, name, len(text), most)
@@ -124,8 +125,7 @@ func (a *Agent) storable(name string, v any) ([]byte, error) {
 }
 
 func decodeStep[T any](text []byte) (v T, err error) {
-	err = json.Unmarshal(text, &v)
-	return v, err
+	return v, jsonerr.Plain(json.Unmarshal(text, &v))
 }
 
 // lastWords is how long an agent may still write, once its context has ended, what
@@ -194,5 +194,5 @@ func (a *Agent) Restore(state any) (bool, error) {
 	if len(b) == 0 {
 		return true, nil
 	}
-	return true, json.Unmarshal(b, state)
+	return true, jsonerr.Plain(json.Unmarshal(b, state))
 }

@@ -170,7 +170,24 @@ func (p *partition) stop(s queue.Stop) {
 
 func (a *attempt) stop(reason string) {
 	a.partition.w.counts.stopped.Add(1)
-	a.cancel(stopCause(reason))
+	if reason == "timeout" {
+		a.cancel(a.timeoutCause())
+	} else {
+		a.cancel(stopCause(reason))
+	}
+}
+
+// timeoutCause is which limit was over when Redis said that time was up: the earlier one of those
+// that the claim has. It is the cause that the attempt's own timer would have given a moment later.
+func (a *attempt) timeoutCause() error {
+	c := &a.claim
+	switch {
+	case !c.AttemptDeadline.IsZero() && (c.Deadline.IsZero() || c.AttemptDeadline.Before(c.Deadline)):
+		return ErrAttemptTimeout
+	case !c.Deadline.IsZero():
+		return ErrDeadline
+	}
+	return ErrTimeout
 }
 
 // judge makes the outcome of what a handler returned. cause is why its context had ended

@@ -60,7 +60,7 @@ func TestJudge(t *testing.T) {
 		{"a long error is cut, between letters", "", errors.New(strings.Repeat("x", 99) + "é"), nil,
 			queue.Outcome{Verb: "fail", Class: "error", Error: strings.Repeat("x", 99)}},
 		{"an error that panics is still an error", "", rude{}, nil,
-			queue.Outcome{Verb: "fail", Class: "error", Error: "worker.rude, whose Error method panics: no text for you"}},
+			queue.Outcome{Verb: "fail", Class: "error", Error: "an error whose Error method panics: no text for you"}},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			var got queue.Outcome

@@ -13,7 +13,7 @@ var (
 	// ErrTimeout means that time is up. The next three are ErrTimeout as well, and all
 	// four are context.DeadlineExceeded.
 	ErrTimeout error = &timeout{"task timed out"}
-	// ErrDeadline means that the task's own deadline has passed. The task has failed, and
+	// ErrDeadline means that the task's deadline, or that of the agent it belongs to, has passed. The task has failed, and
 	// Redis refuses whatever the handler returns.
 	ErrDeadline error = &timeout{"task exceeded its deadline"}
 	// ErrAttemptTimeout means that the attempt took longer than the task allows.
@@ -39,11 +39,9 @@ func (t *timeout) Is(target error) bool {
 	return target == ErrTimeout || target == context.DeadlineExceeded
 }
 
-// stopCause returns the cause for a reason that Redis gave.
+// stopCause returns the cause for a reason that Redis gave, other than a timeout.
 func stopCause(reason string) error {
 	switch reason {
-	case "timeout":
-		return ErrTimeout
 	case "cancelled", "cancelling":
 		return ErrCancelled
 	case "owner_ended":

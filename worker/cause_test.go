@@ -16,7 +16,7 @@ func TestCauses(t *testing.T) {
 		t.Error("causes are mixed up")
 	}
 	for reason, want := range map[string]error{
-		"timeout": ErrTimeout, "cancelled": ErrCancelled, "owner_ended": ErrCancelled,
+		"cancelled": ErrCancelled, "owner_ended": ErrCancelled,
 		"lost": ErrClaimLost, "gone": ErrClaimLost, "released": ErrClaimLost, "completed": ErrClaimLost,
 	} {
 		if got := stopCause(reason); !errors.Is(got, want) {

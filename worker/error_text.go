@@ -6,17 +6,15 @@ import (
 	"strings"
 )
 
-const (
-	maxStack = 4 << 10  // of a panic's stack in the task's error
-	maxText  = 16 << 10 // of an error's text
-)
+const maxText = 16 << 10 // of an error's text
 
 var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit, or FailNow of a test) instead of returning")
 
-// panicked logs a panic of the handler, and returns it as an error.
+// panicked logs a panic of the handler with its stack, and returns it as an error without: the task's
+// error may be shown to people who are not to see how the program is built.
 func (a *attempt) panicked(v any, stack []byte) error {
-	err := fmt.Errorf("panic: %v\n\n%s", v, stack[:min(len(stack), maxStack)])
-	a.partition.w.log.Error("A handler panicked", "kind", a.claim.Kind, "task_id", a.claim.ID, "error", err)
+	err := fmt.Errorf("panic: %v", v)
+	a.partition.w.log.Error("A handler panicked", "kind", a.claim.Kind, "task_id", a.claim.ID, "error", err, "stack", string(stack))
 	return err
 }
 
@@ -25,7 +23,7 @@ func (a *attempt) panicked(v any, stack []byte) error {
 func errorText(err error, limit int) (s string) {
 	defer func() {
 		if v := recover(); v != nil {
-			s = fmt.Sprintf("%T, whose Error method panics: %v", err, v)
+			s = fmt.Sprintf("an error whose Error method panics: %v", v)
 		}
 	}()
 	s = err.Error()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"github.com/curfew-dev/curfew/internal/jsonerr"
 )
 
 // Handler runs a task: it takes the payload, and returns the result or an error. ctx ends
@@ -23,12 +25,12 @@ func Handle[In, Out any](w *Worker, kind string, handle func(ctx context.Context
 	w.HandleRaw(kind, func(ctx context.Context, payload []byte) ([]byte, error) {
 		in, err := decode[In](payload)
 		if err != nil {
-			return nil, Discard(fmt.Errorf("the payload is not what kind %s takes: %w", kind, err))
+			return nil, Discard(fmt.Errorf("the payload is not what kind %s takes: %w", kind, jsonerr.Plain(err)))
 		}
 		out, err := handle(ctx, in)
 		result, encodeErr := encode(out)
 		if err == nil && encodeErr != nil {
-			return nil, Discard(fmt.Errorf("the result of kind %s has no JSON: %w", kind, encodeErr))
+			return nil, Discard(fmt.Errorf("the result of kind %s has no JSON: %w", kind, jsonerr.Plain(encodeErr)))
 		}
 		return result, err
 	})

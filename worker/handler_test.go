@@ -63,9 +63,11 @@ func testHandlers(t *testing.T, rdb redis.UniversalClient) {
 		{"bytes go as they are", queue.Task{Kind: "bytes", Payload: []byte{0, 0xff}}, queue.Completed, "got \x00\xff", "", "", 0, 0},
 		{"a payload that cannot be read fails for good and names the kind", queue.Task{Kind: "json", Payload: []byte(`{"URL":`), MaxRetries: 3},
 			queue.Failed, "", "the payload is not what kind json takes", "failed", 0, 0},
+		{"a payload of another type names no Go type", queue.Task{Kind: "json", Payload: []byte(`{"Bytes":"many"}`)},
+			queue.Failed, "", "field Bytes must not be a string", "failed", 0, 0},
 		{"a result without JSON fails for good", queue.Task{Kind: "no-json", MaxRetries: 3}, queue.Failed, "", "the result of kind no-json", "failed", 0, 0},
 		{"a result that is too large fails for good", queue.Task{Kind: "huge", MaxRetries: 3}, queue.Failed, "", "the result has", "failed", 0, 0},
-		{"a panic is an error with its stack", queue.Task{Kind: "panic"}, queue.Failed, "", "handler_test.go", "error", 0, 0},
+		{"a panic is an error", queue.Task{Kind: "panic"}, queue.Failed, "", "panic: the roof is on fire", "error", 0, 0},
 		{"a panic spends retries", queue.Task{Kind: "panic", MaxRetries: 2}, queue.Failed, "", "panic: the roof is on fire", "error", 2, 0},
 		{"Goexit is an error", queue.Task{Kind: "goexit", MaxRetries: 1}, queue.Failed, "", "Goexit", "error", 1, 0},
 		{"an error is repeated N times", queue.Task{Kind: "boom", MaxRetries: 2}, queue.Failed, "", "boom", "error", 2, 0},
@@ -76,6 +78,11 @@ func testHandlers(t *testing.T, rdb redis.UniversalClient) {
 			r := s.ended(s.enqueue(c.task))
 			if r.Status != c.status || string(r.Result) != c.result || r.Reason != c.reason || r.Retries != c.retries || r.Code != c.code {
 				t.Errorf("it is %s with result %q, reason %q, code %d after %d retries; error %q", r.Status, r.Result, r.Reason, r.Code, r.Retries, r.Error)
+			}
+			for _, inside := range []string{".go", "[running]", "worker_test", "json:", "0x"} {
+				if strings.Contains(r.Error, inside) {
+					t.Errorf("its error shows how the program is built: %s", r.Error)
+				}
 			}
 			if !strings.Contains(r.Error, c.err) || len(r.Error) > 8<<10 {
 				t.Errorf("its error of %d bytes does not say %q: %s", len(r.Error), c.err, r.Error)

@@ -131,3 +131,34 @@ func TestClaimedAnewStopsTheOldAttempt(t *testing.T) {
 		t.Errorf("the newer claim's task is %s", r.Status)
 	}
 }
+
+// A fleet's reaper and the workers' own timers race for 1,000 timeouts.
+func TestEveryTimeoutHasItsCause(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 1)
+	type end struct {
+		kind  string
+		cause error
+	}
+	ends := make(chan end, 1000)
+	w := worker.New(s.q, worker.Config{Concurrency: 1000}) // so that all begin before their deadline
+	for _, kind := range []string{"deadline", "attempt"} {
+		w.HandleRaw(kind, raw(func(ctx context.Context) error {
+			<-ctx.Done()
+			ends <- end{kind, context.Cause(ctx)}
+			return ctx.Err()
+		}))
+	}
+	s.run(w)
+	for range 500 {
+		s.enqueue(queue.Task{Kind: "deadline", Timeout: 5 * time.Second, AttemptTimeout: time.Hour})
+		s.enqueue(queue.Task{Kind: "attempt", Timeout: time.Hour, AttemptTimeout: 20 * time.Millisecond})
+	}
+	for range 1000 {
+		e := await.Receive(t, ends, "a handler ends")
+		want := map[string]error{"deadline": worker.ErrDeadline, "attempt": worker.ErrAttemptTimeout}[e.kind]
+		if !errors.Is(e.cause, want) {
+			t.Fatalf("a handler of kind %s was ended by %v, want %v", e.kind, e.cause, want)
+		}
+	}
+}

@@ -201,6 +201,9 @@ func (e *Engine) run(ctx context.Context, patience time.Duration, script, root s
 	return e.library.Run(try, e.rdb, script, root, args...)
 }
 
+// TimedOut tells whether a client gave up on an answer.
+func TimedOut(err error) bool { return timedOut(err) }
+
 // timedOut tells whether a try ended because nothing passed for as long as it was given.
 func timedOut(err error) bool {
 	var read net.Error

@@ -98,7 +98,7 @@ func TestARightThatIsWithdrawnIsAnOutage(t *testing.T) {
 func busy(q *queue.Queue) *worker.Worker {
 	w := worker.New(q, worker.Config{Beat: 50 * time.Millisecond, Concurrency: 50})
 	w.HandleRaw("short", func(context.Context, []byte) ([]byte, error) {
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // sleeps: it is the task's work
 		return []byte(`"x"`), nil
 	})
 	w.HandleRaw("hangs", func(ctx context.Context, _ []byte) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() })

@@ -123,6 +123,7 @@ func (m *model) settleOne(worker, call string, o queue.Outcome) string {
 		return "LOST " + string(t.status)
 	}
 	delay := o.Delay.Milliseconds()
+	t.worker = worker // whose lease may be lost
 	switch {
 	case t.cancelled != 0:
 		t.call = call

@@ -68,6 +68,7 @@ local function report(tx, o, worker, call)
     refuse(tx, task, o.verb, o.epoch, worker)
     return {"LOST", task.status}
   end
+  task.worker = worker -- whose lease may be lost; the event and the record of the end name it even so
   if task.cancel_at then -- whatever its handler says by now, it ends as cancelled
     local over = cancelled(task.cancel_reason, call)
     over.by_worker = true
