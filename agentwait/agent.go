@@ -51,6 +51,9 @@ type Agent struct {
 // draws, asks or does elsewhere belongs into a Step, Now or Rand. An ErrSuspended that it
 // gets it must return.
 func Handle[In, Out any](w *worker.Worker, kind string, handle func(a *Agent, in In) (Out, error)) {
+	if handle == nil || w == nil {
+		w.HandleRaw(kind, nil) // panics
+	}
 	worker.Handle(w, kind, func(ctx context.Context, in In) (out Out, err error) {
 		a := newAgent(ctx, w.Queue())
 		defer a.end(nil)
@@ -86,14 +89,17 @@ func (a *Agent) recall() error {
 }
 
 // ID is the agent's task.
-func (a *Agent) ID() string { return a.job.ID }
+func (a *Agent) ID() string { return a.given().job.ID }
 
 // Info tells about the agent's task, as worker.Info does.
-func (a *Agent) Info() worker.Job { return a.job }
+func (a *Agent) Info() worker.Job { return a.given().job }
 
 // barred is why the agent can do nothing, nil if it can. Who uses it inside a step stops it:
 // a replay does not run the step, so it could not come to the same.
 func (a *Agent) barred() error {
+	if a == nil {
+		return errNobody
+	}
 	if a.gone == nil && a.inside != "" {
 		a.gone = fmt.Errorf("%w, %q, which a replay does not run: draw, schedule and wait before the step, and use in it what came of that", errInside, a.inside)
 	}

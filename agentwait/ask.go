@@ -69,6 +69,9 @@ func (k *ask) remembered(entry string, w *queue.Wait) (*queue.WaitOutcome, error
 
 // wait is the wait as Redis gets it.
 func (k *ask) wait() (*queue.Wait, error) {
+	if k.agent == nobody {
+		return nil, errNobody
+	}
 	p := &k.policy
 	if err := p.check(); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 func awaitables[T any](futures []*Future[T]) []Awaitable {
@@ -16,7 +17,7 @@ func awaitables[T any](futures []*Future[T]) []Awaitable {
 }
 
 func newAsk[T any](on Waiter, mode queue.Mode, need int, futures []*Future[T]) *ask {
-	a, policy := on.waiter()
+	a, policy := waiterOf(on)
 	return &ask{agent: a, policy: policy, mode: mode, need: need, members: awaitables(futures)}
 }
 
@@ -184,14 +185,18 @@ func Await[T any](on Waiter, future *Future[T]) (v T, err error) {
 
 // Run schedules a task and waits for it.
 func Run[T any](on Waiter, in any, task queue.Task) (T, error) {
-	a, _ := on.waiter()
+	a, _ := waiterOf(on)
+	if a == nobody {
+		var zero T
+		return zero, errNobody
+	}
 	return Await(on, Schedule[T](a, in, task))
 }
 
 // AwaitAll waits for tasks of several types: all of them, as JoinAll does. Value tells
 // the result of each.
 func AwaitAll(on Waiter, futures ...Awaitable) error {
-	a, policy := on.waiter()
+	a, policy := waiterOf(on)
 	k := &ask{agent: a, policy: policy, mode: queue.WaitAll, members: futures}
 	if len(futures) == 0 {
 		_, err := k.wait()
@@ -204,6 +209,10 @@ func AwaitAll(on Waiter, futures ...Awaitable) error {
 // Value is the result of a task that a wait has told of, or why it has none.
 func Value[T any](a *Agent, f *Future[T]) (v T, err error) {
 	switch {
+	case a == nil:
+		return v, errNobody
+	case f == nil || f.child == nil:
+		return v, fmt.Errorf("%w: it is no future: give what Schedule, Promise, Signal, Child or Of returned", refusal.ErrInvalid)
 	case f.err != nil:
 		return v, f.err
 	case f.agent != a.job.ID: // another agent's child may have the name of one of ours
@@ -218,7 +227,7 @@ func Value[T any](a *Agent, f *Future[T]) (v T, err error) {
 
 // Sleep waits for a time. Nothing has to be alive for it.
 func Sleep(a *Agent, d time.Duration) error {
-	if d <= 0 {
+	if d <= 0 || a == nil {
 		return a.barred()
 	}
 	c := a.schedule(queue.Task{Kind: "sleep", Queue: a.job.Queue, Timer: true, Delay: max(d, time.Millisecond)}, nil)

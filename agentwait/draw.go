@@ -12,6 +12,9 @@ type clockKey struct{}
 // WithClock has the agents under a context take Now from elsewhere than the clock of Redis.
 // It is for tests whose clock stands still: curfewtest sets its own.
 func WithClock(ctx context.Context, now func() time.Time) context.Context {
+	if ctx == nil || now == nil {
+		panic("agentwait: WithClock needs a context and a clock")
+	}
 	return context.WithValue(ctx, clockKey{}, now)
 }
 
@@ -25,7 +28,7 @@ func (a *Agent) clock() time.Time {
 
 // Now is the time by the clock of Redis, and the same again in a replay.
 func (a *Agent) Now() time.Time {
-	now := a.clock().UnixMilli()
+	now := a.given().clock().UnixMilli()
 	if a.barred() != nil {
 		return time.UnixMilli(now)
 	}
@@ -40,6 +43,7 @@ func (a *Agent) Now() time.Time {
 
 // Rand is a source of random numbers that gives the same ones again in a replay.
 func (a *Agent) Rand() *rand.Rand {
+	a.given()
 	s1, s2 := rand.Uint64(), rand.Uint64()
 	if a.barred() != nil {
 		return rand.New(rand.NewPCG(s1, s2))

@@ -42,17 +42,17 @@ func (f *Future[T]) member() (*child, time.Duration, Ending) {
 }
 
 // ID is the task's.
-func (f *Future[T]) ID() string { return f.id }
+func (f *Future[T]) ID() string { return f.made().id }
 
 // Kind is the task's.
-func (f *Future[T]) Kind() string { return f.kind }
+func (f *Future[T]) Kind() string { return f.made().kind }
 
 // Within is the same task with a limit of its own in a wait: so long after the wait
 // begins, it is cancelled, and the wait goes on. A Signal takes none, as nothing is to
 // cancel it, and a task that is given twice the same in each place: otherwise the wait is
 // a refusal.ErrInvalid.
 func (f *Future[T]) Within(d time.Duration) *Future[T] {
-	g := *f
+	g := *f.made()
 	g.patience = d
 	return &g
 }
@@ -60,7 +60,7 @@ func (f *Future[T]) Within(d time.Duration) *Future[T] {
 // ContinueOn is the same task in a wait that counts it as done if it ends in one of these
 // ways. A task that is given twice takes the same in each place.
 func (f *Future[T]) ContinueOn(endings Ending) *Future[T] {
-	g := *f
+	g := *f.made()
 	g.continueOn |= endings
 	return &g
 }
@@ -80,6 +80,7 @@ func nameOf(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
 // IdempotencyKey is a name by which the same child may be scheduled twice: the second time the
 // first child is meant, and whatever else the task says is ignored.
 func Schedule[T any](a *Agent, in any, task queue.Task) *Future[T] {
+	a.given()
 	payload, err := encode(in)
 	if err != nil {
 		err = fmt.Errorf("the payload of a child of kind %s has no JSON: %w", task.Kind, err)
@@ -181,12 +182,12 @@ func (a *Agent) schedule(task queue.Task, err error) *child {
 
 // Child is a task that the agent made before, by its name or number: after a Checkpoint,
 // whose replay does not schedule it again.
-func Child[T any](a *Agent, name string) *Future[T] { return Of[T](a, a.job.ID+"."+name) }
+func Child[T any](a *Agent, name string) *Future[T] { return Of[T](a, a.given().job.ID+"."+name) }
 
 // Of is the future of a task by its id, which must be a child of the agent: waits and
 // Cancel return ErrNotOwner for any other.
 func Of[T any](a *Agent, id string) *Future[T] {
-	c := &child{of: a, agent: a.job.ID, id: id}
+	c := &child{of: a, agent: a.given().job.ID, id: id}
 	// A child of a child has a dot more, and a hook of one, which nobody owns, a "!".
 	if name, mine := strings.CutPrefix(id, a.job.ID+"."); !mine || strings.ContainsAny(name, ".!") {
 		c.err = fmt.Errorf("%w: %s", ErrNotOwner, id)

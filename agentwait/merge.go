@@ -48,6 +48,9 @@ type branch struct {
 // Of merges what has completed in a wait, Settled.Completed. It is nil if nothing has. A
 // result that cannot be read is an error, since what is merged would hide it.
 func (m Merge) Of(s *Settled[json.RawMessage]) (json.RawMessage, error) {
+	if s == nil {
+		return nil, fmt.Errorf("%w: the outcomes to merge are nil: give what JoinAllSettled returned", refusal.ErrInvalid)
+	}
 	var branches []branch
 	for _, i := range s.order {
 		switch o := s.Outcomes[i]; {

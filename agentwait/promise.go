@@ -10,6 +10,7 @@ import (
 // queue.Resolve or queue.Reject. It has a time out unless that is 0. Like any child it is
 // there with the next wait, or after Start; tell its id to others after that.
 func Promise[T any](a *Agent, name string, timeout time.Duration) *Future[T] {
+	a.given()
 	var err error
 	if name != "" {
 		err = checkName(name)

@@ -16,7 +16,7 @@ import (
 // that is a Timer. A payload that is no T is a *BadSignalError: NextSignal asks again. If T is not
 // []byte, a payload that is not JSON is refused where it is sent, once the agent waits.
 func Signal[T any](a *Agent, name string) *Future[T] {
-	if a.named["s-"+name] { // asked for again: it is the same one
+	if a.given().named["s-"+name] { // asked for again: it is the same one
 		return Child[T](a, "s-"+name)
 	}
 	return signal[T](a, "s-"+name, queue.CheckSignal(name))
@@ -33,13 +33,14 @@ func signal[T any](a *Agent, name string, err error) *Future[T] {
 // NextSignal asks for a signal again, of which the agent could not use what it was told: what is said next under the
 // same name. Give it the future of before, and then its own. A replay asks the same.
 //
-//	go := agentwait.Signal[Decision](a, "go")
-//	d, err := agentwait.Await(a, go)
+//	decision := agentwait.Signal[Decision](a, "decision")
+//	d, err := agentwait.Await(a, decision)
 //	for bad := (*agentwait.BadSignalError)(nil); errors.As(err, &bad); {
-//		go = agentwait.NextSignal(a, go)
-//		d, err = agentwait.Await(a, go)
+//		decision = agentwait.NextSignal(a, decision)
+//		d, err = agentwait.Await(a, decision)
 //	}
 func NextSignal[T any](a *Agent, f *Future[T]) *Future[T] {
+	a.given()
 	if f.err != nil {
 		return f
 	}
@@ -49,7 +50,7 @@ func NextSignal[T any](a *Agent, f *Future[T]) *Future[T] {
 	}
 	name, n := times(name)
 	name += "__" + strconv.Itoa(n+1)
-	if a.named[name] {
+	if a.given().named[name] {
 		return Child[T](a, name)
 	}
 	return signal[T](a, name, nil)

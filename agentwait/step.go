@@ -40,6 +40,9 @@ func Step[T any](a *Agent, name string, do func(ctx context.Context) (T, error))
 	if strings.ContainsAny(name, "\n\r") || name == "" || len(name) > 128 {
 		return v, fmt.Errorf("%w: the name of a step, %s, must be one line of 1 to 128 bytes", refusal.ErrInvalid, clip(name))
 	}
+	if do == nil {
+		return v, fmt.Errorf("%w: the function of the step %s is nil", refusal.ErrInvalid, clip(name))
+	}
 	number, entry, ok := a.remembered()
 	if ok {
 		return replayed[T](a, name, entry)
@@ -183,6 +186,9 @@ func (a *Agent) Checkpoint(state any) error {
 // Restore reads the state of the last Checkpoint into what it is given a pointer to. It
 // tells whether there was one.
 func (a *Agent) Restore(state any) (bool, error) {
+	if a == nil {
+		return false, errNobody
+	}
 	b := a.memory.State
 	if b == nil {
 		return false, nil

@@ -83,7 +83,7 @@ type adjusted struct {
 func (w adjusted) waiter() (*Agent, Wait) { return w.agent, w.wait }
 
 // With is the agent in a wait that is adjusted.
-func (a *Agent) With(w Wait) Waiter { return adjusted{a, w} }
+func (a *Agent) With(w Wait) Waiter { return adjusted{a.given(), w} }
 
 // mask is what each way to end counts as.
 func (w *Wait) mask(more Ending) string {

@@ -62,6 +62,9 @@ type Stage struct {
 
 // New makes a stage and ends it with the test. Give no config, or one.
 func New(tb testing.TB, config ...Config) *Stage {
+	if tb == nil {
+		panic("curfewtest: New needs the test that the stage is for")
+	}
 	tb.Helper()
 	// A test's context ends before its clean-up, which may want to look too.
 	s := &Stage{tb: tb, ctx: context.WithoutCancel(tb.Context()), acting: map[*act]bool{}, follow: map[*worker.Worker]bool{}}

@@ -48,6 +48,9 @@ type Gap struct {
 //
 // A namespace tells only what its [Config].Events says: with "none" there is nothing.
 func Read(ctx context.Context, q *queue.Queue, from Cursor, n int, wait time.Duration) (Batch, error) {
+	if err := q.Ready(ctx); err != nil {
+		return Batch{Next: from}, refusal.Failed("events", "", err)
+	}
 	if n < 1 || n > maxEvents {
 		return Batch{Next: from}, refusal.Failed("events", "", refusal.Invalid("n", "%d must be 1 to %d: read on with the cursor for more", n, maxEvents))
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/curfew-dev/curfew/internal/audit"
-	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -19,6 +18,9 @@ type Finding = audit.Finding
 // No command takes Redis more than a few milliseconds. Audit reads about 25,000 tasks a second, and keeps
 // about 200 bytes of each in memory.
 func Audit(ctx context.Context, q *queue.Queue) ([]Finding, error) {
+	if err := q.Ready(ctx); err != nil {
+		return nil, refusal.Failed("audit", "", err)
+	}
 	var findings []Finding
 	for p := range q.Partitions() {
 		found, err := audit.Run(ctx, q, p)

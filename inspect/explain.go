@@ -219,6 +219,9 @@ type Warning struct {
 // A wait of more than 200 members is read in several calls. Members that end between them
 // count as ended by the last of them.
 func Explain(ctx context.Context, q *queue.Queue, id string) (*Explanation, error) {
+	if err := q.Ready(ctx); err != nil {
+		return nil, refusal.Failed("explain", "", err)
+	}
 	p, err := names.PartitionIn(id, q.Partitions())
 	if err != nil {
 		return nil, refusal.Failed("explain", id, err)

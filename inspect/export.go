@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -38,6 +39,9 @@ type ExportPage struct {
 // that is there from beginning to end is told, perhaps twice if tasks come and go: the
 // later line holds.
 func Export(ctx context.Context, q *queue.Queue, page string, n int) (ExportPage, error) {
+	if err := q.Ready(ctx); err != nil {
+		return ExportPage{}, refusal.Failed("export", "", err)
+	}
 	if n < 1 || n > maxExport {
 		return ExportPage{}, refusal.Failed("export", "", refusal.Invalid("n", "%d must be 1 to %d", n, maxExport))
 	}
@@ -61,6 +65,12 @@ func Export(ctx context.Context, q *queue.Queue, page string, n int) (ExportPage
 // Export says of consistency holds here too. It keeps three pages in memory, of about 4 MiB at the
 // most: one is read while another is written.
 func ExportTo(ctx context.Context, q *queue.Queue, w io.Writer) error {
+	if err := q.Ready(ctx); err != nil {
+		return refusal.Failed("export", "", err)
+	}
+	if engine.IsNil(w) {
+		return refusal.Failed("export", "", refusal.Invalid("writer", "is nil"))
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	pages := exporter{q}.exportPages(ctx)
 	defer func() {

@@ -83,6 +83,9 @@ const figuresTogether = 50
 // A key of the wrong type is left out. Then the error is [refusal.ErrWrongType] and says which, and
 // the figures are all others.
 func Figures(ctx context.Context, q *queue.Queue) ([]KindFigures, error) {
+	if err := q.Ready(ctx); err != nil {
+		return nil, refusal.Failed("figures", "", err)
+	}
 	sum := map[[2]string]*KindFigures{}
 	var wrong error
 	for p := range q.Partitions() {

@@ -27,6 +27,9 @@ const recalled = 100
 // Recall reads an agent's journal, and the members of its newest wait if they are 100 at
 // the most.
 func (a Attempts) Recall(ctx context.Context, agent string) (*Memory, error) {
+	if err := a.q.ready(ctx); err != nil {
+		return nil, refusal.Failed("recall", "", err)
+	}
 	m := &Memory{Journal: map[int64]string{}}
 	var err error
 	m.Children, err = a.recall(ctx, agent, recalled, nil, m)
@@ -39,6 +42,9 @@ func (a Attempts) Recall(ctx context.Context, agent string) (*Memory, error) {
 // Children reads how children of an agent stand, by the last parts of their ids, 500 a
 // round trip. One that is not there is nil.
 func (a Attempts) Children(ctx context.Context, agent string, names []string) (map[string]*Record, error) {
+	if err := a.q.ready(ctx); err != nil {
+		return nil, refusal.Failed("children", "", err)
+	}
 	all := make(map[string]*Record, len(names))
 	for len(names) > 0 {
 		n := min(len(names), maxList)

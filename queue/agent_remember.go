@@ -31,6 +31,9 @@ type Entry struct {
 // [refusal.ErrNotHeld], [refusal.ErrStopping], [refusal.ErrNotFound], and [refusal.ErrInvalid] for what is too large; then
 // nothing was written.
 func (a Attempts) Remember(ctx context.Context, agent string, epoch int64, worker string, n Note) error {
+	if err := a.q.ready(ctx); err != nil {
+		return refusal.Failed("remember", "", err)
+	}
 	p, err := names.PartitionIn(agent, a.q.Partitions())
 	if err != nil {
 		return refusal.Failed("remember", agent, err)

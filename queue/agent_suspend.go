@@ -75,6 +75,9 @@ type Suspension struct {
 // to do with it. A wait of more than 500 members goes in parts, of which the first makes the children: if a later one
 // is refused (a member that does not exist, a limit that only the server knows) they stay, and the agent runs on.
 func (a Attempts) Suspend(ctx context.Context, s Suspension) (*WaitOutcome, error) {
+	if err := a.q.ready(ctx); err != nil {
+		return nil, refusal.Failed("suspend", "", err)
+	}
 	p, err := names.PartitionIn(s.Agent, a.q.Partitions())
 	if err != nil {
 		return nil, refusal.Failed("suspend", s.Agent, err)

@@ -40,6 +40,9 @@ func (s Stop) OfWorker() bool { return s.ID == "-" }
 // never received, and are given back. Lease 0 is goodbye: all is given back. Of an
 // attempt that must stop the progress is not written down.
 func (a Attempts) Heartbeat(ctx context.Context, partition int, worker string, lease time.Duration, known int64, held []Held) ([]Stop, error) {
+	if err := a.q.ready(ctx); err != nil {
+		return nil, refusal.Failed("heartbeat", "", err)
+	}
 	if lease < 0 || lease > 0 && lease < time.Millisecond {
 		return nil, refusal.Failed("heartbeat", "", refusal.Invalid("lease", "%v must be at least 1ms, or 0 for goodbye", lease))
 	}
@@ -80,6 +83,9 @@ func (a Attempts) beat(ctx context.Context, partition int, args []any) (stops []
 // may be lost with its connection; again is called when that may have happened, and
 // a heartbeat then tells what was missed. The function returned ends it.
 func (a Attempts) Stops(worker string, stop func(Stop), again func()) (end func()) {
+	if stop == nil || again == nil {
+		panic("queue: Stops needs a function for messages and one for what was missed")
+	}
 	channels := make([]string, a.q.Partitions())
 	for p := range channels {
 		channels[p] = a.q.engine.StopChannel(p, worker)

@@ -72,6 +72,9 @@ func (r *Reply) Stopping() bool { return r.Look < 0 }
 
 // Fetch takes ready tasks for a worker.
 func (a Attempts) Fetch(ctx context.Context, partition int, worker string, ask Ask) (Reply, error) {
+	if err := a.q.ready(ctx); err != nil {
+		return Reply{}, refusal.Failed("fetch", "", err)
+	}
 	if err := ask.check(worker); err != nil {
 		return Reply{}, refusal.Failed("fetch", "", err)
 	}
@@ -197,6 +200,9 @@ func (c *Claim) readSpec(spec string) bool {
 // Answers asks a partition for nothing, and returns nil if it answers. A worker tells by it
 // a call that is large from a partition that hangs.
 func (a Attempts) Answers(ctx context.Context, partition int) error {
+	if err := a.q.ready(ctx); err != nil {
+		return refusal.Failed("answers", "", err)
+	}
 	_, err := a.q.engine.Call(ctx, partition, "read")
 	return refusal.Failed("answers", "", err)
 }

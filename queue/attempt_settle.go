@@ -49,6 +49,9 @@ func (v Verdict) Accepted() bool { return v.Word == VerdictOK }
 // call identifies the report (NewCall): a repeat of it changes nothing and gets the
 // first answer. At most 500 outcomes and 4 MiB.
 func (a Attempts) Settle(ctx context.Context, partition int, worker, call string, outcomes []Outcome, ask Ask) (Reply, error) {
+	if err := a.q.ready(ctx); err != nil {
+		return Reply{}, refusal.Failed("settle", "", err)
+	}
 	if len(outcomes) > maxList {
 		return Reply{}, refusal.Failed("settle", "", refusal.Invalid("outcomes", "are %d, and a call takes %d: make several", len(outcomes), maxList))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Attempts has the calls that only workers and agents make. Packages worker and agentwait
@@ -26,5 +27,8 @@ func NewCall() string { return names.NewCall() }
 // of that; if one is not, it returns [refusal.ErrNotOwner], and none is cancelled. As with CancelAll, a
 // call that gets no answer from Redis may have cancelled some: make the same call again.
 func (a Attempts) CancelAs(ctx context.Context, call, owner string, ids []string, reason string) ([]Cancellation, error) {
+	if err := a.q.ready(ctx); err != nil {
+		return nil, refusal.Failed("cancel as", "", err)
+	}
 	return a.q.cancelAs(ctx, call, owner, ids, reason)
 }

@@ -32,6 +32,9 @@ type Cancellation struct {
 // is kept as the task's error. A task that had ended stays as it is, and the
 // answer tells how it ended; one that is out of time ends as that first.
 func (q *Queue) Cancel(ctx context.Context, id, reason string) (Cancellation, error) {
+	if err := q.ready(ctx); err != nil {
+		return Cancellation{}, refusal.Failed("cancel", "", err)
+	}
 	all, err := q.CancelAll(ctx, []string{id}, reason)
 	if err != nil {
 		return Cancellation{}, err
@@ -43,6 +46,9 @@ func (q *Queue) Cancel(ctx context.Context, id, reason string) (Cancellation, er
 // is cancelled. If it returns another error, which is that of a call, some tasks may be cancelled and others not:
 // call it again.
 func (q *Queue) CancelAll(ctx context.Context, list []string, reason string) ([]Cancellation, error) {
+	if err := q.ready(ctx); err != nil {
+		return nil, refusal.Failed("cancel all", "", err)
+	}
 	return q.cancelAs(ctx, NewCall(), "", list, reason)
 }
 

@@ -20,13 +20,19 @@ import (
 //	redis+sentinel://user:password@host:26379,host:26379/master/0  the master that these sentinels watch
 //
 // rediss, rediss+cluster and rediss+sentinel are the same over TLS. What follows a ? are
-// options by go-redis' names (pool_size=50). User and password are those of Redis; for
+// options by go-redis' names (pool_size=50). With tls_ca=/path/ca.crt the server's certificate
+// must be signed by that authority, in place of those of the system; tls_cert=/path/client.crt and
+// tls_key=/path/client.key are the certificate that the server wants of clients. All are PEM files. User and password are those of Redis; for
 // sentinels that ask for some too, add ?sentinel_username=…&sentinel_password=….
 //
 // No error of it holds the URL, which may hold a password.
 func Connect(address string) (redis.UniversalClient, error) {
+	address, certificates, err := takeCertificates(address)
+	if err != nil {
+		return nil, err
+	}
 	if strings.HasPrefix(address, "unix:") {
-		return connectServer(address)
+		return connectServer(address, certificates)
 	}
 	u, err := takeApart(address)
 	if err != nil {
@@ -34,13 +40,13 @@ func Connect(address string) (redis.UniversalClient, error) {
 	}
 	switch {
 	case u.kind == "cluster":
-		return u.connectCluster()
+		return u.connectCluster(certificates)
 	case u.kind == "sentinel":
-		return u.connectSentinel()
+		return u.connectSentinel(certificates)
 	case len(u.hosts) > 1:
 		return nil, badURL("names several servers: begin with redis+cluster:// or redis+sentinel://, or leave one")
 	}
-	return connectServer(address)
+	return connectServer(address, certificates)
 }
 
 // badURL says what is wrong with a URL, and nothing of what it says.
@@ -48,7 +54,7 @@ func badURL(what string) error { return fmt.Errorf("%w: the Redis URL %s", refus
 
 const malformed = "is malformed: write redis://user:password@host:6379/0, and special characters of a password as %XX"
 
-func connectServer(address string) (redis.UniversalClient, error) {
+func connectServer(address string, certificates *certificates) (redis.UniversalClient, error) {
 	parsed, err := url.Parse(address)
 	if err != nil {
 		return nil, badURL(malformed)
@@ -66,6 +72,7 @@ func connectServer(address string) (redis.UniversalClient, error) {
 	if options.PoolSize == 0 {
 		options.PoolSize = poolSize
 	}
+	certificates.addTo(options.TLSConfig)
 	return redis.NewClient(options), nil
 }
 
@@ -128,7 +135,7 @@ func (u *groupURL) forGoRedis(more url.Values) string {
 	return out.String()
 }
 
-func (u *groupURL) connectCluster() (redis.UniversalClient, error) {
+func (u *groupURL) connectCluster(certificates *certificates) (redis.UniversalClient, error) {
 	if names := u.names(); len(names) > 0 && !(len(names) == 1 && names[0] == "0") {
 		return nil, badURL("names a database, and a cluster has only number 0: write redis+cluster://user:password@host:6379,host:6379")
 	}
@@ -136,10 +143,11 @@ func (u *groupURL) connectCluster() (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, badURL("has a part that is not understood: write redis+cluster://user:password@host:6379,host:6379, and nothing after ? that go-redis does not know")
 	}
+	certificates.addTo(options.TLSConfig)
 	return ConnectCluster(options), nil
 }
 
-func (u *groupURL) connectSentinel() (redis.UniversalClient, error) {
+func (u *groupURL) connectSentinel(certificates *certificates) (redis.UniversalClient, error) {
 	names := u.names()
 	if len(names) < 1 || len(names) > 2 {
 		return nil, badURL("must end with the name that the sentinels have for the master, and maybe a database: redis+sentinel://user:password@host:26379,host:26379/master/0")
@@ -159,5 +167,6 @@ func (u *groupURL) connectSentinel() (redis.UniversalClient, error) {
 		options.Username = user.Username()
 		options.Password, _ = user.Password()
 	}
+	certificates.addTo(options.TLSConfig)
 	return ConnectSentinel(options), nil
 }

@@ -29,6 +29,9 @@ const (
 // it tries a dead address for half a second before it says so, waits five seconds for a
 // node that hangs, and has connections for five partitions a processor.
 func ConnectCluster(options *redis.ClusterOptions) *redis.ClusterClient {
+	if options == nil {
+		panic("queue: ConnectCluster needs options")
+	}
 	options.ContextTimeoutEnabled = true
 	complete(&options.ClusterStateReloadInterval, mapAge)
 	complete(&options.DialTimeout, dialFor)
@@ -42,6 +45,9 @@ func ConnectCluster(options *redis.ClusterOptions) *redis.ClusterClient {
 // ConnectSentinel is [Connect] for a master that sentinels watch, if no URL can say the
 // options. It completes those that are zero, and sets ContextTimeoutEnabled.
 func ConnectSentinel(options *redis.FailoverOptions) *redis.Client {
+	if options == nil {
+		panic("queue: ConnectSentinel needs options")
+	}
 	options.ContextTimeoutEnabled = true
 	complete(&options.DialTimeout, 2*dialFor)
 	complete(&options.ReadTimeout, sentinelFor)

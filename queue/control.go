@@ -18,11 +18,17 @@ type Controlled struct {
 // Pause has a queue give nothing until Resume: its tasks stay in line, and are FAILED
 // when their time is up. What runs goes on.
 func (q *Queue) Pause(ctx context.Context, queue string) (Controlled, error) {
+	if err := q.ready(ctx); err != nil {
+		return Controlled{}, refusal.Failed("pause", "", err)
+	}
 	return q.control(ctx, "pause", queue, "paused", 1)
 }
 
 // Resume ends a pause.
 func (q *Queue) Resume(ctx context.Context, queue string) (Controlled, error) {
+	if err := q.ready(ctx); err != nil {
+		return Controlled{}, refusal.Failed("resume", "", err)
+	}
 	return q.control(ctx, "resume", queue, "paused", "")
 }
 
@@ -30,6 +36,9 @@ func (q *Queue) Resume(ctx context.Context, queue string) (Controlled, error) {
 // takes the limit away. Each partition has an equal share of n, so it must be at least
 // as many as there are partitions, and a multiple of them to be used in full.
 func (q *Queue) LimitRunning(ctx context.Context, queue string, n int) (Controlled, error) {
+	if err := q.ready(ctx); err != nil {
+		return Controlled{}, refusal.Failed("limit running", "", err)
+	}
 	parts := q.Partitions()
 	switch {
 	case n == 0:
@@ -55,6 +64,9 @@ type Rate struct {
 // zero Rate takes the limit away. Each partition has an equal share, of the burst too,
 // which must be at least as many as there are partitions.
 func (q *Queue) LimitRate(ctx context.Context, queue string, r Rate) (Controlled, error) {
+	if err := q.ready(ctx); err != nil {
+		return Controlled{}, refusal.Failed("limit rate", "", err)
+	}
 	if r == (Rate{}) {
 		return q.control(ctx, "limit rate", queue, "rate", "", "per_ms", "", "burst", "")
 	}
@@ -109,6 +121,9 @@ func (q *Queue) control(ctx context.Context, op, queue string, controls ...any) 
 // What runs goes on, and what may only start later, or joins the line meanwhile, stays. An error ends it where it is,
 // and what was cancelled is cancelled: drain again.
 func (q *Queue) Drain(ctx context.Context, queue, reason string) (int64, error) {
+	if err := q.ready(ctx); err != nil {
+		return 0, refusal.Failed("drain", "", err)
+	}
 	var sum int64
 	if !names.Valid(queue, "._-") {
 		return sum, refusal.Failed("drain", "", refusal.Invalid("queue", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", refusal.Clip(queue)))

@@ -19,6 +19,9 @@ const maxCall = 4 << 20 // bytes a call
 // [refusal.ErrUnavailable] when nothing was stored, and [refusal.ErrUnknown] when that cannot be
 // told. Concurrent calls share round trips, so many goroutines cost few.
 func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
+	if err := q.ready(ctx); err != nil {
+		return Receipt{}, refusal.Failed("enqueue", "", err)
+	}
 	p, err := q.place(&task)
 	if err == nil {
 		err = context.Cause(ctx)
@@ -46,6 +49,9 @@ func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 // Receipt.Err. An error ends the list where it is: it is also the Err of each task
 // that was not acknowledged.
 func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error) {
+	if err := q.ready(ctx); err != nil {
+		return nil, refusal.Failed("enqueue all", "", err)
+	}
 	lines := make([][]*submission, q.Partitions())
 	all := make([]*submission, len(tasks))
 	here := q.spread()

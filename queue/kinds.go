@@ -29,6 +29,9 @@ type Defaults struct {
 // tasks that are enqueued from then on; the zero Defaults remove them. Every partition is told. If it returns an error
 // of a call, some may hold the new ones already: define them again.
 func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
+	if err := q.ready(ctx); err != nil {
+		return refusal.Failed("define kind", "", err)
+	}
 	t := Task{Kind: kind, Timeout: d.Timeout, QueueTimeout: d.QueueTimeout, AttemptTimeout: d.AttemptTimeout,
 		OnTimeout: d.OnTimeout, OnDeadline: d.OnDeadline, WarnAt: d.WarnAt, CancelGrace: d.CancelGrace, TimeoutGrace: d.TimeoutGrace, MaxRetries: d.MaxRetries,
 		Backoff: d.Backoff, Retry: d.Retry, Retention: d.Retention}
@@ -55,6 +58,9 @@ func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 
 // Kinds are the defaults of kinds as they are stored: by kind, then by field.
 func (q *Queue) Kinds(ctx context.Context) (map[string]map[string]string, error) {
+	if err := q.ready(ctx); err != nil {
+		return nil, refusal.Failed("kinds", "", err)
+	}
 	root, err := q.engine.Fields(ctx, q.Root(0))
 	if err != nil {
 		return nil, refusal.Failed("kinds", "", q.engine.Unread(ctx, 0, err))

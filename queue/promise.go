@@ -22,6 +22,9 @@ type Resolution struct {
 // it is, and the answer tells how it ended; one that is out of time ends as that first.
 // It returns [refusal.ErrNotFound], and [refusal.ErrInvalid] for a task that workers run.
 func (q *Queue) Resolve(ctx context.Context, id string, result []byte) (Resolution, error) {
+	if err := q.ready(ctx); err != nil {
+		return Resolution{}, refusal.Failed("resolve", "", err)
+	}
 	if len(result) > q.config.MaxBytes {
 		return Resolution{}, refusal.Failed("resolve", id, refusal.Invalid("result", "has %d bytes, the limit is %d: store it elsewhere and send a reference", len(result), q.config.MaxBytes))
 	}
@@ -32,6 +35,9 @@ func (q *Queue) Resolve(ctx context.Context, id string, result []byte) (Resoluti
 // Reject fails a promise, with a reason that becomes its error. In everything else it
 // is as Resolve.
 func (q *Queue) Reject(ctx context.Context, id, reason string) (Resolution, error) {
+	if err := q.ready(ctx); err != nil {
+		return Resolution{}, refusal.Failed("reject", "", err)
+	}
 	if len(reason) > q.config.MaxBytes {
 		return Resolution{}, refusal.Failed("reject", id, refusal.Invalid("reason", "has %d bytes, the limit is %d", len(reason), q.config.MaxBytes))
 	}

@@ -84,6 +84,12 @@ type Queue struct {
 // adds a hook to the client: on connections that it makes from then on, time-outs count
 // from the last byte that passed, so that a large reply may take longer than they say.
 func Open(ctx context.Context, rdb redis.UniversalClient, config Config) (*Queue, error) {
+	if err := engine.Given(ctx); err != nil {
+		return nil, refusal.Failed("open", "", err)
+	}
+	if engine.IsNil(rdb) {
+		return nil, refusal.Failed("open", "", refusal.Invalid("client", "is nil: make one with queue.Connect"))
+	}
 	if err := config.complete(); err != nil {
 		return nil, refusal.Failed("open", "", err)
 	}
@@ -188,30 +194,31 @@ func (q *Queue) create(ctx context.Context) error {
 }
 
 // Partitions is how many the namespace has.
-func (q *Queue) Partitions() int { return q.engine.Partitions() }
+func (q *Queue) Partitions() int { return q.opened().engine.Partitions() }
 
 // Namespace is the name that it was opened by.
-func (q *Queue) Namespace() string { return q.config.Namespace }
+func (q *Queue) Namespace() string { return q.opened().config.Namespace }
 
 // Client is the connection to Redis.
-func (q *Queue) Client() redis.UniversalClient { return q.engine.Client() }
+func (q *Queue) Client() redis.UniversalClient { return q.opened().engine.Client() }
 
 // Engine is for the other packages of this module.
-func (q *Queue) Engine() *engine.Engine { return q.engine }
+func (q *Queue) Engine() *engine.Engine { return q.opened().engine }
 
 // Logger is where the queue, and what is built on it, logs.
-func (q *Queue) Logger() *slog.Logger { return q.config.Logger }
+func (q *Queue) Logger() *slog.Logger { return q.opened().config.Logger }
 
 // Root is the key that a partition begins with, in front of all its other keys.
-func (q *Queue) Root(partition int) string { return q.engine.Root(partition) }
+func (q *Queue) Root(partition int) string { return q.opened().engine.Root(partition) }
 
 // EventsKey is the stream of a partition's events.
-func (q *Queue) EventsKey(partition int) string { return q.engine.EventsKey(partition) }
+func (q *Queue) EventsKey(partition int) string { return q.opened().engine.EventsKey(partition) }
 
 // MaxBytes bounds a payload, a result, and the headers.
-func (q *Queue) MaxBytes() int { return q.config.MaxBytes }
+func (q *Queue) MaxBytes() int { return q.opened().config.MaxBytes }
 
 // String names the namespace, never the server: its URL may hold a password.
 func (q *Queue) String() string {
+	q.opened()
 	return strings.TrimSpace(fmt.Sprintf("curfew namespace %s (%d partitions)", q.config.Namespace, q.Partitions()))
 }

@@ -86,6 +86,9 @@ type Record struct {
 // Phase is the status in a word that tells timeouts and failures apart, for
 // filters and retry expressions.
 func (r *Record) Phase() string {
+	if r == nil {
+		return ""
+	}
 	switch r.Status {
 	case Pending:
 		if r.AvailableAt.IsZero() {
@@ -113,6 +116,9 @@ func (r *Record) Phase() string {
 // Get reads a task. It changes nothing, not even a task whose time is up: that
 // one is reported as Overdue. It returns [refusal.ErrNotFound].
 func (q *Queue) Get(ctx context.Context, id string) (*Record, error) {
+	if err := q.ready(ctx); err != nil {
+		return nil, refusal.Failed("get", "", err)
+	}
 	all, err := q.GetAll(ctx, []string{id})
 	if err != nil {
 		return nil, err
@@ -125,6 +131,9 @@ func (q *Queue) Get(ctx context.Context, id string) (*Record, error) {
 
 // GetAll reads tasks, 500 a round trip. Where there is none, the list has nil.
 func (q *Queue) GetAll(ctx context.Context, list []string) ([]*Record, error) {
+	if err := q.ready(ctx); err != nil {
+		return nil, refusal.Failed("get all", "", err)
+	}
 	records := make([]*Record, len(list))
 	err := q.eachPartition(list, func(p int, _ []any, places []int) error {
 		ids := make([]string, len(places))
@@ -152,6 +161,9 @@ func (q *Queue) GetAll(ctx context.Context, list []string) ([]*Record, error) {
 // GetSome reads the first tasks of a list, at least one: as many as a call tells of at
 // once. Where there is none, the list has nil. The instant is that of the reading.
 func (q *Queue) GetSome(ctx context.Context, p int, ids []string) ([]*Record, time.Time, error) {
+	if err := q.ready(ctx); err != nil {
+		return nil, time.Time{}, refusal.Failed("get some", "", err)
+	}
 	args := make([]any, len(ids))
 	for i, id := range ids {
 		args[i] = id

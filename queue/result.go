@@ -32,6 +32,9 @@ const lookAgain = 5 * time.Second
 // task's time is up it looks by itself, and the look ends the task. (The end of an
 // owner reaches its children by the reaper, and only then who waits for them.)
 func (q *Queue) Result(ctx context.Context, id string) ([]byte, error) {
+	if err := q.ready(ctx); err != nil {
+		return nil, refusal.Failed("result", "", err)
+	}
 	p, err := names.PartitionIn(id, q.Partitions())
 	if err != nil {
 		return nil, refusal.Failed("result", id, err)
@@ -117,6 +120,8 @@ func (q *Queue) look(ctx context.Context, p int, id string) (ended bool, due <-c
 // it ended; of one that lives, [refusal.ErrNotEnded].
 func (r *Record) Outcome() ([]byte, error) {
 	switch {
+	case r == nil: // as GetAll has it in its list
+		return nil, refusal.Failed("result", "", refusal.ErrNotFound)
 	case r.Status == Completed:
 		return r.Result, nil
 	case r.TimedOut && !(r.TimeoutType == "execution" && OnDeadline(r.Fields["on_deadline"]) == DeadlineFail):

@@ -16,6 +16,9 @@ import (
 // task has no idempotency key (the old one's is taken), no start time, and is a root
 // task even where the old one was a child.
 func (q *Queue) Retry(ctx context.Context, id string, change func(*Task)) (Receipt, error) {
+	if err := q.ready(ctx); err != nil {
+		return Receipt{}, refusal.Failed("retry", "", err)
+	}
 	old, err := q.Get(ctx, id)
 	if err != nil {
 		return Receipt{}, err

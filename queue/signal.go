@@ -18,6 +18,9 @@ import (
 // [refusal.ErrOwnerEnded] if the agent has ended, [refusal.ErrNotFound], and [refusal.ErrInvalid] if the agent
 // waits for JSON already and the payload is none; agentwait.SendSignal cannot send that.
 func (q *Queue) Signal(ctx context.Context, agent, name string, payload []byte) (Resolution, error) {
+	if err := q.ready(ctx); err != nil {
+		return Resolution{}, refusal.Failed("signal", "", err)
+	}
 	r, err := q.signal(ctx, agent, name, payload)
 	return r, refusal.Failed("signal", agent, err)
 }

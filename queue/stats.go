@@ -31,6 +31,9 @@ type Stats struct {
 
 // Stats counts what is where.
 func (q *Queue) Stats(ctx context.Context) (Stats, error) {
+	if err := q.ready(ctx); err != nil {
+		return Stats{}, refusal.Failed("stats", "", err)
+	}
 	var sum Stats
 	queues := map[string]*QueueStats{}
 	for p := range q.Partitions() {

@@ -136,7 +136,12 @@ type Receipt struct {
 const maxSpan = 1 << 53
 
 // Check refuses what can be seen to be wrong without a look at Redis, as Enqueue does.
-func (t *Task) Check(maxBytes int) error { return t.check(maxBytes) }
+func (t *Task) Check(maxBytes int) error {
+	if t == nil {
+		return refusal.Invalid("task", "is nil")
+	}
+	return t.check(maxBytes)
+}
 
 // check refuses what can be seen to be wrong without a look at Redis.
 func (t *Task) check(maxBytes int) error {

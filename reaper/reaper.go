@@ -19,6 +19,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Config adjusts a Reaper. The zero value is ready to use.
@@ -46,8 +49,11 @@ type Reaper struct {
 	name   string
 }
 
-// New makes a reaper. It does nothing before Run.
+// New makes a reaper. It does nothing before Run, which refuses a namespace that is nil.
 func New(of Namespace, config Config) *Reaper {
+	if engine.IsNil(of) {
+		return &Reaper{}
+	}
 	crowd := config.Batch
 	if config.Batch <= 0 {
 		config.Batch, crowd = 100, 250
@@ -79,6 +85,12 @@ func newName(prefix string) string {
 // ([refusal.Permanent]: a password, a right), and whenever the client is closed ([refusal.ErrClosed]).
 // Once it has swept it takes a right or a password that it loses for an outage.
 func (r *Reaper) Run(ctx context.Context) error {
+	if r == nil || r.of == nil {
+		return refusal.Failed("reaper", "", refusal.Invalid("namespace", "is nil: use what queue.Open returned"))
+	}
+	if err := engine.Given(ctx); err != nil {
+		return refusal.Failed("reaper", "", err)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var failed error

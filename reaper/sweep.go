@@ -26,6 +26,12 @@ type Swept struct {
 
 // Sweep ends, starts and removes what is due in a partition, up to batch of a kind, and no more than 250.
 func Sweep(ctx context.Context, n Namespace, partition int, reaper string, batch int, fallback time.Duration) (Swept, error) {
+	if engine.IsNil(n) {
+		return Swept{}, refusal.Failed("sweep", "", refusal.Invalid("namespace", "is nil: use what queue.Open returned"))
+	}
+	if err := engine.Given(ctx); err != nil {
+		return Swept{}, refusal.Failed("sweep", "", err)
+	}
 	e := n.Engine()
 	reply, err := e.Call(ctx, partition, "sweep", reaper, batch, fallback.Milliseconds())
 	answers, err := engine.List(reply, err, 5)
@@ -52,6 +58,9 @@ func Sweep(ctx context.Context, n Namespace, partition int, reaper string, batch
 // the reaper with the turn would look, and after a broken connection, when an alarm
 // may have been missed. The function returned ends it.
 func Alarms(n Namespace, partition int, ring func()) (end func()) {
+	if engine.IsNil(n) || ring == nil {
+		panic("reaper: Alarms needs a namespace, as queue.Open returns it, and a function to call")
+	}
 	e := n.Engine()
 	return e.Subscribe([]string{e.AlarmChannel(partition)}, func(_, _ string) { ring() }).Stop
 }

@@ -61,7 +61,10 @@ func (c *Config) complete(q *queue.Queue) {
 	setDefault(&c.Lease, 15*time.Second)
 	setDefault(&c.Beat, c.Lease/3)
 	if c.Logger == nil {
-		c.Logger = q.Logger()
+		c.Logger = slog.Default()
+		if q != nil {
+			c.Logger = q.Logger()
+		}
 	}
 }
 

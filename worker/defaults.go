@@ -13,6 +13,7 @@ import (
 // set different ones, those of the worker that started last apply. Defaults panics if the
 // kind has some already, and after Run.
 func (w *Worker) Defaults(kind string, d queue.Defaults) {
+	w.made()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ran {
@@ -27,6 +28,9 @@ func (w *Worker) Defaults(kind string, d queue.Defaults) {
 // DefineKinds stores the defaults of all kinds. Run does it before anything else. A
 // program that enqueues before any worker runs may call it.
 func (w *Worker) DefineKinds(ctx context.Context) error {
+	if err := w.ready(ctx); err != nil {
+		return err
+	}
 	w.mu.Lock()
 	defaults := maps.Clone(w.defaults)
 	w.mu.Unlock()

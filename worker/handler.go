@@ -22,6 +22,9 @@ type Handler func(ctx context.Context, payload []byte) ([]byte, error)
 //
 // Handle panics if the kind has a handler already, and after Run.
 func Handle[In, Out any](w *Worker, kind string, handle func(ctx context.Context, in In) (Out, error)) {
+	if handle == nil || w == nil {
+		w.HandleRaw(kind, nil) // panics
+	}
 	w.HandleRaw(kind, func(ctx context.Context, payload []byte) ([]byte, error) {
 		in, err := decode[In](payload)
 		if err != nil {
@@ -58,6 +61,7 @@ func encode[Out any](out Out) ([]byte, error) {
 // HandleRaw registers a handler for a kind. It panics if the kind has one already, and
 // after Run.
 func (w *Worker) HandleRaw(kind string, handle Handler) {
+	w.made()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -77,6 +81,12 @@ func (w *Worker) HandleRaw(kind string, handle Handler) {
 // first one is the outermost. A handler that returns ErrSuspended has not failed: its agent
 // waits, and runs again. Use panics after Run.
 func (w *Worker) Use(middleware ...func(next Handler) Handler) {
+	w.made()
+	for i, m := range middleware {
+		if m == nil {
+			panic(fmt.Sprintf("worker: middleware %d is nil", i))
+		}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ran {

@@ -33,6 +33,9 @@ type infoKey struct{}
 // Info returns what is known about a handler's task. Outside of a handler it returns the
 // zero Job.
 func Info(ctx context.Context) Job {
+	if ctx == nil {
+		panic("worker: Info needs the context of the handler")
+	}
 	a, ok := ctx.Value(infoKey{}).(*attempt)
 	if !ok {
 		return Job{}

@@ -21,6 +21,9 @@ import (
 // Progress is for people to read. It moves no deadline, and the next attempt does not
 // see it.
 func Progress(ctx context.Context, note string) {
+	if ctx == nil {
+		panic("worker: Progress needs the context of the handler")
+	}
 	if a, ok := ctx.Value(infoKey{}).(*attempt); ok && note != "" {
 		note = cutNote(note)
 		a.progress.newest.Store(&note)

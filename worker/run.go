@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/curfew-dev/curfew/reaper"
 )
@@ -17,6 +18,9 @@ import (
 // The contexts of handlers have the values of ctx, but do not end with it: handlers have
 // Config.ShutdownTimeout to finish.
 func (w *Worker) Run(ctx context.Context) error {
+	if err := w.ready(ctx); err != nil {
+		return err
+	}
 	if err := w.prepare(); err != nil {
 		return err
 	}
@@ -81,8 +85,14 @@ func (w *Worker) prepare() error {
 	if err := w.check(); err != nil {
 		return err
 	}
+	handlers := w.wrapped()
+	for kind, handle := range handlers {
+		if handle == nil {
+			return fmt.Errorf("worker: the middleware makes the handler of kind %q nil: return one that calls next", kind)
+		}
+	}
 	w.ran = true
-	w.handlers = w.wrapped()
+	w.handlers = handlers
 	w.queues = newQueueWeights(&w.config)
 	w.slots = &slots{total: w.config.Concurrency, free: w.config.Concurrency, accounts: w.q.Partitions()}
 	return nil

@@ -39,6 +39,9 @@ type Ran struct {
 //
 // Its lease does not run out: if the process dies, the task ends by its own limits only.
 func (w *Worker) RunOne(ctx context.Context, queues ...string) (*Ran, error) {
+	if err := w.ready(ctx); err != nil {
+		return nil, err
+	}
 	if err := w.checkRunOne(); err != nil {
 		return nil, err
 	}

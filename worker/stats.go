@@ -35,6 +35,7 @@ type counts struct {
 
 // Stats returns the counts. It is not a snapshot: they may change while it reads.
 func (w *Worker) Stats() Stats {
+	w.made()
 	c := &w.counts
 	return Stats{
 		Started: c.started.Load(), Completed: c.completed.Load(), Failed: c.failed.Load(), Released: c.released.Load(),

@@ -54,7 +54,7 @@ func New(q *queue.Queue, config Config) *Worker {
 }
 
 // ID returns the worker's name in Redis. No two workers have the same.
-func (w *Worker) ID() string { return w.id }
+func (w *Worker) ID() string { return w.made().id }
 
 // Queue returns the namespace that the worker takes tasks from.
-func (w *Worker) Queue() *queue.Queue { return w.q }
+func (w *Worker) Queue() *queue.Queue { return w.made().q }

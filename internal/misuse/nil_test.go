@@ -1,0 +1,277 @@
+package misuse
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"reflect"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/curfewtest"
+	"github.com/curfew-dev/curfew/events"
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+type (
+	future = agentwait.Future[string]
+	raw    = agentwait.Future[json.RawMessage]
+)
+
+// given are the types whose methods are called on nil, and of New or Open, with nothing but zero values.
+func given(q *queue.Queue) map[string][]any {
+	w := worker.New(q, worker.Config{})
+	return map[string][]any{
+		"queue.Queue":      {(*queue.Queue)(nil), new(queue.Queue), q},
+		"queue.Attempts":   {queue.Attempts{}, q.Attempts()},
+		"queue.Task":       {(*queue.Task)(nil)},
+		"queue.Record":     {(*queue.Record)(nil)},
+		"worker.Worker":    {(*worker.Worker)(nil), new(worker.Worker), worker.New(nil, worker.Config{}), w},
+		"reaper.Reaper":    {(*reaper.Reaper)(nil), new(reaper.Reaper), reaper.New(nil, reaper.Config{}), reaper.New((*queue.Queue)(nil), reaper.Config{}), reaper.New(q, reaper.Config{})},
+		"agentwait.Agent":  {(*agentwait.Agent)(nil)},
+		"agentwait.Future": {(*future)(nil), new(future)},
+	}
+}
+
+// results are what calls return, and are of no use before.
+var results = []string{"agentwait.AllTasksFailedError", "agentwait.DivergedError", "agentwait.Outcome", "agentwait.Settled", "agentwait.WaitImpossibleError",
+	"agentwait.WaitTimeoutError", "curfewtest.Stage", "inspect.Explanation", "queue.ChildError", "queue.Claim", "queue.TaskFailedError", "queue.TaskTimedOutError"}
+
+// functions are calls of functions with nil for whatever can be nil.
+func functions(q *queue.Queue) map[string][]func() error {
+	ctx := context.Background()
+	var none context.Context
+	var nobody *agentwait.Agent
+	var noClient *redis.Client
+	last := func(_ any, err error) error { return err }
+	void := func(call func()) func() error { return func() error { call(); return errPanicWanted } }
+	handler := func(context.Context, []byte) ([]byte, error) { return nil, nil }
+	return map[string][]func() error{
+		"queue.Open": {func() error { return last(queue.Open(none, q.Client(), queue.Config{})) }, func() error { return last(queue.Open(ctx, nil, queue.Config{})) },
+			func() error { return last(queue.Open(ctx, noClient, queue.Config{})) }, func() error { return last(queue.Open(ctx, (*redis.ClusterClient)(nil), queue.Config{})) }},
+		"queue.ConnectCluster":    {void(func() { queue.ConnectCluster(nil) })},
+		"queue.ConnectSentinel":   {void(func() { queue.ConnectSentinel(nil) })},
+		"worker.New":              {func() error { return worker.New(nil, worker.Config{}).Run(ctx) }},
+		"worker.Handle":           {void(func() { worker.Handle(nil, "k", handler) }), void(func() { worker.Handle[[]byte, []byte](worker.New(q, worker.Config{}), "k", nil) })},
+		"worker.Info":             {void(func() { worker.Info(nil) })},
+		"worker.Progress":         {void(func() { worker.Progress(nil, "x") })},
+		"worker.Worker.HandleRaw": {void(func() { worker.New(q, worker.Config{}).HandleRaw("k", nil) })},
+		"worker.Worker.Use": {void(func() { worker.New(q, worker.Config{}).Use(nil) }), func() error {
+			w := worker.New(q, worker.Config{})
+			w.HandleRaw("k", handler)
+			w.Use(func(worker.Handler) worker.Handler { return nil })
+			return w.Run(ctx)
+		}},
+		"reaper.New":      {func() error { return reaper.New(nil, reaper.Config{}).Run(ctx) }},
+		"reaper.Alarms":   {void(func() { reaper.Alarms(nil, 0, func() {}) }), void(func() { reaper.Alarms(q, 0, nil) })},
+		"reaper.Sweep":    {func() error { return last(reaper.Sweep(ctx, nil, 0, "r", 1, 0)) }, func() error { return last(reaper.Sweep(none, q, 0, "r", 1, 0)) }},
+		"events.Read":     {func() error { return last(events.Read(none, q, "", 1, 0)) }, func() error { return last(events.Read(ctx, nil, "", 1, 0)) }},
+		"inspect.Audit":   {func() error { return last(inspect.Audit(none, q)) }, func() error { return last(inspect.Audit(ctx, nil)) }},
+		"inspect.Explain": {func() error { return last(inspect.Explain(none, q, "0-x")) }, func() error { return last(inspect.Explain(ctx, nil, "0-x")) }},
+		"inspect.Export":  {func() error { return last(inspect.Export(none, q, "", 1)) }, func() error { return last(inspect.Export(ctx, nil, "", 1)) }},
+		"inspect.ExportTo": {func() error { return inspect.ExportTo(none, q, &strings.Builder{}) }, func() error { return inspect.ExportTo(ctx, nil, &strings.Builder{}) },
+			func() error { return inspect.ExportTo(ctx, q, nil) }, func() error { return inspect.ExportTo(ctx, q, (*strings.Builder)(nil)) }},
+		"inspect.Figures": {func() error { return last(inspect.Figures(none, q)) }, func() error { return last(inspect.Figures(ctx, nil)) }},
+		"agentwait.Handle": {void(func() { agentwait.Handle(nil, "k", func(*agentwait.Agent, string) (string, error) { return "", nil }) }),
+			void(func() { agentwait.Handle[string, string](worker.New(q, worker.Config{}), "k", nil) })},
+		"agentwait.Await":          {func() error { return last(agentwait.Await[string](nil, nil)) }, func() error { return last(agentwait.Await[string](nobody, new(future))) }},
+		"agentwait.AwaitAll":       {func() error { return agentwait.AwaitAll(nil, nil) }, func() error { return agentwait.AwaitAll(nobody) }},
+		"agentwait.JoinAll":        {func() error { return last(agentwait.JoinAll[string](nil, nil)) }, func() error { return last(agentwait.JoinAll[string](nobody)) }},
+		"agentwait.JoinN":          {func() error { return last(agentwait.JoinN[string](nil, 1, nil)) }},
+		"agentwait.JoinAllSettled": {func() error { return last(agentwait.JoinAllSettled[string](nil, nil)) }},
+		"agentwait.JoinNSettled":   {func() error { return last(agentwait.JoinNSettled[string](nobody, 1, nil)) }},
+		"agentwait.Peek":           {func() error { return last(agentwait.Peek[string](nil, nil)) }},
+		"agentwait.Select":         {func() error { return last(agentwait.Select[string](nil, nil)) }},
+		"agentwait.SelectOK":       {func() error { return last(agentwait.SelectOK[string](nobody, nil)) }},
+		"agentwait.Run":            {func() error { return last(agentwait.Run[string](nil, nil, queue.Task{})) }},
+		"agentwait.Value":          {func() error { return last(agentwait.Value[string](nil, nil)) }, func() error { return last(agentwait.Value(new(agentwait.Agent), new(future))) }},
+		"agentwait.Sleep":          {func() error { return agentwait.Sleep(nil, time.Second) }, func() error { return agentwait.Sleep(nil, 0) }},
+		"agentwait.Step": {func() error {
+			return last(agentwait.Step(nil, "x", func(context.Context) (int, error) { return 0, nil }))
+		}, func() error { return last(agentwait.Step[int](new(agentwait.Agent), "x", nil)) }},
+		"agentwait.Synchronize": {func() error { return last(agentwait.Synchronize(nil, agentwait.Sync{}, (*raw)(nil))) }},
+		"agentwait.Cancel":      {func() error { return last(agentwait.Cancel[string](nil, "", nil)) }},
+		"agentwait.Merge.Of":    {func() error { return last(agentwait.Merge{}.Of(nil)) }},
+		"agentwait.CancelAll":   {func() error { return last(agentwait.CancelAll(nil, "")) }},
+		"agentwait.Schedule":    {void(func() { agentwait.Schedule[string](nil, nil, queue.Task{Kind: "k"}) })},
+		"agentwait.Child":       {void(func() { agentwait.Child[string](nil, "x") })},
+		"agentwait.Of":          {void(func() { agentwait.Of[string](nil, "x") })},
+		"agentwait.Promise":     {void(func() { agentwait.Promise[string](nil, "x", 0) })},
+		"agentwait.Signal":      {void(func() { agentwait.Signal[string](nil, "x") })},
+		"agentwait.WithClock":   {void(func() { agentwait.WithClock(nil, time.Now) }), void(func() { agentwait.WithClock(ctx, nil) })},
+		"curfewtest.New":        {void(func() { curfewtest.New(nil) })},
+	}
+}
+
+var errPanicWanted = fmt.Errorf("it returned, and had to panic with a sentence")
+
+// sentence tells whether a text is one that says what is wrong.
+var sentence = regexp.MustCompile(`nil|empty|needs|context|must|no future|no such task`)
+
+// said makes a call and returns what is wrong with how it refused.
+func refused(call func() error) (fault string) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case runtime.Error:
+			fault = fmt.Sprintf("it panics with %v, which is no sentence of ours", p)
+		default:
+			if text := fmt.Sprint(p); !sentence.MatchString(text) || strings.Contains(text, "nil pointer") {
+				fault = "it panics with " + text
+			}
+		}
+	}()
+	switch err := call(); {
+	case err == nil:
+		return "it is accepted"
+	case err == errPanicWanted:
+		return err.Error()
+	case !sentence.MatchString(err.Error()):
+		return "the error says " + err.Error()
+	}
+	return ""
+}
+
+// Nil arguments are an error or, where there is none to return, a panic with a sentence in the goroutine of the
+// caller. No exported function is forgotten.
+func TestNilIsRefusedInWords(t *testing.T) {
+	q, err := queue.Open(t.Context(), redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t), Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := map[string]bool{}
+	for name, calls := range functions(q) {
+		tried[name] = true
+		for i, call := range calls {
+			if fault := refused(call); fault != "" {
+				t.Errorf("%s, call %d: %s", name, i, fault)
+			}
+		}
+	}
+	for name, receivers := range given(q) {
+		for i, receiver := range receivers {
+			v := reflect.ValueOf(receiver)
+			for m := range v.NumMethod() {
+				method := v.Type().Method(m)
+				full := name + "." + method.Name
+				if !takesNothing(v, method) {
+					tried[full] = true
+					if fault := refused(func() error { return callWithZeros(v.Method(m)) }); fault != "" && !harmless[full] {
+						t.Errorf("%s of receiver %d: %s", full, i, fault)
+					}
+				}
+			}
+		}
+	}
+	for _, name := range exported(t) {
+		if kind, _, method := strings.Cut(name, "()"); method && slices.Contains(results, kind) {
+			continue
+		}
+		if name = strings.Replace(name, "()", "", 1); !tried[name] && !harmless[name] {
+			t.Errorf("%s is exported, takes something that may be nil, and is not tried here", name)
+		}
+	}
+}
+
+// harmless are methods for which nil is a value, and functions that take an error or a list.
+var harmless = map[string]bool{"queue.Record.Phase": true, "worker.Worker.Use": true, "worker.Discard": true, "worker.Fail": true, "worker.RetryAfter": true, "worker.VerdictOf": true,
+	"queue.Queue.Attempts": true, // whose methods refuse
+	// An agent is a context by embedding the handler's, and these are that one's methods.
+	"agentwait.Agent.Deadline": true, "agentwait.Agent.Done": true, "agentwait.Agent.Err": true, "agentwait.Agent.Value": true}
+
+// takesNothing tells of a method of a sound receiver that nothing can be given to that is nil.
+func takesNothing(v reflect.Value, m reflect.Method) bool {
+	sound := v.Kind() == reflect.Struct && !v.IsZero() || v.Kind() == reflect.Pointer && !v.IsNil() && !v.Elem().IsZero()
+	return sound && (m.Type.NumIn() < 2 || m.Type.In(1) != reflect.TypeFor[context.Context]())
+}
+
+// callWithZeros calls a method with zero values. Its context is nil.
+func callWithZeros(method reflect.Value) error {
+	var args []reflect.Value
+	for i := range method.Type().NumIn() {
+		if method.Type().IsVariadic() && i == method.Type().NumIn()-1 {
+			break
+		}
+		args = append(args, reflect.Zero(method.Type().In(i)))
+	}
+	out := method.Call(args)
+	if n := len(out); n > 0 && method.Type().Out(n-1) == reflect.TypeFor[error]() {
+		err, _ := out[n-1].Interface().(error)
+		return err
+	}
+	return errPanicWanted
+}
+
+// exported are the functions of the public packages, "queue.Open", and the methods, "queue.Queue().Cancel", whose receiver or
+// parameters may be nil: pointers, functions, interfaces.
+func exported(t *testing.T) (names []string) {
+	t.Helper()
+	for _, folder := range []string{"queue", "worker", "reaper", "agentwait", "events", "inspect", "curfewtest"} {
+		packages, err := parser.ParseDir(token.NewFileSet(), "../../"+folder, func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range packages[folder].Files {
+			for _, d := range file.Decls {
+				f, ok := d.(*ast.FuncDecl)
+				if !ok || !f.Name.IsExported() {
+					continue
+				}
+				name, may := folder+"."+f.Name.Name, false
+				if f.Recv != nil {
+					receiver := f.Recv.List[0].Type
+					if star, pointer := receiver.(*ast.StarExpr); pointer {
+						may, receiver = true, star.X
+					}
+					if index, generic := receiver.(*ast.IndexExpr); generic {
+						receiver = index.X
+					}
+					kind := receiver.(*ast.Ident).Name
+					if !ast.IsExported(kind) {
+						continue
+					}
+					name = folder + "." + kind + "()." + f.Name.Name
+				}
+				for _, p := range f.Type.Params.List {
+					may = may || mayBeNil(p.Type)
+				}
+				if may {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	if len(names) < 100 {
+		t.Errorf("found %d functions", len(names))
+	}
+	return names
+}
+
+func mayBeNil(t ast.Expr) bool {
+	switch t := t.(type) {
+	case *ast.StarExpr, *ast.FuncType:
+		return true
+	case *ast.Ellipsis:
+		return mayBeNil(t.Elt)
+	case *ast.Ident:
+		return slices.Contains([]string{"error", "Handler", "Waiter", "Awaitable", "Namespace"}, t.Name)
+	case *ast.SelectorExpr:
+		return slices.Contains([]string{"Context", "Writer", "UniversalClient", "TB", "Handler"}, t.Sel.Name)
+	}
+	return false
+}

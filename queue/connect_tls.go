@@ -1,0 +1,62 @@
+package queue
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// certificates are what a URL says of TLS.
+type certificates struct {
+	authorities *x509.CertPool    // nil: those of the system
+	own         []tls.Certificate // that the server may want
+}
+
+// addTo has a client use them. There is a config if the URL begins with rediss.
+func (c *certificates) addTo(config *tls.Config) {
+	if config != nil && c != nil {
+		config.RootCAs, config.Certificates = c.authorities, c.own
+	}
+}
+
+// takeCertificates reads the files that a URL names, and takes their names out: go-redis does not know them.
+func takeCertificates(address string) (rest string, c *certificates, err error) {
+	before, query, found := strings.Cut(address, "?")
+	if !found || !strings.Contains(query, "tls_") {
+		return address, nil, nil
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return "", nil, badURL(malformed)
+	}
+	ca, cert, key := values.Get("tls_ca"), values.Get("tls_cert"), values.Get("tls_key")
+	for _, name := range []string{"tls_ca", "tls_cert", "tls_key"} {
+		values.Del(name)
+	}
+	switch {
+	case !strings.HasPrefix(before, "rediss"):
+		return "", nil, badURL("names certificates, and does not use TLS: begin with rediss://")
+	case (cert == "") != (key == ""):
+		return "", nil, badURL("must name both tls_cert and tls_key, or neither")
+	}
+	c = &certificates{}
+	if ca != "" {
+		text, err := os.ReadFile(ca)
+		if c.authorities = x509.NewCertPool(); err != nil || !c.authorities.AppendCertsFromPEM(text) {
+			return "", nil, badURL("names a file as tls_ca that cannot be read, or has no certificate in the form of PEM")
+		}
+	}
+	if cert != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return "", nil, badURL("names files as tls_cert and tls_key that cannot be read, or do not belong together: both in the form of PEM")
+		}
+		c.own = []tls.Certificate{pair}
+	}
+	if len(values) == 0 {
+		return before, c, nil
+	}
+	return before + "?" + values.Encode(), c, nil
+}

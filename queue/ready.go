@@ -1,0 +1,27 @@
+package queue
+
+import (
+	"context"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// ready refuses what no call can work with: a queue that Open did not return, and no context.
+func (q *Queue) ready(ctx context.Context) error {
+	if q == nil || q.engine == nil {
+		return refusal.Invalid("queue", "is nil or empty: use one that Open returned")
+	}
+	return engine.Given(ctx)
+}
+
+// Ready refuses a queue that Open did not return, and a context that is nil. It is for the other packages of this module.
+func (q *Queue) Ready(ctx context.Context) error { return q.ready(ctx) }
+
+// opened panics with a sentence where there is no error to return.
+func (q *Queue) opened() *Queue {
+	if q == nil || q.engine == nil {
+		panic("queue: a *Queue is nil or empty: use one that Open returned")
+	}
+	return q
+}
