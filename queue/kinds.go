@@ -25,9 +25,11 @@ type Defaults struct {
 	Retention                             time.Duration
 }
 
-// DefineKind stores the defaults of a kind, in place of those it had. They hold for
-// tasks that are enqueued from then on; the zero Defaults remove them. Every partition is told. If it returns an error
-// of a call, some may hold the new ones already: define them again.
+// DefineKind stores the defaults of a kind, in place of those it had. They apply to
+// tasks that are enqueued from then on, and not to those that are there; the zero Defaults remove them. Workers store
+// theirs when they start. A producer that may start before them calls DefineKind before it enqueues: it may be
+// called any number of times. Every partition is told.
+// If it returns an error of a call, some may hold the new ones already: define them again.
 func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 	if err := q.ready(ctx); err != nil {
 		return refusal.Failed("define kind", "", err)

@@ -12,6 +12,10 @@ import (
 // none. Run stores them in the namespace, for producers in any language. If two workers
 // set different ones, those of the worker that started last apply. Defaults panics if the
 // kind has some already, and after Run.
+//
+// They apply to tasks that are enqueued after they were stored, and never to a task that is there already: a
+// task's limits are fixed when it is enqueued. Where producers may start before the first worker, have them
+// call [queue.Queue.DefineKind] with the same defaults before they enqueue.
 func (w *Worker) Defaults(kind string, d queue.Defaults) {
 	w.made()
 	w.mu.Lock()
@@ -25,8 +29,8 @@ func (w *Worker) Defaults(kind string, d queue.Defaults) {
 	w.defaults[kind] = d
 }
 
-// DefineKinds stores the defaults of all kinds. Run does it before anything else. A
-// program that enqueues before any worker runs may call it.
+// DefineKinds stores the defaults of all kinds. Run does it before anything else. A program that
+// enqueues and works calls it before it enqueues; a deployment may call it before it starts producers.
 func (w *Worker) DefineKinds(ctx context.Context) error {
 	if err := w.ready(ctx); err != nil {
 		return err

@@ -173,6 +173,34 @@ func TestDefaultsOfAKindAreTheWorkers(t *testing.T) {
 	}
 }
 
+// Defaults apply from when they are stored. A producer that starts before the first worker stores them itself.
+func TestAProducerThatStartsFirstDefinesItsKinds(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 2)
+	defaults := queue.Defaults{Timeout: time.Hour, MaxRetries: 2, Backoff: queue.Backoff{Delay: time.Millisecond}}
+	before := []string{s.enqueue(queue.Task{Kind: "k"}), s.enqueue(queue.Task{Kind: "k"})}
+	for range 2 { // any number of times
+		if err := s.q.DefineKind(s.ctx, "k", defaults); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after := []string{s.enqueue(queue.Task{Kind: "k"}), s.enqueue(queue.Task{Kind: "k"})}
+	w := worker.New(s.q, worker.Config{})
+	w.HandleRaw("k", raw(func(context.Context) error { return errors.New("boom") }))
+	w.Defaults("k", defaults)
+	s.run(w)
+	for _, id := range after {
+		if r := s.ended(id); r.Retries != 2 || r.Deadline.Sub(r.CreatedAt) != time.Hour {
+			t.Errorf("a task behind the definition: %d retries and %v, want 2 and 1h", r.Retries, r.Deadline.Sub(r.CreatedAt))
+		}
+	}
+	for _, id := range before { // as worker.Defaults says
+		if r := s.ended(id); r.Retries != 0 || !r.Deadline.IsZero() {
+			t.Errorf("a task before the definition: %d retries and a deadline %v, want none", r.Retries, r.Deadline)
+		}
+	}
+}
+
 func TestDefaultsThatCannotBeStopTheWorkerAtItsStart(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shared(t), 1)

@@ -82,7 +82,7 @@ type calling struct {
 func (c *calling) failed(ctx context.Context, partition int, err error) (again bool, _ error) {
 	t := c.engine.diagnose(err)
 	switch {
-	case t.passes || c.lost && refused(err):
+	case t.passes || c.lost && refused(err) && !refusal.Permanent(t.kind):
 	case c.lost:
 		return false, unknown(t.explain(err))
 	default:

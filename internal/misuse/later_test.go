@@ -12,6 +12,7 @@ import (
 
 	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/faultproxy"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -103,7 +104,7 @@ func TestEachCallSaysWhatIsWrongWithTheServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			waiting := make(chan error, 1) // a Result that has begun
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
 			defer cancel()
 			go func() { _, err := q.Result(ctx, r.ID); waiting <- err }()
 			if row.want == refusal.ErrClosed {
@@ -119,14 +120,23 @@ func TestEachCallSaysWhatIsWrongWithTheServer(t *testing.T) {
 			writes, reads := calls(q, r.ID)
 			for _, all := range []map[string]func(context.Context) error{writes, reads} {
 				for name, call := range all {
-					group.Go(func() {
+					try := func() {
 						start := time.Now()
 						err := call(t.Context())
-						if took := time.Since(start); took > within {
+						took := time.Since(start)
+						if took > within {
 							t.Errorf("%s took %v, want at most %v", name, took, within)
 						}
+						if writes[name] != nil && took > engine.TryFor && errors.Is(err, refusal.ErrUnknown) && errors.Is(err, row.want) {
+							return // on a slow machine its first try was given up, and may have had an effect
+						}
 						same(t, name, err, row.want)
-					})
+					}
+					if row.want == refusal.ErrUnavailable { // each takes five seconds
+						group.Go(try)
+					} else {
+						try()
+					}
 				}
 			}
 			group.Go(func() { endsAfterwards(t, q, r.ID, row.want) })
@@ -157,7 +167,7 @@ func same(t *testing.T, what string, err, want error) {
 // endsAfterwards runs what waits: it ends at once with the error, or with its context.
 func endsAfterwards(t *testing.T, q *queue.Queue, id string, want error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
 	defer cancel()
 	var group sync.WaitGroup
 	for name, run := range map[string]func() error{

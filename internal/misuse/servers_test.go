@@ -82,8 +82,8 @@ func saying(t *testing.T, line string) string {
 }
 
 const (
-	atOnce = 3 * time.Second // on a slow machine; nothing was tried again
-	soon   = 9 * time.Second // what may pass is tried for five seconds
+	atOnce = 4500 * time.Millisecond // what is tried again takes five seconds at least
+	soon   = 9 * time.Second         // what may pass is tried for five seconds
 )
 
 // Whatever is wrong with a server, or with how a client is set up for it, Open says once what it is

@@ -1,0 +1,31 @@
+package misuse
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/faultproxy"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// The answer is lost, and then the password is another: what the call did stays unknown, and asking on cannot tell. So
+// the caller is told both, at once.
+func TestALostAnswerAndThenARefusal(t *testing.T) {
+	proxy := faultproxy.Start(t, redistest.Shared(t).Addr)
+	q, err := queue.Open(t.Context(), connect(t, "redis://"+proxy.Addr), queue.Config{Namespace: redistest.Namespace(t), Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := proxy.CutReply(faultproxy.Script(q.Engine().Library().Handle("enqueue")), -1)
+	got := make(chan error, 1)
+	start := time.Now()
+	go func() { _, err := q.Enqueue(t.Context(), queue.Task{Kind: "k"}); got <- err }()
+	cut.Await(t)
+	proxy.Say("-WRONGPASS invalid username-password pair or user is disabled.")
+	if err := <-got; !errors.Is(err, refusal.ErrUnknown) || !errors.Is(err, refusal.ErrNoAccess) || time.Since(start) > 20*time.Second {
+		t.Errorf("Enqueue = %v after %v; want it unknown, for want of access, and long before 30 s", err, time.Since(start))
+	}
+}
