@@ -34,10 +34,10 @@ var (
 	// ErrUnavailable means that Redis could not be reached or does not work for now (it loads, it
 	// has no master, it cannot save, it has too many clients), and that nothing was changed. The error says
 	// which. It was tried again for some seconds, and may come right.
-	ErrUnavailable = errors.New("Redis is not available, and nothing was changed")
+	ErrUnavailable = errors.New("the Redis server is not available, and nothing was changed")
 	// ErrNoAccess means that Redis does not let the client in: it wants a password or another
 	// one, or is in protected mode. Waiting does not help.
-	ErrNoAccess = errors.New("Redis does not let this client in")
+	ErrNoAccess = errors.New("the Redis server does not let this client in")
 	// ErrMismatch means that the client is not made for what answers at its address: no Redis, no
 	// TLS or TLS only, a certificate that is not trusted, no such database, a cluster or none. Waiting does not help.
 	ErrMismatch = errors.New("the client does not fit the server at its address")

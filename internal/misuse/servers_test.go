@@ -228,7 +228,7 @@ func replica(t *testing.T, master string, args ...string) string {
 	t.Helper()
 	s := redistest.Start(t, args...)
 	host, port, _ := strings.Cut(master, " ")
-	if err := s.Client(t).SlaveOf(t.Context(), host, port).Err(); err != nil {
+	if err := s.Client(t).Do(t.Context(), "replicaof", host, port).Err(); err != nil {
 		t.Fatal(err)
 	}
 	return s.Addr
