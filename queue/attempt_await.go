@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +25,7 @@ type WakeLine struct {
 
 // WakeLine returns the line of some queues of a partition. Close it when the worker ends.
 func (a Attempts) WakeLine(partition int, queues []string) *WakeLine {
+	a.q.opened()
 	return a.q.wakeLines.enter(a.q.engine, partition, queues)
 }
 
@@ -35,6 +37,12 @@ func (a Attempts) WakeLine(partition int, queues []string) *WakeLine {
 //
 // When ctx ends it returns its cause, and no token is lost.
 func (l *WakeLine) Await(ctx context.Context, d time.Duration) (bool, error) {
+	if l == nil || l.lines == nil {
+		return false, refusal.Failed("await work", "", refusal.Invalid("line", "is nil or empty: use one that WakeLine returned"))
+	}
+	if err := engine.Given(ctx); err != nil {
+		return false, refusal.Failed("await work", "", err)
+	}
 	select {
 	case l.turn <- struct{}{}:
 		defer func() { <-l.turn }()
@@ -45,6 +53,9 @@ func (l *WakeLine) Await(ctx context.Context, d time.Duration) (bool, error) {
 	if err == nil || ctx.Err() != nil {
 		l.pause = 0
 		return token, refusal.Failed("await work", "", err)
+	}
+	if errors.Is(err, refusal.ErrClosed) {
+		return false, refusal.Failed("await work", "", err)
 	}
 	// Those behind would meet the same error.
 	l.pause = min(max(2*l.pause, 50*time.Millisecond), time.Second)
@@ -57,7 +68,12 @@ func (l *WakeLine) Await(ctx context.Context, d time.Duration) (bool, error) {
 
 // Close gives the connection back when the last worker has closed the line. Await must
 // have returned.
-func (l *WakeLine) Close() { l.lines.leave(l) }
+func (l *WakeLine) Close() {
+	if l == nil || l.lines == nil {
+		panic("queue: a *WakeLine is nil or empty: use one that WakeLine returned")
+	}
+	l.lines.leave(l)
+}
 
 // wakeLines are the lines of a namespace in which workers of this process wait.
 type wakeLines struct {

@@ -15,6 +15,9 @@ import (
 // at the same time, as the workers of a process do, only the first starts one, and it ends
 // with the last: many would do no more than one does.
 func RunShared(ctx context.Context, of Namespace, logger *slog.Logger) {
+	if engine.IsNil(ctx) || engine.IsNil(of) || logger == nil {
+		panic("reaper: RunShared needs a context, a namespace, as queue.Open returns it, and a logger")
+	}
 	leave := enter(of, logger)
 	<-ctx.Done()
 	leave()

@@ -9,6 +9,9 @@ import (
 // WarnAt names: finish what must be finished. The task goes on, and so does the context. Of a task
 // without WarnAt, and outside of a handler, it returns nil: a channel on which nothing ever comes.
 func DeadlineNear(ctx context.Context) <-chan struct{} {
+	if ctx == nil {
+		panic("worker: DeadlineNear needs the context of the handler")
+	}
 	a, ok := ctx.Value(infoKey{}).(*attempt)
 	if !ok || a.claim.WarnAt.IsZero() {
 		return nil

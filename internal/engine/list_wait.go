@@ -91,7 +91,7 @@ func (w *ListWait) popped(ctx context.Context, err error) (bool, error) {
 		return false, cause // the client calls it a read that timed out
 	case errors.Is(err, redis.Nil), errors.As(err, &cut) && cut.Timeout(), errors.Is(err, context.DeadlineExceeded):
 		return false, nil
-	case redis.HasErrorPrefix(err, "UNBLOCKED"), redis.HasErrorPrefix(err, "MOVED"):
+	case redis.HasErrorPrefix(err, "UNBLOCKED"), w.e.cluster != nil && redis.HasErrorPrefix(err, "MOVED"):
 		return true, nil // the partition has another master: who looks finds it
 	}
 	return false, w.e.Explain(w.partition, err)

@@ -50,8 +50,10 @@ func calls(q *queue.Queue, id string) (writes, reads map[string]func(context.Con
 		"Recall":   func(ctx context.Context) error { return last(attempts.Recall(ctx, id)) },
 		"Children": func(ctx context.Context) error { return last(attempts.Children(ctx, id, []string{"c"})) },
 		"Answers":  func(ctx context.Context) error { return attempts.Answers(ctx, 0) },
-		"AwaitWork": func(ctx context.Context) error {
-			return last(attempts.AwaitWork(ctx, 0, []string{"default"}, time.Second))
+		"Await": func(ctx context.Context) error {
+			line := attempts.WakeLine(0, []string{"default"})
+			defer line.Close()
+			return last(line.Await(ctx, time.Second))
 		},
 		"Read": func(ctx context.Context) error { return last(events.Read(ctx, q, events.Oldest, 1, 0)) },
 		"Read, waiting": func(ctx context.Context) error {

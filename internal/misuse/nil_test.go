@@ -39,6 +39,7 @@ func given(q *queue.Queue) map[string][]any {
 	return map[string][]any{
 		"queue.Queue":      {(*queue.Queue)(nil), new(queue.Queue), q},
 		"queue.Attempts":   {queue.Attempts{}, q.Attempts()},
+		"queue.WakeLine":   {(*queue.WakeLine)(nil), new(queue.WakeLine), q.Attempts().WakeLine(0, []string{"q"})},
 		"queue.Task":       {(*queue.Task)(nil)},
 		"queue.Record":     {(*queue.Record)(nil)},
 		"worker.Worker":    {(*worker.Worker)(nil), new(worker.Worker), worker.New(nil, worker.Config{}), w},
@@ -50,7 +51,7 @@ func given(q *queue.Queue) map[string][]any {
 
 // results are what calls return, and are of no use before.
 var results = []string{"agentwait.AllTasksFailedError", "agentwait.DivergedError", "agentwait.Outcome", "agentwait.Settled", "agentwait.WaitImpossibleError",
-	"agentwait.WaitTimeoutError", "curfewtest.Stage", "inspect.Explanation", "queue.ChildError", "queue.Claim", "queue.TaskFailedError", "queue.TaskTimedOutError"}
+	"agentwait.WaitTimeoutError", "curfewtest.Stage", "inspect.Explanation", "queue.ChildError", "queue.Claim", "queue.Reply", "queue.TaskFailedError", "queue.TaskTimedOutError"}
 
 // functions are calls of functions with nil for whatever can be nil.
 func functions(q *queue.Queue) map[string][]func() error {
@@ -77,13 +78,15 @@ func functions(q *queue.Queue) map[string][]func() error {
 			w.Use(func(worker.Handler) worker.Handler { return nil })
 			return w.Run(ctx)
 		}},
-		"reaper.New":      {func() error { return reaper.New(nil, reaper.Config{}).Run(ctx) }},
-		"reaper.Alarms":   {void(func() { reaper.Alarms(nil, 0, func() {}) }), void(func() { reaper.Alarms(q, 0, nil) })},
-		"reaper.Sweep":    {func() error { return last(reaper.Sweep(ctx, nil, 0, "r", 1, 0)) }, func() error { return last(reaper.Sweep(none, q, 0, "r", 1, 0)) }},
-		"events.Read":     {func() error { return last(events.Read(none, q, "", 1, 0)) }, func() error { return last(events.Read(ctx, nil, "", 1, 0)) }},
-		"inspect.Audit":   {func() error { return last(inspect.Audit(none, q)) }, func() error { return last(inspect.Audit(ctx, nil)) }},
-		"inspect.Explain": {func() error { return last(inspect.Explain(none, q, "0-x")) }, func() error { return last(inspect.Explain(ctx, nil, "0-x")) }},
-		"inspect.Export":  {func() error { return last(inspect.Export(none, q, "", 1)) }, func() error { return last(inspect.Export(ctx, nil, "", 1)) }},
+		"reaper.New":          {func() error { return reaper.New(nil, reaper.Config{}).Run(ctx) }},
+		"worker.DeadlineNear": {void(func() { worker.DeadlineNear(none) })},
+		"reaper.RunShared":    {void(func() { reaper.RunShared(ctx, nil, quiet) }), void(func() { reaper.RunShared(none, q, quiet) }), void(func() { reaper.RunShared(ctx, q, nil) })},
+		"reaper.Alarms":       {void(func() { reaper.Alarms(nil, 0, func() {}) }), void(func() { reaper.Alarms(q, 0, nil) })},
+		"reaper.Sweep":        {func() error { return last(reaper.Sweep(ctx, nil, 0, "r", 1, 0)) }, func() error { return last(reaper.Sweep(none, q, 0, "r", 1, 0)) }},
+		"events.Read":         {func() error { return last(events.Read(none, q, "", 1, 0)) }, func() error { return last(events.Read(ctx, nil, "", 1, 0)) }},
+		"inspect.Audit":       {func() error { return last(inspect.Audit(none, q)) }, func() error { return last(inspect.Audit(ctx, nil)) }},
+		"inspect.Explain":     {func() error { return last(inspect.Explain(none, q, "0-x")) }, func() error { return last(inspect.Explain(ctx, nil, "0-x")) }},
+		"inspect.Export":      {func() error { return last(inspect.Export(none, q, "", 1)) }, func() error { return last(inspect.Export(ctx, nil, "", 1)) }},
 		"inspect.ExportTo": {func() error { return inspect.ExportTo(none, q, &strings.Builder{}) }, func() error { return inspect.ExportTo(ctx, nil, &strings.Builder{}) },
 			func() error { return inspect.ExportTo(ctx, q, nil) }, func() error { return inspect.ExportTo(ctx, q, (*strings.Builder)(nil)) }},
 		"inspect.Figures": {func() error { return last(inspect.Figures(none, q)) }, func() error { return last(inspect.Figures(ctx, nil)) }},

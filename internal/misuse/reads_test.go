@@ -38,7 +38,7 @@ func TestNoReadHasAnUnknownOutcome(t *testing.T) {
 	try := func(name string, reads bool, call func(context.Context) error) {
 		group.Go(func() {
 			err := call(ctx)
-			if name == "AwaitWork" && err == nil {
+			if name == "Await" && err == nil {
 				return // nobody told it of work
 			}
 			if errors.Is(err, refusal.ErrUnknown) == reads || !errors.Is(err, context.DeadlineExceeded) {

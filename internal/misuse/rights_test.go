@@ -157,7 +157,7 @@ func reads(t *testing.T, q, admin *queue.Queue) {
 	must[queue.Cancellation](t)(admin.Cancel(ctx, must[queue.Receipt](t)(admin.Enqueue(ctx, queue.Task{ID: owner.ID + ".child", Kind: "k"})).ID, ""))
 	_, all := calls(q, owner.ID)
 	for name, call := range all {
-		if name == "AwaitWork" || name == "Read, waiting" { // a worker's; and below
+		if name == "Await" || name == "Read, waiting" { // a worker's; and below
 			continue
 		}
 		if err := call(ctx); err != nil {
