@@ -130,16 +130,18 @@ func (a *attempt) handlerContext() (context.Context, context.CancelFunc) {
 	}
 	c := &a.claim
 	return limit(a.base,
-		bound{a.end(c.Deadline), ErrDeadline},
-		bound{a.end(c.AttemptDeadline), ErrAttemptTimeout},
+		bound{past(local(c.Deadline, c.Now, a.received)), ErrDeadline},
+		bound{a.graceBefore(c.Deadline), errDeadlineNear},
+		bound{past(local(c.AttemptDeadline, c.Now, a.received)), ErrAttemptTimeout},
+		bound{a.graceBefore(c.AttemptDeadline), ErrAttemptTimeout},
 		bound{taskTimeout, ErrTaskTimeout})
 }
 
-// end returns when the context of the handler ends, by the local clock, for a deadline by the
-// clock of Redis.
-func (a *attempt) end(deadline time.Time) time.Time {
+// graceBefore returns when the task's TimeoutGrace before a deadline begins, by the local clock; zero if there
+// is none.
+func (a *attempt) graceBefore(deadline time.Time) time.Time {
 	if deadline.IsZero() || a.claim.TimeoutGrace == 0 {
-		return past(local(deadline, a.claim.Now, a.received))
+		return time.Time{}
 	}
 	grace := min(a.claim.TimeoutGrace, max(deadline.Sub(a.claim.Now)/2, 0))
 	return local(deadline.Add(-grace), a.claim.Now, a.received)
@@ -193,8 +195,8 @@ func (a *attempt) timeoutCause() error {
 // judge makes the outcome of what a handler returned. cause is why its context had ended
 // by then, nil if it had not.
 //
-// Success is success whenever it comes. An error after a timeout counts as that timeout,
-// and after shutdown the task is given back, whatever the error says.
+// Success is success whenever it comes. An error after a timeout counts as that timeout. After shutdown,
+// and after the task's deadline, which Redis decides on, the task is given back, whatever the error says.
 func judge(o *queue.Outcome, result []byte, err, cause error, maxBytes int) {
 	if err == nil && len(result) > maxBytes {
 		err = Discard(fmt.Errorf("the result has %d bytes, the limit is %d: store it elsewhere and return a reference", len(result), maxBytes))
@@ -204,14 +206,14 @@ func judge(o *queue.Outcome, result []byte, err, cause error, maxBytes int) {
 		o.Verb, o.Result = queue.Complete, result
 	case errors.Is(err, ErrSuspended):
 		// No verb: there is nothing to report.
-	case errors.Is(cause, ErrShutdown):
-		o.Verb = queue.Release
+	case errors.Is(cause, ErrShutdown), cause == ErrDeadline:
+		o.Verb = queue.Release // by the clock of Redis the task may have a moment left
 	case cause == ErrTaskTimeout || cause == ErrAttemptTimeout:
 		o.Verb, o.Class, o.Error = queue.Fail, queue.ClassTimeout, errorText(err, maxBytes)
 	default:
 		v := VerdictOf(err)
 		o.Verb, o.Class, o.Code, o.Delay = v.Verb, v.Class, v.Code, v.Delay
-		if v.Verb == queue.Fail && cause == ErrDeadline {
+		if v.Verb == queue.Fail && cause == errDeadlineNear {
 			o.Class = queue.ClassDeadline
 		}
 		if v.Verb != queue.Release {

@@ -31,6 +31,13 @@ var (
 	ErrClaimLost = errors.New("claim lost")
 )
 
+// errDeadlineNear is ErrDeadline too: the context ended at the beginning of the task's TimeoutGrace.
+var errDeadlineNear error = &nearDeadline{timeout{"task is about to exceed its deadline"}}
+
+type nearDeadline struct{ timeout }
+
+func (n *nearDeadline) Is(target error) bool { return target == ErrDeadline || n.timeout.Is(target) }
+
 type timeout struct{ text string }
 
 func (t *timeout) Error() string { return t.text }

@@ -2,7 +2,7 @@ package main
 
 // Children and their owners.
 var childBugs = []bug{
-	{"a doomed child lives until it is drained", "task/ending.lua",
+	{"a doomed child lives until it is drained", "task/ancestor_end.lua",
 		`local ended = drained(tx, prefix)`, `local ended = nil`, "stories/children_of_a_completed_owner"},
 	{"a child is doomed by the next call only", "task/finish.lua",
 		`own(tx, "drained")[task.id] = tonumber(task.completed_at)`, ``, "stories/cancel_owner_between_its_children"},
@@ -101,7 +101,7 @@ var hookBugs = []bug{
 		`elseif task.timed_out and task.hook_timeout then`, `elseif false then`, "stories/hook_of_each_end"},
 	{"who has no hook for timeouts is told nothing", "task/end_hook.lua",
 		`elseif task.hook_failure then`, `elseif task.hook_failure and not task.timed_out then`, "stories/hook_of_a_timeout_falls_back"},
-	{"a child's hook is doomed by the child's owner", "task/ending.lua",
+	{"a child's hook is doomed by the child's owner", "task/ancestor_end.lua",
 		`dot = string.find(id, ".", bang or 1, true)`, ``, "stories/hook_lives_while_the_owner_drains"},
 	{"a hook has no deadline", "task/hook.lua",
 		`{deadline = tx.at + (tonumber(f.timeout_ms) or 300000)}`, `{}`, "stories/hook_has_its_own_timeout"},

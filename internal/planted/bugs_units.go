@@ -10,7 +10,7 @@ var unitBugs = []bug{
 		`  tx.on = id --`, `  --`, "stories/wait_over_at_once_beside_a_loser_that_cannot_be_decided_on"},
 	{"a loser that cannot be decided on keeps its agent from going on", "wait/find_settled.lua",
 		`elseif not task and not tx.poison[m.id] then`, `elseif not task then`, "stories/suspend_over_at_once_beside_a_loser_that_cannot_be_decided_on"},
-	{"a signal that cannot be decided on is nobody's fault", "call/signal.lua",
+	{"a signal that cannot be decided on is nobody's fault", "task/signal_task.lua",
 		`  tx.on = id`, ``, "stories/signal_that_cannot_be_decided_on"},
 	{"what was put aside for its wait stays on the other clocks", "task/put_aside.lua",
 		`  for _, clock in ipairs(`, "  if tx.aside[id] or tx.put_aside[id] then\n    return\n  end\n  for _, clock in ipairs(", "stories/broken_wait_and_broken_agent"},

@@ -22,51 +22,13 @@
 -- @use store/begin
 -- @use store/read_root
 -- @use store/reason
--- @use store/record
 -- @use store/unit
--- @use task/adopt
 -- @use task/body
 -- @use task/finish
 -- @use task/live
 -- @use task/load_task
--- @use task/look_for_existing
--- @use task/plan
 -- @use task/refuse
-
--- promise is the signal's task, made if it is not there; nil and an answer if it cannot be.
-local function promise(tx, agent, id)
-  local above = record.get(tx, agent)
-  local fields = {kind = "signal", role = "promise", queue = above and above.queue or "default"}
-  local asked = {shape = {fields = fields}, id = id, payload = ""}
-  look_for_existing(tx, {asked})
-  local refusal, d, parent = plan(tx, asked)
-  if refusal and refusal[1] ~= "OK" then
-    return nil, refusal
-  elseif d then
-    adopt(tx, asked, d, parent)
-  end
-  tx.on = id
-  local task, why = load_task(tx, id)
-  return task, why and {"BROKEN", why}
-end
-
--- asked_again is the newest promise by which the agent asked for the signal, or that which this call has told.
-local function asked_again(tx, call, task)
-  local id, n = task.id, 2
-  while task.status == "COMPLETED" and task.call ~= call do
-    local name = id .. "__" .. n
-    tx.on = name
-    local another, why = load_task(tx, name)
-    if not another then
-      return nil, {"BROKEN", why}
-    elseif not another.status or another.role ~= "promise" then
-      break
-    end
-    task, n = another, n + 1
-  end
-  tx.on = task.id
-  return task
-end
+-- @use task/signal_task
 
 -- unfit tells whether an agent that waits for JSON could not use what it is told.
 local function unfit(task, note)
@@ -74,12 +36,9 @@ local function unfit(task, note)
 end
 
 local function signal_one(tx, call, agent, id, note)
-  local task, refusal = promise(tx, agent, id)
-  if task then
-    task, refusal = asked_again(tx, call, task)
-  end
+  local task, refusal = signal_task(tx, call, agent, id)
   if not task then
-    return refusal[1] == "BROKEN" and {"BROKEN", refusal[#refusal]} or refusal
+    return refusal
   elseif live(task) and unfit(task, note) then
     return {"INVALID", "payload", "is not JSON, which the agent waits for"}
   elseif live(task) then

@@ -1,10 +1,11 @@
 -- count_ends counts the ends of members that this unit has written, each in the wait of its owner. What is wrong
 -- with a wait is no fault of its members.
 --
+-- @use store/own
 -- @use task/put_aside
 -- @use wait/count_wait
 local function count_ends(tx)
-  local noted = tx.noted
+  local noted = own(tx, "noted")
   while noted[1] do
     local id = table.remove(noted, 1)
     local ends = noted[id]

@@ -9,41 +9,18 @@
 --
 -- Returns  an instant if more members are out of time than one call may end; what is behind it was not looked at
 --
--- @use store/index
 -- @use store/reason
 -- @use store/record
 -- @use store/refused
--- @use task/live
--- @use task/load_task
 -- @use task/put_aside
+-- @use wait/add_due
 -- @use wait/by_end
--- @use wait/cancel_member
 -- @use wait/count_member
--- @use wait/impatient
+-- @use wait/finish_member
 -- @use wait/nearest_patience
+-- @use wait/still_pending
 -- @use wait/unseen
 -- @use wait/watch_wait
-
--- drop_patience has a limit of a member's own come once.
-local function drop_patience(tx, id, w, name)
-  w.rewatch = true
-  index.remove(tx, tx.key.patience .. id, name)
-end
-
--- pending are the ones of some members that the wait still has, with their places in it.
-local function pending(tx, id, w, members)
-  local kept = {}
-  for _, m in ipairs(members) do
-    local score = not w.gone[m.name] and redis.call("ZSCORE", tx.key.pending .. id, m.name)
-    if score then
-      m.place = score % 16777216
-      kept[#kept + 1] = m
-    elseif m.patience then
-      drop_patience(tx, id, w, m.name)
-    end
-  end
-  return kept
-end
 
 -- written are the members that this unit has ended, and the instant of the latest of these ends.
 local function written(tx, id, w, ids)
@@ -56,55 +33,7 @@ local function written(tx, id, w, ids)
   if w.limit_ms and not w.first_at then
     nearest_patience(tx, id) -- it must be readable before anything is decided
   end
-  return pending(tx, id, w, members), latest
-end
-
--- add_due adds the members that end first to those that have ended.
-local function add_due(tx, id, w, members, late, upto)
-  local more, last
-  if w.patient then
-    more, last = impatient(tx, id, upto)
-  end
-  local known, due = {}, {}
-  for _, m in ipairs(members) do
-    known[m.name] = m
-  end
-  for _, m in ipairs(late) do
-    if not last or m.ended <= last then
-      known[m.name], due[#due + 1] = m, m
-    end
-  end
-  for _, m in ipairs(more or {}) do
-    local same = known[m.name]
-    if same and same.ended <= m.ended or same and not live(record.get(tx, m.id)) then
-      same.impatient = true
-    else
-      due[#due + 1] = m
-    end
-  end
-  for _, m in ipairs(pending(tx, id, w, due)) do
-    members[#members + 1] = m
-  end
-  return members, last
-end
-
--- finished ends a member whose time is up, and tells whether it has ended.
-local function finished(tx, id, w, m)
-  if m.patience then
-    tx.may_cancel = tx.may_cancel - 1
-    drop_patience(tx, id, w, m.name)
-    cancel_member(tx, m.id, "patience", m.ended)
-  else
-    local before = tx.on
-    tx.on = m.id
-    load_task(tx, m.id)
-    tx.on = before
-  end
-  if m.impatient then -- by now it has ended for that, or before
-    drop_patience(tx, id, w, m.name)
-  end
-  local task = record.get(tx, m.id)
-  return task and task.status and not live(task) and task
+  return still_pending(tx, id, w, members), latest
 end
 
 -- count counts members, by their instants.
@@ -114,7 +43,7 @@ local function count(tx, id, w, members)
     if w.state ~= "open" and w.state ~= "forming" or w.ends and m.ended > w.ends then
       break
     end
-    local task = not w.gone[m.name] and finished(tx, id, w, m)
+    local task = not w.gone[m.name] and finish_member(tx, id, w, m)
     if task then
       count_member(tx, task, w, id)
     end
@@ -143,7 +72,7 @@ local function count_wait(tx, id, w, ids, upto)
   end
   upto = upto or last
   if w.state == "open" and w.settled + #members < w.size then -- others may be pending
-    members, last = read(tx, id, add_due, w, members, unseen(tx, id, upto), upto)
+    members, last = read(tx, id, add_due, w, members, {late = unseen(tx, id, upto), upto = upto})
   else
     last = nil
   end

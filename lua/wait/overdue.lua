@@ -7,11 +7,10 @@
 local most = 100
 
 local function overdue(tx)
-  local found = tx.overdue
-  if found ~= tx.none then
-    return found
+  if tx.overdue ~= tx.none then
+    return tx.overdue
   end
-  found = own(tx, "overdue")
+  local found = own(tx, "overdue")
   for _, clock in ipairs({"deadlines", "limits", "delayed"}) do
     local bound = (clock == "delayed" and "" or "(") .. tx.now -- a timer fires at its instant, the others end behind it
     for _, id in ipairs(attempt("ZRANGEBYSCORE", tx.key[clock], "-inf", bound, "LIMIT", 0, most)) do

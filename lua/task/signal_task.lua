@@ -1,0 +1,58 @@
+-- signal_task is the promise that a signal settles: the newest by which the agent asked for it, or that which this
+-- call has told. It is made if there is none yet.
+--
+--   id  of the first promise of that name
+--
+-- Returns  the task; or nil and an answer, if it cannot be made or read
+--
+-- @use store/record
+-- @use task/adopt
+-- @use task/load_task
+-- @use task/look_for_existing
+-- @use task/plan
+
+-- first is the first promise of the name.
+local function first(tx, agent, id)
+  local above = record.get(tx, agent)
+  local fields = {kind = "signal", role = "promise", queue = above and above.queue or "default"}
+  local asked = {shape = {fields = fields}, id = id, payload = ""}
+  look_for_existing(tx, {asked})
+  local refusal, d, parent = plan(tx, asked)
+  if refusal and refusal[1] ~= "OK" then
+    return nil, refusal
+  elseif d then
+    adopt(tx, asked, d, parent)
+  end
+  tx.on = id
+  local task, why = load_task(tx, id)
+  return task, why and {"BROKEN", why}
+end
+
+-- asked_again is the newest promise by which the agent asked for the signal, or that which this call has told.
+local function asked_again(tx, call, task)
+  local id, n = task.id, 2
+  while task.status == "COMPLETED" and task.call ~= call do
+    local name = id .. "__" .. n
+    tx.on = name
+    local another, why = load_task(tx, name)
+    if not another then
+      return nil, {"BROKEN", why}
+    elseif not another.status or another.role ~= "promise" then
+      break
+    end
+    task, n = another, n + 1
+  end
+  tx.on = task.id
+  return task
+end
+
+local function signal_task(tx, call, agent, id)
+  local task, refusal = first(tx, agent, id)
+  if task then
+    task, refusal = asked_again(tx, call, task)
+  end
+  if not task and refusal[1] == "BROKEN" then
+    return nil, {"BROKEN", refusal[#refusal]}
+  end
+  return task, refusal
+end

@@ -1,0 +1,37 @@
+-- add_due adds the members that end first to those that have ended.
+--
+--   due  late: members whose time is up; upto: count what was due by this instant
+--
+-- Returns  the members, and an instant if more members are out of time than one call may end
+--
+-- @use store/record
+-- @use task/live
+-- @use wait/impatient
+-- @use wait/still_pending
+local function add_due(tx, id, w, members, due)
+  local more, last
+  if w.patient then
+    more, last = impatient(tx, id, due.upto)
+  end
+  local known, first = {}, {}
+  for _, m in ipairs(members) do
+    known[m.name] = m
+  end
+  for _, m in ipairs(due.late) do
+    if not last or m.ended <= last then
+      known[m.name], first[#first + 1] = m, m
+    end
+  end
+  for _, m in ipairs(more or {}) do
+    local same = known[m.name]
+    if same and same.ended <= m.ended or same and not live(record.get(tx, m.id)) then
+      same.impatient = true
+    else
+      first[#first + 1] = m
+    end
+  end
+  for _, m in ipairs(still_pending(tx, id, w, first)) do
+    members[#members + 1] = m
+  end
+  return members, last
+end

@@ -1,0 +1,24 @@
+-- finish_member ends a member whose time is up. It returns its task if that has ended.
+--
+-- @use store/record
+-- @use task/live
+-- @use task/load_task
+-- @use wait/cancel_member
+-- @use wait/drop_patience
+local function finish_member(tx, id, w, m)
+  if m.patience then
+    tx.may_cancel = tx.may_cancel - 1
+    drop_patience(tx, id, w, m.name)
+    cancel_member(tx, m.id, "patience", m.ended)
+  else
+    local before = tx.on
+    tx.on = m.id
+    load_task(tx, m.id)
+    tx.on = before
+  end
+  if m.impatient then -- by now it has ended for that, or before
+    drop_patience(tx, id, w, m.name)
+  end
+  local task = record.get(tx, m.id)
+  return task and task.status and not live(task) and task
+end
