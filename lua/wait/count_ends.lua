@@ -5,7 +5,7 @@
 -- @use task/put_aside
 -- @use wait/count_wait
 local function count_ends(tx)
-  local noted = own(tx, "noted")
+  local noted, before = own(tx, "noted"), tx.on
   while noted[1] do
     local id = table.remove(noted, 1)
     local ends = noted[id]
@@ -18,4 +18,5 @@ local function count_ends(tx)
       count_wait(tx, id, w, ends)
     end
   end
+  tx.on = before
 end
