@@ -91,11 +91,11 @@ func ExampleJoinAll() {
 	// Output: "TO BE OR" <nil>
 }
 
-// What is there after 50 ms is used, and the rest is cancelled.
+// What is there after half a second is used, and the rest is cancelled.
 func ExampleJoinAllSettled() {
 	perform(func(w *worker.Worker) {
 		agentwait.Handle(w, "enrich", func(a *agentwait.Agent, in string) (string, error) {
-			s, err := agentwait.JoinAllSettled(a.With(agentwait.Wait{Limit: 50 * time.Millisecond, Proceed: true}),
+			s, err := agentwait.JoinAllSettled(a.With(agentwait.Wait{Limit: 500 * time.Millisecond, Proceed: true}),
 				agentwait.Schedule[string](a, in, queue.Task{Kind: "upper"}),
 				agentwait.Schedule[string](a, in, queue.Task{Kind: "hang"}))
 			if err != nil {
