@@ -119,8 +119,9 @@ func (a *Agent) suspended() error {
 // trouble keeps an error after which the agent can do nothing more in this run, and
 // returns it.
 func (a *Agent) trouble(err error) error {
-	if a.Err() != nil && infrastructure(err) {
-		err = context.Cause(a) // the call was cut off, and Redis is not to blame
+	if a.Err() != nil && (infrastructure(err) || errors.Is(err, context.Cause(a))) {
+		a.gone = errCutOff      // what the call did is unknown, so the record decides, and the verdict claims nothing
+		return context.Cause(a) // Redis is not to blame
 	}
 	switch {
 	case errors.Is(err, refusal.ErrDiverged), errors.Is(err, refusal.ErrNotHeld), errors.Is(err, refusal.ErrStopping),
@@ -135,6 +136,9 @@ func (a *Agent) trouble(err error) error {
 func infrastructure(err error) bool {
 	return errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown) || errors.Is(err, refusal.ErrFull) || refusal.Permanent(err)
 }
+
+// errCutOff ends a run whose context ended during a call.
+var errCutOff = fmt.Errorf("%w: the call was cut off", refusal.ErrUnknown)
 
 // tryAgain is how long an agent rests that could not speak to Redis.
 const tryAgain = time.Second
