@@ -125,6 +125,7 @@ type Entry struct {
 
 // ScheduleAll schedules a list of children. Those that name no queue go to the queue given.
 func ScheduleAll[T any](a *Agent, queue string, entries ...Entry) []*Future[T] {
+	a.given()
 	futures := make([]*Future[T], len(entries))
 	for i, e := range entries {
 		if e.Queue == "" {

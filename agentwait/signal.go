@@ -41,6 +41,7 @@ func signal[T any](a *Agent, name string, err error) *Future[T] {
 //	}
 func NextSignal[T any](a *Agent, f *Future[T]) *Future[T] {
 	a.given()
+	f.made()
 	if f.err != nil {
 		return f
 	}

@@ -25,6 +25,7 @@ func (s State) String() string {
 // State is what the waits and the calls of Cancel up to here have told of the task. It asks nobody, so a
 // replay finds the same: Peek looks.
 func (f *Future[T]) State() State {
+	f.made()
 	if f.of == nil || f.id == "" {
 		return StatePending
 	}
@@ -55,6 +56,7 @@ func (f *Future[T]) IsCancelled() bool { return f.State() == StateCancelled }
 // Index is the place of the task among the children that have no name, in the order they were scheduled, from 0; -1
 // for one that has a name. Where it stands in a wait says Outcome.Index.
 func (f *Future[T]) Index() int {
+	f.made()
 	n, err := strconv.Atoi(f.name())
 	if err != nil {
 		return -1

@@ -35,6 +35,9 @@ type Worker struct {
 
 // Workers returns the workers that live, by id. One that comes or goes meanwhile may be missing.
 func Workers(ctx context.Context, q *queue.Queue) ([]Worker, error) {
+	if err := q.Ready(ctx); err != nil {
+		return nil, refusal.Failed("workers", "", err)
+	}
 	all := map[string]*Worker{}
 	for p := range q.Partitions() {
 		if err := addWorkers(ctx, q, p, all); err != nil {

@@ -21,6 +21,9 @@ const (
 // told at once, and StopWorker does not wait for it. If no such worker lives, it returns
 // [refusal.ErrNotFound].
 func (q *Queue) StopWorker(ctx context.Context, worker string) error {
+	if err := q.ready(ctx); err != nil {
+		return refusal.Failed("stop worker", worker, err)
+	}
 	lives := false
 	for p := range q.Partitions() {
 		words, err := worded(q.engine.Call(ctx, p, "stop_worker", worker))
@@ -39,6 +42,9 @@ func (q *Queue) StopWorker(ctx context.Context, worker string) error {
 // opaque, up to 4,096 bytes; if it is empty, what was said before holds. It returns
 // [refusal.ErrNotFound] if the worker has no lease there.
 func (a Attempts) Describe(ctx context.Context, partition int, worker string, state WorkerState, about string) error {
+	if err := a.q.ready(ctx); err != nil {
+		return refusal.Failed("describe worker", worker, err)
+	}
 	words, err := worded(a.q.engine.Call(ctx, partition, "describe_worker", worker, string(state), about))
 	if err == nil {
 		switch engine.Text(words[0]) {

@@ -40,6 +40,8 @@ func calls(q *queue.Queue, id string) (writes, reads map[string]func(context.Con
 		"Settle":     func(ctx context.Context) error { return last(attempts.Settle(ctx, 0, "w", "c", done, queue.Ask{})) },
 		"Heartbeat":  func(ctx context.Context) error { return last(attempts.Heartbeat(ctx, 0, "w", time.Minute, 0, nil)) },
 		"Remember":   func(ctx context.Context) error { return attempts.Remember(ctx, id, 1, "w", queue.Note{}) },
+		"StopWorker": func(ctx context.Context) error { return q.StopWorker(ctx, "w") },
+		"Describe":   func(ctx context.Context) error { return attempts.Describe(ctx, 0, "w", "running", "{}") },
 		"Sweep":      func(ctx context.Context) error { return last(reaper.Sweep(ctx, q, 0, "r", 100, time.Second)) },
 	}
 	reads = map[string]func(context.Context) error{
@@ -64,6 +66,7 @@ func calls(q *queue.Queue, id string) (writes, reads map[string]func(context.Con
 		"Export":   func(ctx context.Context) error { return last(inspect.Export(ctx, q, "", 10)) },
 		"ExportTo": func(ctx context.Context) error { return inspect.ExportTo(ctx, q, io.Discard) },
 		"Figures":  func(ctx context.Context) error { return last(inspect.Figures(ctx, q)) },
+		"Workers":  func(ctx context.Context) error { return last(inspect.Workers(ctx, q)) },
 	}
 	return writes, reads
 }

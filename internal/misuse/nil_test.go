@@ -50,7 +50,7 @@ func given(q *queue.Queue) map[string][]any {
 }
 
 // results are what calls return, and are of no use before.
-var results = []string{"agentwait.AllTasksFailedError", "agentwait.DivergedError", "agentwait.Outcome", "agentwait.Settled", "agentwait.WaitImpossibleError",
+var results = []string{"agentwait.AllTasksFailedError", "agentwait.BadSignalError", "agentwait.TimeoutResult", "agentwait.DivergedError", "agentwait.Outcome", "agentwait.Settled", "agentwait.WaitImpossibleError",
 	"agentwait.WaitTimeoutError", "curfewtest.Stage", "inspect.Explanation", "queue.ChildError", "queue.Claim", "queue.Reply", "queue.TaskFailedError", "queue.TaskTimedOutError"}
 
 // functions are calls of functions with nil for whatever can be nil.
@@ -112,12 +112,17 @@ func functions(q *queue.Queue) map[string][]func() error {
 		"agentwait.Merge.Of":    {func() error { return last(agentwait.Merge{}.Of(nil)) }},
 		"agentwait.CancelAll":   {func() error { return last(agentwait.CancelAll(nil, "")) }},
 		"agentwait.Schedule":    {void(func() { agentwait.Schedule[string](nil, nil, queue.Task{Kind: "k"}) })},
-		"agentwait.Child":       {void(func() { agentwait.Child[string](nil, "x") })},
-		"agentwait.Of":          {void(func() { agentwait.Of[string](nil, "x") })},
-		"agentwait.Promise":     {void(func() { agentwait.Promise[string](nil, "x", 0) })},
-		"agentwait.Signal":      {void(func() { agentwait.Signal[string](nil, "x") })},
-		"agentwait.WithClock":   {void(func() { agentwait.WithClock(none, time.Now) }), void(func() { agentwait.WithClock(ctx, nil) })},
-		"curfewtest.New":        {void(func() { curfewtest.New(nil) })},
+		"agentwait.ScheduleAll": {void(func() { agentwait.ScheduleAll[string](nil, "q") })},
+		"agentwait.NextSignal":  {void(func() { agentwait.NextSignal[string](nil, nil) }), void(func() { agentwait.NextSignal[string](new(agentwait.Agent), nil) })},
+		"agentwait.SendSignal": {func() error { return last(agentwait.SendSignal(ctx, nil, "0-x", "go", 1)) },
+			func() error { return last(agentwait.SendSignal(none, q, "0-x", "go", 1)) }},
+		"inspect.Workers":     {func() error { return last(inspect.Workers(none, q)) }, func() error { return last(inspect.Workers(ctx, nil)) }},
+		"agentwait.Child":     {void(func() { agentwait.Child[string](nil, "x") })},
+		"agentwait.Of":        {void(func() { agentwait.Of[string](nil, "x") })},
+		"agentwait.Promise":   {void(func() { agentwait.Promise[string](nil, "x", 0) })},
+		"agentwait.Signal":    {void(func() { agentwait.Signal[string](nil, "x") })},
+		"agentwait.WithClock": {void(func() { agentwait.WithClock(none, time.Now) }), void(func() { agentwait.WithClock(ctx, nil) })},
+		"curfewtest.New":      {void(func() { curfewtest.New(nil) })},
 	}
 }
 
