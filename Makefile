@@ -12,7 +12,7 @@ FUZZTIME ?= 10s
 FUZZED    = $$(grep -rl --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*$$||' | sort -u)
 # Packages whose tests wait more than they compute: they run beside the others. In both
 # lists the longest comes first.
-WAITING  ?= ./internal/faults ./internal/shards ./worker ./internal/redisproc ./reaper
+WAITING  ?= ./internal/misuse ./internal/faults ./internal/shards ./worker ./internal/redisproc ./reaper
 LONGEST  ?= ./internal/races ./queue ./internal/model ./internal/planted ./bench ./agentwait
 # One test binary.
 TIMEOUT  ?= 270s
