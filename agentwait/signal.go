@@ -51,7 +51,7 @@ func NextSignal[T any](a *Agent, f *Future[T]) *Future[T] {
 	}
 	name, n := times(name)
 	name += "__" + strconv.Itoa(n+1)
-	if a.given().named[name] {
+	if a.named[name] {
 		return Child[T](a, name)
 	}
 	return signal[T](a, name, nil)

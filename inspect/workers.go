@@ -52,18 +52,11 @@ func Workers(ctx context.Context, q *queue.Queue) ([]Worker, error) {
 	return list, nil
 }
 
-// addWorkers adds what a partition has, page by page. A page may tell of a worker again.
+// addWorkers adds what a partition has. A page may tell of a worker again.
 func addWorkers(ctx context.Context, q *queue.Queue, p int, all map[string]*Worker) error {
-	told, pages := map[string]bool{}, map[string]bool{}
-	for page := "0"; !pages[page]; {
-		pages[page] = true
-		reply, err := q.Engine().Call(ctx, p, "read_workers", page)
-		answers, err := engine.List(reply, err, 2)
-		if err != nil {
-			return err
-		}
-		page = engine.Text(answers[1])
-		for _, answer := range answers[2:] {
+	told := map[string]bool{}
+	return q.Engine().Pages(ctx, p, "read_workers", 1, func(reply []any) error {
+		for _, answer := range reply[2:] {
 			row, err := engine.List(answer, nil, 3)
 			if err != nil {
 				return err
@@ -78,8 +71,8 @@ func addWorkers(ctx context.Context, q *queue.Queue, p int, all map[string]*Work
 			}
 			all[id].add(row)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // add adds what a partition knows of the worker (lua/call/read_workers.lua).

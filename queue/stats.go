@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,29 +49,22 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 
 // addStats adds what a partition has.
 func (q *Queue) addStats(ctx context.Context, p int, sum *Stats, queues map[string]*QueueStats) error {
-	told, pages := map[string]bool{}, map[string]bool{}
-	for page := "0"; !pages[page]; {
-		pages[page] = true
-		reply, err := q.engine.Call(ctx, p, "read_queues", page)
-		answers, err := engine.List(reply, err, 3)
-		if err != nil {
-			return err
-		}
-		if page == "0" {
-			if err := sum.addSizes(answers[1]); err != nil {
+	told := map[string]bool{}
+	first := true
+	return q.engine.Pages(ctx, p, "read_queues", 2, func(reply []any) error {
+		if first {
+			first = false
+			if err := sum.addSizes(reply[1]); err != nil {
 				return err
 			}
 		}
-		for _, row := range answers[3:] {
+		for _, row := range reply[3:] {
 			if err := addQueue(queues, told, row); err != nil {
 				return err
 			}
 		}
-		if page = engine.Text(answers[2]); page == "0" {
-			return nil
-		}
-	}
-	return errors.New("the server goes on with queues that it told of before")
+		return nil
+	})
 }
 
 func (s *Stats) addSizes(answer any) error {

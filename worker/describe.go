@@ -11,7 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// describeTimeout bounds how long the worker tries to say that it drains.
+// describeTimeout bounds how long the worker tries to describe itself.
 const describeTimeout = 2 * time.Second
 
 // maxAbout is the most bytes that a description may have.
@@ -38,22 +38,16 @@ func (w *Worker) about() string {
 	return ""
 }
 
-// describe says in a partition what the worker does. If it fails, people read what was said before.
-func (p *partition) describe(ctx context.Context, state queue.WorkerState, about string) {
-	if err := p.w.q.Attempts().Describe(ctx, p.number, p.w.id, state, about); err != nil && ctx.Err() == nil {
-		p.w.logError(p.number, "The worker could not describe itself", err)
-	}
-}
-
-// describeDraining says in all partitions that the worker drains.
-func (w *Worker) describeDraining() {
-	for _, p := range w.partitions {
-		w.background.Go(func() {
-			ctx, cancel := context.WithTimeout(w.callCtx, describeTimeout)
-			defer cancel()
-			p.describe(ctx, queue.WorkerDraining, "")
-		})
-	}
+// describe says in a partition what the worker does, and does not wait for it: a heartbeat must not
+// be late. If it fails, people read what was said before.
+func (p *partition) describe(state queue.WorkerState, about string) {
+	p.w.background.Go(func() {
+		ctx, cancel := context.WithTimeout(p.w.callCtx, describeTimeout)
+		defer cancel()
+		if err := p.w.q.Attempts().Describe(ctx, p.number, p.w.id, state, about); err != nil && ctx.Err() == nil {
+			p.w.logError(p.number, "The worker could not describe itself", err)
+		}
+	})
 }
 
 // askedToStop ends the worker as the end of Run's context does.

@@ -1,11 +1,9 @@
 package worker_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -29,36 +28,18 @@ func shared(t testing.TB) redis.UniversalClient { return redistest.Shared(t).Cli
 // patience is how long a test waits for what must happen; what takes it has failed.
 const patience = await.Patience
 
-// logs keeps what was logged.
-type logs struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logs) count(s string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), s)
-}
-
 // stage is a namespace of a test's own.
 type stage struct {
 	*testing.T
 	ctx  context.Context
 	rdb  redis.UniversalClient
 	q    *queue.Queue
-	logs *logs
+	logs *stages.Logs
 }
 
 func newStage(t *testing.T, rdb redis.UniversalClient, partitions int) *stage {
 	t.Helper()
-	s := &stage{T: t, ctx: t.Context(), rdb: rdb, logs: &logs{}}
+	s := &stage{T: t, ctx: t.Context(), rdb: rdb, logs: &stages.Logs{}}
 	logger := slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	q, err := queue.Open(s.ctx, rdb, queue.Config{Namespace: redistest.Namespace(t), Partitions: partitions, Logger: logger})
 	if err != nil {
@@ -67,7 +48,7 @@ func newStage(t *testing.T, rdb redis.UniversalClient, partitions int) *stage {
 	s.q = q
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the log:\n%s", s.logs.text.String())
+			t.Logf("the log:\n%s", s.logs)
 		}
 	})
 	return s

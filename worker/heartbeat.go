@@ -28,7 +28,7 @@ func (p *partition) heartbeats() {
 		}
 		if first && !w.stopping.Load() {
 			p.startFetching(false)
-			p.describe(w.callCtx, queue.WorkerRunning, w.about())
+			p.describe(queue.WorkerRunning, w.about())
 		}
 		first = false
 		p.awaitNextBeat()

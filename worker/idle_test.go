@@ -29,8 +29,8 @@ func TestLateTasksHoldUpNothing(t *testing.T) {
 	for i := range tasks {
 		tasks[i] = queue.Task{Kind: "noop", Timeout: time.Millisecond}
 	}
-	s.enqueueAll(tasks...)
-	time.Sleep(10 * time.Millisecond) // sleeps: now all of them are late
+	ids := s.enqueueAll(tasks...)
+	await.Until(t, "all of them are late", func() bool { return s.record(ids[late-1]).Overdue })
 	id := s.enqueue(queue.Task{Kind: "noop"})
 	w := worker.New(s.q, worker.Config{Concurrency: 1, NoReaper: true})
 	w.HandleRaw("noop", raw(func(context.Context) error { return nil }))
@@ -99,7 +99,7 @@ func TestNoTokenIsLostWhenWorkersStop(t *testing.T) {
 		await.Until(t, "a worker waits", func() bool { return s.blocked() == 1 })
 		var group sync.WaitGroup
 		group.Go(leaves)
-		time.Sleep(rand.N(2 * time.Millisecond)) // sleeps: the task may come at any moment of the stop
+		stages.Pass(rand.N(2 * time.Millisecond)) // the task may come at any moment of the stop
 		s.enqueue(queue.Task{Kind: "noop"})
 		await.Until(t, "the other worker has done it", func() bool { return done.Load() == int64(i+1) })
 		group.Wait()
@@ -157,7 +157,7 @@ func TestManyWorkersOfOneProcess(t *testing.T) {
 		group.Go(stop)
 	}
 	group.Wait()
-	if n := s.logs.count("level=ERROR"); n > 200 {
+	if n := s.logs.Count("level=ERROR"); n > 200 {
 		t.Errorf("%d errors were logged", n)
 	}
 }
@@ -180,7 +180,7 @@ func TestAnIdleWorkerKeepsItsLease(t *testing.T) {
 	w.HandleRaw("noop", raw(func(context.Context) error { return nil }))
 	s.run(w)
 	await.Until(t, "it has a lease", func() bool { return s.rdb.ZCard(s.ctx, s.q.Root(0)+":workers").Val() == 1 })
-	for start := time.Now(); time.Since(start) < 5*time.Second; time.Sleep(20 * time.Millisecond) { // sleeps: what is looked at is a time
+	for start := time.Now(); time.Since(start) < 5*time.Second; stages.Pass(20 * time.Millisecond) {
 		now := float64(s.rdb.Time(s.ctx).Val().UnixMilli())
 		if left := s.leaseEnd() - now; left < 300 {
 			t.Fatalf("its lease had %.0f ms left", left)

@@ -49,7 +49,7 @@ func TestRedisIsRestarted(t *testing.T) {
 	if r := s.ended(long); r.Status != queue.Completed {
 		t.Errorf("what ran through the outage is %s: %s", r.Status, r.Error)
 	}
-	if n := s.logs.count("level=ERROR"); n > 12 {
+	if n := s.logs.Count("level=ERROR"); n > 12 {
 		t.Errorf("%d errors were logged, want a few", n)
 	}
 }
@@ -157,7 +157,7 @@ func TestRedisRefusesForAWhile(t *testing.T) {
 	s.rdb.Set(s.ctx, key, "not ours", 0)
 	close(release)
 	id := s.enqueue(queue.Task{Kind: "noop"})
-	await.Until(t, "it is logged", func() bool { return s.logs.count("level=ERROR") > 0 })
+	await.Until(t, "it is logged", func() bool { return s.logs.Count("level=ERROR") > 0 })
 	s.rdb.Del(s.ctx, key)
 	if r := s.ended(id); r.Status != queue.Completed {
 		t.Errorf("afterwards a task is %s: %s", r.Status, r.Error)

@@ -24,7 +24,7 @@ func TestUnknownKind(t *testing.T) {
 	stop := s.run(w)
 	id := s.enqueue(queue.Task{Kind: "strange"})
 	await.Until(t, "the task was given back twice", func() bool { return w.Stats().Released >= 2 })
-	if n := s.logs.count("kind has no handler"); n != 1 {
+	if n := s.logs.Count("kind has no handler"); n != 1 {
 		t.Errorf("%d warnings, want 1 a minute", n)
 	}
 	if r := s.record(id); r.Status != queue.Pending || r.Retries != 0 {

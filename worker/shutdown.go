@@ -3,6 +3,8 @@ package worker
 import (
 	"context"
 	"time"
+
+	"github.com/curfew-dev/curfew/queue"
 )
 
 // reportTimeout bounds how long the last outcomes may take to be reported after all
@@ -14,9 +16,9 @@ const reportTimeout = 5 * time.Second
 // their contexts. Handlers that do not return then are given up, and so are their tasks.
 func (w *Worker) drain(cancelRoot context.CancelCauseFunc) {
 	w.stopping.Store(true)
-	w.describeDraining()
 	for _, p := range w.partitions {
 		p.stopFetching()
+		p.describe(queue.WorkerDraining, "")
 	}
 	if !w.waitUntil(w.config.ShutdownTimeout, w.drained) {
 		cancelRoot(ErrShutdown)

@@ -112,7 +112,7 @@ func TestDrain(t *testing.T) {
 		if r := s.record(id); r.Status != queue.Pending || r.Retries != 0 || r.LeaseLosses != 0 {
 			t.Errorf("the task is %s after %d retries and %d lost leases", r.Status, r.Retries, r.LeaseLosses)
 		}
-		if s.logs.count("left behind") != 1 {
+		if s.logs.Count("left behind") != 1 {
 			t.Error("nothing was logged about it")
 		}
 		s.noTrace()

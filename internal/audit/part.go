@@ -61,17 +61,22 @@ func (r *reader) agents(ctx context.Context, ids []string) (map[string]int64, er
 	if err := r.ask(ctx, exist); err != nil {
 		return nil, err
 	}
-	sizes := map[string]int64{}
+	counts := map[string][2]*redis.Cmd{}
+	var commands []*redis.Cmd
 	for i, id := range ids {
 		if n, _ := exist[i].Int64(); n > 0 {
-			pending, settled := r.command(ctx, "zcard", "pending:"+id), r.command(ctx, "llen", "settled:"+id)
-			if err := r.ask(ctx, []*redis.Cmd{pending, settled}); err != nil {
-				return nil, err
-			}
-			waits, _ := pending.Int64()
-			ended, _ := settled.Int64()
-			sizes[id] = waits + ended
+			c := [2]*redis.Cmd{r.command(ctx, "zcard", "pending:"+id), r.command(ctx, "llen", "settled:"+id)}
+			counts[id], commands = c, append(commands, c[:]...)
 		}
+	}
+	if err := r.ask(ctx, commands); err != nil {
+		return nil, err
+	}
+	sizes := make(map[string]int64, len(counts))
+	for id, c := range counts {
+		pending, _ := c[0].Int64()
+		settled, _ := c[1].Int64()
+		sizes[id] = pending + settled
 	}
 	return sizes, nil
 }

@@ -44,13 +44,14 @@ func (e *Engine) Call(ctx context.Context, partition int, script string, args ..
 	c := calling{engine: e, start: time.Now(), reads: e.library.Reads(script)}
 	patience := TryFor
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, e.longestPause()) {
-		if !e.enter(ctx) {
+		free, ok := e.enter(ctx, partition)
+		if !ok {
 			return nil, c.ended(ctx)
 		}
 		try, leave := e.watchMaster(ctx, partition)
 		reply, err := e.try(try, patience, script, e.Root(partition), args)
 		leave()
-		<-e.places
+		free()
 		if err == nil {
 			return reply, nil
 		}
@@ -127,38 +128,6 @@ func (c *calling) ended(ctx context.Context) error {
 
 // unknown says that a call may have had its effect.
 func unknown(why error) error { return fmt.Errorf("%w (%w)", refusal.ErrUnknown, why) }
-
-// places is how many calls may be under way: fewer than the client has connections, of
-// which those that wait for work need some. A call that had to wait for a connection would
-// have less time for its answer, and be given up, with its connection, while Redis answers.
-func places(rdb redis.UniversalClient) int {
-	size := 0
-	switch c := rdb.(type) {
-	case *redis.Client:
-		size = c.Options().PoolSize
-	case *redis.ClusterClient:
-		size = c.Options().PoolSize
-	}
-	if size <= 0 {
-		return 1000
-	}
-	return max(size*3/4, 1)
-}
-
-// enter waits for a place. It returns false if ctx ends first.
-func (e *Engine) enter(ctx context.Context) bool {
-	select {
-	case e.places <- struct{}{}:
-		return true
-	default:
-	}
-	select {
-	case e.places <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
 
 // try runs a script once. Its patience is the deadline of its context, which the
 // connection takes for how long nothing may pass. So a try whose reply is arriving is

@@ -34,7 +34,7 @@ type Engine struct {
 	cluster *redis.ClusterClient // rdb, if it is one
 	bounded bool                 // a context's deadline ends a read of rdb
 	endless bool                 // nothing ends a read of rdb
-	places  chan struct{}        // one for each call that may be under way
+	places  places               // of calls that may be under way
 }
 
 // New looks at the server and loads the calls. It changes nothing.
@@ -42,7 +42,7 @@ func New(ctx context.Context, rdb redis.UniversalClient, c Config) (*Engine, err
 	e := &Engine{namespace: c.Namespace, partitions: c.Partitions, strict: c.Strict, logger: c.Logger, library: c.Library, rdb: rdb}
 	e.cluster, _ = rdb.(*redis.ClusterClient)
 	e.bounded, e.endless = honoursContexts(rdb)
-	e.places = make(chan struct{}, places(rdb))
+	e.places.most = mostCalls(rdb)
 	bePatient(rdb)
 	if err := e.inspect(ctx); err != nil {
 		return nil, err

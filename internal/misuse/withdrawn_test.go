@@ -1,12 +1,10 @@
 package misuse
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,29 +14,12 @@ import (
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
-
-// logged is a log that a test reads while it is written.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) has(s string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Contains(l.text.String(), s)
-}
 
 // A right that a worker and its reaper lose while they run is an outage: it is told, nothing is half done, and
 // once it is granted again everything comes to its end.
@@ -59,7 +40,7 @@ func TestARightThatIsWithdrawnIsAnOutage(t *testing.T) {
 				t.Fatal(err)
 			}
 			all := rules(t, "worker")
-			var log logged
+			var log stages.Logs
 			q, err := openAs(user(t, admin, "worker", all...), queue.AccessWork, slog.New(slog.NewTextHandler(&log, nil)))
 			if err != nil {
 				t.Fatal(err)
@@ -76,7 +57,7 @@ func TestARightThatIsWithdrawnIsAnOutage(t *testing.T) {
 				ends(t, whole, tasks)
 				tasks = begin(t, whole, 5)
 			} else {
-				await.Until(t, "the missing right is logged", func() bool { return log.has(refusal.ErrNoRight.Error()) })
+				await.Until(t, "the missing right is logged", func() bool { return log.Count(refusal.ErrNoRight.Error()) > 0 })
 			}
 			grant(t, admin, "worker", all...)
 			ends(t, whole, tasks)
@@ -98,7 +79,7 @@ func TestARightThatIsWithdrawnIsAnOutage(t *testing.T) {
 func busy(q *queue.Queue) *worker.Worker {
 	w := worker.New(q, worker.Config{Beat: 50 * time.Millisecond, Concurrency: 50})
 	w.HandleRaw("short", func(context.Context, []byte) ([]byte, error) {
-		time.Sleep(20 * time.Millisecond) // sleeps: it is the task's work
+		stages.Pass(20 * time.Millisecond) // it is the task's work
 		return []byte(`"x"`), nil
 	})
 	w.HandleRaw("hangs", func(ctx context.Context, _ []byte) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() })

@@ -167,14 +167,12 @@ func stuckIsNotRetried(t *testing.T) {
 // up before its deadline.
 func handlerIsTold(t *testing.T) {
 	s := running(t)
-	var warned, stopped, cleaned time.Time
+	var warned, stopped time.Time
 	_, stop := s.work(worker.Config{}, func(ctx context.Context) error {
 		<-worker.DeadlineNear(ctx)
 		warned = time.Now()
 		<-ctx.Done()
 		stopped = time.Now()
-		time.Sleep(100 * time.Millisecond) // sleeps: cleaning up takes a while
-		cleaned = time.Now()
 		return context.Cause(ctx)
 	})
 	id := s.enqueue(queue.Task{Kind: "k", Timeout: 3 * time.Second, WarnAt: 0.2, TimeoutGrace: time.Second})
@@ -185,8 +183,8 @@ func handlerIsTold(t *testing.T) {
 		t.Fatalf("its result is %v, want a timeout of the execution", err)
 	}
 	deadline := s.record(id).Deadline
-	if !warned.Before(stopped) || !cleaned.Before(deadline) {
-		t.Errorf("it was warned %v, told to stop %v, and had cleaned up %v before its deadline", deadline.Sub(warned), deadline.Sub(stopped), deadline.Sub(cleaned))
+	if left := deadline.Sub(stopped); !warned.Before(stopped) || left < 500*time.Millisecond {
+		t.Errorf("it was warned %v and told to stop %v before its deadline, want the grace of a second", deadline.Sub(warned), left)
 	}
 }
 

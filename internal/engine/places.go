@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// places bound how many calls are under way: fewer than the client has connections, of
+// which those that wait for work need some. A call that had to wait for a connection would
+// have less time for its answer, and be given up, with its connection, while Redis answers.
+//
+// In a cluster each partition has places of its own, since a node that hangs must not take
+// those of the others.
+type places struct {
+	most int // in one partition
+
+	mu   sync.Mutex
+	held map[int]chan struct{} // by partition
+}
+
+// mostCalls is how many calls may be under way: three quarters of the connections.
+func mostCalls(rdb redis.UniversalClient) int {
+	size := 0
+	switch c := rdb.(type) {
+	case *redis.Client:
+		size = c.Options().PoolSize
+	case *redis.ClusterClient:
+		size = c.Options().PoolSize
+	}
+	if size <= 0 {
+		return 1000
+	}
+	return max(size*3/4, 1)
+}
+
+// of returns the places of a partition.
+func (p *places) of(partition int) chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	held := p.held[partition]
+	if held == nil {
+		if p.held == nil {
+			p.held = map[int]chan struct{}{}
+		}
+		held = make(chan struct{}, p.most)
+		p.held[partition] = held
+	}
+	return held
+}
+
+// enter waits for a place for a call. It returns false if ctx ends first.
+func (e *Engine) enter(ctx context.Context, partition int) (free func(), ok bool) {
+	if e.cluster == nil {
+		partition = 0 // all are on one server
+	}
+	held := e.places.of(partition)
+	select {
+	case held <- struct{}{}:
+		return func() { <-held }, true
+	default:
+	}
+	select {
+	case held <- struct{}{}:
+		return func() { <-held }, true
+	case <-ctx.Done():
+		return nil, false
+	}
+}
