@@ -88,7 +88,7 @@ type WaitImpossibleError struct {
 	First          error // in the order they ended
 }
 
-// Error says which wait cannot come to its end.
+// Error names the wait that can no longer be satisfied.
 func (e *WaitImpossibleError) Error() string {
 	return fmt.Sprintf("%d tasks had to complete, and no more than %d can: %v", e.Need, e.Possible, e.First)
 }

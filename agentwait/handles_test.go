@@ -65,7 +65,7 @@ func TestATimeoutOfTasksOfSeveralTypes(t *testing.T) {
 	}
 }
 
-// Select tells what the cancel of each loser came to, also of those that had ended before.
+// Select reports the result of canceling each loser, including losers that had already ended.
 func TestSelectTellsWhatEachCancelCameTo(t *testing.T) {
 	s := newStage(t)
 	s.cast()

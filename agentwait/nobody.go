@@ -9,10 +9,10 @@ import (
 
 var errNobody = fmt.Errorf("%w: the agent is nil: give the one that the handler got", refusal.ErrInvalid)
 
-// nobody stands for an agent that is nil, and refuses everything.
+// nobody is used in place of a nil agent. Every call on it fails.
 var nobody = &Agent{Context: context.Background(), gone: errNobody}
 
-// waiterOf is who waits; nobody if there is none.
+// waiterOf returns the agent that waits, or nobody if on is nil.
 func waiterOf(on Waiter) (*Agent, Wait) {
 	switch on := on.(type) {
 	case nil:
@@ -25,7 +25,7 @@ func waiterOf(on Waiter) (*Agent, Wait) {
 	return on.waiter()
 }
 
-// orNobody is the agent itself, or nobody.
+// orNobody returns a, or nobody if a is nil.
 func (a *Agent) orNobody() *Agent {
 	if a == nil {
 		return nobody
@@ -33,7 +33,7 @@ func (a *Agent) orNobody() *Agent {
 	return a
 }
 
-// given panics with a sentence where there is no error to return.
+// given panics if a is nil. It is for functions that return no error.
 func (a *Agent) given() *Agent {
 	if a == nil {
 		panic("agentwait: the agent is nil: give the one that the handler got")
@@ -41,7 +41,7 @@ func (a *Agent) given() *Agent {
 	return a
 }
 
-// made panics with a sentence where there is no error to return.
+// made panics if f is nil or empty. It is for functions that return no error.
 func (f *Future[T]) made() *Future[T] {
 	if f == nil || f.child == nil {
 		panic("agentwait: the future is nil or empty: give what Schedule, Promise, Signal, Child or Of returned")

@@ -55,7 +55,7 @@ func TestAWaitThatComesToItsLimitWithNothingCompleted(t *testing.T) {
 	excused := agentwait.Wait{Limit: 5 * time.Second, Proceed: true, ContinueOn: agentwait.OnError}
 	skipped := agentwait.Wait{Limit: 5 * time.Second, Proceed: true, SkipCancelled: true}
 	kept := agentwait.Wait{Limit: 5 * time.Second, Proceed: true, ContinueOn: agentwait.OnError, KeepPending: true}
-	// By combinator: the error of each of these policies; "-": there is none.
+	// The error of each combinator under each of these policies; "-" means no error.
 	policies := []agentwait.Wait{limit, proceed, excused, skipped, kept}
 	for name, want := range map[string][]string{
 		"JoinAll":        {limited, none, none, none, none},

@@ -16,12 +16,12 @@ type Winner[T any] struct {
 	// was given twice. Select has cancelled those that had not ended, unless Wait.Losers is
 	// KeepLosers; Cancel tells what became of one.
 	Rest []*Future[T]
-	// Attempts are what the wait's cancel came to for each of Rest but the signals, which no wait cancels: nil where the
-	// wait lets its losers go on.
+	// Attempts has the result of canceling each task of Rest, except signals, which no wait cancels. It is nil if
+	// the wait does not cancel its losers.
 	Attempts []CancelAttempt[T]
 }
 
-// CancelAttempt is what it came to that a wait cancelled a task.
+// CancelAttempt is the result of canceling one loser of a wait.
 type CancelAttempt[T any] struct {
 	Index int // its place among the members
 	ID    string
@@ -75,7 +75,7 @@ func pick[T any](name string, k *ask, futures []*Future[T]) (w Winner[T], err er
 	return w, o.Err
 }
 
-// attempts are what the cancel of the losers came to. One that is given twice is told of once.
+// attempts returns the result of canceling each loser. A task that was given twice appears once.
 func attempts[T any](r *result, winner int) (all []CancelAttempt[T]) {
 	at := r.places()
 	for i, m := range r.members {

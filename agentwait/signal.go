@@ -30,8 +30,8 @@ func signal[T any](a *Agent, name string, err error) *Future[T] {
 	return &Future[T]{child: a.schedule(task, err)}
 }
 
-// NextSignal asks for a signal again, of which the agent could not use what it was told: what is said next under the
-// same name. Give it the future of before, and then its own. A replay asks the same.
+// NextSignal waits for the next signal of the same name, after a signal whose payload the agent could not use.
+// f is the future of that signal. A replay returns the same future.
 //
 //	decision := agentwait.Signal[Decision](a, "decision")
 //	d, err := agentwait.Await(a, decision)
@@ -57,7 +57,7 @@ func NextSignal[T any](a *Agent, f *Future[T]) *Future[T] {
 	return signal[T](a, name, nil)
 }
 
-// times takes the name of a signal's child apart: how many times the agent had asked then.
+// times splits the name of a signal's child into the signal's name and how many times the agent has asked for it.
 func times(name string) (string, int) {
 	if at := strings.LastIndex(name, "__"); at >= 0 {
 		if n, err := strconv.Atoi(name[at+2:]); err == nil {
@@ -67,8 +67,8 @@ func times(name string) (string, int) {
 	return name, 1
 }
 
-// BadSignalError says that what the agent was told by a signal is not what it waits for. The signal has been told: ask
-// again by NextSignal.
+// BadSignalError reports a signal whose payload cannot be decoded into the type that the agent waits for. The name of
+// the signal is used up: wait for the next one with NextSignal.
 type BadSignalError struct {
 	Signal string // its name
 	Value  []byte // what it said
@@ -83,7 +83,7 @@ func (e *BadSignalError) Error() string {
 // Unwrap returns what is wrong with it.
 func (e *BadSignalError) Unwrap() error { return e.Err }
 
-// SendSignal is queue.Signal with a value of the type that the agent waits for: it cannot send what is none.
+// SendSignal is like queue.Signal, but takes a value of the type that the agent waits for and encodes it as JSON.
 func SendSignal[T any](ctx context.Context, q *queue.Queue, agent, name string, value T) (queue.Resolution, error) {
 	payload, err := encode(value)
 	if err != nil {

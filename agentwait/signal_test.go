@@ -56,7 +56,7 @@ func TestAnAgentAsksAgainForASignalThatItCannotUse(t *testing.T) {
 	}
 }
 
-// Once an agent waits for JSON, what is none is refused where it is sent, and the agent goes on waiting.
+// While an agent waits for JSON, a payload that is not JSON is refused at the sender, and the agent goes on waiting.
 func TestASignalThatIsNotJSONIsRefusedWhereItIsSent(t *testing.T) {
 	s := newStage(t)
 	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {

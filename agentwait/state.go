@@ -22,8 +22,8 @@ func (s State) String() string {
 	return [...]string{"pending", "completed", "failed", "cancelled"}[s]
 }
 
-// State is what the waits and the calls of Cancel up to here have told of the task. It asks nobody, so a
-// replay finds the same: Peek looks.
+// State returns the state of the task as far as waits and calls of Cancel have reported it. It does not read from
+// Redis, so a replay returns the same. Use Peek to read the current state.
 func (f *Future[T]) State() State {
 	f.made()
 	if f.of == nil || f.id == "" {

@@ -6,13 +6,13 @@ import "github.com/curfew-dev/curfew/queue"
 // errors.As(err, &timeout), with a timeout of type *TimeoutResult[T].
 type TimeoutResult[T any] struct {
 	*WaitTimeoutError
-	Values []Indexed[T] // of those that had completed, in the order given
+	Values []Indexed[T] // results of the tasks that had completed, in the order given
 	// Unfinished are the tasks that had not ended, in the order given: Pending has their places. The wait has cancelled them,
 	// unless Wait.KeepPending says otherwise.
 	Unfinished []*Future[T]
 }
 
-// Indexed is a result and its place among the members of a wait.
+// Indexed is a result and the index of its task among the members of a wait.
 type Indexed[T any] struct {
 	Index int
 	Value T
@@ -21,8 +21,8 @@ type Indexed[T any] struct {
 // Unwrap is the error without the values.
 func (e *TimeoutResult[T]) Unwrap() error { return e.WaitTimeoutError }
 
-// timedOut is the error of a wait that came to its limit. What members have come to since
-// depends on who was quicker, and says nothing of the wait.
+// timedOut returns the error of a wait that reached its limit. Members that ended after the
+// limit count as pending.
 func timedOut[T any](r *result, reason string) *TimeoutResult[T] {
 	e := &WaitTimeoutError{Reason: reason}
 	t := &TimeoutResult[T]{WaitTimeoutError: e}

@@ -101,7 +101,7 @@ func ExportTo(ctx context.Context, q *queue.Queue, w io.Writer) error {
 	return refusal.Failed("export", "", err)
 }
 
-// exportedPage is a page, or why there is none.
+// exportedPage is a page of the export, or the error of reading it.
 type exportedPage struct {
 	lines []ExportLine
 	err   error

@@ -18,7 +18,7 @@ type Worker struct {
 	// State is what it says that it does; "" of a worker that says nothing, as one of
 	// another program may.
 	State queue.WorkerState
-	// StopAsked is when somebody asked it to stop (Queue.StopWorker); zero: nobody did.
+	// StopAsked is when Queue.StopWorker asked it to stop; zero: not yet.
 	StopAsked time.Time
 	Held      int       // tasks that it has claimed
 	LeaseEnds time.Time // the first of its leases

@@ -11,9 +11,9 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// WakeLine is where workers of this process wait for the wake tokens of the same queues of
-// a partition. However many they are, they need one connection: one of them waits for
-// Redis, and the others for it.
+// WakeLine is shared by the workers of a process that wait for wake tokens of the same queues of
+// a partition. They need one connection: one worker waits for Redis, and the others wait for
+// their turn.
 type WakeLine struct {
 	lines *wakeLines
 	name  string
@@ -29,11 +29,11 @@ func (a Attempts) WakeLine(partition int, queues []string) *WakeLine {
 	return a.q.wakeLines.enter(a.q.engine, partition, queues)
 }
 
-// Await waits up to d, a second at the least, for the token that says that one of the queues
-// has work and no worker is on its way to it, and tells whether it got the token. Who gets
-// it fetches, and fetch passes it on if there is more. It may be told of work that is gone,
-// and a token may be lost with its answer: fetch after [Reply.Look] even so. A worker behind
-// others in the line waits longer than d, and the others fetch meanwhile.
+// Await waits up to d, at least a second, for a wake token of one of the queues, and tells
+// whether it got one. A token means that a queue has a task and that no other worker was woken for it. A
+// worker that gets the token must fetch; fetch passes the token on if there are more tasks. The task may be
+// gone by then. A token may be lost, so fetch after [Reply.Look] without one too. A worker behind
+// others in the line waits longer than d; the others fetch meanwhile.
 //
 // When ctx ends it returns its cause, and no token is lost.
 func (l *WakeLine) Await(ctx context.Context, d time.Duration) (bool, error) {

@@ -42,7 +42,7 @@ type Claim struct {
 	Deadline        time.Time // zero: none; an ancestor's, if that is sooner
 	AttemptDeadline time.Time // zero: none sooner than Deadline
 	TimeoutGrace    time.Duration
-	WarnAt          time.Time // when most of its time is over; zero: nobody asked
+	WarnAt          time.Time // when to warn that the deadline is near; zero: never
 	Journal         bool      // it is an agent that ran before, and remembers something
 	Now             time.Time
 }

@@ -18,7 +18,7 @@ func (q *Queue) ready(ctx context.Context) error {
 // Ready refuses a queue that Open did not return, and a context that is nil. It is for the other packages of this module.
 func (q *Queue) Ready(ctx context.Context) error { return q.ready(ctx) }
 
-// opened panics with a sentence where there is no error to return.
+// opened panics if q is nil or empty. It is for functions that return no error.
 func (q *Queue) opened() *Queue {
 	if q == nil || q.engine == nil {
 		panic("queue: a *Queue is nil or empty: use one that Open returned")

@@ -8,7 +8,7 @@ import (
 // shapes gathers the tasks of one call. Tasks that differ in id and payload alone share
 // a shape, which is sent and checked once (lua/task/read_tasks.lua).
 type shapes struct {
-	call  string  // stands for the call: a child that another call has made is found, and not made; "": nobody asks
+	call  string  // identifies the call, so that a child made by an earlier call is reported as found; "" without children
 	tasks []*Task // one of each shape
 	rows  []any   // shape, id, payload of each task
 }

@@ -16,7 +16,7 @@ import (
 // answer tells what was said first, or how else it ended. But if the agent has asked again, since
 // it could not use what it was told (agentwait.NextSignal), the next one counts. It returns
 // [refusal.ErrOwnerEnded] if the agent has ended, [refusal.ErrNotFound], and [refusal.ErrInvalid] if the agent
-// waits for JSON already and the payload is none; agentwait.SendSignal cannot send that.
+// is already waiting for JSON and the payload is not JSON; agentwait.SendSignal always sends JSON.
 func (q *Queue) Signal(ctx context.Context, agent, name string, payload []byte) (Resolution, error) {
 	if err := q.ready(ctx); err != nil {
 		return Resolution{}, refusal.Failed("signal", "", err)

@@ -11,9 +11,9 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// RunShared runs a reaper until ctx ends. Of all who run one for the same opened namespace
-// at the same time, as the workers of a process do, only the first starts one, and it ends
-// with the last: many would do no more than one does.
+// RunShared runs a reaper until ctx ends. Concurrent calls for the same opened namespace share one
+// reaper: the first call starts it, and it ends with the last one. The workers of a process
+// use it, since several reapers would do no more than one.
 func RunShared(ctx context.Context, of Namespace, logger *slog.Logger) {
 	if engine.IsNil(ctx) || engine.IsNil(of) || logger == nil {
 		panic("reaper: RunShared needs a context, a namespace, as queue.Open returns it, and a logger")
@@ -23,7 +23,7 @@ func RunShared(ctx context.Context, of Namespace, logger *slog.Logger) {
 	leave()
 }
 
-// shared are the reapers that run so.
+// shared has the reapers that RunShared has started.
 var (
 	sharedMu sync.Mutex
 	shared   = map[*engine.Engine]*sharedReaper{}

@@ -87,8 +87,8 @@ func rest(ctx context.Context, d time.Duration, rung <-chan struct{}) {
 	}
 }
 
-// alarms are those of one partition. Only the reaper with the turn hears them: Redis
-// would have to tell each alarm to all the others too.
+// alarms receives the alarms of one partition. Only the reaper with the turn subscribes to them:
+// otherwise Redis would send each alarm to every reaper.
 type alarms struct {
 	of        Namespace
 	partition int
@@ -96,8 +96,8 @@ type alarms struct {
 	stop      func()        // nil while they are not heard
 }
 
-// hear begins or ends to hear them. When they are heard, and after a broken connection,
-// it rings once, since an alarm may have been missed before.
+// hear subscribes or unsubscribes. After it has subscribed, and after a broken connection,
+// it rings once, since an alarm may have been missed.
 func (a *alarms) hear(on bool) {
 	switch {
 	case on && a.stop == nil:
@@ -112,7 +112,7 @@ func (a *alarms) hear(on bool) {
 	}
 }
 
-// end returns when they are not heard any more.
+// end unsubscribes.
 func (a *alarms) end() {
 	if a.stop != nil {
 		a.stop()
@@ -120,7 +120,7 @@ func (a *alarms) end() {
 	}
 }
 
-// silence takes back a ring that is no news any more.
+// silence discards a ring that came before now.
 func (a *alarms) silence() {
 	select {
 	case <-a.rung:

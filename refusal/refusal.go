@@ -51,7 +51,7 @@ var (
 	ErrBroken = errors.New("the record is broken: see the namespace's key `broken`, and mend or remove it")
 	// ErrPartitions means that the namespace has another number of partitions.
 	ErrPartitions = errors.New("the namespace has another number of partitions: it is fixed when a namespace is created; leave Config.Partitions 0 to take what is there")
-	// ErrNoNamespace means that nobody has made the namespace, and that a program that only reads does not.
+	// ErrNoNamespace means that the namespace does not exist. A program that only reads does not create it.
 	ErrNoNamespace = errors.New("there is no such namespace: open it once with a program that works with it, or name another")
 	// ErrNewer means that the namespace was made by a newer version of Curfew.
 	ErrNewer = errors.New("the namespace was made by a newer version: upgrade this program")

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// DeadlineNear returns a channel that is closed when the part of the task's time is over that its
-// WarnAt names: finish what must be finished. The task goes on, and so does the context. Of a task
-// without WarnAt, and outside of a handler, it returns nil: a channel on which nothing ever comes.
+// DeadlineNear returns a channel that is closed at the task's WarnAt, so that the handler can finish in
+// time. The task and the context go on. It returns nil, a channel that is never ready, for a task
+// without WarnAt and outside of a handler.
 func DeadlineNear(ctx context.Context) <-chan struct{} {
 	if ctx == nil {
 		panic("worker: DeadlineNear needs the context of the handler")

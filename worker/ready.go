@@ -17,7 +17,7 @@ func (w *Worker) ready(ctx context.Context) error {
 	return nil
 }
 
-// made panics with a sentence where there is no error to return.
+// made panics if w is nil or empty. It is for functions that return no error.
 func (w *Worker) made() *Worker {
 	if w == nil || w.registered == nil {
 		panic("worker: a *Worker is nil or empty: use worker.New")

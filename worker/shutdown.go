@@ -41,7 +41,7 @@ func (w *Worker) fail(err error) {
 	}
 }
 
-// abandon ends all handlers, whose outcomes nobody can be told. Those that do not return within
+// abandon ends all handlers without reporting their outcomes. Handlers that do not return within
 // ShutdownGrace are given up.
 func (w *Worker) abandon(cancelRoot context.CancelCauseFunc) {
 	w.stopping.Store(true)

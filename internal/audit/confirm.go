@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// looks is how often it is tried to see a task twice while it does not change.
+// looks is how often to try to read a task twice without a change in between.
 const looks = 8
 
-// confirm keeps what is found twice of the same subject while its tasks did not change. A look
-// tells what it has read of them, and what is wrong with it.
+// confirm reports a finding if look returns it twice while the tasks that concern the subject do not
+// change. look returns what it has read, and its findings.
 func (w *walk) confirm(ctx context.Context, suspects map[string]bool, look func(subjects []string) (*Snapshot, []Finding, error)) error {
 	left, first := slices.Sorted(maps.Keys(suspects)), map[string][]Finding{}
 	for try := 0; try < looks && len(left) > 0; try++ {
@@ -49,8 +49,8 @@ func (w *walk) confirm(ctx context.Context, suspects map[string]bool, look func(
 	return nil
 }
 
-// moved reads tasks again, and tells of which subject one has changed: a task, its owners and
-// its children, or the task of an idempotency key.
+// moved reads the tasks of s again. The function that it returns tells whether a task that
+// concerns the subject has changed: the task itself, an owner, a child, or the task of an idempotency key.
 func (w *walk) moved(ctx context.Context, s *Snapshot) (func(subject string) bool, error) {
 	again := newSnapshot()
 	if err := w.readTasks(ctx, again, slices.Collect(maps.Keys(s.Tasks))); err != nil {
@@ -72,7 +72,7 @@ func (w *walk) moved(ctx context.Context, s *Snapshot) (func(subject string) boo
 	}, nil
 }
 
-// rest gives what is under way the time to end.
+// rest waits, so that calls that are in progress can end.
 func rest(ctx context.Context, try int) error {
 	if try == 0 {
 		return nil

@@ -29,8 +29,8 @@ func (w *walk) readIdempotency(ctx context.Context, keys []string) (*Snapshot, e
 	return s, w.readTasks(ctx, s, ids)
 }
 
-// lookAtIdempotency checks the idempotency keys: those that stand for a task, and those to be
-// forgotten.
+// lookAtIdempotency checks all idempotency keys: those of tasks, and those that are waiting to be
+// removed.
 func (w *walk) lookAtIdempotency(ctx context.Context) error {
 	look := func(keys []string) (*Snapshot, []Finding, error) {
 		s, err := w.readIdempotency(ctx, keys)
@@ -73,7 +73,7 @@ func (w *walk) lookAtIdempotency(ctx context.Context) error {
 	})
 }
 
-// lookAtNames checks what is kept of queues, workers and kinds. What is wrong three times is.
+// lookAtNames checks the records of queues, workers and kinds. A finding counts if it is seen three times in a row.
 func (w *walk) lookAtNames(ctx context.Context) error {
 	var sure []Finding
 	for try := range 3 {
@@ -153,10 +153,10 @@ func (w *walk) readNames(ctx context.Context) (*Snapshot, error) {
 	})
 }
 
-// controls are the fields of a queue that say what it may give.
+// controls has the fields of a queue that limit what it gives.
 var controls = []string{"paused", "max_running", "rate", "per_ms", "burst"}
 
-// fields are those that a hash has, of those that it was asked for.
+// fields returns the requested fields that the hash has.
 func fields(names []string, c *redis.Cmd) map[string]string {
 	has := map[string]string{}
 	values, _ := c.Slice()
@@ -174,10 +174,10 @@ func (s *Snapshot) addName(set, name string, has *redis.Cmd) {
 	}
 }
 
-// tallied are the fields of a queue that say whether it has given or taken anything.
+// tallied has the counters of a queue. If none of them has changed, no task of the queue has.
 var tallied = []string{"running", "waiting", "enqueued", "completed", "failed", "cancelled"}
 
-// tallies are what each queue has counted, and under "" what the partition has.
+// tallies returns the counters of each queue, and those of the partition under "".
 func (w *walk) tallies(ctx context.Context) (map[string]map[string]string, error) {
 	root := redis.NewCmd(ctx, "hmget", w.root, "seq", "front")
 	if err := w.ask(ctx, []*redis.Cmd{root}); err != nil {
@@ -198,9 +198,9 @@ func (w *walk) tallies(ctx context.Context) (map[string]map[string]string, error
 	return all, err
 }
 
-// lookAtTallies holds what queues have counted against the tasks. How many run can be counted
-// again at any time, by the claims; how many agents wait can be told only of a queue that has
-// rested since the walk began.
+// lookAtTallies compares the counters of queues with the tasks. Running tasks can be counted
+// again at any time. Waiting agents are compared only for a queue that has not changed since
+// the walk began.
 func (w *walk) lookAtTallies(ctx context.Context, before map[string]map[string]string) error {
 	now, err := w.tallies(ctx)
 	if err != nil {

@@ -18,19 +18,19 @@ var clocks = []string{"deadlines", "limits", "delayed", "waits", "draining", "re
 // ofAgent are the kinds of keys that a task has only if it has children or is an agent.
 var ofAgent = []string{"children:", "wait:", "pending:", "settled:", "patience:", "journal:"}
 
-// part is what a question about some tasks is answered with.
+// part says which tasks to read, and how.
 type part struct {
 	ids  []string
 	also []string // sets in which they were found, beside those in which they belong
-	// agents is what agents tells of them; nil if that was not asked.
+	// agents is the result of reader.agents for these tasks; nil if it was not called yet.
 	agents map[string]int64
-	// sure: whether an owner's list has a child is looked up. Otherwise it counts as listed:
-	// that is held against each list once, by a walk along it.
+	// sure says to look up whether the owner's list has a child. Otherwise the child counts as
+	// listed, and lookAtChildren checks each list once.
 	sure bool
 }
 
-// readPart reads what concerns some tasks: their records, those of their owners and of the
-// members of their waits, and their places in the sets.
+// readPart reads all that is needed to check some tasks: their records, those of their owners and of the
+// members of their waits, and their scores in the sets.
 func (r *reader) readPart(ctx context.Context, p part) (*Snapshot, error) {
 	s := newSnapshot()
 	ids := slices.Clone(p.ids)
@@ -190,7 +190,7 @@ func (r *reader) readOwners(ctx context.Context, s *Snapshot, p part) error {
 	return nil
 }
 
-// readPlaces tells at which place of which sets tasks are.
+// readPlaces reads the scores of the tasks in the sets that they belong to.
 func (r *reader) readPlaces(ctx context.Context, s *Snapshot, p part) error {
 	asked := map[string][]string{}
 	for _, key := range slices.Concat(clocks, p.also) {
@@ -235,7 +235,7 @@ func (r *reader) readScores(ctx context.Context, s *Snapshot, asked map[string][
 	return err
 }
 
-// readKeysOf reads for what the idempotency keys of tasks stand.
+// readKeysOf reads the entries of the tasks' idempotency keys.
 func (r *reader) readKeysOf(ctx context.Context, s *Snapshot, p part) error {
 	var keys []string
 	for _, id := range p.ids {

@@ -20,15 +20,15 @@ const (
 	journalAtOnce = 10
 )
 
-// reader reads a partition in commands of which each takes Redis a bounded time.
+// reader reads a partition. Each of its commands takes a bounded time.
 type reader struct {
 	*queue.Queue
 	partition int
 	root      string
 }
 
-// eachKey tells of the keys behind the root, some at a time. Each that is there all the time is
-// told of, perhaps twice.
+// eachKey calls do with the keys of the partition, some at a time. A key that exists during the whole
+// scan is passed at least once, perhaps twice.
 func (r *reader) eachKey(ctx context.Context, do func(keys []string) error) error {
 	node, err := r.Engine().Node(ctx, r.partition)
 	if err != nil {
@@ -50,7 +50,7 @@ func (r *reader) eachKey(ctx context.Context, do func(keys []string) error) erro
 	}
 }
 
-// pages follows a cursor to its end. A key of another type has nothing to tell: it is told of as odd.
+// pages follows a cursor to its end. A key of the wrong type has no pages: it is reported as odd elsewhere.
 func pages(page func(cursor uint64) (next uint64, err error)) error {
 	for cursor := uint64(0); ; {
 		next, err := page(cursor)
@@ -63,7 +63,7 @@ func pages(page func(cursor uint64) (next uint64, err error)) error {
 	}
 }
 
-// eachMember tells of the members of a sorted set with their scores, some at a time.
+// eachMember calls do with the members of a sorted set and their scores, some at a time.
 func (r *reader) eachMember(ctx context.Context, key string, do func(members map[string]float64) error) error {
 	return pages(func(cursor uint64) (uint64, error) {
 		words, next, err := r.Client().ZScan(ctx, r.root+":"+key, cursor, "", atOnce).Result()
@@ -78,7 +78,7 @@ func (r *reader) eachMember(ctx context.Context, key string, do func(members map
 	})
 }
 
-// eachField tells of the fields of a hash, about n at a time.
+// eachField calls do with the fields of a hash, about n at a time.
 func (r *reader) eachField(ctx context.Context, key string, n int64, do func(fields map[string]string) error) error {
 	return pages(func(cursor uint64) (uint64, error) {
 		words, next, err := r.Client().HScan(ctx, r.root+":"+key, cursor, "", n).Result()
@@ -93,7 +93,7 @@ func (r *reader) eachField(ctx context.Context, key string, n int64, do func(fie
 	})
 }
 
-// eachElement tells of the elements of a list, some at a time.
+// eachElement calls do with the elements of a list, some at a time.
 func (r *reader) eachElement(ctx context.Context, key string, do func(elements []string)) error {
 	return pages(func(from uint64) (uint64, error) {
 		elements, err := r.Client().LRange(ctx, r.root+":"+key, int64(from), int64(from)+atOnce-1).Result()
@@ -105,7 +105,7 @@ func (r *reader) eachElement(ctx context.Context, key string, do func(elements [
 	})
 }
 
-// eachName tells of the members of a set, some at a time.
+// eachName calls do with the members of a set, some at a time.
 func (r *reader) eachName(ctx context.Context, key string, do func(names []string) error) error {
 	return pages(func(cursor uint64) (uint64, error) {
 		names, next, err := r.Client().SScan(ctx, r.root+":"+key, cursor, "", atOnce).Result()
@@ -116,8 +116,8 @@ func (r *reader) eachName(ctx context.Context, key string, do func(names []strin
 	})
 }
 
-// ask sends commands in pipelines of a bounded length. What a command asks of a key of another
-// type has no answer.
+// ask sends commands in pipelines of a bounded length. A command on a key of the wrong type has
+// no result, and is not an error.
 func (r *reader) ask(ctx context.Context, commands []*redis.Cmd) error {
 	for some := range slices.Chunk(commands, atOnce) {
 		pipe := r.Client().Pipeline()
@@ -144,7 +144,7 @@ func (r *reader) command(ctx context.Context, name, key string, words ...string)
 	return redis.NewCmd(ctx, args...)
 }
 
-// readTasks reads records, those that are there, into a snapshot. One that cannot be read is odd.
+// readTasks reads the records that exist into a snapshot. A record that cannot be read is added to Odd.
 func (r *reader) readTasks(ctx context.Context, s *Snapshot, ids []string) error {
 	slices.Sort(ids)
 	for ids = slices.Compact(ids); len(ids) > 0; {
@@ -174,8 +174,8 @@ func (r *reader) readTasks(ctx context.Context, s *Snapshot, ids []string) error
 	return nil
 }
 
-// nearTo are the tasks that decide whether one is sound, beside those that its wait names: its
-// owners, and the task of which it is the hook.
+// nearTo returns the tasks that are needed to check a task, besides the members of its wait: its
+// owners, and the task that it is a hook of.
 func nearTo(id string) (near []string) {
 	for at := strings.LastIndexAny(id, ".!"); at > 0; at = strings.LastIndexAny(id[:at], ".!") {
 		near = append(near, id[:at])

@@ -10,8 +10,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// recount counts what runs of some queues, by the claims of all workers, and tells what was
-// wrong twice while a queue rested.
+// recount counts the running tasks of some queues again. It reports a counter that is wrong twice
+// while the queue does not change.
 func (w *walk) recount(ctx context.Context, doubted []string) error {
 	first := map[string]Finding{}
 	for try := 0; try < looks && len(doubted) > 0; try++ {
@@ -50,8 +50,8 @@ func (w *walk) recount(ctx context.Context, doubted []string) error {
 	return nil
 }
 
-// running counts by queue what runs: of the tasks that are claimed, and of those that ran when
-// the walk came to them.
+// running counts the running tasks of each queue. It reads the tasks that workers hold, and
+// those that were running when the walk read them.
 func (w *walk) running(ctx context.Context, queues []string) (map[string]int64, error) {
 	ids := map[string]bool{}
 	for id, t := range w.tasks {

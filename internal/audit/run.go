@@ -15,7 +15,7 @@ import (
 // membersTogether is how many members the waits may have that are read at once.
 const membersTogether = 1000
 
-// brief is what is kept of each task: enough to hold the sets against. It is small, since there
+// brief is what is kept of each task, to compare it with the sets. It is small, since there
 // may be millions.
 type brief struct {
 	queue, worker           int32 // numbers of names
@@ -23,8 +23,8 @@ type brief struct {
 	listed                  bool // among its owner's children
 }
 
-// walk goes through a partition once. What it finds on the way is read again before it counts,
-// since tasks change while it reads.
+// walk reads a partition once. Tasks may change meanwhile, so what seems wrong is read again before it is
+// reported.
 type walk struct {
 	*reader
 	tasks    map[string]brief
@@ -34,8 +34,8 @@ type walk struct {
 	findings []Finding
 }
 
-// Run tells where the records and indexes of a partition disagree. It takes Redis some ms at a
-// time at the most, and keeps about 200 bytes of each task.
+// Run reports where the records and indexes of a partition disagree. Each of its commands takes a few
+// milliseconds at most. It keeps about 200 bytes per task in memory.
 func Run(ctx context.Context, q *queue.Queue, partition int) ([]Finding, error) {
 	w := walk{reader: &reader{Queue: q, partition: partition, root: q.Root(partition)},
 		tasks: map[string]brief{}, numbers: map[string]int32{}, named: map[string][]string{}}
@@ -57,7 +57,7 @@ func Run(ctx context.Context, q *queue.Queue, partition int) ([]Finding, error) 
 	return slices.Compact(w.findings), nil
 }
 
-// number stands for a name, so that it is kept once.
+// number returns a number for a name, so that each name is stored once.
 func (w *walk) number(name string) int32 {
 	n, known := w.numbers[name]
 	if !known {
@@ -67,7 +67,7 @@ func (w *walk) number(name string) int32 {
 	return n
 }
 
-// lookAtKeys goes through all keys, and looks at each task of which there is one.
+// lookAtKeys scans all keys and checks each task that has one.
 func (w *walk) lookAtKeys(ctx context.Context) error {
 	var ids, odd []string
 	seen := map[string]bool{} // keys that are no task's: a scan may tell of them twice
@@ -112,11 +112,11 @@ func (w *walk) lookAtKeys(ctx context.Context) error {
 	return w.lookAtOdd(ctx, odd)
 }
 
-// aTasks are the kinds of keys that name a task.
+// aTasks has the kinds of keys that hold the id of a task.
 var aTasks = map[string]bool{"spec:": true, "state:": true, "payload:": true, "result:": true, "children:": true, "wait:": true, "pending:": true,
 	"settled:": true, "patience:": true, "journal:": true}
 
-// lookAtOdd looks again at keys that were not ours.
+// lookAtOdd checks again the keys that do not belong to Curfew.
 func (w *walk) lookAtOdd(ctx context.Context, odd []string) error {
 	types := make([]*redis.Cmd, len(odd))
 	for i, name := range odd {
@@ -136,8 +136,8 @@ func (w *walk) lookAtOdd(ctx context.Context, odd []string) error {
 	return err
 }
 
-// lookAt checks tasks, which were found in these sets. Agents are looked at in groups of a
-// bounded number of members.
+// lookAt checks tasks. also has the sets in which they were found. Agents are checked in groups whose
+// waits have a bounded number of members.
 func (w *walk) lookAt(ctx context.Context, ids, also []string) error {
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
@@ -195,7 +195,7 @@ func (w *walk) lookAtGroup(ctx context.Context, p part) error {
 	})
 }
 
-// lookAtSets goes through the sets of tasks, and looks at those tasks that a set should not have.
+// lookAtSets reads all sets of tasks, and checks the tasks that do not belong in a set.
 func (w *walk) lookAtSets(ctx context.Context) error {
 	keys := slices.Clone(clocks)
 	for _, kind := range []string{"ready:", "dead:", "claims:"} {
@@ -221,7 +221,7 @@ func (w *walk) lookAtSets(ctx context.Context) error {
 	return nil
 }
 
-// belongs tells whether a task may be in a set, as far as is not checked of each task.
+// belongs tells whether a task may be in a set. It covers what the check of a single task does not.
 func (w *walk) belongs(t brief, kind, name string) bool {
 	switch kind {
 	case "ready:":
@@ -236,7 +236,7 @@ func (w *walk) belongs(t brief, kind, name string) bool {
 	return true
 }
 
-// lookAtChildren goes through the lists of children, and looks at children that stand in none.
+// lookAtChildren reads all lists of children, and checks the children that no list has.
 func (w *walk) lookAtChildren(ctx context.Context) error {
 	owners, lost := map[string]bool{}, []string{}
 	for id := range w.tasks {

@@ -71,7 +71,7 @@ func (e *Engine) Call(ctx context.Context, partition int, script string, args ..
 	}
 }
 
-// calling is what the tries of a call have come to.
+// calling has the results of the tries of one call.
 type calling struct {
 	engine       *Engine
 	start        time.Time

@@ -28,7 +28,7 @@ type ListWait struct {
 	e         *Engine
 	partition int
 	keys      []string
-	conn      *blockingConn // nil while there is none
+	conn      *blockingConn // nil before the first call, and after an error
 }
 
 // NewListWait makes one. It does not connect yet.
@@ -38,8 +38,8 @@ func (e *Engine) NewListWait(partition int, keys []string) *ListWait {
 
 // Pop waits up to d, a second at the least, for the first element of one of the lists, and
 // tells whether it took one. When ctx ends, Redis is asked to end the call, so that no
-// element is lost. If there is no answer, it returns false and no error: whoever waits
-// has to look from time to time anyway.
+// element is lost. If there is no answer, it returns false and no error: callers must poll
+// from time to time anyway.
 func (w *ListWait) Pop(ctx context.Context, d time.Duration) (bool, error) {
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)

@@ -12,9 +12,8 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// A server that speaks TLS closes the connection of a client that does not, and one that does
-// not never answers a client that does: by themselves both look like a server that is away. So the address is
-// asked once in the other way.
+// A TLS server closes a connection without TLS, and a server without TLS never answers a TLS
+// handshake. Both look like a server that is not running. So the other protocol is tried once.
 
 // otherProtocol is the error of a client with TLS whose server has none, or the other way round. It is nil
 // if that is not what happened, or cannot be found out.
@@ -61,7 +60,7 @@ func speaksPlain(ctx context.Context, addr string) bool {
 }
 
 func speaksTLS(ctx context.Context, addr string) bool {
-	// Nothing is sent or believed: it is asked whether there is TLS.
+	// No data is sent or trusted: the handshake only shows whether the server has TLS.
 	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return false

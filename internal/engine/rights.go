@@ -45,8 +45,8 @@ func (e *Engine) Lacks(ctx context.Context, partition int, words []any) error {
 	return fmt.Errorf("%w: %s %s: ACL SETUSER %s %s", refusal.ErrNoRight, e.user(), strings.Join(lacks, ", and "), e.user(), strings.Join(cure, " "))
 }
 
-// surely leaves out commands that the user may have. Lua is told that a message is refused, and
-// not whether the command or the channel is what the user lacks.
+// surely removes commands that the user may in fact have. A script only learns that PUBLISH was
+// refused, not whether the user lacks the command or the channel.
 func (e *Engine) surely(ctx context.Context, partition int, words []any) []any {
 	if !slices.ContainsFunc(words, func(word any) bool { return strings.HasPrefix(Text(word), "&") }) {
 		return words

@@ -23,9 +23,9 @@ const (
 	pingFor   = 5 * time.Second
 )
 
-// Subscription is a standing order for messages. It mends itself when the
-// connection breaks, and when a right that was missing is granted; what was published before it stood is
-// lost, so told is called with "" whenever it stands, and whoever waits looks again.
+// Subscription receives the messages of some channels. It subscribes again when the
+// connection breaks, and when a missing right is granted; what was published before that is
+// lost, so told is called with "" each time the subscription is established, and callers must then check again.
 type Subscription struct {
 	engine   *Engine
 	channels []string
@@ -68,7 +68,7 @@ func (s *Subscription) listen() {
 		s.decide()
 		switch {
 		case errors.Is(err, redis.ErrClosed):
-			if s.rest(0) { // somebody closed the client: whoever waits must find out
+			if s.rest(0) { // the client was closed: callers must find out
 				s.told("", "")
 			}
 			return
@@ -129,8 +129,8 @@ func (s *Subscription) rest(d time.Duration) bool {
 	}
 }
 
-// Await returns when the subscription stands, or does not at the first try, or with ctx's cause.
-// Whoever waits for messages must look by itself too.
+// Await returns when the first attempt to subscribe has succeeded or failed, or with ctx's cause.
+// Messages may be lost, so callers must poll as well.
 func (s *Subscription) Await(ctx context.Context) error {
 	select {
 	case <-s.decided:

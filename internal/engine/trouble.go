@@ -50,7 +50,7 @@ var answers = []struct {
 	{"TRYAGAIN", trouble{kind: refusal.ErrUnavailable, passes: true}},
 }
 
-// diagnose says what an error means. An error that is nobody's fault but ours has no kind.
+// diagnose says what an error means. An error that only a bug of Curfew explains has no kind.
 func (e *Engine) diagnose(err error) trouble {
 	text := said(err)
 	if strings.Contains(err.Error(), "redis: all sentinels") {
@@ -138,7 +138,7 @@ func distrusted(err error) bool {
 // wrapped are what package lua and go-redis put before an error.
 var wrapped = regexp.MustCompile(`^[a-z_]+: (.*)`)
 
-// said is an error's text once: what Redis said, or what the network did.
+// said returns the text of an error without the prefixes of the packages that wrapped it.
 func said(err error) string {
 	var inside *lua.ScriptError
 	if errors.As(err, &inside) {

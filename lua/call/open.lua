@@ -11,7 +11,7 @@
 -- Returns  {"OK", partitions, now}
 --          {"VERSION", version}       its records are of a version that the caller does not know
 --          {"PARTITIONS", partitions} it has another number of partitions
---          {"MISSING"}                there is no such namespace, and whoever reads makes none
+--          {"MISSING"}                the namespace does not exist, and access read does not create it
 --          {"RIGHTS", word, …}        the user lacks rights; words as ACL SETUSER has them. Nothing was changed
 --          {"INVALID", field, why}    nothing was changed
 -- Flags    allow-oom        opening must work on a full Redis

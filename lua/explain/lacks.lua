@@ -1,5 +1,5 @@
 -- lacks names the indexes in which a live task is missing, or stands too late, so that what its record says comes to
--- pass only when a call meets it; nil if there is none. Its line is told by its place there.
+-- pass only when a call meets it; nil if no index lacks it. Whether its line has it is told by its place in the line.
 --
 --   deadlines, limits, delayed  the clocks of its own instants    owner    that of the deadline of its owner
 --   claims                      its worker does not hold it       lease    its worker is in no list of those that live

@@ -15,8 +15,8 @@ local function has_control(tx, other, queue, asked)
   end
 end
 
--- most is how many queues are looked at for a control. Where there are more, one counts as controlled: so
--- other calls look for controls in vain, and this one stays short.
+-- most is how many queues are checked for a control. If there are more, the partition counts as controlled: this call
+-- stays short, and other calls read controls that may not exist.
 local most = 2000
 
 local function controlled(tx, queue, asked)

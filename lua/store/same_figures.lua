@@ -1,5 +1,5 @@
--- same_figures tells whether two ends add the same to the figures. So a pile of tasks that were made together and fall due
--- together costs little more than one of them.
+-- same_figures tells whether two ends add the same to the figures. Then many tasks that were made together and end
+-- together cost little more than one of them.
 local function same_figures(a, b)
   return a.completed_at == b.completed_at and a.created_at == b.created_at and a.deadline_at == b.deadline_at and
     a.status == b.status and a.reason == b.reason and a.timeout_type == b.timeout_type and a.kind == b.kind and

@@ -1,5 +1,5 @@
--- same_state tells whether the states of two tasks are the same text, so that it is made once: tasks that never ran
--- and fall due together have the same. It tells so only if neither has a body of its own key.
+-- same_state tells whether the states of two tasks are the same text, so that the text is made once. Tasks that never
+-- ran and end together often have the same state. It returns false if either has its body in a key of its own.
 local function same_state(a, b)
   local names, others = a.rich, b.rich
   if a.completed_at ~= b.completed_at or a.status ~= b.status or a.error ~= b.error or a.result ~= b.result or

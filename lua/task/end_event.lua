@@ -6,7 +6,7 @@
 -- @use store/record
 -- @use store/tell
 
--- as_the_last is what the event of the task that timed out before said, if this one says the same.
+-- as_the_last returns the words of the previous timeout's event, if this one has the same.
 local function as_the_last(tx, task)
   local last = tx.timeouts[#tx.timeouts]
   if last and last.completed_at == task.completed_at and last.created_at == task.created_at and

@@ -1,5 +1,5 @@
 -- signal_task is the promise that a signal settles: the newest by which the agent asked for it, or that which this
--- call has told. It is made if there is none yet.
+-- call has told. It is made if it does not exist.
 --
 --   id  of the first promise of that name
 --

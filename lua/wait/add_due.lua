@@ -1,4 +1,4 @@
--- add_due adds the members that end first to those that have ended.
+-- add_due adds the members that are out of time to those that have ended.
 --
 --   due  late: members whose time is up; upto: count what was due by this instant
 --

@@ -1,4 +1,4 @@
--- drop_patience has a limit of a member's own in a wait come once.
+-- drop_patience removes the limit of a member's own in a wait, so that it ends the member once.
 --
 -- @use store/index
 local function drop_patience(tx, id, w, name)

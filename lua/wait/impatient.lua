@@ -1,5 +1,5 @@
--- impatient are the members whose limit of their own was over by an instant, as many as a call may still end. If there
--- are more it also returns the instant of the last of these.
+-- impatient returns the members whose own limit in the wait was over at an instant, up to as many as the call may
+-- still end. If there are more, it also returns the instant of the last of these.
 --
 -- @use store/index
 local function impatient(tx, id, upto)

@@ -1,5 +1,5 @@
--- overdue are children whose time may be up, and whose end nobody has written yet: their ids, by owner. A unit
--- looks once, at so many of each clock.
+-- overdue returns the ids of children that are due on a clock and have not ended yet, by owner. A unit
+-- reads each clock once, up to a limit.
 --
 -- @use store/attempt
 -- @use store/own

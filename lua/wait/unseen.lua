@@ -1,4 +1,4 @@
--- unseen are the members whose time was up by an instant, and whose end nobody has written.
+-- unseen returns the members that were out of time at an instant, and whose end is not written yet.
 --
 -- @use store/record
 -- @use task/ending
