@@ -35,8 +35,12 @@ type file struct {
 // base is the name that the file defines: "finish".
 func (f *file) base() string { return path.Base(f.name) }
 
-// local is the name that composed text gives it: "task_finish".
-func local(name string) string { return strings.ReplaceAll(name, "/", "_") }
+// noFiles begins a composed text. What a file defines is kept in a table: Lua allows no
+// more than 200 local variables, and there are more files.
+const noFiles = "local files = {}"
+
+// inFiles is what a file defines, in composed text: files["task/finish"].
+func inFiles(name string) string { return fmt.Sprintf("files[%q]", name) }
 
 // source reads the files of one folder, each once.
 type source struct {
@@ -122,15 +126,15 @@ func (t *text) String() string { return strings.Join(t.lines, "\n") + "\n" }
 // put appends a file as a function that gets what the file uses, and returns what it
 // defines. So a file sees no other name, whatever stands around it.
 func (t *text) put(f *file) {
-	given, locals := make([]string, len(f.uses)), make([]string, len(f.uses))
+	given, used := make([]string, len(f.uses)), make([]string, len(f.uses))
 	for i, use := range f.uses {
-		given[i], locals[i] = path.Base(use.text), local(use.text)
+		given[i], used[i] = path.Base(use.text), inFiles(use.text)
 	}
-	t.add(fmt.Sprintf("local %s = (function(%s)", local(f.name), strings.Join(given, ", ")), place{f.path, 1})
+	t.add(fmt.Sprintf("%s = (function(%s)", inFiles(f.name), strings.Join(given, ", ")), place{f.path, 1})
 	for _, l := range f.code {
 		t.add(l.text, l.place)
 	}
-	t.add(fmt.Sprintf("return %s end)(%s)", f.base(), strings.Join(locals, ", ")), place{f.path, 1})
+	t.add(fmt.Sprintf("return %s end)(%s)", f.base(), strings.Join(used, ", ")), place{f.path, 1})
 }
 
 var (

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // tree makes a file system of path, content, ….
@@ -53,35 +55,44 @@ end
 )
 
 const (
-	textA = `local part_a = (function()
+	textFiles = "local files = {}\n"
+	textA     = `files["part/a"] = (function()
 local function a() return 1 end
 return a end)()
 `
-	textC = `local other_c = (function(a)
+	textC = `files["other/c"] = (function(a)
 local function c() return a() end
-return c end)(part_a)
+return c end)(files["part/a"])
 `
-	textB = `local part_b = (function(c, a)
+	textB = `files["part/b"] = (function(c, a)
 local function b()
   return c() + a()
 end
-return b end)(other_c, part_a)
+return b end)(files["other/c"], files["part/a"])
 `
-	textTop = `local call_top = (function(a, b)
+	textTop = `files["call/top"] = (function(a, b)
 local x = 1
 local function top(keys)
   return b(x, keys) -- and one at the end
 end
-return top end)(part_a, part_b)
+return top end)(files["part/a"], files["part/b"])
 `
-	textLook = `local call_look = (function(a)
+	textLook = `files["call/look"] = (function(a)
 local look = a
-return look end)(part_a)
+return look end)(files["part/a"])
+`
+	// textUnused is another file c, which uses another file.
+	textUnused = `files["other/unused"] = (function()
+local function unused() end
+return unused end)()
+files["other/c"] = (function(unused)
+local c = unused
+return c end)(files["other/unused"])
 `
 )
 
 func TestAScriptHoldsWhatItsCallReaches(t *testing.T) {
-	const body = textA + textC + textB + textTop + "return call_top(KEYS, ARGV)\n"
+	const body = textFiles + textA + textC + textB + textTop + "return files[\"call/top\"](KEYS, ARGV)\n"
 	for _, test := range []struct {
 		claim, call string
 		o           Options
@@ -90,13 +101,12 @@ func TestAScriptHoldsWhatItsCallReaches(t *testing.T) {
 		{"a file comes once, after those it uses; comments are left out", "top",
 			Options{}, body},
 		{"what a call does not reach is not in its script", "look",
-			Options{}, textA + textLook + "return call_look(KEYS, ARGV)\n"},
+			Options{}, textFiles + textA + textLook + "return files[\"call/look\"](KEYS, ARGV)\n"},
 		{"a server with functions knows flags of scripts", "top",
 			Options{Functions: true}, "#!lua flags=allow-oom\n" + body},
 		{"a replaced file is another source, with its own uses", "top",
 			Options{Replace: map[string]string{"other/c": "\n-- @use other/unused\nlocal c = unused"}},
-			strings.Replace(body, textC, "local other_unused = (function()\nlocal function unused() end\nreturn unused end)()\n"+
-				"local other_c = (function(unused)\nlocal c = unused\nreturn c end)(other_unused)\n", 1)},
+			strings.Replace(body, textC, textUnused, 1)},
 		{"what is replaced and not used changes nothing", "top",
 			Options{Replace: map[string]string{"other/unused": "local unused"}}, body},
 	} {
@@ -114,11 +124,11 @@ func TestAScriptHoldsWhatItsCallReaches(t *testing.T) {
 
 func TestTheLibraryHoldsEachFileOnceAndRegistersEachCall(t *testing.T) {
 	l := load(t, top, Options{Functions: true})
-	body := textA + textLook + textC + textB + textTop
+	body := textFiles + textA + textLook + textC + textB + textTop
 	name := "curfew_" + digest(body + "call/look no-writes\ncall/top allow-oom\n")[:12]
 	want := "#!lua name=" + name + "\n" + body +
-		"redis.register_function{function_name = \"" + name + "_look\", callback = call_look, flags = {\"no-writes\"}}\n" +
-		"redis.register_function{function_name = \"" + name + "_top\", callback = call_top, flags = {\"allow-oom\"}}\n"
+		"redis.register_function{function_name = \"" + name + "_look\", callback = files[\"call/look\"], flags = {\"no-writes\"}}\n" +
+		"redis.register_function{function_name = \"" + name + "_top\", callback = files[\"call/top\"], flags = {\"allow-oom\"}}\n"
 	if got := l.Text(); got != want {
 		t.Errorf("composed is\n%s\nwant\n%s", got, want)
 	}
@@ -191,7 +201,7 @@ func TestFlags(t *testing.T) {
 			if got, _, _ := strings.Cut(l.Source("a"), "\n"); got != shebang {
 				t.Errorf("the script begins with %q, want %q", got, shebang)
 			}
-			if want := "callback = call_a, flags = {" + listed + "}}\n"; !strings.HasSuffix(l.Text(), want) {
+			if want := "callback = files[\"call/a\"], flags = {" + listed + "}}\n"; !strings.HasSuffix(l.Text(), want) {
 				t.Errorf("the library is\n%s\nwant its end to be %q", l.Text(), want)
 			}
 		})
@@ -292,12 +302,13 @@ func TestEveryLineOfAScriptKnowsWhereItWasWritten(t *testing.T) {
 	got := places(l, "top", "user_script", strings.Count(l.Source("top"), "\n"))
 	want := []string{
 		"lua/call/top.lua:1", // the shebang
+		"lua/call/top.lua:1", // the table of files
 		"lua/part/a.lua:1", "lua/part/a.lua:2", "lua/part/a.lua:1",
 		"replaced lua/other/c.lua:1", "replaced lua/other/c.lua:2", "replaced lua/other/c.lua:1",
 		"lua/part/b.lua:1", "lua/part/b.lua:6", "lua/part/b.lua:8", "lua/part/b.lua:9", "lua/part/b.lua:1",
 		"lua/call/top.lua:1", "lua/call/top.lua:8", "lua/call/top.lua:11", "lua/call/top.lua:12", "lua/call/top.lua:13", "lua/call/top.lua:1",
 		"lua/call/top.lua:1", // the call
-		"user_script:20",     // there is no such line
+		"user_script:21",     // there is no such line
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("lines are from %q\nwant           %q", got, want)
@@ -309,14 +320,39 @@ func TestEveryLineOfTheLibraryKnowsWhereItWasWritten(t *testing.T) {
 	got := places(l, "y", "user_function", strings.Count(l.Text(), "\n"))
 	want := []string{
 		"lua:1", // the shebang
+		"lua:1", // the table of files
 		"lua/p/a.lua:1", "lua/p/a.lua:2", "lua/p/a.lua:1",
 		"lua/call/x.lua:1", "lua/call/x.lua:2", "lua/call/x.lua:1",
 		"lua/call/y.lua:1", "lua/call/y.lua:4", "lua/call/y.lua:1",
 		"lua/call/x.lua:1", "lua/call/y.lua:1", // what registers them
-		"user_function:13", // there is no such line
+		"user_function:14", // there is no such line
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("lines are from %q\nwant           %q", got, want)
+	}
+}
+
+// Lua allows no more than 200 local variables.
+func TestManyFilesFitIntoOneText(t *testing.T) {
+	t.Parallel()
+	const calls, parts = 20, 20 // a file can use some 60 others
+	var files []string
+	for c := range calls {
+		var uses, sum strings.Builder
+		for p := range parts {
+			name := fmt.Sprintf("p%d_%d", c, p)
+			files = append(files, "part/"+name+".lua", fmt.Sprintf("local %s = %d", name, p))
+			fmt.Fprintf(&uses, "-- @use part/%s\n", name)
+			fmt.Fprintf(&sum, " + %s", name)
+		}
+		name := fmt.Sprintf("c%d", c)
+		files = append(files, "call/"+name+".lua", fmt.Sprintf("%slocal function %s() return 0%s end", &uses, name, &sum))
+	}
+	rdb := client(t, &redis.Options{Network: "unix", Addr: startServer(t)})
+	l := load(t, tree(files...), Options{Functions: true})
+	must(t, rdb.FunctionLoad(t.Context(), l.Text()))
+	if got, err := l.Run(t.Context(), rdb, "c7", "key"); err != nil || got != int64(parts*(parts-1)/2) {
+		t.Errorf("Run = %v, %v", got, err)
 	}
 }
 

@@ -117,10 +117,11 @@ func compose(s *source, name string, o Options) (*call, error) {
 		}
 		c.script.add(shebang, place{f.path, 1})
 	}
+	c.script.add(noFiles, place{f.path, 1})
 	for _, f := range all {
 		c.script.put(f)
 	}
-	c.script.add(fmt.Sprintf("return %s(KEYS, ARGV)", local(name)), place{f.path, 1})
+	c.script.add(fmt.Sprintf("return %s(KEYS, ARGV)", inFiles(name)), place{f.path, 1})
 	c.source = c.script.String()
 	c.sha = digest(c.source)
 	return c, nil
@@ -134,6 +135,7 @@ func (l *Library) composeWhole(s *source, names []string) error {
 		return err
 	}
 	var body text
+	body.add(noFiles, place{"lua", 1})
 	for _, f := range all {
 		body.put(f)
 	}
@@ -153,7 +155,7 @@ func (l *Library) composeWhole(s *source, names []string) error {
 			quoted[i] = strconv.Quote(flag)
 		}
 		l.whole.add(fmt.Sprintf("redis.register_function{function_name = %q, callback = %s, flags = {%s}}",
-			c.function, local(name), strings.Join(quoted, ", ")), place{f.path, 1})
+			c.function, inFiles(name), strings.Join(quoted, ", ")), place{f.path, 1})
 	}
 	return nil
 }

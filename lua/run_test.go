@@ -416,15 +416,15 @@ func TestWhereFCALLIsRenamedCallsAreSentAsScripts(t *testing.T) {
 func TestLocate(t *testing.T) {
 	l := load(t, tree("call/r.lua", "-- r\nlocal r = 1", "call/s.lua", "-- s\nlocal x = 1\n\nlocal s = x"), Options{})
 	for _, test := range []struct{ claim, text, want string }{
-		{"a script", "user_script:3: boom", "lua/call/s.lua:4: boom"},
-		{"a script, as a source", "on @user_script:2.", "on lua/call/s.lua:2."},
-		{"a function", "user_function:6: boom", "lua/call/s.lua:2: boom"},
-		{"a function, as a source", "on @user_function:3.", "on lua/call/r.lua:2."},
-		{"miniredis, compiling", "<string> line:3(column:7) near 'x'", "lua/call/s.lua:4 near 'x'"},
-		{"older miniredis", "<string>:3: boom", "lua/call/s.lua:4: boom"},
-		{"miniredis", ":3: boom", "lua/call/s.lua:4: boom"},
-		{"several", "a user_script:2: b\n :3: c", "a lua/call/s.lua:2: b\n lua/call/s.lua:4: c"},
-		{"a line that is not there", "user_script:6: a", "user_script:6: a"},
+		{"a script", "user_script:4: boom", "lua/call/s.lua:4: boom"},
+		{"a script, as a source", "on @user_script:3.", "on lua/call/s.lua:2."},
+		{"a function", "user_function:7: boom", "lua/call/s.lua:2: boom"},
+		{"a function, as a source", "on @user_function:4.", "on lua/call/r.lua:2."},
+		{"miniredis, compiling", "<string> line:4(column:7) near 'x'", "lua/call/s.lua:4 near 'x'"},
+		{"older miniredis", "<string>:4: boom", "lua/call/s.lua:4: boom"},
+		{"miniredis", ":4: boom", "lua/call/s.lua:4: boom"},
+		{"several", "a user_script:3: b\n :4: c", "a lua/call/s.lua:2: b\n lua/call/s.lua:4: c"},
+		{"a line that is not there", "user_script:7: a", "user_script:7: a"},
 		{"another number", "at 10:2:1 in :2 of my_user_script:2", "at 10:2:1 in :2 of my_user_script:2"},
 	} {
 		if got := l.Locate("s", test.text); got != test.want {

@@ -17,10 +17,8 @@ const (
 
 var (
 	longFiles = map[string]int{
-		"call/control":       93,
 		"store/index":        128,
 		"store/record":       156,
-		"task/finish":        90,
 		"task/plan":          129,
 		"wait/journal":       99,
 		"wait/suspend_agent": 137,

@@ -44,14 +44,14 @@ func (e *Engine) Call(ctx context.Context, partition int, script string, args ..
 	c := calling{engine: e, start: time.Now(), reads: e.library.Reads(script)}
 	patience := TryFor
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, e.longestPause()) {
-		free, ok := e.enter(ctx, partition)
-		if !ok {
+		place := e.enter(ctx, partition)
+		if place == nil {
 			return nil, c.ended(ctx)
 		}
 		try, leave := e.watchMaster(ctx, partition)
 		reply, err := e.try(try, patience, script, e.Root(partition), args)
 		leave()
-		free()
+		<-place
 		if err == nil {
 			return reply, nil
 		}

@@ -50,21 +50,22 @@ func (p *places) of(partition int) chan struct{} {
 	return held
 }
 
-// enter waits for a place for a call. It returns false if ctx ends first.
-func (e *Engine) enter(ctx context.Context, partition int) (free func(), ok bool) {
+// enter waits for a place for a call, and takes it: a receive from held gives it back. It
+// returns nil if ctx ends first.
+func (e *Engine) enter(ctx context.Context, partition int) (held chan struct{}) {
 	if e.cluster == nil {
 		partition = 0 // all are on one server
 	}
-	held := e.places.of(partition)
+	held = e.places.of(partition)
 	select {
 	case held <- struct{}{}:
-		return func() { <-held }, true
+		return held
 	default:
 	}
 	select {
 	case held <- struct{}{}:
-		return func() { <-held }, true
+		return held
 	case <-ctx.Done():
-		return nil, false
+		return nil
 	}
 }

@@ -26,21 +26,20 @@ func TestPlaces(t *testing.T) {
 			e := &Engine{rdb: c.rdb}
 			e.cluster, _ = c.rdb.(*redis.ClusterClient)
 			e.places.most = mostCalls(c.rdb)
-			var free func()
+			var place chan struct{}
 			for range 3 {
-				var ok bool
-				if free, ok = e.enter(ended, 1); !ok {
+				if place = e.enter(ended, 1); place == nil {
 					t.Fatal("there are fewer than 3 places")
 				}
 			}
-			if _, ok := e.enter(ended, 1); ok {
+			if e.enter(ended, 1) != nil {
 				t.Error("there are more than 3 places")
 			}
-			if _, ok := e.enter(ended, 2); ok != c.other {
+			if ok := e.enter(ended, 2) != nil; ok != c.other {
 				t.Errorf("another partition has a place: %v, want %v", ok, c.other)
 			}
-			free()
-			if _, ok := e.enter(ended, 1); !ok {
+			<-place
+			if e.enter(ended, 1) == nil {
 				t.Error("a place that is free again is not given")
 			}
 		})
