@@ -20,7 +20,7 @@ var controlBugs = []bug{
 		`wake.note(tx, queue) -- it may have been full`, ``, "stories/max_running_is_freed"},
 	{"a queue that may give nothing wakes workers", "queue/wake.lua",
 		`if free.n < 1 then`, `if false then`, "stories/drain_of_a_paused_queue"},
-	{"a control makes its bucket no new one", "call/control.lua",
+	{"a control makes its bucket no new one", "queue/change_controls.lua",
 		`if bucket then`, `if false then`, "stories/control_repeated"},
 	{"a resumed queue wakes nobody", "call/control.lua",
 		`if ready > 0 then`, `if false then`, "stories/pause_ends_late_and_wakes"},

@@ -4,9 +4,9 @@ package main
 var childBugs = []bug{
 	{"a doomed child lives until it is drained", "task/ancestor_end.lua",
 		`local ended = drained(tx, prefix)`, `local ended = nil`, "stories/children_of_a_completed_owner"},
-	{"a child is doomed by the next call only", "task/finish.lua",
+	{"a child is doomed by the next call only", "task/doom_children.lua",
 		`own(tx, "drained")[task.id] = tonumber(task.completed_at)`, ``, "stories/cancel_owner_between_its_children"},
-	{"an owner that was seen alive in the same call dooms nobody", "task/finish.lua",
+	{"an owner that was seen alive in the same call dooms nobody", "task/doom_children.lua",
 		`own(tx, "drained")[task.id] = tonumber(`, `own(tx, "drained")[task.id] = tx.drained[task.id] == nil and tonumber(`, "stories/cancel_owner_between_its_children"},
 	{"an ended owner lives for its children", "task/owner_state.lua",
 		`live(state)`, `state.status`, "stories/children_end_with_their_owner"},

@@ -24,7 +24,7 @@ var signalBugs = []bug{
 		`alarm.note(tx, tx.at + b.lease)`, ``, "channels"},
 	{"reapers are not told when a queue may give again", "queue/wake.lua",
 		`alarm.note(tx, free.next)`, ``, "channels"},
-	{"reapers are not told of children to be ended", "task/finish.lua",
+	{"reapers are not told of children to be ended", "task/doom_children.lua",
 		`alarm.note(tx, tx.at)`, ``, "channels"},
 	{"it is not noted down when a reaper looks", "sweep/turn.lua",
 		`"armed", string`, `"seen", string`, "channels"},

@@ -21,28 +21,9 @@
 -- @use store/later
 -- @use store/read_root
 -- @use store/unit
+-- @use queue/change_controls
 -- @use queue/controlled
 -- @use queue/wake
-
--- change puts down what differs from what is so already: a repeat after a lost answer must not fill the bucket
--- again, nor tell again. It tells whether anything does.
-local function change(tx, asked, about)
-  local changed, bucket = false, false
-  for name, value in pairs(asked) do
-    local new = (redis.call("HGET", about, name) or "") ~= value
-    if new and value == "" then
-      later.before(tx, "HDEL", about, name)
-    elseif new then
-      later.before(tx, "HSET", about, name, value)
-    end
-    changed = changed or new
-    bucket = bucket or new and (name == "rate" or name == "per_ms" or name == "burst")
-  end
-  if bucket then
-    later.before(tx, "HDEL", about, "full_at") -- a new bucket is full
-  end
-  return changed
-end
 
 local function control_queue(tx, queue, asked, argv)
   local key, about = tx.key, tx.key.queue .. queue
@@ -51,7 +32,7 @@ local function control_queue(tx, queue, asked, argv)
   local ready = redis.call("ZCARD", key.ready .. queue)
   local known = redis.call("SISMEMBER", key.queues, queue)
   later.before(tx, "SADD", key.queues, queue)
-  local changed = change(tx, asked, about)
+  local changed = change_controls(tx, asked, about)
   tx.root.controlled = controlled(tx, queue, asked)
   if tx.root.controlled then
     later.before(tx, "HSET", key.root, "controlled", "1")

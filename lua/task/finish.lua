@@ -13,13 +13,12 @@
 -- It changes this task, and counts the end in the wait of its owner; no other task. Children are ended by
 -- the sweep: until then they are doomed (task/ending.lua). The unit of work wakes the owner.
 --
--- @use store/alarm
 -- @use store/figures
 -- @use store/index
--- @use store/own
 -- @use store/publish
 -- @use store/record
 -- @use queue/count
+-- @use task/doom_children
 -- @use task/leave
 -- @use task/owner_state
 -- @use task/schedule_removal
@@ -46,13 +45,6 @@ local function change_record(tx, task, ending)
       end
     end
   end
-end
-
--- doom_children keeps any child from starting from now on (task/ending.lua).
-local function doom_children(tx, task)
-  index.add(tx, tx.key.draining, task.completed_at, task.id)
-  own(tx, "drained")[task.id] = tonumber(task.completed_at)
-  alarm.note(tx, tx.at)
 end
 
 local function finish(tx, task, ending)
