@@ -70,7 +70,7 @@ func TestASignalThatIsNotJSONIsRefusedWhereItIsSent(t *testing.T) {
 	id, raw := s.enqueue("agent", ""), s.enqueue("raw", "")
 	s.drain()
 	before := s.get(id + ".s-go").Status
-	if _, err := s.q.Signal(s.ctx, id, "go", []byte("{broken")); !errors.Is(err, refusal.ErrInvalid) || !strings.Contains(err.Error(), "is not JSON, which the agent waits for") {
+	if _, err := s.q.Signal(s.ctx, id, "go", []byte("{broken")); !errors.Is(err, refusal.ErrInvalid) || !strings.Contains(err.Error(), "is not JSON: the agent waits for JSON") {
 		t.Errorf("what is not JSON: %v", err)
 	}
 	if after := s.get(id + ".s-go").Status; before != queue.Pending || after != before {

@@ -24,7 +24,7 @@ func TestResolveRefusesWhatIsNoPromise(t *testing.T) {
 			badInput{"resolve " + claim, func(s *scene) error { _, err := s.q.Resolve(ctx, id(s), nil); return err }, want, field, advice},
 			badInput{"reject " + claim, func(s *scene) error { _, err := s.q.Reject(ctx, id(s), "no"); return err }, want, field, advice})
 	}
-	const advice = "its worker settles it, or cancel it"
+	const advice = "its worker settles this task, and cancel ends it"
 	row("a task that waits", func(s *scene) string { return s.pending }, refusal.ErrInvalid, "id", advice)
 	row("a task that runs", func(s *scene) string { return s.running }, refusal.ErrInvalid, "id", advice)
 	row("a task that has ended", func(s *scene) string { return s.done }, refusal.ErrInvalid, "id", advice)

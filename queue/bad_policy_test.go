@@ -163,10 +163,10 @@ func TestDefineKindRefusesBadDefaults(t *testing.T) {
 		define("a retry of timeouts without retries", "k", queue.Defaults{OnTimeout: queue.OnTimeoutRetry}, "on_timeout", "needs max_retries of at least 1"),
 		define("an expression without retries", "k", queue.Defaults{Retry: "true"}, "retry_expression", "needs max_retries of at least 1"),
 		define("an expression of another kind", "k", queue.Defaults{Retry: "tasks.x.code == 1", MaxRetries: 1}, "retry expression", "write tasks.k"),
-		define("a warning of no timeout", "k", queue.Defaults{WarnAt: 0.8}, "warn_percent", "there is no timeout_ms to warn of"),
+		define("a warning of no timeout", "k", queue.Defaults{WarnAt: 0.8}, "warn_percent", "needs a timeout_ms"),
 		define("a warning at the end", "k", queue.Defaults{Timeout: time.Second, WarnAt: 1}, "warn at", "from 0.01 to 0.99"),
 		define("jitter of nothing", "k", queue.Defaults{Backoff: queue.Backoff{Jitter: 1}}, "back-off", "needs a Delay"),
-		define("a timeout of None", "k", queue.Defaults{Timeout: queue.None}, "timeout_ms", "a kind without a default has none: leave it out"),
+		define("a timeout of None", "k", queue.Defaults{Timeout: queue.None}, "timeout_ms", "cannot be none: leave it out"),
 		define("an attempt's limit of None", "k", queue.Defaults{AttemptTimeout: queue.None}, "attempt_timeout_ms", "leave it out"),
 	}
 	for claim, name := range badNames {

@@ -107,7 +107,7 @@ func TestTheScriptRefusesBadIDs(t *testing.T) {
 		s.refuses(t, "INVALID id must be the partition, 0, a dash, letters and digits", "kind", "k")
 		deep := "0-a" + strings.Repeat(".a", 15)
 		s.refuses(t, "OWNER "+deep+" ", "id", deep+".a", "kind", "k") // the 16th is the last
-		s.refuses(t, "INVALID id is nested deeper than 16: have a task above it make this one", "id", deep+".a.a", "kind", "k")
+		s.refuses(t, "INVALID id is nested deeper than 16: create it as a child of a task higher up", "id", deep+".a.a", "kind", "k")
 	})
 }
 

@@ -1,18 +1,19 @@
--- cancel: somebody wants tasks to end. Of several those of a higher priority end first.
+-- cancel: a client cancels tasks. Tasks of a higher priority end first.
 --
--- ARGV[1]  call: kept over repeats of this call
+-- ARGV[1]  call: a repeat of this call has the same
 -- ARGV[2]  reason, opaque, up to 8192 bytes; "" for none
--- ARGV[3]  owner of all of them, or "": whoever asks may cancel any
+-- ARGV[3]  owner of all of these tasks; "": the tasks may belong to any owner, or to none
 -- ARGV[4…] ids, up to 500
 --
--- Returns  {told, answer, …}; told as store/tell.lua has it; for each id one of
---   {"CANCELLED"}                it was live, and is cancelled; also when this call had done it before
---   {"CANCELLING", instant}      it will be, at that instant or as soon as its handler stops
---   {"ALREADY", status, note}    it had ended: its result if COMPLETED, its error if not
---   {"MISSING"}                  no such task
---   {"BROKEN", why}              its record cannot be worked with
---   {"FOREIGN", id}              that one is no child of the owner, and nothing was done
--- Ends     CANCELLED
+-- Returns  {told, answer, …}; told as in store/tell.lua; for each id one of
+--   {"CANCELLED"}                the task was live and is now cancelled; a repeat of the call gets this too
+--   {"CANCELLING", instant}      its handler runs and has a grace: the task ends when the handler stops, or at
+--                                that instant
+--   {"ALREADY", status, note}    the task had ended: note is its result if COMPLETED, its error if not
+--   {"MISSING"}                  there is no such task
+--   {"BROKEN", why}              its record cannot be read
+--   {"FOREIGN", id}              that task is not a child of the owner: no task was cancelled
+-- Ends     CANCELLED; FAILED if the time of the task was up
 -- Flags    allow-oom        a full Redis must still drain
 --
 -- @use check/names
@@ -40,7 +41,7 @@ local function cancel_one(tx, id, call, reason)
     cancel_task(tx, task, cancelled(reason, call), reason, call)
     return live(task) and {"CANCELLING", task.grace_at} or {"CANCELLED"}
   end
-  -- Its end after a grace may be another call's, that of the report of its handler.
+  -- After a grace, task.call can be the report of the handler. Then cancelled_by names the call that cancelled.
   if task.status == "CANCELLED" and (task.call == call or task.cancelled_by == call) then
     return {"CANCELLED"}
   end
@@ -67,7 +68,7 @@ local function cancel(keys, argv)
   local call, reason, parent = names.word("call", argv[1]), argv[2], argv[3]
   local ids, foreign = {}, {{}}
   if not parent or #argv > 503 or #reason > 8192 then -- the reason is kept with each task
-    error("a call has an id of its own, a reason of up to 8192 bytes, an owner, and up to 500 ids", 0)
+    error("cancel takes a call, a reason of up to 8192 bytes, an owner or an empty text, and up to 500 ids", 0)
   end
   for i = 4, #argv do
     ids[i - 3] = argv[i]
@@ -80,6 +81,6 @@ local function cancel(keys, argv)
   end
   local tx = read_root(begin(keys[1]))
   local answers = unit(tx, cancel_all, ids, call, reason)
-  answers[1] = tx.told -- of what is written now
+  answers[1] = tx.told -- complete only after commit
   return answer(tx, answers)
 end

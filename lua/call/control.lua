@@ -1,14 +1,14 @@
--- control: somebody says how much a queue may give: nothing (paused), to so many running tasks at once, so many
--- in a time. The controls hold in this partition.
+-- control: a client sets the controls of a queue: pause it, limit its running tasks, limit its rate. The controls
+-- apply in this partition only.
 --
 -- ARGV[1]  queue
--- ARGV[2…] name, value, …; "" takes a control away. What is not named stays.
+-- ARGV[2…] name, value, …; an empty value removes the control. Controls that are not named stay as they are.
 --            paused                 1
---            max_running            tasks running at once, at least 1
---            rate, per_ms, burst    so many tasks in so many ms, and at once after a rest; all three or none
+--            max_running            tasks that may run at once, at least 1
+--            rate, per_ms, burst    rate tasks in per_ms ms, and up to burst tasks at once; set all three or none
 --
--- Returns  {"OK", known, ready}     known is 1 if the queue was there before, 0 if this call made it (a repeat
---                                   finds it there); ready is how many tasks stand in line
+-- Returns  {"OK", known, ready}     known is 1 if the queue existed before, 0 if this call made it (a repeat
+--                                   gets 1); ready is the number of tasks in line
 --          {"INVALID", field, why}  nothing was changed
 -- Flags    allow-oom        a full Redis must still be paused
 --
@@ -27,7 +27,7 @@
 
 local function control_queue(tx, queue, asked, argv)
   local key, about = tx.key, tx.key.queue .. queue
-  redis.call("ZCARD", key.throttled) -- all must be readable before anything is decided
+  redis.call("ZCARD", key.throttled) -- these keys must be readable before the call decides
   redis.call("LLEN", key.wake .. queue)
   local ready = redis.call("ZCARD", key.ready .. queue)
   local known = redis.call("SISMEMBER", key.queues, queue)
@@ -57,7 +57,7 @@ local function control(keys, argv)
   if field then
     return {"INVALID", field, why}
   elseif #argv % 2 == 0 then
-    return {"INVALID", argv[#argv], "has no value; give an empty one to take it away"}
+    return {"INVALID", argv[#argv], "has no value: give an empty value to remove the control"}
   end
   for i = 2, #argv, 2 do
     if asked[argv[i]] then

@@ -1,14 +1,14 @@
--- define: somebody says what the tasks of a kind have where their producer says nothing. What was said before
--- of this kind is forgotten.
+-- define: a worker or a client sets the defaults of a kind. They apply to fields that a producer leaves out. The
+-- call replaces all defaults that the kind had.
 --
 -- ARGV[1]  kind
 -- ARGV[2…] name, value, …, of: timeout_ms, queue_timeout_ms, attempt_timeout_ms, on_timeout, warn_percent,
 --          cancel_grace_ms, timeout_grace_ms, max_retries, backoff, backoff_ms, backoff_max_ms, jitter, retry_expression,
---          retention_ms, on_deadline; nothing: no defaults
+--          retention_ms, on_deadline; none given: the kind has no defaults
 --
 -- Returns  {"OK"}
 --          {"INVALID", field, why}  nothing was changed
--- Flags    allow-oom        workers say this when they start, and must drain a full Redis
+-- Flags    allow-oom        workers make this call when they start, and must drain a full Redis
 --
 -- @use check/fields
 -- @use check/names
@@ -21,27 +21,27 @@ local allowed = {
   retry_expression = true, retention_ms = true, on_deadline = true,
 }
 
--- one says what is wrong with one default.
+-- one returns what is wrong with one default, or nil.
 local function one(name, value, seen)
   if not allowed[name] then
     return "is not a default of a kind"
   elseif value == "none" then
-    return "a kind without a default has none: leave it out"
+    return "cannot be none: leave it out"
   elseif seen[name] then
-    return "is there twice"
+    return "is given twice"
   elseif string.sub(name, -3) == "_ms" and (tonumber(value) or 0) > 4503599627370496 then
     return "must be a whole number of up to 2^52"
   end
 end
 
--- together says what is wrong with defaults that are sound by themselves.
+-- together checks defaults against each other. Each of them is valid by itself. It returns the field and why, or nil.
 local function together(given)
   if given.retry_expression and tonumber(given.max_retries or 0) < 1 then
     return "retry_expression", "needs max_retries of at least 1"
   elseif given.on_timeout == "retry" and tonumber(given.max_retries or 0) < 1 then
     return "on_timeout", "retry needs max_retries of at least 1"
   elseif given.warn_percent and not given.timeout_ms then
-    return "warn_percent", "there is no timeout_ms to warn of"
+    return "warn_percent", "needs a timeout_ms"
   end
 end
 

@@ -1,13 +1,13 @@
--- describe_worker: a worker says what it is and what it does, for people to read. It lasts as long as its lease.
+-- describe_worker: a worker describes itself, for people to read. The description lasts as long as its lease.
 --
 -- ARGV[1]  worker
--- ARGV[2]  state   running, or draining: it finishes what it has, and takes nothing more
--- ARGV[3]  about   opaque, up to 4096 bytes; the Go client writes a JSON object. Empty: as before
+-- ARGV[2]  state   running, or draining: it finishes the tasks that it holds and takes no more
+-- ARGV[3]  about   opaque, up to 4096 bytes; the Go client writes a JSON object. Empty: unchanged
 --
 -- Returns  {"OK"}
---          {"MISSING"}              no such worker lives: send a heartbeat first
+--          {"MISSING"}              the worker has no lease: send a heartbeat first
 --          {"INVALID", field, why}  nothing was changed
--- Flags    allow-oom        a worker that drains says so on a full Redis too
+-- Flags    allow-oom        a worker must be able to drain on a full Redis
 --
 -- @use check/names
 -- @use store/answer
@@ -23,7 +23,7 @@ local function describe(tx, worker, state, about)
     return {"MISSING"}
   end
   local key = tx.key.worker .. worker
-  if redis.call("HGET", key, "state") ~= "draining" then -- a worker that drains never runs again
+  if redis.call("HGET", key, "state") ~= "draining" then -- draining is final
     later.before(tx, "HSET", key, "state", state)
   end
   if about ~= "" then

@@ -1,14 +1,14 @@
--- drain: somebody empties the line of a queue: what stands in it, and may start now, is cancelled, in chunks.
--- What runs, and what may start later only, is left alone. So is an agent whose attempt turns out to be over here,
--- and which is to run again later.
+-- drain: a client cancels the tasks in the line of a queue, in chunks. Tasks that run, and tasks that start
+-- later, are left alone. It also leaves an agent whose attempt times
+-- out in this call and is retried later.
 --
--- ARGV[1]  call: kept over repeats of this call, and new for each chunk
+-- ARGV[1]  call: a repeat of this call has the same; each chunk needs a new one
 -- ARGV[2]  queue
--- ARGV[3]  how many at the most, up to 500
+-- ARGV[3]  how many tasks at the most, up to 500
 -- ARGV[4]  reason, opaque, up to 8192 bytes; "" for none
 --
--- Returns  {"OK", n, left}  n were cancelled, also when this call had done it before; left stand in line still
--- Ends     CANCELLED, and FAILED what is late
+-- Returns  {"OK", n, left}  this call cancelled n tasks (a repeat gets the same n); left tasks are still in line
+-- Ends     CANCELLED; FAILED if the time of the task was up
 -- Flags    allow-oom        a full Redis must still drain
 --
 -- @use check/names
@@ -42,7 +42,7 @@ local function drain_some(tx, d)
       finish(tx, task, cancelled(d.reason, d.call))
       n = n + 1
     else
-      index.remove(tx, line, id) -- the record decides: the line was wrong, or it has just been put back for later
+      index.remove(tx, line, id) -- the record decides: it is not ready, or its retry has a delay
       if task then
         mend_place(tx, task)
       end
@@ -60,9 +60,9 @@ local function drain(keys, argv)
   if why then
     error("argument 2: a queue " .. why, 0)
   elseif not d.most then
-    error("argument 3 must be how many tasks, 1 to 500", 0)
-  elseif #(d.reason or "") > 8192 then -- it is kept with each of them
-    error("a reason has up to 8192 bytes", 0)
+    error("argument 3 must be the number of tasks, 1 to 500", 0)
+  elseif #(d.reason or "") > 8192 then -- each task keeps it
+    error("argument 4 must be a reason of up to 8192 bytes", 0)
   end
   local tx = read_root(begin(keys[1]))
   local n = unit(tx, drain_some, d)

@@ -1,46 +1,46 @@
--- enqueue: a producer hands over tasks. Each is created, or found if it exists already.
+-- enqueue: a producer hands over tasks. The call creates each task, or finds it if it exists already.
 --
--- ARGV  shapes and tasks (task/read_tasks.lua). Of the fields of a shape, kind is required; the others are
+-- ARGV  shapes and tasks (task/read_tasks.lua). A shape must have the field kind. Other fields are
 --         queue              "default" if absent
 --         headers            opaque
---         priority           0 to 3, 3 goes first
---         timeout_ms | deadline_at        from now, or ms since 1970; absent: no deadline
---         default_timeout_ms  timeout_ms, if neither it nor the kind says one
---         budget_percent     of a child: ends after that part of what its owner has left
---         on_deadline        what that means, if it has children: cancel_all (default) or fail
---         delay_ms | available_at         not before; absent: at once
---         queue_timeout_ms   how long it may stand in line
---         attempt_timeout_ms how long one attempt may take
---         on_timeout         of an attempt: fail (default), or retry
---         warn_percent       of its time, after which one event deadline_near is told
---         cancel_grace_ms    how long its handler may go on once it is cancelled
+--         priority           0 to 3; 3 is handed out first
+--         timeout_ms | deadline_at        ms from now, or ms since 1970; absent: no deadline
+--         default_timeout_ms  timeout_ms, if neither the shape nor the kind sets one
+--         budget_percent     of a child: it must end within this part of the time that its owner has left
+--         on_deadline        how a task that has children ends when its time is up: cancel_all (default) or fail
+--         delay_ms | available_at         earliest start, from now or since 1970; absent: at once
+--         queue_timeout_ms   how long it can wait in line
+--         attempt_timeout_ms how long one attempt can take
+--         on_timeout         what follows such an attempt: fail (default), or retry
+--         warn_percent       part of its time after which one event deadline_near is written
+--         cancel_grace_ms    how long its handler can continue after a cancel
 --         timeout_grace_ms   how long before its time is up its worker ends the handler's context
 --         max_retries        attempts after the first
 --         backoff            constant (default) or exponential
---         backoff_ms, backoff_max_ms, jitter   between attempts; jitter is in percent
---         retry_expression   evaluated by its worker; decides instead of the class of a failure
+--         backoff_ms, backoff_max_ms, jitter   wait between attempts; jitter is in percent
+--         retry_expression   its worker evaluates it when an attempt fails; the result replaces the failure's class
 --         hook_success, hook_failure, hook_timeout, hook_cancel
 --                            "kind" or "kind queue" of a task to enqueue at such an end
 --         role               promise: no worker runs it, resolve ends it;
 --                            timer: a promise that completes at available_at
---         retention_ms       how long its record is kept after its end
---         idempotency_key    the first task with this key is the task; 1 to 512 bytes
---         idempotency_scope  how long: started, finished, window; absent: a day past the end
+--         retention_ms       how long its record is kept after its end, at least a minute
+--         idempotency_key    the first task with this key owns the key; 1 to 512 bytes
+--         idempotency_scope  how long: started, finished, window; absent: until a day after the end
 --         idempotency_window_ms   of scope window, from now
---         enqueued_by        one word that stands for this call and its repeats: a task that is there already, and that
---                            another call has made, is KNOWN
---         retry_of           id of the ended task that somebody runs again by this one
---       An id with a dot is a child: its owner's id, a dot, and a counter or a name. What is absent and not
---       "none" comes from the defaults of the kind.
+--         enqueued_by        one word that identifies this call and its repeats: a task that exists already, and
+--                            that another call has made, is KNOWN
+--         retry_of           id of the ended task that this task repeats by hand
+--       An id with a dot is a child: its owner's id, a dot, and a counter or a name. The defaults of the kind
+--       apply to fields that are absent. A time can be "none": it has no value, and no default applies.
 --
 -- Returns  for each task one of
 --   deadline_at                  created, now or by an earlier copy of this call; "" for no deadline
---   {"KNOWN", id, deadline_at}   its idempotency key belongs to this task; or the id does, and another call has made it
---   {"CONFLICT", id}             its idempotency key belongs to a task with other content
+--   {"KNOWN", id, deadline_at}   the idempotency key belongs to this task; or another call has made the task
+--   {"CONFLICT", id}             the idempotency key belongs to a task with other content
 --   {"TAKEN", id}                the id belongs to another task: use a new one
---   {"OWNER", id, status}        its owner has ended, or does not exist (status "")
---   {"INVALID", field, why}      nothing was stored
---   {"BROKEN", id, why}          a record that it needs is damaged
+--   {"OWNER", id, status}        the owner has ended, or does not exist (status "")
+--   {"INVALID", field, why}      the task was not stored
+--   {"BROKEN", id, why}          a record that the task needs is damaged
 -- Flags
 --
 -- @use store/begin

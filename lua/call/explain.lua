@@ -1,18 +1,20 @@
--- explain: why a task is where it is. Its record, how it ends if that is decided and not written yet, its line,
--- its worker, and if it waits, its wait and those of its members that have not ended. It changes nothing.
+-- explain: reports why a task is in its state: its record, its end if that is decided and not yet written, its
+-- line, and its worker. For a task that waits: its wait, and the members that have not ended. It changes nothing.
 --
 -- ARGV[1]  id
--- ARGV[2]  where to go on with the members, as the last one said; "" for the first call
--- ARGV[3]  how many members to tell of, up to 500
+-- ARGV[2]  cursor over the members: "" for the first call, then place of the last member returned
+-- ARGV[3]  how many members to return, up to 500
 --
--- Returns  {now, record, over, facts, queue, wait, member, …}, each of them a list of name and value; empty lists
---          where there is nothing, and for all but wait and members if this is not the first call
+-- Returns  {now, record, over, facts, queue, wait, member, …}, each of them a list of name and value. A list is
+--          empty if there is nothing to report. Only the first call fills record, over, facts and queue
 --            over    status, reason, timeout_type, error, completed_at of the end that is decided
---            facts   unreadable: why its record cannot be worked with; broken: since when that is known;
---                    doomed_by, doomed_at: the ancestor whose end ends it; attempt_over: when its attempt was
---                    out of time; ahead, lined: its place in line; workers: how many live; lease: until when
---                    its own does; goes: when its record does; turn_until: a reaper is at work until then;
---                    lacks: indexes in which it is missing (explain/lacks.lua); lags: how late recent timeouts were written (explain/lags.lua)
+--            facts   unreadable: why its record cannot be read; broken: since when that is known;
+--                    doomed_by, doomed_at: the ancestor whose end ends the task; attempt_over: when the time of
+--                    its attempt was up; ahead, lined: its place in line, and the length of the line; workers: how
+--                    many have a lease; lease: end of the lease of its worker; goes: when its record is removed;
+--                    owner: status of the owner of an ended or missing task; turn_until: end of the turn of a reaper;
+--                    lacks: indexes in which it is missing (explain/lacks.lua); lags: how late recent timeouts were
+--                    written (explain/lags.lua)
 --            member  place, name, mask, patience, over_at, broken, lacks, and fields of its record
 -- Flags    no-writes
 --
@@ -28,7 +30,7 @@
 -- @use task/live
 -- @use task/owner
 
--- tell_ended tells until when the record of a task is kept that has ended, or is not there.
+-- tell_ended adds when the record of an ended or missing task is removed, and the status of its owner.
 local function tell_ended(tx, id, about)
   put(about, "goes", scored(tx.key.retained, id))
   local parent = owner(id)
@@ -48,9 +50,9 @@ end
 local function explain(keys, argv)
   local tx, id, from, most = begin(keys[1]), argv[1], argv[2], whole(argv[3], 1, 500)
   if not most then
-    error("argument 3 must be how many members, 1 to 500", 0)
+    error("argument 3 must be the number of members, 1 to 500", 0)
   elseif #id > 1024 or from ~= "" and not string.find(from, "^%-?%d+$") then
-    error("arguments 1 and 2 must be an id, and the place of a member or nothing", 0)
+    error("argument 1 must be an id of up to 1024 bytes, and argument 2 the place of a member or empty", 0)
   end
   local over, about, queue, wait = {}, {}, {}, {}
   local answers = {tx.at, {}, over, about, queue, wait}

@@ -1,17 +1,17 @@
 -- fetch: a worker with free slots takes tasks.
 --
 -- ARGV[1]  worker
--- ARGV[2]  seq: grows with each fetch; the same again repeats a fetch whose answer was lost
--- ARGV[3]  how many tasks at the most; one call gives 500, and 4 MiB
--- ARGV[4]  ms of lease: the worker is alive that long without another call
--- ARGV[5…] queue, quota, …: in order (task/claim.lua)
+-- ARGV[2]  seq: greater with each fetch; the same seq repeats a fetch whose reply was lost
+-- ARGV[3]  how many tasks at the most; one call returns up to 500 tasks and 4 MiB
+-- ARGV[4]  ms of lease: the worker counts as alive for that time without another call
+-- ARGV[5…] queue, quota, …: in this order (task/claim.lua)
 --
 -- Returns  {now, {look, claim, …}, told, error, …}
 --            look   queue/look_again.lua
 --            claim  five values (task/parcels.lua)
 --            told   store/tell.lua
---            error  a key that could not be worked with; everything else was done
--- Ends     FAILED, what is late in line
+--            error  a key that could not be read or written; everything else was done
+-- Ends     tasks in line that must end: FAILED if their time was up, CANCELLED if their owner has ended
 -- Flags    allow-oom        a full Redis must still drain
 --
 -- @use check/names

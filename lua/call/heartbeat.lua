@@ -1,16 +1,17 @@
--- heartbeat: a worker says that it lives and what it holds.
+-- heartbeat: a worker renews its lease and reports the claims that it works on.
 --
 -- ARGV[1]  worker
--- ARGV[2]  ms of lease from now; 0 is goodbye: what it holds is given back, 500 tasks a call
--- ARGV[3]  known: all its fetches up to this seq were answered or given up, so a claim of theirs that it
---          does not name was never received, or dropped
--- ARGV[4…] id, epoch, progress, …: what it is working on, and what its handler says of how far it is, of
---          which 1024 bytes are kept; empty: nothing new
+-- ARGV[2]  ms of lease from now; 0 is a goodbye: its claims are given back, 500 tasks a call
+-- ARGV[3]  known: every fetch up to this seq was answered or given up. Claims of these fetches that the
+--          heartbeat does not list are given back
+-- ARGV[4…] id, epoch, progress, …: the claims that it works on, and the progress of each handler. 1024 bytes of
+--          progress are kept; empty: nothing new
 --
--- Returns  {now, left, {id, epoch, reason}, …}: which attempts must stop. reason is gone, lost, released,
---            timeout, cancelled, or how else the task ended; cancelling: it is to stop, and keeps its claim
---            for a while. {"-", "0", "stop"}: the worker itself is asked to stop. left is how many tasks are held after a goodbye: say it again until that is 0
--- Ends     FAILED, what is late among them
+-- Returns  {now, left, {id, epoch, reason}, …}: the attempts that must stop. reason is gone, lost, released,
+--            timeout, cancelled, or the final status of the task, in small letters. cancelling: the handler must stop,
+--            and the claim stays valid until its grace is over. {"-", "0", "stop"}: the worker itself must stop.
+--            left is the number of claims that remain after a goodbye: repeat the goodbye until left is 0
+-- Ends     listed tasks that must end: FAILED if their time was up, else CANCELLED
 -- Flags    allow-oom        a full Redis must still drain
 --
 -- @use check/names
@@ -26,7 +27,7 @@
 -- @use task/give_back
 -- @use task/must_stop
 
--- drop gives claims back. The newest goes first, so the oldest ends up in front.
+-- drop gives claims back, the newest first. Each goes to the front of its line, so the oldest is first in the end.
 local function drop(tx, worker, ids, held)
   record.load(tx, ids)
   for _, id in ipairs(ids) do
@@ -39,7 +40,7 @@ end
 local function beat(tx, b)
   local key, claims = tx.key, tx.key.claims .. b.worker
   local leaves = b.lease == 0
-  redis.call("ZCARD", key.workers) -- both must be readable before anything is decided
+  redis.call("ZCARD", key.workers) -- both keys must be readable before the call decides
   local lost = redis.call("ZREVRANGEBYSCORE", claims, leaves and "+inf" or string.format("%d", b.known), "-inf", "LIMIT", 0,
     leaves and 500 or 500 + #b.ids)
   local left = leaves and redis.call("ZCARD", claims) - #lost or 0
@@ -71,9 +72,9 @@ local function heartbeat(keys, argv)
   local b = {worker = names.word("worker", argv[1]), lease = whole(argv[2], 0, 4503599627370496), known = whole(argv[3]),
     ids = {}, epochs = {}, progress = {}}
   if not b.lease or not b.known then
-    error("arguments 2 and 3 must be whole numbers: ms of lease, and the newest fetch that was answered", 0)
+    error("arguments 2 and 3 must be whole numbers: ms of lease, and seq of the newest answered fetch", 0)
   elseif #argv % 3 ~= 0 then
-    error("argument " .. #argv .. " is not the last of id, epoch and progress: give all three", 0)
+    error("argument " .. #argv .. " ends an incomplete claim: give id, epoch and progress of each", 0)
   end
   for i = 4, #argv, 3 do
     local n = #b.ids + 1

@@ -1,18 +1,18 @@
--- open: somebody opens the namespace. The first makes the partition's root, which exists from then on; everybody
--- else compares.
+-- open: a client opens the namespace. The first call makes the root of the partition, which is never removed.
+-- Later calls compare.
 --
 -- ARGV[1]  version of the records that the caller knows
--- ARGV[2]  how many partitions; 0: as many as there are, 1 if it is new
--- ARGV[3]  level of events for a new namespace: all, terminal, none
--- ARGV[4]  about how many MiB of events it keeps, 1 to 65536; 0 or nothing: 64
+-- ARGV[2]  how many partitions; 0: as many as the namespace has, 1 if it is new
+-- ARGV[3]  level of events of a new namespace: all, terminal, none
+-- ARGV[4]  about how many MiB of events a new namespace keeps, 1 to 65536; 0 or absent: 64
 -- ARGV[5]  whether a new namespace counts ends by kind (store/figures.lua): on, off; absent: on
--- ARGV[6]  what the caller does, and needs the rights to: produce, work, reap, read, all; absent: all
+-- ARGV[6]  what the caller does, and needs rights for: produce, work, reap, read, all; absent: all
 --
 -- Returns  {"OK", partitions, now}
 --          {"VERSION", version}       its records are of a version that the caller does not know
 --          {"PARTITIONS", partitions} it has another number of partitions
 --          {"MISSING"}                the namespace does not exist, and access read does not create it
---          {"RIGHTS", word, …}        the user lacks rights; words as ACL SETUSER has them. Nothing was changed
+--          {"RIGHTS", word, …}        the user lacks rights; words as ACL SETUSER takes them. Nothing was changed
 --          {"INVALID", field, why}    nothing was changed
 -- Flags    allow-oom        opening must work on a full Redis
 --
@@ -24,7 +24,7 @@
 local levels = {all = true, terminal = true, none = true}
 local accesses = {produce = true, work = true, reap = true, read = true, all = true}
 
--- unfit says what is wrong with a root or with what is asked of it.
+-- unfit returns what is wrong with the name of the root or an argument: the field and why. It returns nil if nothing is.
 local function unfit(tx, version, wanted, argv)
   local partition = whole(tx.key.partition, 0, 998)
   if not version then
@@ -42,7 +42,7 @@ local function unfit(tx, version, wanted, argv)
   elseif not partition or tx.key.partition ~= string.format("%d", partition) then
     return "root", "must end with the number of the partition in braces, as curfew:{0} does"
   elseif partition >= math.max(wanted, 1) and wanted > 0 then
-    return "root", "is of partition " .. tx.key.partition .. ", and there are " .. wanted
+    return "root", "names partition " .. tx.key.partition .. ", and the number of partitions is " .. wanted
   end
 end
 

@@ -1,10 +1,11 @@
--- read: what is stored of tasks. It changes nothing: a task whose time is up but whose end is not written yet is
--- reported as it is, and as overdue.
+-- read: reports what is stored of tasks. It changes nothing: a task whose end is decided and not yet written is
+-- reported as it is stored, and as overdue.
 --
 -- ARGV     ids, up to 500
 --
--- Returns  {now, {overdue, payload, name, value, …}, …}: overdue is 1 or 0; an empty list where there is no such
---          task. After 4 MiB there are no more: ask for the others again
+-- Returns  {now, {overdue, payload, name, value, …}, …}: overdue is 1 or 0; the list is empty if there is no such
+--          task. After 4 MiB the reply ends: request the other ids again. A record that cannot be read raises
+--          "BROKEN id: why"
 -- Flags    no-writes
 --
 -- @use store/begin

@@ -1,14 +1,14 @@
--- read_events: the events behind a place in the stream, and what the stream says of itself at that instant,
--- from which the reader sees whether any were lost before them.
+-- read_events: returns the events behind an id of the stream, and the bounds of the stream at that instant. A
+-- reader compares them to find whether it missed events.
 --
--- ARGV[1]  id of an entry: those behind it are read; 0-0: from the oldest that is kept
--- ARGV[2]  how many events at most, 10000 at the most; 0: none, only where the stream is
+-- ARGV[1]  id of an entry: returns the entries behind it; 0-0: from the oldest that is kept
+-- ARGV[2]  how many events at the most, up to 10000; 0: no events, only the bounds
 --
--- Entries are read whole, until they have so many events or a MiB of text, and at least one.
+-- Entries are returned whole, and at least one. The reply ends after the entry that reaches this number or a MiB of text.
 --
 -- Returns  {now, count, before, first, last, more, {id, {name, value, …}}, …}
---            count   how many events there ever were
---            before  how many there were before the oldest that is kept
+--            count   how many events were ever written
+--            before  how many were written before the oldest that is kept
 --            first   id of the oldest entry that is kept, 0-0 if the stream is empty
 --            last    the newest id ever given, 0-0 if there is no stream
 --            more    1: there are entries behind the last of these
@@ -18,7 +18,7 @@
 -- @use store/begin
 -- @use store/read_root
 
--- text is what an entry tells, and the number of its first event; "" and nil for one that somebody else wrote.
+-- text returns the events of an entry, and the number of the first of them. For an entry of another writer: "" and nil.
 local function text(entry)
   local values = entry[2]
   if values[1] == "first" and values[5] == "events" then
@@ -27,7 +27,7 @@ local function text(entry)
   return "", nil
 end
 
--- oldest is how many events there were before the oldest that is kept.
+-- oldest returns how many events were written before the oldest that is kept.
 local function oldest(tx)
   local from = "-"
   while true do
@@ -45,7 +45,7 @@ local function oldest(tx)
   end
 end
 
--- read gives entries behind an id to an answer. It tells whether there are more.
+-- read adds the entries behind an id to answer. It returns 1 if there are more, else 0.
 local function read(tx, answer, after, n)
   local bytes = 0
   while n > 0 and bytes < 1048576 do
@@ -67,7 +67,7 @@ end
 local function read_events(keys, argv)
   local after, n = argv[1], whole(argv[2], 0, 10000)
   if not n then
-    error("argument 2 must be how many events, at most 10000", 0)
+    error("argument 2 must be the number of events, at most 10000", 0)
   elseif not after or #after > 41 or not string.find(after, "^%d+%-?%d*$") or string.find(after, "%-$") then
     error("argument 1 must be the id of an entry, 0-0 for the oldest", 0)
   end

@@ -1,10 +1,10 @@
--- read_queues: how many tasks are where, about 500 queues a call.
+-- read_queues: returns the sizes of clocks and queues, about 500 queues a call.
 --
--- ARGV[1]  where to go on; absent or 0 at first
+-- ARGV[1]  cursor: next of the previous reply; absent or 0 at first
 --
 -- Returns  {now, {"deadlines", n, "delayed", n, …}, next, {queue, "ready", n, "dead", n, name, value, …}, …}
---            next  where to go on; 0: these were the last. A queue may be told twice, and one that is made
---                  meanwhile not at all
+--            next  cursor of the next call; 0: these were the last. A queue can be returned twice, and one that
+--                  is made meanwhile can be missing
 -- Flags    no-writes
 --
 -- @use check/whole
@@ -13,7 +13,7 @@ local clocks = {"deadlines", "limits", "delayed", "waits", "workers", "draining"
 
 local function read_queues(keys, argv)
   if not whole(argv[1] or "0") then
-    error("argument 1 must be 0, or where an earlier reply says to go on", 0)
+    error("argument 1 must be 0, or the cursor of an earlier reply", 0)
   end
   local tx = begin(keys[1])
   local key, sizes = tx.key, {}

@@ -1,18 +1,18 @@
--- read_workers: which workers live, about 100 a call.
+-- read_workers: returns the workers that have a lease, about 100 a call.
 --
--- ARGV[1]  where to go on; absent or 0 at first
+-- ARGV[1]  cursor: next of the previous reply; absent or 0 at first
 --
 -- Returns  {now, next, {worker, end of its lease, how many tasks it holds, name, value, …}, …}
---            next  where to go on; 0: these were the last. A worker may be told twice, and one that comes meanwhile
---                  not at all
---            name  state and about, as describe_worker was told; stop: since when it is asked to stop; seq
+--            next  cursor of the next call; 0: these were the last. A worker can be returned twice, and one that
+--                  starts meanwhile can be missing
+--            name  state and about, as describe_worker set them; stop: when it was requested to stop; seq
 -- Flags    no-writes
 --
 -- @use check/whole
 -- @use store/begin
 local function read_workers(keys, argv)
   if not whole(argv[1] or "0") then
-    error("argument 1 must be 0, or where an earlier reply says to go on", 0)
+    error("argument 1 must be 0, or the cursor of an earlier reply", 0)
   end
   local tx = begin(keys[1])
   local key = tx.key

@@ -1,12 +1,13 @@
--- recall: an agent that runs again asks what it knows: its journal, and how its children ended.
+-- recall: an agent that runs again reads its journal, and how its children ended.
 --
 -- ARGV[1]  agent
--- ARGV[2]  how many members of its newest wait to tell of, together with the journal; "" for neither
+-- ARGV[2]  also return the journal, and the members of the newest wait if they are at most so many; "" for neither
 -- ARGV[3…] names of children, the last parts of their ids
 --
--- Returns  {now, {name, value, …}, {child, overdue, name, value, …}, …}: the journal, empty if it was not asked for
---          or there is none; and for each child its name and its record, nothing after the name if there is no
---          such child. After 512 KiB no more children are told of: ask for them again
+-- Returns  {now, {name, value, …}, {child, overdue, name, value, …}, …}: the journal, empty if it was not requested
+--          or does not exist; and for each child its name and its record. There is nothing after the name if the
+--          child does not exist. After 512 KiB the reply ends: request the other children again. A record that
+--          cannot be read raises "BROKEN id: why"
 -- Flags    no-writes
 --
 -- @use check/whole
@@ -16,7 +17,7 @@
 -- @use task/ending
 -- @use task/live
 
--- newest_members are the members of the newest wait that a journal tells of, "" if it tells of none.
+-- newest_members returns the members of the newest wait in a journal, "" if it has no wait.
 local function newest_members(journal)
   local newest, told = 0, nil
   for i = 1, #journal, 2 do
@@ -45,7 +46,7 @@ end
 local function recall(keys, argv)
   local tx, id, most = begin(keys[1]), argv[1], whole(argv[2])
   if #(id or "") > 1024 or not most and argv[2] ~= "" then
-    error("arguments 1 and 2 must be an agent, and how many members, or nothing", 0)
+    error("argument 1 must be an agent's id of up to 1024 bytes, and argument 2 a number of members or empty", 0)
   end
   local names, journal, ids = {}, {}, {}
   for i = 3, #argv do

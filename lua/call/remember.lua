@@ -1,16 +1,17 @@
--- remember: an agent writes down what it must not do, or draw, a second time, and where its replay is to begin.
+-- remember: an agent stores what it must not do or draw a second time, and where its replay must begin.
 --
 -- ARGV[1]  agent
 -- ARGV[2]  epoch, as fetch returned it
 -- ARGV[3]  worker
--- ARGV[4…] what to note (wait/read_note.lua)
+-- ARGV[4…] the note to store (wait/read_note.lua)
 --
--- Returns  {"OK"}                     it is written; also when it was before
+-- Returns  {"OK"}                     the note is stored, by this call or by an earlier copy of it
 --          {"LOST", status}           the agent no longer belongs to this claim
---          {"CANCELLING", instant}    it is to stop, and begins nothing any more
---          {"MISSING"}                no such task
---          {"INVALID", field, why}    nothing was written
--- Ends     what is late
+--          {"CANCELLING", instant}    the agent must stop, and can begin nothing new
+--          {"MISSING"}                there is no such task
+--          {"INVALID", field, why}    nothing was stored
+--          A record that cannot be read raises "BROKEN id: why"
+-- Ends     the agent, or its attempt, if its time was up
 -- Flags    allow-oom        what has happened must be remembered
 --
 -- @use store/answer
@@ -42,7 +43,7 @@ local function remember(keys, argv)
   end
   local tx = read_root(begin(keys[1]))
   local reply = unit(tx, remember_one, {id = argv[1], epoch = argv[2], worker = argv[3]}, note)
-  if reply[1] == "BROKEN" then -- told as an error, now that it is put aside
+  if reply[1] == "BROKEN" then -- raised only here: the record is put aside by now
     error("BROKEN " .. argv[1] .. ": " .. reply[2], 0)
   end
   return answer(tx, reply)

@@ -1,16 +1,16 @@
--- resolve: somebody outside settles promises by their ids.
+-- resolve: a client settles promises by their ids.
 --
--- ARGV[1]  call: kept over repeats of this call
+-- ARGV[1]  call: a repeat of this call has the same
 -- ARGV[2]  verb: complete or fail
 -- ARGV[3…] id, note, …: the result of complete, the error of fail, opaque; up to 500
 --
 -- Returns  for each id one of
---   {"OK", status}               it is settled; also when this call had done it before
---   {"ALREADY", status, note}    it had ended: its result if COMPLETED, its error if not
---   {"MISSING"}                  no such task
---   {"INVALID", field, why}      it is no promise
---   {"BROKEN", why}              its record cannot be worked with
--- Ends     COMPLETED, FAILED
+--   {"OK", status}               the promise is settled; a repeat of the call gets this too
+--   {"ALREADY", status, note}    the task had ended: note is its result if COMPLETED, its error if not
+--   {"MISSING"}                  there is no such task
+--   {"INVALID", field, why}      the task is not a promise
+--   {"BROKEN", why}              its record cannot be read
+-- Ends     COMPLETED, FAILED; promises that must end: FAILED if their time was up, CANCELLED if their owner has ended
 -- Flags    allow-oom        a full Redis must still drain
 --
 -- @use check/names
@@ -32,7 +32,7 @@ local function resolve_one(tx, id, note, verb, call)
   elseif not task.status then
     return {"MISSING"}
   elseif not task.role then
-    return {"INVALID", "id", "is of a task that workers run, not of a promise: its worker settles it, or cancel it"}
+    return {"INVALID", "id", "is not the id of a promise: its worker settles this task, and cancel ends it"}
   elseif not live(task) then
     if task.call == call then
       return {"OK", task.status}

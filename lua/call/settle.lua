@@ -1,15 +1,15 @@
--- settle: a worker reports how attempts ended, and may take its next tasks in the same call.
+-- settle: a worker reports how attempts ended. It can take its next tasks in the same call.
 --
 -- ARGV[1]  worker
 -- ARGV[2]  call: identifies this report; a repeat gets the first answer
--- ARGV[3]  number of outcomes, up to 500; each as task/read_outcomes.lua has it
--- then     the arguments of fetch from seq on; absent, or n = 0: take nothing. Results, errors and the tasks taken
---          have 4 MiB together, or there is one task
+-- ARGV[3]  number of outcomes, up to 500; each as in task/read_outcomes.lua
+-- then     the arguments of fetch from seq on; absent, or n = 0: no tasks are taken. Results, errors and the tasks
+--          taken have 4 MiB together, or it is one task
 --
 -- Returns  {now, {verdict, …}, {look, claim, …}, told, error, …}; look, claims, told and errors as fetch
 --          returns them; a verdict is one of
---   status                   accepted: what the task is now. One that is being cancelled is CANCELLED,
---                            whatever the outcome
+--   status                   accepted: the status that the task has now. A task that is being cancelled is
+--                            CANCELLED, whatever the outcome
 --   {"LOST", status}         the task no longer belongs to this claim; nothing changed
 --   {"MISSING"}              there is no such task
 --   {"BROKEN", why}          its record is damaged

@@ -1,20 +1,21 @@
--- signal: somebody outside tells an agent something, once for each name. The signal is a promise, a child of
--- the agent; whichever side comes first makes it, so one that comes early is not lost. An agent that could not use
--- what it was told asks again: by a promise of the same name with "__2", "__3", … behind it, which is told next.
+-- signal: a client sends a payload to an agent, once for each name. The signal is a promise, a child of the agent.
+-- The agent or the client makes it, whichever is first, so an early signal is not lost. An agent that could not
+-- use the payload requests it again: by a promise of the same name with "__2", "__3", … behind it. The next signal
+-- of the name settles that promise.
 --
--- ARGV[1]  call: kept over repeats of this call
+-- ARGV[1]  call: a repeat of this call has the same
 -- ARGV[2]  agent
 -- ARGV[3]  name of the signal
--- ARGV[4]  what it says, opaque
+-- ARGV[4]  payload, opaque
 --
--- Returns  {"OK"}                       it is told; also when this call had done it before
---          {"ALREADY", status, note}    there was one of that name, or nobody waits for it any more
+-- Returns  {"OK"}                       the signal is sent; a repeat of the call gets this too
+--          {"ALREADY", status, note}    a signal of that name was sent before, or its promise has ended
 --          {"TAKEN", id}                a task of another kind has the id
---          {"OWNER", id, status}        the agent has ended, or is not there (status "")
+--          {"OWNER", id, status}        the agent has ended, or does not exist (status "")
 --          {"INVALID", field, why}      nothing was stored
---          {"BROKEN", why}              a record in its way cannot be worked with
--- Ends     COMPLETED, and what is late
--- Flags    allow-oom        somebody waits for it
+--          {"BROKEN", why}              a record that the call needs cannot be read
+-- Ends     COMPLETED; and tasks that it reads whose time was up
+-- Flags    allow-oom        an agent waits for the signal
 --
 -- @use store/refused
 -- @use check/names
@@ -30,7 +31,7 @@
 -- @use task/refuse
 -- @use task/signal_task
 
--- unfit tells whether an agent that waits for JSON could not use what it is told.
+-- unfit reports whether the agent waits for JSON and the payload is not JSON.
 local function unfit(task, note)
   return note ~= "" and task.headers == '{"content-type":"application/json"}' and not pcall(cjson.decode, note)
 end
@@ -40,7 +41,7 @@ local function signal_one(tx, call, agent, id, note)
   if not task then
     return refusal
   elseif live(task) and unfit(task, note) then
-    return {"INVALID", "payload", "is not JSON, which the agent waits for"}
+    return {"INVALID", "payload", "is not JSON: the agent waits for JSON"}
   elseif live(task) then
     finish(tx, task, {status = "COMPLETED", result = note, call = call})
     return {"OK"}
@@ -60,11 +61,11 @@ end
 local function signal(keys, argv)
   local call, agent, name, note = names.word("call", argv[1]), argv[2], argv[3], argv[4]
   if not note or #argv > 4 then
-    error("a signal has a call, an agent, a name and what it says", 0)
+    error("signal takes a call, an agent, a name and a payload", 0)
   elseif #name > 128 or not string.find(name, "^%w[%w_-]*$") then
     return {"INVALID", "name", "must be 1 to 128 of A-Z a-z 0-9 _ - and begin with a letter or digit"}
   elseif string.find(name, "__%d+$") then
-    return {"INVALID", "name", "must not end with __ and a number, which stands for a signal that is asked for again"}
+    return {"INVALID", "name", "must not end with __ and a number: such names are reserved"}
   end
   local tx = read_root(begin(keys[1]))
   local ok, reply = pcall(unit, tx, signal_one, call, agent, agent .. ".s-" .. name, note)

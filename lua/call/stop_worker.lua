@@ -1,10 +1,11 @@
--- stop_worker: somebody asks a worker to drain: to take nothing more, to finish what it has, and to end. It is told at
--- once by its channel, and by its next fetch or heartbeat in any case.
+-- stop_worker: a client requests a worker to drain: to take no more tasks, finish those that it holds, and end. The
+-- worker gets a message on its channel at once. Its next fetch for new tasks, or heartbeat, repeats the request.
 --
 -- ARGV[1]  worker
 --
--- Returns  {"OK", state}  it is asked; also when it was before. state is what it says of itself, "" if nothing
---          {"MISSING"}    no such worker lives
+-- Returns  {"OK", state}  the request is stored, by this call or an earlier one. state is the worker's own
+--                         description of its state, "" if it has none
+--          {"MISSING"}    the worker has no lease
 -- Flags    allow-oom        a worker must stop on a full Redis too
 --
 -- @use check/names

@@ -2,17 +2,17 @@
 --
 -- ARGV[1]  reaper
 -- ARGV[2]  how many tasks of a clock at the most, 1 to 1000; one call does 250
--- ARGV[3]  ms of fall-back: the longest that the reaper with the turn rests
+-- ARGV[3]  ms of fall-back: the longest that the reaper with the turn sleeps
 --
--- Take, end, wake and tell are one call, so a reaper killed anywhere loses nothing. Oldest first; a clock that had a
--- full batch means: again, at once. A clock that cannot be read, and a record that cannot be worked with, hold up
+-- One call ends tasks, writes events and wakes agents, so a reaper that is killed at any time loses nothing. The
+-- oldest are done first. If a clock had a full batch, wait is 0. A clock or a record that cannot be read holds up
 -- nothing else.
 --
 -- Returns  {now, wait, turn, {name, n, …}, told, error, …}
---            wait  ms until this reaper looks again; with the turn, until something is due
---            turn  1: this reaper has the turn and is to be precise; 0: another has it
+--            wait  ms until this reaper must sweep again; with the turn, until something is due
+--            turn  1: this reaper has the turn and must be precise; 0: another reaper has it
 --            told  store/tell.lua
--- Ends     FAILED, CANCELLED
+-- Ends     FAILED, CANCELLED; timers: COMPLETED
 -- Flags    allow-oom        a full Redis must still drain
 --
 -- @use check/names
@@ -31,7 +31,7 @@
 -- @use sweep/sweep_workers
 -- @use sweep/turn
 
--- go_on_counting has commit count what runs further.
+-- go_on_counting makes commit continue the count of running tasks.
 local function go_on_counting(tx)
   tx.recount = "go on"
 end
@@ -57,14 +57,15 @@ local function look_at_all(tx, s)
   end
 end
 
--- most of a clock keeps a sweep short, even if each task is of another queue: such an end takes 65 µs.
+-- most is how many tasks of a clock one sweep does. It keeps a sweep short, even if each task is of another queue:
+-- such an end takes 65 µs.
 local most = 250
 
 local function sweep(keys, argv)
   local s = {reaper = names.word("reaper", argv[1]), batch = whole(argv[2], 1, 1000), fallback = whole(argv[3], 1, 4503599627370496),
     counts = {}, errors = {}, full = false}
   if not s.batch or not s.fallback then
-    error("arguments 2 and 3 must be whole numbers: how many tasks, 1 to 1000, and ms of fall-back from 1 on", 0)
+    error("argument 2 must be a number of tasks from 1 to 1000, and argument 3 ms of fall-back, at least 1", 0)
   end
   s.batch = math.min(s.batch, most)
   local tx = read_root(begin(keys[1]))

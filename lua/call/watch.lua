@@ -1,13 +1,12 @@
--- watch: somebody waits for tasks to end. Their ends are told on the channel `ended`, which a task that nobody
--- watches does not use.
+-- watch: a client waits for tasks to end. The call marks the tasks, so that their ends are published on the
+-- channel `ended`. Ends of other tasks are not published.
 --
 -- ARGV     ids, up to 500
 --
--- Returns  {now, {status, instant}, …}: when its time is up, or the next thing that may end it, whichever is
---          first, "" for never; "" for a status where there is no such task; BROKEN where its record cannot
---          be read
--- Ends     what is late among them
--- Flags    allow-oom        whoever waits must learn of the end on a full Redis too
+-- Returns  {now, {status, instant}, …}: instant is when its time is up, or when a limit, a warning or a
+--          grace is due, if that is sooner; "" for never. status is "" if there is no such task, and BROKEN if its record cannot be read
+-- Ends     tasks among them that must end: timers COMPLETED, FAILED if their time was up, else CANCELLED
+-- Flags    allow-oom        a client must learn of the end on a full Redis too
 --
 -- @use store/answer
 -- @use store/begin

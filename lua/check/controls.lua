@@ -1,4 +1,4 @@
--- controls says what is wrong with the controls of a queue: it returns the field and why, or nil.
+-- controls checks the controls of a queue. It returns the field that is wrong and why, or nil.
 --
 -- @use check/whole
 local known = {paused = true, max_running = true, rate = true, per_ms = true, burst = true}
@@ -8,12 +8,12 @@ local function controls(asked)
     if not known[name] then
       return name, "is not a control of a queue"
     elseif value ~= "" and not whole(value, 1) then
-      return name, "must be a whole number of at least 1, or empty for none"
+      return name, "must be a whole number of at least 1, or empty to remove the control"
     end
   end
   for _, name in ipairs({"per_ms", "burst"}) do
     if (asked.rate == nil) ~= (asked[name] == nil) or (asked.rate == "") ~= (asked[name] == "") then
-      return "rate", "goes with per_ms and burst: give all three, or none"
+      return "rate", "needs per_ms and burst: give all three, or none"
     end
   end
 end

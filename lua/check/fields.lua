@@ -1,5 +1,5 @@
--- fields says what is wrong with a task's fields, each taken by itself: it returns the field and why, or
--- nil. None is required. A span of "none" is one that the defaults of the kind are not to fill in.
+-- fields checks each field of a task by itself. It returns the field that is wrong and why, or nil. No field is
+-- required. The value "none" of a time means that the kind's default does not apply.
 --
 -- @use check/whole
 local least = {
@@ -9,7 +9,7 @@ local least = {
 }
 local most = {priority = 3, warn_percent = 99, jitter = 100, budget_percent = 100}
 
--- spans are those that a kind may have a default of.
+-- spans are the times that a kind can have a default of.
 local spans = {timeout_ms = true, queue_timeout_ms = true, attempt_timeout_ms = true, cancel_grace_ms = true,
   timeout_grace_ms = true, retention_ms = true, backoff_ms = true, backoff_max_ms = true}
 

@@ -1,4 +1,4 @@
--- names are the patterns of names, and what is said of a text that does not match.
+-- names checks names of kinds and queues, and words. It returns the field that is wrong and why, or nil.
 local names = {}
 
 function names.kind(text)
@@ -13,7 +13,7 @@ function names.queue(text)
   end
 end
 
--- word raises unless a text is one word: it will stand in the first line of a record.
+-- word raises an error unless a text is one word: the first line of a record will contain it.
 function names.word(what, text)
   if not text or #text > 640 or not string.find(text, "^%w[%w%p]*$") then
     error("the " .. what .. " must be one word of up to 640 bytes that begins with a letter or digit", 0)

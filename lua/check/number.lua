@@ -1,5 +1,5 @@
--- number reads from argument i how many of something follow, each of which takes so many arguments. It
--- raises if that is no number, or if fewer arguments follow.
+-- number returns argument i: how many items follow, each of `each` arguments. It raises an error if the argument
+-- is not a number, or if fewer arguments follow.
 local function number(argv, i, each, what)
   local n = argv[i] and #argv[i] < 10 and string.find(argv[i], "^%d+$") and tonumber(argv[i])
   if not n or n * each > #argv - i then

@@ -1,4 +1,4 @@
--- pairs_of_fields names a field of a task that does not go together with another, and why; nil if all do.
+-- pairs_of_fields returns a field of a task that does not fit with another field, and why; nil if all fit.
 --
 --   defaults  of the task's kind
 local unfit_for_roles = {"queue_timeout_ms", "attempt_timeout_ms", "cancel_grace_ms", "timeout_grace_ms", "max_retries", "backoff",
@@ -7,14 +7,14 @@ local unfit_for_roles = {"queue_timeout_ms", "attempt_timeout_ms", "cancel_grace
 local function role(f)
   for _, name in ipairs(unfit_for_roles) do
     if f[name] and f[name] ~= "none" then
-      return name, "means nothing for a " .. f.role .. ", which no worker runs"
+      return name, "cannot be set for a " .. f.role .. ": no worker runs it"
     end
   end
   local start = f.delay_ms or f.available_at
   if f.role == "timer" and not start then
-    return "available_at", "a timer needs the time at which it completes, or a delay"
+    return "available_at", "a timer needs a start time or a delay"
   elseif f.role == "promise" and start then
-    return "available_at", "means nothing for a promise: it may be settled at any time"
+    return "available_at", "cannot be set for a promise: it can be settled at any time"
   end
 end
 
@@ -24,9 +24,9 @@ local function pairs_of_fields(f, defaults)
   elseif f.delay_ms and f.available_at then
     return "available_at", "give a delay or a start time, not both"
   elseif f.idempotency_scope and not f.idempotency_key then
-    return "idempotency_scope", "there is no idempotency_key whose scope it could be"
+    return "idempotency_scope", "needs an idempotency_key"
   elseif (f.idempotency_scope == "window") ~= (f.idempotency_window_ms ~= nil) then
-    return "idempotency_window_ms", "goes with the idempotency_scope window, and that with it"
+    return "idempotency_window_ms", "needs idempotency_scope window, and that scope needs it"
   end
   local retries = tonumber(f.max_retries or defaults.max_retries or 0)
   if retries < 1 and f.retry_expression then

@@ -1,5 +1,5 @@
--- whole reads a whole number of ms, tasks and the like: digits alone, and a value up to 2^53. It is nil for
--- anything else. A number is compared as text, since 2^53 + 1 is no double.
+-- whole converts a text of digits to a number of up to 2^53. It returns nil for any other text. Long numbers are
+-- compared as text, since a double cannot hold 2^53 + 1.
 --
 --   least, most  the bounds; nil: 0 and 2^53
 local function whole(text, least, most)

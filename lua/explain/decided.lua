@@ -1,4 +1,4 @@
--- decided tells how a task ends, if its time is up; or nil and why that cannot be told.
+-- decided returns how a task ends if its time is up; or nil and why that cannot be decided.
 --
 -- @use store/reason
 -- @use task/ending

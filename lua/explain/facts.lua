@@ -1,6 +1,6 @@
--- facts tells what stands around a live task (call/explain.lua names them).
+-- facts collects the facts about a live task (call/explain.lua lists them).
 --
---   about, queue  lists that gain names and values
+--   about, queue  lists to which it adds names and values
 --
 -- @use explain/ask
 -- @use explain/lacks
@@ -12,7 +12,7 @@
 -- @use task/is_attempt_limit
 -- @use task/owner
 
--- doomed tells whose end ends a task: the first that ended, of equal ones the outermost.
+-- doomed adds the ancestor whose end ends the task: the first that ended, of equal instants the outermost.
 local function doomed(tx, id, about)
   local first, by
   local up = owner(id)

@@ -1,8 +1,9 @@
--- lacks names the indexes in which a live task is missing, or stands too late, so that what its record says comes to
--- pass only when a call meets it; nil if no index lacks it. Whether its line has it is told by its place in the line.
+-- lacks names the indexes in which a live task is missing, or has too late an instant. What its record says then
+-- happens only when a call reads the task. It returns nil if no index lacks it. The line is not checked here: the
+-- place of the task in it shows whether it is there.
 --
 --   deadlines, limits, delayed  the clocks of its own instants    owner    that of the deadline of its owner
---   claims                      its worker does not hold it       lease    its worker is in no list of those that live
+--   claims                      its worker does not hold it       lease    its worker has no lease
 --   waits                       the clock of its wait
 --
 -- @use explain/ask
@@ -10,7 +11,7 @@
 -- @use task/live
 -- @use task/nearest
 
--- late tells whether a clock has nothing of a task by an instant.
+-- late reports whether a clock lacks a task, or has it later than instant. It is false if instant is nil.
 local function late(clock, id, instant)
   local score = tonumber(ask("ZSCORE", clock, id) or nil)
   return instant and not (score and score <= tonumber(instant))

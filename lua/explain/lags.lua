@@ -1,9 +1,9 @@
--- lags is how many ms late each timeout was written, of those among the newest 200 events, newest first and with
--- spaces between them; nil if there are none.
+-- lags returns how many ms late each timeout among the newest 200 events was written, newest first, separated by
+-- spaces. It returns nil if there are none.
 --
 -- @use explain/ask
 
--- late are the lags that an entry of the stream tells, and how many events it has.
+-- late returns the lags in an entry of the stream, and how many events it has.
 local function late(text)
   local found, n = {}, 0
   for line in string.gmatch(text, "[^\n]+") do

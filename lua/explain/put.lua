@@ -1,4 +1,4 @@
--- put adds a name and what is known of it to a list.
+-- put adds a name and its value to a list, if there is a value.
 local function put(list, name, value)
   if value then
     list[#list + 1] = name

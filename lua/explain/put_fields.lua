@@ -1,4 +1,4 @@
--- put_fields adds some fields of a hash to a list. It returns them by their names.
+-- put_fields adds some fields of a hash to a list. It returns the fields by name.
 --
 -- @use explain/ask
 -- @use explain/put

@@ -1,5 +1,5 @@
--- scored is an instant that something has in a clock, nil if it is not there; servers differ in how they write
--- one.
+-- scored returns the score of a member of a clock as whole ms, nil if the member is not there. Servers write a score in
+-- different ways.
 --
 -- @use explain/ask
 local function scored(key, member)

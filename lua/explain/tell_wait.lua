@@ -1,7 +1,7 @@
--- tell_wait tells of the wait of an agent and of its next members.
+-- tell_wait adds the wait of an agent, and the next members that have not ended.
 --
---   wait     a list that gains names and values   answers  a list that gains a list for each member
---   page     from: where to go on with the members, "" for the first; most: how many
+--   wait     the list to which it adds names and values   answers  the list to which it adds a list for each member
+--   page     from: the place behind which it continues, "" for the first; most: how many members
 --
 -- @use explain/ask
 -- @use explain/decided
@@ -17,7 +17,7 @@ local told = {"state", "entry", "mode", "label", "why", "ok", "bad", "settled", 
 local of_member = {"deadline_at", "until", "limit_at", "available_at", "role", "grace_at", "cancel_grace_ms", "status"}
 local instants = {"deadline_at", "until", "limit_at", "grace_at", "available_at"}
 
--- due tells whether one of a member's instants is over, so that its end may be decided.
+-- due reports whether one of a member's instants has come, so that its end can be decided.
 local function due(tx, task)
   for _, name in ipairs(instants) do
     if task[name] and (tonumber(task[name]) or tx.at) <= tx.at then

@@ -1,5 +1,5 @@
--- change_controls writes the controls of a queue that differ from those that it has, and tells whether any does: a
--- repeat after a lost answer must not fill the bucket again, nor tell again.
+-- change_controls writes the controls that differ from those of the queue, and reports whether any does. So a
+-- repeat after a lost reply does not fill the bucket or write an event again.
 --
 --   about  the key of the queue's record
 --

@@ -1,7 +1,7 @@
--- controlled tells, by "1", whether any queue has controls once this one has what is asked. Without any the others
--- cost nothing.
+-- controlled returns "1" if any queue has controls after this change, else nil. If none has, the other calls need
+-- not read controls.
 
--- has_control tells whether a queue has a control, with what is asked of this one.
+-- has_control reports whether a queue has a control. For the queue of this call, the requested values count.
 local function has_control(tx, other, queue, asked)
   local c = redis.pcall("HMGET", tx.key.queue .. other, "paused", "max_running", "rate")
   for i, name in ipairs({"paused", "max_running", "rate"}) do
@@ -15,8 +15,8 @@ local function has_control(tx, other, queue, asked)
   end
 end
 
--- most is how many queues are checked for a control. If there are more, the partition counts as controlled: this call
--- stays short, and other calls read controls that may not exist.
+-- most is how many queues are checked for a control. If there are more, the partition counts as controlled. That keeps
+-- this call short; other calls then read controls that can be absent.
 local most = 2000
 
 local function controlled(tx, queue, asked)

@@ -14,11 +14,11 @@ function count.add(tx, queue, field, n)
   of[field] = (of[field] or 0) + n
 end
 
--- run counts a task that a worker begins to run (1), or does not run any more (-1).
+-- run counts a task that a worker begins to run (n = 1) or no longer runs (n = -1).
 function count.run(tx, queue, worker, n)
   count.add(tx, queue, "running", n)
   local counted = tx.root.recounted
-  if counted and worker <= counted then -- a count that is under way has passed this worker
+  if counted and worker <= counted then -- a count that is under way has counted this worker already
     local recounts = own(tx, "recounts")
     recounts[queue] = (recounts[queue] or 0) + n
   end
@@ -32,7 +32,7 @@ function count.write(tx)
     for field, n in pairs(counts) do
       if n ~= 0 then
         local total = try(tx, "HINCRBY", tx.key.queue .. queue, field, string.format("%d", n))
-        if field == "enqueued" and total == n then -- its first
+        if field == "enqueued" and total == n then -- its first task
           try(tx, "SADD", tx.key.queues, queue)
         end
       end

@@ -1,7 +1,7 @@
--- look_again is how many ms a worker may wait before it asks again, although no wake token came: a token is lost
--- if who took it dies before it asks. 0 says that the queues that were asked hold more. The more workers live, the
--- longer each waits, so that many that have nothing to do cost little more than a few. -1 says that the worker is
--- asked to stop (call/stop_worker.lua): it gets nothing any more.
+-- look_again returns after how many ms a worker must fetch again if no wake token comes. A token is lost if the
+-- worker that took it dies before it fetches. 0: the requested queues hold more. The more workers live, the longer
+-- each waits, so many idle workers cost little more than a few. -1: the worker must stop (call/stop_worker.lua), and
+-- gets no more tasks.
 --
 --   claims  what the worker got
 --

@@ -1,6 +1,6 @@
--- place gives a task a place in line. Priority 3 goes first, then whoever came first. A task that was
--- given back goes to the front of its priority: it has waited before. An agent that was woken goes
--- before that, and among those the one that woke first.
+-- place puts a task in line. Priority 3 is first; within a priority, tasks are in the order they came. A task that
+-- was given back is at the front of its priority, since it has waited before. Woken agents come before these, in the
+-- order they woke.
 --
 --   how  "new", "woken", "front" or nil
 --
@@ -16,9 +16,9 @@ local function place(tx, id, queue, priority, how)
     tx.seq = n
   end
   if how == "woken" then
-    n = n - 281474976710656 -- 2^48: before all others of its priority, in the order they woke
+    n = n - 281474976710656 -- 2^48: before all other places
   end
-  -- 2^50 places a priority: exact in a double, and years of work.
+  -- 2^50 places for each priority: exact in a double, and enough for years.
   local band = (3 - (tonumber(priority or 0) or 0)) * 1125899906842624
   local add = how == "new" and index.add_new or index.add
   add(tx, tx.key.ready .. queue, string.format("%d", band + n), id)

@@ -1,18 +1,19 @@
--- recount_running counts the running tasks of every queue anew, by what workers hold. It is for when a
--- record is gone or ruined that was counted as running: nobody can say any more in which queue, and a
--- queue that may run only so many would run fewer for ever. It looks at what has been written.
+-- recount_running counts the running tasks of every queue again, from the claims of workers. It is needed when the
+-- record of a task that counted as running is missing or ruined: its queue is unknown then, and a queue with
+-- max_running would run fewer tasks without end. It reads what has been written.
 --
--- A call counts worker after worker, by name, until it has looked at 1000 claims; the sweep goes on. The root says
--- which worker was the last (recounted), and the key recount has the counts. What begins or ceases to run for a
--- worker that is counted already is added there too (queue/count.lua), so they are exact. What asks for a count
--- while one is under way has another made after it. With 5000 workers of 100 claims each a call takes up to 9 ms more.
+-- A call counts the workers in the order of their names until it has read 1000 claims; the sweep continues. The
+-- field recounted of the root holds the last worker counted, and the key recount holds the counts. Tasks that begin or
+-- stop to run for a worker that was counted already are added there too (queue/count.lua), so the counts are exact.
+-- A count that is requested while another is under way begins after it. With 5000 workers of 100 claims each a call
+-- takes up to 9 ms more.
 --
 -- @use store/alarm
 -- @use store/record
 -- @use store/try
 -- @use queue/wake
 
--- later_workers are the workers behind one, by name.
+-- later_workers returns the workers behind `from`, sorted by name.
 local function later_workers(tx, from)
   local names = {}
   for _, worker in ipairs(try(tx, "ZRANGE", tx.key.workers, 0, -1) or {}) do
@@ -22,7 +23,7 @@ local function later_workers(tx, from)
   return names
 end
 
--- count_some counts what the next workers run. It returns the last of them, nil if no worker is left.
+-- count_some counts the running tasks of the next workers. It returns the last of them, nil if no worker is left.
 local function count_some(tx, from, running)
   local looked = 0
   for _, worker in ipairs(later_workers(tx, from)) do
@@ -55,7 +56,7 @@ local function finish_count(tx, running)
   end
 end
 
--- go_to notes up to which worker the count has come; nil: it is over.
+-- go_to stores the last worker counted; nil: the count is complete.
 local function go_to(tx, worker)
   if worker then
     try(tx, "HSET", tx.key.root, "recounted", worker)

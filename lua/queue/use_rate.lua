@@ -1,4 +1,4 @@
--- use_rate counts off what a queue gave, so that it gives no more than it may.
+-- use_rate subtracts the tasks that a queue gave, so that it gives no more than its rate allows.
 --
 -- @use store/later
 local function use_rate(tx, queue, free, n)

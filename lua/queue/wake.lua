@@ -1,9 +1,9 @@
--- wake has one idle worker look at a queue, if the queue may give something: whoever takes the token passes
--- it on if more is ready. A paused queue wakes nobody, and for one that has enough running whoever ends a
--- task of it wakes a worker. One that lacks only a token of its rate is put on the clock of throttled
--- queues.
+-- wake leaves a token for one idle worker of a queue that can give a task. The worker that takes the token leaves
+-- another if more tasks are ready. A paused queue gets no token. Nor does a queue that has max_running tasks running:
+-- the call that ends one of them leaves the token. A queue that lacks only a token of its rate is put on the
+-- clock of throttled queues.
 --
--- It is written last: it looks at the lines as they are by then.
+-- Tokens are written last, since they depend on the lines after commit.
 --
 -- @use store/alarm
 -- @use store/own
@@ -15,7 +15,7 @@ function wake.note(tx, queue)
   own(tx, "wakes")[queue] = true
 end
 
---   tokens  how many there are, if that is known; true if it is not
+--   tokens  how many wake tokens the queue has; true: unknown
 local function wake_one(tx, queue, tokens)
   if tx.root.controlled then
     local free = free_slots(tx, queue)
@@ -33,8 +33,8 @@ local function wake_one(tx, queue, tokens)
   end
 end
 
--- pass_on looks at the queues that a worker asked: the token that brought it may stand for many tasks. It
--- notes in tx.more whether they hold more.
+-- pass_on checks the queues of a fetch, since the token that woke the worker can stand for many tasks. It sets
+-- tx.more if these queues hold more.
 local function pass_on(tx)
   for _, queue in ipairs(tx.asked) do
     local empty = tx.found_empty[queue] and not tx.wakes[queue]
@@ -52,7 +52,7 @@ local function pass_on(tx)
 end
 
 function wake.write(tx)
-  tx.rooms = tx.none -- what they may give has changed
+  tx.rooms = tx.none -- commit has changed what queues can give
   if tx.asked then
     pass_on(tx)
   end

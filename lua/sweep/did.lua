@@ -1,4 +1,4 @@
--- did counts what a sweep has done (sweep/look.lua).
+-- did counts an action of a sweep (sweep/look.lua).
 local function did(r, what)
   r.counts[what] = (r.counts[what] or 0) + 1
 end

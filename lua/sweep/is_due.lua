@@ -1,5 +1,5 @@
--- is_due tells whether something that is due by an instant stands on a clock still. On one that cannot be read
--- nothing is: that is no fault of whoever asks.
+-- is_due reports whether a clock still has an entry that is due by an instant. A clock that cannot be read has none:
+-- the caller is not at fault.
 --
 -- @use store/attempt
 -- @use store/index

@@ -1,4 +1,5 @@
--- leave_clock takes a task off a clock on which it does not belong. It must stand elsewhere.
+-- leave_clock removes a task from a clock on which it does not belong, and puts it in the line or on the clock where
+-- it does. If its record cannot say where that is, the task is put aside.
 --
 -- @use store/index
 -- @use sweep/met_broken

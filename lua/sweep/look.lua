@@ -1,19 +1,19 @@
--- look does what is due on one clock, oldest first, as one unit of work. A clock that cannot be read, and a
--- record that cannot be worked with, hold up nothing else.
+-- look does what is due on one clock, oldest first, as one unit of work. A clock or a record that cannot be read
+-- holds up nothing else.
 --
--- Where deciding raises on a task, the unit ends with that task, and the others behind it are units of their own,
--- small ones at first. So a task is decided a few times, however many raise: if a tenth raises, a sweep takes twice
--- the time.
+-- If deciding on a task raises an error, the unit ends with that task. The tasks behind it are units of their own,
+-- small ones at first. So each task is decided a few times at the most, however many raise. If a tenth of them raises,
+-- a sweep takes twice the time.
 --
 --   s      of the whole sweep: batch, counts, errors, full (a clock had more than a batch)
---   clock  key, the bound of what is due, step, and most of it that one sweep takes
+--   clock  key, bound (the latest score that is due), step, and most (how many entries one sweep takes)
 --
 -- @use store/record
 -- @use store/unit
 
---   part  from and to, places in what is due; at, the last that was decided; what is left of chunk and bytes
+--   part  from, to: places in due; at: the last place that was decided; chunk: what is left of it; bytes: removed so far
 local function step_some(tx, s, clock, due, part)
-  if part.at then -- it raised there, or behind all of them
+  if part.at then -- an error was raised there, or behind the last task
     part.to = part.at
   end
   local r = {counts = {}, errors = {}, full = #due == clock.most, batch = s.batch, chunk = part.chunk, bytes = part.bytes}
@@ -28,7 +28,7 @@ local function step_some(tx, s, clock, due, part)
   return r
 end
 
--- add puts what a unit has done to what the sweep has.
+-- add adds the results of a unit to those of the sweep.
 local function add(s, r)
   for what, n in pairs(r.counts) do
     s.counts[what] = (s.counts[what] or 0) + n

@@ -1,6 +1,6 @@
--- met_broken notes that something on a clock cannot be worked with, and takes it off the clock.
+-- met_broken reports an entry of a clock that cannot be worked with, and takes it off the clock.
 --
---   r  what this look has done: counts, errors, full (sweep/look.lua)
+--   r  results of this unit: counts, errors, full (sweep/look.lua)
 --
 -- @use store/index
 local function met_broken(tx, r, clock, member, why)

@@ -1,4 +1,4 @@
--- sweep_delayed puts a task in line whose time to start has come, or fires a timer.
+-- sweep_delayed puts a task in line when its start time has come, or fires a timer.
 --
 -- @use store/index
 -- @use store/record
@@ -15,7 +15,7 @@ local function sweep_delayed(tx, r, id, clock)
   end
   local starts = task.status == "PENDING" and tonumber(task.available_at or nil)
   if starts and starts > tx.at then
-    index.add(tx, clock, task.available_at, id) -- the clock was wrong, or its attempt has just ended
+    index.add(tx, clock, task.available_at, id) -- the clock was wrong, or load_task has just retried it
     return
   end
   if starts and not task.role then

@@ -1,4 +1,4 @@
--- sweep_draining ends the children of an ended task, in chunks. A sweep takes owners until it has had a chunk of
+-- sweep_draining ends the children of an ended task, in chunks. A sweep takes owners until it has ended a chunk of
 -- children.
 --
 -- @use store/attempt
@@ -13,7 +13,7 @@
 -- @use task/put_aside
 -- @use task/schedule_removal
 
--- close ends a child whose owner has ended. If it had ended before, its retention begins.
+-- close ends a child of an ended owner. If the child ended earlier, its retention begins.
 local function close(tx, r, id)
   local child, why = record.get(tx, id)
   if not child then
@@ -39,7 +39,7 @@ local function sweep_draining(tx, r, id, clock)
     return
   end
   local owner = record.get(tx, id)
-  if owner and live(owner) then -- an entry that nothing stands behind
+  if owner and live(owner) then -- the entry is wrong
     index.remove(tx, clock, id)
     return
   end

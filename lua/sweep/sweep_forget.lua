@@ -1,4 +1,4 @@
--- sweep_forget frees an idempotency key whose time is over.
+-- sweep_forget frees an idempotency key whose time is up.
 --
 -- @use store/index
 -- @use task/idempotency

@@ -1,5 +1,5 @@
--- sweep_limits does what is due of one task on the clock of deadlines, or on that of limits (task/nearest.lua).
--- The record decides: if the task lives on, the clock gets what the record says.
+-- sweep_limits does what is due of one task on the clock of deadlines, or on the clock of limits (task/nearest.lua).
+-- The record decides: if the task lives on, the clock gets its next instant.
 --
 -- @use store/emit
 -- @use store/index
@@ -12,7 +12,7 @@
 -- @use task/load_task
 -- @use task/nearest
 
--- warn tells, once, that most of a task's time is over.
+-- warn writes the event deadline_near, once for each task.
 local function warn(tx, r, task)
   local last = final(task)
   emit(tx, "terminal", "deadline_near", task, "deadline_at=" .. string.format("%d", last) ..

@@ -1,5 +1,5 @@
--- sweep_retained removes the record of an ended task whose retention is over. What is removed at once is bounded
--- in bytes too: to free a megabyte takes as long as to end ten tasks.
+-- sweep_retained removes the record of an ended task when its retention is over. A sweep also has a limit in bytes: to
+-- free a megabyte takes as long as to end ten tasks.
 --
 -- @use store/index
 -- @use store/later
@@ -20,7 +20,7 @@ local function sweep_retained(tx, r, id, clock)
     met_broken(tx, r, clock, id, why)
     return
   elseif task.children and drained(tx, id) then
-    index.add(tx, clock, string.format("%d", tx.at + 1000), id) -- its children need it still
+    index.add(tx, clock, string.format("%d", tx.at + 1000), id) -- its children still need it
     return
   end
   if task.status and not live(task) then

@@ -1,4 +1,4 @@
--- sweep_throttled has a worker look at a queue whose rate allows a task again.
+-- sweep_throttled wakes a worker of a queue whose rate allows a task again.
 --
 -- @use store/index
 -- @use queue/wake

@@ -1,5 +1,5 @@
--- sweep_waits looks at the wait of an agent that is out of time, or has fired and has members left to end.
--- Members whose own time was up by then end first, so that what is counted does not depend on who looks when.
+-- sweep_waits handles the wait of an agent that is out of time, or that has fired and has members left to end.
+-- Members whose own time was up by then end first. So the counts do not depend on when a reaper sweeps.
 --
 -- @use store/refused
 -- @use store/emit
@@ -17,7 +17,7 @@
 -- @use wait/read_wait
 -- @use wait/watch_wait
 
--- read is what is stored of the wait beside its counters.
+-- read returns the stored fields of the wait that are not counters.
 local function read(tx, id)
   redis.call("ZCARD", tx.key.pending .. id)
   local f = redis.call("HMGET", tx.key.wait .. id, "on_pending", "on_timeout", "mode", "since", "size")
@@ -34,15 +34,16 @@ local function time_out(tx, r, agent, w, told)
   did(r, "waits_timed_out")
 end
 
--- end_what_is_due ends members that are out of time, and then the wait if that is. It tells whether there is more to
--- do before the wait can be decided.
+-- end_what_is_due ends members that are out of time, and then the wait if its time is up. It returns true if more
+-- must end before the wait can be decided.
 local function end_what_is_due(tx, r, agent, w, told)
   if count_wait(tx, agent.id, w, {}, math.min(w.ends or tx.at, tx.at)) then
     return true
   end
   local ends, key = w.ends, tx.key
   if w.state == "open" and ends and ends < tx.at then
-    if is_due(tx, key.deadlines, ends) or is_due(tx, key.limits, ends) or is_due(tx, key.delayed, ends) then -- timers fire there
+    -- Timers fire on the clock delayed.
+    if is_due(tx, key.deadlines, ends) or is_due(tx, key.limits, ends) or is_due(tx, key.delayed, ends) then
       return true
     end
     time_out(tx, r, agent, w, told)

@@ -1,4 +1,4 @@
--- sweep_workers gives back what a worker held whose lease is over, in chunks.
+-- sweep_workers gives back the claims of a worker whose lease is over, in chunks.
 --
 -- @use store/attempt
 -- @use store/index
@@ -10,7 +10,7 @@
 -- @use task/put_aside
 local function sweep_workers(tx, r, worker, clock)
   local claims = tx.key.claims .. worker
-  local ids = attempt("ZREVRANGE", claims, 0, r.batch - 1) -- so the oldest ends up in front
+  local ids = attempt("ZREVRANGE", claims, 0, r.batch - 1) -- newest first: each goes to the front of its line
   if ids.err then
     put_aside(tx, worker, ids.err, {})
     tx.recount = true

@@ -1,18 +1,18 @@
--- turn decides which reaper is the precise one, and when each must look again. One reaper has the turn. It
--- looks when something is due, and after the fall-back at the latest. The others take turns at looking whether it
--- still does, so that a thousand reapers cost little more than one. Correctness does not depend on the turn.
+-- turn decides which reaper is the precise one, and when each reaper must sweep again. One reaper has the turn. It
+-- sweeps when something is due, and after the fall-back at the latest. The others check, one after the other, that it
+-- still does, so a thousand reapers cost little more than one. Correctness does not depend on the turn.
 --
--- Each other reaper that looks gets the next instant of a line in which four fit into a fall-back. So one looks
--- often, however many they are, and if some die together the next one that lives looks soon. It rests for one
--- fall-back at the least, and for 60 at the most.
+-- Each standby reaper that checks gets the next instant of a line. A fall-back holds four such instants. So some
+-- reaper checks often, however many there are; if several die together, the next live one soon checks. Each
+-- sleeps for one fall-back at the least, and for 60 at the most.
 local turn = {}
 
--- On the clocks with a 1 what is due at an instant is so after it, strictly; on the others from it on.
+-- An entry of a clock with 1 is due strictly after its instant; of a clock with 0, from its instant on.
 local clocks = {deadlines = 1, limits = 1, waits = 1, workers = 1, delayed = 0, throttled = 0, retained = 0, draining = 0, forget = 0}
 
--- has tells whether this reaper has the turn, or may take it.
+-- has reports whether this reaper has the turn, or can take it.
 --
---   s  reaper, fallback; gets standby: the last instant in the line of the others
+--   s  reaper, fallback; gets standby: the last instant in the line of standby reapers
 function turn.has(tx, s)
   local state = redis.pcall("HMGET", tx.key.root, "turn", "turn_until", "standby")
   local till = tonumber(state[2] or nil) or 0
@@ -20,12 +20,12 @@ function turn.has(tx, s)
   return state[1] == s.reaper or till <= tx.at or till > tx.at + 2 * s.fallback -- the clock was set back
 end
 
--- is_kept tells whether the reaper with the turn is not late: then nothing is due (store/alarm.lua).
+-- is_kept reports whether the reaper with the turn is on time: then nothing is due (store/alarm.lua).
 function turn.is_kept(tx)
   return tx.root.armed and tx.root.armed > tx.at
 end
 
--- pass has this reaper look again at the end of the line. Where the line is full, it rests as long as any does.
+-- pass gives this reaper the next instant of the line. If the line is full, it gets the longest sleep, 60 fall-backs.
 --
 -- Returns the ms to wait
 function turn.pass(tx, s)
@@ -41,9 +41,9 @@ function turn.pass(tx, s)
   return look - tx.at
 end
 
--- keep has this reaper look when the next thing is due, and be told of what comes in sooner.
+-- keep makes this reaper sweep when the next entry is due. The alarm tells it of an entry that is added and due sooner.
 --
---   s  reaper, fallback, full: there is more, again at once
+--   s  reaper, fallback, full: there is more to do, so the wait is 0
 --
 -- Returns the ms to wait
 function turn.keep(tx, s)
