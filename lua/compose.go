@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// place is where a line was written.
+// place is the file and line in which a line of composed text was written.
 type place struct {
 	file string
 	line int
@@ -22,27 +22,27 @@ type line struct {
 	text string
 }
 
-// file is a source file, taken apart into what the loader needs to know and what
+// file is a parsed source file: what the loader needs to know, and the code that
 // Redis runs.
 type file struct {
 	name  string // "task/finish"
-	path  string // for errors: "lua/task/finish.lua"
+	path  string // in errors: "lua/task/finish.lua"
 	flags []string
 	uses  []line // text: the name of a file
 	code  []line
 }
 
-// base is the name that the file defines: "finish".
+// base returns the name that the file defines: "finish".
 func (f *file) base() string { return path.Base(f.name) }
 
-// noFiles begins a composed text. What a file defines is kept in a table: Lua allows no
+// noFiles begins a composed text. A table holds what the files define: Lua allows no
 // more than 200 local variables, and there are more files.
 const noFiles = "local files = {}"
 
-// inFiles is what a file defines, in composed text: files["task/finish"].
+// inFiles returns the expression for what a file defines: files["task/finish"].
 func inFiles(name string) string { return fmt.Sprintf("files[%q]", name) }
 
-// source reads the files of one folder, each once.
+// source reads and parses the files of one folder, each once.
 type source struct {
 	fsys    fs.FS
 	replace map[string]string
@@ -73,8 +73,8 @@ func (s *source) file(name string) (*file, error) {
 	return f, nil
 }
 
-// order lists the files that some files reach, themselves included, each after those
-// that it uses.
+// order returns the named files and all files that they use, directly or not. Each file
+// comes after those that it uses.
 func (s *source) order(names []string) ([]*file, error) {
 	var all []*file
 	done := map[string]bool{}
@@ -110,7 +110,7 @@ func (s *source) order(names []string) ([]*file, error) {
 	return all, nil
 }
 
-// text is composed text, and where each of its lines was written.
+// text is composed text, with the place of each of its lines.
 type text struct {
 	lines  []string
 	places []place
@@ -123,8 +123,8 @@ func (t *text) add(s string, from place) {
 
 func (t *text) String() string { return strings.Join(t.lines, "\n") + "\n" }
 
-// put appends a file as a function that gets what the file uses, and returns what it
-// defines. So a file sees no other name, whatever stands around it.
+// put appends a file as a function. Its parameters are what the file uses, and it returns
+// what the file defines. So a file sees no names of other files.
 func (t *text) put(f *file) {
 	given, used := make([]string, len(f.uses)), make([]string, len(f.uses))
 	for i, use := range f.uses {
@@ -143,8 +143,8 @@ var (
 	longBracket = regexp.MustCompile(`\[=*\[`)
 )
 
-// flagWords are the flags that calls may carry. Redis knows more; those would allow what
-// a partition in one slot on a master must not do.
+// flagWords are the flags that a call can have. Redis has others, which a call must not
+// have: they allow stale replicas and keys of several slots.
 var flagWords = []string{"allow-oom", "no-writes"}
 
 func parse(name, from, source string) (*file, error) {
@@ -176,19 +176,19 @@ func parse(name, from, source string) (*file, error) {
 	}
 	defines := regexp.MustCompile(`^local (?:function ` + f.base() + `\(|` + f.base() + ` = )`)
 	if !slices.ContainsFunc(f.code, func(l line) bool { return defines.MatchString(l.text) }) {
-		return nil, fmt.Errorf("%s: it must define %s, as it is called", from, f.base())
+		return nil, fmt.Errorf("%s: it must define %s, the name of the file", from, f.base())
 	}
 	return f, nil
 }
 
 func (f *file) addFlags(text string, at place) error {
 	if path.Dir(f.name) != "call" {
-		return fmt.Errorf("%s: flags belong to a file of call/", at)
+		return fmt.Errorf("%s: only files of call/ can have flags", at)
 	}
 	words := remark.ReplaceAllString(flagsLine.FindStringSubmatch(text)[1], "")
 	for _, flag := range strings.Fields(words) {
 		if !slices.Contains(flagWords, flag) {
-			return fmt.Errorf("%s: unknown flag %q; there are %s", at, flag, strings.Join(flagWords, ", "))
+			return fmt.Errorf("%s: unknown flag %q: use %s", at, flag, strings.Join(flagWords, ", "))
 		}
 		f.flags = append(f.flags, flag)
 	}
@@ -201,7 +201,7 @@ func (f *file) addUse(text string, at place) error {
 		return fmt.Errorf("%s: %q is not of the form -- @use folder/name", at, text)
 	}
 	if path.Dir(words[2]) == "call" {
-		return fmt.Errorf("%s: %s is a call, which clients use and no file does", at, words[2])
+		return fmt.Errorf("%s: %s is a call: only clients can use it", at, words[2])
 	}
 	f.uses = append(f.uses, line{at, words[2]})
 	return nil

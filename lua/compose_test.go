@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// tree makes a file system of path, content, ….
+// tree returns a file system of path, content, ….
 func tree(pairs ...string) fs.FS {
 	m := fstest.MapFS{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -31,7 +31,7 @@ func load(t *testing.T, fsys fs.FS, o Options) *Library {
 	return l
 }
 
-// top has calls with every shape of dependency: shared, nested, and named twice.
+// top has calls with every form of dependency: shared, nested, and named twice.
 var top = tree(
 	"call/top.lua", `-- top: needs a and b.
 --
@@ -81,7 +81,7 @@ return top end)(files["part/a"], files["part/b"])
 local look = a
 return look end)(files["part/a"])
 `
-	// textUnused is another file c, which uses another file.
+	// textUnused is a replacement of file c that uses another file.
 	textUnused = `files["other/unused"] = (function()
 local function unused() end
 return unused end)()
@@ -91,29 +91,29 @@ return c end)(files["other/unused"])
 `
 )
 
-func TestAScriptHoldsWhatItsCallReaches(t *testing.T) {
+func TestAScriptContainsTheFilesThatItsCallUses(t *testing.T) {
 	const body = textFiles + textA + textC + textB + textTop + "return files[\"call/top\"](KEYS, ARGV)\n"
 	for _, test := range []struct {
 		claim, call string
 		o           Options
 		want        string
 	}{
-		{"a file comes once, after those it uses; comments are left out", "top",
+		{"a file comes once, after the files that it uses; comments are left out", "top",
 			Options{}, body},
-		{"what a call does not reach is not in its script", "look",
+		{"files that a call does not use are not in its script", "look",
 			Options{}, textFiles + textA + textLook + "return files[\"call/look\"](KEYS, ARGV)\n"},
-		{"a server with functions knows flags of scripts", "top",
+		{"a server with functions gets the flags of a script", "top",
 			Options{Functions: true}, "#!lua flags=allow-oom\n" + body},
-		{"a replaced file is another source, with its own uses", "top",
+		{"a replaced file has its own uses", "top",
 			Options{Replace: map[string]string{"other/c": "\n-- @use other/unused\nlocal c = unused"}},
 			strings.Replace(body, textC, textUnused, 1)},
-		{"what is replaced and not used changes nothing", "top",
+		{"a replaced file that is not used changes nothing", "top",
 			Options{Replace: map[string]string{"other/unused": "local unused"}}, body},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			l := load(t, top, test.o)
 			if got := l.Source(test.call); got != test.want {
-				t.Errorf("composed is\n%s\nwant\n%s", got, test.want)
+				t.Errorf("Source =\n%s\nwant\n%s", got, test.want)
 			}
 			if got, want := l.calls[test.call].sha, digest(test.want); got != want {
 				t.Errorf("sha = %s, want %s", got, want)
@@ -122,7 +122,7 @@ func TestAScriptHoldsWhatItsCallReaches(t *testing.T) {
 	}
 }
 
-func TestTheLibraryHoldsEachFileOnceAndRegistersEachCall(t *testing.T) {
+func TestTheLibraryContainsEachFileOnceAndRegistersEachCall(t *testing.T) {
 	l := load(t, top, Options{Functions: true})
 	body := textFiles + textA + textLook + textC + textB + textTop
 	name := "curfew_" + digest(body + "call/look no-writes\ncall/top allow-oom\n")[:12]
@@ -130,7 +130,7 @@ func TestTheLibraryHoldsEachFileOnceAndRegistersEachCall(t *testing.T) {
 		"redis.register_function{function_name = \"" + name + "_look\", callback = files[\"call/look\"], flags = {\"no-writes\"}}\n" +
 		"redis.register_function{function_name = \"" + name + "_top\", callback = files[\"call/top\"], flags = {\"allow-oom\"}}\n"
 	if got := l.Text(); got != want {
-		t.Errorf("composed is\n%s\nwant\n%s", got, want)
+		t.Errorf("Text =\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -144,15 +144,15 @@ func TestARequestNamesACallByItsFunctionOrItsScript(t *testing.T) {
 	} {
 		l := load(t, top, test.o)
 		if got := l.Handle("top"); !regexp.MustCompile(test.form).MatchString(got) {
-			t.Errorf("Handle of %+v = %q, want the form %s", test.o, got, test.form)
+			t.Errorf("Handle with %+v = %q, want the form %s", test.o, got, test.form)
 		}
 		if got := l.Handle("gone"); got != "" {
-			t.Errorf("Handle of no call = %q, want nothing", got)
+			t.Errorf("Handle of an unknown call = %q, want an empty text", got)
 		}
 	}
 }
 
-// Two versions of a program share a server while one takes the other's place.
+// Two versions of a program share a server during an upgrade.
 func TestAnotherTextHasOtherNames(t *testing.T) {
 	const a = "local function a() return 1 end"
 	one := load(t, tree("call/a.lua", a), Options{Functions: true})
@@ -162,19 +162,19 @@ func TestAnotherTextHasOtherNames(t *testing.T) {
 		same        bool
 	}{
 		{"the same text", a, Options{Functions: true}, true},
-		{"another comment is the same text", "-- a\n\n" + a, Options{Functions: true}, true},
+		{"another comment changes nothing", "-- a\n\n" + a, Options{Functions: true}, true},
 		{"another text", strings.Replace(a, "1", "2", 1), Options{Functions: true}, false},
-		{"a replaced file", "local function a() end", Options{Functions: true, Replace: map[string]string{"call/a": a}}, true},
+		{"a file that is replaced by the same text", "local function a() end", Options{Functions: true, Replace: map[string]string{"call/a": a}}, true},
 	} {
 		other := load(t, tree("call/a.lua", test.text), test.o)
 		if same := other.Handle("a") == one.Handle("a"); same != test.same {
-			t.Errorf("%s: named %s and %s", test.claim, one.Handle("a"), other.Handle("a"))
+			t.Errorf("%s: the names are %s and %s, same = %t, want %t", test.claim, one.Handle("a"), other.Handle("a"), same, test.same)
 		}
 	}
-	// Redis keeps the flags that it was given first, so they belong to the text.
+	// Redis keeps the flags of the first load, so the flags are part of the digest.
 	flagged := load(t, tree("call/a.lua", "-- Flags no-writes\n"+a), Options{Functions: true})
 	if flagged.Handle("a") == one.Handle("a") {
-		t.Errorf("with and without a flag the function is named %s", one.Handle("a"))
+		t.Errorf("the function has the name %s with and without a flag", one.Handle("a"))
 	}
 }
 
@@ -189,7 +189,7 @@ func TestFlags(t *testing.T) {
 		{"several flags", "-- Flags    no-writes allow-oom", []string{"no-writes", "allow-oom"}},
 		{"words after two spaces are a remark", "-- Flags no-writes  and bold words", []string{"no-writes"}},
 		{"flags are read in the opening comment only", "-- a\n\n-- Flags no-writes", nil},
-		{"a carriage return is no part of a flag", "-- Flags no-writes\r", []string{"no-writes"}},
+		{"a carriage return is not part of a flag", "-- Flags no-writes\r", []string{"no-writes"}},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			l := load(t, tree("call/a.lua", test.header+"\nlocal a = 1\n"), Options{Functions: true})
@@ -202,13 +202,13 @@ func TestFlags(t *testing.T) {
 				t.Errorf("the script begins with %q, want %q", got, shebang)
 			}
 			if want := "callback = files[\"call/a\"], flags = {" + listed + "}}\n"; !strings.HasSuffix(l.Text(), want) {
-				t.Errorf("the library is\n%s\nwant its end to be %q", l.Text(), want)
+				t.Errorf("Text =\n%s\nwant it to end with %q", l.Text(), want)
 			}
 		})
 	}
 }
 
-func TestWhatDoesNotFitTogetherIsAnErrorThatNamesTheFile(t *testing.T) {
+func TestLoadFailsAndNamesTheFileIfFilesDoNotFitTogether(t *testing.T) {
 	const s = "\nlocal function s() end"
 	for _, test := range []struct {
 		claim string
@@ -216,20 +216,20 @@ func TestWhatDoesNotFitTogetherIsAnErrorThatNamesTheFile(t *testing.T) {
 		o     Options
 		want  string
 	}{
-		{"a call uses what is not there",
+		{"a call uses a missing file",
 			tree("call/s.lua", "-- s\n-- @use p/gone"+s), Options{},
 			"lua/call/s.lua:2: use p/gone: open p/gone.lua: file does not exist"},
-		{"another file uses what is not there",
+		{"another file uses a missing file",
 			tree("call/s.lua", "-- @use p/a"+s, "p/a.lua", "\n-- @use p/gone\nlocal a = 1"), Options{},
 			"lua/p/a.lua:2: use p/gone: open p/gone.lua: file does not exist"},
-		{"two files need each other",
+		{"two files use each other",
 			tree("call/s.lua", "-- @use p/a"+s, "p/a.lua", "-- @use p/b\nlocal a = b", "p/b.lua", "--\n-- @use p/a\nlocal b = a"), Options{},
 			"lua/p/b.lua:2: use p/a: cycle: p/a -> p/b -> p/a"},
 		{"a cycle does not begin with the first use",
 			tree("call/s.lua", "-- @use p/z"+s, "p/z.lua", "-- @use p/a\nlocal z = a",
 				"p/a.lua", "-- @use p/b\nlocal a = b", "p/b.lua", "-- @use p/a\nlocal b = a"), Options{},
 			"lua/p/b.lua:1: use p/a: cycle: p/a -> p/b -> p/a"},
-		{"a file needs itself",
+		{"a file uses itself",
 			tree("call/s.lua", "-- @use p/a"+s, "p/a.lua", "-- @use p/a\nlocal a = 1"), Options{},
 			"lua/p/a.lua:1: use p/a: cycle: p/a -> p/a"},
 		{"a replacement makes a cycle",
@@ -241,25 +241,25 @@ func TestWhatDoesNotFitTogetherIsAnErrorThatNamesTheFile(t *testing.T) {
 			"replace p/now: open p/now.lua: file does not exist"},
 		{"a call is used",
 			tree("call/s.lua", "-- s\n-- @use call/r"+s, "call/r.lua", "local r = 1"), Options{},
-			"lua/call/s.lua:2: call/r is a call, which clients use and no file does"},
+			"lua/call/s.lua:2: call/r is a call: only clients can use it"},
 		{"a call does not define its name",
 			tree("call/s.lua", "-- s\nlocal function r() end"), Options{},
-			"lua/call/s.lua: it must define s, as it is called"},
+			"lua/call/s.lua: it must define s, the name of the file"},
 		{"another file does not define its name",
 			tree("call/s.lua", "-- @use p/a"+s, "p/a.lua", "a = 1"), Options{},
-			"lua/call/s.lua:1: use p/a: lua/p/a.lua: it must define a, as it is called"},
-		{"a name that only begins alike is another",
+			"lua/call/s.lua:1: use p/a: lua/p/a.lua: it must define a, the name of the file"},
+		{"a name that only begins with the file's name is another name",
 			tree("call/s.lua", "local function so() end"), Options{},
-			"lua/call/s.lua: it must define s, as it is called"},
-		{"a name inside of something else is private",
+			"lua/call/s.lua: it must define s, the name of the file"},
+		{"a name in a block is private",
 			tree("call/s.lua", "do\n  local s = 1\nend"), Options{},
-			"lua/call/s.lua: it must define s, as it is called"},
+			"lua/call/s.lua: it must define s, the name of the file"},
 		{"a flag is unknown",
 			tree("call/s.lua", "-- s\n-- Flags    allow-oom, no-writes"+s), Options{},
-			`lua/call/s.lua:2: unknown flag "allow-oom,"; there are allow-oom, no-writes`},
-		{"a file that is no call has flags",
+			`lua/call/s.lua:2: unknown flag "allow-oom,": use allow-oom, no-writes`},
+		{"a file that is not a call has flags",
 			tree("call/s.lua", "-- @use p/a"+s, "p/a.lua", "-- Flags allow-oom\nlocal a = 1"), Options{},
-			"lua/call/s.lua:1: use p/a: lua/p/a.lua:1: flags belong to a file of call/"},
+			"lua/call/s.lua:1: use p/a: lua/p/a.lua:1: only files of call/ can have flags"},
 		{"a use without a name",
 			tree("call/s.lua", "-- @use"+s), Options{},
 			`lua/call/s.lua:1: "-- @use" is not of the form -- @use folder/name`},
@@ -288,7 +288,7 @@ func TestWhatDoesNotFitTogetherIsAnErrorThatNamesTheFile(t *testing.T) {
 		t.Run(test.claim, func(t *testing.T) {
 			l, err := LoadFS(test.fsys, test.o)
 			if err == nil {
-				t.Fatalf("LoadFS composed %q, want the error %q", l.Source("s"), test.want)
+				t.Fatalf("LoadFS = %q, want the error %q", l.Source("s"), test.want)
 			}
 			if err.Error() != test.want {
 				t.Errorf("LoadFS: %v\nwant    %s", err, test.want)
@@ -297,7 +297,7 @@ func TestWhatDoesNotFitTogetherIsAnErrorThatNamesTheFile(t *testing.T) {
 	}
 }
 
-func TestEveryLineOfAScriptKnowsWhereItWasWritten(t *testing.T) {
+func TestEveryLineOfAScriptHasAPlace(t *testing.T) {
 	l := load(t, top, Options{Functions: true, Replace: map[string]string{"other/c": "-- here\nlocal c = a"}})
 	got := places(l, "top", "user_script", strings.Count(l.Source("top"), "\n"))
 	want := []string{
@@ -308,14 +308,14 @@ func TestEveryLineOfAScriptKnowsWhereItWasWritten(t *testing.T) {
 		"lua/part/b.lua:1", "lua/part/b.lua:6", "lua/part/b.lua:8", "lua/part/b.lua:9", "lua/part/b.lua:1",
 		"lua/call/top.lua:1", "lua/call/top.lua:8", "lua/call/top.lua:11", "lua/call/top.lua:12", "lua/call/top.lua:13", "lua/call/top.lua:1",
 		"lua/call/top.lua:1", // the call
-		"user_script:21",     // there is no such line
+		"user_script:21",     // a line behind the last
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("lines are from %q\nwant           %q", got, want)
+		t.Errorf("places are %q\nwant       %q", got, want)
 	}
 }
 
-func TestEveryLineOfTheLibraryKnowsWhereItWasWritten(t *testing.T) {
+func TestEveryLineOfTheLibraryHasAPlace(t *testing.T) {
 	l := load(t, tree("call/y.lua", "--\n-- @use p/a\n\nlocal y = a", "call/x.lua", "-- @use p/a\nlocal x = a", "p/a.lua", "\nlocal a = 1"), Options{Functions: true})
 	got := places(l, "y", "user_function", strings.Count(l.Text(), "\n"))
 	want := []string{
@@ -324,11 +324,11 @@ func TestEveryLineOfTheLibraryKnowsWhereItWasWritten(t *testing.T) {
 		"lua/p/a.lua:1", "lua/p/a.lua:2", "lua/p/a.lua:1",
 		"lua/call/x.lua:1", "lua/call/x.lua:2", "lua/call/x.lua:1",
 		"lua/call/y.lua:1", "lua/call/y.lua:4", "lua/call/y.lua:1",
-		"lua/call/x.lua:1", "lua/call/y.lua:1", // what registers them
-		"user_function:14", // there is no such line
+		"lua/call/x.lua:1", "lua/call/y.lua:1", // the registrations
+		"user_function:14", // a line behind the last
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("lines are from %q\nwant           %q", got, want)
+		t.Errorf("places are %q\nwant       %q", got, want)
 	}
 }
 
@@ -356,7 +356,7 @@ func TestManyFilesFitIntoOneText(t *testing.T) {
 	}
 }
 
-// places are those of the n lines of a text, and of the line after the last.
+// places returns the places of the n lines of a text, and of the line behind the last.
 func places(l *Library, call, chunk string, n int) []string {
 	var found []string
 	for i := range n + 1 {
@@ -371,16 +371,16 @@ func TestAnUnknownCallHasNoSource(t *testing.T) {
 		t.Errorf("Names = %q, want a and b", got)
 	}
 	if got := l.Source("c") + l.Handle("c"); got != "" {
-		t.Errorf("Source and Handle = %q, want nothing", got)
+		t.Errorf("Source and Handle = %q, want empty texts", got)
 	}
 	if got := l.Locate("c", "user_script:1"); got != "user_script:1" {
-		t.Errorf("Locate = %q, want the text as it was", got)
+		t.Errorf("Locate = %q, want the text unchanged", got)
 	}
 }
 
-func TestCallsAreComposedOnceAProcess(t *testing.T) {
+func TestCallsAreComposedOnceInAProcess(t *testing.T) {
 	clock := func() map[string]string { return map[string]string{"store/now": "local function now() return 1 end"} }
-	var all []*call // of each library one
+	var all []*call // one of each library
 	for range 2 {
 		for _, o := range []Options{{}, {Functions: true}, {Replace: clock()}, {Functions: true, Replace: clock()}} {
 			l, err := Load(o)
@@ -391,7 +391,7 @@ func TestCallsAreComposedOnceAProcess(t *testing.T) {
 		}
 	}
 	if !slices.Equal(all[:4], all[4:]) {
-		t.Error("Load of the same options composed them again")
+		t.Error("Load with the same options composed the calls again")
 	}
 	different := maps.Collect(func(yield func(*call, bool) bool) {
 		for _, l := range all {
@@ -399,9 +399,9 @@ func TestCallsAreComposedOnceAProcess(t *testing.T) {
 		}
 	})
 	if len(different) != 4 {
-		t.Errorf("Load of 4 different options gave %d libraries", len(different))
+		t.Errorf("Load with 4 different options composed %d libraries, want 4", len(different))
 	}
 	if _, err := Load(Options{Replace: map[string]string{"store/gone": ""}}); err == nil {
-		t.Error("Load replaced a file that is not there")
+		t.Error("Load replaced a missing file, want an error")
 	}
 }

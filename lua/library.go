@@ -18,28 +18,28 @@ import (
 //go:embed */*.lua
 var files embed.FS
 
-// Options say how the calls are composed. The zero value suits every server.
+// Options select how the calls are composed. The zero value works on every server.
 type Options struct {
-	// Functions has the server keep the calls as one library of functions, which are
-	// made once and not at each call. Redis has known it since 7.0. Where the library
-	// cannot be loaded, a call is sent as a script.
+	// Functions makes the server keep the calls as one library of functions, which it
+	// prepares once and not for each call. Redis has functions since 7.0. If the server
+	// refuses to load the library, calls are sent as scripts.
 	Functions bool
-	// Replace gives files, by name, another text. Tests put a clock that they can set in
-	// the place of "store/now".
+	// Replace maps names of files to other texts. Tests replace "store/now" by a clock that
+	// they set.
 	Replace map[string]string
 }
 
-// Library holds the composed calls, and what the server refused of them: give each user
-// of a server a Library of its own. It may be used by many goroutines.
+// Library holds the composed calls, and records whether a server refused functions. Use one
+// Library for each server and user. A Library is safe for concurrent use.
 type Library struct {
 	functions bool
 	calls     map[string]*call
-	prefix    string       // of the names of its functions
-	whole     text         // what FUNCTION LOAD gets
-	refused   atomic.Int64 // calls are sent as scripts until then, in Unix ns
+	prefix    string       // of the names of the functions
+	whole     text         // the text for FUNCTION LOAD
+	refused   atomic.Int64 // until this instant, in Unix ns, calls are sent as scripts
 }
 
-// call is one of call/: as a function of the library, and as a script of its own.
+// call is a file of call/: as a function of the library, and as a script.
 type call struct {
 	function string
 	script   text
@@ -53,9 +53,10 @@ var loaded struct {
 	libraries map[string]*Library
 }
 
-// Load gives the calls of this package. They are composed once a process for the same
-// options; each Library finds out for itself what its user may do. An error means that the files do not fit together, or that Options.Replace names one that
-// is not there; it says which file is at fault.
+// Load returns the calls of this package. It composes them once in a process for the same
+// options. Libraries share the text, and nothing that they record about servers. Load fails
+// if the files do not fit together, or if Options.Replace names a file that does not exist;
+// the error names the file.
 func Load(o Options) (*Library, error) {
 	key := fmt.Sprint(o.Functions, o.Replace)
 	loaded.Lock()
@@ -74,8 +75,8 @@ func Load(o Options) (*Library, error) {
 	return &Library{functions: l.functions, calls: l.calls, prefix: l.prefix, whole: l.whole}, nil
 }
 
-// LoadFS is Load for another folder. In errors its files are called lua/…, as those of
-// this package are.
+// LoadFS is like Load for the files of another folder, which it composes each time. Errors
+// name these files lua/…, like the files of this package.
 func LoadFS(fsys fs.FS, o Options) (*Library, error) {
 	for _, name := range slices.Sorted(maps.Keys(o.Replace)) {
 		if _, err := fs.Stat(fsys, name+".lua"); err != nil {
@@ -102,7 +103,7 @@ func LoadFS(fsys fs.FS, o Options) (*Library, error) {
 	return l, l.composeWhole(s, names)
 }
 
-// compose makes the script of one call.
+// compose returns one call, with its script.
 func compose(s *source, name string, o Options) (*call, error) {
 	all, err := s.order([]string{name})
 	if err != nil {
@@ -110,7 +111,7 @@ func compose(s *source, name string, o Options) (*call, error) {
 	}
 	f := all[len(all)-1]
 	c := &call{reads: slices.Contains(f.flags, "no-writes")}
-	if o.Functions { // then the server knows flags of scripts too
+	if o.Functions { // a server with functions also accepts flags of scripts
 		shebang := "#!lua"
 		if len(f.flags) > 0 {
 			shebang += " flags=" + strings.Join(f.flags, ",")
@@ -127,8 +128,8 @@ func compose(s *source, name string, o Options) (*call, error) {
 	return c, nil
 }
 
-// composeWhole makes the library. It and its functions are named with a digest of the
-// text and the flags, so that two versions live side by side.
+// composeWhole composes the library. The names of the library and its functions contain a
+// digest of the text and the flags, so that a server can hold several versions.
 func (l *Library) composeWhole(s *source, names []string) error {
 	all, err := s.order(names)
 	if err != nil {
@@ -165,15 +166,15 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Names are those of all calls, sorted.
+// Names returns the names of all calls, sorted.
 func (l *Library) Names() []string {
 	return slices.Sorted(maps.Keys(l.calls))
 }
 
-// Text is what FUNCTION LOAD gets.
+// Text returns the text for FUNCTION LOAD.
 func (l *Library) Text() string { return l.whole.String() }
 
-// Source is the text of a call as a script, "" if there is no such call.
+// Source returns the text of a call as a script, "" if there is no such call.
 func (l *Library) Source(name string) string {
 	if c := l.calls[name]; c != nil {
 		return c.source
@@ -181,11 +182,12 @@ func (l *Library) Source(name string) string {
 	return ""
 }
 
-// Reads tells whether a call writes nothing.
+// Reads reports whether a call has the flag no-writes: it writes nothing. It returns false if
+// there is no such call.
 func (l *Library) Reads(name string) bool { return l.calls[name] != nil && l.calls[name].reads }
 
-// Handle is the word by which a request names a call: the function's name, or the
-// digest of its script. "" if there is no such call.
+// Handle returns the argument by which FCALL or EVALSHA names a call: the name of its
+// function, or the digest of its script. It returns "" if there is no such call.
 func (l *Library) Handle(name string) string {
 	c := l.calls[name]
 	switch {

@@ -13,20 +13,20 @@ import (
 	luaparse "github.com/yuin/gopher-lua/parse"
 )
 
-// given are the names that Redis gives a file and that ours may use. What a call is
-// called with, it gets as its two parameters.
+// given are the globals of Redis that our files may use. A call gets its keys and arguments
+// as parameters.
 var given = []string{
 	"redis", "string", "table", "math", "cjson", "tonumber", "tostring", "pairs",
 	"ipairs", "type", "unpack", "pcall", "error", "select", "next",
 }
 
-// These may change something outside of a function after loading. A library serves all
-// namespaces of a server, and outlives whatever was true when it was loaded.
+// mayRemember are the files that may change something outside of a function after loading,
+// and why. A library serves all namespaces of a server, for as long as the server runs.
 var mayRemember = map[string]string{
-	"store/keys": "a bounded cache: names of keys follow from the root's name alone, and are the same for ever",
+	"store/keys": "a bounded cache: names of keys depend only on the name of the root, and never change",
 }
 
-// inspected is a file of this package, and what is in it.
+// inspected is a file of this package, and what inspect found in it.
 type inspected struct {
 	*file
 	findings
@@ -57,17 +57,17 @@ func inspectAll(t *testing.T) []inspected {
 	return all
 }
 
-// A file sees what it defines, what it uses, and what Redis gives. So one that uses what
-// only another file names would break, and does here.
+// A file sees only what it defines, what it uses, and the globals of Redis. A file that lacks
+// a @use fails here.
 func TestEveryNameOfAFileIsDefined(t *testing.T) {
 	for _, f := range inspectAll(t) {
 		for _, found := range f.undefined {
-			t.Errorf("%s:%s: is there a @use for it in this file?", f.path, found)
+			t.Errorf("%s:%s: does the file lack a @use?", f.path, found)
 		}
 	}
 }
 
-func TestNothingOfAFileIsUnused(t *testing.T) {
+func TestNoNameOfAFileIsUnused(t *testing.T) {
 	for _, f := range inspectAll(t) {
 		for _, found := range f.unused {
 			t.Errorf("%s:%s", f.path, found)
@@ -75,8 +75,8 @@ func TestNothingOfAFileIsUnused(t *testing.T) {
 	}
 }
 
-// A local that is called like what the file uses hides it.
-func TestNoNameOfAFileHidesWhatItUses(t *testing.T) {
+// A local with the name of a used file hides that file.
+func TestNoNameOfAFileHidesAUsedFile(t *testing.T) {
 	for _, f := range inspectAll(t) {
 		for _, found := range f.hidden {
 			t.Errorf("%s:%s", f.path, found)
@@ -91,12 +91,12 @@ func TestEveryFileIsReachedByACall(t *testing.T) {
 	}
 	for _, f := range inspectAll(t) {
 		if !slices.ContainsFunc(l.whole.places, func(p place) bool { return p.file == f.path }) {
-			t.Errorf("%s: no call uses it", f.path)
+			t.Errorf("%s: no call uses this file", f.path)
 		}
 	}
 }
 
-// A file that defines a table of functions defines none for nobody.
+// Another file, or the file itself, uses each function of a table.
 func TestEveryFunctionOfATableIsUsed(t *testing.T) {
 	all := inspectAll(t)
 	used := map[string]bool{} // "store/index.add"
@@ -110,7 +110,7 @@ func TestEveryFunctionOfATableIsUsed(t *testing.T) {
 	for _, f := range all {
 		for _, name := range f.methods {
 			if !used[f.name+"."+name] {
-				t.Errorf("%s: nobody uses %s.%s", f.path, f.base(), name)
+				t.Errorf("%s: no file uses %s.%s", f.path, f.base(), name)
 			}
 		}
 	}
@@ -120,7 +120,7 @@ func TestFunctionsHaveFewParameters(t *testing.T) {
 	for _, f := range inspectAll(t) {
 		for _, fn := range f.functions {
 			if fn.parameters > 5 {
-				t.Errorf("%s:%d: a function has %d parameters, want at most 5: let one of them be a table", f.path, fn.line, fn.parameters)
+				t.Errorf("%s:%d: a function has %d parameters, want at most 5: pass a table", f.path, fn.line, fn.parameters)
 			}
 		}
 	}
@@ -130,19 +130,19 @@ func TestNothingOutsideAFunctionChangesAfterLoading(t *testing.T) {
 	for _, f := range inspectAll(t) {
 		why := mayRemember[f.name]
 		if why != "" && len(f.remembered) == 0 {
-			t.Errorf("%s remembers nothing, and need not be allowed to", f.path)
+			t.Errorf("%s changes nothing after loading: remove it from mayRemember", f.path)
 		}
 		for _, found := range f.remembered {
 			if why == "" {
-				t.Errorf("%s:%s, which outlives the call: keep it in tx", f.path, found)
+				t.Errorf("%s:%s, and it outlives the call: keep it in tx", f.path, found)
 			}
 		}
 	}
 }
 
-// Fields of tx that a call does not need are one table, which all calls share. Whoever
-// changes one asks store/own for a table first.
-func TestNobodyWritesIntoTheTableThatAllCallsShare(t *testing.T) {
+// Fields of tx that are empty in most calls are one table, which all calls share. A file that
+// changes such a field must first get a table of its own from store/own.
+func TestNoFileWritesIntoTheTableThatAllCallsShare(t *testing.T) {
 	if fields := sharedFields(t); !slices.Contains(fields, "events") || slices.Contains(fields, "tasks") {
 		t.Errorf("lua/store/begin.lua shares %q, want events among them, and not tasks", fields)
 	}
@@ -153,7 +153,7 @@ func TestNobodyWritesIntoTheTableThatAllCallsShare(t *testing.T) {
 	}
 }
 
-// sharedFields are those that begin makes as none.
+// sharedFields returns the fields of tx that begin sets to none, the shared table.
 func sharedFields(t *testing.T) []string {
 	t.Helper()
 	source, err := files.ReadFile("store/begin.lua")
@@ -167,12 +167,12 @@ func sharedFields(t *testing.T) []string {
 	return fields
 }
 
-// findings are what is to say of the names of one file.
+// findings are the faults of one file, and the names and functions found in it.
 type findings struct {
 	undefined, unused, hidden, remembered []finding
 	shared                                []finding
 	functions                             []function
-	fields                                map[string][]string // of each top name: what is read of it, as in name.field
+	fields                                map[string][]string // by name at the top of the file: the fields that are read, as in name.field
 	methods                               []string            // functions of the table that the file defines
 }
 
@@ -183,10 +183,10 @@ type finding struct {
 
 func (f finding) String() string { return fmt.Sprintf("%d: %s", f.line, f.text) }
 
-// function is one of any kind, a nameless one too.
+// function is a function with or without a name.
 type function struct{ line, lines, parameters int }
 
-// inspect walks a file, in whose scope stands what it uses.
+// inspect walks a file. Its outermost scope contains the files that it uses.
 func inspect(t *testing.T, f *file, source string) findings {
 	t.Helper()
 	chunk, err := luaparse.Parse(strings.NewReader(source), f.path)
@@ -209,22 +209,22 @@ func inspect(t *testing.T, f *file, source string) findings {
 // walker resolves each name of a file as Lua 5.1 does.
 type walker struct {
 	findings
-	defines string   // what the file defines
-	none    []string // fields of tx that may be the table that all calls share
+	defines string   // the name that the file defines
+	none    []string // fields of tx that can be the table that all calls share
 	all     []*name  // all names that are declared
 	inside  []*name  // local functions whose bodies are being walked
 	depth   int      // of functions
 }
 
-// name is a declared one. Scopes are lists, the newest first, so that a scope ends by
-// being dropped.
+// name is a declared name. A scope is a list of names, the newest first. To leave a scope,
+// the walker returns to the list that it had before.
 type name struct {
 	text  string
 	line  int
 	kind  string
 	atTop bool   // declared outside of functions
-	top   bool   // that, or a part of a table of such a name: it lives as long as the library
-	none  string // the field of tx that it is, if that may be the table that all calls share
+	top   bool   // atTop, or a part of a table of such a name: it lives as long as the library
+	none  string // the field of tx that it holds, if that can be the table that all calls share
 	read  bool   // of a function: from outside of itself
 	outer *name
 }
@@ -261,7 +261,7 @@ func (w *walker) report(line int, format string, args ...any) {
 	w.undefined = append(w.undefined, finding{line, fmt.Sprintf(format, args...)})
 }
 
-// finish reports what nothing reads. A name that begins with _ only keeps a place.
+// finish reports the names that are never read. A name that begins with _ is a placeholder.
 func (w *walker) finish() {
 	for _, n := range w.all {
 		if !n.read && n.text[0] != '_' {
@@ -273,8 +273,8 @@ func (w *walker) finish() {
 	}
 }
 
-// block walks statements and returns the scope at their end: the condition of a
-// repeat sees it.
+// block walks statements and returns the scope at their end. The condition of a repeat is in
+// that scope.
 func (w *walker) block(scope *name, stmts []ast.Stmt) *name {
 	for _, stmt := range stmts {
 		scope = w.stmt(scope, stmt)
@@ -324,7 +324,7 @@ func (w *walker) stmt(scope *name, stmt ast.Stmt) *name {
 	return scope
 }
 
-// loop declares what a loop counts with, which need not be read.
+// loop declares the variables of a loop. They need not be read.
 func (w *walker) loop(scope *name, line int, texts ...string) *name {
 	for _, text := range texts {
 		scope = w.declare(scope, line, variable, text)
@@ -333,21 +333,21 @@ func (w *walker) loop(scope *name, line int, texts ...string) *name {
 	return scope
 }
 
-// iterates tells whether a loop goes over a table that outlives the call, so that its
-// values do too.
+// iterates reports whether a loop iterates over a table that outlives the call. Then the
+// values of the table outlive the call too.
 func (w *walker) iterates(scope *name, exprs []ast.Expr) bool {
 	call, ok := exprs[0].(*ast.FuncCallExpr)
 	return ok && len(call.Args) == 1 && w.outlives(scope, call.Args[0])
 }
 
-// outlives tells whether a value is of a table that outlives the call.
+// outlives reports whether an expression is a table that outlives the call, or a part of one.
 func (w *walker) outlives(scope *name, expr ast.Expr) bool {
 	root, _ := w.root(expr)
 	n := w.lookup(scope, root)
 	return n != nil && n.top
 }
 
-// root is the name with which a.b[c] begins, "" if it begins otherwise, and how many
+// root returns the name at the beginning of a.b[c], "" if there is no name, and how many
 // fields follow.
 func (w *walker) root(expr ast.Expr) (string, int) {
 	switch e := expr.(type) {
@@ -380,9 +380,9 @@ func (w *walker) localAssign(scope *name, s *ast.LocalAssignStmt) *name {
 	return scope
 }
 
-// isLocalFunction tells "local function f" from "local f = function": only the
-// first sees itself. The parser makes the same node of both, and gives only the
-// first a last line.
+// isLocalFunction reports whether a statement is "local function f", which sees itself, and
+// not "local f = function". The parser makes the same node of both. Only the first has a
+// last line.
 func isLocalFunction(s *ast.LocalAssignStmt) bool {
 	return s.LastLine() != 0
 }
@@ -398,13 +398,13 @@ func (w *walker) assign(scope *name, target ast.Expr) {
 	if into, ok := target.(*ast.AttrGetExpr); ok {
 		w.writes(scope, into.Object)
 	}
-	// Another value for a local that was given a part of such a table changes the local.
+	// To assign another value to a local that holds a part of such a table changes only the local.
 	if w.depth > 0 && n != nil && n.top && (fields > 0 || n.atTop) {
 		w.remembered = append(w.remembered, finding{target.Line(), text + " is changed by a function"})
 	}
 }
 
-// sharedIn is the field of tx that an expression is, if that may be shared.
+// sharedIn returns the field of tx that an expression is, if it can be the shared table, else "".
 func (w *walker) sharedIn(expr ast.Expr) string {
 	e, ok := expr.(*ast.AttrGetExpr)
 	if !ok {
@@ -418,7 +418,7 @@ func (w *walker) sharedIn(expr ast.Expr) string {
 	return key.Value
 }
 
-// writes notes that a table is written into.
+// writes records a write into a table.
 func (w *walker) writes(scope *name, table ast.Expr) {
 	field := w.sharedIn(table)
 	if ident, ok := table.(*ast.IdentExpr); ok {
@@ -427,7 +427,7 @@ func (w *walker) writes(scope *name, table ast.Expr) {
 		}
 	}
 	if field != "" {
-		w.shared = append(w.shared, finding{table.Line(), "writes into tx." + field + ", which all calls may share: use own(tx, \"" + field + "\")"})
+		w.shared = append(w.shared, finding{table.Line(), "writes into tx." + field + ", which all calls can share: use own(tx, \"" + field + "\")"})
 	}
 }
 
@@ -490,7 +490,7 @@ func (w *walker) expr(scope *name, expr ast.Expr) {
 		w.expr(scope, e.Expr)
 	case *ast.NumberExpr, *ast.StringExpr, *ast.TrueExpr, *ast.FalseExpr, *ast.NilExpr, *ast.Comma3Expr:
 	default:
-		w.report(expr.Line(), "%T is new to this test", expr)
+		w.report(expr.Line(), "%T is unknown to this test", expr)
 	}
 }
 
@@ -505,7 +505,7 @@ func (w *walker) function(scope *name, e *ast.FunctionExpr) {
 	w.depth--
 }
 
-// field notes what is read of a table that stands at the top of the file.
+// field records which field is read of a table at the top of the file.
 func (w *walker) field(scope *name, e *ast.AttrGetExpr) {
 	object, ok := e.Object.(*ast.IdentExpr)
 	key, isText := e.Key.(*ast.StringExpr)
@@ -517,7 +517,7 @@ func (w *walker) field(scope *name, e *ast.AttrGetExpr) {
 	}
 }
 
-// mutator finds table.insert and its like on what outlives the call.
+// mutator finds table.insert, remove and sort of tables that outlive the call.
 func (w *walker) mutator(scope *name, e *ast.FuncCallExpr) {
 	target, ok := e.Func.(*ast.AttrGetExpr)
 	if !ok || w.depth == 0 || len(e.Args) == 0 {
@@ -540,41 +540,41 @@ func (w *walker) use(scope *name, e *ast.IdentExpr) {
 	switch {
 	case n == nil && !slices.Contains(given, e.Value):
 		w.report(e.Line(), "%s is not defined", e.Value)
-	case n != nil && !slices.Contains(w.inside, n): // a function that only calls itself is not used
+	case n != nil && !slices.Contains(w.inside, n): // a function that only calls itself is unused
 		n.read = true
 	}
 }
 
-func TestTheWalkerFindsNames(t *testing.T) {
+func TestTheWalkerFindsUndefinedNames(t *testing.T) {
 	finds(t, func(f findings) []finding { return f.undefined }, []claim{
-		{"what Redis gives", "return redis.call(tonumber('1'), cjson.encode({}))", nil},
-		{"what Redis gives scripts alone", "return KEYS[1], ARGV[1]", []string{"1: KEYS is not defined", "1: ARGV is not defined"}},
-		{"a global that Redis does not give", "return os.time()", []string{"1: os is not defined"}},
+		{"a global of Redis", "return redis.call(tonumber('1'), cjson.encode({}))", nil},
+		{"globals that only scripts have", "return KEYS[1], ARGV[1]", []string{"1: KEYS is not defined", "1: ARGV is not defined"}},
+		{"a global that Redis does not have", "return os.time()", []string{"1: os is not defined"}},
 		{"an unknown function", "\nfinsh(1)", []string{"2: finsh is not defined"}},
-		{"a field is no name", "local t = {}\nreturn t.x.y, t['z']", nil},
+		{"a field is not a name", "local t = {}\nreturn t.x.y, t['z']", nil},
 		{"a key is a name", "local t = {}\nreturn t[x]", []string{"2: x is not defined"}},
-		{"a field of a table is no name, its value is", "return {a = b, [c] = 1, d}",
+		{"a field in a table is not a name, its value is", "return {a = b, [c] = 1, d}",
 			[]string{"1: b is not defined", "1: c is not defined", "1: d is not defined"}},
-		{"a method is no name, its arguments are", "local s = ''\nreturn s:rep(n)", []string{"2: n is not defined"}},
+		{"a method is not a name, its arguments are", "local s = ''\nreturn s:rep(n)", []string{"2: n is not defined"}},
 		{"a receiver is a name", "return s:rep(1)", []string{"1: s is not defined"}},
 
 		{"a local", "local a, b = 1\nreturn a + b", nil},
-		{"a local is not yet there in its own value", "local a = a", []string{"1: a is not defined"}},
-		{"a local is not there before", "local b = a\nlocal a = 1", []string{"1: a is not defined"}},
+		{"a local is not declared in its own value", "local a = a", []string{"1: a is not defined"}},
+		{"a local is not declared before its statement", "local b = a\nlocal a = 1", []string{"1: a is not defined"}},
 		{"a local shadows and ends", "local a = 1\ndo local a, b = a, 2 end\nreturn a, b", []string{"3: b is not defined"}},
 		{"a local of a branch", "if 1 then local a = 1 elseif a then return a else return a end",
 			slices.Repeat([]string{"1: a is not defined"}, 3)},
 		{"a local of a while", "while a do local a = 1 end\nreturn a", []string{"1: a is not defined", "2: a is not defined"}},
 		{"the condition of a repeat sees its body", "repeat local a = 1 until a == 1", nil},
-		{"and nothing after it does", "repeat local a = 1 until true\nreturn a", []string{"2: a is not defined"}},
+		{"code after a repeat does not see its body", "repeat local a = 1 until true\nreturn a", []string{"2: a is not defined"}},
 
 		{"a parameter", "local f = function(a, ...) return a, ... end\nreturn a, f", []string{"2: a is not defined"}},
 		{"an upvalue", "local a = 1\nreturn function() return function() return a end end", nil},
 		{"a local function sees itself", "local function f(n) return n and f(n - 1) end\nreturn f", nil},
-		{"a function that is a value does not", "local f = function(n)\n  return f(n)\nend\nreturn f", []string{"2: f is not defined"}},
+		{"a function that is a value does not see itself", "local f = function(n)\n  return f(n)\nend\nreturn f", []string{"2: f is not defined"}},
 		{"a local function does not see the next", "local function f() return g() end\nlocal function g() end\nreturn f, g",
 			[]string{"1: g is not defined"}},
-		{"one declared ahead is seen", "local g\nlocal function f() return g() end\ng = function() end\nreturn f", nil},
+		{"a local declared ahead is seen", "local g\nlocal function f() return g() end\ng = function() end\nreturn f", nil},
 
 		{"a loop's number", "for i = 1, 2 do local a = i end\nreturn i", []string{"2: i is not defined"}},
 		{"a loop's bounds do not see it", "for i = i, i, i do end", slices.Repeat([]string{"1: i is not defined"}, 3)},
@@ -583,7 +583,7 @@ func TestTheWalkerFindsNames(t *testing.T) {
 
 		{"an assignment to a local", "local a\na = 1", nil},
 		{"an assignment to a global", "local a\na, b = 1, 2", []string{"2: b is assigned and not local"}},
-		{"an assignment to what Redis gives", "tonumber = nil", []string{"1: tonumber is assigned and not local"}},
+		{"an assignment to a global of Redis", "tonumber = nil", []string{"1: tonumber is assigned and not local"}},
 		{"an assignment to a field", "local t = {}\nt.a, t[b] = 1, 2", []string{"2: b is not defined"}},
 		{"a global function", "function f() end", []string{"1: f is assigned and not local"}},
 		{"a function in a field", "local t = {}\nfunction t.f(a) return a, self end\nfunction t:g() return self end",
@@ -598,30 +598,30 @@ func TestTheWalkerFindsNames(t *testing.T) {
 	})
 }
 
-func TestTheWalkerFindsWhatNothingUses(t *testing.T) {
+func TestTheWalkerFindsUnusedNames(t *testing.T) {
 	finds(t, func(f findings) []finding { return f.unused }, []claim{
 		{"called", "local function f() end\nf()", nil},
 		{"passed on", "local function f() end\nreturn pcall(f)", nil},
 		{"called by another", "local function f() end\nlocal function g() f() end\ng()", nil},
 		{"never called", "local function f() end\n", []string{"1: f is never used"}},
-		{"called by itself alone", "local function f() return f() end", []string{"1: f is never used"}},
-		{"called by its inner function alone", "local function f()\n  local function g() f() end\n  g()\nend",
+		{"called only by itself", "local function f() return f() end", []string{"1: f is never used"}},
+		{"called only by its inner function", "local function f()\n  local function g() f() end\n  g()\nend",
 			[]string{"1: f is never used"}},
-		{"another of its name is called", "local function f() end\nlocal function f() end\nf()", []string{"1: f is never used"}},
-		{"called by one that is never called", "local function f() end\nlocal function g() f() end", []string{"2: g is never used"}},
+		{"another function of its name is called", "local function f() end\nlocal function f() end\nf()", []string{"1: f is never used"}},
+		{"called by a function that is never called", "local function f() end\nlocal function g() f() end", []string{"2: g is never used"}},
 		{"a local", "local a, b = 1, 2\nreturn a", []string{"1: b is never used"}},
-		{"a local that is assigned alone", "local a\na = 1", []string{"1: a is never used"}},
-		{"a field of it is assigned: another may see that", "local a = {}\na.b = 1", nil},
-		{"a local that keeps a place", "local _, b = 1, 2\nreturn b", nil},
+		{"a local that is only assigned", "local a\na = 1", []string{"1: a is never used"}},
+		{"a local whose field is assigned: another table can hold it", "local a = {}\na.b = 1", nil},
+		{"a placeholder", "local _, b = 1, 2\nreturn b", nil},
 		{"a parameter", "local function f(a, b) return b end\nreturn f", []string{"1: a is never used"}},
-		{"one that keeps a place", "local function f(_, b) return b end\nreturn f", nil},
-		{"what a loop counts with", "for k, v in pairs({}) do end\nfor i = 1, 2 do end", nil},
+		{"a parameter that is a placeholder", "local function f(_, b) return b end\nreturn f", nil},
+		{"variables of a loop", "for k, v in pairs({}) do end\nfor i = 1, 2 do end", nil},
 		{"a file that it uses", "-- @use p/a\n-- @use p/b\nreturn a()", []string{"2: b is never used"}},
 		{"what the file defines", "local function s() end", nil},
 	})
 }
 
-func TestTheWalkerFindsWhatOutlivesACall(t *testing.T) {
+func TestTheWalkerFindsChangesThatOutliveACall(t *testing.T) {
 	const known = "local known, n = {}, 0\n"
 	finds(t, func(f findings) []finding { return f.remembered }, []claim{
 		{"while the file is loaded", known + "known.a = 1\nfor i = 1, 2 do known[i] = n end", nil},
@@ -633,38 +633,38 @@ func TestTheWalkerFindsWhatOutlivesACall(t *testing.T) {
 		{"into a table", known + "local function f(a) known[a] = 1 end", []string{"2: known is changed by a function"}},
 		{"into a table of a table", known + "local function f(a) known.b[a] = 1 end", []string{"2: known is changed by a function"}},
 		{"in a function of a function", known + "return function() return function() n = 1 end end", []string{"2: n is changed by a function"}},
-		{"into what another file defines", "-- @use p/a\nlocal function f() a.b = 1 end", []string{"2: a is changed by a function"}},
+		{"into a table of another file", "-- @use p/a\nlocal function f() a.b = 1 end", []string{"2: a is changed by a function"}},
 		{"a function of a table, made by a function", "local s = {}\nlocal function f() function s.g() end end", []string{"2: s is changed by a function"}},
 		{"into a part of a table", known + "local function f(a)\n  local of = known[a]\n  of.b = 1\nend", []string{"4: of is changed by a function"}},
 		{"into a part of a part", known + "local function f(a)\n  local of = known[a]\n  local b = of.b\n  b.c = 1\nend", []string{"5: b is changed by a function"}},
 		{"another value for a local that was a part", known + "local function f(a)\n  local of = known[a]\n  of = 1\n  return of\nend", nil},
-		{"into what a loop meets", known + "local function f()\n  for _, of in pairs(known) do of.b = 1 end\nend", []string{"3: of is changed by a function"}},
+		{"into a value of a loop", known + "local function f()\n  for _, of in pairs(known) do of.b = 1 end\nend", []string{"3: of is changed by a function"}},
 		{"by a function of table", known + "local function f(a)\n  table.insert(known, a)\n  table.sort(known.b)\n  table.concat(known)\nend",
 			[]string{"3: known is changed by a function", "4: known is changed by a function"}},
 	})
 }
 
-func TestTheWalkerFindsWhatIsWrittenIntoTheSharedTable(t *testing.T) {
-	const found = ": writes into tx.events, which all calls may share: use own(tx, \"events\")"
+func TestTheWalkerFindsWritesIntoTheSharedTable(t *testing.T) {
+	const found = ": writes into tx.events, which all calls can share: use own(tx, \"events\")"
 	finds(t, func(f findings) []finding { return f.shared }, []claim{
 		{"a table of this unit", "local function f(tx) tx.tasks[1] = 2 end", nil},
-		{"one that is owned", "-- @use store/own\nlocal function f(tx) own(tx, \"events\")[1] = 2 end", nil},
-		{"another table for it", "local function f(tx) tx.events = {} end", nil},
-		{"a part of it, which is no empty table", "local function f(tx) tx.events[1].a = 2 end", nil},
-		{"into it", "local function f(tx)\n  tx.events[#tx.events + 1] = 2\nend", []string{"2" + found}},
-		{"a field of it", "local function f(tx)\n  tx.events.a = 2\nend", []string{"2" + found}},
+		{"a table from own", "-- @use store/own\nlocal function f(tx) own(tx, \"events\")[1] = 2 end", nil},
+		{"another table for the field", "local function f(tx) tx.events = {} end", nil},
+		{"a part of the field", "local function f(tx) tx.events[1].a = 2 end", nil},
+		{"into the field", "local function f(tx)\n  tx.events[#tx.events + 1] = 2\nend", []string{"2" + found}},
+		{"into a field of the field", "local function f(tx)\n  tx.events.a = 2\nend", []string{"2" + found}},
 		{"by another name", "local function f(tx)\n  local e = tx.events\n  e[1] = 2\nend", []string{"3" + found}},
 		{"by a function of table", "local function f(tx)\n  table.insert(tx.events, 1)\nend", []string{"2" + found}},
 	})
 }
 
-func TestTheWalkerFindsNamesThatHideWhatAFileUses(t *testing.T) {
+func TestTheWalkerFindsNamesThatHideAUsedFile(t *testing.T) {
 	finds(t, func(f findings) []finding { return f.hidden }, []claim{
 		{"none does", "-- @use p/a\nlocal b = a", nil},
-		{"a field is no name", "-- @use p/a\nlocal b = {a = a}", nil},
+		{"a field is not a name", "-- @use p/a\nlocal b = {a = a}", nil},
 		{"a local", "-- @use p/a\nlocal function f()\n  local a = 1\nend", []string{"3: a hides what the file uses"}},
 		{"a parameter", "-- @use p/a\nlocal function f(a) end", []string{"2: a hides what the file uses"}},
-		{"what a loop counts with", "-- @use p/a\nfor a = 1, 2 do end", []string{"2: a hides what the file uses"}},
+		{"a variable of a loop", "-- @use p/a\nfor a = 1, 2 do end", []string{"2: a hides what the file uses"}},
 		{"another file of its name", "-- @use p/a\n-- @use q/a\nreturn a", []string{"2: a hides what the file uses"}},
 	})
 }

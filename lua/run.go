@@ -11,33 +11,35 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// once is a command that go-redis does not repeat. By default it repeats what got
-// no answer, in silence; the call may have run by then, and would run again.
+// once is a command that go-redis does not repeat. By default go-redis repeats a command
+// that got no reply. The call may have run by then, and would run again.
 type once struct{ *redis.Cmd }
 
 func (once) NoRetry() bool { return true }
 
 const (
-	// loadAgainAfter is how long calls are sent as scripts once a server has refused to
-	// load the library: it may be full.
+	// loadAgainAfter is how long calls are sent as scripts after a server has refused to
+	// load the library: it can be full.
 	loadAgainAfter = time.Second
-	// rightsAgainAfter is how long calls are sent as scripts once the user was found to
-	// lack the right to FCALL, or to load a library that nobody has loaded.
+	// rightsAgainAfter is how long calls are sent as scripts after the user was refused
+	// FCALL, or FUNCTION LOAD on a server without the library.
 	rightsAgainAfter = time.Minute
 )
 
-// Run runs a call on the partition whose root is key, with args. It returns the call's
-// reply as go-redis gives it, nil for none.
+// Run runs a call on the partition whose root is key, with args. It returns the reply of
+// the call as go-redis decodes it; a null reply is nil.
 //
-// The call runs once or not at all. Errors:
+// The call runs at most once. Errors are
 //
-//   - [Raised] is false: a lost connection, a timeout, an ended context. The call
-//     may have run, may still run, or may never have arrived.
+//   - an error for which [Raised] returns false: a lost connection, a timeout, an ended
+//     context. The call may have run, may still run, or may never have arrived.
 //   - *[ScriptError]: the call raised an error.
-//   - anything else: Redis refused to run the call.
+//   - any other error: Redis refused to run the call.
 //
-// Run panics if the library has no such call: names are constants of our code, and
-// an error would look like an outcome that nobody knows.
+// Run panics if the library has no such call: names are constants of the program, and an
+// error would look like an unknown outcome.
+//
+// A call takes one round trip. If the server does not have it yet, it takes up to four more.
 func (l *Library) Run(ctx context.Context, rdb redis.UniversalClient, name, key string, args ...any) (any, error) {
 	c := l.calls[name]
 	if c == nil {
@@ -49,7 +51,7 @@ func (l *Library) Run(ctx context.Context, rdb redis.UniversalClient, name, key 
 	reply, err := send(ctx, rdb, "fcall", c.function, key, args)
 	var refusal error // why the call is sent as a script
 	if unknownFunction(err) {
-		// A new, restarted or flushed server. It has not run anything.
+		// The server is new, restarted or flushed. The call has not run.
 		err = l.load(ctx, rdb, key)
 		moved := redis.HasErrorPrefix(err, "READONLY")
 		if err == nil {
@@ -59,8 +61,8 @@ func (l *Library) Run(ctx context.Context, rdb redis.UniversalClient, name, key 
 			refusal = err
 		}
 		if moved {
-			// The key has another master now, and a cluster client that does not know
-			// it yet told the old one. It follows the key with a script.
+			// The key has moved to another master. The cluster client does not know that
+			// yet, and loaded the library on the old master. A script follows the key.
 			return l.runScript(ctx, rdb, name, key, args)
 		}
 	} else if MayNotRun(err) {
@@ -75,13 +77,13 @@ func (l *Library) Run(ctx context.Context, rdb redis.UniversalClient, name, key 
 	}
 	l.refused.Store(time.Now().Add(again).UnixNano())
 	if reply, err = l.runScript(ctx, rdb, name, key, args); MayNotRun(err) {
-		return nil, fmt.Errorf("%s: neither as a function (%v) nor as a script: %w", name, refusal, errors.Unwrap(err))
+		return nil, fmt.Errorf("%s: Redis refuses the function (%v) and the script: %w", name, refusal, errors.Unwrap(err))
 	}
 	return reply, err
 }
 
-// runScript runs a call as a script. The user may have the right to one of EVALSHA and
-// EVAL alone. Without either, functions are tried again the next time.
+// runScript runs a call as a script. The user can have the right to only one of EVALSHA and
+// EVAL. If both are refused, the next call tries functions again.
 func (l *Library) runScript(ctx context.Context, rdb redis.UniversalClient, name, key string, args []any) (any, error) {
 	c := l.calls[name]
 	reply, err := send(ctx, rdb, "evalsha", c.sha, key, args)
@@ -94,8 +96,8 @@ func (l *Library) runScript(ctx context.Context, rdb redis.UniversalClient, name
 	return reply, l.explain(name, &c.script, err)
 }
 
-// load has the server that holds a key load the library. Another client may have been
-// faster.
+// load makes the master that holds a key load the library. It returns nil if another client
+// has loaded it already.
 func (l *Library) load(ctx context.Context, rdb redis.UniversalClient, key string) error {
 	var node redis.Cmdable = rdb
 	if cluster, ok := rdb.(*redis.ClusterClient); ok {
@@ -112,23 +114,24 @@ func (l *Library) load(ctx context.Context, rdb redis.UniversalClient, key strin
 	return err
 }
 
-// IsVerb tells whether commands of this name send calls.
+// IsVerb reports whether commands of this name run calls.
 func IsVerb(name string) bool {
 	return name == "fcall" || name == "evalsha" || name == "eval"
 }
 
-// mayNotRun is what Redis says of a command that the user has no right to, and of one
-// that the server's owner has taken away.
+// mayNotRun matches the error of Redis for a command that the user has no right to, and for
+// a command that the server does not have.
 var mayNotRun = regexp.MustCompile(`^NOPERM .* to run the '|^ERR unknown command`)
 
-// MayNotRun tells whether Redis refused a command as such: the user has no right to it,
-// or there is no such command. Nothing has run.
+// MayNotRun reports whether Redis refused a command itself: the user has no right to it, or
+// the server does not have it. Then the call has not run. A command that is refused for its
+// key is not meant.
 func MayNotRun(err error) bool {
 	var inside *ScriptError
 	return Raised(err) && !errors.As(err, &inside) && mayNotRun.MatchString(raised(err))
 }
 
-// raised is what Redis said.
+// raised returns the reply of Redis in err.
 func raised(err error) string {
 	var answer redis.Error
 	errors.As(err, &answer)

@@ -48,11 +48,11 @@ func TestACallGetsItsKeyAndArguments(t *testing.T) {
 // incr is a library of one call.
 var incr = tree("call/incr.lua", `local function incr(keys) return redis.call("INCR", keys[1]) end`)
 
-func TestAServerThatForgotTheCallsIsToldAgain(t *testing.T) {
+func TestCallsAreSentAgainToAServerThatLostThem(t *testing.T) {
 	t.Parallel()
 	onEachKind(t, func(t *testing.T, rdb redis.UniversalClient, o Options) {
 		l := load(t, incr, o)
-		rdb.Ping(t.Context()) // the greeting of a new connection is not what is counted
+		rdb.Ping(t.Context()) // connect first: the commands of a new connection are not counted
 		sent := record(rdb)
 		for i := range 4 {
 			if i == 2 {
@@ -82,8 +82,8 @@ func flush(t *testing.T, rdb redis.UniversalClient, o Options) {
 	}
 }
 
-// Each client finds that the server has no library, and only then does the first load it.
-func TestClientsMayLoadTheLibraryAtOnce(t *testing.T) {
+// All clients find that the server has no library before the first of them loads it.
+func TestClientsCanLoadTheLibraryAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	const clients = 8
 	socket := startServer(t)
@@ -111,7 +111,7 @@ func TestClientsMayLoadTheLibraryAtOnce(t *testing.T) {
 	}
 }
 
-// Two versions of a program, whose libraries differ, use one server.
+// Two versions of a program have different libraries and use one server.
 func TestTwoVersionsShareAServer(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t)
@@ -129,7 +129,7 @@ func TestTwoVersionsShareAServer(t *testing.T) {
 	}
 }
 
-func TestWhereTheLibraryIsRefusedCallsAreSentAsScripts(t *testing.T) {
+func TestCallsAreSentAsScriptsIfTheLibraryIsRefused(t *testing.T) {
 	t.Parallel()
 	lib := tree("call/add.lua", `-- Flags allow-oom
 local function add(keys) return redis.call("INCR", keys[1]) end`,
@@ -170,7 +170,7 @@ local function add(keys) return redis.call("INCR", keys[1]) end`,
 					t.Errorf("Run = %v, %v, want %d", got, err, want+1)
 				}
 			}
-			// Refused once: for a while it is not asked again.
+			// After a refusal FUNCTION LOAD is not sent again until refused has passed.
 			if got, want := sent(), []string{"fcall", "function", "evalsha", "eval", "evalsha", "evalsha"}; !slices.Equal(got, want) {
 				t.Errorf("sent %q, want %q", got, want)
 			}
@@ -179,13 +179,13 @@ local function add(keys) return redis.call("INCR", keys[1]) end`,
 			}
 
 			test.allow(t, admin)
-			l.refused.Store(0) // the while is over
+			l.refused.Store(0) // as if that time were over
 			sent()
 			if got, err := l.Run(t.Context(), rdb, "add", "n"); err != nil || got != int64(4) {
 				t.Errorf("Run = %v, %v, want 4", got, err)
 			}
 			if got, want := sent(), []string{"fcall", "function", "fcall"}; !slices.Equal(got, want) {
-				t.Errorf("allowed again, sent %q, want %q", got, want)
+				t.Errorf("with the right, sent %q, want %q", got, want)
 			}
 		})
 	}
@@ -198,7 +198,7 @@ func must(t *testing.T, cmd redis.Cmder) {
 	}
 }
 
-func TestAnErrorSaysWhereItWasWritten(t *testing.T) {
+func TestAnErrorNamesFileAndLine(t *testing.T) {
 	t.Parallel()
 	lib := tree(
 		"call/index.lua", "local function index()\n\n  local x = tonumber(\"x\")\n  -- here:\n  return x.y\nend",
@@ -226,7 +226,7 @@ func TestAnErrorSaysWhereItWasWritten(t *testing.T) {
 		must(t, rdb.Set(t.Context(), "k", "a string", 0))
 		for _, test := range []struct {
 			call, where string
-			texts       []string // of Redis, and of miniredis if that is another
+			texts       []string // of Redis, and of miniredis if it differs
 		}{
 			{"index", "lua/call/index.lua:5", []string{"attempt to index local 'x' (a nil value)",
 				"attempt to index a non-table object(nil) with key 'y'"}},
@@ -251,14 +251,14 @@ func TestAnErrorSaysWhereItWasWritten(t *testing.T) {
 				t.Errorf("Run(%s): %v\nwant %s%s", test.call, err, want, test.texts)
 			}
 			if !Raised(err) {
-				t.Errorf("Raised(%v) = false, want true: Redis said so", err)
+				t.Errorf("Raised(%v) = false, want true: Redis replied", err)
 			}
 		}
 	})
 }
 
-// A library that does not compile is refused as a whole, so the script says where.
-func TestACallThatDoesNotCompileSaysWhere(t *testing.T) {
+// The server refuses a library that does not compile as a whole. The error of the script has the line.
+func TestACompileErrorNamesFileAndLine(t *testing.T) {
 	t.Parallel()
 	lib := tree("call/bad.lua", "-- bad\nlocal bad = 1\n\nx y", "call/open.lua", "local open = 1\nif 1 then")
 	onEachKind(t, func(t *testing.T, rdb redis.UniversalClient, o Options) {
@@ -274,8 +274,8 @@ func TestACallThatDoesNotCompileSaysWhere(t *testing.T) {
 	})
 }
 
-// Miniredis takes level 2 for level 1, so this is about Redis alone.
-func TestAnErrorMayBlameItsCaller(t *testing.T) {
+// Miniredis treats level 2 as level 1, so this test runs on Redis only.
+func TestAnErrorCanNameTheLineOfItsCaller(t *testing.T) {
 	t.Parallel()
 	rdb := startRedis(t)
 	for _, o := range []Options{{}, {Functions: true}} {
@@ -289,7 +289,7 @@ func TestAnErrorMayBlameItsCaller(t *testing.T) {
 	}
 }
 
-func TestTheAnswerOfRedisIsUnwrapped(t *testing.T) {
+func TestTheReplyOfRedisIsUnwrapped(t *testing.T) {
 	t.Parallel()
 	for _, o := range []Options{{}, {Functions: true}} {
 		rdb := startRedis(t)
@@ -301,38 +301,38 @@ func TestTheAnswerOfRedisIsUnwrapped(t *testing.T) {
 			t.Errorf("Run: %v\nwant WRONGTYPE to be found by redis.HasErrorPrefix", err)
 		}
 
-		// Refused before it runs: no line of ours is at fault. A script without a shebang
-		// runs, and its command is refused.
+		// Redis refuses the function before it runs, so no line of our files is at fault. A
+		// script without a shebang runs, and its command is refused.
 		rdb.ConfigSet(t.Context(), "maxmemory", "1")
 		_, err = l.Run(t.Context(), rdb, "push", "k")
 		var at *ScriptError
 		if !redis.IsOOMError(err) || !Raised(err) || errors.As(err, &at) == o.Functions {
-			t.Errorf("Run with %+v: %v\nwant the OOM of Redis, a *ScriptError: %t", o, err, !o.Functions)
+			t.Errorf("Run with %+v: %v\nwant the OOM error of Redis, and a *ScriptError: %t", o, err, !o.Functions)
 		}
 	}
 }
 
-// FCALL, EVALSHA or EVAL: a user needs one of them, and FUNCTION only if nobody else has
-// loaded the library.
-func TestACallGoesTheWayThatTheUserMay(t *testing.T) {
+// A user needs the right to FCALL, EVALSHA or EVAL. It needs FUNCTION only if no other client
+// has loaded the library.
+func TestACallUsesACommandThatTheUserCanRun(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		claim, lacks string
-		loaded       bool   // the library, by somebody else
-		known        bool   // the script, by somebody else
-		sends        string // in three calls
-		says         string // the error, if there is no way
+		loaded       bool   // another client has loaded the library
+		known        bool   // another client has loaded the script
+		sends        string // the commands of three calls
+		says         string // in the error, if every command is refused
 	}{
-		{"no FCALL: it is tried once", "-fcall", true, false, "fcall evalsha eval evalsha evalsha", ""},
+		{"no FCALL: it is sent once", "-fcall", true, false, "fcall evalsha eval evalsha evalsha", ""},
 		{"no FCALL and no FUNCTION", "-fcall -function", false, false, "fcall evalsha eval evalsha evalsha", ""},
 		{"no FCALL and no EVALSHA", "-fcall -evalsha", true, false, "fcall evalsha eval evalsha eval evalsha eval", ""},
 		{"no FCALL and no EVAL, and the script is known", "-fcall -eval", true, true, "fcall evalsha evalsha evalsha", ""},
 		{"no FUNCTION, and the library is loaded", "-function", true, false, "fcall fcall fcall", ""},
-		{"no FUNCTION, and it is not", "-function", false, false, "fcall function evalsha eval evalsha evalsha", ""},
+		{"no FUNCTION, and the library is not loaded", "-function", false, false, "fcall function evalsha eval evalsha evalsha", ""},
 		{"no scripts", "-eval -evalsha -script", false, false, "fcall function fcall fcall fcall", ""},
-		{"FCALL alone, and the library is loaded", "-@scripting +fcall", true, false, "fcall fcall fcall", ""},
-		{"FCALL alone, and it is not: it is looked for again", "-@scripting +fcall", false, false, strings.Repeat("fcall function evalsha eval ", 3), "function|load"},
-		{"no way at all", "-@scripting", true, true, strings.Repeat("fcall evalsha eval ", 3), "'fcall'"},
+		{"only FCALL, and the library is loaded", "-@scripting +fcall", true, false, "fcall fcall fcall", ""},
+		{"only FCALL, and the library is not loaded: each call tries again", "-@scripting +fcall", false, false, strings.Repeat("fcall function evalsha eval ", 3), "function|load"},
+		{"no right to any command", "-@scripting", true, true, strings.Repeat("fcall evalsha eval ", 3), "'fcall'"},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			t.Parallel()
@@ -368,7 +368,7 @@ func TestACallGoesTheWayThatTheUserMay(t *testing.T) {
 			if test.says == "" {
 				return
 			}
-			// Whoever is granted a right, or has the library loaded, goes on at once.
+			// With the right, or with the library loaded, the next call runs.
 			if test.loaded {
 				must(t, admin.Do(t.Context(), "acl", "setuser", "app", "+fcall"))
 			} else {
@@ -381,8 +381,8 @@ func TestACallGoesTheWayThatTheUserMay(t *testing.T) {
 	}
 }
 
-// A key that the user may not touch is no reason to try another way.
-func TestAKeyThatTheUserMayNotTouchIsNoReasonForAScript(t *testing.T) {
+// A refused key is not a reason to try a script.
+func TestARefusedKeyIsNotAReasonForAScript(t *testing.T) {
 	t.Parallel()
 	socket := startServer(t)
 	admin := client(t, &redis.Options{Network: "unix", Addr: socket})
@@ -393,15 +393,15 @@ func TestAKeyThatTheUserMayNotTouchIsNoReasonForAScript(t *testing.T) {
 	l := load(t, incr, Options{Functions: true})
 	_, err := l.Run(t.Context(), rdb, "incr", "n")
 	if !redis.HasErrorPrefix(err, "NOPERM") || !Raised(err) || MayNotRun(err) {
-		t.Errorf("Run: %v\nwant NOPERM of a key", err)
+		t.Errorf("Run: %v\nwant NOPERM for the key", err)
 	}
 	if got := sent(); !slices.Equal(got, []string{"fcall"}) {
 		t.Errorf("sent %q, want fcall", got)
 	}
 }
 
-// A server whose owner has taken FCALL away is as one without Functions.
-func TestWhereFCALLIsRenamedCallsAreSentAsScripts(t *testing.T) {
+// A server on which FCALL is renamed is like a server without Functions.
+func TestCallsAreSentAsScriptsIfFCALLIsRenamed(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, &redis.Options{Network: "unix", Addr: startServer(t, "--rename-command", "FCALL", "")})
 	l := load(t, incr, Options{Functions: true})
@@ -412,7 +412,7 @@ func TestWhereFCALLIsRenamedCallsAreSentAsScripts(t *testing.T) {
 	}
 }
 
-// Forms that a test cannot provoke on the servers at hand, or that only look alike.
+// The texts are forms that the test servers do not produce, and texts that only look like positions.
 func TestLocate(t *testing.T) {
 	l := load(t, tree("call/r.lua", "-- r\nlocal r = 1", "call/s.lua", "-- s\nlocal x = 1\n\nlocal s = x"), Options{})
 	for _, test := range []struct{ claim, text, want string }{
@@ -425,7 +425,7 @@ func TestLocate(t *testing.T) {
 		{"miniredis", ":4: boom", "lua/call/s.lua:4: boom"},
 		{"several", "a user_script:3: b\n :4: c", "a lua/call/s.lua:2: b\n lua/call/s.lua:4: c"},
 		{"a line that is not there", "user_script:7: a", "user_script:7: a"},
-		{"another number", "at 10:2:1 in :2 of my_user_script:2", "at 10:2:1 in :2 of my_user_script:2"},
+		{"a number that is not a position", "at 10:2:1 in :2 of my_user_script:2", "at 10:2:1 in :2 of my_user_script:2"},
 	} {
 		if got := l.Locate("s", test.text); got != test.want {
 			t.Errorf("%s: Locate(%q) = %q, want %q", test.claim, test.text, got, test.want)
@@ -433,8 +433,8 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// A lost reply: the call has run, and the caller cannot know.
-func TestALostReplyIsNeverRepeated(t *testing.T) {
+// The reply is lost: the call has run, and the caller cannot know.
+func TestACallWhoseReplyIsLostIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"fcall", "evalsha", "eval"} {
 		t.Run(verb, func(t *testing.T) {
@@ -455,13 +455,13 @@ func TestALostReplyIsNeverRepeated(t *testing.T) {
 				t.Errorf("Run = %v, %v, want the error incr: EOF", reply, err)
 			}
 			if Raised(err) {
-				t.Errorf("Raised(%v) = true, want false: nobody answered", err)
+				t.Errorf("Raised(%v) = true, want false: there was no reply", err)
 			}
 			if n, _ := direct.Get(t.Context(), "n").Int(); n != 1 {
 				t.Errorf("the call ran %d times, want 1", n)
 			}
 
-			// The proxy lets the rest pass, so only the client can have held back.
+			// The proxy passes all later commands, so the client did not repeat the call.
 			if reply, err := l.Run(t.Context(), lossy, "incr", "n"); err != nil || reply != int64(2) {
 				t.Errorf("the next Run = %v, %v, want 2", reply, err)
 			}
@@ -469,9 +469,9 @@ func TestALostReplyIsNeverRepeated(t *testing.T) {
 	}
 }
 
-// The answer to FUNCTION LOAD may be lost too. Loading twice does no harm, and nothing
-// has run.
-func TestALostAnswerToTheLoadingIsMadeUpFor(t *testing.T) {
+// The reply to FUNCTION LOAD can be lost too. The library can be loaded twice, and the call
+// has not run.
+func TestTheLibraryIsLoadedAgainAfterALostReply(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		claim   string
@@ -479,7 +479,7 @@ func TestALostAnswerToTheLoadingIsMadeUpFor(t *testing.T) {
 		want    any
 	}{
 		{"go-redis loads it again", 3, int64(1)},
-		{"a client that repeats nothing is told", -1, nil},
+		{"a client without retries returns the error", -1, nil},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			t.Parallel()
@@ -491,7 +491,7 @@ func TestALostAnswerToTheLoadingIsMadeUpFor(t *testing.T) {
 				t.Errorf("Run = %v, %v, want %v", reply, err, test.want)
 			}
 			if l.refused.Load() != 0 {
-				t.Error("nobody answered, which was taken for a refusal")
+				t.Error("a lost reply was treated as a refusal")
 			}
 			ran := int64(0)
 			if test.want != nil {
@@ -504,7 +504,7 @@ func TestALostAnswerToTheLoadingIsMadeUpFor(t *testing.T) {
 	}
 }
 
-func TestAnEndedContextIsNoAnswer(t *testing.T) {
+func TestAnEndedContextIsNotAReply(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -514,8 +514,8 @@ func TestAnEndedContextIsNoAnswer(t *testing.T) {
 	}
 }
 
-// Two servers stand for the masters of a cluster. Each is told of the library by the
-// first call whose key is its own.
+// Two servers act as the masters of a cluster. The first call for a key of a master loads the
+// library there.
 func TestAClusterClientRoutesByTheKey(t *testing.T) {
 	t.Parallel()
 	onEachKind(t, func(t *testing.T, low redis.UniversalClient, o Options) {
@@ -558,9 +558,9 @@ func TestAClusterClientRoutesByTheKey(t *testing.T) {
 	})
 }
 
-// A slot has moved, and the client does not know: FCALL follows the key, FUNCTION LOAD has
-// none and goes to the old master.
-func TestACallFollowsItsKeyThoughTheLibraryDoesNot(t *testing.T) {
+// A slot has moved, and the client does not know it: FCALL follows the key to the new master.
+// FUNCTION LOAD has no key and is sent to the old master.
+func TestACallFollowsItsKeyToAnotherMaster(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{"-ERR Library 'curfew' already exists", "-READONLY You can't write against a read only replica."} {
 		t.Run(answer, func(t *testing.T) {
@@ -586,14 +586,14 @@ func TestACallFollowsItsKeyThoughTheLibraryDoesNot(t *testing.T) {
 				}
 			}
 			if l.refused.Load() != 0 {
-				t.Error("the old master's answer was taken for a refusal of the server that has the key")
+				t.Error("the reply of the old master was treated as a refusal of the new master")
 			}
 		})
 	}
 }
 
-// oldMaster is a server that has given its slots away: it answers every call with moved,
-// FUNCTION LOAD in its own way, and whatever a client says in greeting with an error that
+// oldMaster starts a server that has lost its slots. It replies to every call with moved, to
+// FUNCTION LOAD with function, and to the commands of a new connection with an error that
 // clients accept.
 func oldMaster(t *testing.T, moved, function string) (addr string) {
 	t.Helper()
@@ -654,7 +654,7 @@ func TestRunOfAnUnknownCallPanics(t *testing.T) {
 	l.Run(t.Context(), nil, "gone", "k")
 }
 
-// record returns what a client has sent since the last time that was asked.
+// record returns a function that returns the commands sent since it was last called.
 func record(rdb redis.UniversalClient) func() []string {
 	var sent []string
 	rdb.AddHook(recorder(func(verb string) { sent = append(sent, verb) }))
@@ -664,7 +664,7 @@ func record(rdb redis.UniversalClient) func() []string {
 	}
 }
 
-// recorder is a hook that is told each command's name.
+// recorder is a hook that gets the name of each command.
 type recorder func(verb string)
 
 func (recorder) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -680,8 +680,8 @@ func (recorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	return next
 }
 
-// loseReply is a proxy in front of a server's socket. It passes the first verb on,
-// waits for the reply, and then closes the connection instead of passing it back.
+// loseReply starts a proxy in front of a server's socket. It passes the first command verb to
+// the server, waits for the reply, and then closes the connection without passing the reply.
 func loseReply(t *testing.T, socket, verb string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -716,7 +716,7 @@ func loseReply(t *testing.T, socket, verb string) string {
 	return listener.Addr().String()
 }
 
-// relay copies until an end closes or pass refuses what was read, then closes both.
+// relay copies until a connection closes or pass returns false, then closes both.
 func relay(to, from net.Conn, pass func([]byte) bool) {
 	defer to.Close()
 	defer from.Close()

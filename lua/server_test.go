@@ -13,8 +13,8 @@ import (
 	"github.com/curfew-dev/curfew/internal/await"
 )
 
-// kinds are what a script may run on. They word errors differently, and only the
-// real ones know a shebang.
+// kinds are the servers on which scripts run. Their error texts differ, and only real servers
+// accept a shebang.
 var kinds = []struct {
 	name  string
 	o     Options
@@ -48,7 +48,7 @@ func client(tb testing.TB, o *redis.Options) *redis.Client {
 	return rdb
 }
 
-// startServer starts a redis-server with these settings more, and returns its socket.
+// startServer starts a redis-server with additional arguments, and returns its socket.
 func startServer(tb testing.TB, args ...string) string {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "redis") // tb.TempDir's path may be too long for a socket

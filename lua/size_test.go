@@ -8,11 +8,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A file fits on two screens, a function on one. Where one does not, yet, it stands here
-// with its size, and may only shrink.
+// A file must fit on two screens, and a function on one. A longer file or function is listed
+// with its size, and must not grow.
 const (
-	fileLines     = 90 // fewer
-	functionLines = 50 // fewer
+	fileLines     = 90 // a file has fewer lines
+	functionLines = 50 // a function has fewer lines
 )
 
 var (
@@ -23,7 +23,7 @@ var (
 		"wait/journal":       99,
 		"wait/suspend_agent": 137,
 	}
-	longFunctions = map[string]int{} // the longest of the file
+	longFunctions = map[string]int{} // by file: its longest function
 )
 
 func TestFilesAndFunctionsAreShort(t *testing.T) {
@@ -47,9 +47,9 @@ func short(t *testing.T, what string, lines, fewer, allowed int) {
 	case allowed == 0 && lines >= fewer:
 		t.Errorf("%s has %d lines, want fewer than %d", what, lines, fewer)
 	case allowed > 0 && lines > allowed:
-		t.Errorf("%s has %d lines, and had %d when it was found too long", what, lines, allowed)
+		t.Errorf("%s has %d lines, the list allows %d: make it shorter", what, lines, allowed)
 	case allowed > 0 && lines < fewer:
-		t.Errorf("%s has %d lines: take it off the list", what, lines)
+		t.Errorf("%s has %d lines: remove it from the list", what, lines)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestEveryCallCompiles(t *testing.T) {
 			if err != nil {
 				t.Errorf("as a script: %v", l.explain(name, &l.calls[name].script, err))
 			} else if want := l.calls[name].sha; sha != want {
-				t.Errorf("%s: its digest is %s, but Redis knows it as %s", name, want, sha)
+				t.Errorf("%s: the digest is %s, but that of Redis is %s", name, want, sha)
 			}
 		}
 		if o.Functions {
@@ -74,7 +74,7 @@ func TestEveryCallCompiles(t *testing.T) {
 	})
 }
 
-// everyFunction looks at what the server makes of the library.
+// everyFunction checks that the server registers every call of the library.
 func everyFunction(t *testing.T, rdb redis.UniversalClient, l *Library) {
 	t.Helper()
 	if err := rdb.FunctionLoad(t.Context(), l.Text()).Err(); err != nil {
@@ -90,10 +90,10 @@ func everyFunction(t *testing.T, rdb redis.UniversalClient, l *Library) {
 	}
 	for _, name := range l.Names() {
 		if want := l.Handle(name); !slices.Contains(known, want) {
-			t.Errorf("the server knows no function %s", want)
+			t.Errorf("the server has no function %s", want)
 		}
 	}
 	if len(known) != len(l.Names()) {
-		t.Errorf("the server knows %d functions, want %d", len(known), len(l.Names()))
+		t.Errorf("the server has %d functions, want %d", len(known), len(l.Names()))
 	}
 }
