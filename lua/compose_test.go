@@ -198,6 +198,9 @@ func TestFlags(t *testing.T) {
 				shebang += " flags=" + strings.Join(test.want, ",")
 				listed = `"` + strings.Join(test.want, `", "`) + `"`
 			}
+			if got, want := l.Reads("a"), slices.Contains(test.want, "no-writes"); got != want || l.Reads("unknown") {
+				t.Errorf("Reads = %t, want %t, and false for an unknown call", got, want)
+			}
 			if got, _, _ := strings.Cut(l.Source("a"), "\n"); got != shebang {
 				t.Errorf("the script begins with %q, want %q", got, shebang)
 			}
@@ -400,6 +403,12 @@ func TestCallsAreComposedOnceInAProcess(t *testing.T) {
 	})
 	if len(different) != 4 {
 		t.Errorf("Load with 4 different options composed %d libraries, want 4", len(different))
+	}
+	one, _ := Load(Options{Functions: true})
+	other, _ := Load(Options{Functions: true})
+	one.refused.Store(1)
+	if other.refused.Load() != 0 {
+		t.Error("Libraries with the same options share what a server refused")
 	}
 	if _, err := Load(Options{Replace: map[string]string{"store/gone": ""}}); err == nil {
 		t.Error("Load replaced a missing file, want an error")

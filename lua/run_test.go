@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -136,16 +137,17 @@ local function add(keys) return redis.call("INCR", keys[1]) end`,
 		"call/raise.lua", "-- Flags allow-oom\n\nlocal function raise() error(\"boom\") end")
 	for _, test := range []struct {
 		why    string
+		again  time.Duration // FUNCTION LOAD is sent again after it
 		refuse func(t *testing.T, admin *redis.Client) *redis.Options
 		allow  func(t *testing.T, admin *redis.Client)
 	}{
-		{"the server is full",
+		{"the server is full", time.Second,
 			func(t *testing.T, admin *redis.Client) *redis.Options {
 				must(t, admin.ConfigSet(t.Context(), "maxmemory", "1"))
 				return &redis.Options{}
 			},
 			func(t *testing.T, admin *redis.Client) { must(t, admin.ConfigSet(t.Context(), "maxmemory", "0")) }},
-		{"the user lacks the right",
+		{"the user lacks the right", time.Minute,
 			func(t *testing.T, admin *redis.Client) *redis.Options {
 				must(t, admin.Do(t.Context(), "acl", "setuser", "app", "on", ">secret", "~*", "&*", "+@all", "-function"))
 				return &redis.Options{Username: "app", Password: "secret"}
@@ -165,12 +167,16 @@ local function add(keys) return redis.call("INCR", keys[1]) end`,
 			l := load(t, lib, Options{Functions: true})
 			sent := record(rdb)
 
+			start := time.Now()
 			for want := range int64(3) {
 				if got, err := l.Run(t.Context(), rdb, "add", "n"); err != nil || got != want+1 {
 					t.Errorf("Run = %v, %v, want %d", got, err, want+1)
 				}
 			}
 			// After a refusal FUNCTION LOAD is not sent again until refused has passed.
+			if until := time.Unix(0, l.refused.Load()); until.Before(start.Add(test.again)) || until.After(time.Now().Add(test.again)) {
+				t.Errorf("calls are sent as scripts until %v after the first, want %v", until.Sub(start), test.again)
+			}
 			if got, want := sent(), []string{"fcall", "function", "evalsha", "eval", "evalsha", "evalsha"}; !slices.Equal(got, want) {
 				t.Errorf("sent %q, want %q", got, want)
 			}

@@ -5,7 +5,7 @@
 -- ARGV[3]  about   opaque, up to 4096 bytes; the Go client writes a JSON object. Empty: unchanged
 --
 -- Returns  {"OK"}
---          {"MISSING"}              the worker has no lease: send a heartbeat first
+--          {"MISSING"}              the worker is not known: send a heartbeat first
 --          {"INVALID", field, why}  nothing was changed
 -- Flags    allow-oom        a worker must be able to drain on a full Redis
 --

@@ -27,7 +27,8 @@
 -- @use task/give_back
 -- @use task/must_stop
 
--- drop gives claims back, the newest first. Each goes to the front of its line, so the oldest is first in the end.
+-- drop gives claims back, the newest first, and those of one fetch by their ids. Each goes to the front of its line, so
+-- the oldest is first in the end.
 local function drop(tx, worker, ids, held)
   record.load(tx, ids)
   for _, id in ipairs(ids) do

@@ -1,4 +1,5 @@
--- read_workers: returns the workers that have a lease, about 100 a call.
+-- read_workers: returns the workers, about 100 a call. A worker whose lease has ended is returned until a sweep
+-- removes it.
 --
 -- ARGV[1]  cursor: next of the previous reply; absent or 0 at first
 --

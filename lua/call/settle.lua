@@ -3,8 +3,9 @@
 -- ARGV[1]  worker
 -- ARGV[2]  call: identifies this report; a repeat gets the first answer
 -- ARGV[3]  number of outcomes, up to 500; each as in task/read_outcomes.lua
--- then     the arguments of fetch from seq on; absent, or n = 0: no tasks are taken. Results, errors and the tasks
---          taken have 4 MiB together, or it is one task
+-- then     the arguments of fetch from seq on; absent, or n = 0: no tasks are taken, and look is 1000. Outcomes
+--          and tasks taken are at most 600 together. Results, errors and the tasks taken have 4 MiB together, or
+--          it is one task
 --
 -- Returns  {now, {verdict, …}, {look, claim, …}, told, error, …}; look, claims, told and errors as fetch
 --          returns them; a verdict is one of

@@ -5,7 +5,7 @@
 --
 -- Returns  {"OK", state}  the request is stored, by this call or an earlier one. state is the worker's own
 --                         description of its state, "" if it has none
---          {"MISSING"}    the worker has no lease
+--          {"MISSING"}    there is no such worker
 -- Flags    allow-oom        a worker must stop on a full Redis too
 --
 -- @use check/names
