@@ -144,7 +144,7 @@ func TestAReadEndsAfter4MiB(t *testing.T) {
 }
 
 // An agent waits for five children, of which each has a result of 200 KiB.
-func TestRecallReturnsMembersIfTheyAreAtMostSoManyAndEndsAfter512KiB(t *testing.T) {
+func TestRecallReturnsMembersIfThereAreAtMostThatManyAndEndsAfter512KiB(t *testing.T) {
 	onNamespaces(t, func(n *namespace) {
 		n.enqueue("", []string{"0-a"})
 		n.fetch("w", 1, 1)

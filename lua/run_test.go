@@ -263,7 +263,7 @@ func TestAnErrorNamesFileAndLine(t *testing.T) {
 	})
 }
 
-// The server refuses a library that does not compile as a whole. The error of the script has the line.
+// If a call does not compile, the server refuses the whole library. The error of the script names the line.
 func TestACompileErrorNamesFileAndLine(t *testing.T) {
 	t.Parallel()
 	lib := tree("call/bad.lua", "-- bad\nlocal bad = 1\n\nx y", "call/open.lua", "local open = 1\nif 1 then")
@@ -430,7 +430,7 @@ func TestLocate(t *testing.T) {
 		{"older miniredis", "<string>:4: boom", "lua/call/s.lua:4: boom"},
 		{"miniredis", ":4: boom", "lua/call/s.lua:4: boom"},
 		{"several", "a user_script:3: b\n :4: c", "a lua/call/s.lua:2: b\n lua/call/s.lua:4: c"},
-		{"a line that is not there", "user_script:7: a", "user_script:7: a"},
+		{"a line behind the last", "user_script:7: a", "user_script:7: a"},
 		{"a number that is not a position", "at 10:2:1 in :2 of my_user_script:2", "at 10:2:1 in :2 of my_user_script:2"},
 	} {
 		if got := l.Locate("s", test.text); got != test.want {

@@ -41,7 +41,7 @@ local function cancel_one(tx, id, call, reason)
     cancel_task(tx, task, cancelled(reason, call), reason, call)
     return live(task) and {"CANCELLING", task.grace_at} or {"CANCELLED"}
   end
-  -- After a grace, task.call can be the report of the handler. Then cancelled_by names the call that cancelled.
+  -- After a grace, task.call can be that of the handler's report. Then cancelled_by is the call that cancelled.
   if task.status == "CANCELLED" and (task.call == call or task.cancelled_by == call) then
     return {"CANCELLED"}
   end

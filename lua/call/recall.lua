@@ -1,7 +1,8 @@
 -- recall: an agent that runs again reads its journal, and how its children ended.
 --
 -- ARGV[1]  agent
--- ARGV[2]  also return the journal, and the members of the newest wait if they are at most so many; "" for neither
+-- ARGV[2]  a number: returns the journal too, and the members of the newest wait if there are at most that many; "":
+--          returns neither
 -- ARGV[3…] names of children, the last parts of their ids
 --
 -- Returns  {now, {name, value, …}, {child, overdue, name, value, …}, …}: the journal, empty if it was not requested

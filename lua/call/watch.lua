@@ -3,8 +3,9 @@
 --
 -- ARGV     ids, up to 500
 --
--- Returns  {now, {status, instant}, …}: instant is when its time is up, or when a limit, a warning or a
---          grace is due, if that is sooner; "" for never. status is "" if there is no such task, and BROKEN if its record cannot be read
+-- Returns  {now, {status, instant}, …}: instant is when its time is up, or when a limit, a warning or a grace is
+--          due, if that is sooner; of a timer, when it fires; "" for never. status is "" if there is no such task,
+--          and BROKEN if its record cannot be read
 -- Ends     tasks among them that must end: timers COMPLETED, FAILED if their time was up, else CANCELLED
 -- Flags    allow-oom        a client must learn of the end on a full Redis too
 --

@@ -5,7 +5,7 @@
 -- small ones at first. So each task is decided a few times at the most, however many raise. If a tenth of them raises,
 -- a sweep takes twice the time.
 --
---   s      of the whole sweep: batch, counts, errors, full (a clock had more than a batch)
+--   s      of the whole sweep: batch, counts, errors, full (a clock had a full batch)
 --   clock  key, bound (the latest score that is due), step, and most (how many entries one sweep takes)
 --
 -- @use store/record

@@ -1,4 +1,4 @@
--- met_broken reports an entry of a clock that cannot be worked with, and takes it off the clock.
+-- met_broken records that an entry of a clock cannot be worked with, and takes the entry off the clock.
 --
 --   r  results of this unit: counts, errors, full (sweep/look.lua)
 --

@@ -41,7 +41,7 @@ function turn.pass(tx, s)
   return look - tx.at
 end
 
--- keep makes this reaper sweep when the next entry is due. The alarm tells it of an entry that is added and due sooner.
+-- keep makes this reaper sweep when the next entry is due. The alarm rings for a new entry that is due sooner.
 --
 --   s  reaper, fallback, full: there is more to do, so the wait is 0
 --
