@@ -335,3 +335,39 @@ func TestExplainReportsTheOwnerOfAnEndedOrMissingTask(t *testing.T) {
 		}
 	})
 }
+
+func TestReadEventsReturnsWholeEntriesAndEndsAtTheNumberOrAMiB(t *testing.T) {
+	onNamespaces(t, func(n *namespace) {
+		add := func(fields ...any) {
+			n.Helper()
+			if err := n.rdb.XAdd(n.Context(), &redis.XAddArgs{Stream: testRoot + ":events", Values: fields}).Err(); err != nil {
+				n.Fatal(err)
+			}
+		}
+		add("first", 1, "at", 1, "events", "a\nb\nc\n")
+		for range 5 { // entries of another writer count as one event each
+			add("x", strings.Repeat("y", 300<<10))
+		}
+		last := "0-0"
+		for _, row := range []struct {
+			claim         string
+			most          int
+			entries, more int64
+		}{
+			{"no events, only the bounds", 0, 0, 1},
+			{"one event, of an entry with three", 1, 1, 1},
+			{"four events", 4, 2, 1},
+			{"a MiB", 10000, 5, 1},
+		} {
+			reply := n.call("read_events", "0-0", row.most)
+			if int64(len(reply)-6) != row.entries || reply[5] != row.more {
+				n.Errorf("%s: read_events returned %d entries, more %v, want %d, more %d", row.claim, len(reply)-6, reply[5], row.entries, row.more)
+			} else if row.entries > 0 {
+				last = reply[len(reply)-1].([]any)[0].(string)
+			}
+		}
+		if reply := n.call("read_events", last, 10000); len(reply) != 6+1 || reply[5] != int64(0) {
+			n.Errorf("read_events behind %s returned %d entries, more %v, want the last, more 0", last, len(reply)-6, reply[5])
+		}
+	})
+}
