@@ -12,11 +12,11 @@ import (
 )
 
 // suspend task=a epoch=1 worker=w1 entry=1 mode=all make=1,2 members=1,2,3 calls the
-// script itself. members are the last parts of children's ids, 2:5s one with a patience,
-// 2::oobbb one with a mask, 1-150 all of those numbers, and !0-x an id as it is written. make are children to make, with what begins
-// with child_ as their fields. limit, from, on_timeout, on_pending, on_losers, mask, need,
-// most, part, of and digest go as they are; state=x children=2 entries=1 is a checkpoint,
-// note=1:x an entry.
+// script itself. members are the last parts of children's ids: 2:5s has a patience,
+// 2::oobbb has a mask, 1-150 is a range of numbers, and !0-x is a whole id. make lists the
+// children to create, and the arguments that begin with child_ are their fields. limit, from,
+// on_timeout, on_pending, on_losers, mask, need, most, part, of and digest are passed on as
+// they are. state=x children=2 entries=1 is a checkpoint, note=1:x an entry.
 func (s *stage) suspend(w words) []string {
 	agent := long(w.named["task"])
 	call := w.named["call"]
@@ -84,7 +84,7 @@ func split2(list string) []string {
 	return strings.Split(list, ",")
 }
 
-// ranges is a list in which 1-150 stands for all numbers of these.
+// ranges splits a list, and expands 1-150 to the numbers from 1 to 150.
 func ranges(list string) []string {
 	var all []string
 	for _, word := range split2(list) {
@@ -103,9 +103,9 @@ func ranges(list string) []string {
 	return all
 }
 
-// inRanges tells a list the other way round, where more than five numbers follow on each other.
+// inRanges joins a list, and writes more than five consecutive numbers as a range.
 func inRanges(list []string) string {
-	var told []string
+	var words []string
 	for i := 0; i < len(list); {
 		first, err := strconv.Atoi(list[i])
 		n := 1
@@ -113,16 +113,16 @@ func inRanges(list []string) string {
 			n++
 		}
 		if n > 5 {
-			told = append(told, list[i]+"-"+list[i+n-1])
+			words = append(words, list[i]+"-"+list[i+n-1])
 		} else {
-			told = append(told, list[i:i+n]...)
+			words = append(words, list[i:i+n]...)
 		}
 		i += n
 	}
-	return strings.Join(told, ",")
+	return strings.Join(words, ",")
 }
 
-// noted adds a checkpoint and entries.
+// noted appends the checkpoint and the entries of a command.
 func (s *stage) noted(args []any, w words) []any {
 	if state, ok := w.named["state"]; ok {
 		args = append(args, 3, "state", state, "children", w.named["children"], "entries", w.named["entries"])
@@ -138,8 +138,7 @@ func (s *stage) noted(args []any, w words) []any {
 	return args
 }
 
-// agent tells an answer to an agent, without the clock reading. An answer of a journal
-// has lines.
+// agent formats the answer to an agent on one line, without the time of the server.
 func (s *stage) agent(reply any, err error) []string {
 	if err != nil {
 		return []string{refusal(err)}
@@ -151,7 +150,7 @@ func (s *stage) agent(reply any, err error) []string {
 	return []string{strings.TrimSpace(strings.Join(text, " "))}
 }
 
-// journal tells an entry in one line.
+// journal formats a journal entry on one line.
 func journal(entry string) string {
 	o, ok := queue.ReadWaitOutcome(entry)
 	if !ok {
@@ -170,7 +169,7 @@ func (s *stage) remember(w words) []string {
 	return s.word(s.library.Run(s.ctx, s.rdb, "remember", s.root, args...))
 }
 
-// recall task=a most=100 1 2: the journal, then children, with what is in `show`.
+// recall task=a most=100 1 2: the journal, then the status, result and error of the children.
 func (s *stage) recall(w words) []string {
 	args := []any{long(w.named["task"]), w.named["most"]}
 	for _, name := range w.plain {
@@ -202,9 +201,9 @@ func (s *stage) recall(w words) []string {
 	return answers
 }
 
-// entries tells a journal: what is no entry by name, then entries by number.
+// entries formats a journal, one line each: first the fields by name, then the entries by number.
 func entries(flat []any) []string {
-	var told []string
+	var lines []string
 	numbers := map[string]int{}
 	for i := 0; i < len(flat); i += 2 {
 		name := fmt.Sprint(flat[i])
@@ -213,12 +212,12 @@ func entries(flat []any) []string {
 		}
 		entry := name + " " + since(journal(fmt.Sprint(flat[i+1])))
 		numbers[entry], _ = strconv.Atoi(name)
-		told = append(told, entry)
+		lines = append(lines, entry)
 	}
-	slices.SortFunc(told, func(a, b string) int {
+	slices.SortFunc(lines, func(a, b string) int {
 		return cmp.Or(numbers[a]-numbers[b], strings.Compare(a, b))
 	})
-	return told
+	return lines
 }
 
 // signal task=a name=go note=x call=C

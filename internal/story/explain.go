@@ -11,21 +11,21 @@ import (
 	"github.com/curfew-dev/curfew/internal/testclock"
 )
 
-// explain task=a: the sentence, then all that was told, as JSON.
+// explain task=a: the sentence, then all other fields of the explanation as JSON.
 func (s *stage) explain(w words) []string {
 	e, err := inspect.Explain(s.ctx, s.q, long(w.named["task"]))
 	if err != nil {
 		return []string{rooted(err.Error())}
 	}
-	told, err := json.Marshal(e)
+	text, err := json.Marshal(e)
 	if err != nil {
 		return []string{err.Error()}
 	}
 	var back inspect.Explanation
-	if err := json.Unmarshal(told, &back); err != nil {
-		return []string{"cannot be read back: " + err.Error()}
+	if err := json.Unmarshal(text, &back); err != nil {
+		return []string{"cannot decode the JSON: " + err.Error()}
 	}
-	data, _, _ := strings.Cut(string(told), `,"sentence":`) // the line before it
+	data, _, _ := strings.Cut(string(text), `,"sentence":`) // printed already
 	return []string{rooted(e.String()), "  " + rooted(data) + "}"}
 }
 
@@ -34,7 +34,7 @@ var (
 	rootOfAStory = regexp.MustCompile(`\b0-`)
 )
 
-// rooted is a text with the names and the time of a story.
+// rooted replaces ids and instants in a text by the names and the time of the story.
 func rooted(text string) string {
 	text = clockReading.ReplaceAllStringFunc(text, func(at string) string {
 		read, err := time.Parse(time.RFC3339Nano, at)

@@ -8,8 +8,8 @@ import (
 	"github.com/curfew-dev/curfew/inspect"
 )
 
-// figures k: what was counted of tasks of these kinds, or of all, that ended: a line an end and
-// a line a histogram, with the upper bounds of the buckets that have values.
+// figures k: the figures of these kinds, or of all kinds: one line for each way to end, and
+// one for each histogram, with the upper bounds of the buckets that have values.
 func (s *stage) figures(w words) []string {
 	all, err := inspect.Figures(s.ctx, s.q)
 	var answers []string
@@ -38,16 +38,16 @@ func (s *stage) figures(w words) []string {
 	return answers
 }
 
-// filled are the buckets that have values.
+// filled formats the buckets that have values.
 func filled(h inspect.Histogram) string {
-	var told []string
+	var words []string
 	for i, n := range h.Counts {
 		switch {
 		case n > 0 && i < len(h.Buckets):
-			told = append(told, fmt.Sprintf("%g:%d", h.Buckets[i], n))
+			words = append(words, fmt.Sprintf("%g:%d", h.Buckets[i], n))
 		case n > 0:
-			told = append(told, fmt.Sprintf("more:%d", n))
+			words = append(words, fmt.Sprintf("more:%d", n))
 		}
 	}
-	return strings.Join(told, " ")
+	return strings.Join(words, " ")
 }

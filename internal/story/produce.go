@@ -11,9 +11,9 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// enqueue calls the script itself, so that a story can hand over what the Go
-// client would refuse. timeout=30s and the like are durations; the other
-// arguments go as they are. several tasks: task=a,b,c.
+// enqueue calls the script itself, so that a story can send what the Go client
+// would refuse. timeout=30s and the like are durations; the other arguments are
+// passed on as they are. task=a,b,c enqueues several tasks.
 func (s *stage) enqueue(w words) []string {
 	var tasks [][]any
 	for _, name := range strings.Split(w.named["task"], ",") {
@@ -51,7 +51,7 @@ func (s *stage) enqueue(w words) []string {
 	return answers
 }
 
-// milliseconds is a duration as a script wants it; what is none goes as it is.
+// milliseconds converts a duration to ms. It returns any other text as it is.
 func milliseconds(value string) string {
 	d, err := time.ParseDuration(value)
 	if err != nil {
@@ -60,8 +60,8 @@ func milliseconds(value string) string {
 	return strconv.FormatInt(d.Milliseconds(), 10)
 }
 
-// cancel a b reason=x call=C owner=o. Behind the answers stands what the reply says of tasks
-// that timed out and of agents that were woken.
+// cancel a b reason=x call=C owner=o. After the answers come the tasks that timed out and
+// the agents that were woken, a line each.
 func (s *stage) cancel(w words) []string {
 	call := w.named["call"]
 	if call == "" {
@@ -80,11 +80,11 @@ func (s *stage) cancel(w words) []string {
 		return []string{refusal(err)}
 	}
 	answers := reply.([]any)
-	return append(s.rows(answers[1:], nil), told(answers[0].([]any))...)
+	return append(s.rows(answers[1:], nil), further(answers[0].([]any))...)
 }
 
-// told is what a reply says besides, five words a line.
-func told(words []any) []string {
+// further formats the tasks that a reply lists besides its answers, five words a line.
+func further(words []any) []string {
 	var lines []string
 	for ; len(words) >= 5; words = words[5:] {
 		row := []any{words[0], short(fmt.Sprint(words[1]))}
@@ -96,7 +96,7 @@ func told(words []any) []string {
 	return lines
 }
 
-// resolve a=result b reason… call=C; reject a="some error": outside of any worker.
+// resolve a:result b call=C settles promises; reject a:error rejects them.
 func (s *stage) resolve(w words) []string {
 	call, verb := w.named["call"], "complete"
 	if call == "" {

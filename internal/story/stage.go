@@ -16,7 +16,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// stage is where a story is played: a namespace, and what its workers remember.
+// stage runs the commands of a story on a namespace.
 type stage struct {
 	ctx     context.Context
 	q       *queue.Queue
@@ -73,8 +73,8 @@ func (s *stage) do(line string) []string {
 	return answers
 }
 
-// repeat 3 enqueue task=a#: the same command so often, with 1, 2, 3 in the place of #. Equal answers are told
-// once, with their number; of others the first and the last.
+// repeat 3 enqueue task=a# runs the command three times, with 1, 2 and 3 in place of #.
+// Equal answers are printed once, with their number; of other answers the first and the last.
 func (s *stage) repeat(line string) []string {
 	var often int
 	if _, err := fmt.Sscanf(line, "repeat %d ", &often); err != nil {
@@ -92,21 +92,22 @@ func (s *stage) repeat(line string) []string {
 	return []string{fmt.Sprintf("%d: %s … %s", count, answers[0], last)}
 }
 
-// position is where in our Lua Redis raised an error. The embedded server says so
-// where Redis does not, and it moves with every edit.
+// position matches the place in the Lua at which an error was raised. The embedded server
+// reports it where Redis does not, and it moves with every edit.
 var position = regexp.MustCompile(`[^\s=]*:\d+: WRONGTYPE`)
 
-// long and short translate between a story's names and ids.
+// long returns the id of a name.
 func long(name string) string {
 	if name == "" || strings.HasPrefix(name, "!") {
-		return strings.TrimPrefix(name, "!") // an id as it is written
+		return strings.TrimPrefix(name, "!") // a whole id
 	}
 	return "0-" + name
 }
 
+// short returns the name of an id.
 func short(id string) string { return strings.TrimPrefix(id, "0-") }
 
-// since tells an instant as the time from the story's beginning.
+// since formats an instant as the time since the story began. Other texts stay as they are.
 func since(ms string) string {
 	n, err := strconv.ParseInt(ms, 10, 64)
 	if err != nil || n < testclock.Start.UnixMilli()-1e10 {
@@ -128,7 +129,7 @@ func (s *stage) advance(w words) []string {
 	return []string{"now " + s.now.Sub(testclock.Start).String()}
 }
 
-// field a deadline_at until: what the record has of these, as it is stored.
+// field a deadline_at until: the values of these fields in the record, - for one that is not there.
 func (s *stage) field(w words) []string {
 	r, err := s.q.Get(s.ctx, long(w.plain[0]))
 	if err != nil {
@@ -155,7 +156,7 @@ func (s *stage) open(w words) []string {
 	return []string{"OK"}
 }
 
-// redis SET {root}:deadlines x: what somebody else does to our keys. \n is a newline.
+// redis SET {root}:deadlines x runs a command of Redis on the keys. \n is a newline.
 func (s *stage) redis(w words) []string {
 	args := make([]any, len(w.plain))
 	for i, word := range w.plain {

@@ -8,10 +8,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// state tells every key of the namespace, a line each, so that nothing can change
-// unseen. Left out: the clock, the events and the figures (they have commands), and bookkeeping
-// that no rule speaks of (the root's counters, a record's version and kind). state waits
-// tells keys of that name alone.
+// state prints every key of the namespace, a line each, so that a story shows every change.
+// It leaves out the clock, the events and the figures, which have commands of their own, and
+// fields without a rule: the root's counters, a record's version and calls, and the kind k.
+// state waits prints the keys of that name alone.
 func (s *stage) state(w words) []string {
 	keys, err := s.rdb.Keys(s.ctx, s.root+"*").Result()
 	if err != nil {
@@ -42,8 +42,8 @@ func (s *stage) state(w words) []string {
 	return lines
 }
 
-// tasks tells the records, a line each, and a line for a payload. Of a record that cannot
-// be read the first lines of its texts are told.
+// tasks formats each record and each payload on a line. If a record cannot be read, it
+// formats the first lines of its spec and state.
 func (s *stage) tasks(keys []string) []string {
 	ids := map[string]bool{}
 	for _, key := range keys {
@@ -69,7 +69,7 @@ func (s *stage) tasks(keys []string) []string {
 			lines = append(lines, fmt.Sprintf("%-10s %s  %s", "payload", short(id), r.Payload))
 		}
 	}
-	for _, key := range keys { // what belongs to no record
+	for _, key := range keys { // texts without a record
 		kind, id, _ := strings.Cut(strings.TrimPrefix(key, s.root+":"), ":")
 		if (kind == "payload" || kind == "result") && !ids[id] {
 			lines = append(lines, fmt.Sprintf("%-10s %s  %s", kind, short(id), s.value(key)))
@@ -97,22 +97,22 @@ func (s *stage) value(key string) string {
 	}
 }
 
-// scored tells the members in order; the score too where it is an instant or a seq.
+// scored formats the members in order, with their scores if these are instants or seqs.
 func (s *stage) scored(key string, members []redis.Z) string {
-	var told []string
+	var words []string
 	for _, m := range members {
 		name := short(fmt.Sprint(m.Member))
 		if !strings.Contains(key, ":ready:") && !strings.Contains(key, ":pending:") {
 			name += "@" + since(fmt.Sprintf("%.0f", m.Score))
 		}
-		told = append(told, name)
+		words = append(words, name)
 	}
-	return strings.Join(told, " ")
+	return strings.Join(words, " ")
 }
 
-// fields tells a hash: the status first, then by name.
+// fields formats a hash: the status first, then the fields by name.
 func (s *stage) fields(hash map[string]string) string {
-	var told []string
+	var words []string
 	for name, value := range hash {
 		switch {
 		case name == "version" || name == "created_at" || name == "call" || strings.HasPrefix(name, "call ") || name == "requeued_by" || name == "cancelled_by" || name == "drained_by" || name == "suspended_by" || name == "bytes" || name == "digest" || name == "label" || name == "status" || name == "kind" && value == "k" || name == "queue" && value == "default":
@@ -127,13 +127,13 @@ func (s *stage) fields(hash map[string]string) string {
 		if strings.Contains(value, " ") {
 			value = fmt.Sprintf("%q", value)
 		}
-		told = append(told, name+"="+value)
+		words = append(words, name+"="+value)
 	}
-	slices.Sort(told)
+	slices.Sort(words)
 	if hash["status"] != "" {
-		told = append([]string{hash["status"]}, told...)
+		words = append([]string{hash["status"]}, words...)
 	}
-	return strings.Join(told, " ")
+	return strings.Join(words, " ")
 }
 
 func names(ids []string) []string {

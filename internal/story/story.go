@@ -1,20 +1,20 @@
-// Package story runs tests that read as documentation: a file of commands, each
-// block with the answers that are expected, and the whole state where it matters.
+// Package story runs tests that read as documentation. A story is a file of commands, with
+// the expected answers after each block, and the whole state where it matters.
 //
-//	# A worker whose lease ran out may still settle, until somebody took the task.
+//	# A worker whose lease ended may still settle, until another worker takes the task.
 //	enqueue task=a
 //	fetch worker=w1
 //	----
 //	OK a
 //	a epoch=1
 //
-// A block is commands, ----, and one line of answer a command (state and events
-// give several). Blocks are separated by an empty line. Time is a command, so
-// nothing sleeps; instants are told as the time since the story began. Tasks go by
-// short names: task=a is 0-a, its child is a.1.
+// A block is commands, ----, and one line of answer for each command (state and events
+// give several). An empty line separates blocks. Time is a command, so nothing sleeps.
+// Instants are printed as the time since the story began. Tasks have short names: task=a
+// is 0-a, and its child is a.1.
 //
-// go test -update writes the answers that were given into the files: read the
-// difference before you commit it.
+// go test -update writes the actual answers into the files: read the difference before
+// you commit it.
 package story
 
 import (
@@ -35,10 +35,10 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-var update = flag.Bool("update", false, "write the answers given into the stories")
+var update = flag.Bool("update", false, "write the actual answers into the stories")
 
-// Run runs every story of a folder on a server. Each has a namespace of its own,
-// made from prefix and its name.
+// Run runs every story of a folder on a server, each in a namespace of its own. The names
+// of the namespaces begin with prefix.
 func Run(t *testing.T, rdb redis.UniversalClient, prefix, folder string) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.txt"))
 	if err != nil || len(files) == 0 {
@@ -52,23 +52,23 @@ func Run(t *testing.T, rdb redis.UniversalClient, prefix, folder string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told := tell(t, rdb, library, fmt.Sprintf("%s%d", prefix, i), string(text))
-			if told == string(text) {
+			got := play(t, rdb, library, fmt.Sprintf("%s%d", prefix, i), string(text))
+			if got == string(text) {
 				return
 			}
 			if *update {
-				if err := os.WriteFile(file, []byte(told), 0o644); err != nil {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
 				}
 				return
 			}
-			t.Errorf("%s\n%s", file, difference(string(text), told))
+			t.Errorf("%s\n%s", file, difference(string(text), got))
 		})
 	}
 }
 
-// tell runs a story and returns it with the answers that were given.
-func tell(t *testing.T, rdb redis.UniversalClient, library *lua.Library, namespace, text string) string {
+// play runs a story and returns its text with the actual answers.
+func play(t *testing.T, rdb redis.UniversalClient, library *lua.Library, namespace, text string) string {
 	ctx := context.Background()
 	events := "terminal"
 	if strings.Contains(text, "\nevents level=all") {
@@ -103,7 +103,7 @@ func tell(t *testing.T, rdb redis.UniversalClient, library *lua.Library, namespa
 	return out.String()
 }
 
-// difference shows the first lines that differ, with what came before them.
+// difference shows the first lines that differ, and the lines before them.
 func difference(want, got string) string {
 	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
 	i := 0
@@ -111,12 +111,12 @@ func difference(want, got string) string {
 		i++
 	}
 	from, to := max(i-6, 0), func(s []string) int { return min(i+6, len(s)) }
-	return fmt.Sprintf("from line %d on:\n--- expected\n%s\n--- told\n%s",
+	return fmt.Sprintf("from line %d on:\n--- expected\n%s\n--- actual\n%s",
 		i+1, strings.Join(w[from:to(w)], "\n"), strings.Join(g[from:to(g)], "\n"))
 }
 
-// words reads a command: its verb, and name=value arguments. A value may be
-// quoted, and one without = belongs to the name "".
+// words is a command: its verb, its name=value arguments, and its arguments without =.
+// A value may be quoted.
 type words struct {
 	verb  string
 	named map[string]string
@@ -139,7 +139,7 @@ func parse(line string) words {
 	return w
 }
 
-// split is strings.Fields that keeps "quoted words" together.
+// split is like strings.Fields, and keeps "quoted words" together.
 func split(line string) []string {
 	var fields []string
 	var field strings.Builder

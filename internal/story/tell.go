@@ -11,7 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// refusal tells what Redis raised, without the place in our Lua that it came from.
+// refusal formats an error of Redis without the place in the Lua that raised it.
 func refusal(err error) string {
 	if strings.Contains(err.Error(), "WRONGTYPE") {
 		return "error WRONGTYPE"
@@ -19,9 +19,10 @@ func refusal(err error) string {
 	return "error " + raisedAt.ReplaceAllString(err.Error(), "")
 }
 
-// raisedAt is where in our Lua that was. It moves with every edit.
+// raisedAt matches the place in the Lua that raised an error. It moves with every edit.
 var raisedAt = regexp.MustCompile(`lua/\S+\.lua:\d+: `)
 
+// claims formats the claims of a reply, a line each.
 func (s *stage) claims(trip queue.Reply) []string {
 	if len(trip.Claims) == 0 {
 		return []string{"nothing"}
@@ -49,7 +50,7 @@ func (s *stage) claims(trip queue.Reply) []string {
 	return answers
 }
 
-// rows tells an answer that has a row for each task.
+// rows formats a reply that has a row for each task.
 func (s *stage) rows(reply any, err error) []string {
 	if err != nil {
 		return []string{refusal(err)}
@@ -65,7 +66,7 @@ func (s *stage) rows(reply any, err error) []string {
 	return answers
 }
 
-// word tells an answer that is one row.
+// word formats a reply that is one row.
 func (s *stage) word(reply any, err error) []string {
 	if err != nil {
 		return []string{refusal(err)}
@@ -123,7 +124,8 @@ func (s *stage) watch(w words) []string {
 	return answers
 }
 
-// events: the stream so far, one line an event.
+// events: the stream so far, one line for each event. events level=all, on a line of its own,
+// has the namespace record all events.
 func (s *stage) events(w words) []string {
 	if w.named["level"] != "" {
 		return []string{"from now on"}

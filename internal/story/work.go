@@ -10,7 +10,7 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// fetch worker=w1 n=1 lease=10s queues=a:1,b:2 seq=N (the next one if absent).
+// fetch worker=w1 n=1 lease=10s queues=a:1,b:2 seq=N. Without seq it is the next one.
 func (s *stage) fetch(w words) []string {
 	trip, err := s.q.Attempts().Fetch(s.ctx, 0, w.named["worker"], s.ask(w))
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *stage) ask(w words) queue.Ask {
 }
 
 // complete task=a epoch=1 worker=w1 result=x call=C; fail … error=x class=failed
-// code=2 delay=1s; release … delay=1s. next=N takes the next tasks in the same trip.
+// code=2 delay=1s; release … delay=1s. next=N fetches the next tasks in the same call.
 func (s *stage) settle(w words) []string {
 	epoch, _ := strconv.ParseInt(w.named["epoch"], 10, 64)
 	code, _ := strconv.Atoi(w.named["code"])
@@ -80,8 +80,8 @@ func (s *stage) settle(w words) []string {
 	return answers
 }
 
-// heartbeat worker=w1 lease=15s known=N a:1 b:2:50%; lease=0 is goodbye. The third part
-// is the progress.
+// heartbeat worker=w1 lease=15s known=N a:1 b:2:50% lists the claims by name and epoch, and
+// perhaps their progress. lease=0 says that the worker leaves.
 func (s *stage) heartbeat(w words) []string {
 	var held []queue.Held
 	for _, entry := range w.plain {
