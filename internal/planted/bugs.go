@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// kinds are all bugs: of each its name, its file, what stands there, what is planted
+// kinds holds all bugs. Each has its name, its file, the text to replace, the text planted
 // in its place, and the story, or the part of the suite, that must find it.
 var kinds = [][]bug{settleBugs, fetchBugs, leaseBugs, lineBugs, timeBugs, retryBugs, sweepBugs, childBugs,
 	enqueueBugs, keyBugs, hookBugs, promiseBugs, controlBugs, cancelBugs, signalBugs, recordBugs,

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// folder names, in the environment of a test process, the Lua that it is to run.
+// folder is the environment variable that tells a test process where to read its Lua.
 const folder = "CURFEW_PLANTED_LUA"
 
-// ground is where bugs are planted: the tree, and a folder of our own for the rest.
+// ground is the tree whose bugs are planted, and a temporary folder for what is built.
 type ground struct {
 	tree, own string
 	binaries  map[string]string // by package
@@ -34,8 +34,8 @@ func (g *ground) close() { os.RemoveAll(g.own) }
 
 func (g *ground) lua() string { return filepath.Join(g.tree, "lua") }
 
-// binary is the test binary of a package that reads its Lua from a folder. Building
-// it once, and not once for each bug, is most of the time that this takes.
+// binary returns the test binary of a package, built to read its Lua from a folder. It is
+// built once for all bugs, since the build takes most of the time.
 func (g *ground) binary(pkg string) (string, error) {
 	if built := g.binaries[pkg]; built != "" {
 		return built, nil
@@ -54,7 +54,7 @@ func (g *ground) binary(pkg string) (string, error) {
 	return built, nil
 }
 
-// overlay writes a library.go for the build alone, and what tells go to take it.
+// overlay writes a library.go for the build alone, and the file that makes go use it.
 func (g *ground) overlay() (string, error) {
 	name := filepath.Join(g.lua(), "library.go")
 	source, err := os.ReadFile(name)

@@ -16,23 +16,23 @@ import (
 // limit is the time within which a bug must be found.
 const limit = 60 * time.Second
 
-// found says what became of a bug.
+// found is the result of a hunt for a bug.
 type found struct {
-	by    string // the test that failed; what was the matter if none did
+	by    string // the test that failed; if none failed, why
 	after time.Duration
-	said  string // the lines before that
+	said  string // the output before the failure
 	ok    bool
 }
 
-// survived is told in the place of a test when none failed.
+// survived stands in found.by if no test failed.
 const survived = "NOT FOUND"
 
 func (f found) inTime() bool { return f.ok && f.after < limit }
 
 var failed = regexp.MustCompile(`^\s*--- FAIL: (\S+)`)
 
-// control runs each part that is needed on the Lua as it is, and all stories if one is.
-// Where it fails already, finding a bug says nothing.
+// control runs each part that the bugs name on the unchanged Lua, and all stories if a bug
+// names one. A test that fails without a bug cannot show that a bug is found.
 func (g *ground) control(bugs []bug) error {
 	asked := map[string]bool{}
 	for _, b := range bugs {
@@ -49,7 +49,7 @@ func (g *ground) control(bugs []bug) error {
 			return err
 		}
 		if f.by != survived {
-			return fmt.Errorf("%s fails without any bug, so it shows nothing; mend this first: %s\n%s", by, f.by, f.said)
+			return fmt.Errorf("%s fails without a bug, so it cannot find one: fix %s first\n%s", by, f.by, f.said)
 		}
 		fmt.Printf(row, "none", f.after.Seconds(), by+" passes")
 	}
@@ -76,8 +76,8 @@ func (g *ground) hunt(b bug) (found, error) {
 		return found{}, err
 	}
 
-	// The test ends by itself, says where it hangs, and cleans up after itself; a
-	// process that cannot is killed.
+	// The test binary has a timeout of its own: it prints where it hangs, and cleans up. A
+	// process that does not end by then is killed.
 	ctx, cancel := context.WithTimeout(context.Background(), limit+30*time.Second)
 	defer cancel()
 	test := exec.CommandContext(ctx, binary, append([]string{"-test.run", p.run, "-test.v", "-test.failfast",
@@ -87,7 +87,7 @@ func (g *ground) hunt(b bug) (found, error) {
 	return watch(test, b)
 }
 
-// watch runs a test process and tells what it found.
+// watch runs a test process and returns what it found.
 func watch(test *exec.Cmd, b bug) (found, error) {
 	said, err := test.StdoutPipe()
 	if err != nil {
@@ -102,15 +102,15 @@ func watch(test *exec.Cmd, b bug) (found, error) {
 	ended := test.Wait()
 	switch {
 	case strings.Contains(f.said, "Error compiling"):
-		return f, fmt.Errorf("bug %q: what is planted is no Lua\n%s", b.name, f.said)
+		return f, fmt.Errorf("bug %q: the planted text is not valid Lua\n%s", b.name, f.said)
 	case !f.ok && ended != nil:
 		f.by = fmt.Sprintf("%s: no test failed, but %s ended with %v", survived, b.by, ended)
 	}
 	return f, nil
 }
 
-// listen reads what a test process says until it ends. The first failure counts; a
-// test tells it before those of its subtests that failed, of which it has one.
+// listen reads the output of a test process until it ends. The first failure counts. A test
+// prints its own failure before those of its subtests, so the innermost subtest is kept.
 func listen(said io.Reader, begun time.Time) found {
 	f := found{by: survived}
 	var before []string

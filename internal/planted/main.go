@@ -9,10 +9,10 @@ import (
 )
 
 func main() {
-	list := flag.Bool("list", false, "only tell which bugs there are")
-	only := flag.String("only", "", "plant only the bug of this `name`")
-	by := flag.String("by", "", "have this `part` of the suite look for them, not what must find each: "+strings.Join(partNames(), ", ")+", or stories/ and a name")
-	verbose := flag.Bool("v", false, "show what the failing test said")
+	list := flag.Bool("list", false, "list the bugs and plant none")
+	only := flag.String("only", "", "plant only the bug with this `name`")
+	by := flag.String("by", "", "run this `part` of the suite for every bug, instead of the one that must find it: "+strings.Join(partNames(), ", ")+", or stories/ and a name")
+	verbose := flag.Bool("v", false, "print the output of the failing test")
 	flag.Parse()
 
 	chosen, err := choose(*only, *by)
@@ -39,7 +39,7 @@ func fail(err error) {
 	os.Exit(2)
 }
 
-// choose picks bugs by name, and may give them to another part of the suite.
+// choose returns the bugs with a name, or all, perhaps with another part that must find them.
 func choose(only, by string) ([]bug, error) {
 	var chosen []bug
 	for _, b := range bugs {
@@ -52,15 +52,15 @@ func choose(only, by string) ([]bug, error) {
 		chosen = append(chosen, b)
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("no bug is called %q: -list tells the names", only)
+		return nil, fmt.Errorf("there is no bug %q: -list prints the names", only)
 	}
 	return chosen, nil
 }
 
-// row tells of a bug: its name, and what found it when.
+// row formats the result of a bug: its name, the time, and what found it.
 const row = "%-66s %5.1f s  %s\n"
 
-// run plants each bug and tells what became of it. It returns whether all were found.
+// run plants each bug and prints the result. It reports whether all were found in time.
 func run(chosen []bug, verbose bool) (bool, error) {
 	begun := time.Now()
 	g, err := open()

@@ -19,7 +19,7 @@ type part struct {
 // parts of the suite, by name.
 var parts = map[string]part{
 	stories: {"queue", storyTests, nil},
-	// What rapid does after a failure, to make the example smaller, takes no part.
+	// rapid must not spend time on a smaller example after a failure.
 	"model":       {"internal/model", "^TestModel$", []string{"-rapid.shrinktime=1ms", "-rapid.nofailfile"}},
 	"channels":    {"queue", "^TestWhoListensIsToldBeforeTheCallReturns$/^redis$", nil},
 	"full memory": {"queue", "^TestAFullRedisStillDrains$", nil},
@@ -36,7 +36,7 @@ const (
 
 func partNames() []string { return slices.Sorted(maps.Keys(parts)) }
 
-// partOf is what a bug's `by` names: a part, or one story.
+// partOf returns what a bug's `by` names: a part, or one story.
 func partOf(tree fs.FS, by string) (part, error) {
 	if p, known := parts[by]; known {
 		return p, nil
@@ -54,7 +54,7 @@ func partOf(tree fs.FS, by string) (part, error) {
 	return part{}, fmt.Errorf("there is no part %q: choose one of %s, or %s/ and the name of a story", by, strings.Join(partNames(), ", "), stories)
 }
 
-// whole is the part that a story belongs to, and any part itself.
+// whole returns the part that a story belongs to. It returns any other part as it is.
 func whole(by string) string {
 	if strings.HasPrefix(by, stories+"/") {
 		return stories

@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// bug is one mistake that somebody could make.
+// bug is one mistake that a change of the Lua could make.
 type bug struct {
-	name     string // what is wrong then
+	name     string // the wrong behaviour
 	file     string // below lua/
 	old, new string // old occurs in it exactly once
 	by       string // the story that must find it, "stories/" and its name, or the part of the suite (parts.go)
 }
 
-// edit returns a text with old replaced, which must occur in it exactly once.
+// edit returns a text in which old is replaced. old must occur exactly once.
 func edit(name, text, old, new string) (string, error) {
 	if n := strings.Count(text, old); n != 1 {
-		return "", fmt.Errorf("%s: this text is there %d times, not once; write anew what is to be replaced: %q", name, n, old)
+		return "", fmt.Errorf("%s: the text to replace occurs %d times, not once; update the bug: %q", name, n, old)
 	}
 	return strings.Replace(text, old, new, 1), nil
 }
 
-// plant is the text of a bug's file with the bug in it.
+// plant returns the text of a bug's file with the bug in it.
 func (b bug) plant(lua fs.FS) (string, error) {
 	text, err := fs.ReadFile(lua, b.file)
 	if err != nil {

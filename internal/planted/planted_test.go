@@ -13,7 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/lua"
 )
 
-// ours is the ground that a test plants on.
+// ours returns the ground of a test.
 func ours(t *testing.T) *ground {
 	t.Helper()
 	g, err := open()
@@ -24,7 +24,7 @@ func ours(t *testing.T) *ground {
 	return g
 }
 
-// composed is what Redis gets of a folder, with another text in the place of a file.
+// composed returns the functions that Redis gets from a folder, with another text for one file.
 func composed(t *testing.T, folder fs.FS, file, text string) string {
 	t.Helper()
 	replace := map[string]string{}
@@ -36,11 +36,11 @@ func composed(t *testing.T, folder fs.FS, file, text string) string {
 		t.Fatal(err)
 	}
 	first, functions, _ := strings.Cut(library.Text(), "\n")
-	_, name, _ := strings.Cut(first, "name=") // a digest of what follows
+	_, name, _ := strings.Cut(first, "name=") // a digest of the functions
 	return strings.ReplaceAll(functions, name, "")
 }
 
-// What is no Lua is found by every test, which would show nothing.
+// A bug that is not valid Lua fails every test, which would show nothing.
 func TestEachBugCanBePlantedAndIsLua(t *testing.T) {
 	server, err := embedded.Start()
 	if err != nil {
@@ -52,11 +52,11 @@ func TestEachBugCanBePlantedAndIsLua(t *testing.T) {
 	names, seen := map[string]bool{}, map[string]bool{composed(t, files, "", ""): true}
 	for _, b := range bugs {
 		if names[b.name] {
-			t.Errorf("bug %q: there are two of this name", b.name)
+			t.Errorf("bug %q: two bugs have this name", b.name)
 		}
 		names[b.name] = true
 		if _, err := partOf(tree, b.by); err != nil || b.by == stories {
-			t.Errorf("bug %q: it must name the story, or the part of the suite, that finds it: %q, %v", b.name, b.by, err)
+			t.Errorf("bug %q: it names no story and no part of the suite: %q, %v", b.name, b.by, err)
 		}
 		text, err := b.plant(files)
 		if err != nil {
@@ -65,16 +65,16 @@ func TestEachBugCanBePlantedAndIsLua(t *testing.T) {
 		}
 		runs := composed(t, files, b.file, text)
 		if seen[runs] {
-			t.Errorf("bug %q changes nothing that runs, or does what another one does", b.name)
+			t.Errorf("bug %q changes no code that runs, or is the same as another bug", b.name)
 		}
 		seen[runs] = true
 		if err := server.Client().ScriptLoad(context.Background(), text).Err(); err != nil {
-			t.Errorf("bug %q: what is planted is no Lua: %v", b.name, err)
+			t.Errorf("bug %q: the planted text is not valid Lua: %v", b.name, err)
 		}
 	}
 }
 
-// The first bug of each kind, as a sample; make planted plants all.
+// TestBugsAreFound plants the first bug of each kind. make planted plants all.
 func TestBugsAreFound(t *testing.T) {
 	if testing.Short() {
 		return
@@ -96,8 +96,8 @@ func TestBugsAreFound(t *testing.T) {
 		claim string
 		bug   bug
 	}{
-		{"what is no bug", bug{file: "call/settle.lua", old: "-- Ends and claims ", new: "-- Claims and ends ", by: stories}},
-		{"what another story tells of", bug{file: "queue/free_slots.lua", old: "if not c or c[1] then", new: "if not c then", by: "stories/complete"}},
+		{"an edit of a comment", bug{file: "call/settle.lua", old: "-- Ends and claims ", new: "-- Claims and ends ", by: stories}},
+		{"a bug that another story finds", bug{file: "queue/free_slots.lua", old: "if not c or c[1] then", new: "if not c then", by: "stories/complete"}},
 	} {
 		if f, err := g.hunt(test.bug); err != nil || f.by != survived {
 			t.Errorf("%s was found by %s, %v", test.claim, f.by, err)
@@ -121,7 +121,7 @@ func TestAStoryIsOneTest(t *testing.T) {
 	}
 }
 
-// A part whose tests have another name, or another package, would find nothing.
+// A part whose tests were renamed or moved would find nothing.
 func TestThePartsAreThere(t *testing.T) {
 	tree := os.DirFS(ours(t).tree)
 	for name, p := range parts {
@@ -146,7 +146,7 @@ func TestThePartsAreThere(t *testing.T) {
 	}
 }
 
-func TestATextMustBeThereExactlyOnce(t *testing.T) {
+func TestATextMustOccurExactlyOnce(t *testing.T) {
 	for _, test := range []struct{ claim, text, want string }{
 		{"once", "a b", "a c"},
 		{"not at all", "a", ""},
@@ -159,13 +159,13 @@ func TestATextMustBeThereExactlyOnce(t *testing.T) {
 	}
 }
 
-func TestTheFirstFailureIsTold(t *testing.T) {
+func TestTheFirstFailureIsReported(t *testing.T) {
 	for _, test := range []struct{ claim, said, want string }{
-		{"none", "=== RUN   TestA\n--- PASS: TestA (0.00s)\nPASS\n", survived},
-		{"of a test", "--- FAIL: TestA (0.00s)\n--- FAIL: TestB (0.00s)\nFAIL\n", "TestA"},
-		{"of a subtest", "--- FAIL: TestA (1s)\n    --- FAIL: TestA/b (1s)\n        --- FAIL: TestA/b/c (1s)\n", "TestA/b/c"},
-		{"not the second subtest", "--- FAIL: TestA (1s)\n    --- FAIL: TestA/b (1s)\n    --- FAIL: TestA/c (1s)\n", "TestA/b"},
-		{"and no word of it in what a test says", "x --- FAIL: TestA\n", survived},
+		{"no failure", "=== RUN   TestA\n--- PASS: TestA (0.00s)\nPASS\n", survived},
+		{"the first of two tests", "--- FAIL: TestA (0.00s)\n--- FAIL: TestB (0.00s)\nFAIL\n", "TestA"},
+		{"the innermost subtest", "--- FAIL: TestA (1s)\n    --- FAIL: TestA/b (1s)\n        --- FAIL: TestA/b/c (1s)\n", "TestA/b/c"},
+		{"the first of two subtests", "--- FAIL: TestA (1s)\n    --- FAIL: TestA/b (1s)\n    --- FAIL: TestA/c (1s)\n", "TestA/b"},
+		{"no failure, but the word in the output of a test", "x --- FAIL: TestA\n", survived},
 	} {
 		f := listen(strings.NewReader(test.said), time.Now())
 		if f.by != test.want || f.ok != (test.want != survived) {
