@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// An event is told by emit(tx, level, kind, task, "name=" .. value .. …) and has a row in
-// docs/events.md, which names what only this kind says:
+// An event is emitted by emit(tx, level, kind, task, "name=" .. value .. …) and has a row in
+// docs/events.md, which names the fields that only this kind has:
 //
 //	| `task_failed` | terminal | when | `reason` |
 const eventsDocs = "docs/events.md"
@@ -21,14 +21,14 @@ var (
 	eventName  = regexp.MustCompile("`([a-z_]+)`")
 )
 
-// emitted is what the Lua says of a kind.
+// emitted is how the Lua emits a kind of event.
 type emitted struct {
-	at     string // where
+	at     string // file and line
 	level  string
 	fields []string
 }
 
-// eventTable finds kinds, levels and fields that the Lua and the document do not have alike.
+// eventTable finds kinds, levels and fields in which the Lua and the document differ.
 func eventTable(fsys fs.FS) ([]string, error) {
 	var found []string
 	docs, err := fs.ReadFile(fsys, eventsDocs)
@@ -42,11 +42,11 @@ func eventTable(fsys fs.FS) ([]string, error) {
 			rows[row[1]] = append(rows[row[1]], name[1])
 		}
 	}
-	told := map[string]bool{}
+	documented := map[string]bool{}
 	err = each(fsys, ".lua", func(name string, text []byte) error {
 		for kind, e := range emits(name, lex(string(text))) {
 			kinds := []string{kind}
-			if strings.HasSuffix(kind, "_") { // the rest is worked out: some kinds that begin so
+			if strings.HasSuffix(kind, "_") { // the Lua computes the rest: take the rows that fit
 				kinds = slices.DeleteFunc(slices.Collect(maps.Keys(rows)), func(k string) bool {
 					return !strings.HasPrefix(k, kind) || !slices.Equal(rows[k], append([]string{e.level}, e.fields...))
 				})
@@ -56,14 +56,14 @@ func eventTable(fsys fs.FS) ([]string, error) {
 				continue
 			}
 			for _, k := range kinds {
-				told[k] = true
+				documented[k] = true
 			}
 			if row := rows[kinds[0]]; row[0] != e.level {
-				found = append(found, fmt.Sprintf("%s: %s is of the level %s, and in %s %s", e.at, kind, e.level, eventsDocs, row[0]))
+				found = append(found, fmt.Sprintf("%s: %s has the level %s, and in %s %s", e.at, kind, e.level, eventsDocs, row[0]))
 			} else {
 				for _, field := range e.fields {
 					if !slices.Contains(row[1:], field) {
-						found = append(found, fmt.Sprintf("%s: %s says %s, and its row in %s does not", e.at, kind, field, eventsDocs))
+						found = append(found, fmt.Sprintf("%s: %s has the field %s, and its row in %s does not", e.at, kind, field, eventsDocs))
 					}
 				}
 			}
@@ -71,16 +71,16 @@ func eventTable(fsys fs.FS) ([]string, error) {
 		return nil
 	})
 	for kind := range rows {
-		if !told[kind] {
-			found = append(found, fmt.Sprintf("%s: no script tells of `%s`", eventsDocs, kind))
+		if !documented[kind] {
+			found = append(found, fmt.Sprintf("%s: no Lua emits `%s`", eventsDocs, kind))
 		}
 	}
 	slices.Sort(found)
 	return found, err
 }
 
-// emits are the calls of emit in a file, pcall(emit, …) included. A kind that is put
-// together is told by what it begins with.
+// emits returns the calls of emit in a file, pcall(emit, …) included. If the Lua computes the
+// kind, it is the part that is written as a string.
 func emits(name string, tokens []lexeme) map[string]emitted {
 	calls := map[string]emitted{}
 	for i, t := range tokens {
@@ -109,7 +109,7 @@ func emits(name string, tokens []lexeme) map[string]emitted {
 	return calls
 }
 
-// arguments are those of a call, up to its closing bracket.
+// arguments returns the arguments of a call, up to its closing bracket.
 func arguments(tokens []lexeme) [][]lexeme {
 	var args [][]lexeme
 	var arg []lexeme

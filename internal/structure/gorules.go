@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// packageComments finds packages without a comment that says what they are for. A
-// folder that has only tests needs none.
+// packageComments finds packages without a package comment. A folder that has only tests
+// needs none.
 func packageComments(fsys fs.FS) ([]string, error) {
 	sources, err := goFiles(fsys)
 	missing := map[string]string{} // folder: what its comment must begin with
@@ -39,12 +39,12 @@ func packageComments(fsys fs.FS) ([]string, error) {
 	return found, err
 }
 
-// The client's methods that change a key and are named like nothing else.
+// writes are methods of the Redis client that change a key, and whose names no other type has.
 var writes = []string{"HSet", "HSetNX", "HMSet", "HDel", "HIncrBy", "ZAdd", "ZAddArgs", "ZRem", "ZIncrBy", "ZPopMin",
 	"SAdd", "SRem", "LPush", "RPush", "LTrim", "LRem", "XAdd", "XDel", "XTrim", "IncrBy", "SetNX", "Unlink"}
 
-// stateInGo finds Go that writes to Redis past the scripts. The measurements, tests
-// and their helpers may.
+// stateInGo finds Go code that writes to Redis without a script. Benchmarks, tests and test
+// helpers may.
 func stateInGo(fsys fs.FS) ([]string, error) {
 	sources, err := goFiles(fsys)
 	var found []string
@@ -66,7 +66,7 @@ func stateInGo(fsys fs.FS) ([]string, error) {
 }
 
 // sleeps finds time.Sleep in a test without a comment "sleeps: why" on its line or
-// the one above. Waiting is for a signal, not for a time.
+// the line above. A test should wait for a signal.
 func sleeps(fsys fs.FS) ([]string, error) {
 	sources, err := goFiles(fsys)
 	var found []string
@@ -86,7 +86,7 @@ func sleeps(fsys fs.FS) ([]string, error) {
 			if selector, ok := n.(*ast.SelectorExpr); ok && selector.Sel.Name == "Sleep" {
 				line := s.line(n.Pos())
 				if name, ok := selector.X.(*ast.Ident); ok && name.Name == "time" && !said[line] && !said[line-1] {
-					found = append(found, fmt.Sprintf("%s:%d: a test sleeps: wait for a signal, or say why not in a comment \"// sleeps: why\"", s.name, line))
+					found = append(found, fmt.Sprintf("%s:%d: a test sleeps: wait for a signal, or give the reason in a comment \"// sleeps: why\"", s.name, line))
 				}
 			}
 			return true
@@ -95,7 +95,7 @@ func sleeps(fsys fs.FS) ([]string, error) {
 	return found, err
 }
 
-// changelog finds that there is none, or that it has no place for what comes next.
+// changelog finds a CHANGELOG.md that is missing, or has no heading for unreleased changes.
 func changelog(fsys fs.FS) ([]string, error) {
 	text, err := fs.ReadFile(fsys, "CHANGELOG.md")
 	if err != nil {

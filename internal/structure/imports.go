@@ -11,8 +11,9 @@ import (
 
 const module = "github.com/curfew-dev/curfew"
 
-// A room and what it may import of ours. The order is that of the layers: a row names
-// only rooms that stand before it.
+// rooms lists the rooms of the module, each with the rooms that it may import. A room is a top
+// folder, or a folder of internal. The order is that of the layers: a row names only rooms
+// above it.
 var rooms = []struct {
 	name string
 	may  []string
@@ -45,13 +46,13 @@ var rooms = []struct {
 	{"scripts", nil},
 }
 
-// Packages of others that one room keeps to itself.
+// kept lists packages of other modules that only one room may import.
 var kept = map[string]string{
-	"github.com/hibiken/asynq":         "bench",             // the rival
+	"github.com/hibiken/asynq":         "bench",             // the competitor
 	"github.com/alicebob/miniredis/v2": "internal/embedded", // so that it is set up in one place
 }
 
-// room is the room that a folder belongs to.
+// room returns the room that a folder belongs to.
 func room(folder string) string {
 	parts := strings.Split(folder, "/")
 	if parts[0] == "internal" && len(parts) > 1 {
@@ -60,9 +61,9 @@ func room(folder string) string {
 	return parts[0]
 }
 
-// imports finds arrows that no row allows. Test helpers, which are the rooms under
-// internal that have no row, are for tests and for each other. A test may import what
-// stands before its room, and one in a package of its own, x_test, whatever it likes.
+// imports finds imports that no row allows. Rooms under internal without a row are test
+// helpers: only tests and other helpers may import them. A test may import the rooms above
+// its own. A test in a package x_test may import any room but cmd.
 func imports(fsys fs.FS) ([]string, error) {
 	sources, err := goFiles(fsys)
 	var found []string
@@ -80,19 +81,19 @@ func imports(fsys fs.FS) ([]string, error) {
 				found = append(found, fmt.Sprintf("%s:%d: %s imports %s: %s", s.name, s.line(spec.Pos()), from, imported, why))
 			}
 			if owner := kept[imported]; owner != "" && from != owner && !s.test() {
-				refuse("only " + owner + " does")
+				refuse("only " + owner + " may")
 			}
 			folder, ours := strings.CutPrefix(imported, module+"/")
 			to := room(folder)
 			_, public := mayImport(to)
 			if s.test() && strings.HasPrefix(path.Base(s.name), "example") && strings.HasPrefix(folder, "internal/") {
-				refuse("an example is copied into programs that cannot")
+				refuse("users copy examples, and their programs cannot import internal")
 				continue
 			}
 			switch {
 			case !ours || to == from || slices.Contains(row, to):
 			case to == "cmd":
-				refuse("nobody does")
+				refuse("no package may")
 			case s.test() && (strings.HasSuffix(s.file.Name.Name, "_test") || before(to, from)):
 			case !public && !helper && !s.test():
 				refuse("it is for tests only")
@@ -115,7 +116,7 @@ func mayImport(name string) (may []string, known bool) {
 	return nil, false
 }
 
-// before tells whether a room stands before another.
+// before reports whether a room is above another.
 func before(name, other string) bool {
 	for _, r := range rooms {
 		if r.name == name || r.name == other {

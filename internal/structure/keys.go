@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// A key is named in lua/store/keys.lua like this, with what it holds beside it;
-// "+ id:" says what is added to a name that ends with a colon. The table may carry
-// other things, behind an empty line.
+// lua/store/keys.lua names each key like this, with its type and what it holds. "+ id:" says
+// what is appended to a name that ends with a colon. The table may have other entries after an
+// empty line.
 //
 //	deadlines = p .. "deadlines",  -- zset     live ids that have a deadline
 //	task = p .. "task:",           -- hash     + id: the record of a task
 //
-// It has a row in a table of docs/keys.md, with what is added in angle brackets:
+// The key has a row in a table of docs/keys.md, with the appended part in angle brackets:
 //
 //	| `root:deadlines` | zset | … |
 //	| `root:task:<id>` | hash | … |
@@ -33,7 +33,7 @@ var (
 	keyInGo  = regexp.MustCompile(`"(:[a-z_]+:?)"`)
 )
 
-// keyTable finds keys that the Lua, the Go and the document do not name alike.
+// keyTable finds keys whose names differ in the Lua, the Go code and the document.
 func keyTable(fsys fs.FS) ([]string, error) {
 	lua, err := fs.ReadFile(fsys, keysLua)
 	if err != nil {
@@ -83,27 +83,27 @@ func keyTable(fsys fs.FS) ([]string, error) {
 	return found, nil
 }
 
-// luaKeys reads keys.lua: each key, as the document writes it, and its type.
+// luaKeys returns the keys of keys.lua, written as in the document, with their types.
 func luaKeys(text string) (kinds map[string]string, found []string) {
 	kinds = map[string]string{}
 	_, table, _ := strings.Cut(text, "  return {\n")
 	table, _, _ = strings.Cut(table, "\n  }\n")
 	table, others, _ := strings.Cut(table, "\n\n")
 	if strings.Contains(others, "p ..") {
-		found = append(found, keysLua+": names a key behind an empty line, where there are none")
+		found = append(found, keysLua+": names a key after the empty line: move it above")
 	}
 	for line := range strings.Lines(table) {
 		line = strings.TrimRight(line, "\n")
 		entry := keyEntry.FindStringSubmatch(line)
 		if entry == nil {
-			found = append(found, fmt.Sprintf("%s: cannot read %q: it is not name = p .. \"name\", -- type, what", keysLua, line))
+			found = append(found, fmt.Sprintf("%s: cannot read %q: write name = p .. \"name\", -- type, what it holds", keysLua, line))
 			continue
 		}
 		name, suffix := entry[1], entry[2]
 		note := keyNote.FindStringSubmatch(entry[3])
 		prefix := strings.HasSuffix(suffix, ":")
 		if note == nil || prefix != (note[2] != "") {
-			found = append(found, fmt.Sprintf("%s: %s says not beside it which type it has, what it holds, and what is added to its name", keysLua, name))
+			found = append(found, fmt.Sprintf("%s: %s has no comment with its type, what it holds, and what is appended to its name", keysLua, name))
 			continue
 		}
 		key := "root"
@@ -114,7 +114,7 @@ func luaKeys(text string) (kinds map[string]string, found []string) {
 			key += "<" + note[2] + ">"
 		}
 		if name != strings.TrimSuffix(suffix, ":") && key != "root" {
-			found = append(found, fmt.Sprintf("%s: %s names the key %q: call them alike", keysLua, name, suffix))
+			found = append(found, fmt.Sprintf("%s: %s names the key %q: use one name for both", keysLua, name, suffix))
 		}
 		kinds[key] = note[1]
 	}

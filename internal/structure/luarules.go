@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// onlyIn finds a command that another file than its own names.
+// onlyIn returns a rule that finds a command in any Lua file but those given.
 func onlyIn(command, file string, others ...string) func(fs.FS) ([]string, error) {
 	return func(fsys fs.FS) ([]string, error) {
 		var found []string
 		err := each(fsys, ".lua", func(name string, text []byte) error {
 			for _, t := range lex(string(text)) {
 				if name != file && !slices.Contains(others, name) && t.kind == quoted && strings.EqualFold(t.text, command) {
-					found = append(found, fmt.Sprintf("%s:%d: %s: only %s does that", name, t.line, command, file))
+					found = append(found, fmt.Sprintf("%s:%d: %s: only %s may run it", name, t.line, command, file))
 				}
 			}
 			return nil
@@ -23,10 +23,10 @@ func onlyIn(command, file string, others ...string) func(fs.FS) ([]string, error
 	}
 }
 
-// lexeme is a string, a word or a sign of Lua. Comments are none.
+// lexeme is a string, a word or a sign of Lua. Comments are left out.
 type lexeme struct {
 	kind kind
-	text string // of a string, what stands between its quotes
+	text string // of a string, the text between its quotes
 	line int
 }
 
@@ -38,7 +38,7 @@ const (
 	sign
 )
 
-// lex reads Lua well enough to tell what is code, what a string and what a comment.
+// lex splits Lua into lexemes, well enough to distinguish code, strings and comments.
 func lex(text string) []lexeme {
 	var tokens []lexeme
 	line := 1
@@ -85,7 +85,7 @@ func lex(text string) []lexeme {
 	return tokens
 }
 
-// long is the length of a text in long brackets that begins with an opener of n bytes.
+// long returns the length of a text in long brackets. Its opening bracket has n bytes.
 func long(text string, n int) int {
 	if end := strings.Index(text[n:], "]]"); end >= 0 {
 		return n + end + 2

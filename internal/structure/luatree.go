@@ -9,8 +9,8 @@ import (
 	luaparse "github.com/yuin/gopher-lua/parse"
 )
 
-// luaFiles has each Lua file of the calls parsed. Measurements have some of their own,
-// which change no state of ours.
+// luaFiles parses each file of the folder lua. Lua files of the benchmarks are left out: they
+// change no state of Curfew.
 func luaFiles(fsys fs.FS, do func(name string, chunk []ast.Stmt)) error {
 	return each(fsys, ".lua", func(name string, text []byte) error {
 		if room(name) != "lua" {
@@ -24,8 +24,7 @@ func luaFiles(fsys fs.FS, do func(name string, chunk []ast.Stmt)) error {
 	})
 }
 
-// visit calls f with every statement and expression below a node, an outer one before
-// what is in it.
+// visit calls f with every statement and expression below a node, the outer ones first.
 func visit(node any, f func(node any)) {
 	walk(reflect.ValueOf(node), f)
 }
@@ -52,8 +51,8 @@ func walk(v reflect.Value, f func(node any)) {
 	}
 }
 
-// dotted is how an expression of names and fields is written, as redis.call; "" for any
-// other expression.
+// dotted returns the text of an expression of names and fields, such as redis.call, and ""
+// for any other expression.
 func dotted(expr ast.Expr) string {
 	switch e := expr.(type) {
 	case *ast.IdentExpr:
@@ -66,7 +65,7 @@ func dotted(expr ast.Expr) string {
 	return ""
 }
 
-// literal is a string as it stands, "" for any other expression.
+// literal returns the value of a string constant, and "" for any other expression.
 func literal(expr ast.Expr) string {
 	if s, ok := expr.(*ast.StringExpr); ok {
 		return s.Value

@@ -12,15 +12,15 @@ import (
 
 const finishLua = "lua/task/finish.lua"
 
-// endingLua are files that return how a task is to end, for finish to write.
+// endingLua lists files that return how a task ends. finish writes it.
 var endingLua = []string{"lua/task/ending.lua", "lua/task/timed_out.lua", "lua/task/cancelled.lua"}
 
-// parseLua makes a task of what is stored.
+// parseLua decodes a stored task.
 const parseLua = "lua/store/parse.lua"
 
-// terminalStatus finds Lua outside of finish.lua that gives a task a status which is not
-// spelled out as a live one, or makes a task that is born with such a one. What stands in
-// a table that finish is called with is how a task is to end.
+// terminalStatus finds Lua outside of finish.lua that sets the status of a task, or creates a
+// task with a status, unless the status is the literal name of a live one. A table that is an
+// argument of finish describes how a task ends, and is allowed.
 func terminalStatus(fsys fs.FS) ([]string, error) {
 	var found []string
 	err := luaFiles(fsys, func(name string, chunk []ast.Stmt) {
@@ -61,51 +61,51 @@ func terminalStatus(fsys fs.FS) ([]string, error) {
 	return found, err
 }
 
-// live tells whether a value is a live status, or that of a task which is not there.
+// live reports whether a value is a live status, or false, that of a task that does not exist.
 func live(value ast.Expr) bool {
 	_, none := value.(*ast.FalseExpr)
 	return none || slices.Contains([]string{"PENDING", "RUNNING", "WAITING"}, literal(value))
 }
 
-// Files that may write, and why. All but the last six write for commit, which calls them
-// in its order once everything is decided.
+// mayWrite lists the files that may write, and why. All but the last six write for commit,
+// which calls them in its order after everything is decided.
 var mayWrite = map[string]string{
 	"lua/store/commit.lua":          "the places and the alarm of the root",
 	"lua/store/events.lua":          "events",
 	"lua/store/record.lua":          "records",
 	"lua/store/index.lua":           "sorted sets",
-	"lua/store/later.lua":           "what was put off by name",
+	"lua/store/later.lua":           "commands that were deferred",
 	"lua/store/publish.lua":         "messages",
 	"lua/queue/count.lua":           "counters of queues",
-	"lua/queue/wake.lua":            "tokens: it looks at the lines as they are by then",
+	"lua/queue/wake.lua":            "tokens: it reads the lines as commit has left them",
 	"lua/store/add_figures.lua":     "figures",
-	"lua/queue/recount_running.lua": "counters, which it works out from what has been written",
+	"lua/queue/recount_running.lua": "counters, computed from what commit has written",
 	"lua/wait/write_waits.lua":      "counters of waits",
 	"lua/wait/journal.lua":          "journals",
 
-	"lua/store/try.lua":     "runs what its caller names, and is held to the same",
+	"lua/store/try.lua":     "runs the command of its caller, which has the same rule",
 	"lua/store/attempt.lua": "the same",
-	"lua/explain/ask.lua":   "the same; explain declares that it writes nothing",
-	"lua/sweep/turn.lua":    "which reaper looks next, once all units of the sweep are written",
-	"lua/call/open.lua":     "makes the root, and there is nothing else to decide",
-	"lua/call/define.lua":   "defaults of a kind, and there is nothing else to decide",
+	"lua/explain/ask.lua":   "the same; explain has the flag no-writes",
+	"lua/sweep/turn.lua":    "the turn and the next reaper, after all units of the sweep are written",
+	"lua/call/open.lua":     "the root: there is nothing else to decide",
+	"lua/call/define.lua":   "defaults of a kind: there is nothing else to decide",
 }
 
-// runs are functions that run a command, and which of their arguments names it.
+// runs lists the functions that run a command, and which of their arguments names it.
 var runs = map[string]int{"redis.call": 0, "redis.pcall": 0, "try": 1, "attempt": 0, "ask": 0, "pcall": 1}
 
-// putOff run a command when everything is decided.
+// putOff lists the functions that run a command after everything is decided.
 var putOff = []string{"later.before", "later.after"}
 
-// Commands that write nothing.
+// readers lists commands that write nothing.
 var readers = []string{"EXISTS", "GET", "MGET", "STRLEN", "TYPE", "TIME", "TTL",
 	"HGET", "HMGET", "HGETALL", "HLEN", "HEXISTS", "LRANGE", "LLEN", "LINDEX", "SMEMBERS", "SSCAN", "ZSCAN", "SISMEMBER", "SCARD",
 	"ZCARD", "ZCOUNT", "ZRANK", "ZSCORE", "ZMSCORE", "ZRANGE", "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "ZINTER",
 	"XINFO", "XLEN", "XRANGE", "XREVRANGE"}
 
-// writesInLua finds commands that are run where a call still decides, and are not known to
-// write nothing. Redis does not roll back, so what a call writes before it has decided
-// remains though it raises.
+// writesInLua finds commands outside of mayWrite that are not readers. Redis does not roll
+// back, so what a call writes before it has decided remains if it then raises an error. It
+// also finds files in mayWrite that write nothing.
 func writesInLua(fsys fs.FS) ([]string, error) {
 	var found []string
 	writes := map[string]bool{}
@@ -128,16 +128,16 @@ func writesInLua(fsys fs.FS) ([]string, error) {
 				return
 			}
 			if command == "" {
-				command = "a command that is worked out"
+				command = "a computed command"
 			}
-			found = append(found, fmt.Sprintf("%s:%d: %s: nothing is written while a call decides: put it off (%s)",
+			found = append(found, fmt.Sprintf("%s:%d: %s: a call must not write while it decides: defer the command (%s)",
 				name, call.Line(), command, strings.Join(putOff, ", ")))
 		})
 	})
 	if _, missing := fs.Stat(fsys, "lua/store/commit.lua"); missing == nil {
 		for _, name := range slices.Sorted(maps.Keys(mayWrite)) {
 			if !writes[name] {
-				found = append(found, name+": writes nothing, and is on the list of what may")
+				found = append(found, name+": it writes nothing: remove it from mayWrite")
 			}
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// What a record may have is named in two places: the words of its first lines in the
-// opening comment of parse.lua, the lines and texts that follow in names.lua. Each name has
-// a row in docs/keys.md, under the heading of the text that it stands in.
+// The fields of a record are named in two places: those of its first lines in the opening
+// comment of parse.lua, the lines and texts after them in names.lua. Each name has a row in
+// docs/keys.md, under the heading of its text.
 const (
 	namesLua     = "lua/store/names.lua"
 	specHeading  = "### The spec\n"
@@ -25,7 +25,7 @@ var (
 	inQuotes   = regexp.MustCompile(`"([^"]*)"`)
 )
 
-// recordTable finds names of records that the Lua and the document do not have alike.
+// recordTable finds fields of records in which the Lua and the document differ.
 func recordTable(fsys fs.FS) ([]string, error) {
 	parse, err := fs.ReadFile(fsys, parseLua)
 	if err != nil {
@@ -41,7 +41,7 @@ func recordTable(fsys fs.FS) ([]string, error) {
 	}
 	first := firstLines.FindSubmatch(parse)
 	if first == nil {
-		return []string{parseLua + " says not which words the first lines have"}, nil
+		return []string{parseLua + " does not name the words of the first lines"}, nil
 	}
 	inLua := map[string][]string{"spec": strings.Fields(string(first[1])), "state": strings.Fields(string(first[2]))}
 	for _, list := range namesOf.FindAllSubmatch(names, -1) {
@@ -60,14 +60,14 @@ func recordTable(fsys fs.FS) ([]string, error) {
 		}
 		for _, name := range inDocs {
 			if !slices.Contains(inLua[of.text], name) {
-				found = append(found, fmt.Sprintf("%s: `%s` is no name of a %s in %s or %s", keysDocs, name, of.text, namesLua, parseLua))
+				found = append(found, fmt.Sprintf("%s: `%s` is not a name of a %s in %s or %s", keysDocs, name, of.text, namesLua, parseLua))
 			}
 		}
 	}
 	return found, nil
 }
 
-// rowsUnder are the names in the rows below a heading, up to the next one.
+// rowsUnder returns the names in the rows below a heading, up to the next heading.
 func rowsUnder(docs, heading string) []string {
 	_, section, _ := strings.Cut(docs, heading)
 	section, _, _ = strings.Cut(section, "\n##")

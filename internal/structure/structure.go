@@ -1,9 +1,8 @@
-// Package structure holds the tests of what no compiler checks: which way imports
-// point, that a terminal status is written in one place, that documents and code name
-// the same keys.
+// Package structure holds tests of rules that no compiler checks: the direction of imports,
+// that a terminal status is written in one place, that documents and code name the same keys.
 //
-// A rule takes the tree and returns a sentence for each finding. Each rule is proven
-// by a table of trees in which it must find something.
+// A rule takes the tree and returns a sentence for each finding. A table of small trees, with
+// the findings that each must have, tests each rule.
 package structure
 
 import (
@@ -15,7 +14,7 @@ import (
 	"strings"
 )
 
-// rule is a property of the whole tree: what it says, and what finds the exceptions.
+// rule is a property of the whole tree: its name, and the function that finds violations.
 type rule struct {
 	name string
 	find func(fsys fs.FS) ([]string, error)
@@ -23,22 +22,22 @@ type rule struct {
 
 var rules = []rule{
 	{"imports go down the layers", imports},
-	{"every package says what it is for", packageComments},
+	{"every package has a comment", packageComments},
 	{"state changes in Lua and nowhere else", stateInGo},
-	{"no test sleeps without saying why", sleeps},
+	{"no test sleeps without a reason", sleeps},
 	{"a terminal status is given in finish.lua only", terminalStatus},
 	{"nothing is written while a call decides", writesInLua},
 	{"events are appended in store/events.lua only", onlyIn("XADD", "lua/store/events.lua", "lua/store/may_write.lua")},
 	{"the clock is read in now.lua only", onlyIn("TIME", "lua/store/now.lua")},
 	{"documents and code name the same keys", keyTable},
-	{"documents and code name the same parts of a record", recordTable},
-	{"documents and scripts tell of the same events", eventTable},
-	{"there is a changelog for what comes next", changelog},
+	{"documents and code name the same fields of a record", recordTable},
+	{"documents and Lua name the same events", eventTable},
+	{"the changelog has a heading for unreleased changes", changelog},
 }
 
 // source is a Go file, parsed.
 type source struct {
-	name string // from the top of the tree, with slashes
+	name string // the path from the top of the tree, with slashes
 	set  *token.FileSet
 	file *ast.File
 }
@@ -47,7 +46,7 @@ func (s source) test() bool { return strings.HasSuffix(s.name, "_test.go") }
 
 func (s source) line(pos token.Pos) int { return s.set.Position(pos).Line }
 
-// goFiles parses all Go files of the tree, those for other systems too.
+// goFiles parses all Go files of the tree, including those for other systems.
 func goFiles(fsys fs.FS) ([]source, error) {
 	var sources []source
 	err := each(fsys, ".go", func(name string, text []byte) error {
@@ -61,7 +60,7 @@ func goFiles(fsys fs.FS) ([]source, error) {
 	return sources, err
 }
 
-// each reads all files of a kind, but not what tests keep or git does.
+// each calls do for all files with an extension, except in testdata and in hidden folders.
 func each(fsys fs.FS, extension string, do func(name string, text []byte) error) error {
 	return fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 )
 
-// top is the folder of go.mod, upwards from here.
+// top returns the folder of go.mod above this one.
 func top(t *testing.T) string {
 	t.Helper()
 	folder, err := os.Getwd()
@@ -79,24 +79,24 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 			"cmd/curfew/a.go", imported("internal/demo"), "queue/a_test.go", imported("internal/story"),
 			"internal/story/a.go", imported("queue"), "curfewtest/a.go", imported("internal/embedded"),
 			"queue/inner/a.go", imported("queue")), nil},
-		{imports, "up is not", files("queue/a.go", imported("worker")), []string{"queue/a.go:3: queue imports " + module + "/worker: its row"}},
-		{imports, "nor up in a test", files("lua/a_test.go", imported("queue")), []string{"lua/a_test.go:3"}},
-		{imports, "nor past a layer whose row does not say so", files("worker/a.go", imported("lua")), []string{"worker/a.go:3"}},
-		{imports, "nor into the command", files("bench/a.go", imported("cmd/curfew")), []string{"nobody does"}},
+		{imports, "up is refused", files("queue/a.go", imported("worker")), []string{"queue/a.go:3: queue imports " + module + "/worker: its row"}},
+		{imports, "up in a test is refused", files("lua/a_test.go", imported("queue")), []string{"lua/a_test.go:3"}},
+		{imports, "an import that no row allows", files("worker/a.go", imported("lua")), []string{"worker/a.go:3"}},
+		{imports, "the command is never imported", files("bench/a.go", imported("cmd/curfew")), []string{"no package may"}},
 		{imports, "a test helper is for tests only", files("cmd/curfew/a.go", imported("internal/redistest")), []string{"it is for tests only"}},
-		{imports, "the embedded server is not for every room", files("queue/a.go", imported("internal/embedded")), []string{"queue/a.go:3"}},
-		{imports, "but for the tests of every room", files("queue/a_test.go", imported("internal/embedded")), nil},
-		{imports, "but not for examples, which people copy", files("queue/example_x_test.go", imported("internal/embedded")), []string{"an example is copied"}},
+		{imports, "the embedded server needs a row", files("queue/a.go", imported("internal/embedded")), []string{"queue/a.go:3"}},
+		{imports, "any test may import the embedded server", files("queue/a_test.go", imported("internal/embedded")), nil},
+		{imports, "an example may not, since users copy it", files("queue/example_x_test.go", imported("internal/embedded")), []string{"users copy examples"}},
 		{imports, "a new room needs a row", files("extras/a.go", "package extras\n"), []string{"extras has no row"}},
-		{imports, "the rival stays in bench", files("queue/a.go", "package p\n\nimport _ \"github.com/hibiken/asynq\"\n"), []string{"only bench does"}},
+		{imports, "the competitor stays in bench", files("queue/a.go", "package p\n\nimport _ \"github.com/hibiken/asynq\"\n"), []string{"only bench may"}},
 
-		{packageComments, "a comment in one file is enough", files("a/a.go", "// Package a is one.\npackage a\n", "a/b.go", "package a\n"), nil},
-		{packageComments, "of a command", files("cmd/x/a.go", "// Command x runs.\npackage main\n"), nil},
-		{packageComments, "tests need none", files("a/a_test.go", "package a_test\n"), nil},
-		{packageComments, "none", files("a/a.go", "package a\n"), []string{`a has no package comment that begins with "Package a "`}},
-		{packageComments, "of something else", files("a/a.go", "// Package b is two.\npackage a\n"), []string{"Package a"}},
-		{packageComments, "not on the package clause", files("a/a.go", "// Package a is one.\n\npackage a\n"), []string{"Package a"}},
-		{packageComments, "only on a test", files("a/a.go", "package a\n", "a/a_test.go", "// Package a is one.\npackage a\n"), []string{"Package a"}},
+		{packageComments, "a comment in one file", files("a/a.go", "// Package a is one.\npackage a\n", "a/b.go", "package a\n"), nil},
+		{packageComments, "a comment of a command", files("cmd/x/a.go", "// Command x runs.\npackage main\n"), nil},
+		{packageComments, "a package of tests alone", files("a/a_test.go", "package a_test\n"), nil},
+		{packageComments, "no comment", files("a/a.go", "package a\n"), []string{`a has no package comment that begins with "Package a "`}},
+		{packageComments, "the comment of another package", files("a/a.go", "// Package b is two.\npackage a\n"), []string{"Package a"}},
+		{packageComments, "a comment apart from the package clause", files("a/a.go", "// Package a is one.\n\npackage a\n"), []string{"Package a"}},
+		{packageComments, "a comment on a test alone", files("a/a.go", "package a\n", "a/a_test.go", "// Package a is one.\npackage a\n"), []string{"Package a"}},
 
 		{stateInGo, "Go that reads", files("queue/a.go", "package queue\n\nfunc f() { rdb.HGetAll(ctx, k) }\n"), nil},
 		{stateInGo, "Go that writes", files("queue/a.go", "package queue\n\nfunc f() { rdb.ZAdd(ctx, k) }\n"), []string{"queue/a.go:3: ZAdd writes to Redis"}},
@@ -104,88 +104,88 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 
 		{sleeps, "a sleep", files("a/a_test.go", "package a\n\nfunc f() {\n\ttime.Sleep(1)\n}\n"), []string{"a/a_test.go:4: a test sleeps"}},
 		{sleeps, "a sleep by another name", files("a/a_test.go", "package a\n\nvar rest = time.Sleep\n"), []string{"a/a_test.go:3"}},
-		{sleeps, "one that says why, above", files("a/a_test.go", "package a\n\nfunc f() {\n\t// sleeps: nothing tells\n\ttime.Sleep(1)\n}\n"), nil},
-		{sleeps, "one that says why, beside", files("a/a_test.go", "package a\n\nfunc f() {\n\ttime.Sleep(1) // sleeps: nothing tells\n}\n"), nil},
-		{sleeps, "one that says nothing", files("a/a_test.go", "package a\n\nfunc f() {\n\t// sleeps:\n\ttime.Sleep(1)\n}\n"), []string{":5"}},
-		{sleeps, "a reason for another", files("a/a_test.go", "package a\n\nfunc f() {\n\t// sleeps: nothing tells\n\ttime.Sleep(1)\n\ttime.Sleep(1)\n}\n"), []string{":6"}},
-		{sleeps, "code that is no test", files("a/a.go", "package a\n\nfunc f() { time.Sleep(1) }\n"), nil},
+		{sleeps, "a reason on the line above", files("a/a_test.go", "package a\n\nfunc f() {\n\t// sleeps: nothing tells\n\ttime.Sleep(1)\n}\n"), nil},
+		{sleeps, "a reason on the same line", files("a/a_test.go", "package a\n\nfunc f() {\n\ttime.Sleep(1) // sleeps: nothing tells\n}\n"), nil},
+		{sleeps, "an empty reason", files("a/a_test.go", "package a\n\nfunc f() {\n\t// sleeps:\n\ttime.Sleep(1)\n}\n"), []string{":5"}},
+		{sleeps, "the reason of another sleep", files("a/a_test.go", "package a\n\nfunc f() {\n\t// sleeps: nothing tells\n\ttime.Sleep(1)\n\ttime.Sleep(1)\n}\n"), []string{":6"}},
+		{sleeps, "code outside of tests", files("a/a.go", "package a\n\nfunc f() { time.Sleep(1) }\n"), nil},
 
 		{terminalStatus, "a live status", lua(`task.status, task.worker = "RUNNING", name`), nil},
-		{terminalStatus, "a task that is born live", lua(`local d = {status = "PENDING", rich = true}`), nil},
-		{terminalStatus, "a task that is not there", lua(`tasks[id] = {id = id, status = false}`), nil},
+		{terminalStatus, "a task that is created live", lua(`local d = {status = "PENDING", rich = true}`), nil},
+		{terminalStatus, "a task that does not exist", lua(`tasks[id] = {id = id, status = false}`), nil},
 		{terminalStatus, "a status that is compared", lua(`return task.status == "FAILED" or {x = task.status == "FAILED"}`), nil},
 		{terminalStatus, "a status that is read", lua(`local s = redis.call("HMGET", key, "status")`), nil},
-		{terminalStatus, "a status that is told", lua(`emit(tx, "all", "rejected", task, "status", task.status)`), nil},
+		{terminalStatus, "a status in an event", lua(`emit(tx, "all", "rejected", task, "status", task.status)`), nil},
 		{terminalStatus, "a comment", lua(`-- task.status = "FAILED"`), nil},
-		{terminalStatus, "a text", lua(`local s = 'task.status = "FAILED"'`), nil},
-		{terminalStatus, "what finish is to write", lua(`finish(tx, task, {status = "FAILED", reason = "error"})`), nil},
+		{terminalStatus, "a string", lua(`local s = 'task.status = "FAILED"'`), nil},
+		{terminalStatus, "an argument of finish", lua(`finish(tx, task, {status = "FAILED", reason = "error"})`), nil},
 		{terminalStatus, "finish itself", files("lua/task/finish.lua", `task.status, task.result = ending.status, ending.result`), nil},
-		{terminalStatus, "how a task is to end", files("lua/task/ending.lua", `return {status = "COMPLETED"}`), nil},
-		{terminalStatus, "but not there either", files("lua/task/ending.lua", `task.status = "COMPLETED"`), []string{"lua/task/ending.lua:1"}},
-		{terminalStatus, "what is stored", files("lua/store/parse.lua", `task.status = status`), nil},
+		{terminalStatus, "a file that returns how a task ends", files("lua/task/ending.lua", `return {status = "COMPLETED"}`), nil},
+		{terminalStatus, "an assignment in such a file", files("lua/task/ending.lua", `task.status = "COMPLETED"`), []string{"lua/task/ending.lua:1"}},
+		{terminalStatus, "a status that is decoded", files("lua/store/parse.lua", `task.status = status`), nil},
 		{terminalStatus, "a terminal status", lua("\n" + `task.status = "COMPLETED"`), []string{"lua/a.lua:2: gives a status"}},
 		{terminalStatus, "in single quotes", lua(`task.status = 'FAILED'`), []string{"lua/a.lua:1"}},
-		{terminalStatus, "by another form", lua(`task["status"] = "FAILED"`), []string{"lua/a.lua:1"}},
-		{terminalStatus, "among several", lua(`task.worker, task.status = false, "CANCELLED"`), []string{"lua/a.lua:1"}},
-		{terminalStatus, "that a function returns", lua(`task.worker, task.status = f()`), []string{"lua/a.lua:1"}},
+		{terminalStatus, "with an index expression", lua(`task["status"] = "FAILED"`), []string{"lua/a.lua:1"}},
+		{terminalStatus, "in a multiple assignment", lua(`task.worker, task.status = false, "CANCELLED"`), []string{"lua/a.lua:1"}},
+		{terminalStatus, "a value that a function returns", lua(`task.worker, task.status = f()`), []string{"lua/a.lua:1"}},
 		{terminalStatus, "a variable", lua(`task.status = status`), []string{"lua/a.lua:1"}},
-		{terminalStatus, "what begins like a live one", lua(`task.status = "PENDING" .. x`), []string{"lua/a.lua:1"}},
-		{terminalStatus, "as a field beside the first line", lua(`record.set(tx, task, "status", "FAILED")`), []string{"lua/a.lua:1"}},
-		{terminalStatus, "a task that is born ended", lua(`local d = {kind = k,` + "\n" + ` status = "COMPLETED"}`), []string{"lua/a.lua:2"}},
+		{terminalStatus, "a string that begins like a live one", lua(`task.status = "PENDING" .. x`), []string{"lua/a.lua:1"}},
+		{terminalStatus, "with record.set", lua(`record.set(tx, task, "status", "FAILED")`), []string{"lua/a.lua:1"}},
+		{terminalStatus, "a task that is created ended", lua(`local d = {kind = k,` + "\n" + ` status = "COMPLETED"}`), []string{"lua/a.lua:2"}},
 		{terminalStatus, "in a function of a table in a loop", lua(`for i = 1, 2 do f({g = function() t.status = "FAILED" end}) end`), []string{"lua/a.lua:1"}},
-		{terminalStatus, "in a table that finish gets inside another", lua(`finish(tx, {status = "FAILED", of = {status = "FAILED"}})`), []string{"lua/a.lua:1"}},
+		{terminalStatus, "in a table inside the argument of finish", lua(`finish(tx, {status = "FAILED", of = {status = "FAILED"}})`), []string{"lua/a.lua:1"}},
 
-		{writesInLua, "reading", lua(`local a, b = redis.call("GET", k), redis.pcall("zrange", k, 0, 1)` + "\n" + `local c, d = try(tx, "HGET", k, "f"), ask("ZCARD", k)`), nil},
-		{writesInLua, "putting off", lua(`later.before(tx, "HSET", k, "f", 1)` + "\n" + `later.after(tx, "DEL", k)`), nil},
+		{writesInLua, "commands that read", lua(`local a, b = redis.call("GET", k), redis.pcall("zrange", k, 0, 1)` + "\n" + `local c, d = try(tx, "HGET", k, "f"), ask("ZCARD", k)`), nil},
+		{writesInLua, "deferred commands", lua(`later.before(tx, "HSET", k, "f", 1)` + "\n" + `later.after(tx, "DEL", k)`), nil},
 		{writesInLua, "a comment", lua(`-- redis.call("SET", k)`), nil},
-		{writesInLua, "a protected call of something else", lua(`local ok = pcall(read, tx, id)`), nil},
+		{writesInLua, "a pcall of another function", lua(`local ok = pcall(read, tx, id)`), nil},
 		{writesInLua, "a file that may", files("lua/store/record.lua", `redis.call("MSET", unpack(texts))`), nil},
-		{writesInLua, "writing", lua("\n" + `redis.call("SET", k, 1)`), []string{"lua/a.lua:2: SET: nothing is written"}},
-		{writesInLua, "in small letters", lua(`redis.pcall("hset", k, 1)`), []string{"lua/a.lua:1: HSET"}},
+		{writesInLua, "a command that writes", lua("\n" + `redis.call("SET", k, 1)`), []string{"lua/a.lua:2: SET: a call must not write"}},
+		{writesInLua, "in lower case", lua(`redis.pcall("hset", k, 1)`), []string{"lua/a.lua:1: HSET"}},
 		{writesInLua, "by a helper", lua(`local n = try(tx, "ZPOPMIN", k)`), []string{"lua/a.lua:1: ZPOPMIN"}},
-		{writesInLua, "by the other helper", lua(`return {ask("SPOP", k)}`), []string{"lua/a.lua:1: SPOP"}},
-		{writesInLua, "in a protected call", lua(`pcall(redis.call, "DEL", k)`), []string{"lua/a.lua:1: DEL"}},
-		{writesInLua, "a command that nobody knows", lua(`redis.call("FUTURE", k)`), []string{"lua/a.lua:1: FUTURE"}},
-		{writesInLua, "a command that is worked out", lua(`redis.call(command, k)`), []string{"lua/a.lua:1: a command that is worked out"}},
-		{writesInLua, "all of an array", lua(`redis.call(unpack(words))`), []string{"lua/a.lua:1: a command that is worked out"}},
-		{writesInLua, "deep in something else", lua(`if a then return function() while b do f({x = redis.call("DEL", k)}) end end end`), []string{"lua/a.lua:1: DEL"}},
+		{writesInLua, "by another helper", lua(`return {ask("SPOP", k)}`), []string{"lua/a.lua:1: SPOP"}},
+		{writesInLua, "in a pcall", lua(`pcall(redis.call, "DEL", k)`), []string{"lua/a.lua:1: DEL"}},
+		{writesInLua, "an unknown command", lua(`redis.call("FUTURE", k)`), []string{"lua/a.lua:1: FUTURE"}},
+		{writesInLua, "a computed command", lua(`redis.call(command, k)`), []string{"lua/a.lua:1: a computed command"}},
+		{writesInLua, "the elements of an array", lua(`redis.call(unpack(words))`), []string{"lua/a.lua:1: a computed command"}},
+		{writesInLua, "deep in other expressions", lua(`if a then return function() while b do f({x = redis.call("DEL", k)}) end end end`), []string{"lua/a.lua:1: DEL"}},
 
 		{onlyIn("XADD", "lua/store/commit.lua"), "its own file", files("lua/store/commit.lua", `redis.call("XADD", k)`), nil},
 		{onlyIn("XADD", "lua/store/commit.lua"), "a comment", lua(`-- "XADD"`), nil},
 		{onlyIn("XADD", "lua/store/commit.lua"), "another file", lua("\n" + `redis.call("xadd", k.events, "*")`), []string{"lua/a.lua:2: XADD"}},
-		{onlyIn("XADD", "lua/store/commit.lua"), "put off", lua(`later.after(tx, 'XADD', k.events)`), []string{"lua/a.lua:1"}},
-		{onlyIn("TIME", "lua/store/now.lua"), "a clock of its own", lua(`local t = redis.call("TIME")`), []string{"lua/a.lua:1: TIME"}},
-		{onlyIn("TIME", "lua/store/now.lua"), "a field", lua(`local t = task["time_"]`), nil},
+		{onlyIn("XADD", "lua/store/commit.lua"), "a deferred command", lua(`later.after(tx, 'XADD', k.events)`), []string{"lua/a.lua:1"}},
+		{onlyIn("TIME", "lua/store/now.lua"), "a second reader of the clock", lua(`local t = redis.call("TIME")`), []string{"lua/a.lua:1: TIME"}},
+		{onlyIn("TIME", "lua/store/now.lua"), "a field with a similar name", lua(`local t = task["time_"]`), nil},
 
-		{keyTable, "all alike", files(keysLua, keys, keysDocs, keyDocs, keysGo, keysOK), nil},
-		{keyTable, "what is no key stands apart", files(keysLua, strings.Replace(keys, "  }\n", "\n    put_off = {}, -- later\n  }\n", 1), keysDocs, keyDocs, keysGo, keysOK), nil},
-		{keyTable, "a key apart", files(keysLua, strings.Replace(keys, "  }\n", "\n    x = p .. \"x\",\n  }\n", 1), keysDocs, keyDocs, keysGo, keysOK), []string{"behind an empty line"}},
+		{keyTable, "the same keys", files(keysLua, keys, keysDocs, keyDocs, keysGo, keysOK), nil},
+		{keyTable, "other entries after an empty line", files(keysLua, strings.Replace(keys, "  }\n", "\n    put_off = {}, -- later\n  }\n", 1), keysDocs, keyDocs, keysGo, keysOK), nil},
+		{keyTable, "a key after the empty line", files(keysLua, strings.Replace(keys, "  }\n", "\n    x = p .. \"x\",\n  }\n", 1), keysDocs, keyDocs, keysGo, keysOK), []string{"after the empty line"}},
 		{keyTable, "no document", files(keysLua, keys, keysGo, keysOK), []string{"there is no docs/keys.md"}},
 		{keyTable, "no row", files(keysLua, keys, keysDocs, without(keyDocs, "| `root:task"), keysGo, keysOK), []string{"has no row | `root:task:<id>` | hash |"}},
 		{keyTable, "another type", files(keysLua, keys, keysDocs, strings.Replace(keyDocs, "stream", "list", 1), keysGo, keysOK), []string{"`root:events` is a list, and in lua/store/keys.lua a stream"}},
 		{keyTable, "another parameter", files(keysLua, keys, keysDocs, strings.Replace(keyDocs, "<id>", "<task>", 1), keysGo, keysOK),
 			[]string{"has no row | `root:task:<id>` | hash |", "`root:task:<task>` is not named"}},
 		{keyTable, "a row too many", files(keysLua, keys, keysDocs, keyDocs+"| `root:old` | set | gone |\n", keysGo, keysOK), []string{"`root:old` is not named in lua/store/keys.lua"}},
-		{keyTable, "a key without its type", files(keysLua, strings.Replace(keys, "-- stream ", "-- ", 1), keysDocs, without(keyDocs, "| `root:events"), keysGo, "package queue\n"), []string{"events says not beside it"}},
-		{keyTable, "a prefix that says not of what", files(keysLua, strings.Replace(keys, "+ id: ", "", 1), keysDocs, without(keyDocs, "| `root:task"), keysGo, "package queue\n"), []string{"task says not beside it"}},
-		{keyTable, "two names for one", files(keysLua, strings.Replace(keys, "events =", "stream =", 1), keysDocs, keyDocs, keysGo, keysOK), []string{`stream names the key "events"`}},
-		{keyTable, "a line that is no key", files(keysLua, strings.Replace(keys, "events = p", "events = q", 1), keysDocs, without(keyDocs, "| `root:events"), keysGo, "package queue\n"), []string{"cannot read"}},
-		{keyTable, "nothing at all", files(keysLua, "", keysDocs, "", keysGo, "package queue\n"), []string{"names no keys"}},
-		{keyTable, "Go with a key of its own", files(keysLua, keys, keysDocs, keyDocs, keysGo, "package queue\n\nvar a = \":evnts\"\n"), []string{`internal/engine/keys.go: ":evnts" is not named`}},
+		{keyTable, "a key without its type", files(keysLua, strings.Replace(keys, "-- stream ", "-- ", 1), keysDocs, without(keyDocs, "| `root:events"), keysGo, "package queue\n"), []string{"events has no comment with its type"}},
+		{keyTable, "a prefix without the appended part", files(keysLua, strings.Replace(keys, "+ id: ", "", 1), keysDocs, without(keyDocs, "| `root:task"), keysGo, "package queue\n"), []string{"task has no comment with its type"}},
+		{keyTable, "two names for one key", files(keysLua, strings.Replace(keys, "events =", "stream =", 1), keysDocs, keyDocs, keysGo, keysOK), []string{`stream names the key "events"`}},
+		{keyTable, "a line that is not a key", files(keysLua, strings.Replace(keys, "events = p", "events = q", 1), keysDocs, without(keyDocs, "| `root:events"), keysGo, "package queue\n"), []string{"cannot read"}},
+		{keyTable, "an empty file", files(keysLua, "", keysDocs, "", keysGo, "package queue\n"), []string{"names no keys"}},
+		{keyTable, "a key that only Go names", files(keysLua, keys, keysDocs, keyDocs, keysGo, "package queue\n\nvar a = \":evnts\"\n"), []string{`internal/engine/keys.go: ":evnts" is not named`}},
 
-		{recordTable, "all alike", record(parseOK, namesOK, recordDocs), nil},
-		{recordTable, "no row of a first word", record(parseOK, namesOK, without(recordDocs, "| `kind`")), []string{"has no row | `kind` | under \"### The spec\""}},
-		{recordTable, "no row of a text", record(parseOK, namesOK, without(recordDocs, "| `progress`")), []string{"has no row | `progress` | under \"### The state\""}},
-		{recordTable, "a row in the other text", record(parseOK, strings.Replace(namesOK, "state_lines", "spec_lines", 1), recordDocs),
-			[]string{"has no row | `code` | under \"### The spec\"", "has no row | `reason` |", "`code` is no name of a state", "`reason` is no name of a state"}},
-		{recordTable, "a row too many", record(parseOK, namesOK, recordDocs+"| `old` | gone |\n"), []string{"`old` is no name of a state"}},
-		{recordTable, "rows of another heading are not of a record", record(parseOK, namesOK, recordDocs+"\n## A wait\n\n| `mode` | word |\n"), nil},
-		{recordTable, "first lines that nobody names", record("", namesOK, recordDocs), []string{"says not which words"}},
+		{recordTable, "the same fields", record(parseOK, namesOK, recordDocs), nil},
+		{recordTable, "no row for a word of the first line", record(parseOK, namesOK, without(recordDocs, "| `kind`")), []string{"has no row | `kind` | under \"### The spec\""}},
+		{recordTable, "no row for a text", record(parseOK, namesOK, without(recordDocs, "| `progress`")), []string{"has no row | `progress` | under \"### The state\""}},
+		{recordTable, "a row under the other heading", record(parseOK, strings.Replace(namesOK, "state_lines", "spec_lines", 1), recordDocs),
+			[]string{"has no row | `code` | under \"### The spec\"", "has no row | `reason` |", "`code` is not a name of a state", "`reason` is not a name of a state"}},
+		{recordTable, "a row too many", record(parseOK, namesOK, recordDocs+"| `old` | gone |\n"), []string{"`old` is not a name of a state"}},
+		{recordTable, "rows under another heading", record(parseOK, namesOK, recordDocs+"\n## A wait\n\n| `mode` | word |\n"), nil},
+		{recordTable, "no names for the first lines", record("", namesOK, recordDocs), []string{"does not name the words"}},
 		{recordTable, "no document", files(parseLua, parseOK, namesLua, namesOK), []string{"there is no docs/keys.md"}},
 
-		{changelog, "a place for what comes next", files("CHANGELOG.md", "# Changelog\n\n## Unreleased\n"), nil},
-		{changelog, "none", files(), []string{"there is no CHANGELOG.md"}},
-		{changelog, "one without that place", files("CHANGELOG.md", "# Changelog\n"), []string{"has no heading"}},
+		{changelog, "a heading for unreleased changes", files("CHANGELOG.md", "# Changelog\n\n## Unreleased\n"), nil},
+		{changelog, "no changelog", files(), []string{"there is no CHANGELOG.md"}},
+		{changelog, "no such heading", files("CHANGELOG.md", "# Changelog\n"), []string{"has no heading"}},
 	} {
 		found, err := test.rule(test.tree)
 		if err != nil {
@@ -201,10 +201,10 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 	}
 }
 
-// A list of what may write says so of nobody else.
-func TestWhatMayWriteDoes(t *testing.T) {
+// mayWrite must not list a file that writes nothing.
+func TestFilesThatMayWriteDo(t *testing.T) {
 	found, err := writesInLua(files("lua/store/commit.lua", `try(tx, "XADD", k)`, "lua/store/record.lua", `redis.call("MGET", k)`))
-	if err != nil || !slices.Contains(found, "lua/store/record.lua: writes nothing, and is on the list of what may") ||
+	if err != nil || !slices.Contains(found, "lua/store/record.lua: it writes nothing: remove it from mayWrite") ||
 		slices.ContainsFunc(found, func(f string) bool { return strings.HasPrefix(f, "lua/store/commit.lua") }) {
 		t.Errorf("found %q, %v, want record.lua among them, and not commit.lua", found, err)
 	}
@@ -221,19 +221,19 @@ func without(text, line string) string {
 	return strings.Join(lines, "\n")
 }
 
-func TestARowNamesOnlyWhatStandsBeforeIt(t *testing.T) {
+func TestARowNamesOnlyRoomsAboveIt(t *testing.T) {
 	before := map[string]bool{}
 	for _, r := range rooms {
 		for _, may := range r.may {
 			if !before[may] {
-				t.Errorf("%s may import %s, which stands below it or nowhere", r.name, may)
+				t.Errorf("%s may import %s, which is below it or has no row", r.name, may)
 			}
 		}
 		before[r.name] = true
 	}
 }
 
-func TestHiddenFoldersAndTestdataAreNotOurs(t *testing.T) {
+func TestHiddenFoldersAndTestdataAreSkipped(t *testing.T) {
 	bad := "package b\n"
 	found, err := packageComments(files(".git/a.go", bad, "lua/testdata/a.go", bad, "_old/a.go", bad, "a/a.go", bad))
 	if err != nil || len(found) != 1 {
@@ -241,7 +241,7 @@ func TestHiddenFoldersAndTestdataAreNotOurs(t *testing.T) {
 	}
 }
 
-func TestLuaIsReadInTokens(t *testing.T) {
+func TestLuaIsSplitIntoLexemes(t *testing.T) {
 	var got []string
 	for _, t := range lex("a.b = \"x -- y\" .. 'it\\'s' --[[ long\n\"no\" ]] c -- \"no\"\n[[raw \"x\"]] d1") {
 		got = append(got, t.text)
