@@ -1,5 +1,5 @@
-// Package await has tests wait for what must happen. Receive waits for a signal. Until polls
-// a condition, where nothing sends a signal.
+// Package await makes tests wait for a condition. Receive waits for a signal. Until polls a
+// condition for which there is no signal.
 package await
 
 import (
@@ -7,34 +7,34 @@ import (
 	"time"
 )
 
-// Patience is how long a test waits. What takes longer has failed: no test measures with
-// it how fast something is.
+// Patience is how long Until and Receive wait before they fail the test. It is long on purpose:
+// it is not a measure of speed.
 const Patience = 30 * time.Second
 
-// pause is short, so that waiting adds little to what a test takes.
+// pause is the time between two polls. It is short, so that polling adds little to a test.
 const pause = 2 * time.Millisecond
 
-// Until returns when a condition holds, and fails the test with what it waited for if
-// it never does. It is for what sends no signal: a state of Redis, a file, a process.
+// Until returns when holds returns true, and fails the test if it does not within Patience. It
+// is for conditions without a signal: the state of Redis, a file, a process.
 func Until(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
 	for over := time.Now().Add(Patience); !holds(); {
 		if time.Now().After(over) {
-			tb.Fatal("never: " + what)
+			tb.Fatalf("not within %v: %s", Patience, what)
 		}
 		time.Sleep(pause)
 	}
 }
 
-// Receive returns the next value of a channel, and fails the test with what it waited
-// for if none comes.
+// Receive returns the next value of a channel, and fails the test if none comes within
+// Patience.
 func Receive[T any](tb testing.TB, c <-chan T, what string) T {
 	tb.Helper()
 	select {
 	case v := <-c:
 		return v
 	case <-time.After(Patience):
-		tb.Fatal("never: " + what)
+		tb.Fatalf("not within %v: %s", Patience, what)
 		panic("unreachable")
 	}
 }

@@ -1,3 +1,3 @@
-// Package queuetest has what tests of namespaces share: they open one on each kind of server,
-// hand over tasks that must be accepted, and take them as a worker does.
+// Package queuetest has helpers for tests of namespaces. They open a namespace on each kind of
+// server, enqueue tasks that must be accepted, and fetch them as a worker does.
 package queuetest

@@ -18,8 +18,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Everywhere runs a test on a real Redis and on the embedded server, with 1 and with
-// 4 partitions, each time in a new namespace.
+// Everywhere runs a test on a real Redis and on the embedded server, each with 1 and with
+// 4 partitions, and each time in a new namespace.
 func Everywhere(t *testing.T, test func(t *testing.T, q *queue.Queue)) {
 	t.Helper()
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
@@ -28,7 +28,7 @@ func Everywhere(t *testing.T, test func(t *testing.T, q *queue.Queue)) {
 	})
 }
 
-// Open opens a namespace that logs nowhere.
+// Open opens a namespace. Without a logger in config it discards the log.
 func Open(tb testing.TB, rdb redis.UniversalClient, config queue.Config) *queue.Queue {
 	tb.Helper()
 	if config.Logger == nil {
@@ -41,7 +41,7 @@ func Open(tb testing.TB, rdb redis.UniversalClient, config queue.Config) *queue.
 	return q
 }
 
-// Enqueue hands over a task that must be accepted.
+// Enqueue enqueues a task, which must be accepted. Without a kind its kind is k.
 func Enqueue(tb testing.TB, q *queue.Queue, task queue.Task) queue.Receipt {
 	tb.Helper()
 	if task.Kind == "" {
@@ -54,14 +54,14 @@ func Enqueue(tb testing.TB, q *queue.Queue, task queue.Task) queue.Receipt {
 	return r
 }
 
-// Taker fetches as one worker does, with a seq that grows.
+// Taker fetches as a worker does, with increasing seq.
 type Taker struct {
 	Q      *queue.Queue
 	Worker string
 	Seq    int64
 }
 
-// Take claims a task that must be the next one of a queue, in the partition of its id.
+// Take claims a task. It must be the next one of its queue in its partition.
 func (w *Taker) Take(tb testing.TB, id, line string) queue.Claim {
 	tb.Helper()
 	w.Seq++
@@ -84,7 +84,7 @@ func (w *Taker) Settle(tb testing.TB, o queue.Outcome) {
 	}
 }
 
-// Report reports one outcome and returns what Redis made of it.
+// Report reports one outcome and returns the verdict.
 func (w *Taker) Report(tb testing.TB, call string, o queue.Outcome) queue.Verdict {
 	tb.Helper()
 	trip, err := w.Q.Attempts().Settle(context.Background(), Partition(tb, o.ID), w.Worker, call, []queue.Outcome{o}, queue.Ask{})
@@ -94,7 +94,7 @@ func (w *Taker) Report(tb testing.TB, call string, o queue.Outcome) queue.Verdic
 	return trip.Verdicts[0]
 }
 
-// Partition is the partition of an id; of one that is no id, the first.
+// Partition returns the partition of an id, or 0 if it is not an id.
 func Partition(tb testing.TB, id string) int {
 	tb.Helper()
 	p, err := queue.PartitionOf(id)
@@ -104,7 +104,7 @@ func Partition(tb testing.TB, id string) int {
 	return p
 }
 
-// Sound holds a namespace against the audit.
+// Sound runs inspect.Audit, and fails the test for each finding.
 func Sound(tb testing.TB, q *queue.Queue) {
 	tb.Helper()
 	findings, err := inspect.Audit(context.Background(), q)
@@ -116,7 +116,7 @@ func Sound(tb testing.TB, q *queue.Queue) {
 	}
 }
 
-// Busy makes some events in every partition: tasks come, start, and end.
+// Busy enqueues, starts and completes tasks, to have events in every partition.
 func Busy(tb testing.TB, q *queue.Queue, tasks int) {
 	tb.Helper()
 	ctx, worker := context.Background(), queue.NewCall()
@@ -136,7 +136,7 @@ func Busy(tb testing.TB, q *queue.Queue, tasks int) {
 	}
 }
 
-// ClusterOfOne is a client of a cluster of one node that has all slots.
+// ClusterOfOne starts a cluster of one node with all slots, and returns a client.
 func ClusterOfOne(t *testing.T) redis.UniversalClient {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -153,11 +153,10 @@ func ClusterOfOne(t *testing.T) redis.UniversalClient {
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.Addr}, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { rdb.Close() })
 	await.Until(t, "the cluster is up", func() bool { return rdb.Get(ctx, "x").Err() == redis.Nil })
-
 	return rdb
 }
 
-// Exported is a whole export by ExportTo, without its last line, which must count the rest.
+// Exported returns the lines of an export but the last, which must count the others.
 func Exported(tb testing.TB, q *queue.Queue) []string {
 	tb.Helper()
 	var out bytes.Buffer
@@ -166,27 +165,27 @@ func Exported(tb testing.TB, q *queue.Queue) []string {
 	}
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	if last := lines[len(lines)-1]; last != fmt.Sprintf(`{"type":"end","lines":%d}`, len(lines)-1) {
-		tb.Errorf("the last of %d lines is %s", len(lines), last)
+		tb.Errorf("the last of %d lines is %s, want their number", len(lines), last)
 	}
 	return lines[:len(lines)-1]
 }
 
-// Around is called around each command of a client whose name begins so.
+// Around is a redis.Hook that calls Before and After around commands whose names begin with Name.
 type Around struct {
 	Name   string
 	Before func()
 	After  func(error)
 }
 
-// DialHook is one of redis.Hook.
+// DialHook implements redis.Hook.
 func (Around) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessPipelineHook is one of redis.Hook.
+// ProcessPipelineHook implements redis.Hook.
 func (Around) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
-// ProcessHook calls what is around a command.
+// ProcessHook implements redis.Hook.
 func (a Around) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if !strings.HasPrefix(cmd.Name(), a.Name) {

@@ -14,28 +14,28 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// The third of the three layers: points where branches meet.
+// The third of the three layers: synchronization points of branches.
 
 type branch = *agentwait.Future[json.RawMessage]
 
-// goes is a branch that arrives after a time, with its number.
-func goes(a *agentwait.Agent, ms int, task queue.Task) branch {
+// arrives schedules a branch that completes after a time, with that time as its source.
+func arrives(a *agentwait.Agent, ms int, task queue.Task) branch {
 	task.Kind = "fetch-data"
 	return agentwait.Schedule[json.RawMessage](a, request{fmt.Sprint(ms), ms}, task)
 }
 
 func branches(a *agentwait.Agent, ms ...int) (all []branch) {
 	for _, n := range ms {
-		all = append(all, goes(a, n, queue.Task{}))
+		all = append(all, arrives(a, n, queue.Task{}))
 	}
 	return all
 }
 
 var sources = agentwait.Merge{Source: "_branch.output.source", Target: "state.results"}
 
-// meet is what an agent makes of branches that meet: the merged value or the error, and
-// how long after the beginning.
-func (p *play) meet(s agentwait.Sync, ms ...int) (id, text string) {
+// synchronize runs an agent that synchronizes branches. It returns the merged value or the
+// error, and how long the agent took.
+func (p *play) synchronize(s agentwait.Sync, ms ...int) (id, text string) {
 	p.Helper()
 	r := p.act(func(a *agentwait.Agent) (string, error) {
 		v, err := agentwait.Synchronize(a, s, branches(a, ms...)...)
@@ -61,23 +61,23 @@ func strategies(t *testing.T) {
 		{"all", agentwait.Sync{Timeout: forever}, []int{300, 100, 200}, `{"state":{"results":["300","100","200"]}} at 300ms`},
 		{"any", agentwait.Sync{Timeout: forever, Any: true}, []int{300, 100, 200}, `{"state":{"results":["100"]}} at 100ms`},
 		{"m_of_n", agentwait.Sync{Timeout: forever, M: 2}, []int{300, 100, 200}, `{"state":{"results":["100","200"]}} at 200ms`},
-		{"the timeout proceeds with what is available", agentwait.Sync{Timeout: time.Second, Proceed: true}, []int{300, 5000, 1000}, `{"state":{"results":["300","1000"]}} at 1.301s`},
+		{"the timeout proceeds with the completed branches", agentwait.Sync{Timeout: time.Second, Proceed: true}, []int{300, 5000, 1000}, `{"state":{"results":["300","1000"]}} at 1.301s`},
 		{"the timeout fails", agentwait.Sync{Timeout: time.Second}, []int{300, 5000, 1000},
 			"Timeout: Synchronization timeout exceeded: 2 completed, 0 failed, 0 cancelled, 1 pending at 1.301s"},
-		{"no time limit comes before the first branch", agentwait.Sync{Timeout: time.Second, Proceed: true}, []int{60_000, 60_500}, `{"state":{"results":["60000","60500"]}} at 1m0.5s`},
+		{"the limit does not begin before the first branch ends", agentwait.Sync{Timeout: time.Second, Proceed: true}, []int{60_000, 60_500}, `{"state":{"results":["60000","60500"]}} at 1m0.5s`},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			p := newPlay(t)
 			c.sync.Merge = sources
-			if _, got := p.meet(c.sync, c.ms...); got != c.want {
-				t.Errorf("they come to\n%s, want\n%s", got, c.want)
+			if _, got := p.synchronize(c.sync, c.ms...); got != c.want {
+				t.Errorf("the result is\n%s, want\n%s", got, c.want)
 			}
 		})
 	}
 }
 
-// The clock of a meeting begins with the first to arrive, and no other moves it. One that
-// arrives at its very end is in time, one a millisecond later is not.
+// The limit begins when the first branch arrives, and no other branch moves it. A branch that
+// arrives at the limit counts, and one that arrives a millisecond later does not.
 func firstArrivalStartsTheClock(t *testing.T) {
 	for _, c := range []struct{ last, want string }{
 		{"2000", `["1000","1500","2000"] at 2s`},
@@ -103,7 +103,7 @@ func firstArrivalStartsTheClock(t *testing.T) {
 			for _, after := range []time.Duration{200 * time.Millisecond, 500 * time.Millisecond} {
 				p.pass(after)
 				if w := fields(); w["first_at"] != text(time.Second) || w["wait_deadline_at"] != text(2*time.Second) {
-					t.Errorf("at %s: %v, want the clock to begin at 1s", at(begun, p.now), w)
+					t.Errorf("at %s: %v, want the limit to begin at 1s", at(begun, p.now), w)
 				}
 			}
 			if c := p.children(id)[0]; !c.CompletedAt.Equal(begun.Add(time.Second)) {
@@ -111,14 +111,14 @@ func firstArrivalStartsTheClock(t *testing.T) {
 			}
 			r := p.end(id)
 			if got := string(r.Result) + " at " + at(r.CreatedAt, r.CompletedAt); got != c.want {
-				t.Errorf("they come to %s, want %s", got, c.want)
+				t.Errorf("the result is %s, want %s", got, c.want)
 			}
 		})
 	}
 }
 
-// The computed default: the longest time of a branch, times their number, times 1.5, and
-// half an hour at the most or if there is none.
+// The computed default is 1.5 × the longest time of a branch × the number of branches. It is at
+// most half an hour, and half an hour if no branch has a time.
 func computedTimeout(t *testing.T) {
 	times := func(n int, tasks ...queue.Task) (all []queue.Task) {
 		for range n {
@@ -135,14 +135,14 @@ func computedTimeout(t *testing.T) {
 		{"10 of 120000ms", times(10, queue.Task{Timeout: 120_000 * time.Millisecond}), "1800000"},
 		{"the longest counts", []queue.Task{{Timeout: time.Second}, {Timeout: 4 * time.Second}, {}}, "18000"},
 		{"20 of 120000ms: capped", times(20, queue.Task{Timeout: 120_000 * time.Millisecond}), "1800000"},
-		{"none has any", times(3, queue.Task{}), "1800000"},
+		{"no branch has a time", times(3, queue.Task{}), "1800000"},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			p := newPlay(t)
 			agentwait.Handle(p.w, "agent", func(a *agentwait.Agent, _ any) (string, error) {
 				var all []branch
 				for _, task := range c.tasks {
-					all = append(all, goes(a, 100, task))
+					all = append(all, arrives(a, 100, task))
 				}
 				_, err := agentwait.Synchronize(a, agentwait.Sync{}, all...)
 				return "", err
@@ -162,7 +162,7 @@ func computedTimeout(t *testing.T) {
 	}
 }
 
-// The two texts of a timeout, and what is proceeded with if nothing has completed.
+// The two error texts of a timeout: with proceed if no branch completed, and without.
 func textsOfATimeout(t *testing.T) {
 	for _, c := range []struct {
 		proceed bool
@@ -175,20 +175,20 @@ func textsOfATimeout(t *testing.T) {
 		worker.Handle(p.w, "fails", func(context.Context, any) (string, error) { return "", errAlways })
 		r := p.act(func(a *agentwait.Agent) (string, error) {
 			v, err := agentwait.Synchronize(a, agentwait.Sync{Timeout: time.Second, Proceed: c.proceed},
-				agentwait.Schedule[json.RawMessage](a, nil, queue.Task{Kind: "fails"}), goes(a, 5000, queue.Task{}))
+				agentwait.Schedule[json.RawMessage](a, nil, queue.Task{Kind: "fails"}), arrives(a, 5000, queue.Task{}))
 			return string(v), err
 		})
 		if r.Status != queue.Failed || r.Error != c.want {
 			t.Errorf("the agent is %s: %q, want FAILED: %q", r.Status, r.Error, c.want)
 		}
-		// It failed, so what was still under way ends with it.
+		// The agent failed, so its running branch ends with it.
 		if got := p.statuses(r.ID); got != "FAILED CANCELLED:owner_ended" {
 			t.Errorf("the branches are %s", got)
 		}
 	}
 }
 
-// Who proceeds leaves the others running. They complete, and what they bring is dropped.
+// With Proceed the late branches keep running. They complete, and their results are dropped.
 func lateBranchesAreDropped(t *testing.T) {
 	p := newPlay(t)
 	var merged string
@@ -200,7 +200,7 @@ func lateBranchesAreDropped(t *testing.T) {
 		if err := agentwait.Sleep(a, time.Minute); err != nil {
 			return "", err
 		}
-		merged = string(v) // in a replay after the late one has completed
+		merged = string(v) // in a replay after the late branch has completed
 		return "", nil
 	})
 	if got := p.children(r.ID)[1]; got.Status != queue.Completed || at(r.CreatedAt, got.CompletedAt) != "5s" || got.Result == nil {
@@ -211,8 +211,8 @@ func lateBranchesAreDropped(t *testing.T) {
 	}
 }
 
-// A meeting within a branch has a clock of its own, and does not get that of the meeting
-// around it, nor gives its own.
+// A synchronization point inside a branch has a limit of its own. Neither limit changes the
+// other.
 func nestedMeetings(t *testing.T) {
 	p := newPlay(t)
 	agentwait.Handle(p.w, "inner", func(a *agentwait.Agent, _ any) (json.RawMessage, error) {
@@ -222,24 +222,24 @@ func nestedMeetings(t *testing.T) {
 	r := p.act(func(a *agentwait.Agent) (string, error) {
 		s := agentwait.Sync{Timeout: 4 * time.Second, Proceed: true, Merge: agentwait.Merge{Strategy: agentwait.KeyedByBranch}}
 		early := agentwait.Schedule[json.RawMessage](a, nil, queue.Task{Kind: "inner"})
-		// The outer clock begins at 9s, so that it ends at 13s, and the inner one's branch is in time.
-		v, err := agentwait.Synchronize(a, s, goes(a, 9000, queue.Task{}), early, goes(a, 14_000, queue.Task{}))
+		// The outer limit begins at 9s and ends at 13s, so the inner agent ends in time.
+		v, err := agentwait.Synchronize(a, s, arrives(a, 9000, queue.Task{}), early, arrives(a, 14_000, queue.Task{}))
 		return string(v), err
 	})
 	p.gives(r, `{"0":{"source":"9000","data":"data-from-9000"},"1":["2000"]}`)
 	if took := at(r.CreatedAt, r.CompletedAt); took != "13.001s" {
-		t.Errorf("the outer meeting was over at %s, want 13.001s", took)
+		t.Errorf("the outer synchronization took %s, want 13.001s", took)
 	}
 	var limits []string
-	for _, e := range p.told("wait_timed_out") {
+	for _, e := range p.emitted("wait_timed_out") {
 		limits = append(limits, fmt.Sprint(e["timeout_duration_ms"]))
 	}
 	if fmt.Sprint(limits) != "[10000 4000]" {
-		t.Errorf("the meetings timed out after %v", limits)
+		t.Errorf("the limits were %v, want 10000 and 4000", limits)
 	}
 }
 
-// The events of all three layers, with the fields that the document lists.
+// Timeouts of all three layers emit events with the fields that the document lists.
 func eventsOfTheLayers(t *testing.T) {
 	p := newPlay(t)
 	agentwait.Handle(p.w, "agent", func(a *agentwait.Agent, _ any) (string, error) {
@@ -247,7 +247,7 @@ func eventsOfTheLayers(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		_, err = agentwait.Await(a, goes(a, 60*60_000, queue.Task{AttemptTimeout: 10 * time.Second, MaxRetries: 1, OnTimeout: queue.OnTimeoutRetry}))
+		_, err = agentwait.Await(a, arrives(a, 60*60_000, queue.Task{AttemptTimeout: 10 * time.Second, MaxRetries: 1, OnTimeout: queue.OnTimeoutRetry}))
 		var late *queue.TaskTimedOutError
 		if !errors.As(err, &late) || late.Type != "attempt" {
 			return "", err
@@ -262,14 +262,14 @@ func eventsOfTheLayers(t *testing.T) {
 		root, _, _ := cutLast(task)
 		if e["task_id"] != task || e["timeout_type"] != limit || e["timeout_duration_ms"] != ms || e["policy_applied"] != policy ||
 			(root != "" && e["workflow_run_id"] != root) || e["task_kind"] != kind || e["lag_ms"] != "1" {
-			t.Errorf("told of %s: %v, want %s %s %s", task, e, limit, ms, policy)
+			t.Errorf("the event of %s is %v, want %s %s %s", task, e, limit, ms, policy)
 		}
 	}
-	waits, attempts := p.told("wait_timed_out"), p.told("attempt_timed_out")
+	waits, attempts := p.emitted("wait_timed_out"), p.emitted("attempt_timed_out")
 	if len(waits) != 1 || len(attempts) != 1 {
-		t.Fatalf("told: %v, %v", waits, attempts)
+		t.Fatalf("events: %v, %v, want one of each", waits, attempts)
 	}
-	// From where the agent began to wait: 100 ms to the first arrival, and the limit.
+	// The limit counts from the first arrival, at 100 ms.
 	has(waits[0], id, "agent", "synchronization", "1000", "proceed_with_available")
 	has(attempts[0], id+".3", "fetch-data", "attempt", "10000", "retry")
 	ends := p.timeouts()
@@ -277,11 +277,11 @@ func eventsOfTheLayers(t *testing.T) {
 	has(ends[id], id, "agent", "execution", "3600000", "fail")
 	has(ends[id+".4"], id+".4", "sleep", "workflow", ends[id+".4"]["timeout_duration_ms"].(string), "fail")
 	if len(ends) != 3 {
-		t.Errorf("%d ends by timeout were told: %v", len(ends), ends)
+		t.Errorf("%d timeout events, want 3: %v", len(ends), ends)
 	}
 }
 
-// cutLast takes the last part off an id.
+// cutLast splits an id into its owner and its last part.
 func cutLast(id string) (owner, name string, child bool) {
 	for i := len(id) - 1; i >= 0; i-- {
 		if id[i] == '.' {

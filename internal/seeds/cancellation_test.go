@@ -15,7 +15,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// The tests on cancelling that the document on parallel tasks of agents names.
+// The tests of cancellation that the document on parallel tasks of agents names.
 
 func TestAgentCancelTask(t *testing.T) {
 	t.Parallel()
@@ -36,9 +36,9 @@ func TestAgentCancelTask(t *testing.T) {
 	if c.Status != queue.Cancelled || c.Error != "took too long" || at(r.CreatedAt, c.CompletedAt) != "1s" {
 		t.Errorf("the task is %s (%s) at %s", c.Status, c.Error, at(r.CreatedAt, c.CompletedAt))
 	}
-	p.stop() // its handler was told: otherwise this waits for it
+	p.stop() // this would wait for a handler that was not stopped
 	if n := p.w.Stats().Running; n != 0 {
-		t.Errorf("%d handlers run on", n)
+		t.Errorf("%d handlers still run", n)
 	}
 }
 
@@ -55,8 +55,8 @@ func TestAgentSelectCancelsRemaining(t *testing.T) {
 	}
 }
 
-// Three tasks of ten seconds and a limit of two: all three are cancelled, and the agent
-// can go on.
+// Three tasks of ten seconds and a limit of two seconds: all three are cancelled, and the agent
+// continues.
 func TestAgentTimeoutCancelsAll(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
@@ -70,7 +70,7 @@ func TestAgentTimeoutCancelsAll(t *testing.T) {
 	}
 }
 
-// limited says what a wait's timeout tells, if it is one.
+// limited formats a WaitTimeoutError, and returns any other error.
 func limited(err error) (string, error) {
 	var late *agentwait.WaitTimeoutError
 	if !errors.As(err, &late) {
@@ -118,7 +118,7 @@ func TestAgentCancelCompletedTask(t *testing.T) {
 	}
 }
 
-// One agent may neither cancel a task of another nor wait for it.
+// An agent may neither cancel a task of another agent nor wait for it.
 func TestAgentCancelUnauthorized(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
@@ -145,8 +145,8 @@ func TestAgentCancelUnauthorized(t *testing.T) {
 	p.gives(p.end(victim), "theirs")
 }
 
-// The server refuses it too, whatever a client says: the whole call, and nothing is
-// stored.
+// The server refuses it too, whatever the client sends: it refuses the whole call, and stores
+// nothing.
 func TestAgentCancelTaskWrongAgent(t *testing.T) {
 	t.Parallel()
 	s := frozen(t)
@@ -169,11 +169,11 @@ func TestAgentCancelTaskWrongAgent(t *testing.T) {
 		t.Errorf("Suspend: %v, want %q", err, "Task not owned by agent")
 	}
 	if after := s.dump(); after != before {
-		t.Errorf("what was refused changed something:\n--- before\n%s--- after\n%s", before, after)
+		t.Errorf("a refused call changed something:\n--- before\n%s--- after\n%s", before, after)
 	}
 }
 
-// Results are one read, of the agent's own tasks alone: with one that is not, the whole call is refused.
+// Results reads an agent's own tasks in one call. If one id is not its own, the call is refused.
 func TestAgentTaskResultsAreOwned(t *testing.T) {
 	t.Parallel()
 	s := frozen(t)
@@ -197,14 +197,14 @@ func TestAgentTaskResultsAreOwned(t *testing.T) {
 			t.Errorf("place %d is %s, want %s", i, got, want)
 		}
 	}
-	for claim, ids := range map[string][]string{"one of another": {mine[0], theirs}, "the agent itself": {mine[0], agent}, "a grandchild": {mine[0] + ".1"}} {
+	for claim, ids := range map[string][]string{"a task of another agent": {mine[0], theirs}, "the agent itself": {mine[0], agent}, "a grandchild": {mine[0] + ".1"}} {
 		records, calls, err := read(ids...)
 		if !errors.Is(err, refusal.ErrNotOwner) || !strings.Contains(err.Error(), "Task not owned by agent") || records != nil || calls != 0 {
-			t.Errorf("%s: %v, %v, in %d calls: want %q, and nothing of the others", claim, records, err, calls, "Task not owned by agent")
+			t.Errorf("%s: %v, %v, in %d calls: want %q, and no records", claim, records, err, calls, "Task not owned by agent")
 		}
 	}
 	if records, _, err := read(mine[0], agent+".none"); !errors.Is(err, refusal.ErrNotFound) || records != nil {
-		t.Errorf("one that is not there: %v, %v", records, err)
+		t.Errorf("a task that does not exist: %v, %v", records, err)
 	}
 }
 
@@ -217,7 +217,7 @@ func TestAgentCancelOneOfMany(t *testing.T) {
 			return "", err
 		}
 		s, err := agentwait.JoinAllSettled(a, all...)
-		return told(s), err
+		return summary(s), err
 	})
 	p.gives(r, "completed [0 2] failed [] cancelled [1] pending []")
 	if got := p.statuses(r.ID); got != "COMPLETED CANCELLED:cancelled COMPLETED" || at(r.CreatedAt, r.CompletedAt) != "1s" {
@@ -225,8 +225,8 @@ func TestAgentCancelOneOfMany(t *testing.T) {
 	}
 }
 
-// told says by their places what became of the members of a wait.
-func told[T any](s *agentwait.Settled[T]) string {
+// summary lists the places of the members of a wait by their ends.
+func summary[T any](s *agentwait.Settled[T]) string {
 	if s == nil {
 		return ""
 	}
@@ -240,7 +240,7 @@ func told[T any](s *agentwait.Settled[T]) string {
 		places(s.Completed), places(s.Failed), places(s.Cancelled), places(s.Pending))
 }
 
-// A source that takes more than two seconds is cancelled by the wait, and another asked.
+// The wait cancels a source that takes more than two seconds, and the agent uses another source.
 func TestAgentCancelAndReplace(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
@@ -258,7 +258,8 @@ func TestAgentCancelAndReplace(t *testing.T) {
 	}
 }
 
-// What three sources have by five seconds is enough: two have told, one is cancelled.
+// The results that three sources have after five seconds are enough: two completed, one is
+// cancelled.
 func TestAgentPartialResults(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
@@ -268,7 +269,7 @@ func TestAgentPartialResults(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		return told(s) + ": " + s.Completed[0].Value.Source + " " + s.Completed[1].Value.Source, nil
+		return summary(s) + ": " + s.Completed[0].Value.Source + " " + s.Completed[1].Value.Source, nil
 	})
 	p.gives(r, "completed [0 1] failed [] cancelled [2] pending []: weather news")
 	if got := p.statuses(r.ID); got != "COMPLETED COMPLETED CANCELLED:wait_timeout" {
@@ -276,7 +277,8 @@ func TestAgentPartialResults(t *testing.T) {
 	}
 }
 
-// A task that ends while it is cancelled is one or the other, and the agent is told which.
+// A task that ends while it is cancelled is either completed or cancelled, and the agent learns
+// which.
 func TestAgentCancelRaceWithComplete(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
@@ -308,7 +310,7 @@ func TestAgentCancelRaceWithComplete(t *testing.T) {
 				want = agentwait.CancelResult[string]{AlreadyCompleted: true, Value: "value"}
 			}
 			if c[i] != want {
-				t.Errorf("task %d is %s, and cancelling it came to %+v", i, o.Status, c[i])
+				t.Errorf("task %d is %s, and its cancel returned %+v", i, o.Status, c[i])
 			}
 			seen[o.Status]++
 		}
@@ -318,7 +320,7 @@ func TestAgentCancelRaceWithComplete(t *testing.T) {
 	t.Logf("of 300 tasks: %v", seen)
 }
 
-// Again is no error, and a replay gets the answers of the first time.
+// A second cancel is not an error, and a replay gets the first answers.
 func TestAgentCancelIdempotency(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
@@ -337,12 +339,12 @@ func TestAgentCancelIdempotency(t *testing.T) {
 	p.gives(r, "done")
 	want := []string{`true false ""`, `false true "enough"`, `true false ""`, `false true "enough"`}
 	if !slices.Equal(answers, want) {
-		t.Errorf("the agent was told %v, want %v: twice, and again in its replay", answers, want)
+		t.Errorf("the cancels returned %v, want %v: twice, and again in the replay", answers, want)
 	}
 }
 
-// A join of tasks of which one is cancelled already fails at once: the agent does not
-// even wait. A join that skips what was cancelled does.
+// A join with a task that was cancelled before fails at once: the agent does not wait. A join
+// that skips cancelled tasks waits for the others.
 func TestAgentJoinAllWithCancelledHandle(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
@@ -358,7 +360,7 @@ func TestAgentJoinAllWithCancelledHandle(t *testing.T) {
 	})
 	p.gives(r, "at once")
 	if r.Epoch != 1 || at(r.CreatedAt, r.CompletedAt) != "0s" {
-		t.Errorf("the agent ran %d times, and took %s; want once, and no time", r.Epoch, at(r.CreatedAt, r.CompletedAt))
+		t.Errorf("the agent ran %d times and took %s; want once and 0s", r.Epoch, at(r.CreatedAt, r.CompletedAt))
 	}
 
 	p = newPlay(t)
@@ -401,7 +403,7 @@ func TestAgentJoinAllOutcomes(t *testing.T) {
 		if _, err := o[2].IntoResult(); o[2].IsSuccess() || !errors.Is(err, agentwait.ErrTaskCancelled) {
 			t.Errorf("the third: %+v", o[2])
 		}
-		return told(s), nil
+		return summary(s), nil
 	})
 	p.gives(r, "completed [0] failed [1] cancelled [2] pending []")
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// What the tasks and agents are told and tell, under the names that the document on
-// parallel tasks gives them.
+// The inputs and results of the tasks and agents, with the names from the document on parallel
+// tasks.
 type (
 	item      struct{ Item string }
 	processed struct {
@@ -72,7 +72,7 @@ type (
 	}
 )
 
-// cast registers the document's agents and tasks.
+// cast registers the handlers of the document's agents and tasks.
 func (p *play) cast(w *worker.Worker) {
 	worker.Handle(w, "process-item", func(_ context.Context, in item) (processed, error) {
 		return processed{"processed:" + in.Item}, nil
@@ -139,7 +139,7 @@ func racingTasks(a *agentwait.Agent, in race) (raced, error) {
 	return raced{first.Index, first.Value}, err
 }
 
-// racingTasksWithCancel tells what the cancel of the losers came to, too.
+// racingTasksWithCancel also returns the results of cancelling the losers.
 func racingTasksWithCancel(a *agentwait.Agent, in race) (out racedWithCancel, err error) {
 	primary := fetchData(a, "primary", int(milliseconds(in.PrimaryDelayMS, 2000)/time.Millisecond))
 	fallback := fetchData(a, "fallback", int(milliseconds(in.FallbackDelayMS, 500)/time.Millisecond))
@@ -156,8 +156,8 @@ func racingTasksWithCancel(a *agentwait.Agent, in race) (out racedWithCancel, er
 	return out, nil
 }
 
-// fanOutFanIn makes a checkpoint between the two: what is replayed begins behind it, and
-// finds the children by their numbers.
+// fanOutFanIn makes a checkpoint between fan-out and fan-in. A replay begins after the
+// checkpoint, and finds the children by their ids.
 func fanOutFanIn(a *agentwait.Agent, in items) (out fanned, err error) {
 	if in.Items == nil {
 		in.Items = []string{"apple", "banana", "cherry"}
@@ -194,7 +194,7 @@ func fanOutFanIn(a *agentwait.Agent, in items) (out fanned, err error) {
 	return out, err
 }
 
-// mixedParallel makes a checkpoint behind each of its first two phases.
+// mixedParallel makes a checkpoint after each of its first two phases.
 func mixedParallel(a *agentwait.Agent, _ any) (out mixed, err error) {
 	var state struct {
 		Phase int

@@ -18,8 +18,8 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// One call suspends with all children, one recalls the journal with all results. The
-// fetches and the report are the worker's, as for any task.
+// An agent makes two calls: one suspends with all children, and one recalls the journal with all
+// results. The worker fetches and settles it like any task.
 func callsOfAHundred(t *testing.T) {
 	s := frozen(t)
 	agents := worker.New(s.q, worker.Config{Queues: map[string]int{"agents": 1}})
@@ -55,8 +55,8 @@ func callsOfAHundred(t *testing.T) {
 	}
 }
 
-// TestSettlingCostsTheSameInABigWait counts the commands that the server runs for the end
-// of one member: they are the same in a wait of 10 and in one of 10,000.
+// TestSettlingCostsTheSameInABigWait counts the commands that the server runs at the end of one
+// member: their number is the same in a wait of 10 members and in one of 10,000.
 func TestSettlingCostsTheSameInABigWait(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
@@ -96,8 +96,8 @@ func TestSettlingCostsTheSameInABigWait(t *testing.T) {
 	}
 }
 
-// scripts counts the scripts that go to Redis meanwhile: all, or those whose first
-// argument is a task.
+// scripts counts the calls of scripts while do runs: all of them, or those whose first argument
+// is about.
 func (s *stage) scripts(about string, do func()) int {
 	n := scriptCounter{about: about}
 	s.rdb.AddHook(&n)
@@ -126,7 +126,7 @@ func (n *scriptCounter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// commands is how many commands a server has run, those of scripts included.
+// commands returns how many commands a server has run, including those of scripts.
 func commands(t *testing.T, rdb redis.UniversalClient) (n int) {
 	t.Helper()
 	info, err := rdb.Info(t.Context(), "commandstats").Result()

@@ -19,14 +19,14 @@ const top = "../.." // of the repository, from here
 var (
 	tableRow = regexp.MustCompile(`(?m)^\| (S\d+\.\d+) \|[^|]+\| (.+) \|$`)
 	rowName  = regexp.MustCompile(`\bS[0-4]\.\d+\b`)
-	// A test: folder, function, and perhaps a word of a subtest's name. A story: its file.
+	// A test is a folder, a function, and perhaps a word of a subtest's name. A story is its file.
 	testRef  = regexp.MustCompile("`([a-z/]+) (Test[A-Za-z0-9]+)(?:/([^`]+))?`")
 	storyRef = regexp.MustCompile("`([a-z/]+/testdata/[a-z0-9_]+\\.txt)`")
 	excuse   = regexp.MustCompile(`^(with observe|with the dashboard|No test: .+)$`)
 )
 
-// TestEveryRequirementHasItsTest holds docs/seeds.md: all rows are there, each has a
-// test or says why not, and a test that carries a row's number is named in that row.
+// TestEveryRequirementHasItsTest checks docs/seeds.md: all rows exist, each names a test or
+// says why there is none, and a subtest with the number of a row is named in that row.
 func TestEveryRequirementHasItsTest(t *testing.T) {
 	text := document(t, "docs/seeds.md")
 	cells := map[string]string{}
@@ -35,7 +35,7 @@ func TestEveryRequirementHasItsTest(t *testing.T) {
 		rows = append(rows, m[1])
 		cells[m[1]] = m[2]
 		if !testRef.MatchString(m[2]) && !storyRef.MatchString(m[2]) && !excuse.MatchString(m[2]) {
-			t.Errorf("%s has neither a test nor a reason: %s", m[1], m[2])
+			t.Errorf("%s names no test and gives no reason: %s", m[1], m[2])
 		}
 	}
 	var want []string
@@ -62,7 +62,7 @@ func TestEveryRequirementHasItsTest(t *testing.T) {
 	}
 }
 
-// TestDocumentsNameTestsThatExist holds every page that names tests.
+// TestDocumentsNameTestsThatExist checks every page that names tests.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
 	for _, page := range []string{"docs/seeds.md", "docs/guarantees.md"} {
 		text := document(t, page)
@@ -74,7 +74,7 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 			folder, name, sub := m[1], m[2], m[3]
 			literals, there := tests(t, folder)[name]
 			if !there {
-				t.Errorf("%s: package %s has no %s", page, folder, name)
+				t.Errorf("%s: package %s has no test %s", page, folder, name)
 				continue
 			}
 			word := regexp.MustCompile(`(^|\s)` + regexp.QuoteMeta(sub) + `($|\s)`)
@@ -99,10 +99,10 @@ func document(t *testing.T, page string) string {
 	return string(text)
 }
 
-var parsed = map[string]map[string][]string{} // what tests has found, by folder
+var parsed = map[string]map[string][]string{} // results of tests, by folder
 
-// tests are the test functions of a folder, each with the strings in it: among them
-// are the names of its subtests.
+// tests returns the test functions of a folder, each with the strings in it, which include the
+// names of its subtests.
 func tests(t *testing.T, folder string) map[string][]string {
 	t.Helper()
 	if known := parsed[folder]; known != nil {

@@ -16,9 +16,9 @@ func expressionOverrides(t *testing.T) {
 		attempts          int
 		phase             string
 	}{
-		{"what is Failed is retried", "tasks.k.phase != 'Succeeded'", worker.Discard(errAlways), 3, "Failed"},
-		{"what is Error is not", "tasks.k.phase == 'Failed'", errAlways, 1, "Error"},
-		{"success is never asked about", "true", nil, 1, "Succeeded"},
+		{"phase Failed is retried", "tasks.k.phase != 'Succeeded'", worker.Discard(errAlways), 3, "Failed"},
+		{"phase Error is not", "tasks.k.phase == 'Failed'", errAlways, 1, "Error"},
+		{"success is never retried", "true", nil, 1, "Succeeded"},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			t.Parallel()
@@ -59,14 +59,14 @@ func expressionReads(t *testing.T) {
 
 func expressionFails(t *testing.T) {
 	for claim, expression := range map[string]string{
-		"a parameter that is not there": "tasks.k.outputs.parameters.left > 0",
-		"a text that is no boolean":     "tasks.k.msg",
+		"a parameter that does not exist": "tasks.k.outputs.parameters.left > 0",
+		"a text that is not a boolean":    "tasks.k.msg",
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			r, n := running(t).attempts(queue.Task{MaxRetries: 2, Retry: expression}, always(errAlways))
 			if n != 1 || r.RetryError == "" || r.Error != errAlways.Error() {
-				t.Errorf("%d attempts, error %q, retry error %q; want 1, its own, and why", n, r.Error, r.RetryError)
+				t.Errorf("%d attempts, error %q, retry error %q; want 1, the error of the attempt, and a reason", n, r.Error, r.RetryError)
 			}
 		})
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// What the document on a workflow engine asks of graphs: its runs and scopes are agents.
+// The requirements on graphs in the document on a workflow engine. Its runs and scopes are agents.
 
-// executions is a kind that fails a number of times, and how often each task ran.
+// flaky registers a kind that fails a number of times. It returns how often each task ran.
 func (p *play) flaky(failures int) map[string]int {
 	ran := map[string]int{}
 	worker.Handle(p.w, "flaky", func(ctx context.Context, _ any) (string, error) {
@@ -31,7 +31,7 @@ func (p *play) flaky(failures int) map[string]int {
 	return ran
 }
 
-// An agent may be retried, which runs its handler again: its waits give what they gave.
+// A retry of an agent runs its handler again, and its waits return what they returned before.
 func waitsRetryNothing(t *testing.T) {
 	p := newPlay(t)
 	ran := p.flaky(9)
@@ -52,9 +52,9 @@ func exhaustedFailsTheGraph(t *testing.T) {
 		status     queue.Status
 		next       int
 	}{
-		{"what is exhausted fails the graph", 0, queue.Failed, 0},
-		{"unless it is told to go on", agentwait.OnError, queue.Completed, 1},
-		{"for that way to end", agentwait.OnTimeout, queue.Failed, 0},
+		{"a node without retries left fails the graph", 0, queue.Failed, 0},
+		{"unless it may continue on an error", agentwait.OnError, queue.Completed, 1},
+		{"a node that may continue on another end fails the graph", agentwait.OnTimeout, queue.Failed, 0},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			p := newPlay(t)
@@ -80,7 +80,7 @@ func signalTimesOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The node that waits is a sub-agent with a timeout; nobody resumes it.
+	// The waiting node is a sub-agent with a timeout, which nothing resumes.
 	agentwait.Handle(p.w, "suspended", func(a *agentwait.Agent, _ any) (string, error) {
 		return agentwait.Await(a, agentwait.Signal[string](a, "resume"))
 	})
@@ -107,7 +107,7 @@ func continuesOnTimeout(t *testing.T) {
 			return "", err
 		}
 		if _, err := agentwait.Value(a, node); !exceeded(err) {
-			t.Errorf("what was allowed for is told: %v", err)
+			t.Errorf("the value of the allowed timeout is the error %v", err)
 		}
 		next, err := agentwait.Await(a, process(a, "next")[0])
 		return next.Processed, err
@@ -119,12 +119,12 @@ func continuesOnTimeout(t *testing.T) {
 		return v.Op, err
 	})
 	if r.Status != queue.Failed || !exceeded(errors.New(r.Error)) || at(r.CreatedAt, r.CompletedAt) != "10.001s" {
-		t.Errorf("a timeout that was not allowed for leaves the graph %s: %q", r.Status, r.Error)
+		t.Errorf("after a timeout that was not allowed the graph is %s: %q", r.Status, r.Error)
 	}
 }
 
-// A run of 30 minutes has three generations of tasks, some of which run, wait in line, or
-// wait themselves. All end with it, and its hook runs once.
+// A run of 30 minutes has three generations of tasks, which run, are in line, or wait. All of
+// them end with the run, and its hook runs once.
 func runOutOfTime(t *testing.T) {
 	p := newPlay(t)
 	agentwait.Handle(p.w, "branch", func(a *agentwait.Agent, _ any) (string, error) {
@@ -162,10 +162,10 @@ func runOutOfTime(t *testing.T) {
 		ended++
 	}
 	if r := p.record(id + ".1"); r.Status != queue.Completed {
-		t.Errorf("what was done is %s", r.Status)
+		t.Errorf("the completed node is %s", r.Status)
 	}
 	if n := len(p.timeouts()); n != ended+1 {
-		t.Errorf("%d timeouts were told, want %d", n, ended+1)
+		t.Errorf("%d timeout events, want %d", n, ended+1)
 	}
 }
 
@@ -173,7 +173,7 @@ func bothTimeouts(t *testing.T) {
 	p := newPlay(t)
 	agentwait.Handle(p.w, "agent", func(a *agentwait.Agent, _ any) (string, error) {
 		s, err := agentwait.JoinAllSettled(a, timed(a, 60_000, 4*time.Second), timed(a, 60_000, 30*time.Second))
-		return told(s), err
+		return summary(s), err
 	})
 	p.start()
 	id := p.task(queue.Task{Kind: "agent", Timeout: 10 * time.Second}, nil)
@@ -188,8 +188,8 @@ func bothTimeouts(t *testing.T) {
 	}
 }
 
-// To have a part of a graph repeated it is made a task of its own: its owner schedules it
-// again, and it is all new.
+// To repeat a part of a graph, make it a task of its own: its owner schedules it again, and all
+// its nodes are new.
 func subTreeIsRetried(t *testing.T) {
 	p := newPlay(t)
 	times := 0
@@ -230,8 +230,8 @@ func suspensionIsTold(t *testing.T) {
 	p := newPlay(t)
 	r := p.act(func(a *agentwait.Agent) (string, error) { return "", agentwait.Sleep(a, time.Second) })
 	for _, kind := range []string{"task_suspended", "task_resumed"} {
-		if told := p.told(kind); len(told) != 1 || told[0]["task_id"] != r.ID {
-			t.Errorf("%s: %v", kind, told)
+		if events := p.emitted(kind); len(events) != 1 || events[0]["task_id"] != r.ID {
+			t.Errorf("the events %s are %v, want one", kind, events)
 		}
 	}
 }

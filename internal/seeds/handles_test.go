@@ -17,28 +17,28 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// TestSeedS3 is what the document on parallel tasks of agents asks for beside the tests
-// that it names (parallel_test.go, cancellation_test.go).
+// TestSeedS3 tests the requirements of the document on parallel tasks of agents, except the
+// tests that it names (parallel_test.go, cancellation_test.go).
 func TestSeedS3(t *testing.T) {
 	for _, claim := range []struct {
 		name string
 		test func(*testing.T)
 	}{
 		{"S3.1 S3.17 S3.18 a task is scheduled without a wait, and its handle knows id and kind", scheduledIsAHandle},
-		{"S3.3 S3.5 S3.9 a wait that names no mode is for all, and one that names none of the list is refused", noModeIsAll},
-		{"S3.6 S3.7 the results of 100 tasks are one call, in the order asked for, repeated ones twice", resultsInOrder},
-		{"S3.10 S3.20 100 parallel tasks are 2 calls from the first line to the result", callsOfAHundred},
-		{"S3.12 S3.22 results stand in the order of the call, whatever the order of the ends, after one wake", resultsOfAJoin},
-		{"S3.23 of several that have ended the first to end wins, not the first in the list", firstToEndWins},
+		{"S3.3 S3.5 S3.9 a wait without a mode waits for all, and an unknown mode is refused", noModeIsAll},
+		{"S3.6 S3.7 the results of 100 tasks take one call, in the requested order, repeated ids twice", resultsInOrder},
+		{"S3.10 S3.20 100 parallel tasks take 2 calls from the first line to the result", callsOfAHundred},
+		{"S3.12 S3.22 results are in the order of the call, whatever the order of the ends, after one wake", resultsOfAJoin},
+		{"S3.23 of several ended tasks the first to end wins, not the first in the list", firstToEndWins},
 		{"S3.25 S3.26 a waiting agent keeps its state, its counter, and what it waits for", whatAWaitKeeps},
 		{"S3.28 a task cancelled before the wait is CANCELLED after the resume: a join fails, one that skips does not", cancelledBeforeTheWait},
-		{"S3.32 told by a signal, an agent gives up what it waits for", signalAborts},
-		{"S3.35 a look tells the four states of a handle", statesOfAHandle},
-		{"S3.36 S3.47 without the automatism losers go on, and each attempt to cancel one has its answer", losersByHand},
-		{"S3.37 a join of 30s outlives its agent's process", joinOutlivesItsProcess},
-		{"S3.39 of tasks with 5s, 2s and 5s each the slow one is Cancelled", individualTimeouts},
-		{"S3.46 what still runs has no result, and says so", stillRunning},
-		{"S3.51 join n, losers in order of their priority, and grace for a loser", laterExtensions},
+		{"S3.32 a signal makes an agent give up its wait", signalAborts},
+		{"S3.35 Peek returns the four states of a handle", statesOfAHandle},
+		{"S3.36 S3.47 kept losers continue, and each attempt to cancel one has its answer", losersByHand},
+		{"S3.37 a join of 30s outlives the process of its agent", joinOutlivesItsProcess},
+		{"S3.39 of tasks with limits of 5s, 2s and 5s the slow one is Cancelled", individualTimeouts},
+		{"S3.46 a task that still runs has no result, but an error that says so", stillRunning},
+		{"S3.51 join n, losers in order of priority, and a grace for a loser", laterExtensions},
 	} {
 		t.Run(claim.name, func(t *testing.T) {
 			t.Parallel()
@@ -55,13 +55,13 @@ func scheduledIsAHandle(t *testing.T) {
 			t.Errorf("the handle is of %s, kind %s, index %d", f.ID(), f.Kind(), f.Index())
 		}
 		if _, err := p.q.Get(a, f.ID()); worker.Info(a).Epoch == 1 && !errors.Is(err, refusal.ErrNotFound) {
-			t.Errorf("before the wait the task is there: %v", err)
+			t.Errorf("before the wait the task exists: %v", err)
 		}
 		v, err := agentwait.Await(a, f)
 		if err != nil {
 			return "", err
 		}
-		w, err := agentwait.Run[processed](a, item{"b"}, queue.Task{Kind: "process-item"}) // both in one
+		w, err := agentwait.Run[processed](a, item{"b"}, queue.Task{Kind: "process-item"}) // schedule and await
 		return v.Processed + " " + w.Processed, err
 	})
 	p.gives(r, "processed:a processed:b")
@@ -81,10 +81,10 @@ func noModeIsAll(t *testing.T) {
 		Wait: queue.Wait{Entry: 1, Mode: "most", Digest: "d", Members: members}}
 	before := s.dump()
 	if _, err := s.q.Attempts().Suspend(t.Context(), wait); !errors.Is(err, refusal.ErrInvalid) {
-		t.Errorf("a mode that there is not: %v", err)
+		t.Errorf("an unknown mode: %v", err)
 	}
 	if after := s.dump(); after != before {
-		t.Errorf("what was refused changed something:\n%s", after)
+		t.Errorf("a refused call changed something:\n%s", after)
 	}
 	wait.Wait.Mode = ""
 	if answer, err := s.q.Attempts().Suspend(t.Context(), wait); err != nil || answer != nil {
@@ -92,11 +92,11 @@ func noModeIsAll(t *testing.T) {
 	}
 	e, err := inspect.Explain(t.Context(), s.q, id)
 	if err != nil || e.Wait == nil || e.Wait.Mode != "all" || e.Wait.Members != 3 {
-		t.Fatalf("the agent shows %+v, %v", e.Wait, err)
+		t.Fatalf("the agent is explained as %+v, %v", e.Wait, err)
 	}
 	shown, err := json.Marshal(e.Wait)
 	if want := fmt.Sprintf(`"wait_mode":"all","wait_for_tasks":[%q,%q,%q]`, id+".1", id+".2", id+".3"); err != nil || !strings.Contains(string(shown), want) {
-		t.Errorf("the agent shows %s, %v, want %s", shown, err, want)
+		t.Errorf("the JSON of the wait is %s, %v, want %s", shown, err, want)
 	}
 	for n := range 3 {
 		if got := s.record(id).Status; got != queue.Waiting {
@@ -135,7 +135,7 @@ func resultsInOrder(t *testing.T) {
 		if r.ID != ids[i] {
 			t.Fatalf("result %d is of %s, want %s", i, r.ID, ids[i])
 		}
-		if i < 94 { // all of these run
+		if i < 94 { // these still run
 			if r.Status != queue.Running {
 				t.Errorf("task %d is %s", i, r.Status)
 			}
@@ -154,7 +154,7 @@ func resultsOfAJoin(t *testing.T) {
 	r := p.act(func(a *agentwait.Agent) (string, error) {
 		none, err := agentwait.JoinAll[data](a)
 		if err != nil || none == nil || len(none) != 0 {
-			t.Errorf("a join of none: %v, %v", none, err)
+			t.Errorf("a join without members: %v, %v", none, err)
 		}
 		all, err := agentwait.JoinAll(a, fetchData(a, "a", 300), fetchData(a, "b", 100), fetchData(a, "c", 200))
 		if err != nil {
@@ -163,7 +163,7 @@ func resultsOfAJoin(t *testing.T) {
 		return all[0].Source + all[1].Source + all[2].Source, nil
 	})
 	p.gives(r, "abc")
-	if resumed := p.told("task_resumed"); len(resumed) != 1 || at(r.CreatedAt, r.CompletedAt) != "300ms" {
+	if resumed := p.emitted("task_resumed"); len(resumed) != 1 || at(r.CreatedAt, r.CompletedAt) != "300ms" {
 		t.Errorf("the agent was resumed %d times and took %s, want once, 300ms", len(resumed), at(r.CreatedAt, r.CompletedAt))
 	}
 }
@@ -289,7 +289,7 @@ func statesOfAHandle(t *testing.T) {
 		var states []string
 		for i, f := range all {
 			if s.Outcomes[i].Status.Ended() != f.IsDone() {
-				t.Errorf("a look finds %s, and the handle is done: %v", s.Outcomes[i].Status, f.IsDone())
+				t.Errorf("Peek returns %s, and IsDone is %v", s.Outcomes[i].Status, f.IsDone())
 			}
 			states = append(states, fmt.Sprintf("%d:%d:%v:%v:%v", f.Index(), f.State(), f.State(), f.IsDone(), f.IsCancelled()))
 		}
@@ -313,7 +313,7 @@ func losersByHand(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		last, err := agentwait.Await(a, first.Rest[2]) // kept, so it goes on to its end
+		last, err := agentwait.Await(a, first.Rest[2]) // kept, so it runs to its end
 		return fmt.Sprintf("%d, %s: %v, %s: %v, %s", first.Index, first.Rest[0].ID()[len(a.ID()):], attempts[0],
 			first.Rest[1].ID()[len(a.ID()):], attempts[1], last.Op), err
 	})
@@ -325,7 +325,7 @@ func losersByHand(t *testing.T) {
 	}
 }
 
-// The process that began the wait is gone when its limit passes; another one is told.
+// The process that began the wait is gone when its limit passes. Another process gets the result.
 func joinOutlivesItsProcess(t *testing.T) {
 	p := newPlay(t)
 	code := func(a *agentwait.Agent, _ any) (string, error) {
@@ -354,8 +354,8 @@ func joinOutlivesItsProcess(t *testing.T) {
 	if got := p.statuses(id); got != "COMPLETED CANCELLED:wait_timeout" {
 		t.Errorf("the tasks are %s", got)
 	}
-	if late := p.told("wait_timed_out"); len(late) != 1 || late[0]["timeout_duration_ms"] != "30000" {
-		t.Errorf("told of waits: %v", late)
+	if late := p.emitted("wait_timed_out"); len(late) != 1 || late[0]["timeout_duration_ms"] != "30000" {
+		t.Errorf("the events of waits are %v, want one of 30000 ms", late)
 	}
 }
 
@@ -364,7 +364,7 @@ func individualTimeouts(t *testing.T) {
 	r := p.act(func(a *agentwait.Agent) (string, error) {
 		s, err := agentwait.JoinAllSettled(a, fetchData(a, "fast-1", 1000).Within(5*time.Second),
 			fetchData(a, "slow", 10_000).Within(2*time.Second), fetchData(a, "fast-2", 3000).Within(5*time.Second))
-		return told(s), err
+		return summary(s), err
 	})
 	p.gives(r, "completed [0 2] failed [] cancelled [1] pending []")
 	if c := p.children(r.ID)[1]; at(r.CreatedAt, c.CompletedAt) != "2s" || at(r.CreatedAt, r.CompletedAt) != "3s" {
@@ -386,7 +386,7 @@ func stillRunning(t *testing.T) {
 		if _, err := agentwait.Value(a, f); !errors.Is(err, agentwait.ErrTaskStillRunning) {
 			t.Errorf("its value: %v", err)
 		}
-		return told(s), nil
+		return summary(s), nil
 	})
 	p.gives(r, "completed [] failed [] cancelled [] pending [0]")
 }
@@ -411,7 +411,7 @@ func laterExtensions(t *testing.T) {
 	p.gives(r, "1 2")
 	<-cleaned
 	var order []string
-	for _, e := range p.told("task_cancelled") {
+	for _, e := range p.emitted("task_cancelled") {
 		if e["reason"] == "not_needed" {
 			order = append(order, strings.TrimPrefix(e["task_id"].(string), r.ID))
 		}
@@ -419,8 +419,8 @@ func laterExtensions(t *testing.T) {
 	if want := []string{".5", ".6", ".1", ".4"}; !slices.Equal(order, want) {
 		t.Errorf("the losers ended in the order %v, want %v", order, want)
 	}
-	if told := p.told("task_cancelling"); len(told) != 1 || told[0]["task_id"] != r.ID+".7" {
-		t.Errorf("with a grace: %v", told)
+	if events := p.emitted("task_cancelling"); len(events) != 1 || events[0]["task_id"] != r.ID+".7" {
+		t.Errorf("the task_cancelling events are %v, want one, of .7", events)
 	}
 }
 

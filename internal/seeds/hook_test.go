@@ -31,7 +31,7 @@ func retryInProgress(t *testing.T) {
 		seen = append(seen, s.record(job.ID).Status)
 		mu.Unlock()
 		if _, err := s.q.Get(ctx, job.ID+"!failure"); !errors.Is(err, refusal.ErrNotFound) {
-			t.Errorf("before attempt %d ended there is a hook: %v", job.Attempt, err)
+			t.Errorf("a hook exists before the end of attempt %d: %v", job.Attempt, err)
 		}
 		return nil, errAlways
 	})
@@ -40,7 +40,7 @@ func retryInProgress(t *testing.T) {
 	stop := s.run(w)
 	id := s.enqueue(queue.Task{Kind: "k", Payload: []byte("input"), MaxRetries: 2, Hooks: queue.Hooks{OnFailure: queue.Hook{Kind: "hook"}}})
 	if _, err := s.result(id); err == nil {
-		t.Error("it has a result")
+		t.Error("a failed task has a result")
 	}
 	if _, err := s.result(id + "!failure"); err != nil {
 		t.Error(err)
@@ -56,14 +56,14 @@ func retryInProgress(t *testing.T) {
 		t.Fatalf("%d hooks ran, want 1", n)
 	}
 	if e := <-hooks; e.TaskID != id || e.Event != "failure" || e.Error != errAlways.Error() {
-		t.Errorf("the hook was told %+v", e)
+		t.Errorf("the payload of the hook is %+v", e)
 	}
 	if ends := s.ends(id); ends != 1 {
-		t.Errorf("%d ends were told, want 1", ends)
+		t.Errorf("%d terminal events, want 1", ends)
 	}
 }
 
-// ends are the terminal events of a task.
+// ends returns the number of terminal events of a task.
 func (s *stage) ends(id string) (n int) {
 	s.Helper()
 	messages, err := s.rdb.XRange(s.Context(), s.q.EventsKey(0), "-", "+").Result()
@@ -97,10 +97,10 @@ func completedIsNotStopped(t *testing.T) {
 	}
 	message, err := stops.ReceiveMessage(t.Context())
 	if err != nil || message.Payload != late+" 1 timeout" {
-		t.Errorf("the worker is told %v (%v), want first that %s timed out", message, err, late)
+		t.Errorf("the first message to the worker is %v (%v), want that %s timed out", message, err, late)
 	}
 	if r := s.record(late); r.Status != queue.Failed {
-		t.Errorf("it was told to stop and is %s", r.Status)
+		t.Errorf("the task that was stopped is %s", r.Status)
 	}
 }
 
@@ -123,6 +123,6 @@ func hookRunsOnce(t *testing.T) {
 		})
 	}
 	if n := ran.Load(); n != int64(len(ids)) || len(s.timeouts()) != len(ids) {
-		t.Errorf("%d hooks ran for %d timeouts of %d tasks", n, len(s.timeouts()), len(ids))
+		t.Errorf("%d hooks ran for %d timeouts of %d tasks, want one each", n, len(s.timeouts()), len(ids))
 	}
 }

@@ -13,15 +13,16 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// onTime is how late a timeout may be written down in these tests. The reaper's
-// fall-back is 500 ms; the rest is for a machine that is busy with other tests.
+// onTime is how late a timeout may be detected in these tests. The fall-back of the reaper is
+// 500 ms; the rest is for a machine that is busy with other tests.
 const onTime = 2 * time.Second
 
+// promptly checks that a task timed out, and that this was detected within onTime.
 func (s *stage) promptly(id string) *queue.Record {
 	s.Helper()
 	r := s.timedOut(id)
 	if lag := r.DetectedAt.Sub(r.Deadline); lag <= 0 || lag > onTime {
-		s.Errorf("the timeout of task %s was written down %v after the deadline", id, lag)
+		s.Errorf("the timeout of task %s was detected %v after the deadline", id, lag)
 	}
 	return r
 }
@@ -52,7 +53,7 @@ func timesOutWithoutWorker(t *testing.T) {
 	await.Until(t, "all have timed out", func() bool { return len(s.timeouts()) == len(ids) })
 	for _, id := range ids {
 		if r := s.promptly(id); r.Epoch != 0 || !r.StartedAt.IsZero() {
-			t.Errorf("a task that nobody took was claimed %d times", r.Epoch)
+			t.Errorf("a task that no worker took was claimed %d times", r.Epoch)
 		}
 	}
 }
@@ -99,7 +100,7 @@ func eightReapers(t *testing.T) {
 	s := running(t)
 	var timedOut atomic.Int64
 	for range 8 {
-		// Small batches and a short fall-back, so that they meet.
+		// Small batches and a short fall-back, so that the reapers collide.
 		s.reap(reaper.Config{Batch: 10, Fallback: 5 * time.Millisecond, Observe: func(_ int, swept reaper.Swept) {
 			timedOut.Add(int64(swept.TimedOut))
 		}})
@@ -108,10 +109,10 @@ func eightReapers(t *testing.T) {
 		return queue.Task{Kind: "k", Timeout: 500*time.Millisecond + time.Duration(i%100)*time.Millisecond}
 	})
 	await.Until(t, "all have timed out", func() bool { return timedOut.Load() >= n })
-	time.Sleep(50 * time.Millisecond) // sleeps: one too many would come without a signal
-	events := s.timeouts()            // fails on a task that has two
+	time.Sleep(50 * time.Millisecond) // sleeps: no signal comes before a surplus event
+	events := s.timeouts()            // fails if a task has two
 	if len(events) != n || timedOut.Load() != n {
-		t.Errorf("%d events, and the reapers say %d; want %d", len(events), timedOut.Load(), n)
+		t.Errorf("%d events, and the reapers counted %d; want %d", len(events), timedOut.Load(), n)
 	}
 	for _, id := range ids {
 		if events[id] == nil {
@@ -122,7 +123,7 @@ func eightReapers(t *testing.T) {
 
 func tenThousandAtOnce(t *testing.T) {
 	const n = 10_000
-	s := frozen(t) // so that all of them fall due in one ms
+	s := frozen(t) // so that all tasks are due in the same ms
 	s.enqueueAll(n, func(int) queue.Task { return queue.Task{Kind: "k", Timeout: time.Second} })
 	s.advance(time.Second + time.Millisecond)
 	var timedOut atomic.Int64
@@ -130,7 +131,7 @@ func tenThousandAtOnce(t *testing.T) {
 	s.reap(reaper.Config{Observe: func(_ int, swept reaper.Swept) { timedOut.Add(int64(swept.TimedOut)) }})
 	await.Until(t, "all have timed out", func() bool { return timedOut.Load() == n })
 	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("%d timeouts took one reaper %v", n, took)
+		t.Errorf("one reaper took %[2]v for %[1]d timeouts, want at most 5s", n, took)
 	}
 	if events := s.timeouts(); len(events) != n {
 		t.Errorf("%d events, want %d", len(events), n)
@@ -140,8 +141,9 @@ func tenThousandAtOnce(t *testing.T) {
 	}
 }
 
-// endToEnd is the document's last test: a timeout of 5 s, and a worker that sleeps
-// 10 s. It beats all the time, which must not matter. Who waits is told at 5 s.
+// endToEnd is the last test of the document: a timeout of 5 s, and a worker that sleeps 10 s.
+// The worker sends heartbeats all the time, which must not matter. A caller that waits for the
+// result gets it at 5 s.
 func endToEnd(t *testing.T, handle func(context.Context) error) (s *stage, w *worker.Worker, stop func(), id string) {
 	s = running(t)
 	w, stop = s.work(worker.Config{Lease: time.Second, Beat: 200 * time.Millisecond}, handle)
@@ -149,10 +151,10 @@ func endToEnd(t *testing.T, handle func(context.Context) error) (s *stage, w *wo
 	id = s.enqueue(queue.Task{Kind: "k", Timeout: 5 * time.Second, MaxRetries: 3})
 	_, err := s.result(id)
 	if took := time.Since(start); took < 5*time.Second || took > 5*time.Second+onTime {
-		t.Errorf("who waits for the result was told after %v, want 5s", took)
+		t.Errorf("Result returned after %v, want 5s", took)
 	}
 	if !exceeded(err) {
-		t.Errorf("who waits for the result was told %v", err)
+		t.Errorf("Result = %v, want a timeout", err)
 	}
 	if r := s.promptly(id); r.Epoch != 1 || r.LeaseLosses != 0 {
 		t.Errorf("it was claimed %d times and lost %d leases", r.Epoch, r.LeaseLosses)
@@ -170,10 +172,10 @@ func endToEndRespectful(t *testing.T) {
 	select {
 	case err := <-cause:
 		if !errors.Is(err, worker.ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the handler was ended by %v", err)
+			t.Errorf("the cause of the handler's context is %v", err)
 		}
 	case <-time.After(onTime):
-		t.Error("the handler was not told")
+		t.Error("the context of the handler did not end")
 	}
 	stop()
 	s.timedOut(id)
@@ -184,10 +186,10 @@ func endToEndDeaf(t *testing.T) {
 	defer wake()
 	s, w, stop, id := endToEnd(t, handle)
 	if n := w.Stats().Running; n != 1 {
-		t.Errorf("%d handlers run, want the one that sleeps on", n)
+		t.Errorf("%d handlers run, want 1, which still sleeps", n)
 	}
 	before := s.record(id).Fields
-	wake() // it returns success, and nobody listens
+	wake() // the handler returns success, which is refused
 	stop()
 	if stats := w.Stats(); stats.Completed != 0 || stats.Running != 0 {
 		t.Errorf("%d completions were accepted, %d handlers run", stats.Completed, stats.Running)

@@ -11,40 +11,40 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// TestSeedS4 is the document on a timeout strategy in three layers: runs (runs_test.go),
-// executions (here), and points where branches meet (branches_test.go).
+// TestSeedS4 tests the document on a timeout strategy in three layers: runs (runs_test.go),
+// executions (this file), and synchronization of branches (branches_test.go).
 func TestSeedS4(t *testing.T) {
 	for _, claim := range []struct {
 		name string
 		test func(*testing.T)
 	}{
-		{"S4.2 S4.3 S4.9 a run has the time of the call or its definition from its creation, or none", deadlineOfARun},
-		{"S4.4 a run is out of time strictly after its instant", runIsStrict},
-		{"S4.5 S4.6 S4.7 S4.35 all tasks of a run time out with it; the policy is in its error and in what its owner sees", policiesOfARun},
-		{"S4.8 a run in a circle and one that multiplies end at their deadline", runawaysAreStopped},
-		{"S4.9 an hour is a setting of a kind", hourIsASetting},
-		{"S4.10 S4.29 a child of 600000ms has the 1800000ms of its caller", callersTimeoutWins},
-		{"S4.11 the call goes before the kind, and that before the child's own: all combinations", precedenceOfTimeouts},
-		{"S4.28 S4.30 a run of 1h with nodes of 5 and 10 min and one of its kind's", exampleOfAHierarchy},
-		{"S4.1 S4.33 S4.38 of all three at one instant the run's counts, and no other is told", runGoesFirst},
-		{"S4.39 S4.46 a child does not inherit what its owner has left, unless by a budget", childHasItsOwnTime},
+		{"S4.2 S4.3 S4.9 the timeout of a run is that of the call or its definition, from its creation, or none", deadlineOfARun},
+		{"S4.4 a run times out after its deadline, not at it", runIsStrict},
+		{"S4.5 S4.6 S4.7 S4.35 all tasks of a run time out with it; the policy decides its error, and what its owner sees", policiesOfARun},
+		{"S4.8 a run in a loop and a run that multiplies end at their deadline", runawaysAreStopped},
+		{"S4.9 an hour can be a default of a kind", hourIsASetting},
+		{"S4.10 S4.29 a child with 600000ms of its own gets the 1800000ms of its caller", callersTimeoutWins},
+		{"S4.11 the call takes precedence over the kind, and the kind over the child's own: all combinations", precedenceOfTimeouts},
+		{"S4.28 S4.30 a run of 1h with nodes of 5 min, of 10 min, and with the time of its kind", exampleOfAHierarchy},
+		{"S4.1 S4.33 S4.38 if all three layers time out at one instant the run's counts, and no other emits an event", runGoesFirst},
+		{"S4.39 S4.46 a child does not inherit its owner's remaining time, unless it has a budget", childHasItsOwnTime},
 
-		{"S4.12 timeout and on_timeout come from the call, else from the kind, else there is none and fail", policyOfCallKindOrNone},
-		{"S4.13 S4.14 S4.15 the limit of an execution begins with it, is strict, and is a timeout", limitOfAnExecution},
+		{"S4.12 timeout and on_timeout come from the call, else from the kind; else they are none and fail", policyOfCallKindOrNone},
+		{"S4.13 S4.14 S4.15 the limit of an execution begins with it, is strict, and ends it as a timeout", limitOfAnExecution},
 		{"S4.16 fail is the default: the execution's timeout fails the task", failIsTheDefault},
-		{"S4.17 retry puts it back to PENDING, counts, and requires a limit", retryRequiresALimit},
+		{"S4.17 retry puts the task back to PENDING, counts, and requires max_retries", retryRequiresALimit},
 		{"S4.19 there is no default timeout", noDefaultTimeout},
 		{"S4.36 maxRetries 3 is 4 executions, then timed out with the count", fourExecutions},
-		{"S4.40 a task stuck in PENDING past its timeout fails, even if on_timeout is retry", stuckIsNotRetried},
-		{"S4.46 a warning at 80 %, once, and time for a shutdown before the end", warningAndGrace},
+		{"S4.40 a task that is PENDING past its timeout fails, even if on_timeout is retry", stuckIsNotRetried},
+		{"S4.46 one warning at 80 %, and time to clean up before the end", warningAndGrace},
 
-		{"S4.20 S4.23 S4.24 S4.27 S4.48 all, any and m of n, with what a timeout leaves of them", strategies},
-		{"S4.21 S4.22 S4.31 S4.34 the clock begins with the first to arrive, and is strict", firstArrivalStartsTheClock},
-		{"S4.25 S4.26 S4.41 the computed default: 4500 for 3 of 1000ms, 1800000 at the most", computedTimeout},
-		{"S4.37 the texts of a timeout, with something and with nothing completed", textsOfATimeout},
-		{"S4.42 who is late runs on, and its output is dropped", lateBranchesAreDropped},
-		{"S4.43 a meeting within a meeting has its own clock", nestedMeetings},
-		{"S4.44 what is told of timeouts in all three layers", eventsOfTheLayers},
+		{"S4.20 S4.23 S4.24 S4.27 S4.48 all, any and m of n, with and without a timeout", strategies},
+		{"S4.21 S4.22 S4.31 S4.34 the limit begins with the first branch to arrive, and is strict", firstArrivalStartsTheClock},
+		{"S4.25 S4.26 S4.41 the computed default: 4500 for 3 of 1000ms, 1800000 at most", computedTimeout},
+		{"S4.37 the error texts of a timeout, with and without a completed branch", textsOfATimeout},
+		{"S4.42 a late branch continues, and its output is dropped", lateBranchesAreDropped},
+		{"S4.43 nested synchronization points have limits of their own", nestedMeetings},
+		{"S4.44 the events of timeouts in all three layers", eventsOfTheLayers},
 	} {
 		t.Run(claim.name, func(t *testing.T) {
 			t.Parallel()
@@ -64,12 +64,12 @@ func policyOfCallKindOrNone(t *testing.T) {
 		after   time.Duration
 		outcome queue.Status
 	}{
-		{"nobody says anything", queue.Task{Kind: "k"}, time.Hour, queue.Running},
-		{"the call has a timeout, and no policy: fail", queue.Task{Kind: "k", AttemptTimeout: time.Second}, 1001 * time.Millisecond, queue.Failed},
+		{"neither call nor kind has a timeout", queue.Task{Kind: "k"}, time.Hour, queue.Running},
+		{"the call has a timeout and no policy: fail", queue.Task{Kind: "k", AttemptTimeout: time.Second}, 1001 * time.Millisecond, queue.Failed},
 		{"the call has a policy", queue.Task{Kind: "k", AttemptTimeout: time.Second, MaxRetries: 1, OnTimeout: queue.OnTimeoutRetry}, 1001 * time.Millisecond, queue.Pending},
 		{"the kind has both", queue.Task{Kind: "defined"}, 1001 * time.Millisecond, queue.Pending},
-		{"the call's timeout goes before the kind's", queue.Task{Kind: "defined", AttemptTimeout: time.Minute}, 1001 * time.Millisecond, queue.Running},
-		{"the call's policy goes before the kind's", queue.Task{Kind: "defined", OnTimeout: queue.OnTimeoutFail}, 1001 * time.Millisecond, queue.Failed},
+		{"the call's timeout takes precedence", queue.Task{Kind: "defined", AttemptTimeout: time.Minute}, 1001 * time.Millisecond, queue.Running},
+		{"the call's policy takes precedence", queue.Task{Kind: "defined", OnTimeout: queue.OnTimeoutFail}, 1001 * time.Millisecond, queue.Failed},
 		{"the call has none", queue.Task{Kind: "defined", AttemptTimeout: queue.None}, time.Hour, queue.Running},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
@@ -90,7 +90,7 @@ func policyOfCallKindOrNone(t *testing.T) {
 func limitOfAnExecution(t *testing.T) {
 	s := frozen(t)
 	id := s.enqueue(queue.Task{Kind: "k", AttemptTimeout: time.Second})
-	s.advance(time.Hour) // standing in line is no part of it
+	s.advance(time.Hour) // the time in line does not count
 	if c := s.claim(); c.AttemptDeadline.Sub(c.Now) != time.Second {
 		t.Errorf("the execution has %v, want 1s", c.AttemptDeadline.Sub(c.Now))
 	}
@@ -116,7 +116,7 @@ func retryRequiresALimit(t *testing.T) {
 	s := frozen(t)
 	_, err := s.q.Enqueue(t.Context(), queue.Task{Kind: "k", AttemptTimeout: time.Second, OnTimeout: queue.OnTimeoutRetry})
 	if !errors.Is(err, refusal.ErrInvalid) {
-		t.Errorf("retry without a limit: %v, want ErrInvalid", err)
+		t.Errorf("retry without max_retries: %v, want ErrInvalid", err)
 	}
 	id := s.enqueue(queue.Task{Kind: "k", AttemptTimeout: time.Second, OnTimeout: queue.OnTimeoutRetry, MaxRetries: 1})
 	s.claim()
@@ -147,8 +147,8 @@ func fourExecutions(t *testing.T) {
 
 func stuckIsNotRetried(t *testing.T) {
 	for claim, task := range map[string]queue.Task{
-		"its deadline":          {Timeout: time.Second},
-		"the limit of its line": {QueueTimeout: time.Second},
+		"its deadline":    {Timeout: time.Second},
+		"its queue limit": {QueueTimeout: time.Second},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			s := frozen(t)
@@ -163,9 +163,9 @@ func stuckIsNotRetried(t *testing.T) {
 	}
 }
 
-// handlerIsTold: a running handler hears of the warning, then that it must stop, and has time to clean
-// up before its deadline.
-func handlerIsTold(t *testing.T) {
+// handlerIsWarned checks that a running handler gets the warning, then that its context ends, with
+// time to clean up before its deadline.
+func handlerIsWarned(t *testing.T) {
 	s := running(t)
 	var warned, stopped time.Time
 	_, stop := s.work(worker.Config{}, func(ctx context.Context) error {
@@ -184,7 +184,7 @@ func handlerIsTold(t *testing.T) {
 	}
 	deadline := s.record(id).Deadline
 	if left := deadline.Sub(stopped); !warned.Before(stopped) || left < 500*time.Millisecond {
-		t.Errorf("it was warned %v and told to stop %v before its deadline, want the grace of a second", deadline.Sub(warned), left)
+		t.Errorf("it was warned %v and stopped %v before its deadline, want to be stopped a second before", deadline.Sub(warned), left)
 	}
 }
 
@@ -194,25 +194,25 @@ func warningAndGrace(t *testing.T) {
 	s.claim()
 	for _, c := range []struct {
 		at   time.Duration
-		told int
+		want int
 	}{{8 * time.Second, 0}, {time.Millisecond, 1}, {time.Second, 0}} {
 		s.advance(c.at)
-		if swept := s.sweep(); swept.Warned != c.told {
-			t.Errorf("at %v %d warnings were told, want %d", s.now, swept.Warned, c.told)
+		if swept := s.sweep(); swept.Warned != c.want {
+			t.Errorf("at %v %d warnings, want %d", s.now, swept.Warned, c.want)
 		}
 	}
 
-	handlerIsTold(t)
+	handlerIsWarned(t)
 
 	live := running(t)
-	told := make(chan struct{})
+	started := make(chan struct{})
 	_, stop := live.work(worker.Config{}, func(ctx context.Context) error {
-		close(told)
+		close(started)
 		<-ctx.Done()
-		return nil // it has cleaned up
+		return nil // the handler has cleaned up
 	})
 	id := live.enqueue(queue.Task{Kind: "k", CancelGrace: time.Hour})
-	<-told
+	<-started
 	c, err := live.q.Cancel(t.Context(), id, "enough")
 	if err != nil || c.GraceEnds.IsZero() {
 		t.Errorf("Cancel = %+v, %v; want a grace", c, err)

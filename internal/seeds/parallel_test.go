@@ -16,11 +16,11 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// The tests that the document on parallel tasks of agents names, with its own values. A
-// real worker runs them; the seconds are those of a clock that the test moves.
+// The tests that the document on parallel tasks of agents names, with its values. A real worker
+// runs them, with a clock that the test moves.
 
-// While it waits the agent shows all three tasks; the children stand in a queue that is
-// paused until that was seen.
+// A waiting agent shows all three tasks. The queue of the children is paused until the test has
+// seen that.
 func TestAgentParallelTasksJoinAll(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
@@ -73,7 +73,7 @@ func TestAgentRacingTasksSelect(t *testing.T) {
 	p.gives(p.end(p.agent("racing-tasks-agent", race{PrimaryDelayMS: 10})), raced{0, data{"primary", "data-from-primary"}})
 }
 
-// The result has a list of what the cancel of each loser came to.
+// The result lists how the cancel of each loser ended.
 func TestAgentRacingTasksWithCancellation(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
@@ -85,7 +85,7 @@ func TestAgentRacingTasksWithCancellation(t *testing.T) {
 	}
 }
 
-// Ten operations of a second each take a second.
+// Ten parallel operations of a second take a second.
 func TestAgentParallelLargeBatch(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
@@ -107,7 +107,7 @@ func TestAgentParallelLargeBatch(t *testing.T) {
 	}
 }
 
-// The middle one of three fails. The error names it, and the others have completed.
+// The second of three tasks fails. The error names it, and the others complete.
 func TestAgentParallelWithFailure(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
@@ -124,8 +124,8 @@ func TestAgentParallelWithFailure(t *testing.T) {
 	}
 }
 
-// A worker dies with the agent when that has started its tasks and not yet waited for
-// them. Another runs it again: the same three tasks, once each.
+// A worker dies after its agent has started three tasks and before the agent waits for them.
+// Another worker runs the agent again: it gets the same three tasks, and each runs once.
 func TestAgentParallelIdempotency(t *testing.T) {
 	t.Parallel()
 	s := frozen(t)
@@ -157,11 +157,11 @@ func TestAgentParallelIdempotency(t *testing.T) {
 	cast(dead, func() { close(started); <-over })
 	stop := s.run(dead)
 	<-started
-	for s.sweep().GivenBack == 0 { // again, if it said a word just then
+	for s.sweep().GivenBack == 0 { // again, if a heartbeat came in between
 		s.advance(time.Minute)
 	}
 
-	// The dead one comes back late. What it does then counts for nothing.
+	// The dead worker returns later. Its calls are refused.
 	live := worker.New(s.q, worker.Config{})
 	cast(live, func() {})
 	for {
@@ -180,7 +180,7 @@ func TestAgentParallelIdempotency(t *testing.T) {
 	}
 	want := []string{id + ".1", id + ".2", id + ".3"}
 	if len(scheduled) != 3 {
-		t.Errorf("the agent scheduled %d times, want 3: cut off, again, and woken", len(scheduled))
+		t.Errorf("the agent scheduled %d times, want 3: before the loss, after it, and woken", len(scheduled))
 	}
 	for _, ids := range scheduled {
 		if fmt.Sprint(ids) != fmt.Sprint(want) {
@@ -229,7 +229,7 @@ func TestConcurrentAgentsParallelTasks(t *testing.T) {
 	}
 }
 
-// A hundred tasks with their options are one call; the second time they are all known.
+// A hundred tasks with options take one call. The second time all of them are known.
 func TestAgentBatchApiScheduling(t *testing.T) {
 	t.Parallel()
 	s := frozen(t)
@@ -245,7 +245,7 @@ func TestAgentBatchApiScheduling(t *testing.T) {
 		var receipts []queue.Receipt
 		var err error
 		if n := s.scripts("", func() { receipts, err = s.q.EnqueueAll(t.Context(), batch) }); n != 1 {
-			t.Errorf("a hundred tasks are %d calls, want 1", n)
+			t.Errorf("a hundred tasks took %d calls, want 1", n)
 		}
 		if err != nil || len(receipts) != 100 {
 			t.Fatalf("EnqueueAll: %d receipts, %v", len(receipts), err)
@@ -263,7 +263,7 @@ func TestAgentBatchApiScheduling(t *testing.T) {
 	if r := s.record(owner + ".100"); r.Queue != "items" || r.MaxRetries != 3 || r.Deadline.Sub(r.CreatedAt) != time.Minute || r.Priority != 0 {
 		t.Errorf("the last is %v", r.Fields)
 	}
-	// One that cannot be has its own answer; in a suspension it would refuse all of them.
+	// A refused task has its own answer. In a suspend it would refuse the whole call.
 	batch[0].Payload = []byte(`{"other":1}`)
 	receipts, err := s.q.EnqueueAll(t.Context(), batch[:2])
 	if err != nil || !errors.Is(receipts[0].Err, refusal.ErrConflict) || receipts[1].Err != nil {

@@ -23,15 +23,14 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// play is a stage on which a real worker runs by a clock that moves only when everybody
-// waits for it: an instant that a document names is met to the millisecond, and a
-// minute costs nothing.
+// play is a stage with a real worker and a clock that moves only when every handler waits for
+// it. So a test meets an instant of a document to the millisecond, and a minute takes no time.
 type play struct {
 	*stage
 	w    *worker.Worker
-	stop func() // ends the worker; nil while none runs
+	stop func() // stops the worker; nil while none runs
 
-	mu     sync.Mutex // guards now, which handlers read, and
+	mu     sync.Mutex // guards stage.now, which handlers read, and asleep
 	asleep map[string]sleeper
 }
 
@@ -41,7 +40,7 @@ type sleeper struct {
 	woken chan struct{}
 }
 
-// never is a time that a play does not come to by itself.
+// never is longer than any play.
 const never = 10 * 365 * 24 * time.Hour
 
 func newPlay(t *testing.T) *play {
@@ -52,7 +51,7 @@ func newPlay(t *testing.T) *play {
 	return p
 }
 
-// another is one more worker. Its lease outlasts every play, and it sweeps nothing.
+// another returns one more worker. Its lease outlasts every play, and it has no reaper.
 func (p *play) another() *worker.Worker {
 	w := worker.New(p.q, worker.Config{Concurrency: 50, Lease: 10 * never, Beat: 5 * time.Second, NoReaper: true,
 		Queues: map[string]int{"default": 1, "agents": 1}})
@@ -60,13 +59,13 @@ func (p *play) another() *worker.Worker {
 	return w
 }
 
-// start has the worker run.
+// start runs the worker.
 func (p *play) start() {
 	stop := p.run(p.w)
 	p.stop = func() { stop(); p.stop = nil }
 }
 
-// sleep is time.Sleep by the stage's clock. It ends with the handler's context.
+// sleep is like time.Sleep, on the clock of the stage. It returns when the handler's context ends.
 func (p *play) sleep(ctx context.Context, d time.Duration) error {
 	id := worker.Info(ctx).ID
 	p.mu.Lock()
@@ -86,10 +85,10 @@ func (p *play) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// rest waits until nobody does anything: all that run are asleep.
+// rest waits until nothing happens any more: every running handler is asleep.
 func (p *play) rest() {
 	p.Helper()
-	await.Until(p.T, "everybody waits", func() bool {
+	await.Until(p.T, "every handler is asleep", func() bool {
 		sleeping := p.sleeping()
 		stats, err := p.q.Stats(p.Context())
 		if err != nil {
@@ -102,12 +101,12 @@ func (p *play) rest() {
 				return false
 			}
 		}
-		// Twice, since the sleeper that was counted may have made room for somebody else.
+		// Counted twice, since a counted sleeper may have ended and made room for another task.
 		return running == sleeping && running == p.sleeping()
 	})
 }
 
-// sleeping is how many running tasks are asleep.
+// sleeping returns how many running tasks are asleep.
 func (p *play) sleeping() (n int64) {
 	p.Helper()
 	p.mu.Lock()
@@ -125,7 +124,7 @@ func (p *play) sleeping() (n int64) {
 	return n
 }
 
-// pass lets a time pass, and all happen that does by then, each thing at its instant.
+// pass moves the clock by a duration. Everything due until then happens at its own instant.
 func (p *play) pass(d time.Duration) {
 	p.Helper()
 	p.rest()
@@ -134,25 +133,25 @@ func (p *play) pass(d time.Duration) {
 	}
 }
 
-// end plays on until a task has ended.
+// end moves the clock until a task has ended, and returns its record.
 func (p *play) end(id string) *queue.Record {
 	p.Helper()
 	for range 10_000 {
 		p.rest()
 		if r := p.record(id); r.Status.Ended() {
-			p.swept() // its children end with it
+			p.swept() // ends its children
 			return r
 		}
 		if !p.step(p.now.Add(never)) {
 			break
 		}
 	}
-	p.Fatalf("task %s never ends: %v", id, p.record(id).Fields)
+	p.Fatalf("task %s does not end: %v", id, p.record(id).Fields)
 	return nil
 }
 
-// step moves the clock to the next instant at which somebody waits for something, or to
-// the last one if there is none before it; then it returns false.
+// step moves the clock to the next instant at which something is due, and returns true. If
+// nothing is due until last, it moves the clock to last and returns false.
 func (p *play) step(last time.Time) bool {
 	p.Helper()
 	next := p.swept()
@@ -179,7 +178,7 @@ func (p *play) step(last time.Time) bool {
 	return more
 }
 
-// swept does what is due, and tells when the next thing is.
+// swept sweeps until nothing is due, and returns the next instant at which something is.
 func (p *play) swept() time.Time {
 	p.Helper()
 	for range 1000 {
@@ -194,16 +193,17 @@ func (p *play) swept() time.Time {
 			return p.now.Add(swept.Wait)
 		}
 	}
-	p.Fatal("the sweeps have no end")
+	p.Fatal("1000 sweeps, and still something is due")
 	return time.Time{}
 }
 
-// agent hands over an agent with what it is told, in a queue of its own.
+// agent enqueues an agent with its input, in the queue agents.
 func (p *play) agent(kind string, in any) string {
 	p.Helper()
 	return p.task(queue.Task{Kind: kind}, in)
 }
 
+// task enqueues a task with its input, in the queue agents.
 func (p *play) task(task queue.Task, in any) string {
 	p.Helper()
 	payload, err := json.Marshal(in)
@@ -214,7 +214,7 @@ func (p *play) task(task queue.Task, in any) string {
 	return p.enqueue(task)
 }
 
-// act is one agent with the code given, played to its end.
+// act runs one agent with the given code to its end, and returns its record.
 func (p *play) act(code func(a *agentwait.Agent) (string, error)) *queue.Record {
 	p.Helper()
 	agentwait.Handle(p.w, "agent", func(a *agentwait.Agent, _ any) (string, error) { return code(a) })
@@ -222,7 +222,7 @@ func (p *play) act(code func(a *agentwait.Agent) (string, error)) *queue.Record 
 	return p.end(p.agent("agent", nil))
 }
 
-// gives checks what a task has come to.
+// gives checks that a task has completed with a result.
 func (p *play) gives(r *queue.Record, want any) {
 	p.Helper()
 	text, err := json.Marshal(want)
@@ -239,10 +239,10 @@ func sameJSON(a, b string) bool {
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && fmt.Sprint(x) == fmt.Sprint(y)
 }
 
-// at is how long after another instant one was, in words: "1.5s".
+// at formats the time from one instant to another, as "1.5s".
 func at(from, then time.Time) string { return then.Sub(from).String() }
 
-// children are an agent's children by number, as far as there are any.
+// children returns the children of an agent that are named 1, 2 and so on.
 func (p *play) children(agent string) (all []*queue.Record) {
 	p.Helper()
 	for n := 1; ; n++ {
@@ -256,8 +256,8 @@ func (p *play) children(agent string) (all []*queue.Record) {
 	}
 }
 
-// told are the events of a kind so far, in order.
-func (s *stage) told(kind string) (all []map[string]any) {
+// emitted returns the events of a kind so far, in order.
+func (s *stage) emitted(kind string) (all []map[string]any) {
 	s.Helper()
 	messages, err := s.rdb.XRange(s.Context(), s.q.EventsKey(0), "-", "+").Result()
 	if err != nil {
@@ -271,8 +271,8 @@ func (s *stage) told(kind string) (all []map[string]any) {
 	return all
 }
 
-// statuses says the ends of an agent's children, in order, and for what those were
-// cancelled that were: "COMPLETED CANCELLED:not_needed".
+// statuses formats the statuses of an agent's children, in order, with the reasons of those that
+// were cancelled: "COMPLETED CANCELLED:not_needed".
 func (p *play) statuses(agent string) string {
 	p.Helper()
 	var words []string

@@ -78,7 +78,7 @@ func TestTheReadmeIsThatCode(t *testing.T) {
 	_, block, found := strings.Cut(document(t, "README.md"), "```go\n")
 	block, _, ended := strings.Cut(block, "\n```")
 	if !found || !ended {
-		t.Fatal("README.md has no block of Go")
+		t.Fatal("README.md has no block of Go code")
 	}
 	files := token.NewFileSet()
 	parsed, err := parser.ParseFile(files, "readme_test.go", nil, parser.ParseComments)
@@ -90,13 +90,13 @@ func TestTheReadmeIsThatCode(t *testing.T) {
 			var text bytes.Buffer
 			printer.Fprint(&text, files, &printer.CommentedNode{Node: f.Body, Comments: parsed.Comments})
 			if got, want := lines(block), lines(strings.Trim(text.String(), "{}")); got != want {
-				t.Errorf("README.md says\n%s\nand Example is\n%s", got, want)
+				t.Errorf("the code in README.md is\n%s\nand that of Example is\n%s", got, want)
 			}
 		}
 	}
 }
 
-// lines is code without its indentation and empty lines.
+// lines returns code without indentation and empty lines.
 func lines(code string) string {
 	var kept []string
 	for line := range strings.Lines(code) {

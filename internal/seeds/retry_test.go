@@ -13,7 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// TestSeedS2 is the document on retries and timeouts of a workflow engine.
+// TestSeedS2 tests the document on retries and timeouts of a workflow engine.
 func TestSeedS2(t *testing.T) {
 	for _, claim := range []struct {
 		name string
@@ -21,28 +21,28 @@ func TestSeedS2(t *testing.T) {
 	}{
 		{"S2.4 a limit of 0 disables retries: 1 attempt", limitZero},
 		{"S2.5 S2.7 without an expression errors are retried, declared failures are not, and timeouts if the task says so", retriedByDefault},
-		{"S2.6 a handler cannot say how its task ends, only how its attempt did", phaseIsTheServers},
-		{"S2.8 S2.9 S2.30 an attempt that is retried is no end: same input, and one hook once it is", retryInProgress},
+		{"S2.6 a handler cannot choose how its task ends, only how its attempt does", phaseIsTheServers},
+		{"S2.8 S2.9 S2.30 a retried attempt is not an end: the next has the same input, and the end has one hook", retryInProgress},
 		{"S2.10 S2.14 S2.15 a limit of 2 is attempts 1, 2 and 3, then Failed", limitTwo},
 		{"S2.11 an expression overrides the phase: phase != 'Succeeded' retries what is Failed", expressionOverrides},
 		{"S2.12 an expression reads phase, code, msg and outputs.parameters", expressionReads},
-		{"S2.13 an expression that fails, or is no boolean, retries nothing and is recorded", expressionFails},
-		{"S2.17 the call's timeout goes before the kind's", callBeforeKind},
+		{"S2.13 an expression that fails, or is not a boolean, retries nothing and is recorded", expressionFails},
+		{"S2.17 the call's timeout takes precedence over the kind's", callBeforeKind},
 		{"S2.22 a task that has completed is never told to stop", completedIsNotStopped},
 		{"S2.23 S2.24 an attempt that timed out has the phase Timeout, and is checked for a retry", timeoutIsChecked},
 		{"S2.26 S2.27 S2.30 five reapers end a task once, and its hook runs once", hookRunsOnce},
 		{"S2.32 a retry has the deadline of the first attempt", deadlineOfTheFirst},
-		{"S2.33 timeout 10s, limit 3: an attempt from 9.9s on is over at 10s, and no other follows", boundedByTheDeadline},
+		{"S2.33 timeout 10s, limit 3: an attempt that begins at 9.9s ends at 10s, and no other follows", boundedByTheDeadline},
 
 		// Graphs.
-		{"S2.3 a wait retries nothing, even if its agent is retried", waitsRetryNothing},
-		{"S2.16 a node whose retries are exhausted fails the graph, unless it is told to go on", exhaustedFailsTheGraph},
-		{"S2.19 what waits for a signal with a timeout of 1s times out", signalTimesOut},
-		{"S2.20 S2.25 after a timeout that is allowed for the next node runs; one that is not fails the graph", continuesOnTimeout},
-		{"S2.28 S2.29 S2.30 a run out of its 30m leaves no task alive, and its hook runs once", runOutOfTime},
-		{"S2.31 of a run with 10s and nodes with 4s and 30s each bounds its own", bothTimeouts},
-		{"S2.34 a part of a graph is repeated as a task of its own", subTreeIsRetried},
-		{"S2.35 that an agent suspends and resumes is told", suspensionIsTold},
+		{"S2.3 a wait retries no task, even if its agent is retried", waitsRetryNothing},
+		{"S2.16 a node without retries left fails the graph, unless the agent continues on that end", exhaustedFailsTheGraph},
+		{"S2.19 a wait for a signal with a timeout of 1s times out", signalTimesOut},
+		{"S2.20 S2.25 after a timeout that is allowed the next node runs; another timeout fails the graph", continuesOnTimeout},
+		{"S2.28 S2.29 S2.30 a run past its 30m leaves no task alive, and its hook runs once", runOutOfTime},
+		{"S2.31 a run of 10s and its nodes of 4s and 30s each end at their own limit, at 10s at the latest", bothTimeouts},
+		{"S2.34 a part of a graph can be repeated if it is a task of its own", subTreeIsRetried},
+		{"S2.35 suspending and resuming an agent emit events", suspensionIsTold},
 	} {
 		t.Run(claim.name, func(t *testing.T) {
 			t.Parallel()
@@ -51,8 +51,8 @@ func TestSeedS2(t *testing.T) {
 	}
 }
 
-// attempts runs a task with a handler that fails in a way, to its end, and says how often
-// it was run.
+// attempts runs a task to its end with a handler that calls fail. It returns the record and how
+// often the handler ran.
 func (s *stage) attempts(task queue.Task, fail func(ctx context.Context, attempt int) error) (*queue.Record, int) {
 	s.Helper()
 	var ran atomic.Int64
@@ -112,12 +112,12 @@ func phaseIsTheServers(t *testing.T) {
 		}
 	}
 	if after := s.dump(); after != before {
-		t.Errorf("what was refused changed something:\n%s", after)
+		t.Errorf("a refused call changed something:\n%s", after)
 	}
-	// The time limit of the worker itself is an attempt's, and never the task's deadline.
+	// The worker's own time limit is a limit of the attempt, not the deadline of the task.
 	s.settle(c, queue.Outcome{Verb: queue.Fail, Class: queue.ClassTimeout})
 	if r := s.record(c.ID); r.TimeoutType != "attempt" {
-		t.Errorf("a worker's limit is a timeout of the type %s", r.TimeoutType)
+		t.Errorf("the worker's own limit gives a timeout of the type %s", r.TimeoutType)
 	}
 }
 
@@ -136,7 +136,7 @@ func callBeforeKind(t *testing.T) {
 	}
 	for want, timeout := range map[time.Duration]time.Duration{time.Minute: 0, time.Second: time.Second, time.Hour: time.Hour} {
 		if r := s.record(s.enqueue(queue.Task{Kind: "k", Timeout: timeout})); r.Deadline.Sub(r.CreatedAt) != want {
-			t.Errorf("a call that says %v of a kind that says 1m gets %v, want %v", timeout, r.Deadline.Sub(r.CreatedAt), want)
+			t.Errorf("a call with the timeout %v, of a kind with 1m, gets %v, want %v", timeout, r.Deadline.Sub(r.CreatedAt), want)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// The first of the three layers: the deadline of a run, which is a task with children.
+// The first of the three layers: the deadline of a run. A run is a task with children.
 
 func run(a *agentwait.Agent, kind string, task queue.Task) *agentwait.Future[string] {
 	task.Kind = kind
@@ -62,15 +62,15 @@ func runIsStrict(t *testing.T) {
 	p.timedOut(id)
 }
 
-// The two policies differ in the error of the run, and in what its owner sees of it. Its
-// own tasks time out with it either way.
+// The two policies differ in the error of the run, and in what its owner sees. With both, the
+// tasks of the run time out with it.
 func policiesOfARun(t *testing.T) {
 	for _, c := range []struct {
-		policy queue.OnDeadline
-		error  string
-		sees   string
-		excuse agentwait.Ending
-		told   string
+		policy        queue.OnDeadline
+		error         string
+		sees          string
+		excuse        agentwait.Ending
+		policyApplied string
 	}{
 		{"", "Task exceeded deadline", "Task timed out: %s: Task exceeded deadline", agentwait.OnTimeout, "cancel_all"},
 		{queue.DeadlineCancelAll, "Task exceeded deadline", "Task timed out: %s: Task exceeded deadline", agentwait.OnTimeout, "cancel_all"},
@@ -91,7 +91,7 @@ func policiesOfARun(t *testing.T) {
 				}
 				for _, other := range []agentwait.Ending{agentwait.OnTimeout, agentwait.OnFailed} {
 					if _, err := agentwait.Await(a, child.ContinueOn(other)); (err == nil) != (other == c.excuse) {
-						t.Errorf("told to continue on %v: %v", other, err)
+						t.Errorf("ContinueOn(%v): %v", other, err)
 					}
 				}
 				return seen.Error(), nil
@@ -110,14 +110,14 @@ func policiesOfARun(t *testing.T) {
 				}
 			}
 			e := p.timeouts()[child.ID]
-			if e["policy_applied"] != c.told || e["timeout_duration_ms"] != "600000" || e["timeout_type"] != "execution" {
+			if e["policy_applied"] != c.policyApplied || e["timeout_duration_ms"] != "600000" || e["timeout_type"] != "execution" {
 				t.Errorf("the event says %v", e)
 			}
 		})
 	}
 }
 
-// A run that goes round in a circle, and one whose tasks multiply, end at their hour.
+// A run in a loop, and a run whose tasks multiply, end at their deadline of an hour.
 func runawaysAreStopped(t *testing.T) {
 	p := newPlay(t)
 	agentwait.Handle(p.w, "circle", func(a *agentwait.Agent, _ any) (string, error) {
@@ -149,7 +149,7 @@ func runawaysAreStopped(t *testing.T) {
 		}
 	}
 	if n := p.record(circle).Fields["children"]; n != "9" {
-		t.Errorf("the circle had %s tasks, want 9: one each 7 minutes", n)
+		t.Errorf("the loop had %s tasks, want 9: one every 7 minutes", n)
 	}
 	stats, err := p.q.Stats(t.Context())
 	if err != nil {
@@ -157,12 +157,12 @@ func runawaysAreStopped(t *testing.T) {
 	}
 	for _, line := range stats.Queues {
 		if line.Ready+line.Running+line.Waiting != 0 {
-			t.Errorf("in queue %s there are left %+v", line.Queue, line)
+			t.Errorf("queue %s still has %+v", line.Queue, line)
 		}
 	}
 }
 
-// An hour is what a kind may be given. Nobody has it unless he says so.
+// A kind may have an hour as its default. Other kinds do not have it.
 func hourIsASetting(t *testing.T) {
 	p := newPlay(t)
 	code := func(a *agentwait.Agent, _ any) (string, error) {
@@ -184,8 +184,8 @@ func hourIsASetting(t *testing.T) {
 	}
 }
 
-// The call goes before the kind, and that before what the child says itself, where each
-// of the three may say nothing.
+// The timeout of the call takes precedence over that of the kind, and that of the kind over the
+// child's own. Each of the three may be missing.
 func precedenceOfTimeouts(t *testing.T) {
 	const node, action, child = 30 * time.Minute, 20 * time.Minute, 10 * time.Minute
 	for bits := range 8 {
@@ -228,7 +228,7 @@ func precedenceOfTimeouts(t *testing.T) {
 	}
 }
 
-// A child of 600,000 ms by its own definition has 1,800,000 ms where its caller says so.
+// A child with 600,000 ms in its own definition gets the 1,800,000 ms of its caller.
 func callersTimeoutWins(t *testing.T) {
 	p := newPlay(t)
 	p.w.Defaults("research-workflow", queue.Defaults{Timeout: 600_000 * time.Millisecond})
@@ -238,12 +238,12 @@ func callersTimeoutWins(t *testing.T) {
 	r := p.act(func(a *agentwait.Agent) (string, error) {
 		longer := run(a, "research-workflow", queue.Task{Timeout: 1_800_000 * time.Millisecond})
 		s, err := agentwait.JoinAllSettled(a, run(a, "research-workflow", queue.Task{}), longer)
-		return told(s), err
+		return summary(s), err
 	})
 	p.gives(r, "completed [1] failed [0] cancelled [] pending []")
 }
 
-// A run of an hour with nodes of 5 and 10 minutes, and one that has its kind's.
+// A run of an hour with nodes of 5 and 10 minutes, and a node with the timeout of its kind.
 func exampleOfAHierarchy(t *testing.T) {
 	p := newPlay(t)
 	for kind, defaults := range map[string]queue.Defaults{"act1": {}, "act2": {Timeout: time.Minute}, "act3": {Timeout: 15 * time.Minute}} {
@@ -251,7 +251,7 @@ func exampleOfAHierarchy(t *testing.T) {
 		p.w.Defaults(kind, defaults)
 	}
 	agentwait.Handle(p.w, "agent", func(a *agentwait.Agent, _ any) (string, error) {
-		for { // and a fault: it begins again and again
+		for { // a faulty graph, which begins again without limit
 			for _, node := range []*agentwait.Future[string]{
 				run(a, "act1", queue.Task{Timeout: 300_000 * time.Millisecond}), run(a, "act2", queue.Task{Timeout: 600_000 * time.Millisecond}), run(a, "act3", queue.Task{}),
 			} {
@@ -263,7 +263,7 @@ func exampleOfAHierarchy(t *testing.T) {
 	})
 	p.start()
 	id := p.task(queue.Task{Kind: "agent", Timeout: 3_600_000 * time.Millisecond}, nil)
-	// The children of a round are made together, so their clocks begin together.
+	// The children of a round are created together, so their times begin together.
 	r := p.end(id)
 	var seen []string
 	for _, c := range p.children(id) {
@@ -275,15 +275,15 @@ func exampleOfAHierarchy(t *testing.T) {
 	}
 }
 
-// Everything at one instant: the run, a node's own deadline, another's limit that would
-// be retried, and the wait. The run's end is what counts, and the rest is not even told.
+// The run, the deadline of a node, the attempt limit of another node that would be retried, and
+// the wait all time out at one instant. The end of the run counts, and the others emit no event.
 func runGoesFirst(t *testing.T) {
 	p := newPlay(t)
 	agentwait.Handle(p.w, "agent", func(a *agentwait.Agent, _ any) (string, error) {
 		s, err := agentwait.JoinAllSettled(a.With(agentwait.Wait{Limit: time.Minute, Proceed: true}),
 			timed(a, 60*60_000, time.Minute),
 			agentwait.Schedule[operated](a, operation{DelayMS: 60 * 60_000}, queue.Task{Kind: "slow-operation", AttemptTimeout: time.Minute, MaxRetries: 3, OnTimeout: queue.OnTimeoutRetry}))
-		return told(s), err
+		return summary(s), err
 	})
 	p.start()
 	id := p.task(queue.Task{Kind: "agent", Timeout: time.Minute}, nil)
@@ -296,8 +296,8 @@ func runGoesFirst(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{"wait_timed_out", "attempt_timed_out", "task_resumed", "task_retried"} {
-		if told := p.told(kind); len(told) != 0 {
-			t.Errorf("%s was told: %v", kind, told)
+		if events := p.emitted(kind); len(events) != 0 {
+			t.Errorf("%s was emitted: %v", kind, events)
 		}
 	}
 	if r := p.record(id); r.Epoch != 1 {
@@ -305,8 +305,8 @@ func runGoesFirst(t *testing.T) {
 	}
 }
 
-// A child's time is its own, however little its owner has left; only the owner's end
-// ends it. A part of what is left is what a budget says.
+// A child's timeout is its own, however little time its owner has left, and the end of the owner
+// ends it earlier. A budget gives the child a share of the remaining time.
 func childHasItsOwnTime(t *testing.T) {
 	p := newPlay(t)
 	agentwait.Handle(p.w, "agent", func(a *agentwait.Agent, _ any) (string, error) {
@@ -315,18 +315,18 @@ func childHasItsOwnTime(t *testing.T) {
 		}
 		s, err := agentwait.JoinAllSettled(a, timed(a, 60*60_000, time.Hour),
 			agentwait.Schedule[operated](a, operation{DelayMS: 60 * 60_000}, queue.Task{Kind: "slow-operation", Budget: 0.5}))
-		return told(s), err
+		return summary(s), err
 	})
 	p.start()
 	id := p.task(queue.Task{Kind: "agent", Timeout: 10 * time.Minute}, nil)
 	p.pass(6 * time.Minute)
-	own, share := p.record(id+".2"), p.record(id+".3") // the sleep is a child too
+	own, share := p.record(id+".2"), p.record(id+".3") // the sleep is child 1
 	if own.Deadline.Sub(own.CreatedAt) != time.Hour || share.Deadline.Sub(share.CreatedAt) != 150*time.Second {
 		t.Errorf("the children have %v and %v, want 1h and half of 5m", own.Deadline.Sub(own.CreatedAt), share.Deadline.Sub(share.CreatedAt))
 	}
 	r := p.end(id)
 	own, share = p.record(id+".2"), p.record(id+".3")
 	if own.TimeoutType != "workflow" || at(r.CreatedAt, own.CompletedAt) != "10m0s" || share.TimeoutType != "execution" || at(r.CreatedAt, share.CompletedAt) != "7m30s" {
-		t.Errorf("they ended with %s at %s and %s at %s", own.TimeoutType, at(r.CreatedAt, own.CompletedAt), share.TimeoutType, at(r.CreatedAt, share.CompletedAt))
+		t.Errorf("the children ended with %s at %s and %s at %s", own.TimeoutType, at(r.CreatedAt, own.CompletedAt), share.TimeoutType, at(r.CreatedAt, share.CompletedAt))
 	}
 }

@@ -21,28 +21,28 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redistest.AtOnce(8) // they wait more than they compute
+	redistest.AtOnce(8) // these tests mostly wait
 	redistest.Main(m)
 }
 
-// fixedError is the text that the document gives to a task that ran out of time.
+// fixedError is the error that the document gives to a task that timed out.
 const fixedError = "Task exceeded deadline"
 
-// stage is a namespace of a test's own, on a real Redis.
+// stage is the namespace of one test, on a real Redis.
 type stage struct {
 	*testing.T
 	rdb redis.UniversalClient
 	q   *queue.Queue
-	now time.Time // of the frozen clock; zero where time runs
-	seq int64     // of the last fetch
+	now time.Time // the frozen clock; zero if time runs
+	seq int64     // the seq of the last fetch
 }
 
-// running is a stage on which time runs.
+// running returns a stage on which time runs.
 func running(t *testing.T) *stage {
 	return open(t, redistest.Shared(t).Client(t), queue.Config{}, time.Time{})
 }
 
-// frozen is a stage on which time stands still between calls of advance.
+// frozen returns a stage on which only advance moves the time.
 func frozen(t *testing.T) *stage {
 	rdb := redistest.Shared(t).Client(t)
 	return open(t, rdb, queue.Config{Library: testclock.Library(t, rdb)}, testclock.Start)
@@ -70,7 +70,7 @@ func (s *stage) audit() {
 		s.Error(err)
 	}
 	for _, f := range findings {
-		if f.Subject != "clock" { // of the frozen stage
+		if f.Subject != "clock" { // a frozen clock differs from that of Redis
 			s.Errorf("audit: %v", f)
 		}
 	}
@@ -90,7 +90,7 @@ func (s *stage) enqueue(task queue.Task) string {
 	return r.ID
 }
 
-// enqueueAll hands over n tasks and returns their ids in order.
+// enqueueAll enqueues n tasks and returns their ids in order.
 func (s *stage) enqueueAll(n int, task func(i int) queue.Task) []string {
 	s.Helper()
 	tasks := make([]queue.Task, n)
@@ -111,7 +111,7 @@ func (s *stage) enqueueAll(n int, task func(i int) queue.Task) []string {
 	return ids
 }
 
-// fetch takes up to n tasks for worker w, whose lease outlasts every test.
+// fetch claims up to n tasks for worker w, whose lease outlasts every test.
 func (s *stage) fetch(n int) []queue.Claim {
 	s.Helper()
 	s.seq++
@@ -124,7 +124,7 @@ func (s *stage) fetch(n int) []queue.Claim {
 	return trip.Claims
 }
 
-// claim takes the one task that is there.
+// claim claims the next task, which must exist.
 func (s *stage) claim() queue.Claim {
 	s.Helper()
 	claims := s.fetch(1)
@@ -134,7 +134,7 @@ func (s *stage) claim() queue.Claim {
 	return claims[0]
 }
 
-// settle reports how an attempt ended.
+// settle reports an outcome of an attempt and returns the verdict.
 func (s *stage) settle(c queue.Claim, o queue.Outcome) queue.Verdict {
 	s.Helper()
 	o.ID, o.Epoch = c.ID, c.Epoch
@@ -150,7 +150,7 @@ func (s *stage) complete(c queue.Claim) queue.Verdict {
 	return s.settle(c, queue.Outcome{Verb: queue.Complete, Result: []byte(`"done"`)})
 }
 
-// sweep is one look of a reaper, as it looks by default.
+// sweep runs one sweep of a reaper with the default batch and fall-back.
 func (s *stage) sweep() reaper.Swept {
 	s.Helper()
 	swept, err := reaper.Sweep(s.Context(), s.q, 0, "r", 100, 500*time.Millisecond)
@@ -172,7 +172,7 @@ func (s *stage) record(id string) *queue.Record {
 	return r
 }
 
-// result waits for a task's end.
+// result waits for the end of a task and returns its result.
 func (s *stage) result(id string) ([]byte, error) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), await.Patience)
@@ -184,7 +184,7 @@ func (s *stage) result(id string) ([]byte, error) {
 	return result, err
 }
 
-// timedOut checks that a task ended as one that crossed its deadline.
+// timedOut checks that a task ended by its deadline, and returns its record.
 func (s *stage) timedOut(id string) *queue.Record {
 	s.Helper()
 	r := s.record(id)
@@ -192,18 +192,18 @@ func (s *stage) timedOut(id string) *queue.Record {
 		s.Fatalf("task %s is %s (%s, %s): %q, want FAILED (timeout, execution): %q", id, r.Status, r.Reason, r.TimeoutType, r.Error, fixedError)
 	}
 	if !r.CompletedAt.Equal(r.Deadline) {
-		s.Fatalf("the end of task %s is %v, its deadline %v", id, r.CompletedAt, r.Deadline)
+		s.Fatalf("task %s ended at %v, want its deadline %v", id, r.CompletedAt, r.Deadline)
 	}
 	return r
 }
 
-// dump is the whole namespace as text, for what must not change.
+// dump returns the whole namespace as text, to check that nothing changed.
 func (s *stage) dump() string {
 	s.Helper()
 	return redistest.Dump(s, s.rdb, s.q.Root(0))
 }
 
-// members are the ids in a sorted set of the namespace.
+// members returns the ids in a sorted set of the namespace.
 func (s *stage) members(key string) []string {
 	s.Helper()
 	ids, err := s.rdb.ZRange(s.Context(), s.q.Root(0)+":"+key, 0, -1).Result()
@@ -213,8 +213,8 @@ func (s *stage) members(key string) []string {
 	return ids
 }
 
-// timeouts are the task_timed_out events so far, by task. A task that has two fails
-// the test.
+// timeouts returns the task_timed_out events so far, by task. It fails the test if a task has
+// two.
 func (s *stage) timeouts() map[string]map[string]any {
 	s.Helper()
 	messages, err := s.rdb.XRange(s.Context(), s.q.EventsKey(0), "-", "+").Result()
@@ -235,7 +235,7 @@ func (s *stage) timeouts() map[string]map[string]any {
 	return events
 }
 
-// run runs something until the function returned is called, or the test ends.
+// run calls what.Run in a goroutine. stop ends it and waits for it; so does the end of the test.
 func (s *stage) run(what interface{ Run(context.Context) error }) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -258,8 +258,8 @@ func (s *stage) run(what interface{ Run(context.Context) error }) (stop func()) 
 	return stop
 }
 
-// hurry wakes a worker that waits for work: one that is to stop would otherwise do so a
-// second later. The function returned leaves no more tokens than there may be.
+// hurry wakes a worker that waits for tasks. Otherwise it would stop only after a second. tidy
+// removes the tokens that are too many.
 func (s *stage) hurry() (tidy func()) {
 	each := func(do func(ctx context.Context, key string) error) {
 		for _, line := range []string{"default", "agents"} {
@@ -285,12 +285,12 @@ func (s *stage) reap(config reaper.Config) (stop func()) {
 	return s.run(reaper.New(s.q, config))
 }
 
-// exceeded is how the document's recipe recognises a timeout.
+// exceeded reports whether an error is a timeout, as the recipe of the document does.
 func exceeded(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "exceeded deadline")
 }
 
-// sleepy is a handler that sleeps, or less if its context ends: it respects it.
+// sleepy returns a handler that sleeps until d has passed or its context ends.
 func sleepy(d time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
 		select {
@@ -302,8 +302,8 @@ func sleepy(d time.Duration) func(context.Context) error {
 	}
 }
 
-// deaf is a handler that sleeps whatever its context says. wake ends its sleep, so
-// that a test need not.
+// deaf returns a handler that sleeps for d even if its context ends. wake ends the sleep, so
+// that a test does not wait for it.
 func deaf(d time.Duration) (handle func(context.Context) error, wake func()) {
 	awake := make(chan struct{})
 	handle = func(context.Context) error {

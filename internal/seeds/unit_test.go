@@ -28,17 +28,17 @@ func creationSetsDeadline(t *testing.T) {
 			t.Errorf("timeout %v: deadline_at - created_at = %d ms", timeout, got)
 		}
 		if got := r.Deadline.UnixMilli(); got != ms(t, f["deadline_at"]) {
-			t.Errorf("timeout %v: the producer is told %d, stored is %s", timeout, got, f["deadline_at"])
+			t.Errorf("timeout %v: the receipt has the deadline %d, the record %s", timeout, got, f["deadline_at"])
 		}
 		score := s.rdb.ZScore(t.Context(), s.q.Root(0)+":deadlines", r.ID).Val()
 		if int64(score) != ms(t, f["deadline_at"]) {
-			t.Errorf("timeout %v: the index says %.0f, the record %s", timeout, score, f["deadline_at"])
+			t.Errorf("timeout %v: the index has %.0f, the record %s", timeout, score, f["deadline_at"])
 		}
 	}
 
 	at := time.Now().Add(time.Minute).Truncate(time.Millisecond)
 	if r := s.record(s.enqueue(queue.Task{Kind: "k", Deadline: at})); !r.Deadline.Equal(at) {
-		t.Errorf("a deadline given as an instant is kept as it is: %v, want %v", r.Deadline, at)
+		t.Errorf("a deadline given as an instant is stored as %v, want %v", r.Deadline, at)
 	}
 }
 
@@ -46,7 +46,7 @@ func ms(t *testing.T, s string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		t.Fatalf("%q is no instant in ms", s)
+		t.Fatalf("%q is not an instant in ms", s)
 	}
 	return n
 }
@@ -56,7 +56,7 @@ func timeoutMustBePositive(t *testing.T) {
 	if _, err := s.q.Enqueue(t.Context(), queue.Task{Kind: "k", Timeout: -time.Second}); !errors.Is(err, refusal.ErrInvalid) {
 		t.Errorf("a negative timeout: %v, want ErrInvalid", err)
 	}
-	// On the wire, where absent and 0 differ.
+	// On the wire a missing timeout and 0 differ.
 	library, err := lua.Load(lua.Options{Functions: true})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func timeoutMustBePositive(t *testing.T) {
 		}
 	}
 	if after := s.dump(); after != before {
-		t.Errorf("what was refused changed something:\n%s", after)
+		t.Errorf("a refused call changed something:\n%s", after)
 	}
 	if r := s.record(s.enqueue(queue.Task{Kind: "k"})); !r.Deadline.IsZero() || len(s.members("deadlines")) != 0 {
 		t.Errorf("a task without a timeout has the deadline %v", r.Deadline)
@@ -94,14 +94,14 @@ func noTimeoutNeverExpires(t *testing.T) {
 		t.Errorf("a year later %d timed out", swept.TimedOut)
 	}
 	if v := s.complete(s.claim()); v.Word != "OK" || v.Status != queue.Completed {
-		t.Errorf("a year later its completion is answered %v", v)
+		t.Errorf("a year later the verdict on its completion is %v", v)
 	}
 }
 
 func optionsAreOptional(t *testing.T) {
 	s := running(t)
 	if r := s.record(s.enqueue(queue.Task{Kind: "k"})); r.Queue != "default" || r.MaxRetries != 0 || !r.Deadline.IsZero() || r.IdempotencyKey != "" {
-		t.Errorf("a task of which only the kind is given: %v", r.Fields)
+		t.Errorf("a task with only a kind: %v", r.Fields)
 	}
 	full := queue.Task{Kind: "k", Queue: "q", Timeout: 30 * time.Second, MaxRetries: 3, IdempotencyKey: "key"}
 	first, err := s.q.Enqueue(t.Context(), full)
@@ -133,7 +133,7 @@ func expiredIsStrict(t *testing.T) {
 			id := s.enqueue(queue.Task{Kind: "k", Timeout: time.Second})
 			s.advance(c.after)
 			if r := s.record(id); r.Overdue != (c.ends == 1) {
-				t.Errorf("a read says overdue: %v", r.Overdue)
+				t.Errorf("Overdue = %v, want %v", r.Overdue, !r.Overdue)
 			}
 			if swept := s.sweep(); swept.TimedOut != c.ends {
 				t.Errorf("the sweep ended %d tasks, want %d", swept.TimedOut, c.ends)
@@ -172,7 +172,7 @@ func findExpired(t *testing.T) {
 	waits := s.enqueue(due)
 	none := s.enqueue(queue.Task{Kind: "k"})
 	later := s.enqueue(queue.Task{Kind: "k", Timeout: time.Minute})
-	// An index that holds what it should not must not end it a second time.
+	// Ended tasks that are in the index by mistake must not end again.
 	for id := range ended {
 		s.rdb.ZAdd(t.Context(), s.q.Root(0)+":deadlines", redis.Z{Score: 1, Member: id})
 	}
@@ -202,7 +202,7 @@ func findExpired(t *testing.T) {
 func findExpiredInBatches(t *testing.T) {
 	const n = 250
 	s := frozen(t)
-	// Enqueued in another order than they fall due.
+	// The tasks are not enqueued in the order of their deadlines.
 	ids := s.enqueueAll(n, func(i int) queue.Task {
 		return queue.Task{Kind: "k", Timeout: time.Duration(1+i*97%n) * time.Millisecond}
 	})
@@ -213,11 +213,11 @@ func findExpiredInBatches(t *testing.T) {
 	s.advance(time.Second)
 	for _, want := range []struct {
 		ended int
-		again bool // a full batch means: again, at once
+		again bool // after a full batch the sweep wants another at once
 	}{{100, true}, {200, true}, {250, false}} {
 		swept := s.sweep()
 		if again := swept.Wait == 0; again != want.again {
-			t.Errorf("after %d tasks the sweep says: wait %v", want.ended, swept.Wait)
+			t.Errorf("after %d tasks the sweep returns the wait %v", want.ended, swept.Wait)
 		}
 		records, err := s.q.GetAll(t.Context(), order)
 		if err != nil {
@@ -225,7 +225,7 @@ func findExpiredInBatches(t *testing.T) {
 		}
 		for i, r := range records {
 			if failed := r.Status == queue.Failed; failed != (i < want.ended) {
-				t.Fatalf("of %d tasks that should have ended, oldest first, number %d is %s", want.ended, i, r.Status)
+				t.Fatalf("%d tasks should have ended, the oldest first, and number %d is %s", want.ended, i, r.Status)
 			}
 		}
 	}
@@ -270,9 +270,9 @@ func timeoutIsIdempotent(t *testing.T) {
 			t.Errorf("detected_at is %v, want %v", r.DetectedAt, s.now)
 		}
 	}
-	// Whoever meets it again: the sweep, a cancel, its worker, a second timeout.
+	// Every call that meets the task again: the sweep, a cancel, its worker, a second timeout.
 	s.advance(time.Second)
-	s.sweep() // moves the turn along
+	s.sweep() // renews the turn
 	before := s.dump()
 	if swept := s.sweep(); swept.TimedOut != 0 {
 		t.Errorf("the second call ended %d tasks", swept.TimedOut)
@@ -289,7 +289,7 @@ func timeoutIsIdempotent(t *testing.T) {
 		{Verb: queue.Release},
 	} {
 		if v := s.settle(c, o); v.Word != "LOST" || v.Status != queue.Failed {
-			t.Errorf("%s is answered %v, want LOST FAILED", o.Verb, v)
+			t.Errorf("the verdict on %s is %v, want LOST FAILED", o.Verb, v)
 		}
 	}
 	if after := s.dump(); after != before {
@@ -311,13 +311,13 @@ func eventOfNeverStarted(t *testing.T) {
 	s.sweep()
 	events := s.timeouts()
 	if at, there := events[never]["started_at"]; !there || at != "" {
-		t.Errorf("started_at of the one that never started is %q (there: %v)", at, there)
+		t.Errorf("started_at of the task that never started is %q (present: %v)", at, there)
 	}
 	if at := events[runs]["started_at"]; at != strconv.FormatInt(started.UnixMilli(), 10) {
-		t.Errorf("started_at of the one that ran is %v, want %d", at, started.UnixMilli())
+		t.Errorf("started_at of the task that ran is %v, want %d", at, started.UnixMilli())
 	}
 	if r := s.timedOut(never); !r.StartedAt.IsZero() || r.Epoch != 0 {
-		t.Errorf("the record of the one that never started says %v, epoch %d", r.StartedAt, r.Epoch)
+		t.Errorf("the record of the task that never started has started_at %v and epoch %d", r.StartedAt, r.Epoch)
 	}
 }
 
@@ -336,12 +336,12 @@ func eventFields(t *testing.T) {
 
 	text := func(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 10) }
 	want := map[string]any{
-		// Both documents, and what they call it: an id, a kind, a deadline, a start.
+		// The fields that the two documents require: id, kind, deadline, start.
 		"kind": "task_timed_out", "task_id": child, "task_kind": "fetch-page", "queue": "default",
 		"deadline_at": text(created.Add(5 * time.Second)), "started_at": text(created.Add(2 * time.Second)),
 		"agent_execution_id": root, "workflow_run_id": root,
 		"timeout_type": "execution", "timeout_duration_ms": "5000", "policy_applied": "fail",
-		// More than they ask for.
+		// Further fields.
 		"created_at": text(created), "at": text(s.now), "detected_at": text(s.now), "lag_ms": "7",
 		"attempt": "2", "epoch": strconv.FormatInt(c.Epoch, 10), "worker": "w",
 	}
@@ -368,16 +368,16 @@ func heartbeatDoesNotExtend(t *testing.T) {
 	for range 6 {
 		s.advance(5 * time.Second)
 		if stops := beat(); len(stops) != 0 {
-			t.Fatalf("a heartbeat in time is answered %v", stops)
+			t.Fatalf("a heartbeat before the deadline returns %v", stops)
 		}
 		if r := s.record(id); r.Status != queue.Running || !r.Deadline.Equal(deadline) {
 			t.Fatalf("after a heartbeat the task is %s, its deadline %v", r.Status, r.Deadline)
 		}
 	}
-	// The lease has 15 s to go; the deadline has passed.
+	// The lease has 15 s left; the deadline has passed.
 	s.advance(time.Millisecond)
 	if stops := beat(); len(stops) != 1 || stops[0] != (queue.Stop{ID: id, Epoch: c.Epoch, Reason: "timeout"}) {
-		t.Errorf("the heartbeat past the deadline is answered %v, want a stop for timeout", stops)
+		t.Errorf("a heartbeat after the deadline returns %v, want a stop for timeout", stops)
 	}
 	s.timedOut(id)
 }
@@ -388,7 +388,7 @@ func lateCompletionIsRefused(t *testing.T) {
 	c := s.claim()
 	s.advance(time.Second)
 	if v := s.complete(c); v.Word != "OK" || v.Status != queue.Completed {
-		t.Errorf("at the deadline a completion is answered %v", v)
+		t.Errorf("at the deadline the verdict on a completion is %v", v)
 	}
 	if r := s.record(in); r.Status != queue.Completed || string(r.Result) != `"done"` {
 		t.Errorf("the task is %s: %s", r.Status, r.Result)
@@ -398,10 +398,10 @@ func lateCompletionIsRefused(t *testing.T) {
 	c = s.claim()
 	s.advance(time.Second + time.Millisecond)
 	if v := s.complete(c); v.Word != "LOST" || v.Status != queue.Failed {
-		t.Errorf("one ms late a completion is answered %v, want LOST FAILED", v)
+		t.Errorf("one ms late the verdict on a completion is %v, want LOST FAILED", v)
 	}
 	if r := s.timedOut(late); r.Result != nil {
-		t.Errorf("its output was kept: %s", r.Result)
+		t.Errorf("its output was stored: %s", r.Result)
 	}
 	if len(s.timeouts()) != 1 {
 		t.Errorf("%d events, want 1", len(s.timeouts()))
@@ -421,7 +421,7 @@ func retryKeepsDeadline(t *testing.T) {
 	for attempt := 1; attempt <= 3; attempt++ {
 		c := s.claim()
 		if c.Attempt() != attempt || !c.Deadline.Equal(deadline) {
-			t.Fatalf("attempt %d: the claim says attempt %d, deadline %v", attempt, c.Attempt(), c.Deadline)
+			t.Fatalf("attempt %d: the claim has attempt %d, deadline %v", attempt, c.Attempt(), c.Deadline)
 		}
 		s.advance(time.Second)
 		v := s.settle(c, queue.Outcome{Verb: queue.Fail, Error: "always"})
@@ -438,11 +438,11 @@ func retryKeepsDeadline(t *testing.T) {
 		}
 		score := s.rdb.ZScore(t.Context(), s.q.Root(0)+":deadlines", id).Val()
 		if want == queue.Pending && int64(score) != deadline.UnixMilli() {
-			t.Fatalf("attempt %d: the index says %.0f", attempt, score)
+			t.Fatalf("attempt %d: the index has %.0f", attempt, score)
 		}
 	}
 	if r := s.record(id); r.Error != "always" || r.Reason != "error" || r.Retries != 2 || r.TimedOut {
-		t.Errorf("the end: %v", r.Fields)
+		t.Errorf("after the last attempt the record is %v", r.Fields)
 	}
 	if claims := s.fetch(1); len(claims) != 0 {
 		t.Error("there was a fourth execution")
@@ -459,7 +459,7 @@ func retryRecipe(t *testing.T) {
 	c := s.claim()
 	s.advance(45 * time.Second)
 	if v := s.complete(c); v.Accepted() {
-		t.Fatalf("the first is answered %v", v)
+		t.Fatalf("the verdict on the first is %v", v)
 	}
 	_, err := s.result(first)
 	if !exceeded(err) {

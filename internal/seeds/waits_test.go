@@ -16,7 +16,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// What the document on durable timeouts asks for agents.
+// The requirements on agents in the document on durable timeouts.
 
 func timed(a *agentwait.Agent, ms int, timeout time.Duration) *agentwait.Future[operated] {
 	return agentwait.Schedule[operated](a, operation{DelayMS: ms}, queue.Task{Kind: "slow-operation", Timeout: timeout})
@@ -30,7 +30,7 @@ func partialResults(t *testing.T) {
 			return "", err
 		}
 		late := s.Failed[0]
-		return fmt.Sprintf("%s: %v %s %d", told(s), late.TimedOut, late.Err, len(s.FailedOrCancelled())), nil
+		return fmt.Sprintf("%s: %v %s %d", summary(s), late.TimedOut, late.Err, len(s.FailedOrCancelled())), nil
 	})
 	p.gives(r, "completed [0 2] failed [1] cancelled [] pending []: true Task timed out: "+r.ID+".2: Task exceeded deadline 1")
 }
@@ -47,20 +47,20 @@ func settledByPosition(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		var without []string // a result: CANCELLED is among them
+		var without []string // outcomes without a result, which include CANCELLED
 		for _, o := range s.FailedOrCancelled() {
 			without = append(without, fmt.Sprintf("%d:%s", o.Index, o.Status))
 		}
 		if got := strings.Join(without, " "); got != "0:FAILED 1:CANCELLED 3:FAILED" {
-			t.Errorf("without a result are %s", got)
+			t.Errorf("FailedOrCancelled = %s", got)
 		}
-		return told(s) + ": " + s.Failed[1].Err.Error(), nil
+		return summary(s) + ": " + s.Failed[1].Err.Error(), nil
 	})
 	p.gives(r, "completed [2] failed [0 3] cancelled [1] pending []: Task 'conditional-fail-task' (id="+r.ID+".4) failed: told to fail: d")
 }
 
-// An agent whose task times out is woken by that just as by a completion: at once, once,
-// and it is told what it was.
+// A timeout of its task wakes an agent as a completion does: at once, and once. The agent gets
+// the timeout as an error.
 func wokenByATimeout(t *testing.T) {
 	p := newPlay(t)
 	r := p.act(func(a *agentwait.Agent) (string, error) {
@@ -70,14 +70,14 @@ func wokenByATimeout(t *testing.T) {
 			return "", err
 		}
 		_, err = agentwait.Await(a, timed(a, 100, 30*time.Second))
-		return "told of the timeout", err
+		return "got the timeout", err
 	})
-	p.gives(r, "told of the timeout")
+	p.gives(r, "got the timeout")
 	if took := at(r.CreatedAt, r.CompletedAt); took != "30.101s" || r.Epoch != 3 {
 		t.Errorf("the agent took %s in %d runs, want 30.101s in 3", took, r.Epoch)
 	}
 	var reasons []string
-	for _, e := range p.told("task_resumed") {
+	for _, e := range p.emitted("task_resumed") {
 		reasons = append(reasons, fmt.Sprint(e["reason"]))
 	}
 	if got := strings.Join(reasons, " "); got != "satisfied satisfied" {
@@ -94,7 +94,7 @@ func nonMembersWakeNobody(t *testing.T) {
 			return "", err
 		}
 		w, err := agentwait.Value(a, other)
-		if !errors.Is(err, agentwait.ErrTaskStillRunning) { // nobody asked
+		if !errors.Is(err, agentwait.ErrTaskStillRunning) { // its result was never read
 			t.Errorf("the other: %v, %v", w, err)
 		}
 		return v.Op, nil
@@ -108,7 +108,7 @@ func nonMembersWakeNobody(t *testing.T) {
 	p.gives(p.end(id), "waited for")
 }
 
-// The recipe as its document writes it: on a timeout schedule the same again, with 60s.
+// The recipe of the document: after a timeout schedule the same task again, with 60s.
 func retryRecipeOfAnAgent(t *testing.T) {
 	p := newPlay(t)
 	worker.Handle(p.w, "slow-task", func(ctx context.Context, in string) (string, error) { return in, p.sleep(ctx, 45*time.Second) })
@@ -133,7 +133,7 @@ func doneBeforeTheWait(t *testing.T) {
 			return "", err
 		}
 		s, err := agentwait.JoinAllSettled(a, all...)
-		return told(s), err
+		return summary(s), err
 	})
 	p.gives(r, "completed [0 1 2] failed [] cancelled [] pending []")
 	if took := at(r.CreatedAt, r.CompletedAt); took != "5s" {
@@ -156,7 +156,7 @@ func saysWhyItWaits(t *testing.T) {
 			_, err := agentwait.SelectOK(a, all...)
 			return err
 		}, "Waiting for successful task", queue.WaitAnyOK},
-		{"in its own words", func(a *agentwait.Agent, all ...*agentwait.Future[operated]) error {
+		{"a reason of its own", func(a *agentwait.Agent, all ...*agentwait.Future[operated]) error {
 			_, err := agentwait.JoinAll(a.With(agentwait.Wait{Reason: "Waiting for two \"operations\""}), all...)
 			return err
 		}, "Waiting for two \"operations\"", queue.WaitAll},
@@ -171,7 +171,7 @@ func saysWhyItWaits(t *testing.T) {
 			p.rest()
 			e, err := inspect.Explain(t.Context(), p.q, id)
 			if err != nil || e.Why != inspect.WhyWaiting || e.Wait == nil || !strings.Contains(e.String(), fmt.Sprintf("%q", c.says)) {
-				t.Fatalf("the agent is explained as %+v, %v; want a wait that says %s", e, err, c.says)
+				t.Fatalf("the agent is explained as %+v, %v; want a wait with the reason %s", e, err, c.says)
 			}
 			text, err := json.Marshal(e)
 			var shown struct {
@@ -199,7 +199,7 @@ func firstSuccess(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		// With no success left it is the error of the first to fail.
+		// If no task succeeds, the error is that of the first to fail.
 		_, err = agentwait.SelectOK(a, conditional(a, "d", true), conditional(a, "e", true))
 		var none *agentwait.AllTasksFailedError
 		if !errors.As(err, &none) || len(none.All) != 2 || !errors.Is(none.All[0], none.First) {
@@ -213,8 +213,8 @@ func firstSuccess(t *testing.T) {
 	p.gives(r, "2 processed:c")
 }
 
-// The last of the document's tests: a timeout of 5 s, a worker that sleeps 10 s, and an
-// agent that waits, is told, and goes on.
+// The last test of the document: a timeout of 5 s, a worker that sleeps 10 s, and a waiting agent
+// that gets the timeout and continues.
 func endToEndAgent(t *testing.T) {
 	p := newPlay(t)
 	worker.Handle(p.w, "deaf", func(ctx context.Context, _ any) (string, error) {
@@ -238,7 +238,7 @@ func endToEndAgent(t *testing.T) {
 	}
 }
 
-// A timeout tells the instant that passed, whichever of a task's limits that was.
+// A timeout error has the instant that passed, for each limit of a task.
 func timeoutsOfEachType(t *testing.T) {
 	s := frozen(t)
 	s.enqueue(queue.Task{Kind: "owner", Timeout: 20 * time.Second})
@@ -267,7 +267,7 @@ func timeoutsOfEachType(t *testing.T) {
 		_, err := s.result(ids[kind])
 		var late *queue.TaskTimedOutError
 		if !errors.As(err, &late) || late.TaskID != ids[kind] || late.Type != kind || !late.Deadline.Equal(begun.Add(c.passes)) {
-			t.Errorf("%s: %#v, want the instant %v after the beginning", kind, err, c.passes)
+			t.Errorf("%s: %#v, want an instant %v after the start", kind, err, c.passes)
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Records are the records of tasks, nil for one that is not there.
+// Records returns the records of tasks by id, with nil for a task that does not exist.
 func (s *Stage) Records(q *queue.Queue, ids []string) map[string]*queue.Record {
 	s.Helper()
 	list, err := q.GetAll(s.Context(), ids)
@@ -19,7 +19,7 @@ func (s *Stage) Records(q *queue.Queue, ids []string) map[string]*queue.Record {
 	return records
 }
 
-// AllEnded tells whether all tasks have ended that are there.
+// AllEnded reports whether every task that exists has ended.
 func (s *Stage) AllEnded(ids []string) bool {
 	s.Helper()
 	for _, r := range s.Records(s.Q, ids) {
@@ -30,7 +30,7 @@ func (s *Stage) AllEnded(ids []string) bool {
 	return true
 }
 
-// EndedOnce checks that each task that is there has ended, by one end in the events.
+// EndedOnce checks that each task that exists has ended, with one terminal event.
 func (s *Stage) EndedOnce(records map[string]*queue.Record, events []Event) {
 	s.Helper()
 	ends := map[string]int{}
@@ -41,7 +41,7 @@ func (s *Stage) EndedOnce(records map[string]*queue.Record, events []Event) {
 	}
 	for id, r := range records {
 		switch {
-		case r == nil: // it was lost, which is for the test to judge
+		case r == nil: // lost: the test decides whether that is allowed
 		case !r.Status.Ended():
 			s.Complain("%s is still %s", id, r.Status)
 		case ends[id] != 1:
@@ -50,25 +50,25 @@ func (s *Stage) EndedOnce(records map[string]*queue.Record, events []Event) {
 	}
 }
 
-// AsTold checks that everything in the ledger is so, but for tasks that are lost: what was
-// acknowledged is there, and has ended as callers were told.
+// AsTold compares the ledger with the records: each acknowledged task exists, and has ended as
+// the replies to callers said. Tasks for which lost returns true are not checked.
 func (s *Stage) AsTold(told *Ledger, records map[string]*queue.Record, lost func(id string) bool) {
 	s.Helper()
 	for _, id := range told.Tasks {
 		if records[id] == nil && !lost(id) {
-			s.Complain("%s was acknowledged and is not there", id)
+			s.Complain("%s was acknowledged and does not exist", id)
 		}
 	}
 	for id, ends := range told.Told {
 		for _, end := range ends {
 			if r := records[id]; !lost(id) && (r == nil || EndOf(r) != end) {
-				s.Complain("a caller was told that it ended %s as %v, and it is %+v", id, end, r)
+				s.Complain("a reply said that %s ended as %v, and its record is %+v", id, end, r)
 			}
 		}
 	}
 }
 
-// Audit checks that an audit finds nothing.
+// Audit runs inspect.Audit, and fails the test for each finding.
 func (s *Stage) Audit(q *queue.Queue) {
 	s.Helper()
 	findings, err := inspect.Audit(s.Context(), q)

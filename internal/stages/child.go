@@ -25,19 +25,17 @@ const (
 	namespaceVariable = "CURFEW_STAGE_NAMESPACE"
 )
 
-// Child is this test binary again, as a process of its own that plays a role and can be
-// killed and stopped.
+// Child is a process that runs this test binary in a role. It can be killed and stopped.
 type Child struct {
-	// Lines is what it says on its standard output.
+	// Lines receives the lines of its standard output.
 	Lines chan string
-	// Gone is closed when it has ended, and all that it said is in Lines.
+	// Gone is closed when the process has ended and all its output is in Lines.
 	Gone chan struct{}
 	cmd  *exec.Cmd
 }
 
-// Spawn starts a child in a role. It is killed when the test ends; and it ends by itself
-// when this process does, since its standard input is a pipe from here. more is for its
-// environment.
+// Spawn starts a child in a role. The end of the test kills it. It also ends when this process
+// ends, since its standard input is a pipe from this process. more is added to its environment.
 func (s *Stage) Spawn(role string, more ...string) *Child {
 	s.Helper()
 	c := &Child{Lines: make(chan string, 10_000), Gone: make(chan struct{}), cmd: exec.Command(os.Args[0])}
@@ -65,13 +63,13 @@ func (s *Stage) Spawn(role string, more ...string) *Child {
 	return c
 }
 
-// Kill ends it as a crash would (SIGKILL), and returns when it is gone.
+// Kill kills the process (SIGKILL), as a crash would, and returns when it has ended.
 func (c *Child) Kill() {
 	c.cmd.Process.Kill()
 	<-c.Gone
 }
 
-// Signal sends it a signal.
+// Signal sends a signal to the process.
 func (c *Child) Signal(tb testing.TB, signal syscall.Signal) {
 	tb.Helper()
 	if err := c.cmd.Process.Signal(signal); err != nil {
@@ -79,23 +77,23 @@ func (c *Child) Signal(tb testing.TB, signal syscall.Signal) {
 	}
 }
 
-// Pid is its process id.
+// Pid returns the id of the process.
 func (c *Child) Pid() int { return c.cmd.Process.Pid }
 
-// Says waits until it says something that begins so.
+// Says waits for a line of output that begins with begin, and returns it.
 func (c *Child) Says(tb testing.TB, begin string) string {
 	tb.Helper()
 	for {
-		if line := await.Receive(tb, c.Lines, "the child says "+begin); strings.HasPrefix(line, begin) {
+		if line := await.Receive(tb, c.Lines, "a line from the child that begins with "+begin); strings.HasPrefix(line, begin) {
 			return line
 		}
 	}
 }
 
-// Main is the main function of a test binary whose tests have a stage. In a child that
-// Spawn started it plays its role, with a client and a queue of its own, and runs no test.
+// Main is the TestMain of a test binary that uses stages. In a child that Spawn started it
+// calls play with the role, a client and a queue, and runs no test.
 func Main(m *testing.M, play func(role string, rdb *redis.Client, q *queue.Queue)) {
-	redis.SetLogger(silent{}) // it tells each connection that these tests cut
+	redis.SetLogger(silent{}) // it logs each connection that these tests cut
 	if role := os.Getenv(roleVariable); role != "" {
 		go endWithParent()
 		rdb, q, err := openAsChild()
@@ -109,13 +107,13 @@ func Main(m *testing.M, play func(role string, rdb *redis.Client, q *queue.Queue
 	redistest.Main(m)
 }
 
-// endWithParent ends this process when the one that started it has ended.
+// endWithParent ends this process when its parent has ended.
 func endWithParent() {
 	io.Copy(io.Discard, os.Stdin)
 	os.Exit(1)
 }
 
-// openAsChild opens the namespace of the stage that started this process.
+// openAsChild opens the namespace of the stage that spawned this process.
 func openAsChild() (*redis.Client, *queue.Queue, error) {
 	rdb := newClient(os.Getenv(addrVariable))
 	q, err := queue.Open(context.Background(), rdb, queue.Config{Namespace: os.Getenv(namespaceVariable),

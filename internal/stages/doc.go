@@ -1,12 +1,12 @@
-// Package stages sets the scene for tests that need more than a call and its answer: a
-// namespace on real servers, participants with connections of their own, worker processes
-// that are killed, and an account of everything at the end.
+// Package stages is for tests that need more than one call: a namespace on real servers,
+// participants with connections of their own, worker processes that can be killed, and a check
+// of everything at the end.
 //
-// A Stage is one namespace of one test. Participants are producers, workers and reapers
-// of the test (Another, Run, Reap), or processes (Spawn): the test binary again, as a
-// child that plays a role and dies as by a crash. Main is the TestMain of such a binary.
+// A Stage is one namespace of one test. Participants are producers, workers and reapers in the
+// test process (Another, Run, Reap), or child processes that run the test binary in a role
+// (Spawn) and can die as in a crash. Main is the TestMain of such a binary.
 //
-// At the end a test takes account. Its Ledger has what callers were told. Records, Events,
-// EndedOnce and Audit read and judge what is there. What must be true beyond that depends
-// on the test, and stands with it.
+// The Ledger records the replies that callers got. At the end a test compares it with Redis:
+// Records and Events read, and EndedOnce, AsTold and Audit check. Other conditions are checked
+// by the tests themselves.
 package stages

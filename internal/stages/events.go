@@ -9,18 +9,18 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Event is one of an event stream.
+// Event is an event of an event stream.
 type Event struct {
-	Entry    string // the entry that has it
-	ID       string // of the task
+	Entry    string // the id of its stream entry
+	ID       string // the task
 	Kind     string
 	Epoch    int64
 	At       int64          // ms
 	Deadline int64          // ms, 0 if it has none
-	Fields   map[string]any // all of it, as docs/events.md names it
+	Fields   map[string]any // all fields, by the names in docs/events.md
 }
 
-// Word is a field, "" if it is not there.
+// Word returns a field, or "" if the event does not have it.
 func (e Event) Word(name string) string { s, _ := e.Fields[name].(string); return s }
 
 func (e Event) number(name string) int64 {
@@ -28,7 +28,7 @@ func (e Event) number(name string) int64 {
 	return n
 }
 
-// Terminal tells whether an event is the end of a task.
+// Terminal reports whether the event is the end of a task.
 func (e Event) Terminal() bool {
 	switch e.Kind {
 	case "task_completed", "task_failed", "task_cancelled", "task_timed_out":
@@ -37,7 +37,7 @@ func (e Event) Terminal() bool {
 	return false
 }
 
-// ReadEvents are the events of an entry.
+// ReadEvents returns the events of a stream entry.
 func ReadEvents(entry redis.XMessage) (events []Event) {
 	for _, about := range eventlog.Events(entry) {
 		e := Event{Entry: entry.ID, Fields: about}
@@ -48,7 +48,7 @@ func ReadEvents(entry redis.XMessage) (events []Event) {
 	return events
 }
 
-// Events are all events that the streams of a namespace hold, partition by partition.
+// Events returns all events in the streams of a namespace, partition by partition.
 func (s *Stage) Events(q *queue.Queue) (all []Event) {
 	s.Helper()
 	for p := range q.Partitions() {

@@ -8,15 +8,15 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Ledger is what callers were told: by it a test knows what Redis must have. It is safe
-// for concurrent use by its methods; the fields are read from a Copy.
+// Ledger records the replies that callers got, so that a test knows what Redis must hold. Its
+// methods are safe for concurrent use. Read the fields from a Copy.
 type Ledger struct {
 	mu      sync.Mutex
-	Tasks   []string         // whose enqueue was acknowledged
-	Unknown []string         // whose enqueue may or may not have had its effect
-	Refused []string         // whose enqueue was refused
-	Told    map[string][]End // by task: the ends that callers were told to have caused
-	Trouble []error          // whatever else a caller was told
+	Tasks   []string         // tasks whose enqueue was acknowledged
+	Unknown []string         // tasks whose enqueue had an unknown result
+	Refused []string         // tasks whose enqueue was refused
+	Told    map[string][]End // by task: the ends that accepted calls caused
+	Trouble []error          // other errors that callers got
 }
 
 // End is how a task ended: the status, and the result if it completed, or the reason or
@@ -26,7 +26,7 @@ type End struct {
 	Note   string
 }
 
-// EndOf is the end that a record tells.
+// EndOf returns the end of a record.
 func EndOf(r *queue.Record) End {
 	if r.Status == queue.Completed {
 		return End{r.Status, string(r.Result)}
@@ -34,28 +34,28 @@ func EndOf(r *queue.Record) End {
 	return End{r.Status, r.Error}
 }
 
-// Acknowledge notes tasks that were accepted.
+// Acknowledge records tasks that were accepted.
 func (l *Ledger) Acknowledge(ids ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.Tasks = append(l.Tasks, ids...)
 }
 
-// Doubt notes a task of which nobody was told whether it was accepted.
+// Doubt records a task whose enqueue got no reply.
 func (l *Ledger) Doubt(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.Unknown = append(l.Unknown, id)
 }
 
-// Refuse notes a task that was refused.
+// Refuse records a task that was refused.
 func (l *Ledger) Refuse(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.Refused = append(l.Refused, id)
 }
 
-// Tell notes that a caller was told that it ended a task so.
+// Tell records that a reply said that the call ended a task like this.
 func (l *Ledger) Tell(id string, end End) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,14 +65,14 @@ func (l *Ledger) Tell(id string, end End) {
 	l.Told[id] = append(l.Told[id], end)
 }
 
-// Complain notes an error that a caller was told, beyond those on a task.
+// Complain records an error that a caller got and that is not about one task.
 func (l *Ledger) Complain(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.Trouble = append(l.Trouble, err)
 }
 
-// Copy is what it says now.
+// Copy returns a copy of the ledger.
 func (l *Ledger) Copy() *Ledger {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,7 +84,7 @@ func (l *Ledger) Copy() *Ledger {
 		Told: told, Trouble: slices.Clone(l.Trouble)}
 }
 
-// Count tells of how many tasks callers were told that they ended so.
+// Count returns the number of tasks that have an end with a status in Told.
 func (l *Ledger) Count(status queue.Status) (n int) {
 	for id := range l.Told {
 		if l.Ended(id, status) {
@@ -94,7 +94,7 @@ func (l *Ledger) Count(status queue.Status) (n int) {
 	return n
 }
 
-// Ended tells whether a caller was told that it ended a task so.
+// Ended reports whether a task has an end with a status in Told.
 func (l *Ledger) Ended(id string, status queue.Status) bool {
 	return slices.ContainsFunc(l.Told[id], func(end End) bool { return end.Status == status })
 }

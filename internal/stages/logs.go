@@ -6,25 +6,25 @@ import (
 	"sync"
 )
 
-// Logs keeps what was logged. It is safe for concurrent use.
+// Logs collects log output. It is safe for concurrent use.
 type Logs struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-// Write is io.Writer's.
+// Write implements io.Writer.
 func (l *Logs) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-// String is all of it.
+// String returns everything that was logged.
 func (l *Logs) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
-// Count tells how often something was logged.
+// Count returns how often a text was logged.
 func (l *Logs) Count(s string) int { return strings.Count(l.String(), s) }

@@ -9,8 +9,8 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// Run starts what blocks until its context ends. stop ends it and returns when it has
-// ended; the end of the test does so too.
+// Run calls what in a goroutine. what must run until its context ends. stop ends the context
+// and waits for what to return; the end of the test does so too.
 func (s *Stage) Run(what func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -22,8 +22,8 @@ func (s *Stage) Run(what func(context.Context) error) (stop func()) {
 			if err != nil {
 				s.Errorf("Run = %v, want nil", err)
 			}
-		case <-time.After(2 * await.Patience): // a worker lets its handlers end, which may be awaiting something
-			s.Error("Run does not return")
+		case <-time.After(2 * await.Patience): // a worker waits for its handlers, which may be in await
+			s.Error("Run did not return")
 		}
 	})
 	s.Cleanup(stop)

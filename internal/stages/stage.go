@@ -11,25 +11,25 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Stage is a namespace of a test's own.
+// Stage is the namespace of one test.
 type Stage struct {
 	*testing.T
 	// Addr is where participants connect. A test may set it to a proxy.
 	Addr string
-	// Q is the operator's: it is connected to the server itself, past any proxy.
+	// Q is the operator's queue. It is connected to the server itself, not to a proxy.
 	Q *queue.Queue
 	// Redis is the client of Q.
 	Redis redis.UniversalClient
-	// Logs is what all participants of this process log.
+	// Logs has the log of all participants in this process.
 	Logs *Logs
-	// Ledger has what Enqueue was told. A test may add what others are told.
+	// Ledger has the replies to Enqueue. A test may add other replies.
 	Ledger *Ledger
 
 	connect    func() (redis.UniversalClient, error)
 	complaints int
 }
 
-// New makes a namespace on one server. The stage chooses its name and its logger.
+// New creates a namespace on one server. The stage sets the name and the logger of config.
 func New(t *testing.T, addr string, config queue.Config) *Stage {
 	t.Helper()
 	s := &Stage{T: t, Addr: addr}
@@ -38,7 +38,7 @@ func New(t *testing.T, addr string, config queue.Config) *Stage {
 	return s
 }
 
-// NewBy makes a namespace on servers that connect finds.
+// NewBy creates a namespace on the servers to which connect returns a client.
 func NewBy(t *testing.T, connect func() (redis.UniversalClient, error), config queue.Config) *Stage {
 	t.Helper()
 	s := &Stage{T: t, connect: connect}
@@ -74,36 +74,36 @@ func (s *Stage) open(connect func() (redis.UniversalClient, error), config queue
 	return q
 }
 
-// Another opens the namespace again, as a participant does: a producer, a worker. No two
-// participants share connections.
+// Another opens the namespace for one more participant, such as a producer or a worker.
+// Participants do not share connections.
 func (s *Stage) Another() *queue.Queue {
 	s.Helper()
 	return s.open(s.connect, queue.Config{Namespace: s.Q.Namespace(), Logger: s.Q.Logger()})
 }
 
-// AnotherAt is Another for a participant that connects elsewhere.
+// AnotherAt is like Another, for a participant that connects to another address.
 func (s *Stage) AnotherAt(addr string) *queue.Queue {
 	s.Helper()
 	connect := func() (redis.UniversalClient, error) { return newClient(addr), nil }
 	return s.open(connect, queue.Config{Namespace: s.Q.Namespace(), Logger: s.Q.Logger()})
 }
 
-// Client is a client of the test's own, closed when the test ends.
+// Client returns a new client, which is closed when the test ends.
 func Client(tb testing.TB, addr string) *redis.Client {
 	rdb := newClient(addr)
 	tb.Cleanup(func() { rdb.Close() })
 	return rdb
 }
 
-// newClient is a client whose calls end with their contexts, as those of queue.Connect do.
+// newClient returns a client whose calls end with their contexts, like those of queue.Connect.
 func newClient(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
 }
 
-// Key is the name of a key of the first partition.
+// Key returns the name of a key in the first partition.
 func (s *Stage) Key(name string) string { return s.Q.Root(0) + ":" + name }
 
-// Enqueue hands tasks over by the operator. All must be accepted.
+// Enqueue enqueues tasks with Q. All must be accepted.
 func (s *Stage) Enqueue(tasks ...queue.Task) (ids []string) {
 	s.Helper()
 	receipts, err := s.Q.EnqueueAll(s.Context(), tasks)
@@ -120,7 +120,7 @@ func (s *Stage) Enqueue(tasks ...queue.Task) (ids []string) {
 	return ids
 }
 
-// Record is what is stored of a task.
+// Record returns the record of a task.
 func (s *Stage) Record(id string) *queue.Record {
 	s.Helper()
 	r, err := s.Q.Get(s.Context(), id)
@@ -140,11 +140,11 @@ func (s *Stage) Ended(id string) (r *queue.Record) {
 	return r
 }
 
-// Complain is Errorf that gives up when it is a flood.
+// Complain is like Errorf, and ends the test at the 20th complaint.
 func (s *Stage) Complain(format string, args ...any) {
 	s.Helper()
 	s.Errorf(format, args...)
 	if s.complaints++; s.complaints == 20 {
-		s.Fatal("and so on")
+		s.Fatal("too many complaints")
 	}
 }

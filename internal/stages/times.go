@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Long tells whether tests may take minutes (CURFEW_LONG=1, which make long sets).
+// Long reports whether tests may take minutes (CURFEW_LONG=1, which make long sets).
 func Long() bool { return os.Getenv("CURFEW_LONG") != "" }
 
-// Times is a count for the time there is: with -short, as it is, or with CURFEW_LONG.
+// Times returns short with -short, long with CURFEW_LONG, and usual otherwise.
 func Times(short, usual, long int) int {
 	switch {
 	case Long():
@@ -20,6 +20,6 @@ func Times(short, usual, long int) int {
 	return usual
 }
 
-// Pass lets time go by. It is only for where the matter of a test is how long something
-// lasts, or what happens within a span.
+// Pass waits for a duration. It is only for tests of how long something lasts, or of what
+// happens within a time.
 func Pass(d time.Duration) { <-time.After(d) }
