@@ -1,6 +1,7 @@
 package story
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -106,7 +107,7 @@ func (s *stage) get(w words) []string {
 	return answers
 }
 
-// watch a
+// watch a b: the status and the latest end of each task, or nothing if there is no such task.
 func (s *stage) watch(w words) []string {
 	var args []any
 	for _, name := range w.plain {
@@ -119,7 +120,8 @@ func (s *stage) watch(w words) []string {
 	var answers []string
 	for _, row := range reply.([]any)[1:] {
 		r := row.([]any)
-		answers = append(answers, strings.TrimSpace(fmt.Sprintf("%s %s", r[0], since(fmt.Sprint(r[1])))))
+		answer := strings.TrimSpace(fmt.Sprintf("%s %s", r[0], since(fmt.Sprint(r[1]))))
+		answers = append(answers, cmp.Or(answer, "nothing"))
 	}
 	return answers
 }
