@@ -45,7 +45,7 @@ var fetchBugs = []bug{
 	{"quotas are ignored", "task/claim.lua",
 		`round == 1 and ask.quotas[i] or got.left`, `got.left`, "stories/fetch_quotas"},
 	{"the token is not put back for the next worker", "queue/wake.lua",
-		`own(tx, "wakes")[queue] = ready > 0 or nil`, `own(tx, "wakes")[queue] = nil`, "stories/fetch_passes_the_baton"},
+		`own(tx, "wakes")[queue] = ready > 0 or nil`, `own(tx, "wakes")[queue] = nil`, "stories/fetch_puts_the_token_back"},
 	{"a token outlives the line", "queue/wake.lua",
 		`try(tx, "DEL", tx.key.wake .. queue)`, ``, "stories/complete"},
 	{"a fetch stops at one expired task", "task/draw.lua",
@@ -124,5 +124,5 @@ var lineBugs = []bug{
 	{"of two scores of one member the first is written", "store/index.lua",
 		"  end\n  scores[member] = score\n", "    scores[member] = score\n  end\n", "stories/settle_moves_two_in_one_line"},
 	{"a key that is created again is deleted", "store/commit.lua",
-		"later.write_drops(tx)\n  index.write_added(tx)", "index.write_added(tx)\n  later.write_drops(tx)", "stories/suspend_part_begun_again_keeps_patience"},
+		"later.write_drops(tx)\n  index.write_added(tx)", "index.write_added(tx)\n  later.write_drops(tx)", "stories/suspend_part_sent_again_keeps_patience"},
 }

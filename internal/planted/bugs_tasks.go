@@ -23,7 +23,7 @@ var childBugs = []bug{
 	{"a child may outlast its owner", "task/draft.lua",
 		`["until"] = plan.bound, `, ``, "stories/child_with_its_owners_deadline"},
 	{"an ended owner gets children", "task/plan.lua",
-		`elseif not live(parent) then`, `elseif not parent.status then`, "stories/child_of_nobody"},
+		`elseif not live(parent) then`, `elseif not parent.status then`, "stories/child_needs_a_live_owner"},
 	{"an owner's children are not counted", "task/adopt.lua",
 		`(parent.children or 0) + 1`, `parent.children or 0`, "stories/children_end_with_their_owner"},
 	{"children of a late owner are cancelled, not timed out", "task/ending.lua",
@@ -90,7 +90,7 @@ var hookBugs = []bug{
 -- @use task/hook
   if task.hook_failure then
     hook(tx, task, "failure", task.hook_failure)
-  end`, "stories/retried_attempt_tells_nobody"},
+  end`, "stories/retried_attempt_is_not_an_end"},
 	{"a hook runs twice", "task/end_hook.lua",
 		`hook(tx, task, "success", task.hook_success)`,
 		`hook(tx, task, "success", task.hook_success)
