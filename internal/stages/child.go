@@ -30,8 +30,9 @@ type Child struct {
 	// Lines receives the lines of its standard output.
 	Lines chan string
 	// Gone is closed when the process has ended and all its output is in Lines.
-	Gone chan struct{}
-	cmd  *exec.Cmd
+	Gone  chan struct{}
+	cmd   *exec.Cmd
+	stdin io.Closer // the end of the pipe in this process
 }
 
 // Spawn starts a child in a role. The end of the test kills it. It also ends when this process
@@ -42,9 +43,11 @@ func (s *Stage) Spawn(role string, more ...string) *Child {
 	c.cmd.Env = append(os.Environ(), roleVariable+"="+role, addrVariable+"="+s.Addr, namespaceVariable+"="+s.Q.Namespace())
 	c.cmd.Env = append(c.cmd.Env, more...)
 	c.cmd.Stderr = os.Stderr
-	if _, err := c.cmd.StdinPipe(); err != nil {
+	stdin, err := c.cmd.StdinPipe()
+	if err != nil {
 		s.Fatal(err)
 	}
+	c.stdin = stdin
 	out, err := c.cmd.StdoutPipe()
 	if err != nil {
 		s.Fatal(err)

@@ -9,9 +9,9 @@ import (
 )
 
 // state prints every key of the namespace, a line each, so that a story shows every change.
-// It leaves out the clock, the events and the figures, which have commands of their own, and
-// fields without a rule: the root's counters, a record's version and calls, and the kind k.
-// state waits prints the keys of that name alone.
+// It leaves out the clock, the events and the figures, which have commands of their own, the
+// root, and fields that stories do not need: version, created_at, calls, digests and labels, the
+// kind k and the queue default. state waits prints the keys of that name alone.
 func (s *stage) state(w words) []string {
 	keys, err := s.rdb.Keys(s.ctx, s.root+"*").Result()
 	if err != nil {
