@@ -109,7 +109,7 @@ func eightReapers(t *testing.T) {
 		return queue.Task{Kind: "k", Timeout: 500*time.Millisecond + time.Duration(i%100)*time.Millisecond}
 	})
 	await.Until(t, "all have timed out", func() bool { return timedOut.Load() >= n })
-	time.Sleep(50 * time.Millisecond) // sleeps: no signal comes before a surplus event
+	time.Sleep(50 * time.Millisecond) // sleeps: no signal says that no more events come
 	events := s.timeouts()            // fails if a task has two
 	if len(events) != n || timedOut.Load() != n {
 		t.Errorf("%d events, and the reapers counted %d; want %d", len(events), timedOut.Load(), n)
