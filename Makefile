@@ -1,65 +1,65 @@
-# Needs Go, make and git. `make` alone says what there is.
+# Needs Go, make and git. `make` without a target lists the targets.
 
 export CGO_ENABLED = 0
-# Without the path of the checkout in what is built, a fresh clone finds it in Go's cache.
+# With -trimpath the build does not depend on the folder, so a fresh clone uses Go's build cache.
 export GOFLAGS := $(shell go env GOFLAGS) -trimpath
 
-# Packages of the race subset: where goroutines meet. A test of theirs in which none meet says
-# so itself, by redistest.NoRace. The longest comes first.
+# Packages that run with the race detector: those whose goroutines share data. A test that shares
+# none calls redistest.NoRace. The longest package comes first.
 RACE     ?= ./queue ./worker ./inspect ./events ./internal/races ./agentwait ./reaper ./internal/faultproxy
 FUZZTIME ?= 10s
-# Only the packages that have targets: to list the tests of a package, go links it.
+# Only the packages that have fuzz targets: go must link a package to list its tests.
 FUZZED    = $$(grep -rl --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*$$||' | sort -u)
-# Packages whose tests wait more than they compute: they run beside the others. In both
-# lists the longest comes first.
+# WAITING packages wait more than they compute, and run beside the others. LONGEST packages take
+# the longest of the others, and begin first. In both lists the longest comes first.
 WAITING  ?= ./internal/misuse ./internal/faults ./internal/shards ./worker ./internal/redisproc ./reaper
 LONGEST  ?= ./internal/races ./queue ./internal/model ./internal/planted ./bench ./agentwait
-# One test binary.
+# The limit for one test binary.
 TIMEOUT  ?= 270s
 
 .PHONY: help demo test ci long fmt vet lint fuzz race planted redis bench clean
 
-help: ## What there is (this)
+help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## A task that hangs is ended on time, on the embedded server
+demo: ## Show a task that hangs and is ended on time, on the embedded server
 	@go run ./cmd/curfew demo
 
-test: redis ## All tests; installs redis-server if there is none
+test: redis ## Run all tests; installs redis-server if it is missing
 	@go run ./internal/tally -minimum .ci/minimum -beside '$(WAITING)' -- -timeout $(TIMEOUT) $(LONGEST) ./...
 
-ci: ## What a landing must pass: checks, race subset, and both README commands in a fresh clone
+ci: ## Run what a change must pass: checks, race subset, and both README commands in a fresh clone
 	@.ci/steps
 
-long: redis ## The tests with longer loops, and longer fuzzing: up to 90 minutes
+long: redis ## Run the tests with longer loops, and longer fuzzing: up to 90 minutes
 	@CURFEW_LONG=1 go run ./internal/tally -minimum .ci/minimum -- -timeout 90m -count 1 ./...
 	@scripts/fuzz 60s
 
 fmt: ## Format the Go code
 	@gofmt -w .
 
-vet: ## go vet
+vet: ## Run go vet
 	@go vet ./...
 
-lint: ## staticcheck
+lint: ## Run staticcheck
 	@go tool staticcheck ./...
 
-fuzz: ## Each fuzz target for FUZZTIME (10s)
+fuzz: ## Run each fuzz target for FUZZTIME (10s)
 	@scripts/fuzz $(FUZZTIME) $(FUZZED)
 
-race: redis ## A subset with the race detector; installs gcc if there is none
+race: redis ## Run a subset with the race detector; installs gcc if it is missing
 	@scripts/gcc
 	@CGO_ENABLED=1 go run ./internal/tally -- -race -short -p 2 -timeout 10m $(RACE)
 
-planted: redis ## Plant known bugs in the Lua: the tests must find each within a minute
+planted: redis ## Plant known bugs in the Lua: the tests must find each one
 	@go run ./internal/planted
 
-redis: ## Install redis-server >= 7 if there is none; nothing is started
+redis: ## Install redis-server >= 7 if it is missing; starts no service
 	@scripts/redis
 
-bench: redis ## What Curfew costs and how fast it is, on a Redis of its own
+bench: redis ## Measure cost and speed, on a redis-server that it starts
 	@for figure in counts micro memory throughput detect; do go run ./cmd/curfew bench $$figure || exit; done
 
-clean: ## Remove what was built, and Go's record of tests that passed
+clean: ## Remove built files and Go's cache of test results
 	@rm -rf bin
 	@go clean -testcache

@@ -1,5 +1,5 @@
-// Package scripts_test runs the scripts on a PATH of stand-ins, so that they can be
-// seen to install things without doing it.
+// Package scripts_test runs the scripts with a PATH of fake programs, so that it can check
+// what they would install.
 package scripts_test
 
 import (
@@ -13,15 +13,15 @@ import (
 	"github.com/curfew-dev/curfew/internal/await"
 )
 
-// machine is a PATH of its own, with stand-ins for what the scripts would change. They
-// write what they are asked into the folder log.
+// machine is a folder with a PATH of fake programs for those that would change the system.
+// They write how they were called to the file log.
 type machine struct {
 	t      *testing.T
 	dir    string
 	policy string
 }
 
-// A stand-in for apt-get that tells how it was called and what it found.
+// A fake apt-get that logs how it was called, and the exit code of policy-rc.d.
 const aptGet = `echo "apt-get $* DEBIAN_FRONTEND=$DEBIAN_FRONTEND stdin=$(cat)" >>"$LOG"
 [ -x "$POLICY_RC_D" ] && { "$POLICY_RC_D" && code=0 || code=$?; echo "services: $code" >>"$LOG"; }
 case "$*" in *install*) ` + "INSTALL" + ` ;; esac
@@ -69,11 +69,11 @@ func (m *machine) command(script string, args ...string) *exec.Cmd {
 	cmd := exec.Command("/bin/sh", append([]string{path}, args...)...)
 	cmd.Env = []string{"PATH=" + filepath.Join(m.dir, "bin"), "LOG=" + filepath.Join(m.dir, "log"),
 		"POLICY_RC_D=" + m.policy, "DIR=" + m.dir, "TMPDIR=" + m.dir}
-	cmd.Stdin = strings.NewReader("what a person would type")
+	cmd.Stdin = strings.NewReader("text that a script must not read")
 	return cmd
 }
 
-// run runs a script, and returns whether it was content, what it said and what it did.
+// run runs a script. ok is whether it succeeded, said is its output, and did is the log of the fake programs.
 func (m *machine) run(script string, args ...string) (ok bool, said, did string) {
 	out, err := m.command(script, args...).CombinedOutput()
 	log, _ := os.ReadFile(filepath.Join(m.dir, "log"))
@@ -86,7 +86,7 @@ const (
 	version10 = `echo "Valkey server v=10.1.0 sha=00000000:0"`
 )
 
-// installs is an apt-get that brings a redis-server along.
+// installs returns a fake apt-get that installs a redis-server of this version.
 func installs(version string) string {
 	return strings.ReplaceAll(aptGet, "INSTALL",
 		`echo '#!/bin/sh' >"$DIR/bin/redis-server"; echo '`+version+`' >>"$DIR/bin/redis-server"; chmod 755 "$DIR/bin/redis-server"`)
@@ -112,30 +112,30 @@ func TestRedisIsThereAfterwardsOrAdviceIsGiven(t *testing.T) {
 		said     string
 		did      string
 	}{
-		{"a new enough one is left alone", map[string]string{"redis-server": version7, "apt-get": installs(version7)}, true, "", ""},
-		{"a version of two digits is newer", map[string]string{"redis-server": version10, "apt-get": installs(version7)}, true, "", ""},
-		{"without one it is installed", map[string]string{"apt-get": installs(version7)}, true,
+		{"a new enough server is left alone", map[string]string{"redis-server": version7, "apt-get": installs(version7)}, true, "", ""},
+		{"a major version of two digits is newer", map[string]string{"redis-server": version10, "apt-get": installs(version7)}, true, "", ""},
+		{"a missing server is installed", map[string]string{"apt-get": installs(version7)}, true,
 			"installing redis-server with apt-get\n", installed("redis-server")},
-		{"an old one is replaced", map[string]string{"redis-server": version6, "apt-get": installs(version7)}, true,
+		{"an old server is replaced", map[string]string{"redis-server": version6, "apt-get": installs(version7)}, true,
 			"installing redis-server with apt-get\n", installed("redis-server")},
-		{"a system that has only old ones", map[string]string{"apt-get": installs(version6)}, false,
-			advice + " (found: 6): this system's packages have none, so install one from redis.io, see that it is on the PATH, and run this again.\n", installed("redis-server")},
-		{"apt-get that fails is quoted", map[string]string{"apt-get": strings.ReplaceAll(aptGet, "INSTALL", "echo E: no space left; exit 100")}, false,
+		{"a system that has only old packages gets advice", map[string]string{"apt-get": installs(version6)}, false,
+			advice + " (found: 6): this system has no such package, so install one from redis.io, put it on the PATH, and run this again.\n", installed("redis-server")},
+		{"the output of a failed apt-get is printed", map[string]string{"apt-get": strings.ReplaceAll(aptGet, "INSTALL", "echo E: no space left; exit 100")}, false,
 			"E: no space left\n" + advice + ": install one,", installed("redis-server")},
-		{"an update that fails is no reason to stop", map[string]string{"apt-get": `case "$*" in *update) echo no network; exit 1 ;; esac` + "\n" + installs(version7)}, true,
-			"no network\napt-get update failed; trying with the lists that are there\n", strings.TrimPrefix(installed("redis-server"), updated)},
-		{"another user goes through sudo", map[string]string{"id": `[ -e "$DIR/sudone" ] && echo 0 || echo 1000`, "apt-get": installs(version7),
+		{"a failed update does not stop the installation", map[string]string{"apt-get": `case "$*" in *update) echo no network; exit 1 ;; esac` + "\n" + installs(version7)}, true,
+			"no network\napt-get update failed; trying with the present package lists\n", strings.TrimPrefix(installed("redis-server"), updated)},
+		{"another user installs with sudo", map[string]string{"id": `[ -e "$DIR/sudone" ] && echo 0 || echo 1000`, "apt-get": installs(version7),
 			"sudo": `echo "sudo $1" >>"$LOG"; [ "$2" = true ] && exit; touch "$DIR/sudone"; shift; [ "${1#*=}" = "$1" ] || export "$1"; shift; "$@"`}, true,
 			"installing redis-server with apt-get\n", "sudo -n\nsudo -n\n" + installed("redis-server")},
-		{"a user who would be asked for a password is told", map[string]string{"id": "echo 1000", "sudo": "exit 1", "apt-get": installs(version7)}, false,
+		{"a user whose sudo needs a password gets advice", map[string]string{"id": "echo 1000", "sudo": "exit 1", "apt-get": installs(version7)}, false,
 			"redis-server cannot be installed without a password: run `sudo apt-get install redis-server`.\n", ""},
-		{"a user without sudo is told", map[string]string{"id": "echo 1000", "apt-get": installs(version7)}, false,
+		{"a user without sudo gets advice", map[string]string{"id": "echo 1000", "apt-get": installs(version7)}, false,
 			"run `sudo apt-get install redis-server`.\n", ""},
 		{"a Mac uses brew", map[string]string{"uname": "echo Darwin",
 			"brew": `echo "brew $*" >>"$LOG"; echo '#!/bin/sh' >"$DIR/bin/redis-server"; echo '` + version7 + `' >>"$DIR/bin/redis-server"; chmod 755 "$DIR/bin/redis-server"`}, true,
 			"installing redis with brew", "brew install --quiet redis\n"},
-		{"a Mac without brew is told", map[string]string{"uname": "echo Darwin"}, false, advice + ": install one with your system's package manager", ""},
-		{"another system is told", nil, false, advice + ": install one with your system's package manager, see that it is on the PATH, and run this again.\n", ""},
+		{"a Mac without brew gets advice", map[string]string{"uname": "echo Darwin"}, false, advice + ": install one with your system's package manager", ""},
+		{"another system gets advice", nil, false, advice + ": install one with your system's package manager, put it on the PATH, and run this again.\n", ""},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			t.Parallel()
@@ -145,14 +145,14 @@ func TestRedisIsThereAfterwardsOrAdviceIsGiven(t *testing.T) {
 				t.Errorf("ok %v, want %v; said\n%s\nwant\n%s\ndid\n%s\nwant\n%s", ok, test.ok, said, test.said, did, test.did)
 			}
 			if _, err := os.Stat(m.policy); err == nil {
-				t.Error("it left its switch against services behind")
+				t.Error("it did not remove its policy-rc.d")
 			}
 		})
 	}
 }
 
 func TestACompilerIsThereAfterwardsOrAdviceIsGiven(t *testing.T) {
-	// A stand-in that "compiles" to a program which does nothing.
+	// A fake compiler whose output is a program that does nothing.
 	const compiles = `echo '#!/bin/sh' >"$2"; chmod 755 "$2"`
 	const brings = `echo '#!/bin/sh' >"$DIR/bin/gcc"; echo 'echo "#!/bin/sh" >"$2"; chmod 755 "$2"' >>"$DIR/bin/gcc"; chmod 755 "$DIR/bin/gcc"`
 	for _, test := range []struct {
@@ -162,15 +162,15 @@ func TestACompilerIsThereAfterwardsOrAdviceIsGiven(t *testing.T) {
 		said     string
 		did      string
 	}{
-		{"one that works is left alone", map[string]string{"gcc": compiles, "apt-get": aptGet}, true, "", ""},
-		{"without one it is installed", map[string]string{"apt-get": strings.ReplaceAll(aptGet, "INSTALL", brings)}, true,
+		{"a compiler that works is left alone", map[string]string{"gcc": compiles, "apt-get": aptGet}, true, "", ""},
+		{"a missing compiler is installed", map[string]string{"apt-get": strings.ReplaceAll(aptGet, "INSTALL", brings)}, true,
 			"installing gcc libc6-dev with apt-get\n", installed("gcc libc6-dev")},
-		{"one without headers is mended", map[string]string{"gcc": "exit 1", "apt-get": strings.ReplaceAll(aptGet, "INSTALL", brings)}, true,
+		{"a compiler without headers is installed again", map[string]string{"gcc": "exit 1", "apt-get": strings.ReplaceAll(aptGet, "INSTALL", brings)}, true,
 			"installing gcc libc6-dev with apt-get\n", installed("gcc libc6-dev")},
-		{"one that cannot be mended", map[string]string{"gcc": "exit 1", "apt-get": strings.ReplaceAll(aptGet, "INSTALL", ":")}, false,
-			"gcc is there and does not work", installed("gcc libc6-dev")},
-		{"a Mac is told", map[string]string{"uname": "echo Darwin"}, false, "These tests need a C compiler: run xcode-select --install, and run this again.\n", ""},
-		{"another system is told", nil, false, "install gcc with your system's package manager", ""},
+		{"a compiler that still fails gets advice", map[string]string{"gcc": "exit 1", "apt-get": strings.ReplaceAll(aptGet, "INSTALL", ":")}, false,
+			"gcc is installed but does not work", installed("gcc libc6-dev")},
+		{"a Mac gets advice", map[string]string{"uname": "echo Darwin"}, false, "These tests need a C compiler: run xcode-select --install, and run this again.\n", ""},
+		{"another system gets advice", nil, false, "install gcc with your system's package manager", ""},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			t.Parallel()
@@ -182,7 +182,7 @@ func TestACompilerIsThereAfterwardsOrAdviceIsGiven(t *testing.T) {
 	}
 }
 
-func TestASwitchAgainstServicesThatWasThereComesBack(t *testing.T) {
+func TestAnExistingPolicyFileIsRestored(t *testing.T) {
 	const theirs = "#!/bin/sh\nexit 104 # theirs\n"
 	for _, test := range []struct {
 		claim, install string
@@ -208,10 +208,10 @@ func TestASwitchAgainstServicesThatWasThereComesBack(t *testing.T) {
 				t.Errorf("exit: %v", err)
 			}
 			if got, err := os.ReadFile(m.policy); string(got) != theirs {
-				t.Errorf("the switch is now %q (%v), want what was there", got, err)
+				t.Errorf("policy-rc.d is now %q (%v), want what it was before", got, err)
 			}
 			if log, _ := os.ReadFile(filepath.Join(m.dir, "log")); !strings.Contains(string(log), "services: 101") {
-				t.Errorf("services could start meanwhile:\n%s", log)
+				t.Errorf("a service could start during the installation:\n%s", log)
 			}
 			if left, _ := filepath.Glob(m.policy + ".*"); len(left) > 0 {
 				t.Errorf("left behind: %q", left)
@@ -229,7 +229,7 @@ func (m *machine) await(name string) {
 }
 
 func TestFuzzRunsEachTarget(t *testing.T) {
-	// A stand-in for go, which lists as go test -list does.
+	// A fake go, which lists targets as go test -list does.
 	const list = `if [ "$2" = -list ]; then printf '%s\n' FuzzA FuzzB 'ok  	m/x	0.1s' '?   	m/y	[no test files]' 'ok  	m/z	0.1s' FuzzC 'ok  	m/w	0.1s'; exit; fi
 echo "$*" >>"$LOG"
 `
@@ -240,10 +240,10 @@ echo "$*" >>"$LOG"
 		ok          bool
 		said, did   string
 	}{
-		{"all that pass", list, true, "m/x FuzzA\nm/x FuzzB\nm/w FuzzC\n", all},
-		{"the first that fails ends it", list + "echo found a crasher; exit 1", false, "m/x FuzzA\nfound a crasher\n", fmt.Sprintf(fuzzed, "FuzzA", "m/x")},
-		{"none", "echo 'ok  	m/x	0.1s'", true, "no fuzz targets\n", ""},
-		{"what does not compile", "echo undefined: x; exit 1", false, "undefined: x\n", ""},
+		{"all targets pass", list, true, "m/x FuzzA\nm/x FuzzB\nm/w FuzzC\n", all},
+		{"the first failure ends the script", list + "echo found a crasher; exit 1", false, "m/x FuzzA\nfound a crasher\n", fmt.Sprintf(fuzzed, "FuzzA", "m/x")},
+		{"there are no targets", "echo 'ok  	m/x	0.1s'", true, "no fuzz targets\n", ""},
+		{"a package does not compile", "echo undefined: x; exit 1", false, "undefined: x\n", ""},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			t.Parallel()

@@ -21,12 +21,12 @@ func benchCommand() *cli.Command {
 	}
 	return &cli.Command{
 		Name:  "bench",
-		Usage: "measure how fast it is, how late, how large; starts a redis-server of its own",
+		Usage: "measure speed, lateness and memory, on a redis-server that it starts itself",
 		Subcommands: []*cli.Command{
 			throughputCommand(),
 			dispatchCommand(),
 			detectCommand(),
-			benchmark("memory", "bytes that a task takes in Redis, pending, running and completed, and in the append-only file", 1, []cli.Flag{tasks(1000000)},
+			benchmark("memory", "bytes of Redis memory a task takes while pending, running and completed, and bytes of append-only file", 1, []cli.Flag{tasks(1000000)},
 				func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
 					return bench.Memory(ctx, rdb, c.Int("tasks"))
 				}),
@@ -41,7 +41,7 @@ func benchCommand() *cli.Command {
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usage("there is no benchmark %q: throughput, dispatch, detect, memory, longest, idle, counts, micro, agents, failover or recovery", c.Args().First())
+				return usage("there is no benchmark %q: write throughput, dispatch, detect, memory, longest, idle, counts, micro, agents, failover or recovery", c.Args().First())
 			}
 			return cli.ShowSubcommandHelp(c)
 		},
@@ -51,9 +51,9 @@ func benchCommand() *cli.Command {
 
 // longestCommand measures the longest scripts: `curfew bench longest`.
 func longestCommand() *cli.Command {
-	return benchmark("longest", "ms that one script keeps Redis at the most, beside many tasks, queues and members of a wait", 1,
+	return benchmark("longest", "the longest time in ms that one script blocks Redis, beside many tasks, queues and members of a wait", 1,
 		[]cli.Flag{
-			&cli.IntFlag{Name: "tasks", Value: 2000000, Usage: "how many pending tasks there are"},
+			&cli.IntFlag{Name: "tasks", Value: 2000000, Usage: "how many pending tasks the server holds"},
 			&cli.IntFlag{Name: "queues", Value: 5000, Usage: "how many queues they are in"},
 			&cli.IntFlag{Name: "members", Value: 10000, Usage: "how many members a wait has"},
 		},
@@ -62,13 +62,13 @@ func longestCommand() *cli.Command {
 		})
 }
 
-// benchmark is a subcommand that measures several times and tells the medians.
+// benchmark returns a subcommand that measures several times and prints the medians.
 func benchmark(name, what string, runs int, flags []cli.Flag, measure measurement) *cli.Command {
 	return &cli.Command{
 		Name:  name,
 		Usage: what,
 		Flags: append(flags,
-			&cli.IntFlag{Name: "runs", Value: runs, Usage: "how often; the median is told"},
+			&cli.IntFlag{Name: "runs", Value: runs, Usage: "how often to measure; prints the median"},
 			outputFlag()),
 		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {

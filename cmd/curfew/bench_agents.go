@@ -12,14 +12,14 @@ import (
 
 // agentsCommand measures agents: `curfew bench agents`.
 func agentsCommand() *cli.Command {
-	return benchmark("agents", "how late agents wake, how many a second, what one costs, its bytes while it waits", 3,
+	return benchmark("agents", "how late agents wake, agents a second, what one costs, and its bytes while it waits", 3,
 		[]cli.Flag{
-			&cli.IntFlag{Name: "agents", Value: 5000, Usage: "how many agents, for agents a second"},
-			&cli.IntFlag{Name: "fan", Value: 10, Usage: "children an agent waits for"},
-			&cli.IntFlag{Name: "concurrency", Value: 50, Usage: "of the worker, for agents a second"},
-			&cli.IntFlag{Name: "wakes", Value: 1000, Usage: "how many wakes, for the lag of each kind"},
-			&cli.IntFlag{Name: "load", Value: 5000, Usage: "tasks a second beside the wakes"},
-			&cli.StringSliceFlag{Name: "only", Usage: "lag, rate, cost or memory instead of all"},
+			&cli.IntFlag{Name: "agents", Value: 5000, Usage: "how many agents; for rate"},
+			&cli.IntFlag{Name: "fan", Value: 10, Usage: "how many children each agent waits for"},
+			&cli.IntFlag{Name: "concurrency", Value: 50, Usage: "concurrency of the worker; for rate"},
+			&cli.IntFlag{Name: "wakes", Value: 1000, Usage: "how many wakes to measure, idle and under load; for lag"},
+			&cli.IntFlag{Name: "load", Value: 5000, Usage: "tasks a second beside the wakes; for lag"},
+			&cli.StringSliceFlag{Name: "only", Usage: "lag, rate, cost or memory; may be repeated (default: all)"},
 		}, measureAgents)
 }
 

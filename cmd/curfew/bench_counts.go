@@ -11,15 +11,15 @@ import (
 	"github.com/curfew-dev/curfew/bench"
 )
 
-const countsHelp = `With --gate the time of Redis is measured too, as bench micro does, and the exit code is
-99 if anything is above its limit. Limits are in bench/counts.limits and bench/micro.limits.
-Times are told in loops of a reference script that runs beside them, have a tolerance of
-30 %, and are measured up to three times before the gate fails.`
+const countsHelp = `With --gate it also measures the time of Redis, as bench micro does, and exits with code 99
+if a figure is above its limit. Limits are in bench/counts.limits and bench/micro.limits.
+The unit of times is one loop of a reference script, measured beside them. A time may be 30 %
+above its limit. It is measured up to three times, and the least counts.`
 
-// countsCommand counts what does not depend on the machine, and holds it to limits.
+// countsCommand measures costs that do not depend on the machine, and compares them with limits: `curfew bench counts`.
 func countsCommand() *cli.Command {
 	command := benchmark("counts", "round trips, Redis commands and allocations a task", 1,
-		[]cli.Flag{&cli.BoolFlag{Name: "gate", Usage: "fail with exit code 99 if a limit is exceeded, of counts or of Redis's time"}},
+		[]cli.Flag{&cli.BoolFlag{Name: "gate", Usage: "also measure the time of Redis, and exit with code 99 if a count or a time exceeds its limit"}},
 		nil)
 	command.Description = countsHelp
 	command.Action = func(c *cli.Context) error {
@@ -54,7 +54,7 @@ func gate(out io.Writer, report bench.Report) error {
 		fmt.Fprintln(out, line)
 	}
 	if len(broken) > 0 {
-		return cli.Exit("counts: a task costs more than it may", exitThreshold)
+		return cli.Exit("counts: a limit is exceeded", exitThreshold)
 	}
 	fmt.Fprintln(out, "counts: within all limits")
 	return nil

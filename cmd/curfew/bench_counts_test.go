@@ -18,6 +18,6 @@ func TestGateEndsWithItsOwnExitCode(t *testing.T) {
 		t.Errorf("gate = %v, want exit code %d", err, exitThreshold)
 	}
 	if !strings.Contains(out.String(), "fetch 50: CPU is 1000 loops of the reference script") {
-		t.Errorf("the gate says\n%s", out.String())
+		t.Errorf("the gate prints\n%s", out.String())
 	}
 }

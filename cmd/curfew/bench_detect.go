@@ -11,32 +11,32 @@ import (
 )
 
 const detectHelp = `Without --vs it measures Curfew alone: pending tasks whose deadlines are spread over a
-span, one reaper, and an observer that reads the events on a connection of its own.
+span, one reaper, and an observer that reads the event stream.
 
 ` + versusHelp + `
 
   detect_pending_p50, _p99, _max
       a task that no worker has: from its deadline until an observer sees that it ended, in
-      ms. asynq never does this: it looks at a task's deadline when a server takes the
-      task, and a task that nobody takes stays pending for ever.
+      ms. asynq never does this: it checks a task's deadline when a server takes the task.
+      A task that no server takes stays pending without limit.
   detect_running_p50, _p99, _max
-      a task whose handler runs: from its deadline, a timeout of 1 s (asynq's are whole
-      seconds), until an observer sees that it ended, in ms. asynq tells no events, so its
-      observer asks an Inspector twice a millisecond which tasks are archived.
+      a task whose handler runs: from its deadline until an observer sees that it ended, in
+      ms. Its timeout is 1 s, because asynq's timeouts are whole seconds. asynq has no
+      events, so its observer polls an Inspector for archived tasks, every 0.5 ms.
   detect_handler_p50, _p99, _max
       the same tasks: how late the context of the handler ended, in ms, seen in the handler.
 
-Curfew's deadlines are in ms, and over one ms later, so that 1 ms is the least there can be.
-The bare script looks once a ms. Three runs take about 3 minutes.`
+Curfew's deadlines are in ms, and a task is late one ms after its deadline. So 1 ms is the
+least possible lag. The bare script polls once a ms. Three runs take about 3 minutes.`
 
 // detectCommand measures how late timeouts are noticed: `curfew bench detect`.
 func detectCommand() *cli.Command {
-	command := benchmark("detect", "how late timeouts are noticed, seen by an observer of the events; --vs asynq: beside another library", 3,
+	command := benchmark("detect", "how late timeouts are noticed, seen by an observer of the events; --vs asynq compares with another library", 3,
 		[]cli.Flag{
 			&cli.IntFlag{Name: "tasks", Value: 10000, Usage: "how many pending tasks"},
 			&cli.IntFlag{Name: "running", Value: 100, Usage: "with --vs: how many running tasks"},
-			&cli.IntFlag{Name: "others", Value: 100000, Usage: "other live deadlines"},
-			durationFlag("over", 10*time.Second, "the span that the deadlines are spread over; 0s: all in one ms"),
+			&cli.IntFlag{Name: "others", Value: 100000, Usage: "how many other tasks with a far deadline; without --vs, --over 0s uses none"},
+			durationFlag("over", 10*time.Second, "the span of time that the deadlines are spread over; 0s: all in one ms"),
 		},
 		func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
 			if durationOf(c, "over") == 0 {

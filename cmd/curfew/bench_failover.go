@@ -6,14 +6,14 @@ import (
 	"github.com/curfew-dev/curfew/bench"
 )
 
-// failoverCommand is a benchmark that starts a cluster, and needs no runs: every kill
-// is one.
+// failoverCommand measures failovers: `curfew bench failover`. It starts a cluster. It has no
+// --runs, because every kill is a run.
 func failoverCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "failover",
-		Usage: "how long a shard of a cluster is without service when its master dies, and the others meanwhile",
+		Usage: "how long a shard of a cluster is without service when its master dies, and the longest gap of other shards",
 		Flags: []cli.Flag{
-			&cli.IntFlag{Name: "kills", Value: 10, Usage: "how many masters are killed, one after the other"},
+			&cli.IntFlag{Name: "kills", Value: 10, Usage: "how many masters to kill, one after the other"},
 			&cli.IntFlag{Name: "partitions", Value: 8, Usage: "partitions of the namespace"},
 			outputFlag(),
 		},

@@ -14,8 +14,8 @@ import (
 	"github.com/curfew-dev/curfew/internal/await"
 )
 
-// A comparison that is interrupted ends its redis-server and its worker processes, and
-// removes its folder. The command is really built and gets a real signal.
+// An interrupted comparison ends its redis-server and its worker processes, and removes its
+// folder. The test builds the command and sends it a signal.
 func TestInterruptedComparisonLeavesNothing(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "curfew")
@@ -26,7 +26,7 @@ func TestInterruptedComparisonLeavesNothing(t *testing.T) {
 		claim    string
 		signal   syscall.Signal
 		args     string
-		children int // of which one is the redis-server
+		children int // with the redis-server
 	}{
 		{"recovery, while its workers wait to be killed", syscall.SIGINT, "bench recovery --vs asynq --kills 2", 3},
 		{"throughput", syscall.SIGTERM, "bench throughput --vs asynq --tasks 200000", 1},
@@ -59,7 +59,7 @@ func TestInterruptedComparisonLeavesNothing(t *testing.T) {
 	}
 }
 
-// awaitChildren waits until a process has so many children, and returns their ids.
+// awaitChildren waits until a process has at least n children, and returns their ids.
 func awaitChildren(t *testing.T, pid, n int) []int {
 	t.Helper()
 	var children []int
@@ -70,7 +70,7 @@ func awaitChildren(t *testing.T, pid, n int) []int {
 	return children
 }
 
-// childrenOf returns the processes whose parent is pid. The parent is the second word behind
+// childrenOf returns the processes whose parent is pid. The parent is the second word after
 // the name in /proc/<pid>/stat.
 func childrenOf(pid int) (children []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -85,7 +85,7 @@ func childrenOf(pid int) (children []int) {
 	return children
 }
 
-// zombie tells whether a process has ended, and nobody asked for its status yet.
+// zombie reports whether a process has ended and its parent has not read its status yet.
 func zombie(pid int) bool {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err != nil || strings.Contains(string(text), ") Z ")

@@ -13,34 +13,35 @@ import (
 	"github.com/curfew-dev/curfew/bench"
 )
 
-// defaultLease is that of worker.Config.
+// defaultLease is the default of worker.Config.Lease.
 const defaultLease = 15 * time.Second
 
-const recoveryHelp = `Worker processes with a task each are killed (SIGKILL), at moments of their own, and
-one worker that is left runs their tasks again.
+const recoveryHelp = `Each of several worker processes has one task and is killed (SIGKILL) at a random instant.
+Another worker then runs their tasks again.
 
 Without --vs it measures Curfew alone, at the default lease and at a shorter one.
 
 ` + versusHelp + `
 
   recovery_min, recovery_p50, recovery_max
-      from the kill until the task's handler begins again, in s. What takes longer than
-      --within is not waited for, and told as "> 240", in JSON as the row's "bound".
+      from the kill until the task's handler begins again, in s. A task that takes longer
+      than --within counts as that: the table shows "> 240" with the default of 4m, and the
+      JSON shows the row's "bound".
 
-Each library decides how long it takes by its default settings. Curfew: a lease of 15 s. asynq:
-a lease of 30 s, and 30 s more for clocks that differ; one look a minute at what is over; the
-delay of a retry, 15 to 44 s for the first; one look in 5 s at what is to be retried. The bare
-script: a lease of 15 s that is renewed each second, as an idle worker of Curfew does.
-The kills are spread over 5 s for Curfew and the bare script, and over the minute between two
-looks for asynq. A run takes about 4 minutes.`
+The default settings of each library decide how long this takes. Curfew: a lease of 15 s.
+asynq: a lease of 30 s, 30 s more for clocks that differ, a check for ended leases once a
+minute, a delay before the retry (15 to 44 s for the first), and a check for due retries
+every 5 s. The bare script: a lease of 15 s, renewed every second, as by an idle worker of
+Curfew. The kills are spread over 5 s for Curfew and the bare script, and for asynq over the
+minute between two checks. A run takes about 4 minutes.`
 
-// recoveryCommand is a benchmark whose workers are processes of this program.
+// recoveryCommand measures killed workers: `curfew bench recovery`. The workers are processes of this program.
 func recoveryCommand() *cli.Command {
-	command := benchmark("recovery", "how long a task stands still when the process that runs it is killed; --vs asynq: beside another library", 1,
+	command := benchmark("recovery", "how long until a task runs again when its worker process is killed; --vs asynq compares with another library", 1,
 		[]cli.Flag{
-			&cli.IntFlag{Name: "kills", Value: 10, Usage: "how many worker processes are killed"},
-			durationFlag("lease", 2*time.Second, "the other lease; 0s: only the default one of 15s; not with --vs"),
-			durationFlag("within", 4*time.Minute, "with --vs: the longest that a task is waited for"),
+			&cli.IntFlag{Name: "kills", Value: 10, Usage: "how many worker processes to kill, up to 100"},
+			durationFlag("lease", 2*time.Second, "a second lease to measure, at least 1s; 0s: only the default of 15s; not with --vs"),
+			durationFlag("within", 4*time.Minute, "with --vs: the longest time to wait for a task, from 1s to 1h"),
 		}, measureRecovery)
 	command.Description = recoveryHelp
 	return compared(command, rivalry{
@@ -60,7 +61,7 @@ func recoveryCommand() *cli.Command {
 func measureRecovery(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
 	short := durationOf(c, "lease")
 	if short != 0 && short < time.Second {
-		return bench.Report{}, usage("--lease %v must be at least 1s, or 0s for the default one only", short)
+		return bench.Report{}, usage("--lease %v must be at least 1s, or 0s for only the default lease", short)
 	}
 	at := bench.Place{URL: "redis://" + rdb.(*redis.Client).Options().Addr, Namespace: "bench"}
 	all := bench.Report{Bench: "recovery"}
@@ -81,11 +82,12 @@ func measureRecovery(ctx context.Context, rdb redis.UniversalClient, c *cli.Cont
 	return all, nil
 }
 
-// holdAt is the variable with the URL of the server: others can read a command line, and a
-// URL may hold a password.
+// holdAt is the environment variable that holds the URL of the server. The URL is not an
+// argument, because it can hold a password, and other users can read a command line.
 const holdAt = "CURFEW_BENCH_REDIS"
 
-// holderFor makes worker processes of this program. The place is read when one is made.
+// holderFor returns a Holder that makes worker processes of this program. It reads at when it
+// makes one, not before.
 func holderFor(c *cli.Context, at *bench.Place, lease time.Duration) (bench.Holder, error) {
 	if kills := c.Int("kills"); kills < 1 || kills > 100 {
 		return nil, usage("--kills %d must be from 1 to 100: each is a process", kills)
@@ -98,14 +100,14 @@ func holderFor(c *cli.Context, at *bench.Place, lease time.Duration) (bench.Hold
 	}, err
 }
 
-// holdCommand is what recovery kills: a worker that takes a task and keeps it.
+// holdCommand is the worker that recovery kills. It takes a task and keeps it.
 func holdCommand() *cli.Command {
 	return &cli.Command{
 		Name:   "hold",
 		Hidden: true,
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 4 || os.Getenv(holdAt) == "" {
-				return usage("bench hold is for bench recovery: it takes a system, a namespace, a queue and a lease, and %s from the environment", holdAt)
+				return usage("bench hold is used by bench recovery only: it needs a system, a namespace, a queue and a lease, and %s in the environment", holdAt)
 			}
 			lease, err := time.ParseDuration(c.Args().Get(3))
 			if err != nil {
@@ -115,7 +117,7 @@ func holdCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			go func() { // it ends with the program that started it
+			go func() { // ends this process when the program that started it ends
 				io.Copy(io.Discard, os.Stdin)
 				os.Exit(exitFailed)
 			}()

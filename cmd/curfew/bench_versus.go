@@ -14,37 +14,38 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// versusHelp is what all comparisons have in common.
+// versusHelp is the part of the help that all comparisons share.
 const versusHelp = `With --vs asynq the same load is put on Curfew, on github.com/hibiken/asynq and on a bare
-script, in turns on one redis-server in one run. Both libraries have their defaults, and
-quiet logs. The table tells the median of the runs, with the least and the most. The bare
-script does the least that the load needs: what Redis can do at the most. A ratio is of two
-turns side by side and says how many times better Curfew is: above 1 Curfew is faster.
-"never" is what a library has nothing for. -o json has the names below, and null for never.
+script, in turns on one redis-server in one run. Both libraries have their default settings
+and quiet logs. The table shows the median of the runs, with the least and the most. The bare
+script does only what the load needs: it shows the most that Redis can do. A ratio compares
+two turns of the same run, and says how many times better Curfew is: above 1 Curfew is
+faster. "never" means that a library does not do this. -o json uses the names below, and
+null for never.
 
---aof gives the redis-server an append-only file that is synced once a second, for all
-alike. --redis measures on a server of yours, as it is set: keys of the namespace, and those
-that begin with asynq:, must not be there before; they are removed, and nothing else is.
-Curfew's library of functions stays there.
+--aof gives the redis-server an append-only file that is synced once a second, for all of
+them. --redis measures on your server with its settings. Keys that begin with NAMESPACE:{,
+NAMESPACE-floor: or asynq: must not exist before; they are removed afterwards. No other key
+is touched. Curfew's library of functions stays on the server.
 
---threshold holds a figure of Curfew to a limit, or with x a ratio. If one is missed the exit
-code is 99, after the table.`
+--threshold compares a figure of Curfew with a limit, or with x a ratio. If one is missed,
+the exit code after the table is 99.`
 
-// rivalry makes a benchmark one that can compare.
+// rivalry says how a benchmark compares Curfew with others.
 type rivalry struct {
-	// trial is what is compared. The place is known when it runs, not before.
+	// trial returns what to measure. at is filled in when the trial runs, not before.
 	trial func(c *cli.Context, at *bench.Place) (bench.Trial, error)
 	only  []string          // flags that need --vs
-	not   map[string]string // flags that cannot be combined with it, and why
+	not   map[string]string // flags that cannot be combined with --vs, and why
 }
 
 // compared adds --vs to a benchmark.
 func compared(command *cli.Command, r rivalry) *cli.Command {
 	command.Flags = append(command.Flags,
-		&cli.StringFlag{Name: "vs", Usage: "what to compare with: asynq"},
-		&cli.StringFlag{Name: "redis", Usage: "with --vs: a server of yours, redis://host:6379/0, instead of one that is started"},
-		&cli.StringFlag{Name: "namespace", Value: "bench", Usage: "with --redis: what keys begin with"},
-		&cli.BoolFlag{Name: "aof", Usage: "the redis-server that is started has an append-only file, synced once a second"},
+		&cli.StringFlag{Name: "vs", Usage: "the library to compare with: asynq"},
+		&cli.StringFlag{Name: "redis", Usage: "with --vs: use your server, redis://host:6379/0, instead of starting one"},
+		&cli.StringFlag{Name: "namespace", Value: "bench", Usage: "with --redis: the prefix of the keys"},
+		&cli.BoolFlag{Name: "aof", Usage: "start the redis-server with an append-only file, synced once a second"},
 		&cli.StringSliceFlag{Name: "threshold", Usage: "with --vs: a limit such as '" + exampleOf[command.Name] + "'; may be repeated"})
 	r.only = append(r.only, "redis", "namespace", "threshold")
 	alone := command.Action
@@ -60,7 +61,7 @@ func compared(command *cli.Command, r rivalry) *cli.Command {
 	return command
 }
 
-// exampleOf is a threshold for the help of each command.
+// exampleOf has the example of --threshold in the help of each command.
 var exampleOf = map[string]string{
 	"throughput": "enqueue_16>=1.2x", "dispatch": "dispatch_p99<=10ms", "detect": "detect_pending_p99<=10ms", "recovery": "recovery_max<=20s",
 }
@@ -81,9 +82,9 @@ func (r rivalry) check(c *cli.Context) error {
 	}
 	switch {
 	case c.Bool("aof") && c.IsSet("redis"):
-		return usage("--aof is for a server that is started, and --redis names one that is there: leave one of them out")
+		return usage("--aof is for a server that this command starts, and --redis names a running one: leave one of them out")
 	case c.IsSet("namespace") && !c.IsSet("redis"):
-		return usage("--namespace is for a server of yours: add --redis, or leave it out")
+		return usage("--namespace is for your own server: add --redis, or leave it out")
 	case c.String("namespace") == "":
 		return usage("--namespace must not be empty")
 	}
@@ -136,7 +137,7 @@ func thresholds(c *cli.Context, trial bench.Trial, systems []bench.System) ([]be
 	return list, nil
 }
 
-// missed writes a line for each threshold that is missed, not into JSON.
+// missed writes a line for each missed threshold, to stderr if the output is JSON, and returns the exit code.
 func missed(c *cli.Context, lines []string) error {
 	out := c.App.Writer
 	if c.String("output") == "json" {
@@ -146,7 +147,7 @@ func missed(c *cli.Context, lines []string) error {
 		fmt.Fprintln(out, line)
 	}
 	if len(lines) > 0 {
-		return cli.Exit(fmt.Sprintf("bench %s: thresholds are missed, %d in all", c.Command.Name, len(lines)), exitThreshold)
+		return cli.Exit(fmt.Sprintf("bench %s: %d thresholds are missed", c.Command.Name, len(lines)), exitThreshold)
 	}
 	return nil
 }
@@ -158,7 +159,7 @@ func printComparison(c *cli.Context, comparison bench.Comparison) error {
 	return comparison.WriteTable(c.App.Writer)
 }
 
-// startRedis starts a server of the benchmark's own.
+// startRedis starts a server for the benchmark.
 func startRedis(c *cli.Context) (rdb *redis.Client, stop func(), err error) {
 	var settings []string
 	if c.Bool("aof") {
@@ -171,13 +172,13 @@ func startRedis(c *cli.Context) (rdb *redis.Client, stop func(), err error) {
 	return rdb, stop, nil
 }
 
-// benchError is the error of a measurement, with what to try.
+// benchError adds to the error of a measurement what to do about it.
 func benchError(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
-		return errors.New("interrupted: there are no figures of a measurement that is not whole")
+		return errors.New("interrupted: a measurement that is not complete has no figures")
 	case errors.Is(err, bench.ErrUnreachable):
-		return cli.Exit(fmt.Sprintf("%v: see that it runs, and say where it is with --redis", err), exitUnreachable)
+		return cli.Exit(fmt.Sprintf("%v: start it, or give its address with --redis", err), exitUnreachable)
 	case errors.Is(err, bench.ErrOccupied):
 		return usage("%v: choose another name with --namespace, or another database or server with --redis redis://host:port/1", err)
 	case errors.Is(err, refusal.ErrInvalid):
@@ -186,12 +187,12 @@ func benchError(ctx context.Context, err error) error {
 	return err
 }
 
-// systems are what a comparison measures: Curfew, what is beside it, and the floor.
+// systems returns the systems that a comparison measures: Curfew, the other libraries, and the floor.
 func systems(lease time.Duration) []bench.System {
 	return []bench.System{bench.Curfew(lease), bench.Asynq(), bench.Floor()}
 }
 
-// systemNamed is for worker processes, which get a name on their command line.
+// systemNamed returns the system of a name. Worker processes get the name on their command line.
 func systemNamed(name string, lease time.Duration) (bench.System, error) {
 	all := systems(lease)
 	i := slices.IndexFunc(all, func(s bench.System) bool { return s.Name() == name })

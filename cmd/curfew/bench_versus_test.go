@@ -12,10 +12,10 @@ import (
 	"github.com/curfew-dev/curfew/internal/redistest"
 )
 
-// spread is what the JSON has of each System in a row, nil where it never does it.
+// spread is the value of a System in a row of the JSON. It is nil if the System never does this.
 type spread struct{ Median, Min, Max float64 }
 
-// found is the JSON of a comparison, as a script reads it.
+// found decodes the JSON of a comparison, as a script would.
 type found struct {
 	Bench                string
 	AOF                  bool
@@ -30,7 +30,7 @@ type foundRow struct {
 	Curfew, Asynq, Floor, Ratio *spread
 }
 
-// compareJSON runs a comparison that ends with a code, and returns what it says on stderr.
+// compareJSON runs a comparison, checks its exit code, and returns its JSON and its stderr.
 func compareJSON(t *testing.T, want int, args ...string) (f found, errs string) {
 	t.Helper()
 	code, out, errs := curfew(t, append(args, "--vs", "asynq", "--runs", "1", "-o", "json")...)
@@ -43,7 +43,7 @@ func compareJSON(t *testing.T, want int, args ...string) (f found, errs string) 
 	return f, errs
 }
 
-// all checks that each row has a value of each System, but for those that never do it.
+// all checks that each row has a value of each System. The rows of never have none of asynq.
 func (f found) all(t *testing.T, rows int, never ...string) {
 	t.Helper()
 	if len(f.Rows) != rows {
@@ -55,7 +55,7 @@ func (f found) all(t *testing.T, rows int, never ...string) {
 		}
 		if slices.Contains(never, row.Name) {
 			if row.Asynq != nil || row.Ratio != nil {
-				t.Errorf("%s: asynq has %+v and a ratio %+v, and never does it", row.Name, row.Asynq, row.Ratio)
+				t.Errorf("%s: asynq has %+v and a ratio %+v, want null: it never does this", row.Name, row.Asynq, row.Ratio)
 			}
 			continue
 		}
@@ -70,7 +70,7 @@ func TestComparisonsWriteJSON(t *testing.T) {
 		t.Parallel()
 		f, errs := compareJSON(t, exitThreshold, "bench", "throughput", "--tasks", "500", "--servers", "2", "--aof", "--threshold", "drain>=100000000")
 		if f.all(t, 5); f.Tasks != 500 || !f.AOF {
-			t.Errorf("found %+v, want 500 tasks, and an append-only file", f)
+			t.Errorf("found %+v, want 500 tasks and an append-only file", f)
 		}
 		if !strings.Contains(errs, "and the limit is drain>=100000000\n") {
 			t.Errorf("stderr is %q", errs)
@@ -80,7 +80,7 @@ func TestComparisonsWriteJSON(t *testing.T) {
 		t.Parallel()
 		f, _ := compareJSON(t, 0, "bench", "dispatch", "--tasks", "2", "--pause", "10ms")
 		if f.all(t, 3); f.Tasks != 2 || f.AOF {
-			t.Errorf("found %+v, want 2 tasks, and no append-only file", f)
+			t.Errorf("found %+v, want 2 tasks and no append-only file", f)
 		}
 	})
 	t.Run("detect", func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestThresholdThatIsMissedEndsWithItsOwnExitCode(t *testing.T) {
 	}
 }
 
-// Another database of a server in use will do, and nothing of it stays.
+// A comparison can use another database of a server in use. It leaves no key there.
 func TestGivenServerIsLeftAsItWas(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -133,9 +133,9 @@ func TestGivenServerInUseIsRefused(t *testing.T) {
 		claim, key string
 		want       string
 	}{
-		{"a namespace of that name", "bench:{0}", `it has keys of curfew, "bench:{0}" among them`},
-		{"queues of asynq", "asynq:queues", `it has keys of asynq, "asynq:queues" among them`},
-		{"what an earlier run left", "bench-floor:line", "it has keys of floor"},
+		{"the namespace exists", "bench:{0}", `it has keys of curfew, "bench:{0}" among them`},
+		{"asynq has queues", "asynq:queues", `it has keys of asynq, "asynq:queues" among them`},
+		{"an earlier run left keys", "bench-floor:line", "it has keys of floor"},
 	} {
 		rdb.FlushAll(t.Context())
 		rdb.Set(t.Context(), test.key, "work", 0)
@@ -155,10 +155,10 @@ func databaseOf(t *testing.T, address string, db int) *redis.Client {
 	return rdb
 }
 
-func TestServerThatDoesNotAnswerIsASentence(t *testing.T) {
+func TestServerThatDoesNotAnswerIsNamedInTheError(t *testing.T) {
 	for _, command := range []string{"throughput", "dispatch", "detect", "recovery"} {
 		code, out, errs := curfew(t, "bench", command, "--vs", "asynq", "--redis", "redis://:secret@127.0.0.1:1/0")
-		if code != exitUnreachable || out != "" || !strings.Contains(errs, "say where it is with --redis") || strings.Contains(errs, "secret") {
+		if code != exitUnreachable || out != "" || !strings.Contains(errs, "or give its address with --redis") || strings.Contains(errs, "secret") {
 			t.Errorf("bench %s: exit %d, stdout %q, stderr %q", command, code, out, errs)
 		}
 	}

@@ -15,16 +15,16 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// namespaceFlags say which namespace a command is about.
+// namespaceFlags returns the flags that name a namespace and its server.
 func namespaceFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "redis", EnvVars: []string{"REDIS_URL"}, Value: "redis://localhost:6379/0", Usage: "where Redis is; its password is better in the environment than on a command line"},
-		&cli.StringFlag{Name: "namespace", Value: "curfew", Usage: "the namespace"},
+		&cli.StringFlag{Name: "redis", EnvVars: []string{"REDIS_URL"}, Value: "redis://localhost:6379/0", Usage: "the URL of Redis; if it has a password, set REDIS_URL instead: other users can read a command line"},
+		&cli.StringFlag{Name: "namespace", Value: "curfew", Usage: "the namespace, which must exist"},
 	}
 }
 
-// openNamespace opens the namespace of the flags, which must be there: a mistyped name
-// must not make a new one. stop ends the connection.
+// openNamespace opens the namespace of the flags. It fails if the namespace does not exist,
+// because a mistyped name must not create one. stop closes the connection.
 func openNamespace(c *cli.Context) (q *queue.Queue, stop func(), err error) {
 	namespace := c.String("namespace")
 	if namespace == "" {
@@ -40,17 +40,17 @@ func openNamespace(c *cli.Context) (q *queue.Queue, stop func(), err error) {
 		}
 	}()
 	if n, err := rdb.Exists(c.Context, namespace+":{0}").Result(); err == nil && n == 0 {
-		return nil, nil, fmt.Errorf("there is no namespace %q on this Redis: name it with --namespace, and the server with --redis or REDIS_URL", namespace)
+		return nil, nil, fmt.Errorf("there is no namespace %q on this Redis: give the namespace with --namespace, and the server with --redis or REDIS_URL", namespace)
 	}
-	// Whatever else is wrong with the server, Open says it better.
+	// If Exists fails, Open returns a better error.
 	q, err = queue.Open(c.Context, rdb, queue.Config{Namespace: namespace, Logger: slog.New(slog.DiscardHandler)})
 	if errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown) {
-		err = cli.Exit(fmt.Sprintf("%v: say where it is with --redis or REDIS_URL", err), exitUnreachable)
+		err = cli.Exit(fmt.Sprintf("%v: give its address with --redis or REDIS_URL", err), exitUnreachable)
 	}
 	return q, func() { rdb.Close() }, readError(err)
 }
 
-// quietly drops the error of an output that nobody reads any more, as behind `| head`.
+// quietly returns nil if err says that the reader of the output is gone, as after `| head`.
 func quietly(err error) error {
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, os.ErrClosed) {
 		return nil
@@ -58,17 +58,17 @@ func quietly(err error) error {
 	return err
 }
 
-// readError is the error of a command that reads a namespace, with what to try.
+// readError adds to the error of a command that reads a namespace what to do about it.
 func readError(err error) error {
 	switch {
 	case quietly(err) == nil, errors.Is(err, context.Canceled):
-		return nil // somebody ended it
+		return nil // interrupted, or the reader is gone
 	case errors.Is(err, refusal.ErrInvalid):
 		return usage("%v", err)
 	case errors.Is(err, refusal.ErrUnavailable), errors.Is(err, refusal.ErrUnknown):
 		return cli.Exit(err, exitUnreachable)
 	case errors.Is(err, syscall.ENOSPC):
-		return fmt.Errorf("%w: what was written is not whole; make room, or write elsewhere with -o", err)
+		return fmt.Errorf("%w: the output is not complete; free some space, or write to another file with -o", err)
 	}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 func demoCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "demo",
-		Usage: "a task hangs, ignores everything, and is ended on time; in this process, on an in-memory Redis",
+		Usage: "show a task that hangs, ignores its context, and is ended on time; uses an in-memory Redis in this process",
 		Flags: []cli.Flag{
 			durationFlag("timeout", 2*time.Second, "how long the task may take"),
 		},

@@ -21,11 +21,11 @@ import (
 func eventsCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "events",
-		Usage: "what happened, a line an event; docs/events.md says what each one means",
+		Usage: "print what happened, one line for each event; docs/events.md explains the events",
 		Flags: append(namespaceFlags(),
-			&cli.StringFlag{Name: "from", Usage: "a cursor that an earlier run gave, or now; default: the oldest event kept"},
-			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on, and wait for what comes"},
-			&cli.IntFlag{Name: "n", Usage: "end after so many events; 0: no limit"},
+			&cli.StringFlag{Name: "from", Usage: "a cursor that an earlier run printed, or now (default: the oldest event kept)"},
+			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "do not end; wait for new events"},
+			&cli.IntFlag{Name: "n", Usage: "end after this many events; 0: no limit"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "text or json"}),
 		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
@@ -52,10 +52,10 @@ func eventsCommand() *cli.Command {
 	}
 }
 
-// teller writes a batch; end is whether it is the last.
+// teller writes a batch. end is true for the last one.
 type teller func(w io.Writer, batch events.Batch, end bool) error
 
-// follow writes batches until there is nothing more, n events are told, or ctx ends.
+// follow writes batches until n events are written or ctx ends, and, unless endless, until no event is left.
 func follow(ctx context.Context, q *queue.Queue, at events.Cursor, n int, endless bool, w io.Writer, tell teller) error {
 	out := bufio.NewWriter(w)
 	for told := 0; ; {
@@ -88,8 +88,8 @@ func follow(ctx context.Context, q *queue.Queue, at events.Cursor, n int, endles
 	}
 }
 
-// tellJSON writes a line an event, and behind each batch where to go on. A line's kind
-// says what it is.
+// tellJSON writes one line for each event, and after each batch a line with the cursor.
+// The kind of a line says which it is.
 func tellJSON(w io.Writer, batch events.Batch, _ bool) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
@@ -109,7 +109,7 @@ func tellJSON(w io.Writer, batch events.Batch, _ bool) error {
 	return encoder.Encode(map[string]string{"kind": "cursor", "cursor": string(batch.Next)})
 }
 
-// tellText writes a line an event, for people, and where to go on at the end.
+// tellText writes one line for each event, for people, and at the end the cursor.
 func tellText(w io.Writer, batch events.Batch, end bool) error {
 	for _, gap := range batch.Gaps {
 		fmt.Fprintf(w, "  missed: %s\n", gapText(gap))
@@ -128,7 +128,7 @@ func tellText(w io.Writer, batch events.Batch, end bool) error {
 		}
 	}
 	if end {
-		_, err := fmt.Fprintf(w, "to go on: --from %s\n", batch.Next)
+		_, err := fmt.Fprintf(w, "continue with: --from %s\n", batch.Next)
 		return err
 	}
 	return nil
@@ -136,12 +136,13 @@ func tellText(w io.Writer, batch events.Batch, end bool) error {
 
 func gapText(gap events.Gap) string {
 	if gap.SetBack {
-		return fmt.Sprintf("the stream of partition %d was set back (data was lost, or a replica took over); read again from its oldest event", gap.Partition)
+		return fmt.Sprintf("the stream of partition %d was set back (data was lost, or a replica became master); reading again from its oldest event", gap.Partition)
 	}
 	return fmt.Sprintf("%d events of partition %d were trimmed before they were read; the oldest kept is %s", gap.Missed, gap.Partition, gap.Oldest)
 }
 
-// plainWord is a stranger's text that cannot move a terminal's cursor or pass for two words.
+// plainWord quotes s if it has characters that could control a terminal, or a space or = sign.
+// Anybody can write such text into an event.
 func plainWord(s string) string {
 	if quoted := strconv.Quote(s); s == "" || strings.ContainsAny(s, " =") || quoted[1:len(quoted)-1] != s {
 		return quoted

@@ -22,7 +22,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// namespace is one with all events and some tasks, on a server of its own.
+// namespace opens a namespace that records all events, with some tasks, on its own server.
 func namespace(t *testing.T, tasks int) (q *queue.Queue, url string) {
 	t.Helper()
 	server := redistest.Embedded(t)
@@ -45,7 +45,7 @@ func add(t *testing.T, q *queue.Queue) string {
 	return r.ID
 }
 
-// jsonLines are the lines of an output, each an object.
+// jsonLines decodes the lines of an output, each of which is an object.
 func jsonLines(t *testing.T, out string) []map[string]any {
 	t.Helper()
 	var lines []map[string]any
@@ -59,7 +59,7 @@ func jsonLines(t *testing.T, out string) []map[string]any {
 	return lines
 }
 
-func TestEventsAreToldAndReadOnFromACursor(t *testing.T) {
+func TestEventsArePrintedAndReadingContinuesFromACursor(t *testing.T) {
 	q, url := namespace(t, 5)
 	code, out, errs := curfew(t, "events", "--redis", url, "-o", "json", "-n", "2")
 	lines := jsonLines(t, out)
@@ -77,12 +77,12 @@ func TestEventsAreToldAndReadOnFromACursor(t *testing.T) {
 		t.Errorf("from %s: %s, want the other three", cursor, out)
 	}
 	code, out, errs = curfew(t, "events", "--redis", url, "--from", "now")
-	if code != 0 || errs != "" || !strings.HasPrefix(out, "to go on: --from ") || strings.Count(out, "\n") != 1 {
-		t.Errorf("from now on: exit %d, %q, %q, want only where to go on", code, out, errs)
+	if code != 0 || errs != "" || !strings.HasPrefix(out, "continue with: --from ") || strings.Count(out, "\n") != 1 {
+		t.Errorf("from now on: exit %d, %q, %q, want only the cursor", code, out, errs)
 	}
 	_, out, _ = curfew(t, "events", "--redis", url)
 	if strings.Count(out, "task_enqueued") != 5 || strings.Count(out, "\n") != 6 {
-		t.Errorf("text:\n%s\nwant five events and where to go on", out)
+		t.Errorf("text:\n%s\nwant five events and the cursor", out)
 	}
 	if err := q.Client().XTrimMaxLen(context.Background(), q.EventsKey(0), 0).Err(); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestEventsAreToldAndReadOnFromACursor(t *testing.T) {
 	}
 }
 
-func TestFollowTellsWhatComesUntilItIsInterrupted(t *testing.T) {
+func TestFollowPrintsNewEventsUntilItIsInterrupted(t *testing.T) {
 	q, url := namespace(t, 1)
 	ctx, interrupt := context.WithCancel(context.Background())
 	r, w := io.Pipe()
@@ -130,7 +130,7 @@ func TestFollowTellsWhatComesUntilItIsInterrupted(t *testing.T) {
 			t.Errorf("exit %d after an interrupt, want 0", code)
 		}
 	case <-time.After(20 * time.Second):
-		t.Fatal("it does not end")
+		t.Fatal("follow did not end after the interrupt")
 	}
 }
 
@@ -150,12 +150,12 @@ func TestExportWritesEveryLine(t *testing.T) {
 		t.Errorf("exit %d, %q, %q, %v: %d bytes", code, out, errs, err, len(written))
 	}
 	if about, err := os.Stat(path); err != nil || about.Mode().Perm() != fs.FileMode(0o600) {
-		t.Errorf("the file's mode is %v, %v, want that only its owner reads it", about.Mode(), err)
+		t.Errorf("the file's mode is %v, %v, want 0600", about.Mode(), err)
 	}
 }
 
-// What reads and fails says why and what to try, and changes nothing.
-func TestReadingWrongly(t *testing.T) {
+// A reading command that fails says why and what to do, and changes nothing.
+func TestReadingCommandsSayWhatIsWrong(t *testing.T) {
 	q, url := namespace(t, 1)
 	dead := redistest.Embedded(t)
 	dead.Close()
@@ -169,15 +169,15 @@ func TestReadingWrongly(t *testing.T) {
 		{"events -n -1", exitUsage, "must not be negative"},
 		{"events --from yesterday", exitUsage, `cursor "yesterday" is not valid`},
 		{"events --from 0-0@0", exitUsage, "cursor is of 1 partitions, and this namespace has 2"},
-		{"events --namespace curfw", exitFailed, `there is no namespace "curfw" on this Redis: name it with --namespace`},
+		{"events --namespace curfw", exitFailed, `there is no namespace "curfw" on this Redis: give the namespace with --namespace`},
 		{"events --namespace {}", exitFailed, `no namespace`},
 		{"events --redis http://x", exitUsage, "must begin with redis://"},
 		{"export now", exitUsage, `takes no argument, and got "now"`},
 		{"export --namespace curfw", exitFailed, `there is no namespace "curfw"`},
 		{"export --namespace=", exitUsage, "must not be empty"},
 		{"export -o /no/such/folder/file", exitUsage, "no such file"},
-		{"export -o /dev/full", exitFailed, "no space left on device: what was written is not whole"},
-		{"export --redis redis://:secret@" + dead.Addr(), exitUnreachable, "say where it is with --redis or REDIS_URL"},
+		{"export -o /dev/full", exitFailed, "no space left on device: the output is not complete"},
+		{"export --redis redis://:secret@" + dead.Addr(), exitUnreachable, "give its address with --redis or REDIS_URL"},
 	} {
 		args := strings.Fields(test.args)
 		if !strings.Contains(test.args, "--redis") {
@@ -192,12 +192,12 @@ func TestReadingWrongly(t *testing.T) {
 		}
 	}
 	if n, err := q.Client().Exists(context.Background(), "curfw:{0}").Result(); n != 0 || err != nil {
-		t.Errorf("reading made the namespace that it was asked for: %d, %v", n, err)
+		t.Errorf("reading created the namespace curfw: %d, %v", n, err)
 	}
 }
 
-// Behind `| head -1` nobody reads on: that is no error.
-func TestAnOutputThatNobodyReadsEndsQuietly(t *testing.T) {
+// After `| head -1` has read its line, nothing reads the output. That is not an error.
+func TestAClosedOutputEndsTheCommandWithoutAnError(t *testing.T) {
 	_, url := namespace(t, 3000)
 	for _, args := range []string{"events", "events -o json", "export"} {
 		r, w, err := os.Pipe()
@@ -214,10 +214,10 @@ func TestAnOutputThatNobodyReadsEndsQuietly(t *testing.T) {
 	}
 	for _, err := range []error{syscall.EPIPE, fmt.Errorf("write: %w", syscall.EPIPE), io.ErrClosedPipe} {
 		if quietly(err) != nil {
-			t.Errorf("%v is told", err)
+			t.Errorf("quietly(%v) is not nil", err)
 		}
 	}
 	if quietly(redis.Nil) == nil {
-		t.Error("another error is not told")
+		t.Error("quietly(redis.Nil) is nil")
 	}
 }

@@ -16,18 +16,18 @@ import (
 func explainCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "explain",
-		Usage:     "why tasks and agents are where they are, and by when at the latest that ends; docs/explain.md says what each word means",
+		Usage:     "say why tasks and agents are where they are, and when that ends at the latest; docs/explain.md explains the words",
 		ArgsUsage: "ID...",
 		Flags: append(namespaceFlags(),
-			&cli.BoolFlag{Name: "json", Usage: "a line of JSON a task"}),
+			&cli.BoolFlag{Name: "json", Usage: "print one line of JSON for each task"}),
 		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
 			if !c.Args().Present() {
-				return usage("explain needs the id of a task, or several: see `curfew explain --help`")
+				return usage("explain needs the ids of one or more tasks: see `curfew explain --help`")
 			}
 			for _, arg := range c.Args().Slice() {
 				if strings.HasPrefix(arg, "-") {
-					return usage("explain takes flags before the ids, and got %q behind one", arg)
+					return usage("explain takes flags before the ids, and got %q after an id", arg)
 				}
 				if _, err := queue.PartitionOf(arg); err != nil {
 					return usage("%v", err)
@@ -43,7 +43,7 @@ func explainCommand() *cli.Command {
 	}
 }
 
-// explain tells of all ids that there are, and then of those that there are not.
+// explain prints a line for each task that exists, and then fails if some do not.
 func explain(c *cli.Context, q *queue.Queue) error {
 	encoder := json.NewEncoder(c.App.Writer)
 	encoder.SetEscapeHTML(false)
@@ -64,7 +64,7 @@ func explain(c *cli.Context, q *queue.Queue) error {
 		}
 	}
 	if len(missing) > 0 {
-		return cli.Exit(fmt.Sprintf("there is no task %s: the id is wrong, it is in another namespace, or its record went with its retention", strings.Join(missing, ", ")), exitNotFound)
+		return cli.Exit(fmt.Sprintf("there is no task %s: the id is wrong, the task is in another namespace, or its retention is over", strings.Join(missing, ", ")), exitNotFound)
 	}
 	return nil
 }

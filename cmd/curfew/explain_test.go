@@ -12,7 +12,7 @@ func TestExplainSaysWhyAndByWhen(t *testing.T) {
 	code, out, errs := curfew(t, "explain", "--redis", url, a, b)
 	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 	if code != 0 || errs != "" || len(lines) != 2 {
-		t.Fatalf("exit %d, %q, %q, want a line a task", code, out, errs)
+		t.Fatalf("exit %d, %q, %q, want one line for each task", code, out, errs)
 	}
 	for i, id := range []string{a, b} {
 		if !strings.HasPrefix(lines[i], id+" (k) is PENDING: it stands in line of the queue default as the first. No bound: this can wait for ever;") {
@@ -26,21 +26,21 @@ func TestExplainSaysWhyAndByWhen(t *testing.T) {
 		t.Errorf("exit %d, %q, %q, want the same as JSON", code, out, errs)
 	}
 
-	// What there is comes first, and the exit code says that something is missing.
+	// The tasks that exist are printed, and the exit code says that one is missing.
 	code, out, errs = curfew(t, "explain", "--redis", url, "0-NOBODY", a)
 	if code != exitNotFound || out != lines[0]+"\n" || !strings.Contains(errs, "there is no task 0-NOBODY: the id is wrong") {
 		t.Errorf("exit %d, %q, %q, want exit 3 and the other one", code, out, errs)
 	}
 }
 
-func TestExplainRefusesWhatIsNoTask(t *testing.T) {
+func TestExplainRefusesIDsThatAreNotValid(t *testing.T) {
 	q, url := namespace(t, 0)
 	id := add(t, q)
 	for _, row := range []struct {
 		args []string
 		want string
 	}{
-		{nil, "needs the id of a task"},
+		{nil, "needs the ids of one or more tasks"},
 		{[]string{"rubbish"}, `"rubbish" is not a task's id: it is the partition, a dash, letters and digits`},
 		{[]string{id, "--json"}, `flags before the ids, and got "--json"`},
 		{[]string{""}, `"" is not a task's id`},

@@ -13,9 +13,9 @@ import (
 func exportCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "export",
-		Usage: "the whole state of a namespace, a line of JSON an object; docs/events.md says what each one means",
+		Usage: "print the whole state of a namespace, one line of JSON for each object; docs/events.md explains the lines",
 		Flags: append(namespaceFlags(),
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "a file, which only its owner may read; default: stdout"}),
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to this file; a new file is readable by its owner only (default: stdout)"}),
 		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
 			if err := noArguments(c); err != nil {
@@ -28,7 +28,7 @@ func exportCommand() *cli.Command {
 			defer stop()
 			err = writeExport(c, q)
 			if c.Context.Err() != nil {
-				return errors.New("interrupted: the export is not whole, and lacks its last line")
+				return errors.New("interrupted: the export is not complete, and lacks its last line")
 			}
 			return readError(err)
 		},
@@ -40,7 +40,7 @@ func writeExport(c *cli.Context, q *queue.Queue) error {
 	if path == "" || path == "-" {
 		return inspect.ExportTo(c.Context, q, c.App.Writer)
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) // payloads are in it
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) // the file has payloads
 	if err != nil {
 		return usage("--output: %v", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-func TestDurationFlagReadsDaysAndNone(t *testing.T) {
+func TestDurationFlagReadsDaysAndZero(t *testing.T) {
 	for _, row := range []struct {
 		args string
 		want time.Duration
@@ -28,7 +28,7 @@ func TestDurationFlagReadsDaysAndNone(t *testing.T) {
 	}
 }
 
-// cli's own flags for durations know no days, and do not say what to write.
+// cli.DurationFlag does not read days, and its errors do not say what to write.
 func TestDurationsAreReadInOneWay(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) == 0 {

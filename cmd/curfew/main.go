@@ -26,17 +26,17 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	redis.SetLogger(quiet{}) // what matters comes back as an error
+	redis.SetLogger(quiet{}) // errors are returned, and printed once
 	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
 }
 
-// quiet keeps the Redis client from writing to stderr by itself.
+// quiet is a logger that stops the Redis client from writing to stderr.
 type quiet struct{}
 
 // Printf drops the line.
 func (quiet) Printf(context.Context, string, ...any) {}
 
-// run is the command with its arguments and outputs given. It returns the exit code.
+// run runs the command with these arguments and outputs, and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	app := &cli.App{
 		Name:            "curfew",
@@ -67,7 +67,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitFailed
 }
 
-// usageError is told what cli could not parse.
+// usageError returns the error for arguments that cli could not parse.
 func usageError(c *cli.Context, err error, _ bool) error {
 	return usage("%v: see `%s --help`", err, c.App.Name)
 }
@@ -76,11 +76,11 @@ func usage(format string, args ...any) error {
 	return cli.Exit(fmt.Sprintf(format, args...), exitUsage)
 }
 
-// noArguments refuses what is left after the flags: cli would drop it, and flags
-// behind it, in silence.
+// noArguments returns an error if arguments follow the flags. cli would silently drop them,
+// and all flags after them.
 func noArguments(c *cli.Context) error {
 	if c.Args().Present() {
-		return usage("%s takes no argument, and got %q: flags begin with --, see `curfew %s --help`", c.Command.FullName(), c.Args().First(), c.Command.FullName())
+		return usage("%s takes no argument, and got %q: flags begin with --; see `curfew %s --help`", c.Command.FullName(), c.Args().First(), c.Command.FullName())
 	}
 	return nil
 }

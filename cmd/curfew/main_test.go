@@ -24,13 +24,13 @@ func TestDemoEndsAHungTaskOnTime(t *testing.T) {
 	}
 	for _, want := range []string{"COMPLETED", "TIMEOUT", "Task exceeded deadline", "ms after its deadline"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("the demo does not say %q:\n%s", want, out)
+			t.Errorf("the demo does not print %q:\n%s", want, out)
 		}
 	}
 }
 
-// What is wrong is said on stderr with what to do, nothing on stdout, exit code 2.
-func TestWrongUseIsASentence(t *testing.T) {
+// Wrong use exits with code 2, writes nothing to stdout, and says on stderr what to do.
+func TestWrongUseSaysWhatToDo(t *testing.T) {
 	for _, test := range []struct {
 		args string
 		want string
