@@ -16,11 +16,13 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// AgentRate measures n agents with `fan` children each, whose handlers do nothing, on one
-// worker process that runs agents and children alike: from the start of the worker, with
-// all agents in line, until the last of them is settled. Beside it, as a measure of the
-// machine at that moment, as many plain tasks as these are claims (one a child, two an
-// agent) go through the same worker.
+// AgentRate measures how many agents a second one worker process completes: n agents with fan
+// children each, whose handlers do nothing. The time is taken from the start of the worker,
+// when all agents are in line, until the last of them is settled. One worker runs agents and
+// children.
+//
+// For comparison it first measures as many plain tasks as the agents need claims: one for each
+// child and two for each agent.
 func AgentRate(ctx context.Context, rdb redis.UniversalClient, n, fan, concurrency int) (Report, error) {
 	r := Report{Bench: "agents"}
 	q, err := open(ctx, rdb, 1)
@@ -57,8 +59,8 @@ func AgentRate(ctx context.Context, rdb redis.UniversalClient, n, fan, concurren
 	return r, err
 }
 
-// cpu is how many seconds of a processor Redis and this process have used. What else goes
-// on on the machine changes these less than anything that a clock on the wall shows.
+// cpu returns the CPU seconds that Redis and this process have used. Other programs on the
+// machine change CPU time less than elapsed time.
 func cpu(ctx context.Context, rdb redis.UniversalClient) (used [2]float64, err error) {
 	info, err := rdb.Info(ctx, "cpu").Result()
 	if err != nil {
@@ -84,7 +86,7 @@ func cpu(ctx context.Context, rdb redis.UniversalClient) (used [2]float64, err e
 	return used, nil
 }
 
-// agent is the usual agent: a payload and a deadline, which its children inherit.
+// agent returns the usual agent. It has a payload and a deadline, which its children inherit.
 func agent(int) queue.Task {
 	return queue.Task{Kind: "agent", Payload: payload(), Timeout: time.Hour}
 }
@@ -99,7 +101,7 @@ func fanOut(a *agentwait.Agent, fan int) error {
 	return err
 }
 
-// member is the payload of a child. A replay must come to the same, so it is no dice.
+// member is the payload of every child. It is fixed, because a replay must make the same children.
 var member = payload()
 
 func nothing(context.Context, []byte) ([]byte, error) { return nil, nil }
@@ -124,8 +126,8 @@ func drainAgents(ctx context.Context, q *queue.Queue, n, fan, concurrency int) (
 	return took, completed(ctx, q, n*(fan+1))
 }
 
-// runUntil runs a worker until something happened, and says how long that took, with
-// what was to be settled then.
+// runUntil runs a worker until happened is closed, and returns how long that took, with the
+// time in which the worker settled its last tasks.
 func runUntil(ctx context.Context, w *worker.Worker, happened <-chan struct{}) (time.Duration, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -142,7 +144,7 @@ func runUntil(ctx context.Context, w *worker.Worker, happened <-chan struct{}) (
 	return time.Since(start), err
 }
 
-// completed checks that so many tasks are, and no others are there.
+// completed returns an error unless n tasks were enqueued and all of them are COMPLETED.
 func completed(ctx context.Context, q *queue.Queue, n int) error {
 	stats, err := q.Stats(ctx)
 	if err != nil {
@@ -154,7 +156,7 @@ func completed(ctx context.Context, q *queue.Queue, n int) error {
 		enqueued += of.Enqueued
 	}
 	if done != int64(n) || enqueued != int64(n) {
-		return fmt.Errorf("%d of %d tasks are COMPLETED, of %d that there should be", done, enqueued, n)
+		return fmt.Errorf("%d of %d tasks are COMPLETED, want all of %d", done, enqueued, n)
 	}
 	return nil
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// AgentCost counts the round trips and Redis commands of n agents' lives, from Enqueue to
-// COMPLETED, with all that their children cost, where one worker of concurrency 50 runs
-// them. The worker's heartbeats and its waiting for work are counted too.
+// AgentCost counts the round trips, Redis commands and allocations of an agent's life, from
+// Enqueue to COMPLETED, with those of its fan children. One worker of concurrency 50 runs n
+// agents and their children. Its heartbeats and its waits for work are counted too.
 func AgentCost(ctx context.Context, rdb redis.UniversalClient, n, fan int) (Report, error) {
 	r := Report{Bench: "agents"}
 	m := &meter{rdb: rdb, report: &r, of: "an agent"}
@@ -33,9 +33,8 @@ func AgentCost(ctx context.Context, rdb redis.UniversalClient, n, fan int) (Repo
 	})
 }
 
-// AgentMemory measures what an agent takes in Redis that waits for `fan` members with a
-// limit: of n of them, what MEMORY USAGE says of all keys that exist then, by what they
-// are for, and used_memory less what it was before.
+// AgentMemory measures the memory of an agent that waits for fan members, with a limit: the
+// growth of used_memory divided by n agents, and MEMORY USAGE of the keys by their purpose.
 func AgentMemory(ctx context.Context, rdb redis.UniversalClient, n, fan int) (Report, error) {
 	r := Report{Bench: "agents"}
 	q, err := open(ctx, rdb, 1)
@@ -68,7 +67,7 @@ func AgentMemory(ctx context.Context, rdb redis.UniversalClient, n, fan int) (Re
 	return r, nil
 }
 
-// suspendAll runs agents until all of them wait, for members that nobody works on.
+// suspendAll runs agents until all of them wait for members that no worker runs.
 func suspendAll(ctx context.Context, q *queue.Queue, n, fan int) error {
 	w := worker.New(q, worker.Config{NoReaper: true})
 	agentwait.Handle(w, "agent", func(a *agentwait.Agent, _ []byte) ([]byte, error) {
@@ -98,7 +97,7 @@ func suspendAll(ctx context.Context, q *queue.Queue, n, fan int) error {
 	return <-failed
 }
 
-// weigh sums up what MEMORY USAGE says of the keys of a partition, by what they are for.
+// weigh returns the MEMORY USAGE of the keys of a partition, summed up by their purpose.
 func weigh(ctx context.Context, rdb redis.UniversalClient, root string) (map[string]int64, error) {
 	bytes := map[string]int64{}
 	for cursor := uint64(0); ; {
@@ -108,7 +107,7 @@ func weigh(ctx context.Context, rdb redis.UniversalClient, root string) (map[str
 		}
 		pipe, sizes := rdb.Pipeline(), make([]*redis.IntCmd, len(keys))
 		for i, key := range keys {
-			sizes[i] = pipe.MemoryUsage(ctx, key, 0) // 0: look at every element
+			sizes[i] = pipe.MemoryUsage(ctx, key, 0) // 0: sample every element
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			return nil, err
@@ -122,7 +121,7 @@ func weigh(ctx context.Context, rdb redis.UniversalClient, root string) (map[str
 	}
 }
 
-// purpose says what a key of a partition is for.
+// purpose returns the figure that a key of a partition counts for.
 func purpose(key string) string {
 	kind, id, _ := strings.Cut(key, ":")
 	switch kind {

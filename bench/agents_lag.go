@@ -13,15 +13,14 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// WakeLag measures how long it takes an agent to run again once its last member has
-// ended: from the instant that the handler of the last member notes just before it
-// returns, to that which the agent's handler notes as the first thing when it is called
-// again. Both are of the monotonic clock of this process, in which agents and members
-// run. So the lag holds the trip that reports the member's end, the wake, the claim of
-// the agent, and the trip that reads its journal and its members' results.
+// WakeLag measures how long an agent takes to run again after its last member has ended: from
+// just before the handler of the last member returns, until the agent's handler is called
+// again. Agents and members run in this process, and both instants are of its monotonic clock.
+// So the lag includes the call that reports the member's end, the wake, the claim of the agent,
+// and the call that reads its journal and its members' results.
 //
-// Agents come one at a time, n of them with `fan` members each, while nothing else goes
-// on, or beside plain tasks that the same worker settles, `load` a second.
+// It runs n agents with fan members each, one at a time. If load is not 0, the same worker
+// settles load plain tasks a second beside them.
 func WakeLag(ctx context.Context, rdb redis.UniversalClient, n, fan, load int) (Report, error) {
 	r := Report{Bench: "agents"}
 	q, err := open(ctx, rdb, 1)
@@ -63,12 +62,12 @@ func WakeLag(ctx context.Context, rdb redis.UniversalClient, n, fan, load int) (
 	return r, <-stopped
 }
 
-// sleepers is a worker whose agents wait for members and tell how late they were woken.
+// sleepers is a worker whose agents wait for members and record how late they were woken.
 type sleepers struct {
 	w     *worker.Worker
 	plain atomic.Int64 // tasks of the load that ran
-	ended atomic.Int64 // when the newest member did
-	begun time.Time    // what instants count from
+	ended atomic.Int64 // when the last member ended, in ns since begun
+	begun time.Time    // instants count from here
 	lags  chan time.Duration
 	found []time.Duration
 }
@@ -94,8 +93,8 @@ func newSleepers(q *queue.Queue, fan int) *sleepers {
 	return s
 }
 
-// pour hands over plain tasks, so many a second in lists of what is due each 10 ms,
-// until ctx ends. It tells only of what went wrong.
+// pour enqueues load plain tasks a second, as one list every 10 ms, until ctx ends. The channel
+// gets an error if an enqueue fails, and is never closed.
 func pour(ctx context.Context, q *queue.Queue, load int) <-chan error {
 	failed := make(chan error, 1)
 	go func() {

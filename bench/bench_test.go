@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	redistest.Main(m)
 }
 
-// server is a Redis, with a client such as the command uses.
+// server starts a Redis and returns a client such as the command uses.
 func server(t *testing.T) redis.UniversalClient {
 	rdb, err := queue.Connect("redis://" + redistest.Start(t).Addr)
 	if err != nil {
@@ -41,14 +41,14 @@ func TestGateNamesWhatIsExceededOrUnknown(t *testing.T) {
 	r := Report{Figures: []Figure{{"enqueue one: round trips", 1.5, "a task"}}}
 	lines := Gate(r)
 	if len(lines) < 2 || !strings.Contains(lines[0], "enqueue one: round trips: 1.5 a task, the limit is 1") {
-		t.Errorf("the gate says %q", lines)
+		t.Errorf("Gate = %q", lines)
 	}
-	if !strings.Contains(strings.Join(lines, "\n"), "is no figure of this benchmark") {
-		t.Errorf("a limit without a figure passes: %q", lines)
+	if !strings.Contains(strings.Join(lines, "\n"), "is not a figure of this benchmark") {
+		t.Errorf("Gate = %q, want an error for a limit without a figure", lines)
 	}
 }
 
-// Small runs of the real thing: what they measure must have happened.
+// Each benchmark runs with a small load. Its figures must be above 0.
 func TestBenchmarksMeasure(t *testing.T) {
 	ctx := context.Background()
 	rdb := server(t)

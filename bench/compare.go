@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// Trial is one benchmark that Compare runs: what is measured, and its figures.
-// ThroughputTrial, DispatchTrial, DetectTrial and RecoveryTrial make one.
+// Trial is a benchmark that Compare runs: what is measured, and its figures.
+// ThroughputTrial, DispatchTrial, DetectTrial and RecoveryTrial return one.
 type Trial struct {
 	bench   string // the subcommand
 	unit    string // of all figures
 	load    string // in words
-	runs    int    // unless the caller says otherwise
+	runs    int    // the default of CompareConfig.Runs
 	bound   float64
 	warm    []turn
 	turns   []turn
@@ -28,8 +28,8 @@ type figure struct {
 	can        func(System) bool // nil: every System can
 }
 
-// turn is what one System does while the others wait. It returns a value for each of its
-// figures, which must be measured for all Systems before the next turn.
+// turn is one measurement of one System, while no other System runs. It returns a value for
+// each of its figures. Every System has its turn before the next turn begins.
 type turn struct {
 	figures []figure
 	run     func(ctx context.Context, s System) ([]float64, error)
@@ -43,30 +43,31 @@ func (t Trial) complete() Trial {
 	return t
 }
 
-// less tells whether a smaller value is the better one.
+// less reports whether a smaller value is better.
 func (t Trial) less() bool { return t.unit != perSecond }
 
 const perSecond = "tasks/s"
 
 // CompareConfig says where a comparison runs and how often.
 type CompareConfig struct {
-	// Place is where. Its URL must be set.
+	// Place is the server and the namespace. Its URL must be set.
 	Place Place
-	// Given says that the server is somebody else's: nothing but the Systems' own keys is
-	// removed, and a server that has some of them already is refused with ErrOccupied.
-	// Without it the whole server is emptied again and again.
+	// Given means that the server has other users. Then Compare removes only the Systems'
+	// own keys, and returns ErrOccupied if the server has such keys already. Otherwise it
+	// empties the server, all databases of it, before every turn.
 	Given bool
-	// Runs is how often each System is measured. Defaults to what the Trial says.
+	// Runs is how often each System is measured. The default depends on the Trial.
 	Runs int
 }
 
-// Compare measures Systems in turns, on one server in one run: each turn of the trial with
-// the first System, with the second and so on, then the next turn, and after the last one
-// again from the first, so that all see the same machine. Ratios are those of the first
-// System and each other one. Add Floor() for what the server can do at the most.
+// Compare measures Systems on one server, in turns: the first turn of the trial with each
+// System, then the second turn with each System, and so on, once for each run. So all Systems
+// see the same state of the machine. Ratios compare the first System with each other one. Add
+// Floor() to see the most that the server can do.
 //
-// It returns ErrUnreachable if the server does not answer, and ErrOccupied if a given
-// server has keys of a System.
+// It fails with fewer than two Systems, and if a name is used twice or is not valid. It returns
+// ErrUnreachable if the server does not answer, and ErrOccupied if a given server has keys of a
+// System.
 func Compare(ctx context.Context, t Trial, c CompareConfig, systems ...System) (Comparison, error) {
 	if err := checkNames(systems); err != nil {
 		return Comparison{}, err
@@ -95,7 +96,7 @@ func Compare(ctx context.Context, t Trial, c CompareConfig, systems ...System) (
 	return out, g.explain(err)
 }
 
-// samples are values by figure and System, one for each run.
+// samples holds the values of each figure and System, one for each run.
 type samples map[sampled][]float64
 
 type sampled struct{ figure, system string }
@@ -106,7 +107,7 @@ func (s samples) add(of samples) {
 	}
 }
 
-// round lets each System have each turn once.
+// round runs each turn once with each System.
 func (g *ground) round(ctx context.Context, turns []turn, systems []System) (samples, error) {
 	all := samples{}
 	for _, t := range turns {
@@ -127,12 +128,12 @@ func (g *ground) round(ctx context.Context, turns []turn, systems []System) (sam
 	return all, nil
 }
 
-// fits tells whether a System can do the turn. All figures of a turn ask for the same.
+// fits reports whether a System can do the turn. All figures of a turn have the same condition.
 func (t turn) fits(s System) bool { return t.figures[0].fits(s) }
 
 func (f figure) fits(s System) bool { return f.can == nil || f.can(s) }
 
-// turn is one turn of one System, on a server without keys of any.
+// turn runs one turn of one System, on a server that has no keys of any System.
 func (g *ground) turn(ctx context.Context, t turn, s System) (values []float64, err error) {
 	if err := g.clear(ctx); err != nil {
 		return nil, err
@@ -146,7 +147,7 @@ func (g *ground) turn(ctx context.Context, t turn, s System) (values []float64, 
 
 var systemName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// checkNames refuses names that would hide each other, or another field, in JSON.
+// checkNames refuses names that appear twice, or that are the name of another field, in JSON.
 func checkNames(systems []System) error {
 	if len(systems) < 2 {
 		return errors.New("a comparison needs two Systems or more")
@@ -154,7 +155,7 @@ func checkNames(systems []System) error {
 	taken := slices.Clone(rowFields)
 	for _, s := range systems {
 		if !systemName.MatchString(s.Name()) || slices.Contains(taken, s.Name()) {
-			return fmt.Errorf("the System's name %q must be of a-z, 0-9 and _, and not one of %q", s.Name(), taken)
+			return fmt.Errorf("the System's name %q must be a letter and then a-z, 0-9 and _, and not one of %q", s.Name(), taken)
 		}
 		taken = append(taken, s.Name())
 	}

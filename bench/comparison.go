@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 )
 
-// Comparison is what Compare found. Its JSON has the names below, which stay as they are.
+// Comparison is the result of Compare. Its JSON has the names below, which are stable.
 type Comparison struct {
-	Bench   string `json:"bench"`   // "throughput --vs asynq": the trial and the others
-	Against string `json:"against"` // the others and their versions, but for the floor
+	Bench   string `json:"bench"`   // the trial and the other Systems: "throughput --vs asynq"
+	Against string `json:"against"` // the other Systems and their versions, without the floor
 	Redis   string `json:"redis"`   // the server's version
 	AOF     bool   `json:"aof"`     // the server had an append-only file
 	Runs    int    `json:"runs"`
@@ -19,7 +19,7 @@ type Comparison struct {
 	load string // in words
 }
 
-// Sizes are those of the load, as far as a Trial has them.
+// Sizes are the sizes of the load. A size that the Trial does not have is 0.
 type Sizes struct {
 	Tasks   int   `json:"tasks,omitempty"`
 	Servers int   `json:"servers,omitempty"`
@@ -31,29 +31,29 @@ type Sizes struct {
 
 // Row is one figure of a comparison, of all Systems.
 //
-// In JSON each System is a field by its name, null if it never does what is measured.
-// "ratio" is that of the first System and the second, "of_floor" that of the first System
-// and the floor, and "ratios" has those of all others by name.
+// In JSON each System is a field with its name. It is null if the System never does this.
+// "ratio" compares the first System with the second, "of_floor" compares it with the floor, and
+// "ratios" has the ratios to all other Systems by name.
 type Row struct {
 	Name string // stable, such as drain or dispatch_p50
 	What string
 	Unit string // tasks/s, ms or s
-	// Bound is the most that a value can be, 0 for no limit. A value that is as large
-	// stands for all that is larger.
+	// Bound is the largest value that is measured, or 0 if there is no such limit. A value
+	// that is equal to it means "this or more".
 	Bound float64
-	// Of has the values of each System that does what is measured.
+	// Of has the values of each System that does this, by name.
 	Of map[string]Spread
-	// Ratios say how many times better the first System is than another, of the runs that
-	// stood side by side: above 1 it is faster.
+	// Ratios say how many times better the first System is than each other one: above 1 it
+	// is faster. Each ratio is of two turns of the same run.
 	Ratios map[string]Spread
 
 	systems []System
 }
 
-// rowFields are the names in JSON that no System may have.
+// rowFields are the names of JSON fields, which a System cannot have.
 var rowFields = []string{"name", "what", "unit", "bound", "ratio", "ratios", "of_floor"}
 
-// MarshalJSON keeps the order of the fields: the name first, then the Systems.
+// MarshalJSON writes the fields in their order: the name first, the Systems after the unit.
 func (r Row) MarshalJSON() ([]byte, error) {
 	var text bytes.Buffer
 	add := func(name string, value any) error {
@@ -90,7 +90,7 @@ func (r Row) fields() []rowField {
 	return append(fields, rowField{"ratios", r.Ratios})
 }
 
-// orNull returns the value of a key, or nil, which is null in JSON, if there is no such key.
+// orNull returns the value of a key, or nil, which is null in JSON, if the key does not exist.
 func orNull(of map[string]Spread, key string) *Spread {
 	if value, ok := of[key]; ok {
 		return &value

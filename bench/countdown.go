@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// patience is how long a measurement may take before it counts as stuck.
+// patience is how long to wait for a measurement before it fails.
 const patience = 5 * time.Minute
 
-// countdown waits until something has happened so many times.
+// countdown waits until something has happened n times.
 type countdown struct {
 	left atomic.Int64
 	zero chan struct{}
@@ -23,17 +23,17 @@ func newCountdown(n int) *countdown {
 	return c
 }
 
-// one says that it happened once.
+// one counts one more.
 func (c *countdown) one() {
 	if c.left.Add(-1) == 0 {
 		close(c.zero)
 	}
 }
 
-// wait returns nil when it has happened often enough, and an error if one of failed has
-// one before, or the context ends.
+// wait returns nil when it has happened n times. It returns an error if one of failed has one
+// first, if ctx ends, or after patience.
 func (c *countdown) wait(ctx context.Context, failed ...<-chan error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("nothing came of it in %v", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("gave up after %v", patience))
 	defer cancel()
 	first := make(chan error, len(failed))
 	for _, f := range failed {
@@ -51,12 +51,12 @@ func (c *countdown) wait(ctx context.Context, failed ...<-chan error) error {
 	case err := <-first:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("%d are missing: %w", c.left.Load(), context.Cause(ctx))
+		return fmt.Errorf("%d more were expected: %w", c.left.Load(), context.Cause(ctx))
 	}
 }
 
-// fromGoroutines makes the calls 0 to n-1 from some goroutines, each of which takes the
-// next call when its last one has returned. The first error ends it.
+// fromGoroutines makes the calls 0 to n-1 from several goroutines. Each makes the next call
+// when its last one has returned. After the first error no call begins.
 func fromGoroutines(n, goroutines int, call func(i int) error) error {
 	var next atomic.Int64
 	var group sync.WaitGroup

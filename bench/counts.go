@@ -16,9 +16,9 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Counts measures what does not depend on the machine: round trips, Redis commands
-// (those inside scripts too) and allocations a task, for each step of a task's life,
-// and for a worker process as a whole.
+// Counts measures costs that do not depend on the machine: round trips, Redis commands
+// (including those inside scripts) and allocations for each task. It measures each step of a
+// task's life, a whole worker process, and agents.
 func Counts(ctx context.Context, rdb redis.UniversalClient) (Report, error) {
 	r := Report{Bench: "counts"}
 	m := &meter{rdb: rdb, report: &r, of: "a task"}
@@ -82,7 +82,7 @@ func drainCounted(ctx context.Context, q *queue.Queue, n int) error {
 	return err
 }
 
-// workInBatches settles 50 and takes the next 50 in each trip, as a worker does.
+// workInBatches settles 50 tasks and claims the next 50 in each call, as a worker does.
 func workInBatches(ctx context.Context, q *queue.Queue, n int) error {
 	ask := queue.Ask{N: 50, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 50}}}
 	trip, err := q.Attempts().Fetch(ctx, 0, "counter", ask)
@@ -94,7 +94,7 @@ func workInBatches(ctx context.Context, q *queue.Queue, n int) error {
 		trip, err = q.Attempts().Settle(ctx, 0, "counter", queue.NewCall(), outcomes, ask)
 	}
 	if err == nil && done != n {
-		err = fmt.Errorf("%d of %d tasks were there", done, n)
+		err = fmt.Errorf("claimed %d of %d tasks", done, n)
 	}
 	return err
 }
@@ -105,7 +105,7 @@ func workOneByOne(ctx context.Context, q *queue.Queue, n int) error {
 		ask.Seq = int64(1000 + i)
 		trip, err := q.Attempts().Fetch(ctx, 0, "counter", ask)
 		if err != nil || len(trip.Claims) != 1 {
-			return fmt.Errorf("fetch %d gave %d tasks: %w", i, len(trip.Claims), err)
+			return fmt.Errorf("fetch %d returned %d tasks: %w", i, len(trip.Claims), err)
 		}
 		c := trip.Claims[0]
 		if _, err := q.Attempts().Settle(ctx, 0, "counter", queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
@@ -115,7 +115,7 @@ func workOneByOne(ctx context.Context, q *queue.Queue, n int) error {
 	return nil
 }
 
-// countTimeouts has the sweep end n tasks whose deadline has passed.
+// countTimeouts measures sweeps that end n tasks whose deadline has passed.
 func countTimeouts(ctx context.Context, q *queue.Queue, m *meter, n int) error {
 	due := func(int) queue.Task { return queue.Task{Kind: "due", Timeout: time.Millisecond} }
 	if err := accepted(q.EnqueueAll(ctx, tasks(n, due))); err != nil {
@@ -127,16 +127,16 @@ func countTimeouts(ctx context.Context, q *queue.Queue, m *meter, n int) error {
 	})
 }
 
-// meter counts what a step costs. As a hook it counts round trips.
+// meter counts the costs of a step. As a hook of the client it counts round trips.
 type meter struct {
 	rdb    redis.UniversalClient
 	report *Report
-	of     string // what a figure is for one of: a task, an agent
+	of     string // the unit of the figures: a task, an agent
 	trips  atomic.Int64
-	calls  atomic.Int64 // of those, calls of scripts (counts_agents.go)
+	calls  atomic.Int64 // those of trips that call a script; see isCall
 }
 
-// DialHook does not interfere.
+// DialHook changes nothing.
 func (m *meter) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
 }
@@ -183,8 +183,8 @@ func (m *meter) measure(ctx context.Context, name string, n int, step func() err
 	return nil
 }
 
-// commands is how many commands the server has run, those of scripts included,
-// leaving out the ones that ask.
+// commands returns how many commands the server has run, including those of scripts, without
+// the INFO commands of the meter itself.
 func (m *meter) commands(ctx context.Context) (int64, error) {
 	info, err := m.rdb.Info(ctx, "commandstats").Result()
 	if err != nil {
@@ -210,8 +210,8 @@ func (m *meter) commands(ctx context.Context) (int64, error) {
 //go:embed counts.limits
 var limits string
 
-// Gate compares counts with the limits that are kept beside this file, and returns
-// a line for each that is exceeded or has no figure.
+// Gate compares counts with the limits in counts.limits. It returns a line for each limit that
+// is exceeded, or that has no figure in r.
 func Gate(r Report) []string {
 	var broken []string
 	for line := range strings.Lines(limits) {
@@ -223,7 +223,7 @@ func Gate(r Report) []string {
 		value, unit, known := r.find(name)
 		switch {
 		case err != nil || !known:
-			broken = append(broken, fmt.Sprintf("counts.limits: %q is no figure of this benchmark, or has no number", line))
+			broken = append(broken, fmt.Sprintf("counts.limits: %q is not a figure of this benchmark, or its limit is not a number", line))
 		case value > most:
 			broken = append(broken, fmt.Sprintf("%s: %.4g %s, the limit is %.4g", name, value, unit, most))
 		}

@@ -15,9 +15,9 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// countAgents measures the round trips of an agent with 100 children from the first line of
-// its handler to its result, its children's own apart; what a child of a small agent costs
-// in all, its share of the agent in it; and the round trips of calls for many children.
+// countAgents measures three costs: the round trips of an agent with 100 children, from the
+// first line of its handler to its result, without those of the children; the whole cost of an
+// agent with 10 children, divided by its children; and the round trips of calls for 100 children.
 func countAgents(ctx context.Context, rdb redis.UniversalClient, m *meter) error {
 	for _, of := range []struct {
 		fan   int
@@ -34,15 +34,14 @@ func countAgents(ctx context.Context, rdb redis.UniversalClient, m *meter) error
 	return nil
 }
 
-// isCall tells whether a command is a script's call: not that of a heartbeat, of which
-// RunOne makes some where a worker makes one in a while, and not the second try with
-// which a new server learns a script.
+// isCall reports whether a command calls a script. Heartbeats do not count: RunOne sends more of
+// them than a worker does. Nor does the EVAL that loads a script into a new server.
 func isCall(cmd redis.Cmder) bool {
 	args := cmd.Args()
 	return (cmd.Name() == "fcall" || cmd.Name() == "evalsha") && len(args) > 1 && !slices.Contains(heartbeats(), fmt.Sprint(args[1]))
 }
 
-// heartbeats are the names that servers have for the script, with and without Functions.
+// heartbeats returns the two names of the heartbeat script, on servers with and without Functions.
 var heartbeats = sync.OnceValue(func() (names []string) {
 	for _, functions := range []bool{true, false} {
 		library, err := lua.Load(lua.Options{Functions: functions})
@@ -54,8 +53,8 @@ var heartbeats = sync.OnceValue(func() (names []string) {
 	return names
 })
 
-// countLife counts the round trips of an agent: those of its children, which are worked
-// off between its two runs, apart.
+// countLife counts the round trips of an agent, without those of its children, which run
+// between its two runs.
 func countLife(ctx context.Context, q *queue.Queue, m *meter, fan int) error {
 	w := worker.New(q, worker.Config{Queues: map[string]int{"agents": 1}, NoReaper: true})
 	var first int64
@@ -78,15 +77,15 @@ func countLife(ctx context.Context, q *queue.Queue, m *meter, fan int) error {
 	childrens := m.calls.Load() - before
 	ran, err := w.RunOne(ctx)
 	if err != nil || ran == nil || ran.Report.Verb != queue.Complete {
-		return fmt.Errorf("it did not complete: %+v, %w", ran, err)
+		return fmt.Errorf("the agent did not complete: %+v, %w", ran, err)
 	}
 	own := m.calls.Load() - first - childrens
 	m.report.add(fmt.Sprintf("%d parallel tasks, first line to result: round trips of the agent", fan), float64(own), "an agent")
 	return nil
 }
 
-// countFanOut counts all that agents and their children cost, by the child. One worker
-// runs both.
+// countFanOut counts the whole cost of agents and their children, divided by the number of
+// children. One worker runs both.
 func countFanOut(ctx context.Context, q *queue.Queue, m *meter, fan int) error {
 	const n = 500
 	m.of = "a child"
@@ -124,7 +123,7 @@ func countBatches(ctx context.Context, q *queue.Queue, m *meter, fan int) error 
 	}
 	ran, err := w.RunOne(ctx)
 	if err != nil || ran == nil || ran.Report.Verb != queue.Complete {
-		return fmt.Errorf("it did not complete: %+v, %w", ran, err)
+		return fmt.Errorf("the agent did not complete: %+v, %w", ran, err)
 	}
 	return nil
 }

@@ -13,17 +13,16 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// Detect measures how late timeouts are noticed: n deadlines spread over a span,
-// with others alive, one reaper, and an observer that shares nothing with it: it
-// reads the event stream, and stamps each event with Redis TIME when it arrives.
-// The lag is that stamp less the deadline; a deadline is over one ms after it, so
-// the least that there can be is 1 ms.
+// Detect measures how late timeouts are noticed. It enqueues n tasks whose deadlines are spread
+// over a span, beside other tasks with far deadlines, and runs one reaper. An observer reads the
+// event stream and takes Redis TIME when events arrive. The lag is that time minus the deadline.
+// A task is late one ms after its deadline, so the least possible lag is 1 ms.
 func Detect(ctx context.Context, rdb redis.UniversalClient, n, others int, span time.Duration) (Report, error) {
 	return detectOn(ctx, rdb, Report{Bench: "detect"}, "detection lag", n, others, span)
 }
 
-// SameMillisecond measures n deadlines in one ms: how long until the last of them
-// is seen to have ended.
+// SameMillisecond is like Detect for n deadlines in one ms. The max is how long it takes until an
+// observer has seen the last of them end.
 func SameMillisecond(ctx context.Context, rdb redis.UniversalClient, n int) (Report, error) {
 	return detectOn(ctx, rdb, Report{Bench: "same ms"}, "all of one ms", n, 0, 0)
 }
@@ -41,7 +40,7 @@ func detectOn(ctx context.Context, rdb redis.UniversalClient, r Report, name str
 	return r, nil
 }
 
-// detect is what Detect measures, on an open namespace.
+// detect returns the lags that Detect measures, in an open namespace.
 func detect(ctx context.Context, q *queue.Queue, n, others int, span time.Duration) ([]time.Duration, error) {
 	if err := far(ctx, q, others); err != nil {
 		return nil, err
@@ -62,10 +61,10 @@ func detect(ctx context.Context, q *queue.Queue, n, others int, span time.Durati
 	return observe(ctx, q, n, lead+span+90*time.Second)
 }
 
-// leadOf is the time in which n tasks are in before the first is due.
+// leadOf returns how long before the first deadline to begin enqueuing n tasks.
 func leadOf(n int) time.Duration { return time.Duration(n)*time.Second/30000 + time.Second }
 
-// reap runs a reaper until stop.
+// reap runs a reaper until stop is called.
 func reap(ctx context.Context, q *queue.Queue) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -79,8 +78,8 @@ func reap(ctx context.Context, q *queue.Queue) (stop func()) {
 	}
 }
 
-// observe waits for n timeouts and says how late each was seen. It fails if one is
-// missing, told twice, or told before its time.
+// observe waits for n timeouts and returns how late each was seen. It fails if one is missing,
+// appears twice, or is not after its deadline.
 func observe(ctx context.Context, q *queue.Queue, n int, within time.Duration) ([]time.Duration, error) {
 	return observeStream(ctx, q.Client(), q.EventsKey(0), n, within, func(entry redis.XMessage) (ends []ending, err error) {
 		for _, e := range events.In(0, entry) {
@@ -97,13 +96,13 @@ func observe(ctx context.Context, q *queue.Queue, n int, within time.Duration) (
 	})
 }
 
-// ending is what a stream tells of a task that is out of time.
+// ending is an entry of a stream about a task that is out of time.
 type ending struct {
 	task string
 	due  time.Time
 }
 
-// observeStream is observe for any stream. endings reads an entry.
+// observeStream is like observe, for any stream. endings decodes an entry.
 func observeStream(ctx context.Context, rdb redis.UniversalClient, key string, n int, within time.Duration,
 	endings func(redis.XMessage) ([]ending, error)) ([]time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -133,7 +132,7 @@ func observeStream(ctx context.Context, rdb redis.UniversalClient, key string, n
 	return lags, nil
 }
 
-// nextEntries waits up to a second for more entries, and stamps them.
+// nextEntries waits up to a second for more entries, and returns the time of Redis at which they came.
 func nextEntries(ctx context.Context, rdb redis.UniversalClient, key, last string) ([]redis.XMessage, time.Time, error) {
 	streams, err := rdb.XRead(ctx, &redis.XReadArgs{Streams: []string{key, last}, Count: 1000, Block: time.Second}).Result()
 	if err == redis.Nil {
@@ -146,13 +145,13 @@ func nextEntries(ctx context.Context, rdb redis.UniversalClient, key, last strin
 	return streams[0].Messages, now, err
 }
 
-// fair refuses an end that was told before its time, or twice.
+// fair returns an error for an end that is not after its deadline, or that appears twice.
 func fair(e ending, lag time.Duration, seen map[string]bool) error {
 	if seen[e.task] {
 		return fmt.Errorf("task %s timed out twice", e.task)
 	}
 	if lag <= 0 {
-		return fmt.Errorf("task %s timed out %v before its deadline", e.task, -lag)
+		return fmt.Errorf("task %s timed out %v before its deadline, want at least 1 ms after it", e.task, -lag)
 	}
 	seen[e.task] = true
 	return nil

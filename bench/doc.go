@@ -1,14 +1,16 @@
-// Package bench measures Curfew: how fast tasks go in and out, how late a timeout
-// is noticed, what a task takes in memory, and what it costs in round trips,
-// commands and allocations; and the same of agents: how late one wakes, how many a second,
-// what one costs, and its bytes while it waits. Micro tells what each call takes of Redis.
-// Each measurement uses the library's defaults on a real Redis; what a figure means is in the
-// comment of the function that takes it.
+// Package bench measures Curfew: how many tasks a second it enqueues and completes, how late a
+// timeout is noticed, and the memory, round trips, commands and allocations of a task. For
+// agents it measures how late one wakes, how many complete in a second, and the cost and memory
+// of one. Micro measures the time of Redis that each call takes. Measurements use the library's
+// defaults on a real Redis. The comment of a function says what its figures mean.
 //
-// Compare puts Curfew beside other job queues: each is a System, and Curfew, Asynq and
-// Floor make those that are here. A program outside of this module adds its own by
-// implementing the interface. What is measured is a Trial, for example ThroughputTrial, and the
-// result is a Comparison, which Thresholds hold to limits.
+// A function that gets a client removes all data of its server: use one that has no other
+// purpose, such as that of StartRedis.
+//
+// Compare compares Curfew with other job queues. Each of them is a System: Curfew, Asynq and
+// Floor return those of this package. A program outside of this module adds its own by
+// implementing System. A Trial, for example ThroughputTrial, says what to measure. The result
+// is a Comparison, and a Threshold is a limit for one of its figures.
 package bench
 
 import (
@@ -32,7 +34,7 @@ type Figure struct {
 	Unit  string  `json:"unit"`
 }
 
-// Report is what a benchmark found.
+// Report is the result of a benchmark.
 type Report struct {
 	Bench   string   `json:"bench"`
 	Figures []Figure `json:"figures"`
@@ -42,7 +44,7 @@ func (r *Report) add(name string, value float64, unit string) {
 	r.Figures = append(r.Figures, Figure{name, value, unit})
 }
 
-// Value is a figure by its name, 0 if there is none.
+// Value returns the value of the figure of a name, or 0 if there is no such figure.
 func (r Report) Value(name string) float64 {
 	for _, f := range r.Figures {
 		if f.Name == name {
@@ -52,7 +54,8 @@ func (r Report) Value(name string) float64 {
 	return 0
 }
 
-// Median is the report whose figures are the medians of several runs.
+// Median returns a report with the median of each figure. Of an even number of runs it takes the
+// larger of the two in the middle. There must be at least one run, and all must have the same figures.
 func Median(runs []Report) Report {
 	out := Report{Bench: runs[0].Bench}
 	for i, f := range runs[0].Figures {
@@ -67,8 +70,7 @@ func Median(runs []Report) Report {
 	return out
 }
 
-// open empties the server and opens a namespace on it. The benchmarks own the
-// server: the command refuses one that holds anything else.
+// open empties the server and opens a namespace on it.
 func open(ctx context.Context, rdb redis.UniversalClient, partitions int) (*queue.Queue, error) {
 	return openAs(ctx, rdb, queue.Config{Partitions: partitions})
 }
@@ -81,10 +83,10 @@ func openAs(ctx context.Context, rdb redis.UniversalClient, config queue.Config)
 	return queue.Open(ctx, rdb, config)
 }
 
-// quiet logs errors only: that the servers measured on keep nothing on disk is known.
+// quiet logs errors only. The warning that a server has no persistence is expected here.
 var quiet = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 
-// payload is 100 random bytes, which no encoding makes smaller.
+// payload returns 100 random bytes, which no encoding makes smaller.
 func payload() []byte { return randomBytes(100) }
 
 func randomBytes(n int) []byte {
@@ -101,19 +103,19 @@ func tasks(n int, one func(i int) queue.Task) []queue.Task {
 	return list
 }
 
-// noop is the usual task: a payload and a deadline.
+// noop returns the usual task, with a payload and a deadline.
 func noop(int) queue.Task {
 	return queue.Task{Kind: "noop", Payload: payload(), Timeout: time.Hour}
 }
 
-// fullTask uses most of what a task may have.
+// fullTask returns a task that uses most options.
 func fullTask(i int) queue.Task {
 	return queue.Task{Kind: "noop", Payload: randomBytes(400), Timeout: time.Hour, QueueTimeout: 30 * time.Minute,
 		AttemptTimeout: time.Minute, OnTimeout: queue.OnTimeoutRetry, MaxRetries: 3, Backoff: queue.Backoff{Exponential: true, Delay: time.Second, Max: time.Minute},
 		Headers: map[string]string{"tenant": "acme", "traceparent": fmt.Sprintf("00-%032x-%016x-01", i, i)}}
 }
 
-// accepted checks that every task of a list went in.
+// accepted returns the first error of a list of receipts.
 func accepted(receipts []queue.Receipt, err error) error {
 	if err != nil {
 		return err

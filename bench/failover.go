@@ -15,14 +15,14 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// calm is how long the load runs undisturbed before each kill: about as long as a
-// failover takes, so that the gaps of both can be compared.
+// calm is how long the load runs before each kill. It is about as long as a failover takes, so
+// that the longest gaps of both can be compared.
 const calm = 2 * time.Second
 
-// Failover measures what the death of a cluster's master costs: it kills one so many
-// times, of each shard in turn, under a steady load, and says how long the shard that
-// was hit acknowledged or ended nothing, and the longest such gap of the others. It
-// starts the cluster itself.
+// Failover measures failovers of a cluster that it starts itself. Under a steady load it kills a
+// master kills times: that of partition 0, of partition 1, and so on. It reports how long the
+// partitions of that master acknowledged no task or ended no task, and the longest such gap of
+// the other partitions.
 func Failover(ctx context.Context, kills, partitions int) (Report, error) {
 	r := Report{Bench: "failover"}
 	dir, err := os.MkdirTemp("", "curfew-bench")
@@ -37,7 +37,7 @@ func Failover(ctx context.Context, kills, partitions int) (Report, error) {
 	defer cluster.Kill()
 	rdb := queue.ConnectCluster(&redis.ClusterOptions{Addrs: cluster.Addrs()})
 	defer rdb.Close()
-	q, err := queue.Open(ctx, rdb, queue.Config{Namespace: "bench", Partitions: partitions, Logger: slog.New(slog.DiscardHandler)}) // a dead master is no news here
+	q, err := queue.Open(ctx, rdb, queue.Config{Namespace: "bench", Partitions: partitions, Logger: slog.New(slog.DiscardHandler)}) // warnings about dead masters are expected
 	if err != nil {
 		return r, err
 	}
@@ -65,7 +65,7 @@ func Failover(ctx context.Context, kills, partitions int) (Report, error) {
 	return r, nil
 }
 
-// work runs a worker until stop.
+// work runs a worker until stop is called.
 func work(ctx context.Context, q *queue.Queue) (stop func()) {
 	w := worker.New(q, worker.Config{Concurrency: 50})
 	w.HandleRaw("noop", func(context.Context, []byte) ([]byte, error) { return nil, nil })
@@ -78,9 +78,10 @@ func work(ctx context.Context, q *queue.Queue) (stop func()) {
 	}
 }
 
-// killOne kills the master that serves a partition, and mends the cluster afterwards. It
-// returns how long the shard was without service, when its replica was promoted, the
-// longest gaps of the others, and the longest of all while nothing was wrong.
+// killOne kills the master that serves a partition, and heals the cluster afterwards. It
+// returns how long the master's partitions were without service, how long the promotion of its
+// replica took, the two longest gaps of the other partitions, and the longest gap of all
+// partitions before the kill.
 func killOne(ctx context.Context, cluster *redisproc.Cluster, rdb *redis.ClusterClient, load *Load, partition int) (figures [5]time.Duration, err error) {
 	before := time.Now()
 	pause(ctx, calm)
@@ -127,7 +128,8 @@ func (r *Report) spread(name string, all []time.Duration) {
 	r.add(name+" max", milliseconds(all[len(all)-1]), "ms")
 }
 
-// losses adds how many tasks there were, and how many of those acknowledged are gone.
+// losses adds how many tasks were acknowledged and ended, were refused, and were acknowledged and
+// never ended.
 func (r *Report) losses(marks [][]*Mark) {
 	var acked, refused, lost int
 	for _, m := range slices.Concat(marks...) {

@@ -10,16 +10,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// timeTolerance is how much above its limit a time may be. What one machine measures differs
-// by up to a tenth from run to run, and machines differ.
+// timeTolerance is the factor by which a time can exceed its limit. On one machine times differ
+// by up to a tenth from run to run, and machines differ more.
 const timeTolerance = 1.3
 
 //go:embed micro.limits
 var timeLimits string
 
-// Times measures what GateTimes looks at, in loops of the reference script. If a call takes
-// longer than it may, it is measured again, twice at the most, and the least counts: other
-// programs on the machine make calls slower and never faster.
+// Times measures the figures that GateTimes checks, in loops of the reference script. If one is
+// above its limit, all are measured again, at most twice, and the least value of each counts:
+// other programs on the machine make calls slower and never faster.
 func Times(ctx context.Context, rdb redis.UniversalClient) (Report, error) {
 	var least Report
 	for range 3 {
@@ -34,7 +34,7 @@ func Times(ctx context.Context, rdb redis.UniversalClient) (Report, error) {
 	return least, nil
 }
 
-// times are the ratios of a measurement, by the names that limits are for.
+// times returns the ratios of a measurement, under the names in micro.limits.
 func (r MicroReport) times() Report {
 	out := Report{Bench: r.Bench}
 	for _, c := range r.Costs {
@@ -44,7 +44,7 @@ func (r MicroReport) times() Report {
 	return out
 }
 
-// lowest has the lower value of each figure of b.
+// lowest returns each figure of b with the lower of its values in a and b.
 func lowest(a, b Report) Report {
 	out := Report{Bench: b.Bench}
 	for _, f := range b.Figures {
@@ -56,8 +56,8 @@ func lowest(a, b Report) Report {
 	return out
 }
 
-// GateTimes compares times with the limits that are kept beside this file, and returns a
-// line for each that is too high, or has no figure.
+// GateTimes compares times with the limits in micro.limits. It returns a line for each limit that
+// a time exceeds by more than 30 %, or that has no figure in r.
 func GateTimes(r Report) []string { return gateTimes(r, timeLimits) }
 
 func gateTimes(r Report, limits string) []string {
@@ -71,9 +71,9 @@ func gateTimes(r Report, limits string) []string {
 		value, _, known := r.find(name)
 		switch {
 		case err != nil || !known:
-			broken = append(broken, fmt.Sprintf("micro.limits: %q is no figure of this benchmark, or has no number", strings.TrimSpace(line)))
+			broken = append(broken, fmt.Sprintf("micro.limits: %q is not a figure of this benchmark, or its limit is not a number", strings.TrimSpace(line)))
 		case value > usual*timeTolerance:
-			broken = append(broken, fmt.Sprintf("%s is %s loops of the reference script, the limit is %s and a tolerance of %.0f %%: see `curfew bench micro`",
+			broken = append(broken, fmt.Sprintf("%s is %s loops of the reference script, the limit is %s plus %.0f %%: see `curfew bench micro`",
 				name, Digits(value), Digits(usual), (timeTolerance-1)*100))
 		}
 	}

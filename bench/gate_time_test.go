@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// usual are the times that the limits say.
+// usual returns a report in which every time is equal to its limit.
 func usual(t *testing.T) Report {
 	t.Helper()
 	var r Report
@@ -22,12 +22,12 @@ func usual(t *testing.T) Report {
 		r.add(name, value, "× reference")
 	}
 	if len(r.Figures) < 10 {
-		t.Fatalf("%d limits of time are left", len(r.Figures))
+		t.Fatalf("micro.limits has %d limits, want at least 10", len(r.Figures))
 	}
 	return r
 }
 
-func TestGateFailsWhenACallIsHalfAsMuchAgain(t *testing.T) {
+func TestGateFailsWhenACallTakesHalfAsLongAgain(t *testing.T) {
 	for i, f := range usual(t).Figures {
 		for _, row := range []struct {
 			times float64
@@ -37,10 +37,10 @@ func TestGateFailsWhenACallIsHalfAsMuchAgain(t *testing.T) {
 			r.Figures[i].Value *= row.times
 			broken := GateTimes(r)
 			if row.fails != (len(broken) == 1) || !row.fails && len(broken) > 0 {
-				t.Errorf("%s, %v times as dear: the gate says %q", f.Name, row.times, broken)
+				t.Errorf("%s at %v times its limit: GateTimes = %q", f.Name, row.times, broken)
 			}
 			if row.fails && len(broken) == 1 && !strings.HasPrefix(broken[0], f.Name+" is ") {
-				t.Errorf("%s is too dear, and the gate says %q", f.Name, broken)
+				t.Errorf("%s is above its limit: GateTimes = %q", f.Name, broken)
 			}
 		}
 	}
@@ -53,12 +53,12 @@ func TestGateOfTimesNamesWhatIsUnknown(t *testing.T) {
 		claim, limits string
 		broken        int
 	}{
-		{"all is well", "# fetch 1: CPU = 0.1\nfetch 1: CPU = 1\n", 0},
+		{"all times are within their limits", "# fetch 1: CPU = 0.1\nfetch 1: CPU = 1\n", 0},
 		{"no such figure", "fetch 2: CPU = 1\n", 1},
 		{"no number", "fetch 1: CPU = one\n", 1},
 	} {
 		if got := gateTimes(r, row.limits); len(got) != row.broken {
-			t.Errorf("%s: the gate says %q", row.claim, got)
+			t.Errorf("%s: GateTimes = %q", row.claim, got)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestEveryCallHasALimit(t *testing.T) {
 		_, _, cpu := usual(t).find(name + ": CPU")
 		_, _, median := usual(t).find(name + ": median")
 		if cpu == median {
-			t.Errorf("micro.limits has not one limit for %q", name)
+			t.Errorf("micro.limits must have one limit for %q, of CPU or median", name)
 		}
 	}
 }

@@ -15,10 +15,10 @@ import (
 )
 
 var (
-	// ErrUnreachable means that the server of a comparison does not answer.
+	// ErrUnreachable is the error of a comparison whose server does not answer.
 	ErrUnreachable = errors.New("the Redis server does not answer")
-	// ErrOccupied means that a given server has keys of a System already. Choose another
-	// namespace, database or server.
+	// ErrOccupied is the error of a comparison whose given server has keys of a System
+	// already. Choose another namespace, database or server.
 	ErrOccupied = errors.New("the Redis server is in use")
 )
 
@@ -27,10 +27,10 @@ type ground struct {
 	rdb      redis.UniversalClient
 	place    Place
 	given    bool
-	prefixes []string // of the keys of all Systems
+	prefixes []string // of all Systems' keys
 }
 
-// prepare connects to the server. One that is given must be free of the Systems' keys.
+// prepare connects to the server. A given server must have no key of a System.
 func prepare(ctx context.Context, c CompareConfig, systems []System) (*ground, error) {
 	c.Place.Namespace = orDefault(c.Place.Namespace, "bench")
 	rdb, err := c.Place.connect()
@@ -51,8 +51,8 @@ func prepare(ctx context.Context, c CompareConfig, systems []System) (*ground, e
 	return g, nil
 }
 
-// connect makes a client of its own for one server. queue.Connect says what is wrong with
-// a URL, and never tells a password.
+// connect returns a new client for one server. The errors of queue.Connect say what is wrong
+// with a URL and never contain its password.
 func (p Place) connect() (redis.UniversalClient, error) {
 	scheme, _, _ := strings.Cut(p.URL, ":")
 	if strings.Contains(scheme, "+") {
@@ -61,7 +61,7 @@ func (p Place) connect() (redis.UniversalClient, error) {
 	return queue.Connect(p.URL)
 }
 
-// options are those of the URL, for libraries that have their own client.
+// options returns the options of the URL, for libraries that make their own client.
 func (p Place) options() (*redis.Options, error) {
 	options, err := redis.ParseURL(p.URL)
 	if err != nil {
@@ -70,7 +70,7 @@ func (p Place) options() (*redis.Options, error) {
 	return options, nil
 }
 
-// ping tells whether the server answers, with a client that asks once.
+// ping returns ErrUnreachable unless the server answers. Its client does not retry.
 func (g *ground) ping(ctx context.Context) error {
 	options, err := g.place.options()
 	if err != nil {
@@ -87,18 +87,18 @@ func (g *ground) ping(ctx context.Context) error {
 	return nil
 }
 
-// explain says of an error that the server is gone, if it is.
+// explain adds ErrUnreachable to an error if the server does not answer any more.
 func (g *ground) explain(err error) error {
 	if err == nil {
 		return nil
 	}
 	if gone := g.ping(context.Background()); gone != nil {
-		return fmt.Errorf("%w, and so this failed: %w", gone, err)
+		return fmt.Errorf("%w, so the measurement failed: %w", gone, err)
 	}
 	return err
 }
 
-// refuseOccupied finds keys of the Systems. They may be somebody's work.
+// refuseOccupied returns ErrOccupied if the server has keys of a System: they can be in use.
 func (g *ground) refuseOccupied(ctx context.Context, systems []System) error {
 	for _, s := range systems {
 		for _, prefix := range s.Prefixes(g.place.Namespace) {
@@ -107,14 +107,14 @@ func (g *ground) refuseOccupied(ctx context.Context, systems []System) error {
 				return err
 			}
 			if found != "" {
-				return fmt.Errorf("%w: it has keys of %s, %q among them", ErrOccupied, s.Name(), found)
+				return fmt.Errorf("%w: it has keys of %s, for example %q", ErrOccupied, s.Name(), found)
 			}
 		}
 	}
 	return nil
 }
 
-// first returns a key that begins with a prefix, or "" if there is no such key.
+// first returns a key that begins with a prefix, or "" if no key does.
 func (g *ground) first(ctx context.Context, prefix string) (string, error) {
 	found := g.rdb.Scan(ctx, 0, engine.KeysFrom(prefix), 1000).Iterator()
 	if found.Next(ctx) {
@@ -123,7 +123,7 @@ func (g *ground) first(ctx context.Context, prefix string) (string, error) {
 	return "", found.Err()
 }
 
-// clear removes what the turn before left. Only a server that is ours is flushed.
+// clear removes the keys of the previous turn. It flushes the server unless it was given.
 func (g *ground) clear(ctx context.Context) error {
 	if !g.given {
 		return g.rdb.FlushAll(ctx).Err()
@@ -154,7 +154,7 @@ func (g *ground) remove(ctx context.Context, prefix string) error {
 	}
 }
 
-// close removes the last turn's keys, also when the comparison was interrupted.
+// close removes the keys of the last turn, even if the comparison was interrupted.
 func (g *ground) close() {
 	if g.given {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -164,7 +164,7 @@ func (g *ground) close() {
 	g.rdb.Close()
 }
 
-// server tells the version of the server, and whether it has an append-only file.
+// server returns the version of the server, and whether it has an append-only file.
 func (g *ground) server(ctx context.Context) (version string, aof bool, err error) {
 	info, err := g.rdb.Info(ctx, "server", "persistence").Result()
 	fields := infoFields(info)

@@ -14,21 +14,22 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// startFor is how long idle workers may take until all of them have a lease.
+// startFor is the longest time until all idle workers have a lease.
 const startFor = 90 * time.Second
 
-// IdleConfig says who waits for work while Idle measures.
+// IdleConfig says how many workers and reapers wait for work while Idle measures.
 type IdleConfig struct {
 	Workers, Reapers, Partitions int
-	// Shared has all of them use one client. Otherwise each has a client of its own, as
-	// in a process of its own.
+	// Shared makes all of them use one client. Otherwise each has its own client, as if it
+	// were a process.
 	Shared bool
-	For    time.Duration
+	// For is how long to measure. It must not be 0.
+	For time.Duration
 }
 
-// Idle measures what workers and reapers cost that have nothing to do: how much of a
-// processor Redis uses, how many scripts and blocking calls it runs, and how many connections
-// it has.
+// Idle measures the cost of idle workers and reapers: how much of a processor Redis and this
+// process use, how many scripts and blocking calls Redis runs in a second, how many connections
+// it has, and how long all workers took to get a lease. It needs a *redis.Client.
 func Idle(ctx context.Context, rdb redis.UniversalClient, c IdleConfig) (Report, error) {
 	r := Report{Bench: "idle"}
 	if err := rdb.FlushAll(ctx).Err(); err != nil {
@@ -41,7 +42,7 @@ func Idle(ctx context.Context, rdb redis.UniversalClient, c IdleConfig) (Report,
 		return r, err
 	}
 	r.add("until all workers have a lease", time.Since(start).Seconds(), "s")
-	pause(ctx, 2*c.For/3) // what starting costs is over
+	pause(ctx, 2*c.For/3) // until the cost of starting is over
 
 	before, calls, err := idle.usage(ctx)
 	if err != nil {
@@ -62,7 +63,7 @@ func Idle(ctx context.Context, rdb redis.UniversalClient, c IdleConfig) (Report,
 	return r, err
 }
 
-// idle is the fleet that waits.
+// idle is a fleet of workers and reapers without work.
 type idle struct {
 	IdleConfig
 	rdb     redis.UniversalClient
@@ -98,7 +99,7 @@ func (i *idle) start(ctx context.Context) error {
 	return i.awaitLeases(ctx, failed)
 }
 
-// open is the namespace, by a client of its own.
+// open opens the namespace with a new client.
 func (i *idle) open(ctx context.Context) (*queue.Queue, error) {
 	options := *i.rdb.(*redis.Client).Options()
 	options.ContextTimeoutEnabled = true
@@ -126,7 +127,7 @@ func (i *idle) awaitLeases(ctx context.Context, failed <-chan error) error {
 			return nil
 		}
 		if time.Since(start) > startFor {
-			return fmt.Errorf("after %v there are %d leases of %d", startFor, leases, i.Workers*i.Partitions)
+			return fmt.Errorf("after %v only %d of %d leases exist", startFor, leases, i.Workers*i.Partitions)
 		}
 		select {
 		case err := <-failed:
@@ -136,8 +137,8 @@ func (i *idle) awaitLeases(ctx context.Context, failed <-chan error) error {
 	}
 }
 
-// usage is the time of processors that was used, and the scripts and blocking calls that
-// Redis has run.
+// usage returns the CPU seconds of Redis and of this process, and the number of scripts and
+// blocking calls that Redis has run.
 func (i *idle) usage(ctx context.Context) (used [2]float64, calls int64, err error) {
 	if used, err = cpu(ctx, i.rdb); err != nil {
 		return used, 0, err

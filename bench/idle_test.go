@@ -8,7 +8,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/stages"
 )
 
-// What idle workers and reapers cost does not grow with their number as they do.
+// The cost of idle workers and reapers grows less than their number.
 func TestIdleFleetsAreCheap(t *testing.T) {
 	redistest.NoRace(t, "it measures")
 	for _, c := range []struct {
@@ -22,7 +22,7 @@ func TestIdleFleetsAreCheap(t *testing.T) {
 		{"200 workers that share a client, 4 partitions", IdleConfig{Workers: 200, Partitions: 4, Shared: true}, 220},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel() // what is counted is calls
+			t.Parallel() // the number of calls does not depend on the load of the machine
 			c.config.For = 3 * time.Second
 			r, err := Idle(t.Context(), redistest.Start(t).Client(t), c.config)
 			if err != nil {
@@ -36,7 +36,7 @@ func TestIdleFleetsAreCheap(t *testing.T) {
 	}
 }
 
-// The bounds hold on a machine that does nothing else.
+// These limits hold on a machine that does nothing else.
 func TestIdleFleetsLeaveRedisIdle(t *testing.T) {
 	if !stages.Long() {
 		t.Log("only with CURFEW_LONG=1: it measures a processor for two minutes")

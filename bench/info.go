@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// infoFields are the lines of an INFO, by name.
+// infoFields returns the lines of an INFO reply by name.
 func infoFields(info string) map[string]string {
 	fields := map[string]string{}
 	for line := range strings.Lines(info) {
@@ -18,7 +18,7 @@ func infoFields(info string) map[string]string {
 	return fields
 }
 
-// serverVersion is that of the Redis.
+// serverVersion returns the version of the Redis server.
 func serverVersion(ctx context.Context, rdb redis.UniversalClient) (string, error) {
 	info, err := rdb.Info(ctx, "server").Result()
 	return infoFields(info)["redis_version"], err

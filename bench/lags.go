@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// lagList takes lags from handlers.
+// lagList collects lags from handlers.
 type lagList struct {
 	mu   sync.Mutex
 	lags []time.Duration
@@ -17,7 +17,7 @@ type lagList struct {
 
 func newLagList(n int) *lagList { return &lagList{all: newCountdown(n)} }
 
-// untilDone is what a handler does whose time is going to be up.
+// untilDone waits for the end of a handler's context, and adds how late it is.
 func (l *lagList) untilDone(ctx context.Context, deadline time.Time) error {
 	<-ctx.Done()
 	l.add(time.Since(deadline))
@@ -31,7 +31,7 @@ func (l *lagList) add(lag time.Duration) {
 	l.all.one()
 }
 
-// wait returns the lags when all are there.
+// wait returns the lags when all have been added.
 func (l *lagList) wait(ctx context.Context) ([]time.Duration, error) {
 	err := l.all.wait(ctx)
 	l.mu.Lock()
@@ -39,13 +39,13 @@ func (l *lagList) wait(ctx context.Context) ([]time.Duration, error) {
 	return slices.Clone(l.lags), err
 }
 
-// lagParts are the quantiles of lags that are told.
+// lagParts are the quantiles that are reported for lags.
 var lagParts = []struct {
 	name string
 	part float64
 }{{"p50", 0.50}, {"p99", 0.99}, {"max", 1}}
 
-// lagFigures are those of lags: dispatch_p50, dispatch_p99, dispatch_max.
+// lagFigures returns the figures for lags of a name: dispatch_p50, dispatch_p99, dispatch_max.
 func lagFigures(name, what string, can func(System) bool) []figure {
 	var list []figure
 	for _, p := range lagParts {
@@ -54,7 +54,7 @@ func lagFigures(name, what string, can func(System) bool) []figure {
 	return list
 }
 
-// lagValues are the values of these figures, in ms.
+// lagValues returns the values of these figures, in ms.
 func lagValues(lags []time.Duration) []float64 {
 	values := make([]float64, len(lagParts))
 	if len(lags) == 0 {
@@ -67,12 +67,12 @@ func lagValues(lags []time.Duration) []float64 {
 	return values
 }
 
-// percentile is that of sorted lags.
+// percentile returns the value at a part, from 0 to 1, of sorted lags.
 func percentile(sorted []time.Duration, part float64) time.Duration {
 	return sorted[min(int(part*float64(len(sorted))), len(sorted)-1)]
 }
 
-// orDefault is a value, or what stands for it if it is zero.
+// orDefault returns value, or otherwise if value is zero.
 func orDefault[T comparable](value, otherwise T) T {
 	var zero T
 	if value == zero {
@@ -81,7 +81,7 @@ func orDefault[T comparable](value, otherwise T) T {
 	return value
 }
 
-// count says how many: "1 task", "20 tasks".
+// count returns a number with its noun: "1 task", "20 tasks".
 func count(n int, what string) string {
 	if n != 1 {
 		what += "s"

@@ -11,8 +11,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Load is a steady stream of tasks to every partition. It notes of each when it was
-// acknowledged and when it was seen to have ended.
+// Load is a steady stream of tasks to every partition. It records when each task was
+// acknowledged, and when its end was seen.
 type Load struct {
 	q       *queue.Queue
 	stop    context.CancelFunc
@@ -23,7 +23,7 @@ type Load struct {
 	marks [][]*Mark // a partition, in the order sent
 }
 
-// Mark is what happened to one task. An instant is zero if it never came.
+// Mark records what happened to one task. An instant is zero if that has not happened.
 type Mark struct {
 	ID                 string
 	Sent, Acked, Ended time.Time
@@ -31,8 +31,8 @@ type Mark struct {
 	EndErr             error // of the wait for its end
 }
 
-// StartLoad sends a task of a kind to each partition every so often, the next one when
-// the last was answered. They are to be run by somebody else.
+// StartLoad enqueues a task of a kind to each partition at an interval. If an enqueue takes
+// longer, the next one begins when it has returned. The caller must run a worker for the tasks.
 func StartLoad(ctx context.Context, q *queue.Queue, kind string, every time.Duration) *Load {
 	l := &Load{q: q, marks: make([][]*Mark, q.Partitions())}
 	ctx, l.stop = context.WithCancel(ctx)
@@ -49,7 +49,7 @@ func (l *Load) send(ctx context.Context, p int, kind string, every time.Duration
 		task := queue.Task{Kind: kind, Payload: payload(), Timeout: time.Minute}
 		task.IdempotencyKey, n = keyOf(p, l.q.Partitions(), n)
 		m := &Mark{Sent: time.Now()}
-		// Not under ctx: what was sent is to be known.
+		// Without ctx's end: the result of every enqueue must be known.
 		r, err := l.q.Enqueue(context.WithoutCancel(ctx), task)
 		l.mu.Lock()
 		m.ID, m.Err = r.ID, err
@@ -68,7 +68,8 @@ func (l *Load) send(ctx context.Context, p int, kind string, every time.Duration
 	}
 }
 
-// keyOf is an idempotency key of a partition (docs/protocol.md), and the number to go on from.
+// keyOf returns an idempotency key that belongs to partition p (docs/protocol.md), and the number
+// to continue from.
 func keyOf(p, partitions, from int) (key string, next int) {
 	for n := from; ; n++ {
 		if key = fmt.Sprintf("load-%d", n); int(crc32.ChecksumIEEE([]byte(key))%uint32(partitions)) == p {
@@ -88,7 +89,8 @@ func (l *Load) wait(m *Mark) {
 	}
 }
 
-// Stop ends the stream, and returns all marks when nothing is under way any more.
+// Stop ends the stream and returns the marks of each partition, in the order sent. It waits for
+// all tasks to end, up to a minute each.
 func (l *Load) Stop() [][]*Mark {
 	l.stop()
 	l.senders.Wait()
@@ -96,7 +98,7 @@ func (l *Load) Stop() [][]*Mark {
 	return l.marks
 }
 
-// Flows tells whether a partition acknowledged and ended a task that was sent after an
+// Flows reports whether partition p has acknowledged and ended a task that was sent after an
 // instant.
 func (l *Load) Flows(p int, after time.Time) bool {
 	l.mu.Lock()
@@ -109,8 +111,8 @@ func (l *Load) Flows(p int, after time.Time) bool {
 	return false
 }
 
-// Gap is the longest time after an instant in which one of the partitions acknowledged
-// nothing, and in which one ended nothing.
+// Gap returns the longest time after an instant in which one of the partitions acknowledged
+// nothing, and the longest in which one ended nothing. A gap that has not ended does not count.
 func (l *Load) Gap(partitions []int, after time.Time) (acking, ending time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,7 +126,7 @@ func (l *Load) Gap(partitions []int, after time.Time) (acking, ending time.Durat
 	return acking, ending
 }
 
-// gap is the longest time between two instants, of those after one.
+// gap returns the longest time between two neighbouring instants, beginning with after.
 func gap(times []time.Time, after time.Time) (longest time.Duration) {
 	slices.SortFunc(times, time.Time.Compare)
 	for _, at := range times {

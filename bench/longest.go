@@ -16,22 +16,23 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// LongestConfig says how much there is while Longest measures.
+// LongestConfig says how many pending tasks and queues exist while Longest measures, and how many
+// members each wait has.
 type LongestConfig struct {
 	Tasks, Queues, Members int
 }
 
-// longest is a measurement of the longest script of each call.
+// longest measures the longest script of each call.
 type longest struct {
 	*micro
 	LongestConfig
 	report Report
 }
 
-// Longest measures how long a single script keeps Redis at the most, since Redis does nothing
-// else meanwhile: each call as large as the Go packages make it, beside many pending tasks in
-// many queues, and waits of many members. A figure is the longest script of a step, by the clock
-// of Redis on the wall (SLOWLOG), so it contains what the machine took away meanwhile.
+// Longest measures the longest time that one script blocks Redis. Each call is as large as the Go
+// packages make it, beside many pending tasks in many queues, and waits have many members. A figure
+// is the longest script of a step, from SLOWLOG. That is elapsed time, so it also contains the time
+// in which the machine ran other programs.
 func Longest(ctx context.Context, rdb redis.UniversalClient, c LongestConfig) (Report, error) {
 	l := &longest{micro: &micro{rdb: rdb}, LongestConfig: c, report: Report{Bench: "longest"}}
 	if err := l.fill(ctx); err != nil {
@@ -48,7 +49,7 @@ func Longest(ctx context.Context, rdb redis.UniversalClient, c LongestConfig) (R
 	return l.report, nil
 }
 
-// fill puts the tasks in their queues.
+// fill enqueues the tasks into their queues.
 func (l *longest) fill(ctx context.Context) error {
 	if err := l.open(ctx); err != nil {
 		return err
@@ -77,7 +78,7 @@ func configure(ctx context.Context, rdb redis.UniversalClient, settings [][2]str
 	return nil
 }
 
-// step measures the scripts that a step runs.
+// step runs a step and adds its longest script to the report.
 func (l *longest) step(ctx context.Context, name string, step func() error) error {
 	if err := l.rdb.Do(ctx, "SLOWLOG", "RESET").Err(); err != nil {
 		return err
@@ -99,7 +100,7 @@ func (l *longest) step(ctx context.Context, name string, step func() error) erro
 	return nil
 }
 
-// named is one step.
+// named is a step and the name of its figure.
 type named struct {
 	name string
 	step func() error
@@ -114,7 +115,7 @@ func (l *longest) steps(ctx context.Context, steps ...named) error {
 	return nil
 }
 
-// ofTasks are the calls of producers, workers and reapers.
+// ofTasks measures the calls of producers, workers and reapers.
 func (l *longest) ofTasks(ctx context.Context) error {
 	var claims []queue.Claim
 	settle := func(of func(queue.Claim) queue.Outcome, n int) func() error {
@@ -163,7 +164,7 @@ func (l *longest) ofTasks(ctx context.Context) error {
 	)
 }
 
-// dueTasks sweeps tasks of many queues that are all due.
+// dueTasks returns a step that sweeps due tasks of many queues.
 func (l *longest) dueTasks(ctx context.Context) func() error {
 	return func() error {
 		const n = 5000
@@ -178,7 +179,7 @@ func (l *longest) dueTasks(ctx context.Context) func() error {
 	}
 }
 
-// ofQueues are calls about queues.
+// ofQueues measures calls about queues.
 func (l *longest) ofQueues(ctx context.Context) error {
 	every := func() (quotas []queue.Quota) {
 		for i := range l.Queues {
@@ -231,7 +232,8 @@ func (l *longest) ofQueues(ctx context.Context) error {
 	)
 }
 
-// family makes an agent with many children, and takes it from its queue.
+// family enqueues an agent, claims it, and enqueues its many children. It returns the claim and
+// the children's ids.
 func (l *longest) family(ctx context.Context, name string) (queue.Claim, []string, error) {
 	a := agent(0)
 	a.Queue = name
@@ -252,7 +254,7 @@ func (l *longest) family(ctx context.Context, name string) (queue.Claim, []strin
 	return claims[0], ids, accepted(l.q.EnqueueAll(ctx, children))
 }
 
-// waitFor is a wait for all of them, each with a limit of its own.
+// waitFor returns a suspension of the agent on all of ids, each with its own limit.
 func waitFor(a queue.Claim, ids []string, w queue.Wait) queue.Suspension {
 	w.Entry, w.Digest, w.Label, w.MaxMembers = 1, "wait", "its children", len(ids)
 	for _, id := range ids {
@@ -261,7 +263,7 @@ func waitFor(a queue.Claim, ids []string, w queue.Wait) queue.Suspension {
 	return queue.Suspension{Agent: a.ID, Epoch: a.Epoch, Worker: who, Wait: w}
 }
 
-// ofAgents are calls about an agent that waits for all of its many children, to the end.
+// ofAgents measures the calls about an agent that waits for all of its many children, until it ends.
 func (l *longest) ofAgents(ctx context.Context) error {
 	var a queue.Claim
 	var ids []string
@@ -299,7 +301,7 @@ func (l *longest) ofAgents(ctx context.Context) error {
 	)
 }
 
-// ofFamilies are ends that take many children along.
+// ofFamilies measures ends that also end many children.
 func (l *longest) ofFamilies(ctx context.Context) error {
 	var steps []named
 	for _, c := range []struct {
@@ -320,7 +322,7 @@ func (l *longest) ofFamilies(ctx context.Context) error {
 	}})...)
 }
 
-// loseMany has a wait end that most members have not ended for.
+// loseMany ends a wait while most of its members have not ended.
 func (l *longest) loseMany(ctx context.Context, w queue.Wait) error {
 	name := "lose" + string(w.Mode)
 	a, ids, err := l.family(ctx, name)
@@ -343,7 +345,7 @@ func (l *longest) loseMany(ctx context.Context, w queue.Wait) error {
 	return l.endFamily(ctx, func() error { return nil })
 }
 
-// endFamily sweeps until nothing is left to be done.
+// endFamily calls end, and then sweeps until nothing is due.
 func (l *longest) endFamily(ctx context.Context, end func() error) error {
 	if err := end(); err != nil {
 		return err

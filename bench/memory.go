@@ -10,21 +10,20 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// withEvents is how many tasks are completed where each is to have its event: fewer than the
-// 100,000 that a stream keeps.
+// withEvents is how many tasks are measured with their events. It is less than the 100,000 events
+// that a stream keeps.
 const withEvents = 50000
 
-// Memory measures what tasks with 100 random bytes and a deadline take in Redis, in bytes a
-// task:
+// Memory measures how many bytes a task with a payload of 100 random bytes and a deadline takes:
 //
-//   - used_memory, less what it was before, of n tasks that are pending, that one worker
-//     runs, and that are completed and kept. Of the completed ones only the newest have an
-//     event left, as in any namespace with so many.
-//   - the same of 50,000 tasks at the most that are completed and all have their event.
-//   - what the append-only file grows by for an enqueue, a fetch and a settle in calls of
-//     50, of 20,000 tasks at the most.
+//   - the growth of used_memory with n tasks that are pending, that one worker runs, and that
+//     are completed and kept. If n is large, only the newest completed tasks still have their
+//     event.
+//   - the same with up to 50,000 completed tasks that all have their event.
+//   - the growth of the append-only file by an enqueue, a fetch and a settle, in calls of 50,
+//     with up to 20,000 tasks.
 //
-// The server has an append-only file for the last part only.
+// It turns the server's append-only file on for the last part, and then off.
 func Memory(ctx context.Context, rdb redis.UniversalClient, n int) (Report, error) {
 	r := Report{Bench: "memory"}
 	var empty int64
@@ -49,18 +48,18 @@ func Memory(ctx context.Context, rdb redis.UniversalClient, n int) (Report, erro
 	return r, err
 }
 
-// stage is how far all tasks of a measurement are.
+// stage is how far all tasks of a measurement have come.
 type stage int
 
 const (
-	opened stage = iota // there are none yet
+	opened stage = iota // no task is enqueued yet
 	pending
 	running
 	ended
 )
 
-// live takes n tasks through their lives in calls of a size. At each stage that all of them
-// have reached it calls reached.
+// live enqueues, claims and completes n tasks, in calls of size tasks. It calls reached after each
+// stage that all of them have reached.
 func live(ctx context.Context, rdb redis.UniversalClient, n, size int, reached func(stage) error) error {
 	m := &micro{rdb: rdb}
 	if err := m.open(ctx); err != nil {
@@ -84,7 +83,7 @@ func live(ctx context.Context, rdb redis.UniversalClient, n, size int, reached f
 			return err
 		}
 		for i, c := range claims {
-			claims[i] = queue.Claim{ID: c.ID, Epoch: c.Epoch} // without what it holds of the answer
+			claims[i] = queue.Claim{ID: c.ID, Epoch: c.Epoch} // drops the memory of the reply
 		}
 		held = append(held, claims)
 	}
@@ -99,9 +98,9 @@ func live(ctx context.Context, rdb redis.UniversalClient, n, size int, reached f
 	return reached(ended)
 }
 
-// appendOnly measures what the append-only file grows by.
+// appendOnly measures the growth of the append-only file.
 func appendOnly(ctx context.Context, rdb redis.UniversalClient, n int, r *Report) error {
-	if err := rdb.FlushAll(ctx).Err(); err != nil { // or the file begins with all that is there
+	if err := rdb.FlushAll(ctx).Err(); err != nil { // otherwise the file begins with all present data
 		return err
 	}
 	if err := startAppendOnly(ctx, rdb); err != nil {
@@ -123,7 +122,7 @@ func appendOnly(ctx context.Context, rdb redis.UniversalClient, n int, r *Report
 	return rdb.ConfigSet(ctx, "appendonly", "no").Err()
 }
 
-// startAppendOnly turns the file on and waits until the server has written its beginning.
+// startAppendOnly turns the append-only file on, and waits until the server has written its base.
 func startAppendOnly(ctx context.Context, rdb redis.UniversalClient) error {
 	if err := configure(ctx, rdb, [][2]string{{"auto-aof-rewrite-percentage", "0"}, {"appendonly", "yes"}}); err != nil {
 		return err
@@ -144,7 +143,7 @@ func usedMemory(ctx context.Context, rdb redis.UniversalClient) (int64, error) {
 	return infoNumber(ctx, rdb, "memory", "used_memory")
 }
 
-// infoNumber is a whole number that the server's INFO tells.
+// infoNumber returns an integer of the server's INFO.
 func infoNumber(ctx context.Context, rdb redis.UniversalClient, section, name string) (int64, error) {
 	info, err := rdb.Info(ctx, section).Result()
 	if err != nil {

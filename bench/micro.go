@@ -12,10 +12,10 @@ import (
 
 // MicroConfig adjusts Micro. The zero value is ready to use.
 type MicroConfig struct {
-	// Rounds is how often each call is measured. Defaults to 5.
+	// Rounds is how often each call is measured. The default is 5.
 	Rounds int
-	// Tasks is how many tasks a round measures each call with. Defaults to 5,000.
-	// Small batches take fewer: no more than 1,000 calls.
+	// Tasks is how many tasks a round measures each call with. The default is 5,000.
+	// Small batches use fewer tasks: at most 1,000 calls.
 	Tasks int
 }
 
@@ -28,26 +28,25 @@ func (c *MicroConfig) complete() {
 	}
 }
 
-// batches are the sizes that enqueue, fetch and settle are measured with.
+// batches are the batch sizes of enqueue, fetch and settle.
 var batches = []int{1, 8, 50, 500}
 
-// Micro measures what one call costs Redis: the CPU time of its main thread, the time within
-// scripts, and the median call, each with one client and nothing else going on. The calls
-// are made through package queue, with tasks of 100 random bytes and a deadline.
+// Micro measures the cost of one call to Redis: the CPU time of its main thread, the time within
+// scripts, and the median call. One client makes the calls, through package queue, and the server
+// does nothing else. Tasks have 100 random bytes and a deadline.
 //
-//   - enqueue, fetch, settle: in batches of 1, 8, 50 and 500, by the task. Settle
-//     completes, and asks for no further tasks.
-//   - sweep: 100 a look, of pending tasks that are past their deadline, by the task.
-//   - fetch of nothing, sweep of nothing, heartbeat: of an empty namespace, by the call.
-//   - suspend: an agent makes 10 children and waits for all of them, by the agent.
-//   - settle and wake: the 10 children of one agent are completed, which wakes it, by the
-//     agent.
+//   - enqueue, fetch, settle: for one task, in batches of 1, 8, 50 and 500. Settle completes,
+//     and fetches no further tasks.
+//   - sweep: for one pending task that is past its deadline, 100 a call.
+//   - fetch of nothing, sweep of nothing, heartbeat: for one call, in an empty namespace.
+//   - suspend: for one agent, which creates 10 children and waits for all of them.
+//   - settle and wake: for one agent, whose 10 children are completed, which wakes it.
 //
-// The ratios are CPU time, and the median call by the task, by those of one loop of a
-// reference script with fixed commands (reference.lua). It is measured before and after each
-// call, so that ratios move less with the machine. CPU time is the better measure of large
-// calls, which are interrupted now and then. Of small calls a third is sockets, and that part
-// depends on how idle the machine is: look at the median.
+// The ratios are the CPU time, and the median call for one task, divided by those of one loop of a
+// reference script with fixed commands (reference.lua). The script is measured before and after
+// each call, so that ratios depend less on the machine. Use CPU time for large calls, because
+// other programs interrupt them. Use the median for small calls: a third of their CPU time is
+// sockets, and depends on how idle the machine is.
 //
 // Micro empties the server, and resets its statistics.
 func Micro(ctx context.Context, rdb redis.UniversalClient, c MicroConfig) (MicroReport, error) {
@@ -62,7 +61,7 @@ func Micro(ctx context.Context, rdb redis.UniversalClient, c MicroConfig) (Micro
 	return m.report(version, c), err
 }
 
-// micro is a measurement under way.
+// micro is a running measurement of Micro.
 type micro struct {
 	rdb   redis.UniversalClient
 	tasks int
@@ -70,21 +69,21 @@ type micro struct {
 
 	q    *queue.Queue
 	seq  int64 // of the last fetch
-	unit use   // a loop of the reference script, as measured last
+	unit use   // one loop of the reference script, at its last measurement
 
-	units   []float64  // CPU times of all of them
+	units   []float64  // the CPU times of all measurements of the reference script
 	calls   []callName // in the order first measured
 	samples map[callName][]sample
 }
 
-// callName says what was measured.
+// callName identifies a measured call.
 type callName struct {
 	call  string
 	batch int
 	per   string
 }
 
-// perCall is how many of the unit one call is about.
+// perCall returns how many of its unit one call handles.
 func (n callName) perCall() float64 {
 	if n.per == "task" {
 		return float64(n.batch)
@@ -92,12 +91,12 @@ func (n callName) perCall() float64 {
 	return 1
 }
 
-// sample is one measurement of a call, in µs by the unit of its name.
+// sample is one measurement of a call, in µs for one of its unit.
 type sample struct {
 	cpu, script float64
-	median      float64 // of a call
-	ratio       float64 // CPU by the reference's CPU
-	medianRatio float64 // median by the reference's, by the unit too
+	median      float64 // of a whole call
+	ratio       float64 // CPU divided by the reference's CPU
+	medianRatio float64 // median for one of its unit, divided by the reference's
 }
 
 func (m *micro) round(ctx context.Context) error {
@@ -123,14 +122,14 @@ func (m *micro) round(ctx context.Context) error {
 	return nil
 }
 
-// open begins with an empty server.
+// open empties the server and opens a namespace.
 func (m *micro) open(ctx context.Context) (err error) {
 	m.seq = 0
 	m.q, err = open(ctx, m.rdb, 1)
 	return err
 }
 
-// measure measures a step that is about n tasks, calls or agents, whatever name.per says.
+// measure measures a step that handles n tasks, calls or agents, as name.per says.
 func (m *micro) measure(ctx context.Context, name callName, n int, step func() error) error {
 	u, err := m.watch.time(ctx, step)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// members is how many children an agent has here.
+// members is how many children each agent has in Micro.
 const members = 10
 
-// agentCalls measures how agents come to wait, and how they are woken.
+// agentCalls measures how agents are suspended and woken.
 func (m *micro) agentCalls(ctx context.Context) error {
 	n := max(m.tasks/50, 2)
 	list := tasks(n, agent)
@@ -52,11 +52,11 @@ func (m *micro) agentCalls(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = m.fetchAll(ctx, "agents", n) // all of them were woken
+	_, err = m.fetchAll(ctx, "agents", n) // fails unless all were woken
 	return err
 }
 
-// byOwner sorts children by the agent that they belong to.
+// byOwner groups children by their agent.
 func byOwner(children []queue.Claim) map[string][]queue.Claim {
 	families := map[string][]queue.Claim{}
 	for _, c := range children {
@@ -66,7 +66,7 @@ func byOwner(children []queue.Claim) map[string][]queue.Claim {
 	return families
 }
 
-// fetchAll takes n tasks of a queue.
+// fetchAll claims n tasks of a queue.
 func (m *micro) fetchAll(ctx context.Context, line string, n int) ([]queue.Claim, error) {
 	var all []queue.Claim
 	for len(all) < n {
@@ -82,7 +82,7 @@ func (m *micro) fetchAll(ctx context.Context, line string, n int) ([]queue.Claim
 	return all, nil
 }
 
-// suspension has an agent make its children and wait for all of them.
+// suspension returns a suspension in which an agent creates its children and waits for all of them.
 func suspension(a queue.Claim) queue.Suspension {
 	s := queue.Suspension{Agent: a.ID, Epoch: a.Epoch, Worker: who,
 		Wait: queue.Wait{Entry: 1, Digest: "wait", Label: "all of its children"}}

@@ -9,10 +9,10 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// who is the worker and the reaper of these measurements.
+// who is the name of the worker and of the reaper.
 const who = "micro"
 
-// fallback is how long a reaper would rest.
+// fallback is the longest wait that a sweep returns.
 const fallback = 500 * time.Millisecond
 
 // idleCalls measures calls that find nothing to do.
@@ -34,7 +34,7 @@ func (m *micro) idleCalls(ctx context.Context) error {
 	return nil
 }
 
-// taskCalls measures a life of tasks, in calls of one size.
+// taskCalls measures enqueue, fetch and settle in batches of one size.
 func (m *micro) taskCalls(ctx context.Context, batch int) error {
 	calls := min(max(m.tasks/batch, 2), 1000)
 	n := calls * batch
@@ -71,7 +71,7 @@ func (m *micro) taskCalls(ctx context.Context, batch int) error {
 	})
 }
 
-// sweep measures how tasks end whose time is up.
+// sweep measures sweeps that end tasks after their deadline.
 func (m *micro) sweep(ctx context.Context) error {
 	const look = 100
 	n := max(m.tasks/look, 2) * look
@@ -83,20 +83,20 @@ func (m *micro) sweep(ctx context.Context) error {
 	return m.measure(ctx, callName{"sweep", look, "task"}, n, func() error { return sweepAll(ctx, m.q, n, look) })
 }
 
-// fetch takes up to n tasks of a queue.
+// fetch claims up to n tasks of a queue.
 func (m *micro) fetch(ctx context.Context, line string, n int) ([]queue.Claim, error) {
 	m.seq++
 	trip, err := m.q.Attempts().Fetch(ctx, 0, who, queue.Ask{N: n, Seq: m.seq, Lease: time.Hour, Quotas: []queue.Quota{{Queue: line, N: n}}})
 	return trip.Claims, err
 }
 
-// settle completes what was claimed.
+// settle completes the claimed tasks.
 func (m *micro) settle(ctx context.Context, claims []queue.Claim) error {
 	_, err := m.q.Attempts().Settle(ctx, 0, who, queue.NewCall(), completions(claims), queue.Ask{})
 	return err
 }
 
-// completions are reports that everything went well.
+// completions returns outcomes that complete the claimed tasks.
 func completions(claims []queue.Claim) []queue.Outcome {
 	outcomes := make([]queue.Outcome, len(claims))
 	for i, c := range claims {
@@ -119,10 +119,10 @@ func sweepAll(ctx context.Context, q *queue.Queue, n, look int) error {
 	return nil
 }
 
-// enough is an error if a call gave other than n tasks.
+// enough returns an error unless a call returned n tasks.
 func enough(got, n int, err error) error {
 	if err == nil && got != n {
-		err = fmt.Errorf("%d of %d tasks came", got, n)
+		err = fmt.Errorf("the call returned %d of %d tasks", got, n)
 	}
 	return err
 }

@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// MicroReport is what Micro found.
+// MicroReport is the result of Micro.
 type MicroReport struct {
 	Bench  string `json:"bench"`
 	Redis  string `json:"redis"` // the server's version
@@ -17,20 +17,21 @@ type MicroReport struct {
 	Costs     []Cost `json:"costs"`
 }
 
-// Cost is what a call costs Redis, in µs a task, a call or an agent.
+// Cost is the cost of a call to Redis, in µs for one task, call or agent.
 type Cost struct {
 	Call   string `json:"call"`            // stable; see Micro
 	Batch  int    `json:"batch,omitempty"` // tasks a call
 	Per    string `json:"per"`             // task, call or agent
 	CPU    Spread `json:"cpu_us"`          // of the main thread
-	Script Spread `json:"script_us"`       // within scripts, by the clock on the wall
-	Median Spread `json:"median_call_us"`  // of a whole call, likewise
-	Ratio  Spread `json:"ratio"`           // CPU by that of a reference loop
-	// MedianRatio is the median call, by the task where Per says so, by that of a loop.
+	Script Spread `json:"script_us"`       // elapsed time within scripts
+	Median Spread `json:"median_call_us"`  // elapsed time of a whole call
+	Ratio  Spread `json:"ratio"`           // CPU divided by that of a reference loop
+	// MedianRatio is the median call divided by that of a reference loop. If Per is task, it is
+	// also divided by Batch.
 	MedianRatio Spread `json:"median_ratio"`
 }
 
-// Name is the call with its batch size: "enqueue 50".
+// Name returns the call with its batch size: "enqueue 50".
 func (c Cost) Name() string {
 	if c.Batch == 0 {
 		return c.Call
@@ -61,7 +62,7 @@ func (m *micro) report(version string, c MicroConfig) MicroReport {
 	return out
 }
 
-// WriteTable writes the report for people: medians, with the least and the most round.
+// WriteTable writes the report as a table for people: medians, with the least and the most.
 func (r MicroReport) WriteTable(out io.Writer) error {
 	fmt.Fprintf(out, "µs of Redis, median (min-max) of %d rounds; redis %s; one loop of the reference script: %s µs\n",
 		r.Rounds, r.Redis, r.Reference.text(Digits))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// timed is a measurement of two rounds: 10 and 30 µs a task, where a loop of the reference
-// took 4 and then 6 µs.
+// timed returns a measurement of two rounds. A task took 10 and 30 µs, and a loop of the
+// reference script took 4 and 6 µs.
 func timed() MicroReport {
 	name := callName{"enqueue", 50, "task"}
 	m := &micro{units: []float64{4, 6}, calls: []callName{name}, samples: map[callName][]sample{name: {
@@ -43,7 +43,7 @@ func TestMicroReportAsTable(t *testing.T) {
 	}
 }
 
-// The names are what scripts ask for: they stay.
+// Scripts read these names, so they must not change.
 func TestMicroReportAsJSON(t *testing.T) {
 	text, err := json.Marshal(timed())
 	if err != nil {
@@ -70,7 +70,7 @@ func TestMicroMeasuresEveryCall(t *testing.T) {
 	for _, c := range got.Costs {
 		names = append(names, c.Name())
 		if c.CPU.Median <= 0 || c.Script.Median <= 0 || c.Median.Median <= 0 || c.Ratio.Median <= 0 {
-			t.Errorf("%s cost nothing: %+v", c.Name(), c)
+			t.Errorf("%s: %+v, want costs above 0", c.Name(), c)
 		}
 	}
 	if got := strings.Join(names, ", "); got != allCalls {
@@ -78,7 +78,7 @@ func TestMicroMeasuresEveryCall(t *testing.T) {
 	}
 }
 
-func TestScriptTimeIsReadOfAllWaysToCall(t *testing.T) {
+func TestScriptTimeIncludesAllWaysToCallAScript(t *testing.T) {
 	info := infoFields("# Commandstats\r\ncmdstat_evalsha:calls=2,usec=50,usec_per_call=25.00,rejected_calls=0,failed_calls=0\r\n" +
 		"cmdstat_fcall:calls=10,usec=300,usec_per_call=30.00,rejected_calls=0,failed_calls=0\r\ncmdstat_get:calls=90,usec=90\r\n" +
 		"latency_percentiles_usec_evalsha:p50=25.087,p99=26\r\nlatency_percentiles_usec_fcall:p50=29.055,p99=40\r\n")
@@ -86,23 +86,23 @@ func TestScriptTimeIsReadOfAllWaysToCall(t *testing.T) {
 		t.Errorf("scriptUse = %+v, %v, want 350 µs in scripts and a median of 29.055", got, err)
 	}
 	if _, err := scriptUse(map[string]string{"cmdstat_evalsha": "calls=x"}); err == nil {
-		t.Error("a line without its numbers is taken")
+		t.Error("scriptUse accepts a line without its numbers")
 	}
 }
 
-func TestCPUIsThatOfTheMainThreadIfTold(t *testing.T) {
+func TestCPUIsThatOfTheMainThreadIfTheServerReportsIt(t *testing.T) {
 	for _, row := range []struct {
 		claim, info string
 		want        float64
 	}{
-		{"of the main thread", "used_cpu_sys:9\r\nused_cpu_user:9\r\nused_cpu_sys_main_thread:0.25\r\nused_cpu_user_main_thread:1.5\r\n", 1.75e6},
-		{"of the server, where that is not told apart", "used_cpu_sys:0.5\r\nused_cpu_user:1\r\n", 1.5e6},
+		{"the main thread is reported", "used_cpu_sys:9\r\nused_cpu_user:9\r\nused_cpu_sys_main_thread:0.25\r\nused_cpu_user_main_thread:1.5\r\n", 1.75e6},
+		{"only the whole server is reported", "used_cpu_sys:0.5\r\nused_cpu_user:1\r\n", 1.5e6},
 	} {
 		if got, err := mainThread(infoFields(row.info)); err != nil || math.Abs(got-row.want) > 1e-6 {
 			t.Errorf("%s: %v, %v, want %v", row.claim, got, err, row.want)
 		}
 	}
 	if _, err := mainThread(nil); err == nil {
-		t.Error("an INFO without the field is taken for 0")
+		t.Error("mainThread returns no error for an INFO without the field")
 	}
 }

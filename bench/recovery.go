@@ -13,19 +13,19 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Holder makes the command of a worker process that calls Hold with the System of that
-// name. The process must end when its standard input does.
+// Holder returns the command of a worker process that calls Hold, with the System of that name
+// and that queue. The process must exit when its standard input is closed.
 type Holder func(system, line string) *exec.Cmd
 
-// began is what Hold says when it has a task.
+// began is the line that Hold writes when it has a task.
 const began = "began"
 
-// Hold works on a queue as a process of its own that is going to be killed: it says
-// so when it has a task, and never finishes it.
+// Hold claims a task of a queue, writes a line to said, and never finishes the task. It runs in
+// a process that a measurement kills. It fails if s is not a Recoverer.
 func Hold(ctx context.Context, s System, at Place, line string, said io.Writer) error {
 	recoverer, ok := s.(Recoverer)
 	if !ok {
-		return fmt.Errorf("%s is no Recoverer", s.Name())
+		return fmt.Errorf("%s is not a Recoverer", s.Name())
 	}
 	if err := s.Open(ctx, at); err != nil {
 		return err
@@ -34,14 +34,15 @@ func Hold(ctx context.Context, s System, at Place, line string, said io.Writer) 
 	return recoverer.Hold(ctx, line, func() { fmt.Fprintln(said, began) })
 }
 
-// Recovery measures how long a task stands still when the process that runs it dies:
-// worker processes with a task each are killed (SIGKILL), each at a moment of its own
-// within an interval between two heartbeats, and the time is taken from the kill to
-// the instant at which the task's handler begins elsewhere, on a worker with one
-// reaper. It is the rest of the lease, so the lease decides it and not the machine:
-// what dies has other slots free, asks for work about once a second, and thereby
-// renews its lease. With all slots taken only heartbeats do, each third of a lease,
-// and the rest is two thirds of a lease or more.
+// Recovery measures how long a task waits when the process that runs it dies. Several worker
+// processes have one task each. Each is killed (SIGKILL) at a random instant between two
+// heartbeats. The figure is the time from the kill until the task's handler begins in another
+// worker, which has one reaper.
+//
+// That time is the rest of the lease, so it depends on the lease and not on the machine. The
+// killed workers have free slots, so they fetch about once a second, which renews the lease. A
+// worker without free slots only renews its lease by heartbeats, every third of a lease. The
+// rest of its lease is then two thirds of the lease or more.
 func Recovery(ctx context.Context, rdb redis.UniversalClient, at Place, kills int, lease time.Duration, holder Holder) (Report, error) {
 	r := Report{Bench: "recovery"}
 	if err := rdb.FlushAll(ctx).Err(); err != nil {
@@ -59,7 +60,7 @@ func Recovery(ctx context.Context, rdb redis.UniversalClient, at Place, kills in
 	}
 	slices.Sort(lags)
 	if lags[len(lags)-1] >= within {
-		return r, fmt.Errorf("a task did not run elsewhere in %v", within)
+		return r, fmt.Errorf("a task did not run again within %v", within)
 	}
 	name := fmt.Sprintf("killed worker, lease %v: its task runs elsewhere after, ", lease)
 	r.add(name+"min", lags[0].Seconds(), "s")
@@ -68,14 +69,14 @@ func Recovery(ctx context.Context, rdb redis.UniversalClient, at Place, kills in
 	return r, nil
 }
 
-// start is when a task's handler began elsewhere.
+// start is when a task's handler began in another worker.
 type start struct {
 	line string
 	at   time.Time
 }
 
-// standstill kills worker processes with a task each, and returns how long each task took
-// to run elsewhere, load.Within for those that took longer.
+// standstill kills worker processes with one task each, and returns how long each task took to run
+// again. A task that took longer than load.Within counts as that.
 func standstill(ctx context.Context, s Recoverer, load RecoveryLoad) ([]time.Duration, error) {
 	held, err := holdAll(ctx, s, load)
 	defer func() {
@@ -86,7 +87,7 @@ func standstill(ctx context.Context, s Recoverer, load RecoveryLoad) ([]time.Dur
 	if err != nil {
 		return nil, fmt.Errorf("a worker process: %w", err)
 	}
-	starts := make(chan start, 10*load.Kills) // some may run more than twice
+	starts := make(chan start, 10*load.Kills) // a task can run more than twice
 	crew, err := s.Take(ctx, linesOf(load), func(line string) {
 		select {
 		case starts <- start{line, time.Now()}:
@@ -104,7 +105,7 @@ func standstill(ctx context.Context, s Recoverer, load RecoveryLoad) ([]time.Dur
 	return lags, err
 }
 
-// linesOf are the names of the queues, one for each process that is killed.
+// linesOf returns the names of the queues, one for each process to kill.
 func linesOf(load RecoveryLoad) []string {
 	lines := make([]string, load.Kills)
 	for i := range lines {
@@ -113,7 +114,7 @@ func linesOf(load RecoveryLoad) []string {
 	return lines
 }
 
-// holdAll starts the processes, and returns when each has its task.
+// holdAll starts the processes, and returns them by queue when each has its task.
 func holdAll(ctx context.Context, s Recoverer, load RecoveryLoad) (map[string]*exec.Cmd, error) {
 	held := map[string]*exec.Cmd{}
 	name := s.(System).Name()
@@ -130,7 +131,7 @@ func holdAll(ctx context.Context, s Recoverer, load RecoveryLoad) (map[string]*e
 	return held, nil
 }
 
-// awaitStarts is how long after its kill each task began elsewhere.
+// awaitStarts returns how long after its kill each task began again.
 func awaitStarts(ctx context.Context, killed map[string]time.Time, starts <-chan start, failed <-chan error, within time.Duration) ([]time.Duration, error) {
 	var lags []time.Duration
 	give := time.After(within)
@@ -157,7 +158,7 @@ func awaitStarts(ctx context.Context, killed map[string]time.Time, starts <-chan
 
 // hold starts a process and waits until it has its task.
 func hold(ctx context.Context, cmd *exec.Cmd) error {
-	if _, err := cmd.StdinPipe(); err != nil { // it ends by itself when this process does
+	if _, err := cmd.StdinPipe(); err != nil { // the process exits when this one does
 		return err
 	}
 	said, err := cmd.StdoutPipe()
@@ -178,13 +179,13 @@ func hold(ctx context.Context, cmd *exec.Cmd) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return fmt.Errorf("it says %q: %s (%w)", first[:n], why.String(), err)
+		return fmt.Errorf("its first line is %q, want \"began\"; stderr: %s (%w)", first[:n], why.String(), err)
 	}
 	return nil
 }
 
-// killAll kills the processes, each at a moment of its own within a span, and
-// returns when each was killed.
+// killAll kills each process at a random instant within a span, and returns the instant of
+// each kill.
 func killAll(ctx context.Context, held map[string]*exec.Cmd, span time.Duration) map[string]time.Time {
 	type moment struct {
 		line string

@@ -14,10 +14,10 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-const holding = "CURFEW_BENCH_HOLDS" // system, URL, namespace, queue and lease, in words
+const holding = "CURFEW_BENCH_HOLDS" // system, URL, namespace, queue and lease, with spaces between
 
-// holdIfAsked is the worker process that a test starts in order to kill it. It returns in a
-// process that was not asked to be one.
+// holdIfAsked makes this process a worker that holds a task until a test kills it, if the
+// environment says so. Otherwise it returns.
 func holdIfAsked() {
 	words := strings.Fields(os.Getenv(holding))
 	if len(words) != 5 {
@@ -33,7 +33,7 @@ func holdIfAsked() {
 	os.Exit(1)
 }
 
-// holder makes processes of this test binary.
+// holder returns a Holder whose processes run this test binary.
 func holder(at Place, lease time.Duration) Holder {
 	return func(system, line string) *exec.Cmd {
 		cmd := exec.Command(os.Args[0])

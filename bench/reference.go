@@ -15,12 +15,12 @@ var referenceScript = redis.NewScript(referenceSource)
 
 const (
 	referenceCalls = 40
-	referenceLoops = 50 // a call
+	referenceLoops = 50 // in each call
 )
 
-// reference measures one loop of the reference script, now and on this server, in CPU time
-// and as its part of the median call. What a call costs by it holds on another machine, or
-// on this one on a slow day.
+// reference measures one loop of the reference script on this server, as CPU time and as its
+// part of the median call. The cost of a call divided by it is about the same on other machines
+// and under other load.
 func (w *stopwatch) reference(ctx context.Context) (use, error) {
 	payload := strings.Repeat("x", 100)
 	u, err := w.time(ctx, func() error {

@@ -15,8 +15,8 @@ import (
 	"github.com/curfew-dev/curfew/internal/redistest"
 )
 
-// toy is a job queue of one list, added from outside of the package. It has no call for
-// lists, no deadlines, and loses the tasks of a worker that dies.
+// toy is a job queue of one Redis list, defined outside of package bench. It has no call for many
+// tasks and no deadlines, and loses the tasks of a worker that dies.
 type toy struct {
 	rdb   *redis.Client
 	key   string
@@ -76,7 +76,7 @@ func (t *toy) Check(ctx context.Context, n int) error {
 	return err
 }
 
-// against compares Curfew with the toy and the floor, on a server of the test's own.
+// against compares Curfew with the toy and the floor, on a new server.
 func against(t *testing.T, trial bench.Trial) bench.Comparison {
 	t.Helper()
 	c := bench.CompareConfig{Runs: 1, Place: bench.Place{URL: "redis://" + redistest.Start(t).Addr}}
@@ -95,7 +95,7 @@ func TestAnotherSystemCanBeAddedFromOutside(t *testing.T) {
 	} {
 		found := against(t, trial)
 		if found.Against != "toy v1" || !strings.HasSuffix(found.Bench, " --vs toy") {
-			t.Errorf("it is %q against %q", found.Bench, found.Against)
+			t.Errorf("the comparison is %q against %q, want the toy", found.Bench, found.Against)
 		}
 		for _, row := range found.Rows {
 			if row.Of["curfew"].Median <= 0 || row.Of["toy"].Median <= 0 || row.Of["floor"].Median <= 0 || row.Ratios["toy"].Median <= 0 {
@@ -105,7 +105,7 @@ func TestAnotherSystemCanBeAddedFromOutside(t *testing.T) {
 	}
 }
 
-func TestWhatASystemHasNotIsNever(t *testing.T) {
+func TestASystemWithoutAnInterfaceNeverDoesIt(t *testing.T) {
 	t.Parallel()
 	found := against(t, bench.DetectTrial(bench.DeadlineLoad{Pending: 50, Running: 3, Others: 10, Over: 50 * time.Millisecond}))
 	var table strings.Builder
@@ -113,11 +113,11 @@ func TestWhatASystemHasNotIsNever(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(table.String(), "  never  "); n != len(found.Rows) {
-		t.Errorf("the table says never %d times, want %d:\n%s", n, len(found.Rows), table.String())
+		t.Errorf("the table has %d times never, want %d:\n%s", n, len(found.Rows), table.String())
 	}
 	text, err := json.Marshal(found)
 	if n := strings.Count(string(text), `"toy":null,`); err != nil || n != len(found.Rows) {
-		t.Errorf("the JSON has %d times null, %v, want %d:\n%s", n, err, len(found.Rows), text)
+		t.Errorf("the JSON has %d times null (error %v), want %d:\n%s", n, err, len(found.Rows), text)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestSystemsWithTheSameNameAreRefused(t *testing.T) {
 	}
 }
 
-func TestServerThatIsGoneIsSaidToBe(t *testing.T) {
+func TestCompareReturnsErrUnreachable(t *testing.T) {
 	c := bench.CompareConfig{Place: bench.Place{URL: "redis://:secret@127.0.0.1:1"}}
 	_, err := bench.Compare(t.Context(), bench.DispatchTrial(bench.DispatchLoad{}), c, &toy{}, bench.Floor())
 	if !errors.Is(err, bench.ErrUnreachable) || strings.Contains(err.Error(), "secret") {

@@ -9,12 +9,12 @@ import (
 	"github.com/curfew-dev/curfew/internal/redisproc"
 )
 
-// AOF are the settings of an append-only file that is written to disk once a second.
+// AOF are settings for StartRedis: an append-only file that is synced once a second.
 var AOF = []string{"--appendonly", "yes", "--appendfsync", "everysec"}
 
-// StartRedis starts a redis-server for a measurement, on a free loopback port, and
-// returns a client and what stops it. It has no persistence unless settings say so, as
-// AOF does.
+// StartRedis starts a redis-server for a measurement, on a free loopback port. It returns a
+// client and a function that stops the server and removes its files. The server has no
+// persistence unless settings turn it on, as AOF does.
 func StartRedis(ctx context.Context, settings ...string) (rdb *redis.Client, stop func(), err error) {
 	dir, err := os.MkdirTemp("", "curfew-bench")
 	if err != nil {

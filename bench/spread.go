@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Spread is what several runs measured: the median, and the least and the most.
+// Spread summarises the values of several runs.
 type Spread struct {
 	Median float64 `json:"median"`
 	Min    float64 `json:"min"`
 	Max    float64 `json:"max"`
 }
 
-// spread returns the spread of some values, and a zero Spread of none. The median of an
-// even number of values is the mean of the two in the middle.
+// spread returns the spread of some values, or a zero Spread for no values. The median of an even
+// number of values is the mean of the two in the middle.
 func spread(values []float64) Spread {
 	n := len(values)
 	if n == 0 {
@@ -27,9 +27,9 @@ func spread(values []float64) Spread {
 	}
 }
 
-// ratios divides one by one: the first run of a by the first of b, and so on. Runs that
-// stand side by side had the same noise from the machine, so their ratio is steadier
-// than that of two medians.
+// ratios divides the first run of a by the first of b, the second by the second, and so on. Runs
+// side by side see the same noise from the machine, so their ratios vary less than the ratio of
+// two medians.
 func ratios(a, b []float64) []float64 {
 	out := make([]float64, 0, len(a))
 	for i := range min(len(a), len(b)) {
@@ -45,7 +45,7 @@ func (s Spread) text(digits func(float64) string) string {
 	return fmt.Sprintf("%s (%s-%s)", digits(s.Median), digits(s.Min), digits(s.Max))
 }
 
-// Digits prints a figure with as many digits as say something.
+// Digits formats a figure with three significant digits, or without a fraction from 1000 on.
 func Digits(v float64) string {
 	if v >= 1000 {
 		return fmt.Sprintf("%.0f", v)

@@ -9,17 +9,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// stopwatch measures what a step takes of Redis's time. It resets the statistics of the
+// stopwatch measures how much time of Redis a step takes. It resets the statistics of the
 // server.
 type stopwatch struct {
 	rdb redis.UniversalClient
 }
 
-// use is what a step took, in µs.
+// use is the time that a step took, in µs.
 type use struct {
-	cpu    float64 // CPU time of the main thread, with the reading and writing of sockets
-	script float64 // within scripts and functions, by the clock on the wall
-	median float64 // of one call of a script or function, likewise
+	cpu    float64 // CPU time of the main thread, which includes sockets
+	script float64 // elapsed time within scripts and functions
+	median float64 // median elapsed time of one call of a script or function
 }
 
 func (w *stopwatch) time(ctx context.Context, step func() error) (use, error) {
@@ -46,8 +46,8 @@ func (w *stopwatch) time(ctx context.Context, step func() error) (use, error) {
 	return u, err
 }
 
-// cpu is the CPU time in µs of the main thread, and of the whole server where it does not
-// tell that apart.
+// cpu returns the CPU time of the main thread in µs, or that of the whole server if the server
+// does not report its main thread.
 func (w *stopwatch) cpu(ctx context.Context) (float64, error) {
 	info, err := w.rdb.Info(ctx, "cpu").Result()
 	if err != nil {
@@ -65,18 +65,18 @@ func mainThread(fields map[string]string) (float64, error) {
 		}
 		seconds, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return 0, fmt.Errorf("the server's INFO says that %s is %q", name, text)
+			return 0, fmt.Errorf("cannot read %s of the server's INFO: it is %q", name, text)
 		}
 		sum += seconds * 1e6
 	}
 	return sum, nil
 }
 
-// scriptCommands are the ways to call a script or a function.
+// scriptCommands are the commands that call a script or a function.
 var scriptCommands = []string{"evalsha", "fcall", "eval", "evalsha_ro", "fcall_ro", "eval_ro"}
 
-// scriptUse reads what scripts took from the lines of INFO commandstats and latencystats.
-// The median is that of the command which was called most.
+// scriptUse returns the time of scripts from the lines of INFO commandstats and latencystats.
+// The median is of the command that was called most.
 func scriptUse(fields map[string]string) (use, error) {
 	var u use
 	most := 0.0

@@ -5,95 +5,94 @@ import (
 	"time"
 )
 
-// Place is the Redis server of a comparison, and a name for what is put there.
+// Place is the Redis server of a comparison, and the namespace to use there.
 type Place struct {
-	// URL is redis://, rediss:// or unix://, of one server.
+	// URL is the URL of one server: redis://, rediss:// or unix://.
 	URL string
-	// Namespace is what a System begins its keys with, if it can choose.
+	// Namespace is the prefix of a System's keys, if the System can choose it. The default of
+	// Compare is "bench".
 	Namespace string
 }
 
-// System is a job queue that Compare measures. A comparison uses it from one goroutine
-// and for one turn at a time: Open, calls of the others, Close. Only Enqueue is called
-// from several goroutines at once.
+// System is a job queue that Compare measures. Each turn calls Open, then other methods, then
+// Close. Only Enqueue is called from several goroutines at once, also while Work runs.
 //
-// What a System may be able to do beyond that has interfaces of its own: Lister,
-// PendingDeadlines, RunningDeadlines and Recoverer. Where a System does not implement
-// one, the table says "never".
+// A System can also implement Lister, PendingDeadlines, RunningDeadlines and Recoverer. If it
+// does not implement one of the last three, the table says "never". See Lister for the first.
 type System interface {
-	// Name is the System's column in the table and its name in JSON: a-z, 0-9 and _.
+	// Name is the System's column in the table and its name in JSON: a letter, and then
+	// a-z, 0-9 and _.
 	Name() string
-	// Version is told beside the name. It may be empty.
+	// Version is shown beside the name. It can be empty.
 	Version() string
-	// Prefixes are what all keys of the System begin with. On a server that the
-	// comparison did not start, these keys must not be there before, and are removed.
+	// Prefixes returns the prefixes of all keys of the System. A given server must have no
+	// such keys before the comparison, and they are removed after it.
 	Prefixes(namespace string) []string
 
 	// Open connects to a server that has no key of the System.
 	Open(ctx context.Context, at Place) error
-	// Prepare makes a task of each payload, in this process, and returns how many calls
-	// of Enqueue take them to Redis: one for each task, unless the System has no way to
-	// enqueue a lone one among many.
+	// Prepare makes a task of each payload, in this process. It returns how many calls of
+	// Enqueue are needed: one for each task, unless the System can only enqueue in batches.
 	Prepare(payloads [][]byte) (calls int)
-	// Enqueue makes the call of number i.
+	// Enqueue makes call number i, from 0.
 	Enqueue(ctx context.Context, i int) error
-	// Work starts workers. They call handled once for each task, and the task is done.
+	// Work starts workers. They call handled once for each task, and complete the task.
 	Work(ctx context.Context, w Workers, handled func()) (Crew, error)
-	// Check returns an error unless n tasks came in since Open, and all were completed.
+	// Check returns an error unless n tasks were enqueued since Open and all were completed.
 	Check(ctx context.Context, n int) error
-	// Close gives back what Open opened. The keys stay.
+	// Close closes what Open opened. It leaves the keys.
 	Close() error
 }
 
-// Workers says how many workers run in this process, and how many handlers each of them
-// may call at once.
+// Workers says how many workers run in this process, and how many handlers each of them can run
+// at once.
 type Workers struct{ Servers, Concurrency int }
 
-// Crew are workers that run.
+// Crew is a set of running workers.
 type Crew struct {
-	// Failed has the error if a worker stops by itself. It may be nil.
+	// Failed receives an error if a worker stops by itself. It can be nil.
 	Failed <-chan error
-	// Stop ends the workers, and returns when all that they handled is settled.
+	// Stop ends the workers, and returns when all tasks that they handled are settled.
 	Stop func() error
 }
 
-// Lister is a System with a call for many tasks. The others are measured with one call a
-// task from 64 goroutines.
+// Lister is a System with a call for many tasks. A System that is not a Lister is measured with
+// one call for each task, from 64 goroutines.
 type Lister interface {
-	// EnqueueAll takes all that was prepared to Redis.
+	// EnqueueAll enqueues all prepared tasks.
 	EnqueueAll(ctx context.Context) error
 }
 
-// PendingDeadlines is a System that ends a task whose time is up while no worker has it.
+// PendingDeadlines is a System that ends a task at its deadline while no worker has it.
 type PendingDeadlines interface {
-	// PendingLags enqueues the tasks of a load, and returns how late after its deadline
-	// each was seen to have ended, by an observer with a connection of its own.
+	// PendingLags enqueues the tasks of a load. It returns how long after its deadline an
+	// observer saw each of them ended. The observer reads the state from Redis.
 	PendingLags(ctx context.Context, l DeadlineLoad) ([]time.Duration, error)
 }
 
-// RunningDeadlines is a System that ends a task whose time is up while its handler runs.
+// RunningDeadlines is a System that ends a task at its deadline while its handler runs.
 type RunningDeadlines interface {
 	// RunningLags runs the tasks of a load, whose handlers wait for their contexts to end.
 	RunningLags(ctx context.Context, l DeadlineLoad) (RunningLags, error)
 }
 
-// RunningLags is how late after the deadlines of running tasks something happened.
+// RunningLags has the times after the deadlines of running tasks at which their ends were seen.
 type RunningLags struct {
-	Noticed   []time.Duration // an observer with a connection of its own saw the end
+	Noticed   []time.Duration // an observer that reads from Redis saw the end
 	Cancelled []time.Duration // the handler's context ended
 }
 
 // Recoverer is a System whose tasks run again when the process that ran them has died.
 type Recoverer interface {
-	// Put enqueues a task to a queue of that name.
+	// Put enqueues a task to the queue of that name.
 	Put(ctx context.Context, line string) error
-	// Hold works on that queue alone, calls began when a task has arrived, and does not
-	// finish it. It runs in a process that is going to be killed.
+	// Hold works on that queue only, calls began when it has a task, and does not finish the
+	// task. It runs in a process that is killed.
 	Hold(ctx context.Context, line string, began func()) error
 	// Take starts one worker for all of these queues. It calls started when a handler
 	// begins, with the name of the task's queue.
 	Take(ctx context.Context, lines []string, started func(line string)) (Crew, error)
-	// Interval is the time between two looks or heartbeats, whichever decides how long it
-	// takes. Kills are spread over it, so that they are not in step with it.
+	// Interval is the time between two polls or heartbeats, whichever decides how long the
+	// recovery takes. Kills are spread over it, so that they are not in step with it.
 	Interval() time.Duration
 }

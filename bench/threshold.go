@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// Threshold is a limit on one figure of the first System, or on a ratio.
+// Threshold is a limit for a figure of the first System, or for its ratios.
 type Threshold struct {
 	text    string
 	figure  string
 	atLeast bool
-	ratio   bool    // of the first System and each other one but the floor
+	ratio   bool    // to each other System except the floor
 	limit   float64 // in the unit of the figure
 }
 
 var thresholdForm = regexp.MustCompile(`^\s*([a-z0-9_]+)\s*(>=|<=)\s*([0-9.]+)\s*([a-zµ]*)\s*$`)
 
-// ParseThreshold reads a limit on a figure of a trial: drain>=50000, enqueue_16>=1.2x (times
-// better than each other System), dispatch_p50<=10ms, recovery_max<=20s. The error says
-// what to write. Systems are those that Compare is going to get: a ratio of what one of
-// them never does is refused.
+// ParseThreshold parses a limit for a figure of a trial: drain>=50000, enqueue_16>=1.2x (1.2
+// times better than each other System except the floor), dispatch_p50<=10ms, recovery_max<=20s.
+// Its error says what to write. systems are those of the call of Compare: a ratio of a figure
+// that one of them never does is an error.
 func ParseThreshold(text string, t Trial, systems ...System) (Threshold, error) {
 	parts := thresholdForm.FindStringSubmatch(text)
 	if parts == nil {
@@ -33,11 +33,11 @@ func ParseThreshold(text string, t Trial, systems ...System) (Threshold, error) 
 	h := Threshold{text: strings.TrimSpace(text), figure: parts[1], atLeast: parts[2] == ">=", ratio: parts[4] == "x"}
 	i := slices.IndexFunc(t.figures, func(f figure) bool { return f.name == h.figure })
 	if i < 0 {
-		return Threshold{}, fmt.Errorf("%q names no figure of bench %s: write %s", h.figure, t.bench, t.examples())
+		return Threshold{}, fmt.Errorf("%q is not a figure of bench %s: write %s", h.figure, t.bench, t.examples())
 	}
 	limit, err := t.limit(parts[3], parts[4])
 	if err != nil {
-		return Threshold{}, fmt.Errorf("the limit %q of %s is no %s: write %s", parts[3]+parts[4], h.figure, t.measure(), t.examples())
+		return Threshold{}, fmt.Errorf("the limit %q of %s is not a %s: write %s", parts[3]+parts[4], h.figure, t.measure(), t.examples())
 	}
 	if h.limit = limit; h.ratio {
 		err = h.refuseNever(t.figures[i], systems)
@@ -45,7 +45,7 @@ func ParseThreshold(text string, t Trial, systems ...System) (Threshold, error) 
 	return h, err
 }
 
-// limit is a number in the unit of the trial, or a ratio.
+// limit parses a number in the unit of the trial, or a ratio.
 func (t Trial) limit(number, unit string) (float64, error) {
 	if unit == "x" || unit == "" && t.unit == perSecond {
 		v, err := strconv.ParseFloat(number, 64)
@@ -64,15 +64,15 @@ func (t Trial) limit(number, unit string) (float64, error) {
 	return d.Seconds() * 1000, err
 }
 
-// measure says what a limit is.
+// measure returns what a limit can be, for error texts.
 func (t Trial) measure() string {
 	if t.less() {
-		return "duration and no ratio"
+		return "duration or ratio"
 	}
-	return "number and no ratio"
+	return "number or ratio"
 }
 
-// examples are limits of the trial's own figures, and the names of all.
+// examples returns example limits of the trial and the names of its figures, for error texts.
 func (t Trial) examples() string {
 	var names []string
 	for _, f := range t.figures {
@@ -83,13 +83,13 @@ func (t Trial) examples() string {
 	if !t.less() {
 		absolute = last + ">=50000"
 	}
-	if t.bench == "detect" { // of the first figures nobody has a ratio
+	if t.bench == "detect" { // its first figures have no ratio to asynq
 		first = last
 	}
-	return fmt.Sprintf("%s, or %s>=1.2x for times better than the other; the figures are %s", absolute, first, strings.Join(names, ", "))
+	return fmt.Sprintf("%s, or %s>=1.2x for a ratio; the figures are %s", absolute, first, strings.Join(names, ", "))
 }
 
-// refuseNever refuses a ratio that there cannot be.
+// refuseNever returns an error if a System never does what the ratio compares.
 func (h Threshold) refuseNever(f figure, systems []System) error {
 	for _, s := range systems {
 		if s.Name() != floorName && !f.fits(s) {
@@ -99,13 +99,13 @@ func (h Threshold) refuseNever(f figure, systems []System) error {
 	return nil
 }
 
-// Missed tells which thresholds a comparison misses, a line for each.
+// Missed returns a line for each threshold that the comparison misses, with the measured value.
 func (c Comparison) Missed(thresholds []Threshold) []string {
 	var lines []string
 	for _, h := range thresholds {
 		i := slices.IndexFunc(c.Rows, func(r Row) bool { return r.Name == h.figure })
 		if i < 0 {
-			lines = append(lines, fmt.Sprintf("%s: there is no such figure", h.text))
+			lines = append(lines, fmt.Sprintf("%s: the comparison has no such figure", h.text))
 			continue
 		}
 		lines = append(lines, h.missed(c.Rows[i], c.Systems)...)
@@ -115,7 +115,7 @@ func (c Comparison) Missed(thresholds []Threshold) []string {
 
 func (h Threshold) missed(r Row, systems []string) (lines []string) {
 	ours := r.Of[systems[0]].Median
-	beyond := r.Bound > 0 && ours >= r.Bound // then it is larger than it says, and a ratio smaller
+	beyond := r.Bound > 0 && ours >= r.Bound // then the true value is larger, and the true ratio smaller
 	if !h.ratio {
 		if !h.holds(ours) || beyond && !h.atLeast {
 			lines = append(lines, fmt.Sprintf("missed: %s is %s %s, and the limit is %s", r.Name, r.digits(ours), r.Unit, h.text))
@@ -125,7 +125,7 @@ func (h Threshold) missed(r Row, systems []string) (lines []string) {
 	for _, name := range systems[1:] {
 		times := r.Ratios[name].Median
 		if name != floorName && (!h.holds(times) || beyond && h.atLeast) {
-			lines = append(lines, fmt.Sprintf("missed: %s is %sx as good as that of %s, and the limit is %s", r.Name, hundredths(times), name, h.text))
+			lines = append(lines, fmt.Sprintf("missed: %s is %s times as good as that of %s, and the limit is %s", r.Name, hundredths(times), name, h.text))
 		}
 	}
 	return lines

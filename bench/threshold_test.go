@@ -30,12 +30,12 @@ func TestThresholdsAreRead(t *testing.T) {
 		{"drain>=", throughput, Threshold{}, "is not a figure"},
 		{"drain>=-1", throughput, Threshold{}, "is not a figure"},
 		{"drain>=NaN", throughput, Threshold{}, "is not a figure"},
-		{"drain>=1.2.3x", throughput, Threshold{}, `the limit "1.2.3x" of drain is no number`},
-		{"drain>=" + strings.Repeat("9", 400), throughput, Threshold{}, "is no number"},
-		{"drain>=10ms", throughput, Threshold{}, `the limit "10ms" of drain is no number`},
-		{"drained>=1", throughput, Threshold{}, `"drained" names no figure of bench throughput: write`},
+		{"drain>=1.2.3x", throughput, Threshold{}, `the limit "1.2.3x" of drain is not a number`},
+		{"drain>=" + strings.Repeat("9", 400), throughput, Threshold{}, "is not a number"},
+		{"drain>=10ms", throughput, Threshold{}, `the limit "10ms" of drain is not a number`},
+		{"drained>=1", throughput, Threshold{}, `"drained" is not a figure of bench throughput: write`},
 		{"drain>=1", dispatch, Threshold{}, "the figures are dispatch_p50, dispatch_p99, dispatch_max"},
-		{"dispatch_p50<=10", dispatch, Threshold{}, `the limit "10" of dispatch_p50 is no duration`},
+		{"dispatch_p50<=10", dispatch, Threshold{}, `the limit "10" of dispatch_p50 is not a duration`},
 		{"dispatch_p50<=10days", dispatch, Threshold{}, "write dispatch_max<=20ms"},
 		{"detect_pending_p99>=2x", detect, Threshold{}, "has no ratio, because asynq never does this"},
 	} {
@@ -55,7 +55,7 @@ func TestThresholdsAreRead(t *testing.T) {
 	}
 }
 
-func TestMissedThresholdsAreTold(t *testing.T) {
+func TestMissedThresholdsAreListed(t *testing.T) {
 	throughput, detect := ThroughputTrial(ThroughputLoad{}), DetectTrial(DeadlineLoad{})
 	slow := delays() // in which Curfew reaches the bound
 	for i := range slow.Rows {
@@ -71,13 +71,13 @@ func TestMissedThresholdsAreTold(t *testing.T) {
 		{rates(), throughput, "drain<=20000", ""},
 		{rates(), throughput, "drain>=2x", ""},
 		{rates(), throughput, "drain>=20001", "missed: drain is 20000 tasks/s, and the limit is drain>=20001"},
-		{rates(), throughput, "drain>=2.1x", "missed: drain is 2.00x as good as that of asynq, and the limit is drain>=2.1x"},
-		{rates(), throughput, "drain<=1.9x", "missed: drain is 2.00x as good as that of asynq, and the limit is drain<=1.9x"},
+		{rates(), throughput, "drain>=2.1x", "missed: drain is 2.00 times as good as that of asynq, and the limit is drain>=2.1x"},
+		{rates(), throughput, "drain<=1.9x", "missed: drain is 2.00 times as good as that of asynq, and the limit is drain<=1.9x"},
 		{delays(), detect, "detect_pending_p50<=2ms", ""},
 		{delays(), detect, "detect_running_p50>=10x", ""},
 		{delays(), detect, "detect_pending_p50<=1ms", "missed: detect_pending_p50 is 2 ms, and the limit is detect_pending_p50<=1ms"},
 		{slow, detect, "detect_pending_p50<=1s", "missed: detect_pending_p50 is > 40 ms, and the limit is detect_pending_p50<=1s"},
-		{slow, detect, "detect_running_p50>=1x", "missed: detect_running_p50 is 10.00x as good as that of asynq, and the limit is detect_running_p50>=1x"},
+		{slow, detect, "detect_running_p50>=1x", "missed: detect_running_p50 is 10.00 times as good as that of asynq, and the limit is detect_running_p50>=1x"},
 	} {
 		h, err := ParseThreshold(test.text, test.trial, Curfew(0), Asynq())
 		if err != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// Throughput measures n tasks going in one by one from 16 goroutines, n going in as
-// lists, n drained by one worker process at concurrency 50 with handlers that do
-// nothing, and how long a lone task takes from Enqueue to its handler. Tasks have 100
-// bytes and a deadline; full ones 400 bytes, retries, limits and headers too, and their
-// namespace tells all events.
+// Throughput measures how many tasks a second are enqueued one by one from 16 goroutines, enqueued
+// as one list, and drained by one worker at concurrency 50, with n tasks each. It also measures how
+// long a lone task takes from Enqueue to its handler. Handlers do nothing. Tasks have 100 bytes and
+// a deadline. Full tasks have 400 bytes, retries, limits and headers too, and their namespace
+// records all events.
 func Throughput(ctx context.Context, rdb redis.UniversalClient, n, partitions int, full bool) (Report, error) {
 	r, one, config := Report{Bench: "throughput"}, noop, queue.Config{Partitions: partitions}
 	if full {
@@ -49,7 +49,7 @@ func Throughput(ctx context.Context, rdb redis.UniversalClient, n, partitions in
 	return r, dispatch(ctx, q, &r, 500)
 }
 
-// Dispatch measures how long a lone task takes from Enqueue to its handler, on an idle
+// Dispatch measures how long each of n lone tasks takes from Enqueue to its handler, on an idle
 // worker.
 func Dispatch(ctx context.Context, rdb redis.UniversalClient, n int) (Report, error) {
 	r := Report{Bench: "dispatch"}
@@ -69,7 +69,7 @@ func enqueueOneByOne(ctx context.Context, q *queue.Queue, list []queue.Task, gor
 	return time.Since(start), err
 }
 
-// drain runs a worker until n tasks were handled and settled.
+// drain runs a worker until n tasks are handled and settled.
 func drain(ctx context.Context, q *queue.Queue, n, concurrency int) (time.Duration, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -105,7 +105,7 @@ func drain(ctx context.Context, q *queue.Queue, n, concurrency int) (time.Durati
 	return took, nil
 }
 
-// dispatch sends lone tasks to an idle worker.
+// dispatch enqueues lone tasks for an idle worker.
 func dispatch(ctx context.Context, q *queue.Queue, r *Report, n int) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -8,9 +8,9 @@ import (
 	"github.com/hibiken/asynq"
 )
 
-// Asynq is github.com/hibiken/asynq as a System, with its defaults but quiet logs:
-// heartbeats, forwarder, janitor, recoverer, a timeout of 30 minutes for each task, and
-// no retention. It has no namespaces: its keys begin with "asynq:".
+// Asynq returns github.com/hibiken/asynq as a System, with its default settings and quiet logs:
+// heartbeats, forwarder, janitor, recoverer, a timeout of 30 minutes for each task, and no
+// retention. It has no namespaces: its keys begin with "asynq:".
 func Asynq() System { return &asynqSide{} }
 
 // asynqSide is asynq in a comparison.

@@ -11,18 +11,18 @@ import (
 	"github.com/curfew-dev/curfew/internal/redistest"
 )
 
-// The table says that asynq never ends a pending task whose time is up. Here its only
-// worker is busy, the deadline of a task is long over, and the task is still pending.
+// The table says that asynq never ends a pending task at its deadline. Here its only worker is
+// busy, and a task is still pending seconds after its deadline.
 func TestAsynqNeverEndsAPendingTask(t *testing.T) {
 	t.Parallel()
 	if _, can := Asynq().(PendingDeadlines); can {
-		t.Error("asynq is said to notice deadlines of pending tasks")
+		t.Error("Asynq implements PendingDeadlines, want not")
 	}
 	s := asynqOn(t)
 	busy, over := make(chan struct{}), make(chan struct{})
 	crew, err := s.crew(1, asynq.Config{Concurrency: 1}, func(ctx context.Context, task *asynq.Task) error {
 		if task.Type() == "late" {
-			return errors.New("it was handled")
+			return errors.New("the late task was handled")
 		}
 		close(busy)
 		<-over
@@ -52,7 +52,7 @@ func TestAsynqNeverEndsAPendingTask(t *testing.T) {
 	}
 }
 
-// asynqOn is asynq on a server of its own.
+// asynqOn returns asynq on a new server.
 func asynqOn(t *testing.T) *asynqSide {
 	t.Helper()
 	s := &asynqSide{}
@@ -63,9 +63,9 @@ func asynqOn(t *testing.T) *asynqSide {
 	return s
 }
 
-// What asynq does have: a worker process that dies loses its task for at least the 60 s of
-// its lease and the allowance for clocks. A bound that is shorter is told as such.
-func TestRecoveryOfEachSystemStandsStillAsItSays(t *testing.T) {
+// A task of a killed process of asynq waits for at least 60 s: its lease, and the allowance for
+// clocks. With a shorter bound the lag is that bound.
+func TestRecoveryIsMeasuredForCurfewAndBoundedForAsynq(t *testing.T) {
 	t.Parallel()
 	at := Place{"redis://" + redistest.Start(t).Addr, "bench"}
 	for _, test := range []struct {
@@ -83,7 +83,7 @@ func TestRecoveryOfEachSystemStandsStillAsItSays(t *testing.T) {
 			load := RecoveryLoad{Kills: 1, Within: 3 * time.Second, Holder: holder(at, time.Second)}
 			lags, err := standstill(t.Context(), soon{test.s, test.s.(Recoverer)}, load)
 			if err != nil || len(lags) != 1 || lags[0] < test.atLeast {
-				t.Errorf("it stood still for %v, %v, want %v at the least", lags, err, test.atLeast)
+				t.Errorf("the lags are %v, %v, want one of at least %v", lags, err, test.atLeast)
 			}
 		})
 	}

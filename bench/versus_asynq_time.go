@@ -9,19 +9,19 @@ import (
 	"github.com/hibiken/asynq"
 )
 
-// asynqSide is not PendingDeadlines: asynq looks at a task's deadline when a server takes
-// the task, and never before.
+// asynqSide does not implement PendingDeadlines: asynq checks a task's deadline when a server
+// takes the task, and never before.
 
-// RunningLags runs a server. asynq tells no events, so the observer asks its Inspector
-// again and again which tasks are archived, which is how a task ends here: none is
-// retried. The deadline of a task is that of its handler's context.
+// RunningLags runs a server. asynq has no events, so the observer polls its Inspector for archived
+// tasks. Tasks are archived when they fail, because none is retried. The deadline of a task is
+// that of its handler's context.
 func (s *asynqSide) RunningLags(ctx context.Context, l DeadlineLoad) (lags RunningLags, err error) {
 	if err := s.far(ctx, l.Others); err != nil {
 		return lags, err
 	}
-	cancelled, deadlines := newLagList(l.Running), &sync.Map{} // of the tasks, by id
+	cancelled, deadlines := newLagList(l.Running), &sync.Map{} // deadlines of the tasks, by id
 	ctx, cancel := context.WithCancel(ctx)
-	// Handlers end with this measurement too: a server waits for them when it stops.
+	// The handlers' contexts end with this measurement: a server waits for its handlers when it stops.
 	base := func() context.Context { return ctx }
 	crew, err := s.crew(1, asynq.Config{Concurrency: l.Running, BaseContext: base}, func(ctx context.Context, _ *asynq.Task) error {
 		id, _ := asynq.GetTaskID(ctx)
@@ -44,7 +44,7 @@ func (s *asynqSide) RunningLags(ctx context.Context, l DeadlineLoad) (lags Runni
 	})
 }
 
-// far enqueues tasks whose deadline is far away, to a queue that nothing works on.
+// far enqueues tasks with a far deadline to a queue that no worker serves.
 func (s *asynqSide) far(ctx context.Context, n int) error {
 	deadline := time.Now().Add(time.Hour)
 	return fromGoroutines(n, 64, func(int) error {
@@ -53,7 +53,7 @@ func (s *asynqSide) far(ctx context.Context, n int) error {
 	})
 }
 
-// watchArchived says how late each of n tasks was seen to be archived.
+// watchArchived returns how late each of n tasks was seen to be archived.
 func (s *asynqSide) watchArchived(ctx context.Context, n int, deadlines *sync.Map) ([]time.Duration, error) {
 	inspector := asynq.NewInspector(s.at)
 	defer inspector.Close()
@@ -62,7 +62,7 @@ func (s *asynqSide) watchArchived(ctx context.Context, n int, deadlines *sync.Ma
 	for len(lags) < n {
 		archived, err := inspector.ListArchivedTasks("default", asynq.PageSize(n))
 		now := time.Now()
-		if err != nil && !errors.Is(err, asynq.ErrQueueNotFound) { // there is none before its first task
+		if err != nil && !errors.Is(err, asynq.ErrQueueNotFound) { // the queue does not exist before its first task
 			return nil, err
 		}
 		for _, task := range archived {
@@ -78,7 +78,7 @@ func (s *asynqSide) watchArchived(ctx context.Context, n int, deadlines *sync.Ma
 	return lags, nil
 }
 
-// Put, Hold, Take and Interval are for a RecoveryTrial.
+// Put, Hold, Take and Interval implement Recoverer.
 
 func (s *asynqSide) Put(ctx context.Context, line string) error {
 	_, err := s.client.EnqueueContext(ctx, asynq.NewTask("held", payload()), asynq.Queue(line))
@@ -110,5 +110,5 @@ func (s *asynqSide) Take(_ context.Context, lines []string, started func(line st
 	})
 }
 
-// Interval is that of the recoverer, which looks for leases that are over.
+// Interval is that of asynq's recoverer, which checks for ended leases.
 func (s *asynqSide) Interval() time.Duration { return time.Minute }

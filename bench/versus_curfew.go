@@ -12,12 +12,12 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// Curfew is this library as a System, with its defaults but quiet logs: events,
-// heartbeats, a reaper, retention, and a deadline for each task. Lease is that of its
-// workers in a RecoveryTrial, 0 for the default of 15 s.
+// Curfew returns this library as a System, with its default settings and quiet logs: events,
+// heartbeats, a reaper, retention, and a deadline for each task. lease is the lease of its workers
+// in a RecoveryTrial, or 0 for the default of 15 s.
 func Curfew(lease time.Duration) System { return &curfewSide{lease: lease} }
 
-// defaultLease is that of worker.Config.
+// defaultLease is the default of worker.Config.Lease.
 const defaultLease = 15 * time.Second
 
 // curfewSide is Curfew in a comparison.
@@ -56,7 +56,7 @@ func (s *curfewSide) Enqueue(ctx context.Context, i int) error {
 	return err
 }
 
-// EnqueueAll is one call for the whole list.
+// EnqueueAll enqueues the whole list with one call.
 func (s *curfewSide) EnqueueAll(ctx context.Context) error {
 	return accepted(s.q.EnqueueAll(ctx, s.list))
 }

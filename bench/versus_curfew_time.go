@@ -36,14 +36,14 @@ func (s *curfewSide) RunningLags(ctx context.Context, l DeadlineLoad) (RunningLa
 	return lags, err
 }
 
-// Put, Hold, Take and Interval are for a RecoveryTrial.
+// Put, Hold, Take and Interval implement Recoverer.
 
 func (s *curfewSide) Put(ctx context.Context, line string) error {
 	_, err := s.q.Enqueue(ctx, queue.Task{Kind: "held", Queue: line, Payload: payload()})
 	return err
 }
 
-// Hold is without a reaper, so that only the worker that is left has one.
+// Hold runs no reaper, so that only the worker that stays alive has one.
 func (s *curfewSide) Hold(ctx context.Context, line string, began func()) error {
 	w := worker.New(s.q, worker.Config{Queues: map[string]int{line: 1}, Lease: s.lease, NoReaper: true})
 	w.HandleRaw("held", func(ctx context.Context, _ []byte) ([]byte, error) {
@@ -65,10 +65,10 @@ func (s *curfewSide) Take(ctx context.Context, lines []string, started func(line
 	}), nil
 }
 
-// Interval is that of heartbeats, a third of the lease.
+// Interval is the heartbeat interval, a third of the lease.
 func (s *curfewSide) Interval() time.Duration { return orDefault(s.lease, defaultLease) / 3 }
 
-// far enqueues tasks whose deadline is far away, to a queue that nothing works on.
+// far enqueues tasks with a far deadline to a queue that no worker serves.
 func far(ctx context.Context, q *queue.Queue, n int) error {
 	err := accepted(q.EnqueueAll(ctx, tasks(n, func(int) queue.Task {
 		return queue.Task{Kind: "far", Queue: "far", Timeout: time.Hour}

@@ -8,25 +8,25 @@ import (
 
 // DeadlineLoad adjusts DetectTrial. The zero value has no tasks.
 type DeadlineLoad struct {
-	// Pending is how many tasks are out of time while no worker has them.
+	// Pending is how many tasks reach their deadline while no worker has them.
 	Pending int
-	// Running is how many are out of time while their handlers run, all at once.
+	// Running is how many tasks reach their deadline while their handlers run, all at once.
 	Running int
-	// Others is how many tasks with a deadline far away are beside them, in another queue.
+	// Others is how many other tasks with a far deadline there are, in another queue.
 	Others int
-	// Over is the span that the deadlines are spread over.
+	// Over is the span of time that the deadlines are spread over.
 	Over time.Duration
 }
 
-// runFor is how long a running task may take: asynq's timeouts are whole seconds.
+// runFor is the timeout of a running task. asynq's timeouts are whole seconds.
 const runFor = time.Second
 
-// DetectTrial measures how late it is noticed that a task's time is up, by an observer
-// with a connection of its own. Figures, each as _p50, _p99 and _max:
+// DetectTrial measures how long after its deadline an observer sees a task ended. Figures, each
+// as _p50, _p99 and _max:
 //
 //   - detect_pending: a task that no worker has. See PendingDeadlines.
 //   - detect_running: a task whose handler runs. See RunningDeadlines.
-//   - detect_handler: how late the context of that handler ends, seen in the handler.
+//   - detect_handler: how long after the deadline that handler's context ends, seen in it.
 func DetectTrial(l DeadlineLoad) Trial {
 	pending := func(s System) bool { _, ok := s.(PendingDeadlines); return ok }
 	running := func(s System) bool { _, ok := s.(RunningDeadlines); return ok }
@@ -51,7 +51,7 @@ func DetectTrial(l DeadlineLoad) Trial {
 	return t.complete()
 }
 
-// allSeen refuses a System that lost some tasks.
+// allSeen returns an error if a System lost some tasks.
 func allSeen(lags []time.Duration, n int, err error) error {
 	if err == nil && len(lags) != n {
 		err = fmt.Errorf("%d of %d ends were seen", len(lags), n)
@@ -59,8 +59,8 @@ func allSeen(lags []time.Duration, n int, err error) error {
 	return err
 }
 
-// whileRunning enqueues tasks at even intervals over the span of the load, while watch
-// looks for their ends, and waits until their handlers' contexts have ended too.
+// whileRunning enqueues tasks at even intervals over the span of the load, while watch waits for
+// their ends. It returns when their handlers' contexts have ended too.
 func whileRunning(ctx context.Context, l DeadlineLoad, cancelled *lagList, enqueue func(ctx context.Context) error,
 	watch func(ctx context.Context) ([]time.Duration, error)) (lags RunningLags, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.Over+patience)

@@ -9,16 +9,16 @@ import (
 
 // DispatchLoad adjusts DispatchTrial. The zero value is ready to use.
 type DispatchLoad struct {
-	// Tasks is how many lone tasks there are. Defaults to 50.
+	// Tasks is how many lone tasks are measured. The default is 50.
 	Tasks int
-	// Pause is the longest that the worker is left idle before each. Defaults to 1 s.
+	// Pause is the longest time that the worker is idle before each task. The default is 1 s.
 	Pause time.Duration
 }
 
-// DispatchTrial measures how long a lone task takes from Enqueue until its handler is
-// called, on an idle worker of concurrency 10. Before each task the worker is left idle
-// for a time drawn at random up to a limit, so that tasks are not in step with a worker
-// that looks for them at intervals. Figures: dispatch_p50, dispatch_p99, dispatch_max.
+// DispatchTrial measures how long a lone task takes from Enqueue until its handler is called, on
+// an idle worker of concurrency 10. Before each task the worker is idle for a random time, so
+// that tasks are not in step with a worker that polls. Figures: dispatch_p50, dispatch_p99,
+// dispatch_max.
 func DispatchTrial(l DispatchLoad) Trial {
 	l.Tasks, l.Pause = orDefault(l.Tasks, 50), orDefault(l.Pause, time.Second)
 	t := Trial{bench: "dispatch", unit: "ms", load: count(l.Tasks, "lone task"), runs: 3, sizes: Sizes{Tasks: l.Tasks}}
@@ -37,7 +37,7 @@ func dispatchTurn(l DispatchLoad) turn {
 	}
 }
 
-// dispatchLags sends lone tasks to an idle worker.
+// dispatchLags enqueues lone tasks for an idle worker.
 func dispatchLags(ctx context.Context, s System, l DispatchLoad) (lags []time.Duration, err error) {
 	arrived := make(chan time.Time, 1)
 	crew, err := s.Work(ctx, Workers{Servers: 1, Concurrency: 10}, func() { arrived <- time.Now() })
@@ -45,7 +45,7 @@ func dispatchLags(ctx context.Context, s System, l DispatchLoad) (lags []time.Du
 		return nil, err
 	}
 	for range l.Tasks {
-		pause(ctx, 2*time.Millisecond+rand.N(l.Pause)) // at the least until the worker is idle again
+		pause(ctx, 2*time.Millisecond+rand.N(l.Pause)) // long enough for the worker to be idle again
 		lag, err := dispatchOne(ctx, s, arrived, crew.Failed)
 		if err != nil {
 			return nil, errors.Join(err, crew.Stop())
@@ -55,7 +55,7 @@ func dispatchLags(ctx context.Context, s System, l DispatchLoad) (lags []time.Du
 	return lags, errors.Join(crew.Stop(), s.Check(ctx, l.Tasks))
 }
 
-// dispatchOne is how long one task takes to its handler.
+// dispatchOne returns how long one task takes to its handler.
 func dispatchOne(ctx context.Context, s System, arrived <-chan time.Time, failed <-chan error) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

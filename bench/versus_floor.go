@@ -19,23 +19,23 @@ var floorSource string
 
 var floorScript = redis.NewScript(floorSource)
 
-// floorBatch is how many tasks a call of the bare script is about.
+// floorBatch is how many tasks a call of the bare script handles.
 const floorBatch = 50
 
-// floorName is the floor's column.
+// floorName is the name of the floor, which has a column of its own form.
 const floorName = "floor"
 
-// Floor is a System of bare scripts: what Redis can do at the most for the same load. It
-// stores payloads and moves ids, 50 tasks a call, and has no retries, limits or records.
-// It wakes a worker by a list, looks once a millisecond for deadlines and leases that are
-// over, and tells of deadlines in a stream. Its leases are of 15 s and renewed each second.
+// Floor returns a System of bare scripts, which shows the most that Redis can do for the same
+// load. It stores payloads and moves ids, 50 tasks a call, and has no retries, limits or records.
+// It wakes a worker by a list, polls once a millisecond for passed deadlines and ended leases, and
+// writes passed deadlines to a stream. Its leases last 15 s and are renewed every second.
 func Floor() System { return &floorSide{} }
 
-// floorSide is the bare scripts in a comparison.
+// floorSide is Floor in a comparison.
 type floorSide struct {
 	rdb   redis.UniversalClient
-	root  string        // what keys begin with
-	ahead time.Duration // the server's clock, of this machine's
+	root  string        // prefix of the keys
+	ahead time.Duration // how much the server's clock is ahead of this machine's
 	calls [][]any
 }
 
@@ -100,7 +100,7 @@ func (s *floorSide) Work(ctx context.Context, _ Workers, handled func()) (Crew, 
 	return Crew{failed, func() error {
 		stop()
 		for range floorWorkers {
-			s.rdb.RPush(context.WithoutCancel(ctx), s.bell(), 0) // wake who waits
+			s.rdb.RPush(context.WithoutCancel(ctx), s.bell(), 0) // wake the waiting workers
 		}
 		group.Wait()
 		close(failed)
@@ -108,7 +108,7 @@ func (s *floorSide) Work(ctx context.Context, _ Workers, handled func()) (Crew, 
 	}}, nil
 }
 
-// drain settles what the call before took and takes the next tasks, until the context ends.
+// drain settles the tasks of the previous call and takes the next ones, until the context ends.
 func (s *floorSide) drain(ctx context.Context, handled func()) error {
 	var done []any
 	for ctx.Err() == nil || len(done) > 0 {
@@ -137,7 +137,7 @@ func (s *floorSide) drain(ctx context.Context, handled func()) error {
 // bell is the list on which a worker without work waits.
 func (s *floorSide) bell() string { return s.root + ":bell" }
 
-// listen waits until there is work, or a second.
+// listen waits for work, for at most a second.
 func (s *floorSide) listen(ctx context.Context) error {
 	err := s.rdb.BLPop(context.WithoutCancel(ctx), time.Second, s.bell()).Err()
 	if errors.Is(err, redis.Nil) {
@@ -146,7 +146,7 @@ func (s *floorSide) listen(ctx context.Context) error {
 	return err
 }
 
-// Check looks at what is left: the script keeps nothing of a task that is done.
+// Check fails if keys are left: the script keeps nothing of a completed task.
 func (s *floorSide) Check(ctx context.Context, n int) error {
 	left := 0
 	keys := s.rdb.Scan(ctx, 0, engine.KeysFrom(s.root+":"), 1000).Iterator()

@@ -16,8 +16,8 @@ var floorDueSource string
 
 var floorDue = redis.NewScript(floorDueSource)
 
-// setClock measures by how much the server's clock is ahead of this machine's, and errs
-// towards too little: nothing is taken before its time.
+// setClock measures how much the server's clock is ahead of this machine's. The result can only
+// be too small, so nothing is taken before its time.
 func (s *floorSide) setClock(ctx context.Context) error {
 	at, err := s.rdb.Time(ctx).Result()
 	s.ahead = time.Until(at)
@@ -26,7 +26,7 @@ func (s *floorSide) setClock(ctx context.Context) error {
 
 func (s *floorSide) now() time.Time { return time.Now().Add(s.ahead) }
 
-// takeDue takes what is out of time off a list.
+// takeDue removes the entries of a list that are due, and returns them.
 func (s *floorSide) takeDue(ctx context.Context, list string) ([]ending, error) {
 	due, err := floorDue.EvalSha(ctx, s.rdb, []string{list}, s.now().UnixMilli(), 1000).StringSlice()
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *floorSide) takeDue(ctx context.Context, list string) ([]ending, error) 
 	return ends, nil
 }
 
-// tell adds ends to the stream that the observer reads.
+// tell writes ends to the stream that the observer reads.
 func (s *floorSide) tell(ctx context.Context, ends ...ending) error {
 	if len(ends) == 0 {
 		return nil
@@ -57,7 +57,7 @@ func (s *floorSide) tell(ctx context.Context, ends ...ending) error {
 	return err
 }
 
-// PendingLags looks once a millisecond what is due.
+// PendingLags polls for due tasks once a millisecond.
 func (s *floorSide) PendingLags(ctx context.Context, l DeadlineLoad) ([]time.Duration, error) {
 	if err := s.far(ctx, l.Others); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (s *floorSide) PendingLags(ctx context.Context, l DeadlineLoad) ([]time.Dur
 	return lags, err
 }
 
-// RunningLags has contexts with deadlines, and tells of each when it has ended.
+// RunningLags uses contexts with deadlines, and writes each end to the stream.
 func (s *floorSide) RunningLags(ctx context.Context, l DeadlineLoad) (RunningLags, error) {
 	if err := s.far(ctx, l.Others); err != nil {
 		return RunningLags{}, err
@@ -116,13 +116,13 @@ func (s *floorSide) events() string    { return s.root + ":events" }
 func (s *floorSide) deadlines() string { return s.root + ":deadlines" }
 func (s *floorSide) leases() string    { return s.root + ":leases" }
 
-// far has deadlines beside those that are measured.
+// far stores n deadlines that are an hour away.
 func (s *floorSide) far(ctx context.Context, n int) error {
 	at := s.now().Add(time.Hour)
 	return s.due(ctx, "far", n, func(int) time.Time { return at })
 }
 
-// due stores n deadlines.
+// due stores n deadlines under a name.
 func (s *floorSide) due(ctx context.Context, name string, n int, at func(i int) time.Time) error {
 	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i := range n {
@@ -140,7 +140,7 @@ func (s *floorSide) observe(ctx context.Context, n int, within time.Duration) ([
 	})
 }
 
-// eachMS looks once a millisecond, until it is stopped or fails.
+// eachMS calls look once a millisecond, until it is stopped or look fails.
 func (s *floorSide) eachMS(ctx context.Context, look func(ctx context.Context) error) Crew {
 	ctx, stop := context.WithCancel(ctx)
 	ended, failed := make(chan error, 1), make(chan error, 1)
@@ -160,7 +160,7 @@ func (s *floorSide) eachMS(ctx context.Context, look func(ctx context.Context) e
 	}}
 }
 
-// Put, Hold, Take and Interval are for a RecoveryTrial.
+// Put, Hold, Take and Interval implement Recoverer.
 
 func (s *floorSide) Put(ctx context.Context, line string) error {
 	return s.rdb.RPush(ctx, s.root+":"+line, payload()).Err()
@@ -176,7 +176,7 @@ func (s *floorSide) Hold(ctx context.Context, line string, began func()) error {
 	}
 	err := renew()
 	for began(); err == nil && ctx.Err() == nil; err = renew() {
-		pause(ctx, time.Second) // as a worker of Curfew does that has slots free
+		pause(ctx, time.Second) // as a worker of Curfew with free slots does
 	}
 	return err
 }

@@ -9,19 +9,19 @@ import (
 
 // RecoveryLoad adjusts RecoveryTrial. Holder must be set.
 type RecoveryLoad struct {
-	// Kills is how many worker processes are killed. Defaults to 10.
+	// Kills is how many worker processes are killed. The default is 10.
 	Kills int
-	// Within is the longest that a task is waited for, from the last kill on. What takes
-	// longer counts as this, and is told as "> 240". Defaults to 4 minutes.
+	// Within is how long to wait for the tasks after the last kill. A task that takes longer
+	// counts as this, and is shown as "> 240". The default is 4 minutes.
 	Within time.Duration
-	// Holder makes the processes.
+	// Holder returns the commands of the processes.
 	Holder Holder
 }
 
-// RecoveryTrial measures how long a task stands still when the process that runs it is
-// killed (SIGKILL), from the kill until the task's handler begins in a worker of this
-// process, which was there before. The moments of the kills are drawn at random over the
-// System's own interval. Figures: recovery_min, recovery_p50, recovery_max.
+// RecoveryTrial measures how long a task waits when the process that runs it is killed (SIGKILL):
+// from the kill until the task's handler begins in a worker of this process, which runs already.
+// Each kill is at a random instant within the System's interval. Figures: recovery_min,
+// recovery_p50, recovery_max.
 func RecoveryTrial(l RecoveryLoad) Trial {
 	l.Kills, l.Within = orDefault(l.Kills, 10), orDefault(l.Within, 4*time.Minute)
 	can := func(s System) bool { _, ok := s.(Recoverer); return ok }

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// compare makes a Comparison of what was measured.
+// compare makes a Comparison of the measured values.
 func compare(t Trial, runs int, systems []System, all samples) Comparison {
 	out := Comparison{Bench: t.bench, Runs: runs, Sizes: t.sizes, load: t.load}
 	var against []string
@@ -28,7 +28,7 @@ func compare(t Trial, runs int, systems []System, all samples) Comparison {
 	return out
 }
 
-// row is one figure of all Systems.
+// row returns the row of one figure.
 func (t Trial) row(f figure, systems []System, all samples) Row {
 	row := Row{Name: f.name, What: f.what, Unit: t.unit, Bound: t.bound, systems: systems, Of: map[string]Spread{}, Ratios: map[string]Spread{}}
 	ours := all[sampled{f.name, systems[0].Name()}]
@@ -50,7 +50,7 @@ func (t Trial) row(f figure, systems []System, all samples) Row {
 	return row
 }
 
-// WriteTable writes the comparison for people: medians, with the least and the most run.
+// WriteTable writes the comparison as a table for people: medians, with the least and the most.
 func (c Comparison) WriteTable(out io.Writer) error {
 	persistence := "no append-only file"
 	if c.AOF {
@@ -68,7 +68,7 @@ func (c Comparison) WriteTable(out io.Writer) error {
 	return c.writeNotes(out)
 }
 
-// header names the columns: first, other, first : other, other, and so on.
+// header returns the titles of the columns: the first System, another, the ratio to it, and so on.
 func (c Comparison) header() []string {
 	first := c.Systems[0]
 	columns := []string{first}
@@ -82,7 +82,7 @@ func (c Comparison) header() []string {
 	return columns
 }
 
-// cells are the row's columns. Of the floor medians are enough.
+// cells returns the columns of the row. The floor has medians only.
 func (r Row) cells() []string {
 	var cells []string
 	for i, s := range r.systems {
@@ -113,7 +113,7 @@ func (r Row) cell(system string) (of, ratio string) {
 	return spread.text(r.digits), ratio
 }
 
-// digits prints a value. What reaches the bound of the measurement took longer.
+// digits formats a value. A value that reaches the bound is shown as longer.
 func (r Row) digits(v float64) string {
 	if r.Bound > 0 && v >= r.Bound {
 		return "> " + Digits(r.Bound)
@@ -121,7 +121,7 @@ func (r Row) digits(v float64) string {
 	return Digits(v)
 }
 
-// writeNotes explains the words in the table.
+// writeNotes explains "never" and "> bound" if the table has them.
 func (c Comparison) writeNotes(out io.Writer) error {
 	never, beyond := false, 0.0
 	for _, r := range c.Rows {
@@ -135,10 +135,10 @@ func (c Comparison) writeNotes(out io.Writer) error {
 	}
 	var err error
 	if never {
-		_, err = fmt.Fprintln(out, "never: it has nothing that does this")
+		_, err = fmt.Fprintln(out, "never: this System does not do this")
 	}
 	if beyond > 0 && err == nil {
-		_, err = fmt.Fprintf(out, "> %s: not within that time, and not waited for any longer\n", Digits(beyond))
+		_, err = fmt.Fprintf(out, "> %s: took longer than that, and the measurement stopped waiting\n", Digits(beyond))
 	}
 	return err
 }
@@ -150,7 +150,7 @@ func hundredths(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// moduleVersion is the version of a module in this program, "" if it does not say.
+// moduleVersion returns the version of a module in this program, or "" if it is not recorded.
 func moduleVersion(path string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// rates are a comparison in which every load had the same rates.
+// rates returns a comparison in which every load has the same rates.
 func rates() Comparison {
 	t := ThroughputTrial(ThroughputLoad{Tasks: 10, Servers: 1})
 	all := samples{}
@@ -23,8 +23,8 @@ func rates() Comparison {
 	return out
 }
 
-// delays are a comparison of what is better when it is smaller, of which asynq never does
-// a part, and in which it reaches the bound.
+// delays returns a comparison whose smaller values are better. asynq never does a part of it,
+// and reaches the bound in the rest.
 func delays() Comparison {
 	t := DetectTrial(DeadlineLoad{Pending: 10, Running: 10})
 	t.bound = 40
@@ -43,7 +43,7 @@ func TestComparisonDividesRunsSideBySide(t *testing.T) {
 			t.Errorf("%s: ratio %v, want %v", row.Name, row.Ratios["asynq"], want)
 		}
 		if want := (Spread{0.2, 0.1, 0.3}); row.Ratios["floor"] != want {
-			t.Errorf("%s: of the floor %v, want %v", row.Name, row.Ratios["floor"], want)
+			t.Errorf("%s: ratio to the floor %v, want %v", row.Name, row.Ratios["floor"], want)
 		}
 	}
 	for _, row := range delays().Rows[3:] {
@@ -65,12 +65,12 @@ func TestComparisonAsTable(t *testing.T) {
 			"tasks/s, median (min-max) of 3 runs of 10 tasks; asynq, redis 7.0.15, no append-only file"},
 		{"each System has a column, and a ratio", rates(), 2 + len(loads), 5,
 			"drain, concurrency 50 20000 (10000-30000) 10000 (10000-20000) 2.00 (0.50-3.00) 100000 0.20"},
-		{"what a System has not is never", delays(), 2 + 9 + 2, 2,
+		{"a System that never does it has never", delays(), 2 + 9 + 2, 2,
 			"pending task, its end is seen, p50 2 (1-4) never - 1 0.50"},
-		{"what reaches the bound is longer", delays(), 2 + 9 + 2, 5,
+		{"a value that reaches the bound has >", delays(), 2 + 9 + 2, 5,
 			"running task, its end is seen, p50 2 (1-4) 20 (10-> 40) 10.00 (2.50-40.00) 1 0.50"},
-		{"never is explained", delays(), 2 + 9 + 2, 11, "never: it has nothing that does this"},
-		{"the bound is explained", delays(), 2 + 9 + 2, 12, "> 40: not within that time, and not waited for any longer"},
+		{"never is explained", delays(), 2 + 9 + 2, 11, "never: this System does not do this"},
+		{"the bound is explained", delays(), 2 + 9 + 2, 12, "> 40: took longer than that, and the measurement stopped waiting"},
 	} {
 		var out strings.Builder
 		if err := test.of.WriteTable(&out); err != nil {
@@ -87,7 +87,7 @@ func TestComparisonAsTable(t *testing.T) {
 	}
 }
 
-// The names are what scripts ask for: they stay.
+// Scripts read these names, so they must not change.
 func TestComparisonAsJSON(t *testing.T) {
 	for _, test := range []struct {
 		of   Comparison
@@ -144,7 +144,7 @@ func TestCountdownEndsWithTheFirstError(t *testing.T) {
 	}
 	c.one()
 	if err := c.wait(context.Background(), nil); err != nil {
-		t.Errorf("wait = %v, want nil: all has happened", err)
+		t.Errorf("wait = %v, want nil after the last count", err)
 	}
 }
 
@@ -159,11 +159,11 @@ func TestFromGoroutinesMakesEachCallOnce(t *testing.T) {
 		}
 	}
 	if err := fromGoroutines(10, 3, func(int) error { return errors.New("no") }); err == nil {
-		t.Error("the error of a call is lost")
+		t.Error("fromGoroutines does not return the error of a call")
 	}
 }
 
-func TestWhatTookTheBoundOrLongerCountsAsTheBound(t *testing.T) {
+func TestALagOfTheBoundOrMoreCountsAsTheBound(t *testing.T) {
 	starts := make(chan start, 2)
 	begin := time.Now()
 	starts <- start{"a", begin.Add(time.Second)}

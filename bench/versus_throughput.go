@@ -9,14 +9,14 @@ import (
 
 // ThroughputLoad adjusts ThroughputTrial. The zero value is ready to use.
 type ThroughputLoad struct {
-	// Tasks is how many tasks each measurement handles. Defaults to 20,000.
+	// Tasks is how many tasks each measurement handles. The default is 20,000.
 	Tasks int
-	// Servers is how many workers drain at once in this process, each of concurrency 50.
-	// Defaults to 1.
+	// Servers is how many workers drain at once in this process, each with concurrency 50.
+	// The default is 1.
 	Servers int
 }
 
-// load is one measurement of throughput: how long a System takes for some tasks.
+// load is one measurement of throughput. It returns how long a System takes for the tasks.
 type load struct {
 	name, what string
 	run        func(ctx context.Context, s System, l ThroughputLoad) (time.Duration, error)
@@ -30,18 +30,17 @@ var loads = []load{
 	{"enqueue_and_drain", "enqueue while draining", enqueueAndDrain},
 }
 
-// ThroughputTrial measures tasks a second. Every task has a payload of 100 random bytes,
-// and is made before the clock starts. A round with a tenth of the tasks comes first and
-// does not count. Figures:
+// ThroughputTrial measures tasks a second. Every task has a payload of 100 random bytes, and is
+// made before the clock starts. A first round with a tenth of the tasks does not count. Figures:
 //
-//   - enqueue_16, enqueue_64: one call a task, from so many goroutines.
-//   - enqueue_lists: one call for all tasks. For a System that is no Lister one call a
-//     task from 64 goroutines stands for it.
+//   - enqueue_16, enqueue_64: one call for each task, from 16 or 64 goroutines.
+//   - enqueue_lists: one call for all tasks. A System that is not a Lister makes one call for
+//     each task from 64 goroutines instead.
 //   - drain: from the start of the workers until the last handler is called. Handlers do
 //     nothing.
-//   - enqueue_and_drain: 16 goroutines enqueue one by one, workers begin when a twentieth
-//     of the tasks is in (an asynq server that finds nothing sleeps for about a second),
-//     and the clock stops when the last handler is called.
+//   - enqueue_and_drain: 16 goroutines enqueue one by one, and the clock stops when the last
+//     handler is called. Workers start when a twentieth of the calls is made, because an asynq
+//     server that finds no task sleeps for about a second.
 func ThroughputTrial(l ThroughputLoad) Trial {
 	l.Tasks, l.Servers = orDefault(l.Tasks, 20000), orDefault(l.Servers, 1)
 	t := Trial{bench: "throughput", unit: perSecond, load: count(l.Tasks, "task"), runs: 5, sizes: Sizes{Tasks: l.Tasks, Servers: l.Servers}}
@@ -54,7 +53,7 @@ func ThroughputTrial(l ThroughputLoad) Trial {
 	return t.complete()
 }
 
-// turn measures the load with each System.
+// turn returns the turn that measures the load.
 func (l load) turn(of ThroughputLoad) turn {
 	return turn{
 		figures: []figure{{name: l.name, what: l.what}},
@@ -81,7 +80,7 @@ func enqueueLists(ctx context.Context, s System, l ThroughputLoad) (time.Duratio
 	return time.Since(start), err
 }
 
-// enqueueAll takes all that was prepared to Redis in the fastest way that the System has.
+// enqueueAll enqueues all prepared tasks in the fastest way that the System has.
 func enqueueAll(ctx context.Context, s System, calls int) error {
 	if lister, ok := s.(Lister); ok {
 		return lister.EnqueueAll(ctx)
@@ -130,16 +129,16 @@ func enqueueAndDrain(ctx context.Context, s System, l ThroughputLoad) (time.Dura
 	return took, errors.Join(err, crew.Stop(), s.Check(ctx, l.Tasks))
 }
 
-// concurrency is that of each worker that drains.
+// concurrency is the concurrency of each worker.
 const concurrency = 50
 
-// clock is the beginning of a measurement: the garbage of the one before is not its.
+// clock returns the start of a measurement. It first collects the garbage of the previous one.
 func clock() time.Time {
 	runtime.GC()
 	return time.Now()
 }
 
-// payloads are n times 100 random bytes.
+// payloads returns n payloads of 100 random bytes.
 func payloads(n int) [][]byte {
 	list := make([][]byte, n)
 	for i := range list {

@@ -133,8 +133,8 @@ func TestGivenServerInUseIsRefused(t *testing.T) {
 		claim, key string
 		want       string
 	}{
-		{"the namespace exists", "bench:{0}", `it has keys of curfew, "bench:{0}" among them`},
-		{"asynq has queues", "asynq:queues", `it has keys of asynq, "asynq:queues" among them`},
+		{"the namespace exists", "bench:{0}", `it has keys of curfew, for example "bench:{0}"`},
+		{"asynq has queues", "asynq:queues", `it has keys of asynq, for example "asynq:queues"`},
 		{"an earlier run left keys", "bench-floor:line", "it has keys of floor"},
 	} {
 		rdb.FlushAll(t.Context())
