@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Hook is a fault that was ordered.
+// Hook is a fault that a test has requested.
 type Hook struct {
 	kind  kind
 	match func(args [][]byte) bool
@@ -18,7 +18,7 @@ type Hook struct {
 	done  chan struct{} // of a hold: closed by Release
 
 	mu   sync.Mutex
-	left int // how many more; below zero: without end
+	left int // how many more requests it meets; negative: no limit
 }
 
 type kind int
@@ -29,17 +29,18 @@ const (
 	hold
 )
 
-// Await blocks until the fault has hit once more than was awaited before.
+// Await blocks until the fault has hit a request. Each call waits for one more hit. It fails the
+// test after 30 s.
 func (h *Hook) Await(tb testing.TB) {
 	tb.Helper()
 	select {
 	case <-h.hits:
 	case <-time.After(30 * time.Second):
-		tb.Fatal("faultproxy: after 30 s no request has met this fault")
+		tb.Fatal("faultproxy: no request has met this fault within 30 s")
 	}
 }
 
-// take tells whether the fault hits this time.
+// take reports whether the fault hits this request, and counts the hit.
 func (h *Hook) take() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -51,12 +52,12 @@ func (h *Hook) take() bool {
 	}
 	select {
 	case h.hits <- struct{}{}:
-	default: // nobody waits for that many
+	default: // more hits than the channel holds
 	}
 	return true
 }
 
-// Command matches requests by their first word, in any case.
+// Command returns a match for requests whose first word is one of names, in any case.
 func Command(names ...string) func(args [][]byte) bool {
 	return func(args [][]byte) bool {
 		for _, name := range names {
@@ -68,8 +69,8 @@ func Command(names ...string) func(args [][]byte) bool {
 	}
 }
 
-// Script matches a call by its handle: as FCALL of a function, as EVALSHA of a digest, or as
-// EVAL of the text that has the digest.
+// Script returns a match for calls of a script: FCALL or EVALSHA with this handle, or EVAL of the
+// text whose SHA-1 is the handle.
 func Script(handle string) func(args [][]byte) bool {
 	return func(args [][]byte) bool {
 		if len(args) < 2 {

@@ -11,20 +11,20 @@ import (
 	"sync/atomic"
 )
 
-// link is a client's connection and the one to the server that belongs to it.
+// link is a client's connection and its connection to the server.
 type link struct {
 	proxy          *Proxy
 	client, server net.Conn
-	sent           chan request // passed on and not yet answered
-	lost           atomic.Bool  // something of it was swallowed
+	sent           chan request // requests without a reply so far
+	lost           atomic.Bool  // whether a partition has dropped bytes of it
 	once           sync.Once
 	over           chan struct{}
 }
 
-// request is what the replies' side must know of one.
+// request is what replies needs to know about a request.
 type request struct {
-	hooks  []*Hook // that match it
-	stream bool    // what comes after its answer answers nothing
+	hooks  []*Hook // the hooks that match it
+	stream bool    // whether its connection is a stream from then on
 }
 
 func (l *link) close() {
@@ -35,7 +35,7 @@ func (l *link) close() {
 	})
 }
 
-// run runs one direction; when either ends, both do.
+// run runs one direction. When one ends, it closes both.
 func (l *link) run(direction func()) {
 	direction()
 	l.close()
@@ -44,9 +44,8 @@ func (l *link) run(direction func()) {
 	delete(l.proxy.links, l)
 }
 
-// write passes bytes on, or swallows them, and tells whether to go on. A connection
-// that lost bytes is out of step for good: it is closed once the partition is healed,
-// here if that is just happening.
+// write forwards bytes, or drops them during a partition. It reports whether to continue. A
+// connection that lost bytes cannot be used again, so it is closed when the partition is healed.
 func (l *link) write(to net.Conn, b []byte) bool {
 	if l.proxy.partitioned.Load() {
 		l.lost.Store(true)
@@ -82,7 +81,7 @@ func (l *link) requests() {
 			r.hooks = append(r.hooks, h)
 		}
 		select {
-		case l.sent <- r: // before the server can answer
+		case l.sent <- r: // before the server can reply
 		case <-l.over:
 			return
 		}
@@ -96,7 +95,7 @@ func (l *link) requests() {
 	}
 }
 
-// passOn passes requests on as they come.
+// passOn forwards requests without parsing them.
 func (l *link) passOn(from io.Reader) {
 	b := make([]byte, 32<<10)
 	for {
@@ -107,7 +106,7 @@ func (l *link) passOn(from io.Reader) {
 	}
 }
 
-// streams tells whether a request turns its connection into a stream.
+// streams reports whether a request turns its connection into a stream.
 func streams(args [][]byte) bool {
 	return len(args) > 0 && slices.Contains(
 		[]string{"subscribe", "psubscribe", "ssubscribe", "monitor"},
@@ -116,7 +115,7 @@ func streams(args [][]byte) bool {
 
 func (l *link) replies() {
 	from := bufio.NewReaderSize(l.server, 64<<10)
-	var asked *request // the oldest that is not answered
+	var asked *request // the oldest request without a reply
 	for {
 		raw, err := readFrame(from, nil)
 		if err != nil {
@@ -126,10 +125,10 @@ func (l *link) replies() {
 			select {
 			case r := <-l.sent:
 				asked = &r
-			default: // nobody asked: a push, a message, or the server's farewell
+			default: // no request: a push, a message, or an error before the server closes
 			}
 		}
-		// A push answers nothing, but for the one that confirms a subscription.
+		// A push is not a reply, except the one that confirms a subscription.
 		answers := asked != nil && (raw[0] != '>' || asked.stream)
 		if answers && !l.meet(asked.hooks, raw) {
 			return
@@ -143,7 +142,7 @@ func (l *link) replies() {
 	}
 }
 
-// meet does to a reply what was ordered, and tells whether to pass it on.
+// meet applies the hooks to a reply, and reports whether to forward it.
 func (l *link) meet(hooks []*Hook, reply []byte) bool {
 	if bytes.HasPrefix(reply, []byte("-NOSCRIPT")) {
 		return true

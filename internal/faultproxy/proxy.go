@@ -1,11 +1,10 @@
-// Package faultproxy stands between a client and a Redis in tests, and loses what a
-// network loses: a reply after the script has run, a request before it arrived, a
-// connection, everything. It knows which reply answers which request, so a test says
-// what is lost by what was asked, and not by counting bytes.
+// Package faultproxy is a proxy between a client and a Redis in tests. It loses what a network can
+// lose: a reply after the script has run, a request before it arrives, a connection, or everything.
+// It knows which reply belongs to which request, so a test selects faults by the request.
 //
-// What no fault meets passes unchanged: blocking commands, pushes of RESP3. From its
-// first SUBSCRIBE (or MONITOR) on, a connection passes as it is, since what comes then
-// answers nothing; a fault may meet that first request.
+// Everything else passes unchanged, also blocking commands and RESP3 pushes. After the first
+// SUBSCRIBE or MONITOR on a connection, no fault meets its later requests, because their replies
+// cannot be told from messages. A fault can meet that first request.
 package faultproxy
 
 import (
@@ -16,14 +15,14 @@ import (
 	"testing"
 )
 
-// Proxy listens in front of a server.
+// Proxy forwards connections to a server.
 type Proxy struct {
 	Addr string // where clients connect, host:port
 
 	upstream    string
 	listener    net.Listener
 	partitioned atomic.Bool
-	said        atomic.Pointer[string] // nil: requests go to the server
+	said        atomic.Pointer[string] // the reply of Say; nil: requests go to the server
 	running     sync.WaitGroup
 
 	mu     sync.Mutex
@@ -32,7 +31,7 @@ type Proxy struct {
 	links  map[*link]bool
 }
 
-// Start starts a proxy in front of upstream, host:port. It ends with the test.
+// Start starts a proxy for the server at upstream, host:port, and closes it when the test ends.
 func Start(tb testing.TB, upstream string) *Proxy {
 	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -45,26 +44,26 @@ func Start(tb testing.TB, upstream string) *Proxy {
 	return p
 }
 
-// CutReply loses the next n replies to matching requests: the server gets the
-// request, and when it has answered, the client's connection is closed instead of the
-// answer being passed on. NOSCRIPT does not count, since then nothing has run.
+// CutReply loses the next n replies to matching requests. The server runs the request. When it
+// replies, the proxy closes the client's connection instead of forwarding the reply. A NOSCRIPT
+// reply passes and does not count, because no script has run.
 func (p *Proxy) CutReply(match func(args [][]byte) bool, n int) *Hook {
 	return p.add(cutReply, match, n)
 }
 
-// CutRequest loses the next n matching requests: the connection is closed before the
-// server hears of it.
+// CutRequest loses the next n matching requests. The proxy closes the connection instead of
+// forwarding the request, so the server never runs it.
 func (p *Proxy) CutRequest(match func(args [][]byte) bool, n int) *Hook {
 	return p.add(cutRequest, match, n)
 }
 
-// Hold keeps back the replies to matching requests, and what follows them on their
-// connection, until Release. The server has run what they ask. NOSCRIPT passes.
+// Hold delays the replies to matching requests, and all later replies on their connections, until
+// Release. The server runs the requests. A NOSCRIPT reply passes.
 func (p *Proxy) Hold(match func(args [][]byte) bool) *Hook {
 	return p.add(hold, match, -1)
 }
 
-// Release passes on all that is held. Later requests are not held any more.
+// Release forwards all held replies, and removes all holds.
 func (p *Proxy) Release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,9 +75,8 @@ func (p *Proxy) Release() {
 	})
 }
 
-// Partition swallows everything in both directions, of new connections too, until it
-// is healed with false. Then connections that lost something are closed, and those
-// that had nothing to say go on.
+// Partition(true) drops everything in both directions, also of new connections. Partition(false)
+// ends that: it closes the connections that lost bytes, and the others continue.
 func (p *Proxy) Partition(on bool) {
 	p.partitioned.Store(on)
 	if !on {
@@ -86,8 +84,8 @@ func (p *Proxy) Partition(on bool) {
 	}
 }
 
-// Say has every request answered with a line, as a server would that is loading, or is no
-// Redis: Say("-LOADING Redis is loading"). Say("") ends it. It closes every connection.
+// Say makes the proxy reply to every request with a line, like a server that is loading or is not
+// a Redis: Say("-LOADING Redis is loading"). Say("") ends that. Both close every connection.
 func (p *Proxy) Say(line string) {
 	p.said.Store(&line)
 	if line == "" {
@@ -96,7 +94,7 @@ func (p *Proxy) Say(line string) {
 	p.CloseAll()
 }
 
-// CloseAll closes every connection. New ones are accepted.
+// CloseAll closes every connection. The proxy still accepts new ones.
 func (p *Proxy) CloseAll() { p.closeLinks(func(*link) bool { return true }) }
 
 func (p *Proxy) add(k kind, match func([][]byte) bool, n int) *Hook {
@@ -123,7 +121,7 @@ func (p *Proxy) closeLinks(which func(*link) bool) {
 	}
 }
 
-// end closes everything and waits until nothing runs.
+// end closes everything and waits for all goroutines.
 func (p *Proxy) end() {
 	p.listener.Close()
 	p.mu.Lock()
@@ -141,7 +139,7 @@ func (p *Proxy) accept() {
 		}
 		server, err := net.Dial("tcp", p.upstream)
 		if err != nil {
-			client.Close() // the server is away: so are we
+			client.Close() // the server does not accept connections
 			continue
 		}
 		l := &link{proxy: p, client: client, server: server, sent: make(chan request, 1024), over: make(chan struct{})}

@@ -23,7 +23,8 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// through runs a test with a client of each protocol behind a proxy, and one beside it.
+// through runs a test for each protocol, with a client rdb behind a proxy and a client direct
+// without the proxy.
 func through(t *testing.T, test func(t *testing.T, p *Proxy, rdb, direct *redis.Client, key string)) {
 	for _, protocol := range []int{2, 3} {
 		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
@@ -37,7 +38,7 @@ func through(t *testing.T, test func(t *testing.T, p *Proxy, rdb, direct *redis.
 	}
 }
 
-func TestWhatNoFaultMeetsPassesUnchanged(t *testing.T) {
+func TestRequestsWithoutAFaultPassUnchanged(t *testing.T) {
 	through(t, func(t *testing.T, p *Proxy, rdb, direct *redis.Client, key string) {
 		big := strings.Repeat("x\r\n\x00*1$", 200_000)
 		calls := [][]any{
@@ -58,7 +59,7 @@ func TestWhatNoFaultMeetsPassesUnchanged(t *testing.T) {
 			want, wanted := plain.Do(t.Context(), call...).Result()
 			plain.Close()
 			if !reflect.DeepEqual(got, want) || fmt.Sprint(err) != fmt.Sprint(wanted) {
-				t.Errorf("%v through the proxy: %.100v, %v\nwithout: %.100v, %v", call[0], got, err, want, wanted)
+				t.Errorf("%v through the proxy: %.100v, %v\nwithout it: %.100v, %v", call[0], got, err, want, wanted)
 			}
 		}
 		cmds, err := rdb.TxPipelined(t.Context(), func(pipe redis.Pipeliner) error {
@@ -110,7 +111,7 @@ func TestSubscribersGetTheirMessages(t *testing.T) {
 				t.Fatalf("message %d: %v, %v", i, m, err)
 			}
 		}
-		p.CutRequest(Command("ping"), 1) // a stream is not met
+		p.CutRequest(Command("ping"), 1) // no fault meets a stream
 		if err := sub.Ping(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -118,13 +119,13 @@ func TestSubscribersGetTheirMessages(t *testing.T) {
 			t.Errorf("PING of a subscriber: %v, %v", pong, err)
 		}
 		if err := rdb.Ping(t.Context()).Err(); err == nil {
-			t.Error("another connection is not met")
+			t.Error("PING on another connection has a reply, want it cut")
 		}
 	})
 }
 
-// An invalidation that comes while a call blocks is not the call's answer.
-func TestAPushIsNoAnswer(t *testing.T) {
+// An invalidation that comes while a call blocks is not the reply to the call.
+func TestAPushIsNotAReply(t *testing.T) {
 	s := redistest.Shared(t)
 	direct, key := s.Client(t), redistest.Namespace(t)
 	p := Start(t, s.Addr)
@@ -143,7 +144,7 @@ func TestAPushIsNoAnswer(t *testing.T) {
 	}
 	fmt.Fprintf(conn, "BLPOP %s:list 10\r\n", key)
 	for strings.Contains(direct.Info(t.Context(), "clients").Val(), "\nblocked_clients:0") {
-		// it is on its way
+		// BLPOP has not reached the server
 	}
 	direct.Set(t.Context(), key, "changed", 0)
 	if push, err := readFrame(from, nil); err != nil || !strings.HasPrefix(string(push), ">2\r\n$10\r\ninvalidate") {
@@ -151,7 +152,7 @@ func TestAPushIsNoAnswer(t *testing.T) {
 	}
 	direct.RPush(t.Context(), key+":list", "x")
 	if got, err := readFrame(from, nil); err == nil {
-		t.Errorf("read %q, want the answer to be cut", got)
+		t.Errorf("read %q, want the reply cut", got)
 	}
 	cut.Await(t)
 }
@@ -178,17 +179,17 @@ func TestACutReplyInAPipelineKeepsTheOnesBefore(t *testing.T) {
 	key := redistest.Namespace(t)
 	p := Start(t, s.Addr)
 	p.CutReply(Command("HSET"), 1)
-	conn, err := net.Dial("tcp", p.Addr) // go-redis would hide the first answer
+	conn, err := net.Dial("tcp", p.Addr) // go-redis would hide the first reply
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
 	fmt.Fprintf(conn, "INCR %[1]s\r\nHSET %[1]s:h a 1\r\nINCR %[1]s\r\n", key)
 	if got, _ := io.ReadAll(conn); string(got) != ":1\r\n" {
-		t.Errorf("the answers are %q, want the first and no other", got)
+		t.Errorf("the replies are %q, want only the first", got)
 	}
 	if n, err := s.Client(t).HLen(t.Context(), key+":h").Result(); n != 1 || err != nil {
-		t.Errorf("HSET of which the answer was lost: %d fields, %v", n, err)
+		t.Errorf("HSET with a cut reply: %d fields, %v, want 1", n, err)
 	}
 }
 
@@ -196,14 +197,14 @@ func TestACutRequestHasNotRun(t *testing.T) {
 	through(t, func(t *testing.T, p *Proxy, rdb, direct *redis.Client, key string) {
 		cut := p.CutRequest(Command("incr"), 1)
 		if err := rdb.Incr(t.Context(), key).Err(); err == nil {
-			t.Error("a request that was cut has an answer")
+			t.Error("a cut request has a reply")
 		}
 		cut.Await(t)
 		if err := direct.Get(t.Context(), key).Err(); err != redis.Nil {
-			t.Errorf("the command ran though its request was cut (%v)", err)
+			t.Errorf("the command of a cut request ran (%v)", err)
 		}
 		if n, err := rdb.Incr(t.Context(), key).Result(); n != 1 || err != nil {
-			t.Errorf("the next: %d, %v, want 1", n, err)
+			t.Errorf("the next request: %d, %v, want 1", n, err)
 		}
 	})
 }
@@ -220,11 +221,11 @@ func TestAHeldReplyComesWhenItIsReleased(t *testing.T) {
 			t.Errorf("while the replies are held the command has run %d times, %v, want 2", n, err)
 		}
 		if err := rdb.Get(t.Context(), key).Err(); err != nil {
-			t.Errorf("another connection is held too: %v", err)
+			t.Errorf("a reply on another connection: %v, want it not held", err)
 		}
 		select {
 		case err := <-answer:
-			t.Errorf("the held reply came: %v", err)
+			t.Errorf("a held reply came before Release: %v", err)
 		default:
 		}
 		p.Release()
@@ -234,13 +235,13 @@ func TestAHeldReplyComesWhenItIsReleased(t *testing.T) {
 			}
 		}
 		if err := rdb.Incr(t.Context(), key).Err(); err != nil {
-			t.Errorf("the next one is held, or lost: %v", err)
+			t.Errorf("a request after Release: %v", err)
 		}
-		p.Release() // and nothing is held
+		p.Release() // without a hold it does nothing
 	})
 }
 
-func TestAHeldClientMayGo(t *testing.T) {
+func TestAClientWithAHeldReplyCanClose(t *testing.T) {
 	through(t, func(t *testing.T, p *Proxy, rdb, direct *redis.Client, key string) {
 		held := p.Hold(Command("incr"))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -250,29 +251,29 @@ func TestAHeldClientMayGo(t *testing.T) {
 		cancel()
 		rdb.Close()
 		if err := <-answer; err == nil {
-			t.Error("a held reply came")
+			t.Error("a held reply came after the client closed")
 		}
-		// The proxy's end waits for all that runs, so a leak would hang this test.
+		// end waits for all goroutines of the proxy, so a leak would hang this test.
 	})
 }
 
-func TestAScriptIsMetHoweverItIsSent(t *testing.T) {
+func TestAFaultMeetsAScriptByEvalAndEvalSha(t *testing.T) {
 	through(t, func(t *testing.T, p *Proxy, rdb, direct *redis.Client, key string) {
 		source := `return redis.call("INCR", KEYS[1]) -- ` + key
 		sum := sha1.Sum([]byte(source))
 		sha := hex.EncodeToString(sum[:])
 		p.CutReply(Script(sha), 2)
 		if err := rdb.EvalSha(t.Context(), sha, []string{key}).Err(); !redis.HasErrorPrefix(err, "NOSCRIPT") {
-			t.Errorf("EVALSHA of a script that nobody loaded: %v, want NOSCRIPT to pass", err)
+			t.Errorf("EVALSHA of an unknown script: %v, want NOSCRIPT to pass", err)
 		}
 		if err := rdb.Eval(t.Context(), source, []string{key}).Err(); err == nil {
-			t.Error("EVAL was not met")
+			t.Error("EVAL has a reply, want it cut")
 		}
 		if err := rdb.EvalSha(t.Context(), strings.ToUpper(sha), []string{key}).Err(); err == nil {
-			t.Error("EVALSHA was not met")
+			t.Error("EVALSHA has a reply, want it cut")
 		}
 		if err := rdb.Eval(t.Context(), "return 1", nil).Err(); err != nil {
-			t.Errorf("another script was met: %v", err)
+			t.Errorf("EVAL of another script: %v, want it not cut", err)
 		}
 		if n, _ := direct.Get(t.Context(), key).Int(); n != 2 {
 			t.Errorf("the script ran %d times, want 2", n)
@@ -286,16 +287,16 @@ func TestASubscriptionCanBeCut(t *testing.T) {
 		sub := rdb.Subscribe(t.Context(), key)
 		defer sub.Close()
 		if _, err := sub.Receive(t.Context()); err == nil {
-			t.Error("the confirmation came")
+			t.Error("the confirmation came, want it cut")
 		}
 		cut.Await(t)
 		if got, err := sub.Receive(t.Context()); err != nil {
-			t.Errorf("subscribed anew: %v, %v", got, err)
+			t.Errorf("subscribing again: %v, %v", got, err)
 		}
 	})
 }
 
-func TestAPartitionSwallowsUntilItIsHealed(t *testing.T) {
+func TestAPartitionDropsEverythingUntilItIsHealed(t *testing.T) {
 	through(t, func(t *testing.T, p *Proxy, rdb, direct *redis.Client, key string) {
 		idle := rdb.Conn()
 		defer idle.Close()
@@ -317,20 +318,20 @@ func TestAPartitionSwallowsUntilItIsHealed(t *testing.T) {
 			cancel()
 		}
 		if n, _ := direct.Get(t.Context(), key).Int(); n != 1 {
-			t.Errorf("the server heard of %d calls, want the 1 before", n)
+			t.Errorf("the server ran %d calls, want only the one before the partition", n)
 		}
 
 		p.Partition(false)
 		if err := idle.Ping(t.Context()).Err(); err != nil {
-			t.Errorf("a connection that had lost nothing: %v", err)
+			t.Errorf("a connection that lost no bytes: %v", err)
 		}
 		if n, err := rdb.Incr(t.Context(), key).Result(); n != 2 || err != nil {
-			t.Errorf("after it was healed: %d, %v, want 2", n, err)
+			t.Errorf("after the partition: %d, %v, want 2", n, err)
 		}
 	})
 }
 
-// A subscriber cannot notice that messages are swallowed, so healing closes it.
+// A subscriber cannot notice that messages were dropped, so the end of a partition closes it.
 func TestASubscriberThatLostMessagesIsClosed(t *testing.T) {
 	through(t, func(t *testing.T, p *Proxy, rdb, direct *redis.Client, key string) {
 		sub := rdb.Subscribe(t.Context(), key)
@@ -354,7 +355,7 @@ func TestASubscriberThatLostMessagesIsClosed(t *testing.T) {
 		await.Until(t, "the message arrives at the proxy", lost)
 		p.Partition(false)
 		if m, err := sub.Receive(t.Context()); err == nil {
-			t.Errorf("the subscriber goes on with %v", m)
+			t.Errorf("the subscriber receives %v, want its connection closed", m)
 		}
 	})
 }
@@ -362,12 +363,12 @@ func TestASubscriberThatLostMessagesIsClosed(t *testing.T) {
 func TestCloseAllClosesAndAcceptsAgain(t *testing.T) {
 	through(t, func(t *testing.T, p *Proxy, rdb, direct *redis.Client, key string) {
 		answer := make(chan error, 1)
-		seen := p.Hold(Command("incr")) // tells that the request has arrived
+		seen := p.Hold(Command("incr")) // shows that the request has arrived
 		go func() { answer <- rdb.Incr(t.Context(), key).Err() }()
 		seen.Await(t)
 		p.CloseAll()
 		if err := <-answer; err == nil {
-			t.Error("a call in flight has an answer")
+			t.Error("a call in flight has a reply")
 		}
 		p.Release()
 		if n, err := rdb.Incr(t.Context(), key).Result(); n != 2 || err != nil {
@@ -376,7 +377,7 @@ func TestCloseAllClosesAndAcceptsAgain(t *testing.T) {
 	})
 }
 
-func TestAServerThatIsAwayIsAClosedConnection(t *testing.T) {
+func TestAConnectionIsClosedWhileTheServerIsDown(t *testing.T) {
 	s := redistest.Start(t)
 	p := Start(t, s.Addr)
 	rdb := redis.NewClient(&redis.Options{Addr: p.Addr, MaxRetries: -1})
@@ -392,10 +393,10 @@ func TestAServerThatIsAwayIsAClosedConnection(t *testing.T) {
 	defer conn.Close()
 	conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 	if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a connection while the server is away: %v, want it closed", err)
+		t.Errorf("a connection while the server is down: %v, want it closed", err)
 	}
 	s.Restart(t)
 	if err := rdb.Ping(t.Context()).Err(); err != nil {
-		t.Errorf("the server that came back: %v", err)
+		t.Errorf("PING after the restart: %v", err)
 	}
 }

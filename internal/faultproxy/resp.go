@@ -8,13 +8,13 @@ import (
 	"strconv"
 )
 
-// readRequest reads one request, and returns it as it came and in words.
+// readRequest reads one request, and returns its bytes and its words.
 func readRequest(r *bufio.Reader) (raw []byte, args [][]byte, err error) {
 	first, err := r.Peek(1)
 	if err != nil {
 		return nil, nil, err
 	}
-	if first[0] != '*' { // typed by hand: words on a line
+	if first[0] != '*' { // an inline command: words on a line
 		raw, err = r.ReadBytes('\n')
 		return raw, bytes.Fields(raw), err
 	}
@@ -22,7 +22,7 @@ func readRequest(r *bufio.Reader) (raw []byte, args [][]byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// An array of bulk strings: what is no bulk string gives an empty word.
+	// An array of bulk strings. Any other element gives an empty word.
 	rest := raw
 	for n := count(next(&rest)); n > 0 && len(rest) > 0; n-- {
 		size := max(count(next(&rest)), 0)
@@ -34,14 +34,14 @@ func readRequest(r *bufio.Reader) (raw []byte, args [][]byte, err error) {
 	return raw, args, nil
 }
 
-// next takes a line off b.
+// next removes the first line of b and returns it.
 func next(b *[]byte) []byte {
 	line, rest, _ := bytes.Cut(*b, []byte("\r\n"))
 	*b = rest
 	return line
 }
 
-// readFrame appends one value, as it came, to buf: RESP2 and RESP3.
+// readFrame reads one value of RESP2 or RESP3 and appends its bytes to buf.
 func readFrame(r *bufio.Reader, buf []byte) ([]byte, error) {
 	line, err := r.ReadBytes('\n')
 	if err != nil {
@@ -50,7 +50,7 @@ func readFrame(r *bufio.Reader, buf []byte) ([]byte, error) {
 	buf = append(buf, line...)
 	line = bytes.TrimRight(line, "\r\n")
 	if len(line) == 0 {
-		return buf, fmt.Errorf("an empty line where a value should begin")
+		return buf, fmt.Errorf("found an empty line, want a RESP value")
 	}
 	values := 0
 	switch line[0] {
@@ -69,10 +69,10 @@ func readFrame(r *bufio.Reader, buf []byte) ([]byte, error) {
 		values = count(line)
 	case '%':
 		values = 2 * count(line)
-	case '|': // attributes, and then what they are of
+	case '|': // attributes, and then the value that they belong to
 		values = 2*count(line) + 1
 	default:
-		return buf, fmt.Errorf("%q begins no value", line)
+		return buf, fmt.Errorf("%q is not the beginning of a RESP value", line)
 	}
 	for ; values > 0 && err == nil; values-- {
 		buf, err = readFrame(r, buf)
@@ -80,7 +80,7 @@ func readFrame(r *bufio.Reader, buf []byte) ([]byte, error) {
 	return buf, err
 }
 
-// count is the number behind a line's first byte, -1 if there is none.
+// count returns the number after the first byte of a line, or -1 if there is no number.
 func count(line []byte) int {
 	if len(line) == 0 {
 		return -1

@@ -26,7 +26,7 @@ func TestAFrameIsReadWhole(t *testing.T) {
 		{"a map", "%2\r\n+a\r\n:1\r\n$1\r\nb\r\n*1\r\n:2\r\n"},
 		{"a set", "~2\r\n:1\r\n:2\r\n"},
 		{"a push", ">3\r\n+message\r\n+c\r\n$1\r\nx\r\n"},
-		{"attributes and what they are of", "|1\r\n+ttl\r\n:3\r\n*1\r\n:1\r\n"},
+		{"attributes and their value", "|1\r\n+ttl\r\n:3\r\n*1\r\n:1\r\n"},
 	} {
 		r := bufio.NewReaderSize(strings.NewReader(test.frame+"+next\r\n"), 16)
 		got, err := readFrame(r, nil)
@@ -39,9 +39,9 @@ func TestAFrameIsReadWhole(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoFrameIsAnError(t *testing.T) {
+func TestAnInvalidFrameIsAnError(t *testing.T) {
 	for _, test := range []struct{ claim, frame string }{
-		{"nothing", ""},
+		{"no bytes", ""},
 		{"no type", "\r\n"},
 		{"an unknown type", "?1\r\n"},
 		{"a string that ends early", "$5\r\nab"},
@@ -57,7 +57,7 @@ func TestARequestIsReadInWords(t *testing.T) {
 	for _, test := range []struct{ claim, raw, want string }{
 		{"bulk strings", "*2\r\n$3\r\nGET\r\n$4\r\na\r\nb\r\n", "GET|a\r\nb"},
 		{"an empty word", "*2\r\n$4\r\nECHO\r\n$0\r\n\r\n", "ECHO|"},
-		{"typed by hand", "PING  x\r\n", "PING|x"},
+		{"an inline command", "PING  x\r\n", "PING|x"},
 		{"no words", "*0\r\n", ""},
 		{"no bulk strings", "*1\r\n:1\r\n", ""},
 	} {

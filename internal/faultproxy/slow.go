@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// piece is what one connection passes before the others have their turn.
+	// piece is how many bytes one connection passes before another one can pass some.
 	piece = 16 << 10
-	// slowBuffer is what the kernel keeps of a connection on either side of a slow link. By
-	// itself it would take in megabytes at once.
+	// slowBuffer is the size of the kernel's buffers for each connection. By default they take
+	// megabytes at once.
 	slowBuffer = 32 << 10
 )
 
-// Slow starts a link to upstream that passes so many bytes a second, of all connections
-// and both directions together, and returns where clients connect. It reads no requests,
-// so it keeps nothing of a connection but a piece. It ends with the test.
+// Slow starts a proxy for upstream that passes rate bytes a second, for all connections and both
+// directions together. It returns the address where clients connect. It does not parse requests,
+// so it buffers at most 16 KiB of each direction. It closes when the test ends.
 func Slow(tb testing.TB, upstream string, rate int) (addr string) {
 	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -37,8 +37,8 @@ type slow struct {
 	rate    int
 	running sync.WaitGroup
 
-	turn sync.Mutex // of who passes a piece
-	free time.Time  // when the link has passed all that was given to it
+	turn sync.Mutex // held while a piece passes
+	free time.Time  // when the link has passed all pieces so far
 
 	mu    sync.Mutex
 	ended bool
@@ -80,7 +80,7 @@ func (s *slow) keep(conns ...net.Conn) bool {
 	return !s.ended
 }
 
-// relay passes what comes from one side. When either side ends, both do.
+// relay forwards the bytes of one side. When one side ends, it closes both.
 func (s *slow) relay(from, to net.Conn) {
 	defer func() {
 		from.Close()
@@ -100,7 +100,7 @@ func (s *slow) relay(from, to net.Conn) {
 	}
 }
 
-// pass takes the time that n bytes take. Who waits for a turn gets it in the order of coming.
+// pass waits for as long as n bytes take on the link.
 func (s *slow) pass(n int) {
 	s.turn.Lock()
 	defer s.turn.Unlock()

@@ -9,11 +9,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// patience bounds what a group of servers may take to agree.
+// patience is the longest time to wait until a group of servers agrees.
 const patience = 30 * time.Second
 
-// await asks again and again until ready is nil. No server tells when others have
-// heard of it.
+// await polls until ready returns nil. Redis sends no notification when servers know each other.
 func await(what string, ready func() error) error {
 	give := time.Now().Add(patience)
 	for {
@@ -22,13 +21,13 @@ func await(what string, ready func() error) error {
 			return nil
 		}
 		if time.Now().After(give) {
-			return fmt.Errorf("redis-server: never in %v: %s: %w", patience, what, err)
+			return fmt.Errorf("redis-server: not within %v: %s: %w", patience, what, err)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 }
 
-// says is nil if the answer to a command has all of the words.
+// says returns nil if the reply to a command contains all of the words.
 func (s *Server) says(words []string, args ...any) error {
 	return s.ask(func(ctx context.Context, rdb *redis.Client) error {
 		answer, err := rdb.Do(ctx, args...).Result()
@@ -38,14 +37,15 @@ func (s *Server) says(words []string, args ...any) error {
 		text := fmt.Sprint(answer)
 		for _, word := range words {
 			if !strings.Contains(text, word) {
-				return fmt.Errorf("%s says to %v: %q", s.Addr, args, text)
+				return fmt.Errorf("%s replies to %v: %q", s.Addr, args, text)
 			}
 		}
 		return nil
 	})
 }
 
-// AwaitMaster returns when the server is a master: when a replica has been promoted.
+// AwaitMaster returns when the server is a master, for example after a replica is promoted. It
+// fails after 30 s.
 func (s *Server) AwaitMaster() error {
 	return await("a replica is promoted", func() error {
 		return s.says([]string{"role:master"}, "INFO", "replication")

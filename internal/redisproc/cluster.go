@@ -17,16 +17,16 @@ const (
 	slots   = 16384
 )
 
-// Cluster is a Redis Cluster: three masters, each with a replica. A dead master is
-// noticed after half a second, and its replica takes over about a second later.
+// Cluster is a Redis Cluster: three masters, each with a replica. The nodes notice a dead master
+// after half a second, and its replica becomes the master about a second later.
 type Cluster struct {
-	Nodes []*Server // the first three began as masters, the others as their replicas in turn
+	Nodes []*Server // at the start three masters, and then their replicas in the same order
 
 	ids []string
 }
 
-// StartCluster starts one, with folders under dir, and returns when it serves all slots
-// and every replica has its master's data: about three seconds.
+// StartCluster starts a cluster with its folders under dir. It returns when the cluster serves all
+// slots and every replica has its master's data, after about three seconds.
 func StartCluster(dir string) (*Cluster, error) {
 	c := &Cluster{Nodes: make([]*Server, 2*masters), ids: make([]string, 2*masters)}
 	if err := c.start(dir); err != nil {
@@ -57,20 +57,20 @@ func startNode(dir string) (*Server, error) {
 	return start(dir, 2, func(ports []string) ([]string, error) {
 		return append(plain(dir, ports[0]),
 			"--cluster-enabled", "yes", "--cluster-port", ports[1], "--cluster-node-timeout", "500",
-			"--cluster-replica-validity-factor", "0", // a replica that was away for long may take over too
+			"--cluster-replica-validity-factor", "0", // a replica that was disconnected for long can be promoted too
 			"--cluster-require-full-coverage", "no", // a dead master stops its own slots only
 			"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"), nil
 	})
 }
 
-// join makes single nodes one cluster.
+// join makes the nodes one cluster.
 func (c *Cluster) join() error {
 	for i, node := range c.Nodes {
 		err := node.ask(func(ctx context.Context, rdb *redis.Client) (err error) {
 			if c.ids[i], err = rdb.ClusterMyID(ctx).Result(); err != nil {
 				return err
 			}
-			// Epochs of their own, or the nodes have to settle first who gives way.
+			// Different epochs, so that the nodes need not resolve a conflict first.
 			if err := rdb.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
 				return err
 			}
@@ -99,7 +99,7 @@ func (c *Cluster) join() error {
 	return nil
 }
 
-// introduce has each node meet each other one, with its bus port, which is not the usual.
+// introduce makes each node meet each other one. MEET needs the bus port, which is not the default.
 func (c *Cluster) introduce() error {
 	for _, node := range c.Nodes {
 		if err := node.ask(func(ctx context.Context, rdb *redis.Client) error {
@@ -117,7 +117,7 @@ func (c *Cluster) introduce() error {
 	return nil
 }
 
-// setting is what the command line says.
+// setting returns the value of a setting on the command line, or "" if it is not there.
 func (s *Server) setting(name string) string {
 	for i, arg := range s.args[:len(s.args)-1] {
 		if arg == name {
@@ -127,11 +127,11 @@ func (s *Server) setting(name string) string {
 	return ""
 }
 
-// Await returns when every node serves, knows all others as healthy, and every
-// replica has its master's data.
+// Await returns when every node reports all slots as served and all nodes as healthy, and every
+// replica has its master's data. It fails if a node needs more than 30 s.
 func (c *Cluster) Await() error {
 	for _, node := range c.Nodes {
-		if err := await("the cluster is whole", func() error {
+		if err := await("the cluster is healthy", func() error {
 			if err := node.says([]string{"cluster_state:ok", "cluster_slots_ok:16384", "cluster_known_nodes:6", "cluster_size:3"}, "CLUSTER", "INFO"); err != nil {
 				return err
 			}
@@ -139,7 +139,7 @@ func (c *Cluster) Await() error {
 				info, err := rdb.Info(ctx, "replication").Result()
 				if err != nil || strings.Contains(info, "role:slave") && !strings.Contains(info, "master_link_status:up") ||
 					strings.Contains(info, "role:master") && !strings.Contains(info, "state=online") {
-					return fmt.Errorf("the replica of %s is not there yet: %v", node.Addr, err)
+					return fmt.Errorf("%s is not connected to its master or replica yet: %v", node.Addr, err)
 				}
 				nodes, err := rdb.ClusterNodes(ctx).Result()
 				if err != nil || strings.Contains(nodes, "fail") || strings.Contains(nodes, "handshake") {
@@ -154,7 +154,7 @@ func (c *Cluster) Await() error {
 	return nil
 }
 
-// Addrs are the addresses of all nodes.
+// Addrs returns the addresses of all nodes.
 func (c *Cluster) Addrs() (addrs []string) {
 	for _, node := range c.Nodes {
 		addrs = append(addrs, node.Addr)
@@ -162,7 +162,7 @@ func (c *Cluster) Addrs() (addrs []string) {
 	return addrs
 }
 
-// Master is the node that serves a key, as rdb knows it now.
+// Master returns the node that serves a key, according to rdb's current map of the cluster.
 func (c *Cluster) Master(ctx context.Context, rdb *redis.ClusterClient, key string) (*Server, error) {
 	client, err := rdb.MasterForKey(ctx, key)
 	if err != nil {
@@ -173,10 +173,10 @@ func (c *Cluster) Master(ctx context.Context, rdb *redis.ClusterClient, key stri
 			return node, nil
 		}
 	}
-	return nil, fmt.Errorf("the master of %s is %s, which is no node of this cluster", key, client.Options().Addr)
+	return nil, fmt.Errorf("the master of %s is %s, which is not a node of this cluster", key, client.Options().Addr)
 }
 
-// Replica is the other node of a master's shard.
+// Replica returns the other node of a master's shard, or nil if master is not a node of c.
 func (c *Cluster) Replica(master *Server) *Server {
 	for i, node := range c.Nodes {
 		if node == master {
@@ -186,7 +186,7 @@ func (c *Cluster) Replica(master *Server) *Server {
 	return nil
 }
 
-// Heal starts the nodes that are dead, and returns when the cluster is whole.
+// Heal starts the dead nodes again, and returns when the cluster is healthy; see Await.
 func (c *Cluster) Heal() error {
 	for _, node := range c.Nodes {
 		if node.process.ended() {
@@ -198,7 +198,7 @@ func (c *Cluster) Heal() error {
 	return c.Await()
 }
 
-// Kill ends all nodes.
+// Kill kills all nodes.
 func (c *Cluster) Kill() {
 	for _, node := range c.Nodes {
 		if node != nil && node.process != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func TestAClusterIsWholeOnceItHasStarted(t *testing.T) {
+func TestAStartedClusterServesAllSlotsAndFailsOver(t *testing.T) {
 	t.Parallel()
 	c, err := StartCluster(t.TempDir())
 	if err != nil {
@@ -74,7 +74,7 @@ func TestSentinelsPromoteAReplica(t *testing.T) {
 	if err := await("a replica is the master", func() error {
 		master, err := s.Master()
 		if err == nil && master == old {
-			return fmt.Errorf("it is still %s", old.Addr)
+			return fmt.Errorf("the master is still %s", old.Addr)
 		}
 		if err == nil {
 			return master.says([]string{"role:master"}, "INFO", "replication")

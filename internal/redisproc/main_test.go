@@ -8,7 +8,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{}) // it tells each connection that these tests cut
+	redis.SetLogger(silent{}) // it would log every connection that these tests cut
 	m.Run()
 }
 

@@ -4,5 +4,5 @@ package redisproc
 
 import "syscall"
 
-// dieWithParent asks for nothing: only Linux knows how.
+// dieWithParent sets nothing: only Linux can do this.
 func dieWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }

@@ -12,12 +12,12 @@ import (
 type process struct {
 	pid  int
 	os   *os.Process
-	done chan struct{} // closed when it has ended
+	done chan struct{} // closed when the process has ended
 }
 
-// spawn starts a command, in a group of its own, that dies with this process, however
-// that ends. The kernel ties it to the thread that started it, so that thread is kept
-// until the command ended.
+// spawn starts a command in a new process group. On Linux the command ends with this process,
+// even if this process is killed. The kernel ties it to the thread that started it, so spawn keeps
+// that thread until the command ends.
 func spawn(cmd *exec.Cmd) (*process, error) {
 	cmd.SysProcAttr = dieWithParent()
 	cmd.SysProcAttr.Setpgid = true
@@ -38,8 +38,8 @@ func spawn(cmd *exec.Cmd) (*process, error) {
 	return p, <-started
 }
 
-// kill ends the process and what it forked: a child that rewrites a file goes on writing
-// after its server is dead, into a folder that a test wants to remove.
+// kill kills the process and its children, and waits until they have ended. A child that rewrites
+// a file would otherwise write on, into a folder that a test removes.
 func (p *process) kill() {
 	if !p.ended() {
 		syscall.Kill(-p.pid, syscall.SIGKILL)
@@ -49,7 +49,7 @@ func (p *process) kill() {
 		if syscall.Kill(-p.pid, 0) != nil {
 			return
 		}
-		time.Sleep(time.Millisecond) // only the parent of a process is told that it ended, and that is not us
+		time.Sleep(time.Millisecond) // nothing notifies this process, which is not the parent of the children
 	}
 }
 

@@ -11,20 +11,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// MasterName is what the sentinels call the master.
+// MasterName is the sentinels' name of the master.
 const MasterName = "curfew-master"
 
-// Sentinels are a master with two replicas, watched by three sentinels, which notice
-// its death after two seconds and promote a replica. A sentinel dials a server once a
-// second at most: one that waits for less may find the master that it has just promoted
-// dead before it has called it, promote the next, and so on to an empty one.
+// Sentinels is a master with two replicas, watched by three sentinels. They notice a dead master
+// after two seconds and promote a replica. They do not wait for less, because a sentinel connects to
+// a server at most once a second: it could report a master that it has just promoted as dead before
+// it has connected, promote the next replica, and at last an empty one.
 type Sentinels struct {
-	Redis    []*Server // the first began as the master
+	Redis    []*Server // at the start the master, and then its replicas
 	Watchers []*Server
 }
 
-// StartSentinels starts them, with folders under dir, and returns when the sentinels
-// know all replicas and each other.
+// StartSentinels starts the servers and sentinels with their folders under dir. It returns when the
+// sentinels know both replicas and each other.
 func StartSentinels(dir string) (*Sentinels, error) {
 	s := &Sentinels{}
 	if err := errors.Join(s.startRedis(dir), s.startWatchers(dir), s.Await()); err != nil {
@@ -55,9 +55,9 @@ func (s *Sentinels) startRedis(dir string) error {
 
 func (s *Sentinels) startWatchers(dir string) error {
 	if len(s.Redis) < 3 {
-		return nil // the error is told already
+		return nil // startRedis has returned the error
 	}
-	// A sentinel that starts before the replicas have joined hears of them 10 s later.
+	// A sentinel that starts before the replicas have joined discovers them 10 s later.
 	if err := await("replicas join", func() error {
 		return s.Redis[0].says([]string{"slave0:", "slave1:", "connected_slaves:2"}, "INFO", "replication")
 	}); err != nil {
@@ -77,7 +77,7 @@ func (s *Sentinels) startWatcher(dir string) (*Server, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	settings := filepath.Join(dir, "sentinel.conf") // it rewrites the file
+	settings := filepath.Join(dir, "sentinel.conf") // the sentinel rewrites this file
 	return start(dir, 1, func(ports []string) ([]string, error) {
 		host, port, _ := strings.Cut(s.Redis[0].Addr, ":")
 		text := fmt.Sprintf("port %s\nbind 127.0.0.1\ndir %s\nsentinel monitor %[3]s %s %s 2\n"+
@@ -86,8 +86,8 @@ func (s *Sentinels) startWatcher(dir string) (*Server, error) {
 	})
 }
 
-// Await returns when the sentinels know both replicas and each other, and agree that
-// the master lives.
+// Await returns when every sentinel knows both replicas and the other sentinels, and none reports
+// the master as down. It fails if a sentinel needs more than 30 s.
 func (s *Sentinels) Await() error {
 	for _, watcher := range s.Watchers {
 		if err := await("the sentinels agree", func() error {
@@ -101,7 +101,7 @@ func (s *Sentinels) Await() error {
 					facts[words[i]] = words[i+1]
 				}
 				if facts["num-slaves"] != "2" || facts["num-other-sentinels"] != "2" || facts["flags"] != "master" {
-					return fmt.Errorf("%s knows %s replicas and %s sentinels of a %s", watcher.Addr, facts["num-slaves"], facts["num-other-sentinels"], facts["flags"])
+					return fmt.Errorf("%s knows %s replicas and %s other sentinels, and the master has the flags %s", watcher.Addr, facts["num-slaves"], facts["num-other-sentinels"], facts["flags"])
 				}
 				return nil
 			})
@@ -112,7 +112,7 @@ func (s *Sentinels) Await() error {
 	return nil
 }
 
-// Addrs are the addresses of the sentinels.
+// Addrs returns the addresses of the sentinels.
 func (s *Sentinels) Addrs() (addrs []string) {
 	for _, watcher := range s.Watchers {
 		addrs = append(addrs, watcher.Addr)
@@ -120,7 +120,7 @@ func (s *Sentinels) Addrs() (addrs []string) {
 	return addrs
 }
 
-// Master is the server that the first sentinel says is the master.
+// Master returns the server that the first sentinel names as the master.
 func (s *Sentinels) Master() (master *Server, err error) {
 	err = s.Watchers[0].ask(func(ctx context.Context, rdb *redis.Client) error {
 		at, err := rdb.Do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", MasterName).StringSlice()
@@ -133,12 +133,12 @@ func (s *Sentinels) Master() (master *Server, err error) {
 				return nil
 			}
 		}
-		return fmt.Errorf("the master is %v, which is no server of ours", at)
+		return fmt.Errorf("the master is %v, which is not one of these servers", at)
 	})
 	return master, err
 }
 
-// Kill ends all of them.
+// Kill kills all sentinels and servers.
 func (s *Sentinels) Kill() {
 	for _, server := range append(s.Watchers, s.Redis...) {
 		if server.process != nil {

@@ -22,42 +22,43 @@ type Server struct {
 
 	program string
 	dir     string
-	args    []string // its command line
+	args    []string // the command line
 	process *process
 }
 
-// Start starts a redis-server on a free port, with dir to write to, and returns when
-// it answers. It persists nothing. args are settings as on its command line, and come
-// last, so they win: Start(dir, "--appendonly", "yes").
+// Start starts a redis-server on a free port of loopback, with dir as its folder, and returns when
+// it answers. The server has no persistence unless args turn it on. args are settings as on its
+// command line, and override the others: Start(dir, "--appendonly", "yes"). Start fails if there is
+// no redis-server on the PATH, or if its version is below 7.
 func Start(dir string, args ...string) (*Server, error) {
 	return start(dir, 1, func(ports []string) ([]string, error) {
 		return append(plain(dir, ports[0]), args...), nil
 	})
 }
 
-// plain are the settings of a server that keeps nothing.
+// plain returns the settings of a server without persistence.
 func plain(dir, port string) []string {
 	return []string{"--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no"}
 }
 
-// Pid is the id of the process that runs, or ran last.
+// Pid returns the id of the server's process, also after it has ended.
 func (s *Server) Pid() int { return s.process.pid }
 
-// Kill ends the process as a crash would (SIGKILL), and returns when it is gone.
+// Kill ends the process and its children like a crash (SIGKILL), and returns when they have ended.
 func (s *Server) Kill() { s.process.kill() }
 
-// Pause stops the process where it is (SIGSTOP): its connections stay open, and
-// nobody answers on them.
+// Pause stops the process (SIGSTOP). Its connections stay open, but get no replies.
 func (s *Server) Pause() { s.process.os.Signal(syscall.SIGSTOP) }
 
-// Resume lets it go on.
+// Resume continues the process after Pause.
 func (s *Server) Resume() { s.process.os.Signal(syscall.SIGCONT) }
 
-// Restart starts the server again with the same port, folder and arguments, after
-// a Kill or instead of one. What comes back is what its persistence kept.
+// Restart kills the server if it runs, and starts it again with the same port, folder and
+// arguments. Its data are those that its persistence kept. If another program has the port,
+// Restart tries again for 10 s.
 func (s *Server) Restart() error {
 	s.Kill()
-	// The port was free a moment ago, and may be some other program's for a moment.
+	// Another program can briefly use the port after Kill.
 	for give := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		err := s.launch()
 		if !errors.Is(err, errPortTaken) || time.Now().After(give) {
@@ -68,12 +69,12 @@ func (s *Server) Restart() error {
 
 var errPortTaken = errors.New("another program took the port")
 
-// start starts a server with so many free ports, of which the first is its own;
-// arguments says with which command line.
+// start starts a server on the first of several free ports. arguments returns the command line for
+// these ports.
 func start(dir string, ports int, arguments func(ports []string) ([]string, error)) (*Server, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
-		return nil, errors.New("there is no redis-server on this machine, and a real one is needed: run `make redis`, which installs it")
+		return nil, errors.New("there is no redis-server on the PATH, and this needs a real one: run `make redis` to install it")
 	}
 	for range 10 {
 		free, err := freePorts(ports)
@@ -91,7 +92,7 @@ func start(dir string, ports int, arguments func(ports []string) ([]string, erro
 	return nil, errPortTaken
 }
 
-// freePorts are ports that nobody listens on, all at once, so that they differ.
+// freePorts returns n different ports on which no program listens.
 func freePorts(n int) (free []string, err error) {
 	for range n {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -105,7 +106,8 @@ func freePorts(n int) (free []string, err error) {
 	return free, nil
 }
 
-// launch starts the process and waits until it, and nobody else, answers.
+// launch starts the process and waits until it answers. It returns errPortTaken if another process
+// has the port.
 func (s *Server) launch() error {
 	logfile, err := os.Create(filepath.Join(s.dir, "log"))
 	if err != nil {
@@ -115,7 +117,7 @@ func (s *Server) launch() error {
 	cmd := exec.Command(s.program, s.args...)
 	cmd.Stdout, cmd.Stderr = logfile, logfile
 	if s.process, err = spawn(cmd); err != nil {
-		return fmt.Errorf("%s does not start: %w", s.program, err)
+		return fmt.Errorf("cannot start %s: %w", s.program, err)
 	}
 	if err := s.await(); err != nil {
 		s.Kill()
@@ -128,8 +130,8 @@ func (s *Server) launch() error {
 	return nil
 }
 
-// await dials until the server answers. On a port that was lost another server may
-// answer, so it must be our process that does.
+// await connects until the server answers. If the process that answers is another one, it returns
+// errPortTaken.
 func (s *Server) await() error {
 	var info string
 	for give := time.Now().Add(30 * time.Second); ; {
@@ -155,16 +157,16 @@ func (s *Server) await() error {
 		return errPortTaken
 	}
 	if major, _, _ := strings.Cut(facts["redis_version"], "."); len(major) == 1 && major < "7" {
-		return fmt.Errorf("%s is version %s, and 7.0 is the oldest that works: run `make redis`, which says how to get one", s.program, facts["redis_version"])
+		return fmt.Errorf("%s has version %s, and 7.0 or newer is needed: run `make redis` to install it", s.program, facts["redis_version"])
 	}
 	return nil
 }
 
-// info asks the server what it is. It fails while the server starts or loads.
+// info returns INFO server. It fails while the server starts or loads.
 func (s *Server) info() (string, error) {
 	conn, err := net.DialTimeout("tcp", s.Addr, time.Second)
 	if err != nil {
-		return "", err // before the client would log it
+		return "", err // without a client, which would log the error
 	}
 	conn.Close()
 	var text string
@@ -175,7 +177,7 @@ func (s *Server) info() (string, error) {
 	return text, err
 }
 
-// ask has a client of this server for a moment.
+// ask calls do with a client that is closed afterwards.
 func (s *Server) ask(do func(ctx context.Context, rdb *redis.Client) error) error {
 	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2, MaxRetries: -1, DialerRetries: 1, ReadTimeout: time.Second})
 	defer rdb.Close()

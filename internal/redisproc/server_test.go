@@ -17,7 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// run starts a server that ends with the test.
+// run starts a server and kills it when the test ends.
 func run(t *testing.T) *Server {
 	t.Helper()
 	s, err := Start(t.TempDir())
@@ -28,7 +28,7 @@ func run(t *testing.T) *Server {
 	return s
 }
 
-func TestAPausedServerHoldsItsClientsUp(t *testing.T) {
+func TestAPausedServerDoesNotAnswer(t *testing.T) {
 	s := run(t)
 	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true, MaxRetries: -1})
 	defer rdb.Close()
@@ -46,11 +46,11 @@ func TestAPausedServerHoldsItsClientsUp(t *testing.T) {
 	}
 	s.Resume()
 	if err := ping(20 * time.Second); err != nil {
-		t.Errorf("a server that was resumed does not answer: %v", err)
+		t.Errorf("a resumed server does not answer: %v", err)
 	}
 }
 
-// A server that writes a snapshot does so in a child, which here takes a hundred seconds.
+// A server writes a snapshot in a child process. Here that takes a hundred seconds.
 func TestKillEndsTheChildrenToo(t *testing.T) {
 	s := run(t)
 	if err := s.ask(func(ctx context.Context, rdb *redis.Client) error {
@@ -58,15 +58,15 @@ func TestKillEndsTheChildrenToo(t *testing.T) {
 			rdb.MSet(ctx, "a", 1, "b", 2, "c", 3).Err(),
 			rdb.ConfigSet(ctx, "rdb-key-save-delay", "33000000").Err(),
 			rdb.BgSave(ctx).Err(),
-			await("a child writes", func() error { return s.says([]string{"rdb_bgsave_in_progress:1"}, "INFO", "persistence") }),
+			await("a child process writes a snapshot", func() error { return s.says([]string{"rdb_bgsave_in_progress:1"}, "INFO", "persistence") }),
 		)
 	}); err != nil {
 		t.Fatal(err)
 	}
 	s.Kill()
-	if err := await("it is gone", func() error {
+	if err := await("the child process has ended", func() error {
 		if syscall.Kill(-s.Pid(), 0) == nil {
-			return errors.New("the child of a killed server goes on")
+			return errors.New("the child process of a killed server still runs")
 		}
 		return nil
 	}); err != nil {
@@ -74,19 +74,19 @@ func TestKillEndsTheChildrenToo(t *testing.T) {
 	}
 }
 
-func TestAWrongSettingIsToldWithTheServersWords(t *testing.T) {
+func TestTheErrorForAWrongSettingHasTheServersLog(t *testing.T) {
 	_, err := Start(t.TempDir(), "--no-such-setting", "1")
 	if err == nil || !strings.Contains(err.Error(), "ended at its start") || !strings.Contains(err.Error(), "no-such-setting") {
-		t.Errorf("start: %v\nwant that it ended at its start, and what redis-server said", err)
+		t.Errorf("Start = %v\nwant that redis-server ended at its start, and its log", err)
 	}
 }
 
-func TestATakenPortIsKnown(t *testing.T) {
+func TestATakenPortIsRecognised(t *testing.T) {
 	for _, test := range []struct {
 		by    string
 		taker func(*testing.T) string
 	}{
-		{"a listener that is no Redis", func(t *testing.T) string {
+		{"a listener that is not a Redis", func(t *testing.T) string {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
@@ -116,7 +116,7 @@ func TestWithoutRedisTheAdviceIsToInstallIt(t *testing.T) {
 	}
 }
 
-// The helper is this test binary again: it starts a server, tells its id, and hangs
+// This test is a helper process. It starts a server, prints the server's process id, and hangs
 // until it is killed.
 func TestHelperThatHangs(t *testing.T) {
 	if os.Getenv("REDISPROC_HANG") == "" {
@@ -126,7 +126,7 @@ func TestHelperThatHangs(t *testing.T) {
 	select {}
 }
 
-func TestAKilledTestTakesItsServersAlong(t *testing.T) {
+func TestTheServersOfAKilledTestEnd(t *testing.T) {
 	if dieWithParent() == nil {
 		return // only Linux promises it
 	}
@@ -150,8 +150,8 @@ func TestAKilledTestTakesItsServersAlong(t *testing.T) {
 	}
 
 	helper.Process.Kill()
-	// It is nobody's child now, so nothing tells when it ends.
-	err = await("it ends with the test that started it", func() error {
+	// The server is not a child of this process, so nothing notifies it of the end.
+	err = await("the server ends with the test that started it", func() error {
 		if alive(pid) {
 			return fmt.Errorf("%d is alive", pid)
 		}
@@ -162,7 +162,7 @@ func TestAKilledTestTakesItsServersAlong(t *testing.T) {
 	}
 }
 
-// alive tells whether a process runs: one that nobody has waited for is dead too.
+// alive reports whether a process runs. A zombie does not.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

@@ -8,8 +8,8 @@ import (
 	"github.com/curfew-dev/curfew/internal/embedded"
 )
 
-// Embedded is the embedded server, closed when the test ends. Its SetTime moves
-// the clock of scripts and of expiring keys.
+// Embedded starts an embedded server and closes it when the test ends. SetTime of the server
+// moves the clock of scripts and of expiring keys.
 func Embedded(tb testing.TB) *embedded.Server {
 	tb.Helper()
 	s, err := embedded.Start()
@@ -20,8 +20,8 @@ func Embedded(tb testing.TB) *embedded.Server {
 	return s
 }
 
-// Both runs a test as two subtests, each on an empty server of its own: a real Redis
-// and the embedded one. What holds on one only is no property of Curfew.
+// Both runs a test as two subtests, "redis" and "embedded", each on its own empty server. Curfew
+// must behave the same on both.
 func Both(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient)) {
 	t.Helper()
 	t.Run("redis", func(t *testing.T) { test(t, Start(t).Client(t)) })

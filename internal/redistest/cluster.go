@@ -9,13 +9,12 @@ import (
 	"github.com/curfew-dev/curfew/internal/redisproc"
 )
 
-// Cluster is a Redis Cluster of six processes on loopback, three masters and a replica
-// of each.
+// Cluster is a Redis Cluster of six processes on loopback: three masters, each with a replica.
 type Cluster struct {
 	*redisproc.Cluster
 }
 
-// StartCluster starts a cluster, waits until it serves, and stops it when the test ends.
+// StartCluster starts a cluster, waits until it serves all slots, and stops it when the test ends.
 func StartCluster(tb testing.TB) *Cluster {
 	tb.Helper()
 	c, err := redisproc.StartCluster(tb.TempDir())
@@ -26,10 +25,10 @@ func StartCluster(tb testing.TB) *Cluster {
 	return &Cluster{c}
 }
 
-// URL is what queue.Connect takes.
+// URL returns the URL of the cluster for queue.Connect.
 func (c *Cluster) URL() string { return "redis+cluster://" + strings.Join(c.Addrs(), ",") }
 
-// Master is the node that serves a key, as rdb knows it now.
+// Master returns the node that serves a key, according to rdb's current map of the cluster.
 func (c *Cluster) Master(tb testing.TB, rdb *redis.ClusterClient, key string) *Server {
 	tb.Helper()
 	node, err := c.Cluster.Master(tb.Context(), rdb, key)
@@ -39,12 +38,12 @@ func (c *Cluster) Master(tb testing.TB, rdb *redis.ClusterClient, key string) *S
 	return &Server{node}
 }
 
-// Replica is the other node of a master's shard.
+// Replica returns the other node of a master's shard.
 func (c *Cluster) Replica(master *Server) *Server {
 	return &Server{c.Cluster.Replica(master.Server)}
 }
 
-// Heal starts the nodes that are dead, and returns when the cluster is whole.
+// Heal starts the dead nodes again, and returns when the cluster is healthy; see Await.
 func (c *Cluster) Heal(tb testing.TB) {
 	tb.Helper()
 	if err := c.Cluster.Heal(); err != nil {

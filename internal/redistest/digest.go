@@ -13,16 +13,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Digest is the digest of all keys that begin with prefix: equal if and only if Dump
-// is. A test compares it before and after a call that must change nothing.
+// Digest returns a hash of Dump. Two digests are equal if the dumps are. A test compares digests
+// before and after a call that must change nothing.
 func Digest(tb testing.TB, rdb redis.UniversalClient, prefix string) string {
 	tb.Helper()
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(Dump(tb, rdb, prefix))))
 }
 
-// Dump tells all keys that begin with prefix, sorted: type, whether the key expires
-// (not when, which moves by itself), and every value. Servers that hold the same
-// give the same text, the embedded one too.
+// Dump returns all keys that begin with prefix as text, sorted by key: the type, whether the key
+// expires (not when, because that changes by itself), and every value. Equal data give equal
+// texts, on a real and on the embedded server. In a cluster it reads all masters.
 func Dump(tb testing.TB, rdb redis.UniversalClient, prefix string) string {
 	tb.Helper()
 	ctx := context.Background()
@@ -39,8 +39,8 @@ func Dump(tb testing.TB, rdb redis.UniversalClient, prefix string) string {
 	return text.String()
 }
 
-// Diff is what only one of two dumps has, before (-) and after (+), each line behind
-// the key that it belongs to. Empty if the dumps hold the same.
+// Diff returns the lines that only one of two dumps has, marked - for before and + for after. Each
+// line begins with its key. Diff returns "" if the dumps have the same lines.
 func Diff(before, after string) string {
 	counts := map[line]int{}
 	count(counts, before, -1)
@@ -57,10 +57,10 @@ func Diff(before, after string) string {
 	return text.String()
 }
 
-// line is one of a dump's: a key, or a value under it.
+// line is a line of a dump: a key, or a value of that key.
 type line struct{ key, value string }
 
-// count adds n to the count of each of a dump's lines.
+// count adds n to the count of each line of a dump.
 func count(counts map[line]int, dump string, n int) {
 	var l line
 	for text := range strings.Lines(dump) {
@@ -74,7 +74,7 @@ func count(counts map[line]int, dump string, n int) {
 	}
 }
 
-// scan finds the keys, sorted. In a cluster each master has some of them.
+// scan returns the keys that begin with prefix, sorted. In a cluster it scans every master.
 func scan(ctx context.Context, rdb redis.UniversalClient, prefix string) ([]string, error) {
 	pattern := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(prefix) + "*"
 	var keys []string
@@ -103,10 +103,10 @@ func scan(ctx context.Context, rdb redis.UniversalClient, prefix string) ([]stri
 		err = one(ctx, rdb)
 	}
 	slices.Sort(keys)
-	return slices.Compact(keys), err // SCAN may tell a key twice
+	return slices.Compact(keys), err // SCAN can return a key twice
 }
 
-// dump writes some keys in two round trips: what they are, then what they hold.
+// dump writes some keys to text, in two round trips: one for types, one for values.
 func dump(ctx context.Context, rdb redis.UniversalClient, keys []string, text *strings.Builder) error {
 	kinds, ttls := make([]*redis.StatusCmd, len(keys)), make([]*redis.DurationCmd, len(keys))
 	if _, err := rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -124,7 +124,7 @@ func dump(ctx context.Context, rdb redis.UniversalClient, keys []string, text *s
 			values[i] = read(ctx, p, kinds[i].Val(), key)
 		}
 		return nil
-	}); err != nil && err != redis.Nil { // nil: the key ended in between
+	}); err != nil && err != redis.Nil { // nil: the key expired in between
 		return err
 	}
 
@@ -144,7 +144,7 @@ func dump(ctx context.Context, rdb redis.UniversalClient, keys []string, text *s
 	return nil
 }
 
-// read asks for what a key holds, and returns what gives the answer in lines.
+// read queues the command that reads a key, and returns a function that gives its reply as lines.
 func read(ctx context.Context, p redis.Pipeliner, kind, key string) func() []string {
 	switch kind {
 	case "string":
@@ -188,11 +188,11 @@ func read(ctx context.Context, p redis.Pipeliner, kind, key string) func() []str
 			return lines
 		}
 	default:
-		return func() []string { return []string{"of a type that a dump does not read"} }
+		return func() []string { return []string{"a type that Dump does not read"} }
 	}
 }
 
-// quote keeps a value on one line, and bare if that leaves no doubt.
+// quote returns a value as one line. It adds quotes only if the value could be misread without.
 func quote(s string) string {
 	quoted := fmt.Sprintf("%q", s)
 	if s == "" || strings.ContainsAny(s, " =,") || quoted != `"`+s+`"` {

@@ -45,14 +45,14 @@ func fill(t *testing.T, rdb redis.UniversalClient) {
 	}
 }
 
-func TestADumpTellsEveryTypeOnBothServers(t *testing.T) {
+func TestADumpHasEveryTypeOnBothServers(t *testing.T) {
 	Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		fill(t, rdb)
 		if got := Dump(t, rdb, "p:{0}"); got != full {
 			t.Errorf("Dump =\n%s\nwant\n%s", got, full)
 		}
 		if got := Dump(t, rdb, "nobody"); got != "" {
-			t.Errorf("Dump of nothing = %q", got)
+			t.Errorf("Dump of no keys = %q", got)
 		}
 	})
 }
@@ -71,7 +71,7 @@ func TestTheDigestChangesWithEachChange(t *testing.T) {
 			{"a string", func() error { return rdb.Set(ctx, "p:{0}:string", "b", time.Hour).Err() }, false},
 			{"an expiry", func() error { return rdb.Persist(ctx, "p:{0}:string").Err() }, false},
 			{"a field", func() error { return rdb.HSet(ctx, "p:{0}:hash", "a", 2).Err() }, false},
-			{"a field that goes", func() error { return rdb.HDel(ctx, "p:{0}:hash", "a").Err() }, false},
+			{"a removed field", func() error { return rdb.HDel(ctx, "p:{0}:hash", "a").Err() }, false},
 			{"a list's order", func() error { return rdb.LMove(ctx, "p:{0}:list", "p:{0}:list", "LEFT", "RIGHT").Err() }, false},
 			{"a member", func() error { return rdb.SRem(ctx, "p:{0}:set", "a").Err() }, false},
 			{"a score", func() error { return rdb.ZIncrBy(ctx, "p:{0}:zset", 0.5, "a").Err() }, false},
@@ -100,7 +100,7 @@ func TestTheDigestChangesWithEachChange(t *testing.T) {
 	})
 }
 
-func TestAPrefixIsNoPattern(t *testing.T) {
+func TestAPrefixIsNotAPattern(t *testing.T) {
 	Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		for _, key := range []string{"a*b:1", "axb:1", "[a]:1", "a:1", `a\b:1`, "a?b:1"} {
 			if err := rdb.Set(t.Context(), key, "v", 0).Err(); err != nil {
@@ -136,7 +136,7 @@ func TestManyKeysAreAllThere(t *testing.T) {
 	}
 }
 
-func TestADiffTellsWhatChangedAndWhere(t *testing.T) {
+func TestADiffHasTheChangedLinesAndTheirKeys(t *testing.T) {
 	before := "a (hash)\n  x = 1\n  y = 2\nl (list)\n  1\n"
 	after := "a (hash)\n  x = 1\n  y = 3\nl (list)\n  1\n  1\nn (string)\n  v\n"
 	want := "- a (hash)  y = 2\n+ a (hash)  y = 3\n+ l (list)  1\n+ n (string)\n+ n (string)  v\n"
@@ -144,6 +144,6 @@ func TestADiffTellsWhatChangedAndWhere(t *testing.T) {
 		t.Errorf("Diff =\n%s\nwant\n%s", got, want)
 	}
 	if got := Diff(before, before); got != "" {
-		t.Errorf("Diff of equals = %q", got)
+		t.Errorf("Diff of equal dumps = %q", got)
 	}
 }

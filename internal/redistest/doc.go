@@ -1,6 +1,7 @@
-// Package redistest gives tests a Redis: a real one of their own, a real one that a
-// test binary shares, a cluster, a master with sentinels, or the embedded one. And it tells what a key space holds, so
-// that a test can say what a call changed.
+// Package redistest starts Redis servers for tests: a server for one test, a server that a test
+// binary shares, a cluster, a master with sentinels, or the embedded server. It also dumps and
+// compares the keys of a server, so that a test can check what a call changed.
 //
-// A test that needs a real Redis never skips: without one it fails, with what to do.
+// A test that needs a real Redis never skips. Without redis-server it fails, and the error says
+// how to install it.
 package redistest

@@ -2,13 +2,12 @@ package redistest
 
 import "testing"
 
-// NoRace skips a test if the race detector is on. It is the first line of a test in which
-// the detector has nothing to find: there is one goroutine; or all that meet meet in Redis,
-// each with a client of its own; or processes, which the detector does not look into. And
-// of one that measures what the detector changes. why says which.
+// NoRace skips a test if the race detector is on. It is the first line of a test in which the
+// detector cannot find anything: the test has one goroutine, or its goroutines share only Redis
+// through clients of their own, or it runs processes, which the detector does not see. It is also
+// for a test that measures what the detector slows down. why says which.
 //
-// It is not for a test that is merely slow, and never for one that looks for goroutines
-// that are left behind.
+// It is not for a test that is merely slow, and never for one that checks for leaked goroutines.
 func NoRace(tb testing.TB, why string) {
 	tb.Helper()
 	if race {

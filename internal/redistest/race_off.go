@@ -2,5 +2,5 @@
 
 package redistest
 
-// race tells whether the race detector is on.
+// race is whether the race detector is on.
 const race = false

@@ -7,13 +7,13 @@ import (
 	"github.com/curfew-dev/curfew/internal/redisproc"
 )
 
-// Sentinels are a master with two replicas, and three sentinels that watch it.
+// Sentinels is a master with two replicas, watched by three sentinels.
 type Sentinels struct {
 	*redisproc.Sentinels
 }
 
-// StartSentinels starts them, waits until they know each other, and stops them when
-// the test ends.
+// StartSentinels starts the servers and sentinels, waits until the sentinels know all of them, and
+// stops them when the test ends.
 func StartSentinels(tb testing.TB) *Sentinels {
 	tb.Helper()
 	s, err := redisproc.StartSentinels(tb.TempDir())
@@ -24,12 +24,12 @@ func StartSentinels(tb testing.TB) *Sentinels {
 	return &Sentinels{s}
 }
 
-// URL is what queue.Connect takes.
+// URL returns the URL of the sentinels for queue.Connect.
 func (s *Sentinels) URL() string {
 	return "redis+sentinel://" + strings.Join(s.Addrs(), ",") + "/" + redisproc.MasterName
 }
 
-// Master is the server that the sentinels say is the master.
+// Master returns the server that the first sentinel names as the master.
 func (s *Sentinels) Master(tb testing.TB) *Server {
 	tb.Helper()
 	master, err := s.Sentinels.Master()

@@ -8,14 +8,14 @@ import (
 	"github.com/curfew-dev/curfew/internal/redisproc"
 )
 
-// Server is a redis-server process, without persistence unless its arguments say so.
+// Server is a redis-server process. It has no persistence unless its arguments turn it on.
 type Server struct {
 	*redisproc.Server
 }
 
-// Start starts a redis-server on a free port, waits until it answers, and stops it
-// when the test ends. args are settings as on its command line, and come last, so
-// they win: Start(t, "--appendonly", "yes").
+// Start starts a redis-server on a free port, waits until it answers, and stops it when the test
+// ends. args are settings as on its command line, and override the others:
+// Start(t, "--appendonly", "yes").
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	s, err := redisproc.Start(tb.TempDir(), args...)
@@ -26,7 +26,7 @@ func Start(tb testing.TB, args ...string) *Server {
 	return &Server{s}
 }
 
-// Client is a new client of this server, closed when the test ends.
+// Client returns a new client of this server, which is closed when the test ends.
 func (s *Server) Client(tb testing.TB) *redis.Client {
 	tb.Helper()
 	return closed(tb, redis.NewClient(&redis.Options{Addr: s.Addr}))
@@ -37,8 +37,8 @@ func closed(tb testing.TB, rdb *redis.Client) *redis.Client {
 	return rdb
 }
 
-// Restart starts the server again with the same port, folder and arguments, after
-// a Kill or instead of one. What comes back is what its persistence kept.
+// Restart kills the server if it runs, and starts it again with the same port, folder and
+// arguments. Its data are those that its persistence kept.
 func (s *Server) Restart(tb testing.TB) {
 	tb.Helper()
 	if err := s.Server.Restart(); err != nil {

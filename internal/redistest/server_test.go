@@ -17,12 +17,12 @@ func TestAStartedServerAnswersAndKeepsNothing(t *testing.T) {
 	}
 	for _, setting := range []string{"save", "appendonly"} {
 		if got := rdb.ConfigGet(t.Context(), setting).Val()[setting]; got != "" && got != "no" {
-			t.Errorf("its setting %s is %q", setting, got)
+			t.Errorf("setting %s is %q, want it off", setting, got)
 		}
 	}
 	s.Restart(t)
 	if n, err := rdb.DBSize(t.Context()).Result(); n != 0 || err != nil {
-		t.Errorf("after a restart it holds %d keys, %v; want none, since it persists nothing", n, err)
+		t.Errorf("after a restart the server has %d keys, %v; want none", n, err)
 	}
 }
 
@@ -36,14 +36,14 @@ func TestAnAOFSurvivesKillAndRestart(t *testing.T) {
 	s.Kill()
 	if conn, err := net.Dial("tcp", addr); err == nil {
 		conn.Close()
-		t.Error("a killed server listens")
+		t.Error("a killed server still listens")
 	}
 	s.Restart(t)
 	if got, err := rdb.Get(t.Context(), "k").Result(); got != "v" || err != nil {
 		t.Errorf("after the restart: %q, %v, want v", got, err)
 	}
 	if s.Addr != addr || s.Pid() == pid {
-		t.Errorf("restarted on %s as %d, want %s and another process than %d", s.Addr, s.Pid(), addr, pid)
+		t.Errorf("restarted on %s as process %d, want %s and not process %d", s.Addr, s.Pid(), addr, pid)
 	}
 }
 
@@ -65,13 +65,13 @@ func TestCleanupEndsTheServer(t *testing.T) {
 
 func TestSharedIsOneServer(t *testing.T) {
 	first := Shared(t)
-	t.Run("of all tests", func(t *testing.T) {
+	t.Run("another test", func(t *testing.T) {
 		if again := Shared(t); again != first {
-			t.Errorf("Shared gave %s, and then %s", first.Addr, again.Addr)
+			t.Errorf("Shared returned %s, and then %s", first.Addr, again.Addr)
 		}
 	})
 	if err := first.Client(t).Ping(t.Context()).Err(); err != nil {
-		t.Errorf("the shared server after the subtest that used it: %v", err)
+		t.Errorf("the shared server does not answer after a subtest that used it: %v", err)
 	}
 }
 
@@ -94,15 +94,15 @@ func TestANamespaceIsRemovedWhenItsTestEnds(t *testing.T) {
 	var name string
 	t.Run("inner", func(t *testing.T) {
 		name = Namespace(t)
-		for i := range 3000 { // more than one SCAN and one UNLINK take
+		for i := range 3000 { // more than one SCAN returns and one UNLINK gets
 			rdb.Set(t.Context(), fmt.Sprintf("%s:{%d}:k%d", name, i%4, i), "v", 0)
 		}
 	})
 	if left := Dump(t, rdb, name); left != "" {
-		t.Errorf("after its test namespace %s holds\n%s", name, left)
+		t.Errorf("after its test namespace %s still has\n%s", name, left)
 	}
 	if Dump(t, rdb, other) == "" {
-		t.Errorf("namespace %s of a test that runs has gone too", other)
+		t.Errorf("the keys of namespace %s are gone while its test runs", other)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestBothAreEmptyServersOfTheirOwn(t *testing.T) {
 	Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		ran = append(ran, t.Name())
 		if n, err := rdb.DBSize(t.Context()).Result(); n != 0 || err != nil {
-			t.Errorf("it holds %d keys, %v, want none", n, err)
+			t.Errorf("the server has %d keys, %v, want none", n, err)
 		}
 		rdb.Set(t.Context(), "k", "v", 0)
 	})

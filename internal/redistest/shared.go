@@ -17,7 +17,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/redisproc"
 )
 
-// shared is the server of this test binary, if a test asked for it.
+// shared is the server of this test binary. The first call of Shared starts it.
 var shared struct {
 	inMain bool
 	mu     sync.Mutex // guards the fields below
@@ -26,21 +26,21 @@ var shared struct {
 	err    error   // why it did not start
 }
 
-// AtOnce lets n parallel tests of this binary run at the same time, unless -parallel says
-// otherwise. go test runs as many as there are processors, which are idle if the tests
-// wait. TestMain calls it before Main.
+// AtOnce lets up to n parallel tests of this binary run at the same time, unless -parallel says
+// otherwise. The default of go test is the number of processors, which are idle while tests wait.
+// TestMain calls AtOnce before Main.
 func AtOnce(n int) {
-	// The command line is read later, by Run, and replaces it.
+	// Run parses the command line later, and a -parallel there replaces this value.
 	if err := flag.Set("test.parallel", strconv.Itoa(n)); err != nil {
 		panic(err)
 	}
 }
 
-// Main runs a package's tests and stops the server that they shared. A package
-// that uses Shared calls it: func TestMain(m *testing.M) { redistest.Main(m) }.
+// Main runs the tests of a package and then stops the shared server. A package that uses Shared
+// must call it: func TestMain(m *testing.M) { redistest.Main(m) }.
 func Main(m *testing.M) {
 	shared.inMain = true
-	m.Run() // the testing package exits with what it found
+	m.Run() // the testing package exits with its result when TestMain returns
 	if shared.server != nil {
 		shared.server.Kill()
 	}
@@ -49,8 +49,8 @@ func Main(m *testing.M) {
 	}
 }
 
-// Shared is one real server for all tests of the binary, started when the first asks.
-// Each test keeps to a Namespace of its own, and leaves the server's settings alone.
+// Shared returns the one real server that all tests of the binary share. The first call starts it.
+// A test must use its own Namespace there, and must not change the server's settings.
 func Shared(tb testing.TB) *Server {
 	tb.Helper()
 	if !shared.inMain {
@@ -80,9 +80,9 @@ func startShared() (s *Server, err error) {
 
 var namespaces atomic.Int64
 
-// Namespace is a new short name that no other caller in this binary gets. It begins
-// with the test's, so that a key says where it came from. When the test ends, its keys
-// are removed from the shared server: every SCAN of a later test would pass over them.
+// Namespace returns a short name that no other caller in this binary gets. It begins with the name
+// of the test, so that a key shows its origin. When the test ends, the keys that begin with the name
+// and a colon are removed from the shared server, because they would slow down later SCANs.
 func Namespace(tb testing.TB) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -97,7 +97,7 @@ func Namespace(tb testing.TB) string {
 		server := shared.server
 		shared.mu.Unlock()
 		if server == nil {
-			return // the test has a server of its own, which ends with it
+			return // the test uses another server, which ends with it
 		}
 		if err := remove(context.Background(), server.Addr, name+":"); err != nil {
 			tb.Errorf("remove the keys of namespace %s: %v", name, err)
