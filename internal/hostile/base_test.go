@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// A call's arguments, each with what it is. Of each kind `meaning` says what it may be.
+// base is a valid call: its arguments and the kind of each. meanings says which values a kind allows.
 type base struct {
 	name, call string
 	args       []string
 	kinds      []string
 }
 
-// of makes a base of kind, value, …
+// of returns a base. pairs are the kind and the value of each argument.
 func of(name, call string, pairs ...any) base {
 	b := base{name: name, call: call}
 	for i := 0; i < len(pairs); i += 2 {
@@ -76,7 +76,7 @@ func bases() []base {
 	}
 }
 
-// value is a hostile one; it takes the place of an argument.
+// value is a hostile value, which replaces an argument.
 type value struct{ name, text string }
 
 var values = []value{

@@ -18,19 +18,19 @@ import (
 	"github.com/curfew-dev/curfew/internal/testclock"
 )
 
-// attempt is what a call did.
+// attempt is the result of a call.
 type attempt struct {
 	call   string
 	args   []string
 	reply  any
 	err    error
-	usec   int64 // of the server
-	memory int64 // that the data took
-	lua    int64 // that the Lua took
-	dirty  bool  // something was written
+	usec   int64 // time of the server, in µs
+	memory int64 // growth of the data, in bytes
+	lua    int64 // growth of the Lua engine, in bytes
+	dirty  bool  // whether the call wrote
 }
 
-// try makes one call, and reads before and behind it what the server says of itself, in one trip.
+// try makes one call between two INFO commands, in one round trip.
 func (s *stage) try(t *testing.T, call string, args []string) attempt {
 	t.Helper()
 	ctx := context.Background()
@@ -51,14 +51,14 @@ func (s *stage) try(t *testing.T, call string, args []string) attempt {
 		return nil
 	})
 	if after.Err() != nil {
-		t.Fatalf("%s %.300q: the server is gone: %v", call, args, after.Err())
+		t.Fatalf("%s %.300q: the server does not answer any more: %v", call, args, after.Err())
 	}
 	grown := func(name string) int64 { return figure(after.Val(), name) - figure(before.Val(), name) }
 	return attempt{call, args, reply.Val(), reply.Err(), grown("cmdstat_" + verb + ":usec"), grown("\nused_memory:"), grown(engine),
 		grown("rdb_changes_since_last_save:") != 0}
 }
 
-// figure is a number of INFO.
+// figure returns a number of INFO.
 func figure(info, name string) int64 {
 	prefix, field, _ := strings.Cut(name, ":")
 	_, rest, found := strings.Cut(info, prefix+":")
@@ -69,30 +69,30 @@ func figure(info, name string) int64 {
 	return n
 }
 
-// no sentence of ours says this: it is Lua or Redis that stumbled.
+// stumbled matches errors of Lua and Redis, which no error text of Curfew matches.
 var stumbled = regexp.MustCompile(`attempt to|bad argument|too many results|stack overflow|not enough memory|WRONGTYPE|CROSSSLOT|Wrong number of args|syntax error|` +
 	`not an integer|not a float|not a valid|is not valid|invalid|Invalid|unknown|expired|out of range|Unbalanced|must be strings`)
 
-// where is the trail that Redis leaves behind what a call raises.
+// where matches the place that Redis appends to an error of a script.
 var where = regexp.MustCompile(` script: .*, on @user_(function|script):\d+\.$`)
 
 var refusals = []string{"INVALID", "LOST", "MISSING", "FOREIGN", "UNKNOWN", "OWNER", "TAKEN", "CONFLICT", "ALREADY", "DIVERGED", "VERSION", "PARTITIONS", "KNOWN"}
 
-// accepted tells whether the answer is no refusal. fault says what is wrong with it.
+// accepted reports whether the reply is not a refusal. fault says what is wrong with the reply.
 func (a attempt) accepted() (accepted bool, fault string) {
 	if a.err != nil {
 		var answer redis.Error
 		text := where.ReplaceAllString(a.err.Error(), "")
 		if !errors.As(a.err, &answer) || stumbled.MatchString(text) || !strings.Contains(text, " ") || strings.Contains(text, "\n") || len(text) > 1000 {
-			return false, "is no sentence"
+			return false, "is not an error text of Curfew"
 		} else if a.dirty {
-			return false, "is raised, and something was written"
+			return false, "is an error, but the call wrote"
 		}
 		return false, ""
 	}
 	answer := fmt.Sprint(a.reply)
 	if strings.Contains(answer, "BROKEN") {
-		return false, "says that a sound record is broken"
+		return false, "says that a valid record is broken"
 	}
 	return !slices.ContainsFunc(refusals, func(word string) bool {
 		return strings.Contains(answer, "["+word+" ") || strings.Contains(answer, " "+word+" ") || strings.Contains(answer, "["+word+"]") || strings.Contains(answer, " "+word+"]")
@@ -107,10 +107,11 @@ func (a attempt) String() string {
 	return fmt.Sprintf("%s %.60q\n\t= %.300s (%d µs, %d bytes)", a.call, a.args, said, a.usec, a.memory)
 }
 
-// Whatever stands in the place of an argument is refused in words, with nothing changed, or
-// has a meaning that is documented; and nothing of it costs the server more than it is worth.
+// Each argument is replaced by hostile values, removed, and repeated. A call with such a value is
+// refused with an error text and changes nothing, or the value has a documented meaning. No call
+// takes much time or memory of the server.
 func TestNoArgumentHurts(t *testing.T) {
-	const servers, share = 3, 11 // side by side: most of the time is waiting; one in so many as a script too
+	const servers, share = 3, 11 // servers run side by side, because tests mostly wait; one call in share is also made as a script
 	for n := range servers {
 		t.Run(fmt.Sprint("server ", n), func(t *testing.T) {
 			t.Parallel()
@@ -139,7 +140,7 @@ func (s *stage) judge(t *testing.T, b base, c hostile, a attempt) {
 	t.Helper()
 	accepted, fault := a.accepted()
 	if fault != "" {
-		t.Errorf("%s, %s: the answer %s: %s", b.name, c.what, fault, a)
+		t.Errorf("%s, %s: the reply %s: %s", b.name, c.what, fault, a)
 	}
 	if accepted && c.refused {
 		t.Errorf("%s, %s: accepted: %s", b.name, c.what, a)
@@ -149,11 +150,11 @@ func (s *stage) judge(t *testing.T, b base, c hostile, a attempt) {
 		size += int64(len(arg))
 	}
 	if a.memory > 3*size+256<<10 || a.lua > 16*size+4<<20 {
-		t.Errorf("%s, %s: arguments of %d bytes took %d of data, %d of Lua: %s", b.name, c.what, size, a.memory, a.lua, a)
+		t.Errorf("%s, %s: arguments of %d bytes took %d bytes of data and %d bytes of Lua: %s", b.name, c.what, size, a.memory, a.lua, a)
 	}
 	changed := a.dirty && redistest.Dump(t, s.rdb, "") != s.text
 	if changed && !accepted && !c.partly {
-		t.Errorf("%s, %s: refused, and it changed:\n%.2000s\n%s", b.name, c.what, redistest.Diff(s.text, redistest.Dump(t, s.rdb, "")), a)
+		t.Errorf("%s, %s: refused, but the call changed:\n%.2000s\n%s", b.name, c.what, redistest.Diff(s.text, redistest.Dump(t, s.rdb, "")), a)
 	}
 	if changed && accepted {
 		s.goOn(t)
@@ -163,23 +164,23 @@ func (s *stage) judge(t *testing.T, b base, c hostile, a attempt) {
 			t.Errorf("%s, %s: the audit finds %.1000v, %v: %s", b.name, c.what, found, err, a)
 		}
 		if n := s.rdb.ZCard(context.Background(), root+":broken").Val(); n > 0 {
-			t.Errorf("%s, %s: a sound task is broken: %s", b.name, c.what, a)
+			t.Errorf("%s, %s: a valid task is marked as broken: %s", b.name, c.what, a)
 		}
 	}
 	if a.dirty {
 		s.restore(t)
 	}
-	limit := 5000 + size/50                    // to read 1 MiB takes time by itself
-	for i := 0; i < 5 && a.usec > limit; i++ { // the machine may be busy
+	limit := 5000 + size/50                    // reading 1 MiB takes time
+	for i := 0; i < 5 && a.usec > limit; i++ { // the machine can be busy
 		a = s.try(t, b.call, c.args)
 		s.restore(t)
 	}
 	if a.usec > limit {
-		t.Errorf("%s, %s: %d µs: %s", b.name, c.what, a.usec, a)
+		t.Errorf("%s, %s: the call took %d µs: %s", b.name, c.what, a.usec, a)
 	}
 }
 
-// goOn has a worker and a reaper do what there is, a day later.
+// goOn sweeps and fetches everything, a day later.
 func (s *stage) goOn(t *testing.T) {
 	t.Helper()
 	ctx := context.Background()

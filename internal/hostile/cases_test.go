@@ -11,11 +11,11 @@ import (
 type hostile struct {
 	what    string
 	args    []string
-	refused bool // it means nothing
-	partly  bool // what else stands in the list is done
+	refused bool // the value has no documented meaning, so the call must be refused
+	partly  bool // the call can act on the other elements of its list
 }
 
-// cases are all of a base.
+// cases returns all hostile calls of a base.
 func (b base) cases() []hostile {
 	all := []hostile{
 		{what: "no arguments"}, {what: "one fewer", args: b.args[:max(0, len(b.args)-1)]},
@@ -26,7 +26,7 @@ func (b base) cases() []hostile {
 	for i, kind := range b.kinds {
 		at := func(what string) string { return fmt.Sprintf("argument %d (%s, %.20q) %s", i+1, kind, b.args[i], what) }
 		all = append(all, hostile{what: at("is missing"), args: slices.Delete(slices.Clone(b.args), i, i+1)},
-			hostile{what: at("is there twice"), args: slices.Insert(slices.Clone(b.args), i, b.args[i]), partly: partly[b.call]})
+			hostile{what: at("is repeated"), args: slices.Insert(slices.Clone(b.args), i, b.args[i]), partly: partly[b.call]})
 		for _, v := range values {
 			if anything[kind] && !few[v.name] {
 				continue
@@ -39,27 +39,27 @@ func (b base) cases() []hostile {
 	return all
 }
 
-// Where any bytes may stand, a few values stand for all.
+// For a kind that allows any bytes, a few values are enough.
 var (
 	anything = map[string]bool{"opaque": true, "reason": true, "about": true, "label": true, "line": true, "id": true, "epoch": true, "owner": true}
 	few      = map[string]bool{"nothing": true, "1 MiB": true, "-0.5": true, "zero": true, "2^53+1": true, "binary": true, "a foreign id": true, "of two lines": true}
 )
 
-// partly are the calls that answer for each of a list.
+// partly has the calls that reply for each element of a list.
 var partly = map[string]bool{"enqueue": true, "settle": true, "cancel": true, "resolve": true, "heartbeat": true}
 
-// meaning tells whether a text may stand where an argument of a kind does.
+// meaning reports whether an argument of a kind can have this value.
 func meaning(kind, text string) bool {
 	m, known := meanings[kind]
 	if !known {
-		panic("a kind without a meaning: " + kind)
+		panic("hostile: meanings has no kind " + kind)
 	}
 	return m(text)
 }
 
-// meanings are what the header comments of the calls say of each kind of argument.
+// meanings are the values of each kind of argument, as documented in the headers of the calls.
 var meanings = map[string]func(string) bool{
-	// Bytes that nobody looks at; and ids and epochs, which may be nobody's: that is answered.
+	// Any bytes; and ids and epochs, which can belong to no task: the reply then says so.
 	"opaque": always, "id": always, "owner": always, "epoch": always,
 
 	"word":     func(s string) bool { return len(s) <= 640 && wordOf.MatchString(s) },
@@ -109,7 +109,7 @@ var meanings = map[string]func(string) bool{
 	"timeout":  func(s string) bool { return within(s, 1, 1<<53-1_800_000_000_000) || s == "none" }, // ends by 2^53
 
 	"version": never, "partitions": one("0", "1"), "level": one("all", "terminal", "none"), "shape": never, "name": never,
-	"outcomes": never, "count": never, "none": one("0"), "fields": one("007"), // seven of the values that follow are fields then
+	"outcomes": never, "count": never, "none": one("0"), "fields": one("007"), // then seven of the values that follow are fields
 	"choice": never, "mode": one("", "all"), "mask": one(""), "verdict": one(""),
 }
 

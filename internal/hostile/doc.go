@@ -1,3 +1,3 @@
-// Package hostile holds tests alone: what Curfew's calls do with arguments that nobody
-// should send, and for users who lack a right.
+// Package hostile has only tests: calls with invalid arguments, and calls of Redis users that
+// lack a right.
 package hostile

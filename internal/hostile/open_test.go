@@ -18,7 +18,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// as is a client of a user with these rules.
+// as returns a client of the user u with these ACL rules.
 func as(t *testing.T, admin *redis.Client, rules string) *redis.Client {
 	t.Helper()
 	grant(t, admin, "reset on nopass "+rules)
@@ -42,7 +42,8 @@ func openAs(rdb *redis.Client) (*queue.Queue, error) {
 	return queue.Open(context.Background(), rdb, queue.Config{Namespace: "h", Logger: slog.New(slog.DiscardHandler)})
 }
 
-// Open says which right is missing, writes nothing, and the cure that it names cures.
+// Without a right, Open fails and writes nothing. Its error names the right, and a command that
+// grants it.
 func TestOpenNamesTheRightThatIsMissing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -52,10 +53,10 @@ func TestOpenNamesTheRightThatIsMissing(t *testing.T) {
 		right{"xinfo", "~* &* +@all -xinfo|stream"})
 	for _, r := range rights {
 		if slices.Contains([]string{"key h:{0}:alarm", "key h:{0}:ended", "key h:{0}:stop:"}, r.name) && !strings.Contains(r.rule, "resetchannels") || strings.HasSuffix(r.name, "clock") {
-			continue // channels, and the clock of tests
+			continue // these are channels, and the clock that only tests use
 		}
 		admin := s.rdb
-		if r.name == "fcall" || r.name == "publish" { // nothing of these two is to be known
+		if r.name == "fcall" || r.name == "publish" { // the server must not have the library yet
 			admin.FunctionFlush(t.Context())
 		}
 		admin.FlushDB(t.Context())
@@ -70,9 +71,9 @@ func TestOpenNamesTheRightThatIsMissing(t *testing.T) {
 			continue
 		}
 		if keys := redistest.Dump(t, admin, ""); keys != "" {
-			t.Errorf("without %s: a refused Open left\n%s", r.name, keys)
+			t.Errorf("without %s: Open failed and left\n%s", r.name, keys)
 		}
-		for range 3 { // a user who lacks much is told in steps
+		for range 3 { // Open names one missing right at a time
 			_, cure, _ := strings.Cut(err.Error(), "ACL SETUSER u ")
 			cure, _, _ = strings.Cut(cure, " (")
 			cure, _, _ = strings.Cut(cure, ", or ")
@@ -82,13 +83,13 @@ func TestOpenNamesTheRightThatIsMissing(t *testing.T) {
 			}
 		}
 		if err != nil {
-			t.Errorf("without %s, and cured: Open = %v", r.name, err)
+			t.Errorf("without %s, after the command of the error: Open = %v", r.name, err)
 		}
 	}
 	t.Logf("%d rights", len(rights))
 }
 
-// A user with only the rights that Open asks for can make every call.
+// A user that has only the rights that Open's errors name can make every call.
 func TestOpenNeedsNoOtherRight(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

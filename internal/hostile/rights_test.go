@@ -16,13 +16,13 @@ import (
 	"github.com/curfew-dev/curfew/internal/wire"
 )
 
-// step is a call of a role.
+// step is a call of a role, or a time to wait, as +8s.
 type step struct {
 	call string
 	args []any
 }
 
-// roles are what each of them does on the stage, one call after the other.
+// roles are the calls of each role on the stage, in their order.
 var roles = map[string][]step{
 	"producer": {
 		{"enqueue", wire.Tasks([]any{"id", "0-n1", "kind", "k", "queue", "q", "timeout_ms", "600000", "payload", large, "idempotency_key", "k2"},
@@ -49,10 +49,10 @@ var roles = map[string][]step{
 	},
 }
 
-// What a user may not do is refused in words, and nothing is half done: with the right
-// granted everything goes on and comes to its end, and no sound task was put aside.
+// A call of a user that lacks a right fails with an error that says so, and is not half done: no
+// valid task is put aside, and a reaper that has the right ends everything.
 func TestAMissingRightLeavesNothingHalfDone(t *testing.T) {
-	const share = 7 // one in so many as scripts too
+	const share = 7 // one right in share is also tested with scripts
 	for role, steps := range roles {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel()
@@ -60,7 +60,7 @@ func TestAMissingRightLeavesNothingHalfDone(t *testing.T) {
 			rights := s.rights(t)
 			for i, r := range rights {
 				refused += s.without(t, role, r, steps)
-				if i%share == 0 { // and as scripts
+				if i%share == 0 {
 					scripts += s.without(t, role, right{r.name, r.rule + " -fcall"}, steps)
 				}
 			}
@@ -69,13 +69,14 @@ func TestAMissingRightLeavesNothingHalfDone(t *testing.T) {
 	}
 }
 
-// right is a right that a user does not have. The rule gives that user all other rights.
+// right is a missing right. rule grants all other rights.
 type right struct{ name, rule string }
 
-// commands are words in the Lua that may be commands.
+// commands matches words in the Lua that can be commands of Redis.
 var commands = regexp.MustCompile(`"([A-Z]{3,16})"`)
 
-// rights are each command, kind of key and channel of the calls.
+// rights returns a right for each command and each kind of key that the calls use, and one for all
+// channels.
 func (s *stage) rights(t *testing.T) []right {
 	t.Helper()
 	var all []right
@@ -104,7 +105,7 @@ func (s *stage) rights(t *testing.T) []right {
 	return append(all, right{"channels", "~* resetchannels +@all"})
 }
 
-// without has a user who lacks a right do all of a role. It tells how many calls were refused.
+// without makes all calls of a role as a user that lacks a right. It returns how many failed.
 func (s *stage) without(t *testing.T, role string, r right, steps []step) int {
 	t.Helper()
 	ctx := context.Background()
@@ -118,7 +119,7 @@ func (s *stage) without(t *testing.T, role string, r right, steps []step) int {
 	}
 	user := redis.NewClient(&redis.Options{Addr: s.rdb.Options().Addr, Username: "u", Password: "x", Protocol: 2, DisableIdentity: true})
 	defer user.Close()
-	library := testclock.Library(t, s.rdb) // it knows nothing of other users
+	library := testclock.Library(t, s.rdb) // a new library, without what it learned from other users
 	refused := 0
 	at := testclock.Start
 	for _, step := range steps {
@@ -143,13 +144,13 @@ func (s *stage) without(t *testing.T, role string, r right, steps []step) int {
 	return refused
 }
 
-// denied is what Redis and Curfew say of a right that is missing.
+// denied matches the errors of Redis and Curfew for a missing right.
 var denied = regexp.MustCompile(`NOPERM|The user executing the script can't|ACL failure`)
 
 func (s *stage) isSound(t *testing.T, what string) {
 	t.Helper()
 	ctx := context.Background()
-	clock := s.rdb.GetDel(ctx, root+":clock").Val() // of tests alone
+	clock := s.rdb.GetDel(ctx, root+":clock").Val() // only tests have it, and the audit does not know it
 	if clock != "" {
 		defer s.rdb.Set(ctx, root+":clock", clock, 0)
 	}
@@ -158,12 +159,12 @@ func (s *stage) isSound(t *testing.T, what string) {
 		s.restore(t)
 	}
 	if broken := s.rdb.ZRange(ctx, root+":broken", 0, -1).Val(); len(broken) > 0 {
-		t.Errorf("%s sound tasks were put aside: %v", what, broken)
+		t.Errorf("%s valid tasks were put aside: %v", what, broken)
 		s.restore(t)
 	}
 }
 
-// endAll has a reaper with all rights end everything.
+// endAll ends everything by a reaper that has all rights.
 func (s *stage) endAll(t *testing.T, what string) {
 	t.Helper()
 	ctx := context.Background()

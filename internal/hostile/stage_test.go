@@ -18,19 +18,19 @@ import (
 
 const root = "h:{0}"
 
-// large is a payload that has a key of its own.
+// large is a payload that is stored in its own key.
 var large = strings.Repeat("p", 1000)
 
-// stage is a server with a namespace that has tasks in every state, and can be had anew.
+// stage is a server with a namespace that has tasks in every state, and can be restored.
 type stage struct {
 	rdb     *redis.Client
 	library *lua.Library
-	scripts map[string]string // digests of the calls as scripts
-	way     string            // fcall or evalsha: how try makes a call
+	scripts map[string]string // SHA-1 of each call as a script
+	way     string            // the command that try uses: fcall or evalsha
 	q       *queue.Queue
 	keys    []string
-	dumps   []string // of the keys
-	text    string   // redistest.Dump of them
+	dumps   []string // DUMP of each key
+	text    string   // redistest.Dump of all keys
 	seq     int
 }
 
@@ -61,7 +61,7 @@ func (s *stage) call(t *testing.T, name string, args ...any) any {
 	return reply
 }
 
-// task enqueues a task, and take hands one to w1.
+// task enqueues a task, which must be accepted.
 func (s *stage) task(t *testing.T, fields ...any) {
 	t.Helper()
 	fields = append(fields, "kind", "k", "timeout_ms", "600000")
@@ -70,6 +70,7 @@ func (s *stage) task(t *testing.T, fields ...any) {
 	}
 }
 
+// take fetches a task of a queue for w1.
 func (s *stage) take(t *testing.T, id, line string) {
 	t.Helper()
 	s.seq++
@@ -78,7 +79,7 @@ func (s *stage) take(t *testing.T, id, line string) {
 	}
 }
 
-// fill makes tasks in every state, on every clock, and agents.
+// fill creates tasks in every state and on every clock, and agents.
 func (s *stage) fill(t *testing.T) {
 	t.Helper()
 	s.task(t, "id", "0-e1", "queue", "hit")
@@ -119,7 +120,7 @@ func (s *stage) fill(t *testing.T) {
 	s.call(t, "heartbeat", "w2", 600000, 0)
 }
 
-// suspension is a wait of an agent for a child that is there and one that it makes.
+// suspension returns the arguments of a suspend: an agent waits for an existing child and a new one.
 func suspension(agent, call string) []any {
 	return append([]any{agent, "1", "w1", call, 6, "entry", "5", "digest", "d", "label", "l", "mode", "all", "limit_ms", "10000", "on_pending", "cancel",
 		2, agent + ".c", "2000", "oobbb", agent + ".n", "", "",
@@ -127,7 +128,7 @@ func suspension(agent, call string) []any {
 		wire.Tasks([]any{"id", agent + ".n", "kind", "k", "queue", "agents", "timeout_ms", "60000"})...)
 }
 
-// keep notes what there is, and restore makes it so again.
+// keep stores all keys, for restore.
 func (s *stage) keep(t *testing.T) {
 	t.Helper()
 	ctx := context.Background()
@@ -144,6 +145,7 @@ func (s *stage) keep(t *testing.T) {
 	}
 }
 
+// restore replaces all data with those that keep stored.
 func (s *stage) restore(t *testing.T) {
 	t.Helper()
 	ctx := context.Background()

@@ -8,9 +8,9 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// account ends a load and checks that it adds up: no call failed, and each acknowledged
-// task whose record survived was completed, by one end in the events of its partition. It
-// returns how many were acknowledged, and how many of them are lost.
+// account stops a load and checks its tasks: no enqueue failed, and each acknowledged task whose
+// record survived is COMPLETED and has one end in the events of its partition. It returns how many
+// tasks were acknowledged, and how many of them are lost.
 func (s *stage) account(l *bench.Load) (acked, lost int) {
 	s.Helper()
 	var ids []string
@@ -21,7 +21,7 @@ func (s *stage) account(l *bench.Load) (acked, lost int) {
 		}
 		ids = append(ids, m.ID)
 	}
-	await.Until(s, "all that survived has ended", func() bool { return s.AllEnded(ids) })
+	await.Until(s, "all surviving tasks have ended", func() bool { return s.AllEnded(ids) })
 	records := s.Records(s.Q, ids)
 	s.EndedOnce(records, s.Events(s.Q))
 	for _, r := range records {
@@ -36,12 +36,12 @@ func (s *stage) account(l *bench.Load) (acked, lost int) {
 	return len(ids), lost
 }
 
-// accountOf is account, and how much may be lost: what a master had acknowledged and not
-// yet sent to its replica.
+// accountOf is like account, and fails if more than one task in 50 is lost. A failover can lose
+// tasks that a master had acknowledged and not yet sent to its replica.
 func (s *stage) accountOf(l *bench.Load) {
 	s.Helper()
 	acked, lost := s.account(l)
-	s.Logf("%d tasks, of which %d were acknowledged and lost", acked, lost)
+	s.Logf("%d tasks were acknowledged, and %d of them are lost", acked, lost)
 	if acked < 100 || lost > acked/50 {
 		s.Errorf("%d of %d acknowledged tasks are lost", lost, acked)
 	}

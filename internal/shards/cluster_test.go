@@ -16,16 +16,17 @@ import (
 )
 
 const (
-	// backAfter is how long a partition may be without service when its master has died:
-	// three seconds are the promise, the rest is for a busy machine.
+	// backAfter is how long a partition can be without service after its master has failed.
+	// The documented time is three seconds; the rest is for a busy machine.
 	backAfter = 5 * time.Second
-	// backAfterPromotion is how much of it may be ours: the replica is there by then. A
-	// pause between two tries, and reading the map, are a third of a second.
+	// backAfterPromotion is how much of that can come after the promotion of the replica. A
+	// pause between two tries, and reading the map of the cluster, take a third of a second.
 	backAfterPromotion = time.Second
-	// spared is how much longer than the machine explains the others may be without service.
+	// spared is how long the other partitions can be without service, beyond the noise of the
+	// machine.
 	spared = 250 * time.Millisecond
-	// slotsBack is how long a partition that hangs may keep the worker's slots that it asked
-	// for: what the others end waits for them.
+	// slotsBack is how long a partition that hangs can keep the worker's slots of its fetch.
+	// Tasks of the other partitions wait for these slots.
 	slotsBack = 1500 * time.Millisecond
 )
 
@@ -36,11 +37,11 @@ func TestCluster(t *testing.T) {
 		test  func(*testing.T, *redistest.Cluster)
 	}{
 		{"a namespace spreads over the shards and works", testEverything},
-		{"a killed master costs its own shard three seconds and the others nothing", testKilledMaster},
-		{"a client with go-redis' own options comes back too", testOwnClient},
-		{"a planned failover costs nobody an error", testPlannedFailover},
-		{"a wait for work ends in peace with its master", testWakeLine},
-		{"a master that hangs is left for its successor", testHungMaster},
+		{"a killed master stops its own shard for three seconds and no other shard", testKilledMaster},
+		{"a client with the default options of go-redis recovers too", testOwnClient},
+		{"a planned failover causes no error", testPlannedFailover},
+		{"a wait for work ends without an error in a failover", testWakeLine},
+		{"clients leave a master that hangs for its successor", testHungMaster},
 	} {
 		t.Run(test.claim, func(t *testing.T) { test.test(t, c) })
 	}
@@ -50,21 +51,22 @@ func testKilledMaster(t *testing.T, c *redistest.Cluster) {
 	killed(newStage(t, c.URL(), 8), c, 0)
 }
 
-// Its dials are tried for half a second, and it reads its map once a minute, unless told.
+// Such a client tries to connect for half a second. It reads the map of the cluster once a minute,
+// and when a call fails.
 func testOwnClient(t *testing.T, c *redistest.Cluster) {
 	killed(stageOf(t, 8, func() (redis.UniversalClient, error) {
 		return redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()}), nil
 	}), c, time.Second)
 }
 
-// killed kills masters. more is how much longer than our own clients others may take.
+// killed kills masters. more is added to the limit, for clients that recover more slowly.
 func killed(s *stage, c *redistest.Cluster, more time.Duration) {
 	s.work(noop)
 	s.work(noop)
 	l := s.load()
 	for counted, tried := 0, 0; counted < kills(); tried++ {
 		if tried == 5*kills() {
-			s.Fatalf("only %d of %d kills counted: this machine is too busy", counted, tried)
+			s.Fatalf("only %d of %d kills could be measured: this machine is too busy", counted, tried)
 		}
 		victim := c.Master(s.T, s.cluster(), s.Q.Root(tried%s.Q.Partitions()))
 		counts, late := s.fails(c, l, victim, victim.Kill, more, 0)
@@ -76,16 +78,16 @@ func killed(s *stage, c *redistest.Cluster, more time.Duration) {
 		}
 		c.Heal(s.T)
 		if role := victim.Client(s.T).Do(s.Context(), "ROLE").Val().([]any)[0]; role != "slave" {
-			s.Errorf("the dead master came back as a %v, want as a replica", role)
+			s.Errorf("the role of the restarted master is %v, want slave", role)
 		}
 		s.flows(l, time.Now())
 	}
 	s.accountOf(l)
 }
 
-// A hang is noticed by looking: at a try that gets no answer, at the map, at a worker's
-// slots. How long that takes depends on when each of them looks, and about one in five takes
-// longer than the limit. So of three that count the best must be within it.
+// A hang is only noticed by polling: a try without a reply, the map of the cluster, the slots of a
+// worker. The time depends on when each of them polls, and about one hang in five takes longer than
+// the limit. So the best of three measured hangs must be within it.
 func testHungMaster(t *testing.T, c *redistest.Cluster) {
 	s := newStage(t, c.URL(), 8)
 	s.work(noop)
@@ -107,17 +109,17 @@ func testHungMaster(t *testing.T, c *redistest.Cluster) {
 		}
 	}
 	if len(all) > 0 {
-		t.Errorf("none of %d hangs that count was within the limits: %s", len(all), strings.Join(all, "; "))
+		t.Errorf("none of %d measured hangs was within the limits: %s", len(all), strings.Join(all, "; "))
 	}
 	s.accountOf(l)
 }
 
-// fails makes a master fail under load, and measures how long partitions are without service.
+// fails makes a master fail under load and measures how long partitions are without service.
 //
-// late describes what took too long; it is empty if nothing did. hitMore is added to the limit
-// of the partitions of that master, othersMore to the time for which the others may end no
-// task. counts is false if the machine was too busy for the measurement to mean anything, for
-// instance because another master was replaced too.
+// late says what took too long, and is empty if nothing did. hitMore is added to the limit of the
+// partitions of that master. othersMore is added to the time in which the others can end no task.
+// counts is false if the measurement says nothing, for example because the machine was too busy or
+// another master was replaced too.
 func (s *stage) fails(c *redistest.Cluster, l *bench.Load, victim *redistest.Server, fail func(), hitMore, othersMore time.Duration) (counts bool, late string) {
 	s.Helper()
 	served := s.served()
@@ -139,32 +141,32 @@ func (s *stage) fails(c *redistest.Cluster, l *bench.Load, victim *redistest.Ser
 	}
 	promoted := time.Since(failed)
 	for _, p := range served[victim.Addr] {
-		await.Until(s.T, "the shard that was hit is served again", func() bool { return l.Flows(p, failed) })
+		await.Until(s.T, "the partitions of the failed master are served again", func() bool { return l.Flows(p, failed) })
 	}
 	away := max(l.Gap(served[victim.Addr], failed))
 	acking, ending := l.Gap(others, failed)
 	noise := max(usual, stop())
-	s.Logf("%d partitions were without service for %v (the replica was promoted after %v); of the others none acknowledged nothing for more than %v, or ended nothing for more than %v; the machine explains %v",
+	s.Logf("%d partitions were without service for %v (the replica was promoted after %v); longest gaps of the others: %v without an acknowledgement, %v without an end; noise of the machine: %v",
 		len(served[victim.Addr]), round(away), round(promoted), round(acking), round(ending), round(noise))
 	for addr, partitions := range s.served() {
 		if addr != c.Replica(victim).Addr && !slices.Equal(partitions, served[addr]) {
-			s.Logf("%s has become the master of %v meanwhile: this does not count", addr, partitions)
+			s.Logf("not counted: %s became the master of %v too", addr, partitions)
 			return false, ""
 		}
 	}
 	if noise > time.Second {
-		s.Log("the machine is too busy to tell: this does not count")
+		s.Log("not counted: the machine is too busy")
 		return false, ""
 	}
-	slow := promoted > backAfter-backAfterPromotion // the election, which is not ours
+	slow := promoted > backAfter-backAfterPromotion // the election of Redis was slow
 	if !slow && away > backAfter+noise || away > promoted+backAfterPromotion+hitMore+noise {
-		late = fmt.Sprintf("the partitions of the master that failed were without service for %v, the replica was there after %v", away, promoted)
+		late = fmt.Sprintf("the partitions of the failed master were without service for %v, and the replica was promoted after %v", away, promoted)
 	}
 	if acking > spared+2*noise || ending > spared+2*noise+othersMore {
-		late += fmt.Sprintf(" a partition of another master acknowledged nothing for %v, or ended nothing for %v; the machine explains %v", acking, ending, noise)
+		late += fmt.Sprintf(" a partition of another master acknowledged nothing for %v, or ended nothing for %v; noise of the machine: %v", acking, ending, noise)
 	}
 	if slow {
-		s.Log("the election took too long: this does not count")
+		s.Log("not counted: the election took too long")
 	}
 	return !slow, late
 }

@@ -1,10 +1,9 @@
-// Package shards holds tests on several Redis servers: a cluster whose masters are
-// killed, paused and replaced while everybody is at work, and a master that sentinels
-// replace. It has no code of its own.
+// Package shards has only tests, on several Redis servers: a cluster whose masters are killed,
+// paused and replaced under load, and a master that sentinels replace.
 //
-// Each test ends by taking account: every acknowledged task whose record survived has
-// ended once, and an audit finds nothing. What the failover of an asynchronous replica
-// lost is counted and told.
+// At its end each test checks that every acknowledged task whose record survived has ended once,
+// and that an audit finds nothing. It logs how many tasks the failovers lost, because replication
+// is asynchronous.
 //
 // CURFEW_LONG=1 kills more often.
 package shards

@@ -36,7 +36,7 @@ func testEverything(t *testing.T, c *redistest.Cluster) {
 		})
 	})
 
-	t.Run("tasks of all partitions run, and their results are there", func(t *testing.T) {
+	t.Run("tasks of all partitions run, and their results can be read", func(t *testing.T) {
 		s.round(t, queue.Task{Kind: "echo", Payload: []byte("p")}, func(_ string, result []byte, err error) error {
 			if err != nil || string(result) != "p" {
 				return fmt.Errorf("%q, %w", result, err)
@@ -44,7 +44,7 @@ func testEverything(t *testing.T, c *redistest.Cluster) {
 			return nil
 		})
 	})
-	t.Run("failures are told", func(t *testing.T) {
+	t.Run("Result returns the failure of a task", func(t *testing.T) {
 		s.round(t, queue.Task{Kind: "fail"}, func(_ string, _ []byte, err error) error {
 			var failed *queue.TaskFailedError
 			if !errors.As(err, &failed) {
@@ -53,7 +53,7 @@ func testEverything(t *testing.T, c *redistest.Cluster) {
 			return nil
 		})
 	})
-	t.Run("what nobody takes times out, and so does a delayed task", func(t *testing.T) {
+	t.Run("a task that no worker takes times out, and so does a delayed task", func(t *testing.T) {
 		for _, task := range []queue.Task{
 			{Kind: "echo", Queue: "nobody", Timeout: 200 * time.Millisecond},
 			{Kind: "echo", Queue: "nobody", Delay: 100 * time.Millisecond, QueueTimeout: 100 * time.Millisecond},
@@ -67,7 +67,7 @@ func testEverything(t *testing.T, c *redistest.Cluster) {
 			})
 		}
 	})
-	t.Run("a running task is cancelled, and its handler told", func(t *testing.T) {
+	t.Run("a running task is cancelled, and its handler's context ends", func(t *testing.T) {
 		go func() {
 			for range partitions {
 				id := <-began
@@ -83,12 +83,12 @@ func testEverything(t *testing.T, c *redistest.Cluster) {
 			return nil
 		})
 		for range partitions {
-			if cause := await.Receive(t, stopped, "a handler is told"); !errors.Is(cause, worker.ErrCancelled) {
-				t.Errorf("a handler was stopped by %v", cause)
+			if cause := await.Receive(t, stopped, "a handler's context ends"); !errors.Is(cause, worker.ErrCancelled) {
+				t.Errorf("the cause of a handler's context is %v, want ErrCancelled", cause)
 			}
 		}
 	})
-	t.Run("an idempotency key finds its task, wherever it is", func(t *testing.T) {
+	t.Run("an idempotency key finds its task in every partition", func(t *testing.T) {
 		other := s.Another()
 		for i := range 2 * partitions {
 			task := queue.Task{Kind: "echo", IdempotencyKey: fmt.Sprint("order-", i)}
@@ -102,7 +102,7 @@ func testEverything(t *testing.T, c *redistest.Cluster) {
 			}
 			task.Kind = "fail"
 			if _, err := other.Enqueue(t.Context(), task); !errors.Is(err, refusal.ErrConflict) {
-				t.Errorf("with other content: %v, want ErrConflict", err)
+				t.Errorf("with another kind: %v, want ErrConflict", err)
 			}
 		}
 	})
@@ -114,7 +114,7 @@ func testEverything(t *testing.T, c *redistest.Cluster) {
 		if len(stats.Queues) != 2 || stats.Queues[0].Failed != partitions || stats.Queues[0].Cancelled != partitions || stats.Queues[1].TimedOut != 2*partitions {
 			t.Errorf("%+v", stats)
 		}
-		// A record that lost its place in line is found wherever it is.
+		// The audit finds a wrong index entry in every partition.
 		s.Audit(s.Q)
 		for p := range partitions {
 			if err := s.Q.Client().ZAdd(t.Context(), s.Q.Root(p)+":deadlines", redis.Z{Score: 1e15, Member: "nobody"}).Err(); err != nil {
@@ -130,12 +130,12 @@ func testEverything(t *testing.T, c *redistest.Cluster) {
 			found[f.Partition] = true
 		}
 		if len(found) != partitions {
-			t.Errorf("planted in %d partitions, found in %d: %v", partitions, len(found), findings)
+			t.Errorf("%d partitions have a wrong entry, and the audit finds it in %d: %v", partitions, len(found), findings)
 		}
 	})
 }
 
-// round enqueues a task for each partition and judges how each ends.
+// round enqueues a task for each partition and calls judge with the end of each.
 func (s *stage) round(t *testing.T, task queue.Task, judge func(id string, result []byte, err error) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
@@ -160,7 +160,7 @@ func (s *stage) round(t *testing.T, task queue.Task, judge func(id string, resul
 	for _, id := range ids {
 		result, err := s.Q.Result(ctx, id)
 		if err := judge(id, result, err); err != nil {
-			t.Errorf("%s ended otherwise: %v", id, err)
+			t.Errorf("%s has another end than expected: %v", id, err)
 		}
 	}
 }

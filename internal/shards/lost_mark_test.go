@@ -10,9 +10,9 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// A failover may lose the mark that somebody waits, and no connection of
-// the one who waits breaks.
-func TestAResultWhoseMarkWasLostIsSeenAllTheSame(t *testing.T) {
+// A failover can lose the mark that a client waits for the task's result, without breaking the
+// connection of that client.
+func TestResultReturnsThoughItsMarkWasLost(t *testing.T) {
 	t.Parallel() // it waits for seconds
 	s := newStage(t, "redis://"+redistest.Shared(t).Addr, 1)
 	r, err := s.Q.Enqueue(t.Context(), queue.Task{Kind: "noop"})
@@ -24,7 +24,7 @@ func TestAResultWhoseMarkWasLostIsSeenAllTheSame(t *testing.T) {
 		_, err := s.Q.Result(context.Background(), r.ID)
 		ended <- err
 	}()
-	// The mark is all that this task has beside its spec.
+	// The mark is the only content of this task's state.
 	state := s.Q.Root(0) + ":state:" + r.ID
 	await.Until(t, "the task is marked", func() bool {
 		return strings.Contains(s.Q.Client().Get(t.Context(), state).Val(), "\nwatched=1\n")
@@ -33,7 +33,7 @@ func TestAResultWhoseMarkWasLostIsSeenAllTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.work(noop)
-	if err := await.Receive(t, ended, "who waits sees the end"); err != nil {
+	if err := await.Receive(t, ended, "Result returns"); err != nil {
 		t.Errorf("Result = %v", err)
 	}
 }

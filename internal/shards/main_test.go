@@ -8,5 +8,5 @@ import (
 
 func TestMain(m *testing.M) { stages.Main(m, nil) }
 
-// kills is how many masters a test kills.
+// kills returns how many masters a test kills.
 func kills() int { return stages.Times(1, 1, 20) }

@@ -20,10 +20,10 @@ func testPlannedFailover(t *testing.T, c *redistest.Cluster) {
 		master := c.Master(t, s.cluster(), s.Q.Root(p))
 		replica := c.Replica(master)
 		rdb := replica.Client(t)
-		// A replica has the library from its master, so no call has to be told of it there.
+		// A replica gets the library from its master, so clients need not load it there.
 		libraries := rdb.FunctionList(t.Context(), redis.FunctionListQuery{}).Val()
 		if len(libraries) != 1 {
-			t.Fatalf("the replica has the libraries %v, want ours", libraries)
+			t.Fatalf("the replica has the libraries %v, want one", libraries)
 		}
 		stop := pulse(t, c.Nodes)
 		began := time.Now()
@@ -33,7 +33,7 @@ func testPlannedFailover(t *testing.T, c *redistest.Cluster) {
 		if err := replica.AwaitMaster(); err != nil {
 			t.Fatal(err)
 		}
-		if p == 1 { // it has lost the library, and has to be told again
+		if p == 1 { // without the library, clients must load it again
 			if err := rdb.FunctionFlush(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -41,24 +41,24 @@ func testPlannedFailover(t *testing.T, c *redistest.Cluster) {
 		s.flows(l, time.Now())
 		gap := max(l.Gap(s.all(), began))
 		noise := stop()
-		t.Logf("the longest gap of all partitions is %v, the machine explains %v", round(gap), round(noise))
+		t.Logf("the longest gap of all partitions is %v, noise of the machine: %v", round(gap), round(noise))
 		if gap > backAfterPromotion+2*noise {
 			t.Errorf("a partition was without service for %v", gap)
 		}
 		if stats := rdb.Info(t.Context(), "commandstats").Val(); !strings.Contains(stats, "cmdstat_fcall:") {
-			t.Errorf("the new master has run no function:\n%s", stats)
+			t.Errorf("the new master has not run a function:\n%s", stats)
 		}
 		if libraries, err := rdb.FunctionList(t.Context(), redis.FunctionListQuery{}).Result(); len(libraries) != 1 {
-			t.Errorf("the new master has the libraries %v, %v, want ours", libraries, err)
+			t.Errorf("the new master has the libraries %v, %v, want one", libraries, err)
 		}
 		if err := c.Await(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if acked, lost := s.account(l); lost > 0 {
-		t.Errorf("%d of %d tasks are lost, want none: the old master waits for its successor to have everything", lost, acked)
+		t.Errorf("%d of %d tasks are lost, want none: in a planned failover the replica gets all data first", lost, acked)
 	}
-	// A busy machine may have others logged.
+	// Other log lines can come from a busy machine.
 	for _, word := range []string{"UNBLOCKED", "MOVED", "READONLY", "NOSCRIPT", "Function not found", "CLUSTERDOWN"} {
 		if strings.Contains(s.Logs.String(), word) {
 			t.Errorf("%s was logged", word)
@@ -66,7 +66,7 @@ func testPlannedFailover(t *testing.T, c *redistest.Cluster) {
 	}
 }
 
-// testWakeLine: Redis ends what blocks on a master that becomes a replica.
+// Redis ends blocking commands on a master that becomes a replica.
 func testWakeLine(t *testing.T, c *redistest.Cluster) {
 	s := newStage(t, c.URL(), 1)
 	master := c.Master(t, s.cluster(), s.Q.Root(0))
@@ -76,14 +76,14 @@ func testWakeLine(t *testing.T, c *redistest.Cluster) {
 		awaited <- err
 	}()
 	rdb := master.Client(t)
-	await.Until(t, "the call blocks", func() bool {
+	await.Until(t, "Await blocks in Redis", func() bool {
 		return rdb.InfoMap(t.Context(), "clients").Val()["Clients"]["blocked_clients"] == "1"
 	})
 	replica := c.Replica(master)
 	if err := replica.Client(t).ClusterFailover(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := await.Receive(t, awaited, "the call ends"); err != nil {
+	if err := await.Receive(t, awaited, "Await returns"); err != nil {
 		t.Errorf("Await = %v, want no error", err)
 	}
 	if err := replica.AwaitMaster(); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/curfew-dev/curfew/internal/redisproc"
 )
 
-// pulse pings servers, each from a goroutine of its own, until stop, which says the
-// longest that one was silent: how much of what a test measures is the machine's.
+// pulse pings servers, each from its own goroutine, until stop is called. stop returns the longest
+// time without a reply: how much of a measured time the machine caused.
 func pulse(t *testing.T, servers []*redisproc.Server) (stop func() time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -46,7 +46,7 @@ func pulse(t *testing.T, servers []*redisproc.Server) (stop func() time.Duration
 	}
 }
 
-// except are the servers but one.
+// except returns the servers without one.
 func except(servers []*redisproc.Server, one *redisproc.Server) (others []*redisproc.Server) {
 	for _, s := range servers {
 		if s != one {

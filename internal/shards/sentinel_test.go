@@ -21,7 +21,7 @@ func TestSentinel(t *testing.T) {
 		old.Kill()
 		var promoted time.Duration
 		var master string
-		await.Until(t, "another is the master", func() bool {
+		await.Until(t, "the sentinels name another master", func() bool {
 			promoted = time.Since(killed)
 			master = group.Master(t).Addr
 			return master != old.Addr
@@ -31,7 +31,7 @@ func TestSentinel(t *testing.T) {
 		noise := stop()
 		t.Logf("without service for %v; the sentinels named another master after %v", round(away), round(promoted))
 		if away > promoted+2*time.Second+noise {
-			t.Errorf("without service for %v, though another master was named after %v", away, promoted)
+			t.Errorf("without service for %v, and the sentinels named another master after %v", away, promoted)
 		}
 		if err := old.Server.Restart(); err != nil {
 			t.Fatal(err)
@@ -40,7 +40,7 @@ func TestSentinel(t *testing.T) {
 			t.Fatal(err)
 		}
 		if again := group.Master(t).Addr; again != master {
-			t.Fatalf("one master was killed, and the sentinels promoted two: %s, then %s", master, again)
+			t.Fatalf("the test killed one master, and the sentinels promoted two: %s, then %s", master, again)
 		}
 	}
 	s.accountOf(l)

@@ -14,7 +14,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// stage is a namespace of a test's own.
+// stage is a new namespace for a test.
 type stage struct {
 	*stages.Stage
 }
@@ -31,8 +31,8 @@ func stageOf(t *testing.T, partitions int, connect func() (redis.UniversalClient
 
 func (s *stage) cluster() *redis.ClusterClient { return s.Redis.(*redis.ClusterClient) }
 
-// work runs a worker until the test ends, or until stop. Its lease is longer than four
-// node timeouts.
+// work runs a worker until the test ends or stop is called. Its lease is longer than four node
+// timeouts of the cluster.
 func (s *stage) work(register func(w *worker.Worker)) (stop func()) {
 	s.Helper()
 	w := worker.New(s.Another(), worker.Config{Concurrency: 20, Lease: 3 * time.Second})
@@ -40,12 +40,12 @@ func (s *stage) work(register func(w *worker.Worker)) (stop func()) {
 	return s.Run(w.Run)
 }
 
-// noop is a handler of the load.
+// noop registers the handler of the load.
 func noop(w *worker.Worker) {
 	w.HandleRaw("noop", func(context.Context, []byte) ([]byte, error) { return nil, nil })
 }
 
-// load has each partition fed, by a producer of its own, until the test ends.
+// load starts a load on every partition, until the test ends. It returns when tasks flow.
 func (s *stage) load() *bench.Load {
 	s.Helper()
 	l := bench.StartLoad(s.Context(), s.Another(), "noop", 5*time.Millisecond)
@@ -62,7 +62,7 @@ func (s *stage) flows(l *bench.Load, after time.Time) {
 	}
 }
 
-// all are the partitions.
+// all returns all partitions.
 func (s *stage) all() (partitions []int) {
 	for p := range s.Q.Partitions() {
 		partitions = append(partitions, p)
@@ -70,7 +70,7 @@ func (s *stage) all() (partitions []int) {
 	return partitions
 }
 
-// served are the partitions by the address of their master.
+// served returns the partitions by the address of their master.
 func (s *stage) served() map[string][]int {
 	s.Helper()
 	by := map[string][]int{}
