@@ -8,21 +8,21 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// scene is all that a namespace holds at one moment: events, and the records.
+// scene is the content of a namespace: its events, and its records.
 type scene struct {
 	events  []stages.Event
 	fates   map[string]*fate
 	records map[string]*queue.Record
 }
 
-// survey checks that a namespace at rest is one that really was: the events, folded,
-// give the records, there is no record without events, and an audit finds nothing.
+// survey checks that an idle namespace is consistent: replaying the events gives the records and
+// the counters, no record is without events, and an audit finds nothing.
 func (s *stage) survey(q *queue.Queue) *scene {
 	s.Helper()
 	return s.judge(q, s.Events(q))
 }
 
-// judge is survey where the stream was read while it grew.
+// judge is like survey, for events that were read before.
 func (s *stage) judge(q *queue.Queue, events []stages.Event) *scene {
 	s.Helper()
 	fates, wrong := fold(events)
@@ -33,7 +33,7 @@ func (s *stage) judge(q *queue.Queue, events []stages.Event) *scene {
 	here := &scene{events: events, fates: fates, records: s.Records(q, ids)}
 	for _, id := range ids {
 		if r := here.records[id]; !fates[id].is(r) {
-			s.Complain("%s: the events tell %+v, the record is %+v", id, *fates[id], r)
+			s.Complain("%s: the events give %+v, the record is %+v", id, *fates[id], r)
 		}
 	}
 	s.strangers(q, fates)
@@ -42,14 +42,14 @@ func (s *stage) judge(q *queue.Queue, events []stages.Event) *scene {
 	return here
 }
 
-// strangers finds records of which no event tells.
+// strangers complains about records without events.
 func (s *stage) strangers(q *queue.Queue, fates map[string]*fate) {
 	s.Helper()
 	prefix := q.Root(0) + ":spec:"
 	found := q.Client().Scan(s.Context(), 0, prefix+"*", 1000).Iterator()
 	for found.Next(s.Context()) {
 		if id := found.Val()[len(prefix):]; fates[id] == nil {
-			s.Complain("%s has a record, and no event tells of it", id)
+			s.Complain("%s has a record but no event", id)
 		}
 	}
 	if err := found.Err(); err != nil {
@@ -94,14 +94,14 @@ func (s *stage) counted(q *queue.Queue, fates map[string]*fate) {
 	}
 }
 
-// account surveys a namespace in which all is over, and compares it with the ledger,
-// of which some may be lost. Each task has ended once, and what is not lost as callers
-// were told.
+// account surveys a namespace in which all tasks have ended, and compares it with the ledger. Each
+// task must have ended once, and, unless it is lost, as the replies to callers say.
 func (s *stage) account(lost func(id string) bool) *scene {
 	s.Helper()
 	return s.accountOf(s.Events(s.Q), lost)
 }
 
+// accountOf is like account, for events that were read before.
 func (s *stage) accountOf(events []stages.Event, lost func(id string) bool) *scene {
 	s.Helper()
 	here, told := s.judge(s.Q, events), s.Ledger.Copy()
@@ -111,7 +111,7 @@ func (s *stage) accountOf(events []stages.Event, lost func(id string) bool) *sce
 	}
 	for id := range here.fates {
 		if !known[id] {
-			s.Complain("%s is there, and its producer was told that it was not stored", id)
+			s.Complain("%s exists, but its enqueue failed as not stored", id)
 		}
 	}
 	s.EndedOnce(here.records, here.events)
@@ -119,15 +119,15 @@ func (s *stage) accountOf(events []stages.Event, lost func(id string) bool) *sce
 	return here
 }
 
-// nothing is lost.
+// nothing says of every task that it is not lost.
 func nothing(string) bool { return false }
 
-// untroubled checks that no caller was told anything but yes.
+// untroubled checks that no call failed.
 func (s *stage) untroubled() {
 	s.Helper()
 	told := s.Ledger.Copy()
 	for _, err := range told.Trouble {
-		s.Complain("a caller was told: %v", err)
+		s.Complain("a call failed: %v", err)
 	}
 	if n := len(told.Unknown) + len(told.Refused); n > 0 {
 		s.Complain("%d tasks were not acknowledged", n)

@@ -18,7 +18,7 @@ import (
 
 const leaseVariable = "CURFEW_FAULTS_LEASE"
 
-// shortest is the shortest lease that there is.
+// shortest is the shortest lease that is allowed.
 const shortest = time.Second
 
 // spawn starts a worker process on a queue.
@@ -27,12 +27,12 @@ func (s *stage) spawn(line string, lease time.Duration) *stages.Child {
 	return s.Spawn(line, leaseVariable+"="+lease.String())
 }
 
-// play is the life of a child: a worker on one queue.
+// play runs a worker on one queue, in a child process.
 func play(line string, rdb *redis.Client, q *queue.Queue) {
 	lease, _ := time.ParseDuration(os.Getenv(leaseVariable))
 	config := worker.Config{Concurrency: 20, Lease: lease, Queues: map[string]int{line: 1}}
 	if line != "crowd" {
-		config.Concurrency = 1 // so that it cannot take its own task again
+		config.Concurrency = 1 // so that it cannot fetch its own task again
 	}
 	w := worker.New(q, config)
 	w.HandleRaw("crowd", func(context.Context, []byte) ([]byte, error) {
@@ -50,12 +50,12 @@ func play(line string, rdb *redis.Client, q *queue.Queue) {
 	w.Run(context.Background())
 }
 
-// nothingYet is what a child says of its outcomes before there is one.
+// nothingYet are the counts of a child before its first outcome.
 const nothingYet = "accepted 0, refused 0, stopped 0"
 
-// tellCounts says each change of what Redis answered to a worker.
+// tellCounts prints a worker's counts whenever they change.
 func tellCounts(w *worker.Worker) {
-	for last := nothingYet; ; stages.Pass(10 * time.Millisecond) { // sleeps: the counts tell nobody
+	for last := nothingYet; ; stages.Pass(10 * time.Millisecond) { // sleeps: nothing notifies of a change
 		c := w.Stats()
 		if now := fmt.Sprintf("accepted %d, refused %d, stopped %d", c.Completed, c.Refused, c.Stopped); now != last {
 			last = now
@@ -64,8 +64,8 @@ func tellCounts(w *worker.Worker) {
 	}
 }
 
-// answered waits until a child's handler has returned and it knows what became of
-// that, and returns what it says of it.
+// answered waits until a child's handler has returned and its outcome is known. It returns the
+// child's counts.
 func (s *stage) answered(c *stages.Child) (counts string) {
 	s.Helper()
 	for returned := false; !returned || counts == ""; {
@@ -78,8 +78,8 @@ func (s *stage) answered(c *stages.Child) (counts string) {
 	return counts
 }
 
-// releaseKey is a list: what is pushed to it lets a held task's handler in that
-// process return.
+// releaseKey returns the key of a list. A push to it lets the handler of a held task in that process
+// return.
 func releaseKey(id string, pid int) string { return fmt.Sprint("release:", id, ":", pid) }
 
 func (s *stage) release(c *stages.Child, id string) {

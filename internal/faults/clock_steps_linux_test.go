@@ -16,7 +16,7 @@ import (
 
 const step = time.Hour
 
-// idler is a worker with nothing to do, that says when it gets something.
+// idler runs an idle worker that sends the id of each task that it runs to ran.
 func (s *stage) idler(lease time.Duration) (ran chan string) {
 	s.Helper()
 	ran = make(chan string, 1000)
@@ -26,12 +26,12 @@ func (s *stage) idler(lease time.Duration) (ran chan string) {
 		return nil, nil
 	}})
 	id := s.Enqueue(queue.Task{Kind: "k", Queue: "idle"})[0]
-	for got := ""; got != id; got = await.Receive(s.T, ran, "the worker is there") {
+	for got := ""; got != id; got = await.Receive(s.T, ran, "the idle worker runs its first task") {
 	}
 	return ran
 }
 
-// startsWithin: an idle worker begins a new task in that time.
+// startsWithin checks that the idle worker begins a new task within most.
 func (s *stage) startsWithin(ran chan string, most time.Duration) {
 	s.Helper()
 	start := time.Now()
@@ -40,20 +40,20 @@ func (s *stage) startsWithin(ran chan string, most time.Duration) {
 		s.Errorf("%s ran, want %s", got, id)
 	}
 	if took := time.Since(start); took > most {
-		s.Errorf("an idle worker took %v to begin, want %v at the most", took, most)
+		s.Errorf("the idle worker took %v to begin a task, want at most %v", took, most)
 	}
 }
 
-// promptly: a task whose time is up is found in that time, by the clock of Redis.
+// promptly checks that a timeout is detected within most, by the clock of Redis.
 func (s *stage) promptly(most time.Duration) {
 	s.Helper()
 	id := s.Enqueue(queue.Task{Kind: "late", Queue: "nobody", Timeout: 300 * time.Millisecond})[0]
 	if r := s.Ended(id); !r.TimedOut || r.DetectedAt.Sub(r.CompletedAt) > most {
-		s.Errorf("a deadline is found %v late, want %v at the most: %s", r.DetectedAt.Sub(r.CompletedAt), most, r.Status)
+		s.Errorf("the timeout was detected %v late, want at most %v; the task is %s", r.DetectedAt.Sub(r.CompletedAt), most, r.Status)
 	}
 }
 
-// A step forward makes everything due that falls due within it, and nothing twice.
+// After a step forward everything is due that falls due within the step, and nothing happens twice.
 func TestTheClockStepsForward(t *testing.T) {
 	server, clock := withClock(t)
 	s := newStage(t, server.Addr, server.Addr)
@@ -69,17 +69,17 @@ func TestTheClockStepsForward(t *testing.T) {
 	clock.step(step)
 	for _, id := range within {
 		if r := s.Ended(id); !r.TimedOut {
-			t.Errorf("what was due within the step is %s", r.Status)
+			t.Errorf("a task with a deadline within the step is %s, want it timed out", r.Status)
 		}
 	}
 	if r := s.Ended(delayed[0]); r.Status != queue.Completed {
-		t.Errorf("what was to start within the step is %s: %s", r.Status, r.Error)
+		t.Errorf("a task with a start within the step is %s: %s, want COMPLETED", r.Status, r.Error)
 	}
-	if got := await.Receive(t, ran, "what was to start within the step runs"); got != delayed[0] {
+	if got := await.Receive(t, ran, "the task with a start within the step runs"); got != delayed[0] {
 		t.Errorf("%s ran, want %s", got, delayed[0])
 	}
 	if r := s.Record(beyond[0]); r.Status != queue.Pending {
-		t.Errorf("what is due after the step is %s", r.Status)
+		t.Errorf("a task with a start after the step is %s, want PENDING", r.Status)
 	}
 	s.startsWithin(ran, 5*time.Second)
 	s.promptly(2 * time.Second)
@@ -94,9 +94,9 @@ func TestTheClockStepsForward(t *testing.T) {
 	t.Logf("%d tasks; the fleet: %+v", len(s.Ledger.Copy().Tasks), stats)
 }
 
-// A step back makes what was fixed before it late by the step, and nothing else: what
-// is new ends on time, no reaper's turn and no alarm is blocked, and an idle worker,
-// whose wait Redis stretches by the step, goes on looking.
+// After a step back, instants from before it are late by the step, and nothing else changes. New tasks
+// end on time, no turn and no alarm is blocked, and an idle worker, whose blocking call Redis extends by
+// the step, still polls.
 func TestTheClockStepsBack(t *testing.T) {
 	server, clock := withClock(t)
 	clock.step(step)
@@ -110,7 +110,7 @@ func TestTheClockStepsBack(t *testing.T) {
 	s.promptly(2 * time.Second)
 	await.Until(t, "the idle worker waits in Redis", s.waits)
 	old := s.Enqueue(queue.Task{Kind: "k", Queue: "nobody", Timeout: time.Second})[0]
-	gone() // who has the turn is gone with it, an hour ahead
+	gone() // the reaper that has the turn ends; its turn is an hour ahead
 	clock.step(0)
 	s.hasTurn()
 	s.promptly(2 * time.Second)
@@ -121,12 +121,12 @@ func TestTheClockStepsBack(t *testing.T) {
 	s.promptly(2 * time.Second)
 	s.startsWithin(ran, 5*time.Second)
 	if r := s.Record(old); r.Status != queue.Pending {
-		t.Errorf("a deadline from before the step is %s, want it late by the step", r.Status)
+		t.Errorf("a task with a deadline from before the step is %s, want PENDING: it is late by the step", r.Status)
 	}
 	stopProducer()
-	clock.step(step) // an hour has passed
+	clock.step(step) // as if an hour had passed
 	if r := s.Ended(old); !r.TimedOut {
-		t.Errorf("a deadline from before the step back is %s when the clock is there again", r.Status)
+		t.Errorf("a task with a deadline from before the step is %s after the step forward, want it timed out", r.Status)
 	}
 	s.drained()
 	stopClerk()
@@ -136,7 +136,7 @@ func TestTheClockStepsBack(t *testing.T) {
 	t.Logf("%d tasks; the fleet: %+v", len(s.Ledger.Copy().Tasks), stats)
 }
 
-// hasTurn runs a reaper that is to be the precise one.
+// hasTurn runs a reaper, and waits until it has the turn.
 func (s *stage) hasTurn() {
 	s.Helper()
 	turn := make(chan struct{})
@@ -149,7 +149,7 @@ func (s *stage) hasTurn() {
 	await.Receive(s.T, turn, "a reaper has the turn")
 }
 
-// waits tells whether somebody waits for work in a blocking call.
+// waits reports whether a client waits in a blocking call.
 func (s *stage) waits() bool {
 	return !strings.Contains(s.Redis.Info(s.Context(), "clients").Val(), "blocked_clients:0")
 }

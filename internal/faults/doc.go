@@ -1,13 +1,11 @@
-// Package faults holds tests in which what Curfew stands on fails while it is at
-// work: Redis is killed, cut short, replaced by its replica, filled up, told another
-// time; connections stall or swallow everything; worker processes are killed and
-// stopped. They run on real redis-servers, each test on its own, and where a process
-// is to die or to freeze it is a real one. It has no code of its own.
+// Package faults has only tests: servers, networks and workers fail under load. Redis is killed,
+// loses the end of its file, is replaced by its replica, is full, or its clock steps. Connections
+// stall or drop everything. Worker processes are killed and stopped. Each test uses its own real
+// redis-server, and real processes are killed or stopped.
 //
-// Every test keeps a ledger of what its callers were told, and ends by comparing it
-// with what is there: the events, folded, give the records; each task has ended once;
-// what was acknowledged is there, or is told as lost where Redis itself lost it; and
-// an audit finds nothing.
+// Every test keeps a ledger of the replies to its callers, and compares it at the end with the
+// namespace: replaying the events gives the records, each task has ended once, every acknowledged
+// change exists or is logged as lost by Redis, and an audit finds nothing.
 //
 // CURFEW_LONG=1 makes more rounds.
 package faults

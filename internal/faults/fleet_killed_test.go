@@ -14,14 +14,13 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// Worker processes killed one a second, and replaced, while a crowd of tasks runs:
-// each ends once. (One that was in four workers' hands when they died ends as FAILED,
-// lease_lost; that is an end too.)
+// One worker process a second is killed and replaced while many tasks run. Each task ends once. (A
+// task that four killed workers held, one after the other, ends as FAILED, lease_lost.)
 func TestWorkersKilledEverySecondLoseNoTask(t *testing.T) {
 	tasks, span := stages.Times(1000, 8000, 50_000), time.Duration(stages.Times(4, 10, 60))*time.Second
 	server := redistest.Start(t)
 	s := newStage(t, server.Addr, server.Addr)
-	w := s.witness(s.Context(), server.Addr, "0") // the stream forgets what is older than 100,000
+	w := s.witness(s.Context(), server.Addr, "0") // the stream keeps only 100,000 events
 	s.Reap(reaper.Config{})
 	var children []*stages.Child
 	for range 4 {
@@ -36,7 +35,7 @@ func TestWorkersKilledEverySecondLoseNoTask(t *testing.T) {
 		children[i].Kill()
 		children[i] = s.spawn("crowd", shortest)
 	}
-	await.Until(t, "all are handed over", func() bool { return len(s.Ledger.Copy().Tasks) == tasks })
+	await.Until(t, "all tasks are enqueued", func() bool { return len(s.Ledger.Copy().Tasks) == tasks })
 	feed()
 	s.drained()
 	for _, c := range children {
@@ -55,13 +54,13 @@ func TestWorkersKilledEverySecondLoseNoTask(t *testing.T) {
 			t.Log(id, life(here.events, id))
 		}
 	}
-	t.Logf("%d tasks, %d kills: %d leases lost, %d tasks failed by that", len(here.fates), kills, losses, failed)
+	t.Logf("%d tasks, %d kills: %d leases lost, %d tasks FAILED for that reason", len(here.fates), kills, losses, failed)
 	if losses < kills/2 || len(here.fates) != tasks {
-		t.Errorf("%d leases lost and %d tasks prove little", losses, len(here.fates))
+		t.Errorf("%d leases lost and %d tasks are too few for this test", losses, len(here.fates))
 	}
 }
 
-// feed hands over so many tasks, evenly over a span.
+// feed enqueues n tasks, evenly over a span.
 func (s *stage) feed(ctx context.Context, n int, span time.Duration) error {
 	q := s.Another()
 	const list = 50

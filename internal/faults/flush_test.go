@@ -9,8 +9,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/stages"
 )
 
-// Functions and scripts that are forgotten all the time, and a restart: no caller hears
-// of it.
+// Functions and scripts are flushed all the time, and Redis restarts. No call fails.
 func TestForgottenCallsFailNobody(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -24,7 +23,7 @@ func TestForgottenCallsFailNobody(t *testing.T) {
 				if err := errors.Join(operator.FunctionFlush(s.Context()).Err(), operator.ScriptFlush(s.Context()).Err()); err != nil {
 					return err
 				}
-				stages.Pass(time.Millisecond) // sleeps: so that something runs in between
+				stages.Pass(time.Millisecond) // sleeps: so that calls run between two flushes
 			}
 			return nil
 		})
@@ -36,7 +35,7 @@ func TestForgottenCallsFailNobody(t *testing.T) {
 	stages.Pass(time.Second) // sleeps: the load
 	stop()
 	if n := s.Logs.Count("level=ERROR"); n > 0 {
-		t.Errorf("%d errors were logged while the calls were forgotten:\n%s", n, s.Logs)
+		t.Errorf("%d errors were logged while the functions and scripts were flushed:\n%s", n, s.Logs)
 	}
 	server.Kill()
 	s.mend(dir)
@@ -53,6 +52,6 @@ func TestForgottenCallsFailNobody(t *testing.T) {
 	s.sameCount(stats.Completed, s.account(nothing))
 	t.Logf("%d tasks under %d flushes and a restart; the fleet: %+v", len(s.Ledger.Copy().Tasks), flushes, stats)
 	if flushes < 20 || len(s.Ledger.Copy().Tasks) < 100 {
-		t.Errorf("that was too little to tell anything")
+		t.Errorf("there were too few flushes or tasks for this test")
 	}
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// transitions are the events that change a task's status; the others tell of it.
+// transitions are the events that change a task's status.
 var transitions = []string{"task_enqueued", "task_started", "task_retried", "task_released", "task_lease_lost",
 	"task_completed", "task_failed", "task_cancelled", "task_timed_out"}
 
-// fate is what the events tell of a task, in the order they were written.
+// fate is the state of a task according to its events.
 type fate struct {
 	Status          queue.Status
 	Epoch           int64
 	Retries, Losses int
 	TimedOut        bool
 	ends            int
-	lost            bool // its lease, and nobody took it since
+	lost            bool // the lease was lost, and the task was not claimed since
 }
 
-// fold plays the events again, and tells the first contradiction of each task.
+// fold replays the events. It returns the state of each task, and the first contradiction of each.
 func fold(events []stages.Event) (fates map[string]*fate, wrong []string) {
 	fates = map[string]*fate{}
 	bad := map[string]bool{}
@@ -38,13 +38,13 @@ func fold(events []stages.Event) (fates map[string]*fate, wrong []string) {
 		}
 		if why := f.meet(e); why != "" && !bad[e.ID] {
 			bad[e.ID] = true
-			wrong = append(wrong, fmt.Sprintf("%s: entry %s, %s of epoch %d: %s; all of it: %s", e.ID, e.Entry, e.Kind, e.Epoch, why, life(events, e.ID)))
+			wrong = append(wrong, fmt.Sprintf("%s: entry %s, %s of epoch %d: %s; all its events: %s", e.ID, e.Entry, e.Kind, e.Epoch, why, life(events, e.ID)))
 		}
 	}
 	return fates, wrong
 }
 
-// meet applies an event, and says what is wrong with it.
+// meet applies an event. It returns what is wrong with the event, or "".
 func (f *fate) meet(e stages.Event) string {
 	before := *f
 	held := f.Status == queue.Running || f.lost
@@ -52,13 +52,13 @@ func (f *fate) meet(e stages.Event) string {
 	case "task_enqueued":
 		f.Status = queue.Pending
 		if before.Status != "" {
-			return "it was " + string(before.Status)
+			return "the task was already " + string(before.Status)
 		}
 		return ""
 	case "task_started":
 		f.Status, f.Epoch, f.lost = queue.Running, e.Epoch, false
 		if before.Status != queue.Pending || e.Epoch != before.Epoch+1 {
-			return fmt.Sprintf("it was %s after %d claims", before.Status, before.Epoch)
+			return fmt.Sprintf("the task was %s after %d claims", before.Status, before.Epoch)
 		}
 		return ""
 	case "task_retried", "task_released", "task_lease_lost":
@@ -70,7 +70,7 @@ func (f *fate) meet(e stages.Event) string {
 			f.Losses++
 		}
 		if !held || e.Epoch != f.Epoch {
-			return fmt.Sprintf("it was %s by epoch %d", before.Status, before.Epoch)
+			return fmt.Sprintf("the task was %s by epoch %d", before.Status, before.Epoch)
 		}
 		return ""
 	}
@@ -87,22 +87,22 @@ func (f *fate) meet(e stages.Event) string {
 	}
 	switch {
 	case before.Status == "" || before.Status.Ended():
-		return fmt.Sprintf("it was %q", before.Status)
+		return fmt.Sprintf("the task was %q", before.Status)
 	case e.Epoch != before.Epoch:
 		return fmt.Sprintf("the newest claim was %d", before.Epoch)
 	case e.Kind == "task_completed" && !held:
-		return "nobody held it"
+		return "no worker held the task"
 	}
 	return ""
 }
 
-// is tells whether a record says the same.
+// is reports whether a record has the same state.
 func (f *fate) is(r *queue.Record) bool {
 	return r != nil && f.Status == r.Status && f.Epoch == r.Epoch && f.Retries == r.Retries && f.Losses == r.LeaseLosses &&
 		f.TimedOut == r.TimedOut && (f.ends == 1) == r.Status.Ended()
 }
 
-// life is what the events tell of one task.
+// life returns the events of one task as text.
 func life(events []stages.Event, id string) string {
 	var text strings.Builder
 	for _, e := range events {

@@ -17,8 +17,8 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// A full Redis takes nothing new and says so; what is there is fetched, settled,
-// retried, given back, cancelled and timed out as ever, and its workers live on.
+// A full Redis refuses new tasks with an error. Tasks that it has are fetched, settled, retried,
+// given back, cancelled and timed out as usual, and workers keep their leases.
 func TestAFullRedisDrainsUnderLoad(t *testing.T) {
 	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
 	s := newStage(t, server.Addr, server.Addr)
@@ -48,14 +48,14 @@ func TestAFullRedisDrainsUnderLoad(t *testing.T) {
 	for _, id := range append(late, waiting[len(waiting)-20:]...) {
 		s.Ended(id)
 	}
-	// All of it while it is full, and longer than the long task's lease.
+	// Redis stays full all this time, which is longer than the lease of the long task.
 	before := refused.Load()
-	await.Until(t, "enqueues are refused still", func() bool { return refused.Load() > before+20 })
+	await.Until(t, "enqueues are still refused", func() bool { return refused.Load() > before+20 })
 	close(release)
 	s.Ended(long[0])
 	s.Ended(held)
 	if now := s.Redis.ConfigGet(s.Context(), "maxmemory").Val()["maxmemory"]; now != limit {
-		t.Errorf("maxmemory is %s, and was to be %s all the time", now, limit)
+		t.Errorf("maxmemory is %s, want %s until the end", now, limit)
 	}
 	if err := s.Redis.ConfigSet(s.Context(), "maxmemory", "0").Err(); err != nil {
 		t.Fatal(err)
@@ -71,19 +71,19 @@ func TestAFullRedisDrainsUnderLoad(t *testing.T) {
 	told := s.Ledger.Copy()
 	for _, err := range told.Trouble {
 		if !errors.Is(err, refusal.ErrFull) || !strings.Contains(err.Error(), "raise maxmemory or shorten retention") {
-			s.Complain("a caller was told: %v", err)
+			s.Complain("a call failed: %v", err)
 		}
 	}
 	if r := here.records[long[0]]; r.LeaseLosses != 0 || r.Epoch != 1 {
-		t.Errorf("what ran all the time lost its lease %d times and has %d claims", r.LeaseLosses, r.Epoch)
+		t.Errorf("the long task lost its lease %d times and has %d claims, want 0 and 1", r.LeaseLosses, r.Epoch)
 	}
 	if r := here.records[held]; r.LeaseLosses != 1 || r.Status != queue.Completed {
-		t.Errorf("what a dead worker held is %s after %d lost leases", r.Status, r.LeaseLosses)
+		t.Errorf("the task of a dead worker is %s after %d lost leases, want COMPLETED after 1", r.Status, r.LeaseLosses)
 	}
 	t.Logf("%d tasks accepted, %d refused; the fleet: %+v", len(told.Tasks), len(told.Refused), stats)
 }
 
-// hold is a worker that takes a task and is never heard of again.
+// hold fetches a task for a worker that never sends another call. It returns the task's id.
 func (s *stage) hold(lease time.Duration) string {
 	s.Helper()
 	id := s.Enqueue(queue.Task{Kind: "quick"})[0]
@@ -94,7 +94,7 @@ func (s *stage) hold(lease time.Duration) string {
 	return id
 }
 
-// longWorker is at one task, with a short lease, until release is closed.
+// longWorker runs a worker with a short lease, whose handler runs until release is closed.
 func (s *stage) longWorker() (release chan struct{}) {
 	release = make(chan struct{})
 	began := make(chan struct{}, 1)
@@ -108,7 +108,7 @@ func (s *stage) longWorker() (release chan struct{}) {
 	return release
 }
 
-// fill leaves Redis a little room, and returns the limit.
+// fill sets maxmemory a little above the used memory, and returns it.
 func (s *stage) fill() (limit string) {
 	s.Helper()
 	var used int64
@@ -117,12 +117,12 @@ func (s *stage) fill() (limit string) {
 	}
 	limit = fmt.Sprint(used + 200_000)
 	if err := s.Redis.ConfigSet(s.Context(), "maxmemory", limit).Err(); err != nil || used == 0 {
-		s.Fatalf("%d bytes used: %v", used, err)
+		s.Fatalf("used_memory is %d, and CONFIG SET maxmemory = %v", used, err)
 	}
 	return limit
 }
 
-// knock enqueues one by one, as many producers do, whatever comes of it.
+// knock enqueues tasks one by one, whether they are accepted or not, until ctx ends.
 func (s *stage) knock(ctx context.Context, refused *atomic.Int64) error {
 	q := s.Another()
 	for ctx.Err() == nil {
@@ -139,7 +139,7 @@ func (s *stage) knock(ctx context.Context, refused *atomic.Int64) error {
 	return nil
 }
 
-// moodyFleet also gives tasks back, and fails them, the first time.
+// moodyFleet runs a worker that gives a moody task back, then fails it, then completes it.
 func (s *stage) moodyFleet() (stop func() worker.Stats) {
 	w := worker.New(s.Another(), worker.Config{Concurrency: 20, Lease: 2 * time.Second})
 	end := s.work(w, map[string]worker.Handler{
@@ -149,7 +149,7 @@ func (s *stage) moodyFleet() (stop func() worker.Stats) {
 			case info.Epoch == 1:
 				return nil, worker.Release(10 * time.Millisecond)
 			case info.Retries == 0:
-				return nil, errors.New("so it goes")
+				return nil, errors.New("failed on purpose")
 			}
 			return nil, nil
 		},

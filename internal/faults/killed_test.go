@@ -10,9 +10,9 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// With every answer on disk before it is given, a crash of Redis takes nothing that
-// anybody was told, and nobody is told of the crash. The file is mended before the
-// restart: a crash may leave a script half written that was never acknowledged.
+// If every write is on disk before Redis replies, a crash loses nothing that was acknowledged, and
+// no call fails. The file is repaired before the restart: a crash can leave a part of a script that
+// was never acknowledged.
 func TestRedisKilledWithEveryWriteSyncedLosesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func TestRedisKilledWithEveryWriteSyncedLosesNothing(t *testing.T) {
 		stages.Pass(time.Duration(300+rand.IntN(500)) * time.Millisecond) // sleeps: the load
 		server.Kill()
 		if n := s.mend(dir); n > 0 {
-			t.Logf("the crash left %d bytes of a script that it interrupted", n)
+			t.Logf("the crash left %d bytes of an interrupted script", n)
 		}
 		stages.Pass(time.Duration(rand.IntN(300)) * time.Millisecond) // sleeps: the outage
 		server.Restart(t)
@@ -45,15 +45,15 @@ func TestRedisKilledWithEveryWriteSyncedLosesNothing(t *testing.T) {
 	here := s.account(nothing)
 	s.sameCount(stats.Completed, here)
 	told := s.Ledger.Copy()
-	t.Logf("%d kills: %d tasks acknowledged, %d completions and %d cancellations by hand, all there; the fleet: %+v",
+	t.Logf("%d kills: %d tasks, %d completions by the clerk and %d cancellations were acknowledged, none is lost; the fleet: %+v",
 		kills, len(told.Tasks), told.Count(queue.Completed), told.Count(queue.Cancelled), stats)
 	if len(told.Tasks) < 20*kills || told.Count(queue.Completed) < kills {
-		t.Errorf("there was too little load to tell anything")
+		t.Errorf("there was too little load for this test")
 	}
 }
 
-// sameCount: a fleet counts a completion for each that there is, so none that was
-// acknowledged was undone and made again.
+// sameCount checks that the fleet counted as many completions as there are. So no acknowledged
+// completion was undone and repeated.
 func (s *stage) sameCount(acknowledged int64, here *scene) {
 	s.Helper()
 	var there int64
@@ -64,6 +64,6 @@ func (s *stage) sameCount(acknowledged int64, here *scene) {
 		}
 	}
 	if acknowledged != there {
-		s.Errorf("the workers were told of %d completions, and there are %d", acknowledged, there)
+		s.Errorf("the workers count %d completions, and there are %d", acknowledged, there)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// carry has one worker handle n tasks, whose payloads and results have so many bytes, each
-// once, and tells how long that took.
+// carry runs a worker for n tasks whose payloads and results have size bytes. It checks that each
+// runs once, and returns how long all took.
 func (s *stage) carry(rdb redis.UniversalClient, n, size, concurrency int) time.Duration {
 	s.Helper()
 	payload := bytes.Repeat([]byte("p"), size)
@@ -40,29 +40,29 @@ func (s *stage) carry(rdb redis.UniversalClient, n, size, concurrency int) time.
 		defer mu.Unlock()
 		runs[worker.Info(ctx).ID]++
 		if !bytes.Equal(got, payload) {
-			s.Errorf("%s got another payload", worker.Info(ctx).ID)
+			s.Errorf("the handler of %s got another payload", worker.Info(ctx).ID)
 		}
 		return bytes.ToUpper(got), nil
 	}})
 	give := time.Now().Add(10 * time.Minute)
 	for w.Stats().Completed < int64(n) && time.Now().Before(give) && !s.Failed() {
-		stages.Pass(10 * time.Millisecond) // sleeps: nobody tells of the last
+		stages.Pass(10 * time.Millisecond) // sleeps: nothing notifies of the last task
 	}
 	took := time.Since(began)
 	stop()
 	for _, id := range ids {
 		if r := s.Record(id); r.Status != queue.Completed || len(r.Result) != size || r.Epoch != 1 || runs[id] != 1 {
-			s.Errorf("%s is %s with %d bytes, of claim %d, and was handled %d times", id, r.Status, len(r.Result), r.Epoch, runs[id])
+			s.Errorf("%s is %s with a result of %d bytes, at epoch %d, and ran %d times", id, r.Status, len(r.Result), r.Epoch, runs[id])
 		}
 	}
 	if c := w.Stats(); c.Refused+c.Dropped+c.Released != 0 {
-		s.Errorf("the worker counts %+v", c)
+		s.Errorf("the worker counts %+v, want none refused, dropped or released", c)
 	}
 	return took
 }
 
-// A worker with more slots than the link carries in a second gets all done, in little more
-// than the time that the bytes take: nothing is sent again because it is slow.
+// A worker fetches more than its slow link carries in a second. It completes all tasks in little more
+// than the time of the bytes: no call is repeated because its reply is slow.
 func TestALinkThatIsSlow(t *testing.T) {
 	t.Parallel()
 	const rate = 1_000_000
@@ -73,8 +73,8 @@ func TestALinkThatIsSlow(t *testing.T) {
 		"many slots": {stages.Times(12, 12, 60), stages.Times(128<<10, 256<<10, 1<<20), 50, func(addr string) redis.UniversalClient {
 			return redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
 		}},
-		// go-redis gives a reply three seconds, and a call of three times 1 MiB takes longer.
-		"a client with go-redis' own options": {stages.Times(3, 3, 12), 1 << 20, 3, func(addr string) redis.UniversalClient {
+		// go-redis waits three seconds for a reply, and three payloads of 1 MiB in one call take longer.
+		"a client with the default options of go-redis": {stages.Times(3, 3, 12), 1 << 20, 3, func(addr string) redis.UniversalClient {
 			return redis.NewClient(&redis.Options{Addr: addr})
 		}},
 	} {
@@ -88,14 +88,14 @@ func TestALinkThatIsSlow(t *testing.T) {
 			bytes := time.Duration(2*row.n*row.size) * time.Second / rate
 			t.Logf("%d × %d bytes there and back took %v; the bytes take %v", row.n, row.size, took.Round(time.Millisecond), bytes.Round(time.Millisecond))
 			if took > bytes*3/2 {
-				t.Errorf("that is more than 1.5 times the bytes' time")
+				t.Errorf("that is more than 1.5 times the time of the bytes")
 			}
 		})
 	}
 }
 
-// A worker of several partitions takes slots from a trip that hangs. On a slow link trips
-// take long, and what they bring is not to be given back and sent again all the time.
+// A worker of several partitions takes slots away from a call that hangs. On a slow link calls take
+// long. Their tasks must not be given back and fetched again all the time.
 func TestASlowLinkToSeveralPartitions(t *testing.T) {
 	t.Parallel()
 	const rate, size = 1_000_000, 256 << 10
@@ -112,17 +112,17 @@ func TestASlowLinkToSeveralPartitions(t *testing.T) {
 	began := time.Now()
 	stop := s.Run(w.Run)
 	for w.Stats().Completed < int64(n) && time.Since(began) < 5*time.Minute {
-		stages.Pass(50 * time.Millisecond) // sleeps: nobody tells of the last
+		stages.Pass(50 * time.Millisecond) // sleeps: nothing notifies of the last task
 	}
 	took, bytes := time.Since(began), time.Duration(2*n*size)*time.Second/rate
 	stop()
 	t.Logf("%d × %d bytes there and back took %v, %d were given back; the bytes take %v", n, size, took.Round(time.Millisecond), w.Stats().Released, bytes.Round(time.Millisecond))
 	if took > bytes*3/2 {
-		t.Errorf("that is more than 1.5 times the bytes' time")
+		t.Errorf("that is more than 1.5 times the time of the bytes")
 	}
 }
 
-// A reply that is arriving is waited for, but not beyond the end of the caller's context.
+// A client waits for the rest of a slow reply, but not after the end of the caller's context.
 func TestAReplyThatArrivesSlowlyEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -145,18 +145,18 @@ func TestAReplyThatArrivesSlowlyEndsWithItsCaller(t *testing.T) {
 		took := time.Since(began)
 		cancel()
 		if err == nil || took > 2*time.Second {
-			t.Errorf("%s: Get = %v after %v, want its end after 1.5s", claim, err, took)
+			t.Errorf("%s: Get = %v after %v, want the context's error after 1.5s", claim, err, took)
 		}
 	}
 }
 
-// Large tasks at high concurrency do not hold up who else uses the server.
+// Large tasks at high concurrency do not delay other clients of the server.
 func TestManyLargeTasksHoldNobodyUp(t *testing.T) {
 	const most = 20 * time.Millisecond
 	n := stages.Times(50, 60, 500)
 	server, other := redistest.Start(t), redistest.Start(t)
 	p99 := time.Hour
-	for round := 0; round < 3 && p99 > most; round++ { // others may use the machine
+	for round := 0; round < 3 && p99 > most; round++ { // other programs can use the machine
 		server.Client(t).FlushDB(t.Context())
 		s := newStage(t, server.Addr, server.Addr)
 		var took time.Duration
@@ -165,16 +165,16 @@ func TestManyLargeTasksHoldNobodyUp(t *testing.T) {
 			idle = pinging(t, stages.Client(t, other.Addr), func() { took = s.carry(stages.Client(t, server.Addr), n, 1<<20, n) })
 		})
 		p99 = pings[len(pings)*99/100] - idle[len(idle)*99/100]
-		t.Logf("%d × 1 MiB there and back took %v; of %d pings the 99th percentile took %v, the longest %v; of an idle server %v and %v", n, took.Round(time.Millisecond),
+		t.Logf("%d × 1 MiB there and back took %v; the 99th percentile of %d pings is %v, the longest %v; of an idle server %v and %v", n, took.Round(time.Millisecond),
 			len(pings), pings[len(pings)*99/100], pings[len(pings)-1], idle[len(idle)*99/100], idle[len(idle)-1])
 	}
 	if p99 > most {
-		t.Errorf("the 99th percentile of a ping took %v more than of an idle server, want %v at the most", p99, most)
+		t.Errorf("the 99th percentile of pings is %v longer than of an idle server, want at most %v", p99, most)
 	}
 }
 
-// pinging asks a server again and again while something is done, and tells how long the
-// answers took, the shortest first.
+// pinging pings a server while a function runs, and returns the times of the replies, the shortest
+// first.
 func pinging(t *testing.T, rdb *redis.Client, while func()) (took []time.Duration) {
 	rdb.Ping(t.Context())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -184,7 +184,7 @@ func pinging(t *testing.T, rdb *redis.Client, while func()) (took []time.Duratio
 			began := time.Now()
 			rdb.Ping(context.Background())
 			took = append(took, time.Since(began))
-			stages.Pass(time.Millisecond) // sleeps: between two
+			stages.Pass(time.Millisecond) // sleeps: between two pings
 		}
 	})
 	while()

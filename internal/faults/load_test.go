@@ -14,8 +14,8 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// produce enqueues until ctx ends, every so often a list that keeps all clocks busy,
-// and puts down what was acknowledged.
+// produce enqueues until ctx ends: at each interval a list of tasks for every clock. It records in
+// the ledger which are acknowledged.
 func (s *stage) produce(ctx context.Context, every time.Duration) error {
 	q := s.Another()
 	ticker := time.NewTicker(every)
@@ -46,7 +46,7 @@ func (s *stage) produce(ctx context.Context, every time.Duration) error {
 	}
 }
 
-// hand enqueues, and puts down what was said of each task.
+// hand enqueues tasks, and records the result of each in the ledger.
 func (s *stage) hand(q *queue.Queue, tasks []queue.Task) []queue.Receipt {
 	kept(tasks)
 	receipts, err := q.EnqueueAll(s.Context(), tasks)
@@ -54,7 +54,7 @@ func (s *stage) hand(q *queue.Queue, tasks []queue.Task) []queue.Receipt {
 		switch {
 		case r.Err == nil:
 			s.Ledger.Acknowledge(r.ID)
-		case errors.Is(r.Err, refusal.ErrOwnerEnded), errors.Is(r.Err, refusal.ErrNotFound): // it was quicker, or is lost
+		case errors.Is(r.Err, refusal.ErrOwnerEnded), errors.Is(r.Err, refusal.ErrNotFound): // the owner ended first, or is lost
 		case errors.Is(r.Err, refusal.ErrUnknown):
 			s.Ledger.Doubt(r.ID)
 		default:
@@ -67,19 +67,19 @@ func (s *stage) hand(q *queue.Queue, tasks []queue.Task) []queue.Receipt {
 	return receipts
 }
 
-// kept makes records stay until the account, whatever the clock does.
+// kept sets a retention that is longer than the test and the steps of its clock.
 func kept(tasks []queue.Task) {
 	for i := range tasks {
 		tasks[i].Retention = 24 * time.Hour
 	}
 }
 
-// unwanted is the reason that tasks are cancelled for.
+// unwanted is the reason of every cancellation.
 const unwanted = "unwanted"
 
 func (s *stage) callOff(q *queue.Queue, id string) {
 	switch c, err := q.Cancel(s.Context(), id, unwanted); {
-	case errors.Is(err, refusal.ErrNotFound): // it is lost, and missed at the end
+	case errors.Is(err, refusal.ErrNotFound): // the task is lost, which account reports
 	case err != nil:
 		s.Ledger.Complain(err)
 	case c.Done:
@@ -87,7 +87,7 @@ func (s *stage) callOff(q *queue.Queue, id string) {
 	}
 }
 
-// fleet runs so many workers, and returns what stops them and the sum of their counts.
+// fleet runs n workers. stop ends them and returns the sum of their counts.
 func (s *stage) fleet(n int, lease time.Duration) (stop func() worker.Stats) {
 	s.Helper()
 	var workers []*worker.Worker
@@ -100,7 +100,7 @@ func (s *stage) fleet(n int, lease time.Duration) (stop func() worker.Stats) {
 				stages.Pass(time.Duration(rand.IntN(10)) * time.Millisecond) // sleeps: the work
 				return payload, nil
 			},
-			"fails": func(context.Context, []byte) ([]byte, error) { return nil, errors.New("so it goes") },
+			"fails": func(context.Context, []byte) ([]byte, error) { return nil, errors.New("failed on purpose") },
 		}))
 	}
 	return func() (sum worker.Stats) {
@@ -119,8 +119,8 @@ func (s *stage) fleet(n int, lease time.Duration) (stop func() worker.Stats) {
 	}
 }
 
-// clerk is a worker by hand that completes what is in its queue, and puts down each
-// completion that was acknowledged. It has a result of its own for each claim.
+// clerk fetches and completes the tasks of its queue without a worker.Worker, with a different result
+// for each claim. It records each acknowledged completion in the ledger.
 func (s *stage) clerk(ctx context.Context) error {
 	q, name := s.Another(), "clerk"
 	for seq := int64(1); ctx.Err() == nil; seq++ {
@@ -144,23 +144,23 @@ func (s *stage) clerk(ctx context.Context) error {
 				}
 			}
 		}
-		// It holds nothing now: what the server thinks it holds it never got.
+		// It holds no task now, so the server can give back those whose reply was lost.
 		if _, err := q.Attempts().Heartbeat(s.Context(), 0, name, time.Minute, seq, nil); err != nil {
 			s.Ledger.Complain(err)
 		}
-		stages.Pass(2 * time.Millisecond) // sleeps: nobody wakes a clerk
+		stages.Pass(2 * time.Millisecond) // sleeps: a clerk is not notified of tasks
 	}
 	_, err := q.Attempts().Heartbeat(s.Context(), 0, name, 0, 1<<40, nil)
 	return err
 }
 
-// drained waits until nothing lives any more.
+// drained waits until all tasks have ended.
 func (s *stage) drained() {
 	s.Helper()
 	var stats queue.Stats
 	defer func() {
 		if s.Failed() {
-			s.Logf("what lives: %+v", stats)
+			s.Logf("not all tasks have ended: %+v", stats)
 		}
 	}()
 	await.Until(s.T, "all have ended", func() bool {

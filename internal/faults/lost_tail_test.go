@@ -17,7 +17,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// withAOF starts a server whose files are in a folder that the test knows.
+// withAOF starts a server with an append-only file in a given folder.
 func withAOF(t *testing.T, dir, fsync string) *redistest.Server {
 	t.Helper()
 	server := redistest.Start(t, "--dir", dir, "--appendonly", "yes", "--appendfsync", fsync, "--auto-aof-rewrite-percentage", "0")
@@ -33,9 +33,9 @@ func loaded(t *testing.T, server *redistest.Server) {
 	await.Until(t, "the server has loaded", func() bool { return rdb.Ping(t.Context()).Err() == nil })
 }
 
-// A power loss takes what was not synced: the tail of the file, cut anywhere, also
-// in the middle of a script's writes. What comes back is a state that really was, no
-// less than what was on disk, and everybody goes on from there.
+// A power loss removes the end of the file that was not synced. The cut can be anywhere, also within
+// the writes of a script. The restored state is an earlier state that has at least what was on disk,
+// and all clients continue from it.
 func TestALostTailGivesAStateThatReallyWas(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -51,7 +51,7 @@ func TestALostTailGivesAStateThatReallyWas(t *testing.T) {
 		stages.Pass(time.Duration(300+rand.IntN(300)) * time.Millisecond) // sleeps: the load
 		safe := s.Ledger.Copy()
 		synced := s.written(dir, s.Enqueue(queue.Task{Kind: "quick"})[0])
-		stages.Pass(time.Duration(100+rand.IntN(400)) * time.Millisecond) // sleeps: what is going to be lost
+		stages.Pass(time.Duration(100+rand.IntN(400)) * time.Millisecond) // sleeps: a load that will be lost
 		server.Kill()
 		<-w.gone
 		told := s.Ledger.Copy()
@@ -62,29 +62,30 @@ func TestALostTailGivesAStateThatReallyWas(t *testing.T) {
 		loaded(t, server)
 		past := s.Events(s.Q)
 		if len(past) == 0 {
-			t.Fatal("no event came back")
+			t.Fatal("no event is left after the restart")
 		}
 		last = past[len(past)-1].Entry
 	}
-	stages.Pass(300 * time.Millisecond) // sleeps: everybody goes on
+	stages.Pass(300 * time.Millisecond) // sleeps: all continue
 	stopProducer()
-	for id := range lost { // the cancelling of some is lost
+	for id := range lost { // the cancellation of some is lost
 		s.callOff(s.Q, id)
 	}
 	s.drained()
 	stopClerk()
 	stats := stopFleet()
 	if len(lost) == 0 {
-		t.Error("nothing was lost, so this proves nothing")
+		t.Error("nothing was lost, so this test shows nothing")
 	}
 	s.account(func(id string) bool { return lost[id] })
 	for _, err := range s.Ledger.Copy().Trouble {
-		s.Complain("a caller was told: %v", err)
+		s.Complain("a call failed: %v", err)
 	}
-	t.Logf("%d tasks acknowledged; of %d something that was acknowledged was lost; the fleet: %+v", len(s.Ledger.Copy().Tasks), len(lost), stats)
+	t.Logf("%d tasks acknowledged; %d of them lost something that was acknowledged; the fleet: %+v", len(s.Ledger.Copy().Tasks), len(lost), stats)
 }
 
-// cut takes unsynced bytes off a dead server's file, and returns a copy of the rest.
+// cut removes a random part of the unsynced end of a dead server's file, and returns a copy of the
+// files.
 func (s *stage) cut(dir string, synced int64) (copied string) {
 	s.Helper()
 	file, err := appendFile(dir)
@@ -107,8 +108,8 @@ func (s *stage) cut(dir string, synced int64) (copied string) {
 	return copied
 }
 
-// restored looks, on a server of its own, at what a dead server's files give, and
-// notes what of the ledger is lost. None of it may be what was safe.
+// restored starts another server on the files of a dead one, checks its state, and records in lost
+// which tasks of the ledger lost something. None of those in safe can be lost.
 func (s *stage) restored(dir string, seen []stages.Event, safe, told *stages.Ledger, lost map[string]bool) {
 	s.Helper()
 	server := withAOF(s.T, dir, "everysec")
@@ -118,7 +119,8 @@ func (s *stage) restored(dir string, seen []stages.Event, safe, told *stages.Led
 	s.missing(here, safe, told, lost)
 }
 
-// missing notes what of the ledger is not in a scene, and tells it.
+// missing records in lost which tasks of told lost something, and logs it. It complains if some of
+// safe did.
 func (s *stage) missing(here *scene, safe, told *stages.Ledger, lost map[string]bool) {
 	s.Helper()
 	count := func(l *stages.Ledger, note func(id string)) (tasks, settled, cancelled int) {
@@ -144,14 +146,14 @@ func (s *stage) missing(here *scene, safe, told *stages.Ledger, lost map[string]
 		return tasks, settled, cancelled
 	}
 	if a, b, c := count(safe, func(string) {}); a+b+c > 0 {
-		s.Complain("%d tasks, %d completions and %d cancellations are lost that were safe", a, b, c)
+		s.Complain("%d tasks, %d completions and %d cancellations are lost although they were on disk or replicated", a, b, c)
 	}
 	a, b, c := count(told, func(id string) { lost[id] = true })
-	s.Logf("lost: %d of %d tasks, %d of %d completions, %d of %d cancellations that were acknowledged",
+	s.Logf("lost: %d of %d acknowledged tasks, %d of %d completions, %d of %d cancellations",
 		a, len(told.Tasks), b, told.Count(queue.Completed), c, told.Count(queue.Cancelled))
 }
 
-// after is the part of a history from where another begins.
+// after returns the events of all from the first event of from on.
 func after(all, from []stages.Event) []stages.Event {
 	for i, e := range all {
 		if len(from) > 0 && e.Entry == from[0].Entry {
@@ -161,8 +163,8 @@ func after(all, from []stages.Event) []stages.Event {
 	return nil
 }
 
-// One file of a few hundred scripts, cut at many places of its tail: whatever is left
-// is a state that really was.
+// One file with the writes of a few hundred scripts is cut at many places of its end. Each rest gives
+// an earlier state.
 func TestAFileCutAnywhereGivesAStateThatReallyWas(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -181,7 +183,7 @@ func TestAFileCutAnywhereGivesAStateThatReallyWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	await.Until(t, "a busy machine, too, has written more than the tail", func() bool {
+	await.Until(t, "the file is longer than the part to cut", func() bool {
 		info, err := os.Stat(file)
 		return err == nil && info.Size() > int64(tail)
 	})
@@ -203,14 +205,14 @@ func TestAFileCutAnywhereGivesAStateThatReallyWas(t *testing.T) {
 		}
 		states[s.startsWith(dir, int64(at), seen)] = true
 	}
-	t.Logf("%d events in %d bytes; %d cuts in the middle of a script's writes gave %d different states", len(seen), len(text), inside, len(states))
+	t.Logf("%d events in %d bytes; %d cuts were within the writes of a script; the cuts gave %d different states", len(seen), len(text), inside, len(states))
 	if inside < 3 || len(states) < 3 {
-		t.Errorf("%d cuts in the middle of a script and %d states prove little", inside, len(states))
+		t.Errorf("%d cuts within a script and %d states are too few for this test", inside, len(states))
 	}
 }
 
-// cuts are n places in the tail of a file that is longer than it, spread evenly, each
-// moved a little.
+// cuts returns n places in the last tail bytes of a file of size bytes, spread evenly, each moved by
+// a random part of the step.
 func cuts(size, tail, n int) []int {
 	step := tail / n
 	places := make([]int, 0, n)
@@ -220,7 +222,7 @@ func cuts(size, tail, n int) []int {
 	return places
 }
 
-// startsWith starts a server on a cut file, and returns how much it remembers.
+// startsWith starts a server on a cut file, checks its state, and returns the number of its events.
 func (s *stage) startsWith(dir string, size int64, seen []stages.Event) int {
 	s.Helper()
 	cut, err := os.MkdirTemp(s.TempDir(), fmt.Sprint(size, "-"))

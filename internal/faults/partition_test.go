@@ -13,13 +13,12 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// cutOff is a worker behind a link that has swallowed everything for longer than its
-// lease, and whose handler has returned meanwhile.
+// cutOff is a worker behind a link that has dropped everything for longer than the worker's lease.
 type cutOff struct {
 	*stage
 	link    *faultproxy.Proxy
 	worker  *worker.Worker
-	id      string // of the task that it took
+	id      string // of the worker's task
 	began   chan string
 	release chan struct{}
 }
@@ -29,33 +28,33 @@ func newCutOff(t *testing.T) *cutOff {
 	s := newStage(t, server.Addr, server.Addr)
 	c := &cutOff{stage: s, link: faultproxy.Start(t, server.Addr), began: make(chan string, 10), release: make(chan struct{}, 10)}
 	s.Reap(reaper.Config{})
-	// One slot, so that it cannot take its own task again.
+	// It has one slot, so that it cannot fetch its own task again.
 	c.worker = worker.New(s.AnotherAt(c.link.Addr), worker.Config{Concurrency: 1, Lease: time.Second})
 	s.work(c.worker, map[string]worker.Handler{"k": func(ctx context.Context, _ []byte) ([]byte, error) {
 		c.began <- worker.Info(ctx).ID
 		<-c.release
-		return []byte("of the one that was cut off"), nil
+		return []byte("by the disconnected worker"), nil
 	}})
 	c.id = s.Enqueue(queue.Task{Kind: "k"})[0]
-	await.Receive(t, c.began, "the worker begins")
+	await.Receive(t, c.began, "the worker begins its task")
 	c.link.Partition(true)
 	await.Until(t, "its lease is lost", func() bool { return s.Record(c.id).LeaseLosses == 1 })
 	return c
 }
 
-// heal mends the link, and checks that the worker takes work again.
+// heal restores the link, and checks that the worker takes tasks again.
 func (c *cutOff) heal() {
 	c.Helper()
 	c.link.Partition(false)
 	back := time.Now()
 	next := c.Enqueue(queue.Task{Kind: "k"})[0]
-	if got := await.Receive(c.T, c.began, "the worker takes work again"); got != next {
-		c.Errorf("it took %s, want %s", got, next)
+	if got := await.Receive(c.T, c.began, "the worker begins the next task"); got != next {
+		c.Errorf("the worker took %s, want %s", got, next)
 	}
-	c.Logf("the worker took work %v after the link was back", time.Since(back).Round(time.Millisecond))
+	c.Logf("the worker took a task %v after the link was restored", time.Since(back).Round(time.Millisecond))
 	c.release <- struct{}{}
 	if r := c.Ended(next); r.Status != queue.Completed {
-		c.Errorf("after it was back, a task is %s", r.Status)
+		c.Errorf("the next task of the worker is %s, want COMPLETED", r.Status)
 	}
 }
 
@@ -64,11 +63,11 @@ func TestALateOutcomeCountsIfNobodyTookTheTask(t *testing.T) {
 	c := newCutOff(t)
 	c.release <- struct{}{}
 	c.heal()
-	if r := c.Ended(c.id); string(r.Result) != "of the one that was cut off" || r.Epoch != 1 {
-		t.Errorf("the task has the result %q of claim %d", r.Result, r.Epoch)
+	if r := c.Ended(c.id); string(r.Result) != "by the disconnected worker" || r.Epoch != 1 {
+		t.Errorf("the task has the result %q of claim %d, want that of claim 1", r.Result, r.Epoch)
 	}
 	if stats := c.worker.Stats(); stats.Completed != 2 || stats.Refused+stats.Dropped != 0 {
-		t.Errorf("the worker counts %+v", stats)
+		t.Errorf("the worker counts %+v, want 2 completed", stats)
 	}
 	c.drained()
 	c.account(nothing)
@@ -76,7 +75,7 @@ func TestALateOutcomeCountsIfNobodyTookTheTask(t *testing.T) {
 
 func TestALateOutcomeIsRefusedIfAnotherTookTheTask(t *testing.T) {
 	t.Parallel()
-	for claim, finishFirst := range map[string]bool{"and has finished": true, "and is still at": false} {
+	for claim, finishFirst := range map[string]bool{"the other worker has finished": true, "the other worker still runs it": false} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			c := newCutOff(t)
@@ -85,10 +84,10 @@ func TestALateOutcomeIsRefusedIfAnotherTookTheTask(t *testing.T) {
 			stop := c.work(other, map[string]worker.Handler{"k": func(ctx context.Context, _ []byte) ([]byte, error) {
 				began <- worker.Info(ctx).ID
 				<-release
-				return []byte("of the other"), nil
+				return []byte("by the other worker"), nil
 			}})
-			if got := await.Receive(t, began, "it runs elsewhere"); got != c.id {
-				t.Fatalf("%s runs elsewhere, want %s", got, c.id)
+			if got := await.Receive(t, began, "the other worker begins a task"); got != c.id {
+				t.Fatalf("the other worker began %s, want %s", got, c.id)
 			}
 			finish := func() {
 				close(release)
@@ -99,7 +98,7 @@ func TestALateOutcomeIsRefusedIfAnotherTookTheTask(t *testing.T) {
 				finish()
 			}
 			c.release <- struct{}{}
-			// The outcome is on its way, and stays there until the link is back.
+			// The worker cannot report the outcome until the link is restored.
 			await.Until(t, "the handler has returned", func() bool { return c.worker.Stats().Running == 0 })
 			if !finishFirst {
 				c.link.Partition(false)
@@ -110,11 +109,11 @@ func TestALateOutcomeIsRefusedIfAnotherTookTheTask(t *testing.T) {
 				finish()
 			}
 			c.heal()
-			if r := c.Record(c.id); string(r.Result) != "of the other" || r.Epoch != 2 {
+			if r := c.Record(c.id); string(r.Result) != "by the other worker" || r.Epoch != 2 {
 				t.Errorf("the task has the result %q of claim %d", r.Result, r.Epoch)
 			}
 			if stats := c.worker.Stats(); stats.Completed != 1 || stats.Refused != 1 {
-				t.Errorf("the worker that was cut off counts %+v, want one refused", stats)
+				t.Errorf("the disconnected worker counts %+v, want 1 completed and 1 refused", stats)
 			}
 			c.drained()
 			c.account(nothing)

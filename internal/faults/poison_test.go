@@ -14,7 +14,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// poisons are ways in which a record can be ruined behind our back.
+// poisons are ways in which another program can ruin a record.
 var poisons = []func(s *stage, id string) error{
 	put("spec", "garbage"),
 	put("state", "garbage"),
@@ -26,7 +26,7 @@ var poisons = []func(s *stage, id string) error{
 	func(s *stage, id string) error {
 		return errors.Join(s.Redis.Del(s.Context(), s.Key("spec:"+id)).Err(), put("state", "PENDING - - - - - -\n\n")(s, id))
 	},
-	put("spec", "1 - -\n\n"), // no queue, no kind, no created_at
+	put("spec", "1 - -\n\n"), // without queue, kind and created_at
 	put("state", " 1 w 1 - - -\n\n"),
 	put("state", "BROKEN 1 w 1 - - -\n\n"),
 	put("state", "PENDING many - - - - -\n\n"),
@@ -38,20 +38,19 @@ var poisons = []func(s *stage, id string) error{
 	},
 }
 
-// put is a poison that writes another text in the place of one of the two.
+// put returns a poison that replaces the spec or the state of a task by a text.
 func put(of, text string) func(s *stage, id string) error {
 	return func(s *stage, id string) error { return s.Redis.Set(s.Context(), s.Key(of+":"+id), text, 0).Err() }
 }
 
-// list is one that puts a key of another type there.
+// list returns a poison that replaces the spec or the state by a key of another type.
 func list(of string) func(s *stage, id string) error {
 	return func(s *stage, id string) error {
 		return errors.Join(s.Redis.Del(s.Context(), s.Key(of+":"+id)).Err(), s.Redis.RPush(s.Context(), s.Key(of+":"+id), "x", "y").Err())
 	}
 }
 
-// Records that are ruined among good ones, in line, delayed, due and running, hold
-// up nobody: everything else ends, once.
+// Some records are ruined, in line, delayed and due. All other tasks end once, without delay.
 func TestRuinedRecordsHoldUpNoOther(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -68,7 +67,7 @@ func TestRuinedRecordsHoldUpNoOther(t *testing.T) {
 				{Kind: "ruined", Queue: "nobody", Timeout: 80 * time.Millisecond},                        // ended by the sweep
 				{Kind: "ruined", Queue: "nobody", QueueTimeout: 80 * time.Millisecond, MaxRetries: 1000}, // by its limit
 			} {
-				task.Payload = bytes.Repeat([]byte("x"), 300) // has a key of its own
+				task.Payload = bytes.Repeat([]byte("x"), 300) // is stored in its own key
 				tasks := []queue.Task{task}
 				r := s.hand(s.Q, tasks)[0]
 				if err := errors.Join(r.Err, poison(s, r.ID)); err != nil {
@@ -90,11 +89,11 @@ func TestRuinedRecordsHoldUpNoOther(t *testing.T) {
 	s.untroubled()
 	s.buried(ruined)
 	s.accountWithout(ruined)
-	t.Logf("%d tasks, of which %d were ruined; the fleet: %+v", len(s.Ledger.Copy().Tasks), len(ruined), stats)
+	t.Logf("%d tasks, %d of them ruined; the fleet: %+v", len(s.Ledger.Copy().Tasks), len(ruined), stats)
 }
 
-// buried removes what is left of ruined tasks, as an operator does who has looked at
-// what the audit and the key "broken" tell.
+// buried removes the keys and index entries of ruined tasks, as an operator does after reading the
+// audit and the key "broken".
 func (s *stage) buried(ruined map[string]bool) {
 	s.Helper()
 	for _, clock := range []string{"deadlines", "limits", "delayed", "draining", "retained", "broken", "ready:default", "ready:nobody", "dead:default", "dead:nobody"} {
@@ -107,8 +106,8 @@ func (s *stage) buried(ruined map[string]bool) {
 	}
 }
 
-// accountWithout takes account of everything but these. The counters include them,
-// and so cannot be compared.
+// accountWithout is like account without the tasks of ids. It does not compare the counters,
+// because they include these tasks.
 func (s *stage) accountWithout(ids map[string]bool) {
 	s.Helper()
 	events := slices.DeleteFunc(s.Events(s.Q), func(e stages.Event) bool { return ids[e.ID] })
@@ -118,7 +117,7 @@ func (s *stage) accountWithout(ids map[string]bool) {
 	}
 	for _, id := range s.Ledger.Copy().Tasks {
 		if f := fates[id]; !ids[id] && (f == nil || f.ends != 1 || !f.is(s.Record(id))) {
-			s.Complain("%s: the events tell %+v, the record is %+v", id, f, s.Record(id))
+			s.Complain("%s: the events give %+v, the record is %+v", id, f, s.Record(id))
 		}
 	}
 	s.Audit(s.Q)

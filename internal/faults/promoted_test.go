@@ -13,12 +13,12 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// pair is a master and a replica that follows it, and the ways to both.
+// pair is a master with a replica, and relays to both.
 type pair struct {
 	*testing.T
 	master, replica *redistest.Server
 	wire            *relay // from the replica to the master
-	door            *relay // from everybody to whoever is master
+	door            *relay // from all clients to the master
 }
 
 func startPair(t *testing.T) *pair {
@@ -28,24 +28,24 @@ func startPair(t *testing.T) *pair {
 	host, port, _ := net.SplitHostPort(p.wire.addr)
 	p.replica = redistest.Start(t, "--replicaof", host, port)
 	rdb := stages.Client(t, p.replica.Addr)
-	await.Until(t, "the replica follows", func() bool {
+	await.Until(t, "the replica is connected to its master", func() bool {
 		return strings.Contains(rdb.Info(t.Context(), "replication").Val(), "master_link_status:up")
 	})
 	return p
 }
 
-// replicated returns when the replica has all that the master had at the call.
+// replicated returns when the replica has everything that the master had when it was called.
 func (p *pair) replicated() {
 	p.Helper()
 	conn := stages.Client(p.T, p.master.Addr).Conn()
 	defer conn.Close()
-	conn.Set(p.Context(), "marker", "x", 0) // WAIT is about what its connection has written
+	conn.Set(p.Context(), "marker", "x", 0) // WAIT waits for the writes of its own connection
 	if n := conn.Wait(p.Context(), 1, await.Patience).Val(); n != 1 {
-		p.Fatalf("%d replicas have it", n)
+		p.Fatalf("%d replicas have all writes, want 1", n)
 	}
 }
 
-// promote makes the replica a master. Nobody is led to it yet.
+// promote kills the master and makes the replica a master. Clients do not get to it yet.
 func (p *pair) promote() {
 	p.Helper()
 	p.master.Kill()
@@ -54,9 +54,9 @@ func (p *pair) promote() {
 	}
 }
 
-// A replica that is behind takes over. It has a state that the master really had;
-// what came after is lost, and told here; everybody goes on, and a claim that was
-// taken over on the new master is fenced off there.
+// A replica that is behind is promoted. Its state is an earlier state of the master. Later changes
+// are lost, and the test logs them. All clients continue, and an old claim of a task that another
+// worker has claimed on the new master is refused.
 func TestAPromotedReplicaGoesOnFromAStateThatReallyWas(t *testing.T) {
 	t.Parallel()
 	p := startPair(t)
@@ -73,7 +73,7 @@ func TestAPromotedReplicaGoesOnFromAStateThatReallyWas(t *testing.T) {
 	p.replicated()
 	p.wire.to("")
 	ghost := s.take("ghost", "ghost", time.Minute)
-	stages.Pass(300 * time.Millisecond) // sleeps: what is going to be lost
+	stages.Pass(300 * time.Millisecond) // sleeps: a load that will be lost
 	p.promote()
 	<-w.gone
 	told, lost := s.Ledger.Copy(), map[string]bool{}
@@ -84,57 +84,58 @@ func TestAPromotedReplicaGoesOnFromAStateThatReallyWas(t *testing.T) {
 
 	s.fencedOff(old)
 	s.endsOnce(ghost)
-	stages.Pass(300 * time.Millisecond) // sleeps: everybody goes on
+	stages.Pass(300 * time.Millisecond) // sleeps: all continue
 	stopProducer()
-	for id := range lost { // the cancelling of some is lost
+	for id := range lost { // the cancellation of some is lost
 		s.callOff(s.Q, id)
 	}
 	s.drained()
 	stopClerk()
 	stats := stopFleet()
 	if len(lost) == 0 {
-		t.Error("nothing was lost, so this proves nothing")
+		t.Error("nothing was lost, so this test shows nothing")
 	}
 	s.account(func(id string) bool { return lost[id] })
 	for _, err := range s.Ledger.Copy().Trouble {
-		s.Complain("a caller was told: %v", err)
+		s.Complain("a call failed: %v", err)
 	}
-	t.Logf("%d tasks acknowledged; of %d something that was acknowledged was lost; the fleet: %+v", len(s.Ledger.Copy().Tasks), len(lost), stats)
+	t.Logf("%d tasks acknowledged; %d of them lost something that was acknowledged; the fleet: %+v", len(s.Ledger.Copy().Tasks), len(lost), stats)
 }
 
-// fencedOff: a claim whose lease was lost cannot settle what another has taken.
+// fencedOff checks that a claim whose lease was lost cannot settle a task that another worker has
+// claimed.
 func (s *stage) fencedOff(old queue.Claim) {
 	s.Helper()
 	await.Until(s.T, "the old claim is given back", func() bool { return s.Record(old.ID).LeaseLosses == 1 })
 	taken := s.take("fence", "new", time.Minute)
 	if v := s.report(old, "old"); v.Accepted() || taken.ID != old.ID || taken.Epoch != old.Epoch+1 {
-		s.Errorf("the old claim, of epoch %d, was settled as %+v after the new one, of epoch %d", old.Epoch, v, taken.Epoch)
+		s.Errorf("the report of the old claim (epoch %d) is %+v, the new claim has epoch %d; want the old one refused, and the next epoch", old.Epoch, v, taken.Epoch)
 	}
 	if v := s.report(taken, "new"); !v.Accepted() {
-		s.Errorf("the new claim was settled as %+v", v)
+		s.Errorf("the report of the new claim is %+v, want it accepted", v)
 	}
 }
 
-// endsOnce: a claim that the replica had not got is as if it had not been, so the
-// next one has the same epoch. Even so the task is the heir's alone.
+// endsOnce checks the end of a task whose claim the replica did not get. The next claim has the same
+// epoch, and still only the next worker can settle the task.
 func (s *stage) endsOnce(ghost queue.Claim) {
 	s.Helper()
 	heir := s.take("ghost", "heir", time.Minute)
 	a, b := s.report(ghost, "ghost"), s.report(heir, "heir")
 	if a.Accepted() || !b.Accepted() || ghost.ID != heir.ID {
-		s.Errorf("of a lost claim of epoch %d and its heir's of %d, %+v and %+v were said, want the heir's accepted alone", ghost.Epoch, heir.Epoch, a, b)
+		s.Errorf("lost claim: epoch %d; next claim: epoch %d; their reports: %+v and %+v; want only the second accepted, of the same task", ghost.Epoch, heir.Epoch, a, b)
 	}
-	s.Logf("the claim that was lost, of epoch %d, was settled as %+v, the one after it, of epoch %d, as %+v", ghost.Epoch, a, heir.Epoch, b)
+	s.Logf("the report of the lost claim (epoch %d) is %+v, of the next one (epoch %d) %+v", ghost.Epoch, a, heir.Epoch, b)
 }
 
-// claimOne enqueues a task in a line of its own and takes it by hand, with a short lease.
+// claimOne enqueues a task in its own queue and fetches it, with a short lease.
 func (s *stage) claimOne(line, worker string) queue.Claim {
 	s.Helper()
 	s.Enqueue(queue.Task{Kind: line, Queue: line})
 	return s.take(line, worker, 1500*time.Millisecond)
 }
 
-// take takes a task by hand.
+// take fetches a task.
 func (s *stage) take(line, worker string, lease time.Duration) queue.Claim {
 	s.Helper()
 	trip, err := s.Q.Attempts().Fetch(s.Context(), 0, worker, queue.Ask{N: 1, Seq: 1, Lease: lease, Quotas: []queue.Quota{{Queue: line, N: 1}}})
@@ -144,7 +145,7 @@ func (s *stage) take(line, worker string, lease time.Duration) queue.Claim {
 	return trip.Claims[0]
 }
 
-// report completes a claim by hand.
+// report completes a claim, and returns the verdict.
 func (s *stage) report(c queue.Claim, worker string) queue.Verdict {
 	s.Helper()
 	trip, err := s.Q.Attempts().Settle(s.Context(), 0, worker, queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete, Result: []byte(worker)}}, queue.Ask{})

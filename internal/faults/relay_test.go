@@ -7,16 +7,15 @@ import (
 	"testing"
 )
 
-// relay passes connections on to a target that can be changed: what an operator, or
-// a name in the DNS, does after a failover. It knows nothing of Redis, so that a
-// replica can stand behind it too.
+// relay forwards connections to a target that can be changed, as an operator or the DNS does after
+// a failover. It does not parse the protocol, so a replica can connect through it too.
 type relay struct {
 	addr     string
 	listener net.Listener
 	running  sync.WaitGroup
 
 	mu     sync.Mutex
-	target string // "": nobody is there
+	target string // "": connections fail
 	conns  map[net.Conn]bool
 }
 
@@ -36,7 +35,7 @@ func startRelay(t *testing.T, target string) *relay {
 	return r
 }
 
-// to closes all connections, and sends new ones elsewhere.
+// to closes all connections, and forwards new ones to another target.
 func (r *relay) to(target string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,7 +78,7 @@ func (r *relay) pass(from net.Conn) {
 	delete(r.conns, to)
 }
 
-// note keeps a pair for to, unless the target has changed meanwhile.
+// note records a pair of connections for to. It returns false if the target has changed meanwhile.
 func (r *relay) note(target string, pair ...net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

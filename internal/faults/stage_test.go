@@ -8,14 +8,13 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// stage is a namespace of a test's own on a server of its own, that tells of all
-// transitions.
+// stage is a new namespace on a new server. It records all events.
 type stage struct {
 	*stages.Stage
-	oneReaper bool // the test's own; fleets have none
+	oneReaper bool // only the test runs a reaper, not its fleets
 }
 
-// newStage makes a namespace. Participants connect to addr, the operator to direct.
+// newStage opens a namespace. Participants connect to addr, the test itself to direct.
 func newStage(t *testing.T, addr, direct string) *stage {
 	t.Helper()
 	s := &stage{Stage: stages.New(t, direct, queue.Config{Events: "all"})}
@@ -23,7 +22,7 @@ func newStage(t *testing.T, addr, direct string) *stage {
 	return s
 }
 
-// Enqueue is that of the stage, of tasks whose records stay until the account.
+// Enqueue is like that of stages.Stage, for tasks whose records must exist until account.
 func (s *stage) Enqueue(tasks ...queue.Task) []string {
 	s.Helper()
 	kept(tasks)

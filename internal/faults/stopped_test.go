@@ -13,8 +13,8 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// stopped is a worker process that took a task, was stopped (SIGSTOP) until its
-// lease was over, and has not noticed yet. It returns the claim too.
+// stopped starts a worker process, which takes a task, and stops it (SIGSTOP) until its lease is
+// lost. It returns the process, its claim and its name.
 func (s *stage) stopped(line string) (c *stages.Child, held queue.Claim, name string) {
 	s.Helper()
 	c = s.spawn(line, shortest)
@@ -33,12 +33,12 @@ func TestAWorkerThatWasStoppedMayStillSettleWhatNobodyTook(t *testing.T) {
 	s.Reap(reaper.Config{})
 	c, held, _ := s.stopped("lonely")
 	if r := s.Record(held.ID); r.Status != queue.Pending {
-		t.Fatalf("what a stopped worker held is %s", r.Status)
+		t.Fatalf("the task of a stopped worker is %s, want PENDING", r.Status)
 	}
 	s.release(c, held.ID)
 	c.Signal(s, syscall.SIGCONT)
 	if said := s.answered(c); said != "accepted 1, refused 0, stopped 0" {
-		t.Errorf("it was told: %s", said)
+		t.Errorf("the worker counts %s, want one accepted", said)
 	}
 	if r, want := s.Ended(held.ID), fmt.Sprint("by ", c.Pid()); string(r.Result) != want || r.Epoch != 1 || r.LeaseLosses != 1 {
 		t.Errorf("the task has the result %q of claim %d after %d lost leases, want %q of claim 1", r.Result, r.Epoch, r.LeaseLosses, want)
@@ -50,7 +50,7 @@ func TestAWorkerThatWasStoppedMayStillSettleWhatNobodyTook(t *testing.T) {
 
 func TestAWorkerThatWasStoppedCannotSettleWhatAnotherTook(t *testing.T) {
 	t.Parallel()
-	for claim, finishFirst := range map[string]bool{"and has finished": true, "and is still at": false} {
+	for claim, finishFirst := range map[string]bool{"the other worker has finished": true, "the other worker still runs it": false} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t)
@@ -62,14 +62,15 @@ func TestAWorkerThatWasStoppedCannotSettleWhatAnotherTook(t *testing.T) {
 			if finishFirst {
 				s.finish(second, held.ID)
 			}
-			// What it would say if it did not ask first is refused; it asks, and is stopped, or is refused.
+			// A report of the old claim is refused. The worker itself sends a heartbeat or a report first, so
+			// it is stopped or refused.
 			if v := s.report(held, name); v.Word != "LOST" {
-				t.Errorf("the older claim was settled as %+v", v)
+				t.Errorf("the report of the old claim is %+v, want LOST", v)
 			}
 			s.release(first, held.ID)
 			first.Signal(s, syscall.SIGCONT)
 			if said := s.answered(first); said != "accepted 0, refused 1, stopped 0" && said != "accepted 0, refused 0, stopped 1" {
-				t.Errorf("the first was told: %s", said)
+				t.Errorf("the stopped worker counts %s, want one refused or stopped", said)
 			}
 			if !finishFirst {
 				if r := s.Record(held.ID); r.Status != queue.Running || r.Epoch != 2 {
@@ -88,22 +89,22 @@ func TestAWorkerThatWasStoppedCannotSettleWhatAnotherTook(t *testing.T) {
 	}
 }
 
-// finish lets a child that was never stopped finish a task.
+// finish lets a worker that was never stopped complete its task.
 func (s *stage) finish(c *stages.Child, id string) {
 	s.Helper()
 	s.release(c, id)
 	if said := s.answered(c); said != "accepted 1, refused 0, stopped 0" {
-		s.Errorf("the one that holds the task was told: %s", said)
+		s.Errorf("the worker that holds the task counts %s, want one accepted", said)
 	}
 }
 
-// worksOn: a child that was cut off takes work again, without a restart.
+// worksOn checks that a worker that was stopped takes tasks again, without a restart.
 func (s *stage) worksOn(c *stages.Child, line string) {
 	s.Helper()
 	id := s.Enqueue(queue.Task{Kind: "held", Queue: line})[0]
 	c.Says(s, "began "+id)
 	s.release(c, id)
 	if r := s.Ended(id); r.Status != queue.Completed {
-		s.Errorf("after it went on, a task is %s", r.Status)
+		s.Errorf("the next task of the worker is %s, want COMPLETED", r.Status)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/curfew-dev/curfew/internal/stages"
 )
 
-// witness reads a namespace's events while they happen: what it has read was so,
-// whatever becomes of Redis afterwards.
+// witness reads the events of a namespace as they are written, so that it has them even if Redis
+// loses them later.
 type witness struct {
 	mu     sync.Mutex
 	events []stages.Event
@@ -26,7 +26,7 @@ type witness struct {
 	gone   chan struct{}
 }
 
-// witness starts one. It ends with its server, or when its context ends.
+// witness starts a witness. It ends with its server, or with ctx.
 func (s *stage) witness(ctx context.Context, addr, from string) *witness {
 	w := &witness{last: from, gone: make(chan struct{})}
 	rdb := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
@@ -57,18 +57,18 @@ func (w *witness) seen() []stages.Event {
 	return slices.Clone(w.events)
 }
 
-// begins checks that what came back is a beginning of what was seen, as far as both go.
+// begins checks that back and seen have the same events, up to the end of the shorter one.
 func (s *stage) begins(back, seen []stages.Event) {
 	s.Helper()
 	for i := range min(len(back), len(seen)) {
 		if a, b := back[i], seen[i]; a.Entry != b.Entry || a.ID != b.ID || a.Kind != b.Kind || a.Epoch != b.Epoch {
-			s.Complain("event %d was %s %s of %s, and is %s %s of %s after the restart", i, b.Entry, b.Kind, b.ID, a.Entry, a.Kind, a.ID)
+			s.Complain("event %d was %s %s of %s before, and is %s %s of %s after the restart", i, b.Entry, b.Kind, b.ID, a.Entry, a.Kind, a.ID)
 			return
 		}
 	}
 }
 
-// appendFile is the file that a server with this folder appends to.
+// appendFile returns the file to which a server with this folder appends.
 func appendFile(dir string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "*.incr.aof"))
 	if err != nil || len(files) != 1 {
@@ -77,7 +77,7 @@ func appendFile(dir string) (string, error) {
 	return files[0], nil
 }
 
-// copyTo copies a server's files, of which the last keeps only so many bytes.
+// copyTo copies a server's files, and truncates the append-only file to bytes.
 func copyTo(from, to string, bytes int64) error {
 	if err := os.CopyFS(filepath.Join(to, "appendonlydir"), os.DirFS(filepath.Join(from, "appendonlydir"))); err != nil {
 		return err
@@ -89,11 +89,11 @@ func copyTo(from, to string, bytes int64) error {
 	return os.Truncate(file, bytes)
 }
 
-// written is how long the file was when all that was acknowledged before the call
-// had been written to it: it holds a task that was enqueued just now.
+// written waits until the file contains marker, the id of a task that was enqueued last, and
+// returns its size. So the file then has everything that was acknowledged before.
 func (s *stage) written(dir string, marker string) (size int64) {
 	s.Helper()
-	await.Until(s.T, "what was acknowledged is in the file", func() bool {
+	await.Until(s.T, "the acknowledged tasks are in the file", func() bool {
 		file, err := appendFile(dir)
 		if err != nil {
 			return false
@@ -105,10 +105,9 @@ func (s *stage) written(dir string, marker string) (size int64) {
 	return size
 }
 
-// mend takes a script off the end of a dead server's file of which not all is there,
-// as an operator must: Redis 7.0 itself drops such a script at its next start and
-// leaves the beginning of it in the file, which comes to life at the start after that.
-// It tells how much it took.
+// mend removes an incomplete script from the end of a dead server's file, as an operator must do.
+// At its next start Redis 7.0 ignores such a script but leaves its beginning in the file, and runs
+// it at the start after that. mend returns how many bytes it removed.
 func (s *stage) mend(dir string) (bytes int64) {
 	s.Helper()
 	file, err := appendFile(dir)
@@ -122,7 +121,7 @@ func (s *stage) mend(dir string) (bytes int64) {
 	check := exec.Command("redis-check-aof", "--fix", filepath.Join(dir, "appendonlydir", "appendonly.aof.manifest"))
 	check.Stdin = strings.NewReader("y\n")
 	if said, err := check.CombinedOutput(); err != nil {
-		s.Fatalf("redis-check-aof, which comes with redis-server (make redis): %v\n%s", err, said)
+		s.Fatalf("redis-check-aof (install it with redis-server: make redis): %v\n%s", err, said)
 	}
 	after, err := os.Stat(file)
 	if err != nil {

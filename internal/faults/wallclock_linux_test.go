@@ -12,20 +12,20 @@ import (
 	"github.com/curfew-dev/curfew/internal/stages"
 )
 
-// wallclock is the wall clock of a redis-server, which a test can step.
+// wallclock steps the wall clock of a redis-server.
 type wallclock struct {
 	t    *testing.T
 	file string
 }
 
-// withClock starts a server whose wall clock can be stepped. Its tests cannot be
-// parallel: what is preloaded goes by the environment.
+// withClock starts a server whose wall clock can be stepped. Its tests cannot be parallel, because
+// the environment of this process says what to preload.
 func withClock(t *testing.T) (*redistest.Server, *wallclock) {
 	t.Helper()
 	dir := t.TempDir()
 	library := filepath.Join(dir, "wallclock.so")
 	for _, step := range [][]string{
-		{"sh", "../../scripts/gcc"}, // installs one if there is none
+		{"sh", "../../scripts/gcc"}, // installs a compiler if there is none
 		{compiler(), "-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-o", library, "testdata/wallclock.c", "-ldl"},
 	} {
 		if said, err := exec.Command(step[0], step[1:]...).CombinedOutput(); err != nil {
@@ -41,7 +41,7 @@ func withClock(t *testing.T) (*redistest.Server, *wallclock) {
 	rdb := stages.Client(t, server.Addr)
 	c.step(time.Hour)
 	if now := rdb.Time(t.Context()).Val(); time.Until(now) < 59*time.Minute {
-		t.Fatalf("the clock of Redis does not follow: it says %v", now)
+		t.Fatalf("the clock of Redis did not step: TIME is %v", now)
 	}
 	c.step(0)
 	return server, c
@@ -54,10 +54,10 @@ func compiler() string {
 	return "gcc"
 }
 
-// step sets the server's clock to the machine's and so much more.
+// step sets the server's clock to the machine's clock plus offset.
 func (c *wallclock) step(offset time.Duration) {
 	c.t.Helper()
-	file, err := os.OpenFile(c.file, os.O_WRONLY|os.O_CREATE, 0o600) // in place: it is mapped
+	file, err := os.OpenFile(c.file, os.O_WRONLY|os.O_CREATE, 0o600) // in place, because the server maps the file
 	if err != nil {
 		c.t.Fatal(err)
 	}

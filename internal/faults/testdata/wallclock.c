@@ -1,9 +1,9 @@
-/* wallclock: a library to preload (LD_PRELOAD) that moves a process' wall clock by
- * what a file says: eight bytes, a signed number of nanoseconds, in the machine's
- * order. The file is mapped, so a write to it takes effect at once. The monotonic
- * clock is left alone, as a step of the wall clock leaves it alone.
+/* wallclock: a library to preload (LD_PRELOAD) that moves the wall clock of a process. The offset
+ * is in the file that WALLCLOCK names: a signed number of nanoseconds, eight bytes in the byte
+ * order of the machine. The file is mapped, so a write to it takes effect at once. The monotonic
+ * clock does not change, as in a real step of the wall clock.
  *
- * Without the file, or without WALLCLOCK in the environment, nothing is moved. */
+ * Without the file, or without WALLCLOCK in the environment, the clock does not change. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ __attribute__((constructor)) static void start(void) {
 }
 
 int clock_gettime(clockid_t clock, struct timespec *at) {
-  if (!real_clock_gettime) /* somebody asks before we have started */
+  if (!real_clock_gettime) /* called before the constructor */
     start();
   int failed = real_clock_gettime(clock, at);
   if (!failed && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) {
