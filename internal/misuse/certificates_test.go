@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// authority signs certificates, and stands in the folder with its own.
+// authority signs certificates. It stores them and its own in a folder.
 type authority struct {
-	folder, file string // of its certificate
+	folder, file string // file is that of its own certificate
 	certificate  *x509.Certificate
 	key          *ecdsa.PrivateKey
 }
@@ -32,7 +32,8 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// signs writes a certificate and its key, of 127.0.0.1 and localhost, that is valid until an instant.
+// signs writes a certificate for 127.0.0.1 and localhost that is valid until an instant, and its key.
+// It returns the names of both files.
 func (a *authority) signs(t *testing.T, name string, until time.Time) (certificate, key string) {
 	t.Helper()
 	k := newKey(t)

@@ -1,3 +1,3 @@
-// Package misuse has tests of programs that are set up wrongly: the server is the wrong one, the user
-// lacks rights, an argument is nil.
+// Package misuse has only tests, of programs with wrong settings: the server is the wrong one, the user
+// lacks rights, or an argument is nil.
 package misuse

@@ -21,7 +21,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// calls are the calls of programs, each with what it returns.
+// calls returns calls that write and calls that only read, by name.
 func calls(q *queue.Queue, id string) (writes, reads map[string]func(context.Context) error) {
 	attempts := q.Attempts()
 	ask := queue.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 1}}}
@@ -71,27 +71,28 @@ func calls(q *queue.Queue, id string) (writes, reads map[string]func(context.Con
 	return writes, reads
 }
 
-// What goes wrong after Open has for each call the same error, within its time. What waiting cannot
-// mend is told at once, also by workers and reapers that begin then. What may pass ends neither them nor Result.
+// If the server fails after Open, each call returns the same kind of error, within its time. Errors that
+// retrying cannot help are returned at once, also by Run of a worker or reaper that begins then. Temporary errors
+// end neither Run nor Result.
 func TestEachCallSaysWhatIsWrongWithTheServer(t *testing.T) {
 	for _, row := range []struct {
 		claim, line string
 		want        error
 	}{
-		{"a password", "-NOAUTH Authentication required.", refusal.ErrNoAccess},
-		{"another password", "-WRONGPASS invalid username-password pair or user is disabled.", refusal.ErrNoAccess},
+		{"a password is set", "-NOAUTH Authentication required.", refusal.ErrNoAccess},
+		{"the password changed", "-WRONGPASS invalid username-password pair or user is disabled.", refusal.ErrNoAccess},
 		{"protected mode", "-DENIED Redis is running in protected mode because", refusal.ErrNoAccess},
 		{"no right", "-NOPERM this user has no permissions to access one of the keys used as arguments", refusal.ErrNoRight},
-		{"a cluster's node", "-MOVED 1 127.0.0.1:1", refusal.ErrMismatch},
+		{"a node of a cluster", "-MOVED 1 127.0.0.1:1", refusal.ErrMismatch},
 		{"no such database", "-ERR DB index is out of range", refusal.ErrMismatch},
 		{"a web server", "HTTP/1.1 400 Bad Request", refusal.ErrMismatch},
 		{"neither functions nor scripts", "-ERR unknown command 'fcall', with args beginning with: 'x'", refusal.ErrUnfit},
-		{"a client that was closed", "", refusal.ErrClosed},
-		{"a server that loads", "-LOADING Redis is loading the dataset in memory", refusal.ErrUnavailable},
+		{"a closed client", "", refusal.ErrClosed},
+		{"a server that loads its data", "-LOADING Redis is loading the dataset in memory", refusal.ErrUnavailable},
 		{"a cluster that is down", "-CLUSTERDOWN The cluster is down", refusal.ErrUnavailable},
 		{"a replica", "-READONLY You can't write against a read only replica.", refusal.ErrUnavailable},
 		{"a replica without its master", "-MASTERDOWN Link with MASTER is down", refusal.ErrUnavailable},
-		{"a disk that is full", "-MISCONF Redis is configured to save RDB snapshots", refusal.ErrUnavailable},
+		{"a full disk", "-MISCONF Redis is configured to save RDB snapshots", refusal.ErrUnavailable},
 		{"too few replicas", "-NOREPLICAS Not enough good replicas to write.", refusal.ErrUnavailable},
 		{"a script without end", "-BUSY Redis is busy running a script.", refusal.ErrUnavailable},
 		{"too many clients", "-ERR max number of clients reached", refusal.ErrUnavailable},
@@ -133,7 +134,7 @@ func TestEachCallSaysWhatIsWrongWithTheServer(t *testing.T) {
 							t.Errorf("%s took %v, want at most %v", name, took, within)
 						}
 						if writes[name] != nil && took > engine.TryFor && errors.Is(err, refusal.ErrUnknown) && errors.Is(err, row.want) {
-							return // on a slow machine its first try was given up, and may have had an effect
+							return // on a slow machine its first try was given up, and can have had an effect
 						}
 						same(t, name, err, row.want)
 					}
@@ -147,7 +148,7 @@ func TestEachCallSaysWhatIsWrongWithTheServer(t *testing.T) {
 			group.Go(func() { endsAfterwards(t, q, r.ID, row.want) })
 			group.Wait()
 			if err := <-waiting; row.want == refusal.ErrUnavailable && !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("a Result that had begun = %v, want its context's end", err)
+				t.Errorf("a Result that had begun = %v, want the error of its context", err)
 			} else if row.want != refusal.ErrUnavailable {
 				same(t, "a Result that had begun", err, row.want)
 			}
@@ -155,7 +156,7 @@ func TestEachCallSaysWhatIsWrongWithTheServer(t *testing.T) {
 	}
 }
 
-// same is `is` in a goroutine of a test.
+// same is like is, but does not end the test, so that other goroutines can call it.
 func same(t *testing.T, what string, err, want error) {
 	t.Helper()
 	for _, kind := range kinds {
@@ -165,11 +166,12 @@ func same(t *testing.T, what string, err, want error) {
 		}
 	}
 	if text := err.Error(); strings.Count(text, want.Error()) != 1 {
-		t.Errorf("%s = %v, which says %q %d times", what, err, want, strings.Count(text, want.Error()))
+		t.Errorf("%s = %v, which contains %q %d times, want once", what, err, want, strings.Count(text, want.Error()))
 	}
 }
 
-// endsAfterwards runs what waits: it ends at once with the error, or with its context.
+// endsAfterwards runs Result and both Run methods. A temporary error ends them only with their context, any other
+// error at once.
 func endsAfterwards(t *testing.T, q *queue.Queue, id string, want error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
@@ -190,9 +192,9 @@ func endsAfterwards(t *testing.T, q *queue.Queue, id string, want error) {
 			case want != refusal.ErrUnavailable:
 				same(t, name, err, want)
 			case name != "Result" && err != nil:
-				t.Errorf("%s = %v, want it to go on until its context ends", name, err)
+				t.Errorf("%s = %v, want nil at the end of its context", name, err)
 			case name == "Result" && !errors.Is(err, context.DeadlineExceeded):
-				t.Errorf("Result = %v, want its context's end", err)
+				t.Errorf("Result = %v, want the error of its context", err)
 			}
 		})
 	}

@@ -7,6 +7,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redistest.AtOnce(16) // they wait
+	redistest.AtOnce(16) // the tests wait more than they compute
 	redistest.Main(m)
 }

@@ -33,7 +33,8 @@ type (
 	raw    = agentwait.Future[json.RawMessage]
 )
 
-// given are the types whose methods are called on nil, and of New or Open, with nothing but zero values.
+// given returns receivers of each type: nil, zero, made with nil arguments, and valid. All methods are
+// called on them with zero values.
 func given(q *queue.Queue) map[string][]any {
 	w := worker.New(q, worker.Config{})
 	return map[string][]any{
@@ -49,11 +50,11 @@ func given(q *queue.Queue) map[string][]any {
 	}
 }
 
-// results are what calls return, and are of no use before.
+// results are types that only calls return. Their methods are not called here.
 var results = []string{"agentwait.AllTasksFailedError", "agentwait.BadSignalError", "agentwait.TimeoutResult", "agentwait.DivergedError", "agentwait.Outcome", "agentwait.Settled", "agentwait.WaitImpossibleError",
 	"agentwait.WaitTimeoutError", "curfewtest.Stage", "inspect.Explanation", "queue.ChildError", "queue.Claim", "queue.Reply", "queue.TaskFailedError", "queue.TaskTimedOutError"}
 
-// functions are calls of functions with nil for whatever can be nil.
+// functions returns calls of functions, with nil for each argument that can be nil.
 func functions(q *queue.Queue) map[string][]func() error {
 	ctx := context.Background()
 	var none context.Context
@@ -126,18 +127,18 @@ func functions(q *queue.Queue) map[string][]func() error {
 	}
 }
 
-var errPanicWanted = fmt.Errorf("it returned, and had to panic with a sentence")
+var errPanicWanted = fmt.Errorf("it returned, want a panic that says what is nil")
 
-// sentence tells whether a text is one that says what is wrong.
+// sentence matches texts that say what is wrong.
 var sentence = regexp.MustCompile(`nil|empty|needs|context|must|no future|no such task`)
 
-// said makes a call and returns what is wrong with how it refused.
+// refused makes a call that must fail, and returns what is wrong with its error or panic, or "".
 func refused(call func() error) (fault string) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
 		case runtime.Error:
-			fault = fmt.Sprintf("it panics with %v, which is no sentence of ours", p)
+			fault = fmt.Sprintf("it panics with %v, which is not a text of Curfew", p)
 		default:
 			if text := fmt.Sprint(p); !sentence.MatchString(text) || strings.Contains(text, "nil pointer") {
 				fault = "it panics with " + text
@@ -146,17 +147,17 @@ func refused(call func() error) (fault string) {
 	}()
 	switch err := call(); {
 	case err == nil:
-		return "it is accepted"
+		return "it returns no error"
 	case err == errPanicWanted:
 		return err.Error()
 	case !sentence.MatchString(err.Error()):
-		return "the error says " + err.Error()
+		return "its error does not say what is nil: " + err.Error()
 	}
 	return ""
 }
 
-// Nil arguments are an error or, where there is none to return, a panic with a sentence in the goroutine of the
-// caller. No exported function is forgotten.
+// A nil argument is an error. A function that returns no error panics in the goroutine of the caller, with a
+// text that says what is nil. The test covers every exported function that can get nil.
 func TestNilIsRefusedInWords(t *testing.T) {
 	q, err := queue.Open(t.Context(), redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t), Logger: quiet})
 	if err != nil {
@@ -191,24 +192,24 @@ func TestNilIsRefusedInWords(t *testing.T) {
 			continue
 		}
 		if name = strings.Replace(name, "()", "", 1); !tried[name] && !harmless[name] {
-			t.Errorf("%s is exported, takes something that may be nil, and is not tried here", name)
+			t.Errorf("%s is exported and can get nil, but this test does not call it", name)
 		}
 	}
 }
 
-// harmless are methods for which nil is a value, and functions that take an error or a list.
+// harmless are methods for which nil is a valid value, and functions that take an error or a list.
 var harmless = map[string]bool{"queue.Record.Phase": true, "worker.Worker.Use": true, "worker.Discard": true, "worker.Fail": true, "worker.RetryAfter": true, "worker.VerdictOf": true,
-	"queue.Queue.Attempts": true, // whose methods refuse
-	// An agent is a context by embedding the handler's, and these are that one's methods.
+	"queue.Queue.Attempts": true, // the methods of its result return errors
+	// An agent embeds the context of its handler, and these are methods of that context.
 	"agentwait.Agent.Deadline": true, "agentwait.Agent.Done": true, "agentwait.Agent.Err": true, "agentwait.Agent.Value": true}
 
-// takesNothing tells of a method of a sound receiver that nothing can be given to that is nil.
+// takesNothing reports whether a method of a valid receiver has no context that could be nil.
 func takesNothing(v reflect.Value, m reflect.Method) bool {
 	sound := v.Kind() == reflect.Struct && !v.IsZero() || v.Kind() == reflect.Pointer && !v.IsNil() && !v.Elem().IsZero()
 	return sound && (m.Type.NumIn() < 2 || m.Type.In(1) != reflect.TypeFor[context.Context]())
 }
 
-// callWithZeros calls a method with zero values. Its context is nil.
+// callWithZeros calls a method with zero values, and a nil context.
 func callWithZeros(method reflect.Value) error {
 	var args []reflect.Value
 	for i := range method.Type().NumIn() {
@@ -225,8 +226,8 @@ func callWithZeros(method reflect.Value) error {
 	return errPanicWanted
 }
 
-// exported are the functions of the public packages, "queue.Open", and the methods, "queue.Queue().Cancel", whose receiver or
-// parameters may be nil: pointers, functions, interfaces.
+// exported returns the functions of the public packages, as "queue.Open", and the methods, as
+// "queue.Queue().Cancel", whose receiver or parameters can be nil: pointers, functions, interfaces.
 func exported(t *testing.T) (names []string) {
 	t.Helper()
 	for _, folder := range []string{"queue", "worker", "reaper", "agentwait", "events", "inspect", "curfewtest"} {
@@ -272,7 +273,7 @@ func exported(t *testing.T) (names []string) {
 		}
 	}
 	if len(names) < 100 {
-		t.Errorf("found %d functions", len(names))
+		t.Errorf("found %d functions, want at least 100", len(names))
 	}
 	return names
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// Answers are lost until the context ends. A call that writes cannot know what it did; a read has done nothing, and Result
-// only waits.
+// Replies are lost until the context ends. Then a call that writes has an unknown outcome. A call that only reads has
+// not, and neither has Result, which only waits.
 func TestNoReadHasAnUnknownOutcome(t *testing.T) {
 	proxy := faultproxy.Start(t, redistest.Shared(t).Addr)
 	q, err := queue.Open(t.Context(), connect(t, "redis://"+proxy.Addr), queue.Config{Namespace: redistest.Namespace(t), Logger: quiet})
@@ -39,10 +39,10 @@ func TestNoReadHasAnUnknownOutcome(t *testing.T) {
 		group.Go(func() {
 			err := call(ctx)
 			if name == "Await" && err == nil {
-				return // nobody told it of work
+				return // it returned at its timeout without a task
 			}
 			if errors.Is(err, refusal.ErrUnknown) == reads || !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s = %v; want the context's end, and an unknown outcome only of a call that writes", name, err)
+				t.Errorf("%s = %v, want the error of the context, and ErrUnknown only for a call that writes", name, err)
 			}
 		})
 	}
@@ -57,7 +57,7 @@ func TestNoReadHasAnUnknownOutcome(t *testing.T) {
 	group.Wait()
 }
 
-// Result waits through an outage that is longer than any call is tried, as long as its context lets it.
+// Result waits through an outage that is longer than the retries of a call, until its context ends.
 func TestResultOutlivesAnOutage(t *testing.T) {
 	t.Parallel()
 	proxy := faultproxy.Start(t, redistest.Shared(t).Addr)
@@ -70,7 +70,7 @@ func TestResultOutlivesAnOutage(t *testing.T) {
 	proxy.Say("-LOADING Redis is loading the dataset in memory")
 	got := make(chan error, 1)
 	go func() { _, err := q.Result(t.Context(), r.ID); got <- err }()
-	if _, err := q.Get(t.Context(), r.ID); !errors.Is(err, refusal.ErrUnavailable) { // five seconds, as each look of Result
+	if _, err := q.Get(t.Context(), r.ID); !errors.Is(err, refusal.ErrUnavailable) { // five seconds, as each try of Result
 		t.Errorf("Get = %v, want ErrUnavailable", err)
 	}
 	if _, err := q.Get(t.Context(), r.ID); !errors.Is(err, refusal.ErrUnavailable) {
@@ -83,8 +83,8 @@ func TestResultOutlivesAnOutage(t *testing.T) {
 	}
 }
 
-// The end of a task that Result waits for is lost with a failover, between its look and its reading: it waits for the
-// next end. A task that is lost altogether is not there.
+// A failover loses the end of a task between the two calls of Result: the first sees that the task has ended, and the
+// second reads the task. Then Result waits for the next end. If the task itself is lost, Result returns ErrNotFound.
 func TestResultAfterASetBack(t *testing.T) {
 	for _, flush := range []bool{false, true} {
 		admin := redistest.Start(t).Client(t)
@@ -109,7 +109,7 @@ func TestResultAfterASetBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		rdb.AddHook(queuetest.Around{Name: "fcall", After: func(error) {}, Before: func() {
-			if calls.Add(1) != 2 { // the first looks whether the task has ended, the second reads it
+			if calls.Add(1) != 2 { // the first call sees that the task has ended, the second reads it
 				return
 			}
 			admin.FlushDB(context.Background())
@@ -127,7 +127,7 @@ func TestResultAfterASetBack(t *testing.T) {
 		if !flush {
 			want = refusal.ErrCancelled
 			if r := must[*queue.Record](t)(whole.Get(t.Context(), id)); r.Status != queue.Pending {
-				t.Fatalf("the task is %s", r.Status)
+				t.Fatalf("the task is %s, want PENDING", r.Status)
 			} else if _, err := r.Outcome(); !errors.Is(err, refusal.ErrNotEnded) {
 				t.Errorf("Outcome = %v, want ErrNotEnded", err)
 			}
@@ -139,7 +139,7 @@ func TestResultAfterASetBack(t *testing.T) {
 	}
 }
 
-// An agent that is cancelled while the answer to its wait is on the way gets the cancellation, and no word of Redis.
+// An agent is cancelled before it gets the reply to its suspend. Its wait returns ErrCancelled, not an error of Redis.
 func TestAnAgentThatIsCancelledWhileItBeginsToWait(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := faultproxy.Start(t, server.Addr)

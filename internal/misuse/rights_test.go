@@ -26,7 +26,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// rules are the rights of a role, as docs/security.md has them, without its user and password.
+// rules returns the ACL rules of a role from docs/security.md, without its user and password.
 func rules(t *testing.T, role string) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/security.md")
@@ -35,12 +35,12 @@ func rules(t *testing.T, role string) []string {
 	}
 	block := regexp.MustCompile("(?s)```\nACL SETUSER " + role + " on >secret (.*?)\n```").FindSubmatch(text)
 	if block == nil {
-		t.Fatalf("docs/security.md has no rights of a %s", role)
+		t.Fatalf("docs/security.md has no ACL SETUSER for the role %s", role)
 	}
 	return strings.Fields(string(block[1]))
 }
 
-// user gives a user these rules and no others. It is a client of that user.
+// user sets the ACL rules of a user to exactly rules, and returns a client of that user.
 func user(t *testing.T, admin *redis.Client, name string, rules ...string) *redis.Client {
 	t.Helper()
 	grant(t, admin, name, append([]string{"reset", "on", ">secret"}, rules...)...)
@@ -66,7 +66,7 @@ func openAs(rdb redis.UniversalClient, access queue.Access, logger *slog.Logger)
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// The roles of docs/security.md, each with all that it does.
+// roles are the roles of docs/security.md, each with a function that makes its calls.
 var roles = map[string]struct {
 	access queue.Access
 	does   func(t *testing.T, q, admin *queue.Queue)
@@ -77,7 +77,7 @@ var roles = map[string]struct {
 	"reader":   {queue.AccessRead, reads},
 }
 
-// must holds that calls succeed.
+// must returns a function that returns the result of a call, and fails the test if the call failed.
 func must[T any](t *testing.T) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()
@@ -127,10 +127,10 @@ func works(t *testing.T, q, admin *queue.Queue) {
 	agent := must[queue.Receipt](t)(admin.Enqueue(ctx, queue.Task{Kind: "agent"}))
 	hangs := must[queue.Receipt](t)(admin.Enqueue(ctx, queue.Task{Kind: "hangs", Timeout: 50 * time.Millisecond}))
 	if got, err := admin.Result(ctx, agent.ID); string(got) != `"done"` {
-		t.Errorf("the agent gave %q, %v", got, err)
+		t.Errorf("Result of the agent = %q, %v, want \"done\"", got, err)
 	}
 	if _, err := admin.Result(ctx, hangs.ID); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the task that hangs gave %v", err)
+		t.Errorf("Result of the task that hangs = %v, want DeadlineExceeded", err)
 	}
 	stop()
 	if err := <-ended; err != nil {
@@ -157,7 +157,7 @@ func reads(t *testing.T, q, admin *queue.Queue) {
 	must[queue.Cancellation](t)(admin.Cancel(ctx, must[queue.Receipt](t)(admin.Enqueue(ctx, queue.Task{ID: owner.ID + ".child", Kind: "k"})).ID, ""))
 	_, all := calls(q, owner.ID)
 	for name, call := range all {
-		if name == "Await" || name == "Read, waiting" { // a worker's; and below
+		if name == "Await" || name == "Read, waiting" { // only workers call Await; "Read, waiting" is below
 			continue
 		}
 		if err := call(ctx); err != nil {
@@ -173,7 +173,7 @@ func reads(t *testing.T, q, admin *queue.Queue) {
 	}
 }
 
-// The rights of docs/security.md are enough for all that a role does, as functions and as scripts.
+// The rules of docs/security.md are enough for all calls of a role, with functions and with scripts.
 func TestTheRightsOfTheDocumentAreEnough(t *testing.T) {
 	for role, r := range roles {
 		for _, way := range [][]string{{"+fcall", "+function|load"}, {"+eval", "+evalsha"}} {
@@ -200,7 +200,7 @@ func TestTheRightsOfTheDocumentAreEnough(t *testing.T) {
 	}
 }
 
-// Whichever right of a role is missing, Open says so before it writes anything, with the rule that grants it.
+// Without any one rule of a role, the error of Open names the rule that grants the missing right.
 func TestEachRightOfTheDocumentIsNeeded(t *testing.T) {
 	for role, r := range roles {
 		t.Run(role, func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestEachRightOfTheDocumentIsNeeded(t *testing.T) {
 			all := rules(t, role)
 			for i, rule := range all {
 				if slices.Contains([]string{"+info", "+function|load", "+eval", "+evalsha", "resetchannels"}, rule) {
-					continue // not needed here, or one of two
+					continue // not needed here, or one of two alternatives
 				}
 				rdb := user(t, admin, role, slices.Delete(slices.Clone(all), i, i+1)...)
 				_, err := openAs(rdb, r.access, quiet)

@@ -21,7 +21,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// connect is a client of a URL.
+// connect returns a client for a URL.
 func connect(t *testing.T, url string) redis.UniversalClient {
 	t.Helper()
 	rdb, err := queue.Connect(url)
@@ -32,7 +32,7 @@ func connect(t *testing.T, url string) redis.UniversalClient {
 	return rdb
 }
 
-// set starts a server and then changes a setting.
+// set starts a server and changes a setting.
 func set(t *testing.T, setting, value string) *redistest.Server {
 	t.Helper()
 	s := redistest.Start(t)
@@ -42,8 +42,8 @@ func set(t *testing.T, setting, value string) *redistest.Server {
 	return s
 }
 
-// secured is the address at which a server speaks TLS, to clients with a certificate of the same authority. Its own
-// is valid until an instant.
+// secured starts a TLS server that wants a client certificate of the authority that it returns. The certificate
+// of the server is valid until an instant.
 func secured(t *testing.T, until time.Time) (addr string, a *authority) {
 	t.Helper()
 	a = newAuthority(t)
@@ -59,7 +59,7 @@ func secured(t *testing.T, until time.Time) (addr string, a *authority) {
 	return addr, a
 }
 
-// trusting is a client that trusts an authority, and has no certificate of its own.
+// trusting returns a client that trusts an authority, and has no client certificate.
 func trusting(t *testing.T, addr string, a *authority) redis.UniversalClient {
 	t.Helper()
 	text, err := os.ReadFile(a.file)
@@ -73,7 +73,7 @@ func trusting(t *testing.T, addr string, a *authority) redis.UniversalClient {
 	return rdb
 }
 
-// saying is the address of a server that answers each request with a line.
+// saying returns the address of a server that replies to each request with a line.
 func saying(t *testing.T, line string) string {
 	t.Helper()
 	p := faultproxy.Start(t, redistest.Shared(t).Addr)
@@ -82,19 +82,19 @@ func saying(t *testing.T, line string) string {
 }
 
 const (
-	atOnce = 4500 * time.Millisecond // what is tried again takes five seconds at least
-	soon   = 9 * time.Second         // what may pass is tried for five seconds
+	atOnce = 4500 * time.Millisecond // less than the five seconds for which temporary errors are retried
+	soon   = 9 * time.Second         // temporary errors are retried for five seconds
 )
 
-// Whatever is wrong with a server, or with how a client is set up for it, Open says once what it is
-// and what to do. What waiting cannot mend is told at once.
+// If a server, or the client's settings for it, are wrong, the error of Open says once what is wrong and
+// what to do. Open does not retry errors that retrying cannot help.
 func TestOpenSaysWhatIsWrongWithTheServer(t *testing.T) {
 	plain := redistest.Shared(t).Addr
 	for _, row := range []struct {
 		claim  string
 		client func(t *testing.T) redis.UniversalClient
 		want   error
-		answer string // told once
+		answer string // the reply of the server, once in the error
 		cure   string
 		within time.Duration
 	}{
@@ -104,35 +104,35 @@ func TestOpenSaysWhatIsWrongWithTheServer(t *testing.T) {
 		{"the password is wrong", func(t *testing.T) redis.UniversalClient {
 			return connect(t, "redis://:y@"+set(t, "requirepass", "x").Addr)
 		}, refusal.ErrNoAccess, "WRONGPASS", "the password is wrong", atOnce},
-		{"there is no such user", func(t *testing.T) redis.UniversalClient { return connect(t, "redis://nobody:y@"+plain) },
+		{"the user does not exist", func(t *testing.T) redis.UniversalClient { return connect(t, "redis://nobody:y@"+plain) },
 			refusal.ErrNoAccess, "WRONGPASS", "the user or the password is wrong", atOnce},
 		{"protected mode", func(t *testing.T) redis.UniversalClient {
 			return connect(t, "redis://"+saying(t, "-DENIED Redis is running in protected mode because"))
 		}, refusal.ErrNoAccess, "DENIED", "protected-mode no", atOnce},
-		{"there is no such database", func(t *testing.T) redis.UniversalClient { return connect(t, "redis://"+plain+"/99") },
+		{"the database does not exist", func(t *testing.T) redis.UniversalClient { return connect(t, "redis://"+plain+"/99") },
 			refusal.ErrMismatch, "DB index", "name a database that it has", atOnce},
-		{"a database of a cluster", func(t *testing.T) redis.UniversalClient {
+		{"a database number on a cluster", func(t *testing.T) redis.UniversalClient {
 			return connect(t, "redis://"+redistest.Start(t, "--cluster-enabled", "yes").Addr+"/2")
 		}, refusal.ErrMismatch, "SELECT", "a cluster has no databases", atOnce},
-		{"a client of a cluster, and a single server", func(t *testing.T) redis.UniversalClient {
+		{"a cluster client on a single server", func(t *testing.T) redis.UniversalClient {
 			return connect(t, "redis+cluster://"+plain)
 		}, refusal.ErrMismatch, "cluster support disabled", "it is no cluster: write redis://", atOnce},
-		{"a client of one server, and a node of a cluster", func(t *testing.T) redis.UniversalClient {
+		{"a client for one server on a node of a cluster", func(t *testing.T) redis.UniversalClient {
 			return connect(t, "redis://"+nodeWithoutSlots(t))
 		}, refusal.ErrMismatch, "MOVED", "write redis+cluster://", atOnce},
-		{"a client of sentinels, and a server", func(t *testing.T) redis.UniversalClient {
+		{"a sentinel client on a Redis server", func(t *testing.T) redis.UniversalClient {
 			return connect(t, "redis+sentinel://"+plain+"/master")
 		}, refusal.ErrMismatch, "unknown command", "no sentinel", atOnce},
 		{"a web server", func(t *testing.T) redis.UniversalClient {
 			return connect(t, "redis://"+saying(t, "HTTP/1.1 400 Bad Request"))
 		}, refusal.ErrMismatch, "HTTP/1.1 400", "no Redis: see host and port", atOnce},
-		{"TLS, and a server without", func(t *testing.T) redis.UniversalClient { return connect(t, "rediss://"+plain) },
+		{"TLS on a server without TLS", func(t *testing.T) redis.UniversalClient { return connect(t, "rediss://"+plain) },
 			refusal.ErrMismatch, "", "write redis://, not rediss://", soon},
-		{"no TLS, and a server with", func(t *testing.T) redis.UniversalClient {
+		{"no TLS on a server with TLS", func(t *testing.T) redis.UniversalClient {
 			addr, _ := secured(t, time.Now().Add(time.Hour))
 			return connect(t, "redis://"+addr)
 		}, refusal.ErrMismatch, "", "write rediss://, not redis://", atOnce},
-		{"an authority that is not trusted", func(t *testing.T) redis.UniversalClient {
+		{"an untrusted authority", func(t *testing.T) redis.UniversalClient {
 			addr, _ := secured(t, time.Now().Add(time.Hour))
 			return connect(t, "rediss://"+addr)
 		}, refusal.ErrMismatch, "unknown authority", "give the client the authority", atOnce},
@@ -140,21 +140,21 @@ func TestOpenSaysWhatIsWrongWithTheServer(t *testing.T) {
 			addr, _ := secured(t, time.Now().Add(time.Hour))
 			return trusting(t, addr, newAuthority(t))
 		}, refusal.ErrMismatch, "unknown authority", "give the client the authority", atOnce},
-		{"a certificate that has expired", func(t *testing.T) redis.UniversalClient {
+		{"an expired certificate", func(t *testing.T) redis.UniversalClient {
 			addr, a := secured(t, time.Now().Add(-time.Minute))
 			return trusting(t, addr, a)
 		}, refusal.ErrMismatch, "expired", "or renew it", atOnce},
-		{"a client without the certificate that the server wants", func(t *testing.T) redis.UniversalClient {
+		{"no client certificate", func(t *testing.T) redis.UniversalClient {
 			addr, a := secured(t, time.Now().Add(time.Hour))
 			return trusting(t, addr, a)
 		}, refusal.ErrMismatch, "certificate required", "client certificate", atOnce},
-		{"a host that is unknown", func(t *testing.T) redis.UniversalClient { return connect(t, "redis://no-such-host.invalid:6379") },
+		{"an unknown host", func(t *testing.T) redis.UniversalClient { return connect(t, "redis://no-such-host.invalid:6379") },
 			refusal.ErrUnavailable, "lookup", "see host and port", soon},
-		{"nobody listens", func(t *testing.T) redis.UniversalClient { return connect(t, "redis://127.0.0.1:1") },
+		{"no server listens", func(t *testing.T) redis.UniversalClient { return connect(t, "redis://127.0.0.1:1") },
 			refusal.ErrUnavailable, "connection refused", "see host and port, and whether it runs", soon},
-		{"nobody answers", func(t *testing.T) redis.UniversalClient { return connect(t, "redis://"+mute(t)) },
+		{"the server does not reply", func(t *testing.T) redis.UniversalClient { return connect(t, "redis://"+mute(t)) },
 			refusal.ErrUnavailable, "no answer in 5s", "", soon},
-		{"a server that loads", func(t *testing.T) redis.UniversalClient {
+		{"a server that loads its data", func(t *testing.T) redis.UniversalClient {
 			return connect(t, "redis://"+saying(t, "-LOADING Redis is loading the dataset in memory"))
 		}, refusal.ErrUnavailable, "LOADING", "wait", soon},
 		{"a cluster without slots", func(t *testing.T) redis.UniversalClient {
@@ -171,7 +171,7 @@ func TestOpenSaysWhatIsWrongWithTheServer(t *testing.T) {
 			s.Client(t).ConfigSet(t.Context(), "maxclients", "1")
 			return connect(t, "redis://"+s.Addr)
 		}, refusal.ErrUnavailable, "", "maxclients", soon},
-		{"a disk that is full", func(t *testing.T) redis.UniversalClient {
+		{"a full disk", func(t *testing.T) redis.UniversalClient {
 			return connect(t, "redis://"+saying(t, "-MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist to disk."))
 		}, refusal.ErrUnavailable, "MISCONF", "the space on its disk", soon},
 		{"neither functions nor scripts", func(t *testing.T) redis.UniversalClient {
@@ -185,7 +185,7 @@ func TestOpenSaysWhatIsWrongWithTheServer(t *testing.T) {
 			s.Client(t).Do(t.Context(), "acl", "setuser", "u", "on", "nopass")
 			return connect(t, "redis://u:x@"+s.Addr)
 		}, refusal.ErrNoRight, "NOPERM", "ACL SETUSER u +fcall +function|load, or +eval +evalsha", atOnce},
-		{"a client that was closed", func(t *testing.T) redis.UniversalClient {
+		{"a closed client", func(t *testing.T) redis.UniversalClient {
 			rdb := connect(t, "redis://"+plain)
 			rdb.Close()
 			return rdb
@@ -206,11 +206,11 @@ func TestOpenSaysWhatIsWrongWithTheServer(t *testing.T) {
 	}
 }
 
-// kinds are all errors of servers, of which one holds at a time.
+// kinds are the kinds of errors of servers. An error has exactly one of them.
 var kinds = []error{refusal.ErrNoAccess, refusal.ErrMismatch, refusal.ErrUnavailable, refusal.ErrUnfit, refusal.ErrNoRight, refusal.ErrClosed,
 	refusal.ErrUnknown, refusal.ErrFull, refusal.ErrWrongType, refusal.ErrBroken}
 
-// is holds that an error is of one kind, and of no other.
+// is checks that an error has one kind and no other.
 func is(t *testing.T, what string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
@@ -218,12 +218,12 @@ func is(t *testing.T, what string, err, want error) {
 	}
 	for _, kind := range kinds {
 		if kind != want && errors.Is(err, kind) {
-			t.Errorf("%s = %v, which is %v too", what, err, kind)
+			t.Errorf("%s = %v, which is also %v", what, err, kind)
 		}
 	}
 }
 
-// replica is the address of one of a master, "host port".
+// replica starts a replica of master, "host port", and returns its address.
 func replica(t *testing.T, master string, args ...string) string {
 	t.Helper()
 	s := redistest.Start(t, args...)
@@ -234,7 +234,7 @@ func replica(t *testing.T, master string, args ...string) string {
 	return s.Addr
 }
 
-// mute is the address of a server that takes connections and says nothing.
+// mute returns the address of a server that accepts connections and never replies.
 func mute(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -254,7 +254,7 @@ func mute(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// nodeWithoutSlots is the address of a node whose cluster has all slots on the other one.
+// nodeWithoutSlots starts a cluster of two nodes and returns the address of the one without slots.
 func nodeWithoutSlots(t *testing.T) string {
 	t.Helper()
 	ctx := context.Background()

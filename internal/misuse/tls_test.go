@@ -12,7 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// One URL is enough for a server with an authority of its own that wants a certificate of the client.
+// A URL can name the authority of the server and a client certificate.
 func TestAURLNamesCertificates(t *testing.T) {
 	addr, a := secured(t, time.Now().Add(time.Hour))
 	certificate, key := a.signs(t, "client", time.Now().Add(time.Hour))
@@ -39,15 +39,15 @@ func TestAURLNamesCertificates(t *testing.T) {
 		want       error
 		says       string
 	}{
-		{"all that is wanted", "rediss://" + addr + "?tls_ca=" + a.file + "&tls_cert=" + certificate + "&tls_key=" + key, nil, ""},
-		{"and options of go-redis", "rediss://" + addr + "/0?pool_size=3&tls_ca=" + a.file + "&tls_cert=" + certificate + "&tls_key=" + key, nil, ""},
-		{"no certificate of the client", "rediss://" + addr + "?tls_ca=" + a.file, refusal.ErrMismatch, "client certificate"},
-		{"one that has expired", "rediss://" + addr + "?tls_ca=" + a.file + "&tls_cert=" + late + "&tls_key=" + lateKey, refusal.ErrMismatch, "expired"},
+		{"authority and client certificate", "rediss://" + addr + "?tls_ca=" + a.file + "&tls_cert=" + certificate + "&tls_key=" + key, nil, ""},
+		{"with options of go-redis", "rediss://" + addr + "/0?pool_size=3&tls_ca=" + a.file + "&tls_cert=" + certificate + "&tls_key=" + key, nil, ""},
+		{"no client certificate", "rediss://" + addr + "?tls_ca=" + a.file, refusal.ErrMismatch, "client certificate"},
+		{"an expired client certificate", "rediss://" + addr + "?tls_ca=" + a.file + "&tls_cert=" + late + "&tls_key=" + lateKey, refusal.ErrMismatch, "expired"},
 		{"no authority", "rediss://" + addr + "?tls_cert=" + certificate + "&tls_key=" + key, refusal.ErrMismatch, "authority"},
 		{"a key of another certificate", "rediss://" + addr + "?tls_cert=" + certificate + "&tls_key=" + other, refusal.ErrInvalid, "do not belong together"},
-		{"a certificate without key", "rediss://" + addr + "?tls_cert=" + certificate, refusal.ErrInvalid, "both tls_cert and tls_key"},
-		{"an authority that is not there", "rediss://" + addr + "?tls_ca=/no/such/file", refusal.ErrInvalid, "tls_ca"},
-		{"an authority that is none", "rediss://" + addr + "?tls_ca=" + none, refusal.ErrInvalid, "PEM"},
+		{"a certificate without a key", "rediss://" + addr + "?tls_cert=" + certificate, refusal.ErrInvalid, "both tls_cert and tls_key"},
+		{"the file of the authority does not exist", "rediss://" + addr + "?tls_ca=/no/such/file", refusal.ErrInvalid, "tls_ca"},
+		{"the file of the authority has no certificate", "rediss://" + addr + "?tls_ca=" + none, refusal.ErrInvalid, "PEM"},
 		{"no TLS", "redis://" + addr + "?tls_ca=" + a.file, refusal.ErrInvalid, "begin with rediss://"},
 	} {
 		t.Run(row.claim, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestAURLNamesCertificates(t *testing.T) {
 	}
 	for _, url := range []string{"rediss+cluster://" + addr + "?tls_ca=" + a.file + "&tls_cert=" + certificate + "&tls_key=" + key} {
 		if err := open(url); !errors.Is(err, refusal.ErrMismatch) || !strings.Contains(err.Error(), "it is no cluster") {
-			t.Errorf("a client of a cluster = %v, want the server's word that it is none", err)
+			t.Errorf("a cluster client on a single server = %v, want ErrMismatch", err)
 		}
 	}
 }

@@ -21,12 +21,12 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// A right that a worker and its reaper lose while they run is an outage: it is told, nothing is half done, and
-// once it is granted again everything comes to its end.
+// A worker and its reaper lose a right while they run. That is an outage: it is logged, nothing is half done, and
+// all tasks end when the right is granted again.
 func TestARightThatIsWithdrawnIsAnOutage(t *testing.T) {
 	for _, row := range []struct {
 		withdrawn string
-		works     bool // even so
+		works     bool // whether tasks end without the right
 	}{
 		{"-mset", false}, {"-hset", false}, {"-zadd", false}, {"-xadd", false}, {"-zrem", false}, {"-unlink", false}, {"-mget", false}, {"-zrangebyscore", false},
 		{"-fcall", false}, {"-@write", false}, {"-@read", false}, {"-@all", false}, {"resetkeys", false}, {"resetkeys ~curfew:{0}", false},
@@ -69,17 +69,17 @@ func TestARightThatIsWithdrawnIsAnOutage(t *testing.T) {
 				t.Errorf("Audit = %v, %v", found, err)
 			}
 			if stats, err := whole.Stats(t.Context()); err != nil || stats.Broken > 0 {
-				t.Errorf("Stats = %+v, %v, want nothing put aside", stats, err)
+				t.Errorf("Stats = %+v, %v, want no broken task", stats, err)
 			}
 		})
 	}
 }
 
-// busy is a worker of short tasks, of tasks that hang, and of agents.
+// busy returns a worker for short tasks, tasks that hang, and agents.
 func busy(q *queue.Queue) *worker.Worker {
 	w := worker.New(q, worker.Config{Beat: 50 * time.Millisecond, Concurrency: 50})
 	w.HandleRaw("short", func(context.Context, []byte) ([]byte, error) {
-		stages.Pass(20 * time.Millisecond) // it is the task's work
+		stages.Pass(20 * time.Millisecond) // sleeps: the work of the task
 		return []byte(`"x"`), nil
 	})
 	w.HandleRaw("hangs", func(ctx context.Context, _ []byte) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() })
@@ -105,7 +105,7 @@ func begin(t *testing.T, q *queue.Queue, n int) (ids []string) {
 	return ids
 }
 
-// endedOf are those that have ended.
+// endedOf returns the ids of the tasks that have ended.
 func endedOf(t *testing.T, q *queue.Queue, ids []string) (ended []string) {
 	t.Helper()
 	records, err := q.GetAll(t.Context(), ids)
@@ -120,7 +120,7 @@ func endedOf(t *testing.T, q *queue.Queue, ids []string) (ended []string) {
 	return ended
 }
 
-// ends holds that tasks end, each as its kind does.
+// ends waits until tasks have ended, and checks that each has the end of its kind.
 func ends(t *testing.T, q *queue.Queue, ids []string) {
 	t.Helper()
 	await.Until(t, "all tasks have ended", func() bool { return len(endedOf(t, q, ids)) == len(ids) })
@@ -133,13 +133,13 @@ func ends(t *testing.T, q *queue.Queue, ids []string) {
 			t.Errorf("a task of kind %s ended as %s %s: %s", r.Kind, r.Status, r.Reason, r.Error)
 		}
 		if r.Kind == "short" && r.Epoch != 1 {
-			t.Errorf("a task of kind %s ran %d times: what came of it was dropped", r.Kind, r.Epoch)
+			t.Errorf("a task of kind %s ran %d times, want 1: an outcome was lost", r.Kind, r.Epoch)
 		}
 	}
 }
 
-// A user who has no channels, or loses them while it waits, gets the result all the same; one who may not call gets
-// told, and no later than the next look.
+// Without the right to channels, from the beginning or withdrawn, Result still returns the result. Without the right
+// to its calls, Result returns ErrNoRight at its next poll.
 func TestResultWithoutARight(t *testing.T) {
 	for _, row := range []struct {
 		claim, before, while string
@@ -151,7 +151,7 @@ func TestResultWithoutARight(t *testing.T) {
 		{"SUBSCRIBE withdrawn", "", "-subscribe", nil},
 		{"FCALL withdrawn", "", "-fcall", refusal.ErrNoRight},
 		{"keys withdrawn", "", "resetkeys", refusal.ErrNoRight},
-		{"MSET withdrawn before it marks the task", "-mset", "", refusal.ErrNoRight},
+		{"MSET withdrawn before Result marks the task", "-mset", "", refusal.ErrNoRight},
 	} {
 		t.Run(row.claim, func(t *testing.T) {
 			t.Parallel()
@@ -171,7 +171,7 @@ func TestResultWithoutARight(t *testing.T) {
 			got := make(chan error, 1)
 			go func() { _, err := q.Result(ctx, id); got <- err }()
 			if row.want == nil || row.while != "" {
-				await.Until(t, "it waits", func() bool { r, err := whole.Get(ctx, id); return err == nil && r.Fields["watched"] != "" })
+				await.Until(t, "Result has marked the task", func() bool { r, err := whole.Get(ctx, id); return err == nil && r.Fields["watched"] != "" })
 			}
 			grant(t, admin, "producer", strings.Fields(row.while)...)
 			if row.want == nil {
@@ -185,7 +185,7 @@ func TestResultWithoutARight(t *testing.T) {
 	}
 }
 
-// A program that begins without a right is told, and does not run.
+// Run of a worker or a reaper without a right returns ErrNoRight at once.
 func TestRunWithoutARightReturns(t *testing.T) {
 	admin := redistest.Start(t).Client(t)
 	rdb := user(t, admin, "worker", rules(t, "worker")...)
@@ -210,7 +210,7 @@ func TestRunWithoutARightReturns(t *testing.T) {
 	}
 }
 
-// Keys and channels of one namespace's user are of no other namespace, also where its name begins with the same.
+// The user of one namespace has no right to another one, even if one name is a prefix of the other.
 func TestAUserHasOneNamespaceOnly(t *testing.T) {
 	admin := redistest.Start(t).Client(t)
 	open := func(rdb redis.UniversalClient, namespace string) error {
@@ -229,11 +229,11 @@ func TestAUserHasOneNamespaceOnly(t *testing.T) {
 				t.Errorf("the user of %s: Open of %s = %v", namespace, other, err)
 			}
 			if other != namespace && (!errors.Is(err, refusal.ErrNoRight) || !strings.Contains(err.Error(), "~"+other+":{*")) {
-				t.Errorf("the user of %s: Open of %s = %v, want it refused with the pattern of %s", namespace, other, err, other)
+				t.Errorf("the user of %s: Open of %s = %v, want ErrNoRight with the key pattern of %s", namespace, other, err, other)
 			}
 		}
 		if err := rdb.Publish(t.Context(), "a:b:c:d:{0}:ended", "x").Err(); err == nil {
-			t.Errorf("the user of %s may publish for a:b:c:d", namespace)
+			t.Errorf("the user of %s can publish for a:b:c:d", namespace)
 		}
 	}
 }
