@@ -7,8 +7,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// account checks that a namespace adds up once all is over. ids are all tasks that
-// it ever had. It returns their records.
+// account checks that a namespace in which all tasks have ended is consistent. ids are all tasks that
+// it has had. account returns their records.
 func (s *stage) account(ids []string) map[string]*queue.Record {
 	s.Helper()
 	records, events := s.Records(s.Q, ids), s.Events(s.Q)
@@ -18,7 +18,7 @@ func (s *stage) account(ids []string) map[string]*queue.Record {
 		}
 	}
 	if len(records) != len(ids) {
-		s.Errorf("%d ids are of %d tasks", len(ids), len(records))
+		s.Errorf("the test has %d ids of %d tasks", len(ids), len(records))
 	}
 	s.EndedOnce(records, events)
 	s.checkEvents(records, events)
@@ -27,13 +27,13 @@ func (s *stage) account(ids []string) map[string]*queue.Record {
 	return records
 }
 
-// checkEvents: the end of each task is the one that its record tells, at a time that fits.
+// checkEvents checks that the end of each task in the events is that of its record, at a possible time.
 func (s *stage) checkEvents(records map[string]*queue.Record, events []stages.Event) {
 	s.Helper()
 	for _, e := range events {
 		r := records[e.ID]
 		if r == nil {
-			s.Complain("the event %s is of %s, which is no task", e.Kind, e.ID)
+			s.Complain("the event %s is of %s, which is not a task of this test", e.Kind, e.ID)
 			continue
 		}
 		if !e.Terminal() {
@@ -47,13 +47,13 @@ func (s *stage) checkEvents(records map[string]*queue.Record, events []stages.Ev
 				s.Complain("%s was completed %d ms after its deadline", e.ID, e.At-until)
 			}
 			if r.TimeoutType == "execution" && e.At <= until {
-				s.Complain("%s timed out %d ms before it could", e.ID, until-e.At)
+				s.Complain("%s timed out %d ms before its first possible instant", e.ID, until-e.At)
 			}
 		}
 	}
 }
 
-// endOf is the event that ends a task as its record tells.
+// endOf returns the kind of the event that belongs to the end in a record.
 func endOf(r *queue.Record) string {
 	if r.TimedOut {
 		return "task_timed_out"
@@ -61,7 +61,7 @@ func endOf(r *queue.Record) string {
 	return "task_" + strings.ToLower(string(r.Status))
 }
 
-// checkCounts: the counters say what the records say, and nothing is left anywhere.
+// checkCounts checks that the counters are those of the records, and that every clock is empty.
 func (s *stage) checkCounts(records map[string]*queue.Record) {
 	s.Helper()
 	want := map[string]queue.QueueStats{}
@@ -93,13 +93,13 @@ func (s *stage) checkCounts(records map[string]*queue.Record) {
 	}
 	for _, got := range stats.Queues {
 		if got != want[got.Queue] {
-			s.Complain("the counters of %s are\n%+v, the records say\n%+v", got.Queue, got, want[got.Queue])
+			s.Complain("the counters of %s are\n%+v, the records give\n%+v", got.Queue, got, want[got.Queue])
 		}
 	}
 	if len(stats.Queues) != len(want) {
-		s.Complain("%d queues are known, the records are of %d", len(stats.Queues), len(want))
+		s.Complain("Stats has %d queues, the records have %d", len(stats.Queues), len(want))
 	}
 	if stats.Deadlines+stats.Limits+stats.Delayed+stats.Draining+stats.Broken != 0 {
-		s.Complain("something is left on a clock: %+v", stats)
+		s.Complain("a clock is not empty: %+v", stats)
 	}
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// bout is one round: an agent that a worker runs, and members of a wait of it.
+// bout is one round: an agent that a worker runs, and the members of its wait.
 type bout struct {
 	*lane
 	agent  queue.Claim
 	worker string
-	begun  time.Time // by the clock of Redis, before the members were made
+	begun  time.Time // before the members were created, by the clock of Redis
 	claims []queue.Claim
 	names  []string
 	wait   queue.Wait
-	brief  bool // the agent has a deadline that a busy machine may not meet
+	brief  bool // the agent has a short deadline, which a busy machine can miss
 }
 
-// bout makes an agent with n members, all running. It returns nil if that failed, or an
-// agent that is to end soon has ended by then.
+// bout creates an agent with n members, all running. It returns nil if that failed, or if an agent
+// with a short deadline has already ended.
 func (l *lane) bout(agent queue.Task, n int) *bout {
 	agent.Kind, agent.Queue = "agent", l.agents()
 	b := &bout{lane: l, worker: l.name + "-worker", brief: agent.Timeout > 0}
@@ -36,7 +36,7 @@ func (l *lane) bout(agent queue.Task, n int) *bout {
 		return nil
 	}
 	if len(claims) != 1 {
-		l.Errorf("%d agents were claimed, want 1", len(claims))
+		l.Errorf("fetch claimed %d agents, want 1", len(claims))
 		return nil
 	}
 	b.agent, b.begun = claims[0], claims[0].Now
@@ -46,7 +46,7 @@ func (l *lane) bout(agent queue.Task, n int) *bout {
 	return b
 }
 
-// hire makes n members, and has a worker run them.
+// hire creates n members, and claims them for a worker.
 func (b *bout) hire(n int, like queue.Task) bool {
 	if n == 0 {
 		return true
@@ -73,7 +73,7 @@ func (b *bout) hire(n int, like queue.Task) bool {
 		return false
 	}
 	if len(claims) != n {
-		b.Errorf("%d members were claimed, want %d", len(claims), n)
+		b.Errorf("fetch claimed %d members, want %d", len(claims), n)
 		return false
 	}
 	for _, t := range tasks {
@@ -84,7 +84,7 @@ func (b *bout) hire(n int, like queue.Task) bool {
 	return true
 }
 
-// more makes members, in lists, and leaves them in their line.
+// more creates members and leaves them in their line.
 func (b *bout) more(n int) {
 	var tasks []queue.Task
 	for i := range n {
@@ -98,23 +98,23 @@ func (b *bout) more(n int) {
 
 func (l *lane) hired() string { return l.name + "-hired" }
 
-// suspend has the agent wait, and returns the answer if it need not.
+// suspend suspends the agent. It returns the outcome if the wait is already over.
 func (b *bout) suspend(hand int, children ...queue.Task) (answer *queue.WaitOutcome, err error) {
 	b.wait.Entry, b.wait.Digest, b.wait.Label = 1, "digest", "the wait"
 	return b.hands[hand].Attempts().Suspend(b.Context(), queue.Suspension{Agent: b.agent.ID, Epoch: b.agent.Epoch, Worker: b.worker,
 		Wait: b.wait, Children: children})
 }
 
-// waits has the agent wait, where nothing may be in the way of that.
+// waits suspends the agent, which must then wait.
 func (b *bout) waits() bool {
 	answer, err := b.suspend(0)
 	if err != nil || answer != nil {
-		b.Errorf("suspend = %v, %v, want that the agent waits", answer, err)
+		b.Errorf("Suspend = %v, %v, want nil: the agent waits", answer, err)
 	}
 	return err == nil && answer == nil
 }
 
-// end has a member end, as its worker says; it tells whether that was taken.
+// end reports a member's end by its worker, and returns whether the report was accepted.
 func (b *bout) end(hand, member int, verb queue.Verb) bool {
 	c := b.claims[member]
 	return b.report(hand, b.hired(), queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: verb, Error: "it failed"})
@@ -125,7 +125,7 @@ func (l *lane) report(hand int, worker string, o queue.Outcome) bool {
 	return l.must(err) && trip.Verdicts[0].Accepted()
 }
 
-// sweep is what a reaper does.
+// sweep sweeps once, and fails the test on errors.
 func (l *lane) sweep(hand int) reaper.Swept {
 	swept, err := reaper.Sweep(l.Context(), l.hands[hand], 0, fmt.Sprint(l.name, "-reaper", hand), 100, fallback)
 	l.must(err)
@@ -135,7 +135,7 @@ func (l *lane) sweep(hand int) reaper.Swept {
 	return swept
 }
 
-// either is a verb by chance: mostly Complete.
+// either returns a random verb, mostly Complete.
 func either() queue.Verb {
 	if rand.IntN(3) == 0 {
 		return queue.Fail

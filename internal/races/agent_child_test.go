@@ -22,12 +22,12 @@ const (
 	diesVariable   = "CURFEW_RACES_DIES"    // before or after the server has it
 )
 
-// playAgents is the life of a child whose handlers are agents.
+// playAgents runs agents in a child process. role says which, and how.
 func playAgents(ctx context.Context, role string, rdb *redis.Client, q *queue.Queue) {
 	config := worker.Config{Concurrency: 20, Lease: time.Second, NoReaper: true}
 	ledger := &ledger{rdb: redis.NewClient(rdb.Options()), namespace: q.Namespace()}
 	switch role {
-	case "traveller": // it has the agents alone, and dies at one of its calls
+	case "traveller": // it runs only the agents, and dies at one of its calls
 		config.Concurrency, config.Queues = 1, map[string]int{"agents": 1}
 		n, _ := strconv.Atoi(os.Getenv(diesAtVariable))
 		names, nth := agentScripts(n)
@@ -60,17 +60,17 @@ func playAgents(ctx context.Context, role string, rdb *redis.Client, q *queue.Qu
 	}
 }
 
-// ledger is where handlers write what they did, outside of what is tested.
+// ledger records what handlers did, in keys outside of the namespace under test.
 type ledger struct {
 	rdb       redis.UniversalClient
 	namespace string
 	mu        sync.Mutex
-	unnoted   bool // a step has had its effect, and no call has noted it since
+	unnoted   bool // a step has had its effect, and no call has recorded it since
 }
 
 func (l *ledger) key(of string) string { return l.namespace + "-ledger-" + of }
 
-// note is the effect of a step.
+// note records the effect of a step.
 func (l *ledger) note(ctx context.Context, agent, step string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +82,7 @@ func (l *ledger) ran(ctx context.Context) error {
 	return l.rdb.HIncrBy(ctx, l.key("runs"), worker.Info(ctx).ID, 1).Err()
 }
 
-// handleLeaves registers what agents have done for them.
+// handleLeaves registers the handler of the agents' children.
 func handleLeaves(w *worker.Worker, l *ledger) {
 	worker.Handle(w, "double", func(ctx context.Context, n int) (int, error) { return 2 * n, l.ran(ctx) })
 }
@@ -108,8 +108,8 @@ func handleAgents(w *worker.Worker, l *ledger) {
 	})
 }
 
-// travel does something of each kind that an agent can: steps, children, waits, a sleep,
-// and what it draws. It returns 2 (0+1+…+(n-1)) + 2.
+// travel uses everything that an agent can: steps, children, waits, a sleep and random numbers. It
+// returns 2 (0+1+…+(n-1)) + 2.
 func travel(a *agentwait.Agent, l *ledger, n int) (int, error) {
 	step := func(name string) error {
 		_, err := agentwait.Step(a, name, func(ctx context.Context) (int, error) { return 0, l.note(ctx, a.ID(), name) })
@@ -133,7 +133,7 @@ func travel(a *agentwait.Agent, l *ledger, n int) (int, error) {
 	if err := agentwait.Sleep(a, 5*time.Millisecond); err != nil {
 		return 0, err
 	}
-	// The name of this child is what was drawn: a replay that draws again diverges.
+	// The name of this child is the random number: a replay with another number would diverge.
 	last, err := agentwait.Run[int](a, 1, queue.Task{ID: fmt.Sprintf("n%d", number), Kind: "double", Queue: "leaves"})
 	if err != nil {
 		return 0, err
@@ -148,13 +148,12 @@ func travel(a *agentwait.Agent, l *ledger, n int) (int, error) {
 	return sum, nil
 }
 
-// travelWork is how many calls travel takes at the most, besides those that ask for work,
-// which may come to nothing.
+// travelWork is the largest number of calls of travel, without fetches. travelFetches is that of
+// its fetches, some of which return no task.
 const travelWork, travelFetches = 15, 6
 
-// agentScripts are the calls of an agent's life among which its nth is to be found, by
-// their digests, and its number among them: first those of its handler, then those that
-// ask for work.
+// agentScripts returns the names, by handle, of the calls that count for the call number n of an
+// agent, and its number among them. The first numbers are calls of its handler, the others fetches.
 func agentScripts(n int) (names map[string]string, nth int) {
 	library, err := lua.Load(lua.Options{Functions: true})
 	if err != nil {
@@ -170,8 +169,7 @@ func agentScripts(n int) (names map[string]string, nth int) {
 	return names, n
 }
 
-// fuse ends this process at one of its calls: before the server has it, or when the
-// server has done it.
+// fuse ends this process at one of its calls: before the request is sent, or after the reply.
 type fuse struct {
 	n      int // 0: never
 	before bool
@@ -215,8 +213,8 @@ func (f *fuse) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// die leaves nothing a chance to be put in order. It tells whether a step's effect goes
-// unnoted.
+// die ends the process without any cleanup. It prints the call, and whether a step's effect is not
+// recorded.
 func (f *fuse) die(name string, unnoted bool) {
 	fmt.Println("dies", name, unnoted)
 	os.Exit(1)

@@ -15,10 +15,10 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// What it costs to end a member must not depend on how many the wait has: one wait of
-// 10,000 beside a thousand waits of 10, in turns.
+// The cost of a member's end must not depend on the number of members: one wait of 10,000 is compared
+// with a thousand waits of 10, in turns.
 func TestAnEndCostsTheSameInALargeWait(t *testing.T) {
-	redistest.NoRace(t, "the detector stretches what it measures")
+	redistest.NoRace(t, "it measures times, which the detector changes")
 	const few, many = 10, 10_000
 	rounds, list := 12, 100
 	if stages.Long() {
@@ -33,7 +33,7 @@ func TestAnEndCostsTheSameInALargeWait(t *testing.T) {
 	large.crowd(1, many)
 	small.crowd(many/few, few)
 
-	// The lists are claimed before, so that the ends alone are measured.
+	// The members are claimed first, so that only their ends are measured.
 	ends := func(l *lane) time.Duration {
 		claims := l.take(0, l.hired(), l.members(), list, time.Hour)
 		before, err := cpu(r.Context(), alone)
@@ -42,7 +42,7 @@ func TestAnEndCostsTheSameInALargeWait(t *testing.T) {
 		}
 		for _, c := range claims {
 			if !l.report(0, l.hired(), queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}) {
-				t.Fatal("an end was refused")
+				t.Fatal("the report of a member was refused")
 			}
 		}
 		after, err := cpu(r.Context(), alone)
@@ -66,7 +66,7 @@ func TestAnEndCostsTheSameInALargeWait(t *testing.T) {
 	}
 }
 
-// crowd makes agents that wait for all of so many members each.
+// crowd creates agents that wait for all of their members.
 func (l *lane) crowd(agents, members int) {
 	l.Helper()
 	for range agents {
@@ -82,10 +82,10 @@ func (l *lane) crowd(agents, members int) {
 	}
 }
 
-// A run of very many children comes to its deadline: they are ended in pieces, each of
-// them once, and nobody else has to wait for long.
+// A task with very many children reaches its deadline. The children are ended in several calls, each
+// once, and no call is long.
 func TestARunOfVeryManyChildrenEnds(t *testing.T) {
-	redistest.NoRace(t, "the detector stretches what it measures")
+	redistest.NoRace(t, "it measures times, which the detector changes")
 	children := 5000
 	if stages.Long() {
 		children = 100_000
@@ -112,7 +112,7 @@ func TestARunOfVeryManyChildrenEnds(t *testing.T) {
 	}
 }
 
-// longRun is a task with very many children, and a deadline.
+// longRun is a task with a deadline and very many children.
 type longRun struct {
 	*lane
 	*meter
@@ -135,7 +135,7 @@ func newLongRun(t *testing.T, children int) *longRun {
 			t.Fatal(err)
 		}
 		if errors.Is(receipts[children-1].Err, refusal.ErrOwnerEnded) {
-			t.Logf("its children were not made within %v", timeout)
+			t.Logf("its children were not created within %v", timeout)
 			continue
 		}
 		for _, receipt := range receipts {
@@ -146,10 +146,10 @@ func newLongRun(t *testing.T, children int) *longRun {
 	}
 }
 
-// end sweeps until all of it has ended, and checks that it did, each once, at its
+// end sweeps until the task and its children have ended, and checks that each ended once, at the
 // deadline.
 func (run *longRun) end() {
-	tail := run.tail(len(run.ids)) // the stream keeps no more than about the newest 100,000
+	tail := run.tail(len(run.ids)) // the stream keeps only about 100,000 events
 	until(run.record.Until)
 	start, sweeps := time.Now(), 0
 	for run.zcard("draining")+run.zcard("deadlines") > 0 && time.Since(start) < time.Minute {
@@ -157,10 +157,10 @@ func (run *longRun) end() {
 		sweeps++
 	}
 	took := time.Since(start)
-	run.lane.Logf("a run and its %d children: ended by %d sweeps in %v, %.0f/s", len(run.ids)-1, sweeps, took, float64(len(run.ids))/took.Seconds())
+	run.lane.Logf("a task and its %d children ended in %d sweeps and %v, %.0f/s", len(run.ids)-1, sweeps, took, float64(len(run.ids))/took.Seconds())
 
 	ends := map[string]int{}
-	for _, e := range await.Receive(run.lane.T, tail, "there is an event of each") {
+	for _, e := range await.Receive(run.lane.T, tail, "each task has an event") {
 		ends[e.ID]++
 	}
 	list, err := run.Q.GetAll(run.Context(), run.ids)
@@ -173,7 +173,7 @@ func (run *longRun) end() {
 		records[id] = r
 		switch {
 		case r == nil || !r.TimedOut || !r.CompletedAt.Equal(run.record.Until):
-			run.Complain("%s is %+v, want that it timed out with its run at %v", id, r, run.record.Until)
+			run.Complain("%s is %+v, want it timed out with its owner at %v", id, r, run.record.Until)
 		case ends[id] != 1:
 			run.Complain("%s has %d ends in the events, want 1", id, ends[id])
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// The process of an agent that waits is killed as by a crash, and with it the only reaper. The limit of the wait is kept by
-// the server: another process ends the wait, at its instant, and the agent goes on there.
+// The process of a waiting agent, which has the only reaper, is killed. The server has the limit of the wait: another
+// process later ends the wait, with the instant of the limit, and runs the agent there.
 func TestTheLimitOfAWaitSurvivesACrash(t *testing.T) {
 	redistest.NoRace(t, "it kills processes")
 	t.Parallel()
@@ -22,16 +22,16 @@ func TestTheLimitOfAWaitSurvivesACrash(t *testing.T) {
 	await.Until(t, "the agent waits", func() bool { return status() == queue.Waiting })
 	waiter.Kill()
 	open := s.Records(s.Q, []string{id + ".open"})[id+".open"]
-	until(open.CreatedAt.Add(2 * time.Second)) // nobody is alive when the limit passes
+	until(open.CreatedAt.Add(2 * time.Second)) // no process runs when the limit passes
 	if got := status(); got != queue.Waiting {
-		t.Fatalf("with nobody alive the agent is %s", got)
+		t.Fatalf("without a process the agent is %s, want WAITING", got)
 	}
 	s.Spawn("limited")
 	await.Until(t, "the agent has ended", func() bool { return status().Ended() })
 	if r := s.Records(s.Q, []string{id})[id]; r.Status != queue.Completed || !strings.Contains(string(r.Result), "Timeout: the wait took longer than its limit") {
-		t.Errorf("the agent is %s, and says %s %s", r.Status, r.Result, r.Error)
+		t.Errorf("the agent is %s with %s %s, want COMPLETED with the timeout of its wait", r.Status, r.Result, r.Error)
 	}
 	if r := s.Records(s.Q, []string{open.ID})[open.ID]; r.Status != queue.Cancelled || r.Reason != queue.ReasonWaitTimeout {
-		t.Errorf("the member is %s for %q", r.Status, r.Reason)
+		t.Errorf("the member is %s for %q, want CANCELLED for the limit of the wait", r.Status, r.Reason)
 	}
 }

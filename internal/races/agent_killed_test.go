@@ -18,18 +18,17 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// journey is one agent in a namespace of its own, with a worker for its children that
-// nothing happens to.
+// journey is one agent in its own namespace, with an undisturbed worker for its children.
 type journey struct {
 	*stage
 	*ledger
-	n     int    // of the call that something happens to
-	when  string // before or after the server has it
+	n     int    // number of the lost call
+	when  string // lost before or after the server has run it
 	id    string
 	stops []func()
 }
 
-// travelled is what travel with three children comes to.
+// travelled is the result of travel with three children.
 const travelled = "8"
 
 func newJourney(t *testing.T, n int, when string) *journey {
@@ -42,7 +41,7 @@ func newJourney(t *testing.T, n int, when string) *journey {
 	return j
 }
 
-// host runs agents in this process, by way of addr.
+// host runs agents in this process, through the server or proxy at addr.
 func (j *journey) host(addr string) {
 	w := worker.New(j.AnotherAt(addr), worker.Config{Concurrency: 1, Queues: map[string]int{"agents": 1}, NoReaper: true, Name: "host"})
 	handleAgents(w, j.ledger)
@@ -51,33 +50,33 @@ func (j *journey) host(addr string) {
 
 func (j *journey) ended() bool { return j.Record(j.id).Status.Ended() }
 
-// arrived checks that the agent came to its end as if nothing had happened, but for a
-// step whose effect nobody had noted.
+// arrived checks that the agent ended as if no call had been lost. steps are the expected effects of
+// its steps.
 func (j *journey) arrived(losses int, steps ...string) {
 	j.Helper()
-	await.Until(j.T, fmt.Sprintf("the agent ends, whose call %d was lost %s the server had it", j.n, j.when), j.ended)
+	await.Until(j.T, fmt.Sprintf("the agent ends (call %d lost %s the server ran it)", j.n, j.when), j.ended)
 	r := j.Record(j.id)
 	if r.Status != queue.Completed || string(r.Result) != travelled || r.LeaseLosses != losses || r.Retries != 0 {
-		j.Errorf("call %d lost %s: the agent is %s %s %q after %d lost leases, want that it completes with %s after %d",
+		j.Errorf("call %d lost %s: the agent is %s %s %q after %d lost leases, want COMPLETED with %s after %d",
 			j.n, j.when, r.Status, r.Result, r.Error, r.LeaseLosses, travelled, losses)
 	}
 	if did := j.stage.Redis.LRange(j.Context(), j.ledger.key(j.id), 0, -1).Val(); !slices.Equal(did, steps) {
-		j.Errorf("call %d lost %s: the effects of its steps were %q, want %q", j.n, j.when, did, steps)
+		j.Errorf("call %d lost %s: the effects of the steps are %q, want %q", j.n, j.when, did, steps)
 	}
 	children := j.stage.Redis.LRange(j.Context(), j.stage.Key("children:"+j.id), 0, -1).Val()
 	runs := j.stage.Redis.HGetAll(j.Context(), j.ledger.key("runs")).Val()
 	if len(runs) != 4 {
-		j.Errorf("call %d lost %s: these children ran: %v, want four", j.n, j.when, runs)
+		j.Errorf("call %d lost %s: the children that ran are %v, want four", j.n, j.when, runs)
 	}
 	ids := []string{j.id, j.id + ".4"} // the timer of its sleep
 	for id, n := range runs {
 		ids = append(ids, id)
 		if n != "1" {
-			j.Errorf("call %d lost %s: the child %s ran %s times", j.n, j.when, id, n)
+			j.Errorf("call %d lost %s: the child %s ran %s times, want once", j.n, j.when, id, n)
 		}
 	}
 	if len(children) != 0 && len(children) != 5 {
-		j.Errorf("its children are %v, want five", children)
+		j.Errorf("the children of the agent are %v, want five", children)
 	}
 	j.sweepOut()
 	j.account(ids)
@@ -86,8 +85,8 @@ func (j *journey) arrived(losses int, steps ...string) {
 
 var steps = []string{"first", "second", "third"}
 
-// journeys has something happen to each call of an agent, before and after the server
-// has it. The first journey goes undisturbed: from there on the server knows the scripts.
+// journeys returns a journey for each call of an agent that can be lost, before and after the server
+// runs it. It first runs an undisturbed journey, so that the server has the scripts.
 func journeys(t *testing.T) (all []*journey, over func()) {
 	alone := newJourney(t, 0, "never")
 	alone.host(alone.Addr)
@@ -99,7 +98,7 @@ func journeys(t *testing.T) (all []*journey, over func()) {
 	for n := 1; n <= travelWork+travelFetches; n += step {
 		all = append(all, newJourney(t, n, "before"), newJourney(t, n, "after"))
 	}
-	return all, func() { // all at once: a worker takes a while to end
+	return all, func() { // at the same time, because a worker does not end at once
 		var group sync.WaitGroup
 		for _, j := range append(all, alone) {
 			for _, stop := range j.stops {
@@ -110,7 +109,7 @@ func journeys(t *testing.T) (all []*journey, over func()) {
 	}
 }
 
-// A worker that lives asks again: nothing is done twice, whatever is lost.
+// A live worker repeats a lost call. Nothing happens twice.
 func TestAnAgentLosesOneOfItsCalls(t *testing.T) {
 	all, over := journeys(t)
 	defer over()
@@ -118,7 +117,7 @@ func TestAnAgentLosesOneOfItsCalls(t *testing.T) {
 		proxy := faultproxy.Start(t, j.Addr)
 		count := 0
 		scripts, at := agentScripts(j.n)
-		// Each request of the one client passes here, one after the other in its life.
+		// The requests of the only client pass here one after the other.
 		nth := func(args [][]byte) bool {
 			if len(args) < 2 || scripts[string(args[1])] == "" {
 				return false
@@ -138,7 +137,7 @@ func TestAnAgentLosesOneOfItsCalls(t *testing.T) {
 	}
 }
 
-// A process that dies leaves its agent to others. They do what was left to do.
+// When the process of an agent dies, another one continues the agent.
 func TestAnAgentIsKilledAtOneOfItsCalls(t *testing.T) {
 	redistest.NoRace(t, "it kills processes")
 	all, over := journeys(t)
@@ -158,7 +157,7 @@ func TestAnAgentIsKilledAtOneOfItsCalls(t *testing.T) {
 	for i, j := range all {
 		losses, want := 0, steps
 		switch script, unnoted, _ := strings.Cut(died[i], " "); {
-		case script == "": // it ended before that call
+		case script == "": // the agent ended before that call
 		case unnoted == "true":
 			want = j.twice()
 			fallthrough
@@ -168,7 +167,7 @@ func TestAnAgentIsKilledAtOneOfItsCalls(t *testing.T) {
 			losses = j.Record(j.id).LeaseLosses
 		}
 		if losses > 1 {
-			j.Errorf("one process died, and the agent lost %d leases", losses)
+			j.Errorf("one process died, but the agent lost %d leases", losses)
 		}
 		j.arrived(losses, want...)
 	}
@@ -180,8 +179,8 @@ func TestAnAgentIsKilledAtOneOfItsCalls(t *testing.T) {
 	}
 }
 
-// dies waits until a child is gone, and returns at which call, or until its agent has
-// ended, and returns "".
+// dies waits until a child process has ended, and returns the call at which it died. If the agent ends
+// first, it returns "".
 func (j *journey) dies(c *stages.Child) (at string) {
 	j.Helper()
 	await.Until(j.T, "the process dies, or its agent ends", func() bool {
@@ -193,7 +192,7 @@ func (j *journey) dies(c *stages.Child) (at string) {
 				}
 			}
 			if at == "" {
-				j.Error("the process ended by itself")
+				j.Error("the process ended, but not at a call")
 			}
 			return true
 		default:
@@ -203,20 +202,20 @@ func (j *journey) dies(c *stages.Child) (at string) {
 	return at
 }
 
-// twice are the steps of an agent one of whose steps had its effect, and died before it
-// could note it.
+// twice returns the effects of the steps of an agent that died after the effect of a step, before the
+// step was recorded. One effect must be there twice.
 func (j *journey) twice() []string {
 	j.Helper()
 	await.Until(j.T, "the agent ends", j.ended)
 	did := j.stage.Redis.LRange(j.Context(), j.ledger.key(j.id), 0, -1).Val()
 	if !slices.Equal(slices.Compact(slices.Clone(did)), steps) || len(did) != 4 {
-		j.Errorf("call %d lost %s: the effects of its steps were %q, want one of them twice", j.n, j.when, did)
+		j.Errorf("call %d lost %s: the effects of the steps are %q, want one of them twice", j.n, j.when, did)
 	}
 	return did
 }
 
-// The whole of it with processes: a task has five seconds and takes ten, a reaper ends
-// it, and the agent that waits for it runs on and does something else.
+// With real processes: a task has a timeout of five seconds and takes ten. A reaper ends it, and the
+// agent that waits for it continues with its fallback.
 func TestAnAgentGoesOnWhenItsTaskTimesOut(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, redistest.Shared(t).Addr, queue.Config{Events: "all"})
@@ -235,15 +234,15 @@ func TestAnAgentGoesOnWhenItsTaskTimesOut(t *testing.T) {
 	}
 	task, agent := s.Record(id+".1"), s.Record(id)
 	if !task.TimedOut || task.TimeoutType != "execution" || task.CompletedAt.Sub(task.CreatedAt) != 5*time.Second {
-		t.Errorf("the task is %+v, want that it timed out after 5s", task)
+		t.Errorf("the task is %+v, want it timed out after 5s", task)
 	}
 	if lag := agent.CompletedAt.Sub(task.CompletedAt); lag < 0 || lag > 2*time.Second {
-		t.Errorf("the agent ended %v after its task did", lag)
+		t.Errorf("the agent ended %v after its task, want at most 2s", lag)
 	}
-	if line := await.Receive(t, sleeper.Lines, "the handler is told"); !strings.HasPrefix(line, "stopped: ") {
+	if line := await.Receive(t, sleeper.Lines, "the context of the handler ends"); !strings.HasPrefix(line, "stopped: ") {
 		t.Error(line)
 	}
-	t.Logf("the task was ended %v after its time, the agent %v after that", task.DetectedAt.Sub(task.CompletedAt), agent.CompletedAt.Sub(task.DetectedAt))
+	t.Logf("the timeout was detected %v late, and the agent ended %v after that", task.DetectedAt.Sub(task.CompletedAt), agent.CompletedAt.Sub(task.DetectedAt))
 	s.sweepOut()
 	s.account([]string{id, id + ".1"})
 	s.checkLives()

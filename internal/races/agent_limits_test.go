@@ -47,7 +47,7 @@ func TestAnAgentComesToItsDeadlineWhenItWakes(t *testing.T) {
 		l.time = max(l.time*9/10, 20*time.Millisecond)
 		b := l.bout(queue.Task{Timeout: l.time}, 2)
 		if b == nil {
-			l.time *= 3 // a busy machine; that all has ended is checked at the end
+			l.time *= 3 // a busy machine; the end of the test checks that all tasks have ended
 			return "too late"
 		}
 		b.wait.Mode = pick(queue.WaitAll, queue.WaitAny)
@@ -74,7 +74,7 @@ func TestAnAgentComesToItsDeadlineWhenItWakes(t *testing.T) {
 		await.Until(l.T, "the agent has ended", func() bool { b.sweep(2); return b.state().Ended() })
 		switch status := b.state(); {
 		case done != (status == queue.Completed), done && !last:
-			b.Errorf("the last end was taken: %v, the agent's: %v; it is %s", last, done, status)
+			b.Errorf("the last member's end was accepted: %v, the agent's: %v; the agent is %s", last, done, status)
 		case done:
 			return "completed"
 		case last:
@@ -130,13 +130,13 @@ func TestASignalComesAtTheLimitOfItsWait(t *testing.T) {
 		await.Until(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
 		o := b.signalled(nil, "hello")
 		if o.Reason == "satisfied" && !told {
-			b.Errorf("the wait ended with the signal, and the signal was refused")
+			b.Errorf("the wait ended by the signal, but Signal said that it was refused")
 		}
 		return o.Reason
 	}, "satisfied", "timed_out")
 }
 
-// expectSignal makes the promise that stands for a signal the one member of the wait.
+// expectSignal makes the promise of a signal the only member of the wait, and returns it.
 func (b *bout) expectSignal() queue.Task {
 	id := b.agent.ID + ".s-go"
 	b.wait.Mode = queue.WaitAll
@@ -150,12 +150,12 @@ func (b *bout) signal(hand int, text string) (told bool) {
 	return b.must(err) && r.Done
 }
 
-// signalled is resume; a signal that the wait has counted says what was said.
+// signalled is like resume, and checks the payload of a signal that the wait has counted.
 func (b *bout) signalled(answer *queue.WaitOutcome, text string) queue.WaitOutcome {
 	o := b.resume(answer)
 	r, err := b.hands[0].Get(b.Context(), b.agent.ID+".s-go")
 	if b.must(err) && len(o.Settled) == 1 && string(r.Result) != text {
-		b.Errorf("the signal said %q, want %q", r.Result, text)
+		b.Errorf("the payload of the signal is %q, want %q", r.Result, text)
 	}
 	return o
 }
@@ -171,7 +171,7 @@ func TestAWorkerIsGivenUpWhenItsAgentBeginsToWait(t *testing.T) {
 		}
 		b.wait.Mode = queue.WaitAll
 		start := time.Now()
-		b.take(0, b.worker, "nobody", 0, lease) // from now on it is alive for so long
+		b.take(0, b.worker, "nobody", 0, lease) // renews its lease
 		over := start.Add(lease)
 		var answer *queue.WaitOutcome
 		var err error
@@ -185,22 +185,22 @@ func TestAWorkerIsGivenUpWhenItsAgentBeginsToWait(t *testing.T) {
 				claims = b.take(3, next, b.agents(), 2, time.Minute)
 			})
 		b.end(0, 0, queue.Complete)
-		if errors.Is(err, refusal.ErrNotHeld) { // its wait is another worker's to begin
+		if errors.Is(err, refusal.ErrNotHeld) { // another worker has to begin the wait
 			claims = append(claims, b.take(1, next, b.agents(), 2, time.Minute)...)
 			if len(claims) != 1 || claims[0].ID != b.agent.ID || claims[0].LeaseLosses != 1 {
-				b.Errorf("the agent of a worker that was given up is handed out as %+v", claims)
+				b.Errorf("the claims of the agent whose worker lost its lease are %+v, want one after a lost lease", claims)
 				return "nothing"
 			}
 			b.agent, b.worker = claims[0], next
 			answer, err = b.suspend(1)
 			if b.must(err); answer == nil {
-				b.Errorf("an agent waits whose only member has ended")
+				b.Errorf("the agent waits though its only member has ended")
 			}
 			b.resume(answer)
 			return "given up"
 		}
 		if len(claims) > 0 {
-			b.Errorf("%s was handed out as %+v, and waits: %v", b.agent.ID, claims, err)
+			b.Errorf("%s was claimed as %+v, but Suspend = %v", b.agent.ID, claims, err)
 			return "nothing"
 		}
 		if b.must(err) && answer != nil {

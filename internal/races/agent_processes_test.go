@@ -15,8 +15,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Processes that run agents and their children are killed, again and again, with their
-// hands full. Every agent comes to the sum that it should, once.
+// Processes that run agents and their children are killed while they have many tasks. Every agent
+// completes once, with the right sum.
 func TestProcessesOfAgentsAreKilled(t *testing.T) {
 	redistest.NoRace(t, "it kills processes")
 	again(t, testProcessesOfAgents)
@@ -34,10 +34,10 @@ func testProcessesOfAgents(t *testing.T) {
 	for range processes {
 		running = append(running, s.Spawn("both"))
 	}
-	await.Until(t, "the processes work", func() bool { return s.zcard("workers") == processes })
+	await.Until(t, "all processes have a lease", func() bool { return s.zcard("workers") == processes })
 
-	// Agents come all the time, and each gets its signal at some time of its life, or
-	// before.
+	// Agents are enqueued all the time. Each gets its signal at a random time, before or after it
+	// has begun.
 	var agents, unsignalled []string
 	signal := func(n int) {
 		for ; n > 0 && len(unsignalled) > 0; n-- {
@@ -62,7 +62,7 @@ func testProcessesOfAgents(t *testing.T) {
 		enter()
 		signal(crowd / 2)
 		until(time.Now().Add(time.Duration(20+rand.IntN(250)) * time.Millisecond))
-		enter() // so that it dies with its hands full
+		enter() // so that the process dies with many tasks
 		until(time.Now().Add(time.Duration(rand.IntN(30)) * time.Millisecond))
 		running[i%processes].Kill()
 		running[i%processes] = s.Spawn("both")
@@ -90,26 +90,26 @@ func testProcessesOfAgents(t *testing.T) {
 	for id, n := range runs {
 		r := records[id]
 		if r == nil {
-			s.Complain("%s ran, and is no child", id)
+			s.Complain("%s ran, but is not a child of an agent", id)
 		} else if times, _ := strconv.Atoi(n); times < 1 || times > 1+r.LeaseLosses {
-			s.Complain("%s ran %s times, and lost %d leases", id, n, r.LeaseLosses)
+			s.Complain("%s ran %s times after %d lost leases", id, n, r.LeaseLosses)
 		} else {
 			lost += r.LeaseLosses
 		}
 	}
-	t.Logf("%d processes killed over %d agents and %d tasks, of which %d were lost with them", kills, len(agents), len(ids), lost)
+	t.Logf("%d processes killed, %d agents, %d tasks, %d lost leases", kills, len(agents), len(ids), lost)
 	if lost == 0 {
-		t.Error("nothing was lost with them: this shows nothing")
+		t.Error("no lease was lost, so this test shows nothing")
 	}
 }
 
-// travels checks an agent that has ended, and returns the ids of its children: those that
-// it counts, its timer among them, and its signal.
+// travels checks an agent that has ended. It returns the ids of its numbered children, including its
+// timer, and of its signal.
 func (s *stage) travels(l *ledger, r *queue.Record, children int) (ids []string) {
 	s.Helper()
 	sum := children*(children-1) + 2 + 100
 	if r.Status != queue.Completed || string(r.Result) != strconv.Itoa(sum) {
-		s.Complain("the agent %s is %s %s %q, want that it completes with %d", r.ID, r.Status, r.Result, r.Error, sum)
+		s.Complain("the agent %s is %s %s %q, want COMPLETED with %d", r.ID, r.Status, r.Result, r.Error, sum)
 	}
 	did := map[string]int{}
 	for _, step := range s.Redis.LRange(s.Context(), l.key(r.ID), 0, -1).Val() {
@@ -117,7 +117,7 @@ func (s *stage) travels(l *ledger, r *queue.Record, children int) (ids []string)
 	}
 	for _, step := range steps {
 		if did[step] < 1 || did[step] > 1+r.LeaseLosses {
-			s.Complain("the agent %s did %v, and lost %d leases", r.ID, did, r.LeaseLosses)
+			s.Complain("the steps of the agent %s had their effects %v times, after %d lost leases", r.ID, did, r.LeaseLosses)
 		}
 	}
 	for n := range children + 1 {

@@ -9,7 +9,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// pick is one of some, by chance.
+// pick returns a random argument.
 func pick[T any](of ...T) T { return of[rand.IntN(len(of))] }
 
 func TestTheLastMemberEndsWhileItsWaitIsRegistered(t *testing.T) {
@@ -72,7 +72,7 @@ func TestTwoMembersEndAtOnce(t *testing.T) {
 		meet(func() { first = b.end(1, 0, verb) }, func() { second = b.end(2, 1, verb) })
 		o := b.resume(nil)
 		if !first && !second || !b.wait.CancelLosers && !(first && second) {
-			b.Errorf("%s: the first end was taken: %v, the second: %v", b.wait.Mode, first, second)
+			b.Errorf("%s: the first end was accepted: %v, the second: %v", b.wait.Mode, first, second)
 		}
 		return map[string]string{b.names[0]: "the first", b.names[1]: "the second"}[o.Winner]
 	}, "the first", "the second")
@@ -97,16 +97,16 @@ func TestAnAgentIsCancelledWhenItWakes(t *testing.T) {
 			func() {
 				c, err := b.hands[2].Cancel(b.Context(), b.agent.ID, "enough")
 				if b.must(err) && !c.Done {
-					b.Errorf("cancel of an agent that cannot have ended = %+v", c)
+					b.Errorf("Cancel of an agent that has not ended = %+v, want Done", c)
 				}
 			},
 			func() { got = b.take(3, b.worker, b.agents(), 1, time.Minute) })
 		if b.state() != queue.Cancelled {
-			b.Errorf("the agent that was cancelled is %s", b.state())
+			b.Errorf("the cancelled agent is %s", b.state())
 		}
 		switch {
 		case !last && len(got) > 0:
-			b.Errorf("the agent ran again, and its last member had not ended")
+			b.Errorf("the agent ran again though its last member had not ended")
 		case !last:
 			return "cancelled before it woke"
 		case len(got) > 0:
@@ -151,7 +151,7 @@ func TestAMemberIsCancelledWhenItCompletes(t *testing.T) {
 		meet(sides...)
 		for i := range 2 {
 			if completed[i] == cancelled[i] {
-				b.Errorf("%s: completion was taken: %v, cancel: %v", b.claims[1+i].ID, completed[i], cancelled[i])
+				b.Errorf("%s: the completion was accepted: %v, the cancel: %v; want one of them", b.claims[1+i].ID, completed[i], cancelled[i])
 			}
 		}
 		b.resume(nil)

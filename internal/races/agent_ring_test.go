@@ -13,29 +13,29 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// ring is a namespace in which one race between the calls of agents is run again and
-// again, on several lanes beside each other. What must be true whoever wins is checked
-// after each round, and of the whole namespace at the end.
+// ring is a namespace in which one race between the calls of agents runs many times, on several lanes at
+// the same time. Each round checks what must be true whichever call is first. The end of the test checks
+// the whole namespace.
 type ring struct {
 	*stage
 	mu  sync.Mutex
 	ids []string
-	mix map[string]int // how often which side won
+	mix map[string]int // how often each side won
 }
 
-// lane is where one round follows the other. Each of its hands has connections of its
-// own: those who race never stand in one line.
+// lane runs one round after the other. Each of its hands has its own connections, so that racing calls
+// never wait for each other in one client.
 type lane struct {
 	*ring
 	name  string
 	hands []*queue.Queue
-	seq   int64         // of its fetches
-	time  time.Duration // that an agent is given, where it is given little
+	seq   int64         // of the last fetch
+	time  time.Duration // the timeout of an agent with a short deadline
 }
 
 const hands = 4
 
-// ringRounds is how often a race is run: a few hundred times, or 10,000.
+// ringRounds returns how often to run a race: 50 times with -short, 300, or 10,000.
 func ringRounds() int {
 	switch {
 	case stages.Long():
@@ -46,15 +46,15 @@ func ringRounds() int {
 	return 300
 }
 
-// race runs rounds, and counts how often each side won; every side in wins must have, or
-// it was no race.
+// race runs rounds on several lanes, and counts how often each side won. Every side in wins must win at
+// least once.
 func race(t *testing.T, lanes int, round func(l *lane) (won string), wins ...string) {
 	t.Helper()
 	races(t, ringRounds(), 1000, lanes, round, wins...)
 }
 
-// races is race with so many rounds, and so many of them at the most in one namespace: its
-// stream of events keeps no more than about the newest 100,000.
+// races is like race with a number of rounds, at most most of them in one namespace: its event stream
+// keeps only about 100,000 events.
 func races(t *testing.T, rounds, most, lanes int, round func(l *lane) (won string), wins ...string) {
 	t.Helper()
 	mix := map[string]int{}
@@ -66,7 +66,7 @@ func races(t *testing.T, rounds, most, lanes int, round func(l *lane) (won strin
 	t.Logf("%d rounds: %v", rounds, mix)
 	for _, side := range wins {
 		if mix[side] == 0 {
-			t.Errorf("in %d rounds it was never %q: this was no race", rounds, side)
+			t.Errorf("in %d rounds the result was never %q, so this test shows nothing", rounds, side)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func (r *ring) play(lanes, rounds int, round func(l *lane) string) {
 	}
 	close(turns)
 	var all []*lane
-	for i := range lanes { // all are there before the first begins
+	for i := range lanes { // all connect before the first round
 		l := &lane{ring: r, name: fmt.Sprint("lane", i)}
 		for range hands {
 			l.hands = append(l.hands, r.Another())
@@ -102,7 +102,7 @@ func (r *ring) play(lanes, rounds int, round func(l *lane) string) {
 	group.Wait()
 }
 
-// over ends what is left, and takes account of everything.
+// over ends all tasks, and checks the whole namespace.
 func (r *ring) over() {
 	r.Helper()
 	if r.Failed() {
@@ -113,8 +113,7 @@ func (r *ring) over() {
 	r.checkLives()
 }
 
-// sweepOut sweeps until nothing is due any more, and nothing that has ended has children
-// left to end.
+// sweepOut sweeps until the clocks draining, waits, deadlines and limits are empty.
 func (s *stage) sweepOut() {
 	s.Helper()
 	left := func() int64 {
@@ -125,13 +124,13 @@ func (s *stage) sweepOut() {
 			s.Fatal(err)
 		}
 		if time.Since(start) > 2*time.Minute {
-			s.Fatalf("%d are left on the clocks", left())
+			s.Fatalf("%d tasks are still on the clocks", left())
 		}
 	}
 }
 
-// meet has everybody begin at once. Who is first is up to the machine, and to a little
-// chance: not every call takes the same time to be made.
+// meet runs all sides at the same time, each after a random delay of up to 400 µs, so that any of them
+// can be first. It returns when all have returned.
 func meet(sides ...func()) {
 	var group sync.WaitGroup
 	begin := make(chan struct{})
@@ -149,12 +148,12 @@ func meet(sides ...func()) {
 	group.Wait()
 }
 
-// near waits for a moment at about an instant, from `before` it to `after` it.
+// near waits until a random instant, from before an instant until after it.
 func near(instant time.Time, before, after time.Duration) {
 	until(instant.Add(-before + rand.N(before+after)))
 }
 
-// must is for what the rules of a race leave no choice in.
+// must fails the test if a call failed that cannot fail, and returns whether it succeeded.
 func (l *lane) must(err error) bool {
 	if err != nil && l.Context().Err() == nil {
 		l.Error(err)
@@ -180,14 +179,14 @@ func (l *lane) enlist(tasks []queue.Task) []string {
 	return ids
 }
 
-// known keeps ids for the account.
+// known adds ids to those that account checks.
 func (r *ring) known(ids ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ids = append(r.ids, ids...)
 }
 
-// take has a worker of the lane take what stands in one of its lines.
+// take fetches tasks of a queue for a worker.
 func (l *lane) take(hand int, worker, line string, n int, lease time.Duration) []queue.Claim {
 	trip, err := l.hands[hand].Attempts().Fetch(l.Context(), 0, worker, l.ask(line, n, lease))
 	if err != nil {
@@ -200,7 +199,7 @@ func (l *lane) take(hand int, worker, line string, n int, lease time.Duration) [
 	return trip.Claims
 }
 
-// ask is for n tasks of a line.
+// ask returns an Ask for n tasks of a queue, with the next seq.
 func (l *lane) ask(line string, n int, lease time.Duration) queue.Ask {
 	l.mu.Lock()
 	defer l.mu.Unlock()

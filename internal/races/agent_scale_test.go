@@ -12,8 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// crowded is a wait of many members on a server of its own, where what each script costs
-// is measured.
+// crowded is a wait of many members on its own server, with a meter of its scripts.
 type crowded struct {
 	*bout
 	*meter
@@ -33,13 +32,12 @@ func newCrowded(t *testing.T, server *redistest.Server, members int) *crowded {
 	return c
 }
 
-// endSome has a worker take and complete members, in lists as one with that many slots has
-// them: each report asks for the next.
+// endSome completes n members as a worker with list slots does: each settle fetches the next ones.
 func (c *crowded) endSome(n, list int) {
 	claims := c.take(0, c.hired(), c.members(), min(n, list), time.Hour)
 	for n > 0 {
 		if len(claims) == 0 {
-			c.Fatal("there are no members left")
+			c.Fatal("no member is left to complete")
 		}
 		var outcomes []queue.Outcome
 		for _, claim := range claims {
@@ -57,7 +55,7 @@ func (c *crowded) endSome(n, list int) {
 	}
 }
 
-// goOn is the agent that was woken: it reads all there is, and completes.
+// goOn continues the woken agent: it reads its journal and all of its children, and completes.
 func (c *crowded) goOn() {
 	o := c.resume(nil)
 	if _, err := c.Q.Attempts().Children(c.Context(), c.agent.ID, c.names); err != nil {
@@ -66,8 +64,8 @@ func (c *crowded) goOn() {
 	c.bout.Logf("%s: %s, %d of %d settled", c.wait.Mode, o.Reason, len(o.Settled), len(o.Members))
 }
 
-// lives are ways for a wait of many members to go. Where there is less time some have
-// fewer.
+// lives are the ways in which a wait of many members can end. members is the number of members without
+// CURFEW_LONG.
 var lives = []struct {
 	name    string
 	members int
@@ -79,7 +77,7 @@ var lives = []struct {
 		c.endSome(n, 500)
 		c.goOn()
 	}},
-	{"all had ended before", 10_000, func(c *crowded, n int) {
+	{"all members ended before the wait", 10_000, func(c *crowded, n int) {
 		c.wait.Mode = queue.WaitSettled
 		c.endSome(n, 500)
 		answer, err := c.suspend(0)
@@ -117,15 +115,15 @@ var lives = []struct {
 // drain sweeps until a clock is empty.
 func (c *crowded) drain(clock string) {
 	start, sweeps := time.Now(), 0
-	await.Until(c.T, "nothing is left on "+clock, func() bool { c.sweep(0); sweeps++; return c.zcard(clock) == 0 })
+	await.Until(c.T, "the clock "+clock+" is empty", func() bool { c.sweep(0); sweeps++; return c.zcard(clock) == 0 })
 	c.bout.Logf("%s drained by %d sweeps in %v", clock, sweeps, time.Since(start))
 }
 
-// longest is what a script may take, however many members a wait has.
+// longest is the largest CPU time of a script, for any number of members.
 const longest = 20 * time.Millisecond
 
 func TestNoScriptOfALargeWaitIsLong(t *testing.T) {
-	redistest.NoRace(t, "the detector stretches what it measures")
+	redistest.NoRace(t, "it measures times, which the detector changes")
 	for _, life := range lives {
 		members := life.members
 		if stages.Long() {
@@ -134,7 +132,7 @@ func TestNoScriptOfALargeWaitIsLong(t *testing.T) {
 			members = 2000
 		}
 		t.Run(life.name, func(t *testing.T) {
-			// The best of several runs: beside others a processor is slower.
+			// The best of several runs counts, because other programs make them slower.
 			best := map[string]time.Duration{}
 			for try := range 4 {
 				c := newCrowded(t, redistest.Start(t), members)
@@ -163,9 +161,9 @@ func TestNoScriptOfALargeWaitIsLong(t *testing.T) {
 	}
 }
 
-// What is bounded for one wait must be so for many that fire at once.
+// The time of a script must also be bounded when many waits fire at once.
 func TestNoScriptIsLongWhenManyWaitsFireAtOnce(t *testing.T) {
-	redistest.NoRace(t, "the detector stretches what it measures")
+	redistest.NoRace(t, "it measures times, which the detector changes")
 	const agents, members = 100, 100
 	for _, c := range []struct {
 		name string
@@ -206,7 +204,7 @@ type firing struct {
 	*lane
 	*meter
 	waits  []*bout
-	firsts []queue.Claim // a member of each, running, if one is enough
+	firsts []queue.Claim // a running member of each wait that one member ends
 }
 
 func newFiring(t *testing.T, agents, members int, wait queue.Wait) *firing {
@@ -238,7 +236,7 @@ func newFiring(t *testing.T, agents, members int, wait queue.Wait) *firing {
 			t.FailNow()
 		}
 	}
-	f.report(0, "nobody", queue.Outcome{ID: "0-nobody", Epoch: 1, Verb: queue.Release}) // so that it is compiled
+	f.report(0, "nobody", queue.Outcome{ID: "0-nobody", Epoch: 1, Verb: queue.Release}) // so that the script is compiled
 	f.sweep(0)
 	r.Redis.AddHook(f.meter)
 	return f
@@ -260,7 +258,7 @@ func (f *firing) fire() {
 	await.Until(f.lane.T, "no wait is left", func() bool { f.sweep(0); return f.zcard("waits") == 0 })
 }
 
-// woken checks that all agents run again, and ends them.
+// woken checks that all agents can run again, and completes them.
 func (f *firing) woken() {
 	for _, b := range f.waits {
 		b.verdict(nil)

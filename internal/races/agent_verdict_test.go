@@ -10,11 +10,9 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// resume is the end of a round after which the agent must run again, unless it still
-// does: two workers look for it, one of them gets it, and its journal must say what the
-// records of its members say. The agent completes.
-//
-//	answer  what Suspend gave, if the agent was never to wait
+// resume ends a round. If the agent has waited, two workers fetch, and exactly one of them gets the agent.
+// Then resume checks the journal against the members' records, completes the agent, and returns the outcome
+// of the wait. answer is the outcome that Suspend returned, or nil if the agent has waited.
 func (b *bout) resume(answer *queue.WaitOutcome) (o queue.WaitOutcome) {
 	worker, claim := b.worker, b.agent
 	if answer == nil {
@@ -23,7 +21,7 @@ func (b *bout) resume(answer *queue.WaitOutcome) (o queue.WaitOutcome) {
 		meet(func() { found[0] = b.take(2, names[0], b.agents(), 10, time.Minute) },
 			func() { found[1] = b.take(3, names[1], b.agents(), 10, time.Minute) })
 		if n := len(found[0]) + len(found[1]); n != 1 {
-			b.Errorf("agent %s: %d workers got it after its wait, want 1; it is %s", b.agent.ID, n, b.state())
+			b.Errorf("%s: %d workers got the agent after its wait, want 1; the agent is %s", b.agent.ID, n, b.state())
 			return o
 		}
 		worker, claim = names[0], append(found[0], found[1]...)[0]
@@ -31,12 +29,12 @@ func (b *bout) resume(answer *queue.WaitOutcome) (o queue.WaitOutcome) {
 			worker = names[1]
 		}
 		if claim.ID != b.agent.ID || claim.Epoch != b.agent.Epoch+1 || !claim.Journal {
-			b.Errorf("the agent that runs again is %+v, want %s with epoch %d, and a journal", claim, b.agent.ID, b.agent.Epoch+1)
+			b.Errorf("the claim after the wait is %+v, want %s with epoch %d and a journal", claim, b.agent.ID, b.agent.Epoch+1)
 		}
 	}
 	o = b.verdict(answer)
 	if !b.report(0, worker, queue.Outcome{ID: claim.ID, Epoch: claim.Epoch, Verb: queue.Complete}) {
-		b.Errorf("the agent %s that runs again could not complete", claim.ID)
+		b.Errorf("the report of the agent %s after its wait was refused", claim.ID)
 	}
 	return o
 }
@@ -49,7 +47,7 @@ func (b *bout) state() queue.Status {
 	return r.Status
 }
 
-// verdict reads what the journal says of the wait, and checks it.
+// verdict reads the outcome of the wait from the journal, and checks it.
 func (b *bout) verdict(answer *queue.WaitOutcome) (o queue.WaitOutcome) {
 	m, err := b.hands[1].Attempts().Recall(b.Context(), b.agent.ID)
 	if !b.must(err) {
@@ -57,11 +55,11 @@ func (b *bout) verdict(answer *queue.WaitOutcome) (o queue.WaitOutcome) {
 	}
 	o, ok := queue.ReadWaitOutcome(m.Journal[1])
 	if !ok || len(m.Journal) != 1 {
-		b.Errorf("the journal of %s is %v, want an outcome of its wait", b.agent.ID, m.Journal)
+		b.Errorf("the journal of %s is %v, want one outcome of its wait", b.agent.ID, m.Journal)
 		return o
 	}
 	if answer != nil && !reflect.DeepEqual(*answer, o) {
-		b.Errorf("suspend answered %+v, and the journal says %+v", *answer, o)
+		b.Errorf("Suspend returned %+v, but the journal has %+v", *answer, o)
 	}
 	records, err := b.hands[1].Attempts().Children(b.Context(), b.agent.ID, b.names)
 	if b.must(err) {
@@ -80,7 +78,7 @@ func (b *bout) consistent(o queue.WaitOutcome, records map[string]*queue.Record)
 		}
 	}
 	if !slices.Equal(o.Members, b.names) {
-		complain("its members were %q", b.names)
+		complain("want the members %q", b.names)
 		return
 	}
 	var last time.Time
@@ -88,11 +86,11 @@ func (b *bout) consistent(o queue.WaitOutcome, records map[string]*queue.Record)
 		r := records[name]
 		switch {
 		case !r.Status.Ended():
-			complain("%s has not ended", name)
+			complain("%s counts, but has not ended", name)
 		case r.CompletedAt.After(o.At):
-			complain("%s ended later", name)
+			complain("%s counts, but ended after the wait", name)
 		case r.CompletedAt.Before(last):
-			complain("%s ended before the one before it", name)
+			complain("%s ended before the member that is listed before it", name)
 		}
 		last = r.CompletedAt
 	}
@@ -102,31 +100,31 @@ func (b *bout) consistent(o queue.WaitOutcome, records map[string]*queue.Record)
 		}
 	}
 	if n := len(o.Settled); o.Winner != "" && (n == 0 || o.Settled[n-1] != o.Winner) {
-		complain("members count that settled after the one that decided it")
+		complain("the last settled member is not the winner")
 	}
 	reason, winner := b.decided(o, records)
 	if o.Reason != reason || o.Winner != winner {
-		complain("by the records it is %q, decided by %q", reason, winner)
+		complain("the records give the reason %q and the winner %q", reason, winner)
 	}
 }
 
-// unsettled checks a member that does not count. It ended after the one that decided the
-// wait, or after the limit.
+// unsettled checks a member that does not count: it must have ended after the winner, or after the limit,
+// or not at all.
 func (b *bout) unsettled(o queue.WaitOutcome, r *queue.Record, decisive time.Time, complain func(string, ...any)) {
 	timedOut := o.Reason == "timed_out"
 	dropped := timedOut && !b.wait.KeepPending || !timedOut && b.wait.CancelLosers
 	switch {
 	case r.Status.Ended() && (r.CompletedAt.Before(decisive) || timedOut && !r.CompletedAt.After(o.At)):
-		complain("%s had ended, and does not count", r.ID)
+		complain("%s had ended, but does not count", r.ID)
 	case dropped && !r.Status.Ended():
-		complain("%s lives, and nobody needs it", r.ID)
+		complain("%s has not ended, want it cancelled", r.ID)
 	case !dropped && (r.Reason == "not_needed" || r.Reason == "wait_timeout"):
-		complain("%s was cancelled, and was to be kept", r.ID)
+		complain("%s was cancelled, want it kept", r.ID)
 	}
 }
 
-// decided says how the wait ends by its rules, and by which member, in the order in
-// which they settled. It is written anew from what the modes promise.
+// decided returns the reason and the winner of a wait, from the members in the order in which they settled.
+// It implements the documented modes independently of the Lua.
 func (b *bout) decided(o queue.WaitOutcome, records map[string]*queue.Record) (reason, winner string) {
 	n, ok, bad := len(b.names), 0, 0
 	for i, name := range o.Settled {
@@ -141,7 +139,7 @@ func (b *bout) decided(o queue.WaitOutcome, records map[string]*queue.Record) (r
 				return "satisfied", name
 			}
 			if bad > 0 && b.wait.Mode == queue.WaitAll && i == len(o.Settled)-1 && o.Reason == "impossible" {
-				return "impossible", name // it had failed before the wait began
+				return "impossible", name // the member had failed before the wait began
 			}
 		case queue.WaitFailFast:
 			if bad == 1 {
@@ -167,8 +165,8 @@ func (b *bout) decided(o queue.WaitOutcome, records map[string]*queue.Record) (r
 	return "timed_out", ""
 }
 
-// checkLives checks each task's events: a life in which every step follows on the one
-// before it. An agent wakes once from each wait, and never from one that it is not at.
+// checkLives checks that each event of a task is possible after the event before it. An agent wakes once
+// from each wait, and never from another wait.
 func (s *stage) checkLives() {
 	s.Helper()
 	events := s.Events(s.Q)
@@ -191,7 +189,7 @@ func (s *stage) checkLives() {
 			is, fits = queue.Pending, was == queue.Waiting && e.Fields["entry"] == entry[e.ID]
 			woken[e.ID] = e.At
 			if in := limit[e.ID]; in > 0 && e.At > in && e.Fields["reason"] != "timed_out" {
-				s.Complain("%s was woken %d ms after the limit of its wait, as if that were not over", e.ID, e.At-in)
+				s.Complain("%s was woken %d ms after the limit of its wait, but not with the reason timed_out", e.ID, e.At-in)
 			}
 		case "task_lease_lost", "task_released":
 			is, fits = queue.Pending, was == queue.Running
@@ -200,7 +198,7 @@ func (s *stage) checkLives() {
 		case "rejected", "task_cancelling", "deadline_near":
 			continue
 		case "task_completed":
-			// A promise or a timer completes where it stands.
+			// A promise or a timer completes while it is PENDING.
 			is, fits = queue.Completed, was == queue.Running || was == queue.Pending
 		default:
 			is, fits = queue.Failed, was != "" && !was.Ended()
@@ -209,7 +207,7 @@ func (s *stage) checkLives() {
 			s.Complain("%s was woken %d ms after its deadline", e.ID, woken[e.ID]-e.Deadline)
 		}
 		if !fits || !e.Terminal() && is == queue.Failed {
-			s.Complain("%s was %q, and then %s %v", e.ID, was, e.Kind, e.Fields["entry"])
+			s.Complain("%s was %q, and its next event is %s %v", e.ID, was, e.Kind, e.Fields["entry"])
 		}
 		status[e.ID] = is
 	}

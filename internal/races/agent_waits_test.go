@@ -50,7 +50,7 @@ func TestMembersEndWhileTheirWaitIsRegisteredInParts(t *testing.T) {
 	}, "woken", "ready")
 }
 
-// suspendInParts is suspend, as the script has it for waits of thousands.
+// suspendInParts is like suspend, but calls the script in parts, as for waits of thousands of members.
 func (b *bout) suspendInParts(library *lua.Library, parts int) (answer *queue.WaitOutcome) {
 	each := len(b.wait.Members) / parts
 	for part := 1; part <= parts; part++ {
@@ -84,8 +84,8 @@ func (b *bout) suspendInParts(library *lua.Library, parts int) (answer *queue.Wa
 	return nil
 }
 
-// One end is enough, and there are more losers than one call ends. Others of them end by
-// themselves meanwhile, and count for nothing.
+// One end satisfies the wait, and there are more losers than one call cancels. Some of them end by
+// themselves meanwhile, and do not count.
 func TestMembersEndWhileTheLosersAreEnded(t *testing.T) {
 	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
@@ -96,7 +96,7 @@ func TestMembersEndWhileTheLosersAreEnded(t *testing.T) {
 			return "nothing"
 		}
 		b.more(idle)
-		// Losers end in the order of their places: the busy ones come last.
+		// Losers are cancelled in the order of the members: the busy ones come last.
 		b.names = slices.Concat(b.names[busy:], b.names[:busy])
 		b.wait.Members = slices.Concat(b.wait.Members[busy:], b.wait.Members[:busy])
 		b.wait.Mode, b.wait.CancelLosers = queue.WaitAny, true
@@ -115,7 +115,7 @@ func TestMembersEndWhileTheLosersAreEnded(t *testing.T) {
 		await.Until(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
 		b.resume(nil)
 		if !slices.Contains(ended, true) {
-			b.Errorf("no end was taken")
+			b.Errorf("no end was accepted")
 		}
 		by := 0
 		for _, one := range ended {
@@ -130,8 +130,8 @@ func TestMembersEndWhileTheLosersAreEnded(t *testing.T) {
 	}, "some ended by themselves")
 }
 
-// Several reapers, none of which waits for its turn, on waits whose limits all pass in
-// the same moments: some with more members than one call ends.
+// Several reapers sweep without waiting for the turn, while the limits of many waits pass at about the same
+// time. Some waits have more members than one call ends.
 func TestManyReapersOnTheSameWaits(t *testing.T) {
 	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
@@ -161,7 +161,7 @@ func TestManyReapersOnTheSameWaits(t *testing.T) {
 		}
 		meet(sides...)
 		if n := timedOut.Load(); n != int64(len(waits)) {
-			t.Errorf("%d reapers say that they ended %d waits, want %d", crew, n, len(waits))
+			t.Errorf("%d reapers counted %d waits that timed out, want %d", crew, n, len(waits))
 		}
 		for _, b := range waits {
 			b.verdict(nil)
@@ -171,8 +171,8 @@ func TestManyReapersOnTheSameWaits(t *testing.T) {
 	}
 }
 
-// expiring makes agents that wait for members that do not end: five each, and a crowd
-// for one in fifty. Their limits pass about when the last of them is made.
+// expiring creates n agents that wait for members that do not end: five members, or crowd members for one
+// agent in fifty. The limits pass about when the last wait is registered.
 func (r *ring) expiring(n, crowd int) (waits []*bout) {
 	l := &lane{ring: r, name: "lane", hands: []*queue.Queue{r.Q, r.Q, r.Q, r.Q}}
 	for i := range n {
@@ -198,16 +198,16 @@ func (r *ring) expiring(n, crowd int) (waits []*bout) {
 	return waits
 }
 
-// finishAll has the agents that were woken complete. Each of them is handed out once.
+// finishAll fetches the woken agents, each of which must be claimed once, and completes them.
 func (r *ring) finishAll(waits []*bout) {
 	l := waits[0].lane
 	claims := l.take(0, "lane-worker", l.agents(), len(waits)+1, time.Minute)
 	if len(claims) != len(waits) {
-		r.Errorf("%d agents were handed out after their waits, want %d", len(claims), len(waits))
+		r.Errorf("fetch claimed %d agents after their waits, want %d", len(claims), len(waits))
 	}
 	for _, c := range claims {
 		if !l.report(0, "lane-worker", queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}) {
-			r.Errorf("%s could not complete", c.ID)
+			r.Errorf("the report of %s was refused", c.ID)
 		}
 	}
 }

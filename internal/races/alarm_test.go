@@ -11,7 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// listener is a reaper behind a proxy that tells when it ends a task.
+// listener is a reaper behind a proxy. ended receives a value for each timeout that it handles.
 type listener struct {
 	*stage
 	proxy *faultproxy.Proxy
@@ -25,7 +25,7 @@ func newListener(t *testing.T) *listener {
 	return l
 }
 
-// listen starts the reaper and returns when it rests.
+// listen starts the reaper and returns after its first sweep.
 func (l *listener) listen() {
 	swept := make(chan struct{}, 1000)
 	q := l.AnotherAt(l.proxy.Addr)
@@ -41,7 +41,7 @@ func (l *listener) listen() {
 	await.Receive(l.T, swept, "the reaper sweeps")
 }
 
-// lag is how long after its end a task of 20 ms is noticed.
+// lag enqueues a task with a timeout of 20 ms, and returns how late its end was detected.
 func (l *listener) lag() time.Duration {
 	l.Helper()
 	ids := l.Enqueue(queue.Task{Kind: "k", Timeout: 20 * time.Millisecond})
@@ -55,20 +55,20 @@ func TestAlarm(t *testing.T) {
 	t.Run("wakes an idle reaper", func(t *testing.T) {
 		l := newListener(t)
 		l.listen()
-		// PUBSUB NUMSUB tells when it listens; an alarm before that is lost.
-		await.Until(t, "the reaper listens", func() bool { return l.Redis.PubSubNumSub(l.Context(), l.Key("alarm")).Val()[l.Key("alarm")] == 1 })
+		// PUBSUB NUMSUB shows when the reaper has subscribed. An earlier alarm is lost.
+		await.Until(t, "the reaper has subscribed", func() bool { return l.Redis.PubSubNumSub(l.Context(), l.Key("alarm")).Val()[l.Key("alarm")] == 1 })
 		var lags spans
 		for range rounds(30) {
 			lags = append(lags, l.lag())
 		}
-		t.Logf("noticed after its end: median %v, max %v of %d", lags.at(0.5), lags.at(1), len(lags))
+		t.Logf("lags with alarms: median %v, max %v of %d", lags.at(0.5), lags.at(1), len(lags))
 		if lags.at(0.5) > 20*time.Millisecond || lags.at(1) > 100*time.Millisecond {
-			t.Errorf("an end is noticed after %v (median), %v (max), want 20ms and 100ms", lags.at(0.5), lags.at(1))
+			t.Errorf("lags with alarms: median %v, max %v, want at most 20ms and 100ms", lags.at(0.5), lags.at(1))
 		}
 		l.account(l.ids)
 	})
 
-	t.Run("may be swallowed", func(t *testing.T) {
+	t.Run("may be lost", func(t *testing.T) {
 		l := newListener(t)
 		held := l.proxy.Hold(faultproxy.Command("subscribe"))
 		l.listen()
@@ -77,29 +77,29 @@ func TestAlarm(t *testing.T) {
 		for range rounds(6) {
 			lags = append(lags, l.lag())
 		}
-		t.Logf("without alarms noticed after its end: median %v, max %v of %d", lags.at(0.5), lags.at(1), len(lags))
+		t.Logf("lags without alarms: median %v, max %v of %d", lags.at(0.5), lags.at(1), len(lags))
 		if lags.at(1) > fallback+100*time.Millisecond {
-			t.Errorf("without alarms an end is noticed after %v, want the fall-back, %v", lags.at(1), fallback)
+			t.Errorf("the longest lag without alarms is %v, want about the fall-back of %v", lags.at(1), fallback)
 		}
 		if lags.at(0.5) < 100*time.Millisecond {
-			t.Errorf("an end is noticed within %v, so the alarms were not swallowed", lags.at(0.5))
+			t.Errorf("the median lag is %v, so the alarms were not lost", lags.at(0.5))
 		}
 		l.proxy.Release()
-		await.Until(t, "alarms are heard again", func() bool { return l.lag() < 50*time.Millisecond })
+		await.Until(t, "alarms arrive again", func() bool { return l.lag() < 50*time.Millisecond })
 		l.account(l.ids)
 	})
 
-	t.Run("may be missed by a subscriber that is cut off", func(t *testing.T) {
+	t.Run("may be missed by a disconnected subscriber", func(t *testing.T) {
 		l := newListener(t)
 		l.listen()
 		l.lag()
 		for range rounds(3) {
 			l.proxy.CloseAll()
 			if lag := l.lag(); lag > fallback+100*time.Millisecond {
-				t.Errorf("after its connections were cut a reaper notices an end after %v, want the fall-back, %v", lag, fallback)
+				t.Errorf("the lag after the connections were closed is %v, want about the fall-back of %v", lag, fallback)
 			}
 		}
-		await.Until(t, "alarms are heard again", func() bool { return l.lag() < 50*time.Millisecond })
+		await.Until(t, "alarms arrive again", func() bool { return l.lag() < 50*time.Millisecond })
 		l.account(l.ids)
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// play is the life of a child.
+// play runs a child process. role says what it does.
 func play(role string, rdb *redis.Client, q *queue.Queue) {
 	ctx := context.Background()
 	switch role {
@@ -31,7 +31,7 @@ func play(role string, rdb *redis.Client, q *queue.Queue) {
 		w := worker.New(q, worker.Config{Concurrency: 20, Lease: time.Second})
 		w.HandleRaw("hang", func(ctx context.Context, _ []byte) ([]byte, error) {
 			fmt.Println("began", worker.Info(ctx).ID)
-			select {} // the process is going to be killed
+			select {} // the test kills the process
 		})
 		w.Run(ctx)
 	case "limited":

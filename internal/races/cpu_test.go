@@ -14,8 +14,8 @@ import (
 	"github.com/curfew-dev/curfew/lua"
 )
 
-// cpu is how much time the server's main thread has had on a processor. What a script
-// costs by it does not depend on what else the machine does; by the clock it does.
+// cpu returns the CPU time of the server's main thread. Unlike elapsed time it depends little on other
+// programs of the machine.
 func cpu(ctx context.Context, rdb *redis.Client) (sum time.Duration, err error) {
 	info, err := rdb.Info(ctx, "cpu").Result()
 	for line := range strings.Lines(info) {
@@ -32,28 +32,27 @@ func cpu(ctx context.Context, rdb *redis.Client) (sum time.Duration, err error) 
 	return sum, err
 }
 
-// meter notes what each script that a client calls costs its server, if the server does
-// nothing else meanwhile.
+// meter is a hook of a client. It records the largest CPU time that a call of each script took, which is
+// right if the server does nothing else.
 type meter struct {
 	t       *testing.T
 	rdb     *redis.Client // to the same server
 	library *lua.Library
 
 	mu   sync.Mutex
-	most map[string]time.Duration // by script, since it was emptied
+	most map[string]time.Duration // by script, since the last call of empty
 }
 
 func newMeter(t *testing.T, addr string) *meter {
 	t.Helper()
-	library, err := lua.Load(lua.Options{Functions: true}) // as the server knows it
+	library, err := lua.Load(lua.Options{Functions: true}) // with the handles that the server uses
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &meter{t: t, rdb: stages.Client(t, addr), library: library, most: map[string]time.Duration{}}
 }
 
-// script is the name of the one that a command calls, "" for any other command. The
-// first call of a script has it compiled, and is none.
+// script returns the name of the script that a command calls, or "" for any other command.
 func (m *meter) script(cmd redis.Cmder) string {
 	args := cmd.Args()
 	if len(args) < 2 || !lua.IsVerb(cmd.Name()) {
@@ -64,7 +63,7 @@ func (m *meter) script(cmd redis.Cmder) string {
 			return name
 		}
 	}
-	m.t.Errorf("a script is called that nobody knows: %v", args[1])
+	m.t.Errorf("the client calls an unknown script: %v", args[1])
 	return ""
 }
 
@@ -93,7 +92,7 @@ func (m *meter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	return next
 }
 
-// empty returns what was measured, and begins again.
+// empty returns the measured times and clears them.
 func (m *meter) empty() map[string]time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

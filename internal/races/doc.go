@@ -1,13 +1,11 @@
-// Package races holds tests in which everybody is in everybody's way: completers,
-// reapers and cancellers on the same tasks at the same moment, processes that are
-// killed at any instruction, answers that are lost after the script has run, a
-// hundred thousand deadlines in one millisecond; agents that wake while they are cancelled,
-// killed between any two of their calls, or wait for ten thousand. They run on a real Redis,
-// and where a process is to die it is a real one. It has no code of its own.
+// Package races has only tests, in which calls compete: workers, reapers and cancellers act on the same
+// tasks at the same time, processes are killed at any instruction, replies are lost after the script has
+// run, and 100,000 deadlines are in one millisecond. Agents wake while they are cancelled, are killed
+// between any two of their calls, or wait for 10,000 members. The tests use a real Redis, and kill real
+// processes.
 //
-// Every test ends by taking account of the whole namespace: each task has ended
-// once, its one event says what its record says, what callers were told is true, the
-// counters add up, and an audit finds nothing.
+// At its end each test checks the whole namespace: each task has ended once, its terminal event agrees with
+// its record, the replies to callers were true, the counters are right, and an audit finds nothing.
 //
 // CURFEW_LONG=1 makes more rounds: 10,000 of each race between the calls of agents.
 package races

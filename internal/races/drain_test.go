@@ -11,9 +11,9 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// What takes a sweep a piece must not take a rest a piece.
+// Work that needs many sweeps must not wait for the fall-back between them.
 func TestDrainingIsQuick(t *testing.T) {
-	redistest.NoRace(t, "the detector stretches what it measures")
+	redistest.NoRace(t, "it measures times, which the detector changes")
 	t.Parallel()
 	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
 	const owners = 200
@@ -28,21 +28,21 @@ func TestDrainingIsQuick(t *testing.T) {
 	}
 	ids = append(ids, s.Enqueue(children...)...)
 	claims := s.fetch("w", 1, 2*owners, time.Minute)
-	// The children end before their owners, as they should: nothing is left to end.
+	// The children end before their owners, so the drain has no task to end.
 	for i := len(claims) - 1; i >= 0; i-- {
 		if _, err := s.Q.Attempts().Settle(s.Context(), 0, "w", queue.NewCall(), []queue.Outcome{{ID: claims[i].ID, Epoch: claims[i].Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if n := s.zcard("draining"); n != owners {
-		t.Fatalf("%d are draining, want %d", n, owners)
+		t.Fatalf("%d owners are draining, want %d", n, owners)
 	}
 	var sweeps atomic.Int64
 	start := time.Now()
 	s.Reap(reaper.Config{Observe: func(int, reaper.Swept) { sweeps.Add(1) }})
-	await.Until(t, "they are drained", func() bool { return s.zcard("draining") == 0 })
+	await.Until(t, "no owner is draining", func() bool { return s.zcard("draining") == 0 })
 	if took := time.Since(start); took > 3*time.Second {
-		t.Errorf("%d owners whose children had ended took %v and %d sweeps to drain, want well under 3s", owners, took, sweeps.Load())
+		t.Errorf("draining %d owners whose children had ended took %v and %d sweeps, want at most 3s", owners, took, sweeps.Load())
 	}
 	s.account(ids)
 }

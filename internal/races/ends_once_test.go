@@ -17,8 +17,8 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// scramble is tasks whose deadlines pass while completers, cancellers and reapers all
-// try to end them, each at about that moment.
+// scramble is a set of tasks that completers, cancellers and reapers all try to end at about their
+// deadlines.
 type scramble struct {
 	*stage
 	ids       []string
@@ -27,14 +27,14 @@ type scramble struct {
 
 	mu       sync.Mutex
 	refusals []turnedDown
-	stale    int // how many verdicts were refusals
+	stale    int // how many attempts to end a task were refused
 }
 
-// turnedDown is what a caller was told of a task that it could not end.
+// turnedDown is the reply to a caller that could not end a task.
 type turnedDown struct {
 	id     string
 	status queue.Status
-	note   *string // nil if that was not told
+	note   *string // result or error of the task; nil if the reply does not have it
 }
 
 func TestEveryTaskEndsOnce(t *testing.T) { again(t, testEveryTaskEndsOnce) }
@@ -43,7 +43,7 @@ func testEveryTaskEndsOnce(t *testing.T) {
 	const spacing = 300 * time.Microsecond
 	n := fewer(10_000)
 	s := &scramble{stage: newStage(t, redistest.Shared(t).Addr, queue.Config{})}
-	// Everybody is there before the first deadline is set: to open a namespace takes time.
+	// All clients open the namespace before the first deadline, because that takes time.
 	var there []*queue.Queue
 	for range 8 + 4 + 2 {
 		there = append(there, s.Another())
@@ -72,19 +72,19 @@ func testEveryTaskEndsOnce(t *testing.T) {
 	for range 2 {
 		s.Reap(reaper.Config{Batch: 10, Observe: observe})
 	}
-	for i := range 2 { // and two that do not wait for their turn
+	for i := range 2 { // two more that sweep without the turn
 		q := next()
 		s.Run(func(reap context.Context) error { return sweepEagerly(reap, q, fmt.Sprint("eager", i), observe) })
 	}
 	group.Wait()
-	await.Until(t, "the last deadlines are over", func() bool { return s.zcard("deadlines") == 0 })
+	await.Until(t, "all tasks with deadlines have ended", func() bool { return s.zcard("deadlines") == 0 })
 
 	records := s.account(s.ids)
 	s.checkTold(records)
 	s.checkMix(records, int(swept.Load()))
 }
 
-// completer takes tasks and settles each list when about half of it is too late.
+// completer fetches lists of tasks, and settles each list at about the deadline of its middle task.
 func (s *scramble) completer(q *queue.Queue, name string) {
 	const lease = time.Minute
 	for seq := int64(1); ; seq++ {
@@ -132,8 +132,8 @@ func (s *scramble) completer(q *queue.Queue, name string) {
 	}
 }
 
-// haunt settles once more what was settled, as one would who had slept meanwhile. It
-// is another call, so all of it must be refused.
+// haunt settles tasks a second time, as a worker would that was stopped in between. It is a new call, so
+// every report must be refused.
 func (s *scramble) haunt(q *queue.Queue, name string, outcomes []queue.Outcome) {
 	for i := range outcomes {
 		outcomes[i] = queue.Outcome{ID: outcomes[i].ID, Epoch: outcomes[i].Epoch, Verb: queue.Complete, Result: []byte("ghost")}
@@ -145,7 +145,7 @@ func (s *scramble) haunt(q *queue.Queue, name string, outcomes []queue.Outcome) 
 	}
 	for i, v := range haunted.Verdicts {
 		if v.Accepted() {
-			s.Errorf("the claim %d of %s was settled twice: %v", outcomes[i].Epoch, outcomes[i].ID, v)
+			s.Errorf("claim %d of %s was settled twice: %v", outcomes[i].Epoch, outcomes[i].ID, v)
 		}
 	}
 	s.note(outcomes, haunted.Verdicts)
@@ -168,8 +168,8 @@ func (s *scramble) note(outcomes []queue.Outcome, verdicts []queue.Verdict) {
 	}
 }
 
-// canceller cancels tasks a few milliseconds before, at and after their deadlines:
-// one in three, and of those one in five is every canceller's.
+// canceller cancels one task in three, a few milliseconds before, at or after its deadline. One in five
+// of these is cancelled by every canceller.
 func (s *scramble) canceller(q *queue.Queue, me int) {
 	reason := fmt.Sprint("canceller", me)
 	for next := 0; next < len(s.ids); {
@@ -212,7 +212,7 @@ func (s *scramble) noteCancelled(ids []string, answers []queue.Cancellation, rea
 	}
 }
 
-// sweepEagerly is a reaper that is precise though it has not the turn.
+// sweepEagerly sweeps every 2 ms without waiting for the turn.
 func sweepEagerly(ctx context.Context, q *queue.Queue, name string, observe func(int, reaper.Swept)) error {
 	for ctx.Err() == nil {
 		swept, err := reaper.Sweep(ctx, q, 0, name, 7, 500*time.Millisecond)
@@ -228,27 +228,27 @@ func sweepEagerly(ctx context.Context, q *queue.Queue, name string, observe func
 	return nil
 }
 
-// checkTold: what callers were told is true, and nobody else was told the same.
+// checkTold checks that the replies to callers are true, and that at most one caller ended each task.
 func (s *scramble) checkTold(records map[string]*queue.Record) {
 	ledger := s.Ledger.Copy()
 	s.AsTold(ledger, records, func(string) bool { return false })
 	for id, r := range records {
 		switch told := ledger.Told[id]; {
 		case len(told) > 1:
-			s.Complain("%d callers were told that they ended %s: %v", len(told), id, told)
+			s.Complain("%d callers got the reply that they ended %s: %v", len(told), id, told)
 		case len(told) == 0 && !r.TimedOut:
-			s.Complain("%s ended as %v, and nobody was told that it was him", id, stages.EndOf(r))
+			s.Complain("%s ended as %v, but no caller got the reply that it ended the task", id, stages.EndOf(r))
 		}
 	}
 	for _, refused := range s.refusals {
 		is := stages.EndOf(records[refused.id])
 		if refused.status.Ended() && refused.status != is.Status || refused.note != nil && *refused.note != is.Note {
-			s.Complain("a caller was refused since %s had ended as %s %v, the record says %v", refused.id, refused.status, refused.note, is)
+			s.Complain("a caller was refused because %s had ended as %s %v, but the record has %v", refused.id, refused.status, refused.note, is)
 		}
 	}
 }
 
-// checkMix: a race that somebody always wins shows nothing.
+// checkMix checks that each side won some of the races.
 func (s *scramble) checkMix(records map[string]*queue.Record, swept int) {
 	count := map[string]int{}
 	again := 0
@@ -258,17 +258,17 @@ func (s *scramble) checkMix(records map[string]*queue.Record, swept int) {
 			again++
 		}
 	}
-	s.Logf("%d tasks: %v; %d claimed more than once; the reapers ended %d; callers were refused %d times",
+	s.Logf("%d tasks: %v; %d claimed more than once; %d ended by reapers; %d refusals",
 		len(records), count, again, swept, s.stale)
 	for kind, least := range map[string]int{"task_completed": 50, "task_timed_out": 50, "task_cancelled": 50, "task_failed": 200} {
 		if count[kind] < len(records)/least {
-			s.Errorf("only %d of %d are %s: this was no race", count[kind], len(records), kind)
+			s.Errorf("only %d of %d are %s, so this test shows nothing", count[kind], len(records), kind)
 		}
 	}
 	if s.stale < len(records)/50 {
-		s.Errorf("callers were refused only %d times: this was no race", s.stale)
+		s.Errorf("only %d refusals, so this test shows nothing", s.stale)
 	}
 	if swept == 0 || swept > count["task_timed_out"] {
-		s.Errorf("the reapers say that they ended %d, and %d timed out", swept, count["task_timed_out"])
+		s.Errorf("the reapers counted %d timeouts, but %d tasks timed out", swept, count["task_timed_out"])
 	}
 }

@@ -52,13 +52,13 @@ func TestFunctionFlush(t *testing.T) {
 			t.Errorf("Result = %v", err)
 		}
 	}
-	await.Until(t, "all have ended", func() bool { return s.zcard("deadlines") == 0 })
+	await.Until(t, "all tasks have ended", func() bool { return s.zcard("deadlines") == 0 })
 	endWorker()
 	stop()
 	stats := w.Stats()
 	t.Logf("%d tasks under %d flushes: %+v", len(ids), flushes, stats)
 	if flushes < 20 {
-		t.Errorf("only %d flushes", flushes)
+		t.Errorf("%d flushes, want at least 20", flushes)
 	}
 	if want := int64(len(ids) - doomed - cancelled); stats.Completed != want || stats.Refused+stats.Dropped+stats.Failed+stats.Released != 0 {
 		t.Errorf("the worker counts %+v, want %d completed and nothing else", stats, want)

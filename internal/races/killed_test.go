@@ -31,15 +31,15 @@ func testReaperKilled(t *testing.T) {
 	kills := fewer(50)
 	for i := range kills {
 		switch c := s.Spawn("reaper"); i % 5 {
-		case 0: // it may die before it has done anything
+		case 0: // it can die before its first sweep
 			until(time.Now().Add(time.Duration(rand.IntN(100)) * time.Millisecond))
 			c.Kill()
-		case 1, 2: // it dies among the small things
-			await.Receive(t, c.Lines, "a reaper sweeps")
+		case 1, 2: // it dies while few tasks are due
+			await.Receive(t, c.Lines, "the reaper sweeps")
 			until(time.Now().Add(time.Duration(20+rand.IntN(280)) * time.Millisecond))
 			c.Kill()
-		default: // it dies with its hands full
-			await.Receive(t, c.Lines, "a reaper sweeps")
+		default: // it dies while many tasks are due
+			await.Receive(t, c.Lines, "the reaper sweeps")
 			crowds = append(crowds, s.Enqueue(crowd(600, 30*time.Millisecond)...)...)
 			until(time.Now().Add(time.Duration(25+rand.IntN(25)) * time.Millisecond))
 			c.Kill()
@@ -49,28 +49,28 @@ func testReaperKilled(t *testing.T) {
 	ids = append(ids, crowds...)
 	t.Logf("%d reapers killed over %d tasks", kills, len(ids))
 
-	// With nobody about, a crowd falls due. The last reaper finds it all.
+	// Many tasks fall due while no reaper runs. The last reaper ends all of them.
 	const last = 3000
 	ids = append(ids, s.Enqueue(crowd(last, 500*time.Millisecond)...)...)
 	until(time.Now().Add(600 * time.Millisecond))
 	due := s.zcard("deadlines")
 	if due < last {
-		t.Fatalf("only %d are due, and nobody was there to end them", due)
+		t.Fatalf("only %d tasks are due, want at least those that fell due without a reaper", due)
 	}
-	limit := fallback + time.Duration(due)*time.Second/5000 + time.Second // the last for a busy machine
+	limit := fallback + time.Duration(due)*time.Second/5000 + time.Second // one second is for a busy machine
 	start := time.Now()
 	s.Reap(reaper.Config{Fallback: fallback})
-	await.Until(t, "all that was due has ended", func() bool { return s.zcard("deadlines") == 0 })
+	await.Until(t, "all due tasks have ended", func() bool { return s.zcard("deadlines") == 0 })
 	took := time.Since(start)
-	t.Logf("the last reaper ended %d that were due in %v", due, took)
+	t.Logf("the last reaper ended %d due tasks in %v", due, took)
 	if took > limit {
-		t.Errorf("the last reaper took %v for %d that were due, want at most %v", took, due, limit)
+		t.Errorf("the last reaper took %v for %d due tasks, want at most %v", took, due, limit)
 	}
-	await.Until(t, "leases and children are done with", func() bool { return s.zcard("workers")+s.zcard("draining") == 0 })
+	await.Until(t, "no lease and no owner is left", func() bool { return s.zcard("workers")+s.zcard("draining") == 0 })
 	s.account(ids)
 }
 
-// crowd is n tasks that end together.
+// crowd returns n tasks with the same timeout.
 func crowd(n int, timeout time.Duration) []queue.Task {
 	tasks := make([]queue.Task, n)
 	for i := range tasks {
@@ -79,8 +79,8 @@ func crowd(n int, timeout time.Duration) []queue.Task {
 	return tasks
 }
 
-// stream enqueues, until ctx ends, tasks that keep every clock busy, with workers
-// that vanish. It returns all ids.
+// stream enqueues tasks for every clock until ctx ends, and claims some for workers that vanish. It
+// returns all ids.
 func (s *stage) stream(ctx context.Context) (ids []string) {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
@@ -92,7 +92,7 @@ func (s *stage) stream(ctx context.Context) (ids []string) {
 		}
 		var added []string
 		for _, r := range receipts {
-			if r.Err == nil { // a child's owner may have ended
+			if r.Err == nil { // a child's owner can have ended
 				added = append(added, r.ID)
 			}
 		}
@@ -121,7 +121,7 @@ func (s *stage) stream(ctx context.Context) (ids []string) {
 	}
 }
 
-// vanish is a worker that takes tasks, completes one and is never heard of again.
+// vanish fetches tasks for a worker that completes one and never sends another call.
 func (s *stage) vanish(name string) {
 	trip, err := s.Q.Attempts().Fetch(s.Context(), 0, name, ask(1, 4, 60*time.Millisecond))
 	if err != nil || len(trip.Claims) == 0 {
@@ -137,14 +137,14 @@ func TestWorkerKilled(t *testing.T) {
 	redistest.NoRace(t, "it kills processes")
 	t.Parallel()
 	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
-	const lease = time.Second // of the children, playChild
+	const lease = time.Second // the lease of the worker in play
 	rescuer := worker.New(s.Another(), worker.Config{Concurrency: 20, Queues: map[string]int{"rescue": 1}})
 	rescuer.HandleRaw("idle", func(context.Context, []byte) ([]byte, error) { return nil, nil })
-	s.Run(rescuer.Run) // its reaper is there all the time; it takes nothing yet
+	s.Run(rescuer.Run) // only its reaper is needed: its queue has no tasks
 
 	var all []string
 	for round := range rounds(2) {
-		// Eight that may run elsewhere, and eight whose deadlines come before the lease ends.
+		// Eight tasks that can run again, and eight whose deadlines come before the lease ends.
 		var tasks []queue.Task
 		for i := range 16 {
 			task := queue.Task{Kind: "hang"}
@@ -154,11 +154,11 @@ func TestWorkerKilled(t *testing.T) {
 			tasks = append(tasks, task)
 		}
 		c := s.Spawn("worker")
-		await.Until(t, "the worker is there", func() bool { return s.zcard("workers") == 2 })
+		await.Until(t, "the worker has a lease", func() bool { return s.zcard("workers") == 2 })
 		ids := s.Enqueue(tasks...)
 		all = append(all, ids...)
 		for range ids {
-			if line := await.Receive(t, c.Lines, "the worker runs them all"); !strings.HasPrefix(line, "began ") {
+			if line := await.Receive(t, c.Lines, "the worker runs all tasks"); !strings.HasPrefix(line, "began ") {
 				t.Fatal(line)
 			}
 		}
@@ -166,30 +166,30 @@ func TestWorkerKilled(t *testing.T) {
 		killed := time.Now()
 		ran, last := s.finishElsewhere(8)
 		took := last.Sub(killed)
-		t.Logf("round %d: after the kill the last of 8 ran elsewhere within %v", round, took)
+		t.Logf("round %d: the last of 8 tasks ran again %v after the kill", round, took)
 		if most := lease + 500*time.Millisecond + time.Second; took > most {
-			t.Errorf("after a worker was killed its tasks ran elsewhere within %v, want %v: the lease, the fall-back, and a second for a busy machine", took, most)
+			t.Errorf("the tasks of a killed worker ran again after %v, want at most %v: the lease, the fall-back, and a second for a busy machine", took, most)
 		}
 		for i, id := range ids {
 			r := s.Record(id)
 			switch {
 			case i < 8 && (r.Status != queue.Completed || r.LeaseLosses != 1 || r.Epoch != 2 || r.Retries != 0 || !ran[id]):
-				t.Errorf("%s is %s after %d lost leases, %d claims and %d retries; ran elsewhere: %v", id, r.Status, r.LeaseLosses, r.Epoch, r.Retries, ran[id])
+				t.Errorf("%s is %s after %d lost leases, %d claims and %d retries; ran again: %v", id, r.Status, r.LeaseLosses, r.Epoch, r.Retries, ran[id])
 			case i >= 8 && (!r.TimedOut || r.TimeoutType != "execution" || r.Epoch != 1):
-				t.Errorf("%s, whose deadline came first, is %s of type %q after %d claims", id, r.Status, r.TimeoutType, r.Epoch)
+				t.Errorf("%s, whose deadline is before the end of the lease, is %s with timeout type %q after %d claims", id, r.Status, r.TimeoutType, r.Epoch)
 			case i >= 8 && r.DetectedAt.Sub(r.CompletedAt) > 700*time.Millisecond:
-				t.Errorf("%s ended %v late", id, r.DetectedAt.Sub(r.CompletedAt))
+				t.Errorf("the end of %s was detected %v late", id, r.DetectedAt.Sub(r.CompletedAt))
 			}
 		}
 		if left := s.Redis.Keys(s.Context(), s.Key("claims:*")).Val(); len(left) > 0 {
-			t.Errorf("the killed worker still holds %v", left)
+			t.Errorf("the killed worker still has the keys %v", left)
 		}
 	}
 	s.account(all)
 }
 
-// finishElsewhere runs a worker of this process until it has done n tasks of kind
-// hang, and returns which, and when the last began.
+// finishElsewhere runs a worker in this process until it has completed n tasks of kind hang. It returns
+// which, and when the last began.
 func (s *stage) finishElsewhere(n int) (ran map[string]bool, last time.Time) {
 	w := worker.New(s.Another(), worker.Config{NoReaper: true})
 	done := make(chan string, 100)
@@ -201,7 +201,7 @@ func (s *stage) finishElsewhere(n int) (ran map[string]bool, last time.Time) {
 	defer stop()
 	ran = map[string]bool{}
 	for len(ran) < n {
-		ran[await.Receive(s.T, done, "what a killed worker held runs elsewhere")] = true
+		ran[await.Receive(s.T, done, "the tasks of a killed worker run again")] = true
 	}
 	return ran, time.Now()
 }

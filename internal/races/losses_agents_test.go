@@ -7,7 +7,7 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// pause is a wait of an agent for a child that it makes with it.
+// pause returns a suspension that creates the two members of its wait.
 func pause(agent string) queue.Suspension {
 	return queue.Suspension{Agent: agent, Epoch: 1, Worker: "w",
 		Wait: queue.Wait{Entry: 2, Mode: queue.WaitAny, Digest: "d", Label: "l", Limit: 10 * time.Second, CancelLosers: true,
@@ -17,7 +17,7 @@ func pause(agent string) queue.Suspension {
 			{ID: agent + ".2", Kind: "p", Promise: true, Hooks: queue.Hooks{OnCancel: queue.Hook{Kind: "c"}}}}}
 }
 
-// waiting is an agent that is at that wait.
+// waiting returns the id of an agent that is in the wait of pause.
 func (l *lossy) waiting() string {
 	l.Helper()
 	id := l.running(queue.Task{Kind: "agent", AttemptTimeout: time.Hour})[0]
@@ -27,12 +27,12 @@ func (l *lossy) waiting() string {
 	return id
 }
 
-// lossesOfAgents are about waits, and what agents remember and are told.
+// lossesOfAgents are about waits, journals and signals.
 var lossesOfAgents = []loss{
 	{"an agent begins to wait once", "suspend", func(l *lossy) any {
 		return answer(l.caller.Attempts().Suspend(l.Context(), pause(l.running(queue.Task{Kind: "agent", AttemptTimeout: time.Hour})[0])))
 	}},
-	{"a wait that is over at once cancels its losers once", "suspend", func(l *lossy) any {
+	{"a wait that is over when it is registered cancels its losers once", "suspend", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "agent"})[0]
 		s := pause(id)
 		if _, err := l.Q.EnqueueAll(l.Context(), s.Children); err != nil {
@@ -58,10 +58,10 @@ var lossesOfAgents = []loss{
 		n.Entries[0].Number = 2
 		return answer(nil, l.caller.Attempts().Remember(l.Context(), id, 1, "w", n))
 	}},
-	{"a signal is told once", "signal", func(l *lossy) any {
+	{"a signal is delivered once", "signal", func(l *lossy) any {
 		return answer(l.caller.Signal(l.Context(), l.running(queue.Task{Kind: "agent"})[0], "go", []byte("x")))
 	}},
-	{"a signal that is there already is told so", "signal", func(l *lossy) any {
+	{"a second signal of the same name gets the reply that one exists", "signal", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "agent"})[0]
 		if _, err := l.Q.Signal(l.Context(), id, "go", []byte("first")); err != nil {
 			return err
@@ -72,7 +72,7 @@ var lossesOfAgents = []loss{
 		id := l.waiting()
 		return answer(l.caller.Resolve(l.Context(), id+".2", []byte("x")))
 	}},
-	{"a report wakes an agent once, and takes it", "settle", func(l *lossy) any {
+	{"a report wakes an agent once, and fetches it", "settle", func(l *lossy) any {
 		id := l.waiting()
 		l.fetch("w", 2, 1, time.Minute)
 		return l.settle(ask(3, 1, time.Minute), queue.Outcome{ID: id + ".1", Verb: queue.Complete, Result: []byte("r")})
@@ -83,10 +83,10 @@ var lossesOfAgents = []loss{
 		}
 		return answer(l.caller.Attempts().Fetch(l.Context(), 0, "w", ask(2, 3, time.Minute)))
 	}},
-	{"an agent that waits is cancelled once", "cancel", func(l *lossy) any {
+	{"a waiting agent is cancelled once", "cancel", func(l *lossy) any {
 		return answer(l.caller.CancelAll(l.Context(), []string{l.waiting()}, "enough"))
 	}},
-	{"a wait is out of time once", "sweep", func(l *lossy) any {
+	{"a wait times out once", "sweep", func(l *lossy) any {
 		id := l.waiting()
 		for _, d := range []time.Duration{3, 6, 11, 12} {
 			l.at(d * time.Second)
@@ -94,7 +94,7 @@ var lossesOfAgents = []loss{
 				return err
 			}
 		}
-		// It was woken, and its end leaves nothing to do for a sweep that comes late.
+		// The agent was woken. Its end leaves nothing to do for a late sweep.
 		if _, err := l.Q.Cancel(l.Context(), id, "enough"); err != nil {
 			return err
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// everything is a task with all that may be said of one that workers run.
+// everything returns a task that uses all options of tasks that workers run.
 func everything() queue.Task {
 	return queue.Task{Kind: "a", Timeout: time.Minute, QueueTimeout: time.Second, AttemptTimeout: 10 * time.Second, OnTimeout: queue.OnTimeoutRetry,
 		WarnAt: 0.5, CancelGrace: 5 * time.Second, MaxRetries: 3,
@@ -17,7 +17,7 @@ func everything() queue.Task {
 		IdempotencyKey: "key", IdempotencyScope: queue.UntilFinished}
 }
 
-// lossesOfPolicies are about retries, hooks, promises and queues that are held up.
+// lossesOfPolicies are about retries, hooks, promises and the controls of queues.
 var lossesOfPolicies = []loss{
 	{"a task with all policies is enqueued once", "enqueue", func(l *lossy) any {
 		r, err := l.caller.Enqueue(l.Context(), everything())
@@ -31,7 +31,7 @@ var lossesOfPolicies = []loss{
 		}
 		return answer(receipts, err)
 	}},
-	{"a key whose task is over is taken once", "enqueue", func(l *lossy) any {
+	{"a key whose task has ended is used once again", "enqueue", func(l *lossy) any {
 		over := queue.Task{Kind: "a", Timeout: time.Second, IdempotencyKey: "key", IdempotencyScope: queue.UntilFinished}
 		l.tasks(over)
 		l.at(2 * time.Second)
@@ -39,7 +39,7 @@ var lossesOfPolicies = []loss{
 		l.named = append(l.named, r.ID)
 		return answer(r, err)
 	}},
-	{"a key whose window is over is taken once", "enqueue", func(l *lossy) any {
+	{"a key whose window is over is used once again", "enqueue", func(l *lossy) any {
 		window := queue.Task{Kind: "a", IdempotencyKey: "key", IdempotencyScope: queue.ForWindow, IdempotencyWindow: time.Second}
 		l.tasks(window)
 		l.at(2 * time.Second)
@@ -60,7 +60,7 @@ var lossesOfPolicies = []loss{
 		return answer(l.caller.Attempts().Fetch(l.Context(), 0, "w", ask(1, 3, time.Minute)))
 	}},
 
-	{"fail and wait for the back-off spends one retry", "settle", func(l *lossy) any {
+	{"fail with a back-off spends one retry", "settle", func(l *lossy) any {
 		id := l.running(everything())[0]
 		return l.settle(queue.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Error: "e", Code: 3})
 	}},
@@ -73,7 +73,7 @@ var lossesOfPolicies = []loss{
 		id := l.running(everything())[0]
 		return l.settle(queue.Ask{}, queue.Outcome{ID: id, Verb: queue.Fail, Class: queue.ClassTimeout})
 	}},
-	{"a report that comes after the attempt's limit spends one retry", "settle", func(l *lossy) any {
+	{"a report after the attempt's limit spends one retry", "settle", func(l *lossy) any {
 		id := l.running(everything())[0]
 		l.at(11 * time.Second)
 		return l.settle(queue.Ask{}, queue.Outcome{ID: id, Verb: queue.Complete})
@@ -90,7 +90,7 @@ var lossesOfPolicies = []loss{
 		return l.settle(queue.Ask{}, queue.Outcome{ID: id, Verb: queue.Complete, Result: []byte("r")})
 	}},
 
-	{"a heartbeat in the grace is told to stop", "heartbeat", func(l *lossy) any {
+	{"the reply to a heartbeat in the grace says stop", "heartbeat", func(l *lossy) any {
 		ids := l.running(queue.Task{Kind: "a", CancelGrace: 5 * time.Second}, queue.Task{Kind: "b", AttemptTimeout: time.Second, MaxRetries: 1, OnTimeout: queue.OnTimeoutRetry})
 		if _, err := l.Q.Cancel(l.Context(), ids[0], "enough"); err != nil {
 			return err
@@ -123,7 +123,7 @@ var lossesOfPolicies = []loss{
 		id := l.tasks(queue.Task{Kind: "p", Promise: true, Timeout: time.Minute, Hooks: queue.Hooks{OnFailure: queue.Hook{Kind: "f"}}})[0]
 		return answer(l.caller.Reject(l.Context(), id, "no"))
 	}},
-	{"a promise that is late is ended once", "resolve", func(l *lossy) any {
+	{"a late promise is ended once", "resolve", func(l *lossy) any {
 		id := l.tasks(queue.Task{Kind: "p", Promise: true, Timeout: time.Second})[0]
 		l.at(2 * time.Second)
 		return answer(l.caller.Resolve(l.Context(), id, []byte("r")))
@@ -149,7 +149,7 @@ var lossesOfPolicies = []loss{
 		if _, err := l.caller.LimitRate(l.Context(), "default", queue.Rate{N: 1, Per: time.Second}); err != nil {
 			return err
 		}
-		l.fetch("w", 1, 2, time.Minute) // one of them, and the bucket is empty
+		l.fetch("w", 1, 2, time.Minute) // fetches one task, and then the bucket is empty
 		return answer(l.caller.LimitRunning(l.Context(), "default", 2))
 	}},
 

@@ -11,13 +11,14 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// loss is a call whose answer is lost. call returns what the caller is told.
+// loss is a call whose reply is lost. holds is the claim that is tested, and script the call. call returns
+// what the caller gets.
 type loss struct {
 	holds, script string
 	call          func(l *lossy) any
 }
 
-// losses are all of them.
+// losses are all losses.
 var losses = slices.Concat(lossesOfTasks, lossesOfPolicies, lossesOfAgents)
 
 var lossesOfTasks = []loss{
@@ -30,7 +31,7 @@ var lossesOfTasks = []loss{
 		l.running(queue.Task{Kind: "a"})
 		return answer("", l.caller.Attempts().Describe(l.Context(), 0, "w", queue.WorkerDraining, "about"))
 	}},
-	{"a worker is asked to stop once", "stop_worker", func(l *lossy) any {
+	{"a worker is stopped once", "stop_worker", func(l *lossy) any {
 		l.running(queue.Task{Kind: "a"})
 		return answer("", l.caller.StopWorker(l.Context(), "w"))
 	}},
@@ -57,12 +58,12 @@ var lossesOfTasks = []loss{
 		l.tasks(queue.Task{Kind: "a", Payload: []byte("p"), AttemptTimeout: time.Second}, queue.Task{Kind: "b", Priority: 2}, queue.Task{Kind: "c"}, queue.Task{Kind: "d"})
 		return answer(l.caller.Attempts().Fetch(l.Context(), 0, "w", ask(1, 3, time.Minute)))
 	}},
-	{"a fetch ends what is late once", "fetch", func(l *lossy) any {
+	{"a fetch ends a late task once", "fetch", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a", Timeout: time.Second}, queue.Task{Kind: "b"})
 		l.at(2 * time.Second)
 		return answer(l.caller.Attempts().Fetch(l.Context(), 0, "w", ask(1, 1, time.Minute)))
 	}},
-	{"a fetch that passes the baton leaves one token", "fetch", func(l *lossy) any {
+	{"a fetch of no tasks wakes one other worker", "fetch", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a"}, queue.Task{Kind: "b"})
 		return answer(l.caller.Attempts().Fetch(l.Context(), 0, "w", ask(1, 0, time.Minute)))
 	}},
@@ -108,17 +109,17 @@ var lossesOfTasks = []loss{
 		ids := l.running(queue.Task{Kind: "a"}, queue.Task{Kind: "b", MaxRetries: 1}, queue.Task{Kind: "c"})
 		return l.settle(queue.Ask{}, queue.Outcome{ID: ids[0], Verb: queue.Complete}, queue.Outcome{ID: ids[1], Verb: queue.Fail}, queue.Outcome{ID: ids[2], Verb: queue.Release})
 	}},
-	{"settle takes the next tasks once", "settle", func(l *lossy) any {
+	{"settle fetches the next tasks once", "settle", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "a"})[0]
 		l.tasks(queue.Task{Kind: "b"}, queue.Task{Kind: "c"}, queue.Task{Kind: "d"})
 		return l.settle(ask(2, 2, time.Minute), queue.Outcome{ID: id, Verb: queue.Complete})
 	}},
-	{"settle gives a task back and takes it again", "settle", func(l *lossy) any {
+	{"settle gives a task back and fetches it again", "settle", func(l *lossy) any {
 		ids := l.running(queue.Task{Kind: "a"}, queue.Task{Kind: "b", MaxRetries: 3})
 		return l.settle(ask(2, 2, time.Minute), queue.Outcome{ID: ids[0], Verb: queue.Release}, queue.Outcome{ID: ids[1], Verb: queue.Fail, Error: "e"})
 	}},
 
-	{"a heartbeat gives back what was not received once", "heartbeat", func(l *lossy) any {
+	{"a heartbeat gives back once the tasks that the worker did not receive", "heartbeat", func(l *lossy) any {
 		ids := l.running(queue.Task{Kind: "a"}, queue.Task{Kind: "b"}, queue.Task{Kind: "c", Timeout: time.Second})
 		l.at(2 * time.Second)
 		return answer(l.caller.Attempts().Heartbeat(l.Context(), 0, "w", time.Minute, 1, []queue.Held{{ID: ids[0], Epoch: 1, Progress: "half"}, {ID: ids[2], Epoch: 1, Progress: "half"}, {ID: "0-nobody", Epoch: 1}}))
@@ -141,7 +142,7 @@ var lossesOfTasks = []loss{
 		owner := l.running(queue.Task{Kind: "owner", Timeout: time.Second}, queue.Task{Kind: "attempt", AttemptTimeout: time.Second}, queue.Task{Kind: "held"})[0]
 		l.tasks(queue.Task{Kind: "child", ID: owner + ".1"}, queue.Task{Kind: "delayed", Delay: time.Second}, queue.Task{Kind: "queued", QueueTimeout: time.Second}, queue.Task{Kind: "keyed", IdempotencyKey: "key", Timeout: time.Second, Retention: time.Hour})
 		l.at(2 * time.Minute)
-		// What it did is told to whom it was told: a repeat has nothing left to do.
+		// Only the first reply says what the sweep did: a repeat has nothing to do.
 		for range 4 {
 			if _, err := reaper.Sweep(l.Context(), l.caller, 0, "r", 100, 500*time.Millisecond); err != nil {
 				return err
@@ -152,23 +153,23 @@ var lossesOfTasks = []loss{
 		return answer(nil, err)
 	}},
 
-	{"who watches a late task ends it once", "watch", func(l *lossy) any {
+	{"Result of a late task ends it once", "watch", func(l *lossy) any {
 		id := l.tasks(queue.Task{Kind: "a", Timeout: time.Second})[0]
 		l.at(2 * time.Second)
 		return answer(l.caller.Result(l.Context(), id))
 	}},
-	{"who watches a live task gets its result", "watch", func(l *lossy) any {
+	{"Result of a running task returns its result", "watch", func(l *lossy) any {
 		id := l.running(queue.Task{Kind: "a"})[0]
 		result := make(chan any)
 		go func() { result <- answer(l.caller.Result(l.Context(), id)) }()
-		await.Until(l.T, "it is watched", func() bool { return l.Record(id).Fields["watched"] != "" })
+		await.Until(l.T, "the task is watched", func() bool { return l.Record(id).Fields["watched"] != "" })
 		if _, err := l.Q.Attempts().Settle(l.Context(), 0, "w", "call", []queue.Outcome{{ID: id, Epoch: 1, Verb: queue.Complete, Result: []byte("r")}}, queue.Ask{}); err != nil {
 			return err
 		}
-		return await.Receive(l.T, result, "the result comes")
+		return await.Receive(l.T, result, "Result returns")
 	}},
 
-	{"a namespace is made once", "open", func(l *lossy) any {
+	{"a namespace is created once", "open", func(l *lossy) any {
 		l.second = redistest.Namespace(l.T)
 		q, err := queue.Open(l.Context(), l.caller.Client(), queue.Config{Namespace: l.second, Partitions: 3, Library: l.library, Logger: l.Q.Logger()})
 		if err != nil {

@@ -12,11 +12,10 @@ func TestMain(m *testing.M) {
 	stages.Main(m, play)
 }
 
-// rounds is a count where there is time for more (CURFEW_LONG), or only for less
-// (-short, as under the race detector).
+// rounds returns n, or 10 n with CURFEW_LONG=1, or n/5 with -short.
 func rounds(n int) int { return stages.Times(max(n/5, 1), n, 10*n) }
 
-// fewer is a count where there may be time only for less.
+// fewer returns n, or n/5 with -short.
 func fewer(n int) int {
 	if testing.Short() {
 		return max(n/5, 1)
@@ -24,10 +23,10 @@ func fewer(n int) int {
 	return n
 }
 
-// again runs a test whose namespace must not grow with the time there is: the stream
-// of events keeps no more than about the newest 100,000.
+// again runs a test once, or 10 times with CURFEW_LONG=1, each time in a new namespace: an event stream keeps
+// only about 100,000 events.
 func again(t *testing.T, test func(t *testing.T)) {
 	for range stages.Times(1, 1, 10) {
-		t.Run("from the start", test)
+		t.Run("in a new namespace", test)
 	}
 }

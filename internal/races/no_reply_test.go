@@ -19,14 +19,14 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// write is a call that changes something, on tasks of its own.
+// write is a call that writes, on its own tasks.
 type write struct {
 	name string
 	call func(ctx context.Context, q *queue.Queue) error
 	done func() bool // whether it has had its effect
 }
 
-// writes readies a call of each kind.
+// writes prepares a call of each kind.
 func (s *stage) writes() []write {
 	ids := s.Enqueue(queue.Task{Kind: "settled"}, queue.Task{Kind: "held"})
 	s.fetch("w", 1, 2, time.Minute)
@@ -89,7 +89,7 @@ func (s *stage) writes() []write {
 	}
 }
 
-// each makes all calls at once, checks each one's error, and waits for them.
+// each makes all calls at the same time, and checks the error of each.
 func each(writes []write, q *queue.Queue, timeout time.Duration, check func(w write, err error, took time.Duration)) {
 	var group sync.WaitGroup
 	for _, w := range writes {
@@ -113,21 +113,21 @@ func TestWithoutAnyReplyTheOutcomeIsUnknown(t *testing.T) {
 	proxy.CutReply(scripts, 1<<30)
 	each(writes, caller, 300*time.Millisecond, func(w write, err error, took time.Duration) {
 		if !errors.Is(err, refusal.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, refusal.ErrUnavailable) {
-			t.Errorf("%s whose replies are all lost: %v, want that the outcome is unknown, and why it was given up", w.name, err)
+			t.Errorf("%s whose replies are all lost: %v, want ErrUnknown and DeadlineExceeded", w.name, err)
 		}
 		if took > 2*time.Second {
-			t.Errorf("%s returned %v after a context of 300ms began", w.name, took)
+			t.Errorf("%s with a timeout of 300ms returned after %v", w.name, took)
 		}
 	})
 	for _, w := range writes {
 		if !w.done() {
-			t.Errorf("%s ran many times, its replies were lost, and it has not had its effect once", w.name)
+			t.Errorf("%s, whose replies were lost, has not had its effect", w.name)
 		}
 	}
 	s.Audit(s.Q)
 }
 
-// A server that hangs gives no reply either, and does not even close the connection.
+// A server that hangs does not reply, and does not close the connection.
 func TestWithoutAnAnswerInTimeTheOutcomeIsUnknown(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, redistest.Shared(t).Addr, queue.Config{})
@@ -137,10 +137,10 @@ func TestWithoutAnAnswerInTimeTheOutcomeIsUnknown(t *testing.T) {
 	proxy.Hold(scripts)
 	each(writes, caller, 300*time.Millisecond, func(w write, err error, took time.Duration) {
 		if !errors.Is(err, refusal.ErrUnknown) {
-			t.Errorf("%s whose reply does not come: %v, want that the outcome is unknown", w.name, err)
+			t.Errorf("%s without a reply: %v, want ErrUnknown", w.name, err)
 		}
 		if took > 2*time.Second {
-			t.Errorf("%s returned %v after a context of 300ms began", w.name, took)
+			t.Errorf("%s with a timeout of 300ms returned after %v", w.name, took)
 		}
 	})
 	for _, w := range writes {
@@ -161,26 +161,26 @@ func TestWithoutARedisNothingIsChanged(t *testing.T) {
 	server.Kill()
 
 	each(writes, hasty, 300*time.Millisecond, func(w write, err error, took time.Duration) {
-		// Whether it was sent cannot be told from a context that ended: it may say so.
+		// When the context ends, it is not known whether the request was sent: ErrUnknown is possible too.
 		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s of a Redis that is not there, for 300ms: %v, want that time is over", w.name, err)
+			t.Errorf("%s without a Redis, with a timeout of 300ms: %v, want DeadlineExceeded", w.name, err)
 		}
 		if took > 2*time.Second {
-			t.Errorf("%s returned %v after a context of 300ms began", w.name, took)
+			t.Errorf("%s with a timeout of 300ms returned after %v", w.name, took)
 		}
 	})
 	each(writes, patient, time.Minute, func(w write, err error, took time.Duration) {
 		if !errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown) {
-			t.Errorf("%s of a Redis that is not there: %v, want that it is unavailable", w.name, err)
+			t.Errorf("%s without a Redis: %v, want ErrUnavailable", w.name, err)
 		}
 		if took > 10*time.Second {
-			t.Errorf("%s of a Redis that is not there returned after %v", w.name, took)
+			t.Errorf("%s without a Redis returned after %v, want at most 10s", w.name, took)
 		}
 	})
 	server.Restart(t)
 	s.Redis = stages.Client(t, server.Addr)
 	if diff := redistest.Diff(before, redistest.Dump(t, s.Redis, s.Q.Namespace())); diff != "" {
-		t.Errorf("something was changed:\n%s", diff)
+		t.Errorf("the calls changed:\n%s", diff)
 	}
 }
 
@@ -195,7 +195,7 @@ func TestWorkerWhoseRepliesAreCut(t *testing.T) {
 	var cuts atomic.Int64
 	cutting.Store(true)
 	proxy.CutReply(func(args [][]byte) bool {
-		// Everything that a worker asks, waiting for work included.
+		// All calls of a worker, including the wait for work.
 		asks := scripts(args) || faultproxy.Command("blpop")(args)
 		cut := asks && cutting.Load() && rand.IntN(3) == 0
 		if cut {
@@ -212,7 +212,7 @@ func TestWorkerWhoseRepliesAreCut(t *testing.T) {
 		defer mu.Unlock()
 		runs[worker.Info(ctx).ID]++
 		if string(payload) == "again" && worker.Info(ctx).Attempt == 1 {
-			return nil, errors.New("the first time it fails")
+			return nil, errors.New("the first attempt fails")
 		}
 		return payload, nil
 	})
@@ -220,7 +220,7 @@ func TestWorkerWhoseRepliesAreCut(t *testing.T) {
 
 	var ids []string
 	start := time.Now()
-	for len(ids) < n { // a stream of them, so that the worker is idle now and then
+	for len(ids) < n { // with pauses, so that the worker is sometimes idle
 		tasks := make([]queue.Task, 50)
 		for i := range tasks {
 			tasks[i] = queue.Task{Kind: "k", Payload: []byte("x"), Timeout: time.Minute, MaxRetries: 3}
@@ -234,17 +234,17 @@ func TestWorkerWhoseRepliesAreCut(t *testing.T) {
 	await.Until(t, "all tasks have ended", func() bool { return s.zcard("deadlines") == 0 })
 	took := time.Since(start)
 	cutting.Store(false)
-	await.Until(t, "the worker knows", func() bool { return w.Stats().Completed+w.Stats().Refused+w.Stats().Dropped >= int64(n) })
+	await.Until(t, "the worker has the verdicts of all tasks", func() bool { return w.Stats().Completed+w.Stats().Refused+w.Stats().Dropped >= int64(n) })
 
 	mu.Lock()
 	defer mu.Unlock()
 	stats := w.Stats()
 	t.Logf("%d tasks in %v, %d replies cut: %+v", n, took, cuts.Load(), stats)
 	if cuts.Load() < int64(n/25) {
-		t.Errorf("only %d replies were cut", cuts.Load())
+		t.Errorf("%d replies were cut, which is too few for this test", cuts.Load())
 	}
 	if stats.Completed != int64(n) || stats.Failed != int64(n/10) || stats.Refused+stats.Dropped+stats.Released != 0 {
-		t.Errorf("the worker counts %+v, want %d completed, %d failed and nothing refused, dropped or released", stats, n, n/10)
+		t.Errorf("the worker counts %+v, want %d completed, %d failed, and none refused, dropped or released", stats, n, n/10)
 	}
 	for id, r := range s.account(ids) {
 		want := 1

@@ -15,10 +15,10 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// clocks are the sorted sets that a reaper looks at.
+// clocks are the sorted sets that a sweep reads.
 var clocks = []string{"deadlines", "limits", "delayed", "workers", "draining", "retained", "forget"}
 
-// work is something due soon on every clock, to see that a reaper does it.
+// work has something that is due soon on each clock.
 type work struct {
 	*stage
 	ids                                     []string
@@ -37,7 +37,7 @@ func newWork(t *testing.T) *work {
 	more := w.Enqueue(queue.Task{Kind: "late", Timeout: soon, Queue: "other"}, queue.Task{Kind: "queued", QueueTimeout: soon, Queue: "other"},
 		queue.Task{Kind: "delayed", Delay: soon, Queue: "other"})
 	w.late, w.queued, w.delayed = more[0], more[1], more[2]
-	// What is kept for a minute and for a day at the least is due now.
+	// Records are kept for at least a minute and keys for a day; these are made due now.
 	for _, clock := range []string{"retained", "forget"} {
 		member := map[string]string{"retained": w.old, "forget": "old"}[clock]
 		if err := w.Redis.ZAdd(w.Context(), w.Key(clock), redis.Z{Score: 2, Member: member}).Err(); err != nil {
@@ -65,7 +65,7 @@ func (w *work) settle(ids ...string) {
 	}
 }
 
-// done says for each clock whether what is due on it is done.
+// done reports whether the work that is due on a clock is done.
 func (w *work) done(clock string) bool {
 	switch clock {
 	case "deadlines":
@@ -93,23 +93,23 @@ func (w *work) reaping() *atomic.Int64 {
 	return &sweeps
 }
 
-// complains checks that the log has one error a partition in ten seconds, that it
-// begins as operators look for it, and that it tells of words.
+// complains checks that the log has one error, since a partition logs at most one in ten seconds, that it has
+// the documented beginning, and that the log contains words.
 func (w *work) complains(words ...string) {
 	w.Helper()
-	await.Until(w.T, "the trouble is logged", func() bool { return w.Logs.Count("level=ERROR") > 0 })
+	await.Until(w.T, "the error is logged", func() bool { return w.Logs.Count("level=ERROR") > 0 })
 	text := w.Logs.String()
 	if n := strings.Count(text, "Error timing out expired tasks: "); n != 1 || strings.Count(text, "level=ERROR") != 1 {
 		w.Errorf("%d errors were logged, want one in ten seconds:\n%s", n, text)
 	}
 	for _, word := range words {
 		if !strings.Contains(text, word) {
-			w.Errorf("the log does not tell of %q:\n%s", word, text)
+			w.Errorf("the log does not contain %q:\n%s", word, text)
 		}
 	}
 }
 
-// poisons are records that cannot be worked with, each in its own way.
+// poisons are ways to ruin a record.
 var poisons = []struct {
 	name  string
 	plant func(w *work, id string) error
@@ -142,7 +142,7 @@ var poisons = []struct {
 	}},
 }
 
-// write writes the two texts of a record, or one; "" for none.
+// write writes the spec and the state of a record, without those that are "".
 func (w *work) write(id, spec, state string) error {
 	var err error
 	for key, text := range map[string]string{"spec:": spec, "state:": state} {
@@ -174,9 +174,9 @@ func TestPoisonHoldsUpNothing(t *testing.T) {
 		}
 		sweeps := w.reaping()
 		for _, clock := range clocks {
-			await.Until(t, "what is due on "+clock+" is done", func() bool { return w.done(clock) })
+			await.Until(t, "the work on the clock "+clock+" is done", func() bool { return w.done(clock) })
 		}
-		await.Until(t, "the poison is off the clocks", func() bool {
+		await.Until(t, "no ruined record is on a clock", func() bool {
 			return w.Redis.ZCount(w.Context(), w.Key("deadlines"), "-inf", "100").Val()+w.Redis.ZCount(w.Context(), w.Key("limits"), "-inf", "100").Val()+
 				w.Redis.ZCount(w.Context(), w.Key("delayed"), "-inf", "100").Val()+w.Redis.ZCount(w.Context(), w.Key("workers"), "-inf", "100").Val()+
 				w.Redis.ZCount(w.Context(), w.Key("draining"), "-inf", "100").Val()+w.Redis.ZCount(w.Context(), w.Key("retained"), "-inf", "100").Val() == 0
@@ -189,19 +189,19 @@ func TestPoisonHoldsUpNothing(t *testing.T) {
 			if e.Kind == "task_broken" {
 				told++
 				if e.Fields["error"] == "" {
-					t.Errorf("the event of %s does not say what is wrong with it", e.ID)
+					t.Errorf("the event task_broken of %s has no error", e.ID)
 				}
 			}
 		}
-		t.Logf("%d poison records on %d clocks: %d in quarantine, %d events, %d sweeps", planted, len(clocks), broken, told, sweeps.Load())
-		if broken < int64(planted)-1 || told < int(broken) { // what is not there is not broken
-			t.Errorf("%d are in quarantine and %d events tell of it", broken, told)
+		t.Logf("%d ruined records on %d clocks: %d marked as broken, %d events, %d sweeps", planted, len(clocks), broken, told, sweeps.Load())
+		if broken < int64(planted)-1 || told < int(broken) { // a missing record is not broken
+			t.Errorf("%d records are marked as broken, with %d events", broken, told)
 		}
-		// It goes on, and is as prompt as before.
+		// The reaper still ends new tasks without delay.
 		late := w.Enqueue(queue.Task{Kind: "late", Timeout: 50 * time.Millisecond})[0]
 		await.Until(t, "a new task is timed out", func() bool { return w.Record(late).TimedOut })
 		if r := w.Record(late); r.DetectedAt.Sub(r.CompletedAt) > fallback {
-			t.Errorf("a new task was timed out %v late", r.DetectedAt.Sub(r.CompletedAt))
+			t.Errorf("the timeout of a new task was detected %v late", r.DetectedAt.Sub(r.CompletedAt))
 		}
 		w.mend()
 		w.Audit(w.Q)
@@ -215,21 +215,21 @@ func TestPoisonHoldsUpNothing(t *testing.T) {
 			sweeps := w.reaping()
 			for _, clock := range clocks {
 				if clock != wrong {
-					await.Until(t, "what is due on "+clock+" is done", func() bool { return w.done(clock) })
+					await.Until(t, "the work on the clock "+clock+" is done", func() bool { return w.done(clock) })
 				}
 			}
 			w.complains(wrong, "WRONGTYPE")
 			before := sweeps.Load()
 			until(time.Now().Add(time.Second))
 			if n := sweeps.Load() - before; n < 1 || n > 60 {
-				t.Errorf("a clock that cannot be read makes %d sweeps a second", n)
+				t.Errorf("with a clock that cannot be read there are %d sweeps a second, want 1 to 60", n)
 			}
 			if w.done(wrong) {
-				t.Errorf("what is on no clock but %s is done", wrong)
+				t.Errorf("the work on the clock %s is done though the clock cannot be read", wrong)
 			}
-			// Mended, it goes on where it was.
+			// When the key is restored, its work is done.
 			mend()
-			await.Until(t, "what is due on "+wrong+" is done", func() bool { return w.done(wrong) })
+			await.Until(t, "the work on the clock "+wrong+" is done", func() bool { return w.done(wrong) })
 			w.complains()
 		})
 	}
@@ -243,14 +243,14 @@ func TestPoisonHoldsUpNothing(t *testing.T) {
 		w.complains("WRONGTYPE")
 		mend()
 		for _, clock := range clocks {
-			await.Until(t, "what is due on "+clock+" is done", func() bool { return w.done(clock) })
+			await.Until(t, "the work on the clock "+clock+" is done", func() bool { return w.done(clock) })
 		}
 		w.complains()
 	})
 }
 
-// replace puts a string in the place of a key, until it is mended. No reaper sees the key
-// missing meanwhile: it would complain of that, and be silent for ten seconds.
+// replace replaces a key by a string, until mend is called. It does so in a transaction: a reaper that found no
+// key would log that error, and then no other one for ten seconds.
 func (w *work) replace(key string) (mend func()) {
 	w.Helper()
 	_, err := w.Redis.TxPipelined(w.Context(), func(p redis.Pipeliner) error {
@@ -269,7 +269,7 @@ func (w *work) replace(key string) (mend func()) {
 	}
 }
 
-// mend removes the poison, as an operator would.
+// mend removes the ruined records, as an operator would.
 func (w *work) mend() {
 	for _, poison := range poisons {
 		id := "0-" + poison.name

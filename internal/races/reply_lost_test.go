@@ -16,15 +16,14 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// lossy is a namespace whose time stands still, with a proxy between it and the calls
-// that lose their answers. Time, ids and all else being equal, what is stored after a
-// call that was repeated must be what is stored after one that was not.
+// lossy is a namespace with a stopped clock, and a proxy that loses the replies of some calls. With equal time and
+// ids, the state after a repeated call must be equal to that after a call that was made once.
 type lossy struct {
 	*stage
 	library *lua.Library
 	proxy   *faultproxy.Proxy
-	caller  *queue.Queue // through the proxy; s.q goes around it
-	named   []string     // ids, in the order that the test came by them
+	caller  *queue.Queue // through the proxy; Stage.Q connects directly
+	named   []string     // ids, in the order in which the test got them
 	second  string       // another namespace, if the test opened one
 }
 
@@ -42,23 +41,23 @@ func newLossy(t *testing.T) *lossy {
 	return l
 }
 
-// at moves the clock.
+// at sets the clock.
 func (l *lossy) at(d time.Duration) {
 	testclock.Set(l.T, l.Redis, l.Q.Root(0), testclock.Start.Add(d))
 }
 
-// tasks enqueues around the proxy and names what it enqueued.
+// tasks enqueues directly, and adds the ids to named.
 func (l *lossy) tasks(tasks ...queue.Task) []string {
 	ids := l.Enqueue(tasks...)
 	l.named = append(l.named, ids...)
 	return ids
 }
 
-// running enqueues tasks around the proxy and has worker w claim them all.
+// running enqueues tasks directly, and claims all of them for worker w.
 func (l *lossy) running(tasks ...queue.Task) []string {
 	ids := l.tasks(tasks...)
 	if claims := l.fetch("w", 1, len(ids), time.Minute); len(claims) != len(ids) {
-		l.Fatalf("%d of %d were claimed", len(claims), len(ids))
+		l.Fatalf("fetch claimed %d of %d tasks", len(claims), len(ids))
 	}
 	return ids
 }
@@ -73,15 +72,14 @@ func (l *lossy) settle(next queue.Ask, outcomes ...queue.Outcome) any {
 	return answer(l.caller.Attempts().Settle(l.Context(), 0, "w", "call", outcomes, next))
 }
 
-// answer is what a caller is told.
+// answer returns the part of a reply that must not depend on lost replies.
 func answer(value any, err error) any {
 	if err != nil {
 		return err
 	}
 	if trip, ok := value.(queue.Reply); ok {
-		// The order of the claims of one reply does not matter. When to look again is
-		// a hint: workers wait for the token of the queue. What else a lost try ended is
-		// in the events, and not told again.
+		// The order of the claims does not matter. Look is a hint: workers wait for the token
+		// of the queue. Tasks that a lost try ended are in the events, but not in Ended again.
 		trip.Look, trip.Ended = 0, 0
 		slices.SortFunc(trip.Claims, func(a, b queue.Claim) int { return strings.Compare(a.ID, b.ID) })
 		return trip
@@ -90,12 +88,12 @@ func answer(value any, err error) any {
 }
 
 var (
-	// In a hash; in the lines of a state, and the last word of its first line.
+	// A random call is in a hash, in the lines of a state, and the last word of its first line.
 	randomCall = regexp.MustCompile(`((?:call|drained_by) = |\\n(?:cancelled_by|suspended_by|enqueued_by)=|:state:\S+ \(string\)\s+"(?:\S+ ){6})[0-9A-Z]{12}\b`)
 	streamID   = regexp.MustCompile(`(?m)^  \d{13}-\d+ `)
 )
 
-// plain puts the same names into texts of different runs.
+// plain replaces what differs between runs: ids, namespaces, random calls and stream ids.
 func (l *lossy) plain(text string) string {
 	for i, id := range l.named {
 		text = strings.ReplaceAll(text, id, fmt.Sprintf("0-task%d", i))
@@ -108,7 +106,7 @@ func (l *lossy) plain(text string) string {
 	return streamID.ReplaceAllString(text, "  entry ")
 }
 
-// state is all that is stored.
+// state returns everything that is stored, as plain text.
 func (l *lossy) state() string {
 	text := redistest.Dump(l.T, l.Redis, l.Q.Namespace()+":")
 	if l.second != "" {
@@ -123,8 +121,8 @@ func TestReplyLost(t *testing.T) {
 	for _, c := range losses {
 		t.Run(c.holds, func(t *testing.T) {
 			t.Parallel()
-			// run returns the answer and the state after a call of which so many
-			// answers were lost.
+			// run returns the caller's result and the state after a call whose first replies
+			// were lost.
 			run := func(times int) (told, state string) {
 				l := newLossy(t)
 				cut := l.proxy.CutReply(faultproxy.Script(l.library.Handle(c.script)), times)
@@ -133,8 +131,8 @@ func TestReplyLost(t *testing.T) {
 					cut.Await(t)
 				}
 				told = l.plain(fmt.Sprintf("%+v", value))
-				state = rejections.ReplaceAllString(l.state(), "") // each call that was refused may be told, and counted
-				l.Redis.Del(l.Context(), l.Key("clock"))           // an audit would ask what it is
+				state = rejections.ReplaceAllString(l.state(), "") // each try that is refused can have an event, and be counted
+				l.Redis.Del(l.Context(), l.Key("clock"))           // the audit does not know this key
 				l.Audit(l.Q)
 				return told, state
 			}
@@ -142,18 +140,17 @@ func TestReplyLost(t *testing.T) {
 			for _, times := range []int{1, 2, rounds(1) + 2} {
 				toldThen, stateThen := run(times)
 				if toldThen != told {
-					t.Errorf("with %d answers lost the caller is told\n%s\nwithout\n%s", times, toldThen, told)
+					t.Errorf("with %d lost replies the caller gets\n%s\nwithout\n%s", times, toldThen, told)
 				}
 				if diff := redistest.Diff(state, stateThen); diff != "" {
-					t.Errorf("with %d answers lost the state is another:\n%s", times, diff)
+					t.Errorf("with %d lost replies the state differs:\n%s", times, diff)
 				}
 			}
 		})
 	}
 }
 
-// A request that was given up may still arrive: its repeat was quicker, and the world
-// has moved on.
+// A request that was given up can still arrive, after its repeat and after other calls. It changes nothing.
 func TestARequestThatComesLateChangesNothing(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	t.Parallel()
@@ -178,9 +175,9 @@ func TestARequestThatComesLateChangesNothing(t *testing.T) {
 			if err := l.Redis.Do(l.Context(), request...).Err(); err != nil {
 				t.Fatal(err)
 			}
-			after := rejections.ReplaceAllString(l.state(), "") // that it was refused may be told
+			after := rejections.ReplaceAllString(l.state(), "") // its refusal can have an event
 			if diff := redistest.Diff(rejections.ReplaceAllString(before, ""), after); diff != "" {
-				t.Errorf("%.40q that comes late has changed\n%s", request, diff)
+				t.Errorf("a late %.40q changed\n%s", request, diff)
 			}
 		})
 	}
@@ -188,8 +185,8 @@ func TestARequestThatComesLateChangesNothing(t *testing.T) {
 
 var rejections = regexp.MustCompile(`(?m)^.*(event_count|event_bytes) = .*\n|^  entry .*events = "(rejected [^"\\]*\\n)+".*\n|, first = \d+`)
 
-// moveOn has others take what is ready, and complete half of it; and worker w, whose
-// calls these are, take new work, if it is still there.
+// moveOn makes other calls: another worker fetches the ready tasks and completes half of them. If there is
+// true, worker w fetches a new task.
 func (l *lossy) moveOn(there bool) {
 	l.Helper()
 	claims := l.fetch("other", 1, 100, time.Minute)
@@ -220,7 +217,7 @@ func TestEveryScriptThatWritesLosesItsReply(t *testing.T) {
 	for _, name := range library.Names() {
 		tested := slices.ContainsFunc(losses, func(c loss) bool { return c.script == name })
 		if reads := strings.HasPrefix(name, "read") || name == "recall" || name == "explain"; tested == reads {
-			t.Errorf("lua/%s.lua: a call that loses its reply is tested: %v; it only reads: %v", name, tested, reads)
+			t.Errorf("lua/call/%s.lua: has a loss: %v; only reads: %v; want a loss for each call that writes", name, tested, reads)
 		}
 	}
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// What the machine does beside this test only adds to what another client waits, so of
-// three rounds the best one counts, and a second is played only if the first was too slow.
+// Other programs only make the waits of another client longer, so the best of three rounds counts. A second
+// round runs only if the first was too slow.
 func TestSameMillisecond(t *testing.T) {
-	redistest.NoRace(t, "the detector stretches what it measures")
+	redistest.NoRace(t, "it measures times, which the detector changes")
 	crowd, after := 100_000, 1000
 	if testing.Short() {
 		crowd = 20_000
@@ -33,18 +33,18 @@ func TestSameMillisecond(t *testing.T) {
 		crowd = 20_000
 	}
 	if !quick {
-		t.Error("in no round did another client's GETs have a p99 under the limit while tasks were ended")
+		t.Error("in no round was the p99 of another client's GETs below the limit while tasks were ended")
 	}
 }
 
-// sameMillisecond ends tasks that have one deadline, and some of the next millisecond. It
-// tells whether another client's commands went through meanwhile.
+// sameMillisecond ends many tasks with one deadline, and some of the next millisecond. It reports whether the
+// commands of another client were quick enough meanwhile.
 func sameMillisecond(t *testing.T, crowd, after int) bool {
 	server := redistest.Start(t, "--slowlog-log-slower-than", "1000", "--slowlog-max-len", "5000")
 	s := newStage(t, server.Addr, queue.Config{})
 	deadline := s.gather(crowd, after)
 
-	// Another client, all the time: first while nothing is due, then while all is.
+	// Another client sends GETs, first while no task is due, and then while all are.
 	bystander := stages.Client(t, s.Addr)
 	if err := bystander.Set(s.Context(), "bystander", "x", 0).Err(); err != nil {
 		t.Fatal(err)
@@ -63,23 +63,22 @@ func sameMillisecond(t *testing.T, crowd, after int) bool {
 
 	p99, calmP99 := during.at(0.99), before.at(0.99)
 	slowest := s.slowestSweep()
-	// On a machine that others use everything stretches alike: what matters is that no
-	// script holds up the others for long beside the work that there is.
+	// On a busy machine all times grow alike, so the limit grows with the time for each task.
 	limit, each := 10*time.Millisecond, took/time.Duration(crowd+after)
 	if usual := 25 * time.Microsecond; each > usual {
 		limit = limit * each / usual
 	}
 	t.Logf("%d deadlines in one ms and %d in the next: drained in %v, %.0f/s", crowd, after, took, float64(crowd+after)/took.Seconds())
-	t.Logf("GETs of another client meanwhile: %d, median %v, p99 %v of %v, max %v; before, p99 %v; slowest sweep %v",
+	t.Logf("GETs of another client meanwhile: %d, median %v, p99 %v (limit %v), max %v; before: p99 %v; slowest sweep: %v",
 		len(during), during.at(0.5), p99, limit, during.at(1), calmP99, slowest)
 	if took > 15*time.Second {
-		t.Errorf("it took %v, want 4s on a machine of our own", took)
+		t.Errorf("ending all tasks took %v, want at most 15s (4s on an idle machine)", took)
 	}
-	s.checkOrder(await.Receive(t, tail, "the first events are there"), crowd, after)
+	s.checkOrder(await.Receive(t, tail, "the first events have arrived"), crowd, after)
 	return p99 <= limit
 }
 
-// watch reads a key again and again until stop, and tells how long each GET took.
+// watch sends GETs until stop is closed, and returns how long each took.
 func (s *stage) watch(rdb *redis.Client, stop <-chan struct{}) (took spans) {
 	s.Helper()
 	for begun := time.Now(); ; {
@@ -89,7 +88,7 @@ func (s *stage) watch(rdb *redis.Client, stop <-chan struct{}) (took spans) {
 		default:
 		}
 		if time.Since(begun) > await.Patience {
-			s.Fatal("they do not end")
+			s.Fatal("the tasks have not ended in time")
 		}
 		start := time.Now()
 		if err := rdb.Get(s.Context(), "bystander").Err(); err != nil {
@@ -100,8 +99,7 @@ func (s *stage) watch(rdb *redis.Client, stop <-chan struct{}) (took spans) {
 	}
 }
 
-// gather enqueues tasks with one deadline, and some with the next millisecond, in
-// time before it.
+// gather enqueues tasks with one deadline, and some with the next millisecond, and returns before the deadline.
 func (s *stage) gather(crowd, after int) time.Time {
 	s.Helper()
 	start := time.Now()
@@ -118,13 +116,13 @@ func (s *stage) gather(crowd, after int) time.Time {
 		if s.crowd(crowd, after, deadline) {
 			return deadline
 		}
-		s.Logf("enqueueing took longer than the %v that it was given", wait+time.Second)
+		s.Logf("enqueuing took longer than the %v before the deadline", wait+time.Second)
 	}
-	s.Fatal("enqueueing does not keep up")
+	s.Fatal("enqueuing always took longer than the time before the deadline")
 	return time.Time{}
 }
 
-// crowd tells whether all were enqueued in time.
+// crowd enqueues the tasks, and reports whether that was done before their deadline.
 func (s *stage) crowd(crowd, after int, deadline time.Time) bool {
 	s.Helper()
 	tasks := append(ending(after, deadline.Add(time.Millisecond)), ending(crowd, deadline)...)
@@ -143,7 +141,7 @@ func (s *stage) crowd(crowd, after int, deadline time.Time) bool {
 	return time.Now().Before(deadline)
 }
 
-// ending makes tasks that have the same deadline.
+// ending returns n tasks with the same deadline.
 func ending(n int, deadline time.Time) []queue.Task {
 	tasks := make([]queue.Task, n)
 	for i := range tasks {
@@ -152,8 +150,7 @@ func ending(n int, deadline time.Time) []queue.Task {
 	return tasks
 }
 
-// tail collects the first n events as they come: the stream keeps no more than about
-// the newest 100,000.
+// tail collects the first n events as they are written, because the stream keeps only about 100,000.
 func (s *stage) tail(n int) <-chan []stages.Event {
 	result := make(chan []stages.Event, 1)
 	rdb, key := stages.Client(s.T, s.Addr), s.Q.EventsKey(0)
@@ -175,8 +172,8 @@ func (s *stage) tail(n int) <-chan []stages.Event {
 	return result
 }
 
-// slowestSweep is the longest run of a sweep that the slow log has. It is known by how
-// few arguments it has.
+// slowestSweep returns the longest sweep in the slow log. It recognises sweeps by the number of their
+// arguments.
 func (s *stage) slowestSweep() (most time.Duration) {
 	entries, err := s.Redis.SlowLogGet(s.Context(), -1).Result()
 	if err != nil {
@@ -190,7 +187,8 @@ func (s *stage) slowestSweep() (most time.Duration) {
 	return most
 }
 
-// checkOrder: oldest first, and each once. The two lists of events overlap.
+// checkOrder checks that the tasks ended in the order of their deadlines, each once. first overlaps with the
+// events that the stream still has.
 func (s *stage) checkOrder(first []stages.Event, crowd, after int) {
 	s.Helper()
 	rest := s.Events(s.Q)
@@ -199,7 +197,7 @@ func (s *stage) checkOrder(first []stages.Event, crowd, after int) {
 	var once sync.Once
 	for _, e := range append(first, rest...) {
 		if seen[e.ID] {
-			continue // in both
+			continue // in both lists
 		}
 		seen[e.ID] = true
 		if e.Kind != "task_timed_out" {
@@ -207,7 +205,7 @@ func (s *stage) checkOrder(first []stages.Event, crowd, after int) {
 		}
 		if e.Deadline < last.Deadline || e.Deadline == last.Deadline && e.ID < last.ID {
 			once.Do(func() {
-				s.Errorf("%s of %d was ended after %s of %d: not oldest first", e.ID, e.Deadline, last.ID, last.Deadline)
+				s.Errorf("%s with deadline %d ended after %s with deadline %d", e.ID, e.Deadline, last.ID, last.Deadline)
 			})
 		}
 		last = e
@@ -216,7 +214,7 @@ func (s *stage) checkOrder(first []stages.Event, crowd, after int) {
 		s.Errorf("%d tasks have an event, want %d", len(seen), crowd+after)
 	}
 	if len(rest) > crowd+after || len(rest) < crowd {
-		s.Errorf("the stream holds %d events of %d tasks", len(rest), crowd+after)
+		s.Errorf("the stream has %d events of %d tasks", len(rest), crowd+after)
 	}
 	stats, err := s.Q.Stats(s.Context())
 	if err != nil {

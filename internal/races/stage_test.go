@@ -9,10 +9,10 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// fallback is the longest that these reapers rest: the default.
+// fallback is the fall-back of these reapers, which is the default.
 const fallback = 500 * time.Millisecond
 
-// stage is a namespace of a test's own on a real server.
+// stage is a new namespace on a real server.
 type stage struct {
 	*stages.Stage
 }
@@ -39,10 +39,10 @@ func (s *stage) zcard(clock string) int64 { return s.Redis.ZCard(s.Context(), s.
 
 // until waits for an instant.
 //
-// sleeps: only where the matter of a test is what happens at a time, or in a span of it
+// sleeps: only in tests of what happens at an instant or within a span of time
 func until(instant time.Time) { <-at(instant) }
 
-// at is closed at an instant.
+// at returns a channel that is closed at an instant.
 func at(instant time.Time) <-chan struct{} {
 	c := make(chan struct{})
 	time.AfterFunc(time.Until(instant), func() { close(c) })
@@ -52,7 +52,7 @@ func at(instant time.Time) <-chan struct{} {
 // spans are measured times.
 type spans []time.Duration
 
-// at is the span that so much of all are not longer than: at(0.5) is the median.
+// at returns a quantile: at(0.5) is the median, at(1) the longest.
 func (s spans) at(part float64) time.Duration {
 	if len(s) == 0 {
 		return 0
