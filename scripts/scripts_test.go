@@ -73,7 +73,8 @@ func (m *machine) command(script string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs a script. ok is whether it succeeded, said is its output, and did is the log of the fake programs.
+// run runs a script. ok is whether it succeeded, said is its output, and did is the log of the fake
+// programs.
 func (m *machine) run(script string, args ...string) (ok bool, said, did string) {
 	out, err := m.command(script, args...).CombinedOutput()
 	log, _ := os.ReadFile(filepath.Join(m.dir, "log"))

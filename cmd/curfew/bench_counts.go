@@ -16,7 +16,8 @@ if a figure is above its limit. Limits are in bench/counts.limits and bench/micr
 The unit of times is one loop of a reference script, measured beside them. A time may be 30 %
 above its limit. It is measured up to three times, and the least counts.`
 
-// countsCommand measures costs that do not depend on the machine, and compares them with limits: `curfew bench counts`.
+// countsCommand measures costs that do not depend on the machine, and compares them with limits:
+// `curfew bench counts`.
 func countsCommand() *cli.Command {
 	command := benchmark("counts", "round trips, Redis commands and allocations a task", 1,
 		[]cli.Flag{&cli.BoolFlag{Name: "gate", Usage: "also measure the time of Redis, and exit with code 99 if a count or a time exceeds its limit"}},

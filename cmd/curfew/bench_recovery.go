@@ -19,7 +19,7 @@ const defaultLease = 15 * time.Second
 const recoveryHelp = `Each of several worker processes has one task and is killed (SIGKILL) at a random instant.
 Another worker then runs their tasks again.
 
-Without --vs it measures Curfew alone, at the default lease and at a shorter one.
+Without --vs it measures Curfew alone, at the default lease and at that of --lease.
 
 ` + versusHelp + `
 
@@ -35,7 +35,8 @@ every 5 s. The bare script: a lease of 15 s, renewed every second, as by an idle
 Curfew. The kills are spread over 5 s for Curfew and the bare script, and for asynq over the
 minute between two checks. A run takes about 4 minutes.`
 
-// recoveryCommand measures killed workers: `curfew bench recovery`. The workers are processes of this program.
+// recoveryCommand measures killed workers: `curfew bench recovery`. The workers are processes of
+// this program.
 func recoveryCommand() *cli.Command {
 	command := benchmark("recovery", "how long until a task runs again when its worker process is killed; --vs asynq compares with another library", 1,
 		[]cli.Flag{

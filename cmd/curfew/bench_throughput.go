@@ -33,7 +33,8 @@ Figures, in tasks a second:
 The bare script stores payloads and moves ids, 50 tasks a call, and has no deadlines,
 retries, leases or events.`
 
-// throughputCommand measures tasks a second, of Curfew alone or with --vs of others too: `curfew bench throughput`.
+// throughputCommand measures tasks a second: `curfew bench throughput`. With --vs it compares
+// Curfew with others.
 func throughputCommand() *cli.Command {
 	command := benchmark("throughput", "tasks a second: enqueue one by one and in lists, drain; idle dispatch; --vs asynq compares with another library", 3,
 		[]cli.Flag{

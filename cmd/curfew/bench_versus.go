@@ -137,7 +137,8 @@ func thresholds(c *cli.Context, trial bench.Trial, systems []bench.System) ([]be
 	return list, nil
 }
 
-// missed writes a line for each missed threshold, to stderr if the output is JSON, and returns the exit code.
+// missed writes a line for each missed threshold, to stderr if the output is JSON, and returns the
+// exit code.
 func missed(c *cli.Context, lines []string) error {
 	out := c.App.Writer
 	if c.String("output") == "json" {

@@ -55,7 +55,8 @@ func eventsCommand() *cli.Command {
 // teller writes a batch. end is true for the last one.
 type teller func(w io.Writer, batch events.Batch, end bool) error
 
-// follow writes batches until n events are written or ctx ends, and, unless endless, until no event is left.
+// follow writes batches until n events are written or ctx ends, and, unless endless, until no event
+// is left.
 func follow(ctx context.Context, q *queue.Queue, at events.Cursor, n int, endless bool, w io.Writer, tell teller) error {
 	out := bufio.NewWriter(w)
 	for told := 0; ; {

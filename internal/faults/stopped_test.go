@@ -62,8 +62,8 @@ func TestAWorkerThatWasStoppedCannotSettleWhatAnotherTook(t *testing.T) {
 			if finishFirst {
 				s.finish(second, held.ID)
 			}
-			// A report of the old claim is refused. The worker itself sends a heartbeat or a report first, so
-			// it is stopped or refused.
+			// A report of the old claim is refused. The worker itself sends a heartbeat or a report
+			// first, so it is stopped or refused.
 			if v := s.report(held, name); v.Word != "LOST" {
 				t.Errorf("the report of the old claim is %+v, want LOST", v)
 			}

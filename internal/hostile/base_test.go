@@ -83,7 +83,7 @@ var values = []value{
 	{"nothing", ""}, {"1 MiB", strings.Repeat("x", 1<<20)}, {"negative", "-1"}, {"-0.5", "-0.5"}, {"1.5", "1.5"}, {"zero", "0"}, {"zeros", "007"},
 	{"2^53-1", "9007199254740991"}, {"2^53", "9007199254740992"}, {"2^53+1", "9007199254740993"}, {"2^52", "4503599627370496"}, {"10^18", "1000000000000000000"},
 	{"999999999", "999999999"}, {"10^15-1", "999999999999999"}, {"nan", "nan"}, {"inf", "inf"}, {"1e308", "1e308"}, {"0x10", "0x10"}, {"binary", "\x00\xff\r\n"}, {"newline", "a\nb"},
-	{"spaces", "a b  c "}, {"a foreign id", "7-foreign"}, {"an id of nobody", "0-nobody"}, {"a key", "h:{0}:spec:0-p1"}, {"none", "none"}, {"says", "says"}, {"of two lines", "x\n\ny=1\n"},
+	{"spaces", "a b  c "}, {"a foreign id", "7-foreign"}, {"an unknown id", "0-nobody"}, {"a key", "h:{0}:spec:0-p1"}, {"none", "none"}, {"says", "says"}, {"of two lines", "x\n\ny=1\n"},
 }
 
 var (

@@ -71,9 +71,9 @@ func calls(q *queue.Queue, id string) (writes, reads map[string]func(context.Con
 	return writes, reads
 }
 
-// If the server fails after Open, each call returns the same kind of error, within its time. Errors that
-// retrying cannot help are returned at once, also by Run of a worker or reaper that begins then. Temporary errors
-// end neither Run nor Result.
+// If the server fails after Open, each call returns the same kind of error, within its time. Errors
+// for which retrying is useless are returned at once, also by Run of a worker or reaper that begins
+// then. Temporary errors end neither Run nor Result.
 func TestEachCallSaysWhatIsWrongWithTheServer(t *testing.T) {
 	for _, row := range []struct {
 		claim, line string
@@ -170,8 +170,8 @@ func same(t *testing.T, what string, err, want error) {
 	}
 }
 
-// endsAfterwards runs Result and both Run methods. A temporary error ends them only with their context, any other
-// error at once.
+// endsAfterwards runs Result and both Run methods. A temporary error ends them only with their
+// context, any other error at once.
 func endsAfterwards(t *testing.T, q *queue.Queue, id string, want error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)

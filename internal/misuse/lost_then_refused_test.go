@@ -11,8 +11,9 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// The reply is lost, and then the password changes. The outcome of the call is unknown, and repeating it cannot find it
-// out. So the error is both ErrUnknown and ErrNoAccess, without further tries.
+// The reply is lost, and then the password changes. The outcome of the call is unknown, and
+// repeating it cannot find it out. So the error is both ErrUnknown and ErrNoAccess, without further
+// tries.
 func TestALostAnswerAndThenARefusal(t *testing.T) {
 	proxy := faultproxy.Start(t, redistest.Shared(t).Addr)
 	q, err := queue.Open(t.Context(), connect(t, "redis://"+proxy.Addr), queue.Config{Namespace: redistest.Namespace(t), Logger: quiet})

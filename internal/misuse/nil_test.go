@@ -156,8 +156,9 @@ func refused(call func() error) (fault string) {
 	return ""
 }
 
-// A nil argument is an error. A function that returns no error panics in the goroutine of the caller, with a
-// text that says what is nil. The test covers every exported function that can get nil.
+// A nil argument is an error. A function that returns no error panics in the goroutine of the
+// caller, with a text that says what is nil. The test covers every exported function that can get
+// nil.
 func TestNilIsRefusedInWords(t *testing.T) {
 	q, err := queue.Open(t.Context(), redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t), Logger: quiet})
 	if err != nil {

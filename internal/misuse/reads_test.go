@@ -21,8 +21,8 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// Replies are lost until the context ends. Then a call that writes has an unknown outcome. A call that only reads has
-// not, and neither has Result, which only waits.
+// Replies are lost until the context ends. Then a call that writes has an unknown outcome. A call
+// that only reads has not, and neither has Result, which only waits.
 func TestNoReadHasAnUnknownOutcome(t *testing.T) {
 	proxy := faultproxy.Start(t, redistest.Shared(t).Addr)
 	q, err := queue.Open(t.Context(), connect(t, "redis://"+proxy.Addr), queue.Config{Namespace: redistest.Namespace(t), Logger: quiet})
@@ -83,8 +83,9 @@ func TestResultOutlivesAnOutage(t *testing.T) {
 	}
 }
 
-// A failover loses the end of a task between the two calls of Result: the first sees that the task has ended, and the
-// second reads the task. Then Result waits for the next end. If the task itself is lost, Result returns ErrNotFound.
+// A failover loses the end of a task between the two calls of Result: the first sees that the task
+// has ended, and the second reads the task. Then Result waits for the next end. If the task itself
+// is lost, Result returns ErrNotFound.
 func TestResultAfterASetBack(t *testing.T) {
 	for _, flush := range []bool{false, true} {
 		admin := redistest.Start(t).Client(t)
@@ -139,7 +140,8 @@ func TestResultAfterASetBack(t *testing.T) {
 	}
 }
 
-// An agent is cancelled before it gets the reply to its suspend. Its wait returns ErrCancelled, not an error of Redis.
+// An agent is cancelled before it gets the reply to its suspend. Its wait returns ErrCancelled, not
+// an error of Redis.
 func TestAnAgentThatIsCancelledWhileItBeginsToWait(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := faultproxy.Start(t, server.Addr)

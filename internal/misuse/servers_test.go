@@ -42,8 +42,8 @@ func set(t *testing.T, setting, value string) *redistest.Server {
 	return s
 }
 
-// secured starts a TLS server that wants a client certificate of the authority that it returns. The certificate
-// of the server is valid until an instant.
+// secured starts a TLS server that wants a client certificate of the authority that it returns. The
+// certificate of the server is valid until an instant.
 func secured(t *testing.T, until time.Time) (addr string, a *authority) {
 	t.Helper()
 	a = newAuthority(t)
@@ -87,7 +87,7 @@ const (
 )
 
 // If a server, or the client's settings for it, are wrong, the error of Open says once what is wrong and
-// what to do. Open does not retry errors that retrying cannot help.
+// what to do. Open does not retry if that is useless.
 func TestOpenSaysWhatIsWrongWithTheServer(t *testing.T) {
 	plain := redistest.Shared(t).Addr
 	for _, row := range []struct {

@@ -21,8 +21,8 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// A worker and its reaper lose a right while they run. That is an outage: it is logged, nothing is half done, and
-// all tasks end when the right is granted again.
+// A worker and its reaper lose a right while they run. That is an outage: it is logged, nothing is
+// half done, and all tasks end when the right is granted again.
 func TestARightThatIsWithdrawnIsAnOutage(t *testing.T) {
 	for _, row := range []struct {
 		withdrawn string
@@ -138,8 +138,8 @@ func ends(t *testing.T, q *queue.Queue, ids []string) {
 	}
 }
 
-// Without the right to channels, from the beginning or withdrawn, Result still returns the result. Without the right
-// to its calls, Result returns ErrNoRight at its next poll.
+// Without the right to channels, from the beginning or withdrawn, Result still returns the result.
+// Without the right to its calls, Result returns ErrNoRight at its next poll.
 func TestResultWithoutARight(t *testing.T) {
 	for _, row := range []struct {
 		claim, before, while string

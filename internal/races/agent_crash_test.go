@@ -10,8 +10,9 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// The process of a waiting agent, which has the only reaper, is killed. The server has the limit of the wait: another
-// process later ends the wait, with the instant of the limit, and runs the agent there.
+// The process of a waiting agent, which has the only reaper, is killed. The server has the limit of
+// the wait: another process later ends the wait, with the instant of the limit, and runs the agent
+// there.
 func TestTheLimitOfAWaitSurvivesACrash(t *testing.T) {
 	redistest.NoRace(t, "it kills processes")
 	t.Parallel()

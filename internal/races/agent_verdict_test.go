@@ -10,9 +10,10 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// resume ends a round. If the agent has waited, two workers fetch, and exactly one of them gets the agent.
-// Then resume checks the journal against the members' records, completes the agent, and returns the outcome
-// of the wait. answer is the outcome that Suspend returned, or nil if the agent has waited.
+// resume ends a round. If the agent has waited, two workers fetch, and exactly one of them gets the
+// agent. Then resume checks the journal against the members' records, completes the agent, and
+// returns the outcome of the wait. answer is the outcome that Suspend returned, or nil if the agent
+// has waited.
 func (b *bout) resume(answer *queue.WaitOutcome) (o queue.WaitOutcome) {
 	worker, claim := b.worker, b.agent
 	if answer == nil {
@@ -108,8 +109,8 @@ func (b *bout) consistent(o queue.WaitOutcome, records map[string]*queue.Record)
 	}
 }
 
-// unsettled checks a member that does not count: it must have ended after the winner, or after the limit,
-// or not at all.
+// unsettled checks a member that does not count: it must have ended after the winner, or after the
+// limit, or not at all.
 func (b *bout) unsettled(o queue.WaitOutcome, r *queue.Record, decisive time.Time, complain func(string, ...any)) {
 	timedOut := o.Reason == "timed_out"
 	dropped := timedOut && !b.wait.KeepPending || !timedOut && b.wait.CancelLosers
@@ -123,8 +124,8 @@ func (b *bout) unsettled(o queue.WaitOutcome, r *queue.Record, decisive time.Tim
 	}
 }
 
-// decided returns the reason and the winner of a wait, from the members in the order in which they settled.
-// It implements the documented modes independently of the Lua.
+// decided returns the reason and the winner of a wait, from the members in the order in which they
+// settled. It implements the documented modes independently of the Lua.
 func (b *bout) decided(o queue.WaitOutcome, records map[string]*queue.Record) (reason, winner string) {
 	n, ok, bad := len(b.names), 0, 0
 	for i, name := range o.Settled {

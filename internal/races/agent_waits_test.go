@@ -130,8 +130,8 @@ func TestMembersEndWhileTheLosersAreEnded(t *testing.T) {
 	}, "some ended by themselves")
 }
 
-// Several reapers sweep without waiting for the turn, while the limits of many waits pass at about the same
-// time. Some waits have more members than one call ends.
+// Several reapers sweep without waiting for the turn, while the limits of many waits pass at about
+// the same time. Some waits have more members than one call ends.
 func TestManyReapersOnTheSameWaits(t *testing.T) {
 	redistest.NoRace(t, "the calls meet in Redis")
 	t.Parallel()
@@ -171,8 +171,8 @@ func TestManyReapersOnTheSameWaits(t *testing.T) {
 	}
 }
 
-// expiring creates n agents that wait for members that do not end: five members, or crowd members for one
-// agent in fifty. The limits pass about when the last wait is registered.
+// expiring creates n agents that wait for members that do not end: five members, or crowd members
+// for one agent in fifty. The limits pass about when the last wait is registered.
 func (r *ring) expiring(n, crowd int) (waits []*bout) {
 	l := &lane{ring: r, name: "lane", hands: []*queue.Queue{r.Q, r.Q, r.Q, r.Q}}
 	for i := range n {

@@ -4,8 +4,9 @@
 // between any two of their calls, or wait for 10,000 members. The tests use a real Redis, and kill real
 // processes.
 //
-// At its end each test checks the whole namespace: each task has ended once, its terminal event agrees with
-// its record, the replies to callers were true, the counters are right, and an audit finds nothing.
+// At its end each test checks the whole namespace: each task has ended once, its terminal event
+// agrees with its record, the replies to callers were true, the counters are right, and an audit
+// finds nothing.
 //
 // CURFEW_LONG=1 makes more rounds: 10,000 of each race between the calls of agents.
 package races

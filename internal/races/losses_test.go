@@ -11,8 +11,8 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// loss is a call whose reply is lost. holds is the claim that is tested, and script the call. call returns
-// what the caller gets.
+// loss is a call whose reply is lost. holds is the claim that is tested, and script the call. call
+// returns what the caller gets.
 type loss struct {
 	holds, script string
 	call          func(l *lossy) any

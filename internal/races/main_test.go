@@ -23,8 +23,8 @@ func fewer(n int) int {
 	return n
 }
 
-// again runs a test once, or 10 times with CURFEW_LONG=1, each time in a new namespace: an event stream keeps
-// only about 100,000 events.
+// again runs a test once, or 10 times with CURFEW_LONG=1, each time in a new namespace: an event
+// stream keeps only about 100,000 events.
 func again(t *testing.T, test func(t *testing.T)) {
 	for range stages.Times(1, 1, 10) {
 		t.Run("in a new namespace", test)

@@ -161,7 +161,8 @@ func TestWithoutARedisNothingIsChanged(t *testing.T) {
 	server.Kill()
 
 	each(writes, hasty, 300*time.Millisecond, func(w write, err error, took time.Duration) {
-		// When the context ends, it is not known whether the request was sent: ErrUnknown is possible too.
+		// When the context ends, it is not known whether the request was sent: ErrUnknown is
+		// possible too.
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s without a Redis, with a timeout of 300ms: %v, want DeadlineExceeded", w.name, err)
 		}

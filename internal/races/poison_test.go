@@ -93,8 +93,8 @@ func (w *work) reaping() *atomic.Int64 {
 	return &sweeps
 }
 
-// complains checks that the log has one error, since a partition logs at most one in ten seconds, that it has
-// the documented beginning, and that the log contains words.
+// complains checks that the log has one error, since a partition logs at most one in ten seconds,
+// that it has the documented beginning, and that the log contains words.
 func (w *work) complains(words ...string) {
 	w.Helper()
 	await.Until(w.T, "the error is logged", func() bool { return w.Logs.Count("level=ERROR") > 0 })
@@ -249,8 +249,8 @@ func TestPoisonHoldsUpNothing(t *testing.T) {
 	})
 }
 
-// replace replaces a key by a string, until mend is called. It does so in a transaction: a reaper that found no
-// key would log that error, and then no other one for ten seconds.
+// replace replaces a key by a string, until mend is called. It does so in a transaction: a reaper
+// that found no key would log that error, and then no other one for ten seconds.
 func (w *work) replace(key string) (mend func()) {
 	w.Helper()
 	_, err := w.Redis.TxPipelined(w.Context(), func(p redis.Pipeliner) error {

@@ -16,8 +16,9 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// lossy is a namespace with a stopped clock, and a proxy that loses the replies of some calls. With equal time and
-// ids, the state after a repeated call must be equal to that after a call that was made once.
+// lossy is a namespace with a stopped clock, and a proxy that loses the replies of some calls. With
+// equal time and ids, the state after a repeated call must be equal to that after a call that was
+// made once.
 type lossy struct {
 	*stage
 	library *lua.Library
@@ -150,7 +151,8 @@ func TestReplyLost(t *testing.T) {
 	}
 }
 
-// A request that was given up can still arrive, after its repeat and after other calls. It changes nothing.
+// A request that was given up can still arrive, after its repeat and after other calls. It changes
+// nothing.
 func TestARequestThatComesLateChangesNothing(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	t.Parallel()
@@ -185,8 +187,8 @@ func TestARequestThatComesLateChangesNothing(t *testing.T) {
 
 var rejections = regexp.MustCompile(`(?m)^.*(event_count|event_bytes) = .*\n|^  entry .*events = "(rejected [^"\\]*\\n)+".*\n|, first = \d+`)
 
-// moveOn makes other calls: another worker fetches the ready tasks and completes half of them. If there is
-// true, worker w fetches a new task.
+// moveOn makes other calls: another worker fetches the ready tasks and completes half of them. If
+// there is true, worker w fetches a new task.
 func (l *lossy) moveOn(there bool) {
 	l.Helper()
 	claims := l.fetch("other", 1, 100, time.Minute)

@@ -19,8 +19,8 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Other programs only make the waits of another client longer, so the best of three rounds counts. A second
-// round runs only if the first was too slow.
+// Other programs only make the waits of another client longer, so the best of three rounds counts.
+// A second round runs only if the first was too slow.
 func TestSameMillisecond(t *testing.T) {
 	redistest.NoRace(t, "it measures times, which the detector changes")
 	crowd, after := 100_000, 1000
@@ -37,8 +37,8 @@ func TestSameMillisecond(t *testing.T) {
 	}
 }
 
-// sameMillisecond ends many tasks with one deadline, and some of the next millisecond. It reports whether the
-// commands of another client were quick enough meanwhile.
+// sameMillisecond ends many tasks with one deadline, and some of the next millisecond. It reports
+// whether the commands of another client were quick enough meanwhile.
 func sameMillisecond(t *testing.T, crowd, after int) bool {
 	server := redistest.Start(t, "--slowlog-log-slower-than", "1000", "--slowlog-max-len", "5000")
 	s := newStage(t, server.Addr, queue.Config{})
@@ -99,7 +99,8 @@ func (s *stage) watch(rdb *redis.Client, stop <-chan struct{}) (took spans) {
 	}
 }
 
-// gather enqueues tasks with one deadline, and some with the next millisecond, and returns before the deadline.
+// gather enqueues tasks with one deadline, and some with the next millisecond, and returns before
+// the deadline.
 func (s *stage) gather(crowd, after int) time.Time {
 	s.Helper()
 	start := time.Now()
@@ -187,8 +188,8 @@ func (s *stage) slowestSweep() (most time.Duration) {
 	return most
 }
 
-// checkOrder checks that the tasks ended in the order of their deadlines, each once. first overlaps with the
-// events that the stream still has.
+// checkOrder checks that the tasks ended in the order of their deadlines, each once. first overlaps
+// with the events that the stream still has.
 func (s *stage) checkOrder(first []stages.Event, crowd, after int) {
 	s.Helper()
 	rest := s.Events(s.Q)
