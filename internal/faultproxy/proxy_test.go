@@ -281,6 +281,81 @@ func TestAFaultMeetsAScriptByEvalAndEvalSha(t *testing.T) {
 	})
 }
 
+func TestAFaultMeetsAFunctionByFCall(t *testing.T) {
+	through(t, func(t *testing.T, p *Proxy, rdb, direct *redis.Client, key string) {
+		name := strings.ReplaceAll(key, ".", "_")
+		source := fmt.Sprintf("#!lua name=%s\nredis.register_function('%[1]s', function(keys) return redis.call('INCR', keys[1]) end)", name)
+		if err := direct.FunctionLoad(t.Context(), source).Err(); err != nil {
+			t.Fatal(err)
+		}
+		p.CutReply(Script(name), 1)
+		if err := rdb.FCall(t.Context(), name, []string{key}).Err(); err == nil {
+			t.Error("FCALL has a reply, want it cut")
+		}
+		if n, err := rdb.FCall(t.Context(), name, []string{key}).Int(); n != 2 || err != nil {
+			t.Errorf("the second FCALL = %d, %v, want 2: the function ran both times", n, err)
+		}
+	})
+}
+
+func TestSayRepliesInPlaceOfTheServer(t *testing.T) {
+	through(t, func(t *testing.T, p *Proxy, rdb, direct *redis.Client, key string) {
+		idle, err := net.Dial("tcp", p.Addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer idle.Close()
+		closed := func() bool {
+			idle.SetReadDeadline(time.Now().Add(10 * time.Second))
+			_, err := idle.Read(make([]byte, 1))
+			return err == io.EOF
+		}
+		fmt.Fprint(idle, "PING\r\n")
+		if pong, err := readFrame(bufio.NewReader(idle), nil); err != nil || string(pong) != "+PONG\r\n" {
+			t.Fatalf("PING = %q, %v", pong, err)
+		}
+		p.Say("-LOADING Redis is loading")
+		if !closed() {
+			t.Error("a connection from before Say is open")
+		}
+		for range 2 {
+			if err := rdb.Incr(t.Context(), key).Err(); !redis.HasErrorPrefix(err, "LOADING") {
+				t.Errorf("INCR = %v, want LOADING", err)
+			}
+		}
+		p.Say("")
+		if n, err := rdb.Incr(t.Context(), key).Result(); n != 1 || err != nil {
+			t.Errorf("after Say(\"\"): INCR = %d, %v, want 1: the server got no request before", n, err)
+		}
+	})
+}
+
+// Two connections together send 150,000 bytes through a link of 500,000 bytes a second.
+func TestASlowLinkPassesItsRateForAllConnections(t *testing.T) {
+	const rate, size = 500_000, 75_000
+	s := redistest.Shared(t)
+	addr, key, start := Slow(t, s.Addr, rate), redistest.Namespace(t), time.Now()
+	sent := make(chan error, 2)
+	for i := range 2 {
+		rdb := redis.NewClient(&redis.Options{Addr: addr})
+		t.Cleanup(func() { rdb.Close() })
+		go func() { sent <- rdb.Set(t.Context(), fmt.Sprint(key, ":", i), strings.Repeat("x", size), 0).Err() }()
+	}
+	for range 2 {
+		if err := <-sent; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took, least := time.Since(start), 2*size*time.Second/rate; took < least {
+		t.Errorf("2 × %d bytes took %v, want at least %v", size, took, least)
+	}
+	for i := range 2 {
+		if n, err := s.Client(t).StrLen(t.Context(), fmt.Sprint(key, ":", i)).Result(); n != size || err != nil {
+			t.Errorf("value %d has %d bytes, %v, want %d", i, n, err, size)
+		}
+	}
+}
+
 func TestASubscriptionCanBeCut(t *testing.T) {
 	through(t, func(t *testing.T, p *Proxy, rdb, direct *redis.Client, key string) {
 		cut := p.CutReply(Command("subscribe"), 1)

@@ -17,7 +17,7 @@ const (
 
 // Slow starts a proxy for upstream that passes rate bytes a second, for all connections and both
 // directions together. It returns the address where clients connect. It does not parse requests,
-// so it buffers at most 16 KiB of each direction. It closes when the test ends.
+// so it buffers at most 16 KiB for each direction of a connection. It closes when the test ends.
 func Slow(tb testing.TB, upstream string, rate int) (addr string) {
 	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -38,8 +38,8 @@ func spawn(cmd *exec.Cmd) (*process, error) {
 	return p, <-started
 }
 
-// kill kills the process and its children, and waits until they have ended. A child that rewrites
-// a file would otherwise write on, into a folder that a test removes.
+// kill kills the process and its children. It waits until the process has ended, and up to 100 ms for
+// its children. A child that rewrites a file would otherwise write on, into a folder that a test removes.
 func (p *process) kill() {
 	if !p.ended() {
 		syscall.Kill(-p.pid, syscall.SIGKILL)

@@ -44,7 +44,8 @@ func plain(dir, port string) []string {
 // Pid returns the id of the server's process, also after it has ended.
 func (s *Server) Pid() int { return s.process.pid }
 
-// Kill ends the process and its children like a crash (SIGKILL), and returns when they have ended.
+// Kill ends the process like a crash (SIGKILL), and returns when it has ended. It kills the children
+// of the process too, and waits up to 100 ms for their ends.
 func (s *Server) Kill() { s.process.kill() }
 
 // Pause stops the process (SIGSTOP). Its connections stay open, but get no replies.

@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -108,6 +110,63 @@ func TestATakenPortIsRecognised(t *testing.T) {
 	}
 }
 
+// The port of a killed server is used by another program, which then gives it back.
+func TestRestartWaitsForItsPort(t *testing.T) {
+	s := run(t)
+	s.Kill()
+	listener, err := net.Listen("tcp", s.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(300*time.Millisecond, func() { listener.Close() })
+	if err := s.Restart(); err != nil {
+		t.Errorf("Restart while another program has the port for 300 ms: %v", err)
+	}
+}
+
+// The fake redis-server on the PATH is TestHelperOldServer, in this test binary.
+func TestAnOldServerIsRefusedWithAdvice(t *testing.T) {
+	dir := t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\nREDISPROC_OLD=$2 exec %q -test.run='^TestHelperOldServer$'\n", os.Args[0])
+	if err := os.WriteFile(filepath.Join(dir, "redis-server"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	_, err := Start(t.TempDir())
+	if err == nil || !strings.Contains(err.Error(), "has version 6.2.14, and 7.0 or newer is needed: run `make redis`") {
+		t.Errorf("Start of a redis-server 6.2.14: %v, want its version and the advice to run `make redis`", err)
+	}
+}
+
+// This test is a helper process: a server that replies to INFO only.
+func TestHelperOldServer(t *testing.T) {
+	port := os.Getenv("REDISPROC_OLD")
+	if port == "" {
+		return
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:"+port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for lines := bufio.NewScanner(conn); lines.Scan(); {
+				info := fmt.Sprintf("redis_version:6.2.14\r\nprocess_id:%d\r\n", os.Getpid())
+				switch word := strings.ToLower(lines.Text()); word {
+				case "info":
+					fmt.Fprintf(conn, "$%d\r\n%s\r\n", len(info), info)
+				case "hello", "client":
+					fmt.Fprint(conn, "-ERR unknown command\r\n")
+				}
+			}
+		}()
+	}
+}
+
 func TestWithoutRedisTheAdviceIsToInstallIt(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err := Start(t.TempDir())
@@ -127,8 +186,8 @@ func TestHelperThatHangs(t *testing.T) {
 }
 
 func TestTheServersOfAKilledTestEnd(t *testing.T) {
-	if dieWithParent() == nil {
-		return // only Linux promises it
+	if runtime.GOOS != "linux" {
+		return // only Linux can do this
 	}
 	helper := exec.Command(os.Args[0], "-test.run=^TestHelperThatHangs$")
 	helper.Env = append(os.Environ(), "REDISPROC_HANG=1", "TMPDIR="+t.TempDir())

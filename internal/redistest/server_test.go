@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"flag"
 	"fmt"
 	"net"
 	"strings"
@@ -72,6 +73,20 @@ func TestSharedIsOneServer(t *testing.T) {
 	})
 	if err := first.Client(t).Ping(t.Context()).Err(); err != nil {
 		t.Errorf("the shared server does not answer after a subtest that used it: %v", err)
+	}
+}
+
+func TestAtOnceIsTheDefaultOfParallel(t *testing.T) {
+	parallel := flag.Lookup("test.parallel").Value
+	old := parallel.String()
+	t.Cleanup(func() { parallel.Set(old) })
+	AtOnce(7)
+	if got := parallel.String(); got != "7" {
+		t.Errorf("-parallel is %s after AtOnce(7)", got)
+	}
+	// As Run does with the command line.
+	if err := flag.CommandLine.Parse([]string{"-test.parallel=3"}); err != nil || parallel.String() != "3" {
+		t.Errorf("-parallel is %s after a command line with -parallel 3, %v", parallel, err)
 	}
 }
 
