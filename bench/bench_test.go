@@ -99,4 +99,7 @@ func TestMedianIsTakenFigureByFigure(t *testing.T) {
 	if m := Median(runs); m.Value("a") != 2 || m.Value("b") != 2 {
 		t.Errorf("Median = %v, want a 2 and b 2", m)
 	}
+	if m := Median(runs[:2]); m.Value("a") != 3 || m.Value("c") != 0 {
+		t.Errorf("Median = %v, want a 3: of two runs the larger, and no c", m)
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -23,15 +24,19 @@ type IdleConfig struct {
 	// Shared makes all of them use one client. Otherwise each has its own client, as if it
 	// were a process.
 	Shared bool
-	// For is how long to measure. It must not be 0.
+	// For is how long to measure.
 	For time.Duration
 }
 
 // Idle measures the cost of idle workers and reapers: how much of a processor Redis and this
 // process use, how many scripts and blocking calls Redis runs in a second, how many connections
-// it has, and how long all workers took to get a lease. It needs a *redis.Client.
+// it has, and how long all workers took to get a lease. It needs a *redis.Client, at least one
+// worker or reaper, a partition, and a positive For.
 func Idle(ctx context.Context, rdb redis.UniversalClient, c IdleConfig) (Report, error) {
 	r := Report{Bench: "idle"}
+	if c.Workers+c.Reapers < 1 || c.Partitions < 1 || c.For <= 0 {
+		return r, fmt.Errorf("%w: an idle fleet needs a worker or a reaper, a partition, and a time to measure", refusal.ErrInvalid)
+	}
 	if err := rdb.FlushAll(ctx).Err(); err != nil {
 		return r, err
 	}

@@ -42,6 +42,13 @@ func holder(at Place, lease time.Duration) Holder {
 	}
 }
 
+func TestHoldNeedsARecoverer(t *testing.T) {
+	only := struct{ System }{Curfew(0)} // without the methods of Recoverer
+	if err := Hold(t.Context(), only, Place{}, "line", io.Discard); err == nil || err.Error() != "curfew is not a Recoverer" {
+		t.Errorf("Hold = %v", err)
+	}
+}
+
 func TestRecoveryOfAKilledWorkerTakesItsLease(t *testing.T) {
 	server := redistest.Start(t)
 	rdb, err := queue.Connect("redis://" + server.Addr)

@@ -79,10 +79,16 @@ func (t *toy) Check(ctx context.Context, n int) error {
 // against compares Curfew with the toy and the floor, on a new server.
 func against(t *testing.T, trial bench.Trial) bench.Comparison {
 	t.Helper()
-	c := bench.CompareConfig{Runs: 1, Place: bench.Place{URL: "redis://" + redistest.Start(t).Addr}}
+	server := redistest.Start(t)
+	rdb := server.Client(t)
+	rdb.Set(t.Context(), "left", "x", 0)
+	c := bench.CompareConfig{Runs: 1, Place: bench.Place{URL: "redis://" + server.Addr}}
 	found, err := bench.Compare(t.Context(), trial, c, bench.Curfew(0), &toy{}, bench.Floor())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if n := rdb.Exists(t.Context(), "left").Val(); n != 0 {
+		t.Error("a server that is not given still has its old key, want it empty before each turn")
 	}
 	return found
 }

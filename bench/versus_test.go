@@ -113,6 +113,90 @@ func TestComparisonAsJSON(t *testing.T) {
 	}
 }
 
+// renamed is a System with another name.
+type renamed struct {
+	System
+	name string
+}
+
+func (r renamed) Name() string { return r.name }
+
+func TestNamesOfSystemsAreChecked(t *testing.T) {
+	for _, test := range []struct {
+		names []string
+		want  string // "" for names that are accepted
+	}{
+		{[]string{"a", "b_2"}, ""},
+		{[]string{"a"}, "a comparison needs two Systems or more"},
+		{[]string{"a", "a"}, `the System's name "a" must be`},
+		{[]string{"a", "B"}, `the System's name "B" must be`},
+		{[]string{"a", "2b"}, `the System's name "2b" must be`},
+		{[]string{"a", "ratio"}, `the System's name "ratio" must be`},
+	} {
+		var systems []System
+		for _, name := range test.names {
+			systems = append(systems, renamed{Curfew(0), name})
+		}
+		err := checkNames(systems)
+		if (err == nil) != (test.want == "") || err != nil && !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("checkNames of %q = %v, want %q", test.names, err, test.want)
+		}
+	}
+}
+
+func TestZeroLoadsHaveTheirDefaults(t *testing.T) {
+	if got, want := ThroughputTrial(ThroughputLoad{}).sizes, (Sizes{Tasks: 20000, Servers: 1}); got != want {
+		t.Errorf("throughput has the sizes %+v, want %+v", got, want)
+	}
+	if got, want := DispatchTrial(DispatchLoad{}).sizes, (Sizes{Tasks: 50}); got != want {
+		t.Errorf("dispatch has the sizes %+v, want %+v", got, want)
+	}
+	recovery := RecoveryTrial(RecoveryLoad{})
+	if want := (Sizes{Kills: 10}); recovery.sizes != want || recovery.bound != 240 {
+		t.Errorf("recovery has the sizes %+v and the bound %v s, want %+v and 240 s", recovery.sizes, recovery.bound, want)
+	}
+	var micro MicroConfig
+	if micro.complete(); micro.Rounds != 5 || micro.Tasks != 5000 {
+		t.Errorf("micro has %+v, want 5 rounds and 5000 tasks", micro)
+	}
+}
+
+// The seconds at which tasks of two partitions were sent, acknowledged and ended.
+func TestGapsAndFlowsOfALoad(t *testing.T) {
+	start := time.Now()
+	at := func(s int) time.Time {
+		if s == 0 {
+			return time.Time{}
+		}
+		return start.Add(time.Duration(s) * time.Second)
+	}
+	mark := func(sent, acked, ended int) *Mark { return &Mark{Sent: at(sent), Acked: at(acked), Ended: at(ended)} }
+	l := &Load{marks: [][]*Mark{
+		{mark(1, 2, 3), mark(4, 5, 12), mark(6, 0, 0)},
+		{mark(1, 1, 2), mark(7, 8, 9), mark(9, 9, 0)},
+	}}
+	for _, test := range []struct {
+		partitions     []int
+		after          int
+		acking, ending time.Duration
+	}{
+		{[]int{0}, 1, 3 * time.Second, 9 * time.Second},
+		{[]int{1}, 1, 7 * time.Second, 7 * time.Second},
+		{[]int{0, 1}, 1, 7 * time.Second, 9 * time.Second},
+		{[]int{0}, 3, 2 * time.Second, 9 * time.Second},
+		{[]int{0, 1}, 20, 0, 0}, // a gap that has not ended
+	} {
+		if acking, ending := l.Gap(test.partitions, at(test.after)); acking != test.acking || ending != test.ending {
+			t.Errorf("Gap(%v, %d s) = %v, %v, want %v, %v", test.partitions, test.after, acking, ending, test.acking, test.ending)
+		}
+	}
+	for after, want := range map[int]bool{1: true, 3: true, 4: false, 6: false} {
+		if got := l.Flows(0, at(after)); got != want {
+			t.Errorf("Flows(0, %d s) = %v, want %v", after, got, want)
+		}
+	}
+}
+
 func TestFiguresHaveTheirNames(t *testing.T) {
 	for _, test := range []struct {
 		trial Trial

@@ -73,6 +73,7 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 		{"bench throughput --vs asynq --threshold drained>=5", "the figures are enqueue_16, enqueue_64, enqueue_lists, drain, enqueue_and_drain"},
 		{"bench detect --vs asynq --threshold detect_pending_p99>=2x", "asynq never does this"},
 		{"bench dispatch --vs asynq --threshold dispatch_p99<=10", "write dispatch_max<=20ms"},
+		{"bench idle --workers 0", "needs a worker or a reaper"},
 		{"bench micro --runs 0", "--runs 0 must be from 1"},
 		{"bench micro --tasks 0", "--tasks 0 must be from 1"},
 		{"bench micro -o csv", "table or json"},
