@@ -13,11 +13,11 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// WakeLag measures how long an agent takes to run again after its last member has ended: from
-// just before the handler of the last member returns, until the agent's handler is called
-// again. Agents and members run in this process, and both instants are of its monotonic clock.
-// So the lag includes the call that reports the member's end, the wake, the claim of the agent,
-// and the call that reads its journal and its members' results.
+// WakeLag measures how long an agent takes to run again after its last member has ended. The
+// lag begins just before the handler of the last member returns. It ends when the agent's
+// handler is called again. Agents and members run in this process, so both instants are of one
+// monotonic clock. The lag includes four things: the report of the member's end, the wake, the
+// claim of the agent, and the call that reads its journal and its members' results.
 //
 // It runs n agents with fan members each, one at a time. If load is not 0, the same worker
 // settles load plain tasks a second beside them.

@@ -88,6 +88,9 @@ func TestBenchmarksMeasure(t *testing.T) {
 		}
 		t.Log(r)
 	}
+	if aof := rdb.ConfigGet(ctx, "appendonly").Val()["appendonly"]; aof != "no" {
+		t.Errorf("after Memory the server's appendonly is %q, want no", aof)
+	}
 }
 
 func TestMedianIsTakenFigureByFigure(t *testing.T) {

@@ -60,9 +60,9 @@ type CompareConfig struct {
 	Runs int
 }
 
-// Compare measures Systems on one server, in turns: the first turn of the trial with each
-// System, then the second turn with each System, and so on, once for each run. So all Systems
-// see the same state of the machine. Ratios compare the first System with each other one. Add
+// Compare measures Systems on one server, in turns. In each run every System has the first turn
+// of the trial, then every System has the second turn, and so on. So all Systems see the same
+// state of the machine. Ratios compare the first System with each other one. Add
 // Floor() to see the most that the server can do.
 //
 // It fails with fewer than two Systems, and if a name is used twice or is not valid. It returns

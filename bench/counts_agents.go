@@ -15,9 +15,12 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// countAgents measures three costs: the round trips of an agent with 100 children, from the
-// first line of its handler to its result, without those of the children; the whole cost of an
-// agent with 10 children, divided by its children; and the round trips of calls for 100 children.
+// countAgents measures three costs:
+//
+//   - the round trips of an agent with 100 children, from the first line of its handler to its
+//     result, without those of the children;
+//   - the whole cost of an agent with 10 children, divided by its children;
+//   - the round trips of calls for 100 children.
 func countAgents(ctx context.Context, rdb redis.UniversalClient, m *meter) error {
 	for _, of := range []struct {
 		fan   int

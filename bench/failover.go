@@ -79,9 +79,9 @@ func work(ctx context.Context, q *queue.Queue) (stop func()) {
 }
 
 // killOne kills the master that serves a partition, and heals the cluster afterwards. It
-// returns how long the master's partitions were without service, how long the promotion of its
-// replica took, the two longest gaps of the other partitions, and the longest gap of all
-// partitions before the kill.
+// returns how long the master's partitions were without service, and how long the promotion of
+// its replica took. Then come the two longest gaps of the other partitions, and the longest gap
+// of all partitions before the kill.
 func killOne(ctx context.Context, cluster *redisproc.Cluster, rdb *redis.ClusterClient, load *Load, partition int) (figures [5]time.Duration, err error) {
 	before := time.Now()
 	pause(ctx, calm)

@@ -29,8 +29,8 @@ type IdleConfig struct {
 }
 
 // Idle measures the cost of idle workers and reapers: how much of a processor Redis and this
-// process use, how many scripts and blocking calls Redis runs in a second, how many connections
-// it has, and how long all workers took to get a lease. It needs a *redis.Client, at least one
+// process use, and how many scripts and blocking calls Redis runs in a second. It also reports
+// the number of connections, and how long all workers took to get a lease. It needs a *redis.Client, at least one
 // worker or reaper, a partition, and a positive For.
 func Idle(ctx context.Context, rdb redis.UniversalClient, c IdleConfig) (Report, error) {
 	r := Report{Bench: "idle"}

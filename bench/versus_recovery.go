@@ -18,8 +18,8 @@ type RecoveryLoad struct {
 	Holder Holder
 }
 
-// RecoveryTrial measures how long a task waits when the process that runs it is killed (SIGKILL):
-// from the kill until the task's handler begins in a worker of this process, which runs already.
+// RecoveryTrial measures how long a task waits when the process that runs it is killed (SIGKILL).
+// The time ends when the task's handler begins in a worker of this process, which runs already.
 // Each kill is at a random instant within the System's interval. Figures: recovery_min,
 // recovery_p50, recovery_max.
 func RecoveryTrial(l RecoveryLoad) Trial {

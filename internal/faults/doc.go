@@ -4,8 +4,8 @@
 // redis-server, and real processes are killed or stopped.
 //
 // Every test keeps a ledger of the replies to its callers, and compares it at the end with the
-// namespace: replaying the events gives the records, each task has ended once, every acknowledged
-// change exists or is logged as lost by Redis, and an audit finds nothing.
+// namespace. Replaying the events gives the records, and each task has ended once. Every
+// acknowledged change exists, or the test logs that Redis lost it. An audit finds nothing.
 //
 // CURFEW_LONG=1 makes more rounds.
 package faults

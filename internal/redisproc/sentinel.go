@@ -15,9 +15,10 @@ import (
 const MasterName = "curfew-master"
 
 // Sentinels is a master with two replicas, watched by three sentinels. They notice a dead master
-// after two seconds and promote a replica. They do not wait for less, because a sentinel connects to
-// a server at most once a second: it could report a master that it has just promoted as dead before
-// it has connected, promote the next replica, and at last an empty one.
+// after two seconds and promote a replica. A shorter time does not work, because a sentinel
+// connects to a server at most once a second. It could then report a master as dead that it has just
+// promoted, before it has connected to it. So it would promote the next replica, and at last an empty
+// one.
 type Sentinels struct {
 	Redis    []*Server // at the start the master, and then its replicas
 	Watchers []*Server

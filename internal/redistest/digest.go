@@ -20,8 +20,8 @@ func Digest(tb testing.TB, rdb redis.UniversalClient, prefix string) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(Dump(tb, rdb, prefix))))
 }
 
-// Dump returns all keys that begin with prefix as text, sorted by key: the type, whether the key
-// expires (not when, because that changes by itself), and every value. Equal data give equal
+// Dump returns all keys that begin with prefix as text, sorted by key. It has the type, every value,
+// and whether the key expires, but not when, because that changes by itself. Equal data give equal
 // texts, on a real and on the embedded server. In a cluster it reads all masters.
 func Dump(tb testing.TB, rdb redis.UniversalClient, prefix string) string {
 	tb.Helper()

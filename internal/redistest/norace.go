@@ -3,9 +3,14 @@ package redistest
 import "testing"
 
 // NoRace skips a test if the race detector is on. It is the first line of a test in which the
-// detector cannot find anything: the test has one goroutine, or its goroutines share only Redis
-// through clients of their own, or it runs processes, which the detector does not see. It is also
-// for a test that measures what the detector slows down. why says which.
+// detector cannot find anything:
+//
+//   - the test has one goroutine,
+//   - its goroutines share only Redis, through clients of their own,
+//   - it runs processes, which the detector does not see,
+//   - or it measures what the detector slows down.
+//
+// why says which.
 //
 // It is not for a test that is merely slow, and never for one that checks for leaked goroutines.
 func NoRace(tb testing.TB, why string) {
