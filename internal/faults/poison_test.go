@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/stages"
@@ -34,7 +36,7 @@ var poisons = []func(s *stage, id string) error{
 	put("state", "PENDING - - - - - -\nlimit_at=1"),
 	put("spec", "quick default 1 tomorrow -\n\n"),
 	func(s *stage, id string) error {
-		return errors.Join(s.Redis.Del(s.Context(), s.Key("payload:"+id)).Err(), s.Redis.HSet(s.Context(), s.Key("payload:"+id), "a", "b").Err())
+		return s.replace("payload:"+id, func(p redis.Pipeliner, key string) { p.HSet(s.Context(), key, "a", "b") })
 	},
 }
 
@@ -46,8 +48,18 @@ func put(of, text string) func(s *stage, id string) error {
 // list returns a poison that replaces the spec or the state by a key of another type.
 func list(of string) func(s *stage, id string) error {
 	return func(s *stage, id string) error {
-		return errors.Join(s.Redis.Del(s.Context(), s.Key(of+":"+id)).Err(), s.Redis.RPush(s.Context(), s.Key(of+":"+id), "x", "y").Err())
+		return s.replace(of+":"+id, func(p redis.Pipeliner, key string) { p.RPush(s.Context(), key, "x", "y") })
 	}
+}
+
+// replace replaces a key in a transaction: a call between the two commands could create the key again.
+func (s *stage) replace(name string, by func(p redis.Pipeliner, key string)) error {
+	_, err := s.Redis.TxPipelined(s.Context(), func(p redis.Pipeliner) error {
+		p.Del(s.Context(), s.Key(name))
+		by(p, s.Key(name))
+		return nil
+	})
+	return err
 }
 
 // Some records are ruined, in line, delayed and due. All other tasks end once, without delay.
