@@ -30,10 +30,10 @@ func TestNoErrorNamesAGoType(t *testing.T) {
 			}
 		}
 		if !errors.Is(Plain(err), err) {
-			t.Errorf("%q does not wrap what it was", text)
+			t.Errorf("%q does not wrap the original error", text)
 		}
 	}
 	if text := Plain(json.Unmarshal([]byte(`{"N":"x"}`), new(secretType))).Error(); text != "JSON: field N must not be a string" {
-		t.Errorf("it says %q", text)
+		t.Errorf("the text is %q, want JSON: field N must not be a string", text)
 	}
 }
