@@ -42,6 +42,7 @@ func (r *Record) again() (Task, error) {
 	t := Task{
 		Kind: r.Kind, Queue: r.Queue, Payload: r.Payload, Headers: r.Headers, Retention: span(f["retention_ms"]),
 		Timeout: None, WarnAt: float64(engine.Number(f["warn_percent"])) / 100, Hooks: readHooks(f), RetryOf: r.ID,
+		OnDeadline: OnDeadline(f["on_deadline"]),
 	}
 	if r.Deadline.IsZero() {
 		t.WarnAt = 0 // it was a fraction of the owner's time
