@@ -18,14 +18,14 @@ import (
 type Memory struct {
 	Checkpoint
 	Journal  map[int64]string   // entries since the checkpoint, by number
-	Children map[string]*Record // members of the newest wait, by the last part of their ids; can be empty
+	Children map[string]*Record // members of the newest wait that is over, by the last parts of their ids: see Recall
 }
 
-// recalled is the greatest number of members that are read together with the journal.
+// recalled is the greatest number of members of a wait whose records are read together with the journal.
 const recalled = 100
 
-// Recall reads an agent's journal. It also reads the members of the agent's newest wait if
-// there are at most 100.
+// Recall reads an agent's journal. If the newest wait that is over had at most 100 members, Recall
+// also reads their records, up to about 512 KiB of them. Children reads the others.
 func (a Attempts) Recall(ctx context.Context, agent string) (*Memory, error) {
 	if err := a.q.ready(ctx); err != nil {
 		return nil, refusal.Failed("recall", "", err)

@@ -75,6 +75,9 @@ type Suspension struct {
 // Suspend makes an agent wait. It returns the outcome if the wait is over at once; the agent then
 // continues to run. Otherwise it returns nil: the agent is WAITING, and no longer held by its worker.
 //
+// Suspend returns [refusal.ErrNotHeld], [refusal.ErrStopping], [refusal.ErrDiverged],
+// [refusal.ErrNotOwner] or [refusal.ErrNotFound] (for the agent or a member), or a [*ChildError].
+//
 // A wait of more than 500 members is sent in parts, and the first part creates the children. If a later
 // part is refused (a member does not exist, or a limit that only the server knows is exceeded), the
 // children stay and the agent continues to run.

@@ -16,9 +16,10 @@ const maxCall = 4 << 20 // bytes of tasks in a call
 // Enqueue stores a task, and returns when Redis has acknowledged it. An acknowledged task is kept
 // until it has ended, and then for its retention.
 //
-// If nothing was stored, it returns [refusal.ErrInvalid], [refusal.ErrConflict],
-// [refusal.ErrOwnerEnded], [refusal.ErrFull] or [refusal.ErrUnavailable]. It returns
-// [refusal.ErrUnknown] if the task may have been stored. Concurrent calls share round trips.
+// If it returns [refusal.ErrUnknown], the task may have been stored. With every other error of package
+// refusal nothing was stored. Such errors are [refusal.ErrInvalid], [refusal.ErrConflict], [refusal.ErrOwnerEnded],
+// [refusal.ErrNotFound] (there is no owner), [refusal.ErrFull] and [refusal.ErrUnavailable].
+// Concurrent calls share round trips.
 func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 	if err := q.ready(ctx); err != nil {
 		return Receipt{}, refusal.Failed("enqueue", "", err)

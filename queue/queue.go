@@ -74,7 +74,8 @@ type Queue struct {
 	wakeLines wakeLines
 }
 
-// Open opens a namespace, and creates it if it is new. It refuses
+// Open opens a namespace, and creates it if it is new. With AccessRead it does not create it, and
+// returns [refusal.ErrNoNamespace]. Open refuses
 //   - a namespace with another number of partitions ([refusal.ErrPartitions]),
 //   - a namespace of a newer or an older version ([refusal.ErrNewer], [refusal.ErrOlder]),
 //   - a Redis that Curfew cannot work with ([refusal.ErrUnfit]),

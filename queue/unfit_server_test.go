@@ -3,6 +3,7 @@ package queue_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -32,6 +33,10 @@ func TestOpenRefusesABadConfig(t *testing.T) {
 			{"-1 bytes", "max bytes", "must not be negative", queue.Config{MaxBytes: -1}},
 			{"an unknown level of events", "events", `"loud" must be all, terminal or none`, queue.Config{Events: "loud"}},
 			{"a level of events in capitals", "events", "must be all, terminal or none", queue.Config{Events: "ALL"}},
+			{"-1 MiB of events", "event MiB", "must be 1 to 65536, or 0 for 64", queue.Config{EventMiB: -1}},
+			{"65,537 MiB of events", "event MiB", "must be 1 to 65536", queue.Config{EventMiB: 65537}},
+			{"an unknown word for figures", "figures", `"yes" must be on or off`, queue.Config{Figures: "yes"}},
+			{"an unknown access", "access", `"write" must be produce, work, reap, read or all`, queue.Config{Access: "write"}},
 		} {
 			t.Run(row.claim, func(t *testing.T) {
 				_, err := queue.Open(context.Background(), rdb, row.config)
@@ -42,6 +47,23 @@ func TestOpenRefusesABadConfig(t *testing.T) {
 			})
 		}
 		queuetest.Open(t, rdb, queue.Config{})
+	})
+}
+
+// A program that only reads does not create a namespace, and can open one that exists.
+func TestOpenToReadCreatesNoNamespace(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		config := queue.Config{Namespace: "shop", Access: queue.AccessRead, Logger: slog.New(slog.DiscardHandler)}
+		if _, err := queue.Open(t.Context(), rdb, config); !errors.Is(err, refusal.ErrNoNamespace) || !strings.Contains(err.Error(), "shop") {
+			t.Errorf("Open = %v, want ErrNoNamespace with its name", err)
+		}
+		if keys := redistest.Dump(t, rdb, ""); keys != "" {
+			t.Errorf("Open wrote something:\n%s", keys)
+		}
+		queuetest.Open(t, rdb, queue.Config{Namespace: "shop", Partitions: 3})
+		if q, err := queue.Open(t.Context(), rdb, config); err != nil || q.Partitions() != 3 {
+			t.Errorf("Open of a namespace that exists = %v, %v", q, err)
+		}
 	})
 }
 

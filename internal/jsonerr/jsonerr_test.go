@@ -36,4 +36,10 @@ func TestNoErrorNamesAGoType(t *testing.T) {
 	if text := Plain(json.Unmarshal([]byte(`{"N":"x"}`), new(secretType))).Error(); text != "JSON: field N must not be a string" {
 		t.Errorf("the text is %q, want JSON: field N must not be a string", text)
 	}
+	if err := Plain(nil); err != nil {
+		t.Errorf("Plain of nil = %v, want nil", err)
+	}
+	if other := errors.New("other"); Plain(other) != other {
+		t.Error("an error of another package was changed")
+	}
 }

@@ -98,6 +98,36 @@ func TestIDsOfOneMsDoNotOverflow(t *testing.T) {
 	}
 }
 
+func TestAnIDNamesItsOwnerAndItsRoot(t *testing.T) {
+	for _, row := range []struct{ id, owner, root string }{
+		{"0-a", "", "0-a"},
+		{"0-a.1", "0-a", "0-a"},
+		{"0-a.1.page-2", "0-a.1", "0-a"},
+		{"0-a!success", "", "0-a!success"},
+		{"0-a.1!success", "", "0-a.1!success"},
+		{"0-a.1!success.2", "0-a.1!success", "0-a.1!success"},
+		{"0-a.1!success.2.3", "0-a.1!success.2", "0-a.1!success"},
+		{"0-a!success.2!failure", "", "0-a!success.2!failure"},
+	} {
+		if got := OwnerOf(row.id); got != row.owner {
+			t.Errorf("OwnerOf(%s) = %q, want %q", row.id, got, row.owner)
+		}
+		if got := RootOf(row.id); got != row.root {
+			t.Errorf("RootOf(%s) = %q, want %q", row.id, got, row.root)
+		}
+	}
+}
+
+func TestAnIDIsNestedAtMost16Deep(t *testing.T) {
+	deep := "0-a" + strings.Repeat(".a", 16)
+	if _, err := PartitionOf(deep); err != nil {
+		t.Errorf("16 levels: %v, want them accepted", err)
+	}
+	if _, err := PartitionOf(deep + ".a"); !errors.Is(err, refusal.ErrInvalid) {
+		t.Errorf("17 levels: %v, want ErrInvalid", err)
+	}
+}
+
 func TestIDsOfTwoProcessesDiffer(t *testing.T) {
 	at, seen := time.UnixMilli(1_800_000_000_000), map[string]bool{}
 	for range 10_000 {
