@@ -1,2 +1,2 @@
-// Package duration reads and writes durations as people write them: 500ms, 1h30m, 1d12h.
+// Package duration parses and formats durations as people write them: 500ms, 1h30m, 1d12h.
 package duration

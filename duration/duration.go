@@ -10,18 +10,18 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Duration is a time.Duration in the words of Parse: 500ms, 1h30m, 1d. In
-// JSON it is a string. It is a flag.Value, and what encoding.TextUnmarshaler reads.
+// Duration is a time.Duration in the format of Parse: 500ms, 1h30m, 1d. In JSON it is a string.
+// *Duration is a flag.Value and an encoding.TextUnmarshaler.
 type Duration time.Duration
 
 const day = 24 * time.Hour
 
-// maxDuration is the longest whole number of ms that a time.Duration holds: 292 years.
-// It is far below maxSpan, so that nothing that parses is too long for a script.
+// maxDuration is the greatest whole number of ms that a time.Duration holds: 292 years. It is
+// far below 2^53 ms, the limit of a script.
 const maxDuration = math.MaxInt64 / time.Millisecond * time.Millisecond
 
-// String is what Parse reads back, in its shortest form without fractions of
-// an hour. What Parse refuses is printed as time.Duration prints it.
+// String returns the duration in the format of Parse, in days, hours, minutes and seconds, without
+// units that are 0. A duration that Parse would refuse is formatted as time.Duration formats it.
 func (d Duration) String() string {
 	rest := time.Duration(d)
 	switch {
@@ -48,7 +48,7 @@ func (d Duration) String() string {
 	return b.String()
 }
 
-// Set is String's reverse, for flag.Value. Its error is Parse's.
+// Set parses text with Parse, for flag.Value. If Parse returns an error, d is not changed.
 func (d *Duration) Set(text string) error {
 	parsed, err := Parse(text)
 	if err == nil {
@@ -57,7 +57,7 @@ func (d *Duration) Set(text string) error {
 	return err
 }
 
-// MarshalText refuses what Parse would refuse to read back.
+// MarshalText returns the text of String. It returns an error if Parse would refuse the text.
 func (d Duration) MarshalText() ([]byte, error) {
 	if why := checkDuration(time.Duration(d)); why != "" {
 		return nil, refusal.Invalid("duration", "%v %s", time.Duration(d), why)
@@ -65,11 +65,11 @@ func (d Duration) MarshalText() ([]byte, error) {
 	return []byte(d.String()), nil
 }
 
-// UnmarshalText reads what Parse reads.
+// UnmarshalText parses text with Parse.
 func (d *Duration) UnmarshalText(text []byte) error { return d.Set(string(text)) }
 
-// UnmarshalJSON takes a string; null leaves the duration as it is. It is here for
-// numbers, which encoding/json would refuse without a word on what to write.
+// UnmarshalJSON parses a JSON string with Parse; null does not change the duration. For a number
+// it returns an error that says what to write. The error of encoding/json would not.
 func (d *Duration) UnmarshalJSON(text []byte) error {
 	s := string(text)
 	if s == "null" {

@@ -10,10 +10,10 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Parse reads a duration as a person writes it: what time.ParseDuration reads,
-// and days of 24 hours, which come first: 500ms, 30s, 1h30m, 1.5h, 1d12h. Empty text
-// and 0s mean none. It must not be negative, carry a sign or be finer than 1 ms.
-// What is refused is an *InvalidError that says what to write instead.
+// Parse parses a duration in the format of time.ParseDuration. Days of 24 hours can be written
+// first: 500ms, 30s, 1h30m, 1.5h, 1d12h. The empty text is 0, which means none in Curfew. A duration
+// must not have a sign, and must be a whole number of ms. For other texts Parse returns an
+// *InvalidError that says what to write instead.
 func Parse(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -25,7 +25,7 @@ func Parse(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// maxDurationText is more than any duration needs, and little to look through.
+// maxDurationText is the greatest length of a text in bytes. No duration needs more.
 const maxDurationText = 64
 
 func readDuration(text string) (time.Duration, bool) {
@@ -37,8 +37,8 @@ func readDuration(text string) (time.Duration, bool) {
 		d, err := time.ParseDuration(text)
 		return d, err == nil
 	}
-	// As hours, so that time does the reading: a day that is a whole number of ms is 24
-	// times a whole number of ns.
+	// The days are parsed as hours by time.ParseDuration, and multiplied by 24. This is exact: a
+	// number of days that is a whole number of ms is 24 times a whole number of ns.
 	d, err := time.ParseDuration(days + "h")
 	if err != nil || strings.Trim(days, "0123456789.") != "" || d > maxDuration/24 {
 		return 0, false
@@ -47,7 +47,7 @@ func readDuration(text string) (time.Duration, bool) {
 	if rest == "" {
 		return d, true
 	}
-	// time.ParseDuration takes a sign, and a 0 without a unit.
+	// time.ParseDuration accepts a sign, and a 0 without a unit.
 	more, err := time.ParseDuration(rest)
 	if err != nil || strings.ContainsAny(rest[:1], "+-") || rest == "0" || more > maxDuration-d {
 		return 0, false
@@ -55,7 +55,7 @@ func readDuration(text string) (time.Duration, bool) {
 	return d + more, true
 }
 
-// checkDuration says what is wrong with a duration that no one may write.
+// checkDuration returns what is wrong with a duration, or "" if nothing is.
 func checkDuration(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -67,29 +67,29 @@ func checkDuration(d time.Duration) string {
 	return ""
 }
 
-// refuseDuration says what is wrong with a text that was not read, and what to write.
+// refuseDuration returns the error for a text that Parse refuses: what is wrong, and what to write.
 func refuseDuration(text string) error {
-	why := "is no duration: write a number and a unit (ms, s, m, h or d), such as 30s, 1h30m or 1d"
+	why := "is not a duration: write a number and a unit (ms, s, m, h or d), such as 30s, 1h30m or 1d"
 	d, ok := readDuration(text)
 	switch better := repairDuration(text); {
 	case ok:
 		why = checkDuration(d)
 	case len(text) > maxDurationText:
-		why = "has " + strconv.Itoa(len(text)) + " bytes, and a duration needs no more than 64: write it as 30s, 1h30m or 1d"
+		why = "has " + strconv.Itoa(len(text)) + " bytes, the limit is 64: write a duration such as 30s, 1h30m or 1d"
 	case strings.HasPrefix(text, "-"):
-		why = "is negative or no duration: write 0s for none"
+		why = "is negative or not a duration: write 0s for none"
 	case strings.Trim(text, "0123456789.") == "" && better != "":
 		why = "has no unit: write " + better
 	case better != "":
-		why = "is no duration: write " + better
+		why = "is not a duration: write " + better
 	case tooLong(text):
 		why = "is longer than 106751d, the longest that is kept: write 0s for none"
 	}
 	return refusal.Invalid("duration", "%q %s", refusal.Clip(text), why)
 }
 
-// tooLong tells a duration that runs over from what is none: it is read once its
-// numbers are made short.
+// tooLong reports whether a text is a duration that overflows. It is if the text can be parsed
+// with one digit in place of each number.
 func tooLong(text string) bool {
 	var short strings.Builder
 	for i, c := range text {
@@ -101,7 +101,7 @@ func tooLong(text string) bool {
 	return ok
 }
 
-// repairDuration guesses what was meant, and is empty where it cannot.
+// repairDuration returns the duration that was probably meant, or "" if there is no guess.
 func repairDuration(text string) string {
 	if len(text) > maxDurationText {
 		return ""
@@ -126,7 +126,7 @@ func repairDuration(text string) string {
 	return ""
 }
 
-// plainNumber writes 30, 1e3, 0x10 and 1e3ms as 30s, 1000s, 16s and 1000ms.
+// plainNumber rewrites 30, 1e3, 0x10 and 1e3ms as 30s, 1000s, 16s and 1000ms.
 func plainNumber(text string) string {
 	number := strings.TrimRight(text, "msh")
 	unit := text[len(number):]
@@ -143,7 +143,7 @@ func plainNumber(text string) string {
 	return strconv.FormatFloat(n, 'f', -1, 64) + unit
 }
 
-// isoDuration writes P1DT12H as 1d12h. Its months and years have no length of their own.
+// isoDuration rewrites P1DT12H as 1d12h. It returns "" for months and years, which have no fixed length.
 func isoDuration(text string) string {
 	date, clock, _ := strings.Cut(strings.TrimPrefix(text, "p"), "t")
 	if !strings.HasPrefix(text, "p") || date != "" && !strings.HasSuffix(date, "d") {
@@ -152,7 +152,7 @@ func isoDuration(text string) string {
 	return date + clock
 }
 
-// daysFirst writes 12h1d as 1d12h.
+// daysFirst rewrites 12h1d as 1d12h.
 func daysFirst(text string) string {
 	before, after, found := strings.Cut(text, "d")
 	rest := strings.TrimRight(before, "0123456789.")

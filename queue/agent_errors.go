@@ -7,7 +7,8 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// refusedAgent is why an agent may not do what it wanted to: s, if it is a wait.
+// refusedAgent returns the error for a reply that refuses a call of an agent. s is the wait
+// that was refused, nil for other calls.
 func refusedAgent(word string, more []any, s *Suspension) error {
 	at := func(i int) string {
 		if i < len(more) {
@@ -42,14 +43,14 @@ func refusedAgent(word string, more []any, s *Suspension) error {
 	return fmt.Errorf("unexpected answer %s %.100v", word, more)
 }
 
-// ChildError says which child of a suspension was refused, and why. Nothing was done.
+// ChildError reports which child of a suspension was refused, and why. Nothing was changed.
 type ChildError struct {
 	ID  string
 	Err error
 }
 
-// Error names the child.
+// Error returns the child's id and the reason.
 func (e *ChildError) Error() string { return "child " + e.ID + ": " + e.Err.Error() }
 
-// Unwrap returns why.
+// Unwrap returns the reason.
 func (e *ChildError) Unwrap() error { return e.Err }

@@ -14,18 +14,18 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Memory is what an agent knows when it runs again.
+// Memory is what Recall returns for an agent that runs again.
 type Memory struct {
 	Checkpoint
 	Journal  map[int64]string   // entries since the checkpoint, by number
-	Children map[string]*Record // of the newest wait, by the last part of their ids; perhaps none
+	Children map[string]*Record // members of the newest wait that is over, by the last parts of their ids: see Recall
 }
 
-// recalled is how many members of the newest wait come along with the journal.
+// recalled is the greatest number of members of a wait whose records are read together with the journal.
 const recalled = 100
 
-// Recall reads an agent's journal, and the members of its newest wait if they are 100 at
-// the most.
+// Recall reads an agent's journal. If the newest wait that is over had at most 100 members, Recall
+// also reads their records, up to about 512 KiB of them. Children reads the others.
 func (a Attempts) Recall(ctx context.Context, agent string) (*Memory, error) {
 	if err := a.q.ready(ctx); err != nil {
 		return nil, refusal.Failed("recall", "", err)
@@ -39,8 +39,8 @@ func (a Attempts) Recall(ctx context.Context, agent string) (*Memory, error) {
 	return m, nil
 }
 
-// Children reads how children of an agent stand, by the last parts of their ids, 500 a
-// round trip. One that is not there is nil.
+// Children reads the records of an agent's children by the last parts of their ids, up to 500
+// in a round trip. A child that does not exist is nil in the map.
 func (a Attempts) Children(ctx context.Context, agent string, names []string) (map[string]*Record, error) {
 	if err := a.q.ready(ctx); err != nil {
 		return nil, refusal.Failed("children", "", err)
@@ -56,15 +56,16 @@ func (a Attempts) Children(ctx context.Context, agent string, names []string) (m
 			return nil, refusal.Failed("recall", agent, err)
 		}
 		maps.Copy(all, some)
-		// Of large results the script tells of some at a time, in the order asked.
-		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, told := some[name]; return told })
+		// A reply is bounded in bytes: it holds the first of the names, and the next call asks for the others.
+		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, read := some[name]; return read })
 	}
 	return all, nil
 }
 
-// Results reads tasks of an agent by their ids, in the order given, one that is given twice in both places, 500 a round
-// trip. All of them must be children of the agent: if one is not it returns [refusal.ErrNotOwner], if one is not there
-// [refusal.ErrNotFound], and nothing of the others. A task that has not ended has neither result nor error.
+// Results reads children of an agent by their ids, up to 500 in a round trip. The records are in the order of ids; an
+// id that is given twice is in both places. If a task is not a child of the agent, Results returns
+// [refusal.ErrNotOwner]. If one does not exist, it returns [refusal.ErrNotFound]. In both cases it returns no records.
+// A task that has not ended has neither result nor error.
 func (a Attempts) Results(ctx context.Context, agent string, ids []string) ([]*Record, error) {
 	if err := owned(agent, ids); err != nil {
 		return nil, refusal.Failed("results", agent, err)
@@ -118,7 +119,7 @@ func (a Attempts) recall(ctx context.Context, agent string, most any, asked []st
 			children[name] = nil
 			continue
 		}
-		fields := append([]any{words[1], ""}, words[2:]...) // as read.lua has them
+		fields := append([]any{words[1], ""}, words[2:]...) // the order that read.lua has
 		if children[name], err = readRecord(agent+"."+name, fields); err != nil {
 			return nil, err
 		}
@@ -149,7 +150,7 @@ func (m *Memory) read(journal any) error {
 	return nil
 }
 
-// WaitOutcome is how a wait ended, as an agent's journal keeps it.
+// WaitOutcome is how a wait ended, as recorded in the agent's journal.
 type WaitOutcome struct {
 	Reason  string // satisfied, impossible or timed_out
 	Winner  string // the name of the member whose end decided; "" for none
@@ -157,10 +158,10 @@ type WaitOutcome struct {
 	Digest  string
 	Label   string
 	Members []string // names, in the order of the call
-	Settled []string // names of those that had ended, in the order they did
+	Settled []string // names of the members that had ended, in the order in which they ended
 }
 
-// ReadWaitOutcome reads an entry of a journal; ok is false for one of another kind.
+// ReadWaitOutcome parses an entry of a journal. ok is false if the entry is not the outcome of a wait.
 func ReadWaitOutcome(entry string) (o WaitOutcome, ok bool) {
 	lines := strings.Split(entry, "\n")
 	words := strings.Fields(lines[0])

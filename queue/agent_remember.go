@@ -8,7 +8,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Note is what an agent remembers. A Checkpoint takes the place of all entries so far.
+// Note is what an agent adds to its journal. A Checkpoint replaces all entries so far.
 type Note struct {
 	Checkpoint *Checkpoint
 	Entries    []Entry
@@ -17,19 +17,18 @@ type Note struct {
 // Checkpoint is where an agent's replay begins.
 type Checkpoint struct {
 	State    []byte
-	Children int64 // how many it had made
+	Children int64 // how many children it had created
 	Entries  int64 // the number of the last entry before it
 }
 
-// Entry is something that an agent did or drew, and must find again in its replay.
+// Entry is the result of a step or a random value, which the agent's replay must return again.
 type Entry struct {
 	Number int64
 	Text   []byte
 }
 
-// Remember writes down what an agent must find again in its replay. It returns
-// [refusal.ErrNotHeld], [refusal.ErrStopping], [refusal.ErrNotFound], and [refusal.ErrInvalid] for what is too large; then
-// nothing was written.
+// Remember adds a note to an agent's journal, for its replay. If it returns [refusal.ErrNotHeld],
+// [refusal.ErrStopping], [refusal.ErrNotFound], or [refusal.ErrInvalid] (the note is too large), nothing was written.
 func (a Attempts) Remember(ctx context.Context, agent string, epoch int64, worker string, n Note) error {
 	if err := a.q.ready(ctx); err != nil {
 		return refusal.Failed("remember", "", err)

@@ -12,68 +12,75 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Mode is when a wait is over.
+// Mode says when a wait is over.
 type Mode string
 
-// The modes of a wait. "The last" is the last of its members to end, however it ends.
+// The modes of a wait. Each comment says which end of a member ends the wait.
 const (
-	WaitAll      Mode = "all"       // the last; at once if one had failed before the wait began
-	WaitFailFast Mode = "fail_fast" // the last, or the first that fails
-	WaitSettled  Mode = "settled"   // the last
-	WaitAny      Mode = "any"       // the first, however it ends
-	WaitAnyOK    Mode = "any_ok"    // the first that completes, or the last
-	WaitNOfM     Mode = "n_of_m"    // the nth that completes, or as soon as that is impossible
-	WaitNSettled Mode = "n_settled" // the nth, however it ends
-	WaitPeek     Mode = "peek"      // at once
+	WaitAll      Mode = "all"       // the last end; the wait is over at once if a member had failed before it began
+	WaitFailFast Mode = "fail_fast" // the last end, or the first failure
+	WaitSettled  Mode = "settled"   // the last end
+	WaitAny      Mode = "any"       // the first end of any kind
+	WaitAnyOK    Mode = "any_ok"    // the first completion, or the last end
+	WaitNOfM     Mode = "n_of_m"    // the nth completion, or the end after which n completions are impossible
+	WaitNSettled Mode = "n_settled" // the nth end of any kind
+	WaitPeek     Mode = "peek"      // none: the wait is over at once
 )
 
-const maxMembers = 500 // a call, half of what the script takes, to stay far below 20 ms; a wait may have more
+// maxMembers is how many members a call carries. The script takes twice as many; 500 keep a call far
+// below 20 ms. A wait can have more members: it is sent in parts.
+const maxMembers = 500
 
 // Member is a child that an agent waits for.
 type Member struct {
 	ID       string
-	Patience time.Duration // it is cancelled after so long in the wait; 0: no limit of its own
-	Mask     string        // as Wait.Mask, for this member alone; "": the wait's
+	Patience time.Duration // the member is cancelled when the wait has lasted this long; 0: no limit of its own
+	Mask     string        // like Wait.Mask, for this member only; "": the mask of the wait
 }
 
-// Wait is what an agent waits for. The same agent comes to it again when it is replayed,
-// and then Entry, Digest and what they stand for must be the same.
+// Wait is what an agent waits for. A replay of the agent makes the same wait again. Entry and
+// Digest must then be the same, and so must everything that Digest covers.
 type Wait struct {
 	Entry   int64  // its number in the journal, which grows over the agent's life
 	Mode    Mode   // "": WaitAll
 	Need    int    // of WaitNOfM and WaitNSettled
-	Digest  string // one word that stands for the wait, its members and what was made for it
-	Label   string // says it to people, in one line
-	Reason  string // why the agent waits, in words of its own
+	Digest  string // one word that identifies the wait, its members and the children created for it
+	Label   string // describes the wait to people, in one line
+	Reason  string // why the agent waits, as its author says it
 	Members []Member
 
-	Limit        time.Duration // how long it may take; 0: no limit
-	Computed     bool          // the limit is what its members' own times make of it
-	FromFirst    bool          // the limit begins with the first end, not with the wait
-	Proceed      bool          // the policy that wait_timed_out tells: proceed_with_available, not fail
-	KeepPending  bool          // members that have not ended at the limit go on; otherwise they are cancelled
-	CancelLosers bool          // members that nobody needs any more are cancelled; otherwise they go on
-	// Mask says what each way to end counts as: a letter for COMPLETED, an error, a failure
-	// for good, a timeout, and CANCELLED; o ok, b bad, n neither. "" is obbbb.
+	Limit        time.Duration // how long the wait can last; 0: no limit
+	Computed     bool          // the limit is computed from the members' own time limits
+	FromFirst    bool          // the limit counts from the first end of a member, not from the start of the wait
+	Proceed      bool          // the policy in the event wait_timed_out is proceed_with_available, not fail
+	KeepPending  bool          // members that have not ended at the limit continue; otherwise they are cancelled
+	CancelLosers bool          // members that the decided wait does not need are cancelled; otherwise they continue
+	// Mask says how each kind of end counts. It has five letters: for COMPLETED, an error, a
+	// permanent failure, a timeout, and CANCELLED. o is ok, b is bad, n is neither. "" is obbbb.
 	Mask string
-	// Most is how many members it may have. 0: 10,000.
+	// MaxMembers is the greatest number of members. 0: 10,000.
 	MaxMembers int
 }
 
-// Suspension is all that an agent hands over when it waits.
+// Suspension is the argument of Suspend.
 type Suspension struct {
 	Agent    string
 	Epoch    int64
 	Worker   string
 	Wait     Wait
 	Note     Note
-	Children []Task // 500 at the most, each with its ID; give more to EnqueueAll first
+	Children []Task // children to create, at most 500, each with its ID; enqueue more of them with EnqueueAll first
 }
 
-// Suspend has an agent wait. It returns the outcome if that is known already: then the agent
-// runs on. Otherwise it returns nil: the agent is WAITING, and its worker has nothing more
-// to do with it. A wait of more than 500 members goes in parts, of which the first makes the children: if a later one
-// is refused (a member that does not exist, a limit that only the server knows) they stay, and the agent runs on.
+// Suspend makes an agent wait. It returns the outcome if the wait is over at once; the agent then
+// continues to run. Otherwise it returns nil: the agent is WAITING, and no longer held by its worker.
+//
+// Suspend returns [refusal.ErrNotHeld], [refusal.ErrStopping], [refusal.ErrDiverged],
+// [refusal.ErrNotOwner] or [refusal.ErrNotFound] (for the agent or a member), or a [*ChildError].
+//
+// A wait of more than 500 members is sent in parts, and the first part creates the children. If a later
+// part is refused (a member does not exist, or a limit that only the server knows is exceeded), the
+// children stay and the agent continues to run.
 func (a Attempts) Suspend(ctx context.Context, s Suspension) (*WaitOutcome, error) {
 	if err := a.q.ready(ctx); err != nil {
 		return nil, refusal.Failed("suspend", "", err)
@@ -88,20 +95,20 @@ func (a Attempts) Suspend(ctx context.Context, s Suspension) (*WaitOutcome, erro
 	answer, err := a.suspendParts(ctx, p, s)
 	var odd *refusal.InvalidError
 	if errors.As(err, &odd) && odd.Field == "part" {
-		answer, err = a.suspendParts(ctx, p, s) // a failover has lost the parts before it
+		answer, err = a.suspendParts(ctx, p, s) // a failover has lost earlier parts
 	}
 	if err != nil || answer == "" {
 		return nil, refusal.Failed("suspend", s.Agent, err)
 	}
 	o, ok := ReadWaitOutcome(answer)
 	if !ok {
-		return nil, refusal.Failed("suspend", s.Agent, fmt.Errorf("the journal has something else there: %.100q", answer))
+		return nil, refusal.Failed("suspend", s.Agent, fmt.Errorf("the journal entry of the wait is not the outcome of a wait: %.100q", answer))
 	}
 	return &o, nil
 }
 
-// whole checks a wait that goes in parts for what would refuse a later part, when an earlier one has made
-// the children: members that are not the agent's. The rest of a wait is the same in all parts.
+// whole checks that all members of a wait in parts are the agent's children. Otherwise a later part would
+// be refused after the first one has created the children. The rest of a wait is the same in all parts.
 func (s *Suspension) whole() error {
 	if len(s.Wait.Members) <= maxMembers {
 		return nil
@@ -144,7 +151,7 @@ func (a Attempts) suspendPart(ctx context.Context, p int, s *Suspension, members
 	}
 }
 
-// args are the arguments of the script, for one part of the members.
+// args returns the arguments of the script for one part of the members.
 func (s *Suspension) args(q *Queue, members []Member, part, parts int) ([]any, error) {
 	args := []any{s.Agent, s.Epoch, s.Worker, NewCall()}
 	args = s.Wait.fields(args, part, parts)
@@ -161,7 +168,7 @@ func (s *Suspension) args(q *Queue, members []Member, part, parts int) ([]any, e
 		return nil, err
 	}
 	if len(s.Children) > maxList {
-		return nil, refusal.Invalid("children", "are %d, and a call takes %d: enqueue the others first", len(s.Children), maxList)
+		return nil, refusal.Invalid("children", "are %d, the limit of a call is %d: enqueue the others first", len(s.Children), maxList)
 	}
 	var children shapes
 	for i := range s.Children {

@@ -11,31 +11,30 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// WakeLine is shared by the workers of a process that wait for wake tokens of the same queues of
-// a partition. They need one connection: one worker waits for Redis, and the others wait for
-// their turn.
+// WakeLine lets the workers of a process that wait for wake tokens of the same queues of a partition
+// share one connection. One worker waits for Redis, and the others wait for their turn.
 type WakeLine struct {
 	lines *wakeLines
 	name  string
 	open  int           // workers that have not closed it; guarded by lines.mu
 	turn  chan struct{} // held by the worker that waits for Redis
 	wait  *engine.ListWait
-	pause time.Duration // after the last failure in a row; 0 if there was none
+	pause time.Duration // after the newest of consecutive failures; 0 if the last call succeeded
 }
 
-// WakeLine returns the line of some queues of a partition. Close it when the worker ends.
+// WakeLine returns the wake line of these queues of a partition. Close it when the worker ends.
 func (a Attempts) WakeLine(partition int, queues []string) *WakeLine {
 	a.q.opened()
 	return a.q.wakeLines.enter(a.q.engine, partition, queues)
 }
 
-// Await waits up to d, at least a second, for a wake token of one of the queues, and tells
-// whether it got one. A token means that a queue has a task and that no other worker was woken for it. A
-// worker that gets the token must fetch; fetch passes the token on if there are more tasks. The task may be
-// gone by then. A token may be lost, so fetch after [Reply.Look] without one too. A worker behind
-// others in the line waits longer than d; the others fetch meanwhile.
+// Await waits up to d, but at least a second, for a wake token of one of the queues. It reports
+// whether it got one. A token means that a queue has a task and that no other worker was woken for it.
+// A worker that gets the token must fetch; fetch leaves another token if there are more tasks. The task
+// can be gone by then. A token can be lost, so fetch after [Reply.Look] without one too. A worker that
+// waits for its turn waits longer than d; the others fetch meanwhile.
 //
-// When ctx ends it returns its cause, and no token is lost.
+// When ctx ends, Await returns its cause, and no token is lost.
 func (l *WakeLine) Await(ctx context.Context, d time.Duration) (bool, error) {
 	if l == nil || l.lines == nil {
 		return false, refusal.Failed("await work", "", refusal.Invalid("line", "is nil or empty: use one that WakeLine returned"))
@@ -57,7 +56,7 @@ func (l *WakeLine) Await(ctx context.Context, d time.Duration) (bool, error) {
 	if errors.Is(err, refusal.ErrClosed) {
 		return false, refusal.Failed("await work", "", err)
 	}
-	// Those behind would meet the same error.
+	// The next worker in the line would get the same error.
 	l.pause = min(max(2*l.pause, 50*time.Millisecond), time.Second)
 	select {
 	case <-time.After(l.pause):
@@ -66,8 +65,8 @@ func (l *WakeLine) Await(ctx context.Context, d time.Duration) (bool, error) {
 	return token, refusal.Failed("await work", "", err)
 }
 
-// Close gives the connection back when the last worker has closed the line. Await must
-// have returned.
+// Close releases the worker's part of the line. The connection is closed when the last worker has
+// closed the line. Await must have returned.
 func (l *WakeLine) Close() {
 	if l == nil || l.lines == nil {
 		panic("queue: a *WakeLine is nil or empty: use one that WakeLine returned")
@@ -75,7 +74,7 @@ func (l *WakeLine) Close() {
 	l.lines.leave(l)
 }
 
-// wakeLines are the lines of a namespace in which workers of this process wait.
+// wakeLines are the wake lines of a namespace that workers of this process use.
 type wakeLines struct {
 	mu    sync.Mutex
 	lines map[string]*WakeLine

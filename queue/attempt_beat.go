@@ -10,35 +10,36 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// MaxProgress is how many bytes are kept of what an attempt says of its progress.
+// MaxProgress is how many bytes of an attempt's progress are kept.
 const MaxProgress = 1 << 10
 
-// Held is an attempt that a worker is at.
+// Held is an attempt that a worker runs.
 type Held struct {
 	ID    string
 	Epoch int64
-	// Progress is how far it is, in words that mean something to whoever reads the
-	// record; "" says nothing new, and what was said before stays.
+	// Progress is how far the attempt is, for people who read the record. "" keeps the
+	// progress that was reported before.
 	Progress string
 }
 
-// Stop says that an attempt must stop, and why: timeout, cancelled, lost (the task
-// was claimed anew), released, gone, or how else it ended; or cancelling: it is to stop,
-// and keeps its claim until it did, or the task's grace is over.
+// Stop says that an attempt must stop. Reason is timeout, cancelled, lost (the task was claimed
+// again), released, gone (there is no such task), or another end of the task in small letters. With
+// cancelling the attempt keeps its claim until it has stopped or the task's grace is over.
 type Stop struct {
 	ID     string
 	Epoch  int64
 	Reason string
 }
 
-// OfWorker tells whether no attempt is meant, but the worker itself: it is to drain (StopWorker).
+// OfWorker reports whether the worker itself must drain (StopWorker), not an attempt.
 func (s Stop) OfWorker() bool { return s.ID == "-" }
 
-// Heartbeat says that a worker lives, for lease from now, and what it holds; the
-// answer is what must stop. known is the greatest seq up to which all fetches of the
-// worker were answered or given up: claims of theirs that it does not hold were
-// never received, and are given back. Lease 0 is goodbye: all is given back. Of an
-// attempt that must stop the progress is not written down.
+// Heartbeat renews a worker's lease, which then ends lease from now, and reports what the worker
+// holds. It returns the attempts that must stop. Progress of an attempt that must stop is ignored.
+//
+// known is the greatest seq for which this fetch and all earlier ones of the worker were answered or
+// given up. A claim of these fetches that is not in held was never received, and is given back. With
+// lease 0 the worker says goodbye: all its claims are given back.
 func (a Attempts) Heartbeat(ctx context.Context, partition int, worker string, lease time.Duration, known int64, held []Held) ([]Stop, error) {
 	if err := a.q.ready(ctx); err != nil {
 		return nil, refusal.Failed("heartbeat", "", err)
@@ -52,7 +53,7 @@ func (a Attempts) Heartbeat(ctx context.Context, partition int, worker string, l
 		args = append(args, h.ID, h.Epoch, h.Progress)
 	}
 	stops, left, err := a.beat(ctx, partition, args)
-	for lease == 0 && err == nil && left > 0 { // goodbye gives back 500 a call
+	for lease == 0 && err == nil && left > 0 { // a call gives back at most 500 claims
 		before := left
 		if _, left, err = a.beat(ctx, partition, args[:3]); left >= before {
 			break
@@ -78,13 +79,13 @@ func (a Attempts) beat(ctx context.Context, partition int, args []any) (stops []
 	return stops, engine.Number(answers[1]), nil
 }
 
-// Stops has stop called, from one goroutine, for each attempt of a worker that
-// somebody else ended: at once, where the heartbeat would tell it later. A message
-// may be lost with its connection; again is called when that may have happened, and
-// a heartbeat then tells what was missed. The function returned ends it.
+// Stops subscribes to the messages that tell a worker to stop. It calls stop for each attempt of the
+// worker that another client or the sweep has ended; a heartbeat would report it only later. A message
+// can be lost with its connection. Stops calls again when that can have happened: a heartbeat then
+// returns what was missed. All calls come from one goroutine. The returned function ends the subscription.
 func (a Attempts) Stops(worker string, stop func(Stop), again func()) (end func()) {
 	if stop == nil || again == nil {
-		panic("queue: Stops needs a function for messages and one for what was missed")
+		panic("queue: Stops needs two functions: stop and again")
 	}
 	channels := make([]string, a.q.Partitions())
 	for p := range channels {

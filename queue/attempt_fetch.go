@@ -10,23 +10,23 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Ask says what a worker wants to be handed.
+// Ask is a request for tasks.
 type Ask struct {
-	N      int           // how many at the most, and 500 of them a call; 0: nothing
-	Seq    int64         // grows with each ask of a worker in a partition; the same again is a repeat
-	Quotas []Quota       // in order
-	Lease  time.Duration // the worker is alive that long without another word
+	N      int           // the greatest number of tasks; a call gives at most 500; 0: none
+	Seq    int64         // grows with each request of a worker in a partition; a request with the same Seq is a repeat
+	Quotas []Quota       // the queues to take from, in order
+	Lease  time.Duration // how long the worker keeps its claims without another fetch or heartbeat
 }
 
-// Quota is what a queue may give in the first round. What is left of Ask.N then is
-// taken from the queues in order.
+// Quota is how many tasks a queue can give in the first round. In the second round the rest of
+// Ask.N is taken from the queues in order.
 type Quota struct {
 	Queue string
 	N     int
 }
 
-// Claim is a task that a worker holds. Its instants are on the clock of Redis, as
-// Now is, which says when it was handed out.
+// Claim is a task that a worker holds. Its instants are on the clock of Redis. Now is the
+// instant at which the task was claimed.
 type Claim struct {
 	ID, Queue, Kind string
 	Partition       int
@@ -37,40 +37,39 @@ type Claim struct {
 	Retries         int
 	MaxRetries      int
 	LeaseLosses     int
-	RetryExpression string // asked by the worker when an attempt fails: see Outcome.Retry
+	RetryExpression string // the worker evaluates it when an attempt fails: see Outcome.Retry
 	CreatedAt       time.Time
-	Deadline        time.Time // zero: none; an ancestor's, if that is sooner
-	AttemptDeadline time.Time // zero: none sooner than Deadline
+	Deadline        time.Time // the earlier of its own and its ancestors'; zero: none
+	AttemptDeadline time.Time // zero: none before Deadline
 	TimeoutGrace    time.Duration
 	WarnAt          time.Time // when to warn that the deadline is near; zero: never
-	Journal         bool      // it is an agent that ran before, and remembers something
+	Journal         bool      // the task is an agent that has a journal from an earlier run
 	Now             time.Time
 }
 
-// Attempt is which run of the handler this is: 1 for the first. Being given back
-// does not count.
+// Attempt returns the number of this attempt, from 1. Releases and lost leases are not counted.
 func (c *Claim) Attempt() int { return c.Retries + 1 }
 
-// Reply is what came back from Redis: a verdict for each outcome that went, and
-// the tasks that were asked for.
+// Reply is the reply to Fetch or Settle: a verdict for each outcome that was sent, and the
+// tasks that were requested.
 type Reply struct {
 	Verdicts []Verdict
 	Claims   []Claim
 	// Look is when to fetch again, even if no wake token comes: see More and Stopping.
 	Look time.Duration
-	// Ended is how many tasks timed out in the call, instead of being handed out or settled.
+	// Ended is how many tasks the call ended because their time was up, instead of claiming or settling them.
 	Ended int
-	// Errors are keys that could not be worked with. Everything else was done.
+	// Errors says which keys could not be read or written. Everything else was done.
 	Errors []string
 }
 
-// More tells whether the queues asked hold more.
+// More reports whether the requested queues have more tasks to give.
 func (r *Reply) More() bool { return r.Look == 0 }
 
-// Stopping tells whether the worker is asked to stop (StopWorker): it gets nothing any more.
+// Stopping reports whether the worker must stop (StopWorker). It gets no more tasks.
 func (r *Reply) Stopping() bool { return r.Look < 0 }
 
-// Fetch takes ready tasks for a worker.
+// Fetch claims ready tasks for a worker.
 func (a Attempts) Fetch(ctx context.Context, partition int, worker string, ask Ask) (Reply, error) {
 	if err := a.q.ready(ctx); err != nil {
 		return Reply{}, refusal.Failed("fetch", "", err)
@@ -91,7 +90,7 @@ func (a Attempts) Fetch(ctx context.Context, partition int, worker string, ask A
 	return trip, refusal.Failed("fetch", "", err)
 }
 
-// check refuses what no worker can mean.
+// check refuses a request that cannot be meant.
 func (a *Ask) check(worker string) error {
 	switch {
 	case worker == "" || strings.ContainsAny(worker, " \n"):
@@ -99,7 +98,7 @@ func (a *Ask) check(worker string) error {
 	case a.N < 0:
 		return refusal.Invalid("n", "%d must not be negative", a.N)
 	case a.Seq < 0 || a.Seq > maxSpan:
-		return refusal.Invalid("seq", "%d must be 0 to 2^53: count the asks, or take the time in µs", a.Seq)
+		return refusal.Invalid("seq", "%d must be 0 to 2^53: count the requests, or use the time in µs", a.Seq)
 	case a.Lease < time.Millisecond:
 		return refusal.Invalid("lease", "%v must be at least 1ms", a.Lease)
 	}
@@ -114,7 +113,7 @@ func (a *Ask) append(args []any) []any {
 	return args
 }
 
-// claimWords is how many values a claim has (lua/task/parcels.lua).
+// claimWords is how many values a claim has in a reply (lua/task/parcels.lua).
 const claimWords = 5
 
 func (r *Reply) readClaims(partition int, now, answer any) error {
@@ -139,13 +138,13 @@ func (r *Reply) readClaims(partition int, now, answer any) error {
 	return nil
 }
 
-// toldWords is how many values say what happened to a task (lua/store/tell.lua).
+// toldWords is how many values a report of another task's change has (lua/store/tell.lua).
 const toldWords = 5
 
 func (r *Reply) readTold(answer any) error {
 	words, err := engine.Elements(answer, nil)
 	if err != nil || len(words)%toldWords != 0 {
-		return fmt.Errorf("unexpected answer %.100v of what else happened", answer)
+		return fmt.Errorf("unexpected reports of other tasks %.100v", answer)
 	}
 	for i := 0; i < len(words); i += toldWords {
 		if engine.Text(words[i]) == "timed_out" {
@@ -197,8 +196,8 @@ func (c *Claim) readSpec(spec string) bool {
 	return true
 }
 
-// Answers asks a partition for nothing, and returns nil if it answers. A worker tells by it
-// a call that is large from a partition that hangs.
+// Answers returns nil if a partition replies to an empty call. A worker uses it to distinguish a
+// call with a large reply from a partition that hangs.
 func (a Attempts) Answers(ctx context.Context, partition int) error {
 	if err := a.q.ready(ctx); err != nil {
 		return refusal.Failed("answers", "", err)

@@ -10,14 +10,14 @@ import (
 	"github.com/curfew-dev/curfew/retryexpr"
 )
 
-// Verb is what a worker reports of an attempt.
+// Verb is how an attempt ended, as its worker reports it.
 type Verb string
 
-// How an attempt ends, as its worker sees it.
+// The verbs of an [Outcome].
 const (
 	Complete Verb = "complete"
 	Fail     Verb = "fail"
-	Release  Verb = "release" // give back: no retry is spent
+	Release  Verb = "release" // the task is given back, and no retry is used
 )
 
 // Outcome is the end of an attempt.
@@ -29,31 +29,32 @@ type Outcome struct {
 	Error  string        // of Fail
 	Class  Class         // of Fail: ClassError if empty
 	Code   int           // of Fail: an exit code, 0 for none
-	Delay  time.Duration // of Fail and Release: before it may be fetched again; of Fail 0 means the task's back-off
-	// Retry is what the task's retry expression said of a failed attempt: "retry",
-	// "fail", or "fail: " and why it could not be asked. "" for a task without one.
+	Delay  time.Duration // of Fail and Release: the time until the task can be fetched again; of Fail: 0 is the task's back-off
+	// Retry is the result of the task's retry expression for a failed attempt: "retry", "fail", or
+	// "fail: " and why the expression could not be evaluated. "" for a task without an expression.
 	Retry string
 }
 
-// Verdict is what Redis made of an outcome. After Fail, PENDING means that the task runs
-// again. If the task is lost, it may be running elsewhere, or has ended as Status says.
+// Verdict is the reply to an [Outcome]. After Fail, the status PENDING means that the task will be
+// retried. If Word is VerdictLost, Status is what the task is now: it runs elsewhere, waits, or has ended.
 type Verdict struct {
 	Word   VerdictWord
 	Status Status
 }
 
-// Accepted tells whether the outcome was taken.
+// Accepted reports whether the outcome was accepted.
 func (v Verdict) Accepted() bool { return v.Word == VerdictOK }
 
-// Settle reports how attempts ended and takes the next tasks in the same trip. The
-// call identifies the report (NewCall): a repeat of it changes nothing and gets the
-// first answer. At most 500 outcomes and 4 MiB.
+// Settle reports how attempts ended and claims the next tasks in the same round trip. call
+// identifies the report (NewCall): a repeat with the same call changes nothing and returns the
+// verdicts of the first. A call takes at most 500 outcomes. Send more than 4 MiB of results in
+// several calls.
 func (a Attempts) Settle(ctx context.Context, partition int, worker, call string, outcomes []Outcome, ask Ask) (Reply, error) {
 	if err := a.q.ready(ctx); err != nil {
 		return Reply{}, refusal.Failed("settle", "", err)
 	}
 	if len(outcomes) > maxList {
-		return Reply{}, refusal.Failed("settle", "", refusal.Invalid("outcomes", "are %d, and a call takes %d: make several", len(outcomes), maxList))
+		return Reply{}, refusal.Failed("settle", "", refusal.Invalid("outcomes", "are %d, the limit of a call is %d: make several calls", len(outcomes), maxList))
 	}
 	args := make([]any, 0, 3+8*len(outcomes)+4+2*len(ask.Quotas))
 	args = append(args, worker, call, len(outcomes))

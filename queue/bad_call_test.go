@@ -15,7 +15,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-func TestResolveRefusesWhatIsNoPromise(t *testing.T) {
+func TestResolveRefusesATaskThatIsNotAPromise(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	ctx := context.Background()
 	var rows []badInput
@@ -29,7 +29,7 @@ func TestResolveRefusesWhatIsNoPromise(t *testing.T) {
 	row("a task that runs", func(s *scene) string { return s.running }, refusal.ErrInvalid, "id", advice)
 	row("a task that has ended", func(s *scene) string { return s.done }, refusal.ErrInvalid, "id", advice)
 	row("an unknown task", func(s *scene) string { return s.gone }, refusal.ErrNotFound, "0-0000000000000gone", "no such task")
-	row("a task of another partition", func(*scene) string { return "1-01J9ZK3Q8X4M2C7W5T" }, refusal.ErrInvalid, "id", "it is another namespace's")
+	row("a task of another partition", func(*scene) string { return "1-01J9ZK3Q8X4M2C7W5T" }, refusal.ErrInvalid, "id", "is in partition 1")
 	for claim, id := range badIDs {
 		row(claim, func(*scene) string { return id }, refusal.ErrInvalid, "id", "is not a task's id")
 	}
@@ -42,7 +42,7 @@ func TestResolveRefusesWhatIsNoPromise(t *testing.T) {
 	refused(t, rows)
 }
 
-// A promise that had ended is no error of the call: the answer says how it ended.
+// A promise that has ended is not an error of the call: the Resolution says how it ended.
 func TestASecondResolutionChangesNothing(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s, ctx := newScene(t, rdb), context.Background()
@@ -68,15 +68,15 @@ func TestRetryRefusesWhatCannotBeRunAgain(t *testing.T) {
 	retry := func(claim string, id func(*scene) string, change func(*queue.Task), want error, field, advice string) badInput {
 		return badInput{"retry of " + claim, func(s *scene) error { _, err := s.q.Retry(ctx, id(s), change); return err }, want, field, advice}
 	}
-	const live = "only a task that has ended is run again"
+	const live = "only a task that has ended can be run again"
 	refused(t, []badInput{
 		retry("a task that waits", func(s *scene) string { return s.pending }, nil, refusal.ErrInvalid, "task", "is PENDING: "+live),
 		retry("a task that runs", func(s *scene) string { return s.running }, nil, refusal.ErrInvalid, "task", "is RUNNING: "+live),
 		retry("a promise that is open", func(s *scene) string { return s.promise }, nil, refusal.ErrInvalid, "task", live),
 		retry("a timer that is open", func(s *scene) string { return s.timer }, nil, refusal.ErrInvalid, "task", live),
 		retry("an unknown task", func(s *scene) string { return s.gone }, nil, refusal.ErrNotFound, "0-0000000000000gone", "no such task"),
-		retry("what is no id", func(*scene) string { return "nonsense" }, nil, refusal.ErrInvalid, "id", "is not a task's id"),
-		retry("a task, made into a bad one", func(s *scene) string { return s.done }, func(t *queue.Task) { t.Kind = "two words" },
+		retry("an invalid id", func(*scene) string { return "nonsense" }, nil, refusal.ErrInvalid, "id", "is not a task's id"),
+		retry("a task whose copy becomes invalid", func(s *scene) string { return s.done }, func(t *queue.Task) { t.Kind = "two words" },
 			refusal.ErrInvalid, "kind", "must be 1 to 128 of"),
 	})
 }
@@ -89,7 +89,7 @@ func TestATimerThatFiredIsNotRunAgain(t *testing.T) {
 		}
 		before := redistest.Dump(t, rdb, "bad:")
 		_, err := s.q.Retry(ctx, s.timer, nil)
-		badInput{want: refusal.ErrInvalid, field: "task", advice: "is a timer: make a new one"}.check(t, err)
+		badInput{want: refusal.ErrInvalid, field: "task", advice: "is a timer, which cannot be run again: enqueue a new one"}.check(t, err)
 		if after := redistest.Dump(t, rdb, "bad:"); after != before {
 			t.Errorf("it changed something:\n%s", redistest.Diff(before, after))
 		}
@@ -108,12 +108,12 @@ func TestQueueControlsRefuseBadInput(t *testing.T) {
 	rows := []badInput{
 		control("a limit of -1", func(q *queue.Queue) error { _, err := q.LimitRunning(ctx, "default", -1); return err },
 			"max running", "must be at least 1, or 0 for no limit"),
-		rate("a rate of zero", queue.Rate{Per: time.Second}, "rate", "to hold a queue up, Pause it"),
+		rate("a rate of zero", queue.Rate{Per: time.Second}, "rate", "to stop a queue, Pause it"),
 		rate("a negative rate", queue.Rate{N: -1, Per: time.Second}, "rate", "must be at least 1"),
-		rate("a rate in no time", queue.Rate{N: 1}, "rate", "must be 1ms to a year"),
-		rate("a rate in less than 1 ms", queue.Rate{N: 1, Per: time.Microsecond}, "rate", "must be 1ms to a year"),
-		rate("a rate in a negative time", queue.Rate{N: 1, Per: -time.Second}, "rate", "must be 1ms to a year"),
-		rate("a rate in an age", queue.Rate{N: 1, Per: math.MaxInt64}, "rate", "must be 1ms to a year"),
+		rate("a rate without a Per", queue.Rate{N: 1}, "rate", "must be 1ms to a year"),
+		rate("a Per of less than 1 ms", queue.Rate{N: 1, Per: time.Microsecond}, "rate", "must be 1ms to a year"),
+		rate("a negative Per", queue.Rate{N: 1, Per: -time.Second}, "rate", "must be 1ms to a year"),
+		rate("a Per of 292 years", queue.Rate{N: 1, Per: math.MaxInt64}, "rate", "must be 1ms to a year"),
 		rate("a negative burst", queue.Rate{N: 1, Per: time.Second, Burst: -1}, "burst", "or 0 for as many as the rate"),
 		rate("a burst alone", queue.Rate{Burst: 1}, "rate", "must be at least 1"),
 		rate("a rate beyond 2^53", queue.Rate{N: math.MaxInt64, Per: time.Second, Burst: 1}, "rate", "must be at most 2^53"),
@@ -142,7 +142,7 @@ func TestQueueControlsRefuseBadInput(t *testing.T) {
 	refused(t, rows)
 }
 
-// Fewer running tasks than partitions would leave one of them without any, for good.
+// With a limit below the number of partitions, one of them would never run a task.
 func TestALimitThatPartitionsCannotShareIsRefused(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
@@ -159,8 +159,8 @@ func TestALimitThatPartitionsCannotShareIsRefused(t *testing.T) {
 	})
 }
 
-// To pause a queue that has no task yet is no mistake, so it is told and not refused.
-func TestToPauseAnUnknownQueueSaysSo(t *testing.T) {
+// A queue without tasks can be paused, so Pause does not refuse it but reports it.
+func TestPauseReportsAnUnknownQueue(t *testing.T) {
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		ctx := context.Background()
 		if c, err := q.Pause(ctx, "mails"); err != nil || c != (queue.Controlled{}) {

@@ -17,22 +17,22 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// badInput is a call that must be refused, change nothing, and say what to do.
+// badInput is a call that must be refused and change nothing. Its error must say what to do.
 type badInput struct {
 	claim  string
 	call   func(*scene) error
 	want   error
-	field  string // what the error names: the field of an *InvalidError, else a word of its text
-	advice string // what the caller is told
+	field  string // the field of an *InvalidError, otherwise a word of the error's text
+	advice string // a part of the error's text
 }
 
-// scene is a namespace with tasks in every state, whose clock stands still. Payloads,
-// results and the like may have 1,000 bytes.
+// scene is a namespace with tasks in every state. Its clock does not move. Payloads, results and
+// the like can have at most 1,000 bytes.
 type scene struct {
 	q                            *queue.Queue
 	pending, running, done, gone string
 	promise, settled, timer      string
-	claim                        queue.Claim // of running: its second
+	claim                        queue.Claim // the second claim of running
 }
 
 func newScene(t *testing.T, rdb redis.UniversalClient) *scene {
@@ -81,7 +81,7 @@ func (s *scene) settle(o queue.Outcome) error {
 	return err
 }
 
-// refused plays rows, each on the state that the ones before have left.
+// refused runs rows, one after the other on the same scene.
 func refused(t *testing.T, rows []badInput) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScene(t, rdb)
@@ -110,14 +110,14 @@ func (row badInput) check(t *testing.T, err error) {
 		t.Errorf("%v: it names the field %q, want %q", err, wrong.Field, row.field)
 	}
 	if text := err.Error(); !strings.Contains(text, row.field) || !strings.Contains(text, row.advice) {
-		t.Errorf("the error %.200q must name %.200q and say %q", text, row.field, row.advice)
+		t.Errorf("the error %.200q must contain %.200q and %q", text, row.field, row.advice)
 	}
 	if strings.ContainsAny(err.Error(), "\r\n\x00") || len(err.Error()) > 500 {
-		t.Errorf("the error's text is no line for a log: %.200q", err.Error())
+		t.Errorf("the error is not one line of at most 500 bytes: %.200q", err.Error())
 	}
 }
 
-// goOn makes the next good call, which must work.
+// goOn makes a valid call, which must succeed.
 func (s *scene) goOn(t *testing.T) {
 	t.Helper()
 	id := queuetest.Enqueue(t, s.q, queue.Task{}).ID
@@ -137,7 +137,7 @@ func TestEnqueueRefusesBadTimes(t *testing.T) {
 		task("a delay and a start", queue.Task{Delay: time.Second, StartAt: at.Add(time.Second)}, "start", "not both"),
 		task("a deadline that is past by 1 ms", queue.Task{Deadline: at.Add(-time.Millisecond)}, "deadline_at", "is in the past; it is 1800000000000 now"),
 		task("a deadline before 1970", queue.Task{Deadline: time.Unix(-1, 0)}, "deadline", "between 1970 and"),
-		task("a deadline in 1970 to the ms", queue.Task{Deadline: time.Unix(0, 0)}, "deadline", "between 1970 and"),
+		task("a deadline at the first ms of 1970", queue.Task{Deadline: time.Unix(0, 0)}, "deadline", "between 1970 and"),
 		task("a deadline beyond 2^53 ms", queue.Task{Deadline: time.UnixMilli(1<<53 + 1)}, "deadline", "2^53"),
 		task("a deadline whose ms overflow to a good one", queue.Task{Deadline: time.Unix(at.Unix()+1<<64/1000+1, 0)}, "deadline", "2^53"),
 		task("a start beyond 2^53 ms", queue.Task{StartAt: time.UnixMilli(1<<53 + 1)}, "start", "2^53"),
@@ -156,34 +156,34 @@ func TestEnqueueRefusesBadTimes(t *testing.T) {
 		rows = append(rows,
 			task("a negative "+field, with(-time.Second), field, "leave it out for none"),
 			task("a negative "+field+" below 1 ms", with(-1), field, "leave it out for none"),
-			task("a "+field+" below 1 ms", with(time.Millisecond-1), field, "under 1ms, the finest that is kept"))
+			task("a "+field+" below 1 ms", with(time.Millisecond-1), field, "under 1ms, the shortest time that is kept"))
 	}
 	refused(t, rows)
 }
 
-// badNames are names that no queue and no kind may have.
+// badNames are names that neither a queue nor a kind can have.
 var badNames = map[string]string{
-	"of two words":              "two words",
-	"of a space":                " ",
-	"with a space behind":       "q ",
-	"with a NUL":                "q\x00",
-	"that goes on as RESP":      "q\r\n*1\r\n$8\r\nFLUSHALL\r\n",
-	"with a line's end":         "q\n",
-	"with a hash tag":           "{1}",
-	"with a brace":              "q{",
-	"that is a glob":            "*",
-	"with a glob":               "q[a-z]?",
-	"of 129 bytes":              strings.Repeat("q", 129),
-	"of a million bytes":        strings.Repeat("q", 1_000_000),
-	"with an umlaut":            "küche",
-	"of fullwidth letters":      "ｑ",
-	"with an Arabic digit":      "q٣",
-	"of no valid UTF-8":         "q\xff",
-	"with a dash in front":      "-q",
-	"with a dot in front":       ".q",
-	"with an underscore before": "_q",
-	"with a quote":              `q"`,
-	"with a backslash":          `q\`,
+	"of two words":            "two words",
+	"of a space":              " ",
+	"with a trailing space":   "q ",
+	"with a NUL":              "q\x00",
+	"that continues as RESP":  "q\r\n*1\r\n$8\r\nFLUSHALL\r\n",
+	"with a line break":       "q\n",
+	"with a hash tag":         "{1}",
+	"with a brace":            "q{",
+	"that is a glob":          "*",
+	"with a glob":             "q[a-z]?",
+	"of 129 bytes":            strings.Repeat("q", 129),
+	"of a million bytes":      strings.Repeat("q", 1_000_000),
+	"with an umlaut":          "küche",
+	"of fullwidth letters":    "ｑ",
+	"with an Arabic digit":    "q٣",
+	"that is not valid UTF-8": "q\xff",
+	"that begins with a dash": "-q",
+	"that begins with a dot":  ".q",
+	"that begins with _":      "_q",
+	"with a quote":            `q"`,
+	"with a backslash":        `q\`,
 }
 
 func TestEnqueueRefusesBadNames(t *testing.T) {
@@ -215,7 +215,7 @@ func TestGoodNamesAreAccepted(t *testing.T) {
 	})
 }
 
-func TestEnqueueRefusesWhatIsTooMuch(t *testing.T) {
+func TestEnqueueRefusesWhatIsTooLarge(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	long, longer := strings.Repeat("x", 1000), strings.Repeat("x", 1001)
 	refused(t, []badInput{
@@ -227,11 +227,11 @@ func TestEnqueueRefusesWhatIsTooMuch(t *testing.T) {
 			refusal.ErrInvalid, "idempotency key", "has 513 bytes, the limit is 512: hash it"},
 		{"a priority of 4", func(s *scene) error { return s.enqueue(queue.Task{Priority: 4}) }, refusal.ErrInvalid, "priority", "must be 0, 1, 2 or 3"},
 		{"a priority of -1", func(s *scene) error { return s.enqueue(queue.Task{Priority: -1}) }, refusal.ErrInvalid, "priority", "must be 0, 1, 2 or 3"},
-		{"-2 retries", func(s *scene) error { return s.enqueue(queue.Task{MaxRetries: -2}) }, refusal.ErrInvalid, "max retries", "must not be negative (NoRetries, -1, says none)"},
+		{"-2 retries", func(s *scene) error { return s.enqueue(queue.Task{MaxRetries: -2}) }, refusal.ErrInvalid, "max retries", "must not be negative; NoRetries (-1) means no retries"},
 	})
 }
 
-func TestEnqueueRefusesWhatContradicts(t *testing.T) {
+func TestEnqueueRefusesContradictions(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	refused(t, []badInput{
 		{"an idempotency key with another payload", func(s *scene) error {
@@ -240,36 +240,36 @@ func TestEnqueueRefusesWhatContradicts(t *testing.T) {
 		{"an idempotency key with another kind", func(s *scene) error {
 			return s.enqueue(queue.Task{Kind: "other", IdempotencyKey: "key", Payload: []byte("first")})
 		}, refusal.ErrConflict, "idempotency key", "other content"},
-		{"a child of a name that is taken", func(s *scene) error {
+		{"a child with the id of another child", func(s *scene) error {
 			return s.enqueue(queue.Task{ID: s.running + ".child", Payload: []byte("second")})
 		}, refusal.ErrConflict, "child", "of this name with other content"},
 		{"a child with an idempotency key", func(s *scene) error {
 			return s.enqueue(queue.Task{ID: s.running + ".other", IdempotencyKey: "key"})
 		}, refusal.ErrInvalid, "idempotency key", "a child's id is its idempotency key; leave one of them out"},
 		{"an id for a root task", func(s *scene) error { return s.enqueue(queue.Task{ID: "0-mine"}) },
-			refusal.ErrInvalid, "id", "only a child is given one"},
-		{"a child of nobody", func(s *scene) error { return s.enqueue(queue.Task{ID: s.gone + ".child"}) },
+			refusal.ErrInvalid, "id", "only a child can have a given id"},
+		{"a child of an unknown task", func(s *scene) error { return s.enqueue(queue.Task{ID: s.gone + ".child"}) },
 			refusal.ErrNotFound, "owner 0-0000000000000gone", "no such task"},
 		{"a child of a task that has ended", func(s *scene) error { return s.enqueue(queue.Task{ID: s.done + ".child"}) },
 			refusal.ErrOwnerEnded, "owner", "has ended"},
 	})
 }
 
-// badIDs are what is not the id of a task.
+// badIDs are texts that are not ids of tasks.
 var badIDs = map[string]string{
 	"nothing":                         "",
 	"a word":                          "nonsense",
 	"a number":                        "7",
 	"a partition alone":               "0-",
 	"no partition":                    "-0ABC",
-	"a partition with a zero before":  "00-0ABC",
+	"a partition with a leading zero": "00-0ABC",
 	"a partition with a sign":         "+0-0ABC",
 	"a partition that overflows":      "18446744073709551616-0ABC",
 	"a name that begins oddly":        "0--ABC",
 	"a child without a name":          "0-0ABC.",
 	"a child whose name begins oddly": "0-0ABC.-x",
 	"a child between two dots":        "0-0ABC..x",
-	"a line's end":                    "0-0ABC\r\nDEL x",
+	"a line break":                    "0-0ABC\r\nDEL x",
 	"a hash tag":                      "0-{1}",
 	"a glob":                          "0-*",
 	"a NUL":                           "0-0ABC\x00",
@@ -280,7 +280,7 @@ var badIDs = map[string]string{
 	"a UUID":                          "f47ac10b-58cc-4372-a567-0e02b2c3d479",
 }
 
-func TestAnIDThatIsNoneIsRefused(t *testing.T) {
+func TestAnInvalidIDIsRefused(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	var rows []badInput
 	row := func(claim, id string, want error, advice string) {
@@ -302,7 +302,7 @@ func TestAnIDThatIsNoneIsRefused(t *testing.T) {
 	for claim, id := range badIDs {
 		row(claim, id, refusal.ErrInvalid, "is not a task's id: it is the partition, a dash, letters and digits")
 	}
-	row("the id of another partition", "1-01J9ZK3Q8X4M2C7W5T", refusal.ErrInvalid, "is of partition 1, and this namespace has 1: it is another namespace's")
+	row("the id of another partition", "1-01J9ZK3Q8X4M2C7W5T", refusal.ErrInvalid, "is in partition 1, but this namespace has 1 partitions")
 	row("an id that is nested too deep", "0-a"+strings.Repeat(".a", 17), refusal.ErrInvalid, "is nested deeper than 16")
 	row("an unknown id", "0-0000000000000gone", refusal.ErrNotFound, "no such task")
 	row("an unknown child", "0-0000000000000gone.child", refusal.ErrNotFound, "no such task")
@@ -335,9 +335,9 @@ func TestSettleRefusesABadOutcome(t *testing.T) {
 	})
 }
 
-// A report of a claim that is over is no error of the call: the verdict says what
-// became of the task, and nothing changes.
-func TestAnOutcomeThatIsNotTheClaimsChangesNothing(t *testing.T) {
+// An outcome of a claim that the worker no longer holds is not an error of the call. The verdict
+// says what the task is now, and nothing changes.
+func TestAnOutcomeOfAnotherClaimChangesNothing(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	for _, row := range []struct {
 		claim string
@@ -347,7 +347,7 @@ func TestAnOutcomeThatIsNotTheClaimsChangesNothing(t *testing.T) {
 		{"an older epoch", func(s *scene) (string, int64) { return s.running, s.claim.Epoch - 1 }, queue.Verdict{Word: "LOST", Status: queue.Running}},
 		{"a newer epoch", func(s *scene) (string, int64) { return s.running, s.claim.Epoch + 1 }, queue.Verdict{Word: "LOST", Status: queue.Running}},
 		{"a negative epoch", func(s *scene) (string, int64) { return s.running, -1 }, queue.Verdict{Word: "LOST", Status: queue.Running}},
-		{"a task that nobody holds", func(s *scene) (string, int64) { return s.pending, 0 }, queue.Verdict{Word: "LOST", Status: queue.Pending}},
+		{"a task that no worker holds", func(s *scene) (string, int64) { return s.pending, 0 }, queue.Verdict{Word: "LOST", Status: queue.Pending}},
 		{"a task that has ended", func(s *scene) (string, int64) { return s.done, 1 }, queue.Verdict{Word: "LOST", Status: queue.Completed}},
 		{"an unknown task", func(s *scene) (string, int64) { return s.gone, 1 }, queue.Verdict{Word: "MISSING"}},
 		{"a foreign id", func(s *scene) (string, int64) { return "another:{7}:task:*", 1 }, queue.Verdict{Word: "MISSING"}},
@@ -386,7 +386,7 @@ func TestASecondSettlementIsRefused(t *testing.T) {
 		before := redistest.Dump(t, rdb, "bad:")
 		o.Result = []byte("second")
 		if got, want := w.Report(t, "call-1", o), (queue.Verdict{Word: "OK", Status: queue.Completed}); got != want {
-			t.Errorf("the same call again = %+v, want its first answer %+v", got, want)
+			t.Errorf("the same call again = %+v, want the first verdict %+v", got, want)
 		}
 		for _, verb := range []queue.Verb{queue.Complete, queue.Fail, queue.Release} {
 			o.Verb = verb
@@ -400,7 +400,7 @@ func TestASecondSettlementIsRefused(t *testing.T) {
 	})
 }
 
-func TestAHeartbeatOfWhatIsNotHeldSaysStop(t *testing.T) {
+func TestAHeartbeatStopsAttemptsThatAreNotHeld(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScene(t, rdb)
 		held := []queue.Held{{ID: s.running, Epoch: s.claim.Epoch}, {ID: s.running, Epoch: 1, Progress: "x"}, {ID: s.gone, Epoch: 1, Progress: "x"},

@@ -12,7 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// onEnqueue is a task that must be refused.
+// onEnqueue returns a row that enqueues a task, which must be refused.
 func onEnqueue(claim string, task queue.Task, field, advice string) badInput {
 	return badInput{claim, func(s *scene) error { return s.enqueue(task) }, refusal.ErrInvalid, field, advice}
 }
@@ -24,37 +24,37 @@ func TestEnqueueRefusesBadRetries(t *testing.T) {
 	backoff := func(b queue.Backoff) queue.Task { return with(func(t *queue.Task) { t.Backoff = b }) }
 	rows := []badInput{
 		onEnqueue("a retry of timeouts without retries", queue.Task{OnTimeout: queue.OnTimeoutRetry}, "on_timeout", "needs max_retries of at least 1"),
-		onEnqueue("a retry of timeouts with no retries", queue.Task{OnTimeout: queue.OnTimeoutRetry, MaxRetries: queue.NoRetries}, "on_timeout", "needs max_retries of at least 1"),
+		onEnqueue("a retry of timeouts with NoRetries", queue.Task{OnTimeout: queue.OnTimeoutRetry, MaxRetries: queue.NoRetries}, "on_timeout", "needs max_retries of at least 1"),
 		onEnqueue("an unknown policy", with(func(t *queue.Task) { t.OnTimeout = "again" }), "on timeout", `"again" must be fail or retry`),
-		onEnqueue("a policy that an expression writes", with(func(t *queue.Task) { t.OnTimeout = "fail: because" }), "on timeout", "must be fail or retry"),
+		onEnqueue("a policy that only an expression can have", with(func(t *queue.Task) { t.OnTimeout = "fail: because" }), "on timeout", "must be fail or retry"),
 		onEnqueue("an expression without retries", queue.Task{Retry: "true"}, "retry_expression", "needs max_retries of at least 1"),
 		onEnqueue("an expression and a policy", with(func(t *queue.Task) { t.Retry, t.OnTimeout = "true", queue.OnTimeoutFail }), "on timeout", "leave OnTimeout out"),
 
 		onEnqueue("a negative jitter", backoff(queue.Backoff{Delay: time.Second, Jitter: -0.1}), "jitter", "from 0 to 1"),
-		onEnqueue("a jitter of more than all", backoff(queue.Backoff{Delay: time.Second, Jitter: 1.01}), "jitter", "from 0 to 1"),
-		onEnqueue("a jitter that is no number", backoff(queue.Backoff{Delay: time.Second, Jitter: math.NaN()}), "jitter", "from 0 to 1"),
+		onEnqueue("a jitter of more than 1", backoff(queue.Backoff{Delay: time.Second, Jitter: 1.01}), "jitter", "from 0 to 1"),
+		onEnqueue("a jitter of NaN", backoff(queue.Backoff{Delay: time.Second, Jitter: math.NaN()}), "jitter", "from 0 to 1"),
 		onEnqueue("an infinite jitter", backoff(queue.Backoff{Delay: time.Second, Jitter: math.Inf(1)}), "jitter", "from 0 to 1"),
-		onEnqueue("jitter of nothing", backoff(queue.Backoff{Jitter: 0.5}), "back-off", "needs a Delay"),
-		onEnqueue("a growth of nothing", backoff(queue.Backoff{Exponential: true}), "back-off", "needs a Delay"),
-		onEnqueue("a cap of nothing", backoff(queue.Backoff{Max: time.Second}), "back-off", "needs a Delay"),
+		onEnqueue("a jitter without a delay", backoff(queue.Backoff{Jitter: 0.5}), "back-off", "needs a Delay"),
+		onEnqueue("an exponential back-off without a delay", backoff(queue.Backoff{Exponential: true}), "back-off", "needs a Delay"),
+		onEnqueue("a maximum without a delay", backoff(queue.Backoff{Max: time.Second}), "back-off", "needs a Delay"),
 		onEnqueue("a negative back-off", backoff(queue.Backoff{Delay: -time.Second}), "back-off", "leave it out for none"),
 		onEnqueue("a back-off below 1 ms", backoff(queue.Backoff{Delay: 1}), "back-off", "under 1ms"),
-		onEnqueue("a negative cap", backoff(queue.Backoff{Delay: time.Second, Max: -time.Second}), "longest back-off", "leave it out for none"),
+		onEnqueue("a negative maximum", backoff(queue.Backoff{Delay: time.Second, Max: -time.Second}), "longest back-off", "leave it out for none"),
 		onEnqueue("a back-off of None", backoff(queue.Backoff{Delay: queue.None}), "back-off", "cannot be None: leave it out"),
-		onEnqueue("a cap of None", backoff(queue.Backoff{Delay: time.Second, Max: queue.None}), "longest back-off", "cannot be None: leave it out"),
+		onEnqueue("a maximum of None", backoff(queue.Backoff{Delay: time.Second, Max: queue.None}), "longest back-off", "cannot be None: leave it out"),
 	}
 	for claim, source := range map[string]string{
-		"that does not compile":        "tasks.k.code ==",
-		"that is blank":                "   ",
-		"of another task":              "tasks.other.code == 1",
-		"that gives a number":          "tasks.k.code + 1",
-		"that loops":                   "any(1..1000000000, {# == tasks.k.code})",
-		"that makes a large list":      "tasks.k.code in 1..1000000000",
-		"that is huge":                 strings.Repeat("tasks.k.code == 1 or ", 1000) + "true",
-		"that is deep":                 strings.Repeat("(", 400) + "true" + strings.Repeat(")", 400) + " and tasks.k.code",
-		"that calls what there is not": "now() > 1",
-		"with a NUL":                   "true\x00",
-		"of no valid UTF-8":            "tasks.k.msg == '\xff'",
+		"that does not compile":          "tasks.k.code ==",
+		"that is blank":                  "   ",
+		"of another task":                "tasks.other.code == 1",
+		"that gives a number":            "tasks.k.code + 1",
+		"that loops":                     "any(1..1000000000, {# == tasks.k.code})",
+		"that makes a large list":        "tasks.k.code in 1..1000000000",
+		"that is huge":                   strings.Repeat("tasks.k.code == 1 or ", 1000) + "true",
+		"that is deep":                   strings.Repeat("(", 400) + "true" + strings.Repeat(")", 400) + " and tasks.k.code",
+		"that calls an unknown function": "now() > 1",
+		"with a NUL":                     "true\x00",
+		"that is not valid UTF-8":        "tasks.k.msg == '\xff'",
 	} {
 		rows = append(rows, onEnqueue("an expression "+claim, with(func(t *queue.Task) { t.Retry = source }), "retry expression", ""))
 	}
@@ -69,8 +69,8 @@ func TestEnqueueRefusesBadLimits(t *testing.T) {
 		onEnqueue("a negative grace", queue.Task{CancelGrace: -time.Second}, "cancel grace", "leave it out for none"),
 		onEnqueue("a delay of None", queue.Task{Delay: queue.None}, "delay", "cannot be None: leave it out"),
 	}
-	for claim, part := range map[string]float64{"a warning before its time": -0.5, "a warning at the end": 1, "a warning after it": 80,
-		"a warning at nearly nothing": 0.001, "a warning that is no number": math.NaN(), "an infinite warning": math.Inf(1)} {
+	for claim, part := range map[string]float64{"a warning before the start": -0.5, "a warning at the end": 1, "a warning after the end": 80,
+		"a warning too soon after the start": 0.001, "a warning of NaN": math.NaN(), "an infinite warning": math.Inf(1)} {
 		rows = append(rows, onEnqueue(claim, queue.Task{Timeout: time.Minute, WarnAt: part}, "warn at", "from 0.01 to 0.99"))
 	}
 	refused(t, rows)
@@ -88,14 +88,14 @@ func TestEnqueueRefusesBadHooks(t *testing.T) {
 			hook("in a queue "+claim, queue.Hooks{OnCancel: queue.Hook{Kind: "k", Queue: name}}, "hook cancel", "is not a queue: it must be 1 to 128 of"))
 	}
 	rows = append(rows,
-		hook("in a queue and of no kind", queue.Hooks{OnTimeout: queue.Hook{Queue: "q"}}, "hook timeout", "is not a kind"),
-		badInput{"a hook made by hand", func(s *scene) error {
+		hook("with a queue but no kind", queue.Hooks{OnTimeout: queue.Hook{Queue: "q"}}, "hook timeout", "is not a kind"),
+		badInput{"a task with the id of a hook", func(s *scene) error {
 			return s.enqueue(queue.Task{ID: s.done + "!success"})
-		}, refusal.ErrInvalid, "id", "only a child is given one"},
-		badInput{"a hook of a hook", func(s *scene) error {
+		}, refusal.ErrInvalid, "id", "only a child can have a given id"},
+		badInput{"a child with the id of a hook", func(s *scene) error {
 			return s.enqueue(queue.Task{ID: s.running + ".child!success"})
 		}, refusal.ErrInvalid, "id", "must be the partition, 0, a dash, letters and digits"},
-		badInput{"a child of a hook that is not there", func(s *scene) error {
+		badInput{"a child of a hook that does not exist", func(s *scene) error {
 			return s.enqueue(queue.Task{ID: s.running + "!success.1"})
 		}, refusal.ErrNotFound, "!success", "no such task"})
 	refused(t, rows)
@@ -111,8 +111,8 @@ func TestEnqueueRefusesBadScopes(t *testing.T) {
 		onEnqueue("a scope without a key", queue.Task{IdempotencyScope: queue.UntilStarted}, "idempotency scope", "needs an idempotency key"),
 		onEnqueue("a window without a key", queue.Task{IdempotencyWindow: time.Second}, "idempotency scope", "needs an idempotency key"),
 		key("an unknown scope", queue.Task{IdempotencyScope: "always"}, "idempotency scope", "must be UntilStarted, UntilFinished, ForWindow"),
-		key("a window without its scope", queue.Task{IdempotencyWindow: time.Second}, "idempotency window", "goes with IdempotencyScope ForWindow"),
-		key("a scope without its window", queue.Task{IdempotencyScope: queue.ForWindow}, "idempotency window", "goes with IdempotencyScope ForWindow"),
+		key("a window without its scope", queue.Task{IdempotencyWindow: time.Second}, "idempotency window", "and IdempotencyScope ForWindow need each other"),
+		key("a scope without its window", queue.Task{IdempotencyScope: queue.ForWindow}, "idempotency window", "and IdempotencyScope ForWindow need each other"),
 		key("a window of None", queue.Task{IdempotencyScope: queue.ForWindow, IdempotencyWindow: queue.None}, "idempotency window", "cannot be None"),
 		key("a window below 1 ms", queue.Task{IdempotencyScope: queue.ForWindow, IdempotencyWindow: 1}, "idempotency window", "under 1ms"),
 		key("a window shorter than the timeout", queue.Task{IdempotencyScope: queue.ForWindow, IdempotencyWindow: time.Second, Timeout: 2 * time.Second},
@@ -120,14 +120,14 @@ func TestEnqueueRefusesBadScopes(t *testing.T) {
 		badInput{"a window shorter than the kind's timeout", func(s *scene) error {
 			return s.enqueue(queue.Task{Kind: "defined", IdempotencyKey: "new", IdempotencyScope: queue.ForWindow, IdempotencyWindow: time.Second})
 		}, refusal.ErrInvalid, "idempotency_window_ms", "make it longer"},
-		onEnqueue("the retry of what is no id", queue.Task{RetryOf: "nonsense"}, "retry of", "is not a task's id"),
+		onEnqueue("the retry of an invalid id", queue.Task{RetryOf: "nonsense"}, "retry of", "is not a task's id"),
 	})
 }
 
 func TestEnqueueRefusesBadPromises(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	rows := []badInput{
-		onEnqueue("a timer that is a promise too", queue.Task{Promise: true, Timer: true, Delay: time.Second}, "timer", "leave Promise out"),
+		onEnqueue("a timer that is also a promise", queue.Task{Promise: true, Timer: true, Delay: time.Second}, "timer", "leave Promise out"),
 		onEnqueue("a timer without a time", queue.Task{Timer: true}, "timer", "needs Delay or StartAt"),
 		onEnqueue("a promise with a delay", queue.Task{Promise: true, Delay: time.Second}, "promise", "leave Delay and StartAt out, or make it a Timer"),
 		onEnqueue("a timer after its deadline", queue.Task{Timer: true, Delay: 2 * time.Second, Timeout: time.Second}, "available_at", "start earlier, or give it more time"),
@@ -145,8 +145,8 @@ func TestEnqueueRefusesBadPromises(t *testing.T) {
 		promise, timer := task, task
 		promise.Promise, timer.Timer, timer.Delay = true, true, time.Second
 		rows = append(rows,
-			onEnqueue("a promise with "+claim, promise, "promise", "is run by no worker"),
-			onEnqueue("a timer with "+claim, timer, "promise", "is run by no worker"))
+			onEnqueue("a promise with "+claim, promise, "promise", "is not run by a worker"),
+			onEnqueue("a timer with "+claim, timer, "promise", "is not run by a worker"))
 	}
 	refused(t, rows)
 }
@@ -163,9 +163,9 @@ func TestDefineKindRefusesBadDefaults(t *testing.T) {
 		define("a retry of timeouts without retries", "k", queue.Defaults{OnTimeout: queue.OnTimeoutRetry}, "on_timeout", "needs max_retries of at least 1"),
 		define("an expression without retries", "k", queue.Defaults{Retry: "true"}, "retry_expression", "needs max_retries of at least 1"),
 		define("an expression of another kind", "k", queue.Defaults{Retry: "tasks.x.code == 1", MaxRetries: 1}, "retry expression", "write tasks.k"),
-		define("a warning of no timeout", "k", queue.Defaults{WarnAt: 0.8}, "warn_percent", "needs a timeout_ms"),
+		define("a warning without a timeout", "k", queue.Defaults{WarnAt: 0.8}, "warn_percent", "needs a timeout_ms"),
 		define("a warning at the end", "k", queue.Defaults{Timeout: time.Second, WarnAt: 1}, "warn at", "from 0.01 to 0.99"),
-		define("jitter of nothing", "k", queue.Defaults{Backoff: queue.Backoff{Jitter: 1}}, "back-off", "needs a Delay"),
+		define("a jitter without a delay", "k", queue.Defaults{Backoff: queue.Backoff{Jitter: 1}}, "back-off", "needs a Delay"),
 		define("a timeout of None", "k", queue.Defaults{Timeout: queue.None}, "timeout_ms", "cannot be none: leave it out"),
 		define("an attempt's limit of None", "k", queue.Defaults{AttemptTimeout: queue.None}, "attempt_timeout_ms", "leave it out"),
 	}

@@ -10,16 +10,16 @@ import (
 	"github.com/curfew-dev/curfew/internal/redistest"
 )
 
-// now is what the answers begin with that tell the clock.
+// now is the time with which some replies begin.
 const now = "1800000000000 "
 
-// aWait is a wait of 0-g that is sound but for what is given: how many members, and all
-// that comes after that.
+// aWait returns the arguments of a valid wait of 0-g, followed by more: the number of members and
+// the arguments after it.
 func aWait(more ...any) []any {
 	return append([]any{"0-g", "1", "w1", "C", 3, "entry", 1, "mode", "all", "digest", "d"}, more...)
 }
 
-// entries are what an agent remembers, numbered from 1 on.
+// entries returns n entries of a journal, numbered from 1.
 func entries(n int) []any {
 	var all []any
 	for i := range n {
@@ -28,8 +28,8 @@ func entries(n int) []any {
 	return all
 }
 
-// What an agent's worker in another language may send is refused before anything is
-// written: no child of the wait, no note, no answer.
+// A worker in another language can send invalid arguments. They are refused before anything is
+// written: no child of the wait, no note, and no signal.
 func TestTheScriptsOfAgentsRefuseBadInput(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	long := strings.Repeat("q", 129)

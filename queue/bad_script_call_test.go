@@ -16,10 +16,10 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// The words that a producer in another language may send are held by the script too.
+// A producer in another language calls the script itself, so the script checks words too.
 func TestTheScriptRefusesBadWords(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
-	words := map[string]string{ // field: what it says of a word that is none
+	words := map[string]string{ // field: the reason for refusing a bad word
 		"backoff":           "must be constant or exponential",
 		"on_timeout":        "must be fail or retry",
 		"retry_expression":  "must be one line of up to 8192 bytes",
@@ -57,7 +57,7 @@ func TestTheScriptRefusesBadWords(t *testing.T) {
 	})
 }
 
-// What the other scripts refuse, they refuse before they write.
+// The other scripts refuse bad input before they write.
 func TestTheOtherScriptsRefuseBadInput(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	long := strings.Repeat("q", 129)
@@ -122,8 +122,8 @@ func TestTheOtherScriptsRefuseBadInput(t *testing.T) {
 	})
 }
 
-// call runs a script that must change nothing, and returns the answer; "!" for an error
-// that the script raised.
+// call runs a script that must change nothing. It returns the reply, or "!" if the script raised
+// an error.
 func (s *script) call(t *testing.T, name string, args ...any) string {
 	t.Helper()
 	before := redistest.Dump(t, s.rdb, s.q.Root(0))
@@ -140,7 +140,7 @@ func (s *script) call(t *testing.T, name string, args ...any) string {
 	return strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(reply), "["), "]")
 }
 
-// An answer that was lost is asked for again: the same call changes nothing more.
+// A client repeats a call whose reply was lost: the same call again changes nothing.
 func TestARepeatedCallChangesNothing(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScript(t, rdb)
@@ -176,16 +176,16 @@ func TestARepeatedCallChangesNothing(t *testing.T) {
 				t.Errorf("%s %q = %s, %v; want %s", row.script, row.args, first, err, row.want)
 			}
 			if again := s.call(t, row.script, row.args...); again != first {
-				t.Errorf("%s %q again = %s, want its first answer %s", row.script, row.args, again, first)
+				t.Errorf("%s %q again = %s, want the first reply %s", row.script, row.args, again, first)
 			}
 		}
-		// A control says whether the queue was known, and by then it is.
+		// The reply to a control says whether the queue was known. The repeat finds it known.
 		for _, args := range [][]any{{"default", "paused", "1"}, {"default", "max_running", "2"}, {"default", "rate", "1", "per_ms", "1000", "burst", "1"}, {"default", "paused", ""}} {
 			if _, err := s.library.Run(context.Background(), rdb, "control", s.q.Root(0), args...); err != nil {
 				t.Fatal(err)
 			}
 			if again := s.call(t, "control", args...); again != "OK 1 0" {
-				t.Errorf("control %q again = %s", args, again)
+				t.Errorf("control %q again = %s, want OK 1 0", args, again)
 			}
 		}
 		w.Settle(t, queue.Outcome{ID: claim.ID, Epoch: claim.Epoch, Verb: queue.Complete})

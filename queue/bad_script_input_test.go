@@ -18,12 +18,12 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// A producer in another language calls the script itself, so the script believes
-// nobody: what the Go client would refuse, the script refuses too.
-func TestTheScriptRefusesNumbersThatAreNone(t *testing.T) {
+// A producer in another language calls the script itself. So the script makes the checks of the Go
+// client too.
+func TestTheScriptRefusesInvalidNumbers(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	whole := "must be a whole number from "
-	numbers := map[string]string{ // field: what it says of a number that is none
+	numbers := map[string]string{ // field: the reason for refusing an invalid number
 		"timeout_ms": whole + "1 to 2^53", "deadline_at": whole + "1 to 2^53", "delay_ms": whole + "0 to 2^53",
 		"available_at": whole + "0 to 2^53", "queue_timeout_ms": whole + "1 to 2^53", "attempt_timeout_ms": whole + "1 to 2^53",
 		"max_retries": whole + "0 to 2^53", "retention_ms": whole + "0 to 2^53", "priority": whole + "0 to 3",
@@ -49,7 +49,7 @@ func TestTheScriptRefusesNumbersThatAreNone(t *testing.T) {
 		for field, value := range map[string]string{"priority": "4", "warn_percent": "100", "jitter": "101"} {
 			s.refuses(t, fmt.Sprintf("INVALID %s %s", field, numbers[field]), "id", "0-a", "kind", "k", field, value)
 		}
-		// "none" is for what a kind may have a default of.
+		// "none" is only for fields for which a kind can have a default.
 		for _, field := range []string{"deadline_at", "delay_ms", "available_at", "max_retries", "priority", "warn_percent", "jitter", "idempotency_window_ms"} {
 			s.refuses(t, fmt.Sprintf("INVALID %s %s", field, numbers[field]), "id", "0-a", "kind", "k", field, "none")
 		}
@@ -60,7 +60,7 @@ func TestTheScriptRefusesNumbersThatAreNone(t *testing.T) {
 func TestTheScriptRefusesInstantsBeyond2To53(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScript(t, rdb)
-		for _, value := range []string{"9007199254740992", "9005399254740994"} { // the last: by 2 ms too far from now
+		for _, value := range []string{"9007199254740992", "9005399254740994"} { // the second is 2 ms too far from now
 			s.refuses(t, "INVALID timeout_ms ends after 2^53 ms", "id", "0-a", "kind", "k", "timeout_ms", value)
 			s.refuses(t, "INVALID delay_ms ends after 2^53 ms", "id", "0-a", "kind", "k", "delay_ms", value)
 		}
@@ -106,12 +106,12 @@ func TestTheScriptRefusesBadIDs(t *testing.T) {
 		s.refuses(t, "INVALID id must be the partition, 0, a dash, letters and digits", "id", "1-01J9ZK3Q8X4M2C7W5T", "kind", "k")
 		s.refuses(t, "INVALID id must be the partition, 0, a dash, letters and digits", "kind", "k")
 		deep := "0-a" + strings.Repeat(".a", 15)
-		s.refuses(t, "OWNER "+deep+" ", "id", deep+".a", "kind", "k") // the 16th is the last
+		s.refuses(t, "OWNER "+deep+" ", "id", deep+".a", "kind", "k") // the 16th level is allowed
 		s.refuses(t, "INVALID id is nested deeper than 16: create it as a child of a task higher up", "id", deep+".a.a", "kind", "k")
 	})
 }
 
-func TestTheScriptRefusesFieldsThatAreNone(t *testing.T) {
+func TestTheScriptRefusesUnknownFields(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScript(t, rdb)
 		for _, field := range []string{"status", "epoch", "until", "result", "timeout", "Kind", "", " ", "kind ", "\x00", "__index", "1"} {
@@ -120,19 +120,19 @@ func TestTheScriptRefusesFieldsThatAreNone(t *testing.T) {
 	})
 }
 
-// A count that is none breaks the list before the first task of it is looked at.
-func TestAListThatIsNoneChangesNothing(t *testing.T) {
+// A bad count makes the whole list invalid, before its first task is checked.
+func TestAMalformedListChangesNothing(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScript(t, rdb)
 		for _, args := range [][]any{
-			{"x", "1", "kind", "k", "1", "0-a", ""},        // none that is one
-			{"2", "1", "kind", "k", "1", "0-a", ""},        // more than there are
-			{"0", "1", "kind", "k", "1", "0-a", ""},        // fewer
-			{"1", "x", "kind", "k", "1", "0-a", ""},        // no count of fields
-			{"1", "9", "kind", "k", "1", "0-a", ""},        // more than there are
-			{"1", "1", "kind", "k", "2", "0-a", ""},        // a shape that there is not
+			{"x", "1", "kind", "k", "1", "0-a", ""},        // the count of shapes is not a number
+			{"2", "1", "kind", "k", "1", "0-a", ""},        // more shapes than there are
+			{"0", "1", "kind", "k", "1", "0-a", ""},        // fewer shapes than there are
+			{"1", "x", "kind", "k", "1", "0-a", ""},        // the count of fields is not a number
+			{"1", "9", "kind", "k", "1", "0-a", ""},        // more fields than there are
+			{"1", "1", "kind", "k", "2", "0-a", ""},        // an unknown shape
 			{"1", "1", "kind", "k", "1", "0-a"},            // a task without a payload
-			{"1", "1", "kind", "k", "1", "0-a", "", "yes"}, // something left over
+			{"1", "1", "kind", "k", "1", "0-a", "", "yes"}, // an argument after the last task
 		} {
 			before := redistest.Dump(t, rdb, s.q.Root(0))
 			_, err := s.library.Run(context.Background(), rdb, "enqueue", s.q.Root(0), args...)
@@ -147,8 +147,8 @@ func TestAListThatIsNoneChangesNothing(t *testing.T) {
 	})
 }
 
-// One bad task in a list is answered for itself.
-func TestABadTaskInAListHurtsNoOther(t *testing.T) {
+// A bad task in a list is refused, and the others are stored.
+func TestABadTaskInAListDoesNotAffectOthers(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScript(t, rdb)
 		got := s.run(t, []any{"id", "0-a", "kind", "k"}, []any{"id", "0-b", "kind", "k", "timeout_ms", "soon"}, []any{"id", "0-c", "kind", "k"})
@@ -160,7 +160,7 @@ func TestABadTaskInAListHurtsNoOther(t *testing.T) {
 	})
 }
 
-// script calls enqueue.lua as a producer in another language does.
+// script makes calls as a client in another language does.
 type script struct {
 	q       *queue.Queue
 	rdb     redis.UniversalClient
@@ -173,7 +173,7 @@ func newScript(t *testing.T, rdb redis.UniversalClient) *script {
 	return &script{queuetest.Open(t, rdb, queue.Config{Library: library}), rdb, library}
 }
 
-// run sends a list and returns the answers.
+// run enqueues a list of tasks and returns the answers.
 func (s *script) run(t *testing.T, tasks ...[]any) string {
 	t.Helper()
 	reply, err := s.library.Run(context.Background(), s.rdb, "enqueue", s.q.Root(0), wire.Tasks(tasks...)...)
@@ -208,9 +208,9 @@ func (s *script) accepts(t *testing.T, fields ...any) {
 	}
 }
 
-// A count of -0.5 would make the script read the same place for ever, and nobody else
-// would be served meanwhile.
-func TestACountThatGoesNowhereDoesNotHangRedis(t *testing.T) {
+// With a count of -0.5 the script could read the same argument again and again without end, and
+// Redis would serve no other client.
+func TestABadCountDoesNotHangRedis(t *testing.T) {
 	server := redistest.Start(t)
 	rdb, err := queue.Connect("redis://" + server.Addr)
 	if err != nil {
@@ -223,7 +223,7 @@ func TestACountThatGoesNowhereDoesNotHangRedis(t *testing.T) {
 		_, err := s.library.Run(ctx, rdb, "enqueue", s.q.Root(0), "1", count, "kind", "k", "1", "0-a", "")
 		cancel()
 		if err != nil && !lua.Raised(err) {
-			server.Kill() // before it has all the memory
+			server.Kill() // before it uses all memory
 			t.Fatalf("a count of %q hangs the server: %v", count, err)
 		}
 	}

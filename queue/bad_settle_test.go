@@ -14,9 +14,9 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// A worker in another language may report what none can mean. It is refused, and the
-// claim holds.
-func TestTheScriptRefusesOutcomesThatNoWorkerCanMean(t *testing.T) {
+// A worker in another language can send an invalid outcome. It is refused, and the worker keeps
+// its claim.
+func TestTheScriptRefusesInvalidOutcomes(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	ctx := context.Background()
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
@@ -51,11 +51,11 @@ func TestTheScriptRefusesOutcomesThatNoWorkerCanMean(t *testing.T) {
 				got = fmt.Sprint(reply.([]any)[1].([]any)[0])
 			}
 			if !strings.HasSuffix(got, row.want) {
-				t.Errorf("%+v is answered %s", row, got)
+				t.Errorf("settle %+v = %s, want %s", row, got, row.want)
 			}
 		}
 		if after := redistest.Digest(t, rdb, q.Root(0)); after != before {
-			t.Error("what was refused changed something")
+			t.Error("a refused outcome changed something")
 		}
 		w.Settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete})
 	})

@@ -9,16 +9,16 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// batcher puts concurrent enqueues of one process into one call: while a call is under way
-// the next tasks gather. There is no timer, so a lone task is not delayed, and the goroutine
-// that makes the calls lives only as long as somebody waits.
+// batcher sends concurrent enqueues of one process in shared calls: while a call is under way, the
+// next tasks are collected. There is no timer, so a single task is not delayed. The goroutine that
+// makes the calls ends when no task waits.
 type batcher struct {
 	mu      sync.Mutex
 	waiting []*submission
 	calls   int // under way
 }
 
-// submission is one task that is handed over.
+// submission is one task to enqueue.
 type submission struct {
 	task    *Task
 	id      string
@@ -27,15 +27,15 @@ type submission struct {
 	done    chan struct{} // closed when receipt and err are final
 }
 
-// add adds a submission, and begins to make calls if none is under way. A call does not
-// end with the context of one of its submissions: it carries the others too.
+// add adds a submission, and starts a goroutine that makes calls if one is needed. A call does not
+// end with the context of one of its submissions, since it carries the others too.
 func (b *batcher) add(s *submission, call func(context.Context, []*submission)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waiting = append(b.waiting, s)
-	// A second call begins once enough have gathered to be worth one, so that Redis
-	// works while the answers of the first are read. (Eight: with four, 16 goroutines make
-	// a quarter fewer calls a second; with twelve and more no more.)
+	// A second call starts when eight tasks wait, so that Redis works while the reply to the
+	// first call is read. (Measured with 16 goroutines: four tasks give a quarter fewer
+	// enqueues a second; twelve and more give no more.)
 	if b.calls == 2 || b.calls == 1 && len(b.waiting) < 8 {
 		return
 	}
@@ -46,14 +46,14 @@ func (b *batcher) add(s *submission, call func(context.Context, []*submission)) 
 			for _, s := range batch {
 				close(s.done)
 			}
-			// Those that have their answers run first: what they hand over next is in the next batch.
+			// The callers that have their receipts run first, so their next tasks are in the next batch.
 			runtime.Gosched()
 		}
 	}()
 }
 
-// next takes a batch: as many as a call may carry. It notes the end of the calls if nothing
-// waits.
+// next takes the submissions of the next call from the list. If there are none, it counts this
+// goroutine as ended.
 func (b *batcher) next() []*submission {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,15 +70,15 @@ func (b *batcher) next() []*submission {
 	return batch
 }
 
-// fail gives those that still wait the error of a call before theirs. They were certainly
-// not stored, whatever the error says of the others.
+// fail gives the submissions that were not sent the error of an earlier call. They were certainly
+// not stored, even if the error of that call is ErrUnknown.
 func (b *batcher) fail(err error) {
 	for _, s := range b.waiting {
-		s.err = fmt.Errorf("%w: not sent, since what went before it failed: %v", refusal.ErrUnavailable, err)
+		s.err = fmt.Errorf("%w: not sent, since an earlier call of the list failed: %v", refusal.ErrUnavailable, err)
 	}
 }
 
-// withdraw takes back a submission that is in no call yet.
+// withdraw removes a submission that is not in a call yet. It reports whether it did.
 func (b *batcher) withdraw(s *submission) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// Queues are read about 500 a call, and each is counted once.
+// A call reads about 500 queues, and each queue is counted once.
 func TestStatsOfMoreQueuesThanACallReads(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		ctx := context.Background()
@@ -39,7 +39,7 @@ func TestStatsOfMoreQueuesThanACallReads(t *testing.T) {
 	})
 }
 
-// One call reads about 500 queues, and ends 250 tasks, so that it is short.
+// To be short, a call reads only about 500 queues, and a sweep ends only 250 tasks.
 func TestACallIsShort(t *testing.T) {
 	ctx := context.Background()
 	rdb := redistest.Shared(t).Client(t)

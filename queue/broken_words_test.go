@@ -20,17 +20,18 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// position is a line of the composed Lua, as Redis and the embedded server name it.
+// position matches a line number of the composed Lua, as Redis and the embedded server write it.
 var position = regexp.MustCompile(`:\s?\d+: `)
 
-// Whoever reads an event, a verdict or a log has no composed text at hand, so what they
-// are told of a record that cannot be worked with names no line of it.
-func TestWhatIsToldOfABrokenRecordIsWords(t *testing.T) {
+// People who read an event, a verdict or a log do not have the composed Lua. So errors about a
+// damaged record contain no line numbers of it.
+func TestErrorsOfABrokenRecordNameNoLineOfTheLua(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		ctx, library := context.Background(), testclock.Library(t, rdb)
 		q := queuetest.Open(t, rdb, queue.Config{Namespace: redistest.Namespace(t), Library: library})
 		root := q.Root(0)
-		// Deciding on the end raises: of one a hook has no kind, the other is a timer without an instant.
+		// Deciding about the end raises an error: one task has a hook without a kind, the other is a timer
+		// without an instant.
 		a, b := queuetest.Enqueue(t, q, queue.Task{Timeout: time.Second}).ID, queuetest.Enqueue(t, q, queue.Task{Timeout: time.Second}).ID
 		const head = "k default 1800000000000 1800000001000 -\n"
 		err := errors.Join(rdb.Set(ctx, root+":spec:"+a, head+"hook_cancel:13\n\none two three", 0).Err(),
@@ -43,7 +44,7 @@ func TestWhatIsToldOfABrokenRecordIsWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told["the answer of cancel"] = fmt.Sprint(reply.([]any)[1].([]any)[1])
+		told["the reply of cancel"] = fmt.Sprint(reply.([]any)[1].([]any)[1])
 		testclock.Set(t, rdb, root, testclock.Start.Add(time.Minute))
 		swept, err := reaper.Sweep(ctx, q, 0, "r", 100, time.Second)
 		if err != nil {
@@ -65,7 +66,7 @@ func TestWhatIsToldOfABrokenRecordIsWords(t *testing.T) {
 			}
 		}
 		if len(told) != 5 {
-			t.Errorf("%d places tell of it, want 5: %q", len(told), told)
+			t.Errorf("%d places report the error, want 5: %q", len(told), told)
 		}
 		for where, words := range told {
 			if words == "" || position.MatchString(words) {

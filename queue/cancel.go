@@ -14,23 +14,23 @@ import (
 // maxReason is the most bytes of a reason, which is kept with each task that it ends.
 const maxReason = 8192
 
-// Cancellation says what cancelling a task came to. Exactly one is the case: it was
-// live and Done is true, or it had ended, and Status and what belongs to it tell how.
+// Cancellation is the result of cancelling a task. Done is true if the task was live. Otherwise
+// the task had ended before; Status, Result and Error say how.
 type Cancellation struct {
 	Done   bool
 	Status Status
-	// GraceEnds is when a task that still runs is cancelled at the latest: its Status
-	// is Running, and whatever its handler returns it will be CANCELLED.
+	// GraceEnds is set if the task still runs in its grace. Its Status is Running. It will be
+	// CANCELLED whatever its handler returns, at GraceEnds at the latest.
 	GraceEnds time.Time
 	Result    []byte // if it had COMPLETED
 	Error     string // if it had FAILED, or was CANCELLED before
-	Err       error  // in lists: refusal.ErrNotFound, refusal.ErrBroken
+	Err       error  // set by CancelAll: refusal.ErrNotFound or refusal.ErrBroken
 }
 
-// Cancel ends a task as CANCELLED. A running handler is told at once; if the task has a
-// CancelGrace it keeps its claim that long, to clean up. The reason
-// is kept as the task's error. A task that had ended stays as it is, and the
-// answer tells how it ended; one that is out of time ends as that first.
+// Cancel ends a task as CANCELLED. The context of a running handler ends at once. If the task has
+// a CancelGrace, it keeps its claim that long, so that the handler can clean up. The reason is
+// stored as the task's error. A task that has ended is not changed, and the Cancellation says how
+// it ended. A task whose time is up is not cancelled: it ends as FAILED by its timeout.
 func (q *Queue) Cancel(ctx context.Context, id, reason string) (Cancellation, error) {
 	if err := q.ready(ctx); err != nil {
 		return Cancellation{}, refusal.Failed("cancel", "", err)
@@ -42,9 +42,9 @@ func (q *Queue) Cancel(ctx context.Context, id, reason string) (Cancellation, er
 	return all[0], refusal.Failed("cancel", id, all[0].Err)
 }
 
-// CancelAll cancels a list, 500 a round trip. An id that cannot be one of this namespace is refused, and nothing
-// is cancelled. If it returns another error, which is that of a call, some tasks may be cancelled and others not:
-// call it again.
+// CancelAll cancels a list of tasks, up to 500 in a round trip. If one of the ids cannot be an id of this
+// namespace, it returns [refusal.ErrInvalid] and cancels nothing. After another error some tasks can be
+// cancelled and others not: call it again.
 func (q *Queue) CancelAll(ctx context.Context, list []string, reason string) ([]Cancellation, error) {
 	if err := q.ready(ctx); err != nil {
 		return nil, refusal.Failed("cancel all", "", err)
@@ -66,7 +66,7 @@ func (q *Queue) cancelAs(ctx context.Context, call, owner string, ids []string, 
 		if err != nil {
 			return err
 		}
-		answers = answers[1:] // the first says what timed out and who was woken
+		answers = answers[1:] // the first reports timeouts and woken agents
 		for i, place := range places {
 			if i >= len(answers) {
 				return fmt.Errorf("%d answers for %d tasks", len(answers), len(places))
@@ -81,7 +81,7 @@ func (q *Queue) cancelAs(ctx context.Context, call, owner string, ids []string, 
 	return all, refusal.Failed("cancel", "", err)
 }
 
-// owned checks that all ids are of children of an owner, if there is one: an id says whose it is.
+// owned checks that all ids are ids of children of owner. An empty owner accepts all ids.
 func owned(owner string, ids []string) error {
 	for _, id := range ids {
 		if owner != "" && names.OwnerOf(id) != owner {

@@ -11,8 +11,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// What a call reports and what it takes have 4 MiB together, and it takes one task in any
-// case. What does not fit is taken the next time.
+// The results and the claims of a call have at most 4 MiB together, but a call always claims one
+// task. The next call claims the tasks that did not fit.
 func TestACallCarriesFourMebibytesInBothDirections(t *testing.T) {
 	ctx, payload := context.Background(), bytes.Repeat([]byte("p"), 900_000)
 	q := queuetest.Open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t)})
@@ -31,10 +31,10 @@ func TestACallCarriesFourMebibytesInBothDirections(t *testing.T) {
 		takes          int
 	}{
 		{"no outcomes", 0, 0, 4},
-		{"small ones", 2, 1000, 4},
-		{"1.8 MB", 2, 900_000, 2},
-		{"3.6 MB", 4, 900_000, 1},
-		{"no outcomes again", 0, 0, 1},
+		{"small outcomes", 2, 1000, 4},
+		{"outcomes of 1.8 MB", 2, 900_000, 2},
+		{"outcomes of 3.6 MB", 4, 900_000, 1},
+		{"no outcomes, and one task is left", 0, 0, 1},
 	} {
 		var outcomes []queue.Outcome
 		for _, c := range held[:row.settled] {

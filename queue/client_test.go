@@ -43,7 +43,7 @@ func TestGetAllKeepsTheOrderOfTheList(t *testing.T) {
 	})
 }
 
-func TestARecordTellsWhatWasHandedOver(t *testing.T) {
+func TestARecordHasTheFieldsOfItsTask(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{Library: testclock.Library(t, rdb)})
 		at := testclock.Start
@@ -86,7 +86,7 @@ func TestCancelAllAnswersForEachTask(t *testing.T) {
 		cancelled := queue.Cancellation{Done: true, Status: queue.Cancelled}
 		list := []string{pending[1], done, running, unknown, delayed, failed, pending[0], pending[1]}
 		want := []queue.Cancellation{cancelled, {Status: queue.Completed, Result: []byte("result")}, cancelled, {Err: refusal.ErrNotFound},
-			cancelled, {Status: queue.Failed, Error: "boom"}, cancelled, cancelled} // the last twice in a call: once is as good
+			cancelled, {Status: queue.Failed, Error: "boom"}, cancelled, cancelled} // pending[1] is in the list twice: both are reported as cancelled
 		got, err := q.CancelAll(ctx, list, "no need")
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("CancelAll =\n%+v, %v, want\n%+v", got, err, want)
@@ -97,7 +97,7 @@ func TestCancelAllAnswersForEachTask(t *testing.T) {
 		}
 		if stops, err := q.Attempts().Heartbeat(ctx, queuetest.Partition(t, running), "w", time.Minute, 0, []queue.Held{{ID: running, Epoch: 1}}); err != nil ||
 			!reflect.DeepEqual(stops, []queue.Stop{{ID: running, Epoch: 1, Reason: "cancelled"}}) {
-			t.Errorf("Heartbeat = %v, %v, want it told to stop", stops, err)
+			t.Errorf("Heartbeat = %v, %v, want a stop with reason cancelled", stops, err)
 		}
 		queuetest.Sound(t, q)
 	})
@@ -142,7 +142,7 @@ func TestStatsCountOverAllPartitions(t *testing.T) {
 		if _, err := q.Cancel(ctx, ids[7], ""); err != nil {
 			t.Fatal(err)
 		}
-		// One worker is one entry in each partition where it has ever asked.
+		// A worker counts once for each partition from which it has fetched.
 		want := queue.Stats{Deadlines: 4, Limits: 3, Delayed: 1, Workers: int64(q.Partitions()), Retained: 4, Queues: []queue.QueueStats{
 			{Queue: "a", Ready: 3, Running: 1, Dead: 3, Enqueued: 8, Completed: 1, Failed: 2, Cancelled: 1, TimedOut: 1},
 			{Queue: "b", Enqueued: 1},

@@ -19,13 +19,17 @@ import (
 //	redis+cluster://user:password@host:6379,host:6379              a cluster, by any of its nodes
 //	redis+sentinel://user:password@host:26379,host:26379/master/0  the master that these sentinels watch
 //
-// rediss, rediss+cluster and rediss+sentinel are the same over TLS. What follows a ? are
-// options by go-redis' names (pool_size=50). With tls_ca=/path/ca.crt the server's certificate
-// must be signed by that authority, in place of those of the system; tls_cert=/path/client.crt and
-// tls_key=/path/client.key are the certificate that the server wants of clients. All are PEM files. User and password are those of Redis; for
-// sentinels that ask for some too, add ?sentinel_username=…&sentinel_password=….
+// rediss, rediss+cluster and rediss+sentinel use TLS. After a ? follow options by the names that
+// go-redis gives them (pool_size=50), and these:
 //
-// No error of it holds the URL, which may hold a password.
+//	tls_ca=/path/ca.crt                         the authority that signs the server's certificate, in place of the system's
+//	tls_cert=/path/client.crt                   the certificate of the client, if the server requires one
+//	tls_key=/path/client.key                    its key
+//	sentinel_username=…, sentinel_password=…    for sentinels that require a password
+//
+// The files are in PEM format. User and password before the host are those of Redis.
+//
+// No error contains the URL, since it can contain a password.
 func Connect(address string) (redis.UniversalClient, error) {
 	address, certificates, err := takeCertificates(address)
 	if err != nil {
@@ -49,10 +53,10 @@ func Connect(address string) (redis.UniversalClient, error) {
 	return connectServer(address, certificates)
 }
 
-// badURL says what is wrong with a URL, and nothing of what it says.
+// badURL returns an error that says what is wrong with a URL. It never quotes the URL.
 func badURL(what string) error { return fmt.Errorf("%w: the Redis URL %s", refusal.ErrInvalid, what) }
 
-const malformed = "is malformed: write redis://user:password@host:6379/0, and special characters of a password as %XX"
+const malformed = "is malformed: write redis://user:password@host:6379/0, and write special characters of a password as %XX"
 
 func connectServer(address string, certificates *certificates) (redis.UniversalClient, error) {
 	parsed, err := url.Parse(address)
@@ -64,10 +68,10 @@ func connectServer(address string, certificates *certificates) (redis.UniversalC
 	}
 	options, err := redis.ParseURL(address)
 	if err != nil {
-		return nil, badURL("has a part that is not understood: write redis://user:password@host:6379/0, and nothing after ? that go-redis does not know")
+		return nil, badURL("has an unknown part: write redis://user:password@host:6379/0, and after ? only options that go-redis knows")
 	}
-	// Without it a context's deadline does not end a read, and a hung server holds
-	// a call for as long as the read limit says.
+	// Without it a context's deadline does not end a read, and a server that hangs holds
+	// a call for the whole ReadTimeout.
 	options.ContextTimeoutEnabled = true
 	if options.PoolSize == 0 {
 		options.PoolSize = poolSize
@@ -76,14 +80,14 @@ func connectServer(address string, certificates *certificates) (redis.UniversalC
 	return redis.NewClient(options), nil
 }
 
-// groupURL is a URL that may name several hosts, which net/url does not know.
+// groupURL is a URL that can name several hosts. Package net/url does not read those.
 type groupURL struct {
-	url.URL          // of the first host, with a scheme that go-redis knows
+	url.URL          // of the first host, with scheme redis or rediss
 	kind    string   // "", cluster or sentinel
 	hosts   []string // with ports
 }
 
-// takeApart reads the forms with a redis scheme.
+// takeApart parses the URLs whose scheme begins with redis.
 func takeApart(address string) (*groupURL, error) {
 	scheme, rest, found := strings.Cut(address, "://")
 	scheme, kind, _ := strings.Cut(scheme, "+")
@@ -117,13 +121,13 @@ func takeApart(address string) (*groupURL, error) {
 	return u, nil
 }
 
-// names are the parts of the path.
+// names returns the parts of the path.
 func (u *groupURL) names() []string {
 	return slices.DeleteFunc(strings.Split(u.Path, "/"), func(name string) bool { return name == "" })
 }
 
-// forGoRedis is the URL as go-redis writes it: further hosts and what else it wants
-// are in the query.
+// forGoRedis returns the URL in the form of go-redis: further hosts and other parameters are in
+// the query.
 func (u *groupURL) forGoRedis(more url.Values) string {
 	out := u.URL
 	query := out.Query()
@@ -137,11 +141,11 @@ func (u *groupURL) forGoRedis(more url.Values) string {
 
 func (u *groupURL) connectCluster(certificates *certificates) (redis.UniversalClient, error) {
 	if names := u.names(); len(names) > 0 && !(len(names) == 1 && names[0] == "0") {
-		return nil, badURL("names a database, and a cluster has only number 0: write redis+cluster://user:password@host:6379,host:6379")
+		return nil, badURL("names a database, but a cluster has only database 0: write redis+cluster://user:password@host:6379,host:6379")
 	}
 	options, err := redis.ParseClusterURL(u.forGoRedis(nil))
 	if err != nil {
-		return nil, badURL("has a part that is not understood: write redis+cluster://user:password@host:6379,host:6379, and nothing after ? that go-redis does not know")
+		return nil, badURL("has an unknown part: write redis+cluster://user:password@host:6379,host:6379, and after ? only options that go-redis knows")
 	}
 	certificates.addTo(options.TLSConfig)
 	return ConnectCluster(options), nil
@@ -150,9 +154,9 @@ func (u *groupURL) connectCluster(certificates *certificates) (redis.UniversalCl
 func (u *groupURL) connectSentinel(certificates *certificates) (redis.UniversalClient, error) {
 	names := u.names()
 	if len(names) < 1 || len(names) > 2 {
-		return nil, badURL("must end with the name that the sentinels have for the master, and maybe a database: redis+sentinel://user:password@host:26379,host:26379/master/0")
+		return nil, badURL("must end with the sentinels' name of the master and an optional database: redis+sentinel://user:password@host:26379,host:26379/master/0")
 	}
-	// go-redis has the sentinels' password before the hosts, and that of Redis in the query.
+	// go-redis expects the sentinels' password before the hosts, and takes the password of Redis from the options.
 	user, query := u.User, u.Query()
 	u.User = url.UserPassword(query.Get("sentinel_username"), query.Get("sentinel_password"))
 	query.Del("sentinel_username")
@@ -161,7 +165,7 @@ func (u *groupURL) connectSentinel(certificates *certificates) (redis.UniversalC
 	u.Path = "/" + strings.Join(names[1:], "")
 	options, err := redis.ParseFailoverURL(u.forGoRedis(url.Values{"master_name": names[:1]}))
 	if err != nil {
-		return nil, badURL("has a part that is not understood: write redis+sentinel://user:password@host:26379,host:26379/master/0, and nothing after ? that go-redis does not know")
+		return nil, badURL("has an unknown part: write redis+sentinel://user:password@host:26379,host:26379/master/0, and after ? only options that go-redis knows")
 	}
 	if user != nil {
 		options.Username = user.Username()

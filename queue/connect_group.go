@@ -10,24 +10,25 @@ import (
 )
 
 const (
-	// poolSize bounds the connections to a node. A worker waits on one for each partition,
-	// and needs more to work with; they are made when they are needed.
+	// poolSize bounds the connections to a node. A worker needs one for each partition to wait on,
+	// and more for its calls. Connections are made when they are needed.
 	poolSize = 256
-	// dialFor bounds one dial, so that a host that swallows packets is left soon.
+	// dialFor bounds one dial, so that a host that drops packets is given up soon.
 	dialFor = 2 * time.Second
-	// mapAge is how old a cluster's map may become before it is read again.
+	// mapAge is how old a cluster's slot map can become before it is read again.
 	mapAge = time.Second
-	// sentinelFor bounds one answer. It must be well below dialFor: go-redis asks a sentinel
-	// within a dial, and stays with one that hangs if both end together.
+	// sentinelFor bounds one reply. It must be well below dialFor: go-redis asks a sentinel within
+	// a dial, and if both end together it does not try the next sentinel.
 	sentinelFor = time.Second
 )
 
-// ConnectCluster is [Connect] for a cluster whose options no URL can say, such as
-// certificates. It completes the options that are zero, and sets ContextTimeoutEnabled.
+// ConnectCluster is [Connect] for a cluster whose options a URL cannot express. It sets the
+// defaults of Curfew for the options that are zero, and sets ContextTimeoutEnabled. It panics if
+// options is nil.
 //
-// A client with go-redis' own defaults works too, but comes back later after a failover:
-// it tries a dead address for half a second before it says so, waits five seconds for a
-// node that hangs, and has connections for five partitions a processor.
+// A client with go-redis' own defaults works too, but recovers later after a failover: it tries
+// a dead address for half a second before it reports an error, waits five seconds for a node that
+// hangs, and has connections for only five partitions a processor.
 func ConnectCluster(options *redis.ClusterOptions) *redis.ClusterClient {
 	if options == nil {
 		panic("queue: ConnectCluster needs options")
@@ -35,15 +36,16 @@ func ConnectCluster(options *redis.ClusterOptions) *redis.ClusterClient {
 	options.ContextTimeoutEnabled = true
 	complete(&options.ClusterStateReloadInterval, mapAge)
 	complete(&options.DialTimeout, dialFor)
-	complete(&options.DialerRetries, 1) // the call is repeated, and by then the map is new
+	complete(&options.DialerRetries, 1) // Curfew repeats the call itself, with a new slot map
 	complete(&options.PoolSize, poolSize)
 	client := redis.NewClusterClient(options)
 	client.OnNewNode(func(node *redis.Client) { node.AddHook(briefMap{}) })
 	return client
 }
 
-// ConnectSentinel is [Connect] for a master that sentinels watch, if no URL can say the
-// options. It completes those that are zero, and sets ContextTimeoutEnabled.
+// ConnectSentinel is [Connect] for a master that sentinels watch, with options that a URL cannot
+// express. It sets the defaults of Curfew for the options that are zero, and sets
+// ContextTimeoutEnabled. It panics if options is nil.
 func ConnectSentinel(options *redis.FailoverOptions) *redis.Client {
 	if options == nil {
 		panic("queue: ConnectSentinel needs options")
@@ -63,8 +65,8 @@ func complete[T comparable](option *T, value T) {
 	}
 }
 
-// briefMap bounds the question where the slots are. go-redis asks one node after the
-// other, and has the rest of the program wait for one that hangs.
+// briefMap bounds the time of CLUSTER SLOTS. go-redis asks one node after the other, and all
+// calls of the program wait while a node hangs.
 type briefMap struct{}
 
 func (briefMap) DialHook(next redis.DialHook) redis.DialHook { return next }

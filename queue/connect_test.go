@@ -20,12 +20,12 @@ import (
 
 const secret = "s3cret"
 
-// silent holds that no form of an error tells the password.
+// silent checks that neither an error nor one that it wraps contains the password.
 func silent(t *testing.T, err error) {
 	t.Helper()
 	for ; err != nil; err = errors.Unwrap(err) {
 		if strings.Contains(err.Error(), secret) {
-			t.Errorf("the error tells the password: %v", err)
+			t.Errorf("the error contains the password: %v", err)
 		}
 	}
 }
@@ -36,24 +36,24 @@ func TestConnectRefusesABadURLAndKeepsItsPassword(t *testing.T) {
 		"a word":                         secret,
 		"no scheme":                      "user:" + secret + "@localhost:6379",
 		"another scheme":                 "http://user:" + secret + "@localhost:6379",
-		"a scheme with a typing error":   "rediss:://user:" + secret + "@localhost:6379",
+		"a misspelled scheme":            "rediss:://user:" + secret + "@localhost:6379",
 		"half a scheme":                  "://user:" + secret + "@localhost",
-		"a port that is none":            "redis://user:" + secret + "@localhost:port",
+		"a port that is not a number":    "redis://user:" + secret + "@localhost:port",
 		"a password with a slash":        "redis://user:" + secret + "/x@localhost:6379",
 		"a password with a percent sign": "redis://user:" + secret + "%x@localhost:6379",
 		"an address of half a bracket":   "redis://user:" + secret + "@[::1",
-		"a database that is none":        "redis://user:" + secret + "@localhost:6379/" + secret,
+		"a database that is a word":      "redis://user:" + secret + "@localhost:6379/" + secret,
 		"two paths":                      "redis://user:" + secret + "@localhost:6379/0/1",
-		"an option that is none":         "redis://user:" + secret + "@localhost:6379/0?" + secret + "=1",
-		"an option of a wrong value":     "redis://user:" + secret + "@localhost:6379/0?pool_size=" + secret,
+		"an unknown option":              "redis://user:" + secret + "@localhost:6379/0?" + secret + "=1",
+		"an option with a wrong value":   "redis://user:" + secret + "@localhost:6379/0?pool_size=" + secret,
 		"a space":                        "redis://user:" + secret + "@local host:6379",
-		"a line's end":                   "redis://user:" + secret + "@localhost\r\n:6379",
+		"a line break":                   "redis://user:" + secret + "@localhost\r\n:6379",
 		"a NUL":                          "redis://user:" + secret + "@localhost\x00:6379",
-		"a socket of no path":            "unix://user:" + secret + "@",
-		"two servers and no word of how": "redis://user:" + secret + "@one:6379,two:6379",
+		"a socket without a path":        "unix://user:" + secret + "@",
+		"two servers that are no group":  "redis://user:" + secret + "@one:6379,two:6379",
 		"another group":                  "redis+ring://user:" + secret + "@one:6379,two:6379",
-		"half a group":                   "redis+://user:" + secret + "@one:6379",
-		"a cluster of no host":           "redis+cluster://user:" + secret + "@",
+		"a group without a name":         "redis+://user:" + secret + "@one:6379",
+		"a cluster without a host":       "redis+cluster://user:" + secret + "@",
 		"a cluster with a host missing":  "redis+cluster://user:" + secret + "@one:6379,,two:6379",
 		"a cluster with a bad port":      "redis+cluster://user:" + secret + "@one:6379,two:" + secret,
 		"a cluster with a bad password":  "redis+cluster://user:" + secret + "%x@one:6379,two:6379",
@@ -61,13 +61,13 @@ func TestConnectRefusesABadURLAndKeepsItsPassword(t *testing.T) {
 		"a cluster's database":           "redis+cluster://user:" + secret + "@one:6379,two:6379/2",
 		"a cluster's path":               "redis+cluster://user:" + secret + "@one:6379,two:6379/" + secret,
 		"a cluster's unknown option":     "redis+cluster://user:" + secret + "@one:6379?" + secret + "=1",
-		"a cluster's odd option":         "redis+cluster://user:" + secret + "@one:6379?pool_size=" + secret,
-		"sentinels of no master":         "redis+sentinel://user:" + secret + "@one:26379,two:26379",
-		"sentinels of a nameless master": "redis+sentinel://user:" + secret + "@one:26379,two:26379//",
-		"sentinels of an odd database":   "redis+sentinel://user:" + secret + "@one:26379,two:26379/master/" + secret,
+		"a cluster's option as a word":   "redis+cluster://user:" + secret + "@one:6379?pool_size=" + secret,
+		"sentinels without a master":     "redis+sentinel://user:" + secret + "@one:26379,two:26379",
+		"sentinels of an empty master":   "redis+sentinel://user:" + secret + "@one:26379,two:26379//",
+		"sentinels of a wrong database":  "redis+sentinel://user:" + secret + "@one:26379,two:26379/master/" + secret,
 		"sentinels of a longer path":     "redis+sentinel://user:" + secret + "@one:26379,two:26379/master/0/1",
 		"sentinels' unknown option":      "redis+sentinel://user:" + secret + "@one:26379/master?" + secret + "=1",
-		"sentinels of no host":           "redis+sentinel://user:" + secret + "@/master",
+		"sentinels without a host":       "redis+sentinel://user:" + secret + "@/master",
 	} {
 		t.Run(claim, func(t *testing.T) {
 			rdb, err := queue.Connect(address)
@@ -78,14 +78,14 @@ func TestConnectRefusesABadURLAndKeepsItsPassword(t *testing.T) {
 				t.Fatalf("error %v, want ErrInvalid", err)
 			}
 			if !strings.Contains(err.Error(), "Redis URL") || !strings.Contains(err.Error(), "://") {
-				t.Errorf("the error %q must name the URL and say how one looks", err)
+				t.Errorf("the error %q must name the URL and show the form of one", err)
 			}
 			silent(t, err)
 		})
 	}
 }
 
-// locked is a server that asks for a password.
+// locked starts a server that requires a password.
 func locked(t *testing.T, password string) *redistest.Server {
 	t.Helper()
 	server := redistest.Start(t)
@@ -109,7 +109,7 @@ func TestConnectTakesAGoodURL(t *testing.T) {
 	}
 }
 
-// A password is no secret of the URL's alone: nor may what Redis answers tell it.
+// An error that comes from Redis must not contain the password either.
 func TestOpenKeepsThePassword(t *testing.T) {
 	server := locked(t, "another")
 	for claim, row := range map[string]struct {
@@ -117,7 +117,7 @@ func TestOpenKeepsThePassword(t *testing.T) {
 		want    error
 	}{
 		"a wrong password": {"redis://:" + secret + "@" + server.Addr, refusal.ErrNoAccess},
-		"nobody there":     {"redis://:" + secret + "@127.0.0.1:1", refusal.ErrUnavailable},
+		"no server":        {"redis://:" + secret + "@127.0.0.1:1", refusal.ErrUnavailable},
 		"a wrong user":     {"redis://" + secret + ":" + secret + "@" + server.Addr, refusal.ErrNoAccess},
 	} {
 		rdb, err := queue.Connect(row.address)
@@ -147,7 +147,7 @@ func TestConnectNamesAllNodesOfACluster(t *testing.T) {
 		t.Errorf("%q, %q, TLS %v, pool %d, dial %v", o.Username, o.Password, o.TLSConfig, o.PoolSize, o.DialTimeout)
 	}
 	if !o.ContextTimeoutEnabled || o.ClusterStateReloadInterval != time.Second || o.DialerRetries != 1 {
-		t.Errorf("it is not tuned: %v, %v, %d", o.ContextTimeoutEnabled, o.ClusterStateReloadInterval, o.DialerRetries)
+		t.Errorf("the defaults are not set: %v, %v, %d", o.ContextTimeoutEnabled, o.ClusterStateReloadInterval, o.DialerRetries)
 	}
 }
 
@@ -158,33 +158,33 @@ func TestConnectKeepsThePasswordsOfRedisAndOfSentinelsApart(t *testing.T) {
 		"?sentinel_password=theirs&pool_size=50": "theirs",
 		"?sentinel_username=guard&sentinel_password=theirs&db=3": "guard theirs",
 	} {
-		sentinel, told := listens(t)
+		sentinel, received := listens(t)
 		rdb, err := queue.Connect("redis+sentinel://user:" + secret + "@" + sentinel + "," + sentinel + "/master/3" + query)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o := rdb.(*redis.Client).Options()
 		if o.Username != "user" || o.Password != secret || o.DB != 3 || !o.ContextTimeoutEnabled || o.DialerRetries != 1 {
-			t.Errorf("Redis gets %q, %q, database %d; tuned: %v, %d", o.Username, o.Password, o.DB, o.ContextTimeoutEnabled, o.DialerRetries)
+			t.Errorf("the options for Redis are %q, %q, database %d, %v, %d", o.Username, o.Password, o.DB, o.ContextTimeoutEnabled, o.DialerRetries)
 		}
 		if err := rdb.Ping(t.Context()).Err(); err == nil {
-			t.Error("a sentinel that knows nothing named a master")
+			t.Error("PING succeeded, though no sentinel knows a master")
 		}
 		rdb.Close()
-		text := told()
+		text := received()
 		if strings.Contains(text, secret) || text == "" || want == "" && strings.Contains(strings.ToLower(text), "auth") {
-			t.Errorf("%s: the sentinels were told %q", query, text)
+			t.Errorf("%s: the sentinels received %q", query, text)
 		}
 		for word := range strings.FieldsSeq(want) {
 			if !strings.Contains(text, word) {
-				t.Errorf("%s: the sentinels were not told %q: %q", query, word, text)
+				t.Errorf("%s: the sentinels received %q, without %q", query, text, word)
 			}
 		}
 	}
 }
 
-// listens is a server that refuses whatever it is told, and remembers it.
-func listens(t *testing.T) (addr string, told func() string) {
+// listens starts a server that answers every command with an error. received returns what was sent to it.
+func listens(t *testing.T) (addr string, received func() string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

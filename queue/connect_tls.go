@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// certificates are what a URL says of TLS.
+// certificates are the TLS options of a URL.
 type certificates struct {
 	authorities *x509.CertPool    // nil: those of the system
-	own         []tls.Certificate // that the server may want
+	own         []tls.Certificate // sent if the server requires one
 }
 
-// addTo has a client use them. There is a config if the URL begins with rediss.
+// addTo adds the certificates to a client's TLS config, which is nil unless the URL begins with rediss.
 func (c *certificates) addTo(config *tls.Config) {
 	if config != nil && c != nil {
 		config.RootCAs, config.Certificates = c.authorities, c.own
 	}
 }
 
-// takeCertificates reads the files that a URL names, and takes their names out: go-redis does not know them.
+// takeCertificates reads the files that a URL names. rest is the URL without these options, which go-redis does not know.
 func takeCertificates(address string) (rest string, c *certificates, err error) {
 	before, query, found := strings.Cut(address, "?")
 	if !found || !strings.Contains(query, "tls_") {
@@ -37,7 +37,7 @@ func takeCertificates(address string) (rest string, c *certificates, err error) 
 	}
 	switch {
 	case !strings.HasPrefix(before, "rediss"):
-		return "", nil, badURL("names certificates, and does not use TLS: begin with rediss://")
+		return "", nil, badURL("names certificates but does not use TLS: begin with rediss://")
 	case (cert == "") != (key == ""):
 		return "", nil, badURL("must name both tls_cert and tls_key, or neither")
 	}
@@ -45,13 +45,13 @@ func takeCertificates(address string) (rest string, c *certificates, err error) 
 	if ca != "" {
 		text, err := os.ReadFile(ca)
 		if c.authorities = x509.NewCertPool(); err != nil || !c.authorities.AppendCertsFromPEM(text) {
-			return "", nil, badURL("names a file as tls_ca that cannot be read, or has no certificate in the form of PEM")
+			return "", nil, badURL("names a file as tls_ca that cannot be read or contains no certificate in PEM format")
 		}
 	}
 	if cert != "" {
 		pair, err := tls.LoadX509KeyPair(cert, key)
 		if err != nil {
-			return "", nil, badURL("names files as tls_cert and tls_key that cannot be read, or do not belong together: both in the form of PEM")
+			return "", nil, badURL("names files as tls_cert and tls_key that cannot be read or do not match: use a certificate and its key in PEM format")
 		}
 		c.own = []tls.Certificate{pair}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// calls are all that a client can ask for, of a task that lives.
+// calls returns the calls of a client, for a live task.
 func calls(q *queue.Queue, id string) map[string]func(context.Context) error {
 	task := queue.Task{Kind: "k"}
 	return map[string]func(context.Context) error{
@@ -51,7 +51,7 @@ func calls(q *queue.Queue, id string) map[string]func(context.Context) error {
 		},
 		"Sweep": func(ctx context.Context) error { _, err := reaper.Sweep(ctx, q, 0, "r", 1, time.Second); return err },
 		"Await": func(ctx context.Context) error {
-			_, err := q.Attempts().WakeLine(0, []string{"nobody"}).Await(ctx, 10*time.Second)
+			_, err := q.Attempts().WakeLine(0, []string{"empty"}).Await(ctx, 10*time.Second)
 			return err
 		},
 	}
@@ -61,26 +61,26 @@ func TestACancelledContextChangesNothing(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{})
 		id := queuetest.Enqueue(t, q, queue.Task{}).ID
-		over := errors.New("nobody wants it any more")
+		over := errors.New("no longer needed")
 		ctx, cancel := context.WithCancelCause(context.Background())
 		cancel(over)
 		for name, call := range calls(q, id) {
 			t.Run(name, func(t *testing.T) {
 				before := redistest.Dump(t, rdb, "curfew:")
-				for range 20 { // who goes first is drawn
+				for range 20 { // a select chooses among ready cases at random
 					err := call(ctx)
 					if !errors.Is(err, context.Canceled) && !errors.Is(err, over) {
 						t.Fatalf("error %v, want the context's", err)
 					}
 					if strings.Contains(err.Error(), "\n") {
-						t.Errorf("the error's text is no line for a log: %q", err)
+						t.Errorf("the error has several lines: %q", err)
 					}
 				}
-				// A call on the same connection comes after whatever was sent.
+				// Redis runs a call on the same connection after all that was sent before.
 				enqueueAndCancel(t, q)
 				diff := redistest.Diff(before, redistest.Dump(t, rdb, "curfew:"))
 				if stats, err := q.Stats(context.Background()); err != nil || stats.Queues[0].Ready != 1 {
-					t.Errorf("%d tasks are ready, %v, want the 1 that was\n%s", stats.Queues[0].Ready, err, diff)
+					t.Errorf("%d tasks are ready, %v, want 1 as before\n%s", stats.Queues[0].Ready, err, diff)
 				}
 			})
 		}
@@ -95,10 +95,9 @@ func enqueueAndCancel(t *testing.T, q *queue.Queue) {
 	}
 }
 
-// A server that hangs answers nobody, and its port still takes connections: the
-// context alone ends a call. A client that Connect made is held up no longer than
-// that; another one until a read gives up, which is a second (call.go), or as its
-// options say where it reads by itself.
+// A server that hangs does not reply, but its port still accepts connections. So only the context
+// ends a call. With a client of Connect the call ends with its context. With another client it ends
+// when the read does: after a second (call.go), or after the client's ReadTimeout.
 func TestAContextEndsWhileRedisHangs(t *testing.T) {
 	server := redistest.Start(t)
 	rdb, err := queue.Connect("redis://" + server.Addr)
@@ -109,15 +108,15 @@ func TestAContextEndsWhileRedisHangs(t *testing.T) {
 	q := queuetest.Open(t, rdb, queue.Config{})
 	id := queuetest.Enqueue(t, q, queue.Task{}).ID
 
-	// Who waits for a result looks, and looks again as its subscription is new.
+	// Result checks the task at once, and again because its subscription is new.
 	looked := make(chan struct{}, 2)
 	rdb.AddHook(queuetest.Around{Name: "fcall", After: func(err error) {
 		if err != nil {
-			return // the server did not know the script yet
+			return // the server did not have the library yet
 		}
 		select {
 		case looked <- struct{}{}:
-		default: // of another call
+		default: // a later call
 		}
 	}})
 	waiting, cancel := context.WithCancel(context.Background())
@@ -127,7 +126,7 @@ func TestAContextEndsWhileRedisHangs(t *testing.T) {
 		select {
 		case <-looked:
 		case <-time.After(10 * time.Second):
-			t.Fatal("Result does not look")
+			t.Fatal("Result does not check the task")
 		}
 	}
 
@@ -136,7 +135,7 @@ func TestAContextEndsWhileRedisHangs(t *testing.T) {
 	}
 	cancel()
 	if took := timed(func() { err = <-result }); took > time.Second || !errors.Is(err, context.Canceled) {
-		t.Errorf("Result that waits = %v after %v, want context.Canceled at once", err, took)
+		t.Errorf("the waiting Result = %v after %v, want context.Canceled at once", err, took)
 	}
 	t.Run("calls", func(t *testing.T) {
 		for name, call := range calls(q, id) {
@@ -150,7 +149,7 @@ func TestAContextEndsWhileRedisHangs(t *testing.T) {
 					t.Errorf("error %v, want context.DeadlineExceeded", err)
 				}
 				if took > time.Second {
-					t.Errorf("it took %v, want 100ms and a little", took)
+					t.Errorf("it took %v, want little more than 100ms", took)
 				}
 			})
 		}
@@ -169,7 +168,7 @@ func timed(do func()) time.Duration {
 	return time.Since(start)
 }
 
-// untilWatched returns when somebody waits for the result of a task.
+// untilWatched returns when a caller waits for the result of a task.
 func untilWatched(t *testing.T, rdb redis.UniversalClient, q *queue.Queue, id string) {
 	t.Helper()
 	await.Until(t, id+" is watched", func() bool {

@@ -9,14 +9,14 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Controlled says what a queue was when it was told how much it may give.
+// Controlled is the state of a queue when its controls were changed.
 type Controlled struct {
-	Known bool  // it had tasks, or was told before; false: the word holds for its first task on
-	Ready int64 // tasks that stand in its line
+	Known bool  // the queue had tasks or controls before; false: the change applies from its first task on
+	Ready int64 // tasks in its line
 }
 
-// Pause has a queue give nothing until Resume: its tasks stay in line, and are FAILED
-// when their time is up. What runs goes on.
+// Pause stops a queue from giving tasks until Resume. Its tasks stay in line, and are FAILED
+// when their time is up. Running tasks continue.
 func (q *Queue) Pause(ctx context.Context, queue string) (Controlled, error) {
 	if err := q.ready(ctx); err != nil {
 		return Controlled{}, refusal.Failed("pause", "", err)
@@ -32,9 +32,9 @@ func (q *Queue) Resume(ctx context.Context, queue string) (Controlled, error) {
 	return q.control(ctx, "resume", queue, "paused", "")
 }
 
-// LimitRunning lets no more than n tasks of a queue run at once, over all workers; 0
-// takes the limit away. Each partition has an equal share of n, so it must be at least
-// as many as there are partitions, and a multiple of them to be used in full.
+// LimitRunning lets at most n tasks of a queue run at once, over all workers. 0 removes the limit.
+// Each partition has an equal share of n, rounded down. So n must be at least the number of
+// partitions, and should be a multiple of it.
 func (q *Queue) LimitRunning(ctx context.Context, queue string, n int) (Controlled, error) {
 	if err := q.ready(ctx); err != nil {
 		return Controlled{}, refusal.Failed("limit running", "", err)
@@ -47,22 +47,22 @@ func (q *Queue) LimitRunning(ctx context.Context, queue string, n int) (Controll
 		return Controlled{}, refusal.Failed("limit running", "", refusal.Invalid("max running", "%d must be at least 1, or 0 for no limit", n))
 	case n < parts:
 		return Controlled{}, refusal.Failed("limit running", "", refusal.Invalid("max running",
-			"%d cannot be shared by %d partitions, one of which would never give a task: allow %d, or use a namespace of %d", n, parts, parts, n))
+			"%d cannot be shared by %d partitions, since one of them would never give a task: allow at least %d, or use a namespace with %d partitions", n, parts, parts, n))
 	}
 	return q.control(ctx, "limit running", queue, "max_running", n/parts)
 }
 
-// Rate is how many tasks a queue may give: N in Per, and Burst at once after a rest.
-// The zero Rate is none.
+// Rate is how many tasks a queue can give: N in each Per on average, and up to Burst at once after
+// it has given fewer. The zero Rate is no limit.
 type Rate struct {
 	N     int
 	Per   time.Duration
 	Burst int // defaults to N
 }
 
-// LimitRate lets a queue give no more tasks than a rate allows, over all workers; the
-// zero Rate takes the limit away. Each partition has an equal share, of the burst too,
-// which must be at least as many as there are partitions.
+// LimitRate lets a queue give at most as many tasks as a rate allows, over all workers. The zero
+// Rate removes the limit. Each partition has an equal share of the rate and of the burst. So the
+// burst must be at least the number of partitions.
 func (q *Queue) LimitRate(ctx context.Context, queue string, r Rate) (Controlled, error) {
 	if err := q.ready(ctx); err != nil {
 		return Controlled{}, refusal.Failed("limit rate", "", err)
@@ -77,15 +77,15 @@ func (q *Queue) LimitRate(ctx context.Context, queue string, r Rate) (Controlled
 	parts := q.Partitions()
 	switch {
 	case r.N <= 0:
-		err = refusal.Invalid("rate", "%d must be at least 1: to hold a queue up, Pause it; the zero Rate is no limit", r.N)
+		err = refusal.Invalid("rate", "%d must be at least 1: to stop a queue, Pause it; the zero Rate is no limit", r.N)
 	case r.Per < time.Millisecond || r.Per > 365*24*time.Hour:
-		err = refusal.Invalid("rate", "has a Per of %v, and it must be 1ms to a year", r.Per)
+		err = refusal.Invalid("rate", "has a Per of %v: it must be 1ms to a year", r.Per)
 	case r.N > maxSpan:
 		err = refusal.Invalid("rate", "%d must be at most 2^53", r.N)
 	case r.Burst < 0:
 		err = refusal.Invalid("burst", "%d must be at least 1, or 0 for as many as the rate", r.Burst)
 	case r.Burst < parts:
-		err = refusal.Invalid("burst", "%d cannot be shared by %d partitions, each of which gives its first task at once: allow %d, or use a namespace of %d", r.Burst, parts, parts, r.Burst)
+		err = refusal.Invalid("burst", "%d cannot be shared by %d partitions, since each gives its first task at once: allow at least %d, or use a namespace with %d partitions", r.Burst, parts, parts, r.Burst)
 	}
 	if err != nil {
 		return Controlled{}, refusal.Failed("limit rate", "", err)
@@ -93,8 +93,8 @@ func (q *Queue) LimitRate(ctx context.Context, queue string, r Rate) (Controlled
 	return q.control(ctx, "limit rate", queue, "rate", r.N, "per_ms", r.Per.Milliseconds()*int64(parts), "burst", max(r.Burst/parts, 1))
 }
 
-// control tells every partition. A call that fails half way has told some of them: say
-// it again.
+// control changes the controls in every partition. If it returns the error of a call, some
+// partitions can have the change already; make the same call again.
 func (q *Queue) control(ctx context.Context, op, queue string, controls ...any) (Controlled, error) {
 	var sum Controlled
 	if !names.Valid(queue, "._-") {
@@ -117,9 +117,9 @@ func (q *Queue) control(ctx context.Context, op, queue string, controls ...any) 
 	return sum, nil
 }
 
-// Drain cancels what stands in a queue's line, in chunks, and says how many that were.
-// What runs goes on, and what may only start later, or joins the line meanwhile, stays. An error ends it where it is,
-// and what was cancelled is cancelled: drain again.
+// Drain cancels the tasks in a queue's line, up to 500 in a call, and returns how many it cancelled.
+// Tasks that run continue. Delayed tasks, and tasks that join the line meanwhile, stay. If Drain
+// returns an error, the tasks that it counts are cancelled and others can be: drain again.
 func (q *Queue) Drain(ctx context.Context, queue, reason string) (int64, error) {
 	if err := q.ready(ctx); err != nil {
 		return 0, refusal.Failed("drain", "", err)
@@ -140,8 +140,8 @@ func (q *Queue) Drain(ctx context.Context, queue, reason string) (int64, error) 
 	return sum, nil
 }
 
-// drainOne cancels as many as stood in the line at first: what joins it meanwhile, the
-// hooks of what was cancelled among it, is not meant.
+// drainOne cancels as many tasks as the line of a partition had at the start. Tasks that join it
+// meanwhile, such as the hooks of cancelled tasks, are not counted.
 func (q *Queue) drainOne(ctx context.Context, p int, queue, reason string) (sum int64, err error) {
 	for first, todo := true, int64(maxList); todo > 0; first = false {
 		reply, err := q.engine.Call(ctx, p, "drain", NewCall(), queue, min(todo, maxList), reason)

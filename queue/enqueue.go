@@ -11,13 +11,15 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-const maxCall = 4 << 20 // bytes a call
+const maxCall = 4 << 20 // bytes of tasks in a call
 
-// Enqueue hands over a task. What it acknowledges ends in some terminal status.
+// Enqueue stores a task, and returns when Redis has acknowledged it. An acknowledged task is kept
+// until it has ended, and then for its retention.
 //
-// It returns [refusal.ErrInvalid], [refusal.ErrConflict], [refusal.ErrOwnerEnded], [refusal.ErrFull] or
-// [refusal.ErrUnavailable] when nothing was stored, and [refusal.ErrUnknown] when that cannot be
-// told. Concurrent calls share round trips, so many goroutines cost few.
+// If it returns [refusal.ErrUnknown], the task may have been stored. With every other error of package
+// refusal nothing was stored. Such errors are [refusal.ErrInvalid], [refusal.ErrConflict], [refusal.ErrOwnerEnded],
+// [refusal.ErrNotFound] (there is no owner), [refusal.ErrFull] and [refusal.ErrUnavailable].
+// Concurrent calls share round trips.
 func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 	if err := q.ready(ctx); err != nil {
 		return Receipt{}, refusal.Failed("enqueue", "", err)
@@ -31,7 +33,7 @@ func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 	}
 	me := &submission{task: &task, id: q.name(p, &task), done: make(chan struct{})}
 	b := &q.batchers[p]
-	b.add(me, func(ctx context.Context, batch []*submission) { q.send(ctx, p, batch) }) // each has its error
+	b.add(me, func(ctx context.Context, batch []*submission) { q.send(ctx, p, batch) }) // each submission has its error
 	select {
 	case <-me.done:
 		return me.receipt, refusal.Failed("enqueue", me.receipt.ID, me.err)
@@ -43,11 +45,13 @@ func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 	return Receipt{ID: me.id}, refusal.Failed("enqueue", me.id, fmt.Errorf("%w (%w)", refusal.ErrUnknown, context.Cause(ctx)))
 }
 
-// EnqueueAll hands over a list, 500 a round trip. The list is refused as a whole if
-// one of its tasks is invalid by itself; what only Redis can refuse (a deadline in
-// the past by its clock, a known key with other content) is in that task's
-// Receipt.Err. An error ends the list where it is: it is also the Err of each task
-// that was not acknowledged.
+// EnqueueAll stores a list of tasks, up to 500 in a round trip. If one of the tasks is invalid by
+// itself, it stores none and returns [refusal.ErrInvalid]. What only Redis can refuse (a deadline
+// in the past by its clock, a known key with other content) is in that task's Receipt.Err, and the
+// others are stored.
+//
+// If EnqueueAll returns the error of a call, it has also set Receipt.Err for each task that was not
+// acknowledged. Tasks without Err are stored.
 func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error) {
 	if err := q.ready(ctx); err != nil {
 		return nil, refusal.Failed("enqueue all", "", err)
@@ -55,7 +59,7 @@ func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error)
 	lines := make([][]*submission, q.Partitions())
 	all := make([]*submission, len(tasks))
 	here := q.spread()
-	// Dealt out in runs: whole calls, where there is enough for all partitions.
+	// Consecutive tasks go to the same partition, so that a long list fills whole calls.
 	run := min(max((len(tasks)+q.Partitions()-1)/q.Partitions(), 50), maxList)
 	for i := range tasks {
 		if i > 0 && i%run == 0 {
@@ -96,14 +100,14 @@ func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error)
 	return receipts, refusal.Failed("enqueue", "", <-errs)
 }
 
-// spread is the next partition's turn.
+// spread returns the partition of the next root task. Partitions take turns.
 func (q *Queue) spread() int {
 	return int((q.turn.Add(1) - 1) % uint32(q.Partitions()))
 }
 
 func (q *Queue) place(task *Task) (int, error) { return q.placeAt(task, q.spread()) }
 
-// placeAt checks a task and says where it goes: where it has to, else here.
+// placeAt checks a task and returns its partition: the one that it must be in, otherwise here.
 func (q *Queue) placeAt(task *Task, here int) (int, error) {
 	if err := task.check(q.config.MaxBytes); err != nil {
 		return 0, err
@@ -115,7 +119,7 @@ func (q *Queue) placeAt(task *Task, here int) (int, error) {
 	return p, err
 }
 
-// name is the id that a task is handed over with.
+// name returns the id of a task: the given one or a new one.
 func (q *Queue) name(p int, task *Task) string {
 	if task.ID != "" {
 		return task.ID
@@ -123,9 +127,9 @@ func (q *Queue) name(p int, task *Task) string {
 	return q.ids.Next(p, time.Now())
 }
 
-// send makes one call and gives each submission its receipt or error. Of ids that
-// another task has (two programs drew the same one) new ones are made. An error is
-// one of the call, and each submission has it too.
+// send makes one call and gives each submission its receipt or error. If another task has one of
+// the ids already (two programs made the same one), it makes a new id and calls again. If the call
+// fails, send returns its error, and gives it to each submission.
 func (q *Queue) send(ctx context.Context, p int, batch []*submission) error {
 	for len(batch) > 0 {
 		s := shapes{rows: make([]any, 0, 3*len(batch))}
@@ -157,8 +161,8 @@ func (q *Queue) send(ctx context.Context, p int, batch []*submission) error {
 	return nil
 }
 
-// read takes the answer for one task: its deadline, or a word and what belongs to it. It
-// reports whether the id was taken.
+// read reads the answer for one task: its deadline, or a word and its values. It reports whether
+// another task has the id.
 func (c *submission) read(reply any) bool {
 	if deadline, ok := reply.(string); ok {
 		c.receipt = Receipt{ID: c.id, Deadline: engine.Instant(deadline), New: true}

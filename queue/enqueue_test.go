@@ -18,7 +18,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// numbered makes tasks whose payloads are their places.
+// numbered returns n tasks. The payload of each is its index.
 func numbered(n int) []queue.Task {
 	tasks := make([]queue.Task, n)
 	for i := range tasks {
@@ -57,7 +57,7 @@ func TestEnqueueAllKeepsTheOrderOfALongList(t *testing.T) {
 		}
 		for p, mine := range places {
 			if !slices.IsSorted(mine) {
-				t.Errorf("the ids of partition %d do not sort as the list does", p)
+				t.Errorf("the ids of partition %d do not sort in the order of the list", p)
 			}
 			trip, err := q.Attempts().Fetch(ctx, p, "w", queue.Ask{N: 500, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 500}}})
 			if err != nil {
@@ -65,7 +65,7 @@ func TestEnqueueAllKeepsTheOrderOfALongList(t *testing.T) {
 			}
 			for i, c := range trip.Claims {
 				if c.ID != mine[i] {
-					t.Fatalf("claim %d of partition %d is %s, want %s: first come, first served", i, p, c.ID, mine[i])
+					t.Fatalf("claim %d of partition %d is %s, want %s: tasks are claimed in the order of the list", i, p, c.ID, mine[i])
 				}
 			}
 		}
@@ -88,12 +88,12 @@ func TestEnqueueAllRefusesAListAsAWhole(t *testing.T) {
 			}
 		}
 		if after := redistest.Dump(t, q.Client(), q.Namespace()+":"); after != before {
-			t.Errorf("what was refused is there:\n%s", redistest.Diff(before, after))
+			t.Errorf("a refused list changed something:\n%s", redistest.Diff(before, after))
 		}
 	})
 }
 
-// What only Redis can tell is told for each task, and the others are stored.
+// What only Redis can check is reported for each task, and the others are stored.
 func TestEnqueueAllRefusesATaskForItself(t *testing.T) {
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		first := queuetest.Enqueue(t, q, queue.Task{IdempotencyKey: "key"})
@@ -122,8 +122,8 @@ func TestEnqueueAllRefusesATaskForItself(t *testing.T) {
 	})
 }
 
-// Every producer computes where a key's task is, whoever it is and how often it asks.
-func TestAKeyAlwaysMeetsItsFirstTask(t *testing.T) {
+// The partition of an idempotency key is the same for every producer and every call.
+func TestAKeyAlwaysFindsItsFirstTask(t *testing.T) {
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		other := queuetest.Open(t, q.Client(), queue.Config{Namespace: q.Namespace()})
 		used := map[int]bool{}
@@ -131,7 +131,7 @@ func TestAKeyAlwaysMeetsItsFirstTask(t *testing.T) {
 			task := queue.Task{Kind: "k", IdempotencyKey: fmt.Sprint("order ", i)}
 			first := queuetest.Enqueue(t, q, task)
 			used[queuetest.Partition(t, first.ID)] = true
-			task.Timeout = time.Hour // what the first task said counts
+			task.Timeout = time.Hour // the timeout of the first task counts
 			for _, producer := range []*queue.Queue{other, q} {
 				if got := queuetest.Enqueue(t, producer, task); got != (queue.Receipt{ID: first.ID}) {
 					t.Errorf("Enqueue of a known key = %+v, want %s, not new, no deadline", got, first.ID)
@@ -184,9 +184,9 @@ func TestConcurrentEnqueuesAreAllStoredOnce(t *testing.T) {
 	})
 }
 
-// Concurrent calls share round trips. One that is given up may have had its effect, and
-// the others have theirs.
-func TestACallerThatGivesUpHarmsNoOther(t *testing.T) {
+// Concurrent calls share round trips. A call that is given up can have had its effect or not. The
+// other calls have theirs.
+func TestACallerThatGivesUpDoesNotAffectOthers(t *testing.T) {
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		const callers, each = 32, 20
 		var group sync.WaitGroup
@@ -213,14 +213,14 @@ func TestACallerThatGivesUpHarmsNoOther(t *testing.T) {
 			})
 		}
 		group.Wait()
-		queuetest.Enqueue(t, q, queue.Task{Queue: "last"}) // after whatever was on its way in this partition
+		queuetest.Enqueue(t, q, queue.Task{Queue: "last"}) // comes after the calls that are under way in this partition
 		stats, err := q.Stats(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
 		ready := int(stats.Queues[0].Ready)
 		if ready < stored.n || ready > stored.n+unclear.n {
-			t.Errorf("%d are stored, want the %d acknowledged and at most %d more", ready, stored.n, unclear.n)
+			t.Errorf("%d tasks are stored, want the %d acknowledged ones and at most %d more", ready, stored.n, unclear.n)
 		}
 		queuetest.Sound(t, q)
 	})
@@ -237,7 +237,7 @@ func (c *counter) add(n int) {
 	c.n += n
 }
 
-func TestAListOfGreatPayloadsGoesInPieces(t *testing.T) {
+func TestAListOfLargePayloadsIsSentInSeveralCalls(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{})
 		tasks := make([]queue.Task, 10)

@@ -24,7 +24,7 @@ func TestErrorsSayWhatTheyAre(t *testing.T) {
 		{late, "Task timed out: 0-a: Task exceeded deadline", []error{context.DeadlineExceeded, late}, []error{context.Canceled, refusal.ErrCancelled}},
 		{fmt.Errorf("step 2: %w", late), "step 2: Task timed out: 0-a: Task exceeded deadline", []error{context.DeadlineExceeded}, nil},
 		{broken, "Task 'render' (id=0-a) failed: boom", []error{boom}, []error{context.DeadlineExceeded}},
-		{&refusal.InvalidError{Field: "queue", Why: "is none"}, "queue is none", []error{refusal.ErrInvalid}, []error{refusal.ErrConflict}},
+		{&refusal.InvalidError{Field: "queue", Why: "is empty"}, "queue is empty", []error{refusal.ErrInvalid}, []error{refusal.ErrConflict}},
 		{&refusal.Error{Op: "cancel", Task: "0-a", Err: refusal.ErrNotFound}, "cancel 0-a: no such task", []error{refusal.ErrNotFound}, []error{refusal.ErrInvalid}},
 		{&refusal.Error{Op: "stats", Err: refusal.ErrUnavailable}, "stats: " + refusal.ErrUnavailable.Error(), []error{refusal.ErrUnavailable}, nil},
 	} {
@@ -44,7 +44,7 @@ func TestErrorsSayWhatTheyAre(t *testing.T) {
 	}
 }
 
-func TestEveryRefusalSaysWhatItWasAbout(t *testing.T) {
+func TestEveryErrorNamesItsOperationAndTask(t *testing.T) {
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		_, err := q.Get(context.Background(), unknown)
 		var where *refusal.Error

@@ -12,8 +12,8 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Somebody has a day to say yes. Whoever waits hears of it at once, or of the end of
-// that day.
+// A person has a day to approve. Callers that wait for the result get it at once, or a timeout at
+// the end of the day.
 func ExampleQueue_Resolve() {
 	ctx := context.Background()
 	q, server := start(ctx)
@@ -35,7 +35,7 @@ func ExampleQueue_Resolve() {
 	// yes <nil>
 }
 
-// A hook is a task that follows on the end of another one.
+// A hook is a task that is enqueued when another one ends.
 func ExampleHooks() {
 	ctx := context.Background()
 	q, server := start(ctx)
@@ -60,7 +60,7 @@ func ExampleHooks() {
 	// Output: alert urgent PENDING true disk full
 }
 
-// What a kind's tasks have where their producer says nothing.
+// The defaults of a kind apply to tasks for which the producer sets nothing else.
 func ExampleQueue_DefineKind() {
 	ctx := context.Background()
 	q, server := start(ctx)
@@ -88,7 +88,7 @@ func ExampleQueue_Pause() {
 	q, server := start(ctx)
 	defer server.Close()
 
-	before, err := q.Pause(ctx, "default") // nobody has used it yet: allowed, and said
+	before, err := q.Pause(ctx, "default") // a queue without tasks can be paused, and Known is false
 	fmt.Println(before.Known, err)
 	r, err := q.Enqueue(ctx, queue.Task{Kind: "k"})
 	if err != nil {
@@ -108,7 +108,7 @@ func ExampleQueue_Pause() {
 	// 1 <nil>
 }
 
-// No more than 10 tasks at once and 100 a minute, whatever the number of workers.
+// A queue runs at most 10 tasks at once and gives at most 100 a minute, over all workers.
 func ExampleQueue_LimitRate() {
 	ctx := context.Background()
 	q, server := start(ctx)
@@ -122,10 +122,10 @@ func ExampleQueue_LimitRate() {
 	}
 	_, err := q.LimitRate(ctx, "mail", queue.Rate{N: 0, Per: time.Minute})
 	fmt.Println(errors.Is(err, refusal.ErrInvalid), err)
-	// Output: true limit rate: rate 0 must be at least 1: to hold a queue up, Pause it; the zero Rate is no limit
+	// Output: true limit rate: rate 0 must be at least 1: to stop a queue, Pause it; the zero Rate is no limit
 }
 
-// A task that failed is run again by hand: a new task, which names the old one.
+// Retry runs a failed task again as a new task, whose RetryOf is the id of the old one.
 func ExampleQueue_Retry() {
 	ctx := context.Background()
 	q, server := start(ctx)
@@ -148,7 +148,7 @@ func ExampleQueue_Retry() {
 	// Output: true 17 1h0m0s
 }
 
-// What stands in line is cancelled; what runs goes on.
+// Drain cancels the tasks in line. Running tasks continue.
 func ExampleQueue_Drain() {
 	ctx := context.Background()
 	q, server := start(ctx)

@@ -12,8 +12,8 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// start opens a namespace on a server in the process, which keeps the examples in one
-// process. A program of yours says queue.Connect("redis://localhost:6379").
+// start opens a namespace on an embedded server, so that the examples need no other process. Your
+// program calls queue.Connect("redis://localhost:6379").
 func start(ctx context.Context) (*queue.Queue, *curfewtest.Server) {
 	server, err := curfewtest.Serve()
 	if err != nil {
@@ -26,7 +26,7 @@ func start(ctx context.Context) (*queue.Queue, *curfewtest.Server) {
 	return q, server
 }
 
-// work does n tasks of a queue as a worker would. Yours uses package worker.
+// work runs n tasks of a queue as a worker does. Your program uses package worker.
 func work(ctx context.Context, q *queue.Queue, n int, o queue.Outcome) {
 	trip, err := q.Attempts().Fetch(ctx, 0, "host-1", queue.Ask{N: n, Seq: time.Now().UnixMicro(), Lease: time.Minute,
 		Quotas: []queue.Quota{{Queue: "default", N: n}}})
@@ -69,7 +69,7 @@ func ExampleOpen() {
 	}
 	defer server.Close()
 
-	// The first who opens a namespace decides how many partitions it has.
+	// The first Open of a namespace fixes its number of partitions.
 	q, err := queue.Open(ctx, server.Client(), queue.Config{Namespace: "shop", Partitions: 4})
 	fmt.Println(q, err)
 	q, err = queue.Open(ctx, server.Client(), queue.Config{Namespace: "shop"})
@@ -82,7 +82,7 @@ func ExampleOpen() {
 	// true
 }
 
-// The first task with a key is the task; what is wrong is said, and nothing is stored.
+// Only the first task with an idempotency key is stored. An invalid task is refused.
 func ExampleQueue_Enqueue() {
 	ctx := context.Background()
 	q, server := start(ctx)
@@ -115,10 +115,10 @@ func ExampleQueue_EnqueueAll() {
 	receipts, err := q.EnqueueAll(ctx, []queue.Task{
 		{Kind: "mail", Priority: 3},
 		{Kind: "mail", Delay: time.Hour},
-		{Kind: "mail", Deadline: time.UnixMilli(1)}, // only Redis can tell that this is past
+		{Kind: "mail", Deadline: time.UnixMilli(1)}, // only Redis can check that this is in the past
 	})
 	if err != nil {
-		log.Fatal(err) // those without a receipt are unknown
+		log.Fatal(err) // each receipt with an Err says whether its task was stored
 	}
 	for _, r := range receipts {
 		fmt.Println(r.New, errors.Is(r.Err, refusal.ErrInvalid))
@@ -151,7 +151,7 @@ func ExampleQueue_Get() {
 	// get 0-01J9ZK3Q8X4M2C7W5T: no such task true
 }
 
-// A task that had ended stays as it is, and the answer says how it ended.
+// A task that has ended is not changed, and the Cancellation says how it ended.
 func ExampleQueue_Cancel() {
 	ctx := context.Background()
 	q, server := start(ctx)
@@ -170,12 +170,12 @@ func ExampleQueue_Cancel() {
 	// false CANCELLED the order was withdrawn <nil>
 }
 
-// How a task ended is told by the error's type.
+// The type of the error says how a task ended.
 func ExampleQueue_Result() {
 	ctx := context.Background()
 	q, server := start(ctx)
 	defer server.Close()
-	tell := func(r queue.Receipt, err error) {
+	printResult := func(r queue.Receipt, err error) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func ExampleQueue_Result() {
 		case err == nil:
 			fmt.Printf("%s\n", result)
 		case errors.Is(err, context.DeadlineExceeded):
-			fmt.Println("it ran out of time")
+			fmt.Println("it timed out")
 		case errors.As(err, &failed):
 			fmt.Println("it failed:", failed.Err)
 		default:
@@ -193,18 +193,18 @@ func ExampleQueue_Result() {
 		}
 	}
 
-	// Nobody works here, and no reaper runs: time is up all the same.
-	tell(q.Enqueue(ctx, queue.Task{Kind: "render", Timeout: 10 * time.Millisecond}))
+	// No worker and no reaper runs here. The task times out even so.
+	printResult(q.Enqueue(ctx, queue.Task{Kind: "render", Timeout: 10 * time.Millisecond}))
 
 	r, err := q.Enqueue(ctx, queue.Task{Kind: "render"})
 	work(ctx, q, 1, queue.Outcome{Verb: queue.Fail, Error: "no such page"})
-	tell(r, err)
+	printResult(r, err)
 
 	r, err = q.Enqueue(ctx, queue.Task{Kind: "render"})
 	work(ctx, q, 1, queue.Outcome{Verb: queue.Complete, Result: []byte("index.png")})
-	tell(r, err)
+	printResult(r, err)
 	// Output:
-	// it ran out of time
+	// it timed out
 	// it failed: no such page
 	// index.png
 }
@@ -234,7 +234,7 @@ func ExampleQueue_Stats() {
 
 func ExampleConnect() {
 	rdb, err := queue.Connect("redis://:a+b/c@localhost:6379/0")
-	fmt.Println(rdb == nil, errors.Is(err, refusal.ErrInvalid)) // the password needs %2F for its slash
+	fmt.Println(rdb == nil, errors.Is(err, refusal.ErrInvalid)) // write the slash in the password as %2F
 
 	rdb, err = queue.Connect("redis://:a+b%2Fc@localhost:6379/0")
 	if err != nil {

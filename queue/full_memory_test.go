@@ -15,15 +15,14 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Only a real Redis has a maxmemory. A full one takes nothing new, and everything
-// that is there comes to its end.
+// Only a real Redis has a maxmemory. A full Redis refuses new tasks, but all existing tasks end.
 func TestAFullRedisStillDrains(t *testing.T) {
 	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
 	rdb, ctx := server.Client(t), context.Background()
 	q := queuetest.Open(t, rdb, queue.Config{Library: testclock.Library(t, rdb), Events: "all"})
 	full := func(bytes string) {
 		t.Helper()
-		// The scripts are forgotten too: who drains a full server may be new to it.
+		// The scripts are flushed too: a worker that drains a full server can be new to it.
 		if err := errors.Join(rdb.ConfigSet(ctx, "maxmemory", bytes).Err(), rdb.ScriptFlush(ctx).Err()); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +47,7 @@ func TestAFullRedisStillDrains(t *testing.T) {
 		t.Errorf("EnqueueAll = %+v, %v, want ErrFull for both", receipts, err)
 	}
 	if after := redistest.Dump(t, rdb, "curfew:"); after != before {
-		t.Errorf("what was refused is there:\n%s", redistest.Diff(before, after))
+		t.Errorf("a refused call changed something:\n%s", redistest.Diff(before, after))
 	}
 
 	queuetest.Open(t, rdb, queue.Config{Library: testclock.Library(t, rdb)})
@@ -68,7 +67,7 @@ func TestAFullRedisStillDrains(t *testing.T) {
 		t.Errorf("Result = %q, %v", got, err)
 	}
 
-	full("0") // so that the clock can be moved
+	full("0") // so that the test clock can be set
 	testclock.Set(t, rdb, q.Root(0), testclock.Start.Add(time.Minute+time.Millisecond))
 	full("1")
 	if swept, err := reaper.Sweep(ctx, q, 0, "r", 100, time.Second); err != nil || swept.TimedOut != 3 || len(swept.Errors) > 0 {
@@ -87,14 +86,14 @@ func TestAFullRedisStillDrains(t *testing.T) {
 
 	full("0")
 	queuetest.Enqueue(t, q, queue.Task{})
-	if err := rdb.Del(ctx, q.Root(0)+":clock").Err(); err != nil { // no key of ours
+	if err := rdb.Del(ctx, q.Root(0)+":clock").Err(); err != nil { // the key of the test clock
 		t.Fatal(err)
 	}
 	queuetest.Sound(t, q)
 }
 
-// A full Redis takes no new wait, and nothing of one that it refused; the agents that are
-// there come to their end: what they note, what they are told, and what ends their waits.
+// A full Redis refuses new waits and stores nothing of them. Existing agents can still end: they
+// can remember, get signals, and their waits are decided.
 func TestAFullRedisStillWakesAgents(t *testing.T) {
 	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
 	rdb, ctx := server.Client(t), context.Background()
@@ -114,7 +113,7 @@ func TestAFullRedisStillWakesAgents(t *testing.T) {
 		t.Errorf("Suspend = %v, want ErrFull", err)
 	}
 	if after := d.dump(t); after != before {
-		t.Errorf("what was refused is there:\n%s", redistest.Diff(before, after))
+		t.Errorf("a refused wait changed something:\n%s", redistest.Diff(before, after))
 	}
 	if err := d.q.Attempts().Remember(ctx, "0-a1", 1, "w1", queue.Note{Checkpoint: &queue.Checkpoint{State: []byte("s")}}); err != nil {
 		t.Errorf("Remember = %v", err)
@@ -127,11 +126,11 @@ func TestAFullRedisStillWakesAgents(t *testing.T) {
 	}
 
 	if _, err := d.q.Resolve(ctx, "0-a2.1", []byte("x")); err != nil || status("0-a2") != "PENDING" {
-		t.Errorf("its last member settles: %v, and the agent is %s", err, status("0-a2"))
+		t.Errorf("after the end of its last member (%v) the agent is %s, want PENDING", err, status("0-a2"))
 	}
 	claim := d.w.Take(t, "0-a2", "agents")
 
-	full("0") // so that it can wait again, and the clock be moved
+	full("0") // so that the agent can wait again and the test clock can be set
 	s := waiting("0-a2")
 	s.Epoch, s.Wait.Entry, s.Children, s.Note = claim.Epoch, 6, nil, queue.Note{}
 	s.Wait.Members = s.Wait.Members[:1]
@@ -141,6 +140,6 @@ func TestAFullRedisStillWakesAgents(t *testing.T) {
 	testclock.Set(t, rdb, d.q.Root(0), testclock.Start.Add(11*time.Second))
 	full("1")
 	if _, err := reaper.Sweep(ctx, d.q, 0, "r", 100, time.Second); err != nil || status("0-a2") != "PENDING" || status("0-a2.c") != "CANCELLED" {
-		t.Errorf("its limit passes: %v, and the agent is %s, its member %s", err, status("0-a2"), status("0-a2.c"))
+		t.Errorf("after its limit (%v) the agent is %s and its member %s, want PENDING and CANCELLED", err, status("0-a2"), status("0-a2.c"))
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// FuzzEnqueueFields: a producer in another language may send what it likes. The script
-// answers with a word of its list, never with an error, and the namespace stays sound.
+// FuzzEnqueueFields checks that a producer in another language can send any fields. The script
+// replies with one of its words, never with an error, and the namespace passes an audit.
 func FuzzEnqueueFields(f *testing.F) {
 	redistest.NoRace(f, "one call at a time")
 	for _, seed := range [][6]string{
@@ -68,14 +68,14 @@ func FuzzEnqueueFields(f *testing.F) {
 		for _, row := range wire.Answers([][]any{first, task, task}, reply) {
 			answer := row
 			if len(row) < 2 || !slices.Contains(words, fmt.Sprint(row[0])) {
-				t.Errorf("enqueue = %q, want a word of %s", answer, words)
+				t.Errorf("enqueue = %q, want one of the words %s", answer, words)
 			}
 		}
 		findings, err := inspect.Audit(ctx, q)
 		if err != nil || len(findings) > 0 {
 			t.Errorf("Audit = %v, %v", findings, err)
 		}
-		// Whatever was taken can be handed out, and all of it comes to an end.
+		// Tasks that were accepted can be fetched.
 		queues, err := rdb.SMembers(ctx, q.Root(0)+":queues").Result()
 		if err != nil {
 			t.Fatal(err)

@@ -16,8 +16,8 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// FuzzReply: an answer of another shape than our scripts give (another version, a
-// proxy, a server that lies) is an error or is read as best can be, and no panic.
+// FuzzReply checks that a reply that the scripts never give (from another version, a proxy or a
+// faulty server) causes no panic. It gives an error, or the parts that can be read.
 func FuzzReply(f *testing.F) {
 	task := []any{int64(0), "payload", "kind", "k", "queue", "q", "status", "PENDING", "created_at", "1800000000000"}
 	claim := []any{"0-a", "1", "q", "k", "p", "{}", "1800000000000", "", "", "0", "0", "0", "0"}
@@ -66,8 +66,7 @@ func FuzzReply(f *testing.F) {
 	})
 }
 
-// askAll makes every call that reads an answer. A call ends by itself: what came is an
-// answer, so nothing is repeated.
+// askAll makes every call that reads a reply. Each call gets a reply, so none is repeated.
 func askAll(q *Queue) {
 	ctx := context.Background()
 	Open(ctx, q.engine.Client(), Config{Logger: q.Logger(), Library: q.engine.Library(), Partitions: 1})
@@ -83,7 +82,7 @@ func askAll(q *Queue) {
 	reaper.Sweep(ctx, q, 0, "r", 1, time.Second)
 }
 
-// liar answers every script with one value.
+// liar replies to every script with one value.
 type liar struct{ says any }
 
 func (*liar) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -101,7 +100,7 @@ func (l *liar) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// encode and decode turn an answer into bytes and back. Any bytes are an answer.
+// encode and decode convert a reply to bytes and back. All bytes can be decoded.
 func encode(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case int64:

@@ -7,18 +7,18 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Hooks are the tasks that follow on another one's end, at most one of them. A hook is
-// a root task of its own, its id the ended one's and "!success" or the like; it has
-// 5 minutes unless its kind has a default, and no hooks. Its payload is the JSON of an
-// [Ended].
+// Hooks names the tasks to enqueue when a task ends. At most one of them is enqueued. A hook is a
+// root task. Its id is the ended task's id followed by ! and the event, as in "!success". Its
+// timeout is 5 minutes unless its kind has a default, and it has no hooks. Its payload is the JSON
+// of a [HookPayload].
 type Hooks struct {
-	OnSuccess, OnFailure, OnTimeout, OnCancel Hook // OnFailure runs for timeouts too if there is no OnTimeout
+	OnSuccess, OnFailure, OnTimeout, OnCancel Hook // OnFailure is for timeouts too if there is no OnTimeout
 }
 
-// Hook names the kind of a hook, and its queue if that is not "default".
+// Hook is the kind of a hook, and its queue. Queue defaults to "default".
 type Hook struct{ Kind, Queue string }
 
-// HookPayload is what a hook's payload says of the task that ended.
+// HookPayload is the payload of a hook. It describes the task that ended.
 type HookPayload struct {
 	Event       string      `json:"event"` // success, failure, timeout or cancel
 	TaskID      string      `json:"task_id"`
@@ -29,7 +29,7 @@ type HookPayload struct {
 	TimeoutType TimeoutType `json:"timeout_type,omitempty"`
 	Error       string      `json:"error,omitempty"`
 	Code        string      `json:"code,omitempty"`
-	CreatedAt   int64       `json:"created_at"` // ms since 1970, as the others are
+	CreatedAt   int64       `json:"created_at"` // in ms since 1970, like the other instants
 	StartedAt   int64       `json:"started_at,omitempty"`
 	DeadlineAt  int64       `json:"deadline_at,omitempty"`
 	CompletedAt int64       `json:"completed_at"`
@@ -42,7 +42,7 @@ func (h *Hooks) each(do func(event string, hook Hook)) {
 	do("cancel", h.OnCancel)
 }
 
-// readHooks reads them off a record.
+// readHooks reads the hooks of a record.
 func readHooks(f map[string]string) Hooks {
 	read := func(event string) Hook {
 		kind, queue, _ := strings.Cut(f["hook_"+event], " ")

@@ -2,9 +2,9 @@ package queue
 
 import "github.com/curfew-dev/curfew/internal/names"
 
-// MaxPartitions is how many partitions a namespace may have.
+// MaxPartitions is the greatest number of partitions of a namespace.
 const MaxPartitions = names.MaxPartitions
 
-// PartitionOf reads the partition off a task's id. The error says what is wrong
-// with an id that is not one of ours.
+// PartitionOf returns the partition of a task's id. If id is not a valid id of a task, it returns
+// [refusal.ErrInvalid].
 func PartitionOf(id string) (int, error) { return names.PartitionOf(id) }

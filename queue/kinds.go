@@ -10,9 +10,9 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Defaults are what the tasks of a kind have where their producer says nothing. They
-// are stored in the namespace, so that producers in any language get them. The fields
-// mean what those of a [Task] do.
+// Defaults are the settings of tasks of a kind for which the producer sets nothing else. They are
+// stored in the namespace, so they apply to producers in any language. The fields have the same
+// meaning as in [Task].
 type Defaults struct {
 	Timeout, QueueTimeout, AttemptTimeout time.Duration
 	OnTimeout                             OnTimeout
@@ -25,11 +25,13 @@ type Defaults struct {
 	Retention                             time.Duration
 }
 
-// DefineKind stores the defaults of a kind, in place of those it had. They apply to
-// tasks that are enqueued from then on, and not to those that are there; the zero Defaults remove them. Workers store
-// theirs when they start. A producer that may start before them calls DefineKind before it enqueues: it may be
-// called any number of times. Every partition is told.
-// If it returns an error of a call, some may hold the new ones already: define them again.
+// DefineKind stores the defaults of a kind, and replaces those that it had. They apply to tasks that
+// are enqueued later, not to existing tasks. The zero Defaults remove them. Workers define their
+// kinds when they start. A producer that can start before the workers calls DefineKind before it
+// enqueues. It can be called any number of times.
+//
+// DefineKind makes a call to each partition. If it returns the error of a call, some partitions can
+// have the new defaults already: call it again.
 func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 	if err := q.ready(ctx); err != nil {
 		return refusal.Failed("define kind", "", err)
@@ -38,11 +40,11 @@ func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 		OnTimeout: d.OnTimeout, OnDeadline: d.OnDeadline, WarnAt: d.WarnAt, CancelGrace: d.CancelGrace, TimeoutGrace: d.TimeoutGrace, MaxRetries: d.MaxRetries,
 		Backoff: d.Backoff, Retry: d.Retry, Retention: d.Retention}
 	if err := t.check(q.config.MaxBytes); err != nil {
-		return refusal.Failed("define a kind", "", err) // not by its name, which may be what is wrong
+		return refusal.Failed("define a kind", "", err) // without the kind, which can be invalid itself
 	}
 	args := []any{kind}
 	t.policyFields(func(name string, value any) {
-		if name != "backoff_max_ms" || value != "none" { // which a kind says by leaving it out
+		if name != "backoff_max_ms" || value != "none" { // a kind without the field has no maximum
 			args = append(args, name, value)
 		}
 	})
@@ -58,7 +60,7 @@ func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 	return nil
 }
 
-// Kinds are the defaults of kinds as they are stored: by kind, then by field.
+// Kinds returns the stored defaults of all kinds: by kind, then by field.
 func (q *Queue) Kinds(ctx context.Context) (map[string]map[string]string, error) {
 	if err := q.ready(ctx); err != nil {
 		return nil, refusal.Failed("kinds", "", err)
@@ -82,7 +84,7 @@ func (q *Queue) Kinds(ctx context.Context) (map[string]map[string]string, error)
 	return kinds, nil
 }
 
-// worded is an answer whose first word says what it is; INVALID has two more.
+// worded reads a reply that begins with a word. INVALID has two more values.
 func worded(reply any, err error) ([]any, error) {
 	words, err := engine.List(reply, err, 1)
 	if err == nil && engine.Text(words[0]) == "INVALID" && len(words) < 3 {

@@ -12,8 +12,8 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// A call that gives a back-off gives all of it: no part of its kind's is mixed in.
-func TestABackoffOfACallIsTakenWhole(t *testing.T) {
+// A task with a back-off uses no part of the back-off of its kind.
+func TestABackoffOfATaskReplacesThatOfItsKind(t *testing.T) {
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		ctx := context.Background()
 		err := q.DefineKind(ctx, "k", queue.Defaults{MaxRetries: 3,
@@ -29,15 +29,16 @@ func TestABackoffOfACallIsTakenWhole(t *testing.T) {
 			return [4]string{r.Fields["backoff"], r.Fields["backoff_ms"], r.Fields["backoff_max_ms"], r.Fields["jitter"]}
 		}
 		if got, want := backoff(queue.Task{}), [4]string{"exponential", "3600000", "7200000", "50"}; got != want {
-			t.Errorf("a call that says nothing has %q, want its kind's %q", got, want)
+			t.Errorf("a task without a back-off has %q, want that of its kind, %q", got, want)
 		}
 		if got, want := backoff(queue.Task{Backoff: queue.Backoff{Delay: time.Second}}), [4]string{"constant", "1000", "", "0"}; got != want {
-			t.Errorf("a call with a back-off of its own has %q, want %q", got, want)
+			t.Errorf("a task with its own back-off has %q, want %q", got, want)
 		}
 	})
 }
 
-// Each partition gives its share of the burst at once, so all of them may not give more.
+// Each partition gives its share of the burst at once, and a share is at least 1. So a burst below
+// the number of partitions would be exceeded.
 func TestABurstThatCannotBeSharedIsRefused(t *testing.T) {
 	ctx := context.Background()
 	q := queuetest.Open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t), Partitions: 4})
@@ -49,7 +50,7 @@ func TestABurstThatCannotBeSharedIsRefused(t *testing.T) {
 	}
 }
 
-// A worker says what its kinds have when it starts, and it must start to drain.
+// A worker defines its kinds when it starts, and it must be able to start on a full Redis to drain it.
 func TestAKindIsDefinedOnAFullRedis(t *testing.T) {
 	ctx := context.Background()
 	rdb := redistest.Start(t, "--maxmemory-policy", "noeviction").Client(t)

@@ -12,9 +12,9 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// The more workers live, the longer each of them waits until it looks for tasks whose wake token
-// was lost: about 20 look a second.
-func TestWorkersLookAsOftenAsFewerWould(t *testing.T) {
+// A worker fetches after some time without a wake token, since a token can be lost. This time grows
+// with the number of workers, so that about 20 of them fetch in a second.
+func TestTheTimeUntilTheNextFetchGrowsWithTheWorkers(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{})
 		alive := 0
@@ -22,12 +22,12 @@ func TestWorkersLookAsOftenAsFewerWould(t *testing.T) {
 			workers int
 			want    time.Duration
 		}{{1, time.Second}, {20, time.Second}, {60, 3 * time.Second}, {200, 10 * time.Second}, {500, 10 * time.Second}} {
-			for ; alive < c.workers-1; alive++ { // and the one that asks
+			for ; alive < c.workers-1; alive++ { // the worker that fetches is the last
 				rdb.ZAdd(t.Context(), q.Root(0)+":workers", redis.Z{Score: float64(time.Now().Add(time.Hour).UnixMilli()), Member: fmt.Sprint("w", alive)})
 			}
 			r, err := q.Attempts().Fetch(t.Context(), 0, "asks", queue.Ask{N: 1, Seq: int64(seq + 1), Quotas: []queue.Quota{{Queue: "q", N: 1}}, Lease: time.Minute})
 			if err != nil || r.Look != c.want || r.More() {
-				t.Errorf("of %d workers one looks again after %v, %v, want %v", c.workers, r.Look, err, c.want)
+				t.Errorf("with %d workers, Look = %v, %v, want %v", c.workers, r.Look, err, c.want)
 			}
 		}
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// One task of a long list is another agent's, in another partition or behind the first 500: nothing is done to any.
+// If one task of a long list is another agent's, in another partition or after the first 500, no task is changed.
 func TestAListWithATaskOfAnotherAgentIsRefusedWhole(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{Namespace: "owned", Partitions: 4})
@@ -50,20 +50,20 @@ func TestAListWithATaskOfAnotherAgentIsRefusedWhole(t *testing.T) {
 		}
 		before := redistest.Digest(t, rdb, "owned")
 		for claim, err := range map[string]error{
-			"CancelAs, of two partitions": cancel([]string{mine[0], theirs}),
-			"CancelAs, behind 500":        cancel(append(mine, theirs)),
-			"CancelAs, none of them":      cancel([]string{theirs}),
-			"Suspend, behind 500":         suspend(append(mine, theirs)),
+			"CancelAs, in two partitions": cancel([]string{mine[0], theirs}),
+			"CancelAs, after 500":         cancel(append(mine, theirs)),
+			"CancelAs, no own task":       cancel([]string{theirs}),
+			"Suspend, after 500":          suspend(append(mine, theirs)),
 		} {
 			if !errors.Is(err, refusal.ErrNotOwner) {
 				t.Errorf("%s: %v, want %v", claim, err, refusal.ErrNotOwner)
 			}
 		}
 		if redistest.Digest(t, rdb, "owned") != before {
-			t.Error("what was refused changed something")
+			t.Error("a refused call changed something")
 		}
 		if err := cancel(mine); err != nil {
-			t.Errorf("its own: %v", err)
+			t.Errorf("CancelAs of the agent's own children: %v", err)
 		}
 	})
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/curfew-dev/curfew/internal/names"
 )
 
-// maxList is how many tasks a call is about at the most.
+// maxList is the greatest number of tasks in a call.
 const maxList = 500
 
-// byPartition sorts ids into partitions, keeping for each its place in the list.
+// byPartition returns the indexes of the ids in the list, by partition.
 func (q *Queue) byPartition(list []string) (map[int][]int, error) {
 	places := map[int][]int{}
 	for i, id := range list {
@@ -22,8 +22,8 @@ func (q *Queue) byPartition(list []string) (map[int][]int, error) {
 	return places, nil
 }
 
-// eachPartition does a step for every partition that the ids are of, 500 a call,
-// the partitions at once. It returns the first error.
+// eachPartition calls step for the ids of each partition, up to 500 ids at a time. It works on
+// all partitions at once, and returns the first error.
 func (q *Queue) eachPartition(list []string, step func(partition int, ids []any, places []int) error) error {
 	places, err := q.byPartition(list)
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// raised is an error that Redis answers.
+// raised is an error reply of Redis.
 type raised string
 
 func (e raised) Error() string { return string(e) }
 func (raised) RedisError()     {}
 
-// refusing has the next scripts fail.
+// refusing makes the next calls of scripts fail.
 type refusing struct {
 	with error
 	left int
@@ -42,21 +42,21 @@ func (f *refusing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	return next
 }
 
-func TestWhatPassesIsTriedAgain(t *testing.T) {
+func TestTransientErrorsAreRetried(t *testing.T) {
 	for claim, test := range map[string]struct {
 		err    error
 		passes bool
 	}{
-		"a slot that nobody serves":      {raised("CLUSTERDOWN Hash slot not served"), true},
+		"a slot that no node serves":     {raised("CLUSTERDOWN Hash slot not served"), true},
 		"a cluster that is down":         {raised("CLUSTERDOWN The cluster is down"), true},
 		"a slot that moves":              {raised("TRYAGAIN Multiple keys request during rehashing of slot"), true},
 		"a master that became a replica": {raised("READONLY You can't write against a read only replica."), true},
 		"a replica without its master":   {raised("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."), true},
 		"a server that loads":            {raised("LOADING Redis is loading the dataset in memory"), true},
 		"too few replicas":               {raised("NOREPLICAS Not enough good replicas to write."), true},
-		"a script without end":           {raised("BUSY Redis is busy running a script."), true},
+		"a script that runs long":        {raised("BUSY Redis is busy running a script."), true},
 		"a connection that ended":        {io.EOF, true},
-		"a server that is away":          {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, true},
+		"a server that is down":          {&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, true},
 		"no free connection":             {redis.ErrPoolTimeout, true},
 		"a node of a cluster":            {raised("MOVED 1 127.0.0.1:1"), false}, // this client follows no redirection
 		"a missing password":             {raised("NOAUTH Authentication required."), false},
@@ -76,7 +76,7 @@ func TestWhatPassesIsTriedAgain(t *testing.T) {
 				return
 			}
 			if err != nil || !r.New || f.left != 0 {
-				t.Errorf("%+v, %v, and %d errors left; want a new task at the fourth try", r, err, f.left)
+				t.Errorf("%+v, %v, and %d errors are left; want a new task at the fourth try", r, err, f.left)
 			}
 		})
 	}

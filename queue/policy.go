@@ -9,19 +9,18 @@ import (
 	"github.com/curfew-dev/curfew/retryexpr"
 )
 
-// OnTimeout is what becomes of a task whose attempt took too long.
+// OnTimeout says what happens to a task when an attempt takes too long.
 type OnTimeout string
 
-// An attempt that took too long is the end of its task, or is repeated.
+// When an attempt takes too long, the task is FAILED or retried.
 const (
 	OnTimeoutFail  OnTimeout = "fail"
 	OnTimeoutRetry OnTimeout = "retry"
 )
 
-// Backoff is the time between a failed attempt and the next one: Delay, or with
-// Exponential Delay doubled by each retry; Max at the most, a day if it is 0. Jitter,
-// 0 to 1, takes a random part of up to that much off, so that what failed together
-// comes back apart.
+// Backoff is the time between a failed attempt and the next one. It is Delay; with Exponential,
+// each retry doubles it. It is at most Max, or a day if Max is 0. Jitter is from 0 to 1. It subtracts a
+// random part, up to that fraction, so that tasks that failed together are not retried together.
 type Backoff struct {
 	Delay       time.Duration
 	Exponential bool
@@ -29,22 +28,22 @@ type Backoff struct {
 	Jitter      float64
 }
 
-// OnDeadline is how a task with children ends when its own time is up. Its children
-// time out with it either way.
+// OnDeadline says how a task with children ends when its own time is up. Its children time out
+// in both cases.
 type OnDeadline string
 
-// With DeadlineCancelAll the task has timed out, and whoever waits for it sees a timeout.
-// With DeadlineFail it has failed, with the error "Workflow exceeded timeout", and whoever
-// waits for it sees a failure.
+// With DeadlineCancelAll the task has timed out, and waiting callers get a [TaskTimedOutError].
+// With DeadlineFail it has failed with the error "Workflow exceeded timeout", and they get a
+// [TaskFailedError].
 const (
 	DeadlineCancelAll OnDeadline = "cancel_all"
 	DeadlineFail      OnDeadline = "fail"
 )
 
-// checkPolicy refuses what cannot be meant of limits and retries.
+// checkPolicy refuses invalid limits and retry settings.
 func (t *Task) checkPolicy() error {
 	if t.MaxRetries < NoRetries {
-		return refusal.Invalid("max retries", "%d must not be negative (NoRetries, %d, says none)", t.MaxRetries, NoRetries)
+		return refusal.Invalid("max retries", "%d must not be negative; NoRetries (%d) means no retries", t.MaxRetries, NoRetries)
 	}
 	switch t.OnTimeout {
 	case "", OnTimeoutFail, OnTimeoutRetry:
@@ -57,16 +56,16 @@ func (t *Task) checkPolicy() error {
 		return refusal.Invalid("on deadline", "%q must be cancel_all or fail", refusal.Clip(string(t.OnDeadline)))
 	}
 	if b := t.Budget; b != 0 && !(b >= 0.01 && b <= 1) {
-		return refusal.Invalid("budget", "%v must be a part of the owner's time, from 0.01 to 1", b)
+		return refusal.Invalid("budget", "%v must be a fraction of the owner's time, from 0.01 to 1", b)
 	}
 	if t.Budget != 0 && names.OwnerOf(t.ID) == "" {
-		return refusal.Invalid("budget", "is for children: only they have an owner whose time they could share")
+		return refusal.Invalid("budget", "is for children only, since it is a fraction of the owner's time: use Timeout")
 	}
 	if w := t.WarnAt; w != 0 && !(w >= 0.01 && w <= 0.99) {
-		return refusal.Invalid("warn at", "%v must be a part of the task's time, from 0.01 to 0.99", w)
+		return refusal.Invalid("warn at", "%v must be a fraction of the task's time, from 0.01 to 0.99", w)
 	}
 	if j := t.Backoff.Jitter; !(j >= 0 && j <= 1) {
-		return refusal.Invalid("jitter", "%v must be a part of the back-off, from 0 to 1", j)
+		return refusal.Invalid("jitter", "%v must be a fraction of the back-off, from 0 to 1", j)
 	}
 	if t.Backoff.Delay == 0 && t.Backoff != (Backoff{}) {
 		return refusal.Invalid("back-off", "needs a Delay")
@@ -79,12 +78,12 @@ func (t *Task) checkRetry() error {
 		return nil
 	}
 	if t.OnTimeout != "" {
-		return refusal.Invalid("on timeout", "and Retry say the same: leave OnTimeout out, the expression is asked about timeouts too")
+		return refusal.Invalid("on timeout", "cannot be used with Retry: leave OnTimeout out, the expression decides about timeouts too")
 	}
 	return retryexpr.Check(t.Kind, t.Retry)
 }
 
-// policyFields adds what kinds have defaults for: limits, retries, retention.
+// policyFields adds the fields for which kinds have defaults: limits, retries, retention.
 func (t *Task) policyFields(add func(string, any)) {
 	addSpan(add, "timeout_ms", t.Timeout)
 	addSpan(add, "queue_timeout_ms", t.QueueTimeout)
@@ -107,8 +106,8 @@ func (t *Task) policyFields(add func(string, any)) {
 	}
 	if t.Retry != "" {
 		add("retry_expression", retryexpr.OneLine(t.Retry))
-		// All that it can ask of an attempt that took too long is known now, so it is asked
-		// once, here: whoever sees such an attempt end need not know the language.
+		// All that the expression can read of an attempt that took too long is known now, so it is
+		// evaluated here, once. The script that ends such an attempt cannot evaluate it.
 		add("on_timeout", retryexpr.Verdict(t.Kind, t.Retry, retryexpr.TimedOut(t.Kind)))
 	}
 }
@@ -117,7 +116,7 @@ func (b *Backoff) fields(add func(string, any)) {
 	if b.Delay == 0 {
 		return
 	}
-	// All of it, so that no part of a kind's back-off is mixed in.
+	// All fields are set, so that no part of a kind's back-off is used with these.
 	longest, growth := b.Max, "constant"
 	if longest == 0 {
 		longest = None

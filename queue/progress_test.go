@@ -14,8 +14,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Whoever speaks to the scripts without package worker may say more than a record keeps.
-func TestProgressIsShortInTheRecordWhoeverSaysIt(t *testing.T) {
+// A worker without package worker can report more progress than a record keeps.
+func TestARecordKeepsTheFirst1024BytesOfProgress(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newScript(t, rdb)
 		s.accepts(t, "id", "0-a", "kind", "k", "timeout_ms", "60000")
@@ -40,7 +40,7 @@ func TestProgressIsShortInTheRecordWhoeverSaysIt(t *testing.T) {
 		if first.Progress != note[:queue.MaxProgress] {
 			t.Errorf("the record keeps %d bytes %.20q…, want the first %d", len(first.Progress), first.Progress, queue.MaxProgress)
 		}
-		// An instant that somebody ruined is no reason to put the task away.
+		// The task is not put aside for a damaged progress_at.
 		key := s.q.Root(0) + ":state:0-a"
 		ruined := regexp.MustCompile("progress_at=[0-9]+").ReplaceAllString(rdb.Get(context.Background(), key).Val(), "progress_at=x")
 		if err := rdb.Set(context.Background(), key, ruined, 0).Err(); err != nil || !strings.Contains(ruined, "progress_at=x") {
@@ -48,7 +48,7 @@ func TestProgressIsShortInTheRecordWhoeverSaysIt(t *testing.T) {
 		}
 		beat()
 		if r := record(); r.Progress != first.Progress || !r.ProgressAt.Equal(first.ProgressAt) || r.Status != queue.Running {
-			t.Errorf("said again over a ruined instant it is %s, of %v, want RUNNING, %v", r.Status, r.ProgressAt, first.ProgressAt)
+			t.Errorf("with a damaged progress_at the task is %s, and its progress is of %v, want RUNNING and %v", r.Status, r.ProgressAt, first.ProgressAt)
 		}
 		w.Settle(t, queue.Outcome{ID: "0-a", Epoch: claim.Epoch, Verb: queue.Complete})
 		queuetest.Sound(t, s.q)

@@ -9,8 +9,8 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Resolution says what settling a promise came to. Done is true if this call settled
-// it; otherwise it had ended, and Status and what belongs to it tell how.
+// Resolution is the result of settling a promise. Done is true if this call settled it.
+// Otherwise the promise had ended before; Status, Result and Error say how.
 type Resolution struct {
 	Done   bool
 	Status Status
@@ -18,9 +18,9 @@ type Resolution struct {
 	Error  string // if it had FAILED or was CANCELLED
 }
 
-// Resolve completes a promise, or a timer before its time. One that had ended stays as
-// it is, and the answer tells how it ended; one that is out of time ends as that first.
-// It returns [refusal.ErrNotFound], and [refusal.ErrInvalid] for a task that workers run.
+// Resolve completes a promise, or a timer before its time. A promise that has ended is not
+// changed, and the Resolution says how it ended. A promise whose time is up ends by its timeout.
+// Resolve returns [refusal.ErrNotFound], and [refusal.ErrInvalid] for a task that workers run.
 func (q *Queue) Resolve(ctx context.Context, id string, result []byte) (Resolution, error) {
 	if err := q.ready(ctx); err != nil {
 		return Resolution{}, refusal.Failed("resolve", "", err)
@@ -32,8 +32,7 @@ func (q *Queue) Resolve(ctx context.Context, id string, result []byte) (Resoluti
 	return r, refusal.Failed("resolve", id, err)
 }
 
-// Reject fails a promise, with a reason that becomes its error. In everything else it
-// is as Resolve.
+// Reject fails a promise. The reason becomes its error. In all else it is like Resolve.
 func (q *Queue) Reject(ctx context.Context, id, reason string) (Resolution, error) {
 	if err := q.ready(ctx); err != nil {
 		return Resolution{}, refusal.Failed("reject", "", err)
@@ -74,7 +73,7 @@ func (q *Queue) settlePromise(ctx context.Context, verb, id string, note []byte)
 	return Resolution{}, fmt.Errorf("resolve answered %.100v", words)
 }
 
-// settledBefore reads the answer ALREADY, status, note.
+// settledBefore reads the reply ALREADY, status, note.
 func settledBefore(words []any) Resolution {
 	r := Resolution{Status: Status(engine.Text(words[1]))}
 	if r.Status == Completed {

@@ -20,39 +20,40 @@ const recordVersion = 2
 
 // Config adjusts a Queue. The zero value is ready to use.
 type Config struct {
-	// Namespace is one deployment on a Redis. Defaults to "curfew".
+	// Namespace is the name of one deployment on a Redis. Defaults to "curfew".
 	Namespace string
-	// Partitions is how many cluster slots the namespace spreads over, fixed when
-	// it is created. Defaults to what the namespace has, 1 if it is new.
+	// Partitions is the number of partitions. Each is in one slot of a cluster. It is fixed when
+	// the namespace is created. Defaults to the number that the namespace has, 1 if it is new.
 	Partitions int
-	// MaxBytes bounds a payload, a result, and the headers. Defaults to 1 MiB.
+	// MaxBytes bounds a payload, a result, and the headers of a task. Defaults to 1 MiB.
 	MaxBytes int
-	// Events is what a new namespace tells in its event streams. Defaults to
+	// Events is which events a new namespace writes to its event streams. Defaults to
 	// EventsTerminal.
 	Events EventLevel
 	// EventMiB is about how many MiB of events a partition of a new namespace keeps, 1 to
 	// 65,536. Defaults to 64.
 	EventMiB int
-	// Figures is whether a new namespace counts by kind how tasks ended and how long
-	// they took, for inspect.Figures: "on" (the default) or "off".
+	// Figures is whether a new namespace counts, by kind, how tasks ended and how long they
+	// took, for inspect.Figures: "on" (the default) or "off".
 	Figures string
-	// Access is what the program does with the namespace, and so which rights Open asks for.
-	// Defaults to AccessAll.
+	// Access is what the program does with the namespace. Open checks that its user has the
+	// rights for it. Defaults to AccessAll.
 	Access Access
-	// Strict refuses a Redis whose settings may lose tasks, where otherwise a
-	// warning is logged.
+	// Strict makes Open refuse a Redis whose settings can lose tasks. Otherwise Open logs a
+	// warning.
 	Strict bool
 	// Logger defaults to slog.Default.
 	Logger *slog.Logger
-	// Library is the Lua to run. Defaults to that of package lua, in the form that
-	// the server knows; tests give one with a clock of their own.
+	// Library is the Lua to run. Defaults to that of package lua, as functions or as scripts,
+	// whichever the server supports. Tests use one with a clock of their own.
 	Library *lua.Library
 }
 
-// Access is what a program does with a namespace. docs/security.md has the rights of each.
+// Access is what a program does with a namespace. docs/security.md lists the rights that each needs.
 type Access string
 
-// What programs do. AccessRead makes no namespace, and its user cannot change one.
+// The kinds of access. With AccessRead, Open does not create a namespace, and the user needs no
+// right to change one.
 const (
 	AccessAll     Access = "all"
 	AccessProduce Access = "produce" // enqueue, cancel, resolve, signal, wait for results
@@ -61,28 +62,30 @@ const (
 	AccessRead    Access = "read"    // explain, events, audit, export, figures
 )
 
-// Queue is a namespace on a Redis. It is safe for concurrent use and starts no
-// goroutine by itself.
+// Queue is a namespace on a Redis. It is safe for concurrent use. Open starts no goroutine.
 type Queue struct {
 	config Config
 	engine *engine.Engine
 
 	ids       names.Maker
 	turn      atomic.Uint32 // spreads root tasks over the partitions
-	batchers  []batcher     // one a partition: concurrent enqueues share calls
+	batchers  []batcher     // one for each partition: concurrent enqueues share calls
 	watches   watches
 	wakeLines wakeLines
 }
 
-// Open opens a namespace and creates it if it is new. It refuses a namespace with
-// another number of partitions ([refusal.ErrPartitions]) or of a newer version
-// ([refusal.ErrNewer]), a Redis that cannot work ([refusal.ErrUnfit]), and a user who lacks a right that
-// the program needs for what Config.Access says that it does ([refusal.ErrNoRight]).
+// Open opens a namespace, and creates it if it is new. With AccessRead it does not create it, and
+// returns [refusal.ErrNoNamespace]. Open refuses
+//   - a namespace with another number of partitions ([refusal.ErrPartitions]),
+//   - a namespace of a newer or an older version ([refusal.ErrNewer], [refusal.ErrOlder]),
+//   - a Redis that Curfew cannot work with ([refusal.ErrUnfit]),
+//   - a user who lacks a right that Config.Access needs ([refusal.ErrNoRight]).
 //
-// Give a client with ContextTimeoutEnabled, as [Connect] does: then a call that gets
-// no answer is repeated after a second, otherwise after the client's ReadTimeout. Open
-// adds a hook to the client: on connections that it makes from then on, time-outs count
-// from the last byte that passed, so that a large reply may take longer than they say.
+// Use a client with ContextTimeoutEnabled, as [Connect] makes them: a call that gets no reply is
+// then repeated after a second, otherwise after the client's ReadTimeout.
+//
+// Open adds a hook to the client. On connections that are made later, a timeout counts from the
+// last byte that was sent or received, so a large reply can take longer than the timeout.
 func Open(ctx context.Context, rdb redis.UniversalClient, config Config) (*Queue, error) {
 	if err := engine.Given(ctx); err != nil {
 		return nil, refusal.Failed("open", "", err)
@@ -150,8 +153,8 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// create makes or compares the root of every partition, the first one first: it
-// says how many there are.
+// create creates or checks the root of every partition. The first one says how many partitions
+// there are.
 func (q *Queue) create(ctx context.Context) error {
 	for p := 0; p == 0 || p < q.Partitions(); p++ {
 		reply, err := q.engine.Call(ctx, p, "open", recordVersion, q.Partitions(), string(q.config.Events), q.config.EventMiB, q.config.Figures, string(q.config.Access))
@@ -170,14 +173,14 @@ func (q *Queue) create(ctx context.Context) error {
 		case "OK":
 			n := engine.Number(words[1])
 			if n < 1 || n > MaxPartitions {
-				return fmt.Errorf("%w: its root %s says that it has %q partitions", refusal.ErrBroken, q.Root(p), engine.Text(words[1]))
+				return fmt.Errorf("%w: its root %s has %q partitions", refusal.ErrBroken, q.Root(p), engine.Text(words[1]))
 			}
 			q.engine.SetPartitions(int(n))
 		case "VERSION":
 			if engine.Number(words[1]) < recordVersion {
-				return fmt.Errorf("%w: its records are of version %s, this program knows %d", refusal.ErrOlder, engine.Text(words[1]), recordVersion)
+				return fmt.Errorf("%w: its records have version %s, this program reads version %d", refusal.ErrOlder, engine.Text(words[1]), recordVersion)
 			}
-			return fmt.Errorf("%w: its records are of version %s, this program knows %d", refusal.ErrNewer, engine.Text(words[1]), recordVersion)
+			return fmt.Errorf("%w: its records have version %s, this program reads version %d", refusal.ErrNewer, engine.Text(words[1]), recordVersion)
 		case "RIGHTS":
 			return q.engine.Lacks(ctx, p, words[1:])
 		case "MISSING":
@@ -193,31 +196,32 @@ func (q *Queue) create(ctx context.Context) error {
 	return nil
 }
 
-// Partitions is how many the namespace has.
+// Partitions returns the number of partitions of the namespace.
 func (q *Queue) Partitions() int { return q.opened().engine.Partitions() }
 
-// Namespace is the name that it was opened by.
+// Namespace returns the name of the namespace.
 func (q *Queue) Namespace() string { return q.opened().config.Namespace }
 
-// Client is the connection to Redis.
+// Client returns the client that Open was given.
 func (q *Queue) Client() redis.UniversalClient { return q.opened().engine.Client() }
 
 // Engine is for the other packages of this module.
 func (q *Queue) Engine() *engine.Engine { return q.opened().engine }
 
-// Logger is where the queue, and what is built on it, logs.
+// Logger returns the logger of the queue. Packages that use the queue log to it too.
 func (q *Queue) Logger() *slog.Logger { return q.opened().config.Logger }
 
-// Root is the key that a partition begins with, in front of all its other keys.
+// Root returns the key of a partition's root. All other keys of the partition begin with it.
 func (q *Queue) Root(partition int) string { return q.opened().engine.Root(partition) }
 
-// EventsKey is the stream of a partition's events.
+// EventsKey returns the key of a partition's event stream.
 func (q *Queue) EventsKey(partition int) string { return q.opened().engine.EventsKey(partition) }
 
-// MaxBytes bounds a payload, a result, and the headers.
+// MaxBytes returns the limit of a payload, a result, and the headers of a task.
 func (q *Queue) MaxBytes() int { return q.opened().config.MaxBytes }
 
-// String names the namespace, never the server: its URL may hold a password.
+// String returns the name of the namespace and its number of partitions. It never names the
+// server, whose URL can contain a password.
 func (q *Queue) String() string {
 	q.opened()
 	return strings.TrimSpace(fmt.Sprintf("curfew namespace %s (%d partitions)", q.config.Namespace, q.Partitions()))

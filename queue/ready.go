@@ -7,7 +7,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// ready refuses what no call can work with: a queue that Open did not return, and no context.
+// ready refuses a queue that Open did not return, and a context that is nil.
 func (q *Queue) ready(ctx context.Context) error {
 	if q == nil || q.engine == nil {
 		return refusal.Invalid("queue", "is nil or empty: use one that Open returned")
@@ -15,7 +15,8 @@ func (q *Queue) ready(ctx context.Context) error {
 	return engine.Given(ctx)
 }
 
-// Ready refuses a queue that Open did not return, and a context that is nil. It is for the other packages of this module.
+// Ready returns [refusal.ErrInvalid] for a queue that Open did not return, and for a context that
+// is nil. It is for the other packages of this module.
 func (q *Queue) Ready(ctx context.Context) error { return q.ready(ctx) }
 
 // opened panics if q is nil or empty. It is for functions that return no error.

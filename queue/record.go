@@ -13,8 +13,7 @@ import (
 // Status is where a task is in its life. The list is closed.
 type Status string
 
-// A task is PENDING, RUNNING or WAITING while it lives, and ends as one of the
-// other three, for good.
+// A live task is PENDING, RUNNING or WAITING. The other three are final.
 const (
 	Pending   Status = "PENDING"
 	Running   Status = "RUNNING"
@@ -24,10 +23,10 @@ const (
 	Cancelled Status = "CANCELLED"
 )
 
-// Ended tells whether a status is final.
+// Ended reports whether a status is final.
 func (s Status) Ended() bool { return s == Completed || s == Failed || s == Cancelled }
 
-// Record is what is stored of a task.
+// Record is a task as it is stored.
 type Record struct {
 	ID, Kind, Queue string
 	Status          Status
@@ -37,54 +36,54 @@ type Record struct {
 	IdempotencyKey  string
 
 	CreatedAt   time.Time
-	Deadline    time.Time // its own; zero: none
-	Until       time.Time // the earliest end of its own deadline and its ancestors'; zero: none
-	AvailableAt time.Time // zero unless it is PENDING and may not start yet
+	Deadline    time.Time // its own deadline; zero: none
+	Until       time.Time // the earliest of its own deadline and its ancestors'; zero: none
+	AvailableAt time.Time // when it can start, if it is PENDING and cannot start yet; otherwise zero
 	LimitAt     time.Time // the end of its queue limit or attempt limit; zero: none
-	StartedAt   time.Time // of its newest attempt
+	StartedAt   time.Time // the start of its newest attempt
 
-	// Epoch counts claims. It is a fence: a store that remembers the greatest it has
-	// seen can refuse an attempt that was overtaken.
+	// Epoch counts claims. Use it as a fencing token: a store that keeps the greatest epoch that
+	// it has seen can refuse writes of an older attempt.
 	Epoch       int64
 	Worker      string
 	Retries     int
 	MaxRetries  int
 	LeaseLosses int
 
-	// CompletedAt is the instant that decided the end, DetectedAt when a timeout was
-	// written down: their difference is the lag.
+	// CompletedAt is the instant of the end. DetectedAt is when a timeout was recorded; the
+	// difference is how late it was noticed.
 	CompletedAt time.Time
 	DetectedAt  time.Time
 	Result      []byte
 	Error       string // exactly one of Result and Error is set once it has ended
-	LastError   string // of a failed attempt that was retried
-	Reason      Reason // "" unless it FAILED or was CANCELLED
+	LastError   string // the error of the newest failed attempt that was retried
+	Reason      Reason // "" unless it is FAILED or CANCELLED
 	TimedOut    bool
 	TimeoutType TimeoutType // "" unless it timed out
-	RetryState  string      // deadline: there was a retry left, and no time for it
-	RetryError  string      // why its retry expression could not be asked
-	RetryOf     string      // the ended task that it was run in the place of
-	HookOf      string      // the ended task whose hook it is
+	RetryState  string      // "deadline": a retry was left, but no time for it
+	RetryError  string      // why its retry expression could not be evaluated
+	RetryOf     string      // the ended task that Retry ran again as this one
+	HookOf      string      // the ended task whose hook this is
 	Role        Role        // "" for a task that workers run
-	WarnAt      time.Time   // when deadline_near will be told; zero: it was, or never will be
+	WarnAt      time.Time   // when the event deadline_near will be written; zero: it was written, or never will be
 	CancelAt    time.Time   // when it was cancelled, if it still runs in its grace
 	GraceEnds   time.Time   // when that grace ends
-	Code        int
+	Code        int         // the exit code, if the handler gave one
 
-	// Progress is what the handler last said of how far it is, and ProgressAt when Redis
-	// first heard that. Both stay when the task runs again, until something else is said,
-	// and when it ends.
+	// Progress is the newest progress that a handler reported, and ProgressAt when Redis first
+	// received it. Both stay when the task is retried, until a handler reports something else,
+	// and when the task ends.
 	Progress   string
 	ProgressAt time.Time
 
-	// Overdue means that its end is decided and not written yet.
+	// Overdue means that the task's time is up, but its end is not recorded yet.
 	Overdue bool
-	// Fields is the record as it is stored.
+	// Fields holds the fields of the record as they are stored.
 	Fields map[string]string
 }
 
-// Phase is the status in a word that tells timeouts and failures apart, for
-// filters and retry expressions.
+// Phase returns a word for the status that distinguishes timeouts from failures, for filters and
+// retry expressions. docs/lifecycle.md lists the phases.
 func (r *Record) Phase() string {
 	if r == nil {
 		return ""
@@ -113,8 +112,8 @@ func (r *Record) Phase() string {
 	return "Error"
 }
 
-// Get reads a task. It changes nothing, not even a task whose time is up: that
-// one is reported as Overdue. It returns [refusal.ErrNotFound].
+// Get reads a task. It returns [refusal.ErrNotFound] if there is no such task. Get changes
+// nothing: a task whose time is up is returned as it is stored, with Overdue set.
 func (q *Queue) Get(ctx context.Context, id string) (*Record, error) {
 	if err := q.ready(ctx); err != nil {
 		return nil, refusal.Failed("get", "", err)
@@ -129,7 +128,8 @@ func (q *Queue) Get(ctx context.Context, id string) (*Record, error) {
 	return all[0], nil
 }
 
-// GetAll reads tasks, 500 a round trip. Where there is none, the list has nil.
+// GetAll reads tasks, up to 500 in a round trip. The records are in the order of the list. A
+// task that does not exist is nil.
 func (q *Queue) GetAll(ctx context.Context, list []string) ([]*Record, error) {
 	if err := q.ready(ctx); err != nil {
 		return nil, refusal.Failed("get all", "", err)
@@ -141,14 +141,14 @@ func (q *Queue) GetAll(ctx context.Context, list []string) ([]*Record, error) {
 			ids[i] = list[place]
 		}
 		for len(ids) > 0 {
-			told, _, err := q.GetSome(ctx, p, ids)
+			some, _, err := q.GetSome(ctx, p, ids)
 			if err != nil {
 				return err
 			}
-			for i, r := range told {
+			for i, r := range some {
 				records[places[i]] = r
 			}
-			ids, places = ids[len(told):], places[len(told):]
+			ids, places = ids[len(some):], places[len(some):]
 		}
 		return nil
 	})
@@ -158,8 +158,9 @@ func (q *Queue) GetAll(ctx context.Context, list []string) ([]*Record, error) {
 	return records, nil
 }
 
-// GetSome reads the first tasks of a list, at least one: as many as a call tells of at
-// once. Where there is none, the list has nil. The instant is that of the reading.
+// GetSome reads the first tasks of a list of one partition in one call. It returns at least one
+// record, and as many as fit into a reply of about 4 MiB. A task that does not exist is nil. The
+// instant is when Redis read them.
 func (q *Queue) GetSome(ctx context.Context, p int, ids []string) ([]*Record, time.Time, error) {
 	if err := q.ready(ctx); err != nil {
 		return nil, time.Time{}, refusal.Failed("get some", "", err)
@@ -186,7 +187,7 @@ func (q *Queue) GetSome(ctx context.Context, p int, ids []string) ([]*Record, ti
 	return records, now, nil
 }
 
-// readRecord reads one answer of lua/call/read.lua: overdue, payload, then the fields.
+// readRecord reads the answer of lua/call/read.lua for one task: overdue, payload, then the fields.
 func readRecord(id string, answer any) (*Record, error) {
 	words, err := engine.Elements(answer, nil)
 	if err != nil || len(words) == 0 {
@@ -233,8 +234,8 @@ func readRecord(id string, answer any) (*Record, error) {
 
 func count(s string) int { return int(engine.Number(s)) }
 
-// readHeaders reads what a producer sent. Headers are an aid: those that are not
-// a JSON object of strings are left out, and stay in Record.Fields as they are.
+// readHeaders parses the headers of a task. If they are not a JSON object of strings, it returns
+// nil; they are still in Record.Fields.
 func readHeaders(s string) map[string]string {
 	if s == "" {
 		return nil

@@ -13,24 +13,26 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// lookAgain is how long the loss of what says that a task has ended may go unnoticed.
-// The connection breaks with most losses, but not when another node of a cluster dies.
+// lookAgain is how often Result checks a task without a message. Most losses of a message break the
+// connection too, but not when another node of a cluster dies.
 const lookAgain = 5 * time.Second
 
-// Result waits until a task has ended, and returns its result or the error that
-// says how else it ended: *TaskTimedOutError, *TaskFailedError or [refusal.ErrCancelled].
-// [refusal.ErrNotFound] means that there is no such task.
+// Result waits until a task has ended. It returns the task's result, or the error that says how
+// else it ended: *TaskTimedOutError, *TaskFailedError or [refusal.ErrCancelled]. It returns
+// [refusal.ErrNotFound] if there is no such task.
 //
-// It waits as long as ctx lets it, also while Redis is away, and never returns [refusal.ErrUnknown]
-// or [refusal.ErrUnavailable]: the error of an ended context says what it met last. It returns at once
-// if waiting does not help ([refusal.Permanent]).
+// Result waits until ctx ends, even while Redis cannot be reached. It never returns
+// [refusal.ErrUnknown] or [refusal.ErrUnavailable]; when ctx ends, the error includes the newest
+// error of a call. Result returns at once if waiting does not help ([refusal.Permanent]).
 //
-// It does not poll: the first who waits subscribes to the namespace's ends, and a
-// task is marked as watched. A failover of Redis may lose the mark, the message or the
-// task itself, and the user may lose the right to the channel, so every five seconds it looks even so. If a failover
-// undid the end of the task, it waits for the next one. It is not late either if no reaper runs: when the
-// task's time is up it looks by itself, and the look ends the task. (The end of an
-// owner reaches its children by the reaper, and only then who waits for them.)
+// Result waits for a message that the task has ended. Callers of a process share a subscription.
+// A failover of Redis can lose the message or the task's end, and a user can lose the right to the
+// channel, so Result also checks the task every five seconds. If a failover undid the end of the
+// task, Result waits for the next end.
+//
+// Result does not need a reaper for a timeout of the task: when the task's time is up, Result
+// checks the task, and this call ends it. But children of an owner that has ended are ended by the
+// reaper, and Result for such a child returns only then.
 func (q *Queue) Result(ctx context.Context, id string) ([]byte, error) {
 	if err := q.ready(ctx); err != nil {
 		return nil, refusal.Failed("result", "", err)
@@ -69,7 +71,8 @@ func (q *Queue) Result(ctx context.Context, id string) ([]byte, error) {
 	}
 }
 
-// ended is the record of a task that has ended; if it has not, due fires when its time is up.
+// ended returns the record of a task that has ended. If the task has not ended, r is nil, and due
+// fires when its time is up.
 func (q *Queue) ended(ctx context.Context, p int, id string) (r *Record, due <-chan time.Time, err error) {
 	over, due, err := q.look(ctx, p, id)
 	if err != nil || !over {
@@ -82,13 +85,13 @@ func (q *Queue) ended(ctx context.Context, p int, id string) (r *Record, due <-c
 	case records[0] == nil:
 		return nil, nil, refusal.ErrNotFound
 	case !records[0].Status.Ended():
-		return nil, time.After(time.Second), nil // a failover undid it in between
+		return nil, time.After(time.Second), nil // a failover undid the end meanwhile
 	}
 	return records[0], nil, nil
 }
 
-// look marks a task as watched and says whether it has ended; if not, due fires
-// when its time is up.
+// look marks a task as watched and reports whether it has ended. If it has not, due fires when
+// its time is up.
 func (q *Queue) look(ctx context.Context, p int, id string) (ended bool, due <-chan time.Time, err error) {
 	reply, err := q.engine.Call(ctx, p, "watch", id)
 	answers, err := engine.List(reply, err, 2)
@@ -108,19 +111,19 @@ func (q *Queue) look(ctx context.Context, p int, id string) (ended bool, due <-c
 		return true, nil, nil
 	}
 	if until := engine.Number(state[1]); until > 0 {
-		// One ms past it the task is out of time; a reaper gets a moment to be first.
-		// A day at the most: a Duration does not hold every span that a task may have.
+		// The task times out one ms after until. Another 9 ms leave its end to a reaper. At
+		// most a day: a Duration cannot hold every timeout that a task can have.
 		ms := min(until-engine.Number(answers[0])+10, 24*3600*1000)
 		due = time.After(time.Duration(ms) * time.Millisecond)
 	}
 	return false, due, nil
 }
 
-// Outcome is the result of a task that has ended, or the error that says how else
-// it ended; of one that lives, [refusal.ErrNotEnded].
+// Outcome returns the result of a task that has ended, or the error that says how else it ended.
+// It returns [refusal.ErrNotEnded] for a live task, and [refusal.ErrNotFound] if r is nil.
 func (r *Record) Outcome() ([]byte, error) {
 	switch {
-	case r == nil: // as GetAll has it in its list
+	case r == nil: // GetAll returns nil for a task that does not exist
 		return nil, refusal.Failed("result", "", refusal.ErrNotFound)
 	case r.Status == Completed:
 		return r.Result, nil
@@ -134,8 +137,8 @@ func (r *Record) Outcome() ([]byte, error) {
 	return nil, refusal.Failed("result", r.ID, fmt.Errorf("%w: it is %s", refusal.ErrNotEnded, r.Status))
 }
 
-// watches are those who wait for results. They share one subscription, which
-// stands while there is one of them.
+// watches holds the callers that wait for results. They share one subscription, which exists
+// while there are any.
 type watches struct {
 	mu      sync.Mutex
 	waiting map[string][]chan struct{}
@@ -143,7 +146,7 @@ type watches struct {
 	ends    *engine.Subscription
 }
 
-// join adds who waits for a task. signal fires when it may have ended.
+// join adds a caller that waits for a task. signal fires when the task may have ended.
 func (w *watches) join(ctx context.Context, q *Queue, id string) (signal <-chan struct{}, leave func(), err error) {
 	w.mu.Lock()
 	if w.n == 0 {
@@ -152,7 +155,7 @@ func (w *watches) join(ctx context.Context, q *Queue, id string) (signal <-chan 
 			channels[p] = q.engine.EndedChannel(p)
 		}
 		w.waiting = map[string][]chan struct{}{}
-		w.ends = q.engine.Subscribe(channels, w.told)
+		w.ends = q.engine.Subscribe(channels, w.notify)
 	}
 	w.n++
 	mine := make(chan struct{}, 1)
@@ -168,7 +171,7 @@ func (w *watches) join(ctx context.Context, q *Queue, id string) (signal <-chan 
 	return mine, leave, nil
 }
 
-// leave takes one away; the last one ends the subscription.
+// leave removes a caller. The last one ends the subscription.
 func (w *watches) leave(id string, mine chan struct{}) {
 	w.mu.Lock()
 	w.waiting[id] = slices.DeleteFunc(w.waiting[id], func(c chan struct{}) bool { return c == mine })
@@ -182,14 +185,15 @@ func (w *watches) leave(id string, mine chan struct{}) {
 	}
 	w.mu.Unlock()
 	if last != nil {
-		// Outside of the lock, which told may be waiting for, and not waited for: a
-		// server that hangs would hold up who has given up on it.
+		// Outside of the lock, since notify may wait for the lock. In a goroutine, since Stop may
+		// wait for a server that hangs, and the caller has given up waiting.
 		go last.Stop()
 	}
 }
 
-// told passes on that a task ended, or to all that they had better look.
-func (w *watches) told(_, id string) {
+// notify wakes the callers that wait for a task. Without an id, messages may have been lost, and
+// it wakes all callers.
+func (w *watches) notify(_, id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if id != "" {

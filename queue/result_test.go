@@ -35,7 +35,7 @@ func wait(ctx context.Context, q *queue.Queue, id string) <-chan answer {
 	return got
 }
 
-// soon is what comes within ten seconds.
+// soon returns the answer. It fails the test after ten seconds.
 func soon(t *testing.T, got <-chan answer) answer {
 	t.Helper()
 	select {
@@ -47,7 +47,7 @@ func soon(t *testing.T, got <-chan answer) answer {
 	}
 }
 
-func TestResultReturnsWhatTheTaskCameTo(t *testing.T) {
+func TestResultReturnsTheResultOfTheTask(t *testing.T) {
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		for range 5 { // in several partitions
 			ctx, w := context.Background(), &queuetest.Taker{Q: q, Worker: queue.NewCall()}
@@ -73,7 +73,7 @@ func TestResultOfAFailedTask(t *testing.T) {
 		got := wait(context.Background(), q, id)
 		untilWatched(t, q.Client(), q, id)
 		claim := w.Take(t, id, "default")
-		w.Settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Fail, Error: "first"}) // it runs again
+		w.Settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Fail, Error: "first"}) // the task is retried
 		claim = w.Take(t, id, "default")
 		w.Settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Fail, Error: "no paper", Code: 3})
 		a := soon(t, got)
@@ -104,7 +104,7 @@ func TestResultOfACancelledTask(t *testing.T) {
 	})
 }
 
-func TestResultOfNobodysTask(t *testing.T) {
+func TestResultOfAnUnknownTask(t *testing.T) {
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		if a := soon(t, wait(context.Background(), q, unknown)); !errors.Is(a.err, refusal.ErrNotFound) {
 			t.Errorf("Result = %+v, want ErrNotFound", a)
@@ -112,8 +112,7 @@ func TestResultOfNobodysTask(t *testing.T) {
 	})
 }
 
-// No reaper runs here, so whoever waits must look when the task's time is up, whatever
-// it is that limits it.
+// No reaper runs here. So Result must check the task when its time is up, for each kind of time limit.
 func TestResultIsNotLateWithoutAReaper(t *testing.T) {
 	run := func(t *testing.T, q *queue.Queue, task queue.Task) string {
 		id := queuetest.Enqueue(t, q, task).ID
@@ -156,7 +155,7 @@ func TestResultIsNotLateWithoutAReaper(t *testing.T) {
 				a := soon(t, wait(ctx, q, id))
 				var late *queue.TaskTimedOutError
 				if !errors.As(a.err, &late) {
-					q.Cancel(context.Background(), id, "") // out of the next row's way
+					q.Cancel(context.Background(), id, "") // so that the next row does not claim it
 					t.Fatalf("Result = %q, %v, want a *TaskTimedOutError", a.result, a.err)
 				}
 				if late.TaskID != id || string(late.Type) != row.kind {
@@ -173,7 +172,7 @@ func TestResultIsNotLateWithoutAReaper(t *testing.T) {
 func TestResultEndsWithItsContext(t *testing.T) {
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		id := queuetest.Enqueue(t, q, queue.Task{}).ID
-		over := errors.New("nobody wants it any more")
+		over := errors.New("no longer needed")
 		ctx, cancel := context.WithCancelCause(context.Background())
 		got := wait(ctx, q, id)
 		untilWatched(t, q.Client(), q, id)
@@ -182,12 +181,12 @@ func TestResultEndsWithItsContext(t *testing.T) {
 			t.Errorf("Result = %+v, want the context's cause", a)
 		}
 		if r, err := q.Get(context.Background(), id); err != nil || r.Status != queue.Pending {
-			t.Errorf("Get = %+v, %v, want it PENDING as it was", r, err)
+			t.Errorf("Get = %+v, %v, want it to be still PENDING", r, err)
 		}
 	})
 }
 
-func TestAHundredWaitForOneTask(t *testing.T) {
+func TestAHundredCallersWaitForOneTask(t *testing.T) {
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		ctx, w := context.Background(), &queuetest.Taker{Q: q, Worker: "w"}
 		id := queuetest.Enqueue(t, q, queue.Task{}).ID
@@ -197,7 +196,7 @@ func TestAHundredWaitForOneTask(t *testing.T) {
 		}
 		untilWatched(t, q.Client(), q, id)
 		if got := subscriptions(t, q); got != q.Partitions() {
-			t.Errorf("%d subscriptions while 100 wait, want 1 a partition, %d", got, q.Partitions())
+			t.Errorf("100 callers have %d subscriptions, want one for each of %d partitions", got, q.Partitions())
 		}
 		claim := w.Take(t, id, "default")
 		w.Settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete, Result: []byte("result")})
@@ -210,7 +209,7 @@ func TestAHundredWaitForOneTask(t *testing.T) {
 	})
 }
 
-// subscriptions is how many clients listen to how many channels, in all.
+// subscriptions returns the number of subscriptions of all clients to all channels.
 func subscriptions(t *testing.T, q *queue.Queue) int {
 	t.Helper()
 	ctx, sum := context.Background(), 0
@@ -251,7 +250,8 @@ func TestResultLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-// What is published while the connection is broken is lost, so who waits looks again.
+// Messages that are published while the connection is broken are lost, so Result checks the task
+// again when it is connected.
 func TestResultSurvivesADroppedSubscription(t *testing.T) {
 	rdb, ctx := redistest.Start(t).Client(t), context.Background()
 	q := queuetest.Open(t, rdb, queue.Config{Partitions: 4})
@@ -272,17 +272,17 @@ func TestResultSurvivesADroppedSubscription(t *testing.T) {
 	}
 }
 
-// Whoever waits costs Redis nothing, however far away the task's end is: a Duration
-// ends after 292 years, and an instant here does not.
+// A waiting Result sends no commands, however far away the deadline is. A deadline can be farther
+// away than the 292 years that a Duration can hold.
 func TestResultDoesNotPoll(t *testing.T) {
 	rdb := redistest.Start(t).Client(t)
 	q := queuetest.Open(t, rdb, queue.Config{Partitions: 4})
 	tasks := map[string]queue.Task{
-		"no deadline":            {},
-		"a deadline of today":    {Timeout: time.Hour},
-		"one in 2400":            {Deadline: time.Date(2400, 1, 1, 0, 0, 0, 0, time.UTC)},
-		"one in 3000":            {Deadline: time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)},
-		"the last that there is": {Deadline: time.UnixMilli(1 << 53)},
+		"no deadline":           {},
+		"a deadline in an hour": {Timeout: time.Hour},
+		"a deadline in 2400":    {Deadline: time.Date(2400, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"a deadline in 3000":    {Deadline: time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"the greatest deadline": {Deadline: time.UnixMilli(1 << 53)},
 	}
 	for claim, task := range tasks {
 		t.Run(claim, func(t *testing.T) {
@@ -293,7 +293,7 @@ func TestResultDoesNotPoll(t *testing.T) {
 			before := commands(t, rdb)
 			time.Sleep(500 * time.Millisecond) // sleeps: what must not happen has no signal
 			if n := commands(t, rdb) - before; n > 5 {
-				t.Errorf("Redis got %d commands while somebody waited for 500 ms, want none", n)
+				t.Errorf("Redis ran %d commands while Result waited for 500 ms, want at most 5", n)
 			}
 			cancel()
 			soon(t, got)
@@ -301,7 +301,7 @@ func TestResultDoesNotPoll(t *testing.T) {
 	}
 }
 
-// commands is how many commands a server has run, but for INFO.
+// commands returns how many commands a server has run, without INFO.
 func commands(t *testing.T, rdb *redis.Client) (sum int) {
 	t.Helper()
 	info, err := rdb.Info(context.Background(), "commandstats").Result()
@@ -318,7 +318,7 @@ func commands(t *testing.T, rdb *redis.Client) (sum int) {
 	return sum
 }
 
-// Two programs: one enqueues and waits, the other has its own connection.
+// The caller of Result can be another program than the producer and the worker.
 func TestResultComesFromAnotherProgram(t *testing.T) {
 	server := redistest.Start(t)
 	q, other := queuetest.Open(t, server.Client(t), queue.Config{}), queuetest.Open(t, server.Client(t), queue.Config{})

@@ -13,10 +13,10 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// kept is how many ended tasks a queue lists.
+// kept is how many ended tasks the queue has before the test.
 const kept = 100_000
 
-// in hands a command to Redis for each of the numbers from 1 on, in few trips.
+// in sends a command for each number from 1 to n, in few round trips.
 func in(t *testing.T, rdb *redis.Client, n int, command func(redis.Pipeliner, int)) {
 	t.Helper()
 	for from := 1; from <= n; from += 10_000 {
@@ -31,7 +31,7 @@ func in(t *testing.T, rdb *redis.Client, n int, command func(redis.Pipeliner, in
 	}
 }
 
-// A mass failure keeps its evidence as long as its retention says, however large it is.
+// The records of failed tasks are kept for their retention, however many there are.
 func TestAQueueKeepsItsFailuresAsLongAsTheirRetention(t *testing.T) {
 	rdb, ctx := redistest.Start(t).Client(t), context.Background()
 	q := queuetest.Open(t, rdb, queue.Config{})
@@ -48,6 +48,6 @@ func TestAQueueKeepsItsFailuresAsLongAsTheirRetention(t *testing.T) {
 	}
 	retained := rdb.ZRangeWithScores(ctx, q.Root(0)+":retained", 0, -1).Val()
 	if len(retained) != 1 || retained[0].Member != id || retained[0].Score < float64(time.Now().Add(29*24*time.Hour).UnixMilli()) {
-		t.Errorf("%v are to go, want %s in 30 days alone", retained, id)
+		t.Errorf("the records to remove are %v, want only %s in 30 days", retained, id)
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Retry runs an ended task again, by hand: it enqueues a new task of the same content
-// and the same times, counted from now, whose RetryOf names the old one. The old one
-// stays as it is. change, if it is not nil, may alter the new task before it goes.
+// Retry runs an ended task again: it enqueues a new task with the same content and the same time
+// limits, which count from now. RetryOf of the new task is the id of the old one. The old task is not
+// changed. change, if it is not nil, can modify the new task before it is enqueued.
 //
-// It returns [refusal.ErrNotFound], and [refusal.ErrInvalid] for a task that has not ended. The new
-// task has no idempotency key (the old one's is taken), no start time, and is a root
-// task even where the old one was a child.
+// The new task has no idempotency key (the old task has it), no start time, and no owner, even if
+// the old one was a child. Retry returns [refusal.ErrNotFound], and [refusal.ErrInvalid] for a task
+// that has not ended and for a timer.
 func (q *Queue) Retry(ctx context.Context, id string, change func(*Task)) (Receipt, error) {
 	if err := q.ready(ctx); err != nil {
 		return Receipt{}, refusal.Failed("retry", "", err)
@@ -24,7 +24,7 @@ func (q *Queue) Retry(ctx context.Context, id string, change func(*Task)) (Recei
 		return Receipt{}, err
 	}
 	if !old.Status.Ended() {
-		return Receipt{}, refusal.Failed("retry", id, refusal.Invalid("task", "is %s: only a task that has ended is run again", old.Status))
+		return Receipt{}, refusal.Failed("retry", id, refusal.Invalid("task", "is %s: only a task that has ended can be run again", old.Status))
 	}
 	task, err := old.again()
 	if err != nil {
@@ -36,15 +36,16 @@ func (q *Queue) Retry(ctx context.Context, id string, change func(*Task)) (Recei
 	return q.Enqueue(ctx, task)
 }
 
-// again is the task that a record was made of.
+// again returns a new task with the content of a record.
 func (r *Record) again() (Task, error) {
 	f := r.Fields
 	t := Task{
 		Kind: r.Kind, Queue: r.Queue, Payload: r.Payload, Headers: r.Headers, Retention: span(f["retention_ms"]),
 		Timeout: None, WarnAt: float64(engine.Number(f["warn_percent"])) / 100, Hooks: readHooks(f), RetryOf: r.ID,
+		OnDeadline: OnDeadline(f["on_deadline"]),
 	}
 	if r.Deadline.IsZero() {
-		t.WarnAt = 0 // it was of its owner's deadline, or of its kind's
+		t.WarnAt = 0 // it was a fraction of the owner's time
 	} else {
 		t.Timeout = r.Deadline.Sub(r.CreatedAt)
 	}
@@ -53,7 +54,7 @@ func (r *Record) again() (Task, error) {
 		t.Promise = true
 		return t, nil
 	case "timer":
-		return Task{}, refusal.Invalid("task", "is a timer: make a new one")
+		return Task{}, refusal.Invalid("task", "is a timer, which cannot be run again: enqueue a new one")
 	}
 	t.Priority, t.MaxRetries, t.Retry = r.Priority, r.MaxRetries, f["retry_expression"]
 	t.Backoff = Backoff{Delay: span(f["backoff_ms"]), Exponential: f["backoff"] == "exponential", Max: span(f["backoff_max_ms"]),
@@ -63,7 +64,7 @@ func (r *Record) again() (Task, error) {
 	} else if t.Retry == "" {
 		t.OnTimeout = OnTimeout(f["on_timeout"])
 	}
-	// A limit that it had not, a default of its kind must not give it now.
+	// None, so that a default of the kind does not add a limit that the old task did not have.
 	for limit, stored := range map[*time.Duration]string{
 		&t.QueueTimeout: f["queue_timeout_ms"], &t.AttemptTimeout: f["attempt_timeout_ms"], &t.CancelGrace: f["cancel_grace_ms"],
 		&t.TimeoutGrace: f["timeout_grace_ms"]} {

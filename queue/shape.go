@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// shapes gathers the tasks of one call. Tasks that differ in id and payload alone share
-// a shape, which is sent and checked once (lua/task/read_tasks.lua).
+// shapes collects the tasks of one call. Tasks that differ only in id and payload share a shape,
+// which is sent and checked once (lua/task/read_tasks.lua).
 type shapes struct {
-	call  string  // identifies the call, so that a child made by an earlier call is reported as found; "" without children
-	tasks []*Task // one of each shape
+	call  string  // identifies the call: a child that an earlier call created is reported as known; "" without children
+	tasks []*Task // one task of each shape
 	rows  []any   // shape, id, payload of each task
 }
 
@@ -22,7 +22,7 @@ func (s *shapes) add(t *Task, id string) {
 	s.rows = append(s.rows, n+1, id, t.Payload)
 }
 
-// args appends all of it to the arguments of a call.
+// args appends the shapes and the rows to the arguments of a call.
 func (s *shapes) args(args []any) []any {
 	args = append(args, len(s.tasks))
 	for _, t := range s.tasks {
@@ -35,8 +35,8 @@ func (s *shapes) args(args []any) []any {
 	return append(args, s.rows...)
 }
 
-// sameShape tells whether two tasks differ in id and payload at the most. What it does
-// not compare would be lost, so a test compares it with the fields that Task has.
+// sameShape reports whether two tasks differ at most in id and payload. A field that it does not
+// compare would be lost, so a test checks that it compares all fields of Task.
 func (t *Task) sameShape(o *Task) bool {
 	return t.Kind == o.Kind && t.Queue == o.Queue && t.Timeout == o.Timeout && t.Priority == o.Priority &&
 		t.Deadline.Equal(o.Deadline) && t.DefaultTimeout == o.DefaultTimeout && t.Budget == o.Budget &&

@@ -10,13 +10,16 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Signal tells an agent something, once for each name: the agent waits for it by
-// agentwait.Signal, before or after. It is stored with the agent, so one that comes early
-// is not lost. A second one of the same name changes nothing: Done is false, and the
-// answer tells what was said first, or how else it ended. But if the agent has asked again, since
-// it could not use what it was told (agentwait.NextSignal), the next one counts. It returns
-// [refusal.ErrOwnerEnded] if the agent has ended, [refusal.ErrNotFound], and [refusal.ErrInvalid] if the agent
-// is already waiting for JSON and the payload is not JSON; agentwait.SendSignal always sends JSON.
+// Signal sends a payload to an agent under a name. The agent reads it with agentwait.Signal. The
+// signal is stored with the agent, so it can be sent before the agent waits for it.
+//
+// The first signal of a name counts. A second one changes nothing: Done is false, and the
+// Resolution has the first payload, or says how else the signal ended. But if the agent has called
+// agentwait.NextSignal, because it could not use the payload, the next signal of the name counts.
+//
+// Signal returns [refusal.ErrOwnerEnded] if the agent has ended, and [refusal.ErrNotFound]. It
+// returns [refusal.ErrInvalid] if the agent already waits for JSON and the payload is not JSON;
+// agentwait.SendSignal always sends JSON.
 func (q *Queue) Signal(ctx context.Context, agent, name string, payload []byte) (Resolution, error) {
 	if err := q.ready(ctx); err != nil {
 		return Resolution{}, refusal.Failed("signal", "", err)
@@ -51,7 +54,7 @@ func (q *Queue) signal(ctx context.Context, agent, name string, payload []byte) 
 	case word == "OWNER":
 		return Resolution{}, refusal.ErrOwnerEnded
 	case word == "TAKEN":
-		return Resolution{}, fmt.Errorf("%w: the agent has a child s-%s that is no signal", refusal.ErrConflict, name)
+		return Resolution{}, fmt.Errorf("%w: the agent has a child s-%s that is not a signal", refusal.ErrConflict, name)
 	case word == "INVALID" && len(words) == 3:
 		return Resolution{}, refusal.Invalid(engine.Text(words[1]), "%s", engine.Text(words[2]))
 	case word == "BROKEN":
@@ -60,13 +63,13 @@ func (q *Queue) signal(ctx context.Context, agent, name string, payload []byte) 
 	return Resolution{}, fmt.Errorf("signal answered %.100v", words)
 }
 
-// CheckSignal refuses a name that no signal can have.
+// CheckSignal returns [refusal.ErrInvalid] for a name that a signal cannot have.
 func CheckSignal(name string) error {
 	if !names.Valid(name, "_-") {
 		return refusal.Invalid("signal", "%q must be 1 to 128 of A-Z a-z 0-9 _ - and begin with a letter or digit", refusal.Clip(name))
 	}
 	if at := strings.LastIndex(name, "__"); at >= 0 && at+2 < len(name) && strings.Trim(name[at+2:], "0123456789") == "" {
-		return refusal.Invalid("signal", "%q must not end with __ and a number, which stands for a signal that is asked for again", refusal.Clip(name))
+		return refusal.Invalid("signal", "%q must not end with __ and a number: agentwait.NextSignal uses such names", refusal.Clip(name))
 	}
 	return nil
 }

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// spec is what a task was made as, taken apart (lua/store/parse.lua has the form).
+// spec is the parsed spec of a task: what it was enqueued as (lua/store/parse.lua describes the form).
 type spec struct {
 	kind, queue, created string
 	deadline             string            // "-" for none
 	final                string            // the owner's bound if there is one, otherwise the deadline
-	more                 map[string]string // what it has beside its first line; nil for nothing
+	more                 map[string]string // the fields after the first line; nil if there are none
 	payload              string
 }
 
-// parseSpec reads the text without trusting it.
+// parseSpec parses the text of a spec. ok is false if it is malformed.
 func parseSpec(text string) (s spec, ok bool) {
 	first, rest, ok := strings.Cut(text, "\n")
 	w := [5]string{}
@@ -40,7 +40,7 @@ func parseSpec(text string) (s spec, ok bool) {
 			return spec{}, false
 		}
 		value := line[at+1:]
-		if line[at] == ':' { // a text, which follows behind the lines
+		if line[at] == ':' { // the length of a text that follows after the lines
 			n, err := strconv.Atoi(value)
 			if err != nil || n < 0 || n > len(s.payload) {
 				return spec{}, false

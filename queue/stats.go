@@ -17,18 +17,19 @@ type QueueStats struct {
 	Waiting                                          int64 // agents, now
 	Paused                                           bool
 	MaxRunning                                       int64 // over all partitions; 0: no limit
-	Rated                                            bool  // it has a rate
-	Dead                                             int64 // FAILED and CANCELLED records still kept
-	Enqueued, Completed, Failed, Cancelled, TimedOut int64 // ever; TimedOut is part of Failed
+	Rated                                            bool  // the queue has a rate
+	Dead                                             int64 // FAILED and CANCELLED records that are still kept
+	Enqueued, Completed, Failed, Cancelled, TimedOut int64 // since the queue exists; TimedOut is part of Failed
 }
 
-// Stats counts tasks, over all partitions.
+// Stats counts the tasks of a namespace, over all partitions.
 type Stats struct {
 	Deadlines, Limits, Delayed, Waits, Workers, Draining, Retained, Broken int64
 	Queues                                                                 []QueueStats // by name
 }
 
-// Stats counts what is where.
+// Stats reads the counts of all queues, about 500 queues in a call. It is not a snapshot: tasks
+// can change while it reads.
 func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 	if err := q.ready(ctx); err != nil {
 		return Stats{}, refusal.Failed("stats", "", err)
@@ -47,9 +48,9 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 	return sum, nil
 }
 
-// addStats adds what a partition has.
+// addStats adds the counts of a partition.
 func (q *Queue) addStats(ctx context.Context, p int, sum *Stats, queues map[string]*QueueStats) error {
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	first := true
 	return q.engine.Pages(ctx, p, "read_queues", 2, func(reply []any) error {
 		if first {
@@ -59,7 +60,7 @@ func (q *Queue) addStats(ctx context.Context, p int, sum *Stats, queues map[stri
 			}
 		}
 		for _, row := range reply[3:] {
-			if err := addQueue(queues, told, row); err != nil {
+			if err := addQueue(queues, seen, row); err != nil {
 				return err
 			}
 		}
@@ -80,17 +81,18 @@ func (s *Stats) addSizes(answer any) error {
 	return err
 }
 
-// addQueue adds what a partition says of a queue, the first time that it tells of it.
-func addQueue(queues map[string]*QueueStats, told map[string]bool, row any) error {
+// addQueue adds the counts of a queue in one partition. A scan can return a queue twice; the
+// second time is ignored.
+func addQueue(queues map[string]*QueueStats, seen map[string]bool, row any) error {
 	n, err := readCounts(row, 1)
 	if err != nil {
 		return err
 	}
 	name := engine.Text(row.([]any)[0])
-	if told[name] {
+	if seen[name] {
 		return nil
 	}
-	told[name] = true
+	seen[name] = true
 	s := queues[name]
 	if s == nil {
 		s = &QueueStats{Queue: name}
@@ -111,7 +113,7 @@ func addQueue(queues map[string]*QueueStats, told map[string]bool, row any) erro
 	return nil
 }
 
-// readCounts reads name, number, … from an element on.
+// readCounts reads pairs of a name and a number, from element from.
 func readCounts(answer any, from int) (map[string]int64, error) {
 	words, err := engine.List(answer, nil, from)
 	if err != nil {

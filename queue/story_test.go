@@ -9,7 +9,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/story"
 )
 
-// TestStories plays testdata/*.txt on a real Redis and on the embedded server.
+// TestStories runs testdata/*.txt on a real Redis and on the embedded server.
 func TestStories(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {

@@ -12,130 +12,131 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Task is what a producer hands over. Only Kind is required.
+// Task is a task to enqueue. Only Kind is required.
 type Task struct {
 	// Kind names the handler.
 	Kind string
-	// Queue is the line that it stands in. Defaults to "default".
+	// Queue is the queue that the task is in. Defaults to "default".
 	Queue string
-	// ID is for children alone: the owner's id, a dot, a counter or a name. A root
-	// task's id is made for it.
+	// ID is for children only: the owner's id, a dot, and a counter or a name. Enqueue
+	// generates the id of a root task.
 	ID string
-	// Priority is 0 to 3; 3 goes first.
+	// Priority is 0 to 3. Tasks of priority 3 are claimed first.
 	Priority int
 	// Payload is opaque.
 	Payload []byte
-	// Headers travel with the task, for traces and tenants.
+	// Headers are stored with the task, for traces and tenants.
 	Headers map[string]string
 
-	// Timeout is from now to the task's end, its time in line included. One of
-	// Timeout and Deadline, or neither: then nothing bounds the task.
+	// Timeout is the time from now until the task times out, including its time in line. Set
+	// Timeout or Deadline, or neither: then the task has no time limit of its own.
 	Timeout  time.Duration
 	Deadline time.Time
-	// DefaultTimeout is the Timeout of a task whose producer and kind say nothing of one: an
-	// owner's word for its children.
+	// DefaultTimeout is the Timeout of a task if neither its producer nor its kind sets a Timeout
+	// or Deadline. An owner sets it for its children.
 	DefaultTimeout time.Duration
-	// Budget is for children alone: the part of the time that their owner has left, 0.5 for
-	// half of it, after which they end if they have no earlier end of their own. The
-	// owner needs a deadline, its own or an inherited one.
+	// Budget is for children only. It is the fraction of the owner's remaining time after which
+	// the child times out, if it has no earlier deadline. 0.5 is half of that time. The owner
+	// needs a deadline, its own or an inherited one.
 	Budget float64
-	// OnDeadline is what the end of its time means for a task that has children: see
-	// docs/agents.md. It is DeadlineCancelAll (the default) or DeadlineFail.
+	// OnDeadline says how a task with children ends when its time is up: see docs/agents.md. It
+	// is DeadlineCancelAll (the default) or DeadlineFail.
 	OnDeadline OnDeadline
-	// QueueTimeout is how long it may stand in line before it is FAILED.
+	// QueueTimeout is how long the task can be in line before it is FAILED.
 	QueueTimeout time.Duration
-	// AttemptTimeout is how long one run of the handler may take.
+	// AttemptTimeout is how long one run of the handler can take.
 	AttemptTimeout time.Duration
-	// OnTimeout is what an attempt that took longer than AttemptTimeout comes to:
-	// OnTimeoutFail (the default) or OnTimeoutRetry, which needs MaxRetries. The end of
-	// Timeout is final whatever it says.
+	// OnTimeout says what happens when an attempt takes longer than AttemptTimeout: OnTimeoutFail
+	// (the default) or OnTimeoutRetry, which needs MaxRetries. A task that reaches its Timeout is
+	// FAILED in any case.
 	OnTimeout OnTimeout
-	// WarnAt is the part of its time, 0.8 for 80 %, after which one event deadline_near
-	// is told, and worker.DeadlineNear tells a running handler. 0: none.
+	// WarnAt is the fraction of the task's time, 0.8 for 80 %, after which one event deadline_near
+	// is written. A running handler is notified through worker.DeadlineNear. 0: no warning.
 	WarnAt float64
-	// CancelGrace is how long a running handler may go on once its task is cancelled,
-	// to clean up: until it returns, the task keeps its claim. What it returns is
-	// dropped. 0: a cancelled task ends at once.
+	// CancelGrace is how long a running handler can continue after its task was cancelled, to
+	// clean up. Until the handler returns, the task keeps its claim. What it returns is dropped.
+	// 0: a cancelled task ends at once.
 	CancelGrace time.Duration
-	// TimeoutGrace is how long before the task's deadline, and before the end of its AttemptTimeout, the
-	// context of its handler ends, so that the handler can clean up in time: half of the time that is left
-	// when it starts, at the most. A result that it returns in its grace counts. An error counts as that timeout.
+	// TimeoutGrace is how long before the task's deadline, and before the end of its AttemptTimeout,
+	// the context of its handler ends, so that the handler can clean up before the timeout. It is at
+	// most half of the time that is left when the handler starts. A result that the handler returns in
+	// its grace counts. An error counts as the timeout.
 	TimeoutGrace time.Duration
 
-	// MaxRetries is how often a failed attempt is repeated: N retries are N+1 attempts.
-	// NoRetries says 0 where the kind's default is more.
+	// MaxRetries is how often a failed attempt is retried: N retries are N+1 attempts. NoRetries
+	// means 0, even if the kind has a default.
 	MaxRetries int
-	// Backoff is the time between attempts. A retry that could not start before the
-	// task's end is not made.
+	// Backoff is the time between attempts. If the next attempt could not start before the task's
+	// deadline, there is no retry.
 	Backoff Backoff
-	// Retry is an expression that decides, in place of the class of the failure and of
-	// OnTimeout, whether a failed attempt is repeated, as long as MaxRetries allows it. It
-	// is a boolean in the language of github.com/expr-lang/expr over the task's own
-	// attempt, tasks.<kind>.phase ("Error", "Failed" or "Timeout"), .code, .msg and
+	// Retry is an expression that decides whether a failed attempt is retried, within MaxRetries.
+	// It replaces the class of the failure and OnTimeout. It is a boolean expression in the
+	// language of github.com/expr-lang/expr. It can read the task's own attempt:
+	// tasks.<kind>.phase ("Error", "Failed" or "Timeout"), .code, .msg and
 	// .outputs.parameters.<name>:
 	//
 	//	tasks.render.phase == "Timeout" || tasks.render.code in [75, 111]
 	//
-	// One that cannot be read is refused. One that fails on an attempt repeats nothing,
-	// and Record.RetryError says why.
+	// A task with an expression that cannot be compiled is refused. If the evaluation fails for an
+	// attempt, there is no retry, and Record.RetryError says why.
 	Retry string
 
-	// Hooks are tasks to enqueue when this one has ended.
+	// Hooks are tasks to enqueue when this task has ended.
 	Hooks Hooks
-	// Promise makes it a task that no worker runs: Resolve or Reject settles it, by its
-	// id. Give it a Timeout, or it may wait for ever.
+	// Promise makes this a task that no worker runs. Resolve or Reject settles it by its id. Set
+	// a Timeout, otherwise it can wait without limit.
 	Promise bool
-	// Timer makes it a promise that completes by itself at StartAt, or after Delay.
+	// Timer makes this a promise that completes by itself at StartAt, or after Delay.
 	Timer bool
 
-	// Delay and StartAt say when it may start at the earliest. One or neither.
+	// Delay or StartAt is the earliest time at which the task can start. Set one of them or neither.
 	Delay   time.Duration
 	StartAt time.Time
-	// Retention is how long the record is kept after the end. Defaults to 15 min
-	// for COMPLETED, 7 days for FAILED and CANCELLED; at least 1 min.
+	// Retention is how long the record is kept after the end, at least 1 min. Defaults to 15 min
+	// for COMPLETED, and to 7 days for FAILED and CANCELLED.
 	Retention time.Duration
-	// IdempotencyKey makes the first task with this key the only one, until a day
-	// after its end, or as long as IdempotencyScope says.
+	// IdempotencyKey makes further tasks with the same key repeats of the first one: they are not
+	// stored. The key holds until a day after the task's end, or as IdempotencyScope says.
 	IdempotencyKey string
-	// IdempotencyScope is how long the key holds. ForWindow needs IdempotencyWindow,
-	// which counts from now and may not end before the deadline.
+	// IdempotencyScope is how long the key holds. ForWindow needs IdempotencyWindow, which counts
+	// from now and cannot end before the deadline.
 	IdempotencyScope  Scope
 	IdempotencyWindow time.Duration
-	// RetryOf is the ended task that this one is run in the place of: see Queue.Retry.
+	// RetryOf is the id of the ended task that this one runs again: see Queue.Retry.
 	RetryOf string
 }
 
-// None says that there is to be no such time, where a default of the kind would give
-// one. It can be the Timeout, QueueTimeout, AttemptTimeout, CancelGrace, TimeoutGrace or Retention
-// of a Task.
+// None means no such time, even if the kind has a default. It can be the Timeout, QueueTimeout,
+// AttemptTimeout, CancelGrace, TimeoutGrace or Retention of a Task.
 const None time.Duration = math.MinInt64
 
-// NoRetries says that there are none, where a default of the kind would give some.
+// NoRetries means no retries, even if the kind has a default.
 const NoRetries = -1
 
 // Scope is how long an idempotency key holds.
 type Scope string
 
-// The default, "", holds until a day after the task's end, or as long as its record is
-// kept if that is longer.
+// With the default, "", the key holds until a day after the task's end, or as long as its record
+// is kept if that is longer.
 const (
 	UntilStarted  Scope = "started"  // until a worker first takes the task
 	UntilFinished Scope = "finished" // until the task's end
 	ForWindow     Scope = "window"   // for IdempotencyWindow from now
 )
 
-// Receipt says what became of a task that was handed over.
+// Receipt is the result of enqueuing a task.
 type Receipt struct {
 	ID       string
 	Deadline time.Time // zero: none
-	New      bool      // false: the idempotency key was known, or a child of this ID was there; ID is the first task's
-	Err      error     // in lists: why this one was refused; the others are not affected
+	New      bool      // false: the idempotency key or the child's ID was known, and ID is the first task's
+	Err      error     // set by EnqueueAll: why this task was refused; the others are not affected
 }
 
-// maxSpan is 2^53 ms: the greatest instant that a score holds exactly.
+// maxSpan is 2^53 ms, the greatest instant that a score of a sorted set holds exactly.
 const maxSpan = 1 << 53
 
-// Check refuses what can be seen to be wrong without a look at Redis, as Enqueue does.
+// Check makes the checks of Enqueue that need no call to Redis. maxBytes is the limit of
+// Config.MaxBytes. It returns [refusal.ErrInvalid].
 func (t *Task) Check(maxBytes int) error {
 	if t == nil {
 		return refusal.Invalid("task", "is nil")
@@ -143,7 +144,7 @@ func (t *Task) Check(maxBytes int) error {
 	return t.check(maxBytes)
 }
 
-// check refuses what can be seen to be wrong without a look at Redis.
+// check makes all checks of a task that need no call to Redis.
 func (t *Task) check(maxBytes int) error {
 	if !names.Valid(t.Kind, "._-:/") {
 		return refusal.Invalid("kind", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit", refusal.Clip(t.Kind))
@@ -167,7 +168,7 @@ func (t *Task) check(maxBytes int) error {
 	for name, value := range t.Headers {
 		size += len(name) + len(value)
 		if !utf8.ValidString(name) || !utf8.ValidString(value) {
-			return refusal.Invalid("headers", "%q is not UTF-8: put bytes into the payload", refusal.Clip(name))
+			return refusal.Invalid("headers", "%q is not UTF-8: put binary data into the payload", refusal.Clip(name))
 		}
 	}
 	if size > maxBytes {
@@ -182,7 +183,7 @@ func (t *Task) check(maxBytes int) error {
 	return t.checkKey()
 }
 
-// checkRole refuses what means nothing for a task that no worker runs.
+// checkRole refuses settings that have no meaning for a task that no worker runs.
 func (t *Task) checkRole() error {
 	switch {
 	case !t.Promise && !t.Timer:
@@ -191,11 +192,11 @@ func (t *Task) checkRole() error {
 		return refusal.Invalid("timer", "is a promise already: leave Promise out")
 	case t.QueueTimeout > 0 || t.AttemptTimeout > 0 || t.CancelGrace > 0 || t.TimeoutGrace > 0 || t.OnTimeout != "" || t.MaxRetries > 0 || t.Retry != "" ||
 		t.Backoff != (Backoff{}) || t.Priority != 0:
-		return refusal.Invalid("promise", "is run by no worker, so that priority, queue and attempt timeout, grace and retries mean nothing for it: leave them out")
+		return refusal.Invalid("promise", "is not run by a worker: leave out priority, queue and attempt timeout, grace and retries")
 	case t.Timer && t.Delay == 0 && t.StartAt.IsZero():
 		return refusal.Invalid("timer", "needs Delay or StartAt, the time at which it completes")
 	case t.Promise && (t.Delay != 0 || !t.StartAt.IsZero()):
-		return refusal.Invalid("promise", "may be settled at any time: leave Delay and StartAt out, or make it a Timer")
+		return refusal.Invalid("promise", "can be settled at any time: leave Delay and StartAt out, or make it a Timer")
 	}
 	return nil
 }
@@ -207,13 +208,13 @@ func (t *Task) checkKey() error {
 	switch t.IdempotencyScope {
 	case "", UntilStarted, UntilFinished, ForWindow:
 	default:
-		return refusal.Invalid("idempotency scope", "%q must be UntilStarted, UntilFinished, ForWindow, or nothing for a day past the end", refusal.Clip(string(t.IdempotencyScope)))
+		return refusal.Invalid("idempotency scope", "%q must be UntilStarted, UntilFinished, ForWindow, or empty for a day after the end", refusal.Clip(string(t.IdempotencyScope)))
 	}
 	switch {
 	case t.IdempotencyKey == "" && (t.IdempotencyScope != "" || t.IdempotencyWindow != 0):
-		return refusal.Invalid("idempotency scope", "needs an idempotency key whose scope it is")
+		return refusal.Invalid("idempotency scope", "needs an idempotency key: set IdempotencyKey, or leave scope and window out")
 	case (t.IdempotencyScope == ForWindow) != (t.IdempotencyWindow != 0):
-		return refusal.Invalid("idempotency window", "goes with IdempotencyScope ForWindow, and that with it")
+		return refusal.Invalid("idempotency window", "and IdempotencyScope ForWindow need each other: set both or neither")
 	case t.IdempotencyWindow != 0 && t.Timeout > t.IdempotencyWindow:
 		return refusal.Invalid("idempotency window", "%v ends before the timeout, %v, so that a second task could start beside the first: make it longer", t.IdempotencyWindow, t.Timeout)
 	}
@@ -254,7 +255,7 @@ func (t *Task) checkTimes() error {
 		field string
 		at    time.Time
 	}{{"deadline", t.Deadline}, {"start", t.StartAt}} {
-		// Not by UnixMilli, which runs over in the far future.
+		// UnixMilli is not used, since it overflows in the far future.
 		if at := instant.at; !at.IsZero() && (at.Before(time.UnixMilli(1)) || at.After(time.UnixMilli(maxSpan))) {
 			return refusal.Invalid(instant.field, "must be between 1970 and 2^53 ms after it")
 		}
@@ -267,12 +268,12 @@ func checkSpan(field string, d time.Duration) error {
 		return refusal.Invalid(field, "%v must be positive; leave it out for none", d)
 	}
 	if d > 0 && d < time.Millisecond {
-		return refusal.Invalid(field, "%v is under 1ms, the finest that is kept", d)
+		return refusal.Invalid(field, "%v is under 1ms, the shortest time that is kept", d)
 	}
 	return nil
 }
 
-// addSpan adds a time in ms, "none" for None, nothing for 0.
+// addSpan adds a time in ms, or "none" for None. For 0 it adds nothing.
 func addSpan(add func(string, any), name string, d time.Duration) {
 	switch {
 	case d == None:
@@ -282,8 +283,8 @@ func addSpan(add func(string, any), name string, d time.Duration) {
 	}
 }
 
-// fields appends what a task has beside its id and payload, as the calls want it: a
-// count, then names and values; more are some of the call.
+// fields appends the fields of a task other than id and payload to the arguments of a call: their
+// count, then names and values. more holds further names and values.
 func (t *Task) fields(args []any, more ...any) []any {
 	at := len(args)
 	args = append(append(args, 0, "kind", t.Kind), more...)
@@ -292,7 +293,7 @@ func (t *Task) fields(args []any, more ...any) []any {
 		add("queue", t.Queue)
 	}
 	if len(t.Headers) > 0 {
-		headers, _ := json.Marshal(t.Headers) // a map of strings always can
+		headers, _ := json.Marshal(t.Headers) // never fails for a map of strings
 		add("headers", headers)
 	}
 	if t.Priority != 0 {
@@ -331,7 +332,7 @@ func (t *Task) fields(args []any, more ...any) []any {
 	return args
 }
 
-// size is about what the task takes on the wire.
+// size returns about how many bytes the task takes in a call.
 func (t *Task) size() int {
 	n := 200 + len(t.Payload) + len(t.Retry)
 	for name, value := range t.Headers {
@@ -340,13 +341,14 @@ func (t *Task) size() int {
 	return n
 }
 
-// home is the partition of a task that has to have a certain one: a child's is
-// its owner's, a key's is given by the key, so that all producers meet there.
+// home returns the partition of a task that must be in a certain one. A child is in the partition
+// of its owner. The partition of a task with an idempotency key is computed from the key, so it is
+// the same for all producers. home returns false for other tasks.
 func (t *Task) home(partitions int) (int, bool, error) {
 	switch {
 	case t.ID != "":
 		if !strings.Contains(t.ID, ".") {
-			return 0, true, refusal.Invalid("id", "%q: only a child is given one (its owner's id, a dot, a name); leave it out", refusal.Clip(t.ID))
+			return 0, true, refusal.Invalid("id", "%q: only a child can have a given id (its owner's id, a dot, a name); leave it out", refusal.Clip(t.ID))
 		}
 		if t.IdempotencyKey != "" {
 			return 0, true, refusal.Invalid("idempotency key", "%q: a child's id is its idempotency key; leave one of them out", refusal.Clip(t.IdempotencyKey))

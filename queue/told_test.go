@@ -16,17 +16,17 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// soonest is sooner than the fall-back, after which a reaper looks anyway.
+// soonest is less than the time after which a reaper sweeps without a message.
 const soonest = 100 * time.Millisecond
 
-// instant is how an alarm says when, a while after the beginning.
+// instant is the text of an alarm for an instant after the start of the test clock.
 func instant(after time.Duration) string {
 	return fmt.Sprint(testclock.Start.Add(after).UnixMilli())
 }
 
-// Whoever misses such a message looks again after some seconds, so without this test
-// nobody would notice that none is sent.
-func TestWhoListensIsToldBeforeTheCallReturns(t *testing.T) {
+// A listener that misses such a message polls after some seconds. So without this test no other
+// would notice that a message is not sent.
+func TestMessagesAreSentBeforeTheCallReturns(t *testing.T) {
 	var (
 		bare   = queue.Task{Timeout: time.Minute}
 		grace  = queue.Task{CancelGrace: time.Second}
@@ -39,7 +39,7 @@ func TestWhoListensIsToldBeforeTheCallReturns(t *testing.T) {
 			claim, channel string
 			task           queue.Task
 			act            func(*listener)
-			want           string // ID stands for the task's id
+			want           string // ID means the task's id
 		}{
 			{"a watched task is complete", "ended", bare, func(l *listener) { l.complete() }, "ID"},
 			{"a watched task is cancelled", "ended", bare, cancel, "ID"},
@@ -48,53 +48,53 @@ func TestWhoListensIsToldBeforeTheCallReturns(t *testing.T) {
 			{"its task is being cancelled", "stop:w", grace, cancel, "ID 1 cancelling"},
 			{"its task is late", "stop:w", bare, late, "ID 1 timeout"},
 			{"its attempt is late and is repeated", "stop:w", repeat, late, "ID 1 timeout"},
-			{"a deadline is earlier than it looks", "alarm", bare, func(l *listener) {
-				l.sweep() // from now on it rests
+			{"a deadline is before the next sweep", "alarm", bare, func(l *listener) {
+				l.sweep() // the reaper now waits
 				l.enqueue(queue.Task{Timeout: soonest})
 			}, instant(soonest)},
-			{"a limit of the line is earlier than it looks", "alarm", bare, func(l *listener) {
+			{"a queue timeout is before the next sweep", "alarm", bare, func(l *listener) {
 				l.sweep()
 				l.enqueue(queue.Task{QueueTimeout: soonest})
 			}, instant(soonest)},
-			{"the limit of an attempt is earlier than it looks", "alarm", bare, func(l *listener) {
+			{"an attempt timeout is before the next sweep", "alarm", bare, func(l *listener) {
 				l.enqueue(queue.Task{AttemptTimeout: soonest})
 				l.sweep()
 				l.fetch(time.Minute)
 			}, instant(soonest)},
-			{"a start is earlier than it looks", "alarm", bare, func(l *listener) {
+			{"a start is before the next sweep", "alarm", bare, func(l *listener) {
 				l.sweep()
 				l.enqueue(queue.Task{Delay: soonest})
 			}, instant(soonest)},
-			{"a retry is earlier than it looks", "alarm", repeat, func(l *listener) {
+			{"a retry is before the next sweep", "alarm", repeat, func(l *listener) {
 				l.sweep()
 				l.w.Settle(l, queue.Outcome{ID: l.claim.ID, Epoch: l.claim.Epoch, Verb: queue.Fail, Class: queue.ClassError, Delay: soonest})
 			}, instant(soonest)},
-			{"a new worker's lease ends earlier than it looks", "alarm", bare, func(l *listener) {
+			{"a new worker's lease ends before the next sweep", "alarm", bare, func(l *listener) {
 				l.sweep()
 				l.fetch(soonest)
 			}, instant(soonest)},
-			{"a known worker's lease ends earlier than it looks", "alarm", bare, func(l *listener) {
+			{"a known worker's lease ends before the next sweep", "alarm", bare, func(l *listener) {
 				l.sweep()
 				l.heartbeat(soonest)
 			}, instant(soonest)},
-			{"a queue may give again earlier than it looks", "alarm", bare, func(l *listener) {
+			{"a queue's rate allows a task before the next sweep", "alarm", bare, func(l *listener) {
 				l.limitRate(queue.Rate{N: 1, Per: soonest})
 				l.sweep()
 				l.enqueue(queue.Task{})
 				l.enqueue(queue.Task{})
 				l.fetch(time.Minute)
 			}, instant(soonest)},
-			{"children are to be ended at once", "alarm", bare, func(l *listener) {
+			{"children must be ended at once", "alarm", bare, func(l *listener) {
 				l.sweep()
 				l.enqueue(queue.Task{ID: l.claim.ID + ".child"})
 				l.complete()
 			}, instant(0)},
-			{"it rested in vain, and something is due earlier again", "alarm", bare, func(l *listener) {
+			{"a second deadline is before the next sweep, after an alarm and a late sweep", "alarm", bare, func(l *listener) {
 				l.sweep()
 				l.enqueue(queue.Task{Timeout: soonest})
 				l.hears()
 				late(l)
-				l.sweep() // the first took a worker back, and a reaper looks at once whether there are more
+				l.sweep() // the first sweep took back a worker's tasks, and a reaper then sweeps again at once
 				l.enqueue(queue.Task{Timeout: soonest})
 			}, instant(2*time.Minute + soonest)},
 		} {
@@ -102,14 +102,14 @@ func TestWhoListensIsToldBeforeTheCallReturns(t *testing.T) {
 				l := newListener(t, rdb, fmt.Sprint("told", i), row.channel, row.task)
 				row.act(l)
 				if got, want := l.hears(), strings.Replace(row.want, "ID", l.claim.ID, 1); got != want {
-					t.Errorf("on %s came %q, want %q", row.channel, got, want)
+					t.Errorf("channel %s has messages %q, want %q", row.channel, got, want)
 				}
 			})
 		}
 	})
 }
 
-// listener holds a running task that is watched, and listens to a channel.
+// listener has a running task that is watched, and a subscription to a channel.
 type listener struct {
 	testing.TB
 	q       *queue.Queue
@@ -133,7 +133,7 @@ func newListener(t *testing.T, rdb redis.UniversalClient, namespace, channel str
 	l.channel = l.q.Root(0) + ":" + channel
 	l.sub = rdb.Subscribe(ctx, l.channel)
 	t.Cleanup(func() { l.sub.Close() })
-	if _, err := l.sub.Receive(ctx); err != nil { // Redis has confirmed it
+	if _, err := l.sub.Receive(ctx); err != nil { // Redis confirms the subscription
 		t.Fatal(err)
 	}
 	return l
@@ -181,8 +181,8 @@ func (l *listener) sweep() {
 	}
 }
 
-// hears is what has come since it was last asked. Redis sends messages in the order in
-// which they were published, so behind all others comes one of our own.
+// hears returns the messages since its last call. Redis sends messages in the order in which they
+// were published, so a message that hears publishes itself comes after all others.
 func (l *listener) hears() string {
 	l.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -25,23 +26,44 @@ func TestOpenRefusesABadConfig(t *testing.T) {
 		}{
 			{"a namespace of two words", "namespace", "must be 1 to 128 of A-Z a-z 0-9 . _ - : and begin with a letter or digit", queue.Config{Namespace: "two words"}},
 			{"a namespace with a hash tag", "namespace", "must be 1 to 128 of", queue.Config{Namespace: "a{b}"}},
-			{"a namespace of a line's end", "namespace", "must be 1 to 128 of", queue.Config{Namespace: "\r\n"}},
+			{"a namespace of a line break", "namespace", "must be 1 to 128 of", queue.Config{Namespace: "\r\n"}},
 			{"a namespace of 129 bytes", "namespace", "must be 1 to 128 of", queue.Config{Namespace: strings.Repeat("n", 129)}},
 			{"-1 partitions", "partitions", "must be 1 to 999, or 0 for what the namespace has", queue.Config{Partitions: -1}},
 			{"1,000 partitions", "partitions", "must be 1 to 999, or 0", queue.Config{Partitions: 1000}},
 			{"-1 bytes", "max bytes", "must not be negative", queue.Config{MaxBytes: -1}},
 			{"an unknown level of events", "events", `"loud" must be all, terminal or none`, queue.Config{Events: "loud"}},
 			{"a level of events in capitals", "events", "must be all, terminal or none", queue.Config{Events: "ALL"}},
+			{"-1 MiB of events", "event MiB", "must be 1 to 65536, or 0 for 64", queue.Config{EventMiB: -1}},
+			{"65,537 MiB of events", "event MiB", "must be 1 to 65536", queue.Config{EventMiB: 65537}},
+			{"an unknown word for figures", "figures", `"yes" must be on or off`, queue.Config{Figures: "yes"}},
+			{"an unknown access", "access", `"write" must be produce, work, reap, read or all`, queue.Config{Access: "write"}},
 		} {
 			t.Run(row.claim, func(t *testing.T) {
 				_, err := queue.Open(context.Background(), rdb, row.config)
 				badInput{want: refusal.ErrInvalid, field: row.field, advice: row.advice}.check(t, err)
 				if keys := redistest.Dump(t, rdb, ""); keys != "" {
-					t.Errorf("it left something:\n%s", keys)
+					t.Errorf("it wrote something:\n%s", keys)
 				}
 			})
 		}
 		queuetest.Open(t, rdb, queue.Config{})
+	})
+}
+
+// A program that only reads does not create a namespace, and can open one that exists.
+func TestOpenToReadCreatesNoNamespace(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		config := queue.Config{Namespace: "shop", Access: queue.AccessRead, Logger: slog.New(slog.DiscardHandler)}
+		if _, err := queue.Open(t.Context(), rdb, config); !errors.Is(err, refusal.ErrNoNamespace) || !strings.Contains(err.Error(), "shop") {
+			t.Errorf("Open = %v, want ErrNoNamespace with its name", err)
+		}
+		if keys := redistest.Dump(t, rdb, ""); keys != "" {
+			t.Errorf("Open wrote something:\n%s", keys)
+		}
+		queuetest.Open(t, rdb, queue.Config{Namespace: "shop", Partitions: 3})
+		if q, err := queue.Open(t.Context(), rdb, config); err != nil || q.Partitions() != 3 {
+			t.Errorf("Open of a namespace that exists = %v, %v", q, err)
+		}
 	})
 }
 
@@ -51,20 +73,20 @@ func TestOpenComparesWithTheNamespace(t *testing.T) {
 		ctx, root := context.Background(), "curfew:{0}"
 		for _, row := range []struct {
 			claim         string
-			before        map[string]any // fields of the root, on top of a good one
+			before        map[string]any // fields that replace those of a good root
 			config        queue.Config
 			want          error
 			field, advice string
 		}{
-			{"more partitions", nil, queue.Config{Partitions: 8}, refusal.ErrPartitions, "partitions", "leave Config.Partitions 0 to take what is there: it has 4, not 8"},
+			{"more partitions", nil, queue.Config{Partitions: 8}, refusal.ErrPartitions, "partitions", "set Config.Partitions to 0 to use its number: it has 4, not 8"},
 			{"fewer partitions", nil, queue.Config{Partitions: 1}, refusal.ErrPartitions, "partitions", "it has 4, not 1"},
-			{"a newer version", map[string]any{"version": 3}, queue.Config{}, refusal.ErrNewer, "version", "upgrade this program: its records are of version 3, this program knows 2"},
+			{"a newer version", map[string]any{"version": 3}, queue.Config{}, refusal.ErrNewer, "version", "upgrade this program: its records have version 3, this program reads version 2"},
 			{"a newer version, other partitions", map[string]any{"version": 99}, queue.Config{Partitions: 7}, refusal.ErrNewer, "version", "upgrade this program"},
-			{"an older version", map[string]any{"version": 1}, queue.Config{}, refusal.ErrOlder, "version", "use a new namespace: its records are of version 1, this program knows 2"},
-			{"a root of no partitions", map[string]any{"partitions": 0}, queue.Config{}, nil, "partitions", ""},
+			{"an older version", map[string]any{"version": 1}, queue.Config{}, refusal.ErrOlder, "version", "use a new namespace: its records have version 1, this program reads version 2"},
+			{"a root of 0 partitions", map[string]any{"partitions": 0}, queue.Config{}, nil, "partitions", ""},
 			{"a root of -3 partitions", map[string]any{"partitions": -3}, queue.Config{}, nil, "partitions", ""},
 			{"a root of too many partitions", map[string]any{"partitions": 1000}, queue.Config{}, nil, "partitions", ""},
-			{"a root whose partitions are a word", map[string]any{"partitions": "x"}, queue.Config{}, nil, "", ""},
+			{"a root whose number of partitions is a word", map[string]any{"partitions": "x"}, queue.Config{}, nil, "", ""},
 			{"a root whose version is a word", map[string]any{"version": "x"}, queue.Config{}, nil, "", ""},
 		} {
 			t.Run(row.claim, func(t *testing.T) {
@@ -93,7 +115,7 @@ func TestOpenComparesWithTheNamespace(t *testing.T) {
 	})
 }
 
-// openSafely makes a panic an error, so that the other rows are played.
+// openSafely returns a panic as an error, so that the other rows run.
 func openSafely(rdb redis.UniversalClient, config queue.Config) (q *queue.Queue, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -111,7 +133,7 @@ func TestOpenRefusesAReplica(t *testing.T) {
 	_, err := queue.Open(context.Background(), replica.Client(t), queue.Config{})
 	badInput{want: refusal.ErrUnfit, field: "replica", advice: "connect to its master " + host + ":" + port}.check(t, err)
 	if keys := redistest.Dump(t, master.Client(t), ""); keys != "" {
-		t.Errorf("it left something:\n%s", keys)
+		t.Errorf("it wrote something:\n%s", keys)
 	}
 	queuetest.Open(t, master.Client(t), queue.Config{})
 }
@@ -124,18 +146,18 @@ func TestOpenRefusesAnOldRedis(t *testing.T) {
 		rdb.AddHook(told{"redis_version:" + version + "\r\n"})
 		_, err := queue.Open(context.Background(), rdb, queue.Config{})
 		if good && err != nil {
-			t.Errorf("version %s: %v, want it taken", version, err)
+			t.Errorf("version %s: %v, want it accepted", version, err)
 		}
 		if !good {
 			badInput{want: refusal.ErrUnfit, field: version, advice: "7.0 is the oldest that works: upgrade it"}.check(t, err)
 			if keys := redistest.Dump(t, rdb, ""); keys != "" {
-				t.Errorf("version %s: it left something:\n%s", version, keys)
+				t.Errorf("version %s: Open wrote something:\n%s", version, keys)
 			}
 		}
 	}
 }
 
-// told is a server that says of itself what it is told to.
+// told replaces the reply to INFO.
 type told struct{ info string }
 
 func (told) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -165,10 +187,10 @@ func TestOpenWarnsOfARedisThatEvicts(t *testing.T) {
 		if evicts {
 			badInput{want: refusal.ErrUnfit, field: "maxmemory-policy is " + policy, advice: "CONFIG SET maxmemory-policy noeviction"}.check(t, err)
 			if keys := redistest.Dump(t, rdb, ""); keys != "" {
-				t.Errorf("%s: it left something:\n%s", policy, keys)
+				t.Errorf("%s: Open wrote something:\n%s", policy, keys)
 			}
 		} else if err != nil {
-			t.Errorf("%s and strict: %v, want it taken", policy, err)
+			t.Errorf("%s and strict: %v, want it accepted", policy, err)
 		}
 
 		var log bytes.Buffer
@@ -191,21 +213,21 @@ func TestOpenWarnsOfARedisThatForgets(t *testing.T) {
 		if appendonly == "no" {
 			badInput{want: refusal.ErrUnfit, field: "appendonly is no", advice: "CONFIG SET appendonly yes"}.check(t, err)
 			if keys := redistest.Dump(t, rdb, ""); keys != "" {
-				t.Errorf("it left something:\n%s", keys)
+				t.Errorf("it wrote something:\n%s", keys)
 			}
 		} else if err != nil {
-			t.Errorf("with AOF and strict: %v, want it taken", err)
+			t.Errorf("with AOF and strict: %v, want it accepted", err)
 		}
 
 		var log bytes.Buffer
 		queuetest.Enqueue(t, queuetest.Open(t, rdb, queue.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}), queue.Task{})
 		if warned := strings.Contains(log.String(), "level=WARN") && strings.Contains(log.String(), "appendonly is no"); warned != (appendonly == "no") {
-			t.Errorf("appendonly %s: it logged %q", appendonly, log.String())
+			t.Errorf("appendonly %s: Open logged %q, want a warning only without AOF", appendonly, log.String())
 		}
 	}
 }
 
-// A program that opens many namespaces, and leaves the logger to us, is told once.
+// A program that opens many namespaces with the default logger gets each warning once.
 func TestTheDefaultLoggerIsWarnedOnce(t *testing.T) {
 	var log bytes.Buffer
 	before := slog.Default()
@@ -218,14 +240,14 @@ func TestTheDefaultLoggerIsWarnedOnce(t *testing.T) {
 		}
 	}
 	if n := strings.Count(log.String(), "volatile-lfu"); n != 1 {
-		t.Errorf("it was told %d times, want once:\n%s", n, log.String())
+		t.Errorf("the warning was logged %d times, want once:\n%s", n, log.String())
 	}
 }
 
-// What the embedded server does not tell of itself is not judged.
-func TestTheEmbeddedServerIsNoWorry(t *testing.T) {
+// Open does not warn of settings that the embedded server does not report.
+func TestOpenDoesNotWarnOfTheEmbeddedServer(t *testing.T) {
 	var log bytes.Buffer
 	if _, err := queue.Open(t.Context(), redistest.Embedded(t).Client(), queue.Config{Strict: true, Logger: slog.New(slog.NewTextHandler(&log, nil))}); err != nil || log.Len() > 0 {
-		t.Errorf("Open = %v, and it logged %q", err, log.String())
+		t.Errorf("Open = %v, and it logged %q, want neither", err, log.String())
 	}
 }

@@ -1,14 +1,14 @@
 package queue
 
-// Class is what kind of failure an attempt had.
+// Class is the kind of failure of an attempt.
 type Class string
 
 // Classes of failure.
 const (
-	ClassError   Class = "error"   // may be retried
-	ClassFailed  Class = "failed"  // declared permanent
+	ClassError   Class = "error"   // retried if a retry is left
+	ClassFailed  Class = "failed"  // the handler declared the failure permanent
 	ClassTimeout Class = "timeout" // the attempt took longer than its worker allows
-	// ClassDeadline says that the handler was stopped before the task's deadline, in its grace.
+	// ClassDeadline means that the handler's context ended before the task's deadline, for its TimeoutGrace.
 	ClassDeadline Class = "deadline"
 )
 
@@ -22,24 +22,24 @@ const (
 	ReasonTimeout     Reason = "timeout"      // its time was up: see TimeoutType
 	ReasonLeaseLost   Reason = "lease_lost"   // its workers died too often
 	ReasonRejected    Reason = "rejected"     // a promise was rejected
-	ReasonCancelled   Reason = "cancelled"    // somebody cancelled it
-	ReasonOwnerEnded  Reason = "owner_ended"  // the task that it belonged to ended
-	ReasonWaitTimeout Reason = "wait_timeout" // the wait that it was a member of ran out
-	ReasonNotNeeded   Reason = "not_needed"   // a wait was decided without it
+	ReasonCancelled   Reason = "cancelled"    // it was cancelled by Cancel or Drain
+	ReasonOwnerEnded  Reason = "owner_ended"  // its owner ended
+	ReasonWaitTimeout Reason = "wait_timeout" // it was a member of a wait that reached its limit
+	ReasonNotNeeded   Reason = "not_needed"   // it was a member of a wait that was decided without it
 )
 
-// TimeoutType is which time of a task was up.
+// TimeoutType is which time limit of a task was exceeded.
 type TimeoutType string
 
-// Types of time-outs.
+// Types of timeouts.
 const (
 	TimeoutExecution TimeoutType = "execution" // its own deadline
 	TimeoutQueue     TimeoutType = "queue"     // QueueTimeout
 	TimeoutAttempt   TimeoutType = "attempt"   // AttemptTimeout
-	TimeoutWorkflow  TimeoutType = "workflow"  // the time of the task that it belongs to
+	TimeoutWorkflow  TimeoutType = "workflow"  // the deadline of its owner or a further ancestor
 )
 
-// Role is what a task is for that no worker runs.
+// Role is the purpose of a task that no worker runs.
 type Role string
 
 // Roles. A task that workers run has none.
@@ -48,17 +48,17 @@ const (
 	RoleTimer   Role = "timer"
 )
 
-// EventLevel is which events a namespace tells.
+// EventLevel is which events a namespace writes.
 type EventLevel string
 
 // Levels of events.
 const (
 	EventsAll      EventLevel = "all"      // every transition
-	EventsTerminal EventLevel = "terminal" // ends, and what else docs/events.md says
+	EventsTerminal EventLevel = "terminal" // ends, and the other events that docs/events.md lists
 	EventsNone     EventLevel = "none"
 )
 
-// VerdictWord is what Redis made of an outcome.
+// VerdictWord is the first word of the reply to an outcome.
 type VerdictWord string
 
 // Words of a [Verdict].

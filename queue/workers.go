@@ -7,19 +7,19 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// WorkerState is what a worker says that it does.
+// WorkerState is the state that a worker reports.
 type WorkerState string
 
 // The states of a worker.
 const (
 	WorkerRunning  WorkerState = "running"
-	WorkerDraining WorkerState = "draining" // it finishes what it has, and takes nothing more
+	WorkerDraining WorkerState = "draining" // it finishes its tasks, and claims no more
 )
 
-// StopWorker asks a worker to stop, by the id under which it claims tasks: it takes no more
-// tasks, finishes those that it has, as when its context ends, and its Run returns. It is
-// told at once, and StopWorker does not wait for it. If no such worker lives, it returns
-// [refusal.ErrNotFound].
+// StopWorker makes a worker stop, by the id under which it claims tasks. The worker claims no more
+// tasks and finishes those that it has, as when its context ends; then its Run returns. The worker
+// is notified at once, but StopWorker does not wait for it. It returns [refusal.ErrNotFound] if no
+// worker with this id has a lease.
 func (q *Queue) StopWorker(ctx context.Context, worker string) error {
 	if err := q.ready(ctx); err != nil {
 		return refusal.Failed("stop worker", worker, err)
@@ -38,9 +38,9 @@ func (q *Queue) StopWorker(ctx context.Context, worker string) error {
 	return nil
 }
 
-// Describe tells a partition what a worker is and what it does, for people to read. about is
-// opaque, up to 4,096 bytes; if it is empty, what was said before holds. It returns
-// [refusal.ErrNotFound] if the worker has no lease there.
+// Describe stores the state of a worker and a description of it in a partition, for people to read.
+// about is opaque and has up to 4,096 bytes; if it is empty, the stored description is kept. It
+// returns [refusal.ErrNotFound] if the worker has no lease in the partition.
 func (a Attempts) Describe(ctx context.Context, partition int, worker string, state WorkerState, about string) error {
 	if err := a.q.ready(ctx); err != nil {
 		return refusal.Failed("describe worker", worker, err)

@@ -19,18 +19,18 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// agentKeys are the keys of an agent that runs, 0-a1, and of one that waits, 0-a2.
+// agentKeys are the keys of an agent that runs, 0-a1, and of an agent that waits, 0-a2.
 var agentKeys = []string{
 	":spec:0-a1", ":state:0-a1", ":children:0-a1", ":journal:0-a1", ":wait:0-a1", ":pending:0-a1", ":settled:0-a1", ":patience:0-a1",
 	":spec:0-a2", ":state:0-a2", ":children:0-a2", ":journal:0-a2", ":wait:0-a2", ":pending:0-a2", ":settled:0-a2", ":patience:0-a2",
 	":spec:0-a1.c", ":spec:0-a2.1", ":waits", ":claims:w1", ":ready:agents", ":queue:agents",
 }
 
-// agentScripts are what is called on them.
+// agentScripts are the calls that are made on them.
 var agentScripts = []struct {
 	name string
 	call func(*disturbed, context.Context) (string, error)
-	only func(t *testing.T, d *disturbed, answer string, err error, before string) // what it promises beyond the others
+	only func(t *testing.T, d *disturbed, answer string, err error, before string) // checks that are only for this call
 }{
 	{"suspend", func(d *disturbed, ctx context.Context) (string, error) {
 		_, err := d.q.Attempts().Suspend(ctx, waiting("0-a1"))
@@ -68,7 +68,7 @@ var agentScripts = []struct {
 	}, nil},
 }
 
-// waiting is a wait of an agent for a child that is there and one that it makes.
+// waiting returns a wait of an agent for a child that exists and one that the wait creates.
 func waiting(agent string) queue.Suspension {
 	return queue.Suspension{Agent: agent, Epoch: 1, Worker: "w1",
 		Wait: queue.Wait{Entry: 5, Mode: queue.WaitAll, Digest: "d", Label: "l", Limit: 10 * time.Second,
@@ -78,7 +78,7 @@ func waiting(agent string) queue.Suspension {
 	}
 }
 
-// disturbAgents adds two agents to what there is: one that runs, and one that waits.
+// disturbAgents adds two agents: one that runs, and one that waits.
 func disturbAgents(t *testing.T, d *disturbed) {
 	t.Helper()
 	ctx := context.Background()
@@ -100,8 +100,8 @@ func disturbAgents(t *testing.T, d *disturbed) {
 	}
 }
 
-// What is in the way of an agent is met before anything is written of a wait; and it is
-// the agent's own: what its members do is not undone by it, and others go on.
+// A key of a wrong type that belongs to an agent is noticed before anything of a wait is written. It
+// affects only the agent: the ends of its members are not undone, and other tasks continue.
 func TestAnAgentsKeyOfTheWrongType(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
@@ -123,8 +123,8 @@ func TestAnAgentsKeyOfTheWrongType(t *testing.T) {
 					if s.only != nil {
 						s.only(t, d, answer, err, before)
 					}
-					if got := d.rubbish(t, key); got != "rubbish" && mayGo(s.name, key) {
-						t.Errorf("what was in the way is %q now", got)
+					if got := d.rubbish(t, key); got != "rubbish" && mustStay(s.name, key) {
+						t.Errorf("the key holds %q now, want rubbish", got)
 					}
 					d.rdb.Del(context.Background(), d.q.Root(0)+key)
 					if key == "" {
@@ -137,9 +137,9 @@ func TestAnAgentsKeyOfTheWrongType(t *testing.T) {
 	})
 }
 
-// mayGo tells whether what is in the way must still be there: what is left of a wait is
-// removed with it in one piece, whatever it is.
-func mayGo(script, key string) bool {
+// mustStay reports whether the key must still exist after the call. The keys of a wait are deleted with
+// it, whatever their type is.
+func mustStay(script, key string) bool {
 	for _, part := range []string{":wait:", ":pending:", ":settled:", ":patience:", ":journal:"} {
 		if strings.HasPrefix(key, part) && script != "recall" {
 			return false
@@ -148,8 +148,8 @@ func mayGo(script, key string) bool {
 	return true
 }
 
-// putAside tells whether the agent 0-a1 was put aside. Then its call failed, and all that changed
-// is where the agent stands.
+// putAside reports whether the agent 0-a1 was put aside. Then its call failed and changed only the
+// sets that contain the agent.
 func putAside(t *testing.T, d *disturbed, err error, diff string) bool {
 	if d.rdb.ZScore(context.Background(), d.q.Root(0)+":broken", "0-a1").Err() != nil {
 		return false
@@ -162,7 +162,7 @@ func putAside(t *testing.T, d *disturbed, err error, diff string) bool {
 	return true
 }
 
-// doneOrNothing is the promise of what writes in one place.
+// doneOrNothing is the check of remember: it has written all, or it has failed and written nothing.
 func doneOrNothing(t *testing.T, d *disturbed, _ string, err error, before string) {
 	diff := redistest.Diff(before, d.dump(t))
 	if putAside(t, d, err, diff) {
@@ -174,7 +174,7 @@ func doneOrNothing(t *testing.T, d *disturbed, _ string, err error, before strin
 	}
 }
 
-// waitsOrDoesNot is the promise of suspend: all of it is there, or nothing.
+// waitsOrDoesNot is the check of suspend: all of the wait is stored, or nothing.
 func waitsOrDoesNot(t *testing.T, d *disturbed, _ string, err error, before string) {
 	ctx, root := context.Background(), d.q.Root(0)
 	diff := redistest.Diff(before, d.dump(t))
@@ -196,17 +196,17 @@ func waitsOrDoesNot(t *testing.T, d *disturbed, _ string, err error, before stri
 	}
 	for what, err := range missing {
 		if err != nil {
-			t.Errorf("0-a1 waits, and %s is not there: %v", what, err)
+			t.Errorf("0-a1 waits, but %s is missing: %v", what, err)
 		}
 	}
 }
 
-// resolvesWhateverItsAgentIs: a promise that can be read is settled, and its record ends
-// up whole, whatever is in the way of the agent that waits for it.
+// resolvesWhateverItsAgentIs checks that a promise with a good record is settled, even if a key of
+// the agent that waits for it has a wrong type.
 func resolvesWhateverItsAgentIs(t *testing.T, d *disturbed, answer string, err error, _ string) {
 	ctx, root := context.Background(), d.q.Root(0)
 	if d.rdb.Type(ctx, root).Val() != "hash" {
-		return // without its root a partition does nothing
+		return // without its root a partition takes no calls
 	}
 	record, readable := d.q.Get(ctx, "0-a2.1")
 	status := ""
@@ -217,6 +217,6 @@ func resolvesWhateverItsAgentIs(t *testing.T, d *disturbed, answer string, err e
 		t.Errorf("0-a2.1 is %s, answered %q, %v", status, answer, err)
 	}
 	if broken, err := d.rdb.ZScore(ctx, root+":broken", "0-a2.1").Result(); err == nil && readable == nil {
-		t.Errorf("0-a2.1 was put aside at %v, though nothing is wrong with it", broken)
+		t.Errorf("0-a2.1 was put aside at %v, but its record is good", broken)
 	}
 }

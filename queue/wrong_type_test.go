@@ -20,18 +20,18 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// ours are the keys of a partition, one of each kind and of task: three.
+// ours are keys of a partition, at least one of each kind.
 var ours = []string{
 	"", ":spec:0-p1", ":spec:0-r1", ":state:0-p1", ":state:0-r1", ":state:0-p2", ":payload:0-p1", ":payload:0-r1", ":result:0-r1", ":children:0-r1",
 	":ready:hit", ":queue:hit", ":wake:hit", ":dead:hit", ":claims:w1", ":worker:w1", ":queues",
 	":deadlines", ":limits", ":delayed", ":workers", ":draining", ":throttled", ":retained", ":idem", ":forget", ":broken", ":figures:k", ":kinds", ":events",
 }
 
-// large is a payload or result that has a key of its own.
+// large is a payload or result that is stored in a key of its own.
 var large = strings.Repeat("p", 1000)
 
-// disturbed is a namespace with tasks in every state and on every clock, and queues that
-// give no more than they may.
+// disturbed is a namespace with tasks in every state and on every clock, and with queues that have
+// limits.
 type disturbed struct {
 	*script
 	w *queuetest.Taker
@@ -68,11 +68,11 @@ func disturb(t *testing.T, rdb redis.UniversalClient, library *lua.Library) *dis
 	return d
 }
 
-// scripts are what is called on it, and what each task of the call got.
+// scripts are the calls that are made on it. Each returns what the tasks of the call got.
 var scripts = []struct {
 	name string
 	call func(*disturbed, context.Context) ([]string, error)
-	only func(t *testing.T, d *disturbed, words []string, err error, before string) // what it promises beyond the others
+	only func(t *testing.T, d *disturbed, words []string, err error, before string) // checks that are only for this call
 }{
 	{"open", func(d *disturbed, ctx context.Context) ([]string, error) {
 		_, err := queue.Open(ctx, d.rdb, queue.Config{Namespace: "w", Library: d.library, Logger: d.q.Logger()})
@@ -194,11 +194,11 @@ var scripts = []struct {
 	}, nil},
 }
 
-// A key of ours may hold what is not ours. Only enqueue looks at its keys before its
-// first write, and refuses; the reads write nothing. The other scripts find out at the
-// step that needs the key, and Redis does not take back what was written before, so
-// they promise less: the error is typed, what is in the way stays as it is, names
-// beside the one in the way go on, and when it is gone everything does.
+// A key of the namespace can have a wrong type. Only enqueue checks its keys before its first write,
+// and refuses. Calls that read write nothing. The other calls notice it at the step that needs the
+// key, and Redis does not undo earlier writes. So these calls promise less: the error is typed, the
+// key stays as it is, tasks that do not need the key continue, and all tasks continue when the key
+// is removed.
 func TestAKeyOfTheWrongType(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
@@ -219,10 +219,10 @@ func TestAKeyOfTheWrongType(t *testing.T) {
 					if s.only != nil {
 						s.only(t, d, words, err, before)
 					}
-					// A token and a worker's record are deleted in one piece, whatever they are.
+					// The key of a token or of a worker is deleted with DEL, whatever its type is.
 					token := strings.HasPrefix(key, ":wake:") || strings.HasPrefix(key, ":worker:")
 					if got := d.rubbish(t, key); got != "rubbish" && !token {
-						t.Errorf("what was in the way is %q now", got)
+						t.Errorf("the key holds %q now, want rubbish", got)
 					}
 					if strings.Count(key, ":") == 2 {
 						d.goesOn(t)
@@ -239,7 +239,7 @@ func TestAKeyOfTheWrongType(t *testing.T) {
 	})
 }
 
-// put puts in the way what no key of that kind is.
+// put replaces a key by one of a wrong type.
 func (d *disturbed) put(t *testing.T, key string) {
 	t.Helper()
 	ctx, full := context.Background(), d.q.Root(0)+key
@@ -254,13 +254,12 @@ func (d *disturbed) put(t *testing.T, key string) {
 	}
 }
 
-// isText tells whether a key of ours is a string, so that what is in the way must be
-// something else.
+// isText reports whether a key is a string. put then replaces it by a list, otherwise by a string.
 func isText(key string) bool {
 	return strings.HasPrefix(key, ":spec:") || strings.HasPrefix(key, ":state:") || strings.HasPrefix(key, ":payload:") || strings.HasPrefix(key, ":result:")
 }
 
-// field is what the record of a task says, "" if it cannot be read.
+// field returns a field of a task's record, or "" if the record cannot be read.
 func (d *disturbed) field(id, name string) string {
 	r, err := d.q.Get(context.Background(), id)
 	if err != nil {
@@ -280,7 +279,7 @@ func (d *disturbed) rubbish(t *testing.T, key string) string {
 
 func (d *disturbed) dump(t *testing.T) string { return redistest.Dump(t, d.rdb, d.q.Root(0)) }
 
-// goesOn has another worker do another queue's task from its beginning to its end.
+// goesOn runs a new task of another queue with another worker, from enqueue to settle.
 func (d *disturbed) goesOn(t *testing.T) {
 	t.Helper()
 	w := &queuetest.Taker{Q: d.q, Worker: "w2-" + queue.NewCall()}
@@ -292,15 +291,14 @@ func (d *disturbed) goesOn(t *testing.T) {
 	}
 }
 
-// changesNothing is the promise of what only reads.
+// changesNothing is the check of a call that only reads.
 func changesNothing(t *testing.T, d *disturbed, _ []string, _ error, before string) {
 	if after := d.dump(t); after != before {
 		t.Errorf("it changed something:\n%s", redistest.Diff(before, after))
 	}
 }
 
-// createsOrDoesNot is the promise of enqueue: a task that was not acknowledged is not
-// there, nor a trace of it.
+// createsOrDoesNot is the check of enqueue: nothing is stored of a task that was not acknowledged.
 func createsOrDoesNot(t *testing.T, d *disturbed, words []string, err error, before string) {
 	diff := redistest.Diff(before, d.dump(t))
 	if err != nil && diff != "" {
@@ -311,13 +309,13 @@ func createsOrDoesNot(t *testing.T, d *disturbed, words []string, err error, bef
 		fmt.Sscan(strings.Trim(word, "[]"), &verdict, &id)
 		owner := ":state:" + strings.TrimSuffix(id, ".n") + " "
 		if verdict != "OK" && (strings.Contains(diff, id) || strings.Contains(diff, owner)) {
-			t.Fatalf("%s, and there is something of it:\n%s", word, diff)
+			t.Fatalf("the answer is %s, but something was stored:\n%s", word, diff)
 		}
 	}
 }
 
-// A worker asks several lines at once: one that is in the way must not cost the tasks
-// that the others gave.
+// A worker fetches from several lines at once. If the line of one queue has a wrong type, the tasks of
+// the others must not be lost.
 func TestALineOfTheWrongTypeLosesNoTaskOfAnother(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	for _, key := range []string{":ready:hit", ":queue:hit", ":wake:hit", ":throttled"} {
@@ -337,7 +335,7 @@ func losesNoTaskOfAnotherLine(t *testing.T, key string) {
 				t.Fatal(err)
 			}
 		}
-		// Whoever has it, it is held by somebody whose lease ends, or stands in line.
+		// The task is held by a worker with a lease, or it is in line.
 		r, err := d.q.Get(ctx, "0-p2")
 		if err != nil {
 			t.Fatal(err)
@@ -345,27 +343,27 @@ func losesNoTaskOfAnotherLine(t *testing.T, key string) {
 		held := rdb.ZScore(ctx, d.q.Root(0)+":claims:"+r.Worker, r.ID).Err() == nil
 		ready := rdb.ZScore(ctx, d.q.Root(0)+":ready:other", r.ID).Err() == nil
 		if r.Status == queue.Running && !held || r.Status == queue.Pending && !ready {
-			t.Errorf("%s is %s (worker %q), and neither held nor in line: nobody will ever do it", r.ID, r.Status, r.Worker)
+			t.Errorf("%s is %s (worker %q), but neither held nor in line, so it will never run", r.ID, r.Status, r.Worker)
 		}
-		// Whether a queue that cannot be asked is paused, nobody knows: it gives nothing.
+		// A queue whose controls cannot be read may be paused, so it gives nothing.
 		if p1 := d.field("0-p1", "status"); key == ":queue:hit" && p1 != "PENDING" {
-			t.Errorf("a queue whose controls cannot be read gave 0-p1, which is %s", p1)
+			t.Errorf("a queue whose controls cannot be read gave 0-p1: it is %s, want PENDING", p1)
 		}
 	})
 }
 
-// controlsOrDoesNot: a control that was refused has left nothing behind. The event comes
-// last, and where there can be none the control holds all the same.
+// controlsOrDoesNot checks that a control that was refused changed nothing. The event is written
+// last: if it cannot be written, the control is stored even so.
 func controlsOrDoesNot(t *testing.T, d *disturbed, _ []string, err error, before string) {
 	record := fmt.Sprint(d.rdb.HMGet(context.Background(), d.q.Root(0)+":queue:hit", "rate", "per_ms", "burst").Val())
 	diff := redistest.Diff(before, d.dump(t))
 	silent := strings.HasPrefix(d.rdb.Type(context.Background(), d.q.EventsKey(0)).Val(), "string")
 	if holds := err == nil || silent; holds && record != "[5 1000 5]" || !holds && diff != "" {
-		t.Errorf("error %v, the queue's record has %s, and it changed\n%s", err, record, diff)
+		t.Errorf("error %v, the queue has the controls %s, and the call changed:\n%s", err, record, diff)
 	}
 }
 
-// drainsOrDoesNot: what was cancelled is out of the line, and what is not stands in it.
+// drainsOrDoesNot checks that a task that was cancelled is not in line, and that others are.
 func drainsOrDoesNot(t *testing.T, d *disturbed, _ []string, _ error, _ string) {
 	ctx := context.Background()
 	status := d.field("0-p1", "status")
@@ -375,7 +373,7 @@ func drainsOrDoesNot(t *testing.T, d *disturbed, _ []string, _ error, _ string) 
 	}
 }
 
-// describesOrDoesNot: a worker that has no lease is not described.
+// describesOrDoesNot checks that a call that failed changed nothing.
 func describesOrDoesNot(t *testing.T, d *disturbed, _ []string, err error, before string) {
 	if diff := redistest.Diff(before, d.dump(t)); err != nil && diff != "" {
 		t.Errorf("error %v, and it changed:\n%s", err, diff)

@@ -11,10 +11,10 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Whoever may enqueue may write an expression, and everybody's worker evaluates it. Each
-// of these is refused, or answered, at once and in little memory.
+// Every producer can write an expression, and all workers evaluate it. Each of these is refused or
+// evaluated in a short time and with little memory.
 func TestNoRetryExpressionTakesLong(t *testing.T) {
-	redistest.NoRace(t, "the detector stretches what it measures")
+	redistest.NoRace(t, "it measures times, which the detector changes")
 	nest := func(levels int, before, inner, after string) string {
 		return strings.Repeat(before, levels) + inner + strings.Repeat(after, levels)
 	}
@@ -31,10 +31,10 @@ func TestNoRetryExpressionTakesLong(t *testing.T) {
 	}{
 		{"a long range", "len(1..1000000000) > 0", true},
 		{"a long range after in", "tasks.k.code in 1..1000000000", true},
-		{"a range that runs over", "tasks.k.code in 0..9223372036854775807", true},
-		{"a range that is not known", "tasks.k.code in 1..(1000*1000*1000)", true},
+		{"a range that overflows", "tasks.k.code in 0..9223372036854775807", true},
+		{"a range that is computed", "tasks.k.code in 1..(1000*1000*1000)", true},
 		{"as many ranges as fit", "false" + strings.Repeat(" or tasks.k.code in 80..1000", 27), false},
-		{"ranges searched for a text", "false" + strings.Repeat(" or tasks.k.outputs.parameters.t in 0..1000", 20), false},
+		{"ranges that are searched for a text", "false" + strings.Repeat(" or tasks.k.outputs.parameters.t in 0..1000", 20), false},
 		{"nested loops", "all(1..1000, all(1..1000, all(1..1000, # > 0)))", true},
 		{"a loop after a pipe", "1..1000 | map(# * 2) | sum() > 0", true},
 		{"a reduction", "reduce(1..9, #acc + #acc, 'x') == ''", true},
@@ -43,7 +43,7 @@ func TestNoRetryExpressionTakesLong(t *testing.T) {
 		{"repeat by its full name", "::repeat('x', 1000000000) == ''", true},
 		{"a text that doubles", "let a = tasks.k.msg + tasks.k.msg; let b = a + a; let c = b + b; c == ''", true},
 		{"a text that grows", "tasks.k.msg" + strings.Repeat(" + tasks.k.msg", 40) + " == ''", true},
-		{"a text that grows out of unknowns", "tasks.k.outputs.parameters.t" + strings.Repeat(" + tasks.k.outputs.parameters.t", 20) + " == ''", true},
+		{"a text that grows from parameters", "tasks.k.outputs.parameters.t" + strings.Repeat(" + tasks.k.outputs.parameters.t", 20) + " == ''", true},
 		{"a list of texts as a text", "string([tasks.k.msg, tasks.k.msg]) == ''", true},
 		{"a text of texts", nest(100, "string(", "tasks.k.outputs.parameters", ")") + " == ''", true},
 		{"the clock", "now().Unix() > 0", true},
@@ -54,8 +54,8 @@ func TestNoRetryExpressionTakesLong(t *testing.T) {
 		{"a replacement", "replace(tasks.k.msg, '', tasks.k.msg) == ''", true},
 		{"a flattening", nest(100, "flatten([", "1", "])") + " == nil", true},
 		{"a maximum of nothing", nest(20, "max(", "1", ")") + " == 1", false},
-		{"functions upon functions", nest(20, "upper(", "tasks.k.msg", ")") + " == ''", false},
-		{"functions upon functions, more than may be", nest(21, "upper(", "tasks.k.msg", ")") + " == ''", true},
+		{"nested functions", nest(20, "upper(", "tasks.k.msg", ")") + " == ''", false},
+		{"one nested function too many", nest(21, "upper(", "tasks.k.msg", ")") + " == ''", true},
 		{"more functions than fit", nest(600, "len(", "1", ")") + " == ''", true},
 		{"a pattern of many steps", `tasks.k.msg matches "((a{10}){10}){10}"`, true},
 		{"a pattern that is too large for Go", `tasks.k.msg matches "((a{100}){100}){100}"`, true},
@@ -93,15 +93,15 @@ func TestNoRetryExpressionTakesLong(t *testing.T) {
 		{"too long a text", "tasks.k.outputs.parameters.long == ''", false},
 		{"parameters without end", "tasks.k.outputs.parameters.cycle == nil", false},
 		{"all parameters", "tasks.k.outputs.parameters == nil", false},
-		{"parameters by a name that is not known", "tasks.k.outputs.parameters[tasks.k.msg] == nil", false},
+		{"a parameter whose name is computed", "tasks.k.outputs.parameters[tasks.k.msg] == nil", false},
 		{"a large exponent", "2 ** 1e300 == 1", false},
-		{"a number that runs over", strings.Repeat("9223372036854775807 * ", 50) + "2 > 1", false},
+		{"a number that overflows", strings.Repeat("9223372036854775807 * ", 50) + "2 > 1", false},
 		{"rubbish", strings.Repeat("]", 4000), true},
 		{"commas", "max(" + strings.Repeat(",", 4000) + ")", true},
 	} {
 		for _, source := range []string{row.source, "not (" + row.source + ")"} {
 			if len(source) > maxExpression {
-				t.Errorf("%s: %d bytes prove nothing, they are refused for their length", row.claim, len(source))
+				t.Errorf("%s: the test is useless, since %d bytes are refused for their length", row.claim, len(source))
 				continue
 			}
 			var err error
@@ -110,21 +110,21 @@ func TestNoRetryExpressionTakesLong(t *testing.T) {
 				t.Errorf("%s: refused = %v, want %v", row.claim, err, row.refused)
 			}
 			if spent > 50*time.Millisecond || bytes > 4<<20 {
-				t.Errorf("%s is read in %v and %d bytes, want at most 50ms and 4 MiB", row.claim, spent, bytes)
+				t.Errorf("%s: compiled in %v and %d bytes, want at most 50ms and 4 MiB", row.claim, spent, bytes)
 			}
 			if err != nil {
 				continue
 			}
 			e, _ := compileRetry("k", source)
 			if spent, bytes = cost(func() { e.allows(hostile) }); spent > 50*time.Millisecond || bytes > 4<<20 {
-				t.Errorf("%s is answered in %v and %d bytes, want at most 50ms and 4 MiB", row.claim, spent, bytes)
+				t.Errorf("%s: evaluated in %v and %d bytes, want at most 50ms and 4 MiB", row.claim, spent, bytes)
 			}
 		}
 	}
 }
 
-// cost is the least time and memory of a few runs: what it takes, not what the machine
-// was busy with. One that takes very long is not run again.
+// cost returns the least time and memory of a few runs, so that other work of the machine does not
+// count. A run that takes very long is not repeated.
 func cost(f func()) (spent time.Duration, bytes uint64) {
 	var before, after runtime.MemStats
 	for range 5 {
@@ -143,8 +143,8 @@ func cost(f func()) (spent time.Duration, bytes uint64) {
 	return spent, bytes
 }
 
-// FuzzRetryExpression: whatever somebody writes is refused in one line, or answered by
-// true, false or an error in one line; in time, and the same each time.
+// FuzzRetryExpression checks that every text is refused with an error of one line, or is evaluated to
+// true, false or an error of one line. It takes a short time and always has the same result.
 func FuzzRetryExpression(f *testing.F) {
 	for _, source := range []string{
 		"tasks.K.phase != 'Succeeded'", "tasks.K.code in [1, 2, -3]", "tasks.K.code in 1..9", `tasks.K.msg contains "503" and not (tasks.K.msg startsWith 'x')`,
@@ -161,7 +161,7 @@ func FuzzRetryExpression(f *testing.F) {
 		a := Attempt{Kind: kind, Phase: phase, Code: code, Msg: msg, Parameters: map[string]any{"wait": 2.0, "a-b": msg, "list": []any{msg, true, nil}}}
 		start := time.Now()
 		got, err := Evaluate(kind, source, a)
-		if took := time.Since(start); took > 2*time.Second { // the machine is busy, and what runs away takes for ever
+		if took := time.Since(start); took > 2*time.Second { // not less, since the machine can be busy; an expression that loops takes much longer
 			t.Errorf("%q took %v", source, took)
 		}
 		if err != nil && (got || len(err.Error()) > 700 || strings.ContainsAny(err.Error(), "\n\r\x00\x1b")) {
@@ -171,7 +171,7 @@ func FuzzRetryExpression(f *testing.F) {
 		if again != got || (err == nil) != (err2 == nil) {
 			t.Errorf("%q = %v, %v, and again %v, %v", source, got, err, again, err2)
 		}
-		// It may be stored as one line.
+		// An expression can be stored as one line.
 		if flat, err2 := Evaluate(kind, strings.NewReplacer("\n", " ", "\r", " ").Replace(source), a); err == nil && (flat != got || err2 != nil) {
 			t.Errorf("%q = %v, and in one line %v, %v", source, got, flat, err2)
 		}

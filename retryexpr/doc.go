@@ -1,3 +1,3 @@
-// Package retryexpr evaluates the expressions that decide whether a failed attempt is repeated.
-// They are strict: what could take long, or mean something else than it seems to, is refused.
+// Package retryexpr evaluates the expressions that decide whether a failed attempt is retried.
+// An expression that could take long, or whose meaning could surprise, is refused.
 package retryexpr

@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// taskVariable is what the rules put in place of tasks.<kind>. No expression can name
-// it, as flatNames refuses every $ outside of texts.
+// taskVariable replaces tasks.<kind> in the tree of an expression. No expression can contain it,
+// since flatNames refuses every $ outside of texts.
 const taskVariable = "$task"
 
-// flatNames writes tasks.<kind> as a name that the language has, so that a kind may
-// hold what its names may not: in tasks.my-task.code a minus, in tasks.pkg/render.code a
-// division. The name is as long as what it stands for, so that places in errors hold.
+// flatNames replaces tasks.<kind> by a valid name of the language. A kind can contain characters
+// that are operators there: a minus in tasks.my-task.code, a division in tasks.pkg/render.code. The
+// name has the same length as the text that it replaces, so positions in errors stay correct.
 func flatNames(kind, source string) (string, error) {
 	var out strings.Builder
 	flat := "tasks." + kind
@@ -20,10 +20,10 @@ func flatNames(kind, source string) (string, error) {
 		n := skipText(source[i:])
 		switch {
 		case n > 0 && strings.ContainsAny(source[i:i+n], "\r\n"):
-			return "", refuseRetry(source, "a text goes over the end of its line at byte %d: write \\n", i+1)
+			return "", refuseRetry(source, "the text at byte %d contains a line break: write \\n", i+1)
 		case n > 0:
 		case strings.HasPrefix(source[i:], "//") || strings.HasPrefix(source[i:], "/*"):
-			return "", refuseRetry(source, "a comment begins at byte %d: leave it out, an expression may be stored as one line", i+1)
+			return "", refuseRetry(source, "a comment begins at byte %d: leave it out, since an expression can be stored as one line", i+1)
 		case source[i] == '$':
 			return "", refuseRetry(source, "$ at byte %d is not part of the language here: write tasks.%s and a member of it", i+1, kind)
 		case strings.HasPrefix(source[i:], flat) && nameEnds(source[i+len(flat):]) && !isMember(source[:i]):
@@ -39,11 +39,11 @@ func flatNames(kind, source string) (string, error) {
 	return out.String(), nil
 }
 
-// skipText is the length of the quoted text that s begins with. One that does not end
-// is left to the parser, which says so.
+// skipText returns the length of the quoted text that s begins with, 0 if s begins with none. If the
+// text has no end, it returns len(s), and the parser reports the error.
 func skipText(s string) int {
 	switch s[0] {
-	case '`': // a doubled ` within makes two texts of it here, and comes out the same
+	case '`': // a text with a doubled ` counts as two texts here, with the same result
 		if i := strings.IndexByte(s[1:], '`'); i >= 0 {
 			return i + 2
 		}
@@ -63,7 +63,7 @@ func skipText(s string) int {
 	return len(s)
 }
 
-// wordLength is the length of the name or number that s begins with.
+// wordLength returns the length of the name or number that s begins with.
 func wordLength(s string) int {
 	for i, c := range s {
 		if c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) {
@@ -73,9 +73,9 @@ func wordLength(s string) int {
 	return len(s)
 }
 
-// nameEnds tells whether a kind ends before rest: tasks.my-task is not in tasks.my-task2.
-// A dot leads to a member, and may be part of a longer kind too; then what follows is no
-// member, and the rules say so.
+// nameEnds reports whether a kind ends before rest: tasks.my-task2 does not contain tasks.my-task.
+// After a dot there is a member or the rest of a longer kind. In the second case the rules refuse
+// it, since it is not a member.
 func nameEnds(rest string) bool {
 	if rest == "" || rest[0] == '.' {
 		return true
@@ -84,8 +84,8 @@ func nameEnds(rest string) bool {
 	return !strings.ContainsRune("_-:/$", c) && !unicode.IsLetter(c) && !unicode.IsDigit(c)
 }
 
-// isMember tells whether what follows is a member of something: x.tasks is not tasks.
-// 1..tasks is a range up to it.
+// isMember reports whether the text after before is a member: in x.tasks, tasks is one. 1..tasks is
+// a range.
 func isMember(before string) bool {
 	before = strings.TrimRightFunc(before, unicode.IsSpace)
 	return strings.HasSuffix(before, ".") && !strings.HasSuffix(before, "..")

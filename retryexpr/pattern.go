@@ -8,28 +8,29 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// Go's regular expressions take a time that grows with the text times the steps of the
-// pattern, so both are bounded, and the pattern's bytes for what it takes to read it.
+// The time of a regular expression in Go grows with the length of the text times the steps of the
+// pattern, so both are bounded. The bytes of the patterns are bounded because of the time to
+// compile them.
 const (
-	maxSteps    = 250
-	maxPatterns = 512 // bytes, of all
+	maxSteps    = 250 // of all patterns of an expression
+	maxPatterns = 512 // bytes, of all patterns of an expression
 )
 
 func (r *retryRules) checkPattern(n *ast.BinaryNode) error {
 	pattern, ok := n.Right.(*ast.StringNode)
 	if !ok {
-		return refuseAt(r.source, n, `right of matches stands a pattern in quotes, as in tasks.%s.msg matches "5[0-9][0-9]"`, r.kind)
+		return refuseAt(r.source, n, `the right side of matches must be a pattern in quotes, as in tasks.%s.msg matches "5[0-9][0-9]"`, r.kind)
 	}
 	if wide(pattern.Value) {
-		return refuseAt(r.source, n, `a pattern has no \p and no \x{…}, and flags only if all of it is ASCII: write out its characters`)
+		return refuseAt(r.source, n, `a pattern cannot contain \p or \x{…}, and can contain flags only if it is ASCII: write out its characters`)
 	}
-	tooLarge := refuseAt(r.source, n, "its patterns are too large: write out less than %d characters and repetitions in all, or use contains", maxSteps)
+	tooLarge := refuseAt(r.source, n, "its patterns are too large: use less than %d characters and repetitions in all, or use contains", maxSteps)
 	if r.patterns += len(pattern.Value); r.patterns > maxPatterns {
 		return tooLarge
 	}
 	tree, err := syntax.Parse(pattern.Value, syntax.Perl)
 	if err != nil {
-		return refuseAt(r.source, n, "%s: write a regular expression of Go", sentence(err.Error()))
+		return refuseAt(r.source, n, "%s: write a Go regular expression", sentence(err.Error()))
 	}
 	if r.steps += steps(tree); r.steps > maxSteps {
 		return tooLarge
@@ -38,8 +39,8 @@ func (r *retryRules) checkPattern(n *ast.BinaryNode) error {
 	return r.check(&n.Left)
 }
 
-// wide tells a pattern that could hold large classes of characters. Those take memory,
-// and under (?i) a look at each character: (?i)[B-𞤀] takes 30 ms to read.
+// wide reports whether a pattern can have large classes of characters. They take memory, and with
+// (?i) each character of the class takes time: (?i)[B-𞤀] takes 30 ms to compile.
 func wide(pattern string) bool {
 	for _, class := range []string{`\p`, `\P`, `\x{`} {
 		if strings.Contains(pattern, class) {
@@ -50,7 +51,7 @@ func wide(pattern string) bool {
 	return flags && strings.IndexFunc(pattern, func(c rune) bool { return c >= utf8.RuneSelf }) >= 0
 }
 
-// steps is about how many instructions a pattern becomes, counted without making them.
+// steps estimates how many instructions a pattern is compiled to, without compiling it.
 func steps(pattern *syntax.Regexp) int {
 	n := 1
 	switch pattern.Op {
@@ -65,5 +66,5 @@ func steps(pattern *syntax.Regexp) int {
 	if pattern.Op == syntax.OpRepeat {
 		n *= max(pattern.Max, pattern.Min+1) // Max is -1 for no limit
 	}
-	return min(n, maxSteps+1) // a product of many would run over
+	return min(n, maxSteps+1) // so that products do not overflow
 }

@@ -19,25 +19,24 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// What an expression may be made of. Together with the rules of rules.go
-// these keep an evaluation within some ms, whoever wrote it.
+// Limits of an expression. With the rules of rules.go they bound every evaluation to some ms.
 const (
 	maxExpression = 4 << 10 // bytes of source
-	maxNodes      = 300     // of its tree
+	maxNodes      = 300     // nodes of the tree
 )
 
-// kinds are the names that a kind may have, as package queue has it.
+// kinds matches the valid names of kinds, as package queue defines them.
 var kinds = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`)
 
-// readRetry compiles in steps that could be one call, so that the tree that is checked
-// is the tree that runs.
+// readRetry compiles an expression. It does so in steps instead of one call of the library, so
+// that the tree that it checks is the tree that runs.
 func readRetry(kind, source string) (e *retryExpression, err error) {
 	if !kinds.MatchString(kind) {
 		return nil, refusal.Invalid("kind", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit", refusal.Clip(kind))
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			e, err = nil, refuseRetry(source, "it cannot be read (%s): write it in a simpler way", sentence(fmt.Sprint(r)))
+			e, err = nil, refuseRetry(source, "it cannot be compiled (%s): write a simpler expression", sentence(fmt.Sprint(r)))
 		}
 	}()
 	if err := checkSource(source); err != nil {
@@ -49,7 +48,7 @@ func readRetry(kind, source string) (e *retryExpression, err error) {
 	}
 	config := conf.New(exprScope{})
 	config.MaxNodes = maxNodes
-	// The optimizer copies parts of a tree, and what it copies may hold copies.
+	// The optimizer copies parts of a tree, and copies of copies can make it huge.
 	config.Optimize = false
 	tree, err := parser.ParseWithConfig(text, config)
 	if err != nil {
@@ -89,25 +88,26 @@ func checkSource(source string) error {
 	return nil
 }
 
-// refuseRetry says why an expression is refused, and what to write.
+// refuseRetry returns the error for an expression: why it is refused, and what to write.
 func refuseRetry(source, format string, args ...any) error {
 	return refusal.Invalid("retry expression", "%q is refused: "+format, append([]any{refusal.Clip(source)}, args...)...)
 }
 
-// refuseAt is refuseRetry with the place.
+// refuseAt is refuseRetry with the position of a node.
 func refuseAt(source string, node ast.Node, format string, args ...any) error {
 	at := fmt.Sprintf("at character %d: ", node.Location().From+1)
 	return refuseRetry(source, "%s"+format, append([]any{at}, args...)...)
 }
 
-// refuseLibrary passes on what expr says of an expression, in one line.
+// refuseLibrary returns the error for an expression that package expr refuses, in one line.
 func refuseLibrary(kind, source string, err error) error {
 	flat := "tasks." + kind
 	text := strings.ReplaceAll(exprMessage(err), strings.Repeat("$", len(flat)), flat)
 	return refuseRetry(source, "%s: write a condition such as %s.code == 75", text, flat)
 }
 
-// exprMessage is what expr says, with the place, without its drawing of the place.
+// exprMessage returns the message of an error of package expr, with the position in numbers. The
+// message of expr draws it on several lines.
 func exprMessage(err error) string {
 	var located *file.Error
 	if errors.As(err, &located) {
@@ -117,7 +117,7 @@ func exprMessage(err error) string {
 	return sentence(text)
 }
 
-// sentence keeps what may hold a stranger's text to one line of bounded length.
+// sentence makes a text that can contain foreign input one line of bounded length.
 func sentence(text string) string {
 	if len(text) > 160 {
 		text = text[:160] + "…"
@@ -130,23 +130,23 @@ func sentence(text string) string {
 	}, strings.ToValidUTF8(text, "?"))
 }
 
-// checkTypes are the rules for which the types have to be known.
+// checkTypes checks the rules that need the types of the nodes.
 func (r *retryRules) checkTypes(root ast.Node) error {
 	for _, sum := range r.sums {
 		if !yieldsNumber(sum.Left) && !yieldsNumber(sum.Right) {
-			return refuseAt(r.source, sum, "+ adds numbers: write int(…) around what is one, and compare texts by contains, startsWith or endsWith")
+			return refuseAt(r.source, sum, "+ adds numbers only: write int(…) around a number, and compare texts with contains, startsWith or endsWith")
 		}
 	}
 	for _, call := range r.strings {
 		if kind := call.Arguments[0].Type().Kind(); kind != reflect.String && kind != reflect.Bool && !yieldsNumber(call.Arguments[0]) {
-			return refuseAt(r.source, call, "string takes a number, a bool or a text, and the type of this is not known: compare it as it is")
+			return refuseAt(r.source, call, "string takes a number, a bool or a text, but the type of its argument is not known: compare the value without string")
 		}
 	}
 	switch root.Type().Kind() {
 	case reflect.Bool, reflect.String, reflect.Interface:
-		return nil // a string may be "true", and what a parameter holds is seen at run time
+		return nil // a string can be "true", and the type of a parameter is known at run time only
 	}
-	return refuseRetry(r.source, "it gives a %v, and must give true or false: compare it with something, as in tasks.%s.code == 75", root.Type(), r.kind)
+	return refuseRetry(r.source, "its result is of type %v, but must be true or false: write a comparison such as tasks.%s.code == 75", root.Type(), r.kind)
 }
 
 func yieldsNumber(node ast.Node) bool {

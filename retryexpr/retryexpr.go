@@ -11,35 +11,35 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Attempt is what a retry expression sees of an attempt that has ended.
+// Attempt is what a retry expression can read of an attempt that has ended.
 type Attempt struct {
 	Kind  string // of the task; empty: the expression's
 	Phase string // "Failed", "Error", "Timeout"
-	Code  int    // exit code, where the handler gave one
-	// Msg is what the handler said. An expression sees its first 4 KiB.
+	Code  int    // the exit code, if the handler gave one
+	// Msg is the error of the attempt. An expression reads its first 4 KiB.
 	Msg string
-	// Parameters are outputs.parameters: what encoding/json makes of an object.
+	// Parameters are outputs.parameters, as encoding/json decodes a JSON object.
 	Parameters map[string]any
 }
 
-// TimedOut is an attempt that was ended by its time limit. The sweep ends it, not
-// a handler, so that all of it is known beforehand.
+// TimedOut returns an attempt that was ended by its time limit. The sweep ends such an attempt, not
+// a handler, so everything about it is known in advance.
 func TimedOut(kind string) Attempt {
 	return Attempt{Kind: kind, Phase: "Timeout", Code: timedOutCode, Msg: "Task exceeded deadline"}
 }
 
-// timedOutCode is no exit code: no handler came to an end that could have one.
+// timedOutCode is not a valid exit code, since no handler returned.
 const timedOutCode = -1
 
-// Check refuses an expression that cannot be read, with an *InvalidError.
+// Check returns an *InvalidError if an expression cannot be compiled.
 func Check(kind, source string) error {
 	_, err := compileRetry(kind, source)
 	return err
 }
 
-// Evaluate answers whether an attempt of a task of this kind is to be repeated. An
-// expression that cannot be read gives an *InvalidError. One that fails on this attempt,
-// or gives neither true nor false, gives false and an error that says why.
+// Evaluate reports whether an attempt of a task of this kind is retried. If the expression cannot be
+// compiled, it returns an *InvalidError. If the evaluation fails for this attempt, or the result is
+// neither true nor false, it returns false and an error that says why.
 func Evaluate(kind, source string, a Attempt) (bool, error) {
 	e, err := compileRetry(kind, source)
 	if err != nil {
@@ -48,16 +48,16 @@ func Evaluate(kind, source string, a Attempt) (bool, error) {
 	return e.allows(a)
 }
 
-// retryExpression is a checked expression. It may be asked by many at once.
+// retryExpression is a checked and compiled expression. It is safe for concurrent use.
 type retryExpression struct {
 	kind       string
 	program    *vm.Program
 	parameters []string // the outputs.parameters that it reads by name
-	everything bool     // it reads them in another way too
+	everything bool     // it also reads all of them, or one whose name is computed
 }
 
-// The variables as expr sees them. A task's name is not among them: the rules check it
-// and put taskVariable in its place.
+// exprScope has the variables of an expression. The name of a task is not among them: the rules
+// check it and replace it by taskVariable.
 type exprScope struct {
 	Task exprTask `expr:"$task"`
 }
@@ -76,11 +76,11 @@ type exprOutputs struct {
 // memoryBudget bounds the elements of the ranges and lists that one evaluation makes.
 const memoryBudget = 10_000
 
-// allows is the answer for one attempt. What succeeded or was cancelled is never
-// repeated, whatever the expression says.
+// allows evaluates the expression for one attempt. An attempt that succeeded or was cancelled is
+// never retried, whatever the expression is.
 func (e *retryExpression) allows(a Attempt) (allowed bool, err error) {
 	if a.Kind != "" && a.Kind != e.kind {
-		return false, fmt.Errorf("a retry expression of %s was asked about an attempt of %s: no retry", e.kind, refusal.Clip(a.Kind))
+		return false, fmt.Errorf("the retry expression is of kind %s, but the attempt is of kind %s: no retry", e.kind, refusal.Clip(a.Kind))
 	}
 	if a.Phase == "Succeeded" || a.Phase == "Cancelled" {
 		return false, nil
@@ -89,7 +89,7 @@ func (e *retryExpression) allows(a Attempt) (allowed bool, err error) {
 		return false, err
 	}
 	defer func() {
-		if r := recover(); r != nil { // the library recovers by itself; not in its own recovery
+		if r := recover(); r != nil { // the library recovers from panics, but not from those of its recovery
 			allowed, err = false, e.failed(fmt.Sprint(r))
 		}
 	}()
@@ -105,15 +105,15 @@ func (e *retryExpression) allows(a Attempt) (allowed bool, err error) {
 	case false, "false":
 		return false, nil
 	}
-	return false, e.failed(fmt.Sprintf("it gives %s, and must give true or false", sentence(fmt.Sprintf("%#v", result))))
+	return false, e.failed(fmt.Sprintf("its result is %s, but must be true or false", sentence(fmt.Sprintf("%#v", result))))
 }
 
 func (e *retryExpression) failed(why string) error {
-	return errors.New("the retry expression cannot be answered, so there is no retry: " + why)
+	return errors.New("the retry expression cannot be evaluated, so there is no retry: " + why)
 }
 
-// compiled holds the expressions in use, as each attempt asks for its own by text. A
-// full cache is emptied: what is in use is back after one compilation each.
+// compiled is a cache of compiled expressions, since each attempt has its expression as text. A
+// full cache is emptied; expressions in use are then compiled once more.
 var compiled = struct {
 	sync.Mutex
 	expressions map[[2]string]*retryExpression
@@ -121,7 +121,7 @@ var compiled = struct {
 
 const maxCompiled = 512
 
-// compileRetry reads the expression of a task of this kind. The error is an *InvalidError.
+// compileRetry returns the compiled expression of a task of this kind. The error is an *InvalidError.
 func compileRetry(kind, source string) (*retryExpression, error) {
 	key := [2]string{kind, source}
 	compiled.Lock()
@@ -134,7 +134,7 @@ func compileRetry(kind, source string) (*retryExpression, error) {
 	if err != nil {
 		return nil, err
 	}
-	key = [2]string{strings.Clone(kind), strings.Clone(source)} // not the whole message they came in
+	key = [2]string{strings.Clone(kind), strings.Clone(source)} // copies, so that the reply that contains them can be freed
 	compiled.Lock()
 	defer compiled.Unlock()
 	if len(compiled.expressions) >= maxCompiled {
@@ -144,8 +144,8 @@ func compileRetry(kind, source string) (*retryExpression, error) {
 	return e, nil
 }
 
-// Verdict is what a retry expression says of an attempt, in a report's words
-// (Outcome.Retry): "retry", "fail", or "fail: " and why it could not be asked.
+// Verdict evaluates a retry expression for an attempt, and returns the value for Outcome.Retry:
+// "retry", "fail", or "fail: " and why the expression could not be evaluated.
 func Verdict(kind, source string, a Attempt) string {
 	retry, err := Evaluate(kind, source, a)
 	switch {
@@ -158,7 +158,7 @@ func Verdict(kind, source string, a Attempt) string {
 	return "fail"
 }
 
-// OneLine is a text without line breaks.
+// OneLine returns a text with spaces in place of its line breaks.
 func OneLine(s string) string {
 	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(s)
 }

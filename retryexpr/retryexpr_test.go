@@ -11,7 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// flaky is an attempt as seed 2 has them.
+// flaky is an attempt like those of seed 2.
 var flaky = Attempt{Kind: "flaky", Phase: "Failed", Code: 75, Msg: "GET /a: 503 Service Unavailable, try later", Parameters: map[string]any{
 	"again": true, "said": "true", "wait": 2.0, "name": "a", "list": []any{1.0, "b"}, "deep": map[string]any{"x": 7.0}, "a-b": 1.0, "none": nil,
 	"tasks": map[string]any{"flaky": 5.0},
@@ -24,20 +24,20 @@ func TestRetryExpressionAnswers(t *testing.T) {
 	}{
 		{"S2.11 seed 2's expression retries Failed", "tasks.flaky.phase != 'Succeeded'", true},
 		{"S2.12 phase is readable", `tasks.flaky.phase == "Failed"`, true},
-		{"S2.12 a phase that it is not", `tasks.flaky.phase == "Timeout"`, false},
+		{"S2.12 another phase", `tasks.flaky.phase == "Timeout"`, false},
 		{"S2.12 phase in a list", `tasks.flaky.phase in ["Error", "Timeout"]`, false},
 		{"S2.12 phase not in a list", `tasks.flaky.phase not in ["Error", "Timeout"]`, true},
 		{"S2.12 code is readable", "tasks.flaky.code == 75", true},
 		{"S2.12 code is a number", "tasks.flaky.code > 74 and tasks.flaky.code <= 75", true},
 		{"code in a list", "tasks.flaky.code in [1, 75, -1]", true},
 		{"code in a range", "tasks.flaky.code in 70..79", true},
-		{"code out of a range", "tasks.flaky.code in 0..74", false},
-		{"code takes part in arithmetic", "tasks.flaky.code % 10 == 5 && tasks.flaky.code + 1 == 76", true},
+		{"code outside of a range", "tasks.flaky.code in 0..74", false},
+		{"arithmetic with code", "tasks.flaky.code % 10 == 5 && tasks.flaky.code + 1 == 76", true},
 		{"a chain of comparisons", "74 < tasks.flaky.code < 76", true},
 		{"S2.12 msg is readable", `tasks.flaky.msg contains "503"`, true},
-		{"msg starts and ends", `tasks.flaky.msg startsWith "GET" and not (tasks.flaky.msg endsWith "now")`, true},
+		{"startsWith and endsWith", `tasks.flaky.msg startsWith "GET" and not (tasks.flaky.msg endsWith "now")`, true},
 		{"msg matches", `tasks.flaky.msg matches "(?i)50[0-9] service"`, true},
-		{"a pattern of any script", `not (tasks.flaky.msg matches "超时|(?:нет|é)")`, true},
+		{"a pattern in any script", `not (tasks.flaky.msg matches "超时|(?:нет|é)")`, true},
 		{"msg does not match", `not (tasks.flaky.msg matches "^503$")`, true},
 		{"a function of msg", `lower(tasks.flaky.msg) contains "unavailable" and len(tasks.flaky.msg) > 10`, true},
 		{"a function after a pipe", `tasks.flaky.msg | upper() contains "TRY LATER"`, true},
@@ -47,15 +47,15 @@ func TestRetryExpressionAnswers(t *testing.T) {
 		{"a parameter in brackets", `tasks["flaky"]["outputs"]["parameters"]["wait"] < 3`, true},
 		{"a parameter of a parameter", "tasks.flaky.outputs.parameters.deep.x == 7", true},
 		{"an element of a parameter", "tasks.flaky.outputs.parameters.list[0] == 1", true},
-		{"a parameter whose members are called as a task is", "tasks.flaky.outputs.parameters.tasks.flaky == 5", true},
-		{"something in a parameter", `"b" in tasks.flaky.outputs.parameters.list`, true},
-		{"a parameter that is there", `"wait" in tasks.flaky.outputs.parameters`, true},
-		{"a parameter that is not there", `"weight" in tasks.flaky.outputs.parameters`, false},
+		{"a parameter with the name tasks", "tasks.flaky.outputs.parameters.tasks.flaky == 5", true},
+		{"a member of a list", `"b" in tasks.flaky.outputs.parameters.list`, true},
+		{"a parameter that exists", `"wait" in tasks.flaky.outputs.parameters`, true},
+		{"a parameter that does not exist", `"weight" in tasks.flaky.outputs.parameters`, false},
 		{"a missing parameter is nil", "tasks.flaky.outputs.parameters.weight == nil", true},
 		{"a missing parameter equals nothing", "tasks.flaky.outputs.parameters.weight == 5", false},
 		{"a missing parameter has a default", "(tasks.flaky.outputs.parameters.weight ?? 3) == 3", true},
 		{"a missing parameter contains nothing", `tasks.flaky.outputs.parameters.weight contains "x"`, false},
-		{"a member of a missing parameter, asked for with care", "tasks.flaky.outputs.parameters.weight?.x == nil", true},
+		{"a member of a missing parameter, with ?.", "tasks.flaky.outputs.parameters.weight?.x == nil", true},
 		{"a parameter that is a bool", "tasks.flaky.outputs.parameters.again", true},
 		{"S2.13 the text true counts", "tasks.flaky.outputs.parameters.said", true},
 		{"S2.13 the text false counts", `"false"`, false},
@@ -64,7 +64,7 @@ func TestRetryExpressionAnswers(t *testing.T) {
 		{"never", "false", false},
 		{"either", "tasks.flaky.code == 1 ? false : tasks.flaky.code == 75", true},
 		{"if and else", "if tasks.flaky.code == 1 { false } else { true }", true},
-		{"?: takes what is there", "(tasks.flaky.code == 75 ?: false)", true},
+		{"?: returns its left side if that is true", "(tasks.flaky.code == 75 ?: false)", true},
 		{"white space and lines", "\n tasks . flaky\n\t. code == 75\r\n", true},
 		{"the name in a text is a text", `"tasks.flaky.code" == 'tasks.flaky.code'`, true},
 		{"quotes in texts", `"\"tasks.flaky.code" != 'it\'s' and ` + "`a``b`" + ` == "a` + "`" + `b"`, true},
@@ -75,8 +75,8 @@ func TestRetryExpressionAnswers(t *testing.T) {
 	}
 }
 
-// Each kind that a task may have can be named as the seeds name one, and in brackets.
-func TestAKindIsAFlatName(t *testing.T) {
+// Each valid kind can be named as tasks.<kind>, and in brackets.
+func TestEveryKindCanBeNamedInAnExpression(t *testing.T) {
 	for _, kind := range []string{
 		"flaky", "my-task", "my-task-2", "pkg.render", "a/b", "a//b", "a:b", "a::b", "a--b", "a-", "a.", "a/", "1st", "2", "2.5", "0x1f", "1e3",
 		"tasks", "tasks.tasks", "tasks.a.code", "phase", "a.phase", "code.code", "in", "not", "let", "true", "nil", "matches-x", "x_y", "A", strings.Repeat("k-", 64),
@@ -90,44 +90,45 @@ func TestAKindIsAFlatName(t *testing.T) {
 		}
 		for _, other := range []string{kind + "2", kind + "-x", kind + "x", "x" + kind, "x-" + kind, kind + ".x", kind + "/x", kind + "é", kind + "$"} {
 			if got, err := Evaluate(kind, "tasks."+other+".code == 7", a); got || !errors.Is(err, refusal.ErrInvalid) {
-				t.Errorf("%s: tasks.%s.code = %v, %v, want a refusal: it is another task", kind, other, got, err)
+				t.Errorf("%s: tasks.%s.code = %v, %v, want ErrInvalid, since it is another task", kind, other, got, err)
 			}
 		}
 	}
 }
 
-// S2.13: an expression that fails, or gives something else, is no retry, and says so.
+// S2.13: if an expression fails, or its result is neither true nor false, there is no retry, and an
+// error says why.
 func TestRetryExpressionsThatFailGiveNoRetry(t *testing.T) {
 	for _, row := range []struct{ claim, source, want string }{
-		{"a missing parameter is neither true nor false", "tasks.flaky.outputs.parameters.weight", "it gives <nil>, and must give true or false"},
-		{"a number is neither", "tasks.flaky.outputs.parameters.wait", "it gives 2, and must give true or false"},
-		{"a text is neither", "tasks.flaky.outputs.parameters.name", `it gives "a"`},
-		{"TRUE is no true", `"TRUE"`, `it gives "TRUE"`},
-		{"the phase is neither", "tasks.flaky.phase", `it gives "Failed"`},
-		{"a comparison with nothing", "tasks.flaky.outputs.parameters.weight > 1", "invalid operation: <nil> > int"},
-		{"a text that is no number", "int(tasks.flaky.msg) == 1", "invalid operation: int(GET /a"},
-		{"a member of nothing", "tasks.flaky.outputs.parameters.weight.x == 1", "cannot fetch x from <nil>"},
+		{"a missing parameter is neither true nor false", "tasks.flaky.outputs.parameters.weight", "its result is <nil>, but must be true or false"},
+		{"a number is neither", "tasks.flaky.outputs.parameters.wait", "its result is 2, but must be true or false"},
+		{"a text is neither", "tasks.flaky.outputs.parameters.name", `its result is "a"`},
+		{"TRUE is not true", `"TRUE"`, `its result is "TRUE"`},
+		{"the phase is neither", "tasks.flaky.phase", `its result is "Failed"`},
+		{"a comparison with nil", "tasks.flaky.outputs.parameters.weight > 1", "invalid operation: <nil> > int"},
+		{"a text that is not a number", "int(tasks.flaky.msg) == 1", "invalid operation: int(GET /a"},
+		{"a member of nil", "tasks.flaky.outputs.parameters.weight.x == 1", "cannot fetch x from <nil>"},
 		{"past the end of a list", "tasks.flaky.outputs.parameters.list[9] == 1", "index out of range"},
 		{"a number in a map of names", "5 in tasks.flaky.outputs.parameters.deep", "reflect.Value.MapIndex"},
 		{"a sum of text and number", "tasks.flaky.outputs.parameters.name + 1 == 2", "invalid operation: string + int"},
 		{"a division by zero", "tasks.flaky.code % (tasks.flaky.code - 75) == 0", "divide by zero"},
 		{"a pattern for a number", `tasks.flaky.outputs.parameters.wait matches "2"`, "interface conversion"},
-		{"a condition that is none", "tasks.flaky.outputs.parameters.wait and true", "interface conversion"},
+		{"a number as a condition", "tasks.flaky.outputs.parameters.wait and true", "interface conversion"},
 	} {
 		got, err := Evaluate("flaky", row.source, flaky)
 		if got || err == nil || errors.Is(err, refusal.ErrInvalid) {
-			t.Errorf("%s: %s = %v, %v, want no retry and an error that is no refusal", row.claim, row.source, got, err)
+			t.Errorf("%s: %s = %v, %v, want no retry and an error that is not ErrInvalid", row.claim, row.source, got, err)
 			continue
 		}
-		if text := err.Error(); !strings.HasPrefix(text, "the retry expression cannot be answered, so there is no retry: ") || !strings.Contains(text, row.want) ||
+		if text := err.Error(); !strings.HasPrefix(text, "the retry expression cannot be evaluated, so there is no retry: ") || !strings.Contains(text, row.want) ||
 			len(text) > 400 || strings.Contains(text, "\n") {
-			t.Errorf("%s: %s gives %q, want %q in a line", row.claim, row.source, text, row.want)
+			t.Errorf("%s: the error of %s is %q, want %q in one line", row.claim, row.source, text, row.want)
 		}
 	}
 }
 
-// An expression pays for the parameters that it reads, and for no others.
-func TestParametersThatAreTooMuchAreNotRead(t *testing.T) {
+// Only the parameters that an expression reads count against the limits.
+func TestTooLargeParametersAreNotRead(t *testing.T) {
 	cycle := map[string]any{}
 	cycle["again"] = cycle
 	deep := any("x")
@@ -139,16 +140,16 @@ func TestParametersThatAreTooMuchAreNotRead(t *testing.T) {
 		"list": make([]any, maxValues), "names": map[string]any{strings.Repeat("n", maxVisible+1): nil}, "cycle": cycle, "deep": deep,
 		"time": time.Now(), "error": errors.New("x"), "function": func() bool { return true }, "typed": []string{"x"},
 	}
-	const tooMuch, odd = "are more than 4096 bytes in 1000 values, or deeper than 10 lists and maps: give it less to read", ": give what encoding/json makes of an object"
+	const tooMuch, odd = "have more than 4096 bytes, 1000 values or 10 levels: make them smaller, or read fewer", ": use the types to which encoding/json decodes an object"
 	for _, row := range []struct{ claim, reads, want string }{
-		{"what is not read does not matter", "small", ""},
-		{"half a text may be read", "half", ""},
-		{"a text twice is read once", "half == tasks.k.outputs.parameters.half and nil != tasks.k.outputs.parameters.half", ""},
+		{"a small parameter beside large ones", "small", ""},
+		{"a text of half the limit", "half", ""},
+		{"a text that is read twice counts once", "half == tasks.k.outputs.parameters.half and nil != tasks.k.outputs.parameters.half", ""},
 		{"a long text", "text", tooMuch},
-		{"two texts that are long together", "half == tasks.k.outputs.parameters.rest", tooMuch},
+		{"two texts that are too long together", "half == tasks.k.outputs.parameters.rest", tooMuch},
 		{"a long list", "list", tooMuch},
 		{"a long name", "names", tooMuch},
-		{"no end", "cycle", tooMuch},
+		{"a cycle", "cycle", tooMuch},
 		{"deep lists", "deep", tooMuch},
 		{"an instant has methods", "time", odd},
 		{"an error has methods", "error", odd},
@@ -162,15 +163,15 @@ func TestParametersThatAreTooMuchAreNotRead(t *testing.T) {
 	}
 	for _, all := range []string{"tasks.k.outputs.parameters != nil", "tasks.k.outputs.parameters[tasks.k.msg] == nil", "'x' in tasks.k.outputs.parameters"} {
 		if got, err := Evaluate("k", all, Attempt{Phase: "Error", Parameters: parameters}); got || err == nil {
-			t.Errorf("%s = %v, %v, want an error: it reads all of them", all, got, err)
+			t.Errorf("%s = %v, %v, want an error, since it reads all of them", all, got, err)
 		}
 	}
 }
 
-func TestWhatIsOverIsNeverRetried(t *testing.T) {
+func TestSucceededAndCancelledAttemptsAreNeverRetried(t *testing.T) {
 	for _, phase := range []string{"Succeeded", "Cancelled"} {
 		if got, err := Evaluate("k", "true", Attempt{Phase: phase}); got || err != nil {
-			t.Errorf("true about %s = %v, %v, want false", phase, got, err)
+			t.Errorf("true for %s = %v, %v, want false", phase, got, err)
 		}
 	}
 	if got, err := Evaluate("k", "true", Attempt{Kind: "other", Phase: "Failed"}); got || err == nil {
@@ -178,7 +179,7 @@ func TestWhatIsOverIsNeverRetried(t *testing.T) {
 	}
 }
 
-// What the sweep ends is known beforehand, so enqueue can ask.
+// An attempt that the sweep ends is known in advance, so enqueue can evaluate the expression.
 func TestRetryOfATimeout(t *testing.T) {
 	for _, row := range []struct {
 		source string
@@ -198,19 +199,19 @@ func TestRetryOfATimeout(t *testing.T) {
 	}
 }
 
-func TestCompiledExpressionsAreKeptWithinBounds(t *testing.T) {
+func TestTheCacheOfExpressionsIsBounded(t *testing.T) {
 	first, err := compileRetry("k", "tasks.k.code == 0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if again, _ := compileRetry("k", "tasks.k.code == 0"); again != first {
-		t.Error("an expression in use was compiled anew")
+		t.Error("an expression in the cache was compiled again")
 	}
 	var all sync.WaitGroup
 	for g := range 4 {
 		all.Go(func() {
 			for i := range 400 {
-				n := g*300 + i // each number by two, at about the same time
+				n := g*300 + i // some numbers are used by two goroutines
 				got, err := Evaluate("k", fmt.Sprintf("tasks.k.code == %d", n), Attempt{Phase: "Error", Code: n})
 				if !got || err != nil {
 					t.Errorf("%d: %v, %v", n, got, err)

@@ -9,33 +9,34 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// retryRules walk the tree of an expression before anything else does. Only what is named
-// here may be in it: what does not loop, does not make large things out of small ones,
-// and gives the same answer each time. They see to it that each task is its own, too.
+// retryRules checks the tree of an expression before the library does anything with it. A tree can
+// contain only the nodes that are named here. They do not loop, do not make large values from small
+// ones, and always give the same result. retryRules also checks that an expression reads only its
+// own task.
 type retryRules struct {
 	kind, source string
-	seen         int // nodes; one that hangs in two places is walked, and counted, twice
+	seen         int // nodes; a node that is in two places is checked and counted twice
 	calls        int
 	steps        int // of regular expressions
 	patterns     int // and their bytes
 	parameters   []string
 	everything   bool
-	sums         []*ast.BinaryNode  // to look at when types are known
-	strings      []*ast.BuiltinNode // likewise
+	sums         []*ast.BinaryNode  // checked when the types are known
+	strings      []*ast.BuiltinNode // checked when the types are known
 }
 
-// retryFunctions are functions of one value or two that cost no more than a look at it.
+// retryFunctions are the functions that an expression can call. Each reads its arguments at most once.
 var retryFunctions = []string{"abs", "ceil", "float", "floor", "int", "len", "lower", "max", "min", "round", "string", "upper"}
 
-// maxCalls bounds them, as upper and lower write the whole text anew.
+// maxCalls bounds the calls of functions, since upper and lower copy the whole text.
 const maxCalls = 20
 
-// maxRange is the longest x in a..b. It is a list of numbers to the machine.
+// maxRange is the greatest length of a range in x in a..b. Package expr makes a list of it.
 const maxRange = 1000
 
 func (r *retryRules) check(slot *ast.Node) error {
-	// a ?: b and a < b < c hang a node in two places, and so could double the work for
-	// everything after this walk with each level.
+	// a ?: b and a < b < c put a node in two places. So each level can double the work of all
+	// later steps.
 	if r.seen++; r.seen > maxNodes {
 		return refuseRetry(r.source, "it has more than %d parts: decide in the handler, by worker.Fail and worker.Discard", maxNodes)
 	}
@@ -61,7 +62,7 @@ func (r *retryRules) check(slot *ast.Node) error {
 		}
 		return r.checkAll(parts...)
 	case *ast.ArrayNode:
-		return refuseAt(r.source, n, "a list stands right of in, as in tasks.%s.code in [1, 75]", r.kind)
+		return refuseAt(r.source, n, "a list is allowed only on the right side of in, as in tasks.%s.code in [1, 75]", r.kind)
 	case *ast.CallNode:
 		name, _ := n.Callee.(*ast.IdentifierNode)
 		if name == nil {
@@ -69,9 +70,9 @@ func (r *retryRules) check(slot *ast.Node) error {
 		}
 		return r.unknownFunction(n, name.Value)
 	case nil:
-		return refuseRetry(r.source, "it cannot be read: write a condition such as tasks.%s.code == 75", r.kind)
+		return refuseRetry(r.source, "it cannot be compiled: write a condition such as tasks.%s.code == 75", r.kind)
 	}
-	return refuseAt(r.source, *slot, "variables, maps, predicates and sequences are not for retry expressions: write one condition such as tasks.%s.code == 75", r.kind)
+	return refuseAt(r.source, *slot, "variables, maps, predicates and sequences are not allowed in retry expressions: write one condition such as tasks.%s.code == 75", r.kind)
 }
 
 func (r *retryRules) checkAll(slots ...*ast.Node) error {
@@ -102,7 +103,7 @@ func (r *retryRules) checkCall(n *ast.BuiltinNode) error {
 }
 
 func (r *retryRules) unknownFunction(n ast.Node, name string) error {
-	return refuseAt(r.source, n, "there is no function %q in retry expressions: there are %s", refusal.Clip(name), strings.Join(retryFunctions, ", "))
+	return refuseAt(r.source, n, "there is no function %q in retry expressions: use %s", refusal.Clip(name), strings.Join(retryFunctions, ", "))
 }
 
 func (r *retryRules) checkBinary(n *ast.BinaryNode) error {
@@ -110,7 +111,7 @@ func (r *retryRules) checkBinary(n *ast.BinaryNode) error {
 	case "+":
 		r.sums = append(r.sums, n)
 	case "..":
-		return refuseAt(r.source, n, "a range stands right of in, as in tasks.%s.code in 1..9", r.kind)
+		return refuseAt(r.source, n, "a range is allowed only on the right side of in, as in tasks.%s.code in 1..9", r.kind)
 	case "in":
 		return r.checkIn(n)
 	case "matches":
@@ -125,8 +126,8 @@ func (r *retryRules) checkBinary(n *ast.BinaryNode) error {
 	return nil
 }
 
-// checkIn takes a list of literals and a range here, and nowhere else, so that no text
-// is multiplied.
+// checkIn allows a list of literals or a range on the right side of in. They are allowed nowhere
+// else, so that no text is copied many times.
 func (r *retryRules) checkIn(n *ast.BinaryNode) error {
 	if err := r.check(&n.Left); err != nil {
 		return err
@@ -135,7 +136,7 @@ func (r *retryRules) checkIn(n *ast.BinaryNode) error {
 	case *ast.ArrayNode:
 		for _, item := range right.Nodes {
 			if !literal(item) {
-				return refuseAt(r.source, n, "a list holds numbers and texts only: write other comparisons with or")
+				return refuseAt(r.source, n, "a list can contain only numbers and texts: write other comparisons with or")
 			}
 			r.seen++
 		}
@@ -147,7 +148,7 @@ func (r *retryRules) checkIn(n *ast.BinaryNode) error {
 		from, _ := right.Left.(*ast.IntegerNode)
 		to, _ := right.Right.(*ast.IntegerNode)
 		if from == nil || to == nil || to.Value > from.Value+maxRange {
-			return refuseAt(r.source, right, "a range goes from a number to a number, 0 or more, that is at most %d greater: write a <= x and x <= b", maxRange)
+			return refuseAt(r.source, right, "a range must go from a number, 0 or more, to a number that is at most %d greater: write a <= x and x <= b", maxRange)
 		}
 		r.seen += 2
 		return nil
@@ -166,7 +167,7 @@ func literal(node ast.Node) bool {
 	return false
 }
 
-// retryPhases are all that Record.Phase gives. A comparison with another word never holds.
+// retryPhases are the words that Record.Phase returns. A comparison with another word is always false.
 var retryPhases = []string{"Created", "Ready", "Running", "Suspended", "Succeeded", "Failed", "Error", "Timeout", "Cancelled"}
 
 func (r *retryRules) checkPhases(at ast.Node, nodes ...ast.Node) error {

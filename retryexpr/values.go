@@ -9,7 +9,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// exprPart is what a part of an expression stands for.
+// exprPart says what a part of an expression means.
 type exprPart int
 
 const (
@@ -20,7 +20,7 @@ const (
 	allParameters
 )
 
-// checkValue takes variables down to their last member: tasks.my-task.code, not tasks.
+// checkValue checks a variable with its members. It must be complete: tasks.my-task.code, not tasks.
 func (r *retryRules) checkValue(slot *ast.Node) error {
 	is, err := r.resolve(slot)
 	switch {
@@ -34,14 +34,14 @@ func (r *retryRules) checkValue(slot *ast.Node) error {
 	return nil
 }
 
-// resolve follows names and members, and puts taskVariable where the task is named.
+// resolve follows a name and its members, and replaces the name of the task by taskVariable.
 func (r *retryRules) resolve(slot *ast.Node) (exprPart, error) {
 	switch n := (*slot).(type) {
 	case *ast.IdentifierNode:
 		switch {
 		case n.Value == "tasks":
 			return allTasks, nil
-		case n.Value[0] == '$': // flatNames' word for it, or ours
+		case n.Value[0] == '$': // the name that flatNames wrote, or taskVariable
 			n.Value = taskVariable
 			return theTask, nil
 		}
@@ -70,7 +70,7 @@ func (r *retryRules) member(slot *ast.Node, n *ast.MemberNode, of exprPart) (exp
 		*slot = task
 		return theTask, nil
 	case of == allTasks:
-		return 0, refuseAt(r.source, n, "tasks.%s is another task, and an expression sees its own only: write tasks.%s", refusal.Clip(name), r.kind)
+		return 0, refuseAt(r.source, n, "tasks.%s is another task, but an expression can read only its own: write tasks.%s", refusal.Clip(name), r.kind)
 	case of == theTask && (name == "phase" || name == "code" || name == "msg"):
 		return aValue, nil
 	case of == theTask && name == "outputs":
@@ -94,16 +94,15 @@ func textOf(node ast.Node) string {
 	return ""
 }
 
-// What an expression sees of an attempt, as its cost grows with it: so many bytes of
-// the message, and as many of the parameters that it reads, in so many values.
+// Limits of what an expression can read of an attempt, since its cost grows with it.
 const (
-	maxVisible = 4 << 10
-	maxValues  = 1000
-	maxNesting = 10
+	maxVisible = 4 << 10 // bytes of the message, and bytes of the parameters that it reads
+	maxValues  = 1000    // values in these parameters
+	maxNesting = 10      // levels of lists and maps
 )
 
-// weigh refuses parameters that are too much, or nothing that JSON knows: those may have
-// methods, and no end.
+// weigh returns an error if the parameters that the expression reads are too large, or of a type
+// that encoding/json does not decode to: such a value can have methods, or be infinite.
 func (e *retryExpression) weigh(parameters map[string]any) error {
 	s := scale{bytes: maxVisible, values: maxValues}
 	if e.everything {
@@ -127,7 +126,7 @@ func (e *retryExpression) refuseParameters(why string) error {
 	return e.failed("the parameters that it reads " + why)
 }
 
-// scale is what is left of the limits.
+// scale holds what is left of the limits.
 type scale struct{ bytes, values int }
 
 func (s *scale) weigh(value any, depth int) string {
@@ -153,10 +152,10 @@ func (s *scale) weigh(value any, depth int) string {
 			}
 		}
 	default:
-		return fmt.Sprintf("hold a %T: give what encoding/json makes of an object", v)
+		return fmt.Sprintf("contain a %T: use the types to which encoding/json decodes an object", v)
 	}
 	if !s.holds(depth) {
-		return fmt.Sprintf("are more than %d bytes in %d values, or deeper than %d lists and maps: give it less to read", maxVisible, maxValues, maxNesting)
+		return fmt.Sprintf("have more than %d bytes, %d values or %d levels: make them smaller, or read fewer", maxVisible, maxValues, maxNesting)
 	}
 	return ""
 }

@@ -1,4 +1,4 @@
-// Package jsonerr words the errors of encoding/json for people who do not see the program.
+// Package jsonerr rewrites errors of encoding/json for people who do not know the Go types of the program.
 package jsonerr
 
 import (
@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// Plain is an error without the names of Go types, which are the program's own. It wraps
-// the error that it is given, and is nil for none.
+// Plain returns an error whose text contains no names of Go types. The returned error wraps err.
+// Plain returns nil if err is nil.
 func Plain(err error) error {
 	var wrong *json.UnmarshalTypeError
 	var noType *json.UnsupportedTypeError
@@ -19,7 +19,7 @@ func Plain(err error) error {
 	case errors.As(err, &wrong):
 		return &plain{fmt.Sprintf("JSON: it must not be a %s", wrong.Value), err}
 	case errors.As(err, &noType):
-		return &plain{"JSON: it holds something that JSON has no form for", err}
+		return &plain{"JSON: the value contains a type that cannot be encoded as JSON", err}
 	case errors.As(err, &own):
 		return &plain{"JSON: " + own.Unwrap().Error(), err}
 	}

@@ -30,10 +30,16 @@ func TestNoErrorNamesAGoType(t *testing.T) {
 			}
 		}
 		if !errors.Is(Plain(err), err) {
-			t.Errorf("%q does not wrap what it was", text)
+			t.Errorf("%q does not wrap the original error", text)
 		}
 	}
 	if text := Plain(json.Unmarshal([]byte(`{"N":"x"}`), new(secretType))).Error(); text != "JSON: field N must not be a string" {
-		t.Errorf("it says %q", text)
+		t.Errorf("the text is %q, want JSON: field N must not be a string", text)
+	}
+	if err := Plain(nil); err != nil {
+		t.Errorf("Plain of nil = %v, want nil", err)
+	}
+	if other := errors.New("other"); Plain(other) != other {
+		t.Error("an error of another package was changed")
 	}
 }

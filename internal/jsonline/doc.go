@@ -1,3 +1,3 @@
-// Package jsonline writes what Redis holds as JSON objects, a line each, in one order and
-// without losing bytes.
+// Package jsonline writes data of Redis as JSON objects, one in a line. The order of members is
+// fixed, and no byte is lost.
 package jsonline

@@ -12,12 +12,12 @@ import (
 	"unicode/utf8"
 )
 
-// MaxExact is the greatest number that a double holds exactly, as those who read JSON
-// take numbers for doubles.
+// MaxExact is 2^53: a double holds all whole numbers up to it exactly. Most programs read the
+// numbers of JSON as doubles.
 const MaxExact = 1 << 53
 
-// numeric are the fields, of records, queues, roots and events, that hold numbers and
-// whose names do not say so by ending with _at or _ms. docs/keys.md says what they mean.
+// numeric are the fields of records, queues, roots and events that hold numbers, without those
+// whose names end with _at or _ms. docs/keys.md says what they mean.
 var numeric = map[string]bool{
 	"version": true, "priority": true, "epoch": true, "attempt": true, "retries": true, "max_retries": true,
 	"lease_losses": true, "children": true, "code": true, "timed_out": true, "watched": true, "until": true,
@@ -28,20 +28,21 @@ var numeric = map[string]bool{
 	"waiting": true, "woken": true, "journal": true, "entry": true, "members": true, "settled": true,
 }
 
-// isNumeric tells whether a field holds a number by its name. A value never decides:
-// the result "42" is a text.
+// isNumeric reports whether a field of this name holds a number. The value does not matter: the
+// result "42" is a text.
 func isNumeric(name string) bool {
 	return numeric[name] || strings.HasSuffix(name, "_at") || strings.HasSuffix(name, "_ms")
 }
 
-// Object writes a JSON object member by member, in the order told. encoding/json would
-// sort them, and turn bytes that are no UTF-8 into others.
+// Object writes a JSON object member by member, in the order of the calls. encoding/json would
+// sort the members, and replace bytes that are not UTF-8.
 type Object struct {
 	b     bytes.Buffer
 	names []string
 }
 
-// Name begins a member; false if there is one of that name already.
+// Name begins a member. If there is already a member of this name, it writes nothing and returns
+// false.
 func (o *Object) Name(name string) bool {
 	if slices.Contains(o.names, name) {
 		return false
@@ -70,7 +71,8 @@ func (o *Object) text(s string) {
 	o.b.Truncate(o.b.Len() - 1) // its newline
 }
 
-// isPlain tells whether a text stands in JSON as it is. Most do, and an encoder takes much longer.
+// isPlain reports whether a text needs no escapes in JSON. Most texts need none, and an encoder
+// takes much longer.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
@@ -80,7 +82,7 @@ func isPlain(s string) bool {
 	return true
 }
 
-// Word writes a text as it is, or under name_base64 if it is no UTF-8.
+// Word writes a text. If the text is not UTF-8, Word writes it in base64 under name_base64.
 func (o *Object) Word(name, value string) {
 	if !utf8.ValidString(value) {
 		name, value = name+"_base64", base64.StdEncoding.EncodeToString([]byte(value))
@@ -97,7 +99,8 @@ func (o *Object) Number(name string, n int64) {
 	}
 }
 
-// Float writes a score: whole ones without a point. JSON has no infinity.
+// Float writes a score; a whole number has no decimal point. Infinity and NaN are written as
+// texts, since JSON does not have them as numbers.
 func (o *Object) Float(name string, f float64) {
 	switch {
 	case math.IsInf(f, 0) || math.IsNaN(f):
@@ -114,8 +117,8 @@ func (o *Object) Flag(name string, b bool) {
 	}
 }
 
-// Field writes a stored field: a number where its name says number and its value is
-// one, null where it is empty then, otherwise a word.
+// Field writes a stored field. If fields of this name hold numbers, it writes a number, or null if
+// the value is empty. Otherwise, or if the value is not a number, it writes a text.
 func (o *Object) Field(name, value string) {
 	if !utf8.ValidString(name) {
 		name = "base64:" + base64.StdEncoding.EncodeToString([]byte(name))
@@ -134,14 +137,14 @@ func (o *Object) Field(name, value string) {
 	}
 }
 
-// Fields writes stored fields by name, so that equal ones have equal texts.
+// Fields writes stored fields sorted by name, so that equal fields give equal texts.
 func (o *Object) Fields(fields map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		o.Field(name, fields[name])
 	}
 }
 
-// Object writes an object of stored fields as a member.
+// Object writes a member that is an object of stored fields.
 func (o *Object) Object(name string, fields map[string]string) {
 	if o.Name(name) {
 		var inner Object
@@ -159,7 +162,7 @@ func (o *Object) Close() []byte {
 	return o.b.Bytes()
 }
 
-// isNumber tells whether a text is a number that JSON writes alike and a double holds.
+// isNumber reports whether a text is a number in the form of JSON that a double holds.
 func isNumber(s string) bool {
 	whole, fraction, pointed := strings.Cut(strings.TrimPrefix(s, "-"), ".")
 	n, ok := Decimal(whole)
@@ -167,8 +170,8 @@ func isNumber(s string) bool {
 	return ok && n <= MaxExact && (!pointed || digits)
 }
 
-// Decimal reads a number in the one way that it is written, so that a cursor has
-// one text.
+// Decimal parses a whole number in decimal. It accepts no sign and no leading zeros, so each number
+// has only one text.
 func Decimal(s string) (uint64, bool) {
 	n, err := strconv.ParseUint(s, 10, 64)
 	return n, err == nil && (s == "0" || s[0] >= '1' && s[0] <= '9')

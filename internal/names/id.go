@@ -1,5 +1,5 @@
-// Package names makes and reads the ids of tasks, and says which names kinds, queues and the like may
-// have. An id is the partition, a dash, and letters and digits; a child's begins with its owner's.
+// Package names makes and parses the ids of tasks, and checks the names of kinds, queues and the
+// like. An id is the partition, a dash, and letters and digits. A child's id begins with its owner's.
 package names
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Crockford's alphabet: sorts as its values do, and has no letter that looks like another.
+// alphabet is Crockford's: its characters sort like their values, and no two look alike.
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 const (
@@ -24,15 +24,17 @@ const (
 	MaxPartitions = 999
 )
 
-// Maker makes task ids: the partition, a dash, the ms, and a random number that
-// grows by one within a ms, so that the ids of one process sort in the order made.
+// Maker makes ids of tasks: the partition, a dash, the ms, and a random number that grows by one
+// within a ms. So the ids of one Maker sort in the order in which they were made. It is safe for
+// concurrent use.
 type Maker struct {
 	mu     sync.Mutex
 	ms     int64
 	random uint64
 }
 
-// Next is a new id of a partition.
+// Next returns a new id in a partition. If now is not after the time of the id before, the new
+// id has that time.
 func (g *Maker) Next(partition int, now time.Time) string {
 	g.mu.Lock()
 	if ms := now.UnixMilli(); ms > g.ms {
@@ -50,8 +52,8 @@ func (g *Maker) Next(partition int, now time.Time) string {
 	return string(appendBase32(id, random, idLength-len(id)))
 }
 
-// randomBits leaves the top bit of 35 clear, so that counting up within a ms does
-// not run over even in the shortest id.
+// randomBits returns a random number whose bit 34 is clear. So counting up within a ms does not
+// overflow 35 bits, which is what the shortest random part holds.
 func randomBits() uint64 {
 	var b [8]byte
 	rand.Read(b[:])
@@ -67,8 +69,8 @@ func appendBase32(b []byte, n uint64, digits int) []byte {
 	return b
 }
 
-// PartitionOf reads the partition off a task's id. The error says what is wrong
-// with an id that is not one of ours.
+// PartitionOf returns the partition of a task's id. It returns an *InvalidError if id is not a valid
+// id of a task.
 func PartitionOf(id string) (int, error) {
 	digits, rest, found := strings.Cut(id, "-")
 	p, err := strconv.ParseUint(digits, 10, 16)
@@ -81,17 +83,18 @@ func PartitionOf(id string) (int, error) {
 	return int(p), nil
 }
 
-// PartitionIn is PartitionOf in a namespace of so many partitions.
+// PartitionIn is PartitionOf for a namespace with this number of partitions. It also returns an
+// *InvalidError if the namespace does not have the partition of the id.
 func PartitionIn(id string, partitions int) (int, error) {
 	p, err := PartitionOf(id)
 	if err == nil && p >= partitions {
-		err = refusal.Invalid("id", "%q is of partition %d, and this namespace has %d: it is another namespace's", refusal.Clip(id), p, partitions)
+		err = refusal.Invalid("id", "%q is in partition %d, but this namespace has %d partitions: it is the id of another namespace", refusal.Clip(id), p, partitions)
 	}
 	return p, err
 }
 
-// OwnerOf is the id of the task that a child belongs to, "" for a root task. A hook is a
-// root task whatever its id begins with (lua/task/owner.lua).
+// OwnerOf returns the id of a child's owner, or "" for a root task. A hook is a root task, although
+// its id begins with the id of another task (lua/task/owner.lua).
 func OwnerOf(id string) string {
 	if at := strings.LastIndexByte(id, '.'); at >= 0 && strings.IndexByte(id[at:], '!') < 0 {
 		return id[:at]
@@ -99,7 +102,7 @@ func OwnerOf(id string) string {
 	return ""
 }
 
-// RootOf is the root of the tree that a child belongs to. A hook is the root of its own.
+// RootOf returns the id of the root task above a child. For a root task it returns id itself.
 func RootOf(id string) string {
 	bang := strings.LastIndexByte(id, '!') + 1
 	if dot := strings.IndexByte(id[bang:], '.'); dot >= 0 {
@@ -108,7 +111,8 @@ func RootOf(id string) string {
 	return id
 }
 
-// wellFormed accepts what follows the dash: a root's digits, then children.
+// wellFormed reports whether the part of an id after the dash is valid: a root's letters and
+// digits, then the names of children, each after a dot.
 func wellFormed(rest string) bool {
 	if rest == "" || len(rest) > 500 {
 		return false
@@ -130,7 +134,7 @@ func alphanumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
-// NewCall makes the identity of a call: the same one again is a repeat.
+// NewCall returns a new identity for a call. A call with the same identity again is a repeat.
 func NewCall() string {
 	var b [8]byte
 	rand.Read(b[:])

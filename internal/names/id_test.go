@@ -12,8 +12,8 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Four goroutines make a million ids: all differ, and each goroutine's sort in the
-// order that it got them.
+// Four goroutines make a million ids. All ids differ, and those of each goroutine sort in the order
+// in which it made them.
 func TestIDsAreUniqueAndSort(t *testing.T) {
 	const makers, each = 4, 250_000
 	var g Maker
@@ -31,7 +31,7 @@ func TestIDsAreUniqueAndSort(t *testing.T) {
 	var all []string
 	for m := range made {
 		if !slices.IsSorted(made[m]) {
-			t.Errorf("the ids of goroutine %d do not sort as they were made", m)
+			t.Errorf("the ids of goroutine %d do not sort in the order in which they were made", m)
 		}
 		all = append(all, made[m]...)
 	}
@@ -41,7 +41,7 @@ func TestIDsAreUniqueAndSort(t *testing.T) {
 	}
 }
 
-func TestAnIDTellsItsPartition(t *testing.T) {
+func TestAnIDContainsItsPartition(t *testing.T) {
 	var g Maker
 	for p := range MaxPartitions {
 		id := g.Next(p, time.Now())
@@ -62,8 +62,8 @@ func TestAnIDTellsItsPartition(t *testing.T) {
 	}
 }
 
-// Ids sort by time in the partition, whoever made them, and a clock that goes back
-// makes no id that was made before.
+// The ids of a partition sort by time, even if different Makers made them. A clock that is set back
+// does not cause the same id twice.
 func TestIDsSortByTime(t *testing.T) {
 	at := time.UnixMilli(1_800_000_000_000)
 	for _, later := range []time.Duration{time.Millisecond, time.Second, 24 * time.Hour, 100 * 365 * 24 * time.Hour} {
@@ -75,19 +75,19 @@ func TestIDsSortByTime(t *testing.T) {
 	var g Maker
 	first := g.Next(0, at)
 	if second := g.Next(0, at.Add(-time.Hour)); second <= first {
-		t.Errorf("%s is not after %s: the clock went back", second, first)
+		t.Errorf("%s is not after %s, after the clock was set back", second, first)
 	}
 }
 
-// Within a ms the ids count up: the greatest beginning has room for 2^34 of them.
-func TestIDsOfOneMsDoNotRunOver(t *testing.T) {
+// Within a ms the random number counts up. There is room for 2^34 ids after the greatest first number.
+func TestIDsOfOneMsDoNotOverflow(t *testing.T) {
 	at := time.UnixMilli(1_800_000_000_000)
 	g := Maker{ms: at.UnixMilli(), random: 1<<34 - 2}
 	last := ""
 	for range 1000 {
 		id := g.Next(MaxPartitions-1, at)
 		if id <= last || len(id) != 20 {
-			t.Fatalf("%s comes after %s", id, last)
+			t.Fatalf("%s was made after %s, want a greater id of 20 characters", id, last)
 		}
 		last = id
 	}
@@ -98,10 +98,40 @@ func TestIDsOfOneMsDoNotRunOver(t *testing.T) {
 	}
 }
 
+func TestAnIDNamesItsOwnerAndItsRoot(t *testing.T) {
+	for _, row := range []struct{ id, owner, root string }{
+		{"0-a", "", "0-a"},
+		{"0-a.1", "0-a", "0-a"},
+		{"0-a.1.page-2", "0-a.1", "0-a"},
+		{"0-a!success", "", "0-a!success"},
+		{"0-a.1!success", "", "0-a.1!success"},
+		{"0-a.1!success.2", "0-a.1!success", "0-a.1!success"},
+		{"0-a.1!success.2.3", "0-a.1!success.2", "0-a.1!success"},
+		{"0-a!success.2!failure", "", "0-a!success.2!failure"},
+	} {
+		if got := OwnerOf(row.id); got != row.owner {
+			t.Errorf("OwnerOf(%s) = %q, want %q", row.id, got, row.owner)
+		}
+		if got := RootOf(row.id); got != row.root {
+			t.Errorf("RootOf(%s) = %q, want %q", row.id, got, row.root)
+		}
+	}
+}
+
+func TestAnIDIsNestedAtMost16Deep(t *testing.T) {
+	deep := "0-a" + strings.Repeat(".a", 16)
+	if _, err := PartitionOf(deep); err != nil {
+		t.Errorf("16 levels: %v, want them accepted", err)
+	}
+	if _, err := PartitionOf(deep + ".a"); !errors.Is(err, refusal.ErrInvalid) {
+		t.Errorf("17 levels: %v, want ErrInvalid", err)
+	}
+}
+
 func TestIDsOfTwoProcessesDiffer(t *testing.T) {
 	at, seen := time.UnixMilli(1_800_000_000_000), map[string]bool{}
 	for range 10_000 {
-		var g Maker // as if each were a process of its own
+		var g Maker // like a process of its own
 		seen[g.Next(0, at)] = true
 	}
 	if len(seen) != 10_000 {
@@ -122,8 +152,7 @@ func TestCallsDiffer(t *testing.T) {
 	}
 }
 
-// FuzzTaskID: whatever somebody takes for an id is one of ours or refused, and each
-// that we make is one of ours.
+// FuzzTaskID checks that every text is a valid id or is refused, and that each id that is made is valid.
 func FuzzTaskID(f *testing.F) {
 	for i, id := range []string{
 		"0-01J9ZK3Q8X4M2C7W5T", "998-01J9ZK3Q8X4M2C7", "0-a", "0-a.1", "0-a.page-1.x_y", "0-a!on_timeout", "0-a" + strings.Repeat(".a", 16),
@@ -138,16 +167,16 @@ func FuzzTaskID(f *testing.F) {
 		case err != nil && (!errors.Is(err, refusal.ErrInvalid) || p != 0 || len(err.Error()) > 500):
 			t.Errorf("PartitionOf(%q) = %d, %v", id, p, err)
 		case err == nil && (p < 0 || p >= MaxPartitions || !strings.HasPrefix(id, strconv.Itoa(p)+"-") || strings.ContainsAny(id, "{}*?[] :\r\n\x00")):
-			t.Errorf("PartitionOf(%q) = %d, and it is no id", id, p)
+			t.Errorf("PartitionOf(%q) = %d, want an error", id, p)
 		}
 		number, ms = abs(number)%MaxPartitions, ms&(1<<(5*timeDigits)-1)
 		var g Maker
 		made := g.Next(number, time.UnixMilli(ms))
 		if p, err := PartitionOf(made); p != number || err != nil || len(made) != idLength {
-			t.Errorf("PartitionOf(%q) = %d, %v, want %d: it was made", made, p, err, number)
+			t.Errorf("PartitionOf(%q) = %d, %v, want %d, for which it was made", made, p, err, number)
 		}
 		if next := g.Next(number, time.UnixMilli(ms)); next <= made {
-			t.Errorf("%q was made after %q", next, made)
+			t.Errorf("%q was made after %q, want a greater id", next, made)
 		}
 	})
 }

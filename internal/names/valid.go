@@ -2,8 +2,8 @@ package names
 
 import "strings"
 
-// Valid tells whether a name has 1 to 128 letters and digits, and characters of more behind
-// the first.
+// Valid reports whether a name has 1 to 128 bytes, begins with an ASCII letter or digit, and
+// contains only these and the characters of more.
 func Valid(name, more string) bool {
 	if name == "" || len(name) > 128 || !alphanumeric(name[0]) {
 		return false

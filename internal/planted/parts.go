@@ -21,9 +21,9 @@ var parts = map[string]part{
 	stories: {"queue", storyTests, nil},
 	// rapid must not spend time on a smaller example after a failure.
 	"model":       {"internal/model", "^TestModel$", []string{"-rapid.shrinktime=1ms", "-rapid.nofailfile"}},
-	"channels":    {"queue", "^TestWhoListensIsToldBeforeTheCallReturns$/^redis$", nil},
+	"channels":    {"queue", "^TestMessagesAreSentBeforeTheCallReturns$/^redis$", nil},
 	"full memory": {"queue", "^TestAFullRedisStillDrains$", nil},
-	"words":       {"queue", "^TestWhatIsToldOfABrokenRecordIsWords$", nil},
+	"words":       {"queue", "^TestErrorsOfABrokenRecordNameNoLineOfTheLua$", nil},
 	"failures":    {"queue", "^TestAQueueKeepsItsFailures", nil},
 	"events":      {"events", "^TestTheStreamOfEventsIsCapped$/^redis$|^TestEventsOfOneCall/^redis$|^TestTrimmedEvents/.*/^redis$|^TestForeignEntries/^redis$|^TestAllEventsOfMany", nil},
 	"kinds":       {"inspect", "^TestKindsBeyondAThousand", nil},
