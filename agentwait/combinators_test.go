@@ -183,6 +183,7 @@ func TestWhatAnAgentMakesOfItsWait(t *testing.T) {
 		"select with a limit":                {selectOf(wait{Limit: five}, "open open"), told{Value: "0  0", Err: "Timeout: the wait took longer than its limit: 0 completed, 0 failed, 0 cancelled, 2 pending"}},
 		"select ok skips failures":           {selectOK(wait{}, "fail discard c open"), told{Value: "2 c 3"}},
 		"select ok, all fail":                {selectOK(wait{}, "fail late gone"), told{Value: "0  0", Err: "All tasks failed: Task 'child' (id=A.1) failed: boom"}},
+		"select ok, first to fail is told":   {selectOK(wait{}, "late fail"), told{Value: "0  0", Err: "All tasks failed: Task 'child' (id=A.2) failed: boom"}},
 		"select ok, all are cancelled":       {selectOK(wait{}, "gone gone"), told{Value: "0  0", Err: "All tasks failed: result A.1: task cancelled: not wanted"}},
 		"select ok of none":                  {selectOK(wait{}, ""), told{Value: "0  0", Err: "invalid argument: select_ok requires at least one future"}},
 		"join 2":                             {joinN(wait{}, 2, "open fail c d"), told{Value: "2:COMPLETED=c 3:COMPLETED=d"}},

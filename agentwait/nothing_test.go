@@ -33,48 +33,68 @@ var combinators = map[string]func(on agentwait.Waiter, f futures) (string, error
 }
 
 func settled(s *agentwait.Settled[string], err error) (string, error) {
-	if err != nil {
+	if s == nil {
 		return "", err
 	}
-	return outcomes(s.Outcomes), nil
+	return outcomes(s.Outcomes), err
 }
 
 func won(w agentwait.Winner[string], err error) (string, error) {
 	return fmt.Sprint(w.Index, w.Value), err
 }
 
-// No member has completed when a wait comes to its limit: two have failed or are cancelled, and one is pending.
+// No member has completed when a wait comes to its limit: two have failed, or were cancelled, and one is pending.
 // Only where outcomes are asked for, or a success of one counts that is excused, is there no error.
 func TestAWaitThatComesToItsLimitWithNothingCompleted(t *testing.T) {
 	const (
-		limited = "Timeout: the wait took longer than its limit"
-		none    = "Timeout: No siblings completed before timeout"
+		limited    = "Timeout: the wait took longer than its limit: "
+		none       = "Timeout: No siblings completed before timeout: "
+		impossible = "3 tasks had to complete, and no more than 2 can: "
+
+		two  = "0 completed, 2 failed, 0 cancelled, 1 pending"
+		gone = "0 completed, 0 failed, 2 cancelled, 1 pending"
+		one  = "0 completed, 0 failed, 0 cancelled, 1 pending"
+
+		cancelled = "0:FAILED 1:FAILED 2:CANCELLED:late"
+		goesOn    = "0:FAILED 1:FAILED 2:PENDING:late"
 	)
 	limit := agentwait.Wait{Limit: 5 * time.Second}
 	proceed := agentwait.Wait{Limit: 5 * time.Second, Proceed: true}
 	excused := agentwait.Wait{Limit: 5 * time.Second, Proceed: true, ContinueOn: agentwait.OnError}
 	skipped := agentwait.Wait{Limit: 5 * time.Second, Proceed: true, SkipCancelled: true}
 	kept := agentwait.Wait{Limit: 5 * time.Second, Proceed: true, ContinueOn: agentwait.OnError, KeepPending: true}
-	// The error of each combinator under each of these policies; "-" means no error.
-	policies := []agentwait.Wait{limit, proceed, excused, skipped, kept}
-	for name, want := range map[string][]string{
-		"JoinAll":        {limited, none, none, none, none},
-		"AwaitAll":       {limited, none, none, none, none},
-		"Await":          {limited, none, none, none, none},
-		"JoinN":          {"3 tasks had to complete, and no more than 2 can", "3 tasks had to complete, and no more than 2 can", none, "3 tasks had to complete, and no more than 2 can", none},
-		"JoinAllSettled": {limited, "-", "-", "-", "-"},
-		"JoinNSettled":   {limited, "-", "-", "-", "-"},
-		"Select":         {limited, limited, limited, limited, limited},
-		"SelectOK":       {limited, limited, "-", limited, "-"},
+	policies := []struct {
+		wait    agentwait.Wait
+		members string
+	}{{limit, "fail fail open"}, {proceed, "fail fail open"}, {excused, "fail fail open"}, {skipped, "gone gone open"}, {kept, "fail fail open"}}
+	// What each function makes of it under each of these policies.
+	for name, wants := range map[string][]told{
+		"JoinAll": {
+			{Err: limited + two}, {Err: none + two}, {Err: none + two}, {Err: none + gone}, {Err: none + two}},
+		"AwaitAll": {
+			{Err: limited + two}, {Err: none + two}, {Err: none + two}, {Err: none + gone}, {Err: none + two}},
+		"Await": {
+			{Err: limited + one}, {Err: none + one}, {Err: none + one}, {Err: none + one}, {Err: none + one}},
+		"JoinN": {
+			{Err: impossible + "Task 'child' (id=A.1) failed: boom"}, {Err: impossible + "Task 'child' (id=A.1) failed: boom"},
+			{"0:FAILED 1:FAILED", none + two}, {Err: impossible + "result A.1: task cancelled: not wanted"}, {"0:FAILED 1:FAILED", none + two}},
+		"JoinAllSettled": {
+			{cancelled, limited + two}, {Value: cancelled}, {Value: cancelled}, {Value: "0:CANCELLED 1:CANCELLED 2:CANCELLED:late"}, {Value: goesOn}},
+		"JoinNSettled": {
+			{cancelled, limited + two}, {Value: cancelled}, {Value: cancelled}, {Value: "0:CANCELLED 1:CANCELLED 2:CANCELLED:late"}, {Value: goesOn}},
+		"Select": {
+			{"0", limited + one}, {"0", limited + one}, {"0", limited + one}, {"0", limited + one}, {"0", limited + one}},
+		"SelectOK": {
+			{"0", limited + two}, {"0", limited + two}, {Value: "0"}, {"0", limited + gone}, {Value: "0"}},
 	} {
-		for i, policy := range policies {
+		for i, want := range wants {
 			t.Run(fmt.Sprint(name, "_", i), func(t *testing.T) {
+				policy := policies[i]
 				s := newStage(t)
 				s.cast()
-				members := "fail fail open"
-				got := s.play(func(a *agent) (string, error) { return combinators[name](a.With(policy), cs(a, members)) })
-				if want[i] == "-" && got.Err != "" || !strings.HasPrefix(got.Err, strings.TrimPrefix(want[i], "-")) {
-					t.Fatalf("with %+v it is %q with the error %q, want %q", policy, got.Value, got.Err, want[i])
+				got := s.play(func(a *agent) (string, error) { return combinators[name](a.With(policy.wait), cs(a, policy.members)) })
+				if got != want {
+					t.Fatalf("of %q with %+v the agent made\n%+v, want\n%+v", policy.members, policy.wait, got, want)
 				}
 			})
 		}

@@ -1,6 +1,8 @@
 package races
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +33,16 @@ func TestTheLimitOfAWaitSurvivesACrash(t *testing.T) {
 	await.Until(t, "the agent has ended", func() bool { return status().Ended() })
 	if r := s.Records(s.Q, []string{id})[id]; r.Status != queue.Completed || !strings.Contains(string(r.Result), "Timeout: the wait took longer than its limit") {
 		t.Errorf("the agent is %s with %s %s, want COMPLETED with the timeout of its wait", r.Status, r.Result, r.Error)
+	}
+	// The limit is that of the process that was killed: 1.5 s from the call that made the wait and its member.
+	var limits []string
+	for _, e := range s.Events(s.Q) {
+		if e.Kind == "wait_timed_out" && e.ID == id {
+			limits = append(limits, e.Word("timeout_duration_ms")+" "+e.Word("wait_deadline_at"))
+		}
+	}
+	if want := []string{fmt.Sprint("1500 ", open.CreatedAt.Add(1500*time.Millisecond).UnixMilli())}; !slices.Equal(limits, want) {
+		t.Errorf("the limits of waits that were told are %q, want %q", limits, want)
 	}
 	if r := s.Records(s.Q, []string{open.ID})[open.ID]; r.Status != queue.Cancelled || r.Reason != queue.ReasonWaitTimeout {
 		t.Errorf("the member is %s for %q, want CANCELLED for the limit of the wait", r.Status, r.Reason)

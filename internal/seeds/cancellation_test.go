@@ -160,7 +160,12 @@ func TestAgentCancelTaskWrongAgent(t *testing.T) {
 	if _, err := s.q.Attempts().CancelAs(t.Context(), "call", thief, []string{mine, theirs}, ""); !errors.Is(err, refusal.ErrNotOwner) {
 		t.Errorf("CancelAs: %v, want %q", err, "Task not owned by agent")
 	}
-	_, err := s.q.Attempts().Suspend(t.Context(), queue.Suspension{Agent: thief, Epoch: c.Epoch, Worker: "w",
+	// The client has seen that itself; the script sees it, too.
+	reply, err := s.q.Engine().Call(t.Context(), 0, "cancel", "call", "", thief, mine, theirs)
+	if want := fmt.Sprintf("[[] [FOREIGN %s] [FOREIGN %s]]", theirs, theirs); err != nil || fmt.Sprint(reply) != want {
+		t.Errorf("the script answers %v, %v, want %s", reply, err, want)
+	}
+	_, err = s.q.Attempts().Suspend(t.Context(), queue.Suspension{Agent: thief, Epoch: c.Epoch, Worker: "w",
 		Wait: queue.Wait{Entry: 1, Mode: queue.WaitAny, Digest: "d", CancelLosers: true, Limit: time.Second,
 			Members: []queue.Member{{ID: mine}, {ID: theirs}}},
 		Note:     queue.Note{Entries: []queue.Entry{{Number: 2, Text: []byte("noted")}}},

@@ -59,6 +59,10 @@ type (
 		Cancelled bool         `json:"cancelled"`
 		Status    queue.Status `json:"status"`
 	}
+	failures struct {
+		Completed []processed `json:"completed"`
+		Failed    []string    `json:"failed"`
+	}
 	fanned struct {
 		InputCount     int      `json:"inputCount"`
 		OutputCount    int      `json:"outputCount"`
@@ -92,6 +96,7 @@ func (p *play) cast(w *worker.Worker) {
 		return processed{"processed:" + in.Item}, nil
 	})
 	agentwait.Handle(w, "parallel-tasks-agent", parallelTasks)
+	agentwait.Handle(w, "parallel-with-failures-agent", parallelWithFailures)
 	agentwait.Handle(w, "racing-tasks-agent", racingTasks)
 	agentwait.Handle(w, "racing-tasks-with-cancel-agent", racingTasksWithCancel)
 	agentwait.Handle(w, "fan-out-fan-in-agent", fanOutFanIn)
@@ -130,6 +135,25 @@ func parallelTasks(a *agentwait.Agent, in items) (out parallel, err error) {
 	}
 	results, err := agentwait.JoinAll(a, process(a, in.Items...)...)
 	return parallel{len(in.Items), results}, err
+}
+
+// parallelWithFailures goes on with what has completed, and tells the errors of the others.
+func parallelWithFailures(a *agentwait.Agent, in []condition) (out failures, err error) {
+	var all []*agentwait.Future[processed]
+	for _, c := range in {
+		all = append(all, conditional(a, c.Item, c.Fail))
+	}
+	s, err := agentwait.JoinAllSettled(a, all...)
+	if err != nil {
+		return out, err
+	}
+	for _, o := range s.Completed {
+		out.Completed = append(out.Completed, o.Value)
+	}
+	for _, o := range s.Failed {
+		out.Failed = append(out.Failed, o.Err.Error())
+	}
+	return out, nil
 }
 
 func racingTasks(a *agentwait.Agent, in race) (raced, error) {

@@ -18,13 +18,19 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// An agent makes two calls: one suspends with all children, and one recalls the journal with all
-// results. The worker fetches and settles it like any task.
+// An agent makes two calls, for 10 tasks as for 100: one suspends with all children, and one recalls
+// the journal with all results. The worker fetches and settles it like any task.
 func callsOfAHundred(t *testing.T) {
+	for size, sum := range map[int]string{10: "45", 100: "4950"} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) { callsOf(t, size, sum) })
+	}
+}
+
+func callsOf(t *testing.T, size int, sum string) {
 	s := frozen(t)
 	agents := worker.New(s.q, worker.Config{Queues: map[string]int{"agents": 1}})
 	agentwait.Handle(agents, "agent", func(a *agentwait.Agent, _ any) (sum int, err error) {
-		all := make([]*agentwait.Future[int], 100)
+		all := make([]*agentwait.Future[int], size)
 		for i := range all {
 			all[i] = agentwait.Schedule[int](a, i, queue.Task{Kind: "k"})
 		}
@@ -43,11 +49,11 @@ func callsOfAHundred(t *testing.T) {
 	}
 	id := s.enqueue(queue.Task{Kind: "agent", Queue: "agents"})
 	calls := s.scripts(id, func() { run(agents) })
-	for range 100 {
+	for range size {
 		run(tasks)
 	}
 	calls += s.scripts(id, func() { run(agents) })
-	if r := s.record(id); r.Status != queue.Completed || string(r.Result) != "4950" {
+	if r := s.record(id); r.Status != queue.Completed || string(r.Result) != sum {
 		t.Fatalf("the agent is %s: %s%s", r.Status, r.Result, r.Error)
 	}
 	if calls != 2 {

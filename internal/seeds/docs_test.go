@@ -19,8 +19,9 @@ const top = "../.." // of the repository, from here
 var (
 	tableRow = regexp.MustCompile(`(?m)^\| (S\d+\.\d+) \|[^|]+\| (.+) \|$`)
 	rowName  = regexp.MustCompile(`\bS[0-4]\.\d+\b`)
-	// A test is a folder, a function, and perhaps a word of a subtest's name. A story is its file.
-	testRef  = regexp.MustCompile("`([a-z/]+) (Test[A-Za-z0-9]+)(?:/([^`]+))?`")
+	// A test is a folder, a function, and perhaps a word of a subtest's name. Without a folder it is in
+	// the folder of the test before it. A story is its file.
+	testRef  = regexp.MustCompile("`(?:([a-z/]+) )?(Test[A-Za-z0-9]+)(?:/([^`]+))?`")
 	storyRef = regexp.MustCompile("`([a-z/]+/testdata/[a-z0-9_]+\\.txt)`")
 	excuse   = regexp.MustCompile(`^(with observe|with the dashboard|No test: .+)$`)
 )
@@ -70,8 +71,12 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 		if len(refs) == 0 {
 			t.Errorf("%s names no test", page)
 		}
+		folder := ""
 		for _, m := range refs {
-			folder, name, sub := m[1], m[2], m[3]
+			name, sub := m[2], m[3]
+			if m[1] != "" {
+				folder = m[1]
+			}
 			literals, there := tests(t, folder)[name]
 			if !there {
 				t.Errorf("%s: package %s has no test %s", page, folder, name)

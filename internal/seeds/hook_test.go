@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/eventlog"
 	"github.com/curfew-dev/curfew/queue"
@@ -88,19 +90,23 @@ func completedIsNotStopped(t *testing.T) {
 	}
 	done := s.enqueue(queue.Task{Kind: "k", Timeout: time.Second})
 	s.complete(s.claim())
+	if c, err := s.q.Cancel(t.Context(), done, ""); err != nil || c.Done || c.Status != queue.Completed {
+		t.Fatalf("Cancel of a completed task = %+v, %v", c, err)
+	}
 	late := s.enqueue(queue.Task{Kind: "k", Timeout: time.Second})
 	s.claim()
+	// The sweep meets both: the index still has the completed task, and has it first.
+	s.rdb.ZAdd(t.Context(), s.q.Root(0)+":deadlines", redis.Z{Score: 1, Member: done})
 	s.advance(2 * time.Second)
-	s.sweep()
-	if _, err := s.q.Cancel(t.Context(), done, ""); err != nil {
-		t.Fatal(err)
+	if swept := s.sweep(); swept.TimedOut != 1 {
+		t.Errorf("the sweep ended %d tasks, want 1", swept.TimedOut)
 	}
-	message, err := stops.ReceiveMessage(t.Context())
-	if err != nil || message.Payload != late+" 1 timeout" {
-		t.Errorf("the first message to the worker is %v (%v), want that %s timed out", message, err, late)
+	if message := await.Receive(t, stops.Channel(), "the worker is told"); message.Payload != late+" 1 timeout" {
+		t.Errorf("the first message to the worker is %v, want that %s timed out", message, late)
 	}
-	if r := s.record(late); r.Status != queue.Failed {
-		t.Errorf("the task that was stopped is %s", r.Status)
+	s.timedOut(late)
+	if r := s.record(done); r.Status != queue.Completed || string(r.Result) != `"done"` || s.ends(done) != 1 {
+		t.Errorf("the completed task is %s: %s, with %d ends", r.Status, r.Result, s.ends(done))
 	}
 }
 

@@ -95,10 +95,14 @@ func limitOfAnExecution(t *testing.T) {
 		t.Errorf("the execution has %v, want 1s", c.AttemptDeadline.Sub(c.Now))
 	}
 	s.advance(time.Second)
-	if s.sweep(); s.record(id).Status != queue.Running {
-		t.Errorf("at its limit it is %s", s.record(id).Status)
+	s.sweep()
+	if r := s.record(id); r.Status != queue.Running || r.Overdue {
+		t.Errorf("at its limit it is %s, overdue %v", r.Status, r.Overdue)
 	}
 	s.advance(time.Millisecond)
+	if !s.record(id).Overdue {
+		t.Error("one ms past its limit it is not overdue")
+	}
 	s.sweep()
 	if r := s.record(id); r.Phase() != "Timeout" || r.Reason != "timeout" || r.TimeoutType != "attempt" {
 		t.Errorf("it is %s (%s, %s)", r.Phase(), r.Reason, r.TimeoutType)

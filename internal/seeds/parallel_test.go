@@ -124,6 +124,19 @@ func TestAgentParallelWithFailure(t *testing.T) {
 	}
 }
 
+// An agent that asks for all outcomes completes, and tells which task failed.
+func TestAgentParallelWithFailures(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	p.start()
+	id := p.agent("parallel-with-failures-agent", []condition{{"a", false}, {"b", true}, {"c", false}})
+	p.gives(p.end(id), failures{[]processed{{"processed:a"}, {"processed:c"}},
+		[]string{"Task 'conditional-fail-task' (id=" + id + ".2) failed: told to fail: b"}})
+	if got, want := p.statuses(id), "COMPLETED FAILED COMPLETED"; got != want {
+		t.Errorf("its children are %s, want %s", got, want)
+	}
+}
+
 // A worker dies after its agent has started three tasks and before the agent waits for them.
 // Another worker runs the agent again: it gets the same three tasks, and each runs once.
 func TestAgentParallelIdempotency(t *testing.T) {

@@ -55,8 +55,8 @@ func runIsStrict(t *testing.T) {
 	p.start()
 	id := p.task(queue.Task{Kind: "agent", Timeout: time.Hour}, nil)
 	p.pass(time.Hour)
-	if r := p.record(id); r.Status != queue.Waiting {
-		t.Errorf("at its instant the run is %s", r.Status)
+	if r := p.record(id); r.Status != queue.Waiting || r.Overdue {
+		t.Errorf("at its instant the run is %s, overdue %v", r.Status, r.Overdue)
 	}
 	p.pass(time.Millisecond)
 	p.timedOut(id)

@@ -313,6 +313,11 @@ func eventOfNeverStarted(t *testing.T) {
 	if at, there := events[never]["started_at"]; !there || at != "" {
 		t.Errorf("started_at of the task that never started is %q (present: %v)", at, there)
 	}
+	for _, name := range []string{"agent_execution_id", "workflow_run_id"} {
+		if owner, there := events[never][name]; there && owner != "" {
+			t.Errorf("a task of no agent has the %s %v", name, owner)
+		}
+	}
 	if at := events[runs]["started_at"]; at != strconv.FormatInt(started.UnixMilli(), 10) {
 		t.Errorf("started_at of the task that ran is %v, want %d", at, started.UnixMilli())
 	}

@@ -49,10 +49,12 @@ func settledByPosition(t *testing.T) {
 		}
 		var without []string // outcomes without a result, which include CANCELLED
 		for _, o := range s.FailedOrCancelled() {
-			without = append(without, fmt.Sprintf("%d:%s", o.Index, o.Status))
+			without = append(without, fmt.Sprintf("%d:%s: %s", o.Index, o.Status, strings.ReplaceAll(o.Err.Error(), a.ID(), "A")))
 		}
-		if got := strings.Join(without, " "); got != "0:FAILED 1:CANCELLED 3:FAILED" {
-			t.Errorf("FailedOrCancelled = %s", got)
+		want := []string{"0:FAILED: Task 'conditional-fail-task' (id=A.2) failed: told to fail: a",
+			"1:CANCELLED: result A.1: task cancelled: not wanted", "3:FAILED: Task 'conditional-fail-task' (id=A.4) failed: told to fail: d"}
+		if !slices.Equal(without, want) {
+			t.Errorf("FailedOrCancelled =\n%q, want\n%q", without, want)
 		}
 		return summary(s) + ": " + s.Failed[1].Err.Error(), nil
 	})
@@ -139,6 +141,10 @@ func doneBeforeTheWait(t *testing.T) {
 	if took := at(r.CreatedAt, r.CompletedAt); took != "5s" {
 		t.Errorf("it took %s, want 5s", took)
 	}
+	waits := p.emitted("task_suspended") // the sleep and the wait, which names all its members
+	if len(waits) != 2 || fmt.Sprint(waits[1]["members"]) != "3" || waits[1]["wait_mode"] != string(queue.WaitSettled) {
+		t.Errorf("the agent was suspended by %v, want last for 3 members", waits)
+	}
 }
 
 func saysWhyItWaits(t *testing.T) {
@@ -205,8 +211,16 @@ func firstSuccess(t *testing.T) {
 		if !errors.As(err, &none) || len(none.All) != 2 || !errors.Is(none.All[0], none.First) {
 			return "", fmt.Errorf("all failed: %w", err)
 		}
-		if text := err.Error(); !strings.HasPrefix(text, "All tasks failed: Task 'conditional-fail-task' (id="+a.ID()) {
-			t.Errorf("the error reads %q", text)
+		var failed *queue.TaskFailedError
+		if !errors.As(none.First, &failed) {
+			return "", fmt.Errorf("the first error is %#v, want a TaskFailedError", none.First)
+		}
+		item := map[string]string{a.ID() + ".4": "d", a.ID() + ".5": "e"}[failed.TaskID]
+		if failed.Kind != "conditional-fail-task" || failed.Err.Error() != "told to fail: "+item {
+			t.Errorf("the first error is of task %s, %s: %v", failed.TaskID, failed.Kind, failed.Err)
+		}
+		if want := "All tasks failed: Task 'conditional-fail-task' (id=" + failed.TaskID + ") failed: told to fail: " + item; err.Error() != want {
+			t.Errorf("the error reads %q, want %q", err, want)
 		}
 		return fmt.Sprintf("%d %s", first.Index, first.Value.Processed), nil
 	})
