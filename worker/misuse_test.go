@@ -16,7 +16,7 @@ func TestMisuse(t *testing.T) {
 	s := newStage(t, shared(t), 1)
 	noop := raw(func(context.Context) error { return nil })
 
-	t.Run("registering wrongly panics with a sentence", func(t *testing.T) {
+	t.Run("an invalid registration panics with a text that says why", func(t *testing.T) {
 		w := worker.New(s.q, worker.Config{})
 		w.HandleRaw("known", noop)
 		panics(t, `kind "known" has a handler already`, func() { w.HandleRaw("known", noop) })
@@ -28,11 +28,11 @@ func TestMisuse(t *testing.T) {
 		panics(t, "before Run", func() { w.Use() })
 		stop()
 		if err := w.Run(s.ctx); err == nil || !strings.Contains(err.Error(), "before") {
-			t.Errorf("the second Run = %v", err)
+			t.Errorf("the second Run = %v, want an error that it was called before", err)
 		}
 	})
 
-	t.Run("a config that cannot work is refused before anything starts", func(t *testing.T) {
+	t.Run("an invalid config is refused before anything starts", func(t *testing.T) {
 		for _, c := range []struct {
 			config worker.Config
 			why    string
@@ -67,7 +67,7 @@ func panics(t *testing.T, why string, f func()) {
 	t.Helper()
 	defer func() {
 		if v := recover(); v == nil || !strings.Contains(fmt.Sprint(v), why) {
-			t.Errorf("panic %v, want one that says %q", v, why)
+			t.Errorf("panic %v, want one with %q", v, why)
 		}
 	}()
 	f()
