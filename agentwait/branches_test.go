@@ -19,7 +19,7 @@ func branch(a *agent, result string) *agentwait.Future[json.RawMessage] {
 
 func TestWhatComesOfBranches(t *testing.T) {
 	type sync = agentwait.Sync
-	const unread = "the result of child A.%d is not what the agent takes it for: invalid character '<' looking for beginning of value"
+	const unread = "cannot decode the result of child A.%d: invalid character '<' looking for beginning of value"
 	for name, c := range map[string]struct {
 		do   func(a *agent) (json.RawMessage, error)
 		want told
@@ -36,7 +36,7 @@ func TestWhatComesOfBranches(t *testing.T) {
 		}, told{Err: fmt.Sprintf(unread, 1)}},
 		"it does not count as one that failed": {func(a *agent) (json.RawMessage, error) {
 			return agentwait.Synchronize(a, sync{M: 3}, branch(a, "<"), branch(a, "fail"), branch(a, "1"))
-		}, told{Err: "3 tasks had to complete, and no more than 2 can: Task 'branch' (id=A.2) failed: boom"}},
+		}, told{Err: "3 tasks must complete, and at most 2 can: Task 'branch' (id=A.2) failed: boom"}},
 		"nor is it left out of what has settled": {func(a *agent) (json.RawMessage, error) {
 			s, err := agentwait.JoinAllSettled(a, branch(a, "1"), branch(a, "<"))
 			if err != nil {
@@ -69,7 +69,7 @@ func TestWhatComesOfBranches(t *testing.T) {
 		"but it fails once": {func(a *agent) (json.RawMessage, error) {
 			f := branch(a, "fail")
 			return agentwait.Synchronize(a, sync{M: 2}, f, f, branch(a, "1"))
-		}, told{Err: "2 tasks had to complete, and no more than 1 can: Task 'branch' (id=A.1) failed: boom"}},
+		}, told{Err: "2 tasks must complete, and at most 1 can: Task 'branch' (id=A.1) failed: boom"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)

@@ -102,7 +102,7 @@ func TestHabitsOfHandlers(t *testing.T) {
 			if err == nil || err == agentwait.ErrSuspended {
 				return fmt.Sprint(len(done)), err
 			}
-			return fmt.Sprint(len(done), strings.Contains(err.Error(), "is not what the agent takes it for")), nil
+			return fmt.Sprint(len(done), strings.Contains(err.Error(), "cannot decode the result of child ")), nil
 		}, `"0 true"`},
 		"a step of any type": {func(_ *stage, a *agent) (string, error) {
 			v, err := agentwait.Step(a, "x", func(context.Context) (any, error) { return 1, nil })
@@ -122,7 +122,7 @@ func TestHabitsOfHandlers(t *testing.T) {
 				return "", err
 			}
 			return strings.ReplaceAll(err.Error(), a.ID(), "A"), nil
-		}, `"2 tasks had to complete, and no more than 1 can: Task 'fail' (id=A.2) failed: boom"`},
+		}, `"2 tasks must complete, and at most 1 can: Task 'fail' (id=A.2) failed: boom"`},
 		"a step whose result is too large": {func(_ *stage, a *agent) (string, error) {
 			_, err := agentwait.Step(a, "big", func(context.Context) (string, error) { return string(make([]byte, 1<<20)), nil })
 			v, wait := agentwait.Await(a, echo(a, "x"))

@@ -38,9 +38,9 @@ func TestAKeyOfAChildThatCannotBeMeant(t *testing.T) {
 		want error
 		says string
 	}{
-		"it has another name":           {queue.Task{Kind: "echo", ID: "one", IdempotencyKey: "two"}, refusal.ErrInvalid, `is its name, and it has another, "one": leave one of them out`},
+		"it has another name":           {queue.Task{Kind: "echo", ID: "one", IdempotencyKey: "two"}, refusal.ErrInvalid, `is its name: set IdempotencyKey "two" or ID "one", not both`},
 		"it is no name":                 {queue.Task{Kind: "echo", IdempotencyKey: "s-two"}, refusal.ErrInvalid, "begins with s-"},
-		"it is that of another kind":    {queue.Task{Kind: "fail", IdempotencyKey: "page"}, refusal.ErrConflict, "is that of a child of kind echo"},
+		"it is that of another kind":    {queue.Task{Kind: "fail", IdempotencyKey: "page"}, refusal.ErrConflict, "belongs to a child of kind echo"},
 		"it cannot be a part of an id":  {queue.Task{Kind: "echo", IdempotencyKey: "a b"}, refusal.ErrInvalid, ""},
 		"it is a number, as others are": {queue.Task{Kind: "echo", IdempotencyKey: "7"}, refusal.ErrInvalid, "is a number"},
 	} {

@@ -71,7 +71,7 @@ func TestWhatAWaitForNothingOrTooMuchIs(t *testing.T) {
 		want told
 	}{
 		"3 settled of none": {func(a *agent) (string, error) { _, err := agentwait.JoinNSettled[string](a, 3); return "", err },
-			told{Err: "invalid argument: 3 of 0 different tasks cannot be waited for: it must be 0 to 0"}},
+			told{Err: "invalid argument: cannot wait for 3 of 0 different tasks: n must be 0 to 0"}},
 		"3 settled of none, clamped": {func(a *agent) (string, error) {
 			s, err := agentwait.JoinNSettled[string](a.With(clamp), 3)
 			return fmt.Sprint(len(s.Outcomes)), err
@@ -90,7 +90,7 @@ func TestWhatAWaitForNothingOrTooMuchIs(t *testing.T) {
 		"3 of 2 and one fails, clamped": {func(a *agent) (string, error) {
 			done, err := agentwait.JoinN(a.With(clamp), 3, cs(a, "x fail")...)
 			return outcomes(done), err
-		}, told{Err: "2 tasks had to complete, and no more than 1 can: Task 'child' (id=A.2) failed: boom", Value: "0:COMPLETED=x"}},
+		}, told{Err: "2 tasks must complete, and at most 1 can: Task 'child' (id=A.2) failed: boom", Value: "0:COMPLETED=x"}},
 		"3 of the same, clamped": {func(a *agent) (string, error) {
 			f := child(a, "x")
 			done, err := agentwait.JoinN(a.With(clamp), 3, f, f, f)
@@ -110,7 +110,7 @@ func TestWhatAWaitForNothingOrTooMuchIs(t *testing.T) {
 		"less than none is not clamped": {func(a *agent) (string, error) {
 			_, err := agentwait.JoinN[string](a.With(clamp), -1)
 			return "", err
-		}, told{Err: "invalid argument: -1 of 0 different tasks cannot be waited for: it must be 0 to 0"}},
+		}, told{Err: "invalid argument: cannot wait for -1 of 0 different tasks: n must be 0 to 0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)

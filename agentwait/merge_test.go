@@ -81,9 +81,9 @@ func TestMergeRefuses(t *testing.T) {
 		{"a source of a similar name", Merge{Source: "_branch.outputs"}, nil, `source "_branch.outputs" must be _branch.output`},
 		{"a gap in the source", Merge{Source: "_branch.output..a"}, nil, `path "_branch.output..a" has an empty part`},
 		{"a gap in the target", Merge{Target: ".a"}, nil, `path ".a" has an empty part`},
-		{"an object of what is none", Merge{Strategy: MergeObject}, []string{`0 {}`, `1 [1]`}, "the result of member 1 is no object"},
-		{"an object of null", Merge{Strategy: MergeObject}, []string{`0 null`}, "the result of member 0 is no object"},
-		{"what is no JSON", Merge{}, []string{`0 1`, `1 {"a"`}, "the result of member 1: invalid argument: it is no JSON"},
+		{"an object of what is none", Merge{Strategy: MergeObject}, []string{`0 {}`, `1 [1]`}, "the result of member 1 is not an object"},
+		{"an object of null", Merge{Strategy: MergeObject}, []string{`0 null`}, "the result of member 0 is not an object"},
+		{"what is no JSON", Merge{}, []string{`0 1`, `1 {"a"`}, "the result of member 1: invalid argument: it is not JSON"},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			got, err := c.merge.merge(arrived(t, c.of...))

@@ -58,7 +58,7 @@ func TestAnAgentThatIsUsedInsideItsStepEnds(t *testing.T) {
 				t.Errorf("%d tasks ran, want the agent twice and its child", n)
 			}
 			want := `invalid argument: the agent is used inside the function of its step, "charge", which a replay does not run: ` +
-				"draw, schedule and wait before the step, and use in it what came of that"
+				"make these calls before the step and pass their results in"
 			if r := s.get(r.ID); r.Status != queue.Failed || r.Error != want {
 				t.Errorf("the agent is %s: %s", r.Status, r.Error)
 			}
@@ -82,7 +82,7 @@ func TestASuspensionThatIsNoneEndsTheAgent(t *testing.T) {
 			agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) { return "", do(a) })
 			id := s.enqueue("agent", "")
 			s.run(1)
-			if r := s.get(id); r.Status != queue.Failed || !strings.Contains(r.Error, "no wait had suspended the agent: return it when a wait returns it") {
+			if r := s.get(id); r.Status != queue.Failed || !strings.Contains(r.Error, "no wait has suspended the agent: return ErrSuspended only when a wait returns it") {
 				t.Errorf("the agent is %s: %s", r.Status, r.Error)
 			}
 		})

@@ -61,7 +61,7 @@ func TestAWaitThatComesToItsLimitWithNothingCompleted(t *testing.T) {
 		"JoinAll":        {limited, none, none, none, none},
 		"AwaitAll":       {limited, none, none, none, none},
 		"Await":          {limited, none, none, none, none},
-		"JoinN":          {"3 tasks had to complete, and no more than 2 can", "3 tasks had to complete, and no more than 2 can", none, "3 tasks had to complete, and no more than 2 can", none},
+		"JoinN":          {"3 tasks must complete, and at most 2 can", "3 tasks must complete, and at most 2 can", none, "3 tasks must complete, and at most 2 can", none},
 		"JoinAllSettled": {limited, "-", "-", "-", "-"},
 		"JoinNSettled":   {limited, "-", "-", "-", "-"},
 		"Select":         {limited, limited, limited, limited, limited},

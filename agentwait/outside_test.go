@@ -204,7 +204,7 @@ func TestWhatAnAgentMayNotWaitFor(t *testing.T) {
 			agentwait.Schedule[string](a, "x", queue.Task{Kind: "child", ID: "one"})
 			_, err := agentwait.JoinAll(a, agentwait.Schedule[string](a, "y", queue.Task{Kind: "child", ID: "one"}))
 			return err
-		}, refusal.ErrInvalid, `two children of the name "one"`},
+		}, refusal.ErrInvalid, `two children named "one"`},
 		"a child with a number for a name": {func(a *agent) error {
 			_, err := agentwait.JoinAll(a, agentwait.Schedule[string](a, "y", queue.Task{Kind: "child", ID: "7"}))
 			return err
@@ -224,7 +224,7 @@ func TestWhatAnAgentMayNotWaitFor(t *testing.T) {
 		"a child without JSON": {func(a *agent) error {
 			_, err := agentwait.JoinAll(a, agentwait.Schedule[string](a, func() {}, queue.Task{Kind: "child"}))
 			return err
-		}, nil, "has no JSON"},
+		}, nil, "cannot encode the payload of a child of kind child as JSON"},
 		"a budget of nothing": {func(a *agent) error {
 			_, err := agentwait.JoinAll(a, agentwait.Schedule[string](a, "y", queue.Task{Kind: "child", Budget: 0.5}))
 			return err

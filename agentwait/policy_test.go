@@ -23,23 +23,23 @@ func TestMembersThatCannotBeMeant(t *testing.T) {
 	}{
 		"a signal within a time": {func(a *agent) error {
 			return settle(a, echo(a, "x"), agentwait.Signal[string](a, "go").Within(time.Second))
-		}, "member 1: invalid argument: a signal takes no Within, since no wait cancels it: use Wait.Limit"},
+		}, "member 1: invalid argument: a signal cannot have Within, since no wait cancels a signal: use Wait.Limit"},
 		"a task with and without a limit": {func(a *agent) error {
 			f := echo(a, "x")
 			return settle(a, f, f.Within(time.Second))
-		}, "member 1: invalid argument: A.1 has another Within or ContinueOn as member 0"},
+		}, "member 1: invalid argument: A.1 is also member 0, with another Within or ContinueOn"},
 		"a task that may fail and may not": {func(a *agent) error {
 			f := echo(a, "x")
 			return settle(a, f.ContinueOn(agentwait.OnError), f)
-		}, "give it the same in each place"},
-		"nil":           {func(a *agent) error { return settle(a, echo(a, "x"), nil) }, "member 1: invalid argument: it is no future"},
-		"a zero future": {func(a *agent) error { return settle(a, &agentwait.Future[string]{}) }, "member 0: invalid argument: it is no future"},
+		}, "use the same in each place"},
+		"nil":           {func(a *agent) error { return settle(a, echo(a, "x"), nil) }, "member 1: invalid argument: the future is nil or empty"},
+		"a zero future": {func(a *agent) error { return settle(a, &agentwait.Future[string]{}) }, "member 0: invalid argument: the future is nil or empty"},
 		"nil of any type": {func(a *agent) error { return agentwait.AwaitAll(a, nil, echo(a, "x")) },
-			"member 0: invalid argument: it is no future"},
+			"member 0: invalid argument: the future is nil or empty"},
 		"nil to cancel": {func(a *agent) error { _, err := agentwait.Cancel[string](a, "", nil); return err },
-			"task 0: invalid argument: it is no future"},
+			"task 0: invalid argument: the future is nil or empty"},
 		"a zero future to cancel": {func(a *agent) error { _, err := agentwait.CancelAll(a, "", &agentwait.Future[int]{}); return err },
-			"task 0: invalid argument: it is no future"},
+			"task 0: invalid argument: the future is nil or empty"},
 		"a bad signal, the second time": {func(a *agent) error {
 			if err := settle(a, agentwait.Signal[string](a, "a.b")); err == nil {
 				return nil

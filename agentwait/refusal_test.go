@@ -184,10 +184,10 @@ func TestNoChildIsLostSilently(t *testing.T) {
 		says []string // the error of the call
 		ends []string // that of the agent; none: it completes
 	}{
-		"by Start":           {func(a *agent) error { lost(a); return a.Start() }, []string{"child A.1: ", "has no JSON", "child A.7: ", "is a number"}, nil},
+		"by Start":           {func(a *agent) error { lost(a); return a.Start() }, []string{"child A.1: ", "as JSON", "child A.7: ", "is a number"}, nil},
 		"by Checkpoint":      {func(a *agent) error { lost(a); return a.Checkpoint(1) }, []string{"child A.1: ", "child A.7: "}, nil},
-		"by a wait for them": {func(a *agent) error { _, err := agentwait.JoinAll(a, unnamed(a), unnamed(a)); return err }, []string{"member 0: ", "member 1: ", "has no JSON"}, nil},
-		"by Cancel":          {func(a *agent) error { _, err := agentwait.Cancel(a, "", unnamed(a)); return err }, []string{"task 0: ", "has no JSON"}, nil},
+		"by a wait for them": {func(a *agent) error { _, err := agentwait.JoinAll(a, unnamed(a), unnamed(a)); return err }, []string{"member 0: ", "member 1: ", "as JSON"}, nil},
+		"by Cancel":          {func(a *agent) error { _, err := agentwait.Cancel(a, "", unnamed(a)); return err }, []string{"task 0: ", "as JSON"}, nil},
 		"by the agent's end": {func(a *agent) error { lost(a); return nil }, nil, []string{"never awaited: A.1 (echo), which could not be scheduled: ", "A.7 (echo)", "or call Start"}},
 		"all that are refused": {func(a *agent) error {
 			unshared(a, "one")

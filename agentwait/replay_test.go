@@ -204,7 +204,7 @@ func TestAReplayThatDiffersEndsTheAgent(t *testing.T) {
 		"another step":        {step("charge"), step("refund"), []string{`had the step "charge"`, `now has the step "refund"`}},
 		"a wait for a step":   {step("charge"), join, []string{`had the step "charge"`, "now has a wait for all of 2"}},
 		"a step for a wait":   {join, step("charge"), []string{"had a wait for all of 2", `now has the step "charge"`}},
-		"it ends too early":   {join, func(*agent, string) (string, error) { return "", nil }, []string{"had a wait for all of 2", "come to its end"}},
+		"it ends too early":   {join, func(*agent, string) (string, error) { return "", nil }, []string{"had a wait for all of 2", "returned before it"}},
 		"the time for a wait": {join, func(a *agent, _ string) (string, error) { a.Now(); return join(a, "") }, []string{"a call of Now"}},
 		"a number for a wait": {join, func(a *agent, _ string) (string, error) { a.Rand(); return join(a, "") }, []string{"a call of Rand"}},
 		"a cancel for a wait": {join, func(a *agent, _ string) (string, error) {

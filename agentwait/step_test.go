@@ -133,7 +133,7 @@ func TestTheErrorOfAStepIsTheSameInAReplay(t *testing.T) {
 		"a very long one is cut": {err: errors.New(strings.Repeat("ü", 1<<14)), says: strings.Repeat("ü", 1<<13),
 			report: queue.Outcome{Verb: queue.Fail, Class: queue.ClassError}},
 		"a suspension that is none": {err: agentwait.ErrSuspended, isNot: agentwait.ErrSuspended,
-			says:   "invalid argument: ErrSuspended was returned, and no wait had suspended the agent: return it when a wait returns it, and an error of your own otherwise",
+			says:   "invalid argument: ErrSuspended was returned, but no wait has suspended the agent: return ErrSuspended only when a wait returns it, and otherwise an error of your own",
 			report: queue.Outcome{Verb: queue.Fail, Class: queue.ClassFailed}},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
