@@ -11,7 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// combinators are the waits that a policy adjusts, each for the same members.
+// combinators has a function for each wait that a policy adjusts. Each waits for the same members.
 var combinators = map[string]func(on agentwait.Waiter, f futures) (string, error){
 	"JoinAll": func(on agentwait.Waiter, f futures) (string, error) { return joined(agentwait.JoinAll(on, f...)) },
 	"JoinN": func(on agentwait.Waiter, f futures) (string, error) {
@@ -43,9 +43,10 @@ func won(w agentwait.Winner[string], err error) (string, error) {
 	return fmt.Sprint(w.Index, w.Value), err
 }
 
-// No member has completed when a wait comes to its limit: two have failed or are cancelled, and one is pending.
-// Only where outcomes are asked for, or a success of one counts that is excused, is there no error.
-func TestAWaitThatComesToItsLimitWithNothingCompleted(t *testing.T) {
+// When the wait reaches its limit two members have failed, one is pending, and none has completed. The
+// wait returns an error, with two exceptions: JoinAllSettled and JoinNSettled with Proceed, and SelectOK
+// if ContinueOn excuses the failures.
+func TestAWaitAtItsLimitWithNothingCompleted(t *testing.T) {
 	const (
 		limited = "Timeout: the wait took longer than its limit"
 		none    = "Timeout: No siblings completed before timeout"
@@ -55,7 +56,7 @@ func TestAWaitThatComesToItsLimitWithNothingCompleted(t *testing.T) {
 	excused := agentwait.Wait{Limit: 5 * time.Second, Proceed: true, ContinueOn: agentwait.OnError}
 	skipped := agentwait.Wait{Limit: 5 * time.Second, Proceed: true, SkipCancelled: true}
 	kept := agentwait.Wait{Limit: 5 * time.Second, Proceed: true, ContinueOn: agentwait.OnError, KeepPending: true}
-	// The error of each combinator under each of these policies; "-" means no error.
+	// The error of each combinator with each of these policies; "-" means no error.
 	policies := []agentwait.Wait{limit, proceed, excused, skipped, kept}
 	for name, want := range map[string][]string{
 		"JoinAll":        {limited, none, none, none, none},
@@ -74,15 +75,15 @@ func TestAWaitThatComesToItsLimitWithNothingCompleted(t *testing.T) {
 				members := "fail fail open"
 				got := s.play(func(a *agent) (string, error) { return combinators[name](a.With(policy), cs(a, members)) })
 				if want[i] == "-" && got.Err != "" || !strings.HasPrefix(got.Err, strings.TrimPrefix(want[i], "-")) {
-					t.Fatalf("with %+v it is %q with the error %q, want %q", policy, got.Value, got.Err, want[i])
+					t.Fatalf("with %+v the wait returned %q with the error %q, want %q", policy, got.Value, got.Err, want[i])
 				}
 			})
 		}
 	}
 }
 
-// A branch that is excused counts as one that completed, and has nothing to merge.
-func TestASynchronizationThatComesToItsTimeoutWithNothingCompleted(t *testing.T) {
+// A branch whose ending is excused counts as completed, and has no result to merge.
+func TestASynchronizationAtItsTimeoutWithNothingCompleted(t *testing.T) {
 	type future = *agentwait.Future[json.RawMessage]
 	branches := func(a *agent, on agentwait.Ending) []future {
 		one := func(does string) future {
@@ -96,9 +97,9 @@ func TestASynchronizationThatComesToItsTimeoutWithNothingCompleted(t *testing.T)
 		on    agentwait.Ending
 		want  string
 	}{
-		{"it does not go on", agentwait.Sync{Timeout: 5 * time.Second}, 0, "Timeout: Synchronization timeout exceeded"},
-		{"it goes on with nothing", agentwait.Sync{Timeout: 5 * time.Second, Proceed: true}, 0, "Timeout: No siblings completed before timeout"},
-		{"it goes on without one that is excused", agentwait.Sync{Timeout: 5 * time.Second, Proceed: true}, agentwait.OnError, ""},
+		{"without Proceed it is an error", agentwait.Sync{Timeout: 5 * time.Second}, 0, "Timeout: Synchronization timeout exceeded"},
+		{"with Proceed it is an error too", agentwait.Sync{Timeout: 5 * time.Second, Proceed: true}, 0, "Timeout: No siblings completed before timeout"},
+		{"with Proceed and an excused branch it continues", agentwait.Sync{Timeout: 5 * time.Second, Proceed: true}, agentwait.OnError, ""},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			s := newStage(t)
@@ -108,7 +109,7 @@ func TestASynchronizationThatComesToItsTimeoutWithNothingCompleted(t *testing.T)
 				return string(b), err
 			})
 			if !strings.HasPrefix(got.Err, c.want) || c.want == "" && got.Err != "" {
-				t.Fatalf("it is %+v, want %q", got, c.want)
+				t.Fatalf("Synchronize returned %+v, want the error %q", got, c.want)
 			}
 		})
 	}
