@@ -159,7 +159,7 @@ func (a *Agent) verdict(err error) error {
 		return err
 	case gone != nil:
 		return gone // cancelled or shut down: the value that the handler returned is not a result
-	case len(a.unsent) > 0 || len(a.untold()) > 0:
+	case len(a.unsent) > 0 || len(a.unreported()) > 0:
 		return worker.Discard(a.unawaited())
 	}
 	if rest := a.leftOver(); rest != nil {
@@ -177,7 +177,7 @@ func (a *Agent) unawaited() error {
 	for _, t := range a.unsent {
 		names = append(names, fmt.Sprintf("%s (%s)", t.ID, t.Kind))
 	}
-	for _, c := range a.untold() {
+	for _, c := range a.unreported() {
 		names = append(names, fmt.Sprintf("%s (%s), which could not be scheduled: %v", c.id, c.kind, c.err))
 	}
 	if more := len(names) - 5; more > 0 {

@@ -31,7 +31,7 @@ type child struct {
 	kind     string
 	priority int
 	err      error // why it could not be scheduled
-	told     bool  // a call has returned err
+	reported bool  // a call has returned err
 }
 
 func (f *Future[T]) member() (*child, time.Duration, Ending) {
@@ -212,7 +212,7 @@ func (a *Agent) vet(word string, futures []Awaitable) error {
 		case c == nil:
 			all = append(all, fmt.Errorf("%s %d: %w: the future is nil or empty: use what Schedule, Promise, Signal, Child or Of returned", word, i, refusal.ErrInvalid))
 		case c.err != nil:
-			c.told = true
+			c.reported = true
 			all = append(all, fmt.Errorf("%s %d: %w", word, i, c.err))
 		case c.agent != a.job.ID:
 			all = append(all, fmt.Errorf("%s %d: %w: %s", word, i, ErrNotOwner, c.id))

@@ -40,7 +40,7 @@ func TestATimeoutHasTheResultsSoFar(t *testing.T) {
 				}
 				return fmt.Sprint(timeout.Values, timeout.Failed, timeout.Pending, open), nil
 			})
-			if want := (told{Value: "[{0 x} {3 y}] [2] [1 4] [.2 .5]"}); got != want {
+			if want := (answer{Value: "[{0 x} {3 y}] [2] [1 4] [.2 .5]"}); got != want {
 				t.Fatalf("the agent got %+v, want %+v", got, want)
 			}
 		})
@@ -60,7 +60,7 @@ func TestATimeoutOfTasksOfSeveralTypes(t *testing.T) {
 		}
 		return fmt.Sprintf("%s %s %v", timeout.Values[0].Value, timeout.Unfinished[0].ID()[len(a.ID()):], f[1].IsCancelled()), nil
 	})
-	if want := (told{Value: `"x" .2 true`}); got != want {
+	if want := (answer{Value: `"x" .2 true`}); got != want {
 		t.Fatalf("the agent got %+v, want %+v", got, want)
 	}
 }
@@ -95,7 +95,7 @@ func TestSelectReturnsTheResultOfEachCancel(t *testing.T) {
 		}
 		return strings.Join(lines, "\n"), err
 	})
-	want := told{Value: `1 completed true="y" failed false cancelled false, before false: ""
+	want := answer{Value: `1 completed true="y" failed false cancelled false, before false: ""
 2 completed false="" failed true cancelled false, before false: "boom"
 3 completed false="" failed false cancelled true, before false: ""
 4 completed false="" failed false cancelled false, before true: "gone"`}

@@ -42,7 +42,7 @@ func TestListsOfAWaitUseTheStatusOfLateMembers(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		do   func(a *agent) (string, error)
-		want told
+		want answer
 	}{
 		"each list by status, with late members": {func(a *agent) (string, error) {
 			s, err := settled(a, best)
@@ -50,21 +50,21 @@ func TestListsOfAWaitUseTheStatusOfLateMembers(t *testing.T) {
 				return "", err
 			}
 			return fmt.Sprintf("%s | %s | %s | %s", outcomes(s.Completed), outcomes(s.Failed), outcomes(s.Cancelled), outcomes(s.Pending)), nil
-		}, told{Value: "0:COMPLETED=x 2:COMPLETED:late=late | 3:FAILED:late | 1:CANCELLED:late | "}},
+		}, answer{Value: "0:COMPLETED=x 2:COMPLETED:late=late | 3:FAILED:late | 1:CANCELLED:late | "}},
 		"FailedOrCancelled has both lists": {func(a *agent) (string, error) {
 			s, err := settled(a, best)
 			if err != nil {
 				return "", err
 			}
 			return outcomes(s.FailedOrCancelled()), nil
-		}, told{Value: "1:CANCELLED:late 3:FAILED:late"}},
+		}, answer{Value: "1:CANCELLED:late 3:FAILED:late"}},
 		"FailedOrCancelled has no pending task": {func(a *agent) (string, error) {
 			s, err := settled(a, keep)
 			if err != nil {
 				return "", err
 			}
 			return outcomes(s.FailedOrCancelled()) + "| " + outcomes(s.Pending), nil
-		}, told{Value: "| 1:PENDING:late 2:PENDING:late 3:PENDING:late"}},
+		}, answer{Value: "| 1:PENDING:late 2:PENDING:late 3:PENDING:late"}},
 		"SkipCancelled returns the error of a late failure": {func(a *agent) (string, error) {
 			s, err := settled(a, best)
 			if err != nil {
@@ -72,7 +72,7 @@ func TestListsOfAWaitUseTheStatusOfLateMembers(t *testing.T) {
 			}
 			_, err = s.SkipCancelled()
 			return "", err
-		}, told{Err: "Task 'child' (id=A.4) failed: boom"}},
+		}, answer{Err: "Task 'child' (id=A.4) failed: boom"}},
 		"the error of the wait has the states at its limit": {func(a *agent) (string, error) {
 			_, err := settled(a, strict)
 			var late *agentwait.WaitTimeoutError
@@ -80,7 +80,7 @@ func TestListsOfAWaitUseTheStatusOfLateMembers(t *testing.T) {
 				return "", err
 			}
 			return fmt.Sprint(late.Completed, late.Failed, late.Cancelled, late.Pending), nil
-		}, told{Value: "[0] [] [] [1 2 3]"}},
+		}, answer{Value: "[0] [] [] [1 2 3]"}},
 		"late results are merged, and last_wins uses the last that ended": {func(a *agent) (string, error) {
 			late := func(what string) *agentwait.Future[json.RawMessage] {
 				return agentwait.Schedule[json.RawMessage](a, what, queue.Task{Kind: "slowly"})
@@ -94,7 +94,7 @@ func TestListsOfAWaitUseTheStatusOfLateMembers(t *testing.T) {
 			list, _ := agentwait.Merge{}.Of(s)
 			last, err := agentwait.Merge{Strategy: agentwait.LastWins}.Of(s)
 			return string(list) + string(last), err
-		}, told{Value: `["two","one","x"]"two"`}},
+		}, answer{Value: `["two","one","x"]"two"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)

@@ -82,7 +82,7 @@ func TestValueOfAnotherAgentsChildIsRefused(t *testing.T) {
 		v, err := agentwait.Value(a, mine)
 		return results + v, err
 	})
-	if want := (told{Value: "true true true mine"}); got != want {
+	if want := (answer{Value: "true true true mine"}); got != want {
 		t.Fatalf("%+v, want %+v", got, want)
 	}
 }

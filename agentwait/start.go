@@ -90,7 +90,7 @@ func (a *Agent) forget(why map[string]error) {
 	}
 	for id, err := range why {
 		if c := a.scheduled[id]; c != nil {
-			c.err, c.told = err, true
+			c.err, c.reported = err, true
 		}
 		delete(a.named, nameOf(id))
 	}
@@ -103,10 +103,10 @@ func (a *Agent) forget(why map[string]error) {
 	}
 }
 
-// untold returns the children that could not be scheduled and whose error no call has returned.
-func (a *Agent) untold() (all []*child) {
+// unreported returns the children that could not be scheduled and whose error no call has returned.
+func (a *Agent) unreported() (all []*child) {
 	for _, c := range a.unfit {
-		if !c.told {
+		if !c.reported {
 			all = append(all, c)
 		}
 	}
@@ -116,8 +116,8 @@ func (a *Agent) untold() (all []*child) {
 // reportUnfit returns the errors of the children that could not be scheduled, each once.
 func (a *Agent) reportUnfit() error {
 	var all []error
-	for _, c := range a.untold() {
-		c.told = true
+	for _, c := range a.unreported() {
+		c.reported = true
 		all = append(all, &queue.ChildError{ID: c.id, Err: c.err})
 	}
 	return errors.Join(all...)

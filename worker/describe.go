@@ -50,8 +50,8 @@ func (p *partition) describe(state queue.WorkerState, about string) {
 	})
 }
 
-// askedToStop shuts the worker down, as the end of Run's context does.
-func (w *Worker) askedToStop() {
+// stopRequested shuts the worker down, as the end of Run's context does.
+func (w *Worker) stopRequested() {
 	if !w.stopping.Load() {
 		w.endOnce.Do(func() {
 			w.log.Info("A stop of the worker was requested: it takes no more tasks and waits for its handlers")

@@ -44,7 +44,7 @@ func (p *partition) slotGranted() {
 	wakeAll(woken)
 }
 
-// canFetch reports whether the partition is to fetch and may acquire slots. Caller holds mu.
+// canFetch reports whether the partition wants to fetch and can acquire slots. Caller holds mu.
 func (p *partition) canFetch() bool { return p.fetching && !p.needsSlot }
 
 // addFetch adds a fetch to a request, for as many tasks as it has slots. Caller holds mu.

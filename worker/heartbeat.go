@@ -90,7 +90,7 @@ func (p *partition) awaitNextBeat() {
 // stop stops the attempt that Redis has named, or the worker itself.
 func (w *Worker) stop(s queue.Stop) {
 	if s.OfWorker() {
-		w.askedToStop()
+		w.stopRequested()
 		return
 	}
 	if n, err := queue.PartitionOf(s.ID); err == nil && n < len(w.partitions) {

@@ -94,7 +94,7 @@ type runOne struct {
 	w       *Worker
 	id      string
 	callCtx context.Context // of the calls to Redis; it does not end before them
-	asked   []int           // the partitions in which the id has a lease
+	leased  []int           // the partitions in which the id has a lease
 }
 
 // fetch fetches a task from the partitions, one after the other. It returns nil if no task is ready.
@@ -104,7 +104,7 @@ func (o *runOne) fetch(ctx context.Context, queues []string) (*queue.Claim, erro
 		fetch.Quotas = append(fetch.Quotas, queue.Quota{Queue: name, N: 1})
 	}
 	for n := range o.w.q.Partitions() {
-		o.asked = append(o.asked, n)
+		o.leased = append(o.leased, n)
 		reply, err := o.w.q.Attempts().Fetch(ctx, n, o.id, fetch)
 		if err != nil {
 			return nil, err
@@ -211,7 +211,7 @@ func (o *runOne) heartbeat(a *attempt) []queue.Stop {
 func (o *runOne) endLeases() {
 	ctx, cancel := context.WithTimeout(o.callCtx, endLeaseTimeout)
 	defer cancel()
-	for _, n := range o.asked {
+	for _, n := range o.leased {
 		if _, err := o.w.q.Attempts().Heartbeat(ctx, n, o.id, 0, 1, nil); err != nil {
 			o.w.logError(n, "RunOne could not end its lease", err)
 		}

@@ -78,7 +78,7 @@ func (p *partition) handleReply(r *request, reply *queue.Reply) {
 	p.mu.Unlock()
 	wakeAll(woken)
 	if reply.Stopping() && r.fetch.N > 0 {
-		p.w.askedToStop()
+		p.w.stopRequested()
 	}
 	for _, a := range started {
 		go a.run()

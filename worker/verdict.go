@@ -59,7 +59,7 @@ func Release(d time.Duration) error {
 	return &verdict{verb: queue.Release, delay: max(d, 0)}
 }
 
-// VerdictOf returns the outcome that an error of a handler stands for: the Verb, Class, Code and Delay
+// VerdictOf returns the outcome that an error of a handler means: the Verb, Class, Code and Delay
 // of RetryAfter, Discard, Fail or Release, and those of a plain failure for any other error. The other
 // fields are zero. Use it to store an error and make it again later, as package agentwait does.
 func VerdictOf(err error) queue.Outcome {
