@@ -2,6 +2,7 @@ package reaper_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,54 @@ func TestAReaperSweepsAgainAfterItsFallback(t *testing.T) {
 				t.Errorf("the pauses between sweeps were %v, want the shortest between %v and %v", pauses, test.least, test.most)
 			}
 		})
+	}
+}
+
+// A reaper with values in its Config that Redis would refuse still sweeps.
+func TestAReaperSweepsWithAnyConfig(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		claim  string
+		config reaper.Config
+	}{
+		{"a batch over the limit", reaper.Config{Batch: 5000}},
+		{"a fall-back under 1 ms", reaper.Config{Fallback: time.Microsecond}},
+		{"a name of several words", reaper.Config{Name: "the reaper"}},
+		{"a name that begins with a sign", reaper.Config{Name: "_é"}},
+		{"a name of signs", reaper.Config{Name: "-"}},
+		{"a long name", reaper.Config{Name: strings.Repeat("x", 1000)}},
+	} {
+		t.Run(test.claim, func(t *testing.T) {
+			t.Parallel()
+			q := open(t, redistest.Shared(t).Client(t), 1)
+			sweeps := make(chan reaper.Swept, 1)
+			test.config.Observe = func(_ int, s reaper.Swept) {
+				select {
+				case sweeps <- s:
+				default:
+				}
+			}
+			run(t, reaper.New(q, test.config))
+			await.Receive(t, sweeps, "a sweep")
+		})
+	}
+}
+
+// A sweep never ends more than 250 tasks of a clock.
+func TestASweepEndsNoMoreThan250Tasks(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Shared(t).Client(t)
+	q := open(t, rdb, 1)
+	due := time.Now().Add(200 * time.Millisecond)
+	enqueue(t, q, slices.Repeat([]queue.Task{{Kind: "k", Deadline: due}}, 300)...)
+	await.Until(t, "all are due", func() bool {
+		now, err := rdb.Time(t.Context()).Result()
+		return err == nil && now.After(due.Add(2*time.Millisecond))
+	})
+	for _, want := range []int{250, 50} {
+		if s, err := reaper.Sweep(t.Context(), q, 0, "r", 5000, time.Second); err != nil || s.TimedOut != want {
+			t.Errorf("Sweep with a batch of 5000 = %+v, %v, want %d timed out", s, err, want)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@
 package reaper
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
@@ -26,13 +27,16 @@ import (
 
 // Config adjusts a Reaper. The zero value is ready to use.
 type Config struct {
-	// Batch is the greatest number of tasks of a clock that one sweep ends, up to 250. Defaults
-	// to 100 for the first sweep, and to 250 for the sweeps that follow while more tasks are due.
+	// Batch is the greatest number of tasks of a clock that one sweep ends. More than 250 counts
+	// as 250. Defaults to 100 for the first sweep, and to 250 for the sweeps that follow while
+	// more tasks are due.
 	Batch int
 	// Fallback is the longest time between two sweeps of the reaper that has the turn.
-	// Defaults to 500 ms. Another reaper waits 60 times as long at most.
+	// Less than 1 ms counts as 1 ms. Defaults to 500 ms. Another reaper waits 60 times as long at
+	// most.
 	Fallback time.Duration
-	// Name is the beginning of the reaper's name in Redis. Defaults to the name of the host.
+	// Name is the beginning of the reaper's name in Redis. Defaults to the name of the host. A
+	// character other than a letter, a digit, or one of . _ - becomes _.
 	Name string
 	// Logger defaults to the queue's.
 	Logger *slog.Logger
@@ -56,11 +60,12 @@ func New(of Namespace, config Config) *Reaper {
 	}
 	crowd := config.Batch
 	if config.Batch <= 0 {
-		config.Batch, crowd = 100, 250
+		config.Batch, crowd = 100, maxBatch
 	}
 	if config.Fallback <= 0 {
 		config.Fallback = 500 * time.Millisecond
 	}
+	config.Fallback = max(config.Fallback, time.Millisecond)
 	if config.Logger == nil {
 		config.Logger = of.Engine().Logger()
 	}
@@ -70,11 +75,19 @@ func New(of Namespace, config Config) *Reaper {
 	return &Reaper{of: of, config: config, crowd: crowd, name: newName(config.Name)}
 }
 
-// newName returns a unique name: a reaper holds the turn by its name.
+// newName returns a unique name: a reaper holds the turn by its name. Redis accepts one word that begins
+// with a letter or digit.
 func newName(prefix string) string {
 	if prefix == "" {
 		prefix, _ = os.Hostname()
 	}
+	prefix = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r) {
+			return r
+		}
+		return '_'
+	}, prefix)
+	prefix = cmp.Or(strings.TrimLeft(prefix[:min(len(prefix), 64)], "._-"), "reaper")
 	return prefix + "-" + strconv.Itoa(os.Getpid()) + "-" + strings.ToLower(rand.Text()[:8])
 }
 

@@ -26,9 +26,13 @@ type Swept struct {
 	Errors []string
 }
 
+// maxBatch is how many entries of a clock a sweep handles at most (lua/call/sweep.lua).
+const maxBatch = 250
+
 // Sweep makes one sweep of a partition: it ends, starts and removes what is due, at most batch
-// entries of each clock and never more than 250. fallback is the longest that Wait of the result is
-// for the reaper that has the turn. Sweep returns an error if the call fails.
+// entries of each clock and never more than 250. fallback is the longest Wait for the reaper that has
+// the turn. Sweep returns an error if the call fails: reaper must be one word that begins with a letter
+// or digit, batch at least 1, and fallback at least 1 ms.
 func Sweep(ctx context.Context, n Namespace, partition int, reaper string, batch int, fallback time.Duration) (Swept, error) {
 	if engine.IsNil(n) {
 		return Swept{}, refusal.Failed("sweep", "", refusal.Invalid("namespace", "is nil: use what queue.Open returned"))
@@ -37,7 +41,7 @@ func Sweep(ctx context.Context, n Namespace, partition int, reaper string, batch
 		return Swept{}, refusal.Failed("sweep", "", err)
 	}
 	e := n.Engine()
-	reply, err := e.Call(ctx, partition, "sweep", reaper, batch, fallback.Milliseconds())
+	reply, err := e.Call(ctx, partition, "sweep", reaper, min(batch, maxBatch), fallback.Milliseconds())
 	answers, err := engine.List(reply, err, 5)
 	if err != nil {
 		return Swept{}, refusal.Failed("sweep", "", err)

@@ -40,7 +40,8 @@ type Config struct {
 	// NoReaper makes the worker run no reaper. By default the workers of a process that use the
 	// same opened namespace run one reaper together.
 	NoReaper bool
-	// Name is the beginning of the worker's id. Host, process and a random part follow.
+	// Name is the beginning of the worker's id. Host, process and a random part follow. A
+	// character other than a letter, a digit, or one of . _ - becomes _.
 	Name string
 	// Logger defaults to the queue's.
 	Logger *slog.Logger

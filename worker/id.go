@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// newID returns prefix-host-process-random. It has only characters that are safe in a key.
+// newID returns prefix-host-process-random. It has only characters that are safe in a key, and begins
+// with a letter or digit: Redis accepts no other id.
 func newID(prefix string) string {
 	host, _ := os.Hostname()
 	parts := []string{keySafe(host), strconv.Itoa(os.Getpid()), strings.ToLower(rand.Text()[:10])}
 	if prefix != "" {
 		parts = append([]string{keySafe(prefix)}, parts...)
 	}
-	return strings.Join(parts, "-")
+	return strings.TrimLeft(strings.Join(parts, "-"), "._-")
 }
 
 // keySafe replaces each unsafe character with _, and cuts s to 64 characters.

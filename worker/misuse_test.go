@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -52,6 +53,18 @@ func TestMisuse(t *testing.T) {
 	t.Run("a worker without handlers is refused", func(t *testing.T) {
 		if err := worker.New(s.q, worker.Config{}).Run(s.ctx); err == nil || !strings.Contains(err.Error(), "no handler") {
 			t.Errorf("Run = %v", err)
+		}
+	})
+
+	t.Run("a worker with any name runs tasks", func(t *testing.T) {
+		s := newStage(t, shared(t), 1)
+		for _, name := range []string{"two words", "_é", "-", strings.Repeat("x", 1000)} {
+			w := worker.New(s.q, worker.Config{Name: name})
+			w.HandleRaw("k", noop)
+			id := s.enqueue(queue.Task{Kind: "k"})
+			if ran, err := w.RunOne(s.ctx); err != nil || ran == nil || ran.Claim.ID != id {
+				t.Errorf("RunOne of a worker named %.20q = %v, %v, want %s", name, ran, err, id)
+			}
 		}
 	})
 
