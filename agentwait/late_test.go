@@ -73,6 +73,14 @@ func TestListsOfAWaitUseTheStatusOfLateMembers(t *testing.T) {
 			_, err = s.SkipCancelled()
 			return "", err
 		}, answer{Err: "Task 'child' (id=A.4) failed: boom"}},
+		"SkipCancelled ignores pending tasks": {func(a *agent) (string, error) {
+			s, err := settled(a, keep)
+			if err != nil {
+				return "", err
+			}
+			done, err := s.SkipCancelled()
+			return outcomes(done), err
+		}, answer{Value: "0:COMPLETED=x"}},
 		"the error of the wait has the states at its limit": {func(a *agent) (string, error) {
 			_, err := settled(a, strict)
 			var late *agentwait.WaitTimeoutError
