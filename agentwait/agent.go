@@ -16,9 +16,8 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// Agent is a task whose handler may wait for tasks of its own. It is the handler's
-// context too, and belongs to the goroutine of the handler: no method may be called from
-// another one.
+// Agent is a task whose handler can wait for child tasks. It is the handler's context too. Only the
+// goroutine of the handler may call its methods and pass it to functions of this package.
 type Agent struct {
 	context.Context
 	end context.CancelCauseFunc // ends it
@@ -27,29 +26,29 @@ type Agent struct {
 
 	memory    *queue.Memory
 	children  int64                    // counter of the children without a name
-	entry     int64                    // number of the newest entry of the journal that this run came to
-	loaded    map[string]*queue.Record // children whose records came along, by the last parts of their ids
-	known     map[string]*queue.Record // those that a wait has told of
-	cancelled map[string]bool          // those that Cancel has cancelled
-	named     map[string]bool          // children of this run, so that two do not get one name
-	scheduled map[string]*child        // likewise, by id
-	unfit     []*child                 // those that could not be scheduled
+	entry     int64                    // number of the newest journal entry that this run has reached
+	loaded    map[string]*queue.Record // records of children that the journal's reply had, by child name
+	known     map[string]*queue.Record // records of children that a wait or Cancel has reported, by child name
+	cancelled map[string]bool          // children that Cancel has cancelled, by name
+	named     map[string]bool          // names of the children scheduled in this run: no two have the same
+	scheduled map[string]*child        // children scheduled in this run, by id
+	unfit     []*child                 // children that could not be scheduled
 
-	inside string       // the step whose function runs
-	unsent []queue.Task // children that were scheduled, and are made with the next wait
-	since  []queue.Task // all that were scheduled since the last wait
-	made   hash.Hash    // of those
-	note   queue.Note   // what is to be remembered with the next call
+	inside string       // name of the step whose function runs
+	unsent []queue.Task // scheduled children that the next wait creates
+	since  []queue.Task // all children scheduled since the last wait
+	made   hash.Hash    // digest of since
+	note   queue.Note   // journal entries and checkpoint to write with the next call
 	gone   error        // why the agent can do nothing more in this run
 }
 
-// Handle registers an agent: a handler that takes and gives JSON, or []byte, as those of
-// worker.Handle do. It panics when the kind has a handler already, and after Run.
+// Handle registers an agent: a handler that takes and returns JSON, or []byte, as worker.Handle
+// does. It panics if the kind has a handler already, if an argument is nil or empty, and after Run.
 //
-// The handler must be deterministic between its calls of this package, since it is called
-// again from the beginning, or from its last Checkpoint, each time that it wakes: what it
-// draws, asks or does elsewhere belongs into a Step, Now or Rand. An ErrSuspended that it
-// gets it must return.
+// Each time the agent wakes, the handler is called again, from the beginning or with the state of
+// its last Checkpoint. So it must be deterministic between its calls of this package. Use Now and
+// Rand for the time and random numbers, and Step for any other effect or read. If a call returns
+// ErrSuspended, the handler must return that error.
 func Handle[In, Out any](w *worker.Worker, kind string, handle func(a *Agent, in In) (Out, error)) {
 	if handle == nil || w == nil {
 		w.HandleRaw(kind, nil) // panics
@@ -73,7 +72,7 @@ func newAgent(ctx context.Context, q *queue.Queue) *Agent {
 	return a
 }
 
-// recall loads what the agent remembers, if it ran before.
+// recall loads the journal of the agent if it has run before.
 func (a *Agent) recall() error {
 	if !a.job.Journal {
 		return nil
@@ -88,40 +87,41 @@ func (a *Agent) recall() error {
 	return nil
 }
 
-// ID is the agent's task.
+// ID returns the id of the agent's task.
 func (a *Agent) ID() string { return a.given().job.ID }
 
-// Info tells about the agent's task, as worker.Info does.
+// Info describes the agent's task, as worker.Info does.
 func (a *Agent) Info() worker.Job { return a.given().job }
 
-// barred is why the agent can do nothing, nil if it can. Who uses it inside a step stops it:
-// a replay does not run the step, so it could not come to the same.
+// barred returns why the agent can do nothing more in this run, or nil. If the agent is used inside
+// the function of its step, barred ends the agent: a replay does not run that function, so it
+// could not make the same calls.
 func (a *Agent) barred() error {
 	if a == nil {
 		return errNobody
 	}
 	if a.gone == nil && a.inside != "" {
-		a.gone = fmt.Errorf("%w, %q, which a replay does not run: draw, schedule and wait before the step, and use in it what came of that", errInside, a.inside)
+		a.gone = fmt.Errorf("%w, %q, which a replay does not run: make these calls before the step and pass their results in", errInside, a.inside)
 	}
 	return a.gone
 }
 
 var errInside = fmt.Errorf("%w: the agent is used inside the function of its step", refusal.ErrInvalid)
 
-// suspended ends the run of an agent whose wait has its claim now. Its context ends too:
-// what obeys that must not hold the worker while the agent runs elsewhere.
+// suspended ends the run of an agent that waits and no longer has its claim. It ends the context too:
+// functions that use the context must not keep the worker busy while the agent runs elsewhere.
 func (a *Agent) suspended() error {
 	a.gone = ErrSuspended
 	a.end(ErrSuspended)
 	return ErrSuspended
 }
 
-// trouble keeps an error after which the agent can do nothing more in this run, and
-// returns it.
+// trouble returns err, or the cause of the agent's context if that has ended. If the agent can do
+// nothing more in this run, trouble records that.
 func (a *Agent) trouble(err error) error {
 	if a.Err() != nil && (infrastructure(err) || errors.Is(err, context.Cause(a))) {
-		a.gone = errCutOff      // what the call did is unknown, so the record decides, and the verdict claims nothing
-		return context.Cause(a) // Redis is not to blame
+		a.gone = errCutOff      // the effect of the call is unknown, so the task is given back and the journal decides
+		return context.Cause(a) // the reason is the end of the context, not Redis
 	}
 	switch {
 	case errors.Is(err, refusal.ErrDiverged), errors.Is(err, refusal.ErrNotHeld), errors.Is(err, refusal.ErrStopping),
@@ -131,20 +131,20 @@ func (a *Agent) trouble(err error) error {
 	return err
 }
 
-// infrastructure tells whether an error says nothing of the agent: Redis is away or full, or does
-// not let the worker do what it must.
+// infrastructure reports whether an error is not the agent's fault: Redis is away or full, or the
+// worker lacks a right.
 func infrastructure(err error) bool {
 	return errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown) || errors.Is(err, refusal.ErrFull) || refusal.Permanent(err)
 }
 
 // errCutOff ends a run whose context ended during a call.
-var errCutOff = fmt.Errorf("%w: the call was cut off", refusal.ErrUnknown)
+var errCutOff = fmt.Errorf("%w: the context ended during the call", refusal.ErrUnknown)
 
-// tryAgain is how long an agent rests that could not speak to Redis.
+// tryAgain is how long an agent is delayed after a call to Redis has failed.
 const tryAgain = time.Second
 
-// verdict is what becomes of the attempt. What stopped the agent goes before what its
-// handler made of that.
+// verdict returns the error that the worker gets for this attempt. If a call has ended the run, that
+// reason has precedence over the error of the handler.
 func (a *Agent) verdict(err error) error {
 	switch gone := a.gone; {
 	case errors.Is(gone, ErrSuspended), errors.Is(gone, refusal.ErrNotHeld):
@@ -154,12 +154,12 @@ func (a *Agent) verdict(err error) error {
 	case gone != nil && infrastructure(gone):
 		return worker.Release(tryAgain)
 	case gone == nil && errors.Is(err, ErrSuspended):
-		return worker.Discard(errNotSuspended) // the worker would take it for a suspension, and run it for ever
+		return worker.Discard(errNotSuspended) // otherwise the agent would run again and again
 	case err != nil && !errors.Is(err, ErrSuspended):
 		return err
 	case gone != nil:
-		return gone // cancelled, or shut down: what the handler made of that is no result
-	case len(a.unsent) > 0 || len(a.untold()) > 0:
+		return gone // cancelled or shut down: the value that the handler returned is not a result
+	case len(a.unsent) > 0 || len(a.unreported()) > 0:
 		return worker.Discard(a.unawaited())
 	}
 	if rest := a.leftOver(); rest != nil {
@@ -168,16 +168,16 @@ func (a *Agent) verdict(err error) error {
 	return nil
 }
 
-var errNotSuspended = fmt.Errorf("%w: ErrSuspended was returned, and no wait had suspended the agent: return it when a wait returns it, and an error of your own otherwise", refusal.ErrInvalid)
+var errNotSuspended = fmt.Errorf("%w: ErrSuspended was returned, but no wait has suspended the agent: return ErrSuspended only when a wait returns it, and otherwise an error of your own", refusal.ErrInvalid)
 
-// unawaited is the error of an agent that made children which nobody ever started, or
-// that could not be started, and nobody was told.
+// unawaited returns the error of an agent that has returned while children were never created, or
+// could not be scheduled and no call has reported that.
 func (a *Agent) unawaited() error {
 	var names []string
 	for _, t := range a.unsent {
 		names = append(names, fmt.Sprintf("%s (%s)", t.ID, t.Kind))
 	}
-	for _, c := range a.untold() {
+	for _, c := range a.unreported() {
 		names = append(names, fmt.Sprintf("%s (%s), which could not be scheduled: %v", c.id, c.kind, c.err))
 	}
 	if more := len(names) - 5; more > 0 {
@@ -186,13 +186,13 @@ func (a *Agent) unawaited() error {
 	return fmt.Errorf("%w: %s: wait for them, or call Start", ErrUnawaited, strings.Join(names, " "))
 }
 
-// encode is JSON, or the bytes themselves.
+// encode returns v as JSON. It returns a copy of a []byte, and nil for nil.
 func encode(v any) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
 		return nil, nil
 	case []byte:
-		return bytes.Clone(v), nil // the caller may go on using its own
+		return bytes.Clone(v), nil // the caller can change its own bytes
 	}
 	text, err := json.Marshal(v)
 	return text, jsonerr.Plain(err)

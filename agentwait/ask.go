@@ -18,8 +18,9 @@ type ask struct {
 	members []Awaitable
 }
 
-// run comes to the answer of a wait: from the journal in a replay, otherwise from Redis,
-// at once or, by way of ErrSuspended, in a later run.
+// run returns the result of a wait. In a replay the result is in the journal. Otherwise Redis
+// returns it at once, or suspends the agent: then run returns ErrSuspended, and a later run gets
+// the result.
 func (k *ask) run() (*result, error) {
 	a := k.agent
 	if err := a.barred(); err != nil {
@@ -44,8 +45,8 @@ func (k *ask) run() (*result, error) {
 	return k.read(*o, w)
 }
 
-// remembered is the outcome of this wait that an entry of the journal has, or why there is
-// none.
+// remembered returns the outcome of this wait from an entry of the journal. It returns an error if
+// the entry belongs to another call, or if the wait was refused.
 func (k *ask) remembered(entry string, w *queue.Wait) (*queue.WaitOutcome, error) {
 	a := k.agent
 	if o, ok := queue.ReadWaitOutcome(entry); ok {
@@ -62,12 +63,12 @@ func (k *ask) remembered(entry string, w *queue.Wait) (*queue.WaitOutcome, error
 		return nil, a.waitDiverged(r.label, r.digest, w)
 	}
 	if a.ahead() {
-		a.unsent = nil // they were made before the wait was refused
+		a.unsent = nil // these children were created before the wait was refused
 	}
 	return nil, a.refusedAgain(r)
 }
 
-// wait is the wait as Redis gets it.
+// wait returns the wait as it is sent to Redis, or an error if it is invalid.
 func (k *ask) wait() (*queue.Wait, error) {
 	if k.agent == nobody {
 		return nil, errNobody
@@ -81,7 +82,7 @@ func (k *ask) wait() (*queue.Wait, error) {
 		KeepPending: p.KeepPending, CancelLosers: p.Losers == CancelLosers, Mask: p.mask(0), MaxMembers: p.MaxMembers,
 	}
 	if k.mode == queue.WaitNOfM {
-		p.SkipCancelled = false // one that was cancelled is one less that can complete
+		p.SkipCancelled = false // a cancelled member cannot complete
 		w.Mask = p.mask(0)
 	}
 	names, err := k.list(w)
@@ -100,15 +101,15 @@ func (k *ask) wait() (*queue.Wait, error) {
 	case n > most:
 		return nil, fmt.Errorf("%w: the wait has %d members, the limit is %d: wait for groups of them, or raise Wait.MaxMembers", refusal.ErrInvalid, n, most)
 	case (k.mode == queue.WaitNOfM || k.mode == queue.WaitNSettled) && (k.need < 0 || k.need > n):
-		return nil, fmt.Errorf("%w: %d of %d different tasks cannot be waited for: it must be 0 to %d", refusal.ErrInvalid, k.need, n, n)
+		return nil, fmt.Errorf("%w: cannot wait for %d of %d different tasks: n must be 0 to %d", refusal.ErrInvalid, k.need, n, n)
 	}
 	w.Label, w.Reason = label(k.mode, k.need, names), cmp.Or(p.Reason, reasons[k.mode])
 	w.Digest = k.agent.digestOf(w)
 	return w, nil
 }
 
-// list lists the members of the wait, and returns their names. One that has several places
-// counts once, and is reported in each of them.
+// list sets the members of the wait, and returns their names. A task that is given several times
+// counts once, and is reported in each of its places.
 func (k *ask) list(w *queue.Wait) (names []string, err error) {
 	if err := k.agent.vet("member", k.members); err != nil {
 		return nil, err
@@ -120,12 +121,12 @@ func (k *ask) list(w *queue.Wait) (names []string, err error) {
 		case patience < 0:
 			return nil, fmt.Errorf("member %d: %w: its limit, %v, must not be negative", i, refusal.ErrInvalid, patience)
 		case patience > 0 && isSignal(c.name()):
-			return nil, fmt.Errorf("member %d: %w: a signal takes no Within, since no wait cancels it: use Wait.Limit, "+
-				"or Select it beside a task that is a Timer", i, refusal.ErrInvalid)
+			return nil, fmt.Errorf("member %d: %w: a signal cannot have Within, since no wait cancels a signal: use Wait.Limit, "+
+				"or Select the signal and a Timer task", i, refusal.ErrInvalid)
 		}
 		if place, again := first[c.id]; again {
 			if _, was, had := k.members[place].member(); was != patience || had != more {
-				return nil, fmt.Errorf("member %d: %w: %s has another Within or ContinueOn as member %d: give it the same in each place", i, refusal.ErrInvalid, c.id, place)
+				return nil, fmt.Errorf("member %d: %w: %s is also member %d, with another Within or ContinueOn: use the same in each place", i, refusal.ErrInvalid, c.id, place)
 			}
 			continue
 		}
@@ -140,7 +141,7 @@ func (k *ask) list(w *queue.Wait) (names []string, err error) {
 	return names, nil
 }
 
-// label says a wait to people.
+// label returns a short description of a wait for people.
 func label(mode queue.Mode, need int, names []string) string {
 	list := strings.Join(names[:min(len(names), 20)], " ")
 	if len(names) > 20 {
@@ -149,23 +150,23 @@ func label(mode queue.Mode, need int, names []string) string {
 	return fmt.Sprintf("%s of %d (%s)", strings.Replace(string(mode), "n_", fmt.Sprintf("%d_", need), 1), len(names), list)
 }
 
-// reasons are why an agent waits, if it does not say so itself.
+// reasons has the default of Wait.Reason for each mode.
 var reasons = map[queue.Mode]string{
 	queue.WaitAll: "Waiting for all tasks to complete", queue.WaitFailFast: "Waiting for all tasks to complete",
 	queue.WaitSettled: "Waiting for all tasks to settle", queue.WaitAny: "Waiting for first task", queue.WaitAnyOK: "Waiting for successful task",
 	queue.WaitNOfM: "Waiting for successful tasks", queue.WaitNSettled: "Waiting for tasks to settle",
 }
 
-// maxMembers is Wait.MaxMembers by default.
+// maxMembers is the default of Wait.MaxMembers.
 const maxMembers = 10_000
 
 const (
-	together      = 500     // children that a suspension may bring along
-	togetherBytes = 3 << 20 // and about how many bytes
+	together      = 500     // children that the call of a wait can create
+	togetherBytes = 3 << 20 // and about how many bytes they can have
 )
 
-// ahead tells whether the children that are to be made are too many or too large for the
-// call of a wait, so that they go before it.
+// ahead reports whether the scheduled children are too many or too large for the call of a wait. They
+// are then created before it.
 func (a *Agent) ahead() bool {
 	size := 0
 	for i := range a.unsent {
@@ -174,7 +175,7 @@ func (a *Agent) ahead() bool {
 	return len(a.unsent) > together || size > togetherBytes
 }
 
-// suspend hands the wait over, with the children that were scheduled up to here.
+// suspend sends the wait to Redis, with the children that were scheduled before it.
 func (k *ask) suspend(w *queue.Wait) (*queue.WaitOutcome, error) {
 	a := k.agent
 	if a.ahead() {

@@ -12,64 +12,64 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// Branches whose results are any bytes.
+// branch schedules a branch whose result is any bytes.
 func branch(a *agent, result string) *agentwait.Future[json.RawMessage] {
 	return agentwait.Schedule[json.RawMessage](a, []byte(result), queue.Task{Kind: "branch"})
 }
 
-func TestWhatComesOfBranches(t *testing.T) {
+func TestResultsOfSynchronize(t *testing.T) {
 	type sync = agentwait.Sync
-	const unread = "the result of child A.%d is not what the agent takes it for: invalid character '<' looking for beginning of value"
+	const unread = "cannot decode the result of child A.%d: invalid character '<' looking for beginning of value"
 	for name, c := range map[string]struct {
 		do   func(a *agent) (json.RawMessage, error)
-		want told
+		want answer
 	}{
-		"a result that is no JSON is not left out": {func(a *agent) (json.RawMessage, error) {
+		"a result that is not JSON is an error": {func(a *agent) (json.RawMessage, error) {
 			return agentwait.Synchronize(a, sync{}, branch(a, "1"), branch(a, "<"))
-		}, told{Err: fmt.Sprintf(unread, 2)}},
-		"the only one": {func(a *agent) (json.RawMessage, error) {
+		}, answer{Err: fmt.Sprintf(unread, 2)}},
+		"the only result is not JSON": {func(a *agent) (json.RawMessage, error) {
 			return agentwait.Synchronize(a, sync{Any: true}, branch(a, "<"))
 		},
-			told{Err: fmt.Sprintf(unread, 1)}},
-		"one of two that were enough": {func(a *agent) (json.RawMessage, error) {
+			answer{Err: fmt.Sprintf(unread, 1)}},
+		"one of the two results needed is not JSON": {func(a *agent) (json.RawMessage, error) {
 			return agentwait.Synchronize(a, sync{M: 2}, branch(a, "<"), branch(a, "1"))
-		}, told{Err: fmt.Sprintf(unread, 1)}},
-		"it does not count as one that failed": {func(a *agent) (json.RawMessage, error) {
+		}, answer{Err: fmt.Sprintf(unread, 1)}},
+		"a result that is not JSON does not count as a failure": {func(a *agent) (json.RawMessage, error) {
 			return agentwait.Synchronize(a, sync{M: 3}, branch(a, "<"), branch(a, "fail"), branch(a, "1"))
-		}, told{Err: "3 tasks had to complete, and no more than 2 can: Task 'branch' (id=A.2) failed: boom"}},
-		"nor is it left out of what has settled": {func(a *agent) (json.RawMessage, error) {
+		}, answer{Err: "3 tasks must complete, and at most 2 can: Task 'branch' (id=A.2) failed: boom"}},
+		"a result that is not JSON is an error of Merge.Of": {func(a *agent) (json.RawMessage, error) {
 			s, err := agentwait.JoinAllSettled(a, branch(a, "1"), branch(a, "<"))
 			if err != nil {
 				return nil, err
 			}
 			return agentwait.Merge{}.Of(s)
-		}, told{Err: fmt.Sprintf(unread, 2)}},
-		"any, and it is excused": {func(a *agent) (json.RawMessage, error) {
+		}, answer{Err: fmt.Sprintf(unread, 2)}},
+		"any, and the only failure is excused": {func(a *agent) (json.RawMessage, error) {
 			return agentwait.Synchronize(a, sync{Any: true}, branch(a, "fail").ContinueOn(agentwait.OnError))
-		}, told{}},
-		"all, and the only one is excused": {func(a *agent) (json.RawMessage, error) {
+		}, answer{}},
+		"all fail, and one failure is excused": {func(a *agent) (json.RawMessage, error) {
 			return agentwait.Synchronize(a, sync{}, branch(a, "fail").ContinueOn(agentwait.OnError), branch(a, "fail"))
-		}, told{}},
+		}, answer{}},
 		"all fail": {func(a *agent) (json.RawMessage, error) {
 			return agentwait.Synchronize(a, sync{}, branch(a, "fail"), branch(a, "fail"))
 		},
-			told{Err: "All tasks failed: Task 'branch' (id=A.1) failed: boom"}},
+			answer{Err: "All tasks failed: Task 'branch' (id=A.1) failed: boom"}},
 		"any, and all fail": {func(a *agent) (json.RawMessage, error) {
 			return agentwait.Synchronize(a, sync{Any: true}, branch(a, "fail"))
 		},
-			told{Err: "All tasks failed: Task 'branch' (id=A.1) failed: boom"}},
-		"one that is given twice has two places": {func(a *agent) (json.RawMessage, error) {
+			answer{Err: "All tasks failed: Task 'branch' (id=A.1) failed: boom"}},
+		"a branch that is given twice has two places": {func(a *agent) (json.RawMessage, error) {
 			f := branch(a, "1")
 			return agentwait.Synchronize(a, sync{}, f, f, branch(a, "2"))
-		}, told{Value: "[1,1,2]"}},
-		"and both have a key": {func(a *agent) (json.RawMessage, error) {
+		}, answer{Value: "[1,1,2]"}},
+		"a branch that is given twice has two keys": {func(a *agent) (json.RawMessage, error) {
 			f := branch(a, "1")
 			return agentwait.Synchronize(a, sync{Merge: agentwait.Merge{Strategy: agentwait.KeyedByBranch}}, f, branch(a, "2"), f)
-		}, told{Value: `{"0":1,"1":2,"2":1}`}},
-		"but it fails once": {func(a *agent) (json.RawMessage, error) {
+		}, answer{Value: `{"0":1,"1":2,"2":1}`}},
+		"a branch that is given twice fails once": {func(a *agent) (json.RawMessage, error) {
 			f := branch(a, "fail")
 			return agentwait.Synchronize(a, sync{M: 2}, f, f, branch(a, "1"))
-		}, told{Err: "2 tasks had to complete, and no more than 1 can: Task 'branch' (id=A.1) failed: boom"}},
+		}, answer{Err: "2 tasks must complete, and at most 1 can: Task 'branch' (id=A.1) failed: boom"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
@@ -84,13 +84,13 @@ func TestWhatComesOfBranches(t *testing.T) {
 				return string(v), err
 			})
 			if got != c.want {
-				t.Fatalf("the agent made of it\n%+v, want\n%+v", got, c.want)
+				t.Fatalf("the agent got\n%+v, want\n%+v", got, c.want)
 			}
 		})
 	}
 }
 
-// The rest of a selection is never the winner, however often that was given.
+// Rest of Select never has the winner, even if the winner was given several times.
 func TestTheRestIsWithoutTheWinner(t *testing.T) {
 	s := newStage(t)
 	s.cast()
@@ -100,7 +100,7 @@ func TestTheRestIsWithoutTheWinner(t *testing.T) {
 		rest := slices.ContainsFunc(w.Rest, func(f *agentwait.Future[string]) bool { return f.ID() == w.ID })
 		return fmt.Sprint(w.Index, len(w.Rest), rest), err
 	})
-	if want := (told{Value: "1 2 false"}); got != want {
+	if want := (answer{Value: "1 2 false"}); got != want {
 		t.Fatalf("%+v, want %+v", got, want)
 	}
 }

@@ -10,28 +10,28 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// CancelResult is what cancelling a task came to: exactly one of the first four holds,
-// unless there is an Err.
+// CancelResult is the result of cancelling one task. Exactly one of the first four fields is true,
+// unless the task does not exist.
 type CancelResult[T any] struct {
 	Cancelled        bool // by this call
 	AlreadyCompleted bool
 	AlreadyFailed    bool
 	AlreadyCancelled bool
-	Value            T      // of AlreadyCompleted
-	Error            string // of AlreadyFailed, and the reason of AlreadyCancelled
-	Err              error  // there is no such task, or its result is no T
+	Value            T      // the task's result, if AlreadyCompleted
+	Error            string // the task's error, if AlreadyFailed; the reason, if AlreadyCancelled
+	Err              error  // the task does not exist, or its result cannot be decoded as T
 }
 
-// Cancel cancels tasks of the agent, 500 in one round trip, and tells what each came to, in
-// the order given. They are cancelled in order of their priority, 3 first. If one of them
-// is not the agent's nothing is done. The error is the first Err of the results. A replay
-// gets the same answers. No tasks are nothing to do.
+// Cancel cancels children of the agent, and returns the result of each in the order given. Children of
+// a higher priority are cancelled first. If a task is not a child of the agent, Cancel returns
+// ErrNotOwner and cancels nothing. Otherwise its error is the first Err of the results. A replay
+// returns the same. Without tasks Cancel does nothing. It makes one round trip for 500 tasks.
 func Cancel[T any](a *Agent, reason string, futures ...*Future[T]) ([]CancelResult[T], error) {
 	return cancelAll[T](a, reason, awaitables(futures))
 }
 
-// CancelAll is Cancel for tasks of several types. What one gave that had completed are the
-// bytes of its result.
+// CancelAll is like Cancel, for tasks of several types. The Value of a task that had completed is its
+// result in bytes.
 func CancelAll(a *Agent, reason string, futures ...Awaitable) ([]CancelResult[[]byte], error) {
 	return cancelAll[[]byte](a, reason, futures)
 }
@@ -58,7 +58,7 @@ func cancelAll[T any](a *Agent, reason string, futures []Awaitable) ([]CancelRes
 	return cancelResults[T](a, ids, answers)
 }
 
-// What became of a task, as the journal keeps it.
+// The result of a cancellation, as the journal stores it.
 const (
 	isCancelled  = "cancelled"
 	wasCompleted = "completed"
@@ -67,7 +67,8 @@ const (
 	notThere     = "missing"
 )
 
-// cancelAnswers are what became of the tasks: from the journal in a replay, otherwise from Redis.
+// cancelAnswers returns the result of the cancellation of each task: in a replay from the journal,
+// otherwise from Redis.
 func (a *Agent) cancelAnswers(ids []string, reason string) ([]string, error) {
 	number, entry, ok := a.remembered()
 	if !ok {
@@ -78,15 +79,15 @@ func (a *Agent) cancelAnswers(ids []string, reason string) ([]string, error) {
 	if kind != "cancel" && !(refused && r.digest == ofCancel) {
 		return nil, a.diverged(what(entry), "a call of Cancel")
 	}
-	a.unsent = nil // this made them then
+	a.unsent = nil // the earlier call of Cancel has created these children
 	if refused {
 		return nil, a.refusedAgain(r)
 	}
 	return strings.Fields(words), nil
 }
 
-// cancel asks Redis. The call has the name of the entry, so that one whose answer was lost
-// with the process is the same again.
+// cancel cancels the tasks in Redis. The call is named after the journal entry: if the process dies
+// before it gets the reply, the next run makes the same call again and gets the same reply.
 func (a *Agent) cancel(number int64, ids []string, reason string) (answers []string, err error) {
 	if err := a.send(); err != nil {
 		return nil, a.recordRefusal(number, ofCancel, "", err)
@@ -114,7 +115,7 @@ func (a *Agent) cancel(number int64, ids []string, reason string) (answers []str
 	return answers, nil
 }
 
-// cancelResults adds what those that had ended gave.
+// cancelResults makes the results from the answers, and reads the records of tasks that had ended.
 func cancelResults[T any](a *Agent, ids, answers []string) ([]CancelResult[T], error) {
 	var names []string
 	for i, id := range ids {
@@ -128,7 +129,7 @@ func cancelResults[T any](a *Agent, ids, answers []string) ([]CancelResult[T], e
 	}
 	results := make([]CancelResult[T], len(ids))
 	for i, id := range ids {
-		a.tellState(nameOf(id), answers[i], records[nameOf(id)])
+		a.setState(nameOf(id), answers[i], records[nameOf(id)])
 		results[i] = cancelResult[T](answers[i], records[nameOf(id)])
 		if e := results[i].Err; e != nil && err == nil {
 			err = fmt.Errorf("task %d, %s: %w", i, id, e)
@@ -137,8 +138,8 @@ func cancelResults[T any](a *Agent, ids, answers []string) ([]CancelResult[T], e
 	return results, err
 }
 
-// tellState keeps what a call of Cancel has told of a child.
-func (a *Agent) tellState(name, answer string, record *queue.Record) {
+// setState records what Cancel has reported of a child, for Future.State.
+func (a *Agent) setState(name, answer string, record *queue.Record) {
 	if answer == isCancelled {
 		a.cancelled[name] = true
 	} else if record != nil && (a.known[name] == nil || !a.known[name].Status.Ended()) {
@@ -160,7 +161,7 @@ func cancelResult[T any](answer string, record *queue.Record) (r CancelResult[T]
 	case answer == wasFailed:
 		r.AlreadyFailed, r.Error = true, record.Error
 	default:
-		r.Err = errors.New("the journal tells of a cancellation that this program does not know: " + answer)
+		r.Err = errors.New("the journal has a result of Cancel that this program does not know: " + answer)
 	}
 	return r
 }

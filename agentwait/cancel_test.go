@@ -11,7 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Cancel makes what was scheduled before it, and its replay knows that.
+// Cancel creates the children that were scheduled before it. A replay does not create them again.
 func TestARetryAfterACancelMissesNoChild(t *testing.T) {
 	s := newStage(t)
 	s.handlers(s.w)
@@ -19,7 +19,7 @@ func TestARetryAfterACancelMissesNoChild(t *testing.T) {
 	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
 		runs++
 		slow := agentwait.Promise[string](a, "slow", 0)
-		echo(a, "nobody needs its result")
+		echo(a, "not awaited")
 		if _, err := agentwait.Cancel(a, "not needed", slow); err != nil {
 			return "", err
 		}
@@ -40,7 +40,7 @@ func TestARetryAfterACancelMissesNoChild(t *testing.T) {
 func TestCancelAllTakesTasksOfSeveralTypes(t *testing.T) {
 	s := newStage(t)
 	s.handlers(s.w)
-	var said []string
+	var results []string
 	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
 		done, number := echo(a, "x"), agentwait.Promise[int](a, "number", 0)
 		if _, err := agentwait.Await(a, done); err != nil {
@@ -48,13 +48,13 @@ func TestCancelAllTakesTasksOfSeveralTypes(t *testing.T) {
 		}
 		none, err := agentwait.CancelAll(a, "")
 		if err != nil || none != nil {
-			return "", fmt.Errorf("cancelling none: %v, %v", none, err)
+			return "", fmt.Errorf("CancelAll without tasks = %v, %v", none, err)
 		}
 		r, err := agentwait.CancelAll(a, "enough", done, number, agentwait.Signal[bool](a, "go"))
 		if err != nil {
 			return "", err
 		}
-		said = append(said, fmt.Sprint(r[0].AlreadyCompleted, string(r[0].Value), r[1].Cancelled, r[2].Cancelled))
+		results = append(results, fmt.Sprint(r[0].AlreadyCompleted, string(r[0].Value), r[1].Cancelled, r[2].Cancelled))
 		return "", agentwait.Sleep(a, time.Second)
 	})
 	id := s.enqueue("agent", "")
@@ -62,13 +62,13 @@ func TestCancelAllTakesTasksOfSeveralTypes(t *testing.T) {
 	s.advance(time.Second)
 	s.drain()
 	s.is(id, queue.Completed)
-	if want := `true"x"true true`; len(said) != 2 || said[0] != want || said[1] != want {
-		t.Fatalf("CancelAll said %q, want twice %q", said, want)
+	if want := `true"x"true true`; len(results) != 2 || results[0] != want || results[1] != want {
+		t.Fatalf("CancelAll returned %q, want twice %q", results, want)
 	}
 }
 
-// Neither a child's child nor a child's hook is the agent's, however it is named.
-func TestAGrandchildIsOutOfReach(t *testing.T) {
+// A grandchild and the hook of a child are not children of the agent.
+func TestAGrandchildIsNotAChild(t *testing.T) {
 	s := newStage(t)
 	s.handlers(s.w)
 	agentwait.Handle(s.w, "sub", func(a *agent, _ string) (string, error) {

@@ -21,16 +21,18 @@ func newAsk[T any](on Waiter, mode queue.Mode, need int, futures []*Future[T]) *
 	return &ask{agent: a, policy: policy, mode: mode, need: need, members: awaitables(futures)}
 }
 
-// JoinAll waits for all of the tasks, and returns their results in the order given. If
-// one of them has not completed it returns the error of the first that had not, in the
-// order they ended: when the last has ended, at once for one that had failed before the
-// wait, and with Wait.FailFast as soon as one fails. No tasks are no wait. Where it goes on
-// without a task (Wait.Proceed, ContinueOn, SkipCancelled) the place of that one has the
-// zero value: Value, or JoinAllSettled, tells it from a result.
+// JoinAll waits until all tasks have ended, and returns their results in the order given. If a task
+// does not complete, JoinAll returns the error of the first task that ended without a result. It
+// returns that error when the last task has ended, or as soon as a task fails with Wait.FailFast, or
+// at once if a task had failed before the wait.
+//
+// With Wait.Proceed, ContinueOn or SkipCancelled JoinAll can succeed although a task has no result.
+// Its place then has the zero value; Value and JoinAllSettled distinguish that from a result.
+// Without tasks JoinAll returns at once.
 func JoinAll[T any](on Waiter, futures ...*Future[T]) ([]T, error) {
 	k := newAsk(on, queue.WaitAll, 0, futures)
 	if len(futures) == 0 {
-		_, err := k.wait() // what cannot be meant is refused for none as for many
+		_, err := k.wait() // an invalid policy is refused without tasks too
 		return []T{}, err
 	}
 	r, err := join[T](k)
@@ -44,7 +46,7 @@ func JoinAll[T any](on Waiter, futures ...*Future[T]) ([]T, error) {
 	return values, nil
 }
 
-// join waits for all, and returns the error of the first that failed the wait.
+// join waits for all members, and returns the error of the first that makes the wait fail.
 func join[T any](k *ask) (*result, error) {
 	if k.policy.FailFast {
 		k.mode = queue.WaitFailFast
@@ -62,8 +64,8 @@ func join[T any](k *ask) (*result, error) {
 	return r, nil
 }
 
-// outOfTime is the error of a wait that came to its limit and does not go on: it is not to,
-// or no member had ended in a way that it could go on with.
+// outOfTime returns the error of a wait that reached its limit, unless the agent can continue: that
+// needs Wait.Proceed, and a member for which enough reports true.
 func outOfTime[T any](k *ask, r *result, reason string, enough func(*ask, *Outcome[T]) bool) error {
 	switch {
 	case r.outcome.Reason != "timed_out":
@@ -76,7 +78,7 @@ func outOfTime[T any](k *ask, r *result, reason string, enough func(*ask, *Outco
 	return nil
 }
 
-// some tells whether a member had ended in such a way when the wait was decided.
+// some reports whether way is true for a member that had ended when the wait was decided.
 func some[T any](k *ask, r *result, way func(*ask, *Outcome[T]) bool) bool {
 	for _, at := range r.ended() {
 		if o := outcomeOf[T](r, at[0]); way(k, &o) {
@@ -86,26 +88,26 @@ func some[T any](k *ask, r *result, way func(*ask, *Outcome[T]) bool) bool {
 	return false
 }
 
-// completed tells whether there is a result: ContinueOn excuses a failure, and makes no result of it.
+// completed reports whether a member has completed. A failure that ContinueOn excuses is not a result.
 func completed[T any](_ *ask, o *Outcome[T]) bool { return o.Status == queue.Completed }
 
-// completedOrExcused tells whether it has completed, or ended in a way that counts as that.
+// completedOrExcused reports whether a member has completed, or has ended in a way that counts as done.
 func completedOrExcused[T any](k *ask, o *Outcome[T]) bool {
 	return completed(k, o) || k.done(o.Index, o)
 }
 
-// done tells whether an ending other than completion counts as that.
+// done reports whether ContinueOn makes the ending of a member count as done.
 func (k *ask) done(place int, o interface{ ending() Ending }) bool {
 	_, _, more := k.members[place].member()
 	return (k.policy.ContinueOn|more)&o.ending() != 0
 }
 
-// excused tells whether an ending other than completion is none that fails the wait.
+// excused reports whether the ending of a member does not make the wait fail.
 func (k *ask) excused(place int, o interface{ ending() Ending }) bool {
 	return k.done(place, o) || o.ending() == OnCancel && k.policy.SkipCancelled
 }
 
-// ending is how it ended, 0 for completion.
+// ending returns how the member ended, 0 if it completed or has not ended.
 func (o *Outcome[T]) ending() Ending {
 	switch {
 	case o.Status == queue.Cancelled:
@@ -113,7 +115,7 @@ func (o *Outcome[T]) ending() Ending {
 	case o.Status != queue.Failed:
 		return 0
 	}
-	// A run whose policy is to fail has failed when its time was up (lua/wait/counts_as.lua).
+	// A run with queue.DeadlineFail that has timed out counts as failed (lua/wait/counts_as.lua).
 	if f, ok := o.Err.(*queue.TaskFailedError); ok && (f.Reason == "failed" || f.Reason == "timeout") {
 		return OnFailed
 	} else if o.TimedOut {
@@ -122,7 +124,7 @@ func (o *Outcome[T]) ending() Ending {
 	return OnError
 }
 
-// failures are the errors of those that failed the wait, in the order they ended.
+// failures returns the errors of the members that make the wait fail, in the order they ended.
 func failures[T any](k *ask, r *result) (all []error) {
 	for _, at := range r.ended() {
 		if o := outcomeOf[T](r, at[0]); o.Err != nil && !k.excused(at[0], &o) {
@@ -132,9 +134,9 @@ func failures[T any](k *ask, r *result) (all []error) {
 	return all
 }
 
-// JoinN waits until n of the tasks have completed, and returns those, in the order they
-// did. The others go on. As soon as n is impossible it returns a *WaitImpossibleError. A
-// task that is given twice is one of n, and is told of once.
+// JoinN waits until n tasks have completed, and returns them in the order they completed. The other
+// tasks continue. As soon as n tasks can no longer complete, JoinN returns a *WaitImpossibleError and
+// the tasks that have completed. A task that is given twice counts once, and is returned once.
 func JoinN[T any](on Waiter, n int, futures ...*Future[T]) ([]Outcome[T], error) {
 	k := newAsk(on, queue.WaitNOfM, n, futures)
 	r, err := k.run()
@@ -144,12 +146,12 @@ func JoinN[T any](on Waiter, n int, futures ...*Future[T]) ([]Outcome[T], error)
 	var done []Outcome[T]
 	for _, at := range r.ended() {
 		if r.outcome.Reason == "satisfied" && len(done) == k.need {
-			break // of thousands more may have completed before the wait began
+			break // more than n tasks may have completed before the wait began
 		}
 		switch o := outcomeOf[T](r, at[0]); {
 		case o.Err == nil || k.done(at[0], &o):
 			done = append(done, o)
-		case o.Status == queue.Completed: // it counted, and its result cannot be read
+		case o.Status == queue.Completed: // the task counted, and its result cannot be decoded
 			return nil, o.Err
 		}
 	}
@@ -174,7 +176,7 @@ func impossible[T any](k *ask, r *result) error {
 	return e
 }
 
-// Await waits for one task.
+// Await waits until one task has ended, and returns its result or its error.
 func Await[T any](on Waiter, future *Future[T]) (v T, err error) {
 	all, err := JoinAll(on, future)
 	if err != nil {
@@ -183,7 +185,7 @@ func Await[T any](on Waiter, future *Future[T]) (v T, err error) {
 	return all[0], nil
 }
 
-// Run schedules a task and waits for it.
+// Run schedules a child and waits for it, as Schedule and Await do.
 func Run[T any](on Waiter, in any, task queue.Task) (T, error) {
 	a, _ := waiterOf(on)
 	if a == nobody {
@@ -193,8 +195,7 @@ func Run[T any](on Waiter, in any, task queue.Task) (T, error) {
 	return Await(on, Schedule[T](a, in, task))
 }
 
-// AwaitAll waits for tasks of several types: all of them, as JoinAll does. Value tells
-// the result of each.
+// AwaitAll is like JoinAll, for tasks of several types. Value then returns the result of each.
 func AwaitAll(on Waiter, futures ...Awaitable) error {
 	a, policy := waiterOf(on)
 	k := &ask{agent: a, policy: policy, mode: queue.WaitAll, members: futures}
@@ -206,26 +207,28 @@ func AwaitAll(on Waiter, futures ...Awaitable) error {
 	return err
 }
 
-// Value is the result of a task that a wait has told of, or why it has none.
+// Value returns the result or the error of a child whose end a wait or Cancel of this run has reported.
+// Before that, it returns ErrTaskStillRunning. Value does not read from Redis.
 func Value[T any](a *Agent, f *Future[T]) (v T, err error) {
 	switch {
 	case a == nil:
 		return v, errNobody
 	case f == nil || f.child == nil:
-		return v, fmt.Errorf("%w: it is no future: give what Schedule, Promise, Signal, Child or Of returned", refusal.ErrInvalid)
+		return v, fmt.Errorf("%w: the future is nil or empty: use what Schedule, Promise, Signal, Child or Of returned", refusal.ErrInvalid)
 	case f.err != nil:
 		return v, f.err
-	case f.agent != a.job.ID: // another agent's child may have the name of one of ours
+	case f.agent != a.job.ID: // a child of another agent can have the same name
 		return v, fmt.Errorf("%w: %s", ErrNotOwner, f.id)
 	}
 	if r := a.known[f.name()]; r == nil || !final(r).Status.Ended() {
-		return v, fmt.Errorf("%w: no wait has told of %s", ErrTaskStillRunning, f.id)
+		return v, fmt.Errorf("%w: no wait has reported the end of %s", ErrTaskStillRunning, f.id)
 	}
 	o := outcomeOf[T](&result{agent: a, members: []Awaitable{f}}, 0)
 	return o.Value, o.Err
 }
 
-// Sleep waits for a time. Nothing has to be alive for it.
+// Sleep waits for d, as a timer in Redis. No process has to run meanwhile. If d is not positive,
+// Sleep returns at once.
 func Sleep(a *Agent, d time.Duration) error {
 	if d <= 0 || a == nil {
 		return a.barred()

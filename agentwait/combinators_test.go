@@ -14,12 +14,13 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// cast is what an agent's children do, and what the test does to them, by their payload.
+// cast registers the handler of the children. The payload says what happens to a child.
 //
-//	ok, fail, discard   end so when they are run
-//	gone                is cancelled before it is run
-//	late                has a deadline of 5 s, and is not run
-//	open                is not run
+//	fail, discard   fails when it runs
+//	gone            is cancelled before it runs
+//	late            has a deadline of 5 s, and does not run
+//	open            does not run
+//	anything else   completes when it runs
 func (s *stage) cast() {
 	worker.Handle(s.w, "child", func(ctx context.Context, in string) (string, error) {
 		switch in {
@@ -42,23 +43,23 @@ func child(a *agent, does string) *agentwait.Future[string] {
 	return agentwait.Schedule[string](a, does, task)
 }
 
-// told is what an agent makes of its wait.
-type told struct {
+// answer is what an agent got from its wait.
+type answer struct {
 	Value string
 	Err   string
 }
 
-// play runs an agent whose children do what they are called, lets its wait and theirs
-// run out of time, and returns what it made of it.
-func (s *stage) play(do func(a *agent) (string, error)) told {
+// play runs an agent and its children, moves the clock past their limits, and returns what the agent
+// got from its wait.
+func (s *stage) play(do func(a *agent) (string, error)) answer {
 	s.t.Helper()
-	var last told
+	var last answer
 	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
 		v, err := do(a)
 		if errors.Is(err, agentwait.ErrSuspended) {
 			return "", err
 		}
-		last = told{Value: v}
+		last = answer{Value: v}
 		if err != nil {
 			last.Err = strings.ReplaceAll(err.Error(), a.ID(), "A")
 		}
@@ -82,7 +83,7 @@ func (s *stage) play(do func(a *agent) (string, error)) told {
 	return last
 }
 
-// children are the records of an agent's children.
+// children returns the records of an agent's children without a name.
 func (s *stage) children(id string) (all []*queue.Record) {
 	s.t.Helper()
 	for n := 1; ; n++ {
@@ -121,7 +122,7 @@ func outcomes(all []agentwait.Outcome[string]) string {
 	return strings.Join(text, " ")
 }
 
-func TestWhatAnAgentMakesOfItsWait(t *testing.T) {
+func TestResultsOfWaits(t *testing.T) {
 	type wait = agentwait.Wait
 	joinAll := func(w wait, does string) func(a *agent) (string, error) {
 		return func(a *agent) (string, error) {
@@ -159,50 +160,50 @@ func TestWhatAnAgentMakesOfItsWait(t *testing.T) {
 	const five = 5 * time.Second
 	for name, c := range map[string]struct {
 		do   func(a *agent) (string, error)
-		want told
+		want answer
 	}{
-		"join all, in the order given":       {joinAll(wait{}, "a b c"), told{Value: "a b c"}},
-		"join none":                          {joinAll(wait{}, ""), told{}},
-		"join all, one fails":                {joinAll(wait{}, "a fail b"), told{Err: "Task 'child' (id=A.2) failed: boom"}},
-		"join all, one is cancelled":         {joinAll(wait{}, "a gone"), told{Err: "result A.2: task cancelled: not wanted"}},
-		"join all, one times out":            {joinAll(wait{}, "a late"), told{Err: "Task timed out: A.2: Task exceeded deadline"}},
-		"join all, first to fail is told":    {joinAll(wait{}, "late fail"), told{Err: "Task 'child' (id=A.2) failed: boom"}},
-		"fail fast":                          {joinAll(wait{FailFast: true, Limit: time.Hour}, "open fail"), told{Err: "Task 'child' (id=A.2) failed: boom"}},
-		"join all with a limit":              {joinAll(wait{Limit: five}, "a open fail"), told{Err: "Timeout: the wait took longer than its limit: 1 completed, 1 failed, 0 cancelled, 1 pending"}},
-		"join all goes on at its limit":      {joinAll(wait{Limit: five, Proceed: true}, "a open"), told{Value: "a "}},
-		"join all continues on failures":     {joinAll(wait{ContinueOn: agentwait.OnError}, "a fail"), told{Value: "a "}},
-		"join all continues on timeouts":     {joinAll(wait{ContinueOn: agentwait.OnTimeout}, "a late"), told{Value: "a "}},
-		"join all, continues on another":     {joinAll(wait{ContinueOn: agentwait.OnTimeout}, "a fail"), told{Err: "Task 'child' (id=A.2) failed: boom"}},
-		"join all continues on for good":     {joinAll(wait{ContinueOn: agentwait.OnFailed}, "a discard"), told{Value: "a "}},
-		"join all skips cancelled ones":      {joinAll(wait{SkipCancelled: true}, "a gone b"), told{Value: "a  b"}},
-		"select the first":                   {selectOf(wait{}, "open b c"), told{Value: "1 b 2"}},
-		"select one that fails":              {selectOf(wait{}, "fail open"), told{Value: "0  1", Err: "Task 'child' (id=A.1) failed: boom"}},
-		"select one that times out":          {selectOf(wait{}, "open late"), told{Value: "1  1", Err: "Task timed out: A.2: Task exceeded deadline"}},
-		"select one that is cancelled":       {selectOf(wait{}, "open gone"), told{Value: "1  1", Err: "result A.2: task cancelled: not wanted"}},
-		"select of none":                     {selectOf(wait{}, ""), told{Value: "0  0", Err: "invalid argument: select requires at least one future"}},
-		"select with a limit":                {selectOf(wait{Limit: five}, "open open"), told{Value: "0  0", Err: "Timeout: the wait took longer than its limit: 0 completed, 0 failed, 0 cancelled, 2 pending"}},
-		"select ok skips failures":           {selectOK(wait{}, "fail discard c open"), told{Value: "2 c 3"}},
-		"select ok, all fail":                {selectOK(wait{}, "fail late gone"), told{Value: "0  0", Err: "All tasks failed: Task 'child' (id=A.1) failed: boom"}},
-		"select ok, first to fail is told":   {selectOK(wait{}, "late fail"), told{Value: "0  0", Err: "All tasks failed: Task 'child' (id=A.2) failed: boom"}},
-		"select ok, all are cancelled":       {selectOK(wait{}, "gone gone"), told{Value: "0  0", Err: "All tasks failed: result A.1: task cancelled: not wanted"}},
-		"select ok of none":                  {selectOK(wait{}, ""), told{Value: "0  0", Err: "invalid argument: select_ok requires at least one future"}},
-		"join 2":                             {joinN(wait{}, 2, "open fail c d"), told{Value: "2:COMPLETED=c 3:COMPLETED=d"}},
-		"join 2 of too few":                  {joinN(wait{}, 2, "open fail gone"), told{Err: "2 tasks had to complete, and no more than 1 can: Task 'child' (id=A.2) failed: boom"}},
-		"join 0":                             {joinN(wait{}, 0, "open"), told{}},
-		"join more than there are":           {joinN(wait{}, 3, "a b"), told{Err: "invalid argument: 3 of 2 different tasks cannot be waited for: it must be 0 to 2"}},
-		"settled":                            {settled(wait{}, "a fail gone late discard"), told{Value: "0:COMPLETED=a 1:FAILED 2:CANCELLED 3:FAILED:timeout 4:FAILED | 1 3 1 0"}},
-		"settled none":                       {settled(wait{}, ""), told{Value: " | 0 0 0 0"}},
-		"best effort":                        {settled(wait{Limit: five, Proceed: true}, "a fail open"), told{Value: "0:COMPLETED=a 1:FAILED 2:CANCELLED:late | 1 1 1 0"}},
-		"settled, pending ones go on":        {settled(wait{Limit: five, Proceed: true, KeepPending: true}, "a open"), told{Value: "0:COMPLETED=a 1:PENDING:late | 1 0 0 1"}},
-		"settled with a limit":               {settled(wait{Limit: five}, "a open"), told{Value: "0:COMPLETED=a 1:CANCELLED:late | 1 0 1 0", Err: "Timeout: the wait took longer than its limit: 1 completed, 0 failed, 0 cancelled, 1 pending"}},
-		"a limit from the first end":         {settled(wait{Limit: five, FromFirst: true, Proceed: true}, "a open"), told{Value: "0:COMPLETED=a 1:CANCELLED:late | 1 0 1 0"}},
-		"a deadline at the limit goes first": {settled(wait{Limit: five, Proceed: true}, "late a"), told{Value: "0:FAILED:timeout 1:COMPLETED=a | 1 1 0 0"}},
-		"a limit that is negative":           {settled(wait{Limit: -1}, "a"), told{Err: "invalid argument: the limit of a wait, -1ns, must not be negative"}},
-		"a limit too fine":                   {settled(wait{Limit: 1}, "a"), told{Err: "invalid argument: the limit of a wait, 1ns, is under 1ms, the finest that is kept"}},
-		"two limits":                         {settled(wait{Limit: five, Computed: true}, "a"), told{Err: "invalid argument: set Limit or Computed of a wait, not both"}},
-		"a first end without a limit":        {settled(wait{FromFirst: true}, "a"), told{Err: "invalid argument: FromFirst needs a Limit, or Computed"}},
-		"losers that are neither":            {settled(wait{Losers: "eat"}, "a"), told{Err: `invalid argument: Losers, "eat", must be CancelLosers or KeepLosers`}},
-		"more members than it may have":      {settled(wait{MaxMembers: 2}, "a b c"), told{Err: "invalid argument: the wait has 3 members, the limit is 2: wait for groups of them, or raise Wait.MaxMembers"}},
+		"join all, in the order given":                 {joinAll(wait{}, "a b c"), answer{Value: "a b c"}},
+		"join none":                                    {joinAll(wait{}, ""), answer{}},
+		"join all, one fails":                          {joinAll(wait{}, "a fail b"), answer{Err: "Task 'child' (id=A.2) failed: boom"}},
+		"join all, one is cancelled":                   {joinAll(wait{}, "a gone"), answer{Err: "result A.2: task cancelled: not wanted"}},
+		"join all, one times out":                      {joinAll(wait{}, "a late"), answer{Err: "Task timed out: A.2: Task exceeded deadline"}},
+		"join all, the first failure is returned":      {joinAll(wait{}, "late fail"), answer{Err: "Task 'child' (id=A.2) failed: boom"}},
+		"fail fast":                                    {joinAll(wait{FailFast: true, Limit: time.Hour}, "open fail"), answer{Err: "Task 'child' (id=A.2) failed: boom"}},
+		"join all with a limit":                        {joinAll(wait{Limit: five}, "a open fail"), answer{Err: "Timeout: the wait took longer than its limit: 1 completed, 1 failed, 0 cancelled, 1 pending"}},
+		"join all continues at its limit":              {joinAll(wait{Limit: five, Proceed: true}, "a open"), answer{Value: "a "}},
+		"join all continues on failures":               {joinAll(wait{ContinueOn: agentwait.OnError}, "a fail"), answer{Value: "a "}},
+		"join all continues on timeouts":               {joinAll(wait{ContinueOn: agentwait.OnTimeout}, "a late"), answer{Value: "a "}},
+		"join all does not continue on another ending": {joinAll(wait{ContinueOn: agentwait.OnTimeout}, "a fail"), answer{Err: "Task 'child' (id=A.2) failed: boom"}},
+		"join all continues on discarded tasks":        {joinAll(wait{ContinueOn: agentwait.OnFailed}, "a discard"), answer{Value: "a "}},
+		"join all skips cancelled ones":                {joinAll(wait{SkipCancelled: true}, "a gone b"), answer{Value: "a  b"}},
+		"select the first":                             {selectOf(wait{}, "open b c"), answer{Value: "1 b 2"}},
+		"select one that fails":                        {selectOf(wait{}, "fail open"), answer{Value: "0  1", Err: "Task 'child' (id=A.1) failed: boom"}},
+		"select one that times out":                    {selectOf(wait{}, "open late"), answer{Value: "1  1", Err: "Task timed out: A.2: Task exceeded deadline"}},
+		"select one that is cancelled":                 {selectOf(wait{}, "open gone"), answer{Value: "1  1", Err: "result A.2: task cancelled: not wanted"}},
+		"select of none":                               {selectOf(wait{}, ""), answer{Value: "0  0", Err: "invalid argument: select requires at least one future"}},
+		"select with a limit":                          {selectOf(wait{Limit: five}, "open open"), answer{Value: "0  0", Err: "Timeout: the wait took longer than its limit: 0 completed, 0 failed, 0 cancelled, 2 pending"}},
+		"select ok skips failures":                     {selectOK(wait{}, "fail discard c open"), answer{Value: "2 c 3"}},
+		"select ok, all fail":                          {selectOK(wait{}, "fail late gone"), answer{Value: "0  0", Err: "All tasks failed: Task 'child' (id=A.1) failed: boom"}},
+		"select ok, the first failure is returned":     {selectOK(wait{}, "late fail"), answer{Value: "0  0", Err: "All tasks failed: Task 'child' (id=A.2) failed: boom"}},
+		"select ok, all are cancelled":                 {selectOK(wait{}, "gone gone"), answer{Value: "0  0", Err: "All tasks failed: result A.1: task cancelled: not wanted"}},
+		"select ok of none":                            {selectOK(wait{}, ""), answer{Value: "0  0", Err: "invalid argument: select_ok requires at least one future"}},
+		"join 2":                                       {joinN(wait{}, 2, "open fail c d"), answer{Value: "2:COMPLETED=c 3:COMPLETED=d"}},
+		"join 2 of too few":                            {joinN(wait{}, 2, "open fail gone"), answer{Err: "2 tasks must complete, and at most 1 can: Task 'child' (id=A.2) failed: boom"}},
+		"join 0":                                       {joinN(wait{}, 0, "open"), answer{}},
+		"join more than there are":                     {joinN(wait{}, 3, "a b"), answer{Err: "invalid argument: cannot wait for 3 of 2 different tasks: n must be 0 to 2"}},
+		"settled":                                      {settled(wait{}, "a fail gone late discard"), answer{Value: "0:COMPLETED=a 1:FAILED 2:CANCELLED 3:FAILED:timeout 4:FAILED | 1 3 1 0"}},
+		"settled none":                                 {settled(wait{}, ""), answer{Value: " | 0 0 0 0"}},
+		"best effort":                                  {settled(wait{Limit: five, Proceed: true}, "a fail open"), answer{Value: "0:COMPLETED=a 1:FAILED 2:CANCELLED:late | 1 1 1 0"}},
+		"settled, pending tasks continue":              {settled(wait{Limit: five, Proceed: true, KeepPending: true}, "a open"), answer{Value: "0:COMPLETED=a 1:PENDING:late | 1 0 0 1"}},
+		"settled with a limit":                         {settled(wait{Limit: five}, "a open"), answer{Value: "0:COMPLETED=a 1:CANCELLED:late | 1 0 1 0", Err: "Timeout: the wait took longer than its limit: 1 completed, 0 failed, 0 cancelled, 1 pending"}},
+		"a limit from the first end":                   {settled(wait{Limit: five, FromFirst: true, Proceed: true}, "a open"), answer{Value: "0:COMPLETED=a 1:CANCELLED:late | 1 0 1 0"}},
+		"a deadline at the limit counts first":         {settled(wait{Limit: five, Proceed: true}, "late a"), answer{Value: "0:FAILED:timeout 1:COMPLETED=a | 1 1 0 0"}},
+		"a negative limit":                             {settled(wait{Limit: -1}, "a"), answer{Err: "invalid argument: the limit of a wait, -1ns, must not be negative"}},
+		"a limit under 1 ms":                           {settled(wait{Limit: 1}, "a"), answer{Err: "invalid argument: the limit of a wait, 1ns, must be at least 1ms"}},
+		"two limits":                                   {settled(wait{Limit: five, Computed: true}, "a"), answer{Err: "invalid argument: set Limit or Computed of a wait, not both"}},
+		"FromFirst without a limit":                    {settled(wait{FromFirst: true}, "a"), answer{Err: "invalid argument: FromFirst needs a Limit, or Computed"}},
+		"an unknown value of Losers":                   {settled(wait{Losers: "eat"}, "a"), answer{Err: `invalid argument: Losers, "eat", must be CancelLosers or KeepLosers`}},
+		"more members than MaxMembers":                 {settled(wait{MaxMembers: 2}, "a b c"), answer{Err: "invalid argument: the wait has 3 members, the limit is 2: wait for groups of them, or raise Wait.MaxMembers"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
@@ -211,20 +212,20 @@ func TestWhatAnAgentMakesOfItsWait(t *testing.T) {
 			got := s.play(func(a *agent) (string, error) {
 				v, err := do(a)
 				if err != nil && !errors.Is(err, agentwait.ErrSuspended) {
-					if startErr := a.Start(); startErr != nil { // what a refused wait has left
+					if startErr := a.Start(); startErr != nil { // creates the children that a refused wait left
 						t.Error(startErr)
 					}
 				}
 				return v, err
 			})
 			if got != c.want {
-				t.Fatalf("the agent made of it\n%+v, want\n%+v", got, c.want)
+				t.Fatalf("the agent got\n%+v, want\n%+v", got, c.want)
 			}
 		})
 	}
 }
 
-func TestErrorsOfAWaitCanBeToldApart(t *testing.T) {
+func TestErrorsOfAWaitCanBeDistinguished(t *testing.T) {
 	for name, c := range map[string]struct {
 		does string
 		is   func(error) bool
@@ -242,7 +243,7 @@ func TestErrorsOfAWaitCanBeToldApart(t *testing.T) {
 			s.play(func(a *agent) (string, error) {
 				_, err := agentwait.JoinAll(a, cs(a, c.does)...)
 				if !errors.Is(err, agentwait.ErrSuspended) && !c.is(err) {
-					t.Errorf("%v", err)
+					t.Errorf("the error of the wait is %v", err)
 				}
 				return "", err
 			})

@@ -9,8 +9,8 @@ import (
 
 type clockKey struct{}
 
-// WithClock has the agents under a context take Now from elsewhere than the clock of Redis.
-// It is for tests whose clock stands still: curfewtest sets its own.
+// WithClock returns a context whose agents get Now from now instead of the clock of Redis. It is for
+// tests that set the time: curfewtest uses it. WithClock panics if an argument is nil.
 func WithClock(ctx context.Context, now func() time.Time) context.Context {
 	if ctx == nil || now == nil {
 		panic("agentwait: WithClock needs a context and a clock")
@@ -18,7 +18,7 @@ func WithClock(ctx context.Context, now func() time.Time) context.Context {
 	return context.WithValue(ctx, clockKey{}, now)
 }
 
-// clock is the time as it is.
+// clock returns the current time.
 func (a *Agent) clock() time.Time {
 	if now, ok := a.Value(clockKey{}).(func() time.Time); ok {
 		return now()
@@ -26,7 +26,7 @@ func (a *Agent) clock() time.Time {
 	return a.job.ClaimedAt.Add(time.Since(a.job.ReceivedAt))
 }
 
-// Now is the time by the clock of Redis, and the same again in a replay.
+// Now returns the time by the clock of Redis, in ms. A replay returns the same.
 func (a *Agent) Now() time.Time {
 	now := a.given().clock().UnixMilli()
 	if a.barred() != nil {
@@ -41,7 +41,7 @@ func (a *Agent) Now() time.Time {
 	return time.UnixMilli(now)
 }
 
-// Rand is a source of random numbers that gives the same ones again in a replay.
+// Rand returns a source of random numbers. In a replay it returns the same numbers.
 func (a *Agent) Rand() *rand.Rand {
 	a.given()
 	s1, s2 := rand.Uint64(), rand.Uint64()

@@ -10,62 +10,66 @@ import (
 )
 
 var (
-	// ErrSuspended is what a wait returns when the agent has given up its worker until the
-	// wait is over. The handler must return it; it is called again then. One that does not
-	// cannot do anything more, and what it returns is dropped.
+	// ErrSuspended is returned by a wait when the agent has given up its worker until the
+	// wait is over. The handler must return ErrSuspended; it is called again later. If the
+	// handler returns something else, that is dropped, and the agent cannot do anything more
+	// in this run.
 	ErrSuspended = worker.ErrSuspended
-	// ErrNotOwner means that a task is no child of this agent.
+	// ErrNotOwner means that a task is not a child of this agent.
 	ErrNotOwner = refusal.ErrNotOwner
-	// ErrReplayDiverged means that the handler, called again, did something else than
-	// before. The agent ends as FAILED. See DivergedError.
+	// ErrReplayDiverged means that a run of the handler made other calls than the run before.
+	// The agent ends as FAILED. See DivergedError.
 	ErrReplayDiverged = refusal.ErrDiverged
-	// ErrUnawaited means that the handler returned while children that it had scheduled
-	// were not started yet, or could not be scheduled and no call had told it so. The agent
-	// ends as FAILED.
+	// ErrUnawaited means that the handler returned while scheduled children were not created
+	// yet. It also means that children could not be scheduled, and that no call had returned
+	// their error. The agent ends as FAILED.
 	ErrUnawaited = errors.New("children were scheduled and never awaited")
 	// ErrTaskCancelled means that a child was cancelled.
 	ErrTaskCancelled = refusal.ErrCancelled
-	// ErrTaskStillRunning means that a child has not ended, or had not when the wait did.
+	// ErrTaskStillRunning means that a child has not ended, or had not ended when the wait was
+	// decided.
 	ErrTaskStillRunning = errors.New("task is still running")
 )
 
-// DivergedError says where the replay of an agent left what it had done before.
+// DivergedError says where a run of an agent made another call than an earlier run.
 // errors.Is(err, ErrReplayDiverged) is true.
 type DivergedError struct {
-	Agent, Was, Now string
+	Agent string // id of the agent
+	Was   string // what the earlier run did
+	Now   string // what this run did instead
 }
 
-// Error says what the replay came to.
+// Error describes both calls, and says how to change the code of a running agent.
 func (e *DivergedError) Error() string {
-	return fmt.Sprintf("%v: agent %s had %s, and now has %s. An agent that is under way must do again what it did: "+
+	return fmt.Sprintf("%v: agent %s had %s, and now has %s. Each run of an agent must make the same calls: "+
 		"give its children names, make a Checkpoint before the part that changes, or let a version field of its input choose between old and new code",
 		ErrReplayDiverged, e.Agent, e.Was, e.Now)
 }
 
-// Is makes it an ErrReplayDiverged.
+// Is reports whether target is ErrReplayDiverged.
 func (e *DivergedError) Is(target error) bool { return target == ErrReplayDiverged }
 
-// AllTasksFailedError is the end of a wait for a success that did not come.
+// AllTasksFailedError is the error of a wait for one success if all its tasks have failed.
 type AllTasksFailedError struct {
-	First error   // in the order they ended; never nil
-	All   []error // likewise, one for each task
+	First error   // the error of the first task that ended; never nil
+	All   []error // the error of each task, in the order they ended
 }
 
 // Error begins with "All tasks failed".
 func (e *AllTasksFailedError) Error() string { return fmt.Sprintf("All tasks failed: %v", e.First) }
 
-// Unwrap returns what each task failed of.
+// Unwrap returns the error of each task.
 func (e *AllTasksFailedError) Unwrap() []error { return e.All }
 
-// WaitTimeoutError is the end of a wait whose limit passed. It lists its members by
-// their places, and as they stood at the limit: Pending had not ended by then, whatever
-// the wait or their own end has made of them since.
+// WaitTimeoutError is the error of a wait that reached its limit. Its lists hold the indexes of the
+// members by their state at the limit: the members in Pending had not ended then, even if they have
+// ended since.
 type WaitTimeoutError struct {
 	Reason                                string
 	Completed, Failed, Cancelled, Pending []int
 }
 
-// Error says which wait took too long.
+// Error has the reason, and how many members were in each state.
 func (e *WaitTimeoutError) Error() string {
 	reason := e.Reason
 	if reason == "" {
@@ -75,23 +79,24 @@ func (e *WaitTimeoutError) Error() string {
 		len(e.Completed), len(e.Failed), len(e.Cancelled), len(e.Pending))
 }
 
-// Timeout is true.
+// Timeout returns true.
 func (e *WaitTimeoutError) Timeout() bool { return true }
 
-// Is makes it a context.DeadlineExceeded.
+// Is reports whether target is context.DeadlineExceeded.
 func (e *WaitTimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// WaitImpossibleError is the end of a wait for n successes when so many could not come
-// any more.
+// WaitImpossibleError is the error of a wait for n successes when fewer than n tasks can still
+// complete.
 type WaitImpossibleError struct {
-	Need, Possible int
-	First          error // in the order they ended
+	Need     int   // n
+	Possible int   // how many tasks have completed or could still complete
+	First    error // the error of the first task that failed
 }
 
-// Error names the wait that can no longer be satisfied.
+// Error has how many tasks must complete, how many can, and the first error.
 func (e *WaitImpossibleError) Error() string {
-	return fmt.Sprintf("%d tasks had to complete, and no more than %d can: %v", e.Need, e.Possible, e.First)
+	return fmt.Sprintf("%d tasks must complete, and at most %d can: %v", e.Need, e.Possible, e.First)
 }
 
-// Unwrap returns what the first of them failed of.
+// Unwrap returns the error of the first task that failed.
 func (e *WaitImpossibleError) Unwrap() error { return e.First }

@@ -53,14 +53,14 @@ func perform(register func(w *worker.Worker), task queue.Task, outside ...func(q
 	<-drained
 }
 
-// An agent asks two sources, and takes the first answer that is one.
+// This agent fetches from two sources, and uses the first page that it gets.
 func Example() {
 	research := func(a *agentwait.Agent, in Question) (Answer, error) {
 		one := agentwait.Schedule[Page](a, in.First, queue.Task{Kind: "fetch", Timeout: 5 * time.Second})
 		two := agentwait.Schedule[Page](a, in.Second, queue.Task{Kind: "fetch"})
 		page, err := agentwait.SelectOK(a, one, two)
 		if err != nil {
-			return Answer{}, err // agentwait.ErrSuspended too
+			return Answer{}, err // also for agentwait.ErrSuspended
 		}
 		return Answer{page.Value.Text}, nil
 	}
@@ -76,7 +76,7 @@ func Example() {
 	// Output: {"Text":"the page of mirror"} <nil>
 }
 
-// All results are there in the order asked, whichever was ready first.
+// The results are in the order of the tasks, whichever ended first.
 func ExampleJoinAll() {
 	perform(func(w *worker.Worker) {
 		agentwait.Handle(w, "shout", func(a *agentwait.Agent, words []string) (string, error) {
@@ -91,7 +91,7 @@ func ExampleJoinAll() {
 	// Output: "TO BE OR" <nil>
 }
 
-// What is there after half a second is used, and the rest is cancelled.
+// The agent uses the results after half a second, and the other tasks are cancelled.
 func ExampleJoinAllSettled() {
 	perform(func(w *worker.Worker) {
 		agentwait.Handle(w, "enrich", func(a *agentwait.Agent, in string) (string, error) {
@@ -127,14 +127,14 @@ func ExampleStep() {
 	// "RECEIPT" <nil>
 }
 
-// A person decides; nobody has to be there while the agent waits.
+// The agent waits for the decision of a person. It uses no worker while it waits.
 func ExampleSignal() {
 	perform(func(w *worker.Worker) {
 		agentwait.Handle(w, "publish", func(a *agentwait.Agent, _ string) (string, error) {
 			ok, err := agentwait.Await(a.With(agentwait.Wait{Limit: 24 * time.Hour}), agentwait.Signal[bool](a, "approval"))
 			var late *agentwait.WaitTimeoutError
 			if errors.As(err, &late) {
-				return "nobody looked", nil
+				return "no decision", nil
 			}
 			return fmt.Sprint("approved: ", ok), err
 		})
@@ -146,7 +146,7 @@ func ExampleSignal() {
 	// Output: "approved: true" <nil>
 }
 
-// Two of three branches are enough; what they give is put together.
+// Two of three branches are enough; their results are merged.
 func ExampleSynchronize() {
 	perform(func(w *worker.Worker) {
 		agentwait.Handle(w, "vote", func(a *agentwait.Agent, _ string) (json.RawMessage, error) {
@@ -159,7 +159,7 @@ func ExampleSynchronize() {
 	// Output: {"state":{"results":{"0":"AYE","2":"AYE"}}} <nil>
 }
 
-// A long-lived agent begins each run where its last Checkpoint was.
+// Each run of a long agent begins with the state of its last Checkpoint.
 func ExampleAgent_Checkpoint() {
 	type state struct{ Round, Sum int }
 	perform(func(w *worker.Worker) {

@@ -12,64 +12,65 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// failure is the error of a step as the journal keeps it. The first run gets it in this form
-// too: a handler that branches on what was lost would do something else in its replay.
+// failure is the error of a step as the journal stores it. The first run gets the error in this form
+// too. Otherwise a handler could branch on something that is not stored, and its replay would diverge.
 type failure struct {
 	Release bool          `json:"release,omitempty"` // of worker.Release
 	Discard bool          `json:"discard,omitempty"` // of worker.Discard
 	Code    int           `json:"code,omitempty"`    // of worker.Fail
 	Delay   time.Duration `json:"delay,omitempty"`   // of worker.RetryAfter and Release
-	Late    bool          `json:"late,omitempty"`    // it is a context.DeadlineExceeded
-	Ended   bool          `json:"ended,omitempty"`   // it is a context.Canceled
-	Panic   bool          `json:"panic,omitempty"`   // it was no error
+	Late    bool          `json:"late,omitempty"`    // the error is context.DeadlineExceeded
+	Ended   bool          `json:"ended,omitempty"`   // the error is context.Canceled
+	Panic   bool          `json:"panic,omitempty"`   // the step panicked
 	text    string
 }
 
-// maxFailure is how many bytes of its text are kept, as many as of a task's error.
+// maxFailure is how many bytes of the text are stored, as many as of a task's error.
 const maxFailure = 16 << 10
 
-// failureOf is what is kept of an error.
+// failureOf returns what is stored of an error.
 func failureOf(err error) *failure {
 	if errors.Is(err, ErrSuspended) {
 		err = worker.Discard(errNotSuspended)
 	}
-	said := worker.VerdictOf(err)
+	verdict := worker.VerdictOf(err)
 	return &failure{
-		Release: said.Verb == queue.Release, Discard: said.Class == queue.ClassFailed, Code: said.Code, Delay: said.Delay,
+		Release: verdict.Verb == queue.Release, Discard: verdict.Class == queue.ClassFailed, Code: verdict.Code, Delay: verdict.Delay,
 		Late: errors.Is(err, context.DeadlineExceeded), Ended: errors.Is(err, context.Canceled),
-		text: fmt.Sprint(err), // which outlives an Error method that panics
+		text: fmt.Sprint(err), // it recovers if the Error method panics
 	}
 }
 
-// failed records what a step failed of, and returns it as a replay will find it.
+// failed records the failure of a step, and returns it as a replay gets it.
 func (a *Agent) failed(number int64, name string, f *failure) *failure {
 	if most := min(a.q.MaxBytes(), maxFailure); len(f.text) > most {
 		f.text = strings.ToValidUTF8(f.text[:most], "")
 	}
-	if kept, err := json.Marshal(f); err == nil { // which has numbers and truths alone
+	if kept, err := json.Marshal(f); err == nil { // it cannot fail: f has only numbers and booleans
 		a.record(number, fmt.Appendf(nil, "failed %s\n%s\n%s", name, kept, f.text))
 	}
 	return f
 }
 
-// readFailure is what failed has recorded.
+// readFailure decodes what failed has recorded.
 func readFailure(entry string) *failure {
 	kept, text, _ := strings.Cut(entry, "\n")
 	f := &failure{text: text}
 	if err := json.Unmarshal([]byte(kept), f); err != nil {
-		f.text = fmt.Sprintf("the journal keeps a failure that this program cannot read (%v): %s", err, entry)
+		f.text = fmt.Sprintf("cannot decode the failure of a step in the journal (%v): %s", err, entry)
 	}
 	return f
 }
 
 func (f *failure) Error() string { return f.text }
 
-// Is tells of the two that mean the same to everybody.
+// Is reports whether the step's error was context.DeadlineExceeded or context.Canceled. It knows no
+// other errors.
 func (f *failure) Is(target error) bool {
 	return f.Late && target == context.DeadlineExceeded || f.Ended && target == context.Canceled
 }
 
-// Unwrap is the verdict on the task, where the error had one.
+// Unwrap returns the verdict on the task, if the step's error had one.
 func (f *failure) Unwrap() error {
 	switch {
 	case f.Release:

@@ -11,7 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Future is a child of an agent: what it gives, T, is there when a wait says so.
+// Future is a child of an agent. Its result, of type T, is available when a wait has reported its end.
 type Future[T any] struct {
 	*child
 	patience   time.Duration
@@ -23,15 +23,15 @@ type Awaitable interface {
 	member() (c *child, patience time.Duration, continueOn Ending)
 }
 
-// child is what the agent knows of a task of its own.
+// child is what an agent knows of one of its children.
 type child struct {
-	of       *Agent // in this run
-	agent    string
+	of       *Agent // the agent in this run
+	agent    string // id of the agent
 	id       string
 	kind     string
 	priority int
-	err      error // it could not be scheduled
-	told     bool  // a call has returned that error
+	err      error // why it could not be scheduled
+	reported bool  // a call has returned err
 }
 
 func (f *Future[T]) member() (*child, time.Duration, Ending) {
@@ -41,49 +41,49 @@ func (f *Future[T]) member() (*child, time.Duration, Ending) {
 	return f.child, f.patience, f.continueOn
 }
 
-// ID is the task's.
+// ID returns the id of the task.
 func (f *Future[T]) ID() string { return f.made().id }
 
-// Kind is the task's.
+// Kind returns the kind of the task. It is empty for a future of Child or Of.
 func (f *Future[T]) Kind() string { return f.made().kind }
 
-// Within is the same task with a limit of its own in a wait: so long after the wait
-// begins, it is cancelled, and the wait goes on. A Signal takes none, as nothing is to
-// cancel it, and a task that is given twice the same in each place: otherwise the wait is
-// a refusal.ErrInvalid.
+// Within returns a future of the same task that has a limit of its own in a wait: if the task has not
+// ended d after the wait began, it is cancelled, and the wait continues. A wait returns
+// refusal.ErrInvalid for a Signal with Within, since no wait cancels a signal. It also does if a task
+// is given twice with different limits.
 func (f *Future[T]) Within(d time.Duration) *Future[T] {
 	g := *f.made()
 	g.patience = d
 	return &g
 }
 
-// ContinueOn is the same task in a wait that counts it as done if it ends in one of these
-// ways. A task that is given twice takes the same in each place.
+// ContinueOn returns a future of the same task that counts as done in a wait if it ends in one of
+// these ways. If a task is given twice with different endings, the wait returns refusal.ErrInvalid.
 func (f *Future[T]) ContinueOn(endings Ending) *Future[T] {
 	g := *f.made()
 	g.continueOn |= endings
 	return &g
 }
 
-// name is the last part of its id.
+// name returns the last part of the id.
 func (c *child) name() string { return nameOf(c.id) }
 
 func nameOf(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
 
-// Schedule makes a child of the agent: the payload is in as JSON, or the bytes that it
-// is. Nothing is sent yet: it is made with the next wait, or by Start. What is wrong with
-// it the first call returns that is about it: a wait for it, Cancel, Start or Checkpoint. If
-// none is, the agent ends as FAILED with that.
+// Schedule schedules a child of the agent. Its payload is in, encoded as JSON unless it is a []byte.
+// Schedule makes no call to Redis: the next wait or Start creates the child. If the child is invalid,
+// the first call that uses it returns the error: a wait for it, Cancel, Start or Checkpoint. If no
+// call uses it, the agent ends as FAILED with that error.
 //
-// task.ID is the name of the child, any that does not begin with "s-" and is no number; a
-// child without one is counted. A name lets the code around it change while agents run. An
-// IdempotencyKey is a name by which the same child may be scheduled twice: the second time the
-// first child is meant, and whatever else the task says is ignored.
+// task.ID is the name of the child. It must not be a number, begin with "s-", or have a dot. A child
+// without a name gets the next number. With names, the code around a child can change while agents
+// run. task.IdempotencyKey is a name too, and can be used again: the second call of Schedule returns
+// the first child, and ignores the rest of its task.
 func Schedule[T any](a *Agent, in any, task queue.Task) *Future[T] {
 	a.given()
 	payload, err := encode(in)
 	if err != nil {
-		err = fmt.Errorf("the payload of a child of kind %s has no JSON: %w", task.Kind, err)
+		err = fmt.Errorf("cannot encode the payload of a child of kind %s as JSON: %w", task.Kind, err)
 	}
 	if in != nil {
 		task.Payload = payload
@@ -99,31 +99,32 @@ func Schedule[T any](a *Agent, in any, task queue.Task) *Future[T] {
 	return &Future[T]{child: a.schedule(task, err)}
 }
 
-// keyed makes an idempotency key the child's name, and returns the child that has it already.
+// keyed uses an idempotency key as the child's name. It returns the child that has the key already, or
+// nil.
 func (a *Agent) keyed(task *queue.Task, err *error) *child {
 	key := task.IdempotencyKey
 	task.IdempotencyKey = ""
 	if task.ID != "" && task.ID != key {
-		*err = fmt.Errorf("%w: the idempotency key %s of a child is its name, and it has another, %q: leave one of them out",
+		*err = fmt.Errorf("%w: the idempotency key of a child is its name: set IdempotencyKey %s or ID %q, not both",
 			refusal.ErrInvalid, clip(key), task.ID)
 		return nil
 	}
 	task.ID, *err = key, checkName(key)
 	c := a.scheduled[a.job.ID+"."+key]
 	if c != nil && c.kind != task.Kind {
-		*err = fmt.Errorf("%w: the idempotency key %s is that of a child of kind %s", refusal.ErrConflict, clip(key), c.kind)
+		*err = fmt.Errorf("%w: the idempotency key %s belongs to a child of kind %s: use another key", refusal.ErrConflict, clip(key), c.kind)
 		return nil
 	}
 	return c
 }
 
-// Entry is a child of a list: what ScheduleAll schedules.
+// Entry is a child in the list of ScheduleAll.
 type Entry struct {
 	queue.Task
-	In any // its payload, as Schedule has it
+	In any // the payload, as in Schedule
 }
 
-// ScheduleAll schedules a list of children. Those that name no queue go to the queue given.
+// ScheduleAll schedules a list of children, as Schedule does. An entry without a Queue gets queue.
 func ScheduleAll[T any](a *Agent, queue string, entries ...Entry) []*Future[T] {
 	a.given()
 	futures := make([]*Future[T], len(entries))
@@ -136,22 +137,22 @@ func ScheduleAll[T any](a *Agent, queue string, entries ...Entry) []*Future[T] {
 	return futures
 }
 
-// checkName refuses names that belong to others.
+// checkName returns an error if a child cannot have the name.
 func checkName(name string) error {
 	if _, err := strconv.ParseUint(name, 10, 64); err == nil {
-		return fmt.Errorf("%w: name %q is a number, as the children without a name have", refusal.ErrInvalid, name)
+		return fmt.Errorf("%w: name %q is a number: numbers are for children without a name", refusal.ErrInvalid, name)
 	}
 	if isSignal(name) {
-		return fmt.Errorf("%w: name %q begins with s-, as those of signals do: use Signal", refusal.ErrInvalid, name)
+		return fmt.Errorf("%w: name %q begins with s-, which is for signals: use Signal", refusal.ErrInvalid, name)
 	}
 	if strings.Contains(name, ".") {
-		return fmt.Errorf("%w: name %q has a dot: it is the name of the child alone", refusal.ErrInvalid, name)
+		return fmt.Errorf("%w: name %q has a dot: give the name of the child without its owner's id", refusal.ErrInvalid, name)
 	}
 	return nil
 }
 
 func (a *Agent) schedule(task queue.Task, err error) *child {
-	if a.inside != "" { // it is not counted, since the replay does not come here
+	if a.inside != "" { // the child is not counted: a replay does not run the function of the step
 		return &child{of: a, agent: a.job.ID, kind: task.Kind, err: a.barred()}
 	}
 	name := task.ID
@@ -165,7 +166,7 @@ func (a *Agent) schedule(task queue.Task, err error) *child {
 		_, c.err = queue.PartitionOf(c.id)
 	}
 	if c.err == nil && a.named[name] {
-		c.err = fmt.Errorf("%w: the agent has two children of the name %q", refusal.ErrInvalid, name)
+		c.err = fmt.Errorf("%w: the agent has two children named %q", refusal.ErrInvalid, name)
 	}
 	if c.err != nil {
 		a.unfit = append(a.unfit, c)
@@ -174,22 +175,22 @@ func (a *Agent) schedule(task queue.Task, err error) *child {
 	a.named[name] = true
 	a.scheduled[task.ID] = c
 	a.unsent = append(a.unsent, task)
-	if !isSignal(name) { // which a later run may know as a child that is there
+	if !isSignal(name) { // a signal may exist already: it is not part of the digest
 		a.since = append(a.since, task)
 		digestChild(a.made, &task)
 	}
 	return c
 }
 
-// Child is a task that the agent made before, by its name or number: after a Checkpoint,
-// whose replay does not schedule it again.
+// Child returns the future of an earlier child, by its name or number. Use it after a Checkpoint, since
+// a replay does not schedule that child again.
 func Child[T any](a *Agent, name string) *Future[T] { return Of[T](a, a.given().job.ID+"."+name) }
 
-// Of is the future of a task by its id, which must be a child of the agent: waits and
-// Cancel return ErrNotOwner for any other.
+// Of returns the future of a child by its id. If the task is not a child of the agent, waits and Cancel
+// return ErrNotOwner.
 func Of[T any](a *Agent, id string) *Future[T] {
 	c := &child{of: a, agent: a.given().job.ID, id: id}
-	// A child of a child has a dot more, and a hook of one, which nobody owns, a "!".
+	// The id of a grandchild has one more dot. The id of a child's hook, a root task, has a "!".
 	if name, mine := strings.CutPrefix(id, a.job.ID+"."); !mine || strings.ContainsAny(name, ".!") {
 		c.err = fmt.Errorf("%w: %s", ErrNotOwner, id)
 	} else {
@@ -198,8 +199,8 @@ func Of[T any](a *Agent, id string) *Future[T] {
 	return &Future[T]{child: c}
 }
 
-// vet refuses futures that are none of the agent's, or that could not be scheduled; word
-// is what the call has them for.
+// vet returns an error if futures are not children of the agent, or could not be scheduled. word is
+// what the error calls them.
 func (a *Agent) vet(word string, futures []Awaitable) error {
 	var all []error
 	for i, f := range futures {
@@ -209,9 +210,9 @@ func (a *Agent) vet(word string, futures []Awaitable) error {
 		}
 		switch {
 		case c == nil:
-			all = append(all, fmt.Errorf("%s %d: %w: it is no future: give what Schedule, Promise, Signal, Child or Of returned", word, i, refusal.ErrInvalid))
+			all = append(all, fmt.Errorf("%s %d: %w: the future is nil or empty: use what Schedule, Promise, Signal, Child or Of returned", word, i, refusal.ErrInvalid))
 		case c.err != nil:
-			c.told = true
+			c.reported = true
 			all = append(all, fmt.Errorf("%s %d: %w", word, i, c.err))
 		case c.agent != a.job.ID:
 			all = append(all, fmt.Errorf("%s %d: %w: %s", word, i, ErrNotOwner, c.id))
@@ -220,5 +221,5 @@ func (a *Agent) vet(word string, futures []Awaitable) error {
 	return errors.Join(all...)
 }
 
-// isSignal tells whether the name of a child is that of a signal.
+// isSignal reports whether the name of a child is that of a signal.
 func isSignal(name string) bool { return strings.HasPrefix(name, "s-") }

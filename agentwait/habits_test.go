@@ -12,20 +12,20 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// What handlers do that were not written with replays in mind. Each must come to its end.
+// These handlers were not written with replays in mind. Each must complete.
 func TestHabitsOfHandlers(t *testing.T) {
 	type code = func(s *stage, a *agent) (string, error)
-	runs := 0 // of the agent at hand; the cases do not run at the same time
+	runs := 0 // of the agent of the current case; the cases do not run in parallel
 	for name, c := range map[string]struct {
 		do   code
 		want string
 	}{
-		"a step may fail, and the agent goes on": {func(_ *stage, a *agent) (string, error) {
+		"an agent continues after a failed step": {func(_ *stage, a *agent) (string, error) {
 			_, err := agentwait.Step(a, "notify", func(context.Context) (int, error) { return 0, errBoom })
 			v, wait := agentwait.Await(a, echo(a, "x"))
 			return fmt.Sprint(err, v), wait
 		}, `"boomx"`},
-		"a value is asked for before its wait": {func(_ *stage, a *agent) (string, error) {
+		"Value is called before the wait": {func(_ *stage, a *agent) (string, error) {
 			f := echo(a, "x")
 			if err := a.Start(); err != nil {
 				return "", err
@@ -79,18 +79,18 @@ func TestHabitsOfHandlers(t *testing.T) {
 			}
 			return "fine", nil
 		}, `"fine"`},
-		"children of a random payload are made ahead": {func(_ *stage, a *agent) (string, error) {
+		"children with a random payload are started before the wait": {func(_ *stage, a *agent) (string, error) {
 			f := echo(a, fmt.Sprint(a.Rand().Uint64()))
 			if err := a.Start(); err != nil {
 				return "", err
 			}
 			if runs == 1 {
-				return "", worker.Release(0) // as if the process had died
+				return "", worker.Release(0) // like the death of the process
 			}
 			v, err := agentwait.Await(a, f)
 			return fmt.Sprint(v != ""), err
 		}, `"true"`},
-		"very many readings of the clock": {func(_ *stage, a *agent) (string, error) {
+		"1001 calls of Now": {func(_ *stage, a *agent) (string, error) {
 			for range 1001 {
 				a.Now()
 			}
@@ -102,7 +102,7 @@ func TestHabitsOfHandlers(t *testing.T) {
 			if err == nil || err == agentwait.ErrSuspended {
 				return fmt.Sprint(len(done)), err
 			}
-			return fmt.Sprint(len(done), strings.Contains(err.Error(), "is not what the agent takes it for")), nil
+			return fmt.Sprint(len(done), strings.Contains(err.Error(), "cannot decode the result of child ")), nil
 		}, `"0 true"`},
 		"a step of any type": {func(_ *stage, a *agent) (string, error) {
 			v, err := agentwait.Step(a, "x", func(context.Context) (any, error) { return 1, nil })
@@ -113,7 +113,7 @@ func TestHabitsOfHandlers(t *testing.T) {
 			_, err = agentwait.Await(a, echo(a, "x"))
 			return type1, err
 		}, `"float64"`},
-		"failures that are excused are no reason": {func(_ *stage, a *agent) (string, error) {
+		"an excused failure does not make a wait impossible": {func(_ *stage, a *agent) (string, error) {
 			fail := func() *agentwait.Future[string] {
 				return agentwait.Schedule[string](a, "a", queue.Task{Kind: "fail"})
 			}
@@ -122,21 +122,21 @@ func TestHabitsOfHandlers(t *testing.T) {
 				return "", err
 			}
 			return strings.ReplaceAll(err.Error(), a.ID(), "A"), nil
-		}, `"2 tasks had to complete, and no more than 1 can: Task 'fail' (id=A.2) failed: boom"`},
+		}, `"2 tasks must complete, and at most 1 can: Task 'fail' (id=A.2) failed: boom"`},
 		"a step whose result is too large": {func(_ *stage, a *agent) (string, error) {
 			_, err := agentwait.Step(a, "big", func(context.Context) (string, error) { return string(make([]byte, 1<<20)), nil })
 			v, wait := agentwait.Await(a, echo(a, "x"))
 			return fmt.Sprint(strings.Contains(err.Error(), "the limit is 1048576"), v), wait
 		}, `"truex"`},
-		"a child that is refused, and another": {func(_ *stage, a *agent) (string, error) {
+		"a refused child, and a good one": {func(_ *stage, a *agent) (string, error) {
 			bad := agentwait.Schedule[string](a, "x", queue.Task{Kind: "echo", Budget: 0.5})
 			good := echo(a, "good")
 			if _, err := agentwait.Await(a, bad); err == nil || err == agentwait.ErrSuspended {
-				return "", fmt.Errorf("the child without a budget came to %v", err)
+				return "", fmt.Errorf("the wait for a child with a budget and an owner without a deadline returned %v", err)
 			}
 			return agentwait.Await(a, good)
 		}, `"good"`},
-		"cancelled ones are skipped, and do not count": {func(_ *stage, a *agent) (string, error) {
+		"cancelled tasks are skipped, and do not count": {func(_ *stage, a *agent) (string, error) {
 			gone, fine := agentwait.Promise[string](a, "gone", 0), echo(a, "x")
 			if _, err := agentwait.Cancel(a, "", gone); err != nil {
 				return "", err
@@ -154,7 +154,7 @@ func TestHabitsOfHandlers(t *testing.T) {
 			}
 			return agentwait.Await(a, echo(a, "x"))
 		}, `"x"`},
-		"cancel one that is not there": {func(_ *stage, a *agent) (string, error) {
+		"Cancel of a child that does not exist": {func(_ *stage, a *agent) (string, error) {
 			there := agentwait.Promise[string](a, "there", 0)
 			r, err := agentwait.Cancel(a, "", there, agentwait.Child[string](a, "nobody"))
 			return fmt.Sprint(r[0].Cancelled, r[1].Err != nil, err != nil), nil
@@ -163,7 +163,7 @@ func TestHabitsOfHandlers(t *testing.T) {
 			_, err := agentwait.Await(a, agentwait.Signal[string](a, "order.paid"))
 			return fmt.Sprint(strings.Contains(err.Error(), "signal")), nil
 		}, `"true"`},
-		"nothing is made by a wait that cannot be": {func(s *stage, a *agent) (string, error) {
+		"an invalid wait creates no children": {func(s *stage, a *agent) (string, error) {
 			var f futures
 			for range 600 {
 				f = append(f, echo(a, "x"))
@@ -189,8 +189,9 @@ func TestHabitsOfHandlers(t *testing.T) {
 	}
 }
 
-// What the worker is told to stop is no result, whatever the handler makes of it.
-func TestAShutdownThatIsSwallowedCompletesNothing(t *testing.T) {
+// An agent that the worker stops does not complete, even if its handler ignores the error and returns a
+// value.
+func TestAHandlerThatIgnoresAShutdownCompletesNothing(t *testing.T) {
 	for name, do := range map[string]func(a *agent) error{
 		"wait":    func(a *agent) error { _, err := agentwait.Await(a, echo(a, "x")); return err },
 		"started": func(a *agent) error { f := echo(a, "x"); a.Start(); _, err := agentwait.Await(a, f); return err },
@@ -205,10 +206,10 @@ func TestAShutdownThatIsSwallowedCompletesNothing(t *testing.T) {
 			ctx, cancel := context.WithCancel(s.ctx)
 			defer cancel()
 			agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
-				cancel() // a deploy
+				cancel() // the worker shuts down
 				<-a.Done()
 				if err := do(a); err == nil {
-					t.Error("it was done after the end")
+					t.Error("a call succeeded after the end of the context")
 				}
 				return "fallback", nil
 			})
@@ -221,11 +222,11 @@ func TestAShutdownThatIsSwallowedCompletesNothing(t *testing.T) {
 	}
 }
 
-// A loser that has its grace was cancelled by then, and Cancel says the same in each run.
-func TestCancelSaysTheSameAfterAGrace(t *testing.T) {
+// Select has cancelled the loser, which is in its grace. Cancel returns the same in each run.
+func TestCancelReturnsTheSameDuringAndAfterAGrace(t *testing.T) {
 	s := newStage(t)
 	s.handlers(s.w)
-	var said []string
+	var results []string
 	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
 		slow := agentwait.Schedule[string](a, "s", queue.Task{Kind: "slow", CancelGrace: time.Minute})
 		if _, err := agentwait.Select(a, slow, echo(a, "q")); err != nil {
@@ -235,11 +236,11 @@ func TestCancelSaysTheSameAfterAGrace(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		said = append(said, fmt.Sprint(r[0].Cancelled))
+		results = append(results, fmt.Sprint(r[0].Cancelled))
 		return agentwait.Await(a, echo(a, "y"))
 	})
 	worker.Handle(s.w, "slow", func(context.Context, string) (string, error) {
-		s.run(2) // while this one runs, the other child, and the agent
+		s.run(2) // the other child and the agent, while this child runs
 		return "", nil
 	})
 	id := s.enqueue("agent", "")
@@ -247,12 +248,12 @@ func TestCancelSaysTheSameAfterAGrace(t *testing.T) {
 	s.run(1)
 	s.drain()
 	s.completed(id, `"y"`)
-	if got := fmt.Sprint(said); got != "[true true]" {
-		t.Fatalf("Cancel said %s", got)
+	if got := fmt.Sprint(results); got != "[true true]" {
+		t.Fatalf("Cancelled of the loser is %s, want [true true]", got)
 	}
 }
 
-// A Redis that fills while a step runs does not have it run again.
+// If Redis gets full while a step runs, its result is still written, and the step does not run again.
 func TestAFullRedisRepeatsNoStep(t *testing.T) {
 	s := stageOn(t, ownRedis(t))
 	charged := 0

@@ -13,8 +13,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// A wait that came to its limit tells the results that there were, and the tasks that there were none of.
-func TestATimeoutHasTheResultsThatThereWere(t *testing.T) {
+// The error of a wait that reached its limit has the results so far, and the tasks without a result.
+func TestATimeoutHasTheResultsSoFar(t *testing.T) {
 	limit := agentwait.Wait{Limit: 5 * time.Second}
 	for name, wait := range map[string]func(a *agent, f futures) error{
 		"JoinAll":        func(a *agent, f futures) error { _, err := agentwait.JoinAll(a.With(limit), f...); return err },
@@ -32,7 +32,7 @@ func TestATimeoutHasTheResultsThatThereWere(t *testing.T) {
 					return "", err
 				}
 				if !errors.As(err, &plain) || !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("%v is no *WaitTimeoutError, or no context.DeadlineExceeded", err)
+					t.Errorf("%v is not a *WaitTimeoutError and context.DeadlineExceeded", err)
 				}
 				var open []string
 				for _, f := range timeout.Unfinished {
@@ -40,14 +40,14 @@ func TestATimeoutHasTheResultsThatThereWere(t *testing.T) {
 				}
 				return fmt.Sprint(timeout.Values, timeout.Failed, timeout.Pending, open), nil
 			})
-			if want := (told{Value: "[{0 x} {3 y}] [2] [1 4] [.2 .5]"}); got != want {
-				t.Fatalf("the agent made of it %+v, want %+v", got, want)
+			if want := (answer{Value: "[{0 x} {3 y}] [2] [1 4] [.2 .5]"}); got != want {
+				t.Fatalf("the agent got %+v, want %+v", got, want)
 			}
 		})
 	}
 }
 
-// Tasks of several types have no common one: their results are bytes.
+// The results of tasks of several types are bytes.
 func TestATimeoutOfTasksOfSeveralTypes(t *testing.T) {
 	s := newStage(t)
 	s.cast()
@@ -60,13 +60,13 @@ func TestATimeoutOfTasksOfSeveralTypes(t *testing.T) {
 		}
 		return fmt.Sprintf("%s %s %v", timeout.Values[0].Value, timeout.Unfinished[0].ID()[len(a.ID()):], f[1].IsCancelled()), nil
 	})
-	if want := (told{Value: `"x" .2 true`}); got != want {
-		t.Fatalf("the agent made of it %+v, want %+v", got, want)
+	if want := (answer{Value: `"x" .2 true`}); got != want {
+		t.Fatalf("the agent got %+v, want %+v", got, want)
 	}
 }
 
 // Select reports the result of canceling each loser, including losers that had already ended.
-func TestSelectTellsWhatEachCancelCameTo(t *testing.T) {
+func TestSelectReturnsTheResultOfEachCancel(t *testing.T) {
 	s := newStage(t)
 	s.cast()
 	got := s.play(func(a *agent) (string, error) {
@@ -83,54 +83,55 @@ func TestSelectTellsWhatEachCancelCameTo(t *testing.T) {
 		}
 		kept, err := agentwait.Select(a.With(agentwait.Wait{Losers: agentwait.KeepLosers}), f...)
 		if kept.Attempts != nil {
-			t.Errorf("losers that go on: %+v", kept.Attempts)
+			t.Errorf("with KeepLosers Attempts is %+v, want nil", kept.Attempts)
 		}
-		var told []string
+		var lines []string
 		for _, c := range w.Attempts {
 			if c.Err != nil || c.ID != f[c.Index].ID() {
-				t.Errorf("%+v is of no task, or of another", c)
+				t.Errorf("the attempt %+v has an error, or the id of another task", c)
 			}
-			told = append(told, fmt.Sprintf("%d completed %v=%q failed %v cancelled %v, before %v: %q", c.Index, c.AlreadyCompleted, c.Value,
+			lines = append(lines, fmt.Sprintf("%d completed %v=%q failed %v cancelled %v, before %v: %q", c.Index, c.AlreadyCompleted, c.Value,
 				c.AlreadyFailed, c.Cancelled, c.AlreadyCancelled, c.Error))
 		}
-		return strings.Join(told, "\n"), err
+		return strings.Join(lines, "\n"), err
 	})
-	want := told{Value: `1 completed true="y" failed false cancelled false, before false: ""
+	want := answer{Value: `1 completed true="y" failed false cancelled false, before false: ""
 2 completed false="" failed true cancelled false, before false: "boom"
 3 completed false="" failed false cancelled true, before false: ""
 4 completed false="" failed false cancelled false, before true: "gone"`}
 	if got != want {
-		t.Fatalf("the agent made of it\n%+v, want\n%+v", got, want)
+		t.Fatalf("the agent got\n%+v, want\n%+v", got, want)
 	}
 }
 
-// A handle knows what waits and cancels of this run have told of its task, and a replay the same.
-func TestAHandleHasAStateAndAnIndex(t *testing.T) {
+// State, IsDone, IsCancelled and Index of a future use what waits and cancels of this run have reported.
+// A replay returns the same.
+func TestAFutureHasAStateAndAnIndex(t *testing.T) {
 	s := newStage(t)
 	s.cast()
 	var runs []string
 	got := s.play(func(a *agent) (string, error) {
 		f := append(cs(a, "x fail open open"), agentwait.Schedule[string](a, "x", queue.Task{Kind: "child", ID: "named"}))
-		say := func() string {
+		states := func() string {
 			var all []string
 			for _, h := range f {
 				all = append(all, fmt.Sprintf("%d:%v:%v:%v", h.Index(), h.State(), h.IsDone(), h.IsCancelled()))
 			}
 			return strings.Join(all, " ")
 		}
-		before := say()
+		before := states()
 		if _, err := agentwait.Cancel(a, "", f[3]); err != nil {
 			return "", err
 		}
 		if _, err := agentwait.JoinAllSettled(a.With(agentwait.Wait{Limit: time.Second, KeepPending: true, Proceed: true}), f[:3]...); err != nil {
 			return "", err
 		}
-		runs = append(runs, before+"; "+say())
+		runs = append(runs, before+"; "+states())
 		return runs[len(runs)-1], agentwait.Sleep(a, time.Second)
 	})
 	want := "0:pending:false:false 1:pending:false:false 2:pending:false:false 3:pending:false:false -1:pending:false:false; " +
 		"0:completed:true:false 1:failed:true:false 2:pending:false:false 3:cancelled:true:true -1:pending:false:false"
 	if got.Err != "" || len(runs) != 2 || runs[0] != want || runs[1] != want {
-		t.Fatalf("the runs told\n%s\nand %+v, want twice\n%s", strings.Join(runs, "\n"), got, want)
+		t.Fatalf("the runs had\n%s\nand %+v, want twice\n%s", strings.Join(runs, "\n"), got, want)
 	}
 }

@@ -22,12 +22,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redistest.AtOnce(8) // they wait more than they compute
+	redistest.AtOnce(8) // these tests wait more than they compute
 	redistest.Main(m)
 }
 
-// stage is a namespace whose clock the test moves, and a worker that runs one task at a
-// time in the test's goroutine: nothing happens but what the test says.
+// stage is a namespace whose clock the test moves, and a worker that runs one task at a time in the
+// test's goroutine. Nothing else runs.
 type stage struct {
 	t   *testing.T
 	ctx context.Context
@@ -36,10 +36,10 @@ type stage struct {
 	w   *worker.Worker
 	now time.Time
 
-	counted int // what a test counts
+	counted int // a counter for the test
 }
 
-// newStage is a stage of a test that runs beside others.
+// newStage returns a stage for a test that runs in parallel with others.
 func newStage(t *testing.T) *stage {
 	t.Parallel()
 	return playStage(t)
@@ -47,7 +47,7 @@ func newStage(t *testing.T) *stage {
 
 func playStage(t *testing.T) *stage { return stageOn(t, redistest.Shared(t).Client(t)) }
 
-// ownRedis is a server whose settings a test may change.
+// ownRedis returns a client of a server whose settings the test can change.
 func ownRedis(t *testing.T) *redis.Client { return redistest.Start(t).Client(t) }
 
 func stageOn(t *testing.T, rdb *redis.Client) *stage {
@@ -62,7 +62,7 @@ func stageOn(t *testing.T, rdb *redis.Client) *stage {
 	testclock.Set(t, rdb, q.Root(0), s.now)
 	t.Cleanup(func() {
 		findings, err := inspect.Audit(context.Background(), q)
-		findings = slices.DeleteFunc(findings, func(f audit.Finding) bool { return f.Subject == "clock" }) // the test's
+		findings = slices.DeleteFunc(findings, func(f audit.Finding) bool { return f.Subject == "clock" }) // the test has set the clock
 		if err != nil || len(findings) > 0 {
 			t.Errorf("the audit found %v, %v", findings, err)
 		}
@@ -70,10 +70,10 @@ func stageOn(t *testing.T, rdb *redis.Client) *stage {
 	return s
 }
 
-// another is one more worker: what was deployed after the first.
+// another returns another worker, like one that is deployed later.
 func (s *stage) another() *worker.Worker { return worker.New(s.q, worker.Config{}) }
 
-// enqueue hands over an agent, and returns its id.
+// enqueue enqueues a task, and returns its id.
 func (s *stage) enqueue(kind string, payload string) string {
 	s.t.Helper()
 	r, err := s.q.Enqueue(s.ctx, queue.Task{Kind: kind, Payload: []byte(payload)})
@@ -94,7 +94,7 @@ func (s *stage) run(n int) {
 	}
 }
 
-// drain runs what is ready until nothing is, and tells how many that were.
+// drain runs ready tasks until none is ready, and returns how many it ran.
 func (s *stage) drain() (n int) {
 	s.t.Helper()
 	for ; ; n++ {
@@ -106,12 +106,12 @@ func (s *stage) drain() (n int) {
 			return n
 		}
 		if n == 1000 {
-			s.t.Fatal("1000 tasks ran, and there is no end")
+			s.t.Fatal("1000 tasks ran, and more are ready")
 		}
 	}
 }
 
-// advance moves the clock, and does what is due by then.
+// advance moves the clock, and sweeps until nothing is due.
 func (s *stage) advance(d time.Duration) {
 	s.t.Helper()
 	s.now = s.now.Add(d)
@@ -125,7 +125,7 @@ func (s *stage) advance(d time.Duration) {
 			return
 		}
 	}
-	s.t.Fatal("the sweeps have no end")
+	s.t.Fatal("after 100 sweeps more is due")
 }
 
 func (s *stage) get(id string) *queue.Record {
@@ -137,7 +137,7 @@ func (s *stage) get(id string) *queue.Record {
 	return r
 }
 
-// completed checks that a task has, and with what.
+// completed checks that a task is COMPLETED with a result.
 func (s *stage) completed(id, result string) {
 	s.t.Helper()
 	if r := s.get(id); r.Status != queue.Completed || string(r.Result) != result {
@@ -155,7 +155,7 @@ func (s *stage) is(id string, status queue.Status) {
 
 var errBoom = errors.New("boom")
 
-// handlers registers what children do: echo gives back its payload, fail fails.
+// handlers registers the handlers of children: echo returns its payload, fail fails.
 func (s *stage) handlers(w *worker.Worker) {
 	worker.Handle(w, "echo", func(_ context.Context, in string) (string, error) { return in, nil })
 	worker.Handle(w, "fail", func(_ context.Context, in string) (string, error) { return "", errBoom })
@@ -166,7 +166,7 @@ type (
 	futures = []*agentwait.Future[string]
 )
 
-// echo schedules a child that gives back what it is given.
+// echo schedules a child that returns its payload.
 func echo(a *agent, what string) *agentwait.Future[string] {
 	return agentwait.Schedule[string](a, what, queue.Task{Kind: "echo"})
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// The idempotency key of a child is its name: scheduled twice, it is one child, in a replay too.
+// The idempotency key of a child is its name. Two calls of Schedule with one key schedule one child, in a
+// replay too.
 func TestAnIdempotencyKeyOfAChildIsItsName(t *testing.T) {
 	s := newStage(t)
 	s.handlers(s.w)
@@ -20,29 +21,29 @@ func TestAnIdempotencyKeyOfAChildIsItsName(t *testing.T) {
 		}
 		first, second := page("first"), page("second")
 		if first.ID() != a.ID()+".page" || second.ID() != first.ID() {
-			t.Errorf("the children are %s and %s", first.ID(), second.ID())
+			t.Errorf("the children are %s and %s, want both to be %s.page", first.ID(), second.ID(), a.ID())
 		}
 		all, err := agentwait.JoinAll(a, first, second, echo(a, "other"))
 		return strings.Join(all, " "), err
 	})
 	id := s.enqueue("agent", "")
-	if ran := s.drain(); ran != 4 { // the agent twice, and two children
+	if ran := s.drain(); ran != 4 { // two runs of the agent, and two children
 		t.Errorf("%d tasks ran, want 4", ran)
 	}
 	s.completed(id, `"first first other"`)
 }
 
-func TestAKeyOfAChildThatCannotBeMeant(t *testing.T) {
+func TestAnInvalidIdempotencyKeyOfAChildIsRefused(t *testing.T) {
 	for claim, c := range map[string]struct {
 		task queue.Task
 		want error
 		says string
 	}{
-		"it has another name":           {queue.Task{Kind: "echo", ID: "one", IdempotencyKey: "two"}, refusal.ErrInvalid, `is its name, and it has another, "one": leave one of them out`},
-		"it is no name":                 {queue.Task{Kind: "echo", IdempotencyKey: "s-two"}, refusal.ErrInvalid, "begins with s-"},
-		"it is that of another kind":    {queue.Task{Kind: "fail", IdempotencyKey: "page"}, refusal.ErrConflict, "is that of a child of kind echo"},
-		"it cannot be a part of an id":  {queue.Task{Kind: "echo", IdempotencyKey: "a b"}, refusal.ErrInvalid, ""},
-		"it is a number, as others are": {queue.Task{Kind: "echo", IdempotencyKey: "7"}, refusal.ErrInvalid, "is a number"},
+		"the child has another name":      {queue.Task{Kind: "echo", ID: "one", IdempotencyKey: "two"}, refusal.ErrInvalid, `is its name: set IdempotencyKey "two" or ID "one", not both`},
+		"the key begins with s-":          {queue.Task{Kind: "echo", IdempotencyKey: "s-two"}, refusal.ErrInvalid, "begins with s-"},
+		"a child of another kind has it":  {queue.Task{Kind: "fail", IdempotencyKey: "page"}, refusal.ErrConflict, "belongs to a child of kind echo"},
+		"the key cannot be part of an id": {queue.Task{Kind: "echo", IdempotencyKey: "a b"}, refusal.ErrInvalid, ""},
+		"the key is a number":             {queue.Task{Kind: "echo", IdempotencyKey: "7"}, refusal.ErrInvalid, "is a number"},
 	} {
 		t.Run(strings.ReplaceAll(claim, " ", "_"), func(t *testing.T) {
 			s := newStage(t)
@@ -51,7 +52,7 @@ func TestAKeyOfAChildThatCannotBeMeant(t *testing.T) {
 				good := agentwait.Schedule[string](a, "x", queue.Task{Kind: "echo", IdempotencyKey: "page"})
 				_, err := agentwait.Await(a, agentwait.Schedule[string](a, "x", c.task))
 				if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
-					t.Errorf("%v, want %v that says %q", err, c.want, c.says)
+					t.Errorf("%v, want %v with the text %q", err, c.want, c.says)
 				}
 				return agentwait.Await(a, good)
 			})
@@ -62,7 +63,7 @@ func TestAKeyOfAChildThatCannotBeMeant(t *testing.T) {
 	}
 }
 
-// A list has a queue for all of its children that name none.
+// ScheduleAll puts the children that name no queue into the queue of the call.
 func TestAListOfChildrenHasAQueue(t *testing.T) {
 	s := newStage(t)
 	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {

@@ -15,8 +15,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// slowly has a child of the kind end after the limit of its wait, and before a reaper has
-// come to that.
+// slowly registers a handler whose child ends after the limit of its wait, and before a reaper sweeps.
 func (s *stage) slowly() {
 	worker.Handle(s.w, "slowly", func(_ context.Context, in string) (string, error) {
 		s.now = s.now.Add(3 * time.Second)
@@ -28,7 +27,7 @@ func (s *stage) slowly() {
 	})
 }
 
-func TestListsGoByWhatMembersHaveComeTo(t *testing.T) {
+func TestListsOfAWaitUseTheStatusOfLateMembers(t *testing.T) {
 	best := agentwait.Wait{Limit: 2 * time.Second, Proceed: true}
 	keep, strict := best, best
 	keep.KeepPending, strict.Proceed = true, false
@@ -43,46 +42,54 @@ func TestListsGoByWhatMembersHaveComeTo(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		do   func(a *agent) (string, error)
-		want told
+		want answer
 	}{
-		"by their status, and late is said apart": {func(a *agent) (string, error) {
+		"each list by status, with late members": {func(a *agent) (string, error) {
 			s, err := settled(a, best)
 			if err != nil {
 				return "", err
 			}
 			return fmt.Sprintf("%s | %s | %s | %s", outcomes(s.Completed), outcomes(s.Failed), outcomes(s.Cancelled), outcomes(s.Pending)), nil
-		}, told{Value: "0:COMPLETED=x 2:COMPLETED:late=late | 3:FAILED:late | 1:CANCELLED:late | "}},
-		"failed or cancelled are those two lists": {func(a *agent) (string, error) {
+		}, answer{Value: "0:COMPLETED=x 2:COMPLETED:late=late | 3:FAILED:late | 1:CANCELLED:late | "}},
+		"FailedOrCancelled has both lists": {func(a *agent) (string, error) {
 			s, err := settled(a, best)
 			if err != nil {
 				return "", err
 			}
 			return outcomes(s.FailedOrCancelled()), nil
-		}, told{Value: "1:CANCELLED:late 3:FAILED:late"}},
-		"and nothing that goes on": {func(a *agent) (string, error) {
+		}, answer{Value: "1:CANCELLED:late 3:FAILED:late"}},
+		"FailedOrCancelled has no pending task": {func(a *agent) (string, error) {
 			s, err := settled(a, keep)
 			if err != nil {
 				return "", err
 			}
 			return outcomes(s.FailedOrCancelled()) + "| " + outcomes(s.Pending), nil
-		}, told{Value: "| 1:PENDING:late 2:PENDING:late 3:PENDING:late"}},
-		"who skips cancelled ones is told of a late failure": {func(a *agent) (string, error) {
+		}, answer{Value: "| 1:PENDING:late 2:PENDING:late 3:PENDING:late"}},
+		"SkipCancelled returns the error of a late failure": {func(a *agent) (string, error) {
 			s, err := settled(a, best)
 			if err != nil {
 				return "", err
 			}
 			_, err = s.SkipCancelled()
 			return "", err
-		}, told{Err: "Task 'child' (id=A.4) failed: boom"}},
-		"the error of the wait is of its limit": {func(a *agent) (string, error) {
+		}, answer{Err: "Task 'child' (id=A.4) failed: boom"}},
+		"SkipCancelled ignores pending tasks": {func(a *agent) (string, error) {
+			s, err := settled(a, keep)
+			if err != nil {
+				return "", err
+			}
+			done, err := s.SkipCancelled()
+			return outcomes(done), err
+		}, answer{Value: "0:COMPLETED=x"}},
+		"the error of the wait has the states at its limit": {func(a *agent) (string, error) {
 			_, err := settled(a, strict)
 			var late *agentwait.WaitTimeoutError
 			if !errors.As(err, &late) {
 				return "", err
 			}
 			return fmt.Sprint(late.Completed, late.Failed, late.Cancelled, late.Pending), nil
-		}, told{Value: "[0] [] [] [1 2 3]"}},
-		"late results are merged, and the last to come wins": {func(a *agent) (string, error) {
+		}, answer{Value: "[0] [] [] [1 2 3]"}},
+		"late results are merged, and last_wins uses the last that ended": {func(a *agent) (string, error) {
 			late := func(what string) *agentwait.Future[json.RawMessage] {
 				return agentwait.Schedule[json.RawMessage](a, what, queue.Task{Kind: "slowly"})
 			}
@@ -95,7 +102,7 @@ func TestListsGoByWhatMembersHaveComeTo(t *testing.T) {
 			list, _ := agentwait.Merge{}.Of(s)
 			last, err := agentwait.Merge{Strategy: agentwait.LastWins}.Of(s)
 			return string(list) + string(last), err
-		}, told{Value: `["two","one","x"]"two"`}},
+		}, answer{Value: `["two","one","x"]"two"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
@@ -104,26 +111,26 @@ func TestListsGoByWhatMembersHaveComeTo(t *testing.T) {
 			got := s.play(c.do)
 			got.Err = strings.Replace(got.Err, "'slowly'", "'child'", 1)
 			if got != c.want {
-				t.Fatalf("the agent made of it\n%+v, want\n%+v", got, c.want)
+				t.Fatalf("the agent got\n%+v, want\n%+v", got, c.want)
 			}
 		})
 	}
 }
 
-// A loser that cleans up reads as what it will be, to the run that sees it and to its
-// replay, which comes after its end.
-func TestALoserReadsTheSameBeforeItsEndAndAfter(t *testing.T) {
+// A cancelled loser in its grace has the outcome that it will end with. The run that reads it before its
+// end and the replay after its end get the same.
+func TestALoserHasTheSameOutcomeBeforeAndAfterItsEnd(t *testing.T) {
 	for name, c := range map[string]struct {
-		cancel bool // somebody else had, and gave no reason
+		cancel bool // another call had cancelled it, without a reason
 		want   string
 	}{
-		"of a wait":             {false, "result A.1: task cancelled: No longer needed"},
-		"of who gave no reason": {true, "result A.1: task cancelled: Task cancelled"},
+		"cancelled by the wait":      {false, "result A.1: task cancelled: No longer needed"},
+		"cancelled without a reason": {true, "result A.1: task cancelled: Task cancelled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.handlers(s.w)
-			var said []string
+			var seen []string
 			agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
 				slow := agentwait.Schedule[string](a, "s", queue.Task{Kind: "slow", CancelGrace: time.Minute})
 				x, err := agentwait.JoinNSettled(a.With(agentwait.Wait{Losers: agentwait.CancelLosers}), 1, slow, echo(a, "q"))
@@ -131,9 +138,9 @@ func TestALoserReadsTheSameBeforeItsEndAndAfter(t *testing.T) {
 					return "", err
 				}
 				_, err = agentwait.Value(a, slow)
-				told := fmt.Sprint(outcomes(x.Cancelled), "; ", x.Outcomes[0].Err, "; ", err)
-				said = append(said, strings.ReplaceAll(told, a.ID(), "A"))
-				return agentwait.Await(a, echo(a, told)) // a replay must say it again
+				text := fmt.Sprint(outcomes(x.Cancelled), "; ", x.Outcomes[0].Err, "; ", err)
+				seen = append(seen, strings.ReplaceAll(text, a.ID(), "A"))
+				return agentwait.Await(a, echo(a, text)) // a replay must have the same payload
 			})
 			worker.Handle(s.w, "slow", func(ctx context.Context, _ string) (string, error) {
 				if c.cancel {
@@ -141,7 +148,7 @@ func TestALoserReadsTheSameBeforeItsEndAndAfter(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				s.run(2) // while this one runs, the other child, and the agent
+				s.run(2) // the other child and the agent, while this child runs
 				return "too late", nil
 			})
 			id := s.enqueue("agent", "")
@@ -149,8 +156,8 @@ func TestALoserReadsTheSameBeforeItsEndAndAfter(t *testing.T) {
 			s.drain()
 			s.is(id, queue.Completed)
 			want := "0:CANCELLED:late; " + c.want + "; " + c.want
-			if len(said) != 2 || said[0] != want || said[1] != want {
-				t.Fatalf("the runs were told\n%s\nwant each\n%s", strings.Join(said, "\n"), want)
+			if len(seen) != 2 || seen[0] != want || seen[1] != want {
+				t.Fatalf("the runs got\n%s\nwant each\n%s", strings.Join(seen, "\n"), want)
 			}
 		})
 	}

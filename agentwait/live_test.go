@@ -22,7 +22,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// fleet is a namespace on the clock of Redis, with a worker that runs until the test ends.
+// fleet is a namespace that uses the clock of Redis, with a worker that runs until the test ends.
 type fleet struct {
 	t   *testing.T
 	ctx context.Context
@@ -55,7 +55,7 @@ func newFleet(t *testing.T, rdb *redis.Client, register func(w *worker.Worker)) 
 	return f
 }
 
-// result waits for the end of a new task.
+// result enqueues a task, waits for its end, and returns its id, result and error.
 func (f *fleet) result(task queue.Task) (string, string, error) {
 	f.t.Helper()
 	r, err := f.q.Enqueue(f.ctx, task)
@@ -68,7 +68,7 @@ func (f *fleet) result(task queue.Task) (string, string, error) {
 	return r.ID, string(b), err
 }
 
-// More children than a call makes, more members than a call takes, and more bytes.
+// The waits have more children than a call creates, more members than a call can have, and more bytes.
 func TestAWaitOfThousands(t *testing.T) {
 	t.Parallel()
 	var ran atomic.Int64
@@ -98,11 +98,11 @@ func TestAWaitOfThousands(t *testing.T) {
 		}
 	}
 	if ran.Load() != 12 && ran.Load() != 4321 {
-		t.Errorf("children ran %d times in the last run", ran.Load())
+		t.Errorf("%d children of the last agent ran, want 12 or 4321", ran.Load())
 	}
 }
 
-// An agent that fails finds its children again when it is retried: none runs twice.
+// An agent that is retried uses its earlier children: no child runs twice.
 func TestARetriedAgentFindsItsChildren(t *testing.T) {
 	t.Parallel()
 	var ran, tries atomic.Int64
@@ -120,12 +120,12 @@ func TestARetriedAgentFindsItsChildren(t *testing.T) {
 		})
 	})
 	if _, got, err := f.result(queue.Task{Kind: "agent", MaxRetries: 2}); err != nil || got != `"xx"` || ran.Load() != 2 {
-		t.Fatalf("%s, %v; the children ran %d times", got, err, ran.Load())
+		t.Fatalf(`Result = %s, %v, want "xx"; %d children ran, want 2`, got, err, ran.Load())
 	}
 }
 
-// A full Redis takes no suspension. The agent is given back, spends no retry, and goes on
-// when there is room again.
+// A full Redis refuses the suspension. The agent is given back, spends no retry, and continues when Redis
+// has room again.
 func TestAnAgentOutlastsAFullRedis(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
@@ -152,15 +152,15 @@ func TestAnAgentOutlastsAFullRedis(t *testing.T) {
 	}()
 	id, got, err := f.result(queue.Task{Kind: "agent"})
 	if err != nil || got != `"x"` || runs.Load() != 3 {
-		t.Fatalf("%s, %v after %d runs", got, err, runs.Load())
+		t.Fatalf(`Result = %s, %v after %d runs, want "x" after 3`, got, err, runs.Load())
 	}
 	if r, err := f.q.Get(f.ctx, id); err != nil || r.Retries != 0 {
-		t.Fatalf("%d retries, %v", r.Retries, err)
+		t.Fatalf("the agent has %d retries, %v, want 0", r.Retries, err)
 	}
 }
 
-// While an agent waits it needs no worker: the one that ran it may be gone, and another
-// one, that was not there yet, goes on.
+// A waiting agent needs no worker: the worker that ran it ends, and another worker, started later,
+// continues the agent.
 func TestAnAgentOutlivesItsWorker(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Shared(t).Client(t)
@@ -206,6 +206,6 @@ func TestAnAgentOutlivesItsWorker(t *testing.T) {
 	got, err := q.Result(t.Context(), r.ID)
 	stop()
 	if err != nil || string(got) != `"on"` || len(workers) != 2 || workers[0] == workers[1] {
-		t.Fatalf("%s, %v; it was run by %q", got, err, workers)
+		t.Fatalf(`Result = %s, %v, want "on"; the workers were %q, want two`, got, err, workers)
 	}
 }

@@ -12,30 +12,30 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Strategy is how results are merged into one.
+// Strategy is a way to merge results into one value.
 type Strategy string
 
-// The ways to merge. "The order of the members" is that of the call.
+// The strategies. "The order of the members" is their order in the call.
 const (
 	Append        Strategy = "append"          // a list, in the order of the members
-	MergeObject   Strategy = "merge_object"    // one object: of equal names the later member's counts; not deep
-	KeyedByBranch Strategy = "keyed_by_branch" // an object by the place of each member, "0", "1", …
-	LastWins      Strategy = "last_wins"       // the result of the last that completed
+	MergeObject   Strategy = "merge_object"    // one object; for equal names the value of the later member is used; not deep
+	KeyedByBranch Strategy = "keyed_by_branch" // an object with the index of each member as key: "0", "1", …
+	LastWins      Strategy = "last_wins"       // the result of the last member that completed
 )
 
 // Merge makes one JSON value of the results of tasks that have completed.
 type Merge struct {
 	Strategy Strategy // defaults to Append
-	// Source is the path of what is merged of each result: "_branch.output" (the default)
-	// is all of it, "_branch.output.items.0" a part. A result that has nothing there is
-	// left out.
+	// Source is the path of the part of each result that is merged. "_branch.output", the
+	// default, is the whole result; "_branch.output.items.0" is a part. A result without
+	// that part is left out.
 	Source string
-	// Target is the path at which the merged value stands in the object that is returned:
-	// "state.results". "" returns the value itself.
+	// Target is the path of the merged value in the object that is returned, for example
+	// "state.results". With "" the value itself is returned.
 	Target string
-	// Flatten has Append take lists apart, one level deep.
+	// Flatten makes Append add the elements of a list instead of the list, one level deep.
 	Flatten bool
-	// ByIndex has LastWins take the last in the order of the members, not of their ends.
+	// ByIndex makes LastWins use the order of the members instead of the order they ended.
 	ByIndex bool
 }
 
@@ -45,11 +45,11 @@ type branch struct {
 	output json.RawMessage
 }
 
-// Of merges what has completed in a wait, Settled.Completed. It is nil if nothing has. A
-// result that cannot be read is an error, since what is merged would hide it.
+// Of merges the results of the tasks that have completed, Settled.Completed. It returns nil if there
+// are none. It returns an error if Merge is invalid, or if a result cannot be decoded or merged.
 func (m Merge) Of(s *Settled[json.RawMessage]) (json.RawMessage, error) {
 	if s == nil {
-		return nil, fmt.Errorf("%w: the outcomes to merge are nil: give what JoinAllSettled returned", refusal.ErrInvalid)
+		return nil, fmt.Errorf("%w: the outcomes to merge are nil: use what JoinAllSettled returned", refusal.ErrInvalid)
 	}
 	var branches []branch
 	for _, i := range s.order {
@@ -63,7 +63,7 @@ func (m Merge) Of(s *Settled[json.RawMessage]) (json.RawMessage, error) {
 	return m.merge(branches)
 }
 
-// merge takes the results in the order that they came.
+// merge merges results that are in the order they came.
 func (m Merge) merge(branches []branch) (json.RawMessage, error) {
 	if err := m.check(); err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (m Merge) check() error {
 
 const branchOutput = "_branch.output"
 
-// path is the way from a result to what is merged of it.
+// path returns the parts of Source after "_branch.output".
 func (m Merge) path() []string {
 	rest := strings.TrimPrefix(strings.TrimPrefix(m.Source, branchOutput), ".")
 	if rest == "" {
@@ -146,13 +146,13 @@ func (m Merge) target() []string {
 	return strings.Split(m.Target, ".")
 }
 
-// pickPath follows a path through objects and lists; ok is false if there is nothing.
+// pickPath follows a path through objects and lists. ok is false if the path leads to nothing.
 func pickPath(v json.RawMessage, path []string) (part json.RawMessage, ok bool, err error) {
 	if len(bytes.TrimSpace(v)) == 0 {
 		return nil, false, nil
 	}
 	if !json.Valid(v) {
-		return nil, false, fmt.Errorf("%w: it is no JSON, so it cannot be merged", refusal.ErrInvalid)
+		return nil, false, fmt.Errorf("%w: it is not JSON, so it cannot be merged", refusal.ErrInvalid)
 	}
 	for _, name := range path {
 		var object map[string]json.RawMessage
@@ -190,7 +190,7 @@ func objects(picked []branch) (map[string]json.RawMessage, error) {
 	for _, b := range picked {
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(b.output, &object); err != nil || object == nil {
-			return nil, fmt.Errorf("%w: the result of member %d is no object, and merge_object takes nothing else: use append", refusal.ErrInvalid, b.place)
+			return nil, fmt.Errorf("%w: the result of member %d is not an object, and merge_object merges only objects: use append", refusal.ErrInvalid, b.place)
 		}
 		for name, value := range object {
 			merged[name] = value

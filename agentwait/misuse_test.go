@@ -14,7 +14,8 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// A replay does not run a step, so nothing in it may count: the agent says so, and ends.
+// A replay does not run the function of a step, so that function must not use the agent. An agent that
+// does ends as FAILED.
 func TestAnAgentThatIsUsedInsideItsStepEnds(t *testing.T) {
 	for name, use := range map[string]func(a *agent) error{
 		"Rand":       func(a *agent) error { a.Rand().Uint64(); return nil },
@@ -44,7 +45,7 @@ func TestAnAgentThatIsUsedInsideItsStepEnds(t *testing.T) {
 				}
 				agentwait.Step(a, "charge", func(context.Context) (int, error) {
 					if err := use(a); err != nil && !errors.Is(err, refusal.ErrInvalid) {
-						t.Errorf("it came to %v", err)
+						t.Errorf("the call returned %v, want ErrInvalid", err)
 					}
 					return 1, nil
 				})
@@ -55,24 +56,25 @@ func TestAnAgentThatIsUsedInsideItsStepEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := s.drain(); n != 3 {
-				t.Errorf("%d tasks ran, want the agent twice and its child", n)
+				t.Errorf("%d tasks ran, want 3: two runs of the agent, and a child", n)
 			}
 			want := `invalid argument: the agent is used inside the function of its step, "charge", which a replay does not run: ` +
-				"draw, schedule and wait before the step, and use in it what came of that"
+				"make these calls before the step and pass their results in"
 			if r := s.get(r.ID); r.Status != queue.Failed || r.Error != want {
-				t.Errorf("the agent is %s: %s", r.Status, r.Error)
+				t.Errorf("the agent is %s: %s; want FAILED: %s", r.Status, r.Error, want)
 			}
 		})
 	}
 }
 
-// What the worker takes for a suspension is one, or else the agent would run for ever.
-func TestASuspensionThatIsNoneEndsTheAgent(t *testing.T) {
+// An agent that returns ErrSuspended although no wait has suspended it ends as FAILED. Otherwise it would
+// run again and again.
+func TestErrSuspendedWithoutAWaitEndsTheAgent(t *testing.T) {
 	for name, do := range map[string]func(a *agent) error{
-		"of a handler":           func(*agent) error { return agentwait.ErrSuspended },
-		"that is wrapped":        func(*agent) error { return fmt.Errorf("later: %w", agentwait.ErrSuspended) },
-		"that is to be repeated": func(*agent) error { return worker.RetryAfter(time.Second, worker.ErrSuspended) },
-		"of a step": func(a *agent) error {
+		"from a handler":  func(*agent) error { return agentwait.ErrSuspended },
+		"wrapped":         func(*agent) error { return fmt.Errorf("later: %w", agentwait.ErrSuspended) },
+		"in a RetryAfter": func(*agent) error { return worker.RetryAfter(time.Second, worker.ErrSuspended) },
+		"from a step": func(a *agent) error {
 			_, err := agentwait.Step(a, "s", func(context.Context) (int, error) { return 0, agentwait.ErrSuspended })
 			return err
 		},
@@ -82,14 +84,14 @@ func TestASuspensionThatIsNoneEndsTheAgent(t *testing.T) {
 			agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) { return "", do(a) })
 			id := s.enqueue("agent", "")
 			s.run(1)
-			if r := s.get(id); r.Status != queue.Failed || !strings.Contains(r.Error, "no wait had suspended the agent: return it when a wait returns it") {
-				t.Errorf("the agent is %s: %s", r.Status, r.Error)
+			if r := s.get(id); r.Status != queue.Failed || !strings.Contains(r.Error, "no wait has suspended the agent: return ErrSuspended only when a wait returns it") {
+				t.Errorf("the agent is %s: %s; want FAILED", r.Status, r.Error)
 			}
 		})
 	}
 }
 
-// Helpers that obey their context do not hold the worker of an agent that has left it.
+// The context of a suspended agent ends, so that functions that use it return and the worker is free.
 func TestASuspensionEndsTheContextOfTheAgent(t *testing.T) {
 	s := newStage(t)
 	s.handlers(s.w)
@@ -102,7 +104,7 @@ func TestASuspensionEndsTheContextOfTheAgent(t *testing.T) {
 		}
 		if err != nil {
 			if cause := context.Cause(a); cause != agentwait.ErrSuspended {
-				t.Errorf("it ended by %v", cause)
+				t.Errorf("the cause of the context is %v, want ErrSuspended", cause)
 			}
 			return "", a.Err()
 		}
@@ -113,7 +115,7 @@ func TestASuspensionEndsTheContextOfTheAgent(t *testing.T) {
 	s.completed(id, `"x"`)
 }
 
-// Bytes are the agent's own: what the caller does with his is nothing to it.
+// Payloads and results are copied: a handler can change its own bytes afterwards.
 func TestBytesAreNotShared(t *testing.T) {
 	s := newStage(t)
 	worker.Handle(s.w, "raw", func(_ context.Context, in []byte) ([]byte, error) { return in, nil })

@@ -7,7 +7,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-var errNobody = fmt.Errorf("%w: the agent is nil: give the one that the handler got", refusal.ErrInvalid)
+var errNobody = fmt.Errorf("%w: the agent is nil: use the agent that the handler received", refusal.ErrInvalid)
 
 // nobody is used in place of a nil agent. Every call on it fails.
 var nobody = &Agent{Context: context.Background(), gone: errNobody}
@@ -33,18 +33,18 @@ func (a *Agent) orNobody() *Agent {
 	return a
 }
 
-// given panics if a is nil. It is for functions that return no error.
+// given returns a, and panics if a is nil. It is for functions that return no error.
 func (a *Agent) given() *Agent {
 	if a == nil {
-		panic("agentwait: the agent is nil: give the one that the handler got")
+		panic("agentwait: the agent is nil: use the agent that the handler received")
 	}
 	return a
 }
 
-// made panics if f is nil or empty. It is for functions that return no error.
+// made returns f, and panics if f is nil or empty. It is for functions that return no error.
 func (f *Future[T]) made() *Future[T] {
 	if f == nil || f.child == nil {
-		panic("agentwait: the future is nil or empty: give what Schedule, Promise, Signal, Child or Of returned")
+		panic("agentwait: the future is nil or empty: use what Schedule, Promise, Signal, Child or Of returned")
 	}
 	return f
 }

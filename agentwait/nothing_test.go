@@ -11,7 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// combinators are the waits that a policy adjusts, each for the same members.
+// combinators has a function for each wait that a policy adjusts. Each waits for the same members.
 var combinators = map[string]func(on agentwait.Waiter, f futures) (string, error){
 	"JoinAll": func(on agentwait.Waiter, f futures) (string, error) { return joined(agentwait.JoinAll(on, f...)) },
 	"JoinN": func(on agentwait.Waiter, f futures) (string, error) {
@@ -43,13 +43,14 @@ func won(w agentwait.Winner[string], err error) (string, error) {
 	return fmt.Sprint(w.Index, w.Value), err
 }
 
-// No member has completed when a wait comes to its limit: two have failed, or were cancelled, and one is pending.
-// Only where outcomes are asked for, or a success of one counts that is excused, is there no error.
-func TestAWaitThatComesToItsLimitWithNothingCompleted(t *testing.T) {
+// When the wait reaches its limit two members have failed or were cancelled, one is pending, and none has
+// completed. The wait returns an error, with two exceptions: JoinAllSettled and JoinNSettled with Proceed, and
+// SelectOK if ContinueOn excuses the failures.
+func TestAWaitAtItsLimitWithNothingCompleted(t *testing.T) {
 	const (
 		limited    = "Timeout: the wait took longer than its limit: "
 		none       = "Timeout: No siblings completed before timeout: "
-		impossible = "3 tasks had to complete, and no more than 2 can: "
+		impossible = "3 tasks must complete, and at most 2 can: "
 
 		two  = "0 completed, 2 failed, 0 cancelled, 1 pending"
 		gone = "0 completed, 0 failed, 2 cancelled, 1 pending"
@@ -67,8 +68,8 @@ func TestAWaitThatComesToItsLimitWithNothingCompleted(t *testing.T) {
 		wait    agentwait.Wait
 		members string
 	}{{limit, "fail fail open"}, {proceed, "fail fail open"}, {excused, "fail fail open"}, {skipped, "gone gone open"}, {kept, "fail fail open"}}
-	// What each function makes of it under each of these policies.
-	for name, wants := range map[string][]told{
+	// The result of each function with each of these policies.
+	for name, wants := range map[string][]answer{
 		"JoinAll": {
 			{Err: limited + two}, {Err: none + two}, {Err: none + two}, {Err: none + gone}, {Err: none + two}},
 		"AwaitAll": {
@@ -94,15 +95,15 @@ func TestAWaitThatComesToItsLimitWithNothingCompleted(t *testing.T) {
 				s.cast()
 				got := s.play(func(a *agent) (string, error) { return combinators[name](a.With(policy.wait), cs(a, policy.members)) })
 				if got != want {
-					t.Fatalf("of %q with %+v the agent made\n%+v, want\n%+v", policy.members, policy.wait, got, want)
+					t.Fatalf("members %q with %+v gave\n%+v, want\n%+v", policy.members, policy.wait, got, want)
 				}
 			})
 		}
 	}
 }
 
-// A branch that is excused counts as one that completed, and has nothing to merge.
-func TestASynchronizationThatComesToItsTimeoutWithNothingCompleted(t *testing.T) {
+// A branch whose ending is excused counts as completed, and has no result to merge.
+func TestASynchronizationAtItsTimeoutWithNothingCompleted(t *testing.T) {
 	type future = *agentwait.Future[json.RawMessage]
 	branches := func(a *agent, on agentwait.Ending) []future {
 		one := func(does string) future {
@@ -116,9 +117,9 @@ func TestASynchronizationThatComesToItsTimeoutWithNothingCompleted(t *testing.T)
 		on    agentwait.Ending
 		want  string
 	}{
-		{"it does not go on", agentwait.Sync{Timeout: 5 * time.Second}, 0, "Timeout: Synchronization timeout exceeded"},
-		{"it goes on with nothing", agentwait.Sync{Timeout: 5 * time.Second, Proceed: true}, 0, "Timeout: No siblings completed before timeout"},
-		{"it goes on without one that is excused", agentwait.Sync{Timeout: 5 * time.Second, Proceed: true}, agentwait.OnError, ""},
+		{"without Proceed it is an error", agentwait.Sync{Timeout: 5 * time.Second}, 0, "Timeout: Synchronization timeout exceeded"},
+		{"with Proceed it is an error too", agentwait.Sync{Timeout: 5 * time.Second, Proceed: true}, 0, "Timeout: No siblings completed before timeout"},
+		{"with Proceed and an excused branch it continues", agentwait.Sync{Timeout: 5 * time.Second, Proceed: true}, agentwait.OnError, ""},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			s := newStage(t)
@@ -128,7 +129,7 @@ func TestASynchronizationThatComesToItsTimeoutWithNothingCompleted(t *testing.T)
 				return string(b), err
 			})
 			if !strings.HasPrefix(got.Err, c.want) || c.want == "" && got.Err != "" {
-				t.Fatalf("it is %+v, want %q", got, c.want)
+				t.Fatalf("Synchronize returned %+v, want the error %q", got, c.want)
 			}
 		})
 	}

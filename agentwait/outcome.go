@@ -12,25 +12,26 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Outcome is what became of a member of a wait.
+// Outcome is the outcome of one member of a wait.
 type Outcome[T any] struct {
-	Index    int // its place among the members
+	Index    int // index of the member in the call
 	ID, Kind string
-	// Status is how it ended. A member that had not, when the wait did, and was let go on
-	// is Pending here, whatever it has come to since.
+	// Status is how the member ended. It is PENDING if the member had not ended when the wait
+	// was decided and was not cancelled, even if the member has ended since.
 	Status   queue.Status
-	TimedOut bool // FAILED because its time was up
-	// Late says that it had not ended when the wait was decided. Its Status is what it
-	// came to after that: CANCELLED as a rule, unless its own end was quicker.
+	TimedOut bool // the member is FAILED because its time was up
+	// Late means that the member had not ended when the wait was decided. If the wait has
+	// cancelled it, Status is CANCELLED, or another status if the member ended before the
+	// cancellation.
 	Late  bool
-	Value T     // if it has COMPLETED
-	Err   error // if not
+	Value T     // the result of a COMPLETED member
+	Err   error // why there is no Value
 }
 
-// IsSuccess tells whether it has completed.
+// IsSuccess reports whether the member has completed and its result was decoded.
 func (o *Outcome[T]) IsSuccess() bool { return o.Status == queue.Completed && o.Err == nil }
 
-// IntoResult is the value, or the error that says why there is none.
+// IntoResult returns Value and Err.
 func (o *Outcome[T]) IntoResult() (T, error) { return o.Value, o.Err }
 
 // result is a wait that is over.
@@ -38,11 +39,11 @@ type result struct {
 	agent   *Agent
 	outcome queue.WaitOutcome
 	members []Awaitable
-	late    map[string]bool // names of members that had not ended then
-	dropped bool            // those were cancelled
+	late    map[string]bool // names of the members that had not ended when the wait was decided
+	dropped bool            // the wait has cancelled those members
 }
 
-// read makes the answer of a wait of what the journal says of it.
+// read makes the result of a wait from its outcome in the journal.
 func (k *ask) read(o queue.WaitOutcome, w *queue.Wait) (*result, error) {
 	r := &result{agent: k.agent, outcome: o, members: k.members, late: map[string]bool{}}
 	r.dropped = w.CancelLosers
@@ -58,8 +59,8 @@ func (k *ask) read(o queue.WaitOutcome, w *queue.Wait) (*result, error) {
 	return r, k.agent.learn(r)
 }
 
-// learn reads the members' records that are not known yet. One that has ended stays as
-// it is.
+// learn reads the records of members that are not known yet. It does not read again the record of a
+// member that has ended.
 func (a *Agent) learn(r *result) error {
 	var names []string
 	for _, m := range r.members {
@@ -89,11 +90,11 @@ func (a *Agent) learn(r *result) error {
 	return nil
 }
 
-// pending tells whether a member had not ended then, and went on. Nobody cancels a
-// signal: what it says may come later.
+// pending reports whether a member had not ended when the wait was decided, and was not cancelled. No
+// wait cancels a signal: it can still come later.
 func (r *result) pending(name string) bool { return r.late[name] && (!r.dropped || isSignal(name)) }
 
-// outcomeOf is what became of the member at a place.
+// outcomeOf returns the outcome of the member at a place.
 func outcomeOf[T any](r *result, place int) Outcome[T] {
 	c, _, _ := r.members[place].member()
 	o := Outcome[T]{Index: place, ID: c.id, Kind: c.kind, Late: r.late[c.name()]}
@@ -119,7 +120,7 @@ func outcomeOf[T any](r *result, place int) Outcome[T] {
 			name, _ := times(c.name()[2:])
 			err = &BadSignalError{Signal: name, Value: b, Err: err}
 		} else if err != nil {
-			err = fmt.Errorf("the result of child %s is not what the agent takes it for: %w", c.id, err)
+			err = fmt.Errorf("cannot decode the result of child %s: %w", c.id, err)
 		}
 	}
 	var failed *queue.TaskFailedError
@@ -130,9 +131,9 @@ func outcomeOf[T any](r *result, place int) Outcome[T] {
 	return o
 }
 
-// final is the record of a member as it ends. One that was cancelled and has its grace
-// ends as that, whatever its handler returns, and an agent that looks earlier must be told
-// the same as its replay, which may look later.
+// final returns the record of a member as it will be when the member has ended. A cancelled member in
+// its grace ends as CANCELLED, whatever its handler returns. The agent may read the record before that
+// end and its replay after it, and both must get the same.
 func final(r *queue.Record) *queue.Record {
 	if r.Status.Ended() || r.CancelAt.IsZero() {
 		return r
@@ -142,7 +143,7 @@ func final(r *queue.Record) *queue.Record {
 	return &over
 }
 
-// places are those of each member, by name: one that was given twice has two.
+// places returns the places of each member, by name. A task that was given twice has two places.
 func (r *result) places() map[string][]int {
 	at := map[string][]int{}
 	for i, m := range r.members {
@@ -152,8 +153,8 @@ func (r *result) places() map[string][]int {
 	return at
 }
 
-// ended are the members that had ended when the wait was decided, in the order they did,
-// each by its places. The first of these is the one that counted.
+// ended returns the members that had ended when the wait was decided, in the order they ended. Each
+// is given by its places; the first place is the one that counted.
 func (r *result) ended() (order [][]int) {
 	at := r.places()
 	for _, name := range r.outcome.Settled {
@@ -164,8 +165,8 @@ func (r *result) ended() (order [][]int) {
 	return order
 }
 
-// inOrder are the places of all members that have ended: first those that had when the
-// wait was decided, then the others, in the order they did.
+// inOrder returns the places of all members that have ended, in the order they ended. Members that had
+// ended when the wait was decided come first.
 func (r *result) inOrder() []int {
 	var late []int
 	for i, m := range r.members {
@@ -185,7 +186,7 @@ func (r *result) endOf(place int) (at time.Time) {
 	return at
 }
 
-// refused makes of the refusal of a wait what it means for the agent.
+// refused returns the error of the agent for a refused wait.
 func (k *ask) refused(err error) error {
 	a := k.agent
 	var child *queue.ChildError

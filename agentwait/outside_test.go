@@ -26,28 +26,28 @@ func TestASignalReachesTheAgentWhicheverSideIsFirst(t *testing.T) {
 			}
 			r, err := s.q.Signal(s.ctx, id, "go", []byte(`"now"`))
 			if err != nil || !r.Done {
-				t.Fatalf("the signal came to %+v, %v", r, err)
+				t.Fatalf("Signal = %+v, %v, want Done", r, err)
 			}
 			again, err := s.q.Signal(s.ctx, id, "go", []byte(`"later"`))
 			if err != nil || again.Done || string(again.Result) != `"now"` {
-				t.Fatalf("a second signal came to %+v, %v", again, err)
+				t.Fatalf("the second Signal = %+v, %v, want not Done, with the first result", again, err)
 			}
 			s.drain()
 			s.completed(id, `"now"`)
 			if _, err := s.q.Signal(s.ctx, id, "more", nil); !errors.Is(err, refusal.ErrOwnerEnded) {
-				t.Fatalf("a signal to an agent that has ended: %v", err)
+				t.Fatalf("Signal to an agent that has ended = %v, want ErrOwnerEnded", err)
 			}
 		})
 	}
 }
 
-func TestASignalThatDoesNotComeInTime(t *testing.T) {
+func TestASignalThatDoesNotComeBeforeTheLimit(t *testing.T) {
 	s := newStage(t)
 	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
 		_, err := agentwait.Await(a.With(agentwait.Wait{Limit: time.Minute}), agentwait.Signal[string](a, "go"))
 		var late *agentwait.WaitTimeoutError
 		if errors.As(err, &late) {
-			return "went on without", nil
+			return "no signal", nil
 		}
 		return "", err
 	})
@@ -57,10 +57,10 @@ func TestASignalThatDoesNotComeInTime(t *testing.T) {
 	s.is(id, queue.Waiting)
 	s.advance(time.Millisecond)
 	s.drain()
-	s.completed(id, `"went on without"`)
+	s.completed(id, `"no signal"`)
 }
 
-func TestSignalsThatCannotBe(t *testing.T) {
+func TestInvalidSignalsAreRefused(t *testing.T) {
 	s := newStage(t)
 	s.handlers(s.w)
 	id := s.enqueue("agent", "")
@@ -70,20 +70,20 @@ func TestSignalsThatCannotBe(t *testing.T) {
 		}
 	}
 	if _, err := s.q.Signal(s.ctx, "0-NOBODY", "go", nil); !errors.Is(err, refusal.ErrNotFound) {
-		t.Errorf("a signal to nobody: %v", err)
+		t.Errorf("Signal to an unknown agent = %v, want ErrNotFound", err)
 	}
 }
 
 func TestAPromiseIsSettledFromOutside(t *testing.T) {
 	s := newStage(t)
-	var asked string
+	var promise string
 	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
 		yes := agentwait.Promise[string](a, "approval", time.Hour)
 		no := agentwait.Promise[string](a, "", time.Hour)
 		if err := a.Start(); err != nil {
 			return "", err
 		}
-		asked = yes.ID()
+		promise = yes.ID()
 		settled, err := agentwait.JoinAllSettled(a, yes, no)
 		if err != nil {
 			return "", err
@@ -92,17 +92,17 @@ func TestAPromiseIsSettledFromOutside(t *testing.T) {
 	})
 	id := s.enqueue("agent", "")
 	s.run(1)
-	if r, err := s.q.Resolve(s.ctx, asked, []byte(`"yes"`)); err != nil || !r.Done {
-		t.Fatalf("%+v, %v", r, err)
+	if r, err := s.q.Resolve(s.ctx, promise, []byte(`"yes"`)); err != nil || !r.Done {
+		t.Fatalf("Resolve = %+v, %v, want Done", r, err)
 	}
 	if r, err := s.q.Reject(s.ctx, id+".1", "no"); err != nil || !r.Done {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("Reject = %+v, %v, want Done", r, err)
 	}
 	s.drain()
 	s.completed(id, `"0:COMPLETED=yes 1:FAILED Task 'promise' (id=A.1) failed: no"`)
 }
 
-func TestASleepNeedsNobody(t *testing.T) {
+func TestASleepNeedsNoWorker(t *testing.T) {
 	s := newStage(t)
 	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
 		if err := agentwait.Sleep(a, 0); err != nil {
@@ -119,7 +119,7 @@ func TestASleepNeedsNobody(t *testing.T) {
 	s.completed(id, `"awake"`)
 }
 
-func TestCancelTellsWhatEachTaskCameTo(t *testing.T) {
+func TestCancelReturnsTheStateOfEachTask(t *testing.T) {
 	s := newStage(t)
 	s.cast()
 	var first, again string
@@ -128,7 +128,7 @@ func TestCancelTellsWhatEachTaskCameTo(t *testing.T) {
 		if _, err := agentwait.JoinNSettled(a, 2, all...); err != nil {
 			return "", err
 		}
-		tell := func(results []agentwait.CancelResult[string]) string {
+		format := func(results []agentwait.CancelResult[string]) string {
 			var words []string
 			for _, r := range results {
 				words = append(words, fmt.Sprintf("%t%t%t%t%s%s", r.Cancelled, r.AlreadyCompleted, r.AlreadyFailed, r.AlreadyCancelled, r.Value, r.Error))
@@ -139,15 +139,15 @@ func TestCancelTellsWhatEachTaskCameTo(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		if text := tell(results); first != "" && text != first {
-			t.Errorf("the replay was told %s, the first run %s", text, first)
+		if text := format(results); first != "" && text != first {
+			t.Errorf("the replay got %s, the first run %s", text, first)
 		} else {
 			first = text
 		}
 		if results, err = agentwait.Cancel(a, "enough", all...); err != nil {
 			return "", err
 		}
-		again = tell(results)
+		again = format(results)
 		return agentwait.Await(a, child(a, "end"))
 	})
 	id := s.enqueue("agent", "")
@@ -158,15 +158,15 @@ func TestCancelTellsWhatEachTaskCameTo(t *testing.T) {
 	s.drain()
 	s.completed(id, `"end"`)
 	if want := "-+--a --+-boom +--- ---+not wanted"; first != want {
-		t.Errorf("told %s, want %s", first, want)
+		t.Errorf("the first Cancel returned %s, want %s", first, want)
 	}
 	if want := "-+--a --+-boom ---+enough ---+not wanted"; again != want {
-		t.Errorf("told again %s, want %s", again, want)
+		t.Errorf("the second Cancel returned %s, want %s", again, want)
 	}
 }
 
-// What is refused changes nothing, for the agent or anybody else.
-func TestWhatAnAgentMayNotWaitFor(t *testing.T) {
+// A refused call changes nothing, neither the agent nor another task.
+func TestCallsThatAreRefused(t *testing.T) {
 	s := newStage(t)
 	s.cast()
 	stranger := s.enqueue("child", `"open"`)
@@ -176,11 +176,11 @@ func TestWhatAnAgentMayNotWaitFor(t *testing.T) {
 		is   error
 		says string
 	}{
-		"a stranger": {func(a *agent) error {
+		"a task of another owner": {func(a *agent) error {
 			_, err := agentwait.JoinAll(a, agentwait.Of[string](a, stranger))
 			return err
 		}, agentwait.ErrNotOwner, "Task not owned by agent"},
-		"a stranger among its own": {func(a *agent) error {
+		"a task of another owner among its children": {func(a *agent) error {
 			_, err := agentwait.Select(a, child(a, "a"), agentwait.Of[string](a, stranger))
 			return err
 		}, agentwait.ErrNotOwner, "Task not owned by agent"},
@@ -188,11 +188,11 @@ func TestWhatAnAgentMayNotWaitFor(t *testing.T) {
 			_, err := agentwait.JoinAll(a, agentwait.Of[string](a, a.ID()+".1.1"))
 			return err
 		}, agentwait.ErrNotOwner, "Task not owned by agent"},
-		"itself": {func(a *agent) error {
+		"the agent itself": {func(a *agent) error {
 			_, err := agentwait.JoinAll(a, agentwait.Of[string](a, a.ID()))
 			return err
 		}, agentwait.ErrNotOwner, "Task not owned by agent"},
-		"a child that is not there": {func(a *agent) error {
+		"a child that does not exist": {func(a *agent) error {
 			_, err := agentwait.JoinAll(a, agentwait.Child[string](a, "nobody"))
 			return err
 		}, refusal.ErrNotFound, "no such task"},
@@ -200,12 +200,12 @@ func TestWhatAnAgentMayNotWaitFor(t *testing.T) {
 			_, err := agentwait.JoinAll(a, agentwait.Of[string](a, deep(a)))
 			return err
 		}, agentwait.ErrNotOwner, "not owned"},
-		"two children of one name": {func(a *agent) error {
+		"two children with one name": {func(a *agent) error {
 			agentwait.Schedule[string](a, "x", queue.Task{Kind: "child", ID: "one"})
 			_, err := agentwait.JoinAll(a, agentwait.Schedule[string](a, "y", queue.Task{Kind: "child", ID: "one"}))
 			return err
-		}, refusal.ErrInvalid, `two children of the name "one"`},
-		"a child with a number for a name": {func(a *agent) error {
+		}, refusal.ErrInvalid, `two children named "one"`},
+		"a child whose name is a number": {func(a *agent) error {
 			_, err := agentwait.JoinAll(a, agentwait.Schedule[string](a, "y", queue.Task{Kind: "child", ID: "7"}))
 			return err
 		}, refusal.ErrInvalid, "is a number"},
@@ -213,7 +213,7 @@ func TestWhatAnAgentMayNotWaitFor(t *testing.T) {
 			_, err := agentwait.JoinAll(a, agentwait.Schedule[string](a, "y", queue.Task{Kind: "child", ID: "s-go"}))
 			return err
 		}, refusal.ErrInvalid, "use Signal"},
-		"a child with an id for a name": {func(a *agent) error {
+		"a child whose name is an id": {func(a *agent) error {
 			_, err := agentwait.JoinAll(a, agentwait.Schedule[string](a, "y", queue.Task{Kind: "child", ID: a.ID() + ".x"}))
 			return err
 		}, refusal.ErrInvalid, "has a dot"},
@@ -221,15 +221,15 @@ func TestWhatAnAgentMayNotWaitFor(t *testing.T) {
 			_, err := agentwait.JoinAll(a, agentwait.Schedule[string](a, "y", queue.Task{}))
 			return err
 		}, refusal.ErrInvalid, "kind"},
-		"a child without JSON": {func(a *agent) error {
+		"a child whose payload cannot be encoded": {func(a *agent) error {
 			_, err := agentwait.JoinAll(a, agentwait.Schedule[string](a, func() {}, queue.Task{Kind: "child"}))
 			return err
-		}, nil, "has no JSON"},
-		"a budget of nothing": {func(a *agent) error {
+		}, nil, "cannot encode the payload of a child of kind child as JSON"},
+		"a budget of an owner without a deadline": {func(a *agent) error {
 			_, err := agentwait.JoinAll(a, agentwait.Schedule[string](a, "y", queue.Task{Kind: "child", Budget: 0.5}))
 			return err
 		}, refusal.ErrInvalid, "no deadline of an owner to share"},
-		"cancel a stranger": {func(a *agent) error {
+		"Cancel of a task of another owner": {func(a *agent) error {
 			_, err := agentwait.Cancel(a, "", agentwait.Of[string](a, stranger))
 			return err
 		}, agentwait.ErrNotOwner, "Task not owned by agent"},
@@ -247,11 +247,11 @@ func TestWhatAnAgentMayNotWaitFor(t *testing.T) {
 			id := s.enqueue("agent", "")
 			s.run(1)
 			if got == nil || c.is != nil && !errors.Is(got, c.is) || !strings.Contains(got.Error(), c.says) {
-				t.Fatalf("%v, want %v that says %q", got, c.is, c.says)
+				t.Fatalf("%v, want %v with the text %q", got, c.is, c.says)
 			}
 			r := s.get(id)
 			if r.Status != queue.Failed || r.Fields["children"] != "" || r.Fields["journal"] != "" {
-				t.Fatalf("it left %v", r.Fields)
+				t.Fatalf("the agent is %v, want FAILED without children and journal", r.Fields)
 			}
 		})
 	}

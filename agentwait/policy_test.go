@@ -11,8 +11,8 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// What has no one meaning is refused, and the error says what to do.
-func TestMembersThatCannotBeMeant(t *testing.T) {
+// Invalid members are refused, and the error says what to do.
+func TestInvalidMembersAreRefused(t *testing.T) {
 	settle := func(a *agent, f ...*agentwait.Future[string]) error {
 		_, err := agentwait.JoinAllSettled(a, f...)
 		return err
@@ -21,26 +21,26 @@ func TestMembersThatCannotBeMeant(t *testing.T) {
 		do   func(a *agent) error
 		says string
 	}{
-		"a signal within a time": {func(a *agent) error {
+		"a signal with Within": {func(a *agent) error {
 			return settle(a, echo(a, "x"), agentwait.Signal[string](a, "go").Within(time.Second))
-		}, "member 1: invalid argument: a signal takes no Within, since no wait cancels it: use Wait.Limit"},
+		}, "member 1: invalid argument: a signal cannot have Within, since no wait cancels a signal: use Wait.Limit"},
 		"a task with and without a limit": {func(a *agent) error {
 			f := echo(a, "x")
 			return settle(a, f, f.Within(time.Second))
-		}, "member 1: invalid argument: A.1 has another Within or ContinueOn as member 0"},
-		"a task that may fail and may not": {func(a *agent) error {
+		}, "member 1: invalid argument: A.1 is also member 0, with another Within or ContinueOn"},
+		"a task with and without ContinueOn": {func(a *agent) error {
 			f := echo(a, "x")
 			return settle(a, f.ContinueOn(agentwait.OnError), f)
-		}, "give it the same in each place"},
-		"nil":           {func(a *agent) error { return settle(a, echo(a, "x"), nil) }, "member 1: invalid argument: it is no future"},
-		"a zero future": {func(a *agent) error { return settle(a, &agentwait.Future[string]{}) }, "member 0: invalid argument: it is no future"},
+		}, "use the same in each place"},
+		"nil":           {func(a *agent) error { return settle(a, echo(a, "x"), nil) }, "member 1: invalid argument: the future is nil or empty"},
+		"a zero future": {func(a *agent) error { return settle(a, &agentwait.Future[string]{}) }, "member 0: invalid argument: the future is nil or empty"},
 		"nil of any type": {func(a *agent) error { return agentwait.AwaitAll(a, nil, echo(a, "x")) },
-			"member 0: invalid argument: it is no future"},
+			"member 0: invalid argument: the future is nil or empty"},
 		"nil to cancel": {func(a *agent) error { _, err := agentwait.Cancel[string](a, "", nil); return err },
-			"task 0: invalid argument: it is no future"},
+			"task 0: invalid argument: the future is nil or empty"},
 		"a zero future to cancel": {func(a *agent) error { _, err := agentwait.CancelAll(a, "", &agentwait.Future[int]{}); return err },
-			"task 0: invalid argument: it is no future"},
-		"a bad signal, the second time": {func(a *agent) error {
+			"task 0: invalid argument: the future is nil or empty"},
+		"an invalid signal, given again": {func(a *agent) error {
 			if err := settle(a, agentwait.Signal[string](a, "a.b")); err == nil {
 				return nil
 			}
@@ -53,7 +53,7 @@ func TestMembersThatCannotBeMeant(t *testing.T) {
 			agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
 				err := c.do(a)
 				if !errors.Is(err, refusal.ErrInvalid) || !strings.Contains(strings.ReplaceAll(err.Error(), a.ID(), "A"), c.says) {
-					t.Errorf("%v, want what says %q", err, c.says)
+					t.Errorf("%v, want ErrInvalid with the text %q", err, c.says)
 				}
 				return "", a.Start()
 			})
@@ -77,7 +77,7 @@ func TestATaskGivenTwiceWithOnePolicyIsFine(t *testing.T) {
 	s.completed(id, `"fine"`)
 }
 
-// The stored answer of a wait is read by its policy, so that must be the same again.
+// The stored outcome of a wait is read with its policy, so a replay must have the same policy.
 func TestAnotherPolicyIsAnotherWait(t *testing.T) {
 	type wait = agentwait.Wait
 	for name, c := range map[string]struct {
@@ -85,15 +85,15 @@ func TestAnotherPolicyIsAnotherWait(t *testing.T) {
 		member  agentwait.Ending // in the second run
 		says    string           // "": it is the same wait
 	}{
-		"limits are tuned":    {was: wait{Limit: time.Minute}, is: wait{Limit: time.Hour, FromFirst: true, MaxMembers: 5}},
-		"the default, spelt":  {was: wait{}, is: wait{Losers: agentwait.KeepLosers}},
-		"pending ones":        {was: wait{KeepPending: true}, is: wait{}, says: "(KeepPending)"},
-		"losers":              {was: wait{}, is: wait{Losers: agentwait.CancelLosers}, says: "(Losers)"},
-		"endings":             {was: wait{}, is: wait{ContinueOn: agentwait.OnError}, says: "(ContinueOn or SkipCancelled)"},
-		"cancelled ones":      {was: wait{SkipCancelled: true}, is: wait{}, says: "(ContinueOn or SkipCancelled)"},
-		"a member's endings":  {was: wait{}, is: wait{}, member: agentwait.OnTimeout, says: "(ContinueOn or SkipCancelled)"},
-		"all of them, spelt":  {was: wait{ContinueOn: agentwait.OnTimeout}, is: wait{ContinueOn: agentwait.OnTimeout}, member: agentwait.OnTimeout},
-		"several differences": {was: wait{}, is: wait{KeepPending: true, Losers: agentwait.CancelLosers}, says: "(KeepPending, Losers)"},
+		"limits can change":                               {was: wait{Limit: time.Minute}, is: wait{Limit: time.Hour, FromFirst: true, MaxMembers: 5}},
+		"an explicit default":                             {was: wait{}, is: wait{Losers: agentwait.KeepLosers}},
+		"KeepPending differs":                             {was: wait{KeepPending: true}, is: wait{}, says: "(KeepPending)"},
+		"Losers differs":                                  {was: wait{}, is: wait{Losers: agentwait.CancelLosers}, says: "(Losers)"},
+		"ContinueOn differs":                              {was: wait{}, is: wait{ContinueOn: agentwait.OnError}, says: "(ContinueOn or SkipCancelled)"},
+		"SkipCancelled differs":                           {was: wait{SkipCancelled: true}, is: wait{}, says: "(ContinueOn or SkipCancelled)"},
+		"ContinueOn of a member differs":                  {was: wait{}, is: wait{}, member: agentwait.OnTimeout, says: "(ContinueOn or SkipCancelled)"},
+		"ContinueOn of a member repeats that of the wait": {was: wait{ContinueOn: agentwait.OnTimeout}, is: wait{ContinueOn: agentwait.OnTimeout}, member: agentwait.OnTimeout},
+		"several differences":                             {was: wait{}, is: wait{KeepPending: true, Losers: agentwait.CancelLosers}, says: "(KeepPending, Losers)"},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			s := newStage(t)
@@ -114,7 +114,7 @@ func TestAnotherPolicyIsAnotherWait(t *testing.T) {
 			}
 			want := "had a wait for all of 1 (1), and now has the same wait with another policy " + c.says
 			if r := s.get(id); r.Status != queue.Failed || !strings.Contains(r.Error, want) {
-				t.Fatalf("%s: %s, want %s", r.Status, r.Error, want)
+				t.Fatalf("the agent is %s: %s; want FAILED with the text %s", r.Status, r.Error, want)
 			}
 		})
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Promise makes a child that no worker runs: somebody settles it by its id, with
-// queue.Resolve or queue.Reject. It has a time out unless that is 0. Like any child it is
-// there with the next wait, or after Start; tell its id to others after that.
+// Promise schedules a child that no worker runs. Another program settles it by its id, with
+// queue.Resolve or queue.Reject. If timeout is not 0, the promise times out after it. Like any child,
+// the promise is created by the next wait or Start: give its id to other programs after Start.
 func Promise[T any](a *Agent, name string, timeout time.Duration) *Future[T] {
 	a.given()
 	var err error

@@ -9,14 +9,14 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Whoever asks an error what it was is told of a task.
-func TestErrorsOfAWaitSayWhichTaskItWas(t *testing.T) {
+// The error of a wait wraps the error of a task.
+func TestErrorsOfAWaitWrapTheErrorOfATask(t *testing.T) {
 	skip := agentwait.Wait{SkipCancelled: true}
 	for name, c := range map[string]struct {
 		do func(a *agent) error
 		is func(err error) bool
 	}{
-		"n that cannot come wrap the first that failed": {
+		"an impossible wait wraps the first failure": {
 			func(a *agent) error { _, err := agentwait.JoinN(a, 2, cs(a, "gone fail")...); return err },
 			func(err error) bool {
 				var never *agentwait.WaitImpossibleError
@@ -24,20 +24,20 @@ func TestErrorsOfAWaitSayWhichTaskItWas(t *testing.T) {
 				return errors.As(err, &never) && never.Need == 2 && never.Possible == 1 &&
 					errors.As(err, &failed) && failed.Index == 1
 			}},
-		"no success of cancelled ones that are skipped": {
+		"all are cancelled and skipped": {
 			func(a *agent) error { _, err := agentwait.SelectOK(a.With(skip), cs(a, "gone gone")...); return err },
 			func(err error) bool {
 				var all *agentwait.AllTasksFailedError
 				return errors.As(err, &all) && len(all.All) == 2 && errors.Is(all.First, agentwait.ErrTaskCancelled)
 			}},
-		"a failure goes before cancelled ones that are skipped": {
+		"a failure, and a cancelled task that is skipped": {
 			func(a *agent) error { _, err := agentwait.SelectOK(a.With(skip), cs(a, "gone fail")...); return err },
 			func(err error) bool {
 				var all *agentwait.AllTasksFailedError
 				var failed *queue.TaskFailedError
 				return errors.As(err, &all) && len(all.All) == 1 && errors.As(all.First, &failed)
 			}},
-		"one that is given twice failed once": {
+		"a task that is given twice fails once": {
 			func(a *agent) error { f := child(a, "fail"); _, err := agentwait.SelectOK(a, f, f); return err },
 			func(err error) bool {
 				var all *agentwait.AllTasksFailedError
@@ -58,8 +58,8 @@ func TestErrorsOfAWaitSayWhichTaskItWas(t *testing.T) {
 	}
 }
 
-// A child of somebody else may have the name of one of ours, and is not taken for it.
-func TestTheValueOfAnothersChildIsNotOurs(t *testing.T) {
+// A child of another agent can have the same name as a child of this agent. Value does not confuse them.
+func TestValueOfAnotherAgentsChildIsRefused(t *testing.T) {
 	s := newStage(t)
 	s.cast()
 	var theirs *agentwait.Future[string]
@@ -74,15 +74,15 @@ func TestTheValueOfAnothersChildIsNotOurs(t *testing.T) {
 		if _, err := agentwait.Await(a, mine); err != nil {
 			return "", err
 		}
-		said := ""
+		results := ""
 		for _, f := range (futures{theirs, agentwait.Of[string](a, theirs.ID()), agentwait.Of[string](a, mine.ID()+".1")}) {
 			v, err := agentwait.Value(a, f)
-			said += fmt.Sprint(v, errors.Is(err, agentwait.ErrNotOwner), " ")
+			results += fmt.Sprint(v, errors.Is(err, agentwait.ErrNotOwner), " ")
 		}
 		v, err := agentwait.Value(a, mine)
-		return said + v, err
+		return results + v, err
 	})
-	if want := (told{Value: "true true true mine"}); got != want {
+	if want := (answer{Value: "true true true mine"}); got != want {
 		t.Fatalf("%+v, want %+v", got, want)
 	}
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// kept is why a wait or a Cancel was refused, as the journal keeps it. A replay comes
-// when the reason may be gone, and is refused all the same: the handler went on after it.
+// kept is the refusal of a wait or a Cancel, as the journal stores it. A replay is refused too, even if
+// the reason no longer exists: the handler has continued after the refusal.
 type kept struct {
 	digest   string // of the wait, or ofCancel
 	label    string // of the wait
 	children []string
-	reasons  string // words of sentinels
+	reasons  string // words of sentinels, separated by commas
 	text     string
 }
 
-// ofCancel stands for the digest in the refusal of a Cancel.
+// ofCancel is in place of the digest in the refusal of a Cancel.
 const ofCancel = "cancel"
 
-// sentinels are what errors of a refusal may be, in the words of the journal.
+// sentinels are the errors that a refusal can be, with their words in the journal.
 var sentinels = []struct {
 	word string
 	err  error
@@ -34,7 +34,7 @@ var sentinels = []struct {
 
 func (r *kept) Error() string { return r.text }
 
-// Unwrap returns the sentinels that it is.
+// Unwrap returns the sentinels of the refusal.
 func (r *kept) Unwrap() (all []error) {
 	for _, s := range sentinels {
 		if strings.Contains(","+r.reasons+",", ","+s.word+",") {
@@ -44,8 +44,8 @@ func (r *kept) Unwrap() (all []error) {
 	return all
 }
 
-// recordRefusal has the journal say that a call was refused, unless that ends this run.
-// What it returns is what a replay will see.
+// recordRefusal records in the journal that a call was refused, unless the refusal ends this run. It
+// returns the error as a replay gets it.
 func (a *Agent) recordRefusal(number int64, digest, label string, err error) error {
 	var reasons []string
 	for _, s := range sentinels {
@@ -62,7 +62,7 @@ func (a *Agent) recordRefusal(number int64, digest, label string, err error) err
 	return a.refusedAgain(r)
 }
 
-// guilty are the names of the children that an error is about.
+// guilty returns the names of the children that an error is about.
 func guilty(err error) (names []string) {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range many.Unwrap() {
@@ -77,7 +77,7 @@ func guilty(err error) (names []string) {
 	return names
 }
 
-// readRefusal reads an entry of the journal; ok is false for one of another kind.
+// readRefusal decodes an entry of the journal. ok is false if the entry is not a refusal.
 func readRefusal(entry string) (r *kept, ok bool) {
 	lines := strings.SplitN(entry, "\n", 3)
 	words := strings.Fields(lines[0])
@@ -91,7 +91,7 @@ func readRefusal(entry string) (r *kept, ok bool) {
 	return r, true
 }
 
-// what says to people what was refused.
+// what describes the refused call for people.
 func (r *kept) what() string {
 	if r.digest == ofCancel {
 		return "a call of Cancel, which was refused"
@@ -99,7 +99,7 @@ func (r *kept) what() string {
 	return "a wait for " + r.label + ", which was refused"
 }
 
-// refusedAgain forgets the children that were refused, and returns why.
+// refusedAgain forgets the children that were refused, and returns the refusal.
 func (a *Agent) refusedAgain(r *kept) error {
 	why := map[string]error{}
 	for _, name := range r.children {

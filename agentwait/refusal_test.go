@@ -13,13 +13,13 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// unshared schedules a child that Redis refuses: its owner has no deadline to share.
+// unshared schedules a child that Redis refuses: it has a budget, and its owner has no deadline.
 func unshared(a *agent, name string) *agentwait.Future[string] {
 	return agentwait.Schedule[string](a, "x", queue.Task{Kind: "echo", ID: name, Budget: 0.5})
 }
 
-// What was refused once is refused again, so that a handler which goes on after it comes
-// to the same. Each of these sees a replay, and must be told the same there.
+// A call that was refused is refused again in a replay, with the same error. The handler has continued
+// after the refusal, so it needs the same error to make the same calls.
 func TestAReplayIsRefusedWhatTheFirstRunWas(t *testing.T) {
 	for name, c := range map[string]struct {
 		refused func(a *agent) error
@@ -27,21 +27,21 @@ func TestAReplayIsRefusedWhatTheFirstRunWas(t *testing.T) {
 		says    string
 		then    func(a *agent) *agentwait.Future[string]
 	}{
-		"a child that is made afterwards": {
+		"a child that is created after the refusal": {
 			func(a *agent) error { _, err := agentwait.Await(a, agentwait.Child[string](a, "x")); return err },
 			refusal.ErrNotFound, "member A.x: no such task",
 			func(a *agent) *agentwait.Future[string] {
 				return agentwait.Schedule[string](a, "made", queue.Task{Kind: "echo", ID: "x"})
 			},
 		},
-		"a child that Redis refuses, and another of its name": {
+		"a child that Redis refuses, and another with its name": {
 			func(a *agent) error { _, err := agentwait.Await(a, unshared(a, "x")); return err },
 			refusal.ErrInvalid, "child A.x: budget_percent",
 			func(a *agent) *agentwait.Future[string] {
 				return agentwait.Schedule[string](a, "made", queue.Task{Kind: "echo", ID: "x"})
 			},
 		},
-		"a cancellation with children that Redis refuses": {
+		"a Cancel with children that Redis refuses": {
 			func(a *agent) error {
 				unshared(a, "one")
 				unshared(a, "two")
@@ -67,26 +67,27 @@ func TestAReplayIsRefusedWhatTheFirstRunWas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.handlers(s.w)
-			var told []string
+			var refusals []string
 			agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
 				err := c.refused(a)
 				if !errors.Is(err, c.is) {
 					return "", fmt.Errorf("refused by %v, want %v", err, c.is)
 				}
-				told = append(told, strings.ReplaceAll(err.Error(), a.ID(), "A"))
+				refusals = append(refusals, strings.ReplaceAll(err.Error(), a.ID(), "A"))
 				return agentwait.Await(a, c.then(a))
 			})
 			id := s.enqueue("agent", "")
 			s.drain()
 			s.completed(id, `"made"`)
-			if len(told) != 2 || told[0] != told[1] || !strings.Contains(told[0], c.says) {
-				t.Fatalf("the runs were told %q, want twice what says %q", told, c.says)
+			if len(refusals) != 2 || refusals[0] != refusals[1] || !strings.Contains(refusals[0], c.says) {
+				t.Fatalf("the errors of the runs are %q, want twice the same, with the text %q", refusals, c.says)
 			}
 		})
 	}
 }
 
-// A retry knows that the children of a refused wait were made ahead of it.
+// The children of a large wait are created before it is refused. A retry of the agent does not create them
+// again.
 func TestARetryAfterARefusedWaitMissesNoChild(t *testing.T) {
 	s := newStage(t)
 	s.handlers(s.w)
@@ -113,8 +114,8 @@ func TestARetryAfterARefusedWaitMissesNoChild(t *testing.T) {
 	s.completed(r.ID, `"done"`)
 }
 
-// Children from before a checkpoint are none of what a replay does again, also if a wait
-// after it was refused on account of one.
+// A replay does not schedule again the children from before a checkpoint. That is so even if a wait after
+// the checkpoint was refused because of such a child.
 func TestARefusalAfterACheckpointDivergesNothing(t *testing.T) {
 	s := newStage(t)
 	s.handlers(s.w)
@@ -163,13 +164,13 @@ func TestADivergedReplayNamesTheRefusedWait(t *testing.T) {
 			id := s.enqueue("agent", "")
 			s.drain()
 			if r := s.get(id); r.Status != queue.Failed || !strings.Contains(r.Error, "had "+c.says) {
-				t.Fatalf("%s: %s", r.Status, r.Error)
+				t.Fatalf("the agent is %s: %s; want FAILED with the text %q", r.Status, r.Error, "had "+c.says)
 			}
 		})
 	}
 }
 
-// Every child that cannot be is told of, by the first call that it concerns.
+// The first call that uses an invalid child returns its error.
 func TestNoChildIsLostSilently(t *testing.T) {
 	type of = func(a *agent) error
 	lost := func(a *agent) {
@@ -182,14 +183,14 @@ func TestNoChildIsLostSilently(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   of
 		says []string // the error of the call
-		ends []string // that of the agent; none: it completes
+		ends []string // the error of the agent; none: it completes
 	}{
-		"by Start":           {func(a *agent) error { lost(a); return a.Start() }, []string{"child A.1: ", "has no JSON", "child A.7: ", "is a number"}, nil},
-		"by Checkpoint":      {func(a *agent) error { lost(a); return a.Checkpoint(1) }, []string{"child A.1: ", "child A.7: "}, nil},
-		"by a wait for them": {func(a *agent) error { _, err := agentwait.JoinAll(a, unnamed(a), unnamed(a)); return err }, []string{"member 0: ", "member 1: ", "has no JSON"}, nil},
-		"by Cancel":          {func(a *agent) error { _, err := agentwait.Cancel(a, "", unnamed(a)); return err }, []string{"task 0: ", "has no JSON"}, nil},
-		"by the agent's end": {func(a *agent) error { lost(a); return nil }, nil, []string{"never awaited: A.1 (echo), which could not be scheduled: ", "A.7 (echo)", "or call Start"}},
-		"all that are refused": {func(a *agent) error {
+		"with Start":           {func(a *agent) error { lost(a); return a.Start() }, []string{"child A.1: ", "as JSON", "child A.7: ", "is a number"}, nil},
+		"with Checkpoint":      {func(a *agent) error { lost(a); return a.Checkpoint(1) }, []string{"child A.1: ", "child A.7: "}, nil},
+		"with a wait for them": {func(a *agent) error { _, err := agentwait.JoinAll(a, unnamed(a), unnamed(a)); return err }, []string{"member 0: ", "member 1: ", "as JSON"}, nil},
+		"with Cancel":          {func(a *agent) error { _, err := agentwait.Cancel(a, "", unnamed(a)); return err }, []string{"task 0: ", "as JSON"}, nil},
+		"with the agent's end": {func(a *agent) error { lost(a); return nil }, nil, []string{"never awaited: A.1 (echo), which could not be scheduled: ", "A.7 (echo)", "or call Start"}},
+		"all refused children": {func(a *agent) error {
 			unshared(a, "one")
 			agentwait.Schedule[string](a, "x", queue.Task{Kind: "echo", ID: "two", Priority: 9})
 			unshared(a, "three")
@@ -204,16 +205,16 @@ func TestNoChildIsLostSilently(t *testing.T) {
 				good := agentwait.Schedule[string](a, "fine", queue.Task{Kind: "echo", ID: "good"})
 				err := c.do(a)
 				if len(c.says) > 0 && err == nil {
-					return "", errors.New("nothing was told")
+					return "", errors.New("the call returned no error")
 				}
 				for _, words := range c.says {
 					if !strings.Contains(strings.ReplaceAll(err.Error(), a.ID(), "A"), words) {
-						t.Errorf("%v does not say %q", err, words)
+						t.Errorf("the error %v does not have %q", err, words)
 					}
 				}
 				if len(c.says) > 0 {
 					if err := a.Start(); err != nil {
-						t.Errorf("it was told twice: %v", err)
+						t.Errorf("the error was returned a second time: %v", err)
 					}
 				}
 				return agentwait.Await(a, good)
@@ -227,7 +228,7 @@ func TestNoChildIsLostSilently(t *testing.T) {
 			r := s.get(id)
 			missing := slices.DeleteFunc(c.ends, func(words string) bool { return strings.Contains(strings.ReplaceAll(r.Error, id, "A"), words) })
 			if r.Status != queue.Failed || len(missing) > 0 {
-				t.Fatalf("the agent is %s, and does not say %q: %s", r.Status, missing, r.Error)
+				t.Fatalf("the agent is %s, and its error does not have %q: %s", r.Status, missing, r.Error)
 			}
 		})
 	}

@@ -12,17 +12,17 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// newDigest begins a digest of what a replay must do again.
+// newDigest returns an empty digest of the calls that a replay must make again.
 func newDigest() hash.Hash { return sha1.New() }
 
-// digestChild adds what must be the same of a child.
+// digestChild adds the fields of a child that must be the same in a replay.
 func digestChild(h hash.Hash, t *queue.Task) {
 	fmt.Fprintf(h, "%s\n%s\n%s\n%d\n", t.ID, t.Kind, t.Queue, len(t.Payload))
 	h.Write(t.Payload)
 }
 
-// digestOf is the word that stands for a wait: its mode, members, and the children that
-// were made for it; then its policy.
+// digestOf returns the word that identifies a wait. It covers the mode, the members, the children
+// scheduled for the wait, and its policy.
 func (a *Agent) digestOf(w *queue.Wait) string {
 	h := newDigest()
 	fmt.Fprintf(h, "%s %d %x\n", w.Mode, w.Need, a.made.Sum(nil))
@@ -32,8 +32,8 @@ func (a *Agent) digestOf(w *queue.Wait) string {
 	return hex.EncodeToString(h.Sum(nil)[:8]) + "-" + policyOf(w)
 }
 
-// policyOf is what must be the same of a wait's policy: by it the answer that is stored
-// is read. The limits are not among it: they are tuned while agents run.
+// policyOf returns the part of a wait's policy that must be the same in a replay, since the stored
+// outcome is read with it. The limits are not part of it: they can be changed while agents run.
 func policyOf(w *queue.Wait) string {
 	masks := newDigest()
 	for _, m := range w.Members {
@@ -42,8 +42,8 @@ func policyOf(w *queue.Wait) string {
 	return fmt.Sprintf("%t-%t-%x", w.KeepPending, w.CancelLosers, masks.Sum(nil)[:4])
 }
 
-// policyDiffers names in what the policy of a wait differs from that of its stored digest,
-// if nothing else does.
+// policyDiffers returns the names of the policies that differ between two digests of a wait. It returns
+// "" if anything else differs.
 func policyDiffers(was, is string) string {
 	var names []string
 	old, now := strings.Split(was, "-"), strings.Split(is, "-")
@@ -58,14 +58,14 @@ func policyDiffers(was, is string) string {
 	return strings.Join(names, ", ")
 }
 
-// diverged is the error of a replay that came to something else than the run before.
+// diverged ends the run, and returns the error of a replay that made another call than the run before.
 func (a *Agent) diverged(was, is string) error {
 	a.gone = &DivergedError{Agent: a.job.ID, Was: was, Now: is}
 	return a.gone
 }
 
-// waitDiverged says in what a wait differs from the one that was here before. If that is
-// not the wait itself it is one of the children that were made since the wait before.
+// waitDiverged returns an error that says how a wait differs from the one of the earlier run. If the
+// wait itself is the same, a child that was scheduled since the previous wait differs.
 func (a *Agent) waitDiverged(was, digest string, w *queue.Wait) error {
 	if was != w.Label {
 		return a.diverged(what(was), fmt.Sprintf("a wait for %s", w.Label))
@@ -87,9 +87,9 @@ func (a *Agent) waitDiverged(was, digest string, w *queue.Wait) error {
 	return a.diverged(fmt.Sprintf("more children before its wait for %s", w.Label), "only "+clip(strings.Join(names, " ")))
 }
 
-// childDiverged says in what a child differs from the one of its name that is there.
+// childDiverged returns an error that says how a child differs from the existing child of that name.
 func (a *Agent) childDiverged(t *queue.Task) error {
-	was := "another child of the name " + t.ID
+	was := "another child named " + t.ID
 	if r, err := a.q.Get(a, t.ID); err == nil {
 		was = describeRecord(r)
 	}
@@ -115,7 +115,7 @@ func clip(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// what says an entry of the journal to people.
+// what describes an entry of the journal for people.
 func what(entry string) string {
 	if o, ok := queue.ReadWaitOutcome(entry); ok {
 		return "a wait for " + o.Label
@@ -134,7 +134,7 @@ func what(entry string) string {
 	return "a wait for " + line
 }
 
-// next is the number of the first entry that this run has not come to, 0 if there is none.
+// next returns the number of the first entry that this run has not reached, 0 if there is none.
 func (a *Agent) next() (first int64) {
 	for n := range a.memory.Journal {
 		if n > a.entry && (first == 0 || n < first) {
@@ -144,39 +144,39 @@ func (a *Agent) next() (first int64) {
 	return first
 }
 
-// replaying tells whether an earlier run came further than this one has.
+// replaying reports whether an earlier run has made more calls than this one so far.
 func (a *Agent) replaying() bool { return a.next() != 0 }
 
-// leftOver is an error if the replay ended before it came to all that was done before.
+// leftOver returns an error if the handler has returned before it has made all calls of the earlier run.
 func (a *Agent) leftOver() error {
 	next := a.next()
 	if next == 0 {
 		return nil
 	}
-	return a.diverged(what(a.memory.Journal[next]), "come to its end before that")
+	return a.diverged(what(a.memory.Journal[next]), "returned before it")
 }
 
-// remembered is the next entry of the journal, if this run is a replay of one that came
-// so far.
+// remembered returns the next number, and the entry of the journal with that number. ok is false if no
+// earlier run has made that call.
 func (a *Agent) remembered() (number int64, entry string, ok bool) {
 	a.entry++
 	entry, ok = a.memory.Journal[a.entry]
 	return a.entry, entry, ok
 }
 
-// record keeps an entry, to be written with the next call.
+// record adds an entry to the journal. The next call writes it.
 func (a *Agent) record(number int64, text []byte) {
 	a.note.Entries = append(a.note.Entries, queue.Entry{Number: number, Text: text})
 	if len(a.note.Entries) >= maxEntries && a.gone == nil {
-		a.write() // who goes on without is told by the next call
+		a.write() // if it fails, the next call returns an error
 	}
 }
 
-// maxEntries is about how many entries travel with a call.
+// maxEntries is about how many entries are sent with one call.
 const maxEntries = 400
 
-// write writes what is to be remembered now. A checkpoint counts the children that were
-// made before it, so they must be there.
+// write writes the recorded entries and the checkpoint. A checkpoint has the number of the children
+// scheduled before it, so write creates those children first.
 func (a *Agent) write() error {
 	if a.gone != nil {
 		return a.gone
@@ -196,8 +196,9 @@ func (a *Agent) write() error {
 	return nil
 }
 
-// writeEntries writes entries ahead of a checkpoint that waits for children to be made.
-// They are written again with it, since it takes the place of all there is.
+// writeEntries writes the recorded entries. If a checkpoint waits until children are created, it writes
+// the entries before the checkpoint. They are written again with it, since a checkpoint replaces the
+// whole journal.
 func (a *Agent) writeEntries() error {
 	if a.note.Checkpoint == nil {
 		return a.write()

@@ -39,7 +39,7 @@ func TestAReplayGetsTheSameChildrenAndAnswers(t *testing.T) {
 	}
 	s.completed(id, `"xzylast"`)
 	if seen["0x"] != 3 || seen["zy"] != 2 || len(seen) != 2 {
-		t.Fatalf("the replays saw %v", seen)
+		t.Fatalf("the runs saw %v, want 0x three times and zy twice", seen)
 	}
 	if r := s.get(id); r.Fields["children"] != "4" {
 		t.Fatalf("the agent had %s children, want 4", r.Fields["children"])
@@ -49,10 +49,10 @@ func TestAReplayGetsTheSameChildrenAndAnswers(t *testing.T) {
 func TestAStepRunsOnceAndIsRemembered(t *testing.T) {
 	s := newStage(t)
 	s.handlers(s.w)
-	charged, drawn, told := 0, map[string]bool{}, map[time.Time]bool{}
+	charged, drawn, times := 0, map[string]bool{}, map[time.Time]bool{}
 	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
 		now, n := a.Now(), a.Rand().Uint64()
-		told[now] = true
+		times[now] = true
 		key := fmt.Sprint(n)
 		receipt, err := agentwait.Step(a, "charge", func(context.Context) (string, error) {
 			charged++
@@ -71,8 +71,8 @@ func TestAStepRunsOnceAndIsRemembered(t *testing.T) {
 	id := s.enqueue("agent", "")
 	s.drain()
 	s.completed(id, `"done"`)
-	if charged != 1 || len(drawn) != 1 || len(told) != 1 {
-		t.Fatalf("charged %d times, drew %v, saw the times %v: want one of each", charged, drawn, told)
+	if charged != 1 || len(drawn) != 1 || len(times) != 1 {
+		t.Fatalf("the step ran %d times, Rand gave %v, Now gave %v: want one of each", charged, drawn, times)
 	}
 }
 
@@ -95,8 +95,8 @@ func TestAStepThatFailedRunsAgain(t *testing.T) {
 	s.completed(r.ID, "2")
 }
 
-// A process that dies after a step has done its work, and before that was written down,
-// does it again: with the same random key.
+// A process dies after the effect of a step and before its result is written. The step runs again, with
+// the same key from Rand.
 func TestAStepThatWasCutRunsAgainWithTheSameKey(t *testing.T) {
 	s := newStage(t)
 	var keys []uint64
@@ -104,7 +104,7 @@ func TestAStepThatWasCutRunsAgainWithTheSameKey(t *testing.T) {
 		key := a.Rand().Uint64()
 		return agentwait.Step(a, "charge", func(context.Context) (string, error) {
 			if keys = append(keys, key); len(keys) == 1 {
-				return "", worker.Release(0) // as if the process had gone
+				return "", worker.Release(0) // like the death of the process
 			}
 			return "done", nil
 		})
@@ -113,7 +113,7 @@ func TestAStepThatWasCutRunsAgainWithTheSameKey(t *testing.T) {
 	s.run(2)
 	s.completed(id, `"done"`)
 	if len(keys) != 2 || keys[0] != keys[1] {
-		t.Fatalf("the step ran with the keys %d", keys)
+		t.Fatalf("the step ran with the keys %d, want two equal keys", keys)
 	}
 }
 
@@ -146,9 +146,9 @@ func TestACheckpointIsWhereTheReplayBegins(t *testing.T) {
 	id := s.enqueue("agent", "")
 	s.drain()
 	s.completed(id, `"0123"`)
-	// Each round is begun twice: once to wait, once to get the answer; none a third time.
+	// Each round begins twice: once to wait, and once to get the result.
 	if got := fmt.Sprint(rounds); got != "[0 0 1 1 2 2 3 3]" {
-		t.Fatalf("the rounds begun were %s", got)
+		t.Fatalf("the rounds were %s, want each twice", got)
 	}
 }
 
@@ -201,21 +201,21 @@ func TestAReplayThatDiffersEndsTheAgent(t *testing.T) {
 			w, err := agentwait.SelectOK(a, echo(a, "x"), echo(a, "y"))
 			return w.Value, err
 		}, []string{"had a wait for all of 2 (1 2)", "now has a wait for any_ok of 2 (1 2)"}},
-		"another step":        {step("charge"), step("refund"), []string{`had the step "charge"`, `now has the step "refund"`}},
-		"a wait for a step":   {step("charge"), join, []string{`had the step "charge"`, "now has a wait for all of 2"}},
-		"a step for a wait":   {join, step("charge"), []string{"had a wait for all of 2", `now has the step "charge"`}},
-		"it ends too early":   {join, func(*agent, string) (string, error) { return "", nil }, []string{"had a wait for all of 2", "come to its end"}},
-		"the time for a wait": {join, func(a *agent, _ string) (string, error) { a.Now(); return join(a, "") }, []string{"a call of Now"}},
-		"a number for a wait": {join, func(a *agent, _ string) (string, error) { a.Rand(); return join(a, "") }, []string{"a call of Rand"}},
-		"a cancel for a wait": {join, func(a *agent, _ string) (string, error) {
+		"another step":         {step("charge"), step("refund"), []string{`had the step "charge"`, `now has the step "refund"`}},
+		"a wait for a step":    {step("charge"), join, []string{`had the step "charge"`, "now has a wait for all of 2"}},
+		"a step for a wait":    {join, step("charge"), []string{"had a wait for all of 2", `now has the step "charge"`}},
+		"it returns too early": {join, func(*agent, string) (string, error) { return "", nil }, []string{"had a wait for all of 2", "returned before it"}},
+		"Now for a wait":       {join, func(a *agent, _ string) (string, error) { a.Now(); return join(a, "") }, []string{"a call of Now"}},
+		"Rand for a wait":      {join, func(a *agent, _ string) (string, error) { a.Rand(); return join(a, "") }, []string{"a call of Rand"}},
+		"Cancel for a wait": {join, func(a *agent, _ string) (string, error) {
 			_, err := agentwait.Cancel(a, "", echo(a, "x"))
 			return "", err
 		}, []string{"a call of Cancel"}},
-		"its error is dropped": {join, func(a *agent, _ string) (string, error) { await(a, echo(a, "x")); return "fine", nil }, []string{"all of 2", "all of 1"}},
-		"another queue of one": {join, func(a *agent, _ string) (string, error) {
+		"the error is ignored": {join, func(a *agent, _ string) (string, error) { await(a, echo(a, "x")); return "fine", nil }, []string{"all of 2", "all of 1"}},
+		"another queue of a child": {join, func(a *agent, _ string) (string, error) {
 			return await(a, echo(a, "x"), agentwait.Schedule[string](a, "y", queue.Task{Kind: "echo", Queue: "q"}))
 		}, []string{"in queue default", "in queue q"}},
-		"a name for the number": {join, func(a *agent, _ string) (string, error) {
+		"a name instead of a number": {join, func(a *agent, _ string) (string, error) {
 			return await(a, echo(a, "x"), agentwait.Schedule[string](a, "y", queue.Task{Kind: "echo", ID: "y"}))
 		}, []string{"(1 2)", "(1 y)"}},
 	} {
@@ -235,14 +235,14 @@ func TestAReplayThatDiffersEndsTheAgent(t *testing.T) {
 			}
 			for _, words := range append(c.says, "names", "Checkpoint", "version field") {
 				if !strings.Contains(r.Error, words) {
-					t.Errorf("the error does not say %q: %s", words, r.Error)
+					t.Errorf("the error does not have %q: %s", words, r.Error)
 				}
 			}
 		})
 	}
 }
 
-// drainBut runs what is ready until a kind has run n times and everything else that is.
+// drainBut runs ready tasks until a kind has run n times and only one task of it is ready.
 func (s *stage) drainBut(kind string, n int) {
 	s.t.Helper()
 	for {
@@ -255,7 +255,7 @@ func (s *stage) drainBut(kind string, n int) {
 		}
 		if ran.Claim.Kind == kind {
 			if n--; n < 0 {
-				s.t.Fatalf("%s ran once more", kind)
+				s.t.Fatalf("kind %s ran once too often", kind)
 			}
 		}
 		if left, err := s.q.Stats(s.ctx); err != nil || n == 0 && left.Queues[0].Ready == 1 && left.Queues[0].Waiting == 0 {
@@ -264,7 +264,7 @@ func (s *stage) drainBut(kind string, n int) {
 	}
 }
 
-func TestASwallowedSuspensionCompletesNothing(t *testing.T) {
+func TestAHandlerThatIgnoresErrSuspendedCompletesNothing(t *testing.T) {
 	s := newStage(t)
 	s.handlers(s.w)
 	runs := 0
@@ -289,7 +289,7 @@ func TestASwallowedSuspensionCompletesNothing(t *testing.T) {
 	}
 }
 
-func TestChildrenThatNobodyStartedAreAnError(t *testing.T) {
+func TestChildrenThatWereNeverStartedAreAnError(t *testing.T) {
 	s := newStage(t)
 	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
 		echo(a, "x")
@@ -302,6 +302,6 @@ func TestChildrenThatNobodyStartedAreAnError(t *testing.T) {
 		t.Fatalf("the agent is %s: %s", r.Status, r.Error)
 	}
 	if _, err := s.q.Get(s.ctx, id+".1"); !errors.Is(err, refusal.ErrNotFound) {
-		t.Fatalf("the child is there: %v", err)
+		t.Fatalf("Get of the child = %v, want ErrNotFound", err)
 	}
 }

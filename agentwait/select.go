@@ -7,14 +7,14 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Winner is the task that decided a wait, with its result, and the others.
+// Winner is the task that decided a wait, with its result, and the other tasks.
 type Winner[T any] struct {
-	Index int
+	Index int // index of the task in the call
 	ID    string
 	Value T
-	// Rest are the other tasks, in the order given, and never the winner itself, though it
-	// was given twice. Select has cancelled those that had not ended, unless Wait.Losers is
-	// KeepLosers; Cancel tells what became of one.
+	// Rest lists the other tasks, in the order given. It never has the winner, even if that
+	// was given twice. Select has cancelled the tasks that had not ended, unless Wait.Losers
+	// is KeepLosers. Cancel returns what a task ended with.
 	Rest []*Future[T]
 	// Attempts has the result of canceling each task of Rest, except signals, which no wait cancels. It is nil if
 	// the wait does not cancel its losers.
@@ -23,13 +23,13 @@ type Winner[T any] struct {
 
 // CancelAttempt is the result of canceling one loser of a wait.
 type CancelAttempt[T any] struct {
-	Index int // its place among the members
+	Index int // index of the member in the call
 	ID    string
 	CancelResult[T]
 }
 
-// Select waits for the first task to end and cancels the others. Its error is that of
-// the task, if it did not complete.
+// Select waits for the first task to end, and cancels the others. If that task did not complete, Select
+// returns its error.
 func Select[T any](on Waiter, futures ...*Future[T]) (Winner[T], error) {
 	k := newAsk(on, queue.WaitAny, 0, futures)
 	if k.policy.Losers == "" {
@@ -38,8 +38,8 @@ func Select[T any](on Waiter, futures ...*Future[T]) (Winner[T], error) {
 	return pick("select", k, futures)
 }
 
-// SelectOK waits for the first task to complete, and lets the others go on. If none does
-// it returns an *AllTasksFailedError.
+// SelectOK waits for the first task to complete, and lets the others continue. If no task completes, it
+// returns an *AllTasksFailedError.
 func SelectOK[T any](on Waiter, futures ...*Future[T]) (Winner[T], error) {
 	return pick("select_ok", newAsk(on, queue.WaitAnyOK, 0, futures), futures)
 }
@@ -108,7 +108,7 @@ func attempt[T any](r *result, place int) (c CancelResult[T]) {
 
 func allFailed[T any](k *ask, r *result) error {
 	all := failures[T](k, r)
-	if len(all) == 0 { // all were cancelled, which Wait.SkipCancelled excuses, and is no success
+	if len(all) == 0 { // all were cancelled: Wait.SkipCancelled excuses that, but it is not a success
 		for _, at := range r.ended() {
 			all = append(all, outcomeOf[T](r, at[0]).Err)
 		}

@@ -2,20 +2,19 @@ package agentwait
 
 import "github.com/curfew-dev/curfew/queue"
 
-// Settled is what became of all tasks of a wait. Outcomes are in the order given, and each
-// is in one of the lists, by its Status. Outcome.Late tells which of them had not ended
-// when the wait was decided.
+// Settled has the outcomes of all tasks of a wait, in the order given. Each outcome is also in one of the
+// lists, by its Status. Outcome.Late marks the tasks that had not ended when the wait was decided.
 type Settled[T any] struct {
 	Outcomes  []Outcome[T]
-	Completed []Outcome[T] // a result that is no T among them: its Err says so
-	Failed    []Outcome[T] // timeouts among them
-	Cancelled []Outcome[T] // by whomever: Late by the wait
-	Pending   []Outcome[T] // had not ended when the wait was decided, and were let go on
-	TimedOut  bool         // the wait came to its limit
-	order     []int        // of the ends
+	Completed []Outcome[T] // includes a task whose result cannot be decoded as T: it has an Err
+	Failed    []Outcome[T] // includes timeouts
+	Cancelled []Outcome[T] // by the wait, then Late is true, or by another call
+	Pending   []Outcome[T] // had not ended when the wait was decided, and continue
+	TimedOut  bool         // the wait reached its limit
+	order     []int        // places in the order of the ends
 }
 
-// FailedOrCancelled are the tasks that have ended without a result, in the order given.
+// FailedOrCancelled returns the outcomes of the tasks that failed or were cancelled, in the order given.
 func (s *Settled[T]) FailedOrCancelled() (all []Outcome[T]) {
 	for _, o := range s.Outcomes {
 		if o.Status == queue.Failed || o.Status == queue.Cancelled {
@@ -25,7 +24,8 @@ func (s *Settled[T]) FailedOrCancelled() (all []Outcome[T]) {
 	return all
 }
 
-// SkipCancelled are the tasks that have completed, or the error of the first that failed.
+// SkipCancelled returns the outcomes of the tasks that have completed. If a task has failed, it returns
+// the error of the first task that failed instead. It ignores cancelled and pending tasks.
 func (s *Settled[T]) SkipCancelled() ([]Outcome[T], error) {
 	for _, i := range s.order {
 		if o := s.Outcomes[i]; o.Err != nil && o.Status != queue.Cancelled {
@@ -35,27 +35,27 @@ func (s *Settled[T]) SkipCancelled() ([]Outcome[T], error) {
 	return s.Completed, nil
 }
 
-// JoinAllSettled waits until all tasks have ended, however they end, and tells what
-// became of each. If the wait comes to its limit, what there is by then is returned, with
-// a *WaitTimeoutError unless Wait.Proceed says that this is all right, even if it is
-// nothing.
+// JoinAllSettled waits until all tasks have ended, with or without a result, and returns the outcome of
+// each. If the wait reaches its limit, JoinAllSettled returns the outcomes so far and a
+// *WaitTimeoutError. With Wait.Proceed it returns no error then, even if no task has completed.
 func JoinAllSettled[T any](on Waiter, futures ...*Future[T]) (*Settled[T], error) {
 	return settle[T](newAsk(on, queue.WaitSettled, 0, futures))
 }
 
-// JoinNSettled is JoinAllSettled until n of the tasks have ended.
+// JoinNSettled is like JoinAllSettled, but waits until n tasks have ended.
 func JoinNSettled[T any](on Waiter, n int, futures ...*Future[T]) (*Settled[T], error) {
 	return settle[T](newAsk(on, queue.WaitNSettled, n, futures))
 }
 
-// Peek is JoinAllSettled without the wait: what has become of the tasks so far.
+// Peek is like JoinAllSettled, but does not wait: it returns the outcomes so far. A replay returns the
+// same outcomes.
 func Peek[T any](on Waiter, futures ...*Future[T]) (*Settled[T], error) {
 	return settle[T](newAsk(on, queue.WaitPeek, 0, futures))
 }
 
 func settle[T any](k *ask) (*Settled[T], error) {
 	if len(k.members) == 0 {
-		_, err := k.wait() // what cannot be meant is refused for none as for many
+		_, err := k.wait() // an invalid policy is refused without tasks too
 		return &Settled[T]{}, err
 	}
 	r, err := k.run()

@@ -10,13 +10,18 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Signal is what somebody tells the agent by queue.Signal, under this name, now or
-// earlier. Wait for it as for any child; no wait cancels it, so it may still come after one
-// that went on without. So it takes no Within: use Wait.Limit, or Select it beside a task
-// that is a Timer. A payload that is no T is a *BadSignalError: NextSignal asks again. If T is not
-// []byte, a payload that is not JSON is refused where it is sent, once the agent waits.
+// Signal returns the future of a signal: a message that another program sends to the agent with
+// queue.Signal, under this name. The message can be sent before or after this call. Wait for it as for
+// any child.
+//
+// No wait cancels a signal: it can still come after a wait has continued without it. So a signal cannot
+// have Within: use Wait.Limit, or Select the signal and a Timer task.
+//
+// If the payload cannot be decoded as T, the wait returns a *BadSignalError; NextSignal waits for
+// another message. If T is not []byte and the agent waits already, queue.Signal refuses a payload that
+// is not JSON.
 func Signal[T any](a *Agent, name string) *Future[T] {
-	if a.given().named["s-"+name] { // asked for again: it is the same one
+	if a.given().named["s-"+name] { // a second call returns the same signal
 		return Child[T](a, "s-"+name)
 	}
 	return signal[T](a, "s-"+name, queue.CheckSignal(name))
@@ -47,7 +52,7 @@ func NextSignal[T any](a *Agent, f *Future[T]) *Future[T] {
 	}
 	name := f.name()
 	if !isSignal(name) {
-		return &Future[T]{child: &child{of: a, agent: a.job.ID, id: f.id, err: fmt.Errorf("%w: %s is no signal, which alone is asked for again", refusal.ErrInvalid, f.id)}}
+		return &Future[T]{child: &child{of: a, agent: a.job.ID, id: f.id, err: fmt.Errorf("%w: %s is not a signal: give NextSignal the future of a signal", refusal.ErrInvalid, f.id)}}
 	}
 	name, n := times(name)
 	name += "__" + strconv.Itoa(n+1)
@@ -70,24 +75,24 @@ func times(name string) (string, int) {
 // BadSignalError reports a signal whose payload cannot be decoded into the type that the agent waits for. The name of
 // the signal is used up: wait for the next one with NextSignal.
 type BadSignalError struct {
-	Signal string // its name
-	Value  []byte // what it said
-	Err    error  // what is wrong with that
+	Signal string // name of the signal
+	Value  []byte // its payload
+	Err    error  // why the payload cannot be decoded
 }
 
-// Error names the signal.
+// Error has the name of the signal and the reason.
 func (e *BadSignalError) Error() string {
-	return fmt.Sprintf("cannot use what signal %s says: %v", e.Signal, e.Err)
+	return fmt.Sprintf("cannot decode the payload of signal %s: %v", e.Signal, e.Err)
 }
 
-// Unwrap returns what is wrong with it.
+// Unwrap returns Err.
 func (e *BadSignalError) Unwrap() error { return e.Err }
 
 // SendSignal is like queue.Signal, but takes a value of the type that the agent waits for and encodes it as JSON.
 func SendSignal[T any](ctx context.Context, q *queue.Queue, agent, name string, value T) (queue.Resolution, error) {
 	payload, err := encode(value)
 	if err != nil {
-		return queue.Resolution{}, fmt.Errorf("%w: signal %s has no JSON: %w", refusal.ErrInvalid, name, err)
+		return queue.Resolution{}, fmt.Errorf("%w: cannot encode the payload of signal %s as JSON: %w", refusal.ErrInvalid, name, err)
 	}
 	return q.Signal(ctx, agent, name, payload)
 }

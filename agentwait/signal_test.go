@@ -14,49 +14,50 @@ import (
 
 type decision struct{ Go bool }
 
-// An agent that is told what it cannot use asks again, as often as it takes, and each replay finds the same.
-func TestAnAgentAsksAgainForASignalThatItCannotUse(t *testing.T) {
+// An agent that cannot decode a signal waits for the next one with NextSignal, several times. A replay gets
+// the same signals.
+func TestNextSignalFollowsASignalThatCannotBeDecoded(t *testing.T) {
 	s := newStage(t)
-	var told []string
+	var runs []string
 	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
-		var said []string
+		var bads []string
 		f := agentwait.Signal[decision](a, "go")
 		d, err := agentwait.Await(a, f)
 		for bad := (*agentwait.BadSignalError)(nil); errors.As(err, &bad); {
-			said = append(said, bad.Signal+" "+string(bad.Value))
+			bads = append(bads, bad.Signal+" "+string(bad.Value))
 			f = agentwait.NextSignal(a, f)
 			d, err = agentwait.Await(a, f)
 		}
-		told = append(told, strings.Join(said, ", "))
+		runs = append(runs, strings.Join(bads, ", "))
 		return fmt.Sprint(d), err
 	})
 	id := s.enqueue("agent", "")
-	say := func(what string) {
+	send := func(payload string) {
 		t.Helper()
-		if r, err := s.q.Signal(s.ctx, id, "go", []byte(what)); err != nil || !r.Done {
-			t.Fatalf("signal %s: %+v, %v", what, r, err)
+		if r, err := s.q.Signal(s.ctx, id, "go", []byte(payload)); err != nil || !r.Done {
+			t.Fatalf("Signal with %s = %+v, %v, want Done", payload, r, err)
 		}
 		s.drain()
 	}
-	say("early, and no JSON")
-	say(`["no decision"]`)
-	say(`"nor is this"`)
+	send("early, and no JSON")
+	send(`["no decision"]`)
+	send(`"nor is this"`)
 	if r, err := agentwait.SendSignal(s.ctx, s.q, id, "go", decision{true}); err != nil || !r.Done {
-		t.Fatalf("SendSignal: %+v, %v", r, err)
+		t.Fatalf("SendSignal = %+v, %v, want Done", r, err)
 	}
 	s.drain()
 	s.completed(id, `"{true}"`)
 	want := []string{"go early, and no JSON", `go early, and no JSON, go ["no decision"]`, `go early, and no JSON, go ["no decision"], go "nor is this"`}
-	last := told[len(told)-1]
-	if last != want[2] || told[0] != want[0] {
-		t.Errorf("the runs were told %q, want %q at first and %q at last", told, want[0], want[2])
+	last := runs[len(runs)-1]
+	if last != want[2] || runs[0] != want[0] {
+		t.Errorf("the runs got %q, want %q first and %q last", runs, want[0], want[2])
 	}
 	if r, err := s.q.Signal(s.ctx, id, "go", []byte(`{}`)); r.Done || !errors.Is(err, refusal.ErrOwnerEnded) && err != nil {
-		t.Errorf("one too many: %+v, %v", r, err)
+		t.Errorf("Signal after the end = %+v, %v, want not Done", r, err)
 	}
 }
 
-// While an agent waits for JSON, a payload that is not JSON is refused at the sender, and the agent goes on waiting.
+// While an agent waits for JSON, a payload that is not JSON is refused at the sender, and the agent continues to wait.
 func TestASignalThatIsNotJSONIsRefusedWhereItIsSent(t *testing.T) {
 	s := newStage(t)
 	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
@@ -71,17 +72,17 @@ func TestASignalThatIsNotJSONIsRefusedWhereItIsSent(t *testing.T) {
 	s.drain()
 	before := s.get(id + ".s-go").Status
 	if _, err := s.q.Signal(s.ctx, id, "go", []byte("{broken")); !errors.Is(err, refusal.ErrInvalid) || !strings.Contains(err.Error(), "is not JSON: the agent waits for JSON") {
-		t.Errorf("what is not JSON: %v", err)
+		t.Errorf("Signal with a payload that is not JSON = %v, want ErrInvalid", err)
 	}
 	if after := s.get(id + ".s-go").Status; before != queue.Pending || after != before {
-		t.Errorf("the signal was %s, and is %s", before, after)
+		t.Errorf("the signal was %s, and is %s, want PENDING", before, after)
 	}
 	if _, err := agentwait.SendSignal(s.ctx, s.q, id, "go", make(chan int)); !errors.Is(err, refusal.ErrInvalid) {
-		t.Errorf("what has no JSON: %v", err)
+		t.Errorf("SendSignal of a value that cannot be encoded = %v, want ErrInvalid", err)
 	}
-	for agent, what := range map[string]string{id: `{"Go":true}`, raw: "{broken"} {
-		if r, err := s.q.Signal(s.ctx, agent, "go", []byte(what)); err != nil || !r.Done {
-			t.Errorf("%s: %+v, %v", what, r, err)
+	for agent, payload := range map[string]string{id: `{"Go":true}`, raw: "{broken"} {
+		if r, err := s.q.Signal(s.ctx, agent, "go", []byte(payload)); err != nil || !r.Done {
+			t.Errorf("Signal with %s = %+v, %v, want Done", payload, r, err)
 		}
 	}
 	s.drain()
@@ -89,16 +90,16 @@ func TestASignalThatIsNotJSONIsRefusedWhereItIsSent(t *testing.T) {
 	s.completed(raw, `"{broken"`)
 }
 
-func TestWhatIsNotASignalIsNotAskedForAgain(t *testing.T) {
+func TestNextSignalNeedsASignal(t *testing.T) {
 	s := newStage(t)
 	s.handlers(s.w)
 	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
 		f := echo(a, "x")
 		if _, err := agentwait.Await(a, agentwait.NextSignal(a, f)); !errors.Is(err, refusal.ErrInvalid) {
-			t.Errorf("an echo: %v", err)
+			t.Errorf("NextSignal of a child that is not a signal: %v, want ErrInvalid", err)
 		}
 		if _, err := agentwait.Await(a, agentwait.Signal[string](a, "go__2")); !errors.Is(err, refusal.ErrInvalid) {
-			t.Errorf("a name that stands for one asked for again: %v", err)
+			t.Errorf("Signal with a name that NextSignal uses: %v, want ErrInvalid", err)
 		}
 		return agentwait.Await(a, f)
 	})

@@ -9,9 +9,9 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Start makes the children that were scheduled, without a wait: 500 a round trip. Its
-// error tells of each child that could not be scheduled or is refused, unless a call has
-// told of it before; those are forgotten, and the others are there.
+// Start creates the scheduled children without a wait. Its error has each child that could not be
+// scheduled or was refused, unless an earlier call has returned that error. The refused children are
+// forgotten, and all others are created. Start makes one round trip for 500 children.
 func (a *Agent) Start() error {
 	if err := a.barred(); err != nil {
 		return err
@@ -20,12 +20,12 @@ func (a *Agent) Start() error {
 	if a.gone != nil {
 		return err
 	}
-	return errors.Join(a.tell(), err)
+	return errors.Join(a.reportUnfit(), err)
 }
 
-// send makes the children that were scheduled, and tells why some are not.
+// send creates the scheduled children. Its error has each child that is refused.
 func (a *Agent) send() error {
-	// What the children were made of by Rand or Now must be the same in a replay.
+	// Payloads may depend on Rand or Now: a replay must get the same, so the entries are written first.
 	if err := a.writeEntries(); err != nil || len(a.unsent) == 0 {
 		return err
 	}
@@ -34,7 +34,7 @@ func (a *Agent) send() error {
 		why[id] = &queue.ChildError{ID: id, Err: err}
 		all = append(all, why[id])
 	}
-	for i := range a.unsent { // EnqueueAll would refuse the others with one that cannot be
+	for i := range a.unsent { // with an invalid task EnqueueAll would refuse all of them
 		if err := a.unsent[i].Check(a.q.MaxBytes()); err != nil {
 			refuse(a.unsent[i].ID, err)
 		}
@@ -59,7 +59,7 @@ func (a *Agent) send() error {
 	return errors.Join(all...)
 }
 
-// refused makes of the refusal of a child what it means for the agent, and forgets it.
+// refused forgets a refused child, and returns the error of the agent for it.
 func (a *Agent) refused(id string, err error) error {
 	if i := slices.IndexFunc(a.unsent, func(t queue.Task) bool { return t.ID == id }); i >= 0 {
 		if end := a.endedBy(&a.unsent[i], err); end != nil {
@@ -70,8 +70,8 @@ func (a *Agent) refused(id string, err error) error {
 	return a.trouble(err)
 }
 
-// endedBy is the error of the agent, if the refusal of a child means that it can do
-// nothing more in this run.
+// endedBy returns an error if the refusal of a child means that the agent can do nothing more in this
+// run, and otherwise nil.
 func (a *Agent) endedBy(t *queue.Task, err error) error {
 	switch {
 	case errors.Is(err, refusal.ErrOwnerEnded):
@@ -82,15 +82,15 @@ func (a *Agent) endedBy(t *queue.Task, err error) error {
 	return nil
 }
 
-// forget has children be as if they had never been scheduled: they are refused. Who waits
-// for one later is told why.
+// forget removes refused children as if they had never been scheduled. A later wait for such a child
+// returns its error.
 func (a *Agent) forget(why map[string]error) {
 	if len(why) == 0 {
 		return
 	}
 	for id, err := range why {
 		if c := a.scheduled[id]; c != nil {
-			c.err, c.told = err, true
+			c.err, c.reported = err, true
 		}
 		delete(a.named, nameOf(id))
 	}
@@ -103,21 +103,21 @@ func (a *Agent) forget(why map[string]error) {
 	}
 }
 
-// untold are the children that could not be scheduled, and of which no call has told.
-func (a *Agent) untold() (all []*child) {
+// unreported returns the children that could not be scheduled and whose error no call has returned.
+func (a *Agent) unreported() (all []*child) {
 	for _, c := range a.unfit {
-		if !c.told {
+		if !c.reported {
 			all = append(all, c)
 		}
 	}
 	return all
 }
 
-// tell tells of them.
-func (a *Agent) tell() error {
+// reportUnfit returns the errors of the children that could not be scheduled, each once.
+func (a *Agent) reportUnfit() error {
 	var all []error
-	for _, c := range a.untold() {
-		c.told = true
+	for _, c := range a.unreported() {
+		c.reported = true
 		all = append(all, &queue.ChildError{ID: c.id, Err: c.err})
 	}
 	return errors.Join(all...)

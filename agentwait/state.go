@@ -6,10 +6,10 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// State is how far the agent knows a child to be.
+// State is the state of a child as far as this run of the agent knows it.
 type State uint8
 
-// A child is Pending until a wait or a Cancel of this run has told how it ended.
+// A child is pending until a wait or a Cancel of this run has reported how it ended.
 const (
 	StatePending State = iota
 	StateCompleted
@@ -17,7 +17,7 @@ const (
 	StateCancelled
 )
 
-// String is the state in small letters.
+// String returns the state in small letters.
 func (s State) String() string {
 	return [...]string{"pending", "completed", "failed", "cancelled"}[s]
 }
@@ -47,14 +47,14 @@ func (f *Future[T]) State() State {
 	return StatePending
 }
 
-// IsDone tells whether the task has ended, by its State.
+// IsDone reports whether State is not StatePending.
 func (f *Future[T]) IsDone() bool { return f.State() != StatePending }
 
-// IsCancelled tells whether the task is CANCELLED, by its State.
+// IsCancelled reports whether State is StateCancelled.
 func (f *Future[T]) IsCancelled() bool { return f.State() == StateCancelled }
 
-// Index is the place of the task among the children that have no name, in the order they were scheduled, from 0; -1
-// for one that has a name. Where it stands in a wait says Outcome.Index.
+// Index returns the index of the task among the children without a name, in the order they were scheduled, from 0. It
+// returns -1 for a child with a name. Outcome.Index is the index of a member in a wait.
 func (f *Future[T]) Index() int {
 	f.made()
 	n, err := strconv.Atoi(f.name())

@@ -14,25 +14,24 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// Step runs something with an effect once, and remembers its result: a replay returns
-// that. A worker that is told to stop still writes the result. Only a step whose result
-// could not be written, since the process crashed, lost the agent, or was without Redis at its
-// end, runs again: give the effect a key of its own, drawn from Rand before the step, where
-// that matters.
+// Step calls do once and records its result in the journal. A replay returns the recorded result
+// without calling do. Use it for effects. A worker that must stop still writes the result. The step
+// runs again only if its result could not be written: the process crashed, it lost the agent, or Redis
+// was away when the attempt ended. If that matters, give the effect an idempotency key, from Rand
+// before the step.
 //
-// An error is remembered if the handler goes on after it: as soon as anything else of the
-// agent is called. If the handler returns, the step runs again with the agent's next
-// attempt. In each run the error is what can be remembered of it: its text, what
-// worker.RetryAfter, Discard, Fail and Release say of the task, and whether it is a
-// context.DeadlineExceeded or context.Canceled. So never branch on errors.Is or errors.As of
-// a step's error otherwise: return a value for that. A panic is remembered as an error is,
-// and is a panic with its text in the replay. An error after the end of the agent's own
-// context is returned as it is, and nothing is remembered.
+// An error is recorded too, with the next call of the agent. If the handler returns without such a
+// call, the step runs again in the agent's next attempt. Both the first run and a replay get the error
+// in its stored form: the text, the verdict of worker.RetryAfter, Discard, Fail or Release, and whether
+// it is context.DeadlineExceeded or context.Canceled. errors.Is and errors.As find nothing else: to
+// branch on anything else, return a value. A panic is recorded like an error; a replay panics with its
+// text. An error that do returns after the agent's context has ended is returned unchanged and not
+// recorded.
 //
-// A result that has no JSON, or is larger than queue.Config.MaxBytes, is a failure that is
-// remembered at once, since the effect was had.
+// If the result cannot be encoded as JSON, or is larger than queue.Config.MaxBytes, Step records a
+// failure at once, since the effect has happened.
 //
-// The function must not use the agent, except as its context: that ends the agent as FAILED.
+// do must not use the agent except as a context: otherwise the agent ends as FAILED.
 func Step[T any](a *Agent, name string, do func(ctx context.Context) (T, error)) (v T, err error) {
 	if err := a.barred(); err != nil {
 		return v, err
@@ -47,11 +46,11 @@ func Step[T any](a *Agent, name string, do func(ctx context.Context) (T, error))
 	if ok {
 		return replayed[T](a, name, entry)
 	}
-	// What the step may have been given by Rand or Now must be the same if it runs again.
+	// The step may use results of Rand or Now: they must be the same if it runs again.
 	if err := a.write(); err != nil {
 		return v, err
 	}
-	if a.Err() != nil { // nothing is begun any more
+	if a.Err() != nil { // the attempt has ended: do not begin the effect
 		return v, a.trouble(context.Cause(a))
 	}
 	done, err := perform(a, number, name, do)
@@ -70,11 +69,11 @@ func Step[T any](a *Agent, name string, do func(ctx context.Context) (T, error))
 	if unfit != nil {
 		return v, unfit
 	}
-	return decodeStep[T](text) // as the replay will see it
+	return decodeStep[T](text) // the value that a replay gets
 }
 
-// perform calls the function of a step. What it fails of is not written now: if that is
-// what the handler returns, the step is to run again.
+// perform calls the function of a step. It does not write an error yet: if the handler returns the
+// error, the step must run again.
 func perform[T any](a *Agent, number int64, name string, do func(ctx context.Context) (T, error)) (v T, err error) {
 	a.inside = name
 	defer func() {
@@ -84,14 +83,14 @@ func perform[T any](a *Agent, number int64, name string, do func(ctx context.Con
 			if a.gone == nil && a.Err() == nil {
 				f = a.failed(number, name, f)
 			}
-			panic(f.text) // within the defer, so that the stack is still that of the first panic
+			panic(f.text) // in the deferred function, so that the stack has the first panic
 		}
 	}()
 	v, err = do(a)
 	switch {
-	case a.gone != nil: // it used the agent
+	case a.gone != nil: // the function has used the agent
 		return v, a.gone
-	case err != nil && a.Err() != nil: // the end of the attempt, of which this says nothing
+	case err != nil && a.Err() != nil: // the attempt has ended, and that may be the reason of the error
 		a.gone = a.Err()
 		return v, err
 	case err != nil:
@@ -100,7 +99,7 @@ func perform[T any](a *Agent, number int64, name string, do func(ctx context.Con
 	return v, nil
 }
 
-// replayed is what a step came to before.
+// replayed returns the recorded result or error of a step.
 func replayed[T any](a *Agent, name, entry string) (v T, err error) {
 	switch line, text, _ := strings.Cut(entry, "\n"); line {
 	case "step " + name:
@@ -115,11 +114,11 @@ func replayed[T any](a *Agent, name, entry string) (v T, err error) {
 	return v, a.diverged(what(entry), fmt.Sprintf("the step %q", name))
 }
 
-// storable is a result as the journal keeps it.
+// storable returns a result as the journal stores it.
 func (a *Agent) storable(name string, v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
-		return nil, fmt.Errorf("the result of the step %q has no JSON, and was dropped: return one that has: %w", name, jsonerr.Plain(err))
+		return nil, fmt.Errorf("cannot encode the result of the step %q as JSON, so it was dropped: %w", name, jsonerr.Plain(err))
 	}
 	if most := a.q.MaxBytes(); len(text) > most {
 		return nil, fmt.Errorf("%w: the result of the step %q has %d bytes, the limit is %d: store it elsewhere and return a reference", refusal.ErrInvalid, name, len(text), most)
@@ -131,12 +130,11 @@ func decodeStep[T any](text []byte) (v T, err error) {
 	return v, jsonerr.Plain(json.Unmarshal(text, &v))
 }
 
-// lastWords is how long an agent may still write, once its context has ended, what
-// happened before.
+// lastWords is how long an agent tries to write a result after its context has ended.
 const lastWords = 2 * time.Second
 
-// insist writes what must not be lost, since it has happened: for as long as the attempt
-// may go on, and a little longer.
+// insist writes the entries, and tries again until the context has ended and lastWords have passed. The
+// effect has happened, so its result must not be lost.
 func (a *Agent) insist() error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(a))
 	defer cancel()
@@ -157,24 +155,24 @@ func (a *Agent) insist() error {
 	}
 }
 
-// Checkpoint says that the agent's next run is to begin with this state: Restore gives it
-// back, and what was remembered before is forgotten. It is written with the next wait or
-// Step. Children that were made before are found again by Child; of those that could not
-// be scheduled it tells as Start does, since no later run will.
+// Checkpoint makes the agent's next run begin with this state, which Restore returns. The journal
+// before it is dropped. The checkpoint is written with the next wait or Step. Use Child for children
+// that were scheduled before it. If children could not be scheduled, Checkpoint returns their errors as
+// Start does, since no later run schedules them.
 func (a *Agent) Checkpoint(state any) error {
 	if err := a.barred(); err != nil {
 		return err
 	}
-	if err := a.tell(); err != nil {
+	if err := a.reportUnfit(); err != nil {
 		return err
 	}
-	a.since, a.made = nil, newDigest() // the replay does not make these children again
+	a.since, a.made = nil, newDigest() // a replay does not schedule these children again
 	if a.replaying() {
-		return nil // it was made here before
+		return nil // an earlier run has made this checkpoint
 	}
 	b, err := encode(state)
 	if err != nil {
-		return fmt.Errorf("the state of a checkpoint has no JSON: %w", err)
+		return fmt.Errorf("cannot encode the state of a checkpoint as JSON: %w", err)
 	}
 	if most := a.q.MaxBytes(); len(b) > most {
 		return fmt.Errorf("%w: the state of a checkpoint has %d bytes, the limit is %d: store it elsewhere and keep a reference", refusal.ErrInvalid, len(b), most)
@@ -183,8 +181,8 @@ func (a *Agent) Checkpoint(state any) error {
 	return nil
 }
 
-// Restore reads the state of the last Checkpoint into what it is given a pointer to. It
-// tells whether there was one.
+// Restore decodes the state of the last Checkpoint into state, a pointer. It reports whether there was
+// a checkpoint when this run began.
 func (a *Agent) Restore(state any) (bool, error) {
 	if a == nil {
 		return false, errNobody

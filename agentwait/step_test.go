@@ -19,13 +19,13 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// charge is a step that counts how often its effect was had, and returns what do gives.
+// charge runs a step that counts how often its effect happens, and returns the result of do.
 func charge[T any](s *stage, a *agent, do func(ctx context.Context) (T, error)) (T, error) {
 	return agentwait.Step(a, "charge", func(ctx context.Context) (T, error) { s.counted++; return do(ctx) })
 }
 
-// What a step has done is written down, although the attempt is over by then.
-func TestAnEffectIsHadOnceAlthoughItsAttemptIsCut(t *testing.T) {
+// The result of a step is written even if the attempt has ended meanwhile.
+func TestAnEffectHappensOnceAlthoughItsAttemptIsCut(t *testing.T) {
 	for name, c := range map[string]struct {
 		config worker.Config
 		cut    func(shutdown func())
@@ -45,7 +45,7 @@ func TestAnEffectIsHadOnceAlthoughItsAttemptIsCut(t *testing.T) {
 							c.cut(shutdown)
 							<-ctx.Done()
 						}
-						return s.counted, nil // it went through
+						return s.counted, nil // the effect has succeeded
 					})
 					if err != nil {
 						return "", err
@@ -73,13 +73,13 @@ func TestAnEffectIsHadOnceAlthoughItsAttemptIsCut(t *testing.T) {
 			s.drain()
 			s.completed(r.ID, `"1x"`)
 			if s.counted != 1 {
-				t.Errorf("the effect was had %d times", s.counted)
+				t.Errorf("the effect happened %d times, want once", s.counted)
 			}
 		})
 	}
 }
 
-// A shutdown is not held up for ever by a Redis that does not answer.
+// If Redis does not answer, a step tries to write its result for 2 s after a shutdown, and then gives up.
 func TestAStepThatCannotBeWrittenGivesUpAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -101,11 +101,11 @@ func TestAStepThatCannotBeWrittenGivesUpAfterTheEnd(t *testing.T) {
 	s.enqueue("agent", "")
 	ran, err := s.w.RunOne(ctx)
 	if took := time.Since(ended); err != nil || ran.Report.Verb != queue.Release || took < time.Second || took > 5*time.Second {
-		t.Errorf("%+v, %v after %v", ran, err, took)
+		t.Errorf("RunOne = %+v, %v after %v, want a release after 1 to 5 s", ran, err, took)
 	}
 }
 
-// What a step fails of is the same in the run that it fails in, and in those after it.
+// The error of a step is the same in the run in which it fails, and in a replay.
 func TestTheErrorOfAStepIsTheSameInAReplay(t *testing.T) {
 	for name, c := range map[string]struct {
 		err    error
@@ -114,26 +114,26 @@ func TestTheErrorOfAStepIsTheSameInAReplay(t *testing.T) {
 		isNot  error
 		report queue.Outcome
 	}{
-		"a sentinel is its text": {err: fmt.Errorf("at the bank: %w", errBoom), says: "at the bank: boom", isNot: errBoom,
+		"an error is its text": {err: fmt.Errorf("at the bank: %w", errBoom), says: "at the bank: boom", isNot: errBoom,
 			report: queue.Outcome{Verb: queue.Fail, Class: queue.ClassError}},
-		"a deadline is one": {err: fmt.Errorf("late: %w", context.DeadlineExceeded), says: "late: context deadline exceeded",
+		"DeadlineExceeded is kept": {err: fmt.Errorf("late: %w", context.DeadlineExceeded), says: "late: context deadline exceeded",
 			is: []error{context.DeadlineExceeded}, isNot: context.Canceled, report: queue.Outcome{Verb: queue.Fail, Class: queue.ClassError}},
-		"a cancelled context is one": {err: context.Canceled, says: "context canceled",
+		"Canceled is kept": {err: context.Canceled, says: "context canceled",
 			is: []error{context.Canceled}, isNot: context.DeadlineExceeded, report: queue.Outcome{Verb: queue.Fail, Class: queue.ClassError}},
-		"what is discarded stays so": {err: fmt.Errorf("card: %w", worker.Discard(errBoom)), says: "card: boom", isNot: errBoom,
+		"Discard is kept": {err: fmt.Errorf("card: %w", worker.Discard(errBoom)), says: "card: boom", isNot: errBoom,
 			report: queue.Outcome{Verb: queue.Fail, Class: queue.ClassFailed}},
-		"the time of a retry": {err: worker.RetryAfter(time.Minute, errBoom), says: "boom", isNot: errBoom,
+		"the delay of RetryAfter is kept": {err: worker.RetryAfter(time.Minute, errBoom), says: "boom", isNot: errBoom,
 			report: queue.Outcome{Verb: queue.Fail, Class: queue.ClassError, Delay: time.Minute}},
-		"an exit code": {err: worker.Fail(3, errBoom), says: "boom", isNot: errBoom,
+		"an exit code is kept": {err: worker.Fail(3, errBoom), says: "boom", isNot: errBoom,
 			report: queue.Outcome{Verb: queue.Fail, Class: queue.ClassError, Code: 3}},
-		"giving back": {err: worker.Release(time.Minute), says: "released",
+		"Release is kept": {err: worker.Release(time.Minute), says: "released",
 			report: queue.Outcome{Verb: queue.Release, Delay: time.Minute}},
-		"lines and bytes that are no text": {err: errors.New("one\ntwo\xff"), says: "one\ntwo\xff",
+		"several lines, and bytes that are not UTF-8": {err: errors.New("one\ntwo\xff"), says: "one\ntwo\xff",
 			report: queue.Outcome{Verb: queue.Fail, Class: queue.ClassError}},
-		"a very long one is cut": {err: errors.New(strings.Repeat("ü", 1<<14)), says: strings.Repeat("ü", 1<<13),
+		"a very long error is cut": {err: errors.New(strings.Repeat("ü", 1<<14)), says: strings.Repeat("ü", 1<<13),
 			report: queue.Outcome{Verb: queue.Fail, Class: queue.ClassError}},
-		"a suspension that is none": {err: agentwait.ErrSuspended, isNot: agentwait.ErrSuspended,
-			says:   "invalid argument: ErrSuspended was returned, and no wait had suspended the agent: return it when a wait returns it, and an error of your own otherwise",
+		"ErrSuspended without a wait": {err: agentwait.ErrSuspended, isNot: agentwait.ErrSuspended,
+			says:   "invalid argument: ErrSuspended was returned, but no wait has suspended the agent: return ErrSuspended only when a wait returns it, and otherwise an error of your own",
 			report: queue.Outcome{Verb: queue.Fail, Class: queue.ClassFailed}},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
@@ -144,11 +144,11 @@ func TestTheErrorOfAStepIsTheSameInAReplay(t *testing.T) {
 				runs++
 				v, err := charge(s, a, func(context.Context) (string, error) { return "half", c.err })
 				if err == nil || err.Error() != c.says || c.isNot != nil && errors.Is(err, c.isNot) || v != "" {
-					t.Errorf("run %d: the step came to %q and %.100v", runs, v, err)
+					t.Errorf("run %d: the step returned %q and %.100v, want no value and %.100s", runs, v, err, c.says)
 				}
 				for _, is := range c.is {
 					if !errors.Is(err, is) {
-						t.Errorf("run %d: the error is no %v", runs, is)
+						t.Errorf("run %d: the error is not %v", runs, is)
 					}
 				}
 				if _, wait := agentwait.Await(a, echo(a, "x")); wait != nil {
@@ -160,7 +160,7 @@ func TestTheErrorOfAStepIsTheSameInAReplay(t *testing.T) {
 			s.run(2)
 			ran, err := s.w.RunOne(s.ctx)
 			if err != nil || runs != 2 || s.counted != 1 {
-				t.Fatalf("%v; %d runs, in which the effect was had %d times", err, runs, s.counted)
+				t.Fatalf("%v; %d runs, and the effect happened %d times, want 2 and once", err, runs, s.counted)
 			}
 			got := ran.Report
 			got.ID, got.Epoch, got.Error, got.Result = "", 0, "", nil
@@ -171,10 +171,11 @@ func TestTheErrorOfAStepIsTheSameInAReplay(t *testing.T) {
 	}
 }
 
-// What a replay could not remember of a step is a failure that it remembers.
-func TestAnEffectWithoutAResultIsHadOnce(t *testing.T) {
+// If the result of a step cannot be stored, the step fails, and the failure is stored. The effect is not
+// repeated in a replay.
+func TestAnEffectWithoutAResultHappensOnce(t *testing.T) {
 	for name, do := range map[string]func(s *stage, a *agent) (says string){
-		"no JSON": func(s *stage, a *agent) string {
+		"not JSON": func(s *stage, a *agent) string {
 			_, err := charge(s, a, func(context.Context) (float64, error) { return math.NaN(), nil })
 			return err.Error()
 		},
@@ -191,9 +192,9 @@ func TestAnEffectWithoutAResultIsHadOnce(t *testing.T) {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			s := newStage(t)
 			s.handlers(s.w)
-			said := map[string]int{}
+			seen := map[string]int{}
 			agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
-				said[do(s, a)]++
+				seen[do(s, a)]++
 				for _, what := range []string{"x", "y"} {
 					if _, err := agentwait.Await(a, echo(a, what)); err != nil {
 						return "", err
@@ -204,14 +205,14 @@ func TestAnEffectWithoutAResultIsHadOnce(t *testing.T) {
 			id := s.enqueue("agent", "")
 			s.drain()
 			s.completed(id, `"done"`)
-			if s.counted != 1 || len(said) != 1 || said["no panic"] > 0 {
-				t.Errorf("the effect was had %d times, and the handler saw %v", s.counted, said)
+			if s.counted != 1 || len(seen) != 1 || seen["no panic"] > 0 {
+				t.Errorf("the effect happened %d times, and the handler saw %v; want once, and one error", s.counted, seen)
 			}
 		})
 	}
 }
 
-// A result that cannot be kept is kept as such, so that no retry has the effect again.
+// The stored failure of a step whose result cannot be stored also prevents that a retry repeats the effect.
 func TestARetryDoesNotRepeatAnEffectWithoutAResult(t *testing.T) {
 	s := newStage(t)
 	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
@@ -227,6 +228,6 @@ func TestARetryDoesNotRepeatAnEffectWithoutAResult(t *testing.T) {
 		s.advance(time.Hour)
 	}
 	if s.is(r.ID, queue.Failed); s.counted != 1 {
-		t.Errorf("the effect was had %d times", s.counted)
+		t.Errorf("the effect happened %d times, want once", s.counted)
 	}
 }

@@ -9,36 +9,37 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Sync is a point where branches meet: when it is passed, what happens if they do not all
-// come, and what is made of their results. The zero value waits for all of them.
+// Sync says how many branches Synchronize waits for, what happens at a timeout, and how the results are
+// merged. The zero value waits for all branches.
 type Sync struct {
-	// Any passes with the first branch that completes, M with the Mth. Neither: when all
-	// have ended.
+	// With Any, Synchronize waits for the first branch that completes; with M, for the Mth. With
+	// neither, it waits until all branches have ended. Set Any or M, not both.
 	Any bool
 	M   int
-	// Timeout counts from the end of the first branch. 0: it is computed of the branches'
-	// own times (Wait.Computed). NoTimeout: there is none.
+	// Timeout counts from the end of the first branch. With 0 it is computed from the limits of
+	// the branches (Wait.Computed). With NoTimeout there is none.
 	Timeout time.Duration
-	// Proceed goes on at the timeout with what has completed, if anything has. Otherwise
-	// that is an error.
+	// Proceed makes Synchronize continue at the timeout with the branches that have completed.
+	// If none has, or without Proceed, a timeout is an error.
 	Proceed bool
 	Merge   Merge
 }
 
-// NoTimeout is a Sync.Timeout that never comes.
+// NoTimeout is the Sync.Timeout for no timeout.
 const NoTimeout time.Duration = -1
 
-// Why a wait that came to its limit does not go on: with Proceed, and a Sync without.
+// The reasons in a *WaitTimeoutError: of a wait with Proceed, and of a Sync without it.
 const (
 	noneCompleted = "No siblings completed before timeout"
 	syncExceeded  = "Synchronization timeout exceeded"
 )
 
-// Synchronize waits for branches as a Sync says, and merges the results of those that
-// have completed. Branches that are not needed go on; what they come to is dropped.
-// A timeout is a *WaitTimeoutError. If none completes it is an *AllTasksFailedError, if M
-// cannot any more a *WaitImpossibleError. A branch whose ContinueOn excuses how it ended
-// counts as one that completed, and has nothing to merge.
+// Synchronize waits for branches as s says, and returns the merged results of the branches that have
+// completed. Branches that are not needed continue, and their results are dropped. A branch whose
+// ending ContinueOn excuses counts as completed, and has no result to merge.
+//
+// At the timeout Synchronize returns a *WaitTimeoutError. If no branch completes it returns an
+// *AllTasksFailedError. If fewer than M can still complete it returns a *WaitImpossibleError.
 func Synchronize(a *Agent, s Sync, branches ...*Future[json.RawMessage]) (json.RawMessage, error) {
 	if err := s.check(); err != nil {
 		return nil, err

@@ -2,13 +2,13 @@ package agentwait
 
 import "github.com/curfew-dev/curfew/queue"
 
-// TimeoutResult is the *WaitTimeoutError of a wait for tasks that give a T, with what there was at the limit. Ask for it by
-// errors.As(err, &timeout), with a timeout of type *TimeoutResult[T].
+// TimeoutResult is a *WaitTimeoutError with the results that the wait had at its limit. Get it with errors.As(err,
+// &timeout), where timeout is a *TimeoutResult[T] and T the type of the tasks.
 type TimeoutResult[T any] struct {
 	*WaitTimeoutError
 	Values []Indexed[T] // results of the tasks that had completed, in the order given
-	// Unfinished are the tasks that had not ended, in the order given: Pending has their places. The wait has cancelled them,
-	// unless Wait.KeepPending says otherwise.
+	// Unfinished lists the tasks that had not ended, in the order given; Pending has their indexes. The wait has
+	// cancelled them, unless Wait.KeepPending is set.
 	Unfinished []*Future[T]
 }
 
@@ -18,7 +18,7 @@ type Indexed[T any] struct {
 	Value T
 }
 
-// Unwrap is the error without the values.
+// Unwrap returns the *WaitTimeoutError.
 func (e *TimeoutResult[T]) Unwrap() error { return e.WaitTimeoutError }
 
 // timedOut returns the error of a wait that reached its limit. Members that ended after the

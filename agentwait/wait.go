@@ -8,59 +8,62 @@ import (
 )
 
 // Wait adjusts a wait: agentwait.JoinAll(a.With(agentwait.Wait{Limit: time.Minute}), …).
-// The zero value is what an Agent alone stands for.
+// The zero value is the default: it adjusts nothing.
 type Wait struct {
-	// Limit is how long it may take. It is kept by the server, so nothing has to be alive
-	// for it. 0: no limit, but those of the agent and the members.
+	// Limit is how long the wait can take. The server enforces it, so the agent's worker does
+	// not have to run. 0 means no limit except those of the agent and the members.
 	Limit time.Duration
-	// Computed makes the limit of what the members' own times are: the longest of them,
-	// times the number of members, times 1.5; half an hour at the most, and if none has any.
+	// Computed computes the limit from the limits of the members: 1.5 × longest time of a
+	// member × number of members, and 30 minutes at most. If no member has a limit, it is 30
+	// minutes.
 	Computed bool
-	// FromFirst has the limit begin with the first member's end.
+	// FromFirst makes the limit begin when the first member ends.
 	FromFirst bool
-	// Proceed has a wait that came to its limit go on with what has completed. Otherwise
-	// it is a *WaitTimeoutError, and so it is if no member has COMPLETED, whatever ContinueOn
-	// and SkipCancelled excuse, but where outcomes are what is asked for (JoinAllSettled,
-	// JoinNSettled). It is nothing to Select and SelectOK.
+	// Proceed makes a wait that reaches its limit continue with the members that have
+	// completed. If none has, the wait returns a *WaitTimeoutError, as without Proceed, even if
+	// ContinueOn or SkipCancelled excuse how members ended. JoinAllSettled and JoinNSettled
+	// continue in any case. Select and SelectOK ignore Proceed.
 	Proceed bool
-	// KeepPending leaves members alone that have not ended at the limit. Otherwise they
-	// are cancelled.
+	// KeepPending lets members that have not ended at the limit continue. By default they are
+	// cancelled.
 	KeepPending bool
-	// Losers are the members that nobody needs any more, once the wait is decided before
-	// its limit. "" leaves it to the function: Select cancels them, the others keep them.
+	// Losers says what happens to the members that are not needed any more when the wait is
+	// decided before its limit. With "" Select cancels them, and the other functions let them
+	// continue.
 	Losers Losers
-	// FailFast ends JoinAll with the first failure, where otherwise the last member does.
+	// FailFast makes JoinAll return at the first failure instead of the last end.
 	FailFast bool
-	// ContinueOn are endings of members that count as done, besides completion.
+	// ContinueOn is the set of endings that count as done, besides completion.
 	ContinueOn Ending
-	// SkipCancelled has cancelled members count as neither done nor failed. It is nothing to
-	// JoinN, of which each takes one away that could complete.
+	// SkipCancelled makes cancelled members count as neither done nor failed. JoinN ignores it:
+	// a cancelled member can no longer complete.
 	SkipCancelled bool
-	// Clamp has JoinN and JoinNSettled take an n that is larger than the number of members
-	// for all of them. Otherwise it is a refusal.ErrInvalid.
+	// Clamp makes JoinN and JoinNSettled wait for all members if n is larger than their number.
+	// By default such an n is refusal.ErrInvalid.
 	Clamp bool
-	// Reason says to people why the agent waits, in up to 1024 bytes: Explain shows it. "" leaves it to the function:
-	// "Waiting for all tasks to settle", "Waiting for successful task" and the like. A replay may have another.
+	// Reason tells people why the agent waits, in up to 1024 bytes; inspect.Explain shows it. With ""
+	// it depends on the function, for example "Waiting for all tasks to settle". It can be different
+	// in a replay.
 	Reason string
-	// MaxMembers is how many members it may have. Defaults to 10,000.
+	// MaxMembers is the greatest number of members. Defaults to 10,000.
 	MaxMembers int
 }
 
-// Losers says what becomes of the members that nobody needs any more.
+// Losers says what happens to the members that a wait does not need any more.
 type Losers string
 
-// They are cancelled, in order of their priority, 3 first, or go on until the agent
-// returns, with which its children end.
+// CancelLosers cancels the members, those of a higher priority first. KeepLosers lets them continue until
+// the agent ends: then all its children end.
 const (
 	CancelLosers Losers = "cancel"
 	KeepLosers   Losers = "keep"
 )
 
-// Ending is a set of ways for a task to end.
+// Ending is a set of ways in which a task can end.
 type Ending uint8
 
-// The ways to end without a result. OnFailed is a failure for good (worker.Discard), and a
-// run that failed because its time was up (queue.DeadlineFail).
+// The ways to end without a result. OnFailed is a failure without a retry (worker.Discard), and a
+// timeout of a run with queue.DeadlineFail.
 const (
 	OnError Ending = 1 << iota
 	OnFailed
@@ -68,7 +71,7 @@ const (
 	OnCancel
 )
 
-// Waiter is who waits: an Agent, or what its With gives.
+// Waiter is an Agent, or what its method With returns.
 type Waiter interface {
 	waiter() (*Agent, Wait)
 }
@@ -82,10 +85,10 @@ type adjusted struct {
 
 func (w adjusted) waiter() (*Agent, Wait) { return w.agent, w.wait }
 
-// With is the agent in a wait that is adjusted.
+// With returns a Waiter for the agent whose waits are adjusted by w.
 func (a *Agent) With(w Wait) Waiter { return adjusted{a.given(), w} }
 
-// mask is what each way to end counts as.
+// mask returns what each way to end counts as: o for ok, b for bad, n for neither.
 func (w *Wait) mask(more Ending) string {
 	m := []byte("obbbb")
 	if w.SkipCancelled {
@@ -99,13 +102,13 @@ func (w *Wait) mask(more Ending) string {
 	return string(m)
 }
 
-// check refuses what cannot be meant.
+// check returns an error if the Wait is invalid.
 func (w *Wait) check() error {
 	switch {
 	case w.Limit < 0:
 		return fmt.Errorf("%w: the limit of a wait, %v, must not be negative", refusal.ErrInvalid, w.Limit)
 	case w.Limit > 0 && w.Limit < time.Millisecond:
-		return fmt.Errorf("%w: the limit of a wait, %v, is under 1ms, the finest that is kept", refusal.ErrInvalid, w.Limit)
+		return fmt.Errorf("%w: the limit of a wait, %v, must be at least 1ms", refusal.ErrInvalid, w.Limit)
 	case w.Limit > 0 && w.Computed:
 		return fmt.Errorf("%w: set Limit or Computed of a wait, not both", refusal.ErrInvalid)
 	case w.FromFirst && w.Limit == 0 && !w.Computed:

@@ -162,11 +162,11 @@ A queue whose tasks are ready gave none: it is paused or at its limit, or the wo
 			c.Worker.HandleRaw("fetch", succeed)
 			c.Enqueue(task("mail"))
 			c.RunOne()
-		}, `fatal: RunOne: worker: task ID is of kind "mail", which has no handler here, only fetch, render: register one with worker.Handle`},
+		}, `fatal: RunOne: worker: task ID has kind "mail", and only these kinds have a handler here: fetch, render; register one with worker.Handle`},
 		{"no handler at all", func(c *curfewtest.Stage) {
 			c.Enqueue(task("mail"))
 			c.Drain()
-		}, "fatal: Drain: worker: there is no handler: register one before Run"},
+		}, "fatal: Drain: worker: no handler is registered: call worker.Handle before Run"},
 		{"a promise", func(c *curfewtest.Stage) {
 			c.Enqueue(queue.Task{Kind: "approval", Promise: true, Timeout: time.Minute})
 			c.Enqueue(queue.Task{Kind: "nap", Timer: true, Delay: time.Hour})

@@ -2,6 +2,7 @@ package reaper_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,9 +12,9 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// A reaper that nothing rings looks again after its fall-back: 500 ms, or what it was told. What the
-// machine does beside this test only makes a rest longer, so the shortest of some counts.
-func TestAReaperLooksAgainAfterItsFallback(t *testing.T) {
+// A reaper without alarms sweeps again after Config.Fallback, 500 ms by default. Load on the
+// machine can only make a pause longer, so the test compares the shortest of several pauses.
+func TestAReaperSweepsAgainAfterItsFallback(t *testing.T) {
 	redistest.NoRace(t, "the detector stretches what it measures")
 	for _, test := range []struct {
 		claim       string
@@ -21,31 +22,80 @@ func TestAReaperLooksAgainAfterItsFallback(t *testing.T) {
 		least, most time.Duration
 	}{
 		{"500 ms by default", reaper.Config{}, 400 * time.Millisecond, 700 * time.Millisecond},
-		{"sooner if it is told so", reaper.Config{Fallback: 100 * time.Millisecond}, 80 * time.Millisecond, 300 * time.Millisecond},
-		{"later if it is told so", reaper.Config{Fallback: 900 * time.Millisecond}, 720 * time.Millisecond, 1200 * time.Millisecond},
+		{"a shorter fall-back", reaper.Config{Fallback: 100 * time.Millisecond}, 80 * time.Millisecond, 300 * time.Millisecond},
+		{"a longer fall-back", reaper.Config{Fallback: 900 * time.Millisecond}, 720 * time.Millisecond, 1200 * time.Millisecond},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			t.Parallel()
 			q := open(t, redistest.Shared(t).Client(t), 1)
-			looks := make(chan time.Time, 100)
-			test.config.Observe = func(int, reaper.Swept) { looks <- time.Now() }
+			sweeps := make(chan time.Time, 100)
+			test.config.Observe = func(int, reaper.Swept) { sweeps <- time.Now() }
 			run(t, reaper.New(q, test.config))
-			await.Receive(t, looks, "the first look") // the next may be soon: the subscription stands by then
-			last := await.Receive(t, looks, "the second look")
-			var rests []time.Duration
+			await.Receive(t, sweeps, "the first sweep") // the second may follow at once, when the reaper has subscribed
+			last := await.Receive(t, sweeps, "the second sweep")
+			var pauses []time.Duration
 			for range 4 {
-				at := await.Receive(t, looks, "another look")
-				rests, last = append(rests, at.Sub(last)), at
+				at := await.Receive(t, sweeps, "another sweep")
+				pauses, last = append(pauses, at.Sub(last)), at
 			}
-			if shortest := slices.Min(rests); shortest < test.least || shortest > test.most {
-				t.Errorf("it rested %v, the shortest must be %v to %v", rests, test.least, test.most)
+			if shortest := slices.Min(pauses); shortest < test.least || shortest > test.most {
+				t.Errorf("the pauses between sweeps were %v, want the shortest between %v and %v", pauses, test.least, test.most)
 			}
 		})
 	}
 }
 
-// A look ends 100 tasks unless it was told otherwise. As long as more is due, the next ones end 250.
-func TestALookEndsAHundredAndAPileIsWorkedOffInLargerOnes(t *testing.T) {
+// A reaper with values in its Config that Redis would refuse still sweeps.
+func TestAReaperSweepsWithAnyConfig(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		claim  string
+		config reaper.Config
+	}{
+		{"a batch over the limit", reaper.Config{Batch: 5000}},
+		{"a fall-back under 1 ms", reaper.Config{Fallback: time.Microsecond}},
+		{"a name of several words", reaper.Config{Name: "the reaper"}},
+		{"a name that begins with a sign", reaper.Config{Name: "_é"}},
+		{"a name of signs", reaper.Config{Name: "-"}},
+		{"a long name", reaper.Config{Name: strings.Repeat("x", 1000)}},
+	} {
+		t.Run(test.claim, func(t *testing.T) {
+			t.Parallel()
+			q := open(t, redistest.Shared(t).Client(t), 1)
+			sweeps := make(chan reaper.Swept, 1)
+			test.config.Observe = func(_ int, s reaper.Swept) {
+				select {
+				case sweeps <- s:
+				default:
+				}
+			}
+			run(t, reaper.New(q, test.config))
+			await.Receive(t, sweeps, "a sweep")
+		})
+	}
+}
+
+// A sweep never ends more than 250 tasks of a clock.
+func TestASweepEndsNoMoreThan250Tasks(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Shared(t).Client(t)
+	q := open(t, rdb, 1)
+	due := time.Now().Add(200 * time.Millisecond)
+	enqueue(t, q, slices.Repeat([]queue.Task{{Kind: "k", Deadline: due}}, 300)...)
+	await.Until(t, "all are due", func() bool {
+		now, err := rdb.Time(t.Context()).Result()
+		return err == nil && now.After(due.Add(2*time.Millisecond))
+	})
+	for _, want := range []int{250, 50} {
+		if s, err := reaper.Sweep(t.Context(), q, 0, "r", 5000, time.Second); err != nil || s.TimedOut != want {
+			t.Errorf("Sweep with a batch of 5000 = %+v, %v, want %d timed out", s, err, want)
+		}
+	}
+}
+
+// A sweep ends Config.Batch tasks, 100 by default. By default the sweeps that follow end 250 each
+// while more tasks are due.
+func TestTheFirstSweepEndsAHundredTasksAndTheNextOnesMore(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		claim  string
@@ -53,7 +103,7 @@ func TestALookEndsAHundredAndAPileIsWorkedOffInLargerOnes(t *testing.T) {
 		want   []int
 	}{
 		{"by default", reaper.Config{}, []int{100, 250, 250, 100}},
-		{"as it is told", reaper.Config{Batch: 175}, []int{175, 175, 175, 175}},
+		{"with a Batch", reaper.Config{Batch: 175}, []int{175, 175, 175, 175}},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			t.Parallel()
@@ -74,10 +124,10 @@ func TestALookEndsAHundredAndAPileIsWorkedOffInLargerOnes(t *testing.T) {
 			run(t, reaper.New(q, test.config))
 			var got []int
 			for range test.want {
-				got = append(got, await.Receive(t, ended, "a look"))
+				got = append(got, await.Receive(t, ended, "a sweep"))
 			}
 			if !slices.Equal(got, test.want) {
-				t.Errorf("looks ended %v, want %v", got, test.want)
+				t.Errorf("the sweeps ended %v tasks, want %v", got, test.want)
 			}
 		})
 	}

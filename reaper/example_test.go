@@ -14,8 +14,8 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// A reaper as a program of its own. Workers run one too, unless told not to; any
-// number may run.
+// This program is a reaper only. Workers run one too, unless Config.NoReaper is set. Any number of
+// reapers can run.
 func ExampleReaper_Run() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -25,7 +25,7 @@ func ExampleReaper_Run() {
 		log.Fatal(err)
 	}
 	r := reaper.New(q, reaper.Config{
-		Fallback: 250 * time.Millisecond, // at the latest, if Redis' alarms are lost
+		Fallback: 250 * time.Millisecond, // sweep this often even if alarms are lost
 		Observe: func(partition int, swept reaper.Swept) {
 			if swept.TimedOut > 0 {
 				fmt.Printf("partition %d: %d tasks timed out\n", partition, swept.TimedOut)

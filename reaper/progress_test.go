@@ -5,10 +5,11 @@ import (
 	"testing"
 )
 
-// Whatever a sweep did is progress: a reaper that met an error beside it goes on at once.
-func TestWhateverASweepDidIsProgress(t *testing.T) {
+// Each count of Swept is progress: a reaper whose sweep did something sweeps again at once, even if
+// the sweep also reports errors.
+func TestEachCountOfASweepIsProgress(t *testing.T) {
 	if progress(Swept{Errors: []string{"x"}, Turn: true}) {
-		t.Error("a sweep that did nothing made progress")
+		t.Error("progress is true for a sweep that did nothing")
 	}
 	counts := 0
 	for i := range reflect.TypeFor[Swept]().NumField() {
@@ -17,11 +18,11 @@ func TestWhateverASweepDidIsProgress(t *testing.T) {
 			field.SetInt(1)
 			counts++
 			if !progress(s) {
-				t.Errorf("%s is no progress", reflect.TypeFor[Swept]().Field(i).Name)
+				t.Errorf("progress is false for a sweep with %s = 1", reflect.TypeFor[Swept]().Field(i).Name)
 			}
 		}
 	}
 	if counts < 9 {
-		t.Errorf("%d counts", counts)
+		t.Errorf("Swept has %d counts, want at least 9", counts)
 	}
 }

@@ -1,16 +1,17 @@
-// Package reaper ends what is out of time: it calls the sweep of every partition
-// when something falls due there, starts what was delayed, gives back what dead
-// workers held, and removes records whose retention is over.
+// Package reaper ends the tasks whose time is up. A reaper calls the sweep of each partition
+// when something is due there. The sweep also puts delayed tasks in line, gives back the
+// tasks of dead workers, and removes records whose retention is over.
 //
-// A reaper is an alarm clock and not a poll. Each sweep says how long nothing is
-// due, and Redis rings when something sooner came in meanwhile; a ring that is lost
-// costs at most the fall-back. Any number of reapers may run, anywhere: a sweep is
-// one script, so one that is killed loses nothing, and only the one that holds a
-// partition's turn is precise, so that many cost what one does. Correctness does
-// not depend on any of them: what is late is refused by every script.
+// A reaper is an alarm clock and does not poll. Each sweep returns how long nothing is
+// due. Redis sends an alarm if something becomes due earlier; a lost alarm costs at most
+// Config.Fallback. Any number of reapers can run, on any host. A sweep is one script, so a
+// reaper that is killed loses nothing. Only the reaper that has a partition's turn sweeps
+// exactly when something is due, so many reapers cost little more than one. Correctness
+// does not depend on reapers: every call that writes ends a late task before it uses it.
 package reaper
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
@@ -26,18 +27,21 @@ import (
 
 // Config adjusts a Reaper. The zero value is ready to use.
 type Config struct {
-	// Batch is the most tasks of a clock that one call ends, up to 250. Defaults to 100, and to
-	// 250 as long as more than that is due.
+	// Batch is the greatest number of tasks of a clock that one sweep ends. More than 250 counts
+	// as 250. Defaults to 100 for the first sweep, and to 250 for the sweeps that follow while
+	// more tasks are due.
 	Batch int
-	// Fallback is the longest that the reaper rests between two looks. Defaults to
-	// 500 ms.
+	// Fallback is the longest time between two sweeps of the reaper that has the turn.
+	// Less than 1 ms counts as 1 ms. Defaults to 500 ms. Another reaper waits 60 times as long at
+	// most.
 	Fallback time.Duration
-	// Name begins the name that the reaper has in Redis. Defaults to the host's.
+	// Name is the beginning of the reaper's name in Redis. Defaults to the name of the host. A
+	// character other than a letter, a digit, or one of . _ - becomes _.
 	Name string
 	// Logger defaults to the queue's.
 	Logger *slog.Logger
-	// Observe is told of each sweep, if it is set. It is called from a goroutine a
-	// partition and holds it up.
+	// Observe, if set, is called after each sweep that succeeded. Each partition calls it from
+	// a goroutine of its own, and sweeps again only after Observe has returned.
 	Observe func(partition int, swept Swept)
 }
 
@@ -45,22 +49,23 @@ type Config struct {
 type Reaper struct {
 	of     Namespace
 	config Config
-	crowd  int // the batch as long as more is due than one call ends
+	crowd  int // the batch while more is due than one call ends
 	name   string
 }
 
-// New makes a reaper. It does nothing before Run, which refuses a namespace that is nil.
+// New returns a reaper. It does nothing before Run. If the namespace is nil, Run returns an error.
 func New(of Namespace, config Config) *Reaper {
 	if engine.IsNil(of) {
 		return &Reaper{}
 	}
 	crowd := config.Batch
 	if config.Batch <= 0 {
-		config.Batch, crowd = 100, 250
+		config.Batch, crowd = 100, maxBatch
 	}
 	if config.Fallback <= 0 {
 		config.Fallback = 500 * time.Millisecond
 	}
+	config.Fallback = max(config.Fallback, time.Millisecond)
 	if config.Logger == nil {
 		config.Logger = of.Engine().Logger()
 	}
@@ -70,20 +75,29 @@ func New(of Namespace, config Config) *Reaper {
 	return &Reaper{of: of, config: config, crowd: crowd, name: newName(config.Name)}
 }
 
-// newName is unique for each reaper, since the turn is held by name.
+// newName returns a unique name: a reaper holds the turn by its name. Redis accepts one word that begins
+// with a letter or digit.
 func newName(prefix string) string {
 	if prefix == "" {
 		prefix, _ = os.Hostname()
 	}
+	prefix = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r) {
+			return r
+		}
+		return '_'
+	}, prefix)
+	prefix = cmp.Or(strings.TrimLeft(prefix[:min(len(prefix), 64)], "._-"), "reaper")
 	return prefix + "-" + strconv.Itoa(os.Getpid()) + "-" + strings.ToLower(rand.Text()[:8])
 }
 
-// Run sweeps until ctx ends, and returns nil then; no goroutine is left behind. It
-// outlives any outage of Redis, and is back within about a second of its return.
+// Run sweeps until ctx ends, and then returns nil. It leaves no goroutine behind. If Redis is
+// away, Run continues to try, and sweeps again about a second after Redis is back.
 //
-// It returns an error if its first sweep fails for a reason that waiting does not mend
-// ([refusal.Permanent]: a password, a right), and whenever the client is closed ([refusal.ErrClosed]).
-// Once it has swept it takes a right or a password that it loses for an outage.
+// Run returns an error if the first sweep of a partition fails for a reason that waiting does not
+// repair ([refusal.Permanent]: a wrong password, a missing right). It also returns an error when
+// the client is closed ([refusal.ErrClosed]). After the first sweep, Run treats a password or a
+// right that it loses as an outage, and tries again.
 func (r *Reaper) Run(ctx context.Context) error {
 	if r == nil || r.of == nil {
 		return refusal.Failed("reaper", "", refusal.Invalid("namespace", "is nil: use what queue.Open returned"))

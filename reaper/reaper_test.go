@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redistest.AtOnce(8) // they wait more than they compute
+	redistest.AtOnce(8) // these tests wait more than they compute
 	redistest.Main(m)
 }
 
@@ -33,7 +33,7 @@ func open(t *testing.T, rdb redis.UniversalClient, partitions int) *queue.Queue 
 	return q
 }
 
-// run starts a reaper; stop returns when it has ended.
+// run starts a reaper. stop ends it, and returns when it has ended.
 func run(t *testing.T, r *reaper.Reaper) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -74,14 +74,14 @@ func record(t *testing.T, q *queue.Queue, id string) *queue.Record {
 	return r
 }
 
-// pulse pings a server all the time, and so tells when the machine had no time for this
-// process or for the server.
+// pulse pings a server every 5 ms. Late answers show when the machine had no time for this process
+// or for the server.
 type pulse struct {
 	mu       sync.Mutex
 	answered []time.Time
 }
 
-// startPulse starts one, which ends with the test.
+// startPulse starts a pulse, which ends with the test.
 func startPulse(t *testing.T, rdb redis.UniversalClient) *pulse {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -106,8 +106,7 @@ func startPulse(t *testing.T, rdb redis.UniversalClient) *pulse {
 	return p
 }
 
-// silence is how long, between two instants, an answer was more than 10 ms behind the one
-// before it.
+// silence returns how much of the time between two instants was more than 10 ms after the last answer.
 func (p *pulse) silence(from, to time.Time) (sum time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +123,7 @@ func (p *pulse) silence(from, to time.Time) (sum time.Duration) {
 	return sum
 }
 
-func TestSilenceIsWhatLiesBetweenTwoAnswers(t *testing.T) {
+func TestSilenceIsTheTimeMoreThanTenMillisecondsAfterAnAnswer(t *testing.T) {
 	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
 	p := &pulse{answered: []time.Time{at(0), at(5), at(10), at(60), at(65), at(100)}}
 	for _, test := range []struct {
@@ -134,8 +133,8 @@ func TestSilenceIsWhatLiesBetweenTwoAnswers(t *testing.T) {
 		{"no gap", 0, 10, 0},
 		{"a gap counts from its eleventh millisecond", 0, 65, 40},
 		{"two gaps", 0, 100, 65},
-		{"the part of a gap that lies in the span", 30, 50, 20},
-		{"nothing outside", 200, 300, 0},
+		{"only the part of a gap inside the span counts", 30, 50, 20},
+		{"a gap outside the span does not count", 200, 300, 0},
 	} {
 		if got := p.silence(at(test.from), at(test.to)).Milliseconds(); got != int64(test.ms) {
 			t.Errorf("%s: %d ms, want %d", test.claim, got, test.ms)
@@ -153,7 +152,7 @@ func TestDueTasksEndWithinMilliseconds(t *testing.T) {
 		var ids []string
 		const n = 40
 		for i := range n {
-			// Sooner than anything known so far, so each one has to ring.
+			// Each deadline is earlier than all before it, so each enqueue must send an alarm.
 			ids = append(ids, enqueue(t, q, queue.Task{Kind: "k", Timeout: time.Duration(400-5*i) * time.Millisecond})...)
 		}
 		await.Until(t, "all have timed out", func() bool { return timedOut.Load() == n })
@@ -163,16 +162,16 @@ func TestDueTasksEndWithinMilliseconds(t *testing.T) {
 			if r.Status != queue.Failed || !r.TimedOut || r.TimeoutType != "execution" || r.Error != "Task exceeded deadline" {
 				t.Fatalf("%s is %s of type %q: %s", id, r.Status, r.TimeoutType, r.Error)
 			}
-			// Several steps lead to the end of a task, and each can be held up: twice is for them.
+			// The machine can delay the alarm and the sweep that follows: so the silence counts twice.
 			excuse := 2 * machine.silence(r.CompletedAt, r.DetectedAt)
 			if lag := r.DetectedAt.Sub(r.CompletedAt); lag > 600*time.Millisecond+excuse {
-				t.Errorf("%s was found %v late, of which a busy machine explains %v", id, lag, excuse)
+				t.Errorf("the timeout of %s was detected %v late, and the busy machine explains only %v", id, lag, excuse)
 			} else if lag > 100*time.Millisecond+excuse {
 				slow++
 			}
 		}
 		if slow > n/4 {
-			t.Errorf("%d of %d were found more than 100ms later than a busy machine explains", slow, n)
+			t.Errorf("%d of %d timeouts were detected more than 100ms later than the busy machine explains", slow, n)
 		}
 	})
 }
@@ -197,25 +196,25 @@ func TestOtherClocks(t *testing.T) {
 		sum.TimedOut += s.TimedOut
 		sum.Fired += s.Fired
 	}}))
-	await.Until(t, "each clock has rung", func() bool {
+	await.Until(t, "the sweeps have processed each clock", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return sum.GivenBack == 1 && sum.Started == 1 && sum.TimedOut == 2 && sum.Fired == 1
 	})
 	if r := record(t, q, ids[0]); r.Status != queue.Pending || r.LeaseLosses != 1 {
-		t.Errorf("what the dead worker held is %s after %d lost leases", r.Status, r.LeaseLosses)
+		t.Errorf("the dead worker's task is %s after %d lost leases, want PENDING after 1", r.Status, r.LeaseLosses)
 	}
 	if r := record(t, q, ids[1]); r.Status != queue.Pending || !r.AvailableAt.IsZero() {
-		t.Errorf("what was delayed is %s, available at %v", r.Status, r.AvailableAt)
+		t.Errorf("the delayed task is %s, available at %v, want PENDING and available now", r.Status, r.AvailableAt)
 	}
 	if r := record(t, q, ids[2]); r.Status != queue.Failed || r.TimeoutType != "queue" {
-		t.Errorf("what nobody took is %s of type %q", r.Status, r.TimeoutType)
+		t.Errorf("the task that no worker took is %s of type %q, want FAILED of type queue", r.Status, r.TimeoutType)
 	}
 	if r := record(t, q, ids[3]); r.Status != queue.Completed || !r.CompletedAt.Equal(r.CreatedAt.Add(300*time.Millisecond)) {
-		t.Errorf("the timer is %s, at %v of %v", r.Status, r.CompletedAt, r.CreatedAt)
+		t.Errorf("the timer is %s at %v, want COMPLETED 300ms after %v", r.Status, r.CompletedAt, r.CreatedAt)
 	}
 	if r := record(t, q, ids[4]); r.Status != queue.Failed || r.TimeoutType != "execution" || !r.CompletedAt.Equal(r.Deadline) {
-		t.Errorf("the promise is %s of type %q, at %v", r.Status, r.TimeoutType, r.CompletedAt)
+		t.Errorf("the promise is %s of type %q at %v, want FAILED of type execution at %v", r.Status, r.TimeoutType, r.CompletedAt, r.Deadline)
 	}
 }
 
@@ -244,9 +243,9 @@ func TestAFullBatchIsFollowedAtOnce(t *testing.T) {
 	await.Until(t, "all have timed out", func() bool { mu.Lock(); defer mu.Unlock(); return sum == len(tasks) })
 	mu.Lock()
 	defer mu.Unlock()
-	// 50 batches: with a rest in between they would take 25 s.
+	// 50 batches: with a pause between them they would take 25 s.
 	if took := last.Sub(first); took > 5*time.Second || most > 10 {
-		t.Errorf("the batches took %v, the largest had %d", took, most)
+		t.Errorf("the batches took %v, want 5s at most; the largest had %d tasks, want 10 at most", took, most)
 	}
 }
 
@@ -266,7 +265,7 @@ func TestOneOfManyIsPrecise(t *testing.T) {
 			}
 		}})))
 	}
-	// Ring all the time, for two seconds.
+	// Cause alarms for two seconds.
 	start := time.Now()
 	var n int64
 	for time.Since(start) < 2*time.Second {
@@ -280,22 +279,23 @@ func TestOneOfManyIsPrecise(t *testing.T) {
 		t.Errorf("a reaper without the turn swept %.1f times a second, want about 2", each)
 	}
 	if turns.Load() < n/4 {
-		t.Errorf("the one with the turn swept %d times for %d tasks: it is not precise", turns.Load(), n)
+		t.Errorf("the reaper with the turn swept %d times for %d tasks, want at least %d", turns.Load(), n, n/4)
 	}
 
-	// The turn is only a matter of cost: whoever is left does the work.
+	// The turn only saves cost: the reaper that is left does the work.
 	for _, stop := range stops[1:] {
 		stop()
 	}
 	enqueue(t, q, queue.Task{Kind: "k", Timeout: 20 * time.Millisecond})
 	start = time.Now()
-	await.Until(t, "the last reaper ends it", func() bool { return timedOut.Load() == n+1 })
+	await.Until(t, "the last reaper ends the task", func() bool { return timedOut.Load() == n+1 })
 	if took := time.Since(start); took > 2*time.Second {
-		t.Errorf("the last reaper took %v", took)
+		t.Errorf("the last reaper took %v, want 2s at most", took)
 	}
 }
 
-// The reapers that are left have their places in the line of those that look.
+// The reapers without the turn check it one after the other, in the order of a line. Most of them
+// die; those that are left keep their places.
 func TestMostReapersDieTogether(t *testing.T) {
 	t.Parallel()
 	q := open(t, redistest.Shared(t).Client(t), 1)
@@ -311,7 +311,7 @@ func TestMostReapersDieTogether(t *testing.T) {
 			swept <- struct{}{}
 		}})))
 	}
-	for range 3 * reapers { // all of them have places
+	for range 3 * reapers { // then each has a place in the line
 		await.Receive(t, swept, "a reaper sweeps")
 	}
 	enqueue(t, q, queue.Task{Kind: "k", Timeout: time.Second})
@@ -322,9 +322,9 @@ func TestMostReapersDieTogether(t *testing.T) {
 	group.Wait()
 	dead := time.Now()
 	await.Until(t, "a reaper that lives ends the task", func() bool { return timedOut.Load() == 1 })
-	// 125 ms for each that died; without the line's bound it could be any time.
+	// 125 ms for each that died.
 	if took := time.Since(dead); took > 4*time.Second {
-		t.Errorf("it took %v", took)
+		t.Errorf("the task ended after %v, want 4s at most", took)
 	}
 }
 
@@ -344,9 +344,9 @@ func TestRedisIsAway(t *testing.T) {
 	<-sweeps
 	server.Kill()
 	await.Until(t, "the outage is logged", func() bool { return strings.Contains(log.String(), "Error timing out expired tasks: ") })
-	time.Sleep(2 * time.Second) // sleeps: what must not happen meanwhile is more log lines
+	time.Sleep(2 * time.Second) // sleeps: there must be no more log lines in this time
 	if n := strings.Count(log.String(), "level=ERROR"); n > 2 {
-		t.Errorf("%d errors were logged for 2 partitions, want one each in ten seconds:\n%s", n, &log)
+		t.Errorf("%d errors were logged for 2 partitions, want one a partition in ten seconds:\n%s", n, &log)
 	}
 	select {
 	case <-sweeps:
@@ -356,10 +356,10 @@ func TestRedisIsAway(t *testing.T) {
 	start := time.Now()
 	<-sweeps
 	if took := time.Since(start); took > 2*time.Second {
-		t.Errorf("the reaper was back after %v", took)
+		t.Errorf("the reaper swept again %v after the restart, want 2s at most", took)
 	}
 	for _, id := range ids {
-		await.Until(t, "what fell due has ended", func() bool { return record(t, q, id).Status == queue.Failed })
+		await.Until(t, "the task that is due has ended", func() bool { return record(t, q, id).Status == queue.Failed })
 	}
 }
 
@@ -368,7 +368,7 @@ func TestPoisonHoldsUpNothing(t *testing.T) {
 	rdb := redistest.Shared(t).Client(t)
 	q := open(t, rdb, 1)
 	ids := enqueue(t, q, queue.Task{Kind: "good", Timeout: 100 * time.Millisecond}, queue.Task{Kind: "late", Delay: 300 * time.Millisecond})
-	// A record that is none, and a clock that is no sorted set.
+	// A record that cannot be decoded, and a clock that is not a sorted set.
 	if err := rdb.Set(t.Context(), q.Root(0)+":spec:0-poison", "x", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -379,11 +379,11 @@ func TestPoisonHoldsUpNothing(t *testing.T) {
 	var sweeps atomic.Int64
 	run(t, reaper.New(q, reaper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil)), Observe: func(int, reaper.Swept) { sweeps.Add(1) }}))
 	await.Until(t, "the good task has ended", func() bool { return record(t, q, ids[0]).Status == queue.Failed })
-	await.Until(t, "the delayed task stands in line", func() bool { return record(t, q, ids[1]).AvailableAt.IsZero() })
+	await.Until(t, "the delayed task is in line", func() bool { return record(t, q, ids[1]).AvailableAt.IsZero() })
 	before := sweeps.Load()
-	time.Sleep(time.Second) // sleeps: what is measured is a rate
+	time.Sleep(time.Second) // sleeps: the test measures a rate
 	if n := sweeps.Load() - before; n > 50 {
-		t.Errorf("a clock that cannot be read makes %d sweeps a second", n)
+		t.Errorf("with a clock that cannot be read there were %d sweeps in a second, want 50 at most", n)
 	}
 	if n := strings.Count(log.String(), "level=ERROR"); n != 1 {
 		t.Errorf("%d errors were logged, want 1 in ten seconds:\n%s", n, &log)

@@ -12,8 +12,9 @@ import (
 )
 
 // RunShared runs a reaper until ctx ends. Concurrent calls for the same opened namespace share one
-// reaper: the first call starts it, and it ends with the last one. The workers of a process
-// use it, since several reapers would do no more than one.
+// reaper: the first call starts it, and the last call that returns ends it. The workers of a
+// process use RunShared, since several reapers would do no more than one. RunShared logs errors
+// and tries again. It panics if an argument is nil.
 func RunShared(ctx context.Context, of Namespace, logger *slog.Logger) {
 	if engine.IsNil(ctx) || engine.IsNil(of) || logger == nil {
 		panic("reaper: RunShared needs a context, a namespace, as queue.Open returns it, and a logger")
@@ -23,7 +24,7 @@ func RunShared(ctx context.Context, of Namespace, logger *slog.Logger) {
 	leave()
 }
 
-// shared has the reapers that RunShared has started.
+// shared holds the reapers that RunShared has started.
 var (
 	sharedMu sync.Mutex
 	shared   = map[*engine.Engine]*sharedReaper{}
@@ -35,7 +36,8 @@ type sharedReaper struct {
 	ended chan struct{}
 }
 
-// enter starts the namespace's reaper if none runs. The last user that leaves waits for its end.
+// enter starts the namespace's reaper if none runs. The last user that leaves ends the reaper, and
+// waits until it has ended.
 func enter(of Namespace, logger *slog.Logger) (leave func()) {
 	sharedMu.Lock()
 	defer sharedMu.Unlock()
@@ -51,7 +53,7 @@ func enter(of Namespace, logger *slog.Logger) (leave func()) {
 				if errors.Is(err, refusal.ErrClosed) {
 					return // the workers end too
 				}
-				if err != nil { // at its start; a right or a password may come
+				if err != nil { // at the start: somebody may still grant the right, or set the password
 					logger.Error("The reaper cannot sweep", "error", err)
 					rest(ctx, time.Second, nil)
 				}

@@ -8,23 +8,31 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Namespace is what queue.Open opens.
+// Namespace is a namespace that queue.Open has opened: a *queue.Queue.
 type Namespace interface {
 	Engine() *engine.Engine // of this module
 }
 
-// Swept is what one sweep did.
+// Swept is the result of one sweep.
 type Swept struct {
-	Wait time.Duration // until something is due; 0: there is more, again at once
-	Turn bool          // this reaper has the turn, and is to be precise
+	Wait time.Duration // until the next sweep of this reaper; 0: more is due, sweep again at once
+	Turn bool          // this reaper has the turn: Wait ends when something is due
 
+	// TimedOut, Started, Fired, Warned, GivenBack, WaitsTimedOut, Drained, Removed and Broken
+	// count what the sweep did.
 	TimedOut, Started, Fired, Warned, GivenBack, WaitsTimedOut, Drained, Removed, Broken int
-	// Errors are clocks that could not be read and records that could not be worked
-	// with. The rest of the sweep went on.
+	// Errors names the clocks that could not be read, and the records that could not be
+	// processed. The sweep did everything else.
 	Errors []string
 }
 
-// Sweep ends, starts and removes what is due in a partition, up to batch of a kind, and no more than 250.
+// maxBatch is how many entries of a clock a sweep handles at most (lua/call/sweep.lua).
+const maxBatch = 250
+
+// Sweep makes one sweep of a partition: it ends, starts and removes what is due, at most batch
+// entries of each clock and never more than 250. fallback is the longest Wait for the reaper that has
+// the turn. Sweep returns an error if the call fails: reaper must be one word that begins with a letter
+// or digit, batch at least 1, and fallback at least 1 ms.
 func Sweep(ctx context.Context, n Namespace, partition int, reaper string, batch int, fallback time.Duration) (Swept, error) {
 	if engine.IsNil(n) {
 		return Swept{}, refusal.Failed("sweep", "", refusal.Invalid("namespace", "is nil: use what queue.Open returned"))
@@ -33,7 +41,7 @@ func Sweep(ctx context.Context, n Namespace, partition int, reaper string, batch
 		return Swept{}, refusal.Failed("sweep", "", err)
 	}
 	e := n.Engine()
-	reply, err := e.Call(ctx, partition, "sweep", reaper, batch, fallback.Milliseconds())
+	reply, err := e.Call(ctx, partition, "sweep", reaper, min(batch, maxBatch), fallback.Milliseconds())
 	answers, err := engine.List(reply, err, 5)
 	if err != nil {
 		return Swept{}, refusal.Failed("sweep", "", err)
@@ -54,9 +62,10 @@ func Sweep(ctx context.Context, n Namespace, partition int, reaper string, batch
 	return s, nil
 }
 
-// Alarms has ring called, from one goroutine, when something fell due sooner than
-// the reaper with the turn would look, and after a broken connection, when an alarm
-// may have been missed. The function returned ends it.
+// Alarms calls ring, from one goroutine, when something is due earlier than the next sweep of the
+// reaper that has the turn. It also calls ring when it has subscribed, and when it has subscribed
+// again after a broken connection: an alarm may have been lost before. Call end to unsubscribe.
+// Alarms panics if the namespace or ring is nil.
 func Alarms(n Namespace, partition int, ring func()) (end func()) {
 	if engine.IsNil(n) || ring == nil {
 		panic("reaper: Alarms needs a namespace, as queue.Open returns it, and a function to call")

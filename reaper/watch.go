@@ -9,22 +9,22 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// patience bounds one sweep. To give one up is harmless: it has its whole effect or
-// none, and the next one finds what is left.
+// patience bounds one sweep. A sweep that is given up has its whole effect or none, and the next
+// sweep does what is left.
 const patience = time.Second
 
-// watch is the life of a reaper in one partition. It returns nil when ctx ends, and the error of
-// a sweep after which no other can succeed.
+// watch sweeps one partition until ctx ends, and then returns nil. If a sweep fails so that no later
+// one can succeed, watch returns its error.
 func (r *Reaper) watch(ctx context.Context, partition int) error {
 	alarms := &alarms{of: r.of, partition: partition, rung: make(chan struct{}, 1)}
 	defer alarms.end()
 
 	trouble := &trouble{logger: r.config.Logger, partition: partition}
 	batch := r.config.Batch
-	var idle int    // sweeps in a row that could do nothing of what is due
+	var idle int    // sweeps in a row that failed to process anything of what is due
 	worked := false // a sweep has succeeded
 	for ctx.Err() == nil {
-		// Whatever rang before the sweep is sent, the sweep will see.
+		// An alarm from before the sweep needs no other sweep: this one finds what is due.
 		alarms.silence()
 		swept, err := r.sweep(ctx, partition, batch)
 		if err != nil && ctx.Err() == nil {
@@ -50,15 +50,15 @@ func (r *Reaper) watch(ctx context.Context, partition int) error {
 		case swept.Wait <= 0 && (len(swept.Errors) == 0 || progress(swept)):
 			idle, batch = 0, r.crowd
 		case swept.Wait <= 0:
-			// What is due cannot be worked with. That must not make the reaper spin.
+			// What is due cannot be processed. The reaper must not sweep without a pause.
 			idle = min(idle+1, 7)
 			rest(ctx, time.Millisecond<<idle, nil)
 		case swept.Turn:
 			idle = 0
 			rest(ctx, min(swept.Wait, r.config.Fallback), alarms.rung)
 		default:
-			// Another reaper is precise. Jitter keeps reapers that were started together
-			// from looking all at once.
+			// Another reaper has the turn. Jitter keeps reapers that were started together
+			// from sweeping all at once.
 			idle = 0
 			rest(ctx, swept.Wait-rand.N(swept.Wait/4+1), nil)
 		}
@@ -76,7 +76,7 @@ func progress(s Swept) bool {
 	return s.TimedOut+s.Started+s.Fired+s.Warned+s.GivenBack+s.WaitsTimedOut+s.Drained+s.Removed+s.Broken > 0
 }
 
-// rest returns after d, at a ring, or when ctx ends.
+// rest returns after d, when rung receives, or when ctx ends.
 func rest(ctx context.Context, d time.Duration, rung <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -92,12 +92,12 @@ func rest(ctx context.Context, d time.Duration, rung <-chan struct{}) {
 type alarms struct {
 	of        Namespace
 	partition int
-	rung      chan struct{} // one ring is as good as many
-	stop      func()        // nil while they are not heard
+	rung      chan struct{} // holds one alarm: several alarms need one sweep
+	stop      func()        // unsubscribes; nil while not subscribed
 }
 
-// hear subscribes or unsubscribes. After it has subscribed, and after a broken connection,
-// it rings once, since an alarm may have been missed.
+// hear subscribes if on, and otherwise unsubscribes. After it has subscribed, and after a broken
+// connection, rung receives once, since an alarm may have been lost.
 func (a *alarms) hear(on bool) {
 	switch {
 	case on && a.stop == nil:
@@ -120,7 +120,7 @@ func (a *alarms) end() {
 	}
 }
 
-// silence discards a ring that came before now.
+// silence discards an alarm that came before now.
 func (a *alarms) silence() {
 	select {
 	case <-a.rung:

@@ -18,9 +18,9 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// A worker that is asked to stop from outside finishes what it has, takes nothing more, says so, and
-// Run returns.
-func TestAWorkerIsAskedToStop(t *testing.T) {
+// StopWorker makes a worker finish its tasks and take no more. The worker reports that it drains, and
+// Run returns nil.
+func TestStopWorkerMakesAWorkerDrainAndReturn(t *testing.T) {
 	t.Parallel()
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newStage(t, rdb, 2)
@@ -35,15 +35,15 @@ func TestAWorkerIsAskedToStop(t *testing.T) {
 		about := s.worker(w)
 		if about.Held != 1 || about.Concurrency != 3 || about.Queues["other"] != 2 || about.Name != "mail" || about.PID == 0 || about.Host == "" ||
 			about.StartedAt.IsZero() || len(about.Kinds) != 1 || !about.StopAsked.IsZero() || !about.LeaseEnds.After(time.Now()) {
-			t.Errorf("the worker is told as %+v", about)
+			t.Errorf("inspect.Workers returns %+v for the running worker", about)
 		}
 
 		if err := s.q.StopWorker(s.ctx, w.ID()); err != nil {
 			t.Fatal(err)
 		}
-		await.Until(t, "it says that it drains", func() bool { return s.worker(w).State == queue.WorkerDraining })
+		await.Until(t, "the worker reports that it drains", func() bool { return s.worker(w).State == queue.WorkerDraining })
 		if about := s.worker(w); about.StopAsked.IsZero() || about.Host == "" {
-			t.Errorf("the worker that drains is told as %+v", about)
+			t.Errorf("inspect.Workers returns %+v for the draining worker", about)
 		}
 		later := s.enqueueAll(queue.Task{Kind: "k"}, queue.Task{Kind: "k"}, queue.Task{Kind: "k"})
 		close(release)
@@ -51,23 +51,23 @@ func TestAWorkerIsAskedToStop(t *testing.T) {
 			t.Errorf("Run = %v, want nil", err)
 		}
 		if r := s.record(id); r.Status != queue.Completed {
-			t.Errorf("what it had is %s", r.Status)
+			t.Errorf("the task that ran is %s, want COMPLETED", r.Status)
 		}
 		for _, id := range later {
 			if r := s.record(id); r.Status != queue.Pending || r.Epoch != 0 {
-				t.Errorf("what came later is %s of epoch %d", r.Status, r.Epoch)
+				t.Errorf("a task enqueued later is %s of epoch %d, want PENDING of 0", r.Status, r.Epoch)
 			}
 		}
 		if list, err := inspect.Workers(s.ctx, s.q); err != nil || len(list) != 0 {
 			t.Errorf("Workers = %v, %v, want none", list, err)
 		}
 		if err := s.q.StopWorker(s.ctx, w.ID()); !errors.Is(err, refusal.ErrNotFound) {
-			t.Errorf("StopWorker of one that has gone = %v, want ErrNotFound", err)
+			t.Errorf("StopWorker of a worker that has ended = %v, want ErrNotFound", err)
 		}
 	})
 }
 
-// worker is what inspect tells of a worker.
+// worker returns what inspect.Workers reports about a worker, or zero if it is not in the list.
 func (s *stage) worker(w *worker.Worker) inspect.Worker {
 	s.Helper()
 	list, err := inspect.Workers(s.ctx, s.q)
@@ -82,8 +82,8 @@ func (s *stage) worker(w *worker.Worker) inspect.Worker {
 	return inspect.Worker{}
 }
 
-// The message that asks it may be lost: its next fetch and its next heartbeat say it again.
-func TestAWorkerIsAskedToStopThoughTheMessageIsLost(t *testing.T) {
+// If the message of StopWorker is lost, the reply to the next fetch or heartbeat stops the worker.
+func TestAWorkerStopsThoughTheMessageIsLost(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		by     string
@@ -100,12 +100,12 @@ func TestAWorkerIsAskedToStopThoughTheMessageIsLost(t *testing.T) {
 			w.HandleRaw("k", raw(func(ctx context.Context) error { began <- struct{}{}; <-ctx.Done(); return ctx.Err() }))
 			ended := make(chan error, 1)
 			go func() { ended <- w.Run(context.Background()) }()
-			if c.config.Concurrency == 1 { // it has no slot, and does not fetch
+			if c.config.Concurrency == 1 { // the worker then has no free slot, and does not fetch
 				s.enqueue(queue.Task{Kind: "k", Timeout: 3 * time.Second})
 				receive(t, began)
 			}
-			await.Until(t, "the worker lives", func() bool { return s.worker(w).State != "" })
-			// As StopWorker does, without the message.
+			await.Until(t, "the worker has a state", func() bool { return s.worker(w).State != "" })
+			// Do what StopWorker does, without the message.
 			if err := s.rdb.HSet(s.ctx, s.q.Root(0)+":worker:"+w.ID(), "stop", "1").Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -117,8 +117,8 @@ func TestAWorkerIsAskedToStopThoughTheMessageIsLost(t *testing.T) {
 	}
 }
 
-// A description that is too long loses its kinds, and no worker fails for it.
-func TestALongDescription(t *testing.T) {
+// A description that is too long is stored without its kinds. The worker still runs.
+func TestALongDescriptionLosesItsKinds(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shared(t), 1)
 	w := worker.New(s.q, worker.Config{})
@@ -129,6 +129,6 @@ func TestALongDescription(t *testing.T) {
 	defer stop()
 	await.Until(t, "the worker has described itself", func() bool { return s.worker(w).Host != "" })
 	if about := s.worker(w); about.Kinds != nil || about.Queues["default"] != 1 {
-		t.Errorf("it is told as %+v", about)
+		t.Errorf("inspect.Workers returns %+v, want no kinds, and the queue default", about)
 	}
 }

@@ -10,29 +10,30 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// unknownKindDelay is when a task whose kind has no handler here may be claimed again.
+// unknownKindDelay is how long a task is delayed after it was given back because its kind has no
+// handler here.
 const unknownKindDelay = time.Second
 
-// attempt is one run of a handler. This file has its life from top to bottom:
+// attempt is one run of a handler. This file has the functions in the order of an attempt's life:
 //
 //	start           a task was claimed; it is held, and gets an attempt
 //	run             a goroutine runs the attempt
 //	runHandler      the handler is called
 //	handlerContext  its context ends at the first of the task's and the worker's limits,
-//	stop            or when Redis says that the task has ended or the claim is lost,
+//	stop            or when Redis reports that the task has ended or the claim is lost,
 //	                or at shutdown, which ends the parent of all these contexts
-//	judge           the outcome follows from what was returned and why the context ended
+//	judge           the outcome is made from the handler's return values and the context's cause
 //	finish          the slot is released, and the outcome waits for a request
 //	settled         Redis has answered the outcome
 //
-// The attempt is also the parent of the handler's context. There Info finds it.
+// The attempt is also the parent of the handler's context. Info finds it there.
 type attempt struct {
 	context.Context // the parent of the contexts of all handlers
 	partition       *partition
 	handle          Handler
 	claim           queue.Claim
-	received        time.Time // when the claim came, by the local clock; claim.Now by that of Redis
-	worker          string    // whose claim it is
+	received        time.Time // when the claim came, by the local clock; claim.Now is the same by the clock of Redis
+	worker          string    // id of the worker that has the claim
 	base            context.Context
 	cancel          context.CancelCauseFunc // of base
 	outcome         queue.Outcome
@@ -40,11 +41,11 @@ type attempt struct {
 
 	// Guarded by the partition's mu.
 	finished bool // the outcome is final
-	stopped  bool // Redis has said that it must stop
-	refusals int  // requests with this outcome that Redis refused
+	stopped  bool // Redis has reported that it must stop
+	refusals int  // how many requests with this outcome Redis has refused
 }
 
-// claimKey says which claim it is: a task has a new epoch each time it is claimed.
+// claimKey identifies a claim: a task has a new epoch each time it is claimed.
 type claimKey struct {
 	id    string
 	epoch int64
@@ -52,8 +53,8 @@ type claimKey struct {
 
 func (a *attempt) key() claimKey { return claimKey{a.claim.ID, a.claim.Epoch} }
 
-// start holds the tasks that a request has claimed, and returns the attempts to run. The
-// other tasks are given back. Caller holds the partition's mu.
+// start holds the tasks that a request has claimed, and returns the attempts to run. It gives back
+// the tasks that have no slot or no handler. Caller holds the partition's mu.
 func (p *partition) start(r *request, claims []queue.Claim, received time.Time) (started []*attempt) {
 	w := p.w
 	if r.slots < len(claims) { // takeBackSlots was called: use what is free now
@@ -90,7 +91,7 @@ func newAttempt(root context.Context, p *partition, worker string, handle Handle
 	return a
 }
 
-// giveBack makes an attempt that has finished without a run: its task is given back.
+// giveBack makes a finished attempt that never runs: its outcome gives the task back.
 func giveBack(p *partition, c *queue.Claim, delay time.Duration) *attempt {
 	return &attempt{partition: p, claim: *c, finished: true,
 		outcome: queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Release, Delay: delay}}
@@ -102,8 +103,8 @@ func (a *attempt) run() {
 	a.runHandler()
 }
 
-// runHandler calls the handler and makes the outcome, however the handler ends: it
-// returns, it panics, or it ends its goroutine.
+// runHandler calls the handler and makes the outcome, whether the handler returns, panics, or
+// ends its goroutine.
 func (a *attempt) runHandler() {
 	ctx, endLimits := a.handlerContext()
 	var result []byte
@@ -121,8 +122,7 @@ func (a *attempt) runHandler() {
 	result, err = a.handle(ctx, a.claim.Payload)
 }
 
-// handlerContext returns the context of the handler. It adds a timer only if there is a
-// limit.
+// handlerContext returns the context of the handler. It makes a timer only if there is a limit.
 func (a *attempt) handlerContext() (context.Context, context.CancelFunc) {
 	var taskTimeout time.Time
 	if d := a.partition.w.config.TaskTimeout; d > 0 {
@@ -137,8 +137,8 @@ func (a *attempt) handlerContext() (context.Context, context.CancelFunc) {
 		bound{taskTimeout, ErrTaskTimeout})
 }
 
-// graceBefore returns when the task's TimeoutGrace before a deadline begins, by the local clock; zero if there
-// is none.
+// graceBefore returns the instant at which the task's TimeoutGrace before a deadline begins, by the
+// local clock. It returns zero if the task has no grace or no such deadline.
 func (a *attempt) graceBefore(deadline time.Time) time.Time {
 	if deadline.IsZero() || a.claim.TimeoutGrace == 0 {
 		return time.Time{}
@@ -147,25 +147,25 @@ func (a *attempt) graceBefore(deadline time.Time) time.Time {
 	return local(deadline.Add(-grace), a.claim.Now, a.received)
 }
 
-// stop ends the context of the attempt that Redis names: its task has ended or was claimed
-// by another worker. The slot is released when the handler returns.
+// stop ends the context of the attempt that Redis has named. Its task has ended, is being
+// cancelled, or was claimed again. The slot is released when the handler returns.
 func (p *partition) stop(s queue.Stop) {
 	p.mu.Lock()
 	key := claimKey{s.ID, s.Epoch}
 	a := p.held[key]
 	if a == nil || a.finished {
 		p.mu.Unlock()
-		return // the handler has returned, or another message said the same
+		return // the handler has returned, or an earlier message has stopped the attempt
 	}
 	first := !a.stopped
 	a.stopped = true
-	// While it is cancelling, the handler may clean up: it keeps its claim until it returns.
+	// A handler that is being cancelled can clean up: it keeps its claim until it returns.
 	if s.Reason != "cancelling" {
 		delete(p.held, key)
 		p.w.counts.stray.Add(1)
 	}
 	p.mu.Unlock()
-	if first { // every heartbeat repeats that it is cancelling
+	if first { // every heartbeat repeats the reason "cancelling"
 		a.stop(s.Reason)
 	}
 }
@@ -179,8 +179,8 @@ func (a *attempt) stop(reason string) {
 	}
 }
 
-// timeoutCause is which limit was over when Redis said that time was up: the earlier one of those
-// that the claim has. It is the cause that the attempt's own timer would have given a moment later.
+// timeoutCause returns the cause for a timeout that Redis has reported: the earlier one of the limits
+// that the claim has. The attempt's own timer gives the same cause.
 func (a *attempt) timeoutCause() error {
 	c := &a.claim
 	switch {
@@ -192,11 +192,12 @@ func (a *attempt) timeoutCause() error {
 	return ErrTimeout
 }
 
-// judge makes the outcome of what a handler returned. cause is why its context had ended
-// by then, nil if it had not.
+// judge makes the outcome from what a handler returned. cause is the cause of its context when the
+// handler returned, nil if the context had not ended.
 //
-// Success is success whenever it comes. An error after a timeout counts as that timeout. After shutdown,
-// and after the task's deadline, which Redis decides on, the task is given back, whatever the error says.
+// A result is a success even if the context had ended. An error after the limit of an attempt is
+// reported as a timeout. After shutdown, and after the task's deadline, any error gives the task
+// back: whether the deadline has passed is for Redis to decide.
 func judge(o *queue.Outcome, result []byte, err, cause error, maxBytes int) {
 	if err == nil && len(result) > maxBytes {
 		err = Discard(fmt.Errorf("the result has %d bytes, the limit is %d: store it elsewhere and return a reference", len(result), maxBytes))
@@ -205,9 +206,9 @@ func judge(o *queue.Outcome, result []byte, err, cause error, maxBytes int) {
 	case err == nil:
 		o.Verb, o.Result = queue.Complete, result
 	case errors.Is(err, ErrSuspended):
-		// No verb: there is nothing to report.
+		// No verb: the worker reports nothing.
 	case errors.Is(cause, ErrShutdown), cause == ErrDeadline:
-		o.Verb = queue.Release // by the clock of Redis the task may have a moment left
+		o.Verb = queue.Release // by the clock of Redis the task may still have time left
 	case cause == ErrTaskTimeout || cause == ErrAttemptTimeout:
 		o.Verb, o.Class, o.Error = queue.Fail, queue.ClassTimeout, errorText(err, maxBytes)
 	default:
@@ -222,13 +223,14 @@ func judge(o *queue.Outcome, result []byte, err, cause error, maxBytes int) {
 	}
 }
 
-// finish takes the outcome of an attempt whose handler has returned.
+// finish releases the slot of an attempt whose handler has returned, and queues its outcome for the
+// next request.
 func (p *partition) finish(a *attempt) {
 	p.w.counts.running.Add(-1)
 	p.mu.Lock()
 	a.finished = true
 	switch {
-	case p.held[a.key()] != a: // stop was called: there is no claim to report on
+	case p.held[a.key()] != a: // stop was called: the claim is lost, and there is nothing to report
 		p.w.counts.stray.Add(-1)
 	case a.outcome.Verb == "": // the handler has given up its claim
 		delete(p.held, a.key())
@@ -236,7 +238,7 @@ func (p *partition) finish(a *attempt) {
 	case !p.closed:
 		p.unreported = append(p.unreported, a)
 	}
-	// After the outcome: whoever sees all slots free must see all outcomes.
+	// Release the slot after the outcome is queued: when all slots are free, all outcomes must be visible.
 	woken := p.w.slots.release(&p.account, 1)
 	p.startSender()
 	p.mu.Unlock()
@@ -244,7 +246,7 @@ func (p *partition) finish(a *attempt) {
 	p.w.drainStep()
 }
 
-// settled ends an attempt whose outcome Redis has answered. Caller holds the partition's mu.
+// settled drops an attempt when Redis has answered its outcome. Caller holds the partition's mu.
 func (a *attempt) settled(v queue.Verdict) {
 	delete(a.partition.held, a.key())
 	w := a.partition.w

@@ -5,8 +5,8 @@ import "time"
 // noSlotDelay is how long to wait between fetches while no slot is free.
 const noSlotDelay = 100 * time.Millisecond
 
-// await waits for tasks whenever the partition has none, and has them fetched. It returns
-// when the context of Run ends.
+// await waits for tasks whenever the partition has none, and then starts fetching. It
+// returns when the context of Run ends.
 func (p *partition) await() {
 	line := p.w.q.Attempts().WakeLine(p.number, p.w.queues.names)
 	defer line.Close()
@@ -24,16 +24,18 @@ func (p *partition) await() {
 				p.w.callFailed(p.number, "Waiting for work failed; the worker tries again", err)
 			}
 		} else {
-			// Another worker must get the token. The fetch waits for a slot.
+			// This worker must not take a wake token now: another worker must get it. The fetch
+			// waits for a slot.
 			sleep(ctx, noSlotDelay)
 		}
 		p.endAwait(token)
 	}
 }
 
-// startAwait tells whether to wait for a wake token, and for how long: not every slot has a
-// handler, and the last reply did not promise tasks that it did not have. A slot that another
-// partition fetches for counts: if that fetch fills it, the token is passed on.
+// startAwait reports whether to wait for a wake token, and for how long. The worker waits if not
+// all slots run handlers, and if the last reply did not promise tasks without giving any. A slot
+// that another partition has reserved for a fetch counts as free: if that fetch fills the slot,
+// the token is passed on.
 func (p *partition) startAwait() (d time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -44,10 +46,10 @@ func (p *partition) startAwait() (d time.Duration, ok bool) {
 	return p.look, true
 }
 
-// allBusy tells whether every slot has a handler.
+// allBusy reports whether every slot runs a handler.
 func (w *Worker) allBusy() bool { return w.counts.running.Load() >= int64(w.config.Concurrency) }
 
-// endAwait has the partition fetch, or pass the token on if the worker stops.
+// endAwait makes the partition fetch. If the worker stops, the fetch only passes the token on.
 func (p *partition) endAwait(token bool) {
 	p.startFetching(token)
 	p.mu.Lock()

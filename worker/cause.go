@@ -8,30 +8,33 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Why the context of a handler ended: errors.Is(context.Cause(ctx), …).
+// The causes for which the context of a handler ends. Test them with errors.Is(context.Cause(ctx), …).
 var (
-	// ErrTimeout means that time is up. The next three are ErrTimeout as well, and all
-	// four are context.DeadlineExceeded.
+	// ErrTimeout means that a limit has passed. ErrDeadline, ErrAttemptTimeout and
+	// ErrTaskTimeout are ErrTimeout too, and all four are context.DeadlineExceeded.
 	ErrTimeout error = &timeout{"task timed out"}
-	// ErrDeadline means that the task's deadline, or that of the agent it belongs to, has passed. The task has failed, and
-	// Redis refuses whatever the handler returns.
+	// ErrDeadline means that the task's deadline has passed, or the deadline of its owner. The
+	// task has failed, and Redis refuses what the handler returns. For a task with a
+	// TimeoutGrace the context ends earlier, at the beginning of the grace. Redis accepts what
+	// the handler returns until the deadline.
 	ErrDeadline error = &timeout{"task exceeded its deadline"}
-	// ErrAttemptTimeout means that the attempt took longer than the task allows.
+	// ErrAttemptTimeout means that the attempt has run for the task's AttemptTimeout, or that
+	// the TimeoutGrace before the end of it has begun.
 	ErrAttemptTimeout error = &timeout{"attempt exceeded the task's attempt timeout"}
 	// ErrTaskTimeout means that the handler ran for Config.TaskTimeout.
 	ErrTaskTimeout error = &timeout{"handler exceeded the worker's task timeout"}
 
-	// ErrShutdown means that the worker's ShutdownTimeout is over. If the handler returns
-	// an error now, its task is given back.
+	// ErrShutdown means that the worker's ShutdownTimeout has passed. If the handler then
+	// returns an error, its task is given back.
 	ErrShutdown = errors.New("worker is shutting down")
 	// ErrCancelled means that the task was cancelled.
 	ErrCancelled = refusal.ErrCancelled
-	// ErrClaimLost means that the task no longer belongs to this attempt. It may be
+	// ErrClaimLost means that the task no longer belongs to this attempt. The task may be
 	// running elsewhere: drop the result.
 	ErrClaimLost = errors.New("claim lost")
 )
 
-// errDeadlineNear is ErrDeadline too: the context ended at the beginning of the task's TimeoutGrace.
+// errDeadlineNear is the cause at the beginning of the task's TimeoutGrace. It is ErrDeadline too.
 var errDeadlineNear error = &nearDeadline{timeout{"task is about to exceed its deadline"}}
 
 type nearDeadline struct{ timeout }
@@ -46,7 +49,7 @@ func (t *timeout) Is(target error) bool {
 	return target == ErrTimeout || target == context.DeadlineExceeded
 }
 
-// stopCause returns the cause for a reason that Redis gave, other than a timeout.
+// stopCause returns the cause for a reason that Redis has given, except for a timeout.
 func stopCause(reason string) error {
 	switch reason {
 	case "cancelled", "cancelling":

@@ -10,9 +10,9 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// The message of Redis and the attempt's own timer tell of the same end, and either may be first. The handler's
-// context says the same each time.
-func TestTheCauseDoesNotDependOnWhoIsFirst(t *testing.T) {
+// The message of Redis and the attempt's own timer report the same end, and either can be first. The
+// cause of the handler's context is the same in both cases.
+func TestTheCauseDoesNotDependOnWhichMessageIsFirst(t *testing.T) {
 	now := time.Now()
 	soon, later := now.Add(time.Millisecond), now.Add(time.Hour)
 	for _, row := range []struct {
@@ -20,7 +20,7 @@ func TestTheCauseDoesNotDependOnWhoIsFirst(t *testing.T) {
 		deadline, attempts time.Time
 		reason             string // of the message
 		want               error
-		timer              bool // there is a local timer that may be first
+		timer              bool // a local timer can be first
 	}{
 		{"a deadline", soon, time.Time{}, "timeout", ErrDeadline, true},
 		{"a deadline before the attempt limit", soon, later, "timeout", ErrDeadline, true},
@@ -59,7 +59,7 @@ func TestTheCauseDoesNotDependOnWhoIsFirst(t *testing.T) {
 				end()
 				cancelRoot(nil)
 				if !errors.Is(cause, row.want) || errors.Is(row.want, ErrTimeout) && cause != row.want {
-					t.Fatalf("with the timer first %v: the cause is %v, want %v", timerFirst, cause, row.want)
+					t.Fatalf("the cause is %v, want %v (local timer first: %v)", cause, row.want, timerFirst)
 				}
 			}
 		})

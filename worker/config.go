@@ -11,34 +11,37 @@ import (
 
 // Config adjusts a Worker. The zero value is ready to use.
 type Config struct {
-	// Concurrency is how many handlers run at once. Defaults to 10.
+	// Concurrency is how many handlers can run at the same time. Defaults to 10.
 	Concurrency int
-	// Queues are the queues to take tasks from, with their weights. Of two queues that
-	// both have tasks, one of weight 6 gives six times as many as one of weight 1.
+	// Queues holds the queues to take tasks from, with their weights. If two queues both have
+	// tasks, a queue of weight 6 gives six times as many as a queue of weight 1.
 	// Defaults to {"default": 1}.
 	Queues map[string]int
-	// Strict are the queues to take tasks from in strict order: the second gives tasks
-	// only when the first has none. Set Queues or Strict, not both.
+	// Strict lists the queues to take tasks from in strict order: the second queue gives
+	// tasks only when the first has none. Set Queues or Strict, not both.
 	Strict []string
-	// TaskTimeout is how long a handler may run, 0 for no limit. If it is 0, Run takes
-	// the environment variable WORKER_TASK_TIMEOUT. If a handler's context ends by it and
-	// the handler returns an error, the attempt has timed out. It is independent of
-	// ShutdownTimeout.
+	// TaskTimeout is how long a handler can run; 0 means no limit. If it is 0, Run uses the
+	// environment variable WORKER_TASK_TIMEOUT. When the limit passes, the handler's context
+	// ends; if the handler then returns an error, the attempt has timed out. TaskTimeout is
+	// independent of ShutdownTimeout.
 	TaskTimeout time.Duration
-	// ShutdownTimeout is how long handlers may still run once Run's context has ended.
+	// ShutdownTimeout is how long handlers can continue after Run's context has ended.
 	// Defaults to 30 s.
 	ShutdownTimeout time.Duration
-	// ShutdownGrace is how long they then have to return after their own contexts have
-	// ended. Defaults to 1 s.
+	// ShutdownGrace is how long handlers have to return after ShutdownTimeout, when their own
+	// contexts have ended. Defaults to 1 s.
 	ShutdownGrace time.Duration
-	// Lease is how long the worker counts as alive after each heartbeat. When it runs
-	// out, its tasks are given to other workers. Defaults to 15 s.
+	// Lease is how long the worker counts as alive after each heartbeat. When the lease
+	// expires, its tasks are given to other workers. Must be at least 1 s. Defaults to 15 s.
 	Lease time.Duration
-	// Beat is the interval of the heartbeats. Defaults to a third of Lease.
+	// Beat is the time between two heartbeats. Must be shorter than Lease. Defaults to a third
+	// of Lease.
 	Beat time.Duration
-	// NoReaper says not to run a reaper. A worker otherwise runs one.
+	// NoReaper makes the worker run no reaper. By default the workers of a process that use the
+	// same opened namespace run one reaper together.
 	NoReaper bool
-	// Name is the start of the worker's id. Host, process and a random part follow.
+	// Name is the beginning of the worker's id. Host, process and a random part follow. A
+	// character other than a letter, a digit, or one of . _ - becomes _.
 	Name string
 	// Logger defaults to the queue's.
 	Logger *slog.Logger
@@ -68,24 +71,24 @@ func (c *Config) complete(q *queue.Queue) {
 	}
 }
 
-// check says what is wrong with the config. It is called before anything starts.
+// check returns an error if the config is invalid. It is called before anything starts.
 func (c *Config) check() error {
 	if err := c.checkDurations(); err != nil {
 		return err
 	}
 	switch {
 	case c.Concurrency < 0:
-		return fmt.Errorf("worker: Config.Concurrency is %d, it must not be negative", c.Concurrency)
+		return fmt.Errorf("worker: Config.Concurrency is %d: it must not be negative", c.Concurrency)
 	case c.Beat >= c.Lease:
 		return fmt.Errorf("worker: Config.Beat (%v) must be shorter than Config.Lease (%v)", c.Beat, c.Lease)
 	case c.Lease < time.Second:
-		return fmt.Errorf("worker: Config.Lease is %v, it must be at least 1s", c.Lease)
+		return fmt.Errorf("worker: Config.Lease is %v: it must be at least 1s", c.Lease)
 	case len(c.Queues) > 0 && len(c.Strict) > 0:
 		return errors.New("worker: set Config.Queues or Config.Strict, not both")
 	}
 	for name, weight := range c.Queues {
 		if weight < 1 {
-			return fmt.Errorf("worker: the weight of queue %q is %d, it must be at least 1: leave out a queue that is not to be worked on", name, weight)
+			return fmt.Errorf("worker: the weight of queue %q is %d: it must be at least 1; leave out a queue that this worker must not take tasks from", name, weight)
 		}
 	}
 	return nil
@@ -100,7 +103,7 @@ func (c *Config) checkDurations() error {
 		{"ShutdownGrace", c.ShutdownGrace}, {"Lease", c.Lease}, {"Beat", c.Beat},
 	} {
 		if field.d < 0 {
-			return fmt.Errorf("worker: Config.%s is %v, it must not be negative", field.name, field.d)
+			return fmt.Errorf("worker: Config.%s is %v: it must not be negative", field.name, field.d)
 		}
 	}
 	return nil

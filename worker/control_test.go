@@ -23,14 +23,14 @@ func TestPausedQueueGivesNothing(t *testing.T) {
 	for _, partitions := range []int{1, 3} {
 		t.Run(fmt.Sprintf("%d partitions", partitions), func(t *testing.T) {
 			t.Parallel()
-			// A server of its own: what it is asked is counted.
+			// The test counts the scripts of the server, so it has a server of its own.
 			rdb := redistest.Start(t).Client(t)
 			s := newStage(t, rdb, partitions)
 			w := worker.New(s.q, worker.Config{Concurrency: 4})
 			ran := make(chan string, 100)
 			w.HandleRaw("k", raw(func(ctx context.Context) error { ran <- worker.Info(ctx).ID; return nil }))
 			if c, err := s.q.Pause(s.ctx, "default"); err != nil || c.Known {
-				t.Fatalf("Pause of a queue that nobody has used = %+v, %v; want it allowed and unknown", c, err)
+				t.Fatalf("Pause of a new queue = %+v, %v; want no error, and Known false", c, err)
 			}
 			s.run(w)
 			ids := s.enqueueAll(many(12, queue.Task{Kind: "k"})...)
@@ -42,7 +42,7 @@ func TestPausedQueueGivesNothing(t *testing.T) {
 			before := scripts(t, rdb)
 			time.Sleep(1500 * time.Millisecond) // sleeps: nothing may happen in this time
 			if asked := scripts(t, rdb) - before; asked > 8*partitions {
-				t.Errorf("scripts were run %d times in 1.5 s of pause: the worker polls", asked)
+				t.Errorf("%d scripts ran in 1.5 s of pause, want at most %d: the worker polls", asked, 8*partitions)
 			}
 			select {
 			case id := <-ran:
@@ -59,7 +59,7 @@ func TestPausedQueueGivesNothing(t *testing.T) {
 	}
 }
 
-// scripts is how many scripts a server has run.
+// scripts returns how many scripts a server has run.
 func scripts(t *testing.T, rdb *redis.Client) (sum int) {
 	t.Helper()
 	for line := range strings.Lines(rdb.Info(t.Context(), "commandstats").Val()) {
@@ -85,7 +85,7 @@ func TestMaxRunningHoldsOverTheFleet(t *testing.T) {
 				defer running.Add(-1)
 				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 				}
-				time.Sleep(5 * time.Millisecond) // sleeps: the work, so that others would come in
+				time.Sleep(5 * time.Millisecond) // sleeps: this is the work; other handlers could start meanwhile
 				return nil
 			})
 			for range 2 {
@@ -99,10 +99,10 @@ func TestMaxRunningHoldsOverTheFleet(t *testing.T) {
 				}
 			}
 			if most.Load() > 3 {
-				t.Errorf("%d ran at once, and 3 may", most.Load())
+				t.Errorf("%d handlers ran at once, want at most 3", most.Load())
 			}
 			if partitions == 1 && most.Load() < 3 {
-				t.Errorf("only %d ran at once, and 3 may", most.Load())
+				t.Errorf("only %d handlers ran at once, want 3", most.Load())
 			}
 		})
 	}
@@ -127,14 +127,14 @@ func TestRateHolds(t *testing.T) {
 	slices.SortFunc(started, time.Time.Compare)
 	for i := range started {
 		for j := i + 1; j < len(started); j++ {
-			// Whatever the stretch: 5 at once, and one more every 20 ms.
+			// In any span: 5 tasks at once, and one more every 20 ms.
 			span := started[j].Sub(started[i])
 			if most := 5 + int((span+time.Millisecond)/every) + 1; j-i+1 > most {
-				t.Fatalf("%d tasks started within %v, and %d may", j-i+1, span, most)
+				t.Fatalf("%d tasks started within %v, want at most %d", j-i+1, span, most)
 			}
 		}
 	}
 	if took := started[len(started)-1].Sub(started[0]); took > 5*time.Second {
-		t.Errorf("40 tasks took %v, at 50 a second", took)
+		t.Errorf("40 tasks took %v at 50 a second, want 5s at most", took)
 	}
 }

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// DeadlineNear returns a channel that is closed at the task's WarnAt, so that the handler can finish in
-// time. The task and the context go on. It returns nil, a channel that is never ready, for a task
-// without WarnAt and outside of a handler.
+// DeadlineNear returns a channel that is closed at the task's WarnAt, so that the handler can finish
+// before the deadline. The task and the context continue. DeadlineNear returns nil, a channel that is
+// never ready, if the task has no WarnAt or ctx is not the context of a handler. It panics if ctx is
+// nil.
 func DeadlineNear(ctx context.Context) <-chan struct{} {
 	if ctx == nil {
 		panic("worker: DeadlineNear needs the context of the handler")

@@ -8,14 +8,14 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Defaults sets the limits, retries and retention of tasks of a kind whose producer sets
-// none. Run stores them in the namespace, for producers in any language. If two workers
-// set different ones, those of the worker that started last apply. Defaults panics if the
-// kind has some already, and after Run.
+// Defaults sets the limits, retries and retention of the tasks of a kind whose producer sets
+// none. Run stores the defaults in the namespace, for producers in any language. If two workers
+// set different defaults, those of the worker that started last apply. Defaults panics if the
+// kind has defaults already, and after Run.
 //
-// They apply to tasks that are enqueued after they were stored, and never to a task that is there already: a
-// task's limits are fixed when it is enqueued. Where producers may start before the first worker, have them
-// call [queue.Queue.DefineKind] with the same defaults before they enqueue.
+// Defaults apply to tasks that are enqueued after the defaults were stored, and never to an earlier
+// task: the limits of a task are fixed when it is enqueued. If a producer can start before the first
+// worker, let it call [queue.Queue.DefineKind] with the same defaults before it enqueues.
 func (w *Worker) Defaults(kind string, d queue.Defaults) {
 	w.made()
 	w.mu.Lock()
@@ -29,8 +29,9 @@ func (w *Worker) Defaults(kind string, d queue.Defaults) {
 	w.defaults[kind] = d
 }
 
-// DefineKinds stores the defaults of all kinds. Run does it before anything else. A program that
-// enqueues and works calls it before it enqueues; a deployment may call it before it starts producers.
+// DefineKinds stores the defaults of all kinds. Run calls it before it starts anything. A program that
+// both enqueues and runs tasks calls DefineKinds before it enqueues. A deployment can call it before
+// it starts producers. DefineKinds returns an error if defaults are invalid, or if a call to Redis fails.
 func (w *Worker) DefineKinds(ctx context.Context) error {
 	if err := w.ready(ctx); err != nil {
 		return err

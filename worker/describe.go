@@ -11,13 +11,13 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// describeTimeout bounds how long the worker tries to describe itself.
+// describeTimeout bounds how long the worker tries to store its description.
 const describeTimeout = 2 * time.Second
 
-// maxAbout is the most bytes that a description may have.
+// maxAbout is the greatest number of bytes that a description can have.
 const maxAbout = 4096
 
-// about describes the worker in JSON, for inspect.Workers.
+// about returns a description of the worker in JSON, for inspect.Workers.
 func (w *Worker) about() string {
 	host, _ := os.Hostname()
 	queues := w.config.Queues
@@ -29,7 +29,7 @@ func (w *Worker) about() string {
 		"queues": queues, "strict": w.config.Strict, "started_at": time.Now().UnixMilli(),
 		"kinds": slices.Sorted(maps.Keys(w.handlers)),
 	}
-	for _, long := range []string{"", "kinds", "queues", "strict"} { // left out one after the other until it fits
+	for _, long := range []string{"", "kinds", "queues", "strict"} { // fields are left out until the text is short enough
 		delete(about, long)
 		if text, err := json.Marshal(about); err == nil && len(text) <= maxAbout {
 			return string(text)
@@ -38,23 +38,23 @@ func (w *Worker) about() string {
 	return ""
 }
 
-// describe says in a partition what the worker does, and does not wait for it: a heartbeat must not
-// be late. If it fails, people read what was said before.
+// describe stores the worker's state and description in a partition. It does not wait for the call, so
+// that no heartbeat is late. If the call fails, inspect.Workers returns the previous description.
 func (p *partition) describe(state queue.WorkerState, about string) {
 	p.w.background.Go(func() {
 		ctx, cancel := context.WithTimeout(p.w.callCtx, describeTimeout)
 		defer cancel()
 		if err := p.w.q.Attempts().Describe(ctx, p.number, p.w.id, state, about); err != nil && ctx.Err() == nil {
-			p.w.logError(p.number, "The worker could not describe itself", err)
+			p.w.logError(p.number, "The worker could not store its description", err)
 		}
 	})
 }
 
-// askedToStop ends the worker as the end of Run's context does.
-func (w *Worker) askedToStop() {
+// stopRequested shuts the worker down, as the end of Run's context does.
+func (w *Worker) stopRequested() {
 	if !w.stopping.Load() {
 		w.endOnce.Do(func() {
-			w.log.Info("The worker is asked to stop: it finishes what it has")
+			w.log.Info("A stop of the worker was requested: it takes no more tasks and waits for its handlers")
 			w.end()
 		})
 	}

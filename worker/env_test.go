@@ -30,11 +30,11 @@ func TestTaskTimeoutFromEnv(t *testing.T) {
 			continue
 		}
 		if !errors.Is(err, refusal.ErrInvalid) {
-			t.Errorf("%q: %v is no refusal.ErrInvalid", bad, err)
+			t.Errorf("%q: the error %v is not refusal.ErrInvalid", bad, err)
 		}
 		for _, word := range []string{TaskTimeoutVariable, bad, "write "} {
 			if !strings.Contains(err.Error(), word) {
-				t.Errorf("%q: the error %q does not name the variable, the value, and what to write", bad, err)
+				t.Errorf("%q: the error %q does not have %q: it must name the variable, the value, and what to write", bad, err, word)
 			}
 		}
 	}

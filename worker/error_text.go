@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-const maxText = 16 << 10 // of an error's text
+const maxText = 16 << 10 // bytes of an error's text
 
 var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit, or FailNow of a test) instead of returning")
 
-// panicked logs a panic of the handler with its stack, and returns it as an error without: the task's
-// error may be shown to people who are not to see how the program is built.
+// panicked logs a panic of the handler with its stack, and returns an error without the stack. The
+// task's error may be shown to people who must not see how the program is built.
 func (a *attempt) panicked(v any, stack []byte) error {
 	err := fmt.Errorf("panic: %v", v)
 	a.partition.w.log.Error("A handler panicked", "kind", a.claim.Kind, "task_id", a.claim.ID, "error", err, "stack", string(stack))
 	return err
 }
 
-// errorText returns the text of an error, cut to what a record keeps. An error whose own
-// method panics does not end the process.
+// errorText returns the text of an error, cut to limit bytes and to maxText. It recovers if the
+// Error method of err panics.
 func errorText(err error, limit int) (s string) {
 	defer func() {
 		if v := recover(); v != nil {

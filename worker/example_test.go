@@ -39,13 +39,12 @@ func Example() {
 	worker.Handle(w, "render", func(ctx context.Context, in Render) (URL, error) {
 		return URL("https://example.com/" + in.Page + ".png"), nil
 	})
-	if err := w.Run(ctx); err != nil { // returns when it has drained
+	if err := w.Run(ctx); err != nil { // returns when ctx has ended and the handlers have finished
 		log.Fatal(err)
 	}
 }
 
-// A handler takes and gives JSON. The embedded server keeps this example in one
-// process.
+// A handler takes and returns JSON. The example uses the embedded server, so it runs in one process.
 func ExampleHandle() {
 	server, err := curfewtest.Serve()
 	if err != nil {
@@ -79,16 +78,16 @@ func ExampleHandle() {
 	// <nil>
 }
 
-// What a handler returns decides what becomes of its task.
+// The error of a handler decides what happens to its task.
 func ExampleHandler() {
 	var _ worker.Handler = func(ctx context.Context, payload []byte) ([]byte, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, string(payload), nil)
 		if err != nil {
-			return nil, worker.Discard(err) // it would never work
+			return nil, worker.Discard(err) // a retry cannot help
 		}
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
-			return nil, err // again, if the task has a retry left
+			return nil, err // the task runs again if it has a retry left
 		}
 		defer resp.Body.Close()
 		switch resp.StatusCode {
@@ -97,14 +96,14 @@ func ExampleHandler() {
 		case http.StatusTooManyRequests:
 			return nil, worker.RetryAfter(time.Minute, errors.New(resp.Status))
 		case http.StatusServiceUnavailable:
-			return nil, worker.Release(10 * time.Second) // no fault of the task: no retry is spent
+			return nil, worker.Release(10 * time.Second) // the task is not at fault, and spends no retry
 		}
 		return nil, worker.Fail(resp.StatusCode, errors.New(resp.Status))
 	}
 }
 
-// The epoch is a fencing token: a store that remembers the greatest it has seen
-// refuses an attempt that was overtaken.
+// The epoch is a fencing token: a store that remembers the greatest epoch it has seen can refuse an
+// older attempt.
 func ExampleInfo() {
 	var store interface {
 		PutIfNewer(key string, token int64, value []byte) error
@@ -115,7 +114,7 @@ func ExampleInfo() {
 	}
 }
 
-// Others see on the task's record how far a handler is, at the next heartbeat.
+// The next heartbeat writes the note to the task's record, where other programs read it.
 func ExampleProgress() {
 	server, err := curfewtest.Serve()
 	if err != nil {
@@ -139,7 +138,7 @@ func ExampleProgress() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := w.RunOne(ctx); err != nil { // a program says Run
+	if _, err := w.RunOne(ctx); err != nil { // for tests; a program calls Run
 		log.Fatal(err)
 	}
 	task, err := q.Get(ctx, r.ID)
@@ -147,7 +146,7 @@ func ExampleProgress() {
 	// Output: COMPLETED page 12 of 12 <nil>
 }
 
-// The cause of its end tells a handler whether there is still somebody to report to.
+// The cause of the context tells a handler why it must stop.
 func ExampleErrShutdown() {
 	var _ worker.Handler = func(ctx context.Context, payload []byte) ([]byte, error) {
 		<-ctx.Done()
@@ -157,13 +156,13 @@ func ExampleErrShutdown() {
 		case errors.Is(cause, worker.ErrTimeout):
 			return nil, cause // its time is up
 		case errors.Is(cause, worker.ErrCancelled), errors.Is(cause, worker.ErrClaimLost):
-			return nil, cause // nobody listens any more
+			return nil, cause // Redis no longer accepts a report
 		}
 		return nil, ctx.Err()
 	}
 }
 
-// Middleware goes around all handlers, the first one outermost.
+// Middleware wraps all handlers. The first middleware is the outermost.
 func ExampleWorker_Use() {
 	timing := func(next worker.Handler) worker.Handler {
 		return func(ctx context.Context, payload []byte) ([]byte, error) {

@@ -6,12 +6,12 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// maxEmptyReplies is how many replies in a row may promise more tasks and have none,
-// before the partition counts as empty.
+// maxEmptyReplies is how many replies in a row can promise more tasks and give none before the
+// partition counts as empty.
 const maxEmptyReplies = 10
 
-// startFetching has the partition fetch until it has no more tasks. token says that the
-// worker took a wake token. Redis then tells no other worker of these tasks.
+// startFetching makes the partition fetch until it has no more tasks. token means that the worker
+// took a wake token. Redis then notifies no other worker of these tasks.
 func (p *partition) startFetching(token bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -30,9 +30,9 @@ func (p *partition) stopFetching() {
 	wakeAll(woken)
 }
 
-// slotGranted is called when a slot was granted to this partition, which had none. If a
-// request is under way, the slot goes to the others: the request may hang, and when its
-// reply comes the partition fetches anyway.
+// slotGranted is called when a slot was granted to this partition, which had none. If the partition
+// cannot send a request now, it returns the slot to the others: the requests under way may hang, and
+// after their replies the partition fetches anyway.
 func (p *partition) slotGranted() {
 	p.mu.Lock()
 	p.needsSlot = false
@@ -44,10 +44,10 @@ func (p *partition) slotGranted() {
 	wakeAll(woken)
 }
 
-// canFetch tells whether a fetch has a slot now. Caller holds mu.
+// canFetch reports whether the partition wants to fetch and can acquire slots. Caller holds mu.
 func (p *partition) canFetch() bool { return p.fetching && !p.needsSlot }
 
-// addFetch makes a request fetch as many tasks as it has slots. Caller holds mu.
+// addFetch adds a fetch to a request, for as many tasks as it has slots. Caller holds mu.
 func (p *partition) addFetch(r *request) {
 	p.token = false
 	p.seq++
@@ -55,7 +55,7 @@ func (p *partition) addFetch(r *request) {
 	r.fetch = queue.Ask{N: r.slots, Seq: p.seq, Lease: p.w.config.Lease, Quotas: p.w.queues.randomQuotas(r.slots)}
 }
 
-// fetchOver notes that a fetch was answered, or has failed. Caller holds mu.
+// fetchOver records that a fetch was answered or has failed. Caller holds mu.
 func (p *partition) fetchOver(seq int64) {
 	p.openFetches = slices.DeleteFunc(p.openFetches, func(s int64) bool { return s == seq })
 }
@@ -73,8 +73,8 @@ func (p *partition) returnUnused(r *request, reply *queue.Reply, started int) (w
 	return p.w.slots.fetched(&p.account, unused, true)
 }
 
-// doneFetching tells, by the reply to a fetch, whether to fetch no more. If the partition
-// has no more tasks, it has await wait for some. Caller holds mu.
+// doneFetching reports, from the reply to a fetch, whether the partition stops fetching. If the
+// partition has no more tasks, await starts to wait for some. Caller holds mu.
 func (p *partition) doneFetching(fetch queue.Ask, reply *queue.Reply) bool {
 	got, more := len(reply.Claims), reply.More()
 	if got == 0 && more && reply.Ended == 0 {
@@ -90,14 +90,14 @@ func (p *partition) doneFetching(fetch queue.Ask, reply *queue.Reply) bool {
 	case more && p.emptyReplies < maxEmptyReplies:
 		return false
 	case fetch.Seq != p.seq || fetch.Seq <= p.startSeq:
-		return false // there is a later fetch, or news of tasks came after this one was sent
+		return false // there is a later fetch, or a wake token came after this fetch was sent
 	}
 	p.fetching, p.look = false, reply.Look
 	notify(p.idle)
 	return true
 }
 
-// withdrawFromSlots returns unused slots, and waits for no others. Caller holds mu.
+// withdrawFromSlots returns unused slots. The partition then no longer wants slots. Caller holds mu.
 func (p *partition) withdrawFromSlots(unused int) (woken []*account) {
 	p.needsSlot = false
 	return p.w.slots.fetched(&p.account, unused, false)

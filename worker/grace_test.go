@@ -11,15 +11,15 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// A cancelled handler has its task's grace to clean up: it keeps its claim until it
-// returns, over several heartbeats, and whatever it returns the task is CANCELLED.
-func TestCancelledHandlerMayCleanUp(t *testing.T) {
+// A cancelled handler has the task's CancelGrace to clean up. It keeps its claim until it returns,
+// over several heartbeats. The task is CANCELLED whatever the handler returns.
+func TestACancelledHandlerCanCleanUp(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		claim string
 		err   error
-	}{{"and succeeds", nil}, {"and fails", errors.New("boom")}, {"and asks for a retry", worker.RetryAfter(0, errors.New("boom"))},
-		{"and gives back", worker.Release(0)}} {
+	}{{"and succeed", nil}, {"and fail", errors.New("boom")}, {"and request a retry", worker.RetryAfter(0, errors.New("boom"))},
+		{"and give the task back", worker.Release(0)}} {
 		t.Run(c.claim, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, shared(t), 1)
@@ -37,27 +37,27 @@ func TestCancelledHandlerMayCleanUp(t *testing.T) {
 			receive(t, started)
 			answer, err := s.q.Cancel(s.ctx, id, "enough")
 			if err != nil || !answer.Done || answer.Status != queue.Running || answer.GraceEnds.IsZero() {
-				t.Fatalf("Cancel = %+v, %v; want it done, running, with an end of its grace", answer, err)
+				t.Fatalf("Cancel = %+v, %v; want Done, RUNNING, and GraceEnds set", answer, err)
 			}
 			if cause := receive(t, cancelled); !errors.Is(cause, worker.ErrCancelled) {
-				t.Errorf("the handler's context ended for %v", cause)
+				t.Errorf("the cause of the handler's context is %v, want ErrCancelled", cause)
 			}
 			beats, newest := 0, 0.0
-			await.Until(t, "five heartbeats pass", func() bool { // each moves the end of the lease
+			await.Until(t, "five heartbeats are sent", func() bool { // each moves the end of the lease
 				if end := s.leaseEnd(); end != newest {
 					beats, newest = beats+1, end
 				}
 				return beats > 5
 			})
 			if r := s.record(id); r.Status != queue.Running || r.CancelAt.IsZero() {
-				t.Fatalf("in its grace it is %s %s, want RUNNING", r.Status, r.Error)
+				t.Fatalf("in the grace the task is %s %s, want RUNNING", r.Status, r.Error)
 			}
 			close(clean)
 			if r := s.ended(id); r.Status != queue.Cancelled || r.Error != "enough" || r.Retries != 0 || !r.CompletedAt.Before(answer.GraceEnds) {
-				t.Errorf("it ended as %s %q at %v, want CANCELLED as soon as the handler returned", r.Status, r.Error, r.CompletedAt)
+				t.Errorf("the task ended as %s %q at %v, want CANCELLED as soon as the handler returned", r.Status, r.Error, r.CompletedAt)
 			}
 			if got := w.Stats().Refused; got != 0 {
-				t.Errorf("%d outcomes were refused", got)
+				t.Errorf("%d outcomes were refused, want 0", got)
 			}
 		})
 	}
@@ -77,12 +77,13 @@ func TestGraceEndsThoughTheHandlerDoesNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := s.ended(id); r.Status != queue.Cancelled || !r.CompletedAt.Equal(answer.GraceEnds) {
-		t.Errorf("it ended as %s at %v, want CANCELLED at %v", r.Status, r.CompletedAt, answer.GraceEnds)
+		t.Errorf("the task ended as %s at %v, want CANCELLED at %v", r.Status, r.CompletedAt, answer.GraceEnds)
 	}
 	close(leave)
 }
 
-// Before its time is up a handler has the grace that its task was given for that.
+// The context of a handler ends at the beginning of the task's TimeoutGrace, so that the handler can
+// return before the limit.
 func TestTimeoutGrace(t *testing.T) {
 	t.Parallel()
 	const span, grace = 3 * time.Second, 2 * time.Second
@@ -98,7 +99,7 @@ func TestTimeoutGrace(t *testing.T) {
 		{"an error is the timeout of the task, and not retried", queue.Task{Timeout: span, MaxRetries: 3}, worker.ErrDeadline, errors.New("stopped"), queue.Failed, queue.TimeoutExecution},
 		{"a result in the grace before the attempt's limit counts", queue.Task{AttemptTimeout: span}, worker.ErrAttemptTimeout, nil, queue.Completed, ""},
 		{"an error is the timeout of the attempt", queue.Task{AttemptTimeout: span}, worker.ErrAttemptTimeout, errors.New("stopped"), queue.Failed, queue.TimeoutAttempt},
-		{"a grace longer than the time left is half of that", queue.Task{Timeout: span / 2}, worker.ErrDeadline, nil, queue.Completed, ""},
+		{"a grace is at most half of the time left", queue.Task{Timeout: span / 2}, worker.ErrDeadline, nil, queue.Completed, ""},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			t.Parallel()
@@ -114,21 +115,21 @@ func TestTimeoutGrace(t *testing.T) {
 			c.task.Kind, c.task.TimeoutGrace = "k", grace
 			id := s.enqueue(c.task)
 			if cause := receive(t, causes); !errors.Is(cause, c.cause) {
-				t.Errorf("the context ended for %v, want %v", cause, c.cause)
+				t.Errorf("the cause of the context is %v, want %v", cause, c.cause)
 			}
 			r := s.ended(id)
 			if r.Status != c.status || r.TimeoutType != c.kind || r.TimedOut != (c.kind != "") || r.Retries != 0 {
-				t.Errorf("it is %s of type %q after %d retries, want %s of %q", r.Status, r.TimeoutType, r.Retries, c.status, c.kind)
+				t.Errorf("the task is %s of type %q after %d retries, want %s of %q after 0", r.Status, r.TimeoutType, r.Retries, c.status, c.kind)
 			}
 			limit := r.StartedAt.Add(max(c.task.AttemptTimeout, c.task.Timeout))
 			if left := limit.Sub(r.CompletedAt); left < 100*time.Millisecond {
-				t.Errorf("it ended %v before its time was up, want in its grace", left)
+				t.Errorf("the task ended %v before its limit, want 100ms at least: in the grace", left)
 			}
 		})
 	}
 }
 
-// An attempt that stops in its grace is retried as one that reached its limit.
+// An attempt that fails in its grace is retried like an attempt that has reached its limit.
 func TestAnAttemptStoppedInItsGraceIsRetried(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shared(t), 1)
@@ -144,42 +145,42 @@ func TestAnAttemptStoppedInItsGraceIsRetried(t *testing.T) {
 	id := s.enqueue(queue.Task{Kind: "k", AttemptTimeout: 4 * time.Second, TimeoutGrace: 2 * time.Second, MaxRetries: 1, OnTimeout: queue.OnTimeoutRetry})
 	r := s.ended(id)
 	if r.Status != queue.Completed || r.Retries != 1 || r.CompletedAt.Sub(r.CreatedAt) > 3500*time.Millisecond {
-		t.Errorf("it is %s after %d retries and %v", r.Status, r.Retries, r.CompletedAt.Sub(r.CreatedAt))
+		t.Errorf("the task is %s after %d retries and %v, want COMPLETED after 1 and 3.5s at most", r.Status, r.Retries, r.CompletedAt.Sub(r.CreatedAt))
 	}
 }
 
-// The channel of a warning belongs to a task that asked for one.
+// DeadlineNear returns a channel for a task with WarnAt only, and closes it at WarnAt.
 func TestDeadlineNear(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shared(t), 1)
 	w := worker.New(s.q, worker.Config{})
-	type told struct {
+	type warning struct {
 		never bool
 		at    time.Time
 	}
-	tells := make(chan told, 1)
+	warnings := make(chan warning, 1)
 	w.HandleRaw("k", raw(func(ctx context.Context) error {
 		near := worker.DeadlineNear(ctx)
 		if near == nil {
-			tells <- told{never: true}
+			warnings <- warning{never: true}
 			return nil
 		}
 		<-near
-		tells <- told{at: time.Now()}
+		warnings <- warning{at: time.Now()}
 		return ctx.Err()
 	}))
 	s.run(w)
 	s.enqueue(queue.Task{Kind: "k", Timeout: time.Minute})
-	if !receive(t, tells).never {
+	if !receive(t, warnings).never {
 		t.Error("a task without WarnAt has a channel")
 	}
 	id := s.enqueue(queue.Task{Kind: "k", Timeout: 20 * time.Second, WarnAt: 0.05})
-	at := receive(t, tells).at
+	at := receive(t, warnings).at
 	r := s.record(id)
 	if want := r.CreatedAt.Add(time.Second); at.Before(want.Add(-50*time.Millisecond)) || at.After(want.Add(2*time.Second)) {
-		t.Errorf("told %v after it was made, want after a second", at.Sub(r.CreatedAt))
+		t.Errorf("the channel was closed %v after the task was enqueued, want 1s", at.Sub(r.CreatedAt))
 	}
 	if worker.DeadlineNear(t.Context()) != nil {
-		t.Error("there is a channel outside of a handler")
+		t.Error("DeadlineNear returns a channel outside of a handler")
 	}
 }

@@ -9,18 +9,18 @@ import (
 )
 
 // Handler runs a task: it takes the payload, and returns the result or an error. ctx ends
-// when the handler must stop; Info(ctx) returns what is known about the task. An error
-// means that the attempt has failed. The task then runs again if it has a retry left.
-// RetryAfter, Discard, Fail and Release return errors that mean something else. The result
-// of a failed attempt is not kept, but the task's retry expression can use it, as
-// outputs.parameters.
+// when the handler must stop; Info(ctx) describes the task. An error means that the attempt
+// has failed. The task then runs again if it has a retry left. RetryAfter, Discard, Fail and
+// Release return errors that mean something else. The result of a failed attempt is not
+// kept, but the task's retry expression can read it as outputs.parameters.
 type Handler func(ctx context.Context, payload []byte) ([]byte, error)
 
-// Handle registers a handler that takes and returns JSON. If In or Out is []byte, the
-// bytes are passed unchanged. A task without a payload gets the zero value of In. If a
-// payload cannot be decoded as In, the task fails for good.
+// Handle registers a handler for a kind. It decodes the payload from JSON as In, and encodes the
+// result as JSON. If In or Out is []byte, the bytes are passed unchanged. A task without a payload
+// gets the zero value of In. If the payload cannot be decoded, or the result cannot be encoded, the
+// task fails and is not retried.
 //
-// Handle panics if the kind has a handler already, and after Run.
+// Handle panics if the kind has a handler already, if an argument is nil or empty, and after Run.
 func Handle[In, Out any](w *Worker, kind string, handle func(ctx context.Context, in In) (Out, error)) {
 	if handle == nil || w == nil {
 		w.HandleRaw(kind, nil) // panics
@@ -28,12 +28,12 @@ func Handle[In, Out any](w *Worker, kind string, handle func(ctx context.Context
 	w.HandleRaw(kind, func(ctx context.Context, payload []byte) ([]byte, error) {
 		in, err := decode[In](payload)
 		if err != nil {
-			return nil, Discard(fmt.Errorf("the payload is not what kind %s takes: %w", kind, jsonerr.Plain(err)))
+			return nil, Discard(fmt.Errorf("cannot decode the payload of kind %s: %w", kind, jsonerr.Plain(err)))
 		}
 		out, err := handle(ctx, in)
 		result, encodeErr := encode(out)
 		if err == nil && encodeErr != nil {
-			return nil, Discard(fmt.Errorf("the result of kind %s has no JSON: %w", kind, jsonerr.Plain(encodeErr)))
+			return nil, Discard(fmt.Errorf("cannot encode the result of kind %s as JSON: %w", kind, jsonerr.Plain(encodeErr)))
 		}
 		return result, err
 	})
@@ -58,8 +58,8 @@ func encode[Out any](out Out) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// HandleRaw registers a handler for a kind. It panics if the kind has one already, and
-// after Run.
+// HandleRaw registers a handler for a kind. It panics if the kind has a handler already, if an
+// argument is nil or empty, and after Run.
 func (w *Worker) HandleRaw(kind string, handle Handler) {
 	w.made()
 	w.mu.Lock()
@@ -77,9 +77,10 @@ func (w *Worker) HandleRaw(kind string, handle Handler) {
 	w.registered[kind] = handle
 }
 
-// Use adds middleware around all handlers, including those that are registered later. The
-// first one is the outermost. A handler that returns ErrSuspended has not failed: its agent
-// waits, and runs again. Use panics after Run.
+// Use adds middleware around all handlers, including those that are registered later. The first
+// middleware is the outermost. A handler that returns ErrSuspended has not failed: its agent waits,
+// and runs again. Middleware must return that error too. Use panics if a middleware is nil, and after
+// Run.
 func (w *Worker) Use(middleware ...func(next Handler) Handler) {
 	w.made()
 	for i, m := range middleware {

@@ -31,7 +31,7 @@ func testHandlers(t *testing.T, rdb redis.UniversalClient) {
 	t.Parallel()
 	s := newStage(t, rdb, 1)
 	w := worker.New(s.q, worker.Config{})
-	worker.Handle(w, "json", func(ctx context.Context, in page) (page, error) {
+	worker.Handle(w, "page", func(ctx context.Context, in page) (page, error) {
 		return page{URL: in.URL, Bytes: in.Bytes + 1}, nil
 	})
 	worker.Handle(w, "bytes", func(ctx context.Context, in []byte) ([]byte, error) {
@@ -58,34 +58,35 @@ func testHandlers(t *testing.T, rdb redis.UniversalClient) {
 		retries int
 		code    int
 	}{
-		{"JSON in, JSON out", queue.Task{Kind: "json", Payload: []byte(`{"URL":"u","Bytes":1}`)}, queue.Completed, `{"URL":"u","Bytes":2}`, "", "", 0, 0},
-		{"no payload is the zero value", queue.Task{Kind: "json"}, queue.Completed, `{"URL":"","Bytes":1}`, "", "", 0, 0},
-		{"bytes go as they are", queue.Task{Kind: "bytes", Payload: []byte{0, 0xff}}, queue.Completed, "got \x00\xff", "", "", 0, 0},
-		{"a payload that cannot be read fails for good and names the kind", queue.Task{Kind: "json", Payload: []byte(`{"URL":`), MaxRetries: 3},
-			queue.Failed, "", "the payload is not what kind json takes", "failed", 0, 0},
-		{"a payload of another type names no Go type", queue.Task{Kind: "json", Payload: []byte(`{"Bytes":"many"}`)},
+		{"JSON in, JSON out", queue.Task{Kind: "page", Payload: []byte(`{"URL":"u","Bytes":1}`)}, queue.Completed, `{"URL":"u","Bytes":2}`, "", "", 0, 0},
+		{"without a payload the input is the zero value", queue.Task{Kind: "page"}, queue.Completed, `{"URL":"","Bytes":1}`, "", "", 0, 0},
+		{"bytes are passed unchanged", queue.Task{Kind: "bytes", Payload: []byte{0, 0xff}}, queue.Completed, "got \x00\xff", "", "", 0, 0},
+		{"a payload that cannot be decoded fails without a retry and names the kind", queue.Task{Kind: "page", Payload: []byte(`{"URL":`), MaxRetries: 3},
+			queue.Failed, "", "cannot decode the payload of kind page", "failed", 0, 0},
+		{"the error of a payload of the wrong type names no Go type", queue.Task{Kind: "page", Payload: []byte(`{"Bytes":"many"}`)},
 			queue.Failed, "", "field Bytes must not be a string", "failed", 0, 0},
-		{"a result without JSON fails for good", queue.Task{Kind: "no-json", MaxRetries: 3}, queue.Failed, "", "the result of kind no-json", "failed", 0, 0},
-		{"a result that is too large fails for good", queue.Task{Kind: "huge", MaxRetries: 3}, queue.Failed, "", "the result has", "failed", 0, 0},
+		{"a result that cannot be encoded fails without a retry", queue.Task{Kind: "no-json", MaxRetries: 3}, queue.Failed, "", "cannot encode the result of kind no-json as JSON", "failed", 0, 0},
+		{"a result that is too large fails without a retry", queue.Task{Kind: "huge", MaxRetries: 3}, queue.Failed, "", "the result has", "failed", 0, 0},
 		{"a panic is an error", queue.Task{Kind: "panic"}, queue.Failed, "", "panic: the roof is on fire", "error", 0, 0},
 		{"a panic spends retries", queue.Task{Kind: "panic", MaxRetries: 2}, queue.Failed, "", "panic: the roof is on fire", "error", 2, 0},
 		{"Goexit is an error", queue.Task{Kind: "goexit", MaxRetries: 1}, queue.Failed, "", "Goexit", "error", 1, 0},
-		{"an error is repeated N times", queue.Task{Kind: "boom", MaxRetries: 2}, queue.Failed, "", "boom", "error", 2, 0},
-		{"Discard spends no retry, and may be wrapped", queue.Task{Kind: "discard", MaxRetries: 2}, queue.Failed, "", "step 2: boom", "failed", 0, 0},
+		{"an error is retried MaxRetries times", queue.Task{Kind: "boom", MaxRetries: 2}, queue.Failed, "", "boom", "error", 2, 0},
+		{"Discard spends no retry, and can be wrapped", queue.Task{Kind: "discard", MaxRetries: 2}, queue.Failed, "", "step 2: boom", "failed", 0, 0},
 		{"Fail keeps its code", queue.Task{Kind: "code"}, queue.Failed, "", "boom", "error", 0, 7},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			r := s.ended(s.enqueue(c.task))
 			if r.Status != c.status || string(r.Result) != c.result || r.Reason != c.reason || r.Retries != c.retries || r.Code != c.code {
-				t.Errorf("it is %s with result %q, reason %q, code %d after %d retries; error %q", r.Status, r.Result, r.Reason, r.Code, r.Retries, r.Error)
+				t.Errorf("the task is %s with result %q, reason %q, code %d after %d retries; want %s, %q, %q, %d, %d; error %q",
+					r.Status, r.Result, r.Reason, r.Code, r.Retries, c.status, c.result, c.reason, c.code, c.retries, r.Error)
 			}
 			for _, inside := range []string{".go", "[running]", "worker_test", "json:", "0x"} {
 				if strings.Contains(r.Error, inside) {
-					t.Errorf("its error shows how the program is built: %s", r.Error)
+					t.Errorf("the error has %q, which shows how the program is built: %s", inside, r.Error)
 				}
 			}
 			if !strings.Contains(r.Error, c.err) || len(r.Error) > 8<<10 {
-				t.Errorf("its error of %d bytes does not say %q: %s", len(r.Error), c.err, r.Error)
+				t.Errorf("the error has %d bytes, want %q in it, and 8 KiB at most: %s", len(r.Error), c.err, r.Error)
 			}
 		})
 	}
@@ -113,7 +114,7 @@ func TestInfo(t *testing.T) {
 		t.Errorf("the deadline is %v away, want 1h", left)
 	}
 	if age := time.Since(first.CreatedAt); age > time.Minute || age < -time.Minute {
-		t.Errorf("the task was made %v ago", age)
+		t.Errorf("the task was created %v ago", age)
 	}
 	if first.ID != id || first.Kind != "look" || first.Queue != "default" || first.Headers["trace"] != "x" || first.MaxRetries != 1 {
 		t.Errorf("Info = %+v", first)
@@ -122,7 +123,7 @@ func TestInfo(t *testing.T) {
 		t.Errorf("attempts %d and %d, epochs %d and %d", first.Attempt, second.Attempt, first.Epoch, second.Epoch)
 	}
 	if job := worker.Info(context.Background()); job.ID != "" {
-		t.Errorf("outside of a handler Info = %+v", job)
+		t.Errorf("outside of a handler Info = %+v, want the zero Job", job)
 	}
 }
 
@@ -142,10 +143,10 @@ func TestRetryAfterWaits(t *testing.T) {
 	s.run(w)
 	first, second := receive(t, calls), receive(t, calls)
 	if d := second.Sub(first); d < 300*time.Millisecond || d > 3*time.Second {
-		t.Errorf("it ran again after %v, want 300ms", d)
+		t.Errorf("the task ran again after %v, want 300ms", d)
 	}
 	if r := s.ended(id); r.Status != queue.Completed || r.Retries != 1 {
-		t.Errorf("it is %s after %d retries", r.Status, r.Retries)
+		t.Errorf("the task is %s after %d retries, want COMPLETED after 1", r.Status, r.Retries)
 	}
 }
 
@@ -162,7 +163,7 @@ func TestReleaseSpendsNoRetry(t *testing.T) {
 	}))
 	r := s.ended(func() string { id := s.enqueue(queue.Task{Kind: "shy"}); s.run(w); return id }())
 	if r.Status != queue.Completed || r.Retries != 0 || r.Epoch != 4 {
-		t.Errorf("it is %s after %d retries and %d claims", r.Status, r.Retries, r.Epoch)
+		t.Errorf("the task is %s after %d retries and %d claims, want COMPLETED after 0 and 4", r.Status, r.Retries, r.Epoch)
 	}
 }
 
@@ -184,6 +185,6 @@ func TestMiddleware(t *testing.T) {
 	id := s.enqueue(queue.Task{Kind: "echo"})
 	s.run(w)
 	if got := string(s.ended(id).Result); got != "123|321" {
-		t.Errorf("the payload went %q, want the first middleware outermost: 123|321", got)
+		t.Errorf("the result is %q, want 123|321: the first middleware is the outermost", got)
 	}
 }

@@ -18,17 +18,17 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redistest.AtOnce(8) // they wait more than they compute
+	redistest.AtOnce(8) // these tests wait more than they compute
 	redistest.Main(m)
 }
 
-// shared is a client of the server that these tests share.
+// shared returns a client of the server that these tests share.
 func shared(t testing.TB) redis.UniversalClient { return redistest.Shared(t).Client(t) }
 
-// patience is how long a test waits for what must happen; what takes it has failed.
+// patience is how long a test waits before it fails.
 const patience = await.Patience
 
-// stage is a namespace of a test's own.
+// stage is a namespace for one test.
 type stage struct {
 	*testing.T
 	ctx  context.Context
@@ -118,7 +118,7 @@ func (s *stage) record(id string) *queue.Record {
 	return r
 }
 
-// leaseEnd is when the lease of the only worker ends, in ms.
+// leaseEnd returns when the lease of the only worker ends, in ms.
 func (s *stage) leaseEnd() float64 {
 	s.Helper()
 	workers, err := s.rdb.ZRangeWithScores(s.ctx, s.q.Root(0)+":workers", 0, -1).Result()
@@ -128,10 +128,10 @@ func (s *stage) leaseEnd() float64 {
 	return workers[0].Score
 }
 
-// receive takes a value that must come.
+// receive returns the next value of c. The test fails if none comes.
 func receive[T any](t testing.TB, c <-chan T) T {
 	t.Helper()
-	return await.Receive(t, c, "what the test waits for")
+	return await.Receive(t, c, "a value on the test's channel")
 }
 
 func raw(f func(ctx context.Context) error) worker.Handler {

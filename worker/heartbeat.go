@@ -9,11 +9,11 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// endLeaseTimeout bounds how long endLeases tries. Leases that it does not end run out.
+// endLeaseTimeout bounds how long endLeases tries. Leases that it could not end expire later.
 const endLeaseTimeout = 2 * time.Second
 
-// heartbeats keeps the worker's lease in the partition, and stops the attempts that Redis
-// says must stop. The first heartbeat comes before the first fetch.
+// heartbeats renews the worker's lease in the partition, and stops the attempts that Redis reports
+// must stop. The first heartbeat is sent before the first fetch.
 func (p *partition) heartbeats() {
 	w := p.w
 	for first := true; w.callCtx.Err() == nil; {
@@ -35,7 +35,7 @@ func (p *partition) heartbeats() {
 	}
 }
 
-// maySkip tells whether the next heartbeat is not needed: there is nothing to tell, and a
+// maySkip reports whether the next heartbeat is not needed: the worker holds no claims here, and a
 // fetch has renewed the lease for long enough.
 func (p *partition) maySkip() bool {
 	p.mu.Lock()
@@ -60,8 +60,8 @@ func (p *partition) heartbeat() error {
 	return nil
 }
 
-// beatAnswered notes that Redis has renewed the lease, and holds no claim up to known that
-// this worker does not know.
+// beatAnswered records that Redis has renewed the lease. Of the fetches up to known, Redis now holds
+// no claim that this worker did not name.
 func (p *partition) beatAnswered(sent time.Time, known int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,10 +87,10 @@ func (p *partition) awaitNextBeat() {
 	}
 }
 
-// stop stops the attempt that Redis names, or the worker itself.
+// stop stops the attempt that Redis has named, or the worker itself.
 func (w *Worker) stop(s queue.Stop) {
 	if s.OfWorker() {
-		w.askedToStop()
+		w.stopRequested()
 		return
 	}
 	if n, err := queue.PartitionOf(s.ID); err == nil && n < len(w.partitions) {
@@ -98,17 +98,17 @@ func (w *Worker) stop(s queue.Stop) {
 	}
 }
 
-// stopsMissed is called when such messages may have been lost. The heartbeats that it
-// causes ask which attempts must stop.
+// stopsMissed is called when stop messages may have been lost. It sends heartbeats: their replies
+// name the attempts that must stop.
 func (w *Worker) stopsMissed() {
 	for _, p := range w.partitions {
 		notify(p.beatNow)
 	}
 }
 
-// endLeases ends the worker's lease in every partition. Redis gives back the claims that
-// the worker still holds. No request may be under way: a fetch that came later would claim
-// tasks that nobody works on.
+// endLeases ends the worker's lease in every partition. Redis gives back the claims that the worker
+// still holds. No request can be under way when it is called: a later fetch would claim tasks that no
+// worker runs.
 func (w *Worker) endLeases(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, endLeaseTimeout)
 	defer cancel()
@@ -117,7 +117,7 @@ func (w *Worker) endLeases(ctx context.Context) {
 		group.Go(func() {
 			_, known := p.claims()
 			if _, err := w.q.Attempts().Heartbeat(ctx, p.number, w.id, 0, known, nil); err != nil {
-				w.log.Warn("The worker could not end its lease: its claims are given back when the lease runs out",
+				w.log.Warn("The worker could not end its lease: its claims are given back when the lease expires",
 					"partition", p.number, "error", err)
 			}
 		})

@@ -7,17 +7,18 @@ import (
 	"strings"
 )
 
-// newID returns prefix-host-process-random, of characters that are safe in a key.
+// newID returns prefix-host-process-random. It has only characters that are safe in a key, and begins
+// with a letter or digit: Redis accepts no other id.
 func newID(prefix string) string {
 	host, _ := os.Hostname()
 	parts := []string{keySafe(host), strconv.Itoa(os.Getpid()), strings.ToLower(rand.Text()[:10])}
 	if prefix != "" {
 		parts = append([]string{keySafe(prefix)}, parts...)
 	}
-	return strings.Join(parts, "-")
+	return strings.TrimLeft(strings.Join(parts, "-"), "._-")
 }
 
-// keySafe replaces all other characters, and cuts s to 64.
+// keySafe replaces each unsafe character with _, and cuts s to 64 characters.
 func keySafe(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

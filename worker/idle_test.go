@@ -19,8 +19,8 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// Tasks that are late end one after the other, without a pause, although no handler runs
-// meanwhile and no reaper helps.
+// Fetches end late tasks one batch after the other, without a pause, although no handler runs and no
+// reaper helps.
 func TestLateTasksHoldUpNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shared(t), 1)
@@ -38,14 +38,14 @@ func TestLateTasksHoldUpNothing(t *testing.T) {
 	s.run(w)
 	r := s.ended(id)
 	took := r.CompletedAt.Sub(r.CreatedAt)
-	t.Logf("%d late tasks held up a task in time for %v", late, time.Since(start))
+	t.Logf("%d late tasks delayed a task with time left by %v", late, time.Since(start))
 	// About 0.15 s of Redis. A pause of 100 ms for every 200 late tasks took 2.5 s.
 	if r.Status != queue.Completed || took > 1500*time.Millisecond {
-		t.Errorf("the task in time is %s after %v", r.Status, took)
+		t.Errorf("the task with time left is %s after %v, want COMPLETED after 1.5s at most", r.Status, took)
 	}
 }
 
-// A worker may look for work only every few seconds. It stops at once all the same.
+// In a large fleet an idle worker waits several seconds for work. It stops at once even so.
 func TestAnIdleWorkerStopsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, redistest.Start(t).Client(t), 2)
@@ -57,11 +57,11 @@ func TestAnIdleWorkerStopsAtOnce(t *testing.T) {
 	start := time.Now()
 	stop()
 	if took := time.Since(start); took > 2*time.Second { // a wait that is not ended takes 7 s and more
-		t.Errorf("it stopped after %v", took)
+		t.Errorf("the worker stopped after %v, want 2s at most", took)
 	}
 }
 
-// manyWorkers has the namespace seem to have 200 workers more, so that each waits for long.
+// manyWorkers adds leases of 200 workers to the namespace, so that each worker waits long for work.
 func (s *stage) manyWorkers() {
 	for p := range s.q.Partitions() {
 		var leases []redis.Z
@@ -74,7 +74,7 @@ func (s *stage) manyWorkers() {
 	}
 }
 
-// blocked is how many clients of the server wait for work.
+// blocked returns how many clients of the server are in a blocking command.
 func (s *stage) blocked() (n int) {
 	for line := range strings.Lines(s.rdb.Info(s.ctx, "clients").Val()) {
 		fmt.Sscanf(line, "blocked_clients:%d", &n)
@@ -82,7 +82,7 @@ func (s *stage) blocked() (n int) {
 	return n
 }
 
-// A worker that stops while a token comes passes it on, or leaves it.
+// A worker that stops while a wake token comes passes it on or does not take it.
 func TestNoTokenIsLostWhenWorkersStop(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, redistest.Start(t).Client(t), 1)
@@ -99,16 +99,16 @@ func TestNoTokenIsLostWhenWorkersStop(t *testing.T) {
 		await.Until(t, "a worker waits", func() bool { return s.blocked() == 1 })
 		var group sync.WaitGroup
 		group.Go(leaves)
-		stages.Pass(rand.N(2 * time.Millisecond)) // the task may come at any moment of the stop
+		stages.Pass(rand.N(2 * time.Millisecond)) // the task comes at a random instant of the stop
 		s.enqueue(queue.Task{Kind: "noop"})
-		await.Until(t, "the other worker has done it", func() bool { return done.Load() == int64(i+1) })
+		await.Until(t, "a worker has run the task", func() bool { return done.Load() == int64(i+1) })
 		group.Wait()
 		stays()
 	}
-	// A token that is lost costs 7 to 10 s.
+	// A lost token costs 7 to 10 s.
 	t.Logf("%d rounds took %v", rounds, time.Since(start))
 	if each := time.Since(start) / time.Duration(rounds); each > 500*time.Millisecond {
-		t.Errorf("a round took %v", each)
+		t.Errorf("a round took %v, want 500ms at most", each)
 	}
 }
 
@@ -139,11 +139,11 @@ func TestManyWorkersOfOneProcess(t *testing.T) {
 	await.Until(t, "all are done", func() bool { return done.Load() == int64(tasks) })
 	t.Logf("%d workers in %d partitions did %d tasks in %v", workers, partitions, tasks, time.Since(start))
 
-	// One call that blocks for each partition, and nothing else is waited for.
-	await.Until(t, "they wait on one connection a partition", func() bool { return s.blocked() == partitions })
+	// Only one blocking call a partition.
+	await.Until(t, "the workers wait on one connection a partition", func() bool { return s.blocked() == partitions })
 	id := s.enqueue(queue.Task{Kind: "noop"})
 	if r := s.ended(id); r.CompletedAt.Sub(r.CreatedAt) > time.Second {
-		t.Errorf("a lone task took %v", r.CompletedAt.Sub(r.CreatedAt))
+		t.Errorf("a single task took %v, want 1s at most", r.CompletedAt.Sub(r.CreatedAt))
 	}
 
 	server.Kill()
@@ -158,11 +158,11 @@ func TestManyWorkersOfOneProcess(t *testing.T) {
 	}
 	group.Wait()
 	if n := s.logs.Count("level=ERROR"); n > 200 {
-		t.Errorf("%d errors were logged", n)
+		t.Errorf("%d errors were logged, want 200 at most", n)
 	}
 }
 
-// leases waits until so many workers have one in every partition.
+// leases waits until this number of workers has a lease in every partition.
 func (s *stage) leases(workers int) {
 	s.Helper()
 	for p := range s.q.Partitions() {
@@ -172,18 +172,18 @@ func (s *stage) leases(workers int) {
 	}
 }
 
-// A worker without claims lets fetches renew its lease, and never loses it.
+// The fetches of a worker without claims renew its lease, so that the lease never expires.
 func TestAnIdleWorkerKeepsItsLease(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shared(t), 1)
 	w := worker.New(s.q, worker.Config{Lease: 3 * time.Second, Beat: time.Second})
 	w.HandleRaw("noop", raw(func(context.Context) error { return nil }))
 	s.run(w)
-	await.Until(t, "it has a lease", func() bool { return s.rdb.ZCard(s.ctx, s.q.Root(0)+":workers").Val() == 1 })
+	await.Until(t, "the worker has a lease", func() bool { return s.rdb.ZCard(s.ctx, s.q.Root(0)+":workers").Val() == 1 })
 	for start := time.Now(); time.Since(start) < 5*time.Second; stages.Pass(20 * time.Millisecond) {
 		now := float64(s.rdb.Time(s.ctx).Val().UnixMilli())
 		if left := s.leaseEnd() - now; left < 300 {
-			t.Fatalf("its lease had %.0f ms left", left)
+			t.Fatalf("the lease had %.0f ms left, want 300 at least", left)
 		}
 	}
 }

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// bound is when a context ends, and why.
+// bound is an instant at which a context ends, and the cause.
 type bound struct {
 	at    time.Time // zero: no bound
 	cause error
 }
 
-// limit returns a context that ends at the first of the bounds. Without a bound it is
-// parent itself, and nothing is allocated. Call cancel as soon as the handler has
-// returned: it releases the timer.
+// limit returns a context that ends at the first of the bounds. Without a bound it returns parent
+// itself, and allocates nothing. Call cancel as soon as the handler has returned: it releases the
+// timer.
 func limit(parent context.Context, bounds ...bound) (ctx context.Context, cancel context.CancelFunc) {
 	var first bound
 	for _, b := range bounds {
@@ -27,8 +27,8 @@ func limit(parent context.Context, bounds ...bound) (ctx context.Context, cancel
 	return context.WithDeadlineCause(parent, first.at, first.cause)
 }
 
-// local returns an instant of Redis's clock by the local one. The time left until it
-// counts from when the reply came, so the two clocks may differ.
+// local converts an instant of the clock of Redis to the local clock. The reply with now came at
+// received, so both count as the same instant. The two clocks can differ.
 func local(at, now, received time.Time) time.Time {
 	if at.IsZero() {
 		return at
@@ -36,8 +36,8 @@ func local(at, now, received time.Time) time.Time {
 	return received.Add(at.Sub(now))
 }
 
-// past returns the first instant after a deadline. At its deadline a task is still alive:
-// Redis would accept what a handler reported then.
+// past returns the first millisecond after a deadline. In the millisecond of its deadline a task is
+// still alive: Redis would accept what a handler reported then.
 func past(at time.Time) time.Time {
 	if at.IsZero() {
 		return at

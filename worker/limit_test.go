@@ -11,7 +11,7 @@ import (
 )
 
 func TestLimit(t *testing.T) {
-	t.Run("without a limit it is the root context itself, and nothing is allocated", func(t *testing.T) {
+	t.Run("without a limit the context is the root itself, and nothing is allocated", func(t *testing.T) {
 		root, stop := context.WithCancel(context.Background())
 		defer stop()
 		ctx, cancel := limit(root, bound{}, bound{cause: ErrTaskTimeout})
@@ -20,7 +20,7 @@ func TestLimit(t *testing.T) {
 			t.Fatalf("limit = %v, want the root, not cancelled", ctx)
 		}
 		if _, ok := ctx.Deadline(); ok {
-			t.Fatal("it has a deadline")
+			t.Fatal("the context has a deadline")
 		}
 		allocs := testing.AllocsPerRun(1000, func() {
 			_, cancel := limit(root, bound{}, bound{cause: ErrTaskTimeout})
@@ -31,7 +31,7 @@ func TestLimit(t *testing.T) {
 		}
 	})
 
-	t.Run("the first of several limits ends it, with its cause", func(t *testing.T) {
+	t.Run("the first of several limits ends the context, with its cause", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			now := time.Now()
 			ctx, cancel := limit(context.Background(),
@@ -42,12 +42,12 @@ func TestLimit(t *testing.T) {
 			}
 			<-ctx.Done()
 			if after := time.Since(now); after != 2*time.Second || context.Cause(ctx) != ErrAttemptTimeout || ctx.Err() != context.DeadlineExceeded {
-				t.Fatalf("it ended after %v with %v", after, context.Cause(ctx))
+				t.Fatalf("the context ended after %v with cause %v, want 2s and %v", after, context.Cause(ctx), ErrAttemptTimeout)
 			}
 		})
 	})
 
-	t.Run("the root ends it before any limit", func(t *testing.T) {
+	t.Run("the end of the root ends the context before any limit", func(t *testing.T) {
 		root, stop := context.WithCancelCause(context.Background())
 		ctx, cancel := limit(root, bound{time.Now().Add(time.Hour), ErrDeadline})
 		defer cancel()
@@ -62,7 +62,7 @@ func TestLimit(t *testing.T) {
 		before := runtime.NumGoroutine()
 		var freed atomic.Int64
 		for range calls {
-			// A timer that is left would keep its context, so its root, so this.
+			// A timer that is left would keep its context, the context its root, and the root this witness.
 			witness := new([64]byte)
 			runtime.AddCleanup(witness, func(int) { freed.Add(1) }, 0)
 			root := context.WithValue(context.Background(), infoKey{}, witness)
@@ -78,18 +78,18 @@ func TestLimit(t *testing.T) {
 			t.Errorf("%d timers are left", kept)
 		}
 		if after := runtime.NumGoroutine(); after > before {
-			t.Errorf("%d goroutines, %d before", after, before)
+			t.Errorf("%d goroutines, want %d as before", after, before)
 		}
 	})
 }
 
-func TestLocalKeepsWhatIsLeft(t *testing.T) {
-	server := time.UnixMilli(1_800_000_000_000) // years away from ours
+func TestLocalKeepsTheTimeThatIsLeft(t *testing.T) {
+	server := time.UnixMilli(1_800_000_000_000) // years away from the local clock
 	received := time.Now()
 	if got := local(server.Add(5*time.Second), server, received); !got.Equal(received.Add(5 * time.Second)) {
-		t.Fatalf("5s are left by the server's clock, %v by ours", got.Sub(received))
+		t.Fatalf("5s are left by the server's clock, %v by the local clock", got.Sub(received))
 	}
 	if got := local(time.Time{}, server, received); !got.IsZero() {
-		t.Fatalf("no deadline became %v", got)
+		t.Fatalf("local of no deadline is %v, want zero", got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// logError logs an error in a partition. It does not log the errors that follow within ten
+// logError logs an error of a partition. It does not log further errors of the partition within ten
 // seconds.
 func (w *Worker) logError(partition int, what string, err error, more ...any) {
 	if errors.Is(err, context.Canceled) || !w.errorLog.allow(strconv.Itoa(partition)) {
@@ -19,7 +19,7 @@ func (w *Worker) logError(partition int, what string, err error, more ...any) {
 	w.log.Error(what, append([]any{"partition", partition, "error", err}, more...)...)
 }
 
-// callFailed logs an error after which the worker tries again, and ends Run if that is no use.
+// callFailed logs an error after which the worker tries again. If the client is closed, it ends Run.
 func (w *Worker) callFailed(partition int, what string, err error, more ...any) {
 	if errors.Is(err, refusal.ErrClosed) {
 		w.fail(err)
@@ -28,17 +28,17 @@ func (w *Worker) callFailed(partition int, what string, err error, more ...any) 
 	w.logError(partition, what, err, more...)
 }
 
-// logKeys logs the keys that a call could not use. It has done everything else.
+// logKeys logs the keys that a call could not use. The call has done everything else.
 func (w *Worker) logKeys(partition int, keys []string) {
 	if len(keys) > 0 {
-		w.logError(partition, "Redis holds keys that cannot be used; everything else was done", errors.New(strings.Join(keys, "; ")))
+		w.logError(partition, "A call found keys in Redis that it cannot use; everything else was done", errors.New(strings.Join(keys, "; ")))
 	}
 }
 
-// logUnknownKind counts a task whose kind has no handler, and logs it once a minute.
+// logUnknownKind counts a task whose kind has no handler, and logs each such kind once a minute.
 func (w *Worker) logUnknownKind(c *queue.Claim) {
 	w.counts.unknown.Add(1)
 	if w.kindLog.allow(c.Kind) {
-		w.log.Warn("A task's kind has no handler here: it is given back", "kind", c.Kind, "queue", c.Queue, "task_id", c.ID)
+		w.log.Warn("A task's kind has no handler here: the task is given back", "kind", c.Kind, "queue", c.Queue, "task_id", c.ID)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -16,7 +17,7 @@ func TestMisuse(t *testing.T) {
 	s := newStage(t, shared(t), 1)
 	noop := raw(func(context.Context) error { return nil })
 
-	t.Run("registering wrongly panics with a sentence", func(t *testing.T) {
+	t.Run("an invalid registration panics with a text that says why", func(t *testing.T) {
 		w := worker.New(s.q, worker.Config{})
 		w.HandleRaw("known", noop)
 		panics(t, `kind "known" has a handler already`, func() { w.HandleRaw("known", noop) })
@@ -28,11 +29,11 @@ func TestMisuse(t *testing.T) {
 		panics(t, "before Run", func() { w.Use() })
 		stop()
 		if err := w.Run(s.ctx); err == nil || !strings.Contains(err.Error(), "before") {
-			t.Errorf("the second Run = %v", err)
+			t.Errorf("the second Run = %v, want an error that it was called before", err)
 		}
 	})
 
-	t.Run("a config that cannot work is refused before anything starts", func(t *testing.T) {
+	t.Run("an invalid config is refused before anything starts", func(t *testing.T) {
 		for _, c := range []struct {
 			config worker.Config
 			why    string
@@ -55,6 +56,18 @@ func TestMisuse(t *testing.T) {
 		}
 	})
 
+	t.Run("a worker with any name runs tasks", func(t *testing.T) {
+		s := newStage(t, shared(t), 1)
+		for _, name := range []string{"two words", "_é", "-", strings.Repeat("x", 1000)} {
+			w := worker.New(s.q, worker.Config{Name: name})
+			w.HandleRaw("k", noop)
+			id := s.enqueue(queue.Task{Kind: "k"})
+			if ran, err := w.RunOne(s.ctx); err != nil || ran == nil || ran.Claim.ID != id {
+				t.Errorf("RunOne of a worker named %.20q = %v, %v, want %s", name, ran, err, id)
+			}
+		}
+	})
+
 	t.Run("no two workers have the same id", func(t *testing.T) {
 		a, b := worker.New(s.q, worker.Config{Name: "x y"}), worker.New(s.q, worker.Config{Name: "x y"})
 		if a.ID() == b.ID() || !strings.HasPrefix(a.ID(), "x_y-") {
@@ -67,7 +80,7 @@ func panics(t *testing.T, why string, f func()) {
 	t.Helper()
 	defer func() {
 		if v := recover(); v == nil || !strings.Contains(fmt.Sprint(v), why) {
-			t.Errorf("panic %v, want one that says %q", v, why)
+			t.Errorf("panic %v, want one with %q", v, why)
 		}
 	}()
 	f()

@@ -40,21 +40,21 @@ func TestRedisIsRestarted(t *testing.T) {
 		s.enqueueAll(queue.Task{Kind: "noop"}, queue.Task{Kind: "noop"})
 		await.Until(t, "new work is done", func() bool { return done.Load() == before+2 })
 		if took := time.Since(back); took > 5*time.Second {
-			t.Errorf("the worker went on after %v", took)
+			t.Errorf("the worker continued after %v, want 5s at most", took)
 		} else {
-			t.Logf("the worker went on after %v", took)
+			t.Logf("the worker continued after %v", took)
 		}
 	}
 	close(release)
 	if r := s.ended(long); r.Status != queue.Completed {
-		t.Errorf("what ran through the outage is %s: %s", r.Status, r.Error)
+		t.Errorf("the task that ran during the outage is %s: %s", r.Status, r.Error)
 	}
 	if n := s.logs.Count("level=ERROR"); n > 12 {
-		t.Errorf("%d errors were logged, want a few", n)
+		t.Errorf("%d errors were logged, want 12 at most", n)
 	}
 }
 
-// What finishes while Redis is away is reported when it is back.
+// The outcome of a handler that returns while Redis is away is reported when Redis is back.
 func TestOutcomesSurviveAnOutage(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
@@ -71,7 +71,7 @@ func TestOutcomesSurviveAnOutage(t *testing.T) {
 	server.Restart(t)
 	r := s.ended(id)
 	if r.Status != queue.Completed || r.Epoch != 1 {
-		t.Errorf("it is %s after %d claims, want COMPLETED by the first", r.Status, r.Epoch)
+		t.Errorf("the task is %s after %d claims, want COMPLETED by the first", r.Status, r.Epoch)
 	}
 }
 
@@ -94,13 +94,13 @@ func TestWorkWakesAnIdleWorkerWithoutPolling(t *testing.T) {
 		slowest = max(slowest, receive(t, ran).Sub(start))
 	}
 	if slowest > 500*time.Millisecond {
-		t.Errorf("an idle worker took up to %v to begin", slowest)
+		t.Errorf("an idle worker started a task after up to %v, want 500ms at most", slowest)
 	}
 
 	calls := func() int64 {
 		var sum int64
 		for line := range strings.Lines(s.rdb.Info(s.ctx, "commandstats").Val()) {
-			// Calls by clients; those made by scripts are counted under their own names.
+			// These are the calls of clients. Scripts call none of them.
 			for _, name := range []string{"fcall", "evalsha", "eval", "blpop", "ping", "subscribe"} {
 				if rest, ok := strings.CutPrefix(line, "cmdstat_"+name+":calls="); ok {
 					digits, _, _ := strings.Cut(rest, ",")
@@ -116,11 +116,11 @@ func TestWorkWakesAnIdleWorkerWithoutPolling(t *testing.T) {
 	}
 	const idle = 3 * time.Second
 	before := calls()
-	time.Sleep(idle) // sleeps: what is measured is a rate
+	time.Sleep(idle) // sleeps: the test measures a rate
 	each := float64(calls()-before) / idle.Seconds() / partitions
 	t.Logf("idle: %.1f calls a second and partition; slowest wake-up %v", each, slowest)
 	if each > 6 {
-		t.Errorf("an idle worker makes %.1f calls a second and partition, want about 4: a look, a wait and two sweeps", each)
+		t.Errorf("an idle worker makes %.1f calls a second and partition, want 6 at most: about one fetch, one wait and two sweeps", each)
 	}
 }
 
@@ -137,13 +137,13 @@ func TestShutdownWhileRedisIsAway(t *testing.T) {
 	start := time.Now()
 	stop()
 	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("Run returned after %v", took)
+		t.Errorf("Run returned after %v, want 5s at most", took)
 	}
 }
 
-// Another program has written one of our keys. Redis raises errors as long as it is
-// there, and the worker goes on afterwards.
-func TestRedisRefusesForAWhile(t *testing.T) {
+// Another program has written to one of our keys, so Redis raises errors. The worker continues when
+// the key is deleted.
+func TestTheWorkerContinuesAfterErrorsOfRedis(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shared(t), 1)
 	w := worker.New(s.q, worker.Config{})
@@ -157,10 +157,10 @@ func TestRedisRefusesForAWhile(t *testing.T) {
 	s.rdb.Set(s.ctx, key, "not ours", 0)
 	close(release)
 	id := s.enqueue(queue.Task{Kind: "noop"})
-	await.Until(t, "it is logged", func() bool { return s.logs.Count("level=ERROR") > 0 })
+	await.Until(t, "an error is logged", func() bool { return s.logs.Count("level=ERROR") > 0 })
 	s.rdb.Del(s.ctx, key)
 	if r := s.ended(id); r.Status != queue.Completed {
-		t.Errorf("afterwards a task is %s: %s", r.Status, r.Error)
+		t.Errorf("after the key is deleted a task is %s: %s", r.Status, r.Error)
 	}
 }
 
@@ -181,7 +181,7 @@ func hooked(t *testing.T, h hook) *redis.Client {
 	return rdb
 }
 
-// has tells whether a command is a script with this argument.
+// has reports whether a command calls a script with this argument.
 func has(cmd redis.Cmder, s string) bool {
 	return slices.Contains([]string{"fcall", "evalsha", "eval"}, cmd.Name()) && slices.ContainsFunc(cmd.Args(), func(arg any) bool {
 		b, ok := arg.([]byte)
@@ -189,7 +189,7 @@ func has(cmd redis.Cmder, s string) bool {
 	})
 }
 
-// One partition hangs when it has asked for the only slot: the other gets it.
+// One partition hangs after it got the only slot for a fetch. The other partition gets the slot.
 func TestAPartitionThatHangsHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	var root atomic.Value
@@ -228,8 +228,9 @@ func TestAPartitionThatHangsHoldsUpNoOther(t *testing.T) {
 	await.Until(t, "all are completed", func() bool { return w.Stats().Completed == 4 })
 }
 
-// A call that waits for work does not return, as on a connection that is half open.
-func TestAWaitThatOverrunsIsNotWaitedFor(t *testing.T) {
+// The blocking call that waits for work does not return, as on a half-open connection. The worker
+// does not wait for it any longer than requested.
+func TestABlockingCallThatHangsDelaysNoTask(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	rdb := hooked(t, func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
@@ -249,19 +250,19 @@ func TestAWaitThatOverrunsIsNotWaitedFor(t *testing.T) {
 		s.enqueue(queue.Task{Kind: "noop"})
 		receive(t, ran)
 		if took := time.Since(start); took > 3*time.Second {
-			t.Errorf("a task waited %v", took)
+			t.Errorf("a task waited %v, want 3s at most", took)
 		}
 	}
 }
 
-// raised is what Redis says when a script fails.
+// raised is an error reply of Redis, as for a script that fails.
 type raised string
 
 func (r raised) Error() string { return string(r) }
 func (r raised) RedisError()   {}
 
-// Redis refuses every request that contains one of the outcomes. The other outcomes must be
-// accepted, and the worker must stop sending that one.
+// Redis refuses every request with one bad outcome. It must accept the other outcomes, and the worker
+// must stop sending the bad one.
 func TestAPoisonOutcomeIsSingledOut(t *testing.T) {
 	t.Parallel()
 	rdb := hooked(t, func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
@@ -289,18 +290,18 @@ func TestAPoisonOutcomeIsSingledOut(t *testing.T) {
 	for i, id := range ids {
 		if i != 3 {
 			if r := s.ended(id); string(r.Result) != "good" {
-				t.Errorf("%s with result %q", r.Status, r.Result)
+				t.Errorf("a good task is %s with result %q, want %q", r.Status, r.Result, "good")
 			}
 		}
 	}
-	await.Until(t, "the poison is dropped", func() bool { return w.Stats().Dropped == 1 })
+	await.Until(t, "the bad outcome is dropped", func() bool { return w.Stats().Dropped == 1 })
 	if got := w.Stats(); got.Completed != 7 || got.Started != 8 {
-		t.Errorf("stats %+v", got)
+		t.Errorf("Stats = %+v, want 7 completed of 8 started", got)
 	}
 }
 
-// A fetch is under way when the worker is told to end. What it brings is given back.
-func TestWhatComesAfterTheEndIsGivenBack(t *testing.T) {
+// A fetch is under way when the worker must stop. The worker gives back the tasks of its reply.
+func TestTasksFetchedDuringShutdownAreGivenBack(t *testing.T) {
 	t.Parallel()
 	var held atomic.Bool
 	release := make(chan struct{})
@@ -330,12 +331,12 @@ func TestWhatComesAfterTheEndIsGivenBack(t *testing.T) {
 		t.Error(err)
 	}
 	if r := s.record(id); ran.Load() != 0 || r.Status != queue.Pending || r.Retries+r.LeaseLosses != 0 {
-		t.Errorf("it ran %d times and is %s", ran.Load(), r.Status)
+		t.Errorf("the task ran %d times and is %s, want 0 and PENDING, with no retry spent", ran.Load(), r.Status)
 	}
 	s.noTrace()
 }
 
-// A worker without a slot that was woken passes the token on to one that has some.
+// A worker that takes a wake token but has no free slot passes the token on to another worker.
 func TestAWorkerWithoutSlotsWakesAnother(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, redistest.Start(t).Client(t), 2)
@@ -349,13 +350,13 @@ func TestAWorkerWithoutSlotsWakesAnother(t *testing.T) {
 		s.run(w)
 	}
 	wait := func() {
-		await.Until(t, "both wait in both partitions", func() bool {
+		await.Until(t, "both workers wait in both partitions", func() bool {
 			return strings.Contains(s.rdb.Info(s.ctx, "clients").Val(), "blocked_clients:4")
 		})
 	}
 	for range 6 {
-		// Redis wakes who has waited longest. So the idle one does something, and is
-		// the second in line when the other is full.
+		// Redis wakes the client that has waited longest. The idle worker runs a task first,
+		// so that the other worker, which then gets full, is woken first.
 		wait()
 		s.enqueueIn(1, "the_other_s", "quick")
 		receive(t, ran)
@@ -366,7 +367,7 @@ func TestAWorkerWithoutSlotsWakesAnother(t *testing.T) {
 		s.enqueueIn(1, "common", "quick")
 		receive(t, ran)
 		if took := time.Since(start); took > 500*time.Millisecond {
-			t.Errorf("the idle worker began after %v", took)
+			t.Errorf("the idle worker started the task after %v, want 500ms at most", took)
 		}
 		release <- struct{}{}
 	}

@@ -10,8 +10,8 @@ import (
 // partition is a worker's state in one partition: the claims that it holds there, the
 // outcomes that it has not reported yet, and whether there may be tasks to fetch.
 //
-// A partition never locks another. So accounts that were granted slots are woken after
-// mu is released.
+// Code that holds the mu of one partition never locks another. So accounts that were granted slots are
+// woken after mu is released.
 type partition struct {
 	w       *Worker
 	number  int
@@ -19,28 +19,28 @@ type partition struct {
 
 	mu         sync.Mutex
 	held       map[claimKey]*attempt // from the claim until Redis has answered its outcome
-	unreported []*attempt            // finished, in this order, and not in a request yet
+	unreported []*attempt            // finished and not yet in a request, in the order they finished
 	senders    int                   // goroutines that send requests
 	closed     bool                  // Run has given up the handlers that still run
-	sendSingly int                   // how many outcomes to send one by one; Redis may refuse one
-	retryDelay time.Duration         // after the last failure in a row; 0 if there was none
+	sendSingly int                   // how many of the next outcomes to send one by one, since Redis has refused a request
+	retryDelay time.Duration         // how long to wait after the last failure; 0 after a success
 
 	// Fetching, see fetch.go.
 	fetching     bool    // the partition may have tasks: fetch until it has none
-	needsSlot    bool    // fetching, but there is no slot; slotGranted goes on
+	needsSlot    bool    // fetching, but no slot is free; slotGranted resets it
 	token        bool    // the worker took a wake token: it must fetch, or pass the token on
 	seq          int64   // of the last fetch
-	startSeq     int64   // seq when fetching was last started: only a later fetch can end it
+	startSeq     int64   // seq when fetching was last started: only the reply to a later fetch can end fetching
 	openFetches  []int64 // seqs of the fetches under way
-	emptyReplies int     // replies in a row that promised more tasks and had none
+	emptyReplies int     // replies in a row that promised more tasks and gave none
 
-	idle     chan struct{} // signalled when there are no more tasks: wait for some
-	look     time.Duration // for how long to wait then, at the most
-	awaiting bool          // it waits, and may get a wake token
-	beatNow  chan struct{} // signalled when a heartbeat must not wait for its time
+	idle     chan struct{} // signalled when there are no more tasks: await waits for some
+	look     time.Duration // how long await waits at the most
+	awaiting bool          // await waits, and can get a wake token
+	beatNow  chan struct{} // signalled when a heartbeat must be sent at once
 
-	renewed time.Time // when the last request was sent that renewed the lease
-	clean   bool      // since the last heartbeat, Redis cannot have given claims to this worker
+	renewed time.Time // when the last request that renewed the lease was sent
+	clean   bool      // Redis cannot have given claims to this worker since the last heartbeat
 }
 
 func newPartition(w *Worker, number int) *partition {
@@ -52,9 +52,9 @@ func newPartition(w *Worker, number int) *partition {
 	return p
 }
 
-// claims returns the claims held, with the progress that is new, and the seq up to which
-// all fetches are over. Both are read under one lock: a claim is either in the list or of
-// a fetch that counts as under way. Redis gives back every other claim.
+// claims returns the claims held, with new progress, and the seq up to which all fetches are over.
+// Both are read under one lock, so each claim is either in the list or belongs to a fetch under way.
+// Redis gives back every other claim.
 func (p *partition) claims() (held []queue.Held, known int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +69,7 @@ func (p *partition) claims() (held []queue.Held, known int64) {
 	return held, known
 }
 
-// reported tells whether no outcome is left to report and no call is under way.
+// reported reports whether all outcomes are reported and no call is under way.
 func (p *partition) reported() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +91,8 @@ func (p *partition) failed() time.Duration {
 	return p.growDelay()
 }
 
-// growDelay returns 50 ms, then twice as long each time, up to 1 s. Caller holds mu.
+// growDelay returns 50 ms the first time, and twice as much each further time, up to 1 s. Caller
+// holds mu.
 func (p *partition) growDelay() time.Duration {
 	p.retryDelay = min(max(2*p.retryDelay, 50*time.Millisecond), time.Second)
 	return p.retryDelay

@@ -9,17 +9,16 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Progress says how far the handler is: "50%", "page 7 of 12", or whatever its readers
-// understand. The worker's next heartbeat (Config.Beat) writes the note to the task's
-// record, and queue.Record has it as Progress. Only the newest note is sent. Progress
-// makes no call to Redis. Any goroutine may call it at any time.
+// Progress sets a note that says how far the handler is, for example "50%" or "page 7 of 12". The
+// worker's next heartbeat (Config.Beat) writes the note to the task's record, where
+// queue.Record.Progress holds it. Only the newest note is sent. Progress makes no call to Redis.
+// Any goroutine can call it at any time.
 //
-// A note may have queue.MaxProgress bytes; a longer one is cut between two characters. An
-// empty one is ignored. A note after the attempt's last heartbeat is not written. Outside
-// of a handler Progress does nothing.
+// A note longer than queue.MaxProgress bytes is cut between two characters. An empty note is
+// ignored. A note after the attempt's last heartbeat is not written. If ctx is not the context of a
+// handler, Progress does nothing. It panics if ctx is nil.
 //
-// Progress is for people to read. It moves no deadline, and the next attempt does not
-// see it.
+// Progress is for people to read. It moves no deadline, and the next attempt does not get the note.
 func Progress(ctx context.Context, note string) {
 	if ctx == nil {
 		panic("worker: Progress needs the context of the handler")
@@ -30,8 +29,8 @@ func Progress(ctx context.Context, note string) {
 	}
 }
 
-// cutNote shortens a note to what a record keeps. It copies the note, so that the rest of
-// a long text is not kept in memory.
+// cutNote cuts a note to the length that a record keeps. It copies a note that it cuts, so that the
+// rest of a long text is not kept in memory.
 func cutNote(note string) string {
 	if len(note) <= queue.MaxProgress {
 		return note
@@ -43,13 +42,13 @@ func cutNote(note string) string {
 	return strings.Clone(note[:end])
 }
 
-// progress has the notes of an attempt.
+// progress holds the notes of an attempt.
 type progress struct {
 	newest atomic.Pointer[string]
-	sent   string // the newest of a heartbeat that was answered; guarded by the partition's mu
+	sent   string // the last note of a heartbeat that was answered; guarded by the partition's mu
 }
 
-// unsent returns the newest note, or "" if it was sent.
+// unsent returns the newest note, or "" if there is none or it was sent.
 func (p *progress) unsent() string {
 	if newest := p.newest.Load(); newest != nil && *newest != p.sent {
 		return *newest
@@ -57,8 +56,8 @@ func (p *progress) unsent() string {
 	return ""
 }
 
-// markSent notes that a heartbeat with a note was answered. Until then each heartbeat
-// sends it again.
+// markSent records that a heartbeat with this note was answered. Until then each heartbeat sends the
+// note again.
 func (p *progress) markSent(note string) {
 	if note != "" {
 		p.sent = note
@@ -70,7 +69,7 @@ func (a *attempt) heldClaim() queue.Held {
 	return queue.Held{ID: a.claim.ID, Epoch: a.claim.Epoch, Progress: a.progress.unsent()}
 }
 
-// progressSent marks the notes of a heartbeat that was answered.
+// progressSent records that a heartbeat with these claims was answered.
 func (p *partition) progressSent(sent []queue.Held) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

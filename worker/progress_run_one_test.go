@@ -27,32 +27,32 @@ func TestProgressIsOnTheRecordAfterRunOne(t *testing.T) {
 				worker.Progress(ctx, "2 of 2")
 				return nil
 			}, "2 of 2", queue.Completed},
-			{"an empty note says nothing", func(s *stage, ctx context.Context) error {
+			{"an empty note is ignored", func(s *stage, ctx context.Context) error {
 				worker.Progress(ctx, "half")
 				worker.Progress(ctx, "")
 				return nil
 			}, "half", queue.Completed},
-			{"none if nothing was said", func(*stage, context.Context) error { return nil }, "", queue.Completed},
-			{"of an attempt that fails", func(_ *stage, ctx context.Context) error {
+			{"no note if Progress was not called", func(*stage, context.Context) error { return nil }, "", queue.Completed},
+			{"the note of an attempt that fails", func(_ *stage, ctx context.Context) error {
 				worker.Progress(ctx, "half")
 				return errors.New("boom")
 			}, "half", queue.Pending},
-			{"of one that panics", func(_ *stage, ctx context.Context) error {
+			{"the note of an attempt that panics", func(_ *stage, ctx context.Context) error {
 				worker.Progress(ctx, "half")
 				panic("boom")
 			}, "half", queue.Pending},
-			{"of one that gives its task back", func(_ *stage, ctx context.Context) error {
+			{"the note of an attempt that gives its task back", func(_ *stage, ctx context.Context) error {
 				worker.Progress(ctx, "half")
 				return worker.Release(0)
 			}, "half", queue.Pending},
-			{"not of one whose task was cancelled", func(s *stage, ctx context.Context) error {
+			{"not the note of an attempt whose task was cancelled", func(s *stage, ctx context.Context) error {
 				if _, err := s.q.Cancel(s.ctx, worker.Info(ctx).ID, ""); err != nil {
 					s.Error(err)
 				}
 				worker.Progress(ctx, "half")
 				return nil
 			}, "", queue.Cancelled},
-			{"of the task whose handler says it, not of one around it", func(s *stage, ctx context.Context) error {
+			{"not the note of an inner handler", func(s *stage, ctx context.Context) error {
 				if worker.Info(ctx).Kind == "inner" {
 					worker.Progress(ctx, "inner")
 					return nil
@@ -71,7 +71,7 @@ func TestProgressIsOnTheRecordAfterRunOne(t *testing.T) {
 				id := s.enqueue(queue.Task{Kind: "k", MaxRetries: 1})
 				s.runOne(w)
 				if r := s.record(id); r.Progress != test.want || r.Status != test.status || r.ProgressAt.IsZero() != (test.want == "") {
-					t.Errorf("it is %s with progress %q of %v, want %s, %q", r.Status, r.Progress, r.ProgressAt, test.status, test.want)
+					t.Errorf("the task is %s with progress %q of %v, want %s, %q", r.Status, r.Progress, r.ProgressAt, test.status, test.want)
 				}
 				s.noWorkers()
 			})
@@ -87,22 +87,22 @@ func TestProgressIsKeptThoughTheHandlerEndsItsGoroutine(t *testing.T) {
 	go func() { defer close(gone); w.RunOne(s.ctx) }()
 	receive(t, gone)
 	if r := s.record(id); r.Status != queue.Failed || r.Progress != "half" {
-		t.Errorf("it is %s with progress %q, want FAILED, half", r.Status, r.Progress)
+		t.Errorf("the task is %s with progress %q, want FAILED, half", r.Status, r.Progress)
 	}
 }
 
 func TestALongNoteIsCutBetweenCharacters(t *testing.T) {
 	s := newStage(t, shared(t), 1)
 	for _, test := range []struct{ claim, note, want string }{
-		{"as much as is kept", strings.Repeat("x", 1024), strings.Repeat("x", 1024)},
-		{"a byte more", strings.Repeat("x", 1025), strings.Repeat("x", 1024)},
+		{"as long as the limit", strings.Repeat("x", 1024), strings.Repeat("x", 1024)},
+		{"a byte longer", strings.Repeat("x", 1025), strings.Repeat("x", 1024)},
 		{"two bytes each, even", strings.Repeat("é", 9000), strings.Repeat("é", 512)},
 		{"two bytes each, odd", "x" + strings.Repeat("é", 9000), "x" + strings.Repeat("é", 511)},
 		{"three bytes each", strings.Repeat("€", 400), strings.Repeat("€", 341)},
 		{"four bytes each, one over", "x" + strings.Repeat("🙂", 400), "x" + strings.Repeat("🙂", 255)},
 		{"four bytes each, three over", "xyz" + strings.Repeat("🙂", 400), "xyz" + strings.Repeat("🙂", 255)},
-		{"no text at all", strings.Repeat("\x80", 2000), strings.Repeat("\x80", 1020)},
-		{"short, whatever it is", "\x00\xff\r\n{}", "\x00\xff\r\n{}"},
+		{"not UTF-8", strings.Repeat("\x80", 2000), strings.Repeat("\x80", 1020)},
+		{"a short note with any bytes", "\x00\xff\r\n{}", "\x00\xff\r\n{}"},
 	} {
 		w := worker.New(s.q, worker.Config{})
 		w.HandleRaw("k", raw(func(ctx context.Context) error { worker.Progress(ctx, test.note); return nil }))
@@ -112,5 +112,5 @@ func TestALongNoteIsCutBetweenCharacters(t *testing.T) {
 			t.Errorf("%s: kept %d bytes %.40q…, want %d", test.claim, len(got), got, len(test.want))
 		}
 	}
-	worker.Progress(t.Context(), "outside of a handler") // nobody's
+	worker.Progress(t.Context(), "outside of a handler") // must do nothing
 }

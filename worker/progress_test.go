@@ -16,22 +16,22 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// teller is a worker with one task, whose handler says each note that it is sent, in a
-// goroutine of its own, and returns when there are no more.
-func (s *stage) teller(config worker.Config, task queue.Task) (id string, notes chan<- string) {
-	said, started := make(chan string), make(chan bool)
+// noter starts a worker and enqueues a task for it. The handler passes each note that it receives from
+// notes to Progress, each in a goroutine of its own. It returns when notes is closed.
+func (s *stage) noter(config worker.Config, task queue.Task) (id string, notes chan<- string) {
+	input, started := make(chan string), make(chan bool)
 	w := worker.New(s.q, config)
 	w.HandleRaw(task.Kind, raw(func(ctx context.Context) error {
 		started <- true
 		for {
 			select {
-			case note, more := <-said:
+			case note, more := <-input:
 				if !more {
 					return nil
 				}
-				spoken := make(chan bool)
-				go func() { defer close(spoken); worker.Progress(ctx, note) }()
-				<-spoken
+				called := make(chan bool)
+				go func() { defer close(called); worker.Progress(ctx, note) }()
+				<-called
 			case <-s.ctx.Done(): // the test has failed
 				return nil
 			}
@@ -40,38 +40,38 @@ func (s *stage) teller(config worker.Config, task queue.Task) (id string, notes 
 	s.run(w)
 	id = s.enqueue(task)
 	receive(s, started)
-	return id, said
+	return id, input
 }
 
-// told waits until a record has a note.
-func (s *stage) told(id, note string) *queue.Record {
+// noted waits until the record of a task has a note, and returns the record.
+func (s *stage) noted(id, note string) *queue.Record {
 	s.Helper()
 	var r *queue.Record
-	await.Until(s, "the record says "+note, func() bool { r = s.record(id); return r.Progress == note })
+	await.Until(s, "the record has the note "+note, func() bool { r = s.record(id); return r.Progress == note })
 	return r
 }
 
 func TestProgressIsSeenByOthersAndMovesNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shared(t), 1)
-	other := reopen(t, s.q) // as another process would
-	id, notes := s.teller(worker.Config{Beat: 20 * time.Millisecond},
+	other := reopen(t, s.q) // like another process
+	id, notes := s.noter(worker.Config{Beat: 20 * time.Millisecond},
 		queue.Task{Kind: "k", Timeout: time.Hour, AttemptTimeout: 30 * time.Minute, MaxRetries: 1})
 	s.q = other
 	before := s.record(id)
 	if before.Progress != "" || !before.ProgressAt.IsZero() {
-		t.Errorf("before a word was said it had progress %q at %v", before.Progress, before.ProgressAt)
+		t.Errorf("before the first note the record has progress %q at %v, want none", before.Progress, before.ProgressAt)
 	}
 	notes <- "10%"
-	first := s.told(id, "10%")
+	first := s.noted(id, "10%")
 	for n := 11; n < 60; n++ {
 		notes <- fmt.Sprint(n, "%")
 	}
-	second := s.told(id, "59%")
+	second := s.noted(id, "59%")
 	if first.ProgressAt.Before(first.StartedAt) || second.ProgressAt.Before(first.ProgressAt) {
-		t.Errorf("started %v, told %v and %v: want that order", first.StartedAt, first.ProgressAt, second.ProgressAt)
+		t.Errorf("started at %v, notes of %v and %v: want that order", first.StartedAt, first.ProgressAt, second.ProgressAt)
 	}
-	// All else is as it was, above all each instant at which something ends.
+	// No other field changes, in particular no deadline or limit.
 	fields := maps.Clone(second.Fields)
 	delete(fields, "progress")
 	delete(fields, "progress_at")
@@ -80,26 +80,26 @@ func TestProgressIsSeenByOthersAndMovesNothing(t *testing.T) {
 	}
 	close(notes)
 	if r := s.ended(id); r.Status != queue.Completed || r.Progress != "59%" || !r.ProgressAt.Equal(second.ProgressAt) {
-		t.Errorf("it ended as %s with %q at %v, want COMPLETED and what was said last", r.Status, r.Progress, r.ProgressAt)
+		t.Errorf("the task ended as %s with the note %q of %v, want COMPLETED with the last note", r.Status, r.Progress, r.ProgressAt)
 	}
 }
 
-func TestAHeartbeatSaysOnlyWhatIsNew(t *testing.T) {
+func TestAHeartbeatSendsOnlyANewNote(t *testing.T) {
 	t.Parallel()
 	var id atomic.Pointer[string]
 	var beats, first, second atomic.Int64
 	rdb := hooked(t, func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
-		if task := id.Load(); task != nil && has(cmd, *task) && len(cmd.Args()) > 6 { // not the test's own look
+		if task := id.Load(); task != nil && has(cmd, *task) && len(cmd.Args()) > 6 { // not the test's own read of the record
 			beats.Add(1)
 		}
 		switch {
 		case has(cmd, "first"):
 			first.Add(1)
 		case !has(cmd, "second"):
-		case second.Add(1) == 1: // it never arrives, and the heartbeat fails
+		case second.Add(1) == 1: // the heartbeat fails and never arrives
 			cmd.SetErr(raised("ERR something is wrong"))
 			return cmd.Err()
-		case second.Load() == 2: // it arrives, and its answer is lost
+		case second.Load() == 2: // the heartbeat arrives, and its reply is lost
 			next(ctx, cmd)
 			cmd.SetErr(errors.New("cut"))
 			return cmd.Err()
@@ -107,7 +107,7 @@ func TestAHeartbeatSaysOnlyWhatIsNew(t *testing.T) {
 		return next(ctx, cmd)
 	})
 	s := newStage(t, rdb, 1)
-	task, notes := s.teller(worker.Config{Beat: 10 * time.Millisecond}, queue.Task{Kind: "k"})
+	task, notes := s.noter(worker.Config{Beat: 10 * time.Millisecond}, queue.Task{Kind: "k"})
 	id.Store(&task)
 	someBeats := func() {
 		t.Helper()
@@ -115,7 +115,7 @@ func TestAHeartbeatSaysOnlyWhatIsNew(t *testing.T) {
 		await.Until(t, "there are more heartbeats", func() bool { return beats.Load() >= from+6 })
 	}
 	notes <- "first"
-	s.told(task, "first")
+	s.noted(task, "first")
 	someBeats()
 	notes <- "first"
 	someBeats()
@@ -124,23 +124,23 @@ func TestAHeartbeatSaysOnlyWhatIsNew(t *testing.T) {
 	}
 	notes <- "second"
 	await.Until(t, "the second note is answered", func() bool { return second.Load() >= 3 })
-	at := s.told(task, "second").ProgressAt
+	at := s.noted(task, "second").ProgressAt
 	someBeats()
 	if n := second.Load(); n != 3 {
-		t.Errorf("a note that was lost, and whose answer was lost, was sent %d times, want 3", n)
+		t.Errorf("the second note was sent %d times, want 3: one was lost, and the reply to one was lost", n)
 	}
 	notes <- ""
 	someBeats()
 	if r := s.record(task); r.Progress != "second" || !r.ProgressAt.Equal(at) {
-		t.Errorf("after an empty note it is %q of %v, want second of %v", r.Progress, r.ProgressAt, at)
+		t.Errorf("after an empty note the record has %q of %v, want second of %v", r.Progress, r.ProgressAt, at)
 	}
 	close(notes)
 	s.ended(task)
 }
 
-// A worker is cut off until its task runs elsewhere. What it says then arrives, and is
-// not the task's progress any more.
-func TestWhoLostItsClaimHasNoSay(t *testing.T) {
+// A worker is cut off until its task runs in another worker. Its heartbeat then arrives, and its note
+// is not written to the record.
+func TestProgressOfALostClaimIsIgnored(t *testing.T) {
 	t.Parallel()
 	caught, release, answered := make(chan bool, 1), make(chan bool), make(chan bool, 1)
 	rdb := hooked(t, func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
@@ -153,7 +153,7 @@ func TestWhoLostItsClaimHasNoSay(t *testing.T) {
 		return next(ctx, cmd)
 	})
 	s := newStage(t, rdb, 1)
-	// Its only slot is taken, so it does not fetch: that would renew its lease.
+	// Its only slot is in use, so the worker does not fetch: a fetch would renew its lease.
 	first := worker.New(s.q, worker.Config{Concurrency: 1, Lease: time.Second, Beat: 20 * time.Millisecond})
 	var cause error
 	first.HandleRaw("k", raw(func(ctx context.Context) error {
@@ -170,24 +170,24 @@ func TestWhoLostItsClaimHasNoSay(t *testing.T) {
 	second, leave := worker.New(s.q, worker.Config{Lease: time.Minute, Beat: 20 * time.Millisecond}), make(chan bool)
 	second.HandleRaw("k", raw(func(ctx context.Context) error { worker.Progress(ctx, "of the second"); <-leave; return nil }))
 	s.run(second)
-	before := s.told(id, "of the second")
+	before := s.noted(id, "of the second")
 	close(release)
 	receive(t, answered)
 	if r := s.record(id); !maps.Equal(r.Fields, before.Fields) {
-		t.Errorf("after the first one's heartbeat the record is\n%v, want\n%v", r.Fields, before.Fields)
+		t.Errorf("after the heartbeat of the first worker the record is\n%v, want\n%v", r.Fields, before.Fields)
 	}
-	await.Until(t, "the first one is told to stop", func() bool { return first.Stats().Stopped == 1 && first.Stats().Running == 0 })
+	await.Until(t, "the first attempt is stopped", func() bool { return first.Stats().Stopped == 1 && first.Stats().Running == 0 })
 	close(leave)
 	if r := s.ended(id); r.Progress != "of the second" || r.Epoch != 2 {
-		t.Errorf("it ended with progress %q and epoch %d, want that of the second", r.Progress, r.Epoch)
+		t.Errorf("the task ended with progress %q and epoch %d, want those of the second attempt", r.Progress, r.Epoch)
 	}
 	stop()
 	if !errors.Is(cause, worker.ErrClaimLost) {
-		t.Errorf("the first one's context ended for %v, want %v", cause, worker.ErrClaimLost)
+		t.Errorf("the cause of the first handler's context is %v, want %v", cause, worker.ErrClaimLost)
 	}
 }
 
-// reopen is what another process has of a namespace.
+// reopen opens a namespace again, as another process does.
 func reopen(t *testing.T, q *queue.Queue) *queue.Queue {
 	t.Helper()
 	other, err := queue.Open(t.Context(), shared(t), queue.Config{Namespace: q.Namespace(), Logger: q.Logger()})

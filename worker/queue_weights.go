@@ -9,7 +9,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// queueWeights are the queues that a worker takes tasks from, with their weights.
+// queueWeights holds the queues that a worker takes tasks from, with their weights.
 type queueWeights struct {
 	names   []string
 	weights []float64 // nil: strict order
@@ -35,10 +35,10 @@ func newQueueWeights(c *Config) queueWeights {
 // randomQuotas divides the n slots of a fetch among the queues.
 func (q *queueWeights) randomQuotas(n int) []queue.Quota { return q.quotas(n, rand.Float64) }
 
-// quotas divides n slots among the queues. random returns numbers of [0, 1).
+// quotas divides n slots among the queues. random returns numbers in [0, 1).
 //
-// The first queue in the list is served first, and gets the slots that others leave free.
-// So the order is random by weight too.
+// Redis serves the first queue of the list first, and gives it the slots that others leave free. So
+// the order is random by weight too.
 func (q *queueWeights) quotas(n int, random func() float64) []queue.Quota {
 	if q.weights == nil || len(q.names) == 1 {
 		return q.allToEach(n)
@@ -60,10 +60,10 @@ func (q *queueWeights) allToEach(n int) []queue.Quota {
 	return quotas
 }
 
-// shares divides n slots by weight. Each queue gets its share rounded down or up, so that
-// on average it gets exactly its share, even when n is 1. To that end the weights lie side
-// by side on a line with n marks at equal distances, the first at a random place. A queue
-// gets as many slots as there are marks on its part of the line.
+// shares divides n slots by weight. Each queue gets its share rounded down or up at random, so that
+// it gets exactly its share on average, even when n is 1. It puts the weights side by side on a line.
+// The line has n marks at equal distances; the place of the first mark is random. A queue gets as many
+// slots as there are marks on its part of the line.
 func (q *queueWeights) shares(n int, random func() float64) []int {
 	shares := make([]int, len(q.names))
 	offset, upTo, marks := random(), 0.0, 0
@@ -79,8 +79,9 @@ func (q *queueWeights) shares(n int, random func() float64) []int {
 	return shares
 }
 
-// order returns the queues in random order by weight. Of exponentially distributed times
-// the smallest is a queue's in proportion to its rate, so the times are sorted.
+// order returns the queues in random order by weight. Each queue gets an exponentially distributed
+// time with its weight as rate, and the times are sorted: so a queue is first with a probability in
+// proportion to its weight.
 func (q *queueWeights) order(random func() float64) []int {
 	order, times := make([]int, len(q.names)), make([]float64, len(q.names))
 	for i, weight := range q.weights {

@@ -23,14 +23,14 @@ func TestQuotas(t *testing.T) {
 		}
 	})
 
-	t.Run("a lone queue gets all slots whatever its weight", func(t *testing.T) {
+	t.Run("a single queue gets all slots whatever its weight", func(t *testing.T) {
 		m := weighted(map[string]int{"only": 3})
 		if got, want := m.quotas(5, random), []queue.Quota{{Queue: "only", N: 5}}; !slices.Equal(got, want) {
 			t.Fatalf("quotas = %v, want %v", got, want)
 		}
 	})
 
-	t.Run("every draw hands out exactly n, and every queue is in it", func(t *testing.T) {
+	t.Run("quotas gives out exactly n slots, and lists every queue", func(t *testing.T) {
 		for range 10_000 {
 			weights := map[string]int{"a": 1 + rand.IntN(9), "b": 1 + rand.IntN(9), "c": 1 + rand.IntN(1000)}
 			m, n := weighted(weights), rand.IntN(60)
@@ -38,23 +38,23 @@ func TestQuotas(t *testing.T) {
 			for _, quota := range m.quotas(n, random) {
 				names, sum = append(names, quota.Queue), sum+quota.N
 				if quota.N < 0 {
-					t.Fatalf("%v of %d: a quota of %d", weights, n, quota.N)
+					t.Fatalf("weights %v, %d slots: a quota of %d", weights, n, quota.N)
 				}
 			}
 			slices.Sort(names)
 			if sum != n || !slices.Equal(names, []string{"a", "b", "c"}) {
-				t.Fatalf("%v of %d: %d slots for %v", weights, n, sum, names)
+				t.Fatalf("weights %v, %d slots: quotas of %d slots for %v", weights, n, sum, names)
 			}
 		}
 	})
 
-	t.Run("no queue is ever a whole slot away from its share", func(t *testing.T) {
+	t.Run("each quota differs from the queue's share by less than one slot", func(t *testing.T) {
 		m := weighted(map[string]int{"a": 6, "b": 3, "c": 1})
 		for range 1000 {
 			for _, quota := range m.quotas(17, random) {
 				share := map[string]float64{"a": 10.2, "b": 5.1, "c": 1.7}[quota.Queue]
 				if math.Abs(float64(quota.N)-share) >= 1 {
-					t.Fatalf("%s got %d slots of a share of %.1f", quota.Queue, quota.N, share)
+					t.Fatalf("%s got %d slots, and its share is %.1f", quota.Queue, quota.N, share)
 				}
 			}
 		}

@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// ready says what of a worker or its context is nil.
+// ready returns an error if the worker or ctx is nil, or the worker was not made by New.
 func (w *Worker) ready(ctx context.Context) error {
 	if w == nil || w.registered == nil {
-		return errors.New("worker: it is nil or empty: use worker.New")
+		return errors.New("worker: the *Worker is nil or empty: use worker.New")
 	}
 	if err := w.q.Ready(ctx); err != nil {
 		return fmt.Errorf("worker: %w", err)
@@ -17,10 +17,10 @@ func (w *Worker) ready(ctx context.Context) error {
 	return nil
 }
 
-// made panics if w is nil or empty. It is for functions that return no error.
+// made returns w, and panics if w is nil or empty. It is for functions that return no error.
 func (w *Worker) made() *Worker {
 	if w == nil || w.registered == nil {
-		panic("worker: a *Worker is nil or empty: use worker.New")
+		panic("worker: the *Worker is nil or empty: use worker.New")
 	}
 	return w
 }

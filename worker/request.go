@@ -11,11 +11,11 @@ const (
 	maxOutcomeBytes = 4 << 20 // of outcomes in one request
 	maxFetch        = 500     // tasks in one request
 
-	// outcomeOverhead is about how many bytes an outcome has beside its texts.
+	// outcomeOverhead is about how many bytes an outcome has besides its texts.
 	outcomeOverhead = 100
 )
 
-// request is one call of Redis. It reports outcomes, fetches tasks, or does both.
+// request is one call to Redis. It reports outcomes, fetches tasks, or does both.
 type request struct {
 	attempts []*attempt
 	outcomes []queue.Outcome // of attempts, in the same order
@@ -24,9 +24,10 @@ type request struct {
 	sent     time.Time
 }
 
-// requestDue tells whether to send a request while others are under way. Outcomes gather
-// while one is. A second one is sent when a quarter of the slots has finished, so that
-// Redis has work before the first reply is handled. There is no timer. Caller holds mu.
+// requestDue reports whether to send a request now; others is how many are under way. While one
+// request is under way, outcomes are collected. A second one is sent when a quarter of the slots has
+// finished, so that Redis has work before the first reply is handled. There is no timer. Caller holds
+// mu.
 func (p *partition) requestDue(others int) bool {
 	if others > 0 {
 		return len(p.unreported) >= max(p.w.config.Concurrency/4, 1)
@@ -34,8 +35,8 @@ func (p *partition) requestDue(others int) bool {
 	return len(p.unreported) > 0 || p.canFetch() || p.token
 }
 
-// nextRequest returns what a sender is to send. If there is nothing it returns nil, and
-// the caller is no longer counted as a sender.
+// nextRequest returns the next request of a sender. If there is nothing to send, it returns nil, and
+// the caller no longer counts as a sender.
 func (p *partition) nextRequest() *request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,7 +55,7 @@ func (p *partition) nextRequest() *request {
 		p.addFetch(r)
 	case len(r.attempts) > 0:
 	case p.token:
-		p.addFetch(r) // of no tasks: this passes the token on
+		p.addFetch(r) // a fetch of 0 tasks passes the token on
 	default:
 		p.senders--
 		return nil
@@ -62,7 +63,7 @@ func (p *partition) nextRequest() *request {
 	return r
 }
 
-// addOutcomes moves as many outcomes to a request as it may have. Caller holds mu.
+// addOutcomes moves as many outcomes to a request as it can have. Caller holds mu.
 func (p *partition) addOutcomes(r *request) {
 	n := p.fitting()
 	if n == 0 {
@@ -79,7 +80,7 @@ func (p *partition) addOutcomes(r *request) {
 	}
 }
 
-// fitting returns how many outcomes the next request may have. Caller holds mu.
+// fitting returns how many outcomes the next request can have. Caller holds mu.
 func (p *partition) fitting() int {
 	n, size := 0, 0
 	for n < len(p.unreported) && n < maxOutcomes {

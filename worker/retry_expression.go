@@ -7,9 +7,8 @@ import (
 	"github.com/curfew-dev/curfew/retryexpr"
 )
 
-// evaluateRetry evaluates the task's retry expression for a failed attempt, and puts the
-// answer into the outcome. For timeouts the expression was evaluated when the task was
-// created.
+// evaluateRetry evaluates the task's retry expression for a failed attempt, and stores the answer in
+// the outcome. For timeouts the expression was evaluated when the task was enqueued.
 func (a *attempt) evaluateRetry(result []byte) {
 	c, o := &a.claim, &a.outcome
 	if c.RetryExpression == "" || o.Verb != queue.Fail || o.Class == queue.ClassTimeout || o.Class == queue.ClassDeadline {

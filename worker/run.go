@@ -8,12 +8,15 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// Run works until ctx ends, or until somebody asks the worker to stop (queue.StopWorker); then it
-// drains, and returns nil. A worker runs once. It returns an error if the config or the defaults of a kind are wrong; then nothing was started.
+// Run takes and runs tasks until ctx ends or a stop of the worker is requested
+// ([queue.Queue.StopWorker]). Then it waits for the handlers, reports their outcomes, and returns nil.
+// A worker runs once: a second call returns an error. If the config or the defaults of a kind are
+// invalid, Run returns an error and starts nothing.
 //
-// It outlives any outage of Redis. It returns an error if its first heartbeat in a partition fails for a reason that
-// waiting does not mend ([refusal.Permanent]: a password, a right), and whenever the client is
-// closed ([refusal.ErrClosed]). Once it has worked, it takes a right or a password that it loses for an outage.
+// If Redis is away, Run continues to try. It returns an error if the first heartbeat in a partition
+// fails for a reason that waiting does not repair ([refusal.Permanent]: a wrong password, a missing
+// right). It also returns an error when the client is closed ([refusal.ErrClosed]). After the first
+// heartbeat, Run treats a password or a right that it loses as an outage, and tries again.
 //
 // The contexts of handlers have the values of ctx, but do not end with it: handlers have
 // Config.ShutdownTimeout to finish.
@@ -58,8 +61,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return failed
 }
 
-// startBackground starts the worker's own goroutines. The function that it returns ends the messages
-// about attempts that must stop.
+// startBackground starts the worker's own goroutines. endStops ends the subscription to stop messages.
 func (w *Worker) startBackground() (endStops func()) {
 	for n := range w.q.Partitions() {
 		w.partitions = append(w.partitions, newPartition(w, n))
@@ -88,7 +90,7 @@ func (w *Worker) prepare() error {
 	handlers := w.wrapped()
 	for kind, handle := range handlers {
 		if handle == nil {
-			return fmt.Errorf("worker: the middleware makes the handler of kind %q nil: return one that calls next", kind)
+			return fmt.Errorf("worker: middleware returned a nil handler for kind %q: return one that calls next", kind)
 		}
 	}
 	w.ran = true
@@ -98,14 +100,14 @@ func (w *Worker) prepare() error {
 	return nil
 }
 
-// check completes the config and says what is wrong with it. Caller holds mu.
+// check completes the config, and returns an error if it is invalid. Caller holds mu.
 func (w *Worker) check() error {
 	if w.config.TaskTimeout == 0 {
 		fromEnv, err := TaskTimeoutFromEnv()
 		if err != nil {
 			return err
 		}
-		if fromEnv > 0 { // 0 is not written: handlers of RunOne read the field without the lock
+		if fromEnv > 0 { // 0 is not stored: handlers of RunOne read the field without the lock
 			w.config.TaskTimeout = fromEnv
 		}
 	}
@@ -113,7 +115,7 @@ func (w *Worker) check() error {
 		return err
 	}
 	if len(w.registered) == 0 {
-		return errors.New("worker: there is no handler: register one before Run")
+		return errors.New("worker: no handler is registered: call worker.Handle before Run")
 	}
 	return nil
 }

@@ -14,30 +14,30 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// runOneLease outlasts every test, whatever its clock does.
+// runOneLease is longer than any test, even if the test moves its clock.
 const runOneLease = 100 * 365 * 24 * time.Hour
 
-// Ran is an attempt that RunOne made.
+// Ran describes an attempt that RunOne made.
 type Ran struct {
 	Claim   queue.Claim   // the task as it was claimed
-	Report  queue.Outcome // the outcome that was reported; no Verb: the task was suspended
-	Verdict queue.Verdict // how Redis answered the report
+	Report  queue.Outcome // the outcome that was reported; without a Verb the task was suspended
+	Verdict queue.Verdict // the reply of Redis to the report
 }
 
 // RunOne is for tests. It claims one ready task, runs its handler in the calling
 // goroutine, reports the outcome, and returns. Middleware, Info, panics, verdicts, limits
-// and stops are as under Run, which must not be called. If no task is ready it returns
-// nil. It leaves no goroutine behind.
+// and stops work as they do in Run. Run must not have been called. If no task is ready, RunOne
+// returns nil and no error. It leaves no goroutine behind.
 //
-// It takes the task from the queues named, in that order. Without names it takes the
-// worker's own, the one of the greatest weight first. Of several partitions it takes the
-// first that has a ready task. When ctx ends, the handler's context ends with
+// RunOne takes the task from the named queues, in that order. Without names it uses the
+// worker's own queues, the queue of the greatest weight first. If there are several partitions,
+// it uses the first that has a ready task. When ctx ends, the handler's context ends with
 // ErrShutdown.
 //
-// It returns an error if the config is wrong, if Redis did not answer, or if the task's
-// kind has no handler here. In the last case the task is given back, as under Run.
+// RunOne returns an error if the config is invalid, if a call to Redis fails, or if the task's
+// kind has no handler here. In the last case it gives the task back, as Run does.
 //
-// Its lease does not run out: if the process dies, the task ends by its own limits only.
+// The claim of RunOne does not expire: if the process dies, the task ends only by its own limits.
 func (w *Worker) RunOne(ctx context.Context, queues ...string) (*Ran, error) {
 	if err := w.ready(ctx); err != nil {
 		return nil, err
@@ -51,8 +51,8 @@ func (w *Worker) RunOne(ctx context.Context, queues ...string) (*Ran, error) {
 	if len(queues) == 0 {
 		queues = w.config.byWeight()
 	}
-	// Each call has an id of its own. So calls share no state, and a handler may itself
-	// call RunOne.
+	// Each call has an id of its own. So calls share no state, and a handler can call RunOne
+	// too.
 	o := &runOne{w: w, id: newID(w.config.Name), callCtx: context.WithoutCancel(ctx)}
 	defer o.endLeases()
 	claim, err := o.fetch(ctx, queues)
@@ -73,12 +73,13 @@ func (w *Worker) checkRunOne() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ran {
-		return errors.New("worker: RunOne is for a worker that does not Run: make another one")
+		return errors.New("worker: RunOne was called after Run: make another worker for RunOne")
 	}
 	return w.check()
 }
 
-// byWeight returns the queues in an order that is always the same, as tests need it.
+// byWeight returns the queues by descending weight and then by name, so that tests get the same order
+// each time.
 func (c *Config) byWeight() []string {
 	if len(c.Strict) > 0 {
 		return c.Strict
@@ -92,18 +93,18 @@ func (c *Config) byWeight() []string {
 type runOne struct {
 	w       *Worker
 	id      string
-	callCtx context.Context // of the calls to Redis: it outlives the handler
-	asked   []int           // the partitions in which the id has a lease
+	callCtx context.Context // of the calls to Redis; it does not end before them
+	leased  []int           // the partitions in which the id has a lease
 }
 
-// fetch asks the partitions one after the other for a task.
+// fetch fetches a task from the partitions, one after the other. It returns nil if no task is ready.
 func (o *runOne) fetch(ctx context.Context, queues []string) (*queue.Claim, error) {
 	fetch := queue.Ask{N: 1, Seq: 1, Lease: runOneLease}
 	for _, name := range queues {
 		fetch.Quotas = append(fetch.Quotas, queue.Quota{Queue: name, N: 1})
 	}
 	for n := range o.w.q.Partitions() {
-		o.asked = append(o.asked, n)
+		o.leased = append(o.leased, n)
 		reply, err := o.w.q.Attempts().Fetch(ctx, n, o.id, fetch)
 		if err != nil {
 			return nil, err
@@ -120,7 +121,7 @@ func (o *runOne) fetch(ctx context.Context, queues []string) (*queue.Claim, erro
 func (o *runOne) giveBack(claim *queue.Claim, kinds []string) error {
 	o.w.logUnknownKind(claim)
 	_, err := o.settle(giveBack(newPartition(o.w, claim.Partition), claim, unknownKindDelay))
-	return errors.Join(fmt.Errorf("worker: task %s is of kind %q, which has no handler here, only %s: register one with worker.Handle",
+	return errors.Join(fmt.Errorf("worker: task %s has kind %q, and only these kinds have a handler here: %s; register one with worker.Handle",
 		claim.ID, claim.Kind, strings.Join(kinds, ", ")), err)
 }
 
@@ -158,8 +159,7 @@ func (o *runOne) settle(a *attempt) (queue.Verdict, error) {
 	return reply.Verdicts[0], nil
 }
 
-// startWatch starts to watch an attempt. The function that it returns ends that, and
-// sends the newest progress.
+// startWatch starts a goroutine that watches an attempt. end ends it, and sends the newest progress.
 func (o *runOne) startWatch(a *attempt) (end func()) {
 	ctx, cancel := context.WithCancel(o.callCtx)
 	var group sync.WaitGroup
@@ -173,7 +173,7 @@ func (o *runOne) startWatch(a *attempt) (end func()) {
 	}
 }
 
-// watch ends the attempt's context when Redis says that it must stop.
+// watch ends the attempt's context when Redis reports that it must stop.
 func (o *runOne) watch(ctx context.Context, a *attempt) {
 	stop := func(s queue.Stop) {
 		if (claimKey{s.ID, s.Epoch}) == a.key() && a.base.Err() == nil {
@@ -194,8 +194,8 @@ func (o *runOne) watch(ctx context.Context, a *attempt) {
 	}
 }
 
-// heartbeat sends the newest progress, and returns whether the attempt must stop. It waits for
-// the answer: a heartbeat that reached Redis after endLeases would leave a lease behind.
+// heartbeat sends the newest progress, and returns the attempts that must stop. It waits for the
+// reply: a heartbeat that reached Redis after endLeases would leave a lease behind.
 func (o *runOne) heartbeat(a *attempt) []queue.Stop {
 	held := a.heldClaim()
 	stops, err := o.w.q.Attempts().Heartbeat(o.callCtx, a.claim.Partition, o.id, runOneLease, 1, []queue.Held{held})
@@ -207,11 +207,11 @@ func (o *runOne) heartbeat(a *attempt) []queue.Stop {
 	return stops
 }
 
-// endLeases ends the leases of this call. A task that was not reported is given back.
+// endLeases ends the leases of this call. Redis gives back a task that was not reported.
 func (o *runOne) endLeases() {
 	ctx, cancel := context.WithTimeout(o.callCtx, endLeaseTimeout)
 	defer cancel()
-	for _, n := range o.asked {
+	for _, n := range o.leased {
 		if _, err := o.w.q.Attempts().Heartbeat(ctx, n, o.id, 0, 1, nil); err != nil {
 			o.w.logError(n, "RunOne could not end its lease", err)
 		}

@@ -45,29 +45,29 @@ func TestRunOneRunsOneTask(t *testing.T) {
 			return payload, nil
 		})
 		if ran := s.runOne(w); ran != nil {
-			t.Errorf("RunOne of an empty queue ran %s", ran.Claim.ID)
+			t.Errorf("RunOne of an empty queue ran %s, want nil", ran.Claim.ID)
 		}
 		var ids []string
-		for range 3 { // one in each partition
+		for range 3 { // one task in each partition
 			ids = append(ids, s.enqueue(queue.Task{Kind: "k", Payload: []byte("p")}))
 		}
 		for i, id := range ids {
 			calls = nil
 			ran := s.runOne(w)
 			if ran == nil {
-				t.Fatalf("RunOne %d ran nothing", i)
+				t.Fatalf("RunOne %d returned nil", i)
 			}
 			want := worker.Ran{Claim: ran.Claim, Report: queue.Outcome{ID: id, Epoch: 1, Verb: queue.Complete, Result: []byte("p")},
 				Verdict: queue.Verdict{Word: "OK", Status: queue.Completed}}
 			if got := fmt.Sprintf("%+v", *ran); ran.Claim.ID != id || got != fmt.Sprintf("%+v", want) || fmt.Sprint(calls) != fmt.Sprint([]string{"around", id}) {
-				t.Errorf("RunOne gave\n%s and called %v, want\n%+v and around, %s", got, calls, want, id)
+				t.Errorf("RunOne returned\n%s and called %v, want\n%+v and around, %s", got, calls, want, id)
 			}
 			if r := s.record(id); r.Status != queue.Completed || string(r.Result) != "p" {
 				t.Errorf("%s is %s with %q, want COMPLETED with p", id, r.Status, r.Result)
 			}
 		}
 		if ran := s.runOne(w); ran != nil {
-			t.Errorf("RunOne found %s after all had run", ran.Claim.ID)
+			t.Errorf("RunOne ran %s after all tasks had run", ran.Claim.ID)
 		}
 		if got, want := w.Stats(), (worker.Stats{Started: 3, Completed: 3}); got != want {
 			t.Errorf("Stats = %+v, want %+v", got, want)
@@ -76,7 +76,7 @@ func TestRunOneRunsOneTask(t *testing.T) {
 	})
 }
 
-// noWorkers checks that no call of RunOne left a trace of itself in Redis.
+// noWorkers checks that no call of RunOne left a worker or a claim in Redis.
 func (s *stage) noWorkers() {
 	s.Helper()
 	stats, err := s.q.Stats(s.ctx)
@@ -113,7 +113,7 @@ func TestRunOneTakesFromTheQueuesInOrder(t *testing.T) {
 		got = append(got, s.runOne(w, named...).Claim.Queue)
 	}
 	if want := "[b d a c]"; fmt.Sprint(got) != want {
-		t.Errorf("they came from %v, want %s", got, want)
+		t.Errorf("the tasks came from %v, want %s", got, want)
 	}
 }
 
@@ -124,9 +124,9 @@ func TestRunOneOfAKindWithoutAHandler(t *testing.T) {
 	w.HandleRaw("fetch", done)
 	id := s.enqueue(queue.Task{Kind: "mail", MaxRetries: 1})
 	ran, err := w.RunOne(s.ctx)
-	want := "worker: task " + id + ` is of kind "mail", which has no handler here, only fetch, render: register one with worker.Handle`
+	want := "worker: task " + id + ` has kind "mail", and only these kinds have a handler here: fetch, render; register one with worker.Handle`
 	if ran != nil || err == nil || err.Error() != want {
-		t.Errorf("RunOne = %v, %v, want nothing, %s", ran, err, want)
+		t.Errorf("RunOne = %v, %v, want nil, %s", ran, err, want)
 	}
 	r := s.record(id)
 	if r.Status != queue.Pending || r.Retries != 0 || r.AvailableAt.IsZero() {
@@ -139,7 +139,7 @@ func TestRunOneIsForAWorkerThatDoesNotRun(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shared(t), 1)
 	w := worker.New(s.q, worker.Config{})
-	if _, err := w.RunOne(s.ctx); err == nil || !strings.Contains(err.Error(), "there is no handler") {
+	if _, err := w.RunOne(s.ctx); err == nil || !strings.Contains(err.Error(), "no handler is registered") {
 		t.Errorf("RunOne without a handler = %v", err)
 	}
 	w.HandleRaw("k", done)
@@ -152,13 +152,13 @@ func TestRunOneIsForAWorkerThatDoesNotRun(t *testing.T) {
 		t.Errorf("Run after RunOne: the task is %s", r.Status)
 	}
 	stop()
-	if _, err := w.RunOne(s.ctx); err == nil || !strings.Contains(err.Error(), "does not Run") {
+	if _, err := w.RunOne(s.ctx); err == nil || !strings.Contains(err.Error(), "after Run") {
 		t.Errorf("RunOne after Run = %v", err)
 	}
 }
 
-// Calls at the same moment get a task each, and so does a handler that calls RunOne.
-func TestRunOneMayBeCalledManyTimesAtOnce(t *testing.T) {
+// Each of several concurrent calls gets a task of its own.
+func TestRunOneCanBeCalledConcurrently(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		s := newStage(t, rdb, 2)
 		w := worker.New(s.q, worker.Config{})
@@ -166,7 +166,7 @@ func TestRunOneMayBeCalledManyTimesAtOnce(t *testing.T) {
 		all.Add(8)
 		w.HandleRaw("k", raw(func(context.Context) error {
 			all.Done()
-			all.Wait() // until each of the others has its task too
+			all.Wait() // until each call has its task
 			return nil
 		}))
 		for range 8 {
@@ -203,7 +203,7 @@ func TestRunOneStopsItsHandler(t *testing.T) {
 		cause error
 		want  queue.Status
 		verb  queue.Verb
-		taken string // "": either, since two clocks decide
+		taken string // whether the report is accepted; "": either, since two clocks decide
 	}{
 		{"when the task is cancelled", queue.Task{}, func(s *stage, id string, _ context.CancelFunc) {
 			s.q.Cancel(context.Background(), id, "enough")
@@ -237,7 +237,7 @@ func TestRunOneStopsItsHandler(t *testing.T) {
 					t.Fatal(err)
 				}
 				if !errors.Is(cause, test.cause) || ran.Report.Verb != test.verb || test.taken != "" && fmt.Sprint(ran.Verdict.Accepted()) != test.taken {
-					t.Errorf("its context ended with %v, it reported %s, accepted: %v; want %v, %s, %s",
+					t.Errorf("the context ended with %v, the report was %s, accepted: %v; want %v, %s, %s",
 						cause, ran.Report.Verb, ran.Verdict.Accepted(), test.cause, test.verb, test.taken)
 				}
 				if r := s.record(id); r.Status != test.want || r.Retries != 0 {
@@ -254,15 +254,15 @@ func TestRunOneReportsAHandlerThatEndsItsGoroutine(t *testing.T) {
 	w := worker.New(s.q, worker.Config{})
 	w.HandleRaw("k", raw(func(context.Context) error { runtime.Goexit(); return nil }))
 	id := s.enqueue(queue.Task{Kind: "k"})
-	gone, came := make(chan struct{}), false
+	gone, returned := make(chan struct{}), false
 	go func() {
 		defer close(gone)
 		w.RunOne(s.ctx)
-		came = true
+		returned = true
 	}()
 	receive(t, gone)
-	if r := s.record(id); came || r.Status != queue.Failed || !strings.Contains(r.Error, "ended its goroutine") {
-		t.Errorf("RunOne came back: %v, and the task is %s (%s), want false, FAILED", came, r.Status, r.Error)
+	if r := s.record(id); returned || r.Status != queue.Failed || !strings.Contains(r.Error, "ended its goroutine") {
+		t.Errorf("RunOne returned: %v, and the task is %s (%s), want false, FAILED", returned, r.Status, r.Error)
 	}
 	s.noWorkers()
 }

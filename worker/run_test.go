@@ -25,7 +25,7 @@ func TestUnknownKind(t *testing.T) {
 	id := s.enqueue(queue.Task{Kind: "strange"})
 	await.Until(t, "the task was given back twice", func() bool { return w.Stats().Released >= 2 })
 	if n := s.logs.Count("kind has no handler"); n != 1 {
-		t.Errorf("%d warnings, want 1 a minute", n)
+		t.Errorf("%d warnings were logged, want 1 a minute", n)
 	}
 	if r := s.record(id); r.Status != queue.Pending || r.Retries != 0 {
 		t.Errorf("the task is %s after %d retries", r.Status, r.Retries)
@@ -35,7 +35,7 @@ func TestUnknownKind(t *testing.T) {
 	other.HandleRaw("strange", raw(func(context.Context) error { return nil }))
 	s.run(other)
 	if r := s.ended(id); r.Status != queue.Completed {
-		t.Errorf("where it is known it ends as %s", r.Status)
+		t.Errorf("in a worker with a handler the task ends as %s", r.Status)
 	}
 }
 
@@ -79,15 +79,15 @@ func TestEveryTaskRunsOnce(t *testing.T) {
 			}
 			for _, w := range workers {
 				if got := w.Stats(); got.Refused+got.Dropped+got.Failed+got.Released != 0 {
-					t.Errorf("stats %+v", got)
+					t.Errorf("Stats = %+v", got)
 				}
 			}
 		})
 	}
 }
 
-// A heartbeat gives back the claims that its worker does not name. Claims whose reply is
-// under way must not be among them.
+// A heartbeat gives back the claims that its worker does not name. It must not give back claims whose
+// reply is still under way.
 func TestHeartbeatsDisturbNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shared(t), 1)
@@ -110,11 +110,11 @@ func TestHeartbeatsDisturbNothing(t *testing.T) {
 	await.Until(t, "all are completed", func() bool { return w.Stats().Completed == n })
 	stop()
 	if got := w.Stats(); runs.Load() != n || again.Load() != 0 || got.Refused+got.Released+got.Stopped != 0 {
-		t.Errorf("%d runs for %d tasks, %d of them for a second claim; stats %+v", runs.Load(), n, again.Load(), got)
+		t.Errorf("%d runs for %d tasks, %d of them for a second claim; Stats = %+v", runs.Load(), n, again.Load(), got)
 	}
 }
 
-// A dozen results of 1 MiB are too much for one request.
+// 12 results of 1 MiB are too large for one request.
 func TestLargeResultsAreReportedInSeveralRequests(t *testing.T) {
 	t.Parallel()
 	var largest atomic.Int64
@@ -145,10 +145,10 @@ func TestLargeResultsAreReportedInSeveralRequests(t *testing.T) {
 	s.run(w)
 	for _, id := range ids {
 		if r := s.ended(id); r.Status != queue.Completed || len(r.Result) != s.q.MaxBytes() {
-			t.Fatalf("%s with %d bytes: %s", r.Status, len(r.Result), r.Error)
+			t.Fatalf("a task is %s with a result of %d bytes: %s", r.Status, len(r.Result), r.Error)
 		}
 	}
 	if n := largest.Load(); n > 4<<20 || n < 2<<20 {
-		t.Errorf("the largest request had %d bytes, want several results but not over 4 MiB", n)
+		t.Errorf("the largest request had %d bytes, want 2 to 4 MiB", n)
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// The document that worker contexts come from (seed 001, a per-task timeout by a
-// child context), sentence by sentence. S1.6 and S1.9 have more in limit_test.go.
+// These tests show each sentence of seed 001, a per-task timeout by a child context. limit_test.go has
+// more about S1.6 and S1.9.
 
-// hang is a handler that respects its context, and tells why it ended.
+// hang returns a handler that waits for the end of its context, and sends the cause to causes.
 func hang(causes chan<- error) worker.Handler {
 	return raw(func(ctx context.Context) error {
 		<-ctx.Done()
@@ -44,11 +44,11 @@ func TestSeedS1(t *testing.T) {
 			t.Fatalf("the hung task is %s, timed out %v (%s): %s", r.Status, r.TimedOut, r.TimeoutType, r.Error)
 		}
 		if cause := receive(t, causes); cause != worker.ErrTaskTimeout || !errors.Is(cause, context.DeadlineExceeded) {
-			t.Fatalf("its context ended by %v", cause)
+			t.Fatalf("the cause of the context is %v, want ErrTaskTimeout", cause)
 		}
 	})
 
-	t.Run("S1.2 S1.6 nothing bounds a task of which nobody asked it", func(t *testing.T) {
+	t.Run("S1.2 S1.6 without a configured limit the context has no deadline", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, shared(t), 1)
 		w := worker.New(s.q, worker.Config{})
@@ -82,7 +82,7 @@ func TestSeedS1(t *testing.T) {
 		s.enqueue(queue.Task{Kind: "look"})
 		s.run(w)
 		if d := receive(t, left); d > 5*time.Second || d < 4*time.Second {
-			t.Fatalf("%v are left of 5s", d)
+			t.Fatalf("%v are left of 5s, want 4s at least", d)
 		}
 	})
 
@@ -95,14 +95,14 @@ func TestSeedS1(t *testing.T) {
 		id := s.enqueue(queue.Task{Kind: "hang", Timeout: 200 * time.Millisecond})
 		s.run(w)
 		if cause := receive(t, causes); cause != worker.ErrDeadline && cause != worker.ErrTimeout {
-			t.Fatalf("the context ended by %v, want the task's deadline", cause)
+			t.Fatalf("the cause of the context is %v, want the task's deadline", cause)
 		}
 		if r := s.ended(id); !r.TimedOut || r.TimeoutType != "execution" {
 			t.Fatalf("the task ended as %s of type %q", r.Status, r.TimeoutType)
 		}
 		id = s.enqueue(queue.Task{Kind: "hang", AttemptTimeout: 200 * time.Millisecond, MaxRetries: 1})
 		if cause := receive(t, causes); cause != worker.ErrAttemptTimeout && cause != worker.ErrTimeout {
-			t.Fatalf("the context ended by %v, want the attempt's limit", cause)
+			t.Fatalf("the cause of the context is %v, want the attempt's limit", cause)
 		}
 		if r := s.ended(id); !r.TimedOut || r.TimeoutType != "attempt" {
 			t.Fatalf("the task ended as %s of type %q", r.Status, r.TimeoutType)
@@ -113,7 +113,7 @@ func TestSeedS1(t *testing.T) {
 		var _ worker.Handler = func(context.Context, []byte) ([]byte, error) { return nil, nil }
 	})
 
-	t.Run("S1.8 S1.11 who ignores his context keeps his slot and not his task", func(t *testing.T) {
+	t.Run("S1.8 S1.11 a handler that ignores its context keeps its slot and loses its task", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, shared(t), 1)
 		w := worker.New(s.q, worker.Config{Concurrency: 1})
@@ -147,7 +147,7 @@ func TestSeedS1(t *testing.T) {
 		}
 	})
 
-	t.Run("S1.9 the context ends as soon as the handler has returned, well or not", func(t *testing.T) {
+	t.Run("S1.9 the context ends as soon as the handler has returned, with or without an error", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, shared(t), 1)
 		w := worker.New(s.q, worker.Config{TaskTimeout: time.Hour})
@@ -161,7 +161,7 @@ func TestSeedS1(t *testing.T) {
 		}
 	})
 
-	t.Run("S1.10 what the handler passes its context to is bounded as well", func(t *testing.T) {
+	t.Run("S1.10 a call that gets the handler's context has the same limit", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, shared(t), 1)
 		w := worker.New(s.q, worker.Config{TaskTimeout: 100 * time.Millisecond})
@@ -176,11 +176,11 @@ func TestSeedS1(t *testing.T) {
 		s.enqueue(queue.Task{Kind: "downstream"})
 		s.run(w)
 		if err := receive(t, errs); !errors.Is(err, worker.ErrTaskTimeout) {
-			t.Fatalf("the call downstream ended with %v", err)
+			t.Fatalf("the call with the handler's context returned %v, want ErrTaskTimeout", err)
 		}
 	})
 
-	t.Run("S1.12 a task timeout of 5s and a drain of 30s do not touch each other", func(t *testing.T) {
+	t.Run("S1.12 a task timeout of 5s and a shutdown timeout of 30s are independent", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, shared(t), 1)
 		w := worker.New(s.q, worker.Config{TaskTimeout: 5 * time.Second, ShutdownTimeout: 30 * time.Second})
@@ -199,7 +199,7 @@ func TestSeedS1(t *testing.T) {
 			t.Fatalf("the drain took %v, want about 5s", took)
 		}
 		if cause := receive(t, causes); cause != worker.ErrTaskTimeout {
-			t.Fatalf("the handler was ended by %v", cause)
+			t.Fatalf("the cause of the handler's context is %v", cause)
 		}
 		if r := s.record(id); !r.TimedOut || r.TimeoutType != "attempt" {
 			t.Fatalf("the task is %s, reason %q", r.Status, r.Reason)
@@ -207,7 +207,7 @@ func TestSeedS1(t *testing.T) {
 	})
 
 	for _, limit := range []time.Duration{0, time.Hour} {
-		t.Run("S1.13 the end of the pool ends the handlers, and is no timeout, TaskTimeout="+limit.String(), func(t *testing.T) {
+		t.Run("S1.13 shutdown ends the handlers, and is not a timeout, TaskTimeout="+limit.String(), func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, shared(t), 1)
 			w := worker.New(s.q, worker.Config{TaskTimeout: limit, ShutdownTimeout: 20 * time.Millisecond})
@@ -222,10 +222,10 @@ func TestSeedS1(t *testing.T) {
 			receive(t, began)
 			stop()
 			if cause := receive(t, causes); cause != worker.ErrShutdown {
-				t.Fatalf("the handler was ended by %v", cause)
+				t.Fatalf("the cause of the handler's context is %v", cause)
 			}
 			if r := s.record(id); r.Status != queue.Pending || r.Retries != 0 || r.LeaseLosses != 0 {
-				t.Fatalf("the task is %s after %d retries and %d lost leases, want it back in line", r.Status, r.Retries, r.LeaseLosses)
+				t.Fatalf("the task is %s after %d retries and %d lost leases, want PENDING after 0 and 0", r.Status, r.Retries, r.LeaseLosses)
 			}
 		})
 	}
@@ -237,9 +237,9 @@ func TestSeedS1(t *testing.T) {
 	})
 }
 
-// The environment is the process's, so this is not parallel.
+// Not parallel: the test sets variables of the process.
 func TestSeedS1Environment(t *testing.T) {
-	t.Run("S1.4 WORKER_TASK_TIMEOUT is the limit where the config has none", func(t *testing.T) {
+	t.Run("S1.4 WORKER_TASK_TIMEOUT is the limit if the config has none", func(t *testing.T) {
 		t.Setenv("WORKER_TASK_TIMEOUT", "50ms")
 		s := newStage(t, shared(t), 1)
 		w := worker.New(s.q, worker.Config{})
@@ -248,11 +248,11 @@ func TestSeedS1Environment(t *testing.T) {
 		s.enqueue(queue.Task{Kind: "hang"})
 		s.run(w)
 		if cause := receive(t, causes); cause != worker.ErrTaskTimeout {
-			t.Fatalf("the handler was ended by %v", cause)
+			t.Fatalf("the cause of the handler's context is %v", cause)
 		}
 	})
 
-	t.Run("S1.4 the config's own limit goes first", func(t *testing.T) {
+	t.Run("S1.4 the limit of the config has precedence", func(t *testing.T) {
 		t.Setenv("WORKER_TASK_TIMEOUT", "1ms")
 		s := newStage(t, shared(t), 1)
 		w := worker.New(s.q, worker.Config{TaskTimeout: time.Hour})
@@ -265,7 +265,7 @@ func TestSeedS1Environment(t *testing.T) {
 		s.enqueue(queue.Task{Kind: "look"})
 		s.run(w)
 		if d := receive(t, left); d < 59*time.Minute {
-			t.Fatalf("%v are left of 1h", d)
+			t.Fatalf("%v are left of 1h, want 59m at least", d)
 		}
 	})
 
@@ -278,7 +278,7 @@ func TestSeedS1Environment(t *testing.T) {
 	})
 }
 
-// refuses checks that a worker does not start, says why, and has done nothing.
+// refuses checks that Run of a worker returns an error with why, and has started nothing.
 func (s *stage) refuses(w *worker.Worker, why string) {
 	s.Helper()
 	var called atomic.Bool

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	maxSenders  = 2 // in a partition, so that Redis and the handlers work at the same time
-	maxRefusals = 3 // of an outcome, before it is dropped
+	maxSenders  = 2 // senders of a partition, so that Redis and the handlers work at the same time
+	maxRefusals = 3 // refusals of an outcome before it is dropped
 )
 
-// startSender starts a goroutine that sends requests, if one is due, and tells whether it
-// did. The goroutine lives only as long as there is something to send. Caller holds mu.
+// startSender starts a goroutine that sends requests, if one is due, and reports whether it did. The
+// goroutine ends when there is nothing to send. Caller holds mu.
 func (p *partition) startSender() bool {
 	if p.closed || p.senders == maxSenders || !p.requestDue(p.senders) {
 		return false
@@ -25,11 +25,11 @@ func (p *partition) startSender() bool {
 	return true
 }
 
-// sendAll sends requests as long as they are due.
+// sendAll sends requests while one is due.
 func (p *partition) sendAll() {
 	defer p.w.drainStep()
 	for {
-		// Handlers that are about to finish do so now. Their outcomes are in this request.
+		// Let handlers finish that are about to: their outcomes then go into this request.
 		runtime.Gosched()
 		r := p.nextRequest()
 		if r == nil {
@@ -44,7 +44,7 @@ func (p *partition) sendAll() {
 	}
 }
 
-// send makes the call.
+// send makes the call of a request.
 func (p *partition) send(r *request) (queue.Reply, error) {
 	w := p.w
 	if r.fetch.N > 0 && len(w.partitions) > 1 {
@@ -54,14 +54,14 @@ func (p *partition) send(r *request) (queue.Reply, error) {
 	case len(r.outcomes) > 0:
 		return w.q.Attempts().Settle(w.callCtx, p.number, w.id, queue.NewCall(), r.outcomes, r.fetch)
 	case r.fetch.N > 0:
-		// Shutdown does not wait for it. If Redis claims tasks all the same, endLeases
-		// gives them back.
+		// Shutdown does not wait for this call. If Redis claims tasks for it, endLeases gives
+		// them back.
 		return w.q.Attempts().Fetch(w.fetchCtx, p.number, w.id, r.fetch)
 	}
 	return w.q.Attempts().Fetch(w.callCtx, p.number, w.id, r.fetch)
 }
 
-// handleReply settles the attempts of a request, and starts those of the tasks fetched.
+// handleReply settles the attempts of a request, and starts attempts for the tasks fetched.
 func (p *partition) handleReply(r *request, reply *queue.Reply) {
 	received := time.Now()
 	p.mu.Lock()
@@ -78,7 +78,7 @@ func (p *partition) handleReply(r *request, reply *queue.Reply) {
 	p.mu.Unlock()
 	wakeAll(woken)
 	if reply.Stopping() && r.fetch.N > 0 {
-		p.w.askedToStop()
+		p.w.stopRequested()
 	}
 	for _, a := range started {
 		go a.run()
@@ -98,7 +98,7 @@ func (p *partition) handleError(r *request, err error) time.Duration {
 		delete(p.held, a.key())
 	}
 	delay := p.growDelay()
-	woken := p.withdrawFromSlots(r.slots) // others get its share until it fetches again
+	woken := p.withdrawFromSlots(r.slots) // other partitions get its share until it fetches again
 	r.slots = 0
 	p.mu.Unlock()
 	wakeAll(woken)
@@ -109,17 +109,17 @@ func (p *partition) handleError(r *request, err error) time.Duration {
 	return delay
 }
 
-// keepOrDrop says which outcomes of a failed request are sent again. Caller holds mu.
+// keepOrDrop decides which outcomes of a failed request are sent again. Caller holds mu.
 //
-// If the request certainly had no effect, all are. If it may have had one, none are:
-// package queue has repeated it as long as that is safe, and the record or the lease
-// decides. If Redis refused it, one outcome may be the reason. They are sent again one by
-// one, so that the others are accepted.
+// If the request certainly had no effect, all outcomes are kept. If it may have had an effect, all
+// are dropped: package queue has repeated the request while that was safe, and now the record or the
+// lease decides. If Redis refused the request, one outcome may be the reason. The outcomes are then
+// sent again one by one, so that Redis accepts the others.
 func (p *partition) keepOrDrop(attempts []*attempt, err error) (kept, dropped []*attempt) {
 	switch {
 	case errors.Is(err, refusal.ErrUnknown):
 		return nil, attempts
-	case errors.Is(err, refusal.ErrUnavailable), refusal.Permanent(err): // it is not about the outcomes
+	case errors.Is(err, refusal.ErrUnavailable), refusal.Permanent(err): // the outcomes are not the reason
 		return attempts, nil
 	}
 	for _, a := range attempts {

@@ -32,7 +32,7 @@ func TestConcurrency(t *testing.T) {
 					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 					}
 					if n == int64(slots) {
-						close1() // only when all slots are in use at once does anybody go on
+						close1() // no handler continues before all slots are in use at once
 					}
 					select {
 					case <-full:
@@ -53,15 +53,15 @@ func TestConcurrency(t *testing.T) {
 					}
 				}
 				if got := most.Load(); got != int64(slots) {
-					t.Errorf("%d handlers ran at once", got)
+					t.Errorf("%d handlers ran at once, want %d", got, slots)
 				}
 			})
 		}
 	}
 }
 
-// Handlers of a busy partition end and free slots all the time; the others must get
-// theirs all the same, even if there is but one slot.
+// The handlers of a busy partition free slots all the time. The other partitions must get their share,
+// even if there is only one slot.
 func TestNoPartitionStarves(t *testing.T) {
 	for _, slots := range []int{1, 2, 16} {
 		t.Run(fmt.Sprintf("%d slots", slots), func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestNoPartitionStarves(t *testing.T) {
 				if sum == each*partitions/2 {
 					for p, n := range ran {
 						if n < each/8 {
-							t.Errorf("at half time partition %d had %d of %d turns: %v", p, n, sum, ran)
+							t.Errorf("of the first %d runs, partition %d had %d, want %d at least: %v", sum, p, n, each/8, ran)
 						}
 					}
 					close(done)
@@ -96,7 +96,7 @@ func TestNoPartitionStarves(t *testing.T) {
 				tasks = append(tasks, queue.Task{Kind: "count"})
 			}
 			for i := range tasks {
-				s.enqueue(tasks[i]) // one by one: the partitions take turns
+				s.enqueue(tasks[i]) // one call for each task, so that the tasks are spread over the partitions
 			}
 			s.run(w)
 			receive(t, done)
@@ -112,7 +112,7 @@ func TestNewWorkBesideAnEndlessBacklog(t *testing.T) {
 	feed := func() { s.enqueueIn(0, "default", "feed") }
 	w.HandleRaw("feed", raw(func(ctx context.Context) error {
 		if !stopped.Load() {
-			feed() // its own successor, so that partition 0 is never empty
+			feed() // one more task, so that partition 0 is never empty
 		}
 		return nil
 	}))
@@ -127,14 +127,14 @@ func TestNewWorkBesideAnEndlessBacklog(t *testing.T) {
 		s.enqueueIn(1, "default", "quick")
 		receive(t, quick)
 		if took := time.Since(start); took > 3*time.Second {
-			t.Errorf("a task of the quiet partition waited %v", took)
+			t.Errorf("a task of the quiet partition waited %v, want 3s at most", took)
 		}
 	}
 	stopped.Store(true)
 	stop()
 }
 
-// enqueueIn hands over a task whose idempotency key leads to a partition.
+// enqueueIn enqueues a task in a partition. It finds an idempotency key that belongs to the partition.
 func (s *stage) enqueueIn(partition int, line, kind string) {
 	key := ""
 	for at := -1; at != partition; at = int(crc32.ChecksumIEEE([]byte(key)) % uint32(s.q.Partitions())) {
@@ -144,7 +144,7 @@ func (s *stage) enqueueIn(partition int, line, kind string) {
 	if err != nil {
 		s.Error(err)
 	} else if p, _ := queue.PartitionOf(r.ID); p != partition {
-		s.Errorf("the key leads to partition %d, want %d", p, partition)
+		s.Errorf("the task is in partition %d, want %d", p, partition)
 	}
 }
 
@@ -167,10 +167,10 @@ func TestWeights(t *testing.T) {
 		}
 	}
 	if high < 250 || high > 350 {
-		t.Errorf("%d of the first 400 were of weight 3 beside 1, want about 300", high)
+		t.Errorf("%d of the first 400 tasks were from the queue of weight 3, want about 300", high)
 	}
 	for range 400 {
-		receive(t, order) // and none is left behind
+		receive(t, order) // all other tasks run too
 	}
 }
 
@@ -188,13 +188,13 @@ func TestStrictOrder(t *testing.T) {
 	s.run(w)
 	for i := range 100 {
 		if got, want := receive(t, order), map[bool]string{true: "high", false: "low"}[i < 50]; got != want {
-			t.Fatalf("number %d was of %s, want %s", i, got, want)
+			t.Fatalf("task %d was from queue %s, want %s", i, got, want)
 		}
 	}
 }
 
-// Redis gives at most 500 tasks a call. A worker with more slots fills all of them.
-func TestMoreSlotsThanACallGivesAreFilled(t *testing.T) {
+// Redis gives at most 500 tasks a call. A worker with more slots makes several calls and fills them.
+func TestAWorkerFillsMoreSlotsThanACallGivesTasks(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shared(t), 1)
 	const slots = 1200
@@ -202,7 +202,7 @@ func TestMoreSlotsThanACallGivesAreFilled(t *testing.T) {
 	all, running := make(chan struct{}), atomic.Int64{}
 	w.HandleRaw("k", raw(func(ctx context.Context) error {
 		if running.Add(1) == slots {
-			close(all) // or none of them ends
+			close(all) // no handler returns before this
 		}
 		select {
 		case <-all:
@@ -214,7 +214,7 @@ func TestMoreSlotsThanACallGivesAreFilled(t *testing.T) {
 	ids := s.enqueueAll(many(slots, queue.Task{Kind: "k", Timeout: time.Minute})...)
 	reply, err := s.q.Attempts().Fetch(s.ctx, 0, "another", queue.Ask{N: 10_000, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 10_000}}})
 	if err != nil || len(reply.Claims) != 500 || !reply.More() {
-		t.Fatalf("a fetch of 10,000 gets %d, %v, more: %v; want 500 of %d", len(reply.Claims), err, reply.More(), slots)
+		t.Fatalf("a fetch of 10,000 tasks gets %d, %v, more: %v; want 500 of %d, more: true", len(reply.Claims), err, reply.More(), slots)
 	}
 	var back []queue.Outcome
 	for _, c := range reply.Claims {

@@ -7,13 +7,12 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// reportTimeout bounds how long the last outcomes may take to be reported after all
-// handlers have returned or were given up. When it is over Redis is away, and the leases
-// decide.
+// reportTimeout bounds how long the worker tries to report the last outcomes after all handlers have
+// returned or were given up. If Redis is away longer, the leases decide.
 const reportTimeout = 5 * time.Second
 
-// drain takes no more tasks and waits for the handlers. When their time is over it ends
-// their contexts. Handlers that do not return then are given up, and so are their tasks.
+// drain takes no more tasks and waits for the handlers. After ShutdownTimeout it ends their contexts.
+// Handlers that do not return within ShutdownGrace are given up, and their tasks are given back.
 func (w *Worker) drain(cancelRoot context.CancelCauseFunc) {
 	w.stopping.Store(true)
 	for _, p := range w.partitions {
@@ -24,7 +23,7 @@ func (w *Worker) drain(cancelRoot context.CancelCauseFunc) {
 		cancelRoot(ErrShutdown)
 		w.waitUntil(w.config.ShutdownGrace, w.drained)
 		if n := w.counts.running.Load(); n > 0 {
-			w.log.Warn("Handlers ignore the end of their context: they are left behind, and their tasks are given back", "handlers", n)
+			w.log.Warn("Handlers ignore the end of their context: Run no longer waits for them, and their tasks are given back", "handlers", n)
 		}
 		w.waitUntil(reportTimeout, w.reported)
 	}
@@ -37,7 +36,7 @@ func (w *Worker) drain(cancelRoot context.CancelCauseFunc) {
 func (w *Worker) fail(err error) {
 	select {
 	case w.failed <- err:
-	default: // it has one
+	default: // Run already has an error
 	}
 }
 
@@ -53,7 +52,7 @@ func (w *Worker) abandon(cancelRoot context.CancelCauseFunc) {
 	w.waitUntil(w.config.ShutdownGrace, w.slots.allFree)
 }
 
-// drained tells whether no handler runs and all outcomes are reported.
+// drained reports whether no handler runs and all outcomes are reported.
 func (w *Worker) drained() bool { return w.slots.allFree() && w.reported() }
 
 func (w *Worker) reported() bool {
@@ -65,7 +64,8 @@ func (w *Worker) reported() bool {
 	return true
 }
 
-// waitUntil waits up to d for a condition. It looks again at each drainStep.
+// waitUntil waits up to d for a condition, and reports whether it holds. It checks the condition at
+// each drainStep.
 func (w *Worker) waitUntil(d time.Duration, holds func() bool) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

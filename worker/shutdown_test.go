@@ -14,7 +14,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// Every success of a handler is reported before Run returns, whenever the end comes.
+// Every success of a handler is reported before Run returns, whenever Run's context ends.
 func TestDrainLosesNoSuccess(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shared(t), 2)
@@ -56,7 +56,7 @@ func TestDrainLosesNoSuccess(t *testing.T) {
 }
 
 func TestDrain(t *testing.T) {
-	t.Run("what runs may finish, and nothing new is taken", func(t *testing.T) {
+	t.Run("running handlers can finish, and no task is taken", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, shared(t), 1)
 		w := worker.New(s.q, worker.Config{Concurrency: 2})
@@ -84,16 +84,16 @@ func TestDrain(t *testing.T) {
 		}
 		for _, id := range ids[:2] {
 			if r := s.record(id); r.Status != queue.Completed || string(r.Result) != "done" {
-				t.Errorf("what ran is %s with %q", r.Status, r.Result)
+				t.Errorf("a task that ran is %s with %q, want COMPLETED with done", r.Status, r.Result)
 			}
 		}
 		if r := s.record(ids[2]); r.Status != queue.Pending || r.Epoch != 0 {
-			t.Errorf("what had not begun is %s after %d claims", r.Status, r.Epoch)
+			t.Errorf("the task that had not started is %s after %d claims, want PENDING after 0", r.Status, r.Epoch)
 		}
 		s.noTrace()
 	})
 
-	t.Run("who ignores everything is left behind, and his task given back", func(t *testing.T) {
+	t.Run("Run does not wait for a handler that ignores its context, and its task is given back", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, shared(t), 1)
 		w := worker.New(s.q, worker.Config{ShutdownTimeout: 20 * time.Millisecond, ShutdownGrace: 20 * time.Millisecond})
@@ -110,17 +110,17 @@ func TestDrain(t *testing.T) {
 		receive(t, began)
 		stop()
 		if r := s.record(id); r.Status != queue.Pending || r.Retries != 0 || r.LeaseLosses != 0 {
-			t.Errorf("the task is %s after %d retries and %d lost leases", r.Status, r.Retries, r.LeaseLosses)
+			t.Errorf("the task is %s after %d retries and %d lost leases, want PENDING after 0 and 0", r.Status, r.Retries, r.LeaseLosses)
 		}
-		if s.logs.Count("left behind") != 1 {
-			t.Error("nothing was logged about it")
+		if s.logs.Count("Run no longer waits for them") != 1 {
+			t.Error("the handler was not logged")
 		}
 		s.noTrace()
-		close(release) // whatever it does now must not harm
+		close(release) // the late return of the handler must do no harm
 		receive(t, returned)
 	})
 
-	t.Run("success in the grace is success", func(t *testing.T) {
+	t.Run("a result in the shutdown grace is reported", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, shared(t), 1)
 		w := worker.New(s.q, worker.Config{ShutdownTimeout: 20 * time.Millisecond})
@@ -135,12 +135,12 @@ func TestDrain(t *testing.T) {
 		receive(t, began)
 		stop()
 		if r := s.record(id); r.Status != queue.Completed {
-			t.Errorf("the task is %s", r.Status)
+			t.Errorf("the task is %s, want COMPLETED", r.Status)
 		}
 	})
 }
 
-// noTrace checks that Redis does not know the worker any more.
+// noTrace checks that Redis holds nothing of a worker.
 func (s *stage) noTrace() {
 	s.Helper()
 	keys, err := s.rdb.Keys(s.ctx, s.q.Root(0)+":*").Result()

@@ -5,32 +5,33 @@ import (
 	"sync"
 )
 
-// slots are the places in which handlers run. The partitions share them. One that is
-// alone in having tasks may take all of them. Partitions that all have more tasks than
-// slots get equal shares, and take turns if there are fewer slots than partitions.
+// slots are the places in which handlers run. The partitions share them. If only one partition has
+// tasks, it can take all slots. Partitions that all have more tasks than slots get equal shares, and
+// take turns if there are fewer slots than partitions.
 //
-// A partition calls the methods while it holds its own lock. A method that may give
-// slots to others returns their accounts: call wakeAll once that lock is released.
+// A partition calls the methods while it holds its own lock. A method that can give slots to other
+// partitions returns their accounts: call wakeAll with them after that lock is released.
 type slots struct {
 	mu       sync.Mutex
 	total    int
 	free     int
-	accounts int        // how many share the slots
-	wanting  int        // accounts that want more slots than they have
-	waiting  []*account // of these, those that got none, in the order in which they get some
+	accounts int        // how many accounts share the slots
+	wanting  int        // how many accounts want more slots than they have
+	waiting  []*account // accounts that want slots and got none, in the order in which they get some
 }
 
-// account is what one partition has of the slots.
+// account is one partition's part of the slots.
 type account struct {
 	wake    func() // called without a lock when a slot was granted to an account that waited
 	held    int    // acquired or granted, and not released
 	granted int    // the part of held that the partition has not acquired yet
-	wants   bool   // counted in slots.wanting
+	wants   bool   // is counted in slots.wanting
 	waits   bool   // is in slots.waiting
-	backlog bool   // its last fetch left tasks in Redis
+	backlog bool   // the partition's last fetch left tasks in Redis
 }
 
-// acquire reserves up to most slots. If it gets none, a is woken when it is granted some.
+// acquire reserves up to most slots and returns how many it got. If it got none, a is woken when
+// slots are granted to it.
 func (s *slots) acquire(a *account, most int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +49,8 @@ func (s *slots) acquire(a *account, most int) int {
 	return n
 }
 
-// acquireFree reserves up to n slots if they are free, whatever the account's share is.
+// acquireFree reserves up to n slots that are free, without regard to the account's share, and
+// returns how many it got.
 func (s *slots) acquireFree(a *account, n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,8 +69,8 @@ func (s *slots) release(a *account, n int) (woken []*account) {
 	return s.grantWaiting()
 }
 
-// fetched returns the slots that a fetch did not fill. more says that the partition has
-// more tasks; otherwise the account wants no more slots.
+// fetched returns the slots that a fetch did not fill. more means that the partition has more tasks;
+// otherwise the account wants no more slots.
 func (s *slots) fetched(a *account, unused int, more bool) (woken []*account) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +91,7 @@ func (s *slots) returnGranted(a *account) (woken []*account) {
 	return s.grantWaiting()
 }
 
-// allFree tells whether every slot is free.
+// allFree reports whether every slot is free.
 func (s *slots) allFree() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,8 +103,8 @@ func (s *slots) allFree() bool {
 func (s *slots) grant(a *account) bool {
 	n := min(s.free, share(s.total, s.wanting)-a.held)
 	if !a.backlog {
-		// Nobody knows whether its partition has tasks, or answers at all. If it does
-		// not answer, the others must have slots.
+		// It is unknown whether its partition has tasks, and whether it answers. If it does not
+		// answer, the other partitions must have slots.
 		n = min(n, share(s.total, s.accounts))
 	}
 	if n <= 0 {
@@ -117,12 +119,12 @@ func (s *slots) grant(a *account) bool {
 // share is the total divided by n, rounded up.
 func share(total, n int) int { return (total + n - 1) / n }
 
-// grantWaiting gives the free slots to the accounts that wait, in their order.
+// grantWaiting gives the free slots to the waiting accounts, in their order.
 func (s *slots) grantWaiting() (woken []*account) {
 	for i := 0; s.free > 0 && i < len(s.waiting); {
 		a := s.waiting[i]
 		if !s.grant(a) {
-			i++ // it has its share already; the next one may not
+			i++ // this account has its share already; the next one may not
 			continue
 		}
 		a.waits = false

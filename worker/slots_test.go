@@ -16,7 +16,7 @@ func newSlots(total, n int) (*slots, []*account, []int) {
 }
 
 func TestSlots(t *testing.T) {
-	t.Run("a partition that is alone in having tasks gets all slots", func(t *testing.T) {
+	t.Run("the only partition with tasks gets all slots", func(t *testing.T) {
 		s, accounts, _ := newSlots(10, 2)
 		n := s.acquire(accounts[0], 500)
 		wakeAll(s.fetched(accounts[0], 0, true))
@@ -37,11 +37,11 @@ func TestSlots(t *testing.T) {
 		s.acquire(accounts[0], 500)
 		s.fetched(accounts[0], 0, false) // five long handlers, and no more tasks
 		if n := s.acquire(accounts[0], 500); n == 0 {
-			t.Fatal("the only partition that wants slots got none, and some are free")
+			t.Fatal("the only partition that wants slots got none, although some are free")
 		}
 	})
 
-	t.Run("most limits what is acquired, and the rest is not lost", func(t *testing.T) {
+	t.Run("most limits how many slots are acquired, and the other slots are not lost", func(t *testing.T) {
 		s, accounts, _ := newSlots(1000, 1)
 		if a, b := s.acquire(accounts[0], 500), s.acquire(accounts[0], 500); a != 500 || b != 500 {
 			t.Fatalf("got %d and %d, want 500 and 500", a, b)
@@ -81,14 +81,14 @@ func TestSlots(t *testing.T) {
 		}
 	})
 
-	t.Run("two busy partitions come to equal shares", func(t *testing.T) {
+	t.Run("two busy partitions reach equal shares", func(t *testing.T) {
 		s, accounts, _ := newSlots(10, 2)
 		accounts[0].backlog, accounts[1].backlog = true, true
 		if n := s.acquire(accounts[0], 500); n != 10 {
 			t.Fatalf("the first got %d of 10", n)
 		}
 		s.acquire(accounts[1], 500)
-		for range 50 { // handlers of both end in turn, and both acquire more
+		for range 50 { // handlers of both return in turn, and both acquire slots again
 			for _, a := range accounts {
 				if a.held > 0 {
 					s.release(a, 1)
@@ -97,7 +97,7 @@ func TestSlots(t *testing.T) {
 			}
 		}
 		if a, b := accounts[0].held, accounts[1].held; a != 5 || b != 5 {
-			t.Fatalf("they hold %d and %d of 10, want 5 and 5", a, b)
+			t.Fatalf("the partitions hold %d and %d of 10 slots, want 5 and 5", a, b)
 		}
 	})
 
@@ -105,7 +105,7 @@ func TestSlots(t *testing.T) {
 		s, accounts, woken := newSlots(1, 2)
 		s.acquire(accounts[0], 1)
 		s.acquire(accounts[1], 1)
-		wakeAll(s.release(accounts[0], 1)) // granted to 1, which does not want it any more
+		wakeAll(s.release(accounts[0], 1)) // the slot is granted to account 1, which no longer wants it
 		if woken[1] != 1 {
 			t.Fatal("the partition that waited was not woken")
 		}
@@ -116,8 +116,8 @@ func TestSlots(t *testing.T) {
 	})
 }
 
-// Random partitions want slots, for ever or for a while. The number of slots stays the
-// same, and each partition gets some.
+// Random partitions acquire and release slots. The number of slots stays the same, and each partition
+// gets some.
 func TestSlotsAreConserved(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -156,7 +156,7 @@ func TestSlotsAreConserved(t *testing.T) {
 				}
 			}
 			if sum != total {
-				t.Fatalf("seed %d: %d slots of %d", seed, sum, total)
+				t.Fatalf("seed %d: %d slots are free or held, want %d", seed, sum, total)
 			}
 		}
 		for i := range got {

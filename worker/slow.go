@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// slotTimeout is how long a request keeps its slots while its partition does not answer.
-// After that the other partitions get them.
+// slotTimeout is how long a request keeps its slots while its partition does not answer. After that
+// the other partitions get the slots.
 const slotTimeout = 1500 * time.Millisecond
 
-// watchSlots takes back the slots of a request if its partition does not answer, until
-// stop is called. A request may also be slow because it is large. So the partition is
-// asked something small: as long as it answers that, the request keeps its slots. Without
-// them its tasks might have to be given back, and sent once more.
+// watchSlots takes back the slots of a request if its partition does not answer, until stop is
+// called. A request can also be slow because it is large. So watchSlots makes small calls to the
+// partition: while they are answered, the request keeps its slots. Without slots its tasks would be
+// given back, and sent once more.
 func (p *partition) watchSlots(r *request) (stop func()) {
 	ctx, cancel := context.WithCancel(p.w.callCtx)
 	var check func()
@@ -35,12 +35,12 @@ func (p *partition) watchSlots(r *request) (stop func()) {
 	}
 }
 
-// takeBackSlots gives the slots of a request to the other partitions. If it brings tasks
-// later, they run in the slots that are free then; the others are given back.
+// takeBackSlots gives the slots of a request to the other partitions. If the reply brings tasks later,
+// they run in the slots that are free then; the other tasks are given back.
 func (p *partition) takeBackSlots(r *request) {
 	var woken []*account
 	p.mu.Lock()
-	if r.slots > 0 { // else the reply has just come
+	if r.slots > 0 { // otherwise the reply has just come
 		woken = p.withdrawFromSlots(r.slots)
 		r.slots = 0
 	}

@@ -2,28 +2,28 @@ package worker
 
 import "sync/atomic"
 
-// Stats are counts since New. Running and Stray are counts of now.
+// Stats holds counts of a worker since New. Running and Stray are current counts.
 type Stats struct {
-	// Started are the attempts whose handler was called.
+	// Started counts the attempts whose handler was called.
 	Started int64
-	// Completed, Failed and Released are the outcomes that Redis accepted. A failed
-	// attempt may run again.
+	// Completed, Failed and Released count the outcomes that Redis accepted. The task of a
+	// failed attempt can run again.
 	Completed, Failed, Released int64
-	// Suspended are the attempts that gave up their claim themselves: agents that wait.
+	// Suspended counts the attempts that gave up their claim themselves: agents that wait.
 	Suspended int64
-	// Refused are the outcomes that came too late: the task had ended, or was claimed
+	// Refused counts the outcomes that came too late: the task had ended, or was claimed
 	// again.
 	Refused int64
-	// Dropped are the outcomes that could not be reported. Their tasks are given back
-	// after the next heartbeat, which does not name their claims.
+	// Dropped counts the outcomes that could not be reported. The next heartbeat does not name
+	// their claims, and so Redis gives their tasks back.
 	Dropped int64
-	// Stopped are the attempts that Redis told to stop.
+	// Stopped counts the attempts that Redis stopped.
 	Stopped int64
-	// Unknown are the tasks given back because their kind has no handler here.
+	// Unknown counts the tasks that were given back because their kind has no handler here.
 	Unknown int64
 
-	// Running are the handlers that run now. Stray are those of them that have lost
-	// their claim and have not returned yet.
+	// Running counts the handlers that run now. Stray counts the running handlers that have
+	// lost their claim.
 	Running, Stray int64
 }
 
@@ -33,7 +33,8 @@ type counts struct {
 	running, stray                                  atomic.Int64
 }
 
-// Stats returns the counts. It is not a snapshot: they may change while it reads.
+// Stats returns the counts of the worker. They are not a snapshot: they can change while Stats reads
+// them.
 func (w *Worker) Stats() Stats {
 	w.made()
 	c := &w.counts

@@ -23,7 +23,7 @@ func TestCancelReachesAHandlerAtOnce(t *testing.T) {
 func testCancel(t *testing.T, rdb redis.UniversalClient) {
 	t.Parallel()
 	s := newStage(t, rdb, 2)
-	w := worker.New(s.q, worker.Config{Lease: time.Minute}) // no heartbeat will tell it
+	w := worker.New(s.q, worker.Config{Lease: time.Minute}) // no heartbeat during the test
 	causes, began := make(chan error, 1), make(chan struct{}, 1)
 	hung := hang(causes)
 	w.HandleRaw("hang", func(ctx context.Context, p []byte) ([]byte, error) {
@@ -39,10 +39,10 @@ func testCancel(t *testing.T, rdb redis.UniversalClient) {
 			t.Fatalf("Cancel = %+v, %v", c, err)
 		}
 		if cause := receive(t, causes); !errors.Is(cause, worker.ErrCancelled) {
-			t.Fatalf("the handler was ended by %v", cause)
+			t.Fatalf("the cause of the handler's context is %v", cause)
 		}
 		if took := time.Since(start); took > time.Second {
-			t.Errorf("the handler learnt of it after %v", took)
+			t.Errorf("the context ended %v after Cancel, want 1s at most", took)
 		}
 		if r := s.record(id); r.Status != queue.Cancelled {
 			t.Errorf("the task is %s", r.Status)
@@ -50,15 +50,16 @@ func testCancel(t *testing.T, rdb redis.UniversalClient) {
 	}
 	await.Until(t, "the slots are free again", func() bool { return w.Stats().Running == 0 })
 	if got := w.Stats(); got.Stopped != 4 || got.Stray != 0 {
-		t.Errorf("stats %+v", got)
+		t.Errorf("Stats = %+v", got)
 	}
 }
 
-// A message may be lost with its connection. A heartbeat follows at once, and tells.
-func TestAStopThatWasMissedIsAskedFor(t *testing.T) {
+// A stop message can be lost with its connection. The worker then sends a heartbeat at once, and the
+// reply names the attempt.
+func TestAStopWhoseMessageWasLostComesWithAHeartbeat(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, redistest.Start(t).Client(t), 1)
-	w := worker.New(s.q, worker.Config{Lease: 5 * time.Minute}) // no heartbeat of its own accord
+	w := worker.New(s.q, worker.Config{Lease: 5 * time.Minute}) // no regular heartbeat during the test
 	causes, began := make(chan error, 1), make(chan struct{}, 1)
 	hung := hang(causes)
 	w.HandleRaw("hang", func(ctx context.Context, p []byte) ([]byte, error) {
@@ -76,14 +77,14 @@ func TestAStopThatWasMissedIsAskedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		if cause := receive(t, causes); !errors.Is(cause, worker.ErrCancelled) {
-			t.Fatalf("the handler was ended by %v", cause)
+			t.Fatalf("the cause of the handler's context is %v", cause)
 		}
 	}
 }
 
-// At the instant of its deadline a task is still alive. A handler that obeys must not
-// be so quick that its error is taken for the task's own.
-func TestWhoObeysHisDeadlineHasTimedOut(t *testing.T) {
+// In the millisecond of its deadline a task is still alive. A handler that returns when its context
+// ends must not report its error so early that the task fails with that error.
+func TestAHandlerThatStopsAtTheDeadlineHasTimedOut(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shared(t), 1)
 	w := worker.New(s.q, worker.Config{Concurrency: 20, NoReaper: true})
@@ -95,12 +96,12 @@ func TestWhoObeysHisDeadlineHasTimedOut(t *testing.T) {
 	}
 	for _, id := range ids {
 		if r := s.ended(id); !r.TimedOut || r.TimeoutType != "execution" {
-			t.Fatalf("it is %s, reason %q: %s", r.Status, r.Reason, r.Error)
+			t.Fatalf("the task is %s, reason %q: %s; want a timeout", r.Status, r.Reason, r.Error)
 		}
 	}
 }
 
-func TestClaimedAnewStopsTheOldAttempt(t *testing.T) {
+func TestANewClaimStopsTheOldAttempt(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shared(t), 1)
 	w := worker.New(s.q, worker.Config{Lease: 3 * time.Second, Beat: 100 * time.Millisecond})
@@ -113,26 +114,26 @@ func TestClaimedAnewStopsTheOldAttempt(t *testing.T) {
 	id := s.enqueue(queue.Task{Kind: "hang"})
 	s.run(w)
 	receive(t, began)
-	// What a sweep and another worker would do after a pause longer than the lease.
+	// Do what a sweep and another worker do after a pause longer than the lease.
 	root := s.q.Root(0)
 	state := s.rdb.Get(s.ctx, root+":state:"+id).Val()
-	anew := strings.Replace(state, "RUNNING 1 ", "RUNNING 2 ", 1)
-	if anew == state {
-		t.Fatalf("the state %q is of no first claim", state)
+	second := strings.Replace(state, "RUNNING 1 ", "RUNNING 2 ", 1)
+	if second == state {
+		t.Fatalf("the state %q is not that of a first claim", state)
 	}
-	if err := s.rdb.Set(s.ctx, root+":state:"+id, anew, 0).Err(); err != nil {
+	if err := s.rdb.Set(s.ctx, root+":state:"+id, second, 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if cause := receive(t, causes); !errors.Is(cause, worker.ErrClaimLost) {
-		t.Fatalf("the handler was ended by %v", cause)
+		t.Fatalf("the cause of the handler's context is %v", cause)
 	}
 	await.Until(t, "the slot is free", func() bool { return w.Stats().Running == 0 })
 	if r := s.record(id); r.Status != queue.Running {
-		t.Errorf("the newer claim's task is %s", r.Status)
+		t.Errorf("the task of the second claim is %s, want RUNNING", r.Status)
 	}
 }
 
-// A fleet's reaper and the workers' own timers race for 1,000 timeouts.
+// The reaper's messages and the worker's own timers race for 1,000 timeouts. The cause is the same.
 func TestEveryTimeoutHasItsCause(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, shared(t), 1)
@@ -141,7 +142,7 @@ func TestEveryTimeoutHasItsCause(t *testing.T) {
 		cause error
 	}
 	ends := make(chan end, 1000)
-	w := worker.New(s.q, worker.Config{Concurrency: 1000}) // so that all begin before their deadline
+	w := worker.New(s.q, worker.Config{Concurrency: 1000}) // all handlers start before their deadline
 	for _, kind := range []string{"deadline", "attempt"} {
 		w.HandleRaw(kind, raw(func(ctx context.Context) error {
 			<-ctx.Done()
@@ -158,7 +159,7 @@ func TestEveryTimeoutHasItsCause(t *testing.T) {
 		e := await.Receive(t, ends, "a handler ends")
 		want := map[string]error{"deadline": worker.ErrDeadline, "attempt": worker.ErrAttemptTimeout}[e.kind]
 		if !errors.Is(e.cause, want) {
-			t.Fatalf("a handler of kind %s was ended by %v, want %v", e.kind, e.cause, want)
+			t.Fatalf("the cause in a handler of kind %s is %v, want %v", e.kind, e.cause, want)
 		}
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// maxThrottled is how many names a throttle remembers. Producers choose the names of
-// kinds, so there may be any number.
+// maxThrottled is how many names a throttle remembers. Producers choose the names of kinds, so there
+// can be any number of them.
 const maxThrottled = 1000
 
-// throttle allows something once in a while, for each name by itself.
+// throttle allows something once in every interval, separately for each name.
 type throttle struct {
 	every time.Duration
 	mu    sync.Mutex

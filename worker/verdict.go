@@ -8,8 +8,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// verdict is an error by which a handler decides what happens to its task. It may be
-// wrapped.
+// verdict is an error by which a handler decides what happens to its task. It can be wrapped in other
+// errors.
 type verdict struct {
 	verb  queue.Verb
 	class queue.Class
@@ -35,31 +35,33 @@ func (v *verdict) Error() string {
 // Unwrap returns the handler's own error.
 func (v *verdict) Unwrap() error { return v.err }
 
-// RetryAfter fails the attempt. If the task has a retry left, it runs again after d.
+// RetryAfter returns an error that fails the attempt. If the task has a retry left, it runs again
+// after d. err may be nil.
 func RetryAfter(d time.Duration, err error) error {
 	return &verdict{verb: queue.Fail, class: queue.ClassError, delay: max(d, 0), err: err}
 }
 
-// Discard fails the task for good: no retry is made.
+// Discard returns an error that fails the task without a retry. Only a retry expression of the task
+// can decide otherwise. err may be nil.
 func Discard(err error) error {
 	return &verdict{verb: queue.Fail, class: queue.ClassFailed, err: err}
 }
 
-// Fail fails the attempt with an exit code, which the record keeps.
+// Fail returns an error that fails the attempt with an exit code. The record keeps the code. err may
+// be nil.
 func Fail(code int, err error) error {
 	return &verdict{verb: queue.Fail, class: queue.ClassError, code: code, err: err}
 }
 
-// Release gives the task back. It runs again after d, here or elsewhere, and no retry is
-// spent.
+// Release returns an error that gives the task back. The task runs again after d, in this or another
+// worker, and no retry is spent.
 func Release(d time.Duration) error {
 	return &verdict{verb: queue.Release, delay: max(d, 0)}
 }
 
-// VerdictOf returns what the worker reports of an attempt that returns this error, as far
-// as the error decides it: the Verb, Class, Code and Delay of RetryAfter, Discard, Fail or
-// Release, and those of a plain failure for any other error. Use it to store an error and
-// make it again later, as package agentwait does.
+// VerdictOf returns the outcome that an error of a handler means: the Verb, Class, Code and Delay
+// of RetryAfter, Discard, Fail or Release, and those of a plain failure for any other error. The other
+// fields are zero. Use it to store an error and make it again later, as package agentwait does.
 func VerdictOf(err error) queue.Outcome {
 	var v *verdict
 	if errors.As(err, &v) {
@@ -68,7 +70,7 @@ func VerdictOf(err error) queue.Outcome {
 	return queue.Outcome{Verb: queue.Fail, Class: queue.ClassError}
 }
 
-// ErrSuspended is returned by handlers that have given up their claim themselves, as
-// agents do when they wait (package agentwait). The worker reports nothing of such an
-// attempt. If the handler still had its claim, the next heartbeat gives the task back.
-var ErrSuspended = errors.New("the agent waits, and runs again when what it waits for is there: return this error")
+// ErrSuspended is the error of a handler that has given up its claim itself, as an agent does when it
+// waits (package agentwait). The worker reports no outcome for such an attempt. If the handler still
+// had its claim, the next heartbeat gives the task back.
+var ErrSuspended = errors.New("the agent is suspended and runs again when its wait is over: return this error from the handler")

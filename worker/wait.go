@@ -15,7 +15,7 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// notify signals a channel that has room for one signal. More are not needed.
+// notify signals a channel that has room for one signal. A signal that is already there is enough.
 func notify(signal chan<- struct{}) {
 	select {
 	case signal <- struct{}{}:

@@ -10,7 +10,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Worker runs handlers. Make one with New, register handlers, and call Run once.
+// Worker takes tasks from queues and runs their handlers. Make one with New, register handlers, and
+// call Run once.
 type Worker struct {
 	q        *queue.Queue
 	config   Config
@@ -38,12 +39,11 @@ type Worker struct {
 	callCtx    context.Context // of the calls that shutdown still needs: it ends after the handlers
 	stopping   atomic.Bool     // no more tasks are taken
 	drainSteps chan struct{}   // see drainStep
-	failed     chan error      // why Run cannot go on: see fail
-	background sync.WaitGroup  // the worker's goroutines but for those of handlers
+	failed     chan error      // why Run cannot continue: see fail
+	background sync.WaitGroup  // the worker's goroutines except those of handlers
 }
 
-// New returns a worker. It does nothing before Run, which also returns what is wrong with
-// the config.
+// New returns a worker. It does nothing before Run. If the config is invalid, Run returns an error.
 func New(q *queue.Queue, config Config) *Worker {
 	config.complete(q)
 	return &Worker{
@@ -53,7 +53,7 @@ func New(q *queue.Queue, config Config) *Worker {
 	}
 }
 
-// ID returns the worker's name in Redis. No two workers have the same.
+// ID returns the worker's id in Redis. No two workers have the same id.
 func (w *Worker) ID() string { return w.made().id }
 
 // Queue returns the namespace that the worker takes tasks from.

@@ -1,0 +1,11 @@
+package reaper
+
+// SharedUsers returns how many calls of RunShared share the namespace's reaper.
+func SharedUsers(of Namespace) int {
+	sharedMu.Lock()
+	defer sharedMu.Unlock()
+	if s := shared[of.Engine()]; s != nil {
+		return s.users
+	}
+	return 0
+}

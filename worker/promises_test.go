@@ -1,0 +1,78 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// A handler that returns ErrSuspended without giving up its claim gets its task back: the next heartbeat
+// does not name the claim.
+func TestATaskIsGivenBackAfterErrSuspendedWithItsClaim(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 1)
+	w := worker.New(s.q, worker.Config{Beat: 20 * time.Millisecond})
+	w.HandleRaw("k", raw(func(ctx context.Context) error {
+		if worker.Info(ctx).Epoch == 1 {
+			return worker.ErrSuspended
+		}
+		return nil
+	}))
+	s.run(w)
+	if r := s.ended(s.enqueue(queue.Task{Kind: "k"})); r.Status != queue.Completed || r.Epoch != 2 || r.Retries != 0 {
+		t.Errorf("the task is %s after %d claims and %d retries, want COMPLETED after 2 and 0", r.Status, r.Epoch, r.Retries)
+	}
+	if got := w.Stats(); got.Suspended != 1 || got.Started != 2 {
+		t.Errorf("Stats = %+v, want 1 suspended of 2 started", got)
+	}
+}
+
+func TestRunOneLeavesNoGoroutineBehind(t *testing.T) {
+	s := newStage(t, shared(t), 2)
+	before := goleak.IgnoreCurrent()
+	w := worker.New(s.q, worker.Config{TaskTimeout: time.Hour})
+	w.HandleRaw("k", done)
+	s.enqueue(queue.Task{Kind: "k"})
+	if ran := s.runOne(w); ran == nil {
+		t.Error("RunOne returned nil, want a task")
+	}
+	s.runOne(w) // without a task
+	goleak.VerifyNone(t, before)
+}
+
+func TestDefaultsPanics(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 1)
+	w := worker.New(s.q, worker.Config{})
+	w.HandleRaw("k", done)
+	w.Defaults("k", queue.Defaults{MaxRetries: 1})
+	panics(t, `kind "k" has defaults already`, func() { w.Defaults("k", queue.Defaults{}) })
+	s.run(w)
+	s.ended(s.enqueue(queue.Task{Kind: "k"}))
+	panics(t, "before Run", func() { w.Defaults("other", queue.Defaults{}) })
+}
+
+func TestVerdictOf(t *testing.T) {
+	for _, c := range []struct {
+		claim string
+		err   error
+		want  queue.Outcome
+	}{
+		{"another error", errors.New("boom"), queue.Outcome{Verb: queue.Fail, Class: queue.ClassError}},
+		{"RetryAfter", worker.RetryAfter(time.Second, nil), queue.Outcome{Verb: queue.Fail, Class: queue.ClassError, Delay: time.Second}},
+		{"Discard", worker.Discard(nil), queue.Outcome{Verb: queue.Fail, Class: queue.ClassFailed}},
+		{"Fail", worker.Fail(3, nil), queue.Outcome{Verb: queue.Fail, Class: queue.ClassError, Code: 3}},
+		{"Release", worker.Release(time.Second), queue.Outcome{Verb: queue.Release, Delay: time.Second}},
+	} {
+		if got := worker.VerdictOf(c.err); got.Verb != c.want.Verb || got.Class != c.want.Class || got.Code != c.want.Code ||
+			got.Delay != c.want.Delay || got.Error != "" || got.ID != "" || got.Result != nil {
+			t.Errorf("%s: VerdictOf = %+v, want %+v", c.claim, got, c.want)
+		}
+	}
+}
