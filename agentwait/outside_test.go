@@ -228,7 +228,7 @@ func TestWhatAnAgentMayNotWaitFor(t *testing.T) {
 		"a budget of nothing": {func(a *agent) error {
 			_, err := agentwait.JoinAll(a, agentwait.Schedule[string](a, "y", queue.Task{Kind: "child", Budget: 0.5}))
 			return err
-		}, refusal.ErrInvalid, "no deadline of an owner to share"},
+		}, refusal.ErrInvalid, "needs an owner with a deadline"},
 		"cancel a stranger": {func(a *agent) error {
 			_, err := agentwait.Cancel(a, "", agentwait.Of[string](a, stranger))
 			return err
