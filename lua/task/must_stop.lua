@@ -5,8 +5,8 @@
 -- @use task/live
 -- @use task/load_task
 
--- keep stores the progress of an attempt. Progress that this attempt has reported before changes nothing, so
--- progress_at is when it was first reported.
+-- keep stores the progress of an attempt. If the attempt repeats its latest progress, nothing changes: progress_at is
+-- when that progress was first reported.
 local function keep(tx, task, progress)
   if task.progress ~= progress or (tonumber(task.progress_at or nil) or 0) < tonumber(task.started_at) then
     record.set(tx, task, "progress", progress)

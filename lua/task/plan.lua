@@ -23,7 +23,7 @@ local function untimely(tx, f, deadline, start)
   elseif deadline and deadline < tx.at then
     return "deadline_at", "is in the past; it is " .. tx.now .. " now"
   elseif deadline and start and start > deadline then
-    return "available_at", "the task cannot start before its deadline: start it earlier, or give it more time"
+    return "available_at", "the task cannot start before its deadline: start earlier, or give it more time"
   end
   local window = tonumber(f.idempotency_window_ms)
   if window and deadline and tx.at + window < deadline then

@@ -1,7 +1,7 @@
 -- wake_agent wakes an agent whose wait has fired: the agent is in line again, and its journal has the result of the
 -- wait. Members that the wait no longer needs are cancelled first, by priority and at most 100 a call, over all
 -- waits. The sweep continues with the rest, and the call that cancels the last of them wakes the agent. So the
--- outcomes of all cancelled members are final when the agent runs.
+-- outcomes of cancelled members are final when the agent runs, except of a member that still runs in its grace.
 --
 -- An agent that is itself out of time is not woken: it ends.
 --
