@@ -228,7 +228,7 @@ func TestCallsThatAreRefused(t *testing.T) {
 		"a budget of an owner without a deadline": {func(a *agent) error {
 			_, err := agentwait.JoinAll(a, agentwait.Schedule[string](a, "y", queue.Task{Kind: "child", Budget: 0.5}))
 			return err
-		}, refusal.ErrInvalid, "no deadline of an owner to share"},
+		}, refusal.ErrInvalid, "needs an owner with a deadline"},
 		"Cancel of a task of another owner": {func(a *agent) error {
 			_, err := agentwait.Cancel(a, "", agentwait.Of[string](a, stranger))
 			return err

@@ -64,7 +64,7 @@ func TestEnqueueRefusesBadRetries(t *testing.T) {
 func TestEnqueueRefusesBadLimits(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	rows := []badInput{
-		onEnqueue("a warning without a deadline", queue.Task{WarnAt: 0.5}, "warn_percent", "there is no deadline to warn of: give a timeout"),
+		onEnqueue("a warning without a deadline", queue.Task{WarnAt: 0.5}, "warn_percent", "needs a deadline: give the task a timeout"),
 		onEnqueue("a grace below 1 ms", queue.Task{CancelGrace: 1}, "cancel grace", "under 1ms"),
 		onEnqueue("a negative grace", queue.Task{CancelGrace: -time.Second}, "cancel grace", "leave it out for none"),
 		onEnqueue("a delay of None", queue.Task{Delay: queue.None}, "delay", "cannot be None: leave it out"),

@@ -18,7 +18,7 @@ func TestWrongCallsAreRefusedWithAnErrorText(t *testing.T) {
 		args        []any
 		says        string
 	}{
-		{"a queue without a quota", "fetch", []any{"w", 1, 5, 15000, "hit"}, "must have a quota behind it"},
+		{"a queue without a quota", "fetch", []any{"w", 1, 5, 15000, "hit"}, "must be followed by a quota"},
 		{"a quota that is not a number", "fetch", []any{"w", 1, 5, 15000, "hit", "x"}, "must be the quota of hit"},
 		{"a report that ends in an outcome", "settle", []any{"w1", "c", 2, "0-r1", 1, "complete", "x", "0-r2", 1}, "must be the number of outcomes"},
 		{"a report with an incomplete ask", "settle", []any{"w1", "c", 1, "0-r1", 1, "complete", "x", 7}, "must be whole numbers: seq"},

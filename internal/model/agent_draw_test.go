@@ -12,8 +12,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// drawChildren draws children to make, most of them new, and all the names that there
-// will be then.
+// drawChildren draws children to make, most of them new. It returns them, and the names of all
+// children that the agent will have then.
 func (p *player) drawChildren(t *rapid.T, agent string) (children []map[string]string, names []string) {
 	for _, name := range append(slices.Clone(childNames), "s-go") {
 		if p.m.tasks[agent+"."+name] != nil {
@@ -41,8 +41,8 @@ func (p *player) drawChildren(t *rapid.T, agent string) (children []map[string]s
 	return children, names
 }
 
-// drawChild draws a child. Most are plain, so that they come to an end that somebody waits
-// for.
+// drawChild draws a child. Most children are plain, so that they end while an agent waits for
+// them.
 func (p *player) drawChild(t *rapid.T, id string) map[string]string {
 	f := map[string]string{"id": id, "kind": "k", "queue": drawQueue.Draw(t, "queue")}
 	switch rapid.SampledFrom([]string{"plain", "promise", "plain", "timer", "any", "limited"}).Draw(t, "child") {
@@ -66,7 +66,7 @@ func (p *player) drawChild(t *rapid.T, id string) map[string]string {
 	return f
 }
 
-// crowd is more children than one call ends.
+// crowd returns more children than one call can end.
 func (p *player) crowd(agent string) (children []map[string]string) {
 	for i := range 104 {
 		children = append(children, map[string]string{"id": fmt.Sprint(agent, ".c", i), "kind": "k", "queue": "crowd", "role": "promise"})
@@ -74,8 +74,7 @@ func (p *player) crowd(agent string) (children []map[string]string) {
 	return children
 }
 
-// drawMembers draws whom the agent waits for: now and then somebody who is none of its
-// children.
+// drawMembers draws the members of a wait. Sometimes one is not a child of the agent.
 func (p *player) drawMembers(t *rapid.T, agent string, names []string) (members []modelMember) {
 	if len(names) == 1 && names[0] == "c1" {
 		patience := rapid.SampledFrom([]string{"", "3", "10"}).Draw(t, "patience with a crowd")
@@ -103,8 +102,8 @@ func (p *player) drawMembers(t *rapid.T, agent string, names []string) (members 
 	return members
 }
 
-// drawWait draws the rest of a wait. Its entry is the next one, or now and then one that
-// the agent came to before.
+// drawWait draws the other fields of a wait. Its entry is the next one, or sometimes one that
+// the agent has already reached.
 func (p *player) drawWait(t *rapid.T, agent string, n int) map[string]string {
 	entry := int64(1)
 	if known := p.m.tasks[agent]; known != nil {
@@ -140,7 +139,7 @@ func (p *player) drawWait(t *rapid.T, agent string, n int) map[string]string {
 	return f
 }
 
-// drawNote draws what an agent remembers, most often nothing.
+// drawNote draws what an agent remembers; usually nothing.
 func (p *player) drawNote(t *rapid.T, agent string) (n modelNote) {
 	if rapid.IntRange(0, 5).Draw(t, "checkpoint") == 5 {
 		n.checkpoint = map[string]string{"state": rapid.SampledFrom([]string{"s", "t"}).Draw(t, "state"), "children": "2",
@@ -155,7 +154,7 @@ func (p *player) drawNote(t *rapid.T, agent string) (n modelNote) {
 	return n
 }
 
-// awaited tells whether somebody waits for a task.
+// awaited reports whether a task is a pending member of a wait.
 func (m *model) awaited(t *modelTask) bool {
 	owner := m.tasks[names.OwnerOf(t.id)]
 	if owner == nil || owner.wait == nil {
@@ -165,7 +164,7 @@ func (m *model) awaited(t *modelTask) bool {
 	return pending && t.lives()
 }
 
-// acts tells whether a task runs, and may go on.
+// acts reports whether a task runs and has time left.
 func (m *model) acts(t *modelTask) bool {
 	final := t.final()
 	return t.status == queue.Running && t.cancelled == 0 && (final == 0 || final >= m.now) && (t.limit == 0 || t.limit >= m.now)

@@ -13,11 +13,11 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// What agents do: they wait, remember, and are told.
+// The operations of agents: wait, remember, and receive signals.
 
 var childNames = []string{"1", "2", "3", "4", "x", "y"}
 
-// drawAgent draws a running task, and who acts as it; mostly its worker.
+// drawAgent draws a running task, and a worker and an epoch; usually those that hold it.
 func (p *player) drawAgent(t *rapid.T) (id, worker string, epoch int64) {
 	id = p.drawID(t, p.m.acts)
 	worker, epoch = drawWorker.Draw(t, "worker"), 1
@@ -33,7 +33,7 @@ func (p *player) drawAgent(t *rapid.T) (id, worker string, epoch int64) {
 	return id, worker, epoch
 }
 
-// suspend is an agent that waits for children that it has, and makes others.
+// suspend has an agent wait for children that exist, and for new ones.
 func (p *player) suspend(t *rapid.T) {
 	id, worker, epoch := p.drawAgent(t)
 	if id == "" {
@@ -62,7 +62,7 @@ func (p *player) suspend(t *rapid.T) {
 	p.play(t, func(t *rapid.T) { p.makeSuspend(t, c) })
 }
 
-// makeSuspend makes the call.
+// makeSuspend makes the call on both sides.
 func (p *player) makeSuspend(t *rapid.T, c modelCall) {
 	args := []any{c.agent, c.epoch, c.worker, c.call, len(c.fields)}
 	for _, name := range slices.Sorted(maps.Keys(c.fields)) {
@@ -79,11 +79,11 @@ func (p *player) makeSuspend(t *rapid.T, c modelCall) {
 	}
 	answer := p.run(t, "suspend", append(args, wire.Tasks(children...)...)...).([]any)[1:]
 	p.seen["suspend "+engine.Text(answer[0])]++
-	p.same(t, "suspend "+c.agent, tellRefusal(answer), p.m.suspend(c))
+	p.same(t, "suspend "+c.agent, formatRefusal(answer), p.m.suspend(c))
 }
 
-// tellRefusal tells an answer, without why something is invalid.
-func tellRefusal(answer []any) string {
+// formatRefusal formats an answer, without the reason why something is invalid.
+func formatRefusal(answer []any) string {
 	for i, word := range answer {
 		if i < 3 && engine.Text(word) == "INVALID" {
 			answer = answer[:i+2]
@@ -105,7 +105,7 @@ func (n modelNote) args(args []any) []any {
 	return args
 }
 
-// begin is a new task that has time enough to be an agent, and a worker that takes it.
+// begin makes a task with enough time to be an agent, and has a worker claim it.
 func (p *player) begin(t *rapid.T) {
 	f := map[string]string{"id": p.drawNewID(t), "kind": "k", "queue": drawQueue.Draw(t, "queue"), "priority": "3"}
 	switch rapid.IntRange(0, 5).Draw(t, "agent") {
@@ -124,8 +124,8 @@ func (p *player) begin(t *rapid.T) {
 	p.fetchAs(t, drawWorker.Draw(t, "worker"), queue.Ask{N: 2, Seq: p.seq, Lease: 200 * time.Millisecond, Quotas: []queue.Quota{{Queue: "p", N: 1}, {Queue: "q", N: 1}}})
 }
 
-// outwait goes to where a wait is out of time, or about to be, and sweeps; or to where the
-// attempt of one who was woken is, and fetches.
+// outwait moves the clock to where a wait is out of time, or almost, and sweeps. Or it moves
+// the clock to where the attempt of a woken agent is out of time, or almost, and fetches.
 func (p *player) outwait(t *rapid.T) {
 	for _, id := range due(p.m.clock(func(t *modelTask) int64 { return t.attemptAt }), 1<<60) {
 		if task := p.m.tasks[id]; task.woken && task.attemptAt >= p.m.now && rapid.Bool().Draw(t, "goes on too long") {
@@ -149,7 +149,7 @@ func (p *player) outwait(t *rapid.T) {
 	p.sweep(t)
 }
 
-// remember is an agent that goes on, and notes something.
+// remember has an agent store entries and continue.
 func (p *player) remember(t *rapid.T) {
 	id, worker, epoch := p.drawAgent(t)
 	if id == "" {
@@ -163,7 +163,7 @@ func (p *player) remember(t *rapid.T) {
 	})
 }
 
-// signal is somebody who tells an agent something.
+// signal sends an agent a signal.
 func (p *player) signal(t *rapid.T) {
 	id, call := p.drawID(t, (*modelTask).lives), queue.NewCall()
 	if id == "" {
@@ -174,6 +174,6 @@ func (p *player) signal(t *rapid.T) {
 		if p.m.removed[id+".s-go"] {
 			return
 		}
-		p.same(t, "signal "+id, tellRefusal(p.run(t, "signal", call, id, "go", "note").([]any)), p.m.signal(call, id, "go", "note"))
+		p.same(t, "signal "+id, formatRefusal(p.run(t, "signal", call, id, "go", "note").([]any)), p.m.signal(call, id, "go", "note"))
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// modelStanding is a member as the call finds it.
+// modelStanding is a member as the call reads it.
 type modelStanding struct {
 	modelMember
 	name string
@@ -19,7 +19,7 @@ type modelStanding struct {
 	at   int // its place in the list
 }
 
-// begin weighs a wait that may begin, and either goes on at once or has the agent rest.
+// begin decides on a wait: the agent continues at once, or waits.
 func (m *model) begin(t *modelTask, c modelCall, w *modelWait, members []modelMember) string {
 	last, size := c.fields["part"] == c.fields["of"], w.size
 	w.size += int64(len(members))
@@ -70,8 +70,8 @@ func (m *model) begin(t *modelTask, c modelCall, w *modelWait, members []modelMe
 	return m.rest(t, c, w, over)
 }
 
-// look is the members as they stand, once those whose time is up have ended; or an answer
-// if there is none of an id.
+// look returns the members after ending those whose time is up. It returns an answer if a
+// member does not exist.
 func (m *model) look(members []modelMember, made []*modelTask) (standing []modelStanding, answer string) {
 	for i, mm := range members {
 		s := modelStanding{modelMember: mm, name: lastPart(mm.id), at: i + 1}
@@ -85,7 +85,7 @@ func (m *model) look(members []modelMember, made []*modelTask) (standing []model
 	return standing, ""
 }
 
-// enter takes the members into the wait, and the longest time that one of them has.
+// enter adds the members to the wait, and updates the longest time that a member has.
 func (w *modelWait) enter(standing []modelStanding) {
 	for _, s := range standing {
 		w.members = append(slices.Clip(w.members), s.name)
@@ -100,8 +100,7 @@ func (w *modelWait) enter(standing []modelStanding) {
 	}
 }
 
-// bear begins the patience with the members that have one. What an earlier attempt began
-// goes on.
+// bear starts the members' own limits. A limit that an earlier attempt started is kept.
 func (t *modelTask) bear(standing []modelStanding, now int64) {
 	for _, s := range standing {
 		if _, known := t.patience[s.name]; s.patience != "" && !known {
@@ -113,7 +112,7 @@ func (t *modelTask) bear(standing []modelStanding, now int64) {
 	}
 }
 
-// plan is the children that are to be made, or an answer if one is refused.
+// plan returns the children to make, or an answer if one is refused.
 func (m *model) plan(c modelCall) (made []*modelTask, answer string) {
 	for i, f := range c.children {
 		child, answer := m.consider(f)
@@ -132,9 +131,9 @@ func (m *model) plan(c modelCall) (made []*modelTask, answer string) {
 	return made, ""
 }
 
-// weigh counts the members that have ended, in the order they did, up to where the wait
-// is over. What ended after the limit that the wait has from before counts no more.
-// It returns those that are not counted.
+// weigh counts the members that have ended, in the order they ended, until the wait is over. A
+// member that ended after the limit kept from an earlier attempt is not counted.
+// It returns the members that are not counted.
 func (m *model) weigh(t *modelTask, w *modelWait, standing []modelStanding, last bool) []modelStanding {
 	counted := map[string]bool{}
 	ended := slices.DeleteFunc(append(m.earlier(t, w, last), standing...), func(s modelStanding) bool {
@@ -142,7 +141,7 @@ func (m *model) weigh(t *modelTask, w *modelWait, standing []modelStanding, last
 	})
 	w.enter(standing)
 	slices.SortStableFunc(ended, func(a, b modelStanding) int { return cmp.Compare(a.task.completed, b.task.completed) })
-	// A join of which one had failed before it began has failed.
+	// A join is over at once if a member had failed before it began.
 	over := func() bool {
 		if !last || w.fields["mode"] == "peek" {
 			return false
@@ -169,8 +168,8 @@ func (m *model) weigh(t *modelTask, w *modelWait, standing []modelStanding, last
 	return slices.DeleteFunc(slices.Clone(standing), func(s modelStanding) bool { return counted[s.name] })
 }
 
-// earlier is the members that have ended while earlier parts of the wait were sent. The
-// last part weighs them once more together with its own, as if all had come in one.
+// earlier returns the members that ended while earlier parts of the wait were sent. The last
+// part counts them again with its own members, as if all had come in one part.
 func (m *model) earlier(t *modelTask, w *modelWait, last bool) (standing []modelStanding) {
 	if !last {
 		return nil
@@ -184,7 +183,7 @@ func (m *model) earlier(t *modelTask, w *modelWait, last bool) (standing []model
 	return standing
 }
 
-// goOn is a wait that is over before it has begun.
+// goOn answers a wait that is over before it has begun.
 func (m *model) goOn(t *modelTask, w *modelWait, open []modelStanding) string {
 	if w.losers == "cancel" {
 		slices.SortStableFunc(open, func(a, b modelStanding) int {
@@ -199,7 +198,7 @@ func (m *model) goOn(t *modelTask, w *modelWait, open []modelStanding) string {
 	return "READY " + w.verdict(m.now)
 }
 
-// rest has the agent wait.
+// rest makes the agent wait.
 func (m *model) rest(t *modelTask, c modelCall, w *modelWait, over bool) string {
 	w.state, w.since = "open", m.now
 	if over {
@@ -223,7 +222,7 @@ func (m *model) rest(t *modelTask, c modelCall, w *modelWait, over bool) string 
 	}
 	t.status, t.worker, t.suspendedBy, t.journal, t.attemptAt = queue.Waiting, "", c.call, true, t.limit
 	m.watch(t)
-	m.tell("task_suspended", t.id, w.fields["mode"], w.entry, fmt.Sprint(w.size), zeroless(w.ends))
+	m.emit("task_suspended", t.id, w.fields["mode"], w.entry, fmt.Sprint(w.size), zeroless(w.ends))
 	if over {
 		m.fired = append(m.fired, t.id)
 	}

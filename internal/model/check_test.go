@@ -14,8 +14,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// compareEvents compares what the newest call told, and that an ended task was told of
-// once, a live one not at all, and a warning at most once.
+// compareEvents compares the events of the newest call. It also checks that each ended task has
+// one event of its end and a live task has none, and that no task has two warnings.
 func (p *player) compareEvents(t *rapid.T, s *audit.Snapshot) {
 	from := "-"
 	if p.read != "" {
@@ -65,12 +65,12 @@ func (p *player) compareEvents(t *rapid.T, s *audit.Snapshot) {
 			want = 0
 		}
 		if n := p.told["end of "+id]; n != want || p.told["warning of "+id] > 1 {
-			t.Fatalf("%s is %s: its end was told %d times, its warning %d times", id, f["status"], n, p.told["warning of "+id])
+			t.Fatalf("%s is %s: it has %d events of its end and %d warnings", id, f["status"], n, p.told["warning of "+id])
 		}
 	}
 }
 
-// count notes what the state shows that no event tells.
+// count counts states that no event shows.
 func (p *player) count() {
 	if len(p.m.throttled) > 0 {
 		p.seen["a queue waits for its rate"]++
@@ -95,11 +95,11 @@ func (p *player) count() {
 	}
 }
 
-// countAgent notes where an agent has come to.
+// countAgent counts the states of an agent and its wait.
 func (p *player) countAgent(t *modelTask) {
 	w := t.wait
 	if t.woken && t.attemptAt != 0 {
-		p.seen["an attempt goes on in line"]++
+		p.seen["a woken agent's attempt continues in line"]++
 	}
 	if t.notes["until"] != "" {
 		p.seen["a limit outlives its attempt"]++
@@ -109,22 +109,22 @@ func (p *player) countAgent(t *modelTask) {
 	}
 	p.seen["a wait is "+w.state]++
 	if p.m.awaited(t) {
-		p.seen["an agent waits for one that waits"]++
+		p.seen["an agent waits for an agent that waits"]++
 	}
 	for name := range w.pending {
 		if member := p.m.tasks[t.id+"."+name]; !member.lives() {
 			p.seen["a member ended after the limit"]++
 		} else if member.cancelled != 0 {
-			p.seen["a member is spared"]++
+			p.seen["a member gets its grace"]++
 		}
 	}
 }
 
-// nobodySleepsOn: a queue that has ready tasks and may give one has a token for an idle
-// worker, or a worker has taken the token and is on its way. One that only lacks a token
-// of its rate will be looked at when it gets that. Said of what Redis holds, not of the
-// model: a lost wake-up is the worst that a queue can do.
-func (p *player) nobodySleepsOn(t *rapid.T, s *audit.Snapshot) {
+// everyReadyQueueIsWoken checks that a queue with ready tasks that it can give has a token for an
+// idle worker, or that a worker has taken the token and not fetched yet. A queue that only lacks a
+// token of its rate must be on the clock for when it gets one. This checks what Redis holds, not
+// the model: a lost wake-up is the worst fault of a queue.
+func (p *player) everyReadyQueueIsWoken(t *rapid.T, s *audit.Snapshot) {
 	for key, ready := range s.Zsets {
 		line, ok := strings.CutPrefix(key, "ready:")
 		if !ok || len(ready) == 0 {
@@ -140,7 +140,7 @@ func (p *player) nobodySleepsOn(t *rapid.T, s *audit.Snapshot) {
 			var full float64
 			fmt.Sscan(f["full_at"], &full)
 			if want := float64(p.m.queues[line].full) / float64(engine.Number(f["rate"])); full > gives && math.Abs(full-want) > 0.05 {
-				t.Fatalf("%s has a full bucket at %v, the model at %v", line, full, want)
+				t.Fatalf("the bucket of %s is full at %v in Redis, at %v in the model", line, full, want)
 			}
 			// It has a token again when all but burst-1 of them are back.
 			gives = max(gives, math.Ceil(full-float64(engine.Number(f["burst"])-1)*every-0.05))
@@ -148,23 +148,23 @@ func (p *player) nobodySleepsOn(t *rapid.T, s *audit.Snapshot) {
 		looked, waits := s.Zsets["throttled"][line]
 		token := len(s.Lists["wake:"+line]) > 0 || p.m.taken[line]
 		if !token && !(waits && looked <= max(gives, float64(p.m.now))) {
-			t.Fatalf("%s has %d ready tasks, may give one at %.0f (now %d), and nobody is woken: token %v, throttled until %.0f",
+			t.Fatalf("%s has %d ready tasks and can give one at %.0f (now %d), but wakes no worker: token %v, throttled until %.0f",
 				line, len(ready), gives, p.m.now, token, looked)
 		}
 	}
 }
 
-// reaperLooks: no instant of any clock is earlier than the one at which the reaper that
-// has the turn will look: when it said by its last sweep, or when an alarm woke it.
-func (p *player) reaperLooks(t *rapid.T, s *audit.Snapshot) {
+// reaperSweepsOnTime checks that no clock has an instant earlier than the next sweep. The reaper that
+// has the turn sweeps when its last sweep said, or when an alarm wakes it.
+func (p *player) reaperSweepsOnTime(t *rapid.T, s *audit.Snapshot) {
 	armed := engine.Number(s.Hashes[""]["armed"])
 	if p.looks <= p.m.now || armed <= p.m.now {
-		return // it is late, and looks now
+		return // a sweep is due now
 	}
 	for clock, strict := range map[string]int64{"deadlines": 1, "limits": 1, "workers": 1, "delayed": 0, "throttled": 0, "retained": 0, "draining": 0, "forget": 0, "waits": 1} {
 		for member, at := range s.Zsets[clock] {
 			if int64(at)+strict < armed || armed > p.looks {
-				t.Fatalf("%s of %s is at %.0f, and the reaper looks at %d (now %d)", clock, member, at, armed, p.m.now)
+				t.Fatalf("%s of %s is at %.0f, but the reaper sweeps at %d (now %d)", clock, member, at, armed, p.m.now)
 			}
 		}
 	}

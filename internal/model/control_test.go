@@ -7,16 +7,16 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// modelQueue is a queue's record.
+// modelQueue is the record of a queue.
 type modelQueue struct {
 	counts    map[string]int64
 	controls  map[string]string
-	full      int64 // when its bucket is full again, in ms times its rate, so that it is exact
+	full      int64 // when its bucket is full again, in ms times its rate, to be exact
 	drainedBy string
 	drained   int
 }
 
-// list is a queue's record, which is made if there is none.
+// list returns the record of a queue, and makes it if it does not exist.
 func (m *model) list(line string) *modelQueue {
 	if m.queues[line] == nil {
 		m.queues[line] = &modelQueue{counts: map[string]int64{}, controls: map[string]string{}}
@@ -26,7 +26,7 @@ func (m *model) list(line string) *modelQueue {
 
 func (q *modelQueue) control(name string) int64 { return engine.Number(q.controls[name]) }
 
-// controlled tells whether any queue has controls.
+// controlled reports whether any queue has controls.
 func (m *model) controlled() bool {
 	for _, q := range m.queues {
 		if len(q.controls) > 0 {
@@ -36,7 +36,7 @@ func (m *model) controlled() bool {
 	return false
 }
 
-// number is how many tasks of a queue have a status.
+// number returns how many tasks of a queue have a status.
 func (m *model) number(line string, status queue.Status) (n int64) {
 	for _, t := range m.tasks {
 		if t.queue() == line && t.status == status {
@@ -49,14 +49,14 @@ func (m *model) number(line string, status queue.Status) (n int64) {
 // unlimited is the room of a queue without controls.
 const unlimited = 1 << 40
 
-// room is how many tasks a queue may give now.
+// room returns how many tasks a queue can give now.
 func (m *model) room(line string) int64 {
 	n, _ := m.roomAndNext(line)
 	return n
 }
 
-// roomAndNext is how many tasks a queue may give now, and when it may give one if all
-// that it lacks is a token of its rate.
+// roomAndNext returns how many tasks a queue can give now. If it lacks only a token of its rate,
+// next is when it gets one.
 //
 // The bucket holds burst tokens. In units of 1/rate ms a token takes per_ms units to
 // come back, and each ms brings rate units.
@@ -91,8 +91,8 @@ func (m *model) spend(line string) {
 	}
 }
 
-// wakeFor has one idle worker look at a queue, if it may give something. One that lacks
-// only a token of its rate is looked at when it gets it.
+// wakeFor wakes one idle worker for a queue that can give a task. A queue that lacks only a token
+// of its rate is put on a clock for when it gets one.
 func (m *model) wakeFor(line string) {
 	n, next := m.roomAndNext(line)
 	if next != 0 {
@@ -103,8 +103,8 @@ func (m *model) wakeFor(line string) {
 	}
 }
 
-// passOn leaves a token for what a fetch left in line, and tells whether it may be had
-// now. A line that gives nothing needs none.
+// passOn leaves a token for the tasks that a fetch left in line. It reports whether one of them can be
+// fetched now. A line that gives nothing needs no token.
 func (m *model) passOn(line string) (more bool) {
 	delete(m.taken, line)
 	stands := len(m.line(line)) > 0
@@ -117,7 +117,7 @@ func (m *model) passOn(line string) (more bool) {
 	return more
 }
 
-// control changes what a queue may give; an empty value takes a control away.
+// control changes the controls of a queue; an empty value removes a control.
 func (m *model) control(line string, controls map[string]string) string {
 	defer m.done()
 	known := 0
@@ -145,12 +145,12 @@ func (m *model) control(line string, controls map[string]string) string {
 		m.woken[line] = true
 	}
 	if changed {
-		m.tell("queue_controlled", "")
+		m.emit("queue_controlled", "")
 	}
 	return fmt.Sprint("OK ", known, " ", ready)
 }
 
-// drainLine cancels the first in a line.
+// drainLine cancels the first tasks in a line.
 func (m *model) drainLine(call, line string, most int) string {
 	defer m.done()
 	q := m.queues[line]
@@ -170,6 +170,6 @@ func (m *model) drainLine(call, line string, most int) string {
 			q.drainedBy, q.drained = call, n
 		}
 	}
-	m.done() // the answer counts what stands in line after it all
+	m.done() // the answer counts the tasks that are in line after all of it
 	return fmt.Sprint("OK ", n, " ", len(m.line(line)))
 }

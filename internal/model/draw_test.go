@@ -11,17 +11,17 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Few names and small times, so that they collide.
+// Few names and short times, so that operations collide.
 var (
 	drawWorker = rapid.SampledFrom([]string{"w1", "w2"})
 	drawQueue  = rapid.SampledFrom([]string{"p", "q"})
-	// What an attempt says of its progress; most often nothing.
+	// The progress that an attempt reports; usually none.
 	drawProgress = rapid.SampledFrom([]string{"", "", "some", "most"})
 	drawSpan     = rapid.SampledFrom([]int64{0, 50, 0, 10, 20, 5, 2, 1})
 )
 
-// drawNewID draws the id of a task, its root one of few. Where that has ended another may
-// take its place. Most children have an owner.
+// drawNewID draws the id of a task, from few roots. If the task of a root has ended, sometimes a
+// new root is used. Most children have a live owner.
 func (p *player) drawNewID(t *rapid.T) string {
 	root := rapid.SampledFrom([]string{"0-a", "0-b", "0-c", "0-d"}).Draw(t, "root")
 	ended := func(id string) bool { return p.m.tasks[id] != nil && !p.m.tasks[id].lives() }
@@ -40,8 +40,8 @@ func (p *player) drawNewID(t *rapid.T) string {
 	return root + rapid.SampledFrom(branches).Draw(t, "branch")
 }
 
-// drawTask draws the fields of a task as a producer sends them. Most tasks are plain,
-// so that the others meet tasks that get somewhere.
+// drawTask draws the fields of a task as a producer sends them. Most tasks are plain, so that
+// other tasks collide with tasks that run and end.
 func (p *player) drawTask(t *rapid.T) map[string]string { return p.drawFields(t, p.drawNewID(t)) }
 
 func (p *player) drawFields(t *rapid.T, id string) map[string]string {
@@ -78,7 +78,7 @@ func (p *player) drawFields(t *rapid.T, id string) map[string]string {
 	return f
 }
 
-// drawPolicy draws what goes well together, or each field by itself.
+// drawPolicy draws fields that are used together, or each field by itself.
 func (p *player) drawPolicy(t *rapid.T, f map[string]string, one func(string, ...string)) {
 	maps.Copy(f, rapid.SampledFrom([]map[string]string{
 		{}, {}, {"max_retries": "2"}, {"max_retries": "3", "on_timeout": "retry", "attempt_timeout_ms": "1"},
@@ -105,7 +105,7 @@ func (p *player) drawPolicy(t *rapid.T, f map[string]string, one func(string, ..
 	}
 }
 
-// drawTimes draws instants and not spans, so that a repeat of the call is the same call.
+// drawTimes draws instants and not durations, so that a repeat of the call is the same call.
 func (p *player) drawTimes(t *rapid.T, f map[string]string) {
 	if span := drawSpan.Draw(t, "timeout"); span != 0 {
 		f["deadline_at"] = fmt.Sprint(p.m.now + span)
@@ -129,7 +129,7 @@ func (p *player) drawTimes(t *rapid.T, f map[string]string) {
 	}
 }
 
-// drawOutcome draws what a worker reports of a claim.
+// drawOutcome draws a worker's report on a claim.
 func drawOutcome(t *rapid.T, id string, epoch int64) queue.Outcome {
 	return queue.Outcome{ID: id, Epoch: epoch, Verb: rapid.SampledFrom([]queue.Verb{queue.Fail, queue.Complete, queue.Fail, queue.Release}).Draw(t, "verb"),
 		Class: rapid.SampledFrom([]queue.Class{queue.ClassError, queue.ClassError, queue.ClassTimeout, queue.ClassDeadline, queue.ClassFailed}).Draw(t, "class"),

@@ -12,7 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// enqueue takes tasks as their fields were sent, and answers each.
+// enqueue adds tasks, given by their fields as sent, and returns the answer for each.
 func (m *model) enqueue(list []map[string]string) []string {
 	var answers []string
 	for _, f := range list {
@@ -31,7 +31,7 @@ func (m *model) take(f map[string]string) string {
 	return answer
 }
 
-// consider is the task that somebody wants to make, or an answer if it is not to be made.
+// consider returns the task that a call would make, or an answer if it is not made.
 func (m *model) consider(f map[string]string) (*modelTask, string) {
 	id, kind := f["id"], f["kind"]
 	retries := f["max_retries"]
@@ -95,8 +95,8 @@ func (m *model) consider(f map[string]string) (*modelTask, string) {
 	return t, ""
 }
 
-// deadline is the instant that a new task gets: by its own time, and by the part that it
-// may have of what its owner has left.
+// deadline returns the deadline of a new task: by its own time, or by its share of the owner's
+// remaining time.
 func (m *model) deadline(t *modelTask, f map[string]string, bound int64) int64 {
 	at := engine.Number(f["deadline_at"])
 	if span := t.ms("timeout_ms"); span != 0 {
@@ -111,7 +111,7 @@ func (m *model) deadline(t *modelTask, f map[string]string, bound int64) int64 {
 	return at
 }
 
-// admit makes a task that was found to be sound.
+// admit makes a task that consider has accepted.
 func (m *model) admit(t *modelTask, f map[string]string) {
 	window := t.ms("idempotency_window_ms")
 	for _, name := range []string{"timeout_ms", "deadline_at", "available_at", "idempotency_window_ms", "budget_percent", "default_timeout_ms"} {
@@ -132,7 +132,7 @@ func (m *model) admit(t *modelTask, f map[string]string) {
 
 func content(f map[string]string) string { return f["kind"] + "\n" + f["payload"] }
 
-// known answers for a task whose idempotency key stands for a task, "" if it is free.
+// known returns the answer if the idempotency key belongs to a task, "" if the key is free.
 func (m *model) known(f map[string]string) string {
 	name := f["idempotency_key"]
 	key, there := m.keys[name]
@@ -146,7 +146,7 @@ func (m *model) known(f map[string]string) string {
 	}
 	first := m.touch(key.id)
 	if m.keys[name] != key {
-		return "" // it was the task's until its end, which is now
+		return "" // the key belonged to the task until its end, which is now
 	}
 	word, deadline := "KNOWN", ""
 	if first != nil {
@@ -161,8 +161,8 @@ func (m *model) known(f map[string]string) string {
 	return word + " " + key.id + " " + deadline
 }
 
-// fill is the fields of a task with the defaults of its kind where its producer said
-// nothing.
+// fill returns the fields of a task, with the defaults of its kind for fields that its producer did
+// not give.
 func (m *model) fill(f map[string]string) map[string]string {
 	given := maps.Clone(f)
 	for name, value := range m.kinds[f["kind"]] {
@@ -175,7 +175,7 @@ func (m *model) fill(f map[string]string) map[string]string {
 		delete(given, "timeout_ms")
 	}
 	maps.DeleteFunc(given, func(_, value string) bool { return value == "none" })
-	// What its owner gives to all its children comes last of all.
+	// The owner's default for its children comes last.
 	if span := given["default_timeout_ms"]; span != "" && f["timeout_ms"] == "" && f["deadline_at"] == "" && given["timeout_ms"] == "" {
 		given["timeout_ms"] = span
 	}
@@ -188,7 +188,7 @@ func (m *model) fill(f map[string]string) map[string]string {
 	return given
 }
 
-// create puts a task where it belongs: in line, among the delayed, or nowhere.
+// create puts a task in line, among the delayed tasks, or in neither.
 func (m *model) create(t *modelTask) {
 	t.status, t.created = queue.Pending, m.now
 	if percent := t.ms("warn_percent"); percent != 0 && t.final() != 0 {
@@ -199,10 +199,10 @@ func (m *model) create(t *modelTask) {
 	if t.available == 0 && t.given["role"] == "" {
 		m.ready(t, false)
 	}
-	m.tell("task_enqueued", t.id)
+	m.emit("task_enqueued", t.id)
 }
 
-// hook makes the task that follows on another one's end, if its producer wants one.
+// hook makes the hook of a task that ended, if its producer asked for one.
 func (m *model) hook(t *modelTask) {
 	event, asked := "", ""
 	switch {
@@ -212,7 +212,7 @@ func (m *model) hook(t *modelTask) {
 		event, asked = "cancel", t.given["hook_cancel"]
 	case t.timeoutType != "" && t.given["hook_timeout"] != "":
 		event, asked = "timeout", t.given["hook_timeout"]
-	default: // a timeout is a failure to who has no hook for timeouts
+	default: // a timeout counts as a failure if there is no hook for timeouts
 		event, asked = "failure", t.given["hook_failure"]
 	}
 	if asked == "" {
@@ -232,11 +232,11 @@ func (m *model) hook(t *modelTask) {
 	m.create(h)
 }
 
-// epitaph is what a hook is told of the task that ended.
+// epitaph returns the payload of a hook: how the task ended.
 func (t *modelTask) epitaph(event string) string {
 	code := t.code
 	if t.reason != "error" && t.reason != "failed" {
-		code = "" // of an attempt before the last one, if there is any
+		code = "" // a code would be that of an earlier attempt
 	}
 	said := []string{fmt.Sprintf("%q:%q", "event", event), fmt.Sprintf("%q:%q", "task_id", t.id)}
 	for _, w := range [][2]string{{"kind", t.given["kind"]}, {"queue", t.queue()}, {"status", string(t.status)}, {"reason", t.reason},
@@ -266,7 +266,7 @@ func (m *model) define(kind string, defaults map[string]string) {
 	m.kinds[kind] = defaults
 }
 
-// zeroless is a number as text, "" for none.
+// zeroless returns a number as text, "" for 0.
 func zeroless(n int64) string {
 	if n == 0 {
 		return ""

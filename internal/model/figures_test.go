@@ -20,8 +20,8 @@ var (
 	modelShares = []int64{100, 200, 300, 400, 500, 600, 700, 800, 900, 1000}
 )
 
-// figure counts the end of a task, as the hash of its kind is to have it. The task is
-// still what it was before it ended.
+// figure counts the end of a task, as the hash of its kind must show it. The task must still have
+// its state from before the end.
 func (m *model) figure(t *modelTask, e modelEnding) {
 	kind := t.given["kind"]
 	if m.figures[kind] == nil {
@@ -40,7 +40,7 @@ func (m *model) figure(t *modelTask, e modelEnding) {
 	}
 	count(strings.TrimRight(strings.Join([]string{"ended", string(e.status), e.reason, e.timeoutType}, " "), " "), 1)
 	if t.status == queue.Running || t.status == queue.Waiting || t.woken {
-		value("duration", modelTimes, max(e.at-t.started, 0)) // its owner's wait may have been over before it began
+		value("duration", modelTimes, max(e.at-t.started, 0)) // its owner's wait may have ended before the attempt began
 		value("waiting", modelTimes, t.started-cmp.Or(t.readyAt, t.created))
 	}
 	if e.timeoutType != "" {
@@ -53,20 +53,20 @@ func (m *model) figure(t *modelTask, e modelEnding) {
 	}
 }
 
-// tellFigures tells them, and what the queues counted must be their sums.
-func (m *model) tellFigures() []string {
+// formatFigures returns the figures as lines.
+func (m *model) formatFigures() []string {
 	lines := []string{fmt.Sprint("kinds ", slices.Sorted(maps.Keys(m.figures)))}
 	for kind, counts := range m.figures {
 		f := map[string]string{"about": "How the tasks of this kind ended and how long they took, by queue: see docs/keys.md, Figures"}
 		for field, n := range counts {
 			f[field] = fmt.Sprint(n)
 		}
-		lines = append(lines, "figures:"+kind+" "+tellFields(f))
+		lines = append(lines, "figures:"+kind+" "+formatFields(f))
 	}
 	return lines
 }
 
-// miscounted are queues whose counters differ from the sums of the figures.
+// miscounted returns the difference between the counters of queues and the sums of the figures.
 func miscounted(s *audit.Snapshot) []string {
 	sums, counters := map[string]int64{}, map[string]int64{}
 	for key, fields := range s.Hashes {
@@ -88,5 +88,5 @@ func miscounted(s *audit.Snapshot) []string {
 	if maps.Equal(sums, counters) {
 		return nil
 	}
-	return []string{fmt.Sprintf("the figures have %v, the queues %v", sums, counters)}
+	return []string{fmt.Sprintf("the figures add up to %v, but the queues count %v", sums, counters)}
 }

@@ -9,25 +9,25 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// lookPlan is a wait of an agent, what its members are, and what somebody does to them when. All instants
-// are ms from the beginning.
+// lookPlan is a wait of an agent, its members, and what is done to them at which instant. All
+// instants are in ms from the beginning.
 type lookPlan struct {
 	partition int
-	begins    int // when the agent begins to wait
+	begins    int // when the wait begins
 	wait      queue.Wait
 	members   []lookMember
 	acts      []lookAct
-	looks     []int // when a rare sweep comes
+	looks     []int // the instants of rare sweeps
 }
 
 // lookMember is a child that the agent waits for.
 type lookMember struct {
 	name   string
-	sort   string // promise, timer, line (in line, and nobody fetches it), run (a worker runs it), signal
+	sort   string // promise, timer, line (in line and never fetched), run (a worker runs it), signal
 	task   queue.Task
 	within int    // 0: none
 	mask   string // "": the wait's
-	late   bool   // the wait makes it; otherwise it is there before
+	late   bool   // the wait makes it; otherwise it exists before the wait
 }
 
 type lookAct struct {
@@ -36,10 +36,10 @@ type lookAct struct {
 	member int
 }
 
-// lookEnd is the last instant at which anything is planned.
+// lookEnd is the latest instant of a plan.
 const lookEnd = 200
 
-// drawLook draws a plan. Instants are few, so that they are near to each other.
+// drawLook draws a plan. It uses few instants, so that they are close to each other.
 func drawLook(r *rand.Rand, partitions int) lookPlan {
 	p := lookPlan{partition: r.IntN(partitions), begins: r.IntN(20)}
 	for i := range 1 + r.IntN(6) {

@@ -23,10 +23,11 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// TestWhatAWaitComesToDoesNotDependOnWhoLooksWhen plays random waits three times: with a sweep in every
-// millisecond, with few, and with none before the end. The verdict, its instant, the member that decided, and how
-// and when members ended are the same, but for what unseen lists.
-func TestWhatAWaitComesToDoesNotDependOnWhoLooksWhen(t *testing.T) {
+// TestTheResultOfAWaitDoesNotDependOnWhenItIsSwept plays random waits three times: with a sweep in
+// every millisecond, with few sweeps, and with none before the end. The verdict, its instant, the
+// decisive member, and how and when members ended must be the same, except for the differences that
+// excused lists.
+func TestTheResultOfAWaitDoesNotDependOnWhenItIsSwept(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	n := 1000
 	if os.Getenv("CURFEW_LONG") != "" {
@@ -42,7 +43,7 @@ func TestWhatAWaitComesToDoesNotDependOnWhoLooksWhen(t *testing.T) {
 	compareLooks(t, rdb, seed, n)
 }
 
-func TestWhatAWaitComesToDoesNotDependOnWhoLooksWhenOnTheEmbeddedServer(t *testing.T) {
+func TestTheResultOfAWaitDoesNotDependOnWhenItIsSweptOnTheEmbeddedServer(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	compareLooks(t, redistest.Embedded(t).Client(), uint64(time.Now().UnixNano()), 30)
 }
@@ -71,7 +72,7 @@ func compareLooks(t *testing.T, rdb *redis.Client, seed uint64, n int) {
 		} {
 			late := s.play(plan, looks)
 			for _, difference := range prompt.differences(&plan, late) {
-				why := unseen(&plan, prompt, late, difference)
+				why := excused(&plan, prompt, late, difference)
 				if why == "" {
 					t.Fatalf("sequence %d of seed %d: with %s %s\n%v\nprompt %v\nlate   %v", i, seed, name, difference.what, plan, prompt, late)
 				}
@@ -80,11 +81,11 @@ func compareLooks(t *testing.T, rdb *redis.Client, seed uint64, n int) {
 		}
 	}
 	t.Logf("verdicts: %v", verdicts)
-	t.Logf("differences that are told: %v", met)
+	t.Logf("differences that are allowed: %v", met)
 	t.Logf("sequences: %d", n)
 }
 
-// lookStage is a namespace whose clock only the plays move. It goes on from play to play.
+// lookStage is a namespace whose clock only the plays move. All plays use the same stage.
 type lookStage struct {
 	*testing.T
 	ctx   context.Context
@@ -94,7 +95,7 @@ type lookStage struct {
 	plays int64
 }
 
-// lookResult is what a play came to.
+// lookResult is the result of a play.
 type lookResult struct {
 	agent   string // its status
 	verdict queue.WaitOutcome
@@ -125,7 +126,7 @@ func (p lookPlan) String() string {
 	return text.String()
 }
 
-// play plays a plan, with a sweep at the instants that looks tells.
+// play plays a plan, with a sweep at each instant for which looks returns true.
 func (s *lookStage) play(p lookPlan, looks func(at int) bool) lookResult {
 	s.Helper()
 	s.plays++
@@ -149,7 +150,7 @@ func (s *lookStage) play(p lookPlan, looks func(at int) bool) lookResult {
 			next = at + s.rest()
 		}
 	}
-	for i := range 3 { // graces that begin with a sweep end by the next
+	for i := range 3 { // a grace that starts with one sweep ends with the next
 		s.clock((1 + i) * 100 * lookEnd)
 		s.rest()
 	}
@@ -169,7 +170,7 @@ func (s *lookStage) clock(at int) {
 	}
 }
 
-// rest sweeps until nothing is due, and returns in how many ms something is.
+// rest sweeps until nothing is due, and returns in how many ms something will be.
 func (s *lookStage) rest() int {
 	first := 500
 	for p := range s.q.Partitions() {
@@ -208,7 +209,7 @@ func (g *lookGame) fetch(worker, name string) {
 	}
 }
 
-// start makes the agent and the members that are there before it waits.
+// start makes the agent, and the members that exist before the wait.
 func (g *lookGame) start() {
 	for g.agent == "" {
 		r, err := g.q.Enqueue(g.ctx, queue.Task{Kind: "agent", Queue: "agents"})
@@ -242,7 +243,7 @@ func (g *lookGame) suspend() {
 	g.check(err)
 }
 
-// doAll does what is planned for an instant.
+// doAll makes the calls that are planned for an instant.
 func (g *lookGame) doAll(at int) {
 	if at == g.begins {
 		g.suspend()
@@ -254,7 +255,7 @@ func (g *lookGame) doAll(at int) {
 	}
 }
 
-// do acts as somebody would: whether it comes too late, or too soon, is for the scripts to say.
+// do makes one call. Whether the call is too late or too early is decided by the scripts.
 func (g *lookGame) do(a lookAct) {
 	m := g.members[a.member]
 	id, err := g.id(m), error(nil)
@@ -316,7 +317,7 @@ func (g *lookGame) result() lookResult {
 	return r
 }
 
-// lookDifference is one between two plays.
+// lookDifference is a difference between two plays.
 type lookDifference struct {
 	what   string
 	member int // -1: of the wait itself
@@ -339,15 +340,15 @@ func (r lookResult) differences(p *lookPlan, late lookResult) (all []lookDiffere
 	return all
 }
 
-// unseen names the reason why a difference is none, "" if there is no such reason. docs/agents.md has the list.
-func unseen(p *lookPlan, prompt, late lookResult, d lookDifference) string {
+// excused returns why a difference is allowed, or "" if it is not. docs/agents.md has the list.
+func excused(p *lookPlan, prompt, late lookResult, d lookDifference) string {
 	switch {
 	case prompt.loser(p, d.member) && late.members[d.member].at >= prompt.at:
-		return "a member that nobody needs goes on until somebody sees that the wait is over"
+		return "a member that is no longer needed runs until a call finds that the wait is over"
 	case prompt.uncounted(p, d.member) && late.members[d.member].reason == "wait_timeout" && late.members[d.member].at >= prompt.at:
-		return "a Within ends a member until somebody sees that the wait is over"
+		return "Within ends a member until a call finds that the wait is over"
 	case slices.ContainsFunc(p.members, func(m lookMember) bool { return m.within > 0 && m.task.CancelGrace > 0 }):
-		return "a grace begins when somebody cancels"
+		return "a grace starts when the cancel is written"
 	case prompt.agent == "CANCELLED" && d.member >= 0:
 		return "a member of an agent that has ended"
 	case prompt.tied() || late.tied():
@@ -356,7 +357,7 @@ func unseen(p *lookPlan, prompt, late lookResult, d lookDifference) string {
 	return ""
 }
 
-// loser tells whether a member had not ended when the wait was over, and was cancelled for that.
+// loser reports whether a member had not ended when the wait was over, and was cancelled for that.
 func (r lookResult) loser(p *lookPlan, member int) bool {
 	if !r.uncounted(p, member) {
 		return false
@@ -365,12 +366,12 @@ func (r lookResult) loser(p *lookPlan, member int) bool {
 	return e.reason == "not_needed" || e.reason == "wait_timeout" || e.reason == "cancelled" && p.members[member].task.CancelGrace > 0
 }
 
-// uncounted tells whether a member had not ended when the wait was over.
+// uncounted reports whether a member had not ended when the wait was over.
 func (r lookResult) uncounted(p *lookPlan, member int) bool {
 	return member >= 0 && r.verdict.Reason != "" && !slices.Contains(r.verdict.Settled, p.members[member].name)
 }
 
-// tied tells whether two members ended in one millisecond.
+// tied reports whether two members ended in one millisecond.
 func (r lookResult) tied() bool {
 	seen := map[int64]bool{}
 	for _, e := range r.members {

@@ -12,35 +12,35 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// model is the rules in plain Go: maps, one clock, no cleverness. The model test
-// plays the same operations on it and on Redis, and compares the whole state.
+// model implements the rules in plain Go, with maps and one clock. The model test plays the
+// same operations on it and on Redis, and compares the whole state.
 type model struct {
 	now       int64
-	seq       int64 // the line's next place, and the front's
+	seq       int64 // the last place given at the end of a line, and at the front
 	front     int64
 	tasks     map[string]*modelTask
 	queues    map[string]*modelQueue
 	kinds     map[string]map[string]string // defaults, by kind
 	workers   map[string]int64             // end of lease
-	fetched   map[string]int64             // newest seq
+	fetched   map[string]int64             // the newest seq of each worker
 	drain     map[string]int64
 	goes      map[string]int64
 	keys      map[string]modelKey
 	forget    map[string]int64
 	throttled map[string]int64
-	waits     map[string]int64 // when the sweep is to look at the wait of an agent
+	waits     map[string]int64 // when to sweep the wait of an agent
 	wake      map[string]bool  // queues that have a token
-	taken     map[string]bool  // queues whose token a worker took, and that nobody has fetched from since
-	removed   map[string]bool  // ids whose record went: no id is ever drawn again
+	taken     map[string]bool  // queues whose token a worker took, and from which no worker has fetched since
+	removed   map[string]bool  // ids whose record was removed: they are not drawn again
 	figures   map[string]map[string]int64
 
-	// What one call leaves for its end (done).
-	woken  map[string]bool // queues that somebody is to look at
-	freed  map[string]bool // queues of which a task runs no more: somebody is to look, if any waits
-	fresh  map[string]bool // ids that this call put in line, where it does not see them itself
-	fired  []string        // agents whose wait is over, and who are to be woken
-	noted  []modelEnds     // members that ended, by the agent that waits for them
-	losers int             // members of such waits that this call may still end
+	// What a call collects for its end (done).
+	woken  map[string]bool // queues for which to wake a worker
+	freed  map[string]bool // queues with one running task less: wake a worker if tasks are in line
+	fresh  map[string]bool // ids that this call put in line: the call itself cannot claim them
+	fired  []string        // agents to wake, whose wait is over
+	noted  []modelEnds     // members that ended, by their agent
+	losers int             // how many more members of such waits this call can end
 	events []string
 }
 
@@ -48,7 +48,7 @@ type modelKey struct{ id, content string }
 
 type modelTask struct {
 	id, payload string
-	given       map[string]string // what its producer and its kind said, as it is stored
+	given       map[string]string // fields from its producer and its kind, as stored
 	status      queue.Status
 
 	created, deadline, until, warn, limit, available int64
@@ -63,7 +63,7 @@ type modelTask struct {
 	progress                                         string
 	progressAt                                       int64
 	children                                         []string // not yet drained
-	born                                             int64    // how many children it ever had
+	born                                             int64    // how many children it has had
 
 	modelAgent
 }
@@ -81,7 +81,7 @@ func (t *modelTask) ms(name string) int64 { return engine.Number(t.given[name]) 
 
 func (t *modelTask) queue() string { return t.given["queue"] }
 
-// final is the instant at which it ends at the latest, 0 for none.
+// final returns the latest instant at which the task can live, 0 for none.
 func (t *modelTask) final() int64 {
 	if t.until != 0 {
 		return t.until
@@ -89,17 +89,17 @@ func (t *modelTask) final() int64 {
 	return t.deadline
 }
 
-func (m *model) tell(words ...string) { m.events = append(m.events, strings.Join(words, " ")) }
+func (m *model) emit(words ...string) { m.events = append(m.events, strings.Join(words, " ")) }
 
-// instant is one that ends a task.
+// modelInstant is an instant that ends a task.
 type modelInstant struct {
 	at       int64
 	kind     string
 	ancestor bool
 }
 
-// over is the instant that ends a task whose time is up, nil if it is not: the first
-// one that has passed, of equal ones the outermost.
+// over returns the instant that ends a task, or nil if the task has time left. The earliest
+// instant that has passed counts; of equal instants the outermost.
 func (m *model) over(t *modelTask) *modelInstant {
 	var first *modelInstant
 	consider := func(at int64, kind string, ancestor bool) {
@@ -127,7 +127,7 @@ func (m *model) over(t *modelTask) *modelInstant {
 	}
 	consider(t.grace, "grace", false)
 	consider(m.patienceEnd(t), "patience", false)
-	// A timer is on time at its end too, but not at an ancestor's.
+	// A timer that is due at its own deadline fires. At an ancestor's end it does not.
 	if t.given["role"] == "timer" && t.available <= m.now {
 		if first == nil || t.available < first.at || t.available == first.at && !first.ancestor {
 			first = &modelInstant{t.available, "fires", false}
@@ -136,7 +136,7 @@ func (m *model) over(t *modelTask) *modelInstant {
 	return first
 }
 
-// touch ends a task whose time is up, or its attempt, whatever it is touched for.
+// touch returns a task. If the time of the task or of its attempt is up, touch ends that first.
 func (m *model) touch(id string) *modelTask {
 	t := m.tasks[id]
 	if !t.lives() {
@@ -180,7 +180,7 @@ type modelEnding struct {
 	result, failure, reason, timeoutType string
 }
 
-// end ends a task. Its children are ended by sweeps, and are doomed until then.
+// end ends a task. Sweeps end its children; until then they are doomed.
 func (m *model) end(t *modelTask, e modelEnding) {
 	m.figure(t, e)
 	m.leave(t)
@@ -201,9 +201,9 @@ func (m *model) end(t *modelTask, e modelEnding) {
 	if e.timeoutType != "" {
 		t.detected = m.now
 		counts["timed_out"]++
-		m.tell("task_timed_out", t.id, e.timeoutType)
+		m.emit("task_timed_out", t.id, e.timeoutType)
 	} else {
-		m.tell("task_"+strings.ToLower(string(e.status)), t.id, e.reason)
+		m.emit("task_"+strings.ToLower(string(e.status)), t.id, e.reason)
 	}
 	if owner.lives() {
 		m.tally(owner, t)
@@ -211,8 +211,7 @@ func (m *model) end(t *modelTask, e modelEnding) {
 	m.hook(t)
 }
 
-// leave takes a task off its worker, if it has one, and out of its wait. The queue may
-// have been full.
+// leave removes a task from its worker and from its wait. If its queue was full, it now has room.
 func (m *model) leave(t *modelTask) {
 	if t.status == queue.Running && m.controlled() {
 		m.freed[t.queue()] = true
@@ -246,7 +245,7 @@ func (m *model) retain(t *modelTask) {
 	}
 }
 
-// refuse tells that a call came to nothing.
+// refuse records that a call changed nothing because of the state of its task.
 func (m *model) refuse(t *modelTask, op, epoch string) {
 	reason := "not_held"
 	switch {
@@ -259,11 +258,11 @@ func (m *model) refuse(t *modelTask, op, epoch string) {
 	case epoch != "" && epoch != fmt.Sprint(t.epoch):
 		reason = "stale"
 	}
-	m.tell("rejected", t.id, op, reason)
+	m.emit("rejected", t.id, op, reason)
 }
 
-// done is the end of a call: what it put in line may be seen, and whoever is to be
-// woken is.
+// done ends a call: tasks that it put in line become visible, and agents and workers that it
+// must wake are woken.
 func (m *model) done() {
 	for m.countEnds(); len(m.fired) > 0; m.countEnds() {
 		id := m.fired[0]
@@ -283,7 +282,7 @@ func (m *model) done() {
 	clear(m.woken)
 }
 
-// due is the members of a clock at or before an instant, oldest first.
+// due returns the members of a clock at or before an instant, oldest first.
 func due(clock map[string]int64, until int64) []string {
 	var ids []string
 	for id, at := range clock {

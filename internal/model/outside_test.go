@@ -7,7 +7,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// cancel, resolve and the sweep: what is done to tasks without holding them.
+// Operations on tasks by callers that do not hold them: cancel, resolve and the sweep.
 
 func (m *model) cancel(call, reason, id string) string {
 	defer m.done()
@@ -31,14 +31,14 @@ func (m *model) cancel(call, reason, id string) string {
 	return "ALREADY " + string(t.status) + " " + cmp.Or(t.result, t.failure)
 }
 
-// spare lets the handler of a cancelled task go on for a while.
+// spare gives the handler of a cancelled task its grace.
 func (m *model) spare(t *modelTask, reason, call string) {
 	t.cancelledBy, t.cancelled, t.cancelReason = call, m.now, reason
 	t.grace = m.now + t.ms("cancel_grace_ms")
 	if t.final() != 0 {
 		t.grace = min(t.grace, t.final())
 	}
-	m.tell("task_cancelling", t.id)
+	m.emit("task_cancelling", t.id)
 }
 
 func (m *model) resolve(call, verb, id, note string) string {
@@ -68,7 +68,7 @@ func (m *model) resolve(call, verb, id, note string) string {
 	return "OK " + string(t.status)
 }
 
-// sweepBatch is how many of a kind a sweep takes.
+// sweepBatch is the most entries of a clock that a sweep takes.
 const sweepBatch = 100
 
 func (m *model) sweep() {
@@ -83,7 +83,7 @@ func (m *model) sweep() {
 	for _, id := range batch(m.clock((*modelTask).nearest), m.now-1) {
 		if t := m.touch(id); t.lives() && t.warn != 0 && t.warn < m.now {
 			t.warn = 0
-			m.tell("deadline_near", id)
+			m.emit("deadline_near", id)
 		}
 	}
 	m.done()
@@ -112,7 +112,7 @@ func (m *model) sweep() {
 	m.done()
 }
 
-// claims is what each worker holds.
+// claims returns the tasks that each worker holds.
 func (m *model) claims() map[string][]*modelTask {
 	claims := map[string][]*modelTask{}
 	for worker := range m.workers {
@@ -121,13 +121,13 @@ func (m *model) claims() map[string][]*modelTask {
 	return claims
 }
 
-// batch is what a sweep takes of a clock.
+// batch returns the entries of a clock that one sweep takes.
 func batch(clock map[string]int64, until int64) []string {
 	ids := due(clock, until)
 	return ids[:min(len(ids), sweepBatch)]
 }
 
-// nearest is the next instant at which something happens that is not the deadline.
+// nearest returns the next instant at which something other than the deadline falls due.
 func (t *modelTask) nearest() (first int64) {
 	for _, at := range []int64{t.limit, t.warn, t.grace} {
 		if at != 0 && (first == 0 || at < first) {
@@ -137,8 +137,8 @@ func (t *modelTask) nearest() (first int64) {
 	return first
 }
 
-// drainChildren ends what an ended task left behind, and starts its retention. It tells
-// of how many.
+// drainChildren ends live children of an ended task, and starts the retention of the others. It
+// returns how many children it took.
 func (m *model) drainChildren(owner string, most int) int {
 	t := m.tasks[owner]
 	children := t.children[:min(len(t.children), most)]
@@ -155,7 +155,7 @@ func (m *model) drainChildren(owner string, most int) int {
 	return len(children)
 }
 
-// abandon gives back what a worker held whose lease is over, the oldest in front.
+// abandon gives back the claims of a worker whose lease is over, the oldest in front.
 func (m *model) abandon(worker string, claims []*modelTask) {
 	for _, t := range slices.Backward(claims) {
 		if m.touch(t.id); t.status == queue.Running {
@@ -166,7 +166,7 @@ func (m *model) abandon(worker string, claims []*modelTask) {
 	delete(m.fetched, worker)
 }
 
-// tidy removes records and forgets idempotency keys.
+// tidy removes records and idempotency keys.
 func (m *model) tidy() {
 	for _, id := range batch(m.goes, m.now) {
 		if _, draining := m.drain[id]; draining {

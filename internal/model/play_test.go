@@ -16,7 +16,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// The operations of a player: each draws a call, makes it on Redis and on the model, and
+// The operations of a player. Each draws a call, makes it on Redis and on the model, and
 // compares the answers.
 
 func (p *player) enqueue(t *rapid.T) {
@@ -44,8 +44,8 @@ func (p *player) enqueueAll(t *rapid.T, list []map[string]string) {
 	})
 }
 
-// wired are tasks as calls take them; gone tells whether the record of one is removed, so
-// that the model cannot say what becomes of it.
+// wired returns tasks as calls take them. gone reports whether the record of one was removed: then
+// the model cannot predict the answer.
 func (p *player) wired(list []map[string]string) (tasks [][]any, gone bool) {
 	for _, f := range list {
 		gone = gone || p.m.removed[f["id"]]
@@ -90,12 +90,12 @@ func (p *player) fetchAs(t *rapid.T, worker string, ask queue.Ask) {
 			t.Fatal(err)
 		}
 		got, more := p.m.fetch(worker, ask)
-		p.same(t, "fetch", tellClaims(trip), fmt.Sprint(got, more))
+		p.same(t, "fetch", formatClaims(trip), fmt.Sprint(got, more))
 	})
 }
 
-// tellClaim tells what was handed out; of a hook's payload the order says nothing.
-func tellClaim(id string, epoch int64, payload string) string {
+// formatClaim formats a claim. The order of fields in a hook's payload is ignored.
+func formatClaim(id string, epoch int64, payload string) string {
 	var said map[string]any
 	if json.Unmarshal([]byte(payload), &said) == nil {
 		sorted, _ := json.Marshal(said)
@@ -104,15 +104,15 @@ func tellClaim(id string, epoch int64, payload string) string {
 	return fmt.Sprintf("%s@%d %s", id, epoch, payload)
 }
 
-func tellClaims(trip queue.Reply) string {
+func formatClaims(trip queue.Reply) string {
 	var got []string
 	for _, c := range trip.Claims {
-		got = append(got, tellClaim(c.ID, c.Epoch, string(c.Payload)))
+		got = append(got, formatClaim(c.ID, c.Epoch, string(c.Payload)))
 	}
 	return fmt.Sprint(got, trip.More(), strings.Join(trip.Errors, ","))
 }
 
-// await is an idle worker that takes the token of a queue, and is on its way.
+// await has an idle worker take the token of a queue, without fetching yet.
 func (p *player) await(t *rapid.T) {
 	line := drawQueue.Draw(t, "queue")
 	if !p.m.wake[line] {
@@ -128,8 +128,8 @@ func (p *player) await(t *rapid.T) {
 	p.m.taken[line] = true
 }
 
-// drawID draws a task, most often one of those that the call is meant for; "" if there is
-// none. A player that cannot do what it drew hands over a task instead, or takes one.
+// drawID draws the id of a task, usually one for which meant is true; "" if there is none. A player
+// that cannot do its operation then enqueues or fetches instead.
 func (p *player) drawID(t *rapid.T, meant func(*modelTask) bool) string {
 	all := slices.Sorted(maps.Keys(p.m.tasks))
 	if !p.unusual(t) {
@@ -142,7 +142,7 @@ func (p *player) drawID(t *rapid.T, meant func(*modelTask) bool) string {
 	return rapid.SampledFrom(append(all, "0-none")).Draw(t, "id")
 }
 
-// unusual is true now and then: the call is one that cannot come to anything.
+// unusual is sometimes true: then the call is one that must be refused or change nothing.
 func (p *player) unusual(t *rapid.T) bool { return rapid.IntRange(0, 5).Draw(t, "unusual") == 5 }
 
 func (p *player) settle(t *rapid.T) {
@@ -185,7 +185,7 @@ func (p *player) settle(t *rapid.T) {
 		p.same(t, "settle "+id, verdicts, p.m.settle(worker, call, outcomes))
 		if ask.N > 0 {
 			got, more := p.m.fetch(worker, ask)
-			p.same(t, "next", tellClaims(trip), fmt.Sprint(got, more))
+			p.same(t, "next", formatClaims(trip), fmt.Sprint(got, more))
 		}
 	})
 }

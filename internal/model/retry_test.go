@@ -12,7 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// backOff as a delay means the task's own.
+// backOff as a delay means the task's own back-off.
 const backOff = -1
 
 type modelFailure struct {
@@ -21,8 +21,8 @@ type modelFailure struct {
 	since, delay              int64
 }
 
-// again is when a task whose attempt failed runs again, 0 if it does not; then why is
-// "deadline" if only the time for it is missing.
+// again returns when a task whose attempt failed runs again, or 0 if it does not. If only the
+// time is missing, why is "deadline".
 func (m *model) again(t *modelTask, f modelFailure) (start int64, why string) {
 	wanted := f.class == queue.ClassError
 	if f.class == queue.ClassTimeout {
@@ -43,8 +43,8 @@ func (m *model) again(t *modelTask, f modelFailure) (start int64, why string) {
 	return start, ""
 }
 
-// backoff is the ms before the next attempt; the jitter is drawn from the id and the
-// retry, so that it can be told beforehand.
+// backoff returns the ms before the next attempt. The jitter depends only on the id and the retry,
+// so the model can compute it.
 func (t *modelTask) backoff() int64 {
 	span := float64(t.ms("backoff_ms"))
 	if t.given["backoff"] == "exponential" {
@@ -66,8 +66,7 @@ func (t *modelTask) backoff() int64 {
 	return int64(math.Floor(span))
 }
 
-// attemptFailed is the end of an attempt that did not succeed, and of its task unless
-// it runs again.
+// attemptFailed retries a task whose attempt failed, or ends it.
 func (m *model) attemptFailed(t *modelTask, f modelFailure) {
 	start, why := m.again(t, f)
 	timeout := f.class == queue.ClassTimeout
@@ -96,17 +95,17 @@ func (m *model) attemptFailed(t *modelTask, f modelFailure) {
 	t.retries++
 	t.requeuedBy = cmp.Or(f.call, t.requeuedBy)
 	if timeout {
-		m.tell("attempt_timed_out", t.id)
+		m.emit("attempt_timed_out", t.id)
 		t.lastError = "Task exceeded deadline"
 	} else {
-		m.tell("task_retried", t.id)
+		m.emit("task_retried", t.id)
 		t.lastError = f.text
 	}
 	m.requeue(t, start, false)
 }
 
 func (m *model) requeue(t *modelTask, start int64, front bool) {
-	if t.wait != nil && (t.wait.ends != 0 || len(t.patience) > 0) { // it will come to the same wait again
+	if t.wait != nil && (t.wait.ends != 0 || len(t.patience) > 0) { // its next attempt can come to the same wait
 		t.note("until", t.wait.entry+" "+cmp.Or(zeroless(t.wait.ends), "none")+" "+t.wait.fields["digest"])
 	}
 	m.leave(t)
@@ -123,7 +122,7 @@ func (m *model) requeue(t *modelTask, start int64, front bool) {
 func (m *model) ready(t *modelTask, front bool) {
 	if t.woken {
 		m.seq++
-		t.place = m.seq - 1<<48 // who woke first, before all others
+		t.place = m.seq - 1<<48 // agents that were woken come before all others, in the order they woke
 	} else if front {
 		m.front--
 		t.place = m.front
@@ -136,14 +135,14 @@ func (m *model) ready(t *modelTask, front bool) {
 		instant = m.now + span
 	}
 	if t.attemptAt != 0 && (instant == 0 || t.attemptAt <= instant) {
-		instant = t.attemptAt // the attempt of who was woken goes on
+		instant = t.attemptAt // the attempt of a woken agent continues
 	}
 	m.setLimit(t, instant)
 	m.woken[t.queue()] = true
 	m.fresh[t.id] = true
 }
 
-// setLimit keeps the next non-final instant, unless the end precedes it.
+// setLimit sets the limit of the line or attempt, unless the task ends before it.
 func (m *model) setLimit(t *modelTask, instant int64) {
 	final := t.final()
 	t.limit = 0
@@ -157,14 +156,14 @@ func (m *model) giveBack(t *modelTask, blame bool) {
 	case t.cancelled != 0:
 		m.endCancelled(t, m.now, t.cancelReason)
 	case !blame:
-		m.tell("task_released", t.id)
+		m.emit("task_released", t.id)
 		m.requeue(t, m.now, true)
 	case t.losses == 3:
 		t.losses++
 		m.end(t, modelEnding{status: queue.Failed, at: m.now, reason: "lease_lost", failure: "worker lost"})
 	default:
 		t.losses++
-		m.tell("task_lease_lost", t.id)
+		m.emit("task_lease_lost", t.id)
 		worker := t.worker
 		m.requeue(t, m.now, true)
 		t.lostBy = worker

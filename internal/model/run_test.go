@@ -21,10 +21,9 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// TestModel plays random operations by several clients on Redis and on the model,
-// with few names and small times so that they collide, and compares every answer
-// and, after each step, the whole state and what was told of it; and the audit must
-// find nothing.
+// TestModel plays random operations of several clients on Redis and on the model. Names are few
+// and times are short, so that operations collide. It compares every answer and, after each step,
+// the whole state and the events. The audit must find nothing.
 func TestModel(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	checks, long := "600", os.Getenv("CURFEW_LONG") != ""
@@ -39,7 +38,7 @@ func TestModel(t *testing.T) {
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
 		t.Logf("%6d %s", seen[what], what)
 	}
-	// Random sequences that never come to these have become a weaker test.
+	// If random sequences no longer reach these, the test has become weaker.
 	for _, what := range []string{"task_completed ", "task_failed error", "task_failed failed", "task_failed rejected", "task_cancelled cancelled",
 		"task_cancelled owner_ended", "task_timed_out attempt", "task_timed_out execution", "task_timed_out queue", "task_timed_out workflow",
 		"attempt_timed_out", "deadline_near", "task_cancelling", "task_lease_lost", "task_released", "task_retried", "queue_controlled",
@@ -49,16 +48,16 @@ func TestModel(t *testing.T) {
 		"suspend CHILD", "suspend INVALID", "suspend MISSING", "task_cancelled not_needed", "task_cancelled wait_timeout",
 		"task_resumed satisfied all", "task_resumed satisfied any", "task_resumed satisfied settled", "task_resumed satisfied n_settled",
 		"task_resumed satisfied any_ok", "task_resumed impossible any_ok", "task_resumed impossible fail_fast", "task_resumed timed_out all",
-		"task_resumed timed_out any", "a wait is open", "a wait is forming", "a wait is fired", "an agent waits for one that waits",
-		"an attempt goes on in line", "a limit outlives its attempt", "a member is spared"} {
+		"task_resumed timed_out any", "a wait is open", "a wait is forming", "a wait is fired", "an agent waits for an agent that waits",
+		"a woken agent's attempt continues in line", "a limit outlives its attempt", "a member gets its grace"} {
 		if !t.Failed() && sequences >= 600 && seen[what] == 0 {
-			t.Errorf("in %d sequences nobody saw: %s", sequences, what)
+			t.Errorf("%d sequences never reached: %s", sequences, what)
 		}
 	}
 }
 
-// The embedded server runs the same scripts in another Lua, on sorted sets and hashes of
-// its own.
+// The embedded server runs the same scripts in another implementation of Lua, on its own sorted
+// sets and hashes.
 func TestModelOnTheEmbeddedServer(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	given := flag.Lookup("rapid.checks").Value.String()
@@ -71,7 +70,7 @@ func TestModelOnTheEmbeddedServer(t *testing.T) {
 	playAll(t, redistest.Embedded(t).Client())
 }
 
-// playAll plays sequences on a server, and tells how many they were and what was seen.
+// playAll plays sequences on a server. It returns their number and what they reached.
 func playAll(t *testing.T, rdb *redis.Client) (sequences int, seen map[string]int) {
 	library := testclock.Library(t, rdb)
 	unlessGiven("rapid.steps", "40")
@@ -91,7 +90,7 @@ func playAll(t *testing.T, rdb *redis.Client) (sequences int, seen map[string]in
 	return sequences, seen
 }
 
-// operations are what a player may do. What begins with a lower number is drawn more often.
+// operations returns what a player can do. Names with a lower number are drawn more often.
 func (p *player) operations() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"00 enqueue": p.enqueue, "01 fetch": p.fetch, "02 suspend": p.suspend, "03 settle": p.settle, "04 advance": p.advance,
@@ -103,7 +102,7 @@ func (p *player) operations() map[string]func(*rapid.T) {
 	}
 }
 
-// unlessGiven sets a flag that nobody set.
+// unlessGiven sets a flag that was not set on the command line.
 func unlessGiven(name, value string) {
 	if f := flag.Lookup(name); f != nil && f.Value.String() == f.DefValue {
 		flag.Set(name, value)
@@ -117,19 +116,19 @@ type player struct {
 	q     *queue.Queue
 	m     *model
 	seq   int64
-	calls []func(*rapid.T) // all, to be made again
+	calls []func(*rapid.T) // all calls, to be repeated
 
-	looks int64                // when the reaper will look again
+	looks int64                // when the reaper will sweep next
 	parts map[string]modelCall // the second part of a wait, by agent
 
 	read string         // the newest event that was compared
-	told map[string]int // events that a task has once at the most: its end, its warning
+	told map[string]int // counts of events that a task can have once: its end, its warning
 	seen map[string]int // events by kind, over all sequences
 }
 
 func (p *player) same(t *rapid.T, what string, redis, model any) {
 	if fmt.Sprint(redis) != fmt.Sprint(model) {
-		t.Fatalf("%s: Redis says %v, the model %v", what, redis, model)
+		t.Fatalf("%s: Redis returned %v, the model %v", what, redis, model)
 	}
 }
 
@@ -149,7 +148,7 @@ func (p *player) play(t *rapid.T, call func(*rapid.T)) {
 	call(t)
 }
 
-// repeat makes one of the newest calls again: the answer was lost.
+// repeat makes one of the newest calls again, as if its answer was lost.
 func (p *player) repeat(t *rapid.T) {
 	if ago := rapid.SampledFrom([]int{1, 1, 2, 3, 4}).Draw(t, "ago"); ago <= len(p.calls) {
 		p.m.losers = mostLosers
@@ -170,19 +169,19 @@ func (p *player) sweep(t *rapid.T) {
 	p.looks = p.m.now + swept.Wait.Milliseconds()
 }
 
-// rest sweeps until the reaper has nothing to do: it must come to that, and then no wait
-// is out of time.
+// rest sweeps until the reaper has nothing to do. It must get there, and then no wait may be out
+// of time.
 func (p *player) rest(t *rapid.T) {
 	p.sweep(t)
 	for sweeps := 1; p.looks == p.m.now; sweeps++ {
 		if sweeps == 100 {
-			t.Fatal("100 sweeps, and the next one is due at once")
+			t.Fatal("after 100 sweeps the next one is still due at once")
 		}
 		p.sweep(t)
 	}
 	for id, task := range p.m.tasks {
 		if task.status == queue.Waiting && task.wait.ends != 0 && task.wait.ends < p.m.now {
-			t.Fatalf("%s waits, and its limit passed %d ms ago", id, p.m.now-task.wait.ends)
+			t.Fatalf("%s still waits, but its limit passed %d ms ago", id, p.m.now-task.wait.ends)
 		}
 	}
 }
@@ -191,12 +190,12 @@ func (p *player) advance(t *rapid.T) {
 	p.wait(t, rapid.SampledFrom([]int64{1, 1, 1, 2, 2, 3, 5, 10, 21}).Draw(t, "ms"))
 }
 
-// leap goes past the end of hooks, of retentions, of keys.
+// leap moves the clock past the ends of hooks, retentions and keys.
 func (p *player) leap(t *rapid.T) {
 	p.wait(t, rapid.SampledFrom([]int64{60_000, 300_000, 900_000, 86_400_000}).Draw(t, "ms"))
 }
 
-// die is a worker that is gone: its lease ends, and another takes what it held.
+// die ends the lease of a worker, and another worker fetches what it held.
 func (p *player) die(t *rapid.T) {
 	p.wait(t, 21)
 	p.compare(t)
@@ -219,7 +218,7 @@ func (p *player) compare(t *rapid.T) {
 		t.Fatal(err)
 	}
 	s.Odd = slices.DeleteFunc(s.Odd, func(key string) bool { return key == "clock" })
-	if redis, model := tellSnapshot(s), tellModel(p.m); !slices.Equal(redis, model) {
+	if redis, model := formatSnapshot(s), formatModel(p.m); !slices.Equal(redis, model) {
 		t.Fatalf("state\n%s", differences(redis, model))
 	}
 	if wrong := miscounted(s); wrong != nil {
@@ -227,9 +226,9 @@ func (p *player) compare(t *rapid.T) {
 	}
 	p.compareEvents(t, s)
 	p.count()
-	p.nobodySleepsOn(t, s)
-	p.reaperLooks(t, s)
+	p.everyReadyQueueIsWoken(t, s)
+	p.reaperSweepsOnTime(t, s)
 	if findings := s.Check(0); len(findings) > 0 {
-		t.Fatalf("audit: %v\n%v", findings, tellSnapshot(s))
+		t.Fatalf("audit: %v\n%v", findings, formatSnapshot(s))
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// modelCall is what an agent hands over when it waits.
+// modelCall holds the arguments of a suspend.
 type modelCall struct {
 	agent, worker, call string
 	epoch               int64
@@ -32,7 +32,7 @@ type modelNote struct {
 
 type modelEntry struct{ number, text string }
 
-// holder is the agent of a call, or an answer if it is not to act as it.
+// holder returns the agent of a call, or an answer if the caller does not hold it.
 func (m *model) holder(id string, epoch int64, worker, op string) (*modelTask, string) {
 	t := m.touch(id)
 	switch {
@@ -57,7 +57,7 @@ func (m *model) rememberAll(id string, epoch int64, worker string, n modelNote) 
 	return "OK"
 }
 
-// write notes what an agent wants to remember.
+// write stores what an agent wants to remember.
 func (t *modelTask) write(n modelNote) {
 	past := t.past()
 	if c := n.checkpoint; c != nil && (engine.Number(c["entries"]) > past || engine.Number(c["entries"]) == past && c["state"] != t.notes["state"]) {
@@ -74,7 +74,7 @@ func (t *modelTask) write(n modelNote) {
 	}
 }
 
-// past is the number of the last entry before its checkpoint, -1 if it made none.
+// past returns the number of the last entry before its checkpoint, -1 if it has none.
 func (t *modelTask) past() int64 {
 	if entries, ok := t.notes["entries"]; ok {
 		return engine.Number(entries)
@@ -82,7 +82,7 @@ func (t *modelTask) past() int64 {
 	return -1
 }
 
-// suspend is an agent that waits.
+// suspend has an agent wait.
 func (m *model) suspend(c modelCall) string {
 	defer m.done()
 	if t := m.tasks[c.agent]; t != nil && t.suspendedBy == c.call {
@@ -126,8 +126,8 @@ func (m *model) suspend(c modelCall) string {
 	return m.begin(t, c, w, slices.DeleteFunc(members, func(mm modelMember) bool { return slices.Contains(w.members, lastPart(mm.id)) }))
 }
 
-// distinct is the members without those that are there twice, or an answer if one is no
-// child of the agent.
+// distinct returns the members without duplicates, or an answer if one is not a child of the
+// agent.
 func (c *modelCall) distinct() (members []modelMember, answer string) {
 	for _, mm := range c.members {
 		switch {
@@ -144,8 +144,8 @@ func (c *modelCall) distinct() (members []modelMember, answer string) {
 	return members, ""
 }
 
-// begun is the wait as earlier parts of it have left it. It is a copy: the call may be
-// refused yet.
+// begun returns the wait as earlier parts have left it. It is a copy, since the call can still be
+// refused.
 func (t *modelTask) begun(c modelCall) (*modelWait, string) {
 	w := &modelWait{pending: map[string]int64{}, masks: map[string]string{}}
 	if c.fields["part"] != "1" {
@@ -167,7 +167,7 @@ func (t *modelTask) begun(c modelCall) (*modelWait, string) {
 	return w, ""
 }
 
-// signal is somebody who tells an agent something.
+// signal sends an agent a signal.
 func (m *model) signal(call, agent, name, note string) string {
 	defer m.done()
 	id, line := agent+".s-"+name, "default"

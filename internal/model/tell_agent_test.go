@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// record is what should be stored of a wait.
+// record returns the fields that must be stored of a wait.
 func (w *modelWait) record() map[string]string {
 	f := map[string]string{"state": w.state, "entry": w.entry, "mask": w.fields["mask"], "ok": fmt.Sprint(w.ok), "bad": fmt.Sprint(w.bad),
 		"settled": fmt.Sprint(len(w.settled)), "size": fmt.Sprint(w.size), "members": strings.Join(w.members, " ")}
@@ -38,13 +38,13 @@ func (w *modelWait) record() map[string]string {
 	return f
 }
 
-// tellAgent tells what is kept for an agent beside its record.
-func (t *modelTask) tellAgent() (lines []string) {
+// agentLines returns what must be stored of an agent beside its record.
+func (t *modelTask) agentLines() (lines []string) {
 	if len(t.notes) > 0 {
-		lines = append(lines, "journal:"+t.id+" "+tellFields(t.notes))
+		lines = append(lines, "journal:"+t.id+" "+formatFields(t.notes))
 	}
 	if t.wait != nil {
-		lines = append(lines, "wait:"+t.id+" "+tellFields(t.wait.record()))
+		lines = append(lines, "wait:"+t.id+" "+formatFields(t.wait.record()))
 		if len(t.wait.settled) > 0 {
 			lines = append(lines, fmt.Sprint("settled:", t.id, " ", t.wait.settled))
 		}

@@ -10,12 +10,12 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// tellSnapshot and tellModel tell the same state in the same words, a line each thing.
-// Records are told whole, so that no field changes unseen.
-func tellSnapshot(s *audit.Snapshot) []string {
+// formatSnapshot and formatModel describe the same state in the same words, one line for each thing.
+// Records are listed whole, so that no field can change unnoticed.
+func formatSnapshot(s *audit.Snapshot) []string {
 	var lines []string
 	for id, f := range s.Tasks {
-		lines = append(lines, "task "+id+": "+tellFields(f))
+		lines = append(lines, "task "+id+": "+formatFields(f))
 	}
 	for id := range s.Payloads {
 		lines = append(lines, "payload "+id)
@@ -51,7 +51,7 @@ func tellSnapshot(s *audit.Snapshot) []string {
 			}
 		}
 		if len(f) > 0 {
-			lines = append(lines, key+" "+tellFields(f))
+			lines = append(lines, key+" "+formatFields(f))
 		}
 	}
 	slices.Sort(lines)
@@ -66,8 +66,8 @@ func whole(members map[string]float64) map[string]int64 {
 	return n
 }
 
-// tellFields tells fields by name; those without a value are not there, but for ends.
-func tellFields(f map[string]string) string {
+// formatFields formats fields by name. Empty fields are left out, except result and error.
+func formatFields(f map[string]string) string {
 	var words []string
 	for name, value := range f {
 		if value != "" || name == "result" || name == "error" {
@@ -78,7 +78,7 @@ func tellFields(f map[string]string) string {
 	return strings.Join(words, "|")
 }
 
-// record is what should be stored of a task.
+// record returns the fields that must be stored of a task.
 func (t *modelTask) record() map[string]string {
 	f := maps.Clone(t.given)
 	f["status"] = string(t.status)
@@ -127,10 +127,10 @@ func (q *modelQueue) record(running, waiting int64) map[string]string {
 	return f
 }
 
-func tellModel(m *model) []string {
+func formatModel(m *model) []string {
 	var lines []string
 	for id, t := range m.tasks {
-		lines = append(lines, "task "+id+": "+tellFields(t.record()))
+		lines = append(lines, "task "+id+": "+formatFields(t.record()))
 		if t.payload != "" {
 			lines = append(lines, "payload "+id)
 		}
@@ -141,14 +141,14 @@ func tellModel(m *model) []string {
 	clocks := map[string]map[string]int64{"draining": m.drain, "retained": m.goes, "workers": m.workers, "forget": m.forget,
 		"throttled": m.throttled, "waits": m.waits}
 	for id, t := range m.tasks {
-		lines = append(lines, t.tellAgent()...)
+		lines = append(lines, t.agentLines()...)
 		clocks["patience:"+id] = t.patience
 		if t.wait != nil {
 			clocks["pending:"+id] = t.wait.pending
 		}
 	}
 	for line, q := range m.queues {
-		if f := tellFields(q.record(m.number(line, queue.Running), m.number(line, queue.Waiting))); f != "" {
+		if f := formatFields(q.record(m.number(line, queue.Running), m.number(line, queue.Waiting))); f != "" {
 			lines = append(lines, "queue:"+line+" "+f)
 		}
 		if ready := m.line(line); len(ready) > 0 {
@@ -177,29 +177,29 @@ func tellModel(m *model) []string {
 		}
 	}
 	lines = append(lines, fmt.Sprint("queues ", slices.Sorted(maps.Keys(m.queues))))
-	lines = append(lines, m.tellRoot()...)
-	lines = append(lines, m.tellFigures()...)
+	lines = append(lines, m.formatRoot()...)
+	lines = append(lines, m.formatFigures()...)
 	slices.Sort(lines)
 	return lines
 }
 
-func (m *model) tellRoot() []string {
+func (m *model) formatRoot() []string {
 	keys, root := map[string]string{}, map[string]string{}
 	for key, k := range m.keys {
 		keys[key] = k.id
 	}
 	for kind, defaults := range m.kinds {
-		root["kind:"+kind] = strings.ReplaceAll(tellFields(defaults), "|", "\n")
+		root["kind:"+kind] = strings.ReplaceAll(formatFields(defaults), "|", "\n")
 	}
 	if m.controlled() {
 		root["controlled"] = "1"
 	}
 	var lines []string
 	if len(keys) > 0 {
-		lines = append(lines, "idem "+tellFields(keys))
+		lines = append(lines, "idem "+formatFields(keys))
 	}
 	if len(root) > 0 {
-		lines = append(lines, " "+tellFields(root))
+		lines = append(lines, " "+formatFields(root))
 	}
 	return lines
 }
@@ -212,7 +212,7 @@ func idsOf(tasks []*modelTask) []string {
 	return ids
 }
 
-// differences are the lines that only one side has.
+// differences returns the lines that only one side has.
 func differences(redis, model []string) string {
 	var b strings.Builder
 	for _, line := range redis {

@@ -11,41 +11,41 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// modelAgent is what a task has that waits, or did.
+// modelAgent holds what a task has if it waits, or has waited.
 type modelAgent struct {
 	suspendedBy string
-	attemptAt   int64 // the limit of its attempt, while it waits and stands in line woken
+	attemptAt   int64 // the limit of its attempt, while it waits or is in line after it was woken
 	woken       bool
 	journal     bool
 	wait        *modelWait
 	notes       map[string]string // its journal
-	patience    map[string]int64  // members that have a limit of their own, by when
+	patience    map[string]int64  // members that have a limit of their own, and its instant
 }
 
-// mostLosers is how many members of waits that are over a call ends.
+// mostLosers is how many members of waits that are over a call can end.
 const mostLosers = 100
 
-// modelWait is the wait that an agent is at.
+// modelWait is the current wait of an agent.
 type modelWait struct {
-	fields                   map[string]string // as they were sent, and what was filled in
+	fields                   map[string]string // as sent, and defaults
 	entry, state             string
-	calls                    map[string]string // of each part but the last
+	calls                    map[string]string // by part, without the last one
 	reason, winner           string
 	losers                   string
 	members, settled         []string
 	pending                  map[string]int64
 	masks                    map[string]string
 	ok, bad                  int64
-	needOK, mostBad, all     int64 // 0: there is no such threshold, but for all
+	needOK, mostBad, all     int64 // 0: no such threshold; all is always one
 	size, longest            int64
-	formed                   int64 // the longest, as an earlier part has written it
+	formed                   int64 // the value of longest that an earlier part stored
 	span, ends, first, since int64
 	epoch, part              string
 	fired                    int64 // the instant at which it was over
 	patient                  bool  // members have limits of their own
 }
 
-// thresholds are what a wait of n members is over at; field is what is wrong instead.
+// thresholds returns the counts at which a wait of n members is over, or the field that is wrong.
 func thresholds(mode string, n, need int64) (needOK, mostBad, all int64, field string) {
 	switch mode {
 	case "all", "settled":
@@ -70,7 +70,7 @@ func thresholds(mode string, n, need int64) (needOK, mostBad, all int64, field s
 	return need, n - need + 1, n, ""
 }
 
-// reached tells how a wait is over by its counters, "" if it is not.
+// reached returns how a wait is over by its counters, "" if it is not.
 func (w *modelWait) reached() string {
 	switch {
 	case w.needOK != 0 && w.ok >= w.needOK:
@@ -108,10 +108,10 @@ func (w *modelWait) count(name string, t *modelTask) {
 	w.settled = append(w.settled, name)
 }
 
-// lastPart is the name of a child: the last part of its id.
+// lastPart returns the name of a child: the last part of its id.
 func lastPart(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
 
-// tally notes the end of a child whose owner waits. All ends of a unit of work are counted at its end.
+// tally notes the end of a child whose owner waits. The ends of a unit of work are counted at its end.
 func (m *model) tally(owner, t *modelTask) {
 	if owner.wait == nil {
 		return
@@ -120,13 +120,13 @@ func (m *model) tally(owner, t *modelTask) {
 	if n < 0 {
 		m.noted, n = append(m.noted, modelEnds{owner: owner}), len(m.noted)
 	}
-	if m.noted[n].wait != owner.wait { // what ended before concerns a wait that is forgotten
+	if m.noted[n].wait != owner.wait { // the earlier ends belong to a wait that is forgotten
 		m.noted[n] = modelEnds{owner: owner, wait: owner.wait}
 	}
 	m.noted[n].tasks = append(m.noted[n].tasks, t)
 }
 
-// modelEnds are the ends of members of a wait that a unit of work has written.
+// modelEnds holds the ends of members of a wait that a unit of work has written.
 type modelEnds struct {
 	owner *modelTask
 	wait  *modelWait
@@ -144,16 +144,16 @@ func (m *model) countEnds() {
 	}
 }
 
-// modelDue is a member to be counted: it has ended, or its time was up by then.
+// modelDue is a member to count: it has ended, or its time was up by then.
 type modelDue struct {
 	task      *modelTask
 	at        int64
-	impatient bool // the wait ends it
-	dropped   bool // and would have, if it had not ended before
+	impatient bool // its own limit in the wait ends it
+	dropped   bool // it has such a limit, but ended before it
 }
 
-// countWait counts ends in the order of their instants. Members whose time was up by then, and that
-// nobody has seen, end first. It tells whether more are out of time than one call may end.
+// countWait counts ends in the order of their instants. First it ends members whose time was up by
+// then and that are still live. It reports whether more are out of time than one call can end.
 func (m *model) countWait(owner *modelTask, written []*modelTask, upto int64) (more bool) {
 	w := owner.wait
 	var all []modelDue
@@ -200,7 +200,7 @@ func (m *model) countWait(owner *modelTask, written []*modelTask, upto int64) (m
 	return more
 }
 
-// unseen adds the members whose time was up by an instant, and whose end nobody has written.
+// unseen adds the members whose time was up by an instant, and whose end is not written yet.
 func (m *model) unseen(owner *modelTask, all []modelDue, upto int64) (found []modelDue, more bool) {
 	impatient := due(owner.patience, min(upto, m.now-1))
 	last := int64(1) << 60
@@ -237,7 +237,7 @@ func (m *model) unseen(owner *modelTask, all []modelDue, upto int64) (found []mo
 	return all, more
 }
 
-// countMember counts the end of a member that the wait still has.
+// countMember counts the end of a member that is pending in the wait.
 func (m *model) countMember(owner, t *modelTask) {
 	w, name, at := owner.wait, lastPart(t.id), max(t.completed, owner.wait.since)
 	delete(w.pending, name)
@@ -254,7 +254,7 @@ func (m *model) countMember(owner, t *modelTask) {
 	}
 }
 
-// patienceEnd is when the wait of its owner cancels a task, 0 for never.
+// patienceEnd returns when the wait of its owner cancels a task, 0 for never.
 func (m *model) patienceEnd(t *modelTask) int64 {
 	owner := m.tasks[names.OwnerOf(t.id)]
 	if !owner.lives() || owner.wait == nil || owner.wait.state != "open" || t.cancelled != 0 || t.status == queue.Running && t.given["cancel_grace_ms"] != "" {
@@ -267,7 +267,7 @@ func (m *model) patienceEnd(t *modelTask) int64 {
 	return at
 }
 
-// watch has the sweep look at a wait when it, or the patience with a member, is over.
+// watch schedules the sweep of a wait for when its limit, or a member's own limit, is over.
 func (m *model) watch(t *modelTask) {
 	first := t.wait.ends
 	for _, at := range t.patience {
@@ -280,8 +280,8 @@ func (m *model) watch(t *modelTask) {
 	}
 }
 
-// conclude wakes an agent whose wait is over, once nobody is left that must end first. One
-// whose own time is up is not woken.
+// conclude wakes an agent whose wait is over, once the members that must be cancelled first are. An
+// agent whose own time is up is not woken.
 func (m *model) conclude(t *modelTask) {
 	if t == nil || t.wait == nil || t.wait.state != "fired" || t.status != queue.Waiting || m.over(t) != nil || t.limit != 0 && t.limit < m.now {
 		return
@@ -307,17 +307,17 @@ func (m *model) conclude(t *modelTask) {
 	m.leave(t)
 	t.status, t.woken, t.patience = queue.Pending, true, nil
 	m.ready(t, false)
-	m.tell("task_resumed", t.id, w.reason, w.fields["mode"], w.entry)
+	m.emit("task_resumed", t.id, w.reason, w.fields["mode"], w.entry)
 }
 
-// verdict is what a journal says of a wait that is over.
+// verdict returns the journal entry of a wait that is over.
 func (w *modelWait) verdict(at int64) string {
 	return fmt.Sprintf("wait %s %s %d %s\n%s\n%s\n%s", w.reason, cmp.Or(w.winner, "-"), at, w.fields["digest"],
 		w.fields["label"], strings.Join(w.members, " "), strings.Join(w.settled, " "))
 }
 
-// lose cancels a member that the wait does not wait for any more, as of an instant. A
-// signal is left alone.
+// lose cancels a member that its wait no longer waits for, as of an instant. A signal is not
+// cancelled.
 func (m *model) lose(id, why string, at int64) {
 	t := m.touch(id)
 	reason, text := "wait_timeout", "Wait timed out"
@@ -344,7 +344,7 @@ func (m *model) waited(id string) {
 	more := w.state == "open" && m.countWait(t, nil, min(cmp.Or(w.ends, m.now), m.now))
 	if w.state == "open" && !more && w.ends != 0 && w.ends < m.now {
 		w.state, w.reason, w.losers, w.fired = "fired", "timed_out", w.fields["on_pending"], w.ends
-		m.tell("wait_timed_out", id, w.fields["on_timeout"], w.fields["mode"], fmt.Sprint(len(w.settled)), fmt.Sprint(w.size),
+		m.emit("wait_timed_out", id, w.fields["on_timeout"], w.fields["mode"], fmt.Sprint(len(w.settled)), fmt.Sprint(w.size),
 			fmt.Sprint(w.ends-cmp.Or(w.first, w.since)), fmt.Sprint(w.ends), fmt.Sprint(m.now-w.ends))
 	}
 	if w.state == "fired" {
@@ -355,12 +355,12 @@ func (m *model) waited(id string) {
 	m.watch(t)
 }
 
-// attempted tells whether the limit of a task is that of its attempt, not of its line.
+// attempted reports whether the limit of a task is that of its attempt, not of its line.
 func (t *modelTask) attempted() bool {
 	return t.status != queue.Pending || t.woken && t.limit == t.attemptAt
 }
 
-// note writes into the journal of an agent, and remember does so once.
+// note sets a field of an agent's journal. remember sets one only once.
 func (t *modelTask) note(name, text string) {
 	if t.notes == nil {
 		t.notes = map[string]string{}

@@ -9,7 +9,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// line is who stands in a queue, in order.
+// line returns the tasks in line of a queue, in order.
 func (m *model) line(name string) []*modelTask {
 	var line []*modelTask
 	for _, t := range m.tasks {
@@ -23,7 +23,7 @@ func (m *model) line(name string) []*modelTask {
 	return line
 }
 
-// held is what a worker holds, in the order of its claims.
+// held returns the tasks that a worker holds, in the order of its claims.
 func (m *model) held(worker string) []*modelTask {
 	var held []*modelTask
 	for _, t := range m.tasks {
@@ -40,7 +40,7 @@ func (m *model) held(worker string) []*modelTask {
 func (m *model) fetch(worker string, ask queue.Ask) (got []string, more bool) {
 	defer m.done()
 	m.workers[worker] = m.now + ask.Lease.Milliseconds()
-	tell := func(t *modelTask) { got = append(got, tellClaim(t.id, t.epoch, t.payload)) }
+	tell := func(t *modelTask) { got = append(got, formatClaim(t.id, t.epoch, t.payload)) }
 	if ask.Seq <= m.fetched[worker] {
 		for _, t := range m.held(worker) {
 			if t.claim == ask.Seq && m.touch(t.id).status == queue.Running {
@@ -69,7 +69,7 @@ func (m *model) fetch(worker string, ask queue.Ask) (got []string, more bool) {
 		}
 	}
 	if len(got) > 0 {
-		m.fetched[worker] = ask.Seq // one that comes to nothing may be made again
+		m.fetched[worker] = ask.Seq // a fetch that gave nothing can be repeated
 	}
 	m.done()
 	for _, quota := range ask.Quotas {
@@ -86,7 +86,7 @@ func (m *model) claim(t *modelTask, worker string, seq int64) {
 	}
 	var instant int64
 	switch span := t.ms("attempt_timeout_ms"); {
-	case t.woken: // its attempt goes on
+	case t.woken: // its attempt continues
 		instant, t.attemptAt, t.woken = t.attemptAt, 0, false
 	default:
 		t.started = m.now
@@ -96,7 +96,7 @@ func (m *model) claim(t *modelTask, worker string, seq int64) {
 	}
 	m.setLimit(t, instant)
 	m.spend(t.queue())
-	m.tell("task_started", t.id)
+	m.emit("task_started", t.id)
 }
 
 func (m *model) settle(worker, call string, outcomes []queue.Outcome) (verdicts []string) {
@@ -123,7 +123,7 @@ func (m *model) settleOne(worker, call string, o queue.Outcome) string {
 		return "LOST " + string(t.status)
 	}
 	delay := o.Delay.Milliseconds()
-	t.worker = worker // whose lease may be lost
+	t.worker = worker // its lease may be lost
 	switch {
 	case t.cancelled != 0:
 		t.call = call
@@ -133,7 +133,7 @@ func (m *model) settleOne(worker, call string, o queue.Outcome) string {
 		m.end(t, modelEnding{status: queue.Completed, at: m.now, result: string(o.Result)})
 	case o.Verb == queue.Release:
 		t.requeuedBy = call
-		m.tell("task_released", t.id)
+		m.emit("task_released", t.id)
 		m.requeue(t, m.now+delay, true)
 	default:
 		if o.Class == queue.ClassDeadline && t.final() != 0 {

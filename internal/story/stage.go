@@ -156,11 +156,11 @@ func (s *stage) open(w words) []string {
 	return []string{"OK"}
 }
 
-// redis SET {root}:deadlines x runs a command of Redis on the keys. \n is a newline.
+// redis SET {root}:deadlines x: another program changes our keys. \n is a newline, {eq} an equals sign.
 func (s *stage) redis(w words) []string {
 	args := make([]any, len(w.plain))
 	for i, word := range w.plain {
-		args[i] = strings.NewReplacer("{root}", s.root, `\n`, "\n").Replace(word)
+		args[i] = strings.NewReplacer("{root}", s.root, `\n`, "\n", "{eq}", "=").Replace(word)
 	}
 	reply, err := s.rdb.Do(s.ctx, args...).Result()
 	if err != nil {

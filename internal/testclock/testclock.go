@@ -1,5 +1,5 @@
-// Package testclock gives tests a clock that stands still until they move it: the
-// scripts read a key in place of Redis TIME.
+// Package testclock gives tests a clock that moves only when they set it: the scripts read a key
+// instead of Redis TIME.
 package testclock
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/lua"
 )
 
-// Start is where the clock of a new namespace stands.
+// Start is the time of a new namespace.
 var Start = time.UnixMilli(1_800_000_000_000)
 
 // now replaces lua/store/now.lua.
@@ -22,7 +22,7 @@ local function now(root)
 end
 `
 
-// Library is the Lua with this clock, in the form that the server knows.
+// Library returns the Lua with this clock, as functions or as scripts, whichever the server supports.
 func Library(tb testing.TB, rdb redis.UniversalClient) *lua.Library {
 	tb.Helper()
 	functions := rdb.Eval(context.Background(), "#!lua\nreturn 1", nil).Err() == nil
@@ -33,7 +33,7 @@ func Library(tb testing.TB, rdb redis.UniversalClient) *lua.Library {
 	return library
 }
 
-// Set moves the clock of a partition.
+// Set sets the clock of a partition.
 func Set(tb testing.TB, rdb redis.UniversalClient, root string, at time.Time) {
 	tb.Helper()
 	if err := rdb.Set(context.Background(), root+":clock", at.UnixMilli(), 0).Err(); err != nil {

@@ -1,12 +1,12 @@
-// Package wire writes the arguments of calls, and reads their answers, for tests that call
-// the Lua itself, as a program in another language does.
+// Package wire formats the arguments of calls and parses their answers, for tests that run the Lua
+// directly, as a program in another language does.
 package wire
 
 import "fmt"
 
-// Tasks are the arguments that hand over tasks to a call, each given as name, value, …,
-// its id and payload among them. Each has a shape of its own, as a simple producer in
-// another language would do it.
+// Tasks returns the arguments that pass tasks to a call. Each task is given as name, value, …, with
+// its id and payload among them. Each task gets a shape of its own, as a simple producer in another
+// language would send it.
 func Tasks(tasks ...[]any) []any {
 	args, rows := []any{len(tasks)}, []any{}
 	for n, task := range tasks {
@@ -27,8 +27,8 @@ func Tasks(tasks ...[]any) []any {
 	return append(args, rows...)
 }
 
-// Answers are what enqueue said of each of them: a word, and what belongs to it. The word
-// of a task that was accepted is OK.
+// Answers returns the answer of enqueue to each task: a word, and what belongs to it. The word of an
+// accepted task is OK, followed by its id and deadline.
 func Answers(tasks [][]any, reply any) [][]any {
 	var rows [][]any
 	for n, answer := range reply.([]any) {

@@ -1,20 +1,20 @@
--- add_figures adds counts to the hash of a kind (store/figures.lua says what its fields are called). To read all fields
--- and to write them takes two commands; HINCRBY would take one for each field.
+-- add_figures adds counts to the hash of a kind (store/figures.lua lists its fields). It reads all fields with one
+-- command and writes them with another; HINCRBY would need one command for each field.
 --
--- Up to 1,000 kinds have a hash. Those that come later share one more, "-", which no kind can be called. A hash that
--- has some of the fields is there already, so the set of kinds is looked at only where it has none of them.
+-- Up to 1,000 kinds have a hash of their own. Later kinds share the hash "-", which is not a valid name of a kind. The
+-- set of kinds is read only if the hash has none of the fields: otherwise the hash is known to exist.
 --
---   counts  how much to add, by the name of the field behind that of the queue
+--   counts  how much to add, by the name of the field without its queue
 --
 -- @use store/try
 
 local most_kinds = 1000
 
--- about is a field of its own in each hash. It says what the hash is. A value of more than 64 bytes also has Redis keep
--- the hash as a table: otherwise each field is looked for among all others, up to 512 of them.
+-- about is a field of each hash that says what the hash is. Because it is longer than 64 bytes, Redis stores the hash
+-- as a hash table. In a listpack it would search up to 512 fields one after the other.
 local about = "How the tasks of this kind ended and how long they took, by queue: see docs/keys.md, Figures"
 
--- home is the hash that counts a kind of whose queue its own has nothing yet.
+-- home returns the key of the hash that counts a kind and queue whose fields are not in the hash of the kind yet.
 local function home(tx, kind)
   if try(tx, "SISMEMBER", tx.key.kinds, kind) ~= 1 then
     if (try(tx, "SCARD", tx.key.kinds) or most_kinds) >= most_kinds then

@@ -1,5 +1,4 @@
--- alarm tells the reaper of an instant at which something falls due, if that is sooner than it would
--- look.
+-- alarm notifies the reaper of an instant at which something falls due, if the reaper would not sweep by then.
 local alarm = {}
 
 function alarm.note(tx, instant)
@@ -8,7 +7,7 @@ function alarm.note(tx, instant)
   end
 end
 
--- ring is the instant that the reaper must be told of; nil if it looks soon enough by itself.
+-- ring returns the instant that the reaper must be notified of, or nil if it sweeps early enough anyway.
 function alarm.ring(tx)
   local first, armed = tx.earliest, tx.root.armed
   if first and not (armed and armed <= first) then

@@ -1,5 +1,5 @@
--- attempt runs a command that reads, and whose failure says something about the data: it returns the error, as
--- redis.pcall does. That the user lacks a right is raised.
+-- attempt runs a command that reads, where a failure says something about the data. It returns the error, as
+-- redis.pcall does. If the user lacks a right, it raises.
 --
 -- @use store/refused
 local function attempt(...)

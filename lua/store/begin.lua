@@ -1,47 +1,47 @@
--- begin makes tx: what one call knows, and what it still has to write. Every function that touches Redis takes
--- it first. Beside each field stands the file that owns it.
+-- begin makes tx: what one call knows, and what it still has to write. tx is the first argument of every function that
+-- uses Redis. Each field is listed with the file that owns it.
 --
 -- For the whole call:
 --
---   at, now               its one reading of the clock: ms as a number, and as text
+--   at, now               the time of the call, read once: ms as a number, and as text
 --   key                   the names of all keys of the partition                 store/keys.lua
---   root                  what was read of the partition's root                  store/read_root.lua
---   failed                what could not be read or written, for the reply       store/try.lua
+--   root                  the fields read from the partition's root              store/read_root.lua
+--   failed                errors of commands that failed, for the reply          store/try.lua
 --   poison                tasks whose data made deciding raise, and why          store/unit.lua
---   told, timed_out, timers_fired  what the reply says of ends and wakes         store/tell.lua
+--   told, timed_out, timers_fired  timeouts, wakes and timers, for the reply     store/tell.lua
 --   strict                refuse keys of the wrong type before anything is written  store/commit.lua
---   asked, found_empty, more  queues that a worker asked; those that are empty; whether any holds more  queue/wake.lua
---   stopping              the worker is asked to stop                            task/claim.lua
---   may_cancel, may_wake  losers and agents that this call may still end, wake   wait/wake_agents.lua
+--   asked, found_empty, more  queues of a worker's request; those that are empty; whether any has more tasks  queue/wake.lua
+--   stopping              the worker must stop                                   task/claim.lua
+--   may_cancel, may_wake  how many more losers and agents this call can end, wake  wait/wake_agents.lua
 --
 -- For one unit of work, until renew (store/renew.lua):
 --
---   tasks, changed, texts    tasks read, those whose state changes, texts of new ones  store/record.lua
+--   tasks, changed, texts    tasks read; tasks whose state changes; texts of new ones  store/record.lua
 --   index, sets              what sorted sets gain and lose                        store/index.lua
---   counts, recounts         counters of queues, and what a count under way must add  queue/count.lua
+--   counts, recounts         counters of queues, and what a running recount must add  queue/count.lua
 --   figures                  tasks that ended, to be counted by kind               store/figures.lua
---   wakes                    queues that an idle worker should look at             queue/wake.lua
---   events, stops, ended     what is told: in the stream, to workers, to who waits  store/emit.lua, store/publish.lua
+--   wakes                    queues for which to wake an idle worker               queue/wake.lua
+--   events, stops, ended     events; messages to workers; messages to watchers     store/emit.lua, store/publish.lua
 --   lists, drops, before, after   other writes, before and after the records       store/later.lua
---   drained                  when tasks ended whose children are not all ended     task/drained.lua
+--   drained                  when tasks ended that still have live children        task/drained.lua
 --   waits, fired             waits of agents, and agents whose wait has fired      wait/read_wait.lua, wait/count_member.lua
 --   noted, overdue           members that ended, and children that may be out of time, by owner  wait/count_end.lua, wait/overdue.lua
---   journals                 what agents remember                                  wait/journal.lua
---   rooms                    what queues may give                                  queue/free_slots.lua
---   drafts                   what new tasks are written as                         task/plan.lua
---   keyed, large             what idempotency keys stand for; large payloads       task/idempotency.lua, task/create.lua
---   aside, put_aside         tasks put aside in this unit; in the units before it  task/put_aside.lua
+--   journals                 changes of journals                                   wait/journal.lua
+--   rooms                    how many tasks queues can give                        queue/free_slots.lua
+--   drafts                   the texts of new tasks, by shape and owner            task/plan.lua
+--   keyed, large             tasks of idempotency keys; large payloads             task/idempotency.lua, task/create.lua
+--   aside, put_aside         tasks put aside in this unit; in earlier units        task/put_aside.lua
 --   timeouts, woken, timers  tasks that timed out, agents woken, timers that fired  store/tell.lua
 --   earliest                 the next instant at which something is due            store/alarm.lua
---   seq, front               places given in line                                  queue/place.lua
---   recount                  running tasks must be counted anew; "go on": further  queue/recount_running.lua
+--   seq, front               the last places given in line                         queue/place.lua
+--   recount                  running tasks must be counted again; "go on": continue  queue/recount_running.lua
 --   on                       the task that is being decided                        store/unit.lua
 --   stale                    the unit has been written, or is being written        store/commit.lua
 --
 -- @use store/keys
 -- @use store/now
 
--- none is shared by all calls, and nobody writes into it (store/own.lua).
+-- none is an empty table that all calls share. Nothing writes into it (store/own.lua).
 local none = {}
 
 local function begin(root)

@@ -1,15 +1,15 @@
 -- buckets are the histograms of store/figures.lua. A value is counted in one bucket: the first whose bound is not
--- below it, or the last, "more", if it is above all bounds. A bucket counts its own values alone, not those of the
--- buckets below it. Programs read the bounds from the names of the fields, and add up what several partitions have.
--- So a bound may be added, and none may be taken away. queue/figures.go has the same table; a test compares them.
+-- below the value, or "more" if the value is above all bounds. A bucket does not include the values of the buckets
+-- below it. Programs read the bounds from the names of the fields, and add up the counts of several partitions. So a
+-- later version can add a bound and must not remove one. queue/figures.go has the same table; a test compares them.
 --
 --   duration  ms from started_at to completed_at
---   waiting   ms from the instant at which it could be fetched to started_at
---   lag       ms from completed_at of a time-out to the instant at which it was written
+--   waiting   ms from the instant at which the task could be fetched to started_at
+--   lag       ms from completed_at of a timeout to the instant at which it was written
 --   share     thousandths of the time from created_at to deadline_at, rounded up, that had passed at completed_at
 local buckets = {}
 
--- A millisecond to a day. From 1 s on the bounds are those in which people think of time.
+-- From 1 ms to a day. From 1 s on the bounds are round times, such as 30 s and 5 min.
 local times = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 30000, 60000, 120000, 300000, 600000, 1800000,
   3600000, 7200000, 21600000, 43200000, 86400000}
 
@@ -20,8 +20,8 @@ local histograms = {
   share = {bounds = {100, 200, 300, 400, 500, 600, 700, 800, 900, 1000}},
 }
 
--- name makes the names of the fields once, as they stand behind that of a queue. (A library that is being loaded
--- has no ipairs.) places keeps where values up to 1,000 belong, as they come.
+-- name makes the names of the fields once, as they follow the name of a queue. (ipairs does not exist while a library
+-- is being loaded.) places caches the buckets of values up to 1,000.
 local function name(histogram, what)
   histogram.places, histogram.fields, histogram.sum = {}, {}, " " .. what .. " sum"
   for i = 1, #histogram.bounds do
@@ -46,7 +46,7 @@ local function bucket_of(histogram, value)
   return at
 end
 
--- add counts a value n times, in a table of what is to be added to each field. One below 0 counts as 0.
+-- add counts a value n times, in a table of what is to be added to each field. A value below 0 counts as 0.
 function buckets.add(counts, what, value, n)
   value = value > 0 and value or 0
   local histogram = histograms[what]

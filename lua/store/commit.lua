@@ -1,11 +1,10 @@
--- commit writes what a unit of work has decided, in this order: keys that go as a whole, what sets gain,
--- waits and journals, the records, what sets lose, counters, figures, events, wake tokens, the root, messages. Until
--- the records are written nothing has happened, and nothing misleads anybody.
+-- commit writes what a unit of work has decided, in this order: keys that are deleted, what sets gain, waits and
+-- journals, the records, what sets lose, counters, figures, events, wake tokens, the root, messages. The transition
+-- has happened once the records are written. What is written before them misleads no reader.
 --
--- What cannot be written (a key of the wrong type) hinders nothing else: the tasks are what they are by
--- then. tx.failed says so.
+-- A command that fails (on a key of the wrong type) does not stop the others. tx.failed has its error.
 --
---   strict  refuse where a key is of the wrong type, before anything is written
+--   strict  raise if a key is of the wrong type, before anything is written
 --
 -- @use store/may_write
 -- @use store/index

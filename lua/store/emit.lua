@@ -1,16 +1,16 @@
--- emit tells of a transition. No other file does, so a transition has one event. All that a unit of work
--- tells becomes one entry of the stream, a line each (store/events.lua).
+-- emit records the event of a transition. No other file does, so each transition has one event. The events of a unit
+-- of work become one entry of the stream, with one line for each event (store/events.lua):
 --
 --   kind task_id task_kind queue created_at started_at epoch attempt worker name=value …
 --
--- "-" stands for a word that is absent. In a value a space, a % and what cannot be printed are written as % and
--- two hexadecimal digits.
+-- "-" means an absent word. In a value, a space, a % and each control character are written as % and two
+-- hexadecimal digits.
 --
---   level  "terminal" for the end of a task, "all" for everything else. The namespace says which it
---          wants: all, terminal (default) or none
---   more   "name=value name=value": what only this kind of event says; free text is escaped (store/escape.lua)
+--   level  "terminal" for the end of a task, "all" for everything else. The namespace sets which events are
+--          recorded: all, terminal (default) or none
+--   more   "name=value name=value": fields of this kind of event; free text is escaped (store/escape.lua)
 --
--- A text is made in one expression, since Redis looks at each byte of each text that Lua makes on the way.
+-- The line is made in one expression, since Redis hashes each byte of each intermediate string in Lua.
 --
 -- @use store/own
 local function emit(tx, level, kind, task, more)

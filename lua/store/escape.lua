@@ -1,4 +1,4 @@
--- escape writes a text as one word of a line: a space, a % and what cannot be printed become % and two
+-- escape writes a text as one word of a line: a space, a % and each control character become % and two
 -- hexadecimal digits.
 local function code(byte)
   return string.format("%%%02X", string.byte(byte))

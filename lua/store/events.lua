@@ -1,19 +1,19 @@
--- events writes what a unit of work tells as one entry of the stream, or as several of about 64 KiB. An entry has
--- the number of its first event, so a reader knows how many it has missed, and the instant of all of them:
+-- events writes the events of a unit of work as one entry of the stream, or as several of about 64 KiB. An entry has
+-- the number of its first event, so that a reader can see how many it has missed, and the instant of all its events:
 --
 --   first 4711 at 1800000001500 events <a line for each>
 --
--- The root counts events and their bytes. At each MiB it notes the entry that begins there, by which the oldest
--- are dropped: a stream that is bounded in entries would be bounded in nothing.
+-- The root counts events and their bytes. At each MiB it stores the id of the entry that begins there (a mark). The
+-- marks say where to trim the stream: entries differ in size, so a bound on their number would not bound its memory.
 --
 -- @use store/try
 local events = {}
 
--- most is about how many bytes an entry has, mark how many lie between two notes, overhead what an entry needs
--- beside its text.
+-- most is about how many bytes an entry has. mark is how many bytes lie between two marks. overhead is what an entry
+-- needs beside its text.
 local most, mark, overhead = 65536, 1048576, 64
 
--- bound is the oldest entry to keep, false for no change, and the notes of those that begin a MiB.
+-- bound returns the id of the oldest entry to keep, false for no change, and the remaining marks.
 local function bound(tx)
   local known = redis.call("HMGET", tx.key.root, "event_marks", "event_mib")
   local marks, keep = {}, tonumber(known[2] or nil) or 64
@@ -27,7 +27,7 @@ local function bound(tx)
   return oldest, marks
 end
 
--- add writes one entry. What cannot be written is not counted.
+-- add writes one entry. Events of an entry that cannot be written are not counted.
 local function add(tx, text, n)
   local root, id = tx.root, nil
   local bytes = root.event_bytes + #text + overhead
@@ -56,7 +56,7 @@ function events.write(tx)
   end
 end
 
--- note adds to what the root has to say what it says of events now.
+-- note adds the counts of events to the fields that commit writes to the root.
 function events.note(tx, fields)
   if tx.events[1] then
     local root, n = tx.root, #fields

@@ -1,17 +1,17 @@
--- figures counts how tasks ended and how long they took, ever, by kind and queue. The counts are in Redis and are
--- written by the commit that writes the ends. So each end counts once, and all who read the figures read the same.
+-- figures counts how tasks ended and how long they took, by kind and queue, since the namespace was opened. The commit
+-- that writes the ends also writes the counts in Redis. So each end counts once, and all readers get the same figures.
 --
--- A kind has a hash. The name of a field is that of a queue, a figure, and what is counted:
+-- A kind has a hash. The name of a field is the name of a queue, a figure, and what is counted:
 --
 --   <queue> ended <status>                          ends: of COMPLETED
 --   <queue> ended <status> <reason>                 of FAILED and CANCELLED
---   <queue> ended <status> timeout <timeout_type>   of time-outs
+--   <queue> ended <status> timeout <timeout_type>   of timeouts
 --   <queue> <histogram> <bound>                     values in the bucket of this bound (store/buckets.lua)
 --   <queue> <histogram> more                        values above the last bound
 --   <queue> <histogram> sum                         the sum of all values
 --   about                                           what the hash is, in words
 --
--- Off for a namespace that was opened so; then nothing is noted.
+-- A namespace that was opened without figures counts nothing.
 --
 -- @use store/add_figures
 -- @use store/buckets
@@ -19,8 +19,8 @@
 -- @use store/same_figures
 local figures = {}
 
--- note has the end of a task counted. Its status is still that before the end. A task that stood in line again has
--- no attempt under way, and so neither a duration nor a time of waiting.
+-- note adds a task to the ends to be counted. The task must still have its status from before the end. A task that is
+-- in line again has no attempt under way, and so no duration and no waiting time.
 function figures.note(tx, task)
   if tx.root.figures then
     local ended = own(tx, "figures")
@@ -29,7 +29,7 @@ function figures.note(tx, task)
   end
 end
 
--- how_it_ended is the name of a field, without its queue.
+-- how_it_ended returns the name of a field, without its queue.
 local function how_it_ended(task)
   if not task.reason then
     return " ended " .. task.status
@@ -46,7 +46,7 @@ local function add(counts, tx, task, n)
   local created, completed = tonumber(task.created_at), tonumber(task.completed_at)
   local deadline = tonumber(task.deadline_at or nil)
   local started = task.under_way and tonumber(task.started_at or nil)
-  if started then -- its owner's wait may have been over before it began; such a duration counts as 0
+  if started then -- its owner's wait may have ended before the attempt began; such a duration counts as 0
     buckets.add(counts, "duration", completed - started, n)
     buckets.add(counts, "waiting", started - (task.ready_at or created), n)
   end
@@ -59,14 +59,14 @@ local function add(counts, tx, task, n)
   end
 end
 
--- counts_of is what is to be added to the fields of a kind and queue.
+-- counts_of returns the table of what to add to the fields of a kind and queue.
 local function counts_of(kinds, task)
   local queues = kinds[task.kind] or {}
   kinds[task.kind], queues[task.queue] = queues, queues[task.queue] or {}
   return queues[task.queue]
 end
 
--- write adds up what a unit has ended, so that its tasks of one kind and queue cost as much as one of them.
+-- write counts the ends of a unit. Tasks of one kind and queue cost as many commands as one task does.
 function figures.write(tx)
   local kinds, ended, from = {}, tx.figures, 1
   while ended[from] do

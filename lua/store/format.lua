@@ -1,10 +1,10 @@
 -- format writes the state of a task as text (store/parse.lua reads it).
 --
---   body  the result or error of an ended task that stands in the state; "" for none
+--   body  the result or error of an ended task, if it is stored in the state; otherwise ""
 --
 -- @use store/names
 
--- head is what a task has beside its first line: lines, and the texts that follow them. task.rich lists their
+-- head writes what a task has beside its first line: lines, and the texts that follow them. task.rich lists their
 -- names, in the order in which the task got them.
 local function head(task)
   local lines, texts = "", ""

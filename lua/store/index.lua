@@ -1,8 +1,8 @@
--- index puts off what sorted sets gain and lose until commit, so that a call costs two commands a set
--- and not one a task. The last word on a member holds.
+-- index collects what sorted sets gain and lose until commit, so that a unit costs two commands a set and not one a
+-- task. The last change of a member counts.
 --
--- The record decides, never the set: whoever finds an id in a set looks at its record. So an entry too
--- many misleads nobody, and commit adds before it writes records and removes after.
+-- The record decides, never the set: a caller that finds an id in a set reads its record. So an extra entry misleads
+-- no caller, and commit adds entries before it writes records and removes entries after that.
 --
 -- @use store/try
 local index = {}
@@ -35,7 +35,7 @@ function index.add_new(tx, key, score, member)
   set.news = n + 2
 end
 
--- add gives a member a score, a text.
+-- add gives a member a score, which is a text.
 function index.add(tx, key, score, member)
   put(tx, key, member, score)
 end
@@ -44,7 +44,7 @@ function index.remove(tx, key, member)
   put(tx, key, member, false)
 end
 
--- forget drops what was put off for a set that goes as a whole.
+-- forget discards the changes of a set that is deleted.
 function index.forget(tx, key)
   local set = tx.index[key]
   if set then
@@ -52,12 +52,12 @@ function index.forget(tx, key)
   end
 end
 
--- removed tells whether this unit takes a member out of a set.
+-- removed reports whether this unit takes a member out of a set.
 function index.removed(tx, key, member)
   return tx.index[key] ~= nil and tx.index[key].score[member] == false
 end
 
--- removals is how many members this unit takes out of a set.
+-- removals returns how many members this unit takes out of a set.
 function index.removals(tx, key)
   local n = 0
   for _, score in pairs(tx.index[key] and tx.index[key].score or {}) do
@@ -66,7 +66,7 @@ function index.removals(tx, key)
   return n
 end
 
--- run sends a command about many members, as many as a command takes at a time.
+-- run sends a command with many members, 4,000 arguments at a time.
 local function run(tx, command, key, words, n)
   if n <= 4000 then
     try(tx, command, key, unpack(words))
@@ -77,7 +77,7 @@ local function run(tx, command, key, words, n)
   end
 end
 
--- sort parts what a set gains, which goes behind what is new, from what it loses.
+-- sort separates what a set gains from what it loses. What it gains is appended to its new members.
 local function sort(set)
   local words, n, gone, m, scores = set.new, set.news, {}, 0, set.score
   for _, member in ipairs(set.members) do
@@ -93,14 +93,14 @@ local function sort(set)
   set.news, set.gone = n, m > 0 and gone
 end
 
--- prepare comes before all that follows.
+-- prepare sorts the changes of all sets. It comes before the functions below.
 function index.prepare(tx)
   for _, set in ipairs(tx.sets) do
     sort(set)
   end
 end
 
--- gains tells which sets gain something.
+-- gains returns the keys of the sets that gain something.
 function index.gains(tx)
   local keys = {}
   for _, set in ipairs(tx.sets) do

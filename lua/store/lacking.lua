@@ -1,8 +1,8 @@
--- lacking lists the rights that a program needs for what it does and the user lacks, as words of ACL SETUSER:
--- +command, ~keys, &channels. It runs nothing, and needs no right itself. Redis before 7.0 cannot be asked.
+-- lacking lists the rights that a program needs for its role and that the user lacks, as words of ACL SETUSER:
+-- +command, ~keys, &channels. It runs no command, and needs no right itself. Redis before 7.0 cannot check rights.
 --
--- The user may read and write the root, or this call would not run. So a command that is refused on the root is
--- refused as such, and a command that is allowed there tells of other keys.
+-- The user can read and write the root, or this call would not run. So a command that is refused on the root is not
+-- allowed at all, and a command that is allowed there can be used to check other keys.
 --
 -- @use store/rights
 
@@ -12,7 +12,7 @@ local function may(...)
   return redis.acl_check_cmd(...)
 end
 
--- pattern is a name of store/keys as a rule has it, and one is what it may stand for.
+-- pattern turns a name of store/keys into the pattern of an ACL rule, and one into an example key.
 local function pattern(name)
   return string.sub(name, -1) == ":" and name .. "*" or name
 end
@@ -34,7 +34,7 @@ local function lacking_commands(key, access, words)
   end
 end
 
--- lacking_keys asks with a command that does what is needed. Who lacks it is asked about keys the next time.
+-- lacking_keys checks every key with one command. If the user lacks that command, lacking_keys checks no keys.
 local function lacking_keys(key, access, words)
   local is_channel = {}
   for _, name in ipairs(channels) do
@@ -51,8 +51,8 @@ local function lacking_keys(key, access, words)
   end
 end
 
--- lacking_channels says that a command is missing if it is refused on every channel. If both commands are, the channels
--- alone may be missing: Redis does not tell which.
+-- lacking_channels reports a command as missing if it is refused on every channel. If both commands are, perhaps only
+-- the channels are missing: Redis does not say which.
 local function lacking_channels(key, words)
   local refused = {publish = {}, subscribe = {}}
   for _, name in ipairs(channels) do

@@ -1,11 +1,11 @@
--- later puts off writes that are neither records nor sorted sets until commit. What a task needs once
--- its record says so goes before the records, what it needs no more goes after them.
+-- later collects writes that are neither records nor sorted sets until commit. What a task needs once its record
+-- is written comes before the records. What it no longer needs is deleted after them.
 --
 -- @use store/own
 -- @use store/try
 local later = {}
 
--- drop deletes a key, before anything else: it may be made anew in the same unit.
+-- drop deletes a key before all other writes, so that the same unit can make it again.
 function later.drop(tx, key)
   local drops = own(tx, "drops")
   drops[#drops + 1] = key

@@ -1,12 +1,12 @@
 -- may_write raises, before the first command of a commit, if the user lacks a right that the commit needs: Redis
--- does not take back what is written. It runs nothing. Redis before 7.0 cannot be asked.
+-- does not take back what is written. It runs no command. Redis before 7.0 cannot check rights.
 local function need(command, ...)
   if not redis.acl_check_cmd(command, ...) then
     error({err = "NOPERM this user may not run " .. command .. " on " .. (...) .. ": nothing was written"}, 0)
   end
 end
 
--- need_for_sets asks for one set that gains and one that loses, and for the keys of all sets and records.
+-- need_for_sets checks ZADD and ZREM on one set each, and the keys of all sets and records.
 local function need_for_sets(tx)
   local gains, loses, words, n = nil, nil, {tx.key.spec, "x", tx.key.state, "x"}, 4
   for _, set in ipairs(tx.sets) do
@@ -24,7 +24,7 @@ local function need_for_sets(tx)
   end
 end
 
--- need_for_later is for what store/later.lua holds.
+-- need_for_later checks the writes of store/later.lua.
 local function need_for_later(tx)
   for _, key in ipairs(tx.drops) do
     need("UNLINK", key)
@@ -43,7 +43,7 @@ local function need_for_later(tx)
   end
 end
 
--- need_for_queues is for counters, and for tokens, which are written last.
+-- need_for_queues checks the writes of counters, and of tokens.
 local function need_for_queues(tx)
   local key, counts = tx.key, next(tx.counts)
   if counts then

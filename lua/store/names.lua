@@ -1,6 +1,6 @@
--- names are those of what a record may have beside its first lines, in the order in which they are
--- written. A line holds words that cannot contain a newline; a text may hold any bytes, so the head
--- gives its length and it follows behind the head.
+-- names are the names of what a record can have beside its first lines, in the order in which they are
+-- written. The value of a line cannot contain a newline. A text can hold any bytes: the head has its length, and the
+-- text follows the head.
 local names = {}
 
 -- Of the spec, which is written once.
@@ -10,20 +10,20 @@ names.spec_lines = {"role", "priority", "until_of", "queue_timeout_ms", "attempt
   "hook_failure", "hook_timeout", "hook_cancel", "payload_bytes"}
 names.spec_texts = {"headers", "idempotency_key"}
 
--- Of the state, which is written anew at each change.
+-- Of the state, which is rewritten at each change.
 names.state_lines = {"available_at", "limit_at", "warn_at", "ready_at", "attempt_at", "children", "watched", "journal", "waiting",
   "woken", "suspended_by", "requeued_by", "lost_by", "lease_losses", "cancel_at", "grace_at", "cancelled_by",
   "progress_at", "code", "reason", "timed_out", "timeout_type", "detected_at", "retry_state", "body_bytes"}
 names.state_texts = {"cancel_reason", "progress", "last_error", "retry_error"}
 
--- Of these the value is a whole number; a record in which it is not is broken. (An instant of a progress is for
--- people alone.)
+-- The values of these are whole numbers; a record in which one is not is broken. (progress_at is not listed: only
+-- people read it.)
 names.numbers = {priority = true, queue_timeout_ms = true, attempt_timeout_ms = true, warn_percent = true,
   cancel_grace_ms = true, timeout_grace_ms = true, max_retries = true, backoff_ms = true, backoff_max_ms = true, jitter = true,
   retention_ms = true, payload_bytes = true, available_at = true, limit_at = true, warn_at = true, ready_at = true, attempt_at = true,
   children = true, lease_losses = true, cancel_at = true, grace_at = true, detected_at = true, body_bytes = true}
 
--- (A library that is being loaded has no ipairs.)
+-- (ipairs does not exist while a library is being loaded.)
 names.known, names.of_spec, names.of_state = {}, {}, {}
 
 local function add(names_of, list, value)

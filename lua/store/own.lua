@@ -1,5 +1,5 @@
--- own is a table of tx that the caller is about to change. What few calls need is an empty table that all
--- calls share until then (store/begin.lua), since to make twenty tables is most of what a small call costs.
+-- own returns a table of tx that the caller is about to change. Fields that few calls need start as an empty table
+-- that all calls share (store/begin.lua): making twenty tables would be most of the cost of a small call.
 local function own(tx, name)
   local mine = tx[name]
   if mine == tx.none then

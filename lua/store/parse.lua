@@ -5,7 +5,7 @@
 --          (an empty line)                                       (an empty line)
 --          the texts, then the payload                           the texts, then the result or error
 --
--- "-" stands for a word that is absent. A task without a state is PENDING.
+-- "-" means an absent word. A task without a state is PENDING.
 --
 -- Returns the task, or nil and why the texts cannot be read
 --
@@ -13,9 +13,9 @@
 local ended = {COMPLETED = true, FAILED = true, CANCELLED = true}
 local live = {PENDING = true, RUNNING = true, WAITING = true}
 
--- read_head reads the lines of a text from a position on, and the texts behind them. It returns where
--- what follows begins, nil if they cannot be read. found.names gets the names of those that are known; the
--- others, which a newer version wrote, are kept in found, each {name, sign, value}.
+-- read_head reads the lines of a text from a position on, and the texts after them. It returns the position
+-- after the texts, or nil if they cannot be read. found.names gets the known names. Other names, which a newer version
+-- wrote, are kept in found, each as {name, sign, value}.
 local function read_head(task, text, from, found)
   local stop = string.find(text, "\n\n", from, true)
   local body = stop and stop + 2

@@ -1,16 +1,16 @@
--- publish sends what was put off for channels. A message is an aid: whoever waits looks again by
--- itself, so what cannot be sent stops nothing.
+-- publish sends the messages of a unit of work. A message only saves time: its receivers also poll, so a message
+-- that cannot be sent stops nothing.
 --
 -- @use store/own
 local publish = {}
 
--- stop tells a worker that an attempt must stop.
+-- stop notifies a worker that an attempt must stop.
 function publish.stop(tx, task, reason)
   local stops = own(tx, "stops")
   stops[#stops + 1] = {tx.key.stop .. task.worker, task.id .. " " .. task.epoch .. " " .. reason}
 end
 
--- ended tells whoever watches a task that it has ended.
+-- ended notifies the watchers of a task that it has ended.
 function publish.ended(tx, task)
   local ended = own(tx, "ended")
   ended[#ended + 1] = task.id

@@ -1,9 +1,9 @@
 -- read_root reads what a call needs of the partition's root: the level of events, the last places given
--- in line, how many events there were, whether any queue is controlled, when the reaper looks next, whether ends
--- are counted by kind, how far a count of what runs has come (queue/recount_running.lua), and the defaults of
--- kinds. It raises where the namespace was never opened, or is of a version that this library does not know.
+-- in line, the number of events, whether any queue is controlled, when the reaper sweeps next, whether ends
+-- are counted by kind, the progress of a recount of running tasks (queue/recount_running.lua), and the defaults of
+-- kinds. It raises if the namespace was never opened, or has a version that this library does not support.
 --
---   kinds  whose defaults the call will need, or nil
+--   kinds  the kinds whose defaults the call will need, or nil
 local function read_root(tx, kinds)
   local fields = {"version", "events", "seq", "front", "controlled", "armed", "event_count", "event_bytes", "figures", "recounted"}
   for i, kind in ipairs(kinds or {}) do
@@ -11,7 +11,7 @@ local function read_root(tx, kinds)
   end
   local values = redis.call("HMGET", tx.key.root, unpack(fields))
   if values[1] ~= "2" then
-    error(values[1] and tx.key.root .. " is of version " .. values[1] .. ", and this program knows version 2"
+    error(values[1] and tx.key.root .. " has version " .. values[1] .. ", and this program supports only version 2"
       or tx.key.root .. " is not a namespace: open it first, with its number of partitions", 0)
   end
   tx.root = {level = values[2] or "terminal", seq = tonumber(values[3] or 0), front = tonumber(values[4] or 0),

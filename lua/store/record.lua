@@ -1,7 +1,7 @@
 -- record reads and writes the records of tasks: the spec, which never changes, and the state.
 --
--- A unit of work reads each task once, decides on its table, and writes what changed at once. What
--- stands only in a first line is changed by assignment and touch; everything else by set.
+-- A unit of work reads each task once, decides on its table, and writes what changed together. Fields of the first
+-- line are changed by assignment and touch; all other fields by set.
 --
 -- @use store/parse
 -- @use store/format
@@ -10,17 +10,17 @@
 -- @use task/owner
 local record = {}
 
--- inline is the most bytes of a payload, result or error that stand in the record itself. A larger one
--- has a key of its own, so that a call that needs the record alone does not touch it.
+-- inline is the largest size in bytes of a payload, result or error that is stored in the record itself. A larger one
+-- has a key of its own, so that a call that needs only the record does not read it.
 record.inline = 256
 
--- in_the_way says why a record cannot be read of which a text is absent: an absent text is believed only
--- where the key is absent too, since MGET has nil for a key of another type.
+-- in_the_way says why a record cannot be read if a text of it is missing but its key exists. MGET returns nil for a
+-- key of another type.
 local function in_the_way(tx, id, spec, state)
   if not spec and redis.call("EXISTS", tx.key.spec .. id) == 1 then
-    return "WRONGTYPE a key of another type is in the place of its spec"
+    return "WRONGTYPE the key of its spec is of another type"
   elseif not state and redis.call("EXISTS", tx.key.state .. id) == 1 then
-    return "WRONGTYPE a key of another type is in the place of its state"
+    return "WRONGTYPE the key of its state is of another type"
   end
 end
 
@@ -51,11 +51,11 @@ local function load_some(tx, ids)
   end
 end
 
--- load reads tasks that have not been read yet, in as few commands as there can be.
+-- load reads tasks that have not been read yet, with as few commands as possible.
 function record.load(tx, ids)
   local wanted, n = {}, 0
   for _, id in ipairs(ids) do
-    if #id > 1024 then -- no id is that long, and a key of it would cost
+    if #id > 1024 then -- no id is that long, and reading such a key would be costly
       tx.tasks[id] = {id = id, status = false}
     elseif tx.tasks[id] == nil then
       tx.tasks[id] = false
@@ -72,14 +72,13 @@ function record.load(tx, ids)
   end
 end
 
--- get is a task. Its status is false if there is none. It is nil if the record cannot be read; then the
--- second value says why.
+-- get returns a task. Its status is false if there is none. get returns nil and why if the record cannot be read.
 function record.get(tx, id)
   local task = tx.tasks[id]
   if not task then
     record.load(tx, {id})
     task = tx.tasks[id]
-  elseif type(task) == "number" then -- this unit makes it
+  elseif type(task) == "number" then -- a new task of this unit
     local n, texts = task, tx.texts
     task = parse(id, texts[n], texts[n + 1] == tx.key.state .. id and texts[n + 2] or nil)
     task.owner = owner(id) or false
@@ -91,14 +90,14 @@ function record.get(tx, id)
   return task
 end
 
--- touch has the state of a task written.
+-- touch marks the state of a task to be written.
 function record.touch(tx, task)
   if not task.changed then
     task.changed, tx.changed[#tx.changed + 1] = true, task
   end
 end
 
--- name notes that a task has something beside its first line. One that it had before has false for a value.
+-- name records that a task has a field beside its first line. A field that the task had before has the value false.
 function record.name(task, name)
   if not task.rich then
     task.rich = {name}
@@ -107,7 +106,7 @@ function record.name(task, name)
   end
 end
 
--- set changes what a task has beside its first line; a value of false or nil takes it away.
+-- set changes a field beside the first line; a value of false or nil removes it.
 function record.set(tx, task, name, value)
   if (task[name] or false) ~= (value or false) then
     record.name(task, name)
@@ -116,17 +115,17 @@ function record.set(tx, task, name, value)
   end
 end
 
--- add has a new task written.
+-- add writes a new task at commit.
 function record.add(tx, id, spec, state)
   local n = #tx.texts
   tx.texts[n + 1], tx.texts[n + 2] = tx.key.spec .. id, spec
   if state then
     tx.texts[n + 3], tx.texts[n + 4] = tx.key.state .. id, state
   end
-  tx.tasks[id] = n + 2 -- where its spec stands; read if somebody asks for it
+  tx.tasks[id] = n + 2 -- the index of its spec in texts; get parses it
 end
 
--- body is what stands behind the head of a state. A large one goes to a key of its own.
+-- body returns the text that follows the head of a state. A large one is written to a key of its own.
 local function body(tx, task)
   local text = task.result or task.error or ""
   if #text <= record.inline then
@@ -138,7 +137,7 @@ local function body(tx, task)
   return ""
 end
 
--- prepare makes the texts of what has changed.
+-- prepare makes the texts of the tasks that changed.
 function record.prepare(tx)
   local texts, n, last = tx.texts, #tx.texts
   for _, task in ipairs(tx.changed) do
@@ -148,7 +147,7 @@ function record.prepare(tx)
   end
 end
 
--- write writes them. From here on the transition has happened.
+-- write writes the records. From here on the transition has happened.
 function record.write(tx)
   for i = 1, #tx.texts, 2000 do
     redis.call("MSET", unpack(tx.texts, i, math.min(i + 1999, #tx.texts)))

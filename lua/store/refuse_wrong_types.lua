@@ -3,7 +3,7 @@
 -- @use store/index
 -- @use store/own
 local function refuse_wrong_types(tx)
-  -- An intersection with an empty set is empty, whatever the others hold; but it looks at their types.
+  -- An intersection with an empty set is empty and cheap; but Redis checks the types of all sets.
   local sets = index.gains(tx)
   if sets[1] then
     redis.call("ZINTER", string.format("%d", #sets + 1), tx.key.root .. ":none", unpack(sets))

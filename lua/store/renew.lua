@@ -1,4 +1,4 @@
--- renew forgets what a unit of work has read and decided (store/begin.lua names it).
+-- renew resets what a unit of work has read and decided (store/begin.lua lists the fields).
 local function renew(tx)
   local none = tx.none
   tx.tasks, tx.changed, tx.texts, tx.index, tx.sets, tx.counts = {}, {}, {}, {}, {}, {}

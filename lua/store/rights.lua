@@ -1,6 +1,6 @@
--- rights has the commands that a program runs for what it does: produce, work, reap, read, or all of it. Every
--- call that writes may end what is late, so those that write differ little. Some commands are not of calls but of
--- clients: BLPOP, and those with which a reader looks at keys. docs/security.md has the same.
+-- rights lists the commands that a program runs in each role: produce, work, reap, read, or all. Every call that
+-- writes can end tasks that are late, so the roles that write differ little. Some commands are run by clients and not
+-- by calls: BLPOP, and those with which a reader reads keys. docs/security.md has the same lists.
 local writes = "DEL EXISTS HDEL HGET HGETALL HINCRBY HLEN HMGET HSET LLEN LRANGE MGET RPUSH SADD SCARD SET SISMEMBER SMEMBERS " ..
   "TIME UNLINK XADD XLEN ZADD ZCARD ZRANGE ZREM ZSCORE "
 local sweeps = "LTRIM ZRANGEBYSCORE ZREVRANGE ZREVRANGEBYSCORE "
@@ -15,7 +15,7 @@ local rights = {
   },
 }
 
--- others are the commands whose keys Redis finds by their arguments, each with what needs it.
+-- others returns the commands whose keys depend on their arguments, each with the roles that need it.
 function rights.others(root)
   return {
     {rule = "+mset", of = "produce work reap all", "MSET", root, "x"},

@@ -1,4 +1,4 @@
--- same_figures tells whether two ends add the same to the figures. Then many tasks that were made together and end
+-- same_figures reports whether two ends add the same to the figures. So many tasks that were made together and end
 -- together cost little more than one of them.
 local function same_figures(a, b)
   return a.completed_at == b.completed_at and a.created_at == b.created_at and a.deadline_at == b.deadline_at and

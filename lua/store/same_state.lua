@@ -1,4 +1,4 @@
--- same_state tells whether the states of two tasks are the same text, so that the text is made once. Tasks that never
+-- same_state reports whether the states of two tasks are the same text, so that the text is made once. Tasks that never
 -- ran and end together often have the same state. It returns false if either has its body in a key of its own.
 local function same_state(a, b)
   local names, others = a.rich, b.rich

@@ -1,8 +1,8 @@
--- tell keeps what a call's reply says, for the caller to log: which tasks timed out, and which agents were
--- woken, each by five words.
+-- tell collects what a call's reply reports, for the caller to log: tasks that timed out, and agents that were
+-- woken, each as five words.
 --
 --   timed_out  id, kind, timeout_type, the instant at which its time was up
---   woken      id, kind, how its wait ended, the member that decided or ""
+--   woken      id, kind, how its wait ended, the decisive member or ""
 --
 -- @use store/own
 local tell = {}
@@ -17,7 +17,7 @@ function tell.woken(tx, agent, wait)
   woken[#woken + 1] = {agent, wait}
 end
 
--- keep takes over what a unit did, now that it is written.
+-- keep adds the reports of a unit to the reply, now that the unit is written.
 function tell.keep(tx)
   tx.timers_fired = tx.timers_fired + tx.timers
   for _, task in ipairs(tx.timeouts) do

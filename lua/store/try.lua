@@ -1,5 +1,5 @@
--- try runs a command whose failure must not stop the rest of the call. It returns nil where the command
--- fails, and the call tells of it in the end (tx.failed).
+-- try runs a command whose failure must not stop the rest of the call. If the command fails, try returns nil, and
+-- the call raises the error at its end (tx.failed, store/answer.lua).
 --
 -- @use store/own
 local function try(tx, ...)

@@ -1,8 +1,8 @@
--- unit decides and commits one unit of work: decide reads, and changes tables; nothing is written
--- before it returns. What it decided of waits that fired is decided with it.
+-- unit decides and commits one unit of work. decide reads, and changes tables; nothing is written before it returns.
+-- Waits that fire are decided in the same unit.
 --
--- If deciding raises, the data of the task that it was on (tx.on) are at fault. All is thrown away and
--- decided again without that task, which is put aside. An error on no task is the caller's, or ours.
+-- If deciding raises, the data of the task that it was on (tx.on) are at fault. The unit is thrown away and
+-- decided again without that task, which is put aside. If tx.on is not set, the error is raised to the caller.
 --
 -- Returns what decide returns
 --
@@ -14,7 +14,7 @@
 -- @use task/put_aside
 -- @use wait/wake_agents
 
---   raised  ids on which this unit has raised
+--   raised  ids of the tasks on which this unit has raised
 local function decide_all(tx, raised, decide, ...)
   for _, id in ipairs(raised) do
     put_aside(tx, id, tx.poison[id])
@@ -37,7 +37,7 @@ local function unit(tx, decide, ...)
     end
     own(tx, "poison")[id], raised[#raised + 1] = reason(answer), id
     renew(tx)
-    tx.may_cancel, tx.may_wake = may_cancel, may_wake -- what is thrown away has ended and woken nobody
+    tx.may_cancel, tx.may_wake = may_cancel, may_wake -- the unit that was thrown away has cancelled and woken nothing
     ok, answer = pcall(decide_all, tx, raised, decide, ...)
   end
   commit(tx, tx.strict)

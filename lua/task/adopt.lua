@@ -1,4 +1,4 @@
--- adopt makes a task that plan found to be sound, and enters it with its owner.
+-- adopt makes a task that plan has accepted, and adds it to the children of its owner.
 --
 -- @use store/later
 -- @use store/record

@@ -1,8 +1,8 @@
--- apply_defaults puts the defaults of the kind where the producer said nothing. The producer goes before the
--- kind, and the kind before default_timeout_ms, which is its owner's.
+-- apply_defaults sets fields that the producer did not give to the defaults of the kind. A field of the producer
+-- comes before the default of the kind. default_timeout_ms, which the owner gives, comes last.
 --
 --   f     the fields of a task; they are changed
---   none  whether any is "none"
+--   none  whether the value of any field is "none"
 --
 -- @use task/defaults
 local spans = {"timeout_ms", "queue_timeout_ms", "attempt_timeout_ms", "cancel_grace_ms", "timeout_grace_ms", "retention_ms",

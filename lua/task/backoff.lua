@@ -1,7 +1,7 @@
--- backoff is the ms between a failed attempt and the next one: backoff_ms, doubled by each retry if it
--- is exponential, a day or backoff_max_ms at the most, less a part of up to `jitter` percent. That part
--- is drawn from the id and the retry, so that a thousand tasks that failed together come back apart, and
--- a repeat of a call draws the same one. (The random numbers of Redis begin anew in every script.)
+-- backoff returns the ms between a failed attempt and the next one: backoff_ms, doubled by each retry if it is
+-- exponential, at most backoff_max_ms or a day, less a part of up to `jitter` percent. That part depends on the id
+-- and the retry, so that many tasks that failed together are retried at different instants, and a repeated
+-- call computes the same one. (The random numbers of Redis start again in every script.)
 local function backoff(task, retries)
   local span = tonumber(task.backoff_ms or 0)
   if task.backoff == "exponential" then

@@ -1,4 +1,4 @@
--- body is the result or error of an ended task, "" if there is none.
+-- body returns the result or error of an ended task, "" if there is none.
 --
 -- @use store/try
 local function body(tx, task)

@@ -1,8 +1,9 @@
--- cancel_task cancels a live task: it ends, or its handler gets the grace that the task was given. With a
--- grace it ends when its handler stops, at the end of the grace, or with its own time.
+-- cancel_task cancels a live task. If the task runs and has a grace, its worker is notified, and it ends when its
+-- handler stops, at the end of the grace, or when its time is up. Every other task ends at once.
 --
---   ending  of the task, if it ends now (task/cancelled.lua); its error is the reason that the record keeps
---   call    that cancels it, nil if none does
+--   ending  the end of the task, if it ends now (task/cancelled.lua)
+--   reason  the reason that the record keeps during a grace, cut to 4,096 bytes
+--   call    the call that cancels the task, or nil
 --
 -- @use store/emit
 -- @use store/publish

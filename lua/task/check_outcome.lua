@@ -1,5 +1,4 @@
--- check_outcome names the field of an outcome that no worker can mean, and says why; nil if it is well
--- formed.
+-- check_outcome returns the field of an outcome that is wrong, and why; nil if the outcome is well formed.
 --
 -- @use check/whole
 local classes = {error = true, failed = true, timeout = true, deadline = true}
@@ -13,6 +12,6 @@ local function check_outcome(o)
   elseif o.code ~= "" and (not string.find(o.code, "^-?%d+$") or #o.code > 20) then
     return "code", "must be a whole number, or empty"
   elseif not verdicts[o.verdict] and (#o.verdict > 1024 or not string.find(o.verdict, "^fail: [^\n]+$")) then
-    return "verdict", "must be retry, fail, fail: and why on one line of up to 1024 bytes, or empty"
+    return "verdict", "must be empty, retry, fail, or fail: with a reason on one line of up to 1024 bytes"
   end
 end

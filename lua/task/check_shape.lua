@@ -1,5 +1,5 @@
--- check_shape looks at what tasks of one call have in common, once: it notes what is wrong with the names
--- (bad_name) and with the other fields (bad_field), and applies the defaults of the kind.
+-- check_shape checks a shape: the fields that several tasks of one call share. It records what is wrong with the names
+-- (bad_name) and with the other fields (bad_field). If nothing is, it applies the defaults of the kind.
 --
 -- @use check/fields
 -- @use check/names
@@ -25,7 +25,7 @@ local function check_shape(tx, shape)
     field, why = pairs_of_fields(f, defaults(tx, f.kind))
   end
   if field then
-    shape.bad_field = {"INVALID", string.sub(field, 1, 128), why} -- said of each task
+    shape.bad_field = {"INVALID", string.sub(field, 1, 128), why} -- repeated in the answer of each task
     return
   end
   shape.warns = f.warn_percent

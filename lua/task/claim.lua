@@ -1,12 +1,13 @@
--- claim hands ready tasks to a worker: the first round gives each queue up to its quota in the order asked,
--- the second what is left, in the same order. A queue gives no more than its controls allow.
+-- claim gives ready tasks to a worker. The first round takes up to its quota from each queue, in the order of the
+-- request. The second round takes from the queues in the same order until the worker has all it asked for. A queue
+-- gives no more than its controls allow.
 --
---   ask  task/read_ask.lua, and of settle carried: the bytes of what it reports
+--   ask  task/read_ask.lua; settle adds carried: the bytes of the outcomes that it reports
 --
--- One call gives 500 tasks and carries 4 MiB at the most, and looks at 256 queues: Redis does nothing else
--- meanwhile. It gives one task, however large. A worker of more queues looks at others the next time.
+-- One call gives at most 500 tasks and 4 MiB, and reads at most 256 queues, since Redis does nothing else
+-- meanwhile. It gives one task however large that is. For a worker of more queues, later calls read the others.
 --
--- Returns the claims, as task/parcels.lua has them
+-- Returns the claims, as task/parcels.lua formats them
 --
 -- @use store/alarm
 -- @use store/index
@@ -20,7 +21,7 @@
 
 local most_queues = 256
 
--- repeated are the tasks of an earlier ask of the same seq that are still held.
+-- repeated adds the tasks that an earlier request with the same seq claimed, and that the worker still holds.
 local function repeated(tx, ask, got)
   local ids = redis.call("ZRANGEBYSCORE", tx.key.claims .. ask.worker, string.format("%d", ask.seq), string.format("%d", ask.seq))
   record.load(tx, ids)
@@ -41,7 +42,7 @@ local function repeated(tx, ask, got)
   end
 end
 
--- narrow leaves the queues of an ask that this call looks at.
+-- narrow reduces a request to the queues that this call reads.
 local function narrow(ask)
   local n = #ask.queues
   local first, queues, quotas = ask.seq * most_queues % n, {}, {}
@@ -80,7 +81,7 @@ local function claim(tx, ask)
     end
   end
   tx.on, tx.asked, tx.found_empty = false, ask.queues, got.empty
-  if got.tasks[1] then -- an ask that comes to nothing may be made again
+  if got.tasks[1] then -- a request that got no task can be repeated
     later.before(tx, "HSET", key.worker .. ask.worker, "seq", string.format("%d", ask.seq))
   end
   return parcels(got)

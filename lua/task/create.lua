@@ -1,7 +1,5 @@
--- create makes a new task, all of whose fields are known to be sound, and puts it where it belongs: in
--- line, on the clock of delayed ones, or nowhere if no worker runs it (role: promise or timer).
---
---   d  task/draft.lua
+-- create makes a new task, all of whose fields are valid. The task gets in line, or on the clock of delayed tasks.
+-- A promise gets in neither, since no worker runs it.
 --
 -- @use store/emit
 -- @use store/index

@@ -1,4 +1,5 @@
--- defaults are what the tasks of a kind have where their producer says nothing (call/define.lua), by field.
+-- defaults returns the defaults of a kind (call/define.lua), by field: what its tasks get where their producer gives
+-- nothing.
 --
 -- @use store/try
 local function defaults(tx, kind)

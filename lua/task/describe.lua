@@ -1,5 +1,5 @@
--- describe is a record as a list of name and value, whatever its texts look like. The payload is not part of
--- it; a result or error is.
+-- describe returns a record as a list of name and value, independent of how it is stored. It leaves out the payload
+-- and includes the result or error.
 --
 -- @use store/names
 -- @use task/body

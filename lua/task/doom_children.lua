@@ -1,4 +1,4 @@
--- doom_children keeps the children of a task that has ended from starting (task/ending.lua). The sweep ends them.
+-- doom_children prevents the children of an ended task from starting (task/ending.lua). The sweep ends them.
 --
 -- @use store/alarm
 -- @use store/index

@@ -1,10 +1,10 @@
--- draft is what a new task is written as, but for its id and payload: tasks of one call share one.
+-- draft makes the texts of a new task without its id and payload: tasks of one shape and owner share a draft.
 --
---   f     the fields of the task, defaults applied
---   plan  deadline  when its own time is up, a number, or nil
---         start     when it may start, a number, or nil: at once
+--   f     the fields of the task, with defaults applied
+--   plan  deadline  the task's own deadline, a number, or nil
+--         start     when it can start, a number; nil: at once
 --         bound     when its owner's time is up, a text, if that is not later than its deadline
---         until_of  whose time that is
+--         until_of  the id of the task whose time that is
 --
 -- @use store/alarm
 -- @use store/format
@@ -12,7 +12,7 @@
 -- @use task/final
 -- @use task/nearest
 
--- head is the first line and the lines and texts that follow it, each in one string.
+-- head returns two strings: the first line with the lines after it, and the empty line with the texts.
 local function head(tx, f, d)
   local lines, texts = "", ""
   local first = f.kind .. " " .. f.queue .. " " .. tx.now .. " " .. (d.deadline_at or "-") .. " " .. (d["until"] or "-") .. "\n"
@@ -36,8 +36,8 @@ local function head(tx, f, d)
   return first .. lines, "\n" .. texts
 end
 
--- set_instants gives a task what it is born with beside PENDING: when it may start, when it has stood in
--- line long enough, when most of its time is over. It tells whether there is any of it.
+-- set_instants sets the instants of a new task: when it can start, the limit of its line, and its warning. It reports
+-- whether it set any.
 local function set_instants(tx, f, plan, d)
   local last, start = final(d), plan.start
   if start and (start > tx.at or f.role) then

@@ -1,5 +1,5 @@
--- drained is the instant at which a task ended whose children are not all ended yet, nil for any other
--- task. A clock of the wrong type must not be a reason to give up the tasks that are looked up in it.
+-- drained returns the instant at which a task ended, if not all of its children have ended yet; nil for any other
+-- task. It also returns nil if the clock `draining` is of the wrong type, since that is no fault of the task.
 --
 -- @use store/attempt
 -- @use store/own
@@ -11,7 +11,7 @@ local function drained(tx, id)
     local score = attempt("ZSCORE", tx.key.draining, id)
     ended = type(score) == "string" and tonumber(score) or false
     local task = ended and record.get(tx, id)
-    if task and live(task) then -- an entry that nothing stands behind
+    if task and live(task) then -- the record says otherwise, and the record decides
       ended = false
     end
     own(tx, "drained")[id] = ended

@@ -1,8 +1,6 @@
--- draw takes up to so many tasks from a queue. It may meet tasks that are ended instead of handed out, so it goes
--- on; but a line of nothing but late tasks must hold up neither the server nor the queues behind it. In each
--- round a queue is looked at for as many tasks as it may give and its share of 100 more.
---
---   got  task/claim.lua
+-- draw takes up to `want` tasks from a queue. Some tasks in line are late: they are ended and not given out, and draw
+-- continues with the next. But a line of late tasks must not hold up the server or the other queues. So in each
+-- round it reads from a queue as many tasks as the queue can give, and its share of 100 more.
 --
 -- @use store/record
 -- @use store/try

@@ -1,12 +1,12 @@
--- end_event tells of the end of a task: one event, and for a timeout also the mark and the counter by
--- which it is found.
+-- end_event records the end of a task in one event. For a timeout it also sets timed_out in the record and adds to the
+-- counter of the queue.
 --
 -- @use queue/count
 -- @use store/emit
 -- @use store/record
 -- @use store/tell
 
--- as_the_last returns the words of the previous timeout's event, if this one has the same.
+-- as_the_last returns the words of the previous timeout's event, if this timeout has the same words.
 local function as_the_last(tx, task)
   local last = tx.timeouts[#tx.timeouts]
   if last and last.completed_at == task.completed_at and last.created_at == task.created_at and

@@ -1,5 +1,5 @@
--- end_hook enqueues the task that is to follow on the end of another one, if there is one. A timeout is
--- a failure for a task that has no hook for timeouts.
+-- end_hook enqueues the hook of a task for the way it ended, if the task has one. A timeout uses the hook for failures
+-- if the task has no hook for timeouts.
 --
 -- @use task/hook
 local function end_hook(tx, task)

@@ -1,10 +1,10 @@
--- ending says how a live task that is out of time ends, or nil if it is not. It reads and never writes.
--- Whatever instant came first decides: an ancestor's end, the inherited until, its own deadline, the
--- limit on its line or attempt, the end of its grace, its own limit in a wait, a timer's own instant; of equal ones the
--- outermost. So reapers, their order and their lag do not matter.
+-- ending returns how a live task that is out of time ends, or nil if the task has time left. It never writes.
+-- The earliest instant decides: an ancestor's end, the inherited until, its own deadline, the limit of its line or
+-- attempt, the end of its grace, its own limit in a wait, or a timer's own instant. Of equal instants the outermost
+-- decides. So the result does not depend on which reaper sweeps, in which order, or how late.
 --
--- An instant is out of time when it is before now, strictly: at its deadline a task is still alive, and a
--- timer that is due at it fires. The limit of an attempt that is to be retried ends nothing
+-- A task is out of time when the instant is strictly before now: at its deadline a task is still alive, and a
+-- timer that is due at its deadline fires. The limit of an attempt that will be retried ends no task
 -- (task/load_task.lua).
 --
 -- @use store/record
@@ -15,8 +15,9 @@
 -- @use task/timed_out
 -- @use wait/patience_end
 
--- earliest is the instant that decides, and what it is: ancestor, workflow, execution, queue, attempt or
--- grace, or patience of the wait of its owner. Outermost first, so that a later one must be strictly earlier to win.
+-- earliest returns the instant that decides and its kind: ancestor, workflow, execution, queue, attempt, grace, or
+-- patience (its own limit in its owner's wait). They are tested from the outermost to the innermost, and a later one
+-- must be strictly earlier to replace the one before.
 local function earliest(tx, task)
   local at = tx.at
   local first, ancestor = ancestor_end(tx, task.id)

@@ -1,11 +1,10 @@
--- fail_attempt decides what becomes of a task whose attempt failed: it runs again, or this was its end.
--- N retries are N + 1 attempts. Nobody but its own worker hears of an attempt that is retried: waiters,
--- hooks and terminal events are for the end.
+-- fail_attempt retries a task whose attempt failed, or ends it. N retries are N + 1 attempts. A retry is reported to
+-- the attempt's own worker only: waits, hooks and terminal events are for the end of the task.
 --
---   failure  class, since, verdict, delay   as task/retry_at.lua has them
---            error  what the handler said
+--   failure  class, since, verdict, delay   see task/retry_at.lua
+--            error  the handler's error
 --            code   its exit code, "" for none
---            call   of the report; nil: the clock ended the attempt, and the worker is told
+--            call   the call that reported it; nil if the clock ended the attempt: the worker is notified
 --
 -- @use store/emit
 -- @use store/publish

@@ -1,12 +1,12 @@
--- find_existing answers for a task that is there already, and returns nil for a new one.
+-- find_existing returns the answer for a task that exists already, or nil for a new one.
 --
 -- @use store/record
 -- @use task/load_task
 -- @use task/idempotency
 -- @use task/payload
 
--- by_key answers for the task that an idempotency key stands for. The key may have been the task's until its
--- end, which may be now.
+-- by_key returns the answer if the task's idempotency key belongs to another task. If a scope ends the key with that
+-- task, and the task ends now, the key is free.
 local function by_key(tx, task, key)
   local id, digest, why = idempotency.find(tx, key)
   if not id then

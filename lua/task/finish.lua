@@ -1,4 +1,4 @@
--- finish ends a task that its caller knows to be live. No other file writes a terminal status.
+-- finish ends a task that is known to be live. No other file writes a terminal status.
 --
 --   ending  status        COMPLETED, FAILED or CANCELLED
 --           result|error  exactly one of them
@@ -6,12 +6,12 @@
 --                         owner_ended, wait_timeout or not_needed
 --           timeout_type  execution, queue, attempt or workflow, if it timed out
 --           completed_at  the instant that decided, if that was before now
---           call          that ended it, if a call did
---           code, retry_state, retry_error, lease_losses   what else the record keeps
---           by_worker     its own worker reports the end, and need not be told
+--           call          the call that ended it, if any
+--           code, retry_state, retry_error, lease_losses   other fields of the record
+--           by_worker     the task's own worker reports the end, and needs no message to stop
 --
--- It changes this task, and counts the end in the wait of its owner; no other task. Children are ended by
--- the sweep: until then they are doomed (task/ending.lua). The unit of work wakes the owner.
+-- It changes this task, and counts the end in the wait of its owner. It changes no other task. The sweep ends the
+-- children: until then they are doomed (task/ending.lua). The unit of work wakes the owner.
 --
 -- @use store/figures
 -- @use store/index
@@ -31,7 +31,7 @@ local rarely = {"code", "retry_state", "retry_error", "lease_losses"}
 
 local function change_record(tx, task, ending)
   if #(ending.result or ending.error) > record.inline and redis.call("EXISTS", tx.key.result .. task.id) == 1 then
-    error("a key is in the place of its result", 0)
+    error("the key of its result already exists", 0)
   end
   task.status, task.result, task.error, task.call = ending.status, ending.result, ending.error, ending.call or task.call
   task.completed_at = ending.completed_at and string.format("%d", ending.completed_at) or tx.now
@@ -66,7 +66,7 @@ local function finish(tx, task, ending)
   end
   local owner = owner_state(tx, task)
   if not owner then
-    schedule_removal(tx, task) -- a child's record stays as long as its owner lives
+    schedule_removal(tx, task) -- a child's record is kept while its owner lives
   end
   if task.journal then
     journal.drop(tx, task.id)

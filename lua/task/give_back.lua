@@ -1,9 +1,9 @@
--- give_back takes a claim from a worker that is gone, or does not know of it. A task that the worker does not run
--- leaves its claims, and must stand elsewhere.
+-- give_back takes a claim from a worker that is gone, or that does not know of the claim. If the worker does not run
+-- the task, the id is removed from the claims of the worker, and a PENDING task gets its place in line again.
 --
 --   blame  as in task/return_claim.lua
 --
--- Returns whether a claim was returned; and why, if the task was put aside since it stands nowhere
+-- Returns whether a claim was returned; and why, if the task was put aside because it has no place
 --
 -- @use store/index
 -- @use task/load_task

@@ -1,7 +1,7 @@
--- holds tells whether a claim may still settle its task. A worker that lost its lease may settle until
--- another worker takes the task.
+-- holds reports whether a claim can still settle its task. A worker that lost its lease can settle until
+-- another worker claims the task.
 --
--- The epoch alone would be enough if Redis never forgot. A failover may lose a claim, and the next claim
+-- If Redis never lost writes, the epoch would be enough. A failover can lose a claim, and the next claim
 -- then gets the same epoch; so the worker's name is compared too.
 local function holds(task, epoch, worker)
   return task.epoch == epoch and

@@ -1,5 +1,5 @@
--- hook enqueues the task that is to run when another one has ended: a root task whose id is the ended
--- one's, a bang and the event, so there is one at the most. It has 5 minutes unless its kind says
+-- hook enqueues the task that follows the end of another one. The hook is a root task. Its id is the ended task's id,
+-- a bang and the event, so a task has at most one hook for each event. A hook has 5 minutes unless its kind says
 -- otherwise, and no hooks of its own. Its payload is a JSON object that says what ended and how.
 --
 --   event  success, failure, timeout or cancel
@@ -30,7 +30,7 @@ local function hook(tx, task, event, asked)
   local id = task.id .. "!" .. event
   local old = record.get(tx, id)
   if not old or old.status then
-    return -- the id of the ended task was used before, and so was its hook's
+    return -- an earlier task with the id of the ended task had the same hook
   end
   local kind, queue = string.match(asked, "^(%S+) ?(%S*)$")
   local f = {kind = kind, queue = queue ~= "" and queue or "default", hook_of = task.id}

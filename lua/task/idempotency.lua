@@ -1,5 +1,5 @@
--- idempotency keeps what each idempotency key stands for: the id of a task, and the digest of its kind
--- and payload.
+-- idempotency keeps which task each idempotency key belongs to: the id of the task, and the digest of its kind and
+-- payload.
 --
 -- @use store/attempt
 -- @use store/alarm
@@ -12,8 +12,8 @@ function idempotency.digest(kind, payload)
   return redis.sha1hex(kind .. "\n" .. payload)
 end
 
--- find is the id and the digest that a key stands for; nil if it is free; nil, nil and why if that cannot be
--- read. A key whose time is up is free though no reaper has seen it.
+-- find returns the id and the digest that a key holds, or nil if the key is free. If the key cannot be read, it
+-- returns nil, nil and why. A key whose time is up is free, even before the sweep removes it.
 function idempotency.find(tx, key)
   local held = tx.keyed[key]
   if held == nil then
@@ -35,7 +35,7 @@ function idempotency.find(tx, key)
   end
 end
 
--- keep has a key stand for a task: for a time, or until something else ends it.
+-- keep gives a key to a task: for `window` ms, or without a limit if window is nil.
 function idempotency.keep(tx, key, id, digest, window)
   own(tx, "keyed")[key] = id .. " " .. digest
   later.before(tx, "HSET", tx.key.idem, key, tx.keyed[key])

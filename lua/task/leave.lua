@@ -1,5 +1,5 @@
--- leave takes a live task out of wherever its status has put it: its line, the delayed ones, its
--- worker's claims, or its wait. A promise stands nowhere.
+-- leave removes a live task from where its status has put it: its line, the delayed tasks, its worker's claims, or its
+-- wait. A promise is in none of them.
 --
 -- @use store/index
 -- @use queue/count

@@ -1,7 +1,7 @@
--- line_up puts a PENDING task in line, and has the limit of its line begin. The attempt of an agent that
--- was woken goes on, and so does its limit (attempt_at).
+-- line_up puts a PENDING task in line, and starts the limit of the line. The attempt of an agent that was woken
+-- continues, with its limit (attempt_at).
 --
---   front  it was given back: it gets its place at the front again
+--   front  the task was given back: it gets a place at the front of the line
 --
 -- @use queue/place
 -- @use task/set_limit

@@ -1,4 +1,4 @@
--- live tells whether a task can still change.
+-- live reports whether a task can still change.
 local alive = {PENDING = true, RUNNING = true, WAITING = true}
 
 local function live(task)

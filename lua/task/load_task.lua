@@ -1,8 +1,8 @@
--- load_task reads a task and ends it, or its attempt, first if its time is up. Every call that touches
--- a task begins with it, so what is late is late though no reaper ran.
+-- load_task reads a task. If the time of the task or of its attempt is up, load_task ends that first. Every call that
+-- writes to a task begins with load_task, so a late task counts as late even if no reaper has run.
 --
--- Returns the task; its status is false if there is none. nil and why if its record cannot be worked
--- with: then it has been put aside
+-- Returns the task; its status is false if there is none. nil and why if its record cannot be used: then the task has
+-- been put aside
 --
 -- @use store/record
 -- @use task/live
@@ -12,7 +12,7 @@
 -- @use task/fail_attempt
 -- @use task/put_aside
 
--- may_be_over tells whether a task needs a closer look: most are root tasks that have nothing but a deadline.
+-- may_be_over reports whether a task needs a full check: most are root tasks with nothing but a deadline.
 local function may_be_over(tx, task)
   local deadline = task.deadline_at
   return task.rich or task.role or deadline and tonumber(deadline) < tx.at or string.find(task.id, ".", 1, true)

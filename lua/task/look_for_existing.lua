@@ -1,5 +1,5 @@
--- look_for_existing finds out whether any of the tasks that a call hands over is there. As a rule none
--- is, and one look at all of their keys says so.
+-- look_for_existing checks whether any of a call's tasks exists already. Usually none does, and one EXISTS on all of
+-- their keys shows that.
 --
 -- @use store/record
 local function look_for_existing(tx, tasks)

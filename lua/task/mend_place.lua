@@ -1,8 +1,9 @@
--- mend_place sees to it that a PENDING task stands in its line, or on the clock of delayed tasks. Whoever takes
--- it off a place where it does not belong calls this: it might stand in no other, and nobody would find it.
+-- mend_place makes sure that a PENDING task is in its line, or on the clock of delayed tasks. A caller that removes
+-- a task from a place where it does not belong must call mend_place: the task could be in no other place, and no call
+-- would find it.
 --
--- A plain task in line has no state. One in no line that has none has lost it: nobody knows how often it ran,
--- or which children it has. It is put aside, and why is returned. The record of any other task says enough.
+-- A plain task in line has no state. If a task is in no line and has no state, its state is lost: how often it ran
+-- and which children it has is unknown. So it is put aside, and mend_place returns why. Any other task gets its place.
 --
 -- @use store/attempt
 -- @use store/index
@@ -20,7 +21,7 @@ local function mend_place(tx, task)
     line_up(tx, task)
     return nil
   end
-  local why = "its state is lost: it is in no line, and nothing says when it starts"
+  local why = "its state is lost: it is PENDING, but neither in line nor delayed"
   put_aside(tx, task.id, why)
   return why
 end

@@ -1,12 +1,12 @@
--- must_stop says why an attempt must stop, nil if it may go on: only then is its progress the task's.
+-- must_stop returns why an attempt must stop, or nil if it can continue. Progress is stored only if it can continue.
 --
 -- @use store/index
 -- @use store/record
 -- @use task/live
 -- @use task/load_task
 
--- keep writes down how far an attempt is. A repeat changes nothing, so that progress_at is when this was
--- first heard of this attempt.
+-- keep stores the progress of an attempt. If the attempt repeats its latest progress, nothing changes: progress_at is
+-- when that progress was first reported.
 local function keep(tx, task, progress)
   if task.progress ~= progress or (tonumber(task.progress_at or nil) or 0) < tonumber(task.started_at) then
     record.set(tx, task, "progress", progress)

@@ -1,5 +1,5 @@
--- nearest is the next instant at which something happens to a live task that is not its deadline: the
--- limit of its line or attempt, its warning, the end of the grace of its cancellation. nil: nothing does.
+-- nearest returns the next instant at which something other than the deadline falls due for a live task: the limit of
+-- its line or attempt, its warning, or the end of its cancellation's grace. It returns nil if there is none.
 local function nearest(task)
   local first = tonumber(task.limit_at or nil)
   local warn, grace = tonumber(task.warn_at or nil), tonumber(task.grace_at or nil)

@@ -1,6 +1,6 @@
--- owner is the id of the task that a child belongs to, nil for a root task. Ancestry is read off the
--- id: the owner's id, a dot, a counter or a name. What ends in a bang and a word is a hook
--- (task/hook.lua), a root task whatever stands before the bang.
+-- owner returns the id of the task that a child belongs to, or nil for a root task. It reads ancestry from the
+-- id: the owner's id, a dot, and a counter or a name. An id that ends in a bang and a word is a hook
+-- (task/hook.lua): a root task, whatever is before the bang.
 local function owner(id)
   if string.find(id, ".", 1, true) then
     return string.match(id, "^(.+)%.[^.!]+$")

@@ -1,5 +1,5 @@
--- owner_state is the record of a task's owner if that lives; nil if there is no owner, if it has ended,
--- or if its record cannot be read.
+-- owner_state returns the record of a task's owner if the owner lives. It returns nil if there is no owner, if it has
+-- ended, or if its record cannot be read.
 --
 -- @use store/record
 -- @use task/live

@@ -1,6 +1,6 @@
--- parcels is what a worker gets of the tasks that it claims: for each its id, its epoch, four words (limit_at,
--- retries, lease_losses, journal; "-" for none), its spec (store/parse.lua), and its payload if that does
--- not stand in the spec.
+-- parcels formats the tasks that a worker claims. Each has five words: its id, its epoch, a text of four words
+-- (limit_at, retries, lease_losses, journal; "-" for none), its spec (store/parse.lua), and its payload if the spec
+-- does not include it.
 local function parcels(got)
   local words, n = {}, 0
   for _, task in ipairs(got.tasks) do

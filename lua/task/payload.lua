@@ -1,4 +1,4 @@
--- payload is what the producer handed over with a task. nil: it is lost, or another key is in its place.
+-- payload returns the payload of a task. It returns nil if the payload is lost, or if its key holds something else.
 --
 -- @use store/attempt
 local function payload(tx, task)

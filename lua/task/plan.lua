@@ -1,6 +1,5 @@
--- plan looks at a task that somebody wants to make. It returns an answer if it is not to be made: it is
--- there already, or refused. Otherwise it returns nil, its draft and its owner. It changes nothing but
--- for what is due.
+-- plan checks a task that a caller wants to make. If the task exists already or is refused, it returns an answer.
+-- Otherwise it returns nil, its draft and its owner. It writes nothing for the task, but can end tasks that are late.
 --
 --   task  shape, id and payload (task/read_tasks.lua)
 --
@@ -15,7 +14,7 @@
 -- @use task/owner
 -- @use task/refuse
 
--- untimely checks what only the clock can tell.
+-- untimely checks what depends on the time of the call.
 local function untimely(tx, f, deadline, start)
   if deadline and deadline > 9007199254740992 then
     return "timeout_ms", "ends after 2^53 ms"
@@ -24,7 +23,7 @@ local function untimely(tx, f, deadline, start)
   elseif deadline and deadline < tx.at then
     return "deadline_at", "is in the past; it is " .. tx.now .. " now"
   elseif deadline and start and start > deadline then
-    return "available_at", "the task may not start before its deadline: start earlier, or give it more time"
+    return "available_at", "the task cannot start before its deadline: start earlier, or give it more time"
   end
   local window = tonumber(f.idempotency_window_ms)
   if window and deadline and tx.at + window < deadline then
@@ -32,13 +31,13 @@ local function untimely(tx, f, deadline, start)
   end
 end
 
--- times are when a task of a shape must end and may start, for an owner. It returns an answer instead
--- if they do not fit.
+-- times returns nil and when a task of a shape must end and can start, for an owner. If these do not fit together,
+-- it returns an answer.
 local function times(tx, shape, parent)
   local f = shape.fields
   local bound = parent and (parent["until"] or parent.deadline_at)
   if f.budget_percent and not bound then
-    return {"INVALID", "budget_percent", "there is no deadline of an owner to share: give the owner one"}
+    return {"INVALID", "budget_percent", "needs an owner with a deadline: give the owner one"}
   end
   local deadline = f.timeout_ms and tx.at + f.timeout_ms or tonumber(f.deadline_at)
   if f.budget_percent then -- of what the owner has left
@@ -50,15 +49,15 @@ local function times(tx, shape, parent)
   if field then
     return {"INVALID", field, why}
   end
-  -- Of equal instants the owner's counts, whoever is looked at first.
+  -- Of equal instants the owner's counts, so that the result does not depend on which task is read first.
   bound = not (deadline and bound and deadline < tonumber(bound)) and bound or nil
   if shape.warns and not bound and not deadline then
-    return {"INVALID", "warn_percent", "there is no deadline to warn of: give a timeout"}
+    return {"INVALID", "warn_percent", "needs a deadline: give the task a timeout"}
   end
   return nil, {deadline = deadline, start = start, bound = bound, until_of = bound and (parent.until_of or parent.id)}
 end
 
--- shared is the draft of a shape for an owner, or an answer; made once for all tasks that share it.
+-- shared returns the draft of a shape for an owner, or an answer. It is made once for all tasks that share it.
 local function shared(tx, shape, parent)
   local drafts = own(tx, "drafts")
   local of = drafts[shape]
@@ -76,7 +75,7 @@ local function shared(tx, shape, parent)
   return known.answer, known.draft
 end
 
--- simple is the draft of a root task that nothing stands in the way of, and whose shape was looked at before.
+-- simple returns the draft of a root task, if an earlier task has made the draft and this task needs no other check.
 local function simple(tx, task)
   local of = tx.drafts[task.shape]
   local known = of and of[task.shape]
@@ -122,7 +121,7 @@ local function plan(tx, task)
     end
   end
   if #task.payload > record.inline and redis.call("EXISTS", tx.key.payload .. task.id) == 1 then
-    return {"BROKEN", task.id, "a key is in the place of its payload"}
+    return {"BROKEN", task.id, "the key of its payload already exists"}
   end
   answer, d = shared(tx, shape, parent)
   return answer, d, parent

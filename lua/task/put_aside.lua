@@ -1,11 +1,10 @@
--- put_aside takes an id whose record cannot be worked with off every clock, so that it stops nobody
--- else, and keeps it in broken for whoever mends it. A call tells of it once, though it may meet it again on
--- further clocks.
+-- put_aside removes an id whose record cannot be used from every clock, so that it stops no other task, and keeps it
+-- in `broken` for repair. A call reports it once, even if it meets the id again on further clocks.
 --
---   clocks  to take it off, if not all: then its record still says whether it runs
+--   clocks  the clocks to remove it from; nil: all of them. If given, the record still says whether the task runs
 --
--- The running tasks are counted anew when an id comes into broken, and not again while it is there: whoever mends
--- a record takes its id out.
+-- Running tasks are counted again when an id enters `broken`, and not while the id stays there. The operator who
+-- repairs the record removes its id.
 --
 -- @use store/attempt
 -- @use store/index

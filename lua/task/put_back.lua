@@ -1,11 +1,11 @@
--- put_back makes a task whose attempt is over PENDING again: back in line, or later.
+-- put_back makes a task whose attempt is over PENDING again: in line, or delayed.
 --
---   start  the instant from which on it may be fetched; at or before now: at once
---   front  it is not the task's fault: it gets its place at the front back
+--   start  the instant from which on it can be claimed; at or before now: at once
+--   front  the task is not at fault: it gets a place at the front of the line
 --
--- Whoever finds the task later in the same call sees by put_back_now that it stands elsewhere now. An
--- agent that was waiting will come to the same wait again, and its limit, and its patience with members,
--- are what they were: the journal keeps of which wait they are.
+-- put_back_now tells later code of the same unit that the task was put back. If an agent was waiting, its next attempt
+-- can come to the same wait again. Then the limit of the wait and the limits of its members must be the same: the
+-- journal keeps to which wait they belong.
 --
 -- @use store/alarm
 -- @use store/index

@@ -1,7 +1,7 @@
--- read_ask reads from argument i on what a worker asks for: seq, n, lease in ms, then queue and quota of each
--- queue. It raises what no worker can mean.
+-- read_ask reads a worker's request for tasks from argument i on: seq, n, lease in ms, then queue and quota of each
+-- queue. It raises if an argument is invalid.
 --
---   seq  grows with each ask of the worker; the same again repeats an ask whose answer was lost
+--   seq  grows with each request of the worker; an equal seq repeats a request whose reply was lost
 --
 -- Returns {worker, seq, n, lease, queues, quotas}
 --
@@ -13,7 +13,7 @@ local function read_ask(argv, i, worker)
   if not ask.seq or not ask.n or not ask.lease then
     error("argument " .. i .. " and the next two must be whole numbers: seq, how many tasks, and ms of lease from 1 on", 0)
   elseif (#argv - i - 2) % 2 ~= 0 then
-    error("argument " .. #argv .. " must have a quota behind it: give queue and quota of each queue", 0)
+    error("argument " .. #argv .. " must be followed by a quota: give queue and quota of each queue", 0)
   end
   for j = i + 3, #argv, 2 do
     local _, why = names.queue(argv[j])

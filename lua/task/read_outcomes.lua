@@ -4,16 +4,16 @@
 --   verb       complete, fail or release
 --   note       the result of complete or the error of fail, opaque
 --
--- and behind these four, of fail and release alone:
+-- and after these four, of fail and release alone:
 --
 --   class      of fail: error, failed (do not retry), timeout (the attempt's limit) or deadline (its worker
 --              stopped it in the grace before the task's own deadline)
 --   code       of fail: exit code, or ""
---   delay      ms before the task may be fetched again; "": the task's back-off
+--   delay      ms before the task can be fetched again; "": the task's back-off
 --   verdict    of the task's retry expression: "retry" or "fail"; "fail: " and why it could not be
 --              evaluated; "" if the task has none
 --
--- Returns the outcomes, and where the arguments go on. What is no such list is raised.
+-- Returns the outcomes, and the position of the next argument. It raises if the arguments are not such a list.
 --
 -- @use check/number
 -- @use task/check_outcome
@@ -28,7 +28,7 @@ local function read_outcomes(argv, i)
   for j = 1, n do
     local o = {id = argv[next], epoch = argv[next + 1], verb = argv[next + 2], note = argv[next + 3]}
     local size = verbs[o.verb]
-    if not size or next + size - 1 > #argv then -- nobody can say where the one behind it begins
+    if not size or next + size - 1 > #argv then -- the position of the next outcome is unknown
       error("argument " .. next .. " must begin an outcome: id, epoch, complete and result; or id, epoch, fail or release," ..
         " note, class, code, delay and verdict", 0)
     end

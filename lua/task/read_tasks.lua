@@ -1,12 +1,12 @@
--- read_tasks reads the tasks that a call hands over, from `first` to the end of its arguments.
+-- read_tasks reads the tasks of a call, from argument `first` to the last.
 --
--- Tasks that differ in id and payload alone share a shape, which is looked at once:
+-- Tasks that differ only in id and payload share a shape, which is checked once:
 --
 --   the number of shapes; for each, the number of its fields, then name and value of each
 --   for each task, the number of its shape from 1 on, its id, and its payload
 --
--- Returns the tasks, each {shape, id, payload}, and the kinds of their shapes. What is no such list is
--- raised: nothing has been read by then.
+-- Returns the tasks, each {shape, id, payload}, and the kinds of their shapes. It raises if the arguments are not such
+-- a list. It reads nothing from Redis.
 --
 -- @use check/number
 
@@ -19,7 +19,7 @@ local function read_shape(argv, i)
     if given[name] then
       shape.field, shape.why = name, "is given twice"
     elseif name == "id" or name == "payload" then
-      shape.field, shape.why = name, "stands beside its task, not among the fields"
+      shape.field, shape.why = name, "belongs beside its task, not among the fields"
     end
     given[name], fields[name] = true, argv[j + 1]
     shape.none = shape.none or argv[j + 1] == "none"
@@ -43,7 +43,7 @@ local function read_tasks(argv, first)
   end
   local words = #argv - i + 1
   if words % 3 ~= 0 or words > 1500 or words == 0 and shapes[1] then
-    error("argument " .. i .. " and what follows must be shape, id and payload of up to 500 tasks", 0)
+    error("argument " .. i .. " and those after it must be shape, id and payload of up to 500 tasks", 0)
   end
   for j = i, #argv, 3 do
     local shape = shapes[tonumber(argv[j])]

@@ -1,7 +1,7 @@
--- refuse tells that a call came to nothing because of what the task is by now.
+-- refuse records an event: a call changed nothing because of the state of its task.
 --
 --   op      complete, fail, release, resolve, reject, cancel, suspend, remember, signal or enqueue (of a child)
---   epoch   that the caller gave, and worker, its name; "" for a caller that is none
+--   epoch, worker   of the caller; "" if it has none
 --
 -- @use store/emit
 -- @use store/escape

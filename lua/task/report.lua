@@ -21,7 +21,7 @@ function apply.complete(tx, task, o, call)
   finish(tx, task, {status = "COMPLETED", result = o.note, by_worker = true, call = call})
 end
 
--- stopped ends a task whose handler stopped because its time is nearly up.
+-- stopped ends a task whose handler stopped because the time of the task is nearly up.
 local function stopped(tx, task, call)
   local over = timed_out(task, task["until"] and "workflow" or "execution", tx.at)
   over.by_worker, over.call = true, call
@@ -34,7 +34,7 @@ function apply.fail(tx, task, o, call)
     if final(task) then
       return stopped(tx, task, call)
     end
-    class = "error" -- the task has none
+    class = "error" -- the task has no deadline
   end
   fail_attempt(tx, task, {class = class, since = tx.at, error = o.note, code = o.code, delay = tonumber(o.delay),
     verdict = o.verdict, call = call})
@@ -58,8 +58,8 @@ local function report(tx, o, worker, call)
     return {"MISSING"}
   end
 
-  -- A repeat of this call. A task that it put back in line may have been claimed again since, and may even
-  -- have ended, so the epoch proves nothing here. The record keeps both calls.
+  -- A repeat of this call. If the call put the task back in line, the task may since have been claimed again, and may
+  -- even have ended. So the epoch proves nothing here. The record keeps both calls.
   if task.requeued_by == call then
     return "PENDING"
   elseif task.call == call then
@@ -68,8 +68,8 @@ local function report(tx, o, worker, call)
     refuse(tx, task, o.verb, o.epoch, worker)
     return {"LOST", task.status}
   end
-  task.worker = worker -- whose lease may be lost; the event and the record of the end name it even so
-  if task.cancel_at then -- whatever its handler says by now, it ends as cancelled
+  task.worker = worker -- named in the event and the record of the end, even if its lease was lost
+  if task.cancel_at then -- it ends as cancelled, whatever its handler reports
     local over = cancelled(task.cancel_reason, call)
     over.by_worker = true
     finish(tx, task, over)

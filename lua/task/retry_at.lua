@@ -1,11 +1,11 @@
--- retry_at decides whether a task whose attempt failed runs again. It returns from which instant on, or
--- nil; with "deadline" if only the time for it is missing: a task is never retried past its end, since
--- it could not end there but by timing out.
+-- retry_at decides whether a task whose attempt failed runs again. It returns the instant of the retry, or nil. If
+-- only the time is missing, it returns nil and "deadline": a retry that starts after the task's end could only
+-- time out.
 --
---   failure  class    error: retried; failed: declared permanent; timeout: the attempt took too long,
---                     which the task's on_timeout decides on
+--   failure  class    error: retried; failed: the handler said not to retry; timeout: the attempt took too long,
+--                     and the task's on_timeout decides
 --            since    the instant at which the attempt failed
---            verdict  what a retry expression said of it, "retry" or not; it decides on error and failed alike
+--            verdict  the result of the task's retry expression: only "retry" retries. It decides on error and failed
 --            delay    ms, or nil for the task's own back-off
 --
 -- @use task/backoff

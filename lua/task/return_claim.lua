@@ -1,9 +1,9 @@
--- return_claim takes a claim from a worker that is gone. The task stands in line again, at the front; its
--- old claim may still settle until somebody takes the task (lost_by says whose it was). A lease is
--- recovery and not a verdict, so it has a budget of its own: more than 3 lost leases, and the task is what
--- kills its workers. One that was being cancelled is CANCELLED, now that no handler is left to wait for.
+-- return_claim takes a claim from a worker that is gone. The task is in line again, at the front. The old claim can
+-- still settle it until another worker claims it (lost_by names the worker). A lost lease is not a failed
+-- attempt, so it has a budget of its own: at the fourth lost lease the task is FAILED, since it probably kills its
+-- workers. A task that was being cancelled is CANCELLED, since no handler is left to wait for.
 --
---   blame  whether this counts as a lost lease, or the worker said goodbye
+--   blame  whether this counts as a lost lease; false: the worker said goodbye, or does not know of the claim
 --
 -- @use store/emit
 -- @use store/record

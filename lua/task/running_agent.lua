@@ -1,6 +1,6 @@
--- running_agent is the agent that a call comes from, and nil if it may not act as it; then the second value
--- is the answer. It must run, and be this worker's by this claim. A record that cannot be worked with is put
--- aside; the call raises the answer once it has committed.
+-- running_agent returns the agent that a call acts for. The agent must be RUNNING by this claim of this worker, and not
+-- be cancelled; otherwise running_agent returns nil and an answer. A record that cannot be used is put aside; the
+-- call raises the answer once it has committed.
 --
 -- @use store/index
 -- @use task/load_task

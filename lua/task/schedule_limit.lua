@@ -1,4 +1,4 @@
--- schedule_limit puts a live task on the clock of limits at its nearest instant, or takes it off.
+-- schedule_limit puts a live task on the clock of limits at its nearest instant, or removes it from the clock.
 --
 -- @use store/alarm
 -- @use store/index

@@ -1,10 +1,10 @@
--- schedule_removal says when a terminal task's record goes: after its retention, at least 60 s, since a
--- caller may repeat a call for 30 s and must meet the record. A child's retention starts when its owner
+-- schedule_removal sets when a terminal task's record is removed: after its retention, and not before 60 s, since a
+-- caller can repeat a call for 30 s and must find the record. A child's retention starts when its owner
 -- has ended, so that the owner can read it.
 --
--- What becomes of an idempotency key depends on its scope: "window" was settled when the task was
--- created, "started" when it was first claimed, "finished" is settled now; any other key outlives the
--- record.
+-- What happens to an idempotency key depends on its scope. A key of scope "window" got its end when the task was
+-- created. A key of scope "started" was freed by the first claim; without a claim it is freed now. A key of scope
+-- "finished" is freed now. A key without a scope is kept for a day, or until the record is removed if that is later.
 --
 -- @use store/index
 -- @use task/idempotency

@@ -1,5 +1,5 @@
--- set_limit sets the instant at which a task has stood in line long enough, or its attempt has taken
--- long enough. One that the end of the task precedes is not kept.
+-- set_limit sets limit_at: the instant at which a task has been in line too long, or its attempt takes too long.
+-- A limit at or after the end of the task is not kept.
 --
 --   instant  a number, or nil for no limit
 --

@@ -1,5 +1,6 @@
--- signal_task is the promise that a signal settles: the newest by which the agent asked for it, or that which this
--- call has told. It is made if it does not exist.
+-- signal_task returns the promise that a signal settles: the first of its name that is not COMPLETED, or that this call
+-- has completed before. If there is no such promise, it returns the newest of that name. If there is none of that name
+-- at all, it makes one. Promises of the same name are made when the agent requests the signal again.
 --
 --   id  of the first promise of that name
 --
@@ -11,7 +12,7 @@
 -- @use task/look_for_existing
 -- @use task/plan
 
--- first is the first promise of the name.
+-- first returns the first promise of the name, and makes it if it does not exist.
 local function first(tx, agent, id)
   local above = record.get(tx, agent)
   local fields = {kind = "signal", role = "promise", queue = above and above.queue or "default"}
@@ -28,7 +29,7 @@ local function first(tx, agent, id)
   return task, why and {"BROKEN", why}
 end
 
--- asked_again is the newest promise by which the agent asked for the signal, or that which this call has told.
+-- asked_again returns the promise to settle, among the one given and those of later requests for the same signal.
 local function asked_again(tx, call, task)
   local id, n = task.id, 2
   while task.status == "COMPLETED" and task.call ~= call do

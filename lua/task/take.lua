@@ -1,7 +1,7 @@
--- take claims one task that stands in line for a worker. It returns nil if the task is not to be handed out:
--- it has ended, or ends now; it is not there, or cannot be read.
+-- take claims one task that is in line for a worker. It returns nil if the task is not given out: it has ended, ends
+-- now, does not exist, cannot be read, or does not fit into the reply.
 --
---   line  the key of its line   ask  task/read_ask.lua   got  what the call hands out so far (task/claim.lua)
+--   line  the key of its line   ask  task/read_ask.lua   got  what the call gives out so far (task/claim.lua)
 --
 -- @use store/emit
 -- @use store/index
@@ -14,8 +14,8 @@
 -- @use task/put_aside
 -- @use task/set_limit
 
--- fits tells whether a task may still travel with the others, and with the outcomes that came with the ask: the
--- first always does.
+-- fits reports whether a task fits into the 4 MiB of a call, beside the tasks given out and the outcomes that came
+-- with the request. The first task always fits.
 local function fits(task, got)
   local size = #task.spec + (tonumber(task.payload_bytes or nil) or 0)
   if got.bytes > 0 and got.carried + got.bytes + size > 4194304 then
@@ -34,7 +34,7 @@ local function run(tx, task, ask)
   if task.rich then
     record.set(tx, task, "lost_by", nil)
   end
-  if task.woken then -- its attempt goes on
+  if task.woken then -- its attempt continues
     instant = tonumber(task.attempt_at or nil)
     record.set(tx, task, "woken", nil)
     record.set(tx, task, "attempt_at", nil)
@@ -57,7 +57,7 @@ local function take(tx, id, line, ask, got)
       mend_place(tx, task)
     end
     return nil
-  elseif task.put_back_now or not fits(task, got) then -- the attempt of an agent that was woken may end just now
+  elseif task.put_back_now or not fits(task, got) then -- load_task may have ended the attempt of a woken agent
     return nil
   end
   local handed = task.payload_bytes and payload(tx, task)

@@ -1,6 +1,7 @@
--- timed_out is the end of a task at an instant of its own or of its owner's.
+-- timed_out returns the end of a task that timed out, as task/finish.lua takes it.
 --
---   kind  the type of the timeout
+--   kind     the type of the timeout: execution, queue, attempt or workflow
+--   instant  when the time was up
 --
 -- @use task/retry_at
 local function timed_out(task, kind, instant)

@@ -1,8 +1,8 @@
--- add_due adds the members that are out of time to those that have ended.
+-- add_due adds the members whose time is up to the members that have ended.
 --
---   due  late: members whose time is up; upto: count what was due by this instant
+--   due  late: members whose own time is up; upto: the instant up to which limits in the wait are checked
 --
--- Returns  the members, and an instant if more members are out of time than one call may end
+-- Returns  the members, and an instant if more members are out of time than one call can end
 --
 -- @use store/record
 -- @use task/live

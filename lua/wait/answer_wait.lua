@@ -1,5 +1,5 @@
--- answer_wait answers at once: the wait is over before it has begun. An earlier attempt may have left patience
--- here, which must not meet the next wait.
+-- answer_wait answers at once: the wait is over before it has begun. An earlier attempt may have stored limits of
+-- members. They are removed, so that the next wait does not use them.
 --
 -- @use task/by_priority
 -- @use wait/cancel_member

@@ -1,5 +1,5 @@
--- cancel_losers cancels members of a wait that nobody needs any more, in order of priority, as many as
--- this call may still cancel. It tells whether there are more.
+-- cancel_losers cancels members that a decided wait no longer needs, by priority, as many as this call can still
+-- cancel. It reports whether more are left.
 --
 -- @use store/index
 -- @use wait/cancel_member

@@ -1,9 +1,8 @@
--- cancel_member cancels a member of a wait that does not wait for it any more. A signal is left alone: what
--- it says may still come.
+-- cancel_member cancels a member that its wait no longer waits for. A signal is not cancelled: it can still be sent.
 --
 --   why      not_needed: the wait is decided; wait_timeout: its limit is over; patience: the member's own
---            limit in the wait is
---   instant  at which that was, if it decides; nil: now
+--            limit in the wait is over
+--   instant  the instant of the end, if it is in the past; nil: now
 --
 -- @use task/cancel_task
 -- @use task/cancelled
@@ -11,7 +10,7 @@
 -- @use task/load_task
 local function cancel_member(tx, id, why, instant)
   local before = tx.on
-  tx.on = id -- what is wrong with a member is no fault of its agent
+  tx.on = id -- if deciding raises, the member is at fault and not its agent
   local task = load_task(tx, id)
   if task and live(task) and not (task.role and string.find(id, "%.s%-[^.]*$")) then
     local over = cancelled(why == "not_needed" and "No longer needed" or "Wait timed out")

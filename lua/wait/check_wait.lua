@@ -1,4 +1,4 @@
--- check_wait says what is wrong with a wait as it was sent: it returns the field and why, or nil.
+-- check_wait checks the fields of a wait. It returns the field that is wrong and why, or nil.
 --
 -- @use check/digits
 local known = {entry = true, mode = true, need = true, digest = true, label = true, limit_ms = true, from = true,
@@ -11,7 +11,7 @@ local words = {
   on_timeout = {fail = true, proceed_with_available = true, says = "fail or proceed_with_available"},
 }
 
--- span tells whether a text is a number of ms from 1 on.
+-- span reports whether a text is a whole number of ms from 1.
 local function span(text)
   return digits(text) and string.find(text, "^[1-9]") ~= nil
 end
@@ -37,7 +37,7 @@ local function check_fields(w)
   if string.sub(w.entry, 1, 1) == "0" then
     return "entry", "must be a whole number from 1, without a 0 in front"
   elseif not span(w.part) or not span(w.of) or tonumber(w.part) > tonumber(w.of) then
-    return "part", "must be one of 1 to of, without a 0 in front"
+    return "part", "must be a whole number from 1 to of, without a 0 in front"
   elseif #w.digest > 1024 or string.find(w.digest, "%s") or w.digest == "" then
     return "digest", "must be one word of up to 1024 bytes"
   elseif string.find(w.label, "\n", 1, true) then

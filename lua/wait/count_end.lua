@@ -1,5 +1,5 @@
--- count_end notes the end of a member of the wait that its owner is at. All ends of a unit are counted at its end,
--- in the order of their instants (wait/count_ends.lua).
+-- count_end notes the end of a member, to be counted in its owner's wait. All ends of a unit are counted at the end of
+-- the unit, in the order of their instants (wait/count_ends.lua).
 --
 -- @use store/own
 -- @use wait/read_wait
@@ -11,7 +11,7 @@ local function count_end(tx, task, owner)
     ends = {}
     noted[owner.id], noted[#noted + 1] = ends, owner.id
   end
-  if ends.wait ~= tx.waits[owner.id] then -- what ended before concerns a wait that is forgotten
+  if ends.wait ~= tx.waits[owner.id] then -- the earlier ends belong to a wait that is forgotten
     noted[owner.id] = {wait = tx.waits[owner.id]}
     ends = noted[owner.id]
   end

@@ -1,5 +1,5 @@
--- count_ends counts the ends of members that this unit has written, each in the wait of its owner. What is wrong
--- with a wait is no fault of its members.
+-- count_ends counts the ends of members that this unit has written, each in the wait of its owner. If a wait cannot be
+-- read, its owner is put aside, and its members are not.
 --
 -- @use store/own
 -- @use task/put_aside

@@ -1,5 +1,5 @@
--- count_member counts the end of a member that a wait still has. It costs the same whatever the number of
--- members. A wait that fires is noted, and wake_agents wakes the owner.
+-- count_member counts the end of a member that is pending in a wait. Its cost does not depend on the number of members.
+-- If the wait fires, the owner is added to tx.fired, and wake_agents wakes it.
 --
 --   task  the member, which has ended   w  the wait (wait/read_wait.lua)   id  of its owner
 --
@@ -12,7 +12,7 @@
 -- @use wait/nearest_patience
 -- @use wait/watch_wait
 
--- start_limit begins a limit that runs from the first end, at the instant of that end.
+-- start_limit starts a limit that begins with the first end, at the instant of that end.
 local function start_limit(tx, w, id, ended)
   w.first_at = string.format("%d", ended)
   w.ends = ended + w.limit_ms

@@ -1,13 +1,13 @@
--- count_wait counts ends in the wait of an agent, in the order of their instants and up to where it fires. Members
--- whose time was up by then, and whose end nobody has written yet, end first, and so do those whose limit of their
--- own in the wait was over. So what a wait comes to does not depend on who looks when.
+-- count_wait counts ends in the wait of an agent, in the order of their instants, until the wait fires. A member whose
+-- time was up by then can still be live in its record, and so can a member whose own limit in the wait was over.
+-- count_wait ends these members first. So the result of a wait does not depend on which call counts, or when.
 --
--- What ended after the wait's limit is not counted: the sweep ends the wait.
+-- A member that ended after the wait's limit is not counted: the sweep ends the wait.
 --
 --   w      the wait (wait/read_wait.lua)   ids   members whose end this unit has written
---   upto   count what was due by this instant; nil: by the latest of these ends
+--   upto   count ends that were due by this instant; nil: by the latest of these ends
 --
--- Returns  an instant if more members are out of time than one call may end; what is behind it was not looked at
+-- Returns  an instant if more members are out of time than one call can end; ends after it are not counted yet
 --
 -- @use store/reason
 -- @use store/record
@@ -22,7 +22,7 @@
 -- @use wait/unseen
 -- @use wait/watch_wait
 
--- written are the members that this unit has ended, and the instant of the latest of these ends.
+-- written returns the members that this unit has ended, and the latest instant of these ends.
 local function written(tx, id, w, ids)
   local members, latest = {}, nil
   for _, member in ipairs(ids) do
@@ -31,7 +31,7 @@ local function written(tx, id, w, ids)
     latest = math.max(latest or ended, ended)
   end
   if w.limit_ms and not w.first_at then
-    nearest_patience(tx, id) -- it must be readable before anything is decided
+    nearest_patience(tx, id) -- raises here, before anything is decided, if the key is of the wrong type
   end
   return still_pending(tx, id, w, members), latest
 end
@@ -53,7 +53,8 @@ local function count(tx, id, w, members)
   end
 end
 
--- read calls a function that reads what may be of the wrong type, before anything is decided.
+-- read calls a function that reads keys which may be of the wrong type, before anything is decided. If it raises, the
+-- agent is put aside.
 local function read(tx, id, f, ...)
   local ok, members, instant = pcall(f, tx, id, ...)
   if not ok and refused(members) then

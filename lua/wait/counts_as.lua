@@ -1,6 +1,6 @@
--- counts_as says as what a wait counts an ended member: "o" ok, "b" bad, "n" neither. The mask has a letter
--- for each way to end: completed, error, failed for good, timeout, cancelled. A task that was to fail when
--- its time was up counts as failed.
+-- counts_as returns how a wait counts an ended member: "o" ok, "b" bad, "n" neither. The mask has a letter
+-- for each way to end: completed, error, failed (no retry), timeout, cancelled. A task whose on_deadline is fail
+-- counts as failed when its deadline ends it.
 local function counts_as(mask, task)
   local place, reason = 2, task.reason
   if task.status == "COMPLETED" then

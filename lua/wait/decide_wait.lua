@@ -1,6 +1,6 @@
--- decide_wait counts the members that have settled, up to where the wait fires. It returns how it does and by
--- which member, or nil. Members that ended while earlier parts were sent are counted anew, so that what
--- decides is what it would be in one part: the first end, not the first that was seen.
+-- decide_wait counts the members that have ended, until the wait fires. It returns how it fires and by which member,
+-- or nil. Members that ended while earlier parts were sent are counted again, so that the result is the same as in
+-- one part: the first end decides, and not the first end that was counted.
 --
 -- @use store/later
 -- @use store/record
@@ -8,17 +8,17 @@
 -- @use wait/counts_as
 -- @use wait/fires
 
--- over tells whether the wait is over before it has begun. A member that failed before it began fails a
--- join at once.
+-- over reports whether the wait is over before it has begun, and how. A join fails at once if a member failed before
+-- the join began.
 local function over(s, c)
   return fires(c) or s.wait.mode == "all" and c.bad > 0 and "impossible"
 end
 
--- told is a member that ended while the parts before were sent.
+-- told returns a member that ended while earlier parts were sent.
 local function told(tx, s, name)
   local task, why = record.get(tx, s.id .. "." .. name)
   if not task or not task.completed_at then
-    error(why or s.id .. "." .. name .. " settled, and its record is gone", 0)
+    error(why or s.id .. "." .. name .. " has ended, but its record is gone", 0)
   end
   local mask = redis.call("HGET", tx.key.wait .. s.id, "mask " .. name) or s.wait.mask
   return {name = name, ended = tonumber(task.completed_at), as = counts_as(mask, task)}
@@ -29,7 +29,7 @@ local function add(c, m)
   c.ok, c.bad = c.ok + (m.as == "o" and 1 or 0), c.bad + (m.as == "b" and 1 or 0)
 end
 
--- add_earlier adds those members, to be counted again.
+-- add_earlier adds the members that earlier parts counted, to be counted again.
 local function add_earlier(tx, s, settled, c)
   local places, n = {}, -c.size
   for name in string.gmatch(c.members, "%S+") do
@@ -46,8 +46,8 @@ local function add_earlier(tx, s, settled, c)
   by_end(settled)
 end
 
--- decider is the member that decided, of so many that reading them all again would take too long: the first
--- in the order of the parts, if it is among the first 500.
+-- decider returns the decisive member if there are too many ended members to read them all again. That is the first
+-- in the order of the parts with which the wait is over, if it is among the first 500; otherwise the last member.
 local function decider(tx, s, c)
   local so_far = {ok = 0, bad = 0, settled = 0, need_ok = c.need_ok, most_bad = c.most_bad, all = c.all}
   for _, name in ipairs(redis.call("LRANGE", tx.key.settled .. s.id, 0, 499)) do

@@ -1,4 +1,4 @@
--- drop_patience removes the limit of a member's own in a wait, so that it ends the member once.
+-- drop_patience removes a member's own limit in a wait, so that the limit ends the member only once.
 --
 -- @use store/index
 local function drop_patience(tx, id, w, name)

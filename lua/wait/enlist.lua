@@ -1,5 +1,6 @@
--- enlist puts down the members that are pending, and those that have settled. It returns the nearest of
--- their limits in the wait, nil if none has one, and the masks of members, name and value of each.
+-- enlist stores the members that are pending, and those that have ended. It returns the nearest limit of a member in
+-- the wait, nil if none has one, and a list of names and values: the masks of members, and the marks that there are
+-- masks or limits.
 --
 -- @use store/index
 -- @use store/later

@@ -1,5 +1,5 @@
--- find_settled looks at the members so far, and ends those whose time is up. It returns those that have
--- settled, in the order they did, or nil and an answer if there is no task of an id.
+-- find_settled reads the members of this part, and ends those whose time is up. It returns those that have ended, in
+-- the order they ended, or nil and an answer if a member does not exist.
 --
 -- @use store/record
 -- @use task/live
@@ -7,7 +7,7 @@
 -- @use wait/by_end
 -- @use wait/counts_as
 
--- span is the longest time that a member has: of its attempt, or until its deadline; 0 if it has none.
+-- span returns the ms that a member can take: its attempt timeout, or the time to its deadline; 0 if it has neither.
 local function span(attempt, deadline, created)
   return tonumber(attempt or deadline and deadline - created or 0)
 end
@@ -35,7 +35,7 @@ local function find_settled(tx, s, children)
       elseif not task and not tx.poison[m.id] then
         error("BROKEN " .. m.id .. ": " .. why, 0)
       end
-      task = task or {status = "PENDING"} -- its end could not be decided (wait/answer_wait.lua): it lives
+      task = task or {status = "PENDING"} -- its end could not be decided: it counts as live
       m.priority, m.span = tonumber(task.priority or 0), span(task.attempt_timeout_ms, task.deadline_at, task.created_at)
       if not live(task) then
         m.ended, m.as = tonumber(task.completed_at), counts_as(m.mask or s.wait.mask, task)

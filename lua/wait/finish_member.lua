@@ -1,4 +1,4 @@
--- finish_member ends a member whose time is up. It returns its task if that has ended.
+-- finish_member ends a member whose time is up. It returns the task if it has ended.
 --
 -- @use store/record
 -- @use task/live
@@ -16,7 +16,7 @@ local function finish_member(tx, id, w, m)
     load_task(tx, m.id)
     tx.on = before
   end
-  if m.impatient then -- by now it has ended for that, or before
+  if m.impatient then -- it has ended by its limit in the wait, or before it
     drop_patience(tx, id, w, m.name)
   end
   local task = record.get(tx, m.id)

@@ -1,8 +1,8 @@
--- fires tells whether a wait fires by its counters, and how: "satisfied", "impossible" (what it waits for
--- cannot come any more), or nil.
+-- fires reports how a wait fires by its counters: "satisfied"; "impossible", if the members left cannot satisfy it; or
+-- nil, if it does not fire yet.
 --
 --   w  ok, bad, settled        counters
---      need_ok, most_bad, all  thresholds; nil for one that the mode has not (wait/thresholds.lua)
+--      need_ok, most_bad, all  thresholds; nil for one that the mode does not use (wait/thresholds.lua)
 local function fires(w)
   if w.need_ok and w.ok >= w.need_ok then
     return "satisfied"

@@ -1,6 +1,5 @@
--- forget_wait forgets the wait that an agent is at. Members that end from then on count for nothing. What
--- each member had of patience stays until the agent's end, or until it has come past this wait
--- (wait/wake_agent.lua): it may come to it again.
+-- forget_wait deletes the wait of an agent. Members that end from then on are not counted. The members' own limits are
+-- kept until the agent ends or leaves this wait (wait/wake_agent.lua): its next attempt can come to the same wait.
 --
 -- @use store/index
 -- @use store/later

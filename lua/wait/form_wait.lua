@@ -1,4 +1,4 @@
--- form_wait keeps what is counted so far, for the next part.
+-- form_wait stores what is counted so far, for the next part.
 --
 -- @use store/own
 -- @use store/record
@@ -11,7 +11,7 @@ local function form_wait(tx, s, c, task)
     "digest", w.digest}) do
     fields[#fields + 1] = word
   end
-  -- ends: whoever ends after it does not count
+  -- ends: a member that ends after it is not counted
   own(tx, "waits")[s.id] = {state = "forming", ok = c.ok, bad = c.bad, settled = c.settled, ends = c.ends, names = {}, gone = {},
     fields = fields, changed = true}
   record.set(tx, task, "waiting", w.entry)

@@ -1,5 +1,5 @@
--- impatient returns the members whose own limit in the wait was over at an instant, up to as many as the call may
--- still end. If there are more, it also returns the instant of the last of these.
+-- impatient returns the members whose own limit in the wait was over by an instant, at most as many as the call can
+-- still cancel. If more are left, it also returns the instant of the last one in the list.
 --
 -- @use store/index
 local function impatient(tx, id, upto)

@@ -1,5 +1,5 @@
--- journal keeps what agents remember: a checkpoint, and each entry since by its number. Replay reads the
--- entries instead of doing again what they stand for. What is written once stays as it is.
+-- journal keeps what agents remember: a checkpoint, and each later entry by its number. A replay reads the entries
+-- instead of repeating the steps that made them. An entry never changes.
 --
 -- @use store/index
 -- @use store/later
@@ -8,7 +8,7 @@
 -- @use store/try
 local journal = {}
 
--- of is what this unit does to a journal.
+-- of returns the changes of a journal in this unit.
 local function of(tx, id)
   local j = tx.journals[id]
   if not j then
@@ -23,7 +23,7 @@ local function put(j, name, value)
   j.words[#j.words + 1], j.words[#j.words + 2] = name, value
 end
 
--- read is some fields of a journal, as HMGET has them.
+-- read returns fields of a journal, as HMGET does.
 function journal.read(tx, id, ...)
   local j = tx.journals[id]
   local values = j and j.dropped and {} or redis.call("HMGET", tx.key.journal .. id, ...)
@@ -33,7 +33,7 @@ function journal.read(tx, id, ...)
   return values
 end
 
--- drop forgets a journal, and patience with members, for good.
+-- drop deletes a journal, and the members' own limits, when the agent has ended.
 function journal.drop(tx, id)
   own(tx, "journals")[id] = {fields = {}, words = {}, bytes = 0, dropped = true}
   later.drop(tx, tx.key.journal .. id)
@@ -45,8 +45,8 @@ function journal.drop_patience(tx, id)
   index.forget(tx, tx.key.patience .. id)
 end
 
--- keep_limit notes of which wait the limit and the patience are that a task is at: an agent that comes to
--- the same wait again gets no more time.
+-- keep_limit stores the limit of the wait that a task is in, and which wait that is. An agent that comes to the same
+-- wait again gets no more time, and its members keep their own limits.
 function journal.keep_limit(tx, task)
   local w = redis.call("HMGET", tx.key.wait .. task.id, "wait_deadline_at", "digest")
   local known = tx.waits[task.id]
@@ -56,7 +56,7 @@ function journal.keep_limit(tx, task)
   end
 end
 
--- checkpoint takes the place of everything before. The limit of a wait that comes after it outlives it.
+-- checkpoint replaces everything in a journal. The stored limit of a wait after the checkpoint is kept.
 --
 --   words  name, value, …   keep  the limit, or nil
 function journal.checkpoint(tx, task, words, keep)
@@ -72,7 +72,7 @@ function journal.checkpoint(tx, task, words, keep)
   record.set(tx, task, "journal", "1")
 end
 
--- add writes entries, each {number, text}; the number grows over the agent's whole life.
+-- add writes entries, each {number, text}. Numbers grow over the agent's whole life. An existing entry is kept.
 function journal.add(tx, task, entries)
   local j = of(tx, task.id)
   for _, entry in ipairs(entries) do

@@ -1,4 +1,4 @@
--- leave_out_known leaves out the members that an earlier part of the wait had.
+-- leave_out_known removes the members that an earlier part of the wait had.
 --
 --   earlier  their names, with spaces between them
 local function leave_out_known(s, earlier)

@@ -1,5 +1,5 @@
--- nearest_patience is when the first limit of a member in the wait of an agent is over, nil if there is none.
--- Raises if the key is of the wrong type.
+-- nearest_patience returns the earliest instant at which the own limit of a member in an agent's wait is over, or nil
+-- if no member has one. It raises if the key is of the wrong type.
 --
 -- @use store/index
 local function nearest_patience(tx, id)

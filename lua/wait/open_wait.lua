@@ -1,6 +1,6 @@
 -- open_wait makes the agent WAITING.
 --
---   how, winner  if the wait has fired already, and members are left to cancel
+--   fired  how and winner, if the wait has fired already and members are left to cancel; otherwise empty
 --
 -- @use store/alarm
 -- @use store/emit
@@ -38,7 +38,7 @@ end
 local function open_wait(tx, s, c, task, fired)
   local w = s.wait
   local patience, fields = enlist(tx, s, c)
-  local ends = wait_limit(tx, s, c) -- before limit_ms is put down: it computes that
+  local ends = wait_limit(tx, s, c) -- before limit_ms is stored below: wait_limit computes it
   local begun = w.from == "first"
   put(fields, "entry", w.entry, "mode", w.mode, "digest", w.digest, "label", w.label, "why", w.why ~= "" and w.why or nil, "all", c.all, "mask", w.mask,
     "size", c.total, "members", c.members, "losers", w.on_losers, "on_pending", w.on_pending,
@@ -53,6 +53,6 @@ local function open_wait(tx, s, c, task, fired)
   end
   emit(tx, "all", "task_suspended", task, "wait_mode=" .. w.mode .. " entry=" .. w.entry .. " members=" .. string.format("%d", c.total) ..
     " wait_deadline_at=" .. (ends and string.format("%d", ends) or ""))
-  task.worker = false -- told, and from now on nobody's
+  task.worker = false -- the event above names the worker; from here on the task has none
   return {"WAITING"}
 end

@@ -1,6 +1,6 @@
--- patience_end is the instant at which the wait of a child's owner cancels the child, nil for none: the limit of its
--- own in that wait, if the wait is open and its own limit is not before that. A handler that has a grace is not
--- ended by it alone.
+-- patience_end returns the instant at which its owner's wait cancels a child, or nil: the child's own limit in that
+-- wait, if the wait is open and its limit is not before that. A child that runs and has a grace does not end by this
+-- limit: cancel_member has it stop first.
 --
 -- @use store/attempt
 -- @use store/index

@@ -1,5 +1,5 @@
--- pick_members leaves one of several members with the same id, and names each by the last part of its id. It
--- returns an answer if one is not a child of this agent.
+-- pick_members removes duplicate members, and names each by the last part of its id. It returns an answer if a member
+-- is not a child of this agent.
 --
 -- @use task/owner
 local function pick_members(s)
@@ -7,7 +7,7 @@ local function pick_members(s)
   for _, m in ipairs(s.members) do
     if owner(m.id) ~= id then
       if m.id == id or string.sub(id, 1, #m.id + 1) == m.id .. "." then
-        return {"INVALID", "members", m.id .. " is the agent itself or an owner of it, which cannot end before it"}
+        return {"INVALID", "members", m.id .. " is the agent itself or one of its owners, which cannot end before the agent"}
       end
       return {"FOREIGN", m.id}
     elseif m.patience and string.sub(m.id, #id + 2, #id + 3) == "s-" then

@@ -1,4 +1,4 @@
--- plan_children looks at the children that are to be made. It returns those that are new, each {task, draft},
+-- plan_children checks the children that the agent wants to make. It returns those that are new, each {task, draft},
 -- or nil and an answer if one is refused.
 --
 -- @use task/look_for_existing

@@ -1,8 +1,8 @@
--- read_note reads what an agent wants to remember from argument i on: how many fields its checkpoint has
--- (0: it makes none), and name and value of each (state, children, entries); how many entries, and number
+-- read_note reads what an agent wants to remember from argument i on: the number of fields of its checkpoint
+-- (0: no checkpoint), with name and value of each (state, children, entries); then the number of entries, with number
 -- and text of each.
 --
--- Returns  {checkpoint, made, entries, size}, and where the arguments go on. The checkpoint is a list of
+-- Returns  {checkpoint, made, entries, size}, and the position of the next argument. checkpoint is a list of
 --          names and values, made has them by name. note.field and note.why say what is wrong with it
 --
 -- @use check/digits
@@ -15,7 +15,7 @@ local function read_note(argv, i)
     for j = i + 1, i + 2 * n, 2 do
       local name, value = argv[j], argv[j + 1]
       if note.made[name] or name ~= "state" and not ((name == "children" or name == "entries") and digits(value)) then
-        note.field, note.why = "checkpoint", "has a state, and whole numbers of children and of entries, each once, and no more"
+        note.field, note.why = "checkpoint", "must have state, and children and entries as whole numbers, each once and nothing else"
       end
       note.checkpoint[#note.checkpoint + 1], note.checkpoint[#note.checkpoint + 2] = name, value
       note.made[name] = value

@@ -1,7 +1,7 @@
--- read_suspension reads what an agent asks for when it suspends (call/suspend.lua has the arguments).
+-- read_suspension reads the arguments of a suspend (call/suspend.lua lists them).
 --
 -- Returns  {id, epoch, worker, call, wait, members, note, children, kinds}; field and why say what is
---          wrong with the wait as it was sent
+--          wrong with the wait
 --
 -- @use check/names
 -- @use check/number

@@ -1,18 +1,18 @@
--- read_wait reads what it takes to count in the wait that an agent is at. A unit of work reads it once and
+-- read_wait reads what is needed to count members in an agent's wait. A unit of work reads a wait once and
 -- counts in the table; wait/write_waits.lua writes it.
 --
 --   state   open, forming (parts are still being sent), fired; false if there is no wait
 --   names   members whose end this unit has counted
 --   gone    members that this unit has taken out of the pending ones, by name
---   fields  what else is to be written: name, value, …
+--   fields  other fields to write: name, value, …
 --
--- Returns the wait, or nil and why it cannot be worked with
+-- Returns the wait, or nil and why it cannot be used
 --
 -- @use store/attempt
 -- @use store/own
 -- @use store/record
 
--- waits tells whether an agent waits by its record.
+-- waits reports whether an agent is WAITING in its record.
 local function waits(tx, id)
   local agent = record.get(tx, id)
   return agent and agent.status == "WAITING"
@@ -36,7 +36,7 @@ local function read_wait(tx, id)
     if w.state and not (w.ok and w.bad and w.settled and w.mask and (w.all or w.state == "forming")) then
       w = {broken = tx.key.wait .. id .. " has no counters"}
     elseif w.state ~= "open" and w.state ~= "fired" and waits(tx, id) then
-      w = {broken = "it waits, and its wait is lost"}
+      w = {broken = "it is WAITING, but its wait is lost"}
     end
   end
   own(tx, "waits")[id] = w

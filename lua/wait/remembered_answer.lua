@@ -1,4 +1,5 @@
--- remembered_answer is what the journal says of this wait, if the agent was here before; nil if it was not.
+-- remembered_answer returns the answer that the journal has for this wait, or nil if the agent has not been here yet.
+-- It also answers if the agent's code has changed, or if the wait is before the checkpoint.
 --
 -- @use wait/journal
 local function remembered_answer(tx, s)
@@ -11,6 +12,6 @@ local function remembered_answer(tx, s)
     end
     return {"DIVERGED", label or string.match(f[1], "^[^\n]*")}
   elseif f[2] and tonumber(w.entry) <= tonumber(f[2]) then
-    return {"INVALID", "entry", "is before the checkpoint: this call comes late, or the checkpoint is not of here"}
+    return {"INVALID", "entry", "is before the checkpoint: this call is late, or the checkpoint belongs to another place in the code"}
   end
 end

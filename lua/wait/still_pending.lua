@@ -1,4 +1,4 @@
--- still_pending returns those of some members that are pending in the wait, with their places in it.
+-- still_pending returns the given members that are pending in the wait, with their places in it.
 --
 -- @use wait/drop_patience
 local function still_pending(tx, id, w, members)

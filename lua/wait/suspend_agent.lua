@@ -1,5 +1,5 @@
--- suspend_agent decides on a wait that an agent asks for: it begins, or is answered, or refused. Every refusal
--- comes before anything is changed. It returns the answer (call/suspend.lua).
+-- suspend_agent decides on the wait that an agent requests: it begins the wait, answers it at once, or refuses it.
+-- Every refusal comes before any change. It returns the answer (call/suspend.lua).
 --
 --   s  wait/read_suspension.lua
 --
@@ -22,7 +22,7 @@
 -- @use wait/thresholds
 -- @use wait/write_note
 
--- repeated answers a repeat of the call that made the agent wait.
+-- repeated returns the answer to a repeat of the call that made the agent wait, or nil.
 local function repeated(tx, s)
   local task = record.get(tx, s.id)
   if task and task.suspended_by == s.call then
@@ -30,7 +30,7 @@ local function repeated(tx, s)
   end
 end
 
--- unfit refuses a note that does not fit this wait.
+-- unfit returns a refusal if the note does not fit this wait, or nil.
 local function unfit(tx, s)
   local field, why = check_note(tx, s.id, s.note)
   if field then
@@ -40,13 +40,13 @@ local function unfit(tx, s)
   end
   for _, entry in ipairs(s.note.entries) do
     if entry[1] == tonumber(s.wait.entry) then
-      return {"INVALID", "entry", "is that of the wait itself: what is noted with it has other numbers"}
+      return {"INVALID", "entry", "is the number of the wait itself: give the entries other numbers"}
     end
   end
 end
 
--- prepare looks at everything that may refuse the wait. It returns what is counted so far, the children to
--- make, and the members that have settled; or nil and an answer.
+-- prepare checks everything that can refuse the wait. It returns what is counted so far, the children to make, and
+-- the members that have ended; or nil and an answer.
 local function prepare(tx, s, task)
   local c, answer = earlier_part(tx, s, task)
   if not c then
@@ -70,14 +70,14 @@ local function prepare(tx, s, task)
   return not answer and c, answer or children, settled
 end
 
--- enter makes the children and keeps the note. Of an earlier wait nothing stays but, for an attempt that is
--- at the same wait again, its limits.
+-- enter makes the children and stores the note. It forgets an earlier wait. If the agent comes to the same wait again,
+-- the limit and the members' own limits are kept.
 local function enter(tx, s, c, children, task)
   local kept = journal.read(tx, s.id, "until")[1]
   local entry, ends, digest = string.match(kept or "", "^(%d+) (%w+) (.*)$")
   local again = entry == s.wait.entry and digest == s.wait.digest
   c.ends = again and tonumber(ends) or nil
-  redis.call("ZCARD", tx.key.patience .. s.id) -- these must be readable before anything is written
+  redis.call("ZCARD", tx.key.patience .. s.id) -- these raise here, before anything is written, if a key is of the wrong type
   redis.call("LLEN", tx.key.settled .. s.id)
   redis.call("ZCARD", tx.key.pending .. s.id)
   redis.call("HLEN", tx.key.wait .. s.id)

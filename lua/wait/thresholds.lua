@@ -1,12 +1,12 @@
--- thresholds are what a wait of n members fires at: enough that are ok, too many that are bad, or so many
--- that have settled; instead, as its fourth and fifth value, the field that is wrong and why. The last
--- one is n at the most, so that the last settlement always fires.
+-- thresholds returns what a wait of n members fires at: how many that are ok, how many that are bad, and how many that
+-- have ended. If a field is wrong, the fourth and fifth value are the field and why. The third value is at most n, so
+-- that the last end always fires the wait.
 --
 --   mode  all, settled   the last member
 --         fail_fast      the last, or the first that is bad
 --         any            the first, however it ended
 --         any_ok         the first that is ok
---         n_of_m         `need` that are ok, or none of them possible any more
+--         n_of_m         `need` that are ok, or fewer than `need` can still be ok
 --         n_settled      `need` of them, however they ended
 --         peek           at once
 local function thresholds(mode, n, need)

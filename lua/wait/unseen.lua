@@ -1,4 +1,4 @@
--- unseen returns the members that were out of time at an instant, and whose end is not written yet.
+-- unseen returns the members that were out of time by an instant, and whose end is not written yet.
 --
 -- @use store/record
 -- @use task/ending
@@ -11,7 +11,7 @@ local function unseen(tx, id, upto)
   end
   record.load(tx, ids)
   for _, member in ipairs(ids) do
-    tx.on = member -- what is wrong with a member is no fault of its agent
+    tx.on = member -- if deciding raises, the member is at fault and not its agent
     local task = record.get(tx, member)
     local over = task and live(task) and ending(tx, task)
     if over and over.completed_at <= upto then

@@ -1,9 +1,9 @@
--- wait_limit is the instant at which the wait is out of time, nil for none so far. One that begins with the
--- first end begins now if that was before. A wait that an earlier attempt came to keeps the limit that it
--- had.
+-- wait_limit returns the instant at which the wait is out of time, or nil if there is none yet. A limit that starts
+-- with the first end starts now if a member has ended already. If an earlier attempt came to the same wait, its limit
+-- is kept.
 --
--- A limit that is computed is the longest span of a member, times their number, times 1.5; 30 min at the
--- most, and if no member has a span. It is put down in s.wait.limit_ms.
+-- A computed limit is 1.5 × the longest span of a member × the number of members, at most 30 min. It is 30 min
+-- if no member has a span. It is stored in s.wait.limit_ms.
 local function wait_limit(tx, s, c)
   local w = s.wait
   local span = tonumber(w.limit_ms)

@@ -1,9 +1,9 @@
--- wake_agent wakes an agent whose wait has fired, once: it stands in line again, and its journal says how
--- the wait ended. Members that nobody needs any more end first, by priority and 100 a call, of however
--- many waits; the sweep goes on with what is left, and the agent is woken by the call that ends the last
--- of them. So all outcomes are final when it wakes.
+-- wake_agent wakes an agent whose wait has fired: the agent is in line again, and its journal has the result of the
+-- wait. Members that the wait no longer needs are cancelled first, by priority and at most 100 a call, over all
+-- waits. The sweep continues with the rest, and the call that cancels the last of them wakes the agent. So the
+-- outcomes of cancelled members are final when the agent runs, except of a member that still runs in its grace.
 --
--- An agent that is itself out of time is not woken. Its end is what comes next.
+-- An agent that is itself out of time is not woken: it ends.
 --
 -- @use store/refused
 -- @use store/alarm
@@ -22,8 +22,8 @@
 -- @use wait/read_wait
 -- @use wait/verdict
 
--- read is what is stored of the wait beside its counters; all that may be of the wrong type is read here,
--- before anything is decided.
+-- read returns the stored fields of the wait beside its counters. It reads every key that may be of the wrong type, so
+-- that nothing raises after something was decided.
 local function read(tx, id, w)
   local names = {"entry", "losers", "mode", "label", "digest", "members", "reason", "winner", "fired_at"}
   local f, known = redis.call("HMGET", tx.key.wait .. id, unpack(names)), {}
@@ -42,7 +42,7 @@ local function read(tx, id, w)
   return told, told.label .. told.digest .. told.members .. told.reason
 end
 
--- wakeable tells whether an agent waits and has time left.
+-- wakeable reports whether an agent waits and has time left.
 local function wakeable(tx, agent, w)
   return w.state == "fired" and agent.status == "WAITING" and not ending(tx, agent) and
     not (agent.limit_at and tonumber(agent.limit_at) < tx.at)

@@ -1,5 +1,5 @@
--- wake_agents counts the ends that this unit has written, and wakes the agents whose wait has fired. Losers that it cancels may make other
--- waits fire. A call wakes so many; the sweep wakes the others.
+-- wake_agents counts the ends that this unit has written, and wakes the agents whose wait has fired. The losers that it
+-- cancels can make other waits fire. A call wakes at most 100 agents (tx.may_wake); the sweep wakes the others.
 --
 -- @use store/alarm
 -- @use store/index

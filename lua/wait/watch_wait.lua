@@ -1,4 +1,4 @@
--- watch_wait has the sweep look at a wait again when its limit, or its patience with a member, is over.
+-- watch_wait schedules the sweep of a wait for when its limit, or the nearest limit of a member, is over.
 --
 --   ends  the limit of the wait, or nil   patience  the nearest limit of a member, or nil
 --

@@ -1,9 +1,9 @@
--- write_note puts a note into an agent's journal. A checkpoint takes the place of everything before.
+-- write_note adds a note to an agent's journal. A checkpoint replaces everything before it.
 --
--- A request that was given up may come late, when its repeat has been answered long ago and the agent has
--- gone on. So a checkpoint that is there, or that a later one has replaced, is not made again, and what is
--- before the one there is stays forgotten. The limit of a wait that comes after the checkpoint outlives
--- it: an attempt that makes the checkpoint anew does not get more time for the same wait.
+-- A late request can arrive after its repeat was answered and the agent has continued. So a checkpoint that exists, or
+-- that a later one has replaced, is not made again, and entries before the current checkpoint are not written. The
+-- limit of a wait after the checkpoint is kept: an attempt that makes the checkpoint again does not get more time
+-- for the same wait.
 --
 -- @use wait/journal
 local function write_note(tx, task, note)

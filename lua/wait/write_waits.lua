@@ -1,5 +1,5 @@
--- write_waits writes the waits in which something was counted: one command a wait and not one an end,
--- since a batch ends many members of one wait.
+-- write_waits writes the waits in which something was counted: one command for each wait and not for each end, since
+-- a batch ends many members of one wait.
 --
 -- @use store/try
 local function write_waits(tx)

@@ -1,0 +1,38 @@
+package main
+
+// Records that cannot be read, fields that a newer version added, and limits that a call
+// meets before the sweep does.
+var readBugs = []bug{
+	{"a text that is longer than its record is read", "store/parse.lua",
+		` or body + length - 1 > #text then`, ` then`, "stories/text_beyond_its_record"},
+	{"a number that is a word is read", "store/parse.lua",
+		`elseif names.numbers[name] and not string.find(value, "^%d+$") then`, `elseif false then`, "stories/text_beyond_its_record"},
+	{"an unknown text is written as a line", "store/format.lua",
+		`    if sign == ":" then`, `    if false then`, "stories/unknown_fields_of_tasks_that_end_together"},
+	{"a task loses its unknown fields to another that ends with it", "store/same_state.lua",
+		`a.unknown or b.unknown or`, ``, "stories/unknown_fields_of_tasks_that_end_together"},
+	{"a state of another type counts as absent", "store/record.lua",
+		`elseif not state and redis.call(`, `elseif false and redis.call(`, "stories/state_of_another_type"},
+	{"a payload that was cut short is handed out", "task/payload.lua",
+		` and #text == tonumber(task.payload_bytes)`, ``, "stories/payload_cut_short"},
+	{"a repeated fetch does not put aside a task without its payload", "task/claim.lua",
+		`put_aside(tx, id, "its payload is lost")`, ``, "stories/fetch_repeated_and_its_payload_is_lost"},
+	{"a clock of another type blames the child that is looked up in it", "task/drained.lua",
+		`attempt("ZSCORE", tx.key.draining, id)`, `redis.call("ZSCORE", tx.key.draining, id)`, "stories/child_of_an_owner_on_the_clock"},
+	{"the clock of ended owners decides against the record", "task/drained.lua",
+		`if task and live(task) then`, `if false then`, "stories/child_of_an_owner_on_the_clock"},
+	{"a set of queues of another type is found after the task is written", "store/refuse_wrong_types.lua",
+		`  redis.call("SCARD", tx.key.queues)`, ``, "stories/enqueue_beside_ruined_queues"},
+	{"events that are not written are counted", "store/events.lua",
+		"  if id then\n    root.event_count", "  if true then\n    root.event_count", "stories/events_that_cannot_be_written"},
+	{"an idempotency key is forgotten before its record", "task/schedule_removal.lua",
+		`math.max(goes, tx.at + 86400000)`, `tx.at + 86400000`, "stories/idempotency_key_as_long_as_its_record"},
+	{"a timeout's event has the deadline of another task", "task/end_event.lua",
+		`last.deadline_at == task.deadline_at and `, ``, "stories/fail_before_two_deadlines"},
+	{"a member's own limit takes the grace of its handler", "wait/patience_end.lua",
+		`not (task.status == "RUNNING" and task.cancel_grace_ms) and `, ``, "stories/wait_patience_and_a_call_before_the_sweep"},
+	{"a member's own limit counts after the limit of the wait", "wait/patience_end.lua",
+		`and not (w.ends and w.ends < instant)`, ``, "stories/wait_patience_and_a_call_before_the_sweep"},
+	{"a member's own limit counts in a wait with missing parts", "wait/patience_end.lua",
+		`w.state == "open" and w.patient`, `w.patient`, "stories/wait_patience_and_a_call_before_the_sweep"},
+}
