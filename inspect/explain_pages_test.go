@@ -13,9 +13,9 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// The first end of a wait comes between two of the calls that read its members, and its limit
-// begins. What is told is not half of before and half of after.
-func TestALimitThatBeginsBetweenPagesIsToldWhole(t *testing.T) {
+// The first member ends between two of the calls that read the members, so the limit of the wait begins.
+// Explain must not mix the states before and after that.
+func TestALimitThatBeginsBetweenPagesIsExplainedConsistently(t *testing.T) {
 	t.Parallel()
 	ctx, rdb := context.Background(), redistest.Shared(t).Client(t)
 	q := frozen(t, rdb)
@@ -23,7 +23,7 @@ func TestALimitThatBeginsBetweenPagesIsToldWhole(t *testing.T) {
 	if e, err := inspect.Explain(ctx, q, agent); err != nil || e.Bound.Task != members[0] || e.Bound.Left != duration.Duration(61*time.Second) {
 		t.Fatalf("%v %v, want it decided 60 s after %s", e, err, members[0])
 	}
-	calls := 0 // a page each: the script is known by now
+	calls := 0 // each reads one page, as the script is already loaded
 	rdb.AddHook(queuetest.Around{Before: func() {
 		if calls++; calls == 2 {
 			if _, err := q.Cancel(ctx, members[300], "x"); err != nil {
