@@ -247,5 +247,3 @@ func TestInvalidArgumentsOfReadAreRefused(t *testing.T) {
 		}
 	})
 }
-
-

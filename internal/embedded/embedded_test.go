@@ -70,11 +70,11 @@ func TestCloseEndsServerAndClients(t *testing.T) {
 	}
 	s.Close()
 	if err := rdb.Ping(t.Context()).Err(); err != redis.ErrClosed {
-		t.Errorf("a client of a closed server: %v, want %v", err, redis.ErrClosed)
+		t.Errorf("PING by a client of a closed server: %v, want %v", err, redis.ErrClosed)
 	}
 	other := redis.NewClient(&redis.Options{Addr: s.Addr(), MaxRetries: -1})
 	defer other.Close()
 	if err := other.Ping(t.Context()).Err(); err == nil {
-		t.Error("a closed server still answers")
+		t.Error("a closed server still replies")
 	}
 }
