@@ -12,7 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// attempts are the instants of a task's attempts, from the first on.
+// attempts runs a task to its end, and returns the instants of its attempts and its record.
 func attempts(t *testing.T, config curfewtest.Config, task queue.Task, handle func(c *curfewtest.Stage) error) (string, *queue.Record) {
 	t.Helper()
 	c := curfewtest.New(t, config)
@@ -37,7 +37,7 @@ func TestDrainAllFollowsTheBackOff(t *testing.T) {
 	})
 }
 
-func TestAnAttemptThatTookTooLongIsRepeated(t *testing.T) {
+func TestAnAttemptBeyondItsLimitIsRetried(t *testing.T) {
 	both(t, func(t *testing.T, config curfewtest.Config) {
 		first := true
 		at, r := attempts(t, config, queue.Task{Kind: "k", MaxRetries: 1, AttemptTimeout: time.Second, OnTimeout: queue.OnTimeoutRetry},
@@ -54,7 +54,7 @@ func TestAnAttemptThatTookTooLongIsRepeated(t *testing.T) {
 	})
 }
 
-func TestDefaultsOfAKindHoldAtOnce(t *testing.T) {
+func TestDefaultsOfAKindApplyAtOnce(t *testing.T) {
 	both(t, func(t *testing.T, config curfewtest.Config) {
 		c := curfewtest.New(t, config)
 		c.Worker.Defaults("k", queue.Defaults{Timeout: time.Minute})
@@ -73,7 +73,7 @@ func TestAHookRunsAfterItsTask(t *testing.T) {
 		worker.Handle(c.Worker, "undo", func(_ context.Context, in queue.HookPayload) (string, error) { ended = in; return "", nil })
 		id := c.Enqueue(queue.Task{Kind: "k", Hooks: queue.Hooks{OnFailure: queue.Hook{Kind: "undo"}}}).ID
 		if got := fmt.Sprint(kinds(c.Drain())); got != "[k undo]" || ended.TaskID != id || ended.Error != "no" {
-			t.Errorf("ran %s, and the hook was told %+v, want [k undo] and the error no of %s", got, ended, id)
+			t.Errorf("ran %s, and the hook got %+v, want [k undo] and the error no of %s", got, ended, id)
 		}
 	})
 }
@@ -83,7 +83,7 @@ func TestACancelledHandlerHasItsGrace(t *testing.T) {
 		c := curfewtest.New(t, config)
 		var before, after error
 		c.Worker.HandleRaw("k", raw(func(ctx context.Context) error {
-			// Not with ctx: it may end before the answer is read.
+			// Not with ctx, which may end before the reply is read.
 			if _, err := c.Queue.Cancel(t.Context(), worker.Info(ctx).ID, "enough"); err != nil {
 				return err
 			}
@@ -120,7 +120,7 @@ func TestPromisesAndTimers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := string(c.MustComplete(promise)); got != "yes" {
-			t.Errorf("the promise gave %q, want yes", got)
+			t.Errorf("the result of the promise is %q, want yes", got)
 		}
 		c.AssertNothingLeft()
 	})
