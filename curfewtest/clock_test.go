@@ -103,3 +103,26 @@ func TestARealWorkerRunsBesideTheStage(t *testing.T) {
 		}
 	})
 }
+
+func TestAdvanceRoundsUpToMilliseconds(t *testing.T) {
+	c := curfewtest.New(t)
+	start := c.Now()
+	c.Advance(time.Nanosecond)
+	c.Advance(2*time.Millisecond + time.Microsecond)
+	if moved := c.Now().Sub(start); moved != 4*time.Millisecond {
+		t.Errorf("the clock moved by %v, want 1ms and 3ms", moved)
+	}
+}
+
+func TestDrainAllRemovesRecordsOnItsWay(t *testing.T) {
+	both(t, func(t *testing.T, config curfewtest.Config) {
+		c := curfewtest.New(t, config)
+		c.Worker.HandleRaw("k", succeed)
+		first := c.Enqueue(queue.Task{Kind: "k", Retention: time.Minute}).ID
+		later := c.Enqueue(queue.Task{Kind: "k", Delay: time.Hour}).ID
+		c.DrainAll()
+		if all := c.Tasks(""); len(all) != 1 || all[0].ID != later {
+			t.Errorf("there are still %d tasks, want only %s, and %s removed after a minute", len(all), later, first)
+		}
+	})
+}

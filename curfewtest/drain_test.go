@@ -112,3 +112,15 @@ func TestDrainEndsAfterMaxRuns(t *testing.T) {
 		t.Errorf("DrainAll reported %q", said)
 	}
 }
+
+func TestMaxRunsDefaultsTo1000(t *testing.T) {
+	t.Parallel()
+	said := spied(t, curfewtest.Config{}, func(c *curfewtest.Stage) {
+		c.Worker.HandleRaw("k", raw(func(context.Context) error { return worker.Release(0) }))
+		c.Enqueue(task("k"))
+		c.Drain()
+	})
+	if !strings.HasPrefix(said, "fatal: Drain ran 1000 tasks, and more are ready.") {
+		t.Errorf("Drain reported %q", said)
+	}
+}

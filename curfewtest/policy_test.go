@@ -65,6 +65,30 @@ func TestDefaultsOfAKindApplyAtOnce(t *testing.T) {
 	})
 }
 
+func TestDefaultsApplyToTasksOfTheCodeUnderTestAfterTheFirstCall(t *testing.T) {
+	for name, call := range map[string]func(c *curfewtest.Stage){
+		"Enqueue": func(c *curfewtest.Stage) { c.Enqueue(task("k")) },
+		"RunOne":  func(c *curfewtest.Stage) { c.RunOne() },
+		"Drain":   func(c *curfewtest.Stage) { c.Drain() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := curfewtest.New(t)
+			c.Worker.Defaults("k", queue.Defaults{Timeout: time.Minute})
+			c.Worker.HandleRaw("k", succeed)
+			before, err := c.Queue.Enqueue(t.Context(), task("k"))
+			if err != nil || !before.Deadline.IsZero() {
+				t.Fatalf("the deadline is %v, %v, want none before the first call", before.Deadline, err)
+			}
+			call(c)
+			after, err := c.Queue.Enqueue(t.Context(), task("k"))
+			if err != nil || !after.Deadline.Equal(c.Now().Add(time.Minute)) {
+				t.Errorf("the deadline is %v, %v, want a minute after %v", after.Deadline, err, c.Now())
+			}
+		})
+	}
+}
+
 func TestAHookRunsAfterItsTask(t *testing.T) {
 	both(t, func(t *testing.T, config curfewtest.Config) {
 		c := curfewtest.New(t, config)

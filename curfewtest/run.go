@@ -36,8 +36,8 @@ func (s *Stage) Enqueue(task queue.Task) queue.Receipt {
 // fails if no task is ready; Drain accepts that.
 //
 // The next task of a queue is the one with the highest priority, and of those the one that got in line
-// first. RunOne takes from the queues in the order of their names or, if Config.Worker names queues, of
-// their weights, the greatest first. It takes from the partitions in their order.
+// first. RunOne uses the first partition that has a ready task. There it takes from the queues in the order of
+// their names or, if Config.Worker names queues, of their weights, the greatest first.
 func (s *Stage) RunOne() *Run {
 	s.tb.Helper()
 	run := s.runOne("RunOne")

@@ -273,3 +273,27 @@ func TestTheProgressOfAHandlerIsOnTheRecord(t *testing.T) {
 		}
 	})
 }
+
+func TestARunHasNoRecordIfThatWasRemoved(t *testing.T) {
+	both(t, func(t *testing.T, config curfewtest.Config) {
+		c := curfewtest.New(t, config)
+		c.Worker.HandleRaw("k", raw(func(context.Context) error { c.Advance(time.Hour); return nil }))
+		c.Enqueue(queue.Task{Kind: "k", Timeout: time.Minute, Retention: time.Minute})
+		if run := c.RunOne(); run.Record != nil || run.Verdict.Accepted() {
+			t.Errorf("the run has the record %+v and the verdict %+v, want none and a refusal", run.Record, run.Verdict)
+		}
+	})
+}
+
+// A limit of the clock that never moves still ends in real time, so that a handler which hangs ends its test.
+func TestTheContextOfAHandlerAlsoEndsInRealTime(t *testing.T) {
+	both(t, func(t *testing.T, config curfewtest.Config) {
+		c := curfewtest.New(t, config)
+		c.Worker.HandleRaw("k", raw(func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }))
+		start := c.Now()
+		c.Enqueue(queue.Task{Kind: "k", AttemptTimeout: 20 * time.Millisecond})
+		if run := c.RunOne(); run.Report.Verb == queue.Complete || c.Now() != start {
+			t.Errorf("the handler reported %+v at %v, want that its context ended, and an unmoved clock", run.Report, c.Now())
+		}
+	})
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/curfew-dev/curfew/curfewtest"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -98,6 +99,26 @@ func TestTheLoggerWritesToTheTest(t *testing.T) {
 	if got, want := w.log.String(), "level=INFO msg=hello n=1\n"; got != want {
 		t.Errorf("the log is %q, want %q", got, want)
 	}
+}
+
+func TestNewPanicsWithoutATest(t *testing.T) {
+	defer func() {
+		if got, want := fmt.Sprint(recover()), "curfewtest: New needs a testing.TB, and got nil"; got != want {
+			t.Errorf("New(nil) panics with %q, want %q", got, want)
+		}
+	}()
+	curfewtest.New(nil)
+}
+
+func TestTheLibraryOfTheConfigIsIgnored(t *testing.T) {
+	both(t, func(t *testing.T, config curfewtest.Config) {
+		config.Queue.Library = new(lua.Library) // no call of it works
+		c := curfewtest.New(t, config)
+		c.Worker.HandleRaw("k", succeed)
+		id := c.Enqueue(task("k")).ID
+		c.RunOne()
+		c.MustComplete(id)
+	})
 }
 
 func BenchmarkNew(b *testing.B) {

@@ -220,8 +220,9 @@ type Warning struct {
 //   - the nth end, if a wait needs n members that complete: the end may be a failure. The bound is
 //     the instant after which no combination of outcomes leaves the wait open.
 //
-// Explain is one call to Redis. A wait of more than 200 members needs one more call for each further
-// 200 members; members that end between two calls count as ended at the time of the last call.
+// Explain makes one call to Redis, and one more for each 200 members of a wait that have not ended. Members
+// that end between two calls count as ended at the time of the last call. If the wait ends or its limit
+// begins meanwhile, Explain begins again. It returns an error after five such changes.
 func Explain(ctx context.Context, q *queue.Queue, id string) (*Explanation, error) {
 	if err := q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("explain", "", err)

@@ -2,6 +2,7 @@ package inspect_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,5 +39,25 @@ func TestALimitThatBeginsBetweenPagesIsExplainedConsistently(t *testing.T) {
 	want := inspect.Bound{Kind: inspect.BoundWait, At: testclock.Start.Add(time.Minute).UTC(), Left: duration.Duration(time.Minute), Task: agent}
 	if e.Bound != want || e.Wait.Left != 449 || e.Wait.LimitAfter != 0 {
 		t.Errorf("%d of 450 left after %d calls, limit after %v, bound %+v, want %+v", e.Wait.Left, calls, e.Wait.LimitAfter, e.Bound, want)
+	}
+}
+
+// An agent whose wait changes between all pages cannot be explained, and Explain must not try without end.
+func TestAWaitThatKeepsChangingIsAnError(t *testing.T) {
+	t.Parallel()
+	ctx, rdb := context.Background(), redistest.Shared(t).Client(t)
+	q := frozen(t, rdb)
+	agent, _ := crowd(t, q, &queuetest.Taker{Q: q, Worker: "w"}, 250, queue.Wait{Mode: queue.WaitAll})
+	other, calls := redistest.Shared(t).Client(t), 0
+	rdb.AddHook(queuetest.Around{Before: func() {
+		if calls++; calls%2 == 0 { // the second page of each try
+			other.HIncrBy(ctx, q.Root(0)+":wait:"+agent, "since", 1)
+		}
+	}})
+	if e, err := inspect.Explain(ctx, q, agent); e != nil || err == nil || !strings.Contains(err.Error(), "call Explain again") {
+		t.Errorf("Explain = %v, %v after %d calls, want an error that says to call it again", e, err, calls)
+	}
+	if calls != 10 {
+		t.Errorf("Explain made %d calls, want 5 times 2", calls)
 	}
 }

@@ -67,7 +67,8 @@ func Export(ctx context.Context, q *queue.Queue, page string, n int) (ExportPage
 // ExportTo writes a whole namespace as JSON, one object per line. The last line has the type "end" and
 // the number of lines before it: an export without that line is not complete. Tasks may change while
 // ExportTo reads, as with [Export]. It holds up to three pages of about 4 MiB in memory, since
-// it reads one page while it writes another.
+// it reads one page while it writes another. It wraps an error of w, or the cause of ctx if
+// that ends. It returns [refusal.ErrInvalid] if w is nil.
 func ExportTo(ctx context.Context, q *queue.Queue, w io.Writer) error {
 	if err := q.Ready(ctx); err != nil {
 		return refusal.Failed("export", "", err)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Export returns every task that exists during the whole export, even if others come and go.
@@ -103,6 +105,15 @@ func TestAnExportNeedsLittleMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	page, err := inspect.Export(context.Background(), q, "", 1)
+	for range 3 { // behind the lines of the namespace and the root
+		if err == nil {
+			page, err = inspect.Export(context.Background(), q, page.Next, 1)
+		}
+	}
+	if err != nil || len(page.Next) < 5_000 || len(page.Next) > 64<<10 {
+		t.Errorf("Next has %d bytes, %v, want the names of some hundred keys, in at most 64 KiB", len(page.Next), err)
+	}
 	gauge := &gauge{}
 	runtime.GC()
 	runtime.ReadMemStats(&gauge.before)
@@ -180,6 +191,12 @@ func TestAnExportReturnsTheErrorOfItsWriter(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
+		var none *bufio.Writer
+		for _, w := range []io.Writer{nil, none} {
+			if err := inspect.ExportTo(t.Context(), q, w); !errors.Is(err, refusal.ErrInvalid) {
+				t.Errorf("ExportTo(%#v) = %v, want ErrInvalid", w, err)
+			}
+		}
 		if err := inspect.ExportTo(ctx, q, bufio.NewWriter(nil)); !errors.Is(err, context.Canceled) {
 			t.Errorf("ExportTo with a cancelled context = %v", err)
 		}

@@ -26,7 +26,8 @@ type KindFigures struct {
 	Kind, Queue string
 	Ends        []Ends // sorted by status, reason and timeout type; without counts of 0
 	// Duration is how long tasks ran, in seconds: from StartedAt to CompletedAt. For an agent
-	// that includes its waits. Tasks that ended while in line are not counted.
+	// that includes its waits. Tasks that ended without an attempt under way are not counted: they were in
+	// line or delayed, or are promises.
 	Duration Histogram
 	// Waiting is how long the same tasks were in line before their last attempt, in seconds:
 	// from the instant at which they could be fetched to StartedAt.

@@ -247,3 +247,37 @@ func TestBoundsOfBucketsAreThoseOfTheLua(t *testing.T) {
 		t.Errorf("waiting has the bounds %v, duration %v", all[0].Waiting.Buckets, all[0].Duration.Buckets)
 	}
 }
+
+func TestFiguresAreSortedByKindAndQueueAndEnd(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		q := queuetest.Open(t, rdb, queue.Config{})
+		for _, kind := range []string{"b", "a"} {
+			for _, line := range []string{"z", "y"} {
+				cancelled(t, q, queue.Task{Kind: kind, Queue: line})
+				w := &queuetest.Taker{Q: q, Worker: kind + line}
+				for _, verb := range []queue.Verb{queue.Fail, queue.Complete} {
+					id := queuetest.Enqueue(t, q, queue.Task{Kind: kind, Queue: line}).ID
+					outcome := queue.Outcome{ID: id, Epoch: w.Take(t, id, line).Epoch, Verb: verb}
+					if verb == queue.Fail {
+						outcome.Error = "e"
+					}
+					w.Settle(t, outcome)
+				}
+			}
+		}
+		all, err := inspect.Figures(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range all {
+			for _, e := range f.Ends {
+				got = append(got, fmt.Sprint(f.Kind, " ", f.Queue, " ", e.Status))
+			}
+		}
+		if len(got) != 12 || !slices.IsSorted(got) {
+			t.Errorf("Figures lists %q, want 12 ends in order", got)
+		}
+	})
+}
