@@ -13,6 +13,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/lua"
 )
@@ -121,35 +122,61 @@ func TestASubscriptionTellsOfItselfAndOfMessagesUntilStop(t *testing.T) {
 
 // An element that arrives while the wait is ended must not be lost: either Pop returns it or it stays in the list.
 func TestPopTakesAnElementOrLeavesIt(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		e := open(t, rdb, nil)
-		key := e.WakeKey(0, "q")
-		w := e.NewListWait(0, []string{key})
-		defer w.Close()
-		if popped, err := w.Pop(t.Context(), 0); popped || err != nil {
-			t.Errorf("Pop of an empty list = %v, %v, want false", popped, err)
+	rdb := redistest.Shared(t).Client(t) // the embedded server cannot unblock calls
+	e := open(t, rdb, nil)
+	key := e.WakeKey(0, "q")
+	w := e.NewListWait(0, []string{key})
+	defer w.Close()
+	if popped, err := w.Pop(t.Context(), 0); popped || err != nil {
+		t.Errorf("Pop of an empty list = %v, %v, want false", popped, err)
+	}
+	for i := range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		answered := make(chan bool, 1)
+		go func() {
+			popped, _ := w.Pop(ctx, time.Minute)
+			answered <- popped
+		}()
+		go cancel()
+		if err := rdb.RPush(t.Context(), key, i).Err(); err != nil {
+			t.Fatal(err)
 		}
-		for i := range 20 {
-			ctx, cancel := context.WithCancel(t.Context())
-			answered := make(chan bool, 1)
-			go func() {
-				popped, _ := w.Pop(ctx, time.Minute)
-				answered <- popped
-			}()
-			go cancel()
-			if err := rdb.RPush(t.Context(), key, i).Err(); err != nil {
-				t.Fatal(err)
-			}
-			popped := await.Receive(t, answered, "Pop returns")
-			cancel()
-			if left := rdb.Del(t.Context(), key).Val(); popped == (left == 1) {
-				t.Fatalf("round %d: Pop = %v, and %d keys are left", i, popped, left)
-			}
+		popped := await.Receive(t, answered, "Pop returns")
+		cancel()
+		if left := rdb.Del(t.Context(), key).Val(); popped == (left == 1) {
+			t.Fatalf("round %d: Pop = %v, and %d keys are left", i, popped, left)
 		}
-		ended, cancel := context.WithCancelCause(t.Context())
-		cancel(errors.New("enough"))
-		if popped, err := w.Pop(ended, time.Minute); popped || err == nil || err.Error() != "enough" {
-			t.Errorf("Pop with a context that has ended = %v, %v, want its cause", popped, err)
-		}
-	})
+	}
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("enough"))
+	if popped, err := w.Pop(ended, time.Minute); popped || err == nil || err.Error() != "enough" {
+		t.Errorf("Pop with a context that has ended = %v, %v, want its cause", popped, err)
+	}
+}
+
+// A call that is left behind would take the next element.
+func TestAPopWhoseContextHasEndedTakesNoLaterElement(t *testing.T) {
+	rdb := redistest.Shared(t).Client(t) // the embedded server cannot unblock calls
+	e := open(t, rdb, nil)
+	key, blocks := e.WakeKey(0, "q"), make(chan struct{}, 1)
+	rdb.AddHook(queuetest.Around{Name: "blpop", Before: func() { blocks <- struct{}{} }})
+	w := e.NewListWait(0, []string{key})
+	defer w.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	answered := make(chan error, 1)
+	go func() {
+		_, err := w.Pop(ctx, time.Minute)
+		answered <- err
+	}()
+	await.Receive(t, blocks, "the call is sent")
+	stop()
+	if err := await.Receive(t, answered, "Pop returns"); !errors.Is(err, context.Canceled) {
+		t.Errorf("Pop whose context ends = %v, want its cause", err)
+	}
+	if err := rdb.RPush(t.Context(), key, "later").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if left := rdb.LLen(t.Context(), key).Val(); left != 1 {
+		t.Errorf("an element that came after Pop had returned was taken by its call: %d are left", left)
+	}
 }

@@ -37,9 +37,10 @@ func (e *Engine) NewListWait(partition int, keys []string) *ListWait {
 
 // Pop waits up to d, but at least a second, for an element of one of the lists, and removes it. It
 // reports whether the caller should poll now: it took an element, or another node has become the master of the
-// partition. When ctx ends, Pop makes Redis unblock the call, so that no element is lost, and returns
-// the cause of ctx. If Redis does not reply, Pop returns false and no error: callers must poll from
-// time to time anyway.
+// partition. When ctx ends, Pop makes Redis unblock the call and returns the cause of ctx. Then the call
+// takes no later element. Where CLIENT UNBLOCK is not available, as on the embedded server, the call can
+// take one within the next second, and that element is lost. If Redis does not reply, Pop returns
+// false and no error. So callers must poll from time to time anyway.
 func (w *ListWait) Pop(ctx context.Context, d time.Duration) (bool, error) {
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
