@@ -14,7 +14,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// A test of an agent: Drain runs it and its children until it waits for time alone.
+// Drain runs an agent and its children until the agent only waits for an instant.
 func Example_agent() {
 	t := &example{} // in a test: its *testing.T
 	defer t.end()
@@ -44,7 +44,7 @@ func Example_agent() {
 	// "page of a, page of a"
 }
 
-// DrainAll moves the clock to where a wait is out of time, too.
+// DrainAll also moves the clock to the limit of a wait.
 func TestDrainAllPassesTheLimitOfAWait(t *testing.T) {
 	c := curfewtest.New(t)
 	agentwait.Handle(c.Worker, "ask", func(a *agentwait.Agent, _ string) (string, error) {
@@ -61,15 +61,14 @@ func TestDrainAllPassesTheLimitOfAWait(t *testing.T) {
 		t.Fatalf("%d runs, want 2", len(runs))
 	}
 	if result := string(c.MustComplete(r.ID)); result != `"nobody answered"` {
-		t.Fatalf("the agent said %s", result)
+		t.Fatalf("the agent returned %s", result)
 	}
 	if passed := c.Now().Sub(begun); passed != 24*time.Hour+time.Millisecond {
-		t.Fatalf("%v passed", passed)
+		t.Fatalf("the clock moved by %v, want 24h0m0.001s", passed)
 	}
 }
 
-// A failure says what an agent waits for.
-func TestAFailureTellsWhatAnAgentWaitsFor(t *testing.T) {
+func TestAFailureSaysWhatAnAgentWaitsFor(t *testing.T) {
 	said := spied(t, curfewtest.Config{}, func(c *curfewtest.Stage) {
 		agentwait.Handle(c.Worker, "ask", func(a *agentwait.Agent, _ string) (string, error) {
 			return agentwait.Await(a, agentwait.Signal[string](a, "answer"))
@@ -79,6 +78,6 @@ func TestAFailureTellsWhatAnAgentWaitsFor(t *testing.T) {
 		c.AssertStatus(id, queue.Completed)
 	})
 	if want := "it waits for all of 1 (s-answer), of which 0 have ended"; !strings.Contains(said, want) {
-		t.Fatalf("it says %q, not %q", said, want)
+		t.Fatalf("the failure is %q, want one with %q", said, want)
 	}
 }

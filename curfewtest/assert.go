@@ -12,12 +12,12 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Get reads a task.
+// Get returns a task. The test fails if there is no such task.
 func (s *Stage) Get(id string) *queue.Record {
 	s.tb.Helper()
 	r, err := s.Queue.Get(s.ctx, id)
 	if errors.Is(err, refusal.ErrNotFound) {
-		s.tb.Fatalf("There is no task %s: the id is wrong, or its record went when its retention was over "+
+		s.tb.Fatalf("There is no task %s: the id is wrong, or its record was removed after its retention "+
 			"(by default 15 min after COMPLETED, 7 days after FAILED or CANCELLED; Task.Retention sets it).", id)
 	}
 	if err != nil {
@@ -26,8 +26,8 @@ func (s *Stage) Get(id string) *queue.Record {
 	return r
 }
 
-// Tasks are the tasks of a kind, or all if kind is "", in the order they were
-// enqueued: whatever has become of them, as long as their records are kept.
+// Tasks returns the tasks of a kind, or all tasks if kind is "", in the order in which they were enqueued. It
+// includes tasks that have ended while their records are kept.
 func (s *Stage) Tasks(kind string) []*queue.Record {
 	s.tb.Helper()
 	ids, err := s.ids()
@@ -66,10 +66,10 @@ func (s *Stage) ids() ([]string, error) {
 		}
 	}
 	slices.Sort(ids)
-	return slices.Compact(ids), nil // a scan may tell of a key twice
+	return slices.Compact(ids), nil // a scan may return a key twice
 }
 
-// AssertStatus reports a task that is not in a status. It returns the task.
+// AssertStatus reports an error if a task does not have a status. It returns the task.
 func (s *Stage) AssertStatus(id string, want queue.Status) *queue.Record {
 	s.tb.Helper()
 	r := s.Get(id)
@@ -79,7 +79,7 @@ func (s *Stage) AssertStatus(id string, want queue.Status) *queue.Record {
 	return r
 }
 
-// MustComplete ends the test if a task is not COMPLETED. It returns the result.
+// MustComplete returns the result of a task. It ends the test if the task is not COMPLETED.
 func (s *Stage) MustComplete(id string) []byte {
 	s.tb.Helper()
 	r := s.Get(id)
@@ -89,8 +89,8 @@ func (s *Stage) MustComplete(id string) []byte {
 	return r.Result
 }
 
-// AssertTimedOut reports a task that has not run out of time. It returns the task,
-// whose TimeoutType says which limit it was.
+// AssertTimedOut reports an error if a task has not timed out. It returns the task; its TimeoutType says which
+// limit has passed.
 func (s *Stage) AssertTimedOut(id string) *queue.Record {
 	s.tb.Helper()
 	r := s.Get(id)
@@ -100,9 +100,8 @@ func (s *Stage) AssertTimedOut(id string) *queue.Record {
 	return r
 }
 
-// AssertEnqueued reports that no task of a kind was enqueued that all of match accept.
-// It returns the first that was, nil if none was. What has become of it since does
-// not matter.
+// AssertEnqueued reports an error if no task of a kind was enqueued for which all functions of match return
+// true. It returns the first such task, nil if there is none. The task may have ended since.
 func (s *Stage) AssertEnqueued(kind string, match ...func(*queue.Record) bool) *queue.Record {
 	s.tb.Helper()
 	all := s.Tasks("")
@@ -120,7 +119,7 @@ func (s *Stage) AssertEnqueued(kind string, match ...func(*queue.Record) bool) *
 	return nil
 }
 
-// AssertNothingLeft reports tasks that have not ended.
+// AssertNothingLeft reports an error if there are tasks that have not ended.
 func (s *Stage) AssertNothingLeft() {
 	s.tb.Helper()
 	if live := s.live(); len(live) > 0 {

@@ -17,14 +17,14 @@ var (
 	fails     = func(err error) worker.Handler { return raw(func(context.Context) error { return err }) }
 )
 
-// Each failure is a sentence that says what the task is, why, and what to do.
+// Each failure is a sentence that says in which state the task is, why, and what to do.
 func TestFailuresAreSentences(t *testing.T) {
 	for _, test := range []struct {
 		claim string
 		test  func(c *curfewtest.Stage)
 		want  string
 	}{
-		{"what is as it should be says nothing", func(c *curfewtest.Stage) {
+		{"assertions that hold report nothing", func(c *curfewtest.Stage) {
 			c.Worker.HandleRaw("k", succeed)
 			id := c.Enqueue(task("k")).ID
 			c.AssertEnqueued("k", func(r *queue.Record) bool { return r.ID == id })
@@ -44,7 +44,7 @@ func TestFailuresAreSentences(t *testing.T) {
 			id := c.Enqueue(queue.Task{Kind: "k", MaxRetries: 3, Timeout: time.Minute}).ID
 			c.RunOne()
 			c.AssertStatus(id, queue.Completed)
-		}, `error: Task ID of kind "k" is PENDING, not COMPLETED: it may start in 30s; 1 of 4 attempts failed, the last with "503"; it is out of time in 1m0s.`},
+		}, `error: Task ID of kind "k" is PENDING, not COMPLETED: it can start in 30s; 1 of 4 attempts failed, the last with "503"; it is out of time in 1m0s.`},
 		{"a failed task", func(c *curfewtest.Stage) {
 			c.Worker.HandleRaw("k", fails(worker.Fail(3, errors.New("no such page"))))
 			id := c.Enqueue(task("k")).ID
@@ -63,7 +63,7 @@ func TestFailuresAreSentences(t *testing.T) {
 			c.RunOne()
 			c.MustComplete(id)
 		}, `fatal: Task ID of kind "k" is FAILED, not COMPLETED: "503" (in attempt 1 of 4, and there was no time for another before its deadline).`},
-		{"a panic comes without its stack", func(c *curfewtest.Stage) {
+		{"a panic is shown without its stack", func(c *curfewtest.Stage) {
 			c.Worker.HandleRaw("k", raw(func(context.Context) error { panic("boom") }))
 			id := c.Enqueue(task("k")).ID
 			c.RunOne()
@@ -74,11 +74,11 @@ func TestFailuresAreSentences(t *testing.T) {
 			c.Advance(time.Hour)
 			c.MustComplete(id)
 		}, `fatal: Task ID of kind "k" is FAILED, not COMPLETED: its deadline passed 59m0s ago.`},
-		{"and one that stood in line too long", func(c *curfewtest.Stage) {
+		{"a task that was in line too long", func(c *curfewtest.Stage) {
 			id := c.Enqueue(queue.Task{Kind: "k", QueueTimeout: time.Minute}).ID
 			c.Advance(time.Hour)
 			c.MustComplete(id)
-		}, `fatal: Task ID of kind "k" is FAILED, not COMPLETED: its limit on standing in line passed 59m0s ago.`},
+		}, `fatal: Task ID of kind "k" is FAILED, not COMPLETED: the limit of its line passed 59m0s ago.`},
 		{"a task that did not run out of time", func(c *curfewtest.Stage) {
 			c.Worker.HandleRaw("k", succeed)
 			id := c.Enqueue(task("k")).ID
@@ -90,7 +90,7 @@ func TestFailuresAreSentences(t *testing.T) {
 			c.Queue.Cancel(context.Background(), id, "not needed")
 			c.AssertTimedOut(id)
 		}, `error: Task ID of kind "k" is CANCELLED, not timed out: the reason is "not needed".`},
-		{"a task at work", func(c *curfewtest.Stage) {
+		{"a running task", func(c *curfewtest.Stage) {
 			c.Worker.HandleRaw("k", raw(func(ctx context.Context) error {
 				c.Advance(time.Second)
 				c.AssertStatus(worker.Info(ctx).ID, queue.Completed)
@@ -100,13 +100,13 @@ func TestFailuresAreSentences(t *testing.T) {
 			c.RunOne()
 		}, `error: Task ID of kind "k" is RUNNING, not COMPLETED: attempt 1 began 1s ago and has not been reported.`},
 		{"no such task", func(c *curfewtest.Stage) { c.Get("0-0123456789ABCDEFGH") },
-			"fatal: There is no task ID: the id is wrong, or its record went when its retention was over (by default 15 min after COMPLETED, 7 days after FAILED or CANCELLED; Task.Retention sets it)."},
+			"fatal: There is no task ID: the id is wrong, or its record was removed after its retention (by default 15 min after COMPLETED, 7 days after FAILED or CANCELLED; Task.Retention sets it)."},
 		{"a bad task", func(c *curfewtest.Stage) { c.Enqueue(queue.Task{Kind: "k", Priority: 7}) },
 			`fatal: Enqueue of a task of kind "k": enqueue: priority 7 must be 0, 1, 2 or 3 (3 goes first)`},
 
 		{"nothing was enqueued", func(c *curfewtest.Stage) { c.AssertEnqueued("mail") },
-			`error: No task of kind "mail" was enqueued. No task was enqueued at all.`},
-		{"others were", func(c *curfewtest.Stage) {
+			`error: No task of kind "mail" was enqueued. Nor was any other task.`},
+		{"other kinds were enqueued", func(c *curfewtest.Stage) {
 			c.Enqueue(task("a"))
 			c.Enqueue(task("a"))
 			c.Enqueue(task("b"))
@@ -125,7 +125,7 @@ func TestFailuresAreSentences(t *testing.T) {
 			c.Enqueue(task("b"))
 			c.AssertNothingLeft()
 		}, `error: 2 tasks are left:
-	Task ID of kind "a" is PENDING: it may start in 1m0s.
+	Task ID of kind "a" is PENDING: it can start in 1m0s.
 	Task ID of kind "b" is PENDING: it is ready in queue "default".`},
 		{"many tasks are left", func(c *curfewtest.Stage) {
 			for range 12 {
@@ -135,20 +135,20 @@ func TestFailuresAreSentences(t *testing.T) {
 		}, `error: 12 tasks are left:` + repeated("\n\t"+`Task ID of kind "a" is PENDING: it is ready in queue "default".`, 10) + "\n\tand 2 more"},
 
 		{"nothing to run", func(c *curfewtest.Stage) { c.RunOne() },
-			"fatal: RunOne: no task is ready. Every task there is has ended. No task was enqueued at all."},
+			"fatal: RunOne: no task is ready. No task was enqueued."},
 		{"nothing to run any more", func(c *curfewtest.Stage) {
 			c.Worker.HandleRaw("k", succeed)
 			c.Enqueue(task("k"))
 			c.RunOne()
 			c.RunOne()
-		}, `fatal: RunOne: no task is ready. Every task there is has ended. There are 1 of kind "k".`},
+		}, `fatal: RunOne: no task is ready. All tasks have ended. There are 1 of kind "k".`},
 		{"nothing to run yet", func(c *curfewtest.Stage) {
 			c.Worker.HandleRaw("k", succeed)
 			c.Enqueue(queue.Task{Kind: "k", Delay: time.Minute})
 			c.RunOne()
 		}, `fatal: RunOne: no task is ready. 1 task has not ended:
-	Task ID of kind "k" is PENDING: it may start in 1m0s.
-Advance moves the clock to a task that may not start yet, and DrainAll does so by itself.`},
+	Task ID of kind "k" is PENDING: it can start in 1m0s.
+Move the clock with Advance, or call DrainAll, which moves it to each start.`},
 		{"nothing to run in these queues", func(c *curfewtest.Stage) {
 			c.Worker = worker.New(c.Queue, worker.Config{})
 			c.Worker.HandleRaw("k", succeed)
@@ -156,7 +156,7 @@ Advance moves the clock to a task that may not start yet, and DrainAll does so b
 			c.RunOne()
 		}, `fatal: RunOne: no task is ready. 1 task has not ended:
 	Task ID of kind "k" is PENDING: it is ready in queue "mail".
-A queue whose tasks are ready gave none: it is paused or at its limit, or the worker does not take from it.`},
+A task is ready and was not handed out: its queue is paused or at its limit, or the worker does not take from that queue.`},
 		{"a kind without a handler", func(c *curfewtest.Stage) {
 			c.Worker.HandleRaw("render", succeed)
 			c.Worker.HandleRaw("fetch", succeed)
@@ -178,14 +178,14 @@ A queue whose tasks are ready gave none: it is paused or at its limit, or the wo
 			c.Enqueue(queue.Task{Kind: "k", StartAt: time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC)})
 			c.Worker.HandleRaw("k", succeed)
 			c.DrainAll()
-		}, `fatal: The clock cannot go to 2300-01-01 00:00:00 +0000 UTC: the year 2262 is its last.`},
+		}, `fatal: The clock cannot go to 2300-01-01 00:00:00 +0000 UTC: the last year that it supports is 2262.`},
 		{"a clock that goes back", func(c *curfewtest.Stage) { c.Advance(-time.Second) },
-			"fatal: Advance(-1s): the clock does not go back"},
+			"fatal: Advance(-1s): the clock cannot go back"},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			t.Parallel()
 			if said := idPattern.ReplaceAllString(spied(t, curfewtest.Config{}, test.test), "ID"); said != test.want {
-				t.Errorf("it said\n%s\nwant\n%s", said, test.want)
+				t.Errorf("the stage reported\n%s\nwant\n%s", said, test.want)
 			}
 		})
 	}
@@ -198,7 +198,7 @@ func repeated(s string, n int) (all string) {
 	return all
 }
 
-func TestTwoConfigsAreTooMany(t *testing.T) {
+func TestNewRefusesTwoConfigs(t *testing.T) {
 	said := make(chan string)
 	go func() {
 		s := &spy{TB: t}
@@ -206,6 +206,6 @@ func TestTwoConfigsAreTooMany(t *testing.T) {
 		curfewtest.New(s, curfewtest.Config{}, curfewtest.Config{})
 	}()
 	if got, want := <-said, "fatal: curfewtest: New takes one Config, not 2"; got != want {
-		t.Errorf("it said %q, want %q", got, want)
+		t.Errorf("New reported %q, want %q", got, want)
 	}
 }

@@ -8,30 +8,30 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// sweeper is the name that the stage sweeps under: it always has the turn.
+// sweeper is the name of the stage as a reaper. It always has the turn.
 const sweeper = "curfewtest"
 
-// last is where the embedded server's clock ends.
+// last is the last instant that the clock of the embedded server supports.
 var last = time.Unix(0, math.MaxInt64)
 
-// Now is the instant that the clock stands at.
+// Now returns the instant of the clock.
 func (s *Stage) Now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now
 }
 
-// Advance moves the clock by d. What falls due on the way ends, starts or goes at its
-// own instant: a task that is delayed by 5 s and may stand in line for 10 s has ended
-// after Advance(time.Minute). No handler is run. Advance(0) does what is due now. Parts
-// of a millisecond are rounded up.
+// Advance moves the clock by d. It stops at each instant at which something is due, so that tasks
+// start, end and are removed at their own instants. For example, a task with a delay of 5 s and a
+// QueueTimeout of 10 s has ended after Advance(time.Minute). Advance(0) does what is due now. It runs no
+// handlers. Parts of a millisecond are rounded up. The test fails if d is negative.
 //
-// A handler may call it. If its attempt is over then, its context has ended when
-// Advance returns.
+// A handler can call Advance. If its attempt is over by then, its context has ended when Advance
+// returns.
 func (s *Stage) Advance(d time.Duration) {
 	s.tb.Helper()
 	if d < 0 {
-		s.tb.Fatalf("Advance(%v): the clock does not go back", d)
+		s.tb.Fatalf("Advance(%v): the clock cannot go back", d)
 	}
 	s.moving.Lock()
 	defer s.moving.Unlock()
@@ -39,23 +39,22 @@ func (s *Stage) Advance(d time.Duration) {
 		left := end.Sub(s.Now())
 		wait := s.sweep(left)
 		if left <= 0 {
-			s.stopOverdue(s.Now()) // what the sweeps took away
+			s.stopOverdue(s.Now()) // attempts that the sweeps have ended
 			return
 		}
 		s.move(min(wait, left))
 	}
 }
 
-// move sets the clock forward, and ends the contexts of attempts that are over by it.
+// move sets the clock forward, and ends the contexts of attempts that are then over.
 func (s *Stage) move(d time.Duration) {
 	s.tb.Helper()
 	d = max(d, time.Millisecond) // the finest that Redis keeps
 	at := s.Now().Add(d)
 	if at.After(last) {
-		s.tb.Fatalf("The clock cannot go to %v: the year 2262 is its last.", at.UTC())
+		s.tb.Fatalf("The clock cannot go to %v: the last year that it supports is 2262.", at.UTC())
 	}
-	// Before the clock of Redis says so: the news of that comes to a handler in its own
-	// time, and with less to say.
+	// Before the clock of Redis moves: a stop that Redis publishes arrives later, and its cause says less.
 	s.stopOverdue(at)
 	s.mu.Lock()
 	s.now = at
@@ -65,8 +64,8 @@ func (s *Stage) move(d time.Duration) {
 	}
 }
 
-// sweep does all that is due now, in every partition, and says how long it is until
-// something else is, at most atMost.
+// sweep does what is due now, in every partition. It returns the time until something else is due, at most
+// atMost.
 func (s *Stage) sweep(atMost time.Duration) time.Duration {
 	s.tb.Helper()
 	next := atMost
@@ -84,7 +83,7 @@ func (s *Stage) sweepPartition(p int, atMost time.Duration) time.Duration {
 			s.tb.Fatalf("curfewtest: %v", err)
 		}
 		if len(swept.Errors) > 0 {
-			s.tb.Errorf("curfewtest: the sweep met what it cannot work with: %s", strings.Join(swept.Errors, "; "))
+			s.tb.Errorf("curfewtest: the sweep left out broken records: %s", strings.Join(swept.Errors, "; "))
 		}
 		if swept.Wait > 0 {
 			return swept.Wait
@@ -93,7 +92,7 @@ func (s *Stage) sweepPartition(p int, atMost time.Duration) time.Duration {
 			idle = 0
 		}
 		if idle == 3 || len(swept.Errors) > 0 {
-			return time.Millisecond // what is due cannot be done: go on without it
+			return time.Millisecond // what is due cannot be done: continue without it
 		}
 	}
 }

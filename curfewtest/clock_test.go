@@ -10,10 +10,10 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-func TestTheClockStandsWhereItIsSet(t *testing.T) {
+func TestTheClockIsThatOfTheTest(t *testing.T) {
 	both(t, func(t *testing.T, config curfewtest.Config) {
 		if now := curfewtest.New(t, config).Now(); time.Since(now).Abs() > time.Minute {
-			t.Errorf("a new stage's clock stands at %v, want the present", now)
+			t.Errorf("the clock of a new stage is at %v, want the present", now)
 		}
 		config.Start = time.Date(2031, 5, 1, 12, 0, 0, 0, time.UTC)
 		c := curfewtest.New(t, config)
@@ -21,12 +21,12 @@ func TestTheClockStandsWhereItIsSet(t *testing.T) {
 		r := c.Enqueue(queue.Task{Kind: "k", Timeout: time.Minute})
 		created, want := c.Get(r.ID).CreatedAt, config.Start.Add(90*time.Second)
 		if !c.Now().Equal(want) || !created.Equal(want) || !r.Deadline.Equal(want.Add(time.Minute)) {
-			t.Errorf("the clock stands at %v, a task was created at %v with the deadline %v, want %v and a minute later", c.Now(), created, r.Deadline, want)
+			t.Errorf("the clock is at %v, a task was created at %v with the deadline %v, want %v and a minute later", c.Now(), created, r.Deadline, want)
 		}
 	})
 }
 
-// Had the clock jumped, the task would have got in line at the end of the move.
+// If the clock jumped, the task would get in line only at the end of the move.
 func TestAdvanceStopsAtEachInstant(t *testing.T) {
 	both(t, func(t *testing.T, config curfewtest.Config) {
 		config.Queue.Partitions = 2
@@ -43,13 +43,13 @@ func TestAdvanceStopsAtEachInstant(t *testing.T) {
 		for _, r := range c.Tasks("k") {
 			c.AssertTimedOut(r.ID)
 			if r.TimeoutType != "queue" || r.CompletedAt.Sub(start) != 15*time.Second || r.DetectedAt.Sub(start) != 15*time.Second+time.Millisecond {
-				t.Errorf("%s ended by %s at %v, seen at %v, want queue, 15s, 15.001s", r.ID, r.TimeoutType, r.CompletedAt.Sub(start), r.DetectedAt.Sub(start))
+				t.Errorf("%s ended by %s at %v, detected at %v, want queue, 15s, 15.001s", r.ID, r.TimeoutType, r.CompletedAt.Sub(start), r.DetectedAt.Sub(start))
 			}
 		}
 	})
 }
 
-func TestRecordsGoWithTheirRetention(t *testing.T) {
+func TestAdvanceRemovesRecordsAfterTheirRetention(t *testing.T) {
 	both(t, func(t *testing.T, config curfewtest.Config) {
 		c := curfewtest.New(t, config)
 		c.Worker.HandleRaw("k", succeed)
@@ -64,7 +64,7 @@ func TestRecordsGoWithTheirRetention(t *testing.T) {
 	})
 }
 
-func TestAFarFutureIsReached(t *testing.T) {
+func TestDrainAllReachesTheFarFuture(t *testing.T) {
 	both(t, func(t *testing.T, config curfewtest.Config) {
 		c := curfewtest.New(t, config)
 		c.Worker.HandleRaw("k", succeed)
@@ -76,7 +76,7 @@ func TestAFarFutureIsReached(t *testing.T) {
 	})
 }
 
-// A worker and its reaper run on the same server; only its clock does not go by itself.
+// A worker and its reaper can run on the same server, whose clock moves only with Advance.
 func TestARealWorkerRunsBesideTheStage(t *testing.T) {
 	both(t, func(t *testing.T, config curfewtest.Config) {
 		c := curfewtest.New(t, config)
@@ -100,6 +100,29 @@ func TestARealWorkerRunsBesideTheStage(t *testing.T) {
 		c.Advance(time.Hour)
 		if result, err := c.Queue.Result(patience, later); string(result) != "done" || err != nil {
 			t.Errorf("a delayed task gave %q, %v after Advance, want done", result, err)
+		}
+	})
+}
+
+func TestAdvanceRoundsUpToMilliseconds(t *testing.T) {
+	c := curfewtest.New(t)
+	start := c.Now()
+	c.Advance(time.Nanosecond)
+	c.Advance(2*time.Millisecond + time.Microsecond)
+	if moved := c.Now().Sub(start); moved != 4*time.Millisecond {
+		t.Errorf("the clock moved by %v, want 1ms and 3ms", moved)
+	}
+}
+
+func TestDrainAllRemovesRecordsOnItsWay(t *testing.T) {
+	both(t, func(t *testing.T, config curfewtest.Config) {
+		c := curfewtest.New(t, config)
+		c.Worker.HandleRaw("k", succeed)
+		first := c.Enqueue(queue.Task{Kind: "k", Retention: time.Minute}).ID
+		later := c.Enqueue(queue.Task{Kind: "k", Delay: time.Hour}).ID
+		c.DrainAll()
+		if all := c.Tasks(""); len(all) != 1 || all[0].ID != later {
+			t.Errorf("there are still %d tasks, want only %s, and %s removed after a minute", len(all), later, first)
 		}
 	})
 }

@@ -1,5 +1,5 @@
-// Package curfewtest is for testing your own handlers, and the code that enqueues
-// for them, without a Redis and without waiting.
+// Package curfewtest tests your own handlers, and the code that enqueues tasks for them, without a Redis
+// and without waiting.
 //
 //	func TestRender(t *testing.T) {
 //		c := curfewtest.New(t)
@@ -12,37 +12,35 @@
 //		}
 //	}
 //
-// [New] gives a test a server of its own in its process, a namespace on it, a worker,
-// and a clock. All of it ends with the test, so tests may be parallel. What is real is
-// everything else: the scripts that decide what becomes of a task, and the code that
-// calls a handler with its middleware, takes its panics, and judges what it returns.
+// [New] gives a test its own server in the process, a namespace on it, a worker, and a clock. All of them
+// end with the test, so tests can be parallel. Everything else is real: the scripts that decide what happens
+// to a task, and the code that calls a handler with its middleware, recovers its panics, and evaluates its
+// result.
 //
-// Nothing happens by itself. A task runs when the test says [Stage.RunOne],
-// [Stage.Drain] or [Stage.DrainAll], in the goroutine of the test, so that a handler may
-// use t, and a failure has the stack that led to it. Time passes when the test says
-// [Stage.Advance]: what is due on the way ends, starts and goes, each at its instant,
-// as if a reaper had been awake all the time.
+// Nothing happens by itself. A task runs when the test calls [Stage.RunOne], [Stage.Drain] or
+// [Stage.DrainAll]. It runs in the goroutine of the test, so a handler can use t, and the stack of a failure
+// shows the test. Time passes when the test calls [Stage.Advance] or [Stage.DrainAll]: tasks that are due on
+// the way start, end and are removed, each at its instant, as if a reaper ran all the time.
 //
 //	c.RunOne()                   // the handler fails with worker.RetryAfter(30*time.Second, err)
 //	c.AssertStatus(r.ID, queue.Pending)
 //	c.Advance(30 * time.Second)
 //	c.RunOne()                   // its second attempt
 //
-// A handler may move the clock too: c.Advance(time.Minute) in a handler is one that
-// takes a minute. When its attempt is over by that clock its context has ended when
-// Advance returns, and what it reports is refused, as it would be. Now of an agent
-// (package agentwait) is this clock's.
+// A handler can move the clock too: a handler that calls c.Advance(time.Minute) takes a minute. If its
+// attempt is over by then, its context has ended when Advance returns, and Redis refuses its result, as in
+// production. Agent.Now (package agentwait) returns the time of this clock.
 //
 // # What this clock does not move
 //
 //   - time.Now, timers and time.Sleep in the code under test, and worker.Config.TaskTimeout,
-//     which goes by them.
-//   - The real time that a handler has. Its context also ends when the time that it had
-//     left at its start is over on the machine's clock: one with a limit of 100 ms, in a
-//     debugger, is cancelled although the test's clock stands still.
+//     which uses the clock of the machine.
+//   - The real time that a handler has. Its context also ends when the time that was left at its start
+//     is over on the clock of the machine. So a handler with a limit of 100 ms is cancelled in a
+//     debugger, although the clock of the test does not move.
 //
-// # What this server is not
+// # What the embedded server does not show
 //
-// The embedded server is no evidence for speed, memory limits, persistence or a
-// cluster. [Config.Client] runs the same test on a Redis.
+// The embedded server shows nothing about speed, memory limits, persistence or clusters.
+// [Config.Client] runs the same test on a Redis.
 package curfewtest

@@ -28,7 +28,7 @@ func TestHandlersThatEnqueue(t *testing.T) {
 		c.Worker.HandleRaw("next", succeed)
 		c.Enqueue(task("parent"))
 		if got := fmt.Sprint(kinds(c.Drain())); got != "[parent]" {
-			t.Errorf("ran %s, want [parent]: the child ends with its owner", got)
+			t.Errorf("ran %s, want [parent], since the child ends with its owner", got)
 		}
 		c.Advance(0)
 		child, next := c.Tasks("child")[0], c.Tasks("next")[0]
@@ -43,8 +43,8 @@ func TestHandlersThatEnqueue(t *testing.T) {
 	})
 }
 
-// A handler that waits for a child would wait for ever if nobody ran it.
-func TestAHandlerMayRunOne(t *testing.T) {
+// A handler that waits for a child must run it, since no other goroutine does.
+func TestAHandlerCanCallRunOne(t *testing.T) {
 	both(t, func(t *testing.T, config curfewtest.Config) {
 		c := curfewtest.New(t, config)
 		c.Worker.HandleRaw("child", succeed)
@@ -64,7 +64,7 @@ func TestAHandlerMayRunOne(t *testing.T) {
 	})
 }
 
-func TestDrainRunsWhatIsReadyAndDrainAllMovesTheClock(t *testing.T) {
+func TestDrainRunsReadyTasksAndDrainAllMovesTheClock(t *testing.T) {
 	both(t, func(t *testing.T, config curfewtest.Config) {
 		c := curfewtest.New(t, config)
 		c.Worker.HandleRaw("flaky", raw(func(ctx context.Context) error {
@@ -89,16 +89,16 @@ func TestDrainRunsWhatIsReadyAndDrainAllMovesTheClock(t *testing.T) {
 	})
 }
 
-func TestDrainDoesNotRunForEver(t *testing.T) {
+func TestDrainEndsAfterMaxRuns(t *testing.T) {
 	t.Parallel()
 	said := spied(t, curfewtest.Config{MaxRuns: 20}, func(c *curfewtest.Stage) {
 		c.Worker.HandleRaw("k", raw(func(context.Context) error { return worker.Release(0) }))
 		c.Enqueue(task("k"))
 		c.Drain()
 	})
-	if !strings.HasPrefix(said, "fatal: Drain ran 20 tasks and is not at the end. The last was task 0-") ||
-		!strings.HasSuffix(said, ` of kind "k", which ran 20 times. If no task makes itself ready again and again, raise Config.MaxRuns.`) {
-		t.Errorf("it said %q", said)
+	if !strings.HasPrefix(said, "fatal: Drain ran 20 tasks, and more are ready. The last was task 0-") ||
+		!strings.HasSuffix(said, ` of kind "k", which ran 20 times. If no task becomes ready without end, raise Config.MaxRuns.`) {
+		t.Errorf("Drain reported %q", said)
 	}
 	said = spied(t, curfewtest.Config{MaxRuns: 20}, func(c *curfewtest.Stage) {
 		c.Worker.HandleRaw("daily", raw(func(ctx context.Context) error {
@@ -108,7 +108,19 @@ func TestDrainDoesNotRunForEver(t *testing.T) {
 		c.Enqueue(task("daily"))
 		c.DrainAll()
 	})
-	if !strings.HasPrefix(said, "fatal: DrainAll ran 20 tasks and is not at the end.") {
-		t.Errorf("it said %q", said)
+	if !strings.HasPrefix(said, "fatal: DrainAll ran 20 tasks, and more are ready.") {
+		t.Errorf("DrainAll reported %q", said)
+	}
+}
+
+func TestMaxRunsDefaultsTo1000(t *testing.T) {
+	t.Parallel()
+	said := spied(t, curfewtest.Config{}, func(c *curfewtest.Stage) {
+		c.Worker.HandleRaw("k", raw(func(context.Context) error { return worker.Release(0) }))
+		c.Enqueue(task("k"))
+		c.Drain()
+	})
+	if !strings.HasPrefix(said, "fatal: Drain ran 1000 tasks, and more are ready.") {
+		t.Errorf("Drain reported %q", said)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// example stands for the *testing.T that a test is given; an example is given none.
+// example takes the place of the *testing.T, which an example does not have.
 type example struct {
 	testing.TB
 	ends []func()
@@ -43,7 +43,7 @@ func render(ctx context.Context, in Render) (string, error) {
 	return in.Page + ".png", nil
 }
 
-// A test of a handler that is tried again.
+// A test of a handler that is retried.
 func Example() {
 	t := &example{} // in a test: its *testing.T
 	defer t.end()
@@ -64,7 +64,7 @@ func Example() {
 	// "index.png"
 }
 
-// The code under test enqueues by itself; the test looks at what it handed over.
+// The code under test enqueues a task, and the test checks it.
 func ExampleStage_AssertEnqueued() {
 	t := &example{}
 	defer t.end()
@@ -83,8 +83,8 @@ func ExampleStage_AssertEnqueued() {
 	// No task of kind "invoice" was enqueued. There are 1 of kind "welcome".
 }
 
-// A handler that moves the clock is one that takes that long. When its attempt is over
-// its context has ended, and what it reports is refused.
+// A handler that moves the clock takes that long. If its attempt is over by then, its context has ended, and
+// its result is refused.
 func ExampleStage_Advance() {
 	t := &example{}
 	defer t.end()
@@ -124,12 +124,11 @@ func ExampleStage_DrainAll() {
 	// attempt 4 after 7m0s
 }
 
-// A program that makes its worker itself has the very same worker tested: its
-// middleware, its queues, its handlers.
+// The stage can run the program's own worker, with its middleware, queues and handlers.
 func ExampleStage_worker() {
 	t := &example{}
 	defer t.end()
-	newWorker := func(q *queue.Queue) *worker.Worker { // of the program
+	newWorker := func(q *queue.Queue) *worker.Worker { // a function of the program
 		w := worker.New(q, worker.Config{Queues: map[string]int{"images": 1}})
 		worker.Handle(w, "render", render)
 		return w
@@ -148,7 +147,7 @@ func ExampleStage_worker() {
 	// default PENDING
 }
 
-// What the test says goes for everybody: here a time in the past of the machine's clock.
+// The clock can start in the past, and is the only one that deadlines use.
 func ExampleConfig() {
 	t := &example{}
 	defer t.end()

@@ -9,14 +9,14 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// act is an attempt that runs.
+// act is a running attempt.
 type act struct {
 	id     string
 	epoch  int64
 	cancel context.CancelCauseFunc
 }
 
-// following has the attempts of a worker end by the stage's clock.
+// following makes the attempts of a worker end by the clock of the stage.
 func (s *Stage) following(w *worker.Worker) {
 	s.mu.Lock()
 	known := s.follow[w]
@@ -45,8 +45,7 @@ func (s *Stage) middleware(next worker.Handler) worker.Handler {
 	}
 }
 
-// stopOverdue ends the contexts of attempts that are over at an instant, or that
-// somebody else ended.
+// stopOverdue ends the contexts of attempts that are over at an instant, or that another call has ended.
 func (s *Stage) stopOverdue(at time.Time) {
 	s.tb.Helper()
 	var all []*act
@@ -70,7 +69,7 @@ func (s *Stage) stopOverdue(at time.Time) {
 	}
 }
 
-// over says why an attempt has no task any more at an instant, nil if it has.
+// over returns why an attempt is over at an instant, nil if it is not.
 func (a *act) over(r *queue.Record, at time.Time) error {
 	passed := func(limit time.Time) bool { return !limit.IsZero() && limit.Before(at) }
 	switch {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// leaked are the goroutines of ours and of the server's that do not end.
+// leaked returns the goroutines of Curfew, the client and the server that have not ended within 10 s.
 func leaked() string {
 	for patience := time.Now().Add(10 * time.Second); ; {
 		buffer := make([]byte, 1<<20)
@@ -56,7 +56,7 @@ func both(t *testing.T, test func(t *testing.T, config curfewtest.Config)) {
 	})
 }
 
-// spy is a test that writes down what it is told.
+// spy is a test that records what is reported to it.
 type spy struct {
 	testing.TB
 	mu   sync.Mutex
@@ -75,7 +75,7 @@ func (s *spy) Fatal(args ...any)                 { s.say("fatal: " + fmt.Sprint(
 func (s *spy) Fatalf(format string, args ...any) { s.Fatal(fmt.Sprintf(format, args...)) }
 func (s *spy) FailNow()                          { s.Fatal("FailNow") }
 
-// spied is what a test says that a stage is made for.
+// spied returns what a stage reports to its test.
 func spied(t *testing.T, config curfewtest.Config, test func(c *curfewtest.Stage)) string {
 	t.Helper()
 	s := &spy{TB: t}
@@ -94,7 +94,7 @@ func raw(f func(ctx context.Context) error) worker.Handler {
 
 func succeed(context.Context, []byte) ([]byte, error) { return []byte("done"), nil }
 
-// kinds are those of the tasks that ran.
+// kinds returns the kinds of the tasks that ran.
 func kinds(runs []*curfewtest.Run) (kinds []string) {
 	for _, r := range runs {
 		kinds = append(kinds, r.Kind)

@@ -12,7 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// attempts are the instants of a task's attempts, from the first on.
+// attempts runs a task to its end, and returns the instants of its attempts and its record.
 func attempts(t *testing.T, config curfewtest.Config, task queue.Task, handle func(c *curfewtest.Stage) error) (string, *queue.Record) {
 	t.Helper()
 	c := curfewtest.New(t, config)
@@ -37,7 +37,7 @@ func TestDrainAllFollowsTheBackOff(t *testing.T) {
 	})
 }
 
-func TestAnAttemptThatTookTooLongIsRepeated(t *testing.T) {
+func TestAnAttemptBeyondItsLimitIsRetried(t *testing.T) {
 	both(t, func(t *testing.T, config curfewtest.Config) {
 		first := true
 		at, r := attempts(t, config, queue.Task{Kind: "k", MaxRetries: 1, AttemptTimeout: time.Second, OnTimeout: queue.OnTimeoutRetry},
@@ -54,7 +54,7 @@ func TestAnAttemptThatTookTooLongIsRepeated(t *testing.T) {
 	})
 }
 
-func TestDefaultsOfAKindHoldAtOnce(t *testing.T) {
+func TestDefaultsOfAKindApplyAtOnce(t *testing.T) {
 	both(t, func(t *testing.T, config curfewtest.Config) {
 		c := curfewtest.New(t, config)
 		c.Worker.Defaults("k", queue.Defaults{Timeout: time.Minute})
@@ -65,6 +65,30 @@ func TestDefaultsOfAKindHoldAtOnce(t *testing.T) {
 	})
 }
 
+func TestDefaultsApplyToTasksOfTheCodeUnderTestAfterTheFirstCall(t *testing.T) {
+	for name, call := range map[string]func(c *curfewtest.Stage){
+		"Enqueue": func(c *curfewtest.Stage) { c.Enqueue(task("k")) },
+		"RunOne":  func(c *curfewtest.Stage) { c.RunOne() },
+		"Drain":   func(c *curfewtest.Stage) { c.Drain() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := curfewtest.New(t)
+			c.Worker.Defaults("k", queue.Defaults{Timeout: time.Minute})
+			c.Worker.HandleRaw("k", succeed)
+			before, err := c.Queue.Enqueue(t.Context(), task("k"))
+			if err != nil || !before.Deadline.IsZero() {
+				t.Fatalf("the deadline is %v, %v, want none before the first call", before.Deadline, err)
+			}
+			call(c)
+			after, err := c.Queue.Enqueue(t.Context(), task("k"))
+			if err != nil || !after.Deadline.Equal(c.Now().Add(time.Minute)) {
+				t.Errorf("the deadline is %v, %v, want a minute after %v", after.Deadline, err, c.Now())
+			}
+		})
+	}
+}
+
 func TestAHookRunsAfterItsTask(t *testing.T) {
 	both(t, func(t *testing.T, config curfewtest.Config) {
 		c := curfewtest.New(t, config)
@@ -73,7 +97,7 @@ func TestAHookRunsAfterItsTask(t *testing.T) {
 		worker.Handle(c.Worker, "undo", func(_ context.Context, in queue.HookPayload) (string, error) { ended = in; return "", nil })
 		id := c.Enqueue(queue.Task{Kind: "k", Hooks: queue.Hooks{OnFailure: queue.Hook{Kind: "undo"}}}).ID
 		if got := fmt.Sprint(kinds(c.Drain())); got != "[k undo]" || ended.TaskID != id || ended.Error != "no" {
-			t.Errorf("ran %s, and the hook was told %+v, want [k undo] and the error no of %s", got, ended, id)
+			t.Errorf("ran %s, and the hook got %+v, want [k undo] and the error no of %s", got, ended, id)
 		}
 	})
 }
@@ -83,7 +107,7 @@ func TestACancelledHandlerHasItsGrace(t *testing.T) {
 		c := curfewtest.New(t, config)
 		var before, after error
 		c.Worker.HandleRaw("k", raw(func(ctx context.Context) error {
-			// Not with ctx: it may end before the answer is read.
+			// Not with ctx, which may end before the reply is read.
 			if _, err := c.Queue.Cancel(t.Context(), worker.Info(ctx).ID, "enough"); err != nil {
 				return err
 			}
@@ -120,7 +144,7 @@ func TestPromisesAndTimers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := string(c.MustComplete(promise)); got != "yes" {
-			t.Errorf("the promise gave %q, want yes", got)
+			t.Errorf("the result of the promise is %q, want yes", got)
 		}
 		c.AssertNothingLeft()
 	})

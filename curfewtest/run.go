@@ -7,18 +7,19 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// Run is an attempt, and what became of its task.
+// Run is an attempt and its result.
 type Run struct {
-	// Record is the task as it was when the attempt had been reported. It is nil if
-	// the record was gone by then.
+	// Record is the task after the attempt was reported. It is nil if the record had been removed by
+	// then.
 	*queue.Record
-	// Ran says what the worker was handed, what it reported, and whether Redis took
-	// that: Verdict.Accepted is false if the task was out of time, or not its any more.
+	// Ran has the claim that the worker got, what it reported, and whether Redis accepted that:
+	// Verdict.Accepted returns false if the task was out of time or the worker had lost it.
 	worker.Ran
 }
 
-// Enqueue hands over a task. What the worker says by Defaults holds for it; for tasks
-// that others enqueue it holds from the first Enqueue, RunOne or Drain on.
+// Enqueue enqueues a task. It first defines the kinds of the worker, so the worker's Defaults apply to the
+// task. For tasks that the code under test enqueues they apply after the first Enqueue, RunOne or Drain.
+// The test fails if the task is refused.
 func (s *Stage) Enqueue(task queue.Task) queue.Receipt {
 	s.tb.Helper()
 	if err := s.Worker.DefineKinds(s.ctx); err != nil {
@@ -31,13 +32,12 @@ func (s *Stage) Enqueue(task queue.Task) queue.Receipt {
 	return r
 }
 
-// RunOne takes the next ready task, runs its handler in this goroutine, and returns
-// what became of it. If no task is ready the test fails: Drain is for those who
-// want to know.
+// RunOne takes the next ready task, runs its handler in this goroutine, and returns the result. The test
+// fails if no task is ready; Drain accepts that.
 //
-// Next is the first of a queue: priority 3 before 2, then who came first. Of several
-// queues it is the first by name or, if Config.Worker names queues, the one of the
-// greatest weight; of several partitions it is the first.
+// The next task of a queue is the one with the highest priority, and of those the one that got in line
+// first. RunOne uses the first partition that has a ready task. There it takes from the queues in the order of
+// their names or, if Config.Worker names queues, of their weights, the greatest first.
 func (s *Stage) RunOne() *Run {
 	s.tb.Helper()
 	run := s.runOne("RunOne")
@@ -47,16 +47,17 @@ func (s *Stage) RunOne() *Run {
 	return run
 }
 
-// Drain runs what is ready, and what that makes ready, until nothing is. It does not
-// move the clock: what waits for a later attempt goes on waiting.
+// Drain runs ready tasks, and tasks that become ready by that, until there are none. It does not move
+// the clock, so delayed tasks and retries with a back-off do not run. The test fails after
+// Config.MaxRuns runs.
 func (s *Stage) Drain() []*Run {
 	s.tb.Helper()
 	return s.drain("Drain", nil)
 }
 
-// DrainAll is Drain that also moves the clock, to where the next task starts, until no
-// task is delayed or waits for another attempt, and no agent is in a wait that has a
-// limit. The clock stays where the last of them started. Records whose retention ends on the way go.
+// DrainAll runs ready tasks as Drain does, and moves the clock to the next start of a task, until no
+// task is delayed or waits for a retry, and no agent is in a wait with a limit. The clock stays at the
+// last of these instants. Records whose retention ends on the way are removed.
 func (s *Stage) DrainAll() (runs []*Run) {
 	s.tb.Helper()
 	for {
@@ -68,7 +69,7 @@ func (s *Stage) DrainAll() (runs []*Run) {
 	}
 }
 
-// skip moves the clock to where something is due.
+// skip moves the clock to the next instant at which something is due.
 func (s *Stage) skip() {
 	s.tb.Helper()
 	s.moving.Lock()
@@ -92,8 +93,8 @@ func (s *Stage) drain(verb string, runs []*Run) []*Run {
 					times++
 				}
 			}
-			s.tb.Fatalf("%s ran %d tasks and is not at the end. The last was task %s of kind %q, which ran %s. "+
-				"If no task makes itself ready again and again, raise Config.MaxRuns.",
+			s.tb.Fatalf("%s ran %d tasks, and more are ready. The last was task %s of kind %q, which ran %s. "+
+				"If no task becomes ready without end, raise Config.MaxRuns.",
 				verb, len(runs), run.Claim.ID, run.Claim.Kind, plural(times, "time"))
 		}
 	}
@@ -103,7 +104,7 @@ func (s *Stage) runOne(verb string) *Run {
 	s.tb.Helper()
 	w := s.Worker
 	s.following(w)
-	var queues []string // the worker's own
+	var queues []string // empty for the worker's own queues
 	if c := &s.config.Worker; w == s.own && len(c.Queues) == 0 && len(c.Strict) == 0 {
 		for _, line := range s.stats().Queues {
 			queues = append(queues, line.Queue)

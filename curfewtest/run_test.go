@@ -16,11 +16,11 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// became is what a test looks at of a task after a run.
+// became holds what a test checks of a task after a run.
 type became struct {
 	Status      queue.Status
 	Result      string
-	Error       string // or the last attempt's, if it runs again
+	Error       string // the error, or that of the last attempt if the task is retried
 	Reason      string
 	TimeoutType string
 	Code        int
@@ -29,7 +29,7 @@ type became struct {
 	Accepted    bool
 }
 
-func TestWhatBecomesOfATask(t *testing.T) {
+func TestRunOneGivesTheTaskTheResultOfItsHandler(t *testing.T) {
 	boom := errors.New("boom")
 	bounded := queue.Task{Kind: "k", Timeout: time.Hour, AttemptTimeout: time.Minute, MaxRetries: 3}
 	takes := func(d time.Duration) func(c *curfewtest.Stage) worker.Handler {
@@ -52,30 +52,30 @@ func TestWhatBecomesOfATask(t *testing.T) {
 			became{Status: queue.Failed, Error: "boom", Reason: "error", Accepted: true}},
 		{"an error with a retry left waits for its time", bounded, gives(worker.RetryAfter(30*time.Second, boom)),
 			became{Status: queue.Pending, Error: "boom", Retries: 1, StartsIn: 30 * time.Second, Accepted: true}},
-		{"a retry that would come too late is none", queue.Task{Kind: "k", Timeout: time.Second, MaxRetries: 3},
+		{"a retry that would begin after the deadline is not made", queue.Task{Kind: "k", Timeout: time.Second, MaxRetries: 3},
 			gives(worker.RetryAfter(30*time.Second, boom)),
 			became{Status: queue.Failed, Error: "boom", Reason: "error", Accepted: true}},
-		{"what is discarded is not retried", bounded, gives(worker.Discard(boom)),
+		{"a discarded task is not retried", bounded, gives(worker.Discard(boom)),
 			became{Status: queue.Failed, Error: "boom", Reason: "failed", Accepted: true}},
 		{"an exit code is kept", task("k"), gives(worker.Fail(3, boom)),
 			became{Status: queue.Failed, Error: "boom", Reason: "error", Code: 3, Accepted: true}},
-		{"what is released spends no retry", bounded, gives(worker.Release(10 * time.Second)),
+		{"a release spends no retry", bounded, gives(worker.Release(10 * time.Second)),
 			became{Status: queue.Pending, StartsIn: 10 * time.Second, Accepted: true}},
 		{"a panic is a failed attempt", task("k"), func(*curfewtest.Stage) worker.Handler {
 			return raw(func(context.Context) error { panic("boom") })
 		}, became{Status: queue.Failed, Error: "panic: boom", Reason: "error", Accepted: true}},
-		{"to the very limit of the attempt is in time", bounded, takes(time.Minute),
+		{"an attempt that ends exactly at its limit completes", bounded, takes(time.Minute),
 			became{Status: queue.Completed, Accepted: true}},
-		{"a ms over it is not", bounded, takes(time.Minute + time.Millisecond),
+		{"an attempt that ends a ms after its limit has timed out", bounded, takes(time.Minute + time.Millisecond),
 			became{Status: queue.Failed, Error: "Task exceeded deadline", Reason: "timeout", TimeoutType: "attempt"}},
-		{"over the deadline", queue.Task{Kind: "k", Timeout: time.Second}, takes(time.Minute),
+		{"an attempt that ends after the deadline has timed out", queue.Task{Kind: "k", Timeout: time.Second}, takes(time.Minute),
 			became{Status: queue.Failed, Error: "Task exceeded deadline", Reason: "timeout", TimeoutType: "execution"}},
-		{"a handler without limits may take a year", task("k"), takes(365 * 24 * time.Hour),
+		{"a handler without limits can take a year", task("k"), takes(365 * 24 * time.Hour),
 			became{Status: queue.Completed, Accepted: true}},
 		{"a task that its handler cancels", bounded, func(c *curfewtest.Stage) worker.Handler {
 			return raw(func(ctx context.Context) error {
 				c.Queue.Cancel(ctx, worker.Info(ctx).ID, "changed my mind")
-				<-ctx.Done() // it is told at once
+				<-ctx.Done() // a published stop ends it
 				return context.Cause(ctx)
 			})
 		}, became{Status: queue.Cancelled, Error: "changed my mind", Reason: "cancelled"}},
@@ -102,7 +102,7 @@ func TestWhatBecomesOfATask(t *testing.T) {
 					got.StartsIn = run.AvailableAt.Sub(c.Now())
 				}
 				if got != test.want {
-					t.Errorf("it became\n%+v, want\n%+v", got, test.want)
+					t.Errorf("the task is\n%+v, want\n%+v", got, test.want)
 				}
 			})
 		})
@@ -155,7 +155,7 @@ func TestAHandlerRunsInTheGoroutineOfTheTest(t *testing.T) {
 	}
 }
 
-func TestAHandlerMayEndTheTest(t *testing.T) {
+func TestAHandlerCanEndTheGoroutineOfTheTest(t *testing.T) {
 	t.Parallel()
 	var q *queue.Queue
 	var id string
@@ -165,15 +165,15 @@ func TestAHandlerMayEndTheTest(t *testing.T) {
 		shared.Worker.HandleRaw("k", raw(func(context.Context) error { runtime.Goexit(); return nil }))
 		id = shared.Enqueue(task("k")).ID
 		shared.RunOne()
-		t.Error("RunOne came back from a handler that ended the goroutine")
+		t.Error("RunOne returned after its handler had ended the goroutine")
 	})
 	r, err := q.Get(t.Context(), id)
 	if err != nil || r.Status != queue.Failed || !strings.Contains(r.Error, "ended its goroutine") || said != "" {
-		t.Errorf("the task is %+v, %v and the test said %q, want a FAILED task", r, err, said)
+		t.Errorf("the task is %+v, %v and the stage reported %q, want a FAILED task and no report", r, err, said)
 	}
 }
 
-func TestMiddlewareAndInfo(t *testing.T) {
+func TestMiddlewareRunsAndInfoIsComplete(t *testing.T) {
 	both(t, func(t *testing.T, config curfewtest.Config) {
 		c := curfewtest.New(t, config)
 		var order []string
@@ -197,7 +197,7 @@ func TestMiddlewareAndInfo(t *testing.T) {
 		want := worker.Job{ID: id, Kind: "k", Queue: "q", Epoch: 2, Attempt: 2, Retries: 1, MaxRetries: 1,
 			CreatedAt: c.Tasks("k")[0].CreatedAt, Headers: map[string]string{"h": "v"}}
 		if got.Worker == "" || !got.ClaimedAt.Equal(c.Now()) || got.ReceivedAt.IsZero() {
-			t.Errorf("the handler was not told who has it, and since when: %+v", got)
+			t.Errorf("Info has no worker, or wrong instants: %+v", got)
 		}
 		got.Worker, got.ClaimedAt, got.ReceivedAt = "", time.Time{}, time.Time{}
 		if !reflect.DeepEqual(got, want) || in != "pab" || fmt.Sprint(order) != "[a b a b]" {
@@ -206,7 +206,7 @@ func TestMiddlewareAndInfo(t *testing.T) {
 	})
 }
 
-func TestOrder(t *testing.T) {
+func TestTasksRunInTheOrderOfTheirQueues(t *testing.T) {
 	tasks := []queue.Task{
 		{Kind: "low", Queue: "b"}, {Kind: "first"}, {Kind: "second"}, {Kind: "urgent", Priority: 3}, {Kind: "a", Queue: "a"},
 	}
@@ -217,7 +217,7 @@ func TestOrder(t *testing.T) {
 	}{
 		{"all queues by name, each in its order", worker.Config{}, "[a low urgent first second]"},
 		{"the greatest weight first, and no other queues", worker.Config{Queues: map[string]int{"b": 1, "default": 2}}, "[urgent first second low]"},
-		{"strictly", worker.Config{Strict: []string{"b", "a"}}, "[low a]"},
+		{"strict queues in their order", worker.Config{Strict: []string{"b", "a"}}, "[low a]"},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			both(t, func(t *testing.T, config curfewtest.Config) {
@@ -235,7 +235,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-func TestTheProgramsOwnWorker(t *testing.T) {
+func TestTheProgramsOwnWorkerRunsOnTheStage(t *testing.T) {
 	t.Parallel()
 	c := curfewtest.New(t)
 	c.Worker = worker.New(c.Queue, worker.Config{Queues: map[string]int{"mail": 1}})
@@ -245,14 +245,14 @@ func TestTheProgramsOwnWorker(t *testing.T) {
 		cause = context.Cause(ctx)
 		return nil
 	}))
-	c.Enqueue(task("k")) // in a queue that it does not take from
+	c.Enqueue(task("k")) // in a queue from which the worker does not take
 	mail := c.Enqueue(queue.Task{Kind: "k", Queue: "mail", AttemptTimeout: time.Second}).ID
 	if runs := c.Drain(); len(runs) != 1 || runs[0].ID != mail || cause != worker.ErrAttemptTimeout {
-		t.Errorf("%d tasks ran, and the context ended with %v, want the one of the queue mail, by the limit of its attempt", len(runs), cause)
+		t.Errorf("%d tasks ran, and the context ended with %v, want only the task of the queue mail, ended by the limit of its attempt", len(runs), cause)
 	}
 }
 
-func TestWhatAHandlerSaysOfItsProgressIsOnTheRecord(t *testing.T) {
+func TestTheProgressOfAHandlerIsOnTheRecord(t *testing.T) {
 	both(t, func(t *testing.T, config curfewtest.Config) {
 		c := curfewtest.New(t, config)
 		c.Worker.HandleRaw("k", raw(func(ctx context.Context) error {
@@ -270,6 +270,30 @@ func TestWhatAHandlerSaysOfItsProgressIsOnTheRecord(t *testing.T) {
 			if run.Status != want.status || run.Progress != want.progress || !run.ProgressAt.Equal(c.Now()) {
 				t.Errorf("the task is %s with progress %q of %v, want %s, %q, now", run.Status, run.Progress, run.ProgressAt, want.status, want.progress)
 			}
+		}
+	})
+}
+
+func TestARunHasNoRecordIfThatWasRemoved(t *testing.T) {
+	both(t, func(t *testing.T, config curfewtest.Config) {
+		c := curfewtest.New(t, config)
+		c.Worker.HandleRaw("k", raw(func(context.Context) error { c.Advance(time.Hour); return nil }))
+		c.Enqueue(queue.Task{Kind: "k", Timeout: time.Minute, Retention: time.Minute})
+		if run := c.RunOne(); run.Record != nil || run.Verdict.Accepted() {
+			t.Errorf("the run has the record %+v and the verdict %+v, want none and a refusal", run.Record, run.Verdict)
+		}
+	})
+}
+
+// A limit of the clock that never moves still ends in real time, so that a handler which hangs ends its test.
+func TestTheContextOfAHandlerAlsoEndsInRealTime(t *testing.T) {
+	both(t, func(t *testing.T, config curfewtest.Config) {
+		c := curfewtest.New(t, config)
+		c.Worker.HandleRaw("k", raw(func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }))
+		start := c.Now()
+		c.Enqueue(queue.Task{Kind: "k", AttemptTimeout: 20 * time.Millisecond})
+		if run := c.RunOne(); run.Report.Verb == queue.Complete || c.Now() != start {
+			t.Errorf("the handler reported %+v at %v, want that its context ended, and an unmoved clock", run.Report, c.Now())
 		}
 	})
 }

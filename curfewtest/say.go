@@ -11,7 +11,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// tell says in a sentence what a task is and why; want is what it should have been.
+// tell returns a sentence with the status of a task and why it has it. want is the expected status, "" if
+// there is none.
 func (s *Stage) tell(r *queue.Record, want string) string {
 	is := string(r.Status)
 	if want != "" {
@@ -38,7 +39,7 @@ func (s *Stage) why(r *queue.Record) string {
 	return strings.Join(parts, "; ")
 }
 
-// state is what there is to say of a status.
+// state explains the status of a task.
 func (s *Stage) state(r *queue.Record) string {
 	switch {
 	case r.Status == queue.Pending && r.Role == "timer":
@@ -46,11 +47,11 @@ func (s *Stage) state(r *queue.Record) string {
 	case r.Status == queue.Pending && r.Role != "":
 		return string("it is a " + r.Role + ", which Queue.Resolve or Reject settles")
 	case r.Status == queue.Pending && !r.AvailableAt.IsZero():
-		return fmt.Sprintf("it may start %s", s.when(r.AvailableAt))
+		return fmt.Sprintf("it can start %s", s.when(r.AvailableAt))
 	case r.Status == queue.Pending:
 		return fmt.Sprintf("it is ready in queue %q", r.Queue)
 	case r.Status == queue.Running && !r.CancelAt.IsZero():
-		return fmt.Sprintf("it was cancelled %s, and its handler may go on till %s", s.when(r.CancelAt), s.when(r.GraceEnds))
+		return fmt.Sprintf("it was cancelled %s, and the grace of its handler ends %s", s.when(r.CancelAt), s.when(r.GraceEnds))
 	case r.Status == queue.Running:
 		return fmt.Sprintf("attempt %d began %s and has not been reported", r.Retries+1, s.when(r.StartedAt))
 	case r.Status == queue.Waiting:
@@ -69,7 +70,7 @@ func (s *Stage) state(r *queue.Record) string {
 	return fmt.Sprintf("%s (%s%s)", quoted(r.Error), ended(r), code)
 }
 
-// waits is what an agent waits for.
+// waits returns what an agent waits for.
 func (s *Stage) waits(r *queue.Record) string {
 	e, err := inspect.Explain(s.ctx, s.Queue, r.ID)
 	if err != nil || e.Wait == nil {
@@ -85,20 +86,20 @@ func has(n int) string {
 	return fmt.Sprintf("%d have", n)
 }
 
-// limit is what a TimeoutType stands for.
+// limit returns the limit that a TimeoutType means.
 func limit(kind string) string {
 	switch kind {
 	case "execution":
 		return "its deadline"
 	case "queue":
-		return "its limit on standing in line"
+		return "the limit of its line"
 	case "workflow":
 		return "the deadline of its owner"
 	}
 	return "the limit of its " + kind
 }
 
-// ended says which attempt was the last, and why.
+// ended returns which attempt was the last, and why.
 func ended(r *queue.Record) string {
 	last := fmt.Sprintf("in attempt %d of %d", r.Retries+1, r.MaxRetries+1)
 	switch {
@@ -112,7 +113,7 @@ func ended(r *queue.Record) string {
 	return last
 }
 
-// when tells an instant by the stage's clock.
+// when returns an instant relative to the clock of the stage.
 func (s *Stage) when(at time.Time) string {
 	switch d := at.Sub(s.Now()); {
 	case d > 0:
@@ -123,27 +124,31 @@ func (s *Stage) when(at time.Time) string {
 	return "now"
 }
 
-// left says what has not ended, after a sentence that says that nothing is ready.
+// left lists the tasks that have not ended, after a sentence which says that no task is ready.
 func (s *Stage) left() string {
 	s.tb.Helper()
 	live := s.live()
 	if len(live) == 0 {
-		return " Every task there is has ended." + s.kinds(s.Tasks(""))
+		all := s.Tasks("")
+		if len(all) == 0 {
+			return " No task was enqueued."
+		}
+		return " All tasks have ended." + s.kinds(all)
 	}
 	hint, delayed := "", false
 	for _, r := range live {
 		delayed = delayed || !r.AvailableAt.IsZero()
 		if r.Status == queue.Pending && r.Role == "" && r.AvailableAt.IsZero() {
-			hint = "\nA queue whose tasks are ready gave none: it is paused or at its limit, or the worker does not take from it."
+			hint = "\nA task is ready and was not handed out: its queue is paused or at its limit, or the worker does not take from that queue."
 		}
 	}
 	if delayed {
-		hint += "\nAdvance moves the clock to a task that may not start yet, and DrainAll does so by itself."
+		hint += "\nMove the clock with Advance, or call DrainAll, which moves it to each start."
 	}
 	return fmt.Sprintf(" %s not ended:%s%s", plural(len(live), "task has", "tasks have"), s.listed(live, s.told), hint)
 }
 
-// listed is a line for each of the first ten.
+// listed returns a line for each of the first ten tasks, and the number of the others.
 func (s *Stage) listed(all []*queue.Record, line func(*queue.Record) string) string {
 	var b strings.Builder
 	for i, r := range all {
@@ -156,7 +161,7 @@ func (s *Stage) listed(all []*queue.Record, line func(*queue.Record) string) str
 	return b.String()
 }
 
-// sent is what a producer handed over.
+// sent describes a task as it was enqueued.
 func sent(r *queue.Record) string {
 	line := fmt.Sprintf("%s in queue %q with payload %s", r.ID, r.Queue, quoted(string(r.Payload)))
 	if len(r.Headers) > 0 {
@@ -165,14 +170,14 @@ func sent(r *queue.Record) string {
 	return line
 }
 
-// kinds says what was enqueued.
+// kinds returns how many tasks of each kind were enqueued, as a sentence after another one.
 func (s *Stage) kinds(all []*queue.Record) string {
 	counts := map[string]int{}
 	for _, r := range all {
 		counts[r.Kind]++
 	}
 	if len(counts) == 0 {
-		return " No task was enqueued at all."
+		return " Nor was any other task."
 	}
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
@@ -181,7 +186,7 @@ func (s *Stage) kinds(all []*queue.Record) string {
 	return " There are " + strings.Join(parts, ", ") + "."
 }
 
-// quoted is a stranger's text, short and in one line: a panic comes with its stack.
+// quoted returns a text quoted, short and in one line. It leaves out the stack of a panic.
 func quoted(text string) string {
 	const most = 200
 	text, _, _ = strings.Cut(text, "\n\n")
@@ -193,7 +198,7 @@ func quoted(text string) string {
 
 func were(n int) string { return plural(n, "task was", "tasks were") }
 
-// plural counts: plural(2, "task") is 2 tasks. The plural form may be given.
+// plural returns a number and a noun: plural(2, "task") is "2 tasks". many can give the plural form.
 func plural(n int, one string, many ...string) string {
 	switch {
 	case n == 1:

@@ -12,12 +12,12 @@ import (
 	"github.com/curfew-dev/curfew/lua"
 )
 
-// clock is what the scripts take the time from.
+// clock sets the time that the scripts use.
 type clock interface {
 	set(ctx context.Context, at time.Time) error
 }
 
-// serve gives the server that the stage plays on, and arranges for the end of it.
+// serve returns a client of the stage's server, and registers the clean-up.
 func (s *Stage) serve() (redis.UniversalClient, clock, error) {
 	c := &s.config.Queue
 	if rdb := s.config.Client; rdb != nil {
@@ -40,10 +40,10 @@ func (s *Stage) knowsFunctions(rdb redis.UniversalClient) bool {
 	return rdb.Eval(s.ctx, "#!lua\nreturn 1", []string{s.config.Queue.Namespace + ":{0}"}).Err() == nil
 }
 
-// scripts is a form of the Lua.
+// scripts identifies a variant of the Lua.
 type scripts struct{ functions, keyClock bool }
 
-var libraries sync.Map // by scripts: composing them is most of what a stage costs
+var libraries sync.Map // by scripts, because composing the Lua is most of the cost of a stage
 
 func load(form scripts) (*lua.Library, error) {
 	if library, ok := libraries.Load(form); ok {
@@ -60,7 +60,7 @@ func load(form scripts) (*lua.Library, error) {
 	return library, err
 }
 
-// serverClock is the embedded server's own: keys expire by it as well.
+// serverClock sets the clock of the embedded server, by which keys expire too.
 type serverClock struct{ server *embedded.Server }
 
 func (c serverClock) set(_ context.Context, at time.Time) error {
@@ -68,17 +68,17 @@ func (c serverClock) set(_ context.Context, at time.Time) error {
 	return nil
 }
 
-// keyClock is a key in each partition, on a Redis whose own clock is not ours to move.
+// keyClock keeps the time in a key of each partition, on a Redis whose own clock cannot be set.
 type keyClock struct {
 	rdb        redis.UniversalClient
 	namespace  string
 	partitions int
 }
 
-// now takes the place of lua/store/now.lua.
+// now replaces lua/store/now.lua.
 const now = `
 local function now(root)
-  return tonumber(redis.call("GET", root .. ":clock") or error("the clock of the test is gone: did it flush the database?", 0))
+  return tonumber(redis.call("GET", root .. ":clock") or error("the key with the clock of the test is missing: do not flush the database", 0))
 end
 `
 
@@ -91,7 +91,7 @@ func (c keyClock) set(ctx context.Context, at time.Time) error {
 	return nil
 }
 
-// erase deletes the namespace from a Redis that others use too.
+// erase deletes the keys of the namespace from a Redis, and no others.
 func (s *Stage) erase() {
 	var err error
 	if c, ok := s.config.Client.(*redis.ClusterClient); ok {

@@ -17,34 +17,32 @@ import (
 
 // Config adjusts a Stage. The zero value is ready to use.
 type Config struct {
-	// Start is where the clock stands at first. Defaults to the present, so that
-	// deadlines made from time.Now fit; an instant of your own makes a test the same
-	// every day.
+	// Start is the first instant of the clock. Defaults to the present, so that deadlines computed from
+	// time.Now make sense. With a fixed instant a test gives the same results every day.
 	Start time.Time
-	// Queue is the namespace. Its Namespace begins the name, which goes on with a random
-	// part; its Logger defaults to the log of the test. Library is not taken over.
+	// Queue configures the namespace. Its name is Namespace, which defaults to "curfewtest", and a
+	// random suffix. Logger defaults to the log of the test. Library is ignored.
 	Queue queue.Config
-	// Worker is the worker. As long as it names no queues, tasks are taken from all
-	// there are, in the order of their names.
+	// Worker configures the worker. If it names no queues, tasks are taken from all queues, in the order
+	// of their names.
 	Worker worker.Config
-	// MaxRuns is how many tasks Drain and DrainAll run before they say that it will
-	// never end. Defaults to 1000.
+	// MaxRuns is the number of tasks after which Drain and DrainAll fail the test, since they might never
+	// end. Defaults to 1000.
 	MaxRuns int
-	// Client is the Redis to use instead of the embedded server. The keys of the
-	// namespace are deleted when the test ends, no others are touched.
+	// Client is a Redis to use instead of the embedded server. The keys of the namespace are
+	// deleted when the test ends. No other keys are touched.
 	Client redis.UniversalClient
 }
 
-// Stage is a namespace of a test's own, a worker, and a clock that stands still until
-// the test moves it.
+// Stage is a namespace for one test, a worker, and a clock that only the test moves.
 //
-// Methods that begin with Assert report and let the test go on; all others end it if
-// they cannot do what they say.
+// Methods that begin with Assert report an error and let the test continue. All others end the test if
+// they fail.
 type Stage struct {
-	// Queue is for the code under test.
+	// Queue is the namespace. Pass it to the code under test.
 	Queue *queue.Queue
-	// Worker runs the handlers. Register them here; or put here the worker that the
-	// program makes for itself, from Queue: then tasks are taken from its queues only.
+	// Worker runs the handlers. Register them here, or replace Worker by the worker that the program
+	// makes from Queue. Then tasks are taken from the queues of that worker only.
 	Worker *worker.Worker
 
 	tb      testing.TB
@@ -56,17 +54,17 @@ type Stage struct {
 	moving sync.Mutex // one move of the clock at a time
 	mu     sync.Mutex
 	now    time.Time
-	acting map[*act]bool // the attempts that run
+	acting map[*act]bool // the running attempts
 	follow map[*worker.Worker]bool
 }
 
-// New makes a stage and ends it with the test. Give no config, or one.
+// New returns a stage, which ends with the test. Pass at most one config.
 func New(tb testing.TB, config ...Config) *Stage {
 	if tb == nil {
-		panic("curfewtest: New needs the test that the stage is for")
+		panic("curfewtest: New needs a testing.TB, and got nil")
 	}
 	tb.Helper()
-	// A test's context ends before its clean-up, which may want to look too.
+	// The context of a test ends before its clean-up, which can still use the stage.
 	s := &Stage{tb: tb, ctx: context.WithoutCancel(tb.Context()), acting: map[*act]bool{}, follow: map[*worker.Worker]bool{}}
 	switch len(config) {
 	case 0:
@@ -113,7 +111,7 @@ func (s *Stage) name(c *queue.Config) {
 	}
 }
 
-// timeless leaves the time of a log line out: it is not the stage's.
+// timeless removes the time of a log line, since it is not that of the stage's clock.
 func timeless(groups []string, a slog.Attr) slog.Attr {
 	if a.Key == slog.TimeKey && len(groups) == 0 {
 		return slog.Attr{}
@@ -140,7 +138,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// stacks undoes what a log line does to a panic's stack, which nobody could read.
+// stacks replaces the escapes in the stack of a panic, to make it readable.
 var stacks = strings.NewReplacer(`\n`, "\n", `\t`, "\t")
 
 func (o *output) end() {

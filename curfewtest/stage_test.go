@@ -11,6 +11,7 @@ import (
 
 	"github.com/curfew-dev/curfew/curfewtest"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -38,7 +39,7 @@ func TestStagesDoNotSeeEachOther(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftOfAStage(t *testing.T) {
+func TestAStageDeletesItsKeysAndNoOthers(t *testing.T) {
 	for _, server := range []string{"embedded", "redis"} {
 		t.Run(server, func(t *testing.T) {
 			var config curfewtest.Config
@@ -66,13 +67,13 @@ func TestNothingIsLeftOfAStage(t *testing.T) {
 				c.Drain()
 			})
 			if after := redistest.Dump(t, rdb, ""); after != before {
-				t.Errorf("the server holds\n%v\nand held\n%v", after, before)
+				t.Errorf("after the test the server holds\n%v\nand before\n%v", after, before)
 			}
 		})
 	}
 }
 
-// written is a test whose log is a buffer.
+// written is a test that logs into a buffer.
 type written struct {
 	testing.TB
 	log bytes.Buffer
@@ -80,7 +81,7 @@ type written struct {
 
 func (w *written) Output() io.Writer { return &w.log }
 
-// The context of a test ends before its clean-up, and the server ends in it.
+// The context of a test ends before its clean-up. The stage must work until its own clean-up.
 func TestAStageWorksInTheCleanUpOfItsTest(t *testing.T) {
 	c := curfewtest.New(t)
 	t.Cleanup(func() {
@@ -91,13 +92,33 @@ func TestAStageWorksInTheCleanUpOfItsTest(t *testing.T) {
 	})
 }
 
-func TestTheLogIsTheTests(t *testing.T) {
+func TestTheLoggerWritesToTheTest(t *testing.T) {
 	w := &written{TB: t}
 	c := curfewtest.New(w)
 	c.Queue.Logger().Info("hello", "n", 1)
 	if got, want := w.log.String(), "level=INFO msg=hello n=1\n"; got != want {
 		t.Errorf("the log is %q, want %q", got, want)
 	}
+}
+
+func TestNewPanicsWithoutATest(t *testing.T) {
+	defer func() {
+		if got, want := fmt.Sprint(recover()), "curfewtest: New needs a testing.TB, and got nil"; got != want {
+			t.Errorf("New(nil) panics with %q, want %q", got, want)
+		}
+	}()
+	curfewtest.New(nil)
+}
+
+func TestTheLibraryOfTheConfigIsIgnored(t *testing.T) {
+	both(t, func(t *testing.T, config curfewtest.Config) {
+		config.Queue.Library = new(lua.Library) // no call of it works
+		c := curfewtest.New(t, config)
+		c.Worker.HandleRaw("k", succeed)
+		id := c.Enqueue(task("k")).ID
+		c.RunOne()
+		c.MustComplete(id)
+	})
 }
 
 func BenchmarkNew(b *testing.B) {

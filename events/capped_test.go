@@ -14,7 +14,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// A stream is bounded in bytes, whatever its entries are like: many events each, or one.
+// A stream is bounded in bytes, whether its entries have many events or one.
 func TestTheStreamOfEventsIsCapped(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		ctx := context.Background()
@@ -47,9 +47,9 @@ func TestTheStreamOfEventsIsCapped(t *testing.T) {
 			most = max(most, size())
 		}
 		if now := size(); most > 3<<20+1<<17 || now < 2<<20 {
-			t.Errorf("of %d bytes the stream keeps %d, and at most %d, want 2 to 3 MiB", told, now, most)
+			t.Errorf("after %d bytes of events the stream has %d, and had at most %d, want 2 to 3 MiB", told, now, most)
 		}
-		// A reader that was away is told how many it missed, exactly.
+		// A reader that comes late gets the exact number of events that it missed.
 		stats := read(t, q, events.Newest, 1).Next
 		b := read(t, q, events.Cursor("0-0@0"), 1)
 		if len(b.Gaps) != 1 || len(b.Events) != 1 || b.Gaps[0].Missed != b.Events[0].Number-1 || b.Gaps[0].Missed < 5000 {
@@ -57,13 +57,13 @@ func TestTheStreamOfEventsIsCapped(t *testing.T) {
 		}
 		all := readAll(t, q, 10_000)
 		if last := all[len(all)-1]; !strings.HasSuffix(string(stats), fmt.Sprint("@", last.Number)) || int(last.Number) != len(all)+int(b.Gaps[0].Missed) {
-			t.Errorf("%d events are kept, the last is %d of %s, missed %d", len(all), last.Number, stats, b.Gaps[0].Missed)
+			t.Errorf("%d events are kept, and %d were missed; the last has the number %d, the newest cursor is %s", len(all), b.Gaps[0].Missed, last.Number, stats)
 		}
 		inOrder(t, all)
 	})
 }
 
-// A large unit of work is several entries, and a reader may stop within one.
+// A large unit of work has several entries, and a reader can stop within one.
 func TestEventsOfOneCallAreReadInPartsAndOnce(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		ctx := context.Background()
@@ -80,7 +80,7 @@ func TestEventsOfOneCallAreReadInPartsAndOnce(t *testing.T) {
 		}
 		entries := rdb.XLen(ctx, q.EventsKey(0)).Val()
 		if entries < 7 || entries > 12 {
-			t.Errorf("1,501 events of 250 bytes are %d entries, want one for each 64 KiB", entries)
+			t.Errorf("1,501 events of 250 bytes have %d entries, want one for each 64 KiB", entries)
 		}
 		for _, n := range []int{37, 64, 499, 10_000} {
 			all := readAll(t, q, n)

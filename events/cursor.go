@@ -11,48 +11,47 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Cursor is a place in the events of all partitions, in a form that outlives the
-// process: keep it as text, and give it back to [Read]. It holds, for each
-// partition in its order and with commas between, an id in its stream and, behind an @,
-// the number of the last event read:
+// Cursor is a position in the events of all partitions. A program can store it as text, and pass it to
+// [Read] in another process. It has one part for each partition, separated by commas: a stream id, an
+// @, and the number of the last event read:
 //
 //	1763732630000-0@12,1763732630004-1@9
 //
-// Reading goes on with the entries behind that id, and the events of a greater number.
-// An entry that has been read in part lies behind the id.
+// Read continues with the entries behind that id, and skips events up to that number. An entry that was
+// read in part is behind the id.
 type Cursor string
 
 const (
 	// Oldest is before the oldest event that is kept.
 	Oldest Cursor = ""
-	// Newest is behind the newest event: only what comes from now on is read.
+	// Newest is behind the newest event: only later events are read.
 	Newest Cursor = "now"
 )
 
-// place is where a reader is in one partition.
+// place is the position of a reader in one partition.
 type place struct {
 	id  streamID
 	nth int64 // the number of the last event read
 }
 
-// places reads a cursor of so many partitions. Oldest and Newest are no places yet.
+// places decodes a cursor for a number of partitions. It does not accept Oldest and Newest: begin resolves them.
 func (c Cursor) places(partitions int) ([]place, error) {
 	parts := strings.Split(string(c), ",")
 	places := make([]place, 0, min(len(parts), queue.MaxPartitions))
 	for _, part := range parts {
 		p, ok := parsePlace(part)
 		if !ok || len(places) == queue.MaxPartitions {
-			return nil, refusal.Invalid("cursor", "%q is not valid: it must be \"\" for the oldest event, \"now\", or what an earlier read gave, like 1763732630000-0@12", refusal.Clip(string(c)))
+			return nil, refusal.Invalid("cursor", "%q is not valid: it must be \"\" for the oldest event, \"now\", or the Next of an earlier read, like 1763732630000-0@12", refusal.Clip(string(c)))
 		}
 		places = append(places, p)
 	}
 	if len(places) != partitions {
-		return nil, refusal.Invalid("cursor", "is of %d partitions, and this namespace has %d: it is of another namespace", len(places), partitions)
+		return nil, refusal.Invalid("cursor", "is for %d partitions, and this namespace has %d: it is from another namespace", len(places), partitions)
 	}
 	return places, nil
 }
 
-// cursorOf is the text of places; places reads it back as they are.
+// cursorOf encodes places, so that the method places decodes the same.
 func cursorOf(places []place) Cursor {
 	var b []byte
 	for i, p := range places {
@@ -72,7 +71,7 @@ func parsePlace(s string) (place, bool) {
 	return place{at, int64(n)}, ok && also && n <= math.MaxInt64
 }
 
-// streamID is the id of an entry. Within a stream they grow.
+// streamID is the id of an entry. Ids increase within a stream.
 type streamID struct{ ms, seq uint64 }
 
 func (id streamID) String() string {
@@ -83,7 +82,7 @@ func (id streamID) compare(other streamID) int {
 	return cmp.Or(cmp.Compare(id.ms, other.ms), cmp.Compare(id.seq, other.seq))
 }
 
-// before is the greatest id that is smaller; of 0-0 itself.
+// before returns the greatest id that is smaller, or 0-0 for 0-0.
 func (id streamID) before() streamID {
 	switch {
 	case id.seq > 0:

@@ -24,7 +24,7 @@ func TestACursorHasOneText(t *testing.T) {
 	} {
 		got, err := Cursor(test.text).places(len(test.want))
 		if err != nil || !slices.Equal(got, test.want) || string(cursorOf(got)) != test.text {
-			t.Errorf("%q = %v, %v, want %v; and back %q", test.text, got, err, test.want, cursorOf(got))
+			t.Errorf("%q is decoded as %v, %v, want %v, and encoded again as %q", test.text, got, err, test.want, cursorOf(got))
 		}
 	}
 	for _, text := range []string{
@@ -33,12 +33,12 @@ func TestACursorHasOneText(t *testing.T) {
 	} {
 		got, err := Cursor(text).places(1)
 		if !errors.Is(err, refusal.ErrInvalid) || got != nil || len(err.Error()) > 300 {
-			t.Errorf("%.40q = %v, %v, want a refusal of reasonable length", text, got, err)
+			t.Errorf("%.40q = %v, %v, want ErrInvalid with a text of at most 300 bytes", text, got, err)
 		}
 	}
 }
 
-// FuzzCursor: a text is refused with a sentence, or it is the one text of its places.
+// FuzzCursor checks that a text is refused with ErrInvalid, or is what cursorOf returns for its places.
 func FuzzCursor(f *testing.F) {
 	for i, s := range []string{
 		"", "now", "0-0", "0-0@0", "1-2@3,4-5@6", "1-2,3-4@5", "00-0", "0-0@", "@", ",", "-", "0-0@9223372036854775807", "0-0@9223372036854775808",
@@ -50,23 +50,23 @@ func FuzzCursor(f *testing.F) {
 		places, err := Cursor(s).places(partitions)
 		if err != nil {
 			if !errors.Is(err, refusal.ErrInvalid) || places != nil || len(err.Error()) > 500 {
-				t.Errorf("%q = %v, %v", s, places, err)
+				t.Errorf("%q = %v, %v, want ErrInvalid with a text of at most 500 bytes, and no places", s, places, err)
 			}
 			return
 		}
 		if len(places) != partitions || string(cursorOf(places)) != s {
-			t.Errorf("%q is read as %v, which is %q", s, places, cursorOf(places))
+			t.Errorf("%q is decoded as %v, and encoded again as %q", s, places, cursorOf(places))
 		}
 		for _, p := range places {
 			if p.id.before().compare(p.id) > 0 || p.nth < 0 {
-				t.Errorf("%q has the place %v, and before it %v", s, p, p.id.before())
+				t.Errorf("%q has the place %v, and the id before it is %v", s, p, p.id.before())
 			}
 		}
 	})
 }
 
-// An answer of another shape is an error or read as best can be, and no panic.
-func TestAnAnswerOfAnotherShapeIsNoPage(t *testing.T) {
+// A reply of an unexpected shape is an error and never a panic.
+func TestAReplyOfAnotherShapeIsAnError(t *testing.T) {
 	whole := []any{int64(1), int64(3), int64(2), "1-0", "3-0", int64(1), []any{"2-0", []any{"first", "3", "at", "7", "events", "k 0-A\nk2 0-B\n"}}}
 	page, err := readEventPage(whole, 4, 1, place{})
 	if err != nil || len(page.events) != 1 || page.events[0].Kind != "k" || page.events[0].TaskID != "0-A" || page.events[0].Number != 3 ||
@@ -87,21 +87,21 @@ func TestAnAnswerOfAnotherShapeIsNoPage(t *testing.T) {
 	}
 }
 
-// What somebody else put into the stream is one event, whatever it looks like.
-func TestAnEntryThatIsNotOursIsOneEvent(t *testing.T) {
+// An entry that another program put into the stream is one event, whatever it contains.
+func TestAnEntryOfAnotherProgramIsOneEvent(t *testing.T) {
 	for _, values := range []map[string]any{
 		{}, {"first": "1"}, {"first": "0", "at": "1", "events": "k 0-A\n"}, {"first": "1", "at": "x", "events": "k 0-A\n"},
 		{"first": "1", "at": "1", "events": ""}, {"first": "9007199254740993", "at": "1", "events": "k 0-A\n"}, {"first": "1", "at": int64(1), "events": nil},
 	} {
 		events := In(2, redis.XMessage{ID: "5-1", Values: values})
 		if len(events) != 1 || events[0].Kind != "" || events[0].Number != 0 || events[0].ID != "5-1" || events[0].At.UnixMilli() != 5 || len(events[0].Fields) != len(values) {
-			t.Errorf("%v = %+v", values, events)
+			t.Errorf("In(%v) = %+v, want one event without kind and number, with all fields", values, events)
 		}
 	}
 }
 
-// FuzzEventLine: any line gives an event, and what is written as lua/store/emit.lua does is
-// read as it was.
+// FuzzEventLine checks that no line causes a panic, and that a value that is escaped as in
+// lua/store/emit.lua is decoded unchanged.
 func FuzzEventLine(f *testing.F) {
 	for _, s := range []string{"", " ", "task_completed 0-A k default 1 2 3 1 w", "k 0-A - - - - 0 1 - error=a%20b%0A", "%", "%zz a=b=c =", "k 0-A.b!c.d"} {
 		f.Add(s, s)
@@ -113,7 +113,7 @@ func FuzzEventLine(f *testing.F) {
 		e = Event{}
 		e.read("k 0-A kind q 1 2 3 4 w error=" + escaped)
 		if e.Fields["error"] != value || e.Worker != "w" || e.Attempt != 4 || e.StartedAt.UnixMilli() != 2 {
-			t.Errorf("%q is read as %+v", value, e)
+			t.Errorf("the error %q is decoded as %+v", value, e)
 		}
 	})
 }

@@ -13,34 +13,34 @@ import (
 	"github.com/curfew-dev/curfew/internal/names"
 )
 
-// Event is one transition, written by the script that made it. docs/events.md lists
-// the kinds and what each says.
+// Event is one transition, or one refused call. The script that made the transition wrote the event.
+// docs/events.md lists the kinds and their fields.
 type Event struct {
-	Kind      string // "task_completed", …; empty: somebody else put it into the stream
+	Kind      string // "task_completed", …; empty if another program put the entry into the stream
 	TaskID    string
 	TaskKind  string
 	Queue     string
-	At        time.Time // the clock reading of its script
-	CreatedAt time.Time // of the task
-	StartedAt time.Time // of its newest attempt; zero if there was none
+	At        time.Time // clock of Redis in the script
+	CreatedAt time.Time // when the task was created
+	StartedAt time.Time // when its newest attempt started; zero if there was none
 	Epoch     int64
 	Attempt   int
 	Worker    string
-	Owner     string // agent_execution_id: of a child, the task that it belongs to
-	Root      string // workflow_run_id: of a child, the root of its tree
+	Owner     string // agent_execution_id: the owner of a child, "" for other tasks
+	Root      string // workflow_run_id: the root of a child's tree, "" for other tasks
 
 	Partition int
-	// Number counts the events of a partition from 1 on: with the partition, an event's
-	// identity. It is 0 for what somebody else put into the stream.
+	// Number counts the events of a partition from 1. Partition and Number identify an event. It is 0
+	// if another program put the entry into the stream.
 	Number int64
-	ID     string // of the stream's entry, which all events of one call share
-	// Fields is all that this kind says beyond that, by the names in the stream.
+	ID     string // id of the stream entry, which several events of one call can share
+	// Fields holds the further fields of this kind, by their names in the stream.
 	Fields map[string]string
 }
 
-// In are the events of an entry of a partition's stream, for a program that reads
-// the stream itself. They share the entry's id and instant. An entry that somebody else
-// put into the stream is one event without a kind.
+// In returns the events in an entry of a partition's stream, for a program that reads the stream itself.
+// They have the same ID and At. An entry that another program put into the stream is returned as
+// one event without a kind.
 func In(partition int, entry redis.XMessage) []Event {
 	id, _ := parseStreamID(entry.ID)
 	base := Event{Partition: partition, ID: entry.ID, At: time.UnixMilli(int64(id.ms))}
@@ -63,8 +63,8 @@ func In(partition int, entry redis.XMessage) []Event {
 	return events
 }
 
-// ourEntry reads what store/events.lua writes. The first event has number 0 if the entry
-// is not ours.
+// ourEntry decodes an entry that store/events.lua has written. It returns 0 as first if another program
+// wrote the entry.
 func ourEntry(values map[string]any) (first int64, at time.Time, lines string) {
 	n, ok := jsonline.Decimal(engine.Text(values["first"]))
 	ms, also := jsonline.Decimal(engine.Text(values["at"]))
@@ -75,8 +75,8 @@ func ourEntry(values map[string]any) (first int64, at time.Time, lines string) {
 	return int64(n), time.UnixMilli(int64(ms)), lines
 }
 
-// read reads a line as store/emit.lua writes it, without trusting it: what has not the
-// form of its word is left out.
+// read decodes a line that store/emit.lua has written. It does not trust the line: it leaves out words
+// that do not have the right form.
 func (e *Event) read(line string) {
 	e.Fields = map[string]string{}
 	words := strings.Split(line, " ")
@@ -129,7 +129,7 @@ func unescape(word string) string {
 	return word
 }
 
-// instantText is what the stream has for an instant.
+// instantText returns the text of an instant in the stream.
 func instantText(at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -137,9 +137,9 @@ func instantText(at time.Time) string {
 	return strconv.FormatInt(at.UnixMilli(), 10)
 }
 
-// MarshalJSON writes one flat object with the names of the stream, and "partition",
-// "number" and "id". Numbers and instants (ms) are numbers; the names that end with
-// _base64 hold what is no UTF-8.
+// MarshalJSON returns one flat object with the names of the stream, and "partition", "number" and "id".
+// Numbers and instants (in ms) are JSON numbers. A value that is not valid UTF-8 is in base64, and its
+// name ends with _base64.
 func (e Event) MarshalJSON() ([]byte, error) {
 	var o jsonline.Object
 	o.Word("kind", e.Kind)

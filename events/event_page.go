@@ -8,24 +8,24 @@ import (
 	"github.com/curfew-dev/curfew/internal/engine"
 )
 
-// eventPage is what read_events answers for one partition: events behind a place, and
-// what the stream was like at that instant.
+// eventPage is the reply of read_events for one partition: the events behind a place, and the state of
+// the stream at that instant.
 type eventPage struct {
-	count, before int64 // events there ever were, and before the oldest that is kept
+	count, before int64 // number of all events so far, and of those before the oldest that is kept
 	first, last   streamID
 	events        []Event
 	behind        []place  // the place behind each of the events
 	seen          streamID // the last entry that was read
-	more          bool     // there is more behind it
+	more          bool     // whether there are events behind the page
 }
 
-// start is the place before the oldest event that is kept.
+// start returns the place before the oldest event that is kept.
 func (p eventPage) start() place { return place{p.first.before(), p.before} }
 
-// end is the place behind the newest event.
+// end returns the place behind the newest event.
 func (p eventPage) end() place { return place{p.last, p.count} }
 
-// gap tells whether events behind a place went before this page was read.
+// gap returns the gap between a place and this page, nil if no event behind the place was lost.
 func (p eventPage) gap(from place) *Gap {
 	switch missed := p.before - from.nth; {
 	case p.last.compare(from.id) < 0, p.count < from.nth:
@@ -36,8 +36,7 @@ func (p eventPage) gap(from place) *Gap {
 	return nil
 }
 
-// readEventPage reads an answer of read_events.lua that asked for n events behind a
-// place.
+// readEventPage decodes a reply of read_events.lua to a request for n events behind a place.
 func readEventPage(reply any, partition, n int, from place) (eventPage, error) {
 	words, err := engine.List(reply, nil, 6)
 	if err != nil {
@@ -71,14 +70,13 @@ func readEventPage(reply any, partition, n int, from place) (eventPage, error) {
 	return page, nil
 }
 
-// add takes the events of an entry that lie behind a place. It returns the place behind
-// the entry.
+// add adds the events of an entry that are behind a place, and returns the place behind the entry.
 func (p *eventPage) add(id streamID, events []Event, from place) place {
 	for i, e := range events {
 		if e.Number > 0 && e.Number <= from.nth {
-			continue // read already, with the first ones of this entry
+			continue // already read
 		}
-		// The entry is read again as long as not all of it has been read.
+		// The place stays before the entry until all of its events have been read.
 		from.id, from.nth = id.before(), max(from.nth, e.Number)
 		if i == len(events)-1 {
 			from.id = id

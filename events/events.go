@@ -10,43 +10,46 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// maxEvents bounds what one call of Events returns, and one of its script reads.
+// maxEvents is the maximum number of events that one call of Read returns, and that one script reads.
 const maxEvents = 10_000
 
-// Batch is what one call of [Read] read.
+// Batch is the result of one call of [Read].
 type Batch struct {
 	Events []Event
-	// Gaps are places where events were lost before this reader came to them. Each is
-	// told once, before the events behind it.
+	// Gaps lists the places where events were lost before this reader could read them. Each gap is
+	// reported once, and not later than the events behind it.
 	Gaps []Gap
-	// Next continues behind these events, in this process or another.
+	// Next is the cursor behind these events. Any process can continue with it.
 	Next Cursor
 }
 
-// Gap says that a partition has, or may have, lost events that were never read.
+// Gap says that a partition has lost, or may have lost, events that this reader has not read.
 type Gap struct {
 	Partition int `json:"partition"`
-	// Missed is how many were trimmed before they could be read; -1 with SetBack.
+	// Missed is the number of events that were trimmed before they could be read; -1 with SetBack.
 	Missed int64 `json:"missed"`
-	// SetBack means that the stream is not the one that the cursor is of, or an older
-	// state of it: Redis lost its data, or a replica took over that was behind. Reading
-	// begins again at the oldest event that is kept, so events may come a second time.
+	// SetBack means that the stream is older than the cursor, or is another stream: Redis lost
+	// its data, or a replica that was behind became the master. Reading begins again at the oldest
+	// event that is kept, so events may be read twice.
 	SetBack bool `json:"set_back"`
-	// Oldest is the stream id of the oldest entry that is kept; 0-0: there is none.
+	// Oldest is the stream id of the oldest entry that is kept; 0-0 if there is none.
 	Oldest string `json:"oldest"`
 }
 
-// Read reads what happened behind a cursor: [Oldest], [Newest], or the Next of an
-// earlier batch. It returns at most n (1 to 10,000) events, in each partition's order,
-// and merged by their instant as far as the partitions have been read; between two
-// calls the instants of different partitions may overlap.
+// Read returns the events behind a cursor: [Oldest], [Newest], or the Next of an earlier batch. It
+// returns at most n (1 to 10,000) events. The events of a partition are in their order, and those of
+// several partitions are merged by their instants. The instants of two batches can overlap if they are
+// of different partitions.
 //
-// With nothing there it waits for something, no longer than wait and ctx; a batch
-// without events is no error. An event that this cursor should have met and that has
-// been trimmed is told as a [Gap], never passed over in silence. What somebody else
-// put into a stream comes as an Event too, without a kind.
+// If there are no events, Read waits for some, until the duration wait is over or ctx ends. It then
+// returns a batch without events and a nil error, or the cause of ctx. Events behind the cursor that
+// have been trimmed are reported as a [Gap]. Entries that another program put into a stream are
+// returned as events without a kind.
 //
-// A namespace tells only what its [Config].Events says: with "none" there is nothing.
+// Read returns [refusal.ErrInvalid] if the cursor, n or wait is not valid. With an error, Next is
+// still a cursor from which to continue.
+//
+// [queue.Config].Events says which events a namespace writes; with "none" there are none.
 func Read(ctx context.Context, q *queue.Queue, from Cursor, n int, wait time.Duration) (Batch, error) {
 	if err := q.Ready(ctx); err != nil {
 		return Batch{Next: from}, refusal.Failed("events", "", err)
@@ -63,7 +66,7 @@ func Read(ctx context.Context, q *queue.Queue, from Cursor, n int, wait time.Dur
 	}
 	for until := time.Now().Add(wait); ; {
 		batch, err := readEvents(ctx, q, places, n)
-		batch.Next = cursorOf(places) // also with an error: Newest is a place by now
+		batch.Next = cursorOf(places) // also with an error, since Newest has been resolved to places
 		if err != nil {
 			return batch, refusal.Failed("events", "", err)
 		}
@@ -77,8 +80,7 @@ func Read(ctx context.Context, q *queue.Queue, from Cursor, n int, wait time.Dur
 	}
 }
 
-// begin turns a cursor into places: those of Oldest and Newest are where the streams
-// begin and end now.
+// begin decodes a cursor. It resolves Oldest and Newest to the places where the streams begin and end now.
 func begin(ctx context.Context, q *queue.Queue, from Cursor) ([]place, error) {
 	if from != Oldest && from != Newest {
 		return from.places(q.Partitions())
@@ -95,7 +97,7 @@ func begin(ctx context.Context, q *queue.Queue, from Cursor) ([]place, error) {
 	return places, err
 }
 
-// readEvents reads from all partitions and moves the places behind what it returns.
+// readEvents reads from all partitions, and moves the places behind the events that it returns.
 func readEvents(ctx context.Context, q *queue.Queue, places []place, n int) (Batch, error) {
 	each := n
 	if len(places) > 1 {
@@ -111,20 +113,20 @@ func readEvents(ctx context.Context, q *queue.Queue, places []place, n int) (Bat
 			gap.Partition = p
 			batch.Gaps = append(batch.Gaps, *gap)
 			places[p] = page.start()
-			if gap.SetBack { // read from another place than this page
+			if gap.SetBack { // the page was read from the wrong place: read again
 				pages[p].events, pages[p].more = nil, true
 			}
 		} else if len(page.events) == 0 {
-			places[p].id = page.seen // the cursor lay before what it says is read
+			places[p].id = page.seen // skip entries whose events have all been read
 		}
 	}
 	batch.Events = merge(places, pages, n)
 	return batch, nil
 }
 
-// merge takes up to n events off pages: each page in its order, and between pages the
-// earlier one first. It stops where a page ends that is not the end of its stream: what
-// comes next might be there. It moves the places along.
+// merge returns up to n events of the pages, the earliest first, and moves the places behind them. It
+// keeps the order of each page. It stops at the end of a page that is not the end of its stream, because
+// the next event there may be the earliest.
 func merge(places []place, pages []eventPage, n int) []Event {
 	var merged []Event
 	taken := make([]int, len(pages))
@@ -152,11 +154,11 @@ func merge(places []place, pages []eventPage, n int) []Event {
 	return merged
 }
 
-// readStreams reads a page from each partition, some at once.
+// readStreams reads a page from each partition, from up to 8 at the same time.
 func readStreams(ctx context.Context, q *queue.Queue, places []place, n int) ([]eventPage, error) {
 	pages := make([]eventPage, len(places))
 	errs := make([]error, len(places))
-	free := make(chan struct{}, 8) // of the client's connections, most are somebody else's
+	free := make(chan struct{}, 8) // so that most connections of the client are left to other calls
 	var group sync.WaitGroup
 	for p := range places {
 		free <- struct{}{}

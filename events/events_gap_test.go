@@ -13,8 +13,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// What was trimmed before a reader came is told, once and before what comes behind it.
-func TestTrimmedEventsAreToldNeverPassedOver(t *testing.T) {
+// Events that were trimmed before they were read are reported as a gap, once, and before the events behind them.
+func TestTrimmedEventsAreReportedAsAGap(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	for _, test := range []struct {
 		claim  string
@@ -24,12 +24,12 @@ func TestTrimmedEventsAreToldNeverPassedOver(t *testing.T) {
 	}{
 		{"behind the reader nothing is lost", 7, 5, 0},
 		{"the last event read is the oldest kept", 7, 4, 0},
-		{"the last event read went, and no other", 7, 3, 0},
-		{"one was lost", 6, 3, 1},
-		{"all but the newest", 1, 1, 8},
-		{"all, read before", 10, 0, 0},
-		{"all, unread", 4, 0, 6},
-		{"before the first read", 0, 2, 8},
+		{"the last event read was trimmed, and no later one", 7, 3, 0},
+		{"one unread event was trimmed", 6, 3, 1},
+		{"all but the newest event were trimmed", 1, 1, 8},
+		{"all were trimmed after they were read", 10, 0, 0},
+		{"all were trimmed, some unread", 4, 0, 6},
+		{"events were trimmed before the first read", 0, 2, 8},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
@@ -59,7 +59,7 @@ func TestTrimmedEventsAreToldNeverPassedOver(t *testing.T) {
 				if !reflect.DeepEqual(b.Gaps, want) || !equalEvents(b.Events, unread[:min(len(unread), 1)]) {
 					t.Errorf("read %+v, want gaps %v and the first of %v", b, want, unread)
 				}
-				for range 12 { // told once, however small the pages and whether or not there is anything to read
+				for range 12 { // the gap is reported once, even with pages of one event, and at the end of the stream
 					got := len(b.Events)
 					b = read(t, q, b.Next, 1)
 					unread = unread[got:]
@@ -67,7 +67,7 @@ func TestTrimmedEventsAreToldNeverPassedOver(t *testing.T) {
 						t.Errorf("read on %+v, want no gap and the first of %v", b, unread)
 					}
 				}
-				// What comes now is met, and nothing is thought lost.
+				// A new event is read, without another gap.
 				r := queuetest.Enqueue(t, q, queue.Task{})
 				if b = read(t, q, b.Next, 10); b.Gaps != nil || len(b.Events) != 1 || b.Events[0].TaskID != r.ID {
 					t.Errorf("then %+v, want one event", b)
@@ -77,7 +77,7 @@ func TestTrimmedEventsAreToldNeverPassedOver(t *testing.T) {
 	}
 }
 
-func TestTheOldestEventKeptIsNoGap(t *testing.T) {
+func TestOldestReportsNoGap(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{Events: "all"})
 		queuetest.Busy(t, q, 4)
@@ -90,8 +90,8 @@ func TestTheOldestEventKeptIsNoGap(t *testing.T) {
 	})
 }
 
-// A stream that ends before the cursor is another one, or an older state of it.
-func TestAStreamThatWasSetBackIsTold(t *testing.T) {
+// A stream that ends before the cursor is another stream, or an older state of it.
+func TestAStreamThatWasSetBackIsReported(t *testing.T) {
 	for _, partitions := range []int{1, 3} {
 		redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 			q := queuetest.Open(t, rdb, queue.Config{Partitions: partitions, Events: "all"})
@@ -111,7 +111,7 @@ func TestAStreamThatWasSetBackIsTold(t *testing.T) {
 			if again := read(t, q, gone.Next, 10); again.Gaps != nil || again.Events != nil {
 				t.Errorf("then %+v, want nothing", again)
 			}
-			// An older state comes back, with an entry that the cursor lies behind.
+			// An older state comes back, with an entry that is before the cursor.
 			if err := rdb.XAdd(ctx, &redis.XAddArgs{Stream: key, ID: old, Values: []string{"kind", "x"}}).Err(); err != nil {
 				t.Fatal(err)
 			}

@@ -22,7 +22,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// telling runs a test in namespaces that tell all events, of 1 and of 3 partitions.
+// telling runs a test in namespaces of 1 and 3 partitions that write all events.
 func telling(t *testing.T, test func(t *testing.T, q *queue.Queue)) {
 	t.Helper()
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
@@ -34,7 +34,7 @@ func telling(t *testing.T, test func(t *testing.T, q *queue.Queue)) {
 	})
 }
 
-// read reads a batch that must be read.
+// read returns a batch, and fails the test on an error.
 func read(tb testing.TB, q *queue.Queue, from events.Cursor, n int) events.Batch {
 	tb.Helper()
 	b, err := events.Read(context.Background(), q, from, n, 0)
@@ -49,7 +49,7 @@ func read1(q *queue.Queue) events.Cursor {
 	return b.Next
 }
 
-// readAll reads what there is, in batches of n at the most.
+// readAll returns all events, read in batches of at most n.
 func readAll(tb testing.TB, q *queue.Queue, n int) (all []events.Event) {
 	tb.Helper()
 	for at := events.Oldest; ; {
@@ -64,7 +64,7 @@ func readAll(tb testing.TB, q *queue.Queue, n int) (all []events.Event) {
 	}
 }
 
-func TestACursorGoesOnExactlyWhereItWasLeft(t *testing.T) {
+func TestReadContinuesExactlyBehindTheCursor(t *testing.T) {
 	telling(t, func(t *testing.T, q *queue.Queue) {
 		queuetest.Busy(t, q, 8)
 		all := read(t, q, events.Oldest, 1000)
@@ -85,7 +85,7 @@ func TestACursorGoesOnExactlyWhereItWasLeft(t *testing.T) {
 		}
 		for range 2 {
 			if end := read(t, q, at, 1); end.Events != nil || end.Gaps != nil || end.Next != all.Next {
-				t.Errorf("behind the last: %+v, want nothing and %q", end, all.Next)
+				t.Errorf("behind the last event: %+v, want nothing and %q", end, all.Next)
 			}
 		}
 		inOrder(t, all.Events)
@@ -98,16 +98,16 @@ func equalEvents(a, b []events.Event) bool {
 	return slices.Equal(x, y) || len(a) == 0 && len(b) == 0
 }
 
-// inOrder holds events against the order that is promised.
+// inOrder checks that events are in the order that Read promises.
 func inOrder(tb testing.TB, events []events.Event) {
 	tb.Helper()
 	last := map[int]int64{}
 	for i, e := range events {
 		if i > 0 && e.At.Before(events[i-1].At) {
-			tb.Errorf("%v comes after %v", e, events[i-1])
+			tb.Errorf("%v is listed behind the later %v", e, events[i-1])
 		}
 		if before := last[e.Partition]; e.Number != before+1 && (before > 0 || e.Number < 1) {
-			tb.Errorf("partition %d tells event %d after %d", e.Partition, e.Number, before)
+			tb.Errorf("partition %d has event %d behind %d", e.Partition, e.Number, before)
 		}
 		last[e.Partition] = e.Number
 	}
@@ -123,7 +123,7 @@ func TestAllEventsOfManyPartitionsAreReadOnceWhateverThePage(t *testing.T) {
 		for _, e := range all {
 			seen[fmt.Sprint(e.Partition, " ", e.Number)]++
 		}
-		inOrder(t, all) // nobody writes meanwhile, so over all pages
+		inOrder(t, all) // across pages too, since no call writes meanwhile
 		for e, times := range seen {
 			if times != 1 {
 				t.Errorf("pages of %d: %s was read %d times", n, e, times)
@@ -135,7 +135,7 @@ func TestAllEventsOfManyPartitionsAreReadOnceWhateverThePage(t *testing.T) {
 	}
 }
 
-func TestAnEventSaysWhatItsTransitionDid(t *testing.T) {
+func TestAnEventDescribesItsTransition(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{Library: testclock.Library(t, rdb), Events: "all"})
 		owner := queuetest.Enqueue(t, q, queue.Task{Queue: "q"}).ID
@@ -150,7 +150,7 @@ func TestAnEventSaysWhatItsTransitionDid(t *testing.T) {
 			t.Fatalf("read %v, want 4 events", found)
 		}
 		last := found[3]
-		last.ID = "1-1" // the server's clock, which stands not still
+		last.ID = "1-1" // the real one is made from the server's clock, which is not stopped
 		want := events.Event{Kind: "task_timed_out", TaskID: owner + ".1", TaskKind: "k", Queue: "default", At: time.UnixMilli(1_800_000_001_500),
 			CreatedAt: time.UnixMilli(1_800_000_000_000), Attempt: 1, Owner: owner, Root: owner, Number: 4, ID: "1-1", Fields: map[string]string{
 				"timeout_type": "execution", "timeout_duration_ms": "1000", "policy_applied": "fail", "deadline_at": "1800000001000",
@@ -171,8 +171,7 @@ func TestAnEventSaysWhatItsTransitionDid(t *testing.T) {
 	})
 }
 
-// xreads is told of every XREAD.
-func TestANamespaceOfLevelNoneTellsNothing(t *testing.T) {
+func TestANamespaceWithEventsNoneHasNoEvents(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{Events: "none"})
 		queuetest.Busy(t, q, 3)
@@ -185,7 +184,7 @@ func TestANamespaceOfLevelNoneTellsNothing(t *testing.T) {
 	})
 }
 
-func TestForeignEntriesDoNotStopTheReader(t *testing.T) {
+func TestEntriesOfOtherProgramsDoNotStopTheReader(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	telling(t, func(t *testing.T, q *queue.Queue) {
 		rdb, key, ctx := q.Client(), q.EventsKey(q.Partitions()-1), context.Background()
@@ -220,7 +219,7 @@ func TestForeignEntriesDoNotStopTheReader(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeReadIsRefused(t *testing.T) {
+func TestInvalidArgumentsOfReadAreRefused(t *testing.T) {
 	telling(t, func(t *testing.T, q *queue.Queue) {
 		ctx := context.Background()
 		for _, test := range []struct {
@@ -232,22 +231,19 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 			{events.Oldest, 0, 0, "n 0 must be 1 to 10000"},
 			{events.Oldest, 10_001, 0, "n 10001 must be"},
 			{events.Oldest, 1, -1, "wait -1ns must not be negative"},
-			{"latest", 1, 0, `cursor "latest" is not valid: it must be "" for the oldest event, "now", or what an earlier read gave`},
-			{"0-0@0,0-0@0", 1, 0, "cursor is of 2 partitions, and this namespace has"},
+			{"latest", 1, 0, `cursor "latest" is not valid: it must be "" for the oldest event, "now", or the Next of an earlier read`},
+			{"0-0@0,0-0@0", 1, 0, "cursor is for 2 partitions, and this namespace has"},
 		} {
 			b, err := events.Read(ctx, q, test.from, test.n, test.wait)
 			if !errors.Is(err, refusal.ErrInvalid) || !strings.Contains(err.Error(), test.want) || b.Next != test.from {
-				t.Errorf("Events(%q, %d, %v) = %+v, %v, want %q", test.from, test.n, test.wait, b, err, test.want)
+				t.Errorf("Read(%q, %d, %v) = %+v, %v, want %q", test.from, test.n, test.wait, b, err, test.want)
 			}
 		}
 		if err := q.Client().Set(ctx, q.EventsKey(0), "x", 0).Err(); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := events.Read(ctx, q, events.Oldest, 1, 0); err == nil || !strings.Contains(err.Error(), q.EventsKey(0)) || !strings.Contains(err.Error(), "WRONGTYPE") {
-			t.Errorf("Events of a string = %v, want the key and WRONGTYPE", err)
+			t.Errorf("Read of a key that is a string = %v, want the key and WRONGTYPE", err)
 		}
 	})
 }
-
-// In a cluster the streams are in different slots, so no command may name two.
-// clusterOfOne is a server that has all slots and refuses what spans two.

@@ -14,7 +14,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-func TestAWaitingReaderIsWokenByAnEvent(t *testing.T) {
+func TestAWaitingReadReturnsANewEvent(t *testing.T) {
 	telling(t, func(t *testing.T, q *queue.Queue) {
 		var woken atomic.Bool
 		blocking := make(chan struct{}, 100)
@@ -34,41 +34,41 @@ func TestAWaitingReaderIsWokenByAnEvent(t *testing.T) {
 		select {
 		case a := <-answered:
 			if a.error != nil || len(a.Events) != 1 || a.Events[0].TaskID != r.ID || a.Events[0].Kind != "task_enqueued" {
-				t.Errorf("woken with %+v, %v, want the enqueueing of %s", a.Batch, a.error, r.ID)
+				t.Errorf("the reader got %+v, %v, want task_enqueued of %s", a.Batch, a.error, r.ID)
 			}
 		case <-time.After(30 * time.Second):
 			t.Fatal("the reader still waits")
 		}
 		if !woken.Load() {
-			t.Error("no blocking read was woken: the reader only looked now and then")
+			t.Error("no blocking read returned an event: the reader only polled")
 		}
 	})
 }
 
-func TestAWaitIsBounded(t *testing.T) {
+func TestTheWaitOfReadIsBounded(t *testing.T) {
 	telling(t, func(t *testing.T, q *queue.Queue) {
 		start := time.Now()
 		b, err := events.Read(context.Background(), q, events.Oldest, 10, 50*time.Millisecond)
 		if took := time.Since(start); err != nil || b.Events != nil || took < 50*time.Millisecond || took > 20*time.Second {
-			t.Errorf("a wait of 50 ms for nothing = %+v, %v after %v", b, err, took)
+			t.Errorf("a Read that waits 50 ms without an event = %+v, %v after %v", b, err, took)
 		}
 		ctx, cancel := context.WithCancelCause(context.Background())
 		enough := errors.New("enough")
 		q.Client().AddHook(queuetest.Around{Name: "xread", Before: func() { cancel(enough) }})
 		b, err = events.Read(ctx, q, events.Newest, 10, time.Hour)
 		if !errors.Is(err, enough) || b.Next == events.Newest {
-			t.Errorf("a wait that is cancelled = %+v, %v, want the cause, and a place to go on from", b, err)
+			t.Errorf("a Read that is cancelled = %+v, %v, want the cause, and a cursor to continue from", b, err)
 		}
 	})
 }
 
-func TestAReaderIsToldThatRedisWentAway(t *testing.T) {
+func TestAWaitingReadReturnsAnErrorIfRedisIsDown(t *testing.T) {
 	t.Parallel() // it waits until Redis is given up
 	server := redistest.Start(t)
 	q := queuetest.Open(t, server.Client(t), queue.Config{})
 	q.Client().AddHook(queuetest.Around{Name: "xread", Before: server.Kill})
 	if _, err := events.Read(context.Background(), q, events.Oldest, 10, time.Hour); !errors.Is(err, refusal.ErrUnavailable) && !errors.Is(err, refusal.ErrUnknown) {
-		t.Errorf("Events = %v, want that there is no answer", err)
+		t.Errorf("Read = %v, want ErrUnavailable or ErrUnknown", err)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestEventsOfAClusterAreReadAndWaitedFor(t *testing.T) {
 	select {
 	case events := <-answered:
 		if len(events) != 1 || events[0].TaskID != r.ID {
-			t.Errorf("woken with %v, want %s", events, r.ID)
+			t.Errorf("the reader got %v, want an event of %s", events, r.ID)
 		}
 	case <-time.After(30 * time.Second):
 		t.Fatal("the reader still waits")

@@ -11,7 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// A reader keeps the cursor behind what it has handled, and goes on from there.
+// A reader stores the cursor behind the events that it has handled, and continues from there.
 func ExampleRead() {
 	server, err := curfewtest.Serve()
 	if err != nil {
@@ -31,7 +31,7 @@ func ExampleRead() {
 		log.Fatal(err)
 	}
 
-	cursor := events.Oldest // or what was kept
+	cursor := events.Oldest // or the stored cursor
 	batch, err := events.Read(ctx, q, cursor, 100, 5*time.Second)
 	if err != nil {
 		log.Fatal(err)

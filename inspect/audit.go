@@ -11,12 +11,14 @@ import (
 // Finding is a place where a namespace contradicts itself.
 type Finding = audit.Finding
 
-// Audit reads a whole namespace and tells where its records and indexes disagree. Tasks may
-// change while it reads: what seems wrong is read again, and is told if it is wrong twice while
-// the task rests. How many agents wait is compared only of queues that have rested all the time.
+// Audit reads a whole namespace and returns the places where its records and indexes disagree.
 //
-// No command takes Redis more than a few milliseconds. Audit reads about 25,000 tasks a second, and keeps
-// about 200 bytes of each in memory.
+// Tasks may change while Audit reads. It reads a suspicious task again, and reports it if it is wrong
+// twice without a change in between. The number of waiting agents is compared only for queues that
+// did not change during the whole audit.
+//
+// No command keeps Redis busy for more than a few milliseconds. Audit reads about 25,000 tasks a second
+// and needs about 200 bytes of memory for each.
 func Audit(ctx context.Context, q *queue.Queue) ([]Finding, error) {
 	if err := q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("audit", "", err)

@@ -17,8 +17,8 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// Tasks are enqueued, claimed, completed, failed, given back, cancelled, timed out and removed all the
-// time, and agents wait and are woken, while audits run.
+// Audits run while tasks are enqueued, claimed, completed, failed, given back, cancelled, timed out
+// and removed, and while agents wait and are woken.
 func TestAnAuditOfALivelyNamespaceFindsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	q, err := queue.Open(ctx, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t), Logger: slog.New(slog.DiscardHandler)})
@@ -44,7 +44,7 @@ func TestAnAuditOfALivelyNamespaceFindsNothing(t *testing.T) {
 	}
 }
 
-// moves tells whether tasks of each queue have ended in each way that churn has them end in.
+// moves reports whether tasks of each queue have ended in every way that churn makes them end.
 func moves(t *testing.T, q *queue.Queue) bool {
 	stats, err := q.Stats(t.Context())
 	if err != nil {
@@ -59,10 +59,10 @@ func moves(t *testing.T, q *queue.Queue) bool {
 	return moving >= 3
 }
 
-// churn does with tasks what producers, workers and others do, until the context ends.
+// churn enqueues, claims, settles and cancels tasks until the context ends.
 func churn(ctx context.Context, q *queue.Queue, worker string) {
 	quotas := []queue.Quota{{Queue: "a", N: 20}, {Queue: "b", N: 20}}
-	pace := time.NewTicker(100 * time.Millisecond) // so that no more are made than are removed
+	pace := time.NewTicker(100 * time.Millisecond) // so that tasks are not made faster than they are removed
 	defer pace.Stop()
 	for n := int64(1); ctx.Err() == nil; n++ {
 		<-pace.C
@@ -87,7 +87,7 @@ func churn(ctx context.Context, q *queue.Queue, worker string) {
 	}
 }
 
-// churnAgents has agents wait for two promises each and end, until the context does.
+// churnAgents makes agents that wait for two promises each and then complete, until the context ends.
 func churnAgents(ctx context.Context, q *queue.Queue) {
 	ask := queue.Ask{N: 10, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "agents", N: 10}}}
 	pace := time.NewTicker(100 * time.Millisecond)

@@ -1,4 +1,5 @@
-// Package inspect reads a namespace and changes nothing. Explain says why a task is where it is
-// and what it waits for. Audit says where records and indexes disagree. Export tells all that a
-// namespace holds. Figures tells how the tasks of each kind ended, ever.
+// Package inspect reads a namespace and changes nothing. Explain says why a task is in its current
+// state and what it waits for. Audit finds records and indexes that disagree. Export returns everything
+// that a namespace holds. Figures counts how the tasks of each kind have ended since the namespace was
+// created. Workers lists the live workers.
 package inspect

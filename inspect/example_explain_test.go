@@ -10,7 +10,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Why has nobody answered, and for how long can that go on?
+// Explain says why a promise is not settled, and how long it can stay so.
 func ExampleExplain() {
 	ctx := context.Background()
 	q, server := start(ctx)

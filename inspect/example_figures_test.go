@@ -10,7 +10,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// How did tasks of each kind end, ever?
+// Figures counts how the tasks of each kind have ended.
 func ExampleFigures() {
 	ctx := context.Background()
 	q, server := start(ctx)
@@ -19,7 +19,7 @@ func ExampleFigures() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	q.Result(ctx, late.ID) // waits until its time is up
+	q.Result(ctx, late.ID) // waits until the task has timed out
 
 	figures, err := inspect.Figures(ctx, q)
 	if err != nil {

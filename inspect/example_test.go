@@ -8,7 +8,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// start opens a namespace on a server in the process, which keeps the examples in one process.
+// start opens a namespace on a server in this process, so that the examples need no other one.
 func start(ctx context.Context) (*queue.Queue, *curfewtest.Server) {
 	server, err := curfewtest.Serve()
 	if err != nil {

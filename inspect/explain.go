@@ -11,156 +11,157 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Why is a word for why a task is where it is. The list is closed.
+// Why is the reason why a task is in its current state. The list is closed.
 type Why string
 
-// Why a task that lives is where it is.
+// The reasons for the state of a live task.
 const (
-	WhyInLine      Why = "in_line"      // it stands in line
-	WhyWoken       Why = "woken"        // its wait is over, and it stands in line to go on
-	WhyDelayed     Why = "delayed"      // it may not start yet: its producer, or who gave it back, said when
-	WhyBackingOff  Why = "backing_off"  // an attempt failed, and the next one is later
-	WhyPromise     Why = "promise"      // nobody has settled it
-	WhyTimer       Why = "timer"        // its time has not come
-	WhyRunning     Why = "running"      // a worker has it
+	WhyInLine      Why = "in_line"      // it is in the line of its queue
+	WhyWoken       Why = "woken"        // its wait is over, and it is in line to continue
+	WhyDelayed     Why = "delayed"      // it starts later: its producer, or the worker that released it, set a delay
+	WhyBackingOff  Why = "backing_off"  // an attempt failed, and the next one starts after the back-off
+	WhyPromise     Why = "promise"      // it is a promise that has not been settled
+	WhyTimer       Why = "timer"        // it is a timer that is not due yet
+	WhyRunning     Why = "running"      // a worker runs it
 	WhyCancelling  Why = "cancelling"   // it was cancelled, and its handler has its grace to clean up
-	WhyWaiting     Why = "waiting"      // an agent: members of its wait have not ended
-	WhyWaking      Why = "waking"       // an agent: its wait is decided, and the rest of it is being written
-	WhyAttemptOver Why = "attempt_over" // its attempt is out of time, and a retry is next
+	WhyWaiting     Why = "waiting"      // it is an agent, and its wait is not decided
+	WhyWaking      Why = "waking"       // it is an agent whose wait is decided: losers are ended before it is woken
+	WhyAttemptOver Why = "attempt_over" // its attempt is out of time, and it will be retried
 	WhyOverdue     Why = "overdue"      // its end is decided, and not written yet
-	WhyDoomed      Why = "doomed"       // an owner has ended, and it ends with it: not written yet
+	WhyDoomed      Why = "doomed"       // an owner has ended, so this task ends too; its end is not written yet
 	WhyBroken      Why = "broken"       // its record cannot be worked with
 )
 
-// Why a task that has ended did.
+// The reasons for the end of a task.
 const (
 	WhyCompleted  Why = "completed"
 	WhyFailed     Why = "failed"
 	WhyTimedOut   Why = "timed_out"
 	WhyCancelled  Why = "cancelled"
-	WhyOwnerEnded Why = "owner_ended" // it ended with its owner: CANCELLED, or FAILED if that timed out
+	WhyOwnerEnded Why = "owner_ended" // its owner ended: CANCELLED, or FAILED if the owner timed out
 )
 
-// Explanation is why a task is where it is, and by when at the latest that ends. It is
-// data, and in JSON it has its String as "sentence".
+// Explanation says why a task is in its current state, and by when it leaves that state. Its JSON
+// has the result of String as "sentence".
 type Explanation struct {
 	ID     string       `json:"id"`
 	Kind   string       `json:"kind,omitempty"`
 	Queue  string       `json:"queue,omitempty"`
 	Status queue.Status `json:"status,omitempty"` // as it is stored
 	Why    Why          `json:"why"`
-	Now    time.Time    `json:"now"`            // on the clock of Redis; all else is as of then
-	Since  time.Time    `json:"since,omitzero"` // when it got there: its attempt, its wait, its end; zero where that is not kept
+	Now    time.Time    `json:"now"`            // clock of Redis when the task was read
+	Since  time.Time    `json:"since,omitzero"` // start of the attempt or wait, instant of the cancellation or end; zero if none is stored
 
-	// Bound is by when at the latest it is somewhere else: claimed, started, woken,
-	// retried or ended.
+	// Bound is the latest instant at which the task leaves its current state: it is claimed, started,
+	// woken, retried or ended.
 	Bound Bound `json:"bound"`
-	// EndsBy is by when at the latest the task itself has ended, whatever happens.
+	// EndsBy is the latest instant at which the task ends, whatever happens until then.
 	EndsBy Bound `json:"ends_by"`
 
-	Retries    int    `json:"retries,omitempty"` // attempts that failed and were, or are to be, repeated
+	Retries    int    `json:"retries,omitempty"` // failed attempts that were retried or will be
 	MaxRetries int    `json:"max_retries,omitempty"`
-	LastError  string `json:"last_error,omitempty"` // of the newest of them
+	LastError  string `json:"last_error,omitempty"` // error of the newest failed attempt
 
-	Line *ExplainedLine `json:"line,omitempty"` // of a task in line
-	Run  *ExplainedRun  `json:"run,omitempty"`  // of one that runs
-	Wait *ExplainedWait `json:"wait,omitempty"` // of an agent that waits
-	Lag  *ExplainedLag  `json:"lag,omitempty"`  // of what is bounded, if timeouts have told of it
-	End  *ExplainedEnd  `json:"end,omitempty"`  // of one that has ended, or whose end is decided
+	Line *ExplainedLine `json:"line,omitempty"` // set for a task in line
+	Run  *ExplainedRun  `json:"run,omitempty"`  // set for a RUNNING task
+	Wait *ExplainedWait `json:"wait,omitempty"` // set for a WAITING agent
+	Lag  *ExplainedLag  `json:"lag,omitempty"`  // set if something bounds the task and there were recent timeouts
+	End  *ExplainedEnd  `json:"end,omitempty"`  // set if the task has ended or its end is decided
 
 	Warnings []Warning `json:"warnings,omitempty"`
 }
 
-// BoundKind says what kind of instant bounds something. The list is closed.
+// BoundKind says what kind of instant a [Bound] is. The list is closed.
 type BoundKind string
 
 // The kinds of bounds.
 const (
-	BoundNone     BoundKind = "none"           // nothing does: this can wait for ever
-	BoundDeadline BoundKind = "deadline"       // a task's own deadline
-	BoundOwner    BoundKind = "owner_deadline" // that of an owner, where it is not later
-	BoundQueue    BoundKind = "queue_limit"    // of standing in line: ended, unless it was claimed
-	BoundAttempt  BoundKind = "attempt_limit"  // of an attempt, the time that an agent waits in it included
-	BoundWait     BoundKind = "wait_limit"     // of a wait; Task is a member if it begins no later than with its end
-	BoundPatience BoundKind = "patience"       // of a wait with one member
-	BoundGrace    BoundKind = "grace"          // of a task that is cancelled
-	BoundTimer    BoundKind = "timer"          // it completes by itself
-	BoundStart    BoundKind = "start"          // it gets in line
-	BoundDecided  BoundKind = "decided"        // it is over, and a reaper or the next call writes it
-	BoundFinal    BoundKind = "final"          // it has ended, which does not change
+	BoundNone     BoundKind = "none"           // there is no bound: this can wait for ever
+	BoundDeadline BoundKind = "deadline"       // the task's own deadline
+	BoundOwner    BoundKind = "owner_deadline" // the deadline of an owner, if the task's own is not earlier
+	BoundQueue    BoundKind = "queue_limit"    // the QueueTimeout: the task ends unless it is claimed before
+	BoundAttempt  BoundKind = "attempt_limit"  // the limit of an attempt, which includes the waits of an agent
+	BoundWait     BoundKind = "wait_limit"     // the limit of a wait; if Task is a member, the limit begins no later than with its end
+	BoundPatience BoundKind = "patience"       // the patience of a wait with one member
+	BoundGrace    BoundKind = "grace"          // the grace of a cancelled task
+	BoundTimer    BoundKind = "timer"          // the instant at which a timer completes
+	BoundStart    BoundKind = "start"          // the instant at which a delayed task gets in line
+	BoundDecided  BoundKind = "decided"        // the instant is past; a reaper or the next call writes the change
+	BoundFinal    BoundKind = "final"          // the task has ended, which never changes
 )
 
-// Bound is by when at the latest something is over. At is the instant that decides, and
-// never moves; a reaper then needs a moment to write it.
+// Bound is the latest instant at which a state ends. At never moves to a later instant. A reaper
+// writes the change shortly after At; [Explanation.Lag] says how late recent timeouts were written.
 type Bound struct {
 	Kind BoundKind         `json:"kind"`
-	At   time.Time         `json:"at,omitzero"`    // zero of BoundNone and BoundFinal
-	Left duration.Duration `json:"left,omitzero"`  // from Explanation.Now; 0 if it is over
-	Task string            `json:"task,omitempty"` // whose instant that is: the task, an owner, a member of the wait
+	At   time.Time         `json:"at,omitzero"`    // zero for BoundNone and BoundFinal
+	Left duration.Duration `json:"left,omitzero"`  // from Explanation.Now to At; 0 if At is past
+	Task string            `json:"task,omitempty"` // the task to which the instant belongs: this task, an owner, or a member of the wait
 }
 
-// ExplainedLine is the line that a task stands in.
+// ExplainedLine describes the line that a task is in. All figures are those of its partition.
 type ExplainedLine struct {
-	Ahead      int64     `json:"ahead"` // how many tasks go before it, in its partition; -1: it is missing there
+	Ahead      int64     `json:"ahead"` // tasks before it in line; -1 if the task is missing from the line
 	Length     int64     `json:"length"`
 	Hold       Hold      `json:"hold,omitempty"`
-	Running    int64     `json:"running"` // tasks of this queue, in its partition
+	Running    int64     `json:"running"` // running tasks of this queue
 	MaxRunning int64     `json:"max_running,omitempty"`
-	FreeAt     time.Time `json:"free_at,omitzero"` // of HoldThrottled: when the queue may give again
-	Workers    int64     `json:"workers"`          // that live, whatever queues they serve
+	FreeAt     time.Time `json:"free_at,omitzero"` // with HoldThrottled: when the rate allows the next task
+	Workers    int64     `json:"workers"`          // live workers, whatever queues they serve
 }
 
-// Hold is why a queue gives nothing. The list is closed.
+// Hold is the reason why a queue hands out no tasks. The list is closed.
 type Hold string
 
-// What holds a queue up. The first that holds is told.
+// The holds of a queue. If several apply, the first of this list is reported.
 const (
 	HoldPaused    Hold = "paused"
-	HoldFull      Hold = "full"      // as many run as may
-	HoldThrottled Hold = "throttled" // it has given what its rate allows
+	HoldFull      Hold = "full"      // the maximum number of tasks is running
+	HoldThrottled Hold = "throttled" // the rate is used up
 )
 
-// ExplainedRun is the attempt that runs.
+// ExplainedRun describes the attempt that runs.
 type ExplainedRun struct {
 	Worker  string `json:"worker"`
 	Attempt int    `json:"attempt"`
 	Epoch   int64  `json:"epoch"`
-	// LeaseEnds is when the task is given back, if its worker says no more word. Each
-	// heartbeat moves it, so it bounds nothing.
+	// LeaseEnds is when the task is given back if its worker sends no more heartbeats. Each
+	// heartbeat moves it, so it is not a bound.
 	LeaseEnds    time.Time `json:"lease_ends,omitzero"`
 	CancelledAt  time.Time `json:"cancelled_at,omitzero"`
 	CancelReason string    `json:"cancel_reason,omitempty"`
 }
 
-// ExplainedWait is the wait that an agent is at.
+// ExplainedWait describes the current wait of an agent.
 type ExplainedWait struct {
 	Mode    queue.Mode `json:"wait_mode"`
 	Tasks   []string   `json:"wait_for_tasks"` // ids of all members, in the order of the call
 	Label   string     `json:"label,omitempty"`
-	Because string     `json:"wait_reason,omitempty"` // why the agent waits, in its own words
+	Because string     `json:"wait_reason,omitempty"` // the reason that the agent gave for its wait
 	Entry   int64      `json:"entry"`
 	Members int        `json:"members"`
-	Need    int        `json:"need"` // how many it needs: to complete in the modes any_ok and n_of_m, otherwise to end
-	OK      int        `json:"ok"`   // ended, and counted as ok
-	Bad     int        `json:"bad"`  // ended, and counted as bad; it may have masked others out
+	Need    int        `json:"need"` // members that must complete (modes any_ok and n_of_m) or end (other modes)
+	OK      int        `json:"ok"`   // members that ended and count as ok
+	Bad     int        `json:"bad"`  // members that ended and count as bad; the mask can leave others out of both
 	Settled int        `json:"settled"`
-	Left    int        `json:"left"` // not ended
+	Left    int        `json:"left"` // members that have not ended
 	Limit   time.Time  `json:"limit,omitzero"`
-	// LimitAfter is a limit that begins with the first end, and has not begun.
+	// LimitAfter is the length of a limit that begins when the first member ends. It is 0 once the
+	// limit has begun.
 	LimitAfter duration.Duration `json:"limit_after,omitzero"`
-	Reason     string            `json:"reason,omitempty"` // of WhyWaking: satisfied, impossible or timed_out
+	Reason     string            `json:"reason,omitempty"` // with WhyWaking: satisfied, impossible or timed_out
 }
 
-// ExplainedLag is how late recent timeouts were noticed in the task's partition: from the
-// instant that decided until it was written. It is what to expect on top of a bound, and
-// no promise. It is made of those among the newest 200 events.
+// ExplainedLag is how late recent timeouts in the task's partition were written, counted from the
+// instant that decided them. It is what to expect on top of a bound, not a promise. It covers the
+// timeouts among the newest 200 events.
 type ExplainedLag struct {
 	P99 duration.Duration `json:"p99"`
 	Max duration.Duration `json:"max"`
-	Of  int               `json:"of"` // how many timeouts
+	Of  int               `json:"of"` // number of timeouts
 }
 
-// ExplainedEnd is how a task has ended, or will be found to have.
+// ExplainedEnd describes the end of a task. The end may be decided and not written yet.
 type ExplainedEnd struct {
 	Status      queue.Status      `json:"status"`
 	At          time.Time         `json:"at"`
@@ -168,56 +169,60 @@ type ExplainedEnd struct {
 	TimeoutType queue.TimeoutType `json:"timeout_type,omitempty"`
 	Error       string            `json:"error,omitempty"`
 	Lag         duration.Duration `json:"lag,omitzero"`      // of a timeout: from At until it was written
-	By          string            `json:"by,omitempty"`      // the owner whose end it was, if that is known
-	KeptBy      string            `json:"kept_by,omitempty"` // the record is kept as long as this owner's
-	Goes        time.Time         `json:"goes,omitzero"`     // when the record does
+	By          string            `json:"by,omitempty"`      // the owner with which it ended, if that is known
+	KeptBy      string            `json:"kept_by,omitempty"` // the owner during whose life the record is kept
+	Goes        time.Time         `json:"goes,omitzero"`     // when the record is removed
 }
 
-// WarningWord is a word for a warning. The list is closed.
+// WarningWord names the kind of a warning. The list is closed.
 type WarningWord string
 
-// What an Explanation warns of.
+// The kinds of warnings.
 const (
-	WarnNoBound   WarningWord = "no_bound"   // this can wait for ever; Tasks are what has no deadline
-	WarnPaused    WarningWord = "paused"     // the queue is
-	WarnFull      WarningWord = "full"       // the queue is
-	WarnThrottled WarningWord = "throttled"  // the queue is
-	WarnNoWorker  WarningWord = "no_worker"  // none lives in the partition
-	WarnNoReaper  WarningWord = "no_reaper"  // none is at work: what is due waits for the next call that meets it
-	WarnLeaseOver WarningWord = "lease_over" // its worker seems to be gone
-	WarnNotBegun  WarningWord = "not_begun"  // the wait's limit begins with the first end, which nothing bounds
-	WarnBroken    WarningWord = "broken"     // the record of Tasks is missing or cannot be worked with
-	WarnLost      WarningWord = "lost"       // it stands on no index that anything would find it by: see Audit
+	WarnNoBound   WarningWord = "no_bound"   // this can wait for ever; Tasks are the members that have no bound
+	WarnPaused    WarningWord = "paused"     // the queue is paused
+	WarnFull      WarningWord = "full"       // the queue runs its maximum number of tasks
+	WarnThrottled WarningWord = "throttled"  // the rate of the queue is used up
+	WarnNoWorker  WarningWord = "no_worker"  // no worker lives in the partition
+	WarnNoReaper  WarningWord = "no_reaper"  // no reaper runs: a due task waits for the next call that touches it
+	WarnLeaseOver WarningWord = "lease_over" // the lease of its worker has expired
+	WarnNotBegun  WarningWord = "not_begun"  // the limit of the wait begins with the first end, and no member has a bound
+	WarnBroken    WarningWord = "broken"     // the records of Tasks are missing or cannot be worked with
+	WarnLost      WarningWord = "lost"       // an index that should lead to the task does not have it: see Audit
 )
 
-// Warning is something that somebody should look at.
+// Warning is a problem that an operator should look into.
 type Warning struct {
 	Word  WarningWord `json:"word"`
 	Text  string      `json:"text"`
-	Tasks []string    `json:"tasks,omitempty"` // ten at the most
-	More  int         `json:"more,omitempty"`  // of them
+	Tasks []string    `json:"tasks,omitempty"` // at most ten
+	More  int         `json:"more,omitempty"`  // number of further tasks
 }
 
-// Explain tells why a task is where it is, and by when at the latest that ends. It changes
-// nothing. It returns [refusal.ErrNotFound].
+// Explain returns why a task is in its current state, and by when it leaves that state. It changes
+// nothing. It returns [refusal.ErrNotFound] if there is no such task, and [refusal.ErrInvalid] if the id
+// is not valid.
 //
-// A bound is made of instants that never move: deadlines, own and inherited; the limits of
-// its line, its attempt and its wait, while they run; the patience of a wait; a grace that
-// has begun; a timer's time. A wait's limit that is to begin with the first end counts from
-// the earliest bound of a member, since the first end can only come sooner. So what Explain
-// says at one time is never too early at another, whatever happens meanwhile, but for the
-// moment that a reaper needs to write it (a grace that follows on a limit of patience begins
-// with that moment, and a limit with the end that is written first). It leaves out on purpose
+// A bound is computed from instants that never move: deadlines, own and inherited; the limits that
+// are running for the line, the attempt and the wait; the patience of a wait; a grace that has begun;
+// the time of a timer. If the limit of a wait begins with the first end, it is counted from the
+// earliest bound of a member, since the first end cannot come later. So a bound is never too early,
+// whatever happens after Explain has returned, except for the time that a reaper needs to write a
+// change: a grace that follows a patience begins when the end of the patience is written, and a limit
+// that begins with the first end begins with the end that is written first.
 //
-//   - leases, which each heartbeat moves;
-//   - the limits of line and attempt in EndsBy and for members of a wait: a claim takes
-//     the first off, and a task that is given back begins anew;
-//   - a wait's limit that begins with the first end, where nothing bounds any member;
-//   - where a wait needs n that complete, the nth end: it may be a failure, so what counts
-//     is when no ends that are possible leave the wait open.
+// A bound does not use
 //
-// A wait of more than 200 members is read in several calls. Members that end between them
-// count as ended by the last of them.
+//   - leases, since each heartbeat moves them;
+//   - the limits of line and attempt, in EndsBy and for members of a wait: a claim ends the first,
+//     and a new attempt has a new limit;
+//   - a limit that begins with the first end, if no member has a bound;
+//   - the nth end, if a wait needs n members that complete: the end may be a failure. The bound is
+//     the instant after which no combination of outcomes leaves the wait open.
+//
+// Explain makes one call to Redis, and one more for each 200 members of a wait that have not ended. Members
+// that end between two calls count as ended at the time of the last call. If the wait ends or its limit
+// begins meanwhile, Explain begins again. It returns an error after five such changes.
 func Explain(ctx context.Context, q *queue.Queue, id string) (*Explanation, error) {
 	if err := q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("explain", "", err)
@@ -236,7 +241,7 @@ func Explain(ctx context.Context, q *queue.Queue, id string) (*Explanation, erro
 	return seen.explain(), nil
 }
 
-// MarshalJSON adds the sentence.
+// MarshalJSON encodes the fields, and the result of String as "sentence".
 func (e Explanation) MarshalJSON() ([]byte, error) {
 	type plain Explanation
 	return json.Marshal(struct {

@@ -5,16 +5,15 @@ import (
 	"strings"
 )
 
-// boundText says by when it is over, and by when the task itself has ended if that is
-// something else.
+// boundText returns a sentence with Bound, and with EndsBy if that differs.
 func (e *Explanation) boundText() string {
 	switch e.Bound.Kind {
 	case BoundFinal:
 		switch {
 		case !e.End.Goes.IsZero():
-			return "Its record goes at " + clockText(e.End.Goes) + "."
+			return "Its record is removed at " + clockText(e.End.Goes) + "."
 		case e.End.KeptBy != "":
-			return "Its record stays while " + e.End.KeptBy + " lives."
+			return "Its record is kept while " + e.End.KeptBy + " lives."
 		}
 		return ""
 	case BoundDecided:
@@ -32,7 +31,7 @@ func (e *Explanation) boundText() string {
 			}
 		}
 	}
-	over := "Over"
+	over := "This ends"
 	switch e.Bound.Kind {
 	case BoundStart:
 		return "It gets in line at " + clockText(e.Bound.At) + e.leftText() + e.endsText()
@@ -42,7 +41,7 @@ func (e *Explanation) boundText() string {
 		}
 	}
 	if e.Why == WhyWaiting {
-		over = "Decided"
+		over = "The wait is decided"
 	}
 	return fmt.Sprintf("%s no later than %s (%s)%s%s", over, clockText(e.Bound.At), e.Bound.reason(e.ID), e.leftText(), e.endsText())
 }
@@ -54,7 +53,7 @@ func (e *Explanation) leftText() string {
 	return ", " + e.Bound.Left.String() + " from now"
 }
 
-// endsText ends the sentence, with when the task itself has ended if that adds something.
+// endsText returns the end of the sentence, with EndsBy if that differs from Bound.
 func (e *Explanation) endsText() string {
 	switch {
 	case e.EndsBy == e.Bound || e.Why == WhyBroken:
@@ -67,7 +66,7 @@ func (e *Explanation) endsText() string {
 	return fmt.Sprintf("; the task itself ends no later than %s (%s).", clockText(e.EndsBy.At), e.EndsBy.reason(e.ID))
 }
 
-// reason says whose instant it is and what kind of, to somebody who asked about a task.
+// reason describes the instant of a bound in the explanation of the task asked.
 func (b Bound) reason(asked string) string {
 	whose := "its "
 	if b.Task != asked {
@@ -110,8 +109,8 @@ func (e *Explanation) warn(word WarningWord, text string, about ...string) {
 	e.Warnings = append(e.Warnings, w)
 }
 
-// warnNoBound says that nothing ends this, and what to do about it. unbounded are the
-// members of a wait that are without a bound.
+// warnNoBound warns that there is no bound, and says what to do about it. unbounded holds the members
+// of the wait that have no bound.
 func (e *Explanation) warnNoBound(unbounded []string) {
 	advice := "give such tasks a Timeout"
 	switch {
@@ -131,7 +130,7 @@ func (e *Explanation) warnNoBound(unbounded []string) {
 	e.warn(WarnNoBound, "no bound: this can wait for ever; "+advice, unbounded...)
 }
 
-// some names the first of a list.
+// some lists the first three ids and the number of further ones.
 func some(ids []string) string {
 	const most = 3
 	if len(ids) <= most {

@@ -10,9 +10,10 @@ import (
 	"github.com/curfew-dev/curfew/duration"
 )
 
-// A small wait is decided in all ways in which its members may end, each at its bound, or
-// is out of time before. The latest of these instants is the bound: no earlier one would hold,
-// and no later one is needed. It has none only if one of these ways leaves it open for ever.
+// Each member of a small wait ends at its bound, in every combination of outcomes, unless the wait is
+// out of time before that. The bound of the wait must be the latest of these instants: an earlier one
+// would be wrong, and a later one is not needed. There is no bound only if some combination never
+// decides the wait.
 func TestTheBoundOfAWaitIsTheWorstOfAllEnds(t *testing.T) {
 	masks := []string{"obbbb", "obbbb", "obbbb", "ooooo", "bbbbb", "nnnnn", "obnbb", "onnnn", "oonnn", "bnnnn"}
 	rounds := 20_000
@@ -49,7 +50,7 @@ func TestTheBoundOfAWaitIsTheWorstOfAllEnds(t *testing.T) {
 		case 0: // its limit runs
 			w.limit = int64(100 + r.IntN(12))
 			o.wait["wait_deadline_at"] = strconv.FormatInt(w.limit, 10)
-		case 1, 2: // it is to begin with the first end
+		case 1, 2: // its limit begins when the first member ends
 			if settled == 0 {
 				w.span = int64(1 + r.IntN(6))
 				o.wait["limit_ms"] = strconv.FormatInt(w.span, 10)
@@ -71,17 +72,17 @@ func TestTheBoundOfAWaitIsTheWorstOfAllEnds(t *testing.T) {
 	}
 }
 
-// worst plays a wait with its counters, as lua/wait/count_end.lua keeps them.
+// worst is a wait with the counters that lua/wait/count_end.lua keeps.
 type worst struct {
 	ok, bad, settled, need, most, all int
-	limit, span                       int64 // when it is out of time, or how long after the first end
+	limit, span                       int64 // the instant of its limit, or the limit in ms after the first end
 }
 
 func (w worst) fired() bool {
 	return w.need > 0 && w.ok >= w.need || w.most > 0 && w.bad >= w.most || w.settled >= w.all
 }
 
-// latest is the latest instant at which the wait may fire, 0 for never.
+// latest returns the latest instant at which the wait can fire, 0 if it may never fire.
 func (w worst) latest(members []member) int64 {
 	due := slices.Clone(members)
 	slices.SortStableFunc(due, func(a, b member) int {
@@ -125,8 +126,8 @@ func (w worst) latest(members []member) int64 {
 	return latest
 }
 
-// What has ended while the pages were read counts as ended by the last of them, in no
-// way that decides anything but by its number.
+// Members that ended while the pages were read count as ended when the last page was read. Their
+// outcomes are unknown, so they count only as ends, not as ok or bad.
 func TestMembersThatEndBetweenPagesAreCounted(t *testing.T) {
 	pending := func(id string, at int) member {
 		return member{id: id, mask: "obbbb", fields: map[string]string{"status": "PENDING", "deadline_at": strconv.Itoa(at)}}
@@ -136,9 +137,9 @@ func TestMembersThatEndBetweenPagesAreCounted(t *testing.T) {
 		wait  map[string]string
 		want  Bound
 	}{
-		{"for all: the one that is left decides", map[string]string{"all": "3"}, Bound{BoundDeadline, utc(500), duration.Duration(400 * time.Millisecond), "0-a.1"}},
-		{"for two ends: they were these", map[string]string{"all": "2"}, Bound{BoundDecided, utc(110), duration.Duration(10 * time.Millisecond), "0-a"}},
-		{"for one that completes: nobody knows", map[string]string{"all": "3", "need_ok": "1", "most_bad": "3"}, Bound{BoundDeadline, utc(500), duration.Duration(400 * time.Millisecond), "0-a.1"}},
+		{"a wait for all: the member that is left decides", map[string]string{"all": "3"}, Bound{BoundDeadline, utc(500), duration.Duration(400 * time.Millisecond), "0-a.1"}},
+		{"a wait for two ends: the two that ended decide", map[string]string{"all": "2"}, Bound{BoundDecided, utc(110), duration.Duration(10 * time.Millisecond), "0-a"}},
+		{"a wait for one that completes: the outcomes are unknown, so the member that is left decides", map[string]string{"all": "3", "need_ok": "1", "most_bad": "3"}, Bound{BoundDeadline, utc(500), duration.Duration(400 * time.Millisecond), "0-a.1"}},
 	} {
 		o := &observed{id: "0-a", now: 100, wait: row.wait, members: []member{pending("0-a.1", 500)}, gone: 2, goneBy: 110}
 		if got := o.membersBound(o.patients()); got != row.want {

@@ -9,8 +9,8 @@ import (
 	"github.com/curfew-dev/curfew/duration"
 )
 
-// lag sums up how late timeouts were written; nil if none was told, or if nobody will have
-// to notice what bounds the task.
+// lag returns how late recent timeouts were written. It returns nil if there were none, or if no
+// later change of the task depends on a clock.
 func (o *observed) lag(bound BoundKind) *ExplainedLag {
 	switch bound {
 	case BoundNone, BoundFinal, BoundDecided:

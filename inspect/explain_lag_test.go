@@ -31,7 +31,7 @@ func TestTheLagIsThatOfTheNewestTimeouts(t *testing.T) {
 		{upTo(99), BoundPatience, &ExplainedLag{P99: ms(99), Max: ms(99), Of: 99}},
 		{upTo(100), BoundGrace, &ExplainedLag{P99: ms(99), Max: ms(100), Of: 100}},
 		{upTo(200), BoundOwner, &ExplainedLag{P99: ms(198), Max: ms(200), Of: 200}},
-		{"x 5 5.5 -", BoundAttempt, &ExplainedLag{P99: ms(5), Max: ms(5), Of: 1}}, // strangers write into streams
+		{"x 5 5.5 -", BoundAttempt, &ExplainedLag{P99: ms(5), Max: ms(5), Of: 1}}, // other programs write into streams
 		{"7", BoundNone, nil},
 		{"7", BoundFinal, nil},
 		{"7", BoundDecided, nil},

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// explainLine tells where in line a task stands, and what holds the line up.
+// explainLine adds the position of the task in its line, and what holds the line up.
 func (o *observed) explainLine(e *Explanation) {
 	l := &ExplainedLine{
 		Ahead: -1, Length: ms(o.facts, "lined"), Workers: ms(o.facts, "workers"),
@@ -16,7 +16,7 @@ func (o *observed) explainLine(e *Explanation) {
 	if o.facts["ahead"] != "" {
 		l.Ahead = ms(o.facts, "ahead")
 	} else {
-		e.warn(WarnLost, "it is missing in the line of its queue, so no worker will get it: see Audit, or cancel it", o.id)
+		e.warn(WarnLost, "it is missing from the line of its queue, so no worker will get it: see Audit, or cancel it", o.id)
 	}
 	free := o.freeAt()
 	switch {
@@ -25,15 +25,15 @@ func (o *observed) explainLine(e *Explanation) {
 		e.warn(WarnPaused, "the queue "+e.Queue+" is paused: resume it")
 	case l.MaxRunning > 0 && l.Running >= l.MaxRunning:
 		l.Hold = HoldFull
-		e.warn(WarnFull, fmt.Sprintf("the queue %s is full: %d of it run, and %d may in this partition", e.Queue, l.Running, l.MaxRunning))
+		e.warn(WarnFull, fmt.Sprintf("the queue %s is full: %d of its tasks run, and its maximum is %d, in this partition", e.Queue, l.Running, l.MaxRunning))
 	case free > o.now:
 		l.Hold, l.FreeAt = HoldThrottled, utc(free)
-		e.warn(WarnThrottled, fmt.Sprintf("the queue %s has given what its rate allows: it gives again at %s", e.Queue, clockText(l.FreeAt)))
+		e.warn(WarnThrottled, fmt.Sprintf("the queue %s has used up its rate: its next task can start at %s", e.Queue, clockText(l.FreeAt)))
 	}
 }
 
-// freeAt is when a queue with a rate has a token again, 0 if it has one now. It reckons
-// as lua/queue/free_slots.lua does.
+// freeAt returns when the rate of a queue allows the next task, 0 if it allows one now. It computes
+// this as lua/queue/free_slots.lua does.
 func (o *observed) freeAt() int64 {
 	rate, per, burst := ms(o.queue, "rate"), ms(o.queue, "per_ms"), ms(o.queue, "burst")
 	if rate == 0 || per == 0 || burst == 0 {

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// lost is what to say of a task that an index lacks (lua/explain/lacks.lua has the names).
+// lost has a warning for each index that may lack a task (lua/explain/lacks.lua has the names).
 var lost = []struct{ index, text string }{
-	{"deadlines", "it is not on the clock of deadlines, so its deadline is kept only when a call meets it: see Audit, or cancel it"},
-	{"limits", "it is not on the clock of limits, so the limit of its line or attempt, its warning and its grace are kept only when a call meets it: see Audit, or cancel it"},
+	{"deadlines", "it is not on the clock of deadlines, so its deadline is enforced only when a call touches it: see Audit, or cancel it"},
+	{"limits", "it is not on the clock of limits, so the limit of its line or attempt, its warning and its grace are enforced only when a call touches it: see Audit, or cancel it"},
 	{"delayed", "it is not on the clock of delayed tasks, so nothing starts or completes it at its time: see Audit, or cancel it"},
-	{"owner", "its owner is not on the clock of deadlines, so the deadline of the owner is kept only when a call meets one of them: see Audit, or cancel the owner"},
-	{"claims", "its worker does not hold it, so it is not given back when the lease of the worker is over: see Audit, or cancel it"},
-	{"lease", "its worker is not among those that live, so no sweep finds that its lease is over: it goes on only if the worker does; otherwise cancel it"},
-	{"waits", "its wait is not on the clock of waits, so its limit and those of members in it are not kept, and losers are not ended: see Audit, or cancel it"},
+	{"owner", "its owner is not on the clock of deadlines, so the deadline of the owner is enforced only when a call touches one of them: see Audit, or cancel the owner"},
+	{"claims", "its worker does not hold it, so it is not given back when the lease of the worker expires: see Audit, or cancel it"},
+	{"lease", "its worker is not on the clock of workers, so no sweep gives the task back if the worker is gone: then cancel it"},
+	{"waits", "its wait is not on the clock of waits, so its limit and its patience are not enforced, and losers are not ended: see Audit, or cancel it"},
 }
 
-// lacks tells whether an index lacks the task.
+// lacks reports whether an index lacks the task.
 func (o *observed) lacks(index string) bool {
 	return slices.Contains(strings.Fields(o.facts["lacks"]), index)
 }
 
-// explainLost warns of what stands on no index that anything would find it by: what is said of its future then holds only
-// when a call meets it.
+// explainLost warns if the task or a member is missing from an index. Then its bounds are enforced only when a
+// call touches it.
 func (o *observed) explainLost(e *Explanation) {
 	for _, l := range lost {
 		decided := e.Bound.Kind == BoundDecided && e.Why != WhyWaking // an agent that is out of time is not woken
@@ -37,6 +37,6 @@ func (o *observed) explainLost(e *Explanation) {
 		}
 	}
 	if len(members) > 0 {
-		e.warn(WarnLost, "members are missing in indexes, so that what bounds them is kept only when a call meets them: see Audit, or cancel them", members...)
+		e.warn(WarnLost, "members are missing from indexes, so their bounds are enforced only when a call touches them: see Audit, or cancel them", members...)
 	}
 }

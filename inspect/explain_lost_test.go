@@ -14,8 +14,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Each sentence of Explain about the future rests on an index. Without the entry there is a warning, and with it none.
-func TestAnEntryThatIsLostIsWarnedOf(t *testing.T) {
+// Each sentence of Explain about the future depends on an index. Explain warns if and only if the entry is missing.
+func TestExplainWarnsOfAMissingEntry(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := frozen(t, rdb)
@@ -46,7 +46,7 @@ func TestAnEntryThatIsLostIsWarnedOf(t *testing.T) {
 			claim, id, key, entry string // the key without its root; the entry is the task's if it is empty
 			says                  string
 		}{
-			{"PENDING, in line", enqueue(queue.Task{}), "ready:default", "", "it is missing in the line of its queue"},
+			{"PENDING, in line", enqueue(queue.Task{}), "ready:default", "", "it is missing from the line of its queue"},
 			{"PENDING, in line, and its deadline", enqueue(queue.Task{Timeout: minute}), "deadlines", "", "on the clock of deadlines"},
 			{"PENDING, in line, and its limit", enqueue(queue.Task{QueueTimeout: minute}), "limits", "", "on the clock of limits"},
 			{"PENDING, in line, and its warning", enqueue(queue.Task{Timeout: minute, WarnAt: 0.5}), "limits", "", "on the clock of limits"},
@@ -57,10 +57,10 @@ func TestAnEntryThatIsLostIsWarnedOf(t *testing.T) {
 			{"RUNNING, and its worker", taken(queue.Task{}), "claims:w", "", "its worker does not hold it"},
 			{"RUNNING, and its deadline", taken(queue.Task{Timeout: minute}), "deadlines", "", "on the clock of deadlines"},
 			{"RUNNING, and its attempt", taken(queue.Task{AttemptTimeout: minute}), "limits", "", "on the clock of limits"},
-			{"RUNNING, and the lease", taken(queue.Task{}), "workers", "w", "its worker is not among those that live"},
+			{"RUNNING, and the lease", taken(queue.Task{}), "workers", "w", "its worker is not on the clock of workers"},
 			{"WAITING, and its limit", waiting(queue.Wait{Limit: minute}, queue.Task{Promise: true}), "waits", "", "its wait is not on the clock of waits"},
-			{"WAITING, and a deadline of a member", waiting(queue.Wait{}, queue.Task{Promise: true, Timeout: minute}), "deadlines", ".a", "members are missing in indexes"},
-			{"WAITING, and a timer", waiting(queue.Wait{}, queue.Task{Timer: true, Delay: minute}), "delayed", ".a", "members are missing in indexes"},
+			{"WAITING, and a deadline of a member", waiting(queue.Wait{}, queue.Task{Promise: true, Timeout: minute}), "deadlines", ".a", "members are missing from indexes"},
+			{"WAITING, and a timer", waiting(queue.Wait{}, queue.Task{Timer: true, Delay: minute}), "delayed", ".a", "members are missing from indexes"},
 		} {
 			lost := func() []string {
 				e, err := inspect.Explain(t.Context(), q, c.id)
@@ -74,12 +74,12 @@ func TestAnEntryThatIsLostIsWarnedOf(t *testing.T) {
 					}
 				}
 				if s := e.String(); len(all) > 0 && strings.Contains(s, "given back by the next sweep") {
-					t.Errorf("%s: it says %s", c.claim, s)
+					t.Errorf("%s: Explain says that a sweep gives the task back, beside a warning that its entry is lost: %s", c.claim, s)
 				}
 				return all
 			}
 			if all := lost(); len(all) > 0 {
-				t.Errorf("%s: with its entry there are the warnings %q", c.claim, all)
+				t.Errorf("%s: with its entry, the warnings are %q, want none", c.claim, all)
 			}
 			entry := c.entry
 			if entry == "" || entry[0] == '.' {
@@ -92,7 +92,7 @@ func TestAnEntryThatIsLostIsWarnedOf(t *testing.T) {
 			}
 			rdb.ZRem(t.Context(), key, entry)
 			if all := lost(); !slices.ContainsFunc(all, func(text string) bool { return strings.Contains(text, c.says) }) {
-				t.Errorf("%s: without its entry there are the warnings %q, and none says %q", c.claim, all, c.says)
+				t.Errorf("%s: without its entry, the warnings are %q, want one that says %q", c.claim, all, c.says)
 			}
 			rdb.ZAdd(t.Context(), key, redis.Z{Score: score, Member: entry})
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// What the tasks of TestNothingIsWhereItIsAfterItsBound are, and what is done to them.
+// This file makes the tasks of TestNoTaskStaysInAStateBeyondItsBound, and the operations on them.
 
-// span is some seconds, or none in one of n cases.
+// span returns a random duration of up to 20 s, or 0 in one of n cases.
 func (o *oracle) span(n int) time.Duration {
 	if o.r.IntN(n) == 0 {
 		return 0
@@ -19,7 +19,7 @@ func (o *oracle) span(n int) time.Duration {
 	return time.Duration(1+o.r.IntN(20_000)) * time.Millisecond
 }
 
-// task is one with whatever may bound it, or not.
+// task returns a task with a random choice of bounds.
 func (o *oracle) task() queue.Task {
 	task := queue.Task{Kind: "k", Timeout: o.span(3)}
 	switch o.r.IntN(6) {
@@ -44,7 +44,7 @@ func (o *oracle) task() queue.Task {
 	return task
 }
 
-// agent makes one and has it wait.
+// agent enqueues an agent, claims it and makes it wait.
 func (o *oracle) agent() {
 	ctx := context.Background()
 	task := queue.Task{Kind: "agent", Queue: "agents", Timeout: o.span(3), AttemptTimeout: o.span(2)}
@@ -85,7 +85,7 @@ func (o *oracle) policy() queue.Wait {
 		w.Limit = o.span(9)
 	}
 	if w.FromFirst {
-		w.Limit = w.Limit / 8 // a long one bounds nothing that the members do not
+		w.Limit = w.Limit / 8 // a longer limit would end after the members' own bounds, and test nothing
 	}
 	if o.r.IntN(3) == 0 {
 		w.Mask = o.mask()
@@ -111,7 +111,7 @@ func (o *oracle) fetch(line string, n int) []queue.Claim {
 	return trip.Claims
 }
 
-// act is something that somebody does.
+// act makes one random call.
 func (o *oracle) act() {
 	ctx, id := context.Background(), o.ids[o.r.IntN(len(o.ids))]
 	switch o.r.IntN(8) {

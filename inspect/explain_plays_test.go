@@ -14,15 +14,15 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// Small waits of all kinds are played to their ends, each in every way in which its members
-// may end at the last moment. The latest of these ends is what Explain said beforehand, and what
-// it says on the way is between the two. So it misses no bound either: where it said that there
-// is none, one of the plays goes on for ever.
+// Small waits of all kinds run to their ends, with every combination of outcomes that their members can
+// have at their last instant. The latest of these ends is the bound that Explain gave at the start, and the
+// bound that it gives later is between the end and the first bound. So Explain also misses no bound:
+// where it gave none, one of the combinations never ends the wait.
 func TestTheBoundIsTheLatestEndOfAllPlays(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	t.Parallel()
 	s := &stage{t: t, q: frozen(t, redistest.Shared(t).Client(t)), now: testclock.Start}
-	told := map[int]inspect.Bound{}
+	bounds := map[int]inspect.Bound{} // by contest, as Explain gave them at the start
 	for i, c := range contests() {
 		if testing.Short() && i%3 > 0 {
 			continue
@@ -34,7 +34,7 @@ func TestTheBoundIsTheLatestEndOfAllPlays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told[i] = e.Bound
+		bounds[i] = e.Bound
 	}
 	all := s.open
 	s.run()
@@ -42,13 +42,13 @@ func TestTheBoundIsTheLatestEndOfAllPlays(t *testing.T) {
 	latest := map[int]time.Duration{}
 	for _, p := range all {
 		latest[p.contest] = max(latest[p.contest], p.over)
-		if first := after(told[p.contest]); p.told > first || p.told > 0 && p.over > p.told {
-			t.Errorf("way %d of %+v is over after %v, and was told to be after %v, and then after %v", p.way, contests()[p.contest], p.over, first, p.told)
+		if first := after(bounds[p.contest]); p.told > first || p.told > 0 && p.over > p.told {
+			t.Errorf("combination %d of %+v was over after %v; Explain said %v at the start and %v later", p.way, contests()[p.contest], p.over, first, p.told)
 		}
 	}
 	for i, c := range contests() {
-		if bound, asked := told[i]; asked && after(bound) != latest[i] {
-			t.Errorf("%+v is over after %v at the latest, and was told to be by %+v", c, latest[i], told[i])
+		if bound, asked := bounds[i]; asked && after(bound) != latest[i] {
+			t.Errorf("the latest end of %+v came after %v; Explain gave the bound %+v", c, latest[i], bound)
 		}
 	}
 }
@@ -62,8 +62,8 @@ func after(b inspect.Bound) time.Duration {
 	return b.At.Sub(testclock.Start)
 }
 
-// contest is a wait, with the spans after which its members have ended: of every second one
-// that is its own time, and of the others the patience of the wait; 0 is for never.
+// contest is a wait, with the times by which its members have ended. For members 0, 2, … the time is the
+// member's timeout, for the others the wait's patience with it; 0 means never.
 type contest struct {
 	wait  queue.Wait
 	spans []time.Duration
@@ -86,8 +86,8 @@ func contests() []contest {
 	return all
 }
 
-// ways is how many ways there are for the members that end to do so: each of them
-// completes, fails, or is out of time.
+// ways returns the number of combinations of outcomes: each member that has a time completes, fails,
+// or is out of time.
 func (c contest) ways() int {
 	n := 1
 	for _, span := range c.spans {
@@ -98,16 +98,16 @@ func (c contest) ways() int {
 	return n
 }
 
-// play is one way in which a contest goes on.
+// play is a contest with one combination of outcomes.
 type play struct {
 	contest, way int
 	spans        []time.Duration
 	agent        string
-	told         time.Duration // after which it was said to be over at the latest, when it was under way
-	over         time.Duration // after which it was
+	told         time.Duration // the bound that Explain gave after 1 s; 0 if the wait was over by then
+	over         time.Duration // when the wait was over
 }
 
-// stage is where all plays are on at once.
+// stage runs all plays at the same time.
 type stage struct {
 	t    *testing.T
 	q    *queue.Queue
@@ -116,7 +116,7 @@ type stage struct {
 	open []*play
 }
 
-// begin has an agent wait as the contest says.
+// begin makes an agent wait as the contest says.
 func (s *stage) begin(p *play, c contest) {
 	ctx := context.Background()
 	p.agent, p.over = queuetest.Enqueue(s.t, s.q, queue.Task{Queue: "agents"}).ID, never
@@ -143,8 +143,8 @@ func (s *stage) begin(p *play, c contest) {
 	s.open = append(s.open, p)
 }
 
-// run goes on in steps of half a second, of which all spans are made, then to the limit that
-// a wait has whose members have none, and to the end of all days.
+// run moves the clock in steps of half a second, since all times are multiples of that. Then it moves
+// the clock past 30 minutes, the longest computed limit, and finally by 100 years.
 func (s *stage) run() {
 	for now := time.Duration(0); now <= 20*time.Second; now += 500 * time.Millisecond {
 		s.step(now)
@@ -156,7 +156,7 @@ func (s *stage) run() {
 	s.step(never - time.Second)
 }
 
-// step is an instant. What is due at it is over a ms later.
+// step acts at one instant, and sweeps one ms later, when tasks that were due at the instant are out of time.
 func (s *stage) step(now time.Duration) {
 	testclock.Set(s.t, s.q.Client(), s.q.Root(0), testclock.Start.Add(now))
 	for _, p := range s.open {
@@ -167,7 +167,7 @@ func (s *stage) step(now time.Duration) {
 	s.close(now)
 }
 
-// ask has Explain tell when those are over that are not.
+// ask records the bounds that Explain gives for the waits that are not over.
 func (s *stage) ask() {
 	for _, p := range s.open {
 		e, err := inspect.Explain(context.Background(), s.q, p.agent)
@@ -178,7 +178,7 @@ func (s *stage) ask() {
 	}
 }
 
-// act ends the members whose last moment this is, but for those that let it go by.
+// act settles the members whose last instant this is, except those that are to run out of time.
 func (s *stage) act(p *play, now time.Duration) {
 	way := p.way
 	for i, span := range p.spans {
@@ -214,7 +214,7 @@ func (s *stage) sweep() {
 	}
 }
 
-// close notes whose wait is over.
+// close records the plays whose wait is over.
 func (s *stage) close(now time.Duration) {
 	var ids []string
 	for _, p := range s.open {

@@ -21,11 +21,10 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// What Explain says holds: agents with random waits, tasks with random limits, and people
-// who do random things to them. Whatever a task was told to leave by an instant, it has
-// left when that instant is over and a sweep was made; and what is told of the same thing
-// later is never later.
-func TestNothingIsWhereItIsAfterItsBound(t *testing.T) {
+// The bounds that Explain gives hold for agents with random waits and tasks with random limits, under random
+// calls. A task has left its state once its bound is past and a sweep has run. While the task stays in
+// that state, its bound never moves to a later instant.
+func TestNoTaskStaysInAStateBeyondItsBound(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	t.Parallel()
 	rounds := 30
@@ -46,22 +45,22 @@ func TestNothingIsWhereItIsAfterItsBound(t *testing.T) {
 		o := &oracle{t: t, q: q, rdb: rdb, seed: round, r: rand.New(rand.NewPCG(uint64(round), 1)), now: testclock.Start, said: map[string]saying{}}
 		o.play()
 		told, bounded, begun, decided = told+o.told, bounded+o.bounded, begun+o.begun, decided+o.decided
-		rdb.Del(context.Background(), q.Root(0)+":clock") // which is none of ours
+		rdb.Del(context.Background(), q.Root(0)+":clock") // it belongs to the test, and Audit would report it
 		queuetest.Sound(t, q)
 		if t.Failed() {
 			t.Fatalf("seed %d:\n%s", round, strings.Join(o.log, "\n"))
 		}
 	}
-	t.Logf("%d explanations, %d bounds, of which %d were limits to begin with an end, and %d came true to the ms", told, bounded, begun, decided)
+	t.Logf("%d explanations, %d with a bound; %d bounds were limits that begin with the first end, and %d were exact to the ms", told, bounded, begun, decided)
 	if bounded < told/3 || begun < rounds || decided < rounds {
-		t.Errorf("of %d explanations %d had a bound, %d of these a limit to begin with an end, and %d came true: this test proves little",
+		t.Errorf("the test covers too little: of %d explanations %d had a bound; %d bounds were limits that begin with the first end, and %d were exact to the ms",
 			told, bounded, begun, decided)
 	}
 }
 
-// saying is what was said of a task while its record was what it is.
+// saying is what Explain said of a task while its record did not change.
 type saying struct {
-	record map[string]string // without what says nothing of where it is
+	record map[string]string // without the fields that do not affect its state
 	bound  inspect.Bound
 	ends   inspect.Bound
 }
@@ -73,7 +72,7 @@ type oracle struct {
 	seed int
 	r    *rand.Rand
 	now  time.Time
-	wait time.Duration // until the reaper looks
+	wait time.Duration // until the next sweep
 	seq  int64
 	ids  []string
 	said map[string]saying
@@ -88,7 +87,7 @@ func (o *oracle) note(format string, args ...any) {
 
 func (o *oracle) play() {
 	testclock.Set(o.t, o.rdb, o.q.Root(0), o.now)
-	lazy := o.seed%4 == 3 // nobody sweeps for long
+	lazy := o.seed%4 == 3 // sweeps come late
 	for range 40 {
 		if o.t.Failed() {
 			return
@@ -108,7 +107,7 @@ func (o *oracle) play() {
 	}
 }
 
-// sweep is a reaper that is always in time: it sweeps until nothing is left to do.
+// sweep sweeps until nothing is due.
 func (o *oracle) sweep() {
 	for range 100 {
 		s, err := reaper.Sweep(context.Background(), o.q, 0, "r", 100, time.Hour)
@@ -119,10 +118,10 @@ func (o *oracle) sweep() {
 			return
 		}
 	}
-	o.t.Fatal("the sweep finds no end")
+	o.t.Fatal("something is still due after 100 sweeps")
 }
 
-// look holds what was said against what is, and asks anew.
+// look compares what Explain said before with the records, and calls Explain again.
 func (o *oracle) look(lazy bool) {
 	o.lively = 0
 	for _, id := range o.ids {
@@ -131,7 +130,7 @@ func (o *oracle) look(lazy bool) {
 		}
 		r, err := o.q.Get(context.Background(), id)
 		if err != nil {
-			continue // its record has gone
+			continue // its record was removed
 		}
 		e, err := inspect.Explain(context.Background(), o.q, id)
 		if err != nil {
@@ -153,26 +152,26 @@ func (o *oracle) look(lazy bool) {
 		}
 		switch {
 		case same && !r.Status.Ended() && over(before.bound, o.now):
-			o.t.Errorf("%s was told to leave where it is by %+v, and has not: %s", id, before.bound, e)
+			o.t.Errorf("%s is still in the same state, after its bound %+v: %s", id, before.bound, e)
 		case same && !lazy && later(e.Bound, before.bound):
-			o.t.Errorf("%s was told to leave where it is by %+v, and now later: %s", id, before.bound, e)
+			o.t.Errorf("the bound of %s has moved to a later instant than %+v: %s", id, before.bound, e)
 		case known && !r.Status.Ended() && over(before.ends, o.now):
-			o.t.Errorf("%s was told to end by %+v, and has not: %s", id, before.ends, e)
+			o.t.Errorf("%s has not ended, and was to end by %+v: %s", id, before.ends, e)
 		case known && later(e.EndsBy, before.ends):
-			o.t.Errorf("%s was told to end by %+v, and now later: %s", id, before.ends, e)
+			o.t.Errorf("EndsBy of %s has moved to a later instant than %+v: %s", id, before.ends, e)
 		case known && !same && before.bound.At.Equal(o.now.Add(-time.Millisecond)):
 			o.decided++
 		}
 		if e.EndsBy.Kind == inspect.BoundDecided || e.Why == inspect.WhyWaking {
-			o.t.Errorf("%s is over and the sweep has not seen it: %s", id, e)
+			o.t.Errorf("%s is out of time, and the sweep did not end it: %s", id, e)
 		}
 		o.said[id] = saying{record, o.promised(id, e.Bound, lazy), e.EndsBy}
 	}
 }
 
-// promised is a bound as far as sweeps can keep it. A grace begins when a sweep comes, and
-// so a limit may with the end that this sweep writes first. In the same ms in which a wait's
-// patience is over, that may be a timer, whose instant is a ms later.
+// promised returns the part of a bound that sweeps can keep. A grace begins with the sweep that ends the
+// patience, and so can a limit that begins with the first end. If a timer is due in the ms in which the
+// patience of a wait ends, the timer's end can be the first one, and it is one ms later.
 func (o *oracle) promised(id string, b inspect.Bound, lazy bool) inspect.Bound {
 	begins := b.Kind == inspect.BoundWait && b.Task != id
 	if begins {
@@ -189,7 +188,7 @@ func over(b inspect.Bound, now time.Time) bool {
 	return b.Kind != inspect.BoundNone && b.Kind != inspect.BoundFinal && b.At.Before(now)
 }
 
-// later tells whether a bound was put off.
+// later reports whether a bound has moved to a later instant.
 func later(now, before inspect.Bound) bool {
 	if before.Kind == inspect.BoundNone || now.Kind == inspect.BoundFinal {
 		return false

@@ -12,32 +12,32 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// observed is what explain.lua tells of a task. Instants are ms, as they are stored; 0 is
-// none.
+// observed is the reply of explain.lua about a task. Instants are in ms, as they are stored; 0 means
+// that there is none.
 type observed struct {
 	id                               string
 	now                              int64
 	record, over, facts, queue, wait map[string]string
-	members                          []member // that have not ended
-	gone                             int      // how many ended while the others were read,
-	goneBy                           int64    // by this instant
+	members                          []member // members that have not ended
+	gone                             int      // number of members that ended while the others were read
+	goneBy                           int64    // instant of the last read
 }
 
-// member is one of a wait that has not ended.
+// member is a member of a wait that has not ended.
 type member struct {
 	id, place, mask string
 	fields          map[string]string
 }
 
-// membersAtOnce is how many members a call tells of: it takes Redis some 10 µs each.
+// membersAtOnce is the number of members in a page. Redis needs some 10 µs for each.
 const membersAtOnce = 200
 
-// changing is how often a wait may give way to another while its members are read.
+// changing is how often to begin again if the wait changes while its members are read.
 const changing = 5
 
-var errChanging = errors.New("the agent goes from wait to wait faster than they can be read: ask again")
+var errChanging = errors.New("the agent begins new waits faster than they can be read: call Explain again")
 
-// observe reads a task, and the members of its wait page by page.
+// observe reads a task and, page by page, the members of its wait.
 func observe(ctx context.Context, q *queue.Queue, partition int, id string) (*observed, error) {
 	for range changing {
 		seen, err := observePage(ctx, q, partition, id, "")
@@ -52,8 +52,8 @@ func observe(ctx context.Context, q *queue.Queue, partition int, id string) (*ob
 	return nil, errChanging
 }
 
-// observeRest reads the members that are not in the first page. It returns false if
-// before the last was read the wait was over, or its limit began, which it does once.
+// observeRest reads the members that are not in the first page. It returns false if the wait ended, or its
+// limit began, before the last page was read. A limit begins only once.
 func observeRest(ctx context.Context, q *queue.Queue, partition int, seen *observed) (bool, error) {
 	for page := seen; len(page.members) == membersAtOnce; {
 		next, err := observePage(ctx, q, partition, seen.id, page.members[membersAtOnce-1].place)
@@ -109,8 +109,8 @@ func readPairs(answer any) (map[string]string, error) {
 	return pairs, nil
 }
 
-// ms is a field that is an instant or a number; 0 for none, and for one that is no number,
-// so that a broken record is explained like any other.
+// ms returns a field that is an instant or a number. It returns 0 if the field is missing or not a number, so
+// that a broken record can be explained too.
 func ms(fields map[string]string, name string) int64 {
 	n, err := strconv.ParseInt(fields[name], 10, 64)
 	if err != nil || n < 0 || n > jsonline.MaxExact {
@@ -119,7 +119,7 @@ func ms(fields map[string]string, name string) int64 {
 	return n
 }
 
-// utc is an instant that reads alike everywhere; the zero time for none.
+// utc returns an instant in UTC, so that its text is the same on every machine. It returns the zero time for 0.
 func utc(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}

@@ -21,15 +21,15 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// The stories testdata/explain_*.txt hold what is said in each case.
+// The stories explain_*.txt in queue/testdata show the sentences for each case.
 
-// frozen is a namespace whose clock stands at testclock.Start.
+// frozen opens a namespace whose clock is stopped at testclock.Start.
 func frozen(t *testing.T, rdb redis.UniversalClient) *queue.Queue {
 	t.Helper()
 	return queuetest.Open(t, rdb, queue.Config{Namespace: redistest.Namespace(t), Library: testclock.Library(t, rdb), Logger: slog.New(slog.DiscardHandler)})
 }
 
-// crowd is an agent that waits for n promises, of which the ith ends at i+1 seconds.
+// crowd makes an agent that waits for n promises. Promise i has a timeout of i+1 seconds.
 func crowd(t *testing.T, q *queue.Queue, w *queuetest.Taker, n int, wait queue.Wait) (agent string, members []string) {
 	t.Helper()
 	ctx := context.Background()
@@ -78,8 +78,8 @@ func TestALargeWaitIsExplainedWhole(t *testing.T) {
 	}
 }
 
-// A member that ends between two pages may be in neither, and the one behind it must not be skipped.
-func TestMembersThatEndWhileTheyAreReadHideNoOther(t *testing.T) {
+// A member that ends between two pages may be in neither, and the member behind it must not be skipped.
+func TestMembersThatEndWhileTheyAreReadDoNotHideOthers(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Shared(t).Client(t)
 	q := frozen(t, rdb)
@@ -104,7 +104,7 @@ func TestMembersThatEndWhileTheyAreReadHideNoOther(t *testing.T) {
 			t.Fatalf("%d of 900 left, %d ended, bound %+v, want %+v", e.Wait.Left, e.Wait.Bad, e.Bound, want)
 		}
 		if e.Wait.Left == 1 {
-			t.Logf("asked %d times meanwhile", asked)
+			t.Logf("Explain was called %d times while the members ended", asked)
 			break
 		}
 		select {
@@ -121,7 +121,6 @@ func TestMembersThatEndWhileTheyAreReadHideNoOther(t *testing.T) {
 	}
 }
 
-// Whatever is asked of whatever, nothing is another than it was.
 func TestExplainChangesNothing(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
@@ -154,7 +153,7 @@ func TestExplainChangesNothing(t *testing.T) {
 			}
 		}
 		if after := redistest.Dump(t, rdb, q.Root(0)); after != before {
-			t.Errorf("before:\n%s\nafter:\n%s", before, after)
+			t.Errorf("Explain has changed keys: before\n%s\nafter\n%s", before, after)
 		}
 	})
 }
@@ -178,7 +177,7 @@ func TestExplainRefusesWhatIsNoTask(t *testing.T) {
 	})
 }
 
-// Its JSON is read back as the same, and has the sentence beside it.
+// The JSON decodes to the same Explanation, and has its String as "sentence".
 func TestAnExplanationIsReadBackFromJSON(t *testing.T) {
 	rdb := redistest.Shared(t).Client(t)
 	q := frozen(t, rdb)
@@ -198,7 +197,7 @@ func TestAnExplanationIsReadBackFromJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(&back, e) || sentence.Sentence != e.String() {
-			t.Errorf("%s is read back as %+v, want %+v", told, back, *e)
+			t.Errorf("%s is decoded as %+v, want %+v", told, back, *e)
 		}
 	}
 }

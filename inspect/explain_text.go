@@ -12,7 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// String says it in some sentences, in one line. What strangers wrote is quoted.
+// String returns the explanation as a few sentences in one line. Text that users wrote is quoted.
 func (e *Explanation) String() string {
 	words := []string{e.subject() + e.where() + "."}
 	if said := e.detail(); said != "" {
@@ -22,7 +22,7 @@ func (e *Explanation) String() string {
 		words = append(words, said)
 	}
 	if e.Lag != nil {
-		words = append(words, fmt.Sprintf("Timeouts here were noticed within %v (p99 of the newest %d).", max(e.Lag.P99, duration.Duration(time.Millisecond)), e.Lag.Of))
+		words = append(words, fmt.Sprintf("Recent timeouts in this partition were noticed within %v (p99 of %d).", max(e.Lag.P99, duration.Duration(time.Millisecond)), e.Lag.Of))
 	}
 	for _, w := range e.Warnings {
 		if w.Word != WarnNoBound { // boundText has it
@@ -43,38 +43,38 @@ func (e *Explanation) subject() string {
 	return s + " is " + quoteOdd(string(e.Status)) + ": it "
 }
 
-// where is the rest of a sentence that begins with the task.
+// where returns the end of the sentence that begins with subject.
 func (e *Explanation) where() string {
 	switch e.Why {
 	case WhyInLine:
-		return "stands in line" + e.lineText()
+		return "is in line" + e.lineText()
 	case WhyWoken:
-		return "was woken, and stands in line to go on" + e.lineText()
+		return "was woken, and is in line to continue" + e.lineText()
 	case WhyDelayed:
-		return "may not start yet"
+		return "cannot start yet"
 	case WhyBackingOff:
 		return fmt.Sprintf("failed, and waits for retry %d of %d", e.Retries, e.MaxRetries)
 	case WhyPromise:
-		return "is a promise that nobody has settled"
+		return "is a promise that has not been settled"
 	case WhyTimer:
-		return "is a timer whose time has not come"
+		return "is a timer that is not due yet"
 	case WhyRunning:
 		return e.runText()
 	case WhyCancelling:
-		return e.runText() + fmt.Sprintf(", and was cancelled at %s%s: its handler has its grace to clean up", clockText(e.Run.CancelledAt), quoted(e.Run.CancelReason))
+		return e.runText() + fmt.Sprintf(", and was cancelled at %s%s; its handler has its grace to clean up", clockText(e.Run.CancelledAt), quoted(e.Run.CancelReason))
 	case WhyWaiting:
 		return e.waitText()
 	case WhyWaking:
-		return "is being woken, as its wait is " + map[string]string{"satisfied": "over", "impossible": "over (what it waits for cannot come any more)", "timed_out": "out of time"}[e.Wait.Reason]
+		return "is being woken: its wait is " + map[string]string{"satisfied": "over", "impossible": "over (its condition cannot be met any more)", "timed_out": "out of time"}[e.Wait.Reason]
 	case WhyAttemptOver:
-		return "has taken too long for this attempt, and is tried again as soon as that is written"
+		return "has exceeded the limit of its attempt, and is retried at the next sweep or call"
 	case WhyOverdue:
 		if e.End.Status == queue.Completed {
-			return "is a timer whose time has come, and completes as soon as that is written"
+			return "is a timer that is due, and completes at the next sweep or call"
 		}
-		return "is out of time, and ends as soon as that is written"
+		return "is out of time, and ends at the next sweep or call"
 	case WhyDoomed:
-		return "ends with " + e.Bound.Task + ", which has ended, as soon as that is written"
+		return "ends at the next sweep or call, because " + e.Bound.Task + " has ended"
 	case WhyBroken:
 		return "has a record that cannot be worked with"
 	}
@@ -84,15 +84,15 @@ func (e *Explanation) where() string {
 func (e *Explanation) lineText() string {
 	switch {
 	case e.Line == nil || e.Line.Ahead < 0:
-		return " of the queue " + quoteOdd(e.Queue)
+		return " in the queue " + quoteOdd(e.Queue)
 	case e.Line.Ahead == 0:
-		return " of the queue " + quoteOdd(e.Queue) + " as the first"
+		return " in the queue " + quoteOdd(e.Queue) + " as the first"
 	}
-	return fmt.Sprintf(" of the queue %s, %d before it", quoteOdd(e.Queue), e.Line.Ahead)
+	return fmt.Sprintf(" in the queue %s, with %d before it", quoteOdd(e.Queue), e.Line.Ahead)
 }
 
 func (e *Explanation) runText() string {
-	s := fmt.Sprintf("is run by %s since %s, attempt %d", quoteOdd(e.Run.Worker), clockText(e.Since), e.Run.Attempt)
+	s := fmt.Sprintf("has run on %s since %s, attempt %d", quoteOdd(e.Run.Worker), clockText(e.Since), e.Run.Attempt)
 	if e.MaxRetries > 0 {
 		s += fmt.Sprintf(" of %d", e.MaxRetries+1)
 	}
@@ -107,17 +107,17 @@ func (e *Explanation) waitText() string {
 	s := ""
 	switch w.Mode {
 	case queue.WaitAny:
-		s = fmt.Sprintf("waits for the first of %s", tasks(w.Members))
+		s = fmt.Sprintf("has waited for the first of %s", tasks(w.Members))
 	case queue.WaitAnyOK:
-		s = fmt.Sprintf("waits for the first of %s that completes", tasks(w.Members))
+		s = fmt.Sprintf("has waited for the first of %s that completes", tasks(w.Members))
 	case queue.WaitNOfM:
-		s = fmt.Sprintf("waits for %d of %s to complete", w.Need, tasks(w.Members))
+		s = fmt.Sprintf("has waited for %d of %s to complete", w.Need, tasks(w.Members))
 	case queue.WaitNSettled:
-		s = fmt.Sprintf("waits for %d of %s to end", w.Need, tasks(w.Members))
+		s = fmt.Sprintf("has waited for %d of %s to end", w.Need, tasks(w.Members))
 	case queue.WaitFailFast:
-		s = fmt.Sprintf("waits for all of %s, or the first that fails,", tasks(w.Members))
+		s = fmt.Sprintf("has waited for all of %s, or the first that fails,", tasks(w.Members))
 	default:
-		s = fmt.Sprintf("waits for all of %s", tasks(w.Members))
+		s = fmt.Sprintf("has waited for all of %s", tasks(w.Members))
 	}
 	s += " since " + clockText(e.Since)
 	if w.Because != "" {
@@ -126,7 +126,7 @@ func (e *Explanation) waitText() string {
 	return s
 }
 
-// detail is a sentence with what is behind it.
+// detail returns a further sentence about the state, "" if there is none.
 func (e *Explanation) detail() string {
 	switch e.Why {
 	case WhyWaiting, WhyWaking:
@@ -139,7 +139,7 @@ func (e *Explanation) detail() string {
 		}
 	case WhyBackingOff:
 		if e.LastError != "" {
-			return "The last attempt said" + quoted(e.LastError) + "."
+			return "The last attempt failed" + quoted(e.LastError) + "."
 		}
 	case WhyRunning:
 		return e.leaseText("given back")
@@ -151,16 +151,16 @@ func (e *Explanation) detail() string {
 	return ""
 }
 
-// leaseText says what becomes of a task whose worker is gone, if that comes before its bound.
+// leaseText returns a sentence about the expiry of the lease, "" if the bound of the task comes first.
 func (e *Explanation) leaseText(then string) string {
 	ends := e.Run.LeaseEnds
 	if ends.Before(e.Now) || e.Bound.Kind != BoundNone && !ends.Before(e.Bound.At) {
 		return ""
 	}
-	return "If that worker is gone, it is " + then + " at " + clockText(ends) + "."
+	return "If that worker is gone, the task is " + then + " at " + clockText(ends) + "."
 }
 
-// endText is how a task has ended, in brackets.
+// endText returns how a task has ended, in brackets.
 func (e *Explanation) endText() string {
 	var said []string
 	if e.End.Reason != "" {
@@ -196,7 +196,7 @@ func clockText(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:0
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// quoted is a stranger's text behind a colon, "" for none.
+// quoted returns a colon and the quoted text, "" for an empty text.
 func quoted(s string) string {
 	if s == "" {
 		return ""

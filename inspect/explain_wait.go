@@ -8,7 +8,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// explainWaiting tells what an agent waits for, and by when that is decided.
+// explainWaiting describes the wait of an agent, and computes by when it is decided.
 func (o *observed) explainWaiting(e *Explanation) {
 	e.Why, e.Bound, e.Since = WhyWaiting, o.limited(BoundAttempt), utc(ms(o.wait, "since"))
 	if o.wait["state"] == "" {
@@ -34,7 +34,7 @@ func (o *observed) explainWaiting(e *Explanation) {
 	if span := ms(o.wait, "limit_ms"); span > 0 && w.Limit.IsZero() {
 		w.LimitAfter = lasting(span)
 		if over.Kind == BoundNone {
-			e.warn(WarnNotBegun, "the limit of the wait, "+w.LimitAfter.String()+", begins with the first end, which nothing bounds")
+			e.warn(WarnNotBegun, "the limit of the wait, "+w.LimitAfter.String()+", begins when the first member ends, and no member has a bound")
 		}
 	}
 	limit := ms(o.wait, "wait_deadline_at")
@@ -46,23 +46,23 @@ func (o *observed) explainWaiting(e *Explanation) {
 		e.Why, w.Reason = WhyWaking, "timed_out"
 		e.Bound = sooner(e.Bound, o.bound(BoundDecided, limit, o.id))
 	default:
-		// Of equal instants the agent's own end comes first, and then what ends at the
-		// limit is counted still.
+		// If instants are equal, the agent's own end decides. Otherwise a member that ends exactly
+		// at the limit still counts.
 		e.Bound = sooner(sooner(e.Bound, o.membersBound(all)), over)
 	}
 	if broken := o.brokenMembers(); len(broken) > 0 {
-		e.warn(WarnBroken, "the records of members are missing or cannot be worked with, so that they may never count as ended: cancel the agent, or mend them", broken...)
+		e.warn(WarnBroken, "the records of members are missing or cannot be worked with, so they may never count as ended: cancel the agent, or repair them", broken...)
 	}
 }
 
-// patient is a member with its bound, and what its end may count as.
+// patient is a member with its bound, and what its end can count as.
 type patient struct {
 	bound            Bound
 	ok, bad, neither bool
 }
 
-// patients are the members that have not ended, in the order of their bounds; last are
-// those that have none.
+// patients returns the members that have not ended, in the order of their bounds. Members without a
+// bound come last.
 func (o *observed) patients() []patient {
 	var all []patient
 	for i := range o.members {
@@ -88,9 +88,8 @@ func (o *observed) patients() []patient {
 	return all
 }
 
-// limitBound is by when at the latest the wait is out of time. A limit that is to begin
-// with the first end begins no later than where the earliest bound of a member is: the
-// first end can only come sooner, whichever member's that is.
+// limitBound returns the latest instant at which the wait is out of time. A limit that begins with the
+// first end begins no later than at the earliest bound of a member: the first end cannot come later.
 func (o *observed) limitBound(all []patient) Bound {
 	if limit := ms(o.wait, "wait_deadline_at"); limit > 0 {
 		return o.bound(BoundWait, limit, o.id)
@@ -103,9 +102,9 @@ func (o *observed) limitBound(all []patient) Bound {
 	return o.bound(BoundWait, first.At.UnixMilli()+span, first.Task)
 }
 
-// membersBound is the instant by which a wait is decided by its members, however each of
-// them ends, at the first moment or the last. It is found by putting the latest off: they
-// end in the order of their bounds, each in the way that decides least.
+// membersBound returns the instant by which the members decide the wait, however and whenever each of
+// them ends. The latest decision results if every member ends at its bound, with the outcome that
+// decides least.
 func (o *observed) membersBound(all []patient) Bound {
 	c := o.counters()
 	for _, p := range all {
@@ -119,8 +118,8 @@ func (o *observed) membersBound(all []patient) Bound {
 	return Bound{Kind: BoundNone}
 }
 
-// counters is how far a wait is: how many ends that are ok, bad, or ends at all it lacks;
-// and how many of those that come may still be either.
+// counters says how many ok ends, bad ends, and ends of any kind are missing until the wait is decided.
+// either is the number of counted ends that can be ok or bad.
 type counters struct{ ok, bad, all, either int }
 
 func (o *observed) counters() counters {
@@ -134,7 +133,7 @@ func (o *observed) counters() counters {
 	return c
 }
 
-// ends counts a member's end as what decides least.
+// ends counts the end of a member, with the outcome that decides least.
 func (c *counters) ends(p patient) {
 	c.all--
 	switch {
@@ -148,14 +147,14 @@ func (c *counters) ends(p patient) {
 	}
 }
 
-// decided tells whether no split of what may be either leaves the wait open.
+// decided reports whether the wait is decided however the ends in either are split into ok and bad.
 func (c *counters) decided() bool {
 	return c.all <= 0 || c.ok <= 0 || c.bad <= 0 || c.either > c.ok-1+c.bad-1
 }
 
-// memberBound is by when at the latest a member has ended, or the wait has no more
-// patience with it. A running one that is cancelled for that has its grace, which begins
-// with the sweep in the next ms.
+// memberBound returns the latest instant at which a member ends, or at which the patience of the wait
+// with it is over. A running member that is cancelled then has its grace, which begins with the sweep in
+// the next ms.
 func (o *observed) memberBound(m *member) Bound {
 	f := m.fields
 	if m.unfit() {
@@ -185,8 +184,8 @@ func (o *observed) memberBound(m *member) Bound {
 	return b
 }
 
-// unfit tells whether nothing may ever end a member for this wait: its record is gone
-// or cannot be worked with, or it ended and was not counted.
+// unfit reports whether a member may never count as ended for this wait: its record is missing or cannot be
+// worked with, or the member has ended and was not counted.
 func (m *member) unfit() bool {
 	status := queue.Status(m.fields["status"])
 	return m.fields["broken"] != "" || status != queue.Pending && status != queue.Running && status != queue.Waiting
@@ -202,7 +201,7 @@ func (o *observed) brokenMembers() []string {
 	return ids
 }
 
-// unbounded are those members that nothing bounds.
+// unbounded returns the members that have no bound.
 func (o *observed) unbounded() []string {
 	var ids []string
 	for i := range o.members {

@@ -10,7 +10,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// explain makes sense of what was seen.
+// explain makes an Explanation from what was read.
 func (o *observed) explain() *Explanation {
 	r := o.record
 	e := &Explanation{
@@ -38,7 +38,7 @@ func (o *observed) explain() *Explanation {
 	o.explainLost(e)
 	e.Lag = o.lag(e.Bound.Kind)
 	if turn := ms(o.facts, "turn_until"); turn < o.now {
-		e.warn(WarnNoReaper, "no reaper is at work in partition "+o.partition()+", so what falls due waits for the next call that meets it: run one")
+		e.warn(WarnNoReaper, "no reaper runs in partition "+o.partition()+", so a due task waits for the next call that touches it: run a reaper")
 	}
 	if e.Bound.Kind == BoundNone {
 		e.warnNoBound(o.unbounded())
@@ -47,11 +47,11 @@ func (o *observed) explain() *Explanation {
 }
 
 func (o *observed) partition() string {
-	p, _ := queue.PartitionOf(o.id) // it was read by it
+	p, _ := queue.PartitionOf(o.id) // without error, since Explain has checked the id
 	return fmt.Sprint(p)
 }
 
-// unfit tells whether no script can work with the record, so that nothing happens to it.
+// unfit reports whether the record is so broken that no script can change the task.
 func (o *observed) unfit() bool {
 	status := queue.Status(o.record["status"])
 	return o.facts["unreadable"] != "" || o.facts["broken"] != "" || status != queue.Pending && status != queue.Running && status != queue.Waiting
@@ -65,27 +65,27 @@ func (o *observed) explainBroken(e *Explanation) {
 	case o.facts["broken"] != "":
 		why = "its id is in the namespace's key broken"
 	default:
-		why = "its status is none"
+		why = "its status is not valid"
 	}
 	if at := ms(o.facts, "broken"); at > 0 {
 		e.Since = utc(at)
 	}
-	e.warn(WarnBroken, "its record cannot be worked with ("+why+"), and no clock bounds it any more: mend or remove it", o.id)
+	e.warn(WarnBroken, "its record cannot be worked with ("+why+"), and no clock bounds it any more: repair or remove it", o.id)
 	e.warnNoBound(nil)
 }
 
-// bound is a bound at an instant. One that is over by now has nothing left.
+// bound returns a bound at an instant. Left is 0 if the instant is past.
 func (o *observed) bound(kind BoundKind, at int64, task string) Bound {
 	return Bound{Kind: kind, At: utc(at), Left: lasting(max(at-o.now, 0)), Task: task}
 }
 
-// lasting is a span of ms. One that is longer than a Duration can say, which only the sum
-// of two spans is, is the longest that it can.
+// lasting converts ms to a Duration. The sum of two durations can be too long for a Duration; then
+// lasting returns the longest one.
 func lasting(span int64) duration.Duration {
 	return duration.Duration(min(span, math.MaxInt64/int64(time.Millisecond))) * duration.Duration(time.Millisecond)
 }
 
-// sooner is the earlier of two bounds, of equal ones the first.
+// sooner returns the earlier of two bounds, or a if they are equal.
 func sooner(a, b Bound) Bound {
 	if b.Kind == BoundNone || a.Kind != BoundNone && !b.At.Before(a.At) {
 		return a
@@ -93,8 +93,8 @@ func sooner(a, b Bound) Bound {
 	return b
 }
 
-// final is the deadline that a record says, its own or an owner's. Of equal ones the owner's
-// counts, and enqueue keeps that as until.
+// final returns the deadline in a record: the task's own, or an owner's, which enqueue stores as until.
+// If both are equal, the owner's counts.
 func (o *observed) final(fields map[string]string, id string) Bound {
 	until, own := ms(fields, "until"), ms(fields, "deadline_at")
 	switch {
@@ -110,7 +110,7 @@ func (o *observed) final(fields map[string]string, id string) Bound {
 	return Bound{Kind: BoundNone}
 }
 
-// endsBy is by when at the latest a live task has ended.
+// endsBy returns the latest instant at which a live task ends.
 func (o *observed) endsBy() Bound {
 	b := o.final(o.record, o.id)
 	if at := ms(o.record, "grace_at"); at > 0 {
@@ -122,7 +122,7 @@ func (o *observed) endsBy() Bound {
 	return b
 }
 
-// limited is endsBy, or the limit that runs, whichever is first.
+// limited returns endsBy or the running limit, whichever is earlier.
 func (o *observed) limited(kind BoundKind) Bound {
 	b := o.endsBy()
 	if at := ms(o.record, "limit_at"); at > 0 {
@@ -168,18 +168,18 @@ func (o *observed) explainRunning(e *Explanation) {
 		e.Run.CancelledAt, e.Run.CancelReason = e.Since, r["cancel_reason"]
 	}
 	if o.lacks("claims") || o.lacks("lease") {
-		return // explainLost
+		return // explainLost warns of that
 	}
 	if ms(o.facts, "lease") < o.now {
 		then := "the task is given back"
 		if e.Why == WhyCancelling {
 			then = "the task is CANCELLED"
 		}
-		e.warn(WarnLeaseOver, fmt.Sprintf("the lease of its worker %s is over: unless the worker says that it lives, %s by the next sweep", r["worker"], then))
+		e.warn(WarnLeaseOver, fmt.Sprintf("the lease of its worker %s is over: unless the worker sends a heartbeat, %s by the next sweep", r["worker"], then))
 	}
 }
 
-// explainDecided puts in front what is decided and not written yet.
+// explainDecided replaces Why and Bound if the end of the task or attempt is decided and not written yet.
 func (o *observed) explainDecided(e *Explanation) {
 	if at := ms(o.over, "completed_at"); at > 0 {
 		e.Why, e.End = WhyOverdue, &ExplainedEnd{Status: queue.Status(o.over["status"]), At: utc(at),

@@ -15,29 +15,33 @@ import (
 )
 
 const (
-	// maxExport bounds the lines of a page of [Export].
+	// maxExport is the maximum number of lines in a page of [Export].
 	maxExport = 10_000
-	// exportBytes ends a page early that holds large payloads or results.
+	// exportBytes is the size at which a page ends early.
 	exportBytes = 4 << 20
 )
 
-// ExportPage is some lines of an export, all of one partition.
+// ExportPage is a page of an export. All its lines are of one partition.
 type ExportPage struct {
 	Partition int          `json:"partition"`
 	Lines     []ExportLine `json:"lines"`
-	// Next asks for the page that follows; "" behind the last one.
+	// Next is the argument for the next page; "" after the last page.
 	Next string `json:"next"`
 }
 
-// Export reads a namespace whole, a page a call: with page "" from the beginning, then
-// with the Next of the page before. A page has up to n lines (1 to 10,000), fewer where
-// they are large and perhaps none; it may run over by one step of Redis's HSCAN or
-// SSCAN. Next holds what Redis has told and this page has not, so it may be some 50 KB.
+// Export reads a whole namespace, one page in each call. Pass "" as page for the first page, then the
+// Next of the page before.
 //
-// It changes nothing, and it is no picture of one instant unless nothing changes
-// meanwhile. Each task is read in one script, at its ReadAt, and agrees with itself. A task
-// that is there from beginning to end is told, perhaps twice if tasks come and go: the
-// later line holds.
+// A page has up to n lines (1 to 10,000). It has fewer if they are large, and can be empty. It can
+// exceed n by one step of the HSCAN or SSCAN of Redis. Next contains the names of keys that were found and
+// are not in a page yet, so it can be about 50 KB long.
+//
+// Export changes nothing. It is not a snapshot: tasks may change while it reads. Each task is read
+// atomically, at its ReadAt. A task that exists during the whole export is in it. The task may be in it
+// twice if keys are added or removed meanwhile; then the later line is the newer one.
+//
+// Export returns [refusal.ErrInvalid] if page or n is not valid. If Redis is restarted or replaced
+// by a replica, it returns an error, and the export must begin again.
 func Export(ctx context.Context, q *queue.Queue, page string, n int) (ExportPage, error) {
 	if err := q.Ready(ctx); err != nil {
 		return ExportPage{}, refusal.Failed("export", "", err)
@@ -60,10 +64,11 @@ func Export(ctx context.Context, q *queue.Queue, page string, n int) (ExportPage
 	return told, nil
 }
 
-// ExportTo writes the whole namespace as JSON, a line an object, and last a line of type
-// "end" that says how many came before it: an export without that line is not whole. What
-// Export says of consistency holds here too. It keeps three pages in memory, of about 4 MiB at the
-// most: one is read while another is written.
+// ExportTo writes a whole namespace as JSON, one object per line. The last line has the type "end" and
+// the number of lines before it: an export without that line is not complete. Tasks may change while
+// ExportTo reads, as with [Export]. It holds up to three pages of about 4 MiB in memory, since
+// it reads one page while it writes another. It wraps an error of w, or the cause of ctx if
+// that ends. It returns [refusal.ErrInvalid] if w is nil.
 func ExportTo(ctx context.Context, q *queue.Queue, w io.Writer) error {
 	if err := q.Ready(ctx); err != nil {
 		return refusal.Failed("export", "", err)
@@ -101,13 +106,13 @@ func ExportTo(ctx context.Context, q *queue.Queue, w io.Writer) error {
 	return refusal.Failed("export", "", err)
 }
 
-// exportedPage is a page of the export, or the error of reading it.
+// exportedPage is a page of the export, or the error from reading it.
 type exportedPage struct {
 	lines []ExportLine
 	err   error
 }
 
-// exportPages reads all pages, each while the one before it is used.
+// exportPages reads all pages, and reads ahead while a page is used.
 func (q exporter) exportPages(ctx context.Context) <-chan exportedPage {
 	pages := make(chan exportedPage, 1)
 	go func() {
@@ -137,18 +142,18 @@ func writeLine(out *bufio.Writer, line []byte) error {
 // exporter reads a namespace for an export.
 type exporter struct{ *queue.Queue }
 
-// exportPlace is how far an export has come.
+// exportPlace is the position of an export.
 type exportPlace struct {
 	Partition int         `json:"p"`
 	Stage     int         `json:"g,omitempty"` // stageNamespace, …
 	Scan      uint64      `json:"s,omitempty"` // cursor of SCAN
-	Server    string      `json:"r,omitempty"` // which gave it
-	Found     []exportKey `json:"k,omitempty"` // by SCAN and not told yet
-	From      uint64      `json:"f,omitempty"` // how much of Found[0] was told: a rank, or a cursor of HSCAN
-	To        int64       `json:"e,omitempty"` // how long Found[0] was when it was begun, so that a reader need not chase writers
+	Server    string      `json:"r,omitempty"` // run_id of the server that returned the cursor
+	Found     []exportKey `json:"k,omitempty"` // keys that SCAN returned and that are not exported yet
+	From      uint64      `json:"f,omitempty"` // position in Found[0]: a rank, or a cursor of HSCAN or SSCAN
+	To        int64       `json:"e,omitempty"` // length of Found[0] when its export began, so that the export ends even if the key grows
 }
 
-// exportKey is a key, without its root, and its type when SCAN found it.
+// exportKey is a key without its root, and its type when SCAN found it.
 type exportKey struct {
 	Name string `json:"n"`
 	Type string `json:"t"`
@@ -162,7 +167,7 @@ const (
 	stageScan
 )
 
-// page is the place as text, "" at the end of so many partitions.
+// page returns the position as text, "" after the last partition.
 func (at exportPlace) page(partitions int) string {
 	if at.Partition >= partitions {
 		return ""
@@ -171,8 +176,8 @@ func (at exportPlace) page(partitions int) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// readExportPlace reads what page wrote. A stranger may have made it up: it names only
-// keys behind our own root, and a key that is not there is told as nothing.
+// readExportPlace decodes the result of page. The text may be made up, so it can name only keys under
+// the root of the partition. A key that does not exist gives no lines.
 func (q exporter) readExportPlace(page string) (exportPlace, error) {
 	var at exportPlace
 	if page == "" {
@@ -186,7 +191,7 @@ func (q exporter) readExportPlace(page string) (exportPlace, error) {
 		return at, refusal.Invalid("page", "%q is not valid: it must be \"\" for the first, or the Next of the page before", refusal.Clip(page))
 	}
 	if at.Partition < 0 || at.Partition >= q.Partitions() {
-		return at, refusal.Invalid("page", "is of partition %d, and this namespace has %d: it is of another namespace", at.Partition, q.Partitions())
+		return at, refusal.Invalid("page", "is for partition %d, and this namespace has %d partitions: it is from another namespace", at.Partition, q.Partitions())
 	}
 	at.Found = slices.DeleteFunc(at.Found, func(k exportKey) bool { return k.Name == "" })
 	return at, nil

@@ -18,8 +18,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// The audit reads all keys in a way of its own; an export must tell the same.
-func TestAnExportTellsWhatTheAuditSees(t *testing.T) {
+// The audit reads all keys with other code than the export. Both must find the same.
+func TestAnExportEqualsWhatTheAuditReads(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		ctx := context.Background()
@@ -67,7 +67,7 @@ func TestAnExportTellsWhatTheAuditSees(t *testing.T) {
 				"hashes": {got.Hashes, want.Hashes}, "lists": {got.Lists, want.Lists}, "sets": {got.Sets, want.Sets},
 			} {
 				if !reflect.DeepEqual(pair[0], pair[1]) {
-					t.Errorf("%s of partition %d are exported as\n%.2000v, and the audit sees\n%.2000v", name, p, pair[0], pair[1])
+					t.Errorf("%s of partition %d are exported as\n%.2000v, and the audit reads\n%.2000v", name, p, pair[0], pair[1])
 				}
 			}
 			if len(want.Tasks) < 350 || len(want.Zsets) < 9 || len(want.Lists) < 20 || len(want.Odd) > 0 {
@@ -77,8 +77,7 @@ func TestAnExportTellsWhatTheAuditSees(t *testing.T) {
 	})
 }
 
-// fromExport makes the snapshot of a partition out of the JSON lines of an export, as
-// somebody would who knows nothing else.
+// fromExport makes the snapshot of a partition from the JSON lines of an export alone.
 func fromExport(tb testing.TB, q *queue.Queue, partition int) *audit.Snapshot {
 	tb.Helper()
 	var out bytes.Buffer

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,9 +17,11 @@ import (
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
-func TestAnExportWhileTasksChange(t *testing.T) {
+// Export returns every task that exists during the whole export, even if others come and go.
+func TestAnExportHasEveryTaskThatStays(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		populate(t, q)
@@ -43,7 +46,7 @@ func TestAnExportWhileTasksChange(t *testing.T) {
 		}
 		for _, id := range there {
 			if !told[id] {
-				t.Errorf("task %s was there all the time, and is not told", id)
+				t.Errorf("task %s existed during the whole export and is not in it", id)
 			}
 		}
 		if pages < 8 {
@@ -52,7 +55,8 @@ func TestAnExportWhileTasksChange(t *testing.T) {
 	})
 }
 
-func TestAnExportDoesNotChaseWhatGrows(t *testing.T) {
+// An export must end even if a key grows as fast as it is read.
+func TestAnExportOfAGrowingKeyEnds(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{})
 		queuetest.Enqueue(t, q, queue.Task{})
@@ -72,7 +76,7 @@ func TestAnExportDoesNotChaseWhatGrows(t *testing.T) {
 				}
 			}
 			if pages > 200 {
-				t.Fatal("the export does not end while others write")
+				t.Fatal("the export does not end while other clients write")
 			}
 		}
 	})
@@ -101,6 +105,15 @@ func TestAnExportNeedsLittleMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	page, err := inspect.Export(context.Background(), q, "", 1)
+	for range 3 { // behind the lines of the namespace and the root
+		if err == nil {
+			page, err = inspect.Export(context.Background(), q, page.Next, 1)
+		}
+	}
+	if err != nil || len(page.Next) < 5_000 || len(page.Next) > 64<<10 {
+		t.Errorf("Next has %d bytes, %v, want the names of some hundred keys, in at most 64 KiB", len(page.Next), err)
+	}
 	gauge := &gauge{}
 	runtime.GC()
 	runtime.ReadMemStats(&gauge.before)
@@ -108,13 +121,14 @@ func TestAnExportNeedsLittleMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if gauge.written < tasks*len(payload) {
-		t.Errorf("wrote %d bytes, and %d tasks have more", gauge.written, tasks)
+		t.Errorf("wrote %d bytes, fewer than the payloads of %d tasks have", gauge.written, tasks)
 	}
 	if gauge.most > 16<<20 {
-		t.Errorf("%d bytes were in use at once, to export %d", gauge.most, gauge.written)
+		t.Errorf("exporting %d bytes used %d bytes of memory, want at most 16 MiB", gauge.written, gauge.most)
 	}
 }
 
+// gauge measures the memory in use after every 4 MiB that are written to it.
 type gauge struct {
 	written, next int
 	before        runtime.MemStats
@@ -132,7 +146,8 @@ func (g *gauge) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func TestAnExportDoesNotGoOnOverARestart(t *testing.T) {
+// A cursor of SCAN is not valid in another process: it would skip keys.
+func TestAnExportIsRefusedAfterARestart(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	server := redistest.Start(t, "--appendonly", "yes")
 	q, ctx := queuetest.Open(t, server.Client(t), queue.Config{}), context.Background()
@@ -152,7 +167,7 @@ func TestAnExportDoesNotGoOnOverARestart(t *testing.T) {
 		page = told.Next
 	}
 	if err == nil || !strings.Contains(err.Error(), "begin the export again") {
-		t.Errorf("after a restart the export goes on, and ends with %v", err)
+		t.Errorf("after a restart the export ends with %v, want an error that says to begin again", err)
 	}
 }
 
@@ -162,11 +177,12 @@ func TestAnExportOfAClusterIsWhole(t *testing.T) {
 	q := queuetest.Open(t, queuetest.ClusterOfOne(t), queue.Config{Partitions: 3})
 	populate(t, q)
 	if all := settled(queuetest.Exported(t, q)); !slices.Equal(all, settled(paged(t, q, 50))) || len(all) < 300 {
-		t.Errorf("exported %d lines, and pages tell something else", len(all))
+		t.Errorf("exported %d lines, want at least 300, and the same ones from pages", len(all))
 	}
 }
 
-func TestAnExportSaysThatItCouldNotBeWritten(t *testing.T) {
+// An error of the writer ends the export and is returned as it is.
+func TestAnExportReturnsTheErrorOfItsWriter(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{})
 		full := errors.New("disk full")
@@ -175,6 +191,12 @@ func TestAnExportSaysThatItCouldNotBeWritten(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
+		var none *bufio.Writer
+		for _, w := range []io.Writer{nil, none} {
+			if err := inspect.ExportTo(t.Context(), q, w); !errors.Is(err, refusal.ErrInvalid) {
+				t.Errorf("ExportTo(%#v) = %v, want ErrInvalid", w, err)
+			}
+		}
 		if err := inspect.ExportTo(ctx, q, bufio.NewWriter(nil)); !errors.Is(err, context.Canceled) {
 			t.Errorf("ExportTo with a cancelled context = %v", err)
 		}

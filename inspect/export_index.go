@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// exportOrphans tells states, payloads and results without a spec. Those of tasks are told
-// with their tasks.
+// exportOrphans returns lines for states, payloads and results that have no spec. The others are part
+// of the lines of their tasks.
 func (q exporter) exportOrphans(ctx context.Context, p int, kind string, ids []string) ([]ExportLine, error) {
 	keys := make([]string, len(ids))
 	for i, id := range ids {
@@ -30,7 +30,7 @@ func (q exporter) exportOrphans(ctx context.Context, p int, kind string, ids []s
 	return lines, err
 }
 
-// length is that of a sorted set or a list; of anything else 0.
+// length returns the length of a sorted set or a list, and 0 for other types.
 func (q exporter) length(ctx context.Context, p int, k exportKey) (n int64, err error) {
 	switch key := q.Root(p) + ":" + k.Name; k.Type {
 	case "zset":
@@ -39,14 +39,14 @@ func (q exporter) length(ctx context.Context, p int, k exportKey) (n int64, err 
 		n, err = q.Client().LLen(ctx, key).Result()
 	}
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
-		err = nil // told by whoever reads on
+		err = nil // exportKey reports it
 	}
 	return n, err
 }
 
-// exportKey tells up to about n lines of a key, whatever it is, and where to go on; 0
-// when it is told whole: a sorted set or a list up to a length. So a key that a newer
-// version added is told as well.
+// exportKey returns up to about n lines of a key, and the position to continue from, 0 at the end. A
+// sorted set or a list ends at length to. Keys of any name are exported, also those that a newer
+// version has added.
 func (q exporter) exportKey(ctx context.Context, p int, k exportKey, from uint64, to int64, n int) ([]ExportLine, uint64, error) {
 	key := q.Root(p) + ":" + k.Name
 	index, name, _ := strings.Cut(k.Name, ":")
@@ -97,18 +97,18 @@ func (q exporter) exportKey(ctx context.Context, p int, k exportKey, from uint64
 	case k.Type == "stream":
 		lines, err = q.exportStream(ctx, key, k.Name)
 	case k.Type != "none":
-		lines = append(lines, ExportLine{Type: "broken", Name: k.Name, Value: "is of the type " + k.Type + ", which is not ours"})
+		lines = append(lines, ExportLine{Type: "broken", Name: k.Name, Value: "has the type " + k.Type + ", which Curfew does not use"})
 	}
 	switch {
 	case err == redis.Nil:
-		err = nil // it went since it was found
+		err = nil // the key was removed after it was found
 	case redis.HasErrorPrefix(err, "WRONGTYPE"):
-		return []ExportLine{{Type: "broken", Name: k.Name, Value: "is no " + k.Type + " any more"}}, 0, nil
+		return []ExportLine{{Type: "broken", Name: k.Name, Value: "is no longer a " + k.Type}}, 0, nil
 	}
 	return lines, next, err
 }
 
-// rest is where to go on behind a rank when n were asked for.
+// rest returns the rank to continue from after a page of got of n requested elements, 0 at the end.
 func rest(got, n int, last, to int64) uint64 {
 	if got < n || last+1 >= to {
 		return 0
@@ -116,7 +116,7 @@ func rest(got, n int, last, to int64) uint64 {
 	return uint64(last + 1)
 }
 
-// exportStream tells of a stream how long it is. Its events are read with Events.
+// exportStream returns a line with the length of a stream. Package events reads the events themselves.
 func (q exporter) exportStream(ctx context.Context, key, name string) ([]ExportLine, error) {
 	line := ExportLine{Type: "stream", Name: name}
 	var err error

@@ -6,35 +6,35 @@ import (
 	"github.com/curfew-dev/curfew/internal/jsonline"
 )
 
-// ExportLine is one object of an export. Its Type says which fields are set;
-// docs/events.md shows the JSON of each.
+// ExportLine is one object of an export. Its Type says which fields are set. docs/events.md shows the
+// JSON of each type.
 type ExportLine struct {
 	// Type is namespace, partition, queue, worker, task, index, stream or broken.
 	Type      string
 	Partition int
-	// Name is whose line it is: the namespace, a queue, a worker, a task's id; of an
-	// index, what its key has behind the colon; of a stream and of what is broken, the key.
+	// Name is the name of the namespace, queue or worker, or the id of the task. For an index it is the
+	// part of the key after the first colon, for stream and broken the whole key without the root.
 	Name string
-	// Fields is the hash as it is stored, for partition, queue, worker and task.
+	// Fields holds the stored fields, for partition, queue, worker and task.
 	Fields map[string]string
 
-	Payload []byte    // of a task; nil: none
-	Overdue bool      // of a task: its end is decided and not written yet
-	ReadAt  time.Time // of a task, on the clock of Redis
+	Payload []byte    // task: nil if there is none
+	Overdue bool      // task: its end is decided and not written yet
+	ReadAt  time.Time // task: clock of Redis when it was read
 
-	Index  string // of an index: its key without the root, up to the colon
-	Kind   string // zset, set, list, hash or string
-	Member string // of a zset, set or list; the field of a hash
+	Index  string // index: the key without the root, up to the first colon
+	Kind   string // index: zset, set, list, hash or string
+	Member string // index: the member of a zset, set or list, or the field of a hash
 	Score  float64
-	Place  int64  // in a zset or list, from 0
-	Value  string // of a hash or a string; of what is broken, why
+	Place  int64  // index: rank in a zset or list, from 0
+	Value  string // index: the value of a hash field or string; broken: what is wrong
 
-	Partitions int    // of the namespace
-	Length     int64  // of a stream
-	Last       string // of a stream, the newest id
+	Partitions int    // namespace: number of partitions
+	Length     int64  // stream: number of entries
+	Last       string // stream: newest id
 }
 
-// MarshalJSON writes the line as ExportTo does.
+// MarshalJSON encodes the line as ExportTo writes it.
 func (l ExportLine) MarshalJSON() ([]byte, error) { return l.json(), nil }
 
 func (l ExportLine) json() []byte {
@@ -79,7 +79,7 @@ func (l ExportLine) json() []byte {
 	return o.Close()
 }
 
-// entry writes what one entry of an index holds.
+// entry adds the fields of an entry of an index.
 func (l ExportLine) entry(o *jsonline.Object) {
 	if l.Kind != "string" {
 		o.Word("member", l.Member)
@@ -95,7 +95,7 @@ func (l ExportLine) entry(o *jsonline.Object) {
 	}
 }
 
-// size is about how much a line weighs.
+// size returns the approximate size of a line in bytes.
 func (l ExportLine) size() int {
 	n := 100 + len(l.Payload) + len(l.Member) + len(l.Value)
 	for name, value := range l.Fields {

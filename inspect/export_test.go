@@ -22,7 +22,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// paged is a whole export in pages of n lines, each as ExportTo writes it.
+// paged returns the lines of a whole export, read in pages of n lines. Each line is as ExportTo writes it.
 func paged(tb testing.TB, q *queue.Queue, n int) []string {
 	tb.Helper()
 	var lines []string
@@ -39,7 +39,7 @@ func paged(tb testing.TB, q *queue.Queue, n int) []string {
 				tb.Fatal(err)
 			}
 			if line.Type != "namespace" && line.Partition != told.Partition {
-				tb.Errorf("a page of partition %d tells %s", told.Partition, text.String())
+				tb.Errorf("a page of partition %d has the line %s", told.Partition, text.String())
 			}
 			lines = append(lines, strings.TrimSuffix(text.String(), "\n"))
 		}
@@ -49,7 +49,7 @@ func paged(tb testing.TB, q *queue.Queue, n int) []string {
 	}
 }
 
-// settled are lines in an order of their own and without the instant of their reading.
+// settled returns the lines in sorted order, without read_at.
 func settled(lines []string) []string {
 	var all []string
 	for _, line := range lines {
@@ -80,7 +80,7 @@ func TestAnEmptyNamespaceIsExported(t *testing.T) {
 			t.Errorf("the first line is %s, want %s", lines[0], want)
 		}
 		if len(lines) != 1+q.Partitions() {
-			t.Errorf("exported %q, want a line of the namespace and one a partition", lines)
+			t.Errorf("exported %q, want one line for the namespace and one for each partition", lines)
 		}
 		for p, line := range lines[1:] {
 			o := decoded(t, line)
@@ -92,20 +92,20 @@ func TestAnEmptyNamespaceIsExported(t *testing.T) {
 	})
 }
 
-func TestPagesOfAnySizeTellTheSame(t *testing.T) {
+func TestPagesOfAnySizeGiveTheSameLines(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		populate(t, q)
 		all := settled(queuetest.Exported(t, q))
 		for _, n := range []int{1, 7, 500} {
 			if got := settled(paged(t, q, n)); !slices.Equal(got, all) {
-				t.Errorf("pages of %d have %d lines, want the %d of the whole", n, len(got), len(all))
+				t.Errorf("pages of %d lines give %d lines, want the same %d as ExportTo", n, len(got), len(all))
 			}
 		}
 	})
 }
 
-// populate leaves something in most keys that there are.
+// populate makes tasks so that most kinds of keys exist.
 func populate(tb testing.TB, q *queue.Queue) {
 	tb.Helper()
 	ctx := context.Background()
@@ -139,7 +139,7 @@ func populate(tb testing.TB, q *queue.Queue) {
 	}
 }
 
-func TestWhatATaskHoldsComesThroughJSONUnchanged(t *testing.T) {
+func TestPayloadAndResultAreUnchangedInJSON(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{})
 		all := make([]byte, 256)
@@ -156,16 +156,16 @@ func TestWhatATaskHoldsComesThroughJSONUnchanged(t *testing.T) {
 			f := o["fields"].(map[string]any)
 			payload, result := field(t, o, "payload"), field(t, f, "result")
 			if _, there := o["payload"]; there && content == nil || !bytes.Equal(payload, content) || !bytes.Equal(result, content) {
-				t.Errorf("payload and result %q come out as %q, %q", content, payload, result)
+				t.Errorf("payload and result %q are exported as %q, %q", content, payload, result)
 			}
 			if f["status"] != "COMPLETED" || f["epoch"] != 1.0 || f["completed_at"].(float64) < 1e12 || o["overdue"] != false || o["read_at"].(float64) < 1e12 {
-				t.Errorf("the task is told as %v", o)
+				t.Errorf("the task is exported as %v", o)
 			}
 		}
 	})
 }
 
-// field is a text that may be in base64.
+// field returns the value of a field that may be in base64.
 func field(tb testing.TB, o map[string]any, name string) []byte {
 	tb.Helper()
 	if s, there := o[name].(string); there {
@@ -179,7 +179,7 @@ func field(tb testing.TB, o map[string]any, name string) []byte {
 	return b
 }
 
-func TestWhatIsOddIsExportedToo(t *testing.T) {
+func TestUnknownAndBrokenKeysAreExported(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		ctx := context.Background()
 		q := queuetest.Open(t, rdb, queue.Config{Namespace: "a"})
@@ -216,7 +216,7 @@ func TestWhatIsOddIsExportedToo(t *testing.T) {
 		}
 		for _, line := range want {
 			if !slices.Contains(lines, line) {
-				t.Errorf("the export lacks %s", line)
+				t.Errorf("the export does not have the line %s", line)
 			}
 		}
 		broken := 0
@@ -227,12 +227,12 @@ func TestWhatIsOddIsExportedToo(t *testing.T) {
 			}
 		}
 		if len(lines) != len(want)+4 || broken != 2 { // namespace, partition, the broken ones
-			t.Errorf("exported\n%s\nwant these %d, namespace, partition and two broken tasks", strings.Join(lines, "\n"), len(want))
+			t.Errorf("exported\n%s\nwant these %d, the namespace, the partition and two broken tasks", strings.Join(lines, "\n"), len(want))
 		}
 	})
 }
 
-func TestAPageThatIsNoneIsRefused(t *testing.T) {
+func TestAnInvalidPageIsRefused(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q, ctx := queuetest.Open(t, rdb, queue.Config{Partitions: 2}), context.Background()
 		token := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
@@ -246,8 +246,8 @@ func TestAPageThatIsNoneIsRefused(t *testing.T) {
 			{"x", 1, `page "x" is not valid: it must be "" for the first`},
 			{"?", 1, "is not valid"},
 			{token("[]"), 1, "is not valid"},
-			{token(`{"p":-1}`), 1, "is of partition -1, and this namespace has 2"},
-			{token(`{"p":2}`), 1, "is of partition 2, and this namespace has 2"},
+			{token(`{"p":-1}`), 1, "is for partition -1, and this namespace has 2 partitions"},
+			{token(`{"p":2}`), 1, "is for partition 2, and this namespace has 2 partitions"},
 			{token(`{"p":1e3}`), 1, "is"},
 			{token(`{"p":0,"g":9}`), 1, "is not valid"},
 		} {
@@ -256,24 +256,19 @@ func TestAPageThatIsNoneIsRefused(t *testing.T) {
 				t.Errorf("Export(%q, %d) = %v, want %q", test.page, test.n, err, test.want)
 			}
 		}
-		// One that somebody made up reaches nothing outside of the namespace.
+		// A page that another program made up reads nothing outside of the namespace.
 		if err := rdb.Set(ctx, "secret", "s", 0).Err(); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"secret", "../secret", "", ":secret", "*"} {
 			page, err := inspect.Export(ctx, q, token(`{"p":0,"g":3,"k":[{"n":"`+name+`","t":"string"},{"n":"`+name+`","t":"zset"}],"f":18446744073709551615}`), 10)
 			if err != nil && !strings.Contains(err.Error(), "begin the export again") || len(page.Lines) != 0 {
-				t.Errorf("a page made up for %q tells %v, %v", name, page, err)
+				t.Errorf("a page made up for %q gives %v, %v, want no lines", name, page, err)
 			}
 		}
 	})
 }
 
-// What is there from beginning to end is told, whatever else comes and goes.
-// A line that grows as fast as it is read must not keep the export for ever.
-// gauge measures what is in use every few megabytes that it is given.
-// A cursor of SCAN means nothing to another process, and keys would be passed over.
-// What cannot be written ends the export, and is told as it is.
 func TestAPageIsJSON(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{})

@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// scanCount is how many keys a SCAN looks at, those of others too. It does not
-	// follow from the size of a page, so that pages of any size tell the same.
+	// scanCount is the COUNT of a SCAN, which also covers keys of other programs. It does not depend on
+	// the size of a page, so that pages of every size give the same lines.
 	scanCount = 500
-	// scansEach is how many scans a step may make among keys that are not ours.
+	// scansEach is the maximum number of scans in a step, as a step may find only keys of other programs.
 	scansEach = 50
-	// readTogether is how many tasks are read in one script, which takes about 15 µs for each, and
-	// ends early when it has 4 MiB.
+	// readTogether is the number of tasks that one script reads. The script takes about 15 µs for each, and
+	// ends early after 4 MiB.
 	readTogether = 50
 )
 
-var errMoved = errors.New("the Redis that is read was restarted, or another took its place, while it was being read: begin the export again")
+var errMoved = errors.New("Redis was restarted, or replaced by another server, during the export: begin the export again")
 
-// exportStep tells up to about n lines of one partition and moves the place behind them.
+// exportStep returns up to about n lines of one partition, and moves the position behind them.
 func (q exporter) exportStep(ctx context.Context, at *exportPlace, n int) ([]ExportLine, error) {
 	var lines []ExportLine
 	bytes, scans, partition := 0, 0, at.Partition
@@ -61,14 +61,14 @@ func (q exporter) exportStep(ctx context.Context, at *exportPlace, n int) ([]Exp
 	return lines, nil
 }
 
-// exportRoot tells the root of a partition. It is there since somebody opened the
-// namespace, unless Redis has lost it since.
+// exportRoot returns the line of the root of a partition. The root exists since the namespace was created,
+// unless Redis has lost it.
 func (q exporter) exportRoot(ctx context.Context, p int) ([]ExportLine, error) {
 	fields, err := q.Engine().Fields(ctx, q.Root(p))
 	return []ExportLine{{Type: "partition", Fields: fields}}, err
 }
 
-// exportScan finds the next keys, with their types, by name, so that tasks stand together.
+// exportScan finds the next keys and their types. It sorts them by name, so that tasks can be read together.
 func (q exporter) exportScan(ctx context.Context, at *exportPlace) error {
 	root := q.Root(at.Partition)
 	node, err := q.Engine().Node(ctx, at.Partition)
@@ -85,8 +85,7 @@ func (q exporter) exportScan(ctx context.Context, at *exportPlace) error {
 	if err != nil {
 		return err
 	}
-	// The cursor of SCAN means something to one process only. The embedded server does
-	// not say which it is.
+	// A cursor of SCAN is valid only in the process that returned it. The embedded server has no run_id.
 	facts := map[string]string{}
 	engine.ReadInfo(facts, about.Val())
 	if at.Stage == stageScan && facts["run_id"] != at.Server {
@@ -106,7 +105,7 @@ func (q exporter) exportScan(ctx context.Context, at *exportPlace) error {
 	return nil
 }
 
-// types are those of keys of one partition; "none" where there is no such key.
+// types returns the types of keys of one partition, "none" for a key that does not exist.
 func (q exporter) types(ctx context.Context, keys []string) ([]string, error) {
 	types := make([]string, 0, len(keys))
 	for some := range slices.Chunk(keys, scanCount) {
@@ -126,7 +125,7 @@ func (q exporter) types(ctx context.Context, keys []string) ([]string, error) {
 	return types, nil
 }
 
-// exportFound tells some of the keys found, or a part of the first.
+// exportFound returns lines of the first of the keys found: several tasks, or a part of one key.
 func (q exporter) exportFound(ctx context.Context, at *exportPlace, n int) ([]ExportLine, error) {
 	first := at.Found[0]
 	run := func(prefix, kind string, most int) []string {
@@ -162,8 +161,8 @@ func (q exporter) exportFound(ctx context.Context, at *exportPlace, n int) ([]Ex
 	return lines, err
 }
 
-// exportTasks tells tasks with their payloads. Where they cannot be read together one
-// cannot be read at all, and is told as broken.
+// exportTasks returns the lines of tasks with their payloads. If the tasks cannot be read together, it
+// reads one alone, and exports it as broken if that fails too.
 func (q exporter) exportTasks(ctx context.Context, p int, ids []string) ([]ExportLine, error) {
 	var lines []ExportLine
 	for len(ids) > 0 {
@@ -179,7 +178,7 @@ func (q exporter) exportTasks(ctx context.Context, p int, ids []string) ([]Expor
 			return nil, err
 		}
 		for _, r := range told {
-			if r != nil { // else it went with its retention since it was found
+			if r != nil { // nil: the record was removed after it was found
 				lines = append(lines, ExportLine{Type: "task", Name: r.ID, Payload: r.Payload, Overdue: r.Overdue,
 					ReadAt: now, Fields: r.Fields})
 			}

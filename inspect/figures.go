@@ -16,44 +16,45 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// OtherKinds is the kind that [Figures] tells for kinds without figures of their
-// own. A partition keeps those of 1,000 kinds apart and counts all later ones together.
+// OtherKinds is the Kind of the [KindFigures] that cover all kinds without figures of their own. A
+// partition has separate figures for its first 1,000 kinds, and counts all later kinds together.
 const OtherKinds = "-"
 
-// KindFigures are how the tasks of one kind and queue have ended since the namespace was
-// made, and how long they took.
+// KindFigures says how the tasks of one kind and queue have ended since the namespace was created, and
+// how long they took.
 type KindFigures struct {
 	Kind, Queue string
-	Ends        []Ends // by status, reason and timeout type; only those that happened
-	// Duration is how long tasks ran, in seconds: from StartedAt to CompletedAt. Of an agent
-	// that includes its waits. A task that was in line when it ended is not in it.
+	Ends        []Ends // sorted by status, reason and timeout type; without counts of 0
+	// Duration is how long tasks ran, in seconds: from StartedAt to CompletedAt. For an agent
+	// that includes its waits. Tasks that ended without an attempt under way are not counted: they were in
+	// line or delayed, or are promises.
 	Duration Histogram
 	// Waiting is how long the same tasks were in line before their last attempt, in seconds:
 	// from the instant at which they could be fetched to StartedAt.
 	Waiting Histogram
 	// Lag is how late timeouts were written, in seconds: from CompletedAt to DetectedAt.
 	Lag Histogram
-	// Share is which part of the time from its creation to its deadline a task had used when it
-	// ended: 1 is at the deadline. It has only tasks with a deadline of their own.
+	// Share is the fraction of its time that a task had used when it ended: 0 at its creation, 1 at its
+	// deadline. Only tasks with a deadline of their own are counted.
 	Share Histogram
 }
 
-// Ends counts tasks that ended alike.
+// Ends counts the tasks that ended with the same status, reason and timeout type.
 type Ends struct {
 	Status      queue.Status
-	Reason      queue.Reason      // "" of COMPLETED
-	TimeoutType queue.TimeoutType // "" unless they timed out
+	Reason      queue.Reason      // "" for COMPLETED
+	TimeoutType queue.TimeoutType // "" unless the tasks timed out
 	Count       int64
 }
 
-// Histogram counts values in buckets that are the same for all kinds.
+// Histogram counts values in buckets. A figure has the same buckets for all kinds.
 type Histogram struct {
-	Buckets []float64 // upper bounds, each part of its bucket
-	Counts  []int64   // values in each bucket alone, and last those above all bounds
-	Sum     float64   // of all values
+	Buckets []float64 // upper bounds, inclusive
+	Counts  []int64   // number of values in each bucket, not cumulative; the last is for values above all bounds
+	Sum     float64   // sum of all values
 }
 
-// Count is how many values there are.
+// Count returns the number of values.
 func (h Histogram) Count() int64 {
 	var n int64
 	for _, c := range h.Counts {
@@ -70,18 +71,18 @@ var (
 	shareBounds = []int64{100, 200, 300, 400, 500, 600, 700, 800, 900, 1000}
 )
 
-// figuresTogether is of how many kinds the figures are read in one round trip.
+// figuresTogether is the number of kinds whose figures are read in one round trip.
 const figuresTogether = 50
 
-// Figures are what Redis has counted of tasks that ended, over all partitions, by kind and
-// then queue. The counts are written with the ends, so that every reader gets the same. A
-// namespace that was opened with [Config].Figures "off" has none.
+// Figures returns the counts of ended tasks, summed over all partitions and sorted by kind and queue. Redis
+// counts a task in the call that ends it, so all readers get the same counts. A namespace that was
+// created with [queue.Config].Figures "off" has no figures.
 //
-// It is not a snapshot: tasks may end while it reads. It reads some 100 fields for each kind and
-// queue in each partition, so ask every few seconds, not every few milliseconds.
+// Figures is not a snapshot: tasks may end while it reads. It reads some 100 fields for each kind and
+// queue in each partition, so call it every few seconds, not every few milliseconds.
 //
-// A key of the wrong type is left out. Then the error is [refusal.ErrWrongType] and says which, and
-// the figures are all others.
+// If a key has the wrong type, Figures returns the figures of all other keys, and an error that wraps
+// [refusal.ErrWrongType] and names the key.
 func Figures(ctx context.Context, q *queue.Queue) ([]KindFigures, error) {
 	if err := q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("figures", "", err)
@@ -116,14 +117,13 @@ func Figures(ctx context.Context, q *queue.Queue) ([]KindFigures, error) {
 	return all, refusal.Failed("figures", "", wrong)
 }
 
-// addFigures adds those of some kinds in one partition. Its first error tells of keys of
-// the wrong type.
+// addFigures adds the figures of some kinds in one partition. wrong names the keys of the wrong type.
 func addFigures(ctx context.Context, q *queue.Queue, p int, kinds []string, sum map[[2]string]*KindFigures) (wrong, err error) {
 	cursors, fields := map[string]uint64{}, map[string]map[string]string{}
 	for _, kind := range kinds {
 		cursors[kind], fields[kind] = 0, map[string]string{}
 	}
-	for len(cursors) > 0 { // HSCAN may tell a field twice
+	for len(cursors) > 0 { // HSCAN may return a field twice, so fields collects them by name
 		scans := map[string]*redis.ScanCmd{}
 		q.Engine().Client().Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
 			for kind, cursor := range cursors {
@@ -150,7 +150,7 @@ func addFigures(ctx context.Context, q *queue.Queue, p int, kinds []string, sum 
 		for field, value := range fields[kind] {
 			name, rest, found := strings.Cut(field, " ")
 			if !found {
-				continue // about: what the hash is
+				continue // "about", which says what the hash is
 			}
 			f := sum[[2]string{kind, name}]
 			if f == nil {
@@ -164,7 +164,7 @@ func addFigures(ctx context.Context, q *queue.Queue, p int, kinds []string, sum 
 	return wrong, nil
 }
 
-// add adds a field, given without its queue. One that a newer version wrote is left out.
+// add adds the value of a field, whose name is given without the queue. It ignores fields that a newer version wrote.
 func (f *KindFigures) add(words []string, n int64) {
 	if len(words) < 2 {
 		return
@@ -178,7 +178,7 @@ func (f *KindFigures) add(words []string, n int64) {
 		h.Sum += float64(n) / 1000
 	case h != nil && words[1] == "more":
 		h.Counts[len(h.Buckets)] += n
-	case h != nil && engine.Number(words[1]) > 0: // a bound that this program does not know counts in the next one
+	case h != nil && engine.Number(words[1]) > 0: // a bound that this version does not know counts in the next larger bucket
 		at, _ := slices.BinarySearch(h.Buckets, float64(engine.Number(words[1]))/1000)
 		h.Counts[at] += n
 	}

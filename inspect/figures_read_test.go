@@ -17,7 +17,7 @@ func TestAFieldOfFiguresIsRead(t *testing.T) {
 		want        func(f *KindFigures)
 	}{
 		{"an end without a reason", "ended COMPLETED", func(f *KindFigures) { f.Ends = []Ends{{queue.Completed, "", "", 3}} }},
-		{"an end with one", "ended CANCELLED not_needed", func(f *KindFigures) { f.Ends = []Ends{{queue.Cancelled, "not_needed", "", 3}} }},
+		{"an end with a reason", "ended CANCELLED not_needed", func(f *KindFigures) { f.Ends = []Ends{{queue.Cancelled, "not_needed", "", 3}} }},
 		{"a timeout", "ended FAILED timeout queue", func(f *KindFigures) { f.Ends = []Ends{{queue.Failed, "timeout", "queue", 3}} }},
 		{"a bucket", "duration 5", func(f *KindFigures) { f.Duration.Counts[2] = 3 }},
 		{"the last bucket", "lag more", func(f *KindFigures) { f.Lag.Counts[22] = 3 }},
@@ -25,8 +25,8 @@ func TestAFieldOfFiguresIsRead(t *testing.T) {
 		{"a bound that a newer version added", "waiting 7", func(f *KindFigures) { f.Waiting.Counts[3] = 3 }},
 		{"a bound above all", "waiting 99999999999", func(f *KindFigures) { f.Waiting.Counts[24] = 3 }},
 		{"a figure that a newer version added", "size 7", func(*KindFigures) {}},
-		{"no bound", "waiting x", func(*KindFigures) {}},
-		{"nothing", "", func(*KindFigures) {}},
+		{"a bound that is not a number", "waiting x", func(*KindFigures) {}},
+		{"an empty field", "", func(*KindFigures) {}},
 	} {
 		got, want := fresh(), fresh()
 		got.add(strings.Split(test.field, " "), 3)

@@ -91,10 +91,10 @@ func TestANamespaceWithoutFiguresWritesNone(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{Figures: "off"})
 		cancelled(t, q, queue.Task{Kind: "k", Timeout: time.Hour})
-		again := queuetest.Open(t, rdb, queue.Config{Figures: "on"}) // it is a setting of the namespace, not of who opens it
+		again := queuetest.Open(t, rdb, queue.Config{Figures: "on"}) // without effect: the namespace keeps the setting with which it was created
 		cancelled(t, again, queue.Task{Kind: "k"})
 		if keys := rdb.Keys(context.Background(), q.Root(0)+":[fk]i*").Val(); len(keys) > 0 {
-			t.Errorf("there are the keys %v, want none", keys)
+			t.Errorf("the keys %v exist, want none", keys)
 		}
 		if all, err := inspect.Figures(context.Background(), q); err != nil || len(all) > 0 {
 			t.Errorf("Figures = %v, %v, want none", all, err)
@@ -167,7 +167,7 @@ func TestATimeoutThatManyReapersSeeIsCountedOnce(t *testing.T) {
 	})
 }
 
-// An exporter is not to lose all figures because of one key.
+// One key that cannot be read must not cost a metrics exporter all figures.
 func TestFiguresThatCannotBeReadHideNoOthers(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		ctx, q := context.Background(), queuetest.Open(t, rdb, queue.Config{Partitions: 2})
@@ -187,7 +187,7 @@ func TestFiguresThatCannotBeReadHideNoOthers(t *testing.T) {
 	})
 }
 
-func TestTheAuditTellsOfFiguresThatNobodyReads(t *testing.T) {
+func TestTheAuditReportsFiguresThatAreNotListed(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		ctx, q := context.Background(), queuetest.Open(t, rdb, queue.Config{})
 		cancelled(t, q, queue.Task{Kind: "k"})
@@ -202,21 +202,21 @@ func TestTheAuditTellsOfFiguresThatNobodyReads(t *testing.T) {
 	})
 }
 
-func TestAnExportTellsTheFigures(t *testing.T) {
+func TestAnExportHasTheFigures(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{})
 		cancelled(t, q, queue.Task{Kind: "mail:daily"})
 		told := strings.Join(queuetest.Exported(t, q), "\n")
 		for _, want := range []string{`"index":"figures","of":"mail:daily"`, `"default ended CANCELLED cancelled"`, `"index":"kinds"`} {
 			if !strings.Contains(told, want) {
-				t.Errorf("the export has no %s:\n%s", want, told)
+				t.Errorf("the export does not have %s:\n%s", want, told)
 			}
 		}
 	})
 }
 
-// The bounds are in the names of fields, so other programs need no table of them. Ours
-// shows buckets without a value too, and must have the same.
+// The bounds are in the names of fields, so other programs need no table of them. This package also
+// returns empty buckets, so it needs a table, which must equal that of the Lua.
 func TestBoundsOfBucketsAreThoseOfTheLua(t *testing.T) {
 	source, err := os.ReadFile("../lua/store/buckets.lua")
 	if err != nil {
@@ -240,10 +240,44 @@ func TestBoundsOfBucketsAreThoseOfTheLua(t *testing.T) {
 			want = append(want, fmt.Sprintf("%.0f", bound*1000))
 		}
 		if got := strings.Fields(strings.ReplaceAll(string(match[1]), ",", " ")); !slices.Equal(got, want) {
-			t.Errorf("%s %v in lua/store/buckets.lua, %v in queue/figures.go", list, got, want)
+			t.Errorf("%s %v in lua/store/buckets.lua, %v in inspect/figures.go", list, got, want)
 		}
 	}
 	if !slices.Equal(all[0].Waiting.Buckets, all[0].Duration.Buckets) {
 		t.Errorf("waiting has the bounds %v, duration %v", all[0].Waiting.Buckets, all[0].Duration.Buckets)
 	}
+}
+
+func TestFiguresAreSortedByKindAndQueueAndEnd(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		q := queuetest.Open(t, rdb, queue.Config{})
+		for _, kind := range []string{"b", "a"} {
+			for _, line := range []string{"z", "y"} {
+				cancelled(t, q, queue.Task{Kind: kind, Queue: line})
+				w := &queuetest.Taker{Q: q, Worker: kind + line}
+				for _, verb := range []queue.Verb{queue.Fail, queue.Complete} {
+					id := queuetest.Enqueue(t, q, queue.Task{Kind: kind, Queue: line}).ID
+					outcome := queue.Outcome{ID: id, Epoch: w.Take(t, id, line).Epoch, Verb: verb}
+					if verb == queue.Fail {
+						outcome.Error = "e"
+					}
+					w.Settle(t, outcome)
+				}
+			}
+		}
+		all, err := inspect.Figures(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range all {
+			for _, e := range f.Ends {
+				got = append(got, fmt.Sprint(f.Kind, " ", f.Queue, " ", e.Status))
+			}
+		}
+		if len(got) != 12 || !slices.IsSorted(got) {
+			t.Errorf("Figures lists %q, want 12 ends in order", got)
+		}
+	})
 }

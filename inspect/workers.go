@@ -12,28 +12,29 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Worker is a worker that lives: it has a lease in at least one partition.
+// Worker is a live worker: it has a lease in at least one partition.
 type Worker struct {
 	ID string
-	// State is what it says that it does; "" of a worker that says nothing, as one of
-	// another program may.
+	// State is the state that the worker reported. It is "" if the worker reported none, as a client
+	// in another language may do.
 	State queue.WorkerState
-	// StopAsked is when Queue.StopWorker asked it to stop; zero: not yet.
+	// StopAsked is when Queue.StopWorker requested it to stop; zero if it did not.
 	StopAsked time.Time
-	Held      int       // tasks that it has claimed
-	LeaseEnds time.Time // the first of its leases
+	Held      int       // number of tasks that it has claimed
+	LeaseEnds time.Time // when the first of its leases ends
 
-	// What it says of itself.
+	// The worker reported the following fields. They are zero if it did not.
+
 	Name, Host  string
 	PID         int
 	Concurrency int
-	Queues      map[string]int // by weight
-	Strict      []string       // or in strict order
-	Kinds       []string       // that it has handlers for
+	Queues      map[string]int // weights by queue
+	Strict      []string       // queues in strict order, instead of Queues
+	Kinds       []string       // kinds that it has handlers for
 	StartedAt   time.Time
 }
 
-// Workers returns the workers that live, by id. One that comes or goes meanwhile may be missing.
+// Workers returns the live workers, sorted by id. A worker that starts or stops while Workers reads may be missing.
 func Workers(ctx context.Context, q *queue.Queue) ([]Worker, error) {
 	if err := q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("workers", "", err)
@@ -52,7 +53,7 @@ func Workers(ctx context.Context, q *queue.Queue) ([]Worker, error) {
 	return list, nil
 }
 
-// addWorkers adds what a partition has. A page may tell of a worker again.
+// addWorkers adds the workers of a partition. Several pages may have the same worker.
 func addWorkers(ctx context.Context, q *queue.Queue, p int, all map[string]*Worker) error {
 	told := map[string]bool{}
 	return q.Engine().Pages(ctx, p, "read_workers", 1, func(reply []any) error {
@@ -75,7 +76,7 @@ func addWorkers(ctx context.Context, q *queue.Queue, p int, all map[string]*Work
 	})
 }
 
-// add adds what a partition knows of the worker (lua/call/read_workers.lua).
+// add adds the row that a partition has for the worker (lua/call/read_workers.lua).
 func (w *Worker) add(row []any) {
 	if ends := engine.Instant(row[1]); w.LeaseEnds.IsZero() || ends.Before(w.LeaseEnds) {
 		w.LeaseEnds = ends
@@ -84,7 +85,7 @@ func (w *Worker) add(row []any) {
 	for i := 3; i+1 < len(row); i += 2 {
 		switch value := engine.Text(row[i+1]); engine.Text(row[i]) {
 		case "state":
-			if w.State != queue.WorkerDraining { // it says so in one partition after the other
+			if w.State != queue.WorkerDraining { // a worker reports it to one partition after the other
 				w.State = queue.WorkerState(value)
 			}
 		case "stop":
@@ -95,7 +96,8 @@ func (w *Worker) add(row []any) {
 	}
 }
 
-// read reads what the worker says of itself. Another program may say it otherwise, or nothing.
+// read decodes what the worker reported. It ignores text that it cannot decode, as another client may send
+// something else.
 func (w *Worker) read(about string) {
 	var said struct {
 		Name, Host  string

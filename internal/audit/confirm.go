@@ -49,8 +49,8 @@ func (w *walk) confirm(ctx context.Context, suspects map[string]bool, look func(
 	return nil
 }
 
-// moved reads the tasks of s again. The function that it returns tells whether a task that
-// concerns the subject has changed: the task itself, an owner, a child, or the task of an idempotency key.
+// moved reads the tasks of s again. The function that it returns reports whether a task that concerns the
+// subject has changed: the task itself, an owner, a child, or the task of an idempotency key.
 func (w *walk) moved(ctx context.Context, s *Snapshot) (func(subject string) bool, error) {
 	again := newSnapshot()
 	if err := w.readTasks(ctx, again, slices.Collect(maps.Keys(s.Tasks))); err != nil {

@@ -1,2 +1,2 @@
-// Package audit holds what a partition contains against what must be true of it.
+// Package audit checks that the records and indexes of a partition agree.
 package audit

@@ -67,7 +67,7 @@ func (w *walk) lookAtIdempotency(ctx context.Context) error {
 			return err
 		}
 		for key := range s.Hashes["idem"] {
-			delete(members, key) // looked at above
+			delete(members, key) // checked above
 		}
 		return some(slices.Collect(maps.Keys(members)))
 	})
@@ -221,7 +221,7 @@ func (w *walk) lookAtTallies(ctx context.Context, before map[string]map[string]s
 			continue
 		}
 		if maps.Equal(now[""], before[""]) && maps.Equal(has, before[name]) && engine.Number(has["waiting"]) != waiting[name] {
-			w.findings = append(w.findings, Finding{w.partition, name, fmt.Sprintf("says that %s are waiting, and %d are", has["waiting"], waiting[name])})
+			w.findings = append(w.findings, Finding{w.partition, name, fmt.Sprintf("has counted %s waiting tasks, and there are %d", has["waiting"], waiting[name])})
 		}
 		if engine.Number(has["running"]) != running[name] {
 			doubted = append(doubted, name)

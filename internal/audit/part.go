@@ -12,10 +12,10 @@ import (
 	"github.com/curfew-dev/curfew/internal/names"
 )
 
-// clocks are the sorted sets of tasks that a partition has one of.
+// clocks lists the sorted sets of tasks of which a partition has one each.
 var clocks = []string{"deadlines", "limits", "delayed", "waits", "draining", "retained"}
 
-// ofAgent are the kinds of keys that a task has only if it has children or is an agent.
+// ofAgent lists the kinds of keys that a task has only if it has children or is an agent.
 var ofAgent = []string{"children:", "wait:", "pending:", "settled:", "patience:", "journal:"}
 
 // part says which tasks to read, and how.
@@ -48,7 +48,8 @@ func (r *reader) readPart(ctx context.Context, p part) (*Snapshot, error) {
 	return s, nil
 }
 
-// agents tells which of some tasks have keys that only agents have, and of how many members.
+// agents returns the tasks that have keys which only owners and agents have, with the number of members of
+// their waits.
 func (r *reader) agents(ctx context.Context, ids []string) (map[string]int64, error) {
 	exist := make([]*redis.Cmd, len(ids))
 	for i, id := range ids {
@@ -133,7 +134,7 @@ func (r *reader) readAgent(ctx context.Context, s *Snapshot, id string) error {
 	children := r.command(ctx, "llen", "children:"+id)
 	err := r.ask(ctx, []*redis.Cmd{children})
 	if n, _ := children.Int64(); n > 0 {
-		s.Lists["children:"+id] = []string{} // which they are, is asked of each child
+		s.Lists["children:"+id] = []string{} // readOwners adds the children that are checked
 	}
 	return err
 }
@@ -146,7 +147,7 @@ func (r *reader) readList(ctx context.Context, s *Snapshot, key string) error {
 	})
 }
 
-// readTexts tells which texts there are of tasks that have no record.
+// readTexts finds the texts of tasks that have no record.
 func (r *reader) readTexts(ctx context.Context, s *Snapshot, p part) error {
 	var commands []*redis.Cmd
 	var found []func()
@@ -171,7 +172,7 @@ func (r *reader) readTexts(ctx context.Context, s *Snapshot, p part) error {
 	return err
 }
 
-// readOwners tells which children their owners' lists have.
+// readOwners adds the children that are in the lists of their owners.
 func (r *reader) readOwners(ctx context.Context, s *Snapshot, p part) error {
 	for _, id := range p.ids {
 		of := names.OwnerOf(id)
@@ -263,7 +264,7 @@ func (r *reader) readFields(ctx context.Context, s *Snapshot, key string, fields
 	return nil
 }
 
-// merge adds to what is there under a key.
+// merge adds names and values to those under a key.
 func merge[V any](all map[string]map[string]V, key string, more map[string]V) {
 	if all[key] == nil {
 		all[key] = more
@@ -274,7 +275,7 @@ func merge[V any](all map[string]map[string]V, key string, more map[string]V) {
 	}
 }
 
-// score reads a score, which one version of the protocol gives as a text.
+// score decodes a score, which is a text in version 2 of the Redis protocol.
 func score(v any) float64 {
 	if f, ok := v.(float64); ok {
 		return f

@@ -7,18 +7,18 @@ import (
 	"github.com/curfew-dev/curfew/internal/engine"
 )
 
-// counters checks what queues have counted of the tasks that run and of the agents that wait.
+// counters checks the numbers of running tasks and waiting agents that queues have counted.
 func (a *audit) counters(running, waiting map[string]int64) {
 	for key, hash := range a.Hashes {
 		if name, ok := strings.CutPrefix(key, "queue:"); ok {
-			a.must(engine.Number(hash["running"]) == running[name], name, "says that %s are running, and %d are", hash["running"], running[name])
-			a.must(engine.Number(hash["waiting"]) == waiting[name], name, "says that %s are waiting, and %d are", hash["waiting"], waiting[name])
+			a.must(engine.Number(hash["running"]) == running[name], name, "has counted %s running tasks, and there are %d", hash["running"], running[name])
+			a.must(engine.Number(hash["waiting"]) == waiting[name], name, "has counted %s waiting tasks, and there are %d", hash["waiting"], waiting[name])
 		}
 	}
 }
 
-// queues checks what queues may give, that what names them is there, and that a line has at
-// most one token.
+// queues checks the controls of queues, that queues, kinds and workers are listed, and that each line has
+// at most one token.
 func (a *audit) queues() {
 	a.controls()
 	for key := range a.Hashes {
@@ -29,7 +29,7 @@ func (a *audit) queues() {
 			a.must(slices.Contains(a.Sets["kinds"], kind), key, "is not in the list of kinds")
 		}
 		if name, ok := strings.CutPrefix(key, "worker:"); ok {
-			a.must(a.in("workers", name, ""), name, "is a worker that nothing watches over")
+			a.must(a.in("workers", name, ""), name, "is a worker that is not in workers, so nothing ends its lease")
 		}
 	}
 	for key, list := range a.Lists {
@@ -39,17 +39,17 @@ func (a *audit) queues() {
 	}
 	for key := range a.Zsets {
 		if name, ok := strings.CutPrefix(key, "claims:"); ok {
-			a.must(a.in("workers", name, ""), name, "holds claims and nothing watches over it")
+			a.must(a.in("workers", name, ""), name, "holds claims and is not in workers, so nothing ends its lease")
 		}
 	}
 }
 
-// mostControlled is how many queues lua/queue/controlled.lua looks at for a control. Where there are
-// more, the root may say that one has controls when none has.
+// mostControlled is the number of queues that lua/queue/controlled.lua checks for a control. If there are
+// more, the root can have the field controlled though no queue has a control.
 const mostControlled = 2000
 
-// controls checks that scripts see every control, and that no queue is waited for that
-// gives nothing.
+// controls checks that scripts find every control, that a paused queue wakes no worker, and that only
+// queues with a rate are throttled.
 func (a *audit) controls() {
 	controlled, queues := false, 0
 	for key, hash := range a.Hashes {
@@ -60,8 +60,8 @@ func (a *audit) controls() {
 		queues++
 		rated := hash["rate"] != ""
 		controlled = controlled || rated || hash["paused"] != "" || hash["max_running"] != ""
-		a.must(rated == (hash["per_ms"] != "") && rated == (hash["burst"] != ""), name, "must have all of rate, per_ms and burst, or none")
-		a.must(hash["paused"] == "" || len(a.Lists["wake:"+name]) == 0, name, "is paused and wakes a worker")
+		a.must(rated == (hash["per_ms"] != "") && rated == (hash["burst"] != ""), name, "must have all of rate, per_ms and burst, or none of them")
+		a.must(hash["paused"] == "" || len(a.Lists["wake:"+name]) == 0, name, "is paused and has a token that wakes a worker")
 	}
 	if said := a.Hashes[""]["controlled"] != ""; queues < mostControlled {
 		a.must(controlled == said, "controlled", "must be there if and only if a queue has a control")
@@ -69,16 +69,16 @@ func (a *audit) controls() {
 		a.must(!controlled || said, "controlled", "must be there if a queue has a control")
 	}
 	for name := range a.Zsets["throttled"] {
-		a.must(a.Hashes["queue:"+name]["rate"] != "", name, "is waited for until its rate allows a task, and has no rate")
+		a.must(a.Hashes["queue:"+name]["rate"] != "", name, "is in throttled and has no rate")
 	}
 }
 
-// keys checks that an idempotency key stands for its task as long as its scope says, and is
-// forgotten after that.
+// keys checks that an idempotency key leads to its task for as long as its scope says, and is removed
+// after that.
 func (a *audit) keys() {
 	for key := range a.Zsets["forget"] {
 		_, known := a.Hashes["idem"][key]
-		a.must(known, key, "is an idempotency key to be forgotten that is not there")
+		a.must(known, key, "is an idempotency key in forget that does not exist")
 	}
 	for key, value := range a.Hashes["idem"] {
 		id, _, _ := strings.Cut(value, " ")
@@ -86,29 +86,29 @@ func (a *audit) keys() {
 		_, leaving := a.Zsets["forget"][key]
 		switch scope := t["idempotency_scope"]; {
 		case !known:
-			a.must(leaving, key, "is an idempotency key whose task is gone, and nothing forgets it")
+			a.must(leaving, key, "is an idempotency key whose task is gone, and nothing removes it")
 			continue
 		case scope == "":
-			a.must(leaving == !Live(t), key, "is an idempotency key that must be forgotten if and only if its task has ended")
+			a.must(leaving == !Live(t), key, "is an idempotency key that must be in forget if and only if its task has ended")
 		case scope == "window":
-			a.must(leaving, key, "is an idempotency key for a time, and nothing forgets it")
+			a.must(leaving, key, "is an idempotency key with a window, and nothing removes it")
 		case scope == "finished":
 			a.must(Live(t) && !leaving, key, "is an idempotency key that must end with its task")
 		case scope == "started":
 			a.must(Live(t) && t["epoch"] == "" && !leaving, key, "is an idempotency key that must end when its task is first claimed")
 		default:
-			a.found(key, "is an idempotency key of a scope that there is not: %q", scope)
+			a.found(key, "is an idempotency key with the scope %q, which is not valid", scope)
 		}
 		a.must(t["idempotency_key"] == key, key, "is an idempotency key that its task %s does not have", id)
 	}
 }
 
-// key checks that the idempotency key of a task that lives stands for that task.
+// key checks that the idempotency key of a live task leads to that task.
 func (a *audit) key(id string, t map[string]string) {
 	key, scope := t["idempotency_key"], t["idempotency_scope"]
 	if key == "" || !Live(t) || scope == "window" || scope == "started" && t["epoch"] != "" {
 		return
 	}
 	first, _, _ := strings.Cut(a.Hashes["idem"][key], " ")
-	a.must(first == id, id, "lives, and its idempotency key stands for %q", first)
+	a.must(first == id, id, "lives, and its idempotency key leads to %q", first)
 }

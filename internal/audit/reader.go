@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// together is how many tasks are read in one script, which takes some 15 µs for each.
+	// together is the number of tasks that one script reads. The script takes some 15 µs for each.
 	together = 100
-	// journalAtOnce is how many entries of a journal a command replies with: each may be large.
+	// journalAtOnce is the number of entries of a journal in a reply. It is small, since an entry may be large.
 	journalAtOnce = 10
 )
 
@@ -134,7 +134,7 @@ func (r *reader) ask(ctx context.Context, commands []*redis.Cmd) error {
 	return nil
 }
 
-// command is one about a key of this partition.
+// command returns a command on a key of this partition.
 func (r *reader) command(ctx context.Context, name, key string, words ...string) *redis.Cmd {
 	args := make([]any, 2, 2+len(words))
 	args[0], args[1] = name, r.root+":"+key

@@ -14,16 +14,15 @@ import (
 type Finding struct {
 	Partition int
 	Subject   string // a task's id, or the key without its root
-	Rule      string // what should hold
+	Rule      string // what is wrong
 }
 
 func (f Finding) String() string {
 	return fmt.Sprintf("partition %d: %s: %s", f.Partition, f.Subject, f.Rule)
 }
 
-// audit holds what must be true of a partition at rest. Each rule is written from
-// the record's side and from the index's: an entry without its record is as wrong
-// as a record without its entry.
+// audit checks what must be true of a partition while no call runs. Each rule is checked from the record and
+// from the index: an entry without its record is as wrong as a record without its entry.
 type audit struct {
 	*Snapshot
 	partition int
@@ -34,14 +33,14 @@ func (a *audit) found(subject, rule string, args ...any) {
 	a.findings = append(a.findings, Finding{a.partition, subject, fmt.Sprintf(rule, args...)})
 }
 
-// must reports a rule that does not hold.
+// must adds a finding if a rule does not hold.
 func (a *audit) must(holds bool, subject, rule string, args ...any) {
 	if !holds {
 		a.found(subject, rule, args...)
 	}
 }
 
-// Check tells where the records and indexes of a partition disagree.
+// Check returns the places where the records and indexes of a partition disagree.
 func (s *Snapshot) Check(partition int) []Finding {
 	a := audit{Snapshot: s, partition: partition}
 	a.run()
@@ -73,7 +72,7 @@ func (a *audit) run() {
 	a.keys()
 }
 
-// checkTasks tells what is wrong with some tasks, in a snapshot of what concerns them.
+// checkTasks returns what is wrong with some tasks. The snapshot needs to have only what concerns them.
 func (s *Snapshot) checkTasks(partition int, ids []string) []Finding {
 	a := audit{Snapshot: s, partition: partition}
 	about := map[string]bool{}
@@ -91,17 +90,17 @@ func (s *Snapshot) checkTasks(partition int, ids []string) []Finding {
 
 func (a *audit) odd() {
 	for _, name := range a.Odd {
-		a.found(name, "is not a key of ours, or is of the wrong type")
+		a.found(name, "is not a key of Curfew, has the wrong type, or cannot be read")
 	}
 }
 
-// Live tells whether the record of a task says that it has not ended.
+// Live reports whether a task has not ended, according to its record.
 func Live(t map[string]string) bool {
 	s := queue.Status(t["status"])
 	return s == queue.Pending || s == queue.Running || s == queue.Waiting
 }
 
-// in tells whether an id is in a sorted set with a score, given as text.
+// in reports whether an id is in a sorted set, and has the score if that is not "".
 func (a *audit) in(key, id, score string) bool {
 	have, ok := a.Zsets[key][id]
 	return ok && (score == "" || fmt.Sprintf("%.0f", have) == score)
@@ -111,7 +110,7 @@ func (a *audit) in(key, id, score string) bool {
 func (a *audit) task(id string, t map[string]string) {
 	status := queue.Status(t["status"])
 	if !Live(t) && !status.Ended() {
-		a.found(id, "has no status that there is: %q", t["status"])
+		a.found(id, "has the status %q, which is not valid", t["status"])
 		return
 	}
 	for _, field := range []string{"kind", "queue", "created_at"} {
@@ -120,10 +119,10 @@ func (a *audit) task(id string, t map[string]string) {
 	_, result := t["result"]
 	_, failure := t["error"]
 	if Live(t) {
-		a.must(!result && !failure && t["completed_at"] == "", id, "lives and has an end")
+		a.must(!result && !failure && t["completed_at"] == "", id, "lives, and must not have result, error or completed_at")
 	} else {
 		a.must(result != failure, id, "has ended, and must have exactly one of result and error")
-		a.must(result == (status == queue.Completed), id, "is %s and must have a result if and only if COMPLETED", status)
+		a.must(result == (status == queue.Completed), id, "is %s, and must have a result if and only if it is COMPLETED", status)
 		a.must(t["completed_at"] != "", id, "has ended and has no completed_at")
 	}
 	if t["timed_out"] != "" {
@@ -132,8 +131,8 @@ func (a *audit) task(id string, t map[string]string) {
 			text = "Workflow exceeded timeout"
 		}
 		a.must(status == queue.Failed && t["reason"] == "timeout" && t["timeout_type"] != "" && t["detected_at"] != "" &&
-			t["error"] == text, id, "timed out and must be FAILED, reason timeout, with its type and the fixed error")
-		a.must(engine.Number(t["detected_at"]) >= engine.Number(t["completed_at"]), id, "was seen to time out before it did")
+			t["error"] == text, id, "timed out, and must be FAILED with reason timeout, a timeout_type, detected_at and the fixed error")
+		a.must(engine.Number(t["detected_at"]) >= engine.Number(t["completed_at"]), id, "has a detected_at before its completed_at")
 	}
 	a.places(id, t, status)
 	a.role(id, t, status)
@@ -147,7 +146,7 @@ func (a *audit) task(id string, t map[string]string) {
 	}
 }
 
-// places checks that a task stands where its status puts it, and nowhere else.
+// places checks that a task is in the indexes that its status requires, and in no others.
 func (a *audit) places(id string, t map[string]string, status queue.Status) {
 	lives := Live(t)
 	a.iff("deadlines", id, t["deadline_at"], lives && t["deadline_at"] != "")
@@ -158,13 +157,13 @@ func (a *audit) places(id string, t map[string]string, status queue.Status) {
 	a.iff("ready:"+t["queue"], id, "", status == queue.Pending && !delayed && t["role"] == "")
 	if status == queue.Running {
 		a.must(a.in("claims:"+t["worker"], id, ""), id, "is RUNNING and its worker %q does not hold it", t["worker"])
-		a.must(a.in("workers", t["worker"], ""), id, "is RUNNING and nothing watches over its worker %q", t["worker"])
+		a.must(a.in("workers", t["worker"], ""), id, "is RUNNING and its worker %q is not in workers, so nothing ends its lease", t["worker"])
 		a.must(engine.Number(t["epoch"]) > 0, id, "is RUNNING and was never claimed")
 	}
 	for key, members := range a.Zsets {
 		if name, ok := strings.CutPrefix(key, "ready:"); ok && name != t["queue"] {
 			_, there := members[id]
-			a.must(!there, id, "stands in the line of %s too", name)
+			a.must(!there, id, "is in the line of %s too", name)
 		}
 		if name, ok := strings.CutPrefix(key, "claims:"); ok && (name != t["worker"] || status != queue.Running) {
 			_, there := members[id]
@@ -173,35 +172,35 @@ func (a *audit) places(id string, t map[string]string, status queue.Status) {
 	}
 }
 
-// role checks a promise or timer: no worker ever has it.
+// role checks a promise or timer: no worker ever runs it.
 func (a *audit) role(id string, t map[string]string, status queue.Status) {
 	role := t["role"]
 	if role == "" {
 		return
 	}
-	a.must(role == "promise" || role == "timer", id, "has a role that there is not: %q", role)
-	a.must(status != queue.Running && status != queue.Waiting && t["epoch"] == "", id, "is a %s, and a worker ran it", role)
+	a.must(role == "promise" || role == "timer", id, "has the role %q, which is not valid", role)
+	a.must(status != queue.Running && status != queue.Waiting && t["epoch"] == "", id, "is a %s, and a worker has claimed it", role)
 	a.must(!Live(t) || (role == "timer") == (t["available_at"] != ""), id,
-		"is a %s: a timer has an instant at which it completes, a promise has none", role)
+		"is a %s: a timer must have available_at, and a promise must not", role)
 }
 
-// grace checks that only a handler that runs is spared, and not beyond its task's end.
+// grace checks that only a running task has a grace, and that the grace ends no later than its deadline.
 func (a *audit) grace(id string, t map[string]string, status queue.Status) {
 	cancelling := t["cancel_at"] != ""
 	a.must(cancelling == (t["grace_at"] != ""), id, "must have both cancel_at and grace_at, or neither")
 	if !cancelling || !Live(t) {
 		return
 	}
-	a.must(status == queue.Running, id, "is being cancelled and is %s: nobody is left to be graceful to", status)
+	a.must(status == queue.Running, id, "is %s and has a grace, which only a RUNNING task can have", status)
 	final := t["until"]
 	if final == "" {
 		final = t["deadline_at"]
 	}
-	a.must(final == "" || engine.Number(t["grace_at"]) <= engine.Number(final), id, "is spared beyond its end")
+	a.must(final == "" || engine.Number(t["grace_at"]) <= engine.Number(final), id, "has a grace that ends after its deadline")
 }
 
-// nearest is the instant at which something happens to a live task that is not its
-// deadline, "" for none (lua/task/nearest.lua).
+// nearest returns the next instant of a live task on the clock of limits, "" if it has none
+// (lua/task/nearest.lua).
 func nearest(t map[string]string) string {
 	first := ""
 	for _, name := range []string{"limit_at", "warn_at", "grace_at"} {
@@ -212,18 +211,18 @@ func nearest(t map[string]string) string {
 	return first
 }
 
-// hook checks that what is called a hook is one: made for the end of a task, once, and
-// with an end of its own.
+// hook checks a task with the id of a hook: it was made for the end of a task, it has a deadline, and it has no
+// hooks itself.
 func (a *audit) hook(id string, t map[string]string) {
 	of := ""
 	if at := strings.LastIndexByte(id, '!'); at >= 0 && strings.IndexByte(id[at:], '.') < 0 {
 		of = id[:at]
 	}
-	a.must(t["hook_of"] == of, id, "is by its id the hook of %q, and by its record of %q", of, t["hook_of"])
+	a.must(t["hook_of"] == of, id, "is the hook of %q according to its id, and of %q according to its record", of, t["hook_of"])
 	if of == "" {
 		return
 	}
-	a.must(t["deadline_at"] != "" && t["role"] == "", id, "is a hook, which is a task with a deadline")
+	a.must(t["deadline_at"] != "" && t["role"] == "", id, "is a hook, and must have a deadline and no role")
 	if ended, known := a.Tasks[of]; known {
 		a.must(!Live(ended), id, "is the hook of a task that lives")
 	}
@@ -241,8 +240,8 @@ func (a *audit) iff(key, id, score string, should bool) {
 	}
 }
 
-// ancestry checks a child against its owner: it is listed there, ends with it at
-// the latest, and outlives it only while somebody is draining.
+// ancestry checks a child against its owner: the owner lists the child, the child's deadline is not
+// later than the owner's, and the child outlives the owner only while the sweep ends the owner's children.
 func (a *audit) ancestry(id string, t map[string]string) {
 	of := names.OwnerOf(id)
 	if of == "" {
@@ -250,12 +249,12 @@ func (a *audit) ancestry(id string, t map[string]string) {
 	}
 	owner, known := a.Tasks[of]
 	if !known {
-		a.must(!Live(t), id, "lives and its owner is gone")
+		a.must(!Live(t), id, "lives and its owner has no record")
 		return
 	}
 	if Live(owner) {
 		a.must(slices.Contains(a.Lists["children:"+of], id), id, "is not among its owner's children")
-		a.must(!a.in("retained", id, ""), id, "is to be removed while its owner lives")
+		a.must(!a.in("retained", id, ""), id, "is in retained while its owner lives")
 	}
 	bound := owner["until"]
 	if bound == "" {
@@ -266,15 +265,15 @@ func (a *audit) ancestry(id string, t map[string]string) {
 		if until == "" {
 			until = t["deadline_at"]
 		}
-		a.must(until != "" && engine.Number(until) <= engine.Number(bound), id, "may outlast its owner")
+		a.must(until != "" && engine.Number(until) <= engine.Number(bound), id, "has a later deadline than its owner, or none")
 	}
 	if Live(t) && !Live(owner) {
 		_, draining := a.Zsets["draining"][of]
-		a.must(draining, id, "lives, its owner has ended, and nothing ends it")
+		a.must(draining, id, "lives though its owner has ended, and the owner is not in draining, so nothing ends it")
 	}
 }
 
-// indexes checks that no entry is without its record.
+// indexes checks that each entry has its record.
 func (a *audit) indexes() {
 	for key, members := range a.Zsets {
 		kind, _, _ := strings.Cut(key, ":")

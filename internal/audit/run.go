@@ -12,11 +12,11 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// membersTogether is how many members the waits may have that are read at once.
+// membersTogether is about how many members of waits are read at a time.
 const membersTogether = 1000
 
-// brief is what is kept of each task, to compare it with the sets. It is small, since there
-// may be millions.
+// brief is what the walk keeps of each task, to compare it with the sets. It is small, since there may be
+// millions of tasks.
 type brief struct {
 	queue, worker           int32 // numbers of names
 	ended, running, waiting bool
@@ -70,7 +70,7 @@ func (w *walk) number(name string) int32 {
 // lookAtKeys scans all keys and checks each task that has one.
 func (w *walk) lookAtKeys(ctx context.Context) error {
 	var ids, odd []string
-	seen := map[string]bool{} // keys that are no task's: a scan may tell of them twice
+	seen := map[string]bool{} // keys of queues, workers and kinds: a scan may return them twice
 	err := w.eachKey(ctx, func(keys []string) error {
 		types := make([]*redis.Cmd, len(keys))
 		for i, key := range keys {
@@ -221,7 +221,7 @@ func (w *walk) lookAtSets(ctx context.Context) error {
 	return nil
 }
 
-// belongs tells whether a task may be in a set. It covers what the check of a single task does not.
+// belongs reports whether a task can be in a set. It covers what the check of a single task does not.
 func (w *walk) belongs(t brief, kind, name string) bool {
 	switch kind {
 	case "ready:":
@@ -236,7 +236,7 @@ func (w *walk) belongs(t brief, kind, name string) bool {
 	return true
 }
 
-// lookAtChildren reads all lists of children, and checks the children that no list has.
+// lookAtChildren reads all lists of children, and checks the children that are not in the list of their owner.
 func (w *walk) lookAtChildren(ctx context.Context) error {
 	owners, lost := map[string]bool{}, []string{}
 	for id := range w.tasks {

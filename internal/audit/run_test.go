@@ -16,9 +16,9 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// furnished is a namespace with tasks in every state: "0-p" and others in line, "0-r" that runs and
-// has the child "0-r.c", "0-e" that has failed, "0-d" that is delayed, "0-k" with an idempotency key,
-// and "0-a", which waits for "0-a.0" and "0-a.1".
+// furnished makes a namespace with tasks in every state: "0-p" and others are in line, "0-r" runs and has
+// the child "0-r.c", "0-e" has failed, "0-d" is delayed, "0-k" has an idempotency key, and "0-a" waits for
+// "0-a.0" and "0-a.1".
 func furnished(t *testing.T, rdb redis.UniversalClient) *queue.Queue {
 	t.Helper()
 	ctx := context.Background()
@@ -62,13 +62,13 @@ func furnished(t *testing.T, rdb redis.UniversalClient) *queue.Queue {
 	return q
 }
 
-// Each index is spoilt once in what is otherwise sound, and Run tells of it, in the same words as
-// one who reads all at once.
+// Each case spoils one index of a sound partition. Run must find that, and return the same findings as Read and
+// Check, which read all keys at once.
 func TestEachPlantedInconsistencyIsFound(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	tests := []struct {
 		plant []string // commands; {r} is the root
-		told  string   // "" for what is sound
+		told  string   // "" if there must be no finding
 	}{
 		{[]string{"PING"}, ""},
 		{[]string{"ZREM {r}:deadlines 0-p"}, "0-p: must be in deadlines"},
@@ -76,15 +76,15 @@ func TestEachPlantedInconsistencyIsFound(t *testing.T) {
 		{[]string{"ZADD {r}:deadlines 5 0-b"}, "0-b: must not be in deadlines"},
 		{[]string{"ZADD {r}:deadlines 5 0-zzz"}, "0-zzz: is in deadlines and has no record"},
 		{[]string{"ZREM {r}:ready:default 0-p"}, "0-p: must be in ready:default"},
-		{[]string{"ZADD {r}:ready:default 5 0-r"}, "0-r: stands in the line of default too"},
-		{[]string{"ZADD {r}:ready:other 5 0-p"}, "0-p: stands in the line of other too"},
+		{[]string{"ZADD {r}:ready:default 5 0-r"}, "0-r: is in the line of default too"},
+		{[]string{"ZADD {r}:ready:other 5 0-p"}, "0-p: is in the line of other too"},
 		{[]string{"ZADD {r}:ready:default 5 0-e.x"}, "0-e.x: is in ready:default and has no record"},
 		{[]string{"ZREM {r}:claims:w1 0-r"}, "0-r: is RUNNING and its worker"},
 		{[]string{"ZADD {r}:claims:w1 5 0-p"}, "0-p: is held by w1 and is PENDING"},
 		{[]string{"ZADD {r}:claims:w2 5 0-r"}, "0-r: is held by w2 and is RUNNING"},
-		{[]string{"ZADD {r}:claims:w2 5 0-r"}, "w2: holds claims and nothing watches over it"},
-		{[]string{"ZREM {r}:workers w1"}, "0-r: is RUNNING and nothing watches over its worker"},
-		{[]string{"HSET {r}:worker:w9 seq 1"}, "w9: is a worker that nothing watches over"},
+		{[]string{"ZADD {r}:claims:w2 5 0-r"}, "w2: holds claims and is not in workers"},
+		{[]string{"ZREM {r}:workers w1"}, "0-r: is RUNNING and its worker \"w1\" is not in workers"},
+		{[]string{"HSET {r}:worker:w9 seq 1"}, "w9: is a worker that is not in workers"},
 		{[]string{"ZREM {r}:retained 0-e"}, "0-e: has ended and nothing removes its record"},
 		{[]string{"ZADD {r}:retained 5 0-p"}, "0-p: is in retained and lives"},
 		{[]string{"ZADD {r}:dead:default 5 0-p"}, "0-p: is in dead:default and lives"},
@@ -93,33 +93,33 @@ func TestEachPlantedInconsistencyIsFound(t *testing.T) {
 		{[]string{"LREM {r}:children:0-r 0 0-r.c"}, "0-r.c: is not among its owner's children"},
 		{[]string{"DEL {r}:children:0-r"}, "0-r.c: is not among its owner's children"},
 		{[]string{"RPUSH {r}:children:0-zzz 0-r.c"}, "0-zzz: has children and no record"},
-		{[]string{"DEL {r}:spec:0-r {r}:state:0-r"}, "0-r.c: lives and its owner is gone"},
+		{[]string{"DEL {r}:spec:0-r {r}:state:0-r"}, "0-r.c: lives and its owner has no record"},
 		{[]string{"DEL {r}:spec:0-b"}, "0-b: has the key payload:0-b and no record"},
 		{[]string{"SET {r}:result:0-zzz x"}, "0-zzz: has the key result:0-zzz and no record"},
-		{[]string{"SET {r}:state:0-p rubbish"}, "task:0-p: is not a key of ours"},
-		{[]string{"DEL {r}:state:0-p", "RPUSH {r}:state:0-p x"}, "task:0-p: is not a key of ours"},
-		{[]string{"SET {r}:what x"}, "what: is not a key of ours"},
-		{[]string{"DEL {r}:deadlines", "SET {r}:deadlines x"}, "deadlines: is not a key of ours"},
-		{[]string{"HDEL {r}:idem key"}, "0-k: lives, and its idempotency key stands for"},
+		{[]string{"SET {r}:state:0-p rubbish"}, "task:0-p: is not a key of Curfew"},
+		{[]string{"DEL {r}:state:0-p", "RPUSH {r}:state:0-p x"}, "task:0-p: is not a key of Curfew"},
+		{[]string{"SET {r}:what x"}, "what: is not a key of Curfew"},
+		{[]string{"DEL {r}:deadlines", "SET {r}:deadlines x"}, "deadlines: is not a key of Curfew"},
+		{[]string{"HDEL {r}:idem key"}, "0-k: lives, and its idempotency key leads to"},
 		{[]string{"HSET {r}:idem lost 0-zzz"}, "lost: is an idempotency key whose task is gone"},
 		{[]string{"HSET {r}:idem lost 0-p"}, "lost: is an idempotency key that its task 0-p does not have"},
-		{[]string{"ZADD {r}:forget 5 lost"}, "lost: is an idempotency key to be forgotten that is not there"},
-		{[]string{"ZADD {r}:forget 5 key"}, "key: is an idempotency key that must be forgotten if"},
-		{[]string{"HSET {r}:queue:q0-r running 2"}, "q0-r: says that 2 are running, and 1 are"},
-		{[]string{"HSET {r}:queue:q0-e running -1"}, "q0-e: says that -1 are running, and 0 are"},
-		{[]string{"HSET {r}:queue:q0-a waiting 0"}, "q0-a: says that 0 are waiting, and 1 are"},
+		{[]string{"ZADD {r}:forget 5 lost"}, "lost: is an idempotency key in forget that does not exist"},
+		{[]string{"ZADD {r}:forget 5 key"}, "key: is an idempotency key that must be in forget if"},
+		{[]string{"HSET {r}:queue:q0-r running 2"}, "q0-r: has counted 2 running tasks, and there are 1"},
+		{[]string{"HSET {r}:queue:q0-e running -1"}, "q0-e: has counted -1 running tasks, and there are 0"},
+		{[]string{"HSET {r}:queue:q0-a waiting 0"}, "q0-a: has counted 0 waiting tasks, and there are 1"},
 		{[]string{"SREM {r}:queues q0-r"}, "q0-r: is not in the list of queues"},
 		{[]string{"HSET {r}:figures:x about x"}, "figures:x: is not in the list of kinds"},
 		{[]string{"HDEL {r} controlled"}, "controlled: must be there if"},
 		{[]string{"HSET {r}:queue:quiet rate 1"}, "quiet: must have all of rate"},
-		{[]string{"RPUSH {r}:wake:quiet 1"}, "quiet: is paused and wakes a worker"},
+		{[]string{"RPUSH {r}:wake:quiet 1"}, "quiet: is paused and has a token"},
 		{[]string{"RPUSH {r}:wake:default 1 1"}, "wake:default: has "},
-		{[]string{"ZADD {r}:throttled 5 default"}, "default: is waited for until its rate"},
+		{[]string{"ZADD {r}:throttled 5 default"}, "default: is in throttled and has no rate"},
 		{[]string{"DEL {r}:wait:0-a"}, "0-a: must have the field waiting"},
-		{[]string{"ZREM {r}:pending:0-a 1"}, "0-a: has a member 1 that is neither pending"},
+		{[]string{"ZREM {r}:pending:0-a 1"}, "0-a: has a member 1 that is neither pending nor settled"},
 		{[]string{"RPUSH {r}:settled:0-a 0"}, "0-a: has settled 0, which lives"},
-		{[]string{"ZADD {r}:pending:0-zzz 1 1"}, "0-zzz: has pending:0-zzz, and does not live"},
-		{[]string{"HSET {r}:journal:0-e bytes 1"}, "0-e: has journal:0-e, and does not live"},
+		{[]string{"ZADD {r}:pending:0-zzz 1 1"}, "0-zzz: has the key pending:0-zzz, and has ended or has no record"},
+		{[]string{"HSET {r}:journal:0-e bytes 1"}, "0-e: has the key journal:0-e, and has ended"},
 	}
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		for _, test := range tests {
@@ -143,16 +143,16 @@ func TestEachPlantedInconsistencyIsFound(t *testing.T) {
 			}
 			got, want := sentences(found), sentences(whole.Check(0))
 			if test.told == "" && len(got) > 0 || !strings.Contains(fmt.Sprint(got), test.told) {
-				t.Errorf("after %q Run tells %q, want %q", test.plant, got, test.told)
+				t.Errorf("after %q Run returns %q, want %q", test.plant, got, test.told)
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("after %q Run tells\n%q, and a look at all at once\n%q", test.plant, got, want)
+				t.Errorf("after %q Run returns\n%q, and Check\n%q", test.plant, got, want)
 			}
 		}
 	})
 }
 
-// sentences are findings in an order of their own.
+// sentences returns the findings as sorted text.
 func sentences(findings []Finding) []string {
 	all := []string{}
 	for _, f := range findings {

@@ -21,13 +21,13 @@ type Snapshot struct {
 	Hashes   map[string]map[string]string
 	Lists    map[string][]string
 	Sets     map[string][]string
-	Odd      []string // keys that are not ours
+	Odd      []string // keys of other programs, and keys that cannot be read
 }
 
 // atOnce is how many elements a command replies with, and how many commands go in a pipeline.
 const atOnce = 500
 
-// keyTypes says what type each kind of key has; a colon means that a name follows.
+// keyTypes has the type of each kind of key. A kind with a colon is followed by a name.
 var keyTypes = map[string]string{
 	"": "hash", "spec:": "string", "state:": "string", "payload:": "string", "result:": "string", "children:": "list", "ready:": "zset", "queue:": "hash",
 	"wake:": "list", "dead:": "zset", "claims:": "zset", "worker:": "hash", "queues": "set", "deadlines": "zset",
@@ -44,7 +44,7 @@ func newSnapshot() *Snapshot {
 	}
 }
 
-// Read reads a partition whole, each key in one command. It is for small ones: [Run] reads any.
+// Read reads a whole partition, each key in one command. It is for small partitions; [Run] can read any.
 func Read(ctx context.Context, q *queue.Queue, p int) (*Snapshot, error) {
 	s, root := newSnapshot(), q.Root(p)
 	r := &reader{Queue: q, partition: p, root: root}
@@ -72,7 +72,7 @@ func Read(ctx context.Context, q *queue.Queue, p int) (*Snapshot, error) {
 	return s, r.readTasks(ctx, s, ids)
 }
 
-// parts takes a key apart: its name without the root, what kind of key it is, and whose.
+// parts splits a key: its name without the root, its kind, and the id or name after the kind.
 func parts(key, root string) (name, kind, whose string) {
 	name = strings.TrimPrefix(strings.TrimPrefix(key, root), ":")
 	if at := strings.IndexByte(name, ':'); at >= 0 {

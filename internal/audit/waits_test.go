@@ -16,9 +16,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// waiters makes a partition in which agents are in every state that a wait has: 0-a
-// waits for three, of which one has completed; 0-f has begun to; 0-w was woken; and 0-l
-// has more losers than one call ends.
+// waiters makes a partition with an agent in every state that a wait has. 0-a waits for three members, of which
+// one has completed. 0-f has sent the first part of its wait. 0-w was woken. 0-l has more losers than one call ends.
 func waiters(t *testing.T) *Snapshot {
 	t.Helper()
 	ctx := context.Background()
@@ -66,7 +65,7 @@ func waiters(t *testing.T) *Snapshot {
 	return s
 }
 
-// copied is a snapshot that may be spoilt.
+// copied returns a copy of a snapshot, which a test can spoil.
 func (s *Snapshot) copied() *Snapshot {
 	c := *s
 	c.Tasks, c.Hashes = map[string]map[string]string{}, map[string]map[string]string{}
@@ -86,83 +85,83 @@ func (s *Snapshot) copied() *Snapshot {
 	return &c
 }
 
-// Each rule of the audit on waits is broken once, in what is otherwise sound, and told.
-func TestTheAuditTellsOfEachBrokenWait(t *testing.T) {
+// Each case breaks one rule on waits in a sound partition. The audit must find that.
+func TestTheAuditFindsEachBrokenWait(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	s := waiters(t)
 	tests := []struct {
 		name  string
 		spoil func(s *Snapshot)
-		told  string // "" for what is sound
+		told  string // "" if there must be no finding
 	}{
 		{"nothing", func(*Snapshot) {}, ""},
 		{"WAITING without a wait", func(s *Snapshot) { delete(s.Hashes, "wait:0-a") }, "0-a: is WAITING, and its wait is"},
 		{"a wait without the field", func(s *Snapshot) { delete(s.Tasks["0-f"], "waiting") }, "0-f: must have the field waiting"},
 		{"another entry", func(s *Snapshot) { s.Tasks["0-a"]["waiting"] = "2" }, "0-a: is at the wait"},
 		{"RUNNING at an open wait", func(s *Snapshot) { s.Hashes["wait:0-f"]["state"] = "open" }, "0-f: is RUNNING, and its wait is"},
-		{"a state that there is not", func(s *Snapshot) { s.Hashes["wait:0-f"]["state"] = "done" }, "0-f: has a wait that is"},
-		{"a wait that another claim began", func(s *Snapshot) { s.Tasks["0-f"]["epoch"] = "2" }, "0-f: begins a wait"},
-		{"WAITING without the call that did it", func(s *Snapshot) { delete(s.Tasks["0-a"], "suspended_by") }, "0-a: is WAITING and must have suspended_by"},
-		{"WAITING with a worker", func(s *Snapshot) { s.Tasks["0-a"]["worker"] = "w1" }, "0-a: is WAITING and must have suspended_by"},
+		{"a state that is not valid", func(s *Snapshot) { s.Hashes["wait:0-f"]["state"] = "done" }, "0-f: has a wait with the state"},
+		{"a wait that another claim began", func(s *Snapshot) { s.Tasks["0-f"]["epoch"] = "2" }, "0-f: has a forming wait that another claim began"},
+		{"WAITING without the call that did it", func(s *Snapshot) { delete(s.Tasks["0-a"], "suspended_by") }, "0-a: is WAITING, and must have suspended_by"},
+		{"WAITING with a worker", func(s *Snapshot) { s.Tasks["0-a"]["worker"] = "w1" }, "0-a: is WAITING, and must have suspended_by"},
 		{"an ended task at a wait", func(s *Snapshot) { s.Tasks["0-f"]["status"] = "FAILED" }, "0-f: is at a wait and is FAILED"},
 
 		{"WAITING in line", func(s *Snapshot) { s.Zsets["ready:default"]["0-a"] = 1 }, "0-a: must not be in ready:default"},
 		{"WAITING and held", func(s *Snapshot) { s.Zsets["claims:w1"]["0-a"] = 1 }, "0-a: is held by w1 and is WAITING"},
 		{"WAITING and delayed", func(s *Snapshot) { s.Zsets["delayed"] = map[string]float64{"0-a": 1} }, "0-a: must not be in delayed"},
 
-		{"a member nowhere", func(s *Snapshot) { delete(s.Zsets["pending:0-a"], "1") }, "neither pending nor has settled"},
-		{"a member in both", func(s *Snapshot) { s.Zsets["pending:0-a"]["0"] = 1 }, "is pending and has settled"},
-		{"pending without being a member", func(s *Snapshot) { s.Zsets["pending:0-a"]["9"] = 1 }, "0-a: waits for 9, which is no member"},
-		{"settled without being a member", func(s *Snapshot) { s.Lists["settled:0-l"] = append(s.Lists["settled:0-l"], "x") }, "0-l: has settled x, which is no member"},
+		{"a member that is neither pending nor settled", func(s *Snapshot) { delete(s.Zsets["pending:0-a"], "1") }, "neither pending nor settled"},
+		{"a member in both", func(s *Snapshot) { s.Zsets["pending:0-a"]["0"] = 1 }, "is both pending and settled"},
+		{"pending without being a member", func(s *Snapshot) { s.Zsets["pending:0-a"]["9"] = 1 }, "0-a: waits for 9, which is not a member"},
+		{"settled without being a member", func(s *Snapshot) { s.Lists["settled:0-l"] = append(s.Lists["settled:0-l"], "x") }, "0-l: has settled x, which is not a member"},
 		{"a member twice", func(s *Snapshot) { s.Hashes["wait:0-a"]["members"] += " 1" }, "0-a: waits for 1 twice"},
 		{"members that are miscounted", func(s *Snapshot) { s.Hashes["wait:0-a"]["size"] = "4" }, "0-a: has a wait of 4 members"},
 		{"a member without a record", func(s *Snapshot) { delete(s.Tasks, "0-a.1") }, "0-a: waits for 1, and there is no such task"},
-		{"a member that ended unseen", func(s *Snapshot) { maps.Copy(s.Tasks["0-a.1"], ended(1)) }, "0-a: waits for 1, which ended in time"},
+		{"a member that ended and was not counted", func(s *Snapshot) { maps.Copy(s.Tasks["0-a.1"], ended(1)) }, "0-a: waits for 1, which ended before the limit"},
 		{"a settled member that lives", func(s *Snapshot) { s.Tasks["0-a.0"]["status"] = "PENDING" }, "0-a: has settled 0, which lives"},
 		{"waiting for nothing", func(s *Snapshot) { delete(s.Zsets, "pending:0-a") }, "0-a: waits for nothing"},
 
 		{"ends that are miscounted", func(s *Snapshot) { s.Hashes["wait:0-a"]["settled"] = "2" }, "0-a: has counted 2 ends"},
 		{"an ok end that is not counted", func(s *Snapshot) { s.Hashes["wait:0-a"]["ok"] = "0" }, "0-a: has counted 0 ok"},
-		{"a bad end by the mask of the member", func(s *Snapshot) { s.Hashes["wait:0-a"]["mask 0"] = "bbbbb" }, "and they are 0 and 1"},
+		{"a bad end by the mask of the member", func(s *Snapshot) { s.Hashes["wait:0-a"]["mask 0"] = "bbbbb" }, "and there are 0 and 1"},
 		{"too many needed", func(s *Snapshot) { s.Hashes["wait:0-a"]["all"] = "4" }, "0-a: waits for more ends than it has members"},
-		{"open and over", func(s *Snapshot) { s.Hashes["wait:0-a"]["all"] = "1" }, "0-a: has a wait that is over, and that is open"},
-		{"open and over by need", func(s *Snapshot) { s.Hashes["wait:0-a"]["need_ok"] = "1" }, "0-a: has a wait that is over, and that is open"},
+		{"open and over", func(s *Snapshot) { s.Hashes["wait:0-a"]["all"] = "1" }, "0-a: has an open wait that is decided"},
+		{"open and over by need", func(s *Snapshot) { s.Hashes["wait:0-a"]["need_ok"] = "1" }, "0-a: has an open wait that is decided"},
 		{"open with a reason", func(s *Snapshot) { s.Hashes["wait:0-a"]["reason"] = "satisfied" }, "0-a: has an open wait with a reason"},
-		{"fired and not over", func(s *Snapshot) { s.Hashes["wait:0-l"]["all"] = "2" }, "0-l: has a wait that fired for the reason"},
-		{"fired without a reason", func(s *Snapshot) { delete(s.Hashes["wait:0-l"], "reason") }, "0-l: has a wait that fired for the reason"},
+		{"fired and not over", func(s *Snapshot) { s.Hashes["wait:0-l"]["all"] = "2" }, "0-l: has a wait that fired with the reason"},
+		{"fired without a reason", func(s *Snapshot) { delete(s.Hashes["wait:0-l"], "reason") }, "0-l: has a wait that fired with the reason"},
 		{"a winner that lives", func(s *Snapshot) { s.Hashes["wait:0-l"]["winner"] = "8" }, "0-l: has a winner 8"},
-		{"timed out and over", func(s *Snapshot) { s.Hashes["wait:0-l"]["reason"] = "timed_out" }, "0-l: has a wait that timed out, and was over"},
+		{"timed out and over", func(s *Snapshot) { s.Hashes["wait:0-l"]["reason"] = "timed_out" }, "0-l: has a wait that timed out, and was decided before"},
 		{"a limit that began and has no instant", func(s *Snapshot) {
 			delete(s.Hashes["wait:0-a"], "wait_deadline_at")
 			s.Hashes["wait:0-a"]["limit_ms"] = "5"
-		}, "0-a: has a limit from the first end"},
+		}, "0-a: has a limit that began with the first end"},
 
-		{"a limit that nobody watches", func(s *Snapshot) { delete(s.Zsets["waits"], "0-a") }, "0-a: must be in waits"},
-		{"a limit watched at another instant", func(s *Snapshot) { s.Zsets["waits"]["0-a"]++ }, "0-a: must be in waits"},
+		{"a limit that no sweep finds", func(s *Snapshot) { delete(s.Zsets["waits"], "0-a") }, "0-a: must be in waits"},
+		{"a limit at another instant in waits", func(s *Snapshot) { s.Zsets["waits"]["0-a"]++ }, "0-a: must be in waits"},
 		{"a limit and no patience", func(s *Snapshot) { delete(s.Zsets, "patience:0-a") }, "0-a: must be in waits"},
-		{"losers that nobody ends", func(s *Snapshot) {
+		{"losers that no sweep ends", func(s *Snapshot) {
 			delete(s.Zsets["waits"], "0-l")
 			delete(s.Tasks["0-l"], "limit_at")
 		}, "0-l: has a wait that fired, and nothing wakes it"},
-		{"watched though RUNNING", func(s *Snapshot) { s.Zsets["waits"]["0-f"] = 1 }, "0-f: must not be in waits"},
-		{"watched though there is no such task", func(s *Snapshot) { s.Zsets["waits"]["0-x"] = 1 }, "0-x: is in waits and has no record"},
+		{"in waits though RUNNING", func(s *Snapshot) { s.Zsets["waits"]["0-f"] = 1 }, "0-f: must not be in waits"},
+		{"in waits without a record", func(s *Snapshot) { s.Zsets["waits"]["0-x"] = 1 }, "0-x: is in waits and has no record"},
 
-		{"an attempt whose limit nobody watches", func(s *Snapshot) { delete(s.Tasks["0-a"], "attempt_at") }, "0-a: waits until"},
-		{"woken and RUNNING", func(s *Snapshot) { s.Tasks["0-f"]["woken"] = "1" }, "0-f: was woken, and does not stand in line"},
+		{"an attempt limit that no sweep finds", func(s *Snapshot) { delete(s.Tasks["0-a"], "attempt_at") }, "0-a: is WAITING with attempt_at"},
+		{"woken and RUNNING", func(s *Snapshot) { s.Tasks["0-f"]["woken"] = "1" }, "0-f: was woken, and is not in line"},
 		{"attempt_at of a task that runs", func(s *Snapshot) { s.Tasks["0-f"]["attempt_at"] = "1" }, "0-f: has attempt_at"},
 		{"woken without its limit", func(s *Snapshot) { delete(s.Tasks["0-w"], "limit_at") }, "0-w: was woken, and nothing ends its attempt"},
 
-		{"pending of nobody", func(s *Snapshot) { s.Zsets["pending:0-x"] = map[string]float64{"1": 1} }, "0-x: has pending:0-x, and does not live"},
-		{"pending of one that is at no wait", func(s *Snapshot) { s.Zsets["pending:0-w"] = map[string]float64{"1": 1} }, "0-w: has members of a wait, and no wait"},
-		{"settled of nobody", func(s *Snapshot) { s.Lists["settled:0-x"] = []string{"1"} }, "0-x: has settled:0-x, and does not live"},
-		{"patience of an ended task", func(s *Snapshot) { s.Zsets["patience:0-a.0"] = map[string]float64{"1": 1} }, "0-a.0: has patience:0-a.0, and does not live"},
-		{"a wait of nobody", func(s *Snapshot) { s.Hashes["wait:0-x"] = map[string]string{} }, "0-x: has wait:0-x, and does not live"},
-		{"a journal of an ended task", func(s *Snapshot) { s.Hashes["journal:0-a.0"] = map[string]string{} }, "0-a.0: has journal:0-a.0, and does not live"},
-		{"a journal that the record does not know", func(s *Snapshot) { delete(s.Tasks["0-w"], "journal") }, "0-w: has a journal, and its record"},
-		{"a journal that is measured wrongly", func(s *Snapshot) { s.Hashes["journal:0-w"]["bytes"] = "1" }, "0-w: has a journal of"},
-		{"a queue that miscounts who waits", func(s *Snapshot) { s.Hashes["queue:default"]["waiting"] = "5" }, "default: says that 5 are waiting, and 2 are"},
+		{"pending without a record", func(s *Snapshot) { s.Zsets["pending:0-x"] = map[string]float64{"1": 1} }, "0-x: has the key pending:0-x, and has ended or has no record"},
+		{"pending without a wait", func(s *Snapshot) { s.Zsets["pending:0-w"] = map[string]float64{"1": 1} }, "0-w: has members of a wait, and no wait"},
+		{"settled without a record", func(s *Snapshot) { s.Lists["settled:0-x"] = []string{"1"} }, "0-x: has the key settled:0-x, and has ended or has no record"},
+		{"patience of an ended task", func(s *Snapshot) { s.Zsets["patience:0-a.0"] = map[string]float64{"1": 1} }, "0-a.0: has the key patience:0-a.0, and has ended or has no record"},
+		{"a wait without a record", func(s *Snapshot) { s.Hashes["wait:0-x"] = map[string]string{} }, "0-x: has the key wait:0-x, and has ended or has no record"},
+		{"a journal of an ended task", func(s *Snapshot) { s.Hashes["journal:0-a.0"] = map[string]string{} }, "0-a.0: has the key journal:0-a.0, and has ended or has no record"},
+		{"a journal that the record does not have", func(s *Snapshot) { delete(s.Tasks["0-w"], "journal") }, "0-w: has a journal, and its record"},
+		{"a journal with a wrong size", func(s *Snapshot) { s.Hashes["journal:0-w"]["bytes"] = "1" }, "0-w: has a journal of"},
+		{"a queue that miscounts waiting agents", func(s *Snapshot) { s.Hashes["queue:default"]["waiting"] = "5" }, "default: has counted 5 waiting tasks, and there are 2"},
 
-		// What looks wrong, and is not.
+		// These only look wrong.
 		{"an end after the limit", func(s *Snapshot) {
 			maps.Copy(s.Tasks["0-a.1"], ended(engine.Number(s.Hashes["wait:0-a"]["wait_deadline_at"])+1))
 		}, ""},
@@ -175,13 +174,13 @@ func TestTheAuditTellsOfEachBrokenWait(t *testing.T) {
 			findings := spoilt.Check(0)
 			told := fmt.Sprint(findings)
 			if test.told == "" && len(findings) > 0 || !strings.Contains(told, test.told) {
-				t.Errorf("audit = %s, want %q", told, test.told)
+				t.Errorf("Check returns %s, want %q", told, test.told)
 			}
 		})
 	}
 }
 
-// ended is what a record has that ended at an instant.
+// ended returns the fields of a task that completed at an instant.
 func ended(at int64) map[string]string {
 	return map[string]string{"status": "COMPLETED", "result": "", "completed_at": fmt.Sprint(at)}
 }

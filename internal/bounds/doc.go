@@ -1,6 +1,5 @@
-// Package bounds holds tests that no command keeps Redis long, however much a namespace holds:
-// what operators ask is asked in parts, and what falls due is done in parts. It has no code of its
-// own.
+// Package bounds tests that no command keeps Redis busy for long, however large a namespace is: the calls of
+// operators read in parts, and a sweep does due work in parts. The package has no other code.
 //
-// CURFEW_LONG=1 measures with 2,000,000 tasks, and with 300,000 that are due in one millisecond.
+// With CURFEW_LONG=1 the tests use 2,000,000 tasks, and 300,000 tasks that are due in the same millisecond.
 package bounds

@@ -18,12 +18,12 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// An audit and an export of very many tasks keep nobody waiting. Beside the server that is read
-// another one stands idle: what its PINGs wait is what the machine does to everybody. Their p99 is added to
-// the limit of a PING, twice their longest to that of a command, and each ms of their p90 (0.2 ms on an idle machine)
-// doubles the time there is. Usually the tasks are few, and only that all of it works is shown.
+// An audit and an export of very many tasks do not delay other clients. A second, idle server shows how slow the
+// machine is. The p99 of its PINGs is added to the limit of a PING, and twice its slowest PING to the limit of
+// a command. Each ms of its p90 (0.2 ms on an idle machine) adds the time limit once more. Without CURFEW_LONG
+// there are few tasks, and the test only shows that everything works.
 func TestAnAuditAndAnExportOfManyTasksHoldNobodyUp(t *testing.T) {
-	redistest.NoRace(t, "the detector stretches what it measures")
+	redistest.NoRace(t, "it measures time, and the detector slows it down")
 	n := stages.Times(10_000, 20_000, 2_000_000)
 	server := redistest.Start(t, "--slowlog-log-slower-than", "10000", "--slowlog-max-len", "1000")
 	rdb, idle := server.Client(t), redistest.Start(t).Client(t)
@@ -36,13 +36,13 @@ func TestAnAuditAndAnExportOfManyTasksHoldNobodyUp(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name string
-		most time.Duration // for 2,000,000
+		most time.Duration // for 2,000,000 tasks
 		run  func(ctx context.Context) error
 	}{
 		{"audit", 5 * time.Minute, func(ctx context.Context) error {
 			found, err := inspect.Audit(ctx, q)
 			if len(found) > 0 {
-				t.Errorf("it finds %d things, %v first", len(found), found[0])
+				t.Errorf("Audit returns %d findings, the first is %v", len(found), found[0])
 			}
 			return err
 		}},
@@ -73,22 +73,22 @@ func TestAnAuditAndAnExportOfManyTasksHoldNobodyUp(t *testing.T) {
 			t.Logf("%d tasks in %v; PING p99 %v, of an idle server %v; %d commands over 10ms, the longest %v; %d MiB of memory",
 				n, took, at(beside, 0.99), at(machine, 0.99), len(slow), longest, m.Sys>>20)
 			if most := time.Duration(float64(test.most) * (1 + at(machine, 0.9).Seconds()*1000)); stages.Long() && took > most {
-				t.Errorf("it took %v, of at most %v", took, most)
+				t.Errorf("the %s took %v, want at most %v", test.name, took, most)
 			}
 			if p99, most := at(beside, 0.99), 10*time.Millisecond+at(machine, 0.99); p99 > most {
-				t.Errorf("the p99 of PINGs beside it is %v, of at most %v", p99, most)
+				t.Errorf("the p99 of PINGs during the %s is %v, want at most %v", test.name, p99, most)
 			}
 			if most := 10*time.Millisecond + 2*at(machine, 1); longest > most {
-				t.Errorf("a command takes %v, of at most %v: %.100v", longest, most, slow)
+				t.Errorf("a command took %v, want at most %v: %.100v", longest, most, slow)
 			}
 			if stages.Long() && m.Sys > uint64(n)*400 {
-				t.Errorf("the process has %d bytes of each task, of at most 400", m.Sys/uint64(n))
+				t.Errorf("the process uses %d bytes of memory per task, want at most 400", m.Sys/uint64(n))
 			}
 		})
 	}
 }
 
-// pinging pings two servers every other ms, until stop tells how long the answers took.
+// pinging pings two servers every 2 ms. stop ends that and returns the sorted round-trip times.
 func pinging(t *testing.T, one, other *redis.Client) (stop func() (of, idle []time.Duration)) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
@@ -116,7 +116,7 @@ func pinging(t *testing.T, one, other *redis.Client) (stop func() (of, idle []ti
 	}
 }
 
-// at is the span that a part of all sorted ones does not exceed.
+// at returns a quantile: the given part of the sorted durations is not longer.
 func at(sorted []time.Duration, part float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

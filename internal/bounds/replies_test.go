@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// tasksThere is how many tasks there are: more than a command may tell of.
+	// tasksThere is the number of tasks: more than one command may handle.
 	tasksThere = 25_000
-	// mostElements is how many words a command may have, and its reply: some 500 tasks of 30 words each.
+	// mostElements is the maximum number of elements in a command or reply: some 500 tasks of 30 fields each.
 	mostElements = 20_000
-	// mostBytes is about how large a command may be, and its reply.
+	// mostBytes is the approximate maximum size of a command or reply.
 	mostBytes = 5 << 20
 )
 
-// crowded is a namespace that has much of all that it can have: tasks with idempotency keys in one line,
-// queues, kinds, and an agent with many children that waits for 10,000 of them.
+// crowded fills a namespace with many tasks with idempotency keys in one line, many queues, many kinds, and an agent
+// with 25,000 children that waits for 10,000 of them.
 func crowded(t *testing.T, q *queue.Queue) (agent string, members, ids []string) {
 	t.Helper()
 	ctx := t.Context()
@@ -83,7 +83,7 @@ func crowded(t *testing.T, q *queue.Queue) (agent string, members, ids []string)
 	})
 }
 
-// No command that an operator's call sends is about more than some 500 tasks, whatever there is.
+// Each command that an operator's call sends is about some 500 tasks at most, however large the namespace is.
 func TestNoCommandOfAnOperatorIsLarge(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	rdb := redistest.Start(t).Client(t)
@@ -96,7 +96,7 @@ func TestNoCommandOfAnOperatorIsLarge(t *testing.T) {
 		{"Audit", func(ctx context.Context) error {
 			found, err := inspect.Audit(ctx, q)
 			if len(found) > 0 {
-				t.Errorf("the audit finds %d things, %v first", len(found), found[0])
+				t.Errorf("Audit returns %d findings, the first is %v", len(found), found[0])
 			}
 			return err
 		}},
@@ -105,7 +105,7 @@ func TestNoCommandOfAnOperatorIsLarge(t *testing.T) {
 		{"Figures", func(ctx context.Context) error {
 			figures, err := inspect.Figures(ctx, q)
 			if n := len(slices.CompactFunc(figures, func(a, b inspect.KindFigures) bool { return a.Kind == b.Kind })); n != 1001 {
-				t.Errorf("there are figures of %d kinds, want those of 1,000 and of the others", n)
+				t.Errorf("there are figures of %d kinds, want 1,000 and one for all others", n)
 			}
 			return err
 		}},
@@ -130,7 +130,7 @@ func TestNoCommandOfAnOperatorIsLarge(t *testing.T) {
 	} {
 		t.Run(call.name, func(t *testing.T) {
 			s := &sizes{}
-			rdb.AddHook(s) // the ones before it go on noting
+			rdb.AddHook(s) // earlier hooks cannot be removed, but their results are not read again
 			if err := call.make(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -138,12 +138,12 @@ func TestNoCommandOfAnOperatorIsLarge(t *testing.T) {
 			defer s.mu.Unlock()
 			for what, largest := range map[string]size{"command": s.given, "reply": s.replied} {
 				if largest.elements > mostElements || largest.bytes > mostBytes {
-					t.Errorf("a %s has %d elements, of at most %d, and one has %d bytes, of at most %d: %s",
-						what, largest.elements, mostElements, largest.bytes, mostBytes, largest.of)
+					t.Errorf("the largest %s has %d elements and the longest %d bytes, want at most %d and %d: %s",
+						what, largest.elements, largest.bytes, mostElements, mostBytes, largest.of)
 				}
 			}
 			if s.given.elements == 0 || s.replied.elements == 0 {
-				t.Error("no command was noted")
+				t.Error("no command was measured")
 			}
 		})
 	}
@@ -159,7 +159,7 @@ func readAllEvents(ctx context.Context, q *queue.Queue) error {
 	}
 }
 
-// What a client is told of is measured whatever form it has.
+// A reply is measured alike in every form that the client gives it.
 func TestMeasureCountsAllElements(t *testing.T) {
 	rdb := redistest.Shared(t).Client(t)
 	s := &sizes{}

@@ -9,16 +9,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// sizes notes the largest command and the largest reply of a client.
+// sizes records the largest command and the largest reply of a client.
 type sizes struct {
 	mu             sync.Mutex
 	given, replied size
 }
 
-// size is of how many elements a command or a reply is, and of how many bytes.
+// size is the size of a command or reply.
 type size struct {
 	elements, bytes int
-	of              string
+	of              string // the command with the most elements
 }
 
 func (s *sizes) note(cmd redis.Cmder) {
@@ -39,7 +39,7 @@ func (s *size) grow(v any, of string) {
 	s.bytes = max(s.bytes, bytes)
 }
 
-// measure counts the elements of what was given or replied, those of its parts too.
+// measure returns the number of elements of a command or reply, including those of its parts, and their bytes.
 func measure(v any) (elements, bytes int) {
 	switch v := v.(type) {
 	case nil:

@@ -1,5 +1,5 @@
-// Package demo shows on the embedded server that a task which hangs is ended on time. It is an
-// assertion as well as a show.
+// Package demo shows, on the embedded server, that a task which hangs is ended on time. It fails if the task
+// is not.
 package demo
 
 import (
@@ -16,21 +16,21 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// promised is how late a time-out may be noticed.
+// promised is how late a timeout may be written.
 const promised = 500 * time.Millisecond
 
-// show is a demo under way.
+// show is a running demo.
 type show struct {
 	q       *queue.Queue
 	timeout time.Duration
 	hung    chan struct{} // closed when the handler that hangs has begun
 
-	mu  sync.Mutex // the handler speaks too
+	mu  sync.Mutex // guards out, since handlers write to it too
 	out io.Writer
 }
 
-// Run runs a task that finishes and one that hangs, and fails if the hung one was not
-// ended.
+// Run runs a task that finishes and one that hangs, and writes to out what happens. It returns an error if
+// the first task does not complete, or if the second is not ended within half a second of its deadline.
 func Run(ctx context.Context, out io.Writer, timeout time.Duration) error {
 	server, err := embedded.Start()
 	if err != nil {
@@ -72,15 +72,15 @@ func (s *show) worker(logger *slog.Logger) *worker.Worker {
 	worker.Handle(w, "greet", func(_ context.Context, name string) (string, error) { return "hello, " + name, nil })
 	w.HandleRaw("hang", func(ctx context.Context, _ []byte) ([]byte, error) {
 		close(s.hung)
-		s.say("hang     started, and ignores its context for ever")
+		s.say("hang     started; it will ignore the end of its context")
 		<-ctx.Done()
-		s.say("hang     its context ends: %v", context.Cause(ctx))
-		select {} // a handler that cannot be stopped: it keeps its slot, not its task
+		s.say("hang     its context has ended: %v", context.Cause(ctx))
+		select {} // a handler that cannot be stopped: it keeps its slot in the worker, but not its task
 	})
 	return w
 }
 
-// greet is a task that has all the time it needs.
+// greet runs a task that has all the time it needs.
 func (s *show) greet(ctx context.Context) error {
 	greet, err := s.q.Enqueue(ctx, queue.Task{Kind: "greet", Payload: []byte(`"world"`), Timeout: s.timeout})
 	if err != nil {
@@ -88,13 +88,13 @@ func (s *show) greet(ctx context.Context) error {
 	}
 	result, err := s.q.Result(ctx, greet.ID)
 	if err != nil {
-		return fmt.Errorf("a task that had all the time it needs: %w", err)
+		return fmt.Errorf("the task that had all the time it needs did not complete: %w", err)
 	}
 	s.say("greet    task %s  COMPLETED  %s", greet.ID, result)
 	return nil
 }
 
-// hang is a task whose handler never returns.
+// hang runs a task whose handler never returns.
 func (s *show) hang(ctx context.Context) error {
 	task, err := s.q.Enqueue(ctx, queue.Task{Kind: "hang", Timeout: s.timeout})
 	if err != nil {
@@ -113,9 +113,9 @@ func (s *show) hang(ctx context.Context) error {
 	}
 	lag := record.DetectedAt.Sub(record.Deadline)
 	s.say("TIMEOUT  task %s  %s after %v: %s", task.ID, record.Status, s.timeout, record.Error)
-	fmt.Fprintf(s.out, "\n  noticed %d ms after its deadline; the handler hangs on, its task does not.\n\n", lag.Milliseconds())
+	fmt.Fprintf(s.out, "\n  noticed %d ms after its deadline; the handler still hangs, but its task has ended.\n\n", lag.Milliseconds())
 	if lag > promised {
-		return fmt.Errorf("the timeout was noticed %v late, and half a second is the promise", lag)
+		return fmt.Errorf("the timeout was noticed %v late, and must be noticed within %v", lag, promised)
 	}
 	return nil
 }

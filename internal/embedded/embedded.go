@@ -1,9 +1,9 @@
-// Package embedded runs a server in the process, for `curfew dev`, for tests that
-// need no other program, and for whoever tests handlers. It speaks to any Redis
-// client over loopback, keeps everything in memory, and forgets it when it closes.
+// Package embedded runs a Redis server in the process, for `curfew dev`, for tests that need no other
+// program, and for users who test their handlers. Any Redis client can connect to it over loopback. It keeps
+// all data in memory, and Close deletes the data.
 //
-// It is miniredis. It does what Curfew's scripts need, but it is no evidence for
-// speed, memory limits, persistence or a cluster.
+// The server is miniredis. It supports what Curfew's scripts need, but it shows nothing about speed, memory
+// limits, persistence or clusters.
 package embedded
 
 import (
@@ -24,13 +24,13 @@ type Server struct {
 
 	mu      sync.Mutex
 	clients []*redis.Client
-	set     time.Time // where SetTime stopped the clock; zero: it runs
-	seen    time.Time // up to when keys have aged
+	set     time.Time // the instant at which SetTime stopped the clock; zero if it runs
+	seen    time.Time // the instant up to which keys have expired
 	closed  bool
 }
 
-// Start starts a server on a free port of the loopback interface. Its clock is
-// the machine's until SetTime, and keys expire by that clock, within a second.
+// Start starts a server on a free port of the loopback interface. Its clock is that of the machine until
+// SetTime. Keys expire by that clock, up to a second late.
 func Start() (*Server, error) {
 	mini := miniredis.NewMiniRedis()
 	if err := mini.Start(); err != nil {
@@ -41,8 +41,8 @@ func Start() (*Server, error) {
 	return s, nil
 }
 
-// age lets keys expire, which miniredis never does by itself. (Its ClockTTL does,
-// by looking at every key at every command: 500 tasks took 40 times as long.)
+// age expires keys, which miniredis does not do by itself. (Its option ClockTTL would, but it checks every
+// key at every command: 500 tasks took 40 times as long.)
 func (s *Server) age() {
 	defer close(s.aged)
 	tick := time.NewTicker(time.Second)
@@ -59,7 +59,7 @@ func (s *Server) age() {
 	}
 }
 
-// expire ages the keys up to now. Caller holds mu.
+// expire removes the keys that have expired. The caller holds mu.
 func (s *Server) expire() {
 	now := s.set
 	if now.IsZero() {
@@ -71,10 +71,10 @@ func (s *Server) expire() {
 	s.seen = now
 }
 
-// Addr is where it listens, host:port.
+// Addr returns the address of the server, host:port.
 func (s *Server) Addr() string { return s.addr }
 
-// Client is a new client of this server. Close closes it, if the caller has not.
+// Client returns a new client of this server. Close closes it if the caller has not.
 func (s *Server) Client() *redis.Client {
 	rdb := redis.NewClient(&redis.Options{Addr: s.addr, ContextTimeoutEnabled: true})
 	s.mu.Lock()
@@ -83,8 +83,8 @@ func (s *Server) Client() *redis.Client {
 	return rdb
 }
 
-// SetTime stops the clock at an instant: TIME in scripts and the expiry of keys
-// go by it. The zero time lets the clock run again, by the machine's.
+// SetTime stops the clock at an instant, for TIME in scripts and for the expiry of keys. With the zero
+// time the clock is that of the machine again.
 func (s *Server) SetTime(t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +93,7 @@ func (s *Server) SetTime(t time.Time) {
 	s.expire()
 }
 
-// Close ends its clients' connections and the server. What it held is gone.
+// Close closes the clients and the server, and deletes its data. Further calls do nothing.
 func (s *Server) Close() {
 	s.mu.Lock()
 	clients := s.clients

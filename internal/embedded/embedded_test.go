@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/await"
 )
 
 func start(t *testing.T) *Server {
@@ -70,11 +72,23 @@ func TestCloseEndsServerAndClients(t *testing.T) {
 	}
 	s.Close()
 	if err := rdb.Ping(t.Context()).Err(); err != redis.ErrClosed {
-		t.Errorf("a client of a closed server: %v, want %v", err, redis.ErrClosed)
+		t.Errorf("PING by a client of a closed server: %v, want %v", err, redis.ErrClosed)
 	}
 	other := redis.NewClient(&redis.Options{Addr: s.Addr(), MaxRetries: -1})
 	defer other.Close()
 	if err := other.Ping(t.Context()).Err(); err == nil {
-		t.Error("a closed server still answers")
+		t.Error("a closed server still replies")
+	}
+}
+
+func TestKeysExpireWhileTheClockRuns(t *testing.T) {
+	rdb := start(t).Client()
+	if err := rdb.Set(t.Context(), "k", "v", 20*time.Millisecond).Err(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	await.Until(t, "the key has expired", func() bool { return rdb.Exists(t.Context(), "k").Val() == 0 })
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("a key that lives for 20 ms expired after %v", took)
 	}
 }

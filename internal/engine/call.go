@@ -15,25 +15,24 @@ import (
 )
 
 const (
-	// TryFor is how long nothing may come or go in the first try: after it the call is
-	// repeated on another connection, and given twice as long each time. A server that is
-	// slow and not away must not be buried in repeats.
+	// TryFor is how long a connection may be silent in the first try. Then the call is repeated on
+	// another connection. Each repeat gets twice as long, so that a slow server is not overloaded
+	// with repeats.
 	TryFor = time.Second
-	// askFor bounds a call whose outcome is unknown. Records live 60 s after their
-	// end, so a repeat still meets what the first try did.
+	// askFor is how long a call with an unknown outcome is repeated. Records are kept for 60 s after
+	// the end, so a repeat still finds the effect of the first try.
 	askFor = 30 * time.Second
-	// waitFor bounds a call that certainly had no effect: Redis is not there.
+	// waitFor is how long a call that had no effect for certain is repeated, because Redis cannot be reached.
 	waitFor = 5 * time.Second
 )
 
-// Call runs a script on a partition until its outcome is known. Every script
-// answers a repeat as it answered the first time, so a lost answer is asked for
-// again; go-redis itself never repeats it (lua.Run). What cannot come right by waiting is
-// not repeated.
+// Call runs a script on a partition, and repeats it until its outcome is known. This is safe, since every
+// script replies to a repeat as it did to the first try. go-redis itself never repeats a script
+// (lua.Run). Call does not repeat a script after an error that waiting cannot cure.
 //
-// A refusal that Redis raises before the script runs (full, loading, no master)
-// tells nothing of an earlier try whose answer was lost. A read has no effect, so its
-// outcome is never unknown.
+// If Redis raises an error before the script runs (full memory, loading, no master), the outcome of an
+// earlier try whose reply was lost is still unknown. The outcome of a read is never unknown, since a
+// read has no effect.
 func (e *Engine) Call(ctx context.Context, partition int, script string, args ...any) (any, error) {
 	if err := e.CheckPartition(partition); err != nil {
 		return nil, err
@@ -73,13 +72,14 @@ func (e *Engine) Call(ctx context.Context, partition int, script string, args ..
 
 // calling has the results of the tries of one call.
 type calling struct {
-	engine       *Engine
-	start        time.Time
-	reads        bool // it has no effect
-	silent, lost bool // a try got no answer; and may have had an effect
+	engine *Engine
+	start  time.Time
+	reads  bool // it has no effect
+	silent bool // a try got no reply
+	lost   bool // a try got no reply, and may have had an effect
 }
 
-// failed takes the error of a try, and tells whether to try again; if not, it returns the call's error.
+// failed records the error of a try, and reports whether to try again. If not, it returns the error of the call.
 func (c *calling) failed(ctx context.Context, partition int, err error) (again bool, _ error) {
 	t := c.engine.diagnose(err)
 	switch {
@@ -101,8 +101,7 @@ func (c *calling) failed(ctx context.Context, partition int, err error) (again b
 	return true, err
 }
 
-// unanswered is the error of a call that was given up: because its context ended, or
-// because it was repeated long enough.
+// unanswered returns the error of a call that is given up, because its context ended or its time is over.
 func (c *calling) unanswered(ctx context.Context, last error) error {
 	t := c.engine.diagnose(last)
 	switch {
@@ -118,7 +117,7 @@ func (c *calling) unanswered(ctx context.Context, last error) error {
 	return &told{nil, fmt.Sprintf("%v, while %v", context.Cause(ctx), t.explain(last)), context.Cause(ctx)}
 }
 
-// ended is the error of a call whose context ended before its next try.
+// ended returns the error of a call whose context ended before the next try.
 func (c *calling) ended(ctx context.Context) error {
 	if c.lost {
 		return unknown(context.Cause(ctx))
@@ -126,17 +125,17 @@ func (c *calling) ended(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// unknown says that a call may have had its effect.
+// unknown returns an error which says that a call may have had its effect.
 func unknown(why error) error { return fmt.Errorf("%w (%w)", refusal.ErrUnknown, why) }
 
-// try runs a script once. Its patience is the deadline of its context, which the
-// connection takes for how long nothing may pass. So a try whose reply is arriving is
-// waited for, and one that was given up has closed its connection before the next begins.
+// try runs a script once. patience becomes the deadline of its context. The connection uses that as the
+// longest time without any byte, so try waits for a reply that is arriving. A try that is given up has
+// closed its connection before the next one begins.
 //
-// A caller's deadline, and a new master, end the wait at once, but not the read: go-redis
-// asks a context for its deadline only. The read is left behind, and ends by its own
-// time-out. A caller who cancels gets the answer of a call that writes if it is under way:
-// who stops must know what was handed out.
+// If the caller's deadline passes or the partition gets a new master, try returns at once. The read
+// goes on in the background until its own timeout, since go-redis uses only the deadline of a context.
+// If the caller cancels while a script that writes is running, try waits for the reply: a worker that stops
+// must know which tasks it was given.
 func (e *Engine) try(ctx context.Context, patience time.Duration, script, root string, args []any) (any, error) {
 	if _, hard := ctx.Deadline(); e.bounded && !hard && (ctx.Done() == nil || !e.library.Reads(script)) {
 		return e.run(ctx, patience, script, root, args)
@@ -170,18 +169,18 @@ func (e *Engine) run(ctx context.Context, patience time.Duration, script, root s
 	return e.library.Run(try, e.rdb, script, root, args...)
 }
 
-// TimedOut tells whether a client gave up on an answer.
+// TimedOut reports whether the client gave up waiting for a reply.
 func TimedOut(err error) bool { return timedOut(err) }
 
-// timedOut tells whether a try ended because nothing passed for as long as it was given.
+// timedOut reports whether a try ended because its connection was silent for too long.
 func timedOut(err error) bool {
 	var read net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &read) && read.Timeout()
 }
 
-// honoursContexts tells whether a context's deadline ends a read of this client, and
-// nothing else has to; a cluster's tries must also end when the master changes. endless
-// means that nothing is known to end a read.
+// honoursContexts returns bounded if the deadline of a context ends every read of the client, so that try
+// can wait for the read. It is false for a cluster, where a try must also end when the master changes.
+// endless means that a read may have no timeout.
 func honoursContexts(rdb redis.UniversalClient) (bounded, endless bool) {
 	switch c := rdb.(type) {
 	case *redis.Client:
@@ -194,8 +193,8 @@ func honoursContexts(rdb redis.UniversalClient) (bounded, endless bool) {
 	return false, true
 }
 
-// EndOf is why a context is over, nil while it is not. A read whose time-out is the
-// context's deadline gives up a moment before the context itself says so.
+// EndOf returns the cause of a context that has ended, and nil for others. A context also counts as ended
+// if its deadline has passed and Err is still nil, as right after a read with the same deadline.
 func EndOf(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -206,14 +205,14 @@ func EndOf(ctx context.Context) error {
 	return nil
 }
 
-// refused tells whether Redis raised an error before the script ran: full memory, a
-// missing right, a failed save. It says nothing of an earlier try.
+// refused reports whether Redis raised an error before the script ran: full memory, a missing right, a
+// failed save. Such an error does not tell whether an earlier try had an effect.
 func refused(err error) bool {
 	var raised *lua.ScriptError
 	return lua.Raised(err) && !errors.As(err, &raised)
 }
 
-// Located tells what a script met and went on, with the places in our Lua.
+// Located returns the errors after which a script continued, each with its file and line in our Lua.
 func (e *Engine) Located(script string, words []any) []string {
 	var errs []string
 	for _, word := range words {

@@ -13,16 +13,16 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Config says which namespace, and how. All but Library must be given.
+// Config configures an Engine. Namespace and Logger must be set.
 type Config struct {
 	Namespace  string
-	Partitions int  // 0 until they are known
+	Partitions int  // number of partitions; 0 until it is known
 	Strict     bool // refuse a server that may lose tasks
 	Logger     *slog.Logger
-	Library    *lua.Library // nil: that of package lua
+	Library    *lua.Library // defaults to the one of package lua
 }
 
-// Engine is the connection of one namespace. It is safe for concurrent use.
+// Engine makes the calls of one namespace. It is safe for concurrent use.
 type Engine struct {
 	namespace  string
 	partitions int
@@ -32,12 +32,13 @@ type Engine struct {
 
 	rdb     redis.UniversalClient
 	cluster *redis.ClusterClient // rdb, if it is one
-	bounded bool                 // a context's deadline ends a read of rdb
-	endless bool                 // nothing ends a read of rdb
-	places  places               // of calls that may be under way
+	bounded bool                 // the deadline of a context ends a read of rdb
+	endless bool                 // a read of rdb may have no timeout
+	places  places               // for calls under way
 }
 
-// New looks at the server and loads the calls. It changes nothing.
+// New checks the server and composes the scripts. It changes no data. It returns an error of package refusal
+// if the server cannot be reached or Curfew cannot work with it.
 func New(ctx context.Context, rdb redis.UniversalClient, c Config) (*Engine, error) {
 	e := &Engine{namespace: c.Namespace, partitions: c.Partitions, strict: c.Strict, logger: c.Logger, library: c.Library, rdb: rdb}
 	e.cluster, _ = rdb.(*redis.ClusterClient)
@@ -59,39 +60,40 @@ func New(ctx context.Context, rdb redis.UniversalClient, c Config) (*Engine, err
 	return e, nil
 }
 
-// Partitions is how many the namespace has.
+// Partitions returns the number of partitions of the namespace.
 func (e *Engine) Partitions() int { return e.partitions }
 
-// SetPartitions notes how many there are, before anybody else uses the engine.
+// SetPartitions sets the number of partitions. It must be called before other goroutines use the engine.
 func (e *Engine) SetPartitions(n int) { e.partitions = n }
 
-// Client is the connection to Redis.
+// Client returns the connection to Redis.
 func (e *Engine) Client() redis.UniversalClient { return e.rdb }
 
-// Logger is where all that is built on the engine logs.
+// Logger returns the logger of the namespace.
 func (e *Engine) Logger() *slog.Logger { return e.logger }
 
-// Namespace is its name.
+// Namespace returns the name of the namespace.
 func (e *Engine) Namespace() string { return e.namespace }
 
-// Library is the Lua that it runs.
+// Library returns the Lua that the engine runs.
 func (e *Engine) Library() *lua.Library { return e.library }
 
-// CheckPartition refuses a partition that the namespace does not have.
+// CheckPartition returns [refusal.ErrInvalid] for a partition that the namespace does not have.
 func (e *Engine) CheckPartition(p int) error {
 	if p < 0 || p >= max(e.partitions, 1) {
-		return refusal.Invalid("partition", "%d must be one of the %d that this namespace has, from 0 on", p, e.partitions)
+		return refusal.Invalid("partition", "%d must be one of the %d partitions of this namespace, counted from 0", p, e.partitions)
 	}
 	return nil
 }
 
-// knowsFunctions asks the server, until it answers, whether it knows Functions. A server
-// that does also knows the flags of scripts, without which a full Redis would not drain.
+// knowsFunctions reports whether the server has Redis Functions. It waits until the server replies. It tests
+// for flags of scripts, which came with Functions: without them, calls that end tasks would fail when
+// the memory is full.
 func (e *Engine) knowsFunctions(ctx context.Context) (bool, error) {
 	for start := time.Now(); ; {
 		err := e.rdb.Eval(ctx, "#!lua flags=no-writes\nreturn 1", []string{e.Root(0)}).Err()
 		if lua.MayNotRun(err) {
-			return true, nil // the user has no right to scripts; that leaves functions
+			return true, nil // the user has no right to run scripts, so only Functions can work
 		}
 		if err == nil || !e.diagnose(err).passes {
 			return err == nil, nil

@@ -8,28 +8,27 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// In a cluster a partition moves to another node when its master dies. go-redis reads
-// its map of the cluster again when a node says that a slot has moved. A dead node
-// says nothing, so we have the map read when a call fails, and while one gets no answer.
+// In a cluster a partition moves to another node when its master dies. go-redis reads the map of the
+// cluster again when a node replies that a slot has moved. A dead node does not reply. So the engine makes
+// go-redis read the map again when a call fails, and while a call gets no reply.
 
-// MapFor bounds one node's answer to where the slots are. Another node is asked then, and all
-// who use the client wait for the answer.
+// MapFor is how long to wait until one node returns the map of the slots, before another node is
+// asked. It must be short, because all users of the client wait for the map.
 const MapFor = 500 * time.Millisecond
 
-// lookAround is how often a call that gets no answer looks for another master.
+// lookAround is how often to check for another master while a call gets no reply.
 const lookAround = 250 * time.Millisecond
 
-// Remap has a cluster's map read again, soon and in the background; if that is under
-// way already, once more after it.
+// Remap makes go-redis read the map of a cluster again, in the background. If a read is under way, another
+// one follows it.
 func (e *Engine) Remap() {
 	if e.cluster != nil {
 		e.cluster.ReloadState(context.Background())
 	}
 }
 
-// longestPause is how far the pauses between the tries of a call grow. In a cluster
-// less than elsewhere: most of the fleet is served while one partition is not, and what
-// is asked is cheap to refuse.
+// longestPause returns the longest pause between two tries of a call. It is shorter in a cluster: only
+// some partitions are down there, and the other nodes refuse a call cheaply.
 func (e *Engine) longestPause() time.Duration {
 	if e.cluster != nil {
 		return 200 * time.Millisecond
@@ -37,8 +36,8 @@ func (e *Engine) longestPause() time.Duration {
 	return 500 * time.Millisecond
 }
 
-// watchMaster gives up a try that hangs once its partition has another master. The old
-// one may never answer, and would be waited for as long as a slow server is.
+// watchMaster cancels a try without a reply as soon as its partition has another master. The old master
+// may never reply, and the try would wait for it as long as for a slow server.
 func (e *Engine) watchMaster(ctx context.Context, partition int) (try context.Context, leave func()) {
 	if e.cluster == nil {
 		return ctx, func() {}
@@ -66,7 +65,7 @@ func (e *Engine) watchMaster(ctx context.Context, partition int) (try context.Co
 	}
 }
 
-// node is the client of the server that has a partition; nil if it is not known.
+// node returns a client of the server that has a partition, nil if the server is not known.
 func (e *Engine) node(partition int) *redis.Client {
 	if e.cluster != nil {
 		return e.master(partition)
@@ -75,8 +74,7 @@ func (e *Engine) node(partition int) *redis.Client {
 	return client
 }
 
-// master is the client of the node that has a partition, as the map says; nil if there
-// is no map.
+// master returns a client of the node that has a partition according to the map, nil if there is no map.
 func (e *Engine) master(partition int) *redis.Client {
 	ctx, cancel := context.WithTimeout(context.Background(), MapFor)
 	defer cancel()
@@ -87,8 +85,8 @@ func (e *Engine) master(partition int) *redis.Client {
 	return master
 }
 
-// Node is what a command about all keys of a server, such as SCAN, is sent to: in a cluster the
-// node that has a partition.
+// Node returns the connection for commands about all keys of a server, such as SCAN. In a cluster it is
+// the node that has the partition.
 func (e *Engine) Node(ctx context.Context, partition int) (redis.Cmdable, error) {
 	if e.cluster == nil {
 		return e.rdb, nil

@@ -7,7 +7,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Given refuses a context that is nil.
+// Given returns [refusal.ErrInvalid] if the context is nil.
 func Given(ctx context.Context) error {
 	if IsNil(ctx) {
 		return refusal.Invalid("context", "must not be nil: use context.Background()")
@@ -15,7 +15,7 @@ func Given(ctx context.Context) error {
 	return nil
 }
 
-// IsNil tells whether an interface holds nothing, or a pointer to nothing.
+// IsNil reports whether v is nil or holds a nil pointer, func, map, slice or channel.
 func IsNil(v any) bool {
 	if v == nil {
 		return true

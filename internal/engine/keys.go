@@ -5,29 +5,28 @@ import (
 	"strings"
 )
 
-// Root is the key that a partition begins with. It holds the hash tag, so that
-// the whole partition lives in one slot of a cluster; scripts derive every other
-// key from it (lua/store/keys.lua).
+// Root returns the root key of a partition. It contains the hash tag, so that the whole partition is in
+// one slot of a cluster. Scripts derive every other key from it (lua/store/keys.lua).
 func (e *Engine) Root(partition int) string {
 	return e.namespace + ":{" + strconv.Itoa(partition) + "}"
 }
 
-// WakeKey is the list of tokens that workers of a queue wait for.
+// WakeKey returns the key of the list of tokens for which idle workers of a queue wait.
 func (e *Engine) WakeKey(p int, queue string) string { return e.Root(p) + ":wake:" + queue }
 
-// AlarmChannel tells that something falls due sooner.
+// AlarmChannel returns the channel that reapers are notified on when the next due instant becomes earlier.
 func (e *Engine) AlarmChannel(p int) string { return e.Root(p) + ":alarm" }
 
-// EndedChannel tells that a watched task has ended.
+// EndedChannel returns the channel with the ends of watched tasks.
 func (e *Engine) EndedChannel(p int) string { return e.Root(p) + ":ended" }
 
-// StopChannel tells a worker which attempts must stop.
+// StopChannel returns the channel with the attempts that a worker must stop.
 func (e *Engine) StopChannel(p int, worker string) string { return e.Root(p) + ":stop:" + worker }
 
-// EventsKey is the stream of a partition's events.
+// EventsKey returns the key of the stream of a partition's events.
 func (e *Engine) EventsKey(partition int) string { return e.Root(partition) + ":events" }
 
 var noPattern = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)
 
-// KeysFrom is the pattern for SCAN of the keys that begin with a prefix, whatever it is made of.
+// KeysFrom returns the SCAN pattern for the keys that begin with a prefix. The prefix can contain any characters.
 func KeysFrom(prefix string) string { return noPattern.Replace(prefix) + "*" }

@@ -13,17 +13,16 @@ import (
 )
 
 const (
-	// overrun is how much longer than it was told Redis may block, before the connection
-	// counts as broken.
+	// overrun is how late the reply to a blocking call can be before the connection counts as broken.
 	overrun = 500 * time.Millisecond
-	// unblockFor bounds how long Redis is asked to end a call that blocks.
+	// unblockFor is how long to try to unblock a call.
 	unblockFor = 500 * time.Millisecond
-	// uninterrupted is the longest that a call blocks which cannot be ended.
+	// uninterrupted is the maximum time of a blocking call that cannot be unblocked.
 	uninterrupted = time.Second
 )
 
-// ListWait waits for elements of lists in one partition, on a connection that it keeps.
-// One goroutine at a time may use it.
+// ListWait waits for elements of lists in one partition, on a connection of its own. It is not safe for
+// concurrent use.
 type ListWait struct {
 	e         *Engine
 	partition int
@@ -31,15 +30,17 @@ type ListWait struct {
 	conn      *blockingConn // nil before the first call, and after an error
 }
 
-// NewListWait makes one. It does not connect yet.
+// NewListWait returns a ListWait. It does not connect yet.
 func (e *Engine) NewListWait(partition int, keys []string) *ListWait {
 	return &ListWait{e: e, partition: partition, keys: keys}
 }
 
-// Pop waits up to d, a second at the least, for the first element of one of the lists, and
-// tells whether it took one. When ctx ends, Redis is asked to end the call, so that no
-// element is lost. If there is no answer, it returns false and no error: callers must poll
-// from time to time anyway.
+// Pop waits up to d, but at least a second, for an element of one of the lists, and removes it. It
+// reports whether the caller should poll now: it took an element, or another node has become the master of the
+// partition. When ctx ends, Pop makes Redis unblock the call and returns the cause of ctx. Then the call
+// takes no later element. Where CLIENT UNBLOCK is not available, as on the embedded server, the call can
+// take one within the next second, and that element is lost. If Redis does not reply, Pop returns
+// false and no error. So callers must poll from time to time anyway.
 func (w *ListWait) Pop(ctx context.Context, d time.Duration) (bool, error) {
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
@@ -76,7 +77,7 @@ func (w *ListWait) Pop(ctx context.Context, d time.Duration) (bool, error) {
 	}
 }
 
-// popped reads the answer to a call.
+// popped returns the result of Pop for the result of a call.
 func (w *ListWait) popped(ctx context.Context, err error) (bool, error) {
 	if err == nil {
 		return true, nil
@@ -88,16 +89,16 @@ func (w *ListWait) popped(ctx context.Context, err error) (bool, error) {
 	var cut net.Error
 	switch cause := EndOf(ctx); {
 	case cause != nil:
-		return false, cause // the client calls it a read that timed out
+		return false, cause // instead of the timeout that the client returns
 	case errors.Is(err, redis.Nil), errors.As(err, &cut) && cut.Timeout(), errors.Is(err, context.DeadlineExceeded):
 		return false, nil
 	case redis.HasErrorPrefix(err, "UNBLOCKED"), w.e.cluster != nil && redis.HasErrorPrefix(err, "MOVED"):
-		return true, nil // the partition has another master: who looks finds it
+		return true, nil // the partition has another master, which the caller's poll will find
 	}
 	return false, w.e.Explain(w.partition, err)
 }
 
-// abandon leaves a call behind. It ends with its connection.
+// abandon leaves a call without a reply behind, and closes its connection when the call has ended.
 func (w *ListWait) abandon(popped <-chan error) {
 	conn := w.conn
 	w.conn = nil
@@ -107,7 +108,7 @@ func (w *ListWait) abandon(popped <-chan error) {
 	}()
 }
 
-// Close gives the connection back.
+// Close closes the connection. Another Pop makes a new one.
 func (w *ListWait) Close() {
 	if w.conn != nil {
 		w.conn.close()
@@ -115,12 +116,12 @@ func (w *ListWait) Close() {
 	}
 }
 
-// blockingConn is a connection whose calls Redis can be asked to end.
+// blockingConn is a connection whose blocking calls can be unblocked.
 type blockingConn struct {
 	rdb  redis.UniversalClient
-	node *redis.Client // that has the partition; nil for a client of a kind that we do not know
-	conn *redis.Conn   // of node
-	id   atomic.Int64  // of conn; 0 until it is known, -1 if calls cannot be ended
+	node *redis.Client // client of the server that has the partition; nil if the server is not known
+	conn *redis.Conn   // connection to node
+	id   atomic.Int64  // CLIENT ID of conn; 0 until it is known, -1 if calls cannot be unblocked
 }
 
 func newBlockingConn(e *Engine, partition int) *blockingConn {
@@ -140,7 +141,7 @@ func (c *blockingConn) pop(ctx context.Context, d time.Duration, keys []string) 
 			return err
 		}
 		if err != nil {
-			id = -1 // the server does not tell, or the user may not ask
+			id = -1 // the server or the rights of the user do not allow CLIENT ID
 		}
 		c.id.Store(id)
 	}
@@ -153,7 +154,8 @@ func (c *blockingConn) pop(ctx context.Context, d time.Duration, keys []string) 
 	return c.conn.BLPop(ctx, d, keys...).Err()
 }
 
-// unblock has Redis end the call under way. It may not block yet, so Redis is asked until it did.
+// unblock makes Redis end the blocking call. The call may not have arrived yet, so unblock repeats until it
+// has ended one.
 func (c *blockingConn) unblock(ctx context.Context) {
 	for ctx.Err() == nil && c.id.Load() >= 0 {
 		if id := c.id.Load(); id > 0 {

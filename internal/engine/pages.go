@@ -5,9 +5,9 @@ import (
 	"errors"
 )
 
-// Pages calls a script that tells of many things in pages, and hands each reply to a function.
-// The argument of the script is the page, "0" at first; next is the place in the reply of the
-// page that follows, "0" after the last one.
+// Pages calls a script that replies in pages, and calls do with each reply. The argument of the script is
+// the page, "0" for the first. next is the index of the following page in the reply, which is "0" in the
+// last one. Pages returns the first error of a call or of do.
 func (e *Engine) Pages(ctx context.Context, partition int, script string, next int, do func(reply []any) error) error {
 	seen := map[string]bool{}
 	for page := "0"; !seen[page]; {
@@ -24,5 +24,5 @@ func (e *Engine) Pages(ctx context.Context, partition int, script string, next i
 			return nil
 		}
 	}
-	return errors.New("the server goes on with a page that it told of before")
+	return errors.New("unexpected reply: the next page is one that was read before")
 }

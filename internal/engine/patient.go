@@ -13,15 +13,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A deadline of go-redis says when a whole request or reply must have passed. A large one on
-// a slow link never would, and its repeats would not either. So on connections of ours a
-// deadline says how long nothing may pass: each byte that does begins it anew.
+// A deadline of go-redis is the time by which a whole request or reply must have been transferred. On a
+// slow link a large one can never make that, and neither can its repeats. So a patient connection uses
+// the deadline as the longest time without any transfer: each transfer begins it again.
 
 const (
-	// writeStep is how much is written before the deadline begins anew.
+	// writeStep is the number of bytes to write before the deadline begins again.
 	writeStep = 32 << 10
-	// slowest is how many bytes an answer may wait for within the time that a small request
-	// is given. What was written may still be on its way: a kernel takes in megabytes.
+	// slowest is the number of bytes for which a reply gets the time of a small request once more. Written
+	// bytes may not have arrived yet, since a kernel buffers megabytes.
 	slowest = 256 << 10
 )
 
@@ -29,11 +29,11 @@ const (
 type patientConn struct {
 	net.Conn
 	writing, reading allowance
-	sent             atomic.Int64 // bytes written that no answer has followed
+	sent             atomic.Int64 // bytes written since the last read
 }
 
-// allowance is a deadline, and how long it was when it was set. Reading and writing have one
-// each, and may be done by two goroutines.
+// allowance is a deadline and its length when it was set. Reads and writes have one each, since two
+// goroutines may make them.
 type allowance struct{ length, end atomic.Int64 }
 
 func (a *allowance) set(d time.Duration, end time.Time) {
@@ -41,7 +41,7 @@ func (a *allowance) set(d time.Duration, end time.Time) {
 	a.end.Store(end.UnixNano())
 }
 
-// renewed is the deadline that begins now, if half of the last one is over.
+// renewed returns a deadline that begins now. due is false if less than half of the current one is over.
 func (a *allowance) renewed() (end time.Time, due bool) {
 	length := a.length.Load()
 	if length <= 0 {
@@ -72,8 +72,8 @@ func (c *patientConn) SetWriteDeadline(t time.Time) error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
-// SetReadDeadline gives the answer to a large request more time. Behind a long write the
-// deadline of the request is over before its answer is waited for: it begins anew.
+// SetReadDeadline sets a deadline for reads. The reply to a large request gets more time, counted from
+// now: the write may have taken longer than the deadline of the request.
 func (c *patientConn) SetReadDeadline(t time.Time) error {
 	if t.IsZero() {
 		c.reading.set(0, t)
@@ -114,10 +114,10 @@ func (c *patientConn) Write(p []byte) (written int, err error) {
 	}
 }
 
-// NetConn is for go-redis, which asks the socket whether there is something to read.
+// NetConn returns the connection inside. go-redis uses it to check whether there is something to read.
 func (c *patientConn) NetConn() net.Conn { return c.Conn }
 
-// patientSocket is one whose socket go-redis may ask whether it is still open.
+// patientSocket is a patientConn that lets go-redis check whether the socket is still open.
 type patientSocket struct {
 	*patientConn
 	socket syscall.Conn
@@ -125,7 +125,7 @@ type patientSocket struct {
 
 func (c patientSocket) SyscallConn() (syscall.RawConn, error) { return c.socket.SyscallConn() }
 
-// patientDials has the connections that a client makes be patient.
+// patientDials is a hook that makes new connections of a client patient.
 type patientDials struct{}
 
 func (patientDials) DialHook(next redis.DialHook) redis.DialHook {
@@ -146,9 +146,9 @@ func (patientDials) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	return next
 }
 
-// bePatient gives a client patient connections, from the next one on that it makes. A
-// program may open many namespaces with one client. A cluster's client has none: with them a
-// master that hangs is left half a second later (docs/decisions/0024-patient-connections.md).
+// bePatient makes all later connections of a client patient. It adds the hook once, since a program may
+// open many namespaces with one client. The client of a cluster keeps its connections: with patient ones
+// it would leave a hanging master half a second later (docs/decisions/0024-patient-connections.md).
 func bePatient(rdb redis.UniversalClient) {
 	if client, single := rdb.(*redis.Client); single && first(client) {
 		client.AddHook(patientDials{})
@@ -157,7 +157,7 @@ func bePatient(rdb redis.UniversalClient) {
 
 var seen sync.Map // weak pointers to clients
 
-// first tells whether this is the first time that a client is seen.
+// first reports whether it is called for the first time with this client.
 func first(client *redis.Client) bool {
 	pointer := weak.Make(client)
 	if _, known := seen.LoadOrStore(pointer, true); known {

@@ -7,11 +7,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// places bound how many calls are under way: fewer than the client has connections, of
-// which those that wait for work need some. A call that had to wait for a connection would
-// have less time for its answer, and be given up, with its connection, while Redis answers.
+// places limits how many calls are under way at the same time, to fewer than the client has connections:
+// blocking calls need some of them. Without the limit a call could wait for a connection and
+// have less time left for its reply. It would then be given up, with its connection, while Redis replies.
 //
-// In a cluster each partition has places of its own, since a node that hangs must not take
+// In a cluster each partition has places of its own, so that a node that hangs does not take
 // those of the others.
 type places struct {
 	most int // in one partition
@@ -20,7 +20,7 @@ type places struct {
 	held map[int]chan struct{} // by partition
 }
 
-// mostCalls is how many calls may be under way: three quarters of the connections.
+// mostCalls returns the maximum number of calls under way: three quarters of the connections.
 func mostCalls(rdb redis.UniversalClient) int {
 	size := 0
 	switch c := rdb.(type) {
@@ -50,11 +50,11 @@ func (p *places) of(partition int) chan struct{} {
 	return held
 }
 
-// enter waits for a place for a call, and takes it: a receive from held gives it back. It
-// returns nil if ctx ends first.
+// enter waits for a place for a call and takes it. A receive from held gives the place back. enter returns
+// nil if ctx ends first.
 func (e *Engine) enter(ctx context.Context, partition int) (held chan struct{}) {
 	if e.cluster == nil {
-		partition = 0 // all are on one server
+		partition = 0 // all partitions are on one server
 	}
 	held = e.places.of(partition)
 	select {

@@ -8,15 +8,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Calls to one server share places. A node of a cluster that hangs holds those of its own
-// partitions, and no others.
-func TestPlaces(t *testing.T) {
+// Calls to one server share places. In a cluster each partition has places of its own, so a node that
+// hangs cannot take those of the others.
+func TestPlacesBoundTheCallsUnderWay(t *testing.T) {
 	ended, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("ended"))
 	for _, c := range []struct {
 		name  string
 		rdb   redis.UniversalClient
-		other bool // another partition has a place
+		other bool // whether another partition still has a place
 	}{
 		{"one server", redis.NewClient(&redis.Options{PoolSize: 4}), false},
 		{"a cluster", redis.NewClusterClient(&redis.ClusterOptions{PoolSize: 4}), true},
@@ -40,7 +40,7 @@ func TestPlaces(t *testing.T) {
 			}
 			<-place
 			if e.enter(ended, 1) == nil {
-				t.Error("a place that is free again is not given")
+				t.Error("a place cannot be taken after it was given back")
 			}
 		})
 	}

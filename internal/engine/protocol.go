@@ -12,11 +12,11 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// A TLS server closes a connection without TLS, and a server without TLS never answers a TLS
-// handshake. Both look like a server that is not running. So the other protocol is tried once.
+// A TLS server closes a connection without TLS, and a server without TLS never replies to a TLS
+// handshake. Both look like a server that is not running. So the engine tries the other protocol once.
 
-// otherProtocol is the error of a client with TLS whose server has none, or the other way round. It is nil
-// if that is not what happened, or cannot be found out.
+// otherProtocol returns an error if the client uses TLS and the server does not, or the reverse. It returns
+// nil if they agree, or if it cannot find out.
 func (e *Engine) otherProtocol(ctx context.Context, err error) error {
 	network, addr, secure := "tcp", "", false
 	switch rdb := e.rdb.(type) {

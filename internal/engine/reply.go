@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Scripts answer with arrays of words and numbers. These read them without
-// trusting them: a reply of another shape is an error, never a panic.
+// Scripts reply with arrays of strings and numbers. The functions below do not trust a reply: one of
+// another shape is an error and never a panic.
 
-// List is a reply that is an array of at least so many elements.
+// List returns a reply as an array of at least a number of elements. It returns err if that is not nil.
 func List(reply any, err error, least int) ([]any, error) {
 	if err != nil {
 		return nil, err
@@ -55,5 +55,5 @@ func Instant(v any) time.Time {
 	return time.Time{}
 }
 
-// Elements is a reply that is an array, of any length.
+// Elements returns a reply as an array of any length. It returns err if that is not nil.
 func Elements(reply any, err error) ([]any, error) { return List(reply, err, 0) }

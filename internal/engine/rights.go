@@ -13,7 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Lacks is the error of a user who lacks rights, which stand as words of ACL SETUSER.
+// Lacks returns the error for missing rights. words are the missing rules of ACL SETUSER, such as "+blpop".
 func (e *Engine) Lacks(ctx context.Context, partition int, words []any) error {
 	var commands, keys, channels []string
 	for _, word := range e.surely(ctx, partition, words) {
@@ -39,13 +39,13 @@ func (e *Engine) Lacks(ctx context.Context, partition int, words []any) error {
 	for i, command := range rules {
 		rules[i] = strings.ToLower(strings.ReplaceAll(command, " ", "|"))
 	}
-	add("may not run ", "+", commands, rules)
-	add("may not read and write the keys ", "~", keys, e.everywhere(partition, keys))
-	add("may not use the channels ", "&", channels, e.everywhere(partition, channels))
+	add("has no right to run ", "+", commands, rules)
+	add("has no right to read and write the keys ", "~", keys, e.everywhere(partition, keys))
+	add("has no right to use the channels ", "&", channels, e.everywhere(partition, channels))
 	return fmt.Errorf("%w: %s %s: ACL SETUSER %s %s", refusal.ErrNoRight, e.user(), strings.Join(lacks, ", and "), e.user(), strings.Join(cure, " "))
 }
 
-// surely removes commands that the user may in fact have. A script only learns that PUBLISH was
+// surely removes commands that the user may have after all. A script only learns that PUBLISH was
 // refused, not whether the user lacks the command or the channel.
 func (e *Engine) surely(ctx context.Context, partition int, words []any) []any {
 	if !slices.ContainsFunc(words, func(word any) bool { return strings.HasPrefix(Text(word), "&") }) {
@@ -57,8 +57,8 @@ func (e *Engine) surely(ctx context.Context, partition int, words []any) []any {
 	return slices.DeleteFunc(slices.Clone(words), func(word any) bool { return word == "+publish" || word == "+subscribe" })
 }
 
-// everywhere are the patterns that grant names in all partitions. Many names are granted
-// by the pattern of all.
+// everywhere returns the patterns that grant names in all partitions. For more than three names it returns the
+// pattern of the whole namespace.
 func (e *Engine) everywhere(partition int, names []string) []string {
 	all := e.namespace + ":{*"
 	if len(names) > 3 {
@@ -71,14 +71,14 @@ func (e *Engine) everywhere(partition int, names []string) []string {
 	return rules
 }
 
-// noPermission is what Redis and our Lua say of a right that is missing: 7.0 words it in
-// another way than later versions do.
+// noPermission matches the errors of Redis and of our Lua about a missing right. Redis 7.0 has another
+// text than later versions.
 var noPermission = regexp.MustCompile(`NOPERM |The user executing the script can't|ACL failure in script`)
 
-// Denied tells whether Redis refused something for want of a right.
+// Denied reports whether Redis refused a command because a right is missing.
 func Denied(err error) bool { return lua.Raised(err) && noPermission.MatchString(said(err)) }
 
-// noRight says what would cure a refusal.
+// noRight returns the error for a missing right, with the ACL SETUSER command that grants it.
 func (e *Engine) noRight(partition int, err error) error {
 	var rule string
 	command := mayNotRun.FindStringSubmatch(said(err))
@@ -90,17 +90,17 @@ func (e *Engine) noRight(partition int, err error) error {
 	case strings.Contains(said(err), "channel"):
 		rule = "&" + e.everywhere(partition, []string{e.Root(partition) + "*"})[0]
 	case strings.Contains(said(err), "script"):
-		return &told{refusal.ErrNoRight, fmt.Sprintf("%v: open the namespace again to be told which (%s)", refusal.ErrNoRight, clipped(said(err))), err}
+		return &told{refusal.ErrNoRight, fmt.Sprintf("%v: open the namespace again to learn which (%s)", refusal.ErrNoRight, clipped(said(err))), err}
 	default:
 		rule = "~" + e.everywhere(partition, []string{e.Root(partition) + "*"})[0]
 	}
 	return &told{refusal.ErrNoRight, fmt.Sprintf("%v: ACL SETUSER %s %s (%s)", refusal.ErrNoRight, e.user(), rule, clipped(said(err))), err}
 }
 
-// mayNotRun is how Redis names a command that the user may not run.
+// mayNotRun matches the name of a command that the user has no right to run.
 var mayNotRun = regexp.MustCompile(`to run the '([a-zA-Z|]+)'`)
 
-// user is the name that the client signs in with.
+// user returns the name with which the client signs in.
 func (e *Engine) user() string {
 	name := ""
 	switch rdb := e.rdb.(type) {

@@ -15,8 +15,8 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// inspect looks at the server before anything is written: one that cannot work
-// is refused, one that may lose tasks is warned of, or refused if Config.Strict.
+// inspect checks the server before anything is written. It returns an error if Curfew cannot work with the
+// server. It logs a warning if the server may lose tasks, or returns an error if Config.Strict is set.
 func (e *Engine) inspect(ctx context.Context) error {
 	if err := e.reach(ctx); err != nil {
 		return err
@@ -26,12 +26,12 @@ func (e *Engine) inspect(ctx context.Context) error {
 	}
 	var mu sync.Mutex
 	var all []map[string]string
-	// A master that is away is no reason to refuse the others, nor is a map that is not read.
+	// Errors are ignored: a master that is down, or a missing map, is no reason to refuse the others.
 	e.cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
 		ctx, cancel := context.WithTimeout(ctx, waitFor)
 		defer cancel()
 		facts := readServer(ctx, node)
-		// The map may be a moment old, and a write finds the master by itself.
+		// The map may be outdated, so a node may be a replica by now. Writes find the master anyway.
 		delete(facts, "role")
 		mu.Lock()
 		defer mu.Unlock()
@@ -44,17 +44,17 @@ func (e *Engine) inspect(ctx context.Context) error {
 		}
 	}
 	if settings, err := e.cluster.ConfigGet(ctx, "cluster-require-full-coverage").Result(); err == nil && settings["cluster-require-full-coverage"] == "yes" {
-		e.logger.Warn("One dead master of this cluster stops all partitions until its replica has taken over: CONFIG SET cluster-require-full-coverage no on each node")
+		e.logger.Warn("If one master of this cluster fails, all partitions stop until its replica has taken over: run CONFIG SET cluster-require-full-coverage no on each node")
 	}
 	return nil
 }
 
-// readServer is what a server tells of itself.
+// readServer returns the INFO of a server.
 func readServer(ctx context.Context, node redis.Cmdable) map[string]string {
 	facts := map[string]string{}
 	for _, section := range []string{"server", "replication", "memory", "persistence"} {
-		// The embedded server, and some managed ones, know not all sections: what is
-		// not told is not judged.
+		// The embedded server and some managed ones do not have all sections. Missing values
+		// are not judged.
 		info, err := node.Info(ctx, section).Result()
 		if err == nil {
 			ReadInfo(facts, info)
@@ -63,7 +63,7 @@ func readServer(ctx context.Context, node redis.Cmdable) map[string]string {
 	return facts
 }
 
-// judge refuses a server that cannot work, and warns of one that may lose tasks.
+// judge returns an error for a server that Curfew cannot work with, and warns of one that may lose tasks.
 func (e *Engine) judge(facts map[string]string) error {
 	if err := unfit(facts); err != nil {
 		return err
@@ -77,11 +77,11 @@ func (e *Engine) judge(facts map[string]string) error {
 	return nil
 }
 
-// warned are the worries that the default logger was told of.
+// warned has the warnings that were written to the default logger.
 var warned sync.Map
 
-// warn tells of a worry: a logger of one's own at each Open, the one that a program
-// has by default once, since a program may open many namespaces.
+// warn logs a warning. The default logger gets each warning once in a process, since a program may open
+// many namespaces. Other loggers get it at each Open.
 func (e *Engine) warn(worry string) {
 	if e.logger == slog.Default() {
 		if _, told := warned.LoadOrStore(worry, true); told {
@@ -91,8 +91,8 @@ func (e *Engine) warn(worry string) {
 	e.logger.Warn("Redis may lose tasks", "why", worry)
 }
 
-// reach waits until the server answers, no longer than ctx and waitFor. What cannot come right by
-// waiting is told at once.
+// reach waits until the server replies, for up to waitFor or until ctx ends. It returns at once an error that
+// waiting cannot cure.
 func (e *Engine) reach(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, waitFor)
 	defer cancel()
@@ -135,7 +135,7 @@ func (e *Engine) reach(ctx context.Context) error {
 	return e.diagnose(last).explain(last)
 }
 
-// ReadInfo adds the names and values of an INFO.
+// ReadInfo adds the names and values of the text of INFO to facts.
 func ReadInfo(facts map[string]string, info string) {
 	for line := range strings.Lines(info) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
@@ -144,7 +144,7 @@ func ReadInfo(facts map[string]string, info string) {
 	}
 }
 
-// unfit says why a server cannot work.
+// unfit returns an error if Curfew cannot work with the server.
 func unfit(facts map[string]string) error {
 	if version := facts["redis_version"]; version != "" {
 		major, err := strconv.Atoi(version[:max(strings.IndexByte(version, '.'), 0)])
@@ -158,13 +158,13 @@ func unfit(facts map[string]string) error {
 	return nil
 }
 
-// worrying says how a server may lose tasks.
+// worrying returns the reasons why a server may lose tasks.
 func worrying(facts map[string]string) (worries []string) {
 	if policy := facts["maxmemory_policy"]; policy != "" && policy != "noeviction" {
-		worries = append(worries, fmt.Sprintf("maxmemory-policy is %s, so it may evict deadlines and whole queues: CONFIG SET maxmemory-policy noeviction", policy))
+		worries = append(worries, fmt.Sprintf("maxmemory-policy is %s, so it may evict deadlines and whole queues: run CONFIG SET maxmemory-policy noeviction", policy))
 	}
 	if facts["aof_enabled"] == "0" {
-		worries = append(worries, "appendonly is no, so a restart takes what came since the last snapshot: CONFIG SET appendonly yes, and in its configuration file")
+		worries = append(worries, "appendonly is no, so a restart loses all changes since the last snapshot: run CONFIG SET appendonly yes, and set it in the configuration file")
 	}
 	return worries
 }

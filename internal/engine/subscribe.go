@@ -13,35 +13,35 @@ import (
 )
 
 const (
-	// askAgain is how long a subscription that Redis refuses rests. The right to it may be granted.
+	// askAgain is the pause before a refused subscription is tried again, as the right may have been granted.
 	askAgain = 2 * time.Second
-	// dialAgain is how long one rests whose connection broke again at once.
+	// dialAgain is the pause before a connection that broke twice in a row is made again.
 	dialAgain = 100 * time.Millisecond
-	// pingAfter is how long nothing may come before something is sent, so that no router forgets the
-	// connection. One that breaks is noticed at once.
+	// pingAfter is how long a connection may be silent before a PING is sent. The PING keeps
+	// routers from dropping the connection, and finds connections that are dead without an error.
 	pingAfter = 15 * time.Second
 	pingFor   = 5 * time.Second
 )
 
-// Subscription receives the messages of some channels. It subscribes again when the
-// connection breaks, and when a missing right is granted; what was published before that is
-// lost, so told is called with "" each time the subscription is established, and callers must then check again.
+// Subscription receives the messages of some channels. It subscribes again after the connection broke,
+// and after a missing right was granted. Messages that were published meanwhile are lost. So told is called with
+// an empty message each time the subscription is established, and the caller must then poll.
 type Subscription struct {
 	engine   *Engine
 	channels []string
 	told     func(channel, message string)
 	pubsub   *redis.PubSub
-	heard    atomic.Bool   // something came since the last ping
-	decided  chan struct{} // closed once it stands, or does not at the first try
+	heard    atomic.Bool   // something was received since the last ping
+	decided  chan struct{} // closed when the first attempt to subscribe has succeeded or failed
 	once     sync.Once     // closes decided
 	stop     chan struct{} // closed by Stop
 	stopped  sync.Once     // closes stop
-	ended    chan struct{} // closed when nothing more is told
+	ended    chan struct{} // closed when told is not called any more
 	pinged   chan struct{} // closed when no more pings are sent
 }
 
-// Subscribe has told called with each message of the channels, from one goroutine,
-// until stop. It does not wait for Redis.
+// Subscribe calls told with each message of the channels, from one goroutine, until Stop. It does not
+// wait for Redis: see Await.
 func (e *Engine) Subscribe(channels []string, told func(channel, message string)) *Subscription {
 	s := &Subscription{engine: e, channels: channels, told: told, decided: make(chan struct{}),
 		stop: make(chan struct{}), ended: make(chan struct{}), pinged: make(chan struct{}),
@@ -54,7 +54,7 @@ func (e *Engine) Subscribe(channels []string, told func(channel, message string)
 // listen reads until Stop, or until the client is closed.
 func (s *Subscription) listen() {
 	defer close(s.ended)
-	// What fails here is done again when the connection is made anew.
+	// If this fails, Receive makes a new connection and subscribes again.
 	s.pubsub.Subscribe(context.Background(), s.channels...)
 	failures, warned := 0, false
 	for {
@@ -68,13 +68,13 @@ func (s *Subscription) listen() {
 		s.decide()
 		switch {
 		case errors.Is(err, redis.ErrClosed):
-			if s.rest(0) { // the client was closed: callers must find out
+			if s.rest(0) { // the client was closed: have the caller poll, so that it gets the error
 				s.told("", "")
 			}
 			return
-		case lua.Raised(err): // the connection is good, and nothing is subscribed to
+		case lua.Raised(err): // the connection is good, but has no subscription
 			if !warned {
-				s.engine.logger.Warn("Redis refuses a subscription; what it would tell is found out some seconds later",
+				s.engine.logger.Warn("Redis refuses a subscription, so changes are noticed up to some seconds later",
 					"channel", s.channels[0], "error", s.engine.Explain(0, err))
 			}
 			warned = true
@@ -102,7 +102,7 @@ func (s *Subscription) take(message any) {
 
 func (s *Subscription) decide() { s.once.Do(func() { close(s.decided) }) }
 
-// ping has go-redis find out that a connection is dead on which nothing comes.
+// ping sends a PING on a silent connection, so that go-redis notices if it is dead.
 func (s *Subscription) ping() {
 	defer close(s.pinged)
 	for s.rest(pingAfter) {
@@ -110,12 +110,12 @@ func (s *Subscription) ping() {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), pingFor)
-		s.pubsub.Ping(ctx) // an error has the connection made anew
+		s.pubsub.Ping(ctx) // after an error go-redis makes a new connection
 		cancel()
 	}
 }
 
-// rest tells whether the subscription goes on after a while.
+// rest waits for d, and reports whether the subscription continues.
 func (s *Subscription) rest(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -140,7 +140,7 @@ func (s *Subscription) Await(ctx context.Context) error {
 	}
 }
 
-// Stop ends it, and returns when told is not called any more.
+// Stop ends the subscription. When it returns, told is not called any more.
 func (s *Subscription) Stop() {
 	s.stopped.Do(func() { close(s.stop) })
 	s.pubsub.Close()

@@ -17,40 +17,40 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// trouble is what an error of Redis or of the connection means.
+// trouble is the meaning of an error of Redis or of the connection.
 type trouble struct {
-	kind   error  // of package refusal, or nil
+	kind   error  // an error of package refusal, or nil
 	cure   string // what to do
-	passes bool   // another try may fare better
-	sent   bool   // this one may have had an effect
+	passes bool   // another try may succeed
+	sent   bool   // this try may have had an effect
 }
 
-// answers are what Redis answers instead of running a command, by how it begins.
+// answers lists the errors that Redis returns instead of running a command, by their beginnings.
 var answers = []struct {
 	begins string
 	trouble
 }{
-	{"NOAUTH", trouble{kind: refusal.ErrNoAccess, cure: "it asks for a password: write redis://user:password@host:6379"}},
+	{"NOAUTH", trouble{kind: refusal.ErrNoAccess, cure: "it requires a password: write redis://user:password@host:6379"}},
 	{"WRONGPASS", trouble{kind: refusal.ErrNoAccess, cure: "the user or the password is wrong, or the user is off: see ACL GETUSER"}},
 	{"ERR AUTH", trouble{kind: refusal.ErrNoAccess, cure: "it has no password: leave out user and password"}},
 	{"DENIED", trouble{kind: refusal.ErrNoAccess, cure: "set a password for its users, or protected-mode no"}},
 	{"ERR DB index is out of range", trouble{kind: refusal.ErrMismatch, cure: "name a database that it has: redis://host:6379/0"}},
 	{"ERR SELECT is not allowed in cluster mode", trouble{kind: refusal.ErrMismatch, cure: "a cluster has no databases: write redis+cluster://host:6379"}},
-	{"ERR This instance has cluster support disabled", trouble{kind: refusal.ErrMismatch, cure: "it is no cluster: write redis://host:6379"}},
+	{"ERR This instance has cluster support disabled", trouble{kind: refusal.ErrMismatch, cure: "it is not a cluster: write redis://host:6379"}},
 	{"OOM", trouble{kind: refusal.ErrFull}},
 	{"WRONGTYPE", trouble{kind: refusal.ErrWrongType}},
-	{"LOADING", trouble{kind: refusal.ErrUnavailable, cure: "it reads its data: wait", passes: true}},
-	{"BUSY", trouble{kind: refusal.ErrUnavailable, cure: "a script or function does not end: FUNCTION KILL or SCRIPT KILL", passes: true}},
+	{"LOADING", trouble{kind: refusal.ErrUnavailable, cure: "it is loading its data: wait", passes: true}},
+	{"BUSY", trouble{kind: refusal.ErrUnavailable, cure: "a script or function does not end: call FUNCTION KILL or SCRIPT KILL", passes: true}},
 	{"CLUSTERDOWN", trouble{kind: refusal.ErrUnavailable, cure: "some slots have no master: see CLUSTER INFO", passes: true}},
-	{"MASTERDOWN", trouble{kind: refusal.ErrUnavailable, cure: "it is a replica whose master is away: connect to the master", passes: true}},
+	{"MASTERDOWN", trouble{kind: refusal.ErrUnavailable, cure: "it is a replica without a connection to its master: connect to the master", passes: true}},
 	{"READONLY", trouble{kind: refusal.ErrUnavailable, cure: "it is a replica: connect to its master", passes: true}},
-	{"MISCONF", trouble{kind: refusal.ErrUnavailable, cure: "it cannot save its data, so it refuses writes: see its log, and the space on its disk", passes: true}},
-	{"NOREPLICAS", trouble{kind: refusal.ErrUnavailable, cure: "it has fewer replicas than min-replicas-to-write says", passes: true}},
+	{"MISCONF", trouble{kind: refusal.ErrUnavailable, cure: "it cannot save its data, so it refuses writes: check its log and its disk space", passes: true}},
+	{"NOREPLICAS", trouble{kind: refusal.ErrUnavailable, cure: "it has fewer replicas than min-replicas-to-write requires: start replicas or lower it", passes: true}},
 	{"ERR max number of clients", trouble{kind: refusal.ErrUnavailable, cure: "raise maxclients, or use fewer connections", passes: true}},
 	{"TRYAGAIN", trouble{kind: refusal.ErrUnavailable, passes: true}},
 }
 
-// diagnose says what an error means. An error that only a bug of Curfew explains has no kind.
+// diagnose returns the meaning of an error. The kind is nil for an error that only a bug in Curfew can cause.
 func (e *Engine) diagnose(err error) trouble {
 	text := said(err)
 	if strings.Contains(err.Error(), "redis: all sentinels") {
@@ -62,13 +62,13 @@ func (e *Engine) diagnose(err error) trouble {
 	return diagnoseConnection(err, text)
 }
 
-// diagnoseAnswer is for what Redis answered: the call has had no effect.
+// diagnoseAnswer returns the meaning of an error reply of Redis: the call had no effect.
 func (e *Engine) diagnoseAnswer(err error, text string) trouble {
 	if Denied(err) {
 		return trouble{kind: refusal.ErrNoRight}
 	}
 	if lua.MayNotRun(err) {
-		return trouble{kind: refusal.ErrUnfit, cure: "it knows neither FCALL nor EVAL: see rename-command in its configuration"}
+		return trouble{kind: refusal.ErrUnfit, cure: "it has neither FCALL nor EVAL: see rename-command in its configuration"}
 	}
 	if redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "ASK") {
 		if _, single := e.rdb.(*redis.Client); single {
@@ -90,42 +90,42 @@ func (e *Engine) diagnoseAnswer(err error, text string) trouble {
 	return trouble{}
 }
 
-// sentinels is for a client that asks sentinels for the master.
+// sentinels returns the meaning of an error of a client that uses sentinels to find the master.
 func sentinels(text string) trouble {
 	switch {
 	case strings.Contains(text, "unknown command"):
-		return trouble{kind: refusal.ErrMismatch, cure: "what answers is no sentinel: name the sentinels, whose port is 26379 as a rule"}
+		return trouble{kind: refusal.ErrMismatch, cure: "the server is not a sentinel: name the sentinels, whose usual port is 26379"}
 	case strings.Contains(text, "redis: nil"), strings.Contains(text, "No such master"):
-		return trouble{kind: refusal.ErrMismatch, cure: "they know no master of this name: see SENTINEL MASTERS"}
+		return trouble{kind: refusal.ErrMismatch, cure: "the sentinels have no master of this name: see SENTINEL MASTERS"}
 	case strings.Contains(text, "NOAUTH"), strings.Contains(text, "WRONGPASS"):
-		return trouble{kind: refusal.ErrNoAccess, cure: "the sentinels ask for another password: add ?sentinel_password="}
+		return trouble{kind: refusal.ErrNoAccess, cure: "the sentinels require another password: add ?sentinel_password="}
 	}
 	return trouble{kind: refusal.ErrUnavailable, passes: true}
 }
 
-// diagnoseConnection is for a try that got no answer.
+// diagnoseConnection returns the meaning of an error of a try that got no reply.
 func diagnoseConnection(err error, text string) trouble {
 	var op *net.OpError
 	dialed := errors.As(err, &op) && op.Op == "dial"
 	switch {
 	case errors.Is(err, redis.ErrClosed):
 		return trouble{kind: refusal.ErrClosed}
-	case strings.HasPrefix(text, "redis: can't parse map reply"): // of the greeting
-		return trouble{kind: refusal.ErrMismatch, cure: "what answers is no Redis: see host and port"}
+	case strings.HasPrefix(text, "redis: can't parse map reply"): // the reply to HELLO
+		return trouble{kind: refusal.ErrMismatch, cure: "the server is not a Redis: check host and port"}
 	case op != nil && op.Op == "remote error":
-		return trouble{kind: refusal.ErrMismatch, cure: "the server ended the TLS handshake: does it ask for a client certificate?"}
+		return trouble{kind: refusal.ErrMismatch, cure: "the server ended the TLS handshake: it may require a client certificate"}
 	case distrusted(err):
 		return trouble{kind: refusal.ErrMismatch, cure: "the server's certificate is not trusted: give the client the authority that signed it, or renew it"}
 	case errors.As(err, new(tls.RecordHeaderError)):
 		return trouble{kind: refusal.ErrMismatch, cure: "the server speaks no TLS: write redis://, not rediss://"}
 	case strings.HasPrefix(text, "redis: cluster has no nodes"):
-		return trouble{kind: refusal.ErrUnavailable, cure: "no node says where the slots are: see CLUSTER NODES", passes: true}
+		return trouble{kind: refusal.ErrUnavailable, cure: "no node returns the map of the slots: see CLUSTER NODES", passes: true}
 	case dialed || errors.Is(err, syscall.ECONNREFUSED):
-		return trouble{kind: refusal.ErrUnavailable, cure: "see host and port, and whether it runs", passes: true}
+		return trouble{kind: refusal.ErrUnavailable, cure: "check host and port, and whether it runs", passes: true}
 	case errors.Is(err, redis.ErrPoolTimeout):
 		return trouble{kind: refusal.ErrUnavailable, cure: "all connections of the client are in use: raise its pool_size", passes: true}
 	case errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET):
-		return trouble{kind: refusal.ErrUnavailable, cure: "it closed the connection: it stopped, or has as many clients as maxclients says", passes: true, sent: true}
+		return trouble{kind: refusal.ErrUnavailable, cure: "it closed the connection: it was stopped, or maxclients is reached", passes: true, sent: true}
 	}
 	return trouble{kind: refusal.ErrUnavailable, passes: true, sent: true}
 }
@@ -135,7 +135,7 @@ func distrusted(err error) bool {
 		errors.As(err, new(x509.HostnameError)) || errors.As(err, new(x509.CertificateInvalidError))
 }
 
-// wrapped are what package lua and go-redis put before an error.
+// wrapped matches the prefixes that package lua and go-redis put before an error.
 var wrapped = regexp.MustCompile(`^[a-z_]+: (.*)`)
 
 // said returns the text of an error without the prefixes of the packages that wrapped it.
@@ -154,7 +154,7 @@ func said(err error) string {
 	return err.Error()
 }
 
-// told is an error that says what it is, what to do, and once what was answered.
+// told is an error whose text says what it is, what to do, and, once, the reply of Redis.
 type told struct {
 	kind  error
 	text  string
@@ -163,7 +163,7 @@ type told struct {
 
 func (t *told) Error() string { return t.text }
 
-// Unwrap returns what the error is, and what was answered.
+// Unwrap returns the kind of the error, if it has one, and its cause.
 func (t *told) Unwrap() []error {
 	if t.kind == nil {
 		return []error{t.cause}
@@ -171,7 +171,7 @@ func (t *told) Unwrap() []error {
 	return []error{t.kind, t.cause}
 }
 
-// explain is an error that a caller can act on.
+// explain returns err as an error of the kind of t, with a text that says what to do.
 func (t trouble) explain(err error) error {
 	var known *told
 	if err == nil || errors.As(err, &known) {
@@ -190,8 +190,8 @@ func (t trouble) explain(err error) error {
 	return &told{t.kind, strings.Join(words, ": ") + " (" + clipped(said(err)) + ")", err}
 }
 
-// clipped is the first line of a text. Redis repeats a command that it does not know, and that
-// may be a whole script.
+// clipped returns the beginning of the first line of a text. Redis quotes a command that it does not know,
+// and that may be a whole script.
 func clipped(text string) string {
 	text, _, _ = strings.Cut(text, "\n")
 	if len(text) > 300 {
@@ -200,7 +200,8 @@ func clipped(text string) string {
 	return text
 }
 
-// Explain makes what Redis or the connection answered an error that a caller can act on.
+// Explain turns an error of Redis or of the connection into one of package refusal, with a text that says
+// what to do. It returns an error that it does not know unchanged.
 func (e *Engine) Explain(partition int, err error) error {
 	if err == nil {
 		return nil
@@ -212,7 +213,7 @@ func (e *Engine) Explain(partition int, err error) error {
 	return t.explain(err)
 }
 
-// Unread is the error of a read that failed. A read has no effect, so its outcome is never unknown.
+// Unread returns the error of a read that failed: the cause of ctx if that has ended, otherwise that of Explain.
 func (e *Engine) Unread(ctx context.Context, partition int, err error) error {
 	if err == nil {
 		return nil

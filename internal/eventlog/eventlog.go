@@ -1,4 +1,4 @@
-// Package eventlog reads entries of event streams, for tests that look at the stream itself.
+// Package eventlog decodes entries of event streams, for tests that read the stream itself.
 package eventlog
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/curfew-dev/curfew/events"
 )
 
-// Events are what entries tell, in their order: each the names and values that
-// docs/events.md has for it, and "stream_id", the id of its entry.
+// Events returns the events of stream entries, in their order. Each has the names and values that
+// docs/events.md lists, and "stream_id", the id of its entry.
 func Events(entries ...redis.XMessage) (all []map[string]any) {
 	for _, entry := range entries {
 		for _, e := range events.In(0, entry) {

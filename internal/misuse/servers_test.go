@@ -116,16 +116,16 @@ func TestOpenSaysWhatIsWrongWithTheServer(t *testing.T) {
 		}, refusal.ErrMismatch, "SELECT", "a cluster has no databases", atOnce},
 		{"a cluster client on a single server", func(t *testing.T) redis.UniversalClient {
 			return connect(t, "redis+cluster://"+plain)
-		}, refusal.ErrMismatch, "cluster support disabled", "it is no cluster: write redis://", atOnce},
+		}, refusal.ErrMismatch, "cluster support disabled", "it is not a cluster: write redis://", atOnce},
 		{"a client for one server on a node of a cluster", func(t *testing.T) redis.UniversalClient {
 			return connect(t, "redis://"+nodeWithoutSlots(t))
 		}, refusal.ErrMismatch, "MOVED", "write redis+cluster://", atOnce},
 		{"a sentinel client on a Redis server", func(t *testing.T) redis.UniversalClient {
 			return connect(t, "redis+sentinel://"+plain+"/master")
-		}, refusal.ErrMismatch, "unknown command", "no sentinel", atOnce},
+		}, refusal.ErrMismatch, "unknown command", "not a sentinel", atOnce},
 		{"a web server", func(t *testing.T) redis.UniversalClient {
 			return connect(t, "redis://"+saying(t, "HTTP/1.1 400 Bad Request"))
-		}, refusal.ErrMismatch, "HTTP/1.1 400", "no Redis: see host and port", atOnce},
+		}, refusal.ErrMismatch, "HTTP/1.1 400", "not a Redis: check host and port", atOnce},
 		{"TLS on a server without TLS", func(t *testing.T) redis.UniversalClient { return connect(t, "rediss://"+plain) },
 			refusal.ErrMismatch, "", "write redis://, not rediss://", soon},
 		{"no TLS on a server with TLS", func(t *testing.T) redis.UniversalClient {
@@ -149,9 +149,9 @@ func TestOpenSaysWhatIsWrongWithTheServer(t *testing.T) {
 			return trusting(t, addr, a)
 		}, refusal.ErrMismatch, "certificate required", "client certificate", atOnce},
 		{"an unknown host", func(t *testing.T) redis.UniversalClient { return connect(t, "redis://no-such-host.invalid:6379") },
-			refusal.ErrUnavailable, "lookup", "see host and port", soon},
+			refusal.ErrUnavailable, "lookup", "check host and port", soon},
 		{"no server listens", func(t *testing.T) redis.UniversalClient { return connect(t, "redis://127.0.0.1:1") },
-			refusal.ErrUnavailable, "connection refused", "see host and port, and whether it runs", soon},
+			refusal.ErrUnavailable, "connection refused", "check host and port, and whether it runs", soon},
 		{"the server does not reply", func(t *testing.T) redis.UniversalClient { return connect(t, "redis://"+mute(t)) },
 			refusal.ErrUnavailable, "no answer in 5s", "", soon},
 		{"a server that loads its data", func(t *testing.T) redis.UniversalClient {
@@ -173,7 +173,7 @@ func TestOpenSaysWhatIsWrongWithTheServer(t *testing.T) {
 		}, refusal.ErrUnavailable, "", "maxclients", soon},
 		{"a full disk", func(t *testing.T) redis.UniversalClient {
 			return connect(t, "redis://"+saying(t, "-MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist to disk."))
-		}, refusal.ErrUnavailable, "MISCONF", "the space on its disk", soon},
+		}, refusal.ErrUnavailable, "MISCONF", "its disk space", soon},
 		{"neither functions nor scripts", func(t *testing.T) redis.UniversalClient {
 			return connect(t, "redis://"+redistest.Start(t, "--rename-command", "FCALL", "", "--rename-command", "EVAL", "", "--rename-command", "EVALSHA", "").Addr)
 		}, refusal.ErrUnfit, "unknown command", "see rename-command", atOnce},

@@ -58,7 +58,7 @@ func TestAURLNamesCertificates(t *testing.T) {
 		})
 	}
 	for _, url := range []string{"rediss+cluster://" + addr + "?tls_ca=" + a.file + "&tls_cert=" + certificate + "&tls_key=" + key} {
-		if err := open(url); !errors.Is(err, refusal.ErrMismatch) || !strings.Contains(err.Error(), "it is no cluster") {
+		if err := open(url); !errors.Is(err, refusal.ErrMismatch) || !strings.Contains(err.Error(), "it is not a cluster") {
 			t.Errorf("a cluster client on a single server = %v, want ErrMismatch", err)
 		}
 	}

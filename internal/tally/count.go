@@ -18,24 +18,24 @@ import (
 type event struct {
 	Action     string
 	Package    string
-	ImportPath string // of what was built
+	ImportPath string // the package that was built
 	Test       string
 	Output     string
 }
 
-// counter counts what a run of go test did.
+// counter counts the results of go test.
 //
-//	tests      that passed: the innermost, so a test of ten subtests counts ten
-//	stories    of these, the ones under TestStories, each once however many servers it ran on
-//	sequences  of random operations, from lines "sequences: 123" that the tests log
+//	tests      innermost tests that passed: a test with ten subtests counts ten
+//	stories    tests under TestStories, each once however many servers it ran on
+//	sequences  sequences of random operations, from lines "sequences: 123" that the tests log
 type counter struct {
-	mu       sync.Mutex // guards all below while read runs
+	mu       sync.Mutex // guards the fields below while read runs
 	out      io.Writer
 	packages map[string]*pkg
 
 	tests, failed int
 	skipped       []string
-	unraced       int // skipped by redistest.NoRace
+	unraced       int // number of tests skipped by redistest.NoRace
 	stories       map[string]bool
 	sequences     int
 }
@@ -43,22 +43,22 @@ type counter struct {
 // pkg is a package whose tests run.
 type pkg struct {
 	lines   []line
-	ended   map[string]string // test: pass, fail, skip
+	ended   map[string]string // pass, fail or skip by test; "" while it runs
 	parents map[string]bool   // tests that have subtests
-	failing map[string]bool   // tests of which a subtest failed
+	failing map[string]bool   // tests with a failed subtest
 	unraced map[string]bool   // tests that redistest.NoRace skips
 	over    bool
 }
 
-// line is what a test printed; of the package itself if test is "".
+// line is a line that a test printed, or the package if test is "".
 type line struct{ test, text string }
 
 func newCounter(out io.Writer) *counter {
 	return &counter{out: out, packages: map[string]*pkg{}, stories: map[string]bool{}}
 }
 
-// read takes all events of a go test. Several may be read at the same time, if no
-// package is in two of them. What is no event is passed on, since it tells what is wrong.
+// read counts the events of a go test. Several can be read at the same time if they have no package in
+// common. Lines that are not events are printed, since they say what is wrong.
 func (c *counter) read(events io.Reader) error {
 	lines := bufio.NewReader(events)
 	for {
@@ -73,7 +73,7 @@ func (c *counter) read(events io.Reader) error {
 	}
 }
 
-// take takes a line of what go test printed, or nothing.
+// take handles one line of output of go test, which may be empty.
 func (c *counter) take(text []byte) {
 	var e event
 	isEvent := json.Unmarshal(text, &e) == nil && e.Action != ""
@@ -138,7 +138,7 @@ func (c *counter) endTest(e event, p *pkg) {
 	switch {
 	case e.Action == "fail":
 		p.failing[parent] = true
-		if !p.failing[e.Test] { // or it fails for its subtests, which were counted
+		if !p.failing[e.Test] { // otherwise its failed subtests have been counted
 			c.failed++
 		}
 	case e.Action == "skip" && p.unraced[e.Test]:
@@ -153,8 +153,8 @@ func (c *counter) endTest(e event, p *pkg) {
 	}
 }
 
-// end prints a package's line, and before it what its failures printed. A test that
-// never ended is one: the package crashed in it, or its time was over.
+// end prints the output of failed tests of a package, and then the line of the package. A test that did not
+// end has failed: the package crashed in it, or its time was over.
 func (c *counter) end(e event, p *pkg) {
 	p.over = true
 	failed := e.Action == "fail"
@@ -181,13 +181,13 @@ func (c *counter) end(e event, p *pkg) {
 	p.lines = nil
 }
 
-// summarize prints what is missing and the totals, and tells whether all is well.
-// ended is the error that go test ended with.
+// summarize prints missing counts and the totals, and reports whether the run succeeded. ended is the
+// error with which go test ended.
 func (c *counter) summarize(least map[string]int, ended error) bool {
 	for _, name := range slices.Sorted(maps.Keys(c.packages)) {
 		if p := c.packages[name]; !p.over {
 			c.end(event{Action: "fail", Package: name}, p)
-			fmt.Fprintf(c.out, "FAIL\t%s: it never ended\n", name)
+			fmt.Fprintf(c.out, "FAIL\t%s: the package did not end\n", name)
 		}
 	}
 	if ended != nil && c.failed == 0 {
@@ -201,7 +201,7 @@ func (c *counter) summarize(least map[string]int, ended error) bool {
 	have := map[string]int{"tests": c.tests, "stories": len(c.stories), "sequences": c.sequences}
 	for _, name := range names {
 		if have[name] < least[name] {
-			fmt.Fprintf(c.out, "too little was tested: %d %s, and %d is the least (.ci/minimum)\n", have[name], name, least[name])
+			fmt.Fprintf(c.out, "too little was tested: %d %s, and the minimum is %d (.ci/minimum)\n", have[name], name, least[name])
 			enough = false
 		}
 	}
@@ -223,7 +223,7 @@ func (c *counter) summarize(least map[string]int, ended error) bool {
 
 var names = []string{"tests", "stories", "sequences"}
 
-// parseMinimum reads lines "name value"; # begins a comment.
+// parseMinimum decodes lines "name value". A # begins a comment.
 func parseMinimum(text string) (map[string]int, error) {
 	least := map[string]int{}
 	for line := range strings.Lines(text) {
@@ -238,7 +238,7 @@ func parseMinimum(text string) (map[string]int, error) {
 			n, err = strconv.Atoi(fields[1])
 		}
 		if len(fields) != 2 || err != nil || !slices.Contains(names, fields[0]) {
-			return nil, fmt.Errorf("%q is not one of %s and a number", strings.TrimSpace(line), strings.Join(names, ", "))
+			return nil, fmt.Errorf("%q is not valid: write one of %s and a number", strings.TrimSpace(line), strings.Join(names, ", "))
 		}
 		least[fields[0]] = n
 	}

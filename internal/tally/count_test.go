@@ -88,28 +88,28 @@ func TestASummary(t *testing.T) {
 		{"innermost tests count, and a story once", passing, map[string]int{"tests": 3, "stories": 1, "sequences": 40}, nil, true,
 			"ok  \tm/a\t1.20s\n?   \tm/b\t[no test files]\n1 stories, 40 model sequences\n3 passed, 0 failed\n"},
 		{"too few tests are a failure", passing, map[string]int{"tests": 4}, nil, false,
-			"ok  \tm/a\t1.20s\n?   \tm/b\t[no test files]\ntoo little was tested: 3 tests, and 4 is the least (.ci/minimum)\n1 stories, 40 model sequences\n3 passed, 0 failed\n"},
+			"ok  \tm/a\t1.20s\n?   \tm/b\t[no test files]\ntoo little was tested: 3 tests, and the minimum is 4 (.ci/minimum)\n1 stories, 40 model sequences\n3 passed, 0 failed\n"},
 		{"too few stories are a failure", passing, map[string]int{"stories": 2}, nil, false,
-			"ok  \tm/a\t1.20s\n?   \tm/b\t[no test files]\ntoo little was tested: 1 stories, and 2 is the least (.ci/minimum)\n1 stories, 40 model sequences\n3 passed, 0 failed\n"},
+			"ok  \tm/a\t1.20s\n?   \tm/b\t[no test files]\ntoo little was tested: 1 stories, and the minimum is 2 (.ci/minimum)\n1 stories, 40 model sequences\n3 passed, 0 failed\n"},
 		{"too few sequences are a failure", passing, map[string]int{"sequences": 41}, nil, false,
-			"ok  \tm/a\t1.20s\n?   \tm/b\t[no test files]\ntoo little was tested: 40 sequences, and 41 is the least (.ci/minimum)\n1 stories, 40 model sequences\n3 passed, 0 failed\n"},
-		{"a failure is told in full, and counted once", failing, nil, exit1, false,
+			"ok  \tm/a\t1.20s\n?   \tm/b\t[no test files]\ntoo little was tested: 40 sequences, and the minimum is 41 (.ci/minimum)\n1 stories, 40 model sequences\n3 passed, 0 failed\n"},
+		{"a failure is printed in full, and counted once", failing, nil, exit1, false,
 			"    c_test.go:9: got 1, want 2\n--- FAIL: TestBad/x (0.00s)\n--- FAIL: TestBad (0.00s)\nFAIL\nFAIL\tm/c\t0.01s\n0 stories, 0 model sequences\n1 passed, 1 failed\n"},
-		{"a test that never ended has failed", crashing, nil, exit1, false,
+		{"a test that did not end has failed", crashing, nil, exit1, false,
 			"panic: boom\nFAIL\tm/d\t0.01s\n0 stories, 0 model sequences\n0 passed, 1 failed\n"},
-		{"what does not build has failed", broken, nil, exit1, false,
+		{"a package that does not compile has failed", broken, nil, exit1, false,
 			"e.go:3: undefined: x\nFAIL\tm/e [build failed]\n0 stories, 0 model sequences\n0 passed, 1 failed\n"},
-		{"a skipped test is named", skipping, nil, nil, true,
+		{"a skipped test is listed", skipping, nil, nil, true,
 			"ok  \tm/f\t0.10s\nskipped: f.TestSkip\n0 stories, 0 model sequences\n1 passed, 0 failed, 1 skipped\n"},
 		{"a test that has nothing for the race detector is counted", unraced, nil, nil, true,
 			"ok  \tm/f\t0.10s\nskipped: f.TestSkip\n0 stories, 0 model sequences\n1 passed, 0 failed, 1 skipped, 1 not under the race detector\n"},
-		{"a package that never ended has failed", unfinished, nil, exit1, false,
-			"still here\nFAIL\tm/g: it never ended\n0 stories, 0 model sequences\n0 passed, 1 failed\n"},
-		{"nothing tested is a failure", "", nil, nil, false,
+		{"a package that did not end has failed", unfinished, nil, exit1, false,
+			"still here\nFAIL\tm/g: the package did not end\n0 stories, 0 model sequences\n0 passed, 1 failed\n"},
+		{"a run without tests is a failure", "", nil, nil, false,
 			"nothing was tested\n0 stories, 0 model sequences\n0 passed, 0 failed\n"},
 		{"the exit code of go test counts", skipping, nil, exit1, false,
 			"ok  \tm/f\t0.10s\ngo test: exit status 1\nskipped: f.TestSkip\n0 stories, 0 model sequences\n1 passed, 1 failed, 1 skipped\n"},
-		{"what is no event is passed on", "go: no such module\n" + skipping, nil, nil, true,
+		{"a line that is not an event is printed", "go: no such module\n" + skipping, nil, nil, true,
 			"go: no such module\nok  \tm/f\t0.10s\nskipped: f.TestSkip\n0 stories, 0 model sequences\n1 passed, 0 failed, 1 skipped\n"},
 	} {
 		var out strings.Builder
@@ -136,7 +136,7 @@ func TestAMinimumIsRead(t *testing.T) {
 	}
 }
 
-// The whole way, on modules of one test each: what go test does today is what counts.
+// tally runs on real modules of one test each, so that a change of the output of go test is noticed.
 func TestGoTestIsUnderstood(t *testing.T) {
 	t.Parallel()
 	tally := filepath.Join(t.TempDir(), "tally")
@@ -161,10 +161,10 @@ func TestGoTestIsUnderstood(t *testing.T) {
 			cmd.Dir = dir
 			out, err := cmd.CombinedOutput()
 			if !strings.HasSuffix(string(out), test.last) {
-				t.Errorf("it ends with\n%s\nwant %s", out, test.last)
+				t.Errorf("the output is\n%s\nwant %s at its end", out, test.last)
 			}
 			if good := strings.Contains(test.last, " 0 failed"); good != (err == nil) {
-				t.Errorf("exit: %v\n%s", err, out)
+				t.Errorf("tally ended with %v\n%s", err, out)
 			}
 		})
 	}
@@ -219,12 +219,12 @@ func TestIt(t *testing.T) {
 		good                          bool
 	}{
 		{"both are counted", "./b", "./a ./b", "0 stories, 12 model sequences\n2 passed, 0 failed\n", true},
-		{"all may be beside", "./b ./a", "./a ./b", "0 stories, 12 model sequences\n2 passed, 0 failed\n", true},
+		{"all packages can be beside", "./b ./a", "./a ./b", "0 stories, 12 model sequences\n2 passed, 0 failed\n", true},
 		{"a package that is named twice runs once", "./b", "./a ./b ./a", "0 stories, 12 model sequences\n2 passed, 0 failed\n", true},
 		{"they run at the same time", "./waits", "-p 1 ./works ./waits", "2 passed, 0 failed\n", true},
 		{"a failure beside the others counts", "./bad", "./a ./bad", "1 passed, 1 failed\n", false},
 		{"a failure of the others counts", "./a", "./a ./bad", "1 passed, 1 failed\n", false},
-		{"what is beside the others is one of them", "./b", "./a", "tally: -beside names m/b, which is not among ./a\n", false},
+		{"-beside refuses a package that is not named", "./b", "./a", "tally: -beside names m/b, which is not one of the packages ./a\n", false},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			t.Parallel()
@@ -234,7 +234,7 @@ func TestIt(t *testing.T) {
 			cmd.Env = append(os.Environ(), "MEET="+meet)
 			out, err := cmd.CombinedOutput()
 			if !strings.HasSuffix(string(out), test.last) || test.good != (err == nil) {
-				t.Errorf("%v; it ends with\n%s\nwant %s", err, out, test.last)
+				t.Errorf("tally ended with %v; the output is\n%s\nwant %s at its end", err, out, test.last)
 			}
 		})
 	}

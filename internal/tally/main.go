@@ -1,18 +1,16 @@
-// Command tally runs go test and counts: `go run ./internal/tally -- -timeout 5m ./...`
+// Command tally runs go test and counts the tests: `go run ./internal/tally -- -timeout 5m ./...`
 //
-// It prints what go test prints without -v: a line a package, and failures in full.
-// The last line is "N passed, N failed", with ", N skipped" behind it if there are
-// any, which are told one by one. Those that say themselves that they have nothing for the
-// race detector (redistest.NoRace) are counted apart, and not told. A run that tested less than it should is a failure
-// too: -minimum names a file with the least counts of tests, stories and model
-// sequences (count.go).
+// It prints what go test prints without -v: one line for each package, and failures in full. The last line is
+// "N passed, N failed". If tests were skipped, ", N skipped" follows, and each of them is listed. Tests that
+// redistest.NoRace skips under the race detector are counted separately and not listed. A run that tested
+// too little fails too: -minimum names a file with the least counts of tests, stories and model sequences
+// (count.go).
 //
-// Packages whose tests wait more than they compute are named with -beside. They run in
-// a second go test, one after the other, at the same time as the other packages, so that
-// the processor has work while they wait. Packages start in the order in which they are
-// named, so the longest comes first. The counts are of both.
+// -beside names packages whose tests wait more than they compute. They run one after the other in a second
+// go test, at the same time as the other packages, so that the processor has work while they wait.
+// Packages start in the order in which they are named, so name the longest first. The counts include both runs.
 //
-// It runs go test itself, so that there is no pipe in which an exit code can get lost.
+// tally runs go test itself, because the exit code of go test would be lost in a pipe.
 package main
 
 import (
@@ -28,8 +26,8 @@ import (
 )
 
 func main() {
-	minimum := flag.String("minimum", "", "a `file` of lines \"name value\": the least that must have been tested")
-	beside := flag.String("beside", "", "the `packages` that run beside the others, as go list takes them")
+	minimum := flag.String("minimum", "", "a `file` of lines \"name value\" with the least counts that must be tested")
+	beside := flag.String("beside", "", "the `packages` to run beside the others, as go list takes them")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: tally [-minimum file] [-beside packages] -- arguments of go test")
 		flag.PrintDefaults()
@@ -41,7 +39,7 @@ func main() {
 	}
 }
 
-// run exits the process if what was tested failed; an error means that it could not tell.
+// run exits the process with 1 if a test failed. It returns an error if the tests could not be run.
 func run(minimum string, beside, args []string) error {
 	least := map[string]int{}
 	if minimum != "" {
@@ -72,8 +70,8 @@ func run(minimum string, beside, args []string) error {
 	return nil
 }
 
-// split makes two lanes of the arguments of go test: the packages that run beside the
-// others, and the others. Each package runs once, in the order in which it is named.
+// split divides the arguments of go test into two lanes: the packages that run beside the others, and the
+// others. Each package runs once, in the order in which it is named.
 func split(beside, args []string) (lanes [][]string, err error) {
 	var flags, patterns []string
 	for _, arg := range args {
@@ -93,7 +91,7 @@ func split(beside, args []string) (lanes [][]string, err error) {
 	}
 	for _, p := range waiting {
 		if !slices.Contains(all, p) {
-			return nil, fmt.Errorf("-beside names %s, which is not among %s", p, strings.Join(patterns, " "))
+			return nil, fmt.Errorf("-beside names %s, which is not one of the packages %s", p, strings.Join(patterns, " "))
 		}
 	}
 	others := slices.DeleteFunc(all, func(p string) bool { return slices.Contains(waiting, p) })
@@ -103,8 +101,8 @@ func split(beside, args []string) (lanes [][]string, err error) {
 	return append(lanes, slices.Concat(flags, []string{"-p", "1"}, waiting)), nil
 }
 
-// list returns the packages that patterns name. It compiles them first, or both lanes
-// would; what does not compile is left to go test, which says why.
+// list returns the packages that match the patterns. It also compiles them, as otherwise both lanes would do
+// that. It ignores compile errors, which go test reports.
 func list(patterns []string) ([]string, error) {
 	cmd := exec.Command("go", append([]string{"list", "-e", "-export", "-f", "{{.ImportPath}}"}, patterns...)...)
 	var complaint strings.Builder
@@ -116,10 +114,10 @@ func list(patterns []string) ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// test runs a go test for each lane, all at once. ended is how they ended.
+// test runs a go test for each lane, all at the same time. ended joins their errors.
 func test(c *counter, lanes [][]string) (ended, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel() // a lane that runs when another cannot be read
+	defer cancel() // stops the other lanes if one cannot be read
 	var tests []*exec.Cmd
 	var reads sync.WaitGroup
 	wrong := make([]error, len(lanes))
