@@ -41,7 +41,7 @@ func (e *Explanation) boundText() string {
 		}
 	}
 	if e.Why == WhyWaiting {
-		over = "The wait is decided"
+		over = "The wait ends"
 	}
 	return fmt.Sprintf("%s no later than %s (%s)%s%s", over, clockText(e.Bound.At), e.Bound.reason(e.ID), e.leftText(), e.endsText())
 }
