@@ -168,7 +168,7 @@ func TestReadingCommandsSayWhatIsWrong(t *testing.T) {
 		{"events -o xml", exitUsage, "text or json"},
 		{"events -n -1", exitUsage, "must not be negative"},
 		{"events --from yesterday", exitUsage, `cursor "yesterday" is not valid`},
-		{"events --from 0-0@0", exitUsage, "cursor is of 1 partitions, and this namespace has 2"},
+		{"events --from 0-0@0", exitUsage, "cursor is for 1 partitions, and this namespace has 2"},
 		{"events --namespace curfw", exitFailed, `there is no namespace "curfw" on this Redis: give the namespace with --namespace`},
 		{"events --namespace {}", exitFailed, `no namespace`},
 		{"events --redis http://x", exitUsage, "must begin with redis://"},

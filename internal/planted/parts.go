@@ -25,7 +25,7 @@ var parts = map[string]part{
 	"full memory": {"queue", "^TestAFullRedisStillDrains$", nil},
 	"words":       {"queue", "^TestErrorsOfABrokenRecordNameNoLineOfTheLua$", nil},
 	"failures":    {"queue", "^TestAQueueKeepsItsFailures", nil},
-	"events":      {"events", "^TestTheStreamOfEventsIsCapped$/^redis$|^TestEventsOfOneCall/^redis$|^TestTrimmedEvents/.*/^redis$|^TestForeignEntries/^redis$|^TestAllEventsOfMany", nil},
+	"events":      {"events", "^TestTheStreamOfEventsIsCapped$/^redis$|^TestEventsOfOneCall/^redis$|^TestTrimmedEvents/.*/^redis$|^TestEntriesOfOtherPrograms/^redis$|^TestAllEventsOfMany", nil},
 	"kinds":       {"inspect", "^TestKindsBeyondAThousand", nil},
 }
 
