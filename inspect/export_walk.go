@@ -24,7 +24,7 @@ const (
 	readTogether = 50
 )
 
-var errMoved = errors.New("Redis was restarted, or replaced by another server, during the export: begin the export again")
+var errMoved = errors.New("the server was restarted, or replaced by another server, during the export: begin the export again")
 
 // exportStep returns up to about n lines of one partition, and moves the position behind them.
 func (q exporter) exportStep(ctx context.Context, at *exportPlace, n int) ([]ExportLine, error) {

@@ -45,7 +45,7 @@ func TestExplainRefusesIDsThatAreNotValid(t *testing.T) {
 		{[]string{id, "--json"}, `flags before the ids, and got "--json"`},
 		{[]string{""}, `"" is not a task's id`},
 		{[]string{"0-a\x1b[2J"}, `is not a task's id`},
-		{[]string{"7-NOBODY"}, "of partition 7, and this namespace has 2"},
+		{[]string{"7-NOBODY"}, "is in partition 7, but this namespace has 2 partitions"},
 	} {
 		code, out, errs := curfew(t, append([]string{"explain", "--redis", url}, row.args...)...)
 		if code != exitUsage || out != "" || !strings.Contains(errs, row.want) || strings.Contains(errs, "\x1b") {
