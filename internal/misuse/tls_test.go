@@ -44,7 +44,7 @@ func TestAURLNamesCertificates(t *testing.T) {
 		{"no client certificate", "rediss://" + addr + "?tls_ca=" + a.file, refusal.ErrMismatch, "client certificate"},
 		{"an expired client certificate", "rediss://" + addr + "?tls_ca=" + a.file + "&tls_cert=" + late + "&tls_key=" + lateKey, refusal.ErrMismatch, "expired"},
 		{"no authority", "rediss://" + addr + "?tls_cert=" + certificate + "&tls_key=" + key, refusal.ErrMismatch, "authority"},
-		{"a key of another certificate", "rediss://" + addr + "?tls_cert=" + certificate + "&tls_key=" + other, refusal.ErrInvalid, "do not belong together"},
+		{"a key of another certificate", "rediss://" + addr + "?tls_cert=" + certificate + "&tls_key=" + other, refusal.ErrInvalid, "do not match"},
 		{"a certificate without a key", "rediss://" + addr + "?tls_cert=" + certificate, refusal.ErrInvalid, "both tls_cert and tls_key"},
 		{"the file of the authority does not exist", "rediss://" + addr + "?tls_ca=/no/such/file", refusal.ErrInvalid, "tls_ca"},
 		{"the file of the authority has no certificate", "rediss://" + addr + "?tls_ca=" + none, refusal.ErrInvalid, "PEM"},
