@@ -243,6 +243,12 @@ echo "$*" >>"$LOG"
 	}{
 		{"all targets pass", list, true, "m/x FuzzA\nm/x FuzzB\nm/w FuzzC\n", all},
 		{"the first failure ends the script", list + "echo found a crasher; exit 1", false, "m/x FuzzA\nfound a crasher\n", fmt.Sprintf(fuzzed, "FuzzA", "m/x")},
+		{"a target that fails at its own time limit runs again", list + `[ -e "$LOG.ran" ] || { : >"$LOG.ran"; echo "    context deadline exceeded"; exit 1; }`, true, "m/x FuzzA\nm/x FuzzB\nm/w FuzzC\n",
+			fmt.Sprintf(fuzzed+fuzzed+fuzzed+fuzzed, "FuzzA", "m/x", "FuzzA", "m/x", "FuzzB", "m/x", "FuzzC", "m/w")},
+		{"a target that always fails at its time limit", list + "echo '    context deadline exceeded'; exit 1", false, "m/x FuzzA\n    context deadline exceeded\n",
+			fmt.Sprintf(fuzzed+fuzzed, "FuzzA", "m/x", "FuzzA", "m/x")},
+		{"a failing input", list + "echo '    context deadline exceeded'; echo Failing input written; exit 1", false,
+			"m/x FuzzA\n    context deadline exceeded\nFailing input written\n", fmt.Sprintf(fuzzed, "FuzzA", "m/x")},
 		{"there are no targets", "echo 'ok  	m/x	0.1s'", true, "no fuzz targets\n", ""},
 		{"a package does not compile", "echo undefined: x; exit 1", false, "undefined: x\n", ""},
 	} {
