@@ -10,6 +10,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/queue"
 )
 
 // clocks lists the sorted sets of tasks of which a partition has one each.
@@ -200,6 +201,9 @@ func (r *reader) readPlaces(ctx context.Context, s *Snapshot, p part) error {
 	for _, id := range p.ids {
 		asked["draining"] = append(slices.Clip(asked["draining"]), nearTo(id)...)
 		t := s.Tasks[id]
+		if of := names.OwnerOf(id); of != "" && t["status"] == string(queue.Waiting) {
+			asked["patience:"+of] = append(asked["patience:"+of], id[len(of)+1:])
+		}
 		if t["queue"] != "" {
 			asked["ready:"+t["queue"]] = append(slices.Clip(asked["ready:"+t["queue"]]), id)
 		}

@@ -82,6 +82,11 @@ func (a *audit) looked(id string, t, w map[string]string) {
 				ends = "with its owner"
 			}
 		}
+		// So is one whose own limit in its owner's wait is over.
+		owner, name := names.OwnerOf(id), id[strings.LastIndexByte(id, '.')+1:]
+		if _, limited := a.Zsets["patience:"+owner][name]; limited && owner != "" {
+			ends = "with its owner's wait"
+		}
 		a.must(there && w["losers"] == "cancel" || ends != "", id, "has a wait that fired, and nothing wakes it")
 	default:
 		a.must(!there, id, "must not be in waits")

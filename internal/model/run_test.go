@@ -34,26 +34,42 @@ func TestModel(t *testing.T) {
 		checks = "60"
 	}
 	unlessGiven("rapid.checks", checks)
-	sequences, seen := playAll(t, redistest.Start(t).Client(t))
+	rdb := redistest.Start(t).Client(t)
+	sequences, seen := playAll(t, rdb)
+	// A rare case can be missing from 600 sequences by chance, so more are played before it counts.
+	for round := 0; round < 3 && sequences >= 600 && !t.Failed() && len(unreached(seen)) > 0; round++ {
+		n, more := playAll(t, rdb)
+		sequences += n
+		for what, times := range more {
+			seen[what] += times
+		}
+	}
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
 		t.Logf("%6d %s", seen[what], what)
 	}
-	// If random sequences no longer reach these, the test has become weaker.
-	for _, what := range []string{"task_completed ", "task_failed error", "task_failed failed", "task_failed rejected", "task_cancelled cancelled",
-		"task_cancelled owner_ended", "task_timed_out attempt", "task_timed_out execution", "task_timed_out queue", "task_timed_out workflow",
-		"attempt_timed_out", "deadline_near", "task_cancelling", "task_lease_lost", "task_released", "task_retried", "queue_controlled",
-		"a queue waits for its rate", "a hook runs", "a timer fires", "a token is taken",
-		"a task has progress", "an attempt follows one that had progress",
-		"suspend WAITING", "suspend READY", "suspend MORE", "suspend LOST", "suspend DIVERGED", "suspend FOREIGN", "suspend UNKNOWN",
-		"suspend CHILD", "suspend INVALID", "suspend MISSING", "task_cancelled not_needed", "task_cancelled wait_timeout",
-		"task_resumed satisfied all", "task_resumed satisfied any", "task_resumed satisfied settled", "task_resumed satisfied n_settled",
-		"task_resumed satisfied any_ok", "task_resumed impossible any_ok", "task_resumed impossible fail_fast", "task_resumed timed_out all",
-		"task_resumed timed_out any", "a wait is open", "a wait is forming", "a wait is fired", "an agent waits for an agent that waits",
-		"a woken agent's attempt continues in line", "a limit outlives its attempt", "a member gets its grace"} {
-		if !t.Failed() && sequences >= 600 && seen[what] == 0 {
+	if sequences >= 600 && !t.Failed() {
+		for _, what := range unreached(seen) {
 			t.Errorf("%d sequences never reached: %s", sequences, what)
 		}
 	}
+}
+
+// mustReach is what random sequences must reach. If they no longer do, the test has become weaker.
+var mustReach = []string{"task_completed ", "task_failed error", "task_failed failed", "task_failed rejected", "task_cancelled cancelled",
+	"task_cancelled owner_ended", "task_timed_out attempt", "task_timed_out execution", "task_timed_out queue", "task_timed_out workflow",
+	"attempt_timed_out", "deadline_near", "task_cancelling", "task_lease_lost", "task_released", "task_retried", "queue_controlled",
+	"a queue waits for its rate", "a hook runs", "a timer fires", "a token is taken",
+	"a task has progress", "an attempt follows one that had progress",
+	"suspend WAITING", "suspend READY", "suspend MORE", "suspend LOST", "suspend DIVERGED", "suspend FOREIGN", "suspend UNKNOWN",
+	"suspend CHILD", "suspend INVALID", "suspend MISSING", "task_cancelled not_needed", "task_cancelled wait_timeout",
+	"task_resumed satisfied all", "task_resumed satisfied any", "task_resumed satisfied settled", "task_resumed satisfied n_settled",
+	"task_resumed satisfied any_ok", "task_resumed impossible any_ok", "task_resumed impossible fail_fast", "task_resumed timed_out all",
+	"task_resumed timed_out any", "a wait is open", "a wait is forming", "a wait is fired", "an agent waits for an agent that waits",
+	"a woken agent's attempt continues in line", "a limit outlives its attempt", "a member gets its grace"}
+
+// unreached returns what no sequence reached.
+func unreached(seen map[string]int) []string {
+	return slices.DeleteFunc(slices.Clone(mustReach), func(what string) bool { return seen[what] > 0 })
 }
 
 // The embedded server runs the same scripts in another implementation of Lua, on its own sorted
