@@ -112,9 +112,10 @@ func TestALateOutcomeIsRefusedIfAnotherTookTheTask(t *testing.T) {
 			if r := c.Record(c.id); string(r.Result) != "by the other worker" || r.Epoch != 2 {
 				t.Errorf("the task has the result %q of claim %d", r.Result, r.Epoch)
 			}
-			if stats := c.worker.Stats(); stats.Completed != 1 || stats.Refused != 1 {
-				t.Errorf("the disconnected worker counts %+v, want 1 completed and 1 refused", stats)
-			}
+			await.Until(t, "the disconnected worker counts 1 completed and 1 refused", func() bool { // once it has the reply
+				stats := c.worker.Stats()
+				return stats.Completed == 1 && stats.Refused == 1
+			})
 			c.drained()
 			c.account(nothing)
 		})
