@@ -50,13 +50,13 @@ func (l *Library) Run(ctx context.Context, rdb redis.UniversalClient, name, key 
 	}
 	reply, err := send(ctx, rdb, "fcall", c.function, key, args)
 	var refusal error // why the call is sent as a script
-	if UnknownFunction(err) {
+	if unknownFunction(err) {
 		// The server is new, restarted or flushed. The call has not run.
 		err = l.load(ctx, rdb, key)
 		moved := redis.HasErrorPrefix(err, "READONLY")
 		if err == nil {
 			reply, err = send(ctx, rdb, "fcall", c.function, key, args)
-			moved = UnknownFunction(err)
+			moved = unknownFunction(err)
 		} else if Raised(err) {
 			refusal = err
 		}
@@ -138,8 +138,7 @@ func raised(err error) string {
 	return answer.Error()
 }
 
-// UnknownFunction reports whether the server does not have a function, and has run nothing.
-func UnknownFunction(err error) bool {
+func unknownFunction(err error) bool {
 	return Raised(err) && strings.Contains(err.Error(), "Function not found")
 }
 
