@@ -84,7 +84,7 @@ func (a *audit) looked(id string, t, w map[string]string) {
 		}
 		// So is one whose own limit in its owner's wait is over.
 		owner, name := names.OwnerOf(id), id[strings.LastIndexByte(id, '.')+1:]
-		if _, limited := a.Zsets["patience:"+owner][name]; limited && owner != "" {
+		if _, waits := a.Zsets["pending:"+owner][name]; waits && a.Zsets["patience:"+owner][name] != 0 {
 			ends = "with its owner's wait"
 		}
 		a.must(there && w["losers"] == "cancel" || ends != "", id, "has a wait that fired, and nothing wakes it")

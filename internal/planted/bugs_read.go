@@ -33,6 +33,8 @@ var readBugs = []bug{
 		`not (task.status == "RUNNING" and task.cancel_grace_ms) and `, ``, "stories/wait_patience_and_a_call_before_the_sweep"},
 	{"a member's own limit counts after the limit of the wait", "wait/patience_end.lua",
 		`and not (w.ends and w.ends < instant)`, ``, "stories/wait_patience_and_a_call_before_the_sweep"},
+	{"a child's own limit that an earlier attempt left ends it", "wait/patience_end.lua",
+		` and score(tx, tx.key.pending .. owner.id, name)`, ``, "stories/wait_patience_of_no_member"},
 	{"a member's own limit counts in a wait with missing parts", "wait/patience_end.lua",
 		`w.state == "open" and w.patient`, `w.patient`, "stories/wait_patience_and_a_call_before_the_sweep"},
 }
