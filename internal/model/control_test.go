@@ -160,7 +160,7 @@ func (m *model) drainLine(call, line string, most int) string {
 	} else {
 		line := m.line(line)
 		for _, t := range line[:min(most, len(line))] {
-			if m.touch(t.id); t.status == queue.Pending {
+			if m.touch(t.id); t.status == queue.Pending && t.available == 0 {
 				t.call = call
 				m.endCancelled(t, m.now, "drained")
 				n++

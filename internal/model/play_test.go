@@ -128,7 +128,7 @@ func (p *player) await(t *rapid.T) {
 	p.m.taken[line] = true
 }
 
-// drawID draws the id of a task, usually one for which meant is true; "" if there is none. A player
+// drawID draws the id of a task, usually one for which meant is true, or "". A player
 // that cannot do its operation then enqueues or fetches instead.
 func (p *player) drawID(t *rapid.T, meant func(*modelTask) bool) string {
 	all := slices.Sorted(maps.Keys(p.m.tasks))
