@@ -109,10 +109,11 @@ func eightReapers(t *testing.T) {
 		return queue.Task{Kind: "k", Timeout: 500*time.Millisecond + time.Duration(i%100)*time.Millisecond}
 	})
 	await.Until(t, "all have timed out", func() bool { return timedOut.Load() >= n })
-	time.Sleep(50 * time.Millisecond) // sleeps: no signal says that no more events come
-	events := s.timeouts()            // fails if a task has two
-	if len(events) != n || timedOut.Load() != n {
-		t.Errorf("%d events, and the reapers counted %d; want %d", len(events), timedOut.Load(), n)
+	s.enqueue(queue.Task{Kind: "k", Timeout: time.Millisecond}) // its event comes after all events of the others
+	await.Until(t, "one more has timed out", func() bool { return timedOut.Load() > n })
+	events := s.timeouts() // fails if a task has two
+	if len(events) != n+1 || timedOut.Load() != n+1 {
+		t.Errorf("%d events, and the reapers counted %d; want %d", len(events), timedOut.Load(), n+1)
 	}
 	for _, id := range ids {
 		if events[id] == nil {
