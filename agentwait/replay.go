@@ -134,7 +134,7 @@ func what(entry string) string {
 	return "a wait for " + line
 }
 
-// next returns the number of the first entry that this run has not reached, 0 if there is none.
+// next returns the number of the first entry that this run has not reached, or 0.
 func (a *Agent) next() (first int64) {
 	for n := range a.memory.Journal {
 		if n > a.entry && (first == 0 || n < first) {

@@ -17,7 +17,7 @@ type Sync struct {
 	Any bool
 	M   int
 	// Timeout counts from the end of the first branch. With 0 it is computed from the limits of
-	// the branches (Wait.Computed). With NoTimeout there is none.
+	// the branches (Wait.Computed). With NoTimeout the wait has no limit.
 	Timeout time.Duration
 	// Proceed makes Synchronize continue at the timeout with the branches that have completed.
 	// If none has, or without Proceed, a timeout is an error.

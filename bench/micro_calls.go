@@ -9,7 +9,7 @@ import (
 	"github.com/curfew-dev/curfew/reaper"
 )
 
-// who is the name of the worker and of the reaper.
+// who names the worker and the reaper.
 const who = "micro"
 
 // fallback is the longest wait that a sweep returns.

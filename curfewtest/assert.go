@@ -101,7 +101,7 @@ func (s *Stage) AssertTimedOut(id string) *queue.Record {
 }
 
 // AssertEnqueued reports an error if no task of a kind was enqueued for which all functions of match return
-// true. It returns the first such task, nil if there is none. The task may have ended since.
+// true. It returns the first such task, or nil. The task may have ended since.
 func (s *Stage) AssertEnqueued(kind string, match ...func(*queue.Record) bool) *queue.Record {
 	s.tb.Helper()
 	all := s.Tasks("")

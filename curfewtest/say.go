@@ -11,8 +11,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// tell returns a sentence with the status of a task and why it has it. want is the expected status, "" if
-// there is none.
+// tell returns a sentence with the status of a task and why it has it. want is the expected
+// status, or "".
 func (s *Stage) tell(r *queue.Record, want string) string {
 	is := string(r.Status)
 	if want != "" {

@@ -32,7 +32,7 @@ type Gap struct {
 	// its data, or a replica that was behind became the master. Reading begins again at the oldest
 	// event that is kept, so events may be read twice.
 	SetBack bool `json:"set_back"`
-	// Oldest is the stream id of the oldest entry that is kept; 0-0 if there is none.
+	// Oldest is the stream id of the oldest entry that is kept, or 0-0.
 	Oldest string `json:"oldest"`
 }
 

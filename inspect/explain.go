@@ -76,7 +76,7 @@ type BoundKind string
 
 // The kinds of bounds.
 const (
-	BoundNone     BoundKind = "none"           // there is no bound: this can wait for ever
+	BoundNone     BoundKind = "none"           // there is no bound: this can wait without limit
 	BoundDeadline BoundKind = "deadline"       // the task's own deadline
 	BoundOwner    BoundKind = "owner_deadline" // the deadline of an owner, if the task's own is not earlier
 	BoundQueue    BoundKind = "queue_limit"    // the QueueTimeout: the task ends unless it is claimed before
@@ -179,7 +179,7 @@ type WarningWord string
 
 // The kinds of warnings.
 const (
-	WarnNoBound   WarningWord = "no_bound"   // this can wait for ever; Tasks are the members that have no bound
+	WarnNoBound   WarningWord = "no_bound"   // this can wait without limit; Tasks are the members that have no bound
 	WarnPaused    WarningWord = "paused"     // the queue is paused
 	WarnFull      WarningWord = "full"       // the queue runs its maximum number of tasks
 	WarnThrottled WarningWord = "throttled"  // the rate of the queue is used up

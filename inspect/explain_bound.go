@@ -115,19 +115,19 @@ func (e *Explanation) warnNoBound(unbounded []string) {
 	advice := "give such tasks a Timeout"
 	switch {
 	case e.Why == WhyBroken:
-		e.warn(WarnNoBound, "no bound: this can wait for ever")
+		e.warn(WarnNoBound, "no bound: this can wait without limit")
 		return
 	case e.Why == WhyInLine:
 		advice = "give such tasks a Timeout or a QueueTimeout"
 	case e.Why == WhyRunning:
-		e.warn(WarnNoBound, "no bound: this can run for ever, as long as its worker lives; give such tasks a Timeout or an AttemptTimeout")
+		e.warn(WarnNoBound, "no bound: this can run as long as its worker lives; give such tasks a Timeout or an AttemptTimeout")
 		return
 	case e.Wait != nil && e.Wait.LimitAfter > 0 && len(unbounded) > 0:
 		advice = "nothing bounds " + some(unbounded) + "; give one of them or the agent a time limit"
 	case len(unbounded) > 0:
 		advice = "nothing bounds " + some(unbounded) + "; give them, the wait or the agent a time limit"
 	}
-	e.warn(WarnNoBound, "no bound: this can wait for ever; "+advice, unbounded...)
+	e.warn(WarnNoBound, "no bound: this can wait without limit; "+advice, unbounded...)
 }
 
 // some lists the first three ids and the number of further ones.

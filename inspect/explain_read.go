@@ -12,8 +12,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// observed is the reply of explain.lua about a task. Instants are in ms, as they are stored; 0 means
-// that there is none.
+// observed is the reply of explain.lua about a task. Instants are in ms, as they are
+// stored, or 0.
 type observed struct {
 	id                               string
 	now                              int64

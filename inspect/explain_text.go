@@ -126,7 +126,7 @@ func (e *Explanation) waitText() string {
 	return s
 }
 
-// detail returns a further sentence about the state, "" if there is none.
+// detail returns a further sentence about the state, or "".
 func (e *Explanation) detail() string {
 	switch e.Why {
 	case WhyWaiting, WhyWaking:

@@ -18,7 +18,7 @@ type ExportLine struct {
 	// Fields holds the stored fields, for partition, queue, worker and task.
 	Fields map[string]string
 
-	Payload []byte    // task: nil if there is none
+	Payload []byte    // task: or nil
 	Overdue bool      // task: its end is decided and not written yet
 	ReadAt  time.Time // task: clock of Redis when it was read
 

@@ -135,7 +135,7 @@ func (t *text) dissect(text string) (where, message string, ok bool) {
 	return where, strings.TrimPrefix(bare, "ERR "), ok
 }
 
-// innermost returns the first place in a stack, "" if there is none.
+// innermost returns the first place in a stack, or "".
 func (t *text) innermost(stack string) string {
 	for _, m := range position.FindAllStringSubmatch(stack, -1) {
 		if at := t.place(m); at != "" {

@@ -48,7 +48,7 @@ type progress struct {
 	sent   string // the last note of a heartbeat that was answered; guarded by the partition's mu
 }
 
-// unsent returns the newest note, or "" if there is none or it was sent.
+// unsent returns the newest note if it was not sent yet, or "".
 func (p *progress) unsent() string {
 	if newest := p.newest.Load(); newest != nil && *newest != p.sent {
 		return *newest

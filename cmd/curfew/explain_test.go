@@ -15,7 +15,7 @@ func TestExplainSaysWhyAndByWhen(t *testing.T) {
 		t.Fatalf("exit %d, %q, %q, want one line for each task", code, out, errs)
 	}
 	for i, id := range []string{a, b} {
-		if !strings.HasPrefix(lines[i], id+" (k) is PENDING: it is in line in the queue default as the first. No bound: this can wait for ever;") {
+		if !strings.HasPrefix(lines[i], id+" (k) is PENDING: it is in line in the queue default as the first. No bound: this can wait without limit;") {
 			t.Errorf("%q, want why %s is where it is", lines[i], id)
 		}
 	}

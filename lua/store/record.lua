@@ -72,7 +72,7 @@ function record.load(tx, ids)
   end
 end
 
--- get returns a task. Its status is false if there is none. get returns nil and why if the record cannot be read.
+-- get returns a task. Its status is false if no task has this id. get returns nil and why if the record cannot be read.
 function record.get(tx, id)
   local task = tx.tasks[id]
   if not task then

@@ -1,4 +1,4 @@
--- body returns the result or error of an ended task, "" if there is none.
+-- body returns the result or error of an ended task, or "".
 --
 -- @use store/try
 local function body(tx, task)

@@ -1,8 +1,8 @@
 -- load_task reads a task. If the time of the task or of its attempt is up, load_task ends that first. Every call that
 -- writes to a task begins with load_task, so a late task counts as late even if no reaper has run.
 --
--- Returns the task; its status is false if there is none. nil and why if its record cannot be used: then the task has
--- been put aside
+-- Returns  the task; its status is false if no task has this id
+--          nil and why if its record cannot be used: then the task has been put aside
 --
 -- @use store/record
 -- @use task/live

@@ -1,4 +1,4 @@
--- wait_limit returns the instant at which the wait is out of time, or nil if there is none yet. A limit that starts
+-- wait_limit returns the instant at which the wait is out of time, or nil if that is not known yet. A limit that starts
 -- with the first end starts now if a member has ended already. If an earlier attempt came to the same wait, its limit
 -- is kept.
 --

@@ -2,7 +2,7 @@
 --
 --   ends  the limit of the wait, or nil   patience  the nearest limit of a member, or nil
 --
--- Returns the instant, nil if there is none
+-- Returns the instant, or nil
 --
 -- @use store/index
 local function watch_wait(tx, id, ends, patience)
