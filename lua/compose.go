@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -123,6 +124,21 @@ func (t *text) add(s string, from place) {
 
 func (t *text) String() string { return strings.Join(t.lines, "\n") + "\n" }
 
+func (t *text) append(other text) {
+	t.lines = append(t.lines, other.lines...)
+	t.places = append(t.places, other.places...)
+}
+
+// register makes what a file defines a function of the library, by a name.
+func (t *text) register(f *file, name string) {
+	quoted := make([]string, len(f.flags))
+	for i, flag := range f.flags {
+		quoted[i] = strconv.Quote(flag)
+	}
+	t.add(fmt.Sprintf("redis.register_function{function_name = %q, callback = %s, flags = {%s}}",
+		name, inFiles(f.name), strings.Join(quoted, ", ")), place{f.path, 1})
+}
+
 // put appends a file as a function. Its parameters are what the file uses, and it returns
 // what the file defines. So a file sees no names of other files.
 func (t *text) put(f *file) {
@@ -182,8 +198,8 @@ func parse(name, from, source string) (*file, error) {
 }
 
 func (f *file) addFlags(text string, at place) error {
-	if path.Dir(f.name) != "call" {
-		return fmt.Errorf("%s: only files of call/ can have flags", at)
+	if !isEntry(f.name) {
+		return fmt.Errorf("%s: only files of call/ and facade/ can have flags", at)
 	}
 	words := remark.ReplaceAllString(flagsLine.FindStringSubmatch(text)[1], "")
 	for _, flag := range strings.Fields(words) {
@@ -195,12 +211,15 @@ func (f *file) addFlags(text string, at place) error {
 	return nil
 }
 
+// isEntry tells whether clients call what a file defines.
+func isEntry(name string) bool { return path.Dir(name) == "call" || path.Dir(name) == "facade" }
+
 func (f *file) addUse(text string, at place) error {
 	words := strings.Fields(text)
 	if len(words) != 3 || words[1] != "@use" || strings.Count(words[2], "/") != 1 {
 		return fmt.Errorf("%s: %q is not of the form -- @use folder/name", at, text)
 	}
-	if path.Dir(words[2]) == "call" {
+	if isEntry(words[2]) && !(path.Dir(words[2]) == "call" && path.Dir(f.name) == "facade") {
 		return fmt.Errorf("%s: %s is a call: only clients can use it", at, words[2])
 	}
 	f.uses = append(f.uses, line{at, words[2]})

@@ -262,7 +262,7 @@ func TestLoadFailsAndNamesTheFileIfFilesDoNotFitTogether(t *testing.T) {
 			`lua/call/s.lua:2: unknown flag "allow-oom,": use allow-oom, no-writes`},
 		{"a file that is not a call has flags",
 			tree("call/s.lua", "-- @use p/a"+s, "p/a.lua", "-- Flags allow-oom\nlocal a = 1"), Options{},
-			"lua/call/s.lua:1: use p/a: lua/p/a.lua:1: only files of call/ can have flags"},
+			"lua/call/s.lua:1: use p/a: lua/p/a.lua:1: only files of call/ and facade/ can have flags"},
 		{"a use without a name",
 			tree("call/s.lua", "-- @use"+s), Options{},
 			`lua/call/s.lua:1: "-- @use" is not of the form -- @use folder/name`},

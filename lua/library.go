@@ -9,7 +9,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -83,13 +82,9 @@ func LoadFS(fsys fs.FS, o Options) (*Library, error) {
 			return nil, fmt.Errorf("replace %s: %w", name, err)
 		}
 	}
-	paths, err := fs.Glob(fsys, "call/*.lua")
+	names, err := filesIn(fsys, "call")
 	if err != nil {
 		return nil, err
-	}
-	var names []string
-	for _, p := range paths {
-		names = append(names, strings.TrimSuffix(p, ".lua"))
 	}
 	s := &source{fsys: fsys, replace: o.Replace, read: map[string]*file{}}
 	l := &Library{functions: o.Functions, calls: map[string]*call{}}
@@ -101,6 +96,15 @@ func LoadFS(fsys fs.FS, o Options) (*Library, error) {
 		l.calls[path.Base(name)] = c
 	}
 	return l, l.composeWhole(s, names)
+}
+
+// filesIn are the names of the files of a folder.
+func filesIn(fsys fs.FS, folder string) ([]string, error) {
+	paths, err := fs.Glob(fsys, folder+"/*.lua")
+	for i, p := range paths {
+		paths[i] = strings.TrimSuffix(p, ".lua")
+	}
+	return paths, err
 }
 
 // compose returns one call, with its script.
@@ -131,34 +135,35 @@ func compose(s *source, name string, o Options) (*call, error) {
 // composeWhole composes the library. The names of the library and its functions contain a
 // digest of the text and the flags, so that a server can hold several versions.
 func (l *Library) composeWhole(s *source, names []string) error {
-	all, err := s.order(names)
+	body, flags, err := composeAll(s, names)
 	if err != nil {
 		return err
 	}
-	var body text
+	l.prefix = "curfew_" + digest(body.String() + flags)[:12]
+	l.whole.add("#!lua name="+l.prefix, place{"lua", 1})
+	l.whole.append(body)
+	for _, name := range names {
+		c := l.calls[path.Base(name)]
+		c.function = l.prefix + "_" + path.Base(name)
+		l.whole.register(s.read[name], c.function)
+	}
+	return nil
+}
+
+// composeAll puts all that some files need into one text. flags are the names of the files, and their flags.
+func composeAll(s *source, names []string) (body text, flags string, err error) {
+	all, err := s.order(names)
+	if err != nil {
+		return text{}, "", err
+	}
 	body.add(noFiles, place{"lua", 1})
 	for _, f := range all {
 		body.put(f)
 	}
-	flags := ""
 	for _, name := range names {
 		flags += strings.Join(append([]string{name}, s.read[name].flags...), " ") + "\n"
 	}
-	l.prefix = "curfew_" + digest(body.String() + flags)[:12]
-	l.whole.add("#!lua name="+l.prefix, place{"lua", 1})
-	l.whole.lines = append(l.whole.lines, body.lines...)
-	l.whole.places = append(l.whole.places, body.places...)
-	for _, name := range names {
-		f, c := s.read[name], l.calls[path.Base(name)]
-		c.function = l.prefix + "_" + path.Base(name)
-		quoted := make([]string, len(f.flags))
-		for i, flag := range f.flags {
-			quoted[i] = strconv.Quote(flag)
-		}
-		l.whole.add(fmt.Sprintf("redis.register_function{function_name = %q, callback = %s, flags = {%s}}",
-			c.function, inFiles(name), strings.Join(quoted, ", ")), place{f.path, 1})
-	}
-	return nil
+	return body, flags, nil
 }
 
 func digest(text string) string {
@@ -181,6 +186,9 @@ func (l *Library) Source(name string) string {
 	}
 	return ""
 }
+
+// Functions reports whether calls are functions of a library. Otherwise they are scripts.
+func (l *Library) Functions() bool { return l.functions }
 
 // Reads reports whether a call has the flag no-writes: it writes nothing. It returns false if
 // there is no such call.

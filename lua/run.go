@@ -50,13 +50,13 @@ func (l *Library) Run(ctx context.Context, rdb redis.UniversalClient, name, key 
 	}
 	reply, err := send(ctx, rdb, "fcall", c.function, key, args)
 	var refusal error // why the call is sent as a script
-	if unknownFunction(err) {
+	if UnknownFunction(err) {
 		// The server is new, restarted or flushed. The call has not run.
 		err = l.load(ctx, rdb, key)
 		moved := redis.HasErrorPrefix(err, "READONLY")
 		if err == nil {
 			reply, err = send(ctx, rdb, "fcall", c.function, key, args)
-			moved = unknownFunction(err)
+			moved = UnknownFunction(err)
 		} else if Raised(err) {
 			refusal = err
 		}
@@ -138,7 +138,8 @@ func raised(err error) string {
 	return answer.Error()
 }
 
-func unknownFunction(err error) bool {
+// UnknownFunction reports whether the server does not have a function, and has run nothing.
+func UnknownFunction(err error) bool {
 	return Raised(err) && strings.Contains(err.Error(), "Function not found")
 }
 

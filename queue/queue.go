@@ -106,6 +106,9 @@ func Open(ctx context.Context, rdb redis.UniversalClient, config Config) (*Queue
 		return nil, refusal.Failed("open", "", err)
 	}
 	q.batchers = make([]batcher, e.Partitions())
+	if config.Library == nil && (config.Access == AccessAll || config.Access == AccessReap) {
+		e.OfferFacade(ctx)
+	}
 	return q, nil
 }
 

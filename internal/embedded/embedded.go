@@ -37,6 +37,10 @@ func Start() (*Server, error) {
 		return nil, fmt.Errorf("start the embedded server: %w", err)
 	}
 	s := &Server{mini: mini, addr: mini.Addr(), done: make(chan struct{}), aged: make(chan struct{}), seen: time.Now()}
+	if err := s.serveFacade(); err != nil {
+		mini.Close()
+		return nil, fmt.Errorf("start the embedded server: %w", err)
+	}
 	go s.age()
 	return s, nil
 }

@@ -87,12 +87,14 @@ var values = []value{
 }
 
 var (
-	wordOf   = regexp.MustCompile(`^[A-Za-z0-9][!-~]*$`)
-	queueOf  = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*$`)
-	kindOf   = regexp.MustCompile(`^[A-Za-z0-9][\w.:/-]*$`)
-	signalOf = regexp.MustCompile(`^[A-Za-z0-9][\w-]*$`)
-	idOf     = regexp.MustCompile(`^[0-9]+-[A-Za-z0-9][\w.!-]*$`)
-	digitsOf = regexp.MustCompile(`^[0-9]+$`)
+	wordOf          = regexp.MustCompile(`^[A-Za-z0-9][!-~]*$`)
+	namedOf         = regexp.MustCompile(`^[A-Za-z0-9][\w.:@+/=-]*$`)
+	queueAndQuotaOf = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*(=[0-9]*)?$`)
+	queueOf         = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*$`)
+	kindOf          = regexp.MustCompile(`^[A-Za-z0-9][\w.:/-]*$`)
+	signalOf        = regexp.MustCompile(`^[A-Za-z0-9][\w-]*$`)
+	idOf            = regexp.MustCompile(`^[0-9]+-[A-Za-z0-9][\w.!-]*$`)
+	digitsOf        = regexp.MustCompile(`^[0-9]+$`)
 )
 
 func whole(text string) bool {

@@ -35,7 +35,7 @@ func (s *stage) try(t *testing.T, call string, args []string) attempt {
 	t.Helper()
 	ctx := context.Background()
 	verb, engine := s.way, "used_memory_vm_functions:"
-	words := []any{verb, s.library.Handle(call), 1, root}
+	words := []any{verb, s.handle(call), 1, root}
 	if verb == "evalsha" {
 		engine, words[1] = "used_memory_vm_eval:", s.scripts[call]
 	}
@@ -116,7 +116,7 @@ func TestNoArgumentHurts(t *testing.T) {
 		t.Run(fmt.Sprint("server ", n), func(t *testing.T) {
 			t.Parallel()
 			s, calls, scripts := newStage(t), 0, 0
-			for i, b := range bases() {
+			for i, b := range slices.Concat(bases(), facadeBases()) {
 				if i%servers != n {
 					continue
 				}

@@ -108,6 +108,20 @@ var meanings = map[string]func(string) bool{
 	"events":   func(s string) bool { return within(s, 0, 10000) },
 	"timeout":  func(s string) bool { return within(s, 1, 1<<53-1_800_000_000_000) || s == "none" }, // ends by 2^53
 
+	// Of the functions for other languages.
+	"never": never, "ownid": one("0-nobody"), "known": never, "headers": never, "whole1": one("1"), "mib": func(s string) bool { return within(s, 0, 65536) },
+	"duration": one("none"), "delayspan": one("0"), "backoffspan": one("0", "none"), "leasespan": never, "beatspan": one("0"), "fallbackspan": never,
+	"retention": func(s string) bool { return within(s, 0, 1<<53) || s == "none" },
+	"namedword": func(s string) bool { return len(s) <= 128 && namedOf.MatchString(s) },
+	"slots":     func(s string) bool { return within(s, 0, 500) },
+	"whole52":   func(s string) bool { return within(s, 0, 1<<52) },
+	"batch250":  func(s string) bool { return within(s, 1, 250) },
+	"claims":    func(s string) bool { return strings.Trim(s, " ") == "" },
+	"queues": func(s string) bool {
+		words := strings.Fields(s)
+		return len(words) > 0 && len(s) < 100 && !slices.ContainsFunc(words, func(w string) bool { return !queueAndQuotaOf.MatchString(w) })
+	},
+
 	"version": never, "partitions": one("0", "1"), "level": one("all", "terminal", "none"), "shape": never, "name": never,
 	"outcomes": never, "count": never, "none": one("0"), "fields": one("007"), // then seven of the values that follow are fields
 	"choice": never, "mode": one("", "all"), "mask": one(""), "verdict": one(""),

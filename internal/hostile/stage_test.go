@@ -41,6 +41,13 @@ func newStage(t *testing.T) *stage {
 	for _, name := range s.library.Names() {
 		s.scripts[name] = rdb.ScriptLoad(context.Background(), s.library.Source(name)).Val()
 	}
+	facade := testclock.Facade(t)
+	if err := rdb.FunctionLoad(context.Background(), facade.Text()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range facade.Names() {
+		s.scripts[name] = rdb.ScriptLoad(context.Background(), facade.Script(name)).Val()
+	}
 	q, err := queue.Open(context.Background(), rdb, queue.Config{Namespace: "h", Library: s.library})
 	if err != nil {
 		t.Fatal(err)
@@ -49,6 +56,14 @@ func newStage(t *testing.T) *stage {
 	s.fill(t)
 	s.keep(t)
 	return s
+}
+
+// handle is the name of a call's function: those of the façade have their own.
+func (s *stage) handle(call string) string {
+	if strings.HasPrefix(call, "curfew_") {
+		return call
+	}
+	return s.library.Handle(call)
 }
 
 // call makes a call that must be accepted.

@@ -51,7 +51,7 @@ func with(args []any, place int, value any) []any {
 // refuses checks that a call is refused with a text that contains says, and changes nothing.
 func (s *stage) refuses(t *testing.T, root, call string, args []any, says string) {
 	t.Helper()
-	for verb, handle := range map[string]string{"fcall": s.library.Handle(call), "evalsha": s.scripts[call]} {
+	for verb, handle := range map[string]string{"fcall": s.handle(call), "evalsha": s.scripts[call]} {
 		reply, err := s.rdb.Do(context.Background(), append([]any{verb, handle, 1, root}, args...)...).Result()
 		a := attempt{call: call, reply: reply, err: err}
 		if accepted, fault := a.accepted(); accepted || fault != "" || !strings.Contains(a.String(), says) {

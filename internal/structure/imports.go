@@ -33,7 +33,7 @@ var rooms = []struct {
 	{"inspect", []string{"queue", "internal/audit", "internal/engine", "internal/names", "internal/jsonline", "duration", "refusal"}},
 	{"worker", []string{"internal/jsonerr", "refusal", "reaper", "queue", "retryexpr", "duration"}},
 	{"agentwait", []string{"internal/jsonerr", "refusal", "worker", "queue", "lua", "retryexpr"}},
-	{"internal/embedded", nil},
+	{"internal/embedded", []string{"lua"}},
 	{"internal/redisproc", nil},
 	{"internal/demo", []string{"queue", "worker", "internal/embedded"}},
 	{"curfewtest", []string{"refusal", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "internal/embedded"}},

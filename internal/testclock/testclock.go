@@ -33,6 +33,16 @@ func Library(tb testing.TB, rdb redis.UniversalClient) *lua.Library {
 	return library
 }
 
+// Facade is the library of functions for other languages with this clock.
+func Facade(tb testing.TB) *lua.Facade {
+	tb.Helper()
+	facade, err := lua.LoadFacade(map[string]string{"store/now": now})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return facade
+}
+
 // Set sets the clock of a partition.
 func Set(tb testing.TB, rdb redis.UniversalClient, root string, at time.Time) {
 	tb.Helper()

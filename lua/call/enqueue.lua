@@ -46,32 +46,17 @@
 -- @use store/begin
 -- @use store/read_root
 -- @use store/unit
--- @use task/adopt
--- @use task/look_for_existing
--- @use task/plan
+-- @use task/enqueue_all
 -- @use task/read_tasks
-
-local function enqueue_all(tx, tasks)
-  local answers = {}
-  look_for_existing(tx, tasks)
-  for n, task in ipairs(tasks) do
-    local answer, d, parent = plan(tx, task)
-    if not answer then
-      adopt(tx, task, d, parent)
-      answer = d.deadline_at or ""
-    elseif answer[1] == "OK" then
-      answer = answer[3]
-    end
-    answers[n] = answer
-  end
-  return answers
-end
 
 local function enqueue(keys, argv)
   local tasks, kinds = read_tasks(argv, 1)
   local tx = read_root(begin(keys[1]), kinds)
   tx.strict = true
   local answers = unit(tx, enqueue_all, tasks)
+  for n, answer in ipairs(answers) do
+    answers[n] = answer[1] == "OK" and answer[3] or answer
+  end
   if tx.failed[1] then
     error(tx.failed[1], 0)
   end

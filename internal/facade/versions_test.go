@@ -1,0 +1,226 @@
+package facade
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/lua"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// digest is that of the text of the façade without its build number. If this test fails, raise
+// the build number in lua/named/facade.lua, so that servers get the new text, and note the digest.
+const digest = "1 3666586efd111c672486a9d247e7467450491340"
+
+func TestANewTextHasANewBuildNumber(t *testing.T) {
+	facade := load(t)
+	text := strings.Replace(facade.Text(), fmt.Sprintf("build = %d,", facade.Build()), "build = n,", 1)
+	sum := sha1.Sum([]byte(text))
+	if got := fmt.Sprint(facade.Build(), " ", hex.EncodeToString(sum[:])); got != digest {
+		t.Errorf("the façade is %q, and was %q: raise build in lua/named/facade.lua, and note this here", got, digest)
+	}
+}
+
+func load(t *testing.T) *lua.Facade {
+	t.Helper()
+	facade, err := lua.LoadFacade(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return facade
+}
+
+// version is the façade as a program of another version has it.
+func version(t *testing.T, build int, records string) string {
+	facade := load(t)
+	line := fmt.Sprintf("local facade = {build = %d, records = \"2\"}", facade.Build())
+	if !strings.Contains(facade.Text(), line) {
+		t.Fatalf("the text has no line %s", line)
+	}
+	return strings.Replace(facade.Text(), line, fmt.Sprintf("local facade = {build = %d, records = %q}", build, records), 1)
+}
+
+func buildOn(t *testing.T, rdb *redis.Client) int {
+	t.Helper()
+	build, err := engine.FacadeBuild(t.Context(), rdb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return build
+}
+
+func TestAProgramLoadsTheFunctionsThatAreMissingOrOlder(t *testing.T) {
+	t.Parallel()
+	mine := load(t).Build()
+	for _, c := range []struct {
+		name string
+		old  string // "": none
+		want int
+	}{
+		{"none", "", mine},
+		{"an older one", version(t, 0, "2"), mine},
+		{"the same", version(t, mine, "2"), mine},
+		{"a newer one", version(t, mine+1, "2"), mine + 1},
+		{"an older one that serves records that this one does not", version(t, 0, "1 2"), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			rdb := redistest.Start(t).Client(t)
+			if c.old != "" {
+				if err := rdb.FunctionLoad(t.Context(), c.old).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			queuetest.Open(t, rdb, queue.Config{})
+			if got := buildOn(t, rdb); got != c.want {
+				t.Errorf("the server has build %d, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+// A library of somebody else that has the name of the façade is left alone.
+func TestALibraryOfAnotherProgramIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Start(t).Client(t)
+	other := "#!lua name=curfew\nredis.register_function('theirs', function() return 'theirs' end)"
+	if err := rdb.FunctionLoad(t.Context(), other).Err(); err != nil {
+		t.Fatal(err)
+	}
+	queuetest.Open(t, rdb, queue.Config{})
+	if got, err := rdb.FCall(t.Context(), "theirs", nil).Result(); got != "theirs" || err != nil {
+		t.Errorf("their function = %v, %v", got, err)
+	}
+}
+
+// Programs of two versions load at once, a hundred times: the newer one stays.
+func TestTheNewerOfTwoThatAreLoadedAtOnceStays(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Start(t).Client(t)
+	mine := load(t).Build()
+	for n := range 100 {
+		if err := rdb.FunctionFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if n%2 == 0 {
+			if err := rdb.FunctionLoad(t.Context(), version(t, 0, "2")).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var group sync.WaitGroup
+		for i := range 4 {
+			text := version(t, mine+i%2, "2")
+			group.Go(func() {
+				if _, err := engine.LoadFacadeText(context.Background(), rdb, text); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if got := buildOn(t, rdb); got != mine+1 {
+			t.Fatalf("round %d: the server has build %d, want the newer one", n, got)
+		}
+	}
+}
+
+// Somebody removes all functions while clients are at work: programs in Go go on, and load what
+// they need; the façade is there again when one of them starts.
+func TestFunctionsAreRemovedWhileClientsWork(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Start(t).Client(t)
+	q := queuetest.Open(t, rdb, queue.Config{})
+	c := clientOf(t, rdb, q)
+	id := c.enqueue("k")
+	if err := rdb.FunctionFlush(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.try("fetch", "py"); err == nil || err.Error() != "ERR Function not found" {
+		t.Errorf("curfew_fetch without functions: error %v", err)
+	}
+	queuetest.Enqueue(t, q, queue.Task{})
+	queuetest.Open(t, rdb, queue.Config{})
+	if claims := c.claims("py", "slots", 2); len(claims) != 2 || claims[0]["id"] != id {
+		t.Errorf("claims %v, want two", claims)
+	}
+}
+
+// Each master of a cluster has the functions, and each partition is called by its root.
+func TestFunctionsOnACluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a cluster takes some seconds")
+	}
+	cluster := redistest.StartCluster(t)
+	rdb, err := queue.Connect(cluster.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rdb.Close()
+	q := queuetest.Open(t, rdb, queue.Config{Partitions: 6})
+	for p := range q.Partitions() {
+		c := &client{t, rdb, q.Root(p)}
+		id := c.enqueue("k", "timeout", "1m")
+		if claims := c.claims("py"); len(claims) != 1 || claims[0]["id"] != id {
+			t.Errorf("partition %d: claims %v, want %s", p, claims, id)
+		}
+	}
+}
+
+// A server has one library, also if a program has loaded the calls alone before. Otherwise the
+// collector of Redis reads the same functions twice.
+func TestAServerHasOneLibrary(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Start(t).Client(t)
+	libraries := func() (names []string) {
+		list, err := rdb.FunctionList(t.Context(), redis.FunctionListQuery{}).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, library := range list {
+			names = append(names, library.Name)
+		}
+		return names
+	}
+	for range 2 {
+		q := queuetest.Open(t, rdb, queue.Config{})
+		if got := fmt.Sprint(libraries()); got != "[curfew]" {
+			t.Fatalf("after Open the server has the libraries %s, want curfew alone", got)
+		}
+		queuetest.Enqueue(t, q, queue.Task{})
+		clientOf(t, rdb, q).enqueue("k")
+		if err := rdb.FunctionFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		queuetest.Enqueue(t, q, queue.Task{}) // it loads the calls alone
+		if got := libraries(); len(got) != 1 || got[0] == lua.FacadeName {
+			t.Fatalf("after the functions were removed and called again, the server has the libraries %s", got)
+		}
+	}
+}
+
+// An error that a function of the library raises names the file and line of the call.
+func TestErrorsNameTheirPlaceInOneLibrary(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Start(t).Client(t)
+	q := queuetest.Open(t, rdb, queue.Config{})
+	for _, name := range []string{"with the façade", "alone"} {
+		var raised *lua.ScriptError
+		_, err := q.Engine().Library().Run(t.Context(), rdb, "sweep", q.Root(0), "r", "0", "500")
+		if !errors.As(err, &raised) || !strings.Contains(err.Error(), "lua/call/sweep.lua:") {
+			t.Errorf("%s: %v, want an error with its place in lua/call/sweep.lua", name, err)
+		}
+		if err := rdb.FunctionFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

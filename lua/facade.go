@@ -1,0 +1,150 @@
+package lua
+
+import (
+	"errors"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// FacadeName is the name of the library that has the façade. It is the same in all versions.
+const FacadeName = "curfew"
+
+// Facade is the functions that programs in any language call, with names and values:
+// curfew_enqueue and others. They use the same files as the calls.
+//
+// Its library has the calls too, by the names that Library gives them. So a server needs one
+// library, and not two with the same files: the collector of Redis reads all of them again and
+// again, which makes small calls slower.
+type Facade struct {
+	whole   text
+	build   int
+	records []string
+	scripts map[string]string
+	reads   map[string]bool
+}
+
+var facadeOnce = sync.OnceValues(func() (*Facade, error) { return composeFacade(nil) })
+
+// LoadFacade composes the façade. replace gives files another text, as Options.Replace does.
+func LoadFacade(replace map[string]string) (*Facade, error) {
+	if replace == nil {
+		return facadeOnce()
+	}
+	return composeFacade(replace)
+}
+
+func composeFacade(replace map[string]string) (*Facade, error) {
+	o := Options{Functions: true, Replace: replace}
+	l, err := Load(o)
+	if err != nil {
+		return nil, err
+	}
+	names, err := filesIn(files, "facade")
+	if err != nil {
+		return nil, err
+	}
+	s := &source{fsys: files, replace: replace, read: map[string]*file{}}
+	f := &Facade{scripts: map[string]string{}, reads: map[string]bool{}}
+	for _, name := range names {
+		c, err := compose(s, name, o)
+		if err != nil {
+			return nil, err
+		}
+		f.scripts[path.Base(name)], f.reads[path.Base(name)] = c.source, c.reads
+	}
+	if f.whole, err = l.withFacade(s, names); err != nil {
+		return nil, err
+	}
+	f.build, f.records, err = versions(f.Text())
+	return f, err
+}
+
+// withFacade returns the text of the library with the façade. It begins with the files of the
+// calls, on the same lines as in the library without the façade, so errors name the same places.
+func (l *Library) withFacade(s *source, facades []string) (text, error) {
+	calls, err := filesIn(files, "call")
+	if err != nil {
+		return text{}, err
+	}
+	body, _, err := composeAll(s, append(calls, facades...))
+	if err != nil {
+		return text{}, err
+	}
+	var whole text
+	whole.add("#!lua name="+FacadeName, place{"lua", 1})
+	whole.append(body)
+	for _, name := range calls {
+		whole.register(s.read[name], l.calls[path.Base(name)].function)
+	}
+	for _, name := range facades {
+		whole.register(s.read[name], path.Base(name))
+	}
+	return whole, nil
+}
+
+// Text is what FUNCTION LOAD gets.
+func (f *Facade) Text() string { return f.whole.String() }
+
+// Names are those of the functions, sorted.
+func (f *Facade) Names() []string {
+	names := make([]string, 0, len(f.scripts))
+	for name := range f.scripts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Script is a function as a script for EVAL, "" if there is no such function.
+func (f *Facade) Script(name string) string { return f.scripts[name] }
+
+// Reads tells whether a function writes nothing, so that FCALL_RO runs it.
+func (f *Facade) Reads(name string) bool { return f.reads[name] }
+
+// aCall is a line that registers a call, by the name of the library that has only the calls.
+var aCall = regexp.MustCompile(`(?m)^redis\.register_function\{function_name = "(curfew_[0-9a-f]{12})_`)
+
+// CallsIn returns the name of the library that has the same calls as the text of a façade, or "".
+// A server cannot have both, since their functions have the same names.
+func CallsIn(text string) string {
+	if found := aCall.FindStringSubmatch(text); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
+// facadeLine is the line of a façade that says what it is (named/facade.lua).
+var facadeLine = regexp.MustCompile(`(?m)^local facade = \{build = (\d+), records = "([\d ]*)"\}$`)
+
+// versions returns the build number of a façade, and the versions of records that it can work with.
+func versions(text string) (build int, records []string, err error) {
+	about := facadeLine.FindStringSubmatch(text)
+	if about == nil {
+		return 0, nil, errors.New("the library " + FacadeName + " does not say which build it is")
+	}
+	build, err = strconv.Atoi(about[1])
+	return build, strings.Fields(about[2]), err
+}
+
+// Build is a number that is greater in newer versions.
+func (f *Facade) Build() int { return f.build }
+
+// Supersedes tells whether one façade may replace another, whose texts are given: it is newer,
+// and works with every version of records that the other works with.
+func Supersedes(text, other string) bool {
+	build, records, err := versions(text)
+	otherBuild, otherRecords, otherErr := versions(other)
+	if err != nil || otherErr != nil || build <= otherBuild {
+		return false
+	}
+	for _, version := range otherRecords {
+		if !slices.Contains(records, version) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,35 @@
+-- curfew_about: which library this is, and what a namespace is. It changes nothing.
+--
+-- KEYS[1]  root of a partition; without a key the reply is about the library alone
+--
+-- Returns  {"build", n, "records", versions} and, with a key,
+--          {…, "namespace", name, "partition", n, "partitions", n, "roots", roots, "events", level, "version", n, "now", ms}:
+--          partitions is 0 if the namespace was not opened. roots are separated by spaces
+-- Flags    no-writes
+--
+-- @use store/now
+-- @use named/facade
+-- @use named/options
+-- @use named/reply
+-- @use named/root_of
+local function about(keys, argv)
+  options.read(argv, 1, {})
+  local words = {"build", tostring(facade.build), "records", facade.records}
+  if #keys == 0 then
+    return words
+  end
+  local root, namespace = root_of(keys)
+  local known, roots = redis.call("HMGET", root, "partitions", "events", "version"), {}
+  for n = 1, tonumber(known[1] or 0) do
+    roots[n] = namespace .. ":{" .. n - 1 .. "}"
+  end
+  for _, word in ipairs({"namespace", namespace, "partition", string.match(root, "{(%d+)}$"), "partitions", known[1] or "0",
+    "roots", table.concat(roots, " "), "events", known[2] or "", "version", known[3] or "", "now", string.format("%d", now(root))}) do
+    words[#words + 1] = word
+  end
+  return words
+end
+
+local function curfew_about(keys, argv)
+  return reply(about, keys, argv)
+end

@@ -1,0 +1,27 @@
+-- curfew_enqueue: a producer hands over one task.
+--
+-- KEYS[1]  root of a partition
+-- ARGV[1]  kind
+-- ARGV[2…] names and values (named/read_task.lua); a span is 30s, or 30000 by its name with _ms
+--
+-- Returns the id of the task: the new one, or the one that its idempotency key belongs to
+-- Flags
+--
+-- @use named/options
+-- @use named/read_task
+-- @use named/reject
+-- @use named/reply
+-- @use named/root_of
+-- @use named/store_tasks
+local function enqueue(keys, argv)
+  local root = root_of(keys)
+  if not argv[1] then
+    reject("INVALID", "there is no kind: give it first, then names and values")
+  end
+  local task = {kind = argv[1], given = options.read(argv, 2, read_task.known), what = ""}
+  return store_tasks(root, {task})[1][1]
+end
+
+local function curfew_enqueue(keys, argv)
+  return reply(enqueue, keys, argv)
+end

@@ -1,0 +1,62 @@
+-- curfew_enqueue_many: a producer hands over up to 500 tasks. All are stored, or none.
+--
+-- KEYS[1]  root of a partition
+-- ARGV[1]  a JSON array of objects, up to 1 MiB: kind, and names and values as curfew_enqueue has them. The payload is any JSON;
+--          its text is the payload
+--
+-- Returns  for each task {"id", id, "deadline_at", ms, "new", n}: without deadline_at if it has none; new is 0 for a
+--          task that existed already
+-- Flags
+--
+-- @use named/options
+-- @use named/read_json
+-- @use named/read_task
+-- @use named/reject
+-- @use named/reply
+-- @use named/root_of
+-- @use named/store_tasks
+local raw = {payload = true, headers = true}
+
+local function read(objects)
+  local tasks = {}
+  for n, object in ipairs(objects) do
+    local what, given = "task " .. n .. ": ", {}
+    for name, value in pairs(object) do
+      if name ~= "kind" then
+        options.check(name, given, read_task.known, what)
+        given[name] = value
+      end
+    end
+    if not object.kind then
+      reject("INVALID", what .. "there is no kind")
+    end
+    tasks[n] = {kind = object.kind, given = given, what = what}
+  end
+  return tasks
+end
+
+local function enqueue_many(keys, argv)
+  local root = root_of(keys)
+  if #argv ~= 1 or #argv[1] > 1048576 then
+    reject("INVALID", "give one JSON array of tasks, of up to 1 MiB")
+  end
+  local objects = read_json(argv[1], raw)
+  if #objects > 500 then
+    reject("INVALID", "there are " .. #objects .. " tasks, and a call takes up to 500")
+  end
+  local answers = {}
+  for n, receipt in ipairs(store_tasks(root, read(objects))) do
+    local words = {"id", receipt[1]}
+    if receipt[2] ~= "" then
+      words[3], words[4] = "deadline_at", receipt[2]
+    end
+    words[#words + 1] = "new"
+    words[#words + 1] = receipt[3]
+    answers[n] = words
+  end
+  return answers
+end
+
+local function curfew_enqueue_many(keys, argv)
+  return reply(enqueue_many, keys, argv)
+end

@@ -1,0 +1,77 @@
+-- curfew_fetch: a worker with free slots takes tasks, and renews its lease.
+--
+-- KEYS[1]  root of a partition
+-- ARGV[1]  worker: a name that no other process has or had
+-- ARGV[2…] slots   how many tasks at the most, up to 500; absent: 1. A reply has 4 MiB at the most, and one task in any case
+--          queues  emails,default or emails=3,default=1: names, in order, with how many each gives before the others are
+--                  asked; absent: default
+--          lease   how long the worker lives without another call; absent: 30s. A worker that cannot call
+--                  curfew_heartbeat while it works takes a lease that is longer than its longest task
+--          seq     a number that grows with each fetch; the same again repeats a fetch whose reply was lost; absent: one
+--                  more than the last, and a repeat gets other tasks
+--
+-- Returns  {"now", ms, "seq", n, "claims", {{"id", id, "epoch", n, …}, …}, "wake", {key, …}, "wait_ms", n, "stop", n}
+--            claims   id, epoch, kind, queue, attempt, created_at, payload of each; deadline_at when the task must have
+--                     ended, attempt_ends_at when this attempt must, max_retries and headers, if it has them
+--            wake     keys for BLPOP when there are no claims
+--            wait_ms  fetch again after so long although no key had a value; 0: at once
+--            stop     1: the worker is asked to stop, and gets no tasks
+-- Ends     FAILED, what is late in line
+-- Flags    allow-oom        a full Redis must still drain
+--
+-- @use call/fetch
+-- @use store/keys
+-- @use store/parse
+-- @use named/count_of
+-- @use named/options
+-- @use named/queues_of
+-- @use named/reply
+-- @use named/root_of
+-- @use named/span_of
+-- @use named/worker_of
+local known = {slots = true, queues = true, lease = true, lease_ms = true, seq = true}
+
+local function add(words, name, value)
+  if value and value ~= "-" and value ~= "" then
+    words[#words + 1] = name
+    words[#words + 1] = value
+  end
+end
+
+-- claim_of names the five values of a claim (task/parcels.lua).
+local function claim_of(id, epoch, state, spec, payload)
+  local task = parse(id, spec, nil)
+  local ends, retries = string.match(state, "^(%S+) (%S+)")
+  local words = {"id", id, "epoch", epoch, "kind", task.kind, "queue", task.queue, "attempt", string.format("%d", (tonumber(retries) or 0) + 1),
+    "created_at", task.created_at, "payload", task.payload_bytes and payload or string.sub(spec, task.payload_from)}
+  add(words, "deadline_at", task["until"] or task.deadline_at)
+  add(words, "attempt_ends_at", ends)
+  add(words, "max_retries", task.max_retries)
+  add(words, "headers", task.headers)
+  return words
+end
+
+local function fetch_named(given_keys, argv)
+  local root, worker = root_of(given_keys), worker_of(argv, "worker")
+  local given = options.read(argv, 2, known)
+  local slots = count_of(given, "slots", "1", 0, 500)
+  local queues = queues_of(given.queues or "default", slots)
+  local lease = span_of(given, "lease", "30000", 1, 86400000)
+  local key = keys(root)
+  local seq = count_of(given, "seq", string.format("%d", (redis.call("HGET", key.worker .. worker, "seq") or 0) + 1), 0)
+  local told = fetch(given_keys, {worker, seq, slots, lease, unpack(queues)})
+  local claims, wake, given_to = {}, {}, told[2]
+  for i = 2, #given_to, 5 do
+    claims[#claims + 1] = claim_of(unpack(given_to, i, i + 4))
+  end
+  for i = 1, #queues, 2 do
+    wake[#wake + 1] = key.wake .. queues[i]
+  end
+  local look = given_to[1]
+  return {"now", string.format("%d", told[1]), "seq", seq, "claims", claims, "wake", wake,
+    "wait_ms", string.format("%d", math.max(look, 0)), "stop", look == -1 and "1" or "0"}
+end
+
+local function curfew_fetch(given, argv)
+  return reply(fetch_named, given, argv)
+end

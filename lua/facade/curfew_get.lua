@@ -1,0 +1,37 @@
+-- curfew_get: what is stored of a task. It changes nothing.
+--
+-- KEYS[1]  root of a partition
+-- ARGV[1]  id
+--
+-- Returns  {"id", id, "status", status, "kind", kind, …}: names and values of the record (docs/keys.md), and "payload";
+--          "overdue", "1" if its time is up and its end is not written yet
+-- Flags    no-writes
+--
+-- @use call/read
+-- @use named/first
+-- @use named/id_of
+-- @use named/options
+-- @use named/reject
+-- @use named/reply
+-- @use named/root_of
+local function get(keys, argv)
+  local root = root_of(keys)
+  local id = id_of(first(argv, "the id"), root)
+  options.read(argv, 2, {})
+  local told = read(keys, {id})[2]
+  if not told[1] then
+    reject("MISSING", "there is no task " .. id)
+  end
+  local words = {"id", id}
+  for i = 3, #told do
+    words[i] = told[i]
+  end
+  for _, word in ipairs({"payload", told[2], "overdue", tostring(told[1])}) do
+    words[#words + 1] = word
+  end
+  return words
+end
+
+local function curfew_get(keys, argv)
+  return reply(get, keys, argv)
+end

@@ -1,0 +1,68 @@
+-- curfew_heartbeat: a worker renews its lease, and learns which attempts must stop.
+--
+-- KEYS[1]  root of a partition
+-- ARGV[1]  worker
+-- ARGV[2…] claims    what it works on: 0-01J9…=3 0-01JA…=1, ids and epochs with commas or spaces between them; absent: nothing
+--          lease     how long it lives without another call; absent: 30s; 0s: goodbye, and what it holds is given back
+--          known     the newest seq of curfew_fetch whose reply has arrived: claims up to it that are not named are given
+--                    back; absent: none is
+--          progress  of the only claim that is named: how far it is, of which 1024 bytes are kept
+--
+-- Returns  {"now", ms, "left", n, "stops", {{"id", id, "epoch", n, "reason", word}, …}, "stop", n}
+--            stops   end these attempts and drop their results; with the reason cancelling end the attempt and settle it
+--            left    how many it still holds after a goodbye: say it again until this is 0
+--            stop    1: the worker is asked to stop: fetch no more, settle what it holds, and say goodbye
+-- Ends     FAILED, what is late among them
+-- Flags    allow-oom        a full Redis must still drain
+--
+-- @use call/heartbeat
+-- @use check/whole
+-- @use named/clip
+-- @use named/count_of
+-- @use named/id_of
+-- @use named/options
+-- @use named/reject
+-- @use named/reply
+-- @use named/root_of
+-- @use named/span_of
+-- @use named/worker_of
+local known = {claims = true, lease = true, lease_ms = true, known = true, progress = true}
+
+local function heartbeat_named(keys, argv)
+  local root, worker = root_of(keys), worker_of(argv, "worker")
+  local given = options.read(argv, 2, known)
+  local words = {worker, span_of(given, "lease", "30000", 0, 86400000), count_of(given, "known", "0", 0)}
+  if #(given.claims or "") > 655360 then
+    reject("INVALID", "claims has " .. #given.claims .. " bytes, and may have 655360")
+  end
+  for word in string.gmatch(given.claims or "", "[^%s,]+") do
+    local id, epoch = string.match(word, "^([^=]*)=(%d+)$")
+    if not whole(epoch) then
+      reject("INVALID", 'the claim "' .. clip(word) .. '" must be an id, = and its epoch, such as 0-01J9ZK3Q8X4M2C7W5T=1')
+    end
+    words[#words + 1] = id_of(id, root)
+    words[#words + 1] = epoch
+    words[#words + 1] = ""
+  end
+  if #words > 3003 then
+    reject("INVALID", "there are " .. (#words - 3) / 3 .. " claims, and a call takes up to 1000")
+  elseif given.progress and #words ~= 6 then
+    reject("INVALID", "progress needs one claim: name one")
+  end
+  words[6] = given.progress or words[6]
+  local told = heartbeat(keys, words)
+  local stops, stop = {}, "0"
+  for i = 3, #told do
+    local id, epoch, reason = unpack(told[i])
+    if id == "-" then
+      stop = "1"
+    else
+      stops[#stops + 1] = {"id", id, "epoch", epoch, "reason", reason}
+    end
+  end
+  return {"now", string.format("%d", told[1]), "left", string.format("%d", told[2]), "stops", stops, "stop", stop}
+end
+
+local function curfew_heartbeat(keys, argv)
+  return reply(heartbeat_named, keys, argv)
+end

@@ -1,0 +1,40 @@
+-- curfew_open: makes a partition of a namespace, or compares it with what is asked for. Open each partition once.
+--
+-- KEYS[1]  root of the partition
+-- ARGV     partitions  how many the namespace has, 1 to 999; absent: as many as there are, 1 if it is new
+--          events      level of events of a new namespace: all, terminal, none; absent: terminal
+--          event_mib   about how many MiB of events it keeps; absent: 64
+--          figures     whether ends are counted by kind: on, off; absent: on
+--
+-- Returns  {"namespace", name, "partition", n, "partitions", n, "now", ms}
+-- Flags    allow-oom        opening must work on a full Redis
+--
+-- @use call/open
+-- @use named/count_of
+-- @use named/options
+-- @use named/reject
+-- @use named/reply
+-- @use named/root_of
+local known = {partitions = true, events = true, event_mib = true, figures = true}
+
+local function open_partition(keys, argv)
+  local root, namespace = root_of(keys)
+  local given = options.read(argv, 1, known)
+  local partitions = count_of(given, "partitions", "0", given.partitions and 1 or 0, 999)
+  local answer = open(keys, {"2", partitions, given.events or "terminal", count_of(given, "event_mib", "0", 0, 65536), given.figures or "on", "produce"})
+  local word, value, why = answer[1], answer[2], answer[3]
+  if word == "VERSION" then
+    reject("NAMESPACE", root .. " is of version " .. value .. ", and this library knows version 2: use a new namespace, or a newer library")
+  elseif word == "PARTITIONS" then
+    reject("NAMESPACE", namespace .. " has " .. value .. " partitions, which cannot change: give partitions " .. value)
+  elseif word == "RIGHTS" then
+    reject("NAMESPACE", "the Redis user lacks rights: ACL SETUSER " .. table.concat(answer, " ", 2))
+  elseif word == "INVALID" then
+    reject("INVALID", value .. " " .. why)
+  end
+  return {"namespace", namespace, "partition", string.match(root, "{(%d+)}$"), "partitions", tostring(value), "now", string.format("%d", why)}
+end
+
+local function curfew_open(keys, argv)
+  return reply(open_partition, keys, argv)
+end

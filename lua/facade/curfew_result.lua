@@ -1,0 +1,56 @@
+-- curfew_result: how a task ended, if it has. If it has not, its id will be published on the channel `ended` of the
+-- partition when it ends: subscribe first, then call this, wait for the id or until `until`, and call this again.
+--
+-- KEYS[1]  root of a partition
+-- ARGV[1]  id
+--
+-- Returns  {"id", id, "status", status, "channel", name, "until", ms}: until is the next instant at which its time may
+--          end it; absent if there is none
+--          {"id", id, "status", status, "completed_at", ms, "result", bytes} of a task that is COMPLETED;
+--          "error", "reason", "code" and "timeout_type" of one that is FAILED or CANCELLED, those that it has
+-- Ends     it, if it is late
+-- Flags    allow-oom        whoever waits must learn of the end on a full Redis too
+--
+-- @use call/read
+-- @use call/watch
+-- @use store/keys
+-- @use named/first
+-- @use named/id_of
+-- @use named/options
+-- @use named/reject
+-- @use named/reply
+-- @use named/root_of
+local wanted = {completed_at = true, result = true, error = true, reason = true, code = true, timeout_type = true}
+
+local function result(given, argv)
+  local root = root_of(given)
+  local id = id_of(first(argv, "the id"), root)
+  options.read(argv, 2, {})
+  local seen = watch(given, {id})[2]
+  local status, instant = seen[1], seen[2]
+  if status == "" then
+    reject("MISSING", "there is no task " .. id)
+  elseif status == "BROKEN" then
+    reject("BROKEN", id .. ": its record cannot be read")
+  end
+  local words = {"id", id, "status", status}
+  if status == "PENDING" or status == "RUNNING" or status == "WAITING" then
+    words[5], words[6] = "channel", keys(root).ended
+    if instant ~= "" then
+      words[7], words[8] = "until", instant
+    end
+    return words
+  end
+  local told = read(given, {id})[2]
+  for i = 3, #told, 2 do
+    if wanted[told[i]] then
+      words[#words + 1] = told[i]
+      words[#words + 1] = told[i + 1]
+    end
+  end
+  return words
+end
+
+local function curfew_result(given, argv)
+  return reply(result, given, argv)
+end

@@ -1,0 +1,57 @@
+-- curfew_settle: a worker reports how an attempt ended.
+--
+-- KEYS[1]  root of a partition
+-- ARGV[1]  worker
+-- ARGV[2]  id
+-- ARGV[3]  epoch, as curfew_fetch gave it
+-- ARGV[4…] result   the attempt succeeded, with these bytes
+--          error    it failed, with this text
+--          release  it is given back, which counts as no attempt; the value says why, and is not kept. Give one of the three
+--          retry    of error: yes, no; absent: yes. No fails the task for good
+--          class    of error, in place of retry: error, failed, timeout (of the attempt), deadline (of the task)
+--          delay    of error and release: how long until it may be fetched again; absent: its back-off
+--          code     of error: an exit code
+--          verdict  of error: what its retry expression says
+--          call     identifies this report: a repeat gets the same reply; absent: made of the epoch
+--
+-- Returns  {"id", id, "status", status}: what the task is now. PENDING: it will run again
+-- Ends     COMPLETED, FAILED, CANCELLED
+-- Flags    allow-oom        a full Redis must still drain
+--
+-- @use call/settle
+-- @use check/whole
+-- @use named/clip
+-- @use named/id_of
+-- @use named/options
+-- @use named/outcome_of
+-- @use named/reject
+-- @use named/reply
+-- @use named/root_of
+-- @use named/word_of
+-- @use named/worker_of
+local known = {result = true, error = true, release = true, retry = true, class = true, delay = true, delay_ms = true, code = true,
+  verdict = true, call = true}
+
+local function settle_named(keys, argv)
+  local root, worker = root_of(keys), worker_of(argv, "worker")
+  local id, epoch = id_of(argv[2], root), argv[3]
+  if not whole(epoch) then
+    reject("INVALID", 'the epoch "' .. clip(epoch or "") .. '" must be the number that curfew_fetch gave')
+  end
+  local given = options.read(argv, 4, known)
+  local verdict = settle(keys, {worker, word_of(given, "call", "settle-" .. epoch), "1", id, epoch, outcome_of(given)})[2][1]
+  if type(verdict) == "string" then
+    return {"id", id, "status", verdict}
+  elseif verdict[1] == "LOST" then
+    reject("LOST", id .. " no longer belongs to this claim: it is " .. verdict[2] .. ". Drop the result")
+  elseif verdict[1] == "MISSING" then
+    reject("MISSING", "there is no task " .. id .. ". Drop the result")
+  elseif verdict[1] == "BROKEN" then
+    reject("BROKEN", id .. ": " .. verdict[2])
+  end
+  reject("INVALID", verdict[2] .. " " .. verdict[3])
+end
+
+local function curfew_settle(keys, argv)
+  return reply(settle_named, keys, argv)
+end

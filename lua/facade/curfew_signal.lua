@@ -1,0 +1,38 @@
+-- curfew_signal: sends an agent a signal, once for each name. One that comes before the agent waits for it is kept.
+--
+-- KEYS[1]  root of a partition
+-- ARGV[1]  id of the agent
+-- ARGV[2]  name of the signal
+-- ARGV[3…] payload  what it says, opaque; absent: empty
+--          call     identifies this call: a repeat gets the same reply
+--
+-- Returns  {"id", id, "status", "COMPLETED", "changed", "1"}: id is that of the promise that holds the signal
+--          {"id", id, "status", status, "changed", "0", "result" or "error", bytes}: there was one of that name
+-- Ends     COMPLETED
+-- Flags    allow-oom        an agent waits for it
+--
+-- @use call/signal
+-- @use named/call_of
+-- @use named/first
+-- @use named/id_of
+-- @use named/options
+-- @use named/reject
+-- @use named/reply
+-- @use named/root_of
+-- @use named/settled
+local known = {payload = true, call = true}
+
+local function signal_named(keys, argv)
+  local root = root_of(keys)
+  local agent = id_of(first(argv, "the id of the agent and the name of the signal"), root)
+  if not argv[2] then
+    reject("INVALID", "give the name of the signal behind the id of the agent")
+  end
+  local given = options.read(argv, 3, known)
+  local answer = signal(keys, {call_of(given, root, argv), agent, argv[2], given.payload or ""})
+  return settled(agent .. ".s-" .. argv[2], answer[1] == "OK" and {"OK", "COMPLETED"} or answer)
+end
+
+local function curfew_signal(keys, argv)
+  return reply(signal_named, keys, argv)
+end

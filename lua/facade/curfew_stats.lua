@@ -1,0 +1,37 @@
+-- curfew_stats: how many tasks of a partition are where. It changes nothing.
+--
+-- KEYS[1]  root of a partition
+-- ARGV     page  where to go on; absent: at the beginning
+--
+-- Returns  {"now", ms, "deadlines", n, "delayed", n, …, "next", page, "queues", {{"queue", name, "ready", n, "dead", n, …}, …}}:
+--          about 500 queues; next is 0 after the last
+-- Flags    no-writes
+--
+-- @use call/read_queues
+-- @use named/count_of
+-- @use named/options
+-- @use named/reply
+-- @use named/root_of
+local function stats(keys, argv)
+  root_of(keys)
+  local told = read_queues(keys, {count_of(options.read(argv, 1, {page = true}), "page", "0", 0)})
+  local words, queues = {"now", string.format("%d", told[1])}, {}
+  for _, word in ipairs(told[2]) do
+    words[#words + 1] = tostring(word)
+  end
+  for n = 4, #told do
+    local row = {"queue"}
+    for i, word in ipairs(told[n]) do
+      row[i + 1] = tostring(word)
+    end
+    queues[n - 3] = row
+  end
+  for _, word in ipairs({"next", told[3], "queues", queues}) do
+    words[#words + 1] = word
+  end
+  return words
+end
+
+local function curfew_stats(keys, argv)
+  return reply(stats, keys, argv)
+end

@@ -1,0 +1,37 @@
+-- curfew_sweep: ends, starts and removes what is due. Programs that have no reaper call it, each partition for itself.
+--
+-- KEYS[1]  root of a partition
+-- ARGV[1]  reaper: a name of its own
+-- ARGV[2…] batch     how many tasks of a kind at the most, up to 250; absent: 100
+--          fallback  how long this reaper waits between two calls at the most; absent: 500ms
+--
+-- Returns  {"now", ms, "wait_ms", n, "turn", n, "timed_out", n, "started", n, …}
+--            wait_ms  until the next call; 0: at once, more is due
+--            turn     1: nothing else keeps time in this partition; 0: another reaper does, and this one is its spare
+-- Ends     FAILED, CANCELLED
+-- Flags    allow-oom        a full Redis must still drain
+--
+-- @use call/sweep
+-- @use named/count_of
+-- @use named/options
+-- @use named/reply
+-- @use named/root_of
+-- @use named/span_of
+-- @use named/worker_of
+local known = {batch = true, fallback = true, fallback_ms = true}
+
+local function sweep_named(keys, argv)
+  root_of(keys)
+  local reaper = worker_of(argv, "reaper")
+  local given = options.read(argv, 2, known)
+  local told = sweep(keys, {reaper, count_of(given, "batch", "100", 1, 250), span_of(given, "fallback", "500", 1, 3600000)})
+  local words = {"now", string.format("%d", told[1]), "wait_ms", string.format("%d", told[2]), "turn", string.format("%d", told[3])}
+  for _, word in ipairs(told[4]) do
+    words[#words + 1] = tostring(word)
+  end
+  return words
+end
+
+local function curfew_sweep(keys, argv)
+  return reply(sweep_named, keys, argv)
+end

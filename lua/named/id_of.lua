@@ -1,0 +1,15 @@
+-- id_of returns the id of a task that an argument names. It must be of the partition of the key.
+--
+-- @use named/clip
+-- @use named/reject
+local function id_of(text, root)
+  local partition = text and #text <= 640 and string.match(text, "^(%d+)%-%w[%w._!-]*$")
+  if not partition then
+    reject("INVALID", 'the id "' .. clip(text or "") .. '" is not the id of a task: it is the partition, a dash, letters and digits, such as 0-01J9ZK3Q8X4M2C7W5T')
+  end
+  local mine = string.match(root, "{(%d+)}$")
+  if partition ~= mine then
+    reject("PARTITION", clip(text) .. " belongs to partition " .. clip(partition) .. ": use the key " .. string.gsub(root, "%d+}$", clip(partition) .. "}"))
+  end
+  return text
+end

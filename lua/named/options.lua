@@ -1,0 +1,43 @@
+-- options reads names and values from argument i on. It rejects a name without a value, a name that is given twice,
+-- and one that is not known.
+--
+--   known  name: true
+--
+-- Returns name: value
+--
+-- @use named/clip
+-- @use named/nearest
+-- @use named/reject
+
+-- unknown rejects a name. what is said of it begins the sentence: "" or "task 3: ".
+local function unknown(name, known, what)
+  local near, all = nearest(name, known), {}
+  for other in pairs(known) do
+    all[#all + 1] = other
+  end
+  table.sort(all)
+  reject("INVALID", what .. clip(name) .. " is not a known name: " ..
+    (near and "did you mean " .. near .. "?" or "use " .. (all[1] and table.concat(all, ", ") or "none")))
+end
+
+local options = {}
+
+function options.check(name, given, known, what)
+  if not known[name] then
+    unknown(name, known, what)
+  elseif given[name] then
+    reject("INVALID", what .. name .. " is given twice")
+  end
+end
+
+function options.read(argv, i, known)
+  local given = {}
+  for j = i, #argv, 2 do
+    options.check(argv[j], given, known, "")
+    if not argv[j + 1] then
+      reject("INVALID", argv[j] .. " has no value: give names and values in pairs")
+    end
+    given[argv[j]] = argv[j + 1]
+  end
+  return given
+end

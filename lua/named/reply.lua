@@ -1,0 +1,26 @@
+-- reply runs a function of the façade. What it raises becomes an error reply: "CURFEW WORD sentence" of what it
+-- rejects, and the error of Redis as it is.
+--
+-- @use store/reason
+
+-- words says which word an error of the calls has, by what its text contains.
+local words = {{" is not a namespace: ", "NAMESPACE"}, {" is of version ", "NAMESPACE"}, {"^BROKEN ", "BROKEN"}}
+
+local function reply(run, keys, argv)
+  local ok, answer = pcall(run, keys, argv)
+  if ok then
+    return answer
+  elseif type(answer) == "table" and answer.curfew then
+    return redis.error_reply("CURFEW " .. answer.curfew .. " " .. answer.says)
+  end
+  local text = reason(answer)
+  for _, word in ipairs(words) do
+    if string.find(text, word[1]) then
+      return redis.error_reply("CURFEW " .. word[2] .. " " .. (string.gsub(text, "^BROKEN ", "")))
+    end
+  end
+  if type(answer) == "table" then
+    return answer
+  end
+  return redis.error_reply(string.find(text, "^%u+ ") and text or "ERR " .. text)
+end
