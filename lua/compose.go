@@ -211,7 +211,7 @@ func (f *file) addFlags(text string, at place) error {
 	return nil
 }
 
-// isEntry tells whether clients call what a file defines.
+// isEntry reports whether clients call the function of a file.
 func isEntry(name string) bool { return path.Dir(name) == "call" || path.Dir(name) == "facade" }
 
 func (f *file) addUse(text string, at place) error {

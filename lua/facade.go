@@ -86,10 +86,10 @@ func (l *Library) withFacade(s *source, facades []string) (text, error) {
 	return whole, nil
 }
 
-// Text is what FUNCTION LOAD gets.
+// Text returns the text for FUNCTION LOAD.
 func (f *Facade) Text() string { return f.whole.String() }
 
-// Names are those of the functions, sorted.
+// Names returns the names of the functions, sorted.
 func (f *Facade) Names() []string {
 	names := make([]string, 0, len(f.scripts))
 	for name := range f.scripts {
@@ -99,10 +99,10 @@ func (f *Facade) Names() []string {
 	return names
 }
 
-// Script is a function as a script for EVAL, "" if there is no such function.
+// Script returns a function as a script for EVAL, or "".
 func (f *Facade) Script(name string) string { return f.scripts[name] }
 
-// Reads tells whether a function writes nothing, so that FCALL_RO runs it.
+// Reads reports whether a function writes nothing, so that FCALL_RO runs it.
 func (f *Facade) Reads(name string) bool { return f.reads[name] }
 
 // aCall is a line that registers a call, by the name of the library that has only the calls.
@@ -117,24 +117,24 @@ func CallsIn(text string) string {
 	return ""
 }
 
-// facadeLine is the line of a façade that says what it is (named/facade.lua).
+// facadeLine is the line of a façade with its build number (named/facade.lua).
 var facadeLine = regexp.MustCompile(`(?m)^local facade = \{build = (\d+), records = "([\d ]*)"\}$`)
 
-// versions returns the build number of a façade, and the versions of records that it can work with.
+// versions returns the build number of a façade, and the versions of records that it can read.
 func versions(text string) (build int, records []string, err error) {
 	about := facadeLine.FindStringSubmatch(text)
 	if about == nil {
-		return 0, nil, errors.New("the library " + FacadeName + " does not say which build it is")
+		return 0, nil, errors.New("the library " + FacadeName + " has no build number")
 	}
 	build, err = strconv.Atoi(about[1])
 	return build, strings.Fields(about[2]), err
 }
 
-// Build is a number that is greater in newer versions.
+// Build returns a number that is greater in newer versions.
 func (f *Facade) Build() int { return f.build }
 
-// Supersedes tells whether one façade may replace another, whose texts are given: it is newer,
-// and works with every version of records that the other works with.
+// Supersedes reports whether a façade can replace another one, from their texts: it is newer,
+// and reads every version of records that the other reads.
 func Supersedes(text, other string) bool {
 	build, records, err := versions(text)
 	otherBuild, otherRecords, otherErr := versions(other)

@@ -98,7 +98,7 @@ func LoadFS(fsys fs.FS, o Options) (*Library, error) {
 	return l, l.composeWhole(s, names)
 }
 
-// filesIn are the names of the files of a folder.
+// filesIn returns the names of the files of a folder.
 func filesIn(fsys fs.FS, folder string) ([]string, error) {
 	paths, err := fs.Glob(fsys, folder+"/*.lua")
 	for i, p := range paths {
@@ -150,7 +150,7 @@ func (l *Library) composeWhole(s *source, names []string) error {
 	return nil
 }
 
-// composeAll puts all that some files need into one text. flags are the names of the files, and their flags.
+// composeAll returns one text with the files and all that they use. flags has their names and flags.
 func composeAll(s *source, names []string) (body text, flags string, err error) {
 	all, err := s.order(names)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // serveFacade makes FCALL and FCALL_RO run the functions for programs in other languages.
-// miniredis has no Functions, so each is run as a script. The library cannot be replaced.
+// miniredis has no Functions, so each function runs as a script, and cannot be replaced.
 func (s *Server) serveFacade() error {
 	facade, err := lua.LoadFacade(nil)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // OfferFacade loads the façade, which programs in other languages call, into each master that
-// has none or an older one. A server without Functions, or a user without the right to load
-// them, has no façade: that is not an error.
+// has none or an older one. If the server has no Functions, or the user has no right to load
+// them, OfferFacade does nothing. It logs other errors.
 func (e *Engine) OfferFacade(ctx context.Context) {
 	if !e.library.Functions() {
 		return
@@ -46,8 +46,8 @@ func LoadFacade(ctx context.Context, rdb *redis.Client) (loaded bool, err error)
 // LoadFacadeText loads the text of a façade if the server has none, or an older one. It reports
 // whether it did.
 //
-// Programs of several versions may load at once, and FUNCTION LOAD has no condition. But one
-// transaction shows what it replaced. A program that replaced a newer façade puts it back.
+// Programs of several versions can load at once, and FUNCTION LOAD has no condition. But one
+// transaction returns what it replaced. A program that replaced a newer façade loads that again.
 func LoadFacadeText(ctx context.Context, rdb *redis.Client, text string) (loaded bool, err error) {
 	old, err := textOf(ctx, rdb, lua.FacadeName)
 	if err != nil || old != "" && !lua.Supersedes(text, old) {
@@ -67,7 +67,7 @@ func LoadFacadeText(ctx context.Context, rdb *redis.Client, text string) (loaded
 	return false, fmt.Errorf("%w: other programs keep replacing the library %s", refusal.ErrUnavailable, lua.FacadeName)
 }
 
-// FacadeBuild is the build number of the façade of a server, 0 if there is none.
+// FacadeBuild returns the build number of the façade of a server, or 0.
 func FacadeBuild(ctx context.Context, rdb redis.Cmdable) (int, error) {
 	reply, err := rdb.FCallRO(ctx, "curfew_about", nil).Slice()
 	if lua.UnknownFunction(err) {

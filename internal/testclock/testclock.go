@@ -33,7 +33,7 @@ func Library(tb testing.TB, rdb redis.UniversalClient) *lua.Library {
 	return library
 }
 
-// Facade is the library of functions for other languages with this clock.
+// Facade returns the library of functions for other languages with this clock.
 func Facade(tb testing.TB) *lua.Facade {
 	tb.Helper()
 	facade, err := lua.LoadFacade(map[string]string{"store/now": now})

@@ -1,6 +1,6 @@
--- curfew_about: which library this is, and what a namespace is. It changes nothing.
+-- curfew_about: describes the library and a namespace. It changes nothing.
 --
--- KEYS[1]  root of a partition; without a key the reply is about the library alone
+-- KEYS[1]  root of a partition; without a key only the library is described
 --
 -- Returns  {"build", n, "records", versions} and, with a key,
 --          {…, "namespace", name, "partition", n, "partitions", n, "roots", roots, "events", level, "version", n, "now", ms}:

@@ -7,7 +7,7 @@
 --          call    identifies this call: a repeat gets the same reply
 --
 -- Returns  {"id", id, "status", "CANCELLED", "changed", "1"}
---          {"id", id, "status", "CANCELLING", "changed", "1", "grace_at", ms}: its handler is told to stop, and has until then
+--          {"id", id, "status", "CANCELLING", "changed", "1", "grace_at", ms}: its handler must stop until then
 --          {"id", id, "status", status, "changed", "0", "result" or "error", bytes}: it had ended
 -- Ends     CANCELLED
 -- Flags    allow-oom        a full Redis must still drain

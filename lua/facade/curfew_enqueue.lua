@@ -1,8 +1,8 @@
--- curfew_enqueue: a producer hands over one task.
+-- curfew_enqueue: enqueues one task.
 --
 -- KEYS[1]  root of a partition
 -- ARGV[1]  kind
--- ARGV[2…] names and values (named/read_task.lua); a span is 30s, or 30000 by its name with _ms
+-- ARGV[2…] names and values (named/read_task.lua); a duration is 30s, or 30000 with _ms behind its name
 --
 -- Returns the id of the task: the new one, or the one that its idempotency key belongs to
 -- Flags

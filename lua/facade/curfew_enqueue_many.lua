@@ -1,11 +1,11 @@
--- curfew_enqueue_many: a producer hands over up to 500 tasks. All are stored, or none.
+-- curfew_enqueue_many: enqueues up to 500 tasks, all or none.
 --
 -- KEYS[1]  root of a partition
--- ARGV[1]  a JSON array of objects, up to 1 MiB: kind, and names and values as curfew_enqueue has them. The payload is any JSON;
---          its text is the payload
+-- ARGV[1]  a JSON array of objects, up to 1 MiB: kind, and the names and values of curfew_enqueue. The payload is any JSON value;
+--          its text is stored
 --
--- Returns  for each task {"id", id, "deadline_at", ms, "new", n}: without deadline_at if it has none; new is 0 for a
---          task that existed already
+-- Returns  for each task {"id", id, "deadline_at", ms, "new", n}: deadline_at only if it has one; new is 0 for a
+--          task that existed before
 -- Flags
 --
 -- @use named/options

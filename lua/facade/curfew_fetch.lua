@@ -1,22 +1,22 @@
--- curfew_fetch: a worker with free slots takes tasks, and renews its lease.
+-- curfew_fetch: claims tasks for a worker with free slots, and renews its lease.
 --
 -- KEYS[1]  root of a partition
 -- ARGV[1]  worker: a name that no other process has or had
--- ARGV[2…] slots   how many tasks at the most, up to 500; absent: 1. A reply has 4 MiB at the most, and one task in any case
---          queues  emails,default or emails=3,default=1: names, in order, with how many each gives before the others are
---                  asked; absent: default
---          lease   how long the worker lives without another call; absent: 30s. A worker that cannot call
---                  curfew_heartbeat while it works takes a lease that is longer than its longest task
---          seq     a number that grows with each fetch; the same again repeats a fetch whose reply was lost; absent: one
---                  more than the last, and a repeat gets other tasks
+-- ARGV[2…] slots   the most tasks to claim, up to 500; absent: 1. A reply has at most 4 MiB, or one larger task
+--          queues  emails,default or emails=3,default=1: names, in order; a number is how many this one gives before the
+--                  next one; absent: default
+--          lease   the time until the worker counts as dead, unless it calls again; absent: 30s. A worker that cannot
+--                  call curfew_heartbeat while it works takes a lease that is longer than its longest task
+--          seq     a number that grows with each fetch. The same number repeats a fetch whose reply was lost. Absent: one
+--                  more than the last, so a repeat gets other tasks
 --
 -- Returns  {"now", ms, "seq", n, "claims", {{"id", id, "epoch", n, …}, …}, "wake", {key, …}, "wait_ms", n, "stop", n}
---            claims   id, epoch, kind, queue, attempt, created_at, payload of each; deadline_at when the task must have
---                     ended, attempt_ends_at when this attempt must, max_retries and headers, if it has them
+--            claims   id, epoch, kind, queue, attempt, created_at, payload of each; if it has them: deadline_at (of the
+--                     task), attempt_ends_at (of this attempt), max_retries and headers
 --            wake     keys for BLPOP when there are no claims
---            wait_ms  fetch again after so long although no key had a value; 0: at once
+--            wait_ms  fetch again after this time even if no key has a value; 0: at once
 --            stop     1: the worker is asked to stop, and gets no tasks
--- Ends     FAILED, what is late in line
+-- Ends     FAILED: late tasks in line
 -- Flags    allow-oom        a full Redis must still drain
 --
 -- @use call/fetch
@@ -38,7 +38,7 @@ local function add(words, name, value)
   end
 end
 
--- claim_of names the five values of a claim (task/parcels.lua).
+-- claim_of gives the five values of a claim their names (task/parcels.lua).
 local function claim_of(id, epoch, state, spec, payload)
   local task = parse(id, spec, nil)
   local ends, retries = string.match(state, "^(%S+) (%S+)")

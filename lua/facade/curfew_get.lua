@@ -1,4 +1,4 @@
--- curfew_get: what is stored of a task. It changes nothing.
+-- curfew_get: reads a task. It changes nothing.
 --
 -- KEYS[1]  root of a partition
 -- ARGV[1]  id

@@ -1,18 +1,18 @@
--- curfew_heartbeat: a worker renews its lease, and learns which attempts must stop.
+-- curfew_heartbeat: renews the lease of a worker, and returns which attempts must stop.
 --
 -- KEYS[1]  root of a partition
 -- ARGV[1]  worker
--- ARGV[2…] claims    what it works on: 0-01J9…=3 0-01JA…=1, ids and epochs with commas or spaces between them; absent: nothing
---          lease     how long it lives without another call; absent: 30s; 0s: goodbye, and what it holds is given back
---          known     the newest seq of curfew_fetch whose reply has arrived: claims up to it that are not named are given
---                    back; absent: none is
---          progress  of the only claim that is named: how far it is, of which 1024 bytes are kept
+-- ARGV[2…] claims    its attempts: 0-01J9…=3 0-01JA…=1, ids and epochs, separated by commas or spaces; absent: none
+--          lease     the time until it counts as dead, unless it calls again; absent: 30s; 0s: its tasks are given back
+--          known     the newest seq of curfew_fetch whose reply has arrived: older claims that are not named are given
+--                    back; absent: none are
+--          progress  how far the attempt is, if claims names one alone; 1024 bytes are kept
 --
 -- Returns  {"now", ms, "left", n, "stops", {{"id", id, "epoch", n, "reason", word}, …}, "stop", n}
 --            stops   end these attempts and drop their results; with the reason cancelling end the attempt and settle it
---            left    how many it still holds after a goodbye: say it again until this is 0
---            stop    1: the worker is asked to stop: fetch no more, settle what it holds, and say goodbye
--- Ends     FAILED, what is late among them
+--            left    how many tasks it still holds after 0s: repeat the call until this is 0
+--            stop    1: the worker must stop: fetch no more, settle what it holds, then send a lease of 0s
+-- Ends     FAILED: late tasks among the claims
 -- Flags    allow-oom        a full Redis must still drain
 --
 -- @use call/heartbeat

@@ -1,9 +1,9 @@
--- curfew_open: makes a partition of a namespace, or compares it with what is asked for. Open each partition once.
+-- curfew_open: creates a partition of a namespace. If it exists, its settings must be those given. Open each partition once.
 --
 -- KEYS[1]  root of the partition
--- ARGV     partitions  how many the namespace has, 1 to 999; absent: as many as there are, 1 if it is new
+-- ARGV     partitions  how many the namespace has, 1 to 999; absent: as it is, or 1 if it is new
 --          events      level of events of a new namespace: all, terminal, none; absent: terminal
---          event_mib   about how many MiB of events it keeps; absent: 64
+--          event_mib   how many MiB of events it keeps, about; absent: 64
 --          figures     whether ends are counted by kind: on, off; absent: on
 --
 -- Returns  {"namespace", name, "partition", n, "partitions", n, "now", ms}

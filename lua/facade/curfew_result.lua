@@ -1,15 +1,15 @@
--- curfew_result: how a task ended, if it has. If it has not, its id will be published on the channel `ended` of the
--- partition when it ends: subscribe first, then call this, wait for the id or until `until`, and call this again.
+-- curfew_result: returns how a task ended. If it has not ended, its id will be published on the channel `ended` of the
+-- partition when it ends. Subscribe first, then call this, wait for the id or until `until`, and call this again.
 --
 -- KEYS[1]  root of a partition
 -- ARGV[1]  id
 --
--- Returns  {"id", id, "status", status, "channel", name, "until", ms}: until is the next instant at which its time may
---          end it; absent if there is none
+-- Returns  {"id", id, "status", status, "channel", name, "until", ms}: until is the next instant at which
+--          a limit of its own can end it; absent without such a limit
 --          {"id", id, "status", status, "completed_at", ms, "result", bytes} of a task that is COMPLETED;
---          "error", "reason", "code" and "timeout_type" of one that is FAILED or CANCELLED, those that it has
--- Ends     it, if it is late
--- Flags    allow-oom        whoever waits must learn of the end on a full Redis too
+--          of a task that is FAILED or CANCELLED: "error", "reason", and "code" and "timeout_type" if it has them
+-- Ends     the task, if its time is up
+-- Flags    allow-oom        a waiter must see the end on a full Redis too
 --
 -- @use call/read
 -- @use call/watch

@@ -1,4 +1,4 @@
--- curfew_settle: a worker reports how an attempt ended.
+-- curfew_settle: reports how an attempt ended.
 --
 -- KEYS[1]  root of a partition
 -- ARGV[1]  worker
@@ -6,15 +6,15 @@
 -- ARGV[3]  epoch, as curfew_fetch gave it
 -- ARGV[4…] result   the attempt succeeded, with these bytes
 --          error    it failed, with this text
---          release  it is given back, which counts as no attempt; the value says why, and is not kept. Give one of the three
---          retry    of error: yes, no; absent: yes. No fails the task for good
+--          release  it is given back, which counts as no attempt; any value. Give one of these three
+--          retry    of error: yes or no; absent: yes. With no the task fails without a retry
 --          class    of error, in place of retry: error, failed, timeout (of the attempt), deadline (of the task)
---          delay    of error and release: how long until it may be fetched again; absent: its back-off
+--          delay    of error and release: how long until the next attempt; absent: its back-off
 --          code     of error: an exit code
---          verdict  of error: what its retry expression says
---          call     identifies this report: a repeat gets the same reply; absent: made of the epoch
+--          verdict  of error: what its retry expression returned
+--          call     identifies this report: a repeat gets the same reply; absent: derived from the epoch
 --
--- Returns  {"id", id, "status", status}: what the task is now. PENDING: it will run again
+-- Returns  {"id", id, "status", status}: its status now. PENDING: it will run again
 -- Ends     COMPLETED, FAILED, CANCELLED
 -- Flags    allow-oom        a full Redis must still drain
 --

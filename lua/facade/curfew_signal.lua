@@ -1,13 +1,13 @@
--- curfew_signal: sends an agent a signal, once for each name. One that comes before the agent waits for it is kept.
+-- curfew_signal: sends an agent a signal, once for each name. A signal that the agent does not wait for yet is kept.
 --
 -- KEYS[1]  root of a partition
 -- ARGV[1]  id of the agent
 -- ARGV[2]  name of the signal
--- ARGV[3…] payload  what it says, opaque; absent: empty
+-- ARGV[3…] payload  bytes for the agent; absent: empty
 --          call     identifies this call: a repeat gets the same reply
 --
 -- Returns  {"id", id, "status", "COMPLETED", "changed", "1"}: id is that of the promise that holds the signal
---          {"id", id, "status", status, "changed", "0", "result" or "error", bytes}: there was one of that name
+--          {"id", id, "status", status, "changed", "0", "result" or "error", bytes}: a signal of that name was sent before
 -- Ends     COMPLETED
 -- Flags    allow-oom        an agent waits for it
 --

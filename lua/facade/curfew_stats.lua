@@ -1,7 +1,7 @@
--- curfew_stats: how many tasks of a partition are where. It changes nothing.
+-- curfew_stats: returns the numbers of tasks of a partition, by clock and queue. It changes nothing.
 --
 -- KEYS[1]  root of a partition
--- ARGV     page  where to go on; absent: at the beginning
+-- ARGV     page  `next` of the reply before; absent: the first page
 --
 -- Returns  {"now", ms, "deadlines", n, "delayed", n, …, "next", page, "queues", {{"queue", name, "ready", n, "dead", n, …}, …}}:
 --          about 500 queues; next is 0 after the last

@@ -1,13 +1,13 @@
--- curfew_sweep: ends, starts and removes what is due. Programs that have no reaper call it, each partition for itself.
+-- curfew_sweep: ends, starts and removes tasks that are due. Fleets without a reaper call it for each partition.
 --
 -- KEYS[1]  root of a partition
--- ARGV[1]  reaper: a name of its own
+-- ARGV[1]  reaper: a name that no other reaper has
 -- ARGV[2…] batch     how many tasks of a kind at the most, up to 250; absent: 100
---          fallback  how long this reaper waits between two calls at the most; absent: 500ms
+--          fallback  the longest time that this reaper waits between two calls; absent: 500ms
 --
 -- Returns  {"now", ms, "wait_ms", n, "turn", n, "timed_out", n, "started", n, …}
 --            wait_ms  until the next call; 0: at once, more is due
---            turn     1: nothing else keeps time in this partition; 0: another reaper does, and this one is its spare
+--            turn     1: this reaper keeps the time of the partition; 0: another reaper does, and this one is its spare
 -- Ends     FAILED, CANCELLED
 -- Flags    allow-oom        a full Redis must still drain
 --

@@ -1,4 +1,4 @@
--- call_of returns the id of this call. Of a caller that gave none it is made of the instant and the arguments.
+-- call_of returns the id of this call. If the caller gave none, call_of makes it of the instant and the arguments.
 --
 -- @use store/now
 -- @use named/word_of

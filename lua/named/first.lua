@@ -1,4 +1,4 @@
--- first returns the first argument of a function of the façade, which stands before the names and values.
+-- first returns the first argument of a function of the façade. It comes before the names and values.
 --
 -- @use named/reject
 local function first(argv, what)

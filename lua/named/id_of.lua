@@ -1,4 +1,4 @@
--- id_of returns the id of a task that an argument names. It must be of the partition of the key.
+-- id_of returns the id of a task from an argument. The task must belong to the partition of the key.
 --
 -- @use named/clip
 -- @use named/reject

@@ -1,6 +1,6 @@
--- nearest returns the known name that a misspelt one probably means, nil if none is near.
+-- nearest returns the known name that is most like a misspelt one, or nil.
 
--- distance is the number of letters to add, drop or change.
+-- distance returns how many letters must be added, dropped or changed.
 local function distance(a, b)
   local row = {}
   for j = 0, #b do

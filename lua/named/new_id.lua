@@ -1,5 +1,5 @@
 -- new_id makes the id of a task: the partition, a dash, 9 base-32 digits of the time in ms and 7 of a counter that the
--- root keeps, so that ids sort by when they were made and no two are the same.
+-- root keeps, so that ids sort by the time they were made, and each is unique.
 local alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 local function digits(n, width)

@@ -9,7 +9,7 @@
 -- @use named/nearest
 -- @use named/reject
 
--- unknown rejects a name. what is said of it begins the sentence: "" or "task 3: ".
+-- unknown rejects a name. what begins the sentence: "" or "task 3: ".
 local function unknown(name, known, what)
   local near, all = nearest(name, known), {}
   for other in pairs(known) do

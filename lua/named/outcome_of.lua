@@ -1,5 +1,5 @@
--- outcome_of reads the outcome of an attempt from the options of curfew_settle: result, error or release, and what
--- belongs to it.
+-- outcome_of reads the outcome of an attempt from the options of curfew_settle: result, error or release, and their
+-- details.
 --
 -- Returns the words of task/read_outcomes.lua, from the verb on
 --
@@ -10,7 +10,7 @@ local verbs = {result = "complete", error = "fail", release = "release"}
 local only_with = {retry = {error = true}, class = {error = true}, code = {error = true}, verdict = {error = true},
   delay = {error = true, release = true}, delay_ms = {error = true, release = true}}
 
--- which is the outcome that is given.
+-- which returns the outcome that was given.
 local function which(given)
   local found, n = nil, 0
   for name in pairs(verbs) do

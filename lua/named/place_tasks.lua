@@ -1,7 +1,7 @@
 -- place_tasks gives each task its shape, its id and its payload. A task whose id or idempotency key belongs to another
 -- partition is rejected.
 --
---   read  each fields, id or nil, payload, what, none (named/store_tasks.lua)
+--   read  fields, id or nil, payload, what and none of each (named/store_tasks.lua)
 --
 -- Returns the tasks as task/read_tasks.lua has them
 --
@@ -12,7 +12,7 @@
 -- @use named/new_id
 -- @use named/reject
 
--- same_shape is a text that is the same for fields that are the same.
+-- same_shape returns a text that is equal for equal fields.
 local function same_shape(fields)
   local words = {}
   for name, value in pairs(fields) do

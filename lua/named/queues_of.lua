@@ -1,7 +1,7 @@
--- queues_of reads the queues that a worker serves: names, separated by commas or spaces, each with = and a number if it
--- is to give that many in the first round (task/claim.lua).
+-- queues_of reads the queues that a worker serves: names, separated by commas or spaces. A name can have = and a number:
+-- how many tasks it gives in the first round (task/claim.lua).
 --
--- Returns queue, quota, …: as many as the slots if none is given
+-- Returns queue, quota, …: the quota is the number of slots if none is given
 --
 -- @use check/names
 -- @use check/whole

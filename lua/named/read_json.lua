@@ -1,9 +1,9 @@
--- read_json reads a JSON array of objects. Of each value it returns the text: of a string what it says, of anything else
--- its JSON. Decoding and encoding again would change numbers and empty lists.
+-- read_json reads a JSON array of objects. It returns each value as text: a string decoded, any other value as its JSON.
+-- Decoding and encoding again would change numbers and empty lists.
 --
---   raw  the names of values whose JSON is returned also if they are strings
+--   raw  the names of values that are returned as JSON even if they are strings
 --
--- Returns a list of {name: text}. A value of null is left out.
+-- Returns a list of {name: text}, without values that are null
 --
 -- @use named/clip
 -- @use named/reject
@@ -13,7 +13,7 @@ local function fail(at)
   reject("INVALID", 'the tasks must be a JSON array of objects, such as [{"kind":"render"}]; see byte ' .. at)
 end
 
--- part returns a value, and where it ends.
+-- part returns a value and the position behind it.
 local function part(text, at)
   local last = value_end(text, at) or fail(at)
   return string.sub(text, at, last), last
@@ -23,7 +23,7 @@ local function decoded(text)
   return cjson.decode("[" .. text .. "]")[1]
 end
 
--- member reads a name and its value into an object, and returns where the text goes on.
+-- member reads a name and its value into an object, and returns the position behind them.
 local function member(text, at, object, raw, what)
   local name, last = part(text, at)
   if string.byte(name) ~= 34 then
@@ -54,7 +54,7 @@ local function object_of(text, at, raw, what)
   return object, string.match(text, "^%s*()", at + 1)
 end
 
--- The text is JSON by the time that it is walked through.
+-- cjson has checked the text before, so it is valid JSON here.
 local function read_json(text, raw)
   local ok, whole = pcall(cjson.decode, text)
   local at = ok and type(whole) == "table" and string.match(text, "^%s*%[%s*()")

@@ -1,7 +1,7 @@
--- read_task makes a task of its kind and its named fields. Spans have a unit, 30s, or end with _ms.
+-- read_task makes a task of its kind and its named fields. A duration has a unit (timeout 30s), or its name ends with _ms.
 --
 --   given  name: value
---   what   what an error begins with: "" or "task 3: "
+--   what   how an error begins: "" or "task 3: "
 --
 -- Returns the fields of its shape (call/enqueue.lua), its id or nil, and its payload
 --
@@ -23,7 +23,7 @@ read_task.known = {id = true, payload = true, queue = true, headers = true, prio
   hook_failure = true, hook_timeout = true, hook_cancel = true, role = true, retention = true, retention_ms = true,
   idempotency_key = true, idempotency_scope = true, idempotency_window = true, idempotency_window_ms = true, retry_of = true}
 
--- headers must be what every worker can read.
+-- headers must be readable for every worker.
 local function check_headers(text, what)
   local ok, headers = pcall(cjson.decode, text)
   ok = ok and type(headers) == "table" and string.find(text, "^%s*{")
@@ -35,7 +35,7 @@ local function check_headers(text, what)
   end
 end
 
--- in_ms replaces each span by its ms.
+-- in_ms replaces each duration by its ms.
 local function in_ms(given, what)
   local fields = {}
   for name, value in pairs(given) do

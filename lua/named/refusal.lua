@@ -1,4 +1,4 @@
--- refusal says why a task was not created, by the word of the answer (call/enqueue.lua). It is nil for a task that is there.
+-- refusal returns why a task was not created, from the answer of call/enqueue.lua; nil if the task exists.
 local refusals = {
   INVALID = function(answer)
     return answer[2] .. " " .. answer[3]

@@ -1,9 +1,9 @@
--- reply runs a function of the façade. What it raises becomes an error reply: "CURFEW WORD sentence" of what it
--- rejects, and the error of Redis as it is.
+-- reply runs a function of the façade. An error that it raises becomes an error reply: "CURFEW WORD sentence" if the
+-- function rejects its arguments; errors of Redis are not changed.
 --
 -- @use store/reason
 
--- words says which word an error of the calls has, by what its text contains.
+-- words maps a piece of the text of a call's error to the word of the reply.
 local words = {{" is not a namespace: ", "NAMESPACE"}, {" is of version ", "NAMESPACE"}, {"^BROKEN ", "BROKEN"}}
 
 local function reply(run, keys, argv)

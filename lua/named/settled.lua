@@ -1,4 +1,4 @@
--- settled is the reply of a function that ends a task from outside.
+-- settled returns the reply of a function that ends a task from outside.
 --
 --   answer  {"OK", status} or {"ALREADY", status, note} or a refusal
 --

@@ -1,7 +1,7 @@
--- span reads a duration as people write it, 500ms, 30s, 1h30m, 1.5h or 1d12h, and returns its ms as a text.
+-- span reads a duration as people write it (500ms, 30s, 1h30m, 1.5h, 1d12h), and returns its ms as a text.
 --
 --   field  its name, for the error
---   what   what the error begins with: "" or "task 3: "
+--   what   how the error begins: "" or "task 3: "
 --
 -- @use named/clip
 -- @use named/reject
@@ -28,7 +28,7 @@ local function part(whole, point, fraction, unit)
   return math.floor(n / per_ms), n % per_ms * size + rest
 end
 
--- ms_of returns a duration in ms, or nil and whether it is one that is finer than a ms.
+-- ms_of returns a duration in ms, or nil and whether it is finer than 1 ms.
 local function ms_of(text)
   local sum, beside, at, days = 0, 0, 1, true
   while at <= #text do

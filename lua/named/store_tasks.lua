@@ -1,6 +1,6 @@
--- store_tasks enqueues tasks, all of them or none.
+-- store_tasks enqueues all tasks or none.
 --
---   tasks  each kind, given and what (named/read_task.lua)
+--   tasks  kind, given and what of each (named/read_task.lua)
 --
 -- Returns for each {id, deadline_at, new}
 --

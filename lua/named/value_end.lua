@@ -1,7 +1,6 @@
--- value_end returns where a JSON value ends that begins at a position. The text is JSON, or at least may be: where a value
--- has no end it returns nil.
+-- value_end returns where the JSON value ends that begins at a position, or nil if it does not end.
 
--- string_end is where a string ends.
+-- string_end returns where a string ends.
 local function string_end(text, at)
   local i = at + 1
   while true do
@@ -13,7 +12,7 @@ local function string_end(text, at)
   end
 end
 
--- nested_end is where an object or an array ends.
+-- nested_end returns where an object or an array ends.
 local function nested_end(text, at)
   local depth, i = 0, at
   repeat

@@ -1,4 +1,4 @@
--- word_of returns an option that is one word, such as the id of a call, or what stands for it if it was not given.
+-- word_of returns an option that is one word, such as the id of a call, or its default.
 --
 -- @use named/clip
 -- @use named/reject
