@@ -35,7 +35,7 @@ type Agent struct {
 	unfit     []*child                 // children that could not be scheduled
 
 	inside string       // name of the step whose function runs
-	unsent []queue.Task // scheduled children that the next wait creates
+	unsent []queue.Task // scheduled children that are not created yet
 	since  []queue.Task // all children scheduled since the last wait
 	made   hash.Hash    // digest of since
 	note   queue.Note   // journal entries and checkpoint to write with the next call

@@ -2,7 +2,6 @@ package agentwait
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
@@ -167,51 +166,25 @@ func (a *Agent) remembered() (number int64, entry string, ok bool) {
 // record adds an entry to the journal. The next call writes it.
 func (a *Agent) record(number int64, text []byte) {
 	a.note.Entries = append(a.note.Entries, queue.Entry{Number: number, Text: text})
-	if len(a.note.Entries) >= maxEntries && a.gone == nil {
-		a.write() // if it fails, the next call returns an error
+	if len(a.note.Entries) >= maxEntries {
+		a.write() // if it fails, the entries are kept, and the next call that writes them returns an error
 	}
 }
 
 // maxEntries is about how many entries are sent with one call.
 const maxEntries = 400
 
-// write writes the recorded entries and the checkpoint. A checkpoint has the number of the children
-// scheduled before it, so write creates those children first.
+// write writes the recorded entries and the checkpoint.
 func (a *Agent) write() error {
 	if a.gone != nil {
 		return a.gone
 	}
-	if a.note.Checkpoint != nil && len(a.unsent) > 0 {
-		if err := a.Start(); err != nil {
-			return err
-		}
-	}
 	if a.note.Checkpoint == nil && len(a.note.Entries) == 0 {
 		return nil
 	}
-	if err := a.remember(a, a.note); err != nil {
-		return err
-	}
-	a.note = queue.Note{}
-	return nil
-}
-
-// writeEntries writes the recorded entries. If a checkpoint waits until children are created, it writes
-// the entries before the checkpoint. They are written again with it, since a checkpoint replaces the
-// whole journal.
-func (a *Agent) writeEntries() error {
-	if a.note.Checkpoint == nil {
-		return a.write()
-	}
-	if len(a.note.Entries) == 0 {
-		return nil
-	}
-	return a.remember(a, queue.Note{Entries: a.note.Entries})
-}
-
-func (a *Agent) remember(ctx context.Context, n queue.Note) error {
-	if err := a.q.Attempts().Remember(ctx, a.job.ID, a.job.Epoch, a.job.Worker, n); err != nil {
+	if err := a.q.Attempts().Remember(a, a.job.ID, a.job.Epoch, a.job.Worker, a.note); err != nil {
 		return a.trouble(err)
 	}
+	a.note = queue.Note{}
 	return nil
 }

@@ -26,7 +26,7 @@ func (a *Agent) Start() error {
 // send creates the scheduled children. Its error has each child that is refused.
 func (a *Agent) send() error {
 	// Payloads may depend on Rand or Now: a replay must get the same, so the entries are written first.
-	if err := a.writeEntries(); err != nil || len(a.unsent) == 0 {
+	if err := a.write(); err != nil || len(a.unsent) == 0 {
 		return err
 	}
 	why, all := map[string]error{}, []error{}
