@@ -247,7 +247,7 @@ func TestNoChildIsLostSilently(t *testing.T) {
 			[]string{"child A.1: ", "child A.7: ", "child A.x: budget"}, nil},
 		"with a wait for them": {func(a *agent) error { _, err := agentwait.JoinAll(a, unnamed(a), unnamed(a)); return err }, []string{"member 0: ", "member 1: ", "as JSON"}, nil},
 		"with Cancel":          {func(a *agent) error { _, err := agentwait.Cancel(a, "", unnamed(a)); return err }, []string{"task 0: ", "as JSON"}, nil},
-		"with the agent's end": {func(a *agent) error { lost(a); return nil }, nil, []string{"never awaited: A.1 (echo), which could not be scheduled: ", "A.7 (echo)", "or call Start"}},
+		"with the agent's end": {func(a *agent) error { lost(a); return nil }, nil, []string{"children could not be scheduled: A.1 (echo): cannot encode", ", A.7 (echo): invalid argument"}},
 		"all refused children": {func(a *agent) error {
 			unshared(a, "one")
 			agentwait.Schedule[string](a, "x", queue.Task{Kind: "echo", ID: "two", Priority: 9})

@@ -289,19 +289,42 @@ func TestAHandlerThatIgnoresErrSuspendedCompletesNothing(t *testing.T) {
 	}
 }
 
+// The advice to wait or to call Start is for the children that this would create.
 func TestChildrenThatWereNeverStartedAreAnError(t *testing.T) {
-	s := newStage(t)
-	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
-		echo(a, "x")
-		return "done", nil
-	})
-	id := s.enqueue("agent", "")
-	s.run(1)
-	r := s.get(id)
-	if r.Status != queue.Failed || !strings.Contains(r.Error, "never awaited: "+id+".1 (echo): wait for them, or call Start") {
-		t.Fatalf("the agent is %s: %s", r.Status, r.Error)
+	const unfit = `children could not be scheduled: A.7 (echo): invalid argument: name "7" is a number: numbers are for children without a name, ` +
+		`A.s-x (echo): invalid argument: name "s-x" begins with s-, which is for signals: use Signal`
+	bad := func(a *agent) {
+		for _, name := range []string{"7", "s-x"} {
+			agentwait.Schedule[string](a, "x", queue.Task{Kind: "echo", ID: name})
+		}
 	}
-	if _, err := s.q.Get(s.ctx, id+".1"); !errors.Is(err, refusal.ErrNotFound) {
-		t.Fatalf("Get of the child = %v, want ErrNotFound", err)
+	some := func(n int) func(a *agent) {
+		return func(a *agent) {
+			for range n {
+				echo(a, "x")
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		do  func(a *agent)
+		err string
+	}{
+		"two children":  {some(2), "children were scheduled and never awaited: A.1 (echo), A.2 (echo): wait for them, or call Start"},
+		"many children": {some(7), "children were scheduled and never awaited: A.1 (echo), A.2 (echo), A.3 (echo), A.4 (echo), A.5 (echo), and 2 more: wait for them, or call Start"},
+		"invalid ones":  {bad, unfit},
+		"both":          {func(a *agent) { bad(a); some(1)(a) }, unfit + "\nchildren were scheduled and never awaited: A.1 (echo): wait for them, or call Start"},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			s := newStage(t)
+			agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) { c.do(a); return "done", nil })
+			id := s.enqueue("agent", "")
+			s.run(1)
+			if r := s.get(id); r.Status != queue.Failed || strings.ReplaceAll(r.Error, id, "A") != c.err {
+				t.Fatalf("the agent is %s: %s; want FAILED: %s", r.Status, r.Error, c.err)
+			}
+			if _, err := s.q.Get(s.ctx, id+".1"); !errors.Is(err, refusal.ErrNotFound) {
+				t.Fatalf("Get of the child = %v, want ErrNotFound", err)
+			}
+		})
 	}
 }
