@@ -65,7 +65,7 @@ func pick[T any](name string, k *ask, futures []*Future[T]) (w Winner[T], err er
 		}
 	}
 	if k.policy.Losers == CancelLosers {
-		w.Attempts = attempts[T](r, w.Index)
+		w.Attempts = attempts[T](r)
 	}
 	o := outcomeOf[T](r, w.Index)
 	w.ID, w.Value = o.ID, o.Value
@@ -76,11 +76,11 @@ func pick[T any](name string, k *ask, futures []*Future[T]) (w Winner[T], err er
 }
 
 // attempts returns the result of canceling each loser. A task that was given twice appears once.
-func attempts[T any](r *result, winner int) (all []CancelAttempt[T]) {
+func attempts[T any](r *result) (all []CancelAttempt[T]) {
 	at := r.places()
 	for i, m := range r.members {
 		c, _, _ := m.member()
-		if c.name() == nameOf(outcomeOf[T](r, winner).ID) || r.pending(c.name()) || at[c.name()][0] != i {
+		if c.name() == r.outcome.Winner || r.pending(c.name()) || at[c.name()][0] != i {
 			continue
 		}
 		all = append(all, CancelAttempt[T]{Index: i, ID: c.id, CancelResult: attempt[T](r, i)})
