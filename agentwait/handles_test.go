@@ -66,7 +66,7 @@ func TestATimeoutOfTasksOfSeveralTypes(t *testing.T) {
 	}
 }
 
-// Select reports the result of canceling each loser, including losers that had already ended.
+// Select reports the result of cancelling each loser, including losers that had already ended.
 func TestSelectReturnsTheResultOfEachCancel(t *testing.T) {
 	s := newStage(t)
 	s.cast()

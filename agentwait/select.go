@@ -16,12 +16,12 @@ type Winner[T any] struct {
 	// was given twice. Select has cancelled the tasks that had not ended, unless Wait.Losers
 	// is KeepLosers. Cancel returns what a task ended with.
 	Rest []*Future[T]
-	// Attempts has the result of canceling each task of Rest, except signals, which no wait cancels. It is nil if
+	// Attempts has the result of cancelling each task of Rest, except signals, which no wait cancels. It is nil if
 	// the wait does not cancel its losers.
 	Attempts []CancelAttempt[T]
 }
 
-// CancelAttempt is the result of canceling one loser of a wait.
+// CancelAttempt is the result of cancelling one loser of a wait.
 type CancelAttempt[T any] struct {
 	Index int // index of the member in the call
 	ID    string
@@ -75,7 +75,7 @@ func pick[T any](name string, k *ask, futures []*Future[T]) (w Winner[T], err er
 	return w, o.Err
 }
 
-// attempts returns the result of canceling each loser. A task that was given twice appears once.
+// attempts returns the result of cancelling each loser. A task that was given twice appears once.
 func attempts[T any](r *result) (all []CancelAttempt[T]) {
 	at := r.places()
 	for i, m := range r.members {
