@@ -47,9 +47,11 @@ func (w *Worker) Run(ctx context.Context) error {
 	var failed error
 	select {
 	case <-ctx.Done():
-		w.drain(cancelRoot)
+		failed = w.drain(cancelRoot)
 	case failed = <-w.failed:
 		endFetching()
+	}
+	if failed != nil {
 		w.abandon(cancelRoot)
 	}
 	endCalls()

@@ -39,8 +39,9 @@ type Worker struct {
 	callCtx    context.Context // of the calls that shutdown still needs: it ends after the handlers
 	stopping   atomic.Bool     // no more tasks are taken
 	drainSteps chan struct{}   // see drainStep
-	failed     chan error      // why Run cannot continue: see fail
-	background sync.WaitGroup  // the worker's goroutines except those of handlers
+	failed     chan error      // why Run cannot continue: one error at most, see fail
+	failOnce   sync.Once
+	background sync.WaitGroup // the worker's goroutines except those of handlers
 }
 
 // New returns a worker. It does nothing before Run. If the config is invalid, Run returns an error.
