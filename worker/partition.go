@@ -91,9 +91,8 @@ func (p *partition) failed() time.Duration {
 	return p.growDelay()
 }
 
-// growDelay returns 50 ms the first time, and twice as much each further time, up to 1 s. Caller
-// holds mu.
+// growDelay returns how long to wait after another failure. Caller holds mu.
 func (p *partition) growDelay() time.Duration {
-	p.retryDelay = min(max(2*p.retryDelay, 50*time.Millisecond), time.Second)
+	p.retryDelay = longer(p.retryDelay)
 	return p.retryDelay
 }

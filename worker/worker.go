@@ -19,7 +19,7 @@ type Worker struct {
 	log      *slog.Logger
 	counts   counts
 	kindLog  throttle // of kinds without a handler, by kind
-	errorLog throttle // of failed calls to Redis, by partition
+	errorLog throttle // of failed calls to Redis, by partition, or for the defaults of kinds
 
 	mu         sync.Mutex // guards what is registered before Run
 	ran        bool
