@@ -66,6 +66,7 @@ func (w *Worker) Run(ctx context.Context) error {
 
 // startBackground starts the worker's own goroutines. endStops ends the subscription to stop messages.
 func (w *Worker) startBackground() (endStops func()) {
+	w.about = w.description()
 	for n := range w.q.Partitions() {
 		w.partitions = append(w.partitions, newPartition(w, n))
 	}

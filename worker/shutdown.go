@@ -3,8 +3,6 @@ package worker
 import (
 	"context"
 	"time"
-
-	"github.com/curfew-dev/curfew/queue"
 )
 
 // reportTimeout bounds how long the worker tries to report the last outcomes after all handlers have
@@ -19,7 +17,7 @@ func (w *Worker) drain(cancelRoot context.CancelCauseFunc) error {
 	defer w.closePartitions()
 	for _, p := range w.partitions {
 		p.stopFetching()
-		p.describe(queue.WorkerDraining, "")
+		p.describe()
 	}
 	if drained, failed := w.waitUntil(w.config.ShutdownTimeout, w.drained); drained || failed != nil {
 		return failed

@@ -32,6 +32,7 @@ type Worker struct {
 	queues     queueWeights
 	slots      *slots
 	partitions []*partition
+	about      string          // see description
 	root       context.Context // the parent of the contexts of all handlers
 	fetchCtx   context.Context // Run's own: it ends when shutdown begins
 	end        context.CancelFunc
