@@ -1,5 +1,6 @@
-// Package names makes and parses the ids of tasks, and checks the names of kinds, queues and the
-// like. An id is the partition, a dash, and letters and digits. A child's id begins with its owner's.
+// Package names makes and parses the ids of tasks, checks the names of kinds, queues and the like, and
+// makes the names of workers and reapers. An id is the partition, a dash, and letters and digits. A
+// child's id begins with its owner's.
 package names
 
 import (
