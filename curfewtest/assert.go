@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -48,15 +46,11 @@ func (s *Stage) Tasks(kind string) []*queue.Record {
 func (s *Stage) ids() ([]string, error) {
 	var ids []string
 	for p := range s.Queue.Partitions() {
-		node, root := s.Queue.Client(), s.Queue.Root(p)
-		if c, ok := node.(*redis.ClusterClient); ok {
-			master, err := c.MasterForKey(s.ctx, root)
-			if err != nil {
-				return nil, err
-			}
-			node = master
+		node, err := s.Queue.Engine().Node(s.ctx, p)
+		if err != nil {
+			return nil, err
 		}
-		prefix := root + ":spec:"
+		prefix := s.Queue.Root(p) + ":spec:"
 		keys := node.Scan(s.ctx, 0, prefix+"*", 1000).Iterator()
 		for keys.Next(s.ctx) {
 			ids = append(ids, strings.TrimPrefix(keys.Val(), prefix))
