@@ -38,13 +38,13 @@ func TestFailuresAreSentences(t *testing.T) {
 		}, ""},
 		{"a ready task", func(c *curfewtest.Stage) {
 			c.MustComplete(c.Enqueue(queue.Task{Kind: "k", Queue: "mail", Timeout: time.Minute}).ID)
-		}, `fatal: Task ID of kind "k" is PENDING, not COMPLETED: it is ready in queue "mail"; it is out of time in 1m0s.`},
+		}, `fatal: Task ID of kind "k" is PENDING, not COMPLETED: it is ready in queue "mail"; its deadline is in 1m0s.`},
 		{"a task that waits for its next attempt", func(c *curfewtest.Stage) {
 			c.Worker.HandleRaw("k", fails(worker.RetryAfter(30*time.Second, errors.New("503"))))
 			id := c.Enqueue(queue.Task{Kind: "k", MaxRetries: 3, Timeout: time.Minute}).ID
 			c.RunOne()
 			c.AssertStatus(id, queue.Completed)
-		}, `error: Task ID of kind "k" is PENDING, not COMPLETED: it can start in 30s; 1 of 4 attempts failed, the last with "503"; it is out of time in 1m0s.`},
+		}, `error: Task ID of kind "k" is PENDING, not COMPLETED: it can start in 30s; 1 of 4 attempts failed, the last with "503"; its deadline is in 1m0s.`},
 		{"a failed task", func(c *curfewtest.Stage) {
 			c.Worker.HandleRaw("k", fails(worker.Fail(3, errors.New("no such page"))))
 			id := c.Enqueue(task("k")).ID
@@ -172,7 +172,7 @@ A task is ready and was not handed out: its queue is paused or at its limit, or 
 			c.Enqueue(queue.Task{Kind: "nap", Timer: true, Delay: time.Hour})
 			c.AssertNothingLeft()
 		}, `error: 2 tasks are left:
-	Task ID of kind "approval" is PENDING: it is a promise, which Queue.Resolve or Reject settles; it is out of time in 1m0s.
+	Task ID of kind "approval" is PENDING: it is a promise, which Queue.Resolve or Reject settles; its deadline is in 1m0s.
 	Task ID of kind "nap" is PENDING: it is a timer, due in 1h0m0s.`},
 		{"a clock beyond its end", func(c *curfewtest.Stage) {
 			c.Enqueue(queue.Task{Kind: "k", StartAt: time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC)})

@@ -33,7 +33,7 @@ func (s *Stage) why(r *queue.Record) string {
 		if r.Overdue {
 			parts = append(parts, "its end is decided and not written yet: Advance(0) does that")
 		} else if !r.Until.IsZero() {
-			parts = append(parts, "it is out of time "+s.when(r.Until))
+			parts = append(parts, "its deadline is "+s.when(r.Until))
 		}
 	}
 	return strings.Join(parts, "; ")
