@@ -94,8 +94,8 @@ func (s *Stage) AssertTimedOut(id string) *queue.Record {
 	return r
 }
 
-// AssertEnqueued reports an error if no task of a kind was enqueued for which all functions of match return
-// true. It returns the first such task, or nil. The task may have ended since.
+// AssertEnqueued reports an error if there is no task of a kind for which all functions of match return
+// true. It returns the first such task, or nil. The task may have ended, if its record is kept.
 func (s *Stage) AssertEnqueued(kind string, match ...func(*queue.Record) bool) *queue.Record {
 	s.tb.Helper()
 	all := s.Tasks("")
@@ -106,9 +106,9 @@ func (s *Stage) AssertEnqueued(kind string, match ...func(*queue.Record) bool) *
 		}
 	}
 	if len(ofKind) > 0 {
-		s.tb.Errorf("Of kind %q %s enqueued, and none matches:%s", kind, were(len(ofKind)), s.listed(ofKind, sent))
+		s.tb.Errorf("Of %s of kind %q none matches:%s", plural(len(ofKind), "task"), kind, s.listed(ofKind, sent))
 	} else {
-		s.tb.Errorf("No task of kind %q was enqueued.%s", kind, s.kinds(all))
+		s.tb.Errorf("There is no task of kind %q.%s", kind, s.kinds(all))
 	}
 	return nil
 }

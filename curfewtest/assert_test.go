@@ -105,19 +105,32 @@ func TestFailuresAreSentences(t *testing.T) {
 			`fatal: Enqueue of a task of kind "k": enqueue: priority 7 must be 0, 1, 2 or 3 (3 goes first)`},
 
 		{"nothing was enqueued", func(c *curfewtest.Stage) { c.AssertEnqueued("mail") },
-			`error: No task of kind "mail" was enqueued. Nor was any other task.`},
+			`error: There is no task of kind "mail". No task was enqueued.`},
 		{"other kinds were enqueued", func(c *curfewtest.Stage) {
 			c.Enqueue(task("a"))
 			c.Enqueue(task("a"))
 			c.Enqueue(task("b"))
 			c.AssertEnqueued("mail")
-		}, `error: No task of kind "mail" was enqueued. There are 2 of kind "a", 1 of kind "b".`},
+		}, `error: There is no task of kind "mail". There are 2 of kind "a", 1 of kind "b".`},
+		{"all records were removed", func(c *curfewtest.Stage) {
+			removeOne(c)
+			c.AssertEnqueued("k")
+		}, `error: There is no task of kind "k". No record is left: records are removed after their retention.`},
+		{"one record was removed", func(c *curfewtest.Stage) {
+			removeOne(c)
+			c.Enqueue(task("a"))
+			c.AssertEnqueued("k")
+		}, `error: There is no task of kind "k". There are 1 of kind "a". 1 record was removed: records are removed after their retention.`},
+		{"nothing to run, and all records were removed", func(c *curfewtest.Stage) {
+			removeOne(c)
+			c.RunOne()
+		}, "fatal: RunOne: no task is ready. No record is left: records are removed after their retention."},
 		{"none matches", func(c *curfewtest.Stage) {
 			c.Enqueue(queue.Task{Kind: "mail", Payload: []byte(`{"to":"me"}`)})
 			c.Enqueue(queue.Task{Kind: "mail", Headers: map[string]string{"tenant": "7"}})
 			yes, no := func(*queue.Record) bool { return true }, func(*queue.Record) bool { return false }
 			c.AssertEnqueued("mail", yes, no)
-		}, `error: Of kind "mail" 2 tasks were enqueued, and none matches:
+		}, `error: Of 2 tasks of kind "mail" none matches:
 	ID in queue "default" with payload "{\"to\":\"me\"}"
 	ID in queue "default" with payload "" and headers map[tenant:7]`},
 		{"tasks are left", func(c *curfewtest.Stage) {
@@ -189,6 +202,14 @@ A task is ready and was not handed out: its queue is paused or at its limit, or 
 			}
 		})
 	}
+}
+
+// removeOne lets a task complete, and moves the clock beyond its retention.
+func removeOne(c *curfewtest.Stage) {
+	c.Worker.HandleRaw("k", succeed)
+	c.Enqueue(task("k"))
+	c.Drain()
+	c.Advance(time.Hour)
 }
 
 func repeated(s string, n int) (all string) {
