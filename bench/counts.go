@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"net"
 	"runtime"
@@ -205,37 +204,4 @@ func (m *meter) commands(ctx context.Context) (int64, error) {
 		sum += n
 	}
 	return sum, nil
-}
-
-//go:embed counts.limits
-var limits string
-
-// Gate compares counts with the limits in counts.limits. It returns a line for each limit that
-// is exceeded, or that has no figure in r.
-func Gate(r Report) []string {
-	var broken []string
-	for line := range strings.Lines(limits) {
-		name, limit, ok := strings.Cut(strings.TrimSpace(line), " <= ")
-		if !ok {
-			continue
-		}
-		most, err := strconv.ParseFloat(limit, 64)
-		value, unit, known := r.find(name)
-		switch {
-		case err != nil || !known:
-			broken = append(broken, fmt.Sprintf("counts.limits: %q is not a figure of this benchmark, or its limit is not a number", line))
-		case value > most:
-			broken = append(broken, fmt.Sprintf("%s: %.4g %s, the limit is %.4g", name, value, unit, most))
-		}
-	}
-	return broken
-}
-
-func (r Report) find(name string) (value float64, unit string, ok bool) {
-	for _, f := range r.Figures {
-		if f.Name == name {
-			return f.Value, f.Unit, true
-		}
-	}
-	return 0, "", false
 }
