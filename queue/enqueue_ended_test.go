@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,6 +105,64 @@ func TestACallThatHasReturnedDoesNotReadTheCallersMemory(t *testing.T) {
 			}
 			if stored := fmt.Sprintf("%s%s", r.Payload, r.Result); stored != "first" {
 				t.Errorf("%q is stored, want what the caller gave", stored)
+			}
+		})
+	}
+}
+
+// mute holds every script back until its context ends.
+type mute struct {
+	redis.Hook
+	entered atomic.Int32
+}
+
+func (m *mute) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if !lua.IsVerb(cmd.Name()) {
+			return next(ctx, cmd)
+		}
+		m.entered.Add(1)
+		<-ctx.Done()
+		return ctx.Err()
+	}
+}
+
+// A client with four connections to a server has at most three calls under way there. The others were certainly not
+// sent, so their outcome is not unknown.
+func TestTheOutcomeOfACallThatIsNotSentIsKnown(t *testing.T) {
+	for claim, connect := range map[string]func() redis.UniversalClient{
+		"one server": func() redis.UniversalClient {
+			return redis.NewClient(&redis.Options{Addr: redistest.Shared(t).Addr, PoolSize: 4, ContextTimeoutEnabled: true})
+		},
+		"a cluster of one node": func() redis.UniversalClient {
+			slots := []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: redistest.Shared(t).Addr}}}}
+			return redis.NewClusterClient(&redis.ClusterOptions{PoolSize: 4, ContextTimeoutEnabled: true,
+				ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) { return slots, nil }})
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			rdb := connect()
+			defer rdb.Close()
+			q := queuetest.Open(t, rdb, queue.Config{Namespace: redistest.Namespace(t), Partitions: 8})
+			hook := &mute{Hook: queuetest.Around{Name: "none"}}
+			rdb.AddHook(hook)
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			var unknown atomic.Int32
+			var group sync.WaitGroup
+			for i := range 24 {
+				group.Go(func() {
+					_, err := q.Cancel(ctx, fmt.Sprintf("%d-a", i%8), "")
+					if errors.Is(err, refusal.ErrUnknown) {
+						unknown.Add(1)
+					} else if !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("Cancel = %v", err)
+					}
+				})
+			}
+			group.Wait()
+			if sent, lost := hook.entered.Load(), unknown.Load(); sent != 3 || lost > sent {
+				t.Errorf("%d calls were sent, and %d have an unknown outcome, want 3 and at most 3", sent, lost)
 			}
 		})
 	}
