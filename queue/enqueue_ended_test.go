@@ -22,14 +22,13 @@ import (
 // held holds the first script back until it is released, and then sends it whatever its context says, like a
 // connection that is slow to write.
 type held struct {
-	redis.Hook
+	queuetest.Around // for the other methods of a hook
 	reached, release chan struct{}
 	sent             chan error
 }
 
 func hold(rdb redis.UniversalClient) *held {
 	h := &held{reached: make(chan struct{}, 1), release: make(chan struct{}), sent: make(chan error, 1)}
-	h.Hook = queuetest.Around{Name: "none"}
 	rdb.AddHook(h)
 	return h
 }
@@ -112,8 +111,8 @@ func TestACallThatHasReturnedDoesNotReadTheCallersMemory(t *testing.T) {
 
 // mute holds every script back until its context ends.
 type mute struct {
-	redis.Hook
-	entered atomic.Int32
+	queuetest.Around // for the other methods of a hook
+	entered          atomic.Int32
 }
 
 func (m *mute) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
@@ -144,7 +143,7 @@ func TestTheOutcomeOfACallThatIsNotSentIsKnown(t *testing.T) {
 			rdb := connect()
 			defer rdb.Close()
 			q := queuetest.Open(t, rdb, queue.Config{Namespace: redistest.Namespace(t), Partitions: 8})
-			hook := &mute{Hook: queuetest.Around{Name: "none"}}
+			hook := &mute{}
 			rdb.AddHook(hook)
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
