@@ -55,6 +55,9 @@ func (a Attempts) Settle(ctx context.Context, partition int, worker, call string
 	if err := a.q.ready(ctx); err != nil {
 		return Reply{}, refusal.Failed("settle", "", err)
 	}
+	if err := checkWorker(worker); err != nil {
+		return Reply{}, refusal.Failed("settle", "", err)
+	}
 	if len(outcomes) > maxList {
 		return Reply{}, refusal.Failed("settle", "", refusal.Invalid("outcomes", "are %d, the limit of a call is %d: make several calls", len(outcomes), maxList))
 	}
@@ -68,7 +71,7 @@ func (a Attempts) Settle(ctx context.Context, partition int, worker, call string
 		args = o.append(args)
 	}
 	if ask.N != 0 {
-		if err := ask.check(worker); err != nil {
+		if err := ask.check(); err != nil {
 			return Reply{}, refusal.Failed("settle", "", err)
 		}
 		args = ask.append(args)
@@ -96,11 +99,11 @@ func (o *Outcome) check(maxBytes int) error {
 	if len(o.Error) > maxBytes {
 		return refusal.Invalid("error", "has %d bytes, the limit is %d", len(o.Error), maxBytes)
 	}
-	if why, found := strings.CutPrefix(o.Retry, "fail: "); o.Retry != "" && o.Retry != "retry" && o.Retry != "fail" && (!found || why == "") {
-		return refusal.Invalid("retry", "%q must be empty, retry, fail, or fail: with a reason", refusal.Clip(o.Retry))
-	}
 	if len(o.Retry) > 1024 {
 		return refusal.Invalid("retry", "has %d bytes, the limit is 1024", len(o.Retry))
+	}
+	if why, found := strings.CutPrefix(o.Retry, "fail: "); o.Retry != "" && o.Retry != "retry" && o.Retry != "fail" && (!found || why == "") {
+		return refusal.Invalid("retry", "%q must be empty, retry, fail, or fail: with a reason", refusal.Clip(o.Retry))
 	}
 	if o.Delay < 0 {
 		return refusal.Invalid("delay", "%v must not be negative", o.Delay)

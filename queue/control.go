@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
-	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -97,21 +96,17 @@ func (q *Queue) LimitRate(ctx context.Context, queue string, r Rate) (Controlled
 // partitions can have the change already; make the same call again.
 func (q *Queue) control(ctx context.Context, op, queue string, controls ...any) (Controlled, error) {
 	var sum Controlled
-	if !names.Valid(queue, "._-") {
-		return sum, refusal.Failed(op, "", refusal.Invalid("queue", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", refusal.Clip(queue)))
+	if err := checkQueue("queue", queue); err != nil {
+		return sum, refusal.Failed(op, "", err)
 	}
 	for p := range q.Partitions() {
 		words, err := worded(q.engine.Call(ctx, p, "control", append([]any{queue}, controls...)...))
-		switch {
-		case err != nil:
-		case engine.Text(words[0]) == "INVALID":
-			err = refusal.Invalid(engine.Text(words[1]), "%s", engine.Text(words[2]))
-		case len(words) == 3:
-			sum.Known = sum.Known || engine.Number(words[1]) == 1
-			sum.Ready += engine.Number(words[2])
-		}
 		if err != nil {
 			return sum, refusal.Failed(op+" of "+queue, "", err)
+		}
+		if len(words) == 3 {
+			sum.Known = sum.Known || engine.Number(words[1]) == 1
+			sum.Ready += engine.Number(words[2])
 		}
 	}
 	return sum, nil
@@ -125,8 +120,8 @@ func (q *Queue) Drain(ctx context.Context, queue, reason string) (int64, error) 
 		return 0, refusal.Failed("drain", "", err)
 	}
 	var sum int64
-	if !names.Valid(queue, "._-") {
-		return sum, refusal.Failed("drain", "", refusal.Invalid("queue", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", refusal.Clip(queue)))
+	if err := checkQueue("queue", queue); err != nil {
+		return sum, refusal.Failed("drain", "", err)
 	}
 	if limit := min(q.config.MaxBytes, maxReason); len(reason) > limit {
 		return sum, refusal.Failed("drain", "", refusal.Invalid("reason", "has %d bytes, the limit is %d", len(reason), limit))

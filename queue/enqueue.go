@@ -203,9 +203,9 @@ func (c *submission) read(reply any) bool {
 		c.receipt.ID = ""
 		c.err = refusal.Invalid(id, "%s", engine.Text(more))
 	case "BROKEN":
-		c.err = fmt.Errorf("%w: %s", refusal.ErrBroken, engine.Text(more))
+		c.err = broken(words[2:])
 	default:
-		c.err = fmt.Errorf("enqueue answered %q", word)
+		c.err = engine.Unexpected("answer to enqueue", words)
 	}
 	return false
 }

@@ -146,11 +146,13 @@ func (t *Task) Check(maxBytes int) error {
 
 // check makes all checks of a task that need no call to Redis.
 func (t *Task) check(maxBytes int) error {
-	if !names.Valid(t.Kind, "._-:/") {
-		return refusal.Invalid("kind", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit", refusal.Clip(t.Kind))
+	if err := checkKind("kind", t.Kind); err != nil {
+		return err
 	}
-	if t.Queue != "" && !names.Valid(t.Queue, "._-") {
-		return refusal.Invalid("queue", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", refusal.Clip(t.Queue))
+	if t.Queue != "" {
+		if err := checkQueue("queue", t.Queue); err != nil {
+			return err
+		}
 	}
 	if t.Priority < 0 || t.Priority > 3 {
 		return refusal.Invalid("priority", "%d must be 0, 1, 2 or 3 (3 goes first)", t.Priority)
