@@ -89,7 +89,14 @@ func (q *Queue) LimitRate(ctx context.Context, queue string, r Rate) (Controlled
 	if err != nil {
 		return Controlled{}, refusal.Failed("limit rate", "", err)
 	}
-	return q.control(ctx, "limit rate", queue, "rate", r.N, "per_ms", r.Per.Milliseconds()*int64(parts), "burst", max(r.Burst/parts, 1))
+	return q.control(ctx, "limit rate", queue, "rate", r.N, "per_ms", perPartition(r.Per, parts), "burst", max(r.Burst/parts, 1))
+}
+
+// perPartition returns the ms in which one of the partitions gives as many tasks as all of them give in per. It
+// rounds up, so that the queue does not give more than its rate. The product in ns can overflow.
+func perPartition(per time.Duration, partitions int) int64 {
+	n, rest := int64(partitions), per%time.Millisecond
+	return per.Milliseconds()*n + (int64(rest)*n+int64(time.Millisecond)-1)/int64(time.Millisecond)
 }
 
 // control changes the controls in every partition. If it returns the error of a call, some
