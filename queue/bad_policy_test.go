@@ -40,7 +40,7 @@ func TestEnqueueRefusesBadRetries(t *testing.T) {
 		onEnqueue("a negative back-off", backoff(queue.Backoff{Delay: -time.Second}), "back-off", "leave it out for none"),
 		onEnqueue("a back-off below 1 ms", backoff(queue.Backoff{Delay: 1}), "back-off", "under 1ms"),
 		onEnqueue("a negative maximum", backoff(queue.Backoff{Delay: time.Second, Max: -time.Second}), "longest back-off", "leave it out for none"),
-		onEnqueue("a back-off of None", backoff(queue.Backoff{Delay: queue.None}), "back-off", "cannot be None: leave it out"),
+		onEnqueue("jitter of a back-off of None", backoff(queue.Backoff{Delay: queue.None, Jitter: 0.5}), "back-off", "needs a Delay"),
 		onEnqueue("a maximum of None", backoff(queue.Backoff{Delay: time.Second, Max: queue.None}), "longest back-off", "cannot be None: leave it out"),
 	}
 	for claim, source := range map[string]string{

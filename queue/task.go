@@ -107,7 +107,7 @@ type Task struct {
 }
 
 // None means no such time, even if the kind has a default. It can be the Timeout, QueueTimeout,
-// AttemptTimeout, CancelGrace, TimeoutGrace or Retention of a Task.
+// AttemptTimeout, CancelGrace, TimeoutGrace or Retention of a Task, or the Delay of its Backoff.
 const None time.Duration = math.MinInt64
 
 // NoRetries means no retries, even if the kind has a default.
@@ -242,7 +242,7 @@ func (t *Task) checkTimes() error {
 		}
 	}
 	for field, d := range map[string]time.Duration{"delay": t.Delay, "default timeout": t.DefaultTimeout, "idempotency window": t.IdempotencyWindow,
-		"back-off": t.Backoff.Delay, "longest back-off": t.Backoff.Max} {
+		"longest back-off": t.Backoff.Max} {
 		if d == None {
 			return refusal.Invalid(field, "cannot be None: leave it out")
 		}
