@@ -194,9 +194,6 @@ func (e *Engine) run(ctx context.Context, patience time.Duration, script, root s
 	return e.library.Run(try, e.rdb, script, root, args...)
 }
 
-// TimedOut reports whether the client gave up waiting for a reply.
-func TimedOut(err error) bool { return timedOut(err) }
-
 // timedOut reports whether a try ended because its connection was silent for too long.
 func timedOut(err error) bool {
 	var read net.Error
