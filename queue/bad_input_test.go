@@ -329,6 +329,8 @@ func TestSettleRefusesABadOutcome(t *testing.T) {
 		outcome("a verb in capitals", queue.Outcome{Verb: "COMPLETE"}, "verb", "must be complete, fail or release"),
 		outcome("a verb of RESP", queue.Outcome{Verb: "complete\r\n"}, "verb", "must be complete, fail or release"),
 		outcome("an unknown class", queue.Outcome{Verb: queue.Fail, Class: "fatal"}, "class", `"fatal" must be error, failed, timeout or deadline`),
+		outcome("an unknown answer of the retry expression", queue.Outcome{Verb: queue.Fail, Retry: "maybe"}, "retry", `"maybe" must be empty, retry, fail, or fail: with a reason`),
+		outcome("no reason why it could not be evaluated", queue.Outcome{Verb: queue.Fail, Retry: "fail: "}, "retry", "with a reason"),
 		outcome("a negative delay", queue.Outcome{Verb: queue.Release, Delay: -time.Second}, "delay", "must not be negative"),
 		outcome("a result of 1,001 bytes", queue.Outcome{Verb: queue.Complete, Result: []byte(longer)}, "result", "store it elsewhere and return a reference"),
 		outcome("an error of 1,001 bytes", queue.Outcome{Verb: queue.Fail, Error: longer}, "error", "has 1001 bytes, the limit is 1000"),

@@ -40,7 +40,7 @@ func TestEnqueueRefusesBadRetries(t *testing.T) {
 		onEnqueue("a negative back-off", backoff(queue.Backoff{Delay: -time.Second}), "back-off", "leave it out for none"),
 		onEnqueue("a back-off below 1 ms", backoff(queue.Backoff{Delay: 1}), "back-off", "under 1ms"),
 		onEnqueue("a negative maximum", backoff(queue.Backoff{Delay: time.Second, Max: -time.Second}), "longest back-off", "leave it out for none"),
-		onEnqueue("a back-off of None", backoff(queue.Backoff{Delay: queue.None}), "back-off", "cannot be None: leave it out"),
+		onEnqueue("jitter of a back-off of None", backoff(queue.Backoff{Delay: queue.None, Jitter: 0.5}), "back-off", "needs a Delay"),
 		onEnqueue("a maximum of None", backoff(queue.Backoff{Delay: time.Second, Max: queue.None}), "longest back-off", "cannot be None: leave it out"),
 	}
 	for claim, source := range map[string]string{
@@ -84,11 +84,11 @@ func TestEnqueueRefusesBadHooks(t *testing.T) {
 	var rows []badInput
 	for claim, name := range badNames {
 		rows = append(rows,
-			hook("of a kind "+claim, queue.Hooks{OnFailure: queue.Hook{Kind: name}}, "hook failure", "is not a kind: it must be 1 to 128 of"),
-			hook("in a queue "+claim, queue.Hooks{OnCancel: queue.Hook{Kind: "k", Queue: name}}, "hook cancel", "is not a queue: it must be 1 to 128 of"))
+			hook("of a kind "+claim, queue.Hooks{OnFailure: queue.Hook{Kind: name}}, "kind of hook failure", "must be 1 to 128 of"),
+			hook("in a queue "+claim, queue.Hooks{OnCancel: queue.Hook{Kind: "k", Queue: name}}, "queue of hook cancel", "must be 1 to 128 of"))
 	}
 	rows = append(rows,
-		hook("with a queue but no kind", queue.Hooks{OnTimeout: queue.Hook{Queue: "q"}}, "hook timeout", "is not a kind"),
+		hook("with a queue but no kind", queue.Hooks{OnTimeout: queue.Hook{Queue: "q"}}, "kind of hook timeout", "must be 1 to 128 of"),
 		badInput{"a task with the id of a hook", func(s *scene) error {
 			return s.enqueue(queue.Task{ID: s.done + "!success"})
 		}, refusal.ErrInvalid, "id", "only a child can have a given id"},

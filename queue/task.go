@@ -107,7 +107,7 @@ type Task struct {
 }
 
 // None means no such time, even if the kind has a default. It can be the Timeout, QueueTimeout,
-// AttemptTimeout, CancelGrace, TimeoutGrace or Retention of a Task.
+// AttemptTimeout, CancelGrace, TimeoutGrace or Retention of a Task, or the Delay of its Backoff.
 const None time.Duration = math.MinInt64
 
 // NoRetries means no retries, even if the kind has a default.
@@ -146,11 +146,13 @@ func (t *Task) Check(maxBytes int) error {
 
 // check makes all checks of a task that need no call to Redis.
 func (t *Task) check(maxBytes int) error {
-	if !names.Valid(t.Kind, "._-:/") {
-		return refusal.Invalid("kind", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit", refusal.Clip(t.Kind))
+	if err := checkKind("kind", t.Kind); err != nil {
+		return err
 	}
-	if t.Queue != "" && !names.Valid(t.Queue, "._-") {
-		return refusal.Invalid("queue", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", refusal.Clip(t.Queue))
+	if t.Queue != "" {
+		if err := checkQueue("queue", t.Queue); err != nil {
+			return err
+		}
 	}
 	if t.Priority < 0 || t.Priority > 3 {
 		return refusal.Invalid("priority", "%d must be 0, 1, 2 or 3 (3 goes first)", t.Priority)
@@ -240,7 +242,7 @@ func (t *Task) checkTimes() error {
 		}
 	}
 	for field, d := range map[string]time.Duration{"delay": t.Delay, "default timeout": t.DefaultTimeout, "idempotency window": t.IdempotencyWindow,
-		"back-off": t.Backoff.Delay, "longest back-off": t.Backoff.Max} {
+		"longest back-off": t.Backoff.Max} {
 		if d == None {
 			return refusal.Invalid(field, "cannot be None: leave it out")
 		}

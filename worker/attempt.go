@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -262,8 +263,12 @@ func (a *attempt) settled(v queue.Verdict) {
 	switch {
 	case !v.Accepted():
 		w.counts.refused.Add(1)
-		w.log.Debug("An outcome was refused: the task is no longer this worker's", "task_id", a.claim.ID,
-			"verb", string(a.outcome.Verb), "verdict", v.Word, "status", string(v.Status))
+		level, what := slog.LevelDebug, "An outcome was refused: the task is no longer this worker's"
+		if v.Why != "" {
+			level, what = slog.LevelWarn, "An outcome was refused"
+		}
+		w.log.Log(context.Background(), level, what, "task_id", a.claim.ID,
+			"verb", string(a.outcome.Verb), "verdict", v.Word, "status", string(v.Status), "why", v.Why)
 	case a.outcome.Verb == queue.Complete:
 		w.counts.completed.Add(1)
 	case a.outcome.Verb == queue.Fail:
