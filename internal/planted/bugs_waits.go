@@ -190,6 +190,8 @@ var waitBugs = []bug{
 		`error = "Wait timed out", completed_at = first}`, `error = "Wait timed out", completed_at = tx.at}`, "stories/wait_ends_by_their_instants"},
 	{"an unseen end counts after one that was seen", "wait/count_wait.lua",
 		`unseen(tx, id, upto)`, `{}`, "stories/wait_ends_by_their_instants"},
+	{"a call looks at fewer than 100 overdue tasks", "wait/overdue.lua",
+		`local most = 100`, `local most = 99`, "stories/wait_behind_100_overdue_tasks"},
 	{"an unseen end of patience counts after an end that was seen", "wait/add_due.lua",
 		`if w.patient then`, `if false then`, "stories/wait_ends_by_their_instants"},
 	{"a member whose patience was over completes", "task/ending.lua",
