@@ -336,6 +336,32 @@ func TestExplainReportsTheOwnerOfAnEndedOrMissingTask(t *testing.T) {
 	})
 }
 
+// A stream that begins with 100 entries of another writer was not trimmed by Curfew, so no event is missing.
+func TestReadEventsLooksForTheOldestAmong100Entries(t *testing.T) {
+	onNamespaces(t, func(n *namespace) {
+		pipe := n.rdb.Pipeline()
+		add := func(fields ...any) {
+			pipe.XAdd(n.Context(), &redis.XAddArgs{Stream: testRoot + ":events", Values: fields})
+		}
+		for _, row := range []struct {
+			foreign int // entries of another writer at the beginning
+			before  int64
+		}{{0, 7}, {99, 7}, {100, 0}} {
+			pipe.Del(n.Context(), testRoot+":events")
+			for range row.foreign {
+				add("x", "y")
+			}
+			add("first", 8, "at", 1, "events", "a\n")
+			if _, err := pipe.Exec(n.Context()); err != nil {
+				n.Fatal(err)
+			}
+			if reply := n.call("read_events", "0-0", 0); reply[2] != row.before {
+				n.Errorf("behind %d other entries: %v events were written before the oldest, want %d", row.foreign, reply[2], row.before)
+			}
+		}
+	})
+}
+
 func TestReadEventsReturnsWholeEntriesAndEndsAtTheNumberOrAMiB(t *testing.T) {
 	onNamespaces(t, func(n *namespace) {
 		add := func(fields ...any) {
