@@ -397,3 +397,51 @@ func TestReadEventsReturnsWholeEntriesAndEndsAtTheNumberOrAMiB(t *testing.T) {
 		}
 	})
 }
+
+// An agent that lives long requests a signal thousands of times. Each promise stays as long as the agent.
+func TestASignalCostsNoMoreAfterManyRequestsOfItsName(t *testing.T) {
+	onNamespaces(t, func(n *namespace) {
+		const requests, chunk = 1000, 250
+		n.enqueue("", []string{"0-a"})
+		n.gives("OK", "signal", "call1", "0-a", "go", "first")
+		for from := 2; from <= requests; from += chunk {
+			make, settle := []any{"1", 3, "kind", "signal", "queue", "q", "role", "promise"}, []any{fmt.Sprint("to", from), "complete"}
+			for i := range chunk {
+				id := fmt.Sprint("0-a.s-go__", from+i)
+				make, settle = append(make, "1", id, ""), append(settle, id, "")
+			}
+			n.call("enqueue", make...)
+			if from+chunk <= requests { // the last chunk is live
+				n.call("resolve", settle...)
+			}
+		}
+		live := requests - chunk + 2 // the first that is live
+		send := func(call string) int {
+			return n.commands(func() { n.gives("OK", "signal", call, "0-a", "go", "x") })
+		}
+		if commands := send("call2"); commands > 60 {
+			n.Errorf("a signal after %d requests of its name runs %d commands", live-1, commands)
+		}
+		send("call3")
+		send("call2") // a repeat
+		for i, want := range []string{"call2", "call3", ""} {
+			if got := values(n.call("read", fmt.Sprint("0-a.s-go__", live+i))[1].([]any)[2:]); got["call"] != want {
+				n.Errorf("request %d is settled by %q, want %q", live+i, got["call"], want)
+			}
+		}
+	})
+}
+
+// commands returns how many commands Redis runs during a function; 0 on miniredis, which does not count them.
+func (n *namespace) commands(during func()) int {
+	n.rdb.ConfigResetStat(n.Context())
+	during()
+	sum := 0
+	for line := range strings.Lines(n.rdb.Info(n.Context(), "commandstats").Val()) {
+		_, calls, _ := strings.Cut(line, ":calls=")
+		calls, _, _ = strings.Cut(calls, ",")
+		count, _ := strconv.Atoi(calls)
+		sum += count
+	}
+	return sum
+}
