@@ -268,7 +268,9 @@ var badIDs = map[string]string{
 	"a name that begins oddly":        "0--ABC",
 	"a child without a name":          "0-0ABC.",
 	"a child whose name begins oddly": "0-0ABC.-x",
+	"a child whose name is odd":       "0-0ABC._x",
 	"a child between two dots":        "0-0ABC..x",
+	"a child with a long name":        "0-0ABC." + strings.Repeat("x", 600),
 	"a line break":                    "0-0ABC\r\nDEL x",
 	"a hash tag":                      "0-{1}",
 	"a glob":                          "0-*",
@@ -278,6 +280,17 @@ var badIDs = map[string]string{
 	"513 bytes":                       "0-" + strings.Repeat("x", 511),
 	"a million bytes":                 "0-" + strings.Repeat("x", 1_000_000),
 	"a UUID":                          "f47ac10b-58cc-4372-a567-0e02b2c3d479",
+}
+
+// notAnID is why a call of partition 0 refuses an id.
+const notAnID = "must be the partition, 0, a dash, letters and digits; then for each child a dot and a name of A-Z a-z 0-9 _ - that begins with a letter or digit"
+
+// whyBad returns why an id of badIDs is refused: its length, or else the given reason.
+func whyBad(id, reason string) string {
+	if len(id) > 512 {
+		return fmt.Sprintf("has %d bytes, the limit is 512", len(id))
+	}
+	return reason
 }
 
 func TestAnInvalidIDIsRefused(t *testing.T) {
@@ -300,7 +313,7 @@ func TestAnInvalidIDIsRefused(t *testing.T) {
 		}
 	}
 	for claim, id := range badIDs {
-		row(claim, id, refusal.ErrInvalid, "is not a task's id: it is the partition, a dash, letters and digits")
+		row(claim, id, refusal.ErrInvalid, whyBad(id, "is not a task's id: it is the partition, a dash, letters and digits"))
 	}
 	row("the id of another partition", "1-01J9ZK3Q8X4M2C7W5T", refusal.ErrInvalid, "is in partition 1, but this namespace has 1 partitions")
 	row("an id that is nested too deep", "0-a"+strings.Repeat(".a", 17), refusal.ErrInvalid, "is nested deeper than 16")

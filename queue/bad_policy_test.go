@@ -94,7 +94,7 @@ func TestEnqueueRefusesBadHooks(t *testing.T) {
 		}, refusal.ErrInvalid, "id", "only a child can have a given id"},
 		badInput{"a child with the id of a hook", func(s *scene) error {
 			return s.enqueue(queue.Task{ID: s.running + ".child!success"})
-		}, refusal.ErrInvalid, "id", "must be the partition, 0, a dash, letters and digits"},
+		}, refusal.ErrInvalid, "id", notAnID},
 		badInput{"a child of a hook that does not exist", func(s *scene) error {
 			return s.enqueue(queue.Task{ID: s.running + "!success.1"})
 		}, refusal.ErrNotFound, "!success", "no such task"})
