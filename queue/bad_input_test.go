@@ -133,8 +133,8 @@ func TestEnqueueRefusesBadTimes(t *testing.T) {
 		return badInput{claim, func(s *scene) error { return s.enqueue(task) }, refusal.ErrInvalid, field, advice}
 	}
 	rows := []badInput{
-		task("a timeout and a deadline", queue.Task{Timeout: time.Second, Deadline: at.Add(time.Second)}, "deadline", "not both"),
-		task("a delay and a start", queue.Task{Delay: time.Second, StartAt: at.Add(time.Second)}, "start", "not both"),
+		task("a timeout and a deadline", queue.Task{Timeout: time.Second, Deadline: at.Add(time.Second)}, "deadline", "cannot be given together with a timeout"),
+		task("a delay and a start", queue.Task{Delay: time.Second, StartAt: at.Add(time.Second)}, "start", "cannot be given together with a delay"),
 		task("a deadline that is past by 1 ms", queue.Task{Deadline: at.Add(-time.Millisecond)}, "deadline_at", "is in the past; it is 1800000000000 now"),
 		task("a deadline before 1970", queue.Task{Deadline: time.Unix(-1, 0)}, "deadline", "between 1970 and"),
 		task("a deadline at the first ms of 1970", queue.Task{Deadline: time.Unix(0, 0)}, "deadline", "between 1970 and"),
@@ -245,9 +245,9 @@ func TestEnqueueRefusesContradictions(t *testing.T) {
 		}, refusal.ErrConflict, "child", "of this name with other content"},
 		{"a child with an idempotency key", func(s *scene) error {
 			return s.enqueue(queue.Task{ID: s.running + ".other", IdempotencyKey: "key"})
-		}, refusal.ErrInvalid, "idempotency key", "a child's id is its idempotency key; leave one of them out"},
+		}, refusal.ErrInvalid, "idempotency key", "cannot be given for a child: its id is its idempotency key"},
 		{"an id for a root task", func(s *scene) error { return s.enqueue(queue.Task{ID: "0-mine"}) },
-			refusal.ErrInvalid, "id", "only a child can have a given id"},
+			refusal.ErrInvalid, "id", "is not the id of a child"},
 		{"a child of an unknown task", func(s *scene) error { return s.enqueue(queue.Task{ID: s.gone + ".child"}) },
 			refusal.ErrNotFound, "owner 0-0000000000000gone", "no such task"},
 		{"a child of a task that has ended", func(s *scene) error { return s.enqueue(queue.Task{ID: s.done + ".child"}) },
