@@ -215,8 +215,10 @@ func (t *Task) checkKey() error {
 	switch {
 	case t.IdempotencyKey == "" && (t.IdempotencyScope != "" || t.IdempotencyWindow != 0):
 		return refusal.Invalid("idempotency scope", "needs an idempotency key: set IdempotencyKey, or leave scope and window out")
-	case (t.IdempotencyScope == ForWindow) != (t.IdempotencyWindow != 0):
-		return refusal.Invalid("idempotency window", "and IdempotencyScope ForWindow need each other: set both or neither")
+	case t.IdempotencyWindow != 0 && t.IdempotencyScope != ForWindow:
+		return refusal.Invalid("idempotency window", "needs IdempotencyScope ForWindow")
+	case t.IdempotencyWindow == 0 && t.IdempotencyScope == ForWindow:
+		return refusal.Invalid("idempotency window", "is required for IdempotencyScope ForWindow")
 	case t.IdempotencyWindow != 0 && t.Timeout > t.IdempotencyWindow:
 		return refusal.Invalid("idempotency window", "%v ends before the timeout, %v, so that a second task could start beside the first: make it longer", t.IdempotencyWindow, t.Timeout)
 	}
@@ -248,10 +250,10 @@ func (t *Task) checkTimes() error {
 		}
 	}
 	if t.Timeout > 0 && !t.Deadline.IsZero() {
-		return refusal.Invalid("deadline", "give a timeout or a deadline, not both")
+		return refusal.Invalid("deadline", "cannot be given together with a timeout")
 	}
 	if t.Delay != 0 && !t.StartAt.IsZero() {
-		return refusal.Invalid("start", "give a delay or a start time, not both")
+		return refusal.Invalid("start", "cannot be given together with a delay")
 	}
 	for _, instant := range []struct {
 		field string
@@ -350,10 +352,10 @@ func (t *Task) home(partitions int) (int, bool, error) {
 	switch {
 	case t.ID != "":
 		if !strings.Contains(t.ID, ".") {
-			return 0, true, refusal.Invalid("id", "%q: only a child can have a given id (its owner's id, a dot, a name); leave it out", refusal.Clip(t.ID))
+			return 0, true, refusal.Invalid("id", "%q is not the id of a child (its owner's id, a dot, a name): leave it out for other tasks", refusal.Clip(t.ID))
 		}
 		if t.IdempotencyKey != "" {
-			return 0, true, refusal.Invalid("idempotency key", "%q: a child's id is its idempotency key; leave one of them out", refusal.Clip(t.IdempotencyKey))
+			return 0, true, refusal.Invalid("idempotency key", "%q cannot be given for a child: its id is its idempotency key", refusal.Clip(t.IdempotencyKey))
 		}
 		p, err := names.PartitionIn(t.ID, partitions)
 		return p, true, err

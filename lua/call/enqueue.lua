@@ -43,6 +43,7 @@
 --   {"BROKEN", id, why}          a record that the task needs is damaged
 -- Flags
 --
+-- @use store/answer
 -- @use store/begin
 -- @use store/read_root
 -- @use store/unit
@@ -55,14 +56,14 @@ local function enqueue_all(tx, tasks)
   local answers = {}
   look_for_existing(tx, tasks)
   for n, task in ipairs(tasks) do
-    local answer, d, parent = plan(tx, task)
-    if not answer then
+    local said, d, parent = plan(tx, task)
+    if not said then
       adopt(tx, task, d, parent)
-      answer = d.deadline_at or ""
-    elseif answer[1] == "OK" then
-      answer = answer[3]
+      said = d.deadline_at or ""
+    elseif said[1] == "OK" then
+      said = said[3]
     end
-    answers[n] = answer
+    answers[n] = said
   end
   return answers
 end
@@ -71,9 +72,5 @@ local function enqueue(keys, argv)
   local tasks, kinds = read_tasks(argv, 1)
   local tx = read_root(begin(keys[1]), kinds)
   tx.strict = true
-  local answers = unit(tx, enqueue_all, tasks)
-  if tx.failed[1] then
-    error(tx.failed[1], 0)
-  end
-  return answers
+  return answer(tx, unit(tx, enqueue_all, tasks))
 end
