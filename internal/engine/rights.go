@@ -87,10 +87,8 @@ func (e *Engine) noRight(partition int, err error) error {
 		rule = "+fcall +function|load, or +eval +evalsha" // both are refused
 	case command != nil && command[1] != "":
 		rule = "+" + strings.ToLower(command[1])
-	case command != nil && command[3] == "":
+	case command != nil && (command[3] == "" || command[3] == e.Root(partition)):
 		rule = "+" + strings.ToLower(command[2])
-	case command != nil: // a script does not learn whether the command or the key is refused
-		rule = fmt.Sprintf("+%s, or ~%s if the user may run %s", strings.ToLower(command[2]), ours, command[2])
 	case strings.Contains(text, "run this command or subcommand"):
 		return &told{refusal.ErrNoRight, fmt.Sprintf("%v: open the namespace again to learn which (%s)", refusal.ErrNoRight, clipped(text)), err}
 	case noChannel.MatchString(text):
@@ -101,8 +99,9 @@ func (e *Engine) noRight(partition int, err error) error {
 	return &told{refusal.ErrNoRight, fmt.Sprintf("%v: ACL SETUSER %s %s (%s)", refusal.ErrNoRight, e.user(), rule, clipped(text)), err}
 }
 
-// mayNotRun matches a command that the user has no right to run, as Redis and as lua/store/may_write.lua name it.
-var mayNotRun = regexp.MustCompile(`to run the '([a-zA-Z|]+)'|may not run ([A-Z]+)( on )?`)
+// mayNotRun matches a command that the user has no right to run, as Redis and as lua/store/need.lua name it. The latter
+// names the root if the command is refused, and otherwise the key that is refused.
+var mayNotRun = regexp.MustCompile(`to run the '([a-zA-Z|]+)'|may not run ([A-Z]+)(?: on (\S+):)?`)
 
 // noChannel matches the errors about a channel. A name has no spaces, so it cannot look like one of them.
 var noChannel = regexp.MustCompile(`to the channel |access (a|one of the|the '\S*') channel`)
