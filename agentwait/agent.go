@@ -35,7 +35,7 @@ type Agent struct {
 	unfit     []*child                 // children that could not be scheduled
 
 	inside string       // name of the step whose function runs
-	unsent []queue.Task // scheduled children that the next wait creates
+	unsent []queue.Task // scheduled children that are not created yet
 	since  []queue.Task // all children scheduled since the last wait
 	made   hash.Hash    // digest of since
 	note   queue.Note   // journal entries and checkpoint to write with the next call
@@ -159,31 +159,44 @@ func (a *Agent) verdict(err error) error {
 		return err
 	case gone != nil:
 		return gone // cancelled or shut down: the value that the handler returned is not a result
-	case len(a.unsent) > 0 || len(a.unreported()) > 0:
-		return worker.Discard(a.unawaited())
 	}
-	if rest := a.leftOver(); rest != nil {
-		return worker.Discard(rest)
+	if err := a.abandoned(); err != nil {
+		return worker.Discard(err)
+	}
+	if err := a.leftOver(); err != nil {
+		return worker.Discard(err)
 	}
 	return nil
 }
 
 var errNotSuspended = fmt.Errorf("%w: ErrSuspended was returned, but no wait has suspended the agent: return ErrSuspended only when a wait returns it, and otherwise an error of your own", refusal.ErrInvalid)
 
-// unawaited returns the error of an agent that has returned while children were never created, or
-// could not be scheduled and no call has reported that.
-func (a *Agent) unawaited() error {
-	var names []string
-	for _, t := range a.unsent {
-		names = append(names, fmt.Sprintf("%s (%s)", t.ID, t.Kind))
-	}
+// abandoned returns the error of an agent that has returned while children were not created yet, or could
+// not be scheduled and no call has returned that.
+func (a *Agent) abandoned() error {
+	var unfit, unsent []string
 	for _, c := range a.unreported() {
-		names = append(names, fmt.Sprintf("%s (%s), which could not be scheduled: %v", c.id, c.kind, c.err))
+		unfit = append(unfit, fmt.Sprintf("%s (%s): %v", c.id, c.kind, c.err))
 	}
-	if more := len(names) - 5; more > 0 {
-		names = append(names[:5], fmt.Sprintf("and %d more", more))
+	for _, t := range a.unsent {
+		unsent = append(unsent, fmt.Sprintf("%s (%s)", t.ID, t.Kind))
 	}
-	return fmt.Errorf("%w: %s: wait for them, or call Start", ErrUnawaited, strings.Join(names, " "))
+	var all []error
+	if len(unfit) > 0 {
+		all = append(all, fmt.Errorf("children could not be scheduled: %s", few(unfit)))
+	}
+	if len(unsent) > 0 {
+		all = append(all, fmt.Errorf("%w: %s: wait for them, or call Start", ErrUnawaited, few(unsent)))
+	}
+	return errors.Join(all...)
+}
+
+// few returns the first of a list of texts, and how many more there are.
+func few(texts []string) string {
+	if more := len(texts) - 5; more > 0 {
+		texts = append(texts[:5:5], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, ", ")
 }
 
 // encode returns v as JSON. It returns a copy of a []byte, and nil for nil.

@@ -141,10 +141,13 @@ func (k *ask) list(w *queue.Wait) (names []string, err error) {
 	return names, nil
 }
 
+// labelled is how many members the label of a wait names.
+const labelled = 20
+
 // label returns a short description of a wait for people.
 func label(mode queue.Mode, need int, names []string) string {
-	list := strings.Join(names[:min(len(names), 20)], " ")
-	if len(names) > 20 {
+	list := strings.Join(names[:min(len(names), labelled)], " ")
+	if len(names) > labelled {
 		list += " …"
 	}
 	return fmt.Sprintf("%s of %d (%s)", strings.Replace(string(mode), "n_", fmt.Sprintf("%d_", need), 1), len(names), list)

@@ -25,7 +25,8 @@ type CancelResult[T any] struct {
 // Cancel cancels children of the agent, and returns the result of each in the order given. Children of
 // a higher priority are cancelled first. If a task is not a child of the agent, Cancel returns
 // ErrNotOwner and cancels nothing. Otherwise its error is the first Err of the results. A replay
-// returns the same. Without tasks Cancel does nothing. It makes one round trip for 500 tasks.
+// returns the same. Without tasks Cancel does nothing. It makes one call for 500 tasks, one more to read
+// those that had ended, and first creates scheduled children.
 func Cancel[T any](a *Agent, reason string, futures ...*Future[T]) ([]CancelResult[T], error) {
 	return cancelAll[T](a, reason, awaitables(futures))
 }

@@ -21,8 +21,7 @@ var (
 	// The agent ends as FAILED. See DivergedError.
 	ErrReplayDiverged = refusal.ErrDiverged
 	// ErrUnawaited means that the handler returned while scheduled children were not created
-	// yet. It also means that children could not be scheduled, and that no call had returned
-	// their error. The agent ends as FAILED.
+	// yet. The agent ends as FAILED.
 	ErrUnawaited = errors.New("children were scheduled and never awaited")
 	// ErrTaskCancelled means that a child was cancelled.
 	ErrTaskCancelled = refusal.ErrCancelled

@@ -71,9 +71,9 @@ func (c *child) name() string { return nameOf(c.id) }
 func nameOf(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
 
 // Schedule schedules a child of the agent. Its payload is in, encoded as JSON unless it is a []byte.
-// Schedule makes no call to Redis: the next wait or Start creates the child. If the child is invalid,
-// the first call that uses it returns the error: a wait for it, Cancel, Start or Checkpoint. If no
-// call uses it, the agent ends as FAILED with that error.
+// Schedule makes no call to Redis: the next wait, Start, Cancel or Checkpoint creates the child. If the
+// child is invalid, the first call that uses it returns the error: a wait for it, Cancel, Start or
+// Checkpoint. If no call uses it, the agent ends as FAILED with that error.
 //
 // task.ID is the name of the child. It must not be a number, begin with "s-", or have a dot. A child
 // without a name gets the next number. With names, the code around a child can change while agents

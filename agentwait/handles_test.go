@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,7 +66,7 @@ func TestATimeoutOfTasksOfSeveralTypes(t *testing.T) {
 	}
 }
 
-// Select reports the result of canceling each loser, including losers that had already ended.
+// Select reports the result of cancelling each loser, including losers that had already ended.
 func TestSelectReturnsTheResultOfEachCancel(t *testing.T) {
 	s := newStage(t)
 	s.cast()
@@ -101,6 +102,36 @@ func TestSelectReturnsTheResultOfEachCancel(t *testing.T) {
 4 completed false="" failed false cancelled false, before true: "gone"`}
 	if got != want {
 		t.Fatalf("the agent got\n%+v, want\n%+v", got, want)
+	}
+}
+
+// decoded counts how often results of this type are decoded.
+type decoded string
+
+var decodes atomic.Int64
+
+func (*decoded) UnmarshalJSON([]byte) error { decodes.Add(1); return nil }
+
+// A result can be large, and a wait can have many losers.
+func TestSelectDecodesEachResultOnce(t *testing.T) {
+	s := newStage(t)
+	s.cast()
+	got := s.play(func(a *agent) (string, error) {
+		var typed []*agentwait.Future[decoded]
+		var all []agentwait.Awaitable
+		for range 5 {
+			f := agentwait.Schedule[decoded](a, "x", queue.Task{Kind: "child"})
+			typed, all = append(typed, f), append(all, f)
+		}
+		if err := agentwait.AwaitAll(a, all...); err != nil {
+			return "", err
+		}
+		before := decodes.Load()
+		w, err := agentwait.Select(a, typed...)
+		return fmt.Sprint(len(w.Attempts), " losers, ", decodes.Load()-before, " decoded"), err
+	})
+	if want := (answer{Value: "4 losers, 5 decoded"}); got != want {
+		t.Fatalf("the agent got %+v, want %+v", got, want)
 	}
 }
 

@@ -12,17 +12,13 @@ var errNobody = fmt.Errorf("%w: the agent is nil: use the agent that the handler
 // nobody is used in place of a nil agent. Every call on it fails.
 var nobody = &Agent{Context: context.Background(), gone: errNobody}
 
-// waiterOf returns the agent that waits, or nobody if on is nil.
+// waiterOf returns the agent that waits, or nobody if on or its agent is nil.
 func waiterOf(on Waiter) (*Agent, Wait) {
-	switch on := on.(type) {
-	case nil:
+	if on == nil {
 		return nobody, Wait{}
-	case adjusted:
-		return on.agent.orNobody(), on.wait
-	case *Agent:
-		return on.orNobody(), Wait{}
 	}
-	return on.waiter()
+	a, w := on.waiter()
+	return a.orNobody(), w
 }
 
 // orNobody returns a, or nobody if a is nil.

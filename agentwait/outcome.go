@@ -2,7 +2,6 @@ package agentwait
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -192,9 +191,6 @@ func (k *ask) refused(err error) error {
 	var child *queue.ChildError
 	if errors.As(err, &child) {
 		return a.refused(child.ID, err)
-	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		a.gone = err
 	}
 	return a.trouble(err)
 }

@@ -114,9 +114,9 @@ func TestARetryAfterARefusedWaitMissesNoChild(t *testing.T) {
 	s.completed(r.ID, `"done"`)
 }
 
-// A replay does not schedule again the children from before a checkpoint. That is so even if a wait after
-// the checkpoint was refused because of such a child.
-func TestARefusalAfterACheckpointDivergesNothing(t *testing.T) {
+// No later run schedules the children from before a checkpoint, so Checkpoint creates them and returns their
+// errors. A wait after it neither returns these errors nor diverges.
+func TestACheckpointReportsTheChildrenBeforeIt(t *testing.T) {
 	s := newStage(t)
 	s.handlers(s.w)
 	refusals := 0
@@ -124,21 +124,78 @@ func TestARefusalAfterACheckpointDivergesNothing(t *testing.T) {
 		if again, _ := a.Restore(new(int)); !again {
 			agentwait.Schedule[string](a, "fine", queue.Task{Kind: "echo", ID: "good"})
 			unshared(a, "bad")
-			if err := a.Checkpoint(1); err != nil {
+			if err := a.Checkpoint(1); !errors.Is(err, refusal.ErrInvalid) || !strings.Contains(err.Error(), "child "+a.ID()+".bad: budget_percent") {
+				return "", fmt.Errorf("Checkpoint = %w, want the refusal of bad", err)
+			}
+			refusals++
+			if err := a.Checkpoint(2); err != nil {
 				return "", err
 			}
-		}
-		if _, err := agentwait.Await(a, agentwait.Child[string](a, "good")); errors.Is(err, refusal.ErrInvalid) {
-			refusals++
 		}
 		return agentwait.Await(a, agentwait.Child[string](a, "good"))
 	})
 	id := s.enqueue("agent", "")
 	s.drain()
 	s.completed(id, `"fine"`)
-	if refusals != 2 {
-		t.Fatalf("the wait was refused %d times, want in both runs", refusals)
+	if refusals != 1 {
+		t.Fatalf("Checkpoint was refused %d times, want once", refusals)
 	}
+}
+
+// Now and Step write the journal. They create no children, and return no errors of children.
+func TestACallThatOnlyWritesTheJournalConcernsNoChild(t *testing.T) {
+	t.Run("400_calls_of_Now", func(t *testing.T) {
+		s := newStage(t)
+		agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+			if err := a.Checkpoint(1); err != nil {
+				return "", err
+			}
+			agentwait.Schedule[string](a, "x", queue.Task{Kind: "echo", ID: "7"})
+			echo(a, "y")
+			for range 400 {
+				a.Now()
+			}
+			return "done", nil
+		})
+		id := s.enqueue("agent", "")
+		s.run(1)
+		if r := s.get(id); r.Status != queue.Failed || !strings.Contains(r.Error, "is a number") || !strings.Contains(r.Error, id+".1 (echo)") {
+			t.Fatalf("the agent is %s: %s; want FAILED because of both children", r.Status, r.Error)
+		}
+	})
+	t.Run("a_step", func(t *testing.T) {
+		s := newStage(t)
+		s.handlers(s.w)
+		runs := 0
+		agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+			runs++
+			if again, _ := a.Restore(new(int)); !again {
+				if err := a.Checkpoint(1); err != nil {
+					return "", err
+				}
+			}
+			large := echo(a, strings.Repeat("x", 2<<20))
+			if _, err := charge(s, a, func(context.Context) (int, error) { return 1, nil }); err != nil {
+				return "", fmt.Errorf("the step of run %d: %w", runs, err)
+			}
+			if runs == 1 {
+				return "", errBoom
+			}
+			if _, err := agentwait.Await(a, large); !errors.Is(err, refusal.ErrInvalid) {
+				return "", fmt.Errorf("the wait of run %d: %w", runs, err)
+			}
+			return agentwait.Await(a, echo(a, "done"))
+		})
+		r, err := s.q.Enqueue(s.ctx, queue.Task{Kind: "agent", MaxRetries: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.drain()
+		s.completed(r.ID, `"done"`)
+		if runs != 3 || s.counted != 1 {
+			t.Fatalf("%d runs, and the effect happened %d times: want 3, and once", runs, s.counted)
+		}
+	})
 }
 
 func TestADivergedReplayNamesTheRefusedWait(t *testing.T) {
@@ -185,11 +242,12 @@ func TestNoChildIsLostSilently(t *testing.T) {
 		says []string // the error of the call
 		ends []string // the error of the agent; none: it completes
 	}{
-		"with Start":           {func(a *agent) error { lost(a); return a.Start() }, []string{"child A.1: ", "as JSON", "child A.7: ", "is a number"}, nil},
-		"with Checkpoint":      {func(a *agent) error { lost(a); return a.Checkpoint(1) }, []string{"child A.1: ", "child A.7: "}, nil},
+		"with Start": {func(a *agent) error { lost(a); return a.Start() }, []string{"child A.1: ", "as JSON", "child A.7: ", "is a number"}, nil},
+		"with Checkpoint": {func(a *agent) error { lost(a); unshared(a, "x"); return a.Checkpoint(1) },
+			[]string{"child A.1: ", "child A.7: ", "child A.x: budget"}, nil},
 		"with a wait for them": {func(a *agent) error { _, err := agentwait.JoinAll(a, unnamed(a), unnamed(a)); return err }, []string{"member 0: ", "member 1: ", "as JSON"}, nil},
 		"with Cancel":          {func(a *agent) error { _, err := agentwait.Cancel(a, "", unnamed(a)); return err }, []string{"task 0: ", "as JSON"}, nil},
-		"with the agent's end": {func(a *agent) error { lost(a); return nil }, nil, []string{"never awaited: A.1 (echo), which could not be scheduled: ", "A.7 (echo)", "or call Start"}},
+		"with the agent's end": {func(a *agent) error { lost(a); return nil }, nil, []string{"children could not be scheduled: A.1 (echo): cannot encode", ", A.7 (echo): invalid argument"}},
 		"all refused children": {func(a *agent) error {
 			unshared(a, "one")
 			agentwait.Schedule[string](a, "x", queue.Task{Kind: "echo", ID: "two", Priority: 9})

@@ -1,8 +1,8 @@
 package agentwait
 
 import (
+	"bytes"
 	"cmp"
-	"context"
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
@@ -73,27 +73,55 @@ func (a *Agent) waitDiverged(was, digest string, w *queue.Wait) error {
 	if names := policyDiffers(digest, w.Digest); names != "" {
 		return a.diverged(what(was), fmt.Sprintf("the same wait with another policy (%s)", names))
 	}
-	var names []string
+	return a.diverged(a.childrenDiffer(w))
+}
+
+// childrenDiffer describes the first child that was scheduled since the previous wait and differs from that
+// of the earlier run.
+func (a *Agent) childrenDiffer(w *queue.Wait) (was, is string) {
+	var ids []string
 	for i := range a.since {
-		r, err := a.q.Get(a, a.since[i].ID)
-		if err != nil {
-			return a.diverged(fmt.Sprintf("no child %s before its wait for %s", a.since[i].ID, w.Label), describe(&a.since[i]))
-		}
-		if now := describe(&a.since[i]); now != describeRecord(r) {
-			return a.diverged(describeRecord(r), now)
-		}
-		names = append(names, a.since[i].ID)
+		ids = append(ids, a.since[i].ID)
 	}
-	return a.diverged(fmt.Sprintf("more children before its wait for %s", w.Label), "only "+clip(strings.Join(names, " ")))
+	records, err := a.q.GetAll(a, ids)
+	if err != nil {
+		return "other children before its wait for " + w.Label, fmt.Sprintf("children that cannot be compared with them: %v", err)
+	}
+	for i, r := range records {
+		if r == nil {
+			return fmt.Sprintf("no child %s before its wait for %s", ids[i], w.Label), describe(&a.since[i])
+		}
+		if was, is := differ(r, &a.since[i]); was != is {
+			return was, is
+		}
+	}
+	was, is = "more children before its wait for "+w.Label+", or the same in another order", "none"
+	if len(w.Members) > labelled {
+		was += fmt.Sprintf(", or other members after the first %d", labelled)
+	}
+	if len(ids) > 0 {
+		is = "only " + few(ids)
+	}
+	return was, is
 }
 
 // childDiverged returns an error that says how a child differs from the existing child of that name.
 func (a *Agent) childDiverged(t *queue.Task) error {
-	was := "another child named " + t.ID
-	if r, err := a.q.Get(a, t.ID); err == nil {
-		was = describeRecord(r)
+	r, err := a.q.Get(a, t.ID)
+	if err != nil {
+		return a.diverged("another child named "+t.ID, describe(t))
 	}
-	return a.diverged(was, describe(t))
+	return a.diverged(differ(r, t))
+}
+
+// differ describes a child as the earlier run and as this run has scheduled it. The texts are equal if the
+// children are.
+func differ(r *queue.Record, t *queue.Task) (was, is string) {
+	was, is = describe(&queue.Task{ID: r.ID, Kind: r.Kind, Queue: r.Queue, Payload: r.Payload}), describe(t)
+	if was == is && !bytes.Equal(r.Payload, t.Payload) {
+		is = fmt.Sprintf("child %s with another payload after the first %d bytes", t.ID, clipped)
+	}
+	return was, is
 }
 
 func describe(t *queue.Task) string {
@@ -104,13 +132,12 @@ func describe(t *queue.Task) string {
 	return fmt.Sprintf("child %s of kind %s in queue %s with payload %s", t.ID, t.Kind, line, clip(string(t.Payload)))
 }
 
-func describeRecord(r *queue.Record) string {
-	return describe(&queue.Task{ID: r.ID, Kind: r.Kind, Queue: r.Queue, Payload: r.Payload})
-}
+// clipped is how many bytes of a payload or a name an error has.
+const clipped = 200
 
 func clip(s string) string {
-	if len(s) > 200 {
-		return fmt.Sprintf("%q…", s[:200])
+	if len(s) > clipped {
+		return fmt.Sprintf("%q…", s[:clipped])
 	}
 	return fmt.Sprintf("%q", s)
 }
@@ -167,51 +194,25 @@ func (a *Agent) remembered() (number int64, entry string, ok bool) {
 // record adds an entry to the journal. The next call writes it.
 func (a *Agent) record(number int64, text []byte) {
 	a.note.Entries = append(a.note.Entries, queue.Entry{Number: number, Text: text})
-	if len(a.note.Entries) >= maxEntries && a.gone == nil {
-		a.write() // if it fails, the next call returns an error
+	if len(a.note.Entries) >= maxEntries {
+		a.write() // if it fails, the entries are kept, and the next call that writes them returns an error
 	}
 }
 
 // maxEntries is about how many entries are sent with one call.
 const maxEntries = 400
 
-// write writes the recorded entries and the checkpoint. A checkpoint has the number of the children
-// scheduled before it, so write creates those children first.
+// write writes the recorded entries and the checkpoint.
 func (a *Agent) write() error {
 	if a.gone != nil {
 		return a.gone
 	}
-	if a.note.Checkpoint != nil && len(a.unsent) > 0 {
-		if err := a.Start(); err != nil {
-			return err
-		}
-	}
 	if a.note.Checkpoint == nil && len(a.note.Entries) == 0 {
 		return nil
 	}
-	if err := a.remember(a, a.note); err != nil {
-		return err
-	}
-	a.note = queue.Note{}
-	return nil
-}
-
-// writeEntries writes the recorded entries. If a checkpoint waits until children are created, it writes
-// the entries before the checkpoint. They are written again with it, since a checkpoint replaces the
-// whole journal.
-func (a *Agent) writeEntries() error {
-	if a.note.Checkpoint == nil {
-		return a.write()
-	}
-	if len(a.note.Entries) == 0 {
-		return nil
-	}
-	return a.remember(a, queue.Note{Entries: a.note.Entries})
-}
-
-func (a *Agent) remember(ctx context.Context, n queue.Note) error {
-	if err := a.q.Attempts().Remember(ctx, a.job.ID, a.job.Epoch, a.job.Worker, n); err != nil {
+	if err := a.q.Attempts().Remember(a, a.job.ID, a.job.Epoch, a.job.Worker, a.note); err != nil {
 		return a.trouble(err)
 	}
+	a.note = queue.Note{}
 	return nil
 }

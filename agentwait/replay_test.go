@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
@@ -186,6 +188,16 @@ func TestAReplayThatDiffersEndsTheAgent(t *testing.T) {
 	}
 	type code = func(a *agent, _ string) (string, error)
 	join := func(a *agent, _ string) (string, error) { return await(a, echo(a, "x"), echo(a, "y")) }
+	named := func(a *agent, name string) *agentwait.Future[string] {
+		return agentwait.Schedule[string](a, name, queue.Task{Kind: "echo", ID: name})
+	}
+	many := func(a *agent) (all futures) {
+		for range 22 {
+			all = append(all, echo(a, "x"))
+		}
+		return all
+	}
+	long := strings.Repeat("long ", 50)
 	for name, c := range map[string]struct {
 		was, is code
 		says    []string
@@ -218,6 +230,22 @@ func TestAReplayThatDiffersEndsTheAgent(t *testing.T) {
 		"a name instead of a number": {join, func(a *agent, _ string) (string, error) {
 			return await(a, echo(a, "x"), agentwait.Schedule[string](a, "y", queue.Task{Kind: "echo", ID: "y"}))
 		}, []string{"(1 2)", "(1 y)"}},
+		"another end of a long payload": {
+			func(a *agent, _ string) (string, error) { return await(a, echo(a, long+"x")) },
+			func(a *agent, _ string) (string, error) { return await(a, echo(a, long+"y")) },
+			[]string{`.1 of kind echo in queue default with payload "\"long long`, ".1 with another payload after the first 200 bytes"}},
+		"fewer children": {
+			func(a *agent, _ string) (string, error) { named(a, "x"); return await(a, named(a, "y")) },
+			func(a *agent, _ string) (string, error) { return await(a, named(a, "y")) },
+			[]string{"had more children before its wait for all of 1 (y), or the same in another order, and now has only 0-", ".y. "}},
+		"another order of children": {
+			func(a *agent, _ string) (string, error) { x := named(a, "x"); return await(a, x, named(a, "y")) },
+			func(a *agent, _ string) (string, error) { y := named(a, "y"); return await(a, named(a, "x"), y) },
+			[]string{"or the same in another order, and now has only 0-", ".y, 0-", ".x. "}},
+		"another member after the first 20": {
+			func(a *agent, _ string) (string, error) { f := many(a); return await(a, append(f[:20:20], f[21])...) },
+			func(a *agent, _ string) (string, error) { f := many(a); return await(a, f[:21]...) },
+			[]string{"or the same in another order, or other members after the first 20, and now has only 0-", ", and 17 more. "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
@@ -239,6 +267,38 @@ func TestAReplayThatDiffersEndsTheAgent(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The error of a replay that differs takes one call for all children, not one for each.
+func TestADivergedReplayReadsItsChildrenInOneCall(t *testing.T) {
+	s := newStage(t)
+	s.handlers(s.w)
+	differs := false
+	agentwait.Handle(s.w, "agent", func(a *agent, n int) (string, error) {
+		all := futures{}
+		for range n - 1 {
+			all = append(all, echo(a, "x"))
+		}
+		_, err := agentwait.JoinAll(a, append(all, echo(a, fmt.Sprint(differs)))...)
+		return "", err
+	})
+	var calls atomic.Int64
+	s.rdb.AddHook(queuetest.Around{Before: func() { calls.Add(1) }})
+	cost := func(children int) int64 {
+		differs = false
+		id := s.enqueue("agent", fmt.Sprint(children))
+		s.run(1 + children)
+		differs = true
+		before := calls.Load()
+		s.run(1)
+		if r := s.get(id); !strings.Contains(r.Error, `had child `+id+"."+fmt.Sprint(children)) {
+			t.Fatalf("the agent is %s: %s", r.Status, r.Error)
+		}
+		return calls.Load() - before
+	}
+	if few, many := cost(2), cost(40); many > few+10 { // the worker makes calls of its own
+		t.Errorf("the run makes %d calls for 2 children and %d for 40, want about the same", few, many)
 	}
 }
 
@@ -289,19 +349,42 @@ func TestAHandlerThatIgnoresErrSuspendedCompletesNothing(t *testing.T) {
 	}
 }
 
+// The advice to wait or to call Start is for the children that this would create.
 func TestChildrenThatWereNeverStartedAreAnError(t *testing.T) {
-	s := newStage(t)
-	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
-		echo(a, "x")
-		return "done", nil
-	})
-	id := s.enqueue("agent", "")
-	s.run(1)
-	r := s.get(id)
-	if r.Status != queue.Failed || !strings.Contains(r.Error, "never awaited: "+id+".1 (echo): wait for them, or call Start") {
-		t.Fatalf("the agent is %s: %s", r.Status, r.Error)
+	const unfit = `children could not be scheduled: A.7 (echo): invalid argument: name "7" is a number: numbers are for children without a name, ` +
+		`A.s-x (echo): invalid argument: name "s-x" begins with s-, which is for signals: use Signal`
+	bad := func(a *agent) {
+		for _, name := range []string{"7", "s-x"} {
+			agentwait.Schedule[string](a, "x", queue.Task{Kind: "echo", ID: name})
+		}
 	}
-	if _, err := s.q.Get(s.ctx, id+".1"); !errors.Is(err, refusal.ErrNotFound) {
-		t.Fatalf("Get of the child = %v, want ErrNotFound", err)
+	some := func(n int) func(a *agent) {
+		return func(a *agent) {
+			for range n {
+				echo(a, "x")
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		do  func(a *agent)
+		err string
+	}{
+		"two children":  {some(2), "children were scheduled and never awaited: A.1 (echo), A.2 (echo): wait for them, or call Start"},
+		"many children": {some(7), "children were scheduled and never awaited: A.1 (echo), A.2 (echo), A.3 (echo), A.4 (echo), A.5 (echo), and 2 more: wait for them, or call Start"},
+		"invalid ones":  {bad, unfit},
+		"both":          {func(a *agent) { bad(a); some(1)(a) }, unfit + "\nchildren were scheduled and never awaited: A.1 (echo): wait for them, or call Start"},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			s := newStage(t)
+			agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) { c.do(a); return "done", nil })
+			id := s.enqueue("agent", "")
+			s.run(1)
+			if r := s.get(id); r.Status != queue.Failed || strings.ReplaceAll(r.Error, id, "A") != c.err {
+				t.Fatalf("the agent is %s: %s; want FAILED: %s", r.Status, r.Error, c.err)
+			}
+			if _, err := s.q.Get(s.ctx, id+".1"); !errors.Is(err, refusal.ErrNotFound) {
+				t.Fatalf("Get of the child = %v, want ErrNotFound", err)
+			}
+		})
 	}
 }

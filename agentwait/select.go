@@ -16,12 +16,12 @@ type Winner[T any] struct {
 	// was given twice. Select has cancelled the tasks that had not ended, unless Wait.Losers
 	// is KeepLosers. Cancel returns what a task ended with.
 	Rest []*Future[T]
-	// Attempts has the result of canceling each task of Rest, except signals, which no wait cancels. It is nil if
+	// Attempts has the result of cancelling each task of Rest, except signals, which no wait cancels. It is nil if
 	// the wait does not cancel its losers.
 	Attempts []CancelAttempt[T]
 }
 
-// CancelAttempt is the result of canceling one loser of a wait.
+// CancelAttempt is the result of cancelling one loser of a wait.
 type CancelAttempt[T any] struct {
 	Index int // index of the member in the call
 	ID    string
@@ -65,7 +65,7 @@ func pick[T any](name string, k *ask, futures []*Future[T]) (w Winner[T], err er
 		}
 	}
 	if k.policy.Losers == CancelLosers {
-		w.Attempts = attempts[T](r, w.Index)
+		w.Attempts = attempts[T](r)
 	}
 	o := outcomeOf[T](r, w.Index)
 	w.ID, w.Value = o.ID, o.Value
@@ -75,12 +75,12 @@ func pick[T any](name string, k *ask, futures []*Future[T]) (w Winner[T], err er
 	return w, o.Err
 }
 
-// attempts returns the result of canceling each loser. A task that was given twice appears once.
-func attempts[T any](r *result, winner int) (all []CancelAttempt[T]) {
+// attempts returns the result of cancelling each loser. A task that was given twice appears once.
+func attempts[T any](r *result) (all []CancelAttempt[T]) {
 	at := r.places()
 	for i, m := range r.members {
 		c, _, _ := m.member()
-		if c.name() == nameOf(outcomeOf[T](r, winner).ID) || r.pending(c.name()) || at[c.name()][0] != i {
+		if c.name() == r.outcome.Winner || r.pending(c.name()) || at[c.name()][0] != i {
 			continue
 		}
 		all = append(all, CancelAttempt[T]{Index: i, ID: c.id, CancelResult: attempt[T](r, i)})

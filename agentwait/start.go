@@ -11,7 +11,8 @@ import (
 
 // Start creates the scheduled children without a wait. Its error has each child that could not be
 // scheduled or was refused, unless an earlier call has returned that error. The refused children are
-// forgotten, and all others are created. Start makes one round trip for 500 children.
+// forgotten, and all others are created. Start makes one call for 500 children, and one
+// before them if entries of the journal are not written yet.
 func (a *Agent) Start() error {
 	if err := a.barred(); err != nil {
 		return err
@@ -26,7 +27,7 @@ func (a *Agent) Start() error {
 // send creates the scheduled children. Its error has each child that is refused.
 func (a *Agent) send() error {
 	// Payloads may depend on Rand or Now: a replay must get the same, so the entries are written first.
-	if err := a.writeEntries(); err != nil || len(a.unsent) == 0 {
+	if err := a.write(); err != nil || len(a.unsent) == 0 {
 		return err
 	}
 	why, all := map[string]error{}, []error{}

@@ -157,13 +157,11 @@ func (a *Agent) insist() error {
 
 // Checkpoint makes the agent's next run begin with this state, which Restore returns. The journal
 // before it is dropped. The checkpoint is written with the next wait or Step. Use Child for children
-// that were scheduled before it. If children could not be scheduled, Checkpoint returns their errors as
-// Start does, since no later run schedules them.
+// that were scheduled before it: no later run schedules them, so Checkpoint creates them. If some could
+// not be scheduled or are refused, Checkpoint returns the error that Start returns, and makes no
+// checkpoint.
 func (a *Agent) Checkpoint(state any) error {
-	if err := a.barred(); err != nil {
-		return err
-	}
-	if err := a.reportUnfit(); err != nil {
+	if err := a.Start(); err != nil {
 		return err
 	}
 	a.since, a.made = nil, newDigest() // a replay does not schedule these children again

@@ -1,11 +1,11 @@
 package bench
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
-	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -66,15 +66,12 @@ func cpu(ctx context.Context, rdb redis.UniversalClient) (used [2]float64, err e
 	if err != nil {
 		return used, err
 	}
-	for line := range strings.Lines(info) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		if name == "used_cpu_sys" || name == "used_cpu_user" {
-			seconds, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				return used, err
-			}
-			used[0] += seconds
+	for _, name := range []string{"used_cpu_sys", "used_cpu_user"} {
+		seconds, err := strconv.ParseFloat(infoFields(info)[name], 64)
+		if err != nil {
+			return used, err
 		}
+		used[0] += seconds
 	}
 	var own syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
@@ -106,24 +103,34 @@ var member = payload()
 
 func nothing(context.Context, []byte) ([]byte, error) { return nil, nil }
 
-// drainAgents runs a worker until n agents have ended.
+// drainAgents runs a worker until n agents and their children have ended.
 func drainAgents(ctx context.Context, q *queue.Queue, n, fan, concurrency int) (time.Duration, error) {
+	left := newCountdown(n)
 	w := worker.New(q, worker.Config{Concurrency: concurrency})
 	w.HandleRaw("member", nothing)
-	var ended atomic.Int64
-	last := make(chan struct{})
 	agentwait.Handle(w, "agent", func(a *agentwait.Agent, _ []byte) ([]byte, error) {
 		err := fanOut(a, fan)
-		if err == nil && ended.Add(1) == int64(n) {
-			close(last)
+		if err == nil {
+			left.one()
 		}
 		return nil, err
 	})
-	took, err := runUntil(ctx, w, last)
+	return workOff(ctx, q, w, n*(fan+1), left)
+}
+
+// workOff runs a worker until left is zero, and returns how long that took. It fails unless exactly
+// n tasks were completed.
+func workOff(ctx context.Context, q *queue.Queue, w *worker.Worker, n int, left *countdown) (time.Duration, error) {
+	_, before, err := progress(ctx, q)
 	if err != nil {
 		return 0, err
 	}
-	return took, completed(ctx, q, n*(fan+1))
+	took, err := runUntil(ctx, w, left.zero)
+	if err != nil {
+		return 0, err
+	}
+	_, after, err := progress(ctx, q)
+	return took, enough(after-before, n, err)
 }
 
 // runUntil runs a worker until happened is closed, and returns how long that took, with the
@@ -137,26 +144,24 @@ func runUntil(ctx context.Context, w *worker.Worker, happened <-chan struct{}) (
 	select {
 	case <-happened:
 	case err := <-ended:
-		return 0, fmt.Errorf("the worker stopped: %w", err)
+		return 0, stoppedEarly(ctx, err)
 	}
 	stop()
 	err := <-ended // Run returns when all is settled
 	return time.Since(start), err
 }
 
-// completed returns an error unless n tasks were enqueued and all of them are COMPLETED.
-func completed(ctx context.Context, q *queue.Queue, n int) error {
+// stoppedEarly returns the error of a measurement whose worker has stopped. err is what Run returned.
+func stoppedEarly(ctx context.Context, err error) error {
+	return fmt.Errorf("the worker stopped: %w", cmp.Or(err, context.Cause(ctx), errors.New("it was asked to stop")))
+}
+
+// progress returns how many tasks of a namespace were enqueued, and how many were completed.
+func progress(ctx context.Context, q *queue.Queue) (enqueued, completed int, err error) {
 	stats, err := q.Stats(ctx)
-	if err != nil {
-		return err
-	}
-	var done, enqueued int64
 	for _, of := range stats.Queues {
-		done += of.Completed
-		enqueued += of.Enqueued
+		enqueued += int(of.Enqueued)
+		completed += int(of.Completed)
 	}
-	if done != int64(n) || enqueued != int64(n) {
-		return fmt.Errorf("%d of %d tasks are COMPLETED, want all of %d", done, enqueued, n)
-	}
-	return nil
+	return enqueued, completed, err
 }

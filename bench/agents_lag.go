@@ -48,7 +48,7 @@ func WakeLag(ctx context.Context, rdb redis.UniversalClient, n, fan, load int) (
 		case lag := <-s.lags:
 			s.found = append(s.found, lag)
 		case err := <-stopped:
-			return r, fmt.Errorf("the worker stopped: %w", err)
+			return r, stoppedEarly(ctx, err)
 		case err := <-poured:
 			return r, fmt.Errorf("the load stopped: %w", err)
 		}

@@ -46,6 +46,9 @@ func TestGateNamesWhatIsExceededOrUnknown(t *testing.T) {
 	if !strings.Contains(strings.Join(lines, "\n"), "is not a figure of this benchmark") {
 		t.Errorf("Gate = %q, want an error for a limit without a figure", lines)
 	}
+	if strings.Contains(strings.Join(lines, ""), `\n`) {
+		t.Errorf("Gate = %q, want limits without the ends of their lines", lines)
+	}
 }
 
 // Each benchmark runs with a small load. Its figures must be above 0.

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"net"
 	"runtime"
@@ -58,28 +57,13 @@ func Counts(ctx context.Context, rdb redis.UniversalClient) (Report, error) {
 		return r, err
 	}
 	err = m.measure(ctx, "worker at concurrency 50", many, func() error {
-		return drainCounted(ctx, q, many)
+		_, err := drain(ctx, q, many, 50)
+		return err
 	})
 	if err != nil {
 		return r, err
 	}
 	return r, countAgents(ctx, rdb, m)
-}
-
-func drainCounted(ctx context.Context, q *queue.Queue, n int) error {
-	before, err := q.Stats(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = drain(ctx, q, n, 50)
-	if err != nil && !strings.Contains(err.Error(), "are COMPLETED") {
-		return err
-	}
-	after, err := q.Stats(ctx)
-	if err == nil && after.Queues[0].Completed-before.Queues[0].Completed != int64(n) {
-		err = fmt.Errorf("%d of %d tasks were completed", after.Queues[0].Completed-before.Queues[0].Completed, n)
-	}
-	return err
 }
 
 // workInBatches settles 50 tasks and claims the next 50 in each call, as a worker does.
@@ -104,8 +88,8 @@ func workOneByOne(ctx context.Context, q *queue.Queue, n int) error {
 	for i := range n {
 		ask.Seq = int64(1000 + i)
 		trip, err := q.Attempts().Fetch(ctx, 0, "counter", ask)
-		if err != nil || len(trip.Claims) != 1 {
-			return fmt.Errorf("fetch %d returned %d tasks: %w", i, len(trip.Claims), err)
+		if err := enough(len(trip.Claims), 1, err); err != nil {
+			return fmt.Errorf("fetch %d: %w", i, err)
 		}
 		c := trip.Claims[0]
 		if _, err := q.Attempts().Settle(ctx, 0, "counter", queue.NewCall(), []queue.Outcome{{ID: c.ID, Epoch: c.Epoch, Verb: queue.Complete}}, queue.Ask{}); err != nil {
@@ -205,37 +189,4 @@ func (m *meter) commands(ctx context.Context) (int64, error) {
 		sum += n
 	}
 	return sum, nil
-}
-
-//go:embed counts.limits
-var limits string
-
-// Gate compares counts with the limits in counts.limits. It returns a line for each limit that
-// is exceeded, or that has no figure in r.
-func Gate(r Report) []string {
-	var broken []string
-	for line := range strings.Lines(limits) {
-		name, limit, ok := strings.Cut(strings.TrimSpace(line), " <= ")
-		if !ok {
-			continue
-		}
-		most, err := strconv.ParseFloat(limit, 64)
-		value, unit, known := r.find(name)
-		switch {
-		case err != nil || !known:
-			broken = append(broken, fmt.Sprintf("counts.limits: %q is not a figure of this benchmark, or its limit is not a number", line))
-		case value > most:
-			broken = append(broken, fmt.Sprintf("%s: %.4g %s, the limit is %.4g", name, value, unit, most))
-		}
-	}
-	return broken
-}
-
-func (r Report) find(name string) (value float64, unit string, ok bool) {
-	for _, f := range r.Figures {
-		if f.Name == name {
-			return f.Value, f.Unit, true
-		}
-	}
-	return 0, "", false
 }

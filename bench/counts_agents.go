@@ -78,12 +78,25 @@ func countLife(ctx context.Context, q *queue.Queue, m *meter, fan int) error {
 		return err
 	}
 	childrens := m.calls.Load() - before
-	ran, err := w.RunOne(ctx)
-	if err != nil || ran == nil || ran.Report.Verb != queue.Complete {
-		return fmt.Errorf("the agent did not complete: %+v, %w", ran, err)
+	if err := completeOne(ctx, w); err != nil {
+		return err
 	}
 	own := m.calls.Load() - first - childrens
 	m.report.add(fmt.Sprintf("%d parallel tasks, first line to result: round trips of the agent", fan), float64(own), "an agent")
+	return nil
+}
+
+// completeOne runs one task, and fails unless it completes.
+func completeOne(ctx context.Context, w *worker.Worker) error {
+	ran, err := w.RunOne(ctx)
+	switch {
+	case err != nil:
+		return err
+	case ran == nil:
+		return errors.New("no task is ready")
+	case ran.Report.Verb != queue.Complete:
+		return fmt.Errorf("the task did not complete: %q, %s", ran.Report.Verb, ran.Report.Error)
+	}
 	return nil
 }
 
@@ -124,9 +137,5 @@ func countBatches(ctx context.Context, q *queue.Queue, m *meter, fan int) error 
 	if _, err := q.Enqueue(ctx, queue.Task{Kind: "agent", Queue: "agents"}); err != nil {
 		return err
 	}
-	ran, err := w.RunOne(ctx)
-	if err != nil || ran == nil || ran.Report.Verb != queue.Complete {
-		return fmt.Errorf("the agent did not complete: %+v, %w", ran, err)
-	}
-	return nil
+	return completeOne(ctx, w)
 }

@@ -46,12 +46,16 @@ func (r *Report) add(name string, value float64, unit string) {
 
 // Value returns the value of the figure of a name, or 0 if there is no such figure.
 func (r Report) Value(name string) float64 {
-	for _, f := range r.Figures {
-		if f.Name == name {
-			return f.Value
-		}
+	f, _ := r.find(name)
+	return f.Value
+}
+
+func (r Report) find(name string) (Figure, bool) {
+	i := slices.IndexFunc(r.Figures, func(f Figure) bool { return f.Name == name })
+	if i < 0 {
+		return Figure{}, false
 	}
-	return 0
+	return r.Figures[i], true
 }
 
 // Median returns a report with the median of each figure. Of an even number of runs it takes the

@@ -109,11 +109,8 @@ func killOne(ctx context.Context, cluster *redisproc.Cluster, rdb *redis.Cluster
 	}
 	figures[1] = time.Since(killed)
 	for _, p := range struck {
-		for !load.Flows(p, killed) {
-			if time.Since(killed) > time.Minute || ctx.Err() != nil {
-				return figures, fmt.Errorf("partition %d is not served again: %v after its master was killed", p, time.Since(killed))
-			}
-			pause(ctx, 5*time.Millisecond)
+		if err := load.awaitFlow(ctx, p, killed); err != nil {
+			return figures, err
 		}
 	}
 	figures[0] = max(load.Gap(struck, killed))

@@ -19,7 +19,7 @@ func usual(t *testing.T) Report {
 		if err != nil {
 			t.Fatalf("%q has no number", line)
 		}
-		r.add(name, value, "× reference")
+		r.add(name, value, "loops of the reference script")
 	}
 	if len(r.Figures) < 10 {
 		t.Fatalf("micro.limits has %d limits, want at least 10", len(r.Figures))
@@ -39,7 +39,7 @@ func TestGateFailsWhenACallTakesHalfAsLongAgain(t *testing.T) {
 			if row.fails != (len(broken) == 1) || !row.fails && len(broken) > 0 {
 				t.Errorf("%s at %v times its limit: GateTimes = %q", f.Name, row.times, broken)
 			}
-			if row.fails && len(broken) == 1 && !strings.HasPrefix(broken[0], f.Name+" is ") {
+			if row.fails && len(broken) == 1 && !strings.HasPrefix(broken[0], f.Name+": ") {
 				t.Errorf("%s is above its limit: GateTimes = %q", f.Name, broken)
 			}
 		}
@@ -57,7 +57,7 @@ func TestGateOfTimesNamesWhatIsUnknown(t *testing.T) {
 		{"no such figure", "fetch 2: CPU = 1\n", 1},
 		{"no number", "fetch 1: CPU = one\n", 1},
 	} {
-		if got := gateTimes(r, row.limits); len(got) != row.broken {
+		if got := r.gate("micro.limits", row.limits, " = ", timeTolerance); len(got) != row.broken {
 			t.Errorf("%s: GateTimes = %q", row.claim, got)
 		}
 	}
@@ -66,8 +66,8 @@ func TestGateOfTimesNamesWhatIsUnknown(t *testing.T) {
 // Every call that Micro measures has a limit for one of its times.
 func TestEveryCallHasALimit(t *testing.T) {
 	for _, name := range strings.Split(allCalls, ", ") {
-		_, _, cpu := usual(t).find(name + ": CPU")
-		_, _, median := usual(t).find(name + ": median")
+		_, cpu := usual(t).find(name + ": CPU")
+		_, median := usual(t).find(name + ": median")
 		if cpu == median {
 			t.Errorf("micro.limits must have one limit for %q, of CPU or median", name)
 		}

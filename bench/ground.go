@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ type ground struct {
 
 // prepare connects to the server. A given server must have no key of a System.
 func prepare(ctx context.Context, c CompareConfig, systems []System) (*ground, error) {
-	c.Place.Namespace = orDefault(c.Place.Namespace, "bench")
+	c.Place.Namespace = cmp.Or(c.Place.Namespace, "bench")
 	rdb, err := c.Place.connect()
 	if err != nil {
 		return nil, err

@@ -72,15 +72,6 @@ func percentile(sorted []time.Duration, part float64) time.Duration {
 	return sorted[min(int(part*float64(len(sorted))), len(sorted)-1)]
 }
 
-// orDefault returns value, or otherwise if value is zero.
-func orDefault[T comparable](value, otherwise T) T {
-	var zero T
-	if value == zero {
-		return otherwise
-	}
-	return value
-}
-
 // count returns a number with its noun: "1 task", "20 tasks".
 func count(n int, what string) string {
 	if n != 1 {

@@ -31,18 +31,21 @@ type Mark struct {
 	EndErr             error // of the wait for its end
 }
 
-// StartLoad enqueues a task of a kind to each partition at an interval. If an enqueue takes
-// longer, the next one begins when it has returned. The caller must run a worker for the tasks.
+// StartLoad enqueues a task of a kind to each partition at an interval, until ctx ends or Stop is
+// called. If an enqueue takes longer, the next one begins when it has returned. The caller must run
+// a worker for the tasks.
 func StartLoad(ctx context.Context, q *queue.Queue, kind string, every time.Duration) *Load {
 	l := &Load{q: q, marks: make([][]*Mark, q.Partitions())}
-	ctx, l.stop = context.WithCancel(ctx)
+	sending, stop := context.WithCancel(ctx)
+	l.stop = stop
 	for p := range l.marks {
-		l.senders.Go(func() { l.send(ctx, p, kind, every) })
+		l.senders.Go(func() { l.send(sending, p, kind, every, func(m *Mark) { l.wait(ctx, m) }) })
 	}
 	return l
 }
 
-func (l *Load) send(ctx context.Context, p int, kind string, every time.Duration) {
+// send enqueues the tasks of a partition, and calls wait for each that was acknowledged.
+func (l *Load) send(ctx context.Context, p int, kind string, every time.Duration, wait func(*Mark)) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for n := 0; ctx.Err() == nil; {
@@ -59,7 +62,7 @@ func (l *Load) send(ctx context.Context, p int, kind string, every time.Duration
 		l.marks[p] = append(l.marks[p], m)
 		l.mu.Unlock()
 		if err == nil {
-			l.waiters.Go(func() { l.wait(m) })
+			l.waiters.Go(func() { wait(m) })
 		}
 		select {
 		case <-ticker.C:
@@ -78,8 +81,8 @@ func keyOf(p, partitions, from int) (key string, next int) {
 	}
 }
 
-func (l *Load) wait(m *Mark) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+func (l *Load) wait(ctx context.Context, m *Mark) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	_, err := l.q.Result(ctx, m.ID)
 	l.mu.Lock()
@@ -90,7 +93,7 @@ func (l *Load) wait(m *Mark) {
 }
 
 // Stop ends the stream and returns the marks of each partition, in the order sent. It waits for
-// all tasks to end, up to a minute each.
+// all tasks to end, up to a minute each, or until the context of StartLoad ends.
 func (l *Load) Stop() [][]*Mark {
 	l.stop()
 	l.senders.Wait()
@@ -109,6 +112,21 @@ func (l *Load) Flows(p int, after time.Time) bool {
 		}
 	}
 	return false
+}
+
+// awaitFlow waits until partition p has acknowledged and ended a task that was sent after its master was
+// killed.
+func (l *Load) awaitFlow(ctx context.Context, p int, killed time.Time) error {
+	for !l.Flows(p, killed) {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case time.Since(killed) > time.Minute:
+			return fmt.Errorf("partition %d is not served again: %v after its master was killed", p, time.Since(killed))
+		}
+		pause(ctx, 5*time.Millisecond)
+	}
+	return nil
 }
 
 // Gap returns the longest time after an instant in which one of the partitions acknowledged

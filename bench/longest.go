@@ -296,7 +296,7 @@ func (l *longest) ofAgents(ctx context.Context) error {
 			_, err = l.q.Attempts().Recall(ctx, a.ID)
 			return err
 		}},
-		named{"read all of its children", func() error { _, err := l.q.Attempts().Children(ctx, a.ID, ids); return err }},
+		named{"read all of its children", func() error { _, err := l.q.Attempts().Results(ctx, a.ID, ids); return err }},
 		named{"complete the agent, sweep its children", func() error { return l.endFamily(ctx, func() error { return l.settle(ctx, []queue.Claim{a}) }) }},
 	)
 }

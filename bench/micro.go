@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,12 +21,7 @@ type MicroConfig struct {
 }
 
 func (c *MicroConfig) complete() {
-	if c.Rounds == 0 {
-		c.Rounds = 5
-	}
-	if c.Tasks == 0 {
-		c.Tasks = 5000
-	}
+	c.Rounds, c.Tasks = cmp.Or(c.Rounds, 5), cmp.Or(c.Tasks, 5000)
 }
 
 // batches are the batch sizes of enqueue, fetch and settle.

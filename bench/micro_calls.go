@@ -119,10 +119,10 @@ func sweepAll(ctx context.Context, q *queue.Queue, n, look int) error {
 	return nil
 }
 
-// enough returns an error unless a call returned n tasks.
+// enough returns err, or an error unless got is n tasks.
 func enough(got, n int, err error) error {
 	if err == nil && got != n {
-		err = fmt.Errorf("the call returned %d of %d tasks", got, n)
+		err = fmt.Errorf("got %d of %d tasks", got, n)
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -179,7 +180,7 @@ func hold(ctx context.Context, cmd *exec.Cmd) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return fmt.Errorf("its first line is %q, want \"began\"; stderr: %s (%w)", first[:n], why.String(), err)
+		return errors.Join(fmt.Errorf("its first line is %q, want %q; stderr: %s", first[:n], began, why.String()), err)
 	}
 	return nil
 }

@@ -2,8 +2,6 @@ package bench
 
 import (
 	"context"
-	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -69,40 +67,15 @@ func enqueueOneByOne(ctx context.Context, q *queue.Queue, list []queue.Task, gor
 	return time.Since(start), err
 }
 
-// drain runs a worker until n tasks are handled and settled.
+// drain runs a worker until it has handled and settled n tasks.
 func drain(ctx context.Context, q *queue.Queue, n, concurrency int) (time.Duration, error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	var handled atomic.Int64
-	last := make(chan struct{})
+	left := newCountdown(n)
 	w := worker.New(q, worker.Config{Concurrency: concurrency})
 	w.HandleRaw("noop", func(context.Context, []byte) ([]byte, error) {
-		if handled.Add(1) == int64(n) {
-			close(last)
-		}
+		left.one()
 		return nil, nil
 	})
-	ended := make(chan error, 1)
-	start := time.Now()
-	go func() { ended <- w.Run(ctx) }()
-	select {
-	case <-last:
-	case err := <-ended:
-		return 0, fmt.Errorf("the worker stopped: %w", err)
-	}
-	stop()
-	if err := <-ended; err != nil { // Run returns when all is settled
-		return 0, err
-	}
-	took := time.Since(start)
-	stats, err := q.Stats(context.WithoutCancel(ctx))
-	if err != nil {
-		return 0, err
-	}
-	if done := stats.Queues[0].Completed; done != int64(n) {
-		return 0, fmt.Errorf("%d of %d tasks are COMPLETED", done, n)
-	}
-	return took, nil
+	return workOff(ctx, q, w, n, left)
 }
 
 // dispatch enqueues lone tasks for an idle worker.
@@ -127,7 +100,7 @@ func dispatch(ctx context.Context, q *queue.Queue, r *Report, n int) error {
 		case at := <-arrived:
 			lags = append(lags, at.Sub(start))
 		case err := <-ended:
-			return fmt.Errorf("the worker stopped: %w", err)
+			return stoppedEarly(ctx, err)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -78,7 +77,7 @@ func (s *curfewSide) crew(ctx context.Context, servers int, config worker.Config
 		go func() {
 			err := w.Run(ctx)
 			if ctx.Err() == nil {
-				failed <- fmt.Errorf("a worker stopped: %w", err)
+				failed <- stoppedEarly(ctx, err)
 			}
 			ended <- err
 		}()
@@ -93,6 +92,9 @@ func (s *curfewSide) crew(ctx context.Context, servers int, config worker.Config
 	}}
 }
 
-func (s *curfewSide) Check(ctx context.Context, n int) error { return completed(ctx, s.q, n) }
+func (s *curfewSide) Check(ctx context.Context, n int) error {
+	enqueued, completed, err := progress(ctx, s.q)
+	return enough(completed, n, enough(enqueued, n, err))
+}
 
 func (s *curfewSide) Close() error { return s.rdb.Close() }

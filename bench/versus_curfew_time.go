@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -66,7 +67,7 @@ func (s *curfewSide) Take(ctx context.Context, lines []string, started func(line
 }
 
 // Interval is the heartbeat interval, a third of the lease.
-func (s *curfewSide) Interval() time.Duration { return orDefault(s.lease, defaultLease) / 3 }
+func (s *curfewSide) Interval() time.Duration { return cmp.Or(s.lease, defaultLease) / 3 }
 
 // far enqueues tasks with a far deadline to a queue that no worker serves.
 func far(ctx context.Context, q *queue.Queue, n int) error {

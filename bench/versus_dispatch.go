@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -20,7 +21,7 @@ type DispatchLoad struct {
 // that tasks are not in step with a worker that polls. Figures: dispatch_p50, dispatch_p99,
 // dispatch_max.
 func DispatchTrial(l DispatchLoad) Trial {
-	l.Tasks, l.Pause = orDefault(l.Tasks, 50), orDefault(l.Pause, time.Second)
+	l.Tasks, l.Pause = cmp.Or(l.Tasks, 50), cmp.Or(l.Pause, time.Second)
 	t := Trial{bench: "dispatch", unit: "ms", load: count(l.Tasks, "lone task"), runs: 3, sizes: Sizes{Tasks: l.Tasks}}
 	t.warm = []turn{dispatchTurn(DispatchLoad{Tasks: 1, Pause: time.Millisecond})}
 	t.turns = []turn{dispatchTurn(l)}

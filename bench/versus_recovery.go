@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -23,7 +24,7 @@ type RecoveryLoad struct {
 // Each kill is at a random instant within the System's interval. Figures: recovery_min,
 // recovery_p50, recovery_max.
 func RecoveryTrial(l RecoveryLoad) Trial {
-	l.Kills, l.Within = orDefault(l.Kills, 10), orDefault(l.Within, 4*time.Minute)
+	l.Kills, l.Within = cmp.Or(l.Kills, 10), cmp.Or(l.Within, 4*time.Minute)
 	can := func(s System) bool { _, ok := s.(Recoverer); return ok }
 	t := Trial{bench: "recovery", unit: "s", runs: 1, load: count(l.Kills, "kill") + fmt.Sprintf(", waiting %v at the most", l.Within), bound: l.Within.Seconds(), sizes: Sizes{Kills: l.Kills}}
 	t.turns = []turn{{

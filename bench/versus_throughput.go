@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -42,7 +43,7 @@ var loads = []load{
 //     handler is called. Workers start when a twentieth of the calls is made, because an asynq
 //     server that finds no task sleeps for about a second.
 func ThroughputTrial(l ThroughputLoad) Trial {
-	l.Tasks, l.Servers = orDefault(l.Tasks, 20000), orDefault(l.Servers, 1)
+	l.Tasks, l.Servers = cmp.Or(l.Tasks, 20000), cmp.Or(l.Servers, 1)
 	t := Trial{bench: "throughput", unit: perSecond, load: count(l.Tasks, "task"), runs: 5, sizes: Sizes{Tasks: l.Tasks, Servers: l.Servers}}
 	few := l
 	few.Tasks = max(l.Tasks/10, 1)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/curfewtest"
+	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -79,5 +80,28 @@ func TestAFailureSaysWhatAnAgentWaitsFor(t *testing.T) {
 	})
 	if want := "it waits for all of 1 (s-answer), of which 0 have ended"; !strings.Contains(said, want) {
 		t.Fatalf("the failure is %q, want one with %q", said, want)
+	}
+}
+
+// A sweep wakes 100 agents at most, so several sweeps of one instant do nothing else.
+func TestAdvanceEndsAllWaitsOfOneInstant(t *testing.T) {
+	c := curfewtest.New(t, curfewtest.Config{Client: redistest.Shared(t).Client(t)})
+	agentwait.Handle(c.Worker, "ask", func(a *agentwait.Agent, _ string) (string, error) {
+		return agentwait.Await(a.With(agentwait.Wait{Limit: time.Minute, KeepPending: true}), agentwait.Signal[string](a, "answer"))
+	})
+	const agents = 310
+	for range agents {
+		c.Enqueue(queue.Task{Kind: "ask"})
+	}
+	c.Drain()
+	c.Advance(time.Minute + time.Millisecond)
+	woken := 0
+	for _, r := range c.Tasks("ask") {
+		if r.Status == queue.Pending {
+			woken++
+		}
+	}
+	if woken != agents {
+		t.Errorf("%d of %d agents are PENDING after the limit of their wait, want all", woken, agents)
 	}
 }

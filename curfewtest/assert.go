@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -48,15 +46,11 @@ func (s *Stage) Tasks(kind string) []*queue.Record {
 func (s *Stage) ids() ([]string, error) {
 	var ids []string
 	for p := range s.Queue.Partitions() {
-		node, root := s.Queue.Client(), s.Queue.Root(p)
-		if c, ok := node.(*redis.ClusterClient); ok {
-			master, err := c.MasterForKey(s.ctx, root)
-			if err != nil {
-				return nil, err
-			}
-			node = master
+		node, err := s.Queue.Engine().Node(s.ctx, p)
+		if err != nil {
+			return nil, err
 		}
-		prefix := root + ":spec:"
+		prefix := s.Queue.Root(p) + ":spec:"
 		keys := node.Scan(s.ctx, 0, prefix+"*", 1000).Iterator()
 		for keys.Next(s.ctx) {
 			ids = append(ids, strings.TrimPrefix(keys.Val(), prefix))
@@ -100,8 +94,8 @@ func (s *Stage) AssertTimedOut(id string) *queue.Record {
 	return r
 }
 
-// AssertEnqueued reports an error if no task of a kind was enqueued for which all functions of match return
-// true. It returns the first such task, or nil. The task may have ended since.
+// AssertEnqueued reports an error if there is no task of a kind for which all functions of match return
+// true. It returns the first such task, or nil. The task may have ended, if its record is kept.
 func (s *Stage) AssertEnqueued(kind string, match ...func(*queue.Record) bool) *queue.Record {
 	s.tb.Helper()
 	all := s.Tasks("")
@@ -112,9 +106,9 @@ func (s *Stage) AssertEnqueued(kind string, match ...func(*queue.Record) bool) *
 		}
 	}
 	if len(ofKind) > 0 {
-		s.tb.Errorf("Of kind %q %s enqueued, and none matches:%s", kind, were(len(ofKind)), s.listed(ofKind, sent))
+		s.tb.Errorf("Of %s of kind %q none matches:%s", plural(len(ofKind), "task"), kind, s.listed(ofKind, sent))
 	} else {
-		s.tb.Errorf("No task of kind %q was enqueued.%s", kind, s.kinds(all))
+		s.tb.Errorf("There is no task of kind %q.%s", kind, s.kinds(all))
 	}
 	return nil
 }

@@ -38,13 +38,13 @@ func TestFailuresAreSentences(t *testing.T) {
 		}, ""},
 		{"a ready task", func(c *curfewtest.Stage) {
 			c.MustComplete(c.Enqueue(queue.Task{Kind: "k", Queue: "mail", Timeout: time.Minute}).ID)
-		}, `fatal: Task ID of kind "k" is PENDING, not COMPLETED: it is ready in queue "mail"; it is out of time in 1m0s.`},
+		}, `fatal: Task ID of kind "k" is PENDING, not COMPLETED: it is ready in queue "mail"; its deadline is in 1m0s.`},
 		{"a task that waits for its next attempt", func(c *curfewtest.Stage) {
 			c.Worker.HandleRaw("k", fails(worker.RetryAfter(30*time.Second, errors.New("503"))))
 			id := c.Enqueue(queue.Task{Kind: "k", MaxRetries: 3, Timeout: time.Minute}).ID
 			c.RunOne()
 			c.AssertStatus(id, queue.Completed)
-		}, `error: Task ID of kind "k" is PENDING, not COMPLETED: it can start in 30s; 1 of 4 attempts failed, the last with "503"; it is out of time in 1m0s.`},
+		}, `error: Task ID of kind "k" is PENDING, not COMPLETED: it can start in 30s; 1 of 4 attempts failed, the last with "503"; its deadline is in 1m0s.`},
 		{"a failed task", func(c *curfewtest.Stage) {
 			c.Worker.HandleRaw("k", fails(worker.Fail(3, errors.New("no such page"))))
 			id := c.Enqueue(task("k")).ID
@@ -105,19 +105,32 @@ func TestFailuresAreSentences(t *testing.T) {
 			`fatal: Enqueue of a task of kind "k": enqueue: priority 7 must be 0, 1, 2 or 3 (3 goes first)`},
 
 		{"nothing was enqueued", func(c *curfewtest.Stage) { c.AssertEnqueued("mail") },
-			`error: No task of kind "mail" was enqueued. Nor was any other task.`},
+			`error: There is no task of kind "mail". No task was enqueued.`},
 		{"other kinds were enqueued", func(c *curfewtest.Stage) {
 			c.Enqueue(task("a"))
 			c.Enqueue(task("a"))
 			c.Enqueue(task("b"))
 			c.AssertEnqueued("mail")
-		}, `error: No task of kind "mail" was enqueued. There are 2 of kind "a", 1 of kind "b".`},
+		}, `error: There is no task of kind "mail". There are 2 of kind "a", 1 of kind "b".`},
+		{"all records were removed", func(c *curfewtest.Stage) {
+			removeOne(c)
+			c.AssertEnqueued("k")
+		}, `error: There is no task of kind "k". No record is left: records are removed after their retention.`},
+		{"one record was removed", func(c *curfewtest.Stage) {
+			removeOne(c)
+			c.Enqueue(task("a"))
+			c.AssertEnqueued("k")
+		}, `error: There is no task of kind "k". There are 1 of kind "a". 1 record was removed: records are removed after their retention.`},
+		{"nothing to run, and all records were removed", func(c *curfewtest.Stage) {
+			removeOne(c)
+			c.RunOne()
+		}, "fatal: RunOne: no task is ready. No record is left: records are removed after their retention."},
 		{"none matches", func(c *curfewtest.Stage) {
 			c.Enqueue(queue.Task{Kind: "mail", Payload: []byte(`{"to":"me"}`)})
 			c.Enqueue(queue.Task{Kind: "mail", Headers: map[string]string{"tenant": "7"}})
 			yes, no := func(*queue.Record) bool { return true }, func(*queue.Record) bool { return false }
 			c.AssertEnqueued("mail", yes, no)
-		}, `error: Of kind "mail" 2 tasks were enqueued, and none matches:
+		}, `error: Of 2 tasks of kind "mail" none matches:
 	ID in queue "default" with payload "{\"to\":\"me\"}"
 	ID in queue "default" with payload "" and headers map[tenant:7]`},
 		{"tasks are left", func(c *curfewtest.Stage) {
@@ -172,7 +185,7 @@ A task is ready and was not handed out: its queue is paused or at its limit, or 
 			c.Enqueue(queue.Task{Kind: "nap", Timer: true, Delay: time.Hour})
 			c.AssertNothingLeft()
 		}, `error: 2 tasks are left:
-	Task ID of kind "approval" is PENDING: it is a promise, which Queue.Resolve or Reject settles; it is out of time in 1m0s.
+	Task ID of kind "approval" is PENDING: it is a promise, which Queue.Resolve or Reject settles; its deadline is in 1m0s.
 	Task ID of kind "nap" is PENDING: it is a timer, due in 1h0m0s.`},
 		{"a clock beyond its end", func(c *curfewtest.Stage) {
 			c.Enqueue(queue.Task{Kind: "k", StartAt: time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC)})
@@ -189,6 +202,14 @@ A task is ready and was not handed out: its queue is paused or at its limit, or 
 			}
 		})
 	}
+}
+
+// removeOne lets a task complete, and moves the clock beyond its retention.
+func removeOne(c *curfewtest.Stage) {
+	c.Worker.HandleRaw("k", succeed)
+	c.Enqueue(task("k"))
+	c.Drain()
+	c.Advance(time.Hour)
 }
 
 func repeated(s string, n int) (all string) {

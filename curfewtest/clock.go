@@ -77,7 +77,7 @@ func (s *Stage) sweep(atMost time.Duration) time.Duration {
 
 func (s *Stage) sweepPartition(p int, atMost time.Duration) time.Duration {
 	s.tb.Helper()
-	for idle := 0; ; {
+	for {
 		swept, err := reaper.Sweep(s.ctx, s.Queue, p, sweeper, 500, max(atMost, time.Millisecond))
 		if err != nil {
 			s.tb.Fatalf("curfewtest: %v", err)
@@ -85,18 +85,11 @@ func (s *Stage) sweepPartition(p int, atMost time.Duration) time.Duration {
 		if len(swept.Errors) > 0 {
 			s.tb.Errorf("curfewtest: the sweep left out broken records: %s", strings.Join(swept.Errors, "; "))
 		}
-		if swept.Wait > 0 {
+		switch {
+		case swept.Wait > 0:
 			return swept.Wait
-		}
-		if idle++; did(swept) {
-			idle = 0
-		}
-		if idle == 3 || len(swept.Errors) > 0 {
+		case len(swept.Errors) > 0:
 			return time.Millisecond // what is due cannot be done: continue without it
 		}
 	}
-}
-
-func did(s reaper.Swept) bool {
-	return s.TimedOut+s.Started+s.Fired+s.Warned+s.GivenBack+s.Drained+s.Removed+s.Broken > 0
 }

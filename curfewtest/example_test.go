@@ -80,7 +80,7 @@ func ExampleStage_AssertEnqueued() {
 	c.AssertEnqueued("welcome", func(r *queue.Record) bool { return string(r.Payload) == "ann@example.com" })
 	c.AssertEnqueued("invoice")
 	// Output:
-	// No task of kind "invoice" was enqueued. There are 1 of kind "welcome".
+	// There is no task of kind "invoice". There are 1 of kind "welcome".
 }
 
 // A handler that moves the clock takes that long. If its attempt is over by then, its context has ended, and

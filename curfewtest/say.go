@@ -33,7 +33,7 @@ func (s *Stage) why(r *queue.Record) string {
 		if r.Overdue {
 			parts = append(parts, "its end is decided and not written yet: Advance(0) does that")
 		} else if !r.Until.IsZero() {
-			parts = append(parts, "it is out of time "+s.when(r.Until))
+			parts = append(parts, "its deadline is "+s.when(r.Until))
 		}
 	}
 	return strings.Join(parts, "; ")
@@ -129,11 +129,10 @@ func (s *Stage) left() string {
 	s.tb.Helper()
 	live := s.live()
 	if len(live) == 0 {
-		all := s.Tasks("")
-		if len(all) == 0 {
-			return " No task was enqueued."
+		if all := s.Tasks(""); len(all) > 0 {
+			return " All tasks have ended." + s.kinds(all)
 		}
-		return " All tasks have ended." + s.kinds(all)
+		return s.kinds(nil)
 	}
 	hint, delayed := "", false
 	for _, r := range live {
@@ -170,20 +169,33 @@ func sent(r *queue.Record) string {
 	return line
 }
 
-// kinds returns how many tasks of each kind were enqueued, as a sentence after another one.
+// kinds returns how many tasks of each kind there are, and whether records were removed, as sentences after
+// another one. all has the records that are left.
 func (s *Stage) kinds(all []*queue.Record) string {
+	s.tb.Helper()
+	removed := -len(all)
+	for _, line := range s.stats().Queues {
+		removed += int(line.Enqueued)
+	}
+	switch {
+	case len(all) == 0 && removed > 0:
+		return " No record is left: records are removed after their retention."
+	case len(all) == 0:
+		return " No task was enqueued."
+	}
 	counts := map[string]int{}
 	for _, r := range all {
 		counts[r.Kind]++
-	}
-	if len(counts) == 0 {
-		return " Nor was any other task."
 	}
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
 		parts = append(parts, fmt.Sprintf("%d of kind %q", counts[kind], kind))
 	}
-	return " There are " + strings.Join(parts, ", ") + "."
+	said := " There are " + strings.Join(parts, ", ") + "."
+	if removed > 0 {
+		said += fmt.Sprintf(" %s removed: records are removed after their retention.", plural(removed, "record was", "records were"))
+	}
+	return said
 }
 
 // quoted returns a text quoted, short and in one line. It leaves out the stack of a panic.
@@ -195,8 +207,6 @@ func quoted(text string) string {
 	}
 	return fmt.Sprintf("%q", text)
 }
-
-func were(n int) string { return plural(n, "task was", "tasks were") }
 
 // plural returns a number and a noun: plural(2, "task") is "2 tasks". many can give the plural form.
 func plural(n int, one string, many ...string) string {

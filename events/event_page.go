@@ -1,8 +1,6 @@
 package events
 
 import (
-	"fmt"
-
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/engine"
@@ -45,7 +43,7 @@ func readEventPage(reply any, partition, n int, from place) (eventPage, error) {
 	first, ok := parseStreamID(engine.Text(words[3]))
 	last, also := parseStreamID(engine.Text(words[4]))
 	if !ok || !also {
-		return eventPage{}, fmt.Errorf("unexpected answer %.100v", words)
+		return eventPage{}, engine.Unexpected("answer", words)
 	}
 	page := eventPage{count: engine.Number(words[1]), before: engine.Number(words[2]), first: first, last: last, seen: from.id, more: engine.Number(words[5]) == 1}
 	for _, word := range words[6:] {
@@ -56,7 +54,7 @@ func readEventPage(reply any, partition, n int, from place) (eventPage, error) {
 		fields, err := engine.Elements(entry[1], nil)
 		id, ok := parseStreamID(engine.Text(entry[0]))
 		if err != nil || !ok || len(fields)%2 != 0 {
-			return eventPage{}, fmt.Errorf("unexpected answer %.100v", entry)
+			return eventPage{}, engine.Unexpected("answer", entry)
 		}
 		values := make(map[string]any, len(fields)/2)
 		for i := 0; i < len(fields); i += 2 {

@@ -3,7 +3,6 @@ package inspect
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -100,7 +99,7 @@ func readPairs(answer any) (map[string]string, error) {
 		return nil, err
 	}
 	if len(words)%2 != 0 {
-		return nil, fmt.Errorf("unexpected answer %.100v", words)
+		return nil, engine.Unexpected("answer", words)
 	}
 	pairs := make(map[string]string, len(words)/2)
 	for i := 0; i < len(words); i += 2 {

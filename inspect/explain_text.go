@@ -173,7 +173,7 @@ func (e *Explanation) endText() string {
 		said = append(said, "noticed "+e.End.Lag.String()+" later")
 	}
 	if e.End.By != "" {
-		said = append(said, "of "+e.End.By)
+		said = append(said, "with its owner "+e.End.By)
 	}
 	s := ""
 	if len(said) > 0 {

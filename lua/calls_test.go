@@ -312,7 +312,7 @@ func TestAWatchReturnsTheNextInstantOfATask(t *testing.T) {
 			got := reply[1+i].([]any)
 			instant, _ := strconv.ParseInt(got[1].(string), 10, 64)
 			// The task was made before the watch, and not long before.
-			fits := want.after == 0 && got[1] == "" || instant <= now+want.after.Milliseconds() && instant > now+want.after.Milliseconds()-10_000
+			fits := want.after == 0 && instant == 0 || instant <= now+want.after.Milliseconds() && instant > now+want.after.Milliseconds()-10_000
 			if got[0] != want.status || !fits {
 				n.Errorf("task %d is %q, want %s and %v after %d", i+1, got, want.status, want.after, now)
 			}
@@ -332,6 +332,32 @@ func TestExplainReportsTheOwnerOfAnEndedOrMissingTask(t *testing.T) {
 		}
 		if reply := n.call("explain", "0-a", "7", 1); fmt.Sprint(reply[1:]) != "[[] [] [] [] []]" {
 			n.Errorf("explain with a cursor = %v, want empty lists", reply[1:])
+		}
+	})
+}
+
+// A stream that begins with 100 entries of another writer was not trimmed by Curfew, so no event is missing.
+func TestReadEventsLooksForTheOldestAmong100Entries(t *testing.T) {
+	onNamespaces(t, func(n *namespace) {
+		pipe := n.rdb.Pipeline()
+		add := func(fields ...any) {
+			pipe.XAdd(n.Context(), &redis.XAddArgs{Stream: testRoot + ":events", Values: fields})
+		}
+		for _, row := range []struct {
+			foreign int // entries of another writer at the beginning
+			before  int64
+		}{{0, 7}, {99, 7}, {100, 0}} {
+			pipe.Del(n.Context(), testRoot+":events")
+			for range row.foreign {
+				add("x", "y")
+			}
+			add("first", 8, "at", 1, "events", "a\n")
+			if _, err := pipe.Exec(n.Context()); err != nil {
+				n.Fatal(err)
+			}
+			if reply := n.call("read_events", "0-0", 0); reply[2] != row.before {
+				n.Errorf("behind %d other entries: %v events were written before the oldest, want %d", row.foreign, reply[2], row.before)
+			}
 		}
 	})
 }
@@ -370,4 +396,52 @@ func TestReadEventsReturnsWholeEntriesAndEndsAtTheNumberOrAMiB(t *testing.T) {
 			n.Errorf("read_events behind %s returned %d entries, more %v, want the last, more 0", last, len(reply)-6, reply[5])
 		}
 	})
+}
+
+// An agent that lives long requests a signal thousands of times. Each promise stays as long as the agent.
+func TestASignalCostsNoMoreAfterManyRequestsOfItsName(t *testing.T) {
+	onNamespaces(t, func(n *namespace) {
+		const requests, chunk = 1000, 250
+		n.enqueue("", []string{"0-a"})
+		n.gives("OK", "signal", "call1", "0-a", "go", "first")
+		for from := 2; from <= requests; from += chunk {
+			make, settle := []any{"1", 3, "kind", "signal", "queue", "q", "role", "promise"}, []any{fmt.Sprint("to", from), "complete"}
+			for i := range chunk {
+				id := fmt.Sprint("0-a.s-go__", from+i)
+				make, settle = append(make, "1", id, ""), append(settle, id, "")
+			}
+			n.call("enqueue", make...)
+			if from+chunk <= requests { // the last chunk is live
+				n.call("resolve", settle...)
+			}
+		}
+		live := requests - chunk + 2 // the first that is live
+		send := func(call string) int {
+			return n.commands(func() { n.gives("OK", "signal", call, "0-a", "go", "x") })
+		}
+		if commands := send("call2"); commands > 60 {
+			n.Errorf("a signal after %d requests of its name runs %d commands", live-1, commands)
+		}
+		send("call3")
+		send("call2") // a repeat
+		for i, want := range []string{"call2", "call3", ""} {
+			if got := values(n.call("read", fmt.Sprint("0-a.s-go__", live+i))[1].([]any)[2:]); got["call"] != want {
+				n.Errorf("request %d is settled by %q, want %q", live+i, got["call"], want)
+			}
+		}
+	})
+}
+
+// commands returns how many commands Redis runs during a function; 0 on miniredis, which does not count them.
+func (n *namespace) commands(during func()) int {
+	n.rdb.ConfigResetStat(n.Context())
+	during()
+	sum := 0
+	for line := range strings.Lines(n.rdb.Info(n.Context(), "commandstats").Val()) {
+		_, calls, _ := strings.Cut(line, ":calls=")
+		calls, _, _ = strings.Cut(calls, ",")
+		count, _ := strconv.Atoi(calls)
+		sum += count
+	}
+	return sum
 }

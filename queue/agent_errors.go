@@ -31,8 +31,6 @@ func refusedAgent(word string, more []any, s *Suspension) error {
 		return fmt.Errorf("%w: %s", refusal.ErrNotOwner, at(0))
 	case "UNKNOWN":
 		return fmt.Errorf("member %s: %w", at(0), refusal.ErrNotFound)
-	case "INVALID":
-		return refusal.Invalid(at(0), "%s", at(1))
 	case "CHILD":
 		if n := engine.Number(at(0)); s != nil && n >= 1 && n <= int64(len(s.Children)) {
 			c := submission{task: &s.Children[n-1]}
@@ -40,7 +38,7 @@ func refusedAgent(word string, more []any, s *Suspension) error {
 			return &ChildError{c.task.ID, c.err}
 		}
 	}
-	return fmt.Errorf("unexpected answer %s %.100v", word, more)
+	return engine.Unexpected("answer "+word, more)
 }
 
 // ChildError reports which child of a suspension was refused, and why. Nothing was changed.

@@ -130,7 +130,7 @@ func (a Attempts) recall(ctx context.Context, agent string, most any, asked []st
 func (m *Memory) read(journal any) error {
 	words, err := engine.Elements(journal, nil)
 	if err != nil || len(words)%2 != 0 {
-		return fmt.Errorf("unexpected journal %.100v", journal)
+		return engine.Unexpected("journal", journal)
 	}
 	for i := 0; i < len(words); i += 2 {
 		value := engine.Text(words[i+1])

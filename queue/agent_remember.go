@@ -41,8 +41,7 @@ func (a Attempts) Remember(ctx context.Context, agent string, epoch int64, worke
 	if err != nil {
 		return refusal.Failed("remember", agent, err)
 	}
-	reply, err := a.q.engine.Call(ctx, p, "remember", args...)
-	words, err := engine.List(reply, err, 1)
+	words, err := worded(a.q.engine.Call(ctx, p, "remember", args...))
 	if err == nil && engine.Text(words[0]) != "OK" {
 		err = refusedAgent(engine.Text(words[0]), words[1:], nil)
 	}

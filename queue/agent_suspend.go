@@ -102,7 +102,7 @@ func (a Attempts) Suspend(ctx context.Context, s Suspension) (*WaitOutcome, erro
 	}
 	o, ok := ReadWaitOutcome(answer)
 	if !ok {
-		return nil, refusal.Failed("suspend", s.Agent, fmt.Errorf("the journal entry of the wait is not the outcome of a wait: %.100q", answer))
+		return nil, refusal.Failed("suspend", s.Agent, fmt.Errorf("the journal entry of the wait is not the outcome of a wait: %q", refusal.Clip(answer)))
 	}
 	return &o, nil
 }
@@ -137,17 +137,21 @@ func (a Attempts) suspendPart(ctx context.Context, p int, s *Suspension, members
 		return "", err
 	}
 	reply, err := a.q.engine.Call(ctx, p, "suspend", args...)
-	words, err := engine.List(reply, err, 2)
+	answers, err := engine.List(reply, err, 2)
 	if err != nil {
 		return "", err
 	}
-	switch word := engine.Text(words[1]); word {
+	words, err := worded(answers[1:], nil)
+	if err != nil {
+		return "", err
+	}
+	switch word := engine.Text(words[0]); word {
 	case "WAITING", "MORE":
 		return "", nil
 	case "READY":
 		return engine.Text(words[len(words)-1]), nil
 	default:
-		return "", refusedAgent(word, words[2:], s)
+		return "", refusedAgent(word, words[1:], s)
 	}
 }
 

@@ -28,8 +28,8 @@ func (a Attempts) WakeLine(partition int, queues []string) *WakeLine {
 	return a.q.wakeLines.enter(a.q.engine, partition, queues)
 }
 
-// Await waits up to d, but at least a second, for a wake token of one of the queues. It reports
-// whether it got one. A token means that a queue has a task and that no other worker was woken for it.
+// Await waits up to d for a wake token of one of the queues, and reports whether it got one. A d below
+// a second counts as a second. A token means that a queue has a task and that no other worker was woken for it.
 // A worker that gets the token must fetch; fetch leaves another token if there are more tasks. The task
 // can be gone by then. A token can be lost, so fetch after [Reply.Look] without one too. A worker that
 // waits for its turn waits longer than d; the others fetch meanwhile.

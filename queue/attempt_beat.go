@@ -44,6 +44,9 @@ func (a Attempts) Heartbeat(ctx context.Context, partition int, worker string, l
 	if err := a.q.ready(ctx); err != nil {
 		return nil, refusal.Failed("heartbeat", "", err)
 	}
+	if err := checkWorker(worker); err != nil {
+		return nil, refusal.Failed("heartbeat", "", err)
+	}
 	if lease < 0 || lease > 0 && lease < time.Millisecond {
 		return nil, refusal.Failed("heartbeat", "", refusal.Invalid("lease", "%v must be at least 1ms, or 0 for goodbye", lease))
 	}

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -74,7 +73,10 @@ func (a Attempts) Fetch(ctx context.Context, partition int, worker string, ask A
 	if err := a.q.ready(ctx); err != nil {
 		return Reply{}, refusal.Failed("fetch", "", err)
 	}
-	if err := ask.check(worker); err != nil {
+	if err := checkWorker(worker); err != nil {
+		return Reply{}, refusal.Failed("fetch", "", err)
+	}
+	if err := ask.check(); err != nil {
 		return Reply{}, refusal.Failed("fetch", "", err)
 	}
 	reply, err := a.q.engine.Call(ctx, partition, "fetch", ask.append([]any{worker})...)
@@ -91,10 +93,8 @@ func (a Attempts) Fetch(ctx context.Context, partition int, worker string, ask A
 }
 
 // check refuses a request that cannot be meant.
-func (a *Ask) check(worker string) error {
+func (a *Ask) check() error {
 	switch {
-	case worker == "" || strings.ContainsAny(worker, " \n"):
-		return refusal.Invalid("worker", "%q must be one word", refusal.Clip(worker))
 	case a.N < 0:
 		return refusal.Invalid("n", "%d must not be negative", a.N)
 	case a.Seq < 0 || a.Seq > maxSpan:
@@ -119,7 +119,7 @@ const claimWords = 5
 func (r *Reply) readClaims(partition int, now, answer any) error {
 	words, err := engine.List(answer, nil, 1)
 	if err != nil || len(words)%claimWords != 1 {
-		return fmt.Errorf("unexpected claims %.100v", answer)
+		return engine.Unexpected("claims", answer)
 	}
 	r.Look = time.Duration(engine.Number(words[0])) * time.Millisecond
 	at := engine.Instant(now)
@@ -129,7 +129,7 @@ func (r *Reply) readClaims(partition int, now, answer any) error {
 		c := &r.Claims[i]
 		c.ID, c.Epoch, c.Partition, c.Now = engine.Text(w[0]), engine.Number(w[1]), partition, at
 		if !c.readState(engine.Text(w[2])) || !c.readSpec(engine.Text(w[3])) {
-			return fmt.Errorf("unexpected claim of %s: %.100q, %.100q", c.ID, engine.Text(w[2]), engine.Text(w[3]))
+			return engine.Unexpected("claim", w[:claimWords])
 		}
 		if payload := engine.Text(w[4]); payload != "" {
 			c.Payload = []byte(payload)
@@ -144,7 +144,7 @@ const toldWords = 5
 func (r *Reply) readTold(answer any) error {
 	words, err := engine.Elements(answer, nil)
 	if err != nil || len(words)%toldWords != 0 {
-		return fmt.Errorf("unexpected reports of other tasks %.100v", answer)
+		return engine.Unexpected("reports of other tasks", answer)
 	}
 	for i := 0; i < len(words); i += toldWords {
 		if engine.Text(words[i]) == "timed_out" {

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
@@ -39,7 +40,8 @@ type Outcome struct {
 // retried. If Word is VerdictLost, Status is what the task is now: it runs elsewhere, waits, or has ended.
 type Verdict struct {
 	Word   VerdictWord
-	Status Status
+	Status Status // of VerdictOK and VerdictLost
+	Why    string // of VerdictBroken and VerdictInvalid
 }
 
 // Accepted reports whether the outcome was accepted.
@@ -51,6 +53,9 @@ func (v Verdict) Accepted() bool { return v.Word == VerdictOK }
 // several calls.
 func (a Attempts) Settle(ctx context.Context, partition int, worker, call string, outcomes []Outcome, ask Ask) (Reply, error) {
 	if err := a.q.ready(ctx); err != nil {
+		return Reply{}, refusal.Failed("settle", "", err)
+	}
+	if err := checkWorker(worker); err != nil {
 		return Reply{}, refusal.Failed("settle", "", err)
 	}
 	if len(outcomes) > maxList {
@@ -66,7 +71,7 @@ func (a Attempts) Settle(ctx context.Context, partition int, worker, call string
 		args = o.append(args)
 	}
 	if ask.N != 0 {
-		if err := ask.check(worker); err != nil {
+		if err := ask.check(); err != nil {
 			return Reply{}, refusal.Failed("settle", "", err)
 		}
 		args = ask.append(args)
@@ -96,6 +101,9 @@ func (o *Outcome) check(maxBytes int) error {
 	}
 	if len(o.Retry) > 1024 {
 		return refusal.Invalid("retry", "has %d bytes, the limit is 1024", len(o.Retry))
+	}
+	if why, found := strings.CutPrefix(o.Retry, "fail: "); o.Retry != "" && o.Retry != "retry" && o.Retry != "fail" && (!found || why == "") {
+		return refusal.Invalid("retry", "%q must be empty, retry, fail, or fail: with a reason", refusal.Clip(o.Retry))
 	}
 	if o.Delay < 0 {
 		return refusal.Invalid("delay", "%v must not be negative", o.Delay)
@@ -148,10 +156,21 @@ func readVerdicts(answer any, n int) ([]Verdict, error) {
 		if err != nil {
 			return nil, err
 		}
-		verdicts[i].Word = VerdictWord(engine.Text(w[0]))
-		if len(w) > 1 {
-			verdicts[i].Status = Status(engine.Text(w[1]))
-		}
+		verdicts[i] = readVerdict(w)
 	}
 	return verdicts, nil
+}
+
+// readVerdict reads a verdict that is not a status: a word, and what belongs to it.
+func readVerdict(words []any) Verdict {
+	v := Verdict{Word: VerdictWord(engine.Text(words[0]))}
+	switch {
+	case v.Word == VerdictLost && len(words) > 1:
+		v.Status = Status(engine.Text(words[1]))
+	case v.Word == VerdictInvalid && len(words) > 2:
+		v.Why = engine.Text(words[1]) + " " + engine.Text(words[2])
+	case len(words) > 1:
+		v.Why = engine.Text(words[1])
+	}
+	return v
 }

@@ -25,10 +25,25 @@ func TestCallsOfWorkersRefuseBadInput(t *testing.T) {
 			refusal.ErrInvalid, "lease", "must be at least 1ms, or 0 for goodbye"}
 	}
 	good := queue.Ask{N: 1, Seq: 1, Lease: time.Second}
-	refused(t, []badInput{
-		fetch("no worker", "", good, "worker", "must be one word"),
-		fetch("a worker of two words", "w 1", good, "worker", "must be one word"),
-		fetch("a worker with a line break", "w\n1", good, "worker", "must be one word"),
+	var rows []badInput
+	for _, worker := range []string{"", "w 1", "w\n1", "w\x7f", "wörk", ".w", strings.Repeat("w", 641)} {
+		for call, do := range map[string]func(*scene) error{
+			"fetch": func(s *scene) error { _, err := s.q.Attempts().Fetch(t.Context(), 0, worker, good); return err },
+			"settle": func(s *scene) error {
+				_, err := s.q.Attempts().Settle(t.Context(), 0, worker, "call", nil, queue.Ask{})
+				return err
+			},
+			"heartbeat": func(s *scene) error {
+				_, err := s.q.Attempts().Heartbeat(t.Context(), 0, worker, time.Second, 0, nil)
+				return err
+			},
+			"describe": func(s *scene) error { return s.q.Attempts().Describe(t.Context(), 0, worker, queue.WorkerRunning, "") },
+			"stop":     func(s *scene) error { return s.q.StopWorker(t.Context(), worker) },
+		} {
+			rows = append(rows, badInput{fmt.Sprintf("%s: the worker %.9q", call, worker), do, refusal.ErrInvalid, "worker", "must be one word of up to 640 bytes"})
+		}
+	}
+	refused(t, append(rows, []badInput{
 		fetch("-1 tasks", "w1", queue.Ask{N: -1, Seq: 1, Lease: time.Second}, "n", "must not be negative"),
 		fetch("a negative seq", "w1", queue.Ask{N: 1, Seq: -1, Lease: time.Second}, "seq", "must be 0 to 2^53: count the requests"),
 		fetch("a seq beyond 2^53", "w1", queue.Ask{N: 1, Seq: 1<<53 + 1, Lease: time.Second}, "seq", "must be 0 to 2^53"),
@@ -49,12 +64,12 @@ func TestCallsOfWorkersRefuseBadInput(t *testing.T) {
 		}, refusal.ErrInvalid, "retry", "has 1025 bytes, the limit is 1024"},
 		{"describe: a worker without a lease", func(s *scene) error {
 			return s.q.Attempts().Describe(t.Context(), 0, "w9", queue.WorkerRunning, "")
-		}, refusal.ErrNotFound, "w9", "no such task"},
+		}, refusal.ErrNotFound, "w9", "no worker with this id has a lease"},
 		{"describe: 4,097 bytes", func(s *scene) error {
 			return s.q.Attempts().Describe(t.Context(), 0, "w1", queue.WorkerRunning, strings.Repeat("x", 4097))
 		}, refusal.ErrInvalid, "about", "4096"},
-		{"stop: a worker without a lease", func(s *scene) error { return s.q.StopWorker(t.Context(), "w9") }, refusal.ErrNotFound, "w9", "no such task"},
-	})
+		{"stop: a worker without a lease", func(s *scene) error { return s.q.StopWorker(t.Context(), "w9") }, refusal.ErrNotFound, "w9", "no worker with this id has a lease"},
+	}...))
 }
 
 func TestCallsOfAgentsRefuseBadInput(t *testing.T) {

@@ -31,7 +31,7 @@ func TestResolveRefusesATaskThatIsNotAPromise(t *testing.T) {
 	row("an unknown task", func(s *scene) string { return s.gone }, refusal.ErrNotFound, "0-0000000000000gone", "no such task")
 	row("a task of another partition", func(*scene) string { return "1-01J9ZK3Q8X4M2C7W5T" }, refusal.ErrInvalid, "id", "is in partition 1")
 	for claim, id := range badIDs {
-		row(claim, func(*scene) string { return id }, refusal.ErrInvalid, "id", "is not a task's id")
+		row(claim, func(*scene) string { return id }, refusal.ErrInvalid, "id", whyBad(id, "is not a task's id"))
 	}
 	longer := strings.Repeat("x", 1001)
 	rows = append(rows,

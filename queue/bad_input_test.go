@@ -133,8 +133,8 @@ func TestEnqueueRefusesBadTimes(t *testing.T) {
 		return badInput{claim, func(s *scene) error { return s.enqueue(task) }, refusal.ErrInvalid, field, advice}
 	}
 	rows := []badInput{
-		task("a timeout and a deadline", queue.Task{Timeout: time.Second, Deadline: at.Add(time.Second)}, "deadline", "not both"),
-		task("a delay and a start", queue.Task{Delay: time.Second, StartAt: at.Add(time.Second)}, "start", "not both"),
+		task("a timeout and a deadline", queue.Task{Timeout: time.Second, Deadline: at.Add(time.Second)}, "deadline", "cannot be given together with a timeout"),
+		task("a delay and a start", queue.Task{Delay: time.Second, StartAt: at.Add(time.Second)}, "start", "cannot be given together with a delay"),
 		task("a deadline that is past by 1 ms", queue.Task{Deadline: at.Add(-time.Millisecond)}, "deadline_at", "is in the past; it is 1800000000000 now"),
 		task("a deadline before 1970", queue.Task{Deadline: time.Unix(-1, 0)}, "deadline", "between 1970 and"),
 		task("a deadline at the first ms of 1970", queue.Task{Deadline: time.Unix(0, 0)}, "deadline", "between 1970 and"),
@@ -245,9 +245,9 @@ func TestEnqueueRefusesContradictions(t *testing.T) {
 		}, refusal.ErrConflict, "child", "of this name with other content"},
 		{"a child with an idempotency key", func(s *scene) error {
 			return s.enqueue(queue.Task{ID: s.running + ".other", IdempotencyKey: "key"})
-		}, refusal.ErrInvalid, "idempotency key", "a child's id is its idempotency key; leave one of them out"},
+		}, refusal.ErrInvalid, "idempotency key", "cannot be given for a child: its id is its idempotency key"},
 		{"an id for a root task", func(s *scene) error { return s.enqueue(queue.Task{ID: "0-mine"}) },
-			refusal.ErrInvalid, "id", "only a child can have a given id"},
+			refusal.ErrInvalid, "id", "is not the id of a child"},
 		{"a child of an unknown task", func(s *scene) error { return s.enqueue(queue.Task{ID: s.gone + ".child"}) },
 			refusal.ErrNotFound, "owner 0-0000000000000gone", "no such task"},
 		{"a child of a task that has ended", func(s *scene) error { return s.enqueue(queue.Task{ID: s.done + ".child"}) },
@@ -268,7 +268,9 @@ var badIDs = map[string]string{
 	"a name that begins oddly":        "0--ABC",
 	"a child without a name":          "0-0ABC.",
 	"a child whose name begins oddly": "0-0ABC.-x",
+	"a child whose name is odd":       "0-0ABC._x",
 	"a child between two dots":        "0-0ABC..x",
+	"a child with a long name":        "0-0ABC." + strings.Repeat("x", 600),
 	"a line break":                    "0-0ABC\r\nDEL x",
 	"a hash tag":                      "0-{1}",
 	"a glob":                          "0-*",
@@ -278,6 +280,17 @@ var badIDs = map[string]string{
 	"513 bytes":                       "0-" + strings.Repeat("x", 511),
 	"a million bytes":                 "0-" + strings.Repeat("x", 1_000_000),
 	"a UUID":                          "f47ac10b-58cc-4372-a567-0e02b2c3d479",
+}
+
+// notAnID is why a call of partition 0 refuses an id.
+const notAnID = "must be the partition, 0, a dash, letters and digits; then for each child a dot and a name of A-Z a-z 0-9 _ - that begins with a letter or digit"
+
+// whyBad returns why an id of badIDs is refused: its length, or else the given reason.
+func whyBad(id, reason string) string {
+	if len(id) > 512 {
+		return fmt.Sprintf("has %d bytes, the limit is 512", len(id))
+	}
+	return reason
 }
 
 func TestAnInvalidIDIsRefused(t *testing.T) {
@@ -300,7 +313,7 @@ func TestAnInvalidIDIsRefused(t *testing.T) {
 		}
 	}
 	for claim, id := range badIDs {
-		row(claim, id, refusal.ErrInvalid, "is not a task's id: it is the partition, a dash, letters and digits")
+		row(claim, id, refusal.ErrInvalid, whyBad(id, "is not a task's id: it is the partition, a dash, letters and digits"))
 	}
 	row("the id of another partition", "1-01J9ZK3Q8X4M2C7W5T", refusal.ErrInvalid, "is in partition 1, but this namespace has 1 partitions")
 	row("an id that is nested too deep", "0-a"+strings.Repeat(".a", 17), refusal.ErrInvalid, "is nested deeper than 16")
@@ -329,6 +342,8 @@ func TestSettleRefusesABadOutcome(t *testing.T) {
 		outcome("a verb in capitals", queue.Outcome{Verb: "COMPLETE"}, "verb", "must be complete, fail or release"),
 		outcome("a verb of RESP", queue.Outcome{Verb: "complete\r\n"}, "verb", "must be complete, fail or release"),
 		outcome("an unknown class", queue.Outcome{Verb: queue.Fail, Class: "fatal"}, "class", `"fatal" must be error, failed, timeout or deadline`),
+		outcome("an unknown answer of the retry expression", queue.Outcome{Verb: queue.Fail, Retry: "maybe"}, "retry", `"maybe" must be empty, retry, fail, or fail: with a reason`),
+		outcome("no reason why it could not be evaluated", queue.Outcome{Verb: queue.Fail, Retry: "fail: "}, "retry", "with a reason"),
 		outcome("a negative delay", queue.Outcome{Verb: queue.Release, Delay: -time.Second}, "delay", "must not be negative"),
 		outcome("a result of 1,001 bytes", queue.Outcome{Verb: queue.Complete, Result: []byte(longer)}, "result", "store it elsewhere and return a reference"),
 		outcome("an error of 1,001 bytes", queue.Outcome{Verb: queue.Fail, Error: longer}, "error", "has 1001 bytes, the limit is 1000"),

@@ -40,7 +40,7 @@ func TestEnqueueRefusesBadRetries(t *testing.T) {
 		onEnqueue("a negative back-off", backoff(queue.Backoff{Delay: -time.Second}), "back-off", "leave it out for none"),
 		onEnqueue("a back-off below 1 ms", backoff(queue.Backoff{Delay: 1}), "back-off", "under 1ms"),
 		onEnqueue("a negative maximum", backoff(queue.Backoff{Delay: time.Second, Max: -time.Second}), "longest back-off", "leave it out for none"),
-		onEnqueue("a back-off of None", backoff(queue.Backoff{Delay: queue.None}), "back-off", "cannot be None: leave it out"),
+		onEnqueue("jitter of a back-off of None", backoff(queue.Backoff{Delay: queue.None, Jitter: 0.5}), "back-off", "needs a Delay"),
 		onEnqueue("a maximum of None", backoff(queue.Backoff{Delay: time.Second, Max: queue.None}), "longest back-off", "cannot be None: leave it out"),
 	}
 	for claim, source := range map[string]string{
@@ -84,17 +84,17 @@ func TestEnqueueRefusesBadHooks(t *testing.T) {
 	var rows []badInput
 	for claim, name := range badNames {
 		rows = append(rows,
-			hook("of a kind "+claim, queue.Hooks{OnFailure: queue.Hook{Kind: name}}, "hook failure", "is not a kind: it must be 1 to 128 of"),
-			hook("in a queue "+claim, queue.Hooks{OnCancel: queue.Hook{Kind: "k", Queue: name}}, "hook cancel", "is not a queue: it must be 1 to 128 of"))
+			hook("of a kind "+claim, queue.Hooks{OnFailure: queue.Hook{Kind: name}}, "kind of hook failure", "must be 1 to 128 of"),
+			hook("in a queue "+claim, queue.Hooks{OnCancel: queue.Hook{Kind: "k", Queue: name}}, "queue of hook cancel", "must be 1 to 128 of"))
 	}
 	rows = append(rows,
-		hook("with a queue but no kind", queue.Hooks{OnTimeout: queue.Hook{Queue: "q"}}, "hook timeout", "is not a kind"),
+		hook("with a queue but no kind", queue.Hooks{OnTimeout: queue.Hook{Queue: "q"}}, "kind of hook timeout", "must be 1 to 128 of"),
 		badInput{"a task with the id of a hook", func(s *scene) error {
 			return s.enqueue(queue.Task{ID: s.done + "!success"})
-		}, refusal.ErrInvalid, "id", "only a child can have a given id"},
+		}, refusal.ErrInvalid, "id", "is not the id of a child"},
 		badInput{"a child with the id of a hook", func(s *scene) error {
 			return s.enqueue(queue.Task{ID: s.running + ".child!success"})
-		}, refusal.ErrInvalid, "id", "must be the partition, 0, a dash, letters and digits"},
+		}, refusal.ErrInvalid, "id", notAnID},
 		badInput{"a child of a hook that does not exist", func(s *scene) error {
 			return s.enqueue(queue.Task{ID: s.running + "!success.1"})
 		}, refusal.ErrNotFound, "!success", "no such task"})
@@ -111,8 +111,8 @@ func TestEnqueueRefusesBadScopes(t *testing.T) {
 		onEnqueue("a scope without a key", queue.Task{IdempotencyScope: queue.UntilStarted}, "idempotency scope", "needs an idempotency key"),
 		onEnqueue("a window without a key", queue.Task{IdempotencyWindow: time.Second}, "idempotency scope", "needs an idempotency key"),
 		key("an unknown scope", queue.Task{IdempotencyScope: "always"}, "idempotency scope", "must be UntilStarted, UntilFinished, ForWindow"),
-		key("a window without its scope", queue.Task{IdempotencyWindow: time.Second}, "idempotency window", "and IdempotencyScope ForWindow need each other"),
-		key("a scope without its window", queue.Task{IdempotencyScope: queue.ForWindow}, "idempotency window", "and IdempotencyScope ForWindow need each other"),
+		key("a window without its scope", queue.Task{IdempotencyWindow: time.Second}, "idempotency window", "needs IdempotencyScope ForWindow"),
+		key("a scope without its window", queue.Task{IdempotencyScope: queue.ForWindow}, "idempotency window", "is required for IdempotencyScope ForWindow"),
 		key("a window of None", queue.Task{IdempotencyScope: queue.ForWindow, IdempotencyWindow: queue.None}, "idempotency window", "cannot be None"),
 		key("a window below 1 ms", queue.Task{IdempotencyScope: queue.ForWindow, IdempotencyWindow: 1}, "idempotency window", "under 1ms"),
 		key("a window shorter than the timeout", queue.Task{IdempotencyScope: queue.ForWindow, IdempotencyWindow: time.Second, Timeout: 2 * time.Second},

@@ -51,7 +51,7 @@ func TestTheScriptRefusesBadWords(t *testing.T) {
 			}
 		}
 		for _, id := range []string{"0-a!", "0-a!success", "0-!success", "0-a.1!success", "0-a!b!c"} {
-			s.refuses(t, "INVALID id must be the partition, 0, a dash, letters and digits", "id", id, "kind", "k")
+			s.refuses(t, "INVALID id "+notAnID, "id", id, "kind", "k")
 		}
 		s.refuses(t, "OWNER 0-a!success ", "id", "0-a!success.1", "kind", "k")
 	})

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,4 +60,42 @@ func TestTheScriptRefusesInvalidOutcomes(t *testing.T) {
 		}
 		w.Settle(t, queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete})
 	})
+}
+
+// A refused outcome has the reason in Why. Status has nothing but statuses.
+func TestARefusedOutcomeSaysWhy(t *testing.T) {
+	redistest.NoRace(t, "one call at a time")
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		q := queuetest.Open(t, rdb, queue.Config{Namespace: redistest.Namespace(t)})
+		w := &queuetest.Taker{Q: q, Worker: "w"}
+		id := queuetest.Enqueue(t, q, queue.Task{}).ID
+		claim := w.Take(t, id, "default")
+		rdb.AddHook(&settling{verdict: "maybe"})
+		got := w.Report(t, queue.NewCall(), queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Fail})
+		if want := (queue.Verdict{Word: queue.VerdictInvalid, Why: "verdict must be empty, retry, fail, or fail: with a reason on one line of up to 1024 bytes"}); got != want {
+			t.Errorf("the verdict on an invalid outcome is %+v, want %+v", got, want)
+		}
+		if err := rdb.Set(context.Background(), q.Root(0)+":state:"+id, "garbage", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		got = w.Report(t, queue.NewCall(), queue.Outcome{ID: id, Epoch: claim.Epoch, Verb: queue.Complete})
+		if want := (queue.Verdict{Word: queue.VerdictBroken, Why: "its state cannot be read"}); got != want {
+			t.Errorf("the verdict on a damaged record is %+v, want %+v", got, want)
+		}
+	})
+}
+
+// settling is a client of another version: it sends another verdict of the retry expression.
+type settling struct {
+	queuetest.Around // for the other methods of a hook
+	verdict          string
+}
+
+func (s *settling) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if args := cmd.Args(); lua.IsVerb(cmd.Name()) && len(args) > 8 && slices.Contains(args, any("fail")) {
+			args[len(args)-1] = s.verdict
+		}
+		return next(ctx, cmd)
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // position matches a line number of the composed Lua, as Redis and the embedded server write it.
@@ -71,6 +72,37 @@ func TestErrorsOfABrokenRecordNameNoLineOfTheLua(t *testing.T) {
 		for where, words := range told {
 			if words == "" || position.MatchString(words) {
 				t.Errorf("%s says %q", where, words)
+			}
+		}
+	})
+}
+
+// The record can be sound, and another key be in the way: the reason must not be lost.
+func TestErrBrokenSaysWhy(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		q := queuetest.Open(t, rdb, queue.Config{Namespace: redistest.Namespace(t)})
+		spoil := func(kind, id string) {
+			if err := rdb.Set(t.Context(), q.Root(0)+":"+kind+":"+id, "garbage", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, row := range map[string]struct {
+			spoils, why string
+			call        func(id string) error
+		}{
+			"Resolve": {"result", "the key of its result already exists", func(id string) error {
+				_, err := q.Resolve(t.Context(), id, []byte(strings.Repeat("x", 1000)))
+				return err
+			}},
+			"Reject": {"state", "its state cannot be read", func(id string) error { _, err := q.Reject(t.Context(), id, "x"); return err }},
+			"Cancel": {"state", "its state cannot be read", func(id string) error { _, err := q.Cancel(t.Context(), id, "x"); return err }},
+			"Signal": {"state", "its state cannot be read", func(id string) error { _, err := q.Signal(t.Context(), id, "s", nil); return err }},
+			"Result": {"state", "its state cannot be read", func(id string) error { _, err := q.Result(t.Context(), id); return err }},
+		} {
+			id := queuetest.Enqueue(t, q, queue.Task{Promise: true}).ID
+			spoil(row.spoils, id)
+			if err := row.call(id); !errors.Is(err, refusal.ErrBroken) || !strings.Contains(err.Error(), row.why) {
+				t.Errorf("%s = %v, want ErrBroken: %s", name, err, row.why)
 			}
 		}
 	})

@@ -92,7 +92,7 @@ func owned(owner string, ids []string) error {
 }
 
 func readCancellation(answer any) Cancellation {
-	words, err := engine.List(answer, nil, 1)
+	words, err := worded(answer, nil)
 	if err != nil {
 		return Cancellation{Err: err}
 	}
@@ -111,10 +111,8 @@ func readCancellation(answer any) Cancellation {
 		return c
 	case word == "MISSING":
 		return Cancellation{Err: refusal.ErrNotFound}
-	case word == "BROKEN":
-		return Cancellation{Err: refusal.ErrBroken}
 	case word == "FOREIGN" && len(words) == 2:
 		return Cancellation{Err: fmt.Errorf("%w: %s", refusal.ErrNotOwner, engine.Text(words[1]))}
 	}
-	return Cancellation{Err: fmt.Errorf("cancel answered %.100v", answer)}
+	return Cancellation{Err: engine.Unexpected("answer to cancel", words)}
 }

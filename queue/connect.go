@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -56,6 +57,19 @@ func Connect(address string) (redis.UniversalClient, error) {
 // badURL returns an error that says what is wrong with a URL. It never quotes the URL.
 func badURL(what string) error { return fmt.Errorf("%w: the Redis URL %s", refusal.ErrInvalid, what) }
 
+// unreadable matches the names and types of options whose values go-redis cannot read. The names are those of
+// go-redis: other parts of its errors can quote the URL.
+var unreadable = regexp.MustCompile(`^redis: invalid ([a-z_]+) (number|duration|boolean)\b`)
+
+// badPart returns the error for a URL that go-redis refuses. form is a good one.
+func badPart(err error, form string) error {
+	what := "has an unknown part or option"
+	if option := unreadable.FindStringSubmatch(err.Error()); option != nil {
+		what = "has a value for " + option[1] + " that is not a " + option[2]
+	}
+	return badURL(what + ": write " + form + ", and after ? only options that go-redis knows")
+}
+
 const malformed = "is malformed: write redis://user:password@host:6379/0, and write special characters of a password as %XX"
 
 func connectServer(address string, certificates *certificates) (redis.UniversalClient, error) {
@@ -68,7 +82,7 @@ func connectServer(address string, certificates *certificates) (redis.UniversalC
 	}
 	options, err := redis.ParseURL(address)
 	if err != nil {
-		return nil, badURL("has an unknown part: write redis://user:password@host:6379/0, and after ? only options that go-redis knows")
+		return nil, badPart(err, "redis://user:password@host:6379/0")
 	}
 	// Without it a context's deadline does not end a read, and a server that hangs holds
 	// a call for the whole ReadTimeout.
@@ -145,7 +159,7 @@ func (u *groupURL) connectCluster(certificates *certificates) (redis.UniversalCl
 	}
 	options, err := redis.ParseClusterURL(u.forGoRedis(nil))
 	if err != nil {
-		return nil, badURL("has an unknown part: write redis+cluster://user:password@host:6379,host:6379, and after ? only options that go-redis knows")
+		return nil, badPart(err, "redis+cluster://user:password@host:6379,host:6379")
 	}
 	certificates.addTo(options.TLSConfig)
 	return ConnectCluster(options), nil
@@ -165,7 +179,7 @@ func (u *groupURL) connectSentinel(certificates *certificates) (redis.UniversalC
 	u.Path = "/" + strings.Join(names[1:], "")
 	options, err := redis.ParseFailoverURL(u.forGoRedis(url.Values{"master_name": names[:1]}))
 	if err != nil {
-		return nil, badURL("has an unknown part: write redis+sentinel://user:password@host:26379,host:26379/master/0, and after ? only options that go-redis knows")
+		return nil, badPart(err, "redis+sentinel://user:password@host:26379,host:26379/master/0")
 	}
 	if user != nil {
 		options.Username = user.Username()

@@ -220,3 +220,22 @@ func listens(t *testing.T) (addr string, received func() string) {
 		return heard.String()
 	}
 }
+
+func TestConnectNamesTheOptionThatCannotBeRead(t *testing.T) {
+	for address, want := range map[string]string{
+		"redis://h/0?pool_size=" + secret:                     "a value for pool_size that is not a number",
+		"redis://h/0?dial_timeout=" + secret:                  "a value for dial_timeout that is not a duration",
+		"redis://h/" + secret:                                 "a value for database that is not a number",
+		"unix:///s?pool_fifo=" + secret:                       "a value for pool_fifo that is not a boolean",
+		"redis+cluster://h,i?pool_size=" + secret:             "a value for pool_size that is not a number",
+		"redis+sentinel://h/master?read_timeout=" + secret:    "a value for read_timeout that is not a duration",
+		"redis+sentinel://h/master/0?" + secret + "=1&db=one": "a value for database that is not a number",
+		"redis://h/0?" + secret + "=1":                        "has an unknown part or option",
+	} {
+		_, err := queue.Connect(address)
+		if !errors.Is(err, refusal.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", address, err, want)
+		}
+		silent(t, err)
+	}
+}

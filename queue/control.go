@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
-	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -90,28 +89,31 @@ func (q *Queue) LimitRate(ctx context.Context, queue string, r Rate) (Controlled
 	if err != nil {
 		return Controlled{}, refusal.Failed("limit rate", "", err)
 	}
-	return q.control(ctx, "limit rate", queue, "rate", r.N, "per_ms", r.Per.Milliseconds()*int64(parts), "burst", max(r.Burst/parts, 1))
+	return q.control(ctx, "limit rate", queue, "rate", r.N, "per_ms", perPartition(r.Per, parts), "burst", max(r.Burst/parts, 1))
+}
+
+// perPartition returns the ms in which one of the partitions gives as many tasks as all of them give in per. It
+// rounds up, so that the queue does not give more than its rate. The product in ns can overflow.
+func perPartition(per time.Duration, partitions int) int64 {
+	n, rest := int64(partitions), per%time.Millisecond
+	return per.Milliseconds()*n + (int64(rest)*n+int64(time.Millisecond)-1)/int64(time.Millisecond)
 }
 
 // control changes the controls in every partition. If it returns the error of a call, some
 // partitions can have the change already; make the same call again.
 func (q *Queue) control(ctx context.Context, op, queue string, controls ...any) (Controlled, error) {
 	var sum Controlled
-	if !names.Valid(queue, "._-") {
-		return sum, refusal.Failed(op, "", refusal.Invalid("queue", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", refusal.Clip(queue)))
+	if err := checkQueue("queue", queue); err != nil {
+		return sum, refusal.Failed(op, "", err)
 	}
 	for p := range q.Partitions() {
 		words, err := worded(q.engine.Call(ctx, p, "control", append([]any{queue}, controls...)...))
-		switch {
-		case err != nil:
-		case engine.Text(words[0]) == "INVALID":
-			err = refusal.Invalid(engine.Text(words[1]), "%s", engine.Text(words[2]))
-		case len(words) == 3:
-			sum.Known = sum.Known || engine.Number(words[1]) == 1
-			sum.Ready += engine.Number(words[2])
-		}
 		if err != nil {
 			return sum, refusal.Failed(op+" of "+queue, "", err)
+		}
+		if len(words) == 3 {
+			sum.Known = sum.Known || engine.Number(words[1]) == 1
+			sum.Ready += engine.Number(words[2])
 		}
 	}
 	return sum, nil
@@ -125,8 +127,8 @@ func (q *Queue) Drain(ctx context.Context, queue, reason string) (int64, error) 
 		return 0, refusal.Failed("drain", "", err)
 	}
 	var sum int64
-	if !names.Valid(queue, "._-") {
-		return sum, refusal.Failed("drain", "", refusal.Invalid("queue", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", refusal.Clip(queue)))
+	if err := checkQueue("queue", queue); err != nil {
+		return sum, refusal.Failed("drain", "", err)
 	}
 	if limit := min(q.config.MaxBytes, maxReason); len(reason) > limit {
 		return sum, refusal.Failed("drain", "", refusal.Invalid("reason", "has %d bytes, the limit is %d", len(reason), limit))

@@ -1,8 +1,10 @@
 package queue
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -31,7 +33,11 @@ func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, refusal.Failed("enqueue", task.ID, err)
 	}
-	me := &submission{task: &task, id: q.name(p, &task), done: make(chan struct{})}
+	if ctx.Done() != nil { // the call may return while its task is being sent, and the caller then reuses these
+		task.Payload, task.Headers = bytes.Clone(task.Payload), maps.Clone(task.Headers)
+	}
+	id := q.name(p, &task)
+	me := &submission{task: &task, id: id, done: make(chan struct{})}
 	b := &q.batchers[p]
 	b.add(me, func(ctx context.Context, batch []*submission) { q.send(ctx, p, batch) }) // each submission has its error
 	select {
@@ -42,7 +48,7 @@ func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 	if b.withdraw(me) {
 		return Receipt{}, refusal.Failed("enqueue", "", context.Cause(ctx))
 	}
-	return Receipt{ID: me.id}, refusal.Failed("enqueue", me.id, fmt.Errorf("%w (%w)", refusal.ErrUnknown, context.Cause(ctx)))
+	return Receipt{ID: id}, refusal.Failed("enqueue", id, fmt.Errorf("%w (%w)", refusal.ErrUnknown, context.Cause(ctx)))
 }
 
 // EnqueueAll stores a list of tasks, up to 500 in a round trip. If one of the tasks is invalid by
@@ -197,9 +203,9 @@ func (c *submission) read(reply any) bool {
 		c.receipt.ID = ""
 		c.err = refusal.Invalid(id, "%s", engine.Text(more))
 	case "BROKEN":
-		c.err = fmt.Errorf("%w: %s", refusal.ErrBroken, engine.Text(more))
+		c.err = broken(words[2:])
 	default:
-		c.err = fmt.Errorf("enqueue answered %q", word)
+		c.err = engine.Unexpected("answer to enqueue", words)
 	}
 	return false
 }

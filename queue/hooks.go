@@ -1,11 +1,6 @@
 package queue
 
-import (
-	"strings"
-
-	"github.com/curfew-dev/curfew/internal/names"
-	"github.com/curfew-dev/curfew/refusal"
-)
+import "strings"
 
 // Hooks names the tasks to enqueue when a task ends. At most one of them is enqueued. A hook is a
 // root task. Its id is the ended task's id followed by ! and the event, as in "!success". Its
@@ -53,12 +48,12 @@ func readHooks(f map[string]string) Hooks {
 
 func (h *Hooks) check() (err error) {
 	h.each(func(event string, hook Hook) {
-		switch {
-		case err != nil || hook == (Hook{}):
-		case !names.Valid(hook.Kind, "._-:/"):
-			err = refusal.Invalid("hook "+event, "%q is not a kind: it must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit", refusal.Clip(hook.Kind))
-		case hook.Queue != "" && !names.Valid(hook.Queue, "._-"):
-			err = refusal.Invalid("hook "+event, "%q is not a queue: it must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", refusal.Clip(hook.Queue))
+		if err != nil || hook == (Hook{}) {
+			return
+		}
+		err = checkKind("kind of hook "+event, hook.Kind)
+		if err == nil && hook.Queue != "" {
+			err = checkQueue("queue of hook "+event, hook.Queue)
 		}
 	})
 	return err

@@ -2,11 +2,9 @@ package queue
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
-	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -49,11 +47,7 @@ func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 		}
 	})
 	for p := range q.Partitions() {
-		words, err := worded(q.engine.Call(ctx, p, "define", args...))
-		if err == nil && engine.Text(words[0]) == "INVALID" {
-			err = refusal.Invalid(engine.Text(words[1]), "%s", engine.Text(words[2]))
-		}
-		if err != nil {
+		if _, err := worded(q.engine.Call(ctx, p, "define", args...)); err != nil {
 			return refusal.Failed("define "+kind, "", err)
 		}
 	}
@@ -82,13 +76,4 @@ func (q *Queue) Kinds(ctx context.Context) (map[string]map[string]string, error)
 		}
 	}
 	return kinds, nil
-}
-
-// worded reads a reply that begins with a word. INVALID has two more values.
-func worded(reply any, err error) ([]any, error) {
-	words, err := engine.List(reply, err, 1)
-	if err == nil && engine.Text(words[0]) == "INVALID" && len(words) < 3 {
-		err = fmt.Errorf("unexpected answer %.100v", words)
-	}
-	return words, err
 }

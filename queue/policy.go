@@ -20,7 +20,8 @@ const (
 
 // Backoff is the time between a failed attempt and the next one. It is Delay; with Exponential,
 // each retry doubles it. It is at most Max, or a day if Max is 0. Jitter is from 0 to 1. It subtracts a
-// random part, up to that fraction, so that tasks that failed together are not retried together.
+// random part, up to that fraction, so that tasks that failed together are not retried together. A Delay of None
+// is no back-off, even if the kind has a default.
 type Backoff struct {
 	Delay       time.Duration
 	Exponential bool
@@ -67,7 +68,7 @@ func (t *Task) checkPolicy() error {
 	if j := t.Backoff.Jitter; !(j >= 0 && j <= 1) {
 		return refusal.Invalid("jitter", "%v must be a fraction of the back-off, from 0 to 1", j)
 	}
-	if t.Backoff.Delay == 0 && t.Backoff != (Backoff{}) {
+	if b := t.Backoff; b.Delay <= 0 && b != (Backoff{Delay: b.Delay}) {
 		return refusal.Invalid("back-off", "needs a Delay")
 	}
 	return t.checkRetry()
@@ -114,6 +115,10 @@ func (t *Task) policyFields(add func(string, any)) {
 
 func (b *Backoff) fields(add func(string, any)) {
 	if b.Delay == 0 {
+		return
+	}
+	if b.Delay == None {
+		add("backoff_ms", "none")
 		return
 	}
 	// All fields are set, so that no part of a kind's back-off is used with these.

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/names"
@@ -54,7 +53,7 @@ func (q *Queue) settlePromise(ctx context.Context, verb, id string, note []byte)
 	if err != nil {
 		return Resolution{}, err
 	}
-	words, err := engine.List(answers[0], nil, 1)
+	words, err := worded(answers[0], nil)
 	if err != nil {
 		return Resolution{}, err
 	}
@@ -65,12 +64,8 @@ func (q *Queue) settlePromise(ctx context.Context, verb, id string, note []byte)
 		return settledBefore(words), nil
 	case word == "MISSING":
 		return Resolution{}, refusal.ErrNotFound
-	case word == "INVALID" && len(words) == 3:
-		return Resolution{}, refusal.Invalid(engine.Text(words[1]), "%s", engine.Text(words[2]))
-	case word == "BROKEN":
-		return Resolution{}, refusal.ErrBroken
 	}
-	return Resolution{}, fmt.Errorf("resolve answered %.100v", words)
+	return Resolution{}, engine.Unexpected("answer to resolve", words)
 }
 
 // settledBefore reads the reply ALREADY, status, note.

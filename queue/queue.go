@@ -160,17 +160,13 @@ func (c *Config) complete() error {
 // there are.
 func (q *Queue) create(ctx context.Context) error {
 	for p := 0; p == 0 || p < q.Partitions(); p++ {
-		reply, err := q.engine.Call(ctx, p, "open", recordVersion, q.Partitions(), string(q.config.Events), q.config.EventMiB, q.config.Figures, string(q.config.Access))
-		if err != nil {
-			return err
-		}
-		words, err := engine.List(reply, nil, 1)
+		words, err := worded(q.engine.Call(ctx, p, "open", recordVersion, q.Partitions(), string(q.config.Events), q.config.EventMiB, q.config.Figures, string(q.config.Access)))
 		if err != nil {
 			return err
 		}
 		word := engine.Text(words[0])
 		if word != "MISSING" && len(words) < 2 {
-			return fmt.Errorf("open answered %.100v", words)
+			return engine.Unexpected("answer to open", words)
 		}
 		switch word {
 		case "OK":
@@ -188,12 +184,10 @@ func (q *Queue) create(ctx context.Context) error {
 			return q.engine.Lacks(ctx, p, words[1:])
 		case "MISSING":
 			return fmt.Errorf("%w: %s", refusal.ErrNoNamespace, q.config.Namespace)
-		case "INVALID":
-			return refusal.Invalid(engine.Text(words[1]), "%s", engine.Text(words[len(words)-1]))
 		case "PARTITIONS":
 			return fmt.Errorf("%w: it has %s, not %d", refusal.ErrPartitions, engine.Text(words[1]), q.Partitions())
 		default:
-			return fmt.Errorf("open answered %q", word)
+			return engine.Unexpected("answer to open", words)
 		}
 	}
 	return nil

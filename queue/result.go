@@ -98,15 +98,16 @@ func (q *Queue) look(ctx context.Context, p int, id string) (ended bool, due <-c
 	if err != nil {
 		return false, nil, err
 	}
-	state, err := engine.List(answers[1], nil, 2)
+	state, err := worded(answers[1], nil)
 	if err != nil {
 		return false, nil, err
+	}
+	if len(state) < 2 {
+		return false, nil, engine.Unexpected("answer to watch", state)
 	}
 	switch status := Status(engine.Text(state[0])); {
 	case status == "":
 		return false, nil, refusal.ErrNotFound
-	case status == "BROKEN":
-		return false, nil, refusal.ErrBroken
 	case status.Ended():
 		return true, nil, nil
 	}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -13,7 +14,8 @@ import (
 // changed. change, if it is not nil, can modify the new task before it is enqueued.
 //
 // The new task has no idempotency key (the old task has it), no start time, and no owner, even if
-// the old one was a child. Retry returns [refusal.ErrNotFound], and [refusal.ErrInvalid] for a task
+// the old one was a child. It takes no default that its kind has got since, but for WarnAt and Retry if the old
+// task has none, and for what change sets to zero. Retry returns [refusal.ErrNotFound], and [refusal.ErrInvalid] for a task
 // that has not ended and for a timer.
 func (q *Queue) Retry(ctx context.Context, id string, change func(*Task)) (Receipt, error) {
 	if err := q.ready(ctx); err != nil {
@@ -33,6 +35,7 @@ func (q *Queue) Retry(ctx context.Context, id string, change func(*Task)) (Recei
 	if change != nil {
 		change(&task)
 	}
+	task.pin()
 	return q.Enqueue(ctx, task)
 }
 
@@ -40,9 +43,12 @@ func (q *Queue) Retry(ctx context.Context, id string, change func(*Task)) (Recei
 func (r *Record) again() (Task, error) {
 	f := r.Fields
 	t := Task{
-		Kind: r.Kind, Queue: r.Queue, Payload: r.Payload, Headers: r.Headers, Retention: span(f["retention_ms"]),
+		Kind: r.Kind, Queue: r.Queue, Payload: r.Payload, Headers: r.Headers,
 		Timeout: None, WarnAt: float64(engine.Number(f["warn_percent"])) / 100, Hooks: readHooks(f), RetryOf: r.ID,
 		OnDeadline: OnDeadline(f["on_deadline"]),
+	}
+	if t.Retention = span(f["retention_ms"]); t.Retention == 0 {
+		t.Retention = None
 	}
 	if r.Deadline.IsZero() {
 		t.WarnAt = 0 // it was a fraction of the owner's time
@@ -73,6 +79,21 @@ func (r *Record) again() (Task, error) {
 		}
 	}
 	return t, nil
+}
+
+// pin sets what a task leaves out, as limits are set above, but after change: OnTimeout excludes Retry, which
+// change may set.
+func (t *Task) pin() {
+	if t.Promise || t.Timer {
+		return
+	}
+	t.OnDeadline = cmp.Or(t.OnDeadline, DeadlineCancelAll)
+	if t.Retry == "" {
+		t.OnTimeout = cmp.Or(t.OnTimeout, OnTimeoutFail)
+	}
+	if t.Backoff == (Backoff{}) {
+		t.Backoff.Delay = None
+	}
 }
 
 func span(ms string) time.Duration { return time.Duration(engine.Number(ms)) * time.Millisecond }

@@ -19,8 +19,15 @@ func content(r *queue.Record) map[string]string {
 		"limit_at", "warn_at", "enqueued_by", "idempotency_scope", "available_at", "children"} {
 		delete(f, name)
 	}
-	if f["max_retries"] == "0" {
-		delete(f, "max_retries") // the same as none
+	for name, none := range map[string]string{"max_retries": "0", "on_deadline": "cancel_all", "on_timeout": "fail"} {
+		if f[name] == none {
+			delete(f, name)
+		}
+	}
+	if f["backoff_ms"] == "" {
+		for _, name := range []string{"backoff", "backoff_max_ms", "jitter"} {
+			delete(f, name)
+		}
 	}
 	if !r.Deadline.IsZero() {
 		f["timeout"] = r.Deadline.Sub(r.CreatedAt).String()
@@ -40,6 +47,7 @@ func TestRetryKeepsTheContentAndTheTimeLimits(t *testing.T) {
 				Retention: time.Hour, IdempotencyKey: "key"},
 			"an expression":  {MaxRetries: 1, Retry: "tasks.k.code == 75", AttemptTimeout: time.Minute},
 			"no settings":    {},
+			"retries only":   {MaxRetries: 2},
 			"a large text":   {Payload: bytes.Repeat([]byte("p"), 2000)},
 			"a promise":      {Promise: true, Timeout: time.Hour},
 			"a delayed task": {Delay: time.Hour},
@@ -55,7 +63,8 @@ func TestRetryKeepsTheContentAndTheTimeLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = q.DefineKind(t.Context(), "k", queue.Defaults{Timeout: 9 * time.Hour, QueueTimeout: 9 * time.Minute, AttemptTimeout: 9 * time.Minute, CancelGrace: 9 * time.Second,
-				TimeoutGrace: 9 * time.Second, MaxRetries: 9})
+				TimeoutGrace: 9 * time.Second, MaxRetries: 9, OnDeadline: queue.DeadlineFail, OnTimeout: queue.OnTimeoutRetry, Retention: 9 * time.Hour,
+				Backoff: queue.Backoff{Delay: time.Hour, Exponential: true, Max: 9 * time.Hour, Jitter: 0.9}})
 			if err != nil {
 				t.Fatal(err)
 			}

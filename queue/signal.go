@@ -39,8 +39,7 @@ func (q *Queue) signal(ctx context.Context, agent, name string, payload []byte) 
 	if len(payload) > q.config.MaxBytes {
 		return Resolution{}, refusal.Invalid("payload", "has %d bytes, the limit is %d: store it elsewhere and send a reference", len(payload), q.config.MaxBytes)
 	}
-	reply, err := q.engine.Call(ctx, p, "signal", NewCall(), agent, name, payload)
-	words, err := engine.List(reply, err, 1)
+	words, err := worded(q.engine.Call(ctx, p, "signal", NewCall(), agent, name, payload))
 	if err != nil {
 		return Resolution{}, err
 	}
@@ -55,12 +54,8 @@ func (q *Queue) signal(ctx context.Context, agent, name string, payload []byte) 
 		return Resolution{}, refusal.ErrOwnerEnded
 	case word == "TAKEN":
 		return Resolution{}, fmt.Errorf("%w: the agent has a child s-%s that is not a signal", refusal.ErrConflict, name)
-	case word == "INVALID" && len(words) == 3:
-		return Resolution{}, refusal.Invalid(engine.Text(words[1]), "%s", engine.Text(words[2]))
-	case word == "BROKEN":
-		return Resolution{}, refusal.ErrBroken
 	}
-	return Resolution{}, fmt.Errorf("signal answered %.100v", words)
+	return Resolution{}, engine.Unexpected("answer to signal", words)
 }
 
 // CheckSignal returns [refusal.ErrInvalid] for a name that a signal cannot have.

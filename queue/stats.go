@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -120,7 +119,7 @@ func readCounts(answer any, from int) (map[string]int64, error) {
 		return nil, err
 	}
 	if (len(words)-from)%2 != 0 {
-		return nil, fmt.Errorf("unexpected answer %.100v", words)
+		return nil, engine.Unexpected("answer", words)
 	}
 	counts := map[string]int64{}
 	for i := from; i < len(words); i += 2 {

@@ -107,7 +107,7 @@ type Task struct {
 }
 
 // None means no such time, even if the kind has a default. It can be the Timeout, QueueTimeout,
-// AttemptTimeout, CancelGrace, TimeoutGrace or Retention of a Task.
+// AttemptTimeout, CancelGrace, TimeoutGrace or Retention of a Task, or the Delay of its Backoff.
 const None time.Duration = math.MinInt64
 
 // NoRetries means no retries, even if the kind has a default.
@@ -146,11 +146,13 @@ func (t *Task) Check(maxBytes int) error {
 
 // check makes all checks of a task that need no call to Redis.
 func (t *Task) check(maxBytes int) error {
-	if !names.Valid(t.Kind, "._-:/") {
-		return refusal.Invalid("kind", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit", refusal.Clip(t.Kind))
+	if err := checkKind("kind", t.Kind); err != nil {
+		return err
 	}
-	if t.Queue != "" && !names.Valid(t.Queue, "._-") {
-		return refusal.Invalid("queue", "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", refusal.Clip(t.Queue))
+	if t.Queue != "" {
+		if err := checkQueue("queue", t.Queue); err != nil {
+			return err
+		}
 	}
 	if t.Priority < 0 || t.Priority > 3 {
 		return refusal.Invalid("priority", "%d must be 0, 1, 2 or 3 (3 goes first)", t.Priority)
@@ -213,8 +215,10 @@ func (t *Task) checkKey() error {
 	switch {
 	case t.IdempotencyKey == "" && (t.IdempotencyScope != "" || t.IdempotencyWindow != 0):
 		return refusal.Invalid("idempotency scope", "needs an idempotency key: set IdempotencyKey, or leave scope and window out")
-	case (t.IdempotencyScope == ForWindow) != (t.IdempotencyWindow != 0):
-		return refusal.Invalid("idempotency window", "and IdempotencyScope ForWindow need each other: set both or neither")
+	case t.IdempotencyWindow != 0 && t.IdempotencyScope != ForWindow:
+		return refusal.Invalid("idempotency window", "needs IdempotencyScope ForWindow")
+	case t.IdempotencyWindow == 0 && t.IdempotencyScope == ForWindow:
+		return refusal.Invalid("idempotency window", "is required for IdempotencyScope ForWindow")
 	case t.IdempotencyWindow != 0 && t.Timeout > t.IdempotencyWindow:
 		return refusal.Invalid("idempotency window", "%v ends before the timeout, %v, so that a second task could start beside the first: make it longer", t.IdempotencyWindow, t.Timeout)
 	}
@@ -240,16 +244,16 @@ func (t *Task) checkTimes() error {
 		}
 	}
 	for field, d := range map[string]time.Duration{"delay": t.Delay, "default timeout": t.DefaultTimeout, "idempotency window": t.IdempotencyWindow,
-		"back-off": t.Backoff.Delay, "longest back-off": t.Backoff.Max} {
+		"longest back-off": t.Backoff.Max} {
 		if d == None {
 			return refusal.Invalid(field, "cannot be None: leave it out")
 		}
 	}
 	if t.Timeout > 0 && !t.Deadline.IsZero() {
-		return refusal.Invalid("deadline", "give a timeout or a deadline, not both")
+		return refusal.Invalid("deadline", "cannot be given together with a timeout")
 	}
 	if t.Delay != 0 && !t.StartAt.IsZero() {
-		return refusal.Invalid("start", "give a delay or a start time, not both")
+		return refusal.Invalid("start", "cannot be given together with a delay")
 	}
 	for _, instant := range []struct {
 		field string
@@ -348,10 +352,10 @@ func (t *Task) home(partitions int) (int, bool, error) {
 	switch {
 	case t.ID != "":
 		if !strings.Contains(t.ID, ".") {
-			return 0, true, refusal.Invalid("id", "%q: only a child can have a given id (its owner's id, a dot, a name); leave it out", refusal.Clip(t.ID))
+			return 0, true, refusal.Invalid("id", "%q is not the id of a child (its owner's id, a dot, a name): leave it out for other tasks", refusal.Clip(t.ID))
 		}
 		if t.IdempotencyKey != "" {
-			return 0, true, refusal.Invalid("idempotency key", "%q: a child's id is its idempotency key; leave one of them out", refusal.Clip(t.IdempotencyKey))
+			return 0, true, refusal.Invalid("idempotency key", "%q cannot be given for a child: its id is its idempotency key", refusal.Clip(t.IdempotencyKey))
 		}
 		p, err := names.PartitionIn(t.ID, partitions)
 		return p, true, err

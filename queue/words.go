@@ -66,5 +66,6 @@ const (
 	VerdictOK      VerdictWord = "OK"      // accepted, and Status says what the task is now
 	VerdictLost    VerdictWord = "LOST"    // the task is no longer the caller's: drop the result, and do not retry
 	VerdictMissing VerdictWord = "MISSING" // there is no such task
-	VerdictBroken  VerdictWord = "BROKEN"  // its record is damaged
+	VerdictBroken  VerdictWord = "BROKEN"  // its record is damaged, as Why says
+	VerdictInvalid VerdictWord = "INVALID" // the outcome is not valid, as Why says; nothing was changed
 )

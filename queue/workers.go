@@ -16,6 +16,12 @@ const (
 	WorkerDraining WorkerState = "draining" // it finishes its tasks, and claims no more
 )
 
+// noWorker is refusal.ErrNotFound for a worker.
+type noWorker struct{}
+
+func (noWorker) Error() string        { return "no worker with this id has a lease" }
+func (noWorker) Is(target error) bool { return target == refusal.ErrNotFound }
+
 // StopWorker makes a worker stop, by the id under which it claims tasks. The worker claims no more
 // tasks and finishes those that it has, as when its context ends; then its Run returns. The worker
 // is notified at once, but StopWorker does not wait for it. It returns [refusal.ErrNotFound] if no
@@ -23,6 +29,9 @@ const (
 func (q *Queue) StopWorker(ctx context.Context, worker string) error {
 	if err := q.ready(ctx); err != nil {
 		return refusal.Failed("stop worker", worker, err)
+	}
+	if err := checkWorker(worker); err != nil {
+		return refusal.Failed("stop worker", "", err)
 	}
 	lives := false
 	for p := range q.Partitions() {
@@ -33,7 +42,7 @@ func (q *Queue) StopWorker(ctx context.Context, worker string) error {
 		lives = lives || engine.Text(words[0]) == "OK"
 	}
 	if !lives {
-		return refusal.Failed("stop worker", worker, refusal.ErrNotFound)
+		return refusal.Failed("stop worker", worker, noWorker{})
 	}
 	return nil
 }
@@ -45,14 +54,12 @@ func (a Attempts) Describe(ctx context.Context, partition int, worker string, st
 	if err := a.q.ready(ctx); err != nil {
 		return refusal.Failed("describe worker", worker, err)
 	}
+	if err := checkWorker(worker); err != nil {
+		return refusal.Failed("describe worker", "", err)
+	}
 	words, err := worded(a.q.engine.Call(ctx, partition, "describe_worker", worker, string(state), about))
-	if err == nil {
-		switch engine.Text(words[0]) {
-		case "MISSING":
-			err = refusal.ErrNotFound
-		case "INVALID":
-			err = refusal.Invalid(engine.Text(words[1]), "%s", engine.Text(words[2]))
-		}
+	if err == nil && engine.Text(words[0]) == "MISSING" {
+		err = noWorker{}
 	}
 	return refusal.Failed("describe worker", worker, err)
 }

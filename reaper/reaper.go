@@ -11,17 +11,14 @@
 package reaper
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	"log/slog"
 	"os"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -72,23 +69,11 @@ func New(of Namespace, config Config) *Reaper {
 	if config.Observe == nil {
 		config.Observe = func(int, Swept) {}
 	}
-	return &Reaper{of: of, config: config, crowd: crowd, name: newName(config.Name)}
-}
-
-// newName returns a unique name: a reaper holds the turn by its name. Redis accepts one word that begins
-// with a letter or digit.
-func newName(prefix string) string {
-	if prefix == "" {
-		prefix, _ = os.Hostname()
+	if config.Name == "" {
+		config.Name, _ = os.Hostname()
 	}
-	prefix = strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r) {
-			return r
-		}
-		return '_'
-	}, prefix)
-	prefix = cmp.Or(strings.TrimLeft(prefix[:min(len(prefix), 64)], "._-"), "reaper")
-	return prefix + "-" + strconv.Itoa(os.Getpid()) + "-" + strings.ToLower(rand.Text()[:8])
+	// The name is unique: a reaper holds the turn by its name.
+	return &Reaper{of: of, config: config, crowd: crowd, name: names.OfProcess(config.Name)}
 }
 
 // Run sweeps until ctx ends, and then returns nil. It leaves no goroutine behind. If Redis is

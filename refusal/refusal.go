@@ -14,7 +14,7 @@ var (
 	// are an *InvalidError, which names the field.
 	ErrInvalid = errors.New("invalid argument")
 	// ErrNotFound means that there is no such task: the id is wrong, or the record was removed
-	// after its retention.
+	// after its retention. In calls about a worker it means that there is no such worker.
 	ErrNotFound = errors.New("no such task")
 	// ErrNotEnded means that the task has not ended yet.
 	ErrNotEnded = errors.New("the task has not ended")
@@ -44,8 +44,9 @@ var (
 	// ErrFull means that Redis has reached its maxmemory. New tasks are refused; existing tasks
 	// still run and end. Raise maxmemory, or shorten retention.
 	ErrFull = errors.New("the memory of Redis is full (maxmemory) and nothing was stored: raise maxmemory or shorten retention")
-	// ErrWrongType means that a key of the namespace has a type that Curfew did not give it.
-	// Nothing was changed. Use another namespace, or remove the key.
+	// ErrWrongType means that a key of the namespace has a type that Curfew did not give it. Enqueue
+	// and Suspend have changed nothing. Every other call has done all that did not need this key:
+	// read the state. Use another namespace, or remove the key.
 	ErrWrongType = errors.New("a key of this namespace holds data that Curfew did not write: use another namespace or remove the key")
 	// ErrBroken means that the record of a task or of the namespace is damaged.
 	ErrBroken = errors.New("the record is broken: see the namespace's key `broken`, and repair or remove the record")

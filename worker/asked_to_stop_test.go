@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -130,5 +133,75 @@ func TestALongDescriptionLosesItsKinds(t *testing.T) {
 	await.Until(t, "the worker has described itself", func() bool { return s.worker(w).Host != "" })
 	if about := s.worker(w); about.Kinds != nil || about.Queues["default"] != 1 {
 		t.Errorf("inspect.Workers returns %+v, want no kinds, and the queue default", about)
+	}
+}
+
+// A description that fails is sent again after the next heartbeat, although the worker has no task.
+func TestADescriptionThatFailsIsSentAgain(t *testing.T) {
+	t.Parallel()
+	var left atomic.Int64 // how many descriptions fail
+	rdb := hooked(t, func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
+		if (has(cmd, string(queue.WorkerRunning)) || has(cmd, string(queue.WorkerDraining))) && left.Add(-1) >= 0 {
+			cmd.SetErr(raised("ERR the script hit a bug"))
+			return cmd.Err()
+		}
+		return next(ctx, cmd)
+	})
+	s := newStage(t, rdb, 1)
+	left.Store(3)
+	w := worker.New(s.q, worker.Config{Beat: 10 * time.Millisecond})
+	began, release := make(chan struct{}, 1), make(chan struct{})
+	w.HandleRaw("k", raw(func(context.Context) error { began <- struct{}{}; <-release; return nil }))
+	stop := s.run(w)
+	await.Until(t, "the worker has described itself", func() bool { return s.worker(w).State == queue.WorkerRunning })
+	if about := s.worker(w); about.Host == "" || len(about.Kinds) != 1 || about.StartedAt.IsZero() {
+		t.Errorf("inspect.Workers returns %+v", about)
+	}
+	if n := s.logs.Count("could not store its description"); n != 1 {
+		t.Errorf("%d errors were logged, want 1 in ten seconds", n)
+	}
+
+	s.enqueue(queue.Task{Kind: "k"})
+	receive(t, began)
+	left.Store(3)
+	var stopped sync.WaitGroup
+	stopped.Go(stop)
+	await.Until(t, "the worker reports that it drains", func() bool { return s.worker(w).State == queue.WorkerDraining })
+	close(release)
+	stopped.Wait()
+}
+
+// Redis removes the description of a worker whose lease has expired. The worker sends it again when it
+// has a lease again.
+func TestAWorkerDescribesItselfAgainAfterItsLeaseExpired(t *testing.T) {
+	t.Parallel()
+	var away atomic.Bool
+	back := make(chan struct{})
+	isBack := sync.OnceFunc(func() { away.Store(false); close(back) })
+	rdb := hooked(t, func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
+		if away.Load() {
+			<-back
+		}
+		return next(ctx, cmd)
+	})
+	s := newStage(t, shared(t), 1)
+	q, err := queue.Open(s.ctx, rdb, queue.Config{Namespace: s.q.Namespace(), Logger: s.q.Logger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := worker.New(q, worker.Config{Lease: time.Second, Beat: 10 * time.Millisecond, NoReaper: true})
+	w.HandleRaw("k", done)
+	s.run(w)
+	t.Cleanup(isBack)
+	await.Until(t, "the worker has described itself", func() bool { return s.worker(w).State == queue.WorkerRunning })
+	away.Store(true)
+	await.Until(t, "a sweep removes the worker", func() bool {
+		_, err := reaper.Sweep(s.ctx, s.q, 0, "r", 100, time.Second)
+		return err == nil && s.worker(w).ID == ""
+	})
+	isBack()
+	await.Until(t, "the worker has described itself again", func() bool { return s.worker(w).State == queue.WorkerRunning })
+	if about := s.worker(w); about.Host == "" {
+		t.Errorf("inspect.Workers returns %+v, want the description", about)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -226,16 +227,8 @@ func judge(o *queue.Outcome, result []byte, err, cause error, maxBytes int) {
 // finish releases the slot of an attempt whose handler has returned, and queues its outcome for the
 // next request.
 func (p *partition) finish(a *attempt) {
-	p.w.counts.running.Add(-1)
 	p.mu.Lock()
-	a.finished = true
-	switch {
-	case p.held[a.key()] != a: // stop was called: the claim is lost, and there is nothing to report
-		p.w.counts.stray.Add(-1)
-	case a.outcome.Verb == "": // the handler has given up its claim
-		delete(p.held, a.key())
-		p.w.counts.suspended.Add(1)
-	case !p.closed:
+	if p.returned(a) && !p.closed {
 		p.unreported = append(p.unreported, a)
 	}
 	// Release the slot after the outcome is queued: when all slots are free, all outcomes must be visible.
@@ -246,6 +239,23 @@ func (p *partition) finish(a *attempt) {
 	p.w.drainStep()
 }
 
+// returned counts an attempt whose handler has returned, and reports whether the attempt has kept its
+// claim. Caller holds mu.
+func (p *partition) returned(a *attempt) bool {
+	p.w.counts.running.Add(-1)
+	a.finished = true
+	switch {
+	case p.held[a.key()] != a: // stop was called: the claim is lost
+		p.w.counts.stray.Add(-1)
+	case a.outcome.Verb == "": // the handler has given up its claim
+		delete(p.held, a.key())
+		p.w.counts.suspended.Add(1)
+	default:
+		return true
+	}
+	return false
+}
+
 // settled drops an attempt when Redis has answered its outcome. Caller holds the partition's mu.
 func (a *attempt) settled(v queue.Verdict) {
 	delete(a.partition.held, a.key())
@@ -253,8 +263,12 @@ func (a *attempt) settled(v queue.Verdict) {
 	switch {
 	case !v.Accepted():
 		w.counts.refused.Add(1)
-		w.log.Debug("An outcome was refused: the task is no longer this worker's", "task_id", a.claim.ID,
-			"verb", string(a.outcome.Verb), "verdict", v.Word, "status", string(v.Status))
+		level, what := slog.LevelDebug, "An outcome was refused: the task is no longer this worker's"
+		if v.Why != "" {
+			level, what = slog.LevelWarn, "An outcome was refused"
+		}
+		w.log.Log(context.Background(), level, what, "task_id", a.claim.ID,
+			"verb", string(a.outcome.Verb), "verdict", v.Word, "status", string(v.Status), "why", v.Why)
 	case a.outcome.Verb == queue.Complete:
 		w.counts.completed.Add(1)
 	case a.outcome.Verb == queue.Fail:

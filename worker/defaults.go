@@ -2,10 +2,13 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Defaults sets the limits, retries and retention of the tasks of a kind whose producer sets
@@ -29,7 +32,7 @@ func (w *Worker) Defaults(kind string, d queue.Defaults) {
 	w.defaults[kind] = d
 }
 
-// DefineKinds stores the defaults of all kinds. Run calls it before it starts anything. A program that
+// DefineKinds stores the defaults of all kinds. Run does so before it starts anything. A program that
 // both enqueues and runs tasks calls DefineKinds before it enqueues. A deployment can call it before
 // it starts producers. DefineKinds returns an error if defaults are invalid, or if a call to Redis fails.
 func (w *Worker) DefineKinds(ctx context.Context) error {
@@ -45,4 +48,25 @@ func (w *Worker) DefineKinds(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// defineKindsPatiently is DefineKinds for Run: it tries again while Redis is away. When ctx ends it
+// returns nil, since that is no error of Run.
+func (w *Worker) defineKindsPatiently(ctx context.Context) error {
+	for delay := time.Duration(0); ; {
+		err := w.DefineKinds(ctx)
+		switch {
+		case err == nil, errors.Is(err, refusal.ErrInvalid):
+			return err
+		case ctx.Err() != nil:
+			return nil
+		case !errors.Is(err, refusal.ErrUnavailable) && !errors.Is(err, refusal.ErrUnknown):
+			return err
+		}
+		if w.errorLog.allow("defaults") {
+			w.log.Error("The defaults of kinds could not be stored; the worker tries again", "error", err)
+		}
+		delay = longer(delay)
+		sleep(ctx, delay)
+	}
 }

@@ -11,14 +11,15 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// describeTimeout bounds how long the worker tries to store its description.
+// describeTimeout bounds how long the worker tries to store its description before it waits for the
+// next heartbeat.
 const describeTimeout = 2 * time.Second
 
 // maxAbout is the greatest number of bytes that a description can have.
 const maxAbout = 4096
 
-// about returns a description of the worker in JSON, for inspect.Workers.
-func (w *Worker) about() string {
+// description returns a description of the worker in JSON, for inspect.Workers.
+func (w *Worker) description() string {
 	host, _ := os.Hostname()
 	queues := w.config.Queues
 	if len(w.config.Strict) > 0 {
@@ -38,16 +39,47 @@ func (w *Worker) about() string {
 	return ""
 }
 
-// describe stores the worker's state and description in a partition. It does not wait for the call, so
-// that no heartbeat is late. If the call fails, inspect.Workers returns the previous description.
-func (p *partition) describe(state queue.WorkerState, about string) {
-	p.w.background.Go(func() {
+// state returns the state that the worker reports.
+func (w *Worker) state() queue.WorkerState {
+	if w.stopping.Load() {
+		return queue.WorkerDraining
+	}
+	return queue.WorkerRunning
+}
+
+// describe stores the worker's state and description in the partition, if Redis does not have the
+// newest. It is called after each heartbeat, and when the state changes. It does not wait for the call,
+// so that no heartbeat is late.
+func (p *partition) describe() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	hasLease := !p.renewed.IsZero() // Redis describes only workers that have one
+	if hasLease && !p.describing && p.described != p.w.state() {
+		p.describing = true
+		p.w.background.Go(p.sendDescription)
+	}
+}
+
+// sendDescription sends the newest state, and once more if the state has changed meanwhile. Only one
+// goroutine of a partition runs it, so the newest state is sent last. If the call fails, the next
+// heartbeat starts it again.
+func (p *partition) sendDescription() {
+	for changed := true; changed; {
+		state := p.w.state()
 		ctx, cancel := context.WithTimeout(p.w.callCtx, describeTimeout)
-		defer cancel()
-		if err := p.w.q.Attempts().Describe(ctx, p.number, p.w.id, state, about); err != nil && ctx.Err() == nil {
-			p.w.logError(p.number, "The worker could not store its description", err)
+		err := p.w.q.Attempts().Describe(ctx, p.number, p.w.id, state, p.w.about)
+		cancel()
+		p.mu.Lock()
+		if err == nil {
+			p.described = state
 		}
-	})
+		changed = state != p.w.state()
+		p.describing = changed
+		p.mu.Unlock()
+		if err != nil {
+			p.w.callFailed(p.number, "The worker could not store its description; it tries again after the next heartbeat", err)
+		}
+	}
 }
 
 // stopRequested shuts the worker down, as the end of Run's context does.

@@ -28,20 +28,20 @@ func (p *partition) heartbeats() {
 		}
 		if first && !w.stopping.Load() {
 			p.startFetching(false)
-			p.describe(queue.WorkerRunning, w.about())
 		}
 		first = false
+		p.describe()
 		p.awaitNextBeat()
 	}
 }
 
-// maySkip reports whether the next heartbeat is not needed: the worker holds no claims here, and a
-// fetch has renewed the lease for long enough.
+// maySkip reports whether the next heartbeat is not needed: the worker holds no claims here, a fetch has
+// renewed the lease for long enough, and Redis has the worker's description.
 func (p *partition) maySkip() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := &p.w.config
-	return p.clean && len(p.held) == 0 && time.Since(p.renewed)+c.Beat <= c.Lease*3/4
+	return p.clean && len(p.held) == 0 && p.described == p.w.state() && time.Since(p.renewed)+c.Beat <= c.Lease*3/4
 }
 
 func (p *partition) heartbeat() error {
@@ -65,8 +65,17 @@ func (p *partition) heartbeat() error {
 func (p *partition) beatAnswered(sent time.Time, known int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.renewed = sent
+	p.leaseRenewed(sent)
 	p.clean = len(p.held) == 0 && len(p.openFetches) == 0 && known == p.seq
+}
+
+// leaseRenewed records that a request has renewed the lease. If the lease may have expired before, Redis
+// may have removed the description with it. Caller holds mu.
+func (p *partition) leaseRenewed(sent time.Time) {
+	if time.Since(p.renewed) > p.w.config.Lease {
+		p.described = ""
+	}
+	p.renewed = sent
 }
 
 func (p *partition) awaitNextBeat() {

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -187,6 +188,53 @@ func has(cmd redis.Cmder, s string) bool {
 		b, ok := arg.([]byte)
 		return arg == s || ok && string(b) == s
 	})
+}
+
+// Run stores the defaults of kinds before it starts. If Redis is away it tries again, until its context
+// ends.
+func TestRunStoresDefaultsWhenRedisIsBack(t *testing.T) {
+	t.Parallel()
+	var away atomic.Bool
+	var tries atomic.Int64
+	rdb := hooked(t, func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
+		if !away.Load() || !has(cmd, "with-defaults") {
+			return next(ctx, cmd)
+		}
+		// A call that gets no reply, and whose repeat is not let in, gives up at once: its outcome is unknown.
+		err := error(io.EOF)
+		if tries.Add(1)%2 == 0 {
+			err = raised("WRONGPASS invalid username-password pair")
+		}
+		cmd.SetErr(err)
+		return err
+	})
+	s := newStage(t, shared(t), 1)
+	q, err := queue.Open(s.ctx, rdb, queue.Config{Namespace: s.q.Namespace()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func() (stop func()) {
+		w := worker.New(q, worker.Config{NoReaper: true, Logger: s.q.Logger()})
+		w.HandleRaw("with-defaults", done)
+		w.Defaults("with-defaults", queue.Defaults{MaxRetries: 3})
+		return s.run(w)
+	}
+	id := s.enqueue(queue.Task{Kind: "with-defaults"})
+	away.Store(true)
+	stop := run()
+	await.Until(t, "Run has tried twice", func() bool { return tries.Load() >= 4 })
+	stop() // checks that Run returns nil
+	before := tries.Load()
+	run()
+	await.Until(t, "another Run has tried", func() bool { return tries.Load() >= before+2 })
+	away.Store(false)
+	s.ended(id)
+	if kinds, err := s.q.Kinds(s.ctx); err != nil || kinds["with-defaults"]["max_retries"] != "3" {
+		t.Errorf("Kinds = %v, %v, want max_retries 3", kinds, err)
+	}
+	if n := s.logs.Count("could not be stored"); n < 1 || n > 2 {
+		t.Errorf("%d errors were logged, want one of each worker", n)
+	}
 }
 
 // One partition hangs after it got the only slot for a fetch. The other partition gets the slot.

@@ -41,6 +41,9 @@ type partition struct {
 
 	renewed time.Time // when the last request that renewed the lease was sent
 	clean   bool      // Redis cannot have given claims to this worker since the last heartbeat
+
+	described  queue.WorkerState // the state that Redis has, with the description; "" if it may have none
+	describing bool              // sendDescription runs
 }
 
 func newPartition(w *Worker, number int) *partition {
@@ -91,9 +94,8 @@ func (p *partition) failed() time.Duration {
 	return p.growDelay()
 }
 
-// growDelay returns 50 ms the first time, and twice as much each further time, up to 1 s. Caller
-// holds mu.
+// growDelay returns how long to wait after another failure. Caller holds mu.
 func (p *partition) growDelay() time.Duration {
-	p.retryDelay = min(max(2*p.retryDelay, 50*time.Millisecond), time.Second)
+	p.retryDelay = longer(p.retryDelay)
 	return p.retryDelay
 }

@@ -33,6 +33,24 @@ func TestATaskIsGivenBackAfterErrSuspendedWithItsClaim(t *testing.T) {
 	}
 }
 
+// RunOne gives back the task of such a handler too, and counts the attempt as Run does.
+func TestRunOneGivesATaskBackAfterErrSuspendedWithItsClaim(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, shared(t), 1)
+	w := worker.New(s.q, worker.Config{})
+	w.HandleRaw("k", raw(func(context.Context) error { return worker.ErrSuspended }))
+	id := s.enqueue(queue.Task{Kind: "k"})
+	if ran := s.runOne(w); ran == nil || ran.Report.Verb != "" || ran.Verdict != (queue.Verdict{}) {
+		t.Errorf("RunOne = %+v, want a task without a report", ran)
+	}
+	if r := s.record(id); r.Status != queue.Pending || r.Retries != 0 {
+		t.Errorf("the task is %s after %d retries, want PENDING after 0", r.Status, r.Retries)
+	}
+	if got, want := w.Stats(), (worker.Stats{Started: 1, Suspended: 1}); got != want {
+		t.Errorf("Stats = %+v, want %+v", got, want)
+	}
+}
+
 func TestRunOneLeavesNoGoroutineBehind(t *testing.T) {
 	s := newStage(t, shared(t), 2)
 	before := goleak.IgnoreCurrent()

@@ -13,10 +13,11 @@ import (
 // A worker runs once: a second call returns an error. If the config or the defaults of a kind are
 // invalid, Run returns an error and starts nothing.
 //
-// If Redis is away, Run continues to try. It returns an error if the first heartbeat in a partition
-// fails for a reason that waiting does not repair ([refusal.Permanent]: a wrong password, a missing
-// right). It also returns an error when the client is closed ([refusal.ErrClosed]). After the first
-// heartbeat, Run treats a password or a right that it loses as an outage, and tries again.
+// If Redis is away, Run continues to try. It returns an error if the defaults cannot be stored, or the
+// first heartbeat in a partition fails, for a reason that waiting does not repair ([refusal.Permanent]:
+// a wrong password, a missing right). It also returns an error when the client is closed
+// ([refusal.ErrClosed]). After the first heartbeat, Run treats a password or a right that it loses as
+// an outage, and tries again.
 //
 // The contexts of handlers have the values of ctx, but do not end with it: handlers have
 // Config.ShutdownTimeout to finish.
@@ -27,7 +28,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := w.prepare(); err != nil {
 		return err
 	}
-	if err := w.DefineKinds(ctx); err != nil {
+	if err := w.defineKindsPatiently(ctx); err != nil {
 		w.mu.Lock()
 		w.ran = false // nothing was started: Run may be called again
 		w.mu.Unlock()
@@ -47,9 +48,11 @@ func (w *Worker) Run(ctx context.Context) error {
 	var failed error
 	select {
 	case <-ctx.Done():
-		w.drain(cancelRoot)
+		failed = w.drain(cancelRoot)
 	case failed = <-w.failed:
 		endFetching()
+	}
+	if failed != nil {
 		w.abandon(cancelRoot)
 	}
 	endCalls()
@@ -63,6 +66,7 @@ func (w *Worker) Run(ctx context.Context) error {
 
 // startBackground starts the worker's own goroutines. endStops ends the subscription to stop messages.
 func (w *Worker) startBackground() (endStops func()) {
+	w.about = w.description()
 	for n := range w.q.Partitions() {
 		w.partitions = append(w.partitions, newPartition(w, n))
 	}

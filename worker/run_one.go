@@ -130,14 +130,18 @@ func (o *runOne) run(ctx context.Context, handle Handler, claim *queue.Claim, re
 	root, cancelRoot := context.WithCancelCause(o.callCtx)
 	defer cancelRoot(nil)
 	defer context.AfterFunc(ctx, func() { cancelRoot(ErrShutdown) })()
-	a := newAttempt(root, newPartition(o.w, claim.Partition), o.id, handle, claim, received)
+	p := newPartition(o.w, claim.Partition)
+	a := newAttempt(root, p, o.id, handle, claim, received)
+	p.held[a.key()] = a
 	o.w.counts.started.Add(1)
 	o.w.counts.running.Add(1)
 
 	endWatch := o.startWatch(a)
 	defer func() {
 		endWatch()
-		o.w.counts.running.Add(-1)
+		p.mu.Lock()
+		p.returned(a)
+		p.mu.Unlock()
 		ran = &Ran{Claim: *claim, Report: a.outcome}
 		if a.outcome.Verb != "" {
 			ran.Verdict, err = o.settle(a)
@@ -155,6 +159,8 @@ func (o *runOne) settle(a *attempt) (queue.Verdict, error) {
 		return queue.Verdict{}, err
 	}
 	o.w.logKeys(a.claim.Partition, reply.Errors)
+	a.partition.mu.Lock()
+	defer a.partition.mu.Unlock()
 	a.settled(reply.Verdicts[0])
 	return reply.Verdicts[0], nil
 }
@@ -175,13 +181,8 @@ func (o *runOne) startWatch(a *attempt) (end func()) {
 
 // watch ends the attempt's context when Redis reports that it must stop.
 func (o *runOne) watch(ctx context.Context, a *attempt) {
-	stop := func(s queue.Stop) {
-		if (claimKey{s.ID, s.Epoch}) == a.key() && a.base.Err() == nil {
-			a.stop(s.Reason)
-		}
-	}
 	missed := make(chan struct{}, 1) // signalled when messages may have been lost
-	defer o.w.q.Attempts().Stops(o.id, stop, func() { notify(missed) })()
+	defer o.w.q.Attempts().Stops(o.id, a.partition.stop, func() { notify(missed) })()
 	for {
 		select {
 		case <-missed:
@@ -189,7 +190,7 @@ func (o *runOne) watch(ctx context.Context, a *attempt) {
 			return
 		}
 		for _, s := range o.heartbeat(a) {
-			stop(s)
+			a.partition.stop(s)
 		}
 	}
 }

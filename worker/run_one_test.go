@@ -204,14 +204,15 @@ func TestRunOneStopsItsHandler(t *testing.T) {
 		want  queue.Status
 		verb  queue.Verb
 		taken string // whether the report is accepted; "": either, since two clocks decide
+		stray int64  // the running handlers that have lost their claim, when the context has ended; -1: either
 	}{
 		{"when the task is cancelled", queue.Task{}, func(s *stage, id string, _ context.CancelFunc) {
 			s.q.Cancel(context.Background(), id, "enough")
-		}, worker.ErrCancelled, queue.Cancelled, queue.Fail, "false"},
+		}, worker.ErrCancelled, queue.Cancelled, queue.Fail, "false", 1},
 		{"when its attempt takes too long", queue.Task{AttemptTimeout: 20 * time.Millisecond},
-			func(*stage, string, context.CancelFunc) {}, worker.ErrTimeout, queue.Failed, queue.Fail, ""},
+			func(*stage, string, context.CancelFunc) {}, worker.ErrTimeout, queue.Failed, queue.Fail, "", -1},
 		{"when the context of RunOne ends", queue.Task{}, func(_ *stage, _ string, cancel context.CancelFunc) { cancel() },
-			worker.ErrShutdown, queue.Pending, queue.Release, "true"},
+			worker.ErrShutdown, queue.Pending, queue.Release, "true", 0},
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
@@ -225,6 +226,9 @@ func TestRunOneStopsItsHandler(t *testing.T) {
 					select {
 					case <-ctx.Done():
 						cause = context.Cause(ctx)
+						if got := w.Stats(); got.Running != 1 || test.stray >= 0 && got.Stray != test.stray {
+							t.Errorf("Stats in the handler = %+v, want 1 running and %d stray", got, test.stray)
+						}
 						return cause
 					case <-time.After(patience):
 						return nil
@@ -239,6 +243,9 @@ func TestRunOneStopsItsHandler(t *testing.T) {
 				if !errors.Is(cause, test.cause) || ran.Report.Verb != test.verb || test.taken != "" && fmt.Sprint(ran.Verdict.Accepted()) != test.taken {
 					t.Errorf("the context ended with %v, the report was %s, accepted: %v; want %v, %s, %s",
 						cause, ran.Report.Verb, ran.Verdict.Accepted(), test.cause, test.verb, test.taken)
+				}
+				if got := w.Stats(); got.Running != 0 || got.Stray != 0 {
+					t.Errorf("Stats after RunOne = %+v, want none running and none stray", got)
 				}
 				if r := s.record(id); r.Status != test.want || r.Retries != 0 {
 					t.Errorf("the task is %s after %d retries, want %s, 0", r.Status, r.Retries, test.want)

@@ -71,7 +71,8 @@ func (p *partition) handleReply(r *request, reply *queue.Reply) {
 	p.fetchOver(r.fetch.Seq)
 	p.retryDelay = 0
 	if r.fetch.N > 0 {
-		p.renewed, p.clean = r.sent, p.clean && len(reply.Claims) == 0
+		p.leaseRenewed(r.sent)
+		p.clean = p.clean && len(reply.Claims) == 0
 	}
 	started := p.start(r, reply.Claims, received)
 	woken := p.returnUnused(r, reply, len(started))

@@ -3,8 +3,6 @@ package worker
 import (
 	"context"
 	"time"
-
-	"github.com/curfew-dev/curfew/queue"
 )
 
 // reportTimeout bounds how long the worker tries to report the last outcomes after all handlers have
@@ -12,44 +10,50 @@ import (
 const reportTimeout = 5 * time.Second
 
 // drain takes no more tasks and waits for the handlers. After ShutdownTimeout it ends their contexts.
-// Handlers that do not return within ShutdownGrace are given up, and their tasks are given back.
-func (w *Worker) drain(cancelRoot context.CancelCauseFunc) {
+// Handlers that do not return within ShutdownGrace are given up, and their tasks are given back. If
+// fail is called meanwhile, drain returns its error and waits no longer.
+func (w *Worker) drain(cancelRoot context.CancelCauseFunc) error {
 	w.stopping.Store(true)
+	defer w.closePartitions()
 	for _, p := range w.partitions {
 		p.stopFetching()
-		p.describe(queue.WorkerDraining, "")
+		p.describe()
 	}
-	if !w.waitUntil(w.config.ShutdownTimeout, w.drained) {
-		cancelRoot(ErrShutdown)
-		w.waitUntil(w.config.ShutdownGrace, w.drained)
-		if n := w.counts.running.Load(); n > 0 {
-			w.log.Warn("Handlers ignore the end of their context: Run no longer waits for them, and their tasks are given back", "handlers", n)
-		}
-		w.waitUntil(reportTimeout, w.reported)
+	if drained, failed := w.waitUntil(w.config.ShutdownTimeout, w.drained); drained || failed != nil {
+		return failed
 	}
-	for _, p := range w.partitions {
-		p.close()
+	cancelRoot(ErrShutdown)
+	if drained, failed := w.waitUntil(w.config.ShutdownGrace, w.drained); drained || failed != nil {
+		return failed
 	}
+	if n := w.counts.running.Load(); n > 0 {
+		w.log.Warn("Handlers ignore the end of their context: Run no longer waits for them, and their tasks are given back", "handlers", n)
+	}
+	_, failed := w.waitUntil(reportTimeout, w.reported)
+	return failed
 }
 
-// fail ends Run with an error: no call to Redis can succeed.
+// fail ends Run with an error: no call to Redis can succeed. Only the first call has an effect.
 func (w *Worker) fail(err error) {
-	select {
-	case w.failed <- err:
-	default: // Run already has an error
-	}
+	w.failOnce.Do(func() { w.failed <- err })
 }
 
 // abandon ends all handlers without reporting their outcomes. Handlers that do not return within
-// ShutdownGrace are given up.
+// ShutdownGrace are given up. It is called when the error of fail was received.
 func (w *Worker) abandon(cancelRoot context.CancelCauseFunc) {
 	w.stopping.Store(true)
+	w.closePartitions()
 	for _, p := range w.partitions {
-		p.close()
 		p.stopFetching()
 	}
 	cancelRoot(ErrShutdown)
 	w.waitUntil(w.config.ShutdownGrace, w.slots.allFree)
+}
+
+func (w *Worker) closePartitions() {
+	for _, p := range w.partitions {
+		p.close()
+	}
 }
 
 // drained reports whether no handler runs and all outcomes are reported.
@@ -65,18 +69,20 @@ func (w *Worker) reported() bool {
 }
 
 // waitUntil waits up to d for a condition, and reports whether it holds. It checks the condition at
-// each drainStep.
-func (w *Worker) waitUntil(d time.Duration, holds func() bool) bool {
+// each drainStep. It returns the error of fail if that comes first.
+func (w *Worker) waitUntil(d time.Duration, condition func() bool) (holds bool, failed error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	for !holds() {
+	for !condition() {
 		select {
 		case <-w.drainSteps:
+		case failed := <-w.failed:
+			return false, failed
 		case <-timer.C:
-			return holds()
+			return condition(), nil
 		}
 	}
-	return true
+	return true, nil
 }
 
 // drainStep is called whenever a handler, a sender or a call has ended.

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -138,6 +140,56 @@ func TestDrain(t *testing.T) {
 			t.Errorf("the task is %s, want COMPLETED", r.Status)
 		}
 	})
+}
+
+// Run returns an error if the client is closed while handlers finish: no outcome can be reported any
+// more, so Run does not wait until its time for that is over.
+func TestAClientThatIsClosedDuringShutdownEndsRunWithAnError(t *testing.T) {
+	t.Parallel()
+	const endless = time.Hour
+	for _, test := range []struct {
+		claim   string
+		config  worker.Config
+		awaited bool // the handler waits for the end of its context
+	}{
+		{"during ShutdownTimeout", worker.Config{ShutdownTimeout: endless}, false},
+		{"during ShutdownGrace", worker.Config{ShutdownTimeout: time.Millisecond, ShutdownGrace: endless}, true},
+	} {
+		t.Run(test.claim, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, shared(t), 1)
+			rdb := shared(t)
+			q, err := queue.Open(s.ctx, rdb, queue.Config{Namespace: s.q.Namespace()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.config.Lease, test.config.NoReaper = endless, true // only the report of the outcome meets the closed client
+			w := worker.New(q, test.config)
+			began, stopped, closed := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+			w.HandleRaw("slow", raw(func(ctx context.Context) error {
+				began <- struct{}{}
+				if test.awaited {
+					<-ctx.Done()
+				}
+				close(stopped)
+				<-closed
+				return nil
+			}))
+			s.enqueue(queue.Task{Kind: "slow"})
+			ctx, cancel := context.WithCancel(s.ctx)
+			ended := make(chan error, 1)
+			go func() { ended <- w.Run(ctx) }()
+			receive(t, began)
+			cancel()
+			await.Until(t, "the worker drains", func() bool { return s.worker(w).State == queue.WorkerDraining })
+			receive(t, stopped)
+			rdb.Close()
+			close(closed)
+			if err := receive(t, ended); !errors.Is(err, refusal.ErrClosed) {
+				t.Errorf("Run = %v, want ErrClosed", err)
+			}
+		})
+	}
 }
 
 // noTrace checks that Redis holds nothing of a worker.

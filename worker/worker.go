@@ -19,7 +19,7 @@ type Worker struct {
 	log      *slog.Logger
 	counts   counts
 	kindLog  throttle // of kinds without a handler, by kind
-	errorLog throttle // of failed calls to Redis, by partition
+	errorLog throttle // of failed calls to Redis, by partition, or for the defaults of kinds
 
 	mu         sync.Mutex // guards what is registered before Run
 	ran        bool
@@ -32,6 +32,7 @@ type Worker struct {
 	queues     queueWeights
 	slots      *slots
 	partitions []*partition
+	about      string          // see description
 	root       context.Context // the parent of the contexts of all handlers
 	fetchCtx   context.Context // Run's own: it ends when shutdown begins
 	end        context.CancelFunc
@@ -39,8 +40,9 @@ type Worker struct {
 	callCtx    context.Context // of the calls that shutdown still needs: it ends after the handlers
 	stopping   atomic.Bool     // no more tasks are taken
 	drainSteps chan struct{}   // see drainStep
-	failed     chan error      // why Run cannot continue: see fail
-	background sync.WaitGroup  // the worker's goroutines except those of handlers
+	failed     chan error      // why Run cannot continue: one error at most, see fail
+	failOnce   sync.Once
+	background sync.WaitGroup // the worker's goroutines except those of handlers
 }
 
 // New returns a worker. It does nothing before Run. If the config is invalid, Run returns an error.

@@ -19,26 +19,31 @@ func benchCommand() *cli.Command {
 	tasks := func(n int) cli.Flag {
 		return &cli.IntFlag{Name: "tasks", Value: n, Usage: "how many tasks"}
 	}
+	commands := []*cli.Command{
+		throughputCommand(),
+		dispatchCommand(),
+		detectCommand(),
+		benchmark("memory", "bytes of Redis memory a task takes while pending, running and completed, and bytes of append-only file", 1, []cli.Flag{tasks(1000000)},
+			func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
+				return bench.Memory(ctx, rdb, c.Int("tasks"))
+			}),
+		longestCommand(),
+		idleCommand(),
+		countsCommand(),
+		microCommand(),
+		agentsCommand(),
+		failoverCommand(),
+		recoveryCommand(),
+		holdCommand(),
+	}
+	for _, command := range commands {
+		measure := command.Action
+		command.Action = func(c *cli.Context) error { return benchError(c.Context, measure(c)) }
+	}
 	return &cli.Command{
-		Name:  "bench",
-		Usage: "measure speed, lateness and memory, on a redis-server that it starts itself",
-		Subcommands: []*cli.Command{
-			throughputCommand(),
-			dispatchCommand(),
-			detectCommand(),
-			benchmark("memory", "bytes of Redis memory a task takes while pending, running and completed, and bytes of append-only file", 1, []cli.Flag{tasks(1000000)},
-				func(ctx context.Context, rdb redis.UniversalClient, c *cli.Context) (bench.Report, error) {
-					return bench.Memory(ctx, rdb, c.Int("tasks"))
-				}),
-			longestCommand(),
-			idleCommand(),
-			countsCommand(),
-			microCommand(),
-			agentsCommand(),
-			failoverCommand(),
-			recoveryCommand(),
-			holdCommand(),
-		},
+		Name:        "bench",
+		Usage:       "measure speed, lateness and memory, on a redis-server that it starts itself",
+		Subcommands: commands,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return usage("there is no benchmark %q: write throughput, dispatch, detect, memory, longest, idle, counts, micro, agents, failover or recovery", c.Args().First())
@@ -118,7 +123,7 @@ func measureRuns(c *cli.Context, measure measurement) (bench.Report, error) {
 	for range c.Int("runs") {
 		report, err := measure(c.Context, rdb, c)
 		if err != nil {
-			return bench.Report{}, benchError(c.Context, err)
+			return bench.Report{}, err
 		}
 		reports = append(reports, report)
 	}

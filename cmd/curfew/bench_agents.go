@@ -12,7 +12,7 @@ import (
 
 // agentsCommand measures agents: `curfew bench agents`.
 func agentsCommand() *cli.Command {
-	return benchmark("agents", "how late agents wake, agents a second, what one costs, and its bytes while it waits", 3,
+	return benchmark("agents", "how late agents wake, how many complete in a second, and what an agent costs and stores", 3,
 		[]cli.Flag{
 			&cli.IntFlag{Name: "agents", Value: 5000, Usage: "how many agents; for rate"},
 			&cli.IntFlag{Name: "fan", Value: 10, Usage: "how many children each agent waits for"},

@@ -12,12 +12,12 @@ import (
 
 func TestGateEndsWithItsOwnExitCode(t *testing.T) {
 	var out strings.Builder
-	err := gate(&out, bench.Report{Figures: []bench.Figure{{Name: "fetch 50: CPU", Value: 1000}}})
+	err := gate(&out, bench.Report{Figures: []bench.Figure{{Name: "fetch 50: CPU", Value: 1000, Unit: "loops of the reference script"}}})
 	var coded cli.ExitCoder
 	if !errors.As(err, &coded) || coded.ExitCode() != exitThreshold {
 		t.Errorf("gate = %v, want exit code %d", err, exitThreshold)
 	}
-	if !strings.Contains(out.String(), "fetch 50: CPU is 1000 loops of the reference script") {
+	if !strings.Contains(out.String(), "fetch 50: CPU: 1000 loops of the reference script") {
 		t.Errorf("the gate prints\n%s", out.String())
 	}
 }

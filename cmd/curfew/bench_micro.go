@@ -40,9 +40,9 @@ func microCommand() *cli.Command {
 			if err := checkBench(c); err != nil {
 				return err
 			}
-			rdb, stop, err := bench.StartRedis(c.Context)
+			rdb, stop, err := startRedis(c)
 			if err != nil {
-				return cli.Exit(err, exitUnreachable)
+				return err
 			}
 			defer stop()
 			report, err := bench.Micro(c.Context, rdb, bench.MicroConfig{Rounds: c.Int("runs"), Tasks: c.Int("tasks")})

@@ -116,7 +116,7 @@ func (r rivalry) run(c *cli.Context) error {
 	}
 	comparison, err := bench.Compare(c.Context, trial, config, systems...)
 	if err != nil {
-		return benchError(c.Context, err)
+		return err
 	}
 	if err := printComparison(c, comparison); err != nil {
 		return err
@@ -173,9 +173,11 @@ func startRedis(c *cli.Context) (rdb *redis.Client, stop func(), err error) {
 	return rdb, stop, nil
 }
 
-// benchError adds to the error of a measurement what to do about it.
+// benchError adds to the error of a benchmark what to do about it.
 func benchError(ctx context.Context, err error) error {
 	switch {
+	case err == nil:
+		return nil
 	case ctx.Err() != nil:
 		return errors.New("interrupted: a measurement that is not complete has no figures")
 	case errors.Is(err, bench.ErrUnreachable):

@@ -24,7 +24,8 @@ func namespaceFlags() []cli.Flag {
 }
 
 // openNamespace opens the namespace of the flags. It fails if the namespace does not exist,
-// because a mistyped name must not create one. stop closes the connection.
+// because a mistyped name must not create one. stop closes the connection. Callers pass err to
+// readError, as each error of a command that reads.
 func openNamespace(c *cli.Context) (q *queue.Queue, stop func(), err error) {
 	namespace := c.String("namespace")
 	if namespace == "" {
@@ -47,7 +48,7 @@ func openNamespace(c *cli.Context) (q *queue.Queue, stop func(), err error) {
 	if errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown) {
 		err = cli.Exit(fmt.Sprintf("%v: give its address with --redis or REDIS_URL", err), exitUnreachable)
 	}
-	return q, func() { rdb.Close() }, readError(err)
+	return q, func() { rdb.Close() }, err
 }
 
 // quietly returns nil if err says that the reader of the output is gone, as after `| head`.

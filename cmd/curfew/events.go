@@ -40,7 +40,7 @@ func eventsCommand() *cli.Command {
 			}
 			q, stop, err := openNamespace(c)
 			if err != nil {
-				return err
+				return readError(err)
 			}
 			defer stop()
 			tell := tellText
@@ -75,7 +75,7 @@ func follow(ctx context.Context, q *queue.Queue, at events.Cursor, n int, endles
 		told += len(batch.Events)
 		at = batch.Next
 		end := err != nil || n > 0 && told >= n || !endless && len(batch.Events) == 0 && len(batch.Gaps) == 0
-		if len(batch.Events) > 0 || len(batch.Gaps) > 0 || end {
+		if len(batch.Events) > 0 || len(batch.Gaps) > 0 || end && at != events.Oldest { // Oldest: nothing was read
 			if err := tell(out, batch, end); err != nil {
 				return err
 			}

@@ -35,7 +35,7 @@ func explainCommand() *cli.Command {
 			}
 			q, stop, err := openNamespace(c)
 			if err != nil {
-				return err
+				return readError(err)
 			}
 			defer stop()
 			return explain(c, q)

@@ -22,11 +22,10 @@ func exportCommand() *cli.Command {
 				return err
 			}
 			q, stop, err := openNamespace(c)
-			if err != nil {
-				return err
+			if err == nil {
+				defer stop()
+				err = writeExport(c, q)
 			}
-			defer stop()
-			err = writeExport(c, q)
 			if c.Context.Err() != nil {
 				return errors.New("interrupted: the export is not complete, and lacks its last line")
 			}

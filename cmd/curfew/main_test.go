@@ -108,3 +108,18 @@ func TestBenchWritesJSON(t *testing.T) {
 		t.Errorf("exit %d, %v, %s%s", code, err, out, errs)
 	}
 }
+
+func TestAnInterruptedBenchmarkSaysSo(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	for _, command := range []string{"memory", "micro"} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			var out, errs bytes.Buffer
+			code := run(ctx, []string{"curfew", "bench", command}, &out, &errs)
+			if want := "curfew: interrupted: a measurement that is not complete has no figures\n"; code != exitFailed || out.Len() > 0 || errs.String() != want {
+				t.Errorf("exit %d, stdout %q, stderr %q; want exit %d and %q", code, &out, &errs, exitFailed, want)
+			}
+		})
+	}
+}

@@ -202,7 +202,9 @@ func (r *reader) readPlaces(ctx context.Context, s *Snapshot, p part) error {
 		asked["draining"] = append(slices.Clip(asked["draining"]), nearTo(id)...)
 		t := s.Tasks[id]
 		if of := names.OwnerOf(id); of != "" && t["status"] == string(queue.Waiting) {
-			asked["patience:"+of] = append(asked["patience:"+of], id[len(of)+1:])
+			for _, key := range []string{"pending:" + of, "patience:" + of} {
+				asked[key] = append(asked[key], id[len(of)+1:])
+			}
 		}
 		if t["queue"] != "" {
 			asked["ready:"+t["queue"]] = append(slices.Clip(asked["ready:"+t["queue"]]), id)

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -192,10 +193,7 @@ func (a *audit) grace(id string, t map[string]string, status queue.Status) {
 		return
 	}
 	a.must(status == queue.Running, id, "is %s and has a grace, which only a RUNNING task can have", status)
-	final := t["until"]
-	if final == "" {
-		final = t["deadline_at"]
-	}
+	final := cmp.Or(t["until"], t["deadline_at"])
 	a.must(final == "" || engine.Number(t["grace_at"]) <= engine.Number(final), id, "has a grace that ends after its deadline")
 }
 
@@ -256,16 +254,9 @@ func (a *audit) ancestry(id string, t map[string]string) {
 		a.must(slices.Contains(a.Lists["children:"+of], id), id, "is not among its owner's children")
 		a.must(!a.in("retained", id, ""), id, "is in retained while its owner lives")
 	}
-	bound := owner["until"]
-	if bound == "" {
-		bound = owner["deadline_at"]
-	}
-	if bound != "" {
-		until := t["until"]
-		if until == "" {
-			until = t["deadline_at"]
-		}
-		a.must(until != "" && engine.Number(until) <= engine.Number(bound), id, "has a later deadline than its owner, or none")
+	if bound := cmp.Or(owner["until"], owner["deadline_at"]); bound != "" {
+		final := cmp.Or(t["until"], t["deadline_at"])
+		a.must(final != "" && engine.Number(final) <= engine.Number(bound), id, "has a later deadline than its owner, or none")
 	}
 	if Live(t) && !Live(owner) {
 		_, draining := a.Zsets["draining"][of]

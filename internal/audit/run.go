@@ -186,13 +186,18 @@ func (w *walk) lookAtGroup(ctx context.Context, p part) error {
 	for _, f := range s.checkTasks(w.partition, p.ids) {
 		suspects[strings.TrimPrefix(f.Subject, "task:")] = true
 	}
-	return w.confirm(ctx, suspects, func(ids []string) (*Snapshot, []Finding, error) {
-		s, err := w.readPart(ctx, part{ids: ids, also: p.also, sure: true})
+	return w.confirm(ctx, suspects, w.again(ctx, p.also))
+}
+
+// again returns a function that reads tasks and the sets in also, and checks the tasks.
+func (w *walk) again(ctx context.Context, also []string) func(ids []string) (*Snapshot, []Finding, error) {
+	return func(ids []string) (*Snapshot, []Finding, error) {
+		s, err := w.readPart(ctx, part{ids: ids, also: also, sure: true})
 		if err != nil {
 			return nil, nil, err
 		}
 		return s, s.checkTasks(w.partition, ids), nil
-	})
+	}
 }
 
 // lookAtSets reads all sets of tasks, and checks the tasks that do not belong in a set.
@@ -267,14 +272,7 @@ func (w *walk) lookAtChildren(ctx context.Context) error {
 		for _, id := range some {
 			suspects[id] = true
 		}
-		err := w.confirm(ctx, suspects, func(ids []string) (*Snapshot, []Finding, error) {
-			s, err := w.readPart(ctx, part{ids: ids, sure: true})
-			if err != nil {
-				return nil, nil, err
-			}
-			return s, s.checkTasks(w.partition, ids), nil
-		})
-		if err != nil {
+		if err := w.confirm(ctx, suspects, w.again(ctx, nil)); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,18 +48,9 @@ func (a *audit) attempt(id string, t map[string]string, status queue.Status) {
 	if status == queue.Waiting {
 		a.must(t["attempt_at"] == t["limit_at"], id, "is WAITING with attempt_at %q and limit_at %q, which must be equal", t["attempt_at"], t["limit_at"])
 	}
-	if final := firstOf(t["until"], t["deadline_at"]); woken && t["attempt_at"] != "" && (final == "" || engine.Number(t["attempt_at"]) < engine.Number(final)) {
+	if final := cmp.Or(t["until"], t["deadline_at"]); woken && t["attempt_at"] != "" && (final == "" || engine.Number(t["attempt_at"]) < engine.Number(final)) {
 		a.must(t["limit_at"] != "" && engine.Number(t["limit_at"]) <= engine.Number(t["attempt_at"]), id, "was woken, and nothing ends its attempt")
 	}
-}
-
-func firstOf(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 // looked checks that a wait is in waits at the instant of its limit or of the first patience, or while it has
@@ -82,7 +74,7 @@ func (a *audit) looked(id string, t, w map[string]string) {
 				ends = "with its owner"
 			}
 		}
-		// So is one whose own limit in its owner's wait is over.
+		// Nor is an agent woken whose own limit in its owner's wait is over.
 		owner, name := names.OwnerOf(id), id[strings.LastIndexByte(id, '.')+1:]
 		if _, waits := a.Zsets["pending:"+owner][name]; waits && a.Zsets["patience:"+owner][name] != 0 {
 			ends = "with its owner's wait"
@@ -118,7 +110,7 @@ func (a *audit) members(id string, w map[string]string) {
 		member, known := a.Tasks[id+"."+name]
 		a.must(known, id, "waits for %s, and there is no such task", name)
 		a.must(!has || !Live(member), id, "has settled %s, which lives", name)
-		if ends := firstOf(w["wait_deadline_at"], kept); waits && known && w["state"] != "fired" {
+		if ends := cmp.Or(w["wait_deadline_at"], kept); waits && known && w["state"] != "fired" {
 			late := ends != "" && engine.Number(member["completed_at"]) > engine.Number(ends)
 			a.must(Live(member) || late, id, "waits for %s, which ended before the limit", name)
 		}
@@ -141,7 +133,7 @@ func (a *audit) counted(id string, w map[string]string) {
 	settled := a.Lists["settled:"+id]
 	var ok, bad int64
 	for _, name := range settled {
-		switch regard(firstOf(w["mask "+name], w["mask"]), a.Tasks[id+"."+name]) {
+		switch regard(cmp.Or(w["mask "+name], w["mask"]), a.Tasks[id+"."+name]) {
 		case 'o':
 			ok++
 		case 'b':

@@ -101,15 +101,22 @@ func (s *show) hang(ctx context.Context) error {
 		return err
 	}
 	s.say("hang     task %s  deadline in %v", task.ID, s.timeout)
-	<-s.hung
+	select {
+	case <-s.hung:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	_, err = s.q.Result(ctx, task.ID)
 	var late *queue.TaskTimedOutError
-	if !errors.As(err, &late) {
-		return fmt.Errorf("the hung task should have timed out, and ended with: %v", err)
+	if err != nil && !errors.As(err, &late) {
+		return fmt.Errorf("the hung task did not time out: %w", err)
 	}
 	record, err := s.q.Get(ctx, task.ID)
 	if err != nil {
 		return err
+	}
+	if late == nil {
+		return fmt.Errorf("the hung task did not time out: it is %s", record.Status)
 	}
 	lag := record.DetectedAt.Sub(record.Deadline)
 	s.say("TIMEOUT  task %s  %s after %v: %s", task.ID, record.Status, s.timeout, record.Error)

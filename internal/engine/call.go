@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -145,6 +146,7 @@ func (e *Engine) try(ctx context.Context, patience time.Duration, script, root s
 		err   error
 	}
 	answered := make(chan answer, 1)
+	args = copied(args)
 	go func() {
 		reply, err := e.run(ctx, patience, script, root, args)
 		answered <- answer{reply, err}
@@ -163,14 +165,34 @@ func (e *Engine) try(ctx context.Context, patience time.Duration, script, root s
 	}
 }
 
+// copied returns arguments that share no memory with those of the caller, who reuses it when the call has
+// returned. The client may still be writing them then.
+func copied(args []any) []any {
+	size := 0
+	for _, arg := range args {
+		if text, ok := arg.([]byte); ok {
+			size += len(text)
+		}
+	}
+	if size == 0 {
+		return args
+	}
+	args, memory := slices.Clone(args), make([]byte, 0, size)
+	for i, arg := range args {
+		if text, ok := arg.([]byte); ok {
+			at := len(memory)
+			memory = append(memory, text...)
+			args[i] = memory[at:]
+		}
+	}
+	return args
+}
+
 func (e *Engine) run(ctx context.Context, patience time.Duration, script, root string, args []any) (any, error) {
 	try, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return e.library.Run(try, e.rdb, script, root, args...)
 }
-
-// TimedOut reports whether the client gave up waiting for a reply.
-func TimedOut(err error) bool { return timedOut(err) }
 
 // timedOut reports whether a try ended because its connection was silent for too long.
 func timedOut(err error) bool {

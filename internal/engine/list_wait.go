@@ -35,7 +35,7 @@ func (e *Engine) NewListWait(partition int, keys []string) *ListWait {
 	return &ListWait{e: e, partition: partition, keys: keys}
 }
 
-// Pop waits up to d, but at least a second, for an element of one of the lists, and removes it. It
+// Pop waits up to d for an element of one of the lists, and removes it. A d below a second counts as a second. It
 // reports whether the caller should poll now: it took an element, or another node has become the master of the
 // partition. When ctx ends, Pop makes Redis unblock the call and returns the cause of ctx. Then the call
 // takes no later element. Where CLIENT UNBLOCK is not available, as on the embedded server, the call can

@@ -7,17 +7,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// places limits how many calls are under way at the same time, to fewer than the client has connections:
-// blocking calls need some of them. Without the limit a call could wait for a connection and
+// places limits how many calls are under way at the same time on a server, to fewer than the client has
+// connections to it: blocking calls need some of them. Without the limit a call could wait for a connection and
 // have less time left for its reply. It would then be given up, with its connection, while Redis replies.
 //
-// In a cluster each partition has places of its own, so that a node that hangs does not take
-// those of the others.
+// In a cluster each node has places of its own, so that a node that hangs does not take those of the others.
 type places struct {
-	most int // in one partition
+	most int // on one server
 
 	mu   sync.Mutex
-	held map[int]chan struct{} // by partition
+	held map[string]chan struct{} // by the address of the server
 }
 
 // mostCalls returns the maximum number of calls under way: three quarters of the connections.
@@ -35,37 +34,38 @@ func mostCalls(rdb redis.UniversalClient) int {
 	return max(size*3/4, 1)
 }
 
-// of returns the places of a partition.
-func (p *places) of(partition int) chan struct{} {
+// of returns the places of a server. All calls whose server is not known share places.
+func (p *places) of(node *redis.Client) chan struct{} {
+	address := ""
+	if node != nil {
+		address = node.Options().Addr
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	held := p.held[partition]
+	held := p.held[address]
 	if held == nil {
 		if p.held == nil {
-			p.held = map[int]chan struct{}{}
+			p.held = map[string]chan struct{}{}
 		}
 		held = make(chan struct{}, p.most)
-		p.held[partition] = held
+		p.held[address] = held
 	}
 	return held
 }
 
-// enter waits for a place for a call and takes it. A receive from held gives the place back. enter returns
-// nil if ctx ends first.
+// enter waits for a place for a call on the server that has a partition, and takes it. A receive from held gives
+// the place back. enter returns nil, and has taken no place, if ctx has ended: the outcome of a call that is not
+// sent is known.
 func (e *Engine) enter(ctx context.Context, partition int) (held chan struct{}) {
-	if e.cluster == nil {
-		partition = 0 // all partitions are on one server
-	}
-	held = e.places.of(partition)
+	held = e.places.of(e.node(partition))
 	select {
 	case held <- struct{}{}:
-		return held
-	default:
-	}
-	select {
-	case held <- struct{}{}:
-		return held
 	case <-ctx.Done():
 		return nil
 	}
+	if ctx.Err() != nil { // a select chooses among ready cases at random
+		<-held
+		return nil
+	}
+	return held
 }

@@ -16,9 +16,14 @@ func List(reply any, err error, least int) ([]any, error) {
 	}
 	elements, ok := reply.([]any)
 	if !ok || len(elements) < least {
-		return nil, fmt.Errorf("unexpected answer %.100v", reply)
+		return nil, Unexpected("answer", reply)
 	}
 	return elements, nil
+}
+
+// Unexpected returns the error for a reply of another shape, with the beginning of the reply.
+func Unexpected(what string, reply any) error {
+	return fmt.Errorf("unexpected %s %s", what, clipped(fmt.Sprint(reply)))
 }
 
 // Text returns an element as a string, or "" for nil.

@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -124,5 +126,19 @@ func TestAPartitionThatIsNotThereIsRefused(t *testing.T) {
 	}
 	if _, err := e.Call(t.Context(), 3, "stats"); !errors.Is(err, refusal.ErrInvalid) {
 		t.Errorf("Call on partition 3 of 3 = %v, want ErrInvalid", err)
+	}
+}
+
+func TestAnUnexpectedReplyMakesAShortError(t *testing.T) {
+	words := make([]any, 2500)
+	for i := range words {
+		words[i] = strings.Repeat("x", 1000)
+	}
+	_, err := List(words, nil, 2501)
+	if err == nil || len(err.Error()) > 400 || strings.Contains(err.Error(), "\n") {
+		t.Errorf("the error has %d bytes, want at most 400 on one line", len(fmt.Sprint(err)))
+	}
+	if _, err := List([]any{"a\nb"}, nil, 2); err == nil || err.Error() != "unexpected answer [a" {
+		t.Errorf("the error of a reply with a line break is %q", err)
 	}
 }

@@ -80,25 +80,31 @@ func Denied(err error) bool { return lua.Raised(err) && noPermission.MatchString
 
 // noRight returns the error for a missing right, with the ACL SETUSER command that grants it.
 func (e *Engine) noRight(partition int, err error) error {
+	text, ours := said(err), e.everywhere(partition, []string{e.Root(partition) + "*"})[0]
 	var rule string
-	command := mayNotRun.FindStringSubmatch(said(err))
-	switch {
+	switch command := mayNotRun.FindStringSubmatch(text); {
 	case lua.MayNotRun(err) && command != nil && lua.IsVerb(command[1]):
 		rule = "+fcall +function|load, or +eval +evalsha" // both are refused
-	case command != nil:
+	case command != nil && command[1] != "":
 		rule = "+" + strings.ToLower(command[1])
-	case strings.Contains(said(err), "channel"):
-		rule = "&" + e.everywhere(partition, []string{e.Root(partition) + "*"})[0]
-	case strings.Contains(said(err), "script"):
-		return &told{refusal.ErrNoRight, fmt.Sprintf("%v: open the namespace again to learn which (%s)", refusal.ErrNoRight, clipped(said(err))), err}
+	case command != nil && (command[3] == "" || command[3] == e.Root(partition)):
+		rule = "+" + strings.ToLower(command[2])
+	case strings.Contains(text, "run this command or subcommand"):
+		return &told{refusal.ErrNoRight, fmt.Sprintf("%v: open the namespace again to learn which (%s)", refusal.ErrNoRight, clipped(text)), err}
+	case noChannel.MatchString(text):
+		rule = "&" + ours
 	default:
-		rule = "~" + e.everywhere(partition, []string{e.Root(partition) + "*"})[0]
+		rule = "~" + ours
 	}
-	return &told{refusal.ErrNoRight, fmt.Sprintf("%v: ACL SETUSER %s %s (%s)", refusal.ErrNoRight, e.user(), rule, clipped(said(err))), err}
+	return &told{refusal.ErrNoRight, fmt.Sprintf("%v: ACL SETUSER %s %s (%s)", refusal.ErrNoRight, e.user(), rule, clipped(text)), err}
 }
 
-// mayNotRun matches the name of a command that the user has no right to run.
-var mayNotRun = regexp.MustCompile(`to run the '([a-zA-Z|]+)'`)
+// mayNotRun matches a command that the user has no right to run, as Redis and as lua/store/need.lua name it. The latter
+// names the root if the command is refused, and otherwise the key that is refused.
+var mayNotRun = regexp.MustCompile(`to run the '([a-zA-Z|]+)'|may not run ([A-Z]+)(?: on (\S+):)?`)
+
+// noChannel matches the errors about a channel. A name has no spaces, so it cannot look like one of them.
+var noChannel = regexp.MustCompile(`to the channel |access (a|one of the|the '\S*') channel`)
 
 // user returns the name with which the client signs in.
 func (e *Engine) user() string {

@@ -21,7 +21,7 @@ import (
 
 // digest is that of the text of the façade without its build number. If this test fails, raise
 // the build number in lua/named/facade.lua, so that servers get the new text, and note the digest.
-const digest = "1 02ef0e750f6e1408ba66095168e8bb2fb11dd80d"
+const digest = "1 10e02437e2feff23cf675e088213c0336d30c578"
 
 func TestANewTextHasANewBuildNumber(t *testing.T) {
 	facade := load(t)

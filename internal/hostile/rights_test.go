@@ -134,6 +134,9 @@ func (s *stage) without(t *testing.T, role string, r right, steps []step) int {
 			if !denied.MatchString(err.Error()) {
 				t.Errorf("a %s without %s: %s %.100q = %v", role, r.name, step.call, step.args, err)
 			}
+			if says := mayNot.FindStringSubmatch(err.Error()); says != nil && !r.named(says[1], says[2]) {
+				t.Errorf("a %s without %s: %s %.100q says that it may not run %s on %s", role, r.name, step.call, step.args, says[1], says[2])
+			}
 		}
 		if strings.Contains(fmt.Sprint(reply), "BROKEN") {
 			t.Errorf("a %s without %s: %s %.100q = %.300v", role, r.name, step.call, step.args, reply)
@@ -142,6 +145,18 @@ func (s *stage) without(t *testing.T, role string, r right, steps []step) int {
 	}
 	s.endAll(t, fmt.Sprintf("after a %s without %s:", role, r.name))
 	return refused
+}
+
+// mayNot matches the errors of lua/store/need.lua.
+var mayNot = regexp.MustCompile(`may not run (\S+) on (\S+): nothing`)
+
+// named reports whether a command and a key are what the right is about. The root as the key means that the command
+// is refused on all keys.
+func (r right) named(command, key string) bool {
+	if name, ok := strings.CutPrefix(r.name, "key "); ok {
+		return key == name || strings.HasSuffix(name, ":") && strings.HasPrefix(key, name)
+	}
+	return r.name == strings.ToLower(command) && key == root
 }
 
 // denied matches the errors of Redis and Curfew for a missing right.

@@ -3,6 +3,7 @@ package misuse
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -234,6 +235,52 @@ func TestAUserHasOneNamespaceOnly(t *testing.T) {
 		}
 		if err := rdb.Publish(t.Context(), "a:b:c:d:{0}:ended", "x").Err(); err == nil {
 			t.Errorf("the user of %s can publish for a:b:c:d", namespace)
+		}
+	}
+}
+
+// The error of a call after Open says how to grant the right that was withdrawn, whatever the names of the
+// namespace and its queues contain.
+func TestTheErrorOfAWithdrawnRightNamesItsCure(t *testing.T) {
+	admin := redistest.Start(t).Client(t)
+	const namespace = "script-of-channel"
+	config := queue.Config{Namespace: namespace, Logger: quiet, Events: queue.EventsAll}
+	if _, err := queue.Open(t.Context(), admin, config); err != nil {
+		t.Fatal(err)
+	}
+	enqueue := func(q *queue.Queue) error {
+		_, err := q.Enqueue(t.Context(), queue.Task{Kind: "k", Queue: "channel-script", Timeout: time.Hour})
+		return err
+	}
+	for name, row := range map[string]struct{ withdrawn, cure string }{
+		"a": {"-xadd", "+xadd"},
+		"b": {"-mset", "+mset"},
+		"c": {"-zadd", "+zadd"},
+		"d": {"-hmget", ""}, // Redis 7.0 does not say which command
+		"e": {"resetkeys ~script-of-channel:{0}", "~script-of-channel:{*}*"},
+		"f": {"-fcall -eval -evalsha", "+fcall +function|load, or +eval +evalsha"},
+	} {
+		q, err := queue.Open(t.Context(), user(t, admin, name, "~*", "&*", "+@all"), config)
+		if err == nil {
+			err = enqueue(q)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		grant(t, admin, name, strings.Fields(row.withdrawn)...)
+		err = enqueue(q)
+		_, cure, named := strings.Cut(fmt.Sprint(err), ": ACL SETUSER "+name+" ")
+		cure, _, _ = strings.Cut(cure, " (")
+		if !errors.Is(err, refusal.ErrNoRight) || row.cure != "" && cure != row.cure || !named && !strings.Contains(err.Error(), "open the namespace again to learn which") {
+			t.Errorf("%s: Enqueue = %v, want a text with %q", row.withdrawn, err, row.cure)
+			continue
+		}
+		if named {
+			cure, _, _ = strings.Cut(cure, ", or ")
+			grant(t, admin, name, strings.Fields(cure)...)
+			if err := enqueue(q); err != nil {
+				t.Errorf("%s, and then %s: Enqueue = %v", row.withdrawn, cure, err)
+			}
 		}
 	}
 }

@@ -1,5 +1,6 @@
-// Package names makes and parses the ids of tasks, and checks the names of kinds, queues and the
-// like. An id is the partition, a dash, and letters and digits. A child's id begins with its owner's.
+// Package names makes and parses the ids of tasks, checks the names of kinds, queues and the like, and
+// makes the names of workers and reapers. An id is the partition, a dash, and letters and digits. A
+// child's id begins with its owner's.
 package names
 
 import (
@@ -20,6 +21,7 @@ const (
 	idLength   = 20 // the partition and its dash included
 	timeDigits = 9  // 45 bits of ms: to the year 3084
 	maxDepth   = 16
+	maxID      = 512 // bytes (lua/check/id.lua)
 	// MaxPartitions leaves 35 random bits in an id.
 	MaxPartitions = 999
 )
@@ -72,10 +74,14 @@ func appendBase32(b []byte, n uint64, digits int) []byte {
 // PartitionOf returns the partition of a task's id. It returns an *InvalidError if id is not a valid
 // id of a task.
 func PartitionOf(id string) (int, error) {
+	if len(id) > maxID {
+		return 0, refusal.Invalid("id", "%q has %d bytes, the limit is %d", refusal.Clip(id), len(id), maxID)
+	}
 	digits, rest, found := strings.Cut(id, "-")
 	p, err := strconv.ParseUint(digits, 10, 16)
 	if !found || err != nil || p >= MaxPartitions || digits != strconv.FormatUint(p, 10) || !wellFormed(rest) {
-		return 0, refusal.Invalid("id", "%q is not a task's id: it is the partition, a dash, letters and digits, like 0-01J9ZK3Q8X4M2C7W5T", refusal.Clip(id))
+		return 0, refusal.Invalid("id", "%q is not a task's id: it is the partition, a dash, letters and digits, like 0-01J9ZK3Q8X4M2C7W5T; "+
+			"then for each child a dot and a name of A-Z a-z 0-9 _ - that begins with a letter or digit", refusal.Clip(id))
 	}
 	if strings.Count(rest, ".") > maxDepth {
 		return 0, refusal.Invalid("id", "is nested deeper than %d", maxDepth)
@@ -114,7 +120,7 @@ func RootOf(id string) string {
 // wellFormed reports whether the part of an id after the dash is valid: a root's letters and
 // digits, then the names of children, each after a dot.
 func wellFormed(rest string) bool {
-	if rest == "" || len(rest) > 500 {
+	if rest == "" {
 		return false
 	}
 	for part := range strings.SplitSeq(rest, ".") {

@@ -15,3 +15,9 @@ func Valid(name, more string) bool {
 	}
 	return true
 }
+
+// Word reports whether a text is one word: 1 to 640 printable ASCII characters that begin with a letter or
+// digit (lua/check/names.lua).
+func Word(text string) bool {
+	return text != "" && len(text) <= 640 && alphanumeric(text[0]) && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}

@@ -139,11 +139,11 @@ func (c *Cluster) Await() error {
 				info, err := rdb.Info(ctx, "replication").Result()
 				if err != nil || strings.Contains(info, "role:slave") && !strings.Contains(info, "master_link_status:up") ||
 					strings.Contains(info, "role:master") && !strings.Contains(info, "state=online") {
-					return fmt.Errorf("%s is not connected to its master or replica yet: %v", node.Addr, err)
+					return errors.Join(fmt.Errorf("%s is not connected to its master or replica yet", node.Addr), err)
 				}
 				nodes, err := rdb.ClusterNodes(ctx).Result()
 				if err != nil || strings.Contains(nodes, "fail") || strings.Contains(nodes, "handshake") {
-					return fmt.Errorf("not all nodes are healthy: %v", err)
+					return errors.Join(errors.New("not all nodes are healthy"), err)
 				}
 				return nil
 			})

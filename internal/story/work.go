@@ -72,7 +72,7 @@ func (s *stage) settle(w words) []string {
 	}
 	var answers []string
 	for _, v := range trip.Verdicts {
-		answers = append(answers, strings.TrimSpace(string(v.Word)+" "+string(v.Status)))
+		answers = append(answers, strings.TrimSpace(string(v.Word)+" "+string(v.Status)+v.Why))
 	}
 	if ask.N > 0 {
 		answers = append(answers, s.claims(trip)...)

@@ -29,6 +29,7 @@ var rules = []rule{
 	{"nothing is written while a call decides", writesInLua},
 	{"events are appended in store/events.lua only", onlyIn("XADD", "lua/store/events.lua", "lua/store/may_write.lua")},
 	{"the clock is read in now.lua only", onlyIn("TIME", "lua/store/now.lua")},
+	{"the reason of a refusal begins with a verb", reasons},
 	{"documents and code name the same keys", keyTable},
 	{"documents and code name the same fields of a record", recordTable},
 	{"documents and Lua name the same events", eventTable},

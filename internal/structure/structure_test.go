@@ -135,6 +135,18 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 		{terminalStatus, "in a function of a table in a loop", lua(`for i = 1, 2 do f({g = function() t.status = "FAILED" end}) end`), []string{"lua/a.lua:1"}},
 		{terminalStatus, "in a table inside the argument of finish", lua(`finish(tx, {status = "FAILED", of = {status = "FAILED"}})`), []string{"lua/a.lua:1"}},
 
+		{reasons, "a verb", files("a/a.go", "package a\n\nvar err = refusal.Invalid(\"n\", \"must be 1\")\n"), nil},
+		{reasons, "the value before the verb", files("a/a.go", "package a\n\nvar err = refusal.Invalid(\"n\", \"%d must be 1\", n)\n"), nil},
+		{reasons, "a reason from elsewhere", files("a/a.go", "package a\n\nvar err = refusal.Invalid(field, \"%s\", why)\n"), nil},
+		{reasons, "no verb", files("a/a.go", "package a\n\nvar err = refusal.Invalid(\"n\", \"give a \"+\"number\")\n"), []string{`a/a.go:3: the reason of a refusal begins with "give"`}},
+		{reasons, "verbs in Lua", lua(`if x then return {"INVALID", "n", "is 0"} elseif y then return "n", "must be " .. n end` + "\n" + `note.field, note.why = name, "has no value"`), nil},
+		{reasons, "a reason in a variable", lua(`return {"INVALID", field, why}`), nil},
+		{reasons, "other values", lua(`return nil, "its spec cannot be read"`), nil},
+		{reasons, "no verb in an answer", lua(`return nil, {"CHILD", 1, "INVALID", "n", "the number is 0"}`), []string{`lua/a.lua:1: the reason of a refusal begins with "the"`}},
+		{reasons, "no verb in two values", lua(`return "n", "give a number"`), []string{`begins with "give"`}},
+		{reasons, "no verb in a note", lua(`s.field, s.why = name, "twice given"`), []string{`begins with "twice"`}},
+		{reasons, "a value before the verb in Lua", lua(`return {"INVALID", "n", n .. " is 0"}`), []string{`begins with ""`}},
+
 		{writesInLua, "commands that read", lua(`local a, b = redis.call("GET", k), redis.pcall("zrange", k, 0, 1)` + "\n" + `local c, d = try(tx, "HGET", k, "f"), ask("ZCARD", k)`), nil},
 		{writesInLua, "deferred commands", lua(`later.before(tx, "HSET", k, "f", 1)` + "\n" + `later.after(tx, "DEL", k)`), nil},
 		{writesInLua, "a comment", lua(`-- redis.call("SET", k)`), nil},

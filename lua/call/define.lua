@@ -39,7 +39,7 @@ local function together(given)
   if given.retry_expression and tonumber(given.max_retries or 0) < 1 then
     return "retry_expression", "needs max_retries of at least 1"
   elseif given.on_timeout == "retry" and tonumber(given.max_retries or 0) < 1 then
-    return "on_timeout", "retry needs max_retries of at least 1"
+    return "on_timeout", "is retry, which needs max_retries of at least 1"
   elseif given.warn_percent and not given.timeout_ms then
     return "warn_percent", "needs a timeout_ms"
   end

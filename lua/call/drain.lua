@@ -1,6 +1,5 @@
 -- drain: a client cancels the tasks in the line of a queue, in chunks. Tasks that run, and tasks that start
--- later, are left alone. It also leaves an agent whose attempt times
--- out in this call and is retried later.
+-- later, are left alone. So is an agent whose attempt times out in this call and is retried later.
 --
 -- ARGV[1]  call: a repeat of this call has the same; each chunk needs a new one
 -- ARGV[2]  queue

@@ -43,6 +43,7 @@
 --   {"BROKEN", id, why}          a record that the task needs is damaged
 -- Flags
 --
+-- @use store/answer
 -- @use store/begin
 -- @use store/read_root
 -- @use store/unit
@@ -54,11 +55,8 @@ local function enqueue(keys, argv)
   local tx = read_root(begin(keys[1]), kinds)
   tx.strict = true
   local answers = unit(tx, enqueue_all, tasks)
-  for n, answer in ipairs(answers) do
-    answers[n] = answer[1] == "OK" and answer[3] or answer
+  for n, said in ipairs(answers) do
+    answers[n] = said[1] == "OK" and said[3] or said
   end
-  if tx.failed[1] then
-    error(tx.failed[1], 0)
-  end
-  return answers
+  return answer(tx, answers)
 end

@@ -8,7 +8,7 @@
 --
 -- Returns  {now, count, before, first, last, more, {id, {name, value, …}}, …}
 --            count   how many events were ever written
---            before  how many were written before the oldest that is kept
+--            before  how many were written before the oldest that is kept; 0 if 100 entries of another writer come first
 --            first   id of the oldest entry that is kept, 0-0 if the stream is empty
 --            last    the newest id ever given, 0-0 if there is no stream
 --            more    1: there are entries behind the last of these
@@ -27,10 +27,12 @@ local function text(entry)
   return "", nil
 end
 
--- oldest returns how many events were written before the oldest that is kept.
+-- oldest returns how many events were written before the oldest that is kept. If the stream begins with 100 entries of
+-- another writer, it returns 0. Then no event was trimmed, unless another trimmed the stream: store/events.lua leaves
+-- an event at the beginning.
 local function oldest(tx)
   local from = "-"
-  while true do
+  for _ = 1, 10 do
     local entries = redis.call("XRANGE", tx.key.events, from, "+", "COUNT", 10)
     for _, entry in ipairs(entries) do
       local _, first = text(entry)
@@ -43,6 +45,7 @@ local function oldest(tx)
       return tx.root.event_count
     end
   end
+  return 0
 end
 
 -- read adds the entries behind an id to answer. It returns 1 if there are more, else 0.

@@ -8,7 +8,8 @@
 -- ARGV[3]  name of the signal
 -- ARGV[4]  payload, opaque
 --
--- Returns  {"OK"}                       the signal is sent; a repeat of the call gets this too
+-- Returns  {"OK"}                       the signal is sent. A repeat of the call gets this too, if the agent has not
+--                                       requested the name more than 500 times since
 --          {"ALREADY", status, note}    a signal of that name was sent before, or its promise has ended
 --          {"TAKEN", id}                a task of another kind has the id
 --          {"OWNER", id, status}        the agent has ended, or does not exist (status "")

@@ -4,8 +4,8 @@
 -- ARGV     ids, up to 500
 --
 -- Returns  {now, {status, instant}, …}: instant is when its time is up, or when a limit, a warning or a grace is
---          due, if that is sooner; of a timer, when it fires; "" for never. status is "" if there is no such task,
---          and BROKEN if its record cannot be read
+--          due, if that is sooner; of a timer, when it fires; "" for never. status is "" if there is no such task.
+--          {"BROKEN", why} if its record cannot be read
 -- Ends     tasks among them that must end: timers COMPLETED, FAILED if their time was up, else CANCELLED
 -- Flags    allow-oom        a client must learn of the end on a full Redis too
 --
@@ -20,9 +20,9 @@
 -- @use task/nearest
 
 local function look(tx, id)
-  local task = load_task(tx, id)
+  local task, why = load_task(tx, id)
   if not task then
-    return {"BROKEN", ""}
+    return {"BROKEN", why}
   elseif live(task) then
     record.set(tx, task, "watched", "1")
   end

@@ -1,6 +1,7 @@
 -- fields checks each field of a task by itself. It returns the field that is wrong and why, or nil. No field is
 -- required. The value "none" of a time means that the kind's default does not apply.
 --
+-- @use check/spans
 -- @use check/whole
 local least = {
   priority = 0, timeout_ms = 1, deadline_at = 1, delay_ms = 0, available_at = 0, queue_timeout_ms = 1,
@@ -9,9 +10,10 @@ local least = {
 }
 local most = {priority = 3, warn_percent = 99, jitter = 100, budget_percent = 100}
 
--- spans are the times that a kind can have a default of.
-local spans = {timeout_ms = true, queue_timeout_ms = true, attempt_timeout_ms = true, cancel_grace_ms = true,
-  timeout_grace_ms = true, retention_ms = true, backoff_ms = true, backoff_max_ms = true}
+local is_span = {}
+for i = 1, #spans do -- ipairs does not exist while a library is being loaded
+  is_span[spans[i]] = true
+end
 
 local words = {
   backoff = {constant = true, exponential = true, says = "constant or exponential"},
@@ -46,7 +48,7 @@ local texts = {
 
 local function fault(name, value)
   if least[name] then
-    if not whole(value, least[name], most[name]) and not (value == "none" and spans[name]) then
+    if not whole(value, least[name], most[name]) and not (value == "none" and is_span[name]) then
       return name, "must be a whole number from " .. least[name] .. " to " .. (most[name] or "2^53")
     end
   elseif words[name] then

@@ -13,17 +13,18 @@ local function depth(tx, text)
 end
 
 local function id(tx, text)
-  if text and #text <= 512 then
-    if string.match(text, "^(%d+)%-%w[%w_-]*$") == tx.key.partition then
-      return nil -- most tasks are roots
-    end
-    local parent = owner(text)
-    local above = parent and depth(tx, parent)
-    if above and above < 16 and string.find(text, "^%w[%w_-]*$", #parent + 2) then
-      return nil
-    elseif depth(tx, text) == 17 then
-      return "id", "is nested deeper than 16: create it as a child of a task higher up"
-    end
+  if #text > 512 then
+    return "id", "has " .. #text .. " bytes, the limit is 512"
+  elseif string.match(text, "^(%d+)%-%w[%w_-]*$") == tx.key.partition then
+    return nil -- most tasks are roots
   end
-  return "id", "must be the partition, " .. tx.key.partition .. ", a dash, letters and digits"
+  local parent = owner(text)
+  local above = parent and depth(tx, parent)
+  if above and above < 16 and string.find(text, "^%w[%w_-]*$", #parent + 2) then
+    return nil
+  elseif depth(tx, text) == 17 then
+    return "id", "is nested deeper than 16: create it as a child of a task higher up"
+  end
+  return "id", "must be the partition, " .. tx.key.partition .. ", a dash, letters and digits; then for each child a dot" ..
+    " and a name of A-Z a-z 0-9 _ - that begins with a letter or digit"
 end

@@ -8,28 +8,14 @@
 -- @use explain/put
 -- @use explain/put_fields
 -- @use explain/scored
--- @use task/drained
+-- @use task/ancestor_end
 -- @use task/is_attempt_limit
--- @use task/owner
-
--- doomed adds the ancestor whose end ends the task: the first that ended, of equal instants the outermost.
-local function doomed(tx, id, about)
-  local first, by
-  local up = owner(id)
-  while up do
-    local ended = drained(tx, up)
-    if ended and not (first and first < ended) then
-      first, by = ended, up
-    end
-    up = owner(up)
-  end
-  put(about, "doomed_by", by)
-  put(about, "doomed_at", first and string.format("%d", first))
-end
 
 local function facts(tx, task, about, queue)
   local key = tx.key
-  doomed(tx, task.id, about)
+  local ended, ancestor = ancestor_end(tx, task.id)
+  put(about, "doomed_by", ancestor)
+  put(about, "doomed_at", ended and string.format("%d", ended))
   local limit = task.limit_at
   if limit and (tonumber(limit) or tx.at) < tx.at and is_attempt_limit(task) then
     put(about, "attempt_over", limit)

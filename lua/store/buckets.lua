@@ -1,7 +1,7 @@
 -- buckets are the histograms of store/figures.lua. A value is counted in one bucket: the first whose bound is not
 -- below the value, or "more" if the value is above all bounds. A bucket does not include the values of the buckets
 -- below it. Programs read the bounds from the names of the fields, and add up the counts of several partitions. So a
--- later version can add a bound and must not remove one. queue/figures.go has the same table; a test compares them.
+-- later version can add a bound and must not remove one. inspect/figures.go has the same table; a test compares them.
 --
 --   duration  ms from started_at to completed_at
 --   waiting   ms from the instant at which the task could be fetched to started_at

@@ -4,10 +4,8 @@
 --   f     the fields of a task; they are changed
 --   none  whether the value of any field is "none"
 --
+-- @use check/spans
 -- @use task/defaults
-local spans = {"timeout_ms", "queue_timeout_ms", "attempt_timeout_ms", "cancel_grace_ms", "timeout_grace_ms", "retention_ms",
-  "backoff_ms", "backoff_max_ms"}
-
 local function apply_defaults(tx, f, none)
   local open_end = f.timeout_ms == "none"
   for name, value in pairs(defaults(tx, f.kind)) do

@@ -23,7 +23,7 @@ local function untimely(tx, f, deadline, start)
   elseif deadline and deadline < tx.at then
     return "deadline_at", "is in the past; it is " .. tx.now .. " now"
   elseif deadline and start and start > deadline then
-    return "available_at", "the task cannot start before its deadline: start earlier, or give it more time"
+    return "available_at", "is after the deadline: start earlier, or give it more time"
   end
   local window = tonumber(f.idempotency_window_ms)
   if window and deadline and tx.at + window < deadline then
@@ -106,7 +106,7 @@ local function plan(tx, task)
   local above, parent = owner(task.id), nil
   if above then
     if shape.fields.idempotency_key then
-      return {"INVALID", "idempotency_key", "a child's id is its idempotency key"}
+      return {"INVALID", "idempotency_key", "cannot be given for a child: its id is its idempotency key"}
     end
     tx.on = above
     parent, why = load_task(tx, above)

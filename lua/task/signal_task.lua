@@ -1,5 +1,5 @@
--- signal_task returns the promise that a signal settles: the first of its name that is not COMPLETED, or that this call
--- has completed before. If there is no such promise, it returns the newest of that name. If there is none of that name
+-- signal_task returns the promise that a signal settles: the one that this call has completed before, else the first of
+-- its name that is live. If there is no such promise, it returns the newest of that name. If there is none of that name
 -- at all, it makes one. Promises of the same name are made when the agent requests the signal again.
 --
 --   id  of the first promise of that name
@@ -8,6 +8,7 @@
 --
 -- @use store/record
 -- @use task/adopt
+-- @use task/asked_again
 -- @use task/load_task
 -- @use task/look_for_existing
 -- @use task/plan
@@ -27,24 +28,6 @@ local function first(tx, agent, id)
   tx.on = id
   local task, why = load_task(tx, id)
   return task, why and {"BROKEN", why}
-end
-
--- asked_again returns the promise to settle, among the one given and those of later requests for the same signal.
-local function asked_again(tx, call, task)
-  local id, n = task.id, 2
-  while task.status == "COMPLETED" and task.call ~= call do
-    local name = id .. "__" .. n
-    tx.on = name
-    local another, why = load_task(tx, name)
-    if not another then
-      return nil, {"BROKEN", why}
-    elseif not another.status or another.role ~= "promise" then
-      break
-    end
-    task, n = another, n + 1
-  end
-  tx.on = task.id
-  return task
 end
 
 local function signal_task(tx, call, agent, id)

@@ -13,13 +13,13 @@ local function add_due(tx, id, w, members, due)
   if w.patient then
     more, last = impatient(tx, id, due.upto)
   end
-  local known, first = {}, {}
+  local known, added = {}, {}
   for _, m in ipairs(members) do
     known[m.name] = m
   end
   for _, m in ipairs(due.late) do
     if not last or m.ended <= last then
-      known[m.name], first[#first + 1] = m, m
+      known[m.name], added[#added + 1] = m, m
     end
   end
   for _, m in ipairs(more or {}) do
@@ -27,10 +27,10 @@ local function add_due(tx, id, w, members, due)
     if same and same.ended <= m.ended or same and not live(record.get(tx, m.id)) then
       same.impatient = true
     else
-      first[#first + 1] = m
+      added[#added + 1] = m
     end
   end
-  for _, m in ipairs(still_pending(tx, id, w, first)) do
+  for _, m in ipairs(still_pending(tx, id, w, added)) do
     members[#members + 1] = m
   end
   return members, last

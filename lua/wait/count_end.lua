@@ -4,16 +4,15 @@
 -- @use store/own
 -- @use wait/read_wait
 local function count_end(tx, task, owner)
-  local noted = own(tx, "noted")
-  local ends = noted[owner.id]
   read_wait(tx, owner.id)
+  local noted, w = own(tx, "noted"), tx.waits[owner.id]
+  local ends = noted[owner.id]
   if not ends then
-    ends = {}
-    noted[owner.id], noted[#noted + 1] = ends, owner.id
+    noted[#noted + 1] = owner.id
   end
-  if ends.wait ~= tx.waits[owner.id] then -- the earlier ends belong to a wait that is forgotten
-    noted[owner.id] = {wait = tx.waits[owner.id]}
-    ends = noted[owner.id]
+  if not ends or ends.wait ~= w then -- earlier ends belong to a wait that is forgotten
+    ends = {wait = w}
+    noted[owner.id] = ends
   end
   ends[#ends + 1] = task.id
 end

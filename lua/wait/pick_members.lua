@@ -7,11 +7,11 @@ local function pick_members(s)
   for _, m in ipairs(s.members) do
     if owner(m.id) ~= id then
       if m.id == id or string.sub(id, 1, #m.id + 1) == m.id .. "." then
-        return {"INVALID", "members", m.id .. " is the agent itself or one of its owners, which cannot end before the agent"}
+        return {"INVALID", "members", "cannot include " .. m.id .. ", the agent itself or one of its owners: it cannot end before the agent"}
       end
       return {"FOREIGN", m.id}
     elseif m.patience and string.sub(m.id, #id + 2, #id + 3) == "s-" then
-      return {"INVALID", "patience", m.id .. " is a signal, which no wait cancels: give the wait a limit"}
+      return {"INVALID", "patience", "cannot be set for " .. m.id .. ", a signal, which no wait cancels: give the wait a limit"}
     elseif not seen[m.id] then
       seen[m.id] = true
       m.name = string.sub(m.id, #id + 2)

@@ -15,7 +15,7 @@ local function read_note(argv, i)
     for j = i + 1, i + 2 * n, 2 do
       local name, value = argv[j], argv[j + 1]
       if note.made[name] or name ~= "state" and not ((name == "children" or name == "entries") and digits(value)) then
-        note.field, note.why = "checkpoint", "must have state, and children and entries as whole numbers, each once and nothing else"
+        note.field, note.why = "checkpoint", "may have state, children and entries, each once; the last two are whole numbers"
       end
       note.checkpoint[#note.checkpoint + 1], note.checkpoint[#note.checkpoint + 2] = name, value
       note.made[name] = value
