@@ -51,7 +51,7 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		ErrWriter:       stderr,
 		HideHelpCommand: true,
 		Commands: []*cli.Command{demoCommand(), benchCommand(), eventsCommand(), explainCommand(), exportCommand(),
-			functionsCommand(), namespaceCommand()},
+			reapCommand(), functionsCommand(), namespaceCommand()},
 		ExitErrHandler:  func(*cli.Context, error) {},
 		OnUsageError:    usageError,
 		CommandNotFound: func(c *cli.Context, name string) {},

@@ -86,6 +86,16 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 		{"bench memory extra", `got "extra"`},
 		{"--bogus", "bogus"},
 		{"namespaces", `no command "namespaces" (did you mean namespace?)`},
+		{"reap now", "reap takes no argument, and got \"now\": give the namespace with --namespace: see `curfew reap --help`"},
+		{"reap --namespace=", "--namespace must not be empty"},
+		{"reap --batch 251", "--batch 251 must be from 1 to 250"},
+		{"reap --batch -1", "--batch -1 must be from 1 to 250"},
+		{"reap --fallback 0s", "--fallback 0s must be from 1ms to 1h"},
+		{"reap --fallback 2h", "--fallback 2h must be from 1ms to 1h"},
+		{"reap --fallback 5", "has no unit: write 5s"},
+		{"reap --fallbak 5s", "there is no flag --fallbak (did you mean --fallback?): see `curfew reap --help`"},
+		{"reap --log-format xml", `--log-format "xml" must be text or json`},
+		{"reap --redis http://x", "must begin with redis://"},
 		{"functions lod", "there is no command `curfew functions lod` (did you mean load?): write load, ls, show or prune; see `curfew functions --help`"},
 		{"functions remove", "there is no command `curfew functions remove`: write load"},
 		{"functions load all", "functions load takes no argument, and got \"all\": see `curfew functions load --help`"},
@@ -123,7 +133,7 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 
 func TestHelpOfEveryCommand(t *testing.T) {
 	for _, args := range []string{"--help", "demo --help", "bench --help", "bench detect --help", "bench dispatch --help", "bench recovery --help", "bench throughput --help", "bench micro --help", "bench counts --help",
-		"functions", "functions --help", "functions load --help", "functions ls --help", "functions show --help", "functions prune --help",
+		"reap --help", "functions", "functions --help", "functions load --help", "functions ls --help", "functions show --help", "functions prune --help",
 		"namespace", "namespace --help", "namespace create --help", "namespace ls --help", "namespace rm -h"} {
 		if code, out, errs := curfew(t, strings.Fields(args)...); code != 0 || !strings.Contains(out, "USAGE") || errs != "" {
 			t.Errorf("curfew %s: exit %d, stdout %q, stderr %q", args, code, out, errs)
