@@ -130,6 +130,13 @@ func versions(text string) (build int, records []string, err error) {
 	return build, strings.Fields(about[2]), err
 }
 
+// VersionsIn returns the build number of the façade whose text is given, and the versions of records that it
+// reads. It returns false if the text is not that of a façade.
+func VersionsIn(text string) (build int, records []string, ok bool) {
+	build, records, err := versions(text)
+	return build, records, err == nil
+}
+
 // Build returns a number that is greater in newer versions.
 func (f *Facade) Build() int { return f.build }
 

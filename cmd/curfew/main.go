@@ -38,19 +38,30 @@ func (quiet) Printf(context.Context, string, ...any) {}
 
 // run runs the command with these arguments and outputs, and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return runWith(ctx, args, os.Stdin, stdout, stderr)
+}
+
+// runWith is run with another input.
+func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app := &cli.App{
+		Reader:          stdin,
 		Name:            "curfew",
 		Usage:           "a job queue on Redis in which nothing outlives its deadline",
 		Writer:          stdout,
 		ErrWriter:       stderr,
 		HideHelpCommand: true,
-		Commands:        []*cli.Command{demoCommand(), benchCommand(), eventsCommand(), explainCommand(), exportCommand()},
+		Commands: []*cli.Command{demoCommand(), benchCommand(), eventsCommand(), explainCommand(), exportCommand(),
+			reapCommand(), functionsCommand(), namespaceCommand()},
 		ExitErrHandler:  func(*cli.Context, error) {},
 		OnUsageError:    usageError,
 		CommandNotFound: func(c *cli.Context, name string) {},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usage("there is no command %q: see `curfew --help`", c.Args().First())
+				var names []string
+				for _, command := range c.App.Commands {
+					names = append(names, command.Name)
+				}
+				return usage("there is no command %q%s: see `curfew --help`", c.Args().First(), didYouMean(c.Args().First(), names))
 			}
 			return cli.ShowAppHelp(c)
 		},

@@ -85,6 +85,44 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 		{"bench detect --over 1d --runs 0", "--runs 0 must be from 1"},
 		{"bench memory extra", `got "extra"`},
 		{"--bogus", "bogus"},
+		{"namespaces", `no command "namespaces" (did you mean namespace?)`},
+		{"reap now", "reap takes no argument, and got \"now\": give the namespace with --namespace: see `curfew reap --help`"},
+		{"reap --namespace=", "--namespace must not be empty"},
+		{"reap --batch 251", "--batch 251 must be from 1 to 250"},
+		{"reap --batch -1", "--batch -1 must be from 1 to 250"},
+		{"reap --fallback 0s", "--fallback 0s must be from 1ms to 1h"},
+		{"reap --fallback 2h", "--fallback 2h must be from 1ms to 1h"},
+		{"reap --fallback 5", "has no unit: write 5s"},
+		{"reap --fallbak 5s", "there is no flag --fallbak (did you mean --fallback?): see `curfew reap --help`"},
+		{"reap --log-format xml", `--log-format "xml" must be text or json`},
+		{"reap --redis http://x", "must begin with redis://"},
+		{"functions lod", "there is no command `curfew functions lod` (did you mean load?): write load, ls, show or prune; see `curfew functions --help`"},
+		{"functions remove", "there is no command `curfew functions remove`: write load"},
+		{"functions load all", "functions load takes no argument, and got \"all\": see `curfew functions load --help`"},
+		{"functions load -- --force", "functions load takes no argument, and got \"--force\""},
+		{"functions ls --force", "there is no flag --force: see"},
+		{"functions ls -o xml", `--output "xml" must be text or json`},
+		{"functions ls --redis localhost", "must begin with redis://"},
+		{"functions prune --yse", "(did you mean --yes?)"},
+		{"functions show a b", "functions show takes one name, and got 2"},
+		{"functions show a --redis", "--redis needs a value"},
+		{"namespace list", "there is no command `curfew namespace list`: write create, ls or rm"},
+		{"namespace remove x", "there is no command `curfew namespace remove`: write create, ls or rm"},
+		{"namespace creat x", "(did you mean create?)"},
+		{"namespace create", "namespace create needs the name of a namespace; the default of other commands is curfew: see `curfew namespace create --help`"},
+		{"namespace create a b", `namespace create takes one name, and got "b" too`},
+		{"namespace create a --partitions 0", "--partitions 0 must be from 1 to 999"},
+		{"namespace create a --partitions 1000", "--partitions 1000 must be from 1 to 999"},
+		{"namespace create a --partitions many", `--partitions "many": parse error`},
+		{"namespace create a --partitions=", `--partitions "": parse error`},
+		{"namespace create --events some a", `--events "some" must be all, terminal or none`},
+		{"namespace create a --event-mib 0", "--event-mib 0 must be from 1 to 65536"},
+		{"namespace create a --figures maybe", `--figures "maybe" must be on or off`},
+		{"namespace ls --keys -1", "--keys -1 must not be negative"},
+		{"namespace rm", "namespace rm needs the name of a namespace"},
+		{"namespace rm a --rate -1", "--rate -1 must not be negative"},
+		{"namespace rm a --yes --dry-run", "leave one of them out"},
+		{"namespace rm a --forse", "(did you mean --force?)"},
 	} {
 		code, out, errs := curfew(t, strings.Fields(test.args)...)
 		if code != exitUsage || !strings.Contains(errs, test.want) || out != "" {
@@ -94,7 +132,9 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 }
 
 func TestHelpOfEveryCommand(t *testing.T) {
-	for _, args := range []string{"--help", "demo --help", "bench --help", "bench detect --help", "bench dispatch --help", "bench recovery --help", "bench throughput --help", "bench micro --help", "bench counts --help"} {
+	for _, args := range []string{"--help", "demo --help", "bench --help", "bench detect --help", "bench dispatch --help", "bench recovery --help", "bench throughput --help", "bench micro --help", "bench counts --help",
+		"reap --help", "functions", "functions --help", "functions load --help", "functions ls --help", "functions show --help", "functions prune --help",
+		"namespace", "namespace --help", "namespace create --help", "namespace ls --help", "namespace rm -h"} {
 		if code, out, errs := curfew(t, strings.Fields(args)...); code != 0 || !strings.Contains(out, "USAGE") || errs != "" {
 			t.Errorf("curfew %s: exit %d, stdout %q, stderr %q", args, code, out, errs)
 		}

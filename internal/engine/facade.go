@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -55,7 +56,7 @@ func LoadFacadeText(ctx context.Context, rdb *redis.Client, text string) (loaded
 	}
 	newest := text
 	for range 10 { // each turn ends with a newer one
-		replaced, err := replaceFacade(ctx, rdb, newest)
+		replaced, err := ReplaceFacade(ctx, rdb, newest)
 		if err != nil {
 			return false, err
 		}
@@ -93,25 +94,38 @@ func codeOf(list *redis.FunctionListCmd) (string, error) {
 	return "", list.Err()
 }
 
-// replaceFacade loads a façade in place of the library that has only its calls, and returns the
-// text of the façade that was there.
-func replaceFacade(ctx context.Context, rdb *redis.Client, text string) (replaced string, err error) {
+// ReplaceFacade loads a façade in place of any other version of it, and of the library that has only
+// its calls. It returns the text of the façade that was there. If another program's library of the same name
+// was there, ReplaceFacade puts that back, and returns an error.
+func ReplaceFacade(ctx context.Context, rdb *redis.Client, text string) (replaced string, err error) {
 	calls := lua.CallsIn(text)
 	alone, err := rdb.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: calls}).Result()
 	if err != nil {
 		return "", err
 	}
 	var list *redis.FunctionListCmd
+	var load *redis.StringCmd
 	_, err = rdb.TxPipelined(ctx, func(tx redis.Pipeliner) error {
 		list = tx.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: lua.FacadeName, WithCode: true})
 		if len(alone) > 0 {
-			tx.FunctionDelete(ctx, calls)
+			tx.FunctionDelete(ctx, calls) // fails if another program has replaced it, too
 		}
-		tx.FunctionLoadReplace(ctx, text)
+		load = tx.FunctionLoadReplace(ctx, text)
 		return nil
 	})
-	if err != nil {
+	if redis.HasErrorPrefix(err, "EXECABORT") {
+		// Redis does not say why. It says it to a command that can have no effect.
+		return "", cmp.Or(rdb.FunctionLoad(ctx, "#!lua name="+lua.FacadeName+"\n").Err(), err)
+	}
+	if err := cmp.Or(list.Err(), load.Err()); err != nil {
 		return "", err
 	}
-	return codeOf(list)
+	replaced, err = codeOf(list)
+	if _, _, ours := lua.VersionsIn(replaced); ours || replaced == "" || err != nil {
+		return replaced, err
+	}
+	if err := rdb.FunctionLoadReplace(ctx, replaced).Err(); err != nil {
+		return "", err
+	}
+	return "", fmt.Errorf("%w: the library %s belongs to another program", refusal.ErrUnfit, lua.FacadeName)
 }

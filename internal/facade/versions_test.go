@@ -17,6 +17,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // digest is that of the text of the façade without its build number. If this test fails, raise
@@ -101,6 +102,37 @@ func TestALibraryOfAnotherProgramIsNotReplaced(t *testing.T) {
 	queuetest.Open(t, rdb, queue.Config{})
 	if got, err := rdb.FCall(t.Context(), "theirs", nil).Result(); got != "theirs" || err != nil {
 		t.Errorf("their function = %v, %v", got, err)
+	}
+}
+
+// That library can appear after a program has looked, and before it loads its own.
+func TestALibraryThatWasReplacedByMistakeIsPutBack(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Start(t).Client(t)
+	other := "#!lua name=curfew\nredis.register_function('theirs', function() return 'theirs' end)"
+	if err := rdb.FunctionLoad(t.Context(), other).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := engine.ReplaceFacade(t.Context(), rdb, load(t).Text()); !errors.Is(err, refusal.ErrUnfit) {
+		t.Errorf("error %v, want ErrUnfit", err)
+	}
+	list, err := rdb.FunctionList(t.Context(), redis.FunctionListQuery{WithCode: true}).Result()
+	if err != nil || len(list) != 1 || list[0].Code != other {
+		t.Errorf("the server has %d libraries, %v", len(list), err)
+	}
+}
+
+// A transaction that is refused does not say why. A missing right is no reason for a warning.
+func TestALoadThatIsRefusedSaysWhichRightIsMissing(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	if err := server.Client(t).Do(t.Context(), "ACL", "SETUSER", "op", "on", "nopass", "~*", "&*", "+@all", "-function|load").Err(); err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr, Username: "op", Password: "any"})
+	defer rdb.Close()
+	if _, err := engine.LoadFacade(t.Context(), rdb); !engine.Denied(err) || !strings.Contains(err.Error(), "function|load") {
+		t.Errorf("error %v, want that of FUNCTION LOAD", err)
 	}
 }
 

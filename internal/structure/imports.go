@@ -29,6 +29,7 @@ var rooms = []struct {
 	{"reaper", []string{"internal/engine", "internal/names", "refusal"}},
 	{"queue", []string{"lua", "refusal", "internal/names", "retryexpr", "internal/engine"}},
 	{"events", []string{"queue", "internal/engine", "internal/names", "internal/jsonline", "refusal"}},
+	{"internal/operate", []string{"lua", "refusal", "internal/names", "internal/engine", "queue"}},
 	{"internal/audit", []string{"refusal", "queue", "internal/engine", "internal/names"}},
 	{"inspect", []string{"queue", "internal/audit", "internal/engine", "internal/names", "internal/jsonline", "duration", "refusal"}},
 	{"worker", []string{"internal/jsonerr", "internal/names", "refusal", "reaper", "queue", "retryexpr", "duration"}},
@@ -41,7 +42,7 @@ var rooms = []struct {
 	{"flow", []string{"agentwait"}},
 	{"dashboard", []string{"queue", "observe"}},
 	{"bench", []string{"refusal", "lua", "internal/engine", "queue", "inspect", "events", "reaper", "worker", "agentwait", "internal/redisproc", "curfewtest", "observe", "flow", "dashboard"}},
-	{"cmd", []string{"refusal", "duration", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "internal/demo", "curfewtest", "observe", "flow", "dashboard", "bench"}},
+	{"cmd", []string{"refusal", "duration", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "internal/operate", "internal/demo", "curfewtest", "observe", "flow", "dashboard", "bench"}},
 	{"examples", []string{"refusal", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "curfewtest", "observe", "flow", "dashboard"}},
 	{"scripts", nil},
 }
