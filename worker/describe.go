@@ -42,6 +42,12 @@ func (w *Worker) about() string {
 // that no heartbeat is late. If the call fails, inspect.Workers returns the previous description.
 func (p *partition) describe(state queue.WorkerState, about string) {
 	p.w.background.Go(func() {
+		// One call after the other, or a slow first one would overwrite that the worker drains.
+		p.describing.Lock()
+		defer p.describing.Unlock()
+		if p.w.stopping.Load() {
+			state = queue.WorkerDraining
+		}
 		ctx, cancel := context.WithTimeout(p.w.callCtx, describeTimeout)
 		defer cancel()
 		if err := p.w.q.Attempts().Describe(ctx, p.number, p.w.id, state, about); err != nil && ctx.Err() == nil {

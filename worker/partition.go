@@ -17,6 +17,8 @@ type partition struct {
 	number  int
 	account account
 
+	describing sync.Mutex // held during a call of describe
+
 	mu         sync.Mutex
 	held       map[claimKey]*attempt // from the claim until Redis has answered its outcome
 	unreported []*attempt            // finished and not yet in a request, in the order they finished
