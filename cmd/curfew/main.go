@@ -44,7 +44,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Writer:          stdout,
 		ErrWriter:       stderr,
 		HideHelpCommand: true,
-		Commands:        []*cli.Command{demoCommand(), benchCommand(), eventsCommand(), explainCommand(), exportCommand()},
+		Commands:        []*cli.Command{demoCommand(), workCommand(), guardCommand(), benchCommand(), eventsCommand(), explainCommand(), exportCommand()},
 		ExitErrHandler:  func(*cli.Context, error) {},
 		OnUsageError:    usageError,
 		CommandNotFound: func(c *cli.Context, name string) {},
