@@ -107,11 +107,14 @@ func TestInfo(t *testing.T) {
 		}
 		return nil
 	}))
-	id := s.enqueue(queue.Task{Kind: "look", Timeout: time.Hour, MaxRetries: 1, Headers: map[string]string{"trace": "x"}})
+	id := s.enqueue(queue.Task{Kind: "look", Timeout: time.Hour, AttemptTimeout: time.Minute, MaxRetries: 1, Headers: map[string]string{"trace": "x"}})
 	s.run(w)
 	first, second := receive(t, jobs), receive(t, jobs)
 	if left := time.Until(first.Deadline); left > time.Hour || left < 59*time.Minute {
 		t.Errorf("the deadline is %v away, want 1h", left)
+	}
+	if left := time.Until(first.AttemptDeadline); left > time.Minute || left < 0 {
+		t.Errorf("the deadline of the attempt is %v away, want 1m", left)
 	}
 	if age := time.Since(first.CreatedAt); age > time.Minute || age < -time.Minute {
 		t.Errorf("the task was created %v ago", age)

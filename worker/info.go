@@ -19,8 +19,11 @@ type Job struct {
 	// the task can have.
 	Retries, MaxRetries int
 	// Deadline is when the task's time is up, by the local clock; zero if it has none.
-	Deadline  time.Time
-	CreatedAt time.Time // by the clock of Redis
+	Deadline time.Time
+	// AttemptDeadline is when the time of this attempt is up, by the local clock; zero if that is
+	// not before Deadline.
+	AttemptDeadline time.Time
+	CreatedAt       time.Time // by the clock of Redis
 	// ClaimedAt is when the task was claimed, by the clock of Redis. ReceivedAt is when this
 	// worker received it, by the local clock. Both are taken as the same instant when an
 	// instant is converted from one clock to the other.
@@ -46,7 +49,8 @@ func Info(ctx context.Context) Job {
 	return Job{
 		ID: c.ID, Kind: c.Kind, Queue: c.Queue, Epoch: c.Epoch,
 		Attempt: c.Attempt(), Retries: c.Retries, MaxRetries: c.MaxRetries,
-		Deadline: local(c.Deadline, c.Now, a.received), CreatedAt: c.CreatedAt, Headers: c.Headers,
+		Deadline: local(c.Deadline, c.Now, a.received), AttemptDeadline: local(c.AttemptDeadline, c.Now, a.received),
+		CreatedAt: c.CreatedAt, Headers: c.Headers,
 		ClaimedAt: c.Now, ReceivedAt: a.received, Worker: a.worker, Journal: c.Journal,
 	}
 }

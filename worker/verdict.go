@@ -36,15 +36,15 @@ func (v *verdict) Error() string {
 func (v *verdict) Unwrap() error { return v.err }
 
 // RetryAfter returns an error that fails the attempt. If the task has a retry left, it runs again
-// after d. err may be nil.
+// after d. If err is an error of Fail, the record keeps its code. err may be nil.
 func RetryAfter(d time.Duration, err error) error {
-	return &verdict{verb: queue.Fail, class: queue.ClassError, delay: max(d, 0), err: err}
+	return &verdict{verb: queue.Fail, class: queue.ClassError, code: VerdictOf(err).Code, delay: max(d, 0), err: err}
 }
 
 // Discard returns an error that fails the task without a retry. Only a retry expression of the task
-// can decide otherwise. err may be nil.
+// can decide otherwise. If err is an error of Fail, the record keeps its code. err may be nil.
 func Discard(err error) error {
-	return &verdict{verb: queue.Fail, class: queue.ClassFailed, err: err}
+	return &verdict{verb: queue.Fail, class: queue.ClassFailed, code: VerdictOf(err).Code, err: err}
 }
 
 // Fail returns an error that fails the attempt with an exit code. The record keeps the code. err may

@@ -23,10 +23,15 @@ func namespaceFlags() []cli.Flag {
 	}
 }
 
-// openNamespace opens the namespace of the flags. It fails if the namespace does not exist,
-// because a mistyped name must not create one. stop closes the connection. Callers pass err to
-// readError, as each error of a command that reads.
+// openNamespace opens the namespace of the flags. It fails if the namespace does not exist, because a
+// mistyped name must not create one. A command can have a flag --create. stop closes the connection.
+// Callers pass err to readError, as each error of a command that reads.
 func openNamespace(c *cli.Context) (q *queue.Queue, stop func(), err error) {
+	return openNamespaceAs(c, queue.Config{Logger: slog.New(slog.DiscardHandler)})
+}
+
+// openNamespaceAs opens the namespace of the flags with a config.
+func openNamespaceAs(c *cli.Context, config queue.Config) (q *queue.Queue, stop func(), err error) {
 	namespace := c.String("namespace")
 	if namespace == "" {
 		return nil, nil, usage("--namespace must not be empty")
@@ -40,11 +45,12 @@ func openNamespace(c *cli.Context) (q *queue.Queue, stop func(), err error) {
 			rdb.Close()
 		}
 	}()
-	if n, err := rdb.Exists(c.Context, namespace+":{0}").Result(); err == nil && n == 0 {
+	if n, err := rdb.Exists(c.Context, namespace+":{0}").Result(); err == nil && n == 0 && !c.Bool("create") {
 		return nil, nil, fmt.Errorf("there is no namespace %q on this Redis: give the namespace with --namespace, and the server with --redis or REDIS_URL", namespace)
 	}
+	config.Namespace = namespace
 	// If Exists fails, Open returns a better error.
-	q, err = queue.Open(c.Context, rdb, queue.Config{Namespace: namespace, Logger: slog.New(slog.DiscardHandler)})
+	q, err = queue.Open(c.Context, rdb, config)
 	if errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown) {
 		err = cli.Exit(fmt.Sprintf("%v: give its address with --redis or REDIS_URL", err), exitUnreachable)
 	}

@@ -133,7 +133,7 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 
 func TestHelpOfEveryCommand(t *testing.T) {
 	for _, args := range []string{"--help", "demo --help", "bench --help", "bench detect --help", "bench dispatch --help", "bench recovery --help", "bench throughput --help", "bench micro --help", "bench counts --help",
-		"reap --help", "functions", "functions --help", "functions load --help", "functions ls --help", "functions show --help", "functions prune --help",
+		"work --help", "reap --help", "functions", "functions --help", "functions load --help", "functions ls --help", "functions show --help", "functions prune --help",
 		"namespace", "namespace --help", "namespace create --help", "namespace ls --help", "namespace rm -h"} {
 		if code, out, errs := curfew(t, strings.Fields(args)...); code != 0 || !strings.Contains(out, "USAGE") || errs != "" {
 			t.Errorf("curfew %s: exit %d, stdout %q, stderr %q", args, code, out, errs)

@@ -34,6 +34,7 @@ var rooms = []struct {
 	{"inspect", []string{"queue", "internal/audit", "internal/engine", "internal/names", "internal/jsonline", "duration", "refusal"}},
 	{"worker", []string{"internal/jsonerr", "internal/names", "refusal", "reaper", "queue", "retryexpr", "duration"}},
 	{"agentwait", []string{"internal/jsonerr", "refusal", "worker", "queue", "lua", "retryexpr"}},
+	{"internal/outside", []string{"duration", "queue", "worker"}},
 	{"internal/embedded", []string{"lua"}},
 	{"internal/redisproc", nil},
 	{"internal/demo", []string{"queue", "worker", "internal/embedded"}},
@@ -42,7 +43,7 @@ var rooms = []struct {
 	{"flow", []string{"agentwait"}},
 	{"dashboard", []string{"queue", "observe"}},
 	{"bench", []string{"refusal", "lua", "internal/engine", "queue", "inspect", "events", "reaper", "worker", "agentwait", "internal/redisproc", "curfewtest", "observe", "flow", "dashboard"}},
-	{"cmd", []string{"refusal", "duration", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "internal/operate", "internal/demo", "curfewtest", "observe", "flow", "dashboard", "bench"}},
+	{"cmd", []string{"refusal", "duration", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "internal/operate", "internal/demo", "internal/outside", "curfewtest", "observe", "flow", "dashboard", "bench"}},
 	{"examples", []string{"refusal", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "curfewtest", "observe", "flow", "dashboard"}},
 	{"scripts", nil},
 }

@@ -1,0 +1,353 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// commandVariable makes this test binary the command curfew.
+const commandVariable = "CURFEW_TEST_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(commandVariable) != "" {
+		main()
+	}
+	redistest.Main(m)
+}
+
+// workStage is a namespace for processes that run `curfew work`.
+type workStage struct {
+	*testing.T
+	q      *queue.Queue
+	url    string
+	folder string // $DIR of the commands
+}
+
+func newWorkStage(t *testing.T) *workStage {
+	t.Helper()
+	server := redistest.Shared(t)
+	q := queuetest.Open(t, server.Client(t), queue.Config{Namespace: redistest.Namespace(t)})
+	return &workStage{t, q, "redis://" + server.Addr, t.TempDir()}
+}
+
+// workProcess is a process that runs `curfew work`.
+type workProcess struct {
+	*exec.Cmd
+	log   *lockedBuffer
+	ended chan struct{}
+}
+
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func (s *workStage) start(args ...string) *workProcess {
+	s.Helper()
+	p := &workProcess{exec.Command(os.Args[0], append([]string{"work", "--namespace", s.q.Namespace()}, args...)...), &lockedBuffer{}, make(chan struct{})}
+	p.Env = append(os.Environ(), commandVariable+"=yes", "REDIS_URL="+s.url, "DIR="+s.folder)
+	p.Stderr = p.log
+	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := p.Start(); err != nil {
+		s.Fatal(err)
+	}
+	go func() {
+		p.Wait()
+		close(p.ended)
+	}()
+	s.Cleanup(func() {
+		p.Process.Kill()
+		await.Receive(s, p.ended, "the end of the worker")
+		if s.Failed() {
+			s.Logf("%v:\n%s", p.Args, p.log)
+		}
+	})
+	return p
+}
+
+// exit waits for the end of the process, and returns its exit code.
+func (p *workProcess) exit(t testing.TB) int {
+	t.Helper()
+	await.Receive(t, p.ended, "the end of the worker")
+	return p.ProcessState.ExitCode()
+}
+
+func (s *workStage) enqueue(task queue.Task) string {
+	s.Helper()
+	return queuetest.Enqueue(s, s.q, task).ID
+}
+
+// result waits for the end of a task.
+func (s *workStage) result(id string) string {
+	s.Helper()
+	result, err := s.q.Result(s.Context(), id)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return string(result)
+}
+
+func (s *workStage) record(id string) *queue.Record {
+	s.Helper()
+	r, err := s.q.Get(s.Context(), id)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return r
+}
+
+// drains reports whether the only worker has said that it drains.
+func (s *workStage) drains() bool {
+	workers, err := inspect.Workers(s.Context(), s.q)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return len(workers) == 1 && workers[0].State == queue.WorkerDraining
+}
+
+// pid waits until a command has written a process id to a file.
+func (s *workStage) pid(name string) (id int) {
+	s.Helper()
+	await.Until(s, "a process id in "+name, func() bool {
+		text, _ := os.ReadFile(filepath.Join(s.folder, name))
+		id, _ = strconv.Atoi(strings.TrimSuffix(string(text), "\n"))
+		return strings.HasSuffix(string(text), "\n")
+	})
+	return id
+}
+
+func (s *workStage) gone(what string, pid int) {
+	s.Helper()
+	await.Until(s, fmt.Sprintf("the end of %s, process %d", what, pid), func() bool {
+		if syscall.Kill(pid, 0) != nil {
+			return true
+		}
+		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		return err == nil && strings.Contains(string(text), ") Z ")
+	})
+}
+
+// stubborn is a command whose processes ignore SIGTERM. It writes their ids to files.
+const stubborn = `trap '' TERM; (while :; do sleep 0.05; done) & echo $! >$DIR/child; echo $$ >$DIR/pid; while :; do sleep 0.05; done`
+
+func TestWorkRunsCommandsAndCallsURLs(t *testing.T) {
+	t.Parallel()
+	s := newWorkStage(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.URL, " ", r.Header.Get("Curfew-Kind"), " ")
+		io.Copy(w, r.Body)
+	}))
+	defer server.Close()
+	p := s.start("--kind", "a", "--kind", "b", "--http", "c="+server.URL+"/c?x=1,2", "--http", "d="+server.URL+"/d", "--queue", "first=6", "--queue", "second",
+		"--concurrency", "3", "--name", "w7", "--", "/bin/sh", "-c", `echo $CURFEW_KIND $1 --kind; cat`, "name", "--flag")
+	for _, row := range []struct {
+		task queue.Task
+		want string
+	}{
+		{queue.Task{Kind: "a", Queue: "first", Payload: []byte("1")}, "a --flag --kind\n1"},
+		{queue.Task{Kind: "b", Queue: "second", Payload: []byte("2")}, "b --flag --kind\n2"},
+		{queue.Task{Kind: "c", Queue: "first", Payload: []byte("3")}, "/c?x=1,2 c 3"},
+		{queue.Task{Kind: "d", Queue: "second", Payload: []byte("4")}, "/d d 4"},
+	} {
+		id := s.enqueue(row.task)
+		if got := s.result(id); got != row.want {
+			t.Errorf("kind %s: %q, want %q", row.task.Kind, got, row.want)
+		}
+		if r := s.record(id); !strings.HasPrefix(r.Worker, "w7-") {
+			t.Errorf("the worker is %q, want one that begins with w7", r.Worker)
+		}
+	}
+	p.Process.Signal(syscall.SIGTERM)
+	if code := p.exit(t); code != 0 || !strings.Contains(p.log.String(), `kinds="a b c d"`) {
+		t.Errorf("exit %d, %s", code, p.log)
+	}
+}
+
+// A worker that is killed leaves nothing behind: the kernel kills the command, and the guard what the command has
+// started. The task runs in another worker when the lease is over.
+func TestAKilledWorkerLeavesNoProcess(t *testing.T) {
+	t.Parallel()
+	s := newWorkStage(t)
+	p := s.start("--kind", "k", "--lease", "1s", "--grace", "1h", "--", "/bin/sh", "-c", stubborn)
+	id := s.enqueue(queue.Task{})
+	command, child := s.pid("pid"), s.pid("child")
+	syscall.Kill(-p.Process.Pid, syscall.SIGKILL) // with all that a terminal or a supervisor takes for the worker
+	await.Receive(t, p.ended, "the end of the worker")
+	s.gone("the command", command)
+	s.gone("its child", child)
+	s.start("--kind", "k", "--lease", "1s", "--", "/bin/sh", "-c", "echo other $CURFEW_EPOCH $CURFEW_ATTEMPT")
+	if got := s.result(id); got != "other 2 1\n" {
+		t.Errorf("the result is %q, want that of the other worker, and no retry spent", got)
+	}
+	if r := s.record(id); r.LeaseLosses != 1 {
+		t.Errorf("%d leases were lost, want 1", r.LeaseLosses)
+	}
+}
+
+// A worker that stands still loses its lease, and another worker gets the task. When the first one goes on, its
+// command is ended, and its result does not count.
+func TestACommandEndsWhenItsLeaseIsLost(t *testing.T) {
+	t.Parallel()
+	s := newWorkStage(t)
+	first := s.start("--kind", "k", "--lease", "1s", "--grace", "100ms", "--", "/bin/sh", "-c", stubborn)
+	id := s.enqueue(queue.Task{})
+	command, child := s.pid("pid"), s.pid("child")
+	first.Process.Signal(syscall.SIGSTOP)
+	s.start("--kind", "k", "--lease", "1s", "--", "/bin/sh", "-c", "echo other")
+	if got := s.result(id); got != "other\n" {
+		t.Errorf("the result is %q, want that of the other worker", got)
+	}
+	first.Process.Signal(syscall.SIGCONT)
+	s.gone("the command", command)
+	s.gone("its child", child)
+}
+
+func TestTheFirstSignalDrainsAndTheSecondKills(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		claim        string
+		first, later syscall.Signal
+		script       string
+		flags        []string
+		code         int
+		status       queue.Status
+		log          string
+	}{
+		{"a task that ends in time counts", syscall.SIGINT, 0, `echo $$ >$DIR/pid; echo $$ >$DIR/child; while [ ! -e $DIR/go ]; do sleep 0.01; done`, nil, 0, queue.Completed, "The worker takes tasks"},
+		{"after the shutdown timeout a task is given back", syscall.SIGTERM, 0, stubborn, []string{"--shutdown-timeout", "0s", "--grace", "50ms"}, 0, queue.Pending, "The worker takes tasks"},
+		{"a second signal kills, and the task is given back", syscall.SIGINT, syscall.SIGINT, stubborn, []string{"--shutdown-timeout", "1h", "--grace", "1h"}, 1, queue.Pending, "a second signal has ended the worker at once"},
+		{"a second signal kills what is in its grace", syscall.SIGTERM, syscall.SIGINT, stubborn, []string{"--shutdown-timeout", "0s", "--grace", "1h"}, 1, queue.Pending, "a second signal has ended the worker at once"},
+	} {
+		t.Run(row.claim, func(t *testing.T) {
+			t.Parallel()
+			s := newWorkStage(t)
+			p := s.start(append(append([]string{"--kind", "k", "--no-reaper"}, row.flags...), "--", "/bin/sh", "-c", row.script)...)
+			id := s.enqueue(queue.Task{})
+			command, child := s.pid("pid"), s.pid("child")
+			p.Process.Signal(row.first)
+			if row.later != 0 {
+				await.Until(t, "the worker drains", s.drains)
+			}
+			switch {
+			case row.later != 0:
+				p.Process.Signal(row.later)
+			case row.status == queue.Completed:
+				if err := os.WriteFile(filepath.Join(s.folder, "go"), nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if code := p.exit(t); code != row.code || !strings.Contains(p.log.String(), row.log) {
+				t.Errorf("exit %d, want %d and %q", code, row.code, row.log)
+			}
+			s.gone("the command", command)
+			s.gone("its child", child)
+			if r := s.record(id); r.Status != row.status || r.Retries != 0 || r.LeaseLosses != 0 {
+				t.Errorf("the task is %s, retries %d, lost leases %d, want %s", r.Status, r.Retries, r.LeaseLosses, row.status)
+			}
+		})
+	}
+}
+
+// --create makes a namespace; without it a mistyped one is an error.
+func TestWorkMakesNoNamespaceUnasked(t *testing.T) {
+	t.Parallel()
+	s := newWorkStage(t)
+	new := s.q.Namespace() + "-new"
+	code, out, errs := curfew(t, "work", "--redis", s.url, "--namespace", new, "--kind", "k", "--", "/bin/true")
+	if code != exitFailed || out != "" || !strings.Contains(errs, "there is no namespace") {
+		t.Errorf("exit %d, %q, %q, want that there is no such namespace", code, out, errs)
+	}
+	p := s.start("--namespace", new, "--create", "--kind", "k", "--", "/bin/true")
+	await.Until(t, "the worker takes tasks", func() bool { return strings.Contains(p.log.String(), "The worker takes tasks") })
+	p.Process.Signal(syscall.SIGTERM)
+	if code := p.exit(t); code != 0 {
+		t.Errorf("exit %d, want 0", code)
+	}
+	keys, err := s.q.Client().Keys(t.Context(), new+":*").Result()
+	if err != nil || len(keys) == 0 {
+		t.Fatalf("the keys of the new namespace are %v, %v", keys, err)
+	}
+	s.q.Client().Unlink(t.Context(), keys...)
+}
+
+func TestWorkIsRefusedBeforeItBegins(t *testing.T) {
+	t.Parallel()
+	missing := filepath.Join(t.TempDir(), "missing")
+	for _, row := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "write --kind KIND -- COMMAND, or --http KIND=URL"},
+		{[]string{"--kind", "k"}, "--kind k needs a command that runs its tasks: add -- and the command"},
+		{[]string{"--kind", "k", "--"}, "--kind k needs a command"},
+		{[]string{"--", "true"}, `the command "true" has no kind of tasks to run: add --kind KIND before --`},
+		{[]string{"--http", "a=http://x", "true"}, `the command "true" has no kind of tasks`},
+		{[]string{"--kind", "k", "--", ""}, "the command after -- is empty"},
+		{[]string{"--kind", "k", "resize", "--", "true"}, `"resize" is before --, and flags after it are not read`},
+		{[]string{"--kind", "k", "--", missing}, "the command cannot be run"},
+		{[]string{"--kind", "k", "--", "curfew-no-such-program"}, "executable file not found in $PATH"},
+		{[]string{"--kind", "k", "--", os.TempDir()}, "is a directory"},
+		{[]string{"--kind", "", "--", "true"}, `--kind: kind "" must be`},
+		{[]string{"--kind", "a b", "--", "true"}, `"a b" must be 1 to 128`},
+		{[]string{"--kind", "k", "--kind", "k", "--", "true"}, `the kind "k" is given twice`},
+		{[]string{"--kind", "k", "--http", "k=http://x", "--", "true"}, `the kind "k" is given twice`},
+		{[]string{"--http", "http://x/resize"}, "has no kind: write a kind, =, and the URL"},
+		{[]string{"--http", "=http://x"}, `--http: kind "" must be`},
+		{[]string{"--http", "k="}, "must be a URL that begins with http://"},
+		{[]string{"--http", "k=localhost:80/x"}, "must be a URL that begins with http://"},
+		{[]string{"--http", "k=ftp://x/"}, "must be a URL that begins with http://"},
+		{[]string{"--http", "k=http://"}, "and has a host"},
+		{[]string{"--http", "k=http://x", "--queue", ""}, `--queue "" must be a name and a weight, such as default=1`},
+		{[]string{"--http", "k=http://x", "--queue", "a b=1"}, "must be a name and a weight"},
+		{[]string{"--http", "k=http://x", "--queue", "a=0"}, `the weight "0" must be a whole number from 1`},
+		{[]string{"--http", "k=http://x", "--queue", "a=x"}, `the weight "x" must be a whole number from 1`},
+		{[]string{"--http", "k=http://x", "--queue", "a=-1"}, "must be a whole number from 1"},
+		{[]string{"--http", "k=http://x", "--queue", "a", "--queue", "a=2"}, `the queue "a" is given twice`},
+		{[]string{"--http", "k=http://x", "--concurrency", "0"}, "--concurrency 0 must be from 1"},
+		{[]string{"--http", "k=http://x", "--concurrency", "many"}, "many"},
+		{[]string{"--http", "k=http://x", "--lease", "500ms"}, "--lease 500ms must be at least 1s"},
+		{[]string{"--http", "k=http://x", "--lease", "5"}, "has no unit: write 5s"},
+		{[]string{"--http", "k=http://x", "--grace", "-1s"}, "is negative"},
+		{[]string{"--http", "k=http://x", "--max-bytes", "0"}, "--max-bytes 0 must be from 1"},
+		{[]string{"--http", "k=http://x", "--bogus"}, "bogus"},
+		{[]string{"--http", "k=http://x", "--namespace", ""}, "--namespace must not be empty"},
+		{[]string{"--http", "k=http://x", "--redis", "localhost"}, "--redis:"},
+	} {
+		code, out, errs := curfew(t, append([]string{"work"}, row.args...)...)
+		if code != exitUsage || out != "" || !strings.Contains(errs, row.want) {
+			t.Errorf("work %q: exit %d, %q, %q, want exit 2 and %q", row.args, code, out, errs, row.want)
+		}
+	}
+	if code, out, errs := curfew(t, "work", "--help"); code != 0 || !strings.Contains(out, "exit code 75") || errs != "" {
+		t.Errorf("--help: exit %d, %q, %q", code, out, errs)
+	}
+}
