@@ -17,7 +17,7 @@ LONGEST  ?= ./internal/races ./queue ./internal/model ./internal/planted ./bench
 # The limit for one test binary.
 TIMEOUT  ?= 270s
 
-.PHONY: help demo test ci long fmt vet lint fuzz race planted redis bench clean
+.PHONY: help demo test ci long fmt vet lint fuzz race doors planted redis bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s)
 race: redis ## Run a subset with the race detector; installs gcc if it is missing
 	@scripts/gcc
 	@CGO_ENABLED=1 go run ./internal/tally -- -race -short -p 2 -timeout 10m $(RACE)
+
+doors: redis ## Run the examples in Python, Node and shell; installs what is missing
+	@scripts/doors
+	@CURFEW_DOORS=1 go run ./internal/tally -- -count 1 -timeout $(TIMEOUT) ./examples
 
 planted: redis ## Plant known bugs in the Lua: the tests must find each one
 	@go run ./internal/planted

@@ -68,7 +68,7 @@ func (m *machine) command(script string, args ...string) *exec.Cmd {
 	}
 	cmd := exec.Command("/bin/sh", append([]string{path}, args...)...)
 	cmd.Env = []string{"PATH=" + filepath.Join(m.dir, "bin"), "LOG=" + filepath.Join(m.dir, "log"),
-		"POLICY_RC_D=" + m.policy, "DIR=" + m.dir, "TMPDIR=" + m.dir}
+		"POLICY_RC_D=" + m.policy, "DIR=" + m.dir, "TMPDIR=" + m.dir, "DEBIAN_PYTHON=python3"}
 	cmd.Stdin = strings.NewReader("text that a script must not read")
 	return cmd
 }
@@ -180,6 +180,89 @@ func TestACompilerIsThereAfterwardsOrAdviceIsGiven(t *testing.T) {
 				t.Errorf("ok %v, want %v; said\n%s\nwant\n%s\ndid\n%s\nwant\n%s", ok, test.ok, said, test.said, did, test.did)
 			}
 		})
+	}
+}
+
+func TestPythonAndNodeAreThereAfterwardsOrAdviceIsGiven(t *testing.T) {
+	const (
+		python = "exit 0" // it has the package redis
+		bare   = "exit 1"
+		node20 = "echo v20.1.0"
+		node16 = "echo v16.20.2"
+		npm    = `echo "npm $*" >>"$LOG"; mkdir node_modules`
+	)
+	brings := func(program, body string) string {
+		return strings.ReplaceAll(aptGet, "INSTALL", `printf '#!/bin/sh\n`+body+`\n' >"$DIR/bin/`+program+`"; chmod 755 "$DIR/bin/`+program+`"`)
+	}
+	const ci = "npm ci --silent --ignore-scripts --no-audit --no-fund\n"
+	for _, test := range []struct {
+		claim     string
+		programs  map[string]string
+		installed bool // the packages of examples/node
+		ok        bool
+		said      string
+		did       string
+	}{
+		{"what is there is left alone", map[string]string{"python3": python, "node": node20, "npm": npm, "apt-get": aptGet}, true, true, "", ""},
+		{"missing packages of Node are installed", map[string]string{"python3": python, "node": node20, "npm": npm}, false, true,
+			"installing the packages of examples/node with npm\n", ci},
+		{"a Python without redis gets Debian's package", map[string]string{"python3": bare, "node": node20, "npm": npm, "apt-get": brings("python3", "exit 0")}, true, true,
+			"installing python3-redis with apt-get\n", installed("python3-redis")},
+		{"a missing Node is installed", map[string]string{"python3": python, "npm": npm, "apt-get": brings("node", "echo v18.20.4")}, true, true,
+			"installing nodejs with apt-get\n", installed("nodejs")},
+		{"an old Node gets advice", map[string]string{"python3": python, "node": node16, "npm": npm, "apt-get": aptGet}, true, false,
+			"These tests need Node 18 or newer with npm: put it on the PATH, and run this again.\n", ""},
+		{"a system without apt-get gets advice", map[string]string{"python3": bare, "node": node20, "npm": npm}, true, false,
+			"These tests need Python 3 with the package redis of version 4.2 or newer: install it, and run this again.\n", ""},
+		{"a failed npm gets advice", map[string]string{"python3": python, "node": node20, "npm": "exit 1"}, false, false,
+			"These tests need the packages of examples/node: run npm ci there, and run this again.\n", ""},
+	} {
+		t.Run(test.claim, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t, test.programs)
+			m.doors(test.installed)
+			ok, said, did := m.run(filepath.Join(m.dir, "scripts", "doors"))
+			if ok != test.ok || !strings.Contains(said, test.said) || (test.said == "" && said != "") || did != test.did {
+				t.Errorf("ok %v, want %v; said\n%s\nwant\n%s\ndid\n%s\nwant\n%s", ok, test.ok, said, test.said, did, test.did)
+			}
+			if ok, said, did := m.run(filepath.Join(m.dir, "scripts", "doors")); test.ok && (!ok || said != "" || did != test.did) {
+				t.Errorf("the second run: ok %v, said %q, did\n%s", ok, said, did)
+			}
+		})
+	}
+}
+
+// doors copies the script to a tree whose examples/node has its packages or not, since it installs them there.
+func (m *machine) doors(installed bool) {
+	m.t.Helper()
+	for _, tool := range []string{"cmp", "cp", "mkdir"} {
+		path, err := exec.LookPath(tool)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(m.dir, "bin", tool)); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	node := filepath.Join("examples", "node")
+	for _, folder := range []string{"scripts", node} {
+		if err := os.MkdirAll(filepath.Join(m.dir, folder), 0o755); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"doors", "apt"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		m.write(filepath.Join("scripts", name), string(text))
+	}
+	m.write(filepath.Join(node, "package-lock.json"), "{}")
+	if installed {
+		if err := os.Mkdir(filepath.Join(m.dir, node, "node_modules"), 0o755); err != nil {
+			m.t.Fatal(err)
+		}
+		m.write(filepath.Join(node, "node_modules", ".installed"), "{}")
 	}
 }
 

@@ -97,8 +97,8 @@ func work(c *cli.Context) error {
 	}
 	log := slog.New(slog.NewTextHandler(c.App.ErrWriter, nil))
 	q, stop, err := openNamespaceAs(c, queue.Config{Access: queue.AccessWork, MaxBytes: c.Int("max-bytes"), Logger: log})
-	if err != nil || q == nil {
-		return err
+	if err != nil {
+		return readError(err)
 	}
 	defer stop()
 

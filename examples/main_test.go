@@ -1,0 +1,40 @@
+// Package examples_test runs the programs of the folders python, node and shell against a real
+// Redis, beside producers and workers in Go. The tests need Python and Node, so they are skipped
+// unless CURFEW_DOORS is 1: `make doors` installs what they need, and runs them.
+package examples_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+)
+
+func TestMain(m *testing.M) {
+	redistest.AtOnce(8) // they mostly wait for interpreters to start, and for deadlines
+	redistest.Main(m)
+}
+
+func TestOtherLanguages(t *testing.T) {
+	if os.Getenv("CURFEW_DOORS") != "1" {
+		t.Skip("CURFEW_DOORS is not 1: these tests need Python and Node, which `make doors` installs")
+	}
+	for name, test := range map[string]func(*testing.T){
+		"each worker runs the tasks of each producer":           eachWorkerRunsTheTasksOfEachProducer,
+		"a task of a killed worker runs elsewhere":              aTaskOfAKilledWorkerRunsElsewhere,
+		"a task of a killed worker ends on its deadline":        aTaskOfAKilledWorkerEndsOnItsDeadline,
+		"a task whose handler hangs ends on time":               aTaskWhoseHandlerHangsEndsOnTime,
+		"an attempt stops when its time is up":                  anAttemptStopsWhenItsTimeIsUp,
+		"an attempt stops when its task is cancelled":           anAttemptStopsWhenItsTaskIsCancelled,
+		"SIGTERM lets a task end":                               sigtermLetsATaskEnd,
+		"a worker that is asked to stop ends":                   aWorkerThatIsAskedToStopEnds,
+		"a task without a handler is given back":                aTaskWithoutAHandlerIsGivenBack,
+		"an error is retried":                                   anErrorIsRetried,
+		"programs go on when functions or the server were gone": programsGoOnWhenFunctionsOrTheServerWereGone,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
+}
