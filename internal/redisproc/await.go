@@ -51,3 +51,20 @@ func (s *Server) AwaitMaster() error {
 		return s.says([]string{"role:master"}, "INFO", "replication")
 	})
 }
+
+// Promote makes a replica of a cluster the master of its shard, in a planned failover, and returns when it
+// is. Redis gives a planned failover up after 5 s if the other masters have not voted, which happens soon
+// after another failover. So Promote asks again.
+func (s *Server) Promote() error {
+	var asked time.Time
+	return await("a replica is promoted", func() error {
+		err := s.says([]string{"role:master"}, "INFO", "replication")
+		if err != nil && time.Since(asked) > 6*time.Second {
+			asked = time.Now()
+			if err := s.says(nil, "CLUSTER", "FAILOVER"); err != nil {
+				return err
+			}
+		}
+		return err
+	})
+}
