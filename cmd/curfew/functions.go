@@ -54,9 +54,9 @@ func functionsLoadCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "load",
 		Usage: "load the functions for programs in other languages, on every master",
-		Description: `Loads the library "curfew" where there is none, and in place of an older one. It leaves a newer one, and fails then,
-unless --force is given: programs may need what the newer one has. It always leaves a library "curfew" that
-belongs to another program.`,
+		Description: `Loads the library "curfew" into each master that does not have it, or has an older version. If a master has a
+newer version, the command leaves it and fails, because programs may need it; --force replaces it. A library
+"curfew" of another program is never replaced.`,
 		Flags: serverFlags(
 			&cli.BoolFlag{Name: "force", Usage: "replace a newer library too, or one that works with records that this one does not"},
 			formatFlag()),

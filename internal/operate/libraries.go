@@ -184,7 +184,7 @@ func (s *Server) load(ctx context.Context, m master, force bool, did *Loaded) er
 	return nil
 }
 
-// loadNewer loads the library where there is none, or an older one. Another program can load a newer one meanwhile.
+// loadNewer loads the library if the server has none or an older one. Another program can load a newer one meanwhile.
 func (s *Server) loadNewer(ctx context.Context, m master, facade *lua.Facade, old *Library, did *Loaded) error {
 	loaded, err := engine.LoadFacadeText(ctx, m.rdb, facade.Text())
 	if err != nil {

@@ -20,7 +20,7 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// start starts a server, and returns a client of it that is set up as the command's.
+// start starts a server. It returns a client with the options that the command uses.
 func start(t *testing.T) (*Server, redis.UniversalClient) {
 	t.Helper()
 	return connect(t, "redis://"+redistest.Start(t).Addr)

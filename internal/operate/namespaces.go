@@ -111,8 +111,8 @@ func (s *Server) List(ctx context.Context, limit int64, done func(Looked)) ([]Na
 	return all, looked, nil
 }
 
-// Namespace describes a namespace. It returns [refusal.ErrNoNamespace] if there is none. If the namespace is there and cannot
-// be read, because the user may not, it has only a name and Err.
+// Namespace describes a namespace. It returns [refusal.ErrNoNamespace] if it does not exist. If the user has
+// no right to read the namespace, the result has only a name and Err.
 func (s *Server) Namespace(ctx context.Context, name string) (Namespace, error) {
 	if err := checkName(name); err != nil {
 		return Namespace{}, err

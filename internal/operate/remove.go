@@ -67,7 +67,7 @@ type InUseError struct {
 	Who  []string // "worker host-1 has a lease for 12s"
 }
 
-// Error names some of those who use the namespace.
+// Error names some of the programs that use the namespace.
 func (e *InUseError) Error() string {
 	who := e.Who
 	if len(who) > 3 {

@@ -183,11 +183,12 @@ func Watch(in io.Reader) {
 	for id := range live {
 		kill(id)
 	}
+	// No notification says that a command which was just being started has its mark. It has it soon.
 	for look := 0; begun > 0 && look < 3; look++ {
 		for _, id := range marked(markName + "=" + mark) {
 			kill(id)
 		}
-		time.Sleep(50 * time.Millisecond) // a command that was just being started has its mark soon
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 

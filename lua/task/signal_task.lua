@@ -1,5 +1,5 @@
 -- signal_task returns the promise that a signal settles: the one that this call has completed before, else the first of
--- its name that is live. If there is no such promise, it returns the newest of that name. If there is none of that name
+-- its name that is live. If no promise of that name is live, it returns the newest one. If no promise has that name
 -- at all, it makes one. Promises of the same name are made when the agent requests the signal again.
 --
 --   id  of the first promise of that name
