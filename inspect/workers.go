@@ -88,7 +88,7 @@ func (w *Worker) add(row []any) {
 			if w.State != queue.WorkerDraining { // a worker reports it to one partition after the other
 				w.State = queue.WorkerState(value)
 			}
-		case "stop":
+		case "stop_at":
 			w.StopAsked = engine.Instant(value)
 		case "about":
 			w.read(value)

@@ -232,14 +232,14 @@ func TestAWorkerIsDescribedAsLongAsItsLease(t *testing.T) {
 		n.enqueue("", []string{"0-a"})
 		n.fetch("w", 1, 1)
 		n.gives("OK ", "stop_worker", "w")
-		stop := worker()["stop"]
+		stop := worker()["stop_at"]
 		n.gives("OK", "describe_worker", "w", "running", "me")
-		is(map[string]string{"seq": "1", "stop": stop, "state": "running", "about": "me"})
-		n.rdb.HSet(n.Context(), testRoot+":worker:w", "stop", "7")
+		is(map[string]string{"seq": "1", "stop_at": stop, "state": "running", "about": "me"})
+		n.rdb.HSet(n.Context(), testRoot+":worker:w", "stop_at", "7")
 		n.gives("OK running", "stop_worker", "w")
 		n.gives("OK", "describe_worker", "w", "draining", "")
 		n.gives("OK", "describe_worker", "w", "running", "")
-		is(map[string]string{"seq": "1", "stop": "7", "state": "draining", "about": "me"})
+		is(map[string]string{"seq": "1", "stop_at": "7", "state": "draining", "about": "me"})
 		n.gives("INVALID state must be running or draining", "describe_worker", "w", "idle", "me")
 		n.gives("INVALID about has 4097 bytes, the limit is 4096", "describe_worker", "w", "running", strings.Repeat("x", 4097))
 

@@ -23,8 +23,8 @@ type HookPayload struct {
 	Reason      Reason      `json:"reason,omitempty"`
 	TimeoutType TimeoutType `json:"timeout_type,omitempty"`
 	Error       string      `json:"error,omitempty"`
-	Code        string      `json:"code,omitempty"`
-	CreatedAt   int64       `json:"created_at"` // in ms since 1970, like the other instants
+	Code        int         `json:"code,omitempty"` // exit code of the attempt that failed, if there was one
+	CreatedAt   int64       `json:"created_at"`     // in ms since 1970, like the other instants
 	StartedAt   int64       `json:"started_at,omitempty"`
 	DeadlineAt  int64       `json:"deadline_at,omitempty"`
 	CompletedAt int64       `json:"completed_at"`

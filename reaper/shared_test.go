@@ -27,7 +27,7 @@ func TestRunSharedRunsOneReaper(t *testing.T) {
 		go func() { reaper.RunShared(ctx, q, quiet); ended <- struct{}{} }()
 		return func() { cancel(); await.Receive(t, ended, "RunShared returns") }
 	}
-	holder := func() string { return rdb.HGet(t.Context(), q.Root(0), "turn").Val() }
+	holder := func() string { return rdb.HGet(t.Context(), q.Root(0), "turn_of").Val() }
 	sweeps := func(what string) {
 		t.Helper()
 		id := enqueue(t, q, queue.Task{Kind: "k", Timeout: 10 * time.Millisecond})[0]

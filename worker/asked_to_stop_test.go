@@ -109,7 +109,7 @@ func TestAWorkerStopsThoughTheMessageIsLost(t *testing.T) {
 			}
 			await.Until(t, "the worker has a state", func() bool { return s.worker(w).State != "" })
 			// Do what StopWorker does, without the message.
-			if err := s.rdb.HSet(s.ctx, s.q.Root(0)+":worker:"+w.ID(), "stop", "1").Err(); err != nil {
+			if err := s.rdb.HSet(s.ctx, s.q.Root(0)+":worker:"+w.ID(), "stop_at", "1").Err(); err != nil {
 				t.Fatal(err)
 			}
 			if err := await.Receive(t, ended, "Run returns"); err != nil {

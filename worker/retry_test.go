@@ -135,7 +135,7 @@ func TestAHookRunsOnceAtTheEndOfItsTask(t *testing.T) {
 	id := s.enqueue(queue.Task{Kind: "work", MaxRetries: 2, Hooks: queue.Hooks{OnFailure: queue.Hook{Kind: "clean-up"}}})
 	r := s.ended(id)
 	e := receive(t, payloads)
-	want := queue.HookPayload{Event: "failure", TaskID: id, Kind: "work", Queue: "default", Status: queue.Failed, Reason: "error", Error: "boom", Code: "7",
+	want := queue.HookPayload{Event: "failure", TaskID: id, Kind: "work", Queue: "default", Status: queue.Failed, Reason: "error", Error: "boom", Code: 7,
 		CreatedAt: r.CreatedAt.UnixMilli(), StartedAt: r.StartedAt.UnixMilli(), CompletedAt: r.CompletedAt.UnixMilli()}
 	if e != want {
 		t.Errorf("the hook's payload is %+v, want %+v", e, want)

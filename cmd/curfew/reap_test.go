@@ -76,7 +76,7 @@ func TestReapEndsWhatIsLateUntilItIsInterrupted(t *testing.T) {
 	}
 	for p := range 2 {
 		await.Until(t, "the reaper has the turn", func() bool {
-			return strings.HasPrefix(q.Client().HGet(t.Context(), q.Root(p), "turn").Val(), "night-")
+			return strings.HasPrefix(q.Client().HGet(t.Context(), q.Root(p), "turn_of").Val(), "night-")
 		})
 	}
 	if code := stop(); code != 0 || !strings.Contains(errs.String(), `msg="The reaper stopped" timed_out=4`) {
@@ -123,7 +123,7 @@ func TestTwoReapTogether(t *testing.T) {
 	first, stop := startReap(t, "--name first"+url)
 	first.await(t, "The reaper runs")
 	await.Until(t, "the first has the turn", func() bool {
-		return strings.HasPrefix(q.Client().HGet(t.Context(), q.Root(0), "turn").Val(), "first-")
+		return strings.HasPrefix(q.Client().HGet(t.Context(), q.Root(0), "turn_of").Val(), "first-")
 	})
 	second, _ := startReap(t, "--name second"+url)
 	second.await(t, "The reaper runs")
@@ -133,7 +133,7 @@ func TestTwoReapTogether(t *testing.T) {
 	}
 	ends(t, q, queuetest.Enqueue(t, q, queue.Task{Timeout: 5 * time.Millisecond}).ID)
 	await.Until(t, "the second has the turn", func() bool {
-		return strings.HasPrefix(q.Client().HGet(t.Context(), q.Root(0), "turn").Val(), "second-")
+		return strings.HasPrefix(q.Client().HGet(t.Context(), q.Root(0), "turn_of").Val(), "second-")
 	})
 }
 

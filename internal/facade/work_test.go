@@ -261,11 +261,11 @@ func TestAboutAndStats(t *testing.T) {
 		c := clientOf(t, rdb, q)
 		c.enqueue("k", "queue", "mail", "timeout", "1m")
 		about := c.call("about")
-		if about["partitions"] != "3" || about["roots"] != q.Root(0)+" "+q.Root(1)+" "+q.Root(2) || about["records"] != "2" || about["events"] != "terminal" {
+		if about["partitions"] != "3" || fmt.Sprint(about["roots"]) != "["+q.Root(0)+" "+q.Root(1)+" "+q.Root(2)+"]" || fmt.Sprint(about["records"]) != "[2]" || about["events"] != "terminal" {
 			t.Errorf("curfew_about = %v", about)
 		}
 		c.root = "absent:{0}"
-		if got := c.call("about"); got["partitions"] != "0" || got["roots"] != "" {
+		if got := c.call("about"); got["partitions"] != "0" || fmt.Sprint(got["roots"]) != "[]" {
 			t.Errorf("curfew_about of a namespace that is not there = %v", got)
 		}
 		c.root = q.Root(0)

@@ -111,7 +111,7 @@ func (s *Server) inUse(ctx context.Context, name string, roots []partitionRoot) 
 		for _, w := range workers {
 			add("worker", fmt.Sprint(w.Member), time.UnixMilli(int64(w.Score)).Sub(now), "a lease")
 		}
-		turn, err := s.rdb.HMGet(ctx, key, "turn", "turn_until").Result()
+		turn, err := s.rdb.HMGet(ctx, key, "turn_of", "turn_until").Result()
 		if err != nil {
 			return s.explainKeys(ctx, name, err)
 		}

@@ -108,7 +108,7 @@ var hookBugs = []bug{
 	{"a hook has no defaults of its kind", "task/hook.lua",
 		`f[name] = value`, ``, "stories/hook_has_its_own_timeout"},
 	{"the payload of a hook is not JSON", "task/hook.lua",
-		`cjson.encode(value)`, `'"' .. value .. '"'`, "stories/hook_payload_is_json"},
+		`cjson.encode(task[name])`, `'"' .. task[name] .. '"'`, "stories/hook_payload_is_json"},
 }
 
 // Promises and timers.

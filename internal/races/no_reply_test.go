@@ -85,7 +85,7 @@ func (s *stage) writes() []write {
 		{"sweep", func(ctx context.Context, q *queue.Queue) error {
 			_, err := reaper.Sweep(ctx, q, 0, "r", 100, 500*time.Millisecond)
 			return err
-		}, root("turn")},
+		}, root("turn_of")},
 	}
 }
 

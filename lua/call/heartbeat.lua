@@ -56,7 +56,7 @@ local function beat(tx, b)
   end
   drop(tx, b.worker, lost, held)
   tx.on = nil
-  if not leaves and redis.call("HGET", key.worker .. b.worker, "stop") then
+  if not leaves and redis.call("HGET", key.worker .. b.worker, "stop_at") then
     stops[#stops + 1] = {"-", "0", "stop"}
   end
   if not leaves then

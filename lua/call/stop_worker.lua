@@ -20,9 +20,9 @@ local function ask(tx, worker)
   if not redis.call("ZSCORE", tx.key.workers, worker) then
     return {"MISSING"}
   end
-  local about = redis.call("HMGET", tx.key.worker .. worker, "state", "stop")
+  local about = redis.call("HMGET", tx.key.worker .. worker, "state", "stop_at")
   if not about[2] then
-    later.before(tx, "HSET", tx.key.worker .. worker, "stop", tx.now)
+    later.before(tx, "HSET", tx.key.worker .. worker, "stop_at", tx.now)
   end
   publish.stop(tx, {worker = worker, id = "-", epoch = "0"}, "stop")
   return {"OK", about[1] or ""}

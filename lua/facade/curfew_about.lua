@@ -2,9 +2,9 @@
 --
 -- KEYS[1]  root of a partition; without a key only the library is described
 --
--- Returns  {"build", n, "records", versions} and, with a key,
---          {…, "namespace", name, "partition", n, "partitions", n, "roots", roots, "events", level, "version", n, "now", ms}:
---          partitions is 0 if the namespace was not opened. roots are separated by spaces
+-- Returns  {"build", n, "records", {version, …}} and, with a key,
+--          {…, "namespace", name, "partition", n, "partitions", n, "roots", {root, …}, "events", level, "version", n, "now", ms}:
+--          partitions is 0 if the namespace was not opened. roots is a list
 -- Flags    no-writes
 --
 -- @use store/now
@@ -14,7 +14,11 @@
 -- @use named/root_of
 local function about(keys, argv)
   options.read(argv, 1, {})
-  local words = {"build", tostring(facade.build), "records", facade.records}
+  local records = {}
+  for version in string.gmatch(facade.records, "%d+") do
+    records[#records + 1] = version
+  end
+  local words = {"build", tostring(facade.build), "records", records}
   if #keys == 0 then
     return words
   end
@@ -24,7 +28,7 @@ local function about(keys, argv)
     roots[n] = namespace .. ":{" .. n - 1 .. "}"
   end
   for _, word in ipairs({"namespace", namespace, "partition", string.match(root, "{(%d+)}$"), "partitions", known[1] or "0",
-    "roots", table.concat(roots, " "), "events", known[2] or "", "version", known[3] or "", "now", string.format("%d", now(root))}) do
+    "roots", roots, "events", known[2] or "", "version", known[3] or "", "now", string.format("%d", now(root))}) do
     words[#words + 1] = word
   end
   return words

@@ -14,7 +14,7 @@ local clocks = {deadlines = 1, limits = 1, waits = 1, workers = 1, delayed = 0, 
 --
 --   s  reaper, fallback; gets standby: the last instant in the line of standby reapers
 function turn.has(tx, s)
-  local state = redis.pcall("HMGET", tx.key.root, "turn", "turn_until", "standby")
+  local state = redis.pcall("HMGET", tx.key.root, "turn_of", "turn_until", "standby")
   local till = tonumber(state[2] or nil) or 0
   s.standby = tonumber(state[3] or nil) or 0
   return state[1] == s.reaper or till <= tx.at or till > tx.at + 2 * s.fallback -- the clock was set back
@@ -54,7 +54,7 @@ function turn.keep(tx, s)
       wait = math.min(wait, math.max(first[2] + strict - tx.at, 0))
     end
   end
-  redis.pcall("HSET", tx.key.root, "turn", s.reaper, "turn_until", string.format("%d", tx.at + 2 * s.fallback),
+  redis.pcall("HSET", tx.key.root, "turn_of", s.reaper, "turn_until", string.format("%d", tx.at + 2 * s.fallback),
     "armed", string.format("%d", tx.at + wait))
   return wait
 end

@@ -57,7 +57,7 @@ local function claim(tx, ask)
   local key = tx.key
   local most = math.min(ask.n, 500)
   local got = {tasks = {}, payloads = {}, bytes = 0, carried = ask.carried or 0, full = false, left = most, from = {}, empty = {}}
-  local about = redis.call("HMGET", key.worker .. ask.worker, "seq", "stop")
+  local about = redis.call("HMGET", key.worker .. ask.worker, "seq", "stop_at")
   local newest = tonumber(about[1] or 0)
   index.add(tx, key.workers, string.format("%d", tx.at + ask.lease), ask.worker)
   alarm.note(tx, tx.at + ask.lease)

@@ -12,11 +12,13 @@
 
 local function told(task, event)
   local words = {'"event":"' .. event .. '"', '"task_id":' .. cjson.encode(task.id)}
-  for _, name in ipairs({"kind", "queue", "reason", "timeout_type", "error", "code", "status"}) do
-    local value = task[name]
-    if value and (name ~= "code" or task.reason == "error" or task.reason == "failed") then
-      words[#words + 1] = '"' .. name .. '":' .. cjson.encode(value)
+  for _, name in ipairs({"kind", "queue", "reason", "timeout_type", "error", "status"}) do
+    if task[name] then
+      words[#words + 1] = '"' .. name .. '":' .. cjson.encode(task[name])
     end
+  end
+  if task.code and (task.reason == "error" or task.reason == "failed") then
+    words[#words + 1] = '"code":' .. task.code
   end
   for _, name in ipairs({"created_at", "started_at", "deadline_at", "completed_at"}) do
     if task[name] then
