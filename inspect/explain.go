@@ -2,10 +2,10 @@ package inspect
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/internal/jsonline"
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -49,8 +49,8 @@ type Explanation struct {
 	Queue  string       `json:"queue,omitempty"`
 	Status queue.Status `json:"status,omitempty"` // as it is stored
 	Why    Why          `json:"why"`
-	Now    time.Time    `json:"now"`            // clock of Redis when the task was read
-	Since  time.Time    `json:"since,omitzero"` // start of the attempt or wait, instant of the cancellation or end; zero if none is stored
+	Now    time.Time    `json:"now"`               // clock of Redis when the task was read
+	Since  time.Time    `json:"since_at,omitzero"` // start of the attempt or wait, instant of the cancellation or end; zero if none is stored
 
 	// Bound is the latest instant at which the task leaves its current state: it is claimed, started,
 	// woken, retried or ended.
@@ -94,9 +94,9 @@ const (
 // writes the change shortly after At; [Explanation.Lag] says how late recent timeouts were written.
 type Bound struct {
 	Kind BoundKind         `json:"kind"`
-	At   time.Time         `json:"at,omitzero"`    // zero for BoundNone and BoundFinal
-	Left duration.Duration `json:"left,omitzero"`  // from Explanation.Now to At; 0 if At is past
-	Task string            `json:"task,omitempty"` // the task to which the instant belongs: this task, an owner, or a member of the wait
+	At   time.Time         `json:"at,omitzero"`      // zero for BoundNone and BoundFinal
+	Left duration.Duration `json:"left_ms,omitzero"` // from Explanation.Now to At; 0 if At is past
+	Task string            `json:"task,omitempty"`   // the task to which the instant belongs: this task, an owner, or a member of the wait
 }
 
 // ExplainedLine describes the line that a task is in. All figures are those of its partition.
@@ -127,8 +127,8 @@ type ExplainedRun struct {
 	Epoch   int64  `json:"epoch"`
 	// LeaseEnds is when the task is given back if its worker sends no more heartbeats. Each
 	// heartbeat moves it, so it is not a bound.
-	LeaseEnds    time.Time `json:"lease_ends,omitzero"`
-	CancelledAt  time.Time `json:"cancelled_at,omitzero"`
+	LeaseEnds    time.Time `json:"lease_ends_at,omitzero"`
+	CancelledAt  time.Time `json:"cancel_at,omitzero"`
 	CancelReason string    `json:"cancel_reason,omitempty"`
 }
 
@@ -145,10 +145,10 @@ type ExplainedWait struct {
 	Bad     int        `json:"bad"`  // members that ended and count as bad; the mask can leave others out of both
 	Settled int        `json:"settled"`
 	Left    int        `json:"left"` // members that have not ended
-	Limit   time.Time  `json:"limit,omitzero"`
+	Limit   time.Time  `json:"wait_deadline_at,omitzero"`
 	// LimitAfter is the length of a limit that begins when the first member ends. It is 0 once the
 	// limit has begun.
-	LimitAfter duration.Duration `json:"limit_after,omitzero"`
+	LimitAfter duration.Duration `json:"limit_ms,omitzero"`
 	Reason     string            `json:"reason,omitempty"` // with WhyWaking: satisfied, impossible or timed_out
 }
 
@@ -156,22 +156,22 @@ type ExplainedWait struct {
 // instant that decided them. It is what to expect on top of a bound, not a promise. It covers the
 // timeouts among the newest 200 events.
 type ExplainedLag struct {
-	P99 duration.Duration `json:"p99"`
-	Max duration.Duration `json:"max"`
-	Of  int               `json:"of"` // number of timeouts
+	P99 duration.Duration `json:"p99_ms"`
+	Max duration.Duration `json:"max_ms"`
+	Of  int               `json:"count"` // number of timeouts
 }
 
 // ExplainedEnd describes the end of a task. The end may be decided and not written yet.
 type ExplainedEnd struct {
 	Status      queue.Status      `json:"status"`
-	At          time.Time         `json:"at"`
+	At          time.Time         `json:"completed_at"`
 	Reason      queue.Reason      `json:"reason,omitempty"`
 	TimeoutType queue.TimeoutType `json:"timeout_type,omitempty"`
 	Error       string            `json:"error,omitempty"`
-	Lag         duration.Duration `json:"lag,omitzero"`      // of a timeout: from At until it was written
-	By          string            `json:"by,omitempty"`      // the owner with which it ended, if that is known
-	KeptBy      string            `json:"kept_by,omitempty"` // the owner during whose life the record is kept
-	Goes        time.Time         `json:"goes,omitzero"`     // when the record is removed
+	Lag         duration.Duration `json:"lag_ms,omitzero"`     // of a timeout: from At until it was written
+	By          string            `json:"by,omitempty"`        // the owner with which it ended, if that is known
+	KeptBy      string            `json:"kept_by,omitempty"`   // the owner during whose life the record is kept
+	Goes        time.Time         `json:"removed_at,omitzero"` // when the record is removed
 }
 
 // WarningWord names the kind of a warning. The list is closed.
@@ -241,11 +241,12 @@ func Explain(ctx context.Context, q *queue.Queue, id string) (*Explanation, erro
 	return seen.explain(), nil
 }
 
-// MarshalJSON encodes the fields, and the result of String as "sentence".
+// MarshalJSON encodes the fields, and the result of String as "sentence". Instants are in ms since 1970, and
+// spans are in ms.
 func (e Explanation) MarshalJSON() ([]byte, error) {
 	type plain Explanation
-	return json.Marshal(struct {
+	return jsonline.Encode(struct {
 		plain
 		Sentence string `json:"sentence"`
-	}{plain(e), e.String()})
+	}{plain(e), e.String()}), nil
 }

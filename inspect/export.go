@@ -99,7 +99,7 @@ func ExportTo(ctx context.Context, q *queue.Queue, w io.Writer) error {
 	if err := context.Cause(ctx); err != nil {
 		return refusal.Failed("export", "", err)
 	}
-	err := writeLine(out, []byte(`{"type":"end","lines":`+strconv.Itoa(lines)+`}`))
+	err := writeLine(out, []byte(`{"type":"end","count":`+strconv.Itoa(lines)+`}`))
 	if err == nil {
 		err = out.Flush()
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -92,10 +91,8 @@ func follow(ctx context.Context, q *queue.Queue, at events.Cursor, n int, endles
 // tellJSON writes one line for each event, and after each batch a line with the cursor.
 // The kind of a line says which it is.
 func tellJSON(w io.Writer, batch events.Batch, _ bool) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
 	for _, gap := range batch.Gaps {
-		if err := encoder.Encode(struct {
+		if err := writeLine(w, struct {
 			Kind string `json:"kind"`
 			events.Gap
 		}{"events_missed", gap}); err != nil {
@@ -103,11 +100,11 @@ func tellJSON(w io.Writer, batch events.Batch, _ bool) error {
 		}
 	}
 	for _, e := range batch.Events {
-		if err := encoder.Encode(e); err != nil {
+		if err := writeLine(w, e); err != nil {
 			return err
 		}
 	}
-	return encoder.Encode(map[string]string{"kind": "cursor", "cursor": string(batch.Next)})
+	return writeLine(w, map[string]string{"kind": "cursor", "cursor": string(batch.Next)})
 }
 
 // tellText writes one line for each event, for people, and at the end the cursor.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -19,6 +20,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/vocabulary"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -51,7 +53,7 @@ func jsonLines(t *testing.T, out string) []map[string]any {
 	var lines []map[string]any
 	for line := range strings.Lines(out) {
 		var o map[string]any
-		if err := json.Unmarshal([]byte(line), &o); err != nil {
+		if err := errors.Join(json.Unmarshal([]byte(line), &o), vocabulary.CheckJSON(o)); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
 		lines = append(lines, o)
@@ -139,7 +141,7 @@ func TestExportWritesEveryLine(t *testing.T) {
 	code, out, errs := curfew(t, "export", "--redis", url)
 	lines := jsonLines(t, out)
 	end := lines[len(lines)-1]
-	if code != 0 || errs != "" || lines[0]["type"] != "namespace" || end["type"] != "end" || end["lines"] != float64(len(lines)-1) ||
+	if code != 0 || errs != "" || lines[0]["type"] != "namespace" || end["type"] != "end" || end["count"] != float64(len(lines)-1) ||
 		strings.Count(out, `"type":"task"`) != 50 || strings.Count(out, `"payload":"<p>"`) != 50 {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}

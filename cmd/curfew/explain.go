@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -45,8 +44,6 @@ func explainCommand() *cli.Command {
 
 // explain prints a line for each task that exists, and then fails if some do not.
 func explain(c *cli.Context, q *queue.Queue) error {
-	encoder := json.NewEncoder(c.App.Writer)
-	encoder.SetEscapeHTML(false)
 	var missing []string
 	for _, id := range c.Args().Slice() {
 		e, err := inspect.Explain(c.Context, q, id)
@@ -55,7 +52,7 @@ func explain(c *cli.Context, q *queue.Queue) error {
 			continue
 		}
 		if err == nil && c.Bool("json") {
-			err = encoder.Encode(e)
+			err = printLine(c, e)
 		} else if err == nil {
 			_, err = fmt.Fprintln(c.App.Writer, e)
 		}

@@ -178,7 +178,7 @@ func tellLibraries(c *cli.Context, all []operate.Libraries) error {
 // tellLibrary prints a line about a library. more are further fields of JSON.
 func tellLibrary(c *cli.Context, node string, l operate.Library, more map[string]any) error {
 	if inJSON(c) {
-		line := map[string]any{"type": "library", "node": node, "library": l.Name, "kind": l.Kind, "functions": l.Functions, "mine": l.Mine}
+		line := map[string]any{"type": "library", "node": node, "library": l.Name, "kind": l.Kind, "function_count": l.Functions, "mine": l.Mine}
 		if l.Kind == operate.Facade {
 			line["build"], line["records"] = l.Build, l.Records
 		}

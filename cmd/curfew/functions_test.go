@@ -51,7 +51,7 @@ func TestFunctionsAreLoadedListedAndShown(t *testing.T) {
 	}
 	expect(t, 0, "replaced build 7777 by "+build, "functions load --force"+url)
 	lines := jsonLines(t, expect(t, 0, "", "functions ls -o json"+url))
-	if len(lines) != 1 || lines[0]["library"] != "curfew" || lines[0]["build"] != float64(mine) || lines[0]["mine"] != true || lines[0]["kind"] != "facade" || lines[0]["functions"].(float64) < 30 {
+	if len(lines) != 1 || lines[0]["library"] != "curfew" || lines[0]["build"] != float64(mine) || lines[0]["mine"] != true || lines[0]["kind"] != "facade" || lines[0]["function_count"].(float64) < 30 {
 		t.Errorf("%v", lines)
 	}
 

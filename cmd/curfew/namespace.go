@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -118,8 +118,12 @@ func namespaceLine(n operate.Namespace) map[string]any {
 		line["error"] = n.Err.Error()
 		return line
 	}
-	maps.Copy(line, map[string]any{"version": n.Version, "partitions": n.Partitions, "events": n.Events, "event_mib": n.EventMiB, "figures": n.Figures,
-		"created_at": n.Created.UTC().Format(time.RFC3339Nano), "queues": n.Queues, "live": n.Live, "enqueued": n.Enqueued})
+	line["version"] = any(n.Version)
+	if version, err := strconv.Atoi(n.Version); err == nil {
+		line["version"] = version
+	}
+	maps.Copy(line, map[string]any{"partitions": n.Partitions, "events": n.Events, "event_mib": n.EventMiB, "figures": n.Figures,
+		"created_at": n.Created.UnixMilli(), "queue_count": n.Queues, "live": n.Live, "enqueued": n.Enqueued})
 	if len(n.Missing) > 0 {
 		line["missing_partitions"] = n.Missing
 	}
@@ -371,7 +375,7 @@ func confirm(c *cli.Context, s *operate.Server, name string) (bool, error) {
 // tellKeys prints the number of keys by kind.
 func tellKeys(c *cli.Context, word, name string, keys operate.Keys, unknown int64) error {
 	if inJSON(c) {
-		return printLine(c, map[string]any{"type": word, "namespace": name, "keys": keys.Sum(), "kinds": keys.Kinds, "unknown": unknown})
+		return printLine(c, map[string]any{"type": word, "namespace": name, "keys": keys.Sum(), "key_counts": keys.Kinds, "unknown": unknown})
 	}
 	kinds := slices.SortedFunc(maps.Keys(keys.Kinds), func(a, b string) int {
 		return cmp.Or(cmp.Compare(keys.Kinds[b], keys.Kinds[a]), cmp.Compare(a, b))

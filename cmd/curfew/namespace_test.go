@@ -84,7 +84,7 @@ func TestANamespaceIsRemovedOnceItsNameIsTyped(t *testing.T) {
 			t.Errorf("%q%s: exit %d, %q, %q", row.input, row.args, code, out, errs)
 		}
 		if strings.Contains(row.args, "json") {
-			if found := jsonLines(t, out)[0]; found["type"] != "found" || found["kinds"].(map[string]any)["spec"] != 3.0 || found["unknown"] != 1.0 {
+			if found := jsonLines(t, out)[0]; found["type"] != "found" || found["key_counts"].(map[string]any)["spec"] != 3.0 || found["unknown"] != 1.0 {
 				t.Errorf("%v", found)
 			}
 		} else if !strings.Contains(out, "  spec                  3\n") || !strings.Contains(out, "such as shop:{0}:mine; this version of Curfew does not write these keys, and they are left") ||

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
 
+	"github.com/curfew-dev/curfew/internal/jsonline"
 	"github.com/curfew-dev/curfew/internal/operate"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -39,10 +39,11 @@ func checkFormat(c *cli.Context) error {
 func inJSON(c *cli.Context) bool { return c.String("output") == "json" }
 
 // printLine writes a line of JSON.
-func printLine(c *cli.Context, value any) error {
-	encoder := json.NewEncoder(c.App.Writer)
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(value)
+func printLine(c *cli.Context, value any) error { return writeLine(c.App.Writer, value) }
+
+func writeLine(w io.Writer, value any) error {
+	_, err := w.Write(append(jsonline.Encode(value), '\n'))
+	return err
 }
 
 // connectServer connects to the server of the flags. stop closes the connection.

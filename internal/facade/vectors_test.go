@@ -18,6 +18,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/vocabulary"
 )
 
 // The vectors of docs/vectors show what each function does, without any program in Go.
@@ -108,6 +109,9 @@ func (v *vector) step(s step) {
 	case s.Error == "" && err != nil:
 		v.Fatalf("%q: %v", words, err)
 	case s.Error == "":
+		if err := vocabulary.CheckReply(reply); err != nil && strings.HasPrefix(fmt.Sprint(words[min(1, len(words)-1)]), "curfew_") {
+			v.Errorf("%q\nreturned %v\n%v", words[1], reply, err)
+		}
 		if why := v.match(s.Reply, reply); why != "" {
 			v.Fatalf("%q\nreturned %v\n%s", words, reply, why)
 		}

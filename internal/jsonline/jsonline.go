@@ -10,29 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/curfew-dev/curfew/internal/vocabulary"
 )
 
 // MaxExact is 2^53: a double holds all whole numbers up to it exactly. Most programs read the
 // numbers of JSON as doubles.
 const MaxExact = 1 << 53
-
-// numeric are the fields of records, queues, roots and events that hold numbers, without those
-// whose names end with _at or _ms. docs/keys.md says what they mean.
-var numeric = map[string]bool{
-	"version": true, "priority": true, "epoch": true, "attempt": true, "retries": true, "max_retries": true,
-	"lease_losses": true, "children": true, "code": true, "timed_out": true, "watched": true, "until": true,
-	"partitions": true, "seq": true, "front": true, "armed": true, "turn_until": true, "standby": true,
-	"running": true, "enqueued": true, "completed": true, "failed": true, "cancelled": true,
-	"paused": true, "max_running": true, "rate": true, "burst": true, "tokens": true, "controlled": true,
-	"warn_percent": true, "jitter": true, "task_epoch": true,
-	"waiting": true, "woken": true, "journal": true, "entry": true, "members": true, "settled": true,
-}
-
-// isNumeric reports whether a field of this name holds a number. The value does not matter: the
-// result "42" is a text.
-func isNumeric(name string) bool {
-	return numeric[name] || strings.HasSuffix(name, "_at") || strings.HasSuffix(name, "_ms")
-}
 
 // Object writes a JSON object member by member, in the order of the calls. encoding/json would
 // sort the members, and replace bytes that are not UTF-8.
@@ -117,18 +101,19 @@ func (o *Object) Flag(name string, b bool) {
 	}
 }
 
-// Field writes a stored field. If fields of this name hold numbers, it writes a number, or null if
-// the value is empty. Otherwise, or if the value is not a number, it writes a text.
+// Field writes a stored field. If values of this name are numbers, it writes a number, or null if the
+// value is empty. Otherwise, or if the value is not a number, it writes a text.
 func (o *Object) Field(name, value string) {
 	if !utf8.ValidString(name) {
 		name = "base64:" + base64.StdEncoding.EncodeToString([]byte(name))
 	}
-	switch {
-	case isNumeric(name) && value == "":
+	t, _ := vocabulary.Of(name)
+	switch numeric := t == vocabulary.Number || t == vocabulary.Instant || t == vocabulary.Span; {
+	case numeric && value == "":
 		if o.Name(name) {
 			o.b.WriteString("null")
 		}
-	case isNumeric(name) && isNumber(value):
+	case numeric && isNumber(value):
 		if o.Name(name) {
 			o.b.WriteString(value)
 		}

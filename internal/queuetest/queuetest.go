@@ -164,7 +164,7 @@ func Exported(tb testing.TB, q *queue.Queue) []string {
 		tb.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	if last := lines[len(lines)-1]; last != fmt.Sprintf(`{"type":"end","lines":%d}`, len(lines)-1) {
+	if last := lines[len(lines)-1]; last != fmt.Sprintf(`{"type":"end","count":%d}`, len(lines)-1) {
 		tb.Errorf("the last of %d lines is %s, want their number", len(lines), last)
 	}
 	return lines[:len(lines)-1]

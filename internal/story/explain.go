@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,16 +22,13 @@ func (s *stage) explain(w words) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	var back inspect.Explanation
-	if err := json.Unmarshal(text, &back); err != nil {
-		return []string{"cannot decode the JSON: " + err.Error()}
-	}
 	data, _, _ := strings.Cut(string(text), `,"sentence":`) // printed already
 	return []string{rooted(e.String()), "  " + rooted(data) + "}"}
 }
 
 var (
 	clockReading = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	instant      = regexp.MustCompile(`:\d{13}\b`) // of JSON
 	rootOfAStory = regexp.MustCompile(`\b0-`)
 )
 
@@ -42,6 +40,13 @@ func rooted(text string) string {
 			return fmt.Sprint(err)
 		}
 		return "@" + read.Sub(testclock.Start).String()
+	})
+	text = instant.ReplaceAllStringFunc(text, func(at string) string {
+		ms, err := strconv.ParseInt(at[1:], 10, 64)
+		if err != nil {
+			return fmt.Sprint(err)
+		}
+		return ":@" + time.UnixMilli(ms).Sub(testclock.Start).String()
 	})
 	return rootOfAStory.ReplaceAllString(text, "")
 }

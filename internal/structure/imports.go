@@ -23,7 +23,8 @@ var rooms = []struct {
 	{"internal/names", []string{"refusal"}},
 	{"duration", []string{"refusal"}},
 	{"retryexpr", []string{"refusal"}},
-	{"internal/jsonline", nil},
+	{"internal/vocabulary", nil},
+	{"internal/jsonline", []string{"internal/vocabulary", "duration"}},
 	{"internal/jsonerr", nil},
 	{"internal/engine", []string{"lua", "refusal"}},
 	{"reaper", []string{"internal/engine", "internal/names", "refusal"}},
@@ -43,7 +44,7 @@ var rooms = []struct {
 	{"flow", []string{"agentwait"}},
 	{"dashboard", []string{"queue", "observe"}},
 	{"bench", []string{"refusal", "lua", "internal/engine", "queue", "inspect", "events", "reaper", "worker", "agentwait", "internal/redisproc", "curfewtest", "observe", "flow", "dashboard"}},
-	{"cmd", []string{"refusal", "duration", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "internal/operate", "internal/demo", "internal/outside", "curfewtest", "observe", "flow", "dashboard", "bench"}},
+	{"cmd", []string{"internal/jsonline", "refusal", "duration", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "internal/operate", "internal/demo", "internal/outside", "curfewtest", "observe", "flow", "dashboard", "bench"}},
 	{"examples", []string{"refusal", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "curfewtest", "observe", "flow", "dashboard"}},
 	{"scripts", nil},
 }

@@ -1,0 +1,90 @@
+// Package vocabulary has the names of all values that programs exchange with Curfew: in arguments and
+// replies of the functions, in records, events, lines of JSON and the output of commands. A name has one
+// type wherever it is used. docs/names.md is the page for readers.
+package vocabulary
+
+import (
+	"slices"
+	"strings"
+)
+
+// Type says what the values of a name are, and how they are written.
+type Type string
+
+// The types. Arguments and replies of functions have texts and lists only: numbers are in decimal there,
+// and a flag is 0 or 1.
+const (
+	Text    Type = "text"    // any bytes; JSON has base64 under name_base64 if they are not UTF-8
+	Number  Type = "number"  // a whole number, but for scores and tokens
+	Instant Type = "instant" // ms since 1970 on the clock of Redis
+	Span    Type = "span"    // in ms
+	Flag    Type = "flag"
+	List    Type = "list"
+	Object  Type = "object"
+)
+
+// names has the names of each type. Those that end with _at are instants, and those that end with _ms are
+// spans, so most of them are not listed.
+var names = map[Type]string{
+	Text: `
+		id task_id kind task_kind queue status role worker payload headers result error reason timeout_type
+		on_timeout on_deadline on_pending losers backoff retry_expression retry_state retry_error retry_of hook_of hook_success
+		hook_failure hook_timeout hook_cancel until_of enqueued_by idempotency_key idempotency_scope call
+		suspended_by requeued_by lost_by cancelled_by cancel_reason last_error progress owner
+		agent_execution_id workflow_run_id policy_applied wait_mode label wait_reason member op task_worker
+		retry class verdict release
+		why sentence hold word text by kept_by task
+		namespace events figures channel cursor oldest last stream type index of key page next recounted turn_of about state
+		node did library member value`,
+	Number: `
+		version priority epoch attempt retries max_retries lease_losses children code timed_out watched journal
+		waiting woken payload_bytes body_bytes warn_percent budget_percent jitter task_epoch entry members settled
+		partition partitions seq known front running enqueued completed failed cancelled paused
+		max_running rate burst tokens controlled event_mib event_count event_bytes made recount_again
+		batch slots left number build before ready dead deadlines limits delayed waits workers draining retained
+		broken count masters looked_at_keys keys unknown namespaces live function_count queue_count
+		started fired warned given_back waits_timed_out drained removed
+		length ahead workers need ok bad more score place missed format`,
+	Instant: `
+		now until turn_until armed standby at since_at created_at deadline_at available_at started_at completed_at detected_at
+		limit_at warn_at ready_at attempt_at cancel_at grace_at progress_at full_at free_at lease_ends_at attempt_ends_at
+		wait_deadline_at removed_at read_at stop_at`,
+	Span: `
+		timeout_ms delay_ms queue_timeout_ms attempt_timeout_ms timeout_grace_ms cancel_grace_ms backoff_ms backoff_delay_ms
+		backoff_max_ms retention_ms idempotency_window_ms per_ms wait_ms lease_ms fallback_ms left_ms lag_ms limit_ms p99_ms max_ms
+		timeout_duration_ms`,
+	Flag:   `overdue new changed set_back stop turn complete mine deleted created`,
+	List:   `roots claims stops wake queues tasks wait_for_tasks warnings missing_partitions records lines`,
+	Object: `fields bound ends_by line run wait lag end key_counts`,
+}
+
+var types = func() map[string]Type {
+	byName := map[string]Type{}
+	for kind, list := range names {
+		for name := range strings.FieldsSeq(list) {
+			byName[name] = kind
+		}
+	}
+	return byName
+}()
+
+// Of returns the type of a name. known is false for a name that Curfew does not use. Such a name may come
+// from a newer version.
+func Of(name string) (t Type, known bool) {
+	t, known = types[name]
+	switch {
+	case known:
+	case strings.HasSuffix(name, "_at"):
+		t = Instant
+	case strings.HasSuffix(name, "_ms"):
+		t = Span
+	default:
+		t = Text
+	}
+	return t, known
+}
+
+// Names returns the names of a type, sorted.
+func Names(t Type) []string {
+	return slices.Sorted(strings.FieldsSeq(names[t]))
+}
