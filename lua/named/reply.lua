@@ -4,7 +4,7 @@
 -- @use store/reason
 
 -- words maps a piece of the text of a call's error to the word of the reply.
-local words = {{" is not a namespace: ", "NAMESPACE"}, {" is of version ", "NAMESPACE"}, {"^BROKEN ", "BROKEN"}}
+local words = {{" is not a namespace: ", "NAMESPACE"}, {" has version ", "NAMESPACE"}, {"^BROKEN ", "BROKEN"}}
 
 local function reply(run, keys, argv)
   local ok, answer = pcall(run, keys, argv)
