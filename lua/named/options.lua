@@ -5,9 +5,9 @@
 --
 -- Returns name: value
 --
--- @use named/clip
 -- @use named/nearest
 -- @use named/reject
+-- @use named/shown
 
 -- unknown rejects a name. what begins the sentence: "" or "task 3: ".
 local function unknown(name, known, what)
@@ -18,7 +18,7 @@ local function unknown(name, known, what)
     end
   end
   table.sort(all)
-  reject("INVALID", what .. clip(name) .. " is not a known name: " ..
+  reject("INVALID", what .. shown(name) .. " is not a known name: " ..
     (near and "did you mean " .. near .. "?" or all[1] and "use " .. table.concat(all, ", ") or "this function takes none"))
 end
 

@@ -5,9 +5,9 @@
 --
 -- Returns a list of {name: text, or false for null}
 --
--- @use named/clip
 -- @use named/is_json
 -- @use named/reject
+-- @use named/shown
 -- @use named/value_end
 
 local function fail(at)
@@ -50,9 +50,9 @@ local function member(text, at, object, how, what)
   local value
   value, last = part(text, string.match(text, "^%s*:%s*()", last + 1) or fail(last))
   if object[name] ~= nil then
-    reject("INVALID", what .. clip(name) .. " is given twice")
+    reject("INVALID", what .. shown(name) .. " is given twice")
   end
-  object[name] = value_of(value, how.raw[name], how.strict, what .. clip(name))
+  object[name] = value_of(value, how.raw[name], how.strict, what .. shown(name))
   return string.match(text, "^%s*()", last + 1)
 end
 
