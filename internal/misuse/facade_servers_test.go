@@ -160,3 +160,24 @@ func TestAFunctionWithoutARightWritesNothing(t *testing.T) {
 		t.Error("want 100 or more")
 	}
 }
+
+// A reader calls the functions that change nothing with fcall_ro, and no other function.
+func TestAReaderInAnotherLanguage(t *testing.T) {
+	t.Parallel()
+	admin := redistest.Start(t).Client(t)
+	if _, err := openAs(admin, "", quiet); err != nil {
+		t.Fatal(err)
+	}
+	prepare(t, admin)
+	words := slices.DeleteFunc(rules(t, "reader"), func(rule string) bool { return strings.HasPrefix(rule, "+eval") })
+	reader := user(t, admin, "reader", append(words, "+fcall_ro")...)
+	for _, call := range named {
+		err := callNamed(t, reader, "FCALL_RO", call.function, call.args)
+		if call.reads != (err == nil) {
+			t.Errorf("%s: error %v, want one: %v", call.function, err, !call.reads)
+		}
+	}
+	if err := callNamed(t, reader, "FCALL", "curfew_get", []any{"0-run"}); err == nil || !strings.HasPrefix(err.Error(), "NOPERM ") {
+		t.Errorf("FCALL as a reader: error %v, want NOPERM", err)
+	}
+}
