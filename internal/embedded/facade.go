@@ -3,6 +3,7 @@ package embedded
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/alicebob/miniredis/v2/server"
@@ -20,21 +21,40 @@ func (s *Server) serveFacade() error {
 	srv := s.mini.Server()
 	for _, command := range []string{"FCALL", "FCALL_RO"} {
 		err := srv.Register(command, func(c *server.Peer, _ string, args []string) {
-			switch {
-			case len(args) < 2:
+			if len(args) < 2 {
 				c.WriteError(fmt.Sprintf("ERR wrong number of arguments for '%s' command", strings.ToLower(command)))
-			case !slices.Contains(facade.Names(), args[0]):
-				c.WriteError("ERR Function not found")
-			case command == "FCALL_RO" && !facade.Reads(args[0]):
-				c.WriteError("ERR Can not execute a script with write flag using *_ro command.")
-			default:
-				_, script, _ := strings.Cut(facade.Script(args[0]), "\n") // without the shebang
-				srv.Dispatch(c, append([]string{"EVAL", script}, args[1:]...))
+				return
 			}
+			script := append([]string{"EVAL", ""}, args[1:]...)
+			if why := whyNot(facade, command, args); why != "" {
+				script = []string{"EVAL", "return redis.error_reply(ARGV[1])", "0", why} // in a transaction it is the reply to this command
+			} else {
+				_, script[1], _ = strings.Cut(facade.Script(strings.ToLower(args[0])), "\n") // without the shebang
+			}
+			srv.Dispatch(c, script)
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// whyNot returns the error of Redis for a call that runs no function, or "".
+func whyNot(facade *lua.Facade, command string, args []string) string {
+	name := strings.ToLower(args[0])
+	keys, err := strconv.Atoi(args[1])
+	switch {
+	case !slices.Contains(facade.Names(), name):
+		return "ERR Function not found"
+	case err != nil:
+		return "ERR Bad number of keys provided"
+	case keys < 0:
+		return "ERR Number of keys can't be negative"
+	case keys > len(args)-2:
+		return "ERR Number of keys can't be greater than number of args"
+	case command == "FCALL_RO" && !facade.Reads(name):
+		return "ERR Can not execute a script with write flag using *_ro command."
+	}
+	return ""
 }

@@ -24,6 +24,7 @@ func TestDurationsMeanTheSameInGo(t *testing.T) {
 	rdb := redistest.Shared(t).Client(t)
 	q := queuetest.Open(t, rdb, queue.Config{Namespace: redistest.Namespace(t)})
 	piece := rapid.OneOf(
+		rapid.SampledFrom([]string{"30s", "1.5h", "2m", "500ms", "1d", ".25h", "1000us"}),
 		rapid.SampledFrom([]string{"0", "1", "30", "1.5", ".5", "5.", ".", "00", "999999999999999", "106751", "106752", "9223372036854", "0.001", "0.0005"}),
 		rapid.SampledFrom([]string{"ns", "us", "µs", "μs", "ms", "s", "m", "h", "d", "w", "S", "H", "min", " ", "-", "+", "e3", "\x00", "ß"}),
 	)

@@ -22,12 +22,13 @@ import (
 )
 
 // The vectors of docs/vectors show what each function does, without any program in Go.
-// docs/vectors/README.md describes the format.
+// docs/vectors/README.md describes the format. The names of all replies are on docs/protocol.md.
 func TestVectors(t *testing.T) {
 	files, err := filepath.Glob("../../docs/vectors/*.json")
 	if err != nil || len(files) < 5 {
 		t.Fatalf("files of vectors: %v, %v; want 5 or more", files, err)
 	}
+	page := described(t)
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		if client, ok := rdb.(*redis.Client); ok && rdb.Do(t.Context(), "FUNCTION", "STATS").Err() == nil {
 			if _, err := engine.LoadFacade(t.Context(), client); err != nil {
@@ -40,7 +41,7 @@ func TestVectors(t *testing.T) {
 				t.Run(strings.TrimSuffix(filepath.Base(file), ".json")+"/"+c.Name, func(t *testing.T) {
 					t.Parallel()
 					namespace := fmt.Sprintf("%s-%s-%d", redistest.Namespace(t), strings.TrimSuffix(filepath.Base(file), ".json"), n)
-					v := vector{T: t, rdb: rdb, known: map[string]string{"namespace": namespace, "root": namespace + ":{0}"}}
+					v := vector{T: t, rdb: rdb, page: page, known: map[string]string{"namespace": namespace, "root": namespace + ":{0}"}}
 					v.step(step{Do: []string{"FCALL", "curfew_open", "1", "${root}"}, Reply: "$_"})
 					for _, s := range c.Steps {
 						v.step(s)
@@ -86,6 +87,7 @@ func readVectors(t *testing.T, file string) group {
 type vector struct {
 	*testing.T
 	rdb   redis.UniversalClient
+	page  map[string]function
 	known map[string]string
 }
 
@@ -114,6 +116,9 @@ func (v *vector) step(s step) {
 		}
 		if why := v.match(s.Reply, reply); why != "" {
 			v.Fatalf("%q\nreturned %v\n%s", words, reply, why)
+		}
+		if unknown := unknownNames(v.page, fmt.Sprint(words[1]), reply); len(unknown) > 0 {
+			v.Errorf("%q\nreturned %v\nwith names that %s does not have: %v", words, reply, page, unknown)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
 
@@ -73,6 +74,9 @@ func figure(info, name string) int64 {
 var stumbled = regexp.MustCompile(`attempt to|bad argument|too many results|stack overflow|not enough memory|WRONGTYPE|CROSSSLOT|Wrong number of args|syntax error|` +
 	`not an integer|not a float|not a valid|is not valid|invalid|Invalid|unknown|expired|out of range|Unbalanced|must be strings`)
 
+// inWords matches the errors of the functions for programs in other languages.
+var inWords = regexp.MustCompile(`^CURFEW [A-Z]+ \S`)
+
 // where matches the place that Redis appends to an error of a script.
 var where = regexp.MustCompile(` script: .*, on @user_(function|script):\d+\.$`)
 
@@ -85,6 +89,8 @@ func (a attempt) accepted() (accepted bool, fault string) {
 		text := where.ReplaceAllString(a.err.Error(), "")
 		if !errors.As(a.err, &answer) || stumbled.MatchString(text) || !strings.Contains(text, " ") || strings.Contains(text, "\n") || len(text) > 1000 {
 			return false, "is not an error text of Curfew"
+		} else if strings.HasPrefix(a.call, "curfew_") && !(inWords.MatchString(text) && utf8.ValidString(text)) {
+			return false, "is not CURFEW, a word and a sentence in UTF-8"
 		} else if a.dirty {
 			return false, "is an error, but the call wrote"
 		}

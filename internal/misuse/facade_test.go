@@ -63,23 +63,3 @@ func TestProgramsInOtherLanguagesNeedNoRightToLoadFunctions(t *testing.T) {
 		}
 	}
 }
-
-// A right that is missing is an error of Redis, before anything is written.
-func TestAFunctionWithoutARightWritesNothing(t *testing.T) {
-	t.Parallel()
-	admin := redistest.Start(t).Client(t)
-	if _, err := openAs(admin, "", quiet); err != nil {
-		t.Fatal(err)
-	}
-	before := redistest.Dump(t, admin, "curfew:")
-	for _, missing := range []string{"zadd", "mset", "hset", "xadd", "hincrby", "sadd"} {
-		rdb := user(t, admin, "other", append(rules(t, "producer"), "-"+missing)...)
-		err := rdb.Do(t.Context(), "FCALL", "curfew_enqueue", 1, "curfew:{0}", "k", "timeout", "1m").Err()
-		if err == nil || !strings.Contains(err.Error(), "can't run this command") && !strings.HasPrefix(err.Error(), "NOPERM") {
-			t.Errorf("without %s: error %v", missing, err)
-		}
-	}
-	if after := redistest.Dump(t, admin, "curfew:"); after != before {
-		t.Errorf("something was written:\n%s", redistest.Diff(before, after))
-	}
-}

@@ -2,7 +2,7 @@
 --
 -- KEYS[1]  root of a partition
 -- ARGV[1]  a JSON array of objects, up to 1 MiB: kind, and the names and values of curfew_enqueue. The payload is any JSON value;
---          its text is stored
+--          its text is stored. Headers are an object. Other values are strings or numbers; null is as if it were absent
 --
 -- Returns  for each task {"id", id, "deadline_at", ms, "new", n}: deadline_at only if it has one; new is 0 for a
 --          task that existed before
@@ -24,7 +24,7 @@ local function read(objects)
     for name, value in pairs(object) do
       if name ~= "kind" then
         options.check(name, given, read_task.known, what)
-        given[name] = value
+        given[name] = value or name == "payload" and "null" or nil
       end
     end
     if not object.kind then

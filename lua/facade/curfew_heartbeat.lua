@@ -4,7 +4,7 @@
 -- ARGV[1]  worker
 -- ARGV[2…] claims    its attempts: 0-01J9…=3 0-01JA…=1, ids and epochs, separated by commas or spaces; absent: none
 --          lease     the time until it counts as dead, unless it calls again; absent: 30s; 0s: its tasks are given back
---          known     the newest seq of curfew_fetch whose reply has arrived: older claims that are not named are given
+--          known     the newest seq of curfew_fetch whose reply has arrived: claims up to it that are not named are given
 --                    back; absent: none are
 --          progress  how far the attempt is, if claims names one alone; 1024 bytes are kept
 --

@@ -7,7 +7,7 @@
 --          call     identifies this call: a repeat gets the same reply
 --
 -- Returns  {"id", id, "status", "COMPLETED", "changed", "1"}: id is that of the promise that holds the signal
---          {"id", id, "status", status, "changed", "0", "result" or "error", bytes}: a signal of that name was sent before
+--          {"id", id, "status", status, "changed", "0", "result", bytes}: a signal of that name was sent before
 -- Ends     COMPLETED
 -- Flags    allow-oom        an agent waits for it
 --

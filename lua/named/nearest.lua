@@ -19,7 +19,7 @@ local function distance(a, b)
 end
 
 local function nearest(name, known)
-  local best, least = nil, math.max(2, math.floor(#name / 3)) + 1
+  local best, least = nil, math.max(1, math.floor((#name + 1) / 3)) + 1
   if #name > 64 then
     return nil
   end

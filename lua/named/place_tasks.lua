@@ -39,7 +39,7 @@ local function place_tasks(tx, read)
   for n, task in ipairs(read) do
     local id = task.id
     if id then
-      id_of(id, tx.key.root)
+      id_of(id, tx.key.root, task.what)
     else
       made = made + 1
       id = new_id(tx, counter + made)

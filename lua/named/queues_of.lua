@@ -23,7 +23,9 @@ local function queues_of(text, slots)
     words[#words + 1] = queue
     words[#words + 1] = quota ~= "" and quota or slots
   end
-  if not words[1] then
+  if #words > 2000 then
+    reject("INVALID", "queues has " .. #words / 2 .. " names, and may have 1000")
+  elseif not words[1] then
     reject("INVALID", "queues has no name: give names with commas or spaces between them")
   end
   return words

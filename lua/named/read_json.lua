@@ -3,10 +3,11 @@
 --
 --   raw  the names of values that are returned as JSON even if they are strings
 --
--- Returns a list of {name: text}, without values that are null
+-- Returns a list of {name: text, or false for null}
 --
--- @use named/clip
+-- @use named/is_json
 -- @use named/reject
+-- @use named/shown
 -- @use named/value_end
 
 local function fail(at)
@@ -23,8 +24,24 @@ local function decoded(text)
   return cjson.decode("[" .. text .. "]")[1]
 end
 
+-- value_of returns a value as text. It rejects what is not JSON for others, unless all of the text is JSON (strict).
+local function value_of(text, raw, strict, name)
+  if not strict and not is_json(text) then
+    reject("INVALID", name .. " has what JSON does not have: a number such as NaN or 01, a raw control character, or bytes that are not UTF-8")
+  elseif text == "null" then
+    return false
+  elseif raw then
+    return text
+  elseif string.byte(text) == 34 then
+    return decoded(text)
+  elseif string.find(text, "^[%d-]") then
+    return text
+  end
+  reject("INVALID", name .. " must be a string or a number")
+end
+
 -- member reads a name and its value into an object, and returns the position behind them.
-local function member(text, at, object, raw, what)
+local function member(text, at, object, how, what)
   local name, last = part(text, at)
   if string.byte(name) ~= 34 then
     fail(at)
@@ -33,23 +50,18 @@ local function member(text, at, object, raw, what)
   local value
   value, last = part(text, string.match(text, "^%s*:%s*()", last + 1) or fail(last))
   if object[name] ~= nil then
-    reject("INVALID", what .. clip(name) .. " is given twice")
+    reject("INVALID", what .. shown(name) .. " is given twice")
   end
-  object[name] = (raw[name] or string.byte(value) ~= 34) and value or decoded(value)
+  object[name] = value_of(value, how.raw[name], how.strict, what .. shown(name))
   return string.match(text, "^%s*()", last + 1)
 end
 
-local function object_of(text, at, raw, what)
+local function object_of(text, at, how, what)
   local object = {}
   at = string.match(text, "^{%s*()", at) or fail(at)
   while string.byte(text, at) ~= 125 do
-    at = member(text, at, object, raw, what)
+    at = member(text, at, object, how, what)
     at = string.match(text, "^,%s*()", at) or at
-  end
-  for name, value in pairs(object) do
-    if value == "null" then
-      object[name] = nil
-    end
   end
   return object, string.match(text, "^%s*()", at + 1)
 end
@@ -57,13 +69,14 @@ end
 -- cjson has checked the text before, so it is valid JSON here.
 local function read_json(text, raw)
   local ok, whole = pcall(cjson.decode, text)
-  local at = ok and type(whole) == "table" and string.match(text, "^%s*%[%s*()")
-  if not at then
-    fail(1)
+  if not ok and string.find(tostring(whole), "nested") then
+    reject("INVALID", "the tasks are nested too deep: a payload may have 998 levels")
   end
-  local objects = {}
+  local at = ok and type(whole) == "table" and string.match(text, "^%s*%[%s*()")
+    or fail(ok and 1 or string.match(tostring(whole), "at character (%d+)") or 1)
+  local objects, how = {}, {raw = raw, strict = is_json(text)}
   while string.byte(text, at) ~= 93 do
-    objects[#objects + 1], at = object_of(text, at, raw, "task " .. #objects + 1 .. ": ")
+    objects[#objects + 1], at = object_of(text, at, how, "task " .. #objects + 1 .. ": ")
     at = string.match(text, "^,%s*()", at) or at
   end
   return objects

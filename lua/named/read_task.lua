@@ -3,9 +3,10 @@
 --   given  name: value
 --   what   how an error begins: "" or "task 3: "
 --
--- Returns the fields of its shape (call/enqueue.lua), its id or nil, and its payload
+-- Returns the fields of its shape (call/enqueue.lua), its id or nil, its payload, and the name that each field was given by
 --
 -- @use check/names
+-- @use named/is_json
 -- @use named/reject
 -- @use named/span
 local read_task = {}
@@ -15,7 +16,7 @@ local spans = {timeout = "timeout_ms", delay = "delay_ms", queue_timeout = "queu
   cancel_grace = "cancel_grace_ms", timeout_grace = "timeout_grace_ms", backoff_delay = "backoff_ms", backoff_max = "backoff_max_ms",
   retention = "retention_ms", idempotency_window = "idempotency_window_ms"}
 
-read_task.known = {id = true, payload = true, queue = true, headers = true, priority = true, timeout = true, timeout_ms = true,
+read_task.known = {kind = "first", id = true, payload = true, queue = true, headers = true, priority = true, timeout = true, timeout_ms = true,
   deadline_at = true, budget_percent = true, on_deadline = true, delay = true, delay_ms = true, available_at = true, queue_timeout = true,
   queue_timeout_ms = true, attempt_timeout = true, attempt_timeout_ms = true, on_timeout = true, warn_percent = true, cancel_grace = true,
   cancel_grace_ms = true, timeout_grace = true, timeout_grace_ms = true, max_retries = true, backoff = true, backoff_delay = true,
@@ -26,7 +27,7 @@ read_task.known = {id = true, payload = true, queue = true, headers = true, prio
 -- headers must be readable for every worker.
 local function check_headers(text, what)
   local ok, headers = pcall(cjson.decode, text)
-  ok = ok and type(headers) == "table" and string.find(text, "^%s*{")
+  ok = ok and type(headers) == "table" and string.find(text, "^%s*{") and is_json(text)
   for name, value in pairs(ok and headers or {}) do
     ok = ok and type(name) == "string" and type(value) == "string"
   end
@@ -37,16 +38,16 @@ end
 
 -- in_ms replaces each duration by its ms.
 local function in_ms(given, what)
-  local fields = {}
+  local fields, told = {}, {}
   for name, value in pairs(given) do
     local field = spans[name] or name == "backoff_delay_ms" and "backoff_ms" or name
     if fields[field] then
       local plain = string.gsub(name, "_ms$", "")
       reject("INVALID", what .. "give " .. plain .. " or " .. plain .. "_ms, and not both")
     end
-    fields[field] = spans[name] and value ~= "none" and span(value, name, what) or value
+    fields[field], told[field] = spans[name] and value ~= "none" and span(value, name, what) or value, name
   end
-  return fields
+  return fields, told
 end
 
 function read_task.read(kind, given, what)
@@ -54,12 +55,12 @@ function read_task.read(kind, given, what)
   if field then
     reject("INVALID", what .. field .. " " .. why)
   end
-  local fields = in_ms(given, what)
+  local fields, told = in_ms(given, what)
   local id, payload = fields.id, fields.payload or ""
   fields.id, fields.payload, fields.kind = nil, nil, kind
   fields.queue = fields.queue or "default"
   if fields.headers then
     check_headers(fields.headers, what)
   end
-  return fields, id, payload
+  return fields, id, payload, told
 end

@@ -1,7 +1,14 @@
 -- refusal returns why a task was not created, from the answer of call/enqueue.lua; nil if the task exists.
+--
+--   told  the name that each field was given by (named/read_task.lua)
 local refusals = {
-  INVALID = function(answer)
-    return answer[2] .. " " .. answer[3]
+  INVALID = function(answer, told)
+    local field, why = answer[2], answer[3]
+    local name = told[field] or field
+    if name ~= field and not string.find(name, "_ms$") then
+      why = string.gsub(why, "a whole number from (%d+) to 2%^53", "at least %1ms")
+    end
+    return name .. " " .. why
   end,
   TAKEN = function(answer)
     return "the id " .. answer[2] .. " belongs to another task: use a new id"
@@ -17,7 +24,7 @@ local refusals = {
   end,
 }
 
-local function refusal(answer)
+local function refusal(answer, told)
   local why = refusals[answer[1]]
-  return why and why(answer)
+  return why and why(answer, told)
 end

@@ -1,10 +1,11 @@
 -- reply runs a function of the façade. An error that it raises becomes an error reply: "CURFEW WORD sentence" if the
--- function rejects its arguments; errors of Redis are not changed.
+-- function rejects its arguments; NOPERM if the user lacks a right. Other errors of Redis are not changed.
 --
 -- @use store/reason
+-- @use store/refused
 
 -- words maps a piece of the text of a call's error to the word of the reply.
-local words = {{" is not a namespace: ", "NAMESPACE"}, {" is of version ", "NAMESPACE"}, {"^BROKEN ", "BROKEN"}}
+local words = {{" is not a namespace: ", "NAMESPACE"}, {" has version ", "NAMESPACE"}, {"^BROKEN ", "BROKEN"}}
 
 local function reply(run, keys, argv)
   local ok, answer = pcall(run, keys, argv)
@@ -14,6 +15,9 @@ local function reply(run, keys, argv)
     return redis.error_reply("CURFEW " .. answer.curfew .. " " .. answer.says)
   end
   local text = reason(answer)
+  if refused(answer) and not string.find(text, "^NOPERM ") then
+    return redis.error_reply("NOPERM this user lacks a right that the function needs: the operator gives the rights of its role")
+  end
   for _, word in ipairs(words) do
     if string.find(text, word[1]) then
       return redis.error_reply("CURFEW " .. word[2] .. " " .. (string.gsub(text, "^BROKEN ", "")))

@@ -17,7 +17,7 @@ local function enqueue(tx, read)
   local tasks, receipts = place_tasks(tx, read), {}
   for n, answer in ipairs(enqueue_all(tx, tasks)) do
     local found = type(answer) == "table"
-    local why = found and refusal(answer)
+    local why = found and refusal(answer, read[n].told)
     if why then
       tx.on = false -- no record is at fault
       reject(answer[1], read[n].what .. why)
@@ -30,8 +30,8 @@ end
 local function read_all(tasks)
   local read, kinds, seen = {}, {}, {}
   for n, task in ipairs(tasks) do
-    local fields, id, payload = read_task.read(task.kind, task.given, task.what)
-    read[n] = {fields = fields, id = id, payload = payload, what = task.what, none = false}
+    local fields, id, payload, told = read_task.read(task.kind, task.given, task.what)
+    read[n] = {fields = fields, id = id, payload = payload, what = task.what, told = told, none = false}
     for _, value in pairs(fields) do
       read[n].none = read[n].none or value == "none"
     end

@@ -45,6 +45,12 @@ local function need_for_queues(tx)
     need(tx, "RPUSH", key.wake, "x")
     need(tx, "LLEN", key.wake)
   end
+  if tx.asked or tx.root.controlled then
+    need(tx, "ZCARD", key.ready)
+  end
+  if tx.asked then
+    need(tx, "DEL", key.wake)
+  end
 end
 
 local function may_write(tx)
@@ -62,8 +68,10 @@ local function may_write(tx)
     need(tx, "HSET", tx.key.root, "x", "x")
   end
   if tx.figures ~= tx.none then
-    need(tx, "HSET", tx.key.figures, "x", "x")
-    need(tx, "SADD", tx.key.kinds, "x")
+    for _, c in ipairs({{"HMGET", tx.key.figures, "x"}, {"HSET", tx.key.figures, "x", "x"}, {"SISMEMBER", tx.key.kinds, "x"},
+      {"SCARD", tx.key.kinds}, {"SADD", tx.key.kinds, "x"}}) do
+      need(tx, unpack(c))
+    end
   end
   if tx.events[1] then
     need(tx, "XADD", tx.key.events, "*", "x", "x")

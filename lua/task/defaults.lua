@@ -1,11 +1,9 @@
 -- defaults returns the defaults of a kind (call/define.lua), by field: what its tasks get where their producer gives
 -- nothing.
---
--- @use store/try
 local function defaults(tx, kind)
   local known = tx.root.defaults[kind]
   if known == nil then
-    known = try(tx, "HGET", tx.key.root, "kind:" .. kind) or ""
+    known = redis.call("HGET", tx.key.root, "kind:" .. kind) or ""
   end
   if type(known) == "string" then
     local text = known
