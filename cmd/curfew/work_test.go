@@ -73,7 +73,18 @@ func (b *lockedBuffer) String() string {
 
 func (s *workStage) start(args ...string) *workProcess {
 	s.Helper()
-	p := &workProcess{exec.Command(os.Args[0], append([]string{"work", "--namespace", s.q.Namespace()}, args...)...), &lockedBuffer{}, make(chan struct{})}
+	return s.startLimited(0, args...)
+}
+
+// startLimited is start for a process that may have so many files open; 0: as many as this one.
+func (s *workStage) startLimited(files int, args ...string) *workProcess {
+	s.Helper()
+	args = append([]string{"work", "--namespace", s.q.Namespace()}, args...)
+	cmd := exec.Command(os.Args[0], args...)
+	if files > 0 {
+		cmd = exec.Command("/bin/sh", append([]string{"-c", `ulimit -n $0; exec "$@"`, strconv.Itoa(files), os.Args[0]}, args...)...)
+	}
+	p := &workProcess{cmd, &lockedBuffer{}, make(chan struct{})}
 	p.Env = append(os.Environ(), commandVariable+"=yes", "REDIS_URL="+s.url, "DIR="+s.folder)
 	p.Stderr = p.log
 	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -274,6 +285,29 @@ func TestTheFirstSignalDrainsAndTheSecondKills(t *testing.T) {
 				t.Errorf("the task is %s, retries %d, lost leases %d, want %s", r.Status, r.Retries, r.LeaseLosses, row.status)
 			}
 		})
+	}
+}
+
+// When the worker lacks files for more commands, tasks wait. That costs them no retry.
+func TestALackOfFilesCostsNoRetry(t *testing.T) {
+	t.Parallel()
+	s := newWorkStage(t)
+	p := s.startLimited(30, "--kind", "k", "--concurrency", "10", "--", "/bin/sh", "-c", `while [ ! -e $DIR/go ]; do sleep 0.05; done; cat`)
+	var ids []string
+	for range 10 {
+		ids = append(ids, s.enqueue(queue.Task{Payload: []byte("in")}))
+	}
+	await.Until(t, "a command cannot be started", func() bool { return strings.Contains(p.log.String(), "The command cannot be started now") })
+	if err := os.WriteFile(filepath.Join(s.folder, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		if got := s.result(id); got != "in" {
+			t.Errorf("the result is %q, want in", got)
+		}
+		if r := s.record(id); r.Retries != 0 {
+			t.Errorf("%d retries were spent, want none", r.Retries)
+		}
 	}
 }
 
