@@ -317,7 +317,7 @@ func TestWorkMakesNoNamespaceUnasked(t *testing.T) {
 	s := newWorkStage(t)
 	new := s.q.Namespace() + "-new"
 	code, out, errs := curfew(t, "work", "--redis", s.url, "--namespace", new, "--kind", "k", "--", "/bin/true")
-	if code != exitFailed || out != "" || !strings.Contains(errs, "there is no namespace") {
+	if code != exitNotFound || out != "" || !strings.Contains(errs, "there is no namespace") {
 		t.Errorf("exit %d, %q, %q, want that there is no such namespace", code, out, errs)
 	}
 	p := s.start("--namespace", new, "--create", "--kind", "k", "--", "/bin/true")
@@ -367,7 +367,9 @@ func TestWorkIsRefusedBeforeItBegins(t *testing.T) {
 		{[]string{"--http", "k=http://x", "--queue", "a=-1"}, "must be a whole number from 1"},
 		{[]string{"--http", "k=http://x", "--queue", "a", "--queue", "a=2"}, `the queue "a" is given twice`},
 		{[]string{"--http", "k=http://x", "--concurrency", "0"}, "--concurrency 0 must be from 1"},
-		{[]string{"--http", "k=http://x", "--concurrency", "many"}, "many"},
+		{[]string{"--http", "k=http://x", "--concurrency", "many"}, `--concurrency "many" must be a whole number: see`},
+		{[]string{"--kind", "k", "--concurrency", "4001", "--", "true"}, "--concurrency 4001 must be from 1 to 4000 with --kind"},
+		{[]string{"--http", "k=http://user:s e\x00cret@/"}, "--http k=… must be a URL"},
 		{[]string{"--http", "k=http://x", "--lease", "500ms"}, "--lease 500ms must be at least 1s"},
 		{[]string{"--http", "k=http://x", "--lease", "5"}, "has no unit: write 5s"},
 		{[]string{"--http", "k=http://x", "--grace", "-1s"}, "is negative"},
