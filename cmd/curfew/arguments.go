@@ -2,67 +2,99 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 )
 
-// arguments returns the arguments of a command that are no flags. It sets the flags that follow an argument, which cli
-// takes for arguments. After -- everything is an argument.
-func arguments(c *cli.Context) (words []string, err error) {
-	args := c.Args().Slice()
-	if len(args) > 0 && strings.HasPrefix(args[0], "-") && args[0] != "-" {
-		return args, nil // cli has removed the -- before it
-	}
-	for i := 0; i < len(args); i++ {
-		if args[i] == "--" {
-			return append(words, args[i+1:]...), nil
-		}
-		if !strings.HasPrefix(args[i], "-") || args[i] == "-" {
-			words = append(words, args[i])
-			continue
-		}
-		name, value, given := strings.Cut(strings.TrimLeft(args[i], "-"), "=")
-		names := namesOf(c.Command.Flags, name)
-		if names == nil {
-			return nil, noFlag(c, name)
-		}
-		switch {
-		case given:
-		case isBool(c.Command.Flags, name):
-			value = "true"
-		case i+1 == len(args):
-			return nil, usageOf(c, "--%s needs a value", name)
-		default:
-			i++
-			value = args[i]
-		}
-		for _, alias := range names {
-			if err := c.Set(alias, value); err != nil {
-				return nil, usageOf(c, "--%s %q: %v", name, value, err)
-			}
-		}
+// takes says how many arguments a command takes, and what they are.
+type takes struct {
+	least, most int
+	what        string // "the name of a namespace", for the error if there are too few
+}
+
+// nothing is for a command without arguments.
+var nothing = takes{}
+
+// arguments returns the arguments of a command that are no flags.
+func arguments(c *cli.Context, t takes) ([]string, error) {
+	words := c.Args().Slice()
+	switch {
+	case len(words) < t.least:
+		return nil, usageOf(c, "%s needs %s", nameOf(c), t.what)
+	case t.most == 0 && len(words) > 0 && hasFlag(c.Command, "namespace"):
+		return nil, usageOf(c, "%s takes no argument, and got %q: give the namespace with --namespace", nameOf(c), words[0])
+	case t.most == 0 && len(words) > 0:
+		return nil, usageOf(c, "%s takes no argument, and got %q", nameOf(c), words[0])
+	case len(words) > t.most:
+		return nil, usageOf(c, "%s takes %s, and got %q too", nameOf(c), t.what, words[t.most])
 	}
 	return words, nil
 }
 
-// namesOf returns the name and aliases of a flag, nil if there is no such flag.
-func namesOf(flags []cli.Flag, name string) []string {
-	for _, f := range flags {
+// anotherProgram is the ArgsUsage of a command whose arguments are another program and the arguments of that.
+const anotherProgram = "-- COMMAND [ARGUMENT...]"
+
+// flagsFirst returns the arguments of this program with the flags of the command before its arguments: cli reads no flag
+// after an argument. What follows -- is no flag.
+func flagsFirst(commands []*cli.Command, args []string) []string {
+	for i, word := range args {
+		if word == "-h" || word == "--help" {
+			return args[:i+1] // cli would look for help about what follows
+		}
+		at := slices.IndexFunc(commands, func(command *cli.Command) bool { return command.HasName(word) })
+		if at < 0 || commands[at].ArgsUsage == anotherProgram {
+			break
+		}
+		if len(commands[at].Subcommands) == 0 {
+			return slices.Concat(args[:i+1], sorted(commands[at], args[i+1:]))
+		}
+		commands = commands[at].Subcommands
+	}
+	return args
+}
+
+// sorted returns the arguments of a command, flags first.
+func sorted(command *cli.Command, args []string) []string {
+	var flags, words []string
+	for i := 0; i < len(args); i++ {
+		switch arg := args[i]; {
+		case arg == "--":
+			return slices.Concat(flags, []string{"--"}, words, args[i+1:])
+		case !strings.HasPrefix(arg, "-") || arg == "-":
+			words = append(words, arg)
+		case !takesValue(command, arg):
+			flags = append(flags, arg)
+		case i+1 == len(args):
+			return append(flags, arg) // cli says that its value is missing
+		default:
+			i++
+			flags = append(flags, arg, args[i])
+		}
+	}
+	return slices.Concat(flags, []string{"--"}, words)
+}
+
+// takesValue reports whether the next argument is the value of a flag.
+func takesValue(command *cli.Command, arg string) bool {
+	f := flagOf(command, strings.TrimLeft(arg, "-"))
+	_, is := f.(*cli.BoolFlag)
+	return f != nil && !is
+}
+
+// flagOf returns the flag with a name, nil if there is none.
+func flagOf(command *cli.Command, name string) cli.Flag {
+	for _, f := range command.Flags {
 		if slices.Contains(f.Names(), name) {
-			return f.Names()
+			return f
 		}
 	}
 	return nil
 }
 
-func isBool(flags []cli.Flag, name string) bool {
-	return slices.ContainsFunc(flags, func(f cli.Flag) bool {
-		_, is := f.(*cli.BoolFlag)
-		return is && slices.Contains(f.Names(), name)
-	})
-}
+func hasFlag(command *cli.Command, name string) bool { return flagOf(command, name) != nil }
 
 // usageOf returns an error for wrong use of a command, which ends with how to get its help.
 func usageOf(c *cli.Context, format string, args ...any) error {
@@ -72,28 +104,62 @@ func usageOf(c *cli.Context, format string, args ...any) error {
 // nameOf returns the name of a command with those above it: functions load.
 func nameOf(c *cli.Context) string { return strings.TrimPrefix(c.Command.HelpName, "curfew ") }
 
-// wrongFlag returns the error for flags that cli could not parse. It is an OnUsageError.
+// notParsed matches the error of package flag for a value.
+var notParsed = regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (?:flag )?-(\S+): (.*)$`)
+
+// wrongFlag returns the error for flags that cli could not parse. It is the OnUsageError of all commands.
 func wrongFlag(c *cli.Context, err error, _ bool) error {
-	if _, name, found := strings.Cut(err.Error(), "flag provided but not defined: -"); found {
+	text := err.Error()
+	if _, name, found := strings.Cut(text, "flag provided but not defined: -"); found {
 		return noFlag(c, name)
 	}
+	if _, name, found := strings.Cut(text, "flag needs an argument: -"); found {
+		return usageOf(c, "%s needs a value", dashed(name))
+	}
+	if m := notParsed.FindStringSubmatch(text); m != nil {
+		switch flagOf(c.Command, m[2]).(type) {
+		case *cli.IntFlag, *cli.Int64Flag:
+			return usageOf(c, "%s %s must be a whole number", dashed(m[2]), m[1])
+		case *cli.BoolFlag:
+			return usageOf(c, "%s takes no value, and got %s", dashed(m[2]), m[1])
+		}
+		return usageOf(c, "%s %s: %s", dashed(m[2]), m[1], m[3])
+	}
 	return usageOf(c, "%v", err)
+}
+
+// dashed returns a flag as it is written: --output, -o.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
 }
 
 // noFlag returns the error for a flag that a command does not have.
 func noFlag(c *cli.Context, name string) error {
 	var long []string
 	for _, f := range c.Command.Flags {
-		long = append(long, "--"+f.Names()[0])
+		long = append(long, dashed(f.Names()[0]))
 	}
-	return usageOf(c, "there is no flag --%s%s", name, didYouMean("--"+name, long))
+	return usageOf(c, "there is no flag %s%s", dashed(name), didYouMean(dashed(name), long))
+}
+
+// explainWrongFlags makes all commands say what is wrong with their flags.
+func explainWrongFlags(commands []*cli.Command) {
+	for _, command := range commands {
+		command.OnUsageError = wrongFlag
+		explainWrongFlags(command.Subcommands)
+	}
 }
 
 // group returns a command that only has subcommands.
 func group(name, about, description string, subcommands ...*cli.Command) *cli.Command {
 	var names []string
 	for _, sub := range subcommands {
-		names = append(names, sub.Name)
+		if !sub.Hidden {
+			names = append(names, sub.Name)
+		}
 	}
 	return &cli.Command{
 		Name:            name,
@@ -101,7 +167,6 @@ func group(name, about, description string, subcommands ...*cli.Command) *cli.Co
 		Description:     description,
 		Subcommands:     subcommands,
 		HideHelpCommand: true,
-		OnUsageError:    usageError,
 		Action: func(c *cli.Context) error {
 			if word := c.Args().First(); word != "" {
 				return usage("there is no command `curfew %s %s`%s: write %s; see `curfew %s --help`",
@@ -123,7 +188,7 @@ func oneOf(words []string) string {
 
 // didYouMean returns a question about the word that is nearest to a mistyped one, "" if none is near.
 func didYouMean(word string, words []string) string {
-	best, least := "", 3
+	best, least := "", 1+max(len(word)/3, 1) // a third of the word may be wrong
 	for _, w := range words {
 		if d := distance(word, w); d < least && d < max(len(w), 2) {
 			best, least = w, d

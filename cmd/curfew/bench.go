@@ -40,18 +40,7 @@ func benchCommand() *cli.Command {
 		measure := command.Action
 		command.Action = func(c *cli.Context) error { return benchError(c.Context, measure(c)) }
 	}
-	return &cli.Command{
-		Name:        "bench",
-		Usage:       "measure speed, lateness and memory, on a redis-server that it starts itself",
-		Subcommands: commands,
-		Action: func(c *cli.Context) error {
-			if c.Args().Present() {
-				return usage("there is no benchmark %q: write throughput, dispatch, detect, memory, longest, idle, counts, micro, agents, failover or recovery", c.Args().First())
-			}
-			return cli.ShowSubcommandHelp(c)
-		},
-		OnUsageError: usageError,
-	}
+	return group("bench", "measure speed, lateness and memory, on a redis-server that it starts itself", "", commands...)
 }
 
 // longestCommand measures the longest scripts: `curfew bench longest`.
@@ -75,7 +64,6 @@ func benchmark(name, what string, runs int, flags []cli.Flag, measure measuremen
 		Flags: append(flags,
 			&cli.IntFlag{Name: "runs", Value: runs, Usage: "how often to measure; prints the median"},
 			outputFlag()),
-		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
 			if err := checkBench(c); err != nil {
 				return err
@@ -90,15 +78,14 @@ func benchmark(name, what string, runs int, flags []cli.Flag, measure measuremen
 }
 
 func outputFlag() cli.Flag {
-	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "table or json"}
+	f := choiceFlag("output", "table", "table or json", "table", "json")
+	f.Aliases = []string{"o"}
+	return f
 }
 
 func checkBench(c *cli.Context) error {
-	if err := noArguments(c); err != nil {
+	if _, err := arguments(c, nothing); err != nil {
 		return err
-	}
-	if o := c.String("output"); o != "table" && o != "json" {
-		return usage("--output %q must be table or json", o)
 	}
 	for _, name := range []string{"runs", "tasks", "partitions", "servers", "kills", "agents", "fan", "queues", "members", "concurrency", "wakes", "running"} {
 		if n := c.Int(name); c.IsSet(name) && (n < 1 || n > 10_000_000) {

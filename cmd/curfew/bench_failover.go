@@ -17,7 +17,6 @@ func failoverCommand() *cli.Command {
 			&cli.IntFlag{Name: "partitions", Value: 8, Usage: "partitions of the namespace"},
 			outputFlag(),
 		},
-		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
 			if err := checkBench(c); err != nil {
 				return err

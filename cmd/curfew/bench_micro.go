@@ -35,7 +35,6 @@ func microCommand() *cli.Command {
 			&cli.IntFlag{Name: "runs", Value: 5, Usage: "how many rounds to measure; prints the median"},
 			outputFlag(),
 		},
-		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
 			if err := checkBench(c); err != nil {
 				return err

@@ -5,30 +5,50 @@ import (
 	"context"
 	"net"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/curfew-dev/curfew/events"
 )
 
-// A command that is interrupted while it connects has read nothing, so it prints nothing.
+// A command that is interrupted while it connects has read nothing, so it prints nothing. It does not wait for the
+// server.
 func TestAnInterruptWhileConnectingEndsTheCommand(t *testing.T) {
+	t.Parallel()
+	const interrupted = "curfew: interrupted\n"
 	for _, row := range []struct {
 		args string
 		code int
 		want string
 	}{
-		{"explain 0-abc", 0, ""},
+		{"explain 0-abc", exitFailed, interrupted},
 		{"events", 0, ""},
 		{"events --follow -o json", 0, ""},
 		{"export", exitFailed, "curfew: interrupted: the export is not complete, and lacks its last line\n"},
+		{"functions ls", exitFailed, interrupted},
+		{"namespace create x", exitFailed, interrupted},
+		{"namespace rm x --yes", exitFailed, interrupted},
+		{"reap", 0, ""},
+		{"work --http k=http://x", 0, ""},
 	} {
-		ctx, interrupt := context.WithCancel(t.Context())
-		words := strings.Fields(row.args)
-		args := append([]string{"curfew", words[0], "--redis", "redis://" + silent(t, interrupt)}, words[1:]...)
-		var out, errs bytes.Buffer
-		if code := run(ctx, args, &out, &errs); code != row.code || out.String() != "" || errs.String() != row.want {
-			t.Errorf("curfew %s: exit %d, stdout %q, stderr %q; want exit %d, no stdout, and %q", row.args, code, &out, &errs, row.code, row.want)
-		}
+		t.Run(row.args, func(t *testing.T) {
+			t.Parallel()
+			ctx, interrupt := context.WithCancel(t.Context())
+			var began time.Time
+			address := silent(t, func() {
+				began = time.Now()
+				interrupt()
+			})
+			var out, errs bytes.Buffer
+			code := run(ctx, append([]string{"curfew"}, strings.Fields(row.args+" --redis redis://"+address)...), &out, &errs)
+			if code != row.code || out.String() != "" || errs.String() != row.want {
+				t.Errorf("exit %d, stdout %q, stderr %q; want exit %d, no stdout, and %q", code, &out, &errs, row.code, row.want)
+			}
+			if took := time.Since(began); took > 3*time.Second { // a call takes 5 seconds
+				t.Errorf("the command ended %v after it was interrupted", took)
+			}
+		})
 	}
 }
 
@@ -45,30 +65,32 @@ func TestAnInterruptBeforeTheFirstEventPrintsNoCursor(t *testing.T) {
 	}
 }
 
-// silent returns the address of a server that never answers. When it is sent something, it calls
-// asked and hangs up, so that the client does not wait for its timeout.
+// silent returns the address of a server that never answers. When it is first sent something, it calls asked.
 func silent(t *testing.T, asked func()) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
+	var conns sync.WaitGroup
 	t.Cleanup(func() {
 		listener.Close()
-		<-ended
+		conns.Wait()
 	})
-	go func() {
-		defer close(ended)
+	once := sync.OnceFunc(asked)
+	conns.Go(func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			conn.Read(make([]byte, 1))
-			asked()
-			conn.Close()
+			conns.Go(func() {
+				defer conn.Close()
+				for b := make([]byte, 1000); err == nil; once() {
+					_, err = conn.Read(b)
+				}
+			})
 		}
-	}()
+	})
 	return listener.Addr().String()
 }

@@ -17,7 +17,7 @@ func demoCommand() *cli.Command {
 			durationFlag("timeout", 2*time.Second, "how long the task may take"),
 		},
 		Action: func(c *cli.Context) error {
-			if err := noArguments(c); err != nil {
+			if _, err := arguments(c, nothing); err != nil {
 				return err
 			}
 			t := durationOf(c, "timeout")
@@ -26,6 +26,5 @@ func demoCommand() *cli.Command {
 			}
 			return demo.Run(c.Context, c.App.Writer, t)
 		},
-		OnUsageError: usageError,
 	}
 }

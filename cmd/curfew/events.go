@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,29 +25,22 @@ func eventsCommand() *cli.Command {
 		Flags: append(namespaceFlags(),
 			&cli.StringFlag{Name: "from", Usage: "a cursor that an earlier run printed, or now (default: the oldest event kept)"},
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "do not end; wait for new events"},
-			&cli.IntFlag{Name: "n", Usage: "end after this many events; 0: no limit"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "text or json"}),
-		OnUsageError: usageError,
+			numberFlag("n", 0, 0, math.MaxInt, "end after this many events; 0: no limit"),
+			formatFlag()),
 		Action: func(c *cli.Context) error {
-			if err := noArguments(c); err != nil {
+			if _, err := arguments(c, nothing); err != nil {
 				return err
-			}
-			if o := c.String("output"); o != "text" && o != "json" {
-				return usage("--output %q must be text or json", o)
-			}
-			if n := c.Int("n"); n < 0 {
-				return usage("-n %d must not be negative", n)
 			}
 			q, stop, err := openNamespace(c)
 			if err != nil {
-				return readError(err)
+				return endless(c, err)
 			}
 			defer stop()
 			tell := tellText
-			if c.String("output") == "json" {
+			if inJSON(c) {
 				tell = tellJSON
 			}
-			return readError(follow(c.Context, q, events.Cursor(c.String("from")), c.Int("n"), c.Bool("follow"), c.App.Writer, tell))
+			return endless(c, follow(c.Context, q, events.Cursor(c.String("from")), c.Int("n"), c.Bool("follow"), c.App.Writer, tell))
 		},
 	}
 }

@@ -171,15 +171,15 @@ func TestReadingCommandsSayWhatIsWrong(t *testing.T) {
 		{"events -n -1", exitUsage, "must not be negative"},
 		{"events --from yesterday", exitUsage, `cursor "yesterday" is not valid`},
 		{"events --from 0-0@0", exitUsage, "cursor is for 1 partitions, and this namespace has 2"},
-		{"events --namespace curfw", exitFailed, `there is no namespace "curfw" on this Redis: give the namespace with --namespace`},
-		{"events --namespace {}", exitFailed, `no namespace`},
+		{"events --namespace curfw", exitNotFound, `there is no namespace "curfw" on this Redis: give the namespace with --namespace`},
+		{"events --namespace {}", exitNotFound, `no namespace`},
 		{"events --redis http://x", exitUsage, "must begin with redis://"},
 		{"export now", exitUsage, `takes no argument, and got "now"`},
-		{"export --namespace curfw", exitFailed, `there is no namespace "curfw"`},
+		{"export --namespace curfw", exitNotFound, `there is no namespace "curfw"`},
 		{"export --namespace=", exitUsage, "must not be empty"},
 		{"export -o /no/such/folder/file", exitUsage, "no such file"},
 		{"export -o /dev/full", exitFailed, "no space left on device: the output is not complete"},
-		{"export --redis redis://:secret@" + dead.Addr(), exitUnreachable, "give its address with --redis or REDIS_URL"},
+		{"export --redis redis://:secret@" + dead.Addr(), exitUnreachable, "give the server's address with --redis or REDIS_URL"},
 	} {
 		args := strings.Fields(test.args)
 		if !strings.Contains(test.args, "--redis") {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -19,33 +20,30 @@ func explainCommand() *cli.Command {
 		ArgsUsage: "ID...",
 		Flags: append(namespaceFlags(),
 			&cli.BoolFlag{Name: "json", Usage: "print one line of JSON for each task"}),
-		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
-			if !c.Args().Present() {
-				return usage("explain needs the ids of one or more tasks: see `curfew explain --help`")
+			ids, err := arguments(c, takes{1, math.MaxInt, "the ids of one or more tasks"})
+			if err != nil {
+				return err
 			}
-			for _, arg := range c.Args().Slice() {
-				if strings.HasPrefix(arg, "-") {
-					return usage("explain takes flags before the ids, and got %q after an id", arg)
-				}
-				if _, err := queue.PartitionOf(arg); err != nil {
+			for _, id := range ids {
+				if _, err := queue.PartitionOf(id); err != nil {
 					return usage("%v", err)
 				}
 			}
 			q, stop, err := openNamespace(c)
 			if err != nil {
-				return readError(err)
+				return failure(c, err)
 			}
 			defer stop()
-			return explain(c, q)
+			return explain(c, q, ids)
 		},
 	}
 }
 
 // explain prints a line for each task that exists, and then fails if some do not.
-func explain(c *cli.Context, q *queue.Queue) error {
+func explain(c *cli.Context, q *queue.Queue, ids []string) error {
 	var missing []string
-	for _, id := range c.Args().Slice() {
+	for _, id := range ids {
 		e, err := inspect.Explain(c.Context, q, id)
 		if errors.Is(err, refusal.ErrNotFound) {
 			missing = append(missing, id)
@@ -57,7 +55,7 @@ func explain(c *cli.Context, q *queue.Queue) error {
 			_, err = fmt.Fprintln(c.App.Writer, e)
 		}
 		if err != nil {
-			return readError(err)
+			return failure(c, err)
 		}
 	}
 	if len(missing) > 0 {

@@ -42,7 +42,8 @@ func TestExplainRefusesIDsThatAreNotValid(t *testing.T) {
 	}{
 		{nil, "needs the ids of one or more tasks"},
 		{[]string{"rubbish"}, `"rubbish" is not a task's id: it is the partition, a dash, letters and digits`},
-		{[]string{id, "--json"}, `flags before the ids, and got "--json"`},
+		{[]string{id, "--jsn"}, `there is no flag --jsn (did you mean --json?)`},
+		{[]string{id, "--", "--json"}, `"--json" is not a task's id`},
 		{[]string{""}, `"" is not a task's id`},
 		{[]string{"0-a\x1b[2J"}, `is not a task's id`},
 		{[]string{"7-NOBODY"}, "is in partition 7, but this namespace has 2 partitions"},

@@ -16,9 +16,8 @@ func exportCommand() *cli.Command {
 		Usage: "print the whole state of a namespace, one line of JSON for each object; docs/events.md explains the lines",
 		Flags: append(namespaceFlags(),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to this file; a new file is readable by its owner only (default: stdout)"}),
-		OnUsageError: usageError,
 		Action: func(c *cli.Context) error {
-			if err := noArguments(c); err != nil {
+			if _, err := arguments(c, nothing); err != nil {
 				return err
 			}
 			q, stop, err := openNamespace(c)
@@ -29,7 +28,7 @@ func exportCommand() *cli.Command {
 			if c.Context.Err() != nil {
 				return errors.New("interrupted: the export is not complete, and lacks its last line")
 			}
-			return readError(err)
+			return failure(c, err)
 		},
 	}
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -21,4 +23,33 @@ func durationOf(c *cli.Context, name string) time.Duration {
 		return time.Duration(*d)
 	}
 	return 0
+}
+
+// choiceFlag returns a flag whose value is one of several words.
+func choiceFlag(name, value, usageText string, choices ...string) *cli.StringFlag {
+	return &cli.StringFlag{Name: name, Value: value, Usage: usageText, Action: func(_ *cli.Context, given string) error {
+		if !slices.Contains(choices, given) {
+			return usage("%s %q must be %s", dashed(name), given, oneOf(choices))
+		}
+		return nil
+	}}
+}
+
+// numberFlag returns a flag whose value is a whole number within limits.
+func numberFlag(name string, value, least, most int, usageText string) *cli.IntFlag {
+	return &cli.IntFlag{Name: name, Value: value, Usage: usageText, Action: func(_ *cli.Context, given int) error {
+		switch {
+		case given >= least && given <= most:
+			return nil
+		case least == 0 && most == math.MaxInt:
+			return usage("%s %d must not be negative", dashed(name), given)
+		}
+		return usage("%s %d must be from %d to %d", dashed(name), given, least, most)
+	}}
+}
+
+// defaultText says in the help what a flag means that is not given.
+func defaultText(f *cli.IntFlag, text string) *cli.IntFlag {
+	f.DefaultText = text
+	return f
 }

@@ -28,28 +28,6 @@ func functionsCommand() *cli.Command {
 		functionsLoadCommand(), functionsListCommand(), functionsShowCommand(), functionsPruneCommand())
 }
 
-// functionsAction returns the action of a subcommand. It checks the arguments, connects and runs do.
-func functionsAction(do func(c *cli.Context, s *operate.Server) error) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		words, err := arguments(c)
-		if err == nil && len(words) > 0 {
-			err = usageOf(c, "%s takes no argument, and got %q", nameOf(c), words[0])
-		}
-		if err == nil {
-			err = checkFormat(c)
-		}
-		if err != nil {
-			return err
-		}
-		s, stop, err := connectServer(c)
-		if err != nil {
-			return err
-		}
-		defer stop()
-		return serverError(do(c, s))
-	}
-}
-
 func functionsLoadCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "load",
@@ -60,8 +38,7 @@ newer version, the command leaves it and fails, because programs may need it; --
 		Flags: serverFlags(
 			&cli.BoolFlag{Name: "force", Usage: "replace a newer library too, or one that works with records that this one does not"},
 			formatFlag()),
-		OnUsageError: wrongFlag,
-		Action: functionsAction(func(c *cli.Context, s *operate.Server) error {
+		Action: onServer(nothing, func(c *cli.Context, s *operate.Server, _ []string) error {
 			return tellLoaded(c, s.Load(c.Context, c.Bool("force")))
 		}),
 	}
@@ -129,11 +106,10 @@ func tellLoad(c *cli.Context, did operate.Loaded) error {
 
 func functionsListCommand() *cli.Command {
 	return &cli.Command{
-		Name:         "ls",
-		Usage:        "list the libraries of Curfew on every master",
-		Flags:        serverFlags(formatFlag()),
-		OnUsageError: wrongFlag,
-		Action: functionsAction(func(c *cli.Context, s *operate.Server) error {
+		Name:  "ls",
+		Usage: "list the libraries of Curfew on every master",
+		Flags: serverFlags(formatFlag()),
+		Action: onServer(nothing, func(c *cli.Context, s *operate.Server, _ []string) error {
 			return tellLibraries(c, s.Libraries(c.Context))
 		}),
 	}
@@ -205,44 +181,32 @@ func functionsShowCommand() *cli.Command {
     curfew functions show | redis-cli -x FUNCTION LOAD REPLACE
 
 With NAME, as ls prints it, it prints the library that the server has.`,
-		Flags:        serverFlags(),
-		OnUsageError: wrongFlag,
+		Flags: serverFlags(),
 		Action: func(c *cli.Context) error {
-			words, err := arguments(c)
-			if err != nil {
-				return err
+			if c.Args().Present() {
+				return onServer(takes{0, 1, "the name of one library"}, showLibrary)(c)
 			}
-			switch len(words) {
-			case 0:
-				facade, err := lua.LoadFacade(nil)
-				if err == nil {
-					_, err = io.WriteString(c.App.Writer, facade.Text())
-				}
-				return serverError(err)
-			case 1:
-				return showLibrary(c, words[0])
+			facade, err := lua.LoadFacade(nil)
+			if err == nil {
+				_, err = io.WriteString(c.App.Writer, facade.Text())
 			}
-			return usageOf(c, "functions show takes one name, and got %d", len(words))
+			return failure(c, err)
 		},
 	}
 }
 
 // showLibrary prints a library that a master has.
-func showLibrary(c *cli.Context, name string) error {
-	s, stop, err := connectServer(c)
-	if err != nil {
-		return err
-	}
-	defer stop()
+func showLibrary(c *cli.Context, s *operate.Server, words []string) error {
+	name := words[0]
 	var names []string
 	for _, node := range s.Libraries(c.Context) {
 		if node.Err != nil {
-			return serverError(fmt.Errorf("%s: %w", node.Node, node.Err))
+			return fmt.Errorf("%s: %w", node.Node, node.Err)
 		}
 		for _, l := range node.Has {
 			if l.Name == name {
 				_, err := io.WriteString(c.App.Writer, l.Text)
-				return serverError(err)
+				return err
 			}
 			names = append(names, l.Name)
 		}
@@ -261,12 +225,11 @@ languages do not use these libraries. The library "curfew" and that of this prog
 		Flags: serverFlags(
 			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "delete them; otherwise they are only listed"},
 			formatFlag()),
-		OnUsageError: wrongFlag,
-		Action:       functionsAction(prune),
+		Action: onServer(nothing, prune),
 	}
 }
 
-func prune(c *cli.Context, s *operate.Server) error {
+func prune(c *cli.Context, s *operate.Server, _ []string) error {
 	nodes := s.Libraries(c.Context)
 	if c.Bool("yes") {
 		nodes = s.Prune(c.Context, nodes)

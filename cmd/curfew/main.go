@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
@@ -43,6 +44,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // runWith is run with another input.
 func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	commands := []*cli.Command{demoCommand(), workCommand(), guardCommand(), reapCommand(), benchCommand(), eventsCommand(), explainCommand(),
+		exportCommand(), functionsCommand(), namespaceCommand()}
+	explainWrongFlags(commands)
 	app := &cli.App{
 		Reader:          stdin,
 		Name:            "curfew",
@@ -50,10 +54,9 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		Writer:          stdout,
 		ErrWriter:       stderr,
 		HideHelpCommand: true,
-		Commands: []*cli.Command{demoCommand(), workCommand(), guardCommand(), reapCommand(), benchCommand(), eventsCommand(), explainCommand(),
-			exportCommand(), functionsCommand(), namespaceCommand()},
+		Commands:        commands,
 		ExitErrHandler:  func(*cli.Context, error) {},
-		OnUsageError:    usageError,
+		OnUsageError:    wrongFlag,
 		CommandNotFound: func(c *cli.Context, name string) {},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
@@ -66,7 +69,7 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 			return cli.ShowAppHelp(c)
 		},
 	}
-	err := app.RunContext(ctx, args)
+	err := app.RunContext(ctx, slices.Concat(args[:1], flagsFirst(commands, args[1:])))
 	if err == nil {
 		return 0
 	}
@@ -78,20 +81,6 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	return exitFailed
 }
 
-// usageError returns the error for arguments that cli could not parse.
-func usageError(c *cli.Context, err error, _ bool) error {
-	return usage("%v: see `%s --help`", err, c.App.Name)
-}
-
 func usage(format string, args ...any) error {
 	return cli.Exit(fmt.Sprintf(format, args...), exitUsage)
-}
-
-// noArguments returns an error if arguments follow the flags. cli would silently drop them,
-// and all flags after them.
-func noArguments(c *cli.Context) error {
-	if c.Args().Present() {
-		return usage("%s takes no argument, and got %q: flags begin with --; see `curfew %s --help`", c.Command.FullName(), c.Args().First(), c.Command.FullName())
-	}
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,19 +30,8 @@ func namespaceCommand() *cli.Command {
 		namespaceCreateCommand(), namespaceListCommand(), namespaceRemoveCommand())
 }
 
-// oneName returns the argument of a command that takes the name of a namespace.
-func oneName(c *cli.Context) (string, error) {
-	words, err := arguments(c)
-	switch {
-	case err != nil:
-		return "", err
-	case len(words) == 0:
-		return "", usageOf(c, "%s needs the name of a namespace; the default of other commands is curfew", nameOf(c))
-	case len(words) > 1:
-		return "", usageOf(c, "%s takes one name, and got %q too", nameOf(c), words[1])
-	}
-	return words[0], checkFormat(c)
-}
+// oneName is for a command about one namespace.
+var oneName = takes{1, 1, "the name of one namespace"}
 
 func namespaceCreateCommand() *cli.Command {
 	return &cli.Command{
@@ -51,49 +41,20 @@ func namespaceCreateCommand() *cli.Command {
 		Description: `If the namespace exists, nothing is changed. That is an error if it has other settings than those that are given.
 One partition is enough for some 10,000 tasks a second. A cluster needs three for each master or more (docs/cluster.md).`,
 		Flags: serverFlags(
-			&cli.IntFlag{Name: "partitions", Usage: "how many partitions, 1 to 999 (default: 1)"},
-			&cli.StringFlag{Name: "events", Usage: "which events are written: all, terminal or none (default: terminal)"},
-			&cli.IntFlag{Name: "event-mib", Usage: "about how many MiB of events each partition keeps, 1 to 65536 (default: 64)"},
-			&cli.StringFlag{Name: "figures", Usage: "whether ends of tasks are counted by kind: on or off (default: on)"},
+			defaultText(numberFlag("partitions", 0, 1, queue.MaxPartitions, "how many partitions, 1 to 999"), "1"),
+			choiceFlag("events", "", "which events are written: all, terminal or none (default: terminal)", "all", "terminal", "none"),
+			defaultText(numberFlag("event-mib", 0, 1, 65536, "about how many MiB of events each partition keeps, 1 to 65536"), "64"),
+			choiceFlag("figures", "", "whether ends of tasks are counted by kind: on or off (default: on)", "on", "off"),
 			formatFlag()),
-		OnUsageError: wrongFlag,
-		Action: func(c *cli.Context) error {
-			name, err := oneName(c)
-			if err == nil {
-				err = checkSettings(c)
-			}
-			if err != nil {
-				return err
-			}
-			s, stop, err := connectServer(c)
-			if err != nil {
-				return err
-			}
-			defer stop()
-			n, created, err := s.Create(c.Context, name, operate.Settings{Partitions: c.Int("partitions"), Events: c.String("events"),
+		Action: onServer(oneName, func(c *cli.Context, s *operate.Server, words []string) error {
+			n, created, err := s.Create(c.Context, words[0], operate.Settings{Partitions: c.Int("partitions"), Events: c.String("events"),
 				EventMiB: c.Int("event-mib"), Figures: c.String("figures")})
 			if err == nil {
 				err = tellCreated(c, n, created)
 			}
-			return serverError(err)
-		},
+			return err
+		}),
 	}
-}
-
-func checkSettings(c *cli.Context) error {
-	if n := c.Int("partitions"); c.IsSet("partitions") && (n < 1 || n > queue.MaxPartitions) {
-		return usage("--partitions %d must be from 1 to %d", n, queue.MaxPartitions)
-	}
-	if e := c.String("events"); c.IsSet("events") && e != "all" && e != "terminal" && e != "none" {
-		return usage("--events %q must be all, terminal or none", e)
-	}
-	if n := c.Int("event-mib"); c.IsSet("event-mib") && (n < 1 || n > 65536) {
-		return usage("--event-mib %d must be from 1 to 65536", n)
-	}
-	if f := c.String("figures"); c.IsSet("figures") && f != "on" && f != "off" {
-		return usage("--figures %q must be on or off", f)
-	}
-	return nil
 }
 
 func tellCreated(c *cli.Context, n operate.Namespace, created bool) error {
@@ -139,30 +100,14 @@ func namespaceListCommand() *cli.Command {
 time. With NAME it shows these namespaces alone, at once. "live" are tasks that have not ended, "enqueued" all that ever were.
 It looks at the database of the URL.`,
 		Flags: serverFlags(
-			&cli.Int64Flag{Name: "keys", Value: 10_000_000, Usage: "look at about this many keys of each master; 0: at all"},
+			numberFlag("keys", 10_000_000, 0, math.MaxInt, "look at about this many keys of each master; 0: at all"),
 			formatFlag()),
-		OnUsageError: wrongFlag,
-		Action: func(c *cli.Context) error {
-			words, err := arguments(c)
-			if err == nil {
-				err = checkFormat(c)
-			}
-			if err == nil && c.Int64("keys") < 0 {
-				err = usage("--keys %d must not be negative", c.Int64("keys"))
-			}
-			if err != nil {
-				return err
-			}
-			s, stop, err := connectServer(c)
-			if err != nil {
-				return err
-			}
-			defer stop()
+		Action: onServer(takes{0, math.MaxInt, "names of namespaces"}, func(c *cli.Context, s *operate.Server, words []string) error {
 			if len(words) > 0 {
-				return serverError(showNamespaces(c, s, words))
+				return showNamespaces(c, s, words)
 			}
-			return serverError(listNamespaces(c, s))
-		},
+			return listNamespaces(c, s)
+		}),
 	}
 }
 
@@ -190,7 +135,7 @@ func showNamespaces(c *cli.Context, s *operate.Server, names []string) error {
 }
 
 func listNamespaces(c *cli.Context, s *operate.Server) error {
-	all, looked, err := s.List(c.Context, c.Int64("keys"), progress(c, "namespaces"))
+	all, looked, err := s.List(c.Context, int64(c.Int("keys")), progress(c, "namespaces"))
 	if c.Context.Err() != nil {
 		return errors.New("interrupted: the namespaces were not listed; look at fewer keys with --keys")
 	}
@@ -268,26 +213,15 @@ namespaces are not touched, whatever their names begin with. Nothing can be undo
 			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be removed, and remove nothing"},
 			&cli.BoolFlag{Name: "force", Usage: "also if it is in use, or if this program does not know its version"},
 			&cli.BoolFlag{Name: "unknown", Usage: "also remove keys below the roots that this version of Curfew does not write"},
-			&cli.IntFlag{Name: "rate", Value: 50_000, Usage: "how many keys to remove in a second at most; 0: no limit"},
+			numberFlag("rate", 50_000, 0, math.MaxInt, "how many keys to remove in a second at most; 0: no limit"),
 			formatFlag()),
-		OnUsageError: wrongFlag,
 		Action: func(c *cli.Context) error {
-			name, err := oneName(c)
-			if err == nil && c.Int("rate") < 0 {
-				err = usage("--rate %d must not be negative", c.Int("rate"))
+			if c.Bool("yes") && c.Bool("dry-run") {
+				return usage("--yes removes and --dry-run does not: leave one of them out")
 			}
-			if err == nil && c.Bool("yes") && c.Bool("dry-run") {
-				err = usage("--yes removes and --dry-run does not: leave one of them out")
-			}
-			if err != nil {
-				return err
-			}
-			s, stop, err := connectServer(c)
-			if err != nil {
-				return err
-			}
-			defer stop()
-			return serverError(removeNamespace(c, s, name))
+			return onServer(oneName, func(c *cli.Context, s *operate.Server, words []string) error {
+				return removeNamespace(c, s, words[0])
+			})(c)
 		},
 	}
 }

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"sync/atomic"
@@ -15,7 +12,6 @@ import (
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
-	"github.com/curfew-dev/curfew/refusal"
 )
 
 const reapHelp = `Ends what is out of time, gives back the tasks of dead workers, starts what is delayed, and removes what
@@ -35,17 +31,15 @@ func reapCommand() *cli.Command {
 		Description: reapHelp,
 		Flags: append(namespaceFlags(),
 			&cli.BoolFlag{Name: "create", Usage: "create the namespace if it does not exist, with the defaults of curfew namespace create"},
-			&cli.IntFlag{Name: "batch", Usage: "how many tasks one sweep ends at most, of each clock, up to 250; 0: 100, and 250 while more is due"},
+			defaultText(numberFlag("batch", 0, 1, 250, "how many tasks one sweep ends at most, of each clock"), "100, and 250 while more is due"),
 			durationFlag("fallback", 500*time.Millisecond, "the longest time between two sweeps"),
 			&cli.StringFlag{Name: "name", Usage: "the beginning of the reaper's name in Redis (default: the name of the host)"},
-			&cli.StringFlag{Name: "log-format", Value: "text", Usage: "text or json; the log goes to stderr"}),
-		OnUsageError: wrongFlag,
+			choiceFlag("log-format", "text", "text or json; the log goes to stderr", "text", "json")),
 		Action: func(c *cli.Context) error {
-			words, err := arguments(c)
-			if err == nil {
-				err = checkReap(c, words)
+			if _, err := arguments(c, nothing); err != nil {
+				return err
 			}
-			if err != nil {
+			if err := checkReap(c); err != nil {
 				return err
 			}
 			rdb, err := connect(c)
@@ -58,21 +52,9 @@ func reapCommand() *cli.Command {
 	}
 }
 
-func checkReap(c *cli.Context, words []string) error {
-	if len(words) > 0 {
-		return usageOf(c, "reap takes no argument, and got %q: give the namespace with --namespace", words[0])
-	}
-	if c.String("namespace") == "" {
-		return usage("--namespace must not be empty")
-	}
-	if b := c.Int("batch"); b < 0 || b > 250 {
-		return usage("--batch %d must be from 1 to 250, or 0 for 100, and 250 while more is due", b)
-	}
+func checkReap(c *cli.Context) error {
 	if f := durationOf(c, "fallback"); f < time.Millisecond || f > time.Hour {
 		return usage("--fallback %v must be from 1ms to 1h", duration.Duration(f))
-	}
-	if f := c.String("log-format"); f != "text" && f != "json" {
-		return usage("--log-format %q must be text or json", f)
 	}
 	return nil
 }
@@ -88,7 +70,7 @@ func loggerOf(w io.Writer, format string) *slog.Logger {
 func reap(c *cli.Context, rdb redis.UniversalClient, logger *slog.Logger) error {
 	q, err := openToReap(c, rdb, logger)
 	if err != nil || c.Context.Err() != nil {
-		return reapError(err)
+		return endless(c, err)
 	}
 	logger.Info("The reaper runs", "namespace", q.Namespace(), "partitions", q.Partitions(), "fallback", durationOf(c, "fallback").String())
 	var timedOut, givenBack, started atomic.Int64
@@ -99,7 +81,7 @@ func reap(c *cli.Context, rdb redis.UniversalClient, logger *slog.Logger) error 
 			started.Add(int64(s.Started))
 		}}).Run(c.Context)
 	logger.Info("The reaper stopped", "timed_out", timedOut.Load(), "given_back", givenBack.Load(), "started", started.Load())
-	return reapError(err)
+	return endless(c, err)
 }
 
 // openToReap opens the namespace. While Redis is away it tries again, until the context ends.
@@ -109,8 +91,8 @@ func openToReap(c *cli.Context, rdb redis.UniversalClient, logger *slog.Logger) 
 	})
 	defer slow.Stop()
 	for {
-		q, err := tryToReap(c, rdb, c.String("namespace"), logger)
-		if !errors.Is(err, refusal.ErrUnavailable) && !errors.Is(err, refusal.ErrUnknown) || c.Context.Err() != nil {
+		q, err := openOn(c, rdb, queue.Config{Access: queue.AccessReap, Logger: logger})
+		if !isAway(err) || c.Context.Err() != nil {
 			return q, err
 		}
 		logger.Error("Cannot open the namespace: trying again", "error", err) // about every five seconds, for so long Open waits
@@ -120,22 +102,4 @@ func openToReap(c *cli.Context, rdb redis.UniversalClient, logger *slog.Logger) 
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-}
-
-func tryToReap(c *cli.Context, rdb redis.UniversalClient, namespace string, logger *slog.Logger) (*queue.Queue, error) {
-	if !c.Bool("create") {
-		if n, err := rdb.Exists(c.Context, namespace+":{0}").Result(); err == nil && n == 0 {
-			return nil, fmt.Errorf("there is no namespace %q on this Redis: give another with --namespace, or create it with `curfew namespace create` or --create", namespace)
-		}
-		// If Exists fails, Open returns a better error.
-	}
-	return queue.Open(c.Context, rdb, queue.Config{Namespace: namespace, Access: queue.AccessReap, Logger: logger})
-}
-
-// reapError is nil if the command was interrupted, which is how it ends.
-func reapError(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return serverError(err)
 }

@@ -2,19 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/internal/jsonline"
 	"github.com/curfew-dev/curfew/internal/operate"
-	"github.com/curfew-dev/curfew/queue"
-	"github.com/curfew-dev/curfew/refusal"
 )
 
 // serverFlags returns the flags of commands about a whole server.
@@ -24,15 +20,9 @@ func serverFlags(more ...cli.Flag) []cli.Flag {
 
 // formatFlag returns the flag for the format of the output.
 func formatFlag() cli.Flag {
-	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "text, or json: one line for each object"}
-}
-
-// checkFormat returns an error if the output has no such format.
-func checkFormat(c *cli.Context) error {
-	if o := c.String("output"); o != "text" && o != "json" {
-		return usage("--output %q must be text or json", o)
-	}
-	return nil
+	f := choiceFlag("output", "text", "text, or json: one line for each object", "text", "json")
+	f.Aliases = []string{"o"}
+	return f
 }
 
 // inJSON reports whether the output is JSON.
@@ -46,41 +36,35 @@ func writeLine(w io.Writer, value any) error {
 	return err
 }
 
+// onServer returns the action of a command about a whole server: it checks the arguments, connects and calls do.
+func onServer(t takes, do func(c *cli.Context, s *operate.Server, words []string) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		words, err := arguments(c, t)
+		if err != nil {
+			return err
+		}
+		s, stop, err := connectServer(c)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		return failure(c, do(c, s, words))
+	}
+}
+
 // connectServer connects to the server of the flags. stop closes the connection.
 func connectServer(c *cli.Context) (s *operate.Server, stop func(), err error) {
 	rdb, err := connect(c)
 	if err != nil {
 		return nil, nil, err
 	}
+	cutOff(c, rdb)
 	s, err = operate.Connect(c.Context, rdb)
 	if err != nil {
 		rdb.Close()
-		return nil, nil, serverError(err)
+		return nil, nil, failure(c, err)
 	}
 	return s, func() { rdb.Close() }, nil
-}
-
-func connect(c *cli.Context) (redis.UniversalClient, error) {
-	rdb, err := queue.Connect(c.String("redis"))
-	if err != nil {
-		return nil, usage("--redis: %v", err)
-	}
-	return rdb, nil
-}
-
-// serverError adds to an error the exit code, and what to do. It is nil if the reader of the output is gone.
-func serverError(err error) error {
-	switch {
-	case quietly(err) == nil:
-		return nil
-	case errors.Is(err, context.Canceled):
-		return errors.New("interrupted")
-	case errors.Is(err, refusal.ErrInvalid):
-		return usage("%v", err)
-	case errors.Is(err, refusal.ErrUnavailable), errors.Is(err, refusal.ErrUnknown):
-		return cli.Exit(fmt.Sprintf("%v: give the server's address with --redis or REDIS_URL", err), exitUnreachable)
-	}
-	return err
 }
 
 // progress returns a function that says on stderr how far a scan is, every two seconds.

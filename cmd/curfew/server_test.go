@@ -115,7 +115,7 @@ func TestServerCommandsSayWhatIsWrong(t *testing.T) {
 		{"namespace rm a{ --yes", reader, exitUsage, `namespace "a{" must be`},
 		{"namespace ls nobody shop", reader, exitNotFound, "there is no namespace nobody"},
 		{"reap --namespace shop", reader, exitFailed, "ACL SETUSER reader"},
-		{"reap --namespace nobody", "redis://" + master.Addr, exitFailed, "create it with `curfew namespace create` or --create"},
+		{"reap --namespace nobody", "redis://" + master.Addr, exitNotFound, "create it with `curfew namespace create` or --create"},
 		{"reap --namespace a{ --create", "redis://" + master.Addr, exitUsage, `namespace "a{" must be`},
 		{"functions load", "redis://" + replica.Addr, exitFailed, "it is a replica: connect to its master " + master.Addr},
 		{"namespace create x", "redis://" + replica.Addr, exitFailed, "it is a replica"},

@@ -51,6 +51,7 @@ func workCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "work",
 		Usage:       "run a command, or call a URL, for each task; docs/work.md has the details",
+		ArgsUsage:   anotherProgram,
 		UsageText:   "curfew work --kind KIND [--kind KIND] [options] -- COMMAND [ARGUMENT...]\ncurfew work --http KIND=URL [--http KIND=URL] [options]",
 		Description: workHelp,
 		Flags: append(namespaceFlags(),
@@ -58,16 +59,15 @@ func workCommand() *cli.Command {
 			&cli.GenericFlag{Name: "kind", Value: &list{}, Usage: "a `KIND` of tasks that the command runs; may be repeated"},
 			&cli.GenericFlag{Name: "http", Value: &list{}, Usage: "a kind of tasks and the URL that gets them, `KIND=URL`; may be repeated"},
 			&cli.GenericFlag{Name: "queue", Value: &list{}, Usage: "a queue to take tasks from, and its weight: `NAME=WEIGHT`, or NAME for weight 1; may be repeated (default: default)"},
-			&cli.IntFlag{Name: "concurrency", Value: 10, Usage: "how many tasks can run at the same time"},
+			numberFlag("concurrency", 10, 1, 10_000, "how many tasks can run at the same time"),
 			durationFlag("lease", 15*time.Second, "if the worker dies, its tasks are given to others after this time; at least 1s"),
 			durationFlag("grace", 5*time.Second, "how long a command has between SIGTERM and SIGKILL; a task's own timeout grace can be longer"),
 			durationFlag("shutdown-timeout", 30*time.Second, "how long running tasks can continue after the first signal"),
 			durationFlag("retry-after", 0, "the delay after exit code 75 without a time of its own; 0s: as the task's back-off says"),
-			&cli.IntFlag{Name: "max-bytes", Value: 1 << 20, Usage: "how many bytes a result can have; programs that read it need the same limit"},
+			numberFlag("max-bytes", 1<<20, 1, 512<<20, "how many bytes a result can have; programs that read it need the same limit"),
 			&cli.StringFlag{Name: "name", Usage: "the beginning of the worker's id"},
 			&cli.BoolFlag{Name: "no-reaper", Usage: "do not end late tasks here: others do it"}),
-		OnUsageError: usageError,
-		Action:       work,
+		Action: work,
 	}
 }
 
@@ -96,11 +96,15 @@ func work(c *cli.Context) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(c.App.ErrWriter, nil))
-	q, stop, err := openNamespaceAs(c, queue.Config{Access: queue.AccessWork, MaxBytes: c.Int("max-bytes"), Logger: log})
+	rdb, err := connect(c)
 	if err != nil {
-		return readError(err)
+		return err
 	}
-	defer stop()
+	defer rdb.Close()
+	q, err := openOn(c, rdb, queue.Config{Access: queue.AccessWork, MaxBytes: c.Int("max-bytes"), Logger: log})
+	if err != nil {
+		return endless(c, err)
+	}
 
 	now := make(chan struct{}) // closed by the second signal
 	w := worker.New(q, job.config)
@@ -123,7 +127,7 @@ func work(c *cli.Context) error {
 		w.HandleRaw(kind, post.Handle)
 	}
 	log.Info("The worker takes tasks; Ctrl-C ends it when its tasks have ended, and a second Ctrl-C at once", "worker", w.ID(), "kinds", job.allKinds())
-	return runUntilSignalled(c.Context, w, now)
+	return endless(c, runUntilSignalled(c.Context, w, now))
 }
 
 // lastReport is how long the worker can report outcomes after the second signal.
@@ -140,7 +144,7 @@ func runUntilSignalled(ctx context.Context, w *worker.Worker, now chan struct{})
 	for n := 0; ; {
 		select {
 		case err := <-ended:
-			return readError(err)
+			return err
 		case <-signals:
 			n++
 		}
@@ -217,7 +221,8 @@ func (j *workJob) readPost(seen map[string]bool, text string) error {
 	}
 	to, err := url.Parse(address)
 	if err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" {
-		return usage("--http %s: %q must be a URL that begins with http:// or https:// and has a host", kind, address)
+		// It is not quoted: it can have a password.
+		return usage("--http %s=… must be a URL that begins with http:// or https:// and has a host", kind)
 	}
 	j.posts[kind] = to
 	return nil
@@ -250,13 +255,14 @@ func (j *workJob) readCommand(c *cli.Context) (err error) {
 	return nil
 }
 
+// maxCommands is how many commands a worker can run at the same time. Each takes two threads, and a Go program
+// that needs 10,000 threads is ended.
+const maxCommands = 4000
+
 // readConfig reads the flags of the worker itself.
 func (j *workJob) readConfig(c *cli.Context) error {
-	if n := c.Int("concurrency"); n < 1 || n > 10_000 {
-		return usage("--concurrency %d must be from 1 to 10000", n)
-	}
-	if n := c.Int("max-bytes"); n < 1 || n > 512<<20 {
-		return usage("--max-bytes %d must be from 1 to %d, the most that Redis keeps in a value", n, 512<<20)
+	if n := c.Int("concurrency"); len(j.kinds) > 0 && n > maxCommands {
+		return usage("--concurrency %d must be from 1 to %d with --kind: start another worker for more commands at a time", n, maxCommands)
 	}
 	if d := durationOf(c, "lease"); d < time.Second {
 		return usage("--lease %v must be at least 1s", d)

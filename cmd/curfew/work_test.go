@@ -73,7 +73,18 @@ func (b *lockedBuffer) String() string {
 
 func (s *workStage) start(args ...string) *workProcess {
 	s.Helper()
-	p := &workProcess{exec.Command(os.Args[0], append([]string{"work", "--namespace", s.q.Namespace()}, args...)...), &lockedBuffer{}, make(chan struct{})}
+	return s.startLimited(0, args...)
+}
+
+// startLimited is start for a process that may have so many files open; 0: as many as this one.
+func (s *workStage) startLimited(files int, args ...string) *workProcess {
+	s.Helper()
+	args = append([]string{"work", "--namespace", s.q.Namespace()}, args...)
+	cmd := exec.Command(os.Args[0], args...)
+	if files > 0 {
+		cmd = exec.Command("/bin/sh", append([]string{"-c", `ulimit -n $0; exec "$@"`, strconv.Itoa(files), os.Args[0]}, args...)...)
+	}
+	p := &workProcess{cmd, &lockedBuffer{}, make(chan struct{})}
 	p.Env = append(os.Environ(), commandVariable+"=yes", "REDIS_URL="+s.url, "DIR="+s.folder)
 	p.Stderr = p.log
 	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -277,13 +288,36 @@ func TestTheFirstSignalDrainsAndTheSecondKills(t *testing.T) {
 	}
 }
 
+// When the worker lacks files for more commands, tasks wait. That costs them no retry.
+func TestALackOfFilesCostsNoRetry(t *testing.T) {
+	t.Parallel()
+	s := newWorkStage(t)
+	p := s.startLimited(30, "--kind", "k", "--concurrency", "10", "--", "/bin/sh", "-c", `while [ ! -e $DIR/go ]; do sleep 0.05; done; cat`)
+	var ids []string
+	for range 10 {
+		ids = append(ids, s.enqueue(queue.Task{Payload: []byte("in")}))
+	}
+	await.Until(t, "a command cannot be started", func() bool { return strings.Contains(p.log.String(), "The command cannot be started now") })
+	if err := os.WriteFile(filepath.Join(s.folder, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		if got := s.result(id); got != "in" {
+			t.Errorf("the result is %q, want in", got)
+		}
+		if r := s.record(id); r.Retries != 0 {
+			t.Errorf("%d retries were spent, want none", r.Retries)
+		}
+	}
+}
+
 // --create makes a namespace; without it a mistyped one is an error.
 func TestWorkMakesNoNamespaceUnasked(t *testing.T) {
 	t.Parallel()
 	s := newWorkStage(t)
 	new := s.q.Namespace() + "-new"
 	code, out, errs := curfew(t, "work", "--redis", s.url, "--namespace", new, "--kind", "k", "--", "/bin/true")
-	if code != exitFailed || out != "" || !strings.Contains(errs, "there is no namespace") {
+	if code != exitNotFound || out != "" || !strings.Contains(errs, "there is no namespace") {
 		t.Errorf("exit %d, %q, %q, want that there is no such namespace", code, out, errs)
 	}
 	p := s.start("--namespace", new, "--create", "--kind", "k", "--", "/bin/true")
@@ -333,7 +367,9 @@ func TestWorkIsRefusedBeforeItBegins(t *testing.T) {
 		{[]string{"--http", "k=http://x", "--queue", "a=-1"}, "must be a whole number from 1"},
 		{[]string{"--http", "k=http://x", "--queue", "a", "--queue", "a=2"}, `the queue "a" is given twice`},
 		{[]string{"--http", "k=http://x", "--concurrency", "0"}, "--concurrency 0 must be from 1"},
-		{[]string{"--http", "k=http://x", "--concurrency", "many"}, "many"},
+		{[]string{"--http", "k=http://x", "--concurrency", "many"}, `--concurrency "many" must be a whole number: see`},
+		{[]string{"--kind", "k", "--concurrency", "4001", "--", "true"}, "--concurrency 4001 must be from 1 to 4000 with --kind"},
+		{[]string{"--http", "k=http://user:s e\x00cret@/"}, "--http k=… must be a URL"},
 		{[]string{"--http", "k=http://x", "--lease", "500ms"}, "--lease 500ms must be at least 1s"},
 		{[]string{"--http", "k=http://x", "--lease", "5"}, "has no unit: write 5s"},
 		{[]string{"--http", "k=http://x", "--grace", "-1s"}, "is negative"},

@@ -64,7 +64,7 @@ func (c *Command) run(ctx context.Context, payload []byte) ([]byte, error) {
 	errs := &tail{}
 	g, err := c.start(ctx, payload, out, errs)
 	if err != nil {
-		return nil, startError(err)
+		return nil, c.startError(ctx, err)
 	}
 	if c.Guard != nil {
 		defer c.Guard.remove(g.id)
@@ -112,10 +112,21 @@ func resultCounts(ctx context.Context) bool {
 	return errors.Is(cause, worker.ErrDeadline) || errors.Is(cause, worker.ErrAttemptTimeout)
 }
 
+// shortage is how long a task waits that is given back because this process or the system lacks something.
+const shortage = time.Second
+
 // startError returns the error for a command that could not be started, with the code that a shell
-// uses.
-func startError(err error) error {
+// uses. If it could not because too many files are open or too many processes run, the task is given back: that is
+// no failure of the task, and its retries would be spent within a second.
+func (c *Command) startError(ctx context.Context, err error) error {
 	text := fmt.Errorf("cannot start the command: %w", err)
+	for _, lack := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
+		if errors.Is(err, lack) {
+			c.Log.Error("The command cannot be started now, and its task is given back: raise the limits of files and processes, or lower --concurrency",
+				"task_id", worker.Info(ctx).ID, "error", err)
+			return worker.Release(shortage)
+		}
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, exec.ErrNotFound):
 		return worker.Fail(127, text)

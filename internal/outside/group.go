@@ -1,6 +1,7 @@
 package outside
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -33,10 +34,8 @@ func start(path string, args, env []string, payload []byte, stdout, stderr io.Wr
 	stdin, err1 := cmd.StdinPipe()
 	out, err2 := cmd.StdoutPipe()
 	errs, err3 := cmd.StderrPipe()
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return nil, err // too many files are open; the garbage collector closes those that were made
-	}
-	if err := cmd.Start(); err != nil {
+	cmd.Err = cmp.Or(cmd.Err, err1, err2, err3)
+	if err := cmd.Start(); err != nil { // Start has closed the pipes, also if only some could be made
 		return nil, err
 	}
 	g.id, g.pipes = cmd.Process.Pid, []io.Closer{stdin, out, errs}

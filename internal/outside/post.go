@@ -73,9 +73,13 @@ func (p *Post) post(ctx context.Context, payload []byte) ([]byte, error) {
 	}
 	defer response.Body.Close()
 	body := &bounded{limit: p.MaxResult}
-	// One byte more shows that there is too much. The rest is not read: closing the body ends
-	// the response.
-	if _, err := io.Copy(body, io.LimitReader(response.Body, int64(p.MaxResult)+1)); err != nil {
+	if response.StatusCode != http.StatusSwitchingProtocols { // its body is the connection, and has no end
+		// One byte more shows that there is too much. The rest is not read: closing the body ends
+		// the response.
+		_, err = io.Copy(body, io.LimitReader(response.Body, int64(p.MaxResult)+1))
+	}
+	// Of a refusal the status counts, also if its text is not complete.
+	if err != nil && (done(response.StatusCode) || calling.Err() != nil) {
 		return nil, p.callError(ctx, err)
 	}
 	if err := statusError(p.place(), response, body.bytes(), time.Now()); err != nil {

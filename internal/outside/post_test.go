@@ -2,6 +2,7 @@ package outside_test
 
 import (
 	"bufio"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"net"
@@ -127,6 +128,28 @@ func TestWhatAServerAnswersIsTheOutcome(t *testing.T) {
 			w.Header().Set("Content-Length", "10")
 			io.WriteString(w, "half")
 		}), twice},
+		{"the connection breaks in the body of a refusal", three, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "10")
+			w.WriteHeader(400)
+			io.WriteString(w, "half")
+		}, failed(400, queue.ReasonFailed, "status 400 Bad Request: half")},
+		{"another protocol is no answer", three, then(func(w http.ResponseWriter, r *http.Request) {
+			c, _, _ := w.(http.Hijacker).Hijack() // it stays open
+			io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+			go func() { io.Copy(io.Discard, c); c.Close() }()
+		}), twice},
+		{"a gzipped body is unpacked", queue.Task{}, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			defer z.Close()
+			io.WriteString(z, "unpacked")
+		}, want{result: "unpacked"}},
+		{"a gzipped body is too large when it is unpacked", three, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			defer z.Close()
+			io.CopyN(z, zeros{}, megabyte+1)
+		}, failed(0, queue.ReasonFailed, "more than the 1048576 bytes")},
 		{"the answer is no HTTP", queue.Task{}, func(w http.ResponseWriter, r *http.Request) {
 			c, _, _ := w.(http.Hijacker).Hijack()
 			io.WriteString(c, "SSH-2.0-OpenSSH\r\n")

@@ -3,18 +3,22 @@ package outside
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/curfew-dev/curfew/worker"
 )
 
+// done reports whether a status means that the task is done.
+func done(code int) bool { return code >= 200 && code < 300 }
+
 // statusError returns the error that a status means, nil for 2xx.
 func statusError(place string, response *http.Response, body []byte, now time.Time) error {
 	code := response.StatusCode
-	if code >= 200 && code < 300 {
+	if done(code) {
 		return nil
 	}
-	what := fmt.Sprintf("POST %s: status %d %s", place, code, http.StatusText(code))
+	what := strings.TrimSpace(fmt.Sprintf("POST %s: status %d %s", place, code, http.StatusText(code)))
 	if code >= 300 && code < 400 {
 		what += ", a redirect, which is not followed: give the URL where it leads"
 	}
