@@ -5,7 +5,10 @@ package examples_test
 
 import (
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/curfew-dev/curfew/internal/redistest"
 )
@@ -13,6 +16,31 @@ import (
 func TestMain(m *testing.M) {
 	redistest.AtOnce(8) // they mostly wait for interpreters to start, and for deadlines
 	redistest.Main(m)
+}
+
+// A reader should see a whole program on one or two screens.
+func TestProgramsAreShort(t *testing.T) {
+	for pattern, most := range map[string]int{"python/*.py": 59, "node/*.js": 74, "shell/*.sh": 51} {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) < 3 {
+			t.Fatal(pattern, names, err)
+		}
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+			if len(lines) > most {
+				t.Errorf("%s has %d lines, and may have %d", name, len(lines), most)
+			}
+			for i, line := range lines {
+				if n := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    ")); n > 130 || n > 120 && !strings.HasSuffix(name, ".sh") {
+					t.Errorf("%s:%d has %d columns", name, i+1, n)
+				}
+			}
+		}
+	}
 }
 
 func TestOtherLanguages(t *testing.T) {
@@ -27,6 +55,7 @@ func TestOtherLanguages(t *testing.T) {
 		"an attempt stops when its time is up":                  anAttemptStopsWhenItsTimeIsUp,
 		"an attempt stops when its task is cancelled":           anAttemptStopsWhenItsTaskIsCancelled,
 		"SIGTERM lets a task end":                               sigtermLetsATaskEnd,
+		"a second SIGTERM ends a worker at once":                aSecondSIGTERMEndsAWorkerAtOnce,
 		"a worker that is asked to stop ends":                   aWorkerThatIsAskedToStopEnds,
 		"a task without a handler is given back":                aTaskWithoutAHandlerIsGivenBack,
 		"an error is retried":                                   anErrorIsRetried,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -41,7 +42,7 @@ esac`
 var languages = []language{
 	{"python",
 		func(line string, slots int) []string {
-			return []string{python(), "python/worker.py", "--queue", line, "--slots", fmt.Sprint(slots), "--lease-ms", "1000"}
+			return []string{"env", "QUEUE=" + line, "SLOTS=" + fmt.Sprint(slots), python(), "python/worker.py"}
 		},
 		func(kind, timeout, line string) []string {
 			return []string{python(), "python/producer.py", kind, "--timeout", timeout, "--queue", line}
@@ -49,7 +50,7 @@ var languages = []language{
 		[]string{python(), "python/wait.py"}},
 	{"node",
 		func(line string, slots int) []string {
-			return []string{"node", "node/worker.js", "--queue", line, "--slots", fmt.Sprint(slots), "--lease-ms", "1000"}
+			return []string{"env", "QUEUE=" + line, "SLOTS=" + fmt.Sprint(slots), "node", "node/worker.js"}
 		},
 		func(kind, timeout, line string) []string {
 			return []string{"node", "node/producer.js", kind, "--timeout", timeout, "--queue", line}
@@ -75,15 +76,35 @@ var python = sync.OnceValue(func() string {
 
 // site is a namespace, and programs that use it.
 type site struct {
-	*testing.T
+	testing.TB
 	q   *queue.Queue
 	env []string
 }
 
-func newSite(t *testing.T, server *redistest.Server) *site {
+func newSite(t testing.TB, server *redistest.Server) *site {
 	q := queuetest.Open(t, server.Client(t), queue.Config{Namespace: redistest.Namespace(t)})
 	return &site{t, q, append(os.Environ(), "REDIS_URL=redis://"+server.Addr, "CURFEW_ROOT="+q.Root(0),
-		"TMPDIR="+t.TempDir(), "PYTHONDONTWRITEBYTECODE=1")}
+		"TMPDIR="+t.TempDir(), "PYTHONDONTWRITEBYTECODE=1", "LEASE_MS=1000")}
+}
+
+// hurry makes the clocks of programs that start from now on run faster than that of Redis, by a quarter.
+func (s *site) hurry() {
+	s.Helper()
+	dir := s.TempDir()
+	for name, text := range map[string]string{
+		"sitecustomize.py": `import threading, time
+real_wait, real_monotonic = threading.Event.wait, time.monotonic
+threading.Event.wait = lambda event, timeout=None: real_wait(event, timeout and timeout * 0.75)
+time.monotonic = lambda: real_monotonic() / 0.75
+`,
+		"fast.cjs": "const real = setTimeout; globalThis.setTimeout = (f, ms, ...args) => real(f, ms * 0.75, ...args);\n",
+		"timeout":  "#!/bin/sh\nseconds=$(awk \"BEGIN { print $3 * 0.75 }\")\nshift 3\nexec /usr/bin/timeout -k 1 \"$seconds\" \"$@\"\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			s.Fatal(err)
+		}
+	}
+	s.env = append(s.env, "PYTHONPATH="+dir, "NODE_OPTIONS=--require="+filepath.Join(dir, "fast.cjs"), "PATH="+dir+":"+os.Getenv("PATH"))
 }
 
 // each runs a test for each language at the same time, each in a namespace of its own.
@@ -169,6 +190,15 @@ func (p *program) await(s *site) string {
 	s.Helper()
 	await.Receive(s, p.Done(), "a program to end")
 	return p.stdout.String()
+}
+
+// settles waits until a worker has reported an attempt, which Redis may have refused.
+func (p *program) settles(s *site, id string) {
+	s.Helper()
+	await.Until(s, "a worker settles "+id, func() bool {
+		said := p.said.String()
+		return strings.Contains(said, "\n"+id+" ") || strings.HasPrefix(said, id+" ") || strings.Contains(said, "CURFEW LOST "+id)
+	})
 }
 
 // says waits until a program has printed a text.

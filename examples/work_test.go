@@ -102,7 +102,7 @@ func aTaskOfAKilledWorkerEndsOnItsDeadline(t *testing.T) {
 
 func aTaskWhoseHandlerHangsEndsOnTime(t *testing.T) {
 	each(t, languages, func(s *site, l language) {
-		s.start("", l.worker("default", 2)...)
+		p := s.start("", l.worker("default", 2)...)
 		s.renders("default")
 		s.goWorker("other", map[string]string{"render": ""}) // it has a reaper
 		id := s.enqueue(queue.Task{Kind: "hang", Timeout: time.Second})
@@ -111,30 +111,42 @@ func aTaskWhoseHandlerHangsEndsOnTime(t *testing.T) {
 			s.Errorf("the record is %+v", r)
 		}
 		s.renders("default") // in the other slot; the shell kills its command
+		p.Signal(syscall.SIGTERM)
+		p.await(s) // nobody waits for such a handler
+		if !p.Succeeded() {
+			s.Error("the worker did not end with exit code 0")
+		}
 	})
 }
 
+// It does not matter which clock is ahead: that of Redis has ended the task before the worker reports, or the report ends
+// it. A clock that is fast makes sure of the second.
 func anAttemptStopsWhenItsTimeIsUp(t *testing.T) {
-	each(t, languages, func(s *site, l language) {
-		words := l.worker("default", 1)
-		if l.name != "shell" {
-			words = append(words, "--lease-ms", "600000") // so that no heartbeat tells it
-		}
-		p := s.start("", words...)
-		s.renders("default")
-		id := s.enqueue(queue.Task{Kind: "sleep", Payload: []byte("3600"), Timeout: time.Second})
-		p.says(s, "LOST "+id) // the worker has tried to settle it
-		if r := s.status(id, queue.Failed); !r.TimedOut {
-			s.Errorf("the record is %+v", r)
-		}
-		s.renders("default")
+	for _, clock := range []string{"", "fast"} {
+		t.Run("clock "+clock, func(t *testing.T) {
+			each(t, languages, func(s *site, l language) {
+				if clock == "fast" {
+					s.hurry()
+				}
+				s.env = append(s.env, "LEASE_MS=600000") // so that no heartbeat tells it
+				p := s.start("", l.worker("default", 1)...)
+				s.renders("default")
+				id := s.enqueue(queue.Task{Kind: "sleep", Payload: []byte("3600"), Timeout: time.Second})
+				p.settles(s, id) // long before the handler would return
+				if r := s.status(id, queue.Failed); r.TimeoutType != "execution" || r.Epoch != 1 || r.CompletedAt.After(r.Deadline) {
+					s.Errorf("the record is %+v", r)
+				}
+				s.renders("default")
 
-		limited := s.enqueue(queue.Task{Kind: "sleep", Payload: []byte("3600"), AttemptTimeout: 200 * time.Millisecond})
-		if r := s.status(limited, queue.Failed); r.TimeoutType != "attempt" {
-			s.Errorf("the record is %+v", r)
-		}
-		s.renders("default")
-	})
+				limited := s.enqueue(queue.Task{Kind: "sleep", Payload: []byte("3600"), AttemptTimeout: 500 * time.Millisecond})
+				p.settles(s, limited)
+				if r := s.status(limited, queue.Failed); r.TimeoutType != "attempt" || r.Epoch != 1 {
+					s.Errorf("the record is %+v", r)
+				}
+				s.renders("default")
+			})
+		})
+	}
 }
 
 func anAttemptStopsWhenItsTaskIsCancelled(t *testing.T) {
@@ -169,6 +181,26 @@ func sigtermLetsATaskEnd(t *testing.T) {
 			s.Errorf("workers after the goodbye: %+v, %v", workers, err)
 		}
 		queuetest.Sound(s, s.q)
+	})
+}
+
+func aSecondSIGTERMEndsAWorkerAtOnce(t *testing.T) {
+	each(t, languages[:2], func(s *site, l language) { // sh waits for its command
+		p := s.start("", l.worker("default", 1)...)
+		id := s.enqueue(queue.Task{Kind: "hang"})
+		s.status(id, queue.Running)
+		await.Until(s, "the worker ends", func() bool {
+			p.Signal(syscall.SIGTERM)
+			select {
+			case <-p.Done():
+				return true
+			default:
+				return false
+			}
+		})
+		if p.Succeeded() {
+			s.Error("the worker ended with exit code 0, as if it had waited")
+		}
 	})
 }
 

@@ -1,56 +1,59 @@
-#!/usr/bin/env python3
-"""Run tasks, several at once, until SIGTERM: python3 worker.py --slots 10 --queue default"""
-import argparse
-import math
+"""Run the tasks of a queue, several at once, until SIGTERM: QUEUE=default SLOTS=10 python3 worker.py"""
+import os
 import signal
 import threading
 import time
-import uuid
+import handlers
+import redis
 
-from attempts import Attempts
-from curfew import call, connect, named, rest
+ROOT, QUEUE = os.environ.get("CURFEW_ROOT", "curfew:{0}"), os.environ.get("QUEUE", "default")
+SLOTS, LEASE_MS = int(os.environ.get("SLOTS", 10)), int(os.environ.get("LEASE_MS", 15000))
+NAME = "python-" + os.urandom(16).hex()  # no other worker has or had this name
+r = redis.Redis.from_url(os.environ.get("REDIS_URL", "redis://localhost:6379"), socket_timeout=15)
+running, ended, stopping, seq, beat_at = {}, threading.Event(), threading.Event(), 0, 0
 
-DRAIN = 30  # seconds that handlers may go on after SIGTERM
+def named(words):
+    return dict(zip(map(bytes.decode, words[::2]), words[1::2]))
 
+def ask(function, *args):
+    """Return the reply, or {} if Curfew refuses. What may pass is tried again: a repeat has no second effect."""
+    while True:
+        try:
+            return named(r.fcall("curfew_" + function, 1, ROOT, NAME, *args))
+        except redis.RedisError as error:
+            print(f"{function}: {error}\n", end="", flush=True)
+            if str(error).startswith("CURFEW "):  # such as CURFEW LOST: the task has ended, or another worker has it
+                return {}
+            time.sleep(0.5)
 
-def work(r, attempts, slots, queue, stopping):
-    """Fetch and start tasks, as many as there are free slots, until the worker must stop."""
-    free, seq = threading.Semaphore(slots), 0
-    while not stopping.is_set():
-        if not free.acquire(timeout=0.5):
-            continue
-        n, seq = 1, seq + 1
-        while n < slots and free.acquire(blocking=False):
-            n += 1
-        reply = attempts.ask("fetch", "slots", n, "queues", queue, "lease_ms", attempts.lease_ms, "seq", seq)
-        attempts.start(reply, free.release)
-        if reply["stop"] == b"1":
-            return
-        if n > len(reply["claims"]):
-            free.release(n - len(reply["claims"]))
-            rest(r, reply["wake"], int(reply["wait_ms"]) / 1000)
+def run(id, epoch, claim, now):
+    outcome = handlers.run(claim, now, running[id, epoch])
+    status = ask("settle", id, epoch, *outcome).get("status", b"refused")
+    print(f"{id.decode()} {status.decode()}\n", end="", flush=True)  # one text, so that lines of threads do not mix
+    del running[id, epoch]
+    ended.set()
 
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--slots", type=int, default=10)
-    parser.add_argument("--queue", default="default")
-    parser.add_argument("--lease-ms", type=int, default=15000, help="after so long without a call others get the tasks")
-    args = parser.parse_args()
-    r, stopping = connect(), threading.Event()
-    name = "python-" + uuid.uuid4().hex  # no other worker has or had this name
-    attempts = Attempts(lambda function, *words: named(call(r, function, name, *words, patience=math.inf)), args.lease_ms)
-    signal.signal(signal.SIGTERM, lambda *_: (stopping.set(), signal.signal(signal.SIGTERM, signal.SIG_DFL)))
-    beats = threading.Thread(target=attempts.beat, daemon=True)
-    beats.start()
-    work(r, attempts, args.slots, args.queue, stopping)
-    over = time.monotonic() + DRAIN
-    while time.monotonic() < over and not all(a.must_stop() for a in list(attempts.running.values())):
-        time.sleep(0.05)
-    attempts.over.set()
-    beats.join()  # a beat after the goodbye would take it back
-    attempts.ask("heartbeat", "lease", "0s")  # goodbye: what still runs is given back
-
-
-if __name__ == "__main__":
-    main()
+signal.signal(signal.SIGTERM, lambda *_: (stopping.set(), signal.signal(signal.SIGTERM, signal.SIG_DFL)))
+while not (stopping.is_set() and all(stop.is_set() for stop in list(running.values()))):
+    if time.monotonic() >= beat_at:  # keep the lease, and tell attempts to stop
+        beat_at, held = time.monotonic() + LEASE_MS / 3000, b" ".join(map(b"=".join, list(running)))
+        for claim in map(named, ask("heartbeat", "claims", held, "known", seq, "lease_ms", LEASE_MS)["stops"]):
+            running.get((claim["id"], claim["epoch"]), threading.Event()).set()
+    free = 0 if stopping.is_set() else SLOTS - len(running)
+    if free == 0:
+        ended.wait(min(0.5, LEASE_MS / 3000))
+        ended.clear()
+        continue
+    reply, seq = ask("fetch", "slots", free, "queues", QUEUE, "lease_ms", LEASE_MS, "seq", seq + 1), seq + 1
+    for claim in map(named, reply["claims"]):
+        running[claim["id"], claim["epoch"]] = threading.Event()
+        threading.Thread(target=run, args=(claim["id"], claim["epoch"], claim, int(reply["now"])), daemon=True).start()
+    if reply["stop"] == b"1":
+        stopping.set()
+    elif free > len(reply["claims"]):  # wait for a task, and at most a second, since SIGTERM may come
+        try:
+            r.blpop(reply["wake"], max(0.01, min(int(reply["wait_ms"]) / 1000, LEASE_MS / 3000, 1)))
+        except redis.RedisError:
+            time.sleep(0.5)
+ask("heartbeat", "lease", "0s")  # goodbye: what still runs is given back
+os._exit(0)  # also if a handler hangs

@@ -15,16 +15,22 @@ run() {
 	id=$(value id) epoch=$(value epoch) left=$((limit * 1000)) now=$(value now)
 	value payload >"$dir/payload"
 	export CURFEW_ID="$id" CURFEW_KIND="$(value kind)"
-	for end in $(value deadline_at) $(value attempt_ends_at); do
-		[ $((end - now)) -ge $left ] || left=$((end - now))
+	# After a limit the class of the error names it, so it counts as a timeout even if the clock of Redis is a little behind.
+	class=error
+	for bound in deadline:$(value deadline_at) timeout:$(value attempt_ends_at); do
+		end=${bound#*:}
+		[ -z "$end" ] || [ $((end - now)) -ge $left ] || { left=$((end - now)) class=${bound%:*}; }
 	done
 	[ $left -gt 0 ] || left=1
 	if timeout -k 1 "$(seconds $left)" "$@" <"$dir/payload" >"$dir/result" 2>"$dir/error"; then
 		call settle "$name" "$id" "$epoch" result <"$dir/result"
 	else
 		code=$?
-		[ $code != 124 ] || echo "stopped after $(seconds $left) s" >>"$dir/error"
-		call settle "$name" "$id" "$epoch" code $code error <"$dir/error"
+		case $code in
+		124 | 137) echo "stopped after $(seconds $left) s" >>"$dir/error" ;;
+		*) class=error ;;
+		esac
+		call settle "$name" "$id" "$epoch" code $code class "$class" error <"$dir/error"
 	fi && echo "$id $(value status)"
 }
 
