@@ -86,7 +86,7 @@ func aTaskOfAKilledWorkerEndsOnItsDeadline(t *testing.T) {
 	each(t, languages, func(s *site, l language) {
 		p := s.start("", l.worker("default", 2)...)
 		s.renders("default")
-		producer := s.produce(l, "hang", "2s", "default", "")
+		producer := s.produce(l, "hang", "6s", "default", "")
 		await.Until(s, "the task runs", func() bool {
 			workers, err := inspect.Workers(s.Context(), s.q)
 			return err == nil && len(workers) == 1 && workers[0].Held == 1
@@ -105,7 +105,7 @@ func aTaskWhoseHandlerHangsEndsOnTime(t *testing.T) {
 		p := s.start("", l.worker("default", 2)...)
 		s.renders("default")
 		s.goWorker("other", map[string]string{"render": ""}) // it has a reaper
-		id := s.enqueue(queue.Task{Kind: "hang", Timeout: time.Second})
+		id := s.enqueue(queue.Task{Kind: "hang", Timeout: 3 * time.Second})
 		r := s.status(id, queue.Failed)
 		if r.Epoch != 1 || r.Error != "Task exceeded deadline" || !r.CompletedAt.Equal(r.Deadline) || r.TimeoutType != "execution" {
 			s.Errorf("the record is %+v", r)
