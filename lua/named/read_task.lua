@@ -3,7 +3,7 @@
 --   given  name: value
 --   what   how an error begins: "" or "task 3: "
 --
--- Returns the fields of its shape (call/enqueue.lua), its id or nil, and its payload
+-- Returns fields (of its shape, see call/enqueue.lua), none (whether the value of any is "none"), id or nil, payload, and what
 --
 -- @use check/names
 -- @use named/reject
@@ -35,18 +35,23 @@ local function check_headers(text, what)
   end
 end
 
--- in_ms replaces each duration by its ms.
+-- in_ms replaces each duration by its ms. It returns whether any value is none, too.
 local function in_ms(given, what)
-  local fields = {}
+  local fields, none = {}, false
   for name, value in pairs(given) do
     local field = spans[name] or name == "backoff_delay_ms" and "backoff_ms" or name
     if fields[field] then
       local plain = string.gsub(name, "_ms$", "")
       reject("INVALID", what .. "give " .. plain .. " or " .. plain .. "_ms, and not both")
     end
-    fields[field] = spans[name] and value ~= "none" and span(value, name, what) or value
+    if value == "none" then
+      none = true
+    elseif spans[name] then
+      value = span(value, name, what)
+    end
+    fields[field] = value
   end
-  return fields
+  return fields, none
 end
 
 function read_task.read(kind, given, what)
@@ -54,12 +59,12 @@ function read_task.read(kind, given, what)
   if field then
     reject("INVALID", what .. field .. " " .. why)
   end
-  local fields = in_ms(given, what)
+  local fields, none = in_ms(given, what)
   local id, payload = fields.id, fields.payload or ""
   fields.id, fields.payload, fields.kind = nil, nil, kind
   fields.queue = fields.queue or "default"
   if fields.headers then
     check_headers(fields.headers, what)
   end
-  return fields, id, payload
+  return {fields = fields, none = none, id = id, payload = payload, what = what}
 end
