@@ -31,6 +31,7 @@ func benchCommand() *cli.Command {
 		idleCommand(),
 		countsCommand(),
 		microCommand(),
+		benchFunctionsCommand(),
 		agentsCommand(),
 		failoverCommand(),
 		recoveryCommand(),
@@ -46,7 +47,7 @@ func benchCommand() *cli.Command {
 		Subcommands: commands,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usage("there is no benchmark %q: write throughput, dispatch, detect, memory, longest, idle, counts, micro, agents, failover or recovery", c.Args().First())
+				return usage("there is no benchmark %q: write throughput, dispatch, detect, memory, longest, idle, counts, micro, functions, agents, failover or recovery", c.Args().First())
 			}
 			return cli.ShowSubcommandHelp(c)
 		},
