@@ -91,7 +91,10 @@ func openFunctions(ctx context.Context, rdb *redis.Client, connections int) (*fu
 	}
 	options := *rdb.Options()
 	options.PoolSize, options.MinIdleConns = connections, connections
-	f := &functions{redis.NewClient(&options), fmt.Sprint(connections, " at once"), make(chan string, connections)}
+	f := &functions{redis.NewClient(&options), fmt.Sprint(connections, " connections"), make(chan string, connections)}
+	if connections == 1 {
+		f.name = "1 connection"
+	}
 	for i := range connections {
 		f.workers <- fmt.Sprint("bench-", i)
 	}

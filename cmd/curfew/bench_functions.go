@@ -15,10 +15,11 @@ which is the least that a queue with deadlines could do.
 
 The client needs more of the machine than Redis does. redis-benchmark needs less:
 
+    curfew functions load
     redis-cli FCALL curfew_open 1 'curfew:{0}'
     redis-benchmark -n 100000 -c 16 FCALL curfew_enqueue 1 'curfew:{0}' render payload '{"page":"index"}' timeout 30s
 
-bench micro measures the time of Redis that a call takes. bench/node compares with BullMQ.`
+bench micro measures the time of Redis that a call takes. bench/node/run compares with BullMQ.`
 
 // benchFunctionsCommand measures the functions for programs in other languages: `curfew bench functions`.
 func benchFunctionsCommand() *cli.Command {
