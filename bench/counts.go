@@ -17,7 +17,7 @@ import (
 
 // Counts measures costs that do not depend on the machine: round trips, Redis commands
 // (including those inside scripts) and allocations for each task. It measures each step of a
-// task's life, a whole worker process, and agents.
+// task's life, the function curfew_enqueue, a whole worker process, and agents.
 func Counts(ctx context.Context, rdb redis.UniversalClient) (Report, error) {
 	r := Report{Bench: "counts"}
 	m := &meter{rdb: rdb, report: &r, of: "a task"}
@@ -43,11 +43,15 @@ func Counts(ctx context.Context, rdb redis.UniversalClient) (Report, error) {
 		{"work in batches of 50", func() error { return workInBatches(ctx, q, n) }},
 		{"enqueue a list of 500", func() error { return accepted(q.EnqueueAll(ctx, tasks(n, noop))) }},
 		{"work in batches of 1", func() error { return workOneByOne(ctx, q, n) }},
+		{"curfew_enqueue", func() error { return repeat(n, func() error { return enqueueByFunction(ctx, rdb) }) }},
 	}
 	for _, step := range steps {
 		if err := m.measure(ctx, step.name, n, step.do); err != nil {
 			return r, fmt.Errorf("%s: %w", step.name, err)
 		}
+	}
+	if q, err = open(ctx, rdb, 1); err != nil { // without the tasks of the last step
+		return r, err
 	}
 	if err := countTimeouts(ctx, q, m, n); err != nil {
 		return r, err

@@ -33,6 +33,7 @@ var batches = []int{1, 8, 50, 500}
 //
 //   - enqueue, fetch, settle: for one task, in batches of 1, 8, 50 and 500. Settle completes,
 //     and fetches no further tasks.
+//   - curfew_enqueue: for one call of this function, which enqueues a task of another language.
 //   - sweep: for one pending task that is past its deadline, 100 a call.
 //   - fetch of nothing, sweep of nothing, heartbeat: for one call, in an empty namespace.
 //   - suspend: for one agent, which creates 10 children and waits for all of them.
@@ -107,7 +108,7 @@ func (m *micro) round(ctx context.Context) error {
 	for _, batch := range batches {
 		steps = append(steps, func(ctx context.Context) error { return m.taskCalls(ctx, batch) })
 	}
-	for _, step := range append(steps, m.sweep, m.agentCalls) {
+	for _, step := range append(steps, m.function, m.sweep, m.agentCalls) {
 		if err := m.open(ctx); err != nil {
 			return err
 		}

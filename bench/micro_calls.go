@@ -71,6 +71,14 @@ func (m *micro) taskCalls(ctx context.Context, batch int) error {
 	})
 }
 
+// function measures the enqueue of programs in other languages.
+func (m *micro) function(ctx context.Context) error {
+	n := min(m.tasks, 1000)
+	return m.measure(ctx, callName{"curfew_enqueue", 0, "call"}, n, func() error {
+		return repeat(n, func() error { return enqueueByFunction(ctx, m.rdb) })
+	})
+}
+
 // sweep measures sweeps that end tasks after their deadline.
 func (m *micro) sweep(ctx context.Context) error {
 	const look = 100

@@ -59,7 +59,7 @@ func TestMicroReportAsJSON(t *testing.T) {
 }
 
 const allCalls = "fetch of nothing, sweep of nothing, heartbeat, enqueue 1, fetch 1, settle 1, enqueue 8, fetch 8, settle 8, " +
-	"enqueue 50, fetch 50, settle 50, enqueue 500, fetch 500, settle 500, sweep 100, suspend 10, settle and wake 10"
+	"enqueue 50, fetch 50, settle 50, enqueue 500, fetch 500, settle 500, curfew_enqueue, sweep 100, suspend 10, settle and wake 10"
 
 func TestMicroMeasuresEveryCall(t *testing.T) {
 	got, err := Micro(context.Background(), server(t), MicroConfig{Rounds: 1, Tasks: 200})

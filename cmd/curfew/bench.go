@@ -31,6 +31,7 @@ func benchCommand() *cli.Command {
 		idleCommand(),
 		countsCommand(),
 		microCommand(),
+		benchFunctionsCommand(),
 		agentsCommand(),
 		failoverCommand(),
 		recoveryCommand(),

@@ -20,8 +20,8 @@ that does nothing else. Tasks have 100 random bytes and a deadline.
                    the machine is
 
 Figures of enqueue, fetch and settle are for one task, in batches of 1, 8, 50 and 500.
-Those of sweep are for one due task, 100 a call. Those of fetch of nothing, sweep of nothing
-and heartbeat are for one call. Those of suspend (an agent creates 10 children and waits for
+Those of sweep are for one due task, 100 a call. Those of curfew_enqueue, fetch of nothing,
+sweep of nothing and heartbeat are for one call. Those of suspend (an agent creates 10 children and waits for
 them) and of settle and wake (the 10 children end, and the agent is woken) are for one agent.`
 
 // microCommand measures single calls: `curfew bench micro`.

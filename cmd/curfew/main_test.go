@@ -42,7 +42,7 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 		{"demo --timeout 1d", "--timeout 1d must be from 10ms to 1m"},
 		{"demo --timeout 0s", "--timeout 0s must be from 10ms to 1m"},
 		{"demo --bogus", "bogus"},
-		{"bench nothing", "there is no command `curfew bench nothing`: write throughput, dispatch, detect, memory, longest, idle, counts, micro, agents, failover or recovery; see `curfew bench --help`"},
+		{"bench nothing", "there is no command `curfew bench nothing`: write throughput, dispatch, detect, memory, longest, idle, counts, micro, functions, agents, failover or recovery; see `curfew bench --help`"},
 		{"bench memory --runs 0", "--runs 0 must be from 1"},
 		{"bench memory --tasks -5", "--tasks -5 must be from 1"},
 		{"bench throughput --partitions 0", "--partitions 0 must be from 1"},

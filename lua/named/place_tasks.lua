@@ -1,11 +1,10 @@
 -- place_tasks gives each task its shape, its id and its payload. A task whose id or idempotency key belongs to another
 -- partition is rejected.
 --
---   read  fields, id or nil, payload, what and none of each (named/store_tasks.lua)
+--   read  fields, none, id or nil, payload and what of each (named/read_task.lua)
 --
 -- Returns the tasks as task/read_tasks.lua has them
 --
--- @use store/later
 -- @use named/clip
 -- @use named/crc32
 -- @use named/id_of
@@ -23,10 +22,7 @@ local function same_shape(fields)
 end
 
 local function check_key(tx, key, partitions, what)
-  if not key or partitions < 2 then
-    return
-  end
-  local partition = string.format("%d", crc32(key) % partitions)
+  local partition = partitions > 1 and string.format("%d", crc32(key) % partitions) or tx.key.partition
   if partition ~= tx.key.partition then
     reject("PARTITION", what .. 'the idempotency key "' .. clip(key) .. '" belongs to partition ' .. partition .. ": use the key " ..
       string.gsub(tx.key.root, "%d+}$", partition .. "}"))
@@ -34,23 +30,19 @@ local function check_key(tx, key, partitions, what)
 end
 
 local function place_tasks(tx, read)
-  local about, shapes, tasks, made = redis.call("HMGET", tx.key.root, "partitions", "made"), {}, {}, 0
-  local partitions, counter = tonumber(about[1] or 1), tonumber(about[2] or 0)
+  local shapes, tasks, partitions = {}, {}, nil
   for n, task in ipairs(read) do
-    local id = task.id
+    local id, key = task.id, task.fields.idempotency_key
     if id then
       id_of(id, tx.key.root, task.what)
-    else
-      made = made + 1
-      id = new_id(tx, counter + made)
     end
-    check_key(tx, task.fields.idempotency_key, partitions, task.what)
-    local same = same_shape(task.fields)
+    if key then
+      partitions = partitions or tonumber(redis.call("HGET", tx.key.root, "partitions") or 1)
+      check_key(tx, key, partitions, task.what)
+    end
+    local same = read[2] and same_shape(task.fields) or ""
     shapes[same] = shapes[same] or {fields = task.fields, none = task.none}
-    tasks[n] = {shape = shapes[same], id = id, payload = task.payload}
-  end
-  if made > 0 then
-    later.before(tx, "HINCRBY", tx.key.root, "made", string.format("%d", made))
+    tasks[n] = {shape = shapes[same], id = id or new_id(tx), payload = task.payload}
   end
   return tasks
 end

@@ -3,7 +3,8 @@
 --   given  name: value
 --   what   how an error begins: "" or "task 3: "
 --
--- Returns the fields of its shape (call/enqueue.lua), its id or nil, its payload, and the name that each field was given by
+-- Returns fields (of its shape, see call/enqueue.lua), told (the name that each was given by), none (whether the value of any is
+--         "none"), id or nil, payload, and what
 --
 -- @use check/names
 -- @use named/is_json
@@ -36,18 +37,23 @@ local function check_headers(text, what)
   end
 end
 
--- in_ms replaces each duration by its ms.
+-- in_ms replaces each duration by its ms. It returns whether any value is none, too.
 local function in_ms(given, what)
-  local fields, told = {}, {}
+  local fields, told, none = {}, {}, false
   for name, value in pairs(given) do
     local field = spans[name] or name == "backoff_delay_ms" and "backoff_ms" or name
     if fields[field] then
       local plain = string.gsub(name, "_ms$", "")
       reject("INVALID", what .. "give " .. plain .. " or " .. plain .. "_ms, and not both")
     end
-    fields[field], told[field] = spans[name] and value ~= "none" and span(value, name, what) or value, name
+    if value == "none" then
+      none = true
+    elseif spans[name] then
+      value = span(value, name, what)
+    end
+    fields[field], told[field] = value, name
   end
-  return fields, told
+  return fields, told, none
 end
 
 function read_task.read(kind, given, what)
@@ -55,12 +61,12 @@ function read_task.read(kind, given, what)
   if field then
     reject("INVALID", what .. field .. " " .. why)
   end
-  local fields, told = in_ms(given, what)
+  local fields, told, none = in_ms(given, what)
   local id, payload = fields.id, fields.payload or ""
   fields.id, fields.payload, fields.kind = nil, nil, kind
   fields.queue = fields.queue or "default"
   if fields.headers then
     check_headers(fields.headers, what)
   end
-  return fields, id, payload, told
+  return {fields = fields, told = told, none = none, id = id, payload = payload, what = what}
 end

@@ -30,11 +30,7 @@ end
 local function read_all(tasks)
   local read, kinds, seen = {}, {}, {}
   for n, task in ipairs(tasks) do
-    local fields, id, payload, told = read_task.read(task.kind, task.given, task.what)
-    read[n] = {fields = fields, id = id, payload = payload, what = task.what, told = told, none = false}
-    for _, value in pairs(fields) do
-      read[n].none = read[n].none or value == "none"
-    end
+    read[n] = read_task.read(task.kind, task.given, task.what)
     if not seen[task.kind] then
       seen[task.kind] = true
       kinds[#kinds + 1] = task.kind

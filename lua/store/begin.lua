@@ -33,7 +33,7 @@
 --   aside, put_aside         tasks put aside in this unit; in earlier units        task/put_aside.lua
 --   timeouts, woken, timers  tasks that timed out, agents woken, timers that fired  store/tell.lua
 --   earliest                 the next instant at which something is due            store/alarm.lua
---   seq, front               the last places given in line                         queue/place.lua
+--   seq, front               the last places given in line; seq numbers ids, too  queue/place.lua, named/new_id.lua
 --   recount                  running tasks must be counted again; "go on": continue  queue/recount_running.lua
 --   on                       the task that is being decided                        store/unit.lua
 --   stale                    the unit has been written, or is being written        store/commit.lua
