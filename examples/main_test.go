@@ -56,6 +56,7 @@ func TestOtherLanguages(t *testing.T) {
 		"an attempt stops when its task is cancelled":           anAttemptStopsWhenItsTaskIsCancelled,
 		"SIGTERM lets a task end":                               sigtermLetsATaskEnd,
 		"a second SIGTERM ends a worker at once":                aSecondSIGTERMEndsAWorkerAtOnce,
+		"a worker ends while Redis is away":                     aWorkerEndsWhileRedisIsAway,
 		"a worker that is asked to stop ends":                   aWorkerThatIsAskedToStopEnds,
 		"a task without a handler is given back":                aTaskWithoutAHandlerIsGivenBack,
 		"an error is retried":                                   anErrorIsRetried,

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/curfew-dev/curfew/internal/await"
@@ -198,6 +199,21 @@ func (p *program) settles(s *site, id string) {
 	await.Until(s, "a worker settles "+id, func() bool {
 		said := p.said.String()
 		return strings.Contains(said, "\n"+id+" ") || strings.HasPrefix(said, id+" ") || strings.Contains(said, "CURFEW LOST "+id)
+	})
+}
+
+// terminate sends SIGTERM until a program has ended. A signal that arrives while the one before it is pending is lost, so
+// it sends several.
+func (p *program) terminate(s *site) {
+	s.Helper()
+	await.Until(s, "a program ends", func() bool {
+		p.Signal(syscall.SIGTERM)
+		select {
+		case <-p.Done():
+			return true
+		default:
+			return false
+		}
 	})
 }
 

@@ -152,13 +152,15 @@ func anAttemptStopsWhenItsTimeIsUp(t *testing.T) {
 func anAttemptStopsWhenItsTaskIsCancelled(t *testing.T) {
 	each(t, languages[:2], func(s *site, l language) { // the shell's worker sends no heartbeats
 		s.start("", l.worker("default", 1)...)
-		id := s.enqueue(queue.Task{Kind: "sleep", Payload: []byte("3600")})
-		s.status(id, queue.Running)
-		if _, err := s.q.Cancel(s.Context(), id, "not needed"); err != nil {
-			s.Fatal(err)
+		for _, grace := range []time.Duration{0, time.Hour} { // with a grace the worker settles it
+			id := s.enqueue(queue.Task{Kind: "sleep", Payload: []byte("3600"), MaxRetries: 3, CancelGrace: grace})
+			s.status(id, queue.Running)
+			if _, err := s.q.Cancel(s.Context(), id, "not needed"); err != nil {
+				s.Fatal(err)
+			}
+			s.renders("default")
+			s.status(id, queue.Cancelled)
 		}
-		s.renders("default")
-		s.status(id, queue.Cancelled)
 	})
 }
 
@@ -184,20 +186,21 @@ func sigtermLetsATaskEnd(t *testing.T) {
 	})
 }
 
+func aWorkerEndsWhileRedisIsAway(t *testing.T) {
+	each(t, languages, func(s *site, l language) {
+		s.env = append(s.env, "REDIS_URL=redis://127.0.0.1:1")
+		p := s.start("", l.worker("default", 1)...)
+		await.Until(s, "the worker finds no Redis", func() bool { return p.said.String() != "" })
+		p.terminate(s)
+	})
+}
+
 func aSecondSIGTERMEndsAWorkerAtOnce(t *testing.T) {
 	each(t, languages[:2], func(s *site, l language) { // sh waits for its command
 		p := s.start("", l.worker("default", 1)...)
 		id := s.enqueue(queue.Task{Kind: "hang"})
 		s.status(id, queue.Running)
-		await.Until(s, "the worker ends", func() bool {
-			p.Signal(syscall.SIGTERM)
-			select {
-			case <-p.Done():
-				return true
-			default:
-				return false
-			}
-		})
+		p.terminate(s)
 		if p.Succeeded() {
 			s.Error("the worker ended with exit code 0, as if it had waited")
 		}

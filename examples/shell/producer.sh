@@ -11,7 +11,8 @@ echo "$id" >&2
 
 # look returns 0 if the task has ended, and otherwise sets patience to how many seconds it may take, 30 at most.
 look() {
-	printf %s "$id" | call result || exit 1
+	printf %s "$id" >"$dir/id"
+	call result <"$dir/id" || exit 1
 	until=$(value until)
 	patience=$((${until:-9999999999999} / 1000 + 1 - $(cli TIME | head -n 1)))
 	[ $patience -lt 30 ] || patience=30
