@@ -27,7 +27,7 @@ const workHelp = `For each task of a --kind, the command after -- runs. For each
 payload is sent to the URL by POST. docs/work.md has all details.
 
   in         stdin, or the body of the request: the payload. Variables such as CURFEW_TASK_ID,
-             CURFEW_ATTEMPT and CURFEW_DEADLINE, or headers such as Curfew-Task-Id: the rest
+             CURFEW_ATTEMPT and CURFEW_DEADLINE_AT, or headers such as Curfew-Task-Id: the rest
   out        stdout, or the body of the response: the result
   done       exit code 0 · status 2xx
   retry      exit code 75, after the time in a last line of stderr such as retry-after: 30s

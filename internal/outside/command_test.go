@@ -83,10 +83,10 @@ func TestWhatACommandSaysIsTheOutcome(t *testing.T) {
 
 		{"it is told its task", queue.Task{Queue: "other", MaxRetries: 2}, `echo $CURFEW_KIND $CURFEW_QUEUE $CURFEW_ATTEMPT $CURFEW_MAX_RETRIES $CURFEW_EPOCH`, want{result: "KIND other 1 2 1\n"}},
 		{"it is told the id and the worker", queue.Task{}, `test -n "$CURFEW_TASK_ID" && test -n "$CURFEW_WORKER" && echo yes`, want{result: "yes\n"}},
-		{"it is told the deadline", queue.Task{Deadline: time.UnixMilli(4102444800123)}, `echo $CURFEW_DEADLINE $CURFEW_DEADLINE_MS | cut -c1-4,25-34`, want{result: "2100 410244480\n"}},
-		{"it is told how much time is left", queue.Task{Timeout: 50 * time.Second}, `test $CURFEW_TIME_LEFT_MS -gt 20000 && test $CURFEW_TIME_LEFT_MS -le 50001 && echo yes`, want{result: "yes\n"}},
-		{"it is told the time of the attempt", queue.Task{Timeout: time.Hour, AttemptTimeout: 50 * time.Second}, `test $CURFEW_TIME_LEFT_MS -le 50001 && echo yes`, want{result: "yes\n"}},
-		{"it is told no deadline that it does not have", queue.Task{}, `echo "${CURFEW_DEADLINE-none} ${CURFEW_DEADLINE_MS-none} ${CURFEW_TIME_LEFT_MS-none}"`, want{result: "none none none\n"}},
+		{"it is told the deadline", queue.Task{Deadline: time.UnixMilli(4102444800123)}, `echo $CURFEW_DEADLINE_AT`, want{result: "4102444800123\n"}},
+		{"it is told how much time is left", queue.Task{Timeout: 50 * time.Second}, `test $CURFEW_LEFT_MS -gt 20000 && test $CURFEW_LEFT_MS -le 50001 && echo yes`, want{result: "yes\n"}},
+		{"it is told the time of the attempt", queue.Task{Timeout: time.Hour, AttemptTimeout: 50 * time.Second}, `test $CURFEW_LEFT_MS -le 50001 && echo yes`, want{result: "yes\n"}},
+		{"it is told no deadline that it does not have", queue.Task{}, `echo "${CURFEW_DEADLINE_AT-none} ${CURFEW_LEFT_MS-none}"`, want{result: "none none\n"}},
 		{"headers are variables", queue.Task{Headers: map[string]string{"tenant-id": "acme; $(rm)"}}, `echo "$CURFEW_HEADER_TENANT_ID"`, want{result: "acme; $(rm)\n"}},
 		{"headers are JSON", queue.Task{Headers: map[string]string{"a": "é\x00\"\n😀<"}}, `printf %s "$CURFEW_HEADERS"`, want{result: `{"a":"\u00e9\u0000\"\n\ud83d\ude00\u003c"}`}},
 		{"traceparent has its own name", queue.Task{Headers: map[string]string{"traceparent": "00-1-2-01", "Tracestate": "s"}}, `echo $TRACEPARENT $TRACESTATE`, want{result: "00-1-2-01 s\n"}},
@@ -191,10 +191,10 @@ func TestCommandsThatCannotBeStarted(t *testing.T) {
 
 // Variables of the worker's own environment that a task sets do not reach a task that does not.
 func TestVariablesOfTheWorkerAreNotTakenForTheTask(t *testing.T) {
-	for _, name := range []string{"CURFEW_DEADLINE", "CURFEW_HEADERS", "CURFEW_HEADER_A", "TRACEPARENT", "HANDLER_OWN"} {
+	for _, name := range []string{"CURFEW_DEADLINE_AT", "CURFEW_HEADERS", "CURFEW_HEADER_A", "TRACEPARENT", "HANDLER_OWN"} {
 		t.Setenv(name, "outer")
 	}
 	s := newStage(t)
-	s.work(s.script(`echo "${CURFEW_DEADLINE-} ${CURFEW_HEADERS-} ${CURFEW_HEADER_A-} ${TRACEPARENT-} $HANDLER_OWN"`, "").Handle)
+	s.work(s.script(`echo "${CURFEW_DEADLINE_AT-} ${CURFEW_HEADERS-} ${CURFEW_HEADER_A-} ${TRACEPARENT-} $HANDLER_OWN"`, "").Handle)
 	want{result: "    outer\n"}.compare(t, s.ended(s.enqueue(queue.Task{})))
 }

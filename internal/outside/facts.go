@@ -8,12 +8,9 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// fact is one thing that a handler is told about its task. The name is written as in an HTTP header,
-// without the prefix Curfew.
+// fact is one thing that a handler is told about its task. The name is one of docs/names.md, written as in an HTTP
+// header, without the prefix Curfew.
 type fact struct{ name, value string }
-
-// instant is how instants are written: RFC 3339 in UTC, with milliseconds.
-const instant = "2006-01-02T15:04:05.000Z07:00"
 
 // facts returns what the handler of ctx is told. Facts that a task does not have are left out.
 func facts(ctx context.Context) []fact {
@@ -28,18 +25,17 @@ func facts(ctx context.Context) []fact {
 		{"Worker", job.Worker},
 	}
 	if !job.Deadline.IsZero() {
-		list = append(list,
-			fact{"Deadline", job.Deadline.UTC().Format(instant)},
-			fact{"Deadline-Ms", strconv.FormatInt(job.Deadline.UnixMilli(), 10)})
+		at := job.ClaimedAt.Add(job.Deadline.Sub(job.ReceivedAt)) // by the clock of Redis
+		list = append(list, fact{"Deadline-At", strconv.FormatInt(at.UnixMilli(), 10)})
 	}
 	if end, ok := ctx.Deadline(); ok {
-		list = append(list, fact{"Time-Left-Ms", strconv.FormatInt(max(time.Until(end).Milliseconds(), 0), 10)})
+		list = append(list, fact{"Left-Ms", strconv.FormatInt(max(time.Until(end).Milliseconds(), 0), 10)})
 	}
 	return list
 }
 
 // everyFact has the names of all facts.
-var everyFact = []string{"Task-Id", "Kind", "Queue", "Attempt", "Max-Retries", "Epoch", "Worker", "Deadline", "Deadline-Ms", "Time-Left-Ms"}
+var everyFact = []string{"Task-Id", "Kind", "Queue", "Attempt", "Max-Retries", "Epoch", "Worker", "Deadline-At", "Left-Ms"}
 
 // traceHeaders are the headers of a task that a handler gets under their own names, as tracing
 // libraries expect.

@@ -158,11 +158,10 @@ func TestWhatAServerAnswersIsTheOutcome(t *testing.T) {
 
 		{"it is told its task", queue.Task{Queue: "other", MaxRetries: 2}, says("%s %s %s %s %s", "Curfew-Kind", "Curfew-Queue", "Curfew-Attempt", "Curfew-Max-Retries", "Curfew-Epoch"), want{result: "KIND other 1 2 1"}},
 		{"it is told the deadline", queue.Task{Deadline: time.Date(2100, 6, 1, 0, 0, 0, 0, time.UTC)}, func(w http.ResponseWriter, r *http.Request) {
-			at, err := time.Parse(time.RFC3339, r.Header.Get("Curfew-Deadline"))
-			ms, _ := strconv.ParseInt(r.Header.Get("Curfew-Deadline-Ms"), 10, 64)
-			fmt.Fprint(w, err, at.Year(), at.UnixMilli() == ms && r.Header.Get("Curfew-Time-Left-Ms") != "")
-		}, want{result: "<nil> 2100 true"}},
-		{"it is told no deadline that it does not have", queue.Task{}, says("%q %q", "Curfew-Deadline", "Curfew-Time-Left-Ms"), want{result: `"" ""`}},
+			ms, err := strconv.ParseInt(r.Header.Get("Curfew-Deadline-At"), 10, 64)
+			fmt.Fprint(w, err, time.UnixMilli(ms).UTC(), r.Header.Get("Curfew-Left-Ms") != "")
+		}, want{result: "<nil> 2100-06-01 00:00:00 +0000 UTC true"}},
+		{"it is told no deadline that it does not have", queue.Task{}, says("%q %q", "Curfew-Deadline-At", "Curfew-Left-Ms"), want{result: `"" ""`}},
 		{"it is a POST", queue.Task{}, func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, r.Method, " ", r.URL.RawQuery, " ", r.ContentLength)
 		}, want{result: "POST a=1,2 0"}},
