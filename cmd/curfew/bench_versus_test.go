@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/internal/redistest"
 )
 
@@ -68,7 +69,7 @@ func (f found) all(t *testing.T, rows int, never ...string) {
 func TestComparisonsWriteJSON(t *testing.T) {
 	t.Run("throughput", func(t *testing.T) {
 		t.Parallel()
-		f, errs := compareJSON(t, exitThreshold, "bench", "throughput", "--tasks", "500", "--servers", "2", "--aof", "--threshold", "drain>=100000000")
+		f, errs := compareJSON(t, app.ExitThreshold, "bench", "throughput", "--tasks", "500", "--servers", "2", "--aof", "--threshold", "drain>=100000000")
 		if f.all(t, 5); f.Tasks != 500 || !f.AOF {
 			t.Errorf("found %+v, want 500 tasks and an append-only file", f)
 		}
@@ -96,7 +97,7 @@ func TestThresholdThatIsMissedEndsWithItsOwnExitCode(t *testing.T) {
 	t.Parallel()
 	code, out, errs := curfew(t, "bench", "dispatch", "--vs", "asynq", "--tasks", "1", "--pause", "1ms", "--runs", "1",
 		"--threshold", "dispatch_p50<=1us", "--threshold", "dispatch_p99<=1h", "--threshold", "dispatch_max>=1000000x")
-	if code != exitThreshold || strings.Count(out, "missed: ") != 2 ||
+	if code != app.ExitThreshold || strings.Count(out, "missed: ") != 2 ||
 		!strings.Contains(out, "and the limit is dispatch_p50<=1us\n") || !strings.Contains(out, "and the limit is dispatch_max>=1000000x\n") {
 		t.Errorf("exit %d, stdout\n%s\nstderr %s", code, out, errs)
 	}
@@ -140,7 +141,7 @@ func TestGivenServerInUseIsRefused(t *testing.T) {
 		rdb.FlushAll(t.Context())
 		rdb.Set(t.Context(), test.key, "work", 0)
 		code, out, errs := curfew(t, "bench", "detect", "--vs", "asynq", "--redis", "redis://"+server.Addr)
-		if code != exitUsage || out != "" || !strings.Contains(errs, test.want) || !strings.Contains(errs, "choose another name with --namespace, or another database or server") {
+		if code != app.ExitUsage || out != "" || !strings.Contains(errs, test.want) || !strings.Contains(errs, "choose another name with --namespace, or another database or server") {
 			t.Errorf("%s: exit %d, stdout %q, stderr %q", test.claim, code, out, errs)
 		}
 		if keys := rdb.Keys(t.Context(), "*").Val(); !slices.Equal(keys, []string{test.key}) {
@@ -158,7 +159,7 @@ func databaseOf(t *testing.T, address string, db int) *redis.Client {
 func TestServerThatDoesNotAnswerIsNamedInTheError(t *testing.T) {
 	for _, command := range []string{"throughput", "dispatch", "detect", "recovery"} {
 		code, out, errs := curfew(t, "bench", command, "--vs", "asynq", "--redis", "redis://:secret@127.0.0.1:1/0")
-		if code != exitUnreachable || out != "" || !strings.Contains(errs, "or give its address with --redis") || strings.Contains(errs, "secret") {
+		if code != app.ExitUnreachable || out != "" || !strings.Contains(errs, "or give its address with --redis") || strings.Contains(errs, "secret") {
 			t.Errorf("bench %s: exit %d, stdout %q, stderr %q", command, code, out, errs)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/events"
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 )
 
 // A command that is interrupted while it connects has read nothing, so it prints nothing. It does not wait for the
@@ -22,13 +22,13 @@ func TestAnInterruptWhileConnectingEndsTheCommand(t *testing.T) {
 		code int
 		want string
 	}{
-		{"explain 0-abc", exitFailed, interrupted},
+		{"explain 0-abc", app.ExitFailed, interrupted},
 		{"events", 0, ""},
 		{"events --follow -o json", 0, ""},
-		{"export", exitFailed, "curfew: interrupted: the export is not complete, and lacks its last line\n"},
-		{"functions ls", exitFailed, interrupted},
-		{"namespace create x", exitFailed, interrupted},
-		{"namespace rm x --yes", exitFailed, interrupted},
+		{"export", app.ExitFailed, "curfew: interrupted: the export is not complete, and lacks its last line\n"},
+		{"functions ls", app.ExitFailed, interrupted},
+		{"namespace create x", app.ExitFailed, interrupted},
+		{"namespace rm x --yes", app.ExitFailed, interrupted},
 		{"reap", 0, ""},
 		{"work --http k=http://x", 0, ""},
 	} {
@@ -49,19 +49,6 @@ func TestAnInterruptWhileConnectingEndsTheCommand(t *testing.T) {
 				t.Errorf("the command ended %v after it was interrupted", took)
 			}
 		})
-	}
-}
-
-// The cursor of the oldest event is empty, so there is no argument of --from to print.
-func TestAnInterruptBeforeTheFirstEventPrintsNoCursor(t *testing.T) {
-	q, _ := namespace(t, 1)
-	ctx, interrupt := context.WithCancel(t.Context())
-	interrupt()
-	for name, tell := range map[string]teller{"text": tellText, "json": tellJSON} {
-		var out bytes.Buffer
-		if err := follow(ctx, q, events.Oldest, 0, true, &out, tell); err != nil || out.Len() > 0 {
-			t.Errorf("%s: %v, %q, want no output", name, err, &out)
-		}
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/vocabulary"
 	"github.com/curfew-dev/curfew/queue"
@@ -166,20 +167,20 @@ func TestReadingCommandsSayWhatIsWrong(t *testing.T) {
 		code int
 		want string
 	}{
-		{"events now", exitUsage, `takes no argument, and got "now"`},
-		{"events -o xml", exitUsage, "text or json"},
-		{"events -n -1", exitUsage, "must not be negative"},
-		{"events --from yesterday", exitUsage, `cursor "yesterday" is not valid`},
-		{"events --from 0-0@0", exitUsage, "cursor is for 1 partitions, and this namespace has 2"},
-		{"events --namespace curfw", exitNotFound, `there is no namespace "curfw" on this Redis: give the namespace with --namespace`},
-		{"events --namespace {}", exitNotFound, `no namespace`},
-		{"events --redis http://x", exitUsage, "must begin with redis://"},
-		{"export now", exitUsage, `takes no argument, and got "now"`},
-		{"export --namespace curfw", exitNotFound, `there is no namespace "curfw"`},
-		{"export --namespace=", exitUsage, "must not be empty"},
-		{"export -o /no/such/folder/file", exitUsage, "no such file"},
-		{"export -o /dev/full", exitFailed, "no space left on device: the output is not complete"},
-		{"export --redis redis://:secret@" + dead.Addr(), exitUnreachable, "give the server's address with --redis or REDIS_URL"},
+		{"events now", app.ExitUsage, `takes no argument, and got "now"`},
+		{"events -o xml", app.ExitUsage, "text or json"},
+		{"events -n -1", app.ExitUsage, "must not be negative"},
+		{"events --from yesterday", app.ExitUsage, `cursor "yesterday" is not valid`},
+		{"events --from 0-0@0", app.ExitUsage, "cursor is for 1 partitions, and this namespace has 2"},
+		{"events --namespace curfw", app.ExitNotFound, `there is no namespace "curfw" on this Redis: give the namespace with --namespace`},
+		{"events --namespace {}", app.ExitNotFound, `no namespace`},
+		{"events --redis http://x", app.ExitUsage, "must begin with redis://"},
+		{"export now", app.ExitUsage, `takes no argument, and got "now"`},
+		{"export --namespace curfw", app.ExitNotFound, `there is no namespace "curfw"`},
+		{"export --namespace=", app.ExitUsage, "must not be empty"},
+		{"export -o /no/such/folder/file", app.ExitUsage, "no such file"},
+		{"export -o /dev/full", app.ExitFailed, "no space left on device: the output is not complete"},
+		{"export --redis redis://:secret@" + dead.Addr(), app.ExitUnreachable, "give the server's address with --redis or REDIS_URL"},
 	} {
 		args := strings.Fields(test.args)
 		if !strings.Contains(test.args, "--redis") {
@@ -215,11 +216,11 @@ func TestAClosedOutputEndsTheCommandWithoutAnError(t *testing.T) {
 		}
 	}
 	for _, err := range []error{syscall.EPIPE, fmt.Errorf("write: %w", syscall.EPIPE), io.ErrClosedPipe} {
-		if quietly(err) != nil {
+		if app.Quietly(err) != nil {
 			t.Errorf("quietly(%v) is not nil", err)
 		}
 	}
-	if quietly(redis.Nil) == nil {
+	if app.Quietly(redis.Nil) == nil {
 		t.Error("quietly(redis.Nil) is nil")
 	}
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 )
 
 func TestExplainSaysWhyAndByWhen(t *testing.T) {
@@ -28,7 +30,7 @@ func TestExplainSaysWhyAndByWhen(t *testing.T) {
 
 	// The tasks that exist are printed, and the exit code says that one is missing.
 	code, out, errs = curfew(t, "explain", "--redis", url, "0-NOBODY", a)
-	if code != exitNotFound || out != lines[0]+"\n" || !strings.Contains(errs, "there is no task 0-NOBODY: the id is wrong") {
+	if code != app.ExitNotFound || out != lines[0]+"\n" || !strings.Contains(errs, "there is no task 0-NOBODY: the id is wrong") {
 		t.Errorf("exit %d, %q, %q, want exit 3 and the other one", code, out, errs)
 	}
 }
@@ -49,7 +51,7 @@ func TestExplainRefusesIDsThatAreNotValid(t *testing.T) {
 		{[]string{"7-NOBODY"}, "is in partition 7, but this namespace has 2 partitions"},
 	} {
 		code, out, errs := curfew(t, append([]string{"explain", "--redis", url}, row.args...)...)
-		if code != exitUsage || out != "" || !strings.Contains(errs, row.want) || strings.Contains(errs, "\x1b") {
+		if code != app.ExitUsage || out != "" || !strings.Contains(errs, row.want) || strings.Contains(errs, "\x1b") {
 			t.Errorf("explain %q: exit %d, %q, %q, want exit 2 and %q", row.args, code, out, errs, row.want)
 		}
 	}

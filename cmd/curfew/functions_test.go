@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/lua"
@@ -37,16 +38,16 @@ func TestFunctionsAreLoadedListedAndShown(t *testing.T) {
 	if out := expect(t, 0, "", "functions show curfew"+url); out != facade.Text() {
 		t.Errorf("show curfew prints %d bytes, want the %d of the library", len(out), len(facade.Text()))
 	}
-	expect(t, exitNotFound, "there is no library \"curfw\" of Curfew (did you mean curfew?)", "functions show curfw"+url)
+	expect(t, app.ExitNotFound, "there is no library \"curfw\" of Curfew (did you mean curfew?)", "functions show curfw"+url)
 
 	newer := strings.Replace(facade.Text(), fmt.Sprintf("build = %d,", mine), "build = 7777,", 1)
 	if err := rdb.FunctionLoadReplace(t.Context(), newer).Err(); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, exitFailed, "left build 7777, which is newer than "+build+" of this program", "functions load"+url)
-	expect(t, exitFailed, "not loaded: another version is there; use that version of curfew, or --force", "functions load"+url)
+	expect(t, app.ExitFailed, "left build 7777, which is newer than "+build+" of this program", "functions load"+url)
+	expect(t, app.ExitFailed, "not loaded: another version is there; use that version of curfew, or --force", "functions load"+url)
 	expect(t, 0, "of another version", "functions ls"+url)
-	if lines := jsonLines(t, expect(t, exitFailed, "", "functions load -o json"+url)); lines[0]["did"] != "newer" || lines[0]["before"] != 7777.0 || lines[0]["node"] != server.Addr {
+	if lines := jsonLines(t, expect(t, app.ExitFailed, "", "functions load -o json"+url)); lines[0]["did"] != "newer" || lines[0]["before"] != 7777.0 || lines[0]["node"] != server.Addr {
 		t.Errorf("%v", lines)
 	}
 	expect(t, 0, "replaced build 7777 by "+build, "functions load --force"+url)
@@ -59,7 +60,7 @@ func TestFunctionsAreLoadedListedAndShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, flag := range []string{"", " --force"} {
-		expect(t, exitFailed, "left the library curfew, which belongs to another program", "functions load"+flag+url)
+		expect(t, app.ExitFailed, "left the library curfew, which belongs to another program", "functions load"+flag+url)
 	}
 	expect(t, 0, "belongs to another program", "functions ls"+url)
 	if got, err := rdb.FCall(t.Context(), "theirs", nil).Result(); got != "theirs" {

@@ -13,15 +13,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
-)
 
-// Exit codes. They are part of the interface: scripts act on them.
-const (
-	exitFailed      = 1
-	exitUsage       = 2
-	exitNotFound    = 3
-	exitUnreachable = 4
-	exitThreshold   = 99
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/benches"
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/operator"
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/programs"
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/tasks"
 )
 
 func main() {
@@ -44,10 +41,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // runWith is run with another input.
 func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	commands := []*cli.Command{demoCommand(), workCommand(), guardCommand(), reapCommand(), benchCommand(), eventsCommand(), explainCommand(),
-		exportCommand(), functionsCommand(), namespaceCommand()}
-	explainWrongFlags(commands)
-	app := &cli.App{
+	commands := []*cli.Command{programs.Demo(), programs.Work(), programs.Guard(), programs.Reap(), benches.Bench(), tasks.Events(), tasks.Explain(),
+		tasks.Export(), operator.Functions(), operator.Namespaces()}
+	app.ExplainWrongFlags(commands)
+	program := &cli.App{
 		Reader:          stdin,
 		Name:            "curfew",
 		Usage:           "a job queue on Redis in which nothing outlives its deadline",
@@ -56,7 +53,7 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		HideHelpCommand: true,
 		Commands:        commands,
 		ExitErrHandler:  func(*cli.Context, error) {},
-		OnUsageError:    wrongFlag,
+		OnUsageError:    app.WrongFlag,
 		CommandNotFound: func(c *cli.Context, name string) {},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
@@ -64,12 +61,12 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 				for _, command := range c.App.Commands {
 					names = append(names, command.Name)
 				}
-				return usage("there is no command %q%s: see `curfew --help`", c.Args().First(), didYouMean(c.Args().First(), names))
+				return app.Usage("there is no command %q%s: see `curfew --help`", c.Args().First(), app.DidYouMean(c.Args().First(), names))
 			}
 			return cli.ShowAppHelp(c)
 		},
 	}
-	err := app.RunContext(ctx, slices.Concat(args[:1], flagsFirst(commands, args[1:])))
+	err := program.RunContext(ctx, slices.Concat(args[:1], app.FlagsFirst(commands, args[1:])))
 	if err == nil {
 		return 0
 	}
@@ -78,9 +75,5 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	if errors.As(err, &coded) {
 		return coded.ExitCode()
 	}
-	return exitFailed
-}
-
-func usage(format string, args ...any) error {
-	return cli.Exit(fmt.Sprintf(format, args...), exitUsage)
+	return app.ExitFailed
 }

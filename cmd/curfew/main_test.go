@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/curfew-dev/curfew/bench"
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 )
 
 func curfew(t *testing.T, args ...string) (code int, stdout, stderr string) {
@@ -138,7 +139,7 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 		{"namespace rm a --forse", "(did you mean --force?)"},
 	} {
 		code, out, errs := curfew(t, strings.Fields(test.args)...)
-		if code != exitUsage || !strings.Contains(errs, test.want) || out != "" {
+		if code != app.ExitUsage || !strings.Contains(errs, test.want) || out != "" {
 			t.Errorf("curfew %s: exit %d, stderr %q, stdout %q; want exit 2 and %q", test.args, code, errs, out, test.want)
 		}
 	}
@@ -170,8 +171,8 @@ func TestAnInterruptedBenchmarkSaysSo(t *testing.T) {
 			t.Parallel()
 			var out, errs bytes.Buffer
 			code := run(ctx, []string{"curfew", "bench", command}, &out, &errs)
-			if want := "curfew: interrupted: a measurement that is not complete has no figures\n"; code != exitFailed || out.Len() > 0 || errs.String() != want {
-				t.Errorf("exit %d, stdout %q, stderr %q; want exit %d and %q", code, &out, &errs, exitFailed, want)
+			if want := "curfew: interrupted: a measurement that is not complete has no figures\n"; code != app.ExitFailed || out.Len() > 0 || errs.String() != want {
+				t.Errorf("exit %d, stdout %q, stderr %q; want exit %d and %q", code, &out, &errs, app.ExitFailed, want)
 			}
 		})
 	}

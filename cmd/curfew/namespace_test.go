@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
@@ -20,7 +21,7 @@ func TestNamespacesAreCreatedAndListed(t *testing.T) {
 	expect(t, 0, "0 namespaces; looked at all 0 keys on 1 master", "namespace ls"+url)
 	expect(t, 0, "shop  created: 2 partitions, events all, 9 MiB of events a partition, figures off", "namespace create shop --partitions 2 --events all --event-mib 9 --figures off"+url)
 	expect(t, 0, "shop  exists: 2 partitions", "namespace create shop --partitions 2"+url)
-	expect(t, exitFailed, "the namespace shop exists with other settings, and nothing was changed: partitions: it has 2, not 4; events: it has all, not none", "namespace create shop --partitions 4 --events none"+url)
+	expect(t, app.ExitFailed, "the namespace shop exists with other settings, and nothing was changed: partitions: it has 2, not 4; events: it has all, not none", "namespace create shop --partitions 4 --events none"+url)
 	expect(t, 0, "b  created: 1 partition, events terminal, 64 MiB of events a partition, figures on", "namespace create b"+url)
 	queuetest.Enqueue(t, queuetest.Open(t, server.Client(t), queue.Config{Namespace: "b"}), queue.Task{})
 
@@ -37,7 +38,7 @@ func TestNamespacesAreCreatedAndListed(t *testing.T) {
 		end["type"] != "end" || end["complete"] != true || end["namespaces"] != 2.0 || end["masters"] != 1.0 {
 		t.Errorf("%v", objects)
 	}
-	out = expect(t, exitNotFound, "there is no namespace x, y on this Redis", "namespace ls x b y"+url)
+	out = expect(t, app.ExitNotFound, "there is no namespace x, y on this Redis", "namespace ls x b y"+url)
 	if !strings.Contains(out, "b  ") || strings.Contains(out, "shop") || strings.Contains(out, "looked") {
 		t.Errorf("ls b prints %s", out)
 	}
@@ -73,9 +74,9 @@ func TestANamespaceIsRemovedOnceItsNameIsTyped(t *testing.T) {
 		code        int
 		want        string
 	}{
-		{"", "", exitFailed, "nothing was removed: type the name of the namespace, or give --yes"},
-		{"y\n", "", exitFailed, "nothing was removed: y is not the name of the namespace, shop"},
-		{"\x1b[2J\n", "", exitFailed, `nothing was removed: "\x1b[2J" is not the name`},
+		{"", "", app.ExitFailed, "nothing was removed: type the name of the namespace, or give --yes"},
+		{"y\n", "", app.ExitFailed, "nothing was removed: y is not the name of the namespace, shop"},
+		{"\x1b[2J\n", "", app.ExitFailed, `nothing was removed: "\x1b[2J" is not the name`},
 		{"shop\n", " --dry-run", 0, ""},
 		{"", " --dry-run -o json", 0, ""},
 	} {
@@ -100,7 +101,7 @@ func TestANamespaceIsRemovedOnceItsNameIsTyped(t *testing.T) {
 	if removed := jsonLines(t, expect(t, 0, "", "namespace rm shop --unknown --yes -o json"+url))[0]; removed["type"] != "removed" || count(t, rdb) != 1 {
 		t.Errorf("%v; %d keys are left", removed, count(t, rdb))
 	}
-	expect(t, exitNotFound, "there is no namespace shop on this Redis", "namespace rm shop --yes"+url)
+	expect(t, app.ExitNotFound, "there is no namespace shop on this Redis", "namespace rm shop --yes"+url)
 }
 
 func TestANamespaceInUseIsRemovedByForceOnly(t *testing.T) {
@@ -109,8 +110,8 @@ func TestANamespaceInUseIsRemovedByForceOnly(t *testing.T) {
 	q := queuetest.Open(t, rdb, queue.Config{Namespace: "shop"})
 	(&queuetest.Taker{Q: q, Worker: "w1"}).Take(t, queuetest.Enqueue(t, q, queue.Task{}).ID, "default")
 	for _, args := range []string{"", " --yes"} {
-		expect(t, exitFailed, "the namespace shop is in use: worker w1 has a lease for another ", "namespace rm shop"+args+url)
-		out := expect(t, exitFailed, ": stop its programs and wait for that time, or give --force", "namespace rm shop"+args+url)
+		expect(t, app.ExitFailed, "the namespace shop is in use: worker w1 has a lease for another ", "namespace rm shop"+args+url)
+		out := expect(t, app.ExitFailed, ": stop its programs and wait for that time, or give --force", "namespace rm shop"+args+url)
 		if out != "" {
 			t.Errorf("it prints %q", out)
 		}
@@ -146,7 +147,7 @@ func TestAnInterruptedRemovalIsFinished(t *testing.T) {
 	}()
 	await.Until(t, "some keys are removed", func() bool { return count(t, rdb) < 3000 })
 	interrupt()
-	if code := await.Receive(t, ended, "the command ends"); code != exitFailed ||
+	if code := await.Receive(t, ended, "the command ends"); code != app.ExitFailed ||
 		!strings.Contains(errs.String(), "of shop removed, and no program can use the rest; `curfew namespace rm shop` removes it") || count(t, rdb) == 0 {
 		t.Errorf("exit %d, %q; %d keys are left", code, &errs, count(t, rdb))
 	}
@@ -154,7 +155,7 @@ func TestAnInterruptedRemovalIsFinished(t *testing.T) {
 		t.Error("a program enqueued into the rest")
 	}
 	expect(t, 0, "is being removed: `curfew namespace rm shop` finishes that", "namespace ls"+url)
-	expect(t, exitFailed, "is being removed: run `curfew namespace rm shop` to finish that", "namespace create shop"+url)
+	expect(t, app.ExitFailed, "is being removed: run `curfew namespace rm shop` to finish that", "namespace create shop"+url)
 	expect(t, 0, "keys of shop", "namespace rm shop --yes"+url)
 	if n := count(t, rdb); n != 0 {
 		t.Errorf("%d keys are left", n)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/lua"
@@ -64,7 +65,7 @@ func TestTheNearestWordIsProposed(t *testing.T) {
 		if row.want != "" {
 			want = " (did you mean " + row.want + "?)"
 		}
-		if got := didYouMean(row.word, words); got != want {
+		if got := app.DidYouMean(row.word, words); got != want {
 			t.Errorf("%s: %q, want %q", row.word, got, want)
 		}
 	}
@@ -72,7 +73,7 @@ func TestTheNearestWordIsProposed(t *testing.T) {
 
 func TestNumbersAreGrouped(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -999: "-999"} {
-		if got := grouped(n); got != want {
+		if got := app.Grouped(n); got != want {
 			t.Errorf("%d is %q, want %q", n, got, want)
 		}
 	}
@@ -102,29 +103,29 @@ func TestServerCommandsSayWhatIsWrong(t *testing.T) {
 		code      int
 		want      string
 	}{
-		{"functions load", reader, exitFailed, "ACL SETUSER reader +function|"},
-		{"functions ls", reader, exitFailed, "ACL SETUSER reader +function|list"},
-		{"functions prune", reader, exitFailed, "ACL SETUSER reader +function|list"},
-		{"functions show curfew", reader, exitFailed, "ACL SETUSER reader +function|list"},
-		{"functions show curfew", "redis://" + master.Addr, exitNotFound, "there is no library \"curfew\" of Curfew: `curfew functions ls` lists them"},
-		{"namespace create x", reader, exitFailed, "ACL SETUSER reader"},
-		{"namespace rm shop --yes", reader, exitFailed, "ACL SETUSER reader"},
-		{"namespace rm nobody --yes", reader, exitNotFound, "there is no namespace nobody on this Redis: `curfew namespace ls` lists them"},
-		{"namespace rm nobody", reader, exitNotFound, "there is no namespace nobody"},
-		{"namespace rm nobody --dry-run", reader, exitNotFound, "there is no namespace nobody"},
-		{"namespace rm a{ --yes", reader, exitUsage, `namespace "a{" must be`},
-		{"namespace ls nobody shop", reader, exitNotFound, "there is no namespace nobody"},
-		{"reap --namespace shop", reader, exitFailed, "ACL SETUSER reader"},
-		{"reap --namespace nobody", "redis://" + master.Addr, exitNotFound, "create it with `curfew namespace create` or --create"},
-		{"reap --namespace a{ --create", "redis://" + master.Addr, exitUsage, `namespace "a{" must be`},
-		{"functions load", "redis://" + replica.Addr, exitFailed, "it is a replica: connect to its master " + master.Addr},
-		{"namespace create x", "redis://" + replica.Addr, exitFailed, "it is a replica"},
-		{"namespace rm shop --yes", "redis://" + replica.Addr, exitFailed, "it is a replica"},
-		{"reap --namespace x --create", "redis://" + replica.Addr, exitFailed, "it is a replica"},
-		{"functions load", "redis://" + locked.Addr, exitFailed, "it requires a password"},
-		{"reap --create", "redis://" + locked.Addr, exitFailed, "it requires a password"},
-		{"functions load", "redis+cluster://" + master.Addr, exitFailed, "it is not a cluster"},
-		{"functions ls", "redis://reader:secret@" + dead.Addr, exitUnreachable, "give the server's address with --redis or REDIS_URL"},
+		{"functions load", reader, app.ExitFailed, "ACL SETUSER reader +function|"},
+		{"functions ls", reader, app.ExitFailed, "ACL SETUSER reader +function|list"},
+		{"functions prune", reader, app.ExitFailed, "ACL SETUSER reader +function|list"},
+		{"functions show curfew", reader, app.ExitFailed, "ACL SETUSER reader +function|list"},
+		{"functions show curfew", "redis://" + master.Addr, app.ExitNotFound, "there is no library \"curfew\" of Curfew: `curfew functions ls` lists them"},
+		{"namespace create x", reader, app.ExitFailed, "ACL SETUSER reader"},
+		{"namespace rm shop --yes", reader, app.ExitFailed, "ACL SETUSER reader"},
+		{"namespace rm nobody --yes", reader, app.ExitNotFound, "there is no namespace nobody on this Redis: `curfew namespace ls` lists them"},
+		{"namespace rm nobody", reader, app.ExitNotFound, "there is no namespace nobody"},
+		{"namespace rm nobody --dry-run", reader, app.ExitNotFound, "there is no namespace nobody"},
+		{"namespace rm a{ --yes", reader, app.ExitUsage, `namespace "a{" must be`},
+		{"namespace ls nobody shop", reader, app.ExitNotFound, "there is no namespace nobody"},
+		{"reap --namespace shop", reader, app.ExitFailed, "ACL SETUSER reader"},
+		{"reap --namespace nobody", "redis://" + master.Addr, app.ExitNotFound, "create it with `curfew namespace create` or --create"},
+		{"reap --namespace a{ --create", "redis://" + master.Addr, app.ExitUsage, `namespace "a{" must be`},
+		{"functions load", "redis://" + replica.Addr, app.ExitFailed, "it is a replica: connect to its master " + master.Addr},
+		{"namespace create x", "redis://" + replica.Addr, app.ExitFailed, "it is a replica"},
+		{"namespace rm shop --yes", "redis://" + replica.Addr, app.ExitFailed, "it is a replica"},
+		{"reap --namespace x --create", "redis://" + replica.Addr, app.ExitFailed, "it is a replica"},
+		{"functions load", "redis://" + locked.Addr, app.ExitFailed, "it requires a password"},
+		{"reap --create", "redis://" + locked.Addr, app.ExitFailed, "it requires a password"},
+		{"functions load", "redis+cluster://" + master.Addr, app.ExitFailed, "it is not a cluster"},
+		{"functions ls", "redis://reader:secret@" + dead.Addr, app.ExitUnreachable, "give the server's address with --redis or REDIS_URL"},
 	} {
 		t.Run(row.args, func(t *testing.T) {
 			t.Parallel()
@@ -143,7 +144,7 @@ func TestAnInterruptWhileAServerCommandConnects(t *testing.T) {
 	for _, args := range []string{"functions load", "functions prune --yes", "namespace ls", "namespace create x", "namespace rm x --yes", "reap"} {
 		var out, errs bytes.Buffer
 		code := run(ctx, append([]string{"curfew"}, strings.Fields(args+" --redis redis://127.0.0.1:1")...), &out, &errs)
-		want := exitFailed
+		want := app.ExitFailed
 		if args == "reap" { // that is how it ends
 			want = 0
 		}
@@ -159,11 +160,11 @@ func TestAQuestionCanBeInterrupted(t *testing.T) {
 	in, _ := io.Pipe()
 	defer in.Close()
 	cancel()
-	if _, err := readLine(ctx, in); !errors.Is(err, context.Canceled) {
+	if _, err := app.ReadLine(ctx, in); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	for _, row := range []struct{ input, want string }{{"a\nb\n", "a"}, {"a", "a"}, {"", ""}, {"\n", ""}} {
-		if got, _ := readLine(t.Context(), strings.NewReader(row.input)); got != row.want {
+		if got, _ := app.ReadLine(t.Context(), strings.NewReader(row.input)); got != row.want {
 			t.Errorf("%q: %q, want %q", row.input, got, row.want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/programs"
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -19,7 +20,7 @@ func TestTheKernelEndsTheCommandOfAKilledWorker(t *testing.T) {
 	s.enqueue(queue.Task{})
 	command := s.pid("pid")
 	for _, child := range childrenOf(p.Process.Pid) {
-		if line, _ := os.ReadFile("/proc/" + strconv.Itoa(child) + "/cmdline"); strings.Contains(string(line), guardName) {
+		if line, _ := os.ReadFile("/proc/" + strconv.Itoa(child) + "/cmdline"); strings.Contains(string(line), programs.GuardName) {
 			syscall.Kill(child, syscall.SIGKILL)
 			s.gone("the guard", child)
 		}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
@@ -317,7 +318,7 @@ func TestWorkMakesNoNamespaceUnasked(t *testing.T) {
 	s := newWorkStage(t)
 	new := s.q.Namespace() + "-new"
 	code, out, errs := curfew(t, "work", "--redis", s.url, "--namespace", new, "--kind", "k", "--", "/bin/true")
-	if code != exitNotFound || out != "" || !strings.Contains(errs, "there is no namespace") {
+	if code != app.ExitNotFound || out != "" || !strings.Contains(errs, "there is no namespace") {
 		t.Errorf("exit %d, %q, %q, want that there is no such namespace", code, out, errs)
 	}
 	p := s.start("--namespace", new, "--create", "--kind", "k", "--", "/bin/true")
@@ -379,7 +380,7 @@ func TestWorkIsRefusedBeforeItBegins(t *testing.T) {
 		{[]string{"--http", "k=http://x", "--redis", "localhost"}, "--redis:"},
 	} {
 		code, out, errs := curfew(t, append([]string{"work"}, row.args...)...)
-		if code != exitUsage || out != "" || !strings.Contains(errs, row.want) {
+		if code != app.ExitUsage || out != "" || !strings.Contains(errs, row.want) {
 			t.Errorf("work %q: exit %d, %q, %q, want exit 2 and %q", row.args, code, out, errs, row.want)
 		}
 	}

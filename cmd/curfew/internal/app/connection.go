@@ -1,0 +1,123 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// NamespaceFlags returns the flags that name a namespace and its server.
+func NamespaceFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "redis", EnvVars: []string{"REDIS_URL"}, Value: "redis://localhost:6379/0", Usage: "the URL of Redis; if it has a password, set REDIS_URL instead: other users can read a command line"},
+		&cli.StringFlag{Name: "namespace", Value: "curfew", Usage: "the namespace, which must exist"},
+	}
+}
+
+// Connect returns a client of the server of --redis. It does not call the server.
+func Connect(c *cli.Context) (redis.UniversalClient, error) {
+	rdb, err := queue.Connect(c.String("redis"))
+	if err != nil {
+		return nil, Usage("--redis: %v", err)
+	}
+	return rdb, nil
+}
+
+// lastReply is how long an interrupted command waits for the reply to a call.
+const lastReply = 200 * time.Millisecond
+
+// CutOff closes the connections of a client soon after the command is interrupted, so that the command does not wait
+// for a server that does not answer. stop undoes that.
+func CutOff(c *cli.Context, rdb redis.UniversalClient) (stop func() bool) {
+	return context.AfterFunc(c.Context, func() {
+		time.Sleep(lastReply)
+		rdb.Close()
+	})
+}
+
+// OpenNamespace opens the namespace of the flags to read it. stop closes the connection.
+func OpenNamespace(c *cli.Context) (q *queue.Queue, stop func(), err error) {
+	rdb, err := Connect(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	CutOff(c, rdb)
+	if q, err = OpenOn(c, rdb, queue.Config{Logger: slog.New(slog.DiscardHandler)}); err != nil {
+		rdb.Close()
+	}
+	return q, func() { rdb.Close() }, err
+}
+
+// OpenOn opens the namespace of the flags. It fails if the namespace does not exist, because a mistyped name must not create
+// one, unless the command has a flag --create.
+func OpenOn(c *cli.Context, rdb redis.UniversalClient, config queue.Config) (*queue.Queue, error) {
+	config.Namespace = c.String("namespace")
+	if config.Namespace == "" {
+		return nil, Usage("--namespace must not be empty")
+	}
+	defer CutOff(c, rdb)()
+	if n, err := rdb.Exists(c.Context, config.Namespace+":{0}").Result(); err == nil && n == 0 && !c.Bool("create") {
+		return nil, NoNamespace(c, config.Namespace)
+	}
+	return queue.Open(c.Context, rdb, config) // if Exists fails, this returns a better error
+}
+
+// NoNamespace returns the error for the namespace of the flags, which does not exist.
+func NoNamespace(c *cli.Context, name string) error {
+	cure := "give the namespace with --namespace, and the server with --redis or REDIS_URL"
+	if HasFlag(c.Command, "create") {
+		cure += ", or create it with `curfew namespace create` or --create"
+	}
+	return cli.Exit(fmt.Sprintf("there is no namespace %q on this Redis: %s", refusal.Clip(name), cure), ExitNotFound)
+}
+
+// IsAway reports whether an error says that Redis cannot be reached.
+func IsAway(err error) bool {
+	return errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown)
+}
+
+// Quietly returns nil if err says that the reader of the output is gone, as after `| head`.
+func Quietly(err error) error {
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// Failure adds to the error of a command its exit code, and what to do. It is nil if the reader of the output is gone.
+func Failure(c *cli.Context, err error) error {
+	switch {
+	case Quietly(err) == nil:
+		return nil
+	case errors.Is(err, context.Canceled), c.Context.Err() != nil && (IsAway(err) || errors.Is(err, redis.ErrClosed)):
+		return ErrInterrupted
+	case errors.Is(err, refusal.ErrInvalid):
+		return Usage("%v", err)
+	case IsAway(err):
+		return cli.Exit(fmt.Sprintf("%v: give the server's address with --redis or REDIS_URL", err), ExitUnreachable)
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("%w: the output is not complete; free some space, or write to another file", err)
+	}
+	return err
+}
+
+var ErrInterrupted = errors.New("interrupted")
+
+// Endless is failure for a command that runs until it is interrupted: that is no error.
+func Endless(c *cli.Context, err error) error {
+	if err = Failure(c, err); err == ErrInterrupted {
+		return nil
+	}
+	return err
+}

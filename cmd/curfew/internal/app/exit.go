@@ -1,0 +1,21 @@
+package app
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Exit codes. They are part of the interface: scripts act on them.
+const (
+	ExitFailed      = 1
+	ExitUsage       = 2
+	ExitNotFound    = 3
+	ExitUnreachable = 4
+	ExitThreshold   = 99
+)
+
+// Usage returns an error for wrong use of a command.
+func Usage(format string, args ...any) error {
+	return cli.Exit(fmt.Sprintf(format, args...), ExitUsage)
+}

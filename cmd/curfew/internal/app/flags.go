@@ -1,0 +1,55 @@
+package app
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/duration"
+)
+
+// DurationFlag returns a flag that reads durations as the rest of Curfew does: with days, and
+// with errors that say what to write. cli.DurationFlag does neither.
+func DurationFlag(name string, value time.Duration, usage string) cli.Flag {
+	d := duration.Duration(value)
+	return &cli.GenericFlag{Name: name, Value: &d, Usage: usage}
+}
+
+// DurationOf returns the value of a DurationFlag, or 0 if the command has no such flag.
+func DurationOf(c *cli.Context, name string) time.Duration {
+	if d, ok := c.Generic(name).(*duration.Duration); ok {
+		return time.Duration(*d)
+	}
+	return 0
+}
+
+// ChoiceFlag returns a flag whose value is one of several words.
+func ChoiceFlag(name, value, usageText string, choices ...string) *cli.StringFlag {
+	return &cli.StringFlag{Name: name, Value: value, Usage: usageText, Action: func(_ *cli.Context, given string) error {
+		if !slices.Contains(choices, given) {
+			return Usage("%s %q must be %s", Dashed(name), given, OneOf(choices))
+		}
+		return nil
+	}}
+}
+
+// NumberFlag returns a flag whose value is a whole number within limits.
+func NumberFlag(name string, value, least, most int, usageText string) *cli.IntFlag {
+	return &cli.IntFlag{Name: name, Value: value, Usage: usageText, Action: func(_ *cli.Context, given int) error {
+		switch {
+		case given >= least && given <= most:
+			return nil
+		case least == 0 && most == math.MaxInt:
+			return Usage("%s %d must not be negative", Dashed(name), given)
+		}
+		return Usage("%s %d must be from %d to %d", Dashed(name), given, least, most)
+	}}
+}
+
+// DefaultText says in the help what a flag means that is not given.
+func DefaultText(f *cli.IntFlag, text string) *cli.IntFlag {
+	f.DefaultText = text
+	return f
+}

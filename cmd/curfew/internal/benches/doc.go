@@ -1,0 +1,2 @@
+// Package benches has the commands that measure: curfew bench.
+package benches

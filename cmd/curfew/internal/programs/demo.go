@@ -1,0 +1,31 @@
+package programs
+
+import (
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/internal/demo"
+)
+
+func Demo() *cli.Command {
+	return &cli.Command{
+		Name:  "demo",
+		Usage: "show a task that hangs, ignores its context, and is ended on time; uses an in-memory Redis in this process",
+		Flags: []cli.Flag{
+			app.DurationFlag("timeout", 2*time.Second, "how long the task may take"),
+		},
+		Action: func(c *cli.Context) error {
+			if _, err := app.Arguments(c, app.Nothing); err != nil {
+				return err
+			}
+			t := app.DurationOf(c, "timeout")
+			if t < 10*time.Millisecond || t > time.Minute {
+				return app.Usage("--timeout %v must be from 10ms to 1m", duration.Duration(t))
+			}
+			return demo.Run(c.Context, c.App.Writer, t)
+		},
+	}
+}

@@ -1,0 +1,134 @@
+package tasks
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/events"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+func Events() *cli.Command {
+	return &cli.Command{
+		Name:  "events",
+		Usage: "print what happened, one line for each event; docs/events.md explains the events",
+		Flags: append(app.NamespaceFlags(),
+			&cli.StringFlag{Name: "from", Usage: "a cursor that an earlier run printed, or now (default: the oldest event kept)"},
+			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "do not end; wait for new events"},
+			app.NumberFlag("n", 0, 0, math.MaxInt, "end after this many events; 0: no limit"),
+			app.FormatFlag()),
+		Action: func(c *cli.Context) error {
+			if _, err := app.Arguments(c, app.Nothing); err != nil {
+				return err
+			}
+			q, stop, err := app.OpenNamespace(c)
+			if err != nil {
+				return app.Endless(c, err)
+			}
+			defer stop()
+			tell := tellText
+			if app.InJSON(c) {
+				tell = tellJSON
+			}
+			return app.Endless(c, follow(c.Context, q, events.Cursor(c.String("from")), c.Int("n"), c.Bool("follow"), c.App.Writer, tell))
+		},
+	}
+}
+
+// teller writes a batch. end is true for the last one.
+type teller func(w io.Writer, batch events.Batch, end bool) error
+
+// follow writes batches until n events are written or ctx ends, and, unless endless, until no event
+// is left.
+func follow(ctx context.Context, q *queue.Queue, at events.Cursor, n int, endless bool, w io.Writer, tell teller) error {
+	out := bufio.NewWriter(w)
+	for told := 0; ; {
+		want := 1000
+		if n > 0 {
+			want = min(want, n-told)
+		}
+		var wait time.Duration
+		if endless {
+			wait = time.Minute
+		}
+		batch, err := events.Read(ctx, q, at, want, wait)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		told += len(batch.Events)
+		at = batch.Next
+		end := err != nil || n > 0 && told >= n || !endless && len(batch.Events) == 0 && len(batch.Gaps) == 0
+		if len(batch.Events) > 0 || len(batch.Gaps) > 0 || end && at != events.Oldest { // Oldest: nothing was read
+			if err := tell(out, batch, end); err != nil {
+				return err
+			}
+			if err := out.Flush(); err != nil {
+				return err
+			}
+		}
+		if end {
+			return nil
+		}
+	}
+}
+
+// tellJSON writes one line for each event, and after each batch a line with the cursor.
+// The kind of a line says which it is.
+func tellJSON(w io.Writer, batch events.Batch, _ bool) error {
+	for _, gap := range batch.Gaps {
+		if err := app.WriteLine(w, struct {
+			Kind string `json:"kind"`
+			events.Gap
+		}{"events_missed", gap}); err != nil {
+			return err
+		}
+	}
+	for _, e := range batch.Events {
+		if err := app.WriteLine(w, e); err != nil {
+			return err
+		}
+	}
+	return app.WriteLine(w, map[string]string{"kind": "cursor", "cursor": string(batch.Next)})
+}
+
+// tellText writes one line for each event, for people, and at the end the cursor.
+func tellText(w io.Writer, batch events.Batch, end bool) error {
+	for _, gap := range batch.Gaps {
+		fmt.Fprintf(w, "  missed: %s\n", gapText(gap))
+	}
+	for _, e := range batch.Events {
+		words := []string{e.At.UTC().Format("2006-01-02T15:04:05.000Z"), app.PlainWord(e.Kind), app.PlainWord(e.TaskID), app.PlainWord(e.TaskKind), app.PlainWord(e.Queue),
+			fmt.Sprintf("epoch=%d attempt=%d", e.Epoch, e.Attempt)}
+		if e.Worker != "" {
+			words = append(words, "worker="+app.PlainWord(e.Worker))
+		}
+		for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
+			words = append(words, app.PlainWord(name)+"="+app.PlainWord(e.Fields[name]))
+		}
+		if _, err := fmt.Fprintln(w, strings.Join(words, "  ")); err != nil {
+			return err
+		}
+	}
+	if end {
+		_, err := fmt.Fprintf(w, "continue with: --from %s\n", batch.Next)
+		return err
+	}
+	return nil
+}
+
+func gapText(gap events.Gap) string {
+	if gap.SetBack {
+		return fmt.Sprintf("the stream of partition %d was set back (data was lost, or a replica became master); reading again from its oldest event", gap.Partition)
+	}
+	return fmt.Sprintf("%d events of partition %d were trimmed before they were read; the oldest kept is %s", gap.Missed, gap.Partition, gap.Oldest)
+}

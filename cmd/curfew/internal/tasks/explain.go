@@ -1,0 +1,66 @@
+package tasks
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+func Explain() *cli.Command {
+	return &cli.Command{
+		Name:      "explain",
+		Usage:     "say why tasks and agents are where they are, and when that ends at the latest; docs/explain.md explains the words",
+		ArgsUsage: "ID...",
+		Flags: append(app.NamespaceFlags(),
+			&cli.BoolFlag{Name: "json", Usage: "print one line of JSON for each task"}),
+		Action: func(c *cli.Context) error {
+			ids, err := app.Arguments(c, app.Takes(1, math.MaxInt, "the ids of one or more tasks"))
+			if err != nil {
+				return err
+			}
+			for _, id := range ids {
+				if _, err := queue.PartitionOf(id); err != nil {
+					return app.Usage("%v", err)
+				}
+			}
+			q, stop, err := app.OpenNamespace(c)
+			if err != nil {
+				return app.Failure(c, err)
+			}
+			defer stop()
+			return explain(c, q, ids)
+		},
+	}
+}
+
+// explain prints a line for each task that exists, and then fails if some do not.
+func explain(c *cli.Context, q *queue.Queue, ids []string) error {
+	var missing []string
+	for _, id := range ids {
+		e, err := inspect.Explain(c.Context, q, id)
+		if errors.Is(err, refusal.ErrNotFound) {
+			missing = append(missing, id)
+			continue
+		}
+		if err == nil && c.Bool("json") {
+			err = app.PrintLine(c, e)
+		} else if err == nil {
+			_, err = fmt.Fprintln(c.App.Writer, e)
+		}
+		if err != nil {
+			return app.Failure(c, err)
+		}
+	}
+	if len(missing) > 0 {
+		return cli.Exit(fmt.Sprintf("there is no task %s: the id is wrong, the task is in another namespace, or its retention is over", strings.Join(missing, ", ")), app.ExitNotFound)
+	}
+	return nil
+}
