@@ -34,7 +34,7 @@ var rooms = []struct {
 	{"internal/audit", []string{"refusal", "queue", "internal/engine", "internal/names"}},
 	{"inspect", []string{"queue", "internal/audit", "internal/engine", "internal/names", "internal/jsonline", "duration", "refusal"}},
 	{"worker", []string{"internal/jsonerr", "internal/names", "refusal", "reaper", "queue", "retryexpr", "duration"}},
-	{"agentwait", []string{"internal/jsonerr", "refusal", "worker", "queue", "lua", "retryexpr"}},
+	{"agentwait", []string{"internal/jsonerr", "internal/names", "refusal", "worker", "queue", "lua", "retryexpr"}},
 	{"internal/outside", []string{"duration", "queue", "worker"}},
 	{"internal/embedded", []string{"lua"}},
 	{"internal/redisproc", nil},
