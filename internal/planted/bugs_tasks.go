@@ -20,6 +20,8 @@ var childBugs = []bug{
 		`elseif child.status and`, `elseif false and`, "stories/children_retained_with_their_owner"},
 	{"an owner's record is removed before its children end", "sweep/sweep_retained.lua",
 		`task.children and drained(tx, id) or`, ``, "stories/retention_waits_for_the_children"},
+	{"a producer replaces the defaults of a kind", "call/define.lua",
+		`keep and redis.call("HGET", root, field)`, `nil`, "stories/kind_defaults_kept"},
 	{"a record is removed before its hook ends", "sweep/sweep_retained.lua",
 		` or hooked(tx, task) then`, ` then`, "stories/retention_waits_for_the_hook"},
 	{"a task finds the child of an earlier task with its id", "task/find_existing.lua",
