@@ -18,13 +18,12 @@ type (
 	ResizeResult struct{ Bytes int }
 )
 
-var (
-	Resize = typed.Kind[ResizeArgs, ResizeResult]{
-		Name:     "resize",
-		Defaults: queue.Defaults{Timeout: time.Minute, MaxRetries: 3},
-	}
-	Album = typed.Kind[[]ResizeArgs, int]{Name: "album"}
-)
+var Resize = typed.Kind[ResizeArgs, ResizeResult]{
+	Name:     "resize",
+	Defaults: queue.Defaults{Timeout: time.Minute, MaxRetries: 3},
+}
+
+var Album = typed.Kind[[]ResizeArgs, int]{Name: "album"}
 
 func resize(_ context.Context, in ResizeArgs) (ResizeResult, error) {
 	return ResizeResult{Bytes: 100 * len(in.URL)}, nil
