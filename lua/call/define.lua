@@ -13,39 +13,10 @@
 -- Flags    allow-oom        workers make this call when they start, and must drain a full Redis
 --
 -- @use check/fields
+-- @use check/kind_defaults
 -- @use check/names
 -- @use store/begin
 -- @use store/read_root
-
-local allowed = {
-  timeout_ms = true, queue_timeout_ms = true, attempt_timeout_ms = true, on_timeout = true, warn_percent = true,
-  cancel_grace_ms = true, timeout_grace_ms = true, max_retries = true, backoff = true, backoff_ms = true, backoff_max_ms = true, jitter = true,
-  retry_expression = true, retention_ms = true, on_deadline = true,
-}
-
--- one returns what is wrong with one default, or nil.
-local function one(name, value, seen)
-  if not allowed[name] then
-    return "is not a default of a kind"
-  elseif value == "none" then
-    return "cannot be none: leave it out"
-  elseif seen[name] then
-    return "is given twice"
-  elseif string.sub(name, -3) == "_ms" and (tonumber(value) or 0) > 4503599627370496 then
-    return "must be a whole number of up to 2^52"
-  end
-end
-
--- together checks defaults against each other. Each of them is valid by itself. It returns the field and why, or nil.
-local function together(given)
-  if given.retry_expression and tonumber(given.max_retries or 0) < 1 then
-    return "retry_expression", "needs max_retries of at least 1"
-  elseif given.on_timeout == "retry" and tonumber(given.max_retries or 0) < 1 then
-    return "on_timeout", "is retry, which needs max_retries of at least 1"
-  elseif given.warn_percent and not given.timeout_ms then
-    return "warn_percent", "needs a timeout_ms"
-  end
-end
 
 -- same reports whether two lists of defaults are equal, whatever their order.
 local function same(lines, stored)
@@ -83,7 +54,7 @@ local function define(keys, argv)
     if name == "existing" and value == "keep" then
       keep = true
     else
-      why = one(name, value, given)
+      why = kind_defaults.one(name, value, given)
       if why then
         return {"INVALID", name, why}
       end
@@ -93,7 +64,7 @@ local function define(keys, argv)
   end
   field, why = fields(given)
   if not field then
-    field, why = together(given)
+    field, why = kind_defaults.together(given)
   end
   if field then
     return {"INVALID", field, why}
