@@ -74,6 +74,7 @@ func askAll(q *Queue) {
 	q.EnqueueAll(ctx, []Task{{Kind: "k", ID: "0-a.b"}, {Kind: "k", ID: "0-a.c"}})
 	q.GetAll(ctx, []string{"0-a", "0-b"})
 	q.CancelAll(ctx, []string{"0-a", "0-b"}, "")
+	q.DeleteAll(ctx, []string{"0-a", "0-b"})
 	q.Stats(ctx)
 	q.look(ctx, 0, "0-a")
 	q.Attempts().Fetch(ctx, 0, "w", Ask{N: 1, Seq: 1, Lease: time.Second})

@@ -136,6 +136,17 @@ var scripts = []struct {
 		}
 		return words, err
 	}, nil},
+	{"delete", func(d *disturbed, ctx context.Context) ([]string, error) {
+		if err := d.rdb.Set(ctx, d.q.Root(0)+":clock", testclock.Start.Add(2*time.Minute).UnixMilli(), 0).Err(); err != nil {
+			return nil, err
+		}
+		all, err := d.q.DeleteAll(ctx, []string{"0-e1", "0-p1", "0-o1"})
+		var words []string
+		for _, deleted := range all {
+			words = append(words, fmt.Sprint(deleted))
+		}
+		return words, err
+	}, nil},
 	{"resolve", func(d *disturbed, ctx context.Context) ([]string, error) {
 		r, err := d.q.Resolve(ctx, "0-o1", []byte("yes"))
 		return []string{fmt.Sprint(r.Done)}, err

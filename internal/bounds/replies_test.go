@@ -120,6 +120,7 @@ func TestNoCommandOfAnOperatorIsLarge(t *testing.T) {
 		{"Resume", func(ctx context.Context) error { _, err := q.Resume(ctx, "queue1"); return err }},
 		{"LimitRunning", func(ctx context.Context) error { _, err := q.LimitRunning(ctx, "queue1", 5); return err }},
 		{"CancelAll", func(ctx context.Context) error { _, err := q.CancelAll(ctx, ids[:5000], ""); return err }},
+		{"DeleteAll", func(ctx context.Context) error { _, err := q.DeleteAll(ctx, ids[:5000]); return err }},
 		{"Cancel an agent", func(ctx context.Context) error { _, err := q.Cancel(ctx, agent, ""); return err }},
 		{"Drain", func(ctx context.Context) error { _, err := q.Drain(ctx, "default", ""); return err }},
 		{"events.Read", func(ctx context.Context) error { return readAllEvents(ctx, q) }},

@@ -45,6 +45,7 @@ func bases() []base {
 		of("goodbye", "heartbeat", "word", "w1", "beat", 0, "whole", 100),
 		of("cancel", "cancel", "word", "call", "reason", "why", "owner", "", "id", "0-p1", "id", "0-r1", "id", "0-d1", "id", "0-a2"),
 		of("cancel as an owner", "cancel", "word", "call", "reason", "why", "owner", "0-r1", "id", "0-r1.c"),
+		of("delete", "delete", "id", "0-e1", "id", "0-p1", "id", "0-r1.c"),
 		of("resolve", "resolve", "word", "call", "choice", "complete", "id", "0-o1", "opaque", "yes", "id", "0-a2.c", "opaque", "x"),
 		of("reject", "resolve", "word", "call", "choice", "fail", "id", "0-o1", "opaque", "no"),
 		of("control", "control", "queue", "hit", "choice", "paused", "switch", 1, "choice", "max_running", "switch", 5, "choice", "rate", "control", 5, "choice", "per_ms", "control", 1000, "choice", "burst", "control", 5),

@@ -46,7 +46,7 @@ var (
 )
 
 // partly has the calls that reply for each element of a list.
-var partly = map[string]bool{"enqueue": true, "settle": true, "cancel": true, "resolve": true, "heartbeat": true}
+var partly = map[string]bool{"enqueue": true, "settle": true, "cancel": true, "resolve": true, "heartbeat": true, "delete": true}
 
 // meaning reports whether an argument of a kind can have this value.
 func meaning(kind, text string) bool {

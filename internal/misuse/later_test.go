@@ -32,6 +32,8 @@ func calls(q *queue.Queue, id string) (writes, reads map[string]func(context.Con
 		"EnqueueAll": func(ctx context.Context) error { return last(q.EnqueueAll(ctx, []queue.Task{{Kind: "k"}})) },
 		"Cancel":     func(ctx context.Context) error { return last(q.Cancel(ctx, id, "")) },
 		"CancelAll":  func(ctx context.Context) error { return last(q.CancelAll(ctx, []string{id}, "")) },
+		"Delete":     func(ctx context.Context) error { return last(q.Delete(ctx, id)) },
+		"DeleteAll":  func(ctx context.Context) error { return last(q.DeleteAll(ctx, []string{id})) },
 		"Resolve":    func(ctx context.Context) error { return last(q.Resolve(ctx, id, nil)) },
 		"Signal":     func(ctx context.Context) error { return last(q.Signal(ctx, id, "go", nil)) },
 		"DefineKind": func(ctx context.Context) error { return q.DefineKind(ctx, "k", queue.Defaults{}) },

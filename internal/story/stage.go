@@ -35,6 +35,7 @@ var verbs = map[string]func(*stage, words) []string{
 	"release":   (*stage).settle,
 	"heartbeat": (*stage).heartbeat,
 	"cancel":    (*stage).cancel,
+	"delete":    (*stage).delete,
 	"resolve":   (*stage).resolve,
 	"reject":    (*stage).resolve,
 	"control":   (*stage).control,
