@@ -54,7 +54,7 @@ func FuzzReply(f *testing.F) {
 		engine.Text(lie.says)
 		engine.Number(lie.says)
 		engine.Instant(lie.says)
-		readRecord("0-a", lie.says)
+		ReadRecord("0-a", lie.says)
 		readCancellation(lie.says)
 		readVerdicts(lie.says, 1)
 		readCounts(lie.says, 0)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
@@ -176,6 +177,10 @@ var scripts = []struct {
 			words = append(words, fmt.Sprint(r != nil))
 		}
 		return words, err
+	}, changesNothing},
+	{"list", func(d *disturbed, ctx context.Context) ([]string, error) {
+		page, err := inspect.List(ctx, d.q, inspect.Filter{}, "", 100)
+		return []string{fmt.Sprint(len(page.Lines))}, err
 	}, changesNothing},
 	{"describe_worker", func(d *disturbed, ctx context.Context) ([]string, error) {
 		return nil, d.q.Attempts().Describe(ctx, 0, "w1", queue.WorkerRunning, "about")

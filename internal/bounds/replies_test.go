@@ -102,6 +102,13 @@ func TestNoCommandOfAnOperatorIsLarge(t *testing.T) {
 		}},
 		{"ExportTo", func(ctx context.Context) error { return inspect.ExportTo(ctx, q, io.Discard) }},
 		{"Export", func(ctx context.Context) error { _, err := inspect.Export(ctx, q, "", 500); return err }},
+		{"List", func(ctx context.Context) error {
+			return inspect.Each(ctx, q, inspect.Filter{}, func(inspect.ListPage) error { return nil })
+		}},
+		{"List of an owner", func(ctx context.Context) error {
+			_, err := inspect.List(ctx, q, inspect.Filter{Owner: agent}, "", 1000)
+			return err
+		}},
 		{"Figures", func(ctx context.Context) error {
 			figures, err := inspect.Figures(ctx, q)
 			if n := len(slices.CompactFunc(figures, func(a, b inspect.KindFigures) bool { return a.Kind == b.Kind })); n != 1001 {

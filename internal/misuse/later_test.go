@@ -65,6 +65,7 @@ func calls(q *queue.Queue, id string) (writes, reads map[string]func(context.Con
 		},
 		"Explain":  func(ctx context.Context) error { return last(inspect.Explain(ctx, q, id)) },
 		"Audit":    func(ctx context.Context) error { return last(inspect.Audit(ctx, q)) },
+		"List":     func(ctx context.Context) error { return last(inspect.List(ctx, q, inspect.Filter{}, "", 10)) },
 		"Export":   func(ctx context.Context) error { return last(inspect.Export(ctx, q, "", 10)) },
 		"ExportTo": func(ctx context.Context) error { return inspect.ExportTo(ctx, q, io.Discard) },
 		"Figures":  func(ctx context.Context) error { return last(inspect.Figures(ctx, q)) },

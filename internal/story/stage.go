@@ -36,6 +36,7 @@ var verbs = map[string]func(*stage, words) []string{
 	"heartbeat": (*stage).heartbeat,
 	"cancel":    (*stage).cancel,
 	"delete":    (*stage).delete,
+	"list":      (*stage).list,
 	"resolve":   (*stage).resolve,
 	"reject":    (*stage).resolve,
 	"control":   (*stage).control,
