@@ -90,7 +90,16 @@ func functions(q *queue.Queue) map[string][]func() error {
 		"inspect.Export":      {func() error { return last(inspect.Export(none, q, "", 1)) }, func() error { return last(inspect.Export(ctx, nil, "", 1)) }},
 		"inspect.ExportTo": {func() error { return inspect.ExportTo(none, q, &strings.Builder{}) }, func() error { return inspect.ExportTo(ctx, nil, &strings.Builder{}) },
 			func() error { return inspect.ExportTo(ctx, q, nil) }, func() error { return inspect.ExportTo(ctx, q, (*strings.Builder)(nil)) }},
-		"inspect.Figures": {func() error { return last(inspect.Figures(none, q)) }, func() error { return last(inspect.Figures(ctx, nil)) }},
+		"inspect.List": {func() error { return last(inspect.List(none, q, inspect.Filter{}, "", 1)) }, func() error { return last(inspect.List(ctx, nil, inspect.Filter{}, "", 1)) }},
+		"inspect.Each": {func() error {
+			return inspect.Each(none, q, inspect.Filter{}, func(inspect.ListPage) error { return nil })
+		},
+			func() error {
+				return inspect.Each(ctx, nil, inspect.Filter{}, func(inspect.ListPage) error { return nil })
+			},
+			func() error { return inspect.Each(ctx, q, inspect.Filter{}, nil) }},
+		"queue.ReadRecord": {func() error { return last(queue.ReadRecord("0-x", nil)) }},
+		"inspect.Figures":  {func() error { return last(inspect.Figures(none, q)) }, func() error { return last(inspect.Figures(ctx, nil)) }},
 		"agentwait.Handle": {void(func() { agentwait.Handle(nil, "k", func(*agentwait.Agent, string) (string, error) { return "", nil }) }),
 			void(func() { agentwait.Handle[string, string](worker.New(q, worker.Config{}), "k", nil) })},
 		"agentwait.Await":          {func() error { return last(agentwait.Await[string](nil, nil)) }, func() error { return last(agentwait.Await[string](nobody, new(future))) }},
@@ -117,13 +126,14 @@ func functions(q *queue.Queue) map[string][]func() error {
 		"agentwait.NextSignal":  {void(func() { agentwait.NextSignal[string](nil, nil) }), void(func() { agentwait.NextSignal[string](new(agentwait.Agent), nil) })},
 		"agentwait.SendSignal": {func() error { return last(agentwait.SendSignal(ctx, nil, "0-x", "go", 1)) },
 			func() error { return last(agentwait.SendSignal(none, q, "0-x", "go", 1)) }},
-		"inspect.Workers":     {func() error { return last(inspect.Workers(none, q)) }, func() error { return last(inspect.Workers(ctx, nil)) }},
-		"agentwait.Child":     {void(func() { agentwait.Child[string](nil, "x") })},
-		"agentwait.Of":        {void(func() { agentwait.Of[string](nil, "x") })},
-		"agentwait.Promise":   {void(func() { agentwait.Promise[string](nil, "x", 0) })},
-		"agentwait.Signal":    {void(func() { agentwait.Signal[string](nil, "x") })},
-		"agentwait.WithClock": {void(func() { agentwait.WithClock(none, time.Now) }), void(func() { agentwait.WithClock(ctx, nil) })},
-		"curfewtest.New":      {void(func() { curfewtest.New(nil) })},
+		"inspect.OldestWaiting": {func() error { return last(inspect.OldestWaiting(none, q)) }, func() error { return last(inspect.OldestWaiting(ctx, nil)) }},
+		"inspect.Workers":       {func() error { return last(inspect.Workers(none, q)) }, func() error { return last(inspect.Workers(ctx, nil)) }},
+		"agentwait.Child":       {void(func() { agentwait.Child[string](nil, "x") })},
+		"agentwait.Of":          {void(func() { agentwait.Of[string](nil, "x") })},
+		"agentwait.Promise":     {void(func() { agentwait.Promise[string](nil, "x", 0) })},
+		"agentwait.Signal":      {void(func() { agentwait.Signal[string](nil, "x") })},
+		"agentwait.WithClock":   {void(func() { agentwait.WithClock(none, time.Now) }), void(func() { agentwait.WithClock(ctx, nil) })},
+		"curfewtest.New":        {void(func() { curfewtest.New(nil) })},
 	}
 }
 

@@ -29,7 +29,7 @@ var childBugs = []bug{
 	{"a task finds the child of an earlier task with its id", "task/find_existing.lua",
 		`left_behind(tx, old) and old or nil`, `nil`, "stories/id_used_again"},
 	{"the record of an earlier task's child leaves traces", "task/adopt.lua",
-		`remove(tx, task.replaces)`, ``, "stories/id_used_again"},
+		`remove_record(tx, task.replaces)`, ``, "stories/id_used_again"},
 	{"a task finds the hook of an earlier task with its id", "task/hook.lua",
 		`old.status and not left_behind(tx, old) then`, `old.status then`, "stories/id_used_again"},
 	{"any child that has ended was left behind", "task/left_behind.lua",

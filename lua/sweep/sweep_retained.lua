@@ -6,21 +6,10 @@
 -- @use sweep/did
 -- @use sweep/met_broken
 -- @use task/drained
+-- @use task/hooked
 -- @use task/live
 -- @use task/put_aside
--- @use task/remove
-
--- hooked reports whether a hook of the task is live. The record waits for it: if another task used the id meanwhile, its
--- own hook could not be made.
-local function hooked(tx, task)
-  for _, event in ipairs({"success", "failure", "timeout", "cancel"}) do
-    local hook = task["hook_" .. event] and record.get(tx, task.id .. "!" .. event)
-    if hook and live(hook) then
-      return true
-    end
-  end
-end
-
+-- @use task/remove_record
 local function sweep_retained(tx, r, id, clock)
   if r.bytes > 16777216 then
     r.full = true
@@ -36,8 +25,7 @@ local function sweep_retained(tx, r, id, clock)
     return
   end
   if task.status and not live(task) then
-    remove(tx, task)
-    r.bytes = r.bytes + (tonumber(task.payload_bytes or nil) or 0) + (tonumber(task.body_bytes or nil) or 0)
+    r.bytes = r.bytes + remove_record(tx, task)
     did(r, "removed")
   end
   index.remove(tx, clock, id)

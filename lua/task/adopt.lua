@@ -4,14 +4,14 @@
 -- @use store/later
 -- @use store/record
 -- @use task/create
--- @use task/remove
+-- @use task/remove_record
 local function adopt(tx, task, d, parent)
   if parent then
     later.push(tx, tx.key.children .. parent.id, task.id)
     record.set(tx, parent, "children", string.format("%d", (parent.children or 0) + 1))
   end
   if task.replaces then
-    remove(tx, task.replaces)
+    remove_record(tx, task.replaces)
   end
   create(tx, task.id, task.payload, d)
 end

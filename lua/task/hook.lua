@@ -10,7 +10,7 @@
 -- @use task/defaults
 -- @use task/draft
 -- @use task/left_behind
--- @use task/remove
+-- @use task/remove_record
 
 local function told(task, event)
   local words = {'"event":"' .. event .. '"', '"task_id":' .. cjson.encode(task.id)}
@@ -36,7 +36,7 @@ local function hook(tx, task, event, asked)
   if not old or old.status and not left_behind(tx, old) then
     return
   elseif old.status then
-    remove(tx, old)
+    remove_record(tx, old)
   end
   local kind, queue = string.match(asked, "^(%S+) ?(%S*)$")
   local f = {kind = kind, queue = queue ~= "" and queue or "default", hook_of = task.id}

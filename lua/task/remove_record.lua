@@ -1,8 +1,11 @@
--- remove removes the record of a task that has ended, with its payload, its result, and its places in sorted sets.
+-- remove_record removes the record of an ended task. No other file removes one. The idempotency key of the task is
+-- left to the clock `forget`.
+--
+-- Returns the size of its payload and its result in bytes
 --
 -- @use store/index
 -- @use store/later
-local function remove(tx, task)
+local function remove_record(tx, task)
   local key, id = tx.key, task.id
   later.drop(tx, key.spec .. id)
   later.drop(tx, key.state .. id)
@@ -15,4 +18,5 @@ local function remove(tx, task)
   end
   index.remove(tx, key.dead .. task.queue, id)
   index.remove(tx, key.retained, id)
+  return (tonumber(task.payload_bytes or nil) or 0) + (tonumber(task.body_bytes or nil) or 0)
 end
