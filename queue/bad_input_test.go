@@ -246,8 +246,8 @@ func TestEnqueueRefusesContradictions(t *testing.T) {
 		{"a child with an idempotency key", func(s *scene) error {
 			return s.enqueue(queue.Task{ID: s.running + ".other", IdempotencyKey: "key"})
 		}, refusal.ErrInvalid, "idempotency key", "cannot be given for a child: its id is its idempotency key"},
-		{"an id for a root task", func(s *scene) error { return s.enqueue(queue.Task{ID: "0-mine"}) },
-			refusal.ErrInvalid, "id", "is not the id of a child"},
+		{"the id of another root task", func(s *scene) error { return s.enqueue(queue.Task{ID: s.pending, Payload: []byte("second")}) },
+			refusal.ErrConflict, "this id", "has another kind, queue or payload"},
 		{"a child of an unknown task", func(s *scene) error { return s.enqueue(queue.Task{ID: s.gone + ".child"}) },
 			refusal.ErrNotFound, "owner 0-0000000000000gone", "no such task"},
 		{"a child of a task that has ended", func(s *scene) error { return s.enqueue(queue.Task{ID: s.done + ".child"}) },

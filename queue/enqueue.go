@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -194,6 +195,9 @@ func (c *submission) read(reply any) bool {
 			return true
 		}
 		c.err = fmt.Errorf("%w: the owner has a child of this name with other content", refusal.ErrConflict)
+		if names.OwnerOf(id) == "" {
+			c.err = fmt.Errorf("%w: the task with this id has another kind, queue or payload", refusal.ErrConflict)
+		}
 	case "OWNER":
 		if c.err = refusal.ErrOwnerEnded; engine.Text(more) == "" {
 			c.err = fmt.Errorf("owner %s: %w", id, refusal.ErrNotFound)

@@ -18,8 +18,10 @@ type Task struct {
 	Kind string
 	// Queue is the queue that the task is in. Defaults to "default".
 	Queue string
-	// ID is for children only: the owner's id, a dot, and a counter or a name. Enqueue
-	// generates the id of a root task.
+	// ID is the id of a child: the owner's id, a dot, and a counter or a name. Enqueue generates the
+	// id of a root task without one. A root task can have an id of the caller's own: the partition, a
+	// dash, letters and digits. Then the call can be repeated: a task that exists with this id and the
+	// same kind, queue and payload is not stored again, and its Receipt is the first one's.
 	ID string
 	// Priority is 0 to 3. Tasks of priority 3 are claimed first.
 	Priority int
@@ -351,16 +353,21 @@ func (t *Task) size() int {
 func (t *Task) home(partitions int) (int, bool, error) {
 	switch {
 	case t.ID != "":
-		if !strings.Contains(t.ID, ".") {
-			return 0, true, refusal.Invalid("id", "%q is not the id of a child (its owner's id, a dot, a name): leave it out for other tasks", refusal.Clip(t.ID))
-		}
-		if t.IdempotencyKey != "" {
+		if t.IdempotencyKey != "" && strings.Contains(t.ID, ".") {
 			return 0, true, refusal.Invalid("idempotency key", "%q cannot be given for a child: its id is its idempotency key", refusal.Clip(t.IdempotencyKey))
 		}
 		p, err := names.PartitionIn(t.ID, partitions)
+		if of := t.keyPartition(partitions); err == nil && t.IdempotencyKey != "" && of != p {
+			err = refusal.Invalid("id", "%q is in partition %d, and its idempotency key belongs to partition %d: use an id that begins with %d-", refusal.Clip(t.ID), p, of, of)
+		}
 		return p, true, err
 	case t.IdempotencyKey != "":
-		return int(crc32.ChecksumIEEE([]byte(t.IdempotencyKey)) % uint32(partitions)), true, nil
+		return t.keyPartition(partitions), true, nil
 	}
 	return 0, false, nil
+}
+
+// keyPartition returns the partition that the idempotency key of a task belongs to.
+func (t *Task) keyPartition(partitions int) int {
+	return int(crc32.ChecksumIEEE([]byte(t.IdempotencyKey)) % uint32(partitions))
 }
