@@ -120,7 +120,7 @@ func (a Attempts) recall(ctx context.Context, agent string, most any, asked []st
 			continue
 		}
 		fields := append([]any{words[1], ""}, words[2:]...) // the order that read.lua has
-		if children[name], err = readRecord(agent+"."+name, fields); err != nil {
+		if children[name], err = ReadRecord(agent+"."+name, fields); err != nil {
 			return nil, err
 		}
 	}

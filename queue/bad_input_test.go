@@ -305,10 +305,12 @@ func TestAnInvalidIDIsRefused(t *testing.T) {
 		rows = append(rows,
 			badInput{"get " + claim, func(s *scene) error { _, err := s.q.Get(ctx, id); return err }, want, field, advice},
 			badInput{"cancel " + claim, func(s *scene) error { _, err := s.q.Cancel(ctx, id, ""); return err }, want, field, advice},
+			badInput{"delete " + claim, func(s *scene) error { _, err := s.q.Delete(ctx, id); return err }, want, field, advice},
 			badInput{"result of " + claim, func(s *scene) error { _, err := s.q.Result(ctx, id); return err }, want, field, advice})
 		if want == refusal.ErrInvalid {
 			rows = append(rows,
 				badInput{"get a list with " + claim, func(s *scene) error { _, err := s.q.GetAll(ctx, []string{s.pending, id}); return err }, want, field, advice},
+				badInput{"delete a list with " + claim, func(s *scene) error { _, err := s.q.DeleteAll(ctx, []string{s.pending, id}); return err }, want, field, advice},
 				badInput{"cancel a list with " + claim, func(s *scene) error { _, err := s.q.CancelAll(ctx, []string{s.pending, id}, ""); return err }, want, field, advice})
 		}
 	}
@@ -451,6 +453,9 @@ func TestAnEmptyListIsNoError(t *testing.T) {
 		}
 		if got, err := q.CancelAll(ctx, nil, ""); len(got) != 0 || err != nil {
 			t.Errorf("CancelAll = %v, %v", got, err)
+		}
+		if got, err := q.DeleteAll(ctx, nil); len(got) != 0 || err != nil {
+			t.Errorf("DeleteAll = %v, %v", got, err)
 		}
 		if got, err := q.Attempts().Settle(ctx, 0, "w", queue.NewCall(), nil, queue.Ask{}); len(got.Verdicts) != 0 || err != nil {
 			t.Errorf("Settle = %+v, %v", got, err)

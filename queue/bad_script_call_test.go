@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,6 +108,10 @@ func TestTheOtherScriptsRefuseBadInput(t *testing.T) {
 			{"drain", []any{"C", "q", "-1", ""}, "!"},
 			{"drain", []any{"C", "q", "all", ""}, "!"},
 			{"drain", nil, "!"},
+
+			{"delete", []any{"0-nobody", "", "rubbish\r\n", "0-nobody", "0-a"}, "[MISSING] [MISSING] [MISSING] [MISSING] [LIVE PENDING]"},
+			{"delete", slices.Repeat([]any{"0-nobody"}, 501), "!"},
+			{"delete", nil, ""},
 
 			{"heartbeat", []any{"w", "15000", "0", "0-a"}, "!"},
 			{"heartbeat", []any{"w", "15000", "0", "0-a", "1"}, "!"},

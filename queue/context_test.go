@@ -33,9 +33,12 @@ func calls(q *queue.Queue, id string) map[string]func(context.Context) error {
 		"GetAll":     func(ctx context.Context) error { _, err := q.GetAll(ctx, []string{id}); return err },
 		"Cancel":     func(ctx context.Context) error { _, err := q.Cancel(ctx, id, ""); return err },
 		"CancelAll":  func(ctx context.Context) error { _, err := q.CancelAll(ctx, []string{id}, ""); return err },
+		"Delete":     func(ctx context.Context) error { _, err := q.Delete(ctx, id); return err },
+		"DeleteAll":  func(ctx context.Context) error { _, err := q.DeleteAll(ctx, []string{id}); return err },
 		"Result":     func(ctx context.Context) error { _, err := q.Result(ctx, id); return err },
 		"Stats":      func(ctx context.Context) error { _, err := q.Stats(ctx); return err },
 		"Figures":    func(ctx context.Context) error { _, err := inspect.Figures(ctx, q); return err },
+		"List":       func(ctx context.Context) error { _, err := inspect.List(ctx, q, inspect.Filter{}, "", 1); return err },
 		"Audit":      func(ctx context.Context) error { _, err := inspect.Audit(ctx, q); return err },
 		"Fetch": func(ctx context.Context) error {
 			_, err := q.Attempts().Fetch(ctx, 0, "w", queue.Ask{N: 1, Seq: 1, Lease: time.Minute, Quotas: []queue.Quota{{Queue: "default", N: 1}}})

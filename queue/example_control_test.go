@@ -148,6 +148,31 @@ func ExampleQueue_Retry() {
 	// Output: true 17 1h0m0s
 }
 
+// Delete removes an ended task before its retention is over, but not within a minute after its end.
+func ExampleQueue_Delete() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+
+	r, err := q.Enqueue(ctx, queue.Task{Kind: "import"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = q.Delete(ctx, r.ID)
+	fmt.Println(errors.Is(err, refusal.ErrNotEnded))
+
+	work(ctx, q, 1, queue.Outcome{Verb: queue.Fail, Error: "the file is locked"})
+	task, err := q.Get(ctx, r.ID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	deleted, err := q.Delete(ctx, r.ID)
+	fmt.Println(deleted.RemovedAt.Sub(task.CompletedAt), err)
+	// Output:
+	// true
+	// 1m0s <nil>
+}
+
 // Drain cancels the tasks in line. Running tasks continue.
 func ExampleQueue_Drain() {
 	ctx := context.Background()

@@ -59,7 +59,7 @@ const (
 	AccessProduce Access = "produce" // enqueue, cancel, resolve, signal, wait for results
 	AccessWork    Access = "work"    // run tasks and agents, and sweep
 	AccessReap    Access = "reap"    // sweep
-	AccessRead    Access = "read"    // explain, events, audit, export, figures
+	AccessRead    Access = "read"    // explain, list, events, audit, export, figures
 )
 
 // Queue is a namespace on a Redis. It is safe for concurrent use. Open starts no goroutine.

@@ -180,15 +180,16 @@ func (q *Queue) GetSome(ctx context.Context, p int, ids []string) ([]*Record, ti
 	}
 	records := make([]*Record, len(answers))
 	for i := range answers {
-		if records[i], err = readRecord(ids[i], answers[i]); err != nil {
+		if records[i], err = ReadRecord(ids[i], answers[i]); err != nil {
 			return nil, time.Time{}, err
 		}
 	}
 	return records, now, nil
 }
 
-// readRecord reads the answer of lua/call/read.lua for one task: overdue, payload, then the fields.
-func readRecord(id string, answer any) (*Record, error) {
+// ReadRecord reads the answer of lua/call/read.lua for one task: overdue, payload, then the fields. It returns nil
+// for a task that does not exist. It is for the other packages of this module.
+func ReadRecord(id string, answer any) (*Record, error) {
 	words, err := engine.Elements(answer, nil)
 	if err != nil || len(words) == 0 {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
@@ -136,6 +137,17 @@ var scripts = []struct {
 		}
 		return words, err
 	}, nil},
+	{"delete", func(d *disturbed, ctx context.Context) ([]string, error) {
+		if err := d.rdb.Set(ctx, d.q.Root(0)+":clock", testclock.Start.Add(2*time.Minute).UnixMilli(), 0).Err(); err != nil {
+			return nil, err
+		}
+		all, err := d.q.DeleteAll(ctx, []string{"0-e1", "0-p1", "0-o1"})
+		var words []string
+		for _, deleted := range all {
+			words = append(words, fmt.Sprint(deleted))
+		}
+		return words, err
+	}, nil},
 	{"resolve", func(d *disturbed, ctx context.Context) ([]string, error) {
 		r, err := d.q.Resolve(ctx, "0-o1", []byte("yes"))
 		return []string{fmt.Sprint(r.Done)}, err
@@ -165,6 +177,10 @@ var scripts = []struct {
 			words = append(words, fmt.Sprint(r != nil))
 		}
 		return words, err
+	}, changesNothing},
+	{"list", func(d *disturbed, ctx context.Context) ([]string, error) {
+		page, err := inspect.List(ctx, d.q, inspect.Filter{}, "", 100)
+		return []string{fmt.Sprint(len(page.Lines))}, err
 	}, changesNothing},
 	{"describe_worker", func(d *disturbed, ctx context.Context) ([]string, error) {
 		return nil, d.q.Attempts().Describe(ctx, 0, "w1", queue.WorkerRunning, "about")

@@ -18,6 +18,9 @@ var (
 	ErrNotFound = errors.New("no such task")
 	// ErrNotEnded means that the task has not ended yet.
 	ErrNotEnded = errors.New("the task has not ended")
+	// ErrNeeded means that the record of an ended task cannot be deleted yet, since its owner or its
+	// children still need it. The error says which.
+	ErrNeeded = errors.New("the record is still needed")
 	// ErrConflict means that the idempotency key belongs to a task of another kind or payload, or
 	// the child's id to a child of another kind, queue or payload. Use another key or id, or the
 	// content of the first task.

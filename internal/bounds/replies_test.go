@@ -102,6 +102,13 @@ func TestNoCommandOfAnOperatorIsLarge(t *testing.T) {
 		}},
 		{"ExportTo", func(ctx context.Context) error { return inspect.ExportTo(ctx, q, io.Discard) }},
 		{"Export", func(ctx context.Context) error { _, err := inspect.Export(ctx, q, "", 500); return err }},
+		{"List", func(ctx context.Context) error {
+			return inspect.Each(ctx, q, inspect.Filter{}, func(inspect.ListPage) error { return nil })
+		}},
+		{"List of an owner", func(ctx context.Context) error {
+			_, err := inspect.List(ctx, q, inspect.Filter{Owner: agent}, "", 1000)
+			return err
+		}},
 		{"Figures", func(ctx context.Context) error {
 			figures, err := inspect.Figures(ctx, q)
 			if n := len(slices.CompactFunc(figures, func(a, b inspect.KindFigures) bool { return a.Kind == b.Kind })); n != 1001 {
@@ -120,6 +127,7 @@ func TestNoCommandOfAnOperatorIsLarge(t *testing.T) {
 		{"Resume", func(ctx context.Context) error { _, err := q.Resume(ctx, "queue1"); return err }},
 		{"LimitRunning", func(ctx context.Context) error { _, err := q.LimitRunning(ctx, "queue1", 5); return err }},
 		{"CancelAll", func(ctx context.Context) error { _, err := q.CancelAll(ctx, ids[:5000], ""); return err }},
+		{"DeleteAll", func(ctx context.Context) error { _, err := q.DeleteAll(ctx, ids[:5000]); return err }},
 		{"Cancel an agent", func(ctx context.Context) error { _, err := q.Cancel(ctx, agent, ""); return err }},
 		{"Drain", func(ctx context.Context) error { _, err := q.Drain(ctx, "default", ""); return err }},
 		{"events.Read", func(ctx context.Context) error { return readAllEvents(ctx, q) }},

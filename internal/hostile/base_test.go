@@ -45,6 +45,7 @@ func bases() []base {
 		of("goodbye", "heartbeat", "word", "w1", "beat", 0, "whole", 100),
 		of("cancel", "cancel", "word", "call", "reason", "why", "owner", "", "id", "0-p1", "id", "0-r1", "id", "0-d1", "id", "0-a2"),
 		of("cancel as an owner", "cancel", "word", "call", "reason", "why", "owner", "0-r1", "id", "0-r1.c"),
+		of("delete", "delete", "id", "0-e1", "id", "0-p1", "id", "0-r1.c"),
 		of("resolve", "resolve", "word", "call", "choice", "complete", "id", "0-o1", "opaque", "yes", "id", "0-a2.c", "opaque", "x"),
 		of("reject", "resolve", "word", "call", "choice", "fail", "id", "0-o1", "opaque", "no"),
 		of("control", "control", "queue", "hit", "choice", "paused", "switch", 1, "choice", "max_running", "switch", 5, "choice", "rate", "control", 5, "choice", "per_ms", "control", 1000, "choice", "burst", "control", 5),
@@ -52,6 +53,8 @@ func bases() []base {
 		of("define", "define", "kindname", "kk", "name", "timeout_ms", "default", 5000, "name", "max_retries", "attempts", 2, "name", "retry_expression", "line", "true"),
 		of("watch", "watch", "id", "0-p1", "id", "0-r1", "id", "0-e1"),
 		of("read", "read", "id", "0-p1", "id", "0-r1", "id", "0-e1"),
+		of("list", "list", "choice", "dead", "filter", "hit", "score", "1800000000000", "id", "0-e1", "some", 10),
+		of("list by a filter", "list", "choice", "retained", "mask", "", "score", "", "opaque", "", "some", 500, "name", "kind", "filter", "k", "name", "status", "filter", "CANCELLED", "name", "since", "whole", 1),
 		of("describe_worker", "describe_worker", "word", "w1", "choice", "running", "about", "{}"),
 		of("stop_worker", "stop_worker", "word", "w1"),
 		of("read_workers", "read_workers", "whole", 0),
@@ -94,6 +97,7 @@ var (
 	kindOf          = regexp.MustCompile(`^[A-Za-z0-9][\w.:/-]*$`)
 	signalOf        = regexp.MustCompile(`^[A-Za-z0-9][\w-]*$`)
 	idOf            = regexp.MustCompile(`^[0-9]+-[A-Za-z0-9][\w.!-]*$`)
+	scoreOf         = regexp.MustCompile(`^-?[0-9]+\.?[0-9]*e?\+?[0-9]*$`)
 	digitsOf        = regexp.MustCompile(`^[0-9]+$`)
 )
 

@@ -46,7 +46,7 @@ var (
 )
 
 // partly has the calls that reply for each element of a list.
-var partly = map[string]bool{"enqueue": true, "settle": true, "cancel": true, "resolve": true, "heartbeat": true}
+var partly = map[string]bool{"enqueue": true, "settle": true, "cancel": true, "resolve": true, "heartbeat": true, "delete": true}
 
 // meaning reports whether an argument of a kind can have this value.
 func meaning(kind, text string) bool {
@@ -71,6 +71,8 @@ var meanings = map[string]func(string) bool{
 	"label":    func(s string) bool { return !strings.Contains(s, "\n") },
 	"line":     func(s string) bool { return s != "" && len(s) <= 8192 && !strings.Contains(s, "\n") },
 	"key":      func(s string) bool { return s != "" && len(s) <= 512 },
+	"filter":   func(s string) bool { return s != "" },
+	"score":    func(s string) bool { return s == "" || scoreOf.MatchString(s) },
 	"reason":   func(s string) bool { return len(s) <= 8192 },
 	"about":    func(s string) bool { return len(s) <= 4096 },
 	"place":    func(s string) bool { return digitsOf.MatchString(s) && len(s) <= 41 },

@@ -90,7 +90,16 @@ func functions(q *queue.Queue) map[string][]func() error {
 		"inspect.Export":      {func() error { return last(inspect.Export(none, q, "", 1)) }, func() error { return last(inspect.Export(ctx, nil, "", 1)) }},
 		"inspect.ExportTo": {func() error { return inspect.ExportTo(none, q, &strings.Builder{}) }, func() error { return inspect.ExportTo(ctx, nil, &strings.Builder{}) },
 			func() error { return inspect.ExportTo(ctx, q, nil) }, func() error { return inspect.ExportTo(ctx, q, (*strings.Builder)(nil)) }},
-		"inspect.Figures": {func() error { return last(inspect.Figures(none, q)) }, func() error { return last(inspect.Figures(ctx, nil)) }},
+		"inspect.List": {func() error { return last(inspect.List(none, q, inspect.Filter{}, "", 1)) }, func() error { return last(inspect.List(ctx, nil, inspect.Filter{}, "", 1)) }},
+		"inspect.Each": {func() error {
+			return inspect.Each(none, q, inspect.Filter{}, func(inspect.ListPage) error { return nil })
+		},
+			func() error {
+				return inspect.Each(ctx, nil, inspect.Filter{}, func(inspect.ListPage) error { return nil })
+			},
+			func() error { return inspect.Each(ctx, q, inspect.Filter{}, nil) }},
+		"queue.ReadRecord": {func() error { return last(queue.ReadRecord("0-x", nil)) }},
+		"inspect.Figures":  {func() error { return last(inspect.Figures(none, q)) }, func() error { return last(inspect.Figures(ctx, nil)) }},
 		"agentwait.Handle": {void(func() { agentwait.Handle(nil, "k", func(*agentwait.Agent, string) (string, error) { return "", nil }) }),
 			void(func() { agentwait.Handle[string, string](worker.New(q, worker.Config{}), "k", nil) })},
 		"agentwait.Await":          {func() error { return last(agentwait.Await[string](nil, nil)) }, func() error { return last(agentwait.Await[string](nobody, new(future))) }},

@@ -234,16 +234,15 @@ func (m *model) hook(t *modelTask) {
 
 // epitaph returns the payload of a hook: how the task ended.
 func (t *modelTask) epitaph(event string) string {
-	code := t.code
-	if t.reason != "error" && t.reason != "failed" {
-		code = "" // a code would be that of an earlier attempt
-	}
 	said := []string{fmt.Sprintf("%q:%q", "event", event), fmt.Sprintf("%q:%q", "task_id", t.id)}
 	for _, w := range [][2]string{{"kind", t.given["kind"]}, {"queue", t.queue()}, {"status", string(t.status)}, {"reason", t.reason},
-		{"timeout_type", t.timeoutType}, {"error", t.failure}, {"code", code}} {
+		{"timeout_type", t.timeoutType}, {"error", t.failure}} {
 		if w[1] != "" {
 			said = append(said, fmt.Sprintf("%q:%q", w[0], w[1]))
 		}
+	}
+	if t.code != "" && (t.reason == "error" || t.reason == "failed") { // otherwise it is that of an earlier attempt
+		said = append(said, `"code":`+t.code)
 	}
 	add := func(name string, at int64) {
 		if at != 0 {

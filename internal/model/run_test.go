@@ -65,7 +65,8 @@ var mustReach = []string{"task_completed ", "task_failed error", "task_failed fa
 	"task_resumed satisfied all", "task_resumed satisfied any", "task_resumed satisfied settled", "task_resumed satisfied n_settled",
 	"task_resumed satisfied any_ok", "task_resumed impossible any_ok", "task_resumed impossible fail_fast", "task_resumed timed_out all",
 	"task_resumed timed_out any", "a wait is open", "a wait is forming", "a wait is fired", "an agent waits for an agent that waits",
-	"a woken agent's attempt continues in line", "a limit outlives its attempt", "a member gets its grace"}
+	"a woken agent's attempt continues in line", "a limit outlives its attempt", "a member gets its grace",
+	"delete DELE", "delete LATE", "delete MISS", "delete LIVE", "delete OWNE", "delete DRAI"}
 
 // unreached returns what no sequence reached.
 func unreached(seen map[string]int) []string {
@@ -114,7 +115,7 @@ func (p *player) operations() map[string]func(*rapid.T) {
 		"10 repeat": p.repeat, "11 enqueue": p.enqueue, "12 cancel": p.cancel, "13 control": p.control, "14 heartbeat": p.heartbeat,
 		"15 resolve": p.resolve, "16 define": p.define, "17 await": p.await, "18 drain": p.drain, "19 advance": p.advance,
 		"20 leap": p.leap, "21 die": p.die, "22 remember": p.remember, "23 signal": p.signal, "24 outwait": p.outwait,
-		"25 rest": p.rest, "": p.compare,
+		"25 rest": p.rest, "26 delete": p.delete, "": p.compare,
 	}
 }
 

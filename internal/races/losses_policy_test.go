@@ -133,6 +133,23 @@ var lossesOfPolicies = []loss{
 		return answer(l.caller.Resolve(l.Context(), id, []byte("r")))
 	}},
 
+	{"a record is deleted once", "delete", func(l *lossy) any { // a repeat finds no record
+		ids := l.tasks(everything(), everything())
+		if _, err := l.Q.CancelAll(l.Context(), ids, ""); err != nil {
+			return err
+		}
+		l.at(time.Hour)
+		_, err := l.caller.DeleteAll(l.Context(), ids[:1])
+		return answer(nil, err)
+	}},
+	{"the retention of a record is shortened once", "delete", func(l *lossy) any {
+		ids := l.tasks(everything(), everything())
+		if _, err := l.Q.CancelAll(l.Context(), ids, ""); err != nil {
+			return err
+		}
+		return answer(l.caller.DeleteAll(l.Context(), ids))
+	}},
+
 	{"a queue is paused", "control", func(l *lossy) any {
 		l.tasks(queue.Task{Kind: "a"}, queue.Task{Kind: "b"})
 		return answer(l.caller.Pause(l.Context(), "default"))

@@ -83,6 +83,15 @@ func (s *stage) cancel(w words) []string {
 	return append(s.rows(answers[1:], nil), further(answers[0].([]any))...)
 }
 
+// delete a b
+func (s *stage) delete(w words) []string {
+	var args []any
+	for _, name := range w.plain {
+		args = append(args, long(name))
+	}
+	return s.rows(s.library.Run(s.ctx, s.rdb, "delete", s.root, args...))
+}
+
 // further formats the tasks that a reply lists besides its answers, five words a line.
 func further(words []any) []string {
 	var lines []string

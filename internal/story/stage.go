@@ -35,6 +35,8 @@ var verbs = map[string]func(*stage, words) []string{
 	"release":   (*stage).settle,
 	"heartbeat": (*stage).heartbeat,
 	"cancel":    (*stage).cancel,
+	"delete":    (*stage).delete,
+	"list":      (*stage).list,
 	"resolve":   (*stage).resolve,
 	"reject":    (*stage).resolve,
 	"control":   (*stage).control,

@@ -43,7 +43,7 @@ var names = map[Type]string{
 		max_running rate burst tokens controlled event_mib event_count event_bytes made recount_again
 		batch slots left number build before ready dead deadlines limits delayed waits workers draining retained
 		broken count masters looked_at_keys keys unknown namespaces live function_count queue_count
-		started fired warned given_back waits_timed_out drained removed
+		started fired warned given_back waits_timed_out drained removed looked
 		length ahead workers need ok bad more score place missed format`,
 	Instant: `
 		now until turn_until armed standby at since_at created_at deadline_at available_at started_at completed_at detected_at
@@ -54,7 +54,7 @@ var names = map[Type]string{
 		backoff_max_ms retention_ms idempotency_window_ms per_ms wait_ms lease_ms fallback_ms left_ms lag_ms limit_ms p99_ms max_ms
 		timeout_duration_ms`,
 	Flag:   `overdue new changed set_back stop turn complete mine deleted created`,
-	List:   `roots claims stops wake queues tasks wait_for_tasks warnings missing_partitions records lines`,
+	List:   `roots claims stops wake queues tasks wait_for_tasks warnings missing_partitions records lines unlisted`,
 	Object: `fields bound ends_by line run wait lag end key_counts`,
 }
 

@@ -2,13 +2,13 @@
 -- free a megabyte takes as long as to end ten tasks.
 --
 -- @use store/index
--- @use store/later
 -- @use store/record
 -- @use sweep/did
 -- @use sweep/met_broken
 -- @use task/drained
 -- @use task/live
 -- @use task/put_aside
+-- @use task/remove_record
 local function sweep_retained(tx, r, id, clock)
   if r.bytes > 16777216 then
     r.full = true
@@ -24,18 +24,7 @@ local function sweep_retained(tx, r, id, clock)
     return
   end
   if task.status and not live(task) then
-    local key = tx.key
-    later.drop(tx, key.spec .. id)
-    later.drop(tx, key.state .. id)
-    later.drop(tx, key.children .. id)
-    if task.payload_bytes then
-      later.drop(tx, key.payload .. id)
-    end
-    if task.body_bytes then
-      later.drop(tx, key.result .. id)
-    end
-    r.bytes = r.bytes + (tonumber(task.payload_bytes or nil) or 0) + (tonumber(task.body_bytes or nil) or 0)
-    index.remove(tx, key.dead .. task.queue, id)
+    r.bytes = r.bytes + remove_record(tx, task)
     did(r, "removed")
   end
   index.remove(tx, clock, id)

@@ -1,0 +1,64 @@
+package inspect_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// List returns the tasks that match a filter, page by page.
+func ExampleList() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+	for _, kind := range []string{"mail", "render", "mail"} {
+		if _, err := q.Enqueue(ctx, queue.Task{Kind: kind}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	pending := inspect.Filter{Kind: "mail", Statuses: []queue.Status{queue.Pending}}
+	for page := ""; ; {
+		got, err := inspect.List(ctx, q, pending, page, 100)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, task := range got.Lines {
+			fmt.Println(task.Kind, task.Status, task.Index, task.Of)
+		}
+		if page = got.Next; page == "" {
+			break
+		}
+	}
+	// Output:
+	// mail PENDING ready default
+	// mail PENDING ready default
+}
+
+// Each lists all tasks that match a filter in pages of up to 500, which is what a call takes: here it
+// cancels them.
+func ExampleEach() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+	for range 1200 {
+		if _, err := q.Enqueue(ctx, queue.Task{Kind: "mail"}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	cancelled := 0
+	live := inspect.Filter{Kind: "mail", Statuses: []queue.Status{queue.Pending, queue.Running, queue.Waiting}}
+	err := inspect.Each(ctx, q, live, func(page inspect.ListPage) error {
+		var ids []string
+		for _, task := range page.Lines {
+			ids = append(ids, task.ID)
+		}
+		done, err := q.CancelAll(ctx, ids, "wrong address")
+		cancelled += len(done)
+		return err
+	})
+	fmt.Println(cancelled, err)
+	// Output: 1200 <nil>
+}

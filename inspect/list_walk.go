@@ -1,0 +1,331 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// listTogether is how many entries of an index one call looks at, at most. A call takes about 15 µs for each.
+const listTogether = 250
+
+// listIndexes are the indexes in the order in which List reads them. A task that is worked on moves on in this order,
+// so that it is listed twice rather than not at all.
+var listIndexes = []string{"children", "delayed", "ready", "waits", "limits", "deadlines", "claims", "dead", "retained"}
+
+// lister makes one page of a list.
+type lister struct {
+	*queue.Queue
+	filter Filter
+	args   []any
+	most   int
+	page   ListPage
+	seen   map[string]bool // ids in the page
+}
+
+// list fills the page from a position on.
+func (l *lister) list(ctx context.Context, at listPlace) error {
+	indexes, err := l.indexes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, index := range indexes[max(slices.Index(indexes, at.Index), 0):] {
+		parts, err := l.parts(ctx, index)
+		if err != nil {
+			return err
+		}
+		for _, of := range slices.Sorted(maps.Keys(parts)) {
+			if index == at.Index && of < at.Of {
+				continue
+			}
+			from := listPlace{Filter: at.Filter, Index: index, Of: of}
+			if index == at.Index && of == at.Of {
+				from = at
+			}
+			next, err := l.walk(ctx, parts[of], from)
+			if err != nil {
+				return err
+			}
+			if next != nil {
+				l.page.Next, l.page.Index = next.page(), index
+				if of != "" {
+					l.page.Index += ":" + of
+				}
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// indexes returns the indexes that can hold tasks of the filter.
+func (l *lister) indexes(ctx context.Context) ([]string, error) {
+	f := &l.filter
+	if f.Owner != "" {
+		owners, err := l.GetAll(ctx, []string{f.Owner})
+		if err != nil {
+			return nil, err
+		}
+		if owners[0] != nil && !owners[0].Status.Ended() {
+			return []string{"children"}, nil
+		}
+		return []string{"children", "retained"}, nil
+	}
+	pending, waiting := f.may(queue.Pending), f.may(queue.Waiting)
+	needed := map[string]bool{"delayed": pending, "ready": pending, "waits": waiting, "limits": pending || waiting, "deadlines": pending || waiting,
+		"claims": f.may(queue.Running), "dead": f.may(queue.Failed, queue.Cancelled), "retained": f.may(queue.Completed)}
+	return slices.DeleteFunc(slices.Clone(listIndexes), func(index string) bool { return !needed[index] }), nil
+}
+
+// parts returns what an index belongs to, and in which partitions it has entries: queues, workers, an owner, or "".
+func (l *lister) parts(ctx context.Context, index string) (map[string][]int, error) {
+	var all []int
+	for p := range l.Partitions() {
+		all = append(all, p)
+	}
+	switch {
+	case index == "children":
+		p, err := names.PartitionIn(l.filter.Owner, l.Partitions())
+		return map[string][]int{l.filter.Owner: {p}}, err
+	case index == "retained" && l.filter.Owner != "":
+		p, err := names.PartitionIn(l.filter.Owner, l.Partitions())
+		return map[string][]int{"": {p}}, err
+	case (index == "ready" || index == "dead") && l.filter.Queue != "":
+		return map[string][]int{l.filter.Queue: all}, nil
+	case index == "ready" || index == "dead":
+		return l.named(ctx, "read_queues", 2, func(row []any) bool { return countOf(row, index) > 0 })
+	case index == "claims":
+		return l.named(ctx, "read_workers", 1, func(row []any) bool { return engine.Number(row[2]) > 0 })
+	}
+	return map[string][]int{"": all}, nil
+}
+
+// countOf returns a number in a row of a name and pairs.
+func countOf(row []any, name string) int64 {
+	for i := 1; i+1 < len(row); i += 2 {
+		if engine.Text(row[i]) == name {
+			return engine.Number(row[i+1])
+		}
+	}
+	return 0
+}
+
+// named returns the names of the rows for which wanted is true, with their partitions. A call that returns pages has
+// its rows behind the element next.
+func (l *lister) named(ctx context.Context, call string, next int, wanted func(row []any) bool) (map[string][]int, error) {
+	found := make([]map[string]bool, l.Partitions())
+	err := l.inPartitions(len(found), func(p int) error {
+		found[p] = map[string]bool{}
+		return l.Engine().Pages(ctx, p, call, next, func(reply []any) error {
+			for _, answer := range reply[next+1:] {
+				row, err := engine.List(answer, nil, 3)
+				if err != nil {
+					return err
+				}
+				if wanted(row) {
+					found[p][engine.Text(row[0])] = true
+				}
+			}
+			return nil
+		})
+	})
+	parts := map[string][]int{}
+	for p, of := range found {
+		for name := range of {
+			parts[name] = append(parts[name], p)
+		}
+	}
+	return parts, err
+}
+
+// inPartitions calls do with 0 to n-1, several at once, and returns an error of one of them.
+func (l *lister) inPartitions(n int, do func(i int) error) error {
+	var group sync.WaitGroup
+	errs, places := make(chan error, n), make(chan struct{}, 16)
+	for i := range n {
+		places <- struct{}{}
+		group.Go(func() {
+			defer func() { <-places }()
+			if err := do(i); err != nil {
+				errs <- err
+			}
+		})
+	}
+	group.Wait()
+	close(errs)
+	return <-errs
+}
+
+// listStream is an index in one partition.
+type listStream struct {
+	partition int
+	at        listEntry // the last entry that was looked at, or where to begin
+	begun     bool      // at is set
+	end       bool      // there are no more entries
+	found     []listEntry
+}
+
+// listEntry is an entry of an index. task is set if the task matches.
+type listEntry struct {
+	score     float64
+	text      string // the score as Redis wrote it
+	partition int
+	id        string
+	task      *queue.Record
+}
+
+// order returns a negative number if an entry stands before another.
+func (e listEntry) order(o listEntry) int {
+	return cmp.Or(cmp.Compare(o.score, e.score), cmp.Compare(e.partition, o.partition), cmp.Compare(o.id, e.id))
+}
+
+// walk adds the tasks of an index from a position on. It returns the position behind the page, or nil if the index has
+// no more entries.
+func (l *lister) walk(ctx context.Context, partitions []int, from listPlace) (*listPlace, error) {
+	var streams []*listStream
+	for _, p := range partitions {
+		streams = append(streams, newStream(p, from))
+	}
+	each := min(max(l.filter.Looks/max(len(streams), 1), 1), listTogether)
+	if len(l.args) == 0 {
+		each = min(each, l.most) // every entry matches
+	}
+	last := listEntry{id: string(from.ID), text: from.Score, partition: from.Partition}
+	for {
+		var empty []*listStream
+		for _, s := range streams {
+			if !s.end && len(s.found) == 0 {
+				empty = append(empty, s)
+			}
+		}
+		if len(l.page.Lines) == l.most || len(empty) > 0 && l.page.Looked > 0 && l.page.Looked+len(empty)*each > l.filter.Looks {
+			return &listPlace{from.Filter, from.Index, from.Of, last.text, last.partition, []byte(last.id)}, nil
+		}
+		if err := l.look(ctx, from, empty, each); err != nil {
+			return nil, err
+		}
+		if last = l.take(streams, from, last); !slices.ContainsFunc(streams, (*listStream).left) {
+			return nil, nil
+		}
+	}
+}
+
+// left reports whether a stream has entries that are not in a page.
+func (s *listStream) left() bool { return !s.end || len(s.found) > 0 }
+
+func newStream(p int, from listPlace) *listStream {
+	s := &listStream{partition: p}
+	if from.Score != "" {
+		score, _ := strconv.ParseFloat(from.Score, 64)
+		s.begun, s.at = true, listEntry{score: score, text: from.Score, partition: p, id: string(from.ID)}
+		switch {
+		case p < from.Partition:
+			s.at.id = "" // behind all entries with this score
+		case p > from.Partition:
+			s.at.id = "\xff" // before all of them
+		}
+	}
+	return s
+}
+
+func isScore(text string) bool {
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil && len(text) < 30
+}
+
+// look reads the next entries of streams.
+func (l *lister) look(ctx context.Context, from listPlace, streams []*listStream, each int) error {
+	looked, broken := make([]int, len(streams)), make([]int, len(streams))
+	err := l.inPartitions(len(streams), func(i int) error {
+		s := streams[i]
+		args := append([]any{from.Index, from.Of, s.at.text, s.at.id, each}, l.args...)
+		reply, err := l.Engine().Call(ctx, s.partition, "list", args...)
+		answers, err := engine.List(reply, err, 6)
+		if err != nil {
+			return err
+		}
+		looked[i], broken[i], s.end = int(engine.Number(answers[1])), int(engine.Number(answers[5])), engine.Number(answers[4]) == 0
+		if looked[i] > 0 {
+			s.begun, s.at = true, entryOf(engine.Text(answers[2]), engine.Text(answers[3]), s.partition)
+		}
+		for _, answer := range answers[6:] {
+			words, err := engine.List(answer, nil, 3)
+			if err != nil {
+				return err
+			}
+			e := entryOf(engine.Text(words[1]), engine.Text(words[0]), s.partition)
+			if e.task, err = queue.ReadRecord(e.id, append([]any{words[2], ""}, words[3:]...)); err != nil {
+				return err
+			}
+			s.found = append(s.found, e)
+		}
+		return nil
+	})
+	for i := range streams {
+		l.page.Looked += looked[i]
+		l.page.Broken += broken[i]
+	}
+	return err
+}
+
+func entryOf(score, id string, partition int) listEntry {
+	n, _ := strconv.ParseFloat(score, 64)
+	return listEntry{score: n, text: score, partition: partition, id: id}
+}
+
+// take moves the entries that stand before all that was not looked at into the page, in their order. It returns the
+// position up to which everything is in the page.
+func (l *lister) take(streams []*listStream, from listPlace, last listEntry) listEntry {
+	var limit *listEntry // no entry behind it can be taken yet
+	for _, s := range streams {
+		if !s.end && s.begun && (limit == nil || s.at.order(*limit) < 0) {
+			limit = &s.at
+		}
+	}
+	for len(l.page.Lines) < l.most {
+		var first *listStream
+		for _, s := range streams {
+			if len(s.found) > 0 && (first == nil || s.found[0].order(first.found[0]) < 0) {
+				first = s
+			}
+		}
+		if first == nil || limit != nil && first.found[0].order(*limit) > 0 {
+			if limit != nil {
+				last = *limit
+			}
+			return last
+		}
+		last = first.found[0]
+		first.found = first.found[1:]
+		if !l.seen[last.id] {
+			l.seen[last.id] = true
+			l.page.Lines = append(l.page.Lines, Line{Record: last.task, Partition: last.partition, Index: from.Index, Of: from.Of})
+		}
+	}
+	return last
+}
+
+// addBodies reads the payloads and results of the tasks in the page. A task that is gone by now stays as it is.
+func (l *lister) addBodies(ctx context.Context) error {
+	ids := make([]string, len(l.page.Lines))
+	for i, line := range l.page.Lines {
+		ids[i] = line.ID
+	}
+	records, err := l.GetAll(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for i, r := range records {
+		if r != nil {
+			l.page.Lines[i].Record = r
+		}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+-- delete: a client removes the records of ended tasks before their retention is over.
+--
+-- ARGV     ids, up to 500
+--
+-- Returns  for each id one of
+--   {"DELETED"}           the record is removed. A repeat of the call gets MISSING
+--   {"LATER", instant}    the record is removed at that instant. It stays for a minute after the end, since a caller
+--                         can repeat a call about the task for 30 s and must find the record
+--   {"LIVE", status}      the task has not ended
+--   {"OWNED", id}         its owner, which is that task, has not ended and can read it
+--   {"DRAINING", id}      that task, which is the task itself or its owner, has ended, and not all of its children have
+--   {"MISSING"}           there is no such task
+--   {"BROKEN", why}       its record cannot be read
+--          After 16 MiB of payloads and results the reply ends: send the other ids again
+-- Ends     tasks among them that must end: timers COMPLETED, FAILED if their time was up, else CANCELLED
+-- Flags    allow-oom        it frees memory
+--
+-- @use store/alarm
+-- @use store/answer
+-- @use store/begin
+-- @use store/index
+-- @use store/read_root
+-- @use store/record
+-- @use store/unit
+-- @use task/forget_sooner
+-- @use task/keeps_record
+-- @use task/load_task
+-- @use task/remove_record
+
+-- written returns the instant at which the end of a task was written: now if this call has ended it. completed_at can
+-- be earlier, and is before created_at if the deadline was.
+local function written(tx, task)
+  return task.changed and tx.at or math.max(tonumber(task.created_at), tonumber(task.completed_at), tonumber(task.detected_at or 0) or 0)
+end
+
+local function remove(tx, task)
+  local ended = written(tx, task)
+  local goes = math.max(ended + 60000, tx.at)
+  forget_sooner(tx, task, ended, goes)
+  if goes == tx.at then
+    return {"DELETED"}, remove_record(tx, task)
+  end
+  index.add(tx, tx.key.retained, string.format("%d", goes), task.id)
+  alarm.note(tx, goes)
+  return {"LATER", goes}, 0
+end
+
+local function delete_all(tx, ids)
+  local answers, bytes, gone = {}, 0, {}
+  record.load(tx, ids)
+  for n, id in ipairs(ids) do
+    if bytes > 16777216 then
+      break
+    end
+    tx.on = id
+    local task, why = load_task(tx, id)
+    if not task then
+      answers[n] = {"BROKEN", why}
+    elseif not task.status or gone[id] then
+      answers[n] = {"MISSING"}
+    else
+      local told, size = keeps_record(tx, task), 0
+      if not told then
+        told, size = remove(tx, task)
+      end
+      gone[id] = told[1] == "DELETED"
+      answers[n], bytes = told, bytes + size
+    end
+  end
+  return answers
+end
+
+local function delete(keys, argv)
+  if #argv > 500 then
+    error("a call takes up to 500 ids", 0)
+  end
+  local tx = read_root(begin(keys[1]))
+  return answer(tx, unit(tx, delete_all, argv))
+end

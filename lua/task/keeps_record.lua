@@ -1,0 +1,17 @@
+-- keeps_record returns why the record of a task cannot be deleted, as an answer of the call delete; nil if it can.
+--
+-- @use task/drained
+-- @use task/live
+-- @use task/owner_state
+local function keeps_record(tx, task)
+  local owner = owner_state(tx, task)
+  if live(task) then
+    return {"LIVE", task.status}
+  elseif owner then
+    return {"OWNED", owner.id}
+  elseif task.children and drained(tx, task.id) then
+    return {"DRAINING", task.id}
+  elseif task.owner and drained(tx, task.owner) then
+    return {"DRAINING", task.owner}
+  end
+end
