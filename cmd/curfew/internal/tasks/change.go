@@ -11,7 +11,7 @@ import (
 )
 
 func Cancel() *cli.Command {
-	m := matching{verb: "cancelled", statuses: live, do: cancel, access: queue.AccessAll}
+	m := matching{verb: "cancelled", statuses: live, do: cancel, access: queue.AccessProduce}
 	return &cli.Command{
 		Name:      "cancel",
 		Usage:     "end tasks as CANCELLED",
@@ -49,7 +49,7 @@ func cancel(c *cli.Context, q *queue.Queue, ids []string) ([]outcome, error) {
 }
 
 func Retry() *cli.Command {
-	m := matching{verb: "retried", statuses: over, do: retry, access: queue.AccessAll}
+	m := matching{verb: "retried", statuses: over, do: retry, access: queue.AccessProduce}
 	return &cli.Command{
 		Name:      "retry",
 		Usage:     "run ended tasks again, as new tasks with the same content and the same time limits from now on",
@@ -79,7 +79,7 @@ func retry(c *cli.Context, q *queue.Queue, ids []string) ([]outcome, error) {
 }
 
 func Remove() *cli.Command {
-	m := matching{verb: "removed", statuses: over, do: remove, access: queue.AccessAll}
+	m := matching{verb: "removed", statuses: over, do: remove, access: queue.AccessProduce}
 	return &cli.Command{
 		Name:      "rm",
 		Usage:     "remove the records of ended tasks before their retention is over",
@@ -90,7 +90,7 @@ for a minute after the end of its task.
     curfew rm 0-1MCC5RM000000001
 ` + matchingHelp("rm --all-matching --status COMPLETED --kind render"),
 		Flags:  append(app.NamespaceFlags(), m.flags()...),
-		Action: m.action(changed(queue.AccessAll, "removed", remove)),
+		Action: m.action(changed(queue.AccessProduce, "removed", remove)),
 	}
 }
 

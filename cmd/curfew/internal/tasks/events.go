@@ -31,7 +31,7 @@ func Events() *cli.Command {
 			if _, err := app.Arguments(c, app.Nothing); err != nil {
 				return err
 			}
-			q, stop, err := app.OpenNamespace(c)
+			q, stop, err := app.OpenAs(c, queue.AccessRead)
 			if err != nil {
 				return app.Endless(c, err)
 			}

@@ -33,7 +33,7 @@ func Explain() *cli.Command {
 					return app.Usage("%v", err)
 				}
 			}
-			q, stop, err := app.OpenNamespace(c)
+			q, stop, err := app.OpenAs(c, queue.AccessRead)
 			if err != nil {
 				return app.Failure(c, err)
 			}
