@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -421,6 +422,35 @@ func TestMatchingTasksAreChanged(t *testing.T) {
 	}
 }
 
+// Tasks that arrive after the count are left alone: nobody has confirmed them.
+func TestNoMoreTasksAreChangedThanWereCounted(t *testing.T) {
+	q, url := namespace(t, 0)
+	if _, err := q.EnqueueAll(t.Context(), slices.Repeat(make1000(t), 2)); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	code := runWith(t.Context(), []string{"curfew", "cancel", "--all-matching", "-o", "id", "--redis", url}, &late{arrive: func() {
+		if _, err := q.EnqueueAll(t.Context(), make1000(t)); err != nil {
+			t.Error(err)
+		}
+	}, Reader: strings.NewReader("2000\n")}, &out, &errs)
+	if code != 0 || strings.Count(out.String(), "\n") != 2000 || !strings.Contains(errs.String(), "2,000 of 2,000 tasks were cancelled") {
+		t.Errorf("exit %d, %d tasks, %s", code, strings.Count(out.String(), "\n"), &errs)
+	}
+	if out := succeeds(t, url, "cancel", "--all-matching", "--dry-run"); !strings.HasPrefix(out, "1,000 tasks") {
+		t.Errorf("left are %s", out)
+	}
+}
+
+// late is an input that calls arrive before it is first read.
+type late struct {
+	io.Reader
+	arrive func()
+	once   sync.Once
+}
+
+func (l *late) Read(p []byte) (int, error) { l.once.Do(l.arrive); return l.Reader.Read(p) }
+
 // A command on many tasks that is interrupted says how many were done.
 func TestAnInterruptTellsHowManyWereDone(t *testing.T) {
 	q, url := namespace(t, 0)
@@ -549,7 +579,7 @@ func TestWrongUseOfTaskCommands(t *testing.T) {
 			t.Errorf("curfew %s: exit %d, stderr %q, stdout %q; want exit 2 and %q", row.args, code, errs, out, row.want)
 		}
 	}
-	for _, name := range []string{"enqueue", "get", "ls", "wait", "cancel", "retry", "rm", "resolve", "signal", "explain"} {
+	for _, name := range []string{"enqueue", "get", "ls", "wait", "cancel", "retry", "rm", "resolve", "signal", "explain", "events"} {
 		if code, out, errs := curfew(t, name, "--help"); code != 0 || !strings.Contains(out, "    curfew "+name+" ") || errs != "" {
 			t.Errorf("curfew %s --help: exit %d, %q, %q", name, code, out, errs)
 		}
