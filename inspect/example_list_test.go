@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
@@ -61,4 +62,26 @@ func ExampleEach() {
 	})
 	fmt.Println(cancelled, err)
 	// Output: 1200 <nil>
+}
+
+// OldestWaiting returns, for each queue with tasks in line, the one that has been there for the longest time.
+func ExampleOldestWaiting() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+	first, err := q.Enqueue(ctx, queue.Task{Kind: "mail"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := q.Enqueue(ctx, queue.Task{Kind: "mail", Priority: 3}); err != nil {
+		log.Fatal(err)
+	}
+	list, err := inspect.OldestWaiting(ctx, q)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, oldest := range list {
+		fmt.Println(oldest.Queue, oldest.ID == first.ID, oldest.Wait < time.Minute)
+	}
+	// Output: default true true
 }

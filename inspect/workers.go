@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/jsonline"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -32,6 +34,36 @@ type Worker struct {
 	Strict      []string       // queues in strict order, instead of Queues
 	Kinds       []string       // kinds that it has handlers for
 	StartedAt   time.Time
+}
+
+// MarshalJSON encodes the worker. Its queues are a list of objects with queue and weight; the weight is 0 if the order is
+// strict.
+func (w Worker) MarshalJSON() ([]byte, error) {
+	type line struct {
+		Queue  string `json:"queue"`
+		Weight int    `json:"weight"`
+	}
+	queues := []line{}
+	for _, name := range slices.Sorted(maps.Keys(w.Queues)) {
+		queues = append(queues, line{name, w.Queues[name]})
+	}
+	for _, name := range w.Strict {
+		queues = append(queues, line{name, 0})
+	}
+	return jsonline.Encode(struct {
+		Worker      string    `json:"worker"`
+		State       string    `json:"state,omitempty"`
+		StopAt      time.Time `json:"stop_at,omitzero"`
+		Held        int       `json:"held"`
+		LeaseEnds   time.Time `json:"lease_ends_at"`
+		Name        string    `json:"name,omitempty"`
+		Host        string    `json:"host,omitempty"`
+		PID         int       `json:"pid,omitempty"`
+		Concurrency int       `json:"concurrency,omitempty"`
+		Queues      []line    `json:"queues"`
+		Kinds       []string  `json:"kinds,omitempty"`
+		StartedAt   time.Time `json:"started_at,omitzero"`
+	}{w.ID, string(w.State), w.StopAsked, w.Held, w.LeaseEnds, w.Name, w.Host, w.PID, w.Concurrency, queues, w.Kinds, w.StartedAt}), nil
 }
 
 // Workers returns the live workers, sorted by id. A worker that starts or stops while Workers reads may be missing.

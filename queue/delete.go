@@ -25,8 +25,8 @@ type Deletion struct {
 //
 // Delete returns
 //   - [refusal.ErrNotEnded] if the task has not ended: cancel it first;
-//   - [refusal.ErrNeeded] if its owner has not ended and can read it, or if not all of the children of
-//     the task or of its owner have ended;
+//   - [refusal.ErrNeeded] if its owner has not ended and can read it, if not all of the children of the
+//     task or of its owner have ended, or if its hook has not ended;
 //   - [refusal.ErrNotFound] if there is no such task. This also happens if the reply of a call that
 //     removed the record was lost, and the call was repeated.
 //
@@ -94,6 +94,8 @@ func readDeletion(answer any) Deletion {
 	case word == "DRAINING" && len(words) == 2:
 		return Deletion{Err: fmt.Errorf("%w: not all children of %s have ended; a reaper ends them, so delete it again later",
 			refusal.ErrNeeded, engine.Text(words[1]))}
+	case word == "HOOKED" && len(words) == 2:
+		return Deletion{Err: fmt.Errorf("%w: its hook %s has not ended; delete it when the hook has ended", refusal.ErrNeeded, engine.Text(words[1]))}
 	}
 	return Deletion{Err: engine.Unexpected("answer to delete", words)}
 }

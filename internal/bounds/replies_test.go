@@ -109,6 +109,7 @@ func TestNoCommandOfAnOperatorIsLarge(t *testing.T) {
 			_, err := inspect.List(ctx, q, inspect.Filter{Owner: agent}, "", 1000)
 			return err
 		}},
+		{"OldestWaiting", func(ctx context.Context) error { _, err := inspect.OldestWaiting(ctx, q); return err }},
 		{"Figures", func(ctx context.Context) error {
 			figures, err := inspect.Figures(ctx, q)
 			if n := len(slices.CompactFunc(figures, func(a, b inspect.KindFigures) bool { return a.Kind == b.Kind })); n != 1001 {

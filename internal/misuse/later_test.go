@@ -63,13 +63,14 @@ func calls(q *queue.Queue, id string) (writes, reads map[string]func(context.Con
 		"Read, waiting": func(ctx context.Context) error {
 			return last(events.Read(ctx, q, events.Newest, 1, time.Minute))
 		},
-		"Explain":  func(ctx context.Context) error { return last(inspect.Explain(ctx, q, id)) },
-		"Audit":    func(ctx context.Context) error { return last(inspect.Audit(ctx, q)) },
-		"List":     func(ctx context.Context) error { return last(inspect.List(ctx, q, inspect.Filter{}, "", 10)) },
-		"Export":   func(ctx context.Context) error { return last(inspect.Export(ctx, q, "", 10)) },
-		"ExportTo": func(ctx context.Context) error { return inspect.ExportTo(ctx, q, io.Discard) },
-		"Figures":  func(ctx context.Context) error { return last(inspect.Figures(ctx, q)) },
-		"Workers":  func(ctx context.Context) error { return last(inspect.Workers(ctx, q)) },
+		"Explain":       func(ctx context.Context) error { return last(inspect.Explain(ctx, q, id)) },
+		"Audit":         func(ctx context.Context) error { return last(inspect.Audit(ctx, q)) },
+		"List":          func(ctx context.Context) error { return last(inspect.List(ctx, q, inspect.Filter{}, "", 10)) },
+		"Export":        func(ctx context.Context) error { return last(inspect.Export(ctx, q, "", 10)) },
+		"ExportTo":      func(ctx context.Context) error { return inspect.ExportTo(ctx, q, io.Discard) },
+		"Figures":       func(ctx context.Context) error { return last(inspect.Figures(ctx, q)) },
+		"OldestWaiting": func(ctx context.Context) error { return last(inspect.OldestWaiting(ctx, q)) },
+		"Workers":       func(ctx context.Context) error { return last(inspect.Workers(ctx, q)) },
 	}
 	return writes, reads
 }

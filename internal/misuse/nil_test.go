@@ -126,13 +126,14 @@ func functions(q *queue.Queue) map[string][]func() error {
 		"agentwait.NextSignal":  {void(func() { agentwait.NextSignal[string](nil, nil) }), void(func() { agentwait.NextSignal[string](new(agentwait.Agent), nil) })},
 		"agentwait.SendSignal": {func() error { return last(agentwait.SendSignal(ctx, nil, "0-x", "go", 1)) },
 			func() error { return last(agentwait.SendSignal(none, q, "0-x", "go", 1)) }},
-		"inspect.Workers":     {func() error { return last(inspect.Workers(none, q)) }, func() error { return last(inspect.Workers(ctx, nil)) }},
-		"agentwait.Child":     {void(func() { agentwait.Child[string](nil, "x") })},
-		"agentwait.Of":        {void(func() { agentwait.Of[string](nil, "x") })},
-		"agentwait.Promise":   {void(func() { agentwait.Promise[string](nil, "x", 0) })},
-		"agentwait.Signal":    {void(func() { agentwait.Signal[string](nil, "x") })},
-		"agentwait.WithClock": {void(func() { agentwait.WithClock(none, time.Now) }), void(func() { agentwait.WithClock(ctx, nil) })},
-		"curfewtest.New":      {void(func() { curfewtest.New(nil) })},
+		"inspect.OldestWaiting": {func() error { return last(inspect.OldestWaiting(none, q)) }, func() error { return last(inspect.OldestWaiting(ctx, nil)) }},
+		"inspect.Workers":       {func() error { return last(inspect.Workers(none, q)) }, func() error { return last(inspect.Workers(ctx, nil)) }},
+		"agentwait.Child":       {void(func() { agentwait.Child[string](nil, "x") })},
+		"agentwait.Of":          {void(func() { agentwait.Of[string](nil, "x") })},
+		"agentwait.Promise":     {void(func() { agentwait.Promise[string](nil, "x", 0) })},
+		"agentwait.Signal":      {void(func() { agentwait.Signal[string](nil, "x") })},
+		"agentwait.WithClock":   {void(func() { agentwait.WithClock(none, time.Now) }), void(func() { agentwait.WithClock(ctx, nil) })},
+		"curfewtest.New":        {void(func() { curfewtest.New(nil) })},
 	}
 }
 

@@ -27,6 +27,8 @@ func (m *model) delete(id string) string {
 		return "DRAINING " + id
 	case ownerDrains:
 		return "DRAINING " + owner
+	case m.hooked(t) != "":
+		return "HOOKED " + m.hooked(t)
 	}
 	ended := max(t.created, t.completed, t.detected)
 	if late {

@@ -82,6 +82,8 @@ var recordBugs = []bug{
 		`elseif task.children and drained(tx, task.id) then`, `elseif false then`, "stories/delete_refused"},
 	{"a child is deleted while its owner drains", "task/keeps_record.lua",
 		`elseif task.owner and drained(tx, task.owner) then`, `elseif false then`, "stories/delete_refused"},
+	{"a task is deleted before its hook ends", "task/keeps_record.lua",
+		`elseif hook then`, `elseif false then`, "stories/delete_refused"},
 	{"a deleted task is told twice", "call/delete.lua",
 		`gone[id] = told[1] == "DELETED"`, ``, "stories/delete"},
 	{"the key of a deleted task is kept as long as its record would be", "call/delete.lua",

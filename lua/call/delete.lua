@@ -9,6 +9,7 @@
 --   {"LIVE", status}      the task has not ended
 --   {"OWNED", id}         its owner, which is that task, has not ended and can read it
 --   {"DRAINING", id}      that task, which is the task itself or its owner, has ended, and not all of its children have
+--   {"HOOKED", id}        its hook, which is that task, has not ended
 --   {"MISSING"}           there is no such task
 --   {"BROKEN", why}       its record cannot be read
 --          After 16 MiB of payloads and results the reply ends: send the other ids again

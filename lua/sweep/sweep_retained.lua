@@ -6,6 +6,7 @@
 -- @use sweep/did
 -- @use sweep/met_broken
 -- @use task/drained
+-- @use task/hooked
 -- @use task/live
 -- @use task/put_aside
 -- @use task/remove_record
@@ -19,8 +20,8 @@ local function sweep_retained(tx, r, id, clock)
     put_aside(tx, id, why)
     met_broken(tx, r, clock, id, why)
     return
-  elseif task.children and drained(tx, id) then
-    index.add(tx, clock, string.format("%d", tx.at + 1000), id) -- its children still need it
+  elseif task.children and drained(tx, id) or hooked(tx, task) then
+    index.add(tx, clock, string.format("%d", tx.at + 1000), id) -- its children or its hook still need it
     return
   end
   if task.status and not live(task) then
