@@ -36,6 +36,15 @@ func TestTaskCommandsWorkWithTheRightsOfTheirRole(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	both := []any{"ACL", "SETUSER", "both"}
+	for _, rule := range regexp.MustCompile("(?s)ACL SETUSER (?:producer|reader) (on .*?)\n```").FindAllSubmatch(page, -1) {
+		for word := range strings.FieldsSeq(strings.ReplaceAll(string(rule[1]), "resetchannels", "")) {
+			both = append(both, word)
+		}
+	}
+	if err := admin.Do(t.Context(), both...).Err(); err != nil {
+		t.Fatal(err)
+	}
 	q := queuetest.Open(t, admin, queue.Config{})
 	id := queuetest.Enqueue(t, q, queue.Task{}).ID
 	promise := queuetest.Enqueue(t, q, queue.Task{Promise: true}).ID
@@ -48,10 +57,11 @@ func TestTaskCommandsWorkWithTheRightsOfTheirRole(t *testing.T) {
 		{"reader", "cancel " + id, app.ExitFailed}, {"reader", "enqueue k", app.ExitFailed}, {"reader", "rm " + id, app.ExitFailed},
 		{"reader", "cancel --all-matching --yes", app.ExitFailed}, {"reader", "resolve " + promise + " 1", app.ExitFailed},
 		{"producer", "enqueue k", 0}, {"producer", "cancel " + id, 0}, {"producer", "retry " + id, 0}, {"producer", "wait --mode settled " + id, 0},
-		{"producer", "resolve " + promise + " 1", 0}, {"producer", "rm " + id, 0},
+		{"producer", "resolve " + promise + " 1", 0}, {"producer", "rm " + id, 0}, {"producer", "cancel --all-matching --yes", app.ExitFailed},
+		{"both", "cancel --all-matching --yes", 0}, {"both", "rm --all-matching --yes", 0},
 	} {
 		code, out, errs := typing(t, "", row.args+as(row.role))
-		if code != row.code || code != 0 && (!strings.Contains(errs, "ACL SETUSER reader") || out != "") {
+		if code != row.code || code != 0 && (!strings.Contains(errs, "ACL SETUSER "+row.role) || out != "") {
 			t.Errorf("%s as a %s: exit %d, %.300s%s", row.args, row.role, code, out, errs)
 		}
 	}

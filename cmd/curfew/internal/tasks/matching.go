@@ -28,7 +28,8 @@ const maxUnasked = 1000
 func matchingHelp(example string) string {
 	return `
 With --all-matching it takes filters in the place of ids. It counts the tasks first. --dry-run ends there. If there are more than
-1,000, type their number, or give --yes. If it is interrupted, it says how many were done.
+1,000, type their number, or give --yes. If it is interrupted, it says how many were done. The Redis user needs the rights of a
+producer and of a reader (docs/security.md).
 
     curfew ` + example + ` --dry-run
     curfew ` + example
@@ -72,6 +73,11 @@ func (m matching) action(some cli.ActionFunc) cli.ActionFunc {
 			f.Statuses = m.statuses
 		}
 		return app.OnNamespaceAs(m.access, app.Nothing, func(c *cli.Context, q *queue.Queue, _ []string) error {
+			_, stop, err := app.OpenAs(c, queue.AccessRead) // to list needs more rights than to change
+			if err != nil {
+				return err
+			}
+			stop()
 			return m.run(c, q, f)
 		})(c)
 	}
