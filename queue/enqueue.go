@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -203,6 +204,8 @@ func (c *submission) read(reply any) bool {
 			return true
 		case c.task.Name != "":
 			c.err = fmt.Errorf("%w: the task with the name %q has another kind, queue or payload", refusal.ErrConflict, refusal.Clip(c.task.Name))
+		case names.OwnerOf(id) == "":
+			c.err = fmt.Errorf("%w: the task with this id has another kind, queue or payload", refusal.ErrConflict)
 		default:
 			c.err = fmt.Errorf("%w: the owner has a child of this name with other content", refusal.ErrConflict)
 		}

@@ -23,8 +23,10 @@ type Task struct {
 	// Receipt is the first one's. With other content it is [refusal.ErrConflict]. When the record of the
 	// first task was removed after its Retention, the name is free.
 	Name string
-	// ID is for children only: the owner's id, a dot, and a counter or a name. Enqueue
-	// generates the id of a root task without a Name.
+	// ID is the id of a child: the owner's id, a dot, and a counter or a name. Enqueue generates the
+	// id of a root task without an ID or a Name. A root task can have an id of the caller's own: the partition, a
+	// dash, letters and digits. Then the call can be repeated: a task that exists with this id and the
+	// same kind, queue and payload is not stored again, and its Receipt is the first one's.
 	ID string
 	// Priority is 0 to 3. Tasks of priority 3 are claimed first.
 	Priority int
@@ -376,13 +378,13 @@ func (t *Task) fixed() bool { return t.ID != "" || t.Name != "" }
 func (t *Task) home(partitions int) (int, bool, error) {
 	switch {
 	case t.ID != "":
-		if !strings.Contains(t.ID, ".") {
-			return 0, true, refusal.Invalid("id", "%q is not the id of a child (its owner's id, a dot, a name): leave it out for other tasks", refusal.Clip(t.ID))
-		}
-		if t.IdempotencyKey != "" {
+		if t.IdempotencyKey != "" && strings.Contains(t.ID, ".") {
 			return 0, true, refusal.Invalid("idempotency key", "%q cannot be given for a child: its id is its idempotency key", refusal.Clip(t.IdempotencyKey))
 		}
 		p, err := names.PartitionIn(t.ID, partitions)
+		if of := names.PartitionOfKey(t.IdempotencyKey, partitions); err == nil && t.IdempotencyKey != "" && of != p {
+			err = refusal.Invalid("id", "%q is in partition %d, and its idempotency key belongs to partition %d: use an id that begins with %d-", refusal.Clip(t.ID), p, of, of)
+		}
 		return p, true, err
 	case t.Name != "" || t.IdempotencyKey != "":
 		return names.PartitionOfKey(t.Name+t.IdempotencyKey, partitions), true, nil // it has one of them

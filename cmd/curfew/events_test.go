@@ -168,7 +168,7 @@ func TestReadingCommandsSayWhatIsWrong(t *testing.T) {
 		want string
 	}{
 		{"events now", app.ExitUsage, `takes no argument, and got "now"`},
-		{"events -o xml", app.ExitUsage, "text or json"},
+		{"events -o xml", app.ExitUsage, "text, json or jsonl"},
 		{"events -n -1", app.ExitUsage, "must not be negative"},
 		{"events --from yesterday", app.ExitUsage, `cursor "yesterday" is not valid`},
 		{"events --from 0-0@0", app.ExitUsage, "cursor is for 1 partitions, and this namespace has 2"},

@@ -41,20 +41,21 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // runWith is run with another input.
 func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	commands := []*cli.Command{programs.Demo(), programs.Work(), programs.Guard(), programs.Reap(), benches.Bench(), tasks.Events(), tasks.Explain(),
-		tasks.Export(), operator.Functions(), operator.Namespaces()}
+	commands := []*cli.Command{programs.Demo(), programs.Work(), programs.Guard(), programs.Reap(), benches.Bench(), tasks.Enqueue(), tasks.Get(),
+		tasks.List(), tasks.Wait(), tasks.Cancel(), tasks.Retry(), tasks.Remove(), tasks.Resolve(), tasks.Signal(), tasks.Events(), tasks.Explain(), tasks.Export(), operator.Functions(), operator.Namespaces()}
 	app.ExplainWrongFlags(commands)
 	program := &cli.App{
-		Reader:          stdin,
-		Name:            "curfew",
-		Usage:           "a job queue on Redis in which nothing outlives its deadline",
-		Writer:          stdout,
-		ErrWriter:       stderr,
-		HideHelpCommand: true,
-		Commands:        commands,
-		ExitErrHandler:  func(*cli.Context, error) {},
-		OnUsageError:    app.WrongFlag,
-		CommandNotFound: func(c *cli.Context, name string) {},
+		Reader:                    stdin,
+		Name:                      "curfew",
+		Usage:                     "a job queue on Redis in which nothing outlives its deadline",
+		Writer:                    stdout,
+		ErrWriter:                 stderr,
+		HideHelpCommand:           true,
+		DisableSliceFlagSeparator: true, // a value of --header may have commas
+		Commands:                  commands,
+		ExitErrHandler:            func(*cli.Context, error) {},
+		OnUsageError:              app.WrongFlag,
+		CommandNotFound:           func(c *cli.Context, name string) {},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				var names []string

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,6 +138,9 @@ func (o *Object) Object(name string, fields map[string]string) {
 		o.b.Write(inner.Close())
 	}
 }
+
+// Value writes a value of any type, as Encode does.
+func (o *Object) Value(name string, value any) { o.member(name, reflect.ValueOf(value)) }
 
 // Close ends the object and returns its text.
 func (o *Object) Close() []byte {

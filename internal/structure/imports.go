@@ -29,6 +29,7 @@ var rooms = []struct {
 	{"internal/engine", []string{"lua", "refusal"}},
 	{"reaper", []string{"internal/engine", "internal/names", "refusal"}},
 	{"queue", []string{"lua", "refusal", "internal/names", "retryexpr", "internal/engine"}},
+	{"internal/taskjson", []string{"duration", "internal/names", "refusal", "queue"}},
 	{"events", []string{"queue", "internal/engine", "internal/names", "internal/jsonline", "refusal"}},
 	{"internal/operate", []string{"lua", "refusal", "internal/names", "internal/engine", "queue"}},
 	{"internal/audit", []string{"refusal", "queue", "internal/engine", "internal/names"}},
@@ -45,7 +46,7 @@ var rooms = []struct {
 	{"flow", []string{"agentwait"}},
 	{"dashboard", []string{"queue", "observe"}},
 	{"bench", []string{"refusal", "lua", "internal/engine", "queue", "inspect", "events", "reaper", "worker", "agentwait", "internal/redisproc", "curfewtest", "observe", "flow", "dashboard"}},
-	{"cmd", []string{"internal/jsonline", "refusal", "duration", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "typed", "internal/operate", "internal/demo", "internal/outside", "curfewtest", "observe", "flow", "dashboard", "bench"}},
+	{"cmd", []string{"internal/names", "internal/taskjson", "internal/jsonline", "refusal", "duration", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "typed", "internal/operate", "internal/demo", "internal/outside", "curfewtest", "observe", "flow", "dashboard", "bench"}},
 	{"examples", []string{"refusal", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "typed", "curfewtest", "observe", "flow", "dashboard"}},
 	{"scripts", nil},
 }

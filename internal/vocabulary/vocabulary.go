@@ -54,8 +54,8 @@ var names = map[Type]string{
 		backoff_max_ms retention_ms idempotency_window_ms per_ms wait_ms lease_ms fallback_ms left_ms lag_ms limit_ms p99_ms max_ms
 		timeout_duration_ms`,
 	Flag:   `overdue new changed set_back stop turn complete mine deleted created`,
-	List:   `roots claims stops wake queues tasks wait_for_tasks warnings missing_partitions records lines unlisted kinds`,
-	Object: `fields bound ends_by line run wait lag end key_counts`,
+	List:   `roots claims stops wake queues tasks wait_for_tasks warnings missing_partitions records lines unlisted child_tasks entries kinds`,
+	Object: `fields bound ends_by line run wait lag end key_counts memory`,
 }
 
 var types = func() map[string]Type {

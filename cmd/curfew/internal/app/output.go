@@ -21,13 +21,13 @@ func ServerFlags(more ...cli.Flag) []cli.Flag {
 
 // FormatFlag returns the flag for the format of the output.
 func FormatFlag() cli.Flag {
-	f := ChoiceFlag("output", "text", "text, or json: one line for each object", "text", "json")
+	f := ChoiceFlag("output", "text", "text, or json or jsonl: one line for each object", "text", "json", "jsonl")
 	f.Aliases = []string{"o"}
 	return f
 }
 
 // InJSON reports whether the output is JSON.
-func InJSON(c *cli.Context) bool { return c.String("output") == "json" }
+func InJSON(c *cli.Context) bool { return strings.HasPrefix(c.String("output"), "json") }
 
 // PrintLine writes a line of JSON.
 func PrintLine(c *cli.Context, value any) error { return WriteLine(c.App.Writer, value) }

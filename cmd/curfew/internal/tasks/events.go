@@ -22,6 +22,8 @@ func Events() *cli.Command {
 	return &cli.Command{
 		Name:  "events",
 		Usage: "print what happened, one line for each event; docs/events.md explains the events",
+		Description: `    curfew events -n 20
+    curfew events --from now -f -o jsonl`,
 		Flags: append(app.NamespaceFlags(),
 			&cli.StringFlag{Name: "from", Usage: "a cursor that an earlier run printed, or now (default: the oldest event kept)"},
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "do not end; wait for new events"},
@@ -31,7 +33,7 @@ func Events() *cli.Command {
 			if _, err := app.Arguments(c, app.Nothing); err != nil {
 				return err
 			}
-			q, stop, err := app.OpenNamespace(c)
+			q, stop, err := app.OpenAs(c, queue.AccessRead)
 			if err != nil {
 				return app.Endless(c, err)
 			}

@@ -19,8 +19,10 @@ func Explain() *cli.Command {
 		Name:      "explain",
 		Usage:     "say why tasks and agents are where they are, and when that ends at the latest; docs/explain.md explains the words",
 		ArgsUsage: "ID...",
+		Description: `    curfew explain 0-1MCC5RM000000001
+    curfew explain 0-1MCC5RM000000001 -o json`,
 		Flags: append(app.NamespaceFlags(),
-			&cli.BoolFlag{Name: "json", Usage: "print one line of JSON for each task"}),
+			&cli.BoolFlag{Name: "json", Usage: "the same as -o json"}, app.FormatFlag()),
 		Action: func(c *cli.Context) error {
 			ids, err := app.Arguments(c, app.Takes(1, math.MaxInt, "the ids of one or more tasks"))
 			if err != nil {
@@ -31,7 +33,7 @@ func Explain() *cli.Command {
 					return app.Usage("%v", err)
 				}
 			}
-			q, stop, err := app.OpenNamespace(c)
+			q, stop, err := app.OpenAs(c, queue.AccessRead)
 			if err != nil {
 				return app.Failure(c, err)
 			}
@@ -50,7 +52,7 @@ func explain(c *cli.Context, q *queue.Queue, ids []string) error {
 			missing = append(missing, id)
 			continue
 		}
-		if err == nil && c.Bool("json") {
+		if err == nil && (c.Bool("json") || app.InJSON(c)) {
 			err = app.PrintLine(c, e)
 		} else if err == nil {
 			_, err = fmt.Fprintln(c.App.Writer, e)

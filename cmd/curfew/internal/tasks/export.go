@@ -20,7 +20,7 @@ func Export() *cli.Command {
 			if _, err := app.Arguments(c, app.Nothing); err != nil {
 				return err
 			}
-			q, stop, err := app.OpenNamespace(c)
+			q, stop, err := app.OpenAs(c, queue.AccessRead)
 			if err == nil {
 				defer stop()
 				err = writeExport(c, q)

@@ -1,0 +1,133 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/internal/taskjson"
+)
+
+// RawFlag returns the flag for a body that is not JSON: see Body.
+func RawFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "raw", Usage: "take the bytes as they are; otherwise they must be JSON"}
+}
+
+// maxBody is how many bytes of a file are read as a payload or result. The limit of a namespace is less.
+const maxBody = 64 << 20
+
+// Body returns the payload or result that an argument means: JSON, - for stdin, or @FILE. It refuses what is not JSON,
+// unless the flag --raw is given. The newline at the end of a file is not part of JSON.
+func Body(c *cli.Context, what, word string) ([]byte, error) {
+	var body []byte
+	var err error
+	switch name, isFile := strings.CutPrefix(word, "@"); {
+	case word == "-":
+		body, err = readAll(c.Context, c.App.Reader)
+	case isFile:
+		var file *os.File
+		if file, err = os.Open(name); err == nil {
+			body, err = readAll(c.Context, file)
+			file.Close()
+		}
+	default:
+		body = []byte(word)
+	}
+	switch {
+	case c.Context.Err() != nil:
+		return nil, ErrInterrupted
+	case err != nil:
+		return nil, Usage("%s: %v", what, err)
+	case len(body) > maxBody:
+		return nil, Usage("%s has more than 64 MiB: store it elsewhere and send a reference", what)
+	case c.Bool("raw"):
+		return body, nil
+	}
+	if err := taskjson.Check(body); err != nil {
+		return nil, Usage("%s is not JSON: %v; give --raw for other bytes", what, err)
+	}
+	return bytes.TrimSpace(body), nil
+}
+
+// readAll reads an input to its end, or until the context ends.
+func readAll(ctx context.Context, in io.Reader) ([]byte, error) {
+	type answer struct {
+		body []byte
+		err  error
+	}
+	answered := make(chan answer, 1)
+	go func() { // a read of a terminal cannot be interrupted
+		body, err := io.ReadAll(io.LimitReader(in, maxBody+1))
+		answered <- answer{body, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.body, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Instant returns the instant that a flag means: 2026-11-22T10:00:00Z, or ms since 1970. It is zero if the flag is not given.
+func Instant(c *cli.Context, name string) (time.Time, error) {
+	word := c.String(name)
+	if !c.IsSet(name) {
+		return time.Time{}, nil
+	}
+	if at, err := time.Parse(time.RFC3339, word); err == nil {
+		return at, nil
+	}
+	ms, err := strconv.ParseInt(word, 10, 64)
+	if err != nil || len(word) < 10 {
+		return time.Time{}, UsageOf(c, "%s %q must be an instant, such as 2026-11-22T10:00:00Z, or ms since 1970", Dashed(name), word)
+	}
+	return time.UnixMilli(ms), nil
+}
+
+// IsTerminal reports whether people see what is written.
+func IsTerminal(w io.Writer) bool {
+	file, is := w.(*os.File)
+	if !is {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// Counter shows how far a long command is, on a terminal only.
+type Counter struct {
+	out   io.Writer
+	shown time.Time
+	wrote bool
+}
+
+// NewCounter returns a counter on stderr.
+func NewCounter(c *cli.Context) *Counter {
+	if !IsTerminal(c.App.ErrWriter) {
+		return &Counter{}
+	}
+	return &Counter{out: c.App.ErrWriter}
+}
+
+// Show replaces the line that is shown, ten times a second at most.
+func (p *Counter) Show(format string, args ...any) {
+	if p.out != nil && time.Since(p.shown) > 100*time.Millisecond {
+		p.shown, p.wrote = time.Now(), true
+		fmt.Fprintf(p.out, "\r\x1b[K"+format, args...)
+	}
+}
+
+// Clear removes the line.
+func (p *Counter) Clear() {
+	if p.wrote {
+		fmt.Fprint(p.out, "\r\x1b[K")
+		p.wrote = false
+	}
+}

@@ -1,0 +1,245 @@
+package tasks
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+const enqueueHelp = `The payload is JSON, - for stdin, or @FILE. It prints the id of the task.
+
+    curfew enqueue render '{"page":"index"}' --timeout 30s
+    curfew enqueue mail @mail.json --queue mail --retries 3 --backoff exponential --backoff-delay 1s --backoff-max 10m
+    curfew enqueue render '{"page":"index"}' --timeout 30s --wait
+    curfew enqueue --batch tasks.jsonl
+
+A task without --timeout or --deadline can wait without limit, unless its kind has a default. With --id or
+--idempotency-key the command can be repeated: the task is stored once.
+
+--wait prints the result. The exit code is 124 if the task timed out, and 1 if it failed or was cancelled. If it is
+interrupted, the task goes on.
+
+--batch reads a JSON object in each line, with the names of docs/protocol.md, "Tasks in JSON":
+
+    {"kind":"render","payload":{"page":"index"},"timeout":"30s","id":"0-PAGE1"}
+
+All lines are checked first: if one is bad, nothing is enqueued, unless --skip-bad is given. It prints the ids in the order of
+the lines.`
+
+func Enqueue() *cli.Command {
+	return &cli.Command{
+		Name:        "enqueue",
+		Usage:       "store a task, or the tasks of a file, and print the id of each",
+		ArgsUsage:   "KIND [JSON|-|@FILE]",
+		Description: enqueueHelp,
+		Flags: append(app.NamespaceFlags(),
+			&cli.StringFlag{Name: "queue", Value: "default", Usage: "the queue"},
+			app.DurationFlag("timeout", 0, "the task ends this long from now at the latest, such as 30s"),
+			&cli.StringFlag{Name: "deadline", Usage: "the task ends at this instant at the latest, such as 2026-11-22T10:00:00Z"},
+			app.DurationFlag("delay", 0, "the task starts this long from now at the earliest"),
+			&cli.StringFlag{Name: "at", Usage: "the task starts at this instant at the earliest"},
+			app.DurationFlag("attempt-timeout", 0, "how long one attempt can take"),
+			app.DurationFlag("queue-timeout", 0, "how long the task can be in line"),
+			app.NumberFlag("retries", 0, 0, math.MaxInt32, "how often a failed attempt is retried (default: that of the kind)"),
+			app.ChoiceFlag("backoff", "", "how the time between attempts grows: constant or exponential", "constant", "exponential"),
+			app.DurationFlag("backoff-delay", 0, "the time before the first retry"),
+			app.DurationFlag("backoff-max", 0, "the longest time between attempts (default: 1d)"),
+			app.NumberFlag("jitter", 0, 0, 100, "up to so many percent of that time are left out at random"),
+			app.NumberFlag("priority", 0, 0, 3, "0 to 3; 3 is claimed first"),
+			&cli.StringFlag{Name: "idempotency-key", Usage: "the task is stored once for this key"},
+			&cli.StringSliceFlag{Name: "header", Usage: "a header of the task, NAME=VALUE; can be given again"},
+			&cli.StringFlag{Name: "id", Usage: "the id of the task: the partition, a dash, letters and digits"},
+			app.DurationFlag("retention", 0, "how long the record is kept after the end, at least 1m"),
+			&cli.BoolFlag{Name: "promise", Usage: "no worker runs the task: curfew resolve ends it"},
+			&cli.BoolFlag{Name: "wait", Usage: "wait for the end of the task, and print its result"},
+			&cli.StringFlag{Name: "batch", Usage: "enqueue the tasks of this file, a JSON object in each line; - for stdin"},
+			&cli.BoolFlag{Name: "skip-bad", Usage: "with --batch: report bad lines, and enqueue the others"},
+			app.RawFlag(), idFlag()),
+		Action: func(c *cli.Context) error {
+			if c.IsSet("batch") {
+				return enqueueBatch(c)
+			}
+			words, err := app.Arguments(c, app.Takes(1, 2, "the kind of the task, and its payload"))
+			if err != nil {
+				return err
+			}
+			if c.Bool("skip-bad") {
+				return app.UsageOf(c, "--skip-bad needs --batch")
+			}
+			task, err := taskOf(c, words)
+			if err != nil {
+				return err
+			}
+			return app.OnNamespaceAs(queue.AccessProduce, app.Takes(1, 2, ""), func(c *cli.Context, q *queue.Queue, _ []string) error {
+				return enqueueOne(c, q, task)
+			})(c)
+		},
+	}
+}
+
+// idFlag returns the flag for the format of what was enqueued.
+func idFlag() cli.Flag {
+	f := app.ChoiceFlag("output", "id", "id, json: one value, or jsonl: a line of JSON for each task", "id", "json", "jsonl")
+	f.Aliases = []string{"o"}
+	return f
+}
+
+// taskOf returns the task of the flags and arguments. It makes all checks that need no call to Redis.
+func taskOf(c *cli.Context, words []string) (task queue.Task, err error) {
+	task = queue.Task{Kind: words[0], Queue: c.String("queue"), ID: c.String("id"), Priority: c.Int("priority"), IdempotencyKey: c.String("idempotency-key"),
+		Timeout: app.DurationOf(c, "timeout"), Delay: app.DurationOf(c, "delay"), AttemptTimeout: app.DurationOf(c, "attempt-timeout"),
+		QueueTimeout: app.DurationOf(c, "queue-timeout"), Retention: app.DurationOf(c, "retention"), Promise: c.Bool("promise"),
+		Backoff: queue.Backoff{Delay: app.DurationOf(c, "backoff-delay"), Exponential: c.String("backoff") == "exponential",
+			Max: app.DurationOf(c, "backoff-max"), Jitter: float64(c.Int("jitter")) / 100}}
+	for _, name := range []string{"timeout", "attempt-timeout", "queue-timeout", "backoff-delay", "retention"} {
+		if c.IsSet(name) && app.DurationOf(c, name) == 0 {
+			return task, app.UsageOf(c, "--%s must not be 0: leave it out", name)
+		}
+	}
+	for _, name := range []string{"queue", "id", "idempotency-key"} {
+		if c.IsSet(name) && c.String(name) == "" {
+			return task, app.UsageOf(c, "--%s must not be empty: leave it out", name)
+		}
+	}
+	if task.Backoff.Delay == 0 && (c.IsSet("backoff") || c.IsSet("backoff-max") || c.IsSet("jitter")) {
+		return task, app.UsageOf(c, "a back-off needs --backoff-delay, the time before the first retry")
+	}
+	if task.MaxRetries = c.Int("retries"); c.IsSet("retries") && task.MaxRetries == 0 {
+		task.MaxRetries = queue.NoRetries
+	}
+	if task.Deadline, err = app.Instant(c, "deadline"); err != nil {
+		return task, err
+	}
+	if task.StartAt, err = app.Instant(c, "at"); err != nil {
+		return task, err
+	}
+	for _, header := range c.StringSlice("header") {
+		name, value, both := strings.Cut(header, "=")
+		if !both || name == "" {
+			return task, app.UsageOf(c, "--header %q must be NAME=VALUE", refusal.Clip(header))
+		}
+		if task.Headers == nil {
+			task.Headers = map[string]string{}
+		}
+		task.Headers[name] = value
+	}
+	if task.ID != "" {
+		if _, err := queue.PartitionOf(task.ID); err != nil {
+			return task, app.Usage("%v", err)
+		}
+	}
+	if len(words) > 1 {
+		if task.Payload, err = app.Body(c, "the payload", words[1]); err != nil {
+			return task, err
+		}
+	}
+	if err := task.Check(1 << 20); err != nil {
+		return task, app.UsageOf(c, "%v", err)
+	}
+	return task, nil
+}
+
+// enqueued is what is printed of a task that was enqueued.
+type enqueued struct {
+	ID       string    `json:"id"`
+	Deadline time.Time `json:"deadline_at,omitzero"`
+	New      bool      `json:"new"`
+}
+
+func enqueueOne(c *cli.Context, q *queue.Queue, task queue.Task) error {
+	r, err := q.Enqueue(c.Context, task)
+	switch {
+	case errors.Is(err, refusal.ErrConflict), errors.Is(err, refusal.ErrOwnerEnded):
+		return cli.Exit(err.Error(), app.ExitRefused)
+	case errors.Is(err, refusal.ErrNotFound):
+		return cli.Exit(err.Error(), app.ExitNotFound)
+	case errors.Is(err, refusal.ErrUnknown) && r.ID != "":
+		return fmt.Errorf("%w; `curfew get %s` says whether it was stored", err, r.ID)
+	case err != nil:
+		return err
+	}
+	if c.Bool("wait") {
+		return awaitOne(c, q, r.ID)
+	}
+	if c.String("output") == "id" {
+		_, err = fmt.Fprintln(c.App.Writer, r.ID)
+		return err
+	}
+	return app.PrintLine(c, enqueued{r.ID, r.Deadline, r.New})
+}
+
+// awaitOne waits for the end of a task, and prints its result.
+func awaitOne(c *cli.Context, q *queue.Queue, id string) error {
+	fmt.Fprintf(c.App.ErrWriter, "enqueued %s\n", id)
+	result, err := q.Result(c.Context, id)
+	if c.Context.Err() != nil {
+		return app.Interrupted("the task goes on: `curfew wait %s` waits for it", id)
+	}
+	if c.String("output") != "id" {
+		if line, ok := endOf(id, result, err); ok {
+			if err := app.PrintLine(c, line); err != nil {
+				return err
+			}
+		}
+	} else if err == nil {
+		if _, err := c.App.Writer.Write(append(result, '\n')); err != nil {
+			return err
+		}
+	}
+	return endError(err)
+}
+
+// endError gives the error of a task's end its exit code.
+func endError(err error) error {
+	var late *queue.TaskTimedOutError
+	switch {
+	case errors.As(err, &late):
+		return cli.Exit(plainText(err.Error()), app.ExitTimedOut)
+	case errors.As(err, new(*queue.TaskFailedError)), errors.Is(err, refusal.ErrCancelled):
+		return cli.Exit(plainText(err.Error()), app.ExitFailed)
+	case errors.Is(err, refusal.ErrNotFound):
+		return cli.Exit(noTask(err), app.ExitNotFound)
+	}
+	return err
+}
+
+func noTask(err error) string {
+	return err.Error() + ": the id is wrong, the task is in another namespace, or its retention is over"
+}
+
+// ended is what is printed of a task that has ended.
+type ended struct {
+	ID          string            `json:"id"`
+	Status      queue.Status      `json:"status"`
+	Result      []byte            `json:"result,omitempty"`
+	Error       string            `json:"error,omitempty"`
+	Reason      queue.Reason      `json:"reason,omitempty"`
+	Code        int               `json:"code,omitempty"`
+	TimeoutType queue.TimeoutType `json:"timeout_type,omitempty"`
+}
+
+// endOf returns the end of a task from what Result has returned; ok is false if that is another error.
+func endOf(id string, result []byte, err error) (e ended, ok bool) {
+	var late *queue.TaskTimedOutError
+	var failed *queue.TaskFailedError
+	switch {
+	case err == nil:
+		return ended{ID: id, Status: queue.Completed, Result: result}, true
+	case errors.As(err, &late):
+		return ended{ID: id, Status: queue.Failed, Error: "Task exceeded deadline", Reason: queue.ReasonTimeout, TimeoutType: late.Type}, true
+	case errors.As(err, &failed):
+		return ended{ID: id, Status: queue.Failed, Error: failed.Err.Error(), Reason: failed.Reason, Code: failed.Code}, true
+	case errors.Is(err, refusal.ErrCancelled):
+		_, why, _ := strings.Cut(err.Error(), refusal.ErrCancelled.Error()+": ")
+		return ended{ID: id, Status: queue.Cancelled, Error: why}, true
+	}
+	return ended{}, false
+}

@@ -1,0 +1,78 @@
+package tasks
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+var (
+	live = []queue.Status{queue.Pending, queue.Running, queue.Waiting}
+	over = []queue.Status{queue.Completed, queue.Failed, queue.Cancelled}
+)
+
+// filterNames are the flags of filterFlags.
+var filterNames = []string{"queue", "kind", "status", "timed-out", "agent", "since", "error"}
+
+// filterFlags returns the flags that say which tasks are meant.
+func filterFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "queue", Usage: "tasks of this queue"},
+		&cli.StringFlag{Name: "kind", Usage: "tasks of this kind"},
+		&cli.StringSliceFlag{Name: "status", Usage: "tasks of this status: PENDING, RUNNING, WAITING, COMPLETED, FAILED or CANCELLED; can be given again"},
+		&cli.BoolFlag{Name: "timed-out", Usage: "tasks that timed out"},
+		&cli.StringFlag{Name: "agent", Aliases: []string{"owner"}, Usage: "children of the task with this id"},
+		&cli.StringFlag{Name: "since", Usage: "tasks that were created or ended at this instant or later; or this long ago, such as 1h"},
+		&cli.StringFlag{Name: "error", Usage: "tasks whose error contains this text"},
+	}
+}
+
+// filterOf returns the filter of the flags.
+func filterOf(c *cli.Context) (f inspect.Filter, err error) {
+	f = inspect.Filter{Queue: c.String("queue"), Kind: c.String("kind"), TimedOut: c.Bool("timed-out"), Owner: c.String("agent"), ErrorText: c.String("error")}
+	for _, name := range filterNames {
+		if c.IsSet(name) && name != "timed-out" && name != "status" && c.String(name) == "" {
+			return f, app.UsageOf(c, "--%s must not be empty: leave it out", name)
+		}
+	}
+	all := []string{}
+	for _, s := range append(live, over...) {
+		all = append(all, string(s))
+	}
+	for _, word := range c.StringSlice("status") {
+		status := queue.Status(strings.ToUpper(word))
+		if near := names.Nearest(string(status), all); near != string(status) {
+			return f, app.UsageOf(c, "--status %q must be %s%s", word, app.OneOf(all), app.DidYouMean(string(status), all))
+		}
+		f.Statuses = append(f.Statuses, status)
+	}
+	f.Since, err = sinceOf(c)
+	return f, err
+}
+
+// sinceOf returns the instant of --since. A duration counts from now on the clock of this machine.
+func sinceOf(c *cli.Context) (time.Time, error) {
+	word := c.String("since")
+	if word == "" {
+		return time.Time{}, nil
+	}
+	if at, err := time.Parse(time.RFC3339, word); err == nil {
+		return at, nil
+	}
+	if ms, err := strconv.ParseInt(word, 10, 64); err == nil && len(word) >= 10 {
+		return time.UnixMilli(ms), nil
+	}
+	ago, err := duration.Parse(word)
+	if err != nil {
+		return time.Time{}, app.UsageOf(c, "--since %q must be an instant, such as 2026-11-22T10:00:00Z, or a duration, such as 1h", word)
+	}
+	return time.Now().Add(-ago), nil
+}

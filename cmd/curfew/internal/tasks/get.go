@@ -1,0 +1,148 @@
+package tasks
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// hideFlag returns the flag that hides what users have put into tasks.
+func hideFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "hide-payloads", Usage: "leave out payloads, results, headers, progress and the texts of errors"}
+}
+
+func Get() *cli.Command {
+	f := app.ChoiceFlag("output", "text", "text, or json: one object", "text", "json", "jsonl")
+	f.Aliases = []string{"o"}
+	return &cli.Command{
+		Name:      "get",
+		Usage:     "print one task whole: record, payload, result or error, children, what an agent waits for and remembers",
+		ArgsUsage: "ID",
+		Description: `docs/keys.md explains the names.
+
+    curfew get 0-1MCC5RM000000001
+    curfew get 0-1MCC5RM000000001 -o json`,
+		Flags: append(app.NamespaceFlags(),
+			&cli.BoolFlag{Name: "full", Usage: "print long payloads, results and entries whole"}, hideFlag(), f),
+		Action: app.OnNamespaceAs(queue.AccessRead, app.Takes(1, 1, "the id of one task"), func(c *cli.Context, q *queue.Queue, words []string) error {
+			w, err := inspect.Read(c.Context, q, words[0])
+			if errors.Is(err, refusal.ErrNotFound) {
+				return cli.Exit(noTask(err), app.ExitNotFound)
+			}
+			if err != nil {
+				return err
+			}
+			if c.Bool("hide-payloads") {
+				w.Hide()
+			}
+			if app.InJSON(c) {
+				return app.PrintLine(c, w)
+			}
+			_, err = fmt.Fprint(c.App.Writer, describe(w, c.Bool("full")))
+			return err
+		}),
+	}
+}
+
+// elsewhere are fields that have a place of their own in the text.
+var elsewhere = []string{"kind", "queue", "status", "result", "error", "headers"}
+
+// describe returns a task as text.
+func describe(w *inspect.Whole, full bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s  in queue %s  %s\n", w.ID, app.PlainWord(w.Kind), app.PlainWord(w.Queue), w.Status)
+	if w.Explanation != nil {
+		fmt.Fprintf(&b, "%s\n", plainText(w.Explanation.String()))
+	}
+	b.WriteByte('\n')
+	for _, name := range slices.Sorted(maps.Keys(w.Fields)) {
+		if !slices.Contains(elsewhere, name) {
+			fmt.Fprintf(&b, "%-20s %s\n", app.PlainWord(name), value(name, w.Fields[name]))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Headers)) {
+		fmt.Fprintf(&b, "%-20s %s: %s\n", "header", app.PlainWord(name), app.PlainWord(w.Headers[name]))
+	}
+	body := func(name string, text []byte) {
+		if text != nil {
+			fmt.Fprintf(&b, "\n%s (%s)\n%s\n", name, app.Plural(int64(len(text)), "byte", "bytes"), shown(text, full))
+		}
+	}
+	body("payload", w.Payload)
+	body("result", w.Result)
+	if w.Error != "" {
+		body("error", []byte(w.Error))
+	}
+	describeAgent(&b, w, full)
+	return b.String()
+}
+
+// describeAgent adds what an agent waits for, its children, and what it remembers.
+func describeAgent(b *strings.Builder, w *inspect.Whole, full bool) {
+	if e := w.Explanation; e != nil && e.Wait != nil {
+		fmt.Fprintf(b, "\nwaits for (%s, %s, %d have ended)\n", e.Wait.Mode, app.Plural(int64(e.Wait.Members), "task", "tasks"), e.Wait.Settled)
+		for _, id := range few(e.Wait.Tasks, full) {
+			fmt.Fprintf(b, "  %s\n", id)
+		}
+	}
+	if len(w.Children) > 0 {
+		fmt.Fprintf(b, "\nchildren (%s were made)\n", w.Fields["children"])
+		lines := make([]string, len(w.Children))
+		for i, child := range w.Children {
+			lines[i] = fmt.Sprintf("%s  %s  %s", child.ID, app.PlainWord(child.Kind), child.Status)
+		}
+		for _, line := range few(lines, full) {
+			fmt.Fprintf(b, "  %s\n", line)
+		}
+	}
+	if m := w.Memory; m != nil {
+		fmt.Fprintf(b, "\nremembers (%s since its checkpoint)\n", app.Plural(int64(len(m.Journal)), "entry", "entries"))
+		if m.State != nil {
+			fmt.Fprintf(b, "  checkpoint %d: %s\n", m.Entries, cell(m.State))
+		}
+		var lines []string
+		for _, n := range slices.Sorted(maps.Keys(m.Journal)) {
+			text := plainText(strings.ReplaceAll(m.Journal[n], "\n", " "))
+			if !full {
+				text = cell([]byte(text))
+			}
+			lines = append(lines, fmt.Sprintf("%d: %s", n, text))
+		}
+		for _, line := range few(lines, full) {
+			fmt.Fprintf(b, "  %s\n", line)
+		}
+	}
+}
+
+// few returns the first lines of a list, and how many more there are.
+func few(lines []string, full bool) []string {
+	const most = 20
+	if full || len(lines) <= most {
+		return lines
+	}
+	return append(lines[:most:most], fmt.Sprintf("… and %d more: --full prints all", len(lines)-most))
+}
+
+// value returns a stored field for people: an instant as a date, and a span with units.
+func value(name, text string) string {
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err == nil && (strings.HasSuffix(name, "_at") || name == "until"):
+		return time.UnixMilli(n).UTC().Format("2006-01-02T15:04:05.000Z")
+	case err == nil && strings.HasSuffix(name, "_ms"):
+		return duration.Duration(time.Duration(n) * time.Millisecond).String()
+	}
+	return app.PlainWord(text)
+}

@@ -1,0 +1,131 @@
+package tasks
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+func List() *cli.Command {
+	return &cli.Command{
+		Name:  "ls",
+		Usage: "list tasks, the newest first in each index",
+		Description: `It reads the indexes of the namespace one after the other, and says on stderr how far it looked. The next tasks are printed with
+--cursor and the same filters.
+
+    curfew ls --queue mail --status FAILED --since 1h
+    curfew ls --timed-out -o id
+    curfew ls --agent 0-1MCC5RM000000001`,
+		Flags: append(append(append(app.NamespaceFlags(), filterFlags()...),
+			app.NumberFlag("limit", 100, 1, math.MaxInt32, "list this many tasks at most"),
+			app.NumberFlag("looks", 1_000_000, 1, math.MaxInt32, "look at about this many entries of indexes at most"),
+			&cli.StringFlag{Name: "cursor", Usage: "go on behind the tasks that were listed"}), hideFlag(), app.ListFlag()),
+		Action: func(c *cli.Context) error {
+			if _, err := app.Arguments(c, app.Nothing); err != nil {
+				return err
+			}
+			f, err := filterOf(c)
+			if err != nil {
+				return err
+			}
+			return app.OnNamespaceAs(queue.AccessRead, app.Nothing, func(c *cli.Context, q *queue.Queue, _ []string) error {
+				return list(c, q, f)
+			})(c)
+		},
+	}
+}
+
+var listed = app.List[inspect.Line]{
+	ID: func(l inspect.Line) string { return l.ID },
+	Columns: []app.Column[inspect.Line]{
+		{Name: "id", Show: func(l inspect.Line) string { return l.ID }},
+		{Name: "kind", Show: func(l inspect.Line) string { return app.PlainWord(l.Kind) }},
+		{Name: "queue", Show: func(l inspect.Line) string { return app.PlainWord(l.Queue) }},
+		{Name: "status", Show: statusOf},
+		{Name: "created", Show: func(l inspect.Line) string { return instant(l.CreatedAt) }},
+		{Name: "deadline", Show: func(l inspect.Line) string { return instant(l.Until) }},
+		{Name: "ended", Show: func(l inspect.Line) string { return instant(l.CompletedAt) }},
+		{Name: "epoch", Wide: true, Right: true, Show: func(l inspect.Line) string { return fmt.Sprint(l.Epoch) }},
+		{Name: "worker", Wide: true, Show: func(l inspect.Line) string { return orDash(plainText(l.Worker)) }},
+		{Name: "index", Wide: true, Show: func(l inspect.Line) string { return l.Index }},
+		{Name: "error", Wide: true, Show: func(l inspect.Line) string {
+			if l.Error == "" {
+				return orDash(cell([]byte(l.LastError)))
+			}
+			return cell([]byte(l.Error))
+		}},
+	},
+}
+
+func statusOf(l inspect.Line) string {
+	switch {
+	case l.TimedOut:
+		return string(l.Status) + " (timeout)"
+	case l.Overdue:
+		return string(l.Status) + " (overdue)"
+	}
+	return string(l.Status)
+}
+
+func instant(at time.Time) string {
+	if at.IsZero() {
+		return "-"
+	}
+	return at.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// list prints up to --limit tasks, and how far it looked.
+func list(c *cli.Context, q *queue.Queue, f inspect.Filter) error {
+	var page inspect.ListPage
+	next, n, looked, broken := c.String("cursor"), 0, 0, 0
+	err := listed.Print(c, func(yield func(inspect.Line, error) bool) {
+		for n < c.Int("limit") && looked < c.Int("looks") {
+			f.Looks = min(10_000, c.Int("looks")-looked)
+			got, err := inspect.List(c.Context, q, f, next, min(c.Int("limit")-n, 1000))
+			if err != nil {
+				yield(inspect.Line{}, err)
+				return
+			}
+			page, next = got, got.Next
+			looked, broken = looked+got.Looked, broken+got.Broken
+			for _, l := range got.Lines {
+				n++
+				if c.Bool("hide-payloads") {
+					inspect.Hide(l.Record)
+				}
+				if !yield(l, nil) {
+					return
+				}
+			}
+			if next == "" {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	tellLooked(c, page, next, int64(n), int64(looked), broken)
+	return nil
+}
+
+func tellLooked(c *cli.Context, page inspect.ListPage, next string, n, looked int64, broken int) {
+	out := c.App.ErrWriter
+	if next == "" {
+		fmt.Fprintf(out, "%s; looked at all %s\n", app.Plural(n, "task", "tasks"), app.Plural(looked, "entry", "entries"))
+	} else {
+		fmt.Fprintf(out, "%s so far; looked at %s, up to the index %s; go on with: --cursor %s\n", app.Plural(n, "task", "tasks"), app.Plural(looked, "entry", "entries"), page.Index, next)
+	}
+	for _, sentence := range page.Unlisted {
+		fmt.Fprintf(out, "not listed: %s (--agent)\n", sentence)
+	}
+	if broken > 0 {
+		fmt.Fprintf(out, "%s cannot be read\n", app.Plural(int64(broken), "record", "records"))
+	}
+}

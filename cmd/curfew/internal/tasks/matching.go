@@ -1,0 +1,188 @@
+package tasks
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// matching is a command that can change all tasks that match a filter.
+type matching struct {
+	verb     string // cancelled
+	statuses []queue.Status
+	do       func(c *cli.Context, q *queue.Queue, ids []string) ([]outcome, error)
+	access   queue.Access
+}
+
+// maxUnasked is how many tasks are changed without a question.
+const maxUnasked = 1000
+
+func matchingHelp(example string) string {
+	return `
+With --all-matching it takes filters in the place of ids. It counts the tasks first. --dry-run ends there. If there are more than
+1,000, type their number, or give --yes. If it is interrupted, it says how many were done. The Redis user needs the rights of a
+producer and of a reader (docs/security.md).
+
+    curfew ` + example + ` --dry-run
+    curfew ` + example
+}
+
+// flags returns the flags for many tasks, and that for the format.
+func (m matching) flags() []cli.Flag {
+	return append(append([]cli.Flag{&cli.BoolFlag{Name: "all-matching", Usage: "all tasks that match the filters below"}}, filterFlags()...),
+		&cli.BoolFlag{Name: "dry-run", Usage: "with --all-matching: print how many match, and change nothing"},
+		&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "with --all-matching: do not ask"},
+		app.ListFlag())
+}
+
+// action returns the action of the command. some is that for ids.
+func (m matching) action(some cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if !c.Bool("all-matching") {
+			for _, name := range append([]string{"dry-run", "yes"}, filterNames...) {
+				if c.IsSet(name) {
+					return app.UsageOf(c, "--%s needs --all-matching, and no ids", name)
+				}
+			}
+			return some(c)
+		}
+		if c.Args().Present() {
+			return app.UsageOf(c, "--all-matching takes filters in the place of ids: leave out %s", app.PlainWord(c.Args().First()))
+		}
+		if c.Bool("yes") && c.Bool("dry-run") {
+			return app.UsageOf(c, "--yes changes tasks and --dry-run does not: leave one of them out")
+		}
+		f, err := filterOf(c)
+		if err != nil {
+			return err
+		}
+		for _, s := range f.Statuses {
+			if !slices.Contains(m.statuses, s) {
+				return app.UsageOf(c, "a task that is %s cannot be %s: leave out --status %s", s, m.verb, s)
+			}
+		}
+		if f.Statuses == nil {
+			f.Statuses = m.statuses
+		}
+		return app.OnNamespaceAs(m.access, app.Nothing, func(c *cli.Context, q *queue.Queue, _ []string) error {
+			_, stop, err := app.OpenAs(c, queue.AccessRead) // to list needs more rights than to change
+			if err != nil {
+				return err
+			}
+			stop()
+			return m.run(c, q, f)
+		})(c)
+	}
+}
+
+// run counts the tasks, asks, and changes them: no more than it has counted.
+func (m matching) run(c *cli.Context, q *queue.Queue, f inspect.Filter) error {
+	n, unlisted, err := m.count(c, q, f)
+	if err != nil {
+		return err
+	}
+	for _, sentence := range unlisted {
+		fmt.Fprintf(c.App.ErrWriter, "not counted: %s (--agent)\n", sentence)
+	}
+	if c.Bool("dry-run") {
+		if strings.HasPrefix(c.String("output"), "json") {
+			return app.PrintLine(c, map[string]any{"count": n})
+		}
+		_, err := fmt.Fprintf(c.App.Writer, "%s would be %s\n", app.Plural(n, "task", "tasks"), m.verb)
+		return err
+	}
+	fmt.Fprintf(c.App.ErrWriter, "%s to be %s\n", app.Plural(n, "task is", "tasks are"), m.verb)
+	if n > maxUnasked && !c.Bool("yes") {
+		if err := m.confirm(c, n); err != nil {
+			return err
+		}
+	}
+	return m.all(c, q, f, n)
+}
+
+func (m matching) count(c *cli.Context, q *queue.Queue, f inspect.Filter) (n int64, unlisted []string, err error) {
+	counter := app.NewCounter(c)
+	defer counter.Clear()
+	err = inspect.Each(c.Context, q, f, func(page inspect.ListPage) error {
+		n += int64(len(page.Lines))
+		unlisted = page.Unlisted
+		counter.Show("counted %s", app.Plural(n, "task", "tasks"))
+		return c.Context.Err()
+	})
+	return n, unlisted, err
+}
+
+func (m matching) confirm(c *cli.Context, n int64) error {
+	fmt.Fprint(c.App.ErrWriter, "Type their number to go on: ")
+	typed, err := app.ReadLine(c.Context, c.App.Reader)
+	if c.Context.Err() != nil {
+		return app.Interrupted("no task was %s", m.verb)
+	}
+	typed = strings.ReplaceAll(strings.TrimSpace(typed), ",", "")
+	switch {
+	case typed == strconv.FormatInt(n, 10):
+		return nil
+	case typed == "":
+		return errors.New("no task was " + m.verb + ": type the number of tasks, or give --yes")
+	case err != nil && typed == "":
+		return err
+	}
+	return fmt.Errorf("no task was %s: %s is not the number of tasks, %s", m.verb, app.PlainWord(cell([]byte(typed))), app.Grouped(n))
+}
+
+// errEnough ends a walk when as many tasks were changed as were counted.
+var errEnough = errors.New("enough")
+
+func (m matching) all(c *cli.Context, q *queue.Queue, f inspect.Filter, n int64) error {
+	counter := app.NewCounter(c)
+	var met, done int64
+	err := tell(c, m.verb, func(yield func(outcome, error) bool) {
+		err := inspect.Each(c.Context, q, f, func(page inspect.ListPage) error {
+			var ids []string
+			for _, l := range page.Lines[:min(int64(len(page.Lines)), n-met)] {
+				ids = append(ids, l.ID)
+			}
+			met += int64(len(ids))
+			if len(ids) > 0 {
+				list, err := m.do(c, q, ids)
+				counter.Clear()
+				for _, o := range list {
+					if o.Changed {
+						done++
+					}
+					if !yield(o, nil) {
+						return errEnough
+					}
+				}
+				if err != nil {
+					return err
+				}
+			}
+			counter.Show("%s %s of %s", m.verb, app.Grouped(done), app.Grouped(n))
+			if met >= n {
+				return errEnough
+			}
+			return c.Context.Err()
+		})
+		counter.Clear()
+		if err != nil && err != errEnough {
+			yield(outcome{}, err)
+		}
+	})
+	said := fmt.Sprintf("%s of %s %s", app.Grouped(done), app.Plural(n, "task was", "tasks were"), m.verb)
+	if c.Context.Err() != nil && done < n {
+		return app.Interrupted("%s; run it again for the others", said)
+	}
+	if err == nil {
+		fmt.Fprintln(c.App.ErrWriter, said)
+	}
+	return err
+}

@@ -1,0 +1,141 @@
+package tasks
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// outcome is what a command did to one task.
+type outcome struct {
+	ID        string       `json:"id,omitempty"`
+	Status    queue.Status `json:"status,omitempty"`
+	Changed   bool         `json:"changed"`
+	RetryOf   string       `json:"retry_of,omitempty"`
+	Deadline  time.Time    `json:"deadline_at,omitzero"`
+	GraceEnds time.Time    `json:"grace_at,omitzero"`
+	RemovedAt time.Time    `json:"removed_at,omitzero"`
+	Text      string       `json:"text"` // what was done, or why not
+
+	code int // the exit code for this task
+}
+
+var outcomes = app.List[outcome]{
+	ID: func(o outcome) string { return o.ID },
+	Columns: []app.Column[outcome]{
+		{Name: "id", Show: func(o outcome) string { return orDash(o.ID) }},
+		{Name: "status", Show: func(o outcome) string { return orDash(string(o.Status)) }},
+		{Name: "what", Show: func(o outcome) string { return plainText(o.Text) }},
+	},
+}
+
+func orDash(word string) string {
+	if word == "" {
+		return "-"
+	}
+	return word
+}
+
+// refused returns the outcome for a task that the command could not change.
+func refused(id string, err error) outcome {
+	o := outcome{ID: id, Text: err.Error(), code: app.ExitFailed}
+	switch {
+	case errors.Is(err, refusal.ErrNotFound):
+		o.Text, o.code = "no such task: the id is wrong, the task is in another namespace, or its retention is over", app.ExitNotFound
+	case errors.Is(err, refusal.ErrInvalid), errors.Is(err, refusal.ErrNotEnded), errors.Is(err, refusal.ErrOwnerEnded), errors.Is(err, refusal.ErrConflict), errors.Is(err, refusal.ErrNeeded):
+		var of *refusal.Error
+		if errors.As(err, &of) {
+			o.Text = of.Err.Error()
+		}
+		o.code = app.ExitRefused
+	}
+	return o
+}
+
+// badness orders exit codes: that of the worst task is the one of the command.
+var badness = []int{0, app.ExitNotFound, app.ExitRefused, app.ExitTimedOut, app.ExitFailed}
+
+// tell prints an outcome for each task, and returns an error with the worst exit code. verb is what was to be done:
+// cancelled.
+func tell(c *cli.Context, verb string, all iter.Seq2[outcome, error]) error {
+	worst, n, failed, first := 0, 0, 0, ""
+	err := outcomes.Print(c, func(yield func(outcome, error) bool) {
+		for o, err := range all {
+			n++
+			if err == nil && o.code != 0 {
+				if failed++; failed == 1 {
+					first = o.ID + ": " + o.Text
+				}
+				if slices.Index(badness, o.code) > slices.Index(badness, worst) {
+					worst = o.code
+				}
+				if c.String("output") == "id" {
+					continue
+				}
+			}
+			if !yield(o, err) {
+				return
+			}
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case failed == 0:
+		return nil
+	case n == 1:
+		return cli.Exit(plainText(first), worst)
+	}
+	return cli.Exit(fmt.Sprintf("%d of %d tasks were not %s: %s", failed, n, verb, plainText(first)), worst)
+}
+
+// someIDs is for a command about one or more tasks.
+var someIDs = app.Takes(1, 1<<20, "the ids of one or more tasks")
+
+// checkIDs refuses what cannot be an id of the namespace.
+func checkIDs(q *queue.Queue, ids []string) error {
+	for _, id := range ids {
+		if _, err := names.PartitionIn(id, q.Partitions()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changed returns the action of a command that changes the tasks of its arguments. do returns an outcome for each.
+func changed(access queue.Access, verb string, do func(c *cli.Context, q *queue.Queue, ids []string) ([]outcome, error)) cli.ActionFunc {
+	return app.OnNamespaceAs(access, someIDs, func(c *cli.Context, q *queue.Queue, ids []string) error {
+		if err := checkIDs(q, ids); err != nil {
+			return err
+		}
+		done := 0
+		err := tell(c, verb, func(yield func(outcome, error) bool) {
+			for some := range slices.Chunk(ids, 500) {
+				list, err := do(c, q, some)
+				for _, o := range list {
+					done++
+					if !yield(o, nil) {
+						return
+					}
+				}
+				if err != nil {
+					yield(outcome{}, err)
+					return
+				}
+			}
+		})
+		if c.Context.Err() != nil && err != nil {
+			return app.Interrupted("%d of %s %s; the command can be repeated", done, app.Plural(int64(len(ids)), "task was", "tasks were"), verb)
+		}
+		return err
+	})
+}

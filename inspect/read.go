@@ -1,0 +1,186 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/curfew-dev/curfew/internal/jsonline"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// Whole is a task with all that is stored for it.
+type Whole struct {
+	*queue.Record
+	Explanation *Explanation // nil if the task ended or was removed while it was read
+	// Children are the newest children of the task that are still stored, at most 100, the newest first.
+	// The field children of the record says how many there were.
+	Children []*queue.Record
+	Memory   *queue.Memory // what an agent remembers; nil for other tasks, and after the agent's end
+}
+
+// newestChildren is the maximum number of children that Read returns.
+const newestChildren = 100
+
+// Read reads all that is stored for a task. It changes nothing. It makes a call for each part, so the task may
+// change between them. It returns [refusal.ErrNotFound] if there is no such task.
+func Read(ctx context.Context, q *queue.Queue, id string) (*Whole, error) {
+	if err := q.Ready(ctx); err != nil {
+		return nil, refusal.Failed("read", "", err)
+	}
+	record, err := q.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	w := &Whole{Record: record}
+	if w.Explanation, err = Explain(ctx, q, id); err != nil && !errors.Is(err, refusal.ErrNotFound) {
+		return nil, err
+	}
+	if w.Fields["children"] != "" {
+		if w.Children, err = children(ctx, q, id); err != nil {
+			return nil, refusal.Failed("read", id, err)
+		}
+	}
+	if w.Fields["journal"] != "" {
+		if w.Memory, err = q.Attempts().Recall(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// children returns the newest children of a task.
+func children(ctx context.Context, q *queue.Queue, id string) ([]*queue.Record, error) {
+	p, err := names.PartitionIn(id, q.Partitions())
+	if err != nil {
+		return nil, err
+	}
+	ids, err := q.Client().LRange(ctx, q.Root(p)+":children:"+id, -newestChildren, -1).Result()
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(ids)
+	all, err := q.GetAll(ctx, ids)
+	return slices.DeleteFunc(all, func(r *queue.Record) bool { return r == nil }), err
+}
+
+// Hidden stands for a text of users that Hide has removed.
+const Hidden = "(hidden)"
+
+// userTexts are the fields of a record that users have written.
+var userTexts = []string{"result", "error", "headers", "last_error", "retry_error", "cancel_reason", "progress"}
+
+// Hide removes what users have put into a record: payload, result, headers, progress and the texts of errors. A
+// program that shows records to people who may not read these calls it first. The fields payload_bytes and body_bytes
+// still say how long payload, and result or error, are.
+func Hide(r *queue.Record) {
+	r.Fields = maps.Clone(r.Fields)
+	if n := len(r.Payload); n > 0 {
+		r.Fields["payload_bytes"] = strconv.Itoa(n)
+	}
+	if n := len(r.Result) + len(r.Error); n > 0 {
+		r.Fields["body_bytes"] = strconv.Itoa(n)
+	}
+	for _, name := range userTexts {
+		delete(r.Fields, name)
+	}
+	r.Payload, r.Result, r.Headers = nil, nil, nil
+	r.Error, r.LastError, r.RetryError, r.Progress = "", "", "", ""
+}
+
+// Hide is the function Hide for the record, its children, its explanation and what an agent remembers.
+func (w *Whole) Hide() {
+	Hide(w.Record)
+	for _, child := range w.Children {
+		Hide(child)
+	}
+	if e := w.Explanation; e != nil {
+		hide(&e.LastError)
+		if e.End != nil {
+			hide(&e.End.Error)
+		}
+		if e.Run != nil {
+			hide(&e.Run.CancelReason)
+		}
+		if e.Wait != nil {
+			hide(&e.Wait.Because)
+		}
+	}
+	if w.Memory != nil {
+		w.Memory.State = nil
+		for n := range w.Memory.Journal {
+			w.Memory.Journal[n] = Hidden
+		}
+	}
+}
+
+func hide(text *string) {
+	if *text != "" {
+		*text = Hidden
+	}
+}
+
+// childLine is what the JSON of a task says of a child.
+type childLine struct {
+	ID     string       `json:"id"`
+	Kind   string       `json:"kind"`
+	Status queue.Status `json:"status"`
+}
+
+type memoryLine struct {
+	State    []byte       `json:"state,omitempty"`
+	Children int64        `json:"children"`
+	Entry    int64        `json:"entry"`
+	Entries  []memoryPart `json:"entries"`
+}
+
+type memoryPart struct {
+	Entry int64  `json:"entry"`
+	Text  string `json:"text"`
+}
+
+// MarshalJSON encodes the task as one object: the fields of the record, and of the explanation what the record
+// does not have.
+func (w *Whole) MarshalJSON() ([]byte, error) {
+	var o jsonline.Object
+	o.Word("id", w.ID)
+	o.Flag("overdue", w.Overdue)
+	if w.Payload != nil {
+		o.Word("payload", string(w.Payload))
+	}
+	o.Fields(w.Fields)
+	if e := w.Explanation; e != nil {
+		o.Word("why", string(e.Why))
+		o.Word("sentence", e.String())
+		o.Value("bound", e.Bound)
+		o.Value("ends_by", e.EndsBy)
+		if e.Line != nil {
+			o.Value("line", e.Line)
+		}
+		if e.Wait != nil {
+			o.Value("wait", e.Wait)
+		}
+		if len(e.Warnings) > 0 {
+			o.Value("warnings", e.Warnings)
+		}
+	}
+	if w.Children != nil {
+		lines := make([]childLine, len(w.Children))
+		for i, child := range w.Children {
+			lines[i] = childLine{child.ID, child.Kind, child.Status}
+		}
+		o.Value("child_tasks", lines)
+	}
+	if m := w.Memory; m != nil {
+		line := memoryLine{State: m.State, Children: m.Checkpoint.Children, Entry: m.Entries}
+		for _, n := range slices.Sorted(maps.Keys(m.Journal)) {
+			line.Entries = append(line.Entries, memoryPart{n, m.Journal[n]})
+		}
+		o.Value("memory", line)
+	}
+	return o.Close(), nil
+}
