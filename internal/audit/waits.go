@@ -74,12 +74,8 @@ func (a *audit) looked(id string, t, w map[string]string) {
 				ends = "with its owner"
 			}
 		}
-		// Nor is an agent woken whose own limit in its owner's wait is over.
-		owner, name := names.OwnerOf(id), id[strings.LastIndexByte(id, '.')+1:]
-		if _, waits := a.Zsets["pending:"+owner][name]; waits && a.Zsets["patience:"+owner][name] != 0 {
-			ends = "with its owner's wait"
-		}
-		a.must(there && w["losers"] == "cancel" || ends != "", id, "has a wait that fired, and nothing wakes it")
+		// Nor is an agent woken whose own limit in its owner's wait is over: the sweep looks at it again.
+		a.must(there || ends != "", id, "has a wait that fired, and nothing wakes it")
 	default:
 		a.must(!there, id, "must not be in waits")
 	}

@@ -283,7 +283,13 @@ func (m *model) watch(t *modelTask) {
 // conclude wakes an agent whose wait is over, once the members that must be cancelled first are. An
 // agent whose own time is up is not woken.
 func (m *model) conclude(t *modelTask) {
-	if t == nil || t.wait == nil || t.wait.state != "fired" || t.status != queue.Waiting || m.over(t) != nil || t.limit != 0 && t.limit < m.now {
+	if t == nil || t.wait == nil || t.wait.state != "fired" || t.status != queue.Waiting || t.limit != 0 && t.limit < m.now {
+		return
+	}
+	if over := m.over(t); over != nil {
+		if over.kind == "patience" { // the wait of its owner may have been decided before
+			m.waits[t.id] = m.now - 1
+		}
 		return
 	}
 	w, why := t.wait, "not_needed"

@@ -4,16 +4,19 @@
 --
 --   ended, removed  instants
 --
+-- @use store/alarm
 -- @use store/index
+-- @use store/new_score
 -- @use task/idempotency
 local function forget_sooner(tx, task, ended, removed)
   local key = task.idempotency_key
   if not key or task.idempotency_scope or idempotency.find(tx, key) ~= task.id then
     return
   end
-  local forgotten = tonumber(redis.call("ZSCORE", tx.key.forget, key) or nil)
+  local forgotten = tonumber(new_score(tx, tx.key.forget, key))
   local sooner = math.max(ended + 86400000, removed)
   if forgotten and sooner < forgotten then
     index.add(tx, tx.key.forget, string.format("%d", sooner), key)
+    alarm.note(tx, sooner)
   end
 end

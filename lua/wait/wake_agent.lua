@@ -6,14 +6,12 @@
 -- An agent that is itself out of time is not woken: it ends.
 --
 -- @use store/refused
--- @use store/alarm
 -- @use store/emit
 -- @use store/index
 -- @use store/reason
 -- @use store/record
 -- @use store/tell
 -- @use queue/count
--- @use task/ending
 -- @use task/line_up
 -- @use task/put_aside
 -- @use wait/cancel_losers
@@ -21,6 +19,7 @@
 -- @use wait/journal
 -- @use wait/read_wait
 -- @use wait/verdict
+-- @use wait/wakeable
 
 -- read returns the stored fields of the wait beside its counters. It reads every key that may be of the wrong type, so
 -- that nothing raises after something was decided.
@@ -42,15 +41,9 @@ local function read(tx, id, w)
   return told, told.label .. told.digest .. told.members .. told.reason
 end
 
--- wakeable reports whether an agent waits and has time left.
-local function wakeable(tx, agent, w)
-  return w.state == "fired" and agent.status == "WAITING" and not ending(tx, agent) and
-    not (agent.limit_at and tonumber(agent.limit_at) < tx.at)
-end
-
 local function wake_agent(tx, id)
   local agent, w = record.get(tx, id), read_wait(tx, id)
-  if not agent or not w or not wakeable(tx, agent, w) then
+  if not agent or not w or not wakeable.now(tx, agent, w) then
     return
   end
   local ok, told = pcall(read, tx, id, w)
@@ -63,8 +56,7 @@ local function wake_agent(tx, id)
   local timed_out = told.reason == "timed_out"
   if told.losers == "cancel" and cancel_losers(tx, id, w, timed_out and "wait_timeout" or "not_needed") then
     w.changed = true
-    index.add(tx, tx.key.waits, string.format("%d", tx.at - 1), id)
-    alarm.note(tx, tx.at)
+    wakeable.look_again(tx, id)
     return
   end
   local text = verdict(told, told.reason, told.winner, told.fired_at, told.settled)
