@@ -62,19 +62,6 @@ func start() (ctx context.Context, q *queue.Queue, stop func()) {
 	return ctx, q, func() { cancel(); <-drained; server.Close() }
 }
 
-func Example() {
-	ctx, q, stop := start()
-	defer stop()
-
-	r, err := Resize.Enqueue(ctx, q, ResizeArgs{URL: "a.png"})
-	if err != nil {
-		log.Fatal(err)
-	}
-	out, err := Resize.Result(ctx, q, r.ID)
-	fmt.Println(out.Bytes, err)
-	// Output: 500 <nil>
-}
-
 func ExampleKind_Run() {
 	ctx, q, stop := start()
 	defer stop()

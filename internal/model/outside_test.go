@@ -166,7 +166,7 @@ func (m *model) abandon(worker string, claims []*modelTask) {
 	delete(m.fetched, worker)
 }
 
-// hooked returns the id of a live hook of a task, "" if there is none.
+// hooked returns the id of a hook of the task that has not ended, or "" if all have ended.
 func (m *model) hooked(t *modelTask) string {
 	for _, event := range []string{"success", "failure", "timeout", "cancel"} {
 		if h := m.tasks[t.id+"!"+event]; h != nil && h.lives() {

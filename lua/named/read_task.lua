@@ -37,7 +37,8 @@ local function check_headers(text, what)
   end
 end
 
--- in_ms replaces each duration by its ms. It returns whether any value is none, too.
+-- in_ms converts each duration to ms. It returns the fields, the name that each was given by, and whether the value of any
+-- field is "none".
 local function in_ms(given, what)
   local fields, told, none = {}, {}, false
   for name, value in pairs(given) do

@@ -1,5 +1,5 @@
--- hooked returns the id of a live hook of the task, nil if there is none. The record of the task waits for its hook: if
--- another task used the id meanwhile, its own hook could not be made.
+-- hooked returns the id of a hook of the task that has not ended, or nil if all have ended. The record of a task is kept
+-- until its hook has ended: otherwise another task could use the id, and its own hook could not be made.
 --
 -- @use store/record
 -- @use task/live

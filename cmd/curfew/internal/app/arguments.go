@@ -89,7 +89,7 @@ func takesValue(command *cli.Command, arg string) bool {
 	return f != nil && !is
 }
 
-// FlagOf returns the flag with a name, nil if there is none.
+// FlagOf returns the flag of a command that has this name, or nil if the command has no such flag.
 func FlagOf(command *cli.Command, name string) cli.Flag {
 	for _, f := range command.Flags {
 		if slices.Contains(f.Names(), name) {
