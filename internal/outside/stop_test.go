@@ -21,8 +21,8 @@ const (
 	hangs = `echo $$ >$DIR/pid; exec sleep 60`
 	// ignores does not.
 	ignores = `trap '' TERM; echo $$ >$DIR/pid; while :; do sleep 0.05; done`
-	// forks ends with SIGTERM, and leaves a child that ignores it.
-	forks = `(trap '' TERM; while :; do sleep 0.05; done) & echo $! >$DIR/child; echo $$ >$DIR/pid; wait`
+	// forks ends with SIGTERM, and leaves a child that ignores it from its start on.
+	forks = `trap '' TERM; (while :; do sleep 0.05; done) & trap - TERM; echo $! >$DIR/child; echo $$ >$DIR/pid; wait`
 	// tidies ends with SIGTERM, and its child uses the grace to clean up.
 	tidies = `(trap 'sleep 0.1; echo tidy >$DIR/tidy; exit' TERM; echo ready >$DIR/ready; while :; do sleep 0.01; done) & echo $! >$DIR/child; while [ ! -e $DIR/ready ]; do sleep 0.01; done; echo $$ >$DIR/pid; wait`
 	// yields exits with code 0 when it is told to stop.
