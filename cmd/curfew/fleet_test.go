@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/internal/queuetest"
@@ -18,6 +19,7 @@ import (
 // fleetCommands are an invocation of each command of package fleet.
 var fleetCommands = []string{
 	"queue ls", "queue get mail", "queue pause mail", "queue resume mail", "queue drain mail --yes", "queue limit mail --running 2",
+	"kind ls", "kind get render", "kind set render --timeout 5s",
 }
 
 // atOnce runs the command with each of the arguments at the same time, since most of them wait.
@@ -140,5 +142,8 @@ func fleetNamespace(t *testing.T) (q *queue.Queue, url string) {
 	t.Helper()
 	q, url = namespace(t, 0)
 	queuetest.Enqueue(t, q, queue.Task{Queue: "mail"})
+	if err := q.DefineKind(t.Context(), "render", queue.Defaults{Timeout: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
 	return q, url
 }
