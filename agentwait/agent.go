@@ -93,6 +93,22 @@ func (a *Agent) ID() string { return a.given().job.ID }
 // Info describes the agent's task, as worker.Info does.
 func (a *Agent) Info() worker.Job { return a.given().job }
 
+// EnsureKind stores the defaults of a kind if it has none, as [queue.Queue.EnsureKind] does. It is for packages that
+// schedule children of kinds with defaults. If it returns an error, the agent can do nothing more in this run.
+func (a *Agent) EnsureKind(kind string, d queue.Defaults) error {
+	if err := a.barred(); err != nil {
+		return err
+	}
+	err := a.q.EnsureKind(a, kind, d)
+	if err != nil {
+		err = a.trouble(err)
+		if a.gone == nil {
+			a.gone = err
+		}
+	}
+	return err
+}
+
 // barred returns why the agent can do nothing more in this run, or nil. If the agent is used inside
 // the function of its step, barred ends the agent: a replay does not run that function, so it
 // could not make the same calls.

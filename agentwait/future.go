@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -78,7 +79,8 @@ func nameOf(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
 // task.ID is the name of the child. It must not be a number, begin with "s-", or have a dot. A child
 // without a name gets the next number. With names, the code around a child can change while agents
 // run. task.IdempotencyKey is a name too, and can be used again: the second call of Schedule returns
-// the first child, and ignores the rest of its task.
+// the first child, and ignores the rest of its task. So can task.Name, which is any text of up to 128 bytes:
+// "orders/17" is the child with the ID e-orders_2f17, as [queue.Queue.IDOf] writes it.
 func Schedule[T any](a *Agent, in any, task queue.Task) *Future[T] {
 	a.given()
 	payload, err := encode(in)
@@ -91,12 +93,25 @@ func Schedule[T any](a *Agent, in any, task queue.Task) *Future[T] {
 	if err == nil && task.ID != "" {
 		err = checkName(task.ID)
 	}
+	if err == nil && task.Name != "" {
+		task.IdempotencyKey, err = keyOfName(&task)
+	}
 	if err == nil && task.IdempotencyKey != "" {
 		if there := a.keyed(&task, &err); there != nil {
 			return &Future[T]{child: there}
 		}
 	}
 	return &Future[T]{child: a.schedule(task, err)}
+}
+
+// keyOfName returns the idempotency key of a child with a Name, and removes the Name.
+func keyOfName(task *queue.Task) (string, error) {
+	key, err := names.Encode(task.Name)
+	if err == nil && (task.ID != "" || task.IdempotencyKey != "") {
+		err = fmt.Errorf("%w: set one of Name, ID and IdempotencyKey of a child, not %s and another one", refusal.ErrInvalid, clip(task.Name))
+	}
+	task.Name = ""
+	return key, err
 }
 
 // keyed uses an idempotency key as the child's name. It returns the child that has the key already, or

@@ -80,3 +80,27 @@ func TestAListOfChildrenHasAQueue(t *testing.T) {
 		}
 	}
 }
+
+// The name of a child is any text. A second call with the name returns the first child, in a replay too.
+func TestANameOfAChildCanBeAnyText(t *testing.T) {
+	s := newStage(t)
+	s.handlers(s.w)
+	agentwait.Handle(s.w, "agent", func(a *agent, _ string) (string, error) {
+		order := func(what, name string) *agentwait.Future[string] {
+			return agentwait.Schedule[string](a, what, queue.Task{Kind: "echo", Name: name})
+		}
+		first, second, third := order("first", "orders/17"), order("second", "orders/17"), order("third", "17")
+		if first.ID() != a.ID()+".e-orders_2f17" || second.ID() != first.ID() || third.ID() != a.ID()+".n-17" {
+			t.Errorf("the children are %s, %s and %s", first.ID(), second.ID(), third.ID())
+		}
+		_, err := agentwait.Await(a, agentwait.Schedule[string](a, "x", queue.Task{Kind: "echo", Name: "a", ID: "b"}))
+		if !errors.Is(err, refusal.ErrInvalid) || !strings.Contains(err.Error(), "set one of Name, ID and IdempotencyKey") {
+			t.Errorf("a child with a name and an ID: %v, want it refused", err)
+		}
+		all, err := agentwait.JoinAll(a, first, second, third)
+		return strings.Join(all, " "), err
+	})
+	id := s.enqueue("agent", "")
+	s.drain()
+	s.completed(id, `"first first third"`)
+}

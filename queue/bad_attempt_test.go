@@ -101,7 +101,7 @@ func TestCallsOfAgentsRefuseBadInput(t *testing.T) {
 		suspend("a child with other content", func(s *scene, p *queue.Suspension) {
 			p.Children[0] = queue.Task{Kind: "other", ID: s.running + ".child"}
 		},
-			refusal.ErrConflict, "child", ".child: idempotency key belongs"),
+			refusal.ErrConflict, "child", ".child: idempotency key, name or id belongs"),
 		suspend("an unknown member", func(s *scene, p *queue.Suspension) { p.Wait.Members = []queue.Member{{ID: s.running + ".none"}} },
 			refusal.ErrNotFound, "member", ".none: no such task"),
 		suspend("a member of another agent", func(s *scene, p *queue.Suspension) { p.Wait.Members = []queue.Member{{ID: s.promise}} },

@@ -246,6 +246,12 @@ func TestEnqueueRefusesContradictions(t *testing.T) {
 		{"a child with an idempotency key", func(s *scene) error {
 			return s.enqueue(queue.Task{ID: s.running + ".other", IdempotencyKey: "key"})
 		}, refusal.ErrInvalid, "idempotency key", "cannot be given for a child: its id is its idempotency key"},
+		{"a name of 129 bytes", func(s *scene) error { return s.enqueue(queue.Task{Name: strings.Repeat("x", 129)}) },
+			refusal.ErrInvalid, "name", "has 129 bytes: it must be 1 to 128 bytes of any text; hash a longer one"},
+		{"a name and an idempotency key", func(s *scene) error { return s.enqueue(queue.Task{Name: "a", IdempotencyKey: "b"}) },
+			refusal.ErrInvalid, "idempotency key", "cannot be given together with a name"},
+		{"a child with a name", func(s *scene) error { return s.enqueue(queue.Task{ID: s.running + ".x", Name: "a"}) },
+			refusal.ErrInvalid, "name", "cannot be given for a child"},
 		{"an id for a root task", func(s *scene) error { return s.enqueue(queue.Task{ID: "0-mine"}) },
 			refusal.ErrInvalid, "id", "is not the id of a child"},
 		{"a child of an unknown task", func(s *scene) error { return s.enqueue(queue.Task{ID: s.gone + ".child"}) },

@@ -125,10 +125,13 @@ func (q *Queue) placeAt(task *Task, here int) (int, error) {
 	return p, err
 }
 
-// name returns the id of a task: the given one or a new one.
+// name returns the id of a task: the given one, that of its name, or a new one.
 func (q *Queue) name(p int, task *Task) string {
-	if task.ID != "" {
+	switch {
+	case task.ID != "":
 		return task.ID
+	case task.Name != "":
+		return q.IDOf(task.Name)
 	}
 	return q.ids.Next(p, time.Now())
 }
@@ -139,7 +142,7 @@ func (q *Queue) name(p int, task *Task) string {
 func (q *Queue) send(ctx context.Context, p int, batch []*submission) error {
 	for len(batch) > 0 {
 		s := shapes{rows: make([]any, 0, 3*len(batch))}
-		if slices.ContainsFunc(batch, func(c *submission) bool { return c.task.ID != "" }) {
+		if slices.ContainsFunc(batch, func(c *submission) bool { return c.task.fixed() }) {
 			s.call = NewCall()
 		}
 		for _, c := range batch {
@@ -156,10 +159,15 @@ func (q *Queue) send(ctx context.Context, p int, batch []*submission) error {
 			return err
 		}
 		var again []*submission
+		seen := map[string]bool{} // ids that callers have given
 		for i, c := range batch {
-			if c.read(replies[i]) {
+			switch {
+			case c.read(replies[i]):
 				c.id = q.ids.Next(p, time.Now())
 				again = append(again, c)
+			case c.task.fixed():
+				c.receipt.New = c.receipt.New && !seen[c.id] // an earlier task of this call has made it
+				seen[c.id] = true
 			}
 		}
 		batch = again
@@ -190,10 +198,14 @@ func (c *submission) read(reply any) bool {
 	case "CONFLICT":
 		c.err = refusal.ErrConflict
 	case "TAKEN":
-		if c.task.ID == "" {
+		switch {
+		case !c.task.fixed():
 			return true
+		case c.task.Name != "":
+			c.err = fmt.Errorf("%w: the task with the name %q has another kind, queue or payload", refusal.ErrConflict, refusal.Clip(c.task.Name))
+		default:
+			c.err = fmt.Errorf("%w: the owner has a child of this name with other content", refusal.ErrConflict)
 		}
-		c.err = fmt.Errorf("%w: the owner has a child of this name with other content", refusal.ErrConflict)
 	case "OWNER":
 		if c.err = refusal.ErrOwnerEnded; engine.Text(more) == "" {
 			c.err = fmt.Errorf("owner %s: %w", id, refusal.ErrNotFound)

@@ -25,8 +25,8 @@ type Defaults struct {
 
 // DefineKind stores the defaults of a kind, and replaces those that it had. They apply to tasks that
 // are enqueued later, not to existing tasks. The zero Defaults remove them. Workers define their
-// kinds when they start. A producer that can start before the workers calls DefineKind before it
-// enqueues. It can be called any number of times.
+// kinds when they start. A producer that can start before the workers calls [Queue.EnsureKind] before it
+// enqueues. DefineKind can be called any number of times.
 //
 // DefineKind makes a call to each partition. If it returns the error of a call, some partitions can
 // have the new defaults already: call it again.
@@ -34,11 +34,26 @@ func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 	if err := q.ready(ctx); err != nil {
 		return refusal.Failed("define kind", "", err)
 	}
+	args, err := q.defaultsOf(kind, d)
+	if err != nil {
+		return refusal.Failed("define a kind", "", err) // without the kind, which can be invalid itself
+	}
+	for p := range q.Partitions() {
+		if _, err := worded(q.engine.Call(ctx, p, "define", args...)); err != nil {
+			return refusal.Failed("define "+kind, "", err)
+		}
+	}
+	q.kinds.defined(kind, d)
+	return nil
+}
+
+// defaultsOf returns the arguments of a call that defines a kind.
+func (q *Queue) defaultsOf(kind string, d Defaults) ([]any, error) {
 	t := Task{Kind: kind, Timeout: d.Timeout, QueueTimeout: d.QueueTimeout, AttemptTimeout: d.AttemptTimeout,
 		OnTimeout: d.OnTimeout, OnDeadline: d.OnDeadline, WarnAt: d.WarnAt, CancelGrace: d.CancelGrace, TimeoutGrace: d.TimeoutGrace, MaxRetries: d.MaxRetries,
 		Backoff: d.Backoff, Retry: d.Retry, Retention: d.Retention}
 	if err := t.check(q.config.MaxBytes); err != nil {
-		return refusal.Failed("define a kind", "", err) // without the kind, which can be invalid itself
+		return nil, err
 	}
 	args := []any{kind}
 	t.policyFields(func(name string, value any) {
@@ -46,12 +61,7 @@ func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 			args = append(args, name, value)
 		}
 	})
-	for p := range q.Partitions() {
-		if _, err := worded(q.engine.Call(ctx, p, "define", args...)); err != nil {
-			return refusal.Failed("define "+kind, "", err)
-		}
-	}
-	return nil
+	return args, nil
 }
 
 // Kinds returns the stored defaults of all kinds: by kind, then by field.

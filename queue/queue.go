@@ -72,6 +72,7 @@ type Queue struct {
 	batchers  []batcher     // one for each partition: concurrent enqueues share calls
 	watches   watches
 	wakeLines wakeLines
+	kinds     ensuredKinds
 }
 
 // Open opens a namespace, and creates it if it is new. With AccessRead it does not create it, and

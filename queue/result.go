@@ -37,6 +37,22 @@ func (q *Queue) Result(ctx context.Context, id string) ([]byte, error) {
 	if err := q.ready(ctx); err != nil {
 		return nil, refusal.Failed("result", "", err)
 	}
+	r, err := q.wait(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return r.Outcome()
+}
+
+// Wait waits until a task has ended, as Result does, and returns its record.
+func (q *Queue) Wait(ctx context.Context, id string) (*Record, error) {
+	if err := q.ready(ctx); err != nil {
+		return nil, refusal.Failed("result", "", err)
+	}
+	return q.wait(ctx, id)
+}
+
+func (q *Queue) wait(ctx context.Context, id string) (*Record, error) {
 	p, err := names.PartitionIn(id, q.Partitions())
 	if err != nil {
 		return nil, refusal.Failed("result", id, err)
@@ -50,7 +66,7 @@ func (q *Queue) Result(ctx context.Context, id string) ([]byte, error) {
 		r, due, err := q.ended(ctx, p, id)
 		switch {
 		case err == nil && r != nil:
-			return r.Outcome()
+			return r, nil
 		case err == nil:
 		case ctx.Err() != nil, !errors.Is(err, refusal.ErrUnavailable) && !errors.Is(err, refusal.ErrUnknown):
 			return nil, refusal.Failed("result", id, err)

@@ -13,7 +13,7 @@ import (
 // limits, which count from now. RetryOf of the new task is the id of the old one. The old task is not
 // changed. change, if it is not nil, can modify the new task before it is enqueued.
 //
-// The new task has no idempotency key (the old task has it), no start time, and no owner, even if
+// The new task has no idempotency key and no name (the old task has it), no start time, and no owner, even if
 // the old one was a child. It takes no default that its kind has got since, but for WarnAt and Retry if the old
 // task has none, and for what change sets to zero. Retry returns [refusal.ErrNotFound], and [refusal.ErrInvalid] for a task
 // that has not ended and for a timer.

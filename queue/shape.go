@@ -8,13 +8,13 @@ import (
 // shapes collects the tasks of one call. Tasks that differ only in id and payload share a shape,
 // which is sent and checked once (lua/task/read_tasks.lua).
 type shapes struct {
-	call  string  // identifies the call: a child that an earlier call created is reported as known; "" without children
+	call  string  // identifies the call: a task of a given id that an earlier call created is reported as known; "" without such tasks
 	tasks []*Task // one task of each shape
 	rows  []any   // shape, id, payload of each task
 }
 
 func (s *shapes) add(t *Task, id string) {
-	n := slices.IndexFunc(s.tasks, func(o *Task) bool { return t.sameShape(o) && (t.ID == "") == (o.ID == "") })
+	n := slices.IndexFunc(s.tasks, func(o *Task) bool { return t.sameShape(o) && t.fixed() == o.fixed() })
 	if n < 0 {
 		n = len(s.tasks)
 		s.tasks = append(s.tasks, t)
@@ -26,7 +26,7 @@ func (s *shapes) add(t *Task, id string) {
 func (s *shapes) args(args []any) []any {
 	args = append(args, len(s.tasks))
 	for _, t := range s.tasks {
-		if s.call != "" && t.ID != "" {
+		if s.call != "" && t.fixed() {
 			args = t.fields(args, "enqueued_by", s.call)
 			continue
 		}
@@ -35,7 +35,7 @@ func (s *shapes) args(args []any) []any {
 	return append(args, s.rows...)
 }
 
-// sameShape reports whether two tasks differ at most in id and payload. A field that it does not
+// sameShape reports whether two tasks differ at most in id, name and payload. A field that it does not
 // compare would be lost, so a test checks that it compares all fields of Task.
 func (t *Task) sameShape(o *Task) bool {
 	return t.Kind == o.Kind && t.Queue == o.Queue && t.Timeout == o.Timeout && t.Priority == o.Priority &&

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"encoding/json"
-	"hash/crc32"
 	"math"
 	"strings"
 	"time"
@@ -18,8 +17,14 @@ type Task struct {
 	Kind string
 	// Queue is the queue that the task is in. Defaults to "default".
 	Queue string
+	// Name is a key of the caller's own for a root task, such as "order-17": up to 128 bytes of any text.
+	// [Queue.IDOf] returns the id of the task with a name. As long as a task with the name is stored, live
+	// or ended, a further one with the same kind, queue and payload is a repeat: it is not stored, and its
+	// Receipt is the first one's. With other content it is [refusal.ErrConflict]. When the record of the
+	// first task was removed after its Retention, the name is free.
+	Name string
 	// ID is for children only: the owner's id, a dot, and a counter or a name. Enqueue
-	// generates the id of a root task.
+	// generates the id of a root task without a Name.
 	ID string
 	// Priority is 0 to 3. Tasks of priority 3 are claimed first.
 	Priority int
@@ -128,7 +133,7 @@ const (
 type Receipt struct {
 	ID       string
 	Deadline time.Time // zero: none
-	New      bool      // false: the idempotency key or the child's ID was known, and ID is the first task's
+	New      bool      // false: the name, the idempotency key or the child's ID was known, and ID is the first task's
 	Err      error     // set by EnqueueAll: why this task was refused; the others are not affected
 }
 
@@ -204,6 +209,11 @@ func (t *Task) checkRole() error {
 }
 
 func (t *Task) checkKey() error {
+	if t.Name != "" {
+		if err := t.checkName(); err != nil {
+			return err
+		}
+	}
 	if len(t.IdempotencyKey) > 512 {
 		return refusal.Invalid("idempotency key", "has %d bytes, the limit is 512: hash it", len(t.IdempotencyKey))
 	}
@@ -226,6 +236,18 @@ func (t *Task) checkKey() error {
 		if _, err := PartitionOf(t.RetryOf); err != nil {
 			return refusal.Invalid("retry of", "%q is not a task's id", refusal.Clip(t.RetryOf))
 		}
+	}
+	return nil
+}
+
+func (t *Task) checkName() error {
+	switch _, err := names.Encode(t.Name); {
+	case err != nil:
+		return err
+	case t.ID != "":
+		return refusal.Invalid("name", "%q cannot be given for a child: its id has its name", refusal.Clip(t.Name))
+	case t.IdempotencyKey != "":
+		return refusal.Invalid("idempotency key", "%q cannot be given together with a name: the name is the key", refusal.Clip(t.IdempotencyKey))
 	}
 	return nil
 }
@@ -345,8 +367,11 @@ func (t *Task) size() int {
 	return n
 }
 
+// fixed reports whether the caller says which id the task has.
+func (t *Task) fixed() bool { return t.ID != "" || t.Name != "" }
+
 // home returns the partition of a task that must be in a certain one. A child is in the partition
-// of its owner. The partition of a task with an idempotency key is computed from the key, so it is
+// of its owner. The partition of a task with a name or an idempotency key is computed from that, so it is
 // the same for all producers. home returns false for other tasks.
 func (t *Task) home(partitions int) (int, bool, error) {
 	switch {
@@ -359,8 +384,8 @@ func (t *Task) home(partitions int) (int, bool, error) {
 		}
 		p, err := names.PartitionIn(t.ID, partitions)
 		return p, true, err
-	case t.IdempotencyKey != "":
-		return int(crc32.ChecksumIEEE([]byte(t.IdempotencyKey)) % uint32(partitions)), true, nil
+	case t.Name != "" || t.IdempotencyKey != "":
+		return names.PartitionOfKey(t.Name+t.IdempotencyKey, partitions), true, nil // it has one of them
 	}
 	return 0, false, nil
 }

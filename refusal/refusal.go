@@ -19,9 +19,9 @@ var (
 	// ErrNotEnded means that the task has not ended yet.
 	ErrNotEnded = errors.New("the task has not ended")
 	// ErrConflict means that the idempotency key belongs to a task of another kind or payload, or
-	// the child's id to a child of another kind, queue or payload. Use another key or id, or the
-	// content of the first task.
-	ErrConflict = errors.New("idempotency key belongs to a task with other content")
+	// the name or the child's id to a task of another kind, queue or payload. Use another key, name or
+	// id, or the content of the first task.
+	ErrConflict = errors.New("idempotency key, name or id belongs to a task with other content")
 	// ErrOwnerEnded means that the owner of the child has ended, so the child was not created.
 	ErrOwnerEnded = errors.New("owner has ended")
 	// ErrCancelled means that the task was cancelled.

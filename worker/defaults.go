@@ -18,7 +18,8 @@ import (
 //
 // Defaults apply to tasks that are enqueued after the defaults were stored, and never to an earlier
 // task: the limits of a task are fixed when it is enqueued. If a producer can start before the first
-// worker, let it call [queue.Queue.DefineKind] with the same defaults before it enqueues.
+// worker, let it call [queue.Queue.EnsureKind] with the same defaults before it enqueues. A kind of package
+// typed does so.
 func (w *Worker) Defaults(kind string, d queue.Defaults) {
 	w.made()
 	w.mu.Lock()

@@ -10,7 +10,7 @@ type Job struct {
 	ID, Kind, Queue string
 	// Epoch grows each time the task is claimed. It is a fencing token: a store that refuses
 	// any epoch below the greatest it has seen is safe from an earlier attempt that still
-	// runs.
+	// runs, also from one of an earlier task with the same name.
 	Epoch int64
 	// Attempt is the number of this attempt, 1 for the first. Runs that gave the task back do
 	// not count.

@@ -45,7 +45,7 @@ func TestInterruptedComparisonLeavesNothing(t *testing.T) {
 			children := awaitChildren(t, cmd.Process.Pid, test.children)
 			cmd.Process.Signal(test.signal)
 			cmd.Wait()
-			if code := cmd.ProcessState.ExitCode(); code != app.ExitFailed || out.Len() > 0 || !strings.Contains(errs.String(), "interrupted") {
+			if code := cmd.ProcessState.ExitCode(); code != app.ExitInterrupted || out.Len() > 0 || !strings.Contains(errs.String(), "interrupted") {
 				t.Errorf("exit %d, stdout %q, stderr %q", code, out.String(), errs.String())
 			}
 			for _, pid := range children {

@@ -22,13 +22,13 @@ func TestAnInterruptWhileConnectingEndsTheCommand(t *testing.T) {
 		code int
 		want string
 	}{
-		{"explain 0-abc", app.ExitFailed, interrupted},
+		{"explain 0-abc", app.ExitInterrupted, interrupted},
 		{"events", 0, ""},
 		{"events --follow -o json", 0, ""},
-		{"export", app.ExitFailed, "curfew: interrupted: the export is not complete, and lacks its last line\n"},
-		{"functions ls", app.ExitFailed, interrupted},
-		{"namespace create x", app.ExitFailed, interrupted},
-		{"namespace rm x --yes", app.ExitFailed, interrupted},
+		{"export", app.ExitInterrupted, "curfew: interrupted: the export is not complete, and lacks its last line\n"},
+		{"functions ls", app.ExitInterrupted, interrupted},
+		{"namespace create x", app.ExitInterrupted, interrupted},
+		{"namespace rm x --yes", app.ExitInterrupted, interrupted},
 		{"reap", 0, ""},
 		{"work --http k=http://x", 0, ""},
 	} {

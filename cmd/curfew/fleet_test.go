@@ -89,7 +89,7 @@ func TestAnInterruptWhileAFleetCommandConnects(t *testing.T) {
 		var out, errs bytes.Buffer
 		code := run(ctx, append([]string{"curfew"}, strings.Fields(args+" --redis redis://"+silent(t, interrupt))...), &out, &errs)
 		want := "curfew: interrupted\n"
-		if code != app.ExitFailed || out.Len() > 0 || errs.String() != want {
+		if code != app.ExitInterrupted || out.Len() > 0 || errs.String() != want {
 			t.Errorf("curfew %s: exit %d, %q, %q; want %q", args, code, &out, &errs, want)
 		}
 	})

@@ -171,8 +171,8 @@ func TestAnInterruptedBenchmarkSaysSo(t *testing.T) {
 			t.Parallel()
 			var out, errs bytes.Buffer
 			code := run(ctx, []string{"curfew", "bench", command}, &out, &errs)
-			if want := "curfew: interrupted: a measurement that is not complete has no figures\n"; code != app.ExitFailed || out.Len() > 0 || errs.String() != want {
-				t.Errorf("exit %d, stdout %q, stderr %q; want exit %d and %q", code, &out, &errs, app.ExitFailed, want)
+			if want := "curfew: interrupted: a measurement that is not complete has no figures\n"; code != app.ExitInterrupted || out.Len() > 0 || errs.String() != want {
+				t.Errorf("exit %d, stdout %q, stderr %q; want exit %d and %q", code, &out, &errs, app.ExitInterrupted, want)
 			}
 		})
 	}

@@ -147,7 +147,7 @@ func TestAnInterruptedRemovalIsFinished(t *testing.T) {
 	}()
 	await.Until(t, "some keys are removed", func() bool { return count(t, rdb) < 3000 })
 	interrupt()
-	if code := await.Receive(t, ended, "the command ends"); code != app.ExitFailed ||
+	if code := await.Receive(t, ended, "the command ends"); code != app.ExitInterrupted ||
 		!strings.Contains(errs.String(), "of shop removed, and no program can use the rest; `curfew namespace rm shop` removes it") || count(t, rdb) == 0 {
 		t.Errorf("exit %d, %q; %d keys are left", code, &errs, count(t, rdb))
 	}

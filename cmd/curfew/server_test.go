@@ -144,7 +144,7 @@ func TestAnInterruptWhileAServerCommandConnects(t *testing.T) {
 	for _, args := range []string{"functions load", "functions prune --yes", "namespace ls", "namespace create x", "namespace rm x --yes", "reap"} {
 		var out, errs bytes.Buffer
 		code := run(ctx, append([]string{"curfew"}, strings.Fields(args+" --redis redis://127.0.0.1:1")...), &out, &errs)
-		want := app.ExitFailed
+		want := app.ExitInterrupted
 		if args == "reap" { // that is how it ends
 			want = 0
 		}

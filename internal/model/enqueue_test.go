@@ -240,10 +240,13 @@ func (t *modelTask) epitaph(event string) string {
 	}
 	said := []string{fmt.Sprintf("%q:%q", "event", event), fmt.Sprintf("%q:%q", "task_id", t.id)}
 	for _, w := range [][2]string{{"kind", t.given["kind"]}, {"queue", t.queue()}, {"status", string(t.status)}, {"reason", t.reason},
-		{"timeout_type", t.timeoutType}, {"error", t.failure}, {"code", code}} {
+		{"timeout_type", t.timeoutType}, {"error", t.failure}} {
 		if w[1] != "" {
 			said = append(said, fmt.Sprintf("%q:%q", w[0], w[1]))
 		}
+	}
+	if code != "" {
+		said = append(said, fmt.Sprintf("%q:%s", "code", code))
 	}
 	add := func(name string, at int64) {
 		if at != 0 {

@@ -166,10 +166,20 @@ func (m *model) abandon(worker string, claims []*modelTask) {
 	delete(m.fetched, worker)
 }
 
+// hooked reports whether a hook of a task is live.
+func (m *model) hooked(t *modelTask) bool {
+	for _, event := range []string{"success", "failure", "timeout", "cancel"} {
+		if h := m.tasks[t.id+"!"+event]; h != nil && h.lives() {
+			return true
+		}
+	}
+	return false
+}
+
 // tidy removes records and idempotency keys.
 func (m *model) tidy() {
 	for _, id := range batch(m.goes, m.now) {
-		if _, draining := m.drain[id]; draining {
+		if _, draining := m.drain[id]; draining || m.hooked(m.tasks[id]) {
 			m.goes[id] = m.now + 1000
 			continue
 		}

@@ -66,7 +66,7 @@ var recordBugs = []bug{
 		`or 604800000`, `or 900000`, "stories/retention"},
 	{"a failed task is not listed", "task/schedule_removal.lua",
 		`index.add(tx, tx.key.dead .. task.queue, task.completed_at, task.id)`, ``, "stories/fail"},
-	{"a removed task stays listed among the failed", "sweep/sweep_retained.lua",
+	{"a removed task stays listed among the failed", "task/remove.lua",
 		`index.remove(tx, key.dead .. task.queue, id)`, ``, "stories/retention"},
 	{"the oldest of many failures are not listed", "task/schedule_removal.lua",
 		`index.add(tx, tx.key.dead .. task.queue, task.completed_at, task.id)`,

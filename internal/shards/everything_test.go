@@ -106,6 +106,32 @@ func testEverything(t *testing.T, c *redistest.Cluster) {
 			}
 		}
 	})
+	t.Run("names and the defaults of a kind hold in every partition", func(t *testing.T) {
+		ctx, other := t.Context(), s.Another()
+		if err := other.EnsureKind(ctx, "later", queue.Defaults{Timeout: 2 * time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		found := map[int]bool{}
+		for i := range 8 * partitions {
+			task := queue.Task{Kind: "later", Name: fmt.Sprint("order/", i), Delay: time.Hour}
+			first, err := s.Q.Enqueue(ctx, task)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := other.Enqueue(ctx, task)
+			if err != nil || again.ID != first.ID || again.New || first.ID != other.IDOf(task.Name) {
+				t.Errorf("the second enqueue: %+v, %v; the first: %+v", again, err, first)
+			}
+			if r, err := other.Get(ctx, first.ID); err != nil || r.Deadline.Sub(r.CreatedAt) != 2*time.Hour {
+				t.Errorf("%+v, %v: it does not have the defaults", r, err)
+			}
+			p, _ := queue.PartitionOf(first.ID)
+			found[p] = true
+		}
+		if len(found) != partitions {
+			t.Errorf("the names are in %d partitions, want %d", len(found), partitions)
+		}
+	})
 	t.Run("counts and audit see all shards", func(t *testing.T) {
 		stats, err := s.Q.Stats(t.Context())
 		if err != nil {

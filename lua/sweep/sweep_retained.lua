@@ -2,13 +2,25 @@
 -- free a megabyte takes as long as to end ten tasks.
 --
 -- @use store/index
--- @use store/later
 -- @use store/record
 -- @use sweep/did
 -- @use sweep/met_broken
 -- @use task/drained
 -- @use task/live
 -- @use task/put_aside
+-- @use task/remove
+
+-- hooked reports whether a hook of the task is live. The record waits for it: if another task used the id meanwhile, its
+-- own hook could not be made.
+local function hooked(tx, task)
+  for _, event in ipairs({"success", "failure", "timeout", "cancel"}) do
+    local hook = task["hook_" .. event] and record.get(tx, task.id .. "!" .. event)
+    if hook and live(hook) then
+      return true
+    end
+  end
+end
+
 local function sweep_retained(tx, r, id, clock)
   if r.bytes > 16777216 then
     r.full = true
@@ -19,23 +31,13 @@ local function sweep_retained(tx, r, id, clock)
     put_aside(tx, id, why)
     met_broken(tx, r, clock, id, why)
     return
-  elseif task.children and drained(tx, id) then
-    index.add(tx, clock, string.format("%d", tx.at + 1000), id) -- its children still need it
+  elseif task.children and drained(tx, id) or hooked(tx, task) then
+    index.add(tx, clock, string.format("%d", tx.at + 1000), id) -- its children or its hook still need it
     return
   end
   if task.status and not live(task) then
-    local key = tx.key
-    later.drop(tx, key.spec .. id)
-    later.drop(tx, key.state .. id)
-    later.drop(tx, key.children .. id)
-    if task.payload_bytes then
-      later.drop(tx, key.payload .. id)
-    end
-    if task.body_bytes then
-      later.drop(tx, key.result .. id)
-    end
+    remove(tx, task)
     r.bytes = r.bytes + (tonumber(task.payload_bytes or nil) or 0) + (tonumber(task.body_bytes or nil) or 0)
-    index.remove(tx, key.dead .. task.queue, id)
     did(r, "removed")
   end
   index.remove(tx, clock, id)

@@ -3,6 +3,7 @@
 --
 -- Returns  the task; or nil and an answer, if one cannot be read
 --
+-- @use task/left_behind
 -- @use task/live
 -- @use task/load_task
 
@@ -10,7 +11,11 @@
 local function nth(tx, id, n)
   local promise = id .. "__" .. n
   tx.on = promise
-  return load_task(tx, promise)
+  local task, why = load_task(tx, promise)
+  if task and left_behind(tx, task) then
+    return {id = promise, status = false}
+  end
+  return task, why
 end
 
 -- newest returns the first promise of a name that is live, else the newest, and the number of the last that has ended.

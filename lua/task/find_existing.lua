@@ -1,6 +1,7 @@
 -- find_existing returns the answer for a task that exists already, or nil for a new one.
 --
 -- @use store/record
+-- @use task/left_behind
 -- @use task/load_task
 -- @use task/idempotency
 -- @use task/payload
@@ -30,7 +31,9 @@ local function by_id(tx, task)
   local old, why = record.get(tx, task.id)
   if not old then
     return {"BROKEN", task.id, why}
-  elseif not old.status then
+  end
+  task.replaces = left_behind(tx, old) and old or nil
+  if not old.status or task.replaces then
     return nil
   end
   local f, stored = task.shape.fields, payload(tx, old)

@@ -9,6 +9,8 @@
 -- @use task/create
 -- @use task/defaults
 -- @use task/draft
+-- @use task/left_behind
+-- @use task/remove
 
 local function told(task, event)
   local words = {'"event":"' .. event .. '"', '"task_id":' .. cjson.encode(task.id)}
@@ -31,8 +33,10 @@ end
 local function hook(tx, task, event, asked)
   local id = task.id .. "!" .. event
   local old = record.get(tx, id)
-  if not old or old.status then
-    return -- an earlier task with the id of the ended task had the same hook
+  if not old or old.status and not left_behind(tx, old) then
+    return
+  elseif old.status then
+    remove(tx, old)
   end
   local kind, queue = string.match(asked, "^(%S+) ?(%S*)$")
   local f = {kind = kind, queue = queue ~= "" and queue or "default", hook_of = task.id}

@@ -120,7 +120,7 @@ local function plan(tx, task)
       return {"OWNER", parent.id, parent.status or ""}
     end
   end
-  if #task.payload > record.inline and redis.call("EXISTS", tx.key.payload .. task.id) == 1 then
+  if #task.payload > record.inline and not task.replaces and redis.call("EXISTS", tx.key.payload .. task.id) == 1 then
     return {"BROKEN", task.id, "the key of its payload already exists"}
   end
   answer, d = shared(tx, shape, parent)

@@ -7,6 +7,7 @@
 -- @use store/index
 -- @use store/record
 -- @use queue/count
+-- @use task/first_epoch
 -- @use task/idempotency
 -- @use task/load_task
 -- @use task/mend_place
@@ -28,7 +29,8 @@ end
 
 local function run(tx, task, ask)
   task.status, task.worker = "RUNNING", ask.worker
-  task.epoch = task.epoch and string.format("%d", task.epoch + 1) or "1"
+  local first = not task.epoch
+  task.epoch = first and first_epoch(task) or string.format("%d", task.epoch + 1)
   record.touch(tx, task)
   local instant = task.attempt_timeout_ms and tx.at + task.attempt_timeout_ms
   if task.rich then
@@ -44,7 +46,7 @@ local function run(tx, task, ask)
   if task.limit_at or instant then
     set_limit(tx, task, instant)
   end
-  if task.idempotency_scope == "started" and task.epoch == "1" then
+  if task.idempotency_scope == "started" and first then
     idempotency.free(tx, task.idempotency_key)
   end
 end

@@ -20,8 +20,8 @@ import (
 // NamespaceFlags returns the flags that name a namespace and its server.
 func NamespaceFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "redis", EnvVars: []string{"REDIS_URL"}, Value: "redis://localhost:6379/0", Usage: "the URL of Redis; if it has a password, set REDIS_URL instead: other users can read a command line"},
-		&cli.StringFlag{Name: "namespace", Value: "curfew", Usage: "the namespace, which must exist"},
+		&cli.StringFlag{Name: "redis", EnvVars: []string{"CURFEW_REDIS_URL", "REDIS_URL"}, Value: "redis://localhost:6379/0", Usage: "the URL of Redis; if it has a password, set REDIS_URL instead: other users can read a command line"},
+		&cli.StringFlag{Name: "namespace", EnvVars: []string{"CURFEW_NAMESPACE"}, Value: "curfew", Usage: "the namespace, which must exist"},
 	}
 }
 
@@ -112,9 +112,15 @@ func Failure(c *cli.Context, err error) error {
 	return err
 }
 
-var ErrInterrupted = errors.New("interrupted")
+// ErrInterrupted is the error of a command that was interrupted.
+var ErrInterrupted = cli.Exit("interrupted", ExitInterrupted)
 
-// Endless is failure for a command that runs until it is interrupted: that is no error.
+// Interrupted is ErrInterrupted with what that means for the command.
+func Interrupted(format string, args ...any) error {
+	return cli.Exit("interrupted: "+fmt.Sprintf(format, args...), ExitInterrupted)
+}
+
+// Endless is Failure for a command that runs until it is interrupted: that is no error.
 func Endless(c *cli.Context, err error) error {
 	if err = Failure(c, err); err == ErrInterrupted {
 		return nil

@@ -12,7 +12,10 @@ const (
 	ExitUsage       = 2
 	ExitNotFound    = 3
 	ExitUnreachable = 4
+	ExitRefused     = 5 // the state of the task refuses it
 	ExitThreshold   = 99
+	ExitTimedOut    = 124 // as coreutils timeout
+	ExitInterrupted = 130
 )
 
 // Usage returns an error for wrong use of a command.

@@ -180,7 +180,7 @@ func benchError(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return errors.New("interrupted: a measurement that is not complete has no figures")
+		return app.Interrupted("a measurement that is not complete has no figures")
 	case errors.Is(err, bench.ErrUnreachable):
 		return cli.Exit(fmt.Sprintf("%v: start it, or give its address with --redis", err), app.ExitUnreachable)
 	case errors.Is(err, bench.ErrOccupied):

@@ -119,7 +119,7 @@ func drain(c *cli.Context, q *queue.Queue, l queueLine) error {
 	cancelled := app.Plural(n, "task", "tasks")
 	switch {
 	case c.Context.Err() != nil:
-		return fmt.Errorf("interrupted: %s cancelled and counted; `curfew queue drain %s` cancels the rest", cancelled, l.Queue)
+		return app.Interrupted("%s cancelled and counted; `curfew queue drain %s` cancels the rest", cancelled, l.Queue)
 	case err != nil && n > 0:
 		return fmt.Errorf("%w; %s cancelled and counted: drain again", err, cancelled)
 	case err != nil:
@@ -135,7 +135,7 @@ func drain(c *cli.Context, q *queue.Queue, l queueLine) error {
 func typedName(c *cli.Context, name string) error {
 	typed, err := app.ReadLine(c.Context, c.App.Reader)
 	if errors.Is(err, context.Canceled) {
-		return errors.New("interrupted: nothing was changed")
+		return app.Interrupted("nothing was changed")
 	}
 	switch typed = strings.TrimSpace(typed); typed {
 	case name:

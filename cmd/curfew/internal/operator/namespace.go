@@ -138,7 +138,7 @@ func showNamespaces(c *cli.Context, s *operate.Server, names []string) error {
 func listNamespaces(c *cli.Context, s *operate.Server) error {
 	all, looked, err := s.List(c.Context, int64(c.Int("keys")), app.Progress(c, "namespaces"))
 	if c.Context.Err() != nil {
-		return errors.New("interrupted: the namespaces were not listed; look at fewer keys with --keys")
+		return app.Interrupted("the namespaces were not listed; look at fewer keys with --keys")
 	}
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ func removeNamespace(c *cli.Context, s *operate.Server, name string) error {
 		Done: func(l operate.Looked, _ operate.Keys) { say(l) }})
 	n := removed.Sum() + removed.Unknown
 	if c.Context.Err() != nil {
-		return fmt.Errorf("interrupted: %s of %s removed, and no program can use the rest; `curfew namespace rm %s` removes it", app.Plural(n, "key", "keys"), name, name)
+		return app.Interrupted("%s of %s removed, and no program can use the rest; `curfew namespace rm %s` removes it", app.Plural(n, "key", "keys"), name, name)
 	}
 	if err != nil {
 		if n > 0 {
@@ -295,7 +295,7 @@ func confirm(c *cli.Context, s *operate.Server, name string) (bool, error) {
 	fmt.Fprintf(c.App.ErrWriter, "This removes the namespace for good. Type its name to go on: ")
 	typed, err := app.ReadLine(c.Context, c.App.Reader)
 	if errors.Is(err, context.Canceled) {
-		return false, errors.New("interrupted: nothing was removed")
+		return false, app.Interrupted("nothing was removed")
 	}
 	if typed = strings.TrimSpace(typed); typed != name {
 		fmt.Fprintln(c.App.ErrWriter)

@@ -1,7 +1,6 @@
 package tasks
 
 import (
-	"errors"
 	"os"
 
 	"github.com/urfave/cli/v2"
@@ -27,7 +26,7 @@ func Export() *cli.Command {
 				err = writeExport(c, q)
 			}
 			if c.Context.Err() != nil {
-				return errors.New("interrupted: the export is not complete, and lacks its last line")
+				return app.Interrupted("the export is not complete, and lacks its last line")
 			}
 			return app.Failure(c, err)
 		},
