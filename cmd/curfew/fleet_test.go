@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,10 +17,15 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
+// anID is the id of a task in the help of commands.
+const anID = "0-1M7Z5HK68BFASHEQ59"
+
 // fleetCommands are an invocation of each command of package fleet.
 var fleetCommands = []string{
 	"queue ls", "queue get mail", "queue pause mail", "queue resume mail", "queue drain mail --yes", "queue limit mail --running 2",
 	"kind ls", "kind get render", "kind set render --timeout 5s",
+	"worker ls", "worker get w1", "worker drain w1", "agent ls", "agent get " + anID,
+	"deadlines", "deadlines --overdue", "deadlines --by queue",
 }
 
 // atOnce runs the command with each of the arguments at the same time, since most of them wait.
@@ -70,12 +76,12 @@ func TestFleetCommandsSayWhatIsWrong(t *testing.T) {
 
 // The reader of the output may go, as after `| head`.
 func TestAClosedOutputEndsAFleetCommandWithoutAnError(t *testing.T) {
-	_, url := fleetNamespace(t)
+	_, url, agent := fleetNamespace(t)
 	r, w := io.Pipe()
 	r.Close()
 	for _, args := range fleetCommands {
 		var errs bytes.Buffer
-		if code := run(t.Context(), append([]string{"curfew"}, strings.Fields(args+" --redis "+url)...), w, &errs); code != 0 || errs.Len() > 0 {
+		if code := run(t.Context(), append([]string{"curfew"}, strings.Fields(strings.Replace(args, anID, agent, 1)+" --redis "+url)...), w, &errs); code != 0 || errs.Len() > 0 {
 			t.Errorf("curfew %s: exit %d, %s", args, code, &errs)
 		}
 	}
@@ -103,7 +109,7 @@ var (
 
 // Each help has invocations, and they work.
 func TestTheExamplesInTheHelpOfFleetCommandsWork(t *testing.T) {
-	_, url := fleetNamespace(t)
+	q, url, agent := fleetNamespace(t)
 	groups := map[string]bool{}
 	for _, args := range fleetCommands {
 		words := strings.Fields(args)
@@ -120,10 +126,17 @@ func TestTheExamplesInTheHelpOfFleetCommandsWork(t *testing.T) {
 		for _, e := range examples {
 			var args []string
 			for _, word := range part.FindAllString(e[1], -1) {
-				args = append(args, strings.Trim(word, `"`))
+				args = append(args, strings.Replace(strings.Trim(word, `"`), anID, agent, 1))
 			}
 			if !strings.HasPrefix(e[1], name) {
 				t.Errorf("the help of %s has the example %s", name, e[1])
+			}
+			if slices.Contains(args, "--wait") {
+				time.AfterFunc(200*time.Millisecond, func() { // the worker says goodbye
+					for p := range q.Partitions() {
+						q.Attempts().Heartbeat(context.Background(), p, "w1", 0, 1, nil)
+					}
+				})
 			}
 			if code, out, errs := curfew(t, append(args, "--redis", url)...); code != 0 || errs != "" {
 				t.Errorf("curfew %s: exit %d, %q, %q", e[1], code, out, errs)
@@ -138,12 +151,12 @@ func TestTheExamplesInTheHelpOfFleetCommandsWork(t *testing.T) {
 }
 
 // fleetNamespace opens a namespace that has what the examples of package fleet name.
-func fleetNamespace(t *testing.T) (q *queue.Queue, url string) {
+func fleetNamespace(t *testing.T) (q *queue.Queue, url, agent string) {
 	t.Helper()
 	q, url = namespace(t, 0)
 	queuetest.Enqueue(t, q, queue.Task{Queue: "mail"})
 	if err := q.DefineKind(t.Context(), "render", queue.Defaults{Timeout: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
-	return q, url
+	return q, url, suspend(t, &queuetest.Taker{Q: q, Worker: "w1"}, time.Hour, 0)
 }

@@ -48,12 +48,17 @@ func CutOff(c *cli.Context, rdb redis.UniversalClient) (stop func() bool) {
 
 // OpenNamespace opens the namespace of the flags to read it. stop closes the connection.
 func OpenNamespace(c *cli.Context) (q *queue.Queue, stop func(), err error) {
+	return OpenAs(c, queue.AccessAll)
+}
+
+// OpenAs opens the namespace of the flags for what the command does with it.
+func OpenAs(c *cli.Context, access queue.Access) (q *queue.Queue, stop func(), err error) {
 	rdb, err := Connect(c)
 	if err != nil {
 		return nil, nil, err
 	}
 	CutOff(c, rdb)
-	if q, err = OpenOn(c, rdb, queue.Config{Logger: slog.New(slog.DiscardHandler)}); err != nil {
+	if q, err = OpenOn(c, rdb, queue.Config{Logger: slog.New(slog.DiscardHandler), Access: access}); err != nil {
 		rdb.Close()
 	}
 	return q, func() { rdb.Close() }, err

@@ -199,7 +199,7 @@ The kind - stands for all kinds after the first 1,000 of a partition. A namespac
 
     curfew kind ls -o wide`,
 		Flags: append(app.NamespaceFlags(), app.ListFlag()),
-		Action: app.OnNamespace(app.Nothing, func(c *cli.Context, q *queue.Queue, _ []string) error {
+		Action: app.OnNamespaceAs(queue.AccessRead, app.Nothing, func(c *cli.Context, q *queue.Queue, _ []string) error {
 			all, err := readKinds(c.Context, q)
 			if err != nil {
 				return err
@@ -224,7 +224,7 @@ func kindGetCommand() *cli.Command {
 
     curfew kind get render`,
 		Flags: append(app.NamespaceFlags(), app.FormatFlag()),
-		Action: app.OnNamespace(app.Takes(1, math.MaxInt, "the names of one or more kinds"), func(c *cli.Context, q *queue.Queue, names []string) error {
+		Action: app.OnNamespaceAs(queue.AccessRead, app.Takes(1, math.MaxInt, "the names of one or more kinds"), func(c *cli.Context, q *queue.Queue, names []string) error {
 			all, err := readKinds(c.Context, q)
 			if err != nil {
 				return err

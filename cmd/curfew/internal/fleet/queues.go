@@ -2,7 +2,9 @@ package fleet
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -114,7 +116,7 @@ other counts are since the queue exists; a task that timed out is counted in fai
 
     curfew queue ls -o wide`,
 		Flags: append(app.NamespaceFlags(), app.ListFlag()),
-		Action: app.OnNamespace(app.Nothing, func(c *cli.Context, q *queue.Queue, _ []string) error {
+		Action: app.OnNamespaceAs(queue.AccessRead, app.Nothing, func(c *cli.Context, q *queue.Queue, _ []string) error {
 			stats, err := q.Stats(c.Context)
 			if err != nil {
 				return err
@@ -139,7 +141,7 @@ func queueGetCommand() *cli.Command {
 
     curfew queue get mail`,
 		Flags: append(app.NamespaceFlags(), app.FormatFlag()),
-		Action: app.OnNamespace(app.Takes(1, math.MaxInt, "the names of one or more queues"), func(c *cli.Context, q *queue.Queue, names []string) error {
+		Action: app.OnNamespaceAs(queue.AccessRead, app.Takes(1, math.MaxInt, "the names of one or more queues"), func(c *cli.Context, q *queue.Queue, names []string) error {
 			queues, err := readQueues(c, q)
 			if err != nil {
 				return err
@@ -220,11 +222,8 @@ func (all queues) find(name, unless string) (queueLine, error) {
 
 // notFound returns the error for a name that does not exist. It names the nearest one of all.
 func notFound[T any](what, name string, all map[string]T, cure string) error {
-	names := make([]string, 0, len(all))
-	for n := range all {
-		names = append(names, n)
-	}
-	return cli.Exit(fmt.Sprintf("there is no %s %s in this namespace%s: %s", what, strconv.Quote(refusal.Clip(name)), nearest(name, names), cure), app.ExitNotFound)
+	near := nearest(name, slices.Sorted(maps.Keys(all)))
+	return cli.Exit(fmt.Sprintf("there is no %s %s in this namespace%s: %s", what, strconv.Quote(refusal.Clip(name)), near, cure), app.ExitNotFound)
 }
 
 // nearest returns a question about the name that is nearest to a mistyped one.
