@@ -25,7 +25,7 @@ var fleetCommands = []string{
 	"queue ls", "queue get mail", "queue pause mail", "queue resume mail", "queue drain mail --yes", "queue limit mail --running 2",
 	"kind ls", "kind get render", "kind set render --timeout 5s",
 	"worker ls", "worker get w1", "worker drain w1", "agent ls", "agent get " + anID,
-	"deadlines", "deadlines --overdue", "deadlines --by queue",
+	"deadlines", "deadlines --overdue", "deadlines --by queue", "top --once",
 }
 
 // atOnce runs the command with each of the arguments at the same time, since most of them wait.

@@ -16,7 +16,6 @@ import (
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/jsonline"
-	"github.com/curfew-dev/curfew/internal/vocabulary"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -44,8 +43,8 @@ func (s stored) MarshalJSON() ([]byte, error) {
 func (s stored) words() []string {
 	var words []string
 	for name, value := range s {
-		if t, _ := vocabulary.Of(name); t == vocabulary.Span {
-			name, value = strings.TrimSuffix(name, "_ms"), inWords(value)
+		if span, is := strings.CutSuffix(name, "_ms"); is {
+			name, value = span, inWords(value)
 			if name == "backoff" {
 				name = "backoff_delay" // backoff is how it grows
 			}

@@ -73,11 +73,11 @@ func (l workerLine) state() string {
 	return cmp.Or(app.PlainText(l.State), "-")
 }
 
-// queues returns the queues of a worker: mail=3,default=1.
-func (l workerLine) queues() string {
+// queues returns the queues of a worker: mail=3,default=1. quote makes a name harmless.
+func (l workerLine) queues(quote func(string) string) string {
 	var words []string
 	for _, s := range l.Queues {
-		word := app.PlainWord(s.Queue)
+		word := quote(s.Queue)
 		if s.Weight > 0 && len(l.Queues) > 1 {
 			word += "=" + strconv.Itoa(s.Weight)
 		}
@@ -117,7 +117,7 @@ var workerList = app.List[workerLine]{
 		{Name: "worker", Show: func(l workerLine) string { return app.PlainWord(l.Worker) }},
 		{Name: "state", Show: workerLine.state},
 		{Name: "running", Right: true, Show: workerLine.load},
-		{Name: "queues", Show: workerLine.queues},
+		{Name: "queues", Show: func(l workerLine) string { return l.queues(app.PlainWord) }},
 		{Name: "kinds", Show: workerLine.kinds},
 		{Name: "host", Wide: true, Show: func(l workerLine) string { return orDash(app.PlainText(l.Host)) }},
 		{Name: "pid", Wide: true, Right: true, Show: func(l workerLine) string { return strconv.Itoa(l.PID) }},
@@ -188,7 +188,7 @@ func workerGetCommand() *cli.Command {
 				if l.PID > 0 {
 					pid = strconv.Itoa(l.PID)
 				}
-				return facts(c, l.Worker, "state", l.state(), "running", l.load(), "queues", l.queues(), "kinds", l.kinds(), "name", app.PlainText(l.Name),
+				return facts(c, l.Worker, "state", l.state(), "running", l.load(), "queues", l.queues(app.PlainWord), "kinds", l.kinds(), "name", app.PlainText(l.Name),
 					"host", app.PlainText(l.Host), "pid", pid, "started", instant(l.StartedAt), "asked to stop", instant(l.StopAt), "lease ends", instant(l.LeaseEndsAt))
 			})
 		}),
