@@ -155,7 +155,7 @@ func TestTopFollowsANamespaceUntilQIsTyped(t *testing.T) {
 	x.left(t, before)
 }
 
-// After an interrupt, and after an error, the terminal is as it was.
+// After an interrupt, and without Redis, the terminal is left as it was.
 func TestTopLeavesTheTerminalAsItWas(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -171,7 +171,7 @@ func TestTopLeavesTheTerminalAsItWas(t *testing.T) {
 	}
 	x.left(t, before)
 
-	// Redis goes away: the last view stays, with the error.
+	// Redis goes away, and q still ends it.
 	x = newTerminal(t, 80, 24)
 	before = x.mode(t)
 	ended, errs = x.run(t.Context(), "top --every 100ms --redis redis://"+server.Addr)
