@@ -16,6 +16,7 @@ import (
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/benches"
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/fleet"
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/operator"
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/programs"
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/tasks"
@@ -42,7 +43,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // runWith is run with another input.
 func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	commands := []*cli.Command{programs.Demo(), programs.Work(), programs.Guard(), programs.Reap(), benches.Bench(), tasks.Enqueue(), tasks.Get(),
-		tasks.List(), tasks.Wait(), tasks.Cancel(), tasks.Retry(), tasks.Remove(), tasks.Resolve(), tasks.Signal(), tasks.Events(), tasks.Explain(), tasks.Export(), operator.Functions(), operator.Namespaces()}
+		tasks.List(), tasks.Wait(), tasks.Cancel(), tasks.Retry(), tasks.Remove(), tasks.Resolve(), tasks.Signal(), tasks.Events(), tasks.Explain(), tasks.Export(),
+		fleet.Top(), fleet.Deadlines(), fleet.Queues(), fleet.Kinds(), fleet.Workers(), fleet.Agents(), operator.Functions(), operator.Namespaces()}
 	app.ExplainWrongFlags(commands)
 	program := &cli.App{
 		Reader:                    stdin,
