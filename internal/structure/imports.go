@@ -44,7 +44,7 @@ var rooms = []struct {
 	{"flow", []string{"agentwait"}},
 	{"dashboard", []string{"queue", "observe"}},
 	{"bench", []string{"refusal", "lua", "internal/engine", "queue", "inspect", "events", "reaper", "worker", "agentwait", "internal/redisproc", "curfewtest", "observe", "flow", "dashboard"}},
-	{"cmd", []string{"internal/jsonline", "refusal", "duration", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "internal/operate", "internal/demo", "internal/outside", "curfewtest", "observe", "flow", "dashboard", "bench"}},
+	{"cmd", []string{"internal/jsonline", "internal/names", "refusal", "duration", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "internal/operate", "internal/demo", "internal/outside", "curfewtest", "observe", "flow", "dashboard", "bench"}},
 	{"examples", []string{"refusal", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "curfewtest", "observe", "flow", "dashboard"}},
 	{"scripts", nil},
 }
