@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // runWith is run with another input.
 func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	commands := []*cli.Command{programs.Demo(), programs.Work(), programs.Guard(), programs.Reap(), benches.Bench(), tasks.Events(), tasks.Explain(),
-		tasks.Export(), operator.Functions(), operator.Namespaces()}
+		tasks.Export(), operator.Functions(), operator.Namespaces(), operator.Doctor(), operator.Fsck()}
 	app.ExplainWrongFlags(commands)
 	program := &cli.App{
 		Reader:          stdin,

@@ -33,6 +33,7 @@ var rooms = []struct {
 	{"internal/operate", []string{"lua", "refusal", "internal/names", "internal/engine", "queue"}},
 	{"internal/audit", []string{"refusal", "queue", "internal/engine", "internal/names"}},
 	{"inspect", []string{"queue", "internal/audit", "internal/engine", "internal/names", "internal/jsonline", "duration", "refusal"}},
+	{"internal/doctor", []string{"refusal", "duration", "internal/engine", "internal/operate", "queue", "inspect"}},
 	{"worker", []string{"internal/jsonerr", "internal/names", "refusal", "reaper", "queue", "retryexpr", "duration"}},
 	{"agentwait", []string{"internal/jsonerr", "refusal", "worker", "queue", "lua", "retryexpr"}},
 	{"internal/outside", []string{"duration", "queue", "worker"}},
@@ -44,7 +45,7 @@ var rooms = []struct {
 	{"flow", []string{"agentwait"}},
 	{"dashboard", []string{"queue", "observe"}},
 	{"bench", []string{"refusal", "lua", "internal/engine", "queue", "inspect", "events", "reaper", "worker", "agentwait", "internal/redisproc", "curfewtest", "observe", "flow", "dashboard"}},
-	{"cmd", []string{"internal/jsonline", "internal/names", "refusal", "duration", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "internal/operate", "internal/demo", "internal/outside", "curfewtest", "observe", "flow", "dashboard", "bench"}},
+	{"cmd", []string{"internal/jsonline", "internal/names", "refusal", "duration", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "internal/operate", "internal/doctor", "internal/demo", "internal/outside", "curfewtest", "observe", "flow", "dashboard", "bench"}},
 	{"examples", []string{"refusal", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "curfewtest", "observe", "flow", "dashboard"}},
 	{"scripts", nil},
 }
