@@ -109,7 +109,7 @@ func (m *model) requeue(t *modelTask, start int64, front bool) {
 		t.note("until", t.wait.entry+" "+cmp.Or(zeroless(t.wait.ends), "none")+" "+t.wait.fields["digest"])
 	}
 	m.leave(t)
-	t.status, t.worker, t.lostBy, t.releaseReason, t.limit = queue.Pending, "", "", "", 0
+	t.status, t.worker, t.lostBy, t.limit = queue.Pending, "", "", 0
 	t.attemptAt, t.woken = 0, false
 	if start > m.now {
 		t.available = start

@@ -28,8 +28,6 @@ var settleBugs = []bug{
 		`if o.note ~= "" then`, `if false then`, "stories/explain_workers"},
 	{"a claim keeps why the task was given back", "task/take.lua",
 		`record.set(tx, task, "release_reason", nil)`, ``, "stories/explain_workers"},
-	{"a retry keeps why the task was given back", "task/put_back.lua",
-		`, "woken", "release_reason"}`, `, "woken"}`, "stories/explain_workers"},
 	{"a release costs a retry", "task/report.lua",
 		`record.set(tx, task, "requeued_by", call)`,
 		`record.set(tx, task, "requeued_by", call)

@@ -19,7 +19,7 @@ local function put_back(tx, task, start, front)
     journal.keep_limit(tx, task)
   end
   leave(tx, task)
-  for _, name in ipairs({"lost_by", "attempt_at", "woken", "release_reason"}) do
+  for _, name in ipairs({"lost_by", "attempt_at", "woken"}) do
     record.set(tx, task, name, nil)
   end
   task.worker, task.status, task.put_back_now = false, "PENDING", true
