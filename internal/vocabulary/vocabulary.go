@@ -32,10 +32,10 @@ var names = map[Type]string{
 		hook_failure hook_timeout hook_cancel until_of enqueued_by idempotency_key idempotency_scope call
 		suspended_by requeued_by lost_by cancelled_by cancel_reason last_error progress owner
 		agent_execution_id workflow_run_id policy_applied wait_mode label wait_reason member op task_worker
-		retry class verdict release
+		retry class verdict release release_reason
 		why sentence hold word text by kept_by task
 		namespace events figures channel cursor oldest last stream type index of key page next recounted turn_of about state
-		host name node did library member value`,
+		host name node did library value level subject cure rule commit go program`,
 	Number: `
 		version priority epoch attempt retries max_retries lease_losses children code timed_out watched journal
 		waiting woken payload_bytes body_bytes warn_percent budget_percent jitter task_epoch entry members settled
