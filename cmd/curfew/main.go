@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // runWith is run with another input.
 func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	commands := []*cli.Command{programs.Demo(), programs.Work(), programs.Guard(), programs.Reap(), benches.Bench(), tasks.Events(), tasks.Explain(),
+	commands := []*cli.Command{programs.Dev(), programs.Demo(), programs.Victim(), programs.Work(), programs.Guard(), programs.Reap(), benches.Bench(), tasks.Events(), tasks.Explain(),
 		tasks.Export(), operator.Functions(), operator.Namespaces()}
 	app.ExplainWrongFlags(commands)
 	program := &cli.App{

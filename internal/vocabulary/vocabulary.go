@@ -35,7 +35,7 @@ var names = map[Type]string{
 		retry class verdict release
 		why sentence hold word text by kept_by task
 		namespace events figures channel cursor oldest last stream type index of key page next recounted turn_of about state
-		node did library member value`,
+		node did library member value url`,
 	Number: `
 		version priority epoch attempt retries max_retries lease_losses children code timed_out watched journal
 		waiting woken payload_bytes body_bytes warn_percent budget_percent jitter task_epoch entry members settled
