@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // runWith is run with another input.
 func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	commands := []*cli.Command{programs.Demo(), programs.Work(), programs.Guard(), programs.Reap(), benches.Bench(), tasks.Enqueue(), tasks.Get(),
+	commands := []*cli.Command{programs.Dev(), programs.Demo(), programs.Victim(), programs.Work(), programs.Guard(), programs.Reap(), benches.Bench(), tasks.Enqueue(), tasks.Get(),
 		tasks.List(), tasks.Wait(), tasks.Cancel(), tasks.Retry(), tasks.Remove(), tasks.Resolve(), tasks.Signal(), tasks.Events(), tasks.Explain(), tasks.Export(),
 		fleet.Top(), fleet.Deadlines(), fleet.Queues(), fleet.Kinds(), fleet.Workers(), fleet.Agents(), operator.Functions(), operator.Namespaces(), operator.Doctor(), operator.Fsck(),
 		shell.Completion(), shell.Version(), shell.Help(), shell.Complete(), shell.Docs()}
@@ -56,7 +56,7 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		ErrWriter:                 stderr,
 		HideHelpCommand:           true,
 		Flags:                     []cli.Flag{cli.HelpFlag}, // cli adds it only to a program without a command help
-		DisableSliceFlagSeparator: true, // a value of --header may have commas
+		DisableSliceFlagSeparator: true,                     // a value of --header may have commas
 		Commands:                  commands,
 		ExitErrHandler:            func(*cli.Context, error) {},
 		OnUsageError:              app.WrongFlag,
