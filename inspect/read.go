@@ -78,6 +78,9 @@ var userTexts = []string{"result", "error", "headers", "last_error", "retry_erro
 // program that shows records to people who may not read these calls it first. The fields payload_bytes and body_bytes
 // still say how long payload, and result or error, are.
 func Hide(r *queue.Record) {
+	if r == nil {
+		return
+	}
 	r.Fields = maps.Clone(r.Fields)
 	if n := len(r.Payload); n > 0 {
 		r.Fields["payload_bytes"] = strconv.Itoa(n)

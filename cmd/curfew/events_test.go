@@ -160,8 +160,6 @@ func TestExportWritesEveryLine(t *testing.T) {
 // A reading command that fails says why and what to do, and changes nothing.
 func TestReadingCommandsSayWhatIsWrong(t *testing.T) {
 	q, url := namespace(t, 1)
-	dead := redistest.Embedded(t)
-	dead.Close()
 	for _, test := range []struct {
 		args string
 		code int
@@ -180,7 +178,7 @@ func TestReadingCommandsSayWhatIsWrong(t *testing.T) {
 		{"export --namespace=", app.ExitUsage, "must not be empty"},
 		{"export -o /no/such/folder/file", app.ExitUsage, "no such file"},
 		{"export -o /dev/full", app.ExitFailed, "no space left on device: the output is not complete"},
-		{"export --redis redis://:secret@" + dead.Addr(), app.ExitUnreachable, "give the server's address with --redis or REDIS_URL"},
+		{"export --redis redis://:secret@" + nobody, app.ExitUnreachable, "give the server's address with --redis or REDIS_URL"},
 	} {
 		args := strings.Fields(test.args)
 		if !strings.Contains(test.args, "--redis") {

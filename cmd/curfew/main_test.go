@@ -31,6 +31,9 @@ func TestDemoEndsAHungTaskOnTime(t *testing.T) {
 }
 
 // Wrong use exits with code 2, writes nothing to stdout, and says on stderr what to do.
+// nobody is an address at which no server listens. The port of a server that has ended can be that of the next one.
+const nobody = "127.0.0.1:1"
+
 func TestWrongUseSaysWhatToDo(t *testing.T) {
 	for _, test := range []struct {
 		args string

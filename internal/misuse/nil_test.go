@@ -52,7 +52,7 @@ func given(q *queue.Queue) map[string][]any {
 
 // results are types that only calls return. Their methods are not called here.
 var results = []string{"agentwait.AllTasksFailedError", "agentwait.BadSignalError", "agentwait.TimeoutResult", "agentwait.DivergedError", "agentwait.Outcome", "agentwait.Settled", "agentwait.WaitImpossibleError",
-	"agentwait.WaitTimeoutError", "curfewtest.Stage", "inspect.Explanation", "queue.ChildError", "queue.Claim", "queue.Reply", "queue.TaskFailedError", "queue.TaskTimedOutError"}
+	"agentwait.WaitTimeoutError", "curfewtest.Stage", "inspect.Explanation", "inspect.Whole", "queue.ChildError", "queue.Claim", "queue.Reply", "queue.TaskFailedError", "queue.TaskTimedOutError"}
 
 // functions returns calls of functions, with nil for each argument that can be nil.
 func functions(q *queue.Queue) map[string][]func() error {
@@ -127,6 +127,7 @@ func functions(q *queue.Queue) map[string][]func() error {
 		"agentwait.SendSignal": {func() error { return last(agentwait.SendSignal(ctx, nil, "0-x", "go", 1)) },
 			func() error { return last(agentwait.SendSignal(none, q, "0-x", "go", 1)) }},
 		"inspect.OldestWaiting": {func() error { return last(inspect.OldestWaiting(none, q)) }, func() error { return last(inspect.OldestWaiting(ctx, nil)) }},
+		"inspect.Read":          {func() error { return last(inspect.Read(none, q, "0-x")) }, func() error { return last(inspect.Read(ctx, nil, "0-x")) }},
 		"inspect.Workers":       {func() error { return last(inspect.Workers(none, q)) }, func() error { return last(inspect.Workers(ctx, nil)) }},
 		"agentwait.Child":       {void(func() { agentwait.Child[string](nil, "x") })},
 		"agentwait.Of":          {void(func() { agentwait.Of[string](nil, "x") })},
@@ -209,7 +210,7 @@ func TestNilIsRefusedInWords(t *testing.T) {
 }
 
 // harmless are methods for which nil is a valid value, and functions that take an error or a list.
-var harmless = map[string]bool{"queue.Record.Phase": true, "worker.Worker.Use": true, "worker.Discard": true, "worker.Fail": true, "worker.RetryAfter": true, "worker.VerdictOf": true,
+var harmless = map[string]bool{"inspect.Hide": true, "queue.Record.Phase": true, "worker.Worker.Use": true, "worker.Discard": true, "worker.Fail": true, "worker.RetryAfter": true, "worker.VerdictOf": true,
 	"queue.Queue.Attempts": true, // the methods of its result return errors
 	// An agent embeds the context of its handler, and these are methods of that context.
 	"agentwait.Agent.Deadline": true, "agentwait.Agent.Done": true, "agentwait.Agent.Err": true, "agentwait.Agent.Value": true}
