@@ -16,7 +16,7 @@ import (
 )
 
 // terminal opens a pseudo-terminal: what is written to program can be read from screen, and the other way round.
-func terminal(t *testing.T) (screen, program *os.File) {
+func pseudoTerminal(t *testing.T) (screen, program *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -39,7 +39,7 @@ func terminal(t *testing.T) (screen, program *os.File) {
 // A stranger runs `curfew dev`, pastes its line into a shell, sees a timeout and a wake-up, and presses Ctrl-C.
 func TestTheFirstMinute(t *testing.T) {
 	t.Parallel()
-	screen, program := terminal(t)
+	screen, program := pseudoTerminal(t)
 	cmd := exec.Command(built(t), "dev", "--port", "0")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
