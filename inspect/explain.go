@@ -18,7 +18,8 @@ type Why string
 const (
 	WhyInLine      Why = "in_line"      // it is in the line of its queue
 	WhyWoken       Why = "woken"        // its wait is over, and it is in line to continue
-	WhyDelayed     Why = "delayed"      // it starts later: its producer, or the worker that released it, set a delay
+	WhyDelayed     Why = "delayed"      // it starts later: its producer set a delay
+	WhyGivenBack   Why = "given_back"   // its worker gave it back with a delay, which counts as no attempt
 	WhyBackingOff  Why = "backing_off"  // an attempt failed, and the next one starts after the back-off
 	WhyPromise     Why = "promise"      // it is a promise that has not been settled
 	WhyTimer       Why = "timer"        // it is a timer that is not due yet
@@ -61,6 +62,8 @@ type Explanation struct {
 	Retries    int    `json:"retries,omitempty"` // failed attempts that were retried or will be
 	MaxRetries int    `json:"max_retries,omitempty"`
 	LastError  string `json:"last_error,omitempty"` // error of the newest failed attempt
+	// ReleaseReason is why the last worker gave the task back. It is set until the task is claimed again, if the worker said why.
+	ReleaseReason string `json:"release_reason,omitempty"`
 
 	Line *ExplainedLine `json:"line,omitempty"` // set for a task in line
 	Run  *ExplainedRun  `json:"run,omitempty"`  // set for a RUNNING task
@@ -184,6 +187,8 @@ const (
 	WarnFull      WarningWord = "full"       // the queue runs its maximum number of tasks
 	WarnThrottled WarningWord = "throttled"  // the rate of the queue is used up
 	WarnNoWorker  WarningWord = "no_worker"  // no worker lives in the partition
+	WarnUnserved  WarningWord = "unserved"   // no live worker serves the queue
+	WarnNoHandler WarningWord = "no_handler" // no live worker that serves the queue handles the kind
 	WarnNoReaper  WarningWord = "no_reaper"  // no reaper runs: a due task waits for the next call that touches it
 	WarnLeaseOver WarningWord = "lease_over" // the lease of its worker has expired
 	WarnNotBegun  WarningWord = "not_begun"  // the limit of the wait begins with the first end, and no member has a bound
@@ -220,7 +225,8 @@ type Warning struct {
 //   - the nth end, if a wait needs n members that complete: the end may be a failure. The bound is
 //     the instant after which no combination of outcomes leaves the wait open.
 //
-// Explain makes one call to Redis, and one more for each 200 members of a wait that have not ended. Members
+// Explain makes one call to Redis, one more for a PENDING task, which reads what up to 1,000 workers tell of themselves, and
+// one more for each 200 members of a wait that have not ended. Members
 // that end between two calls count as ended at the time of the last call. If the wait ends or its limit
 // begins meanwhile, Explain begins again. It returns an error after five such changes.
 func Explain(ctx context.Context, q *queue.Queue, id string) (*Explanation, error) {
@@ -237,6 +243,11 @@ func Explain(ctx context.Context, q *queue.Queue, id string) (*Explanation, erro
 	}
 	if len(seen.record) == 0 && seen.facts["unreadable"] == "" && seen.facts["broken"] == "" {
 		return nil, refusal.Failed("explain", id, refusal.ErrNotFound)
+	}
+	if seen.wantsWorker() {
+		if seen.crew, err = readCrew(ctx, q, p, time.UnixMilli(seen.now)); err != nil {
+			return nil, refusal.Failed("explain", id, err)
+		}
 	}
 	return seen.explain(), nil
 }

@@ -20,6 +20,7 @@ type observed struct {
 	members                          []member // members that have not ended
 	gone                             int      // number of members that ended while the others were read
 	goneBy                           int64    // instant of the last read
+	crew                             Crew     // workers of the partition, if the task waits for one
 }
 
 // member is a member of a wait that has not ended.

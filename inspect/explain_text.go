@@ -52,6 +52,8 @@ func (e *Explanation) where() string {
 		return "was woken, and is in line to continue" + e.lineText()
 	case WhyDelayed:
 		return "cannot start yet"
+	case WhyGivenBack:
+		return "was given back by its worker" + quoted(e.ReleaseReason)
 	case WhyBackingOff:
 		return fmt.Sprintf("failed, and waits for retry %d of %d", e.Retries, e.MaxRetries)
 	case WhyPromise:
@@ -136,6 +138,10 @@ func (e *Explanation) detail() string {
 				s += fmt.Sprintf("%d ended otherwise, ", other)
 			}
 			return s + fmt.Sprintf("%d left.", w.Left)
+		}
+	case WhyInLine:
+		if e.ReleaseReason != "" {
+			return "Its last worker gave it back" + quoted(e.ReleaseReason) + "."
 		}
 	case WhyBackingOff:
 		if e.LastError != "" {

@@ -15,7 +15,7 @@ func (o *observed) explain() *Explanation {
 	r := o.record
 	e := &Explanation{
 		ID: o.id, Kind: r["kind"], Queue: r["queue"], Status: queue.Status(r["status"]), Now: utc(o.now),
-		Retries: int(ms(r, "retries")), MaxRetries: int(ms(r, "max_retries")), LastError: r["last_error"],
+		Retries: int(ms(r, "retries")), MaxRetries: int(ms(r, "max_retries")), LastError: r["last_error"], ReleaseReason: r["release_reason"],
 	}
 	switch {
 	case e.Status.Ended():
@@ -141,7 +141,10 @@ func (o *observed) explainPending(e *Explanation) {
 		e.Why, e.Bound = WhyPromise, o.endsBy()
 	case start > 0:
 		e.Why, e.Bound = WhyDelayed, sooner(o.endsBy(), o.bound(BoundStart, start, o.id))
-		if e.Retries > 0 {
+		switch { // a retry removes the reason of an earlier release
+		case e.ReleaseReason != "", e.Retries == 0 && r["requeued_by"] != "":
+			e.Why = WhyGivenBack
+		case e.Retries > 0:
 			e.Why = WhyBackingOff
 		}
 	case r["woken"] != "":
@@ -156,6 +159,8 @@ func (o *observed) explainPending(e *Explanation) {
 	}
 	if r["role"] == "" && o.facts["workers"] == "0" {
 		e.warn(WarnNoWorker, "no worker lives in partition "+o.partition()+": run one that serves the queue "+e.Queue)
+	} else if o.wantsWorker() {
+		o.explainCrew(e)
 	}
 }
 

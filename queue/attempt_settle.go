@@ -27,7 +27,7 @@ type Outcome struct {
 	Epoch  int64
 	Verb   Verb
 	Result []byte        // of Complete
-	Error  string        // of Fail
+	Error  string        // of Fail; of Release: why the task is given back, of which 1024 bytes are kept
 	Class  Class         // of Fail: ClassError if empty
 	Code   int           // of Fail: an exit code, 0 for none
 	Delay  time.Duration // of Fail and Release: the time until the task can be fetched again; of Fail: 0 is the task's back-off

@@ -152,3 +152,19 @@ func TestStatsCountOverAllPartitions(t *testing.T) {
 		}
 	})
 }
+
+func TestStatsTellTheLimitsOfAQueue(t *testing.T) {
+	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
+		ctx := context.Background()
+		for _, rate := range []queue.Rate{{N: 10, Per: time.Second, Burst: 4}, {N: 8, Per: 1500 * time.Millisecond, Burst: 8}} {
+			_, err := q.LimitRate(ctx, "a", rate)
+			if _, also := q.LimitRunning(ctx, "a", 8); err != nil || also != nil {
+				t.Fatal(err, also)
+			}
+			stats, err := q.Stats(ctx)
+			if want := (queue.QueueStats{Queue: "a", MaxRunning: 8, Rate: rate}); err != nil || len(stats.Queues) != 1 || stats.Queues[0] != want {
+				t.Errorf("Stats = %+v, %v, want %+v", stats.Queues, err, want)
+			}
+		}
+	})
+}

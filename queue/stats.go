@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/refusal"
@@ -16,7 +17,7 @@ type QueueStats struct {
 	Waiting                                          int64 // agents, now
 	Paused                                           bool
 	MaxRunning                                       int64 // over all partitions; 0: no limit
-	Rated                                            bool  // the queue has a rate
+	Rate                                             Rate  // over all partitions; zero: no limit
 	Dead                                             int64 // FAILED and CANCELLED records that are still kept
 	Enqueued, Completed, Failed, Cancelled, TimedOut int64 // since the queue exists; TimedOut is part of Failed
 }
@@ -41,6 +42,7 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 		}
 	}
 	for _, s := range queues {
+		s.Rate.Per /= time.Duration(q.Partitions())
 		sum.Queues = append(sum.Queues, *s)
 	}
 	slices.SortFunc(sum.Queues, func(a, b QueueStats) int { return strings.Compare(a.Queue, b.Queue) })
@@ -108,7 +110,9 @@ func addQueue(queues map[string]*QueueStats, seen map[string]bool, row any) erro
 	s.TimedOut += n["timed_out"]
 	s.Paused = s.Paused || n["paused"] == 1
 	s.MaxRunning += n["max_running"]
-	s.Rated = s.Rated || n["rate"] > 0
+	if n["rate"] > 0 { // all partitions have the same, and Stats divides Per
+		s.Rate = Rate{int(n["rate"]), time.Duration(n["per_ms"]) * time.Millisecond, s.Rate.Burst + int(n["burst"])}
+	}
 	return nil
 }
 

@@ -15,6 +15,9 @@ import (
 // handler here.
 const unknownKindDelay = time.Second
 
+// noHandler is why such a task is given back. Its record keeps that, and inspect.Explain tells it.
+const noHandler = "no handler for its kind"
+
 // attempt is one run of a handler. This file has the functions in the order of an attempt's life:
 //
 //	start           a task was claimed; it is held, and gets an attempt
@@ -66,10 +69,10 @@ func (p *partition) start(r *request, claims []queue.Claim, received time.Time) 
 		var a *attempt
 		switch handle := w.handlers[c.Kind]; {
 		case w.stopping.Load(), len(started) == r.slots:
-			a = giveBack(p, c, 0)
+			a = giveBack(p, c, 0, "")
 		case handle == nil:
 			w.logUnknownKind(c)
-			a = giveBack(p, c, unknownKindDelay)
+			a = giveBack(p, c, unknownKindDelay, noHandler)
 		default:
 			a = newAttempt(w.root, p, w.id, handle, c, received)
 			started = append(started, a)
@@ -92,10 +95,10 @@ func newAttempt(root context.Context, p *partition, worker string, handle Handle
 	return a
 }
 
-// giveBack makes a finished attempt that never runs: its outcome gives the task back.
-func giveBack(p *partition, c *queue.Claim, delay time.Duration) *attempt {
+// giveBack makes a finished attempt that never runs: its outcome gives the task back, and says why.
+func giveBack(p *partition, c *queue.Claim, delay time.Duration, why string) *attempt {
 	return &attempt{partition: p, claim: *c, finished: true,
-		outcome: queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Release, Delay: delay}}
+		outcome: queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Release, Delay: delay, Error: why}}
 }
 
 // run runs the handler, and hands its outcome to the partition.

@@ -120,7 +120,7 @@ func (o *runOne) fetch(ctx context.Context, queues []string) (*queue.Claim, erro
 // giveBack gives back a task whose kind has no handler here.
 func (o *runOne) giveBack(claim *queue.Claim, kinds []string) error {
 	o.w.logUnknownKind(claim)
-	_, err := o.settle(giveBack(newPartition(o.w, claim.Partition), claim, unknownKindDelay))
+	_, err := o.settle(giveBack(newPartition(o.w, claim.Partition), claim, unknownKindDelay, noHandler))
 	return errors.Join(fmt.Errorf("worker: task %s has kind %q, and only these kinds have a handler here: %s; register one with worker.Handle",
 		claim.ID, claim.Kind, strings.Join(kinds, ", ")), err)
 }

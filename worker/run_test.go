@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
@@ -30,6 +32,11 @@ func TestUnknownKind(t *testing.T) {
 	if r := s.record(id); r.Status != queue.Pending || r.Retries != 0 {
 		t.Errorf("the task is %s after %d retries", r.Status, r.Retries)
 	}
+	await.Until(t, "its explanation says why it is given back", func() bool {
+		e, err := inspect.Explain(s.ctx, s.q, id)
+		return err == nil && e.Why == inspect.WhyGivenBack && e.ReleaseReason == "no handler for its kind" &&
+			slices.ContainsFunc(e.Warnings, func(w inspect.Warning) bool { return w.Word == inspect.WarnNoHandler })
+	})
 	stop()
 	other := worker.New(s.q, worker.Config{})
 	other.HandleRaw("strange", raw(func(context.Context) error { return nil }))

@@ -16,8 +16,10 @@ import (
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/benches"
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/fleet"
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/operator"
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/programs"
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/shell"
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/tasks"
 )
 
@@ -41,8 +43,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // runWith is run with another input.
 func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	commands := []*cli.Command{programs.Demo(), programs.Work(), programs.Guard(), programs.Reap(), benches.Bench(), tasks.Enqueue(), tasks.Get(),
-		tasks.List(), tasks.Wait(), tasks.Cancel(), tasks.Retry(), tasks.Remove(), tasks.Resolve(), tasks.Signal(), tasks.Events(), tasks.Explain(), tasks.Export(), operator.Functions(), operator.Namespaces()}
+	commands := []*cli.Command{programs.Dev(), programs.Demo(), programs.Victim(), programs.Work(), programs.Guard(), programs.Reap(), benches.Bench(), tasks.Enqueue(), tasks.Get(),
+		tasks.List(), tasks.Wait(), tasks.Cancel(), tasks.Retry(), tasks.Remove(), tasks.Resolve(), tasks.Signal(), tasks.Events(), tasks.Explain(), tasks.Export(),
+		fleet.Top(), fleet.Deadlines(), fleet.Queues(), fleet.Kinds(), fleet.Workers(), fleet.Agents(), operator.Functions(), operator.Namespaces(), operator.Doctor(), operator.Fsck(),
+		shell.Completion(), shell.Version(), shell.Help(), shell.Complete(), shell.Docs()}
 	app.ExplainWrongFlags(commands)
 	program := &cli.App{
 		Reader:                    stdin,
@@ -51,7 +55,8 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		Writer:                    stdout,
 		ErrWriter:                 stderr,
 		HideHelpCommand:           true,
-		DisableSliceFlagSeparator: true, // a value of --header may have commas
+		Flags:                     []cli.Flag{cli.HelpFlag}, // cli adds it only to a program without a command help
+		DisableSliceFlagSeparator: true,                     // a value of --header may have commas
 		Commands:                  commands,
 		ExitErrHandler:            func(*cli.Context, error) {},
 		OnUsageError:              app.WrongFlag,
@@ -60,7 +65,9 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 			if c.Args().Present() {
 				var names []string
 				for _, command := range c.App.Commands {
-					names = append(names, command.Name)
+					if !command.Hidden {
+						names = append(names, command.Name)
+					}
 				}
 				return app.Usage("there is no command %q%s: see `curfew --help`", c.Args().First(), app.DidYouMean(c.Args().First(), names))
 			}

@@ -40,7 +40,14 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 		want string
 	}{
 		{"bogus", `no command "bogus"`},
-		{"demo now", `takes no argument, and got "now"`},
+		{"demo now", "there is no scene `curfew demo now`: write crash or fanout, or none"},
+		{"demo crahs", "(did you mean crash?)"},
+		{"demo crash now", `demo crash takes no argument, and got "now"`},
+		{"demo crash --timeout 10ms", "--timeout 10ms must be from 100ms to 1m: see `curfew demo crash --help`"},
+		{"demo fanout --timeout 2m", "--timeout 2m must be from 100ms to 1m"},
+		{"demo fanout --redis localhost", "must begin with redis://"},
+		{"demo fanout --redis=", "--redis is empty"},
+		{"demo fanout --prot 1", "there is no flag --prot"},
 		{"demo --timeout 5", "has no unit: write 5s: see `curfew demo --help`"},
 		{"demo --timeout -1s", "is negative"},
 		{"demo --timeout 1d", "--timeout 1d must be from 10ms to 1m"},
@@ -89,7 +96,12 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 		{"bench detect --over 1d --runs 0", "--runs 0 must be from 1"},
 		{"bench memory extra", `got "extra"`},
 		{"--bogus", "there is no flag --bogus: see `curfew --help`"},
-		{"help", "there is no command \"help\": see"},
+		{"help nothing", "there is no command `curfew nothing`: see `curfew --help`"},
+		{"help functions lod", "there is no command `curfew functions lod` (did you mean load?): see `curfew functions --help`"},
+		{"completion", "completion needs bash, fish, powershell or zsh: see `curfew completion --help`"},
+		{"completion bsh", "there is no script for \"bsh\" (did you mean bash?): write bash, fish, powershell or zsh"},
+		{"version now", "version takes no argument, and got \"now\""},
+		{"version -o yaml", `--output "yaml" must be text or json`},
 		{"work --knd k -- true", "there is no flag --knd (did you mean --kind?): see `curfew work --help`"},
 		{"work --kind", "--kind needs a value: see `curfew work --help`"},
 		{"explain", "explain needs the ids of one or more tasks: see `curfew explain --help`"},
@@ -149,7 +161,7 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 }
 
 func TestHelpOfEveryCommand(t *testing.T) {
-	for _, args := range []string{"--help", "demo --help", "bench --help", "bench detect --help", "bench dispatch --help", "bench recovery --help", "bench throughput --help", "bench micro --help", "bench counts --help",
+	for _, args := range []string{"--help", "dev --help", "demo --help", "demo crash --help", "demo fanout --help", "bench --help", "bench detect --help", "bench dispatch --help", "bench recovery --help", "bench throughput --help", "bench micro --help", "bench counts --help",
 		"work --help", "reap --help", "functions", "functions --help", "functions load --help", "functions ls --help", "functions show --help", "functions prune --help",
 		"namespace", "namespace --help", "namespace create --help", "namespace ls --help", "namespace rm -h"} {
 		if code, out, errs := curfew(t, strings.Fields(args)...); code != 0 || !strings.Contains(out, "USAGE") || errs != "" {

@@ -31,9 +31,12 @@ type Server struct {
 
 // Start starts a server on a free port of the loopback interface. Its clock is that of the machine until
 // SetTime. Keys expire by that clock, up to a second late.
-func Start() (*Server, error) {
+func Start() (*Server, error) { return StartOn(0) }
+
+// StartOn is Start on a port of the loopback interface; 0 is any free one.
+func StartOn(port int) (*Server, error) {
 	mini := miniredis.NewMiniRedis()
-	if err := mini.Start(); err != nil {
+	if err := mini.StartAddr(fmt.Sprintf("127.0.0.1:%d", port)); err != nil {
 		return nil, fmt.Errorf("start the embedded server: %w", err)
 	}
 	s := &Server{mini: mini, addr: mini.Addr(), done: make(chan struct{}), aged: make(chan struct{}), seen: time.Now()}

@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,5 +92,27 @@ func TestKeysExpireWhileTheClockRuns(t *testing.T) {
 	await.Until(t, "the key has expired", func() bool { return rdb.Exists(t.Context(), "k").Val() == 0 })
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("a key that lives for 20 ms expired after %v", took)
+	}
+}
+
+func TestAPortIsTakenOnce(t *testing.T) {
+	s := start(t)
+	_, text, _ := strings.Cut(s.Addr(), ":")
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err := StartOn(port); err == nil {
+		other.Close()
+		t.Fatal("two servers have one port")
+	}
+	s.Close()
+	other, err := StartOn(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if want := "127.0.0.1:" + text; other.Addr() != want {
+		t.Errorf("Addr = %s, want %s", other.Addr(), want)
 	}
 }

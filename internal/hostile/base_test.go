@@ -58,6 +58,7 @@ func bases() []base {
 		of("describe_worker", "describe_worker", "word", "w1", "choice", "running", "about", "{}"),
 		of("stop_worker", "stop_worker", "word", "w1"),
 		of("read_workers", "read_workers", "whole", 0),
+		of("read many workers", "read_workers", "whole", 0, "workers", 1000),
 		of("read_queues", "read_queues"),
 		of("read more queues", "read_queues", "whole", 0),
 		of("read_events", "read_events", "place", "0-0", "events", 10),

@@ -107,6 +107,7 @@ var meanings = map[string]func(string) bool{
 	"batch":    func(s string) bool { return within(s, 1, 1000) },
 	"fallback": func(s string) bool { return within(s, 1, 1<<52) },
 	"some":     func(s string) bool { return within(s, 1, 500) },
+	"workers":  func(s string) bool { return within(s, 1, 1000) },
 	"events":   func(s string) bool { return within(s, 0, 10000) },
 	"timeout":  func(s string) bool { return within(s, 1, 1<<53-1_800_000_000_000) || s == "none" }, // ends by 2^53
 

@@ -127,14 +127,21 @@ func functions(q *queue.Queue) map[string][]func() error {
 		"agentwait.SendSignal": {func() error { return last(agentwait.SendSignal(ctx, nil, "0-x", "go", 1)) },
 			func() error { return last(agentwait.SendSignal(none, q, "0-x", "go", 1)) }},
 		"inspect.OldestWaiting": {func() error { return last(inspect.OldestWaiting(none, q)) }, func() error { return last(inspect.OldestWaiting(ctx, nil)) }},
-		"inspect.Read":          {func() error { return last(inspect.Read(none, q, "0-x")) }, func() error { return last(inspect.Read(ctx, nil, "0-x")) }},
-		"inspect.Workers":       {func() error { return last(inspect.Workers(none, q)) }, func() error { return last(inspect.Workers(ctx, nil)) }},
-		"agentwait.Child":       {void(func() { agentwait.Child[string](nil, "x") })},
-		"agentwait.Of":          {void(func() { agentwait.Of[string](nil, "x") })},
-		"agentwait.Promise":     {void(func() { agentwait.Promise[string](nil, "x", 0) })},
-		"agentwait.Signal":      {void(func() { agentwait.Signal[string](nil, "x") })},
-		"agentwait.WithClock":   {void(func() { agentwait.WithClock(none, time.Now) }), void(func() { agentwait.WithClock(ctx, nil) })},
-		"curfewtest.New":        {void(func() { curfewtest.New(nil) })},
+		"events.Recent":         {func() error { return last(events.Recent(none, q, 1)) }, func() error { return last(events.Recent(ctx, nil, 1)) }},
+		"inspect.Agents":        {func() error { return last(inspect.Agents(none, q, 1)) }, func() error { return last(inspect.Agents(ctx, nil, 1)) }},
+		"inspect.Deadlines":     {func() error { return last(inspect.Deadlines(none, q, 0, 1)) }, func() error { return last(inspect.Deadlines(ctx, nil, 0, 1)) }},
+		"inspect.DueTasks": {func() error {
+			_, _, err := inspect.DueTasks(none, q, time.Time{}, time.Now(), 1)
+			return err
+		}, func() error { _, _, err := inspect.DueTasks(ctx, nil, time.Time{}, time.Now(), 1); return err }},
+		"inspect.Read":        {func() error { return last(inspect.Read(none, q, "0-x")) }, func() error { return last(inspect.Read(ctx, nil, "0-x")) }},
+		"inspect.Workers":     {func() error { return last(inspect.Workers(none, q)) }, func() error { return last(inspect.Workers(ctx, nil)) }},
+		"agentwait.Child":     {void(func() { agentwait.Child[string](nil, "x") })},
+		"agentwait.Of":        {void(func() { agentwait.Of[string](nil, "x") })},
+		"agentwait.Promise":   {void(func() { agentwait.Promise[string](nil, "x", 0) })},
+		"agentwait.Signal":    {void(func() { agentwait.Signal[string](nil, "x") })},
+		"agentwait.WithClock": {void(func() { agentwait.WithClock(none, time.Now) }), void(func() { agentwait.WithClock(ctx, nil) })},
+		"curfewtest.New":      {void(func() { curfewtest.New(nil) })},
 	}
 }
 

@@ -164,6 +164,13 @@ func reads(t *testing.T, q, admin *queue.Queue) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	must[queue.Receipt](t)(admin.Enqueue(ctx, queue.Task{Kind: "k", Timeout: time.Hour}))
+	must[inspect.DueCounts](t)(inspect.Deadlines(ctx, q, 0, 5))
+	if _, _, err := inspect.DueTasks(ctx, q, time.Time{}, time.Now().Add(2*time.Hour), 10); err != nil {
+		t.Error(err)
+	}
+	must[inspect.AgentList](t)(inspect.Agents(ctx, q, 10))
+	must[[]events.Event](t)(events.Recent(ctx, q, 10))
 	must[events.Batch](t)(events.Read(ctx, q, events.Newest, 10, 50*time.Millisecond))
 	if err := inspect.ExportTo(ctx, q, io.Discard); err != nil {
 		t.Error(err)

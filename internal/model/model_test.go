@@ -57,6 +57,7 @@ type modelTask struct {
 	place, claim                                     int64 // in its line; the seq of the fetch that claimed it
 	epoch, retries, losses                           int64
 	worker, lostBy, call, requeuedBy, untilOf        string
+	releaseReason                                    string
 	result, failure, lastError, reason, timeoutType  string
 	retryState, retryError, code                     string
 	cancelReason, cancelledBy                        string

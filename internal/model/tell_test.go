@@ -88,7 +88,7 @@ func (t *modelTask) record() map[string]string {
 		"lease_losses": t.losses, "children": t.born, "attempt_at": t.attemptAt, "ready_at": t.readyAt} {
 		f[name] = zeroless(n)
 	}
-	for name, text := range map[string]string{"worker": t.worker, "lost_by": t.lostBy, "call": t.call, "requeued_by": t.requeuedBy,
+	for name, text := range map[string]string{"worker": t.worker, "lost_by": t.lostBy, "call": t.call, "requeued_by": t.requeuedBy, "release_reason": t.releaseReason,
 		"until_of": t.untilOf, "last_error": t.lastError, "reason": t.reason, "timeout_type": t.timeoutType, "code": t.code,
 		"retry_state": t.retryState, "retry_error": t.retryError, "cancel_reason": t.cancelReason, "cancelled_by": t.cancelledBy,
 		"progress": t.progress, "suspended_by": t.suspendedBy} {

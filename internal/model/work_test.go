@@ -79,7 +79,7 @@ func (m *model) fetch(worker string, ask queue.Ask) (got []string, more bool) {
 }
 
 func (m *model) claim(t *modelTask, worker string, seq int64) {
-	t.status, t.worker, t.lostBy, t.claim = queue.Running, worker, "", seq
+	t.status, t.worker, t.lostBy, t.releaseReason, t.claim = queue.Running, worker, "", "", seq
 	t.epoch++
 	if t.epoch == 1 && t.given["idempotency_scope"] == "started" {
 		delete(m.keys, t.given["idempotency_key"])
@@ -135,6 +135,7 @@ func (m *model) settleOne(worker, call string, o queue.Outcome) string {
 		t.requeuedBy = call
 		m.emit("task_released", t.id)
 		m.requeue(t, m.now+delay, true)
+		t.releaseReason = o.Error
 	default:
 		if o.Class == queue.ClassDeadline && t.final() != 0 {
 			t.call = call

@@ -4,7 +4,7 @@ package names
 func Nearest(word string, words []string) string {
 	best, least := "", 1+max(len(word)/3, 1) // a third of the word may be wrong
 	for _, w := range words {
-		if d := distance(word, w); d < least && d < max(len(w), 2) {
+		if d := distance(word, w); w != word && d < least && d < max(len(w), 2) {
 			best, least = w, d
 		}
 	}

@@ -114,18 +114,36 @@ func (s *Server) List(ctx context.Context, limit int64, done func(Looked)) ([]Na
 // Namespace describes a namespace. It returns [refusal.ErrNoNamespace] if it does not exist. If the user has
 // no right to read the namespace, the result has only a name and Err.
 func (s *Server) Namespace(ctx context.Context, name string) (Namespace, error) {
+	n, roots, err := s.uncounted(ctx, name)
+	if err != nil || n.Err != nil {
+		return n, err
+	}
+	if n.Err = s.count(ctx, &n, roots); ctx.Err() != nil || errors.Is(n.Err, refusal.ErrUnavailable) {
+		return Namespace{}, n.Err
+	}
+	return n, nil
+}
+
+// Settled is like Namespace, and counts nothing, so it is fast and needs only the right to read the roots.
+func (s *Server) Settled(ctx context.Context, name string) (Namespace, error) {
+	n, _, err := s.uncounted(ctx, name)
+	return n, err
+}
+
+// uncounted returns a namespace without its counts, and its roots.
+func (s *Server) uncounted(ctx context.Context, name string) (Namespace, []partitionRoot, error) {
 	if err := checkName(name); err != nil {
-		return Namespace{}, err
+		return Namespace{}, nil, err
 	}
 	roots, err := s.roots(ctx, name)
 	if errors.Is(err, refusal.ErrNoRight) {
-		return Namespace{Name: name, Err: err}, nil
+		return Namespace{Name: name, Err: err}, nil, nil
 	}
 	if err != nil {
-		return Namespace{}, err
+		return Namespace{}, nil, err
 	}
 	if len(roots) == 0 {
-		return Namespace{}, refusal.ErrNoNamespace
+		return Namespace{}, nil, refusal.ErrNoNamespace
 	}
 	n := Namespace{Name: name, Settings: roots[0].Settings, Version: roots[0].version, Created: roots[0].created}
 	there := map[int]bool{}
@@ -140,10 +158,7 @@ func (s *Server) Namespace(ctx context.Context, name string) (Namespace, error) 
 			n.Missing = append(n.Missing, p)
 		}
 	}
-	if n.Err = s.count(ctx, &n, roots); ctx.Err() != nil || errors.Is(n.Err, refusal.ErrUnavailable) {
-		return Namespace{}, n.Err
-	}
-	return n, nil
+	return n, roots, nil
 }
 
 // partitionRoot is what is read of the root of a partition.

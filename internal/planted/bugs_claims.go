@@ -24,6 +24,10 @@ var settleBugs = []bug{
 		`load_task(tx, o.id)`, `record.get(tx, o.id)`, "stories/late_complete_is_refused"},
 	{"a refused call emits no event", "task/refuse.lua",
 		`if tx.root.level ~= "all" then`, `if tx.root.level == "all" then`, "stories/rejected_calls"},
+	{"why a worker gave a task back is not kept", "task/report.lua",
+		`if o.note ~= "" then`, `if false then`, "stories/explain_workers"},
+	{"a claim keeps why the task was given back", "task/take.lua",
+		`record.set(tx, task, "release_reason", nil)`, ``, "stories/explain_workers"},
 	{"a release costs a retry", "task/report.lua",
 		`record.set(tx, task, "requeued_by", call)`,
 		`record.set(tx, task, "requeued_by", call)

@@ -1,9 +1,12 @@
 package story
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/curfew-dev/curfew/internal/jsonline"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -45,3 +48,18 @@ func (s *stage) define(w words) []string {
 	}
 	return s.word(s.library.Run(s.ctx, s.rdb, "define", s.root, args...))
 }
+
+// describe worker=w1 state=draining queues=a,b kinds=k,l: what a worker tells of itself.
+func (s *stage) describe(w words) []string {
+	about, queues := map[string]any{"name": "crew"}, map[string]int{}
+	for _, name := range strings.FieldsFunc(w.named["queues"], comma) {
+		queues[name] = 1
+		about["queues"] = queues
+	}
+	if kinds := strings.FieldsFunc(w.named["kinds"], comma); len(kinds) > 0 {
+		about["kinds"] = kinds
+	}
+	return s.word(s.library.Run(s.ctx, s.rdb, "describe_worker", s.root, w.named["worker"], cmp.Or(w.named["state"], "running"), jsonline.Encode(about)))
+}
+
+func comma(r rune) bool { return r == ',' }

@@ -32,10 +32,10 @@ var names = map[Type]string{
 		hook_failure hook_timeout hook_cancel until_of enqueued_by idempotency_key idempotency_scope call
 		suspended_by requeued_by lost_by cancelled_by cancel_reason last_error progress owner
 		agent_execution_id workflow_run_id policy_applied wait_mode label wait_reason member op task_worker
-		retry class verdict release
+		retry class verdict release release_reason
 		why sentence hold word text by kept_by task
 		namespace events figures channel cursor oldest last stream type index of key page next recounted turn_of about state
-		node did library member value name host`,
+		host name node did library value level subject cure rule commit go program url`,
 	Number: `
 		version priority epoch attempt retries max_retries lease_losses children code timed_out watched journal
 		waiting woken payload_bytes body_bytes warn_percent budget_percent jitter task_epoch entry members settled
@@ -43,18 +43,18 @@ var names = map[Type]string{
 		max_running rate burst tokens controlled event_mib event_count event_bytes made recount_again
 		batch slots left number build before ready dead deadlines limits delayed waits workers draining retained
 		broken count masters looked_at_keys keys unknown namespaces live function_count queue_count
-		started fired warned given_back waits_timed_out drained removed looked
-		length ahead workers need ok bad more score place missed format held pid concurrency weight`,
+		started fired warned given_back waits_timed_out drained removed looked held pid concurrency weight
+		past later length ahead workers need ok bad more score place missed format`,
 	Instant: `
 		now until turn_until armed standby at since_at created_at deadline_at available_at started_at completed_at detected_at
 		limit_at warn_at ready_at attempt_at cancel_at grace_at progress_at full_at free_at lease_ends_at attempt_ends_at
-		wait_deadline_at removed_at read_at stop_at`,
+		from_at wait_deadline_at removed_at read_at stop_at`,
 	Span: `
 		timeout_ms delay_ms queue_timeout_ms attempt_timeout_ms timeout_grace_ms cancel_grace_ms backoff_ms backoff_delay_ms
-		backoff_max_ms retention_ms idempotency_window_ms per_ms wait_ms lease_ms fallback_ms left_ms lag_ms limit_ms p99_ms max_ms
+		backoff_max_ms retention_ms idempotency_window_ms per_ms wait_ms within_ms lease_ms fallback_ms left_ms lag_ms limit_ms p50_ms p99_ms max_ms wait_p50_ms wait_p99_ms lag_p50_ms lag_p99_ms
 		timeout_duration_ms`,
 	Flag:   `overdue new changed set_back stop turn complete mine deleted created`,
-	List:   `roots claims stops wake queues tasks wait_for_tasks warnings missing_partitions records lines unlisted child_tasks entries kinds`,
+	List:   `roots claims stops wake queues tasks wait_for_tasks warnings missing_partitions records lines unlisted child_tasks entries kinds counts`,
 	Object: `fields bound ends_by line run wait lag end key_counts memory`,
 }
 

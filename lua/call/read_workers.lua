@@ -1,7 +1,8 @@
--- read_workers: returns the workers, about 100 a call. A worker whose lease has ended is returned until a sweep
+-- read_workers: returns the workers, about 100 a call or as many as it is asked for. A worker whose lease has ended is returned until a sweep
 -- removes it.
 --
 -- ARGV[1]  cursor: next of the previous reply; absent or 0 at first
+-- ARGV[2]  about how many workers, up to 1000; absent: 100
 --
 -- Returns  {now, next, {worker, end of its lease, how many tasks it holds, name, value, …}, …}
 --            next  cursor of the next call; 0: these were the last. A worker can be returned twice, and one that
@@ -14,10 +15,12 @@
 local function read_workers(keys, argv)
   if not whole(argv[1] or "0") then
     error("argument 1 must be 0, or the cursor of an earlier reply", 0)
+  elseif not whole(argv[2] or "100", 1, 1000) then
+    error("argument 2 must be how many workers to return, 1 to 1000", 0)
   end
   local tx = begin(keys[1])
   local key = tx.key
-  local page = redis.call("ZSCAN", key.workers, argv[1] or "0", "COUNT", "100")
+  local page = redis.call("ZSCAN", key.workers, argv[1] or "0", "COUNT", string.format("%d", argv[2] or "100"))
   local answers = {tx.at, page[1]}
   for i = 1, #page[2], 2 do
     local worker = page[2][i]

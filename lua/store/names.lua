@@ -14,7 +14,7 @@ names.spec_texts = {"headers", "idempotency_key"}
 names.state_lines = {"available_at", "limit_at", "warn_at", "ready_at", "attempt_at", "children", "watched", "journal", "waiting",
   "woken", "suspended_by", "requeued_by", "lost_by", "lease_losses", "cancel_at", "grace_at", "cancelled_by",
   "progress_at", "code", "reason", "timed_out", "timeout_type", "detected_at", "retry_state", "body_bytes"}
-names.state_texts = {"cancel_reason", "progress", "last_error", "retry_error"}
+names.state_texts = {"cancel_reason", "progress", "last_error", "retry_error", "release_reason"}
 
 -- The values of these are whole numbers; a record in which one is not is broken. (progress_at is not listed: only
 -- people read it.)

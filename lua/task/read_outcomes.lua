@@ -2,7 +2,7 @@
 --
 --   id, epoch  the claim, as fetch returned it
 --   verb       complete, fail or release
---   note       the result of complete or the error of fail, opaque
+--   note       the result of complete, the error of fail, or why release gives it back (up to 1024 bytes of it are kept), opaque
 --
 -- and after these four, of fail and release alone:
 --

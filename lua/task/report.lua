@@ -44,6 +44,9 @@ function apply.release(tx, task, o, call)
   emit(tx, "all", "task_released", task)
   put_back(tx, task, tx.at + (tonumber(o.delay) or 0), true)
   record.set(tx, task, "requeued_by", call)
+  if o.note ~= "" then
+    record.set(tx, task, "release_reason", string.sub(o.note, 1, 1024))
+  end
 end
 
 local function report(tx, o, worker, call)

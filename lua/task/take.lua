@@ -35,6 +35,7 @@ local function run(tx, task, ask)
   local instant = task.attempt_timeout_ms and tx.at + task.attempt_timeout_ms
   if task.rich then
     record.set(tx, task, "lost_by", nil)
+    record.set(tx, task, "release_reason", nil)
   end
   if task.woken then -- its attempt continues
     instant = tonumber(task.attempt_at or nil)

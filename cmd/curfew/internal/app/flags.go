@@ -3,6 +3,7 @@ package app
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -33,6 +34,22 @@ func ChoiceFlag(name, value, usageText string, choices ...string) *cli.StringFla
 		}
 		return nil
 	}}
+}
+
+// ChoicesOf returns the words that a ChoiceFlag takes, nil for another flag. They are those of its error for a word that it does not take.
+func ChoicesOf(f *cli.StringFlag) []string {
+	if f.Action == nil {
+		return nil
+	}
+	err := f.Action(nil, "\x00")
+	if err == nil {
+		return nil
+	}
+	_, words, found := strings.Cut(err.Error(), `"\x00" must be `)
+	if !found {
+		return nil
+	}
+	return strings.FieldsFunc(strings.Replace(words, " or ", ",", 1), func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // NumberFlag returns a flag whose value is a whole number within limits.

@@ -91,16 +91,6 @@ func Instant(c *cli.Context, name string) (time.Time, error) {
 	return time.UnixMilli(ms), nil
 }
 
-// IsTerminal reports whether people see what is written.
-func IsTerminal(w io.Writer) bool {
-	file, is := w.(*os.File)
-	if !is {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
 // Counter shows how far a long command is, on a terminal only.
 type Counter struct {
 	out   io.Writer

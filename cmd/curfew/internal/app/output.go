@@ -129,6 +129,14 @@ func ReadLine(ctx context.Context, in io.Reader) (string, error) {
 	}
 }
 
+// PlainText quotes s if it has characters that could control a terminal. Other than PlainWord it leaves spaces as they are.
+func PlainText(s string) string {
+	if quoted := strconv.Quote(s); strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`) != s {
+		return quoted
+	}
+	return s
+}
+
 // PlainWord quotes s if it has characters that could control a terminal, or a space or = sign.
 // Anybody can write such text into an event.
 func PlainWord(s string) string {

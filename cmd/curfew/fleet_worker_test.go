@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// describe gives a worker a lease, and stores what it says of itself.
+func describe(t *testing.T, q *queue.Queue, worker, about string) {
+	t.Helper()
+	if _, err := q.Attempts().Fetch(t.Context(), 0, worker, queue.Ask{Seq: 1, Lease: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	if about != "" {
+		if err := q.Attempts().Describe(t.Context(), 0, worker, queue.WorkerRunning, about); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestWorkersAreListed(t *testing.T) {
+	q, url := namespace(t, 0)
+	at := " --redis " + url
+	if out := expect(t, 0, "", "worker ls"+at); out != "" {
+		t.Errorf("without workers: %q", out)
+	}
+	describe(t, q, "w1", `{"name":"mail","host":"h\u001b[2J","pid":7,"concurrency":5,"queues":{"mail":3,"default":1},"kinds":["send","k\u001b"],"started_at":1700000000000}`)
+	describe(t, q, "w2", "")
+	describe(t, q, "w3", `{"strict":["b","a"],"concurrency":1}`)
+	out := expect(t, 0, "", "worker ls"+at)
+	want := "worker state running queues kinds\nw1 running 0/5 default=1,mail=3 send,\"k\\x1b\"\nw2 - 0 - -\nw3 running 0/1 b,a -"
+	if squeeze(out) != want {
+		t.Errorf("worker ls prints\n%s\nwant\n%s", out, want)
+	}
+	if out := expect(t, 0, "", "worker ls -o wide"+at); strings.Contains(out, "\x1b") || !strings.Contains(out, `"h\x1b[2J"`) || !strings.Contains(out, "2023-11-14T22:13:20.000Z") {
+		t.Errorf("wide: %q", out)
+	}
+	lines := jsonLines(t, expect(t, 0, "", "worker ls -o jsonl"+at))
+	if w := lines[0]; len(lines) != 3 || w["worker"] != "w1" || w["pid"] != 7.0 || w["queues"].([]any)[1].(map[string]any)["weight"] != 3.0 || w["started_at"] != 1700000000000.0 {
+		t.Errorf("%v", lines)
+	}
+	if out := expect(t, 0, "", "worker get w1"+at); row(out, "host") != `host "h\x1b[2J"` || row(out, "pid") != "pid 7" {
+		t.Errorf("worker get prints\n%s", out)
+	}
+	code, out, errs := typing(t, "", "worker get w11 w3 -o json"+at)
+	if code != app.ExitNotFound || jsonLines(t, out)[0]["worker"] != "w3" || !strings.Contains(errs, `there is no worker "w11" in this namespace (did you mean w1?): `) {
+		t.Errorf("exit %d, %q, %q", code, out, errs)
+	}
+}
+
+func TestAWorkerIsDrained(t *testing.T) {
+	q, url := namespace(t, 0)
+	at := " --redis " + url
+	describe(t, q, "w1", "")
+	expect(t, app.ExitNotFound, `there is no worker "w2" in this namespace (did you mean w1?): `+"`curfew worker ls` lists those that have a lease", "worker drain w2"+at)
+	expect(t, app.ExitUsage, "must be one word", "worker drain \x1b"+at)
+	if out := expect(t, 0, "", "worker drain w1"+at); out != "w1  asked to stop\n" {
+		t.Errorf("it prints %q", out)
+	}
+	if out := expect(t, 0, "", "worker ls"+at); row(out, "w1") != "w1 asked to stop 0 - -" {
+		t.Errorf("worker ls prints %s", out)
+	}
+	expect(t, app.ExitTimedOut, "w1 was asked to stop, and is not gone after 100ms", "worker drain w1 --wait --timeout 100ms"+at)
+
+	ctx, interrupt := context.WithCancel(t.Context())
+	var errs bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, append([]string{"curfew"}, strings.Fields("worker drain w1 --wait"+at)...), &bytes.Buffer{}, &errs)
+	}()
+	time.AfterFunc(100*time.Millisecond, interrupt)
+	if code := await.Receive(t, ended, "the command ends"); code != app.ExitInterrupted || !strings.Contains(errs.String(), "interrupted") {
+		t.Errorf("an interrupt: exit %d, %s", code, &errs)
+	}
+
+	var out bytes.Buffer
+	go func() {
+		ended <- run(t.Context(), append([]string{"curfew"}, strings.Fields("worker drain w1 --wait -o json"+at)...), &out, &errs)
+	}()
+	if _, err := q.Attempts().Heartbeat(t.Context(), 0, "w1", 0, 1, nil); err != nil { // goodbye
+		t.Fatal(err)
+	}
+	// The goodbye may be before the request: then there is no worker to drain.
+	if code := await.Receive(t, ended, "the command ends"); code == 0 && jsonLines(t, out.String())[0]["state"] != "gone" || code != 0 && code != app.ExitNotFound {
+		t.Errorf("exit %d, %q, %s", code, &out, &errs)
+	}
+}
+
+// suspend makes an agent wait for a child. The limits of the wait and of the child may be 0.
+func suspend(t *testing.T, w *queuetest.Taker, limit, timeout time.Duration) (id string) {
+	t.Helper()
+	id = queuetest.Enqueue(t, w.Q, queue.Task{Kind: "agent"}).ID
+	claim := w.Take(t, id, "default")
+	child := queue.Task{ID: id + ".c", Kind: "k", Queue: "children", Timeout: timeout}
+	outcome, err := w.Q.Attempts().Suspend(t.Context(), queue.Suspension{Agent: id, Epoch: claim.Epoch, Worker: w.Worker, Children: []queue.Task{child},
+		Wait: queue.Wait{Entry: 1, Digest: "d", Members: []queue.Member{{ID: child.ID}}, Limit: limit}})
+	if outcome != nil || err != nil {
+		t.Fatal(outcome, err)
+	}
+	return id
+}
+
+func TestAgentsThatCanBeFoundAreListed(t *testing.T) {
+	q, url := namespace(t, 0)
+	at := " --redis " + url
+	if out := expect(t, 0, "", "agent ls"+at); out != "" {
+		t.Errorf("without agents: %q", out)
+	}
+	w := &queuetest.Taker{Q: q, Worker: "w"}
+	// An agent whose child has a deadline, one whose wait has a limit, and one with neither.
+	bounded, limited, neither := suspend(t, w, 0, time.Hour), suspend(t, w, time.Hour, 0), suspend(t, w, 0, 0)
+	code, out, errs := typing(t, "", "agent ls"+at)
+	if code != 0 || row(out, bounded) != bounded+" agent default WAITING - 1" || !strings.HasPrefix(row(out, limited), limited+" agent default WAITING 20") || row(out, neither) != "" ||
+		errs != "1 waiting agent was not found: their waits and their children have no limit\n" {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	code, out, errs = typing(t, "", "agent ls --look 1 -o jsonl"+at)
+	if code != 0 || !strings.Contains(errs, "look at more with --look") && len(jsonLines(t, out)) < 2 {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	code, out, errs = typing(t, "", "agent get "+limited+" 0-NOBODY"+at)
+	if code != app.ExitNotFound || !strings.Contains(out, limited+" (agent) is WAITING") || row(out, "mode") != "mode all" || row(out, "members") != "members 1" ||
+		row(out, "waits") != "waits for "+limited+".c" || !strings.HasPrefix(row(out, "limit"), "limit 20") || !strings.Contains(errs, "there is no task 0-NOBODY") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	if e := jsonLines(t, expect(t, 0, "", "agent get "+bounded+" -o json"+at))[0]; e["why"] != "waiting" || e["wait"].(map[string]any)["members"] != 1.0 {
+		t.Errorf("%v", e)
+	}
+}
+
+func TestWrongUseOfWorkerAndAgentCommandsSaysWhatToDo(t *testing.T) {
+	for args, want := range map[string]string{
+		"worker stop w":                       "there is no command `curfew worker stop`: write ls, get or drain",
+		"worker ls w1":                        `worker ls takes no argument, and got "w1"`,
+		"worker ls -o csv":                    `--output "csv" must be table`,
+		"worker get":                          "worker get needs the ids of one or more workers",
+		"worker drain":                        "worker drain needs the id of one worker",
+		"worker drain a b":                    `worker drain takes the id of one worker, and got "b" too`,
+		"worker drain a --timeout 5s":         "--timeout needs --wait",
+		"worker drain a --wait --timeout 5":   "has no unit: write 5s",
+		"worker drain a --wait --timeout -5s": "is negative",
+		"worker drain a --wiat":               "(did you mean --wait?)",
+		"agent show":                          "there is no command `curfew agent show`: write ls or get",
+		"agent ls a":                          `agent ls takes no argument, and got "a"`,
+		"agent ls --look 0":                   "--look 0 must be from 1 to 100000",
+		"agent ls --look all":                 `--look "all" must be a whole number`,
+		"agent get":                           "agent get needs the ids of one or more agents",
+		"agent get rubbish":                   `"rubbish" is not a task's id`,
+		"agent get 0-a -o wide":               `--output "wide" must be text or json`,
+		"deadlines now":                       `deadlines takes no argument, and got "now"`,
+		"deadlines --within 5":                "has no unit: write 5s",
+		"deadlines --within -5s":              "is negative",
+		"deadlines --buckets 0":               "--buckets 0 must be from 1 to 200",
+		"deadlines --by kind":                 `--by "kind" must be queue`,
+		"deadlines -o wide":                   `--output "wide" must be table or json`,
+		"deadlines --overdue --within 5s":     "--overdue lists tasks: leave --within, --buckets and --by out",
+		"deadlines --limit 5":                 "--limit needs --by or --overdue",
+		"deadlines --overdue --limit 0":       "--limit 0 must be from 1 to 100000",
+		"deadlines --overdu":                  "(did you mean --overdue?)",
+	} {
+		code, out, errs := curfew(t, strings.Fields(args)...)
+		if code != app.ExitUsage || !strings.Contains(errs, want) || out != "" || strings.Count(errs, "\n") != 1 {
+			t.Errorf("curfew %s: exit %d, stderr %q, stdout %q; want exit 2 and %q", args, code, errs, out, want)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+const agentsHelp = `An agent is a task that waits for other tasks, which may be its children.
+
+    curfew agent ls`
+
+func Agents() *cli.Command {
+	return app.Group("agent", "list agents, and say what they wait for", agentsHelp, agentListCommand(), agentGetCommand())
+}
+
+// agentLine is an agent as `agent ls` prints it.
+type agentLine struct {
+	ID       string    `json:"id"`
+	Kind     string    `json:"kind"`
+	Queue    string    `json:"queue"`
+	Status   string    `json:"status"`
+	WaitEnds time.Time `json:"wait_deadline_at,omitzero"`
+	Children int       `json:"children"`
+}
+
+var agentList = app.List[agentLine]{
+	Columns: []app.Column[agentLine]{
+		{Name: "id", Show: func(l agentLine) string { return app.PlainWord(l.ID) }},
+		{Name: "kind", Show: func(l agentLine) string { return app.PlainWord(l.Kind) }},
+		{Name: "queue", Show: func(l agentLine) string { return app.PlainWord(l.Queue) }},
+		{Name: "status", Show: func(l agentLine) string { return app.PlainWord(l.Status) }},
+		{Name: "next limit of its wait", Show: func(l agentLine) string { return orDash(instant(l.WaitEnds)) }},
+		count("children seen", false, func(l agentLine) int64 { return int64(l.Children) }),
+	},
+	ID: func(l agentLine) string { return l.ID },
+}
+
+func agentListCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "ls",
+		Usage: "list the agents that can be found",
+		Description: `Redis has no list of agents. This looks at the tasks that have a deadline, a limit or a delay, the first of each kind of
+these, and so it finds agents whose wait has a limit, and those with a live child that has one. It says on stderr how many waiting
+agents it did not find. "children seen" are the live children among what it looked at.
+
+    curfew agent ls --look 10000`,
+		Flags: append(app.NamespaceFlags(),
+			app.NumberFlag("look", 1000, 1, 100_000, "look at so many deadlines, limits, waits and delays of each partition, 1 to 100000"),
+			app.ListFlag()),
+		Action: app.OnNamespaceAs(queue.AccessRead, app.Nothing, func(c *cli.Context, q *queue.Queue, _ []string) error {
+			list, err := inspect.Agents(c.Context, q, c.Int("look"))
+			if err != nil {
+				return err
+			}
+			waiting := int64(0)
+			if err := agentList.Print(c, func(yield func(agentLine, error) bool) {
+				for _, a := range list.Agents {
+					if a.Status == queue.Waiting {
+						waiting++
+					}
+					if !yield(agentLine{a.ID, a.Kind, a.Queue, string(a.Status), a.WaitEnds, a.Found}, nil) {
+						return
+					}
+				}
+			}); err != nil {
+				return err
+			}
+			tellNotFound(c, list, waiting)
+			return nil
+		}),
+	}
+}
+
+// tellNotFound says on stderr which agents the list lacks.
+func tellNotFound(c *cli.Context, list inspect.AgentList, waiting int64) {
+	if missing := list.Waiting - waiting; missing > 0 {
+		why := "their waits and their children have no limit"
+		if list.Cut {
+			why = "it looked at the first deadlines and limits only: look at more with --look"
+		}
+		fmt.Fprintf(c.App.ErrWriter, "%s not found: %s\n", app.Plural(missing, "waiting agent was", "waiting agents were"), why)
+	}
+}
+
+func agentGetCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "get",
+		Usage:     "say what agents wait for, and when that ends at the latest",
+		ArgsUsage: "ID...",
+		Description: `It says the same as ` + "`curfew explain`" + `, and below it the wait. docs/explain.md explains the names in the JSON.
+
+    curfew agent get 0-1M7Z5HK68BFASHEQ59`,
+		Flags: append(app.NamespaceFlags(), app.FormatFlag()),
+		Action: func(c *cli.Context) error {
+			ids, err := app.Arguments(c, app.Takes(1, math.MaxInt, "the ids of one or more agents"))
+			if err != nil {
+				return err
+			}
+			for _, id := range ids {
+				if _, err := queue.PartitionOf(id); err != nil {
+					return app.Usage("%v", err)
+				}
+			}
+			return app.OnNamespaceAs(queue.AccessRead, app.Takes(1, math.MaxInt, ""), func(c *cli.Context, q *queue.Queue, ids []string) error {
+				return showEach(c, ids, func(id string) error { return showAgent(c, q, id) })
+			})(c)
+		},
+	}
+}
+
+func showAgent(c *cli.Context, q *queue.Queue, id string) error {
+	e, err := inspect.Explain(c.Context, q, id)
+	switch {
+	case errors.Is(err, refusal.ErrNotFound):
+		return cli.Exit(fmt.Sprintf("there is no task %s: the id is wrong, the task is in another namespace, or its retention is over", id), app.ExitNotFound)
+	case err != nil:
+		return err
+	case app.InJSON(c):
+		return app.PrintLine(c, e)
+	}
+	if _, err := fmt.Fprintln(c.App.Writer, e); err != nil || e.Wait == nil {
+		return err
+	}
+	w := e.Wait
+	const most = 20
+	members := w.Tasks[:min(len(w.Tasks), most)]
+	text := strings.Join(members, " ")
+	if more := len(w.Tasks) - len(members); more > 0 {
+		text += fmt.Sprintf(" and %s more", app.Grouped(int64(more)))
+	}
+	return facts(c, e.ID, "mode", string(w.Mode), "label", app.PlainText(w.Label), "reason", app.PlainText(w.Because),
+		"members", strconv.Itoa(w.Members), "ended", fmt.Sprintf("%d: %d ok, %d bad", w.Settled, w.OK, w.Bad), "needs", strconv.Itoa(w.Need),
+		"limit", orDash(instant(w.Limit)), "since", instant(e.Since), "waits for", text)
+}

@@ -1,0 +1,274 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+var oneQueue = app.Takes(1, 1, "the name of one queue")
+
+// controlFlags returns the flags of a command that changes a queue.
+func controlFlags(more ...cli.Flag) []cli.Flag {
+	return append(app.NamespaceFlags(), append(more,
+		&cli.BoolFlag{Name: "force", Usage: "do it although no such queue exists yet: it holds from its first task on"},
+		app.FormatFlag())...)
+}
+
+// onQueue returns the action of a command that changes a queue, which must exist unless --force is given.
+func onQueue(do func(c *cli.Context, q *queue.Queue, l queueLine) error) cli.ActionFunc {
+	return app.OnNamespace(oneQueue, func(c *cli.Context, q *queue.Queue, words []string) error {
+		all, err := readQueues(c, q)
+		if err != nil {
+			return err
+		}
+		l, err := all.find(words[0], ", and --force is for one that has had no task yet")
+		if err != nil && !c.Bool("force") {
+			return err
+		}
+		l.Queue = words[0]
+		return do(c, q, l)
+	})
+}
+
+// tellControlled prints a queue after its controls were changed. did says what was done.
+func tellControlled(c *cli.Context, q *queue.Queue, name, did string, n queue.Controlled) error {
+	if app.InJSON(c) {
+		all, err := readQueues(c, q)
+		if err != nil {
+			return err
+		}
+		return app.PrintLine(c, all[name])
+	}
+	_, err := fmt.Fprintf(c.App.Writer, "%s  %s: %s in line\n", name, did, app.Plural(n.Ready, "task", "tasks"))
+	return err
+}
+
+func queuePauseCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "pause",
+		Usage:     "let a queue give no tasks until it is resumed",
+		ArgsUsage: "QUEUE",
+		Description: `Tasks that run go on. Tasks in line stay there, and end at their deadlines.
+
+    curfew queue pause mail`,
+		Flags: controlFlags(),
+		Action: onQueue(func(c *cli.Context, q *queue.Queue, l queueLine) error {
+			n, err := q.Pause(c.Context, l.Queue)
+			if err != nil {
+				return err
+			}
+			return tellControlled(c, q, l.Queue, "paused", n)
+		}),
+	}
+}
+
+func queueResumeCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "resume",
+		Usage:     "let a paused queue give tasks again",
+		ArgsUsage: "QUEUE",
+		Description: `Workers take its tasks again at once.
+
+    curfew queue resume mail`,
+		Flags: controlFlags(),
+		Action: onQueue(func(c *cli.Context, q *queue.Queue, l queueLine) error {
+			n, err := q.Resume(c.Context, l.Queue)
+			if err != nil {
+				return err
+			}
+			return tellControlled(c, q, l.Queue, "resumed", n)
+		}),
+	}
+}
+
+func queueDrainCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "drain",
+		Usage:     "cancel all tasks in the line of a queue",
+		ArgsUsage: "QUEUE",
+		Description: `Tasks that run go on. Delayed tasks stay, and so do those that join the line meanwhile. It asks for the name of the queue
+before it does anything, unless --yes is given.
+
+    curfew queue drain mail --reason "sent by hand" --yes`,
+		Flags: append(controlFlags(),
+			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "do not ask"},
+			&cli.StringFlag{Name: "reason", Value: "drained", Usage: "why, as the cancelled tasks will say"}),
+		Action: onQueue(drain),
+	}
+}
+
+func drain(c *cli.Context, q *queue.Queue, l queueLine) error {
+	if !c.Bool("yes") {
+		fmt.Fprintf(c.App.ErrWriter, "This cancels %s in line in %s. Type the name of the queue to go on: ", app.Plural(l.Ready, "task", "tasks"), app.PlainWord(l.Queue))
+		if err := typedName(c, l.Queue); err != nil {
+			return err
+		}
+	}
+	n, err := q.Drain(c.Context, l.Queue, c.String("reason"))
+	cancelled := app.Plural(n, "task", "tasks")
+	switch {
+	case c.Context.Err() != nil:
+		return app.Interrupted("%s cancelled and counted; `curfew queue drain %s` cancels the rest", cancelled, l.Queue)
+	case err != nil && n > 0:
+		return fmt.Errorf("%w; %s cancelled and counted: drain again", err, cancelled)
+	case err != nil:
+		return err
+	case app.InJSON(c):
+		return app.PrintLine(c, map[string]any{"queue": l.Queue, "cancelled": n})
+	}
+	_, err = fmt.Fprintf(c.App.Writer, "%s  drained: %s cancelled\n", l.Queue, cancelled)
+	return err
+}
+
+// typedName reads a name from the input. It is an error if that is another one.
+func typedName(c *cli.Context, name string) error {
+	typed, err := app.ReadLine(c.Context, c.App.Reader)
+	if errors.Is(err, context.Canceled) {
+		return app.Interrupted("nothing was changed")
+	}
+	switch typed = strings.TrimSpace(typed); typed {
+	case name:
+		return nil
+	case "":
+		fmt.Fprintln(c.App.ErrWriter)
+		return errors.New("nothing was changed: type the name of the queue, or give --yes")
+	}
+	return fmt.Errorf("nothing was changed: %s is not the name of the queue, %s", app.PlainWord(refusal.Clip(typed)), app.PlainWord(name))
+}
+
+func queueLimitCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "limit",
+		Usage:     "limit how many tasks of a queue run at once, and how many start in a time",
+		ArgsUsage: "QUEUE",
+		Description: `A limit holds for all workers together, and applies to the tasks that are claimed from now on. What is not named stays as it
+is; 0 or none removes a limit. The partitions share a limit, so it must be at least their number, and should be a multiple.
+
+    curfew queue limit mail --running 20 --rate 100/1s --burst 10
+    curfew queue limit mail --rate none`,
+		Flags: append(controlFlags(),
+			&cli.StringFlag{Name: "running", Usage: "how many run at once; 0 or none: no limit"},
+			&cli.StringFlag{Name: "rate", Usage: "how many start in a time, such as 10/1s; 0 or none: no limit"},
+			&cli.StringFlag{Name: "burst", Usage: "how many start at once after a rest, with --rate (default: as many as the rate)"}),
+		Action: func(c *cli.Context) error {
+			limits, err := limitsOf(c)
+			if err != nil {
+				return err
+			}
+			return onQueue(func(c *cli.Context, q *queue.Queue, l queueLine) error { return setLimits(c, q, l.Queue, limits) })(c)
+		},
+	}
+}
+
+// limits are the limits to set; nil: it stays as it is.
+type limits struct {
+	running *int
+	rate    *queue.Rate
+}
+
+// limitsOf reads the flags before anything is changed, so that a wrong one changes nothing.
+func limitsOf(c *cli.Context) (l limits, err error) {
+	if !c.IsSet("running") && !c.IsSet("rate") {
+		if c.IsSet("burst") {
+			return l, app.UsageOf(c, "--burst needs --rate")
+		}
+		return l, app.UsageOf(c, "queue limit needs --running or --rate")
+	}
+	if c.IsSet("running") {
+		n, err := wholeOrNone(c.String("running"))
+		if err != nil {
+			return l, app.UsageOf(c, "--running %s: write a whole number such as 20, or none", strconv.Quote(refusal.Clip(c.String("running"))))
+		}
+		l.running = &n
+	}
+	if c.IsSet("rate") {
+		if l.rate, err = rateOf(c); err != nil {
+			return l, err
+		}
+	}
+	if c.IsSet("burst") {
+		n, err := strconv.Atoi(c.String("burst"))
+		switch {
+		case l.rate == nil || *l.rate == (queue.Rate{}):
+			return l, app.UsageOf(c, "--burst needs --rate")
+		case err != nil || n < 1:
+			return l, app.UsageOf(c, "--burst %s: write a whole number such as 10", strconv.Quote(refusal.Clip(c.String("burst"))))
+		}
+		l.rate.Burst = n
+	}
+	return l, nil
+}
+
+// wholeOrNone reads a whole number that is not negative; none is 0.
+func wholeOrNone(text string) (int, error) {
+	if text == "none" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 31)
+	return int(n), err
+}
+
+// rateOf reads --rate: 10/1s, 10/s or none.
+func rateOf(c *cli.Context) (*queue.Rate, error) {
+	text := c.String("rate")
+	if text == "none" || text == "0" {
+		return &queue.Rate{}, nil
+	}
+	number, span, found := strings.Cut(text, "/")
+	n, err := strconv.ParseUint(number, 10, 31)
+	if !found || err != nil || n == 0 {
+		return nil, app.UsageOf(c, "--rate %s: write how many tasks in which time, such as 10/1s, or none", strconv.Quote(refusal.Clip(text)))
+	}
+	if span != "" && !strings.ContainsAny(span[:1], "0123456789-+.") {
+		span = "1" + span // 10/s
+	}
+	per, err := duration.Parse(span)
+	if err != nil {
+		return nil, app.UsageOf(c, "--rate %s: %v", strconv.Quote(refusal.Clip(text)), err)
+	}
+	if per < time.Millisecond {
+		return nil, app.UsageOf(c, "--rate %s: the time must be 1ms or more", strconv.Quote(refusal.Clip(text)))
+	}
+	return &queue.Rate{N: int(n), Per: per}, nil
+}
+
+// setLimits sets the limits. Where the second one is refused, the first one is set, and the error says so.
+func setLimits(c *cli.Context, q *queue.Queue, name string, l limits) error {
+	var n queue.Controlled
+	var err error
+	if l.running != nil {
+		if n, err = q.LimitRunning(c.Context, name, *l.running); err != nil {
+			return err
+		}
+	}
+	if l.rate != nil {
+		if n, err = q.LimitRate(c.Context, name, *l.rate); err != nil && l.running != nil {
+			return fmt.Errorf("%w; --running is set", err)
+		} else if err != nil {
+			return err
+		}
+	}
+	if app.InJSON(c) {
+		return tellControlled(c, q, name, "", n)
+	}
+	all, err := readQueues(c, q)
+	if err != nil {
+		return err
+	}
+	did := "has no limits"
+	if words := all[name].limits(); words != "-" {
+		did = "limited to " + words
+	}
+	return tellControlled(c, q, name, did, n)
+}

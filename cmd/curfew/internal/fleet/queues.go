@@ -1,0 +1,235 @@
+package fleet
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+const queuesHelp = `A queue is a line of tasks. It exists from its first task on, or from its first pause or limit. Its pause and its limits
+hold for all workers.
+
+    curfew queue ls
+    curfew queue limit mail --running 20 --rate 100/1s --burst 10
+    curfew queue pause mail`
+
+func Queues() *cli.Command {
+	return app.Group("queue", "list queues, and pause, drain and limit them", queuesHelp,
+		queueListCommand(), queueGetCommand(), queuePauseCommand(), queueResumeCommand(), queueDrainCommand(), queueLimitCommand())
+}
+
+// queueLine is a queue as the commands print it. Its names are those of curfew_stats. Limits are over all partitions.
+type queueLine struct {
+	Queue      string        `json:"queue"`
+	Ready      int64         `json:"ready"`
+	Running    int64         `json:"running"`
+	Waiting    int64         `json:"waiting"`
+	Dead       int64         `json:"dead"`
+	Paused     int           `json:"paused"`
+	MaxRunning int64         `json:"max_running,omitempty"`
+	Rate       int           `json:"rate,omitempty"`
+	Per        time.Duration `json:"per_ms,omitempty"`
+	Burst      int           `json:"burst,omitempty"`
+	Enqueued   int64         `json:"enqueued"`
+	Completed  int64         `json:"completed"`
+	Failed     int64         `json:"failed"`
+	Cancelled  int64         `json:"cancelled"`
+	TimedOut   int64         `json:"timed_out"`
+}
+
+func lineOf(s queue.QueueStats) queueLine {
+	l := queueLine{Queue: s.Queue, Ready: s.Ready, Running: s.Running, Waiting: s.Waiting, Dead: s.Dead, MaxRunning: s.MaxRunning,
+		Rate: s.Rate.N, Per: s.Rate.Per, Burst: s.Rate.Burst,
+		Enqueued: s.Enqueued, Completed: s.Completed, Failed: s.Failed, Cancelled: s.Cancelled, TimedOut: s.TimedOut}
+	if s.Paused {
+		l.Paused = 1
+	}
+	return l
+}
+
+// limits returns the limits of a queue in words, - if it has none.
+func (l queueLine) limits() string {
+	var words []string
+	if l.MaxRunning > 0 {
+		words = append(words, app.Grouped(l.MaxRunning)+" running")
+	}
+	if l.Rate > 0 {
+		word := fmt.Sprintf("%d/%v", l.Rate, duration.Duration(l.Per))
+		if l.Burst != l.Rate {
+			word += fmt.Sprintf(" burst %d", l.Burst)
+		}
+		words = append(words, word)
+	}
+	if words == nil {
+		return "-"
+	}
+	return strings.Join(words, ", ")
+}
+
+func (l queueLine) paused() string {
+	if l.Paused == 1 {
+		return "paused"
+	}
+	return "-"
+}
+
+// count is a column of a number.
+func count[T any](name string, wide bool, of func(T) int64) app.Column[T] {
+	return app.Column[T]{Name: name, Wide: wide, Right: true, Show: func(v T) string { return app.Grouped(of(v)) }}
+}
+
+var queueList = app.List[queueLine]{
+	Columns: []app.Column[queueLine]{
+		{Name: "queue", Show: func(l queueLine) string { return app.PlainWord(l.Queue) }},
+		count("in line", false, func(l queueLine) int64 { return l.Ready }),
+		count("running", false, func(l queueLine) int64 { return l.Running }),
+		count("waiting", false, func(l queueLine) int64 { return l.Waiting }),
+		count("dead", false, func(l queueLine) int64 { return l.Dead }),
+		{Name: "paused", Show: queueLine.paused},
+		{Name: "limits", Show: queueLine.limits},
+		count("completed", false, func(l queueLine) int64 { return l.Completed }),
+		count("failed", false, func(l queueLine) int64 { return l.Failed }),
+		count("timed out", false, func(l queueLine) int64 { return l.TimedOut }),
+		count("cancelled", true, func(l queueLine) int64 { return l.Cancelled }),
+		count("enqueued", true, func(l queueLine) int64 { return l.Enqueued }),
+	},
+	ID: func(l queueLine) string { return l.Queue },
+}
+
+func queueListCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "ls",
+		Usage: "list the queues, with how many tasks are where",
+		Description: `"waiting" are agents that wait for other tasks, "dead" the records of failed and cancelled tasks that are still kept. The
+other counts are since the queue exists; a task that timed out is counted in failed too.
+
+    curfew queue ls -o wide`,
+		Flags: append(app.NamespaceFlags(), app.ListFlag()),
+		Action: app.OnNamespaceAs(queue.AccessRead, app.Nothing, func(c *cli.Context, q *queue.Queue, _ []string) error {
+			stats, err := q.Stats(c.Context)
+			if err != nil {
+				return err
+			}
+			return queueList.Print(c, func(yield func(queueLine, error) bool) {
+				for _, s := range stats.Queues {
+					if !yield(lineOf(s), nil) {
+						return
+					}
+				}
+			})
+		}),
+	}
+}
+
+func queueGetCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "get",
+		Usage:     "show all counts and controls of queues",
+		ArgsUsage: "QUEUE...",
+		Description: `Those that exist are shown, and then it fails if one does not.
+
+    curfew queue get mail`,
+		Flags: append(app.NamespaceFlags(), app.FormatFlag()),
+		Action: app.OnNamespaceAs(queue.AccessRead, app.Takes(1, math.MaxInt, "the names of one or more queues"), func(c *cli.Context, q *queue.Queue, names []string) error {
+			queues, err := readQueues(c, q)
+			if err != nil {
+				return err
+			}
+			return showEach(c, names, func(name string) error {
+				l, err := queues.find(name, "")
+				if err != nil {
+					return err
+				}
+				return l.show(c)
+			})
+		}),
+	}
+}
+
+// showEach calls show for each name, and returns the last error of those that do not exist. The others are shown.
+func showEach(c *cli.Context, names []string, show func(name string) error) error {
+	var missing error
+	for _, name := range names {
+		if err := show(name); isMissing(err) {
+			missing = err
+		} else if err != nil {
+			return err
+		}
+	}
+	return missing
+}
+
+func isMissing(err error) bool {
+	coded, is := err.(cli.ExitCoder)
+	return is && coded.ExitCode() == app.ExitNotFound
+}
+
+func (l queueLine) show(c *cli.Context) error {
+	if app.InJSON(c) {
+		return app.PrintLine(c, l)
+	}
+	return facts(c, l.Queue,
+		"in line", app.Grouped(l.Ready), "running", app.Grouped(l.Running), "waiting", app.Grouped(l.Waiting), "dead", app.Grouped(l.Dead),
+		"paused", strings.Replace(l.paused(), "paused", "yes", 1), "limits", l.limits(),
+		"enqueued", app.Grouped(l.Enqueued), "completed", app.Grouped(l.Completed), "failed", app.Grouped(l.Failed),
+		"timed out", app.Grouped(l.TimedOut), "cancelled", app.Grouped(l.Cancelled))
+}
+
+// facts prints the name of an object, and below it pairs of a name and a value. It leaves out those without a value.
+func facts(c *cli.Context, of string, pairs ...string) error {
+	var b strings.Builder
+	b.WriteString(app.PlainWord(of) + "\n")
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			fmt.Fprintf(&b, "  %-18s %s\n", pairs[i], pairs[i+1])
+		}
+	}
+	_, err := c.App.Writer.Write([]byte(b.String()))
+	return err
+}
+
+// queues are the queues of a namespace by name.
+type queues map[string]queueLine
+
+func readQueues(c *cli.Context, q *queue.Queue) (queues, error) {
+	stats, err := q.Stats(c.Context)
+	all := queues{}
+	for _, s := range stats.Queues {
+		all[s.Queue] = lineOf(s)
+	}
+	return all, err
+}
+
+// find returns a queue, or an error that names the nearest one. unless says what to do about that.
+func (all queues) find(name, unless string) (queueLine, error) {
+	l, known := all[name]
+	if known {
+		return l, nil
+	}
+	return l, notFound("queue", name, all, "`curfew queue ls` lists the queues"+unless)
+}
+
+// notFound returns the error for a name that does not exist. It names the nearest one of all.
+func notFound[T any](what, name string, all map[string]T, cure string) error {
+	near := nearest(name, slices.Sorted(maps.Keys(all)))
+	return cli.Exit(fmt.Sprintf("there is no %s %s in this namespace%s: %s", what, strconv.Quote(refusal.Clip(name)), near, cure), app.ExitNotFound)
+}
+
+// nearest returns a question about the name that is nearest to a mistyped one.
+func nearest(name string, names []string) string {
+	if len(name) > 128 { // no name is longer, and to compare long ones takes long
+		return ""
+	}
+	return app.DidYouMean(name, names)
+}

@@ -1,0 +1,278 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+const workersHelp = `A worker is listed while it has a lease: from its first fetch until it says goodbye, or until its lease has ended and a reaper
+has seen that.
+
+    curfew worker ls
+    curfew worker drain w1 --wait --timeout 1m`
+
+func Workers() *cli.Command {
+	return app.Group("worker", "list workers, and drain them", workersHelp, workerListCommand(), workerGetCommand(), workerDrainCommand())
+}
+
+// served is a queue that a worker serves.
+type served struct {
+	Queue  string `json:"queue"`
+	Weight int    `json:"weight,omitempty"` // 0: in strict order
+}
+
+// workerLine is a worker as the commands print it.
+type workerLine struct {
+	Worker      string    `json:"worker"`
+	State       string    `json:"state,omitempty"`
+	Running     int       `json:"running"`
+	Concurrency int       `json:"concurrency,omitempty"`
+	Queues      []served  `json:"queues,omitempty"`
+	Kinds       []string  `json:"kinds,omitempty"`
+	Name        string    `json:"name,omitempty"`
+	Host        string    `json:"host,omitempty"`
+	PID         int       `json:"pid,omitempty"`
+	StartedAt   time.Time `json:"started_at,omitzero"`
+	StopAt      time.Time `json:"stop_at,omitzero"`
+	LeaseEndsAt time.Time `json:"lease_ends_at"`
+}
+
+func lineOfWorker(w inspect.Worker) workerLine {
+	l := workerLine{Worker: w.ID, State: string(w.State), Running: w.Held, Concurrency: w.Concurrency, Kinds: w.Kinds, Name: w.Name, Host: w.Host,
+		PID: w.PID, StartedAt: w.StartedAt, StopAt: w.StopAsked, LeaseEndsAt: w.LeaseEnds}
+	for _, name := range w.Strict {
+		l.Queues = append(l.Queues, served{Queue: name})
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Queues)) {
+		l.Queues = append(l.Queues, served{name, w.Queues[name]})
+	}
+	return l
+}
+
+// state returns the state of a worker in words.
+func (l workerLine) state() string {
+	if !l.StopAt.IsZero() && l.State != string(queue.WorkerDraining) {
+		return "asked to stop"
+	}
+	return cmp.Or(app.PlainText(l.State), "-")
+}
+
+// queues returns the queues of a worker: mail=3,default=1. quote makes a name harmless.
+func (l workerLine) queues(quote func(string) string) string {
+	var words []string
+	for _, s := range l.Queues {
+		word := quote(s.Queue)
+		if s.Weight > 0 && len(l.Queues) > 1 {
+			word += "=" + strconv.Itoa(s.Weight)
+		}
+		words = append(words, word)
+	}
+	return cmp.Or(strings.Join(words, ","), "-")
+}
+
+func (l workerLine) kinds() string {
+	var words []string
+	for _, kind := range l.Kinds {
+		words = append(words, app.PlainWord(kind))
+	}
+	return cmp.Or(strings.Join(words, ","), "-")
+}
+
+// load returns how many tasks a worker holds, and of how many.
+func (l workerLine) load() string {
+	if l.Concurrency == 0 {
+		return strconv.Itoa(l.Running)
+	}
+	return fmt.Sprintf("%d/%d", l.Running, l.Concurrency)
+}
+
+// instant returns an instant for people, "" for the zero instant.
+func instant(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+func orDash(s string) string { return cmp.Or(s, "-") }
+
+var workerList = app.List[workerLine]{
+	Columns: []app.Column[workerLine]{
+		{Name: "worker", Show: func(l workerLine) string { return app.PlainWord(l.Worker) }},
+		{Name: "state", Show: workerLine.state},
+		{Name: "running", Right: true, Show: workerLine.load},
+		{Name: "queues", Show: func(l workerLine) string { return l.queues(app.PlainWord) }},
+		{Name: "kinds", Show: workerLine.kinds},
+		{Name: "host", Wide: true, Show: func(l workerLine) string { return orDash(app.PlainText(l.Host)) }},
+		{Name: "pid", Wide: true, Right: true, Show: func(l workerLine) string { return strconv.Itoa(l.PID) }},
+		{Name: "started", Wide: true, Show: func(l workerLine) string { return orDash(instant(l.StartedAt)) }},
+		{Name: "lease ends", Wide: true, Show: func(l workerLine) string { return orDash(instant(l.LeaseEndsAt)) }},
+	},
+	ID: func(l workerLine) string { return l.Worker },
+}
+
+func workerListCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "ls",
+		Usage: "list the workers that have a lease",
+		Description: `"running" is how many tasks a worker has, and how many it can have. A worker in another language need not say what it serves.
+
+    curfew worker ls -o wide`,
+		Flags: append(app.NamespaceFlags(), app.ListFlag()),
+		Action: app.OnNamespaceAs(queue.AccessRead, app.Nothing, func(c *cli.Context, q *queue.Queue, _ []string) error {
+			all, err := inspect.Workers(c.Context, q)
+			if err != nil {
+				return err
+			}
+			return workerList.Print(c, func(yield func(workerLine, error) bool) {
+				for _, w := range all {
+					if !yield(lineOfWorker(w), nil) {
+						return
+					}
+				}
+			})
+		}),
+	}
+}
+
+func readWorkers(ctx context.Context, q *queue.Queue) (map[string]workerLine, error) {
+	list, err := inspect.Workers(ctx, q)
+	all := map[string]workerLine{}
+	for _, w := range list {
+		all[w.ID] = lineOfWorker(w)
+	}
+	return all, err
+}
+
+const listsWorkers = "`curfew worker ls` lists those that have a lease"
+
+func workerGetCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "get",
+		Usage:     "show what workers say of themselves",
+		ArgsUsage: "WORKER...",
+		Description: `Those that exist are shown, and then it fails if one does not.
+
+    curfew worker get w1`,
+		Flags: append(app.NamespaceFlags(), app.FormatFlag()),
+		Action: app.OnNamespaceAs(queue.AccessRead, app.Takes(1, math.MaxInt, "the ids of one or more workers"), func(c *cli.Context, q *queue.Queue, ids []string) error {
+			all, err := readWorkers(c.Context, q)
+			if err != nil {
+				return err
+			}
+			return showEach(c, ids, func(id string) error {
+				l, known := all[id]
+				switch {
+				case !known:
+					return notFound("worker", id, all, listsWorkers)
+				case app.InJSON(c):
+					return app.PrintLine(c, l)
+				}
+				pid := ""
+				if l.PID > 0 {
+					pid = strconv.Itoa(l.PID)
+				}
+				return facts(c, l.Worker, "state", l.state(), "running", l.load(), "queues", l.queues(app.PlainWord), "kinds", l.kinds(), "name", app.PlainText(l.Name),
+					"host", app.PlainText(l.Host), "pid", pid, "started", instant(l.StartedAt), "asked to stop", instant(l.StopAt), "lease ends", instant(l.LeaseEndsAt))
+			})
+		}),
+	}
+}
+
+func workerDrainCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "drain",
+		Usage:     "ask a worker to stop: it takes no more tasks, and finishes those that it has",
+		ArgsUsage: "WORKER",
+		Description: `The worker is told at once. With --wait the command ends when the worker is gone, or with exit code 124 at --timeout; the
+request holds all the same.
+
+    curfew worker drain w1
+    curfew worker drain w1 --wait --timeout 1m`,
+		Flags: append(app.NamespaceFlags(),
+			&cli.BoolFlag{Name: "wait", Usage: "wait until the worker is gone"},
+			app.DurationFlag("timeout", 0, "wait no longer than this, with --wait; 0: no limit"),
+			app.FormatFlag()),
+		Action: func(c *cli.Context) error {
+			if c.IsSet("timeout") && !c.Bool("wait") {
+				return app.UsageOf(c, "--timeout needs --wait")
+			}
+			return app.OnNamespace(app.Takes(1, 1, "the id of one worker"), func(c *cli.Context, q *queue.Queue, words []string) error {
+				return drainWorker(c, q, words[0])
+			})(c)
+		},
+	}
+}
+
+func drainWorker(c *cli.Context, q *queue.Queue, id string) error {
+	if err := q.StopWorker(c.Context, id); errors.Is(err, refusal.ErrNotFound) {
+		all, err := readWorkers(c.Context, q)
+		if err != nil {
+			return err
+		}
+		return notFound("worker", id, all, listsWorkers)
+	} else if err != nil {
+		return err
+	}
+	state := "draining"
+	if c.Bool("wait") {
+		if err := awaitGone(c, q, id); err != nil {
+			return err
+		}
+		state = "gone"
+	}
+	if app.InJSON(c) {
+		return app.PrintLine(c, map[string]any{"worker": id, "state": state})
+	}
+	if state == "draining" {
+		state = "asked to stop"
+	}
+	_, err := fmt.Fprintf(c.App.Writer, "%s  %s\n", id, state)
+	return err
+}
+
+// awaitGone waits until a worker has no lease. It asks the worker again each time, since it may have missed the message.
+func awaitGone(c *cli.Context, q *queue.Queue, id string) error {
+	ctx, timeout := c.Context, app.DurationOf(c, "timeout")
+	if timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, timeout)
+		defer stop()
+	}
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		err := q.StopWorker(ctx, id)
+		if errors.Is(err, refusal.ErrNotFound) {
+			return nil
+		}
+		if err == nil {
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+				continue
+			}
+		}
+		switch {
+		case c.Context.Err() != nil:
+			return app.Interrupted("%s was asked to stop, and is not gone yet", id)
+		case ctx.Err() != nil:
+			return cli.Exit(fmt.Sprintf("%s was asked to stop, and is not gone after %v", id, duration.Duration(timeout)), app.ExitTimedOut)
+		}
+		return err
+	}
+}

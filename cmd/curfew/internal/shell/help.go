@@ -1,0 +1,76 @@
+package shell
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+)
+
+// Help returns the command that prints the help of another.
+func Help() *cli.Command {
+	return &cli.Command{
+		Name:            "help",
+		Usage:           "print the help of a command, or the list of commands",
+		ArgsUsage:       "[COMMAND...]",
+		HideHelpCommand: true,
+		Description: `The same as --help behind the command:
+
+    curfew help functions load`,
+		Action: func(c *cli.Context) error {
+			words := c.Args().Slice()
+			commands := c.App.Commands
+			for i, word := range words {
+				at := slices.IndexFunc(commands, func(command *cli.Command) bool { return command.HasName(word) })
+				if at < 0 {
+					return app.Usage("there is no command `curfew %s`%s: see `curfew %s`", strings.Join(words[:i+1], " "),
+						app.DidYouMean(word, names(commands)), strings.Join(append(slices.Clone(words[:i]), "--help"), " "))
+				}
+				commands = commands[at].Subcommands
+			}
+			return c.App.RunContext(c.Context, slices.Concat([]string{c.App.Name}, words, []string{"--help"}))
+		},
+	}
+}
+
+// names returns the names of commands that users may run.
+func names(commands []*cli.Command) (list []string) {
+	for _, command := range commands {
+		if !command.Hidden {
+			list = append(list, command.Name)
+		}
+	}
+	return list
+}
+
+// Docs returns the hidden command that prints the whole tree of commands, for the build.
+func Docs() *cli.Command {
+	return &cli.Command{
+		Name:      "__docs",
+		Usage:     "print the tree of commands as markdown or man",
+		ArgsUsage: "markdown|man",
+		Hidden:    true,
+		Action: func(c *cli.Context) error {
+			words, err := app.Arguments(c, app.Takes(1, 1, "markdown or man"))
+			if err != nil {
+				return err
+			}
+			text := ""
+			switch words[0] {
+			case "markdown":
+				text, err = c.App.ToMarkdown()
+			case "man":
+				text, err = c.App.ToMan()
+			default:
+				return app.UsageOf(c, "%q must be markdown or man", words[0])
+			}
+			if err == nil {
+				_, err = fmt.Fprint(c.App.Writer, text)
+			}
+			return app.Failure(c, err)
+		},
+	}
+}

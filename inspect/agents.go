@@ -1,0 +1,111 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// Agent is a live task that waits for other tasks, or has children.
+type Agent struct {
+	ID          string
+	Kind, Queue string
+	Status      queue.Status
+	WaitEnds    time.Time // the next limit of its wait; zero: it does not wait, or without a limit
+	Found       int       // how many live children were seen
+}
+
+// AgentList is what Agents found.
+type AgentList struct {
+	Agents  []Agent // sorted by id
+	Looked  int     // how many entries of clocks were read
+	Cut     bool    // a clock has more entries than were read
+	Waiting int64   // how many agents wait, listed or not
+}
+
+// Agents lists live agents. There is no index of them, so it looks at the clocks, up to n entries of each in each
+// partition: an agent is found if its wait has a limit, or if a live child of it has a deadline, another limit or a
+// delay. Agents that wait without a limit for tasks without any are not found. Waiting counts them too.
+func Agents(ctx context.Context, q *queue.Queue, n int) (AgentList, error) {
+	if err := q.Ready(ctx); err != nil {
+		return AgentList{}, refusal.Failed("agents", "", err)
+	}
+	if n < 1 || n > 100_000 {
+		return AgentList{}, refusal.Failed("agents", "", refusal.Invalid("n", "%d must be 1 to 100000", n))
+	}
+	found := map[string]*Agent{}
+	var list AgentList
+	for p := range q.Partitions() {
+		if err := list.look(ctx, q, p, n, found); err != nil {
+			return AgentList{}, refusal.Failed("agents", "", err)
+		}
+	}
+	heads, err := readHeads(ctx, q, slices.Collect(maps.Keys(found)))
+	if err != nil {
+		return AgentList{}, refusal.Failed("agents", "", err)
+	}
+	for id, a := range found {
+		h := heads[id]
+		if h.kind == "" || h.status.Ended() {
+			continue // its children have not ended yet
+		}
+		a.Kind, a.Queue, a.Status = h.kind, h.queue, h.status
+		if a.Status != queue.Waiting {
+			a.WaitEnds = time.Time{}
+		}
+		list.Agents = append(list.Agents, *a)
+	}
+	slices.SortFunc(list.Agents, func(a, b Agent) int { return cmp.Compare(a.ID, b.ID) })
+	stats, err := q.Stats(ctx)
+	for _, s := range stats.Queues {
+		list.Waiting += s.Waiting
+	}
+	return list, err
+}
+
+// look reads the clocks of a partition.
+func (l *AgentList) look(ctx context.Context, q *queue.Queue, p, n int, found map[string]*Agent) error {
+	clocks := []string{"waits", "deadlines", "limits", "delayed"}
+	read := make([]*redis.ZSliceCmd, len(clocks))
+	if _, err := q.Engine().Client().Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i, clock := range clocks {
+			read[i] = pipe.ZRangeWithScores(ctx, q.Root(p)+":"+clock, 0, int64(n))
+		}
+		return nil
+	}); err != nil {
+		return q.Engine().Unread(ctx, p, err)
+	}
+	agent := func(id string) *Agent {
+		if found[id] == nil {
+			found[id] = &Agent{ID: id}
+		}
+		return found[id]
+	}
+	children := map[string]bool{}
+	for i, clock := range clocks {
+		rows := read[i].Val()
+		if len(rows) > n {
+			rows, l.Cut = rows[:n], true
+		}
+		l.Looked += len(rows)
+		for _, row := range rows {
+			id, _ := row.Member.(string)
+			if owner := names.OwnerOf(id); owner != "" && !children[id] {
+				children[id] = true
+				agent(owner).Found++
+			}
+			if clock == "waits" {
+				agent(id).WaitEnds = time.UnixMilli(int64(row.Score))
+			}
+		}
+	}
+	return nil
+}

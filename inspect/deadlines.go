@@ -1,0 +1,255 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// spans are the spans that Deadlines chooses from.
+var spans = []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour,
+	7 * 24 * time.Hour, 30 * 24 * time.Hour, 365 * 24 * time.Hour}
+
+// maxBuckets is the maximum number of buckets of Deadlines.
+const maxBuckets = 1000
+
+// DueCounts says how many live tasks have their deadline when.
+type DueCounts struct {
+	Now     time.Time     // clock of Redis
+	Within  time.Duration // the span from Now on that the buckets divide
+	Buckets []int64       // number of deadlines in each part of the span, in order
+	Overdue int64         // deadlines up to Now: their end is not written yet
+	Later   int64         // deadlines after the span
+}
+
+// Sum returns the number of deadlines in the span.
+func (d DueCounts) Sum() (n int64) {
+	for _, count := range d.Buckets {
+		n += count
+	}
+	return n
+}
+
+// From returns the start of a bucket. From(len(Buckets)) is the end of the span.
+func (d DueCounts) From(bucket int) time.Time {
+	return d.Now.Add(d.Within * time.Duration(bucket) / time.Duration(len(d.Buckets)))
+}
+
+// Deadlines counts the deadlines of live tasks in equal parts of a span from now on. If within is 0, it takes the
+// nearest span that has more than half of the deadlines to come, 10 s to a year.
+//
+// It reads one count for each bucket and partition, whatever the number of tasks. It is not a snapshot.
+// It returns [refusal.ErrInvalid] if within is negative or more than 100 years, or buckets is not 1 to 1,000.
+func Deadlines(ctx context.Context, q *queue.Queue, within time.Duration, buckets int) (DueCounts, error) {
+	if err := q.Ready(ctx); err != nil {
+		return DueCounts{}, refusal.Failed("deadlines", "", err)
+	}
+	switch {
+	case within != 0 && (within < time.Millisecond || within > 100*365*24*time.Hour):
+		return DueCounts{}, refusal.Failed("deadlines", "", refusal.Invalid("within", "%v must be 1ms to 100 years", within))
+	case buckets < 1 || buckets > maxBuckets:
+		return DueCounts{}, refusal.Failed("deadlines", "", refusal.Invalid("buckets", "%d must be 1 to %d", buckets, maxBuckets))
+	}
+	now, err := clock(ctx, q)
+	if err != nil {
+		return DueCounts{}, refusal.Failed("deadlines", "", err)
+	}
+	d := DueCounts{Now: now, Within: within}
+	if within == 0 {
+		if d.Within, err = nearestSpan(ctx, q, now); err != nil {
+			return DueCounts{}, refusal.Failed("deadlines", "", err)
+		}
+	}
+	d.Buckets = make([]int64, buckets)
+	ranges := [][2]string{{"-inf", score(now)}, {"(" + score(d.From(buckets)), "+inf"}}
+	for i := range buckets {
+		ranges = append(ranges, [2]string{"(" + score(d.From(i)), score(d.From(i + 1))})
+	}
+	counts, err := countDue(ctx, q, ranges)
+	if err != nil {
+		return DueCounts{}, refusal.Failed("deadlines", "", err)
+	}
+	d.Overdue, d.Later, d.Buckets = counts[0], counts[1], counts[2:]
+	return d, nil
+}
+
+// clock returns the time of the Redis that has the first partition.
+func clock(ctx context.Context, q *queue.Queue) (time.Time, error) {
+	node, err := q.Engine().Node(ctx, 0)
+	if err != nil {
+		return time.Time{}, q.Engine().Unread(ctx, 0, err)
+	}
+	now, err := node.Time(ctx).Result()
+	if err != nil {
+		return time.Time{}, q.Engine().Unread(ctx, 0, err)
+	}
+	return now.Truncate(time.Millisecond), nil
+}
+
+func score(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 10) }
+
+// nearestSpan returns the shortest span that has more than half of the deadlines to come.
+func nearestSpan(ctx context.Context, q *queue.Queue, now time.Time) (time.Duration, error) {
+	ranges := [][2]string{{"(" + score(now), "+inf"}}
+	for _, span := range spans {
+		ranges = append(ranges, [2]string{"(" + score(now), score(now.Add(span))})
+	}
+	counts, err := countDue(ctx, q, ranges)
+	if err != nil {
+		return 0, err
+	}
+	for i, span := range spans {
+		if n := counts[i+1]; n > 0 && 2*n > counts[0] {
+			return span, nil
+		}
+	}
+	if counts[0] > 0 {
+		return spans[len(spans)-1], nil
+	}
+	return spans[1], nil // there is nothing to show
+}
+
+// countDue counts the deadlines in ranges of scores, over all partitions.
+func countDue(ctx context.Context, q *queue.Queue, ranges [][2]string) ([]int64, error) {
+	sum := make([]int64, len(ranges))
+	for p := range q.Partitions() {
+		counts := make([]*redis.IntCmd, len(ranges))
+		if _, err := q.Engine().Client().Pipelined(ctx, func(pipe redis.Pipeliner) error {
+			for i, r := range ranges {
+				counts[i] = pipe.ZCount(ctx, q.Root(p)+":deadlines", r[0], r[1])
+			}
+			return nil
+		}); err != nil {
+			return nil, q.Engine().Unread(ctx, p, err)
+		}
+		for i, count := range counts {
+			sum[i] += count.Val()
+		}
+	}
+	return sum, nil
+}
+
+// Due is a live task with a deadline.
+type Due struct {
+	ID          string
+	Kind, Queue string       // "" if its record is gone or cannot be read
+	Status      queue.Status // as it is stored
+	Deadline    time.Time
+}
+
+// DueTasks returns live tasks whose deadline is after one instant and no later than another, the earliest first. The
+// zero from is the beginning of time. There are no more than n, 1 to 100,000; more says that others were left out.
+//
+// It reads the records of these tasks, without payloads. A task that ends meanwhile can be missing.
+func DueTasks(ctx context.Context, q *queue.Queue, from, to time.Time, n int) (list []Due, more bool, err error) {
+	if err := q.Ready(ctx); err != nil {
+		return nil, false, refusal.Failed("due tasks", "", err)
+	}
+	if n < 1 || n > 100_000 {
+		return nil, false, refusal.Failed("due tasks", "", refusal.Invalid("n", "%d must be 1 to 100000", n))
+	}
+	after := "-inf"
+	if !from.IsZero() {
+		after = "(" + score(from)
+	}
+	for p := range q.Partitions() {
+		rows, err := q.Engine().Client().ZRangeByScoreWithScores(ctx, q.Root(p)+":deadlines",
+			&redis.ZRangeBy{Min: after, Max: score(to), Count: int64(n) + 1}).Result()
+		if err != nil {
+			return nil, false, refusal.Failed("due tasks", "", q.Engine().Unread(ctx, p, err))
+		}
+		for _, row := range rows {
+			id, _ := row.Member.(string)
+			list = append(list, Due{ID: id, Deadline: time.UnixMilli(int64(row.Score))})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Due) int { return a.Deadline.Compare(b.Deadline) })
+	if more = len(list) > n; more {
+		list = list[:n]
+	}
+	ids := make([]string, len(list))
+	for i := range list {
+		ids[i] = list[i].ID
+	}
+	heads, err := readHeads(ctx, q, ids)
+	if err != nil {
+		return nil, false, refusal.Failed("due tasks", "", err)
+	}
+	list = slices.DeleteFunc(list, func(d Due) bool { return heads[d.ID].status.Ended() })
+	for i := range list {
+		h := heads[list[i].ID]
+		list[i].Kind, list[i].Queue, list[i].Status = h.kind, h.queue, h.status
+	}
+	return list, more, nil
+}
+
+// head is what the first lines of a record say.
+type head struct {
+	kind, queue string
+	status      queue.Status
+	lines       map[string]string // of the state
+}
+
+// readHeads reads the first lines of records, 250 in a command. docs/keys.md promises their form. A task without a
+// record has the zero head.
+func readHeads(ctx context.Context, q *queue.Queue, ids []string) (map[string]head, error) {
+	byPartition := map[int][]string{}
+	for _, id := range ids {
+		if p, err := queue.PartitionOf(id); err == nil && p < q.Partitions() {
+			byPartition[p] = append(byPartition[p], id)
+		}
+	}
+	heads := map[string]head{}
+	for p, list := range byPartition {
+		for some := range slices.Chunk(list, 250) {
+			var keys []string
+			for _, id := range some {
+				keys = append(keys, q.Root(p)+":spec:"+id, q.Root(p)+":state:"+id)
+			}
+			texts, err := q.Engine().Client().MGet(ctx, keys...).Result() // a value has up to some KiB: large payloads have keys of their own
+			if err == nil && len(texts) != len(keys) {
+				err = errors.New("unexpected reply of MGET")
+			}
+			if err != nil {
+				return nil, q.Engine().Unread(ctx, p, err)
+			}
+			for i, id := range some {
+				heads[id] = headOf(engine.Text(texts[2*i]), engine.Text(texts[2*i+1]))
+			}
+		}
+	}
+	return heads, nil
+}
+
+func headOf(spec, state string) head {
+	var h head
+	first, _, _ := strings.Cut(spec, "\n")
+	words := strings.Fields(first)
+	if len(words) < 2 {
+		return h
+	}
+	h.kind, h.queue, h.status, h.lines = words[0], words[1], queue.Pending, map[string]string{}
+	first, rest, _ := strings.Cut(state, "\n")
+	if words := strings.Fields(first); len(words) > 0 {
+		h.status = queue.Status(words[0])
+	}
+	for line := range strings.SplitSeq(rest, "\n") {
+		name, value, found := strings.Cut(line, "=")
+		if line == "" {
+			break // behind it is what users wrote
+		}
+		if found {
+			h.lines[name] = value
+		}
+	}
+	return h
+}

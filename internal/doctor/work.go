@@ -1,0 +1,237 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// late is how long after its instant a change must be written.
+const late = time.Second
+
+// clocks are the sorted sets of a partition whose entries are due at their score.
+var clocks = []string{"deadlines", "limits", "delayed", "waits", "workers"}
+
+// lookAtWork checks whether what is due is done, and whether somebody does the tasks.
+func (x *examination) lookAtWork(ctx context.Context, q *queue.Queue) error {
+	overdue, idle, err := x.lookAtClocks(ctx, q)
+	if x.denied("due work", err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(idle) > 0 && !overdue.some:
+		x.found(Warn, "reaper", "no reaper runs in "+partitions(idle), "run `curfew reap`, or a worker, before tasks with deadlines are enqueued")
+	case len(idle) > 0:
+		x.found(Fail, "reaper", "no reaper runs in "+partitions(idle)+", so deadlines are not kept", "run `curfew reap`, or a worker")
+	default:
+		x.found(OK, "reaper", "one runs in each partition", "")
+	}
+	if overdue.n > 0 {
+		x.found(Fail, "due work", fmt.Sprintf("%d instants are more than %v past, the oldest for %v", overdue.n, duration.Duration(late), duration.Duration(overdue.oldest.Round(time.Millisecond))),
+			"run another reaper, and look into the logs of those that run")
+	} else {
+		x.found(OK, "due work", "everything that is due is written", "")
+	}
+	if x.Quick {
+		return nil
+	}
+	if err := x.lookAtLatency(ctx, q); err != nil {
+		return err
+	}
+	err = x.lookAtQueues(ctx, q)
+	if x.denied("queues", err) {
+		return nil
+	}
+	return err
+}
+
+func partitions(list []int) string {
+	if len(list) == 1 {
+		return fmt.Sprint("partition ", list[0])
+	}
+	return fmt.Sprintf("%d partitions", len(list))
+}
+
+type due struct {
+	some   bool // a clock has an entry
+	n      int64
+	oldest time.Duration
+}
+
+// lookAtClocks returns what is overdue, and the partitions without a reaper.
+func (x *examination) lookAtClocks(ctx context.Context, q *queue.Queue) (overdue due, idle []int, err error) {
+	for p := range q.Partitions() {
+		root := q.Root(p)
+		node, err := q.Engine().Node(ctx, p)
+		if err != nil {
+			return overdue, nil, err
+		}
+		now, err := node.Time(ctx).Result()
+		if err != nil {
+			return overdue, nil, err
+		}
+		for _, clock := range clocks {
+			d, err := x.overdueOn(ctx, root+":"+clock, now)
+			if err != nil {
+				return overdue, nil, err
+			}
+			overdue = due{overdue.some || d.some, overdue.n + d.n, max(overdue.oldest, d.oldest)}
+		}
+		turn, err := x.rdb.HGet(ctx, root, "turn_until").Int64()
+		if err != nil && err != redis.Nil && !errors.Is(err, strconv.ErrSyntax) {
+			return overdue, nil, err
+		}
+		if turn < now.UnixMilli() {
+			idle = append(idle, p)
+		}
+	}
+	return overdue, idle, nil
+}
+
+// overdueOn returns what is overdue on a clock. A key of another type has nothing.
+func (x *examination) overdueOn(ctx context.Context, clock string, now time.Time) (due, error) {
+	first, err := x.rdb.ZRangeWithScores(ctx, clock, 0, 0).Result()
+	if redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return due{}, nil
+	}
+	if err != nil || len(first) == 0 {
+		return due{}, err
+	}
+	past := now.Sub(time.UnixMilli(int64(first[0].Score)))
+	if past <= late {
+		return due{some: true}, nil
+	}
+	n, err := x.rdb.ZCount(ctx, clock, "-inf", "("+strconv.FormatInt(now.Add(-late).UnixMilli(), 10)).Result()
+	return due{true, n, past}, err
+}
+
+// lookAtLatency measures a call that only reads.
+func (x *examination) lookAtLatency(ctx context.Context, q *queue.Queue) error {
+	var took []time.Duration
+	for range 5 {
+		began := time.Now()
+		if _, err := q.Engine().Call(ctx, 0, "read", "0-0000000000000000"); err != nil {
+			if x.denied("calls", err) {
+				return nil
+			}
+			return err
+		}
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	text := fmt.Sprintf("a call that reads takes %v", duration.Duration(max(took[2].Round(10*time.Microsecond), 10*time.Microsecond)))
+	if took[2] > 20*time.Millisecond {
+		x.found(Warn, "calls", text, "is Redis busy with something else (SLOWLOG GET), or far away?")
+	} else {
+		x.found(OK, "calls", text, "")
+	}
+	return nil
+}
+
+// lookAtQueues looks for work that nobody does.
+func (x *examination) lookAtQueues(ctx context.Context, q *queue.Queue) error {
+	stats, err := q.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	workers, err := inspect.Workers(ctx, q)
+	if err != nil {
+		return err
+	}
+	before := len(x.findings)
+	crew := inspect.CrewOf(workers)
+	for _, s := range stats.Queues {
+		if s.Ready == 0 {
+			continue
+		}
+		waits := fmt.Sprintf("%d tasks are in line in queue %s, and ", s.Ready, s.Queue)
+		unserved, nearest, _ := crew.Unserved(s.Queue)
+		switch {
+		case s.Paused:
+			x.found(Warn, "queues", waits+"it is paused", "resume it")
+		case len(workers) == 0:
+			x.found(Warn, "queues", waits+"no worker lives", "run one that serves it")
+		case unserved:
+			cure := "run one that serves it"
+			if nearest != "" {
+				cure += ", or enqueue to " + nearest
+			}
+			x.found(Warn, "queues", waits+"no live worker serves it", cure)
+		}
+	}
+	if err := x.lookAtBounced(ctx, q, crew); err != nil {
+		return err
+	}
+	if stats.Broken > 0 {
+		x.found(Warn, "records", fmt.Sprintf("%d tasks are put aside, since their records cannot be read", stats.Broken), "`curfew fsck` names them")
+	}
+	if len(x.findings) == before {
+		x.found(OK, "queues", fmt.Sprintf("%d workers, and no task that none of them takes", len(workers)), "")
+	}
+	return nil
+}
+
+// looked is how many delayed tasks of a partition are looked at.
+const looked = 100
+
+// lookAtBounced looks for tasks that workers give back again and again, since none of them handles their kind. Such a task starts again
+// soon, so it is among the first that are delayed.
+func (x *examination) lookAtBounced(ctx context.Context, q *queue.Queue, crew inspect.Crew) error {
+	found := map[string]int{}
+	for p := range q.Partitions() {
+		ids, err := x.rdb.ZRange(ctx, q.Root(p)+":delayed", 0, looked-1).Result()
+		if err != nil {
+			return err
+		}
+		for len(ids) > 0 {
+			records, _, err := q.GetSome(ctx, p, ids)
+			if errors.Is(err, refusal.ErrBroken) || errors.Is(err, refusal.ErrWrongType) || err == nil && len(records) == 0 {
+				break // `curfew fsck` tells of it
+			}
+			if err != nil {
+				return err
+			}
+			for _, r := range records {
+				if r == nil || r.Fields["release_reason"] == "" {
+					continue
+				}
+				if unhandled, nearest := crew.Unhandled(r.Queue, r.Kind); unhandled {
+					found[r.Queue+" "+r.Kind+" "+nearest]++
+				}
+			}
+			ids = ids[len(records):]
+		}
+	}
+	for _, what := range sortedKeys(found) {
+		words := strings.SplitN(what, " ", 3)
+		cure := "run one that does"
+		if words[2] != "" {
+			cure += ", or enqueue the kind " + words[2]
+		}
+		x.found(Warn, "kinds", fmt.Sprintf("no live worker of queue %s handles the kind %s: %d tasks or more are given back again and again", words[0], words[1], found[what]), cure)
+	}
+	return nil
+}
+
+func sortedKeys(m map[string]int) []string {
+	var list []string
+	for name := range m {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list
+}

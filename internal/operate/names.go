@@ -1,0 +1,67 @@
+package operate
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// NameKind is what Names looks for.
+type NameKind string
+
+// The kinds of names.
+const (
+	TaskIDs    NameKind = "ids"
+	Queues     NameKind = "queues"
+	Kinds      NameKind = "kinds"
+	Workers    NameKind = "workers"
+	Namespaces NameKind = "namespaces"
+)
+
+// someNames is how many names of a partition are read, and fewPartitions how many partitions.
+const (
+	someNames     = 200
+	fewPartitions = 4
+)
+
+// Names returns some names of a namespace that begin with a prefix, sorted, for a shell to propose. It is cheap, and so not complete: it
+// reads a few hundred names of the first partitions. It returns what it has when ctx ends or Redis fails.
+func Names(ctx context.Context, rdb redis.UniversalClient, namespace string, kind NameKind, prefix string) []string {
+	var found []string
+	add := func(names []string, _ error) {
+		for _, name := range names {
+			if strings.HasPrefix(name, prefix) {
+				found = append(found, name)
+			}
+		}
+	}
+	if kind == Namespaces {
+		keys, _, err := rdb.Scan(ctx, 0, "*:{0}", 10_000).Result()
+		for i, key := range keys {
+			keys[i], _, _ = rootOf(key)
+		}
+		add(keys, err)
+	} else {
+		for p := range fewPartitions {
+			key := root(namespace, p)
+			switch kind {
+			case Queues:
+				names, _, err := rdb.SScan(ctx, key+":queues", 0, "", someNames).Result()
+				add(names, err)
+			case Kinds:
+				names, _, err := rdb.SScan(ctx, key+":kinds", 0, "", someNames).Result()
+				add(names, err)
+			case Workers:
+				add(rdb.ZRange(ctx, key+":workers", 0, someNames-1).Result())
+			case TaskIDs:
+				for _, clock := range []string{":deadlines", ":limits", ":delayed", ":retained"} {
+					add(rdb.ZRange(ctx, key+clock, 0, someNames/4-1).Result())
+				}
+			}
+		}
+	}
+	slices.Sort(found)
+	return slices.DeleteFunc(slices.Compact(found), func(name string) bool { return name == "" })
+}
