@@ -14,7 +14,7 @@ import (
 )
 
 // Event is one transition, or one refused call. The script that made the transition wrote the event.
-// docs/events.md lists the kinds and their fields.
+// docs/reference/events.md lists the kinds and their fields.
 type Event struct {
 	Kind      string // "task_completed", …; empty if another program put the entry into the stream
 	TaskID    string

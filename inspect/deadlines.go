@@ -199,7 +199,7 @@ type head struct {
 	lines       map[string]string // of the state
 }
 
-// readHeads reads the first lines of records, 250 in a command. docs/keys.md promises their form. A task without a
+// readHeads reads the first lines of records, 250 in a command. docs/reference/keys.md promises their form. A task without a
 // record has the zero head.
 func readHeads(ctx context.Context, q *queue.Queue, ids []string) (map[string]head, error) {
 	byPartition := map[int][]string{}

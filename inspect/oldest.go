@@ -57,7 +57,7 @@ func addOldest(ctx context.Context, q *queue.Queue, p int, queues []queue.QueueS
 	q.Client().Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
 		for _, s := range queues {
 			for priority := range int64(4) {
-				if middle := (3 - priority) << 50; s.Ready > 0 { // docs/keys.md, Place in line
+				if middle := (3 - priority) << 50; s.Ready > 0 { // docs/reference/keys.md, Place in line
 					firsts = append(firsts, pipe.ZRangeByScore(ctx, q.Root(p)+":ready:"+s.Queue,
 						&redis.ZRangeBy{Min: fmt.Sprint(middle - 1<<49), Max: fmt.Sprint(middle + 1<<49), Count: 1}))
 				}

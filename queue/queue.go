@@ -49,7 +49,7 @@ type Config struct {
 	Library *lua.Library
 }
 
-// Access is what a program does with a namespace. docs/security.md lists the rights that each needs.
+// Access is what a program does with a namespace. docs/how-to/security.md lists the rights that each needs.
 type Access string
 
 // The kinds of access. With AccessRead, Open does not create a namespace, and the user needs no

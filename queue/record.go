@@ -83,7 +83,7 @@ type Record struct {
 }
 
 // Phase returns a word for the status that distinguishes timeouts from failures, for filters and
-// retry expressions. docs/lifecycle.md lists the phases.
+// retry expressions. docs/explanation/lifecycle.md lists the phases.
 func (r *Record) Phase() string {
 	if r == nil {
 		return ""

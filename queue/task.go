@@ -46,7 +46,7 @@ type Task struct {
 	// the child times out, if it has no earlier deadline. 0.5 is half of that time. The owner
 	// needs a deadline, its own or an inherited one.
 	Budget float64
-	// OnDeadline says how a task with children ends when its time is up: see docs/agents.md. It
+	// OnDeadline says how a task with children ends when its time is up: see docs/explanation/agents.md. It
 	// is DeadlineCancelAll (the default) or DeadlineFail.
 	OnDeadline OnDeadline
 	// QueueTimeout is how long the task can be in line before it is FAILED.

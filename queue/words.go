@@ -54,7 +54,7 @@ type EventLevel string
 // Levels of events.
 const (
 	EventsAll      EventLevel = "all"      // every transition
-	EventsTerminal EventLevel = "terminal" // ends, and the other events that docs/events.md lists
+	EventsTerminal EventLevel = "terminal" // ends, and the other events that docs/reference/events.md lists
 	EventsNone     EventLevel = "none"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// The code in docs/migrate.md is copied from this file, as a test checks.
+// The code in docs/how-to/migrate.md is copied from this file, as a test checks.
 
 type EmailArgs struct{ UserID int }
 
@@ -103,7 +103,7 @@ func look(ctx context.Context, q *queue.Queue, order string) error {
 	return err
 }
 
-// The programs of docs/migrate.md, against an embedded server.
+// The programs of docs/how-to/migrate.md, against an embedded server.
 func Example_migrate() {
 	server, err := curfewtest.Serve()
 	if err != nil {

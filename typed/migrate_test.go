@@ -12,8 +12,8 @@ func TestTheCodeOfThePagesIsThatOfTheExamples(t *testing.T) {
 		page, example string
 		first, blocks int // the first block to compare, and how many blocks the page has
 	}{
-		{"../docs/migrate.md", "example_migrate_test.go", 0, 7},
-		{"../docs/typed.md", "example_test.go", 0, 4},
+		{"../docs/how-to/migrate.md", "example_migrate_test.go", 0, 7},
+		{"../docs/how-to/typed.md", "example_test.go", 0, 4},
 		{"../README.md", "example_test.go", 1, 3},
 	} {
 		page, example := read(t, row.page), "\n"+squeeze(read(t, row.example))+"\n"

@@ -137,7 +137,7 @@ func TestTwoReapTogether(t *testing.T) {
 	})
 }
 
-// A reaper with the least rights of docs/security.md.
+// A reaper with the least rights of docs/how-to/security.md.
 func TestReapNeedsTheRightsOfAReaperOnly(t *testing.T) {
 	server := redistest.Start(t)
 	admin := server.Client(t)

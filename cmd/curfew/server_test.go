@@ -190,9 +190,9 @@ func count(t *testing.T, rdb redis.Cmdable) int64 {
 	return n
 }
 
-// Each command works with the rights that docs/operate.md names, and with no others.
+// Each command works with the rights that docs/how-to/operate.md names, and with no others.
 func TestTheRightsOfOperatorsAreThoseOfTheDocument(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operate.md")
+	page, err := os.ReadFile("../../docs/how-to/operate.md")
 	if err != nil {
 		t.Fatal(err)
 	}

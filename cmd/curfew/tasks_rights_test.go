@@ -12,9 +12,9 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// The rights of a role in docs/security.md are enough for the commands of that role. A reader changes nothing.
+// The rights of a role in docs/how-to/security.md are enough for the commands of that role. A reader changes nothing.
 func TestTaskCommandsWorkWithTheRightsOfTheirRole(t *testing.T) {
-	page, err := os.ReadFile("../../docs/security.md")
+	page, err := os.ReadFile("../../docs/how-to/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ def call(function, *args):
 
 
 def enqueue(kind, payload, **fields):
-    """Return the id of a new task. Fields are those of docs/protocol.md, such as timeout="30s"."""
+    """Return the id of a new task. Fields are those of docs/reference/protocol.md, such as timeout="30s"."""
     # With an id of its own the call can be repeated, and makes one task.
     fields.setdefault("id", ROOT[ROOT.rindex("{") + 1:-1] + "-" + uuid.uuid4().hex)
     words = [word for field in fields.items() for word in field]

@@ -126,7 +126,7 @@ func (x *examination) lookAtNamespace(ctx context.Context) error {
 	case err != nil:
 		return err
 	case errors.Is(n.Err, refusal.ErrNoRight):
-		x.found(Fail, "rights", without(refusal.ErrNoRight, n.Err), "grant what is named: docs/security.md has the rules of each role")
+		x.found(Fail, "rights", without(refusal.ErrNoRight, n.Err), "grant what is named: docs/how-to/security.md has the rules of each role")
 		return nil
 	case n.Err != nil:
 		x.found(Fail, "namespace", n.Err.Error(), "")
@@ -144,7 +144,7 @@ func (x *examination) lookAtNamespace(ctx context.Context) error {
 	x.found(OK, "namespace", fmt.Sprintf("%s, partitions: %d", n.Name, n.Partitions), "")
 	q, err := queue.Open(ctx, x.rdb, queue.Config{Namespace: x.Namespace, Access: x.Access, Logger: slog.New(slog.DiscardHandler)})
 	if errors.Is(err, refusal.ErrNoRight) {
-		x.found(Fail, "rights", fmt.Sprintf("for the role %s: %s", x.Access, without(refusal.ErrNoRight, err)), "grant what is named: docs/security.md has the rules of each role")
+		x.found(Fail, "rights", fmt.Sprintf("for the role %s: %s", x.Access, without(refusal.ErrNoRight, err)), "grant what is named: docs/how-to/security.md has the rules of each role")
 		return nil
 	}
 	if err != nil {

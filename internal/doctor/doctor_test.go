@@ -182,10 +182,10 @@ func bounce(t *testing.T, q *queue.Queue) {
 
 var ruleOf = regexp.MustCompile(`(?s)ACL SETUSER (\w+) on >secret (.*?)\n` + "```")
 
-// The rules of each role in docs/security.md are enough for doctor to say that the role is fit, and each missing one is named.
+// The rules of each role in docs/how-to/security.md are enough for doctor to say that the role is fit, and each missing one is named.
 func TestRightsOfARole(t *testing.T) {
 	server, admin, _ := sane(t)
-	text, err := os.ReadFile("../../docs/security.md")
+	text, err := os.ReadFile("../../docs/how-to/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestRightsOfARole(t *testing.T) {
 		}
 	}
 	if seen != 4 {
-		t.Errorf("docs/security.md has the rules of %d roles, want 4", seen)
+		t.Errorf("docs/how-to/security.md has the rules of %d roles, want 4", seen)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Events returns the events of stream entries, in their order. Each has the names and values that
-// docs/events.md lists, and "stream_id", the id of its entry.
+// docs/reference/events.md lists, and "stream_id", the id of its entry.
 func Events(entries ...redis.XMessage) (all []map[string]any) {
 	for _, entry := range entries {
 		for _, e := range events.In(0, entry) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// function is what docs/protocol.md tells of a function.
+// function is what docs/reference/protocol.md tells of a function.
 type function struct {
 	reads    bool
 	names    []string          // of its arguments
@@ -242,7 +242,7 @@ func namesIn(pattern any, names map[string]bool) {
 func unknownNames(page map[string]function, name string, reply any) (unknown []string) {
 	f, found := page[name]
 	list, is := reply.([]any)
-	if !found || !is || name == "curfew_get" { // the names of a record are in docs/keys.md
+	if !found || !is || name == "curfew_get" { // the names of a record are in docs/reference/keys.md
 		return nil
 	}
 	if name == "curfew_enqueue_many" {

@@ -14,11 +14,11 @@ import (
 	"github.com/curfew-dev/curfew/internal/testclock"
 )
 
-var update = flag.Bool("update", false, "write the replies into docs/protocol.md")
+var update = flag.Bool("update", false, "write the replies into docs/reference/protocol.md")
 
-const page = "../../docs/protocol.md"
+const page = "../../docs/reference/protocol.md"
 
-// The commands of docs/protocol.md give the replies that stand there. The clock stands still, so
+// The commands of docs/reference/protocol.md give the replies that stand there. The clock stands still, so
 // that ids and instants are always the same; sleep moves it.
 func TestThePageTellsRealReplies(t *testing.T) {
 	text, err := os.ReadFile(page)

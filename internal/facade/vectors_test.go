@@ -22,7 +22,7 @@ import (
 )
 
 // The vectors of docs/vectors show what each function does, without any program in Go.
-// docs/vectors/README.md describes the format. The names of all replies are on docs/protocol.md.
+// docs/vectors/README.md describes the format. The names of all replies are on docs/reference/protocol.md.
 func TestVectors(t *testing.T) {
 	files, err := filepath.Glob("../../docs/vectors/*.json")
 	if err != nil || len(files) < 5 {

@@ -113,7 +113,7 @@ func TestFunctionsOnAFullRedis(t *testing.T) {
 	}
 }
 
-// Each function needs no more than the rights that docs/security.md gives its role. If one of them is missing, the
+// Each function needs no more than the rights that docs/how-to/security.md gives its role. If one of them is missing, the
 // function does all of its work without it, or nothing and returns an error of Redis.
 func TestAFunctionWithoutARightWritesNothing(t *testing.T) {
 	t.Parallel()

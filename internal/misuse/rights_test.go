@@ -26,16 +26,16 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// rules returns the ACL rules of a role from docs/security.md, without its user and password.
+// rules returns the ACL rules of a role from docs/how-to/security.md, without its user and password.
 func rules(t *testing.T, role string) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/security.md")
+	text, err := os.ReadFile("../../docs/how-to/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	block := regexp.MustCompile("(?s)```\nACL SETUSER " + role + " on >secret (.*?)\n```").FindSubmatch(text)
 	if block == nil {
-		t.Fatalf("docs/security.md has no ACL SETUSER for the role %s", role)
+		t.Fatalf("docs/how-to/security.md has no ACL SETUSER for the role %s", role)
 	}
 	return strings.Fields(string(block[1]))
 }
@@ -66,7 +66,7 @@ func openAs(rdb redis.UniversalClient, access queue.Access, logger *slog.Logger)
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// roles are the roles of docs/security.md, each with a function that makes its calls.
+// roles are the roles of docs/how-to/security.md, each with a function that makes its calls.
 var roles = map[string]struct {
 	access queue.Access
 	does   func(t *testing.T, q, admin *queue.Queue)
@@ -180,7 +180,7 @@ func reads(t *testing.T, q, admin *queue.Queue) {
 	}
 }
 
-// The rules of docs/security.md are enough for all calls of a role, with functions and with scripts.
+// The rules of docs/how-to/security.md are enough for all calls of a role, with functions and with scripts.
 func TestTheRightsOfTheDocumentAreEnough(t *testing.T) {
 	for role, r := range roles {
 		for _, way := range [][]string{{"+fcall", "+function|load"}, {"+eval", "+evalsha"}} {

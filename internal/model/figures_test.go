@@ -12,7 +12,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// The bounds of the histograms, as docs/keys.md has them.
+// The bounds of the histograms, as docs/reference/keys.md has them.
 var (
 	modelTimes = []int64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000, 120_000, 300_000,
 		600_000, 1_800_000, 3_600_000, 7_200_000, 21_600_000, 43_200_000, 86_400_000}
@@ -57,7 +57,7 @@ func (m *model) figure(t *modelTask, e modelEnding) {
 func (m *model) formatFigures() []string {
 	lines := []string{fmt.Sprint("kinds ", slices.Sorted(maps.Keys(m.figures)))}
 	for kind, counts := range m.figures {
-		f := map[string]string{"about": "How the tasks of this kind ended and how long they took, by queue: see docs/keys.md, Figures"}
+		f := map[string]string{"about": "How the tasks of this kind ended and how long they took, by queue: see docs/reference/keys.md, Figures"}
 		for field, n := range counts {
 			f[field] = fmt.Sprint(n)
 		}

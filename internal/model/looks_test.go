@@ -340,7 +340,7 @@ func (r lookResult) differences(p *lookPlan, late lookResult) (all []lookDiffere
 	return all
 }
 
-// excused returns why a difference is allowed, or "" if it is not. docs/agents.md has the list.
+// excused returns why a difference is allowed, or "" if it is not. docs/explanation/agents.md has the list.
 func excused(p *lookPlan, prompt, late lookResult, d lookDifference) string {
 	switch {
 	case prompt.loser(p, d.member) && late.members[d.member].at >= prompt.at:

@@ -18,7 +18,7 @@ import (
 
 // Keys counts keys of a namespace.
 type Keys struct {
-	Kinds   map[string]int64 // by kind, as docs/keys.md names them: spec, state, …; root
+	Kinds   map[string]int64 // by kind, as docs/reference/keys.md names them: spec, state, …; root
 	Unknown int64            // keys of the kind Unknown
 	Example string           // one of those
 }

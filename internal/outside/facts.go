@@ -8,7 +8,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// fact is one thing that a handler is told about its task. The name is one of docs/names.md, written as in an HTTP
+// fact is one thing that a handler is told about its task. The name is one of docs/reference/names.md, written as in an HTTP
 // header, without the prefix Curfew.
 type fact struct{ name, value string }
 

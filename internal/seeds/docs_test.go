@@ -26,10 +26,10 @@ var (
 	excuse   = regexp.MustCompile(`^(with observe|with the dashboard|No test: .+)$`)
 )
 
-// TestEveryRequirementHasItsTest checks docs/seeds.md: all rows exist, each names a test or
+// TestEveryRequirementHasItsTest checks docs/reference/seeds.md: all rows exist, each names a test or
 // says why there is none, and a subtest with the number of a row is named in that row.
 func TestEveryRequirementHasItsTest(t *testing.T) {
-	text := document(t, "docs/seeds.md")
+	text := document(t, "docs/reference/seeds.md")
 	cells := map[string]string{}
 	var rows []string
 	for _, m := range tableRow.FindAllStringSubmatch(text, -1) {
@@ -65,7 +65,7 @@ func TestEveryRequirementHasItsTest(t *testing.T) {
 
 // TestDocumentsNameTestsThatExist checks every page that names tests.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
-	for _, page := range []string{"docs/seeds.md", "docs/guarantees.md"} {
+	for _, page := range []string{"docs/reference/seeds.md", "docs/explanation/guarantees.md"} {
 		text := document(t, page)
 		refs := testRef.FindAllStringSubmatch(text, -1)
 		if len(refs) == 0 {

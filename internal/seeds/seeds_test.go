@@ -3,7 +3,7 @@ package seeds
 import "testing"
 
 // TestSeedS0 tests the document on durable task timeouts, claim by claim. The numbers are the
-// rows of docs/seeds.md.
+// rows of docs/reference/seeds.md.
 func TestSeedS0(t *testing.T) {
 	for _, claim := range []struct {
 		name string

@@ -17,7 +17,7 @@ type Event struct {
 	Epoch    int64
 	At       int64          // ms
 	Deadline int64          // ms, 0 if it has none
-	Fields   map[string]any // all fields, by the names in docs/events.md
+	Fields   map[string]any // all fields, by the names in docs/reference/events.md
 }
 
 // Word returns a field, or "" if the event does not have it.

@@ -10,10 +10,10 @@ import (
 )
 
 // An event is emitted by emit(tx, level, kind, task, "name=" .. value .. …) and has a row in
-// docs/events.md, which names the fields that only this kind has:
+// docs/reference/events.md, which names the fields that only this kind has:
 //
 //	| `task_failed` | terminal | when | `reason` |
-const eventsDocs = "docs/events.md"
+const eventsDocs = "docs/reference/events.md"
 
 var (
 	eventRow   = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (terminal|all) \\| [^|]+ \\|([^|]*)\\|$")

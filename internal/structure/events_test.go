@@ -19,10 +19,10 @@ func TestEventsInLuaAndDocumentAreCompared(t *testing.T) {
 		{"the definition of emit is not a call", "local function emit(tx, level, kind, task, ...)\nend\n" + emits, docs, nil},
 		{"fewer fields than the row has", strings.Replace(emits, "\"op=\" .. op ..\n", "", 1), docs, nil},
 		{"a call that may fail", emits + `pcall(emit, tx, "all", "new", task)`, docs, []string{"has no row | `new` | all |"}},
-		{"no row", emits + `emit(tx, "all", "new", task)`, docs, []string{"lua/a.lua:4: docs/events.md has no row | `new`"}},
+		{"no row", emits + `emit(tx, "all", "new", task)`, docs, []string{"lua/a.lua:4: docs/reference/events.md has no row | `new`"}},
 		{"no row for a computed kind", strings.Replace(emits, `"task_"`, `"job_"`, 1), docs, []string{"no Lua emits `task_cancelled`", "no Lua emits `task_failed`", "has no row | `job_`"}},
 		{"a row too many", `emit(tx, "all", "rejected", task)`, docs, []string{"no Lua emits `task_cancelled`", "no Lua emits `task_failed`"}},
-		{"another level", strings.Replace(emits, `"all", "rejected"`, `"terminal", "rejected"`, 1), docs, []string{"rejected has the level terminal, and in docs/events.md all"}},
+		{"another level", strings.Replace(emits, `"all", "rejected"`, `"terminal", "rejected"`, 1), docs, []string{"rejected has the level terminal, and in docs/reference/events.md all"}},
 		{"another field", strings.Replace(emits, `" status="`, `" state="`, 1), docs, []string{"rejected has the field state, and its row"}},
 		{"a kind that is an argument", emits + `emit(tx, level, kind, task)`, docs, []string{"has no row | `?`"}},
 	} {
@@ -35,7 +35,7 @@ func TestEventsInLuaAndDocumentAreCompared(t *testing.T) {
 			t.Errorf("%s: found %q, %v, want %q", test.claim, found, err, test.want)
 		}
 	}
-	if found, _ := eventTable(files("lua/a.lua", emits)); len(found) != 1 || !strings.Contains(found[0], "there is no docs/events.md") {
+	if found, _ := eventTable(files("lua/a.lua", emits)); len(found) != 1 || !strings.Contains(found[0], "there is no docs/reference/events.md") {
 		t.Errorf("without a document: found %q", found)
 	}
 }

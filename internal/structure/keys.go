@@ -16,14 +16,14 @@ import (
 //	deadlines = p .. "deadlines",  -- zset     live ids that have a deadline
 //	task = p .. "task:",           -- hash     + id: the record of a task
 //
-// The key has a row in a table of docs/keys.md, with the appended part in angle brackets:
+// The key has a row in a table of docs/reference/keys.md, with the appended part in angle brackets:
 //
 //	| `root:deadlines` | zset | … |
 //	| `root:task:<id>` | hash | … |
 const (
 	keysLua  = "lua/store/keys.lua"
 	keysGo   = "internal/engine/keys.go"
-	keysDocs = "docs/keys.md"
+	keysDocs = "docs/reference/keys.md"
 )
 
 var (

@@ -10,7 +10,7 @@ import (
 
 // The fields of a record are named in two places: those of its first lines in the opening
 // comment of parse.lua, the lines and texts after them in names.lua. Each name has a row in
-// docs/keys.md, under the heading of its text.
+// docs/reference/keys.md, under the heading of its text.
 const (
 	namesLua     = "lua/store/names.lua"
 	specHeading  = "### The spec\n"

@@ -172,7 +172,7 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 		{keyTable, "the same keys", files(keysLua, keys, keysDocs, keyDocs, keysGo, keysOK), nil},
 		{keyTable, "other entries after an empty line", files(keysLua, strings.Replace(keys, "  }\n", "\n    put_off = {}, -- later\n  }\n", 1), keysDocs, keyDocs, keysGo, keysOK), nil},
 		{keyTable, "a key after the empty line", files(keysLua, strings.Replace(keys, "  }\n", "\n    x = p .. \"x\",\n  }\n", 1), keysDocs, keyDocs, keysGo, keysOK), []string{"after the empty line"}},
-		{keyTable, "no document", files(keysLua, keys, keysGo, keysOK), []string{"there is no docs/keys.md"}},
+		{keyTable, "no document", files(keysLua, keys, keysGo, keysOK), []string{"there is no docs/reference/keys.md"}},
 		{keyTable, "no row", files(keysLua, keys, keysDocs, without(keyDocs, "| `root:task"), keysGo, keysOK), []string{"has no row | `root:task:<id>` | hash |"}},
 		{keyTable, "another type", files(keysLua, keys, keysDocs, strings.Replace(keyDocs, "stream", "list", 1), keysGo, keysOK), []string{"`root:events` is a list, and in lua/store/keys.lua a stream"}},
 		{keyTable, "another parameter", files(keysLua, keys, keysDocs, strings.Replace(keyDocs, "<id>", "<task>", 1), keysGo, keysOK),
@@ -193,7 +193,7 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 		{recordTable, "a row too many", record(parseOK, namesOK, recordDocs+"| `old` | gone |\n"), []string{"`old` is not a name of a state"}},
 		{recordTable, "rows under another heading", record(parseOK, namesOK, recordDocs+"\n## A wait\n\n| `mode` | word |\n"), nil},
 		{recordTable, "no names for the first lines", record("", namesOK, recordDocs), []string{"does not name the words"}},
-		{recordTable, "no document", files(parseLua, parseOK, namesLua, namesOK), []string{"there is no docs/keys.md"}},
+		{recordTable, "no document", files(parseLua, parseOK, namesLua, namesOK), []string{"there is no docs/reference/keys.md"}},
 
 		{changelog, "a heading for unreleased changes", files("CHANGELOG.md", "# Changelog\n\n## Unreleased\n"), nil},
 		{changelog, "no changelog", files(), []string{"there is no CHANGELOG.md"}},

@@ -1,4 +1,4 @@
-// Package taskjson reads tasks from JSON objects, as docs/protocol.md ("Tasks in JSON") describes them.
+// Package taskjson reads tasks from JSON objects, as docs/reference/protocol.md ("Tasks in JSON") describes them.
 package taskjson
 
 import (

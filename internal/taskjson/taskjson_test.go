@@ -115,7 +115,7 @@ func record(t *testing.T, q *queue.Queue, id string) *queue.Record {
 	return r
 }
 
-// compare compares what two tasks were enqueued as. Absent fields mean their defaults (docs/keys.md).
+// compare compares what two tasks were enqueued as. Absent fields mean their defaults (docs/reference/keys.md).
 func compare(t *testing.T, object string, byGo, byLua *queue.Record) {
 	t.Helper()
 	var got [2]map[string]string

@@ -14,9 +14,15 @@ import (
 	"github.com/curfew-dev/curfew/internal/vocabulary"
 )
 
+// page returns the text of a page of the reference.
 func page(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../../docs", name))
+	return file(t, filepath.Join("../../docs/reference", name))
+}
+
+func file(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +31,7 @@ func page(t *testing.T, name string) string {
 
 var quoted = regexp.MustCompile("`([a-z_0-9]+)`")
 
-// docs/names.md has a row for each type, with all names of that type.
+// docs/reference/names.md has a row for each type, with all names of that type.
 func TestThePageHasAllNames(t *testing.T) {
 	text := page(t, "names.md")
 	for _, kind := range []vocabulary.Type{vocabulary.Text, vocabulary.Number, vocabulary.Instant, vocabulary.Span, vocabulary.Flag, vocabulary.List, vocabulary.Object} {
@@ -70,13 +76,13 @@ func TestRecordsUseTheVocabulary(t *testing.T) {
 
 // So do the lines of JSON in all pages.
 func TestExamplesOfJSONUseTheVocabulary(t *testing.T) {
-	pages, err := filepath.Glob("../../docs/*.md")
+	pages, err := filepath.Glob("../../docs/*/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	checked := 0
 	for _, name := range pages {
-		for _, block := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(page(t, filepath.Base(name)), -1) {
+		for _, block := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(file(t, name), -1) {
 			for line := range strings.Lines(block[1]) {
 				var object map[string]any
 				if err := json.Unmarshal([]byte(line), &object); err != nil {

@@ -1,6 +1,6 @@
 // Package vocabulary has the names of all values that programs exchange with Curfew: in arguments and
 // replies of the functions, in records, events, lines of JSON and the output of commands. A name has one
-// type wherever it is used. docs/names.md is the page for readers.
+// type wherever it is used. docs/reference/names.md is the page for readers.
 package vocabulary
 
 import (

@@ -3,7 +3,7 @@
 -- KEYS[1]  root of a partition
 -- ARGV[1]  id
 --
--- Returns  {"id", id, "status", status, "kind", kind, …}: names and values of the record (docs/keys.md), and "payload";
+-- Returns  {"id", id, "status", status, "kind", kind, …}: names and values of the record (docs/reference/keys.md), and "payload";
 --          "overdue", "1" if its time is up and its end is not written yet
 -- Flags    no-writes
 --

@@ -12,7 +12,7 @@ local most_kinds = 1000
 
 -- about is a field of each hash that says what the hash is. Because it is longer than 64 bytes, Redis stores the hash
 -- as a hash table. In a listpack it would search up to 512 fields one after the other.
-local about = "How the tasks of this kind ended and how long they took, by queue: see docs/keys.md, Figures"
+local about = "How the tasks of this kind ended and how long they took, by queue: see docs/reference/keys.md, Figures"
 
 -- home returns the key of the hash that counts a kind and queue whose fields are not in the hash of the kind yet.
 local function home(tx, kind)

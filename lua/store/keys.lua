@@ -1,5 +1,5 @@
 -- keys names every key of a partition. The root holds the hash tag, so all of them are in one slot.
--- docs/keys.md says what each key holds; a test compares the two.
+-- docs/reference/keys.md says what each key holds; a test compares the two.
 --
 -- The names depend on the root alone, so they are kept from call to call, for up to 64 roots.
 local known, count = {}, 0

@@ -1,7 +1,7 @@
 -- count_wait counts ends in the wait of an agent, in the order of their instants, until the wait fires. A member whose
 -- time was up by then can still be live in its record, and so can a member whose own limit in the wait was over.
 -- count_wait ends these members first. So the result of a wait does not depend on which call counts, or when, unless
--- more than 100 tasks of a clock are overdue (wait/overdue.lua, docs/agents.md).
+-- more than 100 tasks of a clock are overdue (wait/overdue.lua, docs/explanation/agents.md).
 --
 -- A member that ended after the wait's limit is not counted: the sweep ends the wait.
 --

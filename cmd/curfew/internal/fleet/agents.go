@@ -98,7 +98,7 @@ func agentGetCommand() *cli.Command {
 		Name:      "get",
 		Usage:     "say what agents wait for, and when that ends at the latest",
 		ArgsUsage: "ID...",
-		Description: `It says the same as ` + "`curfew explain`" + `, and below it the wait. docs/explain.md explains the names in the JSON.
+		Description: `It says the same as ` + "`curfew explain`" + `, and below it the wait. docs/reference/explain.md explains the names in the JSON.
 
     curfew agent get 0-1M7Z5HK68BFASHEQ59`,
 		Flags: append(app.NamespaceFlags(), app.FormatFlag()),

@@ -20,7 +20,7 @@ func Doctor() *cli.Command {
 line is fail, and with 4 if Redis cannot be reached.
 
     curfew doctor --namespace shop
-    curfew doctor --role produce           may this user enqueue? docs/security.md has the rights of each role
+    curfew doctor --role produce           may this user enqueue? docs/how-to/security.md has the rights of each role
     curfew doctor --quick                  for health checks: can tasks be enqueued, and do they end on time? Prints problems only
 
 What the user may not see, or the server does not tell, is "not checked", and is no problem.`,

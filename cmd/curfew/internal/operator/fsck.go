@@ -38,7 +38,7 @@ The exit code is 1 if there is a finding.
 
     curfew fsck --namespace shop
 
-The subject is the id of a task, or a key without its root (docs/keys.md).`,
+The subject is the id of a task, or a key without its root (docs/reference/keys.md).`,
 		Flags: append(app.NamespaceFlags(), app.ListFlag()),
 		Action: app.OnNamespace(app.Nothing, func(c *cli.Context, q *queue.Queue, _ []string) error {
 			found, err := inspect.Audit(c.Context, q)

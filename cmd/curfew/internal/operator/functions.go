@@ -13,7 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-const functionsHelp = `Programs in other languages call Redis functions whose names begin with curfew_ (docs/protocol.md). They are in
+const functionsHelp = `Programs in other languages call Redis functions whose names begin with curfew_ (docs/reference/protocol.md). They are in
 the library "curfew", which reapers and programs in Go load when they start, if they may. Programs in Go also call
 functions of their own version, in the same library or in one named curfew_<digest>.
 

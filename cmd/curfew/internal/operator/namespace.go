@@ -40,7 +40,7 @@ func namespaceCreateCommand() *cli.Command {
 		Usage:     "create a namespace with its settings, which are fixed from then on",
 		ArgsUsage: "NAME",
 		Description: `If the namespace exists, nothing is changed. That is an error if it has other settings than those that are given.
-One partition is enough for some 10,000 tasks a second. A cluster needs three for each master or more (docs/cluster.md).`,
+One partition is enough for some 10,000 tasks a second. A cluster needs three for each master or more (docs/how-to/cluster.md).`,
 		Flags: app.ServerFlags(
 			app.DefaultText(app.NumberFlag("partitions", 0, 1, queue.MaxPartitions, "how many partitions, 1 to 999"), "1"),
 			app.ChoiceFlag("events", "", "which events are written: all, terminal or none (default: terminal)", "all", "terminal", "none"),
@@ -203,7 +203,7 @@ func namespaceRemoveCommand() *cli.Command {
 		Name:      "rm",
 		Usage:     "remove a namespace: every key that Curfew has written for it, on all masters",
 		ArgsUsage: "NAME",
-		Description: `It says what there is, by kind of key (docs/keys.md), and asks for the name once more. --yes does not ask, --dry-run
+		Description: `It says what there is, by kind of key (docs/reference/keys.md), and asks for the name once more. --yes does not ask, --dry-run
 ends there. Stop all programs of the namespace first: it refuses while workers have leases, which end 15 seconds after a
 worker was killed, or while a reaper has the turn.
 

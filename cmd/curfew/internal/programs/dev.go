@@ -31,7 +31,7 @@ task hangs, and prints what happens until it is interrupted. It needs nothing el
 
 The workers of the demo take tasks of the queue default, and run those of the kinds greet, hang and agent. So the demo does not
 run by itself where others may have tasks, in a namespace that you name on a real Redis, nor for a program that reads the output.
-If stdout is no terminal, the output is lines of JSON: one of the kind "ready" with the URL, then the events (docs/events.md).
+If stdout is no terminal, the output is lines of JSON: one of the kind "ready" with the URL, then the events (docs/reference/events.md).
 
 The in-memory Redis is one node without persistence, users, passwords, TLS, memory limits or FUNCTION commands, and slower than
 Redis: use a real Redis to measure, and wherever tasks must not be lost.`

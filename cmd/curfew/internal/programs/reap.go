@@ -17,13 +17,13 @@ import (
 
 const reapHelp = `Ends what is out of time, gives back the tasks of dead workers, starts what is delayed, and removes what
 is not kept any longer, until SIGINT or SIGTERM. Workers in Go do this themselves. Run two of these, on
-different hosts, if your workers are in other languages (docs/protocol.md). Any number may run: one has the
+different hosts, if your workers are in other languages (docs/reference/protocol.md). Any number may run: one has the
 turn, and the others are spares. If none runs, no task outlives its deadline, but it may be noticed late.
 
     REDIS_URL=redis://reaper:secret@10.0.0.1:6379 curfew reap --namespace shop
 
 It goes on when Redis is away, and says so. It ends with an error if Redis refuses it for a reason that waiting
-does not cure: a wrong password, a missing right (docs/security.md has the rights of a reaper), no such namespace.`
+does not cure: a wrong password, a missing right (docs/how-to/security.md has the rights of a reaper), no such namespace.`
 
 func Reap() *cli.Command {
 	return &cli.Command{

@@ -25,7 +25,7 @@ import (
 )
 
 const workHelp = `For each task of a --kind, the command after -- runs. For each task of an --http kind, its
-payload is sent to the URL by POST. docs/work.md has all details.
+payload is sent to the URL by POST. docs/how-to/work.md has all details.
 
   in         stdin, or the body of the request: the payload. Variables such as CURFEW_TASK_ID,
              CURFEW_ATTEMPT and CURFEW_DEADLINE_AT, or headers such as Curfew-Task-Id: the rest
@@ -51,7 +51,7 @@ The second kills what runs. Tasks that have not ended are given back, and lose n
 func Work() *cli.Command {
 	return &cli.Command{
 		Name:        "work",
-		Usage:       "run a command, or call a URL, for each task; docs/work.md has the details",
+		Usage:       "run a command, or call a URL, for each task; docs/how-to/work.md has the details",
 		ArgsUsage:   app.AnotherProgram,
 		UsageText:   "curfew work --kind KIND [--kind KIND] [options] -- COMMAND [ARGUMENT...]\ncurfew work --http KIND=URL [--http KIND=URL] [options]",
 		Description: workHelp,

@@ -27,7 +27,7 @@ A task without --timeout or --deadline can wait without limit, unless its kind h
 --wait prints the result. The exit code is 124 if the task timed out, and 1 if it failed or was cancelled. If it is
 interrupted, the task goes on.
 
---batch reads a JSON object in each line, with the names of docs/protocol.md, "Tasks in JSON":
+--batch reads a JSON object in each line, with the names of docs/reference/protocol.md, "Tasks in JSON":
 
     {"kind":"render","payload":{"page":"index"},"timeout":"30s","id":"0-PAGE1"}
 

@@ -21,7 +21,7 @@ import (
 func Events() *cli.Command {
 	return &cli.Command{
 		Name:  "events",
-		Usage: "print what happened, one line for each event; docs/events.md explains the events",
+		Usage: "print what happened, one line for each event; docs/reference/events.md explains the events",
 		Description: `    curfew events -n 20
     curfew events --from now -f -o jsonl`,
 		Flags: append(app.NamespaceFlags(),

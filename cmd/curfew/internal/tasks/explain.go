@@ -17,7 +17,7 @@ import (
 func Explain() *cli.Command {
 	return &cli.Command{
 		Name:      "explain",
-		Usage:     "say why tasks and agents are where they are, and when that ends at the latest; docs/explain.md explains the words",
+		Usage:     "say why tasks and agents are where they are, and when that ends at the latest; docs/reference/explain.md explains the words",
 		ArgsUsage: "ID...",
 		Description: `    curfew explain 0-1MCC5RM000000001
     curfew explain 0-1MCC5RM000000001 -o json`,

@@ -13,7 +13,7 @@ import (
 func Export() *cli.Command {
 	return &cli.Command{
 		Name:  "export",
-		Usage: "print the whole state of a namespace, one line of JSON for each object; docs/events.md explains the lines",
+		Usage: "print the whole state of a namespace, one line of JSON for each object; docs/reference/events.md explains the lines",
 		Flags: append(app.NamespaceFlags(),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to this file; a new file is readable by its owner only (default: stdout)"}),
 		Action: func(c *cli.Context) error {

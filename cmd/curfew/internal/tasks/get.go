@@ -30,7 +30,7 @@ func Get() *cli.Command {
 		Name:      "get",
 		Usage:     "print one task whole: record, payload, result or error, children, what an agent waits for and remembers",
 		ArgsUsage: "ID",
-		Description: `docs/keys.md explains the names.
+		Description: `docs/reference/keys.md explains the names.
 
     curfew get 0-1MCC5RM000000001
     curfew get 0-1MCC5RM000000001 -o json`,

@@ -29,7 +29,7 @@ func matchingHelp(example string) string {
 	return `
 With --all-matching it takes filters in the place of ids. It counts the tasks first. --dry-run ends there. If there are more than
 1,000, type their number, or give --yes. If it is interrupted, it says how many were done. The Redis user needs the rights of a
-producer and of a reader (docs/security.md).
+producer and of a reader (docs/how-to/security.md).
 
     curfew ` + example + ` --dry-run
     curfew ` + example
