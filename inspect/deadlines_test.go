@@ -23,7 +23,7 @@ func TestDeadlinesAreCountedOnce(t *testing.T) {
 			t.Errorf("of nothing: %+v, %v", d, err)
 		}
 		for i := range 20 {
-			queuetest.Enqueue(t, q, queue.Task{Timeout: time.Minute + time.Duration(i)*time.Millisecond})
+			queuetest.Enqueue(t, q, queue.Task{Timeout: 90*time.Second + time.Duration(i)*time.Millisecond})
 		}
 		queuetest.Enqueue(t, q, queue.Task{Timeout: 400 * 24 * time.Hour})
 		queuetest.Enqueue(t, q, queue.Task{})
