@@ -101,7 +101,7 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 		{"completion", "completion needs bash, fish, powershell or zsh: see `curfew completion --help`"},
 		{"completion bsh", "there is no script for \"bsh\" (did you mean bash?): write bash, fish, powershell or zsh"},
 		{"version now", "version takes no argument, and got \"now\""},
-		{"version -o yaml", `--output "yaml" must be text or json`},
+		{"version -o yaml", `--output "yaml" must be text, json or jsonl`},
 		{"work --knd k -- true", "there is no flag --knd (did you mean --kind?): see `curfew work --help`"},
 		{"work --kind", "--kind needs a value: see `curfew work --help`"},
 		{"explain", "explain needs the ids of one or more tasks: see `curfew explain --help`"},

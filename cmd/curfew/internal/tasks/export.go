@@ -26,7 +26,7 @@ func Export() *cli.Command {
 				err = writeExport(c, q)
 			}
 			if c.Context.Err() != nil {
-				return app.Interrupted("the export is not complete, and lacks its last line")
+				err = app.Interrupted("the export is not complete, and lacks its last line")
 			}
 			return app.Failure(c, err)
 		},

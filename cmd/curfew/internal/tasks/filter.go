@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,7 +11,6 @@ import (
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/inspect"
-	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -49,7 +49,7 @@ func filterOf(c *cli.Context) (f inspect.Filter, err error) {
 	}
 	for _, word := range c.StringSlice("status") {
 		status := queue.Status(strings.ToUpper(word))
-		if near := names.Nearest(string(status), all); near != string(status) {
+		if !slices.Contains(all, string(status)) {
 			return f, app.UsageOf(c, "--status %q must be %s%s", word, app.OneOf(all), app.DidYouMean(string(status), all))
 		}
 		f.Statuses = append(f.Statuses, status)
