@@ -55,15 +55,6 @@ func perform(register func(w *worker.Worker), task queue.Task, outside ...func(q
 
 // This agent fetches from two sources, and uses the first page that it gets.
 func Example() {
-	research := func(a *agentwait.Agent, in Question) (Answer, error) {
-		one := agentwait.Schedule[Page](a, in.First, queue.Task{Kind: "fetch", Timeout: 5 * time.Second})
-		two := agentwait.Schedule[Page](a, in.Second, queue.Task{Kind: "fetch"})
-		page, err := agentwait.SelectOK(a, one, two)
-		if err != nil {
-			return Answer{}, err // also for agentwait.ErrSuspended
-		}
-		return Answer{page.Value.Text}, nil
-	}
 	perform(func(w *worker.Worker) {
 		worker.Handle(w, "fetch", func(_ context.Context, url string) (Page, error) {
 			if url == "down" {
@@ -71,7 +62,15 @@ func Example() {
 			}
 			return Page{"the page of " + url}, nil
 		})
-		agentwait.Handle(w, "research", research)
+		agentwait.Handle(w, "research", func(a *agentwait.Agent, in Question) (Answer, error) {
+			one := agentwait.Schedule[Page](a, in.First, queue.Task{Kind: "fetch", Timeout: 5 * time.Second})
+			two := agentwait.Schedule[Page](a, in.Second, queue.Task{Kind: "fetch"})
+			page, err := agentwait.SelectOK(a, one, two)
+			if err != nil {
+				return Answer{}, err // agentwait.ErrSuspended too
+			}
+			return Answer{page.Value.Text}, nil
+		})
 	}, queue.Task{Kind: "research", Payload: []byte(`{"First": "down", "Second": "mirror"}`), Timeout: time.Minute})
 	// Output: {"Text":"the page of mirror"} <nil>
 }

@@ -243,3 +243,20 @@ func ExampleConnect() {
 	defer rdb.Close()
 	// Output: true true
 }
+
+// A cluster is named by some of its nodes.
+func ExampleConnect_cluster() {
+	ctx := context.Background()
+
+	rdb, err := queue.Connect("redis+cluster://user:password@10.0.0.1:6379,10.0.0.2:6379,10.0.0.3:6379")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rdb.Close()
+	q, err := queue.Open(ctx, rdb, queue.Config{Partitions: 16})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	fmt.Println(q.Namespace())
+}

@@ -1,0 +1,57 @@
+package curfewtest_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/curfewtest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// The code of docs/how-to/testing.md. A test of the pages finds it here.
+
+func TestRender(t *testing.T) {
+	c := curfewtest.New(t)
+	worker.Handle(c.Worker, "render", render)
+
+	r := c.Enqueue(queue.Task{Kind: "render", Payload: []byte(`{"Page":"index"}`), MaxRetries: 3})
+	c.RunOne() // the handler returned worker.RetryAfter(30*time.Second, err)
+	c.AssertStatus(r.ID, queue.Pending)
+	c.Advance(30 * time.Second)
+	c.RunOne() // its second attempt
+	if got := string(c.MustComplete(r.ID)); got != `"index.png"` {
+		t.Errorf("render returned %s", got)
+	}
+	c.AssertNothingLeft()
+}
+
+func TestPublish(t *testing.T) {
+	c := curfewtest.New(t)
+	agentwait.Handle(c.Worker, "publish", func(a *agentwait.Agent, _ string) (bool, error) {
+		return agentwait.Await(a, agentwait.Signal[bool](a, "approval"))
+	})
+
+	r := c.Enqueue(queue.Task{Kind: "publish"})
+	c.Drain()
+	c.AssertStatus(r.ID, queue.Waiting)
+	if _, err := c.Queue.Signal(t.Context(), r.ID, "approval", []byte("true")); err != nil {
+		t.Fatal(err)
+	}
+	c.Drain()
+	c.MustComplete(r.ID)
+}
+
+func TestSlow(t *testing.T) {
+	c := curfewtest.New(t)
+	worker.Handle(c.Worker, "slow", func(ctx context.Context, in []byte) (string, error) {
+		c.Advance(time.Minute)
+		return "too late", context.Cause(ctx) // worker.ErrAttemptTimeout
+	})
+
+	r := c.Enqueue(queue.Task{Kind: "slow", AttemptTimeout: 10 * time.Second})
+	c.RunOne()
+	c.AssertTimedOut(r.ID)
+}
