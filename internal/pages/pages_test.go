@@ -32,13 +32,13 @@ func all(t *testing.T) []Page {
 // example of this repository, which the compiler checks. Indentation and empty lines do not count.
 func TestTheGoCodeOfThePagesCompiles(t *testing.T) {
 	source := examples(t)
-	var programs []string // each with its page and line in a comment
+	var programs []string // each with a directive that names its page and line in the errors of the compiler
 	for _, page := range all(t) {
 		mine := ""
 		for _, b := range page.Blocks() {
 			if b.Program() {
 				mine += "\n" + Squeeze(b.Code) + "\n"
-				programs = append(programs, fmt.Sprintf("%s\n// This is line %d of %s.\n", b.Code, b.Line, page.Path))
+				programs = append(programs, fmt.Sprintf("//line %s:%d\n%s", page.Path, b.Line, b.Code))
 			}
 		}
 		for _, b := range page.Blocks() {
@@ -60,10 +60,15 @@ func vet(t *testing.T, programs []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	mod, err := os.ReadFile(filepath.Join(top, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := regexp.MustCompile(`(?m)^go .*$`).FindString(string(mod))
 	folder := t.TempDir()
 	files := map[string]string{
-		"go.mod":  "module pages\n\ngo 1.26.0\n",
-		"go.work": fmt.Sprintf("go 1.26.0\n\nuse (\n\t.\n\t%q\n)\n", repository),
+		"go.mod":  fmt.Sprintf("module pages\n\n%s\n", version),
+		"go.work": fmt.Sprintf("%s\n\nuse (\n\t.\n\t%q\n)\n", version, repository),
 	}
 	for i, program := range programs {
 		files[fmt.Sprintf("program%d/main.go", i)] = program
