@@ -18,22 +18,10 @@ func curfew(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), err.String()
 }
 
-func TestDemoEndsAHungTaskOnTime(t *testing.T) {
-	code, out, errs := curfew(t, "demo", "--timeout", "300ms")
-	if code != 0 {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
-	for _, want := range []string{"COMPLETED", "TIMEOUT", "Task exceeded deadline", "ms after its deadline"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the demo does not print %q:\n%s", want, out)
-		}
-	}
-}
-
-// Wrong use exits with code 2, writes nothing to stdout, and says on stderr what to do.
 // nobody is an address at which no server listens. The port of a server that has ended can be that of the next one.
 const nobody = "127.0.0.1:1"
 
+// Wrong use exits with code 2, writes nothing to stdout, and says on stderr what to do.
 func TestWrongUseSaysWhatToDo(t *testing.T) {
 	for _, test := range []struct {
 		args string
