@@ -61,7 +61,7 @@ func (r *running) end(t *testing.T) {
 	}
 }
 
-const wokeLine = `  woke +agent +\S+  was due no later than \d\d:\d\d:\d\d\.\d\d\d, lag \d+ ms\n`
+const wokeLine = `  woke +agent +\S+ +was due no later than \d\d:\d\d:\d\d\.\d\d\d, lag \d+ ms\n`
 
 func TestDevShowsATimeoutAndAWakeUpOnBothServers(t *testing.T) {
 	t.Parallel()
@@ -70,7 +70,7 @@ func TestDevShowsATimeoutAndAWakeUpOnBothServers(t *testing.T) {
 		t.Run(strings.Fields(args)[0], func(t *testing.T) {
 			t.Parallel()
 			r := start(t, "dev --demo --timeout 300ms -o text "+args)
-			r.until(t, `  TIMEOUT +hang +\S+  after 0\.300 s, noticed \d+ ms late\n`)
+			r.until(t, `  TIMEOUT +hang +\S+ +after 0\.300 s, noticed \d+ ms late\n`)
 			r.until(t, wokeLine)
 			r.until(t, `  completed +agent `)
 			r.end(t)
