@@ -171,3 +171,56 @@ func TestDevEndsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestBenchDevMeasuresTheFirstSeconds(t *testing.T) {
+	t.Parallel()
+	out, err := itself("bench dev --runs 2 --timeout 100ms -o json").Output()
+	for _, name := range []string{"start to the address of the server", "start to the timeout, without its time", "start to the wake-up, without that time"} {
+		if err != nil || !strings.Contains(string(out), name) {
+			t.Errorf("bench dev: %v, %s, want %q", err, out, name)
+		}
+	}
+}
+
+// There is no colour. Only top and the counter of a long command move the cursor, and not on a dumb terminal.
+func TestTerminalsAreNotControlled(t *testing.T) {
+	t.Parallel()
+	_, url := devServer(t, "--no-demo")
+	if code, _, errs := curfew(t, "enqueue", "render", "{}", "--timeout", "1h", "--redis", url); code != 0 {
+		t.Fatal(errs)
+	}
+	batch := t.TempDir() + "/batch.jsonl"
+	if err := os.WriteFile(batch, []byte(strings.Repeat(`{"kind":"render","timeout":"1h"}`+"\n", 3000)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct{ args, env string }{
+		{"ls", "TERM=xterm"}, {"queue ls", "TERM=xterm"}, {"doctor", "TERM=xterm"}, {"deadlines", "TERM=xterm"}, {"events", "TERM=xterm"}, {"explain 0-X", "TERM=xterm"},
+		{"top", "TERM=dumb"}, {"top --once", "TERM=xterm"}, {"enqueue --batch " + batch, "TERM=dumb"}, {"fsck", "TERM=dumb"}, {"help", "NO_COLOR=1"},
+	} {
+		t.Run(row.args[:min(len(row.args), 15)], func(t *testing.T) {
+			screen := terminal.New(t, 40, 10)
+			args := row.args
+			if args != "help" {
+				args += " --redis " + url
+			}
+			screen.Start(t, itself(args, row.env)).Wait(t)
+			if shown := screen.Shown(); shown == "" || strings.Contains(shown, "\x1b") || strings.Contains(shown, "panic") {
+				t.Errorf("curfew %s with %s shows %.300q", row.args, row.env, shown)
+			}
+		})
+	}
+}
+
+// On a narrow terminal the lines of dev are as they are, so that what is copied from them is whole.
+func TestDevOnANarrowTerminal(t *testing.T) {
+	t.Parallel()
+	screen := terminal.New(t, 40, 10)
+	p := screen.Start(t, itself("dev --port 0 --timeout 50ms", "TERM=dumb"))
+	screen.Await(t, `redis-cli -p \d+ FCALL curfew_enqueue 1 'curfew:\{0\}' hang payload '\{\}' timeout 3s\r\n`)
+	screen.Resize(t, 20, 5)
+	screen.Await(t, `woke +agent .* lag \d+ ms\r\n`)
+	screen.Type(t, terminal.CtrlC)
+	if code := p.Wait(t); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}

@@ -109,7 +109,7 @@ func TestWrongUseOfKindCommandsSaysWhatToDo(t *testing.T) {
 		"kind ls k":                       `kind ls takes no argument, and got "k"`,
 		"kind ls -o text":                 `--output "text" must be table, wide, json, jsonl or id`,
 		"kind get":                        "kind get needs the names of one or more kinds",
-		"kind get k -o id":                `--output "id" must be text or json`,
+		"kind get k -o id":                `--output "id" must be text, json or jsonl`,
 		"kind set k":                      "kind set needs a default to set, such as --timeout 30s, or --clear",
 		"kind set --timeout 5s":           "kind set needs the name of one kind",
 		"kind set a b --timeout 5s":       `kind set takes the name of one kind, and got "b" too`,

@@ -167,7 +167,7 @@ func TestWrongUseOfQueueCommandsSaysWhatToDo(t *testing.T) {
 		"queue ls -o yaml":                      `--output "yaml" must be table, wide, json, jsonl or id`,
 		"queue ls --namespace=":                 "--namespace must not be empty",
 		"queue get":                             "queue get needs the names of one or more queues: see",
-		"queue get x -o wide":                   `--output "wide" must be text or json`,
+		"queue get x -o wide":                   `--output "wide" must be text, json or jsonl`,
 		"queue pause":                           "queue pause needs the name of one queue: see",
 		"queue pause a b":                       `queue pause takes the name of one queue, and got "b" too`,
 		"queue resume a --frce":                 "(did you mean --force?)",

@@ -154,7 +154,7 @@ func TestWrongUseOfWorkerAndAgentCommandsSaysWhatToDo(t *testing.T) {
 		"agent ls --look all":                 `--look "all" must be a whole number`,
 		"agent get":                           "agent get needs the ids of one or more agents",
 		"agent get rubbish":                   `"rubbish" is not a task's id`,
-		"agent get 0-a -o wide":               `--output "wide" must be text or json`,
+		"agent get 0-a -o wide":               `--output "wide" must be text, json or jsonl`,
 		"deadlines now":                       `deadlines takes no argument, and got "now"`,
 		"deadlines --within 5":                "has no unit: write 5s",
 		"deadlines --within -5s":              "is negative",
