@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -61,7 +62,7 @@ func (r *running) end(t *testing.T) {
 	}
 }
 
-const wokeLine = `  woke +agent +\S+  was due no later than \d\d:\d\d:\d\d\.\d\d\d, lag \d+ ms\n`
+const wokeLine = `  woke +agent +\S+ +was due no later than \d\d:\d\d:\d\d\.\d\d\d, lag \d+ ms\n`
 
 func TestDevShowsATimeoutAndAWakeUpOnBothServers(t *testing.T) {
 	t.Parallel()
@@ -70,7 +71,7 @@ func TestDevShowsATimeoutAndAWakeUpOnBothServers(t *testing.T) {
 		t.Run(strings.Fields(args)[0], func(t *testing.T) {
 			t.Parallel()
 			r := start(t, "dev --demo --timeout 300ms -o text "+args)
-			r.until(t, `  TIMEOUT +hang +\S+  after 0\.300 s, noticed \d+ ms late\n`)
+			r.until(t, `  TIMEOUT +hang +\S+ +after 0\.300 s, noticed \d+ ms late\n`)
 			r.until(t, wokeLine)
 			r.until(t, `  completed +agent `)
 			r.end(t)
@@ -223,5 +224,38 @@ func TestDevCreatesANamespaceOnlyIfItIsAsked(t *testing.T) {
 	r.end(t)
 	r = start(t, "dev --namespace shop --redis redis://"+server.Addr)
 	r.until(t, `"namespace":"shop"`)
+	r.end(t)
+}
+
+// Two run beside each other on one server: the first shows the tasks of the second too, and each agent wakes once.
+func TestTwoDevsOnOneServer(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	args := "dev --demo --timeout 100ms -o text --redis redis://" + server.Addr
+	one := start(t, args)
+	one.until(t, `completed +agent`)
+	two := start(t, args)
+	two.until(t, `completed +agent`)
+	one.until(t, `(?s)completed +agent.*completed +agent`)
+	for r, n := range map[*running]int{one: 2, two: 1} {
+		r.end(t)
+		if woke, late := strings.Count(r.out.String(), "  woke "), strings.Count(r.out.String(), "  TIMEOUT "); woke != n || late != n {
+			t.Errorf("%d agents woke and %d tasks timed out, want %d and %d:\n%s", woke, late, n, n, r.out.String())
+		}
+	}
+	q := queuetest.Open(t, server.Client(t), queue.Config{Namespace: "demo"})
+	if found, err := inspect.Audit(t.Context(), q); err != nil || len(found) > 0 {
+		t.Errorf("Audit = %v, %v", found, err)
+	}
+}
+
+// While its server is away, Ctrl-C ends dev at once, although a call may be on its way.
+func TestAnInterruptEndsDevWhoseServerIsGone(t *testing.T) {
+	t.Parallel()
+	socket := filepath.Join(t.TempDir(), "redis") // no other server gets it, as it may get a port
+	server := redistest.Start(t, "--unixsocket", socket)
+	r := start(t, "dev --demo --timeout 1m -o text --redis unix://"+socket)
+	r.until(t, `started +hang`)
+	server.Kill()
 	r.end(t)
 }

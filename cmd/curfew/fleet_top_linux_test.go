@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,77 +14,16 @@ import (
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/terminal"
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// terminal is a pseudo-terminal: what a program writes to tty is in shown, and what is written to keys is typed.
-type terminal struct {
-	keys, tty *os.File
-	lock      sync.Mutex
-	shown     bytes.Buffer
-}
-
-func newTerminal(t *testing.T, width, height uint16) *terminal {
-	t.Helper()
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0) // so that Close ends a Read
-	if err != nil {
-		t.Fatal(err)
-	}
-	master := os.NewFile(uintptr(fd), "ptmx")
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tty, err := os.OpenFile(fmt.Sprint("/dev/pts/", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := &terminal{keys: master, tty: tty}
-	x.resize(t, width, height)
-	var reader sync.WaitGroup
-	reader.Go(func() {
-		for b := make([]byte, 4096); ; {
-			n, err := master.Read(b)
-			x.lock.Lock()
-			x.shown.Write(b[:n])
-			x.lock.Unlock()
-			if err != nil {
-				return
-			}
-		}
-	})
-	t.Cleanup(func() {
-		tty.Close()
-		master.Close()
-		reader.Wait()
-	})
-	return x
-}
-
-func (x *terminal) resize(t *testing.T, width, height uint16) {
-	t.Helper()
-	if err := unix.IoctlSetWinsize(int(x.tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: width, Row: height}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (x *terminal) mode(t *testing.T) unix.Termios {
-	t.Helper()
-	mode, err := unix.IoctlGetTermios(int(x.tty.Fd()), unix.TCGETS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return *mode
-}
+// topTerminal is a terminal on which top runs.
+type topTerminal struct{ *terminal.Terminal }
 
 // screen returns the newest complete frame.
-func (x *terminal) screen() string {
-	x.lock.Lock()
-	defer x.lock.Unlock()
-	frames := strings.Split(x.shown.String(), "\x1b[H")
+func (x topTerminal) screen() string {
+	frames := strings.Split(x.Shown(), "\x1b[H")
 	for i := len(frames) - 1; i > 0; i-- {
 		if frame, _, whole := strings.Cut(frames[i], "\x1b[J"); whole {
 			return strings.ReplaceAll(frame, "\x1b[K", "")
@@ -95,7 +32,7 @@ func (x *terminal) screen() string {
 	return ""
 }
 
-func (x *terminal) awaits(t *testing.T, words ...string) {
+func (x topTerminal) awaits(t *testing.T, words ...string) {
 	t.Helper()
 	await.Until(t, fmt.Sprintf("the screen shows %q", words), func() bool {
 		shown := x.screen()
@@ -109,23 +46,21 @@ func (x *terminal) awaits(t *testing.T, words ...string) {
 }
 
 // run starts the command on the terminal, and returns its exit code.
-func (x *terminal) run(ctx context.Context, args string) (ended chan int, errs *bytes.Buffer) {
+func (x topTerminal) run(ctx context.Context, args string) (ended chan int, errs *bytes.Buffer) {
 	ended, errs = make(chan int, 1), &bytes.Buffer{}
 	go func() {
-		ended <- runWith(ctx, append([]string{"curfew"}, strings.Fields(args)...), x.tty, x.tty, errs)
+		ended <- runWith(ctx, append([]string{"curfew"}, strings.Fields(args)...), x.Program, x.Program, errs)
 	}()
 	return ended, errs
 }
 
 // left checks that the terminal is as it was before.
-func (x *terminal) left(t *testing.T, before unix.Termios) {
+func (x topTerminal) left(t *testing.T, before unix.Termios) {
 	t.Helper()
 	await.Until(t, "the screen is left", func() bool {
-		x.lock.Lock()
-		defer x.lock.Unlock()
-		return strings.HasSuffix(x.shown.String(), "\x1b[?25h\x1b[?1049l")
+		return strings.HasSuffix(x.Shown(), "\x1b[?25h\x1b[?1049l")
 	})
-	if after := x.mode(t); after != before {
+	if after := x.Mode(t); after != before {
 		t.Errorf("the mode of the terminal is %+v, and was %+v", after, before)
 	}
 }
@@ -133,22 +68,22 @@ func (x *terminal) left(t *testing.T, before unix.Termios) {
 func TestTopFollowsANamespaceUntilQIsTyped(t *testing.T) {
 	t.Parallel()
 	q, url := namespace(t, 3)
-	x := newTerminal(t, 80, 24)
-	before := x.mode(t)
+	x := topTerminal{terminal.New(t, 80, 24)}
+	before := x.Mode(t)
 	ended, errs := x.run(t.Context(), "top --every 100ms --redis "+url)
 	x.awaits(t, "curfew top", "3 in line, 0 running", "q quit")
 	queuetest.Enqueue(t, q, queue.Task{Queue: "mail", Timeout: time.Hour})
 	x.awaits(t, "4 in line", "mail", "due in 1h")
-	x.keys.WriteString("s")
+	x.Type(t, "s")
 	x.awaits(t, "by in line")
-	x.keys.WriteString("p")
+	x.Type(t, "p")
 	x.awaits(t, "paused")
-	x.resize(t, 40, 10)
+	x.Resize(t, 40, 10)
 	await.Until(t, "the frame has 10 lines", func() bool { return strings.Count(x.screen(), "\r\n") == 9 })
 	queuetest.Enqueue(t, q, queue.Task{Queue: "mail"})
-	x.keys.WriteString("p")
+	x.Type(t, "p")
 	x.awaits(t, "5 in line")
-	x.keys.WriteString("q")
+	x.Type(t, "q")
 	if code := await.Receive(t, ended, "top ends"); code != 0 || errs.Len() > 0 {
 		t.Errorf("exit %d, %s", code, errs)
 	}
@@ -160,8 +95,8 @@ func TestTopLeavesTheTerminalAsItWas(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	queuetest.Open(t, server.Client(t), queue.Config{})
-	x := newTerminal(t, 80, 24)
-	before := x.mode(t)
+	x := topTerminal{terminal.New(t, 80, 24)}
+	before := x.Mode(t)
 	ctx, interrupt := context.WithCancel(t.Context())
 	ended, errs := x.run(ctx, "top --redis redis://"+server.Addr)
 	x.awaits(t, "0 in line")
@@ -172,12 +107,12 @@ func TestTopLeavesTheTerminalAsItWas(t *testing.T) {
 	x.left(t, before)
 
 	// Redis goes away, and q still ends it.
-	x = newTerminal(t, 80, 24)
-	before = x.mode(t)
+	x = topTerminal{terminal.New(t, 80, 24)}
+	before = x.Mode(t)
 	ended, errs = x.run(t.Context(), "top --every 100ms --redis redis://"+server.Addr)
 	x.awaits(t, "0 in line")
 	server.Kill()
-	x.keys.WriteString("q")
+	x.Type(t, "q")
 	if code := await.Receive(t, ended, "top ends"); code != 0 || errs.Len() > 0 {
 		t.Errorf("without Redis: exit %d, %s", code, errs)
 	}

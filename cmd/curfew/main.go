@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
@@ -24,10 +25,17 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx := untilSignalled()
 	redis.SetLogger(quiet{}) // errors are returned, and printed once
 	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
+}
+
+// untilSignalled returns a context that ends with the first signal. A later signal ends the process at once, unless the command that
+// runs handles signals.
+func untilSignalled() context.Context {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, func() { time.AfterFunc(app.Doubled, stop) })
+	return ctx
 }
 
 // quiet is a logger that stops the Redis client from writing to stderr.

@@ -18,22 +18,10 @@ func curfew(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), err.String()
 }
 
-func TestDemoEndsAHungTaskOnTime(t *testing.T) {
-	code, out, errs := curfew(t, "demo", "--timeout", "300ms")
-	if code != 0 {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
-	for _, want := range []string{"COMPLETED", "TIMEOUT", "Task exceeded deadline", "ms after its deadline"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the demo does not print %q:\n%s", want, out)
-		}
-	}
-}
-
-// Wrong use exits with code 2, writes nothing to stdout, and says on stderr what to do.
 // nobody is an address at which no server listens. The port of a server that has ended can be that of the next one.
 const nobody = "127.0.0.1:1"
 
+// Wrong use exits with code 2, writes nothing to stdout, and says on stderr what to do.
 func TestWrongUseSaysWhatToDo(t *testing.T) {
 	for _, test := range []struct {
 		args string
@@ -53,7 +41,9 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 		{"demo --timeout 1d", "--timeout 1d must be from 10ms to 1m"},
 		{"demo --timeout 0s", "--timeout 0s must be from 10ms to 1m"},
 		{"demo --bogus", "bogus"},
-		{"bench nothing", "there is no command `curfew bench nothing`: write throughput, dispatch, detect, memory, longest, commands, idle, counts, micro, functions, agents, failover or recovery; see `curfew bench --help`"},
+		{"bench nothing", "there is no command `curfew bench nothing`: write throughput, dispatch, detect, memory, longest, commands, idle, counts, micro, functions, agents, failover, recovery or dev; see `curfew bench --help`"},
+		{"bench dev --runs 0", "--runs 0 must be from 1"},
+		{"bench dev --timeout 1ms", "--timeout 1ms must be from 100ms to 1m"},
 		{"bench memory --runs 0", "--runs 0 must be from 1"},
 		{"bench memory --tasks -5", "--tasks -5 must be from 1"},
 		{"bench throughput --partitions 0", "--partitions 0 must be from 1"},

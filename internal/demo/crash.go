@@ -33,7 +33,7 @@ func Crash(ctx context.Context, s *Scene, process func(lease time.Duration) *exe
 	}
 	lease := s.Timeout + leaseAfter
 	return Together(ctx, func(ctx context.Context) error {
-		victim, err := s.killed(ctx, process(lease))
+		v, err := s.killed(ctx, process(lease), lease)
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func Crash(ctx context.Context, s *Scene, process func(lease time.Duration) *exe
 		if err != nil {
 			return err
 		}
-		return checkCrash(s.seen, victim, other.ID())
+		return checkCrash(s.seen, v, other.ID())
 	}, s.reaper().Run)
 }
 
@@ -63,21 +63,30 @@ func (s *Scene) allEnded() bool {
 	return n >= dated+undated
 }
 
-// killed starts the process, waits until it has claimed all tasks, and kills it. It returns the worker's id.
-func (s *Scene) killed(ctx context.Context, cmd *exec.Cmd) (id string, err error) {
+// victim is the worker that is killed.
+type victim struct {
+	id    string
+	tasks []string // those that it held, the dated ones first
+	lease time.Duration
+	held  time.Duration // it was dead so long after it got its first task, or earlier
+}
+
+// killed starts the process, waits until it has claimed all tasks, and kills it.
+func (s *Scene) killed(ctx context.Context, cmd *exec.Cmd, lease time.Duration) (v victim, err error) {
+	v.lease = lease
 	in, err := cmd.StdinPipe() // the process ends when this one does
 	if err != nil {
-		return "", err
+		return v, err
 	}
 	defer in.Close()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return "", err
+		return v, err
 	}
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	if err := cmd.Start(); err != nil {
-		return "", err
+		return v, err
 	}
 	alive := true
 	kill := func() error {
@@ -92,14 +101,14 @@ func (s *Scene) killed(ctx context.Context, cmd *exec.Cmd) (id string, err error
 	defer kill()
 	stop := context.AfterFunc(ctx, func() { cmd.Process.Kill() })
 	defer stop()
-	if id, err = bufio.NewReader(out).ReadString('\n'); err != nil {
+	if v.id, err = bufio.NewReader(out).ReadString('\n'); err != nil {
 		kill()
 		if ctx.Err() != nil {
-			return "", context.Cause(ctx)
+			return v, context.Cause(ctx)
 		}
-		return "", fmt.Errorf("the worker process did not start: %s", strings.TrimSpace(errs.String()))
+		return v, fmt.Errorf("the worker process did not start: %s", strings.TrimSpace(errs.String()))
 	}
-	id = strings.TrimSpace(id)
+	v.id = strings.TrimSpace(v.id)
 	s.Say("a worker runs in the process %d", cmd.Process.Pid)
 	tasks := make([]queue.Task, dated+undated)
 	for i := range tasks {
@@ -108,57 +117,64 @@ func (s *Scene) killed(ctx context.Context, cmd *exec.Cmd) (id string, err error
 			tasks[i].Timeout += time.Minute
 		}
 	}
-	if _, err := s.Queue.EnqueueAll(ctx, tasks); err != nil {
-		return "", err
+	began := time.Now()
+	receipts, err := s.Queue.EnqueueAll(ctx, tasks)
+	if err != nil {
+		return v, err
+	}
+	for _, r := range receipts {
+		v.tasks = append(v.tasks, r.ID)
 	}
 	if err := s.until(ctx, "the claim of five tasks", func() bool { return len(all(s.seen, "task_started")) == dated+undated }); err != nil {
-		return "", err
+		return v, err
 	}
 	if err := kill(); err != nil {
-		return "", fmt.Errorf("kill the worker: %w", err)
+		return v, fmt.Errorf("kill the worker: %w", err)
 	}
+	v.held = time.Since(began)
 	s.Say("killed the process %d (kill -9) with five tasks", cmd.Process.Pid)
-	return id, nil
+	return v, nil
 }
 
 // checkCrash returns an error unless the events say that each task ended as promised.
-func checkCrash(seen []events.Event, victim, other string) error {
-	ends, err := endsOf(seen)
+func checkCrash(seen []events.Event, v victim, other string) error {
+	for i, id := range v.tasks {
+		want, check := "enqueued started timed_out", endedOnTime
+		if i >= dated {
+			want, check = "enqueued started lease_lost started completed", v.moved
+		}
+		life, err := lived(seen, id, want)
+		if err == nil && life[1].Worker != v.id {
+			err = fmt.Errorf("the task %s was claimed by the worker %s, and not by the one that was killed", id, life[1].Worker)
+		}
+		if err == nil {
+			err = check(life, other)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endedOnTime returns an error unless the life of a task ended on its deadline.
+func endedOnTime(life []events.Event, _ string) error {
+	end := life[2]
+	due, err := instantOf(end, "deadline_at")
 	if err != nil {
 		return err
 	}
-	timedOut, moved := 0, 0
-	for id, e := range ends {
-		switch e.Kind {
-		case "task_timed_out":
-			due, err := instantOf(e, "deadline_at")
-			if err != nil {
-				return err
-			}
-			if err := within("the timeout of "+id, e.At, due); err != nil {
-				return err
-			}
-			timedOut++
-		case "task_completed":
-			if e.Worker != other || e.Epoch < 2 {
-				return fmt.Errorf("the task %s was completed by the worker %s with claim %d", id, e.Worker, e.Epoch)
-			}
-			moved++
-		default:
-			return fmt.Errorf("the task %s ended with %s", id, e.Kind)
-		}
+	return within("the timeout of "+end.TaskID, end.At, due)
+}
+
+// moved returns an error unless the other worker got the task when the lease of the first one had ended, and completed it.
+func (v victim) moved(life []events.Event, other string) error {
+	id, claimed, lost, again, done := life[0].TaskID, life[1], life[2], life[3], life[4]
+	if again.Worker != other || done.Worker != other || done.Epoch != 2 {
+		return fmt.Errorf("the task %s was completed by the worker %s with claim %d, and not by the other worker with claim 2", id, done.Worker, done.Epoch)
 	}
-	if timedOut != dated || moved != undated {
-		return fmt.Errorf("%d tasks timed out and %d were completed elsewhere, want %d and %d", timedOut, moved, dated, undated)
-	}
-	claims := 0
-	for _, e := range all(seen, "task_started") {
-		if e.Worker == victim {
-			claims++
-		}
-	}
-	if lost := len(all(seen, "task_lease_lost")); claims != dated+undated || lost != undated {
-		return fmt.Errorf("the killed worker claimed %d tasks and %d were given back, want %d and %d", claims, lost, dated+undated, undated)
+	if late := lost.At.Sub(claimed.At.Add(v.lease + v.held)); late > promised {
+		return fmt.Errorf("the task %s was given back %v late, and must be within %v", id, late, promised)
 	}
 	return nil
 }

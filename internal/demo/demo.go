@@ -19,6 +19,9 @@ import (
 // promised is how late a timeout may be written.
 const promised = 500 * time.Millisecond
 
+// enough is the time of a task that is not to time out, on a busy machine too.
+const enough = time.Minute
+
 // show is a running demo.
 type show struct {
 	q       *queue.Queue
@@ -82,7 +85,7 @@ func (s *show) worker(logger *slog.Logger) *worker.Worker {
 
 // greet runs a task that has all the time it needs.
 func (s *show) greet(ctx context.Context) error {
-	greet, err := s.q.Enqueue(ctx, queue.Task{Kind: "greet", Payload: []byte(`"world"`), Timeout: s.timeout})
+	greet, err := s.q.Enqueue(ctx, queue.Task{Kind: "greet", Payload: []byte(`"world"`), Timeout: enough})
 	if err != nil {
 		return err
 	}
@@ -101,11 +104,6 @@ func (s *show) hang(ctx context.Context) error {
 		return err
 	}
 	s.say("hang     task %s  deadline in %v", task.ID, s.timeout)
-	select {
-	case <-s.hung:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 	_, err = s.q.Result(ctx, task.ID)
 	var late *queue.TaskTimedOutError
 	if err != nil && !errors.As(err, &late) {
@@ -117,6 +115,11 @@ func (s *show) hang(ctx context.Context) error {
 	}
 	if late == nil {
 		return fmt.Errorf("the hung task did not time out: it is %s", record.Status)
+	}
+	select {
+	case <-s.hung:
+	default:
+		return fmt.Errorf("the task ended on time, but no worker had taken it within %v: give it more with --timeout", s.timeout)
 	}
 	lag := record.DetectedAt.Sub(record.Deadline)
 	s.say("TIMEOUT  task %s  %s after %v: %s", task.ID, record.Status, s.timeout, record.Error)

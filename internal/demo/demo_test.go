@@ -10,6 +10,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -49,6 +50,23 @@ func TestAnInterruptEndsTheDemoBeforeItsTaskBegins(t *testing.T) {
 	s.out = writer(func() { interrupt() }) // the task is enqueued
 	if err := s.hang(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("hang = %v, want the end of its context", err)
+	}
+}
+
+// On a busy machine the time of the task can be over before it begins. Then there is no handler that hangs.
+func TestATaskThatNobodyTookIsNoDemo(t *testing.T) {
+	s := begun(t)
+	s.hung, s.timeout = make(chan struct{}), 20*time.Millisecond
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- reaper.New(s.q, reaper.Config{}).Run(ctx) }()
+	want := "the task ended on time, but no worker had taken it within 20ms: give it more with --timeout"
+	if err := s.hang(ctx); err == nil || err.Error() != want {
+		t.Errorf("hang = %v, want %s", err, want)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("Run = %v", err)
 	}
 }
 

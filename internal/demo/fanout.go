@@ -34,8 +34,8 @@ func Fanout(ctx context.Context, s *Scene) (err error) {
 		}
 		s.Say("an agent starts %d tasks and waits for them, but no longer than %v; %d of them hang", answers+hanging, s.Timeout, hanging)
 		if err := s.until(ctx, "the end of the agent", func() bool {
-			ends, _ := endsOf(s.seen)
-			return ends[agent.ID].Kind != ""
+			life := lifeOf(s.seen, agent.ID)
+			return len(life) > 0 && terminal(life[len(life)-1])
 		}); err != nil {
 			return err
 		}
@@ -43,10 +43,7 @@ func Fanout(ctx context.Context, s *Scene) (err error) {
 		if err != nil {
 			return err
 		}
-		if want := fmt.Sprint(answers); string(result) != want {
-			return fmt.Errorf("the agent got %s results, want %s", result, want)
-		}
-		if err := checkFanout(s.seen, agent.ID); err != nil {
+		if err := checkFanout(s.seen, agent.ID, string(result), s.Timeout); err != nil {
 			return err
 		}
 		return s.audit(ctx)
@@ -70,44 +67,54 @@ func (s *Scene) fanout(a *agentwait.Agent, _ any) (int, error) {
 	return len(settled.Completed), nil
 }
 
-// checkFanout returns an error unless the events say that the agent woke as promised.
-func checkFanout(seen []events.Event, agent string) error {
-	ends, err := endsOf(seen)
+// checkFanout returns an error unless the events and the result of the agent say that it woke as promised.
+func checkFanout(seen []events.Event, agent, result string, limit time.Duration) error {
+	life, err := lived(seen, agent, "enqueued started suspended wait_timed_out resumed started completed")
 	if err != nil {
 		return err
 	}
-	limits := all(seen, "wait_timed_out")
-	if len(limits) != 1 || limits[0].TaskID != agent {
-		return fmt.Errorf("%d waits reached their limit, want that of the agent", len(limits))
-	}
-	due, err := instantOf(limits[0], "wait_deadline_at")
+	wait, woke := life[3], life[5]
+	due, err := instantOf(wait, "wait_deadline_at")
 	if err != nil {
 		return err
 	}
-	completed, cancelled := 0, 0
-	for id, e := range ends {
-		switch {
-		case id == agent && e.Kind != "task_completed":
-			return fmt.Errorf("the agent ended with %s", e.Kind)
-		case id == agent:
-		case e.Kind == "task_completed" && !e.At.After(due):
-			completed++
-		case e.Kind == "task_cancelled":
-			cancelled++
-			if err := within("the cancellation of "+id, e.At, due); err != nil {
-				return err
-			}
-		default:
-			return fmt.Errorf("the task %s ended with %s", id, e.Kind)
+	if got, want := wait.Fields["timeout_duration_ms"], fmt.Sprint(limit.Milliseconds()); got != want {
+		return fmt.Errorf("the limit of the wait was %s ms, want %s ms", got, want)
+	}
+	if err := within("the agent", woke.At, due); err != nil {
+		return err
+	}
+	if want := fmt.Sprint(answers); result != want {
+		return fmt.Errorf("the agent got %s results, want %s", result, want)
+	}
+	count := map[string]int{}
+	for _, e := range all(seen, "task_enqueued") {
+		if e.Owner != agent {
+			continue
+		}
+		count[e.TaskKind]++
+		if err := checkMember(seen, e, due); err != nil {
+			return err
 		}
 	}
-	if completed != answers || cancelled != hanging {
-		return fmt.Errorf("%d tasks completed and %d were cancelled, want %d and %d", completed, cancelled, answers, hanging)
+	if count["answer"] != answers || count["hang"] != hanging {
+		return fmt.Errorf("the agent started %d tasks that answer and %d that hang, want %d and %d", count["answer"], count["hang"], answers, hanging)
 	}
-	for _, e := range all(seen, "task_started") {
-		if e.TaskID == agent && e.Epoch > 1 {
-			return within("the agent", e.At, due)
+	return nil
+}
+
+// checkMember returns an error unless a task of the agent ended as its kind does.
+func checkMember(seen []events.Event, task events.Event, due time.Time) error {
+	if task.TaskKind == "hang" {
+		life, err := lived(seen, task.TaskID, "enqueued started cancelled")
+		if err != nil {
+			return err
 		}
+		return within("the cancellation of "+task.TaskID, life[2].At, due)
 	}
-	return fmt.Errorf("the agent did not wake")
+	life, err := lived(seen, task.TaskID, "enqueued started completed")
+	if err == nil && life[2].At.After(due) {
+		err = fmt.Errorf("the task %s completed after the agent had woken", task.TaskID)
+	}
+	return err
 }

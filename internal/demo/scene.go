@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/curfew-dev/curfew/events"
@@ -68,19 +69,36 @@ func terminal(e events.Event) bool {
 	return e.Kind == "task_completed" || e.Kind == "task_failed" || e.Kind == "task_cancelled" || e.Kind == "task_timed_out"
 }
 
-// endsOf returns the end of each task. It returns an error if a task ended twice.
-func endsOf(seen []events.Event) (map[string]events.Event, error) {
-	ends := map[string]events.Event{}
+// lifeOf returns what happened to a task, in that order.
+func lifeOf(seen []events.Event, id string) (life []events.Event) {
 	for _, e := range seen {
-		if !terminal(e) {
-			continue
+		if e.TaskID == id {
+			life = append(life, e)
 		}
-		if before, twice := ends[e.TaskID]; twice {
-			return nil, fmt.Errorf("the task %s ended twice: %s and %s", e.TaskID, before.Kind, e.Kind)
-		}
-		ends[e.TaskID] = e
 	}
-	return ends, nil
+	return life
+}
+
+// lived returns what happened to a task, and an error unless that is of the kinds that are wanted: "enqueued started completed".
+func lived(seen []events.Event, id, want string) ([]events.Event, error) {
+	life := lifeOf(seen, id)
+	var kinds, ends []string
+	for _, e := range life {
+		kind := strings.TrimPrefix(e.Kind, "task_")
+		kinds = append(kinds, kind)
+		if terminal(e) {
+			ends = append(ends, kind)
+		}
+	}
+	switch {
+	case len(ends) == 0:
+		return nil, fmt.Errorf("the task %s did not end", id)
+	case len(ends) > 1:
+		return nil, fmt.Errorf("the task %s ended %d times: %s", id, len(ends), strings.Join(ends, ", "))
+	case strings.Join(kinds, " ") != want:
+		return nil, fmt.Errorf("the task %s was %s; want %s", id, strings.Join(kinds, ", "), strings.ReplaceAll(want, " ", ", "))
+	}
+	return life, nil
 }
 
 // audit returns an error if records and indexes disagree.
@@ -92,9 +110,12 @@ func (s *Scene) audit(ctx context.Context) error {
 	return err
 }
 
-// within returns an error if something happened later after its instant than is promised.
+// within returns an error if something happened before its instant, or later after it than is promised.
 func within(what string, at, due time.Time) error {
-	if late := at.Sub(due); late > promised {
+	switch late := at.Sub(due); {
+	case late < 0:
+		return fmt.Errorf("%s came %v too early", what, -late)
+	case late > promised:
 		return fmt.Errorf("%s came %v late, and must come within %v", what, late, promised)
 	}
 	return nil

@@ -245,8 +245,12 @@ func TestAReplicaIsRefused(t *testing.T) {
 func TestTheEmbeddedServerIsExamined(t *testing.T) {
 	rdb := client(t, "redis://"+redistest.Embedded(t).Addr())
 	queuetest.Open(t, rdb, queue.Config{Namespace: "shop"})
-	if found := examineAll(t, rdb, Config{}); Worst(found) == Fail {
+	found := examineAll(t, rdb, Config{})
+	if got := about(found, "server"); Worst(found) == Fail || !strings.HasPrefix(got, "warn the embedded server of `curfew dev`") {
 		t.Errorf("%+v", found)
+	}
+	if got := about(found, "functions"); !strings.Contains(got, "built in") {
+		t.Errorf("functions: %s", got)
 	}
 }
 

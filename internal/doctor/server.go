@@ -75,6 +75,10 @@ func (x *examination) lookAtServer(ctx context.Context, node *redis.Client) {
 
 // lookAtVersion says what the server is. operate.Connect refuses servers that are too old.
 func (x *examination) lookAtVersion(facts map[string]string) {
+	if engine.Embedded(facts) {
+		x.found(Warn, "server", "the embedded server of `curfew dev`: one node that keeps nothing, has no users, and is slower than Redis", "use a real Redis to measure, and wherever tasks must not be lost")
+		return
+	}
 	if facts["redis_version"] == "" {
 		return
 	}

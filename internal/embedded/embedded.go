@@ -44,6 +44,7 @@ func StartOn(port int) (*Server, error) {
 		mini.Close()
 		return nil, fmt.Errorf("start the embedded server: %w", err)
 	}
+	s.serveInfo()
 	go s.age()
 	return s, nil
 }

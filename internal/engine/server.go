@@ -144,6 +144,9 @@ func ReadInfo(facts map[string]string, info string) {
 	}
 }
 
+// Embedded reports whether the INFO of a server is that of package embedded.
+func Embedded(facts map[string]string) bool { return facts["curfew_embedded"] != "" }
+
 // unfit returns an error if Curfew cannot work with the server.
 func unfit(facts map[string]string) error {
 	if version := facts["redis_version"]; version != "" {

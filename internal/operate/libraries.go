@@ -94,12 +94,19 @@ func read(l redis.Library, facade *lua.Facade) Library {
 	return is
 }
 
+var errBuiltIn = errors.New("the embedded server of `curfew dev` has the functions built in: FCALL works, and none can be listed, loaded or removed")
+
 // explainFunctions is like explain, for commands about functions.
 func (s *Server) explainFunctions(ctx context.Context, err error) error {
 	if errors.Is(err, refusal.ErrUnfit) || errors.Is(err, refusal.ErrUnavailable) { // of package engine
 		return err
 	}
 	if err != nil && !engine.Denied(err) && lua.MayNotRun(err) {
+		facts := map[string]string{}
+		engine.ReadInfo(facts, s.masters[0].rdb.Info(ctx, "server").Val())
+		if engine.Embedded(facts) {
+			return errBuiltIn
+		}
 		return wrapped(refusal.ErrUnfit, "it has no functions: programs in Go send scripts instead, and programs in other languages need Redis 7", err)
 	}
 	if err != nil && strings.Contains(err.Error(), "No functions registered") { // what engine.ReplaceFacade asked did not tell

@@ -290,9 +290,15 @@ func TestAReplicaIsRefusedWithItsMaster(t *testing.T) {
 	mentions(t, err, "it is a replica: connect to its master "+master.Addr)
 }
 
-// The embedded server has no FUNCTION.
-func TestAServerWithoutFunctionsSaysSo(t *testing.T) {
+// FCALL works on the embedded server, but it has no FUNCTION.
+func TestTheEmbeddedServerHasItsFunctionsBuiltIn(t *testing.T) {
 	s, _ := connect(t, "redis://"+redistest.Embedded(t).Addr())
+	mentions(t, s.Load(t.Context(), false)[0].Err, "has the functions built in")
+	mentions(t, s.Libraries(t.Context())[0].Err, "has the functions built in")
+}
+
+func TestAServerWithoutFunctionsSaysSo(t *testing.T) {
+	s, _ := connect(t, "redis://"+redistest.Start(t, "--rename-command", "FUNCTION", "").Addr)
 	mentions(t, s.Load(t.Context(), false)[0].Err, "it has no functions")
 	mentions(t, s.Libraries(t.Context())[0].Err, "it has no functions")
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/urfave/cli/v2"
 )
@@ -17,6 +18,9 @@ const (
 	ExitTimedOut    = 124 // as coreutils timeout
 	ExitInterrupted = 130
 )
+
+// Doubled is how long after a signal another one may be the same: programs such as timeout send it to a process and to its group.
+const Doubled = 300 * time.Millisecond
 
 // Usage returns an error for wrong use of a command.
 func Usage(format string, args ...any) error {

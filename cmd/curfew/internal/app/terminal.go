@@ -12,3 +12,6 @@ func IsTerminal(out io.Writer) bool {
 	f, is := out.(*os.File)
 	return is && term.IsTerminal(int(f.Fd()))
 }
+
+// Redraws reports whether an output is a terminal on which text can be replaced by newer text.
+func Redraws(out io.Writer) bool { return IsTerminal(out) && os.Getenv("TERM") != "dumb" }

@@ -37,6 +37,7 @@ func Bench() *cli.Command {
 		agentsCommand(),
 		failoverCommand(),
 		recoveryCommand(),
+		devCommand(),
 		holdCommand(),
 	}
 	for _, command := range commands {

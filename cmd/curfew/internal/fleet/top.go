@@ -21,7 +21,8 @@ func Top() *cli.Command {
 		Usage: "watch queues, the next deadlines, workers, and how late timeouts are",
 		Description: `Keys: q quits, p pauses and resumes the refresh, s sorts the queues by another column, up and down (or k and j) scroll them.
 A refresh waits at least nine times as long as the last one took, so that many queues do not keep Redis busy. "lag" is how late
-the newest timeouts were written; a namespace with events none has no lag. When the output is no terminal, it prints one view.
+the newest timeouts were written; a namespace with events none has no lag. When the output is no terminal, or a dumb one (TERM=dumb), it
+prints one view.
 
     curfew top --once
     curfew top --once --namespace curfew`,
@@ -35,7 +36,7 @@ the newest timeouts were written; a namespace with events none has no lag. When 
 			return app.OnNamespaceAs(queue.AccessRead, app.Nothing, func(c *cli.Context, q *queue.Queue, _ []string) error {
 				out, isFile := c.App.Writer.(*os.File)
 				in, canType := c.App.Reader.(*os.File)
-				if !c.Bool("once") && isFile && canType {
+				if !c.Bool("once") && isFile && canType && app.Redraws(out) {
 					if _, _, ok := terminalSize(out); ok {
 						return app.Endless(c, live(c, q, in, out))
 					}

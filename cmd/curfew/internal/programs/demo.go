@@ -36,7 +36,7 @@ func Demo() *cli.Command {
 			if t < 10*time.Millisecond || t > time.Minute {
 				return app.Usage("--timeout %v must be from 10ms to 1m", duration.Duration(t))
 			}
-			return demo.Run(c.Context, c.App.Writer, t)
+			return app.Failure(c, demo.Run(c.Context, c.App.Writer, t))
 		},
 	}
 }

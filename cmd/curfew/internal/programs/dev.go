@@ -23,7 +23,7 @@ import (
 )
 
 const devHelp = `Starts an in-memory Redis that any Redis client on this machine can reach, a reaper, two workers and an agent whose
-task hangs, and prints what happens until it is interrupted. It needs nothing else, and keeps nothing.
+task hangs, and prints what happens. It needs nothing else, and keeps nothing. Ctrl-C ends it, with exit code 0.
 
     curfew dev                                    then paste the line that it prints into another terminal
     curfew dev --no-demo                          only the Redis and a reaper: for your own workers
@@ -230,7 +230,11 @@ func (d *development) greet() error {
 	if d.real {
 		where = "on your Redis: what happens here stays there"
 	}
-	fmt.Fprintf(&text, "\n  curfew %s   %s\n\n", app.Version(), where)
+	title := "curfew"
+	if version, stamped := app.Stamped(); stamped {
+		title += " " + version
+	}
+	fmt.Fprintf(&text, "\n  %s   %s\n\n", title, where)
 	fmt.Fprintf(&text, "  Redis       %-26s any client, any language\n", app.PlainWord(d.url))
 	fmt.Fprintf(&text, "  Namespace   %s\n\n", app.PlainWord(d.q.Namespace()))
 	fmt.Fprintf(&text, "  Try         %s\n", d.call())

@@ -41,7 +41,7 @@ func (l *lines) write(ctx context.Context, batch events.Batch) error {
 	for _, e := range batch.Events {
 		word, more := l.words(e, limits)
 		if word != "" {
-			line := fmt.Sprintf("  %s  %-10s %-7s %s  %s", e.At.Local().Format("15:04:05.000"), word, app.PlainWord(e.TaskKind), app.PlainWord(e.TaskID), more)
+			line := fmt.Sprintf("  %s  %-10s %-7s %-22s  %s", e.At.Local().Format("15:04:05.000"), word, app.PlainWord(e.TaskKind), app.PlainWord(e.TaskID), more)
 			text.WriteString(strings.TrimRight(line, " ") + "\n")
 		}
 	}

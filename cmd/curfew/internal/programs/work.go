@@ -141,14 +141,16 @@ func runUntilSignalled(ctx context.Context, w *worker.Worker, now chan struct{})
 	defer signal.Stop(signals)
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()
-	for n := 0; ; {
+	for first := (time.Time{}); ; {
 		select {
 		case err := <-ended:
 			return err
 		case <-signals:
-			n++
 		}
-		if n < 2 {
+		if first.IsZero() {
+			first = time.Now()
+		}
+		if time.Since(first) < app.Doubled {
 			continue
 		}
 		close(now)
