@@ -51,6 +51,7 @@ func bases() []base {
 		of("control", "control", "queue", "hit", "choice", "paused", "switch", 1, "choice", "max_running", "switch", 5, "choice", "rate", "control", 5, "choice", "per_ms", "control", 1000, "choice", "burst", "control", 5),
 		of("drain", "drain", "word", "call", "queue", "hit", "some", 100, "reason", "why"),
 		of("define", "define", "kindname", "kk", "name", "timeout_ms", "default", 5000, "name", "max_retries", "attempts", 2, "name", "retry_expression", "line", "true"),
+		of("configure", "configure", "name", "events", "level", "all", "name", "event_mib", "mib", 7, "name", "figures", "choice", "off"),
 		of("watch", "watch", "id", "0-p1", "id", "0-r1", "id", "0-e1"),
 		of("read", "read", "id", "0-p1", "id", "0-r1", "id", "0-e1"),
 		of("list", "list", "choice", "dead", "filter", "hit", "score", "1800000000000", "id", "0-e1", "some", 10),
