@@ -44,7 +44,7 @@ var names = map[Type]string{
 		batch slots left number build before ready dead deadlines limits delayed waits workers draining retained
 		broken count masters looked_at_keys keys unknown namespaces live function_count queue_count
 		started fired warned given_back waits_timed_out drained removed looked held pid concurrency weight
-		past later length ahead workers need ok bad more score place missed format`,
+		past later length ahead need ok bad more score place missed format`,
 	Instant: `
 		now until turn_until armed standby at since_at created_at deadline_at available_at started_at completed_at detected_at
 		limit_at warn_at ready_at attempt_at cancel_at grace_at progress_at full_at free_at lease_ends_at attempt_ends_at
