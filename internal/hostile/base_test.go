@@ -55,7 +55,7 @@ func bases() []base {
 		of("watch", "watch", "id", "0-p1", "id", "0-r1", "id", "0-e1"),
 		of("read", "read", "id", "0-p1", "id", "0-r1", "id", "0-e1"),
 		of("list", "list", "choice", "dead", "filter", "hit", "score", "1800000000000", "id", "0-e1", "some", 10),
-		of("list by a filter", "list", "choice", "retained", "mask", "", "score", "", "opaque", "", "some", 500, "name", "kind", "filter", "k", "name", "status", "filter", "CANCELLED", "name", "since", "whole", 1),
+		of("list by a filter", "list", "choice", "retained", "mask", "", "score", "", "opaque", "", "some", 500, "name", "kind", "filter", "k", "name", "status", "filter", "CANCELLED", "name", "since", "whole", 1, "name", "before", "whole", 1900000000000),
 		of("describe_worker", "describe_worker", "word", "w1", "choice", "running", "about", "{}"),
 		of("stop_worker", "stop_worker", "word", "w1"),
 		of("read_workers", "read_workers", "whole", 0),
