@@ -75,8 +75,6 @@ func offerFunctions(c *cli.Context, s *operate.Server) {
 			fmt.Fprintf(c.App.ErrWriter, "%s has no functions for programs in other languages: %v\nIf you have such programs, run `curfew functions load` as a user who may, or `curfew functions show | redis-cli -x FUNCTION LOAD REPLACE`\n", did.Node, did.Err)
 		case did.Err == nil && did.Word == operate.LeftForeign:
 			fmt.Fprintf(c.App.ErrWriter, "%s: %s; programs in other languages cannot use the namespace there\n", did.Node, loadText(did))
-		case did.Err == nil && did.Word != operate.LoadedSame:
-			fmt.Fprintf(c.App.ErrWriter, "%s: functions for programs in other languages: %s\n", did.Node, loadText(did))
 		}
 	}
 }
