@@ -61,6 +61,12 @@ func TestListsTellOfMisroutedWork(t *testing.T) {
 	says("ls --queue emial -o id", "no live worker serves queue emial (did you mean email?): 2 tasks wait for one")
 	says("ls --queue email --kind letter")
 	says("ls --queue nobody")
+	if _, _, errs := typing(t, "", "ls --queue emali"+at); !strings.Contains(errs, "there is no queue \"emali\" in this namespace (did you mean email?): `curfew queue ls` lists the queues\n") {
+		t.Errorf("ls of an unknown queue says %q", errs)
+	}
+	if _, _, errs := typing(t, "", "ls --queue nobody --kind k"+at); strings.Contains(errs, "no queue") {
+		t.Errorf("ls of a queue without tasks that match says %q", errs)
+	}
 	says("queue ls", "no live worker serves queue emial (did you mean email?): 2 tasks are in line", "the workers that serve queue old are draining: 1 task is in line")
 
 	out := prints(t, "queue ls"+at)
@@ -74,6 +80,10 @@ func TestListsTellOfMisroutedWork(t *testing.T) {
 	}
 	if out := expect(t, 0, "", "kind ls"+at); row(out, "letter") != "letter 0 0 0 0 2 - -" {
 		t.Errorf("kind ls prints %s", out)
+	}
+	queuetest.Enqueue(t, q, queue.Task{Kind: "letter", Queue: "email", Delay: time.Hour})
+	if _, _, errs := typing(t, "", "queue ls"+at); !strings.HasSuffix(errs, "\n1 task is delayed or given back, and in no line: `curfew ls --status PENDING` lists them\n") {
+		t.Errorf("queue ls says %q", errs)
 	}
 	lives(t, q, "w3", "", "") // it may serve anything
 	says("ls")

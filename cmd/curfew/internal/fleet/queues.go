@@ -140,7 +140,7 @@ func queueListCommand() *cli.Command {
 		Description: `"waiting" are agents that wait for other tasks, "dead" the records of failed and cancelled tasks that are still kept. The
 other counts are since the queue exists; a task that timed out is counted in failed too. "workers" are the live workers that
 serve the queue and do not drain, ? if some do not tell what they serve. If a queue has tasks in line and no worker, it says so on
-stderr. Delayed tasks are in no queue yet: "curfew ls" lists them.
+stderr, as it does of delayed tasks, which are in no line yet.
 
     curfew queue ls -o wide`,
 		Flags: append(app.NamespaceFlags(), app.ListFlag()),
@@ -163,6 +163,9 @@ stderr. Delayed tasks are in no queue yet: "curfew ls" lists them.
 				return err
 			}
 			tellUnserved(c, stats.Queues, workers)
+			if stats.Delayed > 0 {
+				fmt.Fprintf(c.App.ErrWriter, "%s delayed or given back, and in no line: `curfew ls --status PENDING` lists them\n", app.Plural(stats.Delayed, "task is", "tasks are"))
+			}
 			return nil
 		}),
 	}

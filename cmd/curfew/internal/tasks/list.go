@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -114,7 +115,26 @@ func list(c *cli.Context, q *queue.Queue, f inspect.Filter) error {
 		return err
 	}
 	tellLooked(c, page, next, int64(n), int64(looked), broken)
+	if n == 0 && next == "" && f.Queue != "" {
+		return tellUnknown(c, q, f.Queue)
+	}
 	return waiting.tell(c, q)
+}
+
+// tellUnknown says on stderr if there is no queue of this name, so that a mistyped one is noticed.
+func tellUnknown(c *cli.Context, q *queue.Queue, name string) error {
+	stats, err := q.Stats(c.Context)
+	if err != nil {
+		return err
+	}
+	var queues []string
+	for _, s := range stats.Queues {
+		queues = append(queues, s.Queue)
+	}
+	if !slices.Contains(queues, name) {
+		fmt.Fprintf(c.App.ErrWriter, "there is no queue %q in this namespace%s: `curfew queue ls` lists the queues\n", name, app.DidYouMean(name, queues))
+	}
+	return nil
 }
 
 func tellLooked(c *cli.Context, page inspect.ListPage, next string, n, looked int64, broken int) {
