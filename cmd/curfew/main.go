@@ -47,6 +47,7 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		tasks.List(), tasks.Wait(), tasks.Cancel(), tasks.Retry(), tasks.Remove(), tasks.Resolve(), tasks.Signal(), tasks.Events(), tasks.Explain(), tasks.Export(),
 		fleet.Top(), fleet.Deadlines(), fleet.Queues(), fleet.Kinds(), fleet.Workers(), fleet.Agents(), operator.Functions(), operator.Namespaces(), operator.Doctor(), operator.Fsck(),
 		shell.Completion(), shell.Version(), shell.Help(), shell.Complete(), shell.Docs()}
+	app.Share(commands)
 	app.ExplainWrongFlags(commands)
 	program := &cli.App{
 		Reader:                    stdin,

@@ -53,7 +53,7 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 		{"demo --timeout 1d", "--timeout 1d must be from 10ms to 1m"},
 		{"demo --timeout 0s", "--timeout 0s must be from 10ms to 1m"},
 		{"demo --bogus", "bogus"},
-		{"bench nothing", "there is no command `curfew bench nothing`: write throughput, dispatch, detect, memory, longest, idle, counts, micro, functions, agents, failover or recovery; see `curfew bench --help`"},
+		{"bench nothing", "there is no command `curfew bench nothing`: write throughput, dispatch, detect, memory, longest, commands, idle, counts, micro, functions, agents, failover or recovery; see `curfew bench --help`"},
 		{"bench memory --runs 0", "--runs 0 must be from 1"},
 		{"bench memory --tasks -5", "--tasks -5 must be from 1"},
 		{"bench throughput --partitions 0", "--partitions 0 must be from 1"},
@@ -184,6 +184,16 @@ func TestBenchWritesJSON(t *testing.T) {
 	code, out, errs := curfew(t, "bench", "memory", "--tasks", "1000", "--runs", "1", "-o", "json")
 	var report bench.Report
 	if err := json.Unmarshal([]byte(out), &report); code != 0 || err != nil || report.Value("memory a pending task") <= 0 {
+		t.Errorf("exit %d, %v, %s%s", code, err, out, errs)
+	}
+}
+
+// It fails if a filter does not find its tasks.
+func TestBenchMeasuresCommands(t *testing.T) {
+	t.Setenv(commandVariable, "yes") // this program is the command
+	code, out, errs := curfew(t, "bench", "commands", "--tasks", "500", "--ended", "200", "-o", "json")
+	var report bench.Report
+	if err := json.Unmarshal([]byte(out), &report); code != 0 || err != nil || report.Value("ls --error") <= 0 || report.Value("rm --all-matching") <= 0 {
 		t.Errorf("exit %d, %v, %s%s", code, err, out, errs)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -70,7 +71,7 @@ func TestReapEndsWhatIsLateUntilItIsInterrupted(t *testing.T) {
 	q := queuetest.Open(t, server.Client(t), queue.Config{Namespace: "shop", Partitions: 2})
 	errs, stop := startReap(t, "--namespace shop --fallback 200ms --batch 7 --name night --redis redis://"+server.Addr)
 	errs.await(t, `msg="The reaper runs" namespace=shop partitions=2 fallback=200ms`)
-	for range 4 {
+	for range 4 + 1 { // the reply about the last one may come after the interrupt
 		id := queuetest.Enqueue(t, q, queue.Task{Timeout: 20 * time.Millisecond}).ID
 		ends(t, q, id)
 	}
@@ -79,7 +80,7 @@ func TestReapEndsWhatIsLateUntilItIsInterrupted(t *testing.T) {
 			return strings.HasPrefix(q.Client().HGet(t.Context(), q.Root(p), "turn_of").Val(), "night-")
 		})
 	}
-	if code := stop(); code != 0 || !strings.Contains(errs.String(), `msg="The reaper stopped" timed_out=4`) {
+	if code := stop(); code != 0 || !regexp.MustCompile(`msg="The reaper stopped" timed_out=[45] `).MatchString(errs.String()) {
 		t.Errorf("exit %d, %s", code, errs)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -31,6 +31,8 @@ func Connect(c *cli.Context) (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, Usage("--redis: %v", err)
 	}
+	LogRedis(c)
+	EndOnSilence(c, rdb)
 	return rdb, nil
 }
 
@@ -58,7 +60,7 @@ func OpenAs(c *cli.Context, access queue.Access) (q *queue.Queue, stop func(), e
 		return nil, nil, err
 	}
 	CutOff(c, rdb)
-	if q, err = OpenOn(c, rdb, queue.Config{Logger: slog.New(slog.DiscardHandler), Access: access}); err != nil {
+	if q, err = OpenOn(c, rdb, queue.Config{Logger: Logger(c), Access: access}); err != nil {
 		rdb.Close()
 	}
 	return q, func() { rdb.Close() }, err
@@ -102,9 +104,12 @@ func Quietly(err error) error {
 
 // Failure adds to the error of a command its exit code, and what to do. It is nil if the reader of the output is gone.
 func Failure(c *cli.Context, err error) error {
+	var silent *SilenceError
 	switch {
 	case Quietly(err) == nil:
 		return nil
+	case errors.As(context.Cause(c.Context), &silent):
+		return cli.Exit(silent.Error()+afterwards(err), ExitUnreachable)
 	case errors.Is(err, context.Canceled), c.Context.Err() != nil && (IsAway(err) || errors.Is(err, redis.ErrClosed)):
 		return ErrInterrupted
 	case errors.Is(err, refusal.ErrInvalid):
@@ -115,6 +120,14 @@ func Failure(c *cli.Context, err error) error {
 		return fmt.Errorf("%w: the output is not complete; free some space, or write to another file", err)
 	}
 	return err
+}
+
+// afterwards returns what an interrupted command says of what it has done.
+func afterwards(err error) string {
+	if said, found := strings.CutPrefix(err.Error(), "interrupted: "); found {
+		return "; " + said
+	}
+	return ""
 }
 
 // ErrInterrupted is the error of a command that was interrupted.

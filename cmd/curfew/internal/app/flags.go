@@ -14,8 +14,12 @@ import (
 // DurationFlag returns a flag that reads durations as the rest of Curfew does: with days, and
 // with errors that say what to write. cli.DurationFlag does neither.
 func DurationFlag(name string, value time.Duration, usage string) cli.Flag {
+	return &cli.GenericFlag{Name: name, Value: newDuration(value), Usage: usage}
+}
+
+func newDuration(value time.Duration) *duration.Duration {
 	d := duration.Duration(value)
-	return &cli.GenericFlag{Name: name, Value: &d, Usage: usage}
+	return &d
 }
 
 // DurationOf returns the value of a DurationFlag, or 0 if the command has no such flag.

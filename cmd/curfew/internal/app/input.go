@@ -100,7 +100,7 @@ type Counter struct {
 
 // NewCounter returns a counter on stderr.
 func NewCounter(c *cli.Context) *Counter {
-	if !IsTerminal(c.App.ErrWriter) {
+	if !IsTerminal(c.App.ErrWriter) || c.Bool("no-progress") || c.Bool("quiet") {
 		return &Counter{}
 	}
 	return &Counter{out: c.App.ErrWriter}

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -77,7 +76,10 @@ func Progress(c *cli.Context, what string) func(operate.Looked) {
 			return
 		}
 		told = time.Now()
-		fmt.Fprintf(c.App.ErrWriter, "%s: looked at about %s of %s keys\n", what, Grouped(l.Keys), Grouped(l.Of))
+		if c.Bool("no-progress") {
+			return
+		}
+		Note(c, "%s: looked at about %s of %s keys", what, Grouped(l.Keys), Grouped(l.Of))
 	}
 }
 

@@ -16,6 +16,7 @@ type Column[T any] struct {
 	Wide  bool // it is only in the format wide
 	Right bool // it is aligned to the right, as numbers are
 	Show  func(T) string
+	Paint func(T) Colour // on a terminal; nil: none
 }
 
 // List says how a command prints objects of a type.
@@ -72,7 +73,8 @@ func (l List[T]) table(c *cli.Context, all iter.Seq2[T, error]) error {
 			columns, heading = append(columns, column), append(heading, column.Name)
 		}
 	}
-	rows, found := [][]string{heading}, false
+	rows, found := [][]cell{plain(heading)}, false
+	coloured := Coloured(c, c.App.Writer)
 	flush := func() error {
 		err := writeRows(c.App.Writer, columns, rows)
 		rows = rows[:0]
@@ -80,9 +82,12 @@ func (l List[T]) table(c *cli.Context, all iter.Seq2[T, error]) error {
 	}
 	if err := each(all, func(v T) error {
 		found = true
-		row := make([]string, len(columns))
+		row := make([]cell, len(columns))
 		for i, column := range columns {
-			row[i] = column.Show(v)
+			row[i].text = column.Show(v)
+			if coloured && column.Paint != nil {
+				row[i].colour = column.Paint(v)
+			}
 		}
 		if rows = append(rows, row); len(rows) > tableRows {
 			return flush()
@@ -100,11 +105,25 @@ func (l List[T]) table(c *cli.Context, all iter.Seq2[T, error]) error {
 	return flush()
 }
 
-func writeRows[T any](out io.Writer, columns []Column[T], rows [][]string) error {
+// cell is a word of a table.
+type cell struct {
+	text   string
+	colour Colour
+}
+
+func plain(words []string) []cell {
+	cells := make([]cell, len(words))
+	for i, word := range words {
+		cells[i].text = word
+	}
+	return cells
+}
+
+func writeRows[T any](out io.Writer, columns []Column[T], rows [][]cell) error {
 	widths := make([]int, len(columns))
 	for _, row := range rows {
 		for i, word := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(word))
+			widths[i] = max(widths[i], utf8.RuneCountInString(word.text))
 		}
 	}
 	for _, row := range rows {
@@ -113,11 +132,11 @@ func writeRows[T any](out io.Writer, columns []Column[T], rows [][]string) error
 			if i > 0 {
 				b.WriteString("  ")
 			}
-			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(word))
+			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(word.text))
 			if columns[i].Right {
-				b.WriteString(space + word)
+				b.WriteString(space + word.colour.On(word.text))
 			} else {
-				b.WriteString(word + space)
+				b.WriteString(word.colour.On(word.text) + space)
 			}
 		}
 		if err := line(out, strings.TrimRight(b.String(), " ")); err != nil {

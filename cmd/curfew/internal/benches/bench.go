@@ -29,6 +29,7 @@ func Bench() *cli.Command {
 				return bench.Memory(ctx, rdb, c.Int("tasks"))
 			}),
 		longestCommand(),
+		commandsCommand(),
 		idleCommand(),
 		countsCommand(),
 		microCommand(),

@@ -89,7 +89,7 @@ func tellNotFound(c *cli.Context, list inspect.AgentList, waiting int64) {
 		if list.Cut {
 			why = "it looked at the first deadlines and limits only: look at more with --look"
 		}
-		fmt.Fprintf(c.App.ErrWriter, "%s not found: %s\n", app.Plural(missing, "waiting agent was", "waiting agents were"), why)
+		app.Note(c, "%s not found: %s", app.Plural(missing, "waiting agent was", "waiting agents were"), why)
 	}
 }
 

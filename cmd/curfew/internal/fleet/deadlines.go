@@ -191,7 +191,7 @@ func deadlinesByQueue(c *cli.Context, q *queue.Queue, all inspect.DueCounts) err
 		}
 	}
 	if more {
-		fmt.Fprintf(c.App.ErrWriter, "only the first %s deadlines were read: read more with --limit\n", app.Grouped(int64(c.Int("limit"))))
+		app.Note(c, "only the first %s deadlines were read: read more with --limit", app.Grouped(int64(c.Int("limit"))))
 	}
 	return nil
 }
@@ -246,7 +246,7 @@ func listOverdue(c *cli.Context, q *queue.Queue) error {
 		return err
 	}
 	if more {
-		fmt.Fprintf(c.App.ErrWriter, "only the first %s of %s overdue tasks are listed: list more with --limit\n", app.Grouped(int64(len(tasks))), app.Grouped(d.Overdue))
+		app.Note(c, "only the first %s of %s overdue tasks are listed: list more with --limit", app.Grouped(int64(len(tasks))), app.Grouped(d.Overdue))
 	}
 	return nil
 }

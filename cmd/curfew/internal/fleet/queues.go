@@ -164,7 +164,7 @@ stderr, as it does of delayed tasks, which are in no line yet.
 			}
 			tellUnserved(c, stats.Queues, workers)
 			if stats.Delayed > 0 {
-				fmt.Fprintf(c.App.ErrWriter, "%s delayed or given back, and in no line: `curfew ls --status PENDING` lists them\n", app.Plural(stats.Delayed, "task is", "tasks are"))
+				app.Note(c, "%s delayed or given back, and in no line: `curfew ls --status PENDING` lists them", app.Plural(stats.Delayed, "task is", "tasks are"))
 			}
 			return nil
 		}),
@@ -179,7 +179,7 @@ func tellUnserved(c *cli.Context, queues []queue.QueueStats, workers []inspect.W
 			ready += s.Ready
 		}
 		if ready > 0 {
-			fmt.Fprintf(c.App.ErrWriter, "no worker lives: %s in line\n", app.Plural(ready, "task is", "tasks are"))
+			app.Note(c, "no worker lives: %s in line", app.Plural(ready, "task is", "tasks are"))
 		}
 		return
 	}
@@ -190,7 +190,7 @@ func tellUnserved(c *cli.Context, queues []queue.QueueStats, workers []inspect.W
 			continue
 		}
 		if told++; told > 10 {
-			fmt.Fprintln(c.App.ErrWriter, "… and more: `curfew doctor` names them")
+			app.Note(c, "… and more: `curfew doctor` names them")
 			return
 		}
 		text := "no live worker serves queue " + app.PlainWord(s.Queue)
@@ -200,7 +200,7 @@ func tellUnserved(c *cli.Context, queues []queue.QueueStats, workers []inspect.W
 		case nearest != "":
 			text += " (did you mean " + app.PlainWord(nearest) + "?)"
 		}
-		fmt.Fprintf(c.App.ErrWriter, "%s: %s in line\n", text, app.Plural(s.Ready, "task is", "tasks are"))
+		app.Note(c, "%s: %s in line", text, app.Plural(s.Ready, "task is", "tasks are"))
 	}
 }
 

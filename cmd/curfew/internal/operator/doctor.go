@@ -40,7 +40,7 @@ What the user may not see, or the server does not tell, is "not checked", and is
 
 var findings = app.List[doctor.Finding]{
 	Columns: []app.Column[doctor.Finding]{
-		{Name: "level", Show: func(f doctor.Finding) string { return string(f.Level) }},
+		{Name: "level", Show: func(f doctor.Finding) string { return string(f.Level) }, Paint: colourOf},
 		{Name: "node", Wide: true, Show: func(f doctor.Finding) string { return f.Node }},
 		{Name: "subject", Show: func(f doctor.Finding) string { return f.Subject }},
 		{Name: "finding", Show: func(f doctor.Finding) string {
@@ -55,6 +55,16 @@ var findings = app.List[doctor.Finding]{
 		}},
 	},
 	ID: func(f doctor.Finding) string { return f.Subject },
+}
+
+func colourOf(f doctor.Finding) app.Colour {
+	switch f.Level {
+	case doctor.Fail:
+		return app.Red
+	case doctor.Warn:
+		return app.Yellow
+	}
+	return app.Green
 }
 
 func examine(c *cli.Context) error {

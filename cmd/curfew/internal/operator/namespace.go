@@ -72,9 +72,9 @@ func offerFunctions(c *cli.Context, s *operate.Server) {
 	for _, did := range s.Load(c.Context, false) {
 		switch {
 		case did.Err != nil && did.Before == 0:
-			fmt.Fprintf(c.App.ErrWriter, "%s has no functions for programs in other languages: %v\nIf you have such programs, run `curfew functions load` as a user who may, or `curfew functions show | redis-cli -x FUNCTION LOAD REPLACE`\n", did.Node, did.Err)
+			app.Note(c, "%s has no functions for programs in other languages: %v\nIf you have such programs, run `curfew functions load` as a user who may, or `curfew functions show | redis-cli -x FUNCTION LOAD REPLACE`", did.Node, did.Err)
 		case did.Err == nil && did.Word == operate.LeftForeign:
-			fmt.Fprintf(c.App.ErrWriter, "%s: %s; programs in other languages cannot use the namespace there\n", did.Node, loadText(did))
+			app.Note(c, "%s: %s; programs in other languages cannot use the namespace there", did.Node, loadText(did))
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package programs
 
 import (
-	"io"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -34,8 +33,7 @@ func Reap() *cli.Command {
 			&cli.BoolFlag{Name: "create", Usage: "create the namespace if it does not exist, with the defaults of curfew namespace create"},
 			app.DefaultText(app.NumberFlag("batch", 0, 1, 250, "how many tasks one sweep ends at most, of each clock"), "100, and 250 while more is due"),
 			app.DurationFlag("fallback", 500*time.Millisecond, "the longest time between two sweeps"),
-			&cli.StringFlag{Name: "name", Usage: "the beginning of the reaper's name in Redis (default: the name of the host)"},
-			app.ChoiceFlag("log-format", "text", "text or json; the log goes to stderr", "text", "json")),
+			&cli.StringFlag{Name: "name", Usage: "the beginning of the reaper's name in Redis (default: the name of the host)"}),
 		Action: func(c *cli.Context) error {
 			if _, err := app.Arguments(c, app.Nothing); err != nil {
 				return err
@@ -48,7 +46,7 @@ func Reap() *cli.Command {
 				return err
 			}
 			defer rdb.Close()
-			return reap(c, rdb, loggerOf(c.App.ErrWriter, c.String("log-format")))
+			return reap(c, rdb, app.ProgramLogger(c))
 		},
 	}
 }
@@ -58,13 +56,6 @@ func checkReap(c *cli.Context) error {
 		return app.Usage("--fallback %v must be from 1ms to 1h", duration.Duration(f))
 	}
 	return nil
-}
-
-func loggerOf(w io.Writer, format string) *slog.Logger {
-	if format == "json" {
-		return slog.New(slog.NewJSONHandler(w, nil))
-	}
-	return slog.New(slog.NewTextHandler(w, nil))
 }
 
 // reap opens the namespace and sweeps until the context ends.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"net/url"
 	"os"
@@ -96,7 +95,7 @@ func work(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(c.App.ErrWriter, nil))
+	log := app.ProgramLogger(c)
 	rdb, err := app.Connect(c)
 	if err != nil {
 		return err

@@ -178,7 +178,7 @@ func enqueueOne(c *cli.Context, q *queue.Queue, task queue.Task) error {
 
 // awaitOne waits for the end of a task, and prints its result.
 func awaitOne(c *cli.Context, q *queue.Queue, id string) error {
-	fmt.Fprintf(c.App.ErrWriter, "enqueued %s\n", id)
+	app.Note(c, "enqueued %s", id)
 	result, err := q.Result(c.Context, id)
 	if c.Context.Err() != nil {
 		return app.Interrupted("the task goes on: `curfew wait %s` waits for it", id)

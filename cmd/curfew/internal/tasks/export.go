@@ -31,7 +31,7 @@ The last line has the type "end". An export without it is not complete.`,
 				err = writeExport(c, q)
 			}
 			if c.Context.Err() != nil {
-				return app.Interrupted("the export is not complete, and lacks its last line")
+				err = app.Interrupted("the export is not complete, and lacks its last line")
 			}
 			return app.Failure(c, err)
 		},

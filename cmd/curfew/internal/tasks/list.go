@@ -51,7 +51,7 @@ var listed = app.List[inspect.Line]{
 		{Name: "id", Show: func(l inspect.Line) string { return l.ID }},
 		{Name: "kind", Show: func(l inspect.Line) string { return app.PlainWord(l.Kind) }},
 		{Name: "queue", Show: func(l inspect.Line) string { return app.PlainWord(l.Queue) }},
-		{Name: "status", Show: statusOf},
+		{Name: "status", Show: statusOf, Paint: func(l inspect.Line) app.Colour { return colourOf(l.Status) }},
 		{Name: "created", Show: func(l inspect.Line) string { return instant(l.CreatedAt) }},
 		{Name: "deadline", Show: func(l inspect.Line) string { return instant(l.Until) }},
 		{Name: "ended", Show: func(l inspect.Line) string { return instant(l.CompletedAt) }},
@@ -132,22 +132,21 @@ func tellUnknown(c *cli.Context, q *queue.Queue, name string) error {
 		queues = append(queues, s.Queue)
 	}
 	if !slices.Contains(queues, name) {
-		fmt.Fprintf(c.App.ErrWriter, "there is no queue %q in this namespace%s: `curfew queue ls` lists the queues\n", name, app.DidYouMean(name, queues))
+		app.Note(c, "there is no queue %q in this namespace%s: `curfew queue ls` lists the queues", name, app.DidYouMean(name, queues))
 	}
 	return nil
 }
 
 func tellLooked(c *cli.Context, page inspect.ListPage, next string, n, looked int64, broken int) {
-	out := c.App.ErrWriter
 	if next == "" {
-		fmt.Fprintf(out, "%s; looked at all %s\n", app.Plural(n, "task", "tasks"), app.Plural(looked, "entry", "entries"))
+		app.Note(c, "%s; looked at all %s", app.Plural(n, "task", "tasks"), app.Plural(looked, "entry", "entries"))
 	} else {
-		fmt.Fprintf(out, "%s so far; looked at %s, up to the index %s; go on with: --cursor %s\n", app.Plural(n, "task", "tasks"), app.Plural(looked, "entry", "entries"), page.Index, next)
+		app.Note(c, "%s so far; looked at %s, up to the index %s; go on with: --cursor %s", app.Plural(n, "task", "tasks"), app.Plural(looked, "entry", "entries"), page.Index, next)
 	}
 	for _, sentence := range page.Unlisted {
-		fmt.Fprintf(out, "not listed: %s (--agent)\n", sentence)
+		app.Note(c, "not listed: %s (--agent)", sentence)
 	}
 	if broken > 0 {
-		fmt.Fprintf(out, "%s cannot be read\n", app.Plural(int64(broken), "record", "records"))
+		app.Note(c, "%s cannot be read", app.Plural(int64(broken), "record", "records"))
 	}
 }

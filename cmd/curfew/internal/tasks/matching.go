@@ -90,7 +90,7 @@ func (m matching) run(c *cli.Context, q *queue.Queue, f inspect.Filter) error {
 		return err
 	}
 	for _, sentence := range unlisted {
-		fmt.Fprintf(c.App.ErrWriter, "not counted: %s (--agent)\n", sentence)
+		app.Note(c, "not counted: %s (--agent)", sentence)
 	}
 	if c.Bool("dry-run") {
 		if strings.HasPrefix(c.String("output"), "json") {
@@ -182,7 +182,7 @@ func (m matching) all(c *cli.Context, q *queue.Queue, f inspect.Filter, n int64)
 		return app.Interrupted("%s; run it again for the others", said)
 	}
 	if err == nil {
-		fmt.Fprintln(c.App.ErrWriter, said)
+		app.Note(c, "%s", said)
 	}
 	return err
 }

@@ -35,7 +35,7 @@ func (m misrouted) tell(c *cli.Context, q *queue.Queue) error {
 		return err
 	}
 	for _, sentence := range m.sentences(workers) {
-		fmt.Fprintln(c.App.ErrWriter, sentence)
+		app.Note(c, "%s", sentence)
 	}
 	return nil
 }

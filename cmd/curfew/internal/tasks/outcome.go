@@ -33,7 +33,7 @@ var outcomes = app.List[outcome]{
 	ID: func(o outcome) string { return o.ID },
 	Columns: []app.Column[outcome]{
 		{Name: "id", Show: func(o outcome) string { return orDash(o.ID) }},
-		{Name: "status", Show: func(o outcome) string { return orDash(string(o.Status)) }},
+		{Name: "status", Show: func(o outcome) string { return orDash(string(o.Status)) }, Paint: func(o outcome) app.Colour { return colourOf(o.Status) }},
 		{Name: "what", Show: func(o outcome) string { return plainText(o.Text) }},
 	},
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/queue"
 )
 
 // plainText returns a text of one or more lines without characters that could control a terminal.
@@ -60,3 +61,16 @@ func shown(body []byte, whole bool) string {
 }
 
 func indented(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
+
+// colourOf returns the colour of a status.
+func colourOf(status queue.Status) app.Colour {
+	switch status {
+	case queue.Completed:
+		return app.Green
+	case queue.Failed:
+		return app.Red
+	case queue.Cancelled:
+		return app.Yellow
+	}
+	return ""
+}

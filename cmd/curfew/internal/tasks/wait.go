@@ -80,7 +80,7 @@ var endedList = app.List[ended]{
 	ID: func(e ended) string { return e.ID },
 	Columns: []app.Column[ended]{
 		{Name: "id", Show: func(e ended) string { return e.ID }},
-		{Name: "status", Show: func(e ended) string { return string(e.Status) }},
+		{Name: "status", Show: func(e ended) string { return string(e.Status) }, Paint: func(e ended) app.Colour { return colourOf(e.Status) }},
 		{Name: "result", Show: func(e ended) string {
 			if e.Status == queue.Completed {
 				return cell(e.Result)

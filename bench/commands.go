@@ -1,0 +1,196 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// CommandsConfig says what Commands measures.
+type CommandsConfig struct {
+	Program string // the command curfew
+	Redis   string // the URL of the server
+	Tasks   int    // how many tasks are pending
+	Ended   int    // how many have ended; they are removed at last
+}
+
+// rare is how many tasks each filter finds. They are the oldest, and ls begins with the newest, so it looks at all others first.
+const rare = 100
+
+// commands measures processes of the command.
+type commands struct {
+	*micro
+	CommandsConfig
+	agent, task string
+}
+
+// Commands measures the command curfew from the start of its process to the end: one task printed, 100 tasks found by
+// each filter among many, and many removed. A program that does nothing is measured beside it.
+func Commands(ctx context.Context, rdb redis.UniversalClient, config CommandsConfig) (Report, error) {
+	c := &commands{micro: &micro{rdb: rdb}, CommandsConfig: config}
+	r := Report{Bench: "commands"}
+	if err := c.fill(ctx); err != nil {
+		return r, err
+	}
+	if err := c.time(ctx, &r, "true, a program that does nothing", "true"); err != nil {
+		return r, err
+	}
+	for _, of := range []struct{ name, args string }{
+		{"version", "version"},
+		{"get", "get " + c.task},
+		{"queue ls", "queue ls"},
+		{"ls", "ls"},
+		{"ls --queue", "ls --queue few"},
+		{"ls --kind", "ls --kind few"},
+		{"ls --status", "ls --status FAILED"},
+		{"ls --timed-out", "ls --timed-out"},
+		{"ls --agent", "ls --agent " + c.agent},
+		{"ls --since", "ls --since 1h"},
+		{"ls --error", "ls --error disk"},
+		{"rm --all-matching", "rm --all-matching --status CANCELLED --yes"},
+	} {
+		if err := c.time(ctx, &r, of.name, c.Program, c.arguments(of.args)...); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+func (c *commands) arguments(words string) []string {
+	args := strings.Fields(words)
+	if args[0] == "version" {
+		return args
+	}
+	if args[0] == "ls" {
+		args = append(args, "--limit", fmt.Sprint(rare), "--looks", fmt.Sprint(10*(c.Tasks+c.Ended)+10000), "-o", "id")
+	}
+	return append(args, "--redis", c.Redis, "--namespace", "bench", "--quiet")
+}
+
+// time adds how long a process takes. A list must have the tasks that the filter is to find.
+func (c *commands) time(ctx context.Context, r *Report, name, program string, args ...string) error {
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	start := time.Now()
+	err := cmd.Run()
+	took := time.Since(start)
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", name, err, errs.String())
+	}
+	if n := bytes.Count(out.Bytes(), []byte("\n")); strings.HasPrefix(name, "ls") && n != rare {
+		return fmt.Errorf("%s printed %d tasks, want %d", name, n, rare)
+	}
+	r.add(name, took.Seconds()*1000, "ms")
+	return nil
+}
+
+// fill makes the tasks that filters are to find, those that have ended, and those that are pending.
+func (c *commands) fill(ctx context.Context) error {
+	if err := c.open(ctx); err != nil {
+		return err
+	}
+	for _, part := range []func(context.Context) error{c.fail, c.late, c.family, c.cancelled, c.pending} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enqueue enqueues tasks in parts, and returns the ids.
+func (c *commands) enqueue(ctx context.Context, n int, one func(i int) queue.Task) ([]string, error) {
+	const part = 10000
+	var ids []string
+	for from := 0; from < n; from += part {
+		receipts, err := c.q.EnqueueAll(ctx, tasks(min(part, n-from), func(i int) queue.Task { return one(from + i) }))
+		if err := accepted(receipts, err); err != nil {
+			return nil, err
+		}
+		for _, r := range receipts {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids, nil
+}
+
+func (c *commands) fail(ctx context.Context) error {
+	if _, err := c.enqueue(ctx, rare, noop); err != nil {
+		return err
+	}
+	claims, err := c.fetch(ctx, "default", rare)
+	if err := enough(len(claims), rare, err); err != nil {
+		return err
+	}
+	outcomes := completions(claims)
+	for i := range outcomes {
+		outcomes[i].Verb, outcomes[i].Error = queue.Fail, "the disk is full"
+	}
+	_, err = c.q.Attempts().Settle(ctx, 0, who, queue.NewCall(), outcomes, queue.Ask{})
+	return err
+}
+
+func (c *commands) late(ctx context.Context) error {
+	if _, err := c.enqueue(ctx, rare, func(int) queue.Task { return queue.Task{Kind: "due", Timeout: time.Millisecond} }); err != nil {
+		return err
+	}
+	pause(ctx, 20*time.Millisecond)
+	return sweepAll(ctx, c.q, rare, rare)
+}
+
+// family makes an agent that waits for its children.
+func (c *commands) family(ctx context.Context) error {
+	ids, err := c.enqueue(ctx, 1, func(int) queue.Task { return queue.Task{Kind: "agent", Queue: "agents", Timeout: time.Hour} })
+	if err != nil {
+		return err
+	}
+	claims, err := c.fetch(ctx, "agents", 1)
+	if err := enough(len(claims), 1, err); err != nil {
+		return err
+	}
+	c.agent = ids[0]
+	s := suspension(claims[0])
+	s.Children, s.Wait.Members = nil, nil
+	for i := range rare {
+		id := fmt.Sprint(c.agent, ".", i+1)
+		s.Children = append(s.Children, queue.Task{ID: id, Kind: "member", Payload: member})
+		s.Wait.Members = append(s.Wait.Members, queue.Member{ID: id})
+	}
+	_, err = c.q.Attempts().Suspend(ctx, s)
+	return err
+}
+
+func (c *commands) cancelled(ctx context.Context) error {
+	ids, err := c.enqueue(ctx, c.Ended, noop)
+	for len(ids) > 0 && err == nil {
+		part := ids[:min(len(ids), 1000)]
+		ids = ids[len(part):]
+		_, err = c.q.CancelAll(ctx, part, "measured")
+	}
+	return err
+}
+
+func (c *commands) pending(ctx context.Context) error {
+	ids, err := c.enqueue(ctx, 2*rare, func(i int) queue.Task {
+		task := noop(i)
+		if i%2 == 0 {
+			task.Queue = "few"
+		} else {
+			task.Kind = "few"
+		}
+		return task
+	})
+	if err != nil {
+		return err
+	}
+	c.task = ids[0]
+	_, err = c.enqueue(ctx, c.Tasks, noop)
+	return err
+}

@@ -1,0 +1,245 @@
+package app
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/urfave/cli/v2"
+)
+
+// forAll is the heading of the flags that all commands have, in their help.
+const forAll = "all commands"
+
+// endless names the commands that run until they are interrupted. They wait for Redis as long as it takes.
+var endless = []string{"dev", "work", "reap", "top"}
+
+// Share gives each command the flags that all commands have.
+func Share(commands []*cli.Command) {
+	known := map[string]bool{}
+	for command := range leaves(commands) {
+		if command.Hidden || command.SkipFlagParsing {
+			continue
+		}
+		for _, f := range sharedFlags(command) {
+			if !HasFlag(command, f.Names()[0]) {
+				command.Flags = append(command.Flags, f)
+			}
+		}
+		for _, f := range command.Flags {
+			known[f.Names()[0]] = true
+		}
+		command.Before = func(c *cli.Context) error { return applyShared(c, known) }
+	}
+}
+
+// leaves returns the commands that have no subcommands.
+func leaves(commands []*cli.Command) func(yield func(*cli.Command) bool) {
+	return func(yield func(*cli.Command) bool) {
+		for _, command := range commands {
+			if len(command.Subcommands) == 0 {
+				if !yield(command) {
+					return
+				}
+				continue
+			}
+			for sub := range leaves(command.Subcommands) {
+				if !yield(sub) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func sharedFlags(command *cli.Command) []cli.Flag {
+	colour := ChoiceFlag("color", "auto", "auto, always or never; auto: on a terminal, unless NO_COLOR is set or TERM is dumb", "auto", "always", "never")
+	format := ChoiceFlag("log-format", "text", "text or json; the log goes to stderr", "text", "json")
+	colour.Category, format.Category = forAll, forAll
+	flags := []cli.Flag{
+		colour, format,
+		&cli.StringFlag{Name: "config", Category: forAll, EnvVars: []string{"CURFEW_CONFIG"}, DefaultText: "curfew/config in your folder of settings",
+			Usage: "a file with lines such as namespace = shop: values for flags that are given neither here nor by the environment"},
+		&cli.BoolFlag{Name: "no-progress", Category: forAll, Usage: "do not show how far a long command is"},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Category: forAll, Usage: "print ids where they can be printed, and no remarks"},
+		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Category: forAll, Usage: "log what is done, and where each setting is from"},
+	}
+	if HasFlag(command, "redis") && !slices.Contains(endless, command.Name) {
+		flags = append(flags, &cli.GenericFlag{Name: "request-timeout", Category: forAll, Value: newDuration(0), DefaultText: "30s for most calls",
+			Usage: "give up when Redis has not answered for so long"})
+	}
+	return flags
+}
+
+// applyShared reads the file of settings, and makes the flags of all commands hold.
+func applyShared(c *cli.Context, known map[string]bool) error {
+	settings, path, err := readSettings(c, known)
+	if err != nil {
+		return err
+	}
+	from := map[string]string{} // of a setting: the file
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		f := FlagOf(c.Command, name)
+		if f == nil || c.IsSet(name) {
+			continue
+		}
+		from[name] = path
+		if err := c.Set(name, settings[name]); err != nil {
+			return Usage("%s: %v", path, WrongFlag(c, fmt.Errorf("invalid value %q for flag -%s: %v", settings[name], name, err), false))
+		}
+	}
+	if c.Bool("quiet") && c.Bool("verbose") {
+		return UsageOf(c, "give --quiet or --verbose, not both")
+	}
+	if c.Bool("quiet") && !c.IsSet("output") && canPrint(c.Command, "id") {
+		if err := c.Set("output", "id"); err != nil {
+			return err
+		}
+	}
+	if c.Bool("verbose") {
+		tellSettings(c, from)
+	}
+	return nil
+}
+
+func canPrint(command *cli.Command, format string) bool {
+	f, is := FlagOf(command, "output").(*cli.StringFlag)
+	return is && slices.Contains(ChoicesOf(f), format)
+}
+
+// readSettings reads the file of --config. Without that flag the file need not exist.
+func readSettings(c *cli.Context, known map[string]bool) (settings map[string]string, path string, err error) {
+	path = c.String("config")
+	if path == "" {
+		dir, err := os.UserConfigDir()
+		if err != nil {
+			return nil, "", nil // no home folder, as in a container
+		}
+		path = filepath.Join(dir, "curfew", "config")
+	}
+	file, err := os.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && c.String("config") == "":
+		return nil, "", nil
+	case err != nil:
+		return nil, "", Usage("--config: %v", err)
+	}
+	defer file.Close()
+	settings, err = parseSettings(file, path, known)
+	return settings, path, err
+}
+
+func parseSettings(in io.Reader, path string, known map[string]bool) (map[string]string, error) {
+	settings := map[string]string{}
+	lines := bufio.NewScanner(in)
+	for number := 1; lines.Scan(); number++ {
+		text := strings.TrimSpace(lines.Text())
+		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		name, value, found := strings.Cut(text, "=")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		_, twice := settings[name]
+		switch {
+		case !found: // the line may be a password
+			return nil, Usage("%s: line %d: write name = value, such as namespace = shop", path, number)
+		case name == "config" || !known[name]:
+			return nil, Usage("%s: line %d: there is no flag --%s%s", path, number, Plain(name), DidYouMean(name, slices.Sorted(maps.Keys(known))))
+		case twice:
+			return nil, Usage("%s: line %d: %s is there twice", path, number, name)
+		}
+		settings[name] = value
+	}
+	if err := lines.Err(); err != nil {
+		return nil, Usage("%s: %v", path, err)
+	}
+	return settings, nil
+}
+
+// tellSettings logs the settings that are not defaults, and where each is from. A URL can have a password, so it is left out.
+func tellSettings(c *cli.Context, files map[string]string) {
+	log := Logger(c)
+	for _, f := range c.Command.Flags {
+		name := f.Names()[0]
+		if !c.IsSet(name) {
+			continue
+		}
+		value, from := fmt.Sprint(c.Value(name)), "the command line"
+		switch {
+		case files[name] != "":
+			from = files[name]
+		case fromEnvironment(f, value):
+			from = "the environment"
+		}
+		if name == "redis" {
+			value = "(not shown)"
+		}
+		log.Debug("Setting", "name", name, "value", value, "from", from)
+	}
+}
+
+func fromEnvironment(f cli.Flag, value string) bool {
+	of, is := f.(cli.DocGenerationFlag)
+	return is && slices.ContainsFunc(of.GetEnvVars(), func(name string) bool { return os.Getenv(name) == value })
+}
+
+// Logger returns the logger of a command: its lines go to stderr if --verbose is given.
+func Logger(c *cli.Context) *slog.Logger {
+	if !c.Bool("verbose") {
+		return slog.New(slog.DiscardHandler)
+	}
+	return LoggerAt(c, slog.LevelDebug)
+}
+
+// LoggerAt returns a logger for stderr, in the format of --log-format.
+func LoggerAt(c *cli.Context, level slog.Level) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level}
+	if c.String("log-format") == "json" {
+		return slog.New(slog.NewJSONHandler(c.App.ErrWriter, options))
+	}
+	return slog.New(slog.NewTextHandler(c.App.ErrWriter, options))
+}
+
+// ProgramLogger returns the logger of a command that runs until it is interrupted: from INFO on, with --verbose from DEBUG on,
+// with --quiet from WARN on.
+func ProgramLogger(c *cli.Context) *slog.Logger {
+	switch {
+	case c.Bool("verbose"):
+		return LoggerAt(c, slog.LevelDebug)
+	case c.Bool("quiet"):
+		return LoggerAt(c, slog.LevelWarn)
+	}
+	return LoggerAt(c, slog.LevelInfo)
+}
+
+// Note writes a remark to stderr, unless --quiet is given. Errors and questions are no remarks.
+func Note(c *cli.Context, format string, args ...any) {
+	if !c.Bool("quiet") {
+		fmt.Fprintf(c.App.ErrWriter, format+"\n", args...)
+	}
+}
+
+// redisLog gives the lines of the Redis client to a logger.
+type redisLog struct{ *slog.Logger }
+
+// Printf logs a line.
+func (l redisLog) Printf(_ context.Context, format string, args ...any) {
+	l.Debug("Redis client", "text", Plain(fmt.Sprintf(format, args...)))
+}
+
+// LogRedis makes the Redis client log to the logger of a command. It returns errors too, so without --verbose they are printed once.
+func LogRedis(c *cli.Context) {
+	if c.Bool("verbose") {
+		redis.SetLogger(redisLog{Logger(c)})
+	}
+}

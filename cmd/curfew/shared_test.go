@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// settingsFile returns the path of a file of settings.
+func settingsFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// The command line goes before the environment, that before the file, and the file before the defaults.
+func TestSettingsAreFoundInOrder(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // not the file of the user
+	q, url := namespace(t, 0)
+	path := settingsFile(t, "# the fleet\n\nredis = "+url+"\nnamespace="+q.Namespace()+"\nlimit = 7\noutput = id\nrunning = 3\n")
+	id := succeeds(t, url, "enqueue", "k", "1", "--namespace", q.Namespace())
+	if code, out, errs := curfew(t, "ls", "--config", path); code != 0 || out != id {
+		t.Errorf("with the file: %d, %q, %q, want %q", code, out, errs, id)
+	}
+	t.Setenv("CURFEW_CONFIG", path)
+	if code, out, _ := curfew(t, "ls"); code != 0 || out != id {
+		t.Errorf("with the file of the environment: %d, %q, want %q", code, out, id)
+	}
+	if code, out, _ := curfew(t, "ls", "-o", "json"); code != 0 || !strings.HasPrefix(out, "[{") {
+		t.Errorf("the command line: %d, %q", code, out)
+	}
+	t.Setenv("CURFEW_NAMESPACE", "another")
+	if code, _, errs := curfew(t, "ls"); code != app.ExitNotFound || !strings.Contains(errs, `"another"`) {
+		t.Errorf("the environment: %d, %q", code, errs)
+	}
+	code, _, errs := curfew(t, "ls", "-v", "--namespace", q.Namespace())
+	for _, want := range []string{`name=namespace value=` + q.Namespace() + ` from="the command line"`, "name=limit value=7 from=" + path, `name=config value=` + path + ` from="the environment"`, `name=redis value="(not shown)"`} {
+		if code != 0 || !strings.Contains(errs, want) {
+			t.Errorf("--verbose: %d, %s\nwant %s", code, errs, want)
+		}
+	}
+}
+
+func TestAFileOfSettingsIsWrong(t *testing.T) {
+	for text, want := range map[string]string{
+		"namesspace = a":                 "line 1: there is no flag --namesspace (did you mean namespace?)",
+		"# a\nnamespace = a\nsecret":     "line 3: write name = value, such as namespace = shop",
+		"namespace = a\n\nnamespace = b": "line 3: namespace is there twice",
+		"limit = many":                   `config: --limit "many" must be a whole number`,
+		"config = /etc/curfew":           "line 1: there is no flag --config",
+		"color = blue":                   `--color "blue" must be auto, always or never`,
+		"request-timeout = 5":            `--request-timeout "5": `,
+	} {
+		code, out, errs := curfew(t, "ls", "--config", settingsFile(t, text))
+		if code != app.ExitUsage || out != "" || !strings.Contains(errs, want) || strings.Contains(errs, "secret") || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%q: %d, %q, want %q", text, code, errs, want)
+		}
+	}
+	if code, _, errs := curfew(t, "ls", "--config", "/nowhere/config"); code != app.ExitUsage || !strings.Contains(errs, "--config: open /nowhere/config") {
+		t.Errorf("no such file: %d, %q", code, errs)
+	}
+}
+
+func TestQuietPrintsIDsAndNoRemarks(t *testing.T) {
+	_, url := namespace(t, 0)
+	id := succeeds(t, url, "enqueue", "k", "1", "-q")
+	if code, out, errs := command(t, url, "", "ls", "-q"); code != 0 || out != id || errs != "" {
+		t.Errorf("ls -q: %d, %q, %q, want %q", code, out, errs, id)
+	}
+	if code, out, errs := command(t, url, "", "ls", "-q", "-o", "jsonl"); code != 0 || !strings.HasPrefix(out, "{") || errs != "" {
+		t.Errorf("ls -q -o jsonl: %d, %q, %q", code, out, errs)
+	}
+	if code, _, errs := command(t, url, "", "get", "-q", "0-1MCC5RM000000001"); code != app.ExitNotFound || errs == "" {
+		t.Errorf("an error: %d, %q", code, errs)
+	}
+	if code, _, errs := command(t, url, "", "ls", "-q", "-v"); code != app.ExitUsage || !strings.Contains(errs, "not both") {
+		t.Errorf("quiet and verbose: %d, %q", code, errs)
+	}
+}
+
+func TestColoursAreForTerminals(t *testing.T) {
+	_, url := namespace(t, 0)
+	id := strings.TrimSpace(succeeds(t, url, "enqueue", "k", "1"))
+	succeeds(t, url, "cancel", id)
+	plain := succeeds(t, url, "ls")
+	if strings.Contains(plain, "\x1b") {
+		t.Errorf("not on a terminal: %q", plain)
+	}
+	painted := succeeds(t, url, "ls", "--color", "always")
+	if !strings.Contains(painted, "\x1b[33mCANCELLED\x1b[0m") {
+		t.Errorf("always: %q", painted)
+	}
+	if got := strings.NewReplacer("\x1b[33m", "", "\x1b[0m", "").Replace(painted); got != plain {
+		t.Errorf("colours move words:\n%s\n%s", got, plain)
+	}
+	t.Setenv("CLICOLOR_FORCE", "1")
+	if out := succeeds(t, url, "ls"); out != painted {
+		t.Errorf("CLICOLOR_FORCE: %q", out)
+	}
+	if out := succeeds(t, url, "ls", "--color", "never"); out != plain {
+		t.Errorf("never: %q", out)
+	}
+}
+
+// A server that accepts connections and says nothing, and one that is not there.
+func TestACommandGivesUpOnASilentServer(t *testing.T) {
+	quiet, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer quiet.Close()
+	for name, url := range map[string]string{"silent": "redis://" + quiet.Addr().String(), "away": "redis://127.0.0.1:1"} {
+		for _, args := range [][]string{{"ls"}, {"namespace", "ls"}, {"queue", "ls"}, {"enqueue", "k", "1"}, {"doctor"}, {"export"}} {
+			t.Run(name+" "+strings.Join(args, " "), func(t *testing.T) {
+				t.Parallel()
+				ended := make(chan struct{})
+				var code int
+				var errs bytes.Buffer
+				go func() {
+					defer close(ended)
+					code = run(t.Context(), append(append([]string{"curfew"}, args...), "--redis", url, "--request-timeout", "100ms"), &bytes.Buffer{}, &errs)
+				}()
+				await.Receive(t, ended, "the end of the command")
+				if code != app.ExitUnreachable || strings.Count(errs.String(), "\n") != 1 {
+					t.Errorf("exit %d, %q", code, errs.String())
+				}
+			})
+		}
+	}
+}
+
+// The time begins again with each answer: a command that takes long is not ended while Redis answers.
+func TestAServerThatAnswersIsNotSilent(t *testing.T) {
+	q, url := namespace(t, 0)
+	id := strings.TrimSpace(succeeds(t, url, "enqueue", "k", "1"))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if code, out, errs := command(t, url, "", "wait", id, "--request-timeout", "300ms"); code != 0 && code != app.ExitFailed || !strings.Contains(out, "CANCELLED") {
+			t.Errorf("wait: %d, %q, %q", code, out, errs)
+		}
+	}()
+	time.Sleep(time.Second) // sleeps: the wait must last longer than the limit
+	if _, err := q.Cancel(t.Context(), id, ""); err != nil {
+		t.Fatal(err)
+	}
+	await.Receive(t, done, "the end of the wait")
+	if r := get(t, q, id); r.Status != queue.Cancelled {
+		t.Errorf("the task is %s", r.Status)
+	}
+}
