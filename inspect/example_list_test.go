@@ -85,3 +85,24 @@ func ExampleOldestWaiting() {
 	}
 	// Output: default true true
 }
+
+// Purge removes the records of ended tasks, here of those that ended more than an hour ago, and then of all.
+func ExamplePurge() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+	r, err := q.Enqueue(ctx, queue.Task{Kind: "mail"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := q.Cancel(ctx, r.ID, "wrong address"); err != nil {
+		log.Fatal(err)
+	}
+	old, err := inspect.Purge(ctx, q, inspect.Filter{Kind: "mail", Before: time.Now().Add(-time.Hour)})
+	fmt.Printf("%+v %v\n", old, err)
+	all, err := inspect.Purge(ctx, q, inspect.Filter{Kind: "mail"})
+	fmt.Printf("%+v %v\n", all, err)
+	// Output:
+	// {Removed:0 Later:0 Kept:0} <nil>
+	// {Removed:0 Later:1 Kept:0} <nil>
+}

@@ -65,6 +65,9 @@ type Explanation struct {
 	// ReleaseReason is why the last worker gave the task back. It is set until the task is claimed again, if the worker said why.
 	ReleaseReason string `json:"release_reason,omitempty"`
 
+	// GivenBack is how often workers gave the task back without a result. It is set for a PENDING task that never waited.
+	GivenBack int64 `json:"given_back,omitempty"`
+
 	Line *ExplainedLine `json:"line,omitempty"` // set for a task in line
 	Run  *ExplainedRun  `json:"run,omitempty"`  // set for a RUNNING task
 	Wait *ExplainedWait `json:"wait,omitempty"` // set for a WAITING agent

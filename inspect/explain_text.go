@@ -141,8 +141,11 @@ func (e *Explanation) detail() string {
 		}
 	case WhyInLine:
 		if e.ReleaseReason != "" {
-			return "Its last worker gave it back" + quoted(e.ReleaseReason) + "."
+			return "Its last worker gave it back" + quoted(e.ReleaseReason) + "." + e.givenBackText()
 		}
+		return strings.TrimSpace(e.givenBackText())
+	case WhyGivenBack:
+		return strings.TrimSpace(e.givenBackText())
 	case WhyBackingOff:
 		if e.LastError != "" {
 			return "The last attempt failed" + quoted(e.LastError) + "."
@@ -155,6 +158,14 @@ func (e *Explanation) detail() string {
 		return fmt.Sprintf("It will be %s at %s%s.", e.End.Status, clockText(e.End.At), e.endText())
 	}
 	return ""
+}
+
+// givenBackText returns a sentence about how often workers gave the task back, "" if they did once or never.
+func (e *Explanation) givenBackText() string {
+	if e.GivenBack < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" It was given back %d times.", e.GivenBack)
 }
 
 // leaseText returns a sentence about the expiry of the lease, "" if the bound of the task comes first.

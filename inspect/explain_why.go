@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"time"
 
 	"github.com/curfew-dev/curfew/duration"
@@ -134,6 +135,7 @@ func (o *observed) limited(kind BoundKind) Bound {
 func (o *observed) explainPending(e *Explanation) {
 	r := o.record
 	start := ms(r, "available_at")
+	e.GivenBack = o.givenBack()
 	switch {
 	case r["role"] == "timer":
 		e.Why, e.Bound = WhyTimer, o.endsBy()
@@ -163,6 +165,23 @@ func (o *observed) explainPending(e *Explanation) {
 		o.explainCrew(e)
 	}
 }
+
+// givenBack returns how often a PENDING task was claimed without a result and without a lost lease. The claims of an agent that has
+// waited are not counted.
+func (o *observed) givenBack() int64 {
+	r := o.record
+	if r["epoch"] == "" || r["suspended_by"] != "" || r["woken"] != "" {
+		return 0
+	}
+	claims := ms(r, "epoch")
+	if named.MatchString(o.id) { // lua/task/first_epoch.lua
+		claims -= ms(r, "created_at") - 1
+	}
+	return max(claims-ms(r, "retries")-ms(r, "lease_losses"), 0)
+}
+
+// named matches the ids of tasks with a name, and of their children and hooks.
+var named = regexp.MustCompile(`^\d+-[ne]-`)
 
 func (o *observed) explainRunning(e *Explanation) {
 	r := o.record

@@ -69,7 +69,10 @@ func Export(ctx context.Context, q *queue.Queue, page string, n int) (ExportPage
 // ExportTo reads, as with [Export]. It holds up to three pages of about 4 MiB in memory, since
 // it reads one page while it writes another. It wraps an error of w, or the cause of ctx if
 // that ends. It returns [refusal.ErrInvalid] if w is nil.
-func ExportTo(ctx context.Context, q *queue.Queue, w io.Writer) error {
+//
+// ExportTo calls each of change with each line before it writes the line. Hide[*ExportLine] is one that leaves out payloads
+// and other texts of users.
+func ExportTo(ctx context.Context, q *queue.Queue, w io.Writer, change ...func(*ExportLine)) error {
 	if err := q.Ready(ctx); err != nil {
 		return refusal.Failed("export", "", err)
 	}
@@ -90,6 +93,9 @@ func ExportTo(ctx context.Context, q *queue.Queue, w io.Writer) error {
 			return refusal.Failed("export", "", page.err)
 		}
 		for _, line := range page.lines {
+			for _, f := range change {
+				f(&line)
+			}
 			if err := writeLine(out, line.json()); err != nil {
 				return refusal.Failed("export", "", err)
 			}

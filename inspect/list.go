@@ -31,6 +31,7 @@ type Filter struct {
 	TimedOut    bool           // it timed out
 	Owner       string         // it is a child of this task
 	Since       time.Time      // it was created or ended at this time or later
+	Before      time.Time      // it was created before this time, and if it has ended, it ended before this time
 	ErrorText   string         // its error, or the error of its newest failed attempt, contains this
 
 	// Bodies adds payloads and results to the lines. They are read after the tasks were found.
@@ -211,6 +212,9 @@ func (f *Filter) args() []any {
 	}
 	if ms := f.Since.UnixMilli(); !f.Since.IsZero() && ms > 0 {
 		args = append(args, "since", ms)
+	}
+	if !f.Before.IsZero() {
+		args = append(args, "before", max(f.Before.UnixMilli(), 0))
 	}
 	return args
 }

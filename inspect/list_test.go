@@ -185,6 +185,11 @@ func TestAListHasEachTaskThatMatchesOnce(t *testing.T) {
 			"an error":                {inspect.Filter{ErrorText: "smtp"}, func(r *queue.Record) bool { return strings.Contains(r.Error+r.LastError, "smtp") }},
 			"the end of a long error": {inspect.Filter{ErrorText: "greylisted"}, func(r *queue.Record) bool { return strings.Contains(r.Error, "greylisted") }},
 			"an error like a pattern": {inspect.Filter{ErrorText: "%a+"}, func(r *queue.Record) bool { return false }},
+			"before": {inspect.Filter{Before: testclock.Start.Add(12 * time.Millisecond)}, func(r *queue.Record) bool {
+				return r.CreatedAt.Before(testclock.Start.Add(12*time.Millisecond)) && r.CompletedAt.Before(testclock.Start.Add(12*time.Millisecond))
+			}},
+			"before all":     {inspect.Filter{Before: time.UnixMilli(1)}, func(r *queue.Record) bool { return false }},
+			"before anybody": {inspect.Filter{Before: time.UnixMilli(-1)}, func(r *queue.Record) bool { return false }},
 			"since": {inspect.Filter{Since: testclock.Start.Add(12 * time.Millisecond)}, func(r *queue.Record) bool {
 				return !r.CreatedAt.Before(testclock.Start.Add(12*time.Millisecond)) || !r.CompletedAt.Before(testclock.Start.Add(12*time.Millisecond))
 			}},

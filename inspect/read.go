@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/curfew-dev/curfew/internal/jsonline"
 	"github.com/curfew-dev/curfew/internal/names"
@@ -20,10 +19,13 @@ type Whole struct {
 	// Children are the newest children of the task that are still stored, at most 100, the newest first.
 	// The field children of the record says how many there were.
 	Children []*queue.Record
-	Memory   *queue.Memory // what an agent remembers; nil for other tasks, and after the agent's end
+	// Members are the first members of the wait of an agent, at most 100, in the order of the call. A member whose record does
+	// not exist is missing.
+	Members []*queue.Record
+	Memory  *queue.Memory // what an agent remembers; nil for other tasks, and after the agent's end
 }
 
-// newestChildren is the maximum number of children that Read returns.
+// newestChildren is the maximum number of children, and of members, that Read returns.
 const newestChildren = 100
 
 // Read reads all that is stored for a task. It changes nothing. It makes a call for each part, so the task may
@@ -45,7 +47,14 @@ func Read(ctx context.Context, q *queue.Queue, id string) (*Whole, error) {
 			return nil, refusal.Failed("read", id, err)
 		}
 	}
-	if w.Fields["journal"] != "" {
+	if e := w.Explanation; e != nil && e.Wait != nil {
+		all, err := q.GetAll(ctx, e.Wait.Tasks[:min(len(e.Wait.Tasks), newestChildren)])
+		if err != nil {
+			return nil, err
+		}
+		w.Members = slices.DeleteFunc(all, func(r *queue.Record) bool { return r == nil })
+	}
+	if w.Fields["journal"] != "" && !w.Status.Ended() {
 		if w.Memory, err = q.Attempts().Recall(ctx, id); err != nil {
 			return nil, err
 		}
@@ -66,65 +75,6 @@ func children(ctx context.Context, q *queue.Queue, id string) ([]*queue.Record, 
 	slices.Reverse(ids)
 	all, err := q.GetAll(ctx, ids)
 	return slices.DeleteFunc(all, func(r *queue.Record) bool { return r == nil }), err
-}
-
-// Hidden stands for a text of users that Hide has removed.
-const Hidden = "(hidden)"
-
-// userTexts are the fields of a record that users have written.
-var userTexts = []string{"result", "error", "headers", "last_error", "retry_error", "cancel_reason", "progress"}
-
-// Hide removes what users have put into a record: payload, result, headers, progress and the texts of errors. A
-// program that shows records to people who may not read these calls it first. The fields payload_bytes and body_bytes
-// still say how long payload, and result or error, are.
-func Hide(r *queue.Record) {
-	if r == nil {
-		return
-	}
-	r.Fields = maps.Clone(r.Fields)
-	if n := len(r.Payload); n > 0 {
-		r.Fields["payload_bytes"] = strconv.Itoa(n)
-	}
-	if n := len(r.Result) + len(r.Error); n > 0 {
-		r.Fields["body_bytes"] = strconv.Itoa(n)
-	}
-	for _, name := range userTexts {
-		delete(r.Fields, name)
-	}
-	r.Payload, r.Result, r.Headers = nil, nil, nil
-	r.Error, r.LastError, r.RetryError, r.Progress = "", "", "", ""
-}
-
-// Hide is the function Hide for the record, its children, its explanation and what an agent remembers.
-func (w *Whole) Hide() {
-	Hide(w.Record)
-	for _, child := range w.Children {
-		Hide(child)
-	}
-	if e := w.Explanation; e != nil {
-		hide(&e.LastError)
-		if e.End != nil {
-			hide(&e.End.Error)
-		}
-		if e.Run != nil {
-			hide(&e.Run.CancelReason)
-		}
-		if e.Wait != nil {
-			hide(&e.Wait.Because)
-		}
-	}
-	if w.Memory != nil {
-		w.Memory.State = nil
-		for n := range w.Memory.Journal {
-			w.Memory.Journal[n] = Hidden
-		}
-	}
-}
-
-func hide(text *string) {
-	if *text != "" {
-		*text = Hidden
-	}
 }
 
 // childLine is what the JSON of a task says of a child.
@@ -159,6 +109,9 @@ func (w *Whole) MarshalJSON() ([]byte, error) {
 	if e := w.Explanation; e != nil {
 		o.Word("why", string(e.Why))
 		o.Word("sentence", e.String())
+		if e.GivenBack > 0 {
+			o.Number("given_back", e.GivenBack)
+		}
 		o.Value("bound", e.Bound)
 		o.Value("ends_by", e.EndsBy)
 		if e.Line != nil {

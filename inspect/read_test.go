@@ -37,7 +37,7 @@ func TestReadReturnsATaskWhole(t *testing.T) {
 		if err := json.Unmarshal(encoded(t, whole), &line); err != nil || vocabulary.CheckJSON(line) != nil || line["children"] != 120.0 || line["payload"] != "secret payload" {
 			t.Errorf("%v, %v, %v", line, err, vocabulary.CheckJSON(line))
 		}
-		whole.Hide()
+		inspect.Hide(whole)
 		if text := string(encoded(t, whole)); strings.Contains(text, "secret") || !strings.Contains(text, `"payload_bytes":14`) {
 			t.Errorf("what is hidden is in %s", text)
 		}
@@ -80,7 +80,7 @@ func TestHideLeavesNoTextOfUsers(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := string(encoded(t, whole))
-			whole.Hide()
+			inspect.Hide(whole)
 			if text := string(encoded(t, whole)) + fmt.Sprintf("%+v", *whole.Record); strings.Contains(text, "secret") || strings.Count(before, "secret") < 4 {
 				t.Errorf("%s\nbecomes\n%s", before, text)
 			}

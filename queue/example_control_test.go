@@ -188,3 +188,15 @@ func ExampleQueue_Drain() {
 	fmt.Println(n, err)
 	// Output: 3 <nil>
 }
+
+// Configure changes which events the namespace writes, for all programs and without a restart.
+func ExampleQueue_Configure() {
+	ctx := context.Background()
+	q, server := start(ctx)
+	defer server.Close()
+	fmt.Println(q.Configure(ctx, queue.Settings{Events: queue.EventsAll}))
+	fmt.Println(q.Configure(ctx, queue.Settings{Figures: "maybe"}))
+	// Output:
+	// <nil>
+	// configure: figures "maybe" must be on or off
+}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -28,7 +29,8 @@ type Config struct {
 	// MaxBytes bounds a payload, a result, and the headers of a task. Defaults to 1 MiB.
 	MaxBytes int
 	// Events is which events a new namespace writes to its event streams. Defaults to
-	// EventsTerminal.
+	// EventsTerminal. If the namespace exists, its own settings apply: Open logs a warning if they are others than
+	// the Events, EventMiB and Figures that are given here, and [Queue.Configure] changes them.
 	Events EventLevel
 	// EventMiB is about how many MiB of events a partition of a new namespace keeps, 1 to
 	// 65,536. Defaults to 64.
@@ -129,20 +131,8 @@ func (c *Config) complete() error {
 	if c.MaxBytes == 0 {
 		c.MaxBytes = 1 << 20
 	}
-	if c.Events == "" {
-		c.Events = EventsTerminal
-	}
-	if c.Events != EventsAll && c.Events != EventsTerminal && c.Events != EventsNone {
-		return refusal.Invalid("events", "%q must be all, terminal or none", refusal.Clip(string(c.Events)))
-	}
-	if c.EventMiB < 0 || c.EventMiB > 65536 {
-		return refusal.Invalid("event MiB", "%d must be 1 to 65536, or 0 for 64", c.EventMiB)
-	}
-	if c.Figures == "" {
-		c.Figures = "on"
-	}
-	if c.Figures != "on" && c.Figures != "off" {
-		return refusal.Invalid("figures", "%q must be on or off", refusal.Clip(c.Figures))
+	if err := c.settings().check(); err != nil {
+		return err
 	}
 	switch c.Access {
 	case "":
@@ -161,7 +151,8 @@ func (c *Config) complete() error {
 // there are.
 func (q *Queue) create(ctx context.Context) error {
 	for p := 0; p == 0 || p < q.Partitions(); p++ {
-		words, err := worded(q.engine.Call(ctx, p, "open", recordVersion, q.Partitions(), string(q.config.Events), q.config.EventMiB, q.config.Figures, string(q.config.Access)))
+		words, err := worded(q.engine.Call(ctx, p, "open", recordVersion, q.Partitions(),
+			cmp.Or(string(q.config.Events), string(EventsTerminal)), q.config.EventMiB, cmp.Or(q.config.Figures, "on"), string(q.config.Access)))
 		if err != nil {
 			return err
 		}
@@ -176,6 +167,9 @@ func (q *Queue) create(ctx context.Context) error {
 				return fmt.Errorf("%w: its root %s has %q partitions", refusal.ErrBroken, q.Root(p), engine.Text(words[1]))
 			}
 			q.engine.SetPartitions(int(n))
+			if p == 0 { // the others have the same settings
+				q.warnOfSettings(words)
+			}
 		case "VERSION":
 			if engine.Number(words[1]) < recordVersion {
 				return fmt.Errorf("%w: its records have version %s, this program reads version %d", refusal.ErrOlder, engine.Text(words[1]), recordVersion)

@@ -163,6 +163,9 @@ var scripts = []struct {
 	{"define", func(d *disturbed, ctx context.Context) ([]string, error) {
 		return nil, d.q.DefineKind(ctx, "other", queue.Defaults{Timeout: time.Hour})
 	}, definesOrDoesNot},
+	{"configure", func(d *disturbed, ctx context.Context) ([]string, error) {
+		return nil, d.q.Configure(ctx, queue.Settings{EventMiB: 7})
+	}, definesOrDoesNot},
 	{"watch", func(d *disturbed, ctx context.Context) ([]string, error) {
 		reply, err := d.library.Run(ctx, d.rdb, "watch", d.q.Root(0), "0-p1", "0-r1", "0-p2")
 		if err != nil && strings.Contains(err.Error(), "WRONGTYPE") {

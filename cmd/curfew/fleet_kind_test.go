@@ -29,11 +29,11 @@ func TestKindsAreListedWithTheirEndsAndDefaults(t *testing.T) {
 	expect(t, 0, "send-mail  defaults: max_retries 2, timeout 30s\n", "kind set send-mail --timeout 30s --retries 2"+at)
 
 	out := expect(t, 0, "", "kind ls -o wide"+at)
-	if !strings.HasPrefix(out, "kind") || row(out, "send-mail") != "send-mail 0 0 0 0 - - - max_retries 2, timeout 30s" {
+	if !strings.HasPrefix(out, "kind") || row(out, "send-mail") != "send-mail 0 0 0 0 0 - - - max_retries 2, timeout 30s" {
 		t.Errorf("kind ls prints\n%s", out)
 	}
 	got := strings.Fields(row(out, "render"))
-	if len(got) != 9 || strings.Join(got[:5], " ") != "render 2 2 1 1" || !strings.HasSuffix(got[5], "ms") || strings.Join(got[7:], " ") != "default,gpu -" {
+	if len(got) != 10 || strings.Join(got[:6], " ") != "render 2 2 1 1 0" || !strings.HasSuffix(got[6], "ms") || strings.Join(got[8:], " ") != "default,gpu -" {
 		t.Errorf("render is %q", got)
 	}
 	if out := expect(t, 0, "", "kind ls -o id"+at); out != "render\nsend-mail\n" {
@@ -46,7 +46,7 @@ func TestKindsAreListedWithTheirEndsAndDefaults(t *testing.T) {
 	}
 
 	out = expect(t, 0, "", "kind get render"+at)
-	for _, want := range []string{"completed 2", "failed 2 (1 error, 1 timeout attempt)", "cancelled 1 (1 cancelled)", "in gpu 2 completed, 2 failed, 0 cancelled", "defaults -"} {
+	for _, want := range []string{"completed 2", "failed 2 (1 error, 1 timeout attempt)", "cancelled 1 (1 cancelled)", "workers 0", "in gpu 2 completed, 2 failed, 0 cancelled", "defaults -"} {
 		if !strings.Contains(squeeze(out), want+"\n") && !strings.HasSuffix(squeeze(out), want) {
 			t.Errorf("kind get prints\n%s\nwithout %q", out, want)
 		}

@@ -42,13 +42,13 @@ func TestQueuesAreListed(t *testing.T) {
 
 	out := expect(t, 0, "", "queue ls"+at)
 	want := "" +
-		"queue    in line  running  waiting  dead  paused  limits                      completed  failed  timed out\n" +
-		"default        3        0        0     0  paused  -                                   0       0          0\n" +
-		"mail           0        0        0     1  -       6 running, 10/1s burst 4          1       1          0\n"
+		"queue    in line  running  waiting  dead  workers  paused  limits                      completed  failed  timed out\n" +
+		"default        3        0        0     0  ?  paused  -                                   0       0          0\n" +
+		"mail           0        0        0     1  ?  -       6 running, 10/1s burst 4          1       1          0\n"
 	if squeeze(out) != squeeze(want) {
 		t.Errorf("queue ls prints\n%s\nwant\n%s", out, want)
 	}
-	if out := expect(t, 0, "", "queue ls -o wide"+at); row(out, "mail") != "mail 0 0 0 1 - 6 running, 10/1s burst 4 1 1 0 0 2" {
+	if out := expect(t, 0, "", "queue ls -o wide"+at); row(out, "mail") != "mail 0 0 0 1 ? - 6 running, 10/1s burst 4 1 1 0 0 2" {
 		t.Errorf("wide: %s", out)
 	}
 	if out := expect(t, 0, "", "queue ls -o id"+at); out != "default\nmail\n" {
@@ -209,11 +209,11 @@ func TestTheCostOfAListOfQueuesIsBounded(t *testing.T) {
 	manyQueues(t, q, 5000)
 	before := commands(t, rdb)
 	began := time.Now()
-	out := expect(t, 0, "", "queue ls --redis redis://"+server.Addr)
+	_, out, errs := typing(t, "", "queue ls --redis redis://"+server.Addr)
 	took := time.Since(began)
 	n, busy := commands(t, rdb).since(before)
 	t.Logf("5,000 queues: %d commands, %d us of Redis, %v", n, busy, took)
-	if lines := strings.Count(out, "\n"); lines != 5001 || n > 60 {
+	if lines := strings.Count(out, "\n"); lines != 5001 || n > 60 || errs != "no worker lives: 5,000 tasks are in line\n" {
 		t.Errorf("%d lines in %d commands, want a heading and 5,000", lines, n)
 	}
 }

@@ -160,7 +160,7 @@ func TestWrongUseOfWorkerAndAgentCommandsSaysWhatToDo(t *testing.T) {
 		"deadlines --within -5s":              "is negative",
 		"deadlines --buckets 0":               "--buckets 0 must be from 1 to 200",
 		"deadlines --by kind":                 `--by "kind" must be queue`,
-		"deadlines -o wide":                   `--output "wide" must be table or json`,
+		"deadlines -o wide":                   `--output "wide" must be table, json or jsonl`,
 		"deadlines --overdue --within 5s":     "--overdue lists tasks: leave --within, --buckets and --by out",
 		"deadlines --limit 5":                 "--limit needs --by or --overdue",
 		"deadlines --overdue --limit 0":       "--limit 0 must be from 1 to 100000",

@@ -32,7 +32,7 @@ var roles = map[string][]step{
 		{"cancel", []any{"c10", "why", "", "0-p2", "0-r3", "0-d1"}}, {"cancel", []any{"c11", "why", "", "0-a1"}},
 		{"resolve", []any{"c12", "complete", "0-o1", large}}, {"resolve", []any{"c13", "complete", "0-a2.c", "x"}}, {"resolve", []any{"c14", "fail", "0-a2.n", "x"}},
 		{"signal", []any{"c15", "0-a2", "go", large}}, {"drain", []any{"c16", "draining", 100, ""}},
-		{"control", []any{"slow", "rate", "", "per_ms", "", "burst", ""}}, {"define", []any{"kd", "timeout_ms", "7000"}},
+		{"control", []any{"slow", "rate", "", "per_ms", "", "burst", ""}}, {"define", []any{"kd", "timeout_ms", "7000"}}, {"configure", []any{"event_mib", "7"}},
 		{"delete", []any{"0-e1", "0-p2"}}, {"+61s", nil}, {"delete", []any{"0-e1", "0-p2", "0-o1", "0-r1"}},
 	},
 	"worker": {

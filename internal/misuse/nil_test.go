@@ -98,6 +98,8 @@ func functions(q *queue.Queue) map[string][]func() error {
 				return inspect.Each(ctx, nil, inspect.Filter{}, func(inspect.ListPage) error { return nil })
 			},
 			func() error { return inspect.Each(ctx, q, inspect.Filter{}, nil) }},
+		"inspect.Kinds":    {func() error { return last(inspect.Kinds(none, q)) }, func() error { return last(inspect.Kinds(ctx, nil)) }},
+		"inspect.Purge":    {func() error { return last(inspect.Purge(none, q, inspect.Filter{})) }, func() error { return last(inspect.Purge(ctx, nil, inspect.Filter{})) }},
 		"queue.ReadRecord": {func() error { return last(queue.ReadRecord("0-x", nil)) }},
 		"inspect.Figures":  {func() error { return last(inspect.Figures(none, q)) }, func() error { return last(inspect.Figures(ctx, nil)) }},
 		"agentwait.Handle": {void(func() { agentwait.Handle(nil, "k", func(*agentwait.Agent, string) (string, error) { return "", nil }) }),

@@ -19,8 +19,8 @@ type DiffersError struct {
 
 // Error names the settings that differ.
 func (e *DiffersError) Error() string {
-	return fmt.Sprintf("the namespace %s exists with other settings, and nothing was changed: %s. Settings are fixed when a namespace is created",
-		e.Name, strings.Join(e.Differences, "; "))
+	return fmt.Sprintf("the namespace %s exists with other settings, and nothing was changed: %s. The number of partitions is fixed; `curfew namespace set %s` changes the other settings",
+		e.Name, strings.Join(e.Differences, "; "), e.Name)
 }
 
 // Create creates a namespace, and reports whether it did. Settings that are zero are those of queue.Config. If the namespace exists,

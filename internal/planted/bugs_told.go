@@ -101,6 +101,10 @@ var recordBugs = []bug{
 		`try(tx, "SADD", tx.key.queues, queue)`, ``, "stories/enqueue_ready"},
 	{"a newer namespace is opened by an old program", "call/open.lua",
 		`tonumber(old[1]) ~= version`, `false`, "stories/open"},
+	{"a level of events that no call knows is stored", "check/setting.lua",
+		`choices[name][value] ~= true`, `false`, "stories/configure"},
+	{"a setting that nobody may change is changed", "call/configure.lua",
+		`or setting(name, value)`, `or nil`, "stories/configure"},
 	{"a namespace is opened with another number of partitions", "call/open.lua",
 		`wanted ~= tonumber(old[2] or nil)`, `false`, "stories/open"},
 }

@@ -181,6 +181,10 @@ var lossesOfPolicies = []loss{
 		return answer(nil, l.caller.DefineKind(l.Context(), "a", queue.Defaults{Timeout: time.Minute, MaxRetries: 2}))
 	}},
 
+	{"a namespace is configured", "configure", func(l *lossy) any {
+		return answer(nil, l.caller.Configure(l.Context(), queue.Settings{Events: queue.EventsNone, EventMiB: 9, Figures: "off"}))
+	}},
+
 	{"a sweep of retries, timers, warnings and hooks", "sweep", func(l *lossy) any {
 		l.running(everything())
 		l.tasks(queue.Task{Kind: "t", Timer: true, Delay: time.Second, Hooks: queue.Hooks{OnSuccess: queue.Hook{Kind: "s"}}},

@@ -22,6 +22,15 @@ func (s *stage) control(w words) []string {
 	return s.word(s.library.Run(s.ctx, s.rdb, "control", s.root, args...))
 }
 
+// configure events=all event_mib=128
+func (s *stage) configure(w words) []string {
+	var args []any
+	for _, name := range slices.Sorted(maps.Keys(w.named)) {
+		args = append(args, name, w.named[name])
+	}
+	return s.word(s.library.Run(s.ctx, s.rdb, "configure", s.root, args...))
+}
+
 // drain queue=default n=500 reason=x call=C
 func (s *stage) drain(w words) []string {
 	call, n := w.named["call"], w.named["n"]

@@ -42,6 +42,7 @@ var verbs = map[string]func(*stage, words) []string{
 	"control":   (*stage).control,
 	"drain":     (*stage).drain,
 	"define":    (*stage).define,
+	"configure": (*stage).configure,
 	"describe":  (*stage).describe,
 	"suspend":   (*stage).suspend,
 	"remember":  (*stage).remember,

@@ -33,7 +33,7 @@ var rooms = []struct {
 	{"events", []string{"queue", "internal/engine", "internal/names", "internal/jsonline", "refusal"}},
 	{"internal/operate", []string{"lua", "refusal", "internal/names", "internal/engine", "queue"}},
 	{"internal/audit", []string{"refusal", "queue", "internal/engine", "internal/names"}},
-	{"inspect", []string{"queue", "internal/audit", "internal/engine", "internal/names", "internal/jsonline", "duration", "refusal"}},
+	{"inspect", []string{"queue", "events", "internal/audit", "internal/engine", "internal/names", "internal/jsonline", "duration", "refusal"}},
 	{"internal/doctor", []string{"refusal", "duration", "internal/engine", "internal/operate", "queue", "inspect"}},
 	{"worker", []string{"internal/jsonerr", "internal/names", "refusal", "reaper", "queue", "retryexpr", "duration"}},
 	{"agentwait", []string{"internal/jsonerr", "internal/names", "refusal", "worker", "queue", "lua", "retryexpr"}},

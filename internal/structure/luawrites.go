@@ -67,7 +67,7 @@ func live(value ast.Expr) bool {
 	return none || slices.Contains([]string{"PENDING", "RUNNING", "WAITING"}, literal(value))
 }
 
-// mayWrite lists the files that may write, and why. All but the last six write for commit,
+// mayWrite lists the files that may write, and why. All but the last seven write for commit,
 // which calls them in its order after everything is decided.
 var mayWrite = map[string]string{
 	"lua/store/commit.lua":          "the places and the alarm of the root",
@@ -83,12 +83,13 @@ var mayWrite = map[string]string{
 	"lua/wait/write_waits.lua":      "counters of waits",
 	"lua/wait/journal.lua":          "journals",
 
-	"lua/store/try.lua":     "runs the command of its caller, which has the same rule",
-	"lua/store/attempt.lua": "the same",
-	"lua/explain/ask.lua":   "the same; explain has the flag no-writes",
-	"lua/sweep/turn.lua":    "the turn and the next reaper, after all units of the sweep are written",
-	"lua/call/open.lua":     "the root: there is nothing else to decide",
-	"lua/call/define.lua":   "defaults of a kind: there is nothing else to decide",
+	"lua/store/try.lua":      "runs the command of its caller, which has the same rule",
+	"lua/store/attempt.lua":  "the same",
+	"lua/explain/ask.lua":    "the same; explain has the flag no-writes",
+	"lua/sweep/turn.lua":     "the turn and the next reaper, after all units of the sweep are written",
+	"lua/call/open.lua":      "the root: there is nothing else to decide",
+	"lua/call/define.lua":    "defaults of a kind: there is nothing else to decide",
+	"lua/call/configure.lua": "settings of the root: there is nothing else to decide",
 }
 
 // runs lists the functions that run a command, and which of their arguments names it.

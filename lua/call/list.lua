@@ -10,7 +10,8 @@
 --          id is the newest
 -- ARGV[5]  how many entries to look at, up to 500
 -- ARGV[6…] name, value, …: kind; queue; owner; status, several separated by commas; timed_out 1; since, an instant: created
---          or ended then or later; error, a part of its error or of the error of its newest attempt
+--          or ended then or later; before, an instant: created, and if it has ended ended, before that; error, a part
+--          of its error or of the error of its newest attempt
 --
 -- Returns  {now, looked, score, id, more, broken, {id, score, overdue, name, value, …}, …}: looked is how many entries
 --          the call looked at, score and id are of the last of them, more is 1 if there are more, and broken is how many

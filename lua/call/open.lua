@@ -8,7 +8,7 @@
 -- ARGV[5]  whether a new namespace counts ends by kind (store/figures.lua): on, off; absent: on
 -- ARGV[6]  what the caller does, and needs rights for: produce, work, reap, read, all; absent: all
 --
--- Returns  {"OK", partitions, now}
+-- Returns  {"OK", partitions, now, events, event_mib, figures}  the last three as the namespace has them
 --          {"VERSION", version}       its records are of a version that the caller does not know
 --          {"PARTITIONS", partitions} it has another number of partitions
 --          {"MISSING"}                the namespace does not exist, and access read does not create it
@@ -16,12 +16,12 @@
 --          {"INVALID", field, why}    nothing was changed
 -- Flags    allow-oom        opening must work on a full Redis
 --
+-- @use check/setting
 -- @use check/whole
 -- @use store/begin
 -- @use store/keys
 -- @use store/lacking
 
-local levels = {all = true, terminal = true, none = true}
 local accesses = {produce = true, work = true, reap = true, read = true, all = true}
 
 -- unfit returns what is wrong with the name of the root or an argument: the field and why. It returns nil if nothing is.
@@ -31,12 +31,12 @@ local function unfit(tx, version, wanted, argv)
     return "version", "must be a whole number from 1"
   elseif not wanted then
     return "partitions", "must be a whole number from 0 to 999"
-  elseif not levels[argv[3]] then
-    return "events", "must be all, terminal or none"
+  elseif setting("events", argv[3]) then
+    return "events", setting("events", argv[3])
   elseif not whole(argv[4] or "0", 0, 65536) then
     return "event_mib", "must be a whole number from 0 to 65536"
-  elseif argv[5] and argv[5] ~= "on" and argv[5] ~= "off" then
-    return "figures", "must be on or off"
+  elseif setting("figures", argv[5] or "on") then
+    return "figures", setting("figures", argv[5])
   elseif not accesses[argv[6] or "all"] then
     return "access", "must be produce, work, reap, read or all"
   elseif not partition or tx.key.partition ~= string.format("%d", partition) then
@@ -58,13 +58,13 @@ local function open(given, argv)
   if field then
     return {"INVALID", field, why}
   end
-  local old = redis.call("HMGET", tx.key.root, "version", "partitions")
+  local old = redis.call("HMGET", tx.key.root, "version", "partitions", "events", "event_mib", "figures")
   if old[1] and tonumber(old[1]) ~= version then
     return {"VERSION", old[1]}
   elseif old[1] and wanted > 0 and wanted ~= tonumber(old[2] or nil) then
     return {"PARTITIONS", old[2] or ""}
   elseif old[1] then
-    return {"OK", old[2] or "", tx.at}
+    return {"OK", old[2] or "", tx.at, old[3] or "terminal", old[4] or "64", old[5] or "on"}
   elseif access == "read" then
     return {"MISSING"}
   elseif wanted == 0 and tx.key.partition ~= "0" then
@@ -73,8 +73,9 @@ local function open(given, argv)
   wanted = math.max(wanted, 1)
   redis.call("HSET", tx.key.root, "version", argv[1], "partitions", string.format("%d", wanted), "created_at", tx.now, "events", argv[3],
     unpack(argv[5] == "off" and {"figures", "off"} or {}))
-  if tonumber(argv[4] or 0) > 0 then
+  local mib = tonumber(argv[4] or 0)
+  if mib > 0 then
     redis.call("HSET", tx.key.root, "event_mib", argv[4])
   end
-  return {"OK", wanted, tx.at}
+  return {"OK", wanted, tx.at, argv[3], mib > 0 and argv[4] or "64", argv[5] or "on"}
 end

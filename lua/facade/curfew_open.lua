@@ -1,4 +1,5 @@
--- curfew_open: creates a partition of a namespace. If it exists, its settings must be those given. Open each partition once.
+-- curfew_open: creates a partition of a namespace. If it exists, it must have as many partitions as are given, and its other
+-- settings stay; the reply has them. Open each partition once.
 --
 -- KEYS[1]  root of the partition
 -- ARGV     partitions  how many the namespace has, 1 to 999; absent: as it is, or 1 if it is new
@@ -6,7 +7,7 @@
 --          event_mib   how many MiB of events it keeps, about; absent: 64
 --          figures     whether ends are counted by kind: on, off; absent: on
 --
--- Returns  {"namespace", name, "partition", n, "partitions", n, "now", ms}
+-- Returns  {"namespace", name, "partition", n, "partitions", n, "now", ms, "events", level, "event_mib", n, "figures", "on" or "off"}
 -- Flags    allow-oom        opening must work on a full Redis
 --
 -- @use call/open
@@ -32,7 +33,8 @@ local function open_partition(keys, argv)
   elseif word == "INVALID" then
     reject("INVALID", value .. " " .. why)
   end
-  return {"namespace", namespace, "partition", string.match(root, "{(%d+)}$"), "partitions", tostring(value), "now", string.format("%d", why)}
+  return {"namespace", namespace, "partition", string.match(root, "{(%d+)}$"), "partitions", tostring(value), "now", string.format("%d", why),
+    "events", answer[4], "event_mib", answer[5], "figures", answer[6]}
 end
 
 local function curfew_open(keys, argv)

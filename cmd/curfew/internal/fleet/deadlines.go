@@ -15,7 +15,7 @@ import (
 )
 
 func Deadlines() *cli.Command {
-	format := app.ChoiceFlag("output", "table", "table, or json: one line for each object", "table", "json")
+	format := app.ChoiceFlag("output", "table", "table, or json or jsonl: one line for each object", "table", "json", "jsonl")
 	format.Aliases = []string{"o"}
 	return &cli.Command{
 		Name:  "deadlines",

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -102,6 +103,7 @@ type kindLine struct {
 	P99      *int64    `json:"p99_ms"`
 	Queues   []ofQueue `json:"queues"`
 	Defaults stored    `json:"fields"`
+	Workers  int       `json:"workers"` // live ones that tell that they handle it
 
 	duration, waiting, lag inspect.Histogram
 	ends                   []inspect.Ends
@@ -117,31 +119,21 @@ func (l *kindLine) add(f inspect.KindFigures) {
 	l.duration, l.waiting, l.lag = f.Duration.Plus(l.duration), f.Waiting.Plus(l.waiting), f.Lag.Plus(l.lag)
 }
 
-// readKinds returns all kinds that have figures or defaults.
+// readKinds returns all kinds that have figures, defaults or a worker.
 func readKinds(ctx context.Context, q *queue.Queue) (map[string]*kindLine, error) {
-	figures, err := inspect.Figures(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	defaults, err := q.Kinds(ctx)
+	kinds, err := inspect.Kinds(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	all := map[string]*kindLine{}
-	kind := func(name string) *kindLine {
-		if all[name] == nil {
-			all[name] = &kindLine{Kind: name, Queues: []ofQueue{}, Defaults: stored{}}
+	for _, k := range kinds {
+		l := &kindLine{Kind: k.Kind, Queues: []ofQueue{}, Defaults: stored{}, Workers: k.Workers}
+		maps.Copy(l.Defaults, k.Defaults)
+		for _, f := range k.Queues {
+			l.add(f)
 		}
-		return all[name]
-	}
-	for _, f := range figures {
-		kind(f.Kind).add(f)
-	}
-	for name, fields := range defaults {
-		kind(name).Defaults = fields
-	}
-	for _, l := range all {
 		l.P50, l.P99 = bound(l.duration, 0.5), bound(l.duration, 0.99)
+		all[k.Kind] = l
 	}
 	return all, nil
 }
@@ -174,6 +166,7 @@ var kindList = app.List[*kindLine]{
 		count("failed", false, func(l *kindLine) int64 { return l.Failed }),
 		count("timed out", false, func(l *kindLine) int64 { return l.TimedOut }),
 		count("cancelled", false, func(l *kindLine) int64 { return l.Cancelled }),
+		count("workers", false, func(l *kindLine) int64 { return int64(l.Workers) }),
 		{Name: "p50", Right: true, Show: func(l *kindLine) string { return boundText(l.duration, 0.5) }},
 		{Name: "p99", Right: true, Show: func(l *kindLine) string { return boundText(l.duration, 0.99) }},
 		{Name: "queues", Wide: true, Show: func(l *kindLine) string {
@@ -192,7 +185,8 @@ func kindListCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "ls",
 		Usage: "list the kinds, with how many of their tasks ended and how long they took",
-		Description: `A kind is listed once a task of it has ended, or if it has defaults. The counts are since the namespace exists; a task that
+		Description: `A kind is listed once a task of it has ended, or if it has defaults or a live worker that handles it. "workers" are the live
+workers that tell that they handle it. The counts are since the namespace exists; a task that
 timed out is counted in failed too. p50 and p99 are upper bounds of the time that tasks ran, waits of agents included.
 The kind - stands for all kinds after the first 1,000 of a partition. A namespace with figures off has no counts.
 
@@ -231,7 +225,7 @@ func kindGetCommand() *cli.Command {
 			return showEach(c, names, func(name string) error {
 				l, known := all[name]
 				if !known {
-					return notFound("kind", name, all, "`curfew kind ls` lists those of which a task has ended or which have defaults")
+					return notFound("kind", name, all, "`curfew kind ls` lists those of which a task has ended, or which have defaults or a worker")
 				}
 				return l.show(c)
 			})
@@ -253,6 +247,7 @@ func (l *kindLine) show(c *cli.Context) error {
 		"completed", app.Grouped(l.Completed),
 		"failed", app.Grouped(l.Failed) + reasons(l.ends, queue.Failed),
 		"cancelled", app.Grouped(l.Cancelled) + reasons(l.ends, queue.Cancelled),
+		"workers", strconv.Itoa(l.Workers),
 	}
 	for _, of := range l.Queues {
 		pairs = append(pairs, "in "+app.PlainWord(of.Queue), fmt.Sprintf("%s completed, %s failed, %s cancelled", app.Grouped(of.Completed), app.Grouped(of.Failed), app.Grouped(of.Cancelled)))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -46,6 +47,7 @@ type queueLine struct {
 	Failed     int64         `json:"failed"`
 	Cancelled  int64         `json:"cancelled"`
 	TimedOut   int64         `json:"timed_out"`
+	Workers    *int64        `json:"workers,omitempty"` // live ones that serve it; nil if it was not read, or some workers do not tell what they serve
 }
 
 func lineOf(s queue.QueueStats) queueLine {
@@ -56,6 +58,29 @@ func lineOf(s queue.QueueStats) queueLine {
 		l.Paused = 1
 	}
 	return l
+}
+
+// with counts the workers that serve the queue. workers are all that live.
+func (l queueLine) with(workers []inspect.Worker) queueLine {
+	if inspect.CrewOf(workers).Silent {
+		return l
+	}
+	n := int64(0)
+	for _, w := range workers {
+		if w.Serves(l.Queue) && w.State != queue.WorkerDraining {
+			n++
+		}
+	}
+	l.Workers = &n
+	return l
+}
+
+// served returns the number of workers in words, ? if it is not known.
+func (l queueLine) served() string {
+	if l.Workers == nil {
+		return "?"
+	}
+	return app.Grouped(*l.Workers)
 }
 
 // limits returns the limits of a queue in words, - if it has none.
@@ -96,6 +121,7 @@ var queueList = app.List[queueLine]{
 		count("running", false, func(l queueLine) int64 { return l.Running }),
 		count("waiting", false, func(l queueLine) int64 { return l.Waiting }),
 		count("dead", false, func(l queueLine) int64 { return l.Dead }),
+		{Name: "workers", Right: true, Show: queueLine.served},
 		{Name: "paused", Show: queueLine.paused},
 		{Name: "limits", Show: queueLine.limits},
 		count("completed", false, func(l queueLine) int64 { return l.Completed }),
@@ -112,7 +138,9 @@ func queueListCommand() *cli.Command {
 		Name:  "ls",
 		Usage: "list the queues, with how many tasks are where",
 		Description: `"waiting" are agents that wait for other tasks, "dead" the records of failed and cancelled tasks that are still kept. The
-other counts are since the queue exists; a task that timed out is counted in failed too.
+other counts are since the queue exists; a task that timed out is counted in failed too. "workers" are the live workers that
+serve the queue and do not drain, ? if some do not tell what they serve. If a queue has tasks in line and no worker, it says so on
+stderr, as it does of delayed tasks, which are in no line yet.
 
     curfew queue ls -o wide`,
 		Flags: append(app.NamespaceFlags(), app.ListFlag()),
@@ -121,14 +149,58 @@ other counts are since the queue exists; a task that timed out is counted in fai
 			if err != nil {
 				return err
 			}
-			return queueList.Print(c, func(yield func(queueLine, error) bool) {
+			workers, err := inspect.Workers(c.Context, q)
+			if err != nil {
+				return err
+			}
+			if err := queueList.Print(c, func(yield func(queueLine, error) bool) {
 				for _, s := range stats.Queues {
-					if !yield(lineOf(s), nil) {
+					if !yield(lineOf(s).with(workers), nil) {
 						return
 					}
 				}
-			})
+			}); err != nil {
+				return err
+			}
+			tellUnserved(c, stats.Queues, workers)
+			if stats.Delayed > 0 {
+				app.Note(c, "%s delayed or given back, and in no line: `curfew ls --status PENDING` lists them", app.Plural(stats.Delayed, "task is", "tasks are"))
+			}
+			return nil
 		}),
+	}
+}
+
+// tellUnserved says on stderr which queues have tasks in line that no live worker takes.
+func tellUnserved(c *cli.Context, queues []queue.QueueStats, workers []inspect.Worker) {
+	if len(workers) == 0 {
+		ready := int64(0)
+		for _, s := range queues {
+			ready += s.Ready
+		}
+		if ready > 0 {
+			app.Note(c, "no worker lives: %s in line", app.Plural(ready, "task is", "tasks are"))
+		}
+		return
+	}
+	crew, told := inspect.CrewOf(workers), 0
+	for _, s := range queues {
+		unserved, nearest, leaving := crew.Unserved(s.Queue)
+		if !unserved || s.Ready == 0 {
+			continue
+		}
+		if told++; told > 10 {
+			app.Note(c, "… and more: `curfew doctor` names them")
+			return
+		}
+		text := "no live worker serves queue " + app.PlainWord(s.Queue)
+		switch {
+		case leaving:
+			text = "the workers that serve queue " + app.PlainWord(s.Queue) + " are draining"
+		case nearest != "":
+			text += " (did you mean " + app.PlainWord(nearest) + "?)"
+		}
+		app.Note(c, "%s: %s in line", text, app.Plural(s.Ready, "task is", "tasks are"))
 	}
 }
 
@@ -146,12 +218,16 @@ func queueGetCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
+			workers, err := inspect.Workers(c.Context, q)
+			if err != nil {
+				return err
+			}
 			return showEach(c, names, func(name string) error {
 				l, err := queues.find(name, "")
 				if err != nil {
 					return err
 				}
-				return l.show(c)
+				return l.with(workers).show(c)
 			})
 		}),
 	}
@@ -181,7 +257,7 @@ func (l queueLine) show(c *cli.Context) error {
 	}
 	return facts(c, l.Queue,
 		"in line", app.Grouped(l.Ready), "running", app.Grouped(l.Running), "waiting", app.Grouped(l.Waiting), "dead", app.Grouped(l.Dead),
-		"paused", strings.Replace(l.paused(), "paused", "yes", 1), "limits", l.limits(),
+		"workers", l.served(), "paused", strings.Replace(l.paused(), "paused", "yes", 1), "limits", l.limits(),
 		"enqueued", app.Grouped(l.Enqueued), "completed", app.Grouped(l.Completed), "failed", app.Grouped(l.Failed),
 		"timed out", app.Grouped(l.TimedOut), "cancelled", app.Grouped(l.Cancelled))
 }

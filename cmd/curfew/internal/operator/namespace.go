@@ -23,12 +23,13 @@ const namespaceHelp = `A namespace is one deployment on a Redis: its tasks, queu
 open it. Create it here if its number of partitions matters, or if its programs are in other languages or may not.
 
     curfew namespace create shop --partitions 16 --events all
+    curfew namespace set shop --events terminal
     curfew namespace ls
     curfew namespace rm shop`
 
 func Namespaces() *cli.Command {
-	return app.Group("namespace", "create, list and remove namespaces", namespaceHelp,
-		namespaceCreateCommand(), namespaceListCommand(), namespaceRemoveCommand())
+	return app.Group("namespace", "create, change, list and remove namespaces", namespaceHelp,
+		namespaceCreateCommand(), namespaceSetCommand(), namespaceListCommand(), namespaceRemoveCommand())
 }
 
 // oneName is for a command about one namespace.
@@ -37,9 +38,14 @@ var oneName = app.Takes(1, 1, "the name of one namespace")
 func namespaceCreateCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "create",
-		Usage:     "create a namespace with its settings, which are fixed from then on",
+		Usage:     "create a namespace with its settings",
 		ArgsUsage: "NAME",
-		Description: `If the namespace exists, nothing is changed. That is an error if it has other settings than those that are given.
+		Description: `    curfew namespace create shop --partitions 16 --events all
+
+If the namespace exists, nothing is changed. That is an error if it has other settings than those that are given: the number
+of partitions is fixed, and "curfew namespace set" changes the others. It also loads the functions for programs in other
+languages into masters that have none or an older version, if the user may; otherwise it says on stderr what to run.
+
 One partition is enough for some 10,000 tasks a second. A cluster needs three for each master or more (docs/how-to/cluster.md).`,
 		Flags: app.ServerFlags(
 			app.DefaultText(app.NumberFlag("partitions", 0, 1, queue.MaxPartitions, "how many partitions, 1 to 999"), "1"),
@@ -53,8 +59,23 @@ One partition is enough for some 10,000 tasks a second. A cluster needs three fo
 			if err == nil {
 				err = tellCreated(c, n, created)
 			}
+			if err == nil {
+				offerFunctions(c, s)
+			}
 			return err
 		}),
+	}
+}
+
+// offerFunctions loads the functions for programs in other languages into masters that lack them. If it cannot, it says on stderr what to do.
+func offerFunctions(c *cli.Context, s *operate.Server) {
+	for _, did := range s.Load(c.Context, false) {
+		switch {
+		case did.Err != nil && did.Before == 0:
+			app.Note(c, "%s has no functions for programs in other languages: %v\nIf you have such programs, run `curfew functions load` as a user who may, or `curfew functions show | redis-cli -x FUNCTION LOAD REPLACE`", did.Node, did.Err)
+		case did.Err == nil && did.Word == operate.LeftForeign:
+			app.Note(c, "%s: %s; programs in other languages cannot use the namespace there", did.Node, loadText(did))
+		}
 	}
 }
 
@@ -70,6 +91,50 @@ func tellCreated(c *cli.Context, n operate.Namespace, created bool) error {
 	}
 	_, err := fmt.Fprintf(c.App.Writer, "%s  %s: %s, events %s, %d MiB of events a partition, figures %s\n",
 		n.Name, word, app.Plural(int64(n.Partitions), "partition", "partitions"), n.Events, n.EventMiB, n.Figures)
+	return err
+}
+
+func namespaceSetCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "set",
+		Usage:     "change settings of a namespace while its programs run",
+		ArgsUsage: "NAME",
+		Description: `    curfew namespace set shop --events all
+
+Programs need no restart: each call of any program reads the settings. A setting that is not given stays. The number of
+partitions cannot be changed. The Redis user needs the rights of a producer (docs/how-to/security.md).`,
+		Flags: app.ServerFlags(
+			app.ChoiceFlag("events", "", "which events are written: all, terminal or none", "all", "terminal", "none"),
+			app.DefaultText(app.NumberFlag("event-mib", 0, 1, 65536, "about how many MiB of events each partition keeps, 1 to 65536"), "as it is"),
+			app.ChoiceFlag("figures", "", "whether ends of tasks are counted by kind: on or off", "on", "off"),
+			app.FormatFlag()),
+		Action: func(c *cli.Context) error {
+			settings := queue.Settings{Events: queue.EventLevel(c.String("events")), EventMiB: c.Int("event-mib"), Figures: c.String("figures")}
+			if settings == (queue.Settings{}) && c.NArg() == 1 {
+				return app.UsageOf(c, "namespace set needs --events, --event-mib or --figures")
+			}
+			return app.OnServer(oneName, func(c *cli.Context, s *operate.Server, words []string) error {
+				before, after, err := s.Set(c.Context, words[0], settings)
+				if err != nil {
+					return useError(words[0], err)
+				}
+				return tellSet(c, before, after)
+			})(c)
+		},
+	}
+}
+
+func tellSet(c *cli.Context, before, after operate.Namespace) error {
+	if app.InJSON(c) {
+		line := namespaceLine(after)
+		line["changed"] = before.Settings != after.Settings
+		return app.PrintLine(c, line)
+	}
+	was := ""
+	if before.Settings != after.Settings {
+		was = fmt.Sprintf(" (before: events %s, %d MiB, figures %s)", before.Events, before.EventMiB, before.Figures)
+	}
+	_, err := fmt.Fprintf(c.App.Writer, "%s  events %s, %d MiB of events a partition, figures %s%s\n", after.Name, after.Events, after.EventMiB, after.Figures, was)
 	return err
 }
 

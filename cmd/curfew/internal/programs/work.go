@@ -105,6 +105,7 @@ func work(c *cli.Context) error {
 	if err != nil {
 		return app.Endless(c, err)
 	}
+	q.Engine().OfferFacade(c.Context) // producers of such a fleet are often in other languages, too
 
 	now := make(chan struct{}) // closed by the second signal
 	w := worker.New(q, job.config)

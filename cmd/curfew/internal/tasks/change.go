@@ -88,7 +88,7 @@ func Remove() *cli.Command {
 for a minute after the end of its task.
 
     curfew rm 0-1MCC5RM000000001
-` + matchingHelp("rm --all-matching --status COMPLETED --kind render"),
+` + matchingHelp("rm --all-matching --status COMPLETED --kind render --before 7d"),
 		Flags:  append(app.NamespaceFlags(), m.flags()...),
 		Action: m.action(changed(queue.AccessProduce, "removed", remove)),
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/events"
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -27,6 +28,7 @@ func Events() *cli.Command {
 		Flags: append(app.NamespaceFlags(),
 			&cli.StringFlag{Name: "from", Usage: "a cursor that an earlier run printed, or now (default: the oldest event kept)"},
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "do not end; wait for new events"},
+			hideFlag(),
 			app.NumberFlag("n", 0, 0, math.MaxInt, "end after this many events; 0: no limit"),
 			app.FormatFlag()),
 		Action: func(c *cli.Context) error {
@@ -42,6 +44,9 @@ func Events() *cli.Command {
 			if app.InJSON(c) {
 				tell = tellJSON
 			}
+			if c.Bool("hide-payloads") {
+				tell = hiding(tell)
+			}
 			return app.Endless(c, follow(c.Context, q, events.Cursor(c.String("from")), c.Int("n"), c.Bool("follow"), c.App.Writer, tell))
 		},
 	}
@@ -49,6 +54,16 @@ func Events() *cli.Command {
 
 // teller writes a batch. end is true for the last one.
 type teller func(w io.Writer, batch events.Batch, end bool) error
+
+// hiding returns a teller that hides texts of users.
+func hiding(tell teller) teller {
+	return func(w io.Writer, batch events.Batch, end bool) error {
+		for i := range batch.Events {
+			inspect.Hide(&batch.Events[i])
+		}
+		return tell(w, batch, end)
+	}
+}
 
 // follow writes batches until n events are written or ctx ends, and, unless endless, until no event
 // is left.

@@ -22,7 +22,7 @@ func Explain() *cli.Command {
 		Description: `    curfew explain 0-1MCC5RM000000001
     curfew explain 0-1MCC5RM000000001 -o json`,
 		Flags: append(app.NamespaceFlags(),
-			&cli.BoolFlag{Name: "json", Usage: "the same as -o json"}, app.FormatFlag()),
+			&cli.BoolFlag{Name: "json", Usage: "the same as -o json"}, hideFlag(), app.FormatFlag()),
 		Action: func(c *cli.Context) error {
 			ids, err := app.Arguments(c, app.Takes(1, math.MaxInt, "the ids of one or more tasks"))
 			if err != nil {
@@ -51,6 +51,9 @@ func explain(c *cli.Context, q *queue.Queue, ids []string) error {
 		if errors.Is(err, refusal.ErrNotFound) {
 			missing = append(missing, id)
 			continue
+		}
+		if c.Bool("hide-payloads") {
+			inspect.Hide(e)
 		}
 		if err == nil && (c.Bool("json") || app.InJSON(c)) {
 			err = app.PrintLine(c, e)

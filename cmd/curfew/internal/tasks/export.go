@@ -14,8 +14,13 @@ func Export() *cli.Command {
 	return &cli.Command{
 		Name:  "export",
 		Usage: "print the whole state of a namespace, one line of JSON for each object; docs/reference/events.md explains the lines",
+		Description: `    curfew export > shop.jsonl
+    curfew export --hide-payloads -o shop.jsonl
+
+The last line has the type "end". An export without it is not complete.`,
 		Flags: append(app.NamespaceFlags(),
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to this file; a new file is readable by its owner only (default: stdout)"}),
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to this file; a new file is readable by its owner only (default: stdout)"},
+			hideFlag()),
 		Action: func(c *cli.Context) error {
 			if _, err := app.Arguments(c, app.Nothing); err != nil {
 				return err
@@ -34,15 +39,19 @@ func Export() *cli.Command {
 }
 
 func writeExport(c *cli.Context, q *queue.Queue) error {
+	var change []func(*inspect.ExportLine)
+	if c.Bool("hide-payloads") {
+		change = append(change, inspect.Hide[*inspect.ExportLine])
+	}
 	path := c.String("output")
 	if path == "" || path == "-" {
-		return inspect.ExportTo(c.Context, q, c.App.Writer)
+		return inspect.ExportTo(c.Context, q, c.App.Writer, change...)
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) // the file has payloads
 	if err != nil {
 		return app.Usage("--output: %v", err)
 	}
-	err = inspect.ExportTo(c.Context, q, file)
+	err = inspect.ExportTo(c.Context, q, file, change...)
 	if closed := file.Close(); err == nil {
 		err = closed
 	}

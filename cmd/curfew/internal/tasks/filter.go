@@ -20,17 +20,18 @@ var (
 )
 
 // filterNames are the flags of filterFlags.
-var filterNames = []string{"queue", "kind", "status", "timed-out", "agent", "since", "error"}
+var filterNames = []string{"queue", "kind", "status", "timed-out", "agent", "since", "before", "error"}
 
 // filterFlags returns the flags that say which tasks are meant.
 func filterFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "queue", Usage: "tasks of this queue"},
 		&cli.StringFlag{Name: "kind", Usage: "tasks of this kind"},
-		&cli.StringSliceFlag{Name: "status", Usage: "tasks of this status: PENDING, RUNNING, WAITING, COMPLETED, FAILED or CANCELLED; can be given again"},
+		&cli.StringSliceFlag{Name: "status", Usage: "tasks of this status: PENDING, RUNNING, WAITING, COMPLETED, FAILED or CANCELLED; several with commas"},
 		&cli.BoolFlag{Name: "timed-out", Usage: "tasks that timed out"},
 		&cli.StringFlag{Name: "agent", Aliases: []string{"owner"}, Usage: "children of the task with this id"},
 		&cli.StringFlag{Name: "since", Usage: "tasks that were created or ended at this instant or later; or this long ago, such as 1h"},
+		&cli.StringFlag{Name: "before", Usage: "tasks that were created before this instant, and ended before it if they have ended; or this long ago, such as 7d"},
 		&cli.StringFlag{Name: "error", Usage: "tasks whose error contains this text"},
 	}
 }
@@ -47,20 +48,25 @@ func filterOf(c *cli.Context) (f inspect.Filter, err error) {
 	for _, s := range append(live, over...) {
 		all = append(all, string(s))
 	}
-	for _, word := range c.StringSlice("status") {
+	for word := range strings.SplitSeq(strings.Join(c.StringSlice("status"), ","), ",") {
+		if !c.IsSet("status") {
+			break
+		}
 		status := queue.Status(strings.ToUpper(word))
 		if !slices.Contains(all, string(status)) {
 			return f, app.UsageOf(c, "--status %q must be %s%s", word, app.OneOf(all), app.DidYouMean(string(status), all))
 		}
 		f.Statuses = append(f.Statuses, status)
 	}
-	f.Since, err = sinceOf(c)
+	if f.Since, err = agoOf(c, "since"); err == nil {
+		f.Before, err = agoOf(c, "before")
+	}
 	return f, err
 }
 
-// sinceOf returns the instant of --since. A duration counts from now on the clock of this machine.
-func sinceOf(c *cli.Context) (time.Time, error) {
-	word := c.String("since")
+// agoOf returns the instant that a flag means. A duration counts back from now on the clock of this machine.
+func agoOf(c *cli.Context, name string) (time.Time, error) {
+	word := c.String(name)
 	if word == "" {
 		return time.Time{}, nil
 	}
@@ -72,7 +78,7 @@ func sinceOf(c *cli.Context) (time.Time, error) {
 	}
 	ago, err := duration.Parse(word)
 	if err != nil {
-		return time.Time{}, app.UsageOf(c, "--since %q must be an instant, such as 2026-11-22T10:00:00Z, or a duration, such as 1h", word)
+		return time.Time{}, app.UsageOf(c, "--%s %q must be an instant, such as 2026-11-22T10:00:00Z, or a duration, such as 1h", name, word)
 	}
 	return time.Now().Add(-ago), nil
 }

@@ -20,7 +20,7 @@ import (
 
 // hideFlag returns the flag that hides what users have put into tasks.
 func hideFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "hide-payloads", Usage: "leave out payloads, results, headers, progress and the texts of errors"}
+	return &cli.BoolFlag{Name: "hide-payloads", Usage: "leave out what users have put into tasks: payloads, results, headers, progress, texts of errors and what agents remember"}
 }
 
 func Get() *cli.Command {
@@ -45,7 +45,7 @@ func Get() *cli.Command {
 				return err
 			}
 			if c.Bool("hide-payloads") {
-				w.Hide()
+				inspect.Hide(w)
 			}
 			if app.InJSON(c) {
 				return app.PrintLine(c, w)
@@ -59,6 +59,9 @@ func Get() *cli.Command {
 // elsewhere are fields that have a place of their own in the text.
 var elsewhere = []string{"kind", "queue", "status", "result", "error", "headers"}
 
+// internal are fields that say nothing to people: calls that Curfew recognises when they are repeated, and marks of its own.
+var internal = []string{"call", "cancelled_by", "enqueued_by", "journal", "lost_by", "requeued_by", "suspended_by", "waiting", "watched", "woken"}
+
 // describe returns a task as text.
 func describe(w *inspect.Whole, full bool) string {
 	var b strings.Builder
@@ -68,7 +71,7 @@ func describe(w *inspect.Whole, full bool) string {
 	}
 	b.WriteByte('\n')
 	for _, name := range slices.Sorted(maps.Keys(w.Fields)) {
-		if !slices.Contains(elsewhere, name) {
+		if !slices.Contains(elsewhere, name) && (full || !slices.Contains(internal, name)) {
 			fmt.Fprintf(&b, "%-20s %s\n", app.PlainWord(name), value(name, w.Fields[name]))
 		}
 	}
@@ -93,15 +96,25 @@ func describe(w *inspect.Whole, full bool) string {
 func describeAgent(b *strings.Builder, w *inspect.Whole, full bool) {
 	if e := w.Explanation; e != nil && e.Wait != nil {
 		fmt.Fprintf(b, "\nwaits for (%s, %s, %d have ended)\n", e.Wait.Mode, app.Plural(int64(e.Wait.Members), "task", "tasks"), e.Wait.Settled)
-		for _, id := range few(e.Wait.Tasks, full) {
-			fmt.Fprintf(b, "  %s\n", id)
+		known := map[string]*queue.Record{}
+		for _, r := range w.Members {
+			known[r.ID] = r
+		}
+		lines := make([]string, len(e.Wait.Tasks))
+		for i, id := range e.Wait.Tasks {
+			if lines[i] = id; known[id] != nil {
+				lines[i] = related(known[id])
+			}
+		}
+		for _, line := range few(lines, full) {
+			fmt.Fprintf(b, "  %s\n", line)
 		}
 	}
 	if len(w.Children) > 0 {
 		fmt.Fprintf(b, "\nchildren (%s were made)\n", w.Fields["children"])
 		lines := make([]string, len(w.Children))
 		for i, child := range w.Children {
-			lines[i] = fmt.Sprintf("%s  %s  %s", child.ID, app.PlainWord(child.Kind), child.Status)
+			lines[i] = related(child)
 		}
 		for _, line := range few(lines, full) {
 			fmt.Fprintf(b, "  %s\n", line)
@@ -114,16 +127,53 @@ func describeAgent(b *strings.Builder, w *inspect.Whole, full bool) {
 		}
 		var lines []string
 		for _, n := range slices.Sorted(maps.Keys(m.Journal)) {
-			text := plainText(strings.ReplaceAll(m.Journal[n], "\n", " "))
-			if !full {
-				text = cell([]byte(text))
-			}
-			lines = append(lines, fmt.Sprintf("%d: %s", n, text))
+			lines = append(lines, fmt.Sprintf("%d: %s", n, remembered(m.Journal[n], full)))
 		}
 		for _, line := range few(lines, full) {
 			fmt.Fprintf(b, "  %s\n", line)
 		}
 	}
+}
+
+// related returns a line about a child or a member of a wait.
+func related(r *queue.Record) string {
+	line := fmt.Sprintf("%s  %s  %s", r.ID, app.PlainWord(r.Kind), r.Status)
+	switch {
+	case r.TimedOut:
+		line += " (timeout) at " + instant(r.CompletedAt)
+	case r.Status.Ended():
+		line += " at " + instant(r.CompletedAt)
+	case !r.Until.IsZero():
+		line += ", ends by " + instant(r.Until)
+	}
+	return line
+}
+
+// remembered returns an entry of the journal of an agent for people.
+func remembered(entry string, full bool) string {
+	short := func(text string) string {
+		if full {
+			return plainText(strings.ReplaceAll(text, "\n", " "))
+		}
+		return cell([]byte(text))
+	}
+	if o, is := queue.ReadWaitOutcome(entry); is {
+		return fmt.Sprintf("waited for %s: %s at %s, %d of %s had ended", short(o.Label), o.Reason, instant(o.At), len(o.Settled), app.Plural(int64(len(o.Members)), "task", "tasks"))
+	}
+	line, rest, _ := strings.Cut(entry, "\n")
+	switch kind, name, _ := strings.Cut(line, " "); kind {
+	case "step":
+		return fmt.Sprintf("step %s: %s", app.PlainWord(name), short(rest))
+	case "failed":
+		return fmt.Sprintf("step %s failed: %s", app.PlainWord(name), short(rest))
+	case "now":
+		return "the time: " + value("now_at", name)
+	case "rand":
+		return "the seed of random numbers"
+	case "cancel":
+		return "cancelled tasks: " + short(name)
+	}
+	return short(entry)
 }
 
 // few returns the first lines of a list, and how many more there are.

@@ -1,8 +1,10 @@
 package tasks
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -21,7 +23,9 @@ func List() *cli.Command {
 
     curfew ls --queue mail --status FAILED --since 1h
     curfew ls --timed-out -o id
-    curfew ls --agent 0-1MCC5RM000000001`,
+    curfew ls --agent 0-1MCC5RM000000001
+
+If no live worker serves the queue of a PENDING task that it lists, or none handles its kind, it says so on stderr.`,
 		Flags: append(append(append(app.NamespaceFlags(), filterFlags()...),
 			app.NumberFlag("limit", 100, 1, math.MaxInt32, "list this many tasks at most"),
 			app.NumberFlag("looks", 1_000_000, 1, math.MaxInt32, "look at about this many entries of indexes at most"),
@@ -55,10 +59,7 @@ var listed = app.List[inspect.Line]{
 		{Name: "worker", Wide: true, Show: func(l inspect.Line) string { return orDash(plainText(l.Worker)) }},
 		{Name: "index", Wide: true, Show: func(l inspect.Line) string { return l.Index }},
 		{Name: "error", Wide: true, Show: func(l inspect.Line) string {
-			if l.Error == "" {
-				return orDash(cell([]byte(l.LastError)))
-			}
-			return cell([]byte(l.Error))
+			return orDash(cell([]byte(cmp.Or(l.Error, l.LastError, l.Fields["release_reason"]))))
 		}},
 	},
 }
@@ -84,6 +85,7 @@ func instant(at time.Time) string {
 func list(c *cli.Context, q *queue.Queue, f inspect.Filter) error {
 	var page inspect.ListPage
 	next, n, looked, broken := c.String("cursor"), 0, 0, 0
+	waiting := misrouted{}
 	err := listed.Print(c, func(yield func(inspect.Line, error) bool) {
 		for n < c.Int("limit") && looked < c.Int("looks") {
 			f.Looks = min(10_000, c.Int("looks")-looked)
@@ -96,6 +98,7 @@ func list(c *cli.Context, q *queue.Queue, f inspect.Filter) error {
 			looked, broken = looked+got.Looked, broken+got.Broken
 			for _, l := range got.Lines {
 				n++
+				waiting.add(l)
 				if c.Bool("hide-payloads") {
 					inspect.Hide(l.Record)
 				}
@@ -112,6 +115,25 @@ func list(c *cli.Context, q *queue.Queue, f inspect.Filter) error {
 		return err
 	}
 	tellLooked(c, page, next, int64(n), int64(looked), broken)
+	if n == 0 && next == "" && f.Queue != "" {
+		return tellUnknown(c, q, f.Queue)
+	}
+	return waiting.tell(c, q)
+}
+
+// tellUnknown says on stderr if there is no queue of this name, so that a mistyped one is noticed.
+func tellUnknown(c *cli.Context, q *queue.Queue, name string) error {
+	stats, err := q.Stats(c.Context)
+	if err != nil {
+		return err
+	}
+	var queues []string
+	for _, s := range stats.Queues {
+		queues = append(queues, s.Queue)
+	}
+	if !slices.Contains(queues, name) {
+		app.Note(c, "there is no queue %q in this namespace%s: `curfew queue ls` lists the queues", name, app.DidYouMean(name, queues))
+	}
 	return nil
 }
 

@@ -1,0 +1,76 @@
+package tasks
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// place is what a worker must serve and handle to run a task.
+type place struct{ queue, kind string }
+
+// misrouted counts the tasks of a list that need a worker.
+type misrouted map[place]int64
+
+func (m misrouted) add(l inspect.Line) {
+	if l.Status == queue.Pending && l.Fields["role"] == "" {
+		m[place{l.Queue, l.Kind}]++
+	}
+}
+
+// tell says on stderr which of the tasks no live worker takes.
+func (m misrouted) tell(c *cli.Context, q *queue.Queue) error {
+	if len(m) == 0 {
+		return nil
+	}
+	workers, err := inspect.Workers(c.Context, q)
+	if err != nil {
+		return err
+	}
+	for _, sentence := range m.sentences(workers) {
+		app.Note(c, "%s", sentence)
+	}
+	return nil
+}
+
+// sentences returns at most ten sentences.
+func (m misrouted) sentences(workers []inspect.Worker) []string {
+	crew, counts := inspect.CrewOf(workers), map[string]int64{}
+	for at, n := range m {
+		unserved, nearest, leaving := crew.Unserved(at.queue)
+		unhandled, like := crew.Unhandled(at.queue, at.kind)
+		switch {
+		case len(workers) == 0:
+			counts["no worker lives"] += n
+		case unserved && leaving:
+			counts["the workers that serve queue "+at.queue+" are draining, and take no more tasks"] += n
+		case unserved:
+			counts["no live worker serves queue "+app.PlainWord(at.queue)+maybe(nearest)] += n
+		case unhandled:
+			counts["no live worker that serves queue "+app.PlainWord(at.queue)+" handles the kind "+app.PlainWord(at.kind)+maybe(like)] += n
+		}
+	}
+	list := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+	for i, sentence := range list {
+		list[i] = fmt.Sprintf("%s: %s for one", sentence, app.Plural(counts[sentence], "task waits", "tasks wait"))
+	}
+	const most = 10
+	if len(list) > most {
+		list = append(list[:most], fmt.Sprintf("… and %d more such queues and kinds: `curfew doctor` names those with tasks in line", len(list)-most))
+	}
+	return list
+}
+
+func maybe(nearest string) string {
+	if nearest == "" {
+		return ""
+	}
+	return " (did you mean " + app.PlainWord(nearest) + "?)"
+}

@@ -1,0 +1,30 @@
+-- configure: a client changes settings of the namespace. All calls read them from the root, so they apply to the next
+-- call of every program.
+--
+-- ARGV[1…] name, value, …, of: events (all, terminal, none), event_mib (1 to 65536), figures (on, off). What is not
+--          named stays
+--
+-- Returns  {"OK"}
+--          {"INVALID", field, why}  nothing was changed
+-- Flags    allow-oom        to write fewer events must work on a full Redis
+--
+-- @use check/setting
+-- @use store/begin
+-- @use store/read_root
+local function configure(keys, argv)
+  local fields, given = {}, {}
+  for i = 1, #argv, 2 do
+    local name, value = argv[i], argv[i + 1] or ""
+    local why = given[name] and "is given twice" or setting(name, value)
+    if why then
+      return {"INVALID", name, why}
+    end
+    given[name] = true
+    fields[#fields + 1], fields[#fields + 2] = name, value
+  end
+  local tx = read_root(begin(keys[1]))
+  if fields[1] then
+    redis.call("HSET", tx.key.root, unpack(fields))
+  end
+  return {"OK"}
+end

@@ -1,0 +1,94 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// Settings are the settings of a namespace that can be changed while programs use it. They have the same meaning as
+// in [Config].
+type Settings struct {
+	Events   EventLevel
+	EventMiB int
+	Figures  string
+}
+
+// Configure changes the settings of the namespace that are not zero. It makes a call to each partition. Each program
+// uses the new settings of a partition from its next call on, without a restart: no program keeps a copy. A smaller
+// EventMiB removes events when the next MiB of events has been written. Configure needs the rights of AccessProduce.
+//
+// If Configure returns the error of a call, some partitions can have the new settings already: call it again.
+func (q *Queue) Configure(ctx context.Context, s Settings) error {
+	if err := q.ready(ctx); err != nil {
+		return refusal.Failed("configure", "", err)
+	}
+	if err := s.check(); err != nil {
+		return refusal.Failed("configure", "", err)
+	}
+	var args []any
+	if s.Events != "" {
+		args = append(args, "events", string(s.Events))
+	}
+	if s.EventMiB != 0 {
+		args = append(args, "event_mib", s.EventMiB)
+	}
+	if s.Figures != "" {
+		args = append(args, "figures", s.Figures)
+	}
+	if args == nil {
+		return nil
+	}
+	for p := range q.Partitions() {
+		words, err := worded(q.engine.Call(ctx, p, "configure", args...))
+		if err == nil && engine.Text(words[0]) != "OK" {
+			err = engine.Unexpected("answer to configure", words)
+		}
+		if err != nil {
+			return refusal.Failed("configure", "", err)
+		}
+	}
+	return nil
+}
+
+// check refuses settings that no namespace can have. A field may be zero.
+func (s Settings) check() error {
+	switch s.Events {
+	case "", EventsAll, EventsTerminal, EventsNone:
+	default:
+		return refusal.Invalid("events", "%q must be all, terminal or none", refusal.Clip(string(s.Events)))
+	}
+	if s.EventMiB < 0 || s.EventMiB > 65536 {
+		return refusal.Invalid("event MiB", "%d must be 1 to 65536, or 0 for 64", s.EventMiB)
+	}
+	if s.Figures != "" && s.Figures != "on" && s.Figures != "off" {
+		return refusal.Invalid("figures", "%q must be on or off", refusal.Clip(s.Figures))
+	}
+	return nil
+}
+
+// settings returns those that the program gave to Open.
+func (c *Config) settings() Settings { return Settings{c.Events, c.EventMiB, c.Figures} }
+
+// warnOfSettings logs a warning if the program gave Open other settings than the namespace has. words is the answer to open.
+func (q *Queue) warnOfSettings(words []any) {
+	if len(words) < 6 {
+		return // a library of another version answers less
+	}
+	given, differ := q.config.settings(), []string{}
+	compare := func(name, given, has string) {
+		if given != "" && given != "0" && given != has {
+			differ = append(differ, fmt.Sprintf("%s is %s, not %s", name, has, given))
+		}
+	}
+	compare("events", string(given.Events), engine.Text(words[3]))
+	compare("event_mib", fmt.Sprint(given.EventMiB), engine.Text(words[4]))
+	compare("figures", given.Figures, engine.Text(words[5]))
+	if len(differ) > 0 {
+		q.config.Logger.Warn("The namespace has other settings than this program opens it with, and the former apply: change them with Queue.Configure or `curfew namespace set`",
+			"namespace", q.config.Namespace, "settings", strings.Join(differ, "; "))
+	}
+}
