@@ -22,7 +22,7 @@ import (
 
 // digest is that of the text of the façade without its build number. If this test fails, raise
 // the build number in lua/named/facade.lua, so that servers get the new text, and note the digest.
-const digest = "1 44a4462e26a4ce4a59c9d10c0ad941b4d2f8f9e6"
+const digest = "1 c1c41dbdc015ee017d90dadc77e65c400feb0809"
 
 func TestANewTextHasANewBuildNumber(t *testing.T) {
 	facade := load(t)
