@@ -221,7 +221,8 @@ func (w *walk) lookAtTallies(ctx context.Context, before map[string]map[string]s
 			continue
 		}
 		if maps.Equal(now[""], before[""]) && maps.Equal(has, before[name]) && engine.Number(has["waiting"]) != waiting[name] {
-			w.findings = append(w.findings, Finding{w.partition, name, fmt.Sprintf("has counted %s waiting tasks, and there are %d", has["waiting"], waiting[name])})
+			w.findings = append(w.findings, Finding{w.partition, name, fmt.Sprintf("has counted %s waiting tasks, and there are %d", has["waiting"], waiting[name]),
+				ofWaiting(waiting[name], now[""], has)})
 		}
 		if engine.Number(has["running"]) != running[name] {
 			doubted = append(doubted, name)

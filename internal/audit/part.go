@@ -207,7 +207,9 @@ func (r *reader) readPlaces(ctx context.Context, s *Snapshot, p part) error {
 			}
 		}
 		if t["queue"] != "" {
-			asked["ready:"+t["queue"]] = append(slices.Clip(asked["ready:"+t["queue"]]), id)
+			for _, key := range []string{"ready:" + t["queue"], "dead:" + t["queue"]} {
+				asked[key] = append(slices.Clip(asked[key]), id)
+			}
 		}
 		if t["worker"] != "" {
 			asked["claims:"+t["worker"]] = append(slices.Clip(asked["claims:"+t["worker"]]), id)

@@ -11,7 +11,9 @@ import (
 func (a *audit) counters(running, waiting map[string]int64) {
 	for key, hash := range a.Hashes {
 		if name, ok := strings.CutPrefix(key, "queue:"); ok {
+			a.cure = cure{what: "running"}
 			a.must(engine.Number(hash["running"]) == running[name], name, "has counted %s running tasks, and there are %d", hash["running"], running[name])
+			a.cure = cure{} // only a walk knows what to compare with
 			a.must(engine.Number(hash["waiting"]) == waiting[name], name, "has counted %s waiting tasks, and there are %d", hash["waiting"], waiting[name])
 		}
 	}
@@ -23,22 +25,27 @@ func (a *audit) queues() {
 	a.controls()
 	for key := range a.Hashes {
 		if name, ok := strings.CutPrefix(key, "queue:"); ok {
+			a.cure = cure{what: "queue"}
 			a.must(slices.Contains(a.Sets["queues"], name), name, "is not in the list of queues")
 		}
 		if kind, ok := strings.CutPrefix(key, "figures:"); ok {
+			a.cure = cure{what: "kind"}
 			a.must(slices.Contains(a.Sets["kinds"], kind), key, "is not in the list of kinds")
 		}
 		if name, ok := strings.CutPrefix(key, "worker:"); ok {
+			a.cure = cure{what: "worker"}
 			a.must(a.in("workers", name, ""), name, "is a worker that is not in workers, so nothing ends its lease")
 		}
 	}
 	for key, list := range a.Lists {
 		if strings.HasPrefix(key, "wake:") {
+			a.cure = cure{what: "queue"}
 			a.must(len(list) <= 1, key, "has more than one token")
 		}
 	}
 	for key := range a.Zsets {
 		if name, ok := strings.CutPrefix(key, "claims:"); ok {
+			a.cure = cure{what: "worker"}
 			a.must(a.in("workers", name, ""), name, "holds claims and is not in workers, so nothing ends its lease")
 		}
 	}
@@ -60,14 +67,18 @@ func (a *audit) controls() {
 		queues++
 		rated := hash["rate"] != ""
 		controlled = controlled || rated || hash["paused"] != "" || hash["max_running"] != ""
+		a.cure = halfRate
 		a.must(rated == (hash["per_ms"] != "") && rated == (hash["burst"] != ""), name, "must have all of rate, per_ms and burst, or none of them")
+		a.cure = cure{what: "queue"}
 		a.must(hash["paused"] == "" || len(a.Lists["wake:"+name]) == 0, name, "is paused and has a token that wakes a worker")
 	}
+	a.cure = cure{what: "controls"}
 	if said := a.Hashes[""]["controlled"] != ""; queues < mostControlled {
 		a.must(controlled == said, "controlled", "must be there if and only if a queue has a control")
 	} else {
 		a.must(!controlled || said, "controlled", "must be there if a queue has a control")
 	}
+	a.cure = cure{what: "queue"}
 	for name := range a.Zsets["throttled"] {
 		a.must(a.Hashes["queue:"+name]["rate"] != "", name, "is in throttled and has no rate")
 	}
@@ -76,6 +87,7 @@ func (a *audit) controls() {
 // keys checks that an idempotency key leads to its task for as long as its scope says, and is removed
 // after that.
 func (a *audit) keys() {
+	a.cure = cure{what: "key"}
 	for key := range a.Zsets["forget"] {
 		_, known := a.Hashes["idem"][key]
 		a.must(known, key, "is an idempotency key in forget that does not exist")

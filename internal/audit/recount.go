@@ -38,7 +38,7 @@ func (w *walk) recount(ctx context.Context, doubted []string) error {
 			if engine.Number(has) == running[name] {
 				return true
 			}
-			found := Finding{w.partition, name, fmt.Sprintf("has counted %s running tasks, and there are %d", has, running[name])}
+			found := Finding{w.partition, name, fmt.Sprintf("has counted %s running tasks, and there are %d", has, running[name]), cure{what: "running"}}
 			if first[name] == found {
 				w.findings = append(w.findings, found)
 				return true

@@ -16,6 +16,7 @@ type Finding struct {
 	Partition int
 	Subject   string // a task's id, or the key without its root
 	Rule      string // what is wrong
+	cure      cure
 }
 
 func (f Finding) String() string {
@@ -28,10 +29,11 @@ type audit struct {
 	*Snapshot
 	partition int
 	findings  []Finding
+	cure      cure // of the rules that are being checked
 }
 
 func (a *audit) found(subject, rule string, args ...any) {
-	a.findings = append(a.findings, Finding{a.partition, subject, fmt.Sprintf(rule, args...)})
+	a.findings = append(a.findings, Finding{a.partition, subject, fmt.Sprintf(rule, args...), a.cure})
 }
 
 // must adds a finding if a rule does not hold.
@@ -91,6 +93,9 @@ func (s *Snapshot) checkTasks(partition int, ids []string) []Finding {
 
 func (a *audit) odd() {
 	for _, name := range a.Odd {
+		if a.cure = oddKey; strings.HasPrefix(name, "task:") {
+			a.cure = unreadable
+		}
 		a.found(name, "is not a key of Curfew, has the wrong type, or cannot be read")
 	}
 }
@@ -109,6 +114,7 @@ func (a *audit) in(key, id, score string) bool {
 
 // task checks a record against itself and against every index it should be in.
 func (a *audit) task(id string, t map[string]string) {
+	a.cure = contradiction
 	status := queue.Status(t["status"])
 	if !Live(t) && !status.Ended() {
 		a.found(id, "has the status %q, which is not valid", t["status"])
@@ -135,16 +141,33 @@ func (a *audit) task(id string, t map[string]string) {
 			t["error"] == text, id, "timed out, and must be FAILED with reason timeout, a timeout_type, detected_at and the fixed error")
 		a.must(engine.Number(t["detected_at"]) >= engine.Number(t["completed_at"]), id, "has a detected_at before its completed_at")
 	}
+	a.cure = ofTask("")
 	a.places(id, t, status)
+	a.cure = contradiction
 	a.role(id, t, status)
 	a.grace(id, t, status)
+	a.must(status != queue.Running || engine.Number(t["epoch"]) > 0, id, "is RUNNING and was never claimed")
 	a.waits(id, t, status)
 	a.ancestry(id, t)
+	a.cure = contradiction
 	a.hook(id, t)
+	a.cure = ofTask("")
 	a.key(id, t)
-	if status.Ended() && names.OwnerOf(id) == "" {
-		a.must(a.in("retained", id, ""), id, "has ended and nothing removes its record")
+	a.kept(id, t, status)
+}
+
+// kept checks that something removes the record of an ended task, and that the task is among the dead of its queue
+// until then. The record of a child is kept while its owner lives, and until the sweep has come to it.
+func (a *audit) kept(id string, t map[string]string, status queue.Status) {
+	if !status.Ended() {
+		return
 	}
+	of := names.OwnerOf(id)
+	_, draining := a.Zsets["draining"][of]
+	owner, known := a.Tasks[of]
+	held := of != "" && (draining || known && Live(owner))
+	a.must(held || a.in("retained", id, ""), id, "has ended and nothing removes its record")
+	a.iff("dead:"+t["queue"], id, t["completed_at"], status != queue.Completed && a.in("retained", id, ""))
 }
 
 // places checks that a task is in the indexes that its status requires, and in no others.
@@ -159,12 +182,16 @@ func (a *audit) places(id string, t map[string]string, status queue.Status) {
 	if status == queue.Running {
 		a.must(a.in("claims:"+t["worker"], id, ""), id, "is RUNNING and its worker %q does not hold it", t["worker"])
 		a.must(a.in("workers", t["worker"], ""), id, "is RUNNING and its worker %q is not in workers, so nothing ends its lease", t["worker"])
-		a.must(engine.Number(t["epoch"]) > 0, id, "is RUNNING and was never claimed")
 	}
 	for key, members := range a.Zsets {
+		a.cure = ofTask(key)
 		if name, ok := strings.CutPrefix(key, "ready:"); ok && name != t["queue"] {
 			_, there := members[id]
 			a.must(!there, id, "is in the line of %s too", name)
+		}
+		if name, ok := strings.CutPrefix(key, "dead:"); ok && name != t["queue"] {
+			_, there := members[id]
+			a.must(!there, id, "is among the failed tasks of %s too", name)
 		}
 		if name, ok := strings.CutPrefix(key, "claims:"); ok && (name != t["worker"] || status != queue.Running) {
 			_, there := members[id]
@@ -247,19 +274,27 @@ func (a *audit) ancestry(id string, t map[string]string) {
 	}
 	owner, known := a.Tasks[of]
 	if !known {
+		a.cure = ownerLost
 		a.must(!Live(t), id, "lives and its owner has no record")
 		return
 	}
+	if !Live(t) && engine.Number(t["created_at"]) < engine.Number(owner["created_at"]) {
+		return // it belongs to an earlier task of this name (lua/task/left_behind.lua)
+	}
 	if Live(owner) {
+		a.cure = ofTask("children")
 		a.must(slices.Contains(a.Lists["children:"+of], id), id, "is not among its owner's children")
+		a.cure = ofTask("")
 		a.must(!a.in("retained", id, ""), id, "is in retained while its owner lives")
 	}
+	a.cure = contradiction
 	if bound := cmp.Or(owner["until"], owner["deadline_at"]); bound != "" {
 		final := cmp.Or(t["until"], t["deadline_at"])
 		a.must(final != "" && engine.Number(final) <= engine.Number(bound), id, "has a later deadline than its owner, or none")
 	}
 	if Live(t) && !Live(owner) {
 		_, draining := a.Zsets["draining"][of]
+		a.cure = ofTask("draining")
 		a.must(draining, id, "lives though its owner has ended, and the owner is not in draining, so nothing ends it")
 	}
 }
@@ -271,6 +306,7 @@ func (a *audit) indexes() {
 		if slices.Contains([]string{"workers", "forget", "throttled", "broken", "pending", "patience"}, kind) {
 			continue
 		}
+		a.cure = ofTask(key)
 		for id := range members {
 			t, known := a.Tasks[id]
 			if !known {
@@ -282,6 +318,7 @@ func (a *audit) indexes() {
 			}
 		}
 	}
+	a.cure = ofTask("")
 	for kind, ids := range a.Texts {
 		for id := range ids {
 			_, known := a.Tasks[id]

@@ -62,77 +62,104 @@ func furnished(t *testing.T, rdb redis.UniversalClient) *queue.Queue {
 	return q
 }
 
+// plants are damages of the namespace that furnished makes.
+var plants = []struct {
+	plant []string // commands; {r} is the root
+	told  string   // "" if there must be no finding
+	left  bool     // a repair cannot repair it
+}{
+	{[]string{"PING"}, "", false},
+	{[]string{"ZREM {r}:deadlines 0-p"}, "0-p: must be in deadlines", false},
+	{[]string{"ZADD {r}:deadlines 5 0-p"}, "0-p: must be in deadlines", false},
+	{[]string{"ZADD {r}:deadlines 5 0-b"}, "0-b: must not be in deadlines", false},
+	{[]string{"ZADD {r}:deadlines 5 0-zzz"}, "0-zzz: is in deadlines and has no record", false},
+	{[]string{"ZREM {r}:ready:default 0-p"}, "0-p: must be in ready:default", false},
+	{[]string{"ZADD {r}:ready:default 5 0-r"}, "0-r: is in the line of default too", false},
+	{[]string{"ZADD {r}:ready:other 5 0-p"}, "0-p: is in the line of other too", false},
+	{[]string{"ZADD {r}:ready:default 5 0-e.x"}, "0-e.x: is in ready:default and has no record", false},
+	{[]string{"ZREM {r}:claims:w1 0-r"}, "0-r: is RUNNING and its worker", false},
+	{[]string{"ZADD {r}:claims:w1 5 0-p"}, "0-p: is held by w1 and is PENDING", false},
+	{[]string{"ZADD {r}:claims:w2 5 0-r"}, "0-r: is held by w2 and is RUNNING", false},
+	{[]string{"ZADD {r}:claims:w2 5 0-r"}, "w2: holds claims and is not in workers", false},
+	{[]string{"ZREM {r}:workers w1"}, "0-r: is RUNNING and its worker \"w1\" is not in workers", false},
+	{[]string{"HSET {r}:worker:w9 seq 1"}, "w9: is a worker that is not in workers", false},
+	{[]string{"ZREM {r}:retained 0-e"}, "0-e: has ended and nothing removes its record", false},
+	{[]string{"ZADD {r}:retained 5 0-p"}, "0-p: is in retained and lives", false},
+	{[]string{"ZADD {r}:dead:default 5 0-p"}, "0-p: is in dead:default and lives", false},
+	{[]string{"ZADD {r}:draining 5 0-zzz"}, "0-zzz: is in draining and has no record", false},
+	{[]string{"ZREM {r}:dead:q0-e 0-e"}, "0-e: must be in dead:q0-e", false},
+	{[]string{"ZADD {r}:dead:q0-e 5 0-e"}, "0-e: must be in dead:q0-e", false},
+	{[]string{"ZADD {r}:dead:other 5 0-e"}, "0-e: is among the failed tasks of other too", false},
+	{[]string{"ZADD {r}:limits 5 0-p"}, "0-p: must not be in limits", false},
+	{[]string{"ZADD {r}:waits 5 0-p"}, "0-p: must not be in waits", false},
+	{[]string{"ZADD {r}:delayed 5 0-p"}, "0-p: must not be in delayed", false},
+	{[]string{"ZADD {r}:delayed 5 0-d"}, "0-d: must be in delayed", false},
+	{[]string{"ZADD {r}:draining 5 0-p"}, "0-p: is in draining and lives", false},
+	{[]string{"ZREM {r}:ready:default 0-p", "ZADD {r}:claims:w1 5 0-p"}, "0-p: must be in ready:default", true}, // its state may be lost
+	{[]string{"DEL {r}:ready:default"}, "0-p: must be in ready:default", false},
+	{[]string{"DEL {r}:claims:w1", "DEL {r}:worker:w1", "DEL {r}:workers"}, "0-r: is RUNNING and its worker", false},
+	{[]string{"HSET {r}:idem lost 0-e"}, "lost: is an idempotency key", false},
+	{[]string{"SREM {r}:kinds k"}, "figures:k: is not in the list of kinds", false},
+	{[]string{"HSET {r}:journal:0-a 1 abc bytes 7"}, "0-a: has a journal of 3 bytes, and has counted 7", false},
+	{[]string{"HSET {r}:wait:0-a settled 1"}, "0-a: has counted 1 ends", false},
+	{[]string{"ZADD {r}:pending:0-a 5 nobody"}, "0-a: waits for nobody, which is not a member", false},
+	{[]string{"DEL {r}:pending:0-a", "DEL {r}:settled:0-a"}, "0-a: waits for nothing", false},
+	{[]string{"DEL {r}:spec:0-a.1"}, "0-a: waits for 1, and there is no such task", true},
+	{[]string{"ZREM {r}:delayed 0-d"}, "0-d: must be in delayed", false},
+	{[]string{"LREM {r}:children:0-r 0 0-r.c"}, "0-r.c: is not among its owner's children", false},
+	{[]string{"DEL {r}:children:0-r"}, "0-r.c: is not among its owner's children", false},
+	{[]string{"RPUSH {r}:children:0-zzz 0-r.c"}, "0-zzz: has children and no record", false},
+	{[]string{"DEL {r}:spec:0-r {r}:state:0-r"}, "0-r.c: lives and its owner has no record", true},
+	{[]string{"DEL {r}:spec:0-b"}, "0-b: has the key payload:0-b and no record", false},
+	{[]string{"SET {r}:result:0-zzz x"}, "0-zzz: has the key result:0-zzz and no record", false},
+	{[]string{"SET {r}:state:0-p rubbish"}, "task:0-p: is not a key of Curfew", true},
+	{[]string{"DEL {r}:state:0-p", "RPUSH {r}:state:0-p x"}, "task:0-p: is not a key of Curfew", true},
+	{[]string{"SET {r}:what x"}, "what: is not a key of Curfew", true},
+	{[]string{"DEL {r}:deadlines", "SET {r}:deadlines x"}, "deadlines: is not a key of Curfew", true},
+	{[]string{"HDEL {r}:idem key"}, "0-k: lives, and its idempotency key leads to", false},
+	{[]string{"HSET {r}:idem lost 0-zzz"}, "lost: is an idempotency key whose task is gone", false},
+	{[]string{"HSET {r}:idem lost 0-p"}, "lost: is an idempotency key that its task 0-p does not have", false},
+	{[]string{"ZADD {r}:forget 5 lost"}, "lost: is an idempotency key in forget that does not exist", false},
+	{[]string{"ZADD {r}:forget 5 key"}, "key: is an idempotency key that must be in forget if", false},
+	{[]string{"HSET {r}:queue:q0-r running 2"}, "q0-r: has counted 2 running tasks, and there are 1", false},
+	{[]string{"HSET {r}:queue:q0-e running -1"}, "q0-e: has counted -1 running tasks, and there are 0", false},
+	{[]string{"HSET {r}:queue:q0-a waiting 0"}, "q0-a: has counted 0 waiting tasks, and there are 1", false},
+	{[]string{"SREM {r}:queues q0-r"}, "q0-r: is not in the list of queues", false},
+	{[]string{"HSET {r}:figures:x about x"}, "figures:x: is not in the list of kinds", false},
+	{[]string{"HDEL {r} controlled"}, "controlled: must be there if", false},
+	{[]string{"HSET {r}:queue:quiet rate 1"}, "quiet: must have all of rate", true},
+	{[]string{"RPUSH {r}:wake:quiet 1"}, "quiet: is paused and has a token", false},
+	{[]string{"RPUSH {r}:wake:default 1 1"}, "wake:default: has ", false},
+	{[]string{"ZADD {r}:throttled 5 default"}, "default: is in throttled and has no rate", false},
+	{[]string{"DEL {r}:wait:0-a"}, "0-a: must have the field waiting", false},
+	{[]string{"ZREM {r}:pending:0-a 1"}, "0-a: has a member 1 that is neither pending nor settled", false},
+	{[]string{"RPUSH {r}:settled:0-a 0"}, "0-a: has settled 0, which lives", false},
+	{[]string{"ZADD {r}:pending:0-zzz 1 1"}, "0-zzz: has the key pending:0-zzz, and has ended or has no record", false},
+	{[]string{"HSET {r}:journal:0-e bytes 1"}, "0-e: has the key journal:0-e, and has ended", false},
+}
+
+// do runs commands, in which {r} is the root.
+func do(t *testing.T, q *queue.Queue, commands []string) {
+	t.Helper()
+	for _, command := range commands {
+		var args []any
+		for _, word := range strings.Fields(strings.ReplaceAll(command, "{r}", q.Root(0))) {
+			args = append(args, word)
+		}
+		if err := q.Client().Do(context.Background(), args...).Err(); err != nil {
+			t.Fatal(command, err)
+		}
+	}
+}
+
 // Each case spoils one index of a sound partition. Run must find that, and return the same findings as Read and
 // Check, which read all keys at once.
 func TestEachPlantedInconsistencyIsFound(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
-	tests := []struct {
-		plant []string // commands; {r} is the root
-		told  string   // "" if there must be no finding
-	}{
-		{[]string{"PING"}, ""},
-		{[]string{"ZREM {r}:deadlines 0-p"}, "0-p: must be in deadlines"},
-		{[]string{"ZADD {r}:deadlines 5 0-p"}, "0-p: must be in deadlines"},
-		{[]string{"ZADD {r}:deadlines 5 0-b"}, "0-b: must not be in deadlines"},
-		{[]string{"ZADD {r}:deadlines 5 0-zzz"}, "0-zzz: is in deadlines and has no record"},
-		{[]string{"ZREM {r}:ready:default 0-p"}, "0-p: must be in ready:default"},
-		{[]string{"ZADD {r}:ready:default 5 0-r"}, "0-r: is in the line of default too"},
-		{[]string{"ZADD {r}:ready:other 5 0-p"}, "0-p: is in the line of other too"},
-		{[]string{"ZADD {r}:ready:default 5 0-e.x"}, "0-e.x: is in ready:default and has no record"},
-		{[]string{"ZREM {r}:claims:w1 0-r"}, "0-r: is RUNNING and its worker"},
-		{[]string{"ZADD {r}:claims:w1 5 0-p"}, "0-p: is held by w1 and is PENDING"},
-		{[]string{"ZADD {r}:claims:w2 5 0-r"}, "0-r: is held by w2 and is RUNNING"},
-		{[]string{"ZADD {r}:claims:w2 5 0-r"}, "w2: holds claims and is not in workers"},
-		{[]string{"ZREM {r}:workers w1"}, "0-r: is RUNNING and its worker \"w1\" is not in workers"},
-		{[]string{"HSET {r}:worker:w9 seq 1"}, "w9: is a worker that is not in workers"},
-		{[]string{"ZREM {r}:retained 0-e"}, "0-e: has ended and nothing removes its record"},
-		{[]string{"ZADD {r}:retained 5 0-p"}, "0-p: is in retained and lives"},
-		{[]string{"ZADD {r}:dead:default 5 0-p"}, "0-p: is in dead:default and lives"},
-		{[]string{"ZADD {r}:draining 5 0-zzz"}, "0-zzz: is in draining and has no record"},
-		{[]string{"ZREM {r}:delayed 0-d"}, "0-d: must be in delayed"},
-		{[]string{"LREM {r}:children:0-r 0 0-r.c"}, "0-r.c: is not among its owner's children"},
-		{[]string{"DEL {r}:children:0-r"}, "0-r.c: is not among its owner's children"},
-		{[]string{"RPUSH {r}:children:0-zzz 0-r.c"}, "0-zzz: has children and no record"},
-		{[]string{"DEL {r}:spec:0-r {r}:state:0-r"}, "0-r.c: lives and its owner has no record"},
-		{[]string{"DEL {r}:spec:0-b"}, "0-b: has the key payload:0-b and no record"},
-		{[]string{"SET {r}:result:0-zzz x"}, "0-zzz: has the key result:0-zzz and no record"},
-		{[]string{"SET {r}:state:0-p rubbish"}, "task:0-p: is not a key of Curfew"},
-		{[]string{"DEL {r}:state:0-p", "RPUSH {r}:state:0-p x"}, "task:0-p: is not a key of Curfew"},
-		{[]string{"SET {r}:what x"}, "what: is not a key of Curfew"},
-		{[]string{"DEL {r}:deadlines", "SET {r}:deadlines x"}, "deadlines: is not a key of Curfew"},
-		{[]string{"HDEL {r}:idem key"}, "0-k: lives, and its idempotency key leads to"},
-		{[]string{"HSET {r}:idem lost 0-zzz"}, "lost: is an idempotency key whose task is gone"},
-		{[]string{"HSET {r}:idem lost 0-p"}, "lost: is an idempotency key that its task 0-p does not have"},
-		{[]string{"ZADD {r}:forget 5 lost"}, "lost: is an idempotency key in forget that does not exist"},
-		{[]string{"ZADD {r}:forget 5 key"}, "key: is an idempotency key that must be in forget if"},
-		{[]string{"HSET {r}:queue:q0-r running 2"}, "q0-r: has counted 2 running tasks, and there are 1"},
-		{[]string{"HSET {r}:queue:q0-e running -1"}, "q0-e: has counted -1 running tasks, and there are 0"},
-		{[]string{"HSET {r}:queue:q0-a waiting 0"}, "q0-a: has counted 0 waiting tasks, and there are 1"},
-		{[]string{"SREM {r}:queues q0-r"}, "q0-r: is not in the list of queues"},
-		{[]string{"HSET {r}:figures:x about x"}, "figures:x: is not in the list of kinds"},
-		{[]string{"HDEL {r} controlled"}, "controlled: must be there if"},
-		{[]string{"HSET {r}:queue:quiet rate 1"}, "quiet: must have all of rate"},
-		{[]string{"RPUSH {r}:wake:quiet 1"}, "quiet: is paused and has a token"},
-		{[]string{"RPUSH {r}:wake:default 1 1"}, "wake:default: has "},
-		{[]string{"ZADD {r}:throttled 5 default"}, "default: is in throttled and has no rate"},
-		{[]string{"DEL {r}:wait:0-a"}, "0-a: must have the field waiting"},
-		{[]string{"ZREM {r}:pending:0-a 1"}, "0-a: has a member 1 that is neither pending nor settled"},
-		{[]string{"RPUSH {r}:settled:0-a 0"}, "0-a: has settled 0, which lives"},
-		{[]string{"ZADD {r}:pending:0-zzz 1 1"}, "0-zzz: has the key pending:0-zzz, and has ended or has no record"},
-		{[]string{"HSET {r}:journal:0-e bytes 1"}, "0-e: has the key journal:0-e, and has ended"},
-	}
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		for _, test := range tests {
+		for _, test := range plants {
 			q := furnished(t, rdb)
-			for _, command := range test.plant {
-				var args []any
-				for _, word := range strings.Fields(strings.ReplaceAll(command, "{r}", q.Root(0))) {
-					args = append(args, word)
-				}
-				if err := rdb.Do(t.Context(), args...).Err(); err != nil {
-					t.Fatal(command, err)
-				}
-			}
+			do(t, q, test.plant)
 			found, err := Run(t.Context(), q, 0)
 			if err != nil {
 				t.Fatal(err)

@@ -15,12 +15,16 @@ import (
 // decided, and that a sweep finds it when its time is over.
 func (a *audit) waits(id string, t map[string]string, status queue.Status) {
 	w, there := a.Hashes["wait:"+id]
+	a.cure = ofWait(t)
 	a.must(there == (t["waiting"] != ""), id, "must have the field waiting if and only if there is a wait:%s", id)
 	state := w["state"]
 	a.must((status == queue.Waiting) == (state == "open" || state == "fired"), id, "is %s, and its wait is %q: it must be WAITING if and only if the wait is open or fired", status, state)
 	a.must(!there || w["entry"] == t["waiting"], id, "is at the wait %q according to its record, and its wait is %q", t["waiting"], w["entry"])
+	a.cure = contradiction
 	a.attempt(id, t, status)
+	a.cure = ofTask("")
 	a.looked(id, t, w)
+	a.cure = ofWait(t)
 	if !there {
 		a.must(a.Zsets["pending:"+id] == nil && a.Lists["settled:"+id] == nil, id, "has members of a wait, and no wait")
 		return
@@ -31,6 +35,7 @@ func (a *audit) waits(id string, t map[string]string, status queue.Status) {
 	a.members(id, w)
 	a.counted(id, w)
 	if status == queue.Waiting {
+		a.cure = contradiction
 		a.must(t["suspended_by"] != "" && t["journal"] == "1" && t["worker"] == "" && t["role"] == "", id,
 			"is WAITING, and must have suspended_by and journal, no worker and no role")
 	}
@@ -104,7 +109,10 @@ func (a *audit) members(id string, w map[string]string) {
 			a.must(waits || has, id, "has a member %s that is neither pending nor settled", name)
 		}
 		member, known := a.Tasks[id+"."+name]
+		before := a.cure
+		a.cure = memberLost
 		a.must(known, id, "waits for %s, and there is no such task", name)
+		a.cure = before
 		a.must(!has || !Live(member), id, "has settled %s, which lives", name)
 		if ends := cmp.Or(w["wait_deadline_at"], kept); waits && known && w["state"] != "fired" {
 			late := ends != "" && engine.Number(member["completed_at"]) > engine.Number(ends)
@@ -182,10 +190,12 @@ func regard(mask string, t map[string]string) byte {
 func (a *audit) remembered() {
 	for key, f := range a.Hashes {
 		kind, id, _ := strings.Cut(key, ":")
+		a.cure = ofTask("")
 		if kind == "wait" || kind == "journal" {
-			a.kept(key, id)
+			a.ofAgent(key, id)
 		}
 		if kind == "journal" {
+			a.cure = ofTask("journal")
 			a.must(a.Tasks[id]["journal"] == "1", id, "has a journal, and its record has no field journal")
 			var size int64
 			for name, text := range f {
@@ -196,20 +206,21 @@ func (a *audit) remembered() {
 			a.must(engine.Number(f["bytes"]) == size, id, "has a journal of %d bytes, and has counted %s", size, f["bytes"])
 		}
 	}
+	a.cure = ofTask("")
 	for key := range a.Lists {
 		if id, ok := strings.CutPrefix(key, "settled:"); ok {
-			a.kept(key, id)
+			a.ofAgent(key, id)
 		}
 	}
 	for key := range a.Zsets {
 		if kind, id, ok := strings.Cut(key, ":"); ok && (kind == "pending" || kind == "patience") {
-			a.kept(key, id)
+			a.ofAgent(key, id)
 		}
 	}
 }
 
-// kept checks that a key belongs to an agent that lives.
-func (a *audit) kept(key, id string) {
+// ofAgent checks that a key belongs to an agent that lives.
+func (a *audit) ofAgent(key, id string) {
 	t, known := a.Tasks[id]
 	a.must(known && Live(t), id, "has the key %s, and has ended or has no record", key)
 }

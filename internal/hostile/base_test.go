@@ -46,6 +46,8 @@ func bases() []base {
 		of("cancel", "cancel", "word", "call", "reason", "why", "owner", "", "id", "0-p1", "id", "0-r1", "id", "0-d1", "id", "0-a2"),
 		of("cancel as an owner", "cancel", "word", "call", "reason", "why", "owner", "0-r1", "id", "0-r1.c"),
 		of("delete", "delete", "id", "0-e1", "id", "0-p1", "id", "0-r1.c"),
+		of("repair", "repair", "choice", "go", "choice", "task", "id", "0-p1", "opaque", "ready:hit", "choice", "wait", "id", "0-a2", "opaque", "1 1", "choice", "key", "opaque", "key", "opaque", ""),
+		of("repair names", "repair", "choice", "dry", "choice", "queue", "opaque", "hit", "opaque", "", "choice", "worker", "opaque", "w1", "opaque", "", "choice", "running", "opaque", "", "opaque", "go on"),
 		of("resolve", "resolve", "word", "call", "choice", "complete", "id", "0-o1", "opaque", "yes", "id", "0-a2.c", "opaque", "x"),
 		of("reject", "resolve", "word", "call", "choice", "fail", "id", "0-o1", "opaque", "no"),
 		of("control", "control", "queue", "hit", "choice", "paused", "switch", 1, "choice", "max_running", "switch", 5, "choice", "rate", "control", 5, "choice", "per_ms", "control", 1000, "choice", "burst", "control", 5),

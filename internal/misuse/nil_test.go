@@ -86,6 +86,8 @@ func functions(q *queue.Queue) map[string][]func() error {
 		"reaper.Sweep":        {func() error { return last(reaper.Sweep(ctx, nil, 0, "r", 1, 0)) }, func() error { return last(reaper.Sweep(none, q, 0, "r", 1, 0)) }},
 		"events.Read":         {func() error { return last(events.Read(none, q, "", 1, 0)) }, func() error { return last(events.Read(ctx, nil, "", 1, 0)) }},
 		"inspect.Audit":       {func() error { return last(inspect.Audit(none, q)) }, func() error { return last(inspect.Audit(ctx, nil)) }},
+		"inspect.Repair":      {func() error { return last(inspect.Repair(none, q, nil)) }, func() error { return last(inspect.Repair(ctx, nil, nil)) }},
+		"inspect.PlanRepair":  {func() error { return last(inspect.PlanRepair(none, q, nil)) }, func() error { return last(inspect.PlanRepair(ctx, nil, nil)) }},
 		"inspect.Explain":     {func() error { return last(inspect.Explain(none, q, "0-x")) }, func() error { return last(inspect.Explain(ctx, nil, "0-x")) }},
 		"inspect.Export":      {func() error { return last(inspect.Export(none, q, "", 1)) }, func() error { return last(inspect.Export(ctx, nil, "", 1)) }},
 		"inspect.ExportTo": {func() error { return inspect.ExportTo(none, q, &strings.Builder{}) }, func() error { return inspect.ExportTo(ctx, nil, &strings.Builder{}) },

@@ -4,7 +4,7 @@ import "slices"
 
 // kinds holds all bugs. Each has its name, its file, the text to replace, the text planted
 // in its place, and the story, or the part of the suite, that must find it.
-var kinds = [][]bug{settleBugs, fetchBugs, leaseBugs, lineBugs, timeBugs, retryBugs, sweepBugs, childBugs,
+var kinds = [][]bug{settleBugs, repairBugs, fetchBugs, leaseBugs, lineBugs, timeBugs, retryBugs, sweepBugs, childBugs,
 	enqueueBugs, keyBugs, hookBugs, promiseBugs, controlBugs, cancelBugs, signalBugs, recordBugs,
 	suspendBugs, waitBugs, wakeBugs, unitBugs, figureBugs, readBugs}
 

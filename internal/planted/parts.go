@@ -26,6 +26,7 @@ var parts = map[string]part{
 	"words":       {"queue", "^TestErrorsOfABrokenRecordNameNoLineOfTheLua$", nil},
 	"failures":    {"queue", "^TestAQueueKeepsItsFailures", nil},
 	"events":      {"events", "^TestTheStreamOfEventsIsCapped$/^redis$|^TestEventsOfOneCall/^redis$|^TestTrimmedEvents/.*/^redis$|^TestEntriesOfOtherPrograms/^redis$|^TestAllEventsOfMany", nil},
+	"repair":      {"internal/audit", "^TestEachPlantedInconsistencyIsRepaired$/^redis$", nil},
 	"kinds":       {"inspect", "^TestKindsBeyondAThousand", nil},
 }
 

@@ -3,6 +3,7 @@ package races
 import (
 	"time"
 
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
@@ -148,6 +149,17 @@ var lossesOfPolicies = []loss{
 			return err
 		}
 		return answer(l.caller.DeleteAll(l.Context(), ids))
+	}},
+
+	{"a repair", "repair", func(l *lossy) any {
+		owner := l.running(queue.Task{Kind: "a", Timeout: time.Hour}, queue.Task{Kind: "b", IdempotencyKey: "key"})[0]
+		l.tasks(queue.Task{Kind: "c"}, queue.Task{Kind: "c", ID: owner + ".1"})
+		l.Redis.Del(l.Context(), l.Key("ready:default"), l.Key("children:"+owner), l.Key("deadlines"), l.Key("claims:w"), l.Key("idem"))
+		found, err := inspect.Audit(l.Context(), l.Q)
+		if err != nil {
+			return err
+		}
+		return answer(inspect.Repair(l.Context(), l.caller, found))
 	}},
 
 	{"a queue is paused", "control", func(l *lossy) any {

@@ -1,6 +1,5 @@
--- schedule_removal sets when a terminal task's record is removed: after its retention, and not before 60 s, since a
--- caller can repeat a call for 30 s and must find the record. A child's retention starts when its owner
--- has ended, so that the owner can read it.
+-- schedule_removal sets when a terminal task's record is removed: after its retention. A child's retention starts when
+-- its owner has ended, so that the owner can read it.
 --
 -- What happens to an idempotency key depends on its scope. A key of scope "window" got its end when the task was
 -- created. A key of scope "started" was freed by the first claim; without a claim it is freed now. A key of scope
@@ -8,9 +7,9 @@
 --
 -- @use store/index
 -- @use task/idempotency
+-- @use task/retention
 local function schedule_removal(tx, task)
-  local span = tonumber(task.retention_ms or task.status == "COMPLETED" and 900000 or 604800000)
-  local goes = tx.at + math.max(span, 60000)
+  local goes = tx.at + retention(task)
   index.add(tx, tx.key.retained, string.format("%d", goes), task.id)
   if task.status ~= "COMPLETED" then
     index.add(tx, tx.key.dead .. task.queue, task.completed_at, task.id)

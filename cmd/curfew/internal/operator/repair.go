@@ -1,0 +1,102 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// maxUnasked is how many findings are repaired without a question.
+const maxUnasked = 1000
+
+// rounds is how often a namespace is repaired and audited again. A repair can show what was hidden before, such as the
+// number of running tasks once the claims are right.
+const rounds = 3
+
+func repair(c *cli.Context, q *queue.Queue, found []inspect.Finding) error {
+	if c.Bool("dry-run") {
+		plan, err := inspect.PlanRepair(c.Context, q, found)
+		if err != nil {
+			return err
+		}
+		var list []contradiction
+		for _, r := range plan {
+			list = append(list, remedied(r))
+		}
+		if err := printRemedies(c, list); err != nil {
+			return err
+		}
+		return verdict(c, q, len(found), "finding", "findings")
+	}
+	fmt.Fprintf(c.App.ErrWriter, "%s to be repaired\n", app.Plural(int64(len(found)), "finding is", "findings are"))
+	if len(found) > maxUnasked && !c.Bool("yes") {
+		if err := confirmRepair(c, len(found)); err != nil {
+			return err
+		}
+	}
+	list, left, err := repairAll(c, q, found)
+	if printed := printRemedies(c, list); err != nil || printed != nil {
+		if c.Context.Err() != nil {
+			return app.Interrupted("%s repaired; run it again for the others", app.Plural(int64(len(list)), "place was", "places were"))
+		}
+		return errors.Join(err, printed)
+	}
+	return verdict(c, q, left, "finding is left", "findings are left")
+}
+
+func confirmRepair(c *cli.Context, n int) error {
+	fmt.Fprint(c.App.ErrWriter, "Type their number to go on: ")
+	typed, _ := app.ReadLine(c.Context, c.App.Reader)
+	if c.Context.Err() != nil {
+		return app.Interrupted("nothing was repaired")
+	}
+	switch typed = strings.ReplaceAll(strings.TrimSpace(typed), ",", ""); {
+	case typed == strconv.Itoa(n):
+		return nil
+	case typed == "":
+		return errors.New("nothing was repaired: type the number of findings, or give --yes")
+	}
+	return fmt.Errorf("nothing was repaired: %s is not the number of findings, %s", app.PlainWord(typed), app.Grouped(int64(n)))
+}
+
+// repairAll repairs and audits until nothing more can be repaired. It returns what was repaired, then what is left, and
+// how many findings that is.
+func repairAll(c *cli.Context, q *queue.Queue, found []inspect.Finding) (list []contradiction, left int, err error) {
+	counter := app.NewCounter(c)
+	defer counter.Clear()
+	for range rounds {
+		remedies, err := inspect.Repair(c.Context, q, found)
+		if err != nil {
+			return list, 0, err
+		}
+		before := len(list)
+		for _, r := range remedies {
+			if r.Left == "" {
+				list = append(list, remedied(r))
+			}
+		}
+		counter.Show("repaired %s", app.Grouped(int64(len(list))))
+		if found, err = inspect.Audit(c.Context, q); err != nil {
+			return list, 0, err
+		}
+		if len(found) == 0 || len(list) == before {
+			break
+		}
+	}
+	plan, err := inspect.PlanRepair(c.Context, q, found)
+	for _, r := range plan {
+		r.Does = nil
+		if r.Left == "" {
+			r.Left = "it changed during the repair: repair again"
+		}
+		list = append(list, remedied(r))
+	}
+	return list, len(found), err
+}

@@ -1,0 +1,61 @@
+-- repair: an operator has what is stored beside the records made again from them: indexes, claims, keys, counters.
+--
+-- ARGV[1]  dry: tell what would be done, and change nothing; go: do it
+-- ARGV[2…] what, subject, where, …: up to 100 places that an audit has found wrong
+--
+--   task      id      keys in which it may be wrong, with spaces between them (ready:mail, children, journal)
+--   wait      agent   epoch and entry of its wait: the agent is given back
+--   queue     name    empty
+--   worker    name    empty
+--   kind      name    empty: its figures are listed
+--   controls  empty   empty: whether any queue has controls
+--   key       an idempotency key, and empty
+--   waiting   queue   how many, and the counters that were seen (repair/repair_waiting.lua)
+--   running   empty   empty, or "go on": running tasks are counted again, for all queues
+--
+-- Each is checked again before it is changed, so programs can run meanwhile. A repeat changes nothing more. No task ends:
+-- a reaper ends those whose time is up.
+--
+-- Returns  {more, {"OK", does, …} or {"LEFT", why, does, …}, …}. more is 1 if a count of running tasks goes on.
+--          After a MiB of payloads and journals the reply ends: send the others again
+-- Ends     CANCELLED: an agent that was to stop
+-- Flags    allow-oom        a full Redis can be repaired
+--
+-- @use repair/repairs
+-- @use store/answer
+-- @use store/begin
+-- @use store/read_root
+-- @use store/unit
+
+local function repair_all(tx, argv)
+  local answers, s = {0}, {size = 0, listed = {}}
+  for i = 2, #argv, 3 do
+    if s.size > 1048576 then
+      break
+    end
+    local r, why = repairs[argv[i]](tx, s, argv[i + 1], argv[i + 2])
+    answers[#answers + 1] = why and {"LEFT", why, unpack(r or {})} or {"OK", unpack(r)}
+  end
+  return answers
+end
+
+local function repair(keys, argv)
+  local dry = argv[1] == "dry"
+  if not dry and argv[1] ~= "go" or #argv > 301 or #argv % 3 ~= 1 then
+    error("repair takes dry or go, then what, subject and where of up to 100 places", 0)
+  end
+  for i = 2, #argv, 3 do
+    if #argv[i + 2] > 16384 then
+      error("argument " .. i + 2 .. " has " .. #argv[i + 2] .. " bytes, and the limit is 16384", 0)
+    elseif not repairs[argv[i]] then
+      error("argument " .. i .. " must be task, wait, queue, worker, kind, controls, key, waiting or running", 0)
+    end
+  end
+  local tx = read_root(begin(keys[1]))
+  if dry then
+    return repair_all(tx, argv)
+  end
+  local answers = unit(tx, repair_all, argv)
+  answers[1] = tx.root.recounted and 1 or 0
+  return answer(tx, answers)
+end
