@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	redistest.Main(m)
+	removeBuilt()
 }
 
 // workStage is a namespace for processes that run `curfew work`.
