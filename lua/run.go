@@ -125,10 +125,10 @@ var mayNotRun = regexp.MustCompile(`^NOPERM .* to run the '|^ERR unknown command
 
 // MayNotRun reports whether Redis refused a command itself: the user has no right to it, or
 // the server does not have it. Then the call has not run. A command that is refused for its
-// key is not meant.
+// key is not meant, and neither is a server that is asked for the master and is no sentinel.
 func MayNotRun(err error) bool {
 	var inside *ScriptError
-	return Raised(err) && !errors.As(err, &inside) && mayNotRun.MatchString(raised(err))
+	return Raised(err) && !errors.As(err, &inside) && !strings.Contains(err.Error(), "redis: all sentinels") && mayNotRun.MatchString(raised(err))
 }
 
 // raised returns the reply of Redis in err.

@@ -41,6 +41,8 @@ type Config struct {
 	// Access is what the program does with the namespace. Open checks that its user has the
 	// rights for it. Defaults to AccessAll.
 	Access Access
+	// Existing makes Open return [refusal.ErrNoNamespace] for a namespace that does not exist, and not create it.
+	Existing bool
 	// Strict makes Open refuse a Redis whose settings can lose tasks. Otherwise Open logs a
 	// warning.
 	Strict bool
@@ -77,8 +79,8 @@ type Queue struct {
 	kinds     ensuredKinds
 }
 
-// Open opens a namespace, and creates it if it is new. With AccessRead it does not create it, and
-// returns [refusal.ErrNoNamespace]. Open refuses
+// Open opens a namespace, and creates it if it is new. With AccessRead or Config.Existing it does not
+// create it, and returns [refusal.ErrNoNamespace]. Open refuses
 //   - a namespace with another number of partitions ([refusal.ErrPartitions]),
 //   - a namespace of a newer or an older version ([refusal.ErrNewer], [refusal.ErrOlder]),
 //   - a Redis that Curfew cannot work with ([refusal.ErrUnfit]),
@@ -147,12 +149,28 @@ func (c *Config) complete() error {
 	return nil
 }
 
+// removing is the version of a namespace that is being removed.
+const removing = "removing"
+
+// removingError is a [refusal.ErrOlder] that says what to do.
+type removingError struct{ namespace string }
+
+func (e *removingError) Error() string {
+	return fmt.Sprintf("the namespace %s is being removed: run `curfew namespace rm %s` to finish that", e.namespace, e.namespace)
+}
+
+func (e *removingError) Unwrap() error { return refusal.ErrOlder }
+
 // create creates or checks the root of every partition. The first one says how many partitions
 // there are.
 func (q *Queue) create(ctx context.Context) error {
+	made := "new"
+	if q.config.Existing {
+		made = "existing"
+	}
 	for p := 0; p == 0 || p < q.Partitions(); p++ {
 		words, err := worded(q.engine.Call(ctx, p, "open", recordVersion, q.Partitions(),
-			cmp.Or(string(q.config.Events), string(EventsTerminal)), q.config.EventMiB, cmp.Or(q.config.Figures, "on"), string(q.config.Access)))
+			cmp.Or(string(q.config.Events), string(EventsTerminal)), q.config.EventMiB, cmp.Or(q.config.Figures, "on"), string(q.config.Access), made))
 		if err != nil {
 			return err
 		}
@@ -171,6 +189,9 @@ func (q *Queue) create(ctx context.Context) error {
 				q.warnOfSettings(words)
 			}
 		case "VERSION":
+			if engine.Text(words[1]) == removing {
+				return &removingError{q.config.Namespace}
+			}
 			if engine.Number(words[1]) < recordVersion {
 				return fmt.Errorf("%w: its records have version %s, this program reads version %d", refusal.ErrOlder, engine.Text(words[1]), recordVersion)
 			}

@@ -50,19 +50,24 @@ func TestOpenRefusesABadConfig(t *testing.T) {
 	})
 }
 
-// A program that only reads does not create a namespace, and can open one that exists.
-func TestOpenToReadCreatesNoNamespace(t *testing.T) {
+// A program that only reads, or wants a namespace that exists, does not create one, and can open one that exists.
+func TestOpenOfAnExistingNamespaceCreatesNone(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
-		config := queue.Config{Namespace: "shop", Access: queue.AccessRead, Logger: slog.New(slog.DiscardHandler)}
-		if _, err := queue.Open(t.Context(), rdb, config); !errors.Is(err, refusal.ErrNoNamespace) || !strings.Contains(err.Error(), "shop") {
-			t.Errorf("Open = %v, want ErrNoNamespace with its name", err)
+		configs := []queue.Config{{Namespace: "shop", Access: queue.AccessRead}, {Namespace: "shop", Existing: true}, {Namespace: "shop", Partitions: 3, Existing: true, Access: queue.AccessWork}}
+		for i := range configs {
+			configs[i].Logger = slog.New(slog.DiscardHandler)
+			if _, err := queue.Open(t.Context(), rdb, configs[i]); !errors.Is(err, refusal.ErrNoNamespace) || !strings.Contains(err.Error(), "shop") {
+				t.Errorf("Open = %v, want ErrNoNamespace with its name", err)
+			}
 		}
 		if keys := redistest.Dump(t, rdb, ""); keys != "" {
 			t.Errorf("Open wrote something:\n%s", keys)
 		}
 		queuetest.Open(t, rdb, queue.Config{Namespace: "shop", Partitions: 3})
-		if q, err := queue.Open(t.Context(), rdb, config); err != nil || q.Partitions() != 3 {
-			t.Errorf("Open of a namespace that exists = %v, %v", q, err)
+		for _, config := range configs {
+			if q, err := queue.Open(t.Context(), rdb, config); err != nil || q.Partitions() != 3 {
+				t.Errorf("Open of a namespace that exists = %v, %v", q, err)
+			}
 		}
 	})
 }

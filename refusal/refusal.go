@@ -55,7 +55,7 @@ var (
 	ErrBroken = errors.New("the record is broken: see the namespace's key `broken`, and repair or remove the record")
 	// ErrPartitions means that the namespace has another number of partitions.
 	ErrPartitions = errors.New("the namespace has another number of partitions: it is fixed when a namespace is created; set Config.Partitions to 0 to use its number")
-	// ErrNoNamespace means that the namespace does not exist. With AccessRead, Open does not create it.
+	// ErrNoNamespace means that the namespace does not exist. With AccessRead or Config.Existing, Open does not create it.
 	ErrNoNamespace = errors.New("there is no such namespace: open it once with a program that may create it, or use another name")
 	// ErrNewer means that the namespace was created by a newer version of Curfew.
 	ErrNewer = errors.New("the namespace was created by a newer version: upgrade this program")

@@ -19,10 +19,7 @@ import (
 // folder. The test builds the command and sends it a signal.
 func TestInterruptedComparisonLeavesNothing(t *testing.T) {
 	t.Parallel()
-	program := filepath.Join(t.TempDir(), "curfew")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	program := built(t)
 	for _, test := range []struct {
 		claim    string
 		signal   syscall.Signal

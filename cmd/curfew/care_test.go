@@ -67,18 +67,6 @@ func TestDoctorExitsByTheWorstFinding(t *testing.T) {
 	}
 }
 
-func TestCareOfAServerThatIsAway(t *testing.T) {
-	for _, command := range []string{"doctor", "doctor --quick", "fsck"} {
-		t.Run(command, func(t *testing.T) {
-			t.Parallel()
-			code, out, errs := curfew(t, append(strings.Fields(command), "--redis", "redis://127.0.0.1:1")...)
-			if code != app.ExitUnreachable || out != "" || !strings.Contains(errs, "give the server's address with --redis or REDIS_URL") {
-				t.Errorf("exit %d, stdout %q, stderr %q", code, out, errs)
-			}
-		})
-	}
-}
-
 // A user without rights is told which, and nobody is told the password.
 func TestDoctorOfAUserWithoutRights(t *testing.T) {
 	server := redistest.Start(t)

@@ -23,7 +23,7 @@ func TestAnInterruptWhileConnectingEndsTheCommand(t *testing.T) {
 		want string
 	}{
 		{"explain 0-abc", app.ExitInterrupted, interrupted},
-		{"events", 0, ""},
+		{"events", app.ExitInterrupted, interrupted},
 		{"events --follow -o json", 0, ""},
 		{"export", app.ExitInterrupted, "curfew: interrupted: the export is not complete, and lacks its last line\n"},
 		{"functions ls", app.ExitInterrupted, interrupted},

@@ -1,19 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/internal/queuetest"
-	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -26,79 +21,6 @@ var fleetCommands = []string{
 	"kind ls", "kind get render", "kind set render --timeout 5s",
 	"worker ls", "worker get w1", "worker drain w1", "agent ls", "agent get " + anID,
 	"deadlines", "deadlines --overdue", "deadlines --by queue", "top --once",
-}
-
-// atOnce runs the command with each of the arguments at the same time, since most of them wait.
-func atOnce(args []string, do func(args string)) {
-	var all sync.WaitGroup
-	for _, a := range args {
-		all.Go(func() { do(a) })
-	}
-	all.Wait()
-}
-
-// Each command says in one line what is wrong, and ends with the right code.
-func TestFleetCommandsSayWhatIsWrong(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	admin := server.Client(t)
-	queuetest.Enqueue(t, queuetest.Open(t, admin, queue.Config{}), queue.Task{Queue: "mail"})
-	for user, rules := range map[string]string{"stranger": "~other* &* +@all", "reader": "~* &* +@read +@connection +info +evalsha +fcall"} {
-		words := []any{"ACL", "SETUSER", user, "on", ">secret"}
-		for rule := range strings.FieldsSeq(rules) {
-			words = append(words, rule)
-		}
-		if err := admin.Do(t.Context(), words...).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	dead := redistest.Start(t)
-	dead.Kill()
-	atOnce(fleetCommands, func(args string) {
-		for _, row := range []struct {
-			url  string
-			code int
-			want string
-		}{
-			{"redis://" + dead.Addr, app.ExitUnreachable, "give the server's address with --redis or REDIS_URL"},
-			{"redis://" + server.Addr + " --namespace crufew", app.ExitNotFound, "there is no namespace \"crufew\" on this Redis: give the namespace with --namespace"},
-			{"redis://" + server.Addr + " --namespace a{", app.ExitNotFound, "there is no namespace \"a{\""},
-			{"redis://stranger:secret@" + server.Addr, app.ExitFailed, "ACL SETUSER stranger ~curfew:{*"},
-			{"redis://stranger:wrong@" + server.Addr, app.ExitFailed, "password"},
-		} {
-			code, out, errs := typing(t, "", args+" --redis "+row.url)
-			if code != row.code || out != "" || !strings.Contains(errs, row.want) || strings.Contains(errs, "secret") || strings.Count(errs, "curfew: ") != 1 {
-				t.Errorf("%s at %s: exit %d, %q, %q; want exit %d and %q", args, row.url, code, out, errs, row.code, row.want)
-			}
-		}
-	})
-}
-
-// The reader of the output may go, as after `| head`.
-func TestAClosedOutputEndsAFleetCommandWithoutAnError(t *testing.T) {
-	_, url, agent := fleetNamespace(t)
-	r, w := io.Pipe()
-	r.Close()
-	for _, args := range fleetCommands {
-		var errs bytes.Buffer
-		if code := run(t.Context(), append([]string{"curfew"}, strings.Fields(strings.Replace(args, anID, agent, 1)+" --redis "+url)...), w, &errs); code != 0 || errs.Len() > 0 {
-			t.Errorf("curfew %s: exit %d, %s", args, code, &errs)
-		}
-	}
-}
-
-// A command that is interrupted while it connects has done nothing, and does not wait for the server.
-func TestAnInterruptWhileAFleetCommandConnects(t *testing.T) {
-	t.Parallel()
-	atOnce(fleetCommands, func(args string) {
-		ctx, interrupt := context.WithCancel(t.Context())
-		var out, errs bytes.Buffer
-		code := run(ctx, append([]string{"curfew"}, strings.Fields(args+" --redis redis://"+silent(t, interrupt))...), &out, &errs)
-		want := "curfew: interrupted\n"
-		if code != app.ExitInterrupted || out.Len() > 0 || errs.String() != want {
-			t.Errorf("curfew %s: exit %d, %q, %q; want %q", args, code, &out, &errs, want)
-		}
-	})
 }
 
 // example matches an invocation in a description, and part a word of it.

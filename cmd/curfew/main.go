@@ -26,6 +26,9 @@ import (
 
 func main() {
 	ctx := untilSignalled()
+	// Without this, a write to a pipe that nobody reads kills the process. Now it returns an error, which commands know.
+	// signal.Ignore would do the same to the commands that curfew work starts.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	redis.SetLogger(quiet{}) // errors are returned, and printed once
 	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
 }
@@ -44,6 +47,16 @@ type quiet struct{}
 // Printf drops the line.
 func (quiet) Printf(context.Context, string, ...any) {}
 
+// allCommands returns the commands, also those that are hidden.
+func allCommands() []*cli.Command {
+	commands := []*cli.Command{programs.Dev(), programs.Demo(), programs.Victim(), programs.Work(), programs.Guard(), programs.Reap(), benches.Bench(), tasks.Enqueue(), tasks.Get(),
+		tasks.List(), tasks.Wait(), tasks.Cancel(), tasks.Retry(), tasks.Remove(), tasks.Resolve(), tasks.Signal(), tasks.Events(), tasks.Explain(), tasks.Export(),
+		fleet.Top(), fleet.Deadlines(), fleet.Queues(), fleet.Kinds(), fleet.Workers(), fleet.Agents(), operator.Functions(), operator.Namespaces(), operator.Doctor(), operator.Fsck(),
+		shell.Completion(), shell.Version(), shell.Help(), shell.Complete(), shell.Docs()}
+	app.Share(commands)
+	return commands
+}
+
 // run runs the command with these arguments and outputs, and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return runWith(ctx, args, os.Stdin, stdout, stderr)
@@ -51,11 +64,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // runWith is run with another input.
 func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	commands := []*cli.Command{programs.Dev(), programs.Demo(), programs.Victim(), programs.Work(), programs.Guard(), programs.Reap(), benches.Bench(), tasks.Enqueue(), tasks.Get(),
-		tasks.List(), tasks.Wait(), tasks.Cancel(), tasks.Retry(), tasks.Remove(), tasks.Resolve(), tasks.Signal(), tasks.Events(), tasks.Explain(), tasks.Export(),
-		fleet.Top(), fleet.Deadlines(), fleet.Queues(), fleet.Kinds(), fleet.Workers(), fleet.Agents(), operator.Functions(), operator.Namespaces(), operator.Doctor(), operator.Fsck(),
-		shell.Completion(), shell.Version(), shell.Help(), shell.Complete(), shell.Docs()}
-	app.Share(commands)
+	commands := allCommands()
 	app.ExplainWrongFlags(commands)
 	program := &cli.App{
 		Reader:                    stdin,

@@ -21,7 +21,8 @@ func curfew(t *testing.T, args ...string) (code int, stdout, stderr string) {
 // nobody is an address at which no server listens. The port of a server that has ended can be that of the next one.
 const nobody = "127.0.0.1:1"
 
-// Wrong use exits with code 2, writes nothing to stdout, and says on stderr what to do.
+// Wrong use exits with code 2, writes nothing to stdout, and says on stderr what to do. The rows here are of single commands:
+// bad_input_test.go has what is wrong in the same way everywhere.
 func TestWrongUseSaysWhatToDo(t *testing.T) {
 	for _, test := range []struct {
 		args string
@@ -156,16 +157,6 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 		code, out, errs := curfew(t, strings.Fields(test.args)...)
 		if code != app.ExitUsage || !strings.Contains(errs, test.want) || out != "" {
 			t.Errorf("curfew %s: exit %d, stderr %q, stdout %q; want exit 2 and %q", test.args, code, errs, out, test.want)
-		}
-	}
-}
-
-func TestHelpOfEveryCommand(t *testing.T) {
-	for _, args := range []string{"--help", "dev --help", "demo --help", "demo crash --help", "demo fanout --help", "bench --help", "bench detect --help", "bench dispatch --help", "bench recovery --help", "bench throughput --help", "bench micro --help", "bench counts --help",
-		"work --help", "reap --help", "functions", "functions --help", "functions load --help", "functions ls --help", "functions show --help", "functions prune --help",
-		"namespace", "namespace --help", "namespace create --help", "namespace ls --help", "namespace rm -h"} {
-		if code, out, errs := curfew(t, strings.Fields(args)...); code != 0 || !strings.Contains(out, "USAGE") || errs != "" {
-			t.Errorf("curfew %s: exit %d, stdout %q, stderr %q", args, code, out, errs)
 		}
 	}
 }

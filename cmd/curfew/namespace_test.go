@@ -38,7 +38,7 @@ func TestNamespacesAreCreatedAndListed(t *testing.T) {
 		end["type"] != "end" || end["complete"] != true || end["namespaces"] != 2.0 || end["masters"] != 1.0 {
 		t.Errorf("%v", objects)
 	}
-	out = expect(t, app.ExitNotFound, "there is no namespace x, y on this Redis", "namespace ls x b y"+url)
+	out = expect(t, app.ExitNotFound, "there is no namespace \"x, y\" on this Redis", "namespace ls x b y"+url)
 	if !strings.Contains(out, "b  ") || strings.Contains(out, "shop") || strings.Contains(out, "looked") {
 		t.Errorf("ls b prints %s", out)
 	}
@@ -101,7 +101,7 @@ func TestANamespaceIsRemovedOnceItsNameIsTyped(t *testing.T) {
 	if removed := jsonLines(t, expect(t, 0, "", "namespace rm shop --unknown --yes -o json"+url))[0]; removed["type"] != "removed" || count(t, rdb) != 1 {
 		t.Errorf("%v; %d keys are left", removed, count(t, rdb))
 	}
-	expect(t, app.ExitNotFound, "there is no namespace shop on this Redis", "namespace rm shop --yes"+url)
+	expect(t, app.ExitNotFound, "there is no namespace \"shop\" on this Redis", "namespace rm shop --yes"+url)
 }
 
 func TestANamespaceInUseIsRemovedByForceOnly(t *testing.T) {

@@ -17,7 +17,8 @@ import (
 
 func TestWordsAreCompleted(t *testing.T) {
 	server := redistest.Start(t)
-	t.Setenv("REDIS_URL", "redis://"+server.Addr)
+	t.Setenv("CURFEW_REDIS_URL", "redis://"+server.Addr)
+	t.Setenv("REDIS_URL", "redis://"+nobody)
 	q := queuetest.Open(t, server.Client(t), queue.Config{Namespace: "shop"})
 	id := queuetest.Enqueue(t, q, queue.Task{Queue: "email", Kind: "letter", Timeout: time.Hour}).ID
 	for _, row := range []struct{ line, want string }{

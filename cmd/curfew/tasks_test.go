@@ -219,7 +219,7 @@ func TestGetPrintsAnAgent(t *testing.T) {
 	id := queuetest.Enqueue(t, q, queue.Task{Kind: "agent", Timeout: time.Hour}).ID
 	await.Until(t, "the agent waits", func() bool { return get(t, q, id).Status == queue.Waiting })
 	out := succeeds(t, url, "get", id)
-	for _, want := range []string{"agent  in queue default  WAITING", "\nwaits for (", id + ".s-approved", "\nchildren (1 were made)\n", "\nremembers (", "4711"} {
+	for _, want := range []string{"agent  in queue default  WAITING", "\nwaits for (", id + ".s-approved", "\nchildren (1 made)\n", "\nremembers (", "4711"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("get prints\n%s, want %q", out, want)
 		}
@@ -371,7 +371,7 @@ func TestTasksAreListed(t *testing.T) {
 		{"--status DONE", `--status "DONE" must be PENDING, RUNNING`},
 		{"--status FAILD", "(did you mean FAILED?)"},
 		{"--since soon", `--since "soon" must be an instant`},
-		{"--cursor x", "is not valid"},
+		{"--cursor x", "is not what ls has printed for these filters"},
 		{"--agent x", "is not a task's id"},
 		{"--queue=", "--queue must not be empty"},
 		{"--limit 0", "--limit 0 must be from 1"},

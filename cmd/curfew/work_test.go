@@ -46,6 +46,7 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	redistest.Main(m)
+	removeBuilt()
 }
 
 // workStage is a namespace for processes that run `curfew work`.

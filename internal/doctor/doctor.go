@@ -153,3 +153,11 @@ func (x *examination) lookAtNamespace(ctx context.Context) error {
 	x.found(OK, "rights", fmt.Sprintf("the user has those of the role %s", x.Access), "")
 	return x.lookAtWork(ctx, q)
 }
+
+// counted returns a number and what there is of it: 1 worker, 2 workers.
+func counted(n int64, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, several)
+}

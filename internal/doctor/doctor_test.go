@@ -128,26 +128,26 @@ func TestProblemsAreFound(t *testing.T) {
 		{"a slow script", "slow calls", func() {
 			do(t, rdb, "CONFIG", "SET", "slowlog-log-slower-than", "10000")
 			do(t, rdb, "EVAL", "local i = 0 while i < 3e7 do i = i + 1 end return 1", 0)
-		}, func() { do(t, rdb, "SLOWLOG", "RESET") }, "1 functions or scripts are in the slow log of the last hour"},
+		}, func() { do(t, rdb, "SLOWLOG", "RESET") }, "1 function or script is in the slow log of the last hour"},
 		{"a deadline that nobody enforced", "due work", func() {
 			do(t, rdb, "ZADD", q.Root(0)+":deadlines", time.Now().Add(-time.Minute).UnixMilli(), "0-x")
-		}, func() { do(t, rdb, "DEL", q.Root(0)+":deadlines") }, "fail 1 instants are more than 1s past, the oldest for 1m"},
+		}, func() { do(t, rdb, "DEL", q.Root(0)+":deadlines") }, "fail 1 instant is more than 1s past, the oldest for 1m"},
 		{"a limit that nobody enforced", "due work", func() {
 			do(t, rdb, "ZADD", q.Root(0)+":limits", time.Now().Add(-2*time.Second).UnixMilli(), "0-x")
-		}, func() { do(t, rdb, "DEL", q.Root(0)+":limits") }, "fail 1 instants are more than 1s past"},
+		}, func() { do(t, rdb, "DEL", q.Root(0)+":limits") }, "fail 1 instant is more than 1s past"},
 		{"no reaper, and no tasks", "reaper", func() { do(t, rdb, "HDEL", q.Root(0), "turn_until") }, func() {}, "warn no reaper runs in partition 0"},
 		{"no reaper, and tasks", "reaper", func() { queuetest.Enqueue(t, q, queue.Task{Queue: "emial", Kind: "letter", Timeout: time.Hour}) }, func() {
 			do(t, rdb, "HSET", q.Root(0), "turn_until", time.Now().Add(time.Hour).UnixMilli())
 		}, "fail no reaper runs in partition 0, so deadlines are not kept: run `curfew reap`"},
-		{"tasks and no worker", "queues", func() {}, func() {}, "warn 1 tasks are in line in queue emial, and no worker lives: run one that serves it"},
-		{"tasks in a queue that is not served", "queues", func() { worker(`{"queues":{"email":1},"kinds":["letter"]}`) }, func() {}, "warn 1 tasks are in line in queue emial, and no live worker serves it: run one that serves it, or enqueue to email"},
-		{"tasks in a queue that a worker may serve", "queues", func() { worker(`no JSON`) }, func() { worker(`{"queues":{"email":1},"kinds":["letter"]}`) }, "ok 1 workers"},
+		{"tasks and no worker", "queues", func() {}, func() {}, "warn 1 task is in line in queue emial, and no worker lives: run one that serves it"},
+		{"tasks in a queue that is not served", "queues", func() { worker(`{"queues":{"email":1},"kinds":["letter"]}`) }, func() {}, "warn 1 task is in line in queue emial, and no live worker serves it: run one that serves it, or enqueue to email"},
+		{"tasks in a queue that a worker may serve", "queues", func() { worker(`no JSON`) }, func() { worker(`{"queues":{"email":1},"kinds":["letter"]}`) }, "ok 1 worker,"},
 		{"tasks of a kind that nobody handles", "kinds", func() { bounce(t, q) }, func() {}, "warn no live worker of queue email handles the kind leter: 1 tasks or more are given back again and again: run one that does, or enqueue the kind letter"},
 		{"a paused queue", "queues", func() {
 			if _, err := q.Pause(t.Context(), "emial"); err != nil {
 				t.Fatal(err)
 			}
-		}, func() {}, "warn 1 tasks are in line in queue emial, and it is paused: resume it"},
+		}, func() {}, "warn 1 task is in line in queue emial, and it is paused: resume it"},
 		{"a partition is missing", "namespace", func() { do(t, rdb, "HSET", q.Root(0), "partitions", 2) }, func() { do(t, rdb, "HSET", q.Root(0), "partitions", 1) }, "fail shop lacks 1 of its 2 partitions: create them with `curfew namespace create shop`"},
 		{"records of another version", "namespace", func() { do(t, rdb, "HSET", q.Root(0), "version", 99) }, func() { do(t, rdb, "HSET", q.Root(0), "version", 2) }, "fail shop has records of version 99, which this program does not know"},
 	} {

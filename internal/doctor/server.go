@@ -231,7 +231,7 @@ func (x *examination) lookAtSlowCalls(ctx context.Context, node *redis.Client) {
 			n, longest = n+1, max(longest, entry.Duration)
 		}
 	}
-	switch text := fmt.Sprintf("%d functions or scripts are in the slow log of the last hour, the longest took %v", n, duration.Duration(longest.Round(time.Millisecond))); {
+	switch text := fmt.Sprintf("%s in the slow log of the last hour, the longest took %v", counted(int64(n), "function or script is", "functions or scripts are"), duration.Duration(longest.Round(time.Millisecond))); {
 	case longest > 100*time.Millisecond:
 		x.found(Warn, "slow calls", text, "see SLOWLOG GET: Redis does nothing else meanwhile; is the machine busy, or does it swap?")
 	case n > 0:

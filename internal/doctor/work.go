@@ -41,7 +41,7 @@ func (x *examination) lookAtWork(ctx context.Context, q *queue.Queue) error {
 		x.found(OK, "reaper", "one runs in each partition", "")
 	}
 	if overdue.n > 0 {
-		x.found(Fail, "due work", fmt.Sprintf("%d instants are more than %v past, the oldest for %v", overdue.n, duration.Duration(late), duration.Duration(overdue.oldest.Round(time.Millisecond))),
+		x.found(Fail, "due work", fmt.Sprintf("%s more than %v past, the oldest for %v", counted(overdue.n, "instant is", "instants are"), duration.Duration(late), duration.Duration(overdue.oldest.Round(time.Millisecond))),
 			"run another reaper, and look into the logs of those that run")
 	} else {
 		x.found(OK, "due work", "everything that is due is written", "")
@@ -158,7 +158,7 @@ func (x *examination) lookAtQueues(ctx context.Context, q *queue.Queue) error {
 		if s.Ready == 0 {
 			continue
 		}
-		waits := fmt.Sprintf("%d tasks are in line in queue %s, and ", s.Ready, s.Queue)
+		waits := fmt.Sprintf("%s in line in queue %s, and ", counted(s.Ready, "task is", "tasks are"), s.Queue)
 		unserved, nearest, _ := crew.Unserved(s.Queue)
 		switch {
 		case s.Paused:
@@ -177,10 +177,10 @@ func (x *examination) lookAtQueues(ctx context.Context, q *queue.Queue) error {
 		return err
 	}
 	if stats.Broken > 0 {
-		x.found(Warn, "records", fmt.Sprintf("%d tasks are put aside, since their records cannot be read", stats.Broken), "`curfew fsck` names them")
+		x.found(Warn, "records", counted(stats.Broken, "task is", "tasks are")+" put aside, since the records cannot be read", "`curfew fsck` names them")
 	}
 	if len(x.findings) == before {
-		x.found(OK, "queues", fmt.Sprintf("%d workers, and no task that none of them takes", len(workers)), "")
+		x.found(OK, "queues", fmt.Sprintf("%s, and each task in line has one that takes it", counted(int64(len(workers)), "worker", "workers")), "")
 	}
 	return nil
 }

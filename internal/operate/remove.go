@@ -245,12 +245,16 @@ func (s *Server) close(ctx context.Context, name string, roots []partitionRoot, 
 // setVersion sets the version in the root of a partition, if that exists. It changes nothing if the root has another version than from; "" stands
 // for any.
 func (s *Server) setVersion(ctx context.Context, name string, partition int, from, to string) error {
-	err := s.rdb.Eval(ctx, `
+	const text = `
 		local version = redis.call("HGET", KEYS[1], "version")
 		if version and (ARGV[1] == "" or ARGV[1] == version) then
 			redis.call("HSET", KEYS[1], "version", ARGV[2])
 		end
-		return 1`, []string{root(name, partition)}, from, to).Err()
+		return 1`
+	err := s.rdb.Eval(ctx, text, []string{root(name, partition)}, from, to).Err()
+	if redis.HasErrorPrefix(err, "OOM") { // a full Redis can be made less full; the embedded server does not know flags
+		err = s.rdb.Eval(ctx, "#!lua flags=allow-oom"+text, []string{root(name, partition)}, from, to).Err()
+	}
 	if lua.MayNotRun(err) {
 		return wrapped(refusal.ErrNoRight, "it needs +eval", err)
 	}

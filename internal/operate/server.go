@@ -76,6 +76,9 @@ func (s *Server) Masters() (names []string) {
 	return names
 }
 
+// Client returns the client that Connect was given.
+func (s *Server) Client() redis.UniversalClient { return s.rdb }
+
 // explain turns an error of Redis or of the connection into one that says what to do.
 func (s *Server) explain(ctx context.Context, err error) error { return s.engine.Unread(ctx, 0, err) }
 

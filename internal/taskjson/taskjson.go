@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/curfew-dev/curfew/internal/names"
@@ -66,6 +67,8 @@ func Check(text []byte) error {
 	switch err := json.Unmarshal(text, &value); {
 	case errors.As(err, &syntax) && int(syntax.Offset) >= len(text) && len(bytes.TrimSpace(text)) == 0:
 		return wrong(1, "JSON", "is missing")
+	case errors.As(err, &syntax) && strings.HasSuffix(syntax.Error(), "exceeded max depth"): // that of encoding/json
+		return tooManyLevels(int(syntax.Offset))
 	case errors.As(err, &syntax):
 		return wrong(max(int(syntax.Offset), 1), "JSON", "is not valid: %s", syntax)
 	case err != nil:
@@ -75,9 +78,13 @@ func Check(text []byte) error {
 		return wrong(firstNotUTF8(text), "JSON", "must be UTF-8")
 	}
 	if at := tooDeep(text); at > 0 {
-		return wrong(at, "JSON", "is nested too deep: a payload may have %d levels", maxDepth-1)
+		return tooManyLevels(at)
 	}
 	return nil
+}
+
+func tooManyLevels(at int) error {
+	return wrong(at, "JSON", "is nested too deep: a payload may have %d levels", maxDepth-1)
 }
 
 func firstNotUTF8(text []byte) int {

@@ -7,11 +7,12 @@
 -- ARGV[4]  about how many MiB of events a new namespace keeps, 1 to 65536; 0 or absent: 64
 -- ARGV[5]  whether a new namespace counts ends by kind (store/figures.lua): on, off; absent: on
 -- ARGV[6]  what the caller does, and needs rights for: produce, work, reap, read, all; absent: all
+-- ARGV[7]  whether a namespace that does not exist is made: new, existing; absent: new
 --
 -- Returns  {"OK", partitions, now, events, event_mib, figures}  the last three as the namespace has them
 --          {"VERSION", version}       its records are of a version that the caller does not know
 --          {"PARTITIONS", partitions} it has another number of partitions
---          {"MISSING"}                the namespace does not exist, and access read does not create it
+--          {"MISSING"}                the namespace does not exist, and access read and existing do not make it
 --          {"RIGHTS", word, …}        the user lacks rights; words as ACL SETUSER takes them. Nothing was changed
 --          {"INVALID", field, why}    nothing was changed
 -- Flags    allow-oom        opening must work on a full Redis
@@ -39,6 +40,8 @@ local function unfit(tx, version, wanted, argv)
     return "figures", setting("figures", argv[5])
   elseif not accesses[argv[6] or "all"] then
     return "access", "must be produce, work, reap, read or all"
+  elseif argv[7] and argv[7] ~= "new" and argv[7] ~= "existing" then
+    return "make", "must be new or existing"
   elseif not partition or tx.key.partition ~= string.format("%d", partition) then
     return "root", "must end with the number of the partition in braces, as curfew:{0} does"
   elseif partition >= math.max(wanted, 1) and wanted > 0 then
@@ -65,7 +68,7 @@ local function open(given, argv)
     return {"PARTITIONS", old[2] or ""}
   elseif old[1] then
     return {"OK", old[2] or "", tx.at, old[3] or "terminal", old[4] or "64", old[5] or "on"}
-  elseif access == "read" then
+  elseif access == "read" or argv[7] == "existing" then
     return {"MISSING"}
   elseif wanted == 0 and tx.key.partition ~= "0" then
     return {"INVALID", "partitions", "must be given for the first call of any partition but 0"}

@@ -13,15 +13,28 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
 
+	"github.com/curfew-dev/curfew/internal/operate"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
+)
+
+// RedisVariables and NamespaceVariables are the environment variables of the flags --redis and --namespace, the first one first.
+var (
+	RedisVariables     = []string{"CURFEW_REDIS_URL", "REDIS_URL"}
+	NamespaceVariables = []string{"CURFEW_NAMESPACE"}
+)
+
+// The values of these flags if neither the flag nor a variable is given.
+const (
+	DefaultRedis     = "redis://localhost:6379/0"
+	DefaultNamespace = "curfew"
 )
 
 // NamespaceFlags returns the flags that name a namespace and its server.
 func NamespaceFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "redis", EnvVars: []string{"CURFEW_REDIS_URL", "REDIS_URL"}, Value: "redis://localhost:6379/0", Usage: "the URL of Redis; if it has a password, set REDIS_URL instead: other users can read a command line"},
-		&cli.StringFlag{Name: "namespace", EnvVars: []string{"CURFEW_NAMESPACE"}, Value: "curfew", Usage: "the namespace, which must exist"},
+		&cli.StringFlag{Name: "redis", EnvVars: RedisVariables, Value: DefaultRedis, Usage: "the URL of Redis; if it has a password, set REDIS_URL instead: other users can read a command line"},
+		&cli.StringFlag{Name: "namespace", EnvVars: NamespaceVariables, Value: DefaultNamespace, Usage: "the namespace, which must exist"},
 	}
 }
 
@@ -69,24 +82,31 @@ func OpenAs(c *cli.Context, access queue.Access) (q *queue.Queue, stop func(), e
 // OpenOn opens the namespace of the flags. It fails if the namespace does not exist, because a mistyped name must not create
 // one, unless the command has a flag --create.
 func OpenOn(c *cli.Context, rdb redis.UniversalClient, config queue.Config) (*queue.Queue, error) {
-	config.Namespace = c.String("namespace")
+	config.Namespace, config.Existing = c.String("namespace"), !c.Bool("create")
 	if config.Namespace == "" {
 		return nil, Usage("--namespace must not be empty")
 	}
 	defer CutOff(c, rdb)()
-	if n, err := rdb.Exists(c.Context, config.Namespace+":{0}").Result(); err == nil && n == 0 && !c.Bool("create") {
-		return nil, NoNamespace(c, config.Namespace)
+	q, err := queue.Open(c.Context, rdb, config)
+	if errors.Is(err, refusal.ErrNoNamespace) {
+		cure := "give the namespace with --namespace, and the server with --redis or REDIS_URL"
+		if HasFlag(c.Command, "create") {
+			cure += ", or create it with `curfew namespace create` or --create"
+		}
+		return nil, NoNamespace(c.Context, rdb, config.Namespace, cure)
 	}
-	return queue.Open(c.Context, rdb, config) // if Exists fails, this returns a better error
+	return q, err
 }
 
-// NoNamespace returns the error for the namespace of the flags, which does not exist.
-func NoNamespace(c *cli.Context, name string) error {
-	cure := "give the namespace with --namespace, and the server with --redis or REDIS_URL"
-	if HasFlag(c.Command, "create") {
-		cure += ", or create it with `curfew namespace create` or --create"
-	}
-	return cli.Exit(fmt.Sprintf("there is no namespace %q on this Redis: %s", refusal.Clip(name), cure), ExitNotFound)
+// patience is how long the search for the name that is nearest to a mistyped one may take.
+const patience = 300 * time.Millisecond
+
+// NoNamespace returns the error for a namespace that does not exist, with the nearest name. cure says what to do.
+func NoNamespace(ctx context.Context, rdb redis.UniversalClient, name, cure string) error {
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	near := DidYouMean(name, operate.Names(ctx, rdb, "", operate.Namespaces, ""))
+	return cli.Exit(fmt.Sprintf("there is no namespace %q on this Redis%s: %s", refusal.Clip(name), near, cure), ExitNotFound)
 }
 
 // IsAway reports whether an error says that Redis cannot be reached.
@@ -114,8 +134,10 @@ func Failure(c *cli.Context, err error) error {
 		return ErrInterrupted
 	case errors.Is(err, refusal.ErrInvalid):
 		return Usage("%v", err)
-	case IsAway(err):
+	case errors.Is(err, refusal.ErrUnavailable) && !errors.As(err, new(redis.Error)): // no server has answered
 		return cli.Exit(fmt.Sprintf("%v: give the server's address with --redis or REDIS_URL", err), ExitUnreachable)
+	case IsAway(err):
+		return cli.Exit(err.Error(), ExitUnreachable)
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("%w: the output is not complete; free some space, or write to another file", err)
 	}

@@ -29,6 +29,8 @@ func Body(c *cli.Context, what, word string) ([]byte, error) {
 	var body []byte
 	var err error
 	switch name, isFile := strings.CutPrefix(word, "@"); {
+	case word == "@":
+		return nil, Usage("%s: @ needs the name of a file: write @FILE", what)
 	case word == "-":
 		body, err = readAll(c.Context, c.App.Reader)
 	case isFile:

@@ -37,6 +37,27 @@ func WriteLine(w io.Writer, value any) error {
 	return err
 }
 
+// GoOn makes a command that changes many things go on when nobody reads its output any more, as after `| head`.
+func GoOn(c *cli.Context) { c.App.Writer = &unread{out: c.App.Writer} }
+
+// unread is an output whose reader may go.
+type unread struct {
+	out  io.Writer
+	gone bool
+}
+
+func (u *unread) Write(p []byte) (int, error) {
+	if u.gone {
+		return len(p), nil
+	}
+	n, err := u.out.Write(p)
+	if err != nil && Quietly(err) == nil {
+		u.gone = true
+		return len(p), nil
+	}
+	return n, err
+}
+
 // OnServer returns the action of a command about a whole server: it checks the arguments, connects and calls do.
 func OnServer(t Args, do func(c *cli.Context, s *operate.Server, words []string) error) cli.ActionFunc {
 	return func(c *cli.Context) error {

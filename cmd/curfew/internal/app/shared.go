@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
@@ -129,7 +130,7 @@ func readSettings(c *cli.Context, known map[string]bool) (settings map[string]st
 	}
 	file, err := os.Open(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && c.String("config") == "":
+	case c.String("config") == "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)):
 		return nil, "", nil
 	case err != nil:
 		return nil, "", Usage("--config: %v", err)

@@ -86,6 +86,14 @@ func (l workerLine) queues(quote func(string) string) string {
 	return cmp.Or(strings.Join(words, ","), "-")
 }
 
+// pid returns the process id, "" if the worker has not told it.
+func (l workerLine) pid() string {
+	if l.PID == 0 {
+		return ""
+	}
+	return strconv.Itoa(l.PID)
+}
+
 func (l workerLine) kinds() string {
 	var words []string
 	for _, kind := range l.Kinds {
@@ -120,7 +128,7 @@ var workerList = app.List[workerLine]{
 		{Name: "queues", Show: func(l workerLine) string { return l.queues(app.PlainWord) }},
 		{Name: "kinds", Show: workerLine.kinds},
 		{Name: "host", Wide: true, Show: func(l workerLine) string { return orDash(app.PlainText(l.Host)) }},
-		{Name: "pid", Wide: true, Right: true, Show: func(l workerLine) string { return strconv.Itoa(l.PID) }},
+		{Name: "pid", Wide: true, Right: true, Show: func(l workerLine) string { return orDash(l.pid()) }},
 		{Name: "started", Wide: true, Show: func(l workerLine) string { return orDash(instant(l.StartedAt)) }},
 		{Name: "lease ends", Wide: true, Show: func(l workerLine) string { return orDash(instant(l.LeaseEndsAt)) }},
 	},
@@ -184,12 +192,8 @@ func workerGetCommand() *cli.Command {
 				case app.InJSON(c):
 					return app.PrintLine(c, l)
 				}
-				pid := ""
-				if l.PID > 0 {
-					pid = strconv.Itoa(l.PID)
-				}
 				return facts(c, l.Worker, "state", l.state(), "running", l.load(), "queues", l.queues(app.PlainWord), "kinds", l.kinds(), "name", app.PlainText(l.Name),
-					"host", app.PlainText(l.Host), "pid", pid, "started", instant(l.StartedAt), "asked to stop", instant(l.StopAt), "lease ends", instant(l.LeaseEndsAt))
+					"host", app.PlainText(l.Host), "pid", l.pid(), "started", instant(l.StartedAt), "asked to stop", instant(l.StopAt), "lease ends", instant(l.LeaseEndsAt))
 			})
 		}),
 	}

@@ -116,7 +116,7 @@ partitions cannot be changed. The Redis user needs the rights of a producer (doc
 			return app.OnServer(oneName, func(c *cli.Context, s *operate.Server, words []string) error {
 				before, after, err := s.Set(c.Context, words[0], settings)
 				if err != nil {
-					return useError(words[0], err)
+					return useError(c, s, words[0], err)
 				}
 				return tellSet(c, before, after)
 			})(c)
@@ -195,7 +195,7 @@ func showNamespaces(c *cli.Context, s *operate.Server, names []string) error {
 		return err
 	}
 	if len(missing) > 0 {
-		return cli.Exit(fmt.Sprintf("there is no namespace %s on this Redis: `curfew namespace ls` lists them", strings.Join(missing, ", ")), app.ExitNotFound)
+		return noNamespace(c, s, strings.Join(missing, ", "))
 	}
 	return nil
 }
@@ -311,7 +311,7 @@ func removeNamespace(c *cli.Context, s *operate.Server, name string) error {
 		if n > 0 {
 			err = fmt.Errorf("%w; %s of %s removed, and no program can use the rest: `curfew namespace rm %s` removes it", err, app.Plural(n, "key", "keys"), name, name)
 		}
-		return useError(name, err)
+		return useError(c, s, name, err)
 	}
 	if app.InJSON(c) {
 		return tellKeys(c, "removed", name, removed, left.Unknown)
@@ -324,13 +324,17 @@ func removeNamespace(c *cli.Context, s *operate.Server, name string) error {
 	return err
 }
 
+func noNamespace(c *cli.Context, s *operate.Server, name string) error {
+	return app.NoNamespace(c.Context, s.Client(), name, "`curfew namespace ls` lists them")
+}
+
 // useError adds what to do to an error about a namespace.
-func useError(name string, err error) error {
+func useError(c *cli.Context, s *operate.Server, name string, err error) error {
 	if errors.As(err, new(*operate.InUseError)) {
 		return fmt.Errorf("%w: stop its programs and wait for that time, or give --force", err)
 	}
 	if errors.Is(err, refusal.ErrNoNamespace) {
-		return cli.Exit(fmt.Sprintf("there is no namespace %s on this Redis: `curfew namespace ls` lists them", name), app.ExitNotFound)
+		return noNamespace(c, s, name)
 	}
 	return err
 }
@@ -339,14 +343,14 @@ func useError(name string, err error) error {
 func confirm(c *cli.Context, s *operate.Server, name string) (bool, error) {
 	used := s.InUse(c.Context, name)
 	if used != nil && (!errors.As(used, new(*operate.InUseError)) || !c.Bool("dry-run") && !c.Bool("force")) {
-		return false, useError(name, used)
+		return false, useError(c, s, name, used)
 	}
 	keys, err := s.CountKeys(c.Context, name, app.Progress(c, "counting "+name))
 	if err != nil {
 		return false, err
 	}
 	if keys.Sum()+keys.Unknown == 0 {
-		return false, useError(name, refusal.ErrNoNamespace)
+		return false, useError(c, s, name, refusal.ErrNoNamespace)
 	}
 	if err := tellKeys(c, "found", name, keys, keys.Unknown); err != nil {
 		return false, err

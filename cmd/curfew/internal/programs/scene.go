@@ -40,7 +40,7 @@ the lease of the worker ends, a second later, they are given to another worker, 
 			}
 			return demo.Crash(c.Context, s, func(lease time.Duration) *exec.Cmd {
 				cmd := exec.Command(self, VictimName, "--namespace", s.Queue.Namespace(), "--lease", lease.String())
-				cmd.Env = append(os.Environ(), "REDIS_URL="+url) // other users can read a command line
+				cmd.Env = append(os.Environ(), app.RedisVariables[0]+"="+url) // other users can read a command line
 				return cmd
 			})
 		})

@@ -59,7 +59,8 @@ type line struct {
 }
 
 func readLine(commands []*cli.Command, words []string) line {
-	l := line{commands: commands, last: words[len(words)-1], redis: cmp.Or(os.Getenv("REDIS_URL"), "redis://localhost:6379/0"), namespace: "curfew"}
+	l := line{commands: commands, last: words[len(words)-1],
+		redis: cmp.Or(append(values(app.RedisVariables), app.DefaultRedis)...), namespace: cmp.Or(append(values(app.NamespaceVariables), app.DefaultNamespace)...)}
 	for _, word := range words[:len(words)-1] {
 		switch {
 		case l.flag != nil:
@@ -73,6 +74,14 @@ func readLine(commands []*cli.Command, words []string) line {
 		}
 	}
 	return l
+}
+
+// values returns the values of environment variables.
+func values(variables []string) (list []string) {
+	for _, name := range variables {
+		list = append(list, os.Getenv(name))
+	}
+	return list
 }
 
 // set notes the value of a flag.

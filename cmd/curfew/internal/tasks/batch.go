@@ -51,6 +51,7 @@ func enqueueBatch(c *cli.Context) error {
 			app.Grouped(bad), app.Plural(lines, "line is", "lines are"))
 	}
 	return app.OnNamespaceAs(queue.AccessProduce, app.Nothing, func(c *cli.Context, q *queue.Queue, _ []string) error {
+		app.GoOn(c)
 		b := &batch{c: c, q: q, file: file, total: lines - bad, counter: app.NewCounter(c)}
 		err := b.print()
 		b.counter.Clear()
@@ -61,6 +62,9 @@ func enqueueBatch(c *cli.Context) error {
 // openBatch returns the file of --batch. Stdin is copied to a file first, since the batch is read twice.
 func openBatch(c *cli.Context) (file *os.File, done func(), err error) {
 	name := c.String("batch")
+	if name == "" {
+		return nil, nil, app.UsageOf(c, "--batch needs the name of a file, or - for stdin")
+	}
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
@@ -244,8 +248,6 @@ func (b *batch) verdict(err error, bad int64) error {
 	switch {
 	case b.c.Context.Err() != nil:
 		return app.Interrupted("%s", said)
-	case app.Quietly(err) == nil && err != nil:
-		return nil
 	case err != nil:
 		failed := app.Failure(b.c, err)
 		code := app.ExitFailed

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -35,19 +36,25 @@ func Events() *cli.Command {
 			if _, err := app.Arguments(c, app.Nothing); err != nil {
 				return err
 			}
+			// Only a command that follows ends by an interrupt. Otherwise the events that it has not printed are missing.
+			end := app.Failure
+			if c.Bool("follow") {
+				end = app.Endless
+			}
 			q, stop, err := app.OpenAs(c, queue.AccessRead)
 			if err != nil {
-				return app.Endless(c, err)
+				return end(c, err)
 			}
 			defer stop()
 			tell := tellText
 			if app.InJSON(c) {
-				tell = tellJSON
+				tell = newTellJSON()
 			}
 			if c.Bool("hide-payloads") {
 				tell = hiding(tell)
 			}
-			return app.Endless(c, follow(c.Context, q, events.Cursor(c.String("from")), c.Int("n"), c.Bool("follow"), c.App.Writer, tell))
+			err = follow(c.Context, q, events.Cursor(c.String("from")), c.Int("n"), c.Bool("follow"), c.App.Writer, tell)
+			return end(c, cmp.Or(err, c.Context.Err()))
 		},
 	}
 }
@@ -99,9 +106,20 @@ func follow(ctx context.Context, q *queue.Queue, at events.Cursor, n int, endles
 	}
 }
 
-// tellJSON writes one line for each event, and after each batch a line with the cursor.
+// newTellJSON returns a teller that writes one line for each event, and after each batch a line with the cursor, if that is another one.
 // The kind of a line says which it is.
-func tellJSON(w io.Writer, batch events.Batch, _ bool) error {
+func newTellJSON() teller {
+	var told events.Cursor
+	return func(w io.Writer, batch events.Batch, _ bool) error {
+		if err := tellBatch(w, batch); err != nil || batch.Next == told {
+			return err
+		}
+		told = batch.Next
+		return app.WriteLine(w, map[string]string{"kind": "cursor", "cursor": string(told)})
+	}
+}
+
+func tellBatch(w io.Writer, batch events.Batch) error {
 	for _, gap := range batch.Gaps {
 		if err := app.WriteLine(w, struct {
 			Kind string `json:"kind"`
@@ -115,7 +133,7 @@ func tellJSON(w io.Writer, batch events.Batch, _ bool) error {
 			return err
 		}
 	}
-	return app.WriteLine(w, map[string]string{"kind": "cursor", "cursor": string(batch.Next)})
+	return nil
 }
 
 // tellText writes one line for each event, for people, and at the end the cursor.
@@ -124,7 +142,7 @@ func tellText(w io.Writer, batch events.Batch, end bool) error {
 		fmt.Fprintf(w, "  missed: %s\n", gapText(gap))
 	}
 	for _, e := range batch.Events {
-		words := []string{e.At.UTC().Format("2006-01-02T15:04:05.000Z"), app.PlainWord(e.Kind), app.PlainWord(e.TaskID), app.PlainWord(e.TaskKind), app.PlainWord(e.Queue),
+		words := []string{e.At.UTC().Format("2006-01-02T15:04:05.000Z"), wordOrDash(e.Kind), wordOrDash(e.TaskID), wordOrDash(e.TaskKind), wordOrDash(e.Queue),
 			fmt.Sprintf("epoch=%d attempt=%d", e.Epoch, e.Attempt)}
 		if e.Worker != "" {
 			words = append(words, "worker="+app.PlainWord(e.Worker))
@@ -141,6 +159,13 @@ func tellText(w io.Writer, batch events.Batch, end bool) error {
 		return err
 	}
 	return nil
+}
+
+func wordOrDash(text string) string {
+	if text == "" {
+		return "-" // an event of a queue has no task
+	}
+	return app.PlainWord(text)
 }
 
 func gapText(gap events.Gap) string {

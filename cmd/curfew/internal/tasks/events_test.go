@@ -17,7 +17,7 @@ func TestAnInterruptBeforeTheFirstEventPrintsNoCursor(t *testing.T) {
 	queuetest.Enqueue(t, q, queue.Task{Kind: "k"})
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
-	for name, tell := range map[string]teller{"text": tellText, "json": tellJSON} {
+	for name, tell := range map[string]teller{"text": tellText, "json": newTellJSON()} {
 		var out bytes.Buffer
 		if err := follow(ctx, q, events.Oldest, 0, true, &out, tell); err != nil || out.Len() > 0 {
 			t.Errorf("%s: %v, %q, want no output", name, err, &out)

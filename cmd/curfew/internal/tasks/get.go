@@ -111,7 +111,7 @@ func describeAgent(b *strings.Builder, w *inspect.Whole, full bool) {
 		}
 	}
 	if len(w.Children) > 0 {
-		fmt.Fprintf(b, "\nchildren (%s were made)\n", w.Fields["children"])
+		fmt.Fprintf(b, "\nchildren (%s made)\n", w.Fields["children"])
 		lines := make([]string, len(w.Children))
 		for i, child := range w.Children {
 			lines[i] = related(child)

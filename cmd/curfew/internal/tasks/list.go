@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 func List() *cli.Command {
@@ -90,6 +92,9 @@ func list(c *cli.Context, q *queue.Queue, f inspect.Filter) error {
 		for n < c.Int("limit") && looked < c.Int("looks") {
 			f.Looks = min(10_000, c.Int("looks")-looked)
 			got, err := inspect.List(c.Context, q, f, next, min(c.Int("limit")-n, 1000))
+			if wrong := new(refusal.InvalidError); errors.As(err, &wrong) && wrong.Field == "page" {
+				err = app.UsageOf(c, "--cursor %q is not what ls has printed for these filters", refusal.Clip(next))
+			}
 			if err != nil {
 				yield(inspect.Line{}, err)
 				return

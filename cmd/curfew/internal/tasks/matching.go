@@ -142,6 +142,7 @@ func (m matching) confirm(c *cli.Context, n int64) error {
 var errEnough = errors.New("enough")
 
 func (m matching) all(c *cli.Context, q *queue.Queue, f inspect.Filter, n int64) error {
+	app.GoOn(c)
 	counter := app.NewCounter(c)
 	var met, done int64
 	err := tell(c, m.verb, func(yield func(outcome, error) bool) {

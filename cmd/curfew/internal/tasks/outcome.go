@@ -117,6 +117,7 @@ func changed(access queue.Access, verb string, do func(c *cli.Context, q *queue.
 		if err := checkIDs(q, ids); err != nil {
 			return err
 		}
+		app.GoOn(c)
 		done := 0
 		err := tell(c, verb, func(yield func(outcome, error) bool) {
 			for some := range slices.Chunk(ids, 500) {
