@@ -15,9 +15,6 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// recordVersion is the version of the records that this code writes.
-const recordVersion = 2
-
 // Config adjusts a Queue. The zero value is ready to use.
 type Config struct {
 	// Namespace is the name of one deployment on a Redis. Defaults to "curfew".
@@ -160,8 +157,9 @@ func (c *Config) complete() error {
 // create creates or checks the root of every partition. The first one says how many partitions
 // there are.
 func (q *Queue) create(ctx context.Context) error {
+	mine := q.engine.Library().Versions()
 	for p := 0; p == 0 || p < q.Partitions(); p++ {
-		words, err := worded(q.engine.Call(ctx, p, "open", recordVersion, q.Partitions(), string(q.config.Events), q.config.EventMiB, q.config.Figures, string(q.config.Access)))
+		words, err := worded(q.engine.Call(ctx, p, "open", mine.Newest, q.Partitions(), string(q.config.Events), q.config.EventMiB, q.config.Figures, string(q.config.Access)))
 		if err != nil {
 			return err
 		}
@@ -177,10 +175,10 @@ func (q *Queue) create(ctx context.Context) error {
 			}
 			q.engine.SetPartitions(int(n))
 		case "VERSION":
-			if engine.Number(words[1]) < recordVersion {
-				return fmt.Errorf("%w: its records have version %s, this program reads version %d", refusal.ErrOlder, engine.Text(words[1]), recordVersion)
+			if err := engine.OtherVersion(engine.Text(words[1]), mine); err != nil {
+				return err
 			}
-			return fmt.Errorf("%w: its records have version %s, this program reads version %d", refusal.ErrNewer, engine.Text(words[1]), recordVersion)
+			return engine.Unexpected("answer to open", words)
 		case "RIGHTS":
 			return q.engine.Lacks(ctx, p, words[1:])
 		case "MISSING":

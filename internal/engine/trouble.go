@@ -84,6 +84,10 @@ func (e *Engine) diagnoseAnswer(err error, text string) trouble {
 	switch {
 	case strings.Contains(text, "WRONGTYPE"):
 		return trouble{kind: refusal.ErrWrongType}
+	case strings.Contains(text, "NEWER "): // lua/store/supported.lua
+		return trouble{kind: refusal.ErrNewer}
+	case strings.Contains(text, "OLDER "):
+		return trouble{kind: refusal.ErrOlder}
 	case strings.Contains(text, "BROKEN "):
 		return trouble{kind: refusal.ErrBroken}
 	}
