@@ -22,6 +22,8 @@ func TestNoCommandWorksOnANewerVersion(t *testing.T) {
 	if err := rdb.HSet(t.Context(), q.Root(0), "version", "3").Err(); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("CURFEW_REDIS_URL", "redis://"+server.Addr)
+	t.Setenv("CURFEW_NAMESPACE", "shop")
 	before := redistest.Dump(t, rdb, "")
 	for _, args := range []string{
 		"enqueue k --timeout 1m", "get ID", "ls", "wait ID", "cancel ID", "retry ID", "rm ID", `resolve ID 1`, "signal ID go", "explain ID", "deadlines", "events", "export",
@@ -33,7 +35,7 @@ func TestNoCommandWorksOnANewerVersion(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, errors.New("it did not end by itself"))
 		var out, errs strings.Builder
 		words := append([]string{"curfew"}, strings.Fields(strings.ReplaceAll(args, "ID", id))...)
-		code := run(ctx, append(words, "--redis", "redis://"+server.Addr, "--namespace", "shop"), &out, &errs)
+		code := run(ctx, words, &out, &errs)
 		cancel()
 		if code != app.ExitFailed || out.String() != "" || !strings.Contains(errs.String(), "the namespace has a newer version: upgrade this program") {
 			t.Errorf("curfew %s: exit %d, stdout %q, stderr %q", args, code, &out, &errs)

@@ -13,7 +13,7 @@
 -- @use named/reply
 -- @use named/root_of
 local function stats(keys, argv)
-  local root = root_of(keys)
+  root_of(keys)
   local page = count_of(options.read(argv, 1, {page = true}), "page", "0", 0)
   local told = read_queues(keys, {page})
   local words, queues = {"now", string.format("%d", told[1])}, {}
