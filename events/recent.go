@@ -21,6 +21,9 @@ func Recent(ctx context.Context, q *queue.Queue, n int) ([]Event, error) {
 	}
 	var all []Event
 	for p := range q.Partitions() {
+		if err := q.Engine().CheckVersion(ctx, p); err != nil {
+			return nil, refusal.Failed("recent events", "", err)
+		}
 		entries, err := q.Engine().Client().XRevRangeN(ctx, q.EventsKey(p), "+", "-", int64(n)).Result()
 		if err != nil && err != redis.Nil {
 			return nil, refusal.Failed("recent events", "", q.Engine().Unread(ctx, p, err))

@@ -1,6 +1,6 @@
-// Package examples_test runs the programs of the folders python, node and shell against a real
-// Redis, beside producers and workers in Go. The tests need Python and Node, so they are skipped
-// unless CURFEW_DOORS is 1: `make doors` installs what they need, and runs them.
+// Package examples_test runs the programs in Go by the commands of their comments, and those of the folders python, node
+// and shell beside producers and workers in Go, against a real Redis. The latter need Python and Node, so they are
+// skipped unless CURFEW_DOORS is 1: `make doors` installs what they need, and runs them.
 package examples_test
 
 import (
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 
 // A reader should see a whole program on one or two screens.
 func TestProgramsAreShort(t *testing.T) {
-	for pattern, most := range map[string]int{"python/*.py": 59, "node/*.js": 74, "shell/*.sh": 51} {
+	for pattern, most := range map[string]int{"python/*.py": 59, "node/*.js": 74, "shell/*.sh": 51, "*/main.go": 119} {
 		names, err := filepath.Glob(pattern)
 		if err != nil || len(names) < 3 {
 			t.Fatal(pattern, names, err)

@@ -73,6 +73,9 @@ func Agents(ctx context.Context, q *queue.Queue, n int) (AgentList, error) {
 
 // look reads the clocks of a partition.
 func (l *AgentList) look(ctx context.Context, q *queue.Queue, p, n int, found map[string]*Agent) error {
+	if err := q.Engine().CheckVersion(ctx, p); err != nil {
+		return err
+	}
 	clocks := []string{"waits", "deadlines", "limits", "delayed"}
 	read := make([]*redis.ZSliceCmd, len(clocks))
 	if _, err := q.Engine().Client().Pipelined(ctx, func(pipe redis.Pipeliner) error {

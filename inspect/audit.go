@@ -25,6 +25,9 @@ func Audit(ctx context.Context, q *queue.Queue) ([]Finding, error) {
 	}
 	var findings []Finding
 	for p := range q.Partitions() {
+		if err := q.Engine().CheckVersion(ctx, p); err != nil {
+			return nil, refusal.Failed("audit", "", err)
+		}
 		found, err := audit.Run(ctx, q, p)
 		if err != nil {
 			return nil, refusal.Failed("audit", "", q.Engine().Unread(ctx, p, err))

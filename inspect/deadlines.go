@@ -122,6 +122,9 @@ func nearestSpan(ctx context.Context, q *queue.Queue, now time.Time) (time.Durat
 func countDue(ctx context.Context, q *queue.Queue, ranges [][2]string) ([]int64, error) {
 	sum := make([]int64, len(ranges))
 	for p := range q.Partitions() {
+		if err := q.Engine().CheckVersion(ctx, p); err != nil {
+			return nil, err
+		}
 		counts := make([]*redis.IntCmd, len(ranges))
 		if _, err := q.Engine().Client().Pipelined(ctx, func(pipe redis.Pipeliner) error {
 			for i, r := range ranges {
@@ -162,6 +165,9 @@ func DueTasks(ctx context.Context, q *queue.Queue, from, to time.Time, n int) (l
 		after = "(" + score(from)
 	}
 	for p := range q.Partitions() {
+		if err := q.Engine().CheckVersion(ctx, p); err != nil {
+			return nil, false, refusal.Failed("due tasks", "", err)
+		}
 		rows, err := q.Engine().Client().ZRangeByScoreWithScores(ctx, q.Root(p)+":deadlines",
 			&redis.ZRangeBy{Min: after, Max: score(to), Count: int64(n) + 1}).Result()
 		if err != nil {

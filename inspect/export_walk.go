@@ -64,6 +64,9 @@ func (q exporter) exportStep(ctx context.Context, at *exportPlace, n int) ([]Exp
 // exportRoot returns the line of the root of a partition. The root exists since the namespace was created,
 // unless Redis has lost it.
 func (q exporter) exportRoot(ctx context.Context, p int) ([]ExportLine, error) {
+	if err := q.Engine().CheckVersion(ctx, p); err != nil {
+		return nil, err
+	}
 	fields, err := q.Engine().Fields(ctx, q.Root(p))
 	return []ExportLine{{Type: "partition", Fields: fields}}, err
 }

@@ -90,6 +90,9 @@ func Figures(ctx context.Context, q *queue.Queue) ([]KindFigures, error) {
 	sum := map[[2]string]*KindFigures{}
 	var wrong error
 	for p := range q.Partitions() {
+		if err := q.Engine().CheckVersion(ctx, p); err != nil {
+			return nil, refusal.Failed("figures", "", err)
+		}
 		kinds, err := q.Engine().Client().SMembers(ctx, q.Root(p)+":kinds").Result()
 		if redis.HasErrorPrefix(err, "WRONGTYPE") {
 			wrong, err = errors.Join(wrong, fmt.Errorf("%s: %w", q.Root(p)+":kinds", q.Engine().Explain(p, err))), nil

@@ -1,12 +1,9 @@
 package lua
 
 import (
-	"errors"
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 )
 
@@ -22,7 +19,6 @@ const FacadeName = "curfew"
 type Facade struct {
 	whole   text
 	build   int
-	records []string
 	scripts map[string]string
 	reads   map[string]bool
 }
@@ -59,7 +55,7 @@ func composeFacade(replace map[string]string) (*Facade, error) {
 	if f.whole, err = l.withFacade(s, names); err != nil {
 		return nil, err
 	}
-	f.build, f.records, err = versions(f.Text())
+	f.build, _, err = about(f.Text())
 	return f, err
 }
 
@@ -117,41 +113,5 @@ func CallsIn(text string) string {
 	return ""
 }
 
-// facadeLine is the line of a façade with its build number (named/facade.lua).
-var facadeLine = regexp.MustCompile(`(?m)^local facade = \{build = (\d+), records = "([\d ]*)"\}$`)
-
-// versions returns the build number of a façade, and the versions of records that it can read.
-func versions(text string) (build int, records []string, err error) {
-	about := facadeLine.FindStringSubmatch(text)
-	if about == nil {
-		return 0, nil, errors.New("the library " + FacadeName + " has no build number")
-	}
-	build, err = strconv.Atoi(about[1])
-	return build, strings.Fields(about[2]), err
-}
-
-// VersionsIn returns the build number of the façade whose text is given, and the versions of records that it
-// reads. It returns false if the text is not that of a façade.
-func VersionsIn(text string) (build int, records []string, ok bool) {
-	build, records, err := versions(text)
-	return build, records, err == nil
-}
-
 // Build returns a number that is greater in newer versions.
 func (f *Facade) Build() int { return f.build }
-
-// Supersedes reports whether a façade can replace another one, from their texts: it is newer,
-// and reads every version of records that the other reads.
-func Supersedes(text, other string) bool {
-	build, records, err := versions(text)
-	otherBuild, otherRecords, otherErr := versions(other)
-	if err != nil || otherErr != nil || build <= otherBuild {
-		return false
-	}
-	for _, version := range otherRecords {
-		if !slices.Contains(records, version) {
-			return false
-		}
-	}
-	return true
-}

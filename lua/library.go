@@ -35,6 +35,7 @@ type Library struct {
 	calls     map[string]*call
 	prefix    string       // of the names of the functions
 	whole     text         // the text for FUNCTION LOAD
+	versions  Versions     // of records
 	refused   atomic.Int64 // until this instant, in Unix ns, calls are sent as scripts
 }
 
@@ -71,7 +72,7 @@ func Load(o Options) (*Library, error) {
 		}
 		loaded.libraries[key] = l
 	}
-	return &Library{functions: l.functions, calls: l.calls, prefix: l.prefix, whole: l.whole}, nil
+	return &Library{functions: l.functions, calls: l.calls, prefix: l.prefix, whole: l.whole, versions: l.versions}, nil
 }
 
 // LoadFS is like Load for the files of another folder, which it composes each time. Errors
@@ -139,6 +140,7 @@ func (l *Library) composeWhole(s *source, names []string) error {
 	if err != nil {
 		return err
 	}
+	l.versions, _ = versionsIn(body.String())
 	l.prefix = "curfew_" + digest(body.String() + flags)[:12]
 	l.whole.add("#!lua name="+l.prefix, place{"lua", 1})
 	l.whole.append(body)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -72,6 +73,11 @@ func (q *Queue) Kinds(ctx context.Context) (map[string]map[string]string, error)
 	root, err := q.engine.Fields(ctx, q.Root(0))
 	if err != nil {
 		return nil, refusal.Failed("kinds", "", q.engine.Unread(ctx, 0, err))
+	}
+	if version, found := root["version"]; found {
+		if err := engine.OtherVersion(version, q.engine.Library().Versions()); err != nil {
+			return nil, refusal.Failed("kinds", "", err)
+		}
 	}
 	kinds := map[string]map[string]string{}
 	for field, lines := range root {

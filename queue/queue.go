@@ -16,9 +16,6 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// recordVersion is the version of the records that this code writes.
-const recordVersion = 2
-
 // Config adjusts a Queue. The zero value is ready to use.
 type Config struct {
 	// Namespace is the name of one deployment on a Redis. Defaults to "curfew".
@@ -152,24 +149,25 @@ func (c *Config) complete() error {
 // removing is the version of a namespace that is being removed.
 const removing = "removing"
 
-// removingError is a [refusal.ErrOlder] that says what to do.
+// removingError is a [refusal.ErrRemoving] that says what to do.
 type removingError struct{ namespace string }
 
 func (e *removingError) Error() string {
 	return fmt.Sprintf("the namespace %s is being removed: run `curfew namespace rm %s` to finish that", e.namespace, e.namespace)
 }
 
-func (e *removingError) Unwrap() error { return refusal.ErrOlder }
+func (e *removingError) Unwrap() error { return refusal.ErrRemoving }
 
 // create creates or checks the root of every partition. The first one says how many partitions
 // there are.
 func (q *Queue) create(ctx context.Context) error {
+	mine := q.engine.Library().Versions()
 	made := "new"
 	if q.config.Existing {
 		made = "existing"
 	}
 	for p := 0; p == 0 || p < q.Partitions(); p++ {
-		words, err := worded(q.engine.Call(ctx, p, "open", recordVersion, q.Partitions(),
+		words, err := worded(q.engine.Call(ctx, p, "open", mine.Newest, q.Partitions(),
 			cmp.Or(string(q.config.Events), string(EventsTerminal)), q.config.EventMiB, cmp.Or(q.config.Figures, "on"), string(q.config.Access), made))
 		if err != nil {
 			return err
@@ -192,10 +190,10 @@ func (q *Queue) create(ctx context.Context) error {
 			if engine.Text(words[1]) == removing {
 				return &removingError{q.config.Namespace}
 			}
-			if engine.Number(words[1]) < recordVersion {
-				return fmt.Errorf("%w: its records have version %s, this program reads version %d", refusal.ErrOlder, engine.Text(words[1]), recordVersion)
+			if err := engine.OtherVersion(engine.Text(words[1]), mine); err != nil {
+				return err
 			}
-			return fmt.Errorf("%w: its records have version %s, this program reads version %d", refusal.ErrNewer, engine.Text(words[1]), recordVersion)
+			return engine.Unexpected("answer to open", words)
 		case "RIGHTS":
 			return q.engine.Lacks(ctx, p, words[1:])
 		case "MISSING":

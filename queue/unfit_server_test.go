@@ -85,9 +85,9 @@ func TestOpenComparesWithTheNamespace(t *testing.T) {
 		}{
 			{"more partitions", nil, queue.Config{Partitions: 8}, refusal.ErrPartitions, "partitions", "set Config.Partitions to 0 to use its number: it has 4, not 8"},
 			{"fewer partitions", nil, queue.Config{Partitions: 1}, refusal.ErrPartitions, "partitions", "it has 4, not 1"},
-			{"a newer version", map[string]any{"version": 3}, queue.Config{}, refusal.ErrNewer, "version", "upgrade this program: its records have version 3, this program reads version 2"},
+			{"a newer version", map[string]any{"version": 3}, queue.Config{}, refusal.ErrNewer, "version", "upgrade this program: its records have version 3, and this program works with version 2"},
 			{"a newer version, other partitions", map[string]any{"version": 99}, queue.Config{Partitions: 7}, refusal.ErrNewer, "version", "upgrade this program"},
-			{"an older version", map[string]any{"version": 1}, queue.Config{}, refusal.ErrOlder, "version", "use a new namespace: its records have version 1, this program reads version 2"},
+			{"an older version", map[string]any{"version": 1}, queue.Config{}, refusal.ErrOlder, "version", "its records have version 1, and this program works with version 2"},
 			{"a root of 0 partitions", map[string]any{"partitions": 0}, queue.Config{}, nil, "partitions", ""},
 			{"a root of -3 partitions", map[string]any{"partitions": -3}, queue.Config{}, nil, "partitions", ""},
 			{"a root of too many partitions", map[string]any{"partitions": 1000}, queue.Config{}, nil, "partitions", ""},

@@ -81,7 +81,8 @@ func New(of Namespace, config Config) *Reaper {
 //
 // Run returns an error if the first sweep of a partition fails for a reason that waiting does not
 // repair ([refusal.Permanent]: a wrong password, a missing right). It also returns an error when
-// the client is closed ([refusal.ErrClosed]). After the first sweep, Run treats a password or a
+// the client is closed ([refusal.ErrClosed]), or the namespace has been upgraded to a version that this
+// program does not work with ([refusal.ErrNewer]). After the first sweep, Run treats a password or a
 // right that it loses as an outage, and tries again.
 func (r *Reaper) Run(ctx context.Context) error {
 	if r == nil || r.of == nil {

@@ -50,7 +50,7 @@ func enter(of Namespace, logger *slog.Logger) (leave func()) {
 			defer close(s.ended)
 			for r := New(of, Config{Logger: logger}); ctx.Err() == nil; {
 				err := r.Run(ctx)
-				if errors.Is(err, refusal.ErrClosed) {
+				if errors.Is(err, refusal.ErrClosed) || errors.Is(err, refusal.ErrNewer) {
 					return // the workers end too
 				}
 				if err != nil { // at the start: somebody may still grant the right, or set the password

@@ -28,7 +28,7 @@ func (r *Reaper) watch(ctx context.Context, partition int) error {
 		alarms.silence()
 		swept, err := r.sweep(ctx, partition, batch)
 		if err != nil && ctx.Err() == nil {
-			if errors.Is(err, refusal.ErrClosed) || !worked && refusal.Permanent(err) {
+			if errors.Is(err, refusal.ErrClosed) || errors.Is(err, refusal.ErrNewer) || !worked && refusal.Permanent(err) {
 				return err
 			}
 			trouble.report(err.Error())

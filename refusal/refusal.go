@@ -57,11 +57,14 @@ var (
 	ErrPartitions = errors.New("the namespace has another number of partitions: it is fixed when a namespace is created; set Config.Partitions to 0 to use its number")
 	// ErrNoNamespace means that the namespace does not exist. With AccessRead or Config.Existing, Open does not create it.
 	ErrNoNamespace = errors.New("there is no such namespace: open it once with a program that may create it, or use another name")
-	// ErrNewer means that the namespace was created by a newer version of Curfew.
-	ErrNewer = errors.New("the namespace was created by a newer version: upgrade this program")
-	// ErrOlder means that the namespace was created by an older version of Curfew. This version
-	// does not read its records.
-	ErrOlder = errors.New("the namespace was created by an older version, whose records this program does not read: use a new namespace")
+	// ErrRemoving means that somebody removes the namespace. Nothing was changed.
+	ErrRemoving = errors.New("the namespace is being removed: `curfew namespace rm` finishes that")
+	// ErrNewer means that the records of the namespace have a newer version than this program works with.
+	// Nothing was changed. Upgrade the program.
+	ErrNewer = errors.New("the namespace has a newer version: upgrade this program")
+	// ErrOlder means that the records of the namespace have an older version than this program works with.
+	// Nothing was changed. docs/how-to/upgrade.md says how to upgrade the namespace.
+	ErrOlder = errors.New("the namespace has an older version: upgrade it with a release in between, or use a new namespace")
 	// ErrNoRight means that the Redis user lacks a right (ACL) that Curfew needs. The error says
 	// which right, and how to grant it.
 	ErrNoRight = errors.New("the Redis user lacks a right")
@@ -91,7 +94,7 @@ var (
 // Permanent reports whether the cause of an error is how the program or the server is set up.
 // Waiting does not help, and calls that return such an error were not repeated.
 func Permanent(err error) bool {
-	for _, kind := range []error{ErrNoAccess, ErrMismatch, ErrNoRight, ErrUnfit, ErrClosed} {
+	for _, kind := range []error{ErrNoAccess, ErrMismatch, ErrNoRight, ErrUnfit, ErrNewer, ErrOlder, ErrRemoving, ErrClosed} {
 		if errors.Is(err, kind) {
 			return true
 		}

@@ -46,7 +46,7 @@ func TestInvalidNamesTheField(t *testing.T) {
 }
 
 func TestPermanentErrorsAreThoseOfTheSetup(t *testing.T) {
-	for _, err := range []error{ErrNoAccess, ErrMismatch, ErrNoRight, ErrUnfit, ErrClosed} {
+	for _, err := range []error{ErrNoAccess, ErrMismatch, ErrNoRight, ErrUnfit, ErrNewer, ErrOlder, ErrClosed} {
 		if !Permanent(Failed("get", "0-a", fmt.Errorf("%w: x", err))) {
 			t.Errorf("%v is not permanent", err)
 		}

@@ -21,7 +21,7 @@ func (w *Worker) logError(partition int, what string, err error, more ...any) {
 
 // callFailed logs an error after which the worker tries again. If the client is closed, it ends Run.
 func (w *Worker) callFailed(partition int, what string, err error, more ...any) {
-	if errors.Is(err, refusal.ErrClosed) {
+	if errors.Is(err, refusal.ErrClosed) || errors.Is(err, refusal.ErrNewer) {
 		w.fail(err)
 		return
 	}

@@ -16,7 +16,8 @@ import (
 // If Redis is away, Run continues to try. It returns an error if the defaults cannot be stored, or the
 // first heartbeat in a partition fails, for a reason that waiting does not repair ([refusal.Permanent]:
 // a wrong password, a missing right). It also returns an error when the client is closed
-// ([refusal.ErrClosed]). After the first heartbeat, Run treats a password or a right that it loses as
+// ([refusal.ErrClosed]), or when the namespace has been upgraded to a version that this program does not work with
+// ([refusal.ErrNewer]). After the first heartbeat, Run treats a password or a right that it loses as
 // an outage, and tries again.
 //
 // The contexts of handlers have the values of ctx, but do not end with it: handlers have

@@ -135,7 +135,7 @@ func (x *examination) lookAtNamespace(ctx context.Context) error {
 		x.found(Fail, "namespace", x.Namespace+" is being removed", "finish that with `curfew namespace rm "+x.Namespace+"`")
 		return nil
 	case !n.Known():
-		x.found(Fail, "namespace", fmt.Sprintf("%s has records of version %s, which this program does not know", x.Namespace, n.Version), "use the version of curfew that created it")
+		x.found(Fail, "namespace", fmt.Sprintf("%s has records of version %s, which this program does not know", x.Namespace, n.Version), "use a release of curfew that works with that version: docs/how-to/upgrade.md")
 		return nil
 	case len(n.Missing) > 0:
 		x.found(Fail, "namespace", fmt.Sprintf("%s lacks %d of its %d partitions", x.Namespace, len(n.Missing), n.Partitions), "create them with `curfew namespace create "+x.Namespace+"`")

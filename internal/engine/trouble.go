@@ -84,6 +84,14 @@ func (e *Engine) diagnoseAnswer(err error, text string) trouble {
 	switch {
 	case strings.Contains(text, "WRONGTYPE"):
 		return trouble{kind: refusal.ErrWrongType}
+	case strings.Contains(text, " is not a namespace: it is being removed"): // lua/store/supported.lua
+		return trouble{kind: refusal.ErrRemoving}
+	case strings.Contains(text, " is not a namespace: "):
+		return trouble{kind: refusal.ErrNoNamespace}
+	case strings.Contains(text, "NEWER "):
+		return trouble{kind: refusal.ErrNewer}
+	case strings.Contains(text, "OLDER "):
+		return trouble{kind: refusal.ErrOlder}
 	case strings.Contains(text, "BROKEN "):
 		return trouble{kind: refusal.ErrBroken}
 	}

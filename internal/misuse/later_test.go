@@ -43,6 +43,9 @@ func calls(q *queue.Queue, id string) (writes, reads map[string]func(context.Con
 		"Settle":     func(ctx context.Context) error { return last(attempts.Settle(ctx, 0, "w", "c", done, queue.Ask{})) },
 		"Heartbeat":  func(ctx context.Context) error { return last(attempts.Heartbeat(ctx, 0, "w", time.Minute, 0, nil)) },
 		"Remember":   func(ctx context.Context) error { return attempts.Remember(ctx, id, 1, "w", queue.Note{}) },
+		"Drain":      func(ctx context.Context) error { return last(q.Drain(ctx, "default", "")) },
+		"Reject":     func(ctx context.Context) error { return last(q.Reject(ctx, id, "no")) },
+		"CancelAs":   func(ctx context.Context) error { return last(attempts.CancelAs(ctx, "call", "", []string{id}, "")) },
 		"StopWorker": func(ctx context.Context) error { return q.StopWorker(ctx, "w") },
 		"Describe":   func(ctx context.Context) error { return attempts.Describe(ctx, 0, "w", "running", "{}") },
 		"Sweep":      func(ctx context.Context) error { return last(reaper.Sweep(ctx, q, 0, "r", 100, time.Second)) },
@@ -72,6 +75,14 @@ func calls(q *queue.Queue, id string) (writes, reads map[string]func(context.Con
 		"Figures":       func(ctx context.Context) error { return last(inspect.Figures(ctx, q)) },
 		"OldestWaiting": func(ctx context.Context) error { return last(inspect.OldestWaiting(ctx, q)) },
 		"Workers":       func(ctx context.Context) error { return last(inspect.Workers(ctx, q)) },
+		"inspect.Read":  func(ctx context.Context) error { return last(inspect.Read(ctx, q, id)) },
+		"Agents":        func(ctx context.Context) error { return last(inspect.Agents(ctx, q, 10)) },
+		"Deadlines":     func(ctx context.Context) error { return last(inspect.Deadlines(ctx, q, 0, 10)) },
+		"DueTasks": func(ctx context.Context) error {
+			_, _, err := inspect.DueTasks(ctx, q, time.Time{}, time.Now(), 10)
+			return err
+		},
+		"Recent": func(ctx context.Context) error { return last(events.Recent(ctx, q, 10)) },
 	}
 	return writes, reads
 }

@@ -124,7 +124,7 @@ func TestResultAfterASetBack(t *testing.T) {
 		got := make(chan error, 1)
 		go func() { _, err := q.Result(t.Context(), id); got <- err }()
 		await.Until(t, "the end is lost", lost.Load)
-		want := refusal.ErrNotFound
+		want := refusal.ErrNoNamespace
 		if !flush {
 			want = refusal.ErrCancelled
 			if r := must[*queue.Record](t)(whole.Get(t.Context(), id)); r.Status != queue.Pending {

@@ -58,7 +58,7 @@ func (s *Server) fits(ctx context.Context, n Namespace, wanted Settings) error {
 		return &removingError{n.Name}
 	}
 	if !n.Known() {
-		return fmt.Errorf("the namespace %s exists, and its records have version %s, which this program does not know: use the version of curfew that created it", n.Name, n.Version)
+		return fmt.Errorf("the namespace %s exists, and its records have version %s, which this program does not know: use a release of curfew that works with them", n.Name, n.Version)
 	}
 	roots, err := s.roots(ctx, n.Name)
 	if err != nil {

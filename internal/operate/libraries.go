@@ -80,7 +80,7 @@ func read(l redis.Library, facade *lua.Facade) Library {
 	is := Library{Name: l.Name, Kind: Foreign, Functions: len(l.Functions), Text: l.Code}
 	if l.Name == lua.FacadeName {
 		if build, records, ok := lua.VersionsIn(l.Code); ok {
-			is.Kind, is.Build, is.Records, is.Mine = Facade, build, records, l.Code == facade.Text()
+			is.Kind, is.Build, is.Records, is.Mine = Facade, build, records.Words(), l.Code == facade.Text()
 		}
 		return is
 	}

@@ -28,10 +28,11 @@ func facade(t *testing.T) *lua.Facade {
 }
 
 // version is the library curfew as a program of another version has it.
-func version(t *testing.T, build int, records string) string {
+func version(t *testing.T, build int, records lua.Versions) string {
 	t.Helper()
-	line := fmt.Sprintf("local facade = {build = %d, records = \"2\"}", facade(t).Build())
-	text := strings.Replace(facade(t).Text(), line, fmt.Sprintf("local facade = {build = %d, records = %q}", build, records), 1)
+	line := fmt.Sprintf("local facade = {build = %d}", facade(t).Build())
+	text := strings.Replace(facade(t).Text(), line, fmt.Sprintf("local facade = {build = %d}", build), 1)
+	text = strings.Replace(text, "local versions = {oldest = 2, newest = 2}", fmt.Sprintf("local versions = {oldest = %d, newest = %d}", records.Oldest, records.Newest), 1)
 	if build != facade(t).Build() && text == facade(t).Text() {
 		t.Fatalf("the text has no line %s", line)
 	}
@@ -80,13 +81,13 @@ func TestLoadReplacesOnlyWhatItMay(t *testing.T) {
 		stays bool
 	}{
 		{"there is none", "", false, LoadedNew, false},
-		{"an older one", version(t, mine-1, "2"), false, LoadedReplaced, false},
+		{"an older one", version(t, mine-1, lua.Versions{Oldest: 2, Newest: 2}), false, LoadedReplaced, false},
 		{"the same", facade(t).Text(), false, LoadedSame, true},
 		{"the same, with force", facade(t).Text(), true, LoadedSame, true},
-		{"a newer one", version(t, mine+1, "2"), false, LeftNewer, true},
-		{"a newer one, with force", version(t, mine+1, "2"), true, LoadedReplaced, false},
-		{"an older one that works with records that this one does not", version(t, mine-1, "1 2"), false, LeftOther, true},
-		{"the same, with force", version(t, mine-1, "1 2"), true, LoadedReplaced, false},
+		{"a newer one", version(t, mine+1, lua.Versions{Oldest: 2, Newest: 2}), false, LeftNewer, true},
+		{"a newer one, with force", version(t, mine+1, lua.Versions{Oldest: 2, Newest: 2}), true, LoadedReplaced, false},
+		{"an older one that works with records that this one does not", version(t, mine-1, lua.Versions{Oldest: 1, Newest: 2}), false, LeftOther, true},
+		{"the same, with force", version(t, mine-1, lua.Versions{Oldest: 1, Newest: 2}), true, LoadedReplaced, false},
 		{"the same build with another text", facade(t).Text() + "-- \n", false, LeftOther, true},
 		{"of another program", foreign, false, LeftForeign, true},
 		{"of another program, with force", foreign, true, LeftForeign, true},

@@ -53,7 +53,7 @@ func knownVersion(version string) bool {
 		return false
 	}
 	_, records, _ := lua.VersionsIn(facade.Text())
-	return slices.Contains(records, version)
+	return slices.Contains(records.Words(), version)
 }
 
 // rootName matches the root of a partition.

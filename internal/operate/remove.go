@@ -216,7 +216,7 @@ func (s *Server) allRoots(ctx context.Context, name string) ([]partitionRoot, er
 func (s *Server) close(ctx context.Context, name string, roots []partitionRoot, force bool) error {
 	for _, r := range roots {
 		if !force && r.version != Removing && !knownVersion(r.version) {
-			return fmt.Errorf("the records of the namespace %s have version %s, which this program does not know: remove it with the version of curfew that created it, or give --force", name, r.version)
+			return fmt.Errorf("the records of the namespace %s have version %s, which this program does not know: remove it with a release of curfew that works with them, or give --force", name, r.version)
 		}
 	}
 	if !force {

@@ -4,6 +4,7 @@ package testclock
 
 import (
 	"context"
+	"maps"
 	"testing"
 	"time"
 
@@ -25,8 +26,16 @@ end
 // Library returns the Lua with this clock, as functions or as scripts, whichever the server supports.
 func Library(tb testing.TB, rdb redis.UniversalClient) *lua.Library {
 	tb.Helper()
+	return LibraryWith(tb, rdb, nil)
+}
+
+// LibraryWith is like Library, and replaces other files too.
+func LibraryWith(tb testing.TB, rdb redis.UniversalClient, replace map[string]string) *lua.Library {
+	tb.Helper()
+	files := map[string]string{"store/now": now}
+	maps.Copy(files, replace)
 	functions := rdb.Eval(context.Background(), "#!lua\nreturn 1", nil).Err() == nil
-	library, err := lua.Load(lua.Options{Functions: functions, Replace: map[string]string{"store/now": now}})
+	library, err := lua.Load(lua.Options{Functions: functions, Replace: files})
 	if err != nil {
 		tb.Fatal(err)
 	}

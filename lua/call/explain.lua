@@ -24,7 +24,7 @@
 -- @use explain/put
 -- @use explain/scored
 -- @use explain/tell_wait
--- @use store/begin
+-- @use store/begin_read
 -- @use store/record
 -- @use task/describe
 -- @use task/live
@@ -48,7 +48,7 @@ local function tell_decided(tx, task, over, about)
 end
 
 local function explain(keys, argv)
-  local tx, id, from, most = begin(keys[1]), argv[1], argv[2], whole(argv[3], 1, 500)
+  local tx, id, from, most = begin_read(keys[1]), argv[1], argv[2], whole(argv[3], 1, 500)
   if not most then
     error("argument 3 must be the number of members, 1 to 500", 0)
   elseif #id > 1024 or from ~= "" and not string.find(from, "^%-?%d+$") then

@@ -23,7 +23,7 @@
 -- @use explain/matches
 -- @use explain/newest
 -- @use explain/read_filter
--- @use store/begin
+-- @use store/begin_read
 -- @use store/record
 -- @use task/describe
 -- @use task/ending
@@ -79,7 +79,7 @@ local function list(keys, argv)
   elseif score ~= "" then
     behind = {score = score, id = argv[4]}
   end
-  local filter, tx = read_filter(argv, 6), begin(keys[1])
+  local filter, tx = read_filter(argv, 6), begin_read(keys[1])
   local ids, scores, more = newest(tx.key[index] .. argv[2], index == "children", behind, most)
   local answers = {tx.at, 0, "", "", 0, 0}
   local looked = look(tx, {ids = ids, scores = scores}, index, filter, answers)

@@ -1,7 +1,7 @@
 -- open: a client opens the namespace. The first call makes the root of the partition, which is never removed.
 -- Later calls compare.
 --
--- ARGV[1]  version of the records that the caller knows
+-- ARGV[1]  version of the records of a new namespace
 -- ARGV[2]  how many partitions; 0: as many as the namespace has, 1 if it is new
 -- ARGV[3]  level of events of a new namespace: all, terminal, none
 -- ARGV[4]  about how many MiB of events a new namespace keeps, 1 to 65536; 0 or absent: 64
@@ -10,7 +10,7 @@
 -- ARGV[7]  whether a namespace that does not exist is made: new, existing; absent: new
 --
 -- Returns  {"OK", partitions, now, events, event_mib, figures}  the last three as the namespace has them
---          {"VERSION", version}       its records are of a version that the caller does not know
+--          {"VERSION", version, oldest, newest}  its records have a version that this library does not support
 --          {"PARTITIONS", partitions} it has another number of partitions
 --          {"MISSING"}                the namespace does not exist, and access read and existing do not make it
 --          {"RIGHTS", word, …}        the user lacks rights; words as ACL SETUSER takes them. Nothing was changed
@@ -22,6 +22,7 @@
 -- @use store/begin
 -- @use store/keys
 -- @use store/lacking
+-- @use store/versions
 
 local accesses = {produce = true, work = true, reap = true, read = true, all = true}
 
@@ -29,7 +30,7 @@ local accesses = {produce = true, work = true, reap = true, read = true, all = t
 local function unfit(tx, version, wanted, argv)
   local partition = whole(tx.key.partition, 0, 998)
   if not version then
-    return "version", "must be a whole number from 1"
+    return "version", string.format("must be a whole number from %d to %d", versions.oldest, versions.newest)
   elseif not wanted then
     return "partitions", "must be a whole number from 0 to 999"
   elseif setting("events", argv[3]) then
@@ -56,14 +57,14 @@ local function open(given, argv)
     return {"RIGHTS", unpack(lacks)}
   end
   local tx = begin(given[1])
-  local version, wanted = whole(argv[1], 1), whole(argv[2], 0, 999)
+  local version, wanted = whole(argv[1], versions.oldest, versions.newest), whole(argv[2], 0, 999)
   local field, why = unfit(tx, version, wanted, argv)
   if field then
     return {"INVALID", field, why}
   end
   local old = redis.call("HMGET", tx.key.root, "version", "partitions", "events", "event_mib", "figures")
-  if old[1] and tonumber(old[1]) ~= version then
-    return {"VERSION", old[1]}
+  if old[1] and not whole(old[1], versions.oldest, versions.newest) then
+    return {"VERSION", old[1], versions.oldest, versions.newest}
   elseif old[1] and wanted > 0 and wanted ~= tonumber(old[2] or nil) then
     return {"PARTITIONS", old[2] or ""}
   elseif old[1] then

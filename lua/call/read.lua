@@ -8,7 +8,7 @@
 --          "BROKEN id: why"
 -- Flags    no-writes
 --
--- @use store/begin
+-- @use store/begin_read
 -- @use store/record
 -- @use task/describe
 -- @use task/ending
@@ -31,7 +31,7 @@ local function one(tx, id)
 end
 
 local function read(keys, argv)
-  local tx, answers, size = begin(keys[1]), {}, 0
+  local tx, answers, size = begin_read(keys[1]), {}, 0
   if #argv > 500 then
     error("a call takes up to 500 ids", 0)
   end

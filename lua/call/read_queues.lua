@@ -8,14 +8,14 @@
 -- Flags    no-writes
 --
 -- @use check/whole
--- @use store/begin
+-- @use store/begin_read
 local clocks = {"deadlines", "limits", "delayed", "waits", "workers", "draining", "retained", "broken"}
 
 local function read_queues(keys, argv)
   if not whole(argv[1] or "0") then
     error("argument 1 must be 0, or the cursor of an earlier reply", 0)
   end
-  local tx = begin(keys[1])
+  local tx = begin_read(keys[1])
   local key, sizes = tx.key, {}
   for _, clock in ipairs(clocks) do
     sizes[#sizes + 1] = clock

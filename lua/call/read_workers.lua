@@ -11,14 +11,14 @@
 -- Flags    no-writes
 --
 -- @use check/whole
--- @use store/begin
+-- @use store/begin_read
 local function read_workers(keys, argv)
   if not whole(argv[1] or "0") then
     error("argument 1 must be 0, or the cursor of an earlier reply", 0)
   elseif not whole(argv[2] or "100", 1, 1000) then
     error("argument 2 must be how many workers to return, 1 to 1000", 0)
   end
-  local tx = begin(keys[1])
+  local tx = begin_read(keys[1])
   local key = tx.key
   local page = redis.call("ZSCAN", key.workers, argv[1] or "0", "COUNT", string.format("%d", argv[2] or "100"))
   local answers = {tx.at, page[1]}

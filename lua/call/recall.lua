@@ -12,7 +12,7 @@
 -- Flags    no-writes
 --
 -- @use check/whole
--- @use store/begin
+-- @use store/begin_read
 -- @use store/record
 -- @use task/describe
 -- @use task/ending
@@ -45,7 +45,7 @@ local function one(tx, agent, name)
 end
 
 local function recall(keys, argv)
-  local tx, id, most = begin(keys[1]), argv[1], whole(argv[2])
+  local tx, id, most = begin_read(keys[1]), argv[1], whole(argv[2])
   if #(id or "") > 1024 or not most and argv[2] ~= "" then
     error("argument 1 must be an agent's id of up to 1024 bytes, and argument 2 a number of members or empty", 0)
   end

@@ -8,6 +8,7 @@
 -- Flags    no-writes
 --
 -- @use store/now
+-- @use store/versions
 -- @use named/facade
 -- @use named/options
 -- @use named/reply
@@ -15,8 +16,8 @@
 local function about(keys, argv)
   options.read(argv, 1, {})
   local records = {}
-  for version in string.gmatch(facade.records, "%d+") do
-    records[#records + 1] = version
+  for version = versions.oldest, versions.newest do
+    records[#records + 1] = string.format("%d", version)
   end
   local words = {"build", tostring(facade.build), "records", records}
   if #keys == 0 then

@@ -10,7 +10,6 @@
 -- @use call/read
 -- @use named/first
 -- @use named/id_of
--- @use named/opened
 -- @use named/options
 -- @use named/reject
 -- @use named/reply
@@ -19,7 +18,6 @@ local function get(keys, argv)
   local root = root_of(keys)
   local id = id_of(first(argv, "the id"), root)
   options.read(argv, 2, {})
-  opened(root)
   local told = read(keys, {id})[2]
   if not told[1] then
     reject("MISSING", "there is no task " .. id)

@@ -11,6 +11,8 @@
 -- Flags    allow-oom        opening must work on a full Redis
 --
 -- @use call/open
+-- @use store/supported
+-- @use store/versions
 -- @use named/count_of
 -- @use named/options
 -- @use named/reject
@@ -22,10 +24,10 @@ local function open_partition(keys, argv)
   local root, namespace = root_of(keys)
   local given = options.read(argv, 1, known)
   local partitions = count_of(given, "partitions", "0", given.partitions and 1 or 0, 999)
-  local answer = open(keys, {"2", partitions, given.events or "terminal", count_of(given, "event_mib", "0", 0, 65536), given.figures or "on", "produce"})
+  local answer = open(keys, {string.format("%d", versions.newest), partitions, given.events or "terminal", count_of(given, "event_mib", "0", 0, 65536), given.figures or "on", "produce"})
   local word, value, why = answer[1], answer[2], answer[3]
   if word == "VERSION" then
-    reject("NAMESPACE", root .. " is of version " .. value .. ", and this library knows version 2: use a new namespace, or a newer library")
+    supported(root, value)
   elseif word == "PARTITIONS" then
     reject("NAMESPACE", namespace .. " has " .. value .. " partitions, which cannot change: give partitions " .. value)
   elseif word == "RIGHTS" then

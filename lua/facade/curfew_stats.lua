@@ -9,14 +9,12 @@
 --
 -- @use call/read_queues
 -- @use named/count_of
--- @use named/opened
 -- @use named/options
 -- @use named/reply
 -- @use named/root_of
 local function stats(keys, argv)
-  local root = root_of(keys)
+  root_of(keys)
   local page = count_of(options.read(argv, 1, {page = true}), "page", "0", 0)
-  opened(root)
   local told = read_queues(keys, {page})
   local words, queues = {"now", string.format("%d", told[1])}, {}
   for _, word in ipairs(told[2]) do

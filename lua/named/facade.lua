@@ -1,3 +1,3 @@
--- facade is the build number of the façade, and the versions of records that it can read. A program replaces a façade
--- that has a smaller number if its own reads the same versions.
-local facade = {build = 1, records = "2"}
+-- facade is the build number of the façade. A program replaces a façade that has a smaller number if its own works with
+-- the same versions of records (store/versions).
+local facade = {build = 1}

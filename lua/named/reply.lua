@@ -5,7 +5,7 @@
 -- @use store/refused
 
 -- words maps a piece of the text of a call's error to the word of the reply.
-local words = {{" is not a namespace: ", "NAMESPACE"}, {" has version ", "NAMESPACE"}, {"^BROKEN ", "BROKEN"}}
+local words = {{" is not a namespace: ", "NAMESPACE"}, {"^NEWER ", "NAMESPACE"}, {"^OLDER ", "NAMESPACE"}, {"^BROKEN ", "BROKEN"}}
 
 local function reply(run, keys, argv)
   local ok, answer = pcall(run, keys, argv)
@@ -20,7 +20,7 @@ local function reply(run, keys, argv)
   end
   for _, word in ipairs(words) do
     if string.find(text, word[1]) then
-      return redis.error_reply("CURFEW " .. word[2] .. " " .. (string.gsub(text, "^BROKEN ", "")))
+      return redis.error_reply("CURFEW " .. word[2] .. " " .. (string.gsub(text, "^%u+ ", "")))
     end
   end
   if type(answer) == "table" then

@@ -4,16 +4,15 @@
 -- kinds. It raises if the namespace was never opened, or has a version that this library does not support.
 --
 --   kinds  the kinds whose defaults the call will need, or nil
+--
+-- @use store/supported
 local function read_root(tx, kinds)
   local fields = {"version", "events", "seq", "front", "controlled", "armed", "event_count", "event_bytes", "figures", "recounted"}
   for i, kind in ipairs(kinds or {}) do
     fields[10 + i] = "kind:" .. kind
   end
   local values = redis.call("HMGET", tx.key.root, unpack(fields))
-  if values[1] ~= "2" then
-    error(values[1] and tx.key.root .. " has version " .. values[1] .. ", and this program supports only version 2"
-      or tx.key.root .. " is not a namespace: open it first, with its number of partitions", 0)
-  end
+  supported(tx.key.root, values[1])
   tx.root = {level = values[2] or "terminal", seq = tonumber(values[3] or 0), front = tonumber(values[4] or 0),
     controlled = values[5], armed = tonumber(values[6] or nil), event_count = tonumber(values[7] or nil) or 0,
     event_bytes = tonumber(values[8] or nil) or 0, figures = values[9] ~= "off", recounted = values[10], defaults = {}}

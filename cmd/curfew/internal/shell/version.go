@@ -56,7 +56,7 @@ func aboutThis() (about, error) {
 		return about{}, err
 	}
 	_, records, _ := lua.VersionsIn(facade.Text())
-	is := about{Type: "version", Program: "(devel)", Build: facade.Build(), Records: records, Go: runtime.Version()}
+	is := about{Type: "version", Program: "(devel)", Build: facade.Build(), Records: records.Words(), Go: runtime.Version()}
 	if built, ok := debug.ReadBuildInfo(); ok {
 		is.Program = cmp.Or(built.Main.Version, is.Program)
 		for _, setting := range built.Settings {

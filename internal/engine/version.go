@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/lua"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// OtherVersion returns [refusal.ErrNewer] or [refusal.ErrOlder] if a library does not work with a version of records,
+// and [refusal.ErrRemoving] if the namespace is being removed.
+func OtherVersion(version string, mine lua.Versions) error {
+	is, err := strconv.Atoi(version)
+	kind := refusal.ErrNewer
+	switch {
+	case err != nil:
+		return refusal.ErrRemoving
+	case mine.Includes(is):
+		return nil
+	case is < mine.Oldest:
+		kind = refusal.ErrOlder
+	}
+	return fmt.Errorf("%w: its records have version %d, and this program works with %s", kind, is, mine)
+}
+
+// CheckVersion checks the version of a partition for readers that make no call. A partition that is gone has none, and
+// has nothing to read.
+func (e *Engine) CheckVersion(ctx context.Context, partition int) error {
+	version, err := e.rdb.HGet(ctx, e.Root(partition), "version").Result()
+	if errors.Is(err, redis.Nil) {
+		return nil
+	}
+	if err != nil {
+		return e.Unread(ctx, partition, err)
+	}
+	return OtherVersion(version, e.library.Versions())
+}

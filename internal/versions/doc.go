@@ -1,0 +1,9 @@
+// Package versions has tests that hold what docs/how-to/upgrade.md promises: records of every version that is supported
+// are worked with, and programs of two versions share a namespace until it is upgraded.
+//
+// testdata/v2.redis is a namespace that the first supported version of records has written, as commands of Redis. It
+// is never written again: programs of later versions must work with it too. Each later version of records adds a file
+// beside it, which this command makes:
+//
+//	go test ./internal/versions -run TestWriteFixture -write
+package versions
