@@ -17,7 +17,7 @@ LONGEST  ?= ./internal/races ./queue ./internal/model ./internal/planted ./bench
 # The limit for one test binary.
 TIMEOUT  ?= 270s
 
-.PHONY: help demo test ci long fmt vet lint fuzz race doors planted redis bench clean
+.PHONY: help demo test ci long fmt vet lint fuzz race doors planted docs redis bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,10 @@ doors: redis ## Run the examples in Python, Node and shell; installs what is mis
 
 planted: redis ## Plant known bugs in the Lua: the tests must find each one
 	@go run ./internal/planted
+
+docs: ## Write docs/reference/command.md from the help texts of the commands
+	@go run ./cmd/curfew __docs markdown > docs/reference/command.md.new
+	@mv docs/reference/command.md.new docs/reference/command.md
 
 redis: ## Install redis-server >= 7 if it is missing; starts no service
 	@scripts/redis
