@@ -17,7 +17,7 @@ LONGEST  ?= ./internal/races ./queue ./internal/model ./internal/planted ./bench
 # The limit for one test binary.
 TIMEOUT  ?= 270s
 
-.PHONY: help demo test ci long fmt vet lint fuzz race doors planted redis bench clean
+.PHONY: help demo test ci long fmt vet lint fuzz race doors planted docs redis bench release clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,12 +58,19 @@ doors: redis ## Run the examples in Python, Node and shell; installs what is mis
 planted: redis ## Plant known bugs in the Lua: the tests must find each one
 	@go run ./internal/planted
 
+docs: ## Write docs/reference/command.md from the help texts of the commands
+	@go run ./cmd/curfew __docs markdown > docs/reference/command.md.new
+	@mv docs/reference/command.md.new docs/reference/command.md
+
 redis: ## Install redis-server >= 7 if it is missing; starts no service
 	@scripts/redis
 
 bench: redis ## Measure cost and speed, on a redis-server that it starts
 	@for figure in counts micro memory throughput detect; do go run ./cmd/curfew bench $$figure || exit; done
 
+release: ## Build archives for all platforms into dist, twice, and compare; DIRTY=1: despite changes; COLD=1: without cache
+	@go run ./internal/release $(if $(DIRTY),-dirty) $(if $(COLD),-cold)
+
 clean: ## Remove built files and Go's cache of test results
-	@rm -rf bin
+	@rm -rf bin dist
 	@go clean -testcache

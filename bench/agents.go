@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -73,14 +72,8 @@ func cpu(ctx context.Context, rdb redis.UniversalClient) (used [2]float64, err e
 		}
 		used[0] += seconds
 	}
-	var own syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
-		return used, err
-	}
-	for _, of := range []syscall.Timeval{own.Utime, own.Stime} {
-		used[1] += float64(of.Sec) + float64(of.Usec)/1e6
-	}
-	return used, nil
+	used[1], err = ownCPU()
+	return used, err
 }
 
 // agent returns the usual agent. It has a payload and a deadline, which its children inherit.

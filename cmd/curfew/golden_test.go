@@ -79,6 +79,7 @@ var changing = []struct {
 	{regexp.MustCompile(`\b[0-9A-Z]{12}\b`), "RANDOM"},
 	{regexp.MustCompile(`\b[0-9A-Za-z_-]{60,}\b`), "CURSOR"},
 	{regexp.MustCompile(`go1\.[0-9.]+`), "GO"},
+	{regexp.MustCompile(`\b(linux|darwin|windows)/[a-z0-9]+\b`), "PLATFORM"},
 	{regexp.MustCompile(`(?m)^curfew (\(|v?\d).*$`), "curfew VERSION"},
 	{regexp.MustCompile(`"program":"[^"]*"(,"commit":"[^"]*")?`), `"program":"VERSION"`},
 	{regexp.MustCompile(`(?m)^commit .*$`), "commit COMMIT"},

@@ -24,14 +24,14 @@ type Command struct {
 	Path string
 	Args []string
 	// Grace is the time between SIGTERM and SIGKILL, when the command has to stop. 0: it is killed
-	// at once.
+	// at once. On Windows Ctrl-Break takes the place of SIGTERM.
 	Grace time.Duration
 	// RetryAfter is the delay of exit code 75, if stderr does not name one. 0: the task's back-off.
 	RetryAfter time.Duration
 	// MaxResult is how many bytes of stdout are taken as the result.
 	MaxResult int
 	// Guard ends the commands if this process is killed. Nil: on Linux the kernel ends the command
-	// itself, and what the command has started continues.
+	// itself, and what the command has started continues. On Windows the system ends both.
 	Guard *Guard
 	// Now is closed when all commands must end at once. Their tasks are given back.
 	Now <-chan struct{}
@@ -57,7 +57,7 @@ func (c *Command) run(ctx context.Context, payload []byte) ([]byte, error) {
 	if err := checkHeaders(worker.Info(ctx).Headers); err != nil {
 		return nil, err
 	}
-	// The kernel kills the command when the thread that started it ends: see dieWithParent.
+	// The kernel kills the command when the thread that started it ends: see processgroup.Start.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	out := &bounded{limit: c.MaxResult}
@@ -67,7 +67,7 @@ func (c *Command) run(ctx context.Context, payload []byte) ([]byte, error) {
 		return nil, c.startError(ctx, err)
 	}
 	if c.Guard != nil {
-		defer c.Guard.remove(g.id)
+		defer c.Guard.remove(g.ID())
 	}
 	how := g.await(ctx, c.Grace, c.Now)
 	g.finish()
@@ -99,7 +99,7 @@ func (c *Command) start(ctx context.Context, payload []byte, stdout, stderr io.W
 		c.Guard.fail()
 		return nil, err
 	}
-	c.Guard.add(g.id)
+	c.Guard.add(g.ID())
 	return g, nil
 }
 

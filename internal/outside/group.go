@@ -8,16 +8,15 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/processgroup"
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// group is a command with all processes that it has started. The command leads a session of its own:
-// Ctrl-C at the worker's terminal does not reach it, and it cannot wait for input there.
+// group is a command with all processes that it has started, and its output.
 type group struct {
-	id     int           // the process id of the command, and the id of the group
+	*processgroup.Group
 	ended  chan struct{} // closed when the command has ended
 	state  *os.ProcessState
 	pipes  []io.Closer    // this process's ends of the pipes
@@ -28,17 +27,16 @@ type group struct {
 func start(path string, args, env []string, payload []byte, stdout, stderr io.Writer) (*group, error) {
 	cmd := exec.Command(path, args...)
 	cmd.Env = env
-	cmd.SysProcAttr = dieWithParent()
-	cmd.SysProcAttr.Setsid = true
 	g := &group{ended: make(chan struct{})}
 	stdin, err1 := cmd.StdinPipe()
 	out, err2 := cmd.StdoutPipe()
 	errs, err3 := cmd.StderrPipe()
 	cmd.Err = cmp.Or(cmd.Err, err1, err2, err3)
-	if err := cmd.Start(); err != nil { // Start has closed the pipes, also if only some could be made
+	var err error
+	if g.Group, err = processgroup.Start(cmd); err != nil { // the pipes are closed, also if only some could be made
 		return nil, err
 	}
-	g.id, g.pipes = cmd.Process.Pid, []io.Closer{stdin, out, errs}
+	g.pipes = []io.Closer{stdin, out, errs}
 	g.copies.Go(func() {
 		stdin.Write(payload) // a command need not read its input
 		stdin.Close()
@@ -62,8 +60,8 @@ const (
 	endedNow              // it was killed, because everything must end at once
 )
 
-// await waits for the end of the command. When ctx ends, the group gets SIGTERM, and after the
-// grace SIGKILL. When now is closed, the group gets SIGKILL.
+// await waits for the end of the command. When ctx ends, the group is asked to stop, and after the
+// grace killed. When now is closed, the group is killed.
 func (g *group) await(ctx context.Context, grace time.Duration, now <-chan struct{}) ending {
 	select {
 	case <-g.ended:
@@ -72,7 +70,7 @@ func (g *group) await(ctx context.Context, grace time.Duration, now <-chan struc
 		return endedNow
 	case <-ctx.Done():
 	}
-	g.signal(syscall.SIGTERM)
+	g.Stop()
 	timer := time.NewTimer(graceOf(ctx, grace))
 	defer timer.Stop()
 	for pause := time.Millisecond; g.alive(); pause = min(2*pause, 50*time.Millisecond) {
@@ -106,9 +104,9 @@ const lastRead = 500 * time.Millisecond
 
 // finish kills what is left of the group, and returns when the command's output is read.
 func (g *group) finish() {
-	g.signal(syscall.SIGKILL)
+	g.Kill()
 	<-g.ended
-	go g.reap()
+	go g.Release()
 	timer := time.AfterFunc(lastRead, g.close)
 	g.copies.Wait()
 	timer.Stop()
@@ -121,26 +119,12 @@ func (g *group) close() {
 	}
 }
 
-// signal sends a signal to all processes of the group. If none is left, it does nothing.
-func (g *group) signal(s syscall.Signal) { syscall.Kill(-g.id, s) }
-
 // alive reports whether a process of the group runs.
 func (g *group) alive() bool {
 	select {
 	case <-g.ended:
-		return syscall.Kill(-g.id, 0) == nil && !onlyZombies(g.id)
+		return g.Alive()
 	default:
 		return true
-	}
-}
-
-// reap takes the exit codes of the group's processes that are children of this process: in a
-// container this process can be the first one, which gets the processes whose parents have ended.
-// They would stay as zombies. All others have a parent that does it.
-func (g *group) reap() {
-	for {
-		if _, err := syscall.Wait4(-g.id, nil, 0, nil); err != nil && err != syscall.EINTR {
-			return
-		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/processgroup"
 )
 
 // This process ends after it has started a command, and before it has told the guard which group that is. What
@@ -34,7 +35,7 @@ func TestTheGuardFindsACommandThatHasJustStarted(t *testing.T) {
 			}
 			defer command.finish()
 			// That there is a child is seen in the list of processes only.
-			await.Until(t, "the command has a child", func() bool { return len(marked(g.variable())) == 2 })
+			await.Until(t, "the command has a child", func() bool { return len(processgroup.Marked(g.variable())) == 2 })
 			g.Close()
 			select {
 			case <-command.ended:

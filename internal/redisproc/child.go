@@ -7,7 +7,7 @@ import (
 )
 
 // Child is a process of a test or a measurement that is not a server. Like a server it ends with
-// this process on Linux, even if this process is killed.
+// this process on Linux and Windows, even if this process is killed.
 type Child struct {
 	cmd     *exec.Cmd
 	process *process

@@ -4,33 +4,34 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"syscall"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/processgroup"
 )
 
 // process is a child process and the thread that started it.
 type process struct {
-	pid  int
-	os   *os.Process
-	done chan struct{} // closed when the process has ended
+	pid   int
+	os    *os.Process
+	group *processgroup.Group
+	done  chan struct{} // closed when the process has ended
 }
 
-// spawn starts a command in a new process group. On Linux the command ends with this process,
+// spawn starts a command in a group of its own. On Linux and Windows the command ends with this process,
 // even if this process is killed. The kernel ties it to the thread that started it, so spawn keeps
 // that thread until the command ends.
 func spawn(cmd *exec.Cmd) (*process, error) {
-	cmd.SysProcAttr = dieWithParent()
-	cmd.SysProcAttr.Setpgid = true
 	p := &process{done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		if err := cmd.Start(); err != nil {
+		group, err := processgroup.Start(cmd)
+		if err != nil {
 			started <- err
 			return
 		}
-		p.pid, p.os = cmd.Process.Pid, cmd.Process
+		p.pid, p.os, p.group = cmd.Process.Pid, cmd.Process, group
 		started <- nil
 		cmd.Wait()
 		close(p.done)
@@ -42,15 +43,16 @@ func spawn(cmd *exec.Cmd) (*process, error) {
 // its children. A child that rewrites a file would otherwise write on, into a folder that a test removes.
 func (p *process) kill() {
 	if !p.ended() {
-		syscall.Kill(-p.pid, syscall.SIGKILL)
+		p.group.Kill()
 	}
 	<-p.done
 	for range 100 {
-		if syscall.Kill(-p.pid, 0) != nil {
-			return
+		if !p.group.Alive() {
+			break
 		}
 		time.Sleep(time.Millisecond) // nothing notifies this process, which is not the parent of the children
 	}
+	p.group.Release()
 }
 
 func (p *process) ended() bool {

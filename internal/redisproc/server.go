@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -47,12 +46,6 @@ func (s *Server) Pid() int { return s.process.pid }
 // Kill ends the process like a crash (SIGKILL), and returns when it has ended. It kills the children
 // of the process too, and waits up to 100 ms for their ends.
 func (s *Server) Kill() { s.process.kill() }
-
-// Pause stops the process (SIGSTOP). Its connections stay open, but get no replies.
-func (s *Server) Pause() { s.process.os.Signal(syscall.SIGSTOP) }
-
-// Resume continues the process after Pause.
-func (s *Server) Resume() { s.process.os.Signal(syscall.SIGCONT) }
 
 // Restart kills the server if it runs, and starts it again with the same port, folder and
 // arguments. Its data are those that its persistence kept. If another program has the port,

@@ -31,7 +31,7 @@ var names = map[Type]string{
 		on_timeout on_deadline on_pending losers backoff retry_expression retry_state retry_error retry_of hook_of hook_success
 		hook_failure hook_timeout hook_cancel until_of enqueued_by idempotency_key idempotency_scope call
 		suspended_by requeued_by lost_by cancelled_by cancel_reason last_error progress owner
-		agent_execution_id workflow_run_id policy_applied wait_mode label wait_reason member op task_worker
+		agent_execution_id workflow_run_id platform policy_applied wait_mode label wait_reason member op task_worker
 		retry class verdict release release_reason
 		why sentence hold word text by kept_by task
 		namespace events figures channel cursor oldest last stream type index of key page next recounted turn_of about state

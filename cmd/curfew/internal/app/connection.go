@@ -33,7 +33,7 @@ const (
 // NamespaceFlags returns the flags that name a namespace and its server.
 func NamespaceFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "redis", EnvVars: RedisVariables, Value: DefaultRedis, Usage: "the URL of Redis; if it has a password, set REDIS_URL instead: other users can read a command line"},
+		&cli.StringFlag{Name: "redis", EnvVars: RedisVariables, Value: DefaultRedis, Usage: "the `URL` of Redis; if it has a password, set REDIS_URL instead: other users can read a command line"},
 		&cli.StringFlag{Name: "namespace", EnvVars: NamespaceVariables, Value: DefaultNamespace, Usage: "the namespace, which must exist"},
 	}
 }

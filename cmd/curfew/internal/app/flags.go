@@ -14,7 +14,15 @@ import (
 // DurationFlag returns a flag that reads durations as the rest of Curfew does: with days, and
 // with errors that say what to write. cli.DurationFlag does neither.
 func DurationFlag(name string, value time.Duration, usage string) cli.Flag {
-	return &cli.GenericFlag{Name: name, Value: newDuration(value), Usage: usage}
+	usage, defaultText := splitDefault(usage)
+	return &cli.GenericFlag{Name: name, Value: newDuration(value), Usage: usage, DefaultText: defaultText}
+}
+
+// splitDefault splits what a usage says of the default from it, such as " (default: no limit)". The library
+// would add the zero value to it.
+func splitDefault(usage string) (rest, text string) {
+	rest, text, _ = strings.Cut(usage, " (default: ")
+	return rest, strings.TrimSuffix(text, ")")
 }
 
 func newDuration(value time.Duration) *duration.Duration {
@@ -58,7 +66,8 @@ func ChoicesOf(f *cli.StringFlag) []string {
 
 // NumberFlag returns a flag whose value is a whole number within limits.
 func NumberFlag(name string, value, least, most int, usageText string) *cli.IntFlag {
-	return &cli.IntFlag{Name: name, Value: value, Usage: usageText, Action: func(_ *cli.Context, given int) error {
+	usageText, defaultText := splitDefault(usageText)
+	return &cli.IntFlag{Name: name, Value: value, Usage: usageText, DefaultText: defaultText, Action: func(_ *cli.Context, given int) error {
 		switch {
 		case given >= least && given <= most:
 			return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
@@ -43,8 +44,24 @@ func Bench() *cli.Command {
 	for _, command := range commands {
 		measure := command.Action
 		command.Action = func(c *cli.Context) error { return benchError(c.Context, measure(c)) }
+		command.Description = strings.TrimLeft(command.Description+"\n\n    curfew bench "+command.Name+invocations[command.Name], "\n")
 	}
-	return app.Group("bench", "measure speed, lateness and memory, on a redis-server that it starts itself", "", commands...)
+	return app.Group("bench", "measure speed, lateness and memory, on a redis-server that it starts itself",
+		"It needs redis-server 7.0 or newer on the PATH. Measure on a machine that does nothing else.\n\n    curfew bench throughput", commands...)
+}
+
+// invocations has flags for the invocations in the help of those commands that need some to be quick or to compare.
+var invocations = map[string]string{
+	"throughput": "\n    curfew bench throughput --vs asynq --runs 3",
+	"dispatch":   "\n    curfew bench dispatch --vs asynq --runs 3",
+	"detect":     "\n    curfew bench detect --vs asynq --runs 3",
+	"recovery":   "\n    curfew bench recovery --vs asynq --kills 5",
+	"memory":     " --tasks 100000",
+	"longest":    " --tasks 200000",
+	"idle":       " --workers 100",
+	"counts":     " --gate",
+	"agents":     " --only lag --only cost",
+	"failover":   " --kills 3",
 }
 
 // longestCommand measures the longest scripts: `curfew bench longest`.

@@ -35,7 +35,9 @@ func functionsLoadCommand() *cli.Command {
 		Usage: "load the functions for programs in other languages, on every master",
 		Description: `Loads the library "curfew" into each master that does not have it, or has an older version. If a master has a
 newer version, the command leaves it and fails, because programs may need it; --force replaces it. A library
-"curfew" of another program is never replaced.`,
+"curfew" of another program is never replaced.
+
+    curfew functions load`,
 		Flags: app.ServerFlags(
 			&cli.BoolFlag{Name: "force", Usage: "replace a newer library too, or one that works with records that this one does not"},
 			app.FormatFlag()),
@@ -109,6 +111,9 @@ func functionsListCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "ls",
 		Usage: "list the libraries of Curfew on every master",
+		Description: `It says which are those of this program, of other versions, and of other programs.
+
+    curfew functions ls`,
 		Flags: app.ServerFlags(app.FormatFlag()),
 		Action: app.OnServer(app.Nothing, func(c *cli.Context, s *operate.Server, _ []string) error {
 			return tellLibraries(c, s.Libraries(c.Context))
@@ -222,7 +227,10 @@ func functionsPruneCommand() *cli.Command {
 		Description: `Each version of the Go packages has functions of its own. Those of versions that nobody runs any more take memory, and
 slow Redis down a little. Redis does not say who still calls them. But deleting one does no harm: a program in Go
 whose library is gone loads it again by itself, with its next call, or sends scripts if it may not. Programs in other
-languages do not use these libraries. The library "curfew" and that of this program are kept.`,
+languages do not use these libraries. The library "curfew" and that of this program are kept.
+
+    curfew functions prune
+    curfew functions prune --yes`,
 		Flags: app.ServerFlags(
 			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "delete them; otherwise they are only listed"},
 			app.FormatFlag()),

@@ -164,7 +164,10 @@ func namespaceListCommand() *cli.Command {
 		ArgsUsage: "[NAME...]",
 		Description: `Redis has no list of namespaces, so this looks through the names of all keys, slowly enough to leave Redis half of its
 time. With NAME it shows these namespaces alone, at once. "live" are tasks that have not ended, "enqueued" all that ever were.
-It looks at the database of the URL.`,
+It looks at the database of the URL.
+
+    curfew namespace ls
+    curfew namespace ls shop`,
 		Flags: app.ServerFlags(
 			app.NumberFlag("keys", 10_000_000, 0, math.MaxInt, "look at about this many keys of each master; 0: at all"),
 			app.FormatFlag()),
@@ -273,7 +276,10 @@ ends there. Stop all programs of the namespace first: it refuses while workers h
 worker was killed, or while a reaper has the turn.
 
 From the first key on no program can use the namespace any more. If it is interrupted, run it again: it finishes. Other
-namespaces are not touched, whatever their names begin with. Nothing can be undone: curfew export writes a copy.`,
+namespaces are not touched, whatever their names begin with. Nothing can be undone: curfew export writes a copy.
+
+    curfew namespace rm shop --dry-run
+    curfew namespace rm shop`,
 		Flags: app.ServerFlags(
 			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "do not ask"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "say what would be removed, and remove nothing"},

@@ -36,10 +36,11 @@ payload is sent to the URL by POST. docs/how-to/work.md has all details.
   failed     everything else: the task is retried if it has a retry left
 
 When the time of a task is up, when it is cancelled, and when another worker has it, the command
-and all processes that it has started get SIGTERM, and after --grace SIGKILL. A request is
-cancelled. Redis keeps the time: what a handler says too late does not count. Each worker also
-runs a reaper, which ends the tasks that are late, unless --no-reaper is given. The environment
-variable WORKER_TASK_TIMEOUT limits how long a handler can run.
+and all processes that it has started get SIGTERM (on Windows Ctrl-Break, if they have the console
+of the worker), and after --grace SIGKILL. A request is cancelled. Redis keeps the time: what a
+handler says too late does not count. Each worker also runs a reaper, which ends the tasks that are
+late, unless --no-reaper is given. The environment variable WORKER_TASK_TIMEOUT limits how long a
+handler can run.
 
 The first Ctrl-C or SIGTERM ends the worker: it takes no more tasks, and waits for those that run.
 The second kills what runs. Tasks that have not ended are given back, and lose no retry.

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -44,33 +43,4 @@ func names(commands []*cli.Command) (list []string) {
 		}
 	}
 	return list
-}
-
-// Docs returns the hidden command that prints the whole tree of commands, for the build.
-func Docs() *cli.Command {
-	return &cli.Command{
-		Name:      "__docs",
-		Usage:     "print the tree of commands as markdown or man",
-		ArgsUsage: "markdown|man",
-		Hidden:    true,
-		Action: func(c *cli.Context) error {
-			words, err := app.Arguments(c, app.Takes(1, 1, "markdown or man"))
-			if err != nil {
-				return err
-			}
-			text := ""
-			switch words[0] {
-			case "markdown":
-				text, err = c.App.ToMarkdown()
-			case "man":
-				text, err = c.App.ToMan()
-			default:
-				return app.UsageOf(c, "%q must be markdown or man", words[0])
-			}
-			if err == nil {
-				_, err = fmt.Fprint(c.App.Writer, text)
-			}
-			return app.Failure(c, err)
-		},
-	}
 }

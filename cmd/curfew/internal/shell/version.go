@@ -21,6 +21,8 @@ type about struct {
 	Build   int      `json:"build"`   // of the functions
 	Records []string `json:"records"` // versions
 	Go      string   `json:"go"`
+	// Platform is the system and the processor that it was built for.
+	Platform string `json:"platform"`
 }
 
 // Version returns the command that prints the version of the program and of what it works with.
@@ -43,8 +45,8 @@ func Version() *cli.Command {
 			if app.InJSON(c) {
 				return app.Failure(c, app.PrintLine(c, is))
 			}
-			_, err = fmt.Fprintf(c.App.Writer, "curfew %s\ncommit %s\nfunctions build %d\nrecords version %s\n%s\n", is.Program,
-				cmp.Or(is.Commit, "unknown"), is.Build, strings.Join(is.Records, ", "), is.Go)
+			_, err = fmt.Fprintf(c.App.Writer, "curfew %s\ncommit %s\nfunctions build %d\nrecords version %s\n%s %s\n", is.Program,
+				cmp.Or(is.Commit, "unknown"), is.Build, strings.Join(is.Records, ", "), is.Go, is.Platform)
 			return app.Failure(c, err)
 		},
 	}
@@ -56,7 +58,7 @@ func aboutThis() (about, error) {
 		return about{}, err
 	}
 	_, records, _ := lua.VersionsIn(facade.Text())
-	is := about{Type: "version", Program: "(devel)", Build: facade.Build(), Records: records.Words(), Go: runtime.Version()}
+	is := about{Type: "version", Program: "(devel)", Build: facade.Build(), Records: records.Words(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if built, ok := debug.ReadBuildInfo(); ok {
 		is.Program = cmp.Or(built.Main.Version, is.Program)
 		for _, setting := range built.Settings {

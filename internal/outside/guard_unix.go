@@ -1,3 +1,5 @@
+//go:build unix
+
 package outside
 
 import (
@@ -12,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/processgroup"
 )
 
 // Guard is a second process that outlives this one by an instant. This process tells it which groups run.
@@ -181,20 +185,13 @@ func Watch(in io.Reader) {
 		}
 	}
 	for id := range live {
-		kill(id)
+		processgroup.Kill(id)
 	}
 	// No notification says that a command which was just being started has its mark. It has it soon.
 	for look := 0; begun > 0 && look < 3; look++ {
-		for _, id := range marked(markName + "=" + mark) {
-			kill(id)
+		for _, id := range processgroup.Marked(markName + "=" + mark) {
+			processgroup.Kill(id)
 		}
 		time.Sleep(50 * time.Millisecond)
-	}
-}
-
-// kill kills a group. 1 would be every process, and 0 the guard's own group.
-func kill(group int) {
-	if group > 1 {
-		syscall.Kill(-group, syscall.SIGKILL)
 	}
 }

@@ -1,4 +1,4 @@
-package outside
+package processgroup
 
 import (
 	"bytes"
@@ -23,8 +23,8 @@ func onlyZombies(group int) bool {
 	return true
 }
 
-// marked returns the groups of the processes that have a variable in their environment.
-func marked(variable string) (groups []int) {
+// Marked returns the groups of the processes that have a variable in their environment.
+func Marked(variable string) (groups []int) {
 	folders, _ := filepath.Glob("/proc/[0-9]*")
 	for _, folder := range folders {
 		text, _ := os.ReadFile(folder + "/environ")

@@ -1,10 +1,10 @@
-//go:build !linux
+//go:build unix && !linux
 
-package outside
+package processgroup
 
 // onlyZombies reports false: only Linux has a list of processes that is read so easily. A group of
 // zombies then counts as alive until its grace is over.
 func onlyZombies(int) bool { return false }
 
-// marked returns nothing: a command that is being started when the worker is killed continues.
-func marked(string) []int { return nil }
+// Marked returns nothing: a command that is being started when the worker is killed continues.
+func Marked(string) []int { return nil }

@@ -1,6 +1,6 @@
-//go:build !linux
+//go:build unix && !linux
 
-package outside
+package processgroup
 
 import "syscall"
 

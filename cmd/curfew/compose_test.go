@@ -1,0 +1,303 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/redisproc"
+	"github.com/curfew-dev/curfew/internal/redistest"
+)
+
+// composeFile is what docker-compose.yml uses of the format. Another key is an error: it could be misspelled.
+type composeFile struct {
+	Common   service `yaml:"x-curfew"`
+	Services map[string]service
+	Volumes  map[string]any
+}
+
+type service struct {
+	Image       string
+	Build       composeBuild
+	Command     []string
+	Environment map[string]string
+	Ports       []string
+	Volumes     []string
+	Healthcheck struct {
+		Test     []string
+		Interval string
+	}
+	DependsOn map[string]struct{ Condition string } `yaml:"depends_on"`
+	Deploy    struct{ Replicas int }
+	StopGrace string `yaml:"stop_grace_period"`
+	Restart   string
+	Profiles  []string
+}
+
+// composeBuild is a folder, or a folder and a stage of the Dockerfile.
+type composeBuild struct{ Context, Target string }
+
+func (b *composeBuild) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind == yaml.ScalarNode {
+		return node.Decode(&b.Context)
+	}
+	type plain composeBuild
+	return node.Decode((*plain)(b))
+}
+
+func readCompose(t *testing.T) (file composeFile) {
+	t.Helper()
+	text, err := os.ReadFile("../../docker-compose.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// stage is a stage of the Dockerfile: its instructions, without FROM.
+type stage struct {
+	name, from   string
+	instructions [][2]string
+}
+
+func (s stage) all(instruction string) (values []string) {
+	for _, i := range s.instructions {
+		if i[0] == instruction {
+			values = append(values, i[1])
+		}
+	}
+	return values
+}
+
+func readDockerfile(t *testing.T) (stages []stage) {
+	t.Helper()
+	text, err := os.ReadFile("../../Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		instruction, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch instruction {
+		case "", "#":
+		case "FROM":
+			from, name, _ := strings.Cut(value, " AS ")
+			stages = append(stages, stage{name: name, from: from})
+		case "WORKDIR", "COPY", "RUN", "USER", "HEALTHCHECK", "ENTRYPOINT":
+			last := &stages[len(stages)-1]
+			last.instructions = append(last.instructions, [2]string{instruction, value})
+		default:
+			t.Errorf("the Dockerfile has an instruction that this test does not know: %s", line)
+		}
+	}
+	return stages
+}
+
+// words reads the JSON of an instruction, behind what is before it.
+func words(t *testing.T, value string) (list []string) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(value[strings.IndexByte(value, '['):]), &list); err != nil {
+		t.Fatalf("%s: %v", value, err)
+	}
+	return list
+}
+
+// aName is the name of an image on the usual registry, with a version.
+var aName = regexp.MustCompile(`^[a-z0-9]+:[0-9][0-9.]*$`)
+
+func TestTheImagesAreSmallAndNotRoots(t *testing.T) {
+	t.Parallel()
+	stages := readDockerfile(t)
+	file := readCompose(t)
+	names := map[string]bool{"": true}
+	for i, s := range stages {
+		names[s.name] = true
+		if s.from != "scratch" && !aName.MatchString(s.from) {
+			t.Errorf("the image %q must be a name and a version", s.from)
+		}
+		for _, value := range s.all("COPY") {
+			sources := strings.Fields(value)
+			if strings.HasPrefix(value, "--from=build ") {
+				continue
+			}
+			for _, source := range sources[:len(sources)-1] {
+				if _, err := os.Stat(filepath.Join("../..", source)); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if i == 0 {
+			continue
+		}
+		if entry := s.all("ENTRYPOINT"); len(entry) != 1 || !slices.Equal(words(t, entry[0]), []string{"/bin/curfew"}) {
+			t.Errorf("stage %d: ENTRYPOINT %q", i, entry)
+		}
+		if user := s.all("USER"); len(user) != 1 || !regexp.MustCompile(`^[1-9]\d+:[1-9]\d+$`).MatchString(user[0]) {
+			t.Errorf("stage %d: USER %q", i, user)
+		}
+		if !slices.Contains(s.all("COPY"), "--from=build /curfew /bin/curfew") {
+			t.Errorf("stage %d has no command: %q", i, s.all("COPY"))
+		}
+	}
+	if last := stages[len(stages)-1]; last.from != "scratch" || last.name != "" {
+		t.Errorf("the last stage, which is the default, is from %s", last.from)
+	}
+	for name, s := range file.Services {
+		if (s.Image == "") == (s.Build.Context == "") || s.Image != "" && !aName.MatchString(s.Image) || !names[s.Build.Target] {
+			t.Errorf("%s: image %q, build %+v", name, s.Image, s.Build)
+		}
+		for _, port := range s.Ports {
+			if !strings.HasPrefix(port, "127.0.0.1:") {
+				t.Errorf("%s: the port %s is open to other machines", name, port)
+			}
+		}
+		for _, volume := range s.Volumes {
+			volume, _, _ = strings.Cut(volume, ":")
+			if _, known := file.Volumes[volume]; !known {
+				t.Errorf("%s: no volume %s", name, volume)
+			}
+		}
+		for other := range s.DependsOn {
+			if len(file.Services[other].Healthcheck.Test) == 0 {
+				t.Errorf("%s waits until %s is healthy, which has no health check", name, other)
+			}
+		}
+	}
+}
+
+// composed is the services as processes of this machine, with the program that the Dockerfile builds.
+type composed struct {
+	*testing.T
+	file    composeFile
+	server  *redistest.Server
+	program string
+}
+
+// startComposed builds the program with the command of the Dockerfile, and starts Redis with the settings of the compose file.
+func startComposed(t *testing.T) *composed {
+	t.Helper()
+	c := &composed{T: t, file: readCompose(t), program: filepath.Join(t.TempDir(), "curfew")}
+	runs := readDockerfile(t)[0].all("RUN")
+	command := runs[len(runs)-1]
+	if !strings.Contains(command, " -o /curfew ") {
+		t.Fatalf("RUN %s", command)
+	}
+	build := exec.Command("/bin/sh", "-c", strings.Replace(command, "-o /curfew", "-o "+c.program, 1))
+	build.Dir = "../.."
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v, %s", command, err, said)
+	}
+	settings := c.file.Services["redis"].Command
+	if settings[0] != "redis-server" {
+		t.Fatal(settings)
+	}
+	c.server = redistest.Start(t, settings[1:]...)
+	return c
+}
+
+func (c *composed) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(c.program, args...)
+	for variable, value := range c.file.Services[name].Environment {
+		cmd.Env = append(cmd.Env, variable+"="+strings.Replace(value, "redis:6379", c.server.Addr, 1))
+	}
+	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"))
+	return cmd
+}
+
+// start starts all replicas of a service, and returns when each has logged a text.
+func (c *composed) start(name, ready string) (replicas []*redisproc.Child) {
+	c.Helper()
+	for range max(c.file.Services[name].Deploy.Replicas, 1) {
+		log := &lockedBuffer{}
+		cmd := c.command(name, c.file.Services[name].Command...)
+		cmd.Stderr = log
+		child, err := redisproc.Spawn(cmd)
+		if err != nil {
+			c.Fatal(err)
+		}
+		c.Cleanup(child.Kill)
+		await.Until(c, name+" logs: "+ready, func() bool { return strings.Contains(log.String(), ready) })
+		replicas = append(replicas, child)
+	}
+	return replicas
+}
+
+// run runs the service for single commands, as docker compose run does.
+func (c *composed) run(args ...string) (code int, out, errs string) {
+	c.Helper()
+	cmd := c.command("curfew", args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Run()
+	return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
+}
+
+func TestTheServicesOfTheComposeFileWork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it links the program")
+	}
+	t.Parallel()
+	c := startComposed(t)
+	health := func() int {
+		stages := readDockerfile(t)
+		check := words(t, stages[len(stages)-1].all("HEALTHCHECK")[0])
+		code, _, _ := c.run(check[1:]...)
+		return code
+	}
+	if health() == 0 {
+		t.Error("the health check finds nothing wrong before there is a namespace")
+	}
+	reapers := c.start("reaper", "The reaper runs")
+	workers := c.start("worker", "The worker takes tasks")
+	if len(reapers) != 2 || len(workers) != 2 {
+		t.Fatalf("%d reapers, %d workers", len(reapers), len(workers))
+	}
+	shout := func() {
+		t.Helper()
+		for i := range 5 {
+			code, out, errs := c.run("enqueue", "shout", fmt.Sprintf(`"hello %d"`, i), "--timeout", "30s", "--wait")
+			if want := fmt.Sprintf(`"HELLO %d"`, i); code != 0 || strings.TrimSpace(out) != want {
+				t.Errorf("exit %d, %q, %q, want %s", code, out, errs, want)
+			}
+		}
+	}
+	shout()
+	if code := health(); code != 0 {
+		t.Errorf("the health check exits with %d", code)
+	}
+	reapers[0].Kill()
+	shout()
+	began := time.Now()
+	if code, _, errs := c.run("enqueue", "nobody", `1`, "--timeout", "200ms", "--wait"); code != app.ExitTimedOut || time.Since(began) > 20*time.Second {
+		t.Errorf("a task that nobody takes: exit %d, %q after %v", code, errs, time.Since(began))
+	}
+	if code, out, errs := c.run("fsck"); code != 0 {
+		t.Errorf("fsck: exit %d, %s %s", code, out, errs)
+	}
+	for _, child := range append(workers, reapers[1]) {
+		child.Signal(os.Interrupt)
+		if !child.Succeeded() {
+			t.Error("a service that was told to stop failed")
+		}
+	}
+	c.server.Kill()
+	if code := health(); code == 0 {
+		t.Error("the health check finds nothing wrong without Redis")
+	}
+}
