@@ -124,7 +124,7 @@ func TestNamespaceSettingsAreChanged(t *testing.T) {
 		t.Errorf("%v", line)
 	}
 	expect(t, 0, "shop  exists: 2 partitions, events none, 9 MiB", "namespace create shop --events none"+url)
-	expect(t, 3, "there is no namespace shopp on this Redis: `curfew namespace ls` lists them", "namespace set shopp --events all"+url)
+	expect(t, 3, "(did you mean shop?): `curfew namespace ls` lists them", "namespace set shopp --events all"+url)
 	if n := server.Client(t).Exists(t.Context(), "shopp:{0}").Val(); n != 0 {
 		t.Error("a mistyped namespace was created")
 	}

@@ -40,7 +40,7 @@ func TestFunctionsAreLoadedListedAndShown(t *testing.T) {
 	}
 	expect(t, app.ExitNotFound, "there is no library \"curfw\" of Curfew (did you mean curfew?)", "functions show curfw"+url)
 
-	newer := strings.Replace(facade.Text(), fmt.Sprintf("build = %d,", mine), "build = 7777,", 1)
+	newer := strings.Replace(facade.Text(), fmt.Sprintf("build = %d}", mine), "build = 7777}", 1)
 	if err := rdb.FunctionLoadReplace(t.Context(), newer).Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -176,9 +176,15 @@ func (p Page) anchors() (anchors []string) {
 	return anchors
 }
 
-// No line of text is longer than 140 characters. Tables and code can be.
+// generated is written by the command itself: `make docs`.
+const generated = "docs/reference/command.md"
+
+// No line of text that people edit is longer than 140 characters. Tables and code can be.
 func TestTheLinesOfThePagesAreShort(t *testing.T) {
 	for _, page := range all(t) {
+		if page.Path == generated {
+			continue
+		}
 		for n, line := range page.Prose() {
 			if length := utf8.RuneCountInString(line); length > 140 && !strings.HasPrefix(line, "|") {
 				t.Errorf("%s:%d has %d characters: break it", page.Path, n, length)
