@@ -32,7 +32,7 @@ func TestAWaitComesToItsLimitWhenItsLastMemberEnds(t *testing.T) {
 			return "nothing"
 		}
 		limit := start.Add(b.wait.Limit)
-		meet(func() { near(limit, time.Millisecond, 2*time.Millisecond); b.end(1, 1, either()) },
+		l.meet(func() { near(limit, time.Millisecond, 2*time.Millisecond); b.end(1, 1, either()) },
 			func() { near(limit, 0, 3*time.Millisecond); b.sweep(2) },
 			func() { near(limit, 0, 3*time.Millisecond); b.sweep(3) })
 		await.Until(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
@@ -62,7 +62,7 @@ func TestAnAgentComesToItsDeadlineWhenItWakes(t *testing.T) {
 		}
 		deadline := b.agent.Deadline
 		last, done := false, false
-		meet(func() {
+		l.meet(func() {
 			near(deadline, 3*time.Millisecond, time.Millisecond)
 			last = b.end(1, 1, queue.Complete)
 			for _, c := range b.take(1, b.worker, b.agents(), 1, time.Minute) {
@@ -95,7 +95,7 @@ func TestAnAgentIsSignalledWhenItsWaitIsRegistered(t *testing.T) {
 		promise := b.expectSignal()
 		var answer *queue.WaitOutcome
 		var err error
-		meet(func() { answer, err = b.suspend(0, promise) }, func() { b.signal(1, "hello") })
+		l.meet(func() { answer, err = b.suspend(0, promise) }, func() { b.signal(1, "hello") })
 		if !l.must(err) {
 			return "nothing"
 		}
@@ -124,7 +124,7 @@ func TestASignalComesAtTheLimitOfItsWait(t *testing.T) {
 		}
 		limit := start.Add(b.wait.Limit)
 		var told bool
-		meet(func() { near(limit, time.Millisecond, 2*time.Millisecond); told = b.signal(1, "hello") },
+		l.meet(func() { near(limit, time.Millisecond, 2*time.Millisecond); told = b.signal(1, "hello") },
 			func() { near(limit, 0, 3*time.Millisecond); b.sweep(2) },
 			func() { near(limit, 0, 3*time.Millisecond); b.sweep(3) })
 		await.Until(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
@@ -177,7 +177,7 @@ func TestAWorkerIsGivenUpWhenItsAgentBeginsToWait(t *testing.T) {
 		var err error
 		var claims []queue.Claim
 		next := b.name + "-next"
-		meet(func() { near(over, time.Millisecond, 3*time.Millisecond); answer, err = b.suspend(0) },
+		l.meet(func() { near(over, time.Millisecond, 3*time.Millisecond); answer, err = b.suspend(0) },
 			func() { near(over, 0, 2*time.Millisecond); b.sweep(2) },
 			func() {
 				near(over, 0, 2*time.Millisecond)

@@ -35,7 +35,7 @@ func TestTheLastMemberEndsWhileItsWaitIsRegistered(t *testing.T) {
 		for i := first; i < 3; i++ {
 			sides = append(sides, func() { b.end(1+i, i, either()) })
 		}
-		meet(sides...)
+		l.meet(sides...)
 		if !l.must(err) {
 			return "nothing"
 		}
@@ -69,7 +69,7 @@ func TestTwoMembersEndAtOnce(t *testing.T) {
 			verb = queue.Fail
 		}
 		var first, second bool
-		meet(func() { first = b.end(1, 0, verb) }, func() { second = b.end(2, 1, verb) })
+		l.meet(func() { first = b.end(1, 0, verb) }, func() { second = b.end(2, 1, verb) })
 		o := b.resume(nil)
 		if !first && !second || !b.wait.CancelLosers && !(first && second) {
 			b.Errorf("%s: the first end was accepted: %v, the second: %v", b.wait.Mode, first, second)
@@ -93,7 +93,7 @@ func TestAnAgentIsCancelledWhenItWakes(t *testing.T) {
 		}
 		var last bool
 		var got []queue.Claim
-		meet(func() { last = b.end(1, 1, queue.Complete) },
+		l.meet(func() { last = b.end(1, 1, queue.Complete) },
 			func() {
 				c, err := b.hands[2].Cancel(b.Context(), b.agent.ID, "enough")
 				if b.must(err) && !c.Done {
@@ -148,7 +148,7 @@ func TestAMemberIsCancelledWhenItCompletes(t *testing.T) {
 				cancelled[i] = b.must(err) && c.Done
 			})
 		}
-		meet(sides...)
+		l.meet(sides...)
 		for i := range 2 {
 			if completed[i] == cancelled[i] {
 				b.Errorf("%s: the completion was accepted: %v, the cancel: %v; want one of them", b.claims[1+i].ID, completed[i], cancelled[i])

@@ -3,6 +3,7 @@ package races
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -21,6 +22,8 @@ type ring struct {
 	mu  sync.Mutex
 	ids []string
 	mix map[string]int // how often each side won
+	// spread is how far apart the sides of a round begin at most.
+	spread time.Duration
 }
 
 // lane runs one round after the other. Each of its hands has its own connections, so that racing calls
@@ -33,7 +36,10 @@ type lane struct {
 	time  time.Duration // the timeout of an agent with a short deadline
 }
 
-const hands = 4
+const (
+	hands  = 4
+	spread = 400 * time.Microsecond // between the sides of a round, at first
+)
 
 // ringRounds returns how often to run a race: 50 times with -short, 300, or 10,000.
 func ringRounds() int {
@@ -58,15 +64,21 @@ func race(t *testing.T, lanes int, round func(l *lane) (won string), wins ...str
 func races(t *testing.T, rounds, most, lanes int, round func(l *lane) (won string), wins ...string) {
 	t.Helper()
 	mix := map[string]int{}
-	for left := rounds; left > 0; left -= most {
-		r := &ring{stage: newStage(t, redistest.Shared(t).Addr, queue.Config{Events: "all"}), mix: mix}
-		r.play(lanes, min(left, most), round)
-		r.over()
-	}
-	t.Logf("%d rounds: %v", rounds, mix)
-	for _, side := range wins {
-		if mix[side] == 0 {
-			t.Errorf("in %d rounds the result was never %q, so this test shows nothing", rounds, side)
+	// On a busy machine one side can win all rounds. Then there are more, in which the sides begin further apart.
+	for spread := spread; ; spread *= 4 {
+		for left := rounds; left > 0; left -= most {
+			r := &ring{stage: newStage(t, redistest.Shared(t).Addr, queue.Config{Events: "all"}), mix: mix, spread: spread}
+			r.play(lanes, min(left, most), round)
+			r.over()
+		}
+		t.Logf("%d rounds: %v", rounds, mix)
+		missing := slices.IndexFunc(wins, func(side string) bool { return mix[side] == 0 })
+		if missing < 0 || t.Failed() {
+			return
+		}
+		if spread > 20*time.Millisecond {
+			t.Errorf("the result was never %q, so this test shows nothing", wins[missing])
+			return
 		}
 	}
 }
@@ -129,14 +141,14 @@ func (s *stage) sweepOut() {
 	}
 }
 
-// meet runs all sides at the same time, each after a random delay of up to 400 µs, so that any of them
+// meet runs all sides at the same time, each after a random delay of up to the spread, so that any of them
 // can be first. It returns when all have returned.
-func meet(sides ...func()) {
+func (r *ring) meet(sides ...func()) {
 	var group sync.WaitGroup
 	begin := make(chan struct{})
 	for _, i := range rand.Perm(len(sides)) {
 		side := sides[i]
-		head := time.Duration(rand.IntN(400)) * time.Microsecond
+		head := rand.N(max(r.spread, spread))
 		group.Go(func() {
 			<-begin
 			for start := time.Now(); time.Since(start) < head; {

@@ -19,7 +19,7 @@ func (b *bout) resume(answer *queue.WaitOutcome) (o queue.WaitOutcome) {
 	if answer == nil {
 		found := make([][]queue.Claim, 2)
 		names := []string{b.name + "-worker", b.name + "-other"}
-		meet(func() { found[0] = b.take(2, names[0], b.agents(), 10, time.Minute) },
+		b.meet(func() { found[0] = b.take(2, names[0], b.agents(), 10, time.Minute) },
 			func() { found[1] = b.take(3, names[1], b.agents(), 10, time.Minute) })
 		if n := len(found[0]) + len(found[1]); n != 1 {
 			b.Errorf("%s: %d workers got the agent after its wait, want 1; the agent is %s", b.agent.ID, n, b.state())

@@ -38,7 +38,7 @@ func TestMembersEndWhileTheirWaitIsRegisteredInParts(t *testing.T) {
 		for i := range 3 {
 			sides = append(sides, func() { b.end(1+i, 2*i, either()); b.end(1+i, 2*i+1, either()) })
 		}
-		meet(sides...)
+		l.meet(sides...)
 		if b.Failed() {
 			return "nothing"
 		}
@@ -111,7 +111,7 @@ func TestMembersEndWhileTheLosersAreEnded(t *testing.T) {
 				ended[2*i+1] = b.end(i, 2*i+1, queue.Complete)
 			})
 		}
-		meet(sides...)
+		l.meet(sides...)
 		await.Until(l.T, "the wait is over", func() bool { b.sweep(2); return b.state() != queue.Waiting })
 		b.resume(nil)
 		if !slices.Contains(ended, true) {
@@ -159,7 +159,7 @@ func TestManyReapersOnTheSameWaits(t *testing.T) {
 				}
 			})
 		}
-		meet(sides...)
+		r.meet(sides...)
 		if n := timedOut.Load(); n != int64(len(waits)) {
 			t.Errorf("%d reapers counted %d waits that timed out, want %d", crew, n, len(waits))
 		}

@@ -114,6 +114,11 @@ func IsAway(err error) bool {
 	return errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown)
 }
 
+// isUnfit reports whether an error says that the server is not the right one, or lets nobody in with this password.
+func isUnfit(err error) bool {
+	return errors.Is(err, refusal.ErrNoAccess) || errors.Is(err, refusal.ErrMismatch) || errors.Is(err, refusal.ErrUnfit)
+}
+
 // Quietly returns nil if err says that the reader of the output is gone, as after `| head`.
 func Quietly(err error) error {
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, os.ErrClosed) {
@@ -136,7 +141,7 @@ func Failure(c *cli.Context, err error) error {
 		return Usage("%v", err)
 	case errors.Is(err, refusal.ErrUnavailable) && !errors.As(err, new(redis.Error)): // no server has answered
 		return cli.Exit(fmt.Sprintf("%v: give the server's address with --redis or REDIS_URL", err), ExitUnreachable)
-	case IsAway(err):
+	case IsAway(err), isUnfit(err):
 		return cli.Exit(err.Error(), ExitUnreachable)
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("%w: the output is not complete; free some space, or write to another file", err)

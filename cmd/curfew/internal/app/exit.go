@@ -12,7 +12,7 @@ const (
 	ExitFailed      = 1
 	ExitUsage       = 2
 	ExitNotFound    = 3
-	ExitUnreachable = 4
+	ExitUnreachable = 4 // or unfit
 	ExitRefused     = 5 // the state of the task refuses it
 	ExitThreshold   = 99
 	ExitTimedOut    = 124 // as coreutils timeout

@@ -17,7 +17,7 @@ func Doctor() *cli.Command {
 		Name:  "doctor",
 		Usage: "check Redis, its settings, the rights of this user and the work of a namespace, and say how to cure what is wrong",
 		Description: `It changes no data. Each line is ok, warn or fail, the subject, and what was found with its cure. It exits with 1 if a
-line is fail, and with 4 if Redis cannot be reached.
+line is fail, and with 4 if Redis cannot be reached or used.
 
     curfew doctor --namespace shop
     curfew doctor --role produce           may this user enqueue? docs/how-to/security.md has the rights of each role

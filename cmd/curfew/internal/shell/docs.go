@@ -46,7 +46,7 @@ const exitCodes = `| Code | Meaning |
 | 1 | failed, or a check has found a problem |
 | 2 | wrong use: nothing was done |
 | 3 | not found: a task, queue, worker, namespace or library |
-| 4 | Redis cannot be reached |
+| 4 | Redis cannot be reached, or is not fit: another kind of server, a wrong password, a replica |
 | 5 | refused by the state of what it is about, such as a task that has ended |
 | 99 | a measurement has missed its --threshold |
 | 124 | the task timed out, or the time to wait for it has passed |
