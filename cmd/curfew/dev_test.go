@@ -187,7 +187,7 @@ func TestDevSaysWhatIsWrong(t *testing.T) {
 		{app.ExitUsage, `--output "xml" must be text or jsonl`, "dev -o xml"},
 		{app.ExitNotFound, `there is no namespace "shp"`, "dev --namespace shp" + real},
 		{app.ExitFailed, "ACL SETUSER reader", "dev --redis redis://reader:secret@" + server.Addr},
-		{app.ExitFailed, "WRONGPASS", "dev --redis redis://reader:wrong@" + server.Addr},
+		{app.ExitUnreachable, "WRONGPASS", "dev --redis redis://reader:wrong@" + server.Addr},
 		{app.ExitUnreachable, "give the server's address with --redis", "dev --redis redis://" + dead.Addr},
 	} {
 		t.Run(row.args, func(t *testing.T) {

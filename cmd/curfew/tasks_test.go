@@ -606,7 +606,7 @@ func TestTaskCommandsSayWhatIsWrongWithTheServer(t *testing.T) {
 		}{
 			{"--namespace shopp --redis redis://" + server.Addr, app.ExitNotFound, `there is no namespace "shopp"`},
 			{"--namespace shop --redis redis://none:secret@" + server.Addr, app.ExitFailed, "right"},
-			{"--namespace shop --redis redis://none:wrong@" + server.Addr, app.ExitFailed, "password"},
+			{"--namespace shop --redis redis://none:wrong@" + server.Addr, app.ExitUnreachable, "password"},
 			{"--redis http://x", app.ExitUsage, "must begin with redis://"},
 			{"--namespace=", app.ExitUsage, "--namespace must not be empty"},
 		} {
