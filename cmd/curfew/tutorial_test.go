@@ -99,7 +99,7 @@ func (r *tutorial) run(command, output string) {
 			return r.same(output, out.String()+errs.String())
 		}
 		// What the program has printed last may not be written yet, so that explain tells the state before.
-		for range 100 {
+		for range 1000 {
 			if look() {
 				return
 			}
