@@ -86,7 +86,7 @@ func ExampleOldestWaiting() {
 	// Output: default true true
 }
 
-// Purge removes the records of ended tasks, here of those that ended more than an hour ago, and then of all.
+// Remove the records of tasks that ended more than an hour ago, and then those of all ended tasks.
 func ExamplePurge() {
 	ctx := context.Background()
 	q, server := start(ctx)

@@ -147,11 +147,11 @@ func TestAServerThatAnswersIsNotSilent(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if code, out, errs := command(t, url, "", "wait", id, "--request-timeout", "300ms"); code != 0 && code != app.ExitFailed || !strings.Contains(out, "CANCELLED") {
+		if code, out, errs := command(t, url, "", "wait", id, "--request-timeout", "1s"); code != app.ExitFailed || !strings.Contains(out, "CANCELLED") {
 			t.Errorf("wait: %d, %q, %q", code, out, errs)
 		}
 	}()
-	time.Sleep(time.Second) // sleeps: the wait must last longer than the limit
+	time.Sleep(1500 * time.Millisecond) // sleeps: the wait must last longer than the limit
 	if _, err := q.Cancel(t.Context(), id, ""); err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,6 @@
 package fleet
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -110,8 +108,8 @@ before it does anything, unless --yes is given.
 
 func drain(c *cli.Context, q *queue.Queue, l queueLine) error {
 	if !c.Bool("yes") {
-		fmt.Fprintf(c.App.ErrWriter, "This cancels %s in line in %s. Type the name of the queue to go on: ", app.Plural(l.Ready, "task", "tasks"), app.PlainWord(l.Queue))
-		if err := typedName(c, l.Queue); err != nil {
+		text := fmt.Sprintf("This cancels %s in line in %s. Type the name of the queue to go on: ", app.Plural(l.Ready, "task", "tasks"), app.PlainWord(l.Queue))
+		if err := app.Confirm(c, app.Question{Text: text, Wants: []string{l.Queue}, What: "the name of the queue", Nothing: "nothing was changed"}); err != nil {
 			return err
 		}
 	}
@@ -129,22 +127,6 @@ func drain(c *cli.Context, q *queue.Queue, l queueLine) error {
 	}
 	_, err = fmt.Fprintf(c.App.Writer, "%s  drained: %s cancelled\n", l.Queue, cancelled)
 	return err
-}
-
-// typedName reads a name from the input. It is an error if that is another one.
-func typedName(c *cli.Context, name string) error {
-	typed, err := app.ReadLine(c.Context, c.App.Reader)
-	if errors.Is(err, context.Canceled) {
-		return app.Interrupted("nothing was changed")
-	}
-	switch typed = strings.TrimSpace(typed); typed {
-	case name:
-		return nil
-	case "":
-		fmt.Fprintln(c.App.ErrWriter)
-		return errors.New("nothing was changed: type the name of the queue, or give --yes")
-	}
-	return fmt.Errorf("nothing was changed: %s is not the name of the queue, %s", app.PlainWord(refusal.Clip(typed)), app.PlainWord(name))
 }
 
 func queueLimitCommand() *cli.Command {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminalSize returns the size of a terminal. ok is false if the file is none.
+// terminalSize returns the size of a terminal. ok is false if the file is not a terminal.
 func terminalSize(f *os.File) (width, height int, ok bool) {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil {

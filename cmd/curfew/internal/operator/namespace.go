@@ -2,7 +2,6 @@ package operator
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -367,19 +366,9 @@ func confirm(c *cli.Context, s *operate.Server, name string) (bool, error) {
 	if c.Bool("dry-run") {
 		return false, nil
 	}
-	fmt.Fprintf(c.App.ErrWriter, "This removes the namespace for good. Type its name to go on: ")
-	typed, err := app.ReadLine(c.Context, c.App.Reader)
-	if errors.Is(err, context.Canceled) {
-		return false, app.Interrupted("nothing was removed")
-	}
-	if typed = strings.TrimSpace(typed); typed != name {
-		fmt.Fprintln(c.App.ErrWriter)
-		if typed == "" {
-			return false, errors.New("nothing was removed: type the name of the namespace, or give --yes")
-		}
-		return false, fmt.Errorf("nothing was removed: %s is not the name of the namespace, %s", app.PlainWord(refusal.Clip(typed)), name)
-	}
-	return true, nil
+	err = app.Confirm(c, app.Question{Text: "This removes the namespace for good. Type its name to go on: ", Wants: []string{name},
+		What: "the name of the namespace", Nothing: "nothing was removed"})
+	return err == nil, err
 }
 
 // tellKeys prints the number of keys by kind.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -52,18 +51,8 @@ func repair(c *cli.Context, q *queue.Queue, found []inspect.Finding) error {
 }
 
 func confirmRepair(c *cli.Context, n int) error {
-	fmt.Fprint(c.App.ErrWriter, "Type their number to go on: ")
-	typed, _ := app.ReadLine(c.Context, c.App.Reader)
-	if c.Context.Err() != nil {
-		return app.Interrupted("nothing was repaired")
-	}
-	switch typed = strings.ReplaceAll(strings.TrimSpace(typed), ",", ""); {
-	case typed == strconv.Itoa(n):
-		return nil
-	case typed == "":
-		return errors.New("nothing was repaired: type the number of findings, or give --yes")
-	}
-	return fmt.Errorf("nothing was repaired: %s is not the number of findings, %s", app.PlainWord(typed), app.Grouped(int64(n)))
+	return app.Confirm(c, app.Question{Text: "Type their number to go on: ", Wants: []string{strconv.Itoa(n), app.Grouped(int64(n))},
+		What: "the number of findings", Nothing: "nothing was repaired"})
 }
 
 // repairAll repairs and audits until nothing more can be repaired. It returns what was repaired, then what is left, and

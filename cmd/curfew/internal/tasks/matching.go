@@ -121,21 +121,8 @@ func (m matching) count(c *cli.Context, q *queue.Queue, f inspect.Filter) (n int
 }
 
 func (m matching) confirm(c *cli.Context, n int64) error {
-	fmt.Fprint(c.App.ErrWriter, "Type their number to go on: ")
-	typed, err := app.ReadLine(c.Context, c.App.Reader)
-	if c.Context.Err() != nil {
-		return app.Interrupted("no task was %s", m.verb)
-	}
-	typed = strings.ReplaceAll(strings.TrimSpace(typed), ",", "")
-	switch {
-	case typed == strconv.FormatInt(n, 10):
-		return nil
-	case typed == "":
-		return errors.New("no task was " + m.verb + ": type the number of tasks, or give --yes")
-	case err != nil && typed == "":
-		return err
-	}
-	return fmt.Errorf("no task was %s: %s is not the number of tasks, %s", m.verb, app.PlainWord(cell([]byte(typed))), app.Grouped(n))
+	return app.Confirm(c, app.Question{Text: "Type their number to go on: ", Wants: []string{strconv.FormatInt(n, 10), app.Grouped(n)},
+		What: "the number of tasks", Nothing: "no task was " + m.verb})
 }
 
 // errEnough ends a walk when as many tasks were changed as were counted.
