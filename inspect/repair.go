@@ -18,8 +18,8 @@ func PlanRepair(ctx context.Context, q *queue.Queue, found []Finding) ([]Remedy,
 }
 
 // Repair makes indexes, claims, idempotency keys and counters agree with the records of tasks again. found is what
-// [Audit] has returned. Programs may run meanwhile: each place is checked again, in the call that changes it, and no
-// record is believed less than an index.
+// [Audit] has returned. Programs may run meanwhile: each place is checked again, in the call that changes it. If a record
+// and an index disagree, the record is right.
 //
 // No task ends in a repair: one that is overdue is back on its clock, and a reaper ends it. A task that lost its place
 // in line gets one at its end, and a task that runs is back among the claims of its worker. An agent whose wait is
