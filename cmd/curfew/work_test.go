@@ -314,25 +314,52 @@ func TestTheFirstSignalDrainsAndTheSecondKills(t *testing.T) {
 	}
 }
 
-// When the worker lacks files for more commands, tasks wait. That costs them no retry.
+// When the worker lacks files for more commands or requests, tasks wait. That costs them no retry.
 func TestALackOfFilesCostsNoRetry(t *testing.T) {
 	t.Parallel()
-	s := newWorkStage(t)
-	p := s.startLimited(30, "--kind", "k", "--concurrency", "10", "--", "/bin/sh", "-c", `while [ ! -e $DIR/go ]; do sleep 0.05; done; cat`)
+	// Which call lacks a file depends on how many there are: pipe, open, fork or, in the new process, dup.
+	for files := 30; files < 33; files++ {
+		t.Run(fmt.Sprint(files, " files"), func(t *testing.T) {
+			t.Parallel()
+			s := newWorkStage(t)
+			p := s.startLimited(files, "--kind", "k", "--concurrency", "10", "--", "/bin/sh", "-c", `while [ ! -e $DIR/go ]; do sleep 0.05; done; cat`)
+			s.lackFiles(p, "The command cannot be started now", func() {
+				if err := os.WriteFile(filepath.Join(s.folder, "go"), nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			})
+		})
+	}
+	t.Run("requests", func(t *testing.T) {
+		t.Parallel()
+		s := newWorkStage(t)
+		answers := make(chan struct{})
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			<-answers
+			io.Copy(w, r.Body)
+		}))
+		answer := sync.OnceFunc(func() { close(answers) })
+		t.Cleanup(func() { answer(); server.Close() })
+		p := s.startLimited(20, "--http", "k="+server.URL, "--concurrency", "10")
+		s.lackFiles(p, "The request cannot be sent now", answer)
+	})
+}
+
+// lackFiles enqueues more tasks than a process has files for. When that is logged, enough lets the tasks end.
+func (s *workStage) lackFiles(p *workProcess, logged string, enough func()) {
+	s.Helper()
 	var ids []string
 	for range 10 {
 		ids = append(ids, s.enqueue(queue.Task{Payload: []byte("in")}))
 	}
-	await.Until(t, "a command cannot be started", func() bool { return strings.Contains(p.log.String(), "The command cannot be started now") })
-	if err := os.WriteFile(filepath.Join(s.folder, "go"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	await.Until(s, logged, func() bool { return strings.Contains(p.log.String(), logged) })
+	enough()
 	for _, id := range ids {
 		if got := s.result(id); got != "in" {
-			t.Errorf("the result is %q, want in", got)
+			s.Errorf("the result is %q, want in", got)
 		}
 		if r := s.record(id); r.Retries != 0 {
-			t.Errorf("%d retries were spent, want none", r.Retries)
+			s.Errorf("%d retries were spent, want none", r.Retries)
 		}
 	}
 }

@@ -112,21 +112,13 @@ func resultCounts(ctx context.Context) bool {
 	return errors.Is(cause, worker.ErrDeadline) || errors.Is(cause, worker.ErrAttemptTimeout)
 }
 
-// shortage is how long a task waits that is given back because this process or the system lacks something.
-const shortage = time.Second
-
 // startError returns the error for a command that could not be started, with the code that a shell
-// uses. If it could not because too many files are open or too many processes run, the task is given back: that is
-// no failure of the task, and its retries would be spent within a second.
+// uses. The kernel replies EBADF if a new process has no number left for one of its files.
 func (c *Command) startError(ctx context.Context, err error) error {
-	text := fmt.Errorf("cannot start the command: %w", err)
-	for _, lack := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
-		if errors.Is(err, lack) {
-			c.Log.Error("The command cannot be started now, and its task is given back: raise the limits of files and processes, or lower --concurrency",
-				"task_id", worker.Info(ctx).ID, "error", err)
-			return worker.Release(shortage)
-		}
+	if lacks(err, syscall.EBADF) {
+		return giveBack(c.Log, ctx, "The command cannot be started", err)
 	}
+	text := fmt.Errorf("cannot start the command: %w", err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, exec.ErrNotFound):
 		return worker.Fail(127, text)

@@ -104,6 +104,9 @@ func (p *Post) callError(ctx context.Context, err error) error {
 	if wrapped, ok := err.(*url.Error); ok {
 		err = wrapped.Err // it names the whole URL, which may have a secret in its query
 	}
+	if lacks(err) {
+		return giveBack(p.Log, ctx, "The request cannot be sent", err)
+	}
 	return fmt.Errorf("POST %s: %w", p.place(), err)
 }
 

@@ -1,0 +1,30 @@
+package outside
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// shortage is how long a task waits that is given back because this process or the system lacks something.
+const shortage = time.Second
+
+// lacks reports whether an error says that too many files are open, too many processes run, or there is
+// not enough memory.
+func lacks(err error, more ...error) bool {
+	all := append(more, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOBUFS)
+	return slices.ContainsFunc(all, func(lack error) bool { return errors.Is(err, lack) })
+}
+
+// giveBack logs what could not be done for lack of something, and returns the error that gives the task
+// back: that is no failure of the task, and its retries would be spent within a second.
+func giveBack(log *slog.Logger, ctx context.Context, what string, err error) error {
+	log.Error(what+" now, and its task is given back: raise the limits of files and processes, or lower --concurrency",
+		"task_id", worker.Info(ctx).ID, "error", err)
+	return worker.Release(shortage)
+}
