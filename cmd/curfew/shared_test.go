@@ -7,11 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/internal/await"
-	"github.com/curfew-dev/curfew/queue"
 )
 
 // settingsFile returns the path of a file of settings.
@@ -143,20 +141,11 @@ func TestACommandGivesUpOnASilentServer(t *testing.T) {
 // The time begins again with each answer: a command that takes long is not ended while Redis answers.
 func TestAServerThatAnswersIsNotSilent(t *testing.T) {
 	q, url := namespace(t, 0)
-	id := strings.TrimSpace(succeeds(t, url, "enqueue", "k", "1"))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if code, out, errs := command(t, url, "", "wait", id, "--request-timeout", "1s"); code != app.ExitFailed || !strings.Contains(out, "CANCELLED") {
-			t.Errorf("wait: %d, %q, %q", code, out, errs)
-		}
-	}()
-	time.Sleep(1500 * time.Millisecond) // sleeps: the wait must last longer than the limit
-	if _, err := q.Cancel(t.Context(), id, ""); err != nil {
-		t.Fatal(err)
+	id := strings.TrimSpace(succeeds(t, url, "enqueue", "k", "1", "--timeout", "2s")) // longer than the limit of a request
+	if code, out, errs := command(t, url, "", "wait", id, "--request-timeout", "1s"); code != app.ExitTimedOut || !strings.Contains(out, "FAILED") {
+		t.Errorf("wait: %d, %q, %q", code, out, errs)
 	}
-	await.Receive(t, done, "the end of the wait")
-	if r := get(t, q, id); r.Status != queue.Cancelled {
+	if r := get(t, q, id); !r.TimedOut {
 		t.Errorf("the task is %s", r.Status)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/pages"
@@ -98,17 +97,18 @@ func (r *tutorial) run(command, output string) {
 			run(r.t.Context(), words, &out, &errs)
 			return r.same(output, out.String()+errs.String())
 		}
-		// What the program has printed last may not be written yet, so that explain tells the state before.
-		for range 1000 {
-			if look() {
-				return
+		same := false
+		defer func() {
+			if !same {
+				r.t.Errorf("%s printed\n%s%s\nwant\n%s", command, out.String(), errs.String(), output)
 			}
-			if words[1] != "explain" {
-				break
-			}
-			time.Sleep(20 * time.Millisecond) // sleeps: nothing tells when a state is written
+		}()
+		if words[1] == "explain" { // the state that follows what the program has printed may not be written yet
+			await.Until(r.t, "curfew explain prints what the page says", look)
+			same = true
+		} else {
+			same = look()
 		}
-		r.t.Errorf("%s printed\n%s%s\nwant\n%s", command, out.String(), errs.String(), output)
 	default:
 		r.t.Errorf("the test cannot run %q", command)
 	}

@@ -138,7 +138,8 @@ func readKinds(ctx context.Context, q *queue.Queue) (map[string]*kindLine, error
 	return all, nil
 }
 
-// bound returns an upper bound of a fraction of the values, in ms. It is nil if there is none.
+// bound returns an upper bound for a quantile of the values, in ms. It returns nil if the histogram has no values, or if
+// the quantile is above the last bucket.
 func bound(h inspect.Histogram, fraction float64) *int64 {
 	seconds := h.Quantile(fraction)
 	if math.IsNaN(seconds) || math.IsInf(seconds, 0) {

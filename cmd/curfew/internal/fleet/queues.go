@@ -233,7 +233,7 @@ func queueGetCommand() *cli.Command {
 	}
 }
 
-// showEach calls show for each name, and returns the last error of those that do not exist. The others are shown.
+// showEach calls show for each name. It continues after a name that does not exist, and returns the last such error.
 func showEach(c *cli.Context, names []string, show func(name string) error) error {
 	var missing error
 	for _, name := range names {
