@@ -19,7 +19,7 @@ const (
 	WhyInLine      Why = "in_line"      // it is in the line of its queue
 	WhyWoken       Why = "woken"        // its wait is over, and it is in line to continue
 	WhyDelayed     Why = "delayed"      // it starts later: its producer set a delay
-	WhyGivenBack   Why = "given_back"   // its worker gave it back with a delay, which counts as no attempt
+	WhyGivenBack   Why = "given_back"   // its worker gave it back with a delay; this does not count as an attempt
 	WhyBackingOff  Why = "backing_off"  // an attempt failed, and the next one starts after the back-off
 	WhyPromise     Why = "promise"      // it is a promise that has not been settled
 	WhyTimer       Why = "timer"        // it is a timer that is not due yet

@@ -1,4 +1,4 @@
--- repair: an operator has what is stored beside the records made again from them: indexes, claims, keys, counters.
+-- repair rebuilds indexes, claims, idempotency keys and counters from the records.
 --
 -- ARGV[1]  dry: tell what would be done, and change nothing; go: do it
 -- ARGV[2…] what, subject, where, …: up to 100 places that an audit has found wrong
