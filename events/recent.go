@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -25,7 +23,7 @@ func Recent(ctx context.Context, q *queue.Queue, n int) ([]Event, error) {
 			return nil, refusal.Failed("recent events", "", err)
 		}
 		entries, err := q.Engine().Client().XRevRangeN(ctx, q.EventsKey(p), "+", "-", int64(n)).Result()
-		if err != nil && err != redis.Nil {
+		if err != nil {
 			return nil, refusal.Failed("recent events", "", q.Engine().Unread(ctx, p, err))
 		}
 		for _, entry := range slices.Backward(entries) {

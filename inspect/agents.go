@@ -65,10 +65,13 @@ func Agents(ctx context.Context, q *queue.Queue, n int) (AgentList, error) {
 	}
 	slices.SortFunc(list.Agents, func(a, b Agent) int { return cmp.Compare(a.ID, b.ID) })
 	stats, err := q.Stats(ctx)
+	if err != nil {
+		return AgentList{}, err
+	}
 	for _, s := range stats.Queues {
 		list.Waiting += s.Waiting
 	}
-	return list, err
+	return list, nil
 }
 
 // look reads the clocks of a partition.

@@ -22,7 +22,7 @@ var spans = []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute, 15 *
 // maxBuckets is the maximum number of buckets of Deadlines.
 const maxBuckets = 1000
 
-// DueCounts says how many live tasks have their deadline when.
+// DueCounts counts the deadlines of live tasks by time.
 type DueCounts struct {
 	Now     time.Time     // clock of Redis
 	Within  time.Duration // the span from Now on that the buckets divide
@@ -58,6 +58,11 @@ func Deadlines(ctx context.Context, q *queue.Queue, within time.Duration, bucket
 		return DueCounts{}, refusal.Failed("deadlines", "", refusal.Invalid("within", "%v must be 1ms to 100 years", within))
 	case buckets < 1 || buckets > maxBuckets:
 		return DueCounts{}, refusal.Failed("deadlines", "", refusal.Invalid("buckets", "%d must be 1 to %d", buckets, maxBuckets))
+	}
+	for p := range q.Partitions() {
+		if err := q.Engine().CheckVersion(ctx, p); err != nil {
+			return DueCounts{}, refusal.Failed("deadlines", "", err)
+		}
 	}
 	now, err := clock(ctx, q)
 	if err != nil {
@@ -122,9 +127,6 @@ func nearestSpan(ctx context.Context, q *queue.Queue, now time.Time) (time.Durat
 func countDue(ctx context.Context, q *queue.Queue, ranges [][2]string) ([]int64, error) {
 	sum := make([]int64, len(ranges))
 	for p := range q.Partitions() {
-		if err := q.Engine().CheckVersion(ctx, p); err != nil {
-			return nil, err
-		}
 		counts := make([]*redis.IntCmd, len(ranges))
 		if _, err := q.Engine().Client().Pipelined(ctx, func(pipe redis.Pipeliner) error {
 			for i, r := range ranges {
@@ -202,11 +204,17 @@ func DueTasks(ctx context.Context, q *queue.Queue, from, to time.Time, n int) (l
 type head struct {
 	kind, queue string
 	status      queue.Status
-	lines       map[string]string // of the state
 }
 
-// readHeads reads the first lines of records, 250 in a command. docs/reference/keys.md promises their form. A task without a
-// record has the zero head.
+// A record has its headers in it, up to [queue.Config].MaxBytes of them. So a command reads few records, and a round trip
+// has several commands.
+const (
+	headsInCommand = 20
+	headsInTrip    = 240
+)
+
+// readHeads reads the first lines of records. docs/reference/keys.md promises their form. A task without a record has
+// the zero head.
 func readHeads(ctx context.Context, q *queue.Queue, ids []string) (map[string]head, error) {
 	byPartition := map[int][]string{}
 	for _, id := range ids {
@@ -216,17 +224,26 @@ func readHeads(ctx context.Context, q *queue.Queue, ids []string) (map[string]he
 	}
 	heads := map[string]head{}
 	for p, list := range byPartition {
-		for some := range slices.Chunk(list, 250) {
-			var keys []string
-			for _, id := range some {
-				keys = append(keys, q.Root(p)+":spec:"+id, q.Root(p)+":state:"+id)
-			}
-			texts, err := q.Engine().Client().MGet(ctx, keys...).Result() // a value has up to some KiB: large payloads have keys of their own
-			if err == nil && len(texts) != len(keys) {
-				err = errors.New("unexpected reply of MGET")
-			}
-			if err != nil {
+		for some := range slices.Chunk(list, headsInTrip) {
+			var reads []*redis.SliceCmd
+			if _, err := q.Engine().Client().Pipelined(ctx, func(pipe redis.Pipeliner) error {
+				for few := range slices.Chunk(some, headsInCommand) {
+					var keys []string
+					for _, id := range few {
+						keys = append(keys, q.Root(p)+":spec:"+id, q.Root(p)+":state:"+id)
+					}
+					reads = append(reads, pipe.MGet(ctx, keys...))
+				}
+				return nil
+			}); err != nil {
 				return nil, q.Engine().Unread(ctx, p, err)
+			}
+			var texts []any
+			for _, read := range reads {
+				texts = append(texts, read.Val()...)
+			}
+			if len(texts) != 2*len(some) {
+				return nil, q.Engine().Unread(ctx, p, errors.New("unexpected reply of MGET"))
 			}
 			for i, id := range some {
 				heads[id] = headOf(engine.Text(texts[2*i]), engine.Text(texts[2*i+1]))
@@ -243,19 +260,10 @@ func headOf(spec, state string) head {
 	if len(words) < 2 {
 		return h
 	}
-	h.kind, h.queue, h.status, h.lines = words[0], words[1], queue.Pending, map[string]string{}
-	first, rest, _ := strings.Cut(state, "\n")
+	h.kind, h.queue, h.status = words[0], words[1], queue.Pending
+	first, _, _ = strings.Cut(state, "\n")
 	if words := strings.Fields(first); len(words) > 0 {
 		h.status = queue.Status(words[0])
-	}
-	for line := range strings.SplitSeq(rest, "\n") {
-		name, value, found := strings.Cut(line, "=")
-		if line == "" {
-			break // behind it is what users wrote
-		}
-		if found {
-			h.lines[name] = value
-		}
 	}
 	return h
 }

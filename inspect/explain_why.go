@@ -143,7 +143,7 @@ func (o *observed) explainPending(e *Explanation) {
 		e.Why, e.Bound = WhyPromise, o.endsBy()
 	case start > 0:
 		e.Why, e.Bound = WhyDelayed, sooner(o.endsBy(), o.bound(BoundStart, start, o.id))
-		switch { // a retry removes the reason of an earlier release
+		switch { // the next claim removes the reason of a release (lua/task/take.lua)
 		case e.ReleaseReason != "", e.Retries == 0 && r["requeued_by"] != "":
 			e.Why = WhyGivenBack
 		case e.Retries > 0:

@@ -53,7 +53,7 @@ func TestPurgeRemovesWhatMatches(t *testing.T) {
 		done(inspect.Filter{Statuses: []queue.Status{queue.Completed}}, inspect.Purged{}, "old render", "live mail", "new mail")
 		done(inspect.Filter{}, inspect.Purged{Removed: 1, Later: 1}, "live mail", "new mail")
 		l.advance(time.Minute)
-		done(inspect.Filter{}, inspect.Purged{Removed: 1}, "live mail")
+		done(inspect.Filter{Statuses: []queue.Status{}}, inspect.Purged{Removed: 1}, "live mail") // the same as nil
 		_, err := inspect.Purge(t.Context(), l.Queue, inspect.Filter{Statuses: []queue.Status{queue.Failed, queue.Pending}})
 		if !errors.Is(err, refusal.ErrInvalid) {
 			t.Errorf("of live tasks: %v", err)

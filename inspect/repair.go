@@ -43,9 +43,10 @@ func remedies(ctx context.Context, q *queue.Queue, found []Finding, dry bool) ([
 	of := make([][]Finding, q.Partitions())
 	places := make([][]int, q.Partitions())
 	for i, f := range found {
-		if f.Partition >= 0 && f.Partition < len(of) {
-			of[f.Partition], places[f.Partition] = append(of[f.Partition], f), append(places[f.Partition], i)
+		if err := q.Engine().CheckPartition(f.Partition); err != nil {
+			return nil, refusal.Failed("repair", "", err)
 		}
+		of[f.Partition], places[f.Partition] = append(of[f.Partition], f), append(places[f.Partition], i)
 	}
 	all := make([]Remedy, len(found))
 	for p := range of {

@@ -124,8 +124,8 @@ func IsVerb(name string) bool {
 var mayNotRun = regexp.MustCompile(`^NOPERM .* to run the '|^ERR unknown command`)
 
 // MayNotRun reports whether Redis refused a command itself: the user has no right to it, or
-// the server does not have it. Then the call has not run. A command that is refused for its
-// key is not meant, and neither is a server that is asked for the master and is no sentinel.
+// the server does not have it. Then the call has not run. It is false for a command
+// that was refused because of its key, and for a server that is not a sentinel.
 func MayNotRun(err error) bool {
 	var inside *ScriptError
 	return Raised(err) && !errors.As(err, &inside) && !strings.Contains(err.Error(), "redis: all sentinels") && mayNotRun.MatchString(raised(err))

@@ -62,7 +62,7 @@ func (s Settings) check() error {
 		return refusal.Invalid("events", "%q must be all, terminal or none", refusal.Clip(string(s.Events)))
 	}
 	if s.EventMiB < 0 || s.EventMiB > 65536 {
-		return refusal.Invalid("event MiB", "%d must be 1 to 65536, or 0 for 64", s.EventMiB)
+		return refusal.Invalid("event MiB", "%d must be 1 to 65536; 0 sets nothing", s.EventMiB)
 	}
 	if s.Figures != "" && s.Figures != "on" && s.Figures != "off" {
 		return refusal.Invalid("figures", "%q must be on or off", refusal.Clip(s.Figures))
@@ -76,7 +76,7 @@ func (c *Config) settings() Settings { return Settings{c.Events, c.EventMiB, c.F
 // warnOfSettings logs a warning if the program gave Open other settings than the namespace has. words is the answer to open.
 func (q *Queue) warnOfSettings(words []any) {
 	if len(words) < 6 {
-		return // a library of another version answers less
+		return // a reply is not trusted (internal/engine/reply.go)
 	}
 	given, differ := q.config.settings(), []string{}
 	compare := func(name, given, has string) {

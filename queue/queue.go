@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -146,9 +147,6 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// removing is the version of a namespace that is being removed.
-const removing = "removing"
-
 // removingError is a [refusal.ErrRemoving] that says what to do.
 type removingError struct{ namespace string }
 
@@ -187,10 +185,11 @@ func (q *Queue) create(ctx context.Context) error {
 				q.warnOfSettings(words)
 			}
 		case "VERSION":
-			if engine.Text(words[1]) == removing {
+			err := engine.OtherVersion(engine.Text(words[1]), mine)
+			if errors.Is(err, refusal.ErrRemoving) {
 				return &removingError{q.config.Namespace}
 			}
-			if err := engine.OtherVersion(engine.Text(words[1]), mine); err != nil {
+			if err != nil {
 				return err
 			}
 			return engine.Unexpected("answer to open", words)

@@ -33,7 +33,7 @@ func TestOpenRefusesABadConfig(t *testing.T) {
 			{"-1 bytes", "max bytes", "must not be negative", queue.Config{MaxBytes: -1}},
 			{"an unknown level of events", "events", `"loud" must be all, terminal or none`, queue.Config{Events: "loud"}},
 			{"a level of events in capitals", "events", "must be all, terminal or none", queue.Config{Events: "ALL"}},
-			{"-1 MiB of events", "event MiB", "must be 1 to 65536, or 0 for 64", queue.Config{EventMiB: -1}},
+			{"-1 MiB of events", "event MiB", "must be 1 to 65536; 0 sets nothing", queue.Config{EventMiB: -1}},
 			{"65,537 MiB of events", "event MiB", "must be 1 to 65536", queue.Config{EventMiB: 65537}},
 			{"an unknown word for figures", "figures", `"yes" must be on or off`, queue.Config{Figures: "yes"}},
 			{"an unknown access", "access", `"write" must be produce, work, reap, read or all`, queue.Config{Access: "write"}},

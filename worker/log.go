@@ -19,7 +19,8 @@ func (w *Worker) logError(partition int, what string, err error, more ...any) {
 	w.log.Error(what, append([]any{"partition", partition, "error", err}, more...)...)
 }
 
-// callFailed logs an error after which the worker tries again. If the client is closed, it ends Run.
+// callFailed logs an error after which the worker tries again. If the client is closed or the namespace has a
+// newer version, it ends Run.
 func (w *Worker) callFailed(partition int, what string, err error, more ...any) {
 	if errors.Is(err, refusal.ErrClosed) || errors.Is(err, refusal.ErrNewer) {
 		w.fail(err)

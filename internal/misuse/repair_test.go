@@ -1,6 +1,7 @@
 package misuse
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // The rights of a worker and of a reader together are enough to repair a namespace.
@@ -46,5 +48,18 @@ func TestTheRightsToRepair(t *testing.T) {
 	must[[]inspect.Remedy](t)(inspect.Repair(ctx, q, must[[]inspect.Finding](t)(inspect.Audit(ctx, q))))
 	if left := must[[]inspect.Finding](t)(inspect.Audit(ctx, whole)); len(left) > 0 {
 		t.Errorf("left: %v", left)
+	}
+}
+
+// A finding of another namespace can name a partition that this one does not have.
+func TestARepairOfAnUnknownPartitionIsRefused(t *testing.T) {
+	q, err := queue.Open(t.Context(), redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t), Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, partition := range []int{-1, 1, 99} {
+		if _, err := inspect.PlanRepair(t.Context(), q, []inspect.Finding{{Partition: partition}}); !errors.Is(err, refusal.ErrInvalid) {
+			t.Errorf("partition %d: %v, want ErrInvalid", partition, err)
+		}
 	}
 }

@@ -9,8 +9,7 @@
 -- Flags    allow-oom        to write fewer events must work on a full Redis
 --
 -- @use check/setting
--- @use store/begin
--- @use store/read_root
+-- @use store/begin_read
 local function configure(keys, argv)
   local fields, given = {}, {}
   for i = 1, #argv, 2 do
@@ -22,7 +21,7 @@ local function configure(keys, argv)
     given[name] = true
     fields[#fields + 1], fields[#fields + 2] = name, value
   end
-  local tx = read_root(begin(keys[1]))
+  local tx = begin_read(keys[1])
   if fields[1] then
     redis.call("HSET", tx.key.root, unpack(fields))
   end

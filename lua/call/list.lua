@@ -10,7 +10,7 @@
 --          id is the newest
 -- ARGV[5]  how many entries to look at, up to 500
 -- ARGV[6…] name, value, …: kind; queue; owner; status, several separated by commas; timed_out 1; since, an instant: created
---          or ended then or later; before, an instant: created, and if it has ended ended, before that; error, a part
+--          or ended then or later; before, an instant: created before then, and not ended then or later; error, a part
 --          of its error or of the error of its newest attempt
 --
 -- Returns  {now, looked, score, id, more, broken, {id, score, overdue, name, value, …}, …}: looked is how many entries

@@ -1,5 +1,5 @@
--- read_workers: returns the workers, about 100 a call or as many as it is asked for. A worker whose lease has ended is returned until a sweep
--- removes it.
+-- read_workers returns the workers: about 100 a call, or the number in ARGV[2]. A worker whose lease has ended is
+-- returned until a sweep removes it.
 --
 -- ARGV[1]  cursor: next of the previous reply; absent or 0 at first
 -- ARGV[2]  about how many workers, up to 1000; absent: 100

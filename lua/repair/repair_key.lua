@@ -1,5 +1,5 @@
 -- repair_key makes an idempotency key end when its task's scope says so. If the instant is lost, or the record of the task
--- is gone, the key ends in a day: for a key that is kept too long a task is not created twice.
+-- is gone, the key ends in a day. A key that is kept too long cannot cause a second task.
 --
 -- Returns what it does, or nil and why it can do nothing
 --
@@ -22,7 +22,7 @@ local function end_in_a_day(tx, r, key)
 end
 
 local function repair_key(tx, _, key)
-  local id = string.match(redis.call("HGET", tx.key.idem, key) or "", "^(%S+)")
+  local id = idempotency.holder(tx, key)
   local r, task, why = {}, nil, nil
   if not id then
     mend.must(tx, r, "forget", key)

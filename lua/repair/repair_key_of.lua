@@ -10,7 +10,7 @@ local function repair_key_of(tx, s, r, task)
   if not key or scope == "window" or scope == "started" and task.epoch then
     return nil
   end
-  local id = string.match(redis.call("HGET", tx.key.idem, key) or "", "^(%S+)")
+  local id = idempotency.holder(tx, key)
   if id == task.id then
     return nil
   end

@@ -1,18 +1,15 @@
 -- repair_kin adds a child to the children of its owner. If the owner has ended and the child lives, the owner is put on
 -- the clock `draining`, so that the sweep ends the child.
 --
---   where  has the word children or draining if the caller has read the whole list and did not find the child. The call reads the last
---          entries only, since a list can be long: so a repeat of the call adds nothing
+--   where  has the word children or draining if the caller did not find the child in the whole list. The call reads the
+--          last 200 entries, so that a repeat adds nothing
 --
+-- @use check/has_word
 -- @use store/later
 -- @use store/record
 -- @use task/left_behind
 -- @use task/live
 -- @use repair/mend
-
-local function has_word(text, word)
-  return string.find(" " .. text .. " ", " " .. word .. " ", 1, true) ~= nil
-end
 
 -- add appends a child to the list of its owner, once.
 local function add(tx, s, r, task)

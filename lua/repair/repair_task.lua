@@ -2,10 +2,11 @@
 -- its time is up.
 --
 --   where  keys in which the task was found and may not belong, or which may lack it, with spaces between them
---   s      the whole call: size, in bytes of what it has read; pushed (repair/repair_kin.lua)
+--   s      the whole call: size, in bytes of what it has read; listed, the last children of owners (repair/repair_kin.lua)
 --
 -- Returns what it does, or nil and why it can do nothing
 --
+-- @use check/has_word
 -- @use store/record
 -- @use task/live
 -- @use task/nearest
@@ -36,8 +37,7 @@ local function drop_wait(tx, r, task)
   end
 end
 
--- leave removes a task from lines, claims and lists of the dead that are not its own. It returns whether a worker
--- seems to hold the task.
+-- leave removes a task from others' lines, claims and dead lists. It returns whether a worker seems to hold the task.
 local function leave(tx, r, task, where)
   local held = false
   for name in string.gmatch(where, "%S+") do
@@ -79,7 +79,7 @@ local function repair_task(tx, s, id, where)
   repair_kept(tx, r, task)
   repair_kin(tx, s, r, task, where)
   if alive then
-    if string.find(" " .. where .. " ", " journal ", 1, true) then
+    if has_word(where, "journal") then
       repair_journal(tx, s, r, task)
     end
     mend.must(tx, r, "draining", id)

@@ -12,6 +12,11 @@ function idempotency.digest(kind, payload)
   return redis.sha1hex(kind .. "\n" .. payload)
 end
 
+-- holder returns the id that a key leads to, even if the time of the key is up.
+function idempotency.holder(tx, key)
+  return string.match(tx.keyed[key] or redis.call("HGET", tx.key.idem, key) or "", "^(%S+)")
+end
+
 -- find returns the id and the digest that a key holds, or nil if the key is free. If the key cannot be read, it
 -- returns nil, nil and why. A key whose time is up is free, even before the sweep removes it.
 function idempotency.find(tx, key)
