@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -177,7 +178,7 @@ func (w *wreck) repair() {
 	w.Errorf("after four repairs: %v", found)
 }
 
-// drain runs what is left, and checks that everything ended once.
+// drain runs what is left, and checks that everything ended once and nothing is lost.
 func (w *wreck) drain() {
 	w.Helper()
 	w.Reap(reaper.Config{})
@@ -186,14 +187,16 @@ func (w *wreck) drain() {
 	}
 	w.Run(w.hand(w.Another(), "agents", "leaves", "default").Run)
 	await.Until(w, "all tasks have ended", func() bool { return w.AllEnded(w.ids) })
-	records := w.Records(w.Q, w.ids)
-	w.EndedOnce(records, w.Events(w.Q))
-	for id, r := range records {
+	for _, e := range w.Events(w.Q) { // of the children too
+		if !slices.Contains(w.ids, e.ID) {
+			w.ids = append(w.ids, e.ID)
+		}
+	}
+	for id, r := range w.account(w.ids) {
 		if r != nil && r.TimedOut && !r.CompletedAt.Equal(r.Deadline) {
 			w.Errorf("%s ended at %v, want its deadline, %v", id, r.CompletedAt, r.Deadline)
 		}
 	}
-	w.Audit(w.Q)
 }
 
 // Whatever is damaged beside the records, a repair makes the namespace sound, and everything ends once.
