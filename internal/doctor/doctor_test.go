@@ -265,9 +265,7 @@ func TestAServerThatIsGoneIsAnError(t *testing.T) {
 
 // On a cluster each master is examined.
 func TestACluster(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts six servers")
-	}
+	redistest.SkipClusters(t)
 	cluster := redistest.StartCluster(t)
 	rdb := client(t, cluster.URL())
 	queuetest.Open(t, rdb, queue.Config{Namespace: "shop", Partitions: 3})
