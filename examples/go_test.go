@@ -151,7 +151,7 @@ func theWebServiceAnswersWithTheResultOrTheDeadline(t *testing.T, dir string) {
 	}
 }
 
-// The web service and its workers end when they are asked to, also in one process. If one fails, both end.
+// The web service and its workers end after SIGTERM, also if they run in one process. If one of them fails, both end.
 func theWebServiceEndsWithItsWorkers(t *testing.T, dir string) {
 	addr := freePort(t)
 	d := newDemo(t, dir, "web", "localhost:8080", addr)

@@ -165,7 +165,7 @@ func TestProblemsAreFound(t *testing.T) {
 	}
 }
 
-// bounce has a worker give a task back as one without a handler does.
+// bounce makes a worker give a task back, as a worker without a handler for its kind does.
 func bounce(t *testing.T, q *queue.Queue) {
 	t.Helper()
 	queuetest.Enqueue(t, q, queue.Task{Queue: "email", Kind: "leter"})
