@@ -1,6 +1,6 @@
-// Package examples_test runs the programs in Go by the commands of their comments, and those of the folders python, node
-// and shell beside producers and workers in Go, against a real Redis. The latter need Python and Node, so they are
-// skipped unless CURFEW_DOORS is 1: `make doors` installs what they need, and runs them.
+// Package examples_test runs the example programs against a real Redis. Programs in Go are run by the commands in their
+// comments. Programs in the folders python, node and shell run beside producers and workers in Go. They need Python and
+// Node, so their tests are skipped unless CURFEW_DOORS is 1: `make doors` installs what they need, and runs them.
 package examples_test
 
 import (

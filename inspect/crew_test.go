@@ -1,14 +1,10 @@
 package inspect_test
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/queuetest"
@@ -61,29 +57,15 @@ func TestExplainReadsWorkersInOneCall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var calls counter
-	rdb.AddHook(&calls)
+	calls := 0
+	rdb.AddHook(queuetest.Around{Before: func() { calls++ }})
 	e, err := inspect.Explain(t.Context(), q, id.ID)
-	if err != nil || calls.n > 2 {
-		t.Fatalf("%d calls, %v", calls.n, err)
+	if err != nil || calls > 2 {
+		t.Fatalf("%d calls, %v", calls, err)
 	}
 	if !slices.ContainsFunc(e.Warnings, func(w inspect.Warning) bool {
 		return w.Word == inspect.WarnUnserved && w.Text == "no live worker serves queue emial (nearest: email)"
 	}) {
 		t.Errorf("warnings %+v", e.Warnings)
 	}
-}
-
-type counter struct{ n int }
-
-func (c *counter) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
-}
-
-func (c *counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error { c.n++; return next(ctx, cmd) }
-}
-
-func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
 }

@@ -66,7 +66,8 @@ func TestConfigureAppliesToAllProgramsAtOnce(t *testing.T) {
 	})
 }
 
-// Of two programs that open a namespace with different settings, the one that created it wins, and the other one is told.
+// If two programs open a namespace with different settings, those of the program that created it apply. The other program
+// logs a warning.
 func TestOpenWarnsOfOtherSettings(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		namespace := redistest.Namespace(t)

@@ -39,7 +39,7 @@ func repaired(t *testing.T, q *queue.Queue) (remedies []Remedy, left []Finding) 
 	return remedies, left
 }
 
-// What an audit finds after each damage is repaired, or left with what an operator can do.
+// Each finding of an audit is repaired, or is left with advice for the operator.
 func TestEachPlantedInconsistencyIsRepaired(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {

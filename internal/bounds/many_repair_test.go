@@ -14,8 +14,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// A whole line and a whole clock are lost. No command of their repair keeps Redis busy for long. The slowest of all
-// commands on a busy machine says little, so of a hundred commands one may be slow.
+// All entries of ready:default and of deadlines are lost. No command of the repair keeps Redis busy for long. On a busy
+// machine any command can be delayed, so one of a hundred may take more than 10 ms.
 func TestNoCommandOfARepairIsLong(t *testing.T) {
 	redistest.NoRace(t, "it measures time, and the detector slows it down")
 	n := stages.Times(10_000, 20_000, 100_000)

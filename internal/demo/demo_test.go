@@ -53,7 +53,7 @@ func TestAnInterruptEndsTheDemoBeforeItsTaskBegins(t *testing.T) {
 	}
 }
 
-// On a busy machine the time of the task can be over before it begins. Then there is no handler that hangs.
+// On a busy machine the task can time out before a worker claims it. Then no handler hangs.
 func TestATaskThatNobodyTookIsNoDemo(t *testing.T) {
 	s := begun(t)
 	s.hung, s.timeout = make(chan struct{}), 20*time.Millisecond

@@ -96,6 +96,18 @@ func TestKeysExpireWhileTheClockRuns(t *testing.T) {
 }
 
 func TestAPortIsTakenOnce(t *testing.T) {
+	var err error
+	for range 5 { // another program can take a port before it is taken again
+		if err = takeTwice(t); err == nil {
+			return
+		}
+	}
+	t.Fatal(err)
+}
+
+// takeTwice takes a free port, and takes it again after it was given back. It returns an error if that fails.
+func takeTwice(t *testing.T) error {
+	t.Helper()
 	s := start(t)
 	_, text, _ := strings.Cut(s.Addr(), ":")
 	port, err := strconv.Atoi(text)
@@ -109,10 +121,11 @@ func TestAPortIsTakenOnce(t *testing.T) {
 	s.Close()
 	other, err := StartOn(port)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	defer other.Close()
 	if want := "127.0.0.1:" + text; other.Addr() != want {
 		t.Errorf("Addr = %s, want %s", other.Addr(), want)
 	}
+	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Clients in other languages ask for INFO when they connect, and `curfew doctor` tells the server by it.
+// Clients in other languages ask for INFO when they connect, and `curfew doctor` recognizes the embedded server by it.
 func TestInfoTellsThatThisIsTheEmbeddedServer(t *testing.T) {
 	rdb := start(t).Client()
 	var inside *redis.StringCmd

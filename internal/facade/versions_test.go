@@ -195,9 +195,7 @@ func TestFunctionsAreRemovedWhileClientsWork(t *testing.T) {
 
 // Each master of a cluster has the functions, and each partition is called by its root.
 func TestFunctionsOnACluster(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a cluster takes some seconds")
-	}
+	redistest.SkipClusters(t)
 	cluster := redistest.StartCluster(t)
 	rdb, err := queue.Connect(cluster.URL())
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// Another program upgrades a namespace while this one, which does not know the new version, is at work. No call
-// changes or reads anything from then on. Workers and reapers end.
+// Another program upgrades a namespace in which this program works. This program does not know the new version. From then
+// on its calls change and read nothing, and its workers and reapers end.
 func TestNoCallWorksOnANewerVersion(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{Partitions: 2})

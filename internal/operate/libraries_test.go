@@ -306,7 +306,7 @@ func TestAServerWithoutFunctionsSaysSo(t *testing.T) {
 
 // Each master of a cluster gets the functions. One that is down is named, and the others get them.
 func TestFunctionsOnACluster(t *testing.T) {
-	skipClusters(t)
+	redistest.SkipClusters(t)
 	cluster := redistest.StartCluster(t)
 	s, rdb := connect(t, cluster.URL())
 	if len(s.Masters()) != 3 || !slices.IsSorted(s.Masters()) {

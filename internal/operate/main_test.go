@@ -76,14 +76,6 @@ func (b before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// skipClusters skips a test of a cluster in a short run.
-func skipClusters(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("a cluster takes some seconds")
-	}
-}
-
 func mentions(t *testing.T, err error, words ...string) {
 	t.Helper()
 	for _, word := range words {

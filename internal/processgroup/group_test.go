@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/processgroup"
@@ -19,32 +18,38 @@ import (
 const role = "CURFEW_GROUP_ROLE"
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(role) {
-	case "parent": // starts a child, and both wait
+	if as := os.Getenv(role); as != "" {
+		go play(as)
+		io.Copy(io.Discard, os.Stdin) // until it is killed, or the process of the tests has ended
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func play(as string) {
+	switch as {
+	case "parent": // starts a child
 		child := exec.Command(os.Args[0])
 		child.Env = append(os.Environ(), role+"=child")
-		child.Stdout = os.Stdout
-		child.Run() // until this process is killed
+		child.Stdin, child.Stdout = os.Stdin, os.Stdout
+		child.Run()
 	case "child":
 		os.Stdout.WriteString("started\n")
-		time.Sleep(time.Hour) // sleeps: until it is killed
 	case "polite": // ends with code 7 when it is asked to
 		asked := make(chan os.Signal, 1)
 		signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
 		os.Stdout.WriteString("started\n")
 		<-asked
 		os.Exit(7)
-	case "starter": // starts a group, and waits
+	case "starter": // starts a group
 		startGroup("parent")
-		time.Sleep(time.Hour) // sleeps: until it is killed
 	}
-	os.Exit(m.Run())
 }
 
-// startGroup starts this binary in a role. Its output, and that of what it starts, is this process's.
+// startGroup starts this binary in a role. Its input and output, and those of what it starts, are this process's.
 func startGroup(as string) {
 	cmd := command(as)
-	cmd.Stdout = os.Stdout
+	cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
 	if _, err := processgroup.Start(cmd); err != nil {
 		panic(err)
 	}
@@ -66,6 +71,11 @@ func started(t *testing.T, as string) (cmd *exec.Cmd, g *processgroup.Group, end
 		t.Fatal(err)
 	}
 	cmd.Stdout = w
+	alive, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { alive.Close() })
 	if g, err = processgroup.Start(cmd); err != nil {
 		t.Fatal(err)
 	}

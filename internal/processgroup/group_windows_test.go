@@ -15,6 +15,11 @@ func TestAGroupEndsWithItsStarter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	alive, err := starter.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alive.Close()
 	if err := starter.Start(); err != nil {
 		t.Fatal(err)
 	}

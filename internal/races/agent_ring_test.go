@@ -22,7 +22,7 @@ type ring struct {
 	mu  sync.Mutex
 	ids []string
 	mix map[string]int // how often each side won
-	// spread is how far apart the sides of a round begin at most.
+	// spread is the longest delay before a side begins.
 	spread time.Duration
 }
 
@@ -38,7 +38,7 @@ type lane struct {
 
 const (
 	hands  = 4
-	spread = 400 * time.Microsecond // between the sides of a round, at first
+	spread = 400 * time.Microsecond // the longest delay before a side begins, in the first rounds
 )
 
 // ringRounds returns how often to run a race: 50 times with -short, 300, or 10,000.
@@ -64,7 +64,7 @@ func race(t *testing.T, lanes int, round func(l *lane) (won string), wins ...str
 func races(t *testing.T, rounds, most, lanes int, round func(l *lane) (won string), wins ...string) {
 	t.Helper()
 	mix := map[string]int{}
-	// On a busy machine one side can win all rounds. Then there are more, in which the sides begin further apart.
+	// On a busy machine one side can win all rounds. Then more rounds run, with longer random delays.
 	for spread := spread; ; spread *= 4 {
 		for left := rounds; left > 0; left -= most {
 			r := &ring{stage: newStage(t, redistest.Shared(t).Addr, queue.Config{Events: "all"}), mix: mix, spread: spread}

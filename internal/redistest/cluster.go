@@ -25,6 +25,14 @@ func StartCluster(tb testing.TB) *Cluster {
 	return &Cluster{c}
 }
 
+// SkipClusters skips a test of a cluster in a short run.
+func SkipClusters(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("a cluster takes some seconds")
+	}
+}
+
 // URL returns the URL of the cluster for queue.Connect.
 func (c *Cluster) URL() string { return "redis+cluster://" + strings.Join(c.Addrs(), ",") }
 

@@ -73,7 +73,7 @@ func TestADifferenceIsAnError(t *testing.T) {
 
 func TestUncommittedChangesAreRefused(t *testing.T) {
 	folder := t.TempDir()
-	for _, args := range [][]string{{"init", "--quiet"}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet", "--allow-empty", "-m", "first"}} {
+	for _, args := range [][]string{{"init", "--quiet"}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--allow-empty", "-m", "first"}} {
 		git := exec.Command("git", args...)
 		git.Dir = folder
 		if said, err := git.CombinedOutput(); err != nil {

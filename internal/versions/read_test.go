@@ -93,10 +93,17 @@ func (s *stage) settings() {
 	if err != nil {
 		s.Fatal(err)
 	}
+	seen := 0
 	for _, of := range stats.Queues {
+		if of.Paused || of.MaxRunning > 0 || of.Rate.N > 0 {
+			seen++
+		}
 		if of.Queue == "paused" != of.Paused || of.Queue == "few" != (of.MaxRunning == 1) || of.Queue == "slow" != (of.Rate == queue.Rate{N: 1, Per: time.Minute, Burst: 1}) {
 			s.Errorf("queue %+v", of)
 		}
+	}
+	if seen != 3 {
+		s.Errorf("%d queues have controls, want 3: %+v", seen, stats.Queues)
 	}
 	kinds, err := s.q.Kinds(s.Context())
 	if err != nil || kinds["mail"]["timeout_ms"] != "86400000" || kinds["mail"]["max_retries"] != "2" {

@@ -15,7 +15,7 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-var write = flag.Bool("write", false, "write the fixture of the newest version of records, which must not exist")
+var write = flag.Bool("write", false, "write the fixture of the newest version of records; its file must not exist yet")
 
 // TestWriteFixture fills a namespace with a task in each state, and with -write keeps it as a file.
 func TestWriteFixture(t *testing.T) {
