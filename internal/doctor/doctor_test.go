@@ -166,6 +166,54 @@ func TestProblemsAreFound(t *testing.T) {
 	_ = server
 }
 
+// A container's health check has ten seconds, also on a server that is far away, in a namespace with many partitions.
+func TestAQuickExaminationReadsManyPartitionsInOneRoundTrip(t *testing.T) {
+	_, rdb, first := sane(t)
+	many := queuetest.Open(t, rdb, queue.Config{Namespace: "many", Partitions: 50})
+	do(t, rdb, "ZADD", many.Root(7)+":deadlines", time.Now().Add(-time.Minute).UnixMilli(), "7-x")
+	do(t, rdb, "ZADD", many.Root(42)+":limits", time.Now().Add(-time.Hour).UnixMilli(), "42-x", time.Now().Add(-time.Minute).UnixMilli(), "42-y")
+	do(t, rdb, "SET", many.Root(43)+":limits", "of another type")
+	do(t, rdb, "HSET", many.Root(44), "turn_until", time.Now().Add(time.Hour).UnixMilli())
+	trips := &roundTrips{}
+	rdb.AddHook(trips)
+	took := func(q *queue.Queue) int {
+		trips.n = 0
+		found, err := Examine(t.Context(), rdb, Config{Namespace: q.Namespace(), Access: queue.AccessAll, Quick: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q == many && (!strings.HasPrefix(about(found, "due work"), "fail 3 instants are more than 1s past, the oldest for 1h") || !strings.HasPrefix(about(found, "reaper"), "fail no reaper runs in 49 partitions")) {
+			t.Errorf("%+v", found)
+		}
+		return trips.n
+	}
+	one, all := took(first), took(many)
+	if all > one+3 {
+		t.Errorf("%d round trips for 50 partitions, and %d for one", all, one)
+	}
+}
+
+// roundTrips is a redis.Hook that counts what is sent and awaited, except calls: a namespace is opened with one in each partition.
+type roundTrips struct{ n int }
+
+func (r *roundTrips) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (r *roundTrips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() != "fcall" {
+			r.n++
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		r.n++
+		return next(ctx, cmds)
+	}
+}
+
 // bounce has a worker give a task back as one without a handler does.
 func bounce(t *testing.T, q *queue.Queue) {
 	t.Helper()

@@ -72,51 +72,95 @@ type due struct {
 	oldest time.Duration
 }
 
+// together is how many partitions are looked at in one round trip.
+const together = 100
+
 // lookAtClocks returns what is overdue, and the partitions without a reaper.
 func (x *examination) lookAtClocks(ctx context.Context, q *queue.Queue) (overdue due, idle []int, err error) {
-	for p := range q.Partitions() {
-		root := q.Root(p)
-		node, err := q.Engine().Node(ctx, p)
+	for from := 0; from < q.Partitions(); from += together {
+		d, some, err := x.lookAtSomeClocks(ctx, q, from, min(from+together, q.Partitions()))
 		if err != nil {
 			return overdue, nil, err
 		}
-		now, err := node.Time(ctx).Result()
-		if err != nil {
-			return overdue, nil, err
-		}
-		for _, clock := range clocks {
-			d, err := x.overdueOn(ctx, root+":"+clock, now)
-			if err != nil {
-				return overdue, nil, err
+		overdue = due{overdue.some || d.some, overdue.n + d.n, max(overdue.oldest, d.oldest)}
+		idle = append(idle, some...)
+	}
+	return overdue, idle, nil
+}
+
+// lookAtSomeClocks is like lookAtClocks, for the partitions from one to before another. A key of another type has nothing.
+func (x *examination) lookAtSomeClocks(ctx context.Context, q *queue.Queue, from, to int) (overdue due, idle []int, err error) {
+	now, err := times(ctx, q, from, to)
+	if err != nil {
+		return overdue, nil, err
+	}
+	var keys []string
+	var firsts []*redis.ZSliceCmd // of each key
+	turns := make([]*redis.StringCmd, len(now))
+	x.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+		for i := range now {
+			root := q.Root(from + i)
+			for _, clock := range clocks {
+				keys = append(keys, root+":"+clock)
+				firsts = append(firsts, pipe.ZRangeWithScores(ctx, root+":"+clock, 0, 0))
 			}
-			overdue = due{overdue.some || d.some, overdue.n + d.n, max(overdue.oldest, d.oldest)}
+			turns[i] = pipe.HGet(ctx, root, "turn_until")
 		}
-		turn, err := x.rdb.HGet(ctx, root, "turn_until").Int64()
+		return nil
+	})
+	var counts []*redis.IntCmd
+	if _, err := x.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i, first := range firsts {
+			rows, err := first.Result()
+			if redis.HasErrorPrefix(err, "WRONGTYPE") || err == nil && len(rows) == 0 {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			overdue.some = true
+			now := now[i/len(clocks)]
+			if past := now.Sub(time.UnixMilli(int64(rows[0].Score))); past > late {
+				overdue.oldest = max(overdue.oldest, past)
+				counts = append(counts, pipe.ZCount(ctx, keys[i], "-inf", "("+strconv.FormatInt(now.Add(-late).UnixMilli(), 10)))
+			}
+		}
+		return nil
+	}); err != nil {
+		return overdue, nil, err
+	}
+	for _, count := range counts {
+		overdue.n += count.Val()
+	}
+	for i, turn := range turns {
+		until, err := turn.Int64()
 		if err != nil && err != redis.Nil && !errors.Is(err, strconv.ErrSyntax) {
 			return overdue, nil, err
 		}
-		if turn < now.UnixMilli() {
-			idle = append(idle, p)
+		if until < now[i].UnixMilli() {
+			idle = append(idle, from+i)
 		}
 	}
 	return overdue, idle, nil
 }
 
-// overdueOn returns what is overdue on a clock. A key of another type has nothing.
-func (x *examination) overdueOn(ctx context.Context, clock string, now time.Time) (due, error) {
-	first, err := x.rdb.ZRangeWithScores(ctx, clock, 0, 0).Result()
-	if redis.HasErrorPrefix(err, "WRONGTYPE") {
-		return due{}, nil
+// times returns the time of the server of each partition, from one to before another. It asks each server once.
+func times(ctx context.Context, q *queue.Queue, from, to int) ([]time.Time, error) {
+	of := map[redis.Cmdable]time.Time{}
+	var list []time.Time
+	for p := from; p < to; p++ {
+		node, err := q.Engine().Node(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if _, asked := of[node]; !asked {
+			if of[node], err = node.Time(ctx).Result(); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, of[node])
 	}
-	if err != nil || len(first) == 0 {
-		return due{}, err
-	}
-	past := now.Sub(time.UnixMilli(int64(first[0].Score)))
-	if past <= late {
-		return due{some: true}, nil
-	}
-	n, err := x.rdb.ZCount(ctx, clock, "-inf", "("+strconv.FormatInt(now.Add(-late).UnixMilli(), 10)).Result()
-	return due{true, n, past}, err
+	return list, nil
 }
 
 // lookAtLatency measures a call that only reads.
@@ -192,28 +236,20 @@ const looked = 100
 // soon, so it is among the first that are delayed.
 func (x *examination) lookAtBounced(ctx context.Context, q *queue.Queue, crew inspect.Crew) error {
 	found := map[string]int{}
-	for p := range q.Partitions() {
-		ids, err := x.rdb.ZRange(ctx, q.Root(p)+":delayed", 0, looked-1).Result()
-		if err != nil {
+	for from := 0; from < q.Partitions(); from += together {
+		delayed := make([]*redis.StringSliceCmd, min(together, q.Partitions()-from))
+		if _, err := x.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+			for i := range delayed {
+				delayed[i] = pipe.ZRange(ctx, q.Root(from+i)+":delayed", 0, looked-1)
+			}
+			return nil
+		}); err != nil {
 			return err
 		}
-		for len(ids) > 0 {
-			records, _, err := q.GetSome(ctx, p, ids)
-			if errors.Is(err, refusal.ErrBroken) || errors.Is(err, refusal.ErrWrongType) || err == nil && len(records) == 0 {
-				break // `curfew fsck` tells of it
-			}
-			if err != nil {
+		for i, ids := range delayed {
+			if err := addBounced(ctx, q, from+i, ids.Val(), crew, found); err != nil {
 				return err
 			}
-			for _, r := range records {
-				if r == nil || r.Fields["release_reason"] == "" {
-					continue
-				}
-				if unhandled, nearest := crew.Unhandled(r.Queue, r.Kind); unhandled {
-					found[r.Queue+" "+r.Kind+" "+nearest]++
-				}
-			}
-			ids = ids[len(records):]
 		}
 	}
 	for _, what := range sortedKeys(found) {
@@ -223,6 +259,29 @@ func (x *examination) lookAtBounced(ctx context.Context, q *queue.Queue, crew in
 			cure += ", or enqueue the kind " + words[2]
 		}
 		x.found(Warn, "kinds", fmt.Sprintf("no live worker of queue %s handles the kind %s: %d tasks or more are given back again and again", words[0], words[1], found[what]), cure)
+	}
+	return nil
+}
+
+// addBounced counts those of some tasks of a partition that were given back and that no worker handles, by queue, kind and the nearest kind.
+func addBounced(ctx context.Context, q *queue.Queue, p int, ids []string, crew inspect.Crew, found map[string]int) error {
+	for len(ids) > 0 {
+		records, _, err := q.GetSome(ctx, p, ids)
+		if errors.Is(err, refusal.ErrBroken) || errors.Is(err, refusal.ErrWrongType) || err == nil && len(records) == 0 {
+			break // `curfew fsck` tells of it
+		}
+		if err != nil {
+			return err
+		}
+		for _, r := range records {
+			if r == nil || r.Fields["release_reason"] == "" {
+				continue
+			}
+			if unhandled, nearest := crew.Unhandled(r.Queue, r.Kind); unhandled {
+				found[r.Queue+" "+r.Kind+" "+nearest]++
+			}
+		}
+		ids = ids[len(records):]
 	}
 	return nil
 }
