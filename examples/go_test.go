@@ -148,6 +148,11 @@ func theWebServiceAnswersWithTheResultOrTheDeadline(t *testing.T, dir string) {
 	if out, _ := d.run(fmt.Sprintf("curl -sS -w '%%{http_code}' -d x '%s/greetings?timeout=soon'", addr)); !strings.HasSuffix(out, "400") {
 		t.Errorf("a timeout that is not valid is answered with %s, want 400", out)
 	}
+	for _, wait := range []string{"soon", "5", "-1s", "0s"} {
+		if body, code := ask("?wait=" + wait); code != "400" {
+			t.Errorf("the wait %s is answered with %s %s, want 400", wait, code, body)
+		}
+	}
 }
 
 // The web service and its workers end when they are asked to, also in one process. If one fails, both end.

@@ -94,7 +94,12 @@ func post(w http.ResponseWriter, r *http.Request, q *queue.Queue) {
 }
 
 func get(w http.ResponseWriter, r *http.Request, q *queue.Queue) {
-	ctx, cancel := context.WithTimeout(r.Context(), span(r, "wait", "30s"))
+	wait := span(r, "wait", "30s")
+	if wait <= 0 {
+		http.Error(w, "give ?wait= as 5s", http.StatusBadRequest)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
 	result, err := q.Result(ctx, r.PathValue("id"))
 	var late *queue.TaskTimedOutError
