@@ -125,6 +125,9 @@ func TestProblemsAreFound(t *testing.T) {
 			do(t, rdb, "FUNCTION", "FLUSH")
 			do(t, rdb, "FUNCTION", "LOAD", "#!lua name=curfew\nredis.register_function('theirs', function() return 1 end)")
 		}, func() { do(t, rdb, "FUNCTION", "FLUSH") }, "warn another program has a library named curfew"},
+		{"a library of another version", "functions", func() {
+			do(t, rdb, "FUNCTION", "LOAD", "#!lua name=curfew_0123456789ab\nlocal files = {}\nredis.register_function('curfew_0123456789ab_x', function() return 1 end)")
+		}, func() { do(t, rdb, "FUNCTION", "FLUSH") }, "ok 1 library of programs in Go of other versions"},
 		{"a slow script", "slow calls", func() {
 			do(t, rdb, "CONFIG", "SET", "slowlog-log-slower-than", "10000")
 			do(t, rdb, "EVAL", "local i = 0 while i < 3e7 do i = i + 1 end return 1", 0)
@@ -142,7 +145,7 @@ func TestProblemsAreFound(t *testing.T) {
 		{"tasks and no worker", "queues", func() {}, func() {}, "warn 1 task is in line in queue emial, and no worker lives: run one that serves it"},
 		{"tasks in a queue that is not served", "queues", func() { worker(`{"queues":{"email":1},"kinds":["letter"]}`) }, func() {}, "warn 1 task is in line in queue emial, and no live worker serves it: run one that serves it, or enqueue to email"},
 		{"tasks in a queue that a worker may serve", "queues", func() { worker(`no JSON`) }, func() { worker(`{"queues":{"email":1},"kinds":["letter"]}`) }, "ok 1 worker,"},
-		{"tasks of a kind that nobody handles", "kinds", func() { bounce(t, q) }, func() {}, "warn no live worker of queue email handles the kind leter: 1 tasks or more are given back again and again: run one that does, or enqueue the kind letter"},
+		{"tasks of a kind that nobody handles", "kinds", func() { bounce(t, q) }, func() {}, "warn no live worker of queue email handles the kind leter: at least 1 task is given back again and again: run one that does, or enqueue the kind letter"},
 		{"a paused queue", "queues", func() {
 			if _, err := q.Pause(t.Context(), "emial"); err != nil {
 				t.Fatal(err)

@@ -279,7 +279,7 @@ func (x *examination) lookAtLibraries(ctx context.Context) {
 		}
 		x.lookAtFacade(l)
 		if n := len(l.Unused()); n > 0 {
-			x.found(OK, "functions", fmt.Sprintf("%d libraries of programs in Go of other versions", n), "once none of them runs, `curfew functions prune` removes them")
+			x.found(OK, "functions", counted(int64(n), "library", "libraries")+" of programs in Go of other versions", "once none of them runs, `curfew functions prune` removes them")
 		}
 	}
 }

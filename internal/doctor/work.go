@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -235,7 +236,7 @@ const looked = 100
 // lookAtBounced looks for tasks that workers give back again and again, since none of them handles their kind. Such a task starts again
 // soon, so it is among the first that are delayed.
 func (x *examination) lookAtBounced(ctx context.Context, q *queue.Queue, crew inspect.Crew) error {
-	found := map[string]int{}
+	found := map[string]int64{}
 	for from := 0; from < q.Partitions(); from += together {
 		delayed := make([]*redis.StringSliceCmd, min(together, q.Partitions()-from))
 		if _, err := x.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
@@ -252,19 +253,19 @@ func (x *examination) lookAtBounced(ctx context.Context, q *queue.Queue, crew in
 			}
 		}
 	}
-	for _, what := range sortedKeys(found) {
+	for _, what := range slices.Sorted(maps.Keys(found)) {
 		words := strings.SplitN(what, " ", 3)
 		cure := "run one that does"
 		if words[2] != "" {
 			cure += ", or enqueue the kind " + words[2]
 		}
-		x.found(Warn, "kinds", fmt.Sprintf("no live worker of queue %s handles the kind %s: %d tasks or more are given back again and again", words[0], words[1], found[what]), cure)
+		x.found(Warn, "kinds", fmt.Sprintf("no live worker of queue %s handles the kind %s: at least %s given back again and again", words[0], words[1], counted(found[what], "task is", "tasks are")), cure)
 	}
 	return nil
 }
 
 // addBounced counts those of some tasks of a partition that were given back and that no worker handles, by queue, kind and the nearest kind.
-func addBounced(ctx context.Context, q *queue.Queue, p int, ids []string, crew inspect.Crew, found map[string]int) error {
+func addBounced(ctx context.Context, q *queue.Queue, p int, ids []string, crew inspect.Crew, found map[string]int64) error {
 	for len(ids) > 0 {
 		records, _, err := q.GetSome(ctx, p, ids)
 		if errors.Is(err, refusal.ErrBroken) || errors.Is(err, refusal.ErrWrongType) || err == nil && len(records) == 0 {
@@ -284,13 +285,4 @@ func addBounced(ctx context.Context, q *queue.Queue, p int, ids []string, crew i
 		ids = ids[len(records):]
 	}
 	return nil
-}
-
-func sortedKeys(m map[string]int) []string {
-	var list []string
-	for name := range m {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return list
 }

@@ -70,7 +70,7 @@ type InUseError struct {
 // Error names some of the programs that use the namespace.
 func (e *InUseError) Error() string {
 	who := e.Who
-	if len(who) > 3 {
+	if len(who) > 4 {
 		who = append(slices.Clone(who[:3]), fmt.Sprintf("and %d others", len(who)-3))
 	}
 	return fmt.Sprintf("the namespace %s is in use: %s", e.Name, strings.Join(who, ", "))

@@ -162,6 +162,17 @@ func TestTheUseOfManyPartitionsIsSeenInOneRoundTrip(t *testing.T) {
 	}
 }
 
+func TestAFewWhoUseANamespaceAreNamed(t *testing.T) {
+	e := &InUseError{Name: "a", Who: []string{"w1", "w2", "w3", "w4"}}
+	if got, want := e.Error(), "the namespace a is in use: w1, w2, w3, w4"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	e.Who = append(e.Who, "w5")
+	if got, want := e.Error(), "the namespace a is in use: w1, w2, w3, and 2 others"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // A worker fetches after Remove has looked for workers, and before it has closed the namespace.
 func TestAWorkerThatComesInTimeKeepsItsNamespace(t *testing.T) {
 	s, rdb := start(t)
