@@ -225,7 +225,7 @@ func (x *examination) lookAtQueues(ctx context.Context, q *queue.Queue) error {
 		x.found(Warn, "records", counted(stats.Broken, "task is", "tasks are")+" put aside, since the records cannot be read", "`curfew fsck` names them")
 	}
 	if len(x.findings) == before {
-		x.found(OK, "queues", fmt.Sprintf("%s, and each task in line has one that takes it", counted(int64(len(workers)), "worker", "workers")), "")
+		x.found(OK, "queues", fmt.Sprintf("%s, and every queue with tasks in line has a worker", counted(int64(len(workers)), "worker", "workers")), "")
 	}
 	return nil
 }

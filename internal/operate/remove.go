@@ -269,7 +269,9 @@ func (s *Server) setVersion(ctx context.Context, name string, partition int, fro
 		end
 		return 1`
 	err := s.rdb.Eval(ctx, text, []string{root(name, partition)}, from, to).Err()
-	if redis.HasErrorPrefix(err, "OOM") { // a full Redis can be made less full; the embedded server does not know flags
+	// Removing a namespace frees memory, so it must work when Redis is full. The flag is not in the first try, since the
+	// embedded server does not know flags.
+	if redis.HasErrorPrefix(err, "OOM") {
 		err = s.rdb.Eval(ctx, "#!lua flags=allow-oom"+text, []string{root(name, partition)}, from, to).Err()
 	}
 	if lua.MayNotRun(err) {

@@ -21,8 +21,8 @@ func lacks(err error, more ...error) bool {
 	return slices.ContainsFunc(all, func(lack error) bool { return errors.Is(err, lack) })
 }
 
-// giveBack logs what could not be done for lack of something, and returns the error that gives the task
-// back: that is no failure of the task, and its retries would be spent within a second.
+// giveBack logs what failed because a resource is exhausted, and returns the error that gives the task back.
+// The task did not fail: a failure would use up its retries within a second.
 func giveBack(log *slog.Logger, ctx context.Context, what string, err error) error {
 	log.Error(what+" now, and its task is given back: raise the limits of files and processes, or lower --concurrency",
 		"task_id", worker.Info(ctx).ID, "error", err)

@@ -29,8 +29,7 @@ type archive struct {
 	content []byte
 }
 
-// settings hold whatever the user's environment says, so that builds on different machines are the same. What Go reads from
-// git is the version.
+// settings replace the user's environment, so that builds on different machines are the same. Go reads the version from git.
 var settings = []string{"CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=off"}
 
 // flags are those of go build. -buildvcs fails if Go cannot read git.
