@@ -73,83 +73,65 @@ type due struct {
 	oldest time.Duration
 }
 
-// together is how many partitions are looked at in one round trip.
-const together = 100
-
-// lookAtClocks returns what is overdue, and the partitions without a reaper.
+// lookAtClocks returns what is overdue, and the partitions without a reaper. A key of another type has nothing.
 func (x *examination) lookAtClocks(ctx context.Context, q *queue.Queue) (overdue due, idle []int, err error) {
-	for from := 0; from < q.Partitions(); from += together {
-		d, some, err := x.lookAtSomeClocks(ctx, q, from, min(from+together, q.Partitions()))
-		if err != nil {
-			return overdue, nil, err
-		}
-		overdue = due{overdue.some || d.some, overdue.n + d.n, max(overdue.oldest, d.oldest)}
-		idle = append(idle, some...)
-	}
-	return overdue, idle, nil
-}
-
-// lookAtSomeClocks is like lookAtClocks, for the partitions from one to before another. A key of another type has nothing.
-func (x *examination) lookAtSomeClocks(ctx context.Context, q *queue.Queue, from, to int) (overdue due, idle []int, err error) {
-	now, err := times(ctx, q, from, to)
+	now, err := times(ctx, q)
 	if err != nil {
 		return overdue, nil, err
 	}
-	var keys []string
-	var firsts []*redis.ZSliceCmd // of each key
-	turns := make([]*redis.StringCmd, len(now))
-	x.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
-		for i := range now {
-			root := q.Root(from + i)
-			for _, clock := range clocks {
-				keys = append(keys, root+":"+clock)
-				firsts = append(firsts, pipe.ZRangeWithScores(ctx, root+":"+clock, 0, 0))
-			}
-			turns[i] = pipe.HGet(ctx, root, "turn_until")
+	firsts, turns := make([]map[string]*redis.ZSliceCmd, len(now)), make([]*redis.StringCmd, len(now))
+	q.Engine().Pipelined(ctx, func(pipe redis.Pipeliner, p int) {
+		firsts[p] = map[string]*redis.ZSliceCmd{}
+		for _, clock := range clocks {
+			firsts[p][clock] = pipe.ZRangeWithScores(ctx, q.Root(p)+":"+clock, 0, 0)
 		}
-		return nil
+		turns[p] = pipe.HGet(ctx, q.Root(p), "turn_until")
 	})
-	var counts []*redis.IntCmd
-	if _, err := x.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-		for i, first := range firsts {
-			rows, err := first.Result()
+	past := make([][]string, len(now)) // keys with something overdue
+	for p := range now {
+		for _, clock := range clocks {
+			rows, err := firsts[p][clock].Result()
 			if redis.HasErrorPrefix(err, "WRONGTYPE") || err == nil && len(rows) == 0 {
 				continue
 			}
 			if err != nil {
-				return err
+				return overdue, nil, err
 			}
 			overdue.some = true
-			now := now[i/len(clocks)]
-			if past := now.Sub(time.UnixMilli(int64(rows[0].Score))); past > late {
-				overdue.oldest = max(overdue.oldest, past)
-				counts = append(counts, pipe.ZCount(ctx, keys[i], "-inf", "("+strconv.FormatInt(now.Add(-late).UnixMilli(), 10)))
+			if by := now[p].Sub(time.UnixMilli(int64(rows[0].Score))); by > late {
+				overdue.oldest = max(overdue.oldest, by)
+				past[p] = append(past[p], q.Root(p)+":"+clock)
 			}
 		}
-		return nil
-	}); err != nil {
-		return overdue, nil, err
-	}
-	for _, count := range counts {
-		overdue.n += count.Val()
-	}
-	for i, turn := range turns {
-		until, err := turn.Int64()
+		until, err := turns[p].Int64()
 		if err != nil && err != redis.Nil && !errors.Is(err, strconv.ErrSyntax) {
 			return overdue, nil, err
 		}
-		if until < now[i].UnixMilli() {
-			idle = append(idle, from+i)
+		if until < now[p].UnixMilli() {
+			idle = append(idle, p)
 		}
+	}
+	var counts []*redis.IntCmd
+	q.Engine().Pipelined(ctx, func(pipe redis.Pipeliner, p int) {
+		for _, key := range past[p] {
+			counts = append(counts, pipe.ZCount(ctx, key, "-inf", "("+strconv.FormatInt(now[p].Add(-late).UnixMilli(), 10)))
+		}
+	})
+	for _, count := range counts {
+		n, err := count.Result()
+		if err != nil {
+			return overdue, nil, err
+		}
+		overdue.n += n
 	}
 	return overdue, idle, nil
 }
 
-// times returns the time of the server of each partition, from one to before another. It asks each server once.
-func times(ctx context.Context, q *queue.Queue, from, to int) ([]time.Time, error) {
+// times returns the time of the server of each partition. It asks each server once.
+func times(ctx context.Context, q *queue.Queue) ([]time.Time, error) {
 	of := map[redis.Cmdable]time.Time{}
-	var list []time.Time
-	for p := from; p < to; p++ {
+	list := make([]time.Time, q.Partitions())
+	for p := range list {
 		node, err := q.Engine().Node(ctx, p)
 		if err != nil {
 			return nil, err
@@ -159,7 +141,7 @@ func times(ctx context.Context, q *queue.Queue, from, to int) ([]time.Time, erro
 				return nil, err
 			}
 		}
-		list = append(list, of[node])
+		list[p] = of[node]
 	}
 	return list, nil
 }
@@ -237,20 +219,15 @@ const looked = 100
 // soon, so it is among the first that are delayed.
 func (x *examination) lookAtBounced(ctx context.Context, q *queue.Queue, crew inspect.Crew) error {
 	found := map[string]int64{}
-	for from := 0; from < q.Partitions(); from += together {
-		delayed := make([]*redis.StringSliceCmd, min(together, q.Partitions()-from))
-		if _, err := x.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-			for i := range delayed {
-				delayed[i] = pipe.ZRange(ctx, q.Root(from+i)+":delayed", 0, looked-1)
-			}
-			return nil
-		}); err != nil {
-			return err
+	delayed := make([]*redis.StringSliceCmd, q.Partitions())
+	q.Engine().Pipelined(ctx, func(pipe redis.Pipeliner, p int) { delayed[p] = pipe.ZRange(ctx, q.Root(p)+":delayed", 0, looked-1) })
+	for p, reply := range delayed {
+		ids, err := reply.Result()
+		if err == nil {
+			err = addBounced(ctx, q, p, ids, crew, found)
 		}
-		for i, ids := range delayed {
-			if err := addBounced(ctx, q, from+i, ids.Val(), crew, found); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(found)) {
