@@ -18,7 +18,7 @@ type CommandsConfig struct {
 	Program string // the command curfew
 	Redis   string // the URL of the server
 	Tasks   int    // how many tasks are pending
-	Ended   int    // how many have ended; they are removed at last
+	Ended   int    // how many have ended; the last command removes them
 }
 
 // rare is how many tasks each filter finds. They are the oldest, and ls begins with the newest, so it looks at all others first.
@@ -74,7 +74,7 @@ func (c *commands) arguments(words string) []string {
 	return append(args, "--redis", c.Redis, "--namespace", "bench", "--quiet")
 }
 
-// time adds how long a process takes. A list must have the tasks that the filter is to find.
+// time adds how long a process takes. It returns an error if a list has not exactly rare tasks.
 func (c *commands) time(ctx context.Context, r *Report, name, program string, args ...string) error {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, args...)
@@ -92,7 +92,7 @@ func (c *commands) time(ctx context.Context, r *Report, name, program string, ar
 	return nil
 }
 
-// fill makes the tasks that filters are to find, those that have ended, and those that are pending.
+// fill makes the tasks that the filters find, those that have ended, and those that are pending.
 func (c *commands) fill(ctx context.Context) error {
 	if err := c.open(ctx); err != nil {
 		return err

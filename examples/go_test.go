@@ -27,6 +27,7 @@ func TestProgramsInGo(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, string){
 		"the web service answers with the result or the deadline": theWebServiceAnswersWithTheResultOrTheDeadline,
 		"the web service ends with its workers":                   theWebServiceEndsWithItsWorkers,
+		"the web service that is asked twice ends at once":        theWebServiceThatIsAskedTwiceEndsAtOnce,
 		"a refund needs an approval":                              aRefundNeedsAnApproval,
 		"a refund is refused without an approval":                 aRefundIsRefusedWithoutAnApproval,
 		"a fan-out reports what is done by its deadline":          aFanOutReportsWhatIsDoneByItsDeadline,
@@ -149,6 +150,11 @@ func theWebServiceAnswersWithTheResultOrTheDeadline(t *testing.T, dir string) {
 	if out, _ := d.run(fmt.Sprintf("curl -sS -w '%%{http_code}' -d x '%s/greetings?timeout=soon'", addr)); !strings.HasSuffix(out, "400") {
 		t.Errorf("a timeout that is not valid is answered with %s, want 400", out)
 	}
+	for _, wait := range []string{"soon", "5", "-1s", "0s"} {
+		if body, code := ask("?wait=" + wait); code != "400" {
+			t.Errorf("the wait %s is answered with %s %s, want 400", wait, code, body)
+		}
+	}
 }
 
 // The web service and its workers end after SIGTERM, also if they run in one process. If one of them fails, both end.
@@ -177,6 +183,36 @@ func theWebServiceEndsWithItsWorkers(t *testing.T, dir string) {
 	if refused.Succeeded() || !strings.Contains(refused.said.String(), "address already in use") {
 		t.Errorf("where its port is taken it says %s", &refused.said)
 	}
+}
+
+// A client can wait for as long as it likes. The web service then ends after half a minute, or when it is asked again.
+func theWebServiceThatIsAskedTwiceEndsAtOnce(t *testing.T, dir string) {
+	addr := freePort(t)
+	d := newDemo(t, dir, "web", "localhost:8080", freePort(t))
+	web := d.start("", dir+"/web", "-role", "web", "-addr", addr)
+	d.succeeds(fmt.Sprintf("id=$(curl -sS --fail-with-body -d nobody '%s/greetings?timeout=1h')", addr))
+	d.start("", "curl", "-sS", fmt.Sprintf("%s/greetings/%s?wait=1000h", addr, d.id))
+	p, err := queue.PartitionOf(d.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	channel := d.q.Engine().EndedChannel(p)
+	await.Until(t, "the client waits", func() bool { return d.q.Client().PubSubNumSub(t.Context(), channel).Val()[channel] == 1 })
+	web.Signal(syscall.SIGTERM)
+	await.Until(t, "the service takes no more requests", func() bool {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+	select {
+	case <-web.Done():
+		t.Error("it did not wait for its client")
+	default:
+	}
+	web.Signal(syscall.SIGTERM)
+	await.Receive(t, web.Done(), "the process to end")
 }
 
 func aRefundNeedsAnApproval(t *testing.T, dir string) {

@@ -59,10 +59,8 @@ func Deadlines(ctx context.Context, q *queue.Queue, within time.Duration, bucket
 	case buckets < 1 || buckets > maxBuckets:
 		return DueCounts{}, refusal.Failed("deadlines", "", refusal.Invalid("buckets", "%d must be 1 to %d", buckets, maxBuckets))
 	}
-	for p := range q.Partitions() {
-		if err := q.Engine().CheckVersion(ctx, p); err != nil {
-			return DueCounts{}, refusal.Failed("deadlines", "", err)
-		}
+	if err := q.Engine().CheckVersions(ctx); err != nil {
+		return DueCounts{}, refusal.Failed("deadlines", "", err)
 	}
 	now, err := clock(ctx, q)
 	if err != nil {
@@ -126,7 +124,7 @@ func nearestSpan(ctx context.Context, q *queue.Queue, now time.Time) (time.Durat
 // countDue counts the deadlines in ranges of scores, over all partitions.
 func countDue(ctx context.Context, q *queue.Queue, ranges [][2]string) ([]int64, error) {
 	sum := make([]int64, len(ranges))
-	for p := range q.Partitions() {
+	for p := range q.Partitions() { // not together: there can be a thousand ranges
 		counts := make([]*redis.IntCmd, len(ranges))
 		if _, err := q.Engine().Client().Pipelined(ctx, func(pipe redis.Pipeliner) error {
 			for i, r := range ranges {
@@ -166,12 +164,15 @@ func DueTasks(ctx context.Context, q *queue.Queue, from, to time.Time, n int) (l
 	if !from.IsZero() {
 		after = "(" + score(from)
 	}
-	for p := range q.Partitions() {
-		if err := q.Engine().CheckVersion(ctx, p); err != nil {
-			return nil, false, refusal.Failed("due tasks", "", err)
-		}
-		rows, err := q.Engine().Client().ZRangeByScoreWithScores(ctx, q.Root(p)+":deadlines",
-			&redis.ZRangeBy{Min: after, Max: score(to), Count: int64(n) + 1}).Result()
+	if err := q.Engine().CheckVersions(ctx); err != nil {
+		return nil, false, refusal.Failed("due tasks", "", err)
+	}
+	found := make([]*redis.ZSliceCmd, q.Partitions())
+	q.Engine().Pipelined(ctx, func(pipe redis.Pipeliner, p int) {
+		found[p] = pipe.ZRangeByScoreWithScores(ctx, q.Root(p)+":deadlines", &redis.ZRangeBy{Min: after, Max: score(to), Count: int64(n) + 1})
+	})
+	for p, reply := range found {
+		rows, err := reply.Result()
 		if err != nil {
 			return nil, false, refusal.Failed("due tasks", "", q.Engine().Unread(ctx, p, err))
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -63,6 +64,25 @@ func TestDeadlinesAreCountedOnce(t *testing.T) {
 			t.Errorf("after a cancel: %d", len(left))
 		}
 	})
+}
+
+func TestDueTasksOfManyPartitionsAreReadTogether(t *testing.T) {
+	rdb := redistest.Shared(t).Client(t)
+	q := queuetest.Open(t, rdb, queue.Config{Namespace: redistest.Namespace(t), Partitions: 50})
+	for range 100 { // partitions take turns
+		queuetest.Enqueue(t, q, queue.Task{Timeout: time.Hour})
+	}
+	alone := 0 // commands that are not in a pipeline
+	for _, name := range []string{"hget", "zrangebyscore"} {
+		rdb.AddHook(queuetest.Around{Name: name, Before: func() { alone++ }})
+	}
+	list, more, err := inspect.DueTasks(t.Context(), q, time.Time{}, time.Now().Add(2*time.Hour), 1000)
+	if err != nil || more || len(list) != 100 {
+		t.Errorf("%d tasks, more %v, %v", len(list), more, err)
+	}
+	if alone > 0 {
+		t.Errorf("%d commands were sent alone", alone)
+	}
 }
 
 func TestBadArgumentsOfDeadlinesAndAgentsAreRefused(t *testing.T) {

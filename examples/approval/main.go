@@ -85,7 +85,7 @@ func refund(a *agentwait.Agent, o order, within time.Duration) (verdict, error) 
 	return verdict{Refunded: true, Why: fmt.Sprintf("approved by %s: %s", who, receipt)}, nil
 }
 
-// pay is where the money would go.
+// pay is the place for the call that pays.
 func pay(_ context.Context, o order) (string, error) {
 	if o.Cents <= 0 {
 		return "", worker.Discard(fmt.Errorf("%d cents cannot be paid", o.Cents))

@@ -1,4 +1,4 @@
-// Command fanout runs tasks in parallel, and tells at a given time what is done by then. The rest is cancelled. Its
+// Command fanout runs tasks in parallel, and reports at a given time which are done. It cancels the others. Its
 // arguments are how long each task takes:
 //
 //	go run ./examples/fanout -by 2s 100ms 300ms 1h
@@ -21,7 +21,7 @@ import (
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// request is what the agent is asked for.
+// request is the payload of the agent.
 type request struct {
 	By    time.Time
 	Tasks []time.Duration
@@ -79,7 +79,8 @@ func ask(ctx context.Context, q *queue.Queue, asked request) error {
 	return err
 }
 
-// fanout is the agent. It runs again when the wait is over, and must then wait for the same. So it notes its time left.
+// fanout is the agent. It runs again from its beginning when the wait is over, and must then make the same wait. So a step
+// stores the time left.
 func fanout(a *agentwait.Agent, asked request) ([]string, error) {
 	var futures []*agentwait.Future[string]
 	for _, d := range asked.Tasks {

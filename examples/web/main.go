@@ -33,7 +33,7 @@ func main() {
 	role := flag.String("role", "", "web or worker; without it both")
 	flag.Parse()
 	signals, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer cancel()
+	context.AfterFunc(signals, cancel) // a second signal ends the process at once
 	rdb, err := queue.Connect(cmp.Or(os.Getenv("REDIS_URL"), "redis://localhost:6379"))
 	if err != nil {
 		log.Fatal(err)
@@ -71,11 +71,16 @@ func serve(ctx context.Context, q *queue.Queue, addr string) error {
 	http.HandleFunc("GET /greetings/{id}", func(w http.ResponseWriter, r *http.Request) { get(w, r, q) })
 	server := &http.Server{Addr: addr, ReadHeaderTimeout: 5 * time.Second}
 	closed := make(chan error, 1)
-	go func() { <-ctx.Done(); closed <- server.Shutdown(context.Background()) }()
+	go func() {
+		<-ctx.Done()
+		patience, cancel := context.WithTimeout(context.Background(), 30*time.Second) // a client can wait for hours
+		defer cancel()
+		closed <- server.Shutdown(patience)
+	}()
 	if err := server.ListenAndServe(); err != http.ErrServerClosed {
 		return err
 	}
-	return <-closed // when the requests have been answered
+	return <-closed // when the requests have been answered, or after 30 s
 }
 
 func post(w http.ResponseWriter, r *http.Request, q *queue.Queue) {
@@ -94,7 +99,12 @@ func post(w http.ResponseWriter, r *http.Request, q *queue.Queue) {
 }
 
 func get(w http.ResponseWriter, r *http.Request, q *queue.Queue) {
-	ctx, cancel := context.WithTimeout(r.Context(), span(r, "wait", "30s"))
+	wait := span(r, "wait", "30s")
+	if wait <= 0 {
+		http.Error(w, "give ?wait= as 5s", http.StatusBadRequest)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
 	result, err := q.Result(ctx, r.PathValue("id"))
 	var late *queue.TaskTimedOutError

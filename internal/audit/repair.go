@@ -98,7 +98,7 @@ type repairing struct {
 	mode      string             // dry or go
 	in        map[place][]string // keys in which tasks may be wrong
 	told      map[place]Remedy
-	counting  bool // a count of running tasks goes on
+	counting  bool // the count of running tasks is not finished
 }
 
 // repair repairs some places. If one of them makes the call fail, such as one with a key of the wrong type, that one is
@@ -163,7 +163,7 @@ func (r *repairing) call(ctx context.Context, places []place) ([]Remedy, error) 
 	return told, nil
 }
 
-// count ends a count of running tasks that takes more than one call.
+// count finishes the count of running tasks, which can take several calls.
 func (r *repairing) count(ctx context.Context) error {
 	for r.counting {
 		r.counting = false

@@ -157,7 +157,7 @@ func (a *audit) task(id string, t map[string]string) {
 }
 
 // kept checks that something removes the record of an ended task, and that the task is among the dead of its queue
-// until then. The record of a child is kept while its owner lives, and until the sweep has come to it.
+// until then. The record of a child is kept while its owner lives, and then until a sweep schedules its removal.
 func (a *audit) kept(id string, t map[string]string, status queue.Status) {
 	if !status.Ended() {
 		return

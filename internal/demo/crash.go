@@ -68,7 +68,7 @@ type victim struct {
 	id    string
 	tasks []string // those that it held, the dated ones first
 	lease time.Duration
-	held  time.Duration // it was dead so long after it got its first task, or earlier
+	held  time.Duration // at most this long after its first claim, it was dead
 }
 
 // killed starts the process, waits until it has claimed all tasks, and kills it.

@@ -19,7 +19,7 @@ import (
 // promised is how late a timeout may be written.
 const promised = 500 * time.Millisecond
 
-// enough is the time of a task that is not to time out, on a busy machine too.
+// enough is the timeout of a task that must not time out, even on a busy machine.
 const enough = time.Minute
 
 // show is a running demo.

@@ -110,7 +110,7 @@ func (s *Scene) audit(ctx context.Context) error {
 	return err
 }
 
-// within returns an error if something happened before its instant, or later after it than is promised.
+// within returns an error if something happened before its instant, or more than the promised time after it.
 func within(what string, at, due time.Time) error {
 	switch late := at.Sub(due); {
 	case late < 0:

@@ -1,4 +1,4 @@
-// Package doctor checks whether a Redis, its settings and a namespace are fit for Curfew, and says of each problem how to cure it. It
+// Package doctor checks whether a Redis, its settings and a namespace are set up for Curfew, and says how to fix each problem. It
 // changes no data. To check the rights of a role it opens the namespace as a program of that role does, which may load functions.
 package doctor
 
@@ -98,8 +98,8 @@ func without(kind, err error) string {
 	return strings.TrimPrefix(err.Error(), kind.Error()+": ")
 }
 
-// denied reports whether the user may not see something, or the server does not have it. Then the subject was not checked, which is
-// no problem of a program with few rights.
+// denied reports whether the user may not see something, or the server does not have it. Then it reports the subject as ok and not
+// checked: a program with few rights is not at fault.
 func (x *examination) denied(subject string, err error) bool {
 	if err == nil {
 		return false
@@ -108,7 +108,7 @@ func (x *examination) denied(subject string, err error) bool {
 	case engine.Denied(err), errors.Is(err, refusal.ErrNoRight):
 		x.found(OK, subject, "not checked: the user has no right to look", "")
 	case strings.Contains(text, "unknown command"), strings.Contains(text, "unknown subcommand"), strings.Contains(text, "unsupported"):
-		x.found(OK, subject, "not checked: this server does not tell", "")
+		x.found(OK, subject, "not checked: this server does not support the command", "")
 	default:
 		return false
 	}

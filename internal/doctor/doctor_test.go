@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -124,6 +125,9 @@ func TestProblemsAreFound(t *testing.T) {
 			do(t, rdb, "FUNCTION", "FLUSH")
 			do(t, rdb, "FUNCTION", "LOAD", "#!lua name=curfew\nredis.register_function('theirs', function() return 1 end)")
 		}, func() { do(t, rdb, "FUNCTION", "FLUSH") }, "warn another program has a library named curfew"},
+		{"a library of another version", "functions", func() {
+			do(t, rdb, "FUNCTION", "LOAD", "#!lua name=curfew_0123456789ab\nlocal files = {}\nredis.register_function('curfew_0123456789ab_x', function() return 1 end)")
+		}, func() { do(t, rdb, "FUNCTION", "FLUSH") }, "ok 1 library of programs in Go of other versions"},
 		{"a slow script", "slow calls", func() {
 			do(t, rdb, "CONFIG", "SET", "slowlog-log-slower-than", "10000")
 			do(t, rdb, "SLOWLOG", "RESET") // an earlier call may have been slow
@@ -142,7 +146,7 @@ func TestProblemsAreFound(t *testing.T) {
 		{"tasks and no worker", "queues", func() {}, func() {}, "warn 1 task is in line in queue emial, and no worker lives: run one that serves it"},
 		{"tasks in a queue that is not served", "queues", func() { worker(`{"queues":{"email":1},"kinds":["letter"]}`) }, func() {}, "warn 1 task is in line in queue emial, and no live worker serves it: run one that serves it, or enqueue to email"},
 		{"tasks in a queue that a worker may serve", "queues", func() { worker(`no JSON`) }, func() { worker(`{"queues":{"email":1},"kinds":["letter"]}`) }, "ok 1 worker,"},
-		{"tasks of a kind that nobody handles", "kinds", func() { bounce(t, q) }, func() {}, "warn no live worker of queue email handles the kind leter: 1 tasks or more are given back again and again: run one that does, or enqueue the kind letter"},
+		{"tasks of a kind that nobody handles", "kinds", func() { bounce(t, q) }, func() {}, "warn no live worker of queue email handles the kind leter: at least 1 task is given back again and again: run one that does, or enqueue the kind letter"},
 		{"a paused queue", "queues", func() {
 			if _, err := q.Pause(t.Context(), "emial"); err != nil {
 				t.Fatal(err)
@@ -162,6 +166,55 @@ func TestProblemsAreFound(t *testing.T) {
 	}
 	if n := rdb.Exists(t.Context(), "shpo:{0}").Val(); n != 0 {
 		t.Error("a mistyped namespace was created")
+	}
+}
+
+// A container's health check has ten seconds, also on a server that is far away, in a namespace with many partitions.
+func TestAQuickExaminationReadsManyPartitionsInOneRoundTrip(t *testing.T) {
+	_, rdb, first := sane(t)
+	many := queuetest.Open(t, rdb, queue.Config{Namespace: "many", Partitions: 50})
+	do(t, rdb, "ZADD", many.Root(7)+":deadlines", time.Now().Add(-time.Minute).UnixMilli(), "7-x")
+	do(t, rdb, "ZADD", many.Root(42)+":limits", time.Now().Add(-time.Hour).UnixMilli(), "42-x", time.Now().Add(-time.Minute).UnixMilli(), "42-y")
+	do(t, rdb, "SET", many.Root(43)+":limits", "of another type")
+	do(t, rdb, "HSET", many.Root(44), "turn_until", time.Now().Add(time.Hour).UnixMilli())
+	trips := &roundTrips{}
+	rdb.AddHook(trips)
+	took := func(q *queue.Queue) int64 {
+		trips.n.Store(0)
+		found, err := Examine(t.Context(), rdb, Config{Namespace: q.Namespace(), Access: queue.AccessAll, Quick: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q == many && (!strings.HasPrefix(about(found, "due work"), "fail 3 instants are more than 1s past, the oldest for 1h") || !strings.HasPrefix(about(found, "reaper"), "fail no reaper runs in 49 partitions")) {
+			t.Errorf("%+v", found)
+		}
+		return trips.n.Load()
+	}
+	one, all := took(first), took(many)
+	if all > one+10 {
+		t.Errorf("%d round trips for 50 partitions, and %d for one", all, one)
+	}
+}
+
+// roundTrips is a redis.Hook that counts what is sent and awaited, except functions: a namespace is opened with one in each partition,
+// and offers them in the background.
+type roundTrips struct{ n atomic.Int64 }
+
+func (r *roundTrips) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (r *roundTrips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() != "fcall" && cmd.Name() != "function" {
+			r.n.Add(1)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		r.n.Add(1)
+		return next(ctx, cmds)
 	}
 }
 

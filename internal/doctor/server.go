@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,29 +17,13 @@ import (
 
 // lookAtServers checks each master.
 func (x *examination) lookAtServers(ctx context.Context) error {
-	var nodes []*redis.Client
-	switch rdb := x.rdb.(type) {
-	case *redis.Client:
-		nodes = []*redis.Client{rdb}
-	case *redis.ClusterClient:
-		var mu sync.Mutex
-		if err := rdb.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
-			mu.Lock()
-			defer mu.Unlock()
-			nodes = append(nodes, node)
-			return nil
-		}); err != nil {
-			return err
-		}
-		slices.SortFunc(nodes, func(a, b *redis.Client) int { return strings.Compare(a.Options().Addr, b.Options().Addr) })
-		defer func() { x.node = "" }()
-	}
-	for _, node := range nodes {
+	x.server.Each(func(name string, node *redis.Client) {
 		if len(x.server.Masters()) > 1 {
-			x.node = node.Options().Addr
+			x.node = name
 		}
 		x.lookAtServer(ctx, node)
-	}
+	})
+	x.node = ""
 	if !x.Quick {
 		x.lookAtLibraries(ctx)
 	}
@@ -241,8 +224,8 @@ func (x *examination) lookAtSlowCalls(ctx context.Context, node *redis.Client) {
 	}
 }
 
-// shortestLease is the lease of a worker without another setting.
-const shortestLease = 15 * time.Second
+// defaultLease is the default of worker.Config.Lease.
+const defaultLease = 15 * time.Second
 
 func (x *examination) lookAtCluster(ctx context.Context, node *redis.Client) {
 	settings, err := node.ConfigGet(ctx, "cluster-*").Result()
@@ -252,7 +235,7 @@ func (x *examination) lookAtCluster(ctx context.Context, node *redis.Client) {
 	}
 	before := len(x.findings)
 	ms, _ := strconv.Atoi(settings["cluster-node-timeout"])
-	if timeout := time.Duration(ms) * time.Millisecond; 4*timeout > shortestLease {
+	if timeout := time.Duration(ms) * time.Millisecond; 4*timeout > defaultLease {
 		x.found(Warn, "cluster", fmt.Sprintf("cluster-node-timeout is %v, and the lease of a worker should be four times as long (its default is 15s): a failover looks like the death of all workers", duration.Duration(timeout)),
 			"run CONFIG SET cluster-node-timeout 1000 on each node, or raise worker.Config.Lease")
 	}
@@ -266,7 +249,7 @@ func (x *examination) lookAtCluster(ctx context.Context, node *redis.Client) {
 
 // lookAtLibraries checks the functions on each master.
 func (x *examination) lookAtLibraries(ctx context.Context) {
-	defer func(node string) { x.node = node }(x.node)
+	defer func() { x.node = "" }()
 	for _, l := range x.server.Libraries(ctx) {
 		if len(x.server.Masters()) > 1 {
 			x.node = l.Node
@@ -279,7 +262,7 @@ func (x *examination) lookAtLibraries(ctx context.Context) {
 		}
 		x.lookAtFacade(l)
 		if n := len(l.Unused()); n > 0 {
-			x.found(OK, "functions", fmt.Sprintf("%d libraries of programs in Go of other versions", n), "once none of them runs, `curfew functions prune` removes them")
+			x.found(OK, "functions", counted(int64(n), "library", "libraries")+" of programs in Go of other versions", "once none of them runs, `curfew functions prune` removes them")
 		}
 	}
 }

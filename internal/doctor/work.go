@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,51 +73,77 @@ type due struct {
 	oldest time.Duration
 }
 
-// lookAtClocks returns what is overdue, and the partitions without a reaper.
+// lookAtClocks returns what is overdue, and the partitions without a reaper. A key of another type has nothing.
 func (x *examination) lookAtClocks(ctx context.Context, q *queue.Queue) (overdue due, idle []int, err error) {
-	for p := range q.Partitions() {
-		root := q.Root(p)
-		node, err := q.Engine().Node(ctx, p)
-		if err != nil {
-			return overdue, nil, err
-		}
-		now, err := node.Time(ctx).Result()
-		if err != nil {
-			return overdue, nil, err
-		}
+	now, err := times(ctx, q)
+	if err != nil {
+		return overdue, nil, err
+	}
+	firsts, turns := make([]map[string]*redis.ZSliceCmd, len(now)), make([]*redis.StringCmd, len(now))
+	q.Engine().Pipelined(ctx, func(pipe redis.Pipeliner, p int) {
+		firsts[p] = map[string]*redis.ZSliceCmd{}
 		for _, clock := range clocks {
-			d, err := x.overdueOn(ctx, root+":"+clock, now)
+			firsts[p][clock] = pipe.ZRangeWithScores(ctx, q.Root(p)+":"+clock, 0, 0)
+		}
+		turns[p] = pipe.HGet(ctx, q.Root(p), "turn_until")
+	})
+	past := make([][]string, len(now)) // keys with something overdue
+	for p := range now {
+		for _, clock := range clocks {
+			rows, err := firsts[p][clock].Result()
+			if redis.HasErrorPrefix(err, "WRONGTYPE") || err == nil && len(rows) == 0 {
+				continue
+			}
 			if err != nil {
 				return overdue, nil, err
 			}
-			overdue = due{overdue.some || d.some, overdue.n + d.n, max(overdue.oldest, d.oldest)}
+			overdue.some = true
+			if by := now[p].Sub(time.UnixMilli(int64(rows[0].Score))); by > late {
+				overdue.oldest = max(overdue.oldest, by)
+				past[p] = append(past[p], q.Root(p)+":"+clock)
+			}
 		}
-		turn, err := x.rdb.HGet(ctx, root, "turn_until").Int64()
+		until, err := turns[p].Int64()
 		if err != nil && err != redis.Nil && !errors.Is(err, strconv.ErrSyntax) {
 			return overdue, nil, err
 		}
-		if turn < now.UnixMilli() {
+		if until < now[p].UnixMilli() {
 			idle = append(idle, p)
 		}
+	}
+	var counts []*redis.IntCmd
+	q.Engine().Pipelined(ctx, func(pipe redis.Pipeliner, p int) {
+		for _, key := range past[p] {
+			counts = append(counts, pipe.ZCount(ctx, key, "-inf", "("+strconv.FormatInt(now[p].Add(-late).UnixMilli(), 10)))
+		}
+	})
+	for _, count := range counts {
+		n, err := count.Result()
+		if err != nil {
+			return overdue, nil, err
+		}
+		overdue.n += n
 	}
 	return overdue, idle, nil
 }
 
-// overdueOn returns what is overdue on a clock. A key of another type has nothing.
-func (x *examination) overdueOn(ctx context.Context, clock string, now time.Time) (due, error) {
-	first, err := x.rdb.ZRangeWithScores(ctx, clock, 0, 0).Result()
-	if redis.HasErrorPrefix(err, "WRONGTYPE") {
-		return due{}, nil
+// times returns the time of the server of each partition. It asks each server once.
+func times(ctx context.Context, q *queue.Queue) ([]time.Time, error) {
+	of := map[redis.Cmdable]time.Time{}
+	list := make([]time.Time, q.Partitions())
+	for p := range list {
+		node, err := q.Engine().Node(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if _, asked := of[node]; !asked {
+			if of[node], err = node.Time(ctx).Result(); err != nil {
+				return nil, err
+			}
+		}
+		list[p] = of[node]
 	}
-	if err != nil || len(first) == 0 {
-		return due{}, err
-	}
-	past := now.Sub(time.UnixMilli(int64(first[0].Score)))
-	if past <= late {
-		return due{some: true}, nil
-	}
-	n, err := x.rdb.ZCount(ctx, clock, "-inf", "("+strconv.FormatInt(now.Add(-late).UnixMilli(), 10)).Result()
-	return due{true, n, past}, err
+	return list, nil
 }
 
 // lookAtLatency measures a call that only reads.
@@ -180,7 +207,7 @@ func (x *examination) lookAtQueues(ctx context.Context, q *queue.Queue) error {
 		x.found(Warn, "records", counted(stats.Broken, "task is", "tasks are")+" put aside, since the records cannot be read", "`curfew fsck` names them")
 	}
 	if len(x.findings) == before {
-		x.found(OK, "queues", fmt.Sprintf("%s, and each task in line has one that takes it", counted(int64(len(workers)), "worker", "workers")), "")
+		x.found(OK, "queues", fmt.Sprintf("%s, and every queue with tasks in line has a worker", counted(int64(len(workers)), "worker", "workers")), "")
 	}
 	return nil
 }
@@ -191,47 +218,48 @@ const looked = 100
 // lookAtBounced looks for tasks that workers give back again and again, since none of them handles their kind. Such a task starts again
 // soon, so it is among the first that are delayed.
 func (x *examination) lookAtBounced(ctx context.Context, q *queue.Queue, crew inspect.Crew) error {
-	found := map[string]int{}
-	for p := range q.Partitions() {
-		ids, err := x.rdb.ZRange(ctx, q.Root(p)+":delayed", 0, looked-1).Result()
+	found := map[string]int64{}
+	delayed := make([]*redis.StringSliceCmd, q.Partitions())
+	q.Engine().Pipelined(ctx, func(pipe redis.Pipeliner, p int) { delayed[p] = pipe.ZRange(ctx, q.Root(p)+":delayed", 0, looked-1) })
+	for p, reply := range delayed {
+		ids, err := reply.Result()
+		if err == nil {
+			err = addBounced(ctx, q, p, ids, crew, found)
+		}
 		if err != nil {
 			return err
 		}
-		for len(ids) > 0 {
-			records, _, err := q.GetSome(ctx, p, ids)
-			if errors.Is(err, refusal.ErrBroken) || errors.Is(err, refusal.ErrWrongType) || err == nil && len(records) == 0 {
-				break // `curfew fsck` tells of it
-			}
-			if err != nil {
-				return err
-			}
-			for _, r := range records {
-				if r == nil || r.Fields["release_reason"] == "" {
-					continue
-				}
-				if unhandled, nearest := crew.Unhandled(r.Queue, r.Kind); unhandled {
-					found[r.Queue+" "+r.Kind+" "+nearest]++
-				}
-			}
-			ids = ids[len(records):]
-		}
 	}
-	for _, what := range sortedKeys(found) {
+	for _, what := range slices.Sorted(maps.Keys(found)) {
 		words := strings.SplitN(what, " ", 3)
 		cure := "run one that does"
 		if words[2] != "" {
 			cure += ", or enqueue the kind " + words[2]
 		}
-		x.found(Warn, "kinds", fmt.Sprintf("no live worker of queue %s handles the kind %s: %d tasks or more are given back again and again", words[0], words[1], found[what]), cure)
+		x.found(Warn, "kinds", fmt.Sprintf("no live worker of queue %s handles the kind %s: at least %s given back again and again", words[0], words[1], counted(found[what], "task is", "tasks are")), cure)
 	}
 	return nil
 }
 
-func sortedKeys(m map[string]int) []string {
-	var list []string
-	for name := range m {
-		list = append(list, name)
+// addBounced counts those of some tasks of a partition that were given back and that no worker handles, by queue, kind and the nearest kind.
+func addBounced(ctx context.Context, q *queue.Queue, p int, ids []string, crew inspect.Crew, found map[string]int64) error {
+	for len(ids) > 0 {
+		records, _, err := q.GetSome(ctx, p, ids)
+		if errors.Is(err, refusal.ErrBroken) || errors.Is(err, refusal.ErrWrongType) || err == nil && len(records) == 0 {
+			break // `curfew fsck` tells of it
+		}
+		if err != nil {
+			return err
+		}
+		for _, r := range records {
+			if r == nil || r.Fields["release_reason"] == "" {
+				continue
+			}
+			if unhandled, nearest := crew.Unhandled(r.Queue, r.Kind); unhandled {
+				found[r.Queue+" "+r.Kind+" "+nearest]++
+			}
+		}
+		ids = ids[len(records):]
 	}
-	slices.Sort(list)
-	return list
+	return nil
 }

@@ -31,7 +31,23 @@ func OtherVersion(version string, mine lua.Versions) error {
 // CheckVersion checks the version of a partition for readers that make no call. A partition that is gone has none, and
 // has nothing to read.
 func (e *Engine) CheckVersion(ctx context.Context, partition int) error {
-	version, err := e.rdb.HGet(ctx, e.Root(partition), "version").Result()
+	return e.checkVersion(ctx, partition, e.rdb.HGet(ctx, e.Root(partition), "version"))
+}
+
+// CheckVersions is like CheckVersion, for all partitions.
+func (e *Engine) CheckVersions(ctx context.Context) error {
+	versions := make([]*redis.StringCmd, e.partitions)
+	e.Pipelined(ctx, func(pipe redis.Pipeliner, p int) { versions[p] = pipe.HGet(ctx, e.Root(p), "version") })
+	for p, reply := range versions {
+		if err := e.checkVersion(ctx, p, reply); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Engine) checkVersion(ctx context.Context, partition int, reply *redis.StringCmd) error {
+	version, err := reply.Result()
 	if errors.Is(err, redis.Nil) {
 		return nil
 	}

@@ -44,22 +44,32 @@ func Names(ctx context.Context, rdb redis.UniversalClient, namespace string, kin
 		}
 		add(keys, err)
 	} else {
-		for p := range fewPartitions {
-			key := root(namespace, p)
-			switch kind {
-			case Queues:
-				names, _, err := rdb.SScan(ctx, key+":queues", 0, "", someNames).Result()
-				add(names, err)
-			case Kinds:
-				names, _, err := rdb.SScan(ctx, key+":kinds", 0, "", someNames).Result()
-				add(names, err)
-			case Workers:
-				add(rdb.ZRange(ctx, key+":workers", 0, someNames-1).Result())
-			case TaskIDs:
-				for _, clock := range []string{":deadlines", ":limits", ":delayed", ":retained"} {
-					add(rdb.ZRange(ctx, key+clock, 0, someNames/4-1).Result())
+		var scans []*redis.ScanCmd
+		var ranges []*redis.StringSliceCmd
+		rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+			for p := range fewPartitions {
+				key := root(namespace, p)
+				switch kind {
+				case Queues:
+					scans = append(scans, pipe.SScan(ctx, key+":queues", 0, "", someNames))
+				case Kinds:
+					scans = append(scans, pipe.SScan(ctx, key+":kinds", 0, "", someNames))
+				case Workers:
+					ranges = append(ranges, pipe.ZRange(ctx, key+":workers", 0, someNames-1))
+				case TaskIDs:
+					for _, clock := range []string{":deadlines", ":limits", ":delayed", ":retained"} {
+						ranges = append(ranges, pipe.ZRange(ctx, key+clock, 0, someNames/4-1))
+					}
 				}
 			}
+			return nil
+		})
+		for _, reply := range scans {
+			names, _, err := reply.Result()
+			add(names, err)
+		}
+		for _, reply := range ranges {
+			add(reply.Result())
 		}
 	}
 	slices.Sort(found)

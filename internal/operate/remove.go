@@ -70,7 +70,7 @@ type InUseError struct {
 // Error names some of the programs that use the namespace.
 func (e *InUseError) Error() string {
 	who := e.Who
-	if len(who) > 3 {
+	if len(who) > 4 {
 		who = append(slices.Clone(who[:3]), fmt.Sprintf("and %d others", len(who)-3))
 	}
 	return fmt.Sprintf("the namespace %s is in use: %s", e.Name, strings.Join(who, ", "))
@@ -97,26 +97,35 @@ func (s *Server) inUse(ctx context.Context, name string, roots []partitionRoot) 
 			e.Who = append(e.Who, fmt.Sprintf("%s %s has %s for another %v", what, who, has, left.Round(100*time.Millisecond)))
 		}
 	}
-	for _, r := range roots {
-		key := root(name, r.partition)
-		now, err := s.now(ctx, key)
+	for some := range slices.Chunk(roots, someRoots) {
+		now, err := s.times(ctx, name, some)
 		if err != nil {
 			return s.explainKeys(ctx, name, err)
 		}
-		workers, err := s.rdb.ZRevRangeByScoreWithScores(ctx, key+":workers",
-			&redis.ZRangeBy{Min: fmt.Sprintf("(%d", now.UnixMilli()), Max: "+inf", Count: 1000}).Result()
-		if err != nil {
-			return s.explainKeys(ctx, name, err)
-		}
-		for _, w := range workers {
-			add("worker", fmt.Sprint(w.Member), time.UnixMilli(int64(w.Score)).Sub(now), "a lease")
-		}
-		turn, err := s.rdb.HMGet(ctx, key, "turn_of", "turn_until").Result()
-		if err != nil {
-			return s.explainKeys(ctx, name, err)
-		}
-		if until := engine.Instant(turn[1]); until.After(now) {
-			add("reaper", engine.Text(turn[0]), until.Sub(now), "the turn")
+		workers, turns := make([]*redis.ZSliceCmd, len(some)), make([]*redis.SliceCmd, len(some))
+		s.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+			for i, r := range some {
+				key := root(name, r.partition)
+				workers[i] = pipe.ZRevRangeByScoreWithScores(ctx, key+":workers", &redis.ZRangeBy{Min: fmt.Sprintf("(%d", now[i].UnixMilli()), Max: "+inf", Count: 1000})
+				turns[i] = pipe.HMGet(ctx, key, "turn_of", "turn_until")
+			}
+			return nil
+		})
+		for i := range some {
+			live, err := workers[i].Result()
+			if err != nil {
+				return s.explainKeys(ctx, name, err)
+			}
+			for _, w := range live {
+				add("worker", fmt.Sprint(w.Member), time.UnixMilli(int64(w.Score)).Sub(now[i]), "a lease")
+			}
+			turn, err := turns[i].Result()
+			if err != nil {
+				return s.explainKeys(ctx, name, err)
+			}
+			if until := engine.Instant(turn[1]); until.After(now[i]) {
+				add("reaper", engine.Text(turn[0]), until.Sub(now[i]), "the turn")
+			}
 		}
 	}
 	if len(e.Who) > 0 {
@@ -125,16 +134,24 @@ func (s *Server) inUse(ctx context.Context, name string, roots []partitionRoot) 
 	return nil
 }
 
-// now returns the time of the server that has a key.
-func (s *Server) now(ctx context.Context, key string) (time.Time, error) {
-	if cluster, ok := s.rdb.(*redis.ClusterClient); ok {
-		node, err := cluster.MasterForKey(ctx, key)
-		if err != nil {
-			return time.Time{}, err
+// times returns the time of the server of each partition. It asks each server once.
+func (s *Server) times(ctx context.Context, name string, roots []partitionRoot) (list []time.Time, err error) {
+	of := map[redis.Cmdable]time.Time{}
+	for _, r := range roots {
+		node := redis.Cmdable(s.rdb)
+		if cluster, ok := s.rdb.(*redis.ClusterClient); ok {
+			if node, err = cluster.MasterForKey(ctx, root(name, r.partition)); err != nil {
+				return nil, err
+			}
 		}
-		return node.Time(ctx).Result()
+		if _, asked := of[node]; !asked {
+			if of[node], err = node.Time(ctx).Result(); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, of[node])
 	}
-	return s.rdb.Time(ctx).Result()
+	return list, nil
 }
 
 // Removal adjusts Remove.
@@ -252,7 +269,9 @@ func (s *Server) setVersion(ctx context.Context, name string, partition int, fro
 		end
 		return 1`
 	err := s.rdb.Eval(ctx, text, []string{root(name, partition)}, from, to).Err()
-	if redis.HasErrorPrefix(err, "OOM") { // a full Redis can be made less full; the embedded server does not know flags
+	// Removing a namespace frees memory, so it must work when Redis is full. The flag is not in the first try, since the
+	// embedded server does not know flags.
+	if redis.HasErrorPrefix(err, "OOM") {
 		err = s.rdb.Eval(ctx, "#!lua flags=allow-oom"+text, []string{root(name, partition)}, from, to).Err()
 	}
 	if lua.MayNotRun(err) {

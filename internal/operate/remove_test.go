@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -145,6 +146,30 @@ func TestANamespaceInUseIsNotRemoved(t *testing.T) {
 	rdb.HSet(t.Context(), "a:{0}", "turn_until", time.Now().Add(time.Hour).UnixMilli())
 	if _, _, err := s.Remove(t.Context(), "a", Removal{Force: true}); err != nil || redistest.Dump(t, rdb, "a:{") != "" {
 		t.Errorf("with force: %v\n%s", err, redistest.Dump(t, rdb, "a:{"))
+	}
+}
+
+func TestTheUseOfManyPartitionsIsSeenInOneRoundTrip(t *testing.T) {
+	s, rdb := start(t)
+	queuetest.Open(t, rdb, queue.Config{Namespace: "a", Partitions: 50})
+	rdb.HSet(t.Context(), root("a", 42), "turn_of", "r1", "turn_until", time.Now().Add(time.Minute).UnixMilli())
+	rdb.ZAdd(t.Context(), "a:{43}:workers", redis.Z{Score: float64(time.Now().Add(time.Minute).UnixMilli()), Member: "w1"})
+	trips := 0
+	rdb.AddHook(before{func(context.Context, redis.Cmder) error { trips++; return nil }})
+	mentions(t, s.InUse(t.Context(), "a"), "reaper r1 has the turn", "worker w1 has a lease")
+	if roots := (names.MaxPartitions + someRoots - 1) / someRoots; trips > roots+3 {
+		t.Errorf("%d round trips, %d of them for the roots", trips, roots)
+	}
+}
+
+func TestAFewWhoUseANamespaceAreNamed(t *testing.T) {
+	e := &InUseError{Name: "a", Who: []string{"w1", "w2", "w3", "w4"}}
+	if got, want := e.Error(), "the namespace a is in use: w1, w2, w3, w4"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	e.Who = append(e.Who, "w5")
+	if got, want := e.Error(), "the namespace a is in use: w1, w2, w3, and 2 others"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

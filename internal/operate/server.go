@@ -76,6 +76,13 @@ func (s *Server) Masters() (names []string) {
 	return names
 }
 
+// Each calls look for each master, in the order of their addresses.
+func (s *Server) Each(look func(name string, rdb *redis.Client)) {
+	for _, m := range s.masters {
+		look(m.name, m.rdb)
+	}
+}
+
 // Client returns the client that Connect was given.
 func (s *Server) Client() redis.UniversalClient { return s.rdb }
 

@@ -7,10 +7,10 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Set changes the settings of a namespace that are not zero, and returns the namespace as it was and as it is. It does not create a namespace:
-// it returns refusal.ErrNoNamespace.
+// Set changes the settings of a namespace that are not zero, and returns the namespace as it was, without counts, and as it is. It does not create
+// a namespace: it returns refusal.ErrNoNamespace.
 func (s *Server) Set(ctx context.Context, name string, settings queue.Settings) (before, after Namespace, err error) {
-	before, err = s.Namespace(ctx, name)
+	before, err = s.Settled(ctx, name)
 	if err == nil {
 		err = before.Err
 	}

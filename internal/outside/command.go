@@ -49,7 +49,7 @@ func NewCommand(path string, args ...string) *Command {
 // Handle runs the command for the task of ctx, and returns what it wrote to stdout.
 func (c *Command) Handle(ctx context.Context, payload []byte) ([]byte, error) {
 	result, err := c.run(ctx, payload)
-	logFailure(c.Log, ctx, err)
+	logFailure(ctx, c.Log, err)
 	return result, err
 }
 
@@ -115,8 +115,8 @@ func resultCounts(ctx context.Context) bool {
 // startError returns the error for a command that could not be started, with the code that a shell
 // uses. The kernel replies EBADF if a new process has no number left for one of its files.
 func (c *Command) startError(ctx context.Context, err error) error {
-	if lacks(err, syscall.EBADF) {
-		return giveBack(c.Log, ctx, "The command cannot be started", err)
+	if errors.Is(err, syscall.EBADF) || lacks(err) {
+		return giveBack(ctx, c.Log, "The command cannot be started", err)
 	}
 	text := fmt.Errorf("cannot start the command: %w", err)
 	switch {
@@ -129,7 +129,7 @@ func (c *Command) startError(ctx context.Context, err error) error {
 }
 
 // logFailure logs that an attempt failed.
-func logFailure(log *slog.Logger, ctx context.Context, err error) {
+func logFailure(ctx context.Context, log *slog.Logger, err error) {
 	if err == nil || worker.VerdictOf(err).Verb == queue.Release {
 		return
 	}

@@ -16,14 +16,13 @@ const shortage = time.Second
 
 // lacks reports whether an error says that too many files are open, too many processes run, or there is
 // not enough memory.
-func lacks(err error, more ...error) bool {
-	all := append(more, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOBUFS)
-	return slices.ContainsFunc(all, func(lack error) bool { return errors.Is(err, lack) })
+func lacks(err error) bool {
+	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOBUFS}, func(lack error) bool { return errors.Is(err, lack) })
 }
 
-// giveBack logs what could not be done for lack of something, and returns the error that gives the task
-// back: that is no failure of the task, and its retries would be spent within a second.
-func giveBack(log *slog.Logger, ctx context.Context, what string, err error) error {
+// giveBack logs what failed because a resource is exhausted, and returns the error that gives the task back.
+// The task did not fail: a failure would use up its retries within a second.
+func giveBack(ctx context.Context, log *slog.Logger, what string, err error) error {
 	log.Error(what+" now, and its task is given back: raise the limits of files and processes, or lower --concurrency",
 		"task_id", worker.Info(ctx).ID, "error", err)
 	return worker.Release(shortage)

@@ -45,7 +45,7 @@ func NewPost(to *url.URL, atOnce int) *Post {
 // Handle sends the payload, and returns the body of the response.
 func (p *Post) Handle(ctx context.Context, payload []byte) ([]byte, error) {
 	result, err := p.post(ctx, payload)
-	logFailure(p.Log, ctx, err)
+	logFailure(ctx, p.Log, err)
 	return result, err
 }
 
@@ -105,7 +105,7 @@ func (p *Post) callError(ctx context.Context, err error) error {
 		err = wrapped.Err // it names the whole URL, which may have a secret in its query
 	}
 	if lacks(err) {
-		return giveBack(p.Log, ctx, "The request cannot be sent", err)
+		return giveBack(ctx, p.Log, "The request cannot be sent", err)
 	}
 	return fmt.Errorf("POST %s: %w", p.place(), err)
 }

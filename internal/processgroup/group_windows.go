@@ -1,6 +1,7 @@
 package processgroup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -24,14 +25,14 @@ type Group struct {
 // Start starts a command in a job object of its own. Ctrl-C at the console of this process does not reach it.
 func Start(cmd *exec.Cmd) (*Group, error) {
 	job, err := newJob()
-	if err != nil {
-		return nil, err
-	}
+	cmd.Err = cmp.Or(cmd.Err, err) // then cmd.Start closes the command's pipes, and returns it
 	// A command that runs before it is in the job could start processes that are not in it. If this process
 	// is killed while the command is suspended, the command stays suspended.
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP}
 	if err := cmd.Start(); err != nil {
-		windows.CloseHandle(job)
+		if job != 0 {
+			windows.CloseHandle(job)
+		}
 		return nil, err
 	}
 	if err := begin(job, cmd.Process); err != nil {

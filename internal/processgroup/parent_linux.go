@@ -2,8 +2,8 @@ package processgroup
 
 import "syscall"
 
-// dieWithParent makes the kernel kill a command when the thread that started it ends: when this
-// process was killed. What the command has started is left to the guard.
+// dieWithParent makes the kernel kill a command when the thread that started it ends, which it does when
+// this process is killed. Processes that the command has started continue.
 func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

@@ -52,7 +52,7 @@ func (p *process) kill() {
 		}
 		time.Sleep(time.Millisecond) // nothing notifies this process, which is not the parent of the children
 	}
-	p.group.Release()
+	go p.group.Release() // it waits for children that this process has taken over, however long they take to end
 }
 
 func (p *process) ended() bool {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,8 +30,7 @@ type archive struct {
 	content []byte
 }
 
-// settings hold whatever the user's environment says, so that builds on different machines are the same. What Go reads from
-// git is the version.
+// settings replace the user's environment, so that builds on different machines are the same. Go reads the version from git.
 var settings = []string{"CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=off"}
 
 // flags are those of go build. -buildvcs fails if Go cannot read git.
@@ -135,15 +135,18 @@ func (b *build) compile(ctx context.Context, system, processor string) (file, er
 		env = append(env, "GOCACHE="+b.cache)
 	}
 	path := filepath.Join("bin", name)
-	if _, err := output(ctx, b.folder, env, "go", append(flags[:len(flags):len(flags)], "-o", path, "./cmd/curfew")...); err != nil {
+	if _, err := output(ctx, b.folder, env, "go", slices.Concat(flags, []string{"-o", path, "./cmd/curfew"})...); err != nil {
 		return file{}, err
 	}
 	content, err := os.ReadFile(filepath.Join(b.folder, path))
+	if err != nil {
+		return file{}, err
+	}
 	if b.programs == nil {
 		b.programs = map[string]file{}
 	}
 	b.programs[system+"/"+processor] = file{name, content, 0o755}
-	return b.programs[system+"/"+processor], err
+	return b.programs[system+"/"+processor], nil
 }
 
 // same returns an error if another build has other archives.

@@ -61,7 +61,7 @@ func (r *release) run(ctx context.Context, dirty bool) error {
 	if err != nil {
 		return err
 	}
-	defer removeAll(temp)
+	defer os.RemoveAll(temp)
 	first := &build{folder: filepath.Join(temp, "first")}
 	second := &build{folder: filepath.Join(temp, "elsewhere", "second")}
 	if r.cold {
@@ -76,17 +76,6 @@ func (r *release) run(ctx context.Context, dirty bool) error {
 		return err
 	}
 	return first.write(r.out)
-}
-
-// removeAll removes a folder. What Go has cached in it is read-only.
-func removeAll(folder string) {
-	filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
-		if err == nil && entry.IsDir() {
-			os.Chmod(path, 0o755)
-		}
-		return nil
-	})
-	os.RemoveAll(folder)
 }
 
 // output runs a program in a folder, and returns what it writes to stdout.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/curfew-dev/curfew/internal/jsonline"
 	"github.com/curfew-dev/curfew/queue"
@@ -61,14 +60,12 @@ func (s *stage) define(w words) []string {
 // describe worker=w1 state=draining queues=a,b kinds=k,l: what a worker tells of itself.
 func (s *stage) describe(w words) []string {
 	about, queues := map[string]any{"name": "crew"}, map[string]int{}
-	for _, name := range strings.FieldsFunc(w.named["queues"], comma) {
+	for _, name := range split2(w.named["queues"]) {
 		queues[name] = 1
 		about["queues"] = queues
 	}
-	if kinds := strings.FieldsFunc(w.named["kinds"], comma); len(kinds) > 0 {
+	if kinds := split2(w.named["kinds"]); len(kinds) > 0 {
 		about["kinds"] = kinds
 	}
 	return s.word(s.library.Run(s.ctx, s.rdb, "describe_worker", s.root, w.named["worker"], cmp.Or(w.named["state"], "running"), jsonline.Encode(about)))
 }
-
-func comma(r rune) bool { return r == ',' }
