@@ -38,7 +38,7 @@ func TestNamespacesAreCreatedAndListed(t *testing.T) {
 		end["type"] != "end" || end["complete"] != true || end["namespaces"] != 2.0 || end["masters"] != 1.0 {
 		t.Errorf("%v", objects)
 	}
-	out = expect(t, app.ExitNotFound, "there is no namespace \"x, y\" on this Redis", "namespace ls x b y"+url)
+	out = expect(t, app.ExitNotFound, "there is no namespace \"x\" or \"y\" on this Redis", "namespace ls x b y"+url)
 	if !strings.Contains(out, "b  ") || strings.Contains(out, "shop") || strings.Contains(out, "looked") {
 		t.Errorf("ls b prints %s", out)
 	}

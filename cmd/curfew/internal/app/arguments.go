@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Args says how many arguments a command takes, and what they are.
@@ -189,6 +191,15 @@ func OneOf(words []string) string {
 		return strings.Join(words, "")
 	}
 	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// QuotedOneOf is OneOf for words of a user, which it quotes.
+func QuotedOneOf(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = strconv.Quote(refusal.Clip(word))
+	}
+	return OneOf(quoted)
 }
 
 // DidYouMean returns a question about the word that is nearest to a mistyped one, "" if none is near.

@@ -93,7 +93,7 @@ func OpenOn(c *cli.Context, rdb redis.UniversalClient, config queue.Config) (*qu
 		if HasFlag(c.Command, "create") {
 			cure += ", or create it with `curfew namespace create` or --create"
 		}
-		return nil, NoNamespace(c.Context, rdb, config.Namespace, cure)
+		return nil, NoNamespace(c.Context, rdb, cure, config.Namespace)
 	}
 	return q, err
 }
@@ -101,12 +101,15 @@ func OpenOn(c *cli.Context, rdb redis.UniversalClient, config queue.Config) (*qu
 // patience is how long the search for the name that is nearest to a mistyped one may take.
 const patience = 300 * time.Millisecond
 
-// NoNamespace returns the error for a namespace that does not exist, with the nearest name. cure says what to do.
-func NoNamespace(ctx context.Context, rdb redis.UniversalClient, name, cure string) error {
-	ctx, stop := context.WithTimeout(ctx, patience)
-	defer stop()
-	near := DidYouMean(name, operate.Names(ctx, rdb, "", operate.Namespaces, ""))
-	return cli.Exit(fmt.Sprintf("there is no namespace %q on this Redis%s: %s", refusal.Clip(name), near, cure), ExitNotFound)
+// NoNamespace returns the error for namespaces that do not exist. If it is one, the error has the nearest name. cure says what to do.
+func NoNamespace(ctx context.Context, rdb redis.UniversalClient, cure string, names ...string) error {
+	near := ""
+	if len(names) == 1 {
+		ctx, stop := context.WithTimeout(ctx, patience)
+		defer stop()
+		near = DidYouMean(names[0], operate.Names(ctx, rdb, "", operate.Namespaces, ""))
+	}
+	return NotFound("there is no namespace %s on this Redis%s: %s", QuotedOneOf(names), near, cure)
 }
 
 // IsAway reports whether an error says that Redis cannot be reached.

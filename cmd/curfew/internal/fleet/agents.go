@@ -113,20 +113,36 @@ func agentGetCommand() *cli.Command {
 				}
 			}
 			return app.OnNamespaceAs(queue.AccessRead, app.Takes(1, math.MaxInt, ""), func(c *cli.Context, q *queue.Queue, ids []string) error {
-				return showEach(c, ids, func(id string) error { return showAgent(c, q, id) })
+				return showAgents(c, q, ids)
 			})(c)
 		},
 	}
 }
 
-func showAgent(c *cli.Context, q *queue.Queue, id string) error {
-	e, err := inspect.Explain(c.Context, q, id)
-	switch {
-	case errors.Is(err, refusal.ErrNotFound):
-		return cli.Exit(fmt.Sprintf("there is no task %s: the id is wrong, the task is in another namespace, or its retention is over", id), app.ExitNotFound)
-	case err != nil:
-		return err
-	case app.InJSON(c):
+// showAgents prints those agents that exist, and then fails if some do not.
+func showAgents(c *cli.Context, q *queue.Queue, ids []string) error {
+	var missing []string
+	for _, id := range ids {
+		e, err := inspect.Explain(c.Context, q, id)
+		switch {
+		case errors.Is(err, refusal.ErrNotFound):
+			missing = append(missing, id)
+			continue
+		case err != nil:
+			return err
+		}
+		if err := showAgent(c, e); err != nil {
+			return err
+		}
+	}
+	if len(missing) > 0 {
+		return app.NoTask(missing...)
+	}
+	return nil
+}
+
+func showAgent(c *cli.Context, e *inspect.Explanation) error {
+	if app.InJSON(c) {
 		return app.PrintLine(c, e)
 	}
 	if _, err := fmt.Fprintln(c.App.Writer, e); err != nil || e.Wait == nil {

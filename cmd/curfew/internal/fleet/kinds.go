@@ -223,13 +223,8 @@ func kindGetCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return showEach(c, names, func(name string) error {
-				l, known := all[name]
-				if !known {
-					return notFound("kind", name, all, "`curfew kind ls` lists those of which a task has ended, or which have defaults or a worker")
-				}
-				return l.show(c)
-			})
+			return showEach("kind", names, all, "`curfew kind ls` lists those of which a task has ended, or which have defaults or a worker",
+				func(l *kindLine) error { return l.show(c) })
 		}),
 	}
 }

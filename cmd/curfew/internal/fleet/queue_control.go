@@ -116,7 +116,7 @@ func drain(c *cli.Context, q *queue.Queue, l queueLine) error {
 	n, err := q.Drain(c.Context, l.Queue, c.String("reason"))
 	cancelled := app.Plural(n, "task", "tasks")
 	switch {
-	case c.Context.Err() != nil:
+	case err != nil && c.Context.Err() != nil:
 		return app.Interrupted("%s cancelled and counted; `curfew queue drain %s` cancels the rest", cancelled, l.Queue)
 	case err != nil && n > 0:
 		return fmt.Errorf("%w; %s cancelled and counted: drain again", err, cancelled)

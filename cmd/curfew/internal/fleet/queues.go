@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
-	"github.com/curfew-dev/curfew/refusal"
 )
 
 const queuesHelp = `A queue is a line of tasks. It exists from its first task on, or from its first pause or limit. Its pause and its limits
@@ -222,33 +220,25 @@ func queueGetCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return showEach(c, names, func(name string) error {
-				l, err := queues.find(name, "")
-				if err != nil {
-					return err
-				}
-				return l.with(workers).show(c)
-			})
+			return showEach("queue", names, queues, listsQueues, func(l queueLine) error { return l.with(workers).show(c) })
 		}),
 	}
 }
 
-// showEach calls show for each name. It continues after a name that does not exist, and returns the last such error.
-func showEach(c *cli.Context, names []string, show func(name string) error) error {
-	var missing error
+// showEach calls show for each of the names that exists. If others do not, it then returns the error of notFound.
+func showEach[T any](what string, names []string, all map[string]T, cure string, show func(T) error) error {
+	var missing []string
 	for _, name := range names {
-		if err := show(name); isMissing(err) {
-			missing = err
-		} else if err != nil {
+		if one, known := all[name]; !known {
+			missing = append(missing, name)
+		} else if err := show(one); err != nil {
 			return err
 		}
 	}
-	return missing
-}
-
-func isMissing(err error) bool {
-	coded, is := err.(cli.ExitCoder)
-	return is && coded.ExitCode() == app.ExitNotFound
+	if len(missing) > 0 {
+		return notFound(what, missing, all, cure)
+	}
+	return nil
 }
 
 func (l queueLine) show(c *cli.Context) error {
@@ -275,6 +265,8 @@ func facts(c *cli.Context, of string, pairs ...string) error {
 	return err
 }
 
+const listsQueues = "`curfew queue ls` lists the queues"
+
 // queues are the queues of a namespace by name.
 type queues map[string]queueLine
 
@@ -293,13 +285,16 @@ func (all queues) find(name, unless string) (queueLine, error) {
 	if known {
 		return l, nil
 	}
-	return l, notFound("queue", name, all, "`curfew queue ls` lists the queues"+unless)
+	return l, notFound("queue", []string{name}, all, listsQueues+unless)
 }
 
-// notFound returns the error for a name that does not exist. It names the nearest one of all.
-func notFound[T any](what, name string, all map[string]T, cure string) error {
-	near := nearest(name, slices.Sorted(maps.Keys(all)))
-	return cli.Exit(fmt.Sprintf("there is no %s %s in this namespace%s: %s", what, strconv.Quote(refusal.Clip(name)), near, cure), app.ExitNotFound)
+// notFound returns the error for names that do not exist. If it is one, the error has the nearest one of all.
+func notFound[T any](what string, names []string, all map[string]T, cure string) error {
+	near := ""
+	if len(names) == 1 {
+		near = nearest(names[0], slices.Sorted(maps.Keys(all)))
+	}
+	return app.NotFound("there is no %s %s in this namespace%s: %s", what, app.QuotedOneOf(names), near, cure)
 }
 
 // nearest returns a question about the name that is nearest to a mistyped one.

@@ -184,12 +184,8 @@ func workerGetCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return showEach(c, ids, func(id string) error {
-				l, known := all[id]
-				switch {
-				case !known:
-					return notFound("worker", id, all, listsWorkers)
-				case app.InJSON(c):
+			return showEach("worker", ids, all, listsWorkers, func(l workerLine) error {
+				if app.InJSON(c) {
 					return app.PrintLine(c, l)
 				}
 				return facts(c, l.Worker, "state", l.state(), "running", l.load(), "queues", l.queues(app.PlainWord), "kinds", l.kinds(), "name", app.PlainText(l.Name),
@@ -230,7 +226,7 @@ func drainWorker(c *cli.Context, q *queue.Queue, id string) error {
 		if err != nil {
 			return err
 		}
-		return notFound("worker", id, all, listsWorkers)
+		return notFound("worker", []string{id}, all, listsWorkers)
 	} else if err != nil {
 		return err
 	}

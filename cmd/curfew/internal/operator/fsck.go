@@ -94,7 +94,7 @@ func verdict(c *cli.Context, q *queue.Queue, n int, one, several string) error {
 	if n > 0 {
 		return cli.Exit(fmt.Sprintf("%s in %s", app.Plural(int64(n), one, several), q.Namespace()), app.ExitFailed)
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%s is sound\n", q.Namespace())
+	app.Note(c, "%s is sound", q.Namespace())
 	return nil
 }
 

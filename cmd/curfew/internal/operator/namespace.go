@@ -197,14 +197,14 @@ func showNamespaces(c *cli.Context, s *operate.Server, names []string) error {
 		return err
 	}
 	if len(missing) > 0 {
-		return noNamespace(c, s, strings.Join(missing, ", "))
+		return noNamespace(c, s, missing...)
 	}
 	return nil
 }
 
 func listNamespaces(c *cli.Context, s *operate.Server) error {
 	all, looked, err := s.List(c.Context, int64(c.Int("keys")), app.Progress(c, "namespaces"))
-	if c.Context.Err() != nil {
+	if err != nil && c.Context.Err() != nil {
 		return app.Interrupted("the namespaces were not listed; look at fewer keys with --keys")
 	}
 	if err != nil {
@@ -309,7 +309,7 @@ func removeNamespace(c *cli.Context, s *operate.Server, name string) error {
 	removed, left, err := s.Remove(c.Context, name, operate.Removal{Force: c.Bool("force"), Unknown: c.Bool("unknown"), Rate: c.Int("rate"),
 		Done: func(l operate.Looked, _ operate.Keys) { say(l) }})
 	n := removed.Sum() + removed.Unknown
-	if c.Context.Err() != nil {
+	if err != nil && c.Context.Err() != nil {
 		return app.Interrupted("%s of %s removed, and no program can use the rest; `curfew namespace rm %s` removes it", app.Plural(n, "key", "keys"), name, name)
 	}
 	if err != nil {
@@ -329,8 +329,8 @@ func removeNamespace(c *cli.Context, s *operate.Server, name string) error {
 	return err
 }
 
-func noNamespace(c *cli.Context, s *operate.Server, name string) error {
-	return app.NoNamespace(c.Context, s.Client(), name, "`curfew namespace ls` lists them")
+func noNamespace(c *cli.Context, s *operate.Server, names ...string) error {
+	return app.NoNamespace(c.Context, s.Client(), "`curfew namespace ls` lists them", names...)
 }
 
 // useError adds what to do to an error about a namespace.
@@ -360,13 +360,17 @@ func confirm(c *cli.Context, s *operate.Server, name string) (bool, error) {
 	if err := tellKeys(c, "found", name, keys, keys.Unknown); err != nil {
 		return false, err
 	}
+	warning := ""
 	if used != nil {
-		fmt.Fprintf(c.App.ErrWriter, "%v: removing it needs --force\n", used)
+		warning = fmt.Sprintf("%v: removing it needs --force\n", used)
 	}
 	if c.Bool("dry-run") {
+		if warning != "" {
+			app.Note(c, "%s", strings.TrimSuffix(warning, "\n"))
+		}
 		return false, nil
 	}
-	err = app.Confirm(c, app.Question{Text: "This removes the namespace for good. Type its name to go on: ", Wants: []string{name},
+	err = app.Confirm(c, app.Question{Text: warning + "This removes the namespace for good. Type its name to go on: ", Wants: []string{name},
 		What: "the name of the namespace", Nothing: "nothing was removed"})
 	return err == nil, err
 }
