@@ -117,7 +117,7 @@ func IsAway(err error) bool {
 	return errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown)
 }
 
-// isUnfit reports whether an error says that the server is not the right one, or lets nobody in with this password.
+// isUnfit reports whether an error says that the server is not the right one, or refuses this user or password.
 func isUnfit(err error) bool {
 	return errors.Is(err, refusal.ErrNoAccess) || errors.Is(err, refusal.ErrMismatch) || errors.Is(err, refusal.ErrUnfit)
 }

@@ -159,7 +159,7 @@ func lagText(v view) string {
 	return fmt.Sprintf("lag p50 %v max %v of %s", v.lags[(n-1)/2], v.lags[n-1], app.Plural(int64(n), "timeout", "timeouts"))
 }
 
-// dueStrip returns how many deadlines there are when.
+// dueStrip returns a line with the number of deadlines over time.
 func dueStrip(v view, width int) string {
 	text := "due in " + spanText(v.due.Within) + " "
 	if width >= 70 && len(v.due.Buckets) > 0 {

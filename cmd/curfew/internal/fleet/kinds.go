@@ -187,7 +187,7 @@ func kindListCommand() *cli.Command {
 		Name:  "ls",
 		Usage: "list the kinds, with how many of their tasks ended and how long they took",
 		Description: `A kind is listed once a task of it has ended, or if it has defaults or a live worker that handles it. "workers" are the live
-workers that tell that they handle it. The counts are since the namespace exists; a task that
+workers that tell that they handle it. The counts start when the namespace is created; a task that
 timed out is counted in failed too. p50 and p99 are upper bounds of the time that tasks ran, waits of agents included.
 The kind - stands for all kinds after the first 1,000 of a partition. A namespace with figures off has no counts.
 

@@ -19,7 +19,7 @@ var oneQueue = app.Takes(1, 1, "the name of one queue")
 // controlFlags returns the flags of a command that changes a queue.
 func controlFlags(more ...cli.Flag) []cli.Flag {
 	return append(app.NamespaceFlags(), append(more,
-		&cli.BoolFlag{Name: "force", Usage: "do it although no such queue exists yet: it holds from its first task on"},
+		&cli.BoolFlag{Name: "force", Usage: "do it even if the queue does not exist yet; it applies once the queue has a task"},
 		app.FormatFlag())...)
 }
 

@@ -136,9 +136,9 @@ func queueListCommand() *cli.Command {
 		Name:  "ls",
 		Usage: "list the queues, with how many tasks are where",
 		Description: `"waiting" are agents that wait for other tasks, "dead" the records of failed and cancelled tasks that are still kept. The
-other counts are since the queue exists; a task that timed out is counted in failed too. "workers" are the live workers that
-serve the queue and do not drain, ? if some do not tell what they serve. If a queue has tasks in line and no worker, it says so on
-stderr, as it does of delayed tasks, which are in no line yet.
+other counts start when the queue is created; a task that timed out is counted in failed too. "workers" are the live workers
+that serve the queue and do not drain, ? if some do not tell what they serve. A note on stderr names queues that have tasks in
+line but no worker. Another gives the number of delayed tasks, which are in no line yet.
 
     curfew queue ls -o wide`,
 		Flags: append(app.NamespaceFlags(), app.ListFlag()),
@@ -207,7 +207,7 @@ func queueGetCommand() *cli.Command {
 		Name:      "get",
 		Usage:     "show all counts and controls of queues",
 		ArgsUsage: "QUEUE...",
-		Description: `Those that exist are shown, and then it fails if one does not.
+		Description: `It shows those that exist. If one does not exist, it then fails.
 
     curfew queue get mail`,
 		Flags: append(app.NamespaceFlags(), app.FormatFlag()),

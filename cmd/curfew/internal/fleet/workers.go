@@ -175,7 +175,7 @@ func workerGetCommand() *cli.Command {
 		Name:      "get",
 		Usage:     "show what workers say of themselves",
 		ArgsUsage: "WORKER...",
-		Description: `Those that exist are shown, and then it fails if one does not.
+		Description: `It shows those that exist. If one does not exist, it then fails.
 
     curfew worker get w1`,
 		Flags: append(app.NamespaceFlags(), app.FormatFlag()),
@@ -200,8 +200,8 @@ func workerDrainCommand() *cli.Command {
 		Name:      "drain",
 		Usage:     "ask a worker to stop: it takes no more tasks, and finishes those that it has",
 		ArgsUsage: "WORKER",
-		Description: `The worker is told at once. With --wait the command ends when the worker is gone, or with exit code 124 at --timeout; the
-request holds all the same.
+		Description: `The worker gets the request at once. With --wait the command ends when the worker is gone, or with exit code 124 at
+--timeout. The request stays in force after the timeout.
 
     curfew worker drain w1
     curfew worker drain w1 --wait --timeout 1m`,

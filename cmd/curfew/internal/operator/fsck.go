@@ -43,10 +43,10 @@ The exit code is 1 if there is a finding.
 
     curfew fsck --namespace shop
 
-With --repair it makes indexes and counters again from the records of tasks, which it believes, and looks again. --dry-run
-prints for each finding what that would do. No task ends: one that is overdue is ended by a reaper. What follows from no
-record is left, with what you can do. If there are more than 1,000 findings, type their number, or give --yes. The Redis user
-needs all rights (docs/how-to/security.md). The exit code is 1 if something is left.
+With --repair it makes indexes and counters again from the records of tasks, which it takes as correct, and looks again.
+--dry-run prints for each finding what that would do. No task ends: one that is overdue is ended by a reaper. What cannot be
+derived from a record is left, with what you can do about it. If there are more than 1,000 findings, type their number, or give
+--yes. The Redis user needs all rights (docs/how-to/security.md). The exit code is 1 if something is left.
 
     curfew fsck --repair --dry-run --namespace shop
     curfew fsck --repair --namespace shop
