@@ -183,22 +183,15 @@ func tellUnserved(c *cli.Context, queues []queue.QueueStats, workers []inspect.W
 	}
 	crew, told := inspect.CrewOf(workers), 0
 	for _, s := range queues {
-		unserved, nearest, leaving := crew.Unserved(s.Queue)
-		if !unserved || s.Ready == 0 {
+		why := app.Unserved(crew, s.Queue)
+		if why == "" || s.Ready == 0 {
 			continue
 		}
 		if told++; told > 10 {
 			app.Note(c, "… and more: `curfew doctor` names them")
 			return
 		}
-		text := "no live worker serves queue " + app.PlainWord(s.Queue)
-		switch {
-		case leaving:
-			text = "the workers that serve queue " + app.PlainWord(s.Queue) + " are draining"
-		case nearest != "":
-			text += " (did you mean " + app.PlainWord(nearest) + "?)"
-		}
-		app.Note(c, "%s: %s in line", text, app.Plural(s.Ready, "task is", "tasks are"))
+		app.Note(c, "%s: %s in line", why, app.Plural(s.Ready, "task is", "tasks are"))
 	}
 }
 
