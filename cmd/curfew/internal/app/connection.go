@@ -61,12 +61,7 @@ func CutOff(c *cli.Context, rdb redis.UniversalClient) (stop func() bool) {
 	})
 }
 
-// OpenNamespace opens the namespace of the flags to read it. stop closes the connection.
-func OpenNamespace(c *cli.Context) (q *queue.Queue, stop func(), err error) {
-	return OpenAs(c, queue.AccessAll)
-}
-
-// OpenAs opens the namespace of the flags for what the command does with it.
+// OpenAs opens the namespace of the flags for what the command does with it. stop closes the connection.
 func OpenAs(c *cli.Context, access queue.Access) (q *queue.Queue, stop func(), err error) {
 	rdb, err := Connect(c)
 	if err != nil {

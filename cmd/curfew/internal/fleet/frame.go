@@ -125,7 +125,7 @@ func title(v view, l look) string {
 	if l.paused {
 		words = append(words, "paused")
 	}
-	if by := orders[l.order%len(orders)].name; by != orders[0].name {
+	if by := orders[l.order].name; by != orders[0].name {
 		words = append(words, "by "+by)
 	}
 	words = append(words, v.due.Now.UTC().Format("15:04:05")+" UTC")
@@ -170,7 +170,7 @@ func dueStrip(v view, width int) string {
 
 func queueRows(v view, l look) []string {
 	queues := slices.Clone(v.queues)
-	by := orders[l.order%len(orders)]
+	by := orders[l.order]
 	slices.SortStableFunc(queues, func(a, b queueLine) int {
 		return cmp.Or(cmp.Compare(by.of(b), by.of(a)), strings.Compare(a.Queue, b.Queue))
 	})

@@ -17,10 +17,10 @@ import (
 var oneQueue = app.Takes(1, 1, "the name of one queue")
 
 // controlFlags returns the flags of a command that changes a queue.
-func controlFlags(more ...cli.Flag) []cli.Flag {
-	return append(app.NamespaceFlags(), append(more,
+func controlFlags() []cli.Flag {
+	return append(app.NamespaceFlags(),
 		&cli.BoolFlag{Name: "force", Usage: "do it even if the queue does not exist yet; it applies once the queue has a task"},
-		app.FormatFlag())...)
+		app.FormatFlag())
 }
 
 // onQueue returns the action of a command that changes a queue, which must exist unless --force is given.
