@@ -124,15 +124,20 @@ func WrongFlag(c *cli.Context, err error, _ bool) error {
 		return UsageOf(c, "%s needs a value", Dashed(name))
 	}
 	if m := notParsed.FindStringSubmatch(text); m != nil {
-		switch FlagOf(c.Command, m[2]).(type) {
-		case *cli.IntFlag, *cli.Int64Flag:
-			return UsageOf(c, "%s %s must be a whole number", Dashed(m[2]), m[1])
-		case *cli.BoolFlag:
-			return UsageOf(c, "%s takes no value, and got %s", Dashed(m[2]), m[1])
-		}
-		return UsageOf(c, "%s %s: %s", Dashed(m[2]), m[1], m[3])
+		return wrongValue(c, m[2], m[1], m[3])
 	}
 	return UsageOf(c, "%v", err)
+}
+
+// wrongValue returns the error for a value that a flag does not take.
+func wrongValue(c *cli.Context, name, quoted, why string) error {
+	switch FlagOf(c.Command, name).(type) {
+	case *cli.IntFlag, *cli.Int64Flag:
+		return UsageOf(c, "%s %s must be a whole number", Dashed(name), quoted)
+	case *cli.BoolFlag:
+		return UsageOf(c, "%s takes no value, and got %s", Dashed(name), quoted)
+	}
+	return UsageOf(c, "%s %s: %s", Dashed(name), quoted, why)
 }
 
 // Dashed returns a flag as it is written: --output, -o.
@@ -162,12 +167,7 @@ func ExplainWrongFlags(commands []*cli.Command) {
 
 // Group returns a command that only has subcommands.
 func Group(name, about, description string, subcommands ...*cli.Command) *cli.Command {
-	var names []string
-	for _, sub := range subcommands {
-		if !sub.Hidden {
-			names = append(names, sub.Name)
-		}
-	}
+	names := NamesOf(subcommands)
 	return &cli.Command{
 		Name:            name,
 		Usage:           about,
@@ -182,6 +182,16 @@ func Group(name, about, description string, subcommands ...*cli.Command) *cli.Co
 			return cli.ShowSubcommandHelp(c)
 		},
 	}
+}
+
+// NamesOf returns the names of commands that users may run.
+func NamesOf(commands []*cli.Command) (list []string) {
+	for _, command := range commands {
+		if !command.Hidden {
+			list = append(list, command.Name)
+		}
+	}
+	return list
 }
 
 // OneOf joins words: "load, ls or prune".

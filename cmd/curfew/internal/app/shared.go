@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -102,7 +103,7 @@ func applyShared(c *cli.Context, known map[string]bool) error {
 		}
 		from[name] = path
 		if err := c.Set(name, settings[name]); err != nil {
-			return Usage("%s: %v", path, WrongFlag(c, fmt.Errorf("invalid value %q for flag -%s: %v", settings[name], name, err), false))
+			return Usage("%s: %v", path, wrongValue(c, name, strconv.Quote(settings[name]), err.Error()))
 		}
 	}
 	if c.Bool("quiet") && c.Bool("verbose") {

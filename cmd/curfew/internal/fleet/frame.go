@@ -191,8 +191,10 @@ func queueRows(v view, l look) []string {
 	rows := []string{heading + "  limits"}
 	for _, q := range queues[min(l.skip, max(len(queues)-1, 0)):] {
 		row := fmt.Sprintf("%-*s", name, cut(plain(q.Queue), name))
-		if held > 0 {
-			row += "  " + fmt.Sprintf("%-6s", strings.TrimPrefix(q.paused(), "-"))
+		if q.Paused == 1 {
+			row += "  paused"
+		} else {
+			row += strings.Repeat(" ", held)
 		}
 		for _, c := range columns {
 			row += fmt.Sprintf("%*s", cell, c.of(q))

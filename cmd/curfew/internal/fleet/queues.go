@@ -238,9 +238,13 @@ func (l queueLine) show(c *cli.Context) error {
 	if app.InJSON(c) {
 		return app.PrintLine(c, l)
 	}
+	held := "-"
+	if l.Paused == 1 {
+		held = "yes"
+	}
 	return facts(c, l.Queue,
 		"in line", app.Grouped(l.Ready), "running", app.Grouped(l.Running), "waiting", app.Grouped(l.Waiting), "dead", app.Grouped(l.Dead),
-		"workers", l.served(), "paused", strings.Replace(l.paused(), "paused", "yes", 1), "limits", l.limits(),
+		"workers", l.served(), "paused", held, "limits", l.limits(),
 		"enqueued", app.Grouped(l.Enqueued), "completed", app.Grouped(l.Completed), "failed", app.Grouped(l.Failed),
 		"timed out", app.Grouped(l.TimedOut), "cancelled", app.Grouped(l.Cancelled))
 }
