@@ -40,7 +40,7 @@ var agentList = app.List[agentLine]{
 		{Name: "kind", Show: func(l agentLine) string { return app.PlainWord(l.Kind) }},
 		{Name: "queue", Show: func(l agentLine) string { return app.PlainWord(l.Queue) }},
 		{Name: "status", Show: func(l agentLine) string { return app.PlainWord(l.Status) }},
-		{Name: "next limit of its wait", Show: func(l agentLine) string { return orDash(instant(l.WaitEnds)) }},
+		{Name: "next limit of its wait", Show: func(l agentLine) string { return app.OrDash(app.InstantText(l.WaitEnds)) }},
 		count("children seen", false, func(l agentLine) int64 { return int64(l.Children) }),
 	},
 	ID: func(l agentLine) string { return l.ID },
@@ -157,5 +157,5 @@ func showAgent(c *cli.Context, e *inspect.Explanation) error {
 	}
 	return facts(c, e.ID, "mode", string(w.Mode), "label", app.PlainText(w.Label), "reason", app.PlainText(w.Because),
 		"members", strconv.Itoa(w.Members), "ended", fmt.Sprintf("%d: %d ok, %d bad", w.Settled, w.OK, w.Bad), "needs", strconv.Itoa(w.Need),
-		"limit", orDash(instant(w.Limit)), "since", instant(e.Since), "waits for", text)
+		"limit", app.OrDash(app.InstantText(w.Limit)), "since", app.InstantText(e.Since), "waits for", text)
 }

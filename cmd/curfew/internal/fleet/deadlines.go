@@ -178,13 +178,13 @@ func deadlinesByQueue(c *cli.Context, q *queue.Queue, all inspect.DueCounts) err
 		b.WriteString(headline(all) + "\n")
 		width := len("queue")
 		for _, name := range names {
-			width = max(width, len(orDash(plain(name))))
+			width = max(width, len(app.OrDash(plain(name))))
 		}
 		if len(names) > 0 {
 			fmt.Fprintf(&b, "%-*s  %10s  now%s+%s\n", width, "queue", "deadlines", strings.Repeat(" ", max(len(all.Buckets)-3-1-len(spanText(all.Within)), 1)), spanText(all.Within))
 		}
 		for _, name := range names {
-			fmt.Fprintf(&b, "%-*s  %10s  %s\n", width, orDash(plain(name)), app.Grouped(byQueue[name].Sum()), strip(byQueue[name].Buckets))
+			fmt.Fprintf(&b, "%-*s  %10s  %s\n", width, app.OrDash(plain(name)), app.Grouped(byQueue[name].Sum()), strip(byQueue[name].Buckets))
 		}
 		if _, err := c.App.Writer.Write([]byte(b.String())); err != nil {
 			return err
@@ -221,7 +221,7 @@ var overdueList = app.List[overdueLine]{
 		{Name: "kind", Show: func(l overdueLine) string { return app.PlainWord(l.Kind) }},
 		{Name: "queue", Show: func(l overdueLine) string { return app.PlainWord(l.Queue) }},
 		{Name: "status", Show: func(l overdueLine) string { return app.PlainWord(l.Status) }},
-		{Name: "deadline", Show: func(l overdueLine) string { return instant(l.Deadline) }},
+		{Name: "deadline", Show: func(l overdueLine) string { return app.InstantText(l.Deadline) }},
 		{Name: "late", Right: true, Show: func(l overdueLine) string { return spanText(l.Lag) }},
 	},
 	ID: func(l overdueLine) string { return l.ID },

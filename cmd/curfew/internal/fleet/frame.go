@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
-	"github.com/curfew-dev/curfew/queue"
 )
 
 // look is how a view is drawn.
@@ -212,7 +211,7 @@ func dueRows(v view) []string {
 		if left <= 0 {
 			word = spanText(-left) + " late"
 		}
-		rows = append(rows, fmt.Sprintf("%-14s %-9s %-16s %s", word, plain(string(d.Status)), cut(orDash(plain(d.Queue)), 16), cut(plain(d.ID), 64)))
+		rows = append(rows, fmt.Sprintf("%-14s %-9s %-16s %s", word, plain(string(d.Status)), cut(app.OrDash(plain(d.Queue)), 16), cut(plain(d.ID), 64)))
 	}
 	return rows
 }
@@ -220,11 +219,7 @@ func dueRows(v view) []string {
 func workerRows(v view) []string {
 	rows := []string{"workers"}
 	for _, w := range v.workers {
-		state := plain(w.State)
-		if !w.StopAt.IsZero() && state != string(queue.WorkerDraining) {
-			state = "asked to stop"
-		}
-		rows = append(rows, fmt.Sprintf("%-24s %-13s %9s  %s", cut(plain(w.Worker), 24), cut(orDash(state), 13), w.load(), w.queues(plain)))
+		rows = append(rows, fmt.Sprintf("%-24s %-13s %9s  %s", cut(plain(w.Worker), 24), cut(w.state(plain), 13), w.load(), w.queues(plain)))
 	}
 	return rows
 }

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -175,9 +174,9 @@ var kindList = app.List[*kindLine]{
 			for _, of := range l.Queues {
 				names = append(names, app.PlainWord(of.Queue))
 			}
-			return cmp.Or(strings.Join(names, ","), "-")
+			return app.OrDash(strings.Join(names, ","))
 		}},
-		{Name: "defaults", Wide: true, Show: func(l *kindLine) string { return cmp.Or(strings.Join(l.Defaults.words(), ", "), "-") }},
+		{Name: "defaults", Wide: true, Show: func(l *kindLine) string { return app.OrDash(strings.Join(l.Defaults.words(), ", ")) }},
 	},
 	ID: func(l *kindLine) string { return l.Kind },
 }
@@ -256,7 +255,7 @@ func (l *kindLine) show(c *cli.Context) error {
 			pairs = append(pairs, h.name, fmt.Sprintf("p50 %s, p99 %s", boundText(h.Histogram, 0.5), boundText(h.Histogram, 0.99)))
 		}
 	}
-	return facts(c, l.Kind, append(pairs, "defaults", cmp.Or(strings.Join(l.Defaults.words(), ", "), "-"))...)
+	return facts(c, l.Kind, append(pairs, "defaults", app.OrDash(strings.Join(l.Defaults.words(), ", ")))...)
 }
 
 // reasons says why tasks ended with a status: " (3 error, 1 timeout execution)".

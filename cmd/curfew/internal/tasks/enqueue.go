@@ -212,7 +212,7 @@ func endError(err error) error {
 }
 
 func noTask(err error) string {
-	return err.Error() + ": the id is wrong, the task is in another namespace, or its retention is over"
+	return err.Error() + ": " + app.WhyNoTask
 }
 
 // ended is what is printed of a task that has ended.
