@@ -289,15 +289,7 @@ func (all queues) find(name, unless string) (queueLine, error) {
 func notFound[T any](what string, names []string, all map[string]T, cure string) error {
 	near := ""
 	if len(names) == 1 {
-		near = nearest(names[0], slices.Sorted(maps.Keys(all)))
+		near = app.DidYouMean(names[0], slices.Sorted(maps.Keys(all)))
 	}
 	return app.NotFound("there is no %s %s in this namespace%s: %s", what, app.QuotedOneOf(names), near, cure)
-}
-
-// nearest returns a question about the name that is nearest to a mistyped one.
-func nearest(name string, names []string) string {
-	if len(name) > 128 { // no name is longer, and to compare long ones takes long
-		return ""
-	}
-	return app.DidYouMean(name, names)
 }

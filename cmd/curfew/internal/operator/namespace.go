@@ -47,9 +47,9 @@ languages into masters that have none or an older version, if the user may; othe
 
 One partition is enough for some 10,000 tasks a second. A cluster needs three for each master or more (docs/how-to/cluster.md).`,
 		Flags: app.ServerFlags(
-			app.DefaultText(app.NumberFlag("partitions", 0, 1, queue.MaxPartitions, "how many partitions, 1 to 999"), "1"),
+			app.NumberFlag("partitions", 0, 1, queue.MaxPartitions, "how many partitions, 1 to 999 (default: 1)"),
 			app.ChoiceFlag("events", "", "which events are written: all, terminal or none (default: terminal)", "all", "terminal", "none"),
-			app.DefaultText(app.NumberFlag("event-mib", 0, 1, 65536, "about how many MiB of events each partition keeps, 1 to 65536"), "64"),
+			app.NumberFlag("event-mib", 0, 1, 65536, "about how many MiB of events each partition keeps, 1 to 65536 (default: 64)"),
 			app.ChoiceFlag("figures", "", "whether ends of tasks are counted by kind: on or off (default: on)", "on", "off"),
 			app.FormatFlag()),
 		Action: app.OnServer(oneName, func(c *cli.Context, s *operate.Server, words []string) error {
@@ -104,7 +104,7 @@ Programs need no restart: each call of any program reads the settings. A setting
 partitions cannot be changed. The Redis user needs the rights of a producer (docs/how-to/security.md).`,
 		Flags: app.ServerFlags(
 			app.ChoiceFlag("events", "", "which events are written: all, terminal or none", "all", "terminal", "none"),
-			app.DefaultText(app.NumberFlag("event-mib", 0, 1, 65536, "about how many MiB of events each partition keeps, 1 to 65536"), "as it is"),
+			app.NumberFlag("event-mib", 0, 1, 65536, "about how many MiB of events each partition keeps, 1 to 65536 (default: as it is)"),
 			app.ChoiceFlag("figures", "", "whether ends of tasks are counted by kind: on or off", "on", "off"),
 			app.FormatFlag()),
 		Action: func(c *cli.Context) error {
