@@ -104,6 +104,11 @@ func TestANamespaceIsRemovedOnceItsNameIsTyped(t *testing.T) {
 	expect(t, app.ExitNotFound, "there is no namespace \"shop\" on this Redis", "namespace rm shop --yes"+url)
 }
 
+// The embedded server has the functions built in, so there is nothing to remark.
+func TestANamespaceIsCreatedOnTheEmbeddedServer(t *testing.T) {
+	expect(t, 0, "shop  created", "namespace create shop --partitions 2 --redis redis://"+redistest.Embedded(t).Addr())
+}
+
 func TestANamespaceInUseIsRemovedByForceOnly(t *testing.T) {
 	server := redistest.Start(t)
 	rdb, url := server.Client(t), " --redis redis://"+server.Addr

@@ -59,7 +59,7 @@ One partition is enough for some 10,000 tasks a second. A cluster needs three fo
 				err = tellCreated(c, n, created)
 			}
 			if err == nil {
-				offerFunctions(c, s)
+				offerFunctions(c, s, n)
 			}
 			return err
 		}),
@@ -67,15 +67,26 @@ One partition is enough for some 10,000 tasks a second. A cluster needs three fo
 }
 
 // offerFunctions loads the functions for programs in other languages into masters that lack them. If it cannot, it says on stderr what to do.
-func offerFunctions(c *cli.Context, s *operate.Server) {
+func offerFunctions(c *cli.Context, s *operate.Server, n operate.Namespace) {
 	for _, did := range s.Load(c.Context, false) {
 		switch {
-		case did.Err != nil && did.Before == 0:
+		case did.Err != nil && did.Before == 0 && !haveFunctions(c, s, n):
 			app.Note(c, "%s has no functions for programs in other languages: %v\nIf you have such programs, run `curfew functions load` as a user who may, or `curfew functions show | redis-cli -x FUNCTION LOAD REPLACE`", did.Node, did.Err)
 		case did.Err == nil && did.Word == operate.LeftForeign:
 			app.Note(c, "%s: %s; programs in other languages cannot use the namespace there", did.Node, loadText(did))
 		}
 	}
+}
+
+// haveFunctions reports whether programs in other languages can call each partition of a namespace. The embedded server has
+// the functions, and cannot list them.
+func haveFunctions(c *cli.Context, s *operate.Server, n operate.Namespace) bool {
+	for p := range n.Partitions {
+		if s.Client().FCall(c.Context, "curfew_about", []string{fmt.Sprintf("%s:{%d}", n.Name, p)}).Err() != nil {
+			return false
+		}
+	}
+	return true
 }
 
 func tellCreated(c *cli.Context, n operate.Namespace, created bool) error {
