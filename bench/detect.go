@@ -51,7 +51,7 @@ func detect(ctx context.Context, q *queue.Queue, n, others int, span time.Durati
 	}
 	lead := leadOf(n)
 	due := func(i int) queue.Task {
-		return queue.Task{Kind: "due", Deadline: start.Add(lead + span*time.Duration(i)/time.Duration(n))}
+		return queue.Task{Kind: "due", Deadline: start.Add(lead + startOf(i, n, span))}
 	}
 	if err := accepted(q.EnqueueAll(ctx, tasks(n, due))); err != nil {
 		return nil, err
@@ -63,6 +63,12 @@ func detect(ctx context.Context, q *queue.Queue, n, others int, span time.Durati
 
 // leadOf returns how long before the first deadline to begin enqueuing n tasks.
 func leadOf(n int) time.Duration { return time.Duration(n)*time.Second/30000 + time.Second }
+
+// startOf returns when event i of n begins, if they are spread over a span.
+func startOf(i, n int, span time.Duration) time.Duration {
+	all, at := time.Duration(n), time.Duration(i)
+	return span/all*at + span%all*at/all // span*at can be more than the largest duration
+}
 
 // reap runs a reaper until stop is called.
 func reap(ctx context.Context, q *queue.Queue) (stop func()) {

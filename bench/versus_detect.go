@@ -73,7 +73,7 @@ func whileRunning(ctx context.Context, l DeadlineLoad, cancelled *lagList, enque
 	}()
 	begin := time.Now()
 	for i := range l.Running {
-		pause(ctx, time.Until(begin.Add(l.Over*time.Duration(i)/time.Duration(l.Running))))
+		pause(ctx, time.Until(begin.Add(startOf(i, l.Running, l.Over))))
 		if err := enqueue(ctx); err != nil {
 			cancel()
 			<-seen

@@ -64,7 +64,7 @@ func (s *floorSide) PendingLags(ctx context.Context, l DeadlineLoad) ([]time.Dur
 	}
 	start, lead := s.now(), leadOf(l.Pending)
 	err := s.due(ctx, "due", l.Pending, func(i int) time.Time {
-		return start.Add(lead + l.Over*time.Duration(i)/time.Duration(l.Pending))
+		return start.Add(lead + startOf(i, l.Pending, l.Over))
 	})
 	if err != nil {
 		return nil, err

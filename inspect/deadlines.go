@@ -41,7 +41,8 @@ func (d DueCounts) Sum() (n int64) {
 
 // From returns the start of a bucket. From(len(Buckets)) is the end of the span.
 func (d DueCounts) From(bucket int) time.Time {
-	return d.Now.Add(d.Within * time.Duration(bucket) / time.Duration(len(d.Buckets)))
+	n, i := time.Duration(len(d.Buckets)), time.Duration(bucket)
+	return d.Now.Add(d.Within/n*i + d.Within%n*i/n) // d.Within*i can be more than the largest duration
 }
 
 // Deadlines counts the deadlines of live tasks in equal parts of a span from now on. If within is 0, it takes the

@@ -85,6 +85,22 @@ func TestDueTasksOfManyPartitionsAreReadTogether(t *testing.T) {
 	}
 }
 
+// The longest span has parts that begin one after the other, and the last one ends with the span.
+func TestTheLongestSpanHasParts(t *testing.T) {
+	const century = 100 * 365 * 24 * time.Hour
+	for _, n := range []int{1, 7, 12, 1000} {
+		d := inspect.DueCounts{Now: time.Unix(1_800_000_000, 0), Within: century, Buckets: make([]int64, n)}
+		for i := range n {
+			if length := d.From(i + 1).Sub(d.From(i)); length < century/time.Duration(n) || length > century/time.Duration(n)+1 {
+				t.Fatalf("of %d parts, %d has a length of %v", n, i, length)
+			}
+		}
+		if whole := d.From(n).Sub(d.Now); whole != century {
+			t.Errorf("%d parts have a length of %v together", n, whole)
+		}
+	}
+}
+
 func TestBadArgumentsOfDeadlinesAndAgentsAreRefused(t *testing.T) {
 	queuetest.Everywhere(t, func(t *testing.T, q *queue.Queue) {
 		ctx := t.Context()

@@ -19,7 +19,7 @@ type QueueStats struct {
 	MaxRunning                                       int64 // over all partitions; 0: no limit
 	Rate                                             Rate  // over all partitions; zero: no limit
 	Dead                                             int64 // FAILED and CANCELLED records that are still kept
-	Enqueued, Completed, Failed, Cancelled, TimedOut int64 // since the queue exists; TimedOut is part of Failed
+	Enqueued, Completed, Failed, Cancelled, TimedOut int64 // since the queue was created; TimedOut is part of Failed
 }
 
 // Stats counts the tasks of a namespace, over all partitions.

@@ -142,7 +142,7 @@ func TestDevHasNoWorkersInANamedNamespace(t *testing.T) {
 	q := queuetest.Open(t, server.Client(t), queue.Config{Namespace: "shop"})
 	r := start(t, "dev -o text --namespace shop --redis redis://"+server.Addr)
 	r.until(t, "No worker runs here")
-	r.until(t, "created with --events terminal: not everything that happens is shown")
+	r.until(t, "This namespace has --events terminal: not everything that happens is shown. Change it with `curfew namespace set`")
 	if workers, err := inspect.Workers(t.Context(), q); err != nil || len(workers) > 0 {
 		t.Errorf("Workers = %v, %v", workers, err)
 	}

@@ -54,7 +54,7 @@ func TestDeadlinesAreCounted(t *testing.T) {
 		t.Errorf("%v", line)
 	}
 	lines := jsonLines(t, expect(t, 0, "", "deadlines --within 1d --by queue -o json"+at))
-	if len(lines) != 2 || lines[0]["queue"] != "mail" || lines[1]["counts"].([]any)[0].(map[string]any)["count"] != 2.0 {
+	if len(lines) != 2 || lines[0]["past"] != nil || lines[0]["queue"] != "mail" || lines[1]["counts"].([]any)[0].(map[string]any)["count"] != 2.0 {
 		t.Errorf("%v", lines)
 	}
 	code, _, errs := typing(t, "", "deadlines --by queue --limit 2"+at)
@@ -68,5 +68,34 @@ func TestDeadlinesAreCounted(t *testing.T) {
 	}
 	if out := expect(t, 0, "", "deadlines --overdue -o json"+at); !strings.HasPrefix(out, `[{"id":"`+late+`","kind":"k","queue":"mail","status":"PENDING","deadline_at":`) {
 		t.Errorf("overdue: %s", out)
+	}
+}
+
+// A deadline whose task has no record any more is not one of all queues.
+func TestDeadlinesOfTasksWithoutARecord(t *testing.T) {
+	q, url := namespace(t, 0)
+	id := queuetest.Enqueue(t, q, queue.Task{Queue: "mail", Timeout: time.Hour}).ID
+	p, err := queue.PartitionOf(id)
+	if err == nil {
+		err = q.Client().Del(t.Context(), q.Root(p)+":spec:"+id).Err()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := jsonLines(t, expect(t, 0, "", "deadlines --within 2h --by queue -o json --redis "+url))
+	if len(lines) != 1 || lines[0]["queue"] != "" || lines[0]["past"] != nil || lines[0]["later"] != nil {
+		t.Errorf("%v", lines)
+	}
+	if line := jsonLines(t, expect(t, 0, "", "deadlines --within 2h -o json --redis "+url))[0]; line["queue"] != nil || line["past"] != 0.0 {
+		t.Errorf("of all queues: %v", line)
+	}
+}
+
+func TestDeadlinesOfACentury(t *testing.T) {
+	q, url := namespace(t, 0)
+	queuetest.Enqueue(t, q, queue.Task{Timeout: time.Hour})
+	out := expect(t, 0, "", "deadlines --within 36500d --buckets 4 --redis "+url)
+	if !strings.HasSuffix(out, "  +18250d          0\n  +27375d          0\n") {
+		t.Errorf("it prints %s", out)
 	}
 }

@@ -67,7 +67,7 @@ func TestListsTellOfMisroutedWork(t *testing.T) {
 	if _, _, errs := typing(t, "", "ls --queue nobody --kind k"+at); strings.Contains(errs, "no queue") {
 		t.Errorf("ls of a queue without tasks that match says %q", errs)
 	}
-	says("queue ls", "no live worker serves queue emial (did you mean email?): 2 tasks are in line", "the workers that serve queue old are draining: 1 task is in line")
+	says("queue ls", "no live worker serves queue emial (did you mean email?): 2 tasks are in line", "the workers that serve queue old are draining, and take no more tasks: 1 task is in line")
 
 	out := prints(t, "queue ls"+at)
 	for _, want := range []string{"email 2 0 0 0 1 -", "emial 2 0 0 0 0 -", "old 1 0 0 0 0 -"} {

@@ -81,13 +81,8 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		CommandNotFound:           func(c *cli.Context, name string) {},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				var names []string
-				for _, command := range c.App.Commands {
-					if !command.Hidden {
-						names = append(names, command.Name)
-					}
-				}
-				return app.Usage("there is no command %q%s: see `curfew --help`", c.Args().First(), app.DidYouMean(c.Args().First(), names))
+				name := c.Args().First()
+				return app.Usage("there is no command %q%s: see `curfew --help`", name, app.DidYouMean(name, app.NamesOf(c.App.Commands)))
 			}
 			return cli.ShowAppHelp(c)
 		},

@@ -38,7 +38,7 @@ func TestNamespacesAreCreatedAndListed(t *testing.T) {
 		end["type"] != "end" || end["complete"] != true || end["namespaces"] != 2.0 || end["masters"] != 1.0 {
 		t.Errorf("%v", objects)
 	}
-	out = expect(t, app.ExitNotFound, "there is no namespace \"x, y\" on this Redis", "namespace ls x b y"+url)
+	out = expect(t, app.ExitNotFound, "there is no namespace \"x\" or \"y\" on this Redis", "namespace ls x b y"+url)
 	if !strings.Contains(out, "b  ") || strings.Contains(out, "shop") || strings.Contains(out, "looked") {
 		t.Errorf("ls b prints %s", out)
 	}
@@ -102,6 +102,11 @@ func TestANamespaceIsRemovedOnceItsNameIsTyped(t *testing.T) {
 		t.Errorf("%v; %d keys are left", removed, count(t, rdb))
 	}
 	expect(t, app.ExitNotFound, "there is no namespace \"shop\" on this Redis", "namespace rm shop --yes"+url)
+}
+
+// The embedded server has the functions built in, so there is nothing to remark.
+func TestANamespaceIsCreatedOnTheEmbeddedServer(t *testing.T) {
+	expect(t, 0, "shop  created", "namespace create shop --partitions 2 --redis redis://"+redistest.Embedded(t).Addr())
 }
 
 func TestANamespaceInUseIsRemovedByForceOnly(t *testing.T) {

@@ -2,14 +2,19 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/queue"
 )
 
 // settingsFile returns the path of a file of settings.
@@ -147,5 +152,51 @@ func TestAServerThatAnswersIsNotSilent(t *testing.T) {
 	}
 	if r := get(t, q, id); !r.TimedOut {
 		t.Errorf("the task is %s", r.Status)
+	}
+}
+
+// With --quiet there is nothing on stderr but errors and questions.
+func TestQuietCommandsMakeNoRemarks(t *testing.T) {
+	q, url := namespace(t, 0)
+	at := " -q --redis " + url
+	rdb, key := q.Client(), q.Root(0)+":deadlines"
+	queuetest.Enqueue(t, q, queue.Task{Queue: "lonely"})
+	for _, args := range []string{"fsck", "fsck --repair", "queue ls", "ls", "cancel --all-matching --dry-run", "cancel --all-matching", "cancel --all-matching --yes"} {
+		if strings.HasSuffix(args, "--repair") {
+			rdb.ZAdd(t.Context(), key, redis.Z{Score: 5, Member: "0-nobody"})
+		}
+		if code, _, errs := typing(t, "", args+at); code != 0 || errs != "" {
+			t.Errorf("curfew %s -q: exit %d, %q", args, code, errs)
+		}
+	}
+	if code, _, errs := typing(t, "", "namespace rm "+q.Namespace()+" --dry-run --force"+at); code != 0 || errs != "" {
+		t.Errorf("a dry run: exit %d, %q", code, errs)
+	}
+	for i := range 1001 {
+		rdb.ZAdd(t.Context(), key, redis.Z{Score: 5, Member: fmt.Sprint("0-nobody", i)})
+	}
+	if code, _, errs := typing(t, "1001\n", "fsck --repair"+at); code != 0 || errs != "1,001 findings are to be repaired\nType their number to go on: " {
+		t.Errorf("a question: exit %d, %q", code, errs)
+	}
+}
+
+// A command about many names says which of them do not exist.
+func TestEachMissingNameIsTold(t *testing.T) {
+	q, url := namespace(t, 1)
+	at := " --redis " + url
+	for args, want := range map[string]string{
+		"queue get x default y":    `there is no queue "x" or "y" in this namespace: `,
+		"queue get defualt":        `there is no queue "defualt" in this namespace (did you mean default?): `,
+		"kind get x y":             `there is no kind "x" or "y" in this namespace: `,
+		"worker get x y z":         `there is no worker "x", "y" or "z" in this namespace: `,
+		"agent get 0-X 0-Y":        "there is no task 0-X, 0-Y: the id is wrong",
+		"explain 0-X 0-Y":          "there is no task 0-X, 0-Y: the id is wrong",
+		"namespace ls aaa bbb":     `there is no namespace "aaa" or "bbb" on this Redis: `,
+		"namespace ls curfeww":     `there is no namespace "curfeww" on this Redis (did you mean ` + q.Namespace() + `?): `,
+		"namespace ls curfew aaaa": `there is no namespace "aaaa" on this Redis: `,
+	} {
+		if code, _, errs := typing(t, "", args+at); code != app.ExitNotFound || !strings.HasPrefix(errs, "curfew: "+want) {
+			t.Errorf("curfew %s: exit %d, %q, want %q", args, code, errs, want)
+		}
 	}
 }

@@ -1,8 +1,10 @@
 package app
 
 import (
+	"cmp"
 	"iter"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -28,4 +30,15 @@ func Plain(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// OrDash returns a text, or - if it is empty.
+func OrDash(text string) string { return cmp.Or(text, "-") }
+
+// InstantText returns an instant for people, "" for the zero instant.
+func InstantText(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format("2006-01-02T15:04:05.000Z")
 }

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // Args says how many arguments a command takes, and what they are.
@@ -122,15 +124,20 @@ func WrongFlag(c *cli.Context, err error, _ bool) error {
 		return UsageOf(c, "%s needs a value", Dashed(name))
 	}
 	if m := notParsed.FindStringSubmatch(text); m != nil {
-		switch FlagOf(c.Command, m[2]).(type) {
-		case *cli.IntFlag, *cli.Int64Flag:
-			return UsageOf(c, "%s %s must be a whole number", Dashed(m[2]), m[1])
-		case *cli.BoolFlag:
-			return UsageOf(c, "%s takes no value, and got %s", Dashed(m[2]), m[1])
-		}
-		return UsageOf(c, "%s %s: %s", Dashed(m[2]), m[1], m[3])
+		return wrongValue(c, m[2], m[1], m[3])
 	}
 	return UsageOf(c, "%v", err)
+}
+
+// wrongValue returns the error for a value that a flag does not take.
+func wrongValue(c *cli.Context, name, quoted, why string) error {
+	switch FlagOf(c.Command, name).(type) {
+	case *cli.IntFlag, *cli.Int64Flag:
+		return UsageOf(c, "%s %s must be a whole number", Dashed(name), quoted)
+	case *cli.BoolFlag:
+		return UsageOf(c, "%s takes no value, and got %s", Dashed(name), quoted)
+	}
+	return UsageOf(c, "%s %s: %s", Dashed(name), quoted, why)
 }
 
 // Dashed returns a flag as it is written: --output, -o.
@@ -160,12 +167,7 @@ func ExplainWrongFlags(commands []*cli.Command) {
 
 // Group returns a command that only has subcommands.
 func Group(name, about, description string, subcommands ...*cli.Command) *cli.Command {
-	var names []string
-	for _, sub := range subcommands {
-		if !sub.Hidden {
-			names = append(names, sub.Name)
-		}
-	}
+	names := NamesOf(subcommands)
 	return &cli.Command{
 		Name:            name,
 		Usage:           about,
@@ -182,6 +184,16 @@ func Group(name, about, description string, subcommands ...*cli.Command) *cli.Co
 	}
 }
 
+// NamesOf returns the names of commands that users may run.
+func NamesOf(commands []*cli.Command) (list []string) {
+	for _, command := range commands {
+		if !command.Hidden {
+			list = append(list, command.Name)
+		}
+	}
+	return list
+}
+
 // OneOf joins words: "load, ls or prune".
 func OneOf(words []string) string {
 	last := len(words) - 1
@@ -189,6 +201,15 @@ func OneOf(words []string) string {
 		return strings.Join(words, "")
 	}
 	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// QuotedOneOf is OneOf for words of a user, which it quotes.
+func QuotedOneOf(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = strconv.Quote(refusal.Clip(word))
+	}
+	return OneOf(quoted)
 }
 
 // DidYouMean returns a question about the word that is nearest to a mistyped one, "" if none is near.

@@ -7,7 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Colour is a colour of a text on a terminal, "" for none. It stresses a word, and tells nothing that the word does not.
+// Colour is a colour of a text on a terminal, "" for none. It only highlights a word: the word alone has all the information.
 type Colour string
 
 // Colours for good, doubtful and bad news.

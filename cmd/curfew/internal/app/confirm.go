@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -34,4 +35,19 @@ func Confirm(c *cli.Context, q Question) error {
 		return errors.New(q.Nothing + ": type " + q.What + ", or give --yes")
 	}
 	return fmt.Errorf("%s: %s is not %s, %s", q.Nothing, PlainWord(refusal.Clip(typed)), q.What, PlainWord(q.Wants[len(q.Wants)-1]))
+}
+
+// maxUnasked is how many things are changed without a question.
+const maxUnasked = 1000
+
+// ConfirmMany says how many things are to be changed. If they are more than 1,000 and --yes is not given, it asks for their
+// number. nothing is what another answer means.
+func ConfirmMany(c *cli.Context, n int64, noun, verb, nothing string) error {
+	text := fmt.Sprintf("%s to be %s", Plural(n, noun+" is", noun+"s are"), verb)
+	if n <= maxUnasked || c.Bool("yes") {
+		Note(c, "%s", text)
+		return nil
+	}
+	return Confirm(c, Question{Text: text + "\nType their number to go on: ", Wants: []string{strconv.FormatInt(n, 10), Grouped(n)},
+		What: "the number of " + noun + "s", Nothing: nothing})
 }

@@ -61,12 +61,7 @@ func CutOff(c *cli.Context, rdb redis.UniversalClient) (stop func() bool) {
 	})
 }
 
-// OpenNamespace opens the namespace of the flags to read it. stop closes the connection.
-func OpenNamespace(c *cli.Context) (q *queue.Queue, stop func(), err error) {
-	return OpenAs(c, queue.AccessAll)
-}
-
-// OpenAs opens the namespace of the flags for what the command does with it.
+// OpenAs opens the namespace of the flags for what the command does with it. stop closes the connection.
 func OpenAs(c *cli.Context, access queue.Access) (q *queue.Queue, stop func(), err error) {
 	rdb, err := Connect(c)
 	if err != nil {
@@ -93,7 +88,7 @@ func OpenOn(c *cli.Context, rdb redis.UniversalClient, config queue.Config) (*qu
 		if HasFlag(c.Command, "create") {
 			cure += ", or create it with `curfew namespace create` or --create"
 		}
-		return nil, NoNamespace(c.Context, rdb, config.Namespace, cure)
+		return nil, NoNamespace(c.Context, rdb, cure, config.Namespace)
 	}
 	return q, err
 }
@@ -101,12 +96,15 @@ func OpenOn(c *cli.Context, rdb redis.UniversalClient, config queue.Config) (*qu
 // patience is how long the search for the name that is nearest to a mistyped one may take.
 const patience = 300 * time.Millisecond
 
-// NoNamespace returns the error for a namespace that does not exist, with the nearest name. cure says what to do.
-func NoNamespace(ctx context.Context, rdb redis.UniversalClient, name, cure string) error {
-	ctx, stop := context.WithTimeout(ctx, patience)
-	defer stop()
-	near := DidYouMean(name, operate.Names(ctx, rdb, "", operate.Namespaces, ""))
-	return cli.Exit(fmt.Sprintf("there is no namespace %q on this Redis%s: %s", refusal.Clip(name), near, cure), ExitNotFound)
+// NoNamespace returns the error for namespaces that do not exist. If it is one, the error has the nearest name. cure says what to do.
+func NoNamespace(ctx context.Context, rdb redis.UniversalClient, cure string, names ...string) error {
+	near := ""
+	if len(names) == 1 {
+		ctx, stop := context.WithTimeout(ctx, patience)
+		defer stop()
+		near = DidYouMean(names[0], operate.Names(ctx, rdb, "", operate.Namespaces, ""))
+	}
+	return NotFound("there is no namespace %s on this Redis%s: %s", QuotedOneOf(names), near, cure)
 }
 
 // IsAway reports whether an error says that Redis cannot be reached.
@@ -114,7 +112,7 @@ func IsAway(err error) bool {
 	return errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown)
 }
 
-// isUnfit reports whether an error says that the server is not the right one, or lets nobody in with this password.
+// isUnfit reports whether an error says that the server is not the right one, or refuses this user or password.
 func isUnfit(err error) bool {
 	return errors.Is(err, refusal.ErrNoAccess) || errors.Is(err, refusal.ErrMismatch) || errors.Is(err, refusal.ErrUnfit)
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -21,6 +22,19 @@ const (
 
 // Doubled is how long after a signal another one may be the same: programs such as timeout send it to a process and to its group.
 const Doubled = 300 * time.Millisecond
+
+// NotFound returns an error for what does not exist.
+func NotFound(format string, args ...any) error {
+	return cli.Exit(fmt.Sprintf(format, args...), ExitNotFound)
+}
+
+// WhyNoTask says why there can be no task with an id.
+const WhyNoTask = "the id is wrong, the task is in another namespace, or its retention is over"
+
+// NoTask returns the error for tasks that do not exist.
+func NoTask(ids ...string) error {
+	return NotFound("there is no task %s: %s", strings.Join(ids, ", "), WhyNoTask)
+}
 
 // Usage returns an error for wrong use of a command.
 func Usage(format string, args ...any) error {

@@ -77,9 +77,3 @@ func NumberFlag(name string, value, least, most int, usageText string) *cli.IntF
 		return Usage("%s %d must be from %d to %d", Dashed(name), given, least, most)
 	}}
 }
-
-// DefaultText says in the help what a flag means that is not given.
-func DefaultText(f *cli.IntFlag, text string) *cli.IntFlag {
-	f.DefaultText = text
-	return f
-}

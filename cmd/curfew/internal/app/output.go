@@ -152,7 +152,7 @@ func ReadLine(ctx context.Context, in io.Reader) (string, error) {
 	}
 }
 
-// PlainText quotes s if it has characters that could control a terminal. Other than PlainWord it leaves spaces as they are.
+// PlainText quotes s if it has characters that could control a terminal. Unlike PlainWord, it does not quote a text because of a space or =.
 func PlainText(s string) string {
 	if quoted := strconv.Quote(s); strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`) != s {
 		return quoted

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -28,7 +30,7 @@ var endless = []string{"dev", "work", "reap", "top"}
 // Share gives each command the flags that all commands have.
 func Share(commands []*cli.Command) {
 	known := map[string]bool{}
-	for command := range leaves(commands) {
+	for command := range running(commands) {
 		if command.Hidden || command.SkipFlagParsing {
 			continue
 		}
@@ -44,17 +46,19 @@ func Share(commands []*cli.Command) {
 	}
 }
 
-// leaves returns the commands that have no subcommands.
-func leaves(commands []*cli.Command) func(yield func(*cli.Command) bool) {
+// Runs reports whether a command does something itself: a Group only has subcommands.
+func Runs(command *cli.Command) bool {
+	return len(command.Subcommands) == 0 || len(command.Flags) > 0 // a Group has no flags
+}
+
+// running returns the commands that do something themselves.
+func running(commands []*cli.Command) iter.Seq[*cli.Command] {
 	return func(yield func(*cli.Command) bool) {
 		for _, command := range commands {
-			if len(command.Subcommands) == 0 {
-				if !yield(command) {
-					return
-				}
-				continue
+			if Runs(command) && !yield(command) {
+				return
 			}
-			for sub := range leaves(command.Subcommands) {
+			for sub := range running(command.Subcommands) {
 				if !yield(sub) {
 					return
 				}
@@ -84,6 +88,9 @@ func sharedFlags(command *cli.Command) []cli.Flag {
 
 // applyShared reads the file of settings, and makes the flags of all commands hold.
 func applyShared(c *cli.Context, known map[string]bool) error {
+	if sub := c.Args().First(); c.NumFlags() > 0 && c.Command.Command(sub) != nil {
+		return UsageOf(c, "flags of `%s %s` stand behind it", c.Command.HelpName, sub)
+	}
 	settings, path, err := readSettings(c, known)
 	if err != nil {
 		return err
@@ -96,7 +103,7 @@ func applyShared(c *cli.Context, known map[string]bool) error {
 		}
 		from[name] = path
 		if err := c.Set(name, settings[name]); err != nil {
-			return Usage("%s: %v", path, WrongFlag(c, fmt.Errorf("invalid value %q for flag -%s: %v", settings[name], name, err), false))
+			return Usage("%s: %v", path, wrongValue(c, name, strconv.Quote(settings[name]), err.Error()))
 		}
 	}
 	if c.Bool("quiet") && c.Bool("verbose") {
@@ -167,7 +174,10 @@ func parseSettings(in io.Reader, path string, known map[string]bool) (map[string
 	return settings, nil
 }
 
-// tellSettings logs the settings that are not defaults, and where each is from. A URL can have a password, so it is left out.
+// urls are the flags whose values are URLs. A URL can have a password.
+var urls = []string{"redis", "http"}
+
+// tellSettings logs the settings that are not defaults, and where each is from. It does not show URLs.
 func tellSettings(c *cli.Context, files map[string]string) {
 	log := Logger(c)
 	for _, f := range c.Command.Flags {
@@ -175,18 +185,30 @@ func tellSettings(c *cli.Context, files map[string]string) {
 		if !c.IsSet(name) {
 			continue
 		}
-		value, from := fmt.Sprint(c.Value(name)), "the command line"
+		value, from := settingOf(c, f), "the command line"
 		switch {
 		case files[name] != "":
 			from = files[name]
 		case fromEnvironment(f, value):
 			from = "the environment"
 		}
-		if name == "redis" {
+		if slices.Contains(urls, name) {
 			value = "(not shown)"
 		}
 		log.Debug("Setting", "name", name, "value", value, "from", from)
 	}
+}
+
+// settingOf returns the value of a flag as it can be written on a command line.
+func settingOf(c *cli.Context, f cli.Flag) string {
+	name := f.Names()[0]
+	switch f.(type) {
+	case *cli.GenericFlag: // Context.Value panics for it
+		return fmt.Sprint(c.Generic(name))
+	case *cli.StringSliceFlag:
+		return strings.Join(c.StringSlice(name), ",")
+	}
+	return fmt.Sprint(c.Value(name))
 }
 
 func fromEnvironment(f cli.Flag, value string) bool {

@@ -40,7 +40,7 @@ var agentList = app.List[agentLine]{
 		{Name: "kind", Show: func(l agentLine) string { return app.PlainWord(l.Kind) }},
 		{Name: "queue", Show: func(l agentLine) string { return app.PlainWord(l.Queue) }},
 		{Name: "status", Show: func(l agentLine) string { return app.PlainWord(l.Status) }},
-		{Name: "next limit of its wait", Show: func(l agentLine) string { return orDash(instant(l.WaitEnds)) }},
+		{Name: "next limit of its wait", Show: func(l agentLine) string { return app.OrDash(app.InstantText(l.WaitEnds)) }},
 		count("children seen", false, func(l agentLine) int64 { return int64(l.Children) }),
 	},
 	ID: func(l agentLine) string { return l.ID },
@@ -113,20 +113,36 @@ func agentGetCommand() *cli.Command {
 				}
 			}
 			return app.OnNamespaceAs(queue.AccessRead, app.Takes(1, math.MaxInt, ""), func(c *cli.Context, q *queue.Queue, ids []string) error {
-				return showEach(c, ids, func(id string) error { return showAgent(c, q, id) })
+				return showAgents(c, q, ids)
 			})(c)
 		},
 	}
 }
 
-func showAgent(c *cli.Context, q *queue.Queue, id string) error {
-	e, err := inspect.Explain(c.Context, q, id)
-	switch {
-	case errors.Is(err, refusal.ErrNotFound):
-		return cli.Exit(fmt.Sprintf("there is no task %s: the id is wrong, the task is in another namespace, or its retention is over", id), app.ExitNotFound)
-	case err != nil:
-		return err
-	case app.InJSON(c):
+// showAgents prints those agents that exist, and then fails if some do not.
+func showAgents(c *cli.Context, q *queue.Queue, ids []string) error {
+	var missing []string
+	for _, id := range ids {
+		e, err := inspect.Explain(c.Context, q, id)
+		switch {
+		case errors.Is(err, refusal.ErrNotFound):
+			missing = append(missing, id)
+			continue
+		case err != nil:
+			return err
+		}
+		if err := showAgent(c, e); err != nil {
+			return err
+		}
+	}
+	if len(missing) > 0 {
+		return app.NoTask(missing...)
+	}
+	return nil
+}
+
+func showAgent(c *cli.Context, e *inspect.Explanation) error {
+	if app.InJSON(c) {
 		return app.PrintLine(c, e)
 	}
 	if _, err := fmt.Fprintln(c.App.Writer, e); err != nil || e.Wait == nil {
@@ -141,5 +157,5 @@ func showAgent(c *cli.Context, q *queue.Queue, id string) error {
 	}
 	return facts(c, e.ID, "mode", string(w.Mode), "label", app.PlainText(w.Label), "reason", app.PlainText(w.Because),
 		"members", strconv.Itoa(w.Members), "ended", fmt.Sprintf("%d: %d ok, %d bad", w.Settled, w.OK, w.Bad), "needs", strconv.Itoa(w.Need),
-		"limit", orDash(instant(w.Limit)), "since", instant(e.Since), "waits for", text)
+		"limit", app.OrDash(app.InstantText(w.Limit)), "since", app.InstantText(e.Since), "waits for", text)
 }

@@ -61,7 +61,7 @@ type dueLine struct {
 
 // dueLines are the counts of all queues, or of one.
 type dueLines struct {
-	Queue  string        `json:"queue,omitempty"`
+	Queue  *string       `json:"queue,omitempty"` // nil: all; "" for tasks whose record is gone
 	Now    time.Time     `json:"now"`
 	Within time.Duration `json:"within_ms"`
 	Counts []dueLine     `json:"counts"`
@@ -70,12 +70,8 @@ type dueLines struct {
 	Later *int64 `json:"later,omitempty"`
 }
 
-// linesOf returns the counts of a queue, or of all if the name is empty.
-func linesOf(name string, d inspect.DueCounts) dueLines {
-	l := dueLines{Queue: name, Now: d.Now, Within: d.Within}
-	if name == "" {
-		l.Past, l.Later = &d.Overdue, &d.Later
-	}
+func linesOf(d inspect.DueCounts) dueLines {
+	l := dueLines{Now: d.Now, Within: d.Within}
 	for i, n := range d.Buckets {
 		l.Counts = append(l.Counts, dueLine{d.From(i), d.From(i + 1), n})
 	}
@@ -91,7 +87,9 @@ func showDeadlines(c *cli.Context, q *queue.Queue) error {
 		return deadlinesByQueue(c, q, d)
 	}
 	if app.InJSON(c) {
-		return app.PrintLine(c, linesOf("", d))
+		l := linesOf(d)
+		l.Past, l.Later = &d.Overdue, &d.Later
+		return app.PrintLine(c, l)
 	}
 	var b strings.Builder
 	b.WriteString(headline(d) + "\n")
@@ -169,7 +167,9 @@ func deadlinesByQueue(c *cli.Context, q *queue.Queue, all inspect.DueCounts) err
 	})
 	if app.InJSON(c) {
 		for _, name := range names {
-			if err := app.PrintLine(c, linesOf(name, byQueue[name])); err != nil {
+			l := linesOf(byQueue[name])
+			l.Queue = &name
+			if err := app.PrintLine(c, l); err != nil {
 				return err
 			}
 		}
@@ -178,13 +178,13 @@ func deadlinesByQueue(c *cli.Context, q *queue.Queue, all inspect.DueCounts) err
 		b.WriteString(headline(all) + "\n")
 		width := len("queue")
 		for _, name := range names {
-			width = max(width, len(orDash(plain(name))))
+			width = max(width, len(app.OrDash(plain(name))))
 		}
 		if len(names) > 0 {
 			fmt.Fprintf(&b, "%-*s  %10s  now%s+%s\n", width, "queue", "deadlines", strings.Repeat(" ", max(len(all.Buckets)-3-1-len(spanText(all.Within)), 1)), spanText(all.Within))
 		}
 		for _, name := range names {
-			fmt.Fprintf(&b, "%-*s  %10s  %s\n", width, orDash(plain(name)), app.Grouped(byQueue[name].Sum()), strip(byQueue[name].Buckets))
+			fmt.Fprintf(&b, "%-*s  %10s  %s\n", width, app.OrDash(plain(name)), app.Grouped(byQueue[name].Sum()), strip(byQueue[name].Buckets))
 		}
 		if _, err := c.App.Writer.Write([]byte(b.String())); err != nil {
 			return err
@@ -221,7 +221,7 @@ var overdueList = app.List[overdueLine]{
 		{Name: "kind", Show: func(l overdueLine) string { return app.PlainWord(l.Kind) }},
 		{Name: "queue", Show: func(l overdueLine) string { return app.PlainWord(l.Queue) }},
 		{Name: "status", Show: func(l overdueLine) string { return app.PlainWord(l.Status) }},
-		{Name: "deadline", Show: func(l overdueLine) string { return instant(l.Deadline) }},
+		{Name: "deadline", Show: func(l overdueLine) string { return app.InstantText(l.Deadline) }},
 		{Name: "late", Right: true, Show: func(l overdueLine) string { return spanText(l.Lag) }},
 	},
 	ID: func(l overdueLine) string { return l.ID },

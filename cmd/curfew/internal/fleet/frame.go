@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
-	"github.com/curfew-dev/curfew/queue"
 )
 
 // look is how a view is drawn.
@@ -125,7 +124,7 @@ func title(v view, l look) string {
 	if l.paused {
 		words = append(words, "paused")
 	}
-	if by := orders[l.order%len(orders)].name; by != orders[0].name {
+	if by := orders[l.order].name; by != orders[0].name {
 		words = append(words, "by "+by)
 	}
 	words = append(words, v.due.Now.UTC().Format("15:04:05")+" UTC")
@@ -159,7 +158,7 @@ func lagText(v view) string {
 	return fmt.Sprintf("lag p50 %v max %v of %s", v.lags[(n-1)/2], v.lags[n-1], app.Plural(int64(n), "timeout", "timeouts"))
 }
 
-// dueStrip returns how many deadlines there are when.
+// dueStrip returns a line with the number of deadlines over time.
 func dueStrip(v view, width int) string {
 	text := "due in " + spanText(v.due.Within) + " "
 	if width >= 70 && len(v.due.Buckets) > 0 {
@@ -170,7 +169,7 @@ func dueStrip(v view, width int) string {
 
 func queueRows(v view, l look) []string {
 	queues := slices.Clone(v.queues)
-	by := orders[l.order%len(orders)]
+	by := orders[l.order]
 	slices.SortStableFunc(queues, func(a, b queueLine) int {
 		return cmp.Or(cmp.Compare(by.of(b), by.of(a)), strings.Compare(a.Queue, b.Queue))
 	})
@@ -191,8 +190,10 @@ func queueRows(v view, l look) []string {
 	rows := []string{heading + "  limits"}
 	for _, q := range queues[min(l.skip, max(len(queues)-1, 0)):] {
 		row := fmt.Sprintf("%-*s", name, cut(plain(q.Queue), name))
-		if held > 0 {
-			row += "  " + fmt.Sprintf("%-6s", strings.TrimPrefix(q.paused(), "-"))
+		if q.Paused == 1 {
+			row += "  paused"
+		} else {
+			row += strings.Repeat(" ", held)
 		}
 		for _, c := range columns {
 			row += fmt.Sprintf("%*s", cell, c.of(q))
@@ -210,7 +211,7 @@ func dueRows(v view) []string {
 		if left <= 0 {
 			word = spanText(-left) + " late"
 		}
-		rows = append(rows, fmt.Sprintf("%-14s %-9s %-16s %s", word, plain(string(d.Status)), cut(orDash(plain(d.Queue)), 16), cut(plain(d.ID), 64)))
+		rows = append(rows, fmt.Sprintf("%-14s %-9s %-16s %s", word, plain(string(d.Status)), cut(app.OrDash(plain(d.Queue)), 16), cut(plain(d.ID), 64)))
 	}
 	return rows
 }
@@ -218,11 +219,7 @@ func dueRows(v view) []string {
 func workerRows(v view) []string {
 	rows := []string{"workers"}
 	for _, w := range v.workers {
-		state := plain(w.State)
-		if !w.StopAt.IsZero() && state != string(queue.WorkerDraining) {
-			state = "asked to stop"
-		}
-		rows = append(rows, fmt.Sprintf("%-24s %-13s %9s  %s", cut(plain(w.Worker), 24), cut(orDash(state), 13), w.load(), w.queues(plain)))
+		rows = append(rows, fmt.Sprintf("%-24s %-13s %9s  %s", cut(plain(w.Worker), 24), cut(w.state(plain), 13), w.load(), w.queues(plain)))
 	}
 	return rows
 }

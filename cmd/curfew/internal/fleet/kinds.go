@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -175,9 +174,9 @@ var kindList = app.List[*kindLine]{
 			for _, of := range l.Queues {
 				names = append(names, app.PlainWord(of.Queue))
 			}
-			return cmp.Or(strings.Join(names, ","), "-")
+			return app.OrDash(strings.Join(names, ","))
 		}},
-		{Name: "defaults", Wide: true, Show: func(l *kindLine) string { return cmp.Or(strings.Join(l.Defaults.words(), ", "), "-") }},
+		{Name: "defaults", Wide: true, Show: func(l *kindLine) string { return app.OrDash(strings.Join(l.Defaults.words(), ", ")) }},
 	},
 	ID: func(l *kindLine) string { return l.Kind },
 }
@@ -187,7 +186,7 @@ func kindListCommand() *cli.Command {
 		Name:  "ls",
 		Usage: "list the kinds, with how many of their tasks ended and how long they took",
 		Description: `A kind is listed once a task of it has ended, or if it has defaults or a live worker that handles it. "workers" are the live
-workers that tell that they handle it. The counts are since the namespace exists; a task that
+workers that tell that they handle it. The counts start when the namespace is created; a task that
 timed out is counted in failed too. p50 and p99 are upper bounds of the time that tasks ran, waits of agents included.
 The kind - stands for all kinds after the first 1,000 of a partition. A namespace with figures off has no counts.
 
@@ -223,13 +222,8 @@ func kindGetCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return showEach(c, names, func(name string) error {
-				l, known := all[name]
-				if !known {
-					return notFound("kind", name, all, "`curfew kind ls` lists those of which a task has ended, or which have defaults or a worker")
-				}
-				return l.show(c)
-			})
+			return showEach("kind", names, all, "`curfew kind ls` lists those of which a task has ended, or which have defaults or a worker",
+				func(l *kindLine) error { return l.show(c) })
 		}),
 	}
 }
@@ -261,7 +255,7 @@ func (l *kindLine) show(c *cli.Context) error {
 			pairs = append(pairs, h.name, fmt.Sprintf("p50 %s, p99 %s", boundText(h.Histogram, 0.5), boundText(h.Histogram, 0.99)))
 		}
 	}
-	return facts(c, l.Kind, append(pairs, "defaults", cmp.Or(strings.Join(l.Defaults.words(), ", "), "-"))...)
+	return facts(c, l.Kind, append(pairs, "defaults", app.OrDash(strings.Join(l.Defaults.words(), ", ")))...)
 }
 
 // reasons says why tasks ended with a status: " (3 error, 1 timeout execution)".

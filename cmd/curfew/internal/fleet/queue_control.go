@@ -17,10 +17,10 @@ import (
 var oneQueue = app.Takes(1, 1, "the name of one queue")
 
 // controlFlags returns the flags of a command that changes a queue.
-func controlFlags(more ...cli.Flag) []cli.Flag {
-	return append(app.NamespaceFlags(), append(more,
-		&cli.BoolFlag{Name: "force", Usage: "do it although no such queue exists yet: it holds from its first task on"},
-		app.FormatFlag())...)
+func controlFlags() []cli.Flag {
+	return append(app.NamespaceFlags(),
+		&cli.BoolFlag{Name: "force", Usage: "do it even if the queue does not exist yet; it applies once the queue has a task"},
+		app.FormatFlag())
 }
 
 // onQueue returns the action of a command that changes a queue, which must exist unless --force is given.
@@ -116,7 +116,7 @@ func drain(c *cli.Context, q *queue.Queue, l queueLine) error {
 	n, err := q.Drain(c.Context, l.Queue, c.String("reason"))
 	cancelled := app.Plural(n, "task", "tasks")
 	switch {
-	case c.Context.Err() != nil:
+	case err != nil && c.Context.Err() != nil:
 		return app.Interrupted("%s cancelled and counted; `curfew queue drain %s` cancels the rest", cancelled, l.Queue)
 	case err != nil && n > 0:
 		return fmt.Errorf("%w; %s cancelled and counted: drain again", err, cancelled)

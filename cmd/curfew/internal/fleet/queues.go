@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
-	"github.com/curfew-dev/curfew/refusal"
 )
 
 const queuesHelp = `A queue is a line of tasks. It exists from its first task on, or from its first pause or limit. Its pause and its limits
@@ -138,9 +136,9 @@ func queueListCommand() *cli.Command {
 		Name:  "ls",
 		Usage: "list the queues, with how many tasks are where",
 		Description: `"waiting" are agents that wait for other tasks, "dead" the records of failed and cancelled tasks that are still kept. The
-other counts are since the queue exists; a task that timed out is counted in failed too. "workers" are the live workers that
-serve the queue and do not drain, ? if some do not tell what they serve. If a queue has tasks in line and no worker, it says so on
-stderr, as it does of delayed tasks, which are in no line yet.
+other counts start when the queue is created; a task that timed out is counted in failed too. "workers" are the live workers
+that serve the queue and do not drain, ? if some do not tell what they serve. A note on stderr names queues that have tasks in
+line but no worker. Another gives the number of delayed tasks, which are in no line yet.
 
     curfew queue ls -o wide`,
 		Flags: append(app.NamespaceFlags(), app.ListFlag()),
@@ -185,22 +183,15 @@ func tellUnserved(c *cli.Context, queues []queue.QueueStats, workers []inspect.W
 	}
 	crew, told := inspect.CrewOf(workers), 0
 	for _, s := range queues {
-		unserved, nearest, leaving := crew.Unserved(s.Queue)
-		if !unserved || s.Ready == 0 {
+		why := app.Unserved(crew, s.Queue)
+		if why == "" || s.Ready == 0 {
 			continue
 		}
 		if told++; told > 10 {
 			app.Note(c, "… and more: `curfew doctor` names them")
 			return
 		}
-		text := "no live worker serves queue " + app.PlainWord(s.Queue)
-		switch {
-		case leaving:
-			text = "the workers that serve queue " + app.PlainWord(s.Queue) + " are draining"
-		case nearest != "":
-			text += " (did you mean " + app.PlainWord(nearest) + "?)"
-		}
-		app.Note(c, "%s: %s in line", text, app.Plural(s.Ready, "task is", "tasks are"))
+		app.Note(c, "%s: %s in line", why, app.Plural(s.Ready, "task is", "tasks are"))
 	}
 }
 
@@ -209,7 +200,7 @@ func queueGetCommand() *cli.Command {
 		Name:      "get",
 		Usage:     "show all counts and controls of queues",
 		ArgsUsage: "QUEUE...",
-		Description: `Those that exist are shown, and then it fails if one does not.
+		Description: `It shows those that exist. If one does not exist, it then fails.
 
     curfew queue get mail`,
 		Flags: append(app.NamespaceFlags(), app.FormatFlag()),
@@ -222,42 +213,38 @@ func queueGetCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return showEach(c, names, func(name string) error {
-				l, err := queues.find(name, "")
-				if err != nil {
-					return err
-				}
-				return l.with(workers).show(c)
-			})
+			return showEach("queue", names, queues, listsQueues, func(l queueLine) error { return l.with(workers).show(c) })
 		}),
 	}
 }
 
-// showEach calls show for each name. It continues after a name that does not exist, and returns the last such error.
-func showEach(c *cli.Context, names []string, show func(name string) error) error {
-	var missing error
+// showEach calls show for each of the names that exists. If others do not, it then returns the error of notFound.
+func showEach[T any](what string, names []string, all map[string]T, cure string, show func(T) error) error {
+	var missing []string
 	for _, name := range names {
-		if err := show(name); isMissing(err) {
-			missing = err
-		} else if err != nil {
+		if one, known := all[name]; !known {
+			missing = append(missing, name)
+		} else if err := show(one); err != nil {
 			return err
 		}
 	}
-	return missing
-}
-
-func isMissing(err error) bool {
-	coded, is := err.(cli.ExitCoder)
-	return is && coded.ExitCode() == app.ExitNotFound
+	if len(missing) > 0 {
+		return notFound(what, missing, all, cure)
+	}
+	return nil
 }
 
 func (l queueLine) show(c *cli.Context) error {
 	if app.InJSON(c) {
 		return app.PrintLine(c, l)
 	}
+	held := "-"
+	if l.Paused == 1 {
+		held = "yes"
+	}
 	return facts(c, l.Queue,
 		"in line", app.Grouped(l.Ready), "running", app.Grouped(l.Running), "waiting", app.Grouped(l.Waiting), "dead", app.Grouped(l.Dead),
-		"workers", l.served(), "paused", strings.Replace(l.paused(), "paused", "yes", 1), "limits", l.limits(),
+		"workers", l.served(), "paused", held, "limits", l.limits(),
 		"enqueued", app.Grouped(l.Enqueued), "completed", app.Grouped(l.Completed), "failed", app.Grouped(l.Failed),
 		"timed out", app.Grouped(l.TimedOut), "cancelled", app.Grouped(l.Cancelled))
 }
@@ -274,6 +261,8 @@ func facts(c *cli.Context, of string, pairs ...string) error {
 	_, err := c.App.Writer.Write([]byte(b.String()))
 	return err
 }
+
+const listsQueues = "`curfew queue ls` lists the queues"
 
 // queues are the queues of a namespace by name.
 type queues map[string]queueLine
@@ -293,19 +282,14 @@ func (all queues) find(name, unless string) (queueLine, error) {
 	if known {
 		return l, nil
 	}
-	return l, notFound("queue", name, all, "`curfew queue ls` lists the queues"+unless)
+	return l, notFound("queue", []string{name}, all, listsQueues+unless)
 }
 
-// notFound returns the error for a name that does not exist. It names the nearest one of all.
-func notFound[T any](what, name string, all map[string]T, cure string) error {
-	near := nearest(name, slices.Sorted(maps.Keys(all)))
-	return cli.Exit(fmt.Sprintf("there is no %s %s in this namespace%s: %s", what, strconv.Quote(refusal.Clip(name)), near, cure), app.ExitNotFound)
-}
-
-// nearest returns a question about the name that is nearest to a mistyped one.
-func nearest(name string, names []string) string {
-	if len(name) > 128 { // no name is longer, and to compare long ones takes long
-		return ""
+// notFound returns the error for names that do not exist. If it is one, the error has the nearest one of all.
+func notFound[T any](what string, names []string, all map[string]T, cure string) error {
+	near := ""
+	if len(names) == 1 {
+		near = app.DidYouMean(names[0], slices.Sorted(maps.Keys(all)))
 	}
-	return app.DidYouMean(name, names)
+	return app.NotFound("there is no %s %s in this namespace%s: %s", what, app.QuotedOneOf(names), near, cure)
 }

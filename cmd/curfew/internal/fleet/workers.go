@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,12 +64,12 @@ func lineOfWorker(w inspect.Worker) workerLine {
 	return l
 }
 
-// state returns the state of a worker in words.
-func (l workerLine) state() string {
+// state returns the state of a worker in words. quote makes what the worker says harmless.
+func (l workerLine) state(quote func(string) string) string {
 	if !l.StopAt.IsZero() && l.State != string(queue.WorkerDraining) {
 		return "asked to stop"
 	}
-	return cmp.Or(app.PlainText(l.State), "-")
+	return app.OrDash(quote(l.State))
 }
 
 // queues returns the queues of a worker: mail=3,default=1. quote makes a name harmless.
@@ -83,7 +82,7 @@ func (l workerLine) queues(quote func(string) string) string {
 		}
 		words = append(words, word)
 	}
-	return cmp.Or(strings.Join(words, ","), "-")
+	return app.OrDash(strings.Join(words, ","))
 }
 
 // pid returns the process id, "" if the worker has not told it.
@@ -99,7 +98,7 @@ func (l workerLine) kinds() string {
 	for _, kind := range l.Kinds {
 		words = append(words, app.PlainWord(kind))
 	}
-	return cmp.Or(strings.Join(words, ","), "-")
+	return app.OrDash(strings.Join(words, ","))
 }
 
 // load returns how many tasks a worker holds, and of how many.
@@ -110,27 +109,17 @@ func (l workerLine) load() string {
 	return fmt.Sprintf("%d/%d", l.Running, l.Concurrency)
 }
 
-// instant returns an instant for people, "" for the zero instant.
-func instant(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return at.UTC().Format("2006-01-02T15:04:05.000Z")
-}
-
-func orDash(s string) string { return cmp.Or(s, "-") }
-
 var workerList = app.List[workerLine]{
 	Columns: []app.Column[workerLine]{
 		{Name: "worker", Show: func(l workerLine) string { return app.PlainWord(l.Worker) }},
-		{Name: "state", Show: workerLine.state},
+		{Name: "state", Show: func(l workerLine) string { return l.state(app.PlainText) }},
 		{Name: "running", Right: true, Show: workerLine.load},
 		{Name: "queues", Show: func(l workerLine) string { return l.queues(app.PlainWord) }},
 		{Name: "kinds", Show: workerLine.kinds},
-		{Name: "host", Wide: true, Show: func(l workerLine) string { return orDash(app.PlainText(l.Host)) }},
-		{Name: "pid", Wide: true, Right: true, Show: func(l workerLine) string { return orDash(l.pid()) }},
-		{Name: "started", Wide: true, Show: func(l workerLine) string { return orDash(instant(l.StartedAt)) }},
-		{Name: "lease ends", Wide: true, Show: func(l workerLine) string { return orDash(instant(l.LeaseEndsAt)) }},
+		{Name: "host", Wide: true, Show: func(l workerLine) string { return app.OrDash(app.PlainText(l.Host)) }},
+		{Name: "pid", Wide: true, Right: true, Show: func(l workerLine) string { return app.OrDash(l.pid()) }},
+		{Name: "started", Wide: true, Show: func(l workerLine) string { return app.OrDash(app.InstantText(l.StartedAt)) }},
+		{Name: "lease ends", Wide: true, Show: func(l workerLine) string { return app.OrDash(app.InstantText(l.LeaseEndsAt)) }},
 	},
 	ID: func(l workerLine) string { return l.Worker },
 }
@@ -175,7 +164,7 @@ func workerGetCommand() *cli.Command {
 		Name:      "get",
 		Usage:     "show what workers say of themselves",
 		ArgsUsage: "WORKER...",
-		Description: `Those that exist are shown, and then it fails if one does not.
+		Description: `It shows those that exist. If one does not exist, it then fails.
 
     curfew worker get w1`,
 		Flags: append(app.NamespaceFlags(), app.FormatFlag()),
@@ -184,16 +173,12 @@ func workerGetCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return showEach(c, ids, func(id string) error {
-				l, known := all[id]
-				switch {
-				case !known:
-					return notFound("worker", id, all, listsWorkers)
-				case app.InJSON(c):
+			return showEach("worker", ids, all, listsWorkers, func(l workerLine) error {
+				if app.InJSON(c) {
 					return app.PrintLine(c, l)
 				}
-				return facts(c, l.Worker, "state", l.state(), "running", l.load(), "queues", l.queues(app.PlainWord), "kinds", l.kinds(), "name", app.PlainText(l.Name),
-					"host", app.PlainText(l.Host), "pid", l.pid(), "started", instant(l.StartedAt), "asked to stop", instant(l.StopAt), "lease ends", instant(l.LeaseEndsAt))
+				return facts(c, l.Worker, "state", l.state(app.PlainText), "running", l.load(), "queues", l.queues(app.PlainWord), "kinds", l.kinds(), "name", app.PlainText(l.Name),
+					"host", app.PlainText(l.Host), "pid", l.pid(), "started", app.InstantText(l.StartedAt), "asked to stop", app.InstantText(l.StopAt), "lease ends", app.InstantText(l.LeaseEndsAt))
 			})
 		}),
 	}
@@ -204,8 +189,8 @@ func workerDrainCommand() *cli.Command {
 		Name:      "drain",
 		Usage:     "ask a worker to stop: it takes no more tasks, and finishes those that it has",
 		ArgsUsage: "WORKER",
-		Description: `The worker is told at once. With --wait the command ends when the worker is gone, or with exit code 124 at --timeout; the
-request holds all the same.
+		Description: `The worker gets the request at once. With --wait the command ends when the worker is gone, or with exit code 124 at
+--timeout. The request stays in force after the timeout.
 
     curfew worker drain w1
     curfew worker drain w1 --wait --timeout 1m`,
@@ -230,7 +215,7 @@ func drainWorker(c *cli.Context, q *queue.Queue, id string) error {
 		if err != nil {
 			return err
 		}
-		return notFound("worker", id, all, listsWorkers)
+		return notFound("worker", []string{id}, all, listsWorkers)
 	} else if err != nil {
 		return err
 	}

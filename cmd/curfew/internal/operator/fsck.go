@@ -43,10 +43,10 @@ The exit code is 1 if there is a finding.
 
     curfew fsck --namespace shop
 
-With --repair it makes indexes and counters again from the records of tasks, which it believes, and looks again. --dry-run
-prints for each finding what that would do. No task ends: one that is overdue is ended by a reaper. What follows from no
-record is left, with what you can do. If there are more than 1,000 findings, type their number, or give --yes. The Redis user
-needs all rights (docs/how-to/security.md). The exit code is 1 if something is left.
+With --repair it makes indexes and counters again from the records of tasks, which it takes as correct, and looks again.
+--dry-run prints for each finding what that would do. No task ends: one that is overdue is ended by a reaper. What cannot be
+derived from a record is left, with what you can do about it. If there are more than 1,000 findings, type their number, or give
+--yes. The Redis user needs all rights (docs/how-to/security.md). The exit code is 1 if something is left.
 
     curfew fsck --repair --dry-run --namespace shop
     curfew fsck --repair --namespace shop
@@ -94,7 +94,7 @@ func verdict(c *cli.Context, q *queue.Queue, n int, one, several string) error {
 	if n > 0 {
 		return cli.Exit(fmt.Sprintf("%s in %s", app.Plural(int64(n), one, several), q.Namespace()), app.ExitFailed)
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%s is sound\n", q.Namespace())
+	app.Note(c, "%s is sound", q.Namespace())
 	return nil
 }
 

@@ -217,7 +217,7 @@ func showLibrary(c *cli.Context, s *operate.Server, words []string) error {
 			names = append(names, l.Name)
 		}
 	}
-	return cli.Exit(fmt.Sprintf("there is no library %q of Curfew%s: `curfew functions ls` lists them", refusal.Clip(name), app.DidYouMean(name, names)), app.ExitNotFound)
+	return app.NotFound("there is no library %q of Curfew%s: `curfew functions ls` lists them", refusal.Clip(name), app.DidYouMean(name, names))
 }
 
 func functionsPruneCommand() *cli.Command {

@@ -47,9 +47,9 @@ languages into masters that have none or an older version, if the user may; othe
 
 One partition is enough for some 10,000 tasks a second. A cluster needs three for each master or more (docs/how-to/cluster.md).`,
 		Flags: app.ServerFlags(
-			app.DefaultText(app.NumberFlag("partitions", 0, 1, queue.MaxPartitions, "how many partitions, 1 to 999"), "1"),
+			app.NumberFlag("partitions", 0, 1, queue.MaxPartitions, "how many partitions, 1 to 999 (default: 1)"),
 			app.ChoiceFlag("events", "", "which events are written: all, terminal or none (default: terminal)", "all", "terminal", "none"),
-			app.DefaultText(app.NumberFlag("event-mib", 0, 1, 65536, "about how many MiB of events each partition keeps, 1 to 65536"), "64"),
+			app.NumberFlag("event-mib", 0, 1, 65536, "about how many MiB of events each partition keeps, 1 to 65536 (default: 64)"),
 			app.ChoiceFlag("figures", "", "whether ends of tasks are counted by kind: on or off (default: on)", "on", "off"),
 			app.FormatFlag()),
 		Action: app.OnServer(oneName, func(c *cli.Context, s *operate.Server, words []string) error {
@@ -59,7 +59,7 @@ One partition is enough for some 10,000 tasks a second. A cluster needs three fo
 				err = tellCreated(c, n, created)
 			}
 			if err == nil {
-				offerFunctions(c, s)
+				offerFunctions(c, s, n)
 			}
 			return err
 		}),
@@ -67,15 +67,26 @@ One partition is enough for some 10,000 tasks a second. A cluster needs three fo
 }
 
 // offerFunctions loads the functions for programs in other languages into masters that lack them. If it cannot, it says on stderr what to do.
-func offerFunctions(c *cli.Context, s *operate.Server) {
+func offerFunctions(c *cli.Context, s *operate.Server, n operate.Namespace) {
 	for _, did := range s.Load(c.Context, false) {
 		switch {
-		case did.Err != nil && did.Before == 0:
+		case did.Err != nil && did.Before == 0 && !haveFunctions(c, s, n):
 			app.Note(c, "%s has no functions for programs in other languages: %v\nIf you have such programs, run `curfew functions load` as a user who may, or `curfew functions show | redis-cli -x FUNCTION LOAD REPLACE`", did.Node, did.Err)
 		case did.Err == nil && did.Word == operate.LeftForeign:
 			app.Note(c, "%s: %s; programs in other languages cannot use the namespace there", did.Node, loadText(did))
 		}
 	}
+}
+
+// haveFunctions reports whether programs in other languages can call each partition of a namespace. The embedded server has
+// the functions, and cannot list them.
+func haveFunctions(c *cli.Context, s *operate.Server, n operate.Namespace) bool {
+	for p := range n.Partitions {
+		if s.Client().FCall(c.Context, "curfew_about", []string{fmt.Sprintf("%s:{%d}", n.Name, p)}).Err() != nil {
+			return false
+		}
+	}
+	return true
 }
 
 func tellCreated(c *cli.Context, n operate.Namespace, created bool) error {
@@ -104,7 +115,7 @@ Programs need no restart: each call of any program reads the settings. A setting
 partitions cannot be changed. The Redis user needs the rights of a producer (docs/how-to/security.md).`,
 		Flags: app.ServerFlags(
 			app.ChoiceFlag("events", "", "which events are written: all, terminal or none", "all", "terminal", "none"),
-			app.DefaultText(app.NumberFlag("event-mib", 0, 1, 65536, "about how many MiB of events each partition keeps, 1 to 65536"), "as it is"),
+			app.NumberFlag("event-mib", 0, 1, 65536, "about how many MiB of events each partition keeps, 1 to 65536 (default: as it is)"),
 			app.ChoiceFlag("figures", "", "whether ends of tasks are counted by kind: on or off", "on", "off"),
 			app.FormatFlag()),
 		Action: func(c *cli.Context) error {
@@ -197,14 +208,14 @@ func showNamespaces(c *cli.Context, s *operate.Server, names []string) error {
 		return err
 	}
 	if len(missing) > 0 {
-		return noNamespace(c, s, strings.Join(missing, ", "))
+		return noNamespace(c, s, missing...)
 	}
 	return nil
 }
 
 func listNamespaces(c *cli.Context, s *operate.Server) error {
 	all, looked, err := s.List(c.Context, int64(c.Int("keys")), app.Progress(c, "namespaces"))
-	if c.Context.Err() != nil {
+	if err != nil && c.Context.Err() != nil {
 		return app.Interrupted("the namespaces were not listed; look at fewer keys with --keys")
 	}
 	if err != nil {
@@ -309,7 +320,7 @@ func removeNamespace(c *cli.Context, s *operate.Server, name string) error {
 	removed, left, err := s.Remove(c.Context, name, operate.Removal{Force: c.Bool("force"), Unknown: c.Bool("unknown"), Rate: c.Int("rate"),
 		Done: func(l operate.Looked, _ operate.Keys) { say(l) }})
 	n := removed.Sum() + removed.Unknown
-	if c.Context.Err() != nil {
+	if err != nil && c.Context.Err() != nil {
 		return app.Interrupted("%s of %s removed, and no program can use the rest; `curfew namespace rm %s` removes it", app.Plural(n, "key", "keys"), name, name)
 	}
 	if err != nil {
@@ -329,8 +340,8 @@ func removeNamespace(c *cli.Context, s *operate.Server, name string) error {
 	return err
 }
 
-func noNamespace(c *cli.Context, s *operate.Server, name string) error {
-	return app.NoNamespace(c.Context, s.Client(), name, "`curfew namespace ls` lists them")
+func noNamespace(c *cli.Context, s *operate.Server, names ...string) error {
+	return app.NoNamespace(c.Context, s.Client(), "`curfew namespace ls` lists them", names...)
 }
 
 // useError adds what to do to an error about a namespace.
@@ -360,13 +371,17 @@ func confirm(c *cli.Context, s *operate.Server, name string) (bool, error) {
 	if err := tellKeys(c, "found", name, keys, keys.Unknown); err != nil {
 		return false, err
 	}
+	warning := ""
 	if used != nil {
-		fmt.Fprintf(c.App.ErrWriter, "%v: removing it needs --force\n", used)
+		warning = fmt.Sprintf("%v: removing it needs --force\n", used)
 	}
 	if c.Bool("dry-run") {
+		if warning != "" {
+			app.Note(c, "%s", strings.TrimSuffix(warning, "\n"))
+		}
 		return false, nil
 	}
-	err = app.Confirm(c, app.Question{Text: "This removes the namespace for good. Type its name to go on: ", Wants: []string{name},
+	err = app.Confirm(c, app.Question{Text: warning + "This removes the namespace for good. Type its name to go on: ", Wants: []string{name},
 		What: "the name of the namespace", Nothing: "nothing was removed"})
 	return err == nil, err
 }

@@ -2,8 +2,6 @@ package operator
 
 import (
 	"errors"
-	"fmt"
-	"strconv"
 
 	"github.com/urfave/cli/v2"
 
@@ -11,9 +9,6 @@ import (
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
 )
-
-// maxUnasked is how many findings are repaired without a question.
-const maxUnasked = 1000
 
 // rounds is how often a namespace is repaired and audited again. A repair can show what was hidden before, such as the
 // number of running tasks once the claims are right.
@@ -34,11 +29,8 @@ func repair(c *cli.Context, q *queue.Queue, found []inspect.Finding) error {
 		}
 		return verdict(c, q, len(found), "finding", "findings")
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%s to be repaired\n", app.Plural(int64(len(found)), "finding is", "findings are"))
-	if len(found) > maxUnasked && !c.Bool("yes") {
-		if err := confirmRepair(c, len(found)); err != nil {
-			return err
-		}
+	if err := app.ConfirmMany(c, int64(len(found)), "finding", "repaired", "nothing was repaired"); err != nil {
+		return err
 	}
 	list, left, err := repairAll(c, q, found)
 	if printed := printRemedies(c, list); err != nil || printed != nil {
@@ -48,11 +40,6 @@ func repair(c *cli.Context, q *queue.Queue, found []inspect.Finding) error {
 		return errors.Join(err, printed)
 	}
 	return verdict(c, q, left, "finding is left", "findings are left")
-}
-
-func confirmRepair(c *cli.Context, n int) error {
-	return app.Confirm(c, app.Question{Text: "Type their number to go on: ", Wants: []string{strconv.Itoa(n), app.Grouped(int64(n))},
-		What: "the number of findings", Nothing: "nothing was repaired"})
 }
 
 // repairAll repairs and audits until nothing more can be repaired. It returns what was repaired, then what is left, and

@@ -180,7 +180,7 @@ func (d *development) open(c *cli.Context, rdb redis.UniversalClient) (err error
 	}
 	for i := 0; i+1 < len(about); i += 2 {
 		if about[i] == "events" && about[i+1] != "all" {
-			d.notes = append(d.notes, fmt.Sprintf("This namespace was created with --events %v: not everything that happens is shown", about[i+1]))
+			d.notes = append(d.notes, fmt.Sprintf("This namespace has --events %v: not everything that happens is shown. Change it with `curfew namespace set`", about[i+1]))
 		}
 	}
 	return nil

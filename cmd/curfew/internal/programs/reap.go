@@ -31,7 +31,7 @@ func Reap() *cli.Command {
 		Description: reapHelp,
 		Flags: append(app.NamespaceFlags(),
 			&cli.BoolFlag{Name: "create", Usage: "create the namespace if it does not exist, with the defaults of curfew namespace create"},
-			app.DefaultText(app.NumberFlag("batch", 0, 1, 250, "how many tasks one sweep ends at most, of each clock"), "100, and 250 while more is due"),
+			app.NumberFlag("batch", 0, 1, 250, "how many tasks one sweep ends at most, of each clock (default: 100, and 250 while more is due)"),
 			app.DurationFlag("fallback", 500*time.Millisecond, "the longest time between two sweeps"),
 			&cli.StringFlag{Name: "name", Usage: "the beginning of the reaper's name in Redis (default: the name of the host)"}),
 		Action: func(c *cli.Context) error {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/duration"
-	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/internal/demo"
 	"github.com/curfew-dev/curfew/internal/embedded"
 	"github.com/curfew-dev/curfew/internal/operate"
@@ -92,8 +91,7 @@ func playScene(c *cli.Context, play func(c *cli.Context, s *demo.Scene, url stri
 		return err
 	}
 	out := c.App.Writer
-	lines := newLines(out, q)
-	s := &demo.Scene{Queue: q, Timeout: app.DurationOf(c, "timeout"), See: func(ctx context.Context, batch events.Batch) error { return lines.write(ctx, batch) },
+	s := &demo.Scene{Queue: q, Timeout: app.DurationOf(c, "timeout"), See: newLines(out, q).write,
 		Say: func(format string, args ...any) {
 			fmt.Fprintf(out, "  %s  %s\n", time.Now().Format("15:04:05.000"), fmt.Sprintf(format, args...))
 		}}

@@ -143,7 +143,7 @@ func (l *line) propose(ctx context.Context, out io.Writer) {
 		}
 		l.proposeNames(ctx, ofFlags[l.flag.Names()[0]], say)
 	case strings.HasPrefix(l.last, "-") && !l.plain:
-		if l.command != nil && len(l.commands) == 0 {
+		if l.command != nil && app.Runs(l.command) {
 			for _, f := range l.command.VisibleFlags() {
 				usage := ""
 				if documented, ok := f.(cli.DocGenerationFlag); ok {

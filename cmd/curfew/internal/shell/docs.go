@@ -101,7 +101,7 @@ func flagsOf(command *cli.Command) []cli.Flag {
 // describe writes the help of a command and of those below it.
 func (d *describer) describe(command *cli.Command, level, above string) {
 	b := d.b
-	if command.Hidden || command.Name == "help" && above != "curfew" { // cli adds help to each group
+	if command.Hidden {
 		return
 	}
 	name := above + " " + command.Name

@@ -26,21 +26,11 @@ func Help() *cli.Command {
 				at := slices.IndexFunc(commands, func(command *cli.Command) bool { return command.HasName(word) })
 				if at < 0 {
 					return app.Usage("there is no command `curfew %s`%s: see `curfew %s`", strings.Join(words[:i+1], " "),
-						app.DidYouMean(word, names(commands)), strings.Join(append(slices.Clone(words[:i]), "--help"), " "))
+						app.DidYouMean(word, app.NamesOf(commands)), strings.Join(append(slices.Clone(words[:i]), "--help"), " "))
 				}
 				commands = commands[at].Subcommands
 			}
 			return c.App.RunContext(c.Context, slices.Concat([]string{c.App.Name}, words, []string{"--help"}))
 		},
 	}
-}
-
-// names returns the names of commands that users may run.
-func names(commands []*cli.Command) (list []string) {
-	for _, command := range commands {
-		if !command.Hidden {
-			list = append(list, command.Name)
-		}
-	}
-	return list
 }

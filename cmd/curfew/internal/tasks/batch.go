@@ -246,7 +246,7 @@ func (b *batch) verdict(err error, bad int64) error {
 	said := fmt.Sprintf("%s of %s enqueued, all lines up to %d; those behind it may be in part: a task with an id or an idempotency_key can be enqueued again",
 		app.Grouped(b.stored), app.Plural(b.total, "task is", "tasks are"), b.last)
 	switch {
-	case b.c.Context.Err() != nil:
+	case err != nil && b.c.Context.Err() != nil:
 		return app.Interrupted("%s", said)
 	case err != nil:
 		failed := app.Failure(b.c, err)

@@ -180,7 +180,7 @@ func enqueueOne(c *cli.Context, q *queue.Queue, task queue.Task) error {
 func awaitOne(c *cli.Context, q *queue.Queue, id string) error {
 	app.Note(c, "enqueued %s", id)
 	result, err := q.Result(c.Context, id)
-	if c.Context.Err() != nil {
+	if _, over := endOf(id, result, err); !over && c.Context.Err() != nil {
 		return app.Interrupted("the task goes on: `curfew wait %s` waits for it", id)
 	}
 	if c.String("output") != "id" {
@@ -212,7 +212,7 @@ func endError(err error) error {
 }
 
 func noTask(err error) string {
-	return err.Error() + ": the id is wrong, the task is in another namespace, or its retention is over"
+	return err.Error() + ": " + app.WhyNoTask
 }
 
 // ended is what is printed of a task that has ended.

@@ -142,7 +142,7 @@ func tellText(w io.Writer, batch events.Batch, end bool) error {
 		fmt.Fprintf(w, "  missed: %s\n", gapText(gap))
 	}
 	for _, e := range batch.Events {
-		words := []string{e.At.UTC().Format("2006-01-02T15:04:05.000Z"), wordOrDash(e.Kind), wordOrDash(e.TaskID), wordOrDash(e.TaskKind), wordOrDash(e.Queue),
+		words := []string{instant(e.At), wordOrDash(e.Kind), wordOrDash(e.TaskID), wordOrDash(e.TaskKind), wordOrDash(e.Queue),
 			fmt.Sprintf("epoch=%d attempt=%d", e.Epoch, e.Attempt)}
 		if e.Worker != "" {
 			words = append(words, "worker="+app.PlainWord(e.Worker))

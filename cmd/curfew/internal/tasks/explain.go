@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -65,7 +64,7 @@ func explain(c *cli.Context, q *queue.Queue, ids []string) error {
 		}
 	}
 	if len(missing) > 0 {
-		return cli.Exit(fmt.Sprintf("there is no task %s: the id is wrong, the task is in another namespace, or its retention is over", strings.Join(missing, ", ")), app.ExitNotFound)
+		return app.NoTask(missing...)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ The last line has the type "end". An export without it is not complete.`,
 				defer stop()
 				err = writeExport(c, q)
 			}
-			if c.Context.Err() != nil {
+			if err != nil && c.Context.Err() != nil {
 				err = app.Interrupted("the export is not complete, and lacks its last line")
 			}
 			return app.Failure(c, err)

@@ -48,15 +48,14 @@ func filterOf(c *cli.Context) (f inspect.Filter, err error) {
 	for _, s := range append(live, over...) {
 		all = append(all, string(s))
 	}
-	for word := range strings.SplitSeq(strings.Join(c.StringSlice("status"), ","), ",") {
-		if !c.IsSet("status") {
-			break
+	for _, words := range c.StringSlice("status") {
+		for word := range strings.SplitSeq(words, ",") {
+			status := queue.Status(strings.ToUpper(word))
+			if !slices.Contains(all, string(status)) {
+				return f, app.UsageOf(c, "--status %q must be %s%s", word, app.OneOf(all), app.DidYouMean(string(status), all))
+			}
+			f.Statuses = append(f.Statuses, status)
 		}
-		status := queue.Status(strings.ToUpper(word))
-		if !slices.Contains(all, string(status)) {
-			return f, app.UsageOf(c, "--status %q must be %s%s", word, app.OneOf(all), app.DidYouMean(string(status), all))
-		}
-		f.Statuses = append(f.Statuses, status)
 	}
 	if f.Since, err = agoOf(c, "since"); err == nil {
 		f.Before, err = agoOf(c, "before")

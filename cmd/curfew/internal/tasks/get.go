@@ -190,7 +190,7 @@ func value(name, text string) string {
 	n, err := strconv.ParseInt(text, 10, 64)
 	switch {
 	case err == nil && (strings.HasSuffix(name, "_at") || name == "until"):
-		return time.UnixMilli(n).UTC().Format("2006-01-02T15:04:05.000Z")
+		return instant(time.UnixMilli(n))
 	case err == nil && strings.HasSuffix(name, "_ms"):
 		return duration.Duration(time.Duration(n) * time.Millisecond).String()
 	}

@@ -58,10 +58,10 @@ var listed = app.List[inspect.Line]{
 		{Name: "deadline", Show: func(l inspect.Line) string { return instant(l.Until) }},
 		{Name: "ended", Show: func(l inspect.Line) string { return instant(l.CompletedAt) }},
 		{Name: "epoch", Wide: true, Right: true, Show: func(l inspect.Line) string { return fmt.Sprint(l.Epoch) }},
-		{Name: "worker", Wide: true, Show: func(l inspect.Line) string { return orDash(plainText(l.Worker)) }},
+		{Name: "worker", Wide: true, Show: func(l inspect.Line) string { return app.OrDash(plainText(l.Worker)) }},
 		{Name: "index", Wide: true, Show: func(l inspect.Line) string { return l.Index }},
 		{Name: "error", Wide: true, Show: func(l inspect.Line) string {
-			return orDash(cell([]byte(cmp.Or(l.Error, l.LastError, l.Fields["release_reason"]))))
+			return app.OrDash(cell([]byte(cmp.Or(l.Error, l.LastError, l.Fields["release_reason"]))))
 		}},
 	},
 }
@@ -76,12 +76,7 @@ func statusOf(l inspect.Line) string {
 	return string(l.Status)
 }
 
-func instant(at time.Time) string {
-	if at.IsZero() {
-		return "-"
-	}
-	return at.UTC().Format("2006-01-02T15:04:05.000Z")
-}
+func instant(at time.Time) string { return app.OrDash(app.InstantText(at)) }
 
 // list prints up to --limit tasks, and how far it looked.
 func list(c *cli.Context, q *queue.Queue, f inspect.Filter) error {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -21,9 +20,6 @@ type matching struct {
 	do       func(c *cli.Context, q *queue.Queue, ids []string) ([]outcome, error)
 	access   queue.Access
 }
-
-// maxUnasked is how many tasks are changed without a question.
-const maxUnasked = 1000
 
 func matchingHelp(example string) string {
 	return `
@@ -99,11 +95,8 @@ func (m matching) run(c *cli.Context, q *queue.Queue, f inspect.Filter) error {
 		_, err := fmt.Fprintf(c.App.Writer, "%s would be %s\n", app.Plural(n, "task", "tasks"), m.verb)
 		return err
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%s to be %s\n", app.Plural(n, "task is", "tasks are"), m.verb)
-	if n > maxUnasked && !c.Bool("yes") {
-		if err := m.confirm(c, n); err != nil {
-			return err
-		}
+	if err := app.ConfirmMany(c, n, "task", m.verb, "no task was "+m.verb); err != nil {
+		return err
 	}
 	return m.all(c, q, f, n)
 }
@@ -120,11 +113,6 @@ func (m matching) count(c *cli.Context, q *queue.Queue, f inspect.Filter) (n int
 	return n, unlisted, err
 }
 
-func (m matching) confirm(c *cli.Context, n int64) error {
-	return app.Confirm(c, app.Question{Text: "Type their number to go on: ", Wants: []string{strconv.FormatInt(n, 10), app.Grouped(n)},
-		What: "the number of tasks", Nothing: "no task was " + m.verb})
-}
-
 // errEnough ends a walk when as many tasks were changed as were counted.
 var errEnough = errors.New("enough")
 
@@ -132,8 +120,9 @@ func (m matching) all(c *cli.Context, q *queue.Queue, f inspect.Filter, n int64)
 	app.GoOn(c)
 	counter := app.NewCounter(c)
 	var met, done int64
+	var stopped error // why the walk ended
 	err := tell(c, m.verb, func(yield func(outcome, error) bool) {
-		err := inspect.Each(c.Context, q, f, func(page inspect.ListPage) error {
+		stopped = inspect.Each(c.Context, q, f, func(page inspect.ListPage) error {
 			var ids []string
 			for _, l := range page.Lines[:min(int64(len(page.Lines)), n-met)] {
 				ids = append(ids, l.ID)
@@ -161,12 +150,15 @@ func (m matching) all(c *cli.Context, q *queue.Queue, f inspect.Filter, n int64)
 			return c.Context.Err()
 		})
 		counter.Clear()
-		if err != nil && err != errEnough {
-			yield(outcome{}, err)
+		if stopped == errEnough {
+			stopped = nil
+		}
+		if stopped != nil {
+			yield(outcome{}, stopped)
 		}
 	})
 	said := fmt.Sprintf("%s of %s %s", app.Grouped(done), app.Plural(n, "task was", "tasks were"), m.verb)
-	if c.Context.Err() != nil && done < n {
+	if stopped != nil && c.Context.Err() != nil {
 		return app.Interrupted("%s; run it again for the others", said)
 	}
 	if err == nil {

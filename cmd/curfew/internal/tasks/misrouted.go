@@ -27,7 +27,7 @@ func (m misrouted) add(l inspect.Line) {
 
 // tell says on stderr which of the tasks no live worker takes.
 func (m misrouted) tell(c *cli.Context, q *queue.Queue) error {
-	if len(m) == 0 {
+	if len(m) == 0 || c.Bool("quiet") {
 		return nil
 	}
 	workers, err := inspect.Workers(c.Context, q)
@@ -44,17 +44,12 @@ func (m misrouted) tell(c *cli.Context, q *queue.Queue) error {
 func (m misrouted) sentences(workers []inspect.Worker) []string {
 	crew, counts := inspect.CrewOf(workers), map[string]int64{}
 	for at, n := range m {
-		unserved, nearest, leaving := crew.Unserved(at.queue)
-		unhandled, like := crew.Unhandled(at.queue, at.kind)
-		switch {
-		case len(workers) == 0:
-			counts["no worker lives"] += n
-		case unserved && leaving:
-			counts["the workers that serve queue "+at.queue+" are draining, and take no more tasks"] += n
-		case unserved:
-			counts["no live worker serves queue "+app.PlainWord(at.queue)+maybe(nearest)] += n
-		case unhandled:
-			counts["no live worker that serves queue "+app.PlainWord(at.queue)+" handles the kind "+app.PlainWord(at.kind)+maybe(like)] += n
+		why := cmp.Or(app.Unserved(crew, at.queue), app.Unhandled(crew, at.queue, at.kind))
+		if len(workers) == 0 {
+			why = "no worker lives"
+		}
+		if why != "" {
+			counts[why] += n
 		}
 	}
 	list := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
@@ -66,11 +61,4 @@ func (m misrouted) sentences(workers []inspect.Worker) []string {
 		list = append(list[:most], fmt.Sprintf("… and %d more such queues and kinds: `curfew doctor` names those with tasks in line", len(list)-most))
 	}
 	return list
-}
-
-func maybe(nearest string) string {
-	if nearest == "" {
-		return ""
-	}
-	return " (did you mean " + app.PlainWord(nearest) + "?)"
 }

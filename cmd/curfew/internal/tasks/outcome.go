@@ -32,17 +32,10 @@ type outcome struct {
 var outcomes = app.List[outcome]{
 	ID: func(o outcome) string { return o.ID },
 	Columns: []app.Column[outcome]{
-		{Name: "id", Show: func(o outcome) string { return orDash(o.ID) }},
-		{Name: "status", Show: func(o outcome) string { return orDash(string(o.Status)) }, Paint: func(o outcome) app.Colour { return colourOf(o.Status) }},
+		{Name: "id", Show: func(o outcome) string { return app.OrDash(o.ID) }},
+		{Name: "status", Show: func(o outcome) string { return app.OrDash(string(o.Status)) }, Paint: func(o outcome) app.Colour { return colourOf(o.Status) }},
 		{Name: "what", Show: func(o outcome) string { return plainText(o.Text) }},
 	},
-}
-
-func orDash(word string) string {
-	if word == "" {
-		return "-"
-	}
-	return word
 }
 
 // refused returns the outcome for a task that the command could not change.
@@ -50,7 +43,7 @@ func refused(id string, err error) outcome {
 	o := outcome{ID: id, Text: err.Error(), code: app.ExitFailed}
 	switch {
 	case errors.Is(err, refusal.ErrNotFound):
-		o.Text, o.code = "no such task: the id is wrong, the task is in another namespace, or its retention is over", app.ExitNotFound
+		o.Text, o.code = "no such task: "+app.WhyNoTask, app.ExitNotFound
 	case errors.Is(err, refusal.ErrInvalid), errors.Is(err, refusal.ErrNotEnded), errors.Is(err, refusal.ErrOwnerEnded), errors.Is(err, refusal.ErrConflict), errors.Is(err, refusal.ErrNeeded):
 		var of *refusal.Error
 		if errors.As(err, &of) {
