@@ -495,7 +495,7 @@ func TestEveryCommandWorks(t *testing.T) {
 			if on.claim == "the embedded server" && strings.HasPrefix(l.name, "functions ") || on.claim != "a real Redis" && !l.connects() {
 				continue
 			}
-			name := fmt.Sprintf("works%d", i)
+			name := redistest.Namespace(t)
 			k := badCase{claim: on.claim, out: "any", process: process{gone: (i%2 == 0) == (on.claim == "a real Redis")}}
 			k.args = strings.Fields(l.name)
 			if l.connects() {
