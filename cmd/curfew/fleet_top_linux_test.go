@@ -112,6 +112,7 @@ func TestTopLeavesTheTerminalAsItWas(t *testing.T) {
 	ended, errs = x.run(t.Context(), "top --every 100ms --redis redis://"+server.Addr)
 	x.awaits(t, "0 in line")
 	server.Kill()
+	x.awaits(t, "\r\n! ")
 	x.Type(t, "q")
 	if code := await.Receive(t, ended, "top ends"); code != 0 || errs.Len() > 0 {
 		t.Errorf("without Redis: exit %d, %s", code, errs)
