@@ -254,6 +254,14 @@ type failing struct {
 	differs   map[string]string // what some commands say
 }
 
+// configure changes a setting of a server.
+func configure(t *testing.T, s *redistest.Server, name, value string) {
+	t.Helper()
+	if err := s.Client(t).ConfigSet(t.Context(), name, value).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // badServers starts servers, and returns what is wrong with them. real has a namespace that no case may change.
 func badServers(t *testing.T, real *redistest.Server, ids *strings.Replacer) []failing {
 	t.Helper()
@@ -275,10 +283,10 @@ func badServers(t *testing.T, real *redistest.Server, ids *strings.Replacer) []f
 	}
 	replica := redistest.Start(t, "--replicaof", strings.Replace(real.Addr, ":", " ", 1))
 	locked := redistest.Start(t)
-	locked.Client(t).ConfigSet(t.Context(), "requirepass", secret)
+	configure(t, locked, "requirepass", secret)
 	full := redistest.Start(t)
 	fullIDs := fillNamespace(t, full.Client(t), "curfew")
-	full.Client(t).ConfigSet(t.Context(), "maxmemory", "1")
+	configure(t, full, "maxmemory", "1")
 	saying := func(line string) string {
 		p := faultproxy.Start(t, real.Addr)
 		p.Say(line)
@@ -508,7 +516,7 @@ func TestEveryCommandWorks(t *testing.T) {
 			all = append(all, k)
 		}
 		if on.full {
-			full.Client(t).ConfigSet(t.Context(), "maxmemory", "1")
+			configure(t, full, "maxmemory", "1")
 		}
 		for _, k := range all {
 			b.try(k)
