@@ -23,6 +23,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/faultproxy"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
@@ -350,13 +351,16 @@ func secureServer(t *testing.T) (addr string) {
 		return file
 	}
 	public := write("crt", "CERTIFICATE", certificate.Certificate[0])
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr = free.Addr().String()
-	free.Close()
-	redistest.Start(t, "--tls-port", addr[strings.LastIndex(addr, ":")+1:], "--tls-auth-clients", "no", "--tls-cert-file", public, "--tls-key-file", write("key", "PRIVATE KEY", key), "--tls-ca-cert-file", public)
+	admin := redistest.Start(t, "--tls-auth-clients", "no", "--tls-cert-file", public, "--tls-key-file", write("key", "PRIVATE KEY", key), "--tls-ca-cert-file", public).Client(t)
+	await.Until(t, "Redis listens on a free port", func() bool { // another process may take the port before Redis does
+		free, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return false
+		}
+		addr = free.Addr().String()
+		free.Close()
+		return admin.ConfigSet(t.Context(), "tls-port", addr[strings.LastIndex(addr, ":")+1:]).Err() == nil
+	})
 	return addr
 }
 
