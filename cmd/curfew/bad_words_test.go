@@ -77,7 +77,7 @@ func TestBadWordsAreRefused(t *testing.T) {
 			}
 		}
 	}
-	b.wait(1)
+	b.wait(100)
 	if changed := redistest.Diff(before, redistest.Dump(t, rdb, "")); changed != "" {
 		t.Errorf("something was changed:\n%s", changed)
 	}
