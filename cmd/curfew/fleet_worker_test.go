@@ -10,6 +10,7 @@ import (
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -120,10 +121,6 @@ func TestAgentsThatCanBeFoundAreListed(t *testing.T) {
 		errs != "1 waiting agent was not found: their waits and their children have no limit\n" {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
-	code, out, errs = typing(t, "", "agent ls --look 1 -o jsonl"+at)
-	if code != 0 || !strings.Contains(errs, "look at more with --look") && len(jsonLines(t, out)) < 2 {
-		t.Errorf("exit %d\n%s%s", code, out, errs)
-	}
 	code, out, errs = typing(t, "", "agent get "+limited+" 0-NOBODY"+at)
 	if code != app.ExitNotFound || !strings.Contains(out, limited+" (agent) is WAITING") || row(out, "mode") != "mode all" || row(out, "members") != "members 1" ||
 		row(out, "waits") != "waits for "+limited+".c" || !strings.HasPrefix(row(out, "limit"), "limit 20") || !strings.Contains(errs, "there is no task 0-NOBODY") {
@@ -131,6 +128,21 @@ func TestAgentsThatCanBeFoundAreListed(t *testing.T) {
 	}
 	if e := jsonLines(t, expect(t, 0, "", "agent get "+bounded+" -o json"+at))[0]; e["why"] != "waiting" || e["wait"].(map[string]any)["members"] != 1.0 {
 		t.Errorf("%v", e)
+	}
+}
+
+// With --look 1 one of two agents whose children have a deadline is found.
+func TestAgentsAreLookedForAsFarAsAsked(t *testing.T) {
+	server := redistest.Embedded(t)
+	w := &queuetest.Taker{Q: queuetest.Open(t, server.Client(), queue.Config{}), Worker: "w"}
+	first, second := suspend(t, w, 0, time.Hour), suspend(t, w, 0, 2*time.Hour)
+	at := " --redis redis://" + server.Addr()
+	code, out, errs := typing(t, "", "agent ls --look 1 -o id"+at)
+	if want := "1 waiting agent was not found: it looked at the first deadlines and limits only: look at more with --look\n"; code != 0 || out != first+"\n" || errs != want {
+		t.Errorf("exit %d, %q, %q, want %s and %q", code, out, errs, first, want)
+	}
+	if out := expect(t, 0, "", "agent ls --look 2 -o id"+at); !strings.Contains(out, first+"\n") || !strings.Contains(out, second+"\n") {
+		t.Errorf("with --look 2: %q, want %s and %s", out, first, second)
 	}
 }
 
