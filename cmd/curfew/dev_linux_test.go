@@ -50,6 +50,11 @@ func TestTheFirstMinute(t *testing.T) {
 	if len(lines) == 0 || lines[0] != "go run ./cmd/curfew dev" {
 		t.Errorf("the README begins with %q", lines)
 	}
+	link := exec.Command("go", "run", "./cmd/curfew", "version") // the time that this takes says nothing about the commands
+	link.Dir = "../.."
+	if out, err := link.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	for _, line := range lines {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
