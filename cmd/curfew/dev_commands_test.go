@@ -104,8 +104,7 @@ func TestEveryCommandOnTheServerOfDev(t *testing.T) {
 			t.Errorf("curfew %s: exit %d, stderr %q", args, code, follows.errs.String())
 		}
 	}
-	work := exec.Command(os.Args[0], "work", "--redis", url, "--kind", "render", "--", "cat") // a process, since it starts others
-	work.Env = append(os.Environ(), commandVariable+"=1")
+	work := itself("work --redis " + url + " --kind render -- cat") // a process, since it starts others
 	if err := work.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -125,10 +124,8 @@ func TestDevShowsTheTasksOfOthers(t *testing.T) {
 	t.Parallel()
 	r, url := devServer(t, "--demo --timeout 10ms -o text")
 	port := url[strings.LastIndex(url, ":")+1:]
-	itself := exec.Command(os.Args[0], "enqueue", "hang", "{}", "--timeout", "60ms", "--redis", url)
-	itself.Env = append(os.Environ(), commandVariable+"=1")
 	for name, cmd := range map[string]*exec.Cmd{
-		"curfew":    itself,
+		"curfew":    itself("enqueue hang {} --timeout 60ms --redis " + url),
 		"redis-cli": exec.Command("redis-cli", "-p", port, "FCALL", "curfew_enqueue", "1", "curfew:{0}", "hang", "payload", "{}", "timeout", "60ms"),
 	} {
 		id, err := cmd.Output()

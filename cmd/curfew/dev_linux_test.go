@@ -16,14 +16,6 @@ import (
 	"github.com/curfew-dev/curfew/internal/terminal"
 )
 
-// itself returns the command of this test binary: it needs no build. Its environment has nothing that a terminal sets.
-func itself(args string, env ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], strings.Fields(args)...)
-	cmd.Env = append(os.Environ(), commandVariable+"=1", "TERM=xterm", "NO_COLOR=")
-	cmd.Env = append(cmd.Env, env...)
-	return cmd
-}
-
 // firstCommands returns the commands of the first block of the README.
 func firstCommands(t *testing.T) (lines []string) {
 	t.Helper()
