@@ -157,7 +157,7 @@ func TestHidePayloadsWorksOnEachCommand(t *testing.T) {
 		w.Settle(t, o)
 		ids = append(ids, o.ID)
 	}
-	if err := q.Client().XAdd(t.Context(), xadd(q.EventsKey(0), "note", "s3cret")).Err(); err != nil {
+	if err := q.Client().XAdd(t.Context(), &redis.XAddArgs{Stream: q.EventsKey(0), Values: []any{"note", "s3cret"}}).Err(); err != nil {
 		t.Fatal(err)
 	}
 	commands := []string{"ls -o wide", "ls -o json", "ls -o jsonl", "export", "events", "events -o json"}
@@ -175,10 +175,6 @@ func TestHidePayloadsWorksOnEachCommand(t *testing.T) {
 			t.Errorf("%s --hide-payloads prints\n%s", args, out)
 		}
 	}
-}
-
-func xadd(stream, field, value string) *redis.XAddArgs {
-	return &redis.XAddArgs{Stream: stream, Values: []any{field, value}}
 }
 
 // prints runs a command that must succeed and may say something on stderr, and returns its output.

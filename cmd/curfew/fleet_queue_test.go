@@ -106,7 +106,7 @@ func TestAQueueThatDoesNotExistIsNotControlled(t *testing.T) {
 }
 
 func TestControlsOfAQueueComeAndGo(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, rdb redisClient) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{Namespace: "shop", Partitions: 2})
 		queuetest.Enqueue(t, q, queue.Task{Queue: "mail"})
 		at := " --namespace shop --redis " + urlOf(rdb)
@@ -256,9 +256,6 @@ func manyQueues(t *testing.T, q *queue.Queue, n int) {
 		t.Fatal(err)
 	}
 }
-
-// redisClient is what redistest.Both gives.
-type redisClient = redis.UniversalClient
 
 // urlOf returns the URL of the server of a client.
 func urlOf(rdb redis.UniversalClient) string {
