@@ -39,7 +39,7 @@ type use struct {
 	claims  bool   // it needs the rights of a producer or more, channels included
 	stores  bool   // a Redis that is full refuses it
 	daemon  bool   // it runs until it is interrupted
-	waits   bool   // a daemon that goes on while Redis is away, and says so
+	waits   bool   // a daemon that keeps running while Redis is away, and logs that
 	reports bool   // it reports what is wrong with the server on stdout, and fails
 	server  bool   // it is about the whole server
 	slow    bool   // it measures, or keeps time: other tests show that it works
@@ -458,7 +458,7 @@ func (b *badCases) tryFailing(l leaf, f failing, ids *strings.Replacer) {
 	if strings.HasPrefix(f.want, "ACL SETUSER nobody") && l.server {
 		k.want = "the Redis user lacks a right"
 	}
-	if l.waits && f.passes { // it goes on until it is told to end
+	if l.waits && f.passes { // it runs until it is interrupted
 		k.code, k.want, k.signal, k.said = 0, "trying again", syscall.SIGTERM, "trying again"
 	}
 	b.try(k)

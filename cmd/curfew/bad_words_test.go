@@ -236,7 +236,7 @@ func TestNoHelpTellsThePassword(t *testing.T) {
 	b.wait(10)
 }
 
-// A command that changes many tasks goes on when nobody reads its output any more.
+// A command that changes many tasks continues after the reader of its output has ended.
 func TestABatchGoesOnWithoutAReader(t *testing.T) {
 	t.Parallel()
 	q, url := namespace(t, 0)

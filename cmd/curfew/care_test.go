@@ -71,7 +71,7 @@ func TestDoctorExitsByTheWorstFinding(t *testing.T) {
 	}
 }
 
-// A user without rights is told which, and nobody is told the password.
+// Doctor names the rights that a user lacks. It never prints the password.
 func TestDoctorOfAUserWithoutRights(t *testing.T) {
 	server := redistest.Start(t)
 	admin := server.Client(t)

@@ -130,7 +130,7 @@ func TestNamespaceSettingsAreChanged(t *testing.T) {
 	}
 	expect(t, 1, "`curfew namespace set shop` changes the other settings", "namespace create shop --events all"+url)
 
-	// A user who may not load functions is told what to run.
+	// For a user who may not load functions, a note says what to run.
 	admin := server.Client(t)
 	admin.FunctionFlush(t.Context())
 	if err := admin.Do(t.Context(), "ACL", "SETUSER", "producer", "on", ">secret", "~*", "&*", "+@all", "-function").Err(); err != nil {

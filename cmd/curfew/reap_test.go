@@ -119,7 +119,7 @@ func TestReapWaitsForItsServer(t *testing.T) {
 	}
 }
 
-// Two run at once. One of them ends, and the other goes on.
+// Two reapers run at once. One of them ends, and the other continues.
 func TestTwoReapTogether(t *testing.T) {
 	server := redistest.Start(t)
 	q := queuetest.Open(t, server.Client(t), queue.Config{})

@@ -91,7 +91,7 @@ func TestFsckAsksBeforeItRepairsMuch(t *testing.T) {
 	}
 }
 
-// A user who may only read is told which right is missing, and nothing changes.
+// A user who may only read gets an error that names the missing right, and nothing changes.
 func TestFsckRepairsNothingWithoutTheRights(t *testing.T) {
 	server := redistest.Start(t)
 	admin := server.Client(t)

@@ -241,7 +241,7 @@ func TestAKilledWorkerLeavesNoProcess(t *testing.T) {
 	}
 }
 
-// A worker that stands still loses its lease, and another worker gets the task. When the first one goes on, its
+// A worker that is stopped loses its lease, and another worker gets the task. When the first one continues, its
 // command is ended, and its result does not count.
 func TestACommandEndsWhenItsLeaseIsLost(t *testing.T) {
 	t.Parallel()
