@@ -34,6 +34,11 @@ func (x topTerminal) screen() string {
 
 func (x topTerminal) awaits(t *testing.T, words ...string) {
 	t.Helper()
+	defer func() {
+		if t.Failed() {
+			t.Logf("the screen shows\n%s", x.screen())
+		}
+	}()
 	await.Until(t, fmt.Sprintf("the screen shows %q", words), func() bool {
 		shown := x.screen()
 		for _, w := range words {
