@@ -23,6 +23,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/faultproxy"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
@@ -38,7 +39,7 @@ type use struct {
 	claims  bool   // it needs the rights of a producer or more, channels included
 	stores  bool   // a Redis that is full refuses it
 	daemon  bool   // it runs until it is interrupted
-	waits   bool   // a daemon that goes on while Redis is away, and says so
+	waits   bool   // a daemon that keeps running while Redis is away, and logs that
 	reports bool   // it reports what is wrong with the server on stdout, and fails
 	server  bool   // it is about the whole server
 	slow    bool   // it measures, or keeps time: other tests show that it works
@@ -255,6 +256,14 @@ type failing struct {
 	differs   map[string]string // what some commands say
 }
 
+// configure changes a setting of a server.
+func configure(t *testing.T, s *redistest.Server, name, value string) {
+	t.Helper()
+	if err := s.Client(t).ConfigSet(t.Context(), name, value).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // badServers starts servers, and returns what is wrong with them. real has a namespace that no case may change.
 func badServers(t *testing.T, real *redistest.Server, ids *strings.Replacer) []failing {
 	t.Helper()
@@ -276,10 +285,10 @@ func badServers(t *testing.T, real *redistest.Server, ids *strings.Replacer) []f
 	}
 	replica := redistest.Start(t, "--replicaof", strings.Replace(real.Addr, ":", " ", 1))
 	locked := redistest.Start(t)
-	locked.Client(t).ConfigSet(t.Context(), "requirepass", secret)
+	configure(t, locked, "requirepass", secret)
 	full := redistest.Start(t)
 	fullIDs := fillNamespace(t, full.Client(t), "curfew")
-	full.Client(t).ConfigSet(t.Context(), "maxmemory", "1")
+	configure(t, full, "maxmemory", "1")
 	saying := func(line string) string {
 		p := faultproxy.Start(t, real.Addr)
 		p.Say(line)
@@ -343,13 +352,16 @@ func secureServer(t *testing.T) (addr string) {
 		return file
 	}
 	public := write("crt", "CERTIFICATE", certificate.Certificate[0])
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr = free.Addr().String()
-	free.Close()
-	redistest.Start(t, "--tls-port", addr[strings.LastIndex(addr, ":")+1:], "--tls-auth-clients", "no", "--tls-cert-file", public, "--tls-key-file", write("key", "PRIVATE KEY", key), "--tls-ca-cert-file", public)
+	admin := redistest.Start(t, "--tls-auth-clients", "no", "--tls-cert-file", public, "--tls-key-file", write("key", "PRIVATE KEY", key), "--tls-ca-cert-file", public).Client(t)
+	await.Until(t, "Redis listens on a free port", func() bool { // another process may take the port before Redis does
+		free, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return false
+		}
+		addr = free.Addr().String()
+		free.Close()
+		return admin.ConfigSet(t.Context(), "tls-port", addr[strings.LastIndex(addr, ":")+1:]).Err() == nil
+	})
 	return addr
 }
 
@@ -447,7 +459,7 @@ func (b *badCases) tryFailing(l leaf, f failing, ids *strings.Replacer) {
 	if strings.HasPrefix(f.want, "ACL SETUSER nobody") && l.server {
 		k.want = "the Redis user lacks a right"
 	}
-	if l.waits && f.passes { // it goes on until it is told to end
+	if l.waits && f.passes { // it runs until it is interrupted
 		k.code, k.want, k.signal, k.said = 0, "trying again", syscall.SIGTERM, "trying again"
 	}
 	b.try(k)
@@ -496,7 +508,7 @@ func TestEveryCommandWorks(t *testing.T) {
 			if on.claim == "the embedded server" && strings.HasPrefix(l.name, "functions ") || on.claim != "a real Redis" && !l.connects() {
 				continue
 			}
-			name := fmt.Sprintf("works%d", i)
+			name := redistest.Namespace(t)
 			k := badCase{claim: on.claim, out: "any", process: process{gone: (i%2 == 0) == (on.claim == "a real Redis")}}
 			k.args = strings.Fields(l.name)
 			if l.connects() {
@@ -509,7 +521,7 @@ func TestEveryCommandWorks(t *testing.T) {
 			all = append(all, k)
 		}
 		if on.full {
-			full.Client(t).ConfigSet(t.Context(), "maxmemory", "1")
+			configure(t, full, "maxmemory", "1")
 		}
 		for _, k := range all {
 			b.try(k)

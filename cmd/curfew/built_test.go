@@ -47,6 +47,14 @@ func removeBuilt() {
 	}
 }
 
+// itself returns the command of this test binary: it needs no build. Its environment has nothing that a terminal sets.
+func itself(args string, env ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], strings.Fields(args)...)
+	cmd.Env = append(os.Environ(), commandVariable+"=1", "TERM=xterm", "NO_COLOR=")
+	cmd.Env = append(cmd.Env, env...)
+	return cmd
+}
+
 // process is a run of the built command.
 type process struct {
 	args  []string

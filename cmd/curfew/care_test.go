@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,7 @@ import (
 )
 
 func TestDoctorExitsByTheWorstFinding(t *testing.T) {
-	server := redistest.Start(t, "--appendonly", "yes")
+	server := redistest.Start(t, "--appendonly", "yes", "--slowlog-log-slower-than", "-1") // a slow call would stay in the log
 	url := "redis://" + server.Addr
 	rdb := server.Client(t)
 	q := queuetest.Open(t, rdb, queue.Config{})
@@ -55,10 +56,13 @@ func TestDoctorExitsByTheWorstFinding(t *testing.T) {
 		if row.beforehand != nil {
 			row.beforehand()
 		}
-		code, out, errs := curfew(t, append(strings.Fields(row.args), "--redis", url)...)
-		if code != row.code || !strings.Contains(out, row.out) || !strings.Contains(errs, row.errs) || (row.errs == "") != (errs == "") || row.quietOut && out != "" {
-			t.Errorf("curfew %s: exit %d, stdout %q, stderr %q; want exit %d, %q and %q", row.args, code, out, errs, row.code, row.out, row.errs)
-		}
+		oneInTime(t, func() error { // doctor warns of calls that a busy machine makes slow
+			code, out, errs := curfew(t, append(strings.Fields(row.args), "--redis", url)...)
+			if code != row.code || !strings.Contains(out, row.out) || !strings.Contains(errs, row.errs) || (row.errs == "") != (errs == "") || row.quietOut && out != "" {
+				return fmt.Errorf("curfew %s: exit %d, stdout %q, stderr %q; want exit %d, %q and %q", row.args, code, out, errs, row.code, row.out, row.errs)
+			}
+			return nil
+		})
 	}
 	_, out, _ := curfew(t, "doctor", "--redis", url, "-o", "json")
 	var found []map[string]string
@@ -67,7 +71,7 @@ func TestDoctorExitsByTheWorstFinding(t *testing.T) {
 	}
 }
 
-// A user without rights is told which, and nobody is told the password.
+// Doctor names the rights that a user lacks. It never prints the password.
 func TestDoctorOfAUserWithoutRights(t *testing.T) {
 	server := redistest.Start(t)
 	admin := server.Client(t)

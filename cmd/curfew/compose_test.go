@@ -109,7 +109,7 @@ func readDockerfile(t *testing.T) (stages []stage) {
 	return stages
 }
 
-// words reads the JSON of an instruction, behind what is before it.
+// words returns the JSON array in an instruction. It ignores the text before the array.
 func words(t *testing.T, value string) (list []string) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(value[strings.IndexByte(value, '['):]), &list); err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // oneInTime fails the test unless one of three tries keeps a promise about time. A busy machine can stop a process for longer than is
-// promised, which no program can make up for. What is too slow by itself is too slow each time.
+// promised, and no program can prevent that. Code that is itself too slow fails all three tries.
 func oneInTime(t *testing.T, try func() error) {
 	t.Helper()
 	var err error

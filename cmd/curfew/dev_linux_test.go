@@ -16,14 +16,6 @@ import (
 	"github.com/curfew-dev/curfew/internal/terminal"
 )
 
-// itself returns the command of this test binary: it needs no build. Its environment has nothing that a terminal sets.
-func itself(args string, env ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], strings.Fields(args)...)
-	cmd.Env = append(os.Environ(), commandVariable+"=1", "TERM=xterm", "NO_COLOR=")
-	cmd.Env = append(cmd.Env, env...)
-	return cmd
-}
-
 // firstCommands returns the commands of the first block of the README.
 func firstCommands(t *testing.T) (lines []string) {
 	t.Helper()
@@ -49,6 +41,11 @@ func TestTheFirstMinute(t *testing.T) {
 	lines := firstCommands(t)
 	if len(lines) == 0 || lines[0] != "go run ./cmd/curfew dev" {
 		t.Errorf("the README begins with %q", lines)
+	}
+	link := exec.Command("go", "run", "./cmd/curfew", "version") // the time that this takes says nothing about the commands
+	link.Dir = "../.."
+	if out, err := link.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, line := range lines {
 		t.Run(line, func(t *testing.T) {

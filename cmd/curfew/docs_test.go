@@ -25,7 +25,7 @@ func TestEachHelpHasAnInvocationAndPlainSentences(t *testing.T) {
 			continue
 		}
 		commands++
-		_, about, _ := strings.Cut(text, "\n\n") // behind the sentence and the usage
+		_, about, _ := strings.Cut(text, "\n\n") // after the sentence and the usage
 		invocations := len(regexp.MustCompile(`(?m)^    .*\bcurfew `+name+`\b`).FindAllString(text, -1))
 		if !strings.Contains(page, "# curfew "+name+" ") {
 			invocations-- // the usage of a command that is no group

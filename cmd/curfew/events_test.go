@@ -125,7 +125,7 @@ func TestFollowPrintsNewEventsUntilItIsInterrupted(t *testing.T) {
 	}
 	interrupt()
 	if lines.Scan() {
-		t.Errorf("last %s, and the cursor was told before", lines.Text())
+		t.Errorf("got %s, want no more lines: the cursor is already printed", lines.Text())
 	}
 	select {
 	case code := <-ended:

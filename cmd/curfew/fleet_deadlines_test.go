@@ -17,8 +17,8 @@ func TestDeadlinesAreCounted(t *testing.T) {
 		t.Errorf("without deadlines: %q", out)
 	}
 	for name, spans := range map[string][]time.Duration{
-		"mail":   {65 * time.Second, 66 * time.Second, 67 * time.Second, 250 * time.Second},
-		"render": {185 * time.Second, 2 * time.Hour},
+		"mail":   {115 * time.Second, 116 * time.Second, 117 * time.Second, 295 * time.Second},
+		"render": {235 * time.Second, 2 * time.Hour},
 	} {
 		for _, d := range spans {
 			queuetest.Enqueue(t, q, queue.Task{Queue: name, Timeout: d})

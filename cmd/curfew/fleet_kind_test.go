@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
@@ -59,7 +61,7 @@ func TestKindsAreListedWithTheirEndsAndDefaults(t *testing.T) {
 
 // A default that is not named stays as it is.
 func TestDefaultsOfAKindAreSetOneByOne(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, rdb redisClient) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{Namespace: "shop", Partitions: 2})
 		at := " --namespace shop --redis " + urlOf(rdb)
 		all := "--timeout 1m --queue-timeout 20s --attempt-timeout 10s --on-timeout retry --on-deadline fail --warn-percent 80 --cancel-grace 2s --timeout-grace 1s " +

@@ -130,7 +130,7 @@ func TestNamespaceSettingsAreChanged(t *testing.T) {
 	}
 	expect(t, 1, "`curfew namespace set shop` changes the other settings", "namespace create shop --events all"+url)
 
-	// A user who may not load functions is told what to run.
+	// For a user who may not load functions, a note says what to run.
 	admin := server.Client(t)
 	admin.FunctionFlush(t.Context())
 	if err := admin.Do(t.Context(), "ACL", "SETUSER", "producer", "on", ">secret", "~*", "&*", "+@all", "-function").Err(); err != nil {
@@ -157,7 +157,7 @@ func TestHidePayloadsWorksOnEachCommand(t *testing.T) {
 		w.Settle(t, o)
 		ids = append(ids, o.ID)
 	}
-	if err := q.Client().XAdd(t.Context(), xadd(q.EventsKey(0), "note", "s3cret")).Err(); err != nil {
+	if err := q.Client().XAdd(t.Context(), &redis.XAddArgs{Stream: q.EventsKey(0), Values: []any{"note", "s3cret"}}).Err(); err != nil {
 		t.Fatal(err)
 	}
 	commands := []string{"ls -o wide", "ls -o json", "ls -o jsonl", "export", "events", "events -o json"}
@@ -175,10 +175,6 @@ func TestHidePayloadsWorksOnEachCommand(t *testing.T) {
 			t.Errorf("%s --hide-payloads prints\n%s", args, out)
 		}
 	}
-}
-
-func xadd(stream, field, value string) *redis.XAddArgs {
-	return &redis.XAddArgs{Stream: stream, Values: []any{field, value}}
 }
 
 // prints runs a command that must succeed and may say something on stderr, and returns its output.

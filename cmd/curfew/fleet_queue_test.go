@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -105,7 +106,7 @@ func TestAQueueThatDoesNotExistIsNotControlled(t *testing.T) {
 }
 
 func TestControlsOfAQueueComeAndGo(t *testing.T) {
-	redistest.Both(t, func(t *testing.T, rdb redisClient) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		q := queuetest.Open(t, rdb, queue.Config{Namespace: "shop", Partitions: 2})
 		queuetest.Enqueue(t, q, queue.Task{Queue: "mail"})
 		at := " --namespace shop --redis " + urlOf(rdb)
@@ -201,7 +202,7 @@ func TestWrongUseOfQueueCommandsSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// 5,000 queues are listed in ten calls.
+// The number of calls does not grow with the number of queues: 5,000 are listed in at most 60.
 func TestTheCostOfAListOfQueuesIsBounded(t *testing.T) {
 	server := redistest.Start(t)
 	rdb := server.Client(t)
@@ -211,24 +212,25 @@ func TestTheCostOfAListOfQueuesIsBounded(t *testing.T) {
 	began := time.Now()
 	_, out, errs := typing(t, "", "queue ls --redis redis://"+server.Addr)
 	took := time.Since(began)
-	n, busy := commands(t, rdb).since(before)
-	t.Logf("5,000 queues: %d commands, %d us of Redis, %v", n, busy, took)
-	if lines := strings.Count(out, "\n"); lines != 5001 || n > 60 || errs != "no worker lives: 5,000 tasks are in line\n" {
-		t.Errorf("%d lines in %d commands, want a heading and 5,000", lines, n)
+	s := commands(t, rdb).since(before)
+	t.Logf("5,000 queues: %d commands, %d reads, %d us of Redis, %v", s.calls, s.reads, s.usec, took)
+	if lines := strings.Count(out, "\n"); lines != 5001 || max(s.calls, s.reads) > 60 || errs != "no worker lives: 5,000 tasks are in line\n" {
+		t.Errorf("%d lines in %d commands and %d reads, want a heading and 5,000 in at most 60", lines, s.calls, s.reads)
 	}
 }
 
-// spent is how many commands clients have sent, and for how many us Redis worked on them.
-type spent struct{ calls, usec int }
+// spent is how many commands clients have sent, for how many us Redis worked on them, and how often it read from a connection.
+type spent struct{ calls, usec, reads int }
 
-func (s spent) since(before spent) (calls, usec int) {
-	return s.calls - before.calls, s.usec - before.usec
+func (s spent) since(before spent) spent {
+	return spent{s.calls - before.calls, s.usec - before.usec, s.reads - before.reads}
 }
 
-// commands returns what was spent. It leaves out the commands that scripts call, whose time is that of the script.
+// commands returns what was spent. The calls are of the commands that these tests know, since Redis also counts those of scripts, whose
+// time is that of the script. The reads are of all commands: they show one that is not in the list.
 func commands(t *testing.T, rdb redis.UniversalClient) (sum spent) {
 	t.Helper()
-	info, err := rdb.InfoMap(t.Context(), "commandstats").Result()
+	info, err := rdb.InfoMap(t.Context(), "commandstats", "stats").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,6 +238,9 @@ func commands(t *testing.T, rdb redis.UniversalClient) (sum spent) {
 		var s spent
 		fmt.Sscanf(info["Commandstats"]["cmdstat_"+name], "calls=%d,usec=%d", &s.calls, &s.usec)
 		sum.calls, sum.usec = sum.calls+s.calls, sum.usec+s.usec
+	}
+	if sum.reads, err = strconv.Atoi(info["Stats"]["total_reads_processed"]); err != nil {
+		t.Fatal(err)
 	}
 	return sum
 }
@@ -251,9 +256,6 @@ func manyQueues(t *testing.T, q *queue.Queue, n int) {
 		t.Fatal(err)
 	}
 }
-
-// redisClient is what redistest.Both gives.
-type redisClient = redis.UniversalClient
 
 // urlOf returns the URL of the server of a client.
 func urlOf(rdb redis.UniversalClient) string {

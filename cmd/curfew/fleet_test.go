@@ -1,13 +1,13 @@
 package main
 
 import (
-	"context"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -53,12 +53,16 @@ func TestTheExamplesInTheHelpOfFleetCommandsWork(t *testing.T) {
 			if !strings.HasPrefix(e[1], name) {
 				t.Errorf("the help of %s has the example %s", name, e[1])
 			}
-			if slices.Contains(args, "--wait") {
-				time.AfterFunc(200*time.Millisecond, func() { // the worker says goodbye
-					for p := range q.Partitions() {
-						q.Attempts().Heartbeat(context.Background(), p, "w1", 0, 1, nil)
-					}
-				})
+			if slices.Contains(args, "--wait") { // w1 comes again, is asked to stop, and then says goodbye
+				goodbye(t, q, "w1")
+				lives(t, q, "w1", queue.WorkerRunning, "")
+				r := start(t, strings.Join(append(args, "--redis", url), " "))
+				awaitAsked(t, q, "w1")
+				goodbye(t, q, "w1")
+				if code := await.Receive(t, r.ended, "the end of "+e[1]); code != 0 || r.errs.String() != "" {
+					t.Errorf("curfew %s: exit %d, %q", e[1], code, r.errs.String())
+				}
+				continue
 			}
 			if code, out, errs := curfew(t, append(args, "--redis", url)...); code != 0 || errs != "" {
 				t.Errorf("curfew %s: exit %d, %q, %q", e[1], code, out, errs)

@@ -1,30 +1,18 @@
 package main
 
 import (
-	"bytes"
-	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
-
-// describe gives a worker a lease, and stores what it says of itself.
-func describe(t *testing.T, q *queue.Queue, worker, about string) {
-	t.Helper()
-	if _, err := q.Attempts().Fetch(t.Context(), 0, worker, queue.Ask{Seq: 1, Lease: time.Minute}); err != nil {
-		t.Fatal(err)
-	}
-	if about != "" {
-		if err := q.Attempts().Describe(t.Context(), 0, worker, queue.WorkerRunning, about); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 func TestWorkersAreListed(t *testing.T) {
 	q, url := namespace(t, 0)
@@ -32,9 +20,9 @@ func TestWorkersAreListed(t *testing.T) {
 	if out := expect(t, 0, "", "worker ls"+at); out != "" {
 		t.Errorf("without workers: %q", out)
 	}
-	describe(t, q, "w1", `{"name":"mail","host":"h\u001b[2J","pid":7,"concurrency":5,"queues":{"mail":3,"default":1},"kinds":["send","k\u001b"],"started_at":1700000000000}`)
-	describe(t, q, "w2", "")
-	describe(t, q, "w3", `{"strict":["b","a"],"concurrency":1}`)
+	lives(t, q, "w1", queue.WorkerRunning, `{"name":"mail","host":"h\u001b[2J","pid":7,"concurrency":5,"queues":{"mail":3,"default":1},"kinds":["send","k\u001b"],"started_at":1700000000000}`)
+	lives(t, q, "w2", queue.WorkerRunning, "")
+	lives(t, q, "w3", queue.WorkerRunning, `{"strict":["b","a"],"concurrency":1}`)
 	out := expect(t, 0, "", "worker ls"+at)
 	want := "worker state running queues kinds\nw1 running 0/5 default=1,mail=3 send,\"k\\x1b\"\nw2 - 0 - -\nw3 running 0/1 b,a -"
 	if squeeze(out) != want {
@@ -56,10 +44,29 @@ func TestWorkersAreListed(t *testing.T) {
 	}
 }
 
+// awaitAsked waits until a worker is asked to stop.
+func awaitAsked(t *testing.T, q *queue.Queue, worker string) {
+	t.Helper()
+	await.Until(t, worker+" is asked to stop", func() bool {
+		workers, err := inspect.Workers(t.Context(), q)
+		return err == nil && slices.ContainsFunc(workers, func(w inspect.Worker) bool { return w.ID == worker && !w.StopAsked.IsZero() })
+	})
+}
+
+// goodbye ends the leases of a worker.
+func goodbye(t *testing.T, q *queue.Queue, worker string) {
+	t.Helper()
+	for p := range q.Partitions() {
+		if _, err := q.Attempts().Heartbeat(t.Context(), p, worker, 0, 1, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestAWorkerIsDrained(t *testing.T) {
 	q, url := namespace(t, 0)
 	at := " --redis " + url
-	describe(t, q, "w1", "")
+	lives(t, q, "w1", queue.WorkerRunning, "")
 	expect(t, app.ExitNotFound, `there is no worker "w2" in this namespace (did you mean w1?): `+"`curfew worker ls` lists those that have a lease", "worker drain w2"+at)
 	expect(t, app.ExitUsage, "must be one word", "worker drain \x1b"+at)
 	if out := expect(t, 0, "", "worker drain w1"+at); out != "w1  asked to stop\n" {
@@ -70,27 +77,19 @@ func TestAWorkerIsDrained(t *testing.T) {
 	}
 	expect(t, app.ExitTimedOut, "w1 was asked to stop, and is not gone after 100ms", "worker drain w1 --wait --timeout 100ms"+at)
 
-	ctx, interrupt := context.WithCancel(t.Context())
-	var errs bytes.Buffer
-	ended := make(chan int, 1)
-	go func() {
-		ended <- run(ctx, append([]string{"curfew"}, strings.Fields("worker drain w1 --wait"+at)...), &bytes.Buffer{}, &errs)
-	}()
-	time.AfterFunc(100*time.Millisecond, interrupt)
-	if code := await.Receive(t, ended, "the command ends"); code != app.ExitInterrupted || !strings.Contains(errs.String(), "interrupted") {
-		t.Errorf("an interrupt: exit %d, %s", code, &errs)
+	lives(t, q, "w3", queue.WorkerRunning, "")
+	r := start(t, "worker drain w3 --wait"+at)
+	awaitAsked(t, q, "w3")
+	r.interrupt()
+	if code := await.Receive(t, r.ended, "the command ends"); code != app.ExitInterrupted || !strings.Contains(r.errs.String(), "w3 was asked to stop, and is not gone yet") {
+		t.Errorf("an interrupt: exit %d, %s", code, &r.errs.text)
 	}
-
-	var out bytes.Buffer
-	go func() {
-		ended <- run(t.Context(), append([]string{"curfew"}, strings.Fields("worker drain w1 --wait -o json"+at)...), &out, &errs)
-	}()
-	if _, err := q.Attempts().Heartbeat(t.Context(), 0, "w1", 0, 1, nil); err != nil { // goodbye
-		t.Fatal(err)
-	}
-	// The goodbye may be before the request: then there is no worker to drain.
-	if code := await.Receive(t, ended, "the command ends"); code == 0 && jsonLines(t, out.String())[0]["state"] != "gone" || code != 0 && code != app.ExitNotFound {
-		t.Errorf("exit %d, %q, %s", code, &out, &errs)
+	lives(t, q, "w4", queue.WorkerRunning, "")
+	r = start(t, "worker drain w4 --wait -o json"+at)
+	awaitAsked(t, q, "w4")
+	goodbye(t, q, "w4")
+	if code := await.Receive(t, r.ended, "the command ends"); code != 0 || jsonLines(t, r.out.String())[0]["state"] != "gone" {
+		t.Errorf("exit %d, %q, %s", code, r.out.String(), &r.errs.text)
 	}
 }
 
@@ -122,10 +121,6 @@ func TestAgentsThatCanBeFoundAreListed(t *testing.T) {
 		errs != "1 waiting agent was not found: their waits and their children have no limit\n" {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
-	code, out, errs = typing(t, "", "agent ls --look 1 -o jsonl"+at)
-	if code != 0 || !strings.Contains(errs, "look at more with --look") && len(jsonLines(t, out)) < 2 {
-		t.Errorf("exit %d\n%s%s", code, out, errs)
-	}
 	code, out, errs = typing(t, "", "agent get "+limited+" 0-NOBODY"+at)
 	if code != app.ExitNotFound || !strings.Contains(out, limited+" (agent) is WAITING") || row(out, "mode") != "mode all" || row(out, "members") != "members 1" ||
 		row(out, "waits") != "waits for "+limited+".c" || !strings.HasPrefix(row(out, "limit"), "limit 20") || !strings.Contains(errs, "there is no task 0-NOBODY") {
@@ -133,6 +128,21 @@ func TestAgentsThatCanBeFoundAreListed(t *testing.T) {
 	}
 	if e := jsonLines(t, expect(t, 0, "", "agent get "+bounded+" -o json"+at))[0]; e["why"] != "waiting" || e["wait"].(map[string]any)["members"] != 1.0 {
 		t.Errorf("%v", e)
+	}
+}
+
+// With --look 1 one of two agents whose children have a deadline is found.
+func TestAgentsAreLookedForAsFarAsAsked(t *testing.T) {
+	server := redistest.Embedded(t)
+	w := &queuetest.Taker{Q: queuetest.Open(t, server.Client(), queue.Config{}), Worker: "w"}
+	first, second := suspend(t, w, 0, time.Hour), suspend(t, w, 0, 2*time.Hour)
+	at := " --redis redis://" + server.Addr()
+	code, out, errs := typing(t, "", "agent ls --look 1 -o id"+at)
+	if want := "1 waiting agent was not found: it looked at the first deadlines and limits only: look at more with --look\n"; code != 0 || out != first+"\n" || errs != want {
+		t.Errorf("exit %d, %q, %q, want %s and %q", code, out, errs, first, want)
+	}
+	if out := expect(t, 0, "", "agent ls --look 2 -o id"+at); !strings.Contains(out, first+"\n") || !strings.Contains(out, second+"\n") {
+		t.Errorf("with --look 2: %q, want %s and %s", out, first, second)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -16,13 +17,6 @@ import (
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
-
-// asked runs the command with a text on stdin.
-func asked(ctx context.Context, stdin string, args ...string) (code int, out, errs string) {
-	var stdout, stderr bytes.Buffer
-	code = runWith(ctx, append([]string{"curfew"}, args...), strings.NewReader(stdin), &stdout, &stderr)
-	return code, stdout.String(), stderr.String()
-}
 
 func TestFsckRepairs(t *testing.T) {
 	q, url := namespace(t, 0)
@@ -84,19 +78,20 @@ func TestFsckAsksBeforeItRepairsMuch(t *testing.T) {
 		{"fsck --repair", "y\n", app.ExitFailed, "nothing was repaired: y is not the number of findings, 1,001"},
 		{"fsck --repair -o id", "1,001\n", 0, " is sound"},
 	} {
-		code, out, errs := asked(ctx, row.stdin, append(strings.Fields(row.args), "--redis", url)...)
+		code, out, errs := typing(t, row.stdin, row.args+" --redis "+url)
 		if code != row.code || !strings.Contains(errs, row.errs) || (code == 0) != (out != "") {
 			t.Errorf("curfew %s < %q: exit %d, stdout %.100q, stderr %q, want exit %d and %q", row.args, row.stdin, code, out, errs, row.code, row.errs)
 		}
 	}
 	interrupted, cancel := context.WithCancel(ctx)
 	cancel()
-	if code, _, errs := asked(interrupted, "", "fsck", "--repair", "--redis", url); code != 130 {
-		t.Errorf("interrupted: exit %d, %s", code, errs)
+	var errs bytes.Buffer
+	if code := runWith(interrupted, strings.Fields("curfew fsck --repair --redis "+url), strings.NewReader(""), io.Discard, &errs); code != app.ExitInterrupted {
+		t.Errorf("interrupted: exit %d, %s", code, &errs)
 	}
 }
 
-// A user who may only read is told which right is missing, and nothing changes.
+// A user who may only read gets an error that names the missing right, and nothing changes.
 func TestFsckRepairsNothingWithoutTheRights(t *testing.T) {
 	server := redistest.Start(t)
 	admin := server.Client(t)

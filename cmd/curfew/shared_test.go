@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -118,12 +117,10 @@ func TestColoursAreForTerminals(t *testing.T) {
 
 // A server that accepts connections and says nothing, and one that is not there.
 func TestACommandGivesUpOnASilentServer(t *testing.T) {
-	quiet, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer quiet.Close()
-	for name, url := range map[string]string{"silent": "redis://" + quiet.Addr().String(), "away": "redis://127.0.0.1:1"} {
+	for name, server := range map[string]struct{ addr, want string }{
+		"silent": {silent(t, func() {}), "has not answered for 100ms"},
+		"away":   {nobody, "connection refused"},
+	} {
 		for _, args := range [][]string{{"ls"}, {"namespace", "ls"}, {"queue", "ls"}, {"enqueue", "k", "1"}, {"doctor"}, {"export"}} {
 			t.Run(name+" "+strings.Join(args, " "), func(t *testing.T) {
 				t.Parallel()
@@ -132,11 +129,11 @@ func TestACommandGivesUpOnASilentServer(t *testing.T) {
 				var errs bytes.Buffer
 				go func() {
 					defer close(ended)
-					code = run(t.Context(), append(append([]string{"curfew"}, args...), "--redis", url, "--request-timeout", "100ms"), &bytes.Buffer{}, &errs)
+					code = run(t.Context(), append(append([]string{"curfew"}, args...), "--redis", "redis://"+server.addr, "--request-timeout", "100ms"), &bytes.Buffer{}, &errs)
 				}()
 				await.Receive(t, ended, "the end of the command")
-				if code != app.ExitUnreachable || strings.Count(errs.String(), "\n") != 1 {
-					t.Errorf("exit %d, %q", code, errs.String())
+				if code != app.ExitUnreachable || strings.Count(errs.String(), "\n") != 1 || !strings.Contains(errs.String(), server.want) {
+					t.Errorf("exit %d, %q, want %q", code, errs.String(), server.want)
 				}
 			})
 		}

@@ -164,7 +164,7 @@ func TestABatchIsEnqueuedWholeOrNotAtAll(t *testing.T) {
 	if told := jsonLines(t, out); code != app.ExitFailed || len(told) != 2 || told[1]["id"] != "0-GOOD2" || !strings.Contains(errs, "line 3: ") || !strings.Contains(errs, "2 bad lines were skipped, and the others are enqueued") {
 		t.Errorf("--skip-bad: exit %d, %s, %s", code, out, errs)
 	}
-	// What only Redis refuses is told by its line, and the others are stored.
+	// An error names the line of a task that only Redis refuses, and the others are stored.
 	code, out, errs = command(t, url, `{"kind":"k","deadline_at":5000000}`+"\n"+`{"kind":"k","id":"0-GOOD3"}`, "enqueue", "--batch", "-", "-o", "json")
 	if code != app.ExitFailed || !strings.Contains(errs, "line 1: deadline_at is in the past") || !strings.Contains(out, `[{"id":"0-GOOD3","new":true}]`) {
 		t.Errorf("exit %d, %s, %s", code, out, errs)
@@ -300,7 +300,7 @@ func TestWaitEndsByItsMode(t *testing.T) {
 	}
 }
 
-// Several ids are each told, and the exit code is that of the worst.
+// The output has a line for each id, and the exit code is that of the worst.
 func TestTasksAreCancelledRetriedResolvedAndRemoved(t *testing.T) {
 	q, url := namespace(t, 0)
 	a, b := add(t, q), add(t, q)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -138,7 +137,7 @@ func (r *tutorial) start(folder string) {
 		r.t.Fatalf("%v\n%s", err, out)
 	}
 	r.folder, r.running, r.read = folder, &lockedBuffer{}, 0
-	cmd := exec.CommandContext(context.WithoutCancel(r.t.Context()), binary)
+	cmd := exec.Command(binary)
 	cmd.Env = append(os.Environ(), "REDIS_URL=redis://"+r.address)
 	cmd.Stdout, cmd.Stderr = r.running, r.running
 	if err := cmd.Start(); err != nil {

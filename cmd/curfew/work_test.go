@@ -241,7 +241,7 @@ func TestAKilledWorkerLeavesNoProcess(t *testing.T) {
 	}
 }
 
-// A worker that stands still loses its lease, and another worker gets the task. When the first one goes on, its
+// A worker that is stopped loses its lease, and another worker gets the task. When the first one continues, its
 // command is ended, and its result does not count.
 func TestACommandEndsWhenItsLeaseIsLost(t *testing.T) {
 	t.Parallel()
@@ -289,14 +289,15 @@ func TestTheFirstSignalDrainsAndTheSecondKills(t *testing.T) {
 			switch {
 			case row.later != 0:
 				time.Sleep(app.Doubled) // sleeps: until then it is the same signal
-				for ended := false; !ended; {
+				await.Until(t, "the second signal ends the worker", func() bool {
 					p.Process.Signal(row.later)
 					select {
 					case <-p.ended:
-						ended = true
+						return true
 					case <-time.After(3 * time.Second): // the first one was handled later than the test waited
+						return false
 					}
-				}
+				})
 			case row.status == queue.Completed:
 				if err := os.WriteFile(filepath.Join(s.folder, "go"), nil, 0o644); err != nil {
 					t.Fatal(err)

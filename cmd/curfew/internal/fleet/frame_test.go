@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,7 +34,9 @@ func exampleView() view {
 	return v
 }
 
-// UPDATE=1 in the environment writes the files.
+var update = flag.Bool("update", false, "write the frames to testdata")
+
+// Each file of testdata is a frame. Read it before you commit it.
 func TestFrames(t *testing.T) {
 	for name, l := range map[string]look{
 		"80x24":        {width: 80, height: 24, every: "500ms"},
@@ -44,14 +47,14 @@ func TestFrames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := strings.Join(draw(exampleView(), l), "\n") + "\n"
 			path := filepath.Join("testdata", strings.ReplaceAll(name, " ", "_")+".txt")
-			if os.Getenv("UPDATE") != "" {
+			if *update {
 				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
 			want, err := os.ReadFile(path)
 			if err != nil || got != string(want) {
-				t.Errorf("the frame is\n%s\nwant\n%s\n%v", got, want, err)
+				t.Errorf("the frame is\n%s\nwant\n%s\n%v (write it with -update)", got, want, err)
 			}
 		})
 	}
