@@ -79,8 +79,8 @@ func ask(ctx context.Context, q *queue.Queue, asked request) error {
 	return err
 }
 
-// fanout is the agent. It runs again from its beginning when the wait is over, and must then make the same wait. So a step
-// stores the time left.
+// fanout is the agent. It runs again from its beginning when the wait is over, and must then make the same wait. So
+// a step stores the time left.
 func fanout(a *agentwait.Agent, asked request) ([]string, error) {
 	var futures []*agentwait.Future[string]
 	for _, d := range asked.Tasks {

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -33,7 +34,7 @@ func main() {
 	role := flag.String("role", "", "web or worker; without it both")
 	flag.Parse()
 	signals, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(signals, cancel) // a second signal ends the process at once
+	defer cancel()
 	rdb, err := queue.Connect(cmp.Or(os.Getenv("REDIS_URL"), "redis://localhost:6379"))
 	if err != nil {
 		log.Fatal(err)
@@ -69,22 +70,18 @@ func greet(ctx context.Context, name []byte) ([]byte, error) {
 func serve(ctx context.Context, q *queue.Queue, addr string) error {
 	http.HandleFunc("POST /greetings", func(w http.ResponseWriter, r *http.Request) { post(w, r, q) })
 	http.HandleFunc("GET /greetings/{id}", func(w http.ResponseWriter, r *http.Request) { get(w, r, q) })
-	server := &http.Server{Addr: addr, ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Addr: addr, ReadTimeout: 5 * time.Second}
+	server.BaseContext = func(net.Listener) context.Context { return ctx } // whoever waits is answered when it ends
 	closed := make(chan error, 1)
-	go func() {
-		<-ctx.Done()
-		patience, cancel := context.WithTimeout(context.Background(), 30*time.Second) // a client can wait for hours
-		defer cancel()
-		closed <- server.Shutdown(patience)
-	}()
+	go func() { <-ctx.Done(); closed <- server.Shutdown(context.Background()) }()
 	if err := server.ListenAndServe(); err != http.ErrServerClosed {
 		return err
 	}
-	return <-closed // when the requests have been answered, or after 30 s
+	return <-closed // when the requests have been answered
 }
 
 func post(w http.ResponseWriter, r *http.Request, q *queue.Queue) {
-	timeout := span(r, "timeout", "10s")
+	timeout, _ := time.ParseDuration(cmp.Or(r.URL.Query().Get("timeout"), "10s")) // 0 if it is not valid
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64<<10))
 	if err != nil || timeout <= 0 {
 		http.Error(w, "give a body of up to 64 KiB, and ?timeout= as 10s", http.StatusBadRequest)
@@ -99,16 +96,14 @@ func post(w http.ResponseWriter, r *http.Request, q *queue.Queue) {
 }
 
 func get(w http.ResponseWriter, r *http.Request, q *queue.Queue) {
-	wait := span(r, "wait", "30s")
-	if wait <= 0 {
-		http.Error(w, "give ?wait= as 5s", http.StatusBadRequest)
-		return
-	}
+	wait, _ := time.ParseDuration(cmp.Or(r.URL.Query().Get("wait"), "30s"))
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
 	result, err := q.Result(ctx, r.PathValue("id"))
 	var late *queue.TaskTimedOutError
 	switch {
+	case wait <= 0:
+		http.Error(w, "give ?wait= as 5s", http.StatusBadRequest)
 	case err == nil:
 		fmt.Fprintf(w, "%s\n", result)
 	case errors.As(err, &late):
@@ -120,10 +115,4 @@ func get(w http.ResponseWriter, r *http.Request, q *queue.Queue) {
 	default:
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
-}
-
-// span returns a duration of the query, and 0 if it is not valid.
-func span(r *http.Request, name, otherwise string) time.Duration {
-	d, _ := time.ParseDuration(cmp.Or(r.URL.Query().Get(name), otherwise))
-	return d
 }

@@ -83,7 +83,7 @@ func (c *patientConn) SetReadDeadline(t time.Time) error {
 	if sent := c.sent.Load(); sent > writeStep {
 		given := time.Duration(c.writing.length.Load())
 		length = max(length, given)
-		t = time.Now().Add(length + given*time.Duration(sent)/slowest)
+		t = time.Now().Add(length + time.Duration(float64(given)*float64(sent)/slowest))
 	}
 	c.reading.set(length, t)
 	return c.Conn.SetReadDeadline(t)
