@@ -53,7 +53,7 @@ func (p *partition) heartbeat() error {
 		return err
 	}
 	p.progressSent(held)
-	p.beatAnswered(sent, known)
+	p.beatAnswered(sent, known, len(held))
 	for _, s := range stops {
 		w.stop(s)
 	}
@@ -61,12 +61,13 @@ func (p *partition) heartbeat() error {
 }
 
 // beatAnswered records that Redis has renewed the lease. Of the fetches up to known, Redis now holds
-// no claim that this worker did not name.
-func (p *partition) beatAnswered(sent time.Time, known int64) {
+// only the claims that the heartbeat named. A claim that was named can have been dropped since, so that the
+// next heartbeat is needed to give it back.
+func (p *partition) beatAnswered(sent time.Time, known int64, named int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.leaseRenewed(sent)
-	p.clean = len(p.held) == 0 && len(p.openFetches) == 0 && known == p.seq
+	p.clean = named == 0 && len(p.held) == 0 && len(p.openFetches) == 0 && known == p.seq
 }
 
 // leaseRenewed records that a request has renewed the lease. If the lease may have expired before, Redis

@@ -3,11 +3,16 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -30,6 +35,37 @@ func TestATaskIsGivenBackAfterErrSuspendedWithItsClaim(t *testing.T) {
 	}
 	if got := w.Stats(); got.Suspended != 1 || got.Started != 2 {
 		t.Errorf("Stats = %+v, want 1 suspended of 2 started", got)
+	}
+}
+
+// The same if the handler returns while a heartbeat that names its claim is under way.
+func TestATaskIsGivenBackAfterErrSuspendedInAHeartbeat(t *testing.T) {
+	t.Parallel()
+	var w *worker.Worker
+	var id string
+	returns, once := make(chan struct{}), sync.Once{}
+	s := newStage(t, hooked(t, func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
+		err := next(ctx, cmd)
+		if has(cmd, id) && strings.HasSuffix(fmt.Sprint(cmd.Args()[1]), "_heartbeat") {
+			once.Do(func() {
+				close(returns)
+				await.Until(t, "the handler has returned", func() bool { return w.Stats().Suspended == 1 })
+			})
+		}
+		return err
+	}), 1)
+	w = worker.New(s.q, worker.Config{Beat: 20 * time.Millisecond})
+	w.HandleRaw("k", raw(func(ctx context.Context) error {
+		if worker.Info(ctx).Epoch > 1 {
+			return nil
+		}
+		<-returns
+		return worker.ErrSuspended
+	}))
+	id = s.enqueue(queue.Task{Kind: "k"})
+	s.run(w)
+	if r := s.ended(id); r.Status != queue.Completed || r.Epoch != 2 {
+		t.Errorf("the task is %s after %d claims, want COMPLETED after 2", r.Status, r.Epoch)
 	}
 }
 
