@@ -1,14 +1,16 @@
 package shards
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/curfew-dev/curfew/bench"
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
-// account stops a load and checks its tasks: no enqueue failed, and each acknowledged task whose
+// account stops a load and checks its tasks: no enqueue failed, unless an election was slow, and each acknowledged task whose
 // record survived is COMPLETED and has one end in the events of its partition. It returns how many
 // tasks were acknowledged, and how many of them are lost.
 func (s *stage) account(l *bench.Load) (acked, lost int) {
@@ -16,7 +18,9 @@ func (s *stage) account(l *bench.Load) (acked, lost int) {
 	var ids []string
 	for _, m := range slices.Concat(l.Stop()...) {
 		if m.Err != nil {
-			s.Errorf("an enqueue failed: %v", m.Err)
+			if !s.slow || !errors.Is(m.Err, refusal.ErrUnavailable) { // a call is tried for 5 s
+				s.Errorf("an enqueue failed: %v", m.Err)
+			}
 			continue
 		}
 		ids = append(ids, m.ID)

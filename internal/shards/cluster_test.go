@@ -166,6 +166,7 @@ func (s *stage) fails(c *redistest.Cluster, l *bench.Load, victim *redistest.Ser
 		late += fmt.Sprintf(" a partition of another master acknowledged nothing for %v, or ended nothing for %v; noise of the machine: %v", acking, ending, noise)
 	}
 	if slow {
+		s.slow = true
 		s.Log("not counted: the election took too long")
 	}
 	return !slow, late

@@ -17,6 +17,7 @@ import (
 // stage is a new namespace for a test.
 type stage struct {
 	*stages.Stage
+	slow bool // an election of Redis took longer than a call is tried
 }
 
 func newStage(t *testing.T, url string, partitions int) *stage {
@@ -26,7 +27,7 @@ func newStage(t *testing.T, url string, partitions int) *stage {
 
 func stageOf(t *testing.T, partitions int, connect func() (redis.UniversalClient, error)) *stage {
 	t.Helper()
-	return &stage{stages.NewBy(t, connect, queue.Config{Partitions: partitions})}
+	return &stage{Stage: stages.NewBy(t, connect, queue.Config{Partitions: partitions})}
 }
 
 func (s *stage) cluster() *redis.ClusterClient { return s.Redis.(*redis.ClusterClient) }
