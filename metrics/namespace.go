@@ -17,7 +17,7 @@ import (
 // A scrape reads Redis, unless another scrape did so in the last Config.CacheFor. Concurrent scrapes share a read. A scrape
 // during which Redis cannot be read returns up 0 after Config.Timeout at most, and no other value. If only some keys
 // cannot be read, because they are damaged or a right is missing, up is 0 and all other values are there. The logger of the
-// queue gets the reason when it changes.
+// queue gets the reason once.
 //
 // If q is nil, or the config is invalid, registering the collector returns an error.
 func NewNamespace(q *queue.Queue, config Config) prometheus.Collector {
@@ -40,8 +40,8 @@ type namespace struct {
 	snapshots shared[*snapshot]
 	log       *slog.Logger
 
-	mu   sync.Mutex
-	said string // the last error that was logged
+	mu    sync.Mutex
+	state string // what was logged last: "", away or in part
 }
 
 // Describe implements prometheus.Collector.
@@ -58,7 +58,7 @@ func (n *namespace) Collect(ch chan<- prometheus.Metric) {
 	if !ok {
 		s = &snapshot{away: true, took: n.snapshots.wait, err: context.DeadlineExceeded}
 	}
-	n.logChange(s.err)
+	n.logChange(s)
 	out.flag("up", s.err == nil)
 	out.add("scrape_duration_seconds", s.took.Seconds())
 	if !s.away {
@@ -73,21 +73,24 @@ func (n *namespace) Collect(ch chan<- prometheus.Metric) {
 	out.send(ch)
 }
 
-// logChange logs why Redis cannot be read, once for each reason.
-func (n *namespace) logChange(err error) {
-	text := ""
-	if err != nil {
-		text = err.Error()
+// logChange logs when Redis cannot be read any more, or only in part, and when all can be read again. A scraper comes again
+// and again, so what lasts is logged once.
+func (n *namespace) logChange(s *snapshot) {
+	state := map[bool]string{true: "away", false: "in part"}[s.away]
+	if s.err == nil {
+		state = ""
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	switch {
-	case text == n.said:
-	case text == "":
-		n.log.Info("The metrics can be read from Redis again")
-	default:
-		n.log.Warn("The metrics cannot be read from Redis, or not all of them", "error", err)
+	if state == n.state {
+		return
 	}
-	n.said = text
+	switch n.state = state; state {
+	case "":
+		n.log.Info("The metrics can be read from Redis again")
+	case "away":
+		n.log.Warn("The metrics cannot be read from Redis", "error", s.err)
+	default:
+		n.log.Warn("Some metrics cannot be read from Redis: run curfew fsck", "error", s.err)
+	}
 }
-

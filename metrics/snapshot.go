@@ -116,9 +116,10 @@ func (s *snapshot) readServers(ctx context.Context, q *queue.Queue, _ Config) er
 		}
 		seen[node] = true
 		facts := map[string]string{}
-		for _, section := range []string{"server", "memory"} { // a server without INFO of many sections at once is older than 7.0
+		for _, section := range []string{"server", "memory"} {
 			info, err := node.Info(ctx, section).Result()
-			if err != nil {
+			var refused redis.Error
+			if err != nil && !errors.As(err, &refused) { // some managed servers do not have all sections
 				return q.Engine().Unread(ctx, p, err)
 			}
 			engine.ReadInfo(facts, info)

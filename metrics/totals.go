@@ -81,6 +81,10 @@ func (s *samples) addTasks(from *snapshot) {
 			s.flag("queue_paused", one.Paused, line)
 		}
 	}
+	for _, mode := range []queue.Mode{queue.WaitAll, queue.WaitFailFast, queue.WaitSettled, queue.WaitAny, queue.WaitAnyOK, queue.WaitNOfM, queue.WaitNSettled} {
+		s.add("waits_open", 0, string(mode))
+		s.add("waits_unbounded", 0, string(mode))
+	}
 	for _, w := range from.stats.OpenWaits {
 		s.add("waits_open", float64(w.Count), string(w.Mode))
 		s.add("waits_unbounded", float64(w.Unbounded), string(w.Mode))

@@ -1,0 +1,194 @@
+package metrics_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/faultproxy"
+	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/metrics"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// commands counts the commands and connections of a client.
+type commands struct{ n, scrapes atomic.Int64 }
+
+func (c *commands) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (c *commands) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		c.n.Add(1)
+		if cmd.Name() == "smembers" { // one in each read of a namespace with one partition
+			c.scrapes.Add(1)
+		}
+		return next(ctx, cmd)
+	}
+}
+func (c *commands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		c.n.Add(int64(len(cmds)))
+		return next(ctx, cmds)
+	}
+}
+
+func TestTenConcurrentScrapesAreOneRead(t *testing.T) {
+	rdb := redistest.Shared(t).Client(t)
+	q := queuetest.Open(t, rdb, queue.Config{Namespace: redistest.Namespace(t)})
+	queuetest.Busy(t, q, 10)
+	count := &commands{}
+	rdb.AddHook(count)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(metrics.NewNamespace(q, metrics.Config{CacheFor: time.Minute}))
+	var group sync.WaitGroup
+	for range 10 {
+		group.Go(func() {
+			if _, err := registry.Gather(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	all := count.n.Load()
+	if n := count.scrapes.Load(); n != 1 {
+		t.Errorf("ten scrapes made %d reads, want 1", n)
+	}
+	if _, err := registry.Gather(); err != nil || count.n.Load() != all {
+		t.Errorf("a scrape within CacheFor sent %d commands, %v, want none", count.n.Load()-all, err)
+	}
+}
+
+func TestAScrapeAfterCacheForReadsAgain(t *testing.T) {
+	rdb := redistest.Shared(t).Client(t)
+	q := queuetest.Open(t, rdb, queue.Config{Namespace: redistest.Namespace(t)})
+	namespace := metrics.NewNamespace(q, metrics.Config{CacheFor: time.Millisecond})
+	gather(t, namespace)
+	queuetest.Enqueue(t, q, queue.Task{})
+	await.Until(t, "the new task is exported", func() bool {
+		return value(gather(t, namespace), "curfew_tasks", "status", "ready") == 1
+	})
+}
+
+// A scrape must not hang with Redis, must not return what was true before, and must not pile up reads.
+func TestAScrapeWhileRedisHangsSaysSo(t *testing.T) {
+	for _, endless := range []bool{false, true} {
+		upstream := redistest.Start(t)
+		proxy := faultproxy.Start(t, upstream.Addr)
+		options := &redis.Options{Addr: proxy.Addr, ContextTimeoutEnabled: !endless, MaxRetries: -1}
+		if endless { // a client that ignores the end of a context
+			options.ReadTimeout = -2
+		}
+		rdb := redis.NewClient(options)
+		t.Cleanup(func() { rdb.Close() })
+		var log bytes.Buffer
+		var mu sync.Mutex
+		q := queuetest.Open(t, rdb, queue.Config{Logger: slog.New(slog.NewTextHandler(&locked{&mu, &log}, nil))})
+		queuetest.Busy(t, q, 3)
+		namespace := metrics.NewNamespace(q, metrics.Config{CacheFor: time.Millisecond, Timeout: 500 * time.Millisecond})
+		if n := value(gather(t, namespace), "curfew_up"); n != 1 {
+			t.Fatalf("curfew_up = %v, want 1", n)
+		}
+		proxy.Partition(true)
+		await.Until(t, "a scrape fails", func() bool { return value(gather(t, namespace), "curfew_up") == 0 })
+		count := &commands{}
+		rdb.AddHook(count)
+		var group sync.WaitGroup
+		for range 5 {
+			group.Go(func() {
+				for range 3 {
+					began := time.Now()
+					all := gather(t, namespace)
+					if took := time.Since(began); took > 5*time.Second {
+						t.Errorf("a scrape took %v, want about 500ms", took)
+					}
+					if len(all) != 2 || value(all, "curfew_up") != 0 || all["curfew_up"] == nil || all["curfew_scrape_duration_seconds"] == nil {
+						t.Errorf("a scrape has %d metrics with up %v, want up 0 and the duration alone", len(all), value(all, "curfew_up"))
+					}
+				}
+			})
+		}
+		group.Wait()
+		if n := count.n.Load(); endless && n > 3 {
+			t.Errorf("%d commands were sent while the first one got no reply, want no more than its own", n)
+		}
+		proxy.Partition(false)
+		proxy.CloseAll()
+		await.Until(t, "the scrape succeeds again", func() bool {
+			all := gather(t, namespace)
+			return value(all, "curfew_up") == 1 && all["curfew_tasks"] != nil
+		})
+		mu.Lock()
+		lines := strings.Count(log.String(), "metrics cannot be read")
+		mu.Unlock()
+		if lines != 1 {
+			t.Errorf("the log says %d times that the metrics cannot be read, want once:\n%s", lines, &log)
+		}
+	}
+}
+
+// locked is a buffer that several goroutines write.
+type locked struct {
+	mu *sync.Mutex
+	b  *bytes.Buffer
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func TestRedisCanBeAwayAndComeBack(t *testing.T) {
+	server := redistest.Start(t, "--appendonly", "yes")
+	q := queuetest.Open(t, server.Client(t), queue.Config{})
+	queuetest.Busy(t, q, 3)
+	namespace := metrics.NewNamespace(q, metrics.Config{CacheFor: time.Millisecond, Timeout: time.Second})
+	before := value(gather(t, namespace), "curfew_tasks_finished_total")
+	server.Kill()
+	if all := gather(t, namespace); len(all) != 2 || value(all, "curfew_up") != 0 {
+		t.Errorf("without Redis a scrape has %d metrics and up %v, want up 0 and the duration alone", len(all), value(all, "curfew_up"))
+	}
+	server.Restart(t)
+	await.Until(t, "the scrape succeeds again", func() bool { return value(gather(t, namespace), "curfew_up") == 1 })
+	if after := value(gather(t, namespace), "curfew_tasks_finished_total"); before != 3 || after != before {
+		t.Errorf("%v tasks have ended before Redis was away, and %v after, want 3", before, after)
+	}
+}
+
+func TestADamagedKeyHidesOnlyItsOwnValues(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		for _, key := range []string{"figures:k0", "kinds", "deadlines", "workers", "ready:default", "queue:default", "queues", "waits"} {
+			q := queuetest.Open(t, rdb, queue.Config{Namespace: "damaged-" + strings.ReplaceAll(key, ":", "-")})
+			queuetest.Busy(t, q, 3)
+			name := q.Root(0) + ":" + key
+			rdb.Del(t.Context(), name)
+			if err := rdb.Set(t.Context(), name, "x", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+			all := gather(t, metrics.NewNamespace(q, metrics.Config{}))
+			if all["curfew_up"] == nil || value(all, "curfew_up") != 0 {
+				t.Errorf("%s has the wrong type, and up is %v, want 0", key, value(all, "curfew_up"))
+			}
+			if all["curfew_last_sweep_timestamp_seconds"] == nil || key != "deadlines" && all["curfew_deadlines_due"] == nil {
+				t.Errorf("%s has the wrong type, and a scrape has no deadlines or sweeps", key)
+			}
+			want := map[string]float64{"figures:k0": 2, "kinds": 0}
+			n, special := want[key]
+			if !special {
+				n = 3
+			}
+			if got := value(all, "curfew_tasks_finished_total"); got != n {
+				t.Errorf("%s has the wrong type, and %v tasks have ended, want %v", key, got, n)
+			}
+		}
+	})
+}
