@@ -58,9 +58,11 @@ doors: redis ## Run the examples in Python, Node and shell; installs what is mis
 planted: redis ## Plant known bugs in the Lua: the tests must find each one
 	@go run ./internal/planted
 
-docs: ## Write docs/reference/command.md from the help texts of the commands
+docs: ## Write docs/reference/command.md from the help texts of the commands, and metrics.md from the table of metrics
 	@go run ./cmd/curfew __docs markdown > docs/reference/command.md.new
 	@mv docs/reference/command.md.new docs/reference/command.md
+	@go run ./cmd/curfew __docs metrics > docs/reference/metrics.md.new
+	@mv docs/reference/metrics.md.new docs/reference/metrics.md
 
 redis: ## Install redis-server >= 7 if it is missing; starts no service
 	@scripts/redis

@@ -8,9 +8,11 @@ import (
 )
 
 func TestTheReferenceIsWhatTheCommandPrints(t *testing.T) {
-	_, want, _ := curfew(t, "__docs", "markdown")
-	if got, err := os.ReadFile("../../docs/reference/command.md"); err != nil || string(got) != want {
-		t.Errorf("docs/reference/command.md is not what the command prints: run make docs (%v)", err)
+	for page, word := range map[string]string{"command.md": "markdown", "metrics.md": "metrics"} {
+		_, want, _ := curfew(t, "__docs", word)
+		if got, err := os.ReadFile("../../docs/reference/" + page); err != nil || string(got) != want {
+			t.Errorf("docs/reference/%s is not what the command prints: run make docs (%v)", page, err)
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/agentwait"
@@ -23,6 +24,7 @@ import (
 	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/metrics"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/worker"
@@ -100,11 +102,15 @@ func functions(q *queue.Queue) map[string][]func() error {
 				return inspect.Each(ctx, nil, inspect.Filter{}, func(inspect.ListPage) error { return nil })
 			},
 			func() error { return inspect.Each(ctx, q, inspect.Filter{}, nil) }},
-		"inspect.Kinds":    {func() error { return last(inspect.Kinds(none, q)) }, func() error { return last(inspect.Kinds(ctx, nil)) }},
-		"inspect.Purge":    {func() error { return last(inspect.Purge(none, q, inspect.Filter{})) }, func() error { return last(inspect.Purge(ctx, nil, inspect.Filter{})) }},
-		"queue.ReadRecord": {func() error { return last(queue.ReadRecord("0-x", nil)) }},
-		"inspect.Figures":  {func() error { return last(inspect.Figures(none, q)) }, func() error { return last(inspect.Figures(ctx, nil)) }},
-		"inspect.Sweeps":   {func() error { return last(inspect.Sweeps(none, q)) }, func() error { return last(inspect.Sweeps(ctx, nil)) }},
+		"inspect.OldestIn":     {func() error { return last(inspect.OldestIn(none, q, nil)) }, func() error { return last(inspect.OldestIn(ctx, nil, nil)) }},
+		"metrics.NewNamespace": {func() error { return prometheus.NewRegistry().Register(metrics.NewNamespace(nil, metrics.Config{})) }},
+		"metrics.NewProcess":   {func() error { return prometheus.NewRegistry().Register(metrics.NewProcess(nil, metrics.Config{})) }},
+		"metrics.NewWorker":    {void(func() { metrics.NewWorker(nil, metrics.Config{}) })},
+		"inspect.Kinds":        {func() error { return last(inspect.Kinds(none, q)) }, func() error { return last(inspect.Kinds(ctx, nil)) }},
+		"inspect.Purge":        {func() error { return last(inspect.Purge(none, q, inspect.Filter{})) }, func() error { return last(inspect.Purge(ctx, nil, inspect.Filter{})) }},
+		"queue.ReadRecord":     {func() error { return last(queue.ReadRecord("0-x", nil)) }},
+		"inspect.Figures":      {func() error { return last(inspect.Figures(none, q)) }, func() error { return last(inspect.Figures(ctx, nil)) }},
+		"inspect.Sweeps":       {func() error { return last(inspect.Sweeps(none, q)) }, func() error { return last(inspect.Sweeps(ctx, nil)) }},
 		"agentwait.Handle": {void(func() { agentwait.Handle(nil, "k", func(*agentwait.Agent, string) (string, error) { return "", nil }) }),
 			void(func() { agentwait.Handle[string, string](worker.New(q, worker.Config{}), "k", nil) })},
 		"agentwait.Await":          {func() error { return last(agentwait.Await[string](nil, nil)) }, func() error { return last(agentwait.Await[string](nobody, new(future))) }},

@@ -38,6 +38,7 @@ func Bench() *cli.Command {
 		agentsCommand(),
 		failoverCommand(),
 		recoveryCommand(),
+		scrapeCommand(),
 		devCommand(),
 		holdCommand(),
 	}
@@ -108,7 +109,7 @@ func checkBench(c *cli.Context) error {
 	if _, err := app.Arguments(c, app.Nothing); err != nil {
 		return err
 	}
-	for _, name := range []string{"runs", "tasks", "partitions", "servers", "kills", "agents", "fan", "queues", "members", "concurrency", "wakes", "running"} {
+	for _, name := range []string{"runs", "tasks", "partitions", "servers", "kills", "agents", "fan", "queues", "members", "concurrency", "wakes", "running", "kinds", "spread"} {
 		if n := c.Int(name); c.IsSet(name) && (n < 1 || n > 10_000_000) {
 			return app.Usage("--%s %d must be from 1 to 10000000", name, n)
 		}

@@ -1,0 +1,168 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/metrics"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// ScrapeConfig says what the namespace has while Scrape measures.
+type ScrapeConfig struct {
+	Tasks  int // live tasks, each with a deadline
+	Queues int
+	Kinds  int
+	Spread int // number of queues in which each kind has tasks
+}
+
+// scrapes is the number of scrapes that are measured together, so that the processor time of Redis is precise enough.
+const scrapes = 20
+
+// Scrape measures one scrape of a namespace's metrics: how long it takes, how large its text is, and how much processor
+// time Redis uses for it. It measures an empty namespace first.
+func Scrape(ctx context.Context, rdb redis.UniversalClient, c ScrapeConfig) (Report, error) {
+	r := Report{Bench: "scrape"}
+	if c.Tasks < 1 || c.Queues < 1 || c.Kinds < 1 || c.Spread < 1 || c.Spread > c.Queues {
+		return r, fmt.Errorf("%w: a scrape needs tasks, queues and kinds, and a kind cannot be in more queues than there are", refusal.ErrInvalid)
+	}
+	q, err := open(ctx, rdb, 1)
+	if err != nil {
+		return r, err
+	}
+	if err := r.addScrapes(ctx, "empty", q); err != nil {
+		return r, err
+	}
+	if err := fillScrape(ctx, q, c); err != nil {
+		return r, err
+	}
+	if err := r.addScrapes(ctx, "full", q); err != nil {
+		return r, err
+	}
+	began := time.Now()
+	for range scrapes {
+		if _, err := inspect.Figures(ctx, q); err != nil {
+			return r, err
+		}
+	}
+	r.add("full: reading the figures alone", time.Since(began).Seconds()*1000/scrapes, "ms")
+	return r, nil
+}
+
+// fillScrape enqueues the tasks that stay. Then it makes figures: of each kind and queue a few tasks have ended in different
+// ways, after different times.
+func fillScrape(ctx context.Context, q *queue.Queue, c ScrapeConfig) error {
+	task := func(i int) queue.Task {
+		kind := i % c.Kinds
+		line := (kind + i/c.Kinds%c.Spread*max(c.Queues/c.Spread, 1)) % c.Queues
+		return queue.Task{Kind: fmt.Sprint("kind", kind), Queue: fmt.Sprint("queue", line), Timeout: time.Hour, Payload: payload()}
+	}
+	for from := 0; from < c.Tasks; from += 10_000 {
+		list := tasks(min(10_000, c.Tasks-from), func(i int) queue.Task { return task(from + i) })
+		if _, err := q.EnqueueAll(ctx, list); err != nil {
+			return err
+		}
+	}
+	for _, pause := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond} {
+		for from := 0; from < c.Kinds*c.Spread; from += 500 {
+			ended := tasks(min(500, c.Kinds*c.Spread-from), func(i int) queue.Task { return task(from + i) })
+			if err := endTasks(ctx, q, ended, pause); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// endTasks runs tasks at the head of their lines: half of them complete, and half fail.
+func endTasks(ctx context.Context, q *queue.Queue, list []queue.Task, pause time.Duration) error {
+	quotas := map[string]int{}
+	for i := range list {
+		list[i].Priority = 3
+		quotas[list[i].Queue]++
+	}
+	if _, err := q.EnqueueAll(ctx, list); err != nil {
+		return err
+	}
+	worker := queue.NewCall()
+	ask := queue.Ask{Lease: time.Minute}
+	for name, n := range quotas {
+		ask.Quotas = append(ask.Quotas, queue.Quota{Queue: name, N: n})
+		ask.N += n
+	}
+	var claims []queue.Claim
+	for range len(list) { // a fetch takes tasks of a bounded number of queues
+		ask.Seq++
+		reply, err := q.Attempts().Fetch(ctx, 0, worker, ask)
+		if err != nil {
+			return err
+		}
+		if claims = append(claims, reply.Claims...); len(claims) >= len(list) || len(reply.Claims) == 0 {
+			break
+		}
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause):
+	}
+	var outcomes []queue.Outcome
+	for i, claim := range claims {
+		o := queue.Outcome{ID: claim.ID, Epoch: claim.Epoch, Verb: queue.Complete}
+		if i%2 == 1 {
+			o.Verb, o.Class, o.Error = queue.Fail, queue.ClassFailed, "an error"
+		}
+		outcomes = append(outcomes, o)
+	}
+	for len(outcomes) > 0 {
+		some := outcomes[:min(100, len(outcomes))]
+		if _, err := q.Attempts().Settle(ctx, 0, worker, queue.NewCall(), some, queue.Ask{}); err != nil {
+			return err
+		}
+		outcomes = outcomes[len(some):]
+	}
+	return nil
+}
+
+// addScrapes measures scrapes, none of which uses the values of another.
+func (r *Report) addScrapes(ctx context.Context, what string, q *queue.Queue) error {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(metrics.NewNamespace(q, metrics.Config{CacheFor: time.Nanosecond, Timeout: time.Minute}))
+	handler := metrics.Handler(registry)
+	var size int
+	scrape := func() error {
+		request, answer := httptest.NewRequest(http.MethodGet, "/metrics", nil), httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		if size = answer.Body.Len(); answer.Code != http.StatusOK {
+			return fmt.Errorf("a scrape is answered with %d", answer.Code)
+		}
+		return ctx.Err()
+	}
+	if err := scrape(); err != nil {
+		return err
+	}
+	before, err := cpu(ctx, q.Client())
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	for range scrapes {
+		if err := scrape(); err != nil {
+			return err
+		}
+	}
+	took := time.Since(began)
+	after, err := cpu(ctx, q.Client())
+	r.add(what+": time of a scrape", took.Seconds()*1000/scrapes, "ms")
+	r.add(what+": processor time of Redis for a scrape", (after[0]-before[0])*1000/scrapes, "ms")
+	r.add(what+": processor time of the exporter for a scrape", (after[1]-before[1])*1000/scrapes, "ms")
+	r.add(what+": text of a scrape", float64(size)/1024, "KiB")
+	return err
+}
