@@ -1,9 +1,6 @@
 package audit
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // cure is what repairs a finding: the arguments of the call repair (lua/call/repair.lua), or what an operator
 // can do if what is wrong follows from no record.
@@ -29,9 +26,9 @@ func ofWait(t map[string]string) cure {
 	return cure{what: "wait", where: t["epoch"] + " " + t["waiting"]}
 }
 
-// ofWaiting sets how many agents of a queue wait, if no counter has changed.
-func ofWaiting(n int64, root, queue map[string]string) cure {
-	words := []string{fmt.Sprint(n)}
+// ofWaiting sets counters of the waiting agents of a queue, each NAME=NUMBER, if no task of the queue has changed.
+func ofWaiting(right []string, root, queue map[string]string) cure {
+	words := []string{strings.Join(right, ",")}
 	add := func(value string) {
 		if value == "" {
 			value = "-"

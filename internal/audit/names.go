@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -174,9 +173,6 @@ func (s *Snapshot) addName(set, name string, has *redis.Cmd) {
 	}
 }
 
-// tallied has the counters of a queue. If none of them has changed, no task of the queue has.
-var tallied = []string{"running", "waiting", "enqueued", "completed", "failed", "cancelled"}
-
 // tallies returns the counters of each queue, and those of the partition under "".
 func (w *walk) tallies(ctx context.Context) (map[string]map[string]string, error) {
 	root := redis.NewCmd(ctx, "hmget", w.root, "seq", "front")
@@ -187,11 +183,11 @@ func (w *walk) tallies(ctx context.Context) (map[string]map[string]string, error
 	err := w.eachName(ctx, "queues", func(names []string) error {
 		commands := make([]*redis.Cmd, len(names))
 		for i, name := range names {
-			commands[i] = w.command(ctx, "hmget", "queue:"+name, tallied...)
+			commands[i] = w.command(ctx, "hmget", "queue:"+name, counters...)
 		}
 		err := w.ask(ctx, commands)
 		for i, name := range names {
-			all[name] = fields(tallied, commands[i])
+			all[name] = fields(counters, commands[i])
 		}
 		return err
 	})
@@ -206,11 +202,11 @@ func (w *walk) lookAtTallies(ctx context.Context, before map[string]map[string]s
 	if err != nil {
 		return err
 	}
-	waiting, running := map[string]int64{}, map[string]int64{}
+	waiting, running := map[string]waitTally{}, map[string]int64{}
 	for _, t := range w.tasks {
 		switch {
 		case t.waiting:
-			waiting[w.words[t.queue]]++
+			tallyOf(waiting, w.words[t.queue]).add(w.words[t.counted])
 		case t.running:
 			running[w.words[t.queue]]++
 		}
@@ -220,9 +216,8 @@ func (w *walk) lookAtTallies(ctx context.Context, before map[string]map[string]s
 		if name == "" {
 			continue
 		}
-		if maps.Equal(now[""], before[""]) && maps.Equal(has, before[name]) && engine.Number(has["waiting"]) != waiting[name] {
-			w.findings = append(w.findings, Finding{w.partition, name, fmt.Sprintf("has counted %s waiting tasks, and there are %d", has["waiting"], waiting[name]),
-				ofWaiting(waiting[name], now[""], has)})
+		if why, right := waiting[name].wrong(has); why != "" && unchanged(before, now, name) {
+			w.findings = append(w.findings, Finding{w.partition, name, why, ofWaiting(right, now[""], has)})
 		}
 		if engine.Number(has["running"]) != running[name] {
 			doubted = append(doubted, name)

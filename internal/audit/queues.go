@@ -8,13 +8,14 @@ import (
 )
 
 // counters checks the numbers of running tasks and waiting agents that queues have counted.
-func (a *audit) counters(running, waiting map[string]int64) {
+func (a *audit) counters(running map[string]int64, waiting map[string]waitTally) {
 	for key, hash := range a.Hashes {
 		if name, ok := strings.CutPrefix(key, "queue:"); ok {
 			a.cure = cure{what: "running"}
 			a.must(engine.Number(hash["running"]) == running[name], name, "has counted %s running tasks, and there are %d", hash["running"], running[name])
 			a.cure = cure{} // only a walk knows what to compare with
-			a.must(engine.Number(hash["waiting"]) == waiting[name], name, "has counted %s waiting tasks, and there are %d", hash["waiting"], waiting[name])
+			why, _ := waiting[name].wrong(hash)
+			a.must(why == "", name, "%s", why)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (s *Snapshot) Check(partition int) []Finding {
 
 func (a *audit) run() {
 	a.odd()
-	running, waiting := map[string]int64{}, map[string]int64{}
+	running, waiting := map[string]int64{}, map[string]waitTally{}
 	ids := make([]string, 0, len(a.Tasks))
 	for id := range a.Tasks {
 		ids = append(ids, id)
@@ -65,7 +65,7 @@ func (a *audit) run() {
 		case queue.Running:
 			running[t["queue"]]++
 		case queue.Waiting:
-			waiting[t["queue"]]++
+			tallyOf(waiting, t["queue"]).add(t["counted_as"])
 		}
 	}
 	a.indexes()

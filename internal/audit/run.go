@@ -18,7 +18,7 @@ const membersTogether = 1000
 // brief is what the walk keeps of each task, to compare it with the sets. It is small, since there may be
 // millions of tasks.
 type brief struct {
-	queue, worker           int32 // numbers of names
+	queue, worker, counted  int32 // numbers of names; counted is the counter of a waiting agent
 	ended, running, waiting bool
 	listed                  bool // among its owner's children
 }
@@ -28,7 +28,7 @@ type brief struct {
 type walk struct {
 	*reader
 	tasks    map[string]brief
-	words    []string            // names of queues and workers
+	words    []string            // names of queues, workers and counters
 	numbers  map[string]int32    // their places in words
 	named    map[string][]string // names of queues, workers and kinds, by kind of key
 	findings []Finding
@@ -178,7 +178,7 @@ func (w *walk) lookAtGroup(ctx context.Context, p part) error {
 	for _, id := range p.ids {
 		if t, known := s.Tasks[id]; known {
 			status := queue.Status(t["status"])
-			w.tasks[strings.Clone(id)] = brief{queue: w.number(t["queue"]), worker: w.number(t["worker"]),
+			w.tasks[strings.Clone(id)] = brief{queue: w.number(t["queue"]), worker: w.number(t["worker"]), counted: w.number(t["counted_as"]),
 				ended: status.Ended(), running: status == queue.Running, waiting: status == queue.Waiting}
 		}
 	}

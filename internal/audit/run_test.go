@@ -124,6 +124,8 @@ var plants = []struct {
 	{[]string{"HSET {r}:queue:q0-r running 2"}, "q0-r: has counted 2 running tasks, and there are 1", false},
 	{[]string{"HSET {r}:queue:q0-e running -1"}, "q0-e: has counted -1 running tasks, and there are 0", false},
 	{[]string{"HSET {r}:queue:q0-a waiting 0"}, "q0-a: has counted 0 waiting tasks, and there are 1", false},
+	{[]string{"HSET {r}:queue:q0-a bounded_peek 2"}, "q0-a: has counted 2 waiting tasks in mode peek (bounded), and there are 0", false},
+	{[]string{"HDEL {r}:queue:q0-a unbounded_all bounded_all"}, "q0-a: has counted  waiting tasks in mode all", false},
 	{[]string{"SREM {r}:queues q0-r"}, "q0-r: is not in the list of queues", false},
 	{[]string{"HSET {r}:figures:x about x"}, "figures:x: is not in the list of kinds", false},
 	{[]string{"HDEL {r} controlled"}, "controlled: must be there if", false},

@@ -160,6 +160,8 @@ func TestTheAuditFindsEachBrokenWait(t *testing.T) {
 		{"a journal that the record does not have", func(s *Snapshot) { delete(s.Tasks["0-w"], "journal") }, "0-w: has a journal, and its record"},
 		{"a journal with a wrong size", func(s *Snapshot) { s.Hashes["journal:0-w"]["bytes"] = "1" }, "0-w: has a journal of"},
 		{"a queue that miscounts waiting agents", func(s *Snapshot) { s.Hashes["queue:default"]["waiting"] = "5" }, "default: has counted 5 waiting tasks, and there are 2"},
+		{"a queue that miscounts the agents of a mode", func(s *Snapshot) { s.Hashes["queue:default"]["unbounded_any"] = "5" },
+			"default: has counted 5 waiting tasks in mode any (unbounded), and there are "},
 
 		// These only look wrong.
 		{"an end after the limit", func(s *Snapshot) {

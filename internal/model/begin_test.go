@@ -221,6 +221,10 @@ func (m *model) rest(t *modelTask, c modelCall, w *modelWait, over bool) string 
 		m.freed[t.queue()] = true
 	}
 	t.status, t.worker, t.suspendedBy, t.journal, t.attemptAt = queue.Waiting, "", c.call, true, t.limit
+	t.countedAs = "unbounded_" + w.fields["mode"]
+	if c.fields["limit_ms"] != "" || t.limit != 0 || t.deadline != 0 || t.until != 0 {
+		t.countedAs = "bounded_" + w.fields["mode"]
+	}
 	m.watch(t)
 	m.emit("task_suspended", t.id, w.fields["mode"], w.entry, fmt.Sprint(w.size), zeroless(w.ends))
 	if over {

@@ -196,6 +196,7 @@ func (m *model) create(t *modelTask) {
 	}
 	m.tasks[t.id] = t
 	m.list(t.queue()).counts["enqueued"]++
+	m.figureNew(t)
 	if t.available == 0 && t.given["role"] == "" {
 		m.ready(t, false)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/audit"
 	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -20,36 +21,66 @@ var (
 	modelShares = []int64{100, 200, 300, 400, 500, 600, 700, 800, 900, 1000}
 )
 
-// figure counts the end of a task, as the hash of its kind must show it. The task must still have
-// its state from before the end.
-func (m *model) figure(t *modelTask, e modelEnding) {
+// count adds to a field of the kind and queue of a task.
+func (m *model) count(t *modelTask, what string, n int64) {
 	kind := t.given["kind"]
 	if m.figures[kind] == nil {
 		m.figures[kind] = map[string]int64{}
 	}
-	count := func(what string, n int64) { m.figures[kind][t.queue()+" "+what] += n }
-	value := func(histogram string, bounds []int64, n int64) {
-		bucket := "more"
-		for _, bound := range slices.Backward(bounds) {
-			if n <= bound {
-				bucket = fmt.Sprint(bound)
-			}
+	m.figures[kind][t.queue()+" "+what] += n
+}
+
+// value adds a value to a histogram.
+func (m *model) value(t *modelTask, histogram string, bounds []int64, n int64) {
+	bucket := "more"
+	for _, bound := range slices.Backward(bounds) {
+		if n <= bound {
+			bucket = fmt.Sprint(bound)
 		}
-		count(histogram+" "+bucket, 1)
-		count(histogram+" sum", n)
 	}
-	count(strings.TrimRight(strings.Join([]string{"ended", string(e.status), e.reason, e.timeoutType}, " "), " "), 1)
+	m.count(t, histogram+" "+bucket, 1)
+	m.count(t, histogram+" sum", n)
+}
+
+// figureNew counts a new task.
+func (m *model) figureNew(t *modelTask) {
+	source, start := "client", "now"
+	switch {
+	case t.given["hook_of"] != "":
+		source = "hook"
+	case t.given["retry_of"] != "":
+		source = "retry"
+	case names.OwnerOf(t.id) != "":
+		source = "agent"
+	}
+	if t.available != 0 {
+		start = "later"
+	}
+	m.count(t, "enqueued "+source+" "+start, 1)
+}
+
+// figure counts the end of a task, as the hash of its kind must show it. The task must still have
+// its state from before the end.
+func (m *model) figure(t *modelTask, e modelEnding) {
+	ran, policy := "duration", ""
+	if e.timeoutType != "" {
+		ran, policy = "timed", "fail"
+		if t.born > 0 && (e.timeoutType == "execution" || e.timeoutType == "workflow") {
+			policy = cmp.Or(t.given["on_deadline"], "cancel_all")
+		}
+	}
+	m.count(t, strings.TrimRight(strings.Join([]string{"ended", string(e.status), e.reason, e.timeoutType, policy}, " "), " "), 1)
 	if t.status == queue.Running || t.status == queue.Waiting || t.woken {
-		value("duration", modelTimes, max(e.at-t.started, 0)) // its owner's wait may have ended before the attempt began
-		value("waiting", modelTimes, t.started-cmp.Or(t.readyAt, t.created))
+		m.value(t, ran, modelTimes, max(e.at-t.started, 0)) // its owner's wait may have ended before the attempt began
+		m.value(t, "waiting", modelTimes, t.started-cmp.Or(t.readyAt, t.created))
 	}
 	if e.timeoutType != "" {
-		value("lag", modelLags, m.now-e.at)
+		m.value(t, "lag "+e.timeoutType, modelLags, m.now-e.at)
 	}
 	if span := t.deadline - t.created; t.deadline != 0 && span > 0 {
-		value("share", modelShares, max((1000*(e.at-t.created)+span-1)/span, 0))
+		m.value(t, "share", modelShares, max((1000*(e.at-t.created)+span-1)/span, 0))
 	} else if t.deadline != 0 {
-		value("share", modelShares, 1000)
+		m.value(t, "share", modelShares, 1000)
 	}
 }
 
@@ -74,11 +105,13 @@ func miscounted(s *audit.Snapshot) []string {
 			for field, n := range fields {
 				if words := strings.Split(field, " "); len(words) > 2 && words[1] == "ended" {
 					sums[words[0]+" "+strings.ToLower(words[2])] += engine.Number(n)
+				} else if len(words) > 2 && words[1] == "enqueued" {
+					sums[words[0]+" enqueued"] += engine.Number(n)
 				}
 			}
 		}
 		if line, ok := strings.CutPrefix(key, "queue:"); ok {
-			for _, name := range []string{"completed", "failed", "cancelled"} {
+			for _, name := range []string{"enqueued", "completed", "failed", "cancelled"} {
 				if n := engine.Number(fields[name]); n > 0 {
 					counters[line+" "+name] = n
 				}

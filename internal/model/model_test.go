@@ -51,20 +51,20 @@ type modelTask struct {
 	given       map[string]string // fields from its producer and its kind, as stored
 	status      queue.Status
 
-	created, deadline, until, warn, limit, available int64
-	readyAt                                          int64
-	started, completed, detected, cancelled, grace   int64
-	place, claim                                     int64 // in its line; the seq of the fetch that claimed it
-	epoch, retries, losses                           int64
-	worker, lostBy, call, requeuedBy, untilOf        string
-	releaseReason                                    string
-	result, failure, lastError, reason, timeoutType  string
-	retryState, retryError, code                     string
-	cancelReason, cancelledBy                        string
-	progress                                         string
-	progressAt                                       int64
-	children                                         []string // not yet drained
-	born                                             int64    // how many children it has had
+	created, deadline, until, warn, limit, available  int64
+	readyAt                                           int64
+	started, completed, detected, cancelled, grace    int64
+	place, claim                                      int64 // in its line; the seq of the fetch that claimed it
+	epoch, retries, losses                            int64
+	worker, lostBy, lateBy, call, requeuedBy, untilOf string
+	releaseReason                                     string
+	result, failure, lastError, reason, timeoutType   string
+	retryState, retryError, code                      string
+	cancelReason, cancelledBy                         string
+	progress                                          string
+	progressAt                                        int64
+	children                                          []string // not yet drained
+	born                                              int64    // how many children it has had
 
 	modelAgent
 }

@@ -96,6 +96,7 @@ func (m *model) attemptFailed(t *modelTask, f modelFailure) {
 	t.requeuedBy = cmp.Or(f.call, t.requeuedBy)
 	if timeout {
 		m.emit("attempt_timed_out", t.id)
+		m.count(t, "retried timeout", 1)
 		t.lastError = "Task exceeded deadline"
 	} else {
 		m.emit("task_retried", t.id)

@@ -91,11 +91,14 @@ func (t *modelTask) record() map[string]string {
 	for name, text := range map[string]string{"worker": t.worker, "lost_by": t.lostBy, "call": t.call, "requeued_by": t.requeuedBy, "release_reason": t.releaseReason,
 		"until_of": t.untilOf, "last_error": t.lastError, "reason": t.reason, "timeout_type": t.timeoutType, "code": t.code,
 		"retry_state": t.retryState, "retry_error": t.retryError, "cancel_reason": t.cancelReason, "cancelled_by": t.cancelledBy,
-		"progress": t.progress, "suspended_by": t.suspendedBy} {
+		"progress": t.progress, "suspended_by": t.suspendedBy, "late_by": t.lateBy} {
 		f[name] = text
 	}
 	if t.wait != nil {
 		f["waiting"] = t.wait.entry
+	}
+	if t.status == queue.Waiting {
+		f["counted_as"] = t.countedAs
 	}
 	if t.woken {
 		f["woken"] = "1"
@@ -127,6 +130,21 @@ func (q *modelQueue) record(running, waiting int64) map[string]string {
 	return f
 }
 
+// openWaits returns how many agents of a queue wait, by the counter that counts them.
+func (m *model) openWaits(line string) map[string]string {
+	n := map[string]int64{}
+	for _, t := range m.tasks {
+		if t.queue() == line && t.status == queue.Waiting {
+			n[t.countedAs]++
+		}
+	}
+	f := map[string]string{}
+	for counter, count := range n {
+		f[counter] = fmt.Sprint(count)
+	}
+	return f
+}
+
 func formatModel(m *model) []string {
 	var lines []string
 	for id, t := range m.tasks {
@@ -148,7 +166,9 @@ func formatModel(m *model) []string {
 		}
 	}
 	for line, q := range m.queues {
-		if f := formatFields(q.record(m.number(line, queue.Running), m.number(line, queue.Waiting))); f != "" {
+		counters := q.record(m.number(line, queue.Running), m.number(line, queue.Waiting))
+		maps.Copy(counters, m.openWaits(line))
+		if f := formatFields(counters); f != "" {
 			lines = append(lines, "queue:"+line+" "+f)
 		}
 		if ready := m.line(line); len(ready) > 0 {

@@ -14,7 +14,8 @@ import (
 // modelAgent holds what a task has if it waits, or has waited.
 type modelAgent struct {
 	suspendedBy string
-	attemptAt   int64 // the limit of its attempt, while it waits or is in line after it was woken
+	countedAs   string // the counter of its queue that counts its wait
+	attemptAt   int64  // the limit of its attempt, while it waits or is in line after it was woken
 	woken       bool
 	journal     bool
 	wait        *modelWait
@@ -310,6 +311,7 @@ func (m *model) conclude(t *modelTask) {
 		}
 	}
 	t.remember(w.entry, w.verdict(w.fired))
+	m.value(t, "woken "+w.fields["mode"]+" "+w.reason, modelLags, m.now-w.fired)
 	m.leave(t)
 	t.status, t.woken, t.patience = queue.Pending, true, nil
 	m.ready(t, false)

@@ -120,6 +120,10 @@ func (m *model) settleOne(worker, call string, o queue.Outcome) string {
 	}
 	if t.epoch != o.Epoch || !(t.status == queue.Running && t.worker == worker || t.status == queue.Pending && t.lostBy != "" && t.lostBy == worker) {
 		m.refuse(t, string(o.Verb), fmt.Sprint(o.Epoch))
+		if t.timeoutType != "" && t.lateBy != call {
+			t.lateBy = call
+			m.count(t, "late", 1)
+		}
 		return "LOST " + string(t.status)
 	}
 	delay := o.Delay.Milliseconds()

@@ -119,7 +119,7 @@ func (w *wreck) damage(key string) {
 			w.spoil("HDEL", key, fields[0])
 		}
 	case "queue":
-		w.spoil("HINCRBY", key, []string{"running", "waiting"}[rand.IntN(2)], rand.IntN(5)-2)
+		w.spoil("HINCRBY", key, []string{"running", "waiting", "bounded_all", "unbounded_any"}[rand.IntN(4)], rand.IntN(5)-2)
 	case "wait":
 		w.spoil("HINCRBY", key, []string{"settled", "ok", "bad"}[rand.IntN(3)], 1)
 	case "queues":

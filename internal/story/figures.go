@@ -2,13 +2,14 @@ package story
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/curfew-dev/curfew/inspect"
 )
 
-// figures k: the figures of these kinds, or of all kinds: one line for each way to end, and
+// figures k: the figures of these kinds, or of all kinds: one line for each count, and
 // one for each histogram, with the upper bounds of the buckets that have values.
 func (s *stage) figures(w words) []string {
 	all, err := inspect.Figures(s.ctx, s.q)
@@ -17,16 +18,36 @@ func (s *stage) figures(w words) []string {
 		if len(w.plain) > 0 && !slices.Contains(w.plain, f.Kind) {
 			continue
 		}
-		for _, e := range f.Ends {
-			answers = append(answers, fmt.Sprintf("%s %s %s %d", f.Kind, f.Queue, strings.Join(strings.Fields(fmt.Sprint(e.Status, " ", e.Reason, " ", e.TimeoutType)), " "), e.Count))
+		say := func(words ...any) {
+			line := strings.Join(strings.Fields(fmt.Sprintln(words...)), " ") // without words that are empty
+			answers = append(answers, f.Kind+" "+f.Queue+" "+line)
 		}
-		for _, h := range []struct {
-			name string
-			of   inspect.Histogram
-		}{{"duration", f.Duration}, {"waiting", f.Waiting}, {"lag", f.Lag}, {"share", f.Share}} {
-			if h.of.Count() > 0 {
-				answers = append(answers, fmt.Sprintf("%s %s %s %s sum=%g", f.Kind, f.Queue, h.name, filled(h.of), h.of.Sum))
+		for _, e := range f.Enqueued {
+			say("enqueued", e.Source, map[bool]string{false: "now", true: "later"}[e.Later], e.Count)
+		}
+		for _, e := range f.Ends {
+			say(e.Status, e.Reason, e.TimeoutType, e.Policy, e.Count)
+		}
+		histogram := func(name string, h inspect.Histogram) {
+			if h.Count() > 0 {
+				say(name, filled(h), fmt.Sprintf("sum=%g", h.Sum))
 			}
+		}
+		histogram("duration", f.Duration)
+		histogram("timed", f.Timed)
+		histogram("waiting", f.Waiting)
+		for _, timeout := range slices.Sorted(maps.Keys(f.LagBy)) {
+			histogram("lag "+string(timeout), f.LagBy[timeout])
+		}
+		histogram("share", f.Share)
+		if f.AttemptTimeouts > 0 {
+			say("attempt timeouts", f.AttemptTimeouts)
+		}
+		if f.Late > 0 {
+			say("late", f.Late)
+		}
+		for _, w := range f.Wakeups {
+			histogram(fmt.Sprintf("woken %s %s", w.Mode, w.Reason), w.Lag)
 		}
 	}
 	if err != nil {

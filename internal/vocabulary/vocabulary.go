@@ -30,7 +30,7 @@ var names = map[Type]string{
 		id task_id kind task_kind queue status role worker payload headers result error reason timeout_type
 		on_timeout on_deadline on_pending losers backoff retry_expression retry_state retry_error retry_of hook_of hook_success
 		hook_failure hook_timeout hook_cancel until_of enqueued_by idempotency_key idempotency_scope call
-		suspended_by requeued_by lost_by cancelled_by cancel_reason last_error progress owner
+		suspended_by requeued_by lost_by late_by counted_as cancelled_by cancel_reason last_error progress owner
 		agent_execution_id workflow_run_id platform policy_applied wait_mode label wait_reason member op task_worker
 		retry class verdict release release_reason
 		why sentence hold word text by kept_by task
@@ -42,13 +42,15 @@ var names = map[Type]string{
 		partition partitions seq known front running enqueued completed failed cancelled paused
 		max_running rate burst tokens controlled event_mib event_count event_bytes made recount_again
 		batch slots left number build before ready dead deadlines limits delayed waits workers draining retained
-		broken count masters looked_at_keys keys unknown namespaces live function_count queue_count
+		broken count bounded_all bounded_fail_fast bounded_settled bounded_any bounded_any_ok bounded_n_of_m bounded_n_settled
+		bounded_peek unbounded_all unbounded_fail_fast unbounded_settled unbounded_any unbounded_any_ok unbounded_n_of_m
+		unbounded_n_settled unbounded_peek masters looked_at_keys keys unknown namespaces live function_count queue_count
 		started fired warned given_back waits_timed_out drained removed looked held pid concurrency weight
 		past later length ahead need ok bad more score place missed format`,
 	Instant: `
 		now until turn_until armed standby at since_at created_at deadline_at available_at started_at completed_at detected_at
 		limit_at warn_at ready_at attempt_at cancel_at grace_at progress_at full_at free_at lease_ends_at attempt_ends_at
-		from_at wait_deadline_at removed_at read_at stop_at`,
+		from_at wait_deadline_at removed_at read_at stop_at swept_at`,
 	Span: `
 		timeout_ms delay_ms queue_timeout_ms attempt_timeout_ms timeout_grace_ms cancel_grace_ms backoff_ms backoff_delay_ms
 		backoff_max_ms retention_ms idempotency_window_ms per_ms wait_ms within_ms lease_ms fallback_ms left_ms lag_ms limit_ms p50_ms p99_ms max_ms wait_p50_ms wait_p99_ms lag_p50_ms lag_p99_ms

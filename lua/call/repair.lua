@@ -10,7 +10,7 @@
 --   kind      name    empty: its figures are listed
 --   controls  empty   empty: whether any queue has controls
 --   key       an idempotency key, and empty
---   waiting   queue   how many, and the counters that were seen (repair/repair_waiting.lua)
+--   waiting   queue   its counters of waiting agents, and what was seen (repair/repair_waiting.lua)
 --   running   empty   empty, or "go on": running tasks are counted again, for all queues
 --
 -- Each is checked again before it is changed, so programs can run meanwhile. A repeat changes nothing more. No task ends:

@@ -1,5 +1,5 @@
--- add_figures adds counts to the hash of a kind (store/figures.lua lists its fields). It reads all fields with one
--- command and writes them with another; HINCRBY would need one command for each field.
+-- add_figures adds counts to the hash of a kind (store/figures.lua lists its fields). One field is added with
+-- HINCRBY. It reads several fields with one command and writes them with another; HINCRBY would need one for each field.
 --
 -- Up to 1,000 kinds have a hash of their own. Later kinds share the hash "-", which is not a valid name of a kind. The
 -- set of kinds is read only if the hash has none of the fields: otherwise the hash is known to exist.
@@ -36,22 +36,42 @@ local function all_absent(values, n)
   return true
 end
 
-local function add_figures(tx, kind, queue, counts)
-  local key, fields, adds, n = tx.key.figures .. kind, {}, {}, 0
-  for name, more in pairs(counts) do
-    n = n + 1
-    fields[n], adds[n] = queue .. name, more
+-- add_one adds to one field. If the field is new and belongs to another hash, it is moved there.
+local function add_one(tx, key, kind, field, more)
+  local words = string.format("%d", more)
+  if try(tx, "HINCRBY", key, field, words) == more then
+    local right = home(tx, kind)
+    if right ~= key then
+      try(tx, "HDEL", key, field)
+      try(tx, "HINCRBY", right, field, words)
+    end
   end
+end
+
+local function add_many(tx, key, kind, fields, adds)
+  local n, words = #fields, {}
   local old = try(tx, "HMGET", key, unpack(fields))
   if old and all_absent(old, n) then
     key = home(tx, kind)
     old = try(tx, "HMGET", key, unpack(fields))
   end
   if old then
-    local words = {}
     for i = 1, n do
       words[2 * i - 1], words[2 * i] = fields[i], string.format("%d", (tonumber(old[i] or 0) or 0) + adds[i])
     end
     try(tx, "HSET", key, unpack(words))
+  end
+end
+
+local function add_figures(tx, kind, queue, counts)
+  local key, fields, adds, n = tx.key.figures .. kind, {}, {}, 0
+  for name, more in pairs(counts) do
+    n = n + 1
+    fields[n], adds[n] = queue .. name, more
+  end
+  if n == 1 then
+    add_one(tx, key, kind, fields[1], adds[1])
+  else
+    add_many(tx, key, kind, fields, adds)
   end
 end

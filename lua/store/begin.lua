@@ -19,7 +19,7 @@
 --   tasks, changed, texts    tasks read; tasks whose state changes; texts of new ones  store/record.lua
 --   index, sets              what sorted sets gain and lose                        store/index.lua
 --   counts, recounts         counters of queues, and what a running recount must add  queue/count.lua
---   figures                  tasks that ended, to be counted by kind               store/figures.lua
+--   figures, tallies         tasks that ended, to be counted by kind; what else is counted  store/figures.lua, store/tally.lua
 --   wakes                    queues for which to wake an idle worker               queue/wake.lua
 --   events, stops, ended     events; messages to workers; messages to watchers     store/emit.lua, store/publish.lua
 --   lists, drops, before, after   other writes, before and after the records       store/later.lua
@@ -49,7 +49,7 @@ local function begin(root)
   return {
     at = at, now = string.format("%d", at), key = keys(root), root = false, none = none, failed = none, poison = none,
     told = none, timed_out = 0, timers_fired = 0, strict = false, asked = false, found_empty = false, more = false, stopping = false, may_cancel = 100, may_wake = 100,
-    tasks = {}, changed = {}, texts = {}, index = {}, sets = {}, counts = {}, recounts = none, wakes = none, events = none, stops = none, figures = none,
+    tasks = {}, changed = {}, texts = {}, index = {}, sets = {}, counts = {}, recounts = none, wakes = none, events = none, stops = none, figures = none, tallies = none,
     ended = none, lists = none, drops = none, before = none, after = none, drained = none, waits = none, fired = none, noted = none, overdue = none,
     journals = none, rooms = none, keyed = none, large = none, aside = none, timeouts = none, woken = none, timers = 0, drafts = none, put_aside = none,
     earliest = false, seq = false, front = false, recount = false, on = false, stale = false,

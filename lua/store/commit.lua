@@ -59,7 +59,7 @@ local function commit(tx, strict)
   later.write_after(tx)
   index.write_removed(tx)
   count.write(tx)
-  if tx.figures ~= tx.none then
+  if tx.figures ~= tx.none or tx.tallies ~= tx.none then
     figures.write(tx)
   end
   if tx.recount then

@@ -1,11 +1,15 @@
--- figures counts how tasks ended and how long they took, by kind and queue, since the namespace was opened. The commit
--- that writes the ends also writes the counts in Redis. So each end counts once, and all readers get the same figures.
+-- figures counts, by kind and queue, how many tasks were created, how they ended and how long they took, since the
+-- namespace was opened. The commit that makes it true also writes the counts in Redis. So each event counts once, and
+-- all readers get the same figures.
 --
 -- A kind has a hash. The name of a field is the name of a queue, a figure, and what is counted:
 --
+--   <queue> enqueued <source> <when>                client, agent (a child), hook or retry; now or later (task/draft.lua)
 --   <queue> ended <status>                          ends: of COMPLETED
 --   <queue> ended <status> <reason>                 of FAILED and CANCELLED
---   <queue> ended <status> timeout <timeout_type>   of timeouts
+--   <queue> ended <status> timeout <timeout_type> <policy>   of timeouts; versions before did not write the policy
+--   <queue> retried timeout                         attempts that took too long and were followed by another one
+--   <queue> late                                    outcomes that came after the task had timed out
 --   <queue> <histogram> <bound>                     values in the bucket of this bound (store/buckets.lua)
 --   <queue> <histogram> more                        values above the last bound
 --   <queue> <histogram> sum                         the sum of all values
@@ -13,10 +17,11 @@
 --
 -- A namespace that was opened without figures counts nothing.
 --
--- @use store/add_figures
 -- @use store/buckets
 -- @use store/own
 -- @use store/same_figures
+-- @use store/tally
+-- @use task/policy
 local figures = {}
 
 -- note adds a task to the ends to be counted. The task must still have its status from before the end. A task that is
@@ -36,7 +41,7 @@ local function how_it_ended(task)
   elseif not task.timeout_type then
     return " ended " .. task.status .. " " .. task.reason
   end
-  return " ended " .. task.status .. " " .. task.reason .. " " .. task.timeout_type
+  return " ended " .. task.status .. " " .. task.reason .. " " .. task.timeout_type .. " " .. policy(task)
 end
 
 -- add counts n ends that are alike.
@@ -47,11 +52,11 @@ local function add(counts, tx, task, n)
   local deadline = tonumber(task.deadline_at or nil)
   local started = task.under_way and tonumber(task.started_at or nil)
   if started then -- its owner's wait may have ended before the attempt began; such a duration counts as 0
-    buckets.add(counts, "duration", completed - started, n)
+    buckets.add(counts, task.timeout_type and "timed" or "duration", completed - started, n)
     buckets.add(counts, "waiting", started - (task.ready_at or created), n)
   end
   if task.timeout_type then
-    buckets.add(counts, "lag", tx.at - completed, n)
+    buckets.add(counts, "lag", tx.at - completed, n, task.timeout_type)
   end
   if deadline then
     local span = deadline - created
@@ -59,27 +64,16 @@ local function add(counts, tx, task, n)
   end
 end
 
--- counts_of returns the table of what to add to the fields of a kind and queue.
-local function counts_of(kinds, task)
-  local queues = kinds[task.kind] or {}
-  kinds[task.kind], queues[task.queue] = queues, queues[task.queue] or {}
-  return queues[task.queue]
-end
-
--- write counts the ends of a unit. Tasks of one kind and queue cost as many commands as one task does.
+-- write counts the ends of a unit, and writes all that the unit has counted.
 function figures.write(tx)
-  local kinds, ended, from = {}, tx.figures, 1
+  local ended, from = tx.figures, 1
   while ended[from] do
     local task, to = ended[from], from + 1
     while ended[to] and same_figures(task, ended[to]) do
       to = to + 1
     end
-    add(counts_of(kinds, task), tx, task, to - from)
+    add(tally.of(tx, task), tx, task, to - from)
     from = to
   end
-  for kind, queues in pairs(kinds) do
-    for queue, counts in pairs(queues) do
-      add_figures(tx, kind, queue, counts)
-    end
-  end
+  tally.write(tx)
 end

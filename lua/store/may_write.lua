@@ -67,9 +67,9 @@ local function may_write(tx)
   if tx.earliest or tx.seq or tx.front or tx.events[1] then
     need(tx, "HSET", tx.key.root, "x", "x")
   end
-  if tx.figures ~= tx.none then
+  if tx.figures ~= tx.none or tx.tallies ~= tx.none then
     for _, c in ipairs({{"HMGET", tx.key.figures, "x"}, {"HSET", tx.key.figures, "x", "x"}, {"SISMEMBER", tx.key.kinds, "x"},
-      {"SCARD", tx.key.kinds}, {"SADD", tx.key.kinds, "x"}}) do
+      {"SCARD", tx.key.kinds}, {"SADD", tx.key.kinds, "x"}, {"HINCRBY", tx.key.figures, "x", "1"}, {"HDEL", tx.key.figures, "x"}}) do
       need(tx, unpack(c))
     end
   end

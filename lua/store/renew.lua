@@ -6,7 +6,8 @@ local function renew(tx)
   tx.before, tx.after, tx.drained, tx.waits, tx.fired, tx.journals = none, none, none, none, none, none
   tx.rooms, tx.keyed, tx.large, tx.aside, tx.timeouts, tx.woken = none, none, none, none, none, none
   tx.drafts, tx.noted, tx.overdue = none, none, none
-  tx.figures, tx.recounts = none, none
+  tx.figures, tx.tallies = none, none
+  tx.recounts = none
   tx.timers, tx.earliest, tx.seq, tx.front, tx.recount, tx.on = 0, false, false, false, false, false
   tx.stale = false
 end

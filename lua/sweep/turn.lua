@@ -55,6 +55,6 @@ function turn.keep(tx, s)
     end
   end
   redis.pcall("HSET", tx.key.root, "turn_of", s.reaper, "turn_until", string.format("%d", tx.at + 2 * s.fallback),
-    "armed", string.format("%d", tx.at + wait))
+    "swept_at", tx.now, "armed", string.format("%d", tx.at + wait))
   return wait
 end

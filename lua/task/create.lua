@@ -6,6 +6,7 @@
 -- @use store/later
 -- @use store/own
 -- @use store/record
+-- @use store/tally
 -- @use queue/count
 -- @use queue/place
 -- @use task/idempotency
@@ -36,6 +37,7 @@ local function create(tx, id, payload, d)
     idempotency.keep(tx, d.key, id, idempotency.digest(d.kind, payload), d.window)
   end
   count.add(tx, d.queue, "enqueued", 1)
+  tally.add(tx, d, d.enqueued)
   if tx.root.level == "all" then
     emit(tx, "all", "task_enqueued", {id = id, kind = d.kind, queue = d.queue, created_at = tx.now})
   end

@@ -5,6 +5,7 @@
 --         start     when it can start, a number; nil: at once
 --         bound     when its owner's time is up, a text, if that is not later than its deadline
 --         until_of  the id of the task whose time that is
+--         child     whether it has an owner
 --
 -- @use store/alarm
 -- @use store/format
@@ -36,6 +37,11 @@ local function head(tx, f, d)
   return first .. lines, "\n" .. texts
 end
 
+-- source says who made a task.
+local function source(f, plan)
+  return f.hook_of and "hook" or f.retry_of and "retry" or plan.child and "agent" or "client"
+end
+
 -- set_instants sets the instants of a new task: when it can start, the limit of its line, and its warning. It reports
 -- whether it set any.
 local function set_instants(tx, f, plan, d)
@@ -59,6 +65,7 @@ local function draft(tx, f, plan)
   if set_instants(tx, f, plan, d) then
     d.state = format(d, "")
   end
+  d.enqueued = " enqueued " .. source(f, plan) .. (d.available_at and " later" or " now")
   d.lines, d.texts = head(tx, f, d)
   local limit = nearest(d)
   d.limit = limit and string.format("%d", limit)

@@ -5,6 +5,7 @@
 -- @use store/emit
 -- @use store/record
 -- @use store/tell
+-- @use task/policy
 
 -- as_the_last returns the words of the previous timeout's event, if this timeout has the same words.
 local function as_the_last(tx, task)
@@ -20,9 +21,7 @@ local function say(tx, task)
   local due, type = tonumber(task.completed_at), task.timeout_type
   local began = type == "attempt" and task.started_at or task.created_at
   local span = type == "queue" and task.queue_timeout_ms or string.format("%d", due - began)
-  local of_the_run = type == "execution" or type == "workflow"
-  local policy = of_the_run and task.children and (task.on_deadline or "cancel_all") or "fail"
-  return "timeout_type=" .. type .. " timeout_duration_ms=" .. span .. " policy_applied=" .. policy .. " deadline_at=" ..
+  return "timeout_type=" .. type .. " timeout_duration_ms=" .. span .. " policy_applied=" .. policy(task) .. " deadline_at=" ..
     (task.deadline_at or "") .. " detected_at=" .. tx.now .. " lag_ms=" .. string.format("%d", tx.at - due)
 end
 

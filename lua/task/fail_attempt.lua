@@ -9,6 +9,7 @@
 -- @use store/emit
 -- @use store/publish
 -- @use store/record
+-- @use store/tally
 -- @use task/finish
 -- @use task/put_back
 -- @use task/retry_at
@@ -47,6 +48,9 @@ local function fail_attempt(tx, task, failure)
   end
   if retry_error then
     record.set(tx, task, "retry_error", retry_error)
+  end
+  if timeout then
+    tally.add(tx, task, " retried timeout")
   end
   tell_retry(tx, task, failure, start)
   task.retries = string.format("%d", (task.retries or 0) + 1)

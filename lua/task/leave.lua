@@ -4,14 +4,14 @@
 -- @use store/index
 -- @use queue/count
 -- @use wait/forget_wait
+-- @use wait/stop_waiting
 local function leave(tx, task)
   local key = tx.key
   if task.status == "RUNNING" then
     index.remove(tx, key.claims .. task.worker, task.id)
     count.run(tx, task.queue, task.worker, -1)
   elseif task.status == "WAITING" then
-    index.remove(tx, key.waits, task.id)
-    count.add(tx, task.queue, "waiting", -1)
+    stop_waiting(tx, task)
   elseif task.available_at then
     index.remove(tx, key.delayed, task.id)
   elseif not task.role then

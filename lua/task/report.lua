@@ -11,6 +11,7 @@
 -- @use task/finish
 -- @use task/holds
 -- @use task/load_task
+-- @use task/note_late
 -- @use task/put_back
 -- @use task/refuse
 -- @use task/timed_out
@@ -69,6 +70,7 @@ local function report(tx, o, worker, call)
     return task.status
   elseif not holds(task, o.epoch, worker) then
     refuse(tx, task, o.verb, o.epoch, worker)
+    note_late(tx, task, call)
     return {"LOST", task.status}
   end
   task.worker = worker -- named in the event and the record of the end, even if its lease was lost

@@ -21,10 +21,19 @@ local function put(words, ...)
   end
 end
 
+-- counter returns the counter of the queue that counts this wait. A wait is unbounded if nothing ends it: no limit of its
+-- own, no limit of the agent's attempt, and no deadline, the agent's or its owner's.
+local function counter(s, task)
+  local bounded = s.wait.limit_ms or task.limit_at or task.deadline_at or task["until"]
+  return (bounded and "bounded_" or "unbounded_") .. s.wait.mode
+end
+
 local function leave_worker(tx, s, task)
   index.remove(tx, tx.key.claims .. task.worker, s.id)
   count.run(tx, task.queue, task.worker, -1)
   count.add(tx, task.queue, "waiting", 1)
+  record.set(tx, task, "counted_as", counter(s, task))
+  count.add(tx, task.queue, task.counted_as, 1)
   task.status = "WAITING"
   record.touch(tx, task)
   record.set(tx, task, "waiting", s.wait.entry)

@@ -6,18 +6,19 @@
 -- An agent that is itself out of time is not woken: it ends.
 --
 -- @use store/refused
+-- @use store/buckets
 -- @use store/emit
--- @use store/index
 -- @use store/reason
 -- @use store/record
+-- @use store/tally
 -- @use store/tell
--- @use queue/count
 -- @use task/line_up
 -- @use task/put_aside
 -- @use wait/cancel_losers
 -- @use wait/forget_wait
 -- @use wait/journal
 -- @use wait/read_wait
+-- @use wait/stop_waiting
 -- @use wait/verdict
 -- @use wait/wakeable
 
@@ -38,7 +39,7 @@ local function read(tx, id, w)
   end
   redis.call("ZCARD", tx.key.pending .. id)
   journal.read(tx, id, string.format("%d", told.entry))
-  return told, told.label .. told.digest .. told.members .. told.reason
+  return told, told.label .. told.digest .. told.members .. told.reason .. told.mode
 end
 
 local function wake_agent(tx, id)
@@ -62,8 +63,10 @@ local function wake_agent(tx, id)
   local text = verdict(told, told.reason, told.winner, told.fired_at, told.settled)
   journal.add(tx, agent, {{told.entry, text}})
   journal.drop_patience(tx, id)
-  index.remove(tx, tx.key.waits, id)
-  count.add(tx, agent.queue, "waiting", -1)
+  stop_waiting(tx, agent)
+  if tx.root.figures then
+    buckets.add(tally.of(tx, agent), "woken", tx.at - told.fired_at, 1, told.mode .. " " .. told.reason)
+  end
   forget_wait(tx, agent)
   agent.status = "PENDING"
   record.set(tx, agent, "woken", "1")

@@ -60,7 +60,7 @@ func Get() *cli.Command {
 var elsewhere = []string{"kind", "queue", "status", "result", "error", "headers"}
 
 // internal are fields that say nothing to people: calls that Curfew recognises when they are repeated, and marks of its own.
-var internal = []string{"call", "cancelled_by", "enqueued_by", "journal", "lost_by", "requeued_by", "suspended_by", "waiting", "watched", "woken"}
+var internal = []string{"call", "cancelled_by", "counted_as", "enqueued_by", "journal", "late_by", "lost_by", "requeued_by", "suspended_by", "waiting", "watched", "woken"}
 
 // describe returns a task as text.
 func describe(w *inspect.Whole, full bool) string {

@@ -1,0 +1,38 @@
+-- tally collects what a unit of work adds to the figures of kinds (store/figures.lua), and writes it. All that a unit
+-- adds for one kind and queue costs one command if it is one field, and two if there are more.
+--
+-- @use store/add_figures
+-- @use store/own
+local tally = {}
+
+-- of returns the table of what to add to the fields of a task's kind and queue.
+function tally.of(tx, task)
+  local kinds = own(tx, "tallies")
+  local queues = kinds[task.kind]
+  if not queues then
+    queues = {}
+    kinds[task.kind] = queues
+  end
+  local counts = queues[task.queue]
+  if not counts then
+    counts = {}
+    queues[task.queue] = counts
+  end
+  return counts
+end
+
+-- add counts one event of a task in a field, whose name is given without the queue.
+function tally.add(tx, task, field)
+  if tx.root.figures then
+    local counts = tally.of(tx, task)
+    counts[field] = (counts[field] or 0) + 1
+  end
+end
+
+function tally.write(tx)
+  for kind, queues in pairs(tx.tallies) do
+    for queue, counts in pairs(queues) do
+      add_figures(tx, kind, queue, counts)
+    end
+  end
+end
