@@ -79,6 +79,7 @@ func (a Attempts) Fetch(ctx context.Context, partition int, worker string, ask A
 	if err := ask.check(); err != nil {
 		return Reply{}, refusal.Failed("fetch", "", err)
 	}
+	start := time.Now()
 	reply, err := a.q.engine.Call(ctx, partition, "fetch", ask.append([]any{worker})...)
 	answers, err := engine.List(reply, err, 3)
 	if err != nil {
@@ -88,6 +89,7 @@ func (a Attempts) Fetch(ctx context.Context, partition int, worker string, ask A
 	if err = trip.readClaims(partition, answers[0], answers[1]); err == nil {
 		err = trip.readTold(answers[2])
 	}
+	a.q.traceReceive(ctx, start, trip.Claims)
 	trip.Errors = a.q.engine.Located("fetch", answers[3:])
 	return trip, refusal.Failed("fetch", "", err)
 }

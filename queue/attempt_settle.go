@@ -76,6 +76,7 @@ func (a Attempts) Settle(ctx context.Context, partition int, worker, call string
 		}
 		args = ask.append(args)
 	}
+	start := time.Now()
 	reply, err := a.q.engine.Call(ctx, partition, "settle", args...)
 	answers, err := engine.List(reply, err, 4)
 	if err != nil {
@@ -88,6 +89,7 @@ func (a Attempts) Settle(ctx context.Context, partition int, worker, call string
 	if err == nil {
 		err = trip.readTold(answers[3])
 	}
+	a.q.traceReceive(ctx, start, trip.Claims)
 	trip.Errors = a.q.engine.Located("settle", answers[4:])
 	return trip, refusal.Failed("settle", "", err)
 }

@@ -53,6 +53,13 @@ func (q *Queue) CancelAll(ctx context.Context, list []string, reason string) ([]
 }
 
 func (q *Queue) cancelAs(ctx context.Context, call, owner string, ids []string, reason string) ([]Cancellation, error) {
+	span := q.tracer.Cancel(ctx, len(ids))
+	all, err := q.cancelEach(ctx, call, owner, ids, reason)
+	q.traceCancel(ctx, span, ids, err)
+	return all, err
+}
+
+func (q *Queue) cancelEach(ctx context.Context, call, owner string, ids []string, reason string) ([]Cancellation, error) {
 	if limit := min(q.config.MaxBytes, maxReason); len(reason) > limit {
 		return nil, refusal.Failed("cancel", "", refusal.Invalid("reason", "has %d bytes, the limit is %d", len(reason), limit))
 	}
