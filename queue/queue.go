@@ -112,6 +112,9 @@ func Open(ctx context.Context, rdb redis.UniversalClient, config Config) (*Queue
 	if err := q.create(ctx); err != nil {
 		return nil, refusal.Failed("open", "", err)
 	}
+	if q.tracer != nil {
+		e.OnReport(q.traceExpired)
+	}
 	q.batchers = make([]batcher, e.Partitions())
 	if config.Library == nil && (config.Access == AccessAll || config.Access == AccessReap) {
 		e.OfferFacade(ctx)

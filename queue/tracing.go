@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/internal/spans"
 )
@@ -120,4 +121,29 @@ func traced(records []*Record) (tasks []spans.Task) {
 		}
 	}
 	return tasks
+}
+
+// readFor bounds how long the read of tasks for their spans can take. It delays the call that has ended them.
+const readFor = time.Second
+
+// traceExpired makes a span for each task that a call has ended because its time was up. It reads the tasks, for the
+// senders to which the spans are linked.
+func (q *Queue) traceExpired(ctx context.Context, report engine.Report) {
+	if len(report.TimedOut) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readFor)
+	defer cancel()
+	ids := make([]string, 0, mostTraced)
+	for _, t := range report.TimedOut[:min(len(report.TimedOut), mostTraced)] {
+		ids = append(ids, t.ID)
+	}
+	headers := map[string]map[string]string{}
+	records, _ := q.GetAll(ctx, ids) // without them the spans have no links
+	for _, r := range traced(records) {
+		headers[r.ID] = r.Headers
+	}
+	for _, t := range report.TimedOut {
+		q.tracer.Expire(ctx, spans.Task{ID: t.ID, Kind: t.Kind, Queue: t.Queue, Headers: headers[t.ID]}, spans.Expiry{Type: t.Type, Deadline: t.Due, Lag: t.Lag})
+	}
 }

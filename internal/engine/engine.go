@@ -35,6 +35,8 @@ type Engine struct {
 	bounded bool                 // the deadline of a context ends a read of rdb
 	endless bool                 // a read of rdb may have no timeout
 	places  places               // for calls under way
+
+	listeners listeners // of reports
 }
 
 // New checks the server and composes the scripts. It changes no data. It returns an error of package refusal
