@@ -40,7 +40,7 @@ var rooms = []struct {
 	{"agentwait", []string{"internal/spans", "internal/jsonerr", "internal/names", "refusal", "worker", "queue", "lua", "retryexpr"}},
 	{"typed", []string{"internal/jsonerr", "refusal", "queue", "worker", "agentwait"}},
 	{"internal/processgroup", nil},
-	{"internal/outside", []string{"duration", "internal/processgroup", "queue", "worker"}},
+	{"internal/outside", []string{"duration", "internal/processgroup", "internal/spans", "queue", "worker"}},
 	{"internal/embedded", []string{"lua"}},
 	{"internal/redisproc", []string{"internal/processgroup"}},
 	{"internal/demo", []string{"queue", "events", "inspect", "reaper", "worker", "agentwait", "internal/embedded"}},
