@@ -47,7 +47,7 @@ func (e *Engine) CallReported(ctx context.Context, partition int, script string,
 	if err != nil {
 		return nil, Report{}, err
 	}
-	reply, report, err := readReport(partition, reply)
+	reply, report, err := ReadReport(partition, reply)
 	if err != nil {
 		return nil, Report{}, err
 	}

@@ -43,8 +43,8 @@ func (r *Report) empty() bool { return len(r.TimedOut) == 0 && len(r.Woken) == 0
 // reportWords is how many values a report has (lua/store/tell.lua).
 const reportWords = 7
 
-// readReport separates the reply of a call from what it reports.
-func readReport(partition int, reply any) (any, Report, error) {
+// ReadReport separates the reply of a call from what it reports.
+func ReadReport(partition int, reply any) (any, Report, error) {
 	parts, ok := reply.([]any)
 	if !ok || len(parts) == 0 || parts[0] != "told" {
 		return reply, Report{}, nil

@@ -26,7 +26,7 @@ var rooms = []struct {
 	{"internal/vocabulary", nil},
 	{"internal/jsonline", []string{"internal/vocabulary", "duration"}},
 	{"internal/jsonerr", nil},
-	{"internal/engine", []string{"lua", "refusal"}},
+	{"internal/engine", []string{"lua", "refusal", "internal/names"}},
 	{"internal/spans", []string{"internal/names", "refusal"}},
 	{"reaper", []string{"internal/engine", "internal/names", "internal/spans", "refusal"}},
 	{"queue", []string{"lua", "refusal", "internal/names", "internal/spans", "retryexpr", "internal/engine"}},
