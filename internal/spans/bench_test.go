@@ -23,7 +23,9 @@ var settings = []struct {
 	tracing func() queue.Tracing
 }{
 	{"off", func() queue.Tracing { return queue.Tracing{} }},
-	{"not sampled", func() queue.Tracing { return queue.Tracing{Provider: sdk.NewTracerProvider(sdk.WithSampler(sdk.NeverSample()))} }},
+	{"not sampled", func() queue.Tracing {
+		return queue.Tracing{Provider: sdk.NewTracerProvider(sdk.WithSampler(sdk.NeverSample()))}
+	}},
 	{"on", func() queue.Tracing { return queue.Tracing{Provider: kept()} }},
 	{"on, each in a batch", func() queue.Tracing { return queue.Tracing{Provider: kept(), EachInBatch: true} }},
 }
