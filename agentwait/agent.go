@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/jsonerr"
+	"github.com/curfew-dev/curfew/internal/spans"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
@@ -40,6 +41,7 @@ type Agent struct {
 	made   hash.Hash    // digest of since
 	note   queue.Note   // journal entries and checkpoint to write with the next call
 	gone   error        // why the agent can do nothing more in this run
+	span   *spans.Span  // of this run; nil without tracing
 }
 
 // Handle registers an agent: a handler that takes and returns JSON, or []byte, as worker.Handle
@@ -66,7 +68,8 @@ func Handle[In, Out any](w *worker.Worker, kind string, handle func(a *Agent, in
 
 func newAgent(ctx context.Context, q *queue.Queue) *Agent {
 	a := &Agent{q: q, job: worker.Info(ctx), memory: &queue.Memory{}, named: map[string]bool{}, scheduled: map[string]*child{},
-		loaded: map[string]*queue.Record{}, known: map[string]*queue.Record{}, cancelled: map[string]bool{}}
+		loaded: map[string]*queue.Record{}, known: map[string]*queue.Record{}, cancelled: map[string]bool{}, span: spans.ProcessOf(ctx)}
+	a.span.Agent(a.job.Kind)
 	a.Context, a.end = context.WithCancelCause(ctx)
 	a.made = newDigest()
 	return a

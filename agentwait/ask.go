@@ -42,7 +42,11 @@ func (k *ask) run() (*result, error) {
 		return nil, err
 	}
 	a.unsent, a.since, a.made = nil, nil, newDigest()
-	return k.read(*o, w)
+	r, err := k.read(*o, w)
+	if err == nil {
+		a.traceWait(string(w.Mode), o)
+	}
+	return r, err
 }
 
 // remembered returns the outcome of this wait from an entry of the journal. It returns an error if

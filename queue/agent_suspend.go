@@ -92,11 +92,14 @@ func (a Attempts) Suspend(ctx context.Context, s Suspension) (*WaitOutcome, erro
 	if err := s.whole(); err != nil {
 		return nil, refusal.Failed("suspend", s.Agent, err)
 	}
+	children, batch := a.q.traceSendAll(ctx, s.Children)
+	s.Children = children
 	answer, err := a.suspendParts(ctx, p, s)
 	var odd *refusal.InvalidError
 	if errors.As(err, &odd) && odd.Field == "part" {
 		answer, err = a.suspendParts(ctx, p, s) // a failover has lost earlier parts
 	}
+	batch.End(err)
 	if err != nil || answer == "" {
 		return nil, refusal.Failed("suspend", s.Agent, err)
 	}

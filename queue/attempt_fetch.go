@@ -79,16 +79,16 @@ func (a Attempts) Fetch(ctx context.Context, partition int, worker string, ask A
 	if err := ask.check(); err != nil {
 		return Reply{}, refusal.Failed("fetch", "", err)
 	}
-	reply, err := a.q.engine.Call(ctx, partition, "fetch", ask.append([]any{worker})...)
-	answers, err := engine.List(reply, err, 3)
+	start := time.Now()
+	reply, report, err := a.q.engine.CallReported(ctx, partition, "fetch", ask.append([]any{worker})...)
+	answers, err := engine.List(reply, err, 2)
 	if err != nil {
 		return Reply{}, refusal.Failed("fetch", "", err)
 	}
-	var trip Reply
-	if err = trip.readClaims(partition, answers[0], answers[1]); err == nil {
-		err = trip.readTold(answers[2])
-	}
-	trip.Errors = a.q.engine.Located("fetch", answers[3:])
+	trip := Reply{Ended: len(report.TimedOut)}
+	err = trip.readClaims(partition, answers[0], answers[1])
+	a.q.traceReceive(ctx, start, trip.Claims)
+	trip.Errors = a.q.engine.Located("fetch", answers[2:])
 	return trip, refusal.Failed("fetch", "", err)
 }
 
@@ -133,22 +133,6 @@ func (r *Reply) readClaims(partition int, now, answer any) error {
 		}
 		if payload := engine.Text(w[4]); payload != "" {
 			c.Payload = []byte(payload)
-		}
-	}
-	return nil
-}
-
-// toldWords is how many values a report of another task's change has (lua/store/tell.lua).
-const toldWords = 5
-
-func (r *Reply) readTold(answer any) error {
-	words, err := engine.Elements(answer, nil)
-	if err != nil || len(words)%toldWords != 0 {
-		return engine.Unexpected("reports of other tasks", answer)
-	}
-	for i := 0; i < len(words); i += toldWords {
-		if engine.Text(words[i]) == "timed_out" {
-			r.Ended++
 		}
 	}
 	return nil

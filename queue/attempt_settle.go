@@ -76,19 +76,18 @@ func (a Attempts) Settle(ctx context.Context, partition int, worker, call string
 		}
 		args = ask.append(args)
 	}
-	reply, err := a.q.engine.Call(ctx, partition, "settle", args...)
-	answers, err := engine.List(reply, err, 4)
+	start := time.Now()
+	reply, report, err := a.q.engine.CallReported(ctx, partition, "settle", args...)
+	answers, err := engine.List(reply, err, 3)
 	if err != nil {
 		return Reply{}, refusal.Failed("settle", "", err)
 	}
-	var trip Reply
+	trip := Reply{Ended: len(report.TimedOut)}
 	if trip.Verdicts, err = readVerdicts(answers[1], len(outcomes)); err == nil {
 		err = trip.readClaims(partition, answers[0], answers[2])
 	}
-	if err == nil {
-		err = trip.readTold(answers[3])
-	}
-	trip.Errors = a.q.engine.Located("settle", answers[4:])
+	a.q.traceReceive(ctx, start, trip.Claims)
+	trip.Errors = a.q.engine.Located("settle", answers[3:])
 	return trip, refusal.Failed("settle", "", err)
 }
 

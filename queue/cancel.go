@@ -53,6 +53,13 @@ func (q *Queue) CancelAll(ctx context.Context, list []string, reason string) ([]
 }
 
 func (q *Queue) cancelAs(ctx context.Context, call, owner string, ids []string, reason string) ([]Cancellation, error) {
+	span := q.tracer.Cancel(ctx, len(ids))
+	all, err := q.cancelEach(ctx, call, owner, ids, reason)
+	q.traceCancel(ctx, span, ids, err)
+	return all, err
+}
+
+func (q *Queue) cancelEach(ctx context.Context, call, owner string, ids []string, reason string) ([]Cancellation, error) {
 	if limit := min(q.config.MaxBytes, maxReason); len(reason) > limit {
 		return nil, refusal.Failed("cancel", "", refusal.Invalid("reason", "has %d bytes, the limit is %d", len(reason), limit))
 	}
@@ -62,11 +69,10 @@ func (q *Queue) cancelAs(ctx context.Context, call, owner string, ids []string, 
 	all := make([]Cancellation, len(ids))
 	err := q.eachPartition(ids, func(p int, some []any, places []int) error {
 		reply, err := q.engine.Call(ctx, p, "cancel", append([]any{call, reason, owner}, some...)...)
-		answers, err := engine.List(reply, err, 1)
+		answers, err := engine.Elements(reply, err)
 		if err != nil {
 			return err
 		}
-		answers = answers[1:] // the first reports timeouts and woken agents
 		for i, place := range places {
 			if i >= len(answers) {
 				return fmt.Errorf("%d answers for %d tasks", len(answers), len(places))

@@ -27,7 +27,14 @@ func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 	if err := q.ready(ctx); err != nil {
 		return Receipt{}, refusal.Failed("enqueue", "", err)
 	}
-	p, err := q.place(&task)
+	span := q.traceSend(ctx, &task)
+	receipt, err := q.enqueue(ctx, &task)
+	span.Sent(receipt.ID, err)
+	return receipt, err
+}
+
+func (q *Queue) enqueue(ctx context.Context, task *Task) (Receipt, error) {
+	p, err := q.place(task)
 	if err == nil {
 		err = context.Cause(ctx)
 	}
@@ -37,8 +44,8 @@ func (q *Queue) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 	if ctx.Done() != nil { // the call may return while its task is being sent, and the caller then reuses these
 		task.Payload, task.Headers = bytes.Clone(task.Payload), maps.Clone(task.Headers)
 	}
-	id := q.name(p, &task)
-	me := &submission{task: &task, id: id, done: make(chan struct{})}
+	id := q.name(p, task)
+	me := &submission{task: task, id: id, done: make(chan struct{})}
 	b := &q.batchers[p]
 	b.add(me, func(ctx context.Context, batch []*submission) { q.send(ctx, p, batch) }) // each submission has its error
 	select {
@@ -63,6 +70,16 @@ func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error)
 	if err := q.ready(ctx); err != nil {
 		return nil, refusal.Failed("enqueue all", "", err)
 	}
+	tasks, batch := q.traceSendAll(ctx, tasks)
+	receipts, err := q.enqueueAll(ctx, tasks)
+	for i := range receipts {
+		batch.Sent(i, receipts[i].ID, receipts[i].Err)
+	}
+	batch.End(err)
+	return receipts, err
+}
+
+func (q *Queue) enqueueAll(ctx context.Context, tasks []Task) ([]Receipt, error) {
 	lines := make([][]*submission, q.Partitions())
 	all := make([]*submission, len(tasks))
 	here := q.spread()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/internal/spans"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -44,6 +45,8 @@ type Config struct {
 	// Strict makes Open refuse a Redis whose settings can lose tasks. Otherwise Open logs a
 	// warning.
 	Strict bool
+	// Tracing makes OpenTelemetry spans. The zero value makes none.
+	Tracing Tracing
 	// Logger defaults to slog.Default.
 	Logger *slog.Logger
 	// Library is the Lua to run. Defaults to that of package lua, as functions or as scripts,
@@ -68,6 +71,7 @@ const (
 type Queue struct {
 	config Config
 	engine *engine.Engine
+	tracer *spans.Tracer // nil: no tracing
 
 	ids       names.Maker
 	turn      atomic.Uint32 // spreads root tasks over the partitions
@@ -104,9 +108,12 @@ func Open(ctx context.Context, rdb redis.UniversalClient, config Config) (*Queue
 	if err != nil {
 		return nil, refusal.Failed("open", "", err)
 	}
-	q := &Queue{config: config, engine: e}
+	q := &Queue{config: config, engine: e, tracer: config.Tracing.tracer(rdb)}
 	if err := q.create(ctx); err != nil {
 		return nil, refusal.Failed("open", "", err)
+	}
+	if q.tracer != nil {
+		e.OnReport(q.traceExpired)
 	}
 	q.batchers = make([]batcher, e.Partitions())
 	if config.Library == nil && (config.Access == AccessAll || config.Access == AccessReap) {
@@ -217,6 +224,9 @@ func (q *Queue) Client() redis.UniversalClient { return q.opened().engine.Client
 
 // Engine is for the other packages of this module.
 func (q *Queue) Engine() *engine.Engine { return q.opened().engine }
+
+// Tracer is for the other packages of this module.
+func (q *Queue) Tracer() *spans.Tracer { return q.opened().tracer }
 
 // Logger returns the logger of the queue. Packages that use the queue log to it too.
 func (q *Queue) Logger() *slog.Logger { return q.opened().config.Logger }

@@ -42,7 +42,7 @@ func Sweep(ctx context.Context, n Namespace, partition int, reaper string, batch
 	}
 	e := n.Engine()
 	reply, err := e.Call(ctx, partition, "sweep", reaper, min(batch, maxBatch), fallback.Milliseconds())
-	answers, err := engine.List(reply, err, 5)
+	answers, err := engine.List(reply, err, 4)
 	if err != nil {
 		return Swept{}, refusal.Failed("sweep", "", err)
 	}
@@ -58,7 +58,7 @@ func Sweep(ctx context.Context, n Namespace, partition int, reaper string, batch
 			*count = int(engine.Number(did[i+1]))
 		}
 	}
-	s.Errors = e.Located("sweep", answers[5:])
+	s.Errors = e.Located("sweep", answers[4:])
 	e.Swept(s.Wait == 0)
 	return s, nil
 }

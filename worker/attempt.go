@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/spans"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -42,6 +43,7 @@ type attempt struct {
 	cancel          context.CancelCauseFunc // of base
 	outcome         queue.Outcome
 	progress        progress
+	span            *spans.Span // nil without tracing
 
 	// Guarded by the partition's mu.
 	finished bool // the outcome is final
@@ -111,6 +113,7 @@ func (a *attempt) run() {
 // ends its goroutine.
 func (a *attempt) runHandler() {
 	ctx, endLimits := a.handlerContext()
+	ctx = a.trace(ctx)
 	var result []byte
 	err := errGoexit // unless the handler returns or panics
 	defer func() {
@@ -122,6 +125,7 @@ func (a *attempt) runHandler() {
 		a.cancel(nil)
 		judge(&a.outcome, result, err, cause, a.partition.w.q.MaxBytes())
 		a.evaluateRetry(result)
+		a.traceEnd(cause)
 	}()
 	result, err = a.handle(ctx, a.claim.Payload)
 }

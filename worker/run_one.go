@@ -153,12 +153,15 @@ func (o *runOne) run(ctx context.Context, handle Handler, claim *queue.Claim, re
 
 // settle reports the outcome of an attempt.
 func (o *runOne) settle(a *attempt) (queue.Verdict, error) {
+	sent := time.Now()
 	reply, err := o.w.q.Attempts().Settle(o.callCtx, a.claim.Partition, o.id, queue.NewCall(), []queue.Outcome{a.outcome}, queue.Ask{})
 	if err != nil {
 		o.w.counts.dropped.Add(1)
+		a.traceReport(sent, queue.Verdict{}, err)
 		return queue.Verdict{}, err
 	}
 	o.w.logKeys(a.claim.Partition, reply.Errors)
+	a.traceReport(sent, reply.Verdicts[0], nil)
 	a.partition.mu.Lock()
 	defer a.partition.mu.Unlock()
 	a.settled(reply.Verdicts[0])

@@ -78,6 +78,9 @@ func (p *partition) handleReply(r *request, reply *queue.Reply) {
 	woken := p.returnUnused(r, reply, len(started))
 	p.mu.Unlock()
 	wakeAll(woken)
+	for i, a := range r.attempts {
+		a.traceReport(r.sent, reply.Verdicts[i], nil)
+	}
 	if reply.Stopping() && r.fetch.N > 0 {
 		p.w.stopRequested()
 	}
@@ -104,6 +107,9 @@ func (p *partition) handleError(r *request, err error) time.Duration {
 	p.mu.Unlock()
 	wakeAll(woken)
 
+	for _, a := range dropped {
+		a.traceReport(r.sent, queue.Verdict{}, err)
+	}
 	p.w.counts.dropped.Add(int64(len(dropped)))
 	p.w.callFailed(p.number, "A request to Redis failed; the worker tries again", err,
 		"outcomes_kept", len(kept), "outcomes_dropped", len(dropped))

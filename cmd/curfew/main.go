@@ -87,6 +87,7 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 			return cli.ShowAppHelp(c)
 		},
 	}
+	defer app.EndTraces(program)
 	err := program.RunContext(ctx, slices.Concat(args[:1], app.FlagsFirst(commands, args[1:])))
 	if err == nil {
 		return 0

@@ -90,11 +90,17 @@ func (b *lockedBuffer) String() string {
 
 func (s *workStage) start(args ...string) *workProcess {
 	s.Helper()
-	return s.startLimited(0, args...)
+	return s.startLimited(0, nil, args...)
+}
+
+// startWith is start with more variables in the environment.
+func (s *workStage) startWith(environment []string, args ...string) *workProcess {
+	s.Helper()
+	return s.startLimited(0, environment, args...)
 }
 
 // startLimited is start for a process that may have so many files open; 0: as many as this one.
-func (s *workStage) startLimited(files int, args ...string) *workProcess {
+func (s *workStage) startLimited(files int, environment []string, args ...string) *workProcess {
 	s.Helper()
 	args = append([]string{"work", "--namespace", s.q.Namespace()}, args...)
 	cmd := exec.Command(os.Args[0], args...)
@@ -103,6 +109,7 @@ func (s *workStage) startLimited(files int, args ...string) *workProcess {
 	}
 	p := &workProcess{cmd, &lockedBuffer{}, make(chan struct{})}
 	p.Env = append(os.Environ(), commandVariable+"=yes", "REDIS_URL="+s.url, "DIR="+s.folder)
+	p.Env = append(p.Env, environment...)
 	p.Stderr = p.log
 	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.Start(); err != nil {
@@ -323,7 +330,7 @@ func TestALackOfFilesCostsNoRetry(t *testing.T) {
 		t.Run(fmt.Sprint(files, " files"), func(t *testing.T) {
 			t.Parallel()
 			s := newWorkStage(t)
-			p := s.startLimited(files, "--kind", "k", "--concurrency", "10", "--", "/bin/sh", "-c", `while [ ! -e $DIR/go ]; do sleep 0.05; done; cat`)
+			p := s.startLimited(files, nil, "--kind", "k", "--concurrency", "10", "--", "/bin/sh", "-c", `while [ ! -e $DIR/go ]; do sleep 0.05; done; cat`)
 			s.lackFiles(p, "The command cannot be started now", func() {
 				if err := os.WriteFile(filepath.Join(s.folder, "go"), nil, 0o644); err != nil {
 					t.Fatal(err)
@@ -341,7 +348,7 @@ func TestALackOfFilesCostsNoRetry(t *testing.T) {
 		}))
 		answer := sync.OnceFunc(func() { close(answers) })
 		t.Cleanup(func() { answer(); server.Close() })
-		p := s.startLimited(20, "--http", "k="+server.URL, "--concurrency", "10")
+		p := s.startLimited(20, nil, "--http", "k="+server.URL, "--concurrency", "10")
 		s.lackFiles(p, "The request cannot be sent now", answer)
 	})
 }

@@ -34,7 +34,31 @@ const (
 // If Redis raises an error before the script runs (full memory, loading, no master), the outcome of an
 // earlier try whose reply was lost is still unknown. The outcome of a read is never unknown, since a
 // read has no effect.
+//
+// What the reply reports of other tasks is logged, and given to the listeners of [Engine.OnReport].
 func (e *Engine) Call(ctx context.Context, partition int, script string, args ...any) (any, error) {
+	reply, _, err := e.CallReported(ctx, partition, script, args...)
+	return reply, err
+}
+
+// CallReported is Call, and also returns what the call has reported.
+func (e *Engine) CallReported(ctx context.Context, partition int, script string, args ...any) (any, Report, error) {
+	reply, err := e.observed(ctx, partition, script, args)
+	if err != nil {
+		return nil, Report{}, err
+	}
+	reply, report, err := ReadReport(partition, reply)
+	if err != nil {
+		return nil, Report{}, err
+	}
+	if !report.empty() {
+		e.report(ctx, report)
+	}
+	return reply, report, nil
+}
+
+// observed makes a call, and tells the observers how long it took.
+func (e *Engine) observed(ctx context.Context, partition int, script string, args []any) (any, error) {
 	observers := e.observers.Load()
 	if observers == nil {
 		return e.call(ctx, partition, script, args)

@@ -55,6 +55,16 @@ func (p *player) compareEvents(t *rapid.T, s *audit.Snapshot) {
 			p.told["warning of "+id]++
 		}
 	}
+	var reported []string // of the same changes
+	for _, event := range told {
+		if strings.HasPrefix(event, "task_timed_out ") || strings.HasPrefix(event, "task_resumed ") {
+			reported = append(reported, strings.Join(strings.Fields(event)[:3], " "))
+		}
+	}
+	slices.Sort(reported)
+	slices.Sort(p.reports)
+	p.same(t, "reports and events", p.reports, reported)
+	p.reports = nil
 	slices.Sort(told)
 	slices.Sort(p.m.events)
 	p.same(t, "events", told, p.m.events)

@@ -234,7 +234,7 @@ func (p *player) cancel(t *rapid.T) {
 	}
 	reason := rapid.SampledFrom([]string{"why", ""}).Draw(t, "reason")
 	p.play(t, func(t *rapid.T) {
-		answer := p.run(t, "cancel", call, reason, "", id).([]any)[1].([]any)
+		answer := p.run(t, "cancel", call, reason, "", id).([]any)[0].([]any)
 		p.same(t, "cancel "+id, join(answer), p.m.cancel(call, reason, id))
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/curfew-dev/curfew/internal/audit"
+	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
@@ -101,6 +102,7 @@ func playAll(t *testing.T, rdb *redis.Client) (sequences int, seen map[string]in
 			rt.Fatal(err)
 		}
 		p := &player{ctx: ctx, rdb: rdb, q: q, m: newModel(testclock.Start.UnixMilli()), told: map[string]int{}, seen: seen, parts: map[string]modelCall{}}
+		q.Engine().OnReport(p.note)
 		rt.Repeat(p.operations())
 	})
 	t.Logf("sequences: %d", sequences)
@@ -141,6 +143,8 @@ type player struct {
 	read string         // the newest event that was compared
 	told map[string]int // counts of events that a task can have once: its end, its warning
 	seen map[string]int // events by kind, over all sequences
+
+	reports []string // what calls have reported since the last comparison
 }
 
 func (p *player) same(t *rapid.T, what string, redis, model any) {
@@ -155,7 +159,22 @@ func (p *player) run(t *rapid.T, script string, args ...any) any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return reply
+	plain, report, err := engine.ReadReport(0, reply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.note(p.ctx, report)
+	return plain
+}
+
+// note keeps what calls report until it is compared with the events.
+func (p *player) note(_ context.Context, r engine.Report) {
+	for _, task := range r.TimedOut {
+		p.reports = append(p.reports, "task_timed_out "+task.ID+" "+task.Type)
+	}
+	for _, agent := range r.Woken {
+		p.reports = append(p.reports, "task_resumed "+agent.ID+" "+agent.Reason)
+	}
 }
 
 // play makes a call, and keeps it for a repeat.

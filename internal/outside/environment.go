@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/curfew-dev/curfew/internal/spans"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -35,13 +36,16 @@ func ownEnvironment() []string {
 // environment returns what a command is told about its task, as variables. A header of the task
 // becomes CURFEW_HEADER_NAME, so that a producer cannot set a variable such as PATH. Headers whose
 // names differ in nothing but what a variable cannot hold get one variable, the last by name. CURFEW_HEADERS has
-// all headers as they are.
+// all headers as they are. If the attempt is traced, TRACEPARENT is its span, and not the header of the task.
 func environment(ctx context.Context) []string {
 	var lines []string
 	for _, f := range facts(ctx) {
 		lines = append(lines, prefix+variable(f.name)+"="+f.value)
 	}
-	headers := worker.Info(ctx).Headers
+	headers, traced := worker.Info(ctx).Headers, spans.Carried(ctx)
+	for _, name := range slices.Sorted(maps.Keys(traced)) {
+		lines = append(lines, variable(name)+"="+traced[name])
+	}
 	if len(headers) == 0 {
 		return lines
 	}
@@ -52,7 +56,7 @@ func environment(ctx context.Context) []string {
 			continue // no variable can hold it
 		}
 		lines = append(lines, headerPrefix+variable(name)+"="+value)
-		if slices.Contains(traceHeaders, strings.ToLower(name)) {
+		if len(traced) == 0 && slices.Contains(traceHeaders, strings.ToLower(name)) {
 			lines = append(lines, variable(name)+"="+value)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/spans"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -129,6 +130,10 @@ func setHeaders(to http.Header, ctx context.Context, payload []byte) {
 	// The same for one attempt and another for the next one, which must not be answered from
 	// memory. It also lets the client send a request again whose idle connection was just closed.
 	to.Set("Idempotency-Key", fmt.Sprintf("%s/%d", job.ID, job.Epoch))
+	traced := spans.Carried(ctx) // the span of the attempt, in place of the sender's
+	for name, value := range traced {
+		to.Set(name, value)
+	}
 	if len(job.Headers) == 0 {
 		return
 	}
@@ -137,7 +142,9 @@ func setHeaders(to http.Header, ctx context.Context, payload []byte) {
 		switch {
 		case !token(name) || !plain(value): // it is in Curfew-Headers
 		case slices.Contains(traceHeaders, strings.ToLower(name)):
-			to.Set(name, value)
+			if len(traced) == 0 {
+				to.Set(name, value)
+			}
 		default:
 			to.Set("Curfew-Header-"+name, value)
 		}

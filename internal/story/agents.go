@@ -67,7 +67,7 @@ func (s *stage) suspend(w words) []string {
 		children = append(children, child)
 	}
 	args = append(args, wire.Tasks(children...)...)
-	return s.agent(s.library.Run(s.ctx, s.rdb, "suspend", s.root, args...))
+	return s.agent(s.call("suspend", args...))
 }
 
 func worker(w words) string {
@@ -166,7 +166,7 @@ func journal(entry string) string {
 // remember task=a epoch=1 worker=w1 note=1:x state=y children=0 entries=0
 func (s *stage) remember(w words) []string {
 	args := s.noted([]any{long(w.named["task"]), w.named["epoch"], worker(w)}, w)
-	return s.word(s.library.Run(s.ctx, s.rdb, "remember", s.root, args...))
+	return s.word(s.call("remember", args...))
 }
 
 // recall task=a most=100 1 2: the journal, then the status, result and error of the children.
@@ -175,7 +175,7 @@ func (s *stage) recall(w words) []string {
 	for _, name := range w.plain {
 		args = append(args, name)
 	}
-	reply, err := s.library.Run(s.ctx, s.rdb, "recall", s.root, args...)
+	reply, err := s.call("recall", args...)
 	if err != nil {
 		return []string{refusal(err)}
 	}
@@ -226,5 +226,5 @@ func (s *stage) signal(w words) []string {
 	if call == "" {
 		call = queue.NewCall()
 	}
-	return s.word(s.library.Run(s.ctx, s.rdb, "signal", s.root, call, long(w.named["task"]), w.named["name"], w.named["note"]))
+	return s.word(s.call("signal", call, long(w.named["task"]), w.named["name"], w.named["note"]))
 }

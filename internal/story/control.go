@@ -18,7 +18,7 @@ func (s *stage) control(w words) []string {
 			args = append(args, name, w.named[name])
 		}
 	}
-	return s.word(s.library.Run(s.ctx, s.rdb, "control", s.root, args...))
+	return s.word(s.call("control", args...))
 }
 
 // configure events=all event_mib=128
@@ -27,7 +27,7 @@ func (s *stage) configure(w words) []string {
 	for _, name := range slices.Sorted(maps.Keys(w.named)) {
 		args = append(args, name, w.named[name])
 	}
-	return s.word(s.library.Run(s.ctx, s.rdb, "configure", s.root, args...))
+	return s.word(s.call("configure", args...))
 }
 
 // drain queue=default n=500 reason=x call=C
@@ -39,7 +39,7 @@ func (s *stage) drain(w words) []string {
 	if n == "" {
 		n = "500"
 	}
-	return s.word(s.library.Run(s.ctx, s.rdb, "drain", s.root, call, w.named["queue"], n, w.named["reason"]))
+	return s.word(s.call("drain", call, w.named["queue"], n, w.named["reason"]))
 }
 
 // define kind=k timeout=5s max_retries=2
@@ -54,7 +54,7 @@ func (s *stage) define(w words) []string {
 			args = append(args, name, value)
 		}
 	}
-	return s.word(s.library.Run(s.ctx, s.rdb, "define", s.root, args...))
+	return s.word(s.call("define", args...))
 }
 
 // describe worker=w1 state=draining queues=a,b kinds=k,l: what a worker tells of itself.
@@ -67,5 +67,5 @@ func (s *stage) describe(w words) []string {
 	if kinds := split2(w.named["kinds"]); len(kinds) > 0 {
 		about["kinds"] = kinds
 	}
-	return s.word(s.library.Run(s.ctx, s.rdb, "describe_worker", s.root, w.named["worker"], cmp.Or(w.named["state"], "running"), jsonline.Encode(about)))
+	return s.word(s.call("describe_worker", w.named["worker"], cmp.Or(w.named["state"], "running"), jsonline.Encode(about)))
 }

@@ -27,7 +27,7 @@ func (s *stage) list(w words) []string {
 			args = append(args, name, value)
 		}
 	}
-	reply, err := s.library.Run(s.ctx, s.rdb, "list", s.root, args...)
+	reply, err := s.call("list", args...)
 	if err != nil {
 		return []string{refusal(err)}
 	}

@@ -1,7 +1,6 @@
 package story
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -36,7 +35,7 @@ func (s *stage) enqueue(w words) []string {
 		}
 		tasks = append(tasks, fields)
 	}
-	reply, err := s.library.Run(s.ctx, s.rdb, "enqueue", s.root, wire.Tasks(tasks...)...)
+	reply, err := s.call("enqueue", wire.Tasks(tasks...)...)
 	if err != nil {
 		return []string{refusal(err)}
 	}
@@ -60,8 +59,7 @@ func milliseconds(value string) string {
 	return strconv.FormatInt(d.Milliseconds(), 10)
 }
 
-// cancel a b reason=x call=C owner=o. After the answers come the tasks that timed out and
-// the agents that were woken, a line each.
+// cancel a b reason=x call=C owner=o
 func (s *stage) cancel(w words) []string {
 	call := w.named["call"]
 	if call == "" {
@@ -75,12 +73,7 @@ func (s *stage) cancel(w words) []string {
 	for _, name := range w.plain {
 		args = append(args, long(name))
 	}
-	reply, err := s.library.Run(s.ctx, s.rdb, "cancel", s.root, args...)
-	if err != nil {
-		return []string{refusal(err)}
-	}
-	answers := reply.([]any)
-	return append(s.rows(answers[1:], nil), further(answers[0].([]any))...)
+	return s.rows(s.call("cancel", args...))
 }
 
 // delete a b
@@ -89,20 +82,7 @@ func (s *stage) delete(w words) []string {
 	for _, name := range w.plain {
 		args = append(args, long(name))
 	}
-	return s.rows(s.library.Run(s.ctx, s.rdb, "delete", s.root, args...))
-}
-
-// further formats the tasks that a reply lists besides its answers, five words a line.
-func further(words []any) []string {
-	var lines []string
-	for ; len(words) >= 5; words = words[5:] {
-		row := []any{words[0], short(fmt.Sprint(words[1]))}
-		for _, word := range words[2:5] {
-			row = append(row, since(fmt.Sprint(word)))
-		}
-		lines = append(lines, "  "+line(row))
-	}
-	return lines
+	return s.rows(s.call("delete", args...))
 }
 
 // resolve a:result b call=C settles promises; reject a:error rejects them.
@@ -119,5 +99,5 @@ func (s *stage) resolve(w words) []string {
 		name, note, _ := strings.Cut(entry, ":")
 		args = append(args, long(name), note)
 	}
-	return s.rows(s.library.Run(s.ctx, s.rdb, "resolve", s.root, args...))
+	return s.rows(s.call("resolve", args...))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
@@ -25,6 +26,7 @@ type stage struct {
 	root    string
 	now     time.Time
 	seq     int64
+	reports engine.Report // since the last command `reports`
 }
 
 var verbs = map[string]func(*stage, words) []string{
@@ -56,6 +58,7 @@ var verbs = map[string]func(*stage, words) []string{
 	"watch":     (*stage).watch,
 	"open":      (*stage).open,
 	"redis":     (*stage).redis,
+	"reports":   (*stage).reported,
 	"state":     (*stage).state,
 	"events":    (*stage).events,
 	"figures":   (*stage).figures,

@@ -22,6 +22,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,11 +75,12 @@ func play(t *testing.T, rdb redis.UniversalClient, library *lua.Library, namespa
 	if strings.Contains(text, "\nevents level=all") {
 		events = "all"
 	}
-	q, err := queue.Open(ctx, rdb, queue.Config{Namespace: namespace, Library: library, Events: queue.EventLevel(events)})
+	q, err := queue.Open(ctx, rdb, queue.Config{Namespace: namespace, Library: library, Events: queue.EventLevel(events), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &stage{ctx: ctx, q: q, rdb: rdb, library: library, root: q.Root(0), now: testclock.Start}
+	q.Engine().OnReport(s.note)
 	testclock.Set(t, rdb, s.root, s.now)
 
 	var out strings.Builder

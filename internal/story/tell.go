@@ -113,7 +113,7 @@ func (s *stage) watch(w words) []string {
 	for _, name := range w.plain {
 		args = append(args, long(name))
 	}
-	reply, err := s.library.Run(s.ctx, s.rdb, "watch", s.root, args...)
+	reply, err := s.call("watch", args...)
 	if err != nil {
 		return []string{"error " + err.Error()}
 	}

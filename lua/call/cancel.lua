@@ -5,7 +5,7 @@
 -- ARGV[3]  owner of all of these tasks; "": the tasks may belong to any owner, or to none
 -- ARGV[4…] ids, up to 500
 --
--- Returns  {told, answer, …}; told as in store/tell.lua; for each id one of
+-- Returns  for each id one of
 --   {"CANCELLED"}                the task was live and is now cancelled; a repeat of the call gets this too
 --   {"CANCELLING", instant}      its handler runs and has a grace: the task ends when the handler stops, or at
 --                                that instant
@@ -59,14 +59,14 @@ local function cancel_all(tx, ids, call, reason)
   by_priority(order)
   for _, o in ipairs(order) do
     tx.on = o.id
-    answers[o.place + 1] = cancel_one(tx, o.id, call, reason)
+    answers[o.place] = cancel_one(tx, o.id, call, reason)
   end
   return answers
 end
 
 local function cancel(keys, argv)
   local call, reason, parent = names.word("call", argv[1]), argv[2], argv[3]
-  local ids, foreign = {}, {{}}
+  local ids, foreign = {}, {}
   if not parent or #argv > 503 or #reason > 8192 then -- the reason is kept with each task
     error("cancel takes a call, a reason of up to 8192 bytes, an owner or an empty text, and up to 500 ids", 0)
   end
@@ -74,13 +74,11 @@ local function cancel(keys, argv)
     ids[i - 3] = argv[i]
     if parent ~= "" and owner(argv[i]) ~= parent then
       for n = 1, #argv - 3 do
-        foreign[n + 1] = {"FOREIGN", string.sub(argv[i], 1, 1024)}
+        foreign[n] = {"FOREIGN", string.sub(argv[i], 1, 1024)}
       end
       return foreign
     end
   end
   local tx = read_root(begin(keys[1]))
-  local answers = unit(tx, cancel_all, ids, call, reason)
-  answers[1] = tx.told -- complete only after commit
-  return answer(tx, answers)
+  return answer(tx, unit(tx, cancel_all, ids, call, reason))
 end

@@ -6,10 +6,9 @@
 -- ARGV[4]  ms of lease: the worker counts as alive for that time without another call
 -- ARGV[5…] queue, quota, …: in this order (task/claim.lua)
 --
--- Returns  {now, {look, claim, …}, told, error, …}
+-- Returns  {now, {look, claim, …}, error, …}
 --            look   queue/look_again.lua
 --            claim  five values (task/parcels.lua)
---            told   store/tell.lua
 --            error  a key that could not be read or written; everything else was done
 -- Ends     tasks in line that must end: FAILED if their time was up, CANCELLED if their owner has ended
 -- Flags    allow-oom        a full Redis must still drain
@@ -17,6 +16,7 @@
 -- @use check/names
 -- @use store/begin
 -- @use store/read_root
+-- @use store/tell
 -- @use store/unit
 -- @use queue/look_again
 -- @use task/claim
@@ -26,5 +26,5 @@ local function fetch(keys, argv)
   local ask = read_ask(argv, 2, names.word("worker", argv[1]))
   local tx = read_root(begin(keys[1]))
   local claims = unit(tx, claim, ask)
-  return {tx.at, {look_again(tx, claims), unpack(claims)}, tx.told, unpack(tx.failed)}
+  return tell.reply(tx, {tx.at, {look_again(tx, claims), unpack(claims)}, unpack(tx.failed)})
 end

@@ -7,7 +7,7 @@
 --          and tasks taken are at most 600 together. Results, errors and the tasks taken have 4 MiB together, or
 --          it is one task
 --
--- Returns  {now, {verdict, …}, {look, claim, …}, told, error, …}; look, claims, told and errors as fetch
+-- Returns  {now, {verdict, …}, {look, claim, …}, error, …}; look, claims and errors as fetch
 --          returns them; a verdict is one of
 --   status                   accepted: the status that the task has now. A task that is being cancelled is
 --                            CANCELLED, whatever the outcome
@@ -22,6 +22,7 @@
 -- @use store/begin
 -- @use store/read_root
 -- @use store/record
+-- @use store/tell
 -- @use store/unit
 -- @use queue/look_again
 -- @use task/claim
@@ -62,5 +63,5 @@ local function settle(keys, argv)
     claims = unit(tx, claim, ask)
     look = look_again(tx, claims)
   end
-  return {tx.at, verdicts, {look, unpack(claims)}, tx.told, unpack(tx.failed)}
+  return tell.reply(tx, {tx.at, verdicts, {look, unpack(claims)}, unpack(tx.failed)})
 end

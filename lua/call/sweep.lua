@@ -8,10 +8,9 @@
 -- oldest are done first. If a clock had a full batch, wait is 0. A clock or a record that cannot be read holds up
 -- nothing else.
 --
--- Returns  {now, wait, turn, {name, n, …}, told, error, …}
+-- Returns  {now, wait, turn, {name, n, …}, error, …}
 --            wait  ms until this reaper must sweep again; with the turn, until something is due
 --            turn  1: this reaper has the turn and must be precise; 0: another reaper has it
---            told  store/tell.lua
 -- Ends     FAILED, CANCELLED; timers: COMPLETED
 -- Flags    allow-oom        a full Redis must still drain
 --
@@ -19,6 +18,7 @@
 -- @use check/whole
 -- @use store/begin
 -- @use store/read_root
+-- @use store/tell
 -- @use store/unit
 -- @use sweep/look
 -- @use sweep/sweep_delayed
@@ -71,7 +71,7 @@ local function sweep(keys, argv)
   local tx = read_root(begin(keys[1]))
   local precise = turn.has(tx, s)
   if not precise and turn.is_kept(tx) then
-    return {tx.at, turn.pass(tx, s), 0, {}, tx.told}
+    return {tx.at, turn.pass(tx, s), 0, {}}
   end
   look_at_all(tx, s)
   for _, why in ipairs(tx.failed) do
@@ -84,5 +84,5 @@ local function sweep(keys, argv)
     counts[#counts + 1] = what
     counts[#counts + 1] = n
   end
-  return {tx.at, wait, precise and 1 or 0, counts, tx.told, unpack(s.errors)}
+  return tell.reply(tx, {tx.at, wait, precise and 1 or 0, counts, unpack(s.errors)})
 end

@@ -17,6 +17,7 @@
 -- @use named/first
 -- @use named/id_of
 -- @use named/options
+-- @use named/plain
 -- @use named/reject
 -- @use named/reply
 -- @use named/root_of
@@ -32,7 +33,7 @@ local function cancel_named(keys, argv)
     reject("INVALID", "reason has " .. #reason .. " bytes, and may have 8192")
   end
   local owner = given.owner and id_of(given.owner, root) or ""
-  local answer = cancel(keys, {call_of(given, root, argv), reason, owner, id})[2]
+  local answer = plain(cancel(keys, {call_of(given, root, argv), reason, owner, id}))[1]
   if answer[1] == "FOREIGN" then
     reject("OWNER", id .. " is not a child of " .. owner)
   elseif answer[1] == "CANCELLING" then

@@ -24,6 +24,7 @@
 -- @use store/parse
 -- @use named/count_of
 -- @use named/options
+-- @use named/plain
 -- @use named/queues_of
 -- @use named/reply
 -- @use named/root_of
@@ -59,7 +60,7 @@ local function fetch_named(given_keys, argv)
   local lease = span_of(given, "lease", "30000", 1, 86400000)
   local key = keys(root)
   local seq = count_of(given, "seq", string.format("%d", (redis.call("HGET", key.worker .. worker, "seq") or 0) + 1), 0)
-  local told = fetch(given_keys, {worker, seq, slots, lease, unpack(queues)})
+  local told = plain(fetch(given_keys, {worker, seq, slots, lease, unpack(queues)}))
   local claims, wake, given_to = {}, {}, told[2]
   for i = 2, #given_to, 5 do
     claims[#claims + 1] = claim_of(unpack(given_to, i, i + 4))

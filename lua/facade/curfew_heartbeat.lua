@@ -21,6 +21,7 @@
 -- @use named/count_of
 -- @use named/id_of
 -- @use named/options
+-- @use named/plain
 -- @use named/reject
 -- @use named/reply
 -- @use named/root_of
@@ -50,7 +51,7 @@ local function heartbeat_named(keys, argv)
     reject("INVALID", "progress needs one claim: name one")
   end
   words[6] = given.progress or words[6]
-  local told = heartbeat(keys, words)
+  local told = plain(heartbeat(keys, words))
   local stops, stop = {}, "0"
   for i = 3, #told do
     local id, epoch, reason = unpack(told[i])

@@ -16,6 +16,7 @@
 -- @use named/first
 -- @use named/id_of
 -- @use named/options
+-- @use named/plain
 -- @use named/reject
 -- @use named/reply
 -- @use named/root_of
@@ -30,7 +31,7 @@ local function resolve_named(keys, argv)
     reject("INVALID", "give result or error, one of them")
   end
   local verb = given.result and "complete" or "fail"
-  return settled(id, resolve(keys, {call_of(given, root, argv), verb, id, given.result or given.error})[1])
+  return settled(id, plain(resolve(keys, {call_of(given, root, argv), verb, id, given.result or given.error}))[1])
 end
 
 local function curfew_resolve(keys, argv)

@@ -17,6 +17,7 @@
 -- @use named/first
 -- @use named/id_of
 -- @use named/options
+-- @use named/plain
 -- @use named/reject
 -- @use named/reply
 -- @use named/root_of
@@ -26,7 +27,7 @@ local function result(given, argv)
   local root = root_of(given)
   local id = id_of(first(argv, "the id"), root)
   options.read(argv, 2, {})
-  local seen = watch(given, {id})[2]
+  local seen = plain(watch(given, {id}))[2]
   local status, instant = seen[1], seen[2]
   if status == "" then
     reject("MISSING", "there is no task " .. id)

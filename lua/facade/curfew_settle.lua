@@ -24,6 +24,7 @@
 -- @use named/id_of
 -- @use named/options
 -- @use named/outcome_of
+-- @use named/plain
 -- @use named/reject
 -- @use named/reply
 -- @use named/root_of
@@ -39,7 +40,7 @@ local function settle_named(keys, argv)
     reject("INVALID", 'the epoch "' .. clip(epoch or "") .. '" must be the number that curfew_fetch gave')
   end
   local given = options.read(argv, 4, known)
-  local verdict = settle(keys, {worker, word_of(given, "call", "settle-" .. epoch), "1", id, epoch, outcome_of(given)})[2][1]
+  local verdict = plain(settle(keys, {worker, word_of(given, "call", "settle-" .. epoch), "1", id, epoch, outcome_of(given)}))[2][1]
   if type(verdict) == "string" then
     return {"id", id, "status", verdict}
   elseif verdict[1] == "LOST" then

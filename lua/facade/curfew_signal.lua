@@ -16,6 +16,7 @@
 -- @use named/first
 -- @use named/id_of
 -- @use named/options
+-- @use named/plain
 -- @use named/reject
 -- @use named/reply
 -- @use named/root_of
@@ -29,7 +30,7 @@ local function signal_named(keys, argv)
     reject("INVALID", "give the name of the signal behind the id of the agent")
   end
   local given = options.read(argv, 3, known)
-  local answer = signal(keys, {call_of(given, root, argv), agent, argv[2], given.payload or ""})
+  local answer = plain(signal(keys, {call_of(given, root, argv), agent, argv[2], given.payload or ""}))
   return settled(agent .. ".s-" .. argv[2], answer[1] == "OK" and {"OK", "COMPLETED"} or answer)
 end
 

@@ -14,6 +14,7 @@
 -- @use call/sweep
 -- @use named/count_of
 -- @use named/options
+-- @use named/plain
 -- @use named/reply
 -- @use named/root_of
 -- @use named/span_of
@@ -24,7 +25,7 @@ local function sweep_named(keys, argv)
   root_of(keys)
   local reaper = worker_of(argv, "reaper")
   local given = options.read(argv, 2, known)
-  local told = sweep(keys, {reaper, count_of(given, "batch", "100", 1, 250), span_of(given, "fallback", "500", 1, 3600000)})
+  local told = plain(sweep(keys, {reaper, count_of(given, "batch", "100", 1, 250), span_of(given, "fallback", "500", 1, 3600000)}))
   local words = {"now", string.format("%d", told[1]), "wait_ms", string.format("%d", told[2]), "turn", string.format("%d", told[3])}
   for _, word in ipairs(told[4]) do
     words[#words + 1] = tostring(word)

@@ -1,8 +1,8 @@
--- tell collects what a call's reply reports, for the caller to log: tasks that timed out, and agents that were
--- woken, each as five words.
+-- tell collects what a call has to report to its caller, for the log and for traces: tasks that timed out, and agents
+-- that were woken, each as seven words. A report of a task is in the reply of one call alone: of the call that wrote it.
 --
---   timed_out  id, kind, timeout_type, the instant at which its time was up
---   woken      id, kind, how its wait ended, the decisive member or ""
+--   timed_out  id, kind, queue, timeout_type, the instant at which its time was up, ms until that was noticed
+--   woken      id, kind, queue, how its wait ended, the decisive member or "", timeout_type of that member or ""
 --
 -- @use store/own
 local tell = {}
@@ -12,25 +12,32 @@ function tell.timed_out(tx, task)
   timeouts[#timeouts + 1] = task
 end
 
-function tell.woken(tx, agent, wait)
+--   member  the decisive member, or nil
+function tell.woken(tx, agent, wait, member)
   local woken = own(tx, "woken")
-  woken[#woken + 1] = {agent, wait}
+  woken[#woken + 1] = {agent, wait.reason, wait.winner or "", member and member.timeout_type or ""}
 end
 
--- keep adds the reports of a unit to the reply, now that the unit is written.
+local function add(told, what, task, ...)
+  local n = #told
+  told[n + 1], told[n + 2], told[n + 3], told[n + 4] = what, task.id, task.kind, task.queue
+  told[n + 5], told[n + 6], told[n + 7] = ...
+end
+
+-- keep adds the reports of a unit, now that the unit is written. Timeouts are before the agents that they have woken.
 function tell.keep(tx)
   tx.timers_fired = tx.timers_fired + tx.timers
+  tx.timed_out = tx.timed_out + #tx.timeouts
   for _, task in ipairs(tx.timeouts) do
-    local told = own(tx, "told")
-    local n = #told
-    tx.timed_out = tx.timed_out + 1
-    told[n + 1], told[n + 2], told[n + 3] = "timed_out", task.id, task.kind
-    told[n + 4], told[n + 5] = task.timeout_type, task.completed_at
+    local due = task.completed_at
+    add(own(tx, "told"), "timed_out", task, task.timeout_type, due, string.format("%d", tx.at - due))
   end
   for _, woken in ipairs(tx.woken) do
-    local told, agent, wait = own(tx, "told"), woken[1], woken[2]
-    local n = #told
-    told[n + 1], told[n + 2], told[n + 3] = "woken", agent.id, agent.kind
-    told[n + 4], told[n + 5] = wait.reason, wait.winner or ""
+    add(own(tx, "told"), "woken", unpack(woken))
   end
+end
+
+-- reply returns the reply of a call: {"told", {report, …}, reply} if the call has something to report, otherwise reply.
+function tell.reply(tx, reply)
+  return tx.told[1] and {"told", tx.told, reply} or reply
 end

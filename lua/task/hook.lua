@@ -30,6 +30,25 @@ local function told(task, event)
   return "{" .. table.concat(words, ",") .. "}"
 end
 
+-- traced returns the trace context among the headers of a task as headers of its hook, so that the trace of the hook leads
+-- to the sender of the task. It returns nil if there is none, and leaves out what no context can be.
+local function traced(headers)
+  if not headers or not string.find(string.lower(headers), '"trace', 1, true) then
+    return nil
+  end
+  local ok, all = pcall(cjson.decode, headers)
+  local found, words = {}, {}
+  for name, value in pairs(ok and type(all) == "table" and all or {}) do
+    if type(name) == "string" and type(value) == "string" and #value <= 512 then
+      found[string.lower(name)] = value
+    end
+  end
+  for _, name in ipairs(found.traceparent and {"traceparent", "tracestate"} or {}) do
+    words[#words + 1] = found[name] and '"' .. name .. '":' .. cjson.encode(found[name])
+  end
+  return words[1] and "{" .. table.concat(words, ",") .. "}"
+end
+
 local function hook(tx, task, event, asked)
   local id = task.id .. "!" .. event
   local old = record.get(tx, id)
@@ -39,7 +58,7 @@ local function hook(tx, task, event, asked)
     remove_record(tx, old)
   end
   local kind, queue = string.match(asked, "^(%S+) ?(%S*)$")
-  local f = {kind = kind, queue = queue ~= "" and queue or "default", hook_of = task.id}
+  local f = {kind = kind, queue = queue ~= "" and queue or "default", hook_of = task.id, headers = traced(task.headers)}
   for name, value in pairs(defaults(tx, kind)) do
     f[name] = value
   end

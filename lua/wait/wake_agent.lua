@@ -39,6 +39,7 @@ local function read(tx, id, w)
   end
   redis.call("ZCARD", tx.key.pending .. id)
   journal.read(tx, id, string.format("%d", told.entry))
+  told.decisive = told.winner and record.get(tx, id .. "." .. told.winner)
   return told, told.label .. told.digest .. told.members .. told.reason .. told.mode
 end
 
@@ -72,7 +73,7 @@ local function wake_agent(tx, id)
   record.set(tx, agent, "woken", "1")
   record.touch(tx, agent)
   line_up(tx, agent)
-  tell.woken(tx, agent, told)
+  tell.woken(tx, agent, told, told.decisive)
   emit(tx, "all", "task_resumed", agent, "reason=" .. told.reason .. " wait_mode=" .. told.mode ..
     " entry=" .. string.format("%d", told.entry) .. " member=" .. (told.winner or ""))
 end

@@ -81,6 +81,9 @@ func OpenOn(c *cli.Context, rdb redis.UniversalClient, config queue.Config) (*qu
 	if config.Namespace == "" {
 		return nil, Usage("--namespace must not be empty")
 	}
+	if err := trace(c, &config); err != nil {
+		return nil, err
+	}
 	defer CutOff(c, rdb)()
 	q, err := queue.Open(c.Context, rdb, config)
 	if errors.Is(err, refusal.ErrNoNamespace) {

@@ -1,0 +1,149 @@
+package queue
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/internal/spans"
+)
+
+// Tracing makes OpenTelemetry spans of what a program does with tasks. Each task carries the context of its
+// sender in its headers traceparent and tracestate, in the format of W3C Trace Context. Headers traceparent or
+// tracestate that the task has already are not changed. docs/how-to/trace.md describes the spans.
+type Tracing struct {
+	// Provider makes the tracer. Nil: no span is made, and no header is added.
+	Provider trace.TracerProvider
+	// Parent makes one trace of a task, its sender, its attempts and its children. By default each attempt has
+	// a trace of its own, which a link connects with the sender: tasks can run long after they were sent.
+	Parent bool
+	// EachInBatch gives each task of EnqueueAll a span of its own. By default the tasks of a call share one
+	// span, and so they share what is sent once for tasks that are alike.
+	EachInBatch bool
+	// Baggage carries the baggage of the sender to handlers too, in the header baggage. It can contain anything
+	// that the program has got from others, and is stored with the task.
+	Baggage bool
+}
+
+func (t Tracing) tracer(rdb redis.UniversalClient) *spans.Tracer {
+	c := spans.Config{Provider: t.Provider, Parent: t.Parent, EachInBatch: t.EachInBatch, Baggage: t.Baggage}
+	if one, ok := rdb.(*redis.Client); ok {
+		c.Server = one.Options().Addr
+	}
+	return spans.New(c)
+}
+
+// traced returns what spans say about a task.
+func (t *Task) traced() spans.Task {
+	line := t.Queue
+	if line == "" {
+		line = "default"
+	}
+	return spans.Task{ID: t.ID, Kind: t.Kind, Queue: line, Headers: t.Headers}
+}
+
+// carriesContext reports whether the context of its sender is of use in the headers of a task. No program runs a timer. A signal
+// is sent by another program than the agent that schedules it.
+func (t *Task) carriesContext() bool {
+	signal := t.Promise && names.OwnerOf(t.ID) != "" && strings.HasPrefix(t.ID[strings.LastIndexByte(t.ID, '.')+1:], "s-")
+	return !t.Timer && !signal
+}
+
+// traceSend starts the span of an enqueue of one task, and adds its context to the headers of the task.
+func (q *Queue) traceSend(ctx context.Context, t *Task) *spans.Span {
+	if q.tracer == nil {
+		return nil
+	}
+	headers, span := q.tracer.Send(ctx, t.traced(), q.config.MaxBytes)
+	if t.carriesContext() {
+		t.Headers = headers
+	}
+	return span
+}
+
+// traceSendAll starts the spans of an enqueue of several tasks. It returns copies of the tasks that carry their contexts.
+func (q *Queue) traceSendAll(ctx context.Context, tasks []Task) ([]Task, *spans.Batch) {
+	if q.tracer == nil || len(tasks) == 0 {
+		return tasks, nil
+	}
+	about := make([]spans.Task, len(tasks))
+	for i := range tasks {
+		about[i] = tasks[i].traced()
+	}
+	batch := q.tracer.SendAll(ctx, about)
+	tasks = slices.Clone(tasks)
+	for i := range tasks {
+		headers := batch.Headers(about[i], q.config.MaxBytes)
+		if tasks[i].carriesContext() {
+			tasks[i].Headers = headers
+		}
+	}
+	return tasks, batch
+}
+
+// traceReceive makes the span of a claim of tasks.
+func (q *Queue) traceReceive(ctx context.Context, start time.Time, claims []Claim) {
+	if q.tracer == nil || len(claims) == 0 {
+		return
+	}
+	tasks := make([]spans.Task, len(claims))
+	for i := range claims {
+		c := &claims[i]
+		tasks[i] = spans.Task{ID: c.ID, Kind: c.Kind, Queue: c.Queue, Headers: c.Headers}
+	}
+	q.tracer.Receive(ctx, start, tasks)
+}
+
+// mostTraced is how many tasks are read for the span of a call that does not know them.
+const mostTraced = 100
+
+// traceCancel ends the span of a cancellation. It reads the tasks first, for their queue and their senders.
+func (q *Queue) traceCancel(ctx context.Context, span *spans.Span, ids []string, err error) {
+	if span.Recording() {
+		ids = ids[:min(len(ids), mostTraced)]
+		records, _ := q.GetAll(ctx, ids) // without them the span says less
+		span.Cancelled(traced(records))
+	}
+	span.End(err)
+}
+
+// traced returns what spans say about records. A record that is nil is left out.
+func traced(records []*Record) (tasks []spans.Task) {
+	for _, r := range records {
+		if r != nil {
+			tasks = append(tasks, spans.Task{ID: r.ID, Kind: r.Kind, Queue: r.Queue, Headers: r.Headers})
+		}
+	}
+	return tasks
+}
+
+// readFor bounds how long the read of tasks for their spans can take. It delays the call that has ended them.
+const readFor = time.Second
+
+// traceExpired makes a span for each task that a call has ended because its time was up. It reads the tasks, for the
+// senders to which the spans are linked.
+func (q *Queue) traceExpired(ctx context.Context, report engine.Report) {
+	if len(report.TimedOut) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readFor)
+	defer cancel()
+	ids := make([]string, 0, mostTraced)
+	for _, t := range report.TimedOut[:min(len(report.TimedOut), mostTraced)] {
+		ids = append(ids, t.ID)
+	}
+	headers := map[string]map[string]string{}
+	records, _ := q.GetAll(ctx, ids) // without them the spans have no links
+	for _, r := range traced(records) {
+		headers[r.ID] = r.Headers
+	}
+	for _, t := range report.TimedOut {
+		q.tracer.Expire(ctx, spans.Task{ID: t.ID, Kind: t.Kind, Queue: t.Queue, Headers: headers[t.ID]}, spans.Expiry{Type: t.Type, Deadline: t.Due, Lag: t.Lag})
+	}
+}
