@@ -20,56 +20,76 @@ import (
 // partition has separate figures for its first 1,000 kinds, and counts all later kinds together.
 const OtherKinds = "-"
 
-// KindFigures says how the tasks of one kind and queue have ended since the namespace was created, and
-// how long they took.
+// KindFigures says how many tasks of one kind and queue were created, how they have ended since the namespace was
+// created, and how long they took.
 type KindFigures struct {
 	Kind, Queue string
-	Ends        []Ends // sorted by status, reason and timeout type; without counts of 0
+	Enqueued    []Enqueued // sorted by source and start; without counts of 0
+	Ends        []Ends     // sorted by status, reason, timeout type and policy; without counts of 0
 	// Duration is how long tasks ran, in seconds: from StartedAt to CompletedAt. For an agent
 	// that includes its waits. Tasks that ended without an attempt under way are not counted: they were in
 	// line or delayed, or are promises.
 	Duration Histogram
+	// Timed is the part of Duration that belongs to tasks that timed out. An older version did not count them apart.
+	Timed Histogram
 	// Waiting is how long the same tasks were in line before their last attempt, in seconds:
 	// from the instant at which they could be fetched to StartedAt.
 	Waiting Histogram
 	// Lag is how late timeouts were written, in seconds: from CompletedAt to DetectedAt.
 	Lag Histogram
+	// LagBy is Lag by the type of the timeout. An older version counted all types together, under "".
+	LagBy map[queue.TimeoutType]Histogram
 	// Share is the fraction of its time that a task had used when it ended: 0 at its creation, 1 at its
 	// deadline. Only tasks with a deadline of their own are counted.
 	Share Histogram
+	// AttemptTimeouts is how many attempts took too long and were followed by another attempt.
+	AttemptTimeouts int64
+	// Late is how many outcomes workers reported after the task had timed out. A repeat of the last report of a task
+	// does not count.
+	Late int64
+	// Wakeups says how many agents were woken. It is sorted by mode and reason.
+	Wakeups []Wakeups
 }
 
-// Ends counts the tasks that ended with the same status, reason and timeout type.
+// Enqueued counts the tasks that were created from the same source, with the same start. A call that finds that a
+// task exists already creates none, and a task that is retried or given back is not created again.
+type Enqueued struct {
+	Source Source
+	Later  bool // the task could not start at once: it had a delay, or is a timer
+	Count  int64
+}
+
+// Source says who created a task.
+type Source string
+
+// The sources of tasks.
+const (
+	FromClient Source = "client" // a program enqueued it
+	FromAgent  Source = "agent"  // it is a child of another task
+	FromHook   Source = "hook"   // the end of another task enqueued it
+	FromRetry  Source = "retry"  // it runs an ended task again
+)
+
+// Ends counts the tasks that ended with the same status, reason, timeout type and policy.
 type Ends struct {
 	Status      queue.Status
 	Reason      queue.Reason      // "" for COMPLETED
 	TimeoutType queue.TimeoutType // "" unless the tasks timed out
-	Count       int64
+	// Policy is what a timeout did: cancel_all ended the children of the task, too; fail ended the task. It is ""
+	// unless the tasks timed out, and for timeouts that an older version counted.
+	Policy string
+	Count  int64
 }
 
-// Histogram counts values in buckets. A figure has the same buckets for all kinds.
-type Histogram struct {
-	Buckets []float64 // upper bounds, inclusive
-	Counts  []int64   // number of values in each bucket, not cumulative; the last is for values above all bounds
-	Sum     float64   // sum of all values
+// Wakeups counts the agents that were woken from waits of the same mode, for the same reason. Agents whose wait was
+// decided before it began did not wait, and are not counted.
+type Wakeups struct {
+	Mode   queue.Mode
+	Reason string // satisfied, impossible or timed_out
+	// Lag is how late the agents were put in line, in seconds, from the instant that decided the wait. Each has one value, so
+	// Lag.Count is the number of agents.
+	Lag Histogram
 }
-
-// Count returns the number of values.
-func (h Histogram) Count() int64 {
-	var n int64
-	for _, c := range h.Counts {
-		n += c
-	}
-	return n
-}
-
-// The bounds of lua/store/buckets.lua, in ms and in thousandths.
-var (
-	timeBounds = []int64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000, 120_000, 300_000,
-		600_000, 1_800_000, 3_600_000, 7_200_000, 21_600_000, 43_200_000, 86_400_000}
-	lagBounds   = []int64{1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 200, 300, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000}
-	shareBounds = []int64{100, 200, 300, 400, 500, 600, 700, 800, 900, 1000}
-)
 
 // figuresTogether is the number of kinds whose figures are read in one round trip.
 const figuresTogether = 50
@@ -111,9 +131,7 @@ func Figures(ctx context.Context, q *queue.Queue) ([]KindFigures, error) {
 	}
 	var all []KindFigures
 	for _, f := range sum {
-		slices.SortFunc(f.Ends, func(a, b Ends) int {
-			return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.TimeoutType, b.TimeoutType))
-		})
+		f.sort()
 		all = append(all, *f)
 	}
 	slices.SortFunc(all, func(a, b KindFigures) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Queue, b.Queue)) })
@@ -157,50 +175,11 @@ func addFigures(ctx context.Context, q *queue.Queue, p int, kinds []string, sum 
 			}
 			f := sum[[2]string{kind, name}]
 			if f == nil {
-				f = &KindFigures{Kind: kind, Queue: name, Duration: newHistogram(timeBounds), Waiting: newHistogram(timeBounds),
-					Lag: newHistogram(lagBounds), Share: newHistogram(shareBounds)}
+				f = newFigures(kind, name)
 				sum[[2]string{kind, name}] = f
 			}
 			f.add(strings.Split(rest, " "), engine.Number(value))
 		}
 	}
 	return wrong, nil
-}
-
-// add adds the value of a field, whose name is given without the queue. It ignores fields that a newer version wrote.
-func (f *KindFigures) add(words []string, n int64) {
-	if len(words) < 2 {
-		return
-	}
-	h := map[string]*Histogram{"duration": &f.Duration, "waiting": &f.Waiting, "lag": &f.Lag, "share": &f.Share}[words[0]]
-	switch {
-	case words[0] == "ended":
-		words = append(words, "", "")
-		f.addEnds(Ends{queue.Status(words[1]), queue.Reason(words[2]), queue.TimeoutType(words[3]), n})
-	case h != nil && words[1] == "sum":
-		h.Sum += float64(n) / 1000
-	case h != nil && words[1] == "more":
-		h.Counts[len(h.Buckets)] += n
-	case h != nil && engine.Number(words[1]) > 0: // a bound that this version does not know counts in the next larger bucket
-		at, _ := slices.BinarySearch(h.Buckets, float64(engine.Number(words[1]))/1000)
-		h.Counts[at] += n
-	}
-}
-
-func (f *KindFigures) addEnds(e Ends) {
-	for i := range f.Ends {
-		if o := &f.Ends[i]; o.Status == e.Status && o.Reason == e.Reason && o.TimeoutType == e.TimeoutType {
-			o.Count += e.Count
-			return
-		}
-	}
-	f.Ends = append(f.Ends, e)
-}
-
-func newHistogram(bounds []int64) Histogram {
-	h := Histogram{Counts: make([]int64, len(bounds)+1)}
-	for _, bound := range bounds {
-		h.Buckets = append(h.Buckets, float64(bound)/1000)
-	}
-	return h
 }

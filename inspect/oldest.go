@@ -35,8 +35,17 @@ func OldestWaiting(ctx context.Context, q *queue.Queue) ([]Oldest, error) {
 	if err != nil {
 		return nil, err
 	}
+	return OldestIn(ctx, q, stats.Queues)
+}
+
+// OldestIn is [OldestWaiting] for some queues. It takes their counts, as [queue.Queue.Stats] has returned them, and does
+// not look at queues without tasks in line.
+func OldestIn(ctx context.Context, q *queue.Queue, queues []queue.QueueStats) ([]Oldest, error) {
+	if err := q.Ready(ctx); err != nil {
+		return nil, refusal.Failed("oldest waiting", "", err)
+	}
 	oldest := map[string]Oldest{}
-	for some := range slices.Chunk(stats.Queues, 100) {
+	for some := range slices.Chunk(queues, 100) {
 		for p := range q.Partitions() {
 			if err := addOldest(ctx, q, p, some, oldest); err != nil {
 				return nil, refusal.Failed("oldest waiting", "", err)

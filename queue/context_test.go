@@ -38,6 +38,7 @@ func calls(q *queue.Queue, id string) map[string]func(context.Context) error {
 		"Result":     func(ctx context.Context) error { _, err := q.Result(ctx, id); return err },
 		"Stats":      func(ctx context.Context) error { _, err := q.Stats(ctx); return err },
 		"Figures":    func(ctx context.Context) error { _, err := inspect.Figures(ctx, q); return err },
+		"Sweeps":     func(ctx context.Context) error { _, err := inspect.Sweeps(ctx, q); return err },
 		"List":       func(ctx context.Context) error { _, err := inspect.List(ctx, q, inspect.Filter{}, "", 1); return err },
 		"Audit":      func(ctx context.Context) error { _, err := inspect.Audit(ctx, q); return err },
 		"Fetch": func(ctx context.Context) error {

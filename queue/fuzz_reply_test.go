@@ -59,7 +59,7 @@ func FuzzReply(f *testing.F) {
 		readVerdicts(lie.says, 1)
 		readCounts(lie.says, 0)
 		readCounts(lie.says, 1)
-		addQueue(map[string]*QueueStats{}, map[string]bool{}, lie.says)
+		addQueue(map[string]*QueueStats{}, map[Mode]*OpenWaits{}, map[string]bool{}, lie.says)
 		(&Reply{}).readClaims(0, other, lie.says)
 		(&submission{task: &Task{}}).read(lie.says)
 		askAll(q)

@@ -26,6 +26,16 @@ type QueueStats struct {
 type Stats struct {
 	Deadlines, Limits, Delayed, Waits, Workers, Draining, Retained, Broken int64
 	Queues                                                                 []QueueStats // by name
+	OpenWaits                                                              []OpenWaits  // by mode; without modes in which no agent waits
+}
+
+// OpenWaits counts the agents that wait in the same mode. An agent that an older version suspended is not counted.
+type OpenWaits struct {
+	Mode  Mode
+	Count int64
+	// Unbounded is how many of them wait without a limit of the wait and without a deadline, their own or that of an
+	// owner. If their members never end, these agents wait until somebody cancels them.
+	Unbounded int64
 }
 
 // Stats reads the counts of all queues, about 500 queues in a call. It is not a snapshot: tasks
@@ -35,12 +45,16 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 		return Stats{}, refusal.Failed("stats", "", err)
 	}
 	var sum Stats
-	queues := map[string]*QueueStats{}
+	queues, waits := map[string]*QueueStats{}, map[Mode]*OpenWaits{}
 	for p := range q.Partitions() {
-		if err := q.addStats(ctx, p, &sum, queues); err != nil {
+		if err := q.addStats(ctx, p, &sum, queues, waits); err != nil {
 			return Stats{}, refusal.Failed("stats", "", err)
 		}
 	}
+	for _, w := range waits {
+		sum.OpenWaits = append(sum.OpenWaits, *w)
+	}
+	slices.SortFunc(sum.OpenWaits, func(a, b OpenWaits) int { return strings.Compare(string(a.Mode), string(b.Mode)) })
 	for _, s := range queues {
 		s.Rate.Per /= time.Duration(q.Partitions())
 		sum.Queues = append(sum.Queues, *s)
@@ -50,7 +64,7 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 }
 
 // addStats adds the counts of a partition.
-func (q *Queue) addStats(ctx context.Context, p int, sum *Stats, queues map[string]*QueueStats) error {
+func (q *Queue) addStats(ctx context.Context, p int, sum *Stats, queues map[string]*QueueStats, waits map[Mode]*OpenWaits) error {
 	seen := map[string]bool{}
 	first := true
 	return q.engine.Pages(ctx, p, "read_queues", 2, func(reply []any) error {
@@ -61,7 +75,7 @@ func (q *Queue) addStats(ctx context.Context, p int, sum *Stats, queues map[stri
 			}
 		}
 		for _, row := range reply[3:] {
-			if err := addQueue(queues, seen, row); err != nil {
+			if err := addQueue(queues, waits, seen, row); err != nil {
 				return err
 			}
 		}
@@ -84,7 +98,7 @@ func (s *Stats) addSizes(answer any) error {
 
 // addQueue adds the counts of a queue in one partition. A scan can return a queue twice; the
 // second time is ignored.
-func addQueue(queues map[string]*QueueStats, seen map[string]bool, row any) error {
+func addQueue(queues map[string]*QueueStats, waits map[Mode]*OpenWaits, seen map[string]bool, row any) error {
 	n, err := readCounts(row, 1)
 	if err != nil {
 		return err
@@ -99,6 +113,7 @@ func addQueue(queues map[string]*QueueStats, seen map[string]bool, row any) erro
 		s = &QueueStats{Queue: name}
 		queues[name] = s
 	}
+	addOpenWaits(waits, n)
 	s.Ready += n["ready"]
 	s.Running += n["running"]
 	s.Waiting += n["waiting"]
@@ -114,6 +129,25 @@ func addQueue(queues map[string]*QueueStats, seen map[string]bool, row any) erro
 		s.Rate = Rate{int(n["rate"]), time.Duration(n["per_ms"]) * time.Millisecond, s.Rate.Burst + int(n["burst"])}
 	}
 	return nil
+}
+
+// addOpenWaits adds the counters bounded_MODE and unbounded_MODE of a queue.
+func addOpenWaits(waits map[Mode]*OpenWaits, n map[string]int64) {
+	for name, count := range n {
+		bound, mode, _ := strings.Cut(name, "_")
+		if count == 0 || bound != "bounded" && bound != "unbounded" {
+			continue
+		}
+		w := waits[Mode(mode)]
+		if w == nil {
+			w = &OpenWaits{Mode: Mode(mode)}
+			waits[Mode(mode)] = w
+		}
+		w.Count += count
+		if bound == "unbounded" {
+			w.Unbounded += count
+		}
+	}
 }
 
 // readCounts reads pairs of a name and a number, from element from.

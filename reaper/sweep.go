@@ -59,6 +59,7 @@ func Sweep(ctx context.Context, n Namespace, partition int, reaper string, batch
 		}
 	}
 	s.Errors = e.Located("sweep", answers[5:])
+	e.Swept(s.Wait == 0)
 	return s, nil
 }
 

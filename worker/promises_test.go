@@ -82,7 +82,7 @@ func TestRunOneGivesATaskBackAfterErrSuspendedWithItsClaim(t *testing.T) {
 	if r := s.record(id); r.Status != queue.Pending || r.Retries != 0 {
 		t.Errorf("the task is %s after %d retries, want PENDING after 0", r.Status, r.Retries)
 	}
-	if got, want := w.Stats(), (worker.Stats{Started: 1, Suspended: 1}); got != want {
+	if got, want := w.Stats(), (worker.Stats{Slots: 10, Started: 1, Suspended: 1}); got != want {
 		t.Errorf("Stats = %+v, want %+v", got, want)
 	}
 }

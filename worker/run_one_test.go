@@ -69,7 +69,7 @@ func TestRunOneRunsOneTask(t *testing.T) {
 		if ran := s.runOne(w); ran != nil {
 			t.Errorf("RunOne ran %s after all tasks had run", ran.Claim.ID)
 		}
-		if got, want := w.Stats(), (worker.Stats{Started: 3, Completed: 3}); got != want {
+		if got, want := w.Stats(), (worker.Stats{Slots: 10, Started: 3, Completed: 3}); got != want {
 			t.Errorf("Stats = %+v, want %+v", got, want)
 		}
 		s.noWorkers()

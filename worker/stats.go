@@ -2,7 +2,7 @@ package worker
 
 import "sync/atomic"
 
-// Stats holds counts of a worker since New. Running and Stray are current counts.
+// Stats holds counts of a worker since New. Slots, Running and Stray are current values.
 type Stats struct {
 	// Started counts the attempts whose handler was called.
 	Started int64
@@ -22,6 +22,8 @@ type Stats struct {
 	// Unknown counts the tasks that were given back because their kind has no handler here.
 	Unknown int64
 
+	// Slots is how many handlers can run at the same time: Config.Concurrency.
+	Slots int64
 	// Running counts the handlers that run now. Stray counts the running handlers that have
 	// lost their claim.
 	Running, Stray int64
@@ -39,6 +41,7 @@ func (w *Worker) Stats() Stats {
 	w.made()
 	c := &w.counts
 	return Stats{
+		Slots:   int64(w.config.Concurrency),
 		Started: c.started.Load(), Completed: c.completed.Load(), Failed: c.failed.Load(), Released: c.released.Load(),
 		Suspended: c.suspended.Load(), Refused: c.refused.Load(), Dropped: c.dropped.Load(),
 		Stopped: c.stopped.Load(), Unknown: c.unknown.Load(), Running: c.running.Load(), Stray: c.stray.Load(),

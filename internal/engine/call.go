@@ -35,6 +35,17 @@ const (
 // earlier try whose reply was lost is still unknown. The outcome of a read is never unknown, since a
 // read has no effect.
 func (e *Engine) Call(ctx context.Context, partition int, script string, args ...any) (any, error) {
+	observers := e.observers.Load()
+	if observers == nil {
+		return e.call(ctx, partition, script, args)
+	}
+	start := time.Now()
+	reply, err := e.call(ctx, partition, script, args)
+	called(ctx, *observers, script, start, err)
+	return reply, err
+}
+
+func (e *Engine) call(ctx context.Context, partition int, script string, args []any) (any, error) {
 	if err := e.CheckPartition(partition); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -35,6 +36,8 @@ type Engine struct {
 	bounded bool                 // the deadline of a context ends a read of rdb
 	endless bool                 // a read of rdb may have no timeout
 	places  places               // for calls under way
+
+	observers atomic.Pointer[[]Observer] // nil until Observe is called
 }
 
 // New checks the server and composes the scripts. It changes no data. It returns an error of package refusal

@@ -73,6 +73,7 @@ func calls(q *queue.Queue, id string) (writes, reads map[string]func(context.Con
 		"Export":        func(ctx context.Context) error { return last(inspect.Export(ctx, q, "", 10)) },
 		"ExportTo":      func(ctx context.Context) error { return inspect.ExportTo(ctx, q, io.Discard) },
 		"Figures":       func(ctx context.Context) error { return last(inspect.Figures(ctx, q)) },
+		"Sweeps":        func(ctx context.Context) error { return last(inspect.Sweeps(ctx, q)) },
 		"OldestWaiting": func(ctx context.Context) error { return last(inspect.OldestWaiting(ctx, q)) },
 		"Workers":       func(ctx context.Context) error { return last(inspect.Workers(ctx, q)) },
 		"inspect.Read":  func(ctx context.Context) error { return last(inspect.Read(ctx, q, id)) },

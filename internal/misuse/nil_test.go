@@ -104,6 +104,7 @@ func functions(q *queue.Queue) map[string][]func() error {
 		"inspect.Purge":    {func() error { return last(inspect.Purge(none, q, inspect.Filter{})) }, func() error { return last(inspect.Purge(ctx, nil, inspect.Filter{})) }},
 		"queue.ReadRecord": {func() error { return last(queue.ReadRecord("0-x", nil)) }},
 		"inspect.Figures":  {func() error { return last(inspect.Figures(none, q)) }, func() error { return last(inspect.Figures(ctx, nil)) }},
+		"inspect.Sweeps":   {func() error { return last(inspect.Sweeps(none, q)) }, func() error { return last(inspect.Sweeps(ctx, nil)) }},
 		"agentwait.Handle": {void(func() { agentwait.Handle(nil, "k", func(*agentwait.Agent, string) (string, error) { return "", nil }) }),
 			void(func() { agentwait.Handle[string, string](worker.New(q, worker.Config{}), "k", nil) })},
 		"agentwait.Await":          {func() error { return last(agentwait.Await[string](nil, nil)) }, func() error { return last(agentwait.Await[string](nobody, new(future))) }},

@@ -1,0 +1,102 @@
+package inspect
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+func newFigures(kind, name string) *KindFigures {
+	return &KindFigures{Kind: kind, Queue: name, Duration: newHistogram(timeBounds), Timed: newHistogram(timeBounds),
+		Waiting: newHistogram(timeBounds), Lag: newHistogram(lagBounds), Share: newHistogram(shareBounds),
+		LagBy: map[queue.TimeoutType]Histogram{}}
+}
+
+// add adds the value of a field, whose name is given without the queue (docs/reference/keys.md, Figures). It ignores
+// fields that a newer version wrote.
+func (f *KindFigures) add(words []string, n int64) {
+	last := words[len(words)-1]
+	switch figure := words[0]; {
+	case figure == "ended" && len(words) > 1:
+		words = append(words, "", "", "")
+		f.addEnds(Ends{queue.Status(words[1]), queue.Reason(words[2]), queue.TimeoutType(words[3]), words[4], n})
+	case figure == "enqueued" && len(words) == 3 && (last == "now" || last == "later"):
+		f.addEnqueued(Enqueued{Source(words[1]), last == "later", n})
+	case figure == "duration" && len(words) == 2:
+		f.Duration.add(last, n)
+	case figure == "timed" && len(words) == 2:
+		f.Duration.add(last, n)
+		f.Timed.add(last, n)
+	case figure == "waiting" && len(words) == 2:
+		f.Waiting.add(last, n)
+	case figure == "lag" && len(words) == 2:
+		f.addLag("", last, n)
+	case figure == "lag" && len(words) == 3:
+		f.addLag(queue.TimeoutType(words[1]), last, n)
+	case figure == "share" && len(words) == 2:
+		f.Share.add(last, n)
+	case figure == "woken" && len(words) == 4:
+		f.addWakeup(queue.Mode(words[1]), words[2], last, n)
+	case figure == "retried" && last == "timeout":
+		f.AttemptTimeouts += n
+	case figure == "late" && len(words) == 1:
+		f.Late += n
+	}
+}
+
+func (f *KindFigures) addEnds(e Ends) {
+	for i := range f.Ends {
+		if o := &f.Ends[i]; o.Status == e.Status && o.Reason == e.Reason && o.TimeoutType == e.TimeoutType && o.Policy == e.Policy {
+			o.Count += e.Count
+			return
+		}
+	}
+	f.Ends = append(f.Ends, e)
+}
+
+func (f *KindFigures) addEnqueued(e Enqueued) {
+	for i := range f.Enqueued {
+		if o := &f.Enqueued[i]; o.Source == e.Source && o.Later == e.Later {
+			o.Count += e.Count
+			return
+		}
+	}
+	f.Enqueued = append(f.Enqueued, e)
+}
+
+func (f *KindFigures) addLag(timeout queue.TimeoutType, what string, n int64) {
+	h, there := f.LagBy[timeout]
+	if !there {
+		h = newHistogram(lagBounds)
+	}
+	h.add(what, n)
+	f.LagBy[timeout] = h
+	f.Lag.add(what, n)
+}
+
+func (f *KindFigures) addWakeup(mode queue.Mode, reason, what string, n int64) {
+	for i := range f.Wakeups {
+		if o := &f.Wakeups[i]; o.Mode == mode && o.Reason == reason {
+			o.Lag.add(what, n)
+			return
+		}
+	}
+	w := Wakeups{mode, reason, newHistogram(lagBounds)}
+	w.Lag.add(what, n)
+	f.Wakeups = append(f.Wakeups, w)
+}
+
+func (f *KindFigures) sort() {
+	slices.SortFunc(f.Enqueued, func(a, b Enqueued) int {
+		if a.Source == b.Source && a.Later != b.Later {
+			return map[bool]int{false: -1, true: 1}[a.Later]
+		}
+		return cmp.Compare(a.Source, b.Source)
+	})
+	slices.SortFunc(f.Ends, func(a, b Ends) int {
+		return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.TimeoutType, b.TimeoutType),
+			cmp.Compare(a.Policy, b.Policy))
+	})
+	slices.SortFunc(f.Wakeups, func(a, b Wakeups) int { return cmp.Or(cmp.Compare(a.Mode, b.Mode), cmp.Compare(a.Reason, b.Reason)) })
+}

@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Observer is notified of what this process does. A field that is nil is not called. The functions are called by the
+// goroutine that made the call, so they must be quick.
+type Observer struct {
+	// Called is called after each call that Call made, with its repeats. err is the error that Call returns.
+	Called func(ctx context.Context, script string, took time.Duration, err error)
+	// Swept is called after each sweep of a reaper. full means that more is due than one sweep may do.
+	Swept func(full bool)
+}
+
+// Observe adds an observer. It cannot be removed.
+func (e *Engine) Observe(o Observer) {
+	for {
+		old := e.observers.Load()
+		var all []Observer
+		if old != nil {
+			all = slices.Clone(*old)
+		}
+		all = append(all, o)
+		if e.observers.CompareAndSwap(old, &all) {
+			return
+		}
+	}
+}
+
+// called notifies the observers of a call.
+func called(ctx context.Context, observers []Observer, script string, start time.Time, err error) {
+	took := time.Since(start)
+	for _, o := range observers {
+		if o.Called != nil {
+			o.Called(ctx, script, took, err)
+		}
+	}
+}
+
+// Swept notifies the observers of a sweep.
+func (e *Engine) Swept(full bool) {
+	if observers := e.observers.Load(); observers != nil {
+		for _, o := range *observers {
+			if o.Swept != nil {
+				o.Swept(full)
+			}
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package metrics
+
+import (
+	"cmp"
+	"maps"
+	"math/bits"
+	"slices"
+
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// Other is the queue or kind of all tasks whose queue or kind has no label of its own.
+const Other = "other"
+
+// named holds the queues, the kinds, and the pairs of both that have their own labels.
+type named struct {
+	queues, kinds map[string]bool
+	pairs         map[pair]bool
+}
+
+type pair struct{ queue, kind string }
+
+// newNamed chooses the labels. The choice depends only on the values in Redis, so all exporters make the same one.
+func newNamed(figures []inspect.KindFigures, stats queue.Stats, c Config) named {
+	queues, kinds, pairs := map[string]int64{}, map[string]int64{}, map[pair]int64{}
+	for _, s := range stats.Queues {
+		queues[s.Queue] += s.Enqueued
+	}
+	for _, f := range figures {
+		n := tasksOf(f)
+		queues[f.Queue] += n
+		if f.Kind != inspect.OtherKinds {
+			kinds[f.Kind] += n
+			pairs[pair{f.Queue, f.Kind}] += n
+		}
+	}
+	byName := func(a, b pair) int { return cmp.Or(cmp.Compare(a.queue, b.queue), cmp.Compare(a.kind, b.kind)) }
+	return named{largest(queues, c.MaxQueues, cmp.Compare), largest(kinds, c.MaxKinds, cmp.Compare), largest(pairs, c.MaxPairs, byName)}
+}
+
+// tasksOf returns a number that grows with the tasks of a kind and queue.
+func tasksOf(f inspect.KindFigures) (n int64) {
+	for _, e := range f.Enqueued {
+		n += e.Count
+	}
+	for _, e := range f.Ends {
+		n += e.Count
+	}
+	return n
+}
+
+// largest returns the n names with the largest counts. A count is compared by its number of binary digits, and names with
+// as many digits by compare. So a name loses its place only when another one doubles its count, or is new.
+func largest[N comparable](counts map[N]int64, n int, compare func(a, b N) int) map[N]bool {
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b N) int {
+		return cmp.Or(cmp.Compare(magnitude(counts[b]), magnitude(counts[a])), compare(a, b))
+	})
+	chosen := map[N]bool{}
+	for _, name := range names[:min(n, len(names))] {
+		chosen[name] = true
+	}
+	return chosen
+}
+
+func magnitude(n int64) int { return bits.Len64(uint64(max(n, 0))) }
+
+// queue returns the label of a queue.
+func (n named) queue(name string) string {
+	if n.queues[name] {
+		return name
+	}
+	return Other
+}
+
+// pair returns the labels of a queue and a kind.
+func (n named) pair(queue, kind string) (string, string) {
+	if !n.kinds[kind] || n.queues[queue] && !n.pairs[pair{queue, kind}] {
+		kind = Other
+	}
+	return n.queue(queue), kind
+}

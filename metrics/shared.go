@@ -1,0 +1,66 @@
+package metrics
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// shared lets concurrent callers share one read of Redis. There is never more than one read under way.
+type shared[T any] struct {
+	read func(ctx context.Context) T
+	keep time.Duration // how long a value is used again
+	wait time.Duration // how long a read can take
+
+	mu   sync.Mutex
+	last *reading[T]
+}
+
+// reading is a read that has begun.
+type reading[T any] struct {
+	began time.Time
+	done  chan struct{} // closed when the read has ended; then the fields below are set
+	ended time.Time
+	value T
+}
+
+// get returns a value that was read at most keep ago. It returns false if the read has taken longer than wait. A client can
+// ignore the end of a context, so that such a read is still under way. Then further calls return false at once until it
+// ends, and start no other read.
+func (s *shared[T]) get() (value T, ok bool) {
+	r := s.current()
+	late := time.NewTimer(time.Until(r.began.Add(s.wait)))
+	defer late.Stop()
+	select {
+	case <-r.done:
+		return r.value, true
+	case <-late.C:
+		return value, false
+	}
+}
+
+// current returns the newest read. It starts one if the value of the last one is too old.
+func (s *shared[T]) current() *reading[T] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last != nil {
+		select {
+		case <-s.last.done:
+			if time.Since(s.last.ended) <= s.keep {
+				return s.last
+			}
+		default:
+			return s.last
+		}
+	}
+	r := &reading[T]{began: time.Now(), done: make(chan struct{})}
+	s.last = r
+	go func() {
+		defer close(r.done)
+		ctx, cancel := context.WithTimeout(context.Background(), s.wait)
+		defer cancel()
+		r.value = s.read(ctx)
+		r.ended = time.Now()
+	}()
+	return r
+}

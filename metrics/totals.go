@@ -1,0 +1,148 @@
+package metrics
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// unknown is the label of what an older version of Curfew counted without it.
+const unknown = "unknown"
+
+// addFigures adds what Redis has counted since the namespace was created.
+func (s *samples) addFigures(from *snapshot) {
+	for _, f := range from.figures {
+		line, kind := from.named.pair(f.Queue, f.Kind)
+		for _, e := range f.Enqueued {
+			when := "now"
+			if e.Later {
+				when = "later"
+			}
+			s.add("tasks_enqueued_total", float64(e.Count), line, kind, string(e.Source), when)
+		}
+		for _, e := range f.Ends {
+			s.add("tasks_finished_total", float64(e.Count), line, kind, string(e.Status), string(e.Reason))
+			if e.Reason == queue.ReasonTimeout {
+				s.add("task_timeouts_total", float64(e.Count), line, kind, cmp.Or(string(e.TimeoutType), unknown), cmp.Or(e.Policy, unknown))
+			}
+		}
+		s.merge("task_duration_seconds", f.Timed, line, kind, "true")
+		s.merge("task_duration_seconds", minus(f.Duration, f.Timed), line, kind, "false")
+		s.merge("task_wait_seconds", f.Waiting, line)
+		s.merge("task_time_used_ratio", f.Share, line, kind)
+		for kindOfTimeout, lag := range f.LagBy {
+			s.merge("timeout_detection_lag_seconds", lag, line, cmp.Or(string(kindOfTimeout), unknown))
+		}
+		if f.AttemptTimeouts > 0 {
+			s.add("attempt_timeouts_total", float64(f.AttemptTimeouts), line, kind)
+		}
+		if f.Late > 0 {
+			s.add("late_completions_total", float64(f.Late), line)
+		}
+		for _, w := range f.Wakeups {
+			s.add("wait_wakeups_total", float64(w.Lag.Count()), string(w.Mode), w.Reason)
+			s.merge("wait_wake_lag_seconds", w.Lag, string(w.Mode), w.Reason)
+		}
+	}
+}
+
+// minus returns the values of a histogram without a part of them.
+func minus(h, part inspect.Histogram) inspect.Histogram {
+	if part.Counts == nil {
+		return h
+	}
+	less := inspect.Histogram{Buckets: h.Buckets, Counts: slices.Clone(h.Counts), Sum: h.Sum - part.Sum}
+	for i, n := range part.Counts {
+		less.Counts[i] -= n
+	}
+	return less
+}
+
+// addTasks adds the sizes of queues. A queue without a label of its own is part of the queue "other", except in what cannot
+// be added up.
+func (s *samples) addTasks(from *snapshot) {
+	for _, o := range from.oldest {
+		s.add("oldest_pending_timestamp_seconds", seconds(o.Since), o.Queue)
+	}
+	if from.stats == nil {
+		return
+	}
+	for _, one := range from.stats.Queues {
+		line := from.named.queue(one.Queue)
+		s.add("tasks", float64(one.Ready), line, "ready")
+		s.add("tasks", float64(one.Running), line, "running")
+		s.add("tasks", float64(one.Waiting), line, "waiting")
+		s.add("tasks", float64(one.Dead), line, "dead")
+		if from.named.queues[one.Queue] {
+			s.flag("queue_paused", one.Paused, line)
+		}
+	}
+	for _, w := range from.stats.OpenWaits {
+		s.add("waits_open", float64(w.Count), string(w.Mode))
+		s.add("waits_unbounded", float64(w.Unbounded), string(w.Mode))
+	}
+	s.add("tasks_delayed", float64(from.stats.Delayed))
+	s.add("broken_records", float64(from.stats.Broken))
+}
+
+// addDeadlines adds what is due. The queues of the first overdue tasks are known; the others have the queue "other".
+func (s *samples) addDeadlines(from *snapshot) {
+	if from.stats != nil {
+		s.add("deadlines", float64(from.stats.Deadlines))
+		for _, one := range from.stats.Queues {
+			s.add("deadlines_overdue", 0, from.named.queue(one.Queue))
+		}
+	}
+	if from.due == nil {
+		return
+	}
+	for _, d := range from.overdue {
+		s.add("deadlines_overdue", 1, from.named.queue(d.Queue))
+	}
+	if rest := from.due.Overdue - int64(len(from.overdue)); rest > 0 {
+		s.add("deadlines_overdue", float64(rest), Other)
+	}
+	var sum int64
+	for i, n := range from.due.Buckets {
+		sum += n
+		if within := i + 1; within == 1 || within == 6 || within == 60 {
+			s.add("deadlines_due", float64(sum), strconv.Itoa(10*within)+"s")
+		}
+	}
+}
+
+// addFleet adds the workers and reapers.
+func (s *samples) addFleet(from *snapshot) {
+	for _, state := range []queue.WorkerState{queue.WorkerRunning, queue.WorkerDraining} {
+		s.add("workers", 0, string(state))
+	}
+	if from.stats != nil {
+		for name := range from.named.queues {
+			s.add("queue_workers", 0, name)
+		}
+	}
+	for _, w := range from.workers {
+		s.add("workers", 1, cmp.Or(string(w.State), unknown))
+		for name := range from.named.queues {
+			if w.State != queue.WorkerDraining && w.Serves(name) {
+				s.add("queue_workers", 1, name)
+			}
+		}
+	}
+	if len(from.sweeps) > 0 {
+		longest := slices.MinFunc(from.sweeps, func(a, b inspect.Sweep) int { return a.SweptAt.Compare(b.SweptAt) })
+		s.add("last_sweep_timestamp_seconds", seconds(longest.SweptAt))
+	}
+}
+
+// seconds returns a Unix time; 0 if there is no instant.
+func seconds(at time.Time) float64 {
+	if at.IsZero() {
+		return 0
+	}
+	return float64(at.UnixMilli()) / 1000
+}
