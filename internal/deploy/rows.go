@@ -97,7 +97,7 @@ var rows = []row{
 		{"timeseries", "Lag of wakes", "From the instant that decided the wait until the agent was in line.", "s", 6, highest("wait_wake_lag_seconds", "reason")},
 	}},
 	{"Reapers", []panel{
-		one("Time since the last sweep", "Of the partition that was swept longest ago. The alert fires above 30 s.", "s", 6, "time() - "+once("curfew_last_sweep_timestamp_seconds"), "{{namespace}}"),
+		one("Time since the last sweep", "Of the partition that was swept longest ago. The alert fires above 30 s.", "s", 6, "time() - ("+once("curfew_last_sweep_timestamp_seconds")+" > 0)", "{{namespace}}"),
 		one("Sweeps", "By process.", "ops", 6, here("reaper_batches_total"), "{{instance}}"),
 		one("Full sweeps", "Sweeps that did as much as one sweep may: more is due than one can do.", "ops", 6, here("reaper_batch_full_total"), "{{instance}}"),
 		one("Damaged records", "Records that were put aside.", "short", 6, once("curfew_broken_records"), "{{namespace}}"),

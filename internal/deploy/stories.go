@@ -59,6 +59,9 @@ var stories = []story{
 			{`curfew_last_sweep_timestamp_seconds{namespace="shop",instance="b"}`, "0+60x20"},
 		},
 		[]look{silent(10)}},
+	{"CurfewNoReaper", "nobody has ever swept",
+		[]series{{`curfew_last_sweep_timestamp_seconds{namespace="shop",instance="a"}`, "0+0x20"}},
+		[]look{fires(10, "10m 0s", "namespace", "shop")}},
 	{"CurfewOverdue", "three deadlines of one queue are overdue for ten minutes",
 		[]series{
 			{`curfew_deadlines_overdue{namespace="shop",queue="mail",instance="a"}`, "0+0x4 3+0x9 0+0x9"},
@@ -66,6 +69,18 @@ var stories = []story{
 			{`curfew_deadlines_overdue{namespace="shop",queue="video",instance="a"}`, "0+0x24"},
 		},
 		[]look{silent(5), fires(10, "3", "namespace", "shop", "queue", "mail"), silent(16)}},
+	{"CurfewOverdue", "1,000 tasks a second time out, each within milliseconds",
+		[]series{
+			{`curfew_deadlines_overdue{namespace="shop",queue="mail",instance="a"}`, "20+0x24"},
+			{`curfew_task_timeouts_total{namespace="shop",queue="mail",kind="send",type="execution",policy="fail",instance="a"}`, "0+60000x24"},
+		},
+		[]look{silent(20)}},
+	{"CurfewOverdue", "1,000 tasks a second time out, and more are due than are written",
+		[]series{
+			{`curfew_deadlines_overdue{namespace="shop",queue="mail",instance="a"}`, "20000+0x24"},
+			{`curfew_task_timeouts_total{namespace="shop",queue="mail",kind="send",type="execution",policy="fail",instance="a"}`, "0+60000x24"},
+		},
+		[]look{fires(20, "20000", "namespace", "shop", "queue", "mail")}},
 	{"CurfewLagHigh", "timeouts are written within 500 ms, then later, then in time again",
 		[]series{
 			{`curfew_timeout_detection_lag_seconds_bucket{namespace="shop",queue="mail",type="execution",le="0.5",instance="a"}`, "0+60x10 600+0x29 600+60x20"},
@@ -139,6 +154,9 @@ var stories = []story{
 			{`curfew_tasks{namespace="shop",queue="mail",status="ready",instance="a"}`, "0+0x24"},
 			{`curfew_queue_workers{namespace="shop",queue="mail",instance="a"}`, "0+0x24"},
 		},
+		[]look{silent(10)}},
+	{"CurfewNoWorker", "queues that have no label of their own",
+		[]series{{`curfew_tasks{namespace="shop",queue="other",status="ready",instance="a"}`, "4+0x24"}},
 		[]look{silent(10)}},
 	{"CurfewUnboundedWaits", "two agents wait without a limit",
 		[]series{
