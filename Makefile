@@ -51,18 +51,17 @@ race: redis ## Run a subset with the race detector; installs gcc if it is missin
 	@scripts/gcc
 	@CGO_ENABLED=1 go run ./internal/tally -- -race -short -p 2 -timeout 10m $(RACE)
 
-doors: redis ## Run the examples in Python, Node and shell; installs what is missing
+doors: redis ## Run the examples in Python, Node and shell, and the alerts in Prometheus; installs what is missing
 	@scripts/doors
-	@CURFEW_DOORS=1 go run ./internal/tally -- -count 1 -timeout $(TIMEOUT) ./examples
+	@CURFEW_DOORS=1 go run ./internal/tally -- -count 1 -timeout $(TIMEOUT) ./examples ./internal/deploy
 
 planted: redis ## Plant known bugs in the Lua: the tests must find each one
 	@go run ./internal/planted
 
-docs: ## Write docs/reference/command.md from the help texts of the commands, and metrics.md from the table of metrics
-	@go run ./cmd/curfew __docs markdown > docs/reference/command.md.new
-	@mv docs/reference/command.md.new docs/reference/command.md
-	@go run ./cmd/curfew __docs metrics > docs/reference/metrics.md.new
-	@mv docs/reference/metrics.md.new docs/reference/metrics.md
+docs: ## Write the pages of docs/reference that are made from the code, and the alerts and the dashboard in deploy
+	@for page in markdown:command.md metrics:metrics.md http:http.md openapi:openapi.json; do \
+		go run ./cmd/curfew __docs $${page%:*} > docs/reference/$${page#*:}.new && mv docs/reference/$${page#*:}.new docs/reference/$${page#*:} || exit; done
+	@go run ./internal/deploy/write
 
 redis: ## Install redis-server >= 7 if it is missing; starts no service
 	@scripts/redis

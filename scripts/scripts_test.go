@@ -4,6 +4,7 @@ package scripts_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -219,7 +220,9 @@ func TestPythonAndNodeAreThereAfterwardsOrAdviceIsGiven(t *testing.T) {
 	} {
 		t.Run(test.claim, func(t *testing.T) {
 			t.Parallel()
-			m := newMachine(t, test.programs)
+			programs := map[string]string{"prometheus": "", "promtool": ""}
+			maps.Copy(programs, test.programs)
+			m := newMachine(t, programs)
 			m.doors(test.installed)
 			ok, said, did := m.run(filepath.Join(m.dir, "scripts", "doors"))
 			if ok != test.ok || !strings.Contains(said, test.said) || (test.said == "" && said != "") || did != test.did {
@@ -227,6 +230,33 @@ func TestPythonAndNodeAreThereAfterwardsOrAdviceIsGiven(t *testing.T) {
 			}
 			if ok, said, did := m.run(filepath.Join(m.dir, "scripts", "doors")); test.ok && (!ok || said != "" || did != test.did) {
 				t.Errorf("the second run: ok %v, said %q, did\n%s", ok, said, did)
+			}
+		})
+	}
+}
+
+func TestPrometheusIsThereAfterwardsOrAdviceIsGiven(t *testing.T) {
+	const brings = `for p in prometheus promtool; do echo '#!/bin/sh' >"$DIR/bin/$p"; chmod 755 "$DIR/bin/$p"; done`
+	for _, test := range []struct {
+		claim, promtool, install string
+		ok                       bool
+		said                     string
+	}{
+		{"a missing Prometheus is installed", "", brings, true, "installing prometheus with apt-get\n"},
+		{"promtool alone is not enough", "exit 0", brings, true, "installing prometheus with apt-get\n"},
+		{"a package that lacks it gets advice", "", ":", false, "These tests need prometheus and promtool: put them on the PATH, and run this again.\n"},
+	} {
+		t.Run(test.claim, func(t *testing.T) {
+			t.Parallel()
+			programs := map[string]string{"python3": "exit 0", "node": "echo v20.1.0", "npm": "exit 1", "apt-get": strings.ReplaceAll(aptGet, "INSTALL", test.install)}
+			if test.promtool != "" {
+				programs["promtool"] = test.promtool
+			}
+			m := newMachine(t, programs)
+			m.doors(true)
+			ok, said, did := m.run(filepath.Join(m.dir, "scripts", "doors"))
+			if ok != test.ok || !strings.Contains(said, test.said) || did != installed("prometheus") {
+				t.Errorf("ok %v, want %v; said\n%s\nwant\n%s\ndid\n%s", ok, test.ok, said, test.said, did)
 			}
 		})
 	}

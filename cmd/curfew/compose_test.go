@@ -119,7 +119,7 @@ func words(t *testing.T, value string) (list []string) {
 }
 
 // aName is the name of an image on the usual registry, with a version.
-var aName = regexp.MustCompile(`^[a-z0-9]+:[0-9][0-9.]*$`)
+var aName = regexp.MustCompile(`^([a-z0-9]+/)?[a-z0-9]+:v?[0-9][0-9.]*$`)
 
 func TestTheImagesAreSmallAndNotRoots(t *testing.T) {
 	t.Parallel()
@@ -169,6 +169,12 @@ func TestTheImagesAreSmallAndNotRoots(t *testing.T) {
 		}
 		for _, volume := range s.Volumes {
 			volume, _, _ = strings.Cut(volume, ":")
+			if path, ours := strings.CutPrefix(volume, "./"); ours {
+				if _, err := os.Stat(filepath.Join("../..", path)); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				continue
+			}
 			if _, known := file.Volumes[volume]; !known {
 				t.Errorf("%s: no volume %s", name, volume)
 			}
@@ -179,6 +185,60 @@ func TestTheImagesAreSmallAndNotRoots(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Prometheus scrapes the address at which the exporter listens, by a name that the exporter accepts. Grafana reads that Prometheus.
+func TestPrometheusAndGrafanaFindWhatTheyShow(t *testing.T) {
+	t.Parallel()
+	file := readCompose(t)
+	read := func(path string, into any) {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join("../../deploy", path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Unmarshal(text, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after := func(flag string) string {
+		command := file.Services["exporter"].Command
+		at := slices.Index(command, flag)
+		if at < 0 || at+1 == len(command) {
+			t.Fatalf("the exporter has no %s: %q", flag, command)
+		}
+		return command[at+1]
+	}
+	mounted := func(service, path, inside string) {
+		t.Helper()
+		if want := "./deploy/" + path + ":" + inside + ":ro"; !slices.Contains(file.Services[service].Volumes, want) {
+			t.Errorf("%s has the volumes %q, want %s", service, file.Services[service].Volumes, want)
+		}
+	}
+
+	var scrapes struct {
+		Jobs []struct {
+			Static []struct{ Targets []string } `yaml:"static_configs"`
+		} `yaml:"scrape_configs"`
+	}
+	read("prometheus/prometheus.yml", &scrapes)
+	_, port, _ := strings.Cut(after("--listen"), ":")
+	if got := scrapes.Jobs[0].Static[0].Targets; !slices.Equal(got, []string{"exporter:" + port}) || after("--allow-host") != "exporter" {
+		t.Errorf("prometheus scrapes %q, and the exporter accepts %q at port %s", got, after("--allow-host"), port)
+	}
+	mounted("prometheus", "prometheus", "/etc/prometheus")
+
+	var sources struct{ Datasources []struct{ URL string } }
+	read("grafana/provisioning/datasources/prometheus.yml", &sources)
+	if got := sources.Datasources[0].URL; got != "http://prometheus:9090" || file.Services["prometheus"].Image == "" {
+		t.Errorf("grafana reads %s", got)
+	}
+	var boards struct {
+		Providers []struct{ Options struct{ Path string } }
+	}
+	read("grafana/provisioning/dashboards/curfew.yml", &boards)
+	mounted("grafana", "grafana/provisioning", "/etc/grafana/provisioning")
+	mounted("grafana", "grafana/curfew.json", boards.Providers[0].Options.Path+"/curfew.json")
 }
 
 // composed is the services as processes of this machine, with the program that the Dockerfile builds.

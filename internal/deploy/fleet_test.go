@@ -1,0 +1,297 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/redisproc"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/metrics"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// exporterOf is the environment variable that makes this test binary an exporter of the Redis at an address.
+const exporterOf = "CURFEW_TEST_EXPORTER_OF"
+
+func TestMain(m *testing.M) {
+	if addr := os.Getenv(exporterOf); addr != "" {
+		fmt.Fprintln(os.Stderr, export(addr))
+		os.Exit(1)
+	}
+	redistest.Main(m)
+}
+
+// export serves the metrics of the namespace shop. It prints its address.
+func export(addr string) error {
+	q, err := queue.Open(context.Background(), redis.NewClient(&redis.Options{Addr: addr}), queue.Config{Namespace: "shop", Access: queue.AccessRead})
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	config := metrics.Config{CacheFor: 50 * time.Millisecond, Timeout: 500 * time.Millisecond}
+	registry.MustRegister(metrics.NewNamespace(q, config), metrics.NewProcess(q, config))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "Listening on address=%s\n", listener.Addr())
+	return http.Serve(listener, metrics.Handler(registry))
+}
+
+// log is what a process writes to stderr.
+type log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// spawn starts a process, and returns when it has logged a text.
+func spawn(t *testing.T, cmd *exec.Cmd, ready string) (*redisproc.Child, *log) {
+	t.Helper()
+	said := &log{}
+	cmd.Stderr = said
+	child, err := redisproc.Spawn(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(child.Kill)
+	await.Until(t, cmd.Path+" logs: "+ready, func() bool {
+		select {
+		case <-child.Done():
+			t.Fatalf("%s %q ended: %s", cmd.Path, cmd.Args, said)
+		default:
+		}
+		return strings.Contains(said.String(), ready)
+	})
+	return child, said
+}
+
+// listening starts a process that listens, and returns its address.
+func listening(t *testing.T, cmd *exec.Cmd) (*redisproc.Child, string) {
+	t.Helper()
+	child, said := spawn(t, cmd, "Listening on")
+	_, rest, _ := strings.Cut(said.String(), "Listening on")
+	await.Until(t, "an address", func() bool {
+		_, rest, _ = strings.Cut(said.String(), "Listening on")
+		return strings.Contains(rest, "\n")
+	})
+	return child, regexp.MustCompile(`address=(\S+)`).FindStringSubmatch(rest)[1]
+}
+
+// quick returns the alerts with all times divided.
+func quick(slow []alert, by time.Duration) (alerts []alert) {
+	window := regexp.MustCompile(`\[(\d+)m\]`)
+	for _, a := range slow {
+		a.lasts, a.after = a.lasts/by, a.after/by
+		a.condition = window.ReplaceAllStringFunc(a.condition, func(w string) string {
+			minutes, _ := strconv.Atoi(window.FindStringSubmatch(w)[1])
+			return "[" + span(time.Duration(minutes)*time.Minute/by) + "]"
+		})
+		alerts = append(alerts, a)
+	}
+	return alerts
+}
+
+// watcher is a Prometheus that scrapes exporters each second, with rules whose times are divided by 10.
+type watcher struct {
+	*testing.T
+	addr string
+}
+
+func watch(t *testing.T, exporters ...string) *watcher {
+	t.Helper()
+	path, folder := program(t, "prometheus"), t.TempDir()
+	text, err := rules(quick(alerts, 10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets, _ := json.Marshal(exporters)
+	config := fmt.Sprintf("global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 500ms}\nrule_files: [rules.yml]\n"+
+		"scrape_configs: [{job_name: curfew, static_configs: [{targets: %s}]}]\n", targets)
+	for name, content := range map[string]string{"rules.yml": text, "prometheus.yml": config} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(path, "--config.file="+filepath.Join(folder, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(folder, "data"),
+		"--web.listen-address=127.0.0.1:0")
+	_, addr := listening(t, cmd)
+	return &watcher{t, addr}
+}
+
+// get asks the HTTP API, and reports whether it answered.
+func (w *watcher) get(path string, into any) bool {
+	client := http.Client{Timeout: 5 * time.Second}
+	response, err := client.Get("http://" + w.addr + "/api/v1/" + path)
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	return response.StatusCode == http.StatusOK && json.NewDecoder(response.Body).Decode(into) == nil
+}
+
+// value returns the only value of a query; -1 if there is none.
+func (w *watcher) value(query string) float64 {
+	var reply struct {
+		Data struct{ Result []struct{ Value [2]any } }
+	}
+	if !w.get("query?query="+url.QueryEscape(query), &reply) || len(reply.Data.Result) != 1 {
+		return -1
+	}
+	n, err := strconv.ParseFloat(fmt.Sprint(reply.Data.Result[0].Value[1]), 64)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return n
+}
+
+// firing returns the names of the alerts that fire; false if Prometheus did not answer.
+func (w *watcher) firing() (names []string, ok bool) {
+	var reply struct {
+		Data struct {
+			Alerts []struct {
+				State  string
+				Labels map[string]string
+			}
+		}
+	}
+	ok = w.get("alerts", &reply)
+	for _, a := range reply.Data.Alerts {
+		if a.State == "firing" {
+			names = append(names, a.Labels["alertname"])
+		}
+	}
+	return names, ok
+}
+
+func (w *watcher) awaitValue(query string, want float64) {
+	w.Helper()
+	await.Until(w, fmt.Sprintf("%s is %v", query, want), func() bool { return w.value(query) == want })
+}
+
+// awaitAlerts waits until all these alerts fire, or none of them does.
+func (w *watcher) awaitAlerts(fires bool, names ...string) {
+	w.Helper()
+	defer func() {
+		if w.Failed() {
+			firing, _ := w.firing()
+			w.Logf("at the end fire: %q", firing)
+		}
+	}()
+	await.Until(w, fmt.Sprintf("%q fire: %v", names, fires), func() bool {
+		firing, ok := w.firing()
+		return ok && !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(firing, name) != fires })
+	})
+}
+
+// awaitQuiet waits until Prometheus has evaluated the rules for so long since it began, and fails if one of the alerts has fired.
+func (w *watcher) awaitQuiet(long time.Duration, names ...string) {
+	w.Helper()
+	w.awaitValue(fmt.Sprintf("count_over_time(sum(up)[1h:1s]) >= bool %d", int(long.Seconds())), 1)
+	for _, name := range names {
+		if w.value(fmt.Sprintf(`count(max_over_time(ALERTS{alertstate="firing",alertname="%s"}[1h]))`, name)) != -1 {
+			w.Errorf("%s has fired in a fleet that works", name)
+		}
+	}
+}
+
+// A real Prometheus watches a fleet of processes by two exporters. It finds the timeouts that happened, pages when no reaper
+// runs any more, and stops when one runs again.
+func TestPrometheusSeesWhatHappensToAFleet(t *testing.T) {
+	if os.Getenv("CURFEW_DOORS") != "1" {
+		t.Skip("CURFEW_DOORS is not 1: this test waits for alerts, with a Prometheus that `make doors` installs")
+	}
+	server := redistest.Start(t)
+	q := queuetest.Open(t, server.Client(t), queue.Config{Namespace: "shop"})
+	command := filepath.Join(t.TempDir(), "curfew")
+	if out, err := exec.Command("go", "build", "-o", command, "../../cmd/curfew").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	run := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(command, args...)
+		cmd.Env = append(os.Environ(), "CURFEW_REDIS_URL=redis://"+server.Addr, "CURFEW_NAMESPACE=shop")
+		return cmd
+	}
+	reap := func() *redisproc.Child {
+		child, _ := spawn(t, run("reap"), "The reaper runs")
+		return child
+	}
+	reapers := []*redisproc.Child{reap(), reap()}
+	for range 2 {
+		spawn(t, run("work", "--no-reaper", "--kind", "shout", "--", "cat"), "The worker takes tasks")
+	}
+	var exporters []string
+	var processes []*redisproc.Child
+	for range 2 {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), exporterOf+"="+server.Addr)
+		child, addr := listening(t, cmd)
+		processes, exporters = append(processes, child), append(exporters, addr)
+	}
+	w := watch(t, exporters...)
+
+	// Before the first timeout, so that Prometheus sees the counters rise.
+	w.awaitValue("sum(up)", 2)
+	const late, done = 20, 5
+	for range late {
+		queuetest.Enqueue(t, q, queue.Task{Kind: "report", Queue: "idle", Timeout: 100 * time.Millisecond})
+	}
+	for range done {
+		queuetest.Enqueue(t, q, queue.Task{Kind: "shout", Payload: []byte("x"), Timeout: time.Hour})
+	}
+	timeouts, ended := once("curfew_task_timeouts_total"), once("curfew_tasks_finished_total")
+	w.awaitValue("sum("+timeouts+")", late)
+	w.awaitValue(`sum(max by (queue, kind, status, reason) (curfew_tasks_finished_total{status="COMPLETED",kind="shout"}))`, done)
+	w.awaitValue("sum("+ended+")", late+done)
+	w.awaitValue("sum(curfew_task_timeouts_total)", 2*late) // both exporters have all of them: a sum over exporters is wrong
+	w.awaitValue(`curfew_timeout_detection_lag_seconds_count{queue="idle",instance="`+exporters[0]+`"}`, late)
+	w.awaitQuiet(20*time.Second, "CurfewNoReaper", "CurfewOverdue", "CurfewDown", "CurfewExporterDown", "CurfewEvictionPolicy", "CurfewStalled",
+		"CurfewBrokenRecords", "CurfewNoWorker")
+
+	for _, r := range reapers {
+		r.Kill()
+	}
+	queuetest.Enqueue(t, q, queue.Task{Kind: "report", Queue: "forgotten", Timeout: 100 * time.Millisecond})
+	w.awaitAlerts(true, "CurfewNoReaper", "CurfewOverdue", "CurfewNoWorker")
+	w.awaitValue("sum("+timeouts+")", late) // nobody has looked
+	reap()
+	w.awaitAlerts(false, "CurfewNoReaper", "CurfewOverdue", "CurfewNoWorker")
+	w.awaitValue("sum("+timeouts+")", late+1)
+
+	processes[1].Kill()
+	w.awaitAlerts(true, "CurfewExporterDown")
+	w.awaitAlerts(false, "CurfewDown")
+	server.Kill()
+	w.awaitAlerts(true, "CurfewDown")
+}
