@@ -64,7 +64,7 @@ type param struct {
 
 // table returns all routes.
 func table() []route {
-	return slices.Concat(taskRoutes())
+	return slices.Concat(taskRoutes(), listRoutes(), changeRoutes(), fleetRoutes(), controlRoutes())
 }
 
 // every are the statuses that each route can answer with, besides those of its own.
