@@ -155,7 +155,7 @@ func byGroup() []route {
 }
 
 func (r *route) describe(b *strings.Builder) {
-	fmt.Fprintf(b, "\n### %s %s\n\n%s.\n\n", r.Method, r.Path, r.Summary)
+	fmt.Fprintf(b, "\n### %s %s\n\n%s.\n\n", r.Method, r.Path, filled(r.Summary, ""))
 	fmt.Fprintf(b, "- role: %s\n", r.Role)
 	for _, p := range r.Query {
 		about := string(p.Type)
@@ -168,7 +168,7 @@ func (r *route) describe(b *strings.Builder) {
 		fmt.Fprintf(b, "- `%s` (%s): %s\n", p.Name, about, p.Doc)
 	}
 	if r.Body != nil {
-		fmt.Fprintf(b, "- body: %s\n", membersInWords(reflect.TypeOf(r.Body)))
+		fmt.Fprintln(b, filled("- body: "+membersInWords(reflect.TypeOf(r.Body)), "  "))
 	}
 	var statuses []string
 	for _, status := range slices.Concat(r.Status, r.Errors) {
@@ -191,4 +191,24 @@ func membersInWords(t reflect.Type) string {
 		all = append(all, name)
 	}
 	return strings.Join(all, ", ")
+}
+
+// filled breaks a text into lines of up to 138 characters. Further lines begin with indent.
+func filled(text, indent string) string {
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case column+1+len(word) > 138:
+			b.WriteString("\n" + indent)
+			column = len(indent)
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String()
 }

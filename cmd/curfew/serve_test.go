@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
@@ -98,6 +99,26 @@ func TestServeServesTheNamespacesUntilItIsInterrupted(t *testing.T) {
 	}
 }
 
+// The API answers what the commands print.
+func TestServeAnswersWhatTheCommandsPrint(t *testing.T) {
+	server := redistest.Start(t)
+	q := queuetest.Open(t, server.Client(t), queue.Config{})
+	at := "redis://" + server.Addr
+	w := &queuetest.Taker{Q: q, Worker: "w1"}
+	id := queuetest.Enqueue(t, q, queue.Task{Kind: "render", Queue: "mail", Timeout: time.Hour}).ID
+	w.Settle(t, queue.Outcome{ID: id, Epoch: w.Take(t, id, "mail").Epoch, Verb: queue.Complete, Result: []byte("1")})
+	if err := q.DefineKind(t.Context(), "render", queue.Defaults{Timeout: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	url, _, _ := startServe(t, "--redis", at)
+	for command, path := range map[string]string{"queue get mail": "queues/mail", "kind get render": "kinds/render", "worker get w1": "workers/w1"} {
+		_, want, _ := curfew(t, append(strings.Fields(command), "-o", "json", "--redis", at)...)
+		if status, got := answerTo(t, "GET", url+"/api/v1/curfew/"+path, "", ""); status != 200 || got != want {
+			t.Errorf("%s is answered with %d %s, and curfew %s prints %s", path, status, got, command, want)
+		}
+	}
+}
+
 // The server starts while Redis is away, and serves when Redis is there.
 func TestServeStartsWhileRedisIsAway(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes")
@@ -112,7 +133,10 @@ func TestServeStartsWhileRedisIsAway(t *testing.T) {
 		t.Errorf("queues: %d %s", status, text)
 	}
 	server.Restart(t)
-	await.Until(t, "requests are answered", func() bool { status, _ := answerTo(t, "GET", url+"/api/v1/curfew/queues", "", ""); return status == 200 })
+	await.Until(t, "requests are answered", func() bool {
+		status, _ := answerTo(t, "GET", url+"/api/v1/curfew/queues", "", "")
+		return status == 200
+	})
 	if code := stop(); code != 0 {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
