@@ -1,6 +1,7 @@
 package taskjson
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ type field struct {
 	set   func(t *queue.Task, value string) error
 	raw   bool   // the value is any JSON, and is taken as its text
 	other string // another name of the same field
+	both  string // why a task cannot have both names
 }
 
 var fields = map[string]field{
@@ -29,7 +31,8 @@ var fields = map[string]field{
 	"on_timeout":        text(func(t *queue.Task) *queue.OnTimeout { return &t.OnTimeout }),
 	"on_deadline":       text(func(t *queue.Task) *queue.OnDeadline { return &t.OnDeadline }),
 	"idempotency_scope": text(func(t *queue.Task) *queue.Scope { return &t.IdempotencyScope }),
-	"payload":           {raw: true, set: func(t *queue.Task, value string) error { t.Payload = []byte(value); return nil }},
+	"payload":           {raw: true, other: "payload_base64", both: oneBody, set: func(t *queue.Task, value string) error { t.Payload = []byte(value); return nil }},
+	"payload_base64":    {other: "payload", both: oneBody, set: setBase64},
 	"headers":           {raw: true, set: setHeaders},
 	"deadline_at":       instant(func(t *queue.Task) *time.Time { return &t.Deadline }),
 	"available_at":      instant(func(t *queue.Task) *time.Time { return &t.StartAt }),
@@ -106,14 +109,15 @@ func span(name string, zero bool, of func(*queue.Task) *time.Duration) {
 		}
 	}
 	inMs := name + "_ms"
-	fields[name] = field{other: inMs, set: set(func(value string) (time.Duration, error) {
+	const both = "is given with and without _ms: give one of the two"
+	fields[name] = field{other: inMs, both: both, set: set(func(value string) (time.Duration, error) {
 		d, err := duration.Parse(value)
 		if err != nil && strings.Trim(value, "0123456789") == "" {
 			err = fmt.Errorf("%.40q has no unit: write %.40ss, or give %s in ms", value, value, inMs)
 		}
 		return d, err
 	})}
-	fields[inMs] = field{other: name, set: set(func(value string) (time.Duration, error) {
+	fields[inMs] = field{other: name, both: both, set: set(func(value string) (time.Duration, error) {
 		ms, err := strconv.ParseUint(value, 10, 63)
 		if err != nil || ms > uint64(longest/time.Millisecond) {
 			return 0, fmt.Errorf("%.40q must be a whole number of ms, up to 292 years", value)
@@ -123,6 +127,15 @@ func span(name string, zero bool, of func(*queue.Task) *time.Duration) {
 }
 
 const longest = time.Duration(1<<63 - 1)
+
+const oneBody = "is given as JSON and in base64: give one of the two"
+
+func setBase64(t *queue.Task, value string) (err error) {
+	if t.Payload, err = base64.StdEncoding.Strict().DecodeString(value); err != nil {
+		err = errors.New("must be base64 with + / and =")
+	}
+	return err
+}
 
 func setHeaders(t *queue.Task, value string) error {
 	var all map[string]*string

@@ -161,7 +161,7 @@ func setField(task *queue.Task, given map[string]bool, name string, raw json.Raw
 		}
 		return wrong(nameAt, shown(name), "is not a known name%s", near)
 	case f.other != "" && given[f.other]:
-		return wrong(nameAt, min(name, f.other), "is given with and without _ms: give one of the two")
+		return wrong(nameAt, min(name, f.other), "%s", f.both)
 	case f.raw:
 	case string(raw) == "null":
 		given[name] = false

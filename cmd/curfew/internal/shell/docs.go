@@ -11,17 +11,18 @@ import (
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/httpapi"
 )
 
 // Docs returns the hidden command that prints pages of the reference, for the build.
 func Docs() *cli.Command {
 	return &cli.Command{
 		Name:      "__docs",
-		Usage:     "print the help of all commands as markdown or man, or the reference of the metrics",
-		ArgsUsage: "markdown|man|metrics",
+		Usage:     "print the help of all commands as markdown or man, or the reference of the metrics or of the HTTP API",
+		ArgsUsage: "markdown|man|metrics|http|openapi",
 		Hidden:    true,
 		Action: func(c *cli.Context) error {
-			words, err := app.Arguments(c, app.Takes(1, 1, "markdown, man or metrics"))
+			words, err := app.Arguments(c, app.Takes(1, 1, "markdown, man, metrics, http or openapi"))
 			if err != nil {
 				return err
 			}
@@ -33,8 +34,12 @@ func Docs() *cli.Command {
 				text = string(md2man.Render([]byte("curfew 1\n==========\n\n# NAME\n\ncurfew - " + c.App.Usage + "\n\n" + page(c.App, "#"))))
 			case "metrics":
 				text = metricsPage()
+			case "http":
+				text = httpapi.Reference()
+			case "openapi":
+				text = string(httpapi.OpenAPI())
 			default:
-				return app.UsageOf(c, "%q must be markdown, man or metrics", words[0])
+				return app.UsageOf(c, "%q must be markdown, man, metrics, http or openapi", words[0])
 			}
 			_, err = fmt.Fprint(c.App.Writer, text)
 			return app.Failure(c, err)

@@ -1,0 +1,106 @@
+package httpapi
+
+import (
+	"net"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Identity is who a client is, and what it may do.
+type Identity struct {
+	Name  string
+	Roles []Role
+}
+
+// may reports whether one of the roles includes another one.
+func (i Identity) may(role Role) bool {
+	for _, mine := range i.Roles {
+		if mine == role || mine == Operate || role == Read && mine != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// An Authenticator says who has sent a request. known is false if it does not know the client; then the next Authenticator looks.
+type Authenticator func(r *http.Request) (who Identity, known bool)
+
+// checkAddress refuses requests for another host, and paths that programs read in different ways.
+func (s *Server) checkAddress(r *http.Request) *failure {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.Trim(host, "[]"))
+	if !slices.Contains(s.config.Hosts, "*") && !slices.Contains(s.config.Hosts, host) {
+		return fail(http.StatusForbidden, "wrong_host", "this server has another name than the Host of the request: use its name, or allow this one with --allow-host").of("Host")
+	}
+	p := r.URL.Path
+	encoded := strings.ToLower(r.URL.EscapedPath())
+	if p == "" || p[0] != '/' || strings.Contains(encoded, "%2f") || strings.Contains(encoded, "%5c") || strings.ContainsFunc(p, func(c rune) bool { return c < ' ' || c == 0x7f || c == '\\' }) ||
+		path.Clean(p) != p && p != "/" {
+		return fail(http.StatusNotFound, "no_route", "the path must have no empty part, no dots, no encoded slash and no control characters")
+	}
+	return nil
+}
+
+// admit returns who has sent a request, if the client may do what needs a role.
+func (s *Server) admit(w http.ResponseWriter, r *http.Request, role Role) (Identity, *failure) {
+	who := Identity{Name: "anybody", Roles: roles}
+	if !s.config.Public {
+		known := false
+		for _, authenticate := range s.config.Auth {
+			if who, known = authenticate(r); known {
+				break
+			}
+		}
+		if !known {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="curfew"`)
+			w.Header().Add("WWW-Authenticate", `Basic realm="curfew", charset="UTF-8"`)
+			if f := s.rates.take("? " + addressOf(r)); f != nil {
+				return Identity{}, f
+			}
+			return Identity{}, fail(http.StatusUnauthorized, "unauthorized", "this request needs a valid token or a password: send the header Authorization")
+		}
+	}
+	if err := s.origins.Check(r); err != nil {
+		return who, fail(http.StatusForbidden, "cross_site", "a page of another site has sent this request: changes are accepted from pages of the same origin only").of("Origin")
+	}
+	if !who.may(role) {
+		return who, fail(http.StatusForbidden, "forbidden", "this request needs the role %s, which %s does not have", role, who.Name)
+	}
+	client := "name " + who.Name
+	if s.config.Public {
+		client = "address " + addressOf(r)
+	}
+	if f := s.rates.take(client); f != nil {
+		return who, f
+	}
+	return who, nil
+}
+
+// addressOf returns the address of a client without its port.
+func addressOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// enter takes a place among the requests that are under way.
+func (s *Server) enter(waits bool) (leave func(), f *failure) {
+	places, what := s.requests, "requests"
+	if waits {
+		places, what = s.waiting, "requests that wait"
+	}
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, nil
+	default:
+		return nil, fail(http.StatusServiceUnavailable, "busy", "the server has as many %s as it can have: make the request again later", what).retry(time.Second)
+	}
+}

@@ -1,0 +1,169 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/curfew-dev/curfew/internal/taskjson"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// task stands for a task in the type of a body. It is the text of an object that package taskjson reads.
+type task json.RawMessage
+
+// UnmarshalJSON keeps the text.
+func (t *task) UnmarshalJSON(text []byte) error {
+	*t = append((*t)[:0], text...)
+	return nil
+}
+
+// read reads a task. name is its place in the body, "" for the body itself.
+func (t task) read(name string, maxBytes int) (queue.Task, *failure) {
+	read, err := taskjson.Read(t, maxBytes)
+	if err == nil {
+		return read, nil
+	}
+	f := failureOf(err)
+	if field := f.Problem.Error.Field; name != "" {
+		f.of(strings.TrimSuffix(name+"."+field, "."))
+		f.Problem.Error.Sentence = name + ": " + f.Problem.Error.Sentence
+	}
+	return read, f
+}
+
+// read reads the body into a struct. It refuses unknown members, those that are given twice, and leaves no member out that the
+// struct needs: one whose tag has no omitempty.
+func (c *call) read(into any) *failure {
+	if c.raw == nil && c.route.Bare {
+		return nil
+	}
+	return readObject(c.raw, into)
+}
+
+func readObject(text []byte, into any) *failure {
+	var at *taskjson.Error
+	if err := taskjson.Check(text); errors.As(err, &at) {
+		return fail(http.StatusBadRequest, "invalid", "the body is not valid: %v", err).of("body")
+	}
+	if text = bytes.TrimSpace(text); text[0] != '{' {
+		return fail(http.StatusBadRequest, "invalid", `the body must be a JSON object, such as {"name":"value"}`).of("body")
+	}
+	fields, known := fieldsOf(reflect.ValueOf(into).Elem())
+	in := json.NewDecoder(bytes.NewReader(text))
+	in.Token()
+	given := map[string]bool{}
+	for in.More() {
+		word, _ := in.Token()
+		name, _ := word.(string)
+		var value json.RawMessage
+		if err := in.Decode(&value); err != nil {
+			return fail(http.StatusBadRequest, "invalid", "the body is not valid: %v", err).of("body")
+		}
+		field, is := fields[name]
+		switch {
+		case !is:
+			return unknownName(name, "member of the body", known)
+		case given[name]:
+			return wrong(name, "is given twice")
+		}
+		given[name] = true
+		if f := setMember(field, name, value); f != nil {
+			return f
+		}
+	}
+	for name, field := range fields {
+		if field.needed && !given[name] {
+			return wrong(name, "is missing")
+		}
+	}
+	return nil
+}
+
+// bodyField is a member that a body can have.
+type bodyField struct {
+	value  reflect.Value
+	needed bool
+}
+
+func fieldsOf(v reflect.Value) (fields map[string]bodyField, known []string) {
+	fields = map[string]bodyField{}
+	for i := range v.NumField() {
+		name, options, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if name == "" || name == "-" {
+			continue
+		}
+		fields[name] = bodyField{v.Field(i), !strings.HasPrefix(options, "omit")}
+		known = append(known, name)
+	}
+	slices.Sort(known)
+	return fields, known
+}
+
+func setMember(field bodyField, name string, value json.RawMessage) *failure {
+	if _, any := field.value.Interface().(json.RawMessage); any {
+		field.value.Set(reflect.ValueOf(value))
+		return nil
+	}
+	if string(value) == "null" {
+		if field.needed {
+			return wrong(name, "must not be null")
+		}
+		return nil
+	}
+	if err := json.Unmarshal(value, field.value.Addr().Interface()); err != nil {
+		return wrong(name, "must be %s", typeInWords(field.value.Type()))
+	}
+	return nil
+}
+
+// typeInWords says what a value in JSON must be.
+func typeInWords(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return typeInWords(t.Elem())
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return "a text in base64"
+		}
+		return "a list, and each part of it " + typeInWords(t.Elem())
+	}
+	return "an object"
+}
+
+// either returns the bytes of a value that is given as JSON or in base64. name is its name.
+func either(name string, value json.RawMessage, inBase64 *string, most int) ([]byte, *failure) {
+	if value != nil && inBase64 != nil {
+		return nil, wrong(name, "is given as JSON and in base64: give one of the two")
+	}
+	text := []byte(value)
+	if inBase64 != nil {
+		var err error
+		if text, err = base64.StdEncoding.Strict().DecodeString(*inBase64); err != nil {
+			return nil, wrong(name+"_base64", "must be base64 with + / and =")
+		}
+	}
+	if len(text) > most {
+		return nil, wrong(name, "has %d bytes, the limit is %d: store it elsewhere and send a reference", len(text), most)
+	}
+	return text, nil
+}
+
+// nothing changes a *failure that is nil into an error that is nil.
+func nothing(f *failure) error {
+	if f == nil {
+		return nil
+	}
+	return f
+}

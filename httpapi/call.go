@@ -1,0 +1,191 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// call is a request to a route, read and allowed.
+type call struct {
+	context.Context // ends when the client is gone, when Redis is silent, and when the request takes too long
+	server          *Server
+	q               *queue.Queue
+	route           *route
+	request         *http.Request
+	writer          http.ResponseWriter
+	who             Identity
+	query           values
+	raw             []byte // the body
+	status          int    // of the answer; 0: the first of the route
+	task            string // the task that a change was about, for the log
+}
+
+// path returns a part of the path, such as the id.
+func (c *call) path(name string) string { return c.request.PathValue(name) }
+
+// id returns the id of a task in the path.
+func (c *call) id() string {
+	c.task = c.path("id")
+	return c.task
+}
+
+// hides reports whether the answer must leave out what users have put into tasks.
+func (c *call) hides() bool { return c.server.config.HidePayloads || c.query.flag("hide_payloads") }
+
+// await returns a context that ends when the wait of the request is over, or the server stops. over reports whether that is why an
+// attempt ended.
+func (c *call) await() (ctx context.Context, over func() bool, stop func()) {
+	ctx, cancel := context.WithCancelCause(c.Context)
+	ctx, ended := context.WithTimeoutCause(ctx, c.query.span("wait"), errWaitOver)
+	drained := context.AfterFunc(c.server.draining, func() { cancel(errWaitOver) })
+	return ctx, func() bool { return errors.Is(context.Cause(ctx), errWaitOver) && c.Context.Err() == nil }, func() {
+		drained()
+		ended()
+		cancel(nil)
+	}
+}
+
+// api returns the handler for a path.
+func (s *Server) api(methods map[string]*route) http.Handler {
+	allowed := slices.Sorted(maps.Keys(methods))
+	if methods[http.MethodGet] != nil {
+		allowed = append(allowed, http.MethodHead)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		method := r.Method
+		if method == http.MethodHead {
+			method = http.MethodGet
+		}
+		route := methods[method]
+		if route == nil {
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
+			s.answerError(w, fail(http.StatusMethodNotAllowed, "no_method", "%q cannot be used here: use %s", r.Method, strings.Join(allowed, " or ")))
+			return
+		}
+		s.serve(w, r, route)
+	})
+}
+
+// serve answers a request to a route.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, route *route) {
+	c := &call{server: s, route: route, request: r, writer: w}
+	start := time.Now()
+	answer, err := s.perform(c)
+	var status int
+	switch {
+	case err != nil:
+		f := failureOf(err)
+		if f.status == http.StatusInternalServerError || f.Problem.Error.Word == "misconfigured" {
+			s.log.Error("HTTP request failed", "method", r.Method, "route", route.Path, "error", f.cause)
+		}
+		status = f.status
+		s.answerError(w, f)
+	case answer == nil: // it is written already
+		status = c.status
+	default:
+		status = c.status
+		if status == 0 {
+			status = route.Status[0]
+		}
+		s.answer(w, status, answer)
+	}
+	if route.Method != http.MethodGet && c.who.Name != "" {
+		s.log.Info("HTTP change", "who", c.who.Name, "method", route.Method, "route", route.Path, "namespace", r.PathValue("namespace"),
+			"task_id", c.task, "status", status, "remote", r.RemoteAddr, "ms", time.Since(start).Milliseconds())
+	}
+}
+
+// perform checks a request, from what costs least on, and does what it says.
+func (s *Server) perform(c *call) (any, error) {
+	r := c.request
+	who, f := s.admit(c.writer, r, c.route.Role)
+	if f != nil {
+		return nil, f
+	}
+	c.who = who
+	space, f := s.find(r.PathValue("namespace"))
+	if f != nil {
+		return nil, f
+	}
+	if c.query, f = readQuery(r.URL.RawQuery, c.route.Query); f != nil {
+		return nil, f
+	}
+	if most := s.config.MaxWait; c.route.Poll && c.query.span("wait") > most {
+		return nil, wrong("wait", "must not be longer than %v", most)
+	}
+	leave, f := s.enter(c.waits())
+	if f != nil {
+		return nil, f
+	}
+	defer leave()
+	if f = c.readBody(); f != nil {
+		return nil, f
+	}
+	patient := http.NewResponseController(c.writer)
+	patient.SetReadDeadline(time.Time{}) // the client has sent all; what it sends now is the next request
+	patient.SetWriteDeadline(time.Now().Add(c.query.span("wait") + s.config.RequestTime + 30*time.Second))
+	ctx, done := space.watch(r.Context(), c.query.span("wait")+s.config.RequestTime)
+	defer done()
+	var err error
+	if c.q, err = space.queue(ctx); err != nil {
+		return nil, err
+	}
+	c.Context = ctx
+	answer, err := c.route.Serve(c)
+	if err != nil && errors.Is(context.Cause(ctx), errAway) && c.route.Method == http.MethodGet {
+		err = errAway // whatever the call made of it
+	}
+	return answer, err
+}
+
+// waits reports whether the request may wait for long.
+func (c *call) waits() bool { return c.route.Poll && c.query.span("wait") > 0 }
+
+// readBody reads the body, and checks that the route has one.
+func (c *call) readBody() *failure {
+	r := c.request
+	if c.route.Body == nil {
+		if r.ContentLength != 0 {
+			return fail(http.StatusBadRequest, "invalid", "this request takes no body: leave it out").of("body")
+		}
+		return nil
+	}
+	if r.ContentLength == 0 && c.route.Bare {
+		return nil
+	}
+	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	charset := strings.ToLower(parameters["charset"])
+	if err != nil || kind != "application/json" || charset != "" && charset != "utf-8" || r.Header.Get("Content-Encoding") != "" {
+		return fail(http.StatusUnsupportedMediaType, "not_json", "the body must be JSON in UTF-8, not compressed: send Content-Type: application/json")
+	}
+	most := c.server.config.MaxBody
+	if r.ContentLength > most {
+		return tooLarge(most)
+	}
+	http.NewResponseController(c.writer).SetReadDeadline(time.Now().Add(c.server.config.BodyTime))
+	text, err := io.ReadAll(http.MaxBytesReader(c.writer, r.Body, most))
+	switch {
+	case errors.As(err, new(*http.MaxBytesError)):
+		return tooLarge(most)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fail(http.StatusRequestTimeout, "slow_body", "the body did not arrive in %v: send it faster, or send less", c.server.config.BodyTime)
+	case err != nil:
+		return fail(http.StatusBadRequest, "invalid", "the body is not complete: its length is not what Content-Length says").of("body")
+	}
+	c.raw = text
+	return nil
+}
+
+func tooLarge(most int64) *failure {
+	return fail(http.StatusRequestEntityTooLarge, "too_large", "the body is larger than %d bytes: send less at once", most)
+}

@@ -1,0 +1,13 @@
+// Package httpapi lets programs without a connection to Redis take part: an API of JSON over HTTP, with health checks
+// and room for metrics. `curfew serve` runs it. A program mounts it in a server of its own:
+//
+//	api, err := httpapi.New(httpapi.Config{Queues: []*queue.Queue{q}, Auth: []httpapi.Authenticator{auth}, Hosts: []string{"jobs.example.com"}})
+//	mux.Handle("/api/v1/", api)
+//
+// docs/how-to/http.md says how to use it, docs/reference/http.md lists the routes, and docs/reference/openapi.json describes
+// them for programs.
+//
+// One table has all routes (table.go). The mux, the reference and the checks of requests are made from it. An answer is what
+// the commands print with -o json, but payloads and results are JSON values, or base64 under payload_base64 and
+// result_base64 if they are not JSON.
+package httpapi

@@ -1,0 +1,69 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// health is the answer of /healthz and /readyz.
+type health struct {
+	Status   string    `json:"status"` // ok, or failing
+	Sentence string    `json:"sentence"`
+	ReadAt   time.Time `json:"read_at"` // when the answer was made
+}
+
+// healthz says whether the last read of Redis was answered in time. It makes that read, for each namespace.
+func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
+	s.tellHealth(w, r, s.check(r.Context()))
+}
+
+// readyz says whether the server can do its work, and is not about to stop.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	if s.stopping.Load() {
+		s.tellHealth(w, r, "the server stops")
+		return
+	}
+	s.tellHealth(w, r, s.check(r.Context()))
+}
+
+// check reads each namespace, all at once. It returns what is wrong, or "".
+func (s *Server) check(ctx context.Context) string {
+	var mu sync.Mutex
+	var looks sync.WaitGroup
+	bad := ""
+	for _, space := range s.spaces {
+		looks.Go(func() {
+			if err := space.answers(ctx); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				bad = failureOf(err).Error()
+			}
+		})
+	}
+	looks.Wait()
+	return bad
+}
+
+func (s *Server) tellHealth(w http.ResponseWriter, r *http.Request, bad string) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		s.answerError(w, fail(http.StatusMethodNotAllowed, "no_method", "use GET"))
+		return
+	}
+	if bad != "" {
+		s.answer(w, http.StatusServiceUnavailable, health{"failing", bad, time.Now()})
+		return
+	}
+	s.answer(w, http.StatusOK, health{"ok", "the last read of Redis was in time", time.Now()})
+}
+
+// metrics answers /metrics to those who may read.
+func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
+	if _, f := s.admit(w, r, Read); f != nil {
+		s.answerError(w, f)
+		return
+	}
+	s.config.Metrics.ServeHTTP(w, r)
+}

@@ -1,0 +1,217 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// Config says what a Server serves, and to whom.
+type Config struct {
+	// Queues are the namespaces that are served.
+	Queues []*queue.Queue
+	// Namespaces are further ones. Each is opened by Open when it is needed, so that the server can start while Redis is away.
+	Namespaces []string
+	Open       func(ctx context.Context, namespace string) (*queue.Queue, error)
+
+	// Auth says who a client is. The first one that knows the client counts. Without any, New refuses, unless Public is set.
+	Auth []Authenticator
+	// Public lets everybody who can reach the server do everything.
+	Public bool
+	// Hosts are the names that clients may use for the server, without port. Any other one is refused, which protects against DNS
+	// rebinding. "*" allows all. Defaults to localhost, 127.0.0.1 and [::1].
+	Hosts []string
+	// Origins are origins of other sites, such as https://ops.example.com, whose pages may send changes. Without them, only pages of
+	// the same origin may.
+	Origins []string
+	// HidePayloads leaves out what users have put into tasks in all answers.
+	HidePayloads bool
+
+	// Metrics answers /metrics. Without it, there is no such path.
+	Metrics http.Handler
+
+	// MaxBody bounds the body of a request in bytes. Defaults to 8 MiB.
+	MaxBody int64
+	// MaxRequests bounds how many requests are served at once, without those that wait. Defaults to 256.
+	MaxRequests int
+	// MaxWaiting bounds how many requests wait at once. Defaults to 2,000.
+	MaxWaiting int
+	// MaxWait bounds how long a request can wait. Defaults to 1 minute.
+	MaxWait time.Duration
+	// Rate is how many requests a second a client can make, over some time. The client is who the Authenticator says, or the address
+	// if there is none. Burst is how many at once, and defaults to twice the rate. 0: no limit.
+	Rate, Burst int
+	// BodyTime bounds how long the body of a request may take to arrive. Defaults to 10 s.
+	BodyTime time.Duration
+	// RequestTime bounds how long a request may take, without its wait. Defaults to 30 s.
+	RequestTime time.Duration
+	// Silence is how long Redis may be silent until requests are answered with 503. Defaults to 600 ms.
+	Silence time.Duration
+
+	// Logger gets a line for each change. Defaults to slog.Default.
+	Logger *slog.Logger
+}
+
+// Server is an http.Handler. It starts no goroutine before the first request, and none outlives the requests.
+type Server struct {
+	config   Config
+	mux      *http.ServeMux
+	spaces   map[string]*space
+	origins  *http.CrossOriginProtection
+	requests chan struct{} // a place for each request
+	waiting  chan struct{} // a place for each request that waits
+	rates    *rates
+	log      *slog.Logger
+
+	draining context.Context // ends when the server stops
+	drain    context.CancelFunc
+	stopping atomic.Bool
+}
+
+// New returns a Server. It does not call Redis. It returns [refusal.ErrInvalid] if Config is not valid.
+func New(config Config) (*Server, error) {
+	if err := config.complete(); err != nil {
+		return nil, err
+	}
+	s := &Server{config: config, mux: http.NewServeMux(), spaces: map[string]*space{}, origins: http.NewCrossOriginProtection(),
+		requests: make(chan struct{}, config.MaxRequests), waiting: make(chan struct{}, config.MaxWaiting),
+		rates: newRates(config.Rate, config.Burst), log: config.Logger}
+	s.draining, s.drain = context.WithCancel(context.Background())
+	for _, origin := range config.Origins {
+		if err := s.origins.AddTrustedOrigin(origin); err != nil {
+			return nil, refusal.Invalid("origins", "is not valid: %v", err)
+		}
+	}
+	for _, q := range config.Queues {
+		if err := q.Ready(context.Background()); err != nil {
+			return nil, err
+		}
+		s.spaces[q.Namespace()] = &space{server: s, name: q.Namespace(), opened: q}
+	}
+	for _, name := range config.Namespaces {
+		if s.spaces[name] == nil {
+			s.spaces[name] = &space{server: s, name: name}
+		}
+	}
+	s.register()
+	return s, nil
+}
+
+func (c *Config) complete() error {
+	switch {
+	case len(c.Queues)+len(c.Namespaces) == 0:
+		return refusal.Invalid("queues", "is empty: name what to serve")
+	case len(c.Namespaces) > 0 && c.Open == nil:
+		return refusal.Invalid("open", "is nil: Namespaces need it")
+	case len(c.Auth) == 0 && !c.Public:
+		return refusal.Invalid("auth", "is empty: give one, or set Public, and everybody who reaches the server can do everything")
+	case len(c.Auth) > 0 && c.Public:
+		return refusal.Invalid("public", "must not be set with Auth: leave one of them out")
+	case c.MaxBody < 0 || c.MaxRequests < 0 || c.MaxWaiting < 0 || c.MaxWait < 0 || c.Rate < 0 || c.Burst < 0 || c.BodyTime < 0 || c.RequestTime < 0 || c.Silence < 0:
+		return refusal.Invalid("limits", "must not be negative")
+	case slices.ContainsFunc(c.Auth, func(a Authenticator) bool { return a == nil }):
+		return refusal.Invalid("auth", "must not be nil")
+	}
+	if c.Hosts == nil {
+		c.Hosts = []string{"localhost", "127.0.0.1", "::1"}
+	}
+	c.MaxBody = cmp.Or(c.MaxBody, 8<<20)
+	c.MaxRequests = cmp.Or(c.MaxRequests, 256)
+	c.MaxWaiting = cmp.Or(c.MaxWaiting, 2000)
+	c.MaxWait = cmp.Or(c.MaxWait, time.Minute)
+	c.Burst = cmp.Or(c.Burst, 2*c.Rate)
+	c.BodyTime = cmp.Or(c.BodyTime, 10*time.Second)
+	c.RequestTime = cmp.Or(c.RequestTime, 30*time.Second)
+	c.Silence = cmp.Or(c.Silence, 600*time.Millisecond)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	return nil
+}
+
+// register makes the mux from the table. A path is registered once for all methods, so that another method is answered with 405 and
+// JSON.
+func (s *Server) register() {
+	byPath := map[string]map[string]*route{}
+	all := table()
+	for i := range all {
+		r := &all[i]
+		path := "/api/v1/{namespace}/" + r.Path
+		if byPath[path] == nil {
+			byPath[path] = map[string]*route{}
+		}
+		byPath[path][r.Method] = r
+	}
+	for path, methods := range byPath {
+		s.mux.Handle(path, s.api(methods))
+	}
+	s.mux.HandleFunc("/healthz", s.healthz)
+	s.mux.HandleFunc("/readyz", s.readyz)
+	if s.config.Metrics != nil {
+		s.mux.HandleFunc("/metrics", s.metrics)
+	}
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.answerError(w, fail(http.StatusNotFound, "no_route", "there is no such path: docs/reference/http.md lists the routes"))
+	})
+}
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer func() {
+		if v := recover(); v != nil && v != http.ErrAbortHandler {
+			s.log.Error("HTTP request failed", "method", r.Method, "path", r.URL.Path, "error", fmt.Sprint(v))
+			s.answerError(w, failureOf(errors.New("panic")))
+		}
+	}()
+	header := w.Header()
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	if f := s.checkAddress(r); f != nil {
+		s.answerError(w, f)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// HTTPServer returns an http.Server for s, with limits against clients that send slowly or too much.
+func (s *Server) HTTPServer() *http.Server {
+	return &http.Server{Handler: s, MaxHeaderBytes: 16 << 10, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: s.config.BodyTime + 5*time.Second,
+		WriteTimeout: s.config.RequestTime + 30*time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
+}
+
+// Drain makes /readyz answer with 503, and ends all waits: a request that waits is answered as if its time were over. Requests that
+// come later do not wait.
+func (s *Server) Drain() {
+	s.stopping.Store(true)
+	s.drain()
+}
+
+// Serve serves on a listener until ctx ends, then drains: requests that are under way get some time to be answered. It closes the
+// listener.
+func (s *Server) Serve(ctx context.Context, listener net.Listener, grace time.Duration) error {
+	web := s.HTTPServer()
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(listener) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	s.Drain()
+	patience, stop := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer stop()
+	if err := web.Shutdown(patience); err != nil {
+		web.Close()
+	}
+	<-served
+	return nil
+}

@@ -1,0 +1,178 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// stage is a Server over a namespace, and a client of it.
+type stage struct {
+	t      *testing.T
+	q      *queue.Queue
+	server *Server
+	web    *httptest.Server
+	log    *logged
+	base   string
+}
+
+// logged is a log that a test reads.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// newStage starts a Server over a new namespace of the shared Redis. Without Auth in config it is Public.
+func newStage(t *testing.T, config Config) *stage {
+	t.Helper()
+	return newStageOn(t, redistest.Shared(t).Client(t), redistest.Namespace(t), config)
+}
+
+func newStageOn(t *testing.T, rdb redis.UniversalClient, namespace string, config Config) *stage {
+	t.Helper()
+	s := &stage{t: t, log: &logged{}, q: queuetest.Open(t, rdb, queue.Config{Namespace: namespace})}
+	config.Queues = []*queue.Queue{s.q}
+	config.Public = config.Auth == nil
+	config.Logger = slog.New(slog.NewTextHandler(s.log, nil))
+	var err error
+	if s.server, err = New(config); err != nil {
+		t.Fatal(err)
+	}
+	s.web = httptest.NewUnstartedServer(s.server)
+	s.web.Config = s.server.HTTPServer()
+	s.web.Start()
+	t.Cleanup(func() {
+		s.server.Drain()
+		s.web.Close()
+	})
+	s.base = s.web.URL + "/api/v1/" + s.q.Namespace() + "/"
+	return s
+}
+
+// answered is an answer to a request.
+type answered struct {
+	status int
+	header http.Header
+	body   string
+	json   map[string]any
+}
+
+// word returns the word of an error.
+func (a answered) word() string {
+	p, _ := a.json["error"].(map[string]any)
+	word, _ := p["word"].(string)
+	return word
+}
+
+func (a answered) sentence() string {
+	p, _ := a.json["error"].(map[string]any)
+	text, _ := p["sentence"].(string)
+	return text
+}
+
+func (a answered) field() string {
+	p, _ := a.json["error"].(map[string]any)
+	text, _ := p["field"].(string)
+	return text
+}
+
+func (a answered) text(name string) string { s, _ := a.json[name].(string); return s }
+
+// do makes a request. path is below the namespace unless it begins with a slash. The answer must be JSON, and fit the schema of the
+// route.
+func (s *stage) do(method, path, body string, change ...func(*http.Request)) answered {
+	s.t.Helper()
+	url := s.base + path
+	if strings.HasPrefix(path, "/") {
+		url = s.web.URL + path
+	}
+	r, err := http.NewRequestWithContext(context.Background(), method, url, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for _, f := range change {
+		f(r)
+	}
+	a, err := s.send(r)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return a
+}
+
+func (s *stage) send(r *http.Request) (answered, error) {
+	response, err := s.web.Client().Do(r)
+	if err != nil {
+		return answered{}, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	a := answered{status: response.StatusCode, header: response.Header, body: string(text)}
+	if err != nil || r.Method == http.MethodHead {
+		return a, err
+	}
+	if err := json.Unmarshal(text, &a.json); err != nil {
+		s.t.Errorf("%s %s is answered with %d %q, which is no JSON object: %v", r.Method, r.URL, a.status, text, err)
+	}
+	if route := routeOf(r.Method, r.URL.Path); route != nil {
+		a.check(s.t, route)
+	}
+	return a, nil
+}
+
+// routeOf returns the route of a request, or nil.
+func routeOf(method, path string) *route {
+	all := table()
+	var found *route
+	for i, r := range all {
+		want, got := strings.Split("/api/v1/{namespace}/"+r.Path, "/"), strings.Split(path, "/")
+		fit := r.Method == method && len(want) == len(got)
+		for n := 0; fit && n < len(want); n++ {
+			fit = strings.HasPrefix(want[n], "{") || want[n] == got[n]
+		}
+		if fit && (found == nil || strings.Count(r.Path, "{") < strings.Count(found.Path, "{")) {
+			found = &all[i]
+		}
+	}
+	return found
+}
+
+// want makes a request, and fails the test if the status is another one.
+func (s *stage) want(status int, method, path, body string, change ...func(*http.Request)) answered {
+	s.t.Helper()
+	a := s.do(method, path, body, change...)
+	if a.status != status {
+		s.t.Fatalf("%s %s %.200s: %d %s, want %d", method, path, body, a.status, a.body, status)
+	}
+	return a
+}

@@ -1,0 +1,103 @@
+package httpapi
+
+import (
+	"slices"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/lines"
+)
+
+// Role is what a client may do.
+type Role string
+
+// The roles. Each includes Read, and Operate includes all.
+const (
+	Read    Role = "read"    // see tasks, queues, kinds, workers, agents, events and metrics
+	Produce Role = "produce" // enqueue, cancel and retry tasks, settle promises, send signals
+	Work    Role = "work"    // run tasks and agents
+	Operate Role = "operate" // control queues, kinds and workers, delete records, change many tasks at once
+)
+
+var roles = []Role{Read, Produce, Work, Operate}
+
+// route is a row of the table of all routes.
+type route struct {
+	ID      string // for OpenAPI, such as enqueueTask
+	Method  string
+	Path    string // below /api/v1/{namespace}/
+	Role    Role
+	Summary string // a sentence
+	Query   []param
+	Body    any  // a value of the type of the body; nil: it has none
+	Bare    bool // the body may be left out
+	Answer  any  // a value of the type of the answer
+	Status  []int
+	Errors  []int // besides those of all routes
+	// Poll says that the request may wait, as long as the parameter wait says.
+	Poll bool
+	// Serve does what the request says. It returns the body of the answer.
+	Serve func(c *call) (any, error)
+}
+
+// kind is the type of a parameter.
+type kind string
+
+const (
+	text    kind = "text"
+	number  kind = "number"  // a whole number from Least to Most
+	span    kind = "span"    // a duration, such as 30s
+	instant kind = "instant" // ms since 1970, RFC 3339, or a span that counts back from now
+	flag    kind = "flag"    // true or false
+	list    kind = "list"    // words with commas between them, or given several times
+)
+
+// param is a parameter of the query.
+type param struct {
+	Name    string
+	Type    kind
+	Doc     string
+	Default string
+	Least   int64
+	Most    int64
+	Words   []string // of a list or text: the words that are allowed
+}
+
+// table returns all routes.
+func table() []route {
+	return slices.Concat(taskRoutes(), listRoutes(), changeRoutes(), fleetRoutes(), controlRoutes())
+}
+
+// every are the statuses that each route can answer with, besides those of its own.
+var every = []int{400, 401, 403, 404, 405, 429, 500, 503, 504}
+
+var hidePayloads = param{Name: "hide_payloads", Type: flag, Doc: "leave out what users have put into tasks"}
+
+func wait() param {
+	return param{Name: "wait", Type: span, Doc: "wait so long, such as 30s, for the answer"}
+}
+
+// the types of bodies and answers that have no other place
+type (
+	// tasksBody is the body of enqueueTasks.
+	tasksBody struct {
+		Tasks []task `json:"tasks"`
+	}
+	// reasonBody is the body of a change that can have a reason.
+	reasonBody struct {
+		Reason string `json:"reason,omitempty"`
+	}
+	// enqueuedLine is a task of a list that was enqueued, or why it was not.
+	enqueuedLine struct {
+		lines.Enqueued
+		Refused *refusedLine `json:"refusal,omitempty"`
+	}
+	refusedLine struct {
+		Word     string `json:"word"`
+		Sentence string `json:"sentence"`
+	}
+	enqueuedLines struct {
+		Tasks []enqueuedLine `json:"tasks"`
+	}
+)
+
+const longestSpan = 100 * 365 * 24 * time.Hour

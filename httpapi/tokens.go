@@ -1,0 +1,288 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// Tokens returns an Authenticator for the header "Authorization: Bearer TOKEN". Each line of the file has a token of at least 16
+// characters, the roles of the client with commas between them, and its name: 8f0c… produce,work billing. Empty lines and those that begin with # are
+// skipped. The file is read again when it has changed; a file that is not valid then changes nothing, and is logged.
+func Tokens(path string, logger *slog.Logger) (Authenticator, error) {
+	f, err := watchFile(path, logger, readTokens)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *http.Request) (Identity, bool) {
+		token, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if !is {
+			return Identity{}, false
+		}
+		hash := sha256.Sum256([]byte(token))
+		var who Identity
+		known := false
+		for _, t := range f.get() { // all, so that the time says nothing about the place
+			if subtle.ConstantTimeCompare(t.hash[:], hash[:]) == 1 {
+				who, known = t.who, true
+			}
+		}
+		return who, known
+	}, nil
+}
+
+type token struct {
+	hash [sha256.Size]byte
+	who  Identity
+}
+
+func readTokens(text string) ([]token, error) {
+	var all []token
+	for number, words := range clientLines(text) {
+		if len(words) != 3 || len(words[0]) < 16 {
+			return nil, refusal.Invalid("token file", "has a line %d that is not a token of 16 or more characters, its roles and a name: write TOKEN read,produce NAME", number)
+		}
+		roles, err := ParseRoles(words[1])
+		if err != nil {
+			return nil, refusal.Invalid("token file", "has a line %d with wrong roles: %v", number, err)
+		}
+		t := token{sha256.Sum256([]byte(words[0])), Identity{words[2], roles}}
+		if slices.ContainsFunc(all, func(o token) bool { return o.hash == t.hash }) {
+			return nil, refusal.Invalid("token file", "has the token of line %d twice", number)
+		}
+		all = append(all, t)
+	}
+	if all == nil {
+		return nil, refusal.Invalid("token file", "has no token: write TOKEN read,produce NAME in a line")
+	}
+	return all, nil
+}
+
+// clientLines returns the words of each line that says something, by its number.
+func clientLines(text string) iter.Seq2[int, []string] {
+	return func(yield func(int, []string) bool) {
+		for i, line := range strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n") {
+			if words := strings.Fields(line); len(words) > 0 && !strings.HasPrefix(words[0], "#") && !yield(i+1, words) {
+				return
+			}
+		}
+	}
+}
+
+// ParseRoles reads roles with commas between them.
+func ParseRoles(text string) ([]Role, error) {
+	var all []Role
+	for word := range strings.SplitSeq(text, ",") {
+		if !slices.Contains(roles, Role(word)) {
+			near := names.Nearest(word, []string{string(Read), string(Produce), string(Work), string(Operate)})
+			if near != "" {
+				near = ": did you mean " + near + "?"
+			}
+			return nil, refusal.Invalid("role", "%q must be read, produce, work or operate%s", refusal.Clip(word), near)
+		}
+		all = append(all, Role(word))
+	}
+	return all, nil
+}
+
+// Basic returns an Authenticator for the header "Authorization: Basic …". Each line of the file has a name, a colon and a bcrypt hash, as
+// `htpasswd -nB NAME` prints it, and after a space the roles: ada:$2y$10$… read,operate. The file is read again as that of Tokens.
+func Basic(path string, logger *slog.Logger) (Authenticator, error) {
+	f, err := watchFile(path, logger, readPasswords)
+	if err != nil {
+		return nil, err
+	}
+	b := &basic{file: f, checked: map[[sha256.Size]byte]time.Time{}, busy: make(chan struct{}, 2)}
+	return b.identify, nil
+}
+
+type password struct {
+	hash []byte
+	who  Identity
+}
+
+func readPasswords(text string) (map[string]password, error) {
+	all := map[string]password{}
+	for number, words := range clientLines(text) {
+		name, hash, found := strings.Cut(words[0], ":")
+		if cost, err := bcrypt.Cost([]byte(hash)); len(words) != 2 || !found || name == "" || err != nil || cost > 14 {
+			return nil, refusal.Invalid("password file", "has a line %d that is not NAME:HASH and roles: `htpasswd -nB NAME` prints the hash, with a cost of up to 14; write the roles behind it", number)
+		}
+		roles, err := ParseRoles(words[1])
+		if err != nil {
+			return nil, refusal.Invalid("password file", "has a line %d with wrong roles: %v", number, err)
+		}
+		if _, twice := all[name]; twice {
+			return nil, refusal.Invalid("password file", "has the name of line %d twice", number)
+		}
+		all[name] = password{[]byte(hash), Identity{name, roles}}
+	}
+	if len(all) == 0 {
+		return nil, refusal.Invalid("password file", "has no name: write NAME:HASH and roles in a line")
+	}
+	return all, nil
+}
+
+// basic checks passwords. A check takes many milliseconds on purpose, so passwords that were right are remembered for a minute as a
+// hash, and only two are checked at once.
+type basic struct {
+	file    *watched[map[string]password]
+	busy    chan struct{}
+	mu      sync.Mutex
+	checked map[[sha256.Size]byte]time.Time // of name, password and stored hash: until when
+}
+
+const remembered = time.Minute
+
+// nobody is a hash for names that do not exist, so that they take as long as others.
+var nobody = sync.OnceValue(func() []byte {
+	hash, _ := bcrypt.GenerateFromPassword([]byte("nobody"), bcrypt.DefaultCost)
+	return hash
+})
+
+func (b *basic) identify(r *http.Request) (Identity, bool) {
+	name, secret, is := r.BasicAuth()
+	if !is || len(secret) > 72 { // the most that bcrypt reads
+		return Identity{}, false
+	}
+	known, exists := b.file.get()[name]
+	hash := known.hash
+	if !exists {
+		hash = nobody()
+	}
+	key := sha256.Sum256([]byte(name + "\x00" + secret + "\x00" + string(hash)))
+	if exists && b.remembers(key) {
+		return known.who, true
+	}
+	select {
+	case b.busy <- struct{}{}:
+		defer func() { <-b.busy }()
+	case <-r.Context().Done():
+		return Identity{}, false
+	}
+	if bcrypt.CompareHashAndPassword(hash, []byte(secret)) != nil || !exists {
+		return Identity{}, false
+	}
+	b.remember(key)
+	return known.who, true
+}
+
+func (b *basic) remembers(key [sha256.Size]byte) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return time.Now().Before(b.checked[key])
+}
+
+func (b *basic) remember(key [sha256.Size]byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	for other, until := range b.checked {
+		if now.After(until) {
+			delete(b.checked, other)
+		}
+	}
+	b.checked[key] = now.Add(remembered)
+}
+
+// Proxy returns an Authenticator that believes what a proxy in front says: the header has the name of the client. All that come
+// through the proxy have the same roles. The header counts only if the request is from one of the trusted addresses.
+func Proxy(header string, trusted []netip.Prefix, roles []Role) (Authenticator, error) {
+	if header == "" || strings.ContainsFunc(header, func(c rune) bool { return c <= ' ' || c > '~' || c == ':' }) {
+		return nil, refusal.Invalid("header", "%q must be the name of a header, such as X-Remote-User", refusal.Clip(header))
+	}
+	if len(trusted) == 0 {
+		return nil, refusal.Invalid("trusted", "is empty: name the addresses of the proxies")
+	}
+	if len(roles) == 0 {
+		return nil, refusal.Invalid("roles", "is empty: say what the clients of the proxy may do")
+	}
+	return func(r *http.Request) (Identity, bool) {
+		from, err := netip.ParseAddr(addressOf(r))
+		values := r.Header.Values(header)
+		if err != nil || len(values) != 1 || values[0] == "" || len(values[0]) > 256 ||
+			!slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(from.Unmap()) }) {
+			return Identity{}, false
+		}
+		return Identity{values[0], roles}, true
+	}, nil
+}
+
+// watched is what a file says. The file is read again when it has changed.
+type watched[T any] struct {
+	path   string
+	read   func(text string) (T, error)
+	logger *slog.Logger
+
+	mu     sync.Mutex
+	value  T
+	seen   os.FileInfo
+	looked time.Time
+}
+
+// lookAgain is how often a file is looked at.
+const lookAgain = time.Second
+
+func watchFile[T any](path string, logger *slog.Logger, read func(string) (T, error)) (*watched[T], error) {
+	if logger == nil {
+		logger = slog.Default()
+	}
+	w := &watched[T]{path: path, read: read, logger: logger}
+	if err := w.reload(); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// get returns the newest value that was valid.
+func (w *watched[T]) get() T {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if time.Since(w.looked) > lookAgain {
+		if err := w.reload(); err != nil {
+			w.logger.Error("Cannot read the file of clients again: the clients of before stay", "file", w.path, "error", err)
+		}
+	}
+	return w.value
+}
+
+func (w *watched[T]) reload() error {
+	w.looked = time.Now()
+	info, err := os.Stat(w.path)
+	if err != nil {
+		if w.seen == nil || !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		return nil // it is being replaced
+	}
+	if w.seen != nil && info.ModTime().Equal(w.seen.ModTime()) && info.Size() == w.seen.Size() && os.SameFile(info, w.seen) {
+		return nil
+	}
+	w.seen = info
+	if info.Mode().Perm()&0o077 != 0 {
+		w.logger.Warn("Other users can read the file of clients: use chmod 600", "file", w.path)
+	}
+	text, err := os.ReadFile(w.path)
+	if err != nil {
+		return err
+	}
+	value, err := w.read(string(text))
+	if err == nil {
+		w.value = value
+	}
+	return err
+}

@@ -1,0 +1,2 @@
+// Package lines has the objects that the commands and the HTTP API write as JSON, each with the function that makes it.
+package lines
