@@ -38,7 +38,7 @@ type Engine struct {
 	places  places               // for calls under way
 
 	observers atomic.Pointer[[]Observer] // nil until Observe is called
-	listeners listeners // of reports
+	listeners listeners                  // of reports
 }
 
 // New checks the server and composes the scripts. It changes no data. It returns an error of package refusal

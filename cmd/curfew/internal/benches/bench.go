@@ -40,6 +40,7 @@ func Bench() *cli.Command {
 		recoveryCommand(),
 		scrapeCommand(),
 		devCommand(),
+		httpCommand(),
 		holdCommand(),
 	}
 	for _, command := range commands {
@@ -63,6 +64,7 @@ var invocations = map[string]string{
 	"counts":     " --gate",
 	"agents":     " --only lag --only cost",
 	"failover":   " --kills 3",
+	"http":       " --tasks 5000",
 }
 
 // longestCommand measures the longest scripts: `curfew bench longest`.
@@ -109,7 +111,7 @@ func checkBench(c *cli.Context) error {
 	if _, err := app.Arguments(c, app.Nothing); err != nil {
 		return err
 	}
-	for _, name := range []string{"runs", "tasks", "partitions", "servers", "kills", "agents", "fan", "queues", "members", "concurrency", "wakes", "running", "kinds", "spread"} {
+	for _, name := range []string{"runs", "tasks", "waiting", "partitions", "servers", "kills", "agents", "fan", "queues", "members", "concurrency", "wakes", "running", "kinds", "spread"} {
 		if n := c.Int(name); c.IsSet(name) && (n < 1 || n > 10_000_000) {
 			return app.Usage("--%s %d must be from 1 to 10000000", name, n)
 		}
