@@ -58,9 +58,9 @@ doors: redis ## Run the examples in Python, Node and shell; installs what is mis
 planted: redis ## Plant known bugs in the Lua: the tests must find each one
 	@go run ./internal/planted
 
-docs: ## Write docs/reference/command.md from the help texts of the commands
-	@go run ./cmd/curfew __docs markdown > docs/reference/command.md.new
-	@mv docs/reference/command.md.new docs/reference/command.md
+docs: ## Write the pages of docs/reference that are made from the code
+	@for page in markdown:command.md http:http.md openapi:openapi.json; do \
+		go run ./cmd/curfew __docs $${page%:*} > docs/reference/$${page#*:}.new && mv docs/reference/$${page#*:}.new docs/reference/$${page#*:} || exit; done
 
 redis: ## Install redis-server >= 7 if it is missing; starts no service
 	@scripts/redis

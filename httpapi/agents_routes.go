@@ -96,49 +96,33 @@ type (
 		Cancelled bool         `json:"cancelled"`
 		Status    queue.Status `json:"status"`
 	}
-
-	signalBody struct {
-		Payload       json.RawMessage `json:"payload,omitempty"`
-		PayloadBase64 *string         `json:"payload_base64,omitempty"`
-	}
-	signalled struct {
-		ID      string       `json:"id"` // the promise that holds the signal
-		Status  queue.Status `json:"status"`
-		Changed bool         `json:"changed"`
-		Result  []byte       `json:"result,omitempty"` // the first payload, if the name was sent before
-		Error   string       `json:"error,omitempty"`
-	}
 )
 
 func agentRoutes() []route {
 	change := []int{409, 413, 415}
 	return []route{
-		{ID: "suspendAgent", Method: http.MethodPost, Path: "agents/{agent}/suspend", Role: Work,
+		{ID: "suspendAgent", Method: http.MethodPost, Path: "agents/{id}/suspend", Role: Work,
 			Summary: "Makes an agent wait for tasks or a signal, and gives it back: the status is WAITING. If the wait is over at once, it is RUNNING, and the agent continues",
 			Body:    suspendBody{}, Answer: suspended{}, Status: []int{200}, Errors: change, Serve: suspendAgent},
-		{ID: "scheduleAgentTasks", Method: http.MethodPost, Path: "agents/{agent}/tasks", Role: Work,
+		{ID: "scheduleAgentTasks", Method: http.MethodPost, Path: "agents/{id}/tasks", Role: Work,
 			Summary: "Creates children of an agent. One whose idempotency_key is known is not created again",
 			Body:    childrenBody{}, Answer: childLines{}, Status: []int{200}, Errors: change, Serve: scheduleAgentTasks},
-		{ID: "getAgentTaskResults", Method: http.MethodPost, Path: "agents/{agent}/tasks/results", Role: Work,
+		{ID: "getAgentTaskResults", Method: http.MethodPost, Path: "agents/{id}/tasks/results", Role: Work,
 			Summary: "Returns how children of an agent ended. If one of the tasks is not a child of the agent, the answer is 403",
 			Body:    resultsBody{}, Answer: resultLines{}, Status: []int{200}, Errors: []int{413, 415}, Serve: getAgentTaskResults},
-		{ID: "cancelAgentTask", Method: http.MethodPost, Path: "agents/{agent}/tasks/{task}/cancel", Role: Work, Bare: true,
+		{ID: "cancelAgentTask", Method: http.MethodPost, Path: "agents/{id}/tasks/{task}/cancel", Role: Work, Bare: true,
 			Summary: "Cancels a child of an agent", Body: cancelChildBody{}, Answer: cancelledLine{}, Status: []int{200}, Errors: []int{413, 415}, Serve: cancelAgentTask},
-		{ID: "signalAgent", Method: http.MethodPost, Path: "agents/{agent}/signals/{name}", Role: Produce, Bare: true,
-			Summary: "Sends a signal to an agent, which resumes it if it waits for the signal. The first one of a name counts",
-			Body:    signalBody{}, Answer: signalled{}, Status: []int{200}, Errors: change, Serve: signalAgent},
-		{ID: "checkpointAgent", Method: http.MethodPost, Path: "agents/{agent}/checkpoint", Role: Work,
+		{ID: "checkpointAgent", Method: http.MethodPost, Path: "agents/{id}/checkpoint", Role: Work,
 			Summary: "Stores what an agent must remember when it runs again. It replaces what was stored before, and the outcome of the wait before",
 			Body:    checkpointBody{}, Answer: checkpoint{}, Status: []int{200}, Errors: change, Serve: checkpointAgent},
-		{ID: "getAgentCheckpoint", Method: http.MethodGet, Path: "agents/{agent}/checkpoint", Role: Work,
+		{ID: "getAgentCheckpoint", Method: http.MethodGet, Path: "agents/{id}/checkpoint", Role: Work,
 			Summary: "Returns what an agent remembers, and how its newest wait ended", Answer: checkpoint{}, Status: []int{200}, Serve: getAgentCheckpoint},
 	}
 }
 
 // agent returns the id of the agent in the path.
 func (c *call) agent() (string, *failure) {
-	c.task = c.path("agent")
-	_, f := placeOf(c.q, "agent", c.task)
+	_, f := placeOf(c.q, "id", c.id())
 	return c.task, f
 }
 

@@ -164,30 +164,3 @@ func cancelAgentTask(c *call) (any, error) {
 	}
 	return cancelledLine{all[0].Done, all[0].Status}, nil
 }
-
-func signalAgent(c *call) (any, error) {
-	agent, f := c.agent()
-	if f != nil {
-		return nil, f
-	}
-	var body signalBody
-	if f := c.read(&body); f != nil {
-		return nil, f
-	}
-	payload, f := either("payload", body.Payload, body.PayloadBase64, c.q.MaxBytes())
-	if f != nil {
-		return nil, f
-	}
-	r, err := c.q.Signal(c, agent, c.path("name"), payload)
-	if err != nil {
-		return nil, err
-	}
-	answer := signalled{ID: agent + ".s-" + c.path("name"), Status: r.Status, Changed: r.Done, Error: r.Error}
-	if !r.Done && r.Status == queue.Completed {
-		answer.Result = r.Result
-		if c.hides() {
-			answer.Result = nil
-		}
-	}
-	return answer, nil
-}

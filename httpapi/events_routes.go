@@ -76,7 +76,7 @@ func lostEvents(batch events.Batch) error {
 
 // pollEvents answers when there are events that the filters let pass, or the wait is over.
 func (c *call) pollEvents(f *follower, batch events.Batch) (any, error) {
-	answer := eventList{Events: c.filter(batch.Events)}
+	answer := eventList{Events: c.ofInterest(batch.Events)}
 	if len(answer.Events) == 0 && c.waits() {
 		ctx, over, stop := c.await()
 		defer stop()
@@ -91,15 +91,15 @@ func (c *call) pollEvents(f *follower, batch events.Batch) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			answer.Events = c.filter(batch.Events)
+			answer.Events = c.ofInterest(batch.Events)
 		}
 	}
 	answer.Next = f.at.cursor()
 	return answer, nil
 }
 
-// filter returns the events that the request is about, without texts of users if they are hidden.
-func (c *call) filter(all []events.Event) []events.Event {
+// ofInterest returns the events that the request is about, without texts of users if they are hidden.
+func (c *call) ofInterest(all []events.Event) []events.Event {
 	some := []events.Event{}
 	for _, e := range all {
 		if c.wants(&e) {

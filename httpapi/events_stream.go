@@ -90,7 +90,7 @@ func (s *stream) events(batch events.Batch) {
 	for i := range batch.Events {
 		e := &batch.Events[i]
 		s.at.pass(e)
-		some := s.c.filter(batch.Events[i : i+1])
+		some := s.c.ofInterest(batch.Events[i : i+1])
 		if told = len(some) > 0; told {
 			text, _ := some[0].MarshalJSON()
 			s.add("id: %s\nevent: %s\ndata: %s\n\n", s.at.cursor(), kindOf(e), text)

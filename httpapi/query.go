@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -83,7 +84,7 @@ func unknownName(name, what string, known []string) *failure {
 	} else if len(known) == 0 {
 		hint = ": there are none here"
 	}
-	return fail(http.StatusBadRequest, "invalid", "%q is not the name of a %s%s", refusal.Clip(name), what, hint).of(refusal.Clip(name))
+	return fail(http.StatusBadRequest, "invalid", "%q is not the name of a %s%s", refusal.Clip(name), what, hint).of(cmp.Or(refusal.Clip(name), "name"))
 }
 
 // read returns the value that a text means.

@@ -144,7 +144,27 @@ func (s *stage) send(r *http.Request) (answered, error) {
 	if err := json.Unmarshal(text, &a.json); err != nil {
 		s.t.Errorf("%s %s is answered with %d %q, which is no JSON object: %v", r.Method, r.URL, a.status, text, err)
 	}
+	if route := routeOf(r.Method, r.URL.Path); route != nil {
+		a.check(s.t, route)
+	}
 	return a, nil
+}
+
+// routeOf returns the route of a request, or nil.
+func routeOf(method, path string) *route {
+	all := table()
+	var found *route
+	for i, r := range all {
+		want, got := strings.Split("/api/v1/{namespace}/"+r.Path, "/"), strings.Split(path, "/")
+		fit := r.Method == method && len(want) == len(got)
+		for n := 0; fit && n < len(want); n++ {
+			fit = strings.HasPrefix(want[n], "{") || want[n] == got[n]
+		}
+		if fit && (found == nil || strings.Count(r.Path, "{") < strings.Count(found.Path, "{")) {
+			found = &all[i]
+		}
+	}
+	return found
 }
 
 // want makes a request, and fails the test if the status is another one.

@@ -66,7 +66,7 @@ type param struct {
 
 // table returns all routes.
 func table() []route {
-	return slices.Concat(taskRoutes(), workRoutes(), agentRoutes(), eventRoutes())
+	return slices.Concat(taskRoutes(), listRoutes(), changeRoutes(), workRoutes(), agentRoutes(), eventRoutes(), fleetRoutes(), controlRoutes())
 }
 
 // every are the statuses that each route can answer with, besides those of its own.

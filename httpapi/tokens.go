@@ -56,7 +56,7 @@ func readTokens(text string) ([]token, error) {
 		if len(words) != 3 || len(words[0]) < 16 {
 			return nil, refusal.Invalid("token file", "has a line %d that is not a token of 16 or more characters, its roles and a name: write TOKEN read,produce NAME", number)
 		}
-		roles, err := rolesOf(words[1])
+		roles, err := ParseRoles(words[1])
 		if err != nil {
 			return nil, refusal.Invalid("token file", "has a line %d with wrong roles: %v", number, err)
 		}
@@ -83,7 +83,8 @@ func clientLines(text string) iter.Seq2[int, []string] {
 	}
 }
 
-func rolesOf(text string) ([]Role, error) {
+// ParseRoles reads roles with commas between them.
+func ParseRoles(text string) ([]Role, error) {
 	var all []Role
 	for word := range strings.SplitSeq(text, ",") {
 		if !slices.Contains(roles, Role(word)) {
@@ -121,7 +122,7 @@ func readPasswords(text string) (map[string]password, error) {
 		if cost, err := bcrypt.Cost([]byte(hash)); len(words) != 2 || !found || name == "" || err != nil || cost > 14 {
 			return nil, refusal.Invalid("password file", "has a line %d that is not NAME:HASH and roles: `htpasswd -nB NAME` prints the hash, with a cost of up to 14; write the roles behind it", number)
 		}
-		roles, err := rolesOf(words[1])
+		roles, err := ParseRoles(words[1])
 		if err != nil {
 			return nil, refusal.Invalid("password file", "has a line %d with wrong roles: %v", number, err)
 		}

@@ -226,14 +226,14 @@ func (c *call) fetched(ask queue.Ask, taken queue.Reply) *fetched {
 	for i := range taken.Claims {
 		t := &taken.Claims[i]
 		answer.Now = t.Now.UnixMilli()
-		answer.Claims[i] = claimLine{t.ID, t.Epoch, t.Kind, t.Queue, t.Attempt(), t.CreatedAt.UnixMilli(), t.Payload, ms(t.Deadline), ms(t.AttemptDeadline),
+		answer.Claims[i] = claimLine{t.ID, t.Epoch, t.Kind, t.Queue, t.Attempt(), t.CreatedAt.UnixMilli(), t.Payload, msOf(t.Deadline), msOf(t.AttemptDeadline),
 			t.MaxRetries, t.RetryExpression, t.Headers}
 	}
 	return answer
 }
 
-// ms returns an instant in ms, 0 for none.
-func ms(at time.Time) int64 {
+// msOf returns an instant in ms, 0 for none.
+func msOf(at time.Time) int64 {
 	if at.IsZero() {
 		return 0
 	}

@@ -71,8 +71,8 @@ type describeBody struct {
 	About json.RawMessage `json:"about,omitempty"`
 }
 
-// described is the answer to describeWorker.
-type described struct {
+// describedWorker is the answer to describeWorker.
+type describedWorker struct {
 	Worker string `json:"worker"`
 }
 
@@ -115,5 +115,5 @@ func describeWorker(c *call) (any, error) {
 	if !known {
 		return nil, fail(404, "not_found", "the worker has no lease: it fetches or sends a heartbeat first").of("worker")
 	}
-	return described{c.path("worker")}, nil
+	return describedWorker{c.path("worker")}, nil
 }

@@ -69,7 +69,7 @@ type (
 		Status  queue.Status `json:"status,omitempty"`
 		Refused *refusedLine `json:"refusal,omitempty"`
 	}
-	settled struct {
+	settledTasks struct {
 		Outcomes []settledLine `json:"outcomes"`
 		Fetch    *fetched      `json:"fetch,omitempty"`
 	}
@@ -85,9 +85,9 @@ func workRoutes() []route {
 			Body:    heartbeatBody{}, Answer: beaten{}, Status: []int{200}, Errors: []int{413, 415}, Serve: heartbeat},
 		{ID: "settleTasks", Method: http.MethodPost, Path: "workers/{worker}/settle", Role: Work, Poll: true,
 			Summary: "Reports how attempts ended. With fetch, it then gives tasks as fetchTasks does. A repeat of the same call gets the first answer",
-			Query:   []param{wait()}, Body: settleBody{}, Answer: settled{}, Status: []int{200}, Errors: []int{413, 415}, Serve: settleTasks},
+			Query:   []param{wait()}, Body: settleBody{}, Answer: settledTasks{}, Status: []int{200}, Errors: []int{413, 415}, Serve: settleTasks},
 		{ID: "describeWorker", Method: http.MethodPost, Path: "workers/{worker}/describe", Role: Work,
 			Summary: "Stores what people see of a worker: its state, and a JSON object about it",
-			Body:    describeBody{}, Answer: described{}, Status: []int{200}, Errors: []int{413, 415}, Serve: describeWorker},
+			Body:    describeBody{}, Answer: describedWorker{}, Status: []int{200}, Errors: []int{413, 415}, Serve: describeWorker},
 	}
 }

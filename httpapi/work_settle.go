@@ -75,7 +75,7 @@ func settleTasks(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := settled{Outcomes: make([]settledLine, len(outcomes))}
+	answer := settledTasks{Outcomes: make([]settledLine, len(outcomes))}
 	for i, v := range verdicts {
 		answer.Outcomes[i] = verdictLine(outcomes[i].ID, v)
 	}

@@ -1,8 +1,10 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -72,4 +74,26 @@ func (h *hand) complete(queue, result string) claimed {
 func (s *stage) enqueue(kind, queue string) string {
 	s.t.Helper()
 	return s.want(201, "POST", "tasks", fmt.Sprintf(`{"kind":%q,"queue":%q}`, kind, queue)).text("id")
+}
+
+// contextOf returns a context that a test can end before its clients are closed.
+func contextOf(t *testing.T) (context.Context, context.CancelFunc) {
+	return context.WithCancel(t.Context())
+}
+
+// scripts returns how often the server of Redis has called functions or scripts so far.
+func (s *stage) scripts() (n int) {
+	s.t.Helper()
+	text, err := s.q.Client().Info(s.t.Context(), "commandstats").Result()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, name := range []string{"fcall", "fcall_ro", "evalsha", "evalsha_ro"} {
+		if _, rest, found := strings.Cut(text, "cmdstat_"+name+":calls="); found {
+			var calls int
+			fmt.Sscanf(rest, "%d", &calls)
+			n += calls
+		}
+	}
+	return n
 }

@@ -53,6 +53,7 @@ var uses = map[string]use{
 	"demo fanout":      {claims: true, stores: true, slow: true},
 	"work":             {args: "--kind render -- true", many: true, claims: true, daemon: true, slow: true},
 	"reap":             {claims: true, daemon: true, waits: true, slow: true},
+	"serve":            {args: "--listen 127.0.0.1:0", claims: true, daemon: true, waits: true, slow: true},
 	"bench throughput": {slow: true}, "bench dispatch": {slow: true}, "bench detect": {slow: true}, "bench memory": {slow: true}, "bench longest": {slow: true},
 	"bench idle": {slow: true}, "bench counts": {slow: true}, "bench micro": {slow: true}, "bench functions": {slow: true}, "bench agents": {slow: true},
 	"bench failover": {slow: true}, "bench commands": {slow: true}, "bench dev": {slow: true}, "bench recovery": {slow: true},

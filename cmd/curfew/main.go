@@ -49,7 +49,7 @@ func (quiet) Printf(context.Context, string, ...any) {}
 
 // allCommands returns the commands, also those that are hidden.
 func allCommands() []*cli.Command {
-	commands := []*cli.Command{programs.Dev(), programs.Demo(), programs.Victim(), programs.Work(), programs.Guard(), programs.Reap(), benches.Bench(), tasks.Enqueue(), tasks.Get(),
+	commands := []*cli.Command{programs.Dev(), programs.Demo(), programs.Victim(), programs.Work(), programs.Guard(), programs.Reap(), programs.Serve(), benches.Bench(), tasks.Enqueue(), tasks.Get(),
 		tasks.List(), tasks.Wait(), tasks.Cancel(), tasks.Retry(), tasks.Remove(), tasks.Resolve(), tasks.Signal(), tasks.Events(), tasks.Explain(), tasks.Export(),
 		fleet.Top(), fleet.Deadlines(), fleet.Queues(), fleet.Kinds(), fleet.Workers(), fleet.Agents(), operator.Functions(), operator.Namespaces(), operator.Doctor(), operator.Fsck(),
 		shell.Completion(), shell.Version(), shell.Help(), shell.Complete(), shell.Docs()}

@@ -25,7 +25,7 @@ import (
 const forAll = "all commands"
 
 // endless names the commands that run until they are interrupted. They wait for Redis as long as it takes.
-var endless = []string{"dev", "work", "reap", "top"}
+var endless = []string{"dev", "work", "reap", "serve", "top"}
 
 // Share gives each command the flags that all commands have.
 func Share(commands []*cli.Command) {

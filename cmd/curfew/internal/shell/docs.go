@@ -11,17 +11,18 @@ import (
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/httpapi"
 )
 
 // Docs returns the hidden command that prints the help of all commands as one page, for the build.
 func Docs() *cli.Command {
 	return &cli.Command{
 		Name:      "__docs",
-		Usage:     "print the help of all commands as markdown or man",
-		ArgsUsage: "markdown|man",
+		Usage:     "print the help of all commands as markdown or man, or the HTTP API as http or openapi",
+		ArgsUsage: "markdown|man|http|openapi",
 		Hidden:    true,
 		Action: func(c *cli.Context) error {
-			words, err := app.Arguments(c, app.Takes(1, 1, "markdown or man"))
+			words, err := app.Arguments(c, app.Takes(1, 1, "markdown, man, http or openapi"))
 			if err != nil {
 				return err
 			}
@@ -31,8 +32,12 @@ func Docs() *cli.Command {
 				text = "# The command\n\n`make docs` writes this page from the help texts of the commands.\n\n" + page(c.App, "##")
 			case "man":
 				text = string(md2man.Render([]byte("curfew 1\n==========\n\n# NAME\n\ncurfew - " + c.App.Usage + "\n\n" + page(c.App, "#"))))
+			case "http":
+				text = httpapi.Reference()
+			case "openapi":
+				text = string(httpapi.OpenAPI())
 			default:
-				return app.UsageOf(c, "%q must be markdown or man", words[0])
+				return app.UsageOf(c, "%q must be markdown, man, http or openapi", words[0])
 			}
 			_, err = fmt.Fprint(c.App.Writer, text)
 			return app.Failure(c, err)

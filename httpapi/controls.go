@@ -1,0 +1,203 @@
+package httpapi
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/lines"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+type (
+	// limitBody has the limits of a queue. What is left out stays; 0 removes a limit.
+	limitBody struct {
+		MaxRunning *int   `json:"max_running,omitempty"`
+		Rate       *int   `json:"rate,omitempty"`
+		Per        *int64 `json:"per_ms,omitempty"`
+		Burst      int    `json:"burst,omitempty"`
+	}
+	drained struct {
+		Queue     string `json:"queue"`
+		Cancelled int64  `json:"cancelled"`
+	}
+	// kindBody has all defaults of a kind. What is left out has no default afterwards.
+	kindBody struct {
+		Timeout        int64  `json:"timeout_ms,omitempty"`
+		QueueTimeout   int64  `json:"queue_timeout_ms,omitempty"`
+		AttemptTimeout int64  `json:"attempt_timeout_ms,omitempty"`
+		OnTimeout      string `json:"on_timeout,omitempty"`
+		OnDeadline     string `json:"on_deadline,omitempty"`
+		WarnPercent    int    `json:"warn_percent,omitempty"`
+		CancelGrace    int64  `json:"cancel_grace_ms,omitempty"`
+		TimeoutGrace   int64  `json:"timeout_grace_ms,omitempty"`
+		MaxRetries     int    `json:"max_retries,omitempty"`
+		BackoffDelay   int64  `json:"backoff_delay_ms,omitempty"`
+		BackoffMax     int64  `json:"backoff_max_ms,omitempty"`
+		Backoff        string `json:"backoff,omitempty"`
+		Jitter         int    `json:"jitter,omitempty"`
+		Retry          string `json:"retry_expression,omitempty"`
+		Retention      int64  `json:"retention_ms,omitempty"`
+	}
+	kindDefaults struct {
+		Kind     string       `json:"kind"`
+		Defaults lines.Stored `json:"fields"`
+	}
+)
+
+func controlRoutes() []route {
+	force := param{Name: "force", Type: flag, Doc: "do it even if the queue does not exist yet; it applies once the queue has a task"}
+	change := func(id, word, summary string, body, answer any, serve func(*call) (any, error)) route {
+		r := route{ID: id, Method: http.MethodPost, Path: "queues/{queue}/" + word, Role: Operate, Summary: summary, Query: []param{force}, Body: body, Answer: answer, Status: []int{200}, Serve: serve}
+		if body != nil {
+			r.Errors = []int{413, 415}
+		}
+		return r
+	}
+	drain := change("drainQueue", "drain", "Cancels all tasks in the line of a queue. Tasks that run and delayed tasks stay", reasonBody{}, drained{}, drainQueue)
+	drain.Bare = true
+	return []route{
+		change("pauseQueue", "pause", "Lets a queue give no tasks until it is resumed", nil, lines.Queue{}, pauseQueue),
+		change("resumeQueue", "resume", "Lets a paused queue give tasks again", nil, lines.Queue{}, resumeQueue),
+		change("limitQueue", "limit", "Limits how many tasks of a queue run at once (max_running), and how many start in a time (rate in per_ms, and burst at once). What is left out stays, and 0 removes a limit", limitBody{}, lines.Queue{}, limitQueue),
+		drain,
+		{ID: "setKind", Method: http.MethodPut, Path: "kinds/{kind}", Role: Operate, Summary: "Sets the defaults of a kind, for tasks that are enqueued from now on. What is left out has no default afterwards",
+			Body: kindBody{}, Answer: kindDefaults{}, Status: []int{200}, Errors: []int{413, 415}, Serve: setKind},
+	}
+}
+
+// queueName returns the name of the queue in the path. The queue must exist, unless the request has force.
+func (c *call) queueName() (string, error) {
+	name := c.path("queue")
+	if c.query.flag("force") {
+		return name, nil
+	}
+	all, err := c.readQueues()
+	if err != nil {
+		return "", err
+	}
+	_, f := named("queue", name, all)
+	if f != nil {
+		f.Problem.Error.Sentence += "; force=true is for one that has had no task yet"
+	}
+	return name, nothing(f)
+}
+
+// control changes a queue, and returns its line.
+func control(c *call, change func(name string) error) (any, error) {
+	name, err := c.queueName()
+	if err != nil {
+		return nil, err
+	}
+	if err := change(name); err != nil {
+		return nil, err
+	}
+	all, err := c.readQueues()
+	l := all[name]
+	l.Queue = name
+	return l, err
+}
+
+func pauseQueue(c *call) (any, error) {
+	return control(c, func(name string) error { _, err := c.q.Pause(c, name); return err })
+}
+
+func resumeQueue(c *call) (any, error) {
+	return control(c, func(name string) error { _, err := c.q.Resume(c, name); return err })
+}
+
+func limitQueue(c *call) (any, error) {
+	var body limitBody
+	if f := c.read(&body); f != nil {
+		return nil, f
+	}
+	rate, f := body.check()
+	if f != nil {
+		return nil, f
+	}
+	return control(c, func(name string) error {
+		if body.MaxRunning != nil {
+			if _, err := c.q.LimitRunning(c, name, *body.MaxRunning); err != nil {
+				return err
+			}
+		}
+		if body.Rate == nil {
+			return nil
+		}
+		_, err := c.q.LimitRate(c, name, rate)
+		return err
+	})
+}
+
+// check returns the rate. It finds what is wrong before anything is changed.
+func (b limitBody) check() (rate queue.Rate, f *failure) {
+	switch {
+	case b.MaxRunning == nil && b.Rate == nil:
+		return rate, wrong("body", "must have max_running, or rate and per_ms")
+	case b.MaxRunning != nil && *b.MaxRunning < 0:
+		return rate, wrong("max_running", "must not be negative: 0 removes the limit")
+	case b.Rate == nil && (b.Per != nil || b.Burst != 0):
+		return rate, wrong("rate", "is missing: per_ms and burst need it")
+	case b.Rate == nil || *b.Rate == 0 && b.Per == nil && b.Burst == 0:
+		return rate, nil
+	case *b.Rate < 1:
+		return rate, wrong("rate", "must be 1 or more, or 0 alone, which removes the limit")
+	case b.Per == nil || *b.Per < 1 || *b.Per > longestSpan.Milliseconds():
+		return rate, wrong("per_ms", "must be the time in which so many tasks start, in ms")
+	case b.Burst < 0:
+		return rate, wrong("burst", "must not be negative")
+	}
+	return queue.Rate{N: *b.Rate, Per: ms(*b.Per), Burst: b.Burst}, nil
+}
+
+func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+func drainQueue(c *call) (any, error) {
+	var body reasonBody
+	if f := c.read(&body); f != nil {
+		return nil, f
+	}
+	name, err := c.queueName()
+	if err != nil {
+		return nil, err
+	}
+	if body.Reason == "" {
+		body.Reason = "drained"
+	}
+	n, err := c.q.Drain(c, name, body.Reason)
+	if err != nil {
+		return nil, err
+	}
+	return drained{name, n}, nil
+}
+
+func setKind(c *call) (any, error) {
+	var body kindBody
+	if f := c.read(&body); f != nil {
+		return nil, f
+	}
+	for name, n := range map[string]int64{"timeout_ms": body.Timeout, "queue_timeout_ms": body.QueueTimeout, "attempt_timeout_ms": body.AttemptTimeout,
+		"cancel_grace_ms": body.CancelGrace, "timeout_grace_ms": body.TimeoutGrace, "backoff_delay_ms": body.BackoffDelay, "backoff_max_ms": body.BackoffMax, "retention_ms": body.Retention} {
+		if n < 0 || n > longestSpan.Milliseconds() {
+			return nil, wrong(name, "must be a span in ms, up to 100 years")
+		}
+	}
+	if body.Backoff != "" && body.Backoff != "constant" && body.Backoff != "exponential" {
+		return nil, wrong("backoff", "must be constant or exponential")
+	}
+	if body.BackoffDelay == 0 && (body.Backoff != "" || body.BackoffMax != 0 || body.Jitter != 0) {
+		return nil, wrong("backoff_delay_ms", "is missing: backoff, backoff_max_ms and jitter need it")
+	}
+	kind := c.path("kind")
+	if err := c.q.DefineKind(c, kind, body.defaults()); err != nil {
+		return nil, err
+	}
+	all, err := c.q.Kinds(c)
+	return kindDefaults{kind, lines.Stored(all[kind])}, err
+}
+
+func (b kindBody) defaults() queue.Defaults {
+	return queue.Defaults{Timeout: ms(b.Timeout), QueueTimeout: ms(b.QueueTimeout), AttemptTimeout: ms(b.AttemptTimeout),
+		OnTimeout: queue.OnTimeout(b.OnTimeout), OnDeadline: queue.OnDeadline(b.OnDeadline), WarnAt: float64(b.WarnPercent) / 100,
+		CancelGrace: ms(b.CancelGrace), TimeoutGrace: ms(b.TimeoutGrace), MaxRetries: b.MaxRetries, Retry: b.Retry, Retention: ms(b.Retention),
+		Backoff: queue.Backoff{Delay: ms(b.BackoffDelay), Exponential: b.Backoff == "exponential", Max: ms(b.BackoffMax), Jitter: float64(b.Jitter) / 100}}
+}

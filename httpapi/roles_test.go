@@ -1,0 +1,246 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+const tokens = `# clients
+token-of-a-reader read reader
+token-of-a-producer produce producer
+
+token-of-a-worker work worker
+token-of-an-operator operate operator
+`
+
+func tokenFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func withTokens(t *testing.T) Config {
+	t.Helper()
+	auth, err := Tokens(tokenFile(t, tokens), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Config{Auth: []Authenticator{auth}}
+}
+
+func as(name string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set("Authorization", "Bearer token-of-"+name) }
+}
+
+// sample returns a request to a route. What it names need not exist.
+func sample(r route) (path, body string) {
+	path = strings.NewReplacer("{id}", "0-NOSUCHTASK", "{name}", "go", "{queue}", "mail", "{kind}", "k", "{worker}", "w", "{task}", "0-NOSUCHTASK.a").Replace(r.Path)
+	if strings.Contains(path, "{") {
+		panic("a sample is missing for " + path)
+	}
+	if r.Body != nil {
+		body = map[string]string{"enqueueTask": `{"kind":"k"}`, "enqueueTasks": `{"tasks":[{"kind":"k"}]}`, "rejectPromise": `{"error":"e"}`, "limitQueue": `{"max_running":5}`}[r.ID]
+		if body == "" {
+			body = "{}"
+		}
+	}
+	if r.ID == "cancelTasks" {
+		path += "?queue=mail"
+	}
+	return path, body
+}
+
+// Every route as nobody, with a wrong token, and as each role.
+func TestEachRouteLetsInThoseWithItsRole(t *testing.T) {
+	s := newStage(t, withTokens(t))
+	may := map[string][]Role{"a-reader": {Read}, "a-producer": {Read, Produce}, "a-worker": {Read, Work}, "an-operator": roles}
+	n := 0
+	for _, r := range table() {
+		path, body := sample(r)
+		for _, who := range []func(*http.Request){func(*http.Request) {}, as("nobody-at-all"), func(q *http.Request) { q.Header.Set("Authorization", "Basic YTpi") }} {
+			if a := s.do(r.Method, path, body, who); a.status != 401 || a.word() != "unauthorized" || a.header.Get("WWW-Authenticate") == "" {
+				t.Errorf("%s %s as nobody: %d %s", r.Method, path, a.status, a.body)
+			}
+		}
+		for name, list := range may {
+			a := s.do(r.Method, path, body, as(name))
+			n++
+			allowed := strings.Contains(fmt.Sprint(list), string(r.Role))
+			if allowed == (a.status == 403) || a.status == 401 || a.status >= 500 {
+				t.Errorf("%s %s (%s) as %s: %d %s", r.Method, path, r.Role, name, a.status, a.body)
+			}
+		}
+	}
+	if n < 4*25 {
+		t.Errorf("%d requests were made", n)
+	}
+	if strings.Contains(s.log.String(), "token-of") || !strings.Contains(s.log.String(), `msg="HTTP change" who=producer method=POST route=tasks namespace=`+s.q.Namespace()+" task_id=0-") {
+		t.Errorf("the log is %.600s", s.log)
+	}
+	s.want(200, "GET", "/healthz", "")
+}
+
+func TestAChangedTokenFileHoldsAndABrokenOneDoesNot(t *testing.T) {
+	path := tokenFile(t, tokens)
+	log := &logged{}
+	auth, err := Tokens(path, slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStage(t, Config{Auth: []Authenticator{auth}})
+	s.want(200, "GET", "queues", "", as("a-reader"))
+	if err := os.WriteFile(path, []byte("token-of-a-reader reed reader\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	os.Chmod(path, 0o644)
+	await.Until(t, "the broken file is noticed", func() bool {
+		s.want(200, "GET", "queues", "", as("a-reader"))
+		return strings.Contains(log.String(), "did you mean read?") && strings.Contains(log.String(), "chmod 600")
+	})
+	if err := os.WriteFile(path, []byte("token-of-somebody-else read other\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "the old token is refused", func() bool { return s.do("GET", "queues", "", as("a-reader")).status == 401 })
+	s.want(200, "GET", "queues", "", as("somebody-else"))
+	for _, text := range []string{"", "short read a\n", "token-of-a-reader read\n", "token-of-a-reader read a b\n", "token-of-a-reader all a\n", "token-of-a-reader read a\ntoken-of-a-reader read b\n"} {
+		if _, err := readTokens(text); err == nil {
+			t.Errorf("the file %q is accepted", text)
+		}
+	}
+}
+
+// A suspended agent is resumed, a promise resolved, and each is told if it was too late.
+func TestPromisesAreSettledAndTasksCancelledRetriedDeleted(t *testing.T) {
+	s := newStage(t, Config{})
+	promise := s.want(201, "POST", "tasks", `{"kind":"p","role":"promise"}`).text("id")
+	s.want(200, "POST", "tasks/"+promise+"/resolve", `{"result":{"by":"ada"}}`)
+	if again := s.want(200, "POST", "tasks/"+promise+"/resolve", `{"result":{"by":"ada"}}`); again.json["changed"] != false {
+		t.Errorf("the same again: %s", again.body)
+	}
+	if other := s.want(409, "POST", "tasks/"+promise+"/resolve", `{"result":1}`); other.word() != "ended" {
+		t.Errorf("another result: %s", other.body)
+	}
+	s.want(409, "POST", "tasks/"+promise+"/reject", `{"error":"no"}`)
+	if a := s.want(200, "GET", "tasks/"+promise+"/result", ""); !strings.Contains(a.body, `"result":{"by":"ada"}`) {
+		t.Errorf("the result is %s", a.body)
+	}
+	other := s.want(201, "POST", "tasks", `{"kind":"p","role":"promise"}`).text("id")
+	s.want(200, "POST", "tasks/"+other+"/resume", `{"payload_base64":"AA=="}`)
+	if a := s.want(200, "GET", "tasks/"+other+"/result", ""); !strings.Contains(a.body, `"result_base64":"AA=="`) {
+		t.Errorf("a resumed promise has %s", a.body)
+	}
+	id := s.want(201, "POST", "tasks", `{"kind":"k","queue":"mail"}`).text("id")
+	if a := s.want(409, "POST", "tasks/"+id+"/resume", ""); a.word() != "not_suspended" {
+		t.Errorf("a task that is not suspended: %s", a.body)
+	}
+	s.want(409, "POST", "tasks/"+id+"/retry", "")
+	s.want(409, "DELETE", "tasks/"+id, "")
+	s.want(200, "POST", "tasks/"+id+"/cancel", `{"reason":"wrong"}`)
+	if again := s.want(200, "POST", "tasks/"+id+"/cancel", ""); again.json["changed"] != false || again.text("status") != "CANCELLED" {
+		t.Errorf("cancelled again: %s", again.body)
+	}
+	if late := s.want(409, "POST", "tasks/"+promise+"/cancel", ""); late.word() != "ended" {
+		t.Errorf("a completed task is cancelled: %s", late.body)
+	}
+	if a := s.want(201, "POST", "tasks/"+id+"/retry", ""); a.text("retry_of") != id || a.text("id") == id {
+		t.Errorf("retried: %s", a.body)
+	}
+	if a := s.want(200, "DELETE", "tasks/"+id, ""); a.json["removed_at"] == nil {
+		t.Errorf("deleted: %s", a.body)
+	}
+	for _, path := range []string{"tasks/0-NOSUCH", "tasks/0-NOSUCH/result", "tasks/0-NOSUCH/result?wait=5s", "tasks/0-NOSUCH/explain", "agents/0-NOSUCH"} {
+		if a := s.want(404, "GET", path, ""); a.word() != "not_found" {
+			t.Errorf("GET %s: %s", path, a.body)
+		}
+	}
+	queuetest.Sound(t, s.q)
+}
+
+// An agent that waits for a signal is resumed with a payload, and its wait is over.
+func TestASuspendedAgentIsResumed(t *testing.T) {
+	s := newStage(t, Config{})
+	w := worker.New(s.q, worker.Config{})
+	agentwait.Handle(w, "agent", func(a *agentwait.Agent, _ int) (string, error) {
+		return agentwait.Await(a, agentwait.Signal[string](a, "approved"))
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		await.Receive(t, ended, "the worker ends")
+	})
+	agent := s.want(201, "POST", "tasks", `{"kind":"agent","payload":1}`).text("id")
+	await.Until(t, "the agent waits", func() bool { return s.want(200, "GET", "tasks/"+agent, "").text("status") == "WAITING" })
+	s.want(200, "POST", "tasks/"+agent+"/resume", `{"payload":"yes"}`)
+	if a := s.want(200, "GET", "tasks/"+agent+"/result?wait=30s", ""); a.text("result") != "yes" {
+		t.Errorf("the agent has ended with %s", a.body)
+	}
+}
+
+func TestQueuesKindsAndListsAreReadAndControlled(t *testing.T) {
+	s := newStage(t, Config{})
+	for i := range 5 {
+		s.want(201, "POST", "tasks", fmt.Sprintf(`{"kind":"render","queue":"mail","timeout":"1h","payload":{"n":%d}}`, i))
+	}
+	first := s.want(200, "GET", "tasks?queue=mail&status=PENDING,RUNNING&limit=3&bodies=true", "")
+	next := first.text("next")
+	if n := len(first.json["tasks"].([]any)); n != 3 || next == "" || !strings.Contains(first.body, `"payload":{"n":4}`) {
+		t.Fatalf("the first page has %d tasks: %s", n, first.body)
+	}
+	if rest := s.want(200, "GET", "tasks?queue=mail&status=PENDING&status=RUNNING&limit=3&cursor="+next, ""); len(rest.json["tasks"].([]any)) != 2 {
+		t.Errorf("the next page is %s", rest.body)
+	}
+	if a := s.want(400, "GET", "tasks?queue=other&cursor="+next, ""); a.field() != "cursor" {
+		t.Errorf("a cursor of other filters: %s", a.body)
+	}
+	if a := s.want(200, "GET", "tasks?bodies=true&hide_payloads=true", ""); strings.Contains(a.body, `"payload"`) {
+		t.Errorf("payloads are not hidden: %s", a.body)
+	}
+	if a := s.want(200, "POST", "queues/mail/pause", ""); a.json["paused"] != 1.0 || a.json["ready"] != 5.0 {
+		t.Errorf("paused: %s", a.body)
+	}
+	s.want(200, "POST", "queues/mail/resume", "")
+	if a := s.want(200, "POST", "queues/mail/limit", `{"max_running":7,"rate":10,"per_ms":1000}`); a.json["max_running"] != 7.0 || a.json["per_ms"] != 1000.0 {
+		t.Errorf("limited: %s", a.body)
+	}
+	if a := s.want(200, "POST", "queues/mail/limit", `{"rate":0}`); a.json["max_running"] != 7.0 || a.json["rate"] != nil {
+		t.Errorf("a limit is removed: %s", a.body)
+	}
+	if a := s.want(404, "POST", "queues/mial/pause", ""); !strings.Contains(a.sentence(), "did you mean mail?") {
+		t.Errorf("a mistyped queue: %s", a.body)
+	}
+	s.want(200, "POST", "queues/new/pause?force=true", "")
+	if a := s.want(200, "PUT", "kinds/render", `{"timeout_ms":30000,"max_retries":3,"backoff_delay_ms":1000,"backoff":"exponential"}`); a.json["fields"].(map[string]any)["timeout_ms"] != 30000.0 {
+		t.Errorf("a kind is set: %s", a.body)
+	}
+	s.want(200, "GET", "kinds/render", "")
+	for _, path := range []string{"queues", "queues/mail", "kinds", "workers", "agents", "deadlines", "deadlines?within=2h&buckets=3", "deadlines/overdue", "stats"} {
+		s.want(200, "GET", path, "")
+	}
+	s.want(404, "GET", "workers/w9", "")
+	s.want(404, "POST", "workers/w9/drain", "")
+	if a := s.want(200, "POST", "tasks/cancel?queue=mail&limit=2", `{"reason":"sale is over"}`); len(a.json["tasks"].([]any)) != 2 || a.text("next") == "" {
+		t.Errorf("two are cancelled: %s", a.body)
+	}
+	if a := s.want(200, "POST", "queues/mail/drain", ""); a.json["cancelled"] != 3.0 {
+		t.Errorf("drained: %s", a.body)
+	}
+	if a := s.want(400, "POST", "tasks/cancel", ""); !strings.Contains(a.sentence(), "give a filter") {
+		t.Errorf("everything is cancelled: %s", a.body)
+	}
+}

@@ -1,0 +1,157 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/events"
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/lines"
+	"github.com/curfew-dev/curfew/internal/vocabulary"
+)
+
+// schema is a JSON Schema, of the part that OpenAPI 3.1 and the tests use.
+type schema map[string]any
+
+// schemas collects the schemas of named types.
+type schemas map[string]schema
+
+// taskNames are the names that a stored task can have, besides those of its explanation. Their types are those of the vocabulary.
+const taskNames = `id kind queue status priority role headers idempotency_key created_at deadline_at until available_at limit_at
+	started_at epoch worker retries max_retries lease_losses completed_at detected_at error last_error reason timed_out timeout_type
+	retry_state retry_error retry_of hook_of warn_at cancel_at cancel_reason grace_at code progress progress_at overdue
+	payload_bytes body_bytes release_reason idempotency_scope timeout_ms attempt_timeout_ms queue_timeout_ms retention_ms
+	cancel_grace_ms timeout_grace_ms backoff backoff_ms backoff_max_ms jitter retry_expression on_timeout on_deadline children
+	call cancelled_by enqueued_by journal lost_by requeued_by suspended_by waiting watched woken warn_percent budget_percent
+	hook_success hook_failure hook_timeout hook_cancel full_at ready_at attempt_at version recount_again
+	owner workflow_run_id index partition of why sentence given_back bound ends_by line wait warnings child_tasks memory`
+
+// of returns the schema of a type. body says that clients send it: then times are numbers of ms too, and unknown members are refused.
+func (all schemas) of(t reflect.Type, body bool) schema {
+	switch t {
+	case reflect.TypeFor[time.Time]():
+		return schema{"type": "integer", "description": "ms since 1970"}
+	case reflect.TypeFor[time.Duration](), reflect.TypeFor[duration.Duration]():
+		return schema{"type": "integer", "description": "ms"}
+	case reflect.TypeFor[json.RawMessage]():
+		return schema{}
+	case reflect.TypeFor[task]():
+		return all.name("TaskToEnqueue", schema{"type": "object", "required": []string{"kind"}, "description": "A task, with the names of docs/reference/protocol.md, Tasks in JSON. Its payload is any JSON, or payload_base64",
+			"properties": schema{"kind": schema{"type": "string"}, "payload": schema{}, "payload_base64": schema{"type": "string", "contentEncoding": "base64"}}})
+	case reflect.TypeFor[*inspect.Whole](), reflect.TypeFor[inspect.Line]():
+		return all.name("Task", stored(strings.Fields(taskNames)))
+	case reflect.TypeFor[events.Event]():
+		return all.name("Event", schema{"type": "object", "required": []string{"kind", "at", "partition", "number", "id"}, "additionalProperties": true,
+			"description": "docs/reference/events.md lists the kinds and their fields"})
+	case reflect.TypeFor[lines.Stored]():
+		return schema{"type": "object"}
+	case reflect.TypeFor[*inspect.Explanation](), reflect.TypeFor[inspect.Explanation]():
+		e := all.object(reflect.TypeFor[inspect.Explanation](), false)
+		e["properties"].(schema)["sentence"] = schema{"type": "string"}
+		return all.name("Explanation", e)
+	}
+	return all.plain(t, body)
+}
+
+// stored is the schema of a record: a field that is empty is null, and a span can be none.
+func stored(fields []string) schema {
+	properties := schema{"payload": schema{}, "payload_base64": schema{"type": "string", "contentEncoding": "base64"}, "result": schema{}, "result_base64": schema{"type": "string", "contentEncoding": "base64"}}
+	for _, name := range fields {
+		kind, _ := vocabulary.Of(name)
+		switch kind {
+		case vocabulary.Number, vocabulary.Instant:
+			properties[name] = schema{"type": []string{"number", "null"}}
+		case vocabulary.Span:
+			properties[name] = schema{"type": []string{"number", "string", "null"}}
+		case vocabulary.Flag:
+			properties[name] = schema{"type": "boolean"}
+		case vocabulary.List:
+			properties[name] = schema{"type": "array"}
+		case vocabulary.Object:
+			properties[name] = schema{"type": "object"}
+		default:
+			properties[name] = schema{"type": []string{"string", "object"}} // headers are an object
+		}
+	}
+	return schema{"type": "object", "required": []string{"id", "kind", "queue", "status"}, "properties": properties,
+		"description": "docs/reference/keys.md explains the fields of the record, docs/reference/explain.md those of the explanation"}
+}
+
+// name adds a schema to the components, and returns a reference to it.
+func (all schemas) name(name string, s schema) schema {
+	all[name] = s
+	return schema{"$ref": "#/components/schemas/" + name}
+}
+
+func (all schemas) plain(t reflect.Type, body bool) schema {
+	switch t.Kind() {
+	case reflect.Pointer:
+		inner := all.of(t.Elem(), body)
+		if kind, is := inner["type"].(string); is && !body {
+			inner["type"] = []string{kind, "null"}
+		}
+		return inner
+	case reflect.String:
+		return schema{"type": "string"}
+	case reflect.Bool:
+		return schema{"type": "boolean"}
+	case reflect.Int, reflect.Int64:
+		return schema{"type": "integer"}
+	case reflect.Float64:
+		return schema{"type": "number"}
+	case reflect.Slice:
+		return schema{"type": "array", "items": all.of(t.Elem(), body)}
+	case reflect.Map:
+		return schema{"type": "object", "additionalProperties": all.of(t.Elem(), body)}
+	case reflect.Struct:
+		if t.Name() == "" {
+			return all.object(t, body)
+		}
+		name := strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
+		return all.name(name, all.object(t, body))
+	}
+	panic("httpapi: no schema for " + t.String())
+}
+
+func (all schemas) object(t reflect.Type, body bool) schema {
+	properties, required := schema{}, []string{}
+	all.members(t, body, properties, &required)
+	s := schema{"type": "object", "properties": properties}
+	if len(required) > 0 {
+		slices.Sort(required)
+		s["required"] = required
+	}
+	if body {
+		s["additionalProperties"] = false
+	}
+	return s
+}
+
+func (all schemas) members(t reflect.Type, body bool, properties schema, required *[]string) {
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		optional := strings.HasPrefix(options, "omit")
+		switch {
+		case field.Anonymous:
+			all.members(field.Type, body, properties, required)
+			continue
+		case name == "" || name == "-":
+			continue
+		case field.Type == reflect.TypeFor[[]byte](): // written as JSON, or in base64
+			properties[name], properties[name+"_base64"] = schema{}, schema{"type": "string", "contentEncoding": "base64"}
+			continue
+		case strings.HasSuffix(name, "_base64"):
+			properties[name] = schema{"type": "string", "contentEncoding": "base64"}
+		default:
+			properties[name] = all.of(field.Type, body)
+		}
+		if !optional {
+			*required = append(*required, name)
+		}
+	}
+}

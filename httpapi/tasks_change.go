@@ -1,0 +1,242 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/lines"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+type (
+	// resultBody is a result, as JSON or in base64.
+	resultBody struct {
+		Result       json.RawMessage `json:"result,omitempty"`
+		ResultBase64 *string         `json:"result_base64,omitempty"`
+	}
+	// payloadBody is a payload, as JSON or in base64.
+	payloadBody struct {
+		Payload       json.RawMessage `json:"payload,omitempty"`
+		PayloadBase64 *string         `json:"payload_base64,omitempty"`
+	}
+	rejectBody struct {
+		Error string `json:"error"`
+	}
+	// outcomes are what a change did to each of some tasks.
+	outcomes struct {
+		Tasks []lines.Outcome `json:"tasks"`
+		Next  string          `json:"next"` // the cursor for the next tasks; "" if all have been looked at
+	}
+)
+
+func changeRoutes() []route {
+	one := func(id, path string, summary string, body any, serve func(*call) (any, error)) route {
+		return route{ID: id, Method: http.MethodPost, Path: path, Role: Produce, Summary: summary, Body: body, Bare: body != nil, Answer: lines.Outcome{},
+			Status: []int{200}, Errors: []int{409, 413, 415}, Serve: serve}
+	}
+	reject := one("rejectPromise", "tasks/{id}/reject", "Ends a promise with an error", rejectBody{}, rejectTask)
+	reject.Bare = false
+	retry := one("retryTask", "tasks/{id}/retry", "Runs an ended task again, as a new task with the same content and time limits", nil, retryTask)
+	retry.Status = []int{201}
+	return []route{
+		one("cancelTask", "tasks/{id}/cancel", "Ends a task as CANCELLED, and its children with it. The status is 409 if it has ended otherwise", reasonBody{}, cancelTask),
+		{ID: "cancelTasks", Method: http.MethodPost, Path: "tasks/cancel", Role: Operate, Summary: "Cancels the tasks that match a filter, a page at a time. Make it again with the next of the answer as cursor until that is empty",
+			Query: append(filters(), param{Name: "limit", Type: number, Default: "100", Least: 1, Most: 500, Doc: "cancel so many tasks at most"}, param{Name: "cursor", Type: text, Doc: "continue: the next of the answer before, with the same filters"}),
+			Body:  reasonBody{}, Bare: true, Answer: outcomes{}, Status: []int{200}, Errors: []int{413, 415}, Serve: cancelTasks},
+		retry,
+		{ID: "deleteTask", Method: http.MethodDelete, Path: "tasks/{id}", Role: Operate, Summary: "Removes the record of an ended task before its retention is over. A record stays for a minute after the end of its task",
+			Answer: lines.Outcome{}, Status: []int{200}, Errors: []int{409}, Serve: deleteTask},
+		one("resolvePromise", "tasks/{id}/resolve", "Ends a promise with a result. The same again is no error", resultBody{}, resolveTask),
+		reject,
+		one("signalAgent", "agents/{id}/signals/{name}", "Sends a payload to an agent under a name. The first signal of a name counts", payloadBody{}, signalAgent),
+		one("resumeTask", "tasks/{id}/resume", "Resumes a suspended task: resolves a promise, or the one signal or promise that an agent waits for, with a payload", payloadBody{}, resumeTask),
+	}
+}
+
+// cancelled returns the outcome of cancelling a task. ended says that it had ended otherwise.
+func cancelled(id string, r queue.Cancellation) (o lines.Outcome, ended bool) {
+	o = lines.Outcome{ID: id, Status: r.Status, Changed: r.Done, GraceEnds: r.GraceEnds, Text: "cancelled"}
+	switch {
+	case !r.GraceEnds.IsZero():
+		o.Text = "cancelled; its handler can clean up until grace_at"
+	case !r.Done && r.Status == queue.Cancelled:
+		o.Text = "was cancelled before"
+	case !r.Done:
+		o.Text, ended = "it was not cancelled, because it is "+string(r.Status)+" already", true
+	}
+	return o, ended
+}
+
+func cancelTask(c *call) (any, error) {
+	var body reasonBody
+	if f := c.read(&body); f != nil {
+		return nil, f
+	}
+	r, err := c.q.Cancel(c, c.id(), body.Reason)
+	if err != nil {
+		return nil, err
+	}
+	o, ended := cancelled(c.task, r)
+	if ended {
+		return nil, fail(http.StatusConflict, "ended", "%s: %s", c.task, o.Text)
+	}
+	return o, nil
+}
+
+func cancelTasks(c *call) (any, error) {
+	var body reasonBody
+	if f := c.read(&body); f != nil {
+		return nil, f
+	}
+	f := c.filter()
+	if f.Queue == "" && f.Kind == "" && f.Owner == "" && f.ErrorText == "" && f.Since.IsZero() && f.Before.IsZero() && f.Statuses == nil {
+		return nil, wrong("query", "must say which tasks: give a filter, such as queue=mail")
+	}
+	for _, s := range f.Statuses {
+		if s.Ended() {
+			return nil, wrong("status", "must not be %s: such a task cannot be cancelled", s)
+		}
+	}
+	if f.Statuses == nil {
+		f.Statuses = []queue.Status{queue.Pending, queue.Running, queue.Waiting}
+	}
+	page, err := inspect.List(c, c.q, f, c.query.text("cursor"), c.query.number("limit"))
+	if err != nil {
+		return nil, err
+	}
+	answer := outcomes{Tasks: []lines.Outcome{}, Next: page.Next}
+	var ids []string
+	for _, l := range page.Lines {
+		ids = append(ids, l.ID)
+	}
+	if ids == nil {
+		return answer, nil
+	}
+	all, err := c.q.CancelAll(c, ids, body.Reason)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range all {
+		o, _ := cancelled(ids[i], r)
+		if r.Err != nil {
+			o.Text = failureOf(r.Err).Error()
+		}
+		answer.Tasks = append(answer.Tasks, o)
+	}
+	return answer, nil
+}
+
+func retryTask(c *call) (any, error) {
+	r, err := c.q.Retry(c, c.id(), nil)
+	if invalid := new(refusal.InvalidError); errors.As(err, &invalid) && invalid.Field == "task" { // its state refuses it
+		return nil, fail(http.StatusConflict, "not_ended", "%v", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return lines.Outcome{ID: r.ID, Status: queue.Pending, Changed: true, RetryOf: c.task, Deadline: r.Deadline, Text: "runs " + c.task + " again"}, nil
+}
+
+func deleteTask(c *call) (any, error) {
+	r, err := c.q.Delete(c, c.id())
+	if err != nil {
+		return nil, err
+	}
+	o := lines.Outcome{ID: c.task, Changed: true, RemovedAt: r.RemovedAt, Text: "removed"}
+	if !r.RemovedAt.IsZero() {
+		o.Text = "will be removed at removed_at"
+	}
+	return o, nil
+}
+
+func resolveTask(c *call) (any, error) {
+	var body resultBody
+	if f := c.read(&body); f != nil {
+		return nil, f
+	}
+	result, f := either("result", body.Result, body.ResultBase64, c.q.MaxBytes())
+	if f != nil {
+		return nil, f
+	}
+	r, err := c.q.Resolve(c, c.id(), result)
+	return settled(c.task, "resolved", r, err, r.Status == queue.Completed && bytes.Equal(r.Result, result))
+}
+
+func rejectTask(c *call) (any, error) {
+	var body rejectBody
+	if f := c.read(&body); f != nil {
+		return nil, f
+	}
+	if body.Error == "" {
+		return nil, wrong("error", "must not be empty: it says why")
+	}
+	r, err := c.q.Reject(c, c.id(), body.Error)
+	return settled(c.task, "rejected", r, err, r.Status == queue.Failed && r.Error == body.Error)
+}
+
+func (c *call) payload() ([]byte, *failure) {
+	var body payloadBody
+	if f := c.read(&body); f != nil {
+		return nil, f
+	}
+	return either("payload", body.Payload, body.PayloadBase64, c.q.MaxBytes())
+}
+
+func signalAgent(c *call) (any, error) {
+	payload, f := c.payload()
+	if f != nil {
+		return nil, f
+	}
+	r, err := c.q.Signal(c, c.id(), c.path("name"), payload)
+	return settled(c.task, "sent", r, err, r.Status == queue.Completed && bytes.Equal(r.Result, payload))
+}
+
+// settled returns the outcome of settling a promise. same says that it had ended in the same way.
+func settled(id, verb string, r queue.Resolution, err error, same bool) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	o := lines.Outcome{ID: id, Status: r.Status, Changed: r.Done, Text: verb}
+	switch {
+	case r.Done:
+	case same:
+		o.Text = "was " + verb + " before, in the same way"
+	default:
+		return nil, fail(http.StatusConflict, "ended", "%s: it was not %s, because it is %s already, with other content", id, verb, r.Status)
+	}
+	return o, nil
+}
+
+// resumeTask settles what a suspended task waits for, if that is one promise. Signals are promises too.
+func resumeTask(c *call) (any, error) {
+	payload, f := c.payload()
+	if f != nil {
+		return nil, f
+	}
+	w, err := inspect.Read(c, c.q, c.id())
+	if err != nil {
+		return nil, err
+	}
+	id := c.task
+	if w.Role != queue.RolePromise {
+		var open []string
+		for _, member := range w.Members {
+			if member.Role == queue.RolePromise && !member.Status.Ended() {
+				open = append(open, member.ID)
+			}
+		}
+		if len(open) != 1 || w.Status != queue.Waiting {
+			return nil, fail(http.StatusConflict, "not_suspended", "%s is %s and waits for %d promises or signals: a task that waits for one can be resumed; otherwise resolve the promise, or send the signal by its name", id, w.Status, len(open))
+		}
+		id = open[0]
+	}
+	r, err := c.q.Resolve(c, id, payload)
+	if errors.Is(err, refusal.ErrNotFound) {
+		return nil, fail(http.StatusConflict, "not_suspended", "%s does not wait any more", c.task)
+	}
+	return settled(c.task, "resumed", r, err, r.Status == queue.Completed && bytes.Equal(r.Result, payload))
+}
