@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/curfew-dev/curfew/internal/jsonline"
@@ -33,13 +34,16 @@ func (s *Server) answerError(w http.ResponseWriter, f *failure) {
 // asJSON replaces payloads and results, which jsonline writes as texts, by the JSON that they are. Those that are not JSON are
 // written in base64, so that a client can tell the text "1" from the number.
 func asJSON(text []byte) []byte {
-	if !bytes.Contains(text, []byte(`"payload":"`)) && !bytes.Contains(text, []byte(`"result":"`)) {
+	if !slices.ContainsFunc(bodies, func(name string) bool { return bytes.Contains(text, []byte(`"`+name+`":"`)) }) {
 		return text
 	}
 	var out bytes.Buffer
 	rewrite(&out, text)
 	return out.Bytes()
 }
+
+// bodies are the names of members that have what users have put into tasks.
+var bodies = []string{"payload", "result", "output", "user_state"}
 
 // rewrite copies a JSON value, and replaces the payloads and results in it. The text is what jsonline has written, so it is valid.
 func rewrite(out *bytes.Buffer, text []byte) {
@@ -70,7 +74,7 @@ func rewrite(out *bytes.Buffer, text []byte) {
 
 func member(out *bytes.Buffer, named bool, name string, value json.RawMessage) {
 	var body string
-	isBody := (name == "payload" || name == "result") && json.Unmarshal(value, &body) == nil
+	isBody := slices.Contains(bodies, name) && json.Unmarshal(value, &body) == nil
 	if isBody && !json.Valid([]byte(body)) {
 		name += "_base64"
 		value, _ = json.Marshal(base64.StdEncoding.EncodeToString([]byte(body)))

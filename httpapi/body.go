@@ -116,6 +116,9 @@ func setMember(field bodyField, name string, value json.RawMessage) *failure {
 		}
 		return nil
 	}
+	if f, is := readParts(field.value, name, value); is {
+		return f
+	}
 	if err := json.Unmarshal(value, field.value.Addr().Interface()); err != nil {
 		return wrong(name, "must be %s", typeInWords(field.value.Type()))
 	}

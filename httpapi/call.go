@@ -19,6 +19,7 @@ import (
 type call struct {
 	context.Context // ends when the client is gone, when Redis is silent, and when the request takes too long
 	server          *Server
+	space           *space
 	q               *queue.Queue
 	route           *route
 	request         *http.Request
@@ -133,9 +134,10 @@ func (s *Server) perform(c *call) (any, error) {
 	}
 	patient := http.NewResponseController(c.writer)
 	patient.SetReadDeadline(time.Time{}) // the client has sent all; what it sends now is the next request
-	patient.SetWriteDeadline(time.Now().Add(c.query.span("wait") + s.config.RequestTime + 30*time.Second))
-	ctx, done := space.watch(r.Context(), c.query.span("wait")+s.config.RequestTime)
+	patient.SetWriteDeadline(time.Now().Add(c.longest() + 30*time.Second))
+	ctx, done := space.watch(r.Context(), c.longest())
 	defer done()
+	c.space = space
 	var err error
 	if c.q, err = space.queue(ctx); err != nil {
 		return nil, err
@@ -149,7 +151,15 @@ func (s *Server) perform(c *call) (any, error) {
 }
 
 // waits reports whether the request may wait for long.
-func (c *call) waits() bool { return c.route.Poll && c.query.span("wait") > 0 }
+func (c *call) waits() bool { return c.streams() || c.route.Poll && c.query.span("wait") > 0 }
+
+// longest returns how long the request may take.
+func (c *call) longest() time.Duration {
+	if c.streams() {
+		return longestSpan
+	}
+	return c.query.span("wait") + c.server.config.RequestTime
+}
 
 // readBody reads the body, and checks that the route has one.
 func (c *call) readBody() *failure {

@@ -48,7 +48,7 @@ func as(name string) func(*http.Request) {
 
 // sample returns a request to a route. What it names need not exist.
 func sample(r route) (path, body string) {
-	path = strings.NewReplacer("{id}", "0-NOSUCHTASK", "{name}", "go", "{queue}", "mail", "{kind}", "k", "{worker}", "w").Replace(r.Path)
+	path = strings.NewReplacer("{id}", "0-NOSUCHTASK", "{name}", "go", "{queue}", "mail", "{kind}", "k", "{worker}", "w", "{task}", "0-NOSUCHTASK.a").Replace(r.Path)
 	if strings.Contains(path, "{") {
 		panic("a sample is missing for " + path)
 	}

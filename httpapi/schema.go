@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/internal/vocabulary"
@@ -43,6 +44,9 @@ func (all schemas) of(t reflect.Type, body bool) schema {
 			"properties": schema{"kind": schema{"type": "string"}, "payload": schema{}, "payload_base64": schema{"type": "string", "contentEncoding": "base64"}}})
 	case reflect.TypeFor[*inspect.Whole](), reflect.TypeFor[inspect.Line]():
 		return all.name("Task", stored(strings.Fields(taskNames)))
+	case reflect.TypeFor[events.Event]():
+		return all.name("Event", schema{"type": "object", "required": []string{"kind", "at", "partition", "number", "id"}, "additionalProperties": true,
+			"description": "docs/reference/events.md lists the kinds and their fields"})
 	case reflect.TypeFor[lines.Stored]():
 		return schema{"type": "object"}
 	case reflect.TypeFor[*inspect.Explanation](), reflect.TypeFor[inspect.Explanation]():

@@ -62,6 +62,7 @@ func fitsMembers(s map[string]any, value map[string]any, at string) (wrong []str
 		switch {
 		case known:
 			wrong = append(wrong, fits(member, v, at+"."+name)...)
+		case s["additionalProperties"] == true:
 		case !strings.HasSuffix(name, "_base64"):
 			wrong = append(wrong, fmt.Sprintf("%s.%s is not described", at, name))
 		}

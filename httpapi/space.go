@@ -20,6 +20,8 @@ type space struct {
 	server *Server
 	name   string
 	pulse  pulse
+	idle   idle // requests that wait for tasks
+	hub    hub  // requests that wait for events
 
 	mu     sync.Mutex
 	opened *queue.Queue

@@ -35,6 +35,8 @@ type route struct {
 	Errors  []int // besides those of all routes
 	// Poll says that the request may wait, as long as the parameter wait says.
 	Poll bool
+	// Stream says that the answer is a stream of events if the client accepts one. Serve writes it.
+	Stream bool
 	// Serve does what the request says. It returns the body of the answer.
 	Serve func(c *call) (any, error)
 }
@@ -64,7 +66,7 @@ type param struct {
 
 // table returns all routes.
 func table() []route {
-	return slices.Concat(taskRoutes(), listRoutes(), changeRoutes(), fleetRoutes(), controlRoutes())
+	return slices.Concat(taskRoutes(), listRoutes(), changeRoutes(), workRoutes(), agentRoutes(), eventRoutes(), fleetRoutes(), controlRoutes())
 }
 
 // every are the statuses that each route can answer with, besides those of its own.

@@ -39,6 +39,18 @@ func (a Attempts) Recall(ctx context.Context, agent string) (*Memory, error) {
 	return m, nil
 }
 
+// Journal is Recall without the records of members: Memory.Children is empty.
+func (a Attempts) Journal(ctx context.Context, agent string) (*Memory, error) {
+	if err := a.q.ready(ctx); err != nil {
+		return nil, refusal.Failed("journal", "", err)
+	}
+	m := &Memory{Journal: map[int64]string{}, Children: map[string]*Record{}}
+	if _, err := a.recall(ctx, agent, 0, nil, m); err != nil {
+		return nil, refusal.Failed("journal", agent, err)
+	}
+	return m, nil
+}
+
 // Children reads the records of an agent's children by the last parts of their ids, up to 500
 // in a round trip. A child that does not exist is nil in the map.
 func (a Attempts) Children(ctx context.Context, agent string, names []string) (map[string]*Record, error) {

@@ -67,6 +67,7 @@ type Suspension struct {
 	Agent    string
 	Epoch    int64
 	Worker   string
+	Call     string // identifies the call, so that a repeat gets the first answer; "": a new one. Only for waits of up to 500 members
 	Wait     Wait
 	Note     Note
 	Children []Task // children to create, at most 500, each with its ID; enqueue more of them with EnqueueAll first
@@ -160,7 +161,11 @@ func (a Attempts) suspendPart(ctx context.Context, p int, s *Suspension, members
 
 // args returns the arguments of the script for one part of the members.
 func (s *Suspension) args(q *Queue, members []Member, part, parts int) ([]any, error) {
-	args := []any{s.Agent, s.Epoch, s.Worker, NewCall()}
+	call := s.Call
+	if call == "" || parts > 1 {
+		call = NewCall()
+	}
+	args := []any{s.Agent, s.Epoch, s.Worker, call}
 	args = s.Wait.fields(args, part, parts)
 	args = append(args, len(members))
 	for _, m := range members {

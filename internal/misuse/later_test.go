@@ -56,6 +56,7 @@ func calls(q *queue.Queue, id string) (writes, reads map[string]func(context.Con
 		"Stats":    func(ctx context.Context) error { return last(q.Stats(ctx)) },
 		"Kinds":    func(ctx context.Context) error { return last(q.Kinds(ctx)) },
 		"Recall":   func(ctx context.Context) error { return last(attempts.Recall(ctx, id)) },
+		"Journal":  func(ctx context.Context) error { return last(attempts.Journal(ctx, id)) },
 		"Children": func(ctx context.Context) error { return last(attempts.Children(ctx, id, []string{"c"})) },
 		"Answers":  func(ctx context.Context) error { return attempts.Answers(ctx, 0) },
 		"Await": func(ctx context.Context) error {
