@@ -12,6 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -135,7 +138,7 @@ func (s *Server) perform(c *call) (any, error) {
 	patient := http.NewResponseController(c.writer)
 	patient.SetReadDeadline(time.Time{}) // the client has sent all; what it sends now is the next request
 	patient.SetWriteDeadline(time.Now().Add(c.longest() + 30*time.Second))
-	ctx, done := space.watch(r.Context(), c.longest())
+	ctx, done := space.watch(traced(r), c.longest())
 	defer done()
 	c.space = space
 	var err error
@@ -148,6 +151,16 @@ func (s *Server) perform(c *call) (any, error) {
 		err = errAway // whatever the call made of it
 	}
 	return answer, err
+}
+
+// traced returns the context of a request. It has the trace that the header traceparent names, unless the program that mounts the
+// server has begun a span of its own.
+func traced(r *http.Request) context.Context {
+	ctx := r.Context()
+	if trace.SpanContextFromContext(ctx).IsValid() {
+		return ctx
+	}
+	return propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
 }
 
 // waits reports whether the request may wait for long.

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // NewNamespace returns a collector of the metrics that are counted in Redis: the rows of [All] with the Source
@@ -25,9 +26,30 @@ func NewNamespace(q *queue.Queue, config Config) prometheus.Collector {
 	if err != nil {
 		return invalid{err}
 	}
-	n := &namespace{families: families(config.Prefix, q.Namespace(), FromNamespace), log: q.Logger()}
-	n.snapshots = shared[*snapshot]{keep: config.CacheFor, wait: config.Timeout,
-		read: func(ctx context.Context) *snapshot { return readSnapshot(ctx, q, config) }}
+	return newNamespace(q.Namespace(), config, q.Logger(), func(context.Context) (*queue.Queue, error) { return q, nil })
+}
+
+// OpenNamespace is like [NewNamespace], for a namespace that may not be open yet, because Redis is away. A scrape calls open
+// for what it reads, so open must return the same Queue once it has opened it. Until then, the scrape returns up 0.
+func OpenNamespace(name string, open func(context.Context) (*queue.Queue, error), logger *slog.Logger, config Config) prometheus.Collector {
+	if err := config.complete(); err != nil {
+		return invalid{refusal.Failed("metrics", "", err)}
+	}
+	if open == nil || logger == nil {
+		return invalid{refusal.Failed("metrics", "", refusal.Invalid("open and logger", "must not be nil"))}
+	}
+	return newNamespace(name, config, logger, open)
+}
+
+func newNamespace(name string, config Config, logger *slog.Logger, open func(context.Context) (*queue.Queue, error)) prometheus.Collector {
+	n := &namespace{families: families(config.Prefix, name, FromNamespace), log: logger}
+	n.snapshots = shared[*snapshot]{keep: config.CacheFor, wait: config.Timeout, read: func(ctx context.Context) *snapshot {
+		q, err := open(ctx)
+		if err != nil {
+			return &snapshot{away: true, err: err}
+		}
+		return readSnapshot(ctx, q, config)
+	}}
 	return n
 }
 

@@ -81,7 +81,7 @@ func OpenOn(c *cli.Context, rdb redis.UniversalClient, config queue.Config) (*qu
 	if config.Namespace == "" {
 		return nil, Usage("--namespace must not be empty")
 	}
-	if err := trace(c, &config); err != nil {
+	if err := Trace(c, &config); err != nil {
 		return nil, err
 	}
 	defer CutOff(c, rdb)()

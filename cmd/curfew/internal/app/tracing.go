@@ -13,9 +13,9 @@ import (
 // traces is the name of the export of spans in the metadata of the program.
 const traces = "traces"
 
-// trace sets the tracing of a namespace, and starts the export of spans if the environment asks for it. A command is a part of
+// Trace sets the tracing of a namespace, and starts the export of spans if the environment asks for it. A command is a part of
 // the trace that its environment names.
-func trace(c *cli.Context, config *queue.Config) error {
+func Trace(c *cli.Context, config *queue.Config) error {
 	export, started := c.App.Metadata[traces].(*tracing.Export)
 	if !started {
 		var err error

@@ -15,10 +15,10 @@ import (
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/httpapi"
-	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/metrics"
 )
 
-const serveHelp = `Serves the API of JSON over HTTP (docs/how-to/http.md), /healthz and /readyz, until SIGINT or SIGTERM. Then /readyz answers
+const serveHelp = `Serves the API of JSON over HTTP (docs/how-to/http.md), /metrics, /healthz and /readyz, until SIGINT or SIGTERM. Then /readyz answers
 with 503, requests that wait are answered, and those under way have --grace to end.
 
     curfew serve --namespace shop
@@ -35,7 +35,7 @@ func Serve() *cli.Command {
 	}
 	return &cli.Command{
 		Name:        "serve",
-		Usage:       "serve the HTTP API of namespaces, until it is interrupted",
+		Usage:       "serve the HTTP API and the metrics of namespaces, until it is interrupted",
 		Description: serveHelp,
 		Flags: append(app.NamespaceFlags(),
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:7420", Usage: "the address and port to listen on"},
@@ -47,6 +47,7 @@ func Serve() *cli.Command {
 			&cli.BoolFlag{Name: "auth-none", Usage: "let everybody who reaches the address do everything"},
 			&cli.StringSliceFlag{Name: "allow-host", Usage: "a name of this server that clients use, besides localhost; * allows all; can be given again"},
 			&cli.StringSliceFlag{Name: "allow-origin", Usage: "another site whose pages may send changes, such as https://ops.example.com; can be given again"},
+			&cli.StringFlag{Name: "metrics-prefix", Value: metrics.DefaultPrefix, Usage: "the beginning of the names of all metrics"},
 			&cli.BoolFlag{Name: "hide-payloads", Usage: "leave out what users have put into tasks in all answers"},
 			number("max-body", 1024, 1<<30, "the largest body of a request in bytes (default: 8388608)"),
 			number("max-requests", 1, 100_000, "how many requests are served at once, without those that wait (default: 256)"),
@@ -172,9 +173,11 @@ func isPublic(listen string) (bool, error) {
 }
 
 func serve(c *cli.Context, rdb redis.UniversalClient, config httpapi.Config) error {
-	config.Open = func(ctx context.Context, namespace string) (*queue.Queue, error) {
-		return queue.Open(ctx, rdb, queue.Config{Namespace: namespace, Existing: true, Logger: config.Logger})
+	served, err := newServed(c, rdb, config)
+	if err != nil {
+		return err
 	}
+	config.Open, config.Metrics = served.open, metrics.Handler(served.registry)
 	if err := openServed(c, config); err != nil {
 		return app.Failure(c, err)
 	}

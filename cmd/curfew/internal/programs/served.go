@@ -1,0 +1,77 @@
+package programs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/redis/go-redis/v9"
+	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/httpapi"
+	"github.com/curfew-dev/curfew/metrics"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// served has the namespaces of `curfew serve`. Each is opened when it is first needed, and has collectors in the registry: one that
+// says that Redis is away until then, and one of this process from then on.
+type served struct {
+	rdb      redis.UniversalClient
+	config   queue.Config // of each namespace, without its name
+	metrics  metrics.Config
+	registry *prometheus.Registry
+
+	mu     sync.Mutex
+	opened map[string]*queue.Queue
+}
+
+func newServed(c *cli.Context, rdb redis.UniversalClient, config httpapi.Config) (*served, error) {
+	s := &served{rdb: rdb, config: queue.Config{Existing: true, Logger: config.Logger}, metrics: metrics.Config{Prefix: c.String("metrics-prefix")},
+		registry: prometheus.NewRegistry(), opened: map[string]*queue.Queue{}}
+	if err := app.Trace(c, &s.config); err != nil {
+		return nil, err
+	}
+	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, name := range config.Namespaces {
+		open := func(ctx context.Context) (*queue.Queue, error) { return s.open(ctx, name) }
+		err := s.registry.Register(metrics.OpenNamespace(name, open, config.Logger, s.metrics))
+		switch {
+		case errors.Is(err, refusal.ErrInvalid):
+			return nil, app.UsageOf(c, "--metrics-prefix: %v", err)
+		case err != nil:
+			return nil, app.Usage("--namespace: %v", err)
+		}
+	}
+	return s, nil
+}
+
+// open returns a namespace, and opens it if it is not open yet.
+func (s *served) open(ctx context.Context, name string) (*queue.Queue, error) {
+	s.mu.Lock()
+	q := s.opened[name]
+	s.mu.Unlock()
+	if q != nil {
+		return q, nil
+	}
+	config := s.config
+	config.Namespace = name
+	q, err := queue.Open(ctx, s.rdb, config)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.opened[name]; known != nil {
+		return known, nil
+	}
+	s.opened[name] = q
+	if err := s.registry.Register(metrics.NewProcess(q, s.metrics)); err != nil {
+		s.config.Logger.Error("The metrics of this process are not exported", "namespace", name, "error", fmt.Sprint(err))
+	}
+	return q, nil
+}
