@@ -16,7 +16,7 @@ func TestTroubleThatLastsIsLoggedAFewTimes(t *testing.T) {
 		trouble := &trouble{logger: slog.New(slog.NewTextHandler(&log, nil)), partition: 3}
 		for range 24 * 60 * 60 {
 			trouble.report("no Redis")
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // sleeps: on the clock of the bubble, which takes no time
 		}
 		trouble.over()
 		trouble.over()
@@ -36,7 +36,7 @@ func TestTroubleThatComesAndGoesIsLoggedOnceAMinute(t *testing.T) {
 		trouble := &trouble{logger: slog.New(slog.NewTextHandler(&log, nil))}
 		for range 600 {
 			trouble.report("no Redis")
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // sleeps: on the clock of the bubble, which takes no time
 			trouble.over()
 		}
 		errors, ends := strings.Count(log.String(), "level=ERROR"), strings.Count(log.String(), "level=INFO")

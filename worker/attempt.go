@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
 	"time"
 
@@ -270,12 +269,13 @@ func (a *attempt) settled(v queue.Verdict) {
 	switch {
 	case !v.Accepted():
 		w.counts.refused.Add(1)
-		level, what := slog.LevelDebug, "An outcome was refused: the task is no longer this worker's"
+		about := []any{"task_id", a.claim.ID, "queue", a.claim.Queue, "kind", a.claim.Kind,
+			"verb", string(a.outcome.Verb), "verdict", v.Word, "status", string(v.Status), "why", v.Why}
 		if v.Why != "" {
-			level, what = slog.LevelWarn, "An outcome was refused"
+			w.log.Warn("An outcome was refused", about...)
+		} else {
+			w.log.Debug("An outcome was refused: the task is no longer this worker's", about...)
 		}
-		w.log.Log(context.Background(), level, what, "task_id", a.claim.ID,
-			"verb", string(a.outcome.Verb), "verdict", v.Word, "status", string(v.Status), "why", v.Why)
 	case a.outcome.Verb == queue.Complete:
 		w.counts.completed.Add(1)
 	case a.outcome.Verb == queue.Fail:

@@ -14,7 +14,7 @@ var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit, or 
 // task's error may be shown to people who must not see how the program is built.
 func (a *attempt) panicked(v any, stack []byte) error {
 	err := fmt.Errorf("panic: %v", v)
-	a.partition.w.log.Error("A handler panicked", "kind", a.claim.Kind, "task_id", a.claim.ID, "error", err, "stack", string(stack))
+	a.partition.w.log.Error("A handler panicked", "queue", a.claim.Queue, "kind", a.claim.Kind, "task_id", a.claim.ID, "error", err, "stack", string(stack))
 	return err
 }
 

@@ -20,7 +20,7 @@ func (e *Engine) OfferFacade(ctx context.Context) {
 	}
 	offer := func(ctx context.Context, node *redis.Client) error {
 		if _, err := LoadFacade(ctx, node); err != nil && !Denied(err) {
-			e.logger.Warn("cannot load the functions for programs in other languages", "library", lua.FacadeName, "error", err)
+			e.logger.Warn("Cannot load the functions for programs in other languages", "library", lua.FacadeName, "error", err)
 		}
 		return nil
 	}

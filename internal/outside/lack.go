@@ -3,6 +3,7 @@ package outside
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"syscall"
@@ -23,7 +24,8 @@ func lacks(err error) bool {
 // giveBack logs what failed because a resource is exhausted, and returns the error that gives the task back.
 // The task did not fail: a failure would use up its retries within a second.
 func giveBack(ctx context.Context, log *slog.Logger, what string, err error) error {
-	log.Error(what+" now, and its task is given back: raise the limits of files and processes, or lower --concurrency",
-		"task_id", worker.Info(ctx).ID, "error", err)
+	info := worker.Info(ctx)
+	log.Error("An attempt lacks files, processes or memory, and its task is given back: raise the limits, or lower --concurrency",
+		"task_id", info.ID, "queue", info.Queue, "kind", info.Kind, "error", fmt.Errorf("%s now: %w", what, err))
 	return worker.Release(shortage)
 }
