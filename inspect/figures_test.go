@@ -161,6 +161,10 @@ func TestATimeoutThatManyReapersSeeIsCountedOnce(t *testing.T) {
 			t.Fatalf("Figures = %+v, %v", all, err)
 		}
 		f := all[0]
+		if want := []inspect.Enqueued{{Source: inspect.FromClient, Count: 1000}}; !slices.Equal(f.Enqueued, want) || len(f.Ends) != 1 ||
+			f.Ends[0].Policy != "fail" || f.LagBy[queue.TimeoutExecution].Count() != 1000 || f.Timed.Count() != 0 {
+			t.Errorf("Figures = %+v, want 1,000 new tasks, and 1,000 timeouts with the policy fail", f)
+		}
 		if f.Ends[0].Count != 1000 || f.Lag.Count() != 1000 || f.Share.Count() != 1000 || f.Share.Sum != 1000 || f.Lag.Sum <= 0 {
 			t.Errorf("Figures = %+v, want 1,000 timeouts, each with its lag, at the end of its time", f)
 		}
@@ -229,7 +233,7 @@ func TestBoundsOfBucketsAreThoseOfTheLua(t *testing.T) {
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}
-	for list, bounds := range map[string][]float64{`local times = \{`: all[0].Duration.Buckets, `lag = \{bounds = \{`: all[0].Lag.Buckets,
+	for list, bounds := range map[string][]float64{`local times = \{`: all[0].Duration.Buckets, `local lags = \{`: all[0].Lag.Buckets,
 		`share = \{bounds = \{`: all[0].Share.Buckets} {
 		match := regexp.MustCompile(list + `([^}]*)`).FindSubmatch(source)
 		if match == nil {

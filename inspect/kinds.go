@@ -11,13 +11,13 @@ import (
 // Kind is a kind of tasks: how its tasks ended in each queue, and its defaults.
 type Kind struct {
 	Kind     string
-	Queues   []KindFigures     // by queue; none if no task of the kind has ended, or the namespace has no figures
+	Queues   []KindFigures     // by queue; none if no task of the kind was created, or the namespace has no figures
 	Defaults map[string]string // as [queue.Queue.Kinds] returns them; empty if it has none
 	// Workers is the number of live workers that tell that they have a handler for the kind, whatever queues they serve.
 	Workers int
 }
 
-// Kinds returns the kinds of which a task has ended, or which have defaults or a live worker with a handler, sorted by name. It reads what [Figures],
+// Kinds returns the kinds of which a task was created, or which have defaults or a live worker with a handler, sorted by name. It reads what [Figures],
 // [queue.Queue.Kinds] and [Workers] read, so its cost depends on the number of kinds, queues and workers, and not on that of
 // tasks. The kind [OtherKinds] counts the kinds after the first 1,000 of a partition together.
 func Kinds(ctx context.Context, q *queue.Queue) ([]Kind, error) {

@@ -185,7 +185,7 @@ func kindListCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "ls",
 		Usage: "list the kinds, with how many of their tasks ended and how long they took",
-		Description: `A kind is listed once a task of it has ended, or if it has defaults or a live worker that handles it. "workers" are the live
+		Description: `A kind is listed once a task of it was created, or if it has defaults or a live worker that handles it. "workers" are the live
 workers that tell that they handle it. The counts start when the namespace is created; a task that
 timed out is counted in failed too. p50 and p99 are upper bounds of the time that tasks ran, waits of agents included.
 The kind - stands for all kinds after the first 1,000 of a partition. A namespace with figures off has no counts.
@@ -222,7 +222,7 @@ func kindGetCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return showEach("kind", names, all, "`curfew kind ls` lists those of which a task has ended, or which have defaults or a worker",
+			return showEach("kind", names, all, "`curfew kind ls` lists those of which a task was created, or which have defaults or a worker",
 				func(l *kindLine) error { return l.show(c) })
 		}),
 	}
