@@ -91,7 +91,7 @@ func (r *Reaper) Run(ctx context.Context) error {
 	if err := engine.Given(ctx); err != nil {
 		return refusal.Failed("reaper", "", err)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(engine.LogTo(ctx, r.config.Logger))
 	defer cancel(nil)
 	var failed error
 	var once sync.Once

@@ -5,28 +5,39 @@ import (
 	"time"
 )
 
-// quiet is how long further errors of a partition are not logged after one was logged. So an
-// outage is one line in ten seconds, not one line a sweep.
-const quiet = 10 * time.Second
+// reminder is how long further errors of a partition are not logged after the first was logged. Each later span is twice
+// as long, up to mostQuiet. So an outage of a day is some thirty lines.
+const (
+	reminder  = time.Minute
+	mostQuiet = time.Hour
+)
 
 // trouble handles the errors of a partition: it decides which are logged, and how long to
 // wait before the next try. One goroutine uses it.
 type trouble struct {
 	logger    *slog.Logger
 	partition int
-	logged    time.Time // when the last error was logged
-	unlogged  int       // errors since then
+	began     time.Time     // when sweeps began to fail; zero: the last one succeeded
+	told      bool          // an error since began was logged
+	quiet     time.Time     // until when no error is logged
+	span      time.Duration // of the next quiet time
+	unlogged  int           // errors that were not logged
 	pause     time.Duration
 }
 
-// report logs the first error at once, and then at most one error every ten seconds.
+// report logs the first error at once, and reminders while the trouble lasts.
 func (t *trouble) report(err string) {
-	if !t.logged.IsZero() && time.Since(t.logged) < quiet {
+	now := time.Now()
+	if t.began.IsZero() {
+		t.began, t.told, t.span = now, false, reminder
+	}
+	if now.Before(t.quiet) {
 		t.unlogged++
 		return
 	}
 	t.logger.Error("Error timing out expired tasks: "+err, "partition", t.partition, "not_logged_before", t.unlogged)
-	t.logged, t.unlogged = time.Now(), 0
+	t.told, t.unlogged, t.quiet = true, 0, now.Add(t.span)
+	t.span = min(2*t.span, mostQuiet)
 }
 
 // backOff returns how long to wait after another failed try: 50 ms, doubled each time up to 1 s.
@@ -35,5 +46,18 @@ func (t *trouble) backOff() time.Duration {
 	return t.pause
 }
 
-// over is called when a try has succeeded.
-func (t *trouble) over() { t.pause = 0 }
+// over is called when a sweep has done everything. It logs the end of what was logged. If the trouble comes back within
+// a minute it is not logged again.
+func (t *trouble) over() {
+	if t.began.IsZero() {
+		return
+	}
+	now := time.Now()
+	if t.told {
+		t.logger.Info("Expired tasks are timed out again", "partition", t.partition, "lasted_ms", now.Sub(t.began).Milliseconds())
+	}
+	t.began = time.Time{}
+	if latest := now.Add(reminder); t.quiet.After(latest) {
+		t.quiet = latest
+	}
+}

@@ -37,10 +37,12 @@ func (r *Reaper) watch(ctx context.Context, partition int) error {
 		if err != nil {
 			continue
 		}
-		worked = true
-		trouble.over()
+		worked, trouble.pause = true, 0
 		for _, e := range swept.Errors {
 			trouble.report(e)
+		}
+		if len(swept.Errors) == 0 {
+			trouble.over()
 		}
 		alarms.hear(swept.Turn)
 		r.config.Observe(partition, swept)

@@ -10,8 +10,8 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// logError logs an error of a partition. It does not log further errors of the partition within ten
-// seconds.
+// logError logs an error of a partition. It does not log further errors of the partition within a
+// minute.
 func (w *Worker) logError(partition int, what string, err error, more ...any) {
 	if errors.Is(err, context.Canceled) || !w.errorLog.allow(strconv.Itoa(partition)) {
 		return

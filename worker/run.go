@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 )
 
@@ -35,7 +36,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.mu.Unlock()
 		return err
 	}
-	ctx, w.end = context.WithCancel(ctx)
+	ctx, w.end = context.WithCancel(queue.LogTo(ctx, w.log))
 	defer w.end()
 	root, cancelRoot := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancelRoot(ErrShutdown)

@@ -53,7 +53,7 @@ func (w *Worker) RunOne(ctx context.Context, queues ...string) (*Ran, error) {
 	}
 	// Each call has an id of its own. So calls share no state, and a handler can call RunOne
 	// too.
-	o := &runOne{w: w, id: newID(w.config.Name), callCtx: context.WithoutCancel(ctx)}
+	o := &runOne{w: w, id: newID(w.config.Name), callCtx: queue.LogTo(context.WithoutCancel(ctx), w.log)}
 	defer o.endLeases()
 	claim, err := o.fetch(ctx, queues)
 	if claim == nil || err != nil {

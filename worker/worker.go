@@ -51,7 +51,7 @@ func New(q *queue.Queue, config Config) *Worker {
 	return &Worker{
 		q: q, config: config, id: newID(config.Name), log: config.Logger,
 		registered: map[string]Handler{}, defaults: map[string]queue.Defaults{}, drainSteps: make(chan struct{}, 1), failed: make(chan error, 1),
-		kindLog: throttle{every: time.Minute}, errorLog: throttle{every: 10 * time.Second},
+		kindLog: throttle{every: time.Minute}, errorLog: throttle{every: time.Minute},
 	}
 }
 

@@ -66,6 +66,8 @@ func functions(q *queue.Queue) map[string][]func() error {
 	return map[string][]func() error{
 		"queue.Open": {func() error { return last(queue.Open(none, q.Client(), queue.Config{})) }, func() error { return last(queue.Open(ctx, nil, queue.Config{})) },
 			func() error { return last(queue.Open(ctx, noClient, queue.Config{})) }, func() error { return last(queue.Open(ctx, (*redis.ClusterClient)(nil), queue.Config{})) }},
+		"queue.LogTo":             {void(func() { queue.LogTo(none, quiet) }), void(func() { queue.LogTo(ctx, nil) })},
+		"queue.LogClient":         {void(func() { queue.LogClient(nil) })},
 		"queue.ConnectCluster":    {void(func() { queue.ConnectCluster(nil) })},
 		"queue.ConnectSentinel":   {void(func() { queue.ConnectSentinel(nil) })},
 		"worker.New":              {func() error { return worker.New(nil, worker.Config{}).Run(ctx) }},

@@ -3,6 +3,7 @@ package seeds
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -51,6 +52,9 @@ func frozen(t *testing.T) *stage {
 func open(t *testing.T, rdb redis.UniversalClient, config queue.Config, now time.Time) *stage {
 	t.Helper()
 	config.Namespace = redistest.Namespace(t)
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
 	q, err := queue.Open(t.Context(), rdb, config)
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package app
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,8 +16,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v2"
+
+	"github.com/curfew-dev/curfew/queue"
 )
 
 // forAll is the heading of the flags that all commands have, in their help.
@@ -252,17 +252,9 @@ func Note(c *cli.Context, format string, args ...any) {
 	}
 }
 
-// redisLog gives the lines of the Redis client to a logger.
-type redisLog struct{ *slog.Logger }
-
-// Printf logs a line.
-func (l redisLog) Printf(_ context.Context, format string, args ...any) {
-	l.Debug("Redis client", "text", Plain(fmt.Sprintf(format, args...)))
-}
-
 // LogRedis makes the Redis client log to the logger of a command. It returns errors too, so without --verbose they are printed once.
 func LogRedis(c *cli.Context) {
 	if c.Bool("verbose") {
-		redis.SetLogger(redisLog{Logger(c)})
+		queue.LogClient(Logger(c))
 	}
 }
