@@ -128,7 +128,7 @@ func (s *stage) names() (names []string) {
 func value(span tracetest.SpanStub, name string) string {
 	for _, a := range span.Attributes {
 		if a.Key == attribute.Key(name) {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return ""
