@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,7 +41,7 @@ func (w *Woken) Resumed() bool { return w.MemberTimeout != "" }
 
 func (r *Report) empty() bool { return len(r.TimedOut) == 0 && len(r.Woken) == 0 }
 
-// reportWords is how many values a report has (lua/store/tell.lua).
+// reportWords is how many words a report has (lua/store/tell.lua).
 const reportWords = 7
 
 // ReadReport separates the reply of a call from what it reports.
@@ -52,21 +53,30 @@ func ReadReport(partition int, reply any) (any, Report, error) {
 	if len(parts) != 3 {
 		return nil, Report{}, Unexpected("answer", reply)
 	}
-	words, err := Elements(parts[1], nil)
-	if err != nil || len(words)%reportWords != 0 {
-		return nil, Report{}, Unexpected("report", parts[1])
+	lines, err := Elements(parts[1], nil)
+	if err != nil {
+		return nil, Report{}, err
 	}
 	var r Report
-	for w := range slices.Chunk(words, reportWords) {
-		id, kind, queue := Text(w[1]), Text(w[2]), Text(w[3])
-		switch Text(w[0]) {
+	for _, line := range lines {
+		w := strings.Split(Text(line), " ")
+		if len(w) != reportWords {
+			return nil, Report{}, Unexpected("report", line)
+		}
+		switch id, kind, queue := w[1], w[2], w[3]; w[0] {
 		case "timed_out":
-			r.TimedOut = append(r.TimedOut, TimedOut{Partition: partition, ID: id, Kind: kind, Queue: queue, Type: Text(w[4]),
+			if r.TimedOut == nil {
+				r.TimedOut = make([]TimedOut, 0, len(lines))
+			}
+			r.TimedOut = append(r.TimedOut, TimedOut{Partition: partition, ID: id, Kind: kind, Queue: queue, Type: w[4],
 				Due: Instant(w[5]).UTC(), Lag: time.Duration(Number(w[6])) * time.Millisecond})
 		case "woken":
-			woken := Woken{Partition: partition, ID: id, Kind: kind, Queue: queue, Reason: Text(w[4]), MemberTimeout: Text(w[6])}
-			if name := Text(w[5]); name != "" {
-				woken.Member = id + "." + name
+			woken := Woken{Partition: partition, ID: id, Kind: kind, Queue: queue, Reason: w[4]}
+			if w[5] != "-" {
+				woken.Member = id + "." + w[5]
+			}
+			if w[6] != "-" {
+				woken.MemberTimeout = w[6]
 			}
 			r.Woken = append(r.Woken, woken)
 		}

@@ -1,8 +1,9 @@
 -- tell collects what a call has to report to its caller, for the log and for traces: tasks that timed out, and agents
--- that were woken, each as seven words. A report of a task is in the reply of one call alone: of the call that wrote it.
+-- that were woken, each as a text of seven words with a space between them. A report of a task is in the reply of one
+-- call alone: of the call that wrote it.
 --
 --   timed_out  id, kind, queue, timeout_type, the instant at which its time was up, ms until that was noticed
---   woken      id, kind, queue, how its wait ended, the decisive member or "", timeout_type of that member or ""
+--   woken      id, kind, queue, how its wait ended, the decisive member or -, timeout_type of that member or -
 --
 -- @use store/own
 local tell = {}
@@ -15,13 +16,12 @@ end
 --   member  the decisive member, or nil
 function tell.woken(tx, agent, wait, member)
   local woken = own(tx, "woken")
-  woken[#woken + 1] = {agent, wait.reason, wait.winner or "", member and member.timeout_type or ""}
+  woken[#woken + 1] = {agent, wait.reason, wait.winner or "-", member and member.timeout_type or "-"}
 end
 
-local function add(told, what, task, ...)
-  local n = #told
-  told[n + 1], told[n + 2], told[n + 3], told[n + 4] = what, task.id, task.kind, task.queue
-  told[n + 5], told[n + 6], told[n + 7] = ...
+local function add(tx, what, task, a, b, c)
+  local told = own(tx, "told")
+  told[#told + 1] = what .. " " .. task.id .. " " .. task.kind .. " " .. task.queue .. " " .. a .. " " .. b .. " " .. c
 end
 
 -- keep adds the reports of a unit, now that the unit is written. Timeouts are before the agents that they have woken.
@@ -30,10 +30,10 @@ function tell.keep(tx)
   tx.timed_out = tx.timed_out + #tx.timeouts
   for _, task in ipairs(tx.timeouts) do
     local due = task.completed_at
-    add(own(tx, "told"), "timed_out", task, task.timeout_type, due, string.format("%d", tx.at - due))
+    add(tx, "timed_out", task, task.timeout_type, due, string.format("%d", tx.at - due))
   end
   for _, woken in ipairs(tx.woken) do
-    add(own(tx, "told"), "woken", unpack(woken))
+    add(tx, "woken", unpack(woken))
   end
 end
 
