@@ -5,8 +5,12 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -22,6 +26,45 @@ type space struct {
 	mu     sync.Mutex
 	opened *queue.Queue
 	open   *opening // under way
+
+	listens sync.Once
+	heard   atomic.Int64 // when Redis last replied to any call of the client, in ns since 1970
+}
+
+// listen notes each reply that the client of the namespace gets. Many requests at once can keep the empty call waiting for a
+// connection, although Redis replies to the others.
+func (s *space) listen(q *queue.Queue) {
+	s.listens.Do(func() { q.Client().AddHook(ears{&s.heard}) })
+}
+
+// ears is a hook that notes when a reply came.
+type ears struct{ heard *atomic.Int64 }
+
+func (e ears) note(err error) {
+	if err == nil || lua.Raised(err) || errors.Is(err, redis.Nil) {
+		e.heard.Store(time.Now().UnixNano())
+	}
+}
+
+// DialHook changes nothing.
+func (e ears) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook notes the reply to a command.
+func (e ears) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		e.note(err)
+		return err
+	}
+}
+
+// ProcessPipelineHook notes the replies to several commands.
+func (e ears) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		e.note(err)
+		return err
+	}
 }
 
 // opening is an attempt to open the namespace. Requests share it.
@@ -77,10 +120,18 @@ func (s *space) answers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := q.Attempts().Answers(ctx, 0); err != nil && ctx.Err() == nil {
+	s.listen(q)
+	err = q.Attempts().Answers(ctx, 0)
+	silent := ctx.Err() != nil || errors.Is(err, refusal.ErrUnavailable)
+	switch {
+	case !silent:
 		return err
+	case time.Since(time.Unix(0, s.heard.Load())) < s.server.config.Silence: // other requests got replies
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	}
-	return context.Cause(ctx)
+	return err
 }
 
 // watch returns a context for a request, which ends with errAway when Redis is silent, and with errTooLong when the request takes
