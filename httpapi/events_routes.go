@@ -65,13 +65,13 @@ func getEvents(c *call) (any, error) {
 
 // lostEvents returns the failure for a cursor whose events are gone.
 func lostEvents(batch events.Batch) error {
-	for _, gap := range batch.Gaps {
-		if gap.SetBack {
-			return fail(http.StatusGone, "set_back", "Redis has lost data, and the events are older than this cursor: leave after out to read from the oldest event that is kept").of("after")
-		}
-		return fail(http.StatusGone, "trimmed", "%d events behind this cursor were removed before they were read: leave after out to read from the oldest event that is kept", gap.Missed).of("after")
+	if len(batch.Gaps) == 0 {
+		return nil
 	}
-	return nil
+	if batch.Gaps[0].SetBack {
+		return fail(http.StatusGone, "set_back", "Redis has lost data, and the events are older than this cursor: leave after out to read from the oldest event that is kept").of("after")
+	}
+	return fail(http.StatusGone, "trimmed", "%d events behind this cursor were removed before they were read: leave after out to read from the oldest event that is kept", batch.Gaps[0].Missed).of("after")
 }
 
 // pollEvents answers when there are events that the filters let pass, or the wait is over.
