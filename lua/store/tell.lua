@@ -16,12 +16,13 @@ end
 --   member  the decisive member, or nil
 function tell.woken(tx, agent, wait, member)
   local woken = own(tx, "woken")
-  woken[#woken + 1] = {agent, wait.reason, wait.winner or "-", member and member.timeout_type or "-"}
+  woken[#woken + 1] = {agent, wait.reason .. " " .. (wait.winner or "-") .. " " .. (member and member.timeout_type or "-")}
 end
 
-local function add(tx, what, task, a, b, c)
+--   more  the words after the queue
+local function add(tx, what, task, more)
   local told = own(tx, "told")
-  told[#told + 1] = what .. " " .. task.id .. " " .. task.kind .. " " .. task.queue .. " " .. a .. " " .. b .. " " .. c
+  told[#told + 1] = what .. " " .. task.id .. " " .. task.kind .. " " .. task.queue .. " " .. more
 end
 
 -- keep adds the reports of a unit, now that the unit is written. Timeouts are before the agents that they have woken.
@@ -30,10 +31,10 @@ function tell.keep(tx)
   tx.timed_out = tx.timed_out + #tx.timeouts
   for _, task in ipairs(tx.timeouts) do
     local due = task.completed_at
-    add(tx, "timed_out", task, task.timeout_type, due, string.format("%d", tx.at - due))
+    add(tx, "timed_out", task, task.timeout_type .. " " .. due .. " " .. string.format("%d", tx.at - due))
   end
   for _, woken in ipairs(tx.woken) do
-    add(tx, "woken", unpack(woken))
+    add(tx, "woken", woken[1], woken[2])
   end
 end
 
