@@ -28,7 +28,11 @@ func (r MicroReport) times() Report {
 	out := Report{Bench: r.Bench}
 	for _, c := range r.Costs {
 		out.add(c.Name()+": CPU", c.Ratio.Median, "loops of the reference script")
-		out.add(c.Name()+": median", c.MedianRatio.Median, "loops of the reference script")
+		unit := "loops of the reference script"
+		if small(c.Per, c.Batch) {
+			unit = "calls of the reference script"
+		}
+		out.add(c.Name()+": median", c.MedianRatio.Median, unit)
 	}
 	return out
 }

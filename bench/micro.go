@@ -40,7 +40,8 @@ var batches = []int{1, 8, 50, 500}
 //   - settle and wake: for one agent, whose 10 children are completed, which wakes it.
 //
 // The ratios are the CPU time, and the median call for one task, divided by those of one loop of a
-// reference script with fixed commands (reference.lua). The script is measured before and after
+// reference script with fixed commands (reference.lua). The median of a call with one task or none is
+// divided by that of a call of the script with one loop. The script is measured before and after
 // each call, so that ratios depend less on the machine. Use CPU time for large calls, because
 // other programs interrupt them. Use the median for small calls: a third of their CPU time is
 // sockets, and depends on how idle the machine is.
@@ -66,7 +67,7 @@ type micro struct {
 
 	q    *queue.Queue
 	seq  int64 // of the last fetch
-	unit use   // one loop of the reference script, at its last measurement
+	unit unit  // the reference script, at its last measurement
 
 	units   []float64  // the CPU times of all measurements of the reference script
 	calls   []callName // in the order first measured
@@ -87,6 +88,10 @@ func (n callName) perCall() float64 {
 	}
 	return 1
 }
+
+// small reports whether a call handles one task or none. Its median is compared with a call of the reference script that has one
+// loop.
+func small(per string, batch int) bool { return per == "call" || per == "task" && batch == 1 }
 
 // sample is one measurement of a call, in µs for one of its unit.
 type sample struct {
@@ -138,9 +143,13 @@ func (m *micro) measure(ctx context.Context, name callName, n int, step func() e
 	}
 	of := float64(n)
 	s := sample{cpu: u.cpu / of, script: u.script / of, median: u.median}
-	s.ratio = s.cpu / ((m.unit.cpu + unit.cpu) / 2)
-	s.medianRatio = s.median / name.perCall() / ((m.unit.median + unit.median) / 2)
-	m.unit, m.units = unit, append(m.units, unit.cpu)
+	s.ratio = s.cpu / ((m.unit.loop.cpu + unit.loop.cpu) / 2)
+	if small(name.per, name.batch) {
+		s.medianRatio = s.median / ((m.unit.call + unit.call) / 2)
+	} else {
+		s.medianRatio = s.median / name.perCall() / ((m.unit.loop.median + unit.loop.median) / 2)
+	}
+	m.unit, m.units = unit, append(m.units, unit.loop.cpu)
 	if m.samples == nil {
 		m.samples = map[callName][]sample{}
 	}

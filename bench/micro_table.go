@@ -27,7 +27,7 @@ type Cost struct {
 	Median Spread `json:"median_call_us"`  // elapsed time of a whole call
 	Ratio  Spread `json:"ratio"`           // CPU divided by that of a reference loop
 	// MedianRatio is the median call divided by that of a reference loop. If Per is task, it is
-	// also divided by Batch.
+	// also divided by Batch. A call with one task or none is divided by a reference call of one loop.
 	MedianRatio Spread `json:"median_ratio"`
 }
 

@@ -13,8 +13,9 @@ that does nothing else. Tasks have 100 random bytes and a deadline.
   within scripts   elapsed time of EVALSHA and FCALL (INFO commandstats)
   median call      median elapsed time of a whole call (INFO latencystats)
   : reference      CPU time, and the median call for each task, divided by those of one
-                   loop of a script with fixed commands. That script is measured before and
-                   after each call. These ratios depend less on the machine than
+                   loop of a script with fixed commands. The median call with one task or none
+                   is divided by a call of that script with one loop, since both begin with
+                   cold caches. The script is measured before and after each call. These ratios depend less on the machine than
                    microseconds do. Use CPU for large calls and the median for small ones:
                    a third of a small call's CPU time is sockets, and depends on how idle
                    the machine is
