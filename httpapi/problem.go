@@ -53,7 +53,7 @@ func wrong(field, format string, args ...any) *failure {
 }
 
 var (
-	errAway     = errors.New("Redis does not answer") //nolint:staticcheck // Redis is a name
+	errAway     = errors.New("no answer from Redis")
 	errTooLong  = errors.New("the request has taken too long")
 	errWaitOver = errors.New("the wait is over")
 )
