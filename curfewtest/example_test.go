@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ type example struct {
 	ends []func()
 }
 
+func (e *example) Output() io.Writer        { return io.Discard }
 func (e *example) Helper()                  {}
 func (e *example) Context() context.Context { return context.Background() }
 func (e *example) Cleanup(end func())       { e.ends = append(e.ends, end) }

@@ -26,7 +26,7 @@ const taskNames = `id kind queue status priority role headers idempotency_key cr
 	retry_state retry_error retry_of hook_of warn_at cancel_at cancel_reason grace_at code progress progress_at overdue
 	payload_bytes body_bytes release_reason idempotency_scope timeout_ms attempt_timeout_ms queue_timeout_ms retention_ms
 	cancel_grace_ms timeout_grace_ms backoff backoff_ms backoff_max_ms jitter retry_expression on_timeout on_deadline children
-	call cancelled_by enqueued_by journal lost_by requeued_by suspended_by waiting watched woken warn_percent budget_percent
+	call cancelled_by enqueued_by journal lost_by late_by counted_as requeued_by suspended_by waiting watched woken warn_percent budget_percent
 	hook_success hook_failure hook_timeout hook_cancel full_at ready_at attempt_at version recount_again
 	owner workflow_run_id index partition of why sentence given_back bound ends_by line wait warnings child_tasks memory`
 

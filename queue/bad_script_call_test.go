@@ -178,7 +178,7 @@ func TestARepeatedCallChangesNothing(t *testing.T) {
 			{"resolve", []any{"C2", "fail", "0-r", "x"}, "[OK FAILED]"},
 			{"drain", []any{"C3", "default", "2", "why"}, "OK 2 1"},
 			{"drain", []any{"C4", "default", "2", "why"}, "OK 1 0"},
-			{"cancel", []any{"C5", "why", "", "0-run"}, "[] [CANCELLING 1800000005000]"},
+			{"cancel", []any{"C5", "why", "", "0-run"}, "[CANCELLING 1800000005000]"},
 			{"define", []any{"k", "timeout_ms", "1000", "max_retries", "1"}, "OK"},
 			{"remember", []any{"0-g", "1", "w1", "1", "state", "s", "1", "3", "x"}, "OK"},
 			{"signal", []any{"C6", "0-g", "go", "x"}, "OK"},

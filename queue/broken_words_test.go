@@ -45,7 +45,7 @@ func TestErrorsOfABrokenRecordNameNoLineOfTheLua(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told["the reply of cancel"] = fmt.Sprint(reply.([]any)[1].([]any)[1])
+		told["the reply of cancel"] = fmt.Sprint(reply.([]any)[0].([]any)[1])
 		testclock.Set(t, rdb, root, testclock.Start.Add(time.Minute))
 		swept, err := reaper.Sweep(ctx, q, 0, "r", 100, time.Second)
 		if err != nil {

