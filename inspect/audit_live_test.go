@@ -33,7 +33,6 @@ func TestAnAuditOfALivelyNamespaceFindsNothing(t *testing.T) {
 	group.Go(func() { churnAgents(ctx, q) })
 	group.Go(func() { reaper.New(q, reaper.Config{}).Run(ctx) })
 	await.Until(t, "tasks of each queue have ended in each way", func() bool { return moves(t, q) })
-	// The namespace grows, so on a busy machine an audit takes longer and longer.
 	last := time.Now().Add(time.Duration(stages.Times(5, 20, 300)) * time.Second)
 	for n := 0; n < stages.Times(5, 20, 500) && (n < 3 || time.Now().Before(last)); n++ {
 		found, err := inspect.Audit(ctx, q)
@@ -68,6 +67,10 @@ func churn(ctx context.Context, q *queue.Queue, worker string) {
 	defer pace.Stop()
 	for n := int64(1); ctx.Err() == nil; n++ {
 		<-pace.C
+		// On a busy machine a reaper removes fewer tasks than are made, and each audit would take longer than the one before.
+		if q.Client().ZCard(ctx, q.Root(0)+":retained").Val() > 2000 {
+			continue
+		}
 		var tasks []queue.Task
 		for i := range 40 {
 			tasks = append(tasks, queue.Task{Kind: "k", Queue: quotas[i%2].Queue, Timeout: time.Duration(20+i*i) * time.Millisecond, MaxRetries: 1,

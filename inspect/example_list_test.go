@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"slices"
 	"time"
 
 	"github.com/curfew-dev/curfew/inspect"
@@ -44,10 +45,8 @@ func ExampleEach() {
 	ctx := context.Background()
 	q, server := start(ctx)
 	defer server.Close()
-	for range 1200 {
-		if _, err := q.Enqueue(ctx, queue.Task{Kind: "mail"}); err != nil {
-			log.Fatal(err)
-		}
+	if _, err := q.EnqueueAll(ctx, slices.Repeat([]queue.Task{{Kind: "mail"}}, 1200)); err != nil {
+		log.Fatal(err)
 	}
 	cancelled := 0
 	live := inspect.Filter{Kind: "mail", Statuses: []queue.Status{queue.Pending, queue.Running, queue.Waiting}}
