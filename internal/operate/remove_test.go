@@ -54,7 +54,7 @@ func fill(t *testing.T, rdb redis.UniversalClient, partitions int) (keys int64) 
 	}); err != nil {
 		t.Fatal(err)
 	}
-	return int64(partitions) * int64(len(kinds)+1+3+4*2) // root; ready, queue and wake of the default queue; spec and payload
+	return int64(partitions) * int64(len(kinds)+1+4+4*2) // root; ready, queue, wake and figures of the default queue; spec and payload
 }
 
 // onlyNeighbours fails the test unless the neighbours are all that is left.

@@ -162,7 +162,7 @@ func TestAgentCancelTaskWrongAgent(t *testing.T) {
 	}
 	// The client has seen that itself; the script sees it, too.
 	reply, err := s.q.Engine().Call(t.Context(), 0, "cancel", "call", "", thief, mine, theirs)
-	if want := fmt.Sprintf("[[] [FOREIGN %s] [FOREIGN %s]]", theirs, theirs); err != nil || fmt.Sprint(reply) != want {
+	if want := fmt.Sprintf("[[FOREIGN %s] [FOREIGN %s]]", theirs, theirs); err != nil || fmt.Sprint(reply) != want {
 		t.Errorf("the script answers %v, %v, want %s", reply, err, want)
 	}
 	_, err = s.q.Attempts().Suspend(t.Context(), queue.Suspension{Agent: thief, Epoch: c.Epoch, Worker: "w",
