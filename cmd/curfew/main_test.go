@@ -42,7 +42,7 @@ func TestWrongUseSaysWhatToDo(t *testing.T) {
 		{"demo --timeout 1d", "--timeout 1d must be from 10ms to 1m"},
 		{"demo --timeout 0s", "--timeout 0s must be from 10ms to 1m"},
 		{"demo --bogus", "bogus"},
-		{"bench nothing", "there is no command `curfew bench nothing`: write throughput, dispatch, detect, memory, longest, commands, idle, counts, micro, functions, agents, failover, recovery or dev; see `curfew bench --help`"},
+		{"bench nothing", "there is no command `curfew bench nothing`: write throughput, dispatch, detect, memory, longest, commands, idle, counts, micro, functions, agents, failover, recovery, scrape, dev or http; see `curfew bench --help`"},
 		{"bench dev --runs 0", "--runs 0 must be from 1"},
 		{"bench dev --timeout 1ms", "--timeout 1ms must be from 100ms to 1m"},
 		{"bench memory --runs 0", "--runs 0 must be from 1"},

@@ -69,10 +69,15 @@ func TestTheCommandLinesOfThePagesAreValid(t *testing.T) {
 	}
 }
 
-// needs makes the files of the current folder that a command line names: a program ./resize.sh, a payload @mail.json.
+// needs makes the files of the current folder that a command line names: a program ./resize.sh, a payload @mail.json, a file of tokens.
 func needs(t *testing.T, words []string) {
 	t.Helper()
-	for _, word := range words[1:] {
+	for i, word := range words[1:] {
+		if word == "--auth-token-file" && i+2 < len(words) {
+			if err := os.WriteFile(words[i+2], []byte("0123456789abcdef0123 read billing\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
 		name, program := strings.CutPrefix(word, "./")
 		payload, is := strings.CutPrefix(word, "@")
 		if is {

@@ -3,6 +3,7 @@ package programs
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -16,6 +17,7 @@ import (
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/httpapi"
 	"github.com/curfew-dev/curfew/metrics"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 const serveHelp = `Serves the API of JSON over HTTP (docs/how-to/http.md), /metrics, /healthz and /readyz, until SIGINT or SIGTERM. Then /readyz answers
@@ -178,8 +180,22 @@ func serve(c *cli.Context, rdb redis.UniversalClient, config httpapi.Config) err
 		return err
 	}
 	config.Open, config.Metrics = served.open, metrics.Handler(served.registry)
-	if err := openServed(c, config); err != nil {
-		return app.Failure(c, err)
+	ctx, fail := context.WithCancelCause(c.Context)
+	defer fail(nil)
+	opened := make(chan error, 1)
+	go func() { opened <- openServed(c, rdb, config) }()
+	select {
+	case err := <-opened:
+		if err != nil {
+			return app.Endless(c, err)
+		}
+	case <-time.After(2 * time.Second):
+		config.Logger.Warn("Redis does not answer yet: trying again, and requests are answered with 503; give its address with --redis or REDIS_URL")
+		go func() {
+			if err := <-opened; err != nil {
+				fail(err)
+			}
+		}()
 	}
 	server, err := httpapi.New(config)
 	if err != nil {
@@ -200,25 +216,22 @@ func serve(c *cli.Context, rdb redis.UniversalClient, config httpapi.Config) err
 		scheme = "https"
 	}
 	config.Logger.Info("The server runs", "url", scheme+"://"+listener.Addr().String(), "namespaces", strings.Join(config.Namespaces, ","))
-	err = server.Serve(c.Context, listener, app.DurationOf(c, "grace"))
+	err = server.Serve(ctx, listener, app.DurationOf(c, "grace"))
 	config.Logger.Info("The server stopped")
+	if c.Context.Err() == nil && err == nil {
+		err = context.Cause(ctx)
+	}
 	return app.Endless(c, err)
 }
 
-// openServed opens each namespace once, so that a wrong name or password ends the command. If Redis is away, the command goes on.
-func openServed(c *cli.Context, config httpapi.Config) error {
+// openServed opens each namespace once, so that a wrong name or password ends the command. Those that cannot be opened because Redis is
+// away are opened when they are needed.
+func openServed(c *cli.Context, rdb redis.UniversalClient, config httpapi.Config) error {
 	for _, name := range config.Namespaces {
-		ctx, stop := context.WithTimeout(c.Context, 2*time.Second)
-		_, err := config.Open(ctx, name)
-		late := ctx.Err() != nil
-		stop()
-		switch {
-		case err == nil:
-		case c.Context.Err() != nil:
-			return c.Context.Err()
-		case late || app.IsAway(err):
-			config.Logger.Warn("Redis does not answer yet, so requests are answered with 503: give its address with --redis or REDIS_URL", "namespace", name)
-			return nil
+		switch _, err := config.Open(c.Context, name); {
+		case err == nil || app.IsAway(err):
+		case errors.Is(err, refusal.ErrNoNamespace):
+			return app.NoNamespace(c.Context, rdb, "give namespaces with --namespace, and the server with --redis or REDIS_URL, or create one with `curfew namespace create`", name)
 		default:
 			return err
 		}
