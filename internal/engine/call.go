@@ -20,8 +20,8 @@ const (
 	// another connection. Each repeat gets twice as long, so that a slow server is not overloaded
 	// with repeats.
 	TryFor = time.Second
-	// askFor is how long a call with an unknown outcome is repeated. Records are kept for 60 s after
-	// the end, so a repeat still finds the effect of the first try.
+	// askFor is how long a call with an unknown outcome is repeated, and a read while its tries get no
+	// reply. Records are kept for 60 s after the end, so a repeat still finds the effect of the first try.
 	askFor = 30 * time.Second
 	// waitFor is how long a call that had no effect for certain is repeated, because Redis cannot be reached.
 	waitFor = 5 * time.Second
@@ -111,7 +111,6 @@ type calling struct {
 	engine *Engine
 	start  time.Time
 	reads  bool // it has no effect
-	silent bool // a try got no reply
 	lost   bool // a try got no reply, and may have had an effect
 }
 
@@ -125,10 +124,9 @@ func (c *calling) failed(ctx context.Context, partition int, err error) (again b
 	default:
 		return false, c.engine.Explain(partition, err)
 	}
-	c.silent = c.silent || t.sent
 	c.lost = c.lost || t.sent && !c.reads
 	limit := waitFor
-	if c.silent {
+	if c.lost || t.sent {
 		limit = askFor
 	}
 	if ctx.Err() != nil || time.Since(c.start) > limit {

@@ -30,3 +30,23 @@ func TestALostAnswerAndThenARefusal(t *testing.T) {
 		t.Errorf("Enqueue = %v after %v, want ErrUnknown and ErrNoAccess within 20s", err, time.Since(start))
 	}
 }
+
+// The reply of a read is lost, and then the server loads its data. A read has no effect, so its outcome is known: the call is given up
+// as soon as one whose first try was refused.
+func TestAReadThatLostItsReplyIsGivenUpAsSoonAsOthers(t *testing.T) {
+	t.Parallel()
+	proxy := faultproxy.Start(t, redistest.Shared(t).Addr)
+	q, err := queue.Open(t.Context(), connect(t, "redis://"+proxy.Addr), queue.Config{Namespace: redistest.Namespace(t), Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := proxy.CutReply(faultproxy.Script(q.Engine().Library().Handle("read")), -1)
+	got := make(chan error, 1)
+	start := time.Now()
+	go func() { _, err := q.Get(t.Context(), "0-1M83W6QVA5M9QNG9Q7"); got <- err }()
+	cut.Await(t)
+	proxy.Say("-LOADING Redis is loading the dataset in memory")
+	if err := <-got; !errors.Is(err, refusal.ErrUnavailable) || time.Since(start) > soon {
+		t.Errorf("Get = %v after %v, want ErrUnavailable within %v", err, time.Since(start), soon)
+	}
+}
