@@ -80,21 +80,28 @@ func (s *source) order(names []string) ([]*file, error) {
 	var all []*file
 	done := map[string]bool{}
 	var open []string // files whose own uses are being followed, outermost first
-	var visit func(name string, from string) error
-	visit = func(name, from string) error {
+	fail := func(use line, err error) error {
+		if use.file == "" { // it is one of names
+			return err
+		}
+		return fmt.Errorf("%s: use %s: %w", use.place, use.text, err)
+	}
+	var visit func(use line) error
+	visit = func(use line) error {
+		name := use.text
 		if done[name] {
 			return nil
 		}
 		if i := slices.Index(open, name); i >= 0 {
-			return fmt.Errorf("%scycle: %s", from, strings.Join(append(open[i:], name), " -> "))
+			return fail(use, fmt.Errorf("cycle: %s", strings.Join(append(open[i:], name), " -> ")))
 		}
 		f, err := s.file(name)
 		if err != nil {
-			return fmt.Errorf("%s%w", from, err)
+			return fail(use, err)
 		}
 		open = append(open, name)
 		for _, use := range f.uses {
-			if err := visit(use.text, fmt.Sprintf("%s: use %s: ", use.place, use.text)); err != nil {
+			if err := visit(use); err != nil {
 				return err
 			}
 		}
@@ -104,7 +111,7 @@ func (s *source) order(names []string) ([]*file, error) {
 		return nil
 	}
 	for _, name := range names {
-		if err := visit(name, ""); err != nil {
+		if err := visit(line{text: name}); err != nil {
 			return nil, err
 		}
 	}
@@ -169,7 +176,7 @@ func parse(name, from, source string) (*file, error) {
 	for i, text := range strings.Split(source, "\n") {
 		at := place{from, i + 1}
 		text = strings.TrimRight(text, " \t\r")
-		if longBracket.MatchString(text) {
+		if strings.IndexByte(text, '[') >= 0 && longBracket.MatchString(text) {
 			return nil, fmt.Errorf("%s: long brackets are not supported: use quotes, or -- on each line", at)
 		}
 		comment := strings.HasPrefix(strings.TrimLeft(text, " \t"), "--")
@@ -190,8 +197,10 @@ func parse(name, from, source string) (*file, error) {
 			return nil, err
 		}
 	}
-	defines := regexp.MustCompile(`^local (?:function ` + f.base() + `\(|` + f.base() + ` = )`)
-	if !slices.ContainsFunc(f.code, func(l line) bool { return defines.MatchString(l.text) }) {
+	defines := func(l line) bool {
+		return strings.HasPrefix(l.text, "local function "+f.base()+"(") || strings.HasPrefix(l.text, "local "+f.base()+" = ")
+	}
+	if !slices.ContainsFunc(f.code, defines) {
 		return nil, fmt.Errorf("%s: it must define %s, the name of the file", from, f.base())
 	}
 	return f, nil

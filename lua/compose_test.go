@@ -115,7 +115,7 @@ func TestAScriptContainsTheFilesThatItsCallUses(t *testing.T) {
 			if got := l.Source(test.call); got != test.want {
 				t.Errorf("Source =\n%s\nwant\n%s", got, test.want)
 			}
-			if got, want := l.calls[test.call].sha, digest(test.want); got != want {
+			if got, want := l.calls[test.call].script().sha, digest(test.want); got != want {
 				t.Errorf("sha = %s, want %s", got, want)
 			}
 		})

@@ -59,9 +59,9 @@ func (l *Library) Locate(name, message string) string {
 	}
 	return position.ReplaceAllStringFunc(message, func(found string) string {
 		m := position.FindStringSubmatch(found)
-		composed := &c.script
-		if strings.Contains(m[1], "user_function") {
-			composed = &l.whole
+		composed := &l.whole
+		if !strings.Contains(m[1], "user_function") {
+			composed = &c.script().text
 		}
 		at := composed.place(m)
 		if at == "" {

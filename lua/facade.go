@@ -1,6 +1,7 @@
 package lua
 
 import (
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -17,10 +18,9 @@ const FacadeName = "curfew"
 // library, and not two with the same files: the collector of Redis reads all of them again and
 // again, which makes small calls slower.
 type Facade struct {
-	whole   text
-	build   int
-	scripts map[string]string
-	reads   map[string]bool
+	whole text
+	build int
+	calls map[string]*call
 }
 
 var facadeOnce = sync.OnceValues(func() (*Facade, error) { return composeFacade(nil) })
@@ -44,13 +44,11 @@ func composeFacade(replace map[string]string) (*Facade, error) {
 		return nil, err
 	}
 	s := &source{fsys: files, replace: replace, read: map[string]*file{}}
-	f := &Facade{scripts: map[string]string{}, reads: map[string]bool{}}
+	f := &Facade{calls: map[string]*call{}}
 	for _, name := range names {
-		c, err := compose(s, name, o)
-		if err != nil {
+		if f.calls[path.Base(name)], err = compose(s, name, o); err != nil {
 			return nil, err
 		}
-		f.scripts[path.Base(name)], f.reads[path.Base(name)] = c.source, c.reads
 	}
 	if f.whole, err = l.withFacade(s, names); err != nil {
 		return nil, err
@@ -86,20 +84,18 @@ func (l *Library) withFacade(s *source, facades []string) (text, error) {
 func (f *Facade) Text() string { return f.whole.String() }
 
 // Names returns the names of the functions, sorted.
-func (f *Facade) Names() []string {
-	names := make([]string, 0, len(f.scripts))
-	for name := range f.scripts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (f *Facade) Names() []string { return slices.Sorted(maps.Keys(f.calls)) }
 
 // Script returns a function as a script for EVAL, or "".
-func (f *Facade) Script(name string) string { return f.scripts[name] }
+func (f *Facade) Script(name string) string {
+	if c := f.calls[name]; c != nil {
+		return c.script().source
+	}
+	return ""
+}
 
 // Reads reports whether a function writes nothing, so that FCALL_RO runs it.
-func (f *Facade) Reads(name string) bool { return f.reads[name] }
+func (f *Facade) Reads(name string) bool { return f.calls[name] != nil && f.calls[name].reads }
 
 // aCall is a line that registers a call, by the name of the library that has only the calls.
 var aCall = regexp.MustCompile(`(?m)^redis\.register_function\{function_name = "(curfew_[0-9a-f]{12})_`)

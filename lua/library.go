@@ -39,13 +39,18 @@ type Library struct {
 	refused   atomic.Int64 // until this instant, in Unix ns, calls are sent as scripts
 }
 
-// call is a file of call/: as a function of the library, and as a script.
+// call is a file of call/ or facade/: as a function of the library, and as a script.
 type call struct {
 	function string
-	script   text
-	source   string
-	sha      string
+	script   func() *script
 	reads    bool // it has the flag no-writes
+}
+
+// script is the text of a call with all that it uses.
+type script struct {
+	text
+	source string
+	sha    string
 }
 
 var loaded struct {
@@ -108,29 +113,34 @@ func filesIn(fsys fs.FS, folder string) ([]string, error) {
 	return paths, err
 }
 
-// compose returns one call, with its script.
+// compose returns one call. Its script is composed when it is first needed: a server with functions needs none.
 func compose(s *source, name string, o Options) (*call, error) {
 	all, err := s.order([]string{name})
 	if err != nil {
 		return nil, err
 	}
 	f := all[len(all)-1]
-	c := &call{reads: slices.Contains(f.flags, "no-writes")}
+	return &call{reads: slices.Contains(f.flags, "no-writes"), script: sync.OnceValue(func() *script { return composeScript(f, all, o) })}, nil
+}
+
+// composeScript returns a file and all that it uses as a script.
+func composeScript(f *file, all []*file, o Options) *script {
+	c := &script{}
 	if o.Functions { // a server with functions also accepts flags of scripts
 		shebang := "#!lua"
 		if len(f.flags) > 0 {
 			shebang += " flags=" + strings.Join(f.flags, ",")
 		}
-		c.script.add(shebang, place{f.path, 1})
+		c.add(shebang, place{f.path, 1})
 	}
-	c.script.add(noFiles, place{f.path, 1})
+	c.add(noFiles, place{f.path, 1})
 	for _, f := range all {
-		c.script.put(f)
+		c.put(f)
 	}
-	c.script.add(fmt.Sprintf("return %s(KEYS, ARGV)", inFiles(name)), place{f.path, 1})
-	c.source = c.script.String()
+	c.add(fmt.Sprintf("return %s(KEYS, ARGV)", inFiles(f.name)), place{f.path, 1})
+	c.source = c.String()
 	c.sha = digest(c.source)
-	return c, nil
+	return c
 }
 
 // composeWhole composes the library. The names of the library and its functions contain a
@@ -184,7 +194,7 @@ func (l *Library) Text() string { return l.whole.String() }
 // Source returns the text of a call as a script, "" if there is no such call.
 func (l *Library) Source(name string) string {
 	if c := l.calls[name]; c != nil {
-		return c.source
+		return c.script().source
 	}
 	return ""
 }
@@ -206,5 +216,5 @@ func (l *Library) Handle(name string) string {
 	case l.functions:
 		return c.function
 	}
-	return c.sha
+	return c.script().sha
 }

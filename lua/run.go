@@ -85,7 +85,7 @@ func (l *Library) Run(ctx context.Context, rdb redis.UniversalClient, name, key 
 // runScript runs a call as a script. The user can have the right to only one of EVALSHA and
 // EVAL. If both are refused, the next call tries functions again.
 func (l *Library) runScript(ctx context.Context, rdb redis.UniversalClient, name, key string, args []any) (any, error) {
-	c := l.calls[name]
+	c := l.calls[name].script()
 	reply, err := send(ctx, rdb, "evalsha", c.sha, key, args)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") || MayNotRun(err) {
 		reply, err = send(ctx, rdb, "eval", c.source, key, args)
@@ -93,7 +93,7 @@ func (l *Library) runScript(ctx context.Context, rdb redis.UniversalClient, name
 	if MayNotRun(err) {
 		l.refused.Store(0)
 	}
-	return reply, l.explain(name, &c.script, err)
+	return reply, l.explain(name, &c.text, err)
 }
 
 // load makes the master that holds a key load the library. It returns nil if another client

@@ -63,8 +63,8 @@ func TestEveryCallCompiles(t *testing.T) {
 		for _, name := range l.Names() {
 			sha, err := rdb.ScriptLoad(t.Context(), l.Source(name)).Result()
 			if err != nil {
-				t.Errorf("as a script: %v", l.explain(name, &l.calls[name].script, err))
-			} else if want := l.calls[name].sha; sha != want {
+				t.Errorf("as a script: %v", l.explain(name, &l.calls[name].script().text, err))
+			} else if want := l.calls[name].script().sha; sha != want {
 				t.Errorf("%s: the digest is %s, but that of Redis is %s", name, want, sha)
 			}
 		}
