@@ -104,9 +104,20 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route *route) {
 		s.answer(w, status, answer)
 	}
 	if route.Method != http.MethodGet && c.who.Name != "" {
-		s.log.Info("HTTP change", "who", c.who.Name, "method", route.Method, "route", route.Path, "namespace", r.PathValue("namespace"),
+		s.log.Info(changeLine(status), "who", c.who.Name, "method", route.Method, "route", route.Path, "namespace", r.PathValue("namespace"),
 			"task_id", c.task, "status", status, "remote", r.RemoteAddr, "ms", time.Since(start).Milliseconds())
 	}
+}
+
+// changeLine returns what the log says about a request that changes something, by its status.
+func changeLine(status int) string {
+	switch {
+	case status < 400:
+		return "HTTP change"
+	case status == http.StatusInternalServerError || status == http.StatusGatewayTimeout:
+		return "HTTP change unknown" // it may have had its effect
+	}
+	return "HTTP change refused"
 }
 
 // perform checks a request, from what costs least on, and does what it says.
@@ -138,7 +149,7 @@ func (s *Server) perform(c *call) (any, error) {
 	patient := http.NewResponseController(c.writer)
 	patient.SetReadDeadline(time.Time{}) // the client has sent all; what it sends now is the next request
 	patient.SetWriteDeadline(time.Now().Add(c.longest() + 30*time.Second))
-	ctx, done := space.watch(traced(r), c.longest())
+	ctx, done := space.watch(traced(r), c.longest(), c.route.Method != http.MethodGet)
 	defer done()
 	c.space = space
 	var err error
