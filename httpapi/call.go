@@ -104,20 +104,22 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route *route) {
 		s.answer(w, status, answer)
 	}
 	if route.Method != http.MethodGet && c.who.Name != "" {
-		s.log.Info(changeLine(status), "who", c.who.Name, "method", route.Method, "route", route.Path, "namespace", r.PathValue("namespace"),
-			"task_id", c.task, "status", status, "remote", r.RemoteAddr, "ms", time.Since(start).Milliseconds())
+		c.logChange(status, start)
 	}
 }
 
-// changeLine returns what the log says about a request that changes something, by its status.
-func changeLine(status int) string {
+// logChange logs who has made a request that changes something. One that was refused, or whose outcome is unknown, is no change.
+func (c *call) logChange(status int, start time.Time) {
+	log := c.server.log.With("who", c.who.Name, "method", c.route.Method, "route", c.route.Path, "namespace", c.request.PathValue("namespace"),
+		"task_id", c.task, "status", status, "remote", c.request.RemoteAddr, "ms", time.Since(start).Milliseconds())
 	switch {
-	case status < 400:
-		return "HTTP change"
+	case status < http.StatusBadRequest:
+		log.Info("HTTP change")
 	case status == http.StatusInternalServerError || status == http.StatusGatewayTimeout:
-		return "HTTP change unknown" // it may have had its effect
+		log.Info("HTTP change unknown") // it may have had its effect
+	default:
+		log.Info("HTTP change refused")
 	}
-	return "HTTP change refused"
 }
 
 // perform checks a request, from what costs least on, and does what it says.
