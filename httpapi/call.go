@@ -104,8 +104,21 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route *route) {
 		s.answer(w, status, answer)
 	}
 	if route.Method != http.MethodGet && c.who.Name != "" {
-		s.log.Info("HTTP change", "who", c.who.Name, "method", route.Method, "route", route.Path, "namespace", r.PathValue("namespace"),
-			"task_id", c.task, "status", status, "remote", r.RemoteAddr, "ms", time.Since(start).Milliseconds())
+		c.logChange(status, start)
+	}
+}
+
+// logChange logs who has made a request that changes something. One that was refused, or whose outcome is unknown, is no change.
+func (c *call) logChange(status int, start time.Time) {
+	log := c.server.log.With("who", c.who.Name, "method", c.route.Method, "route", c.route.Path, "namespace", c.request.PathValue("namespace"),
+		"task_id", c.task, "status", status, "remote", c.request.RemoteAddr, "ms", time.Since(start).Milliseconds())
+	switch {
+	case status < http.StatusBadRequest:
+		log.Info("HTTP change")
+	case status == http.StatusInternalServerError || status == http.StatusGatewayTimeout:
+		log.Info("HTTP change unknown") // it may have had its effect
+	default:
+		log.Info("HTTP change refused")
 	}
 }
 
@@ -138,7 +151,7 @@ func (s *Server) perform(c *call) (any, error) {
 	patient := http.NewResponseController(c.writer)
 	patient.SetReadDeadline(time.Time{}) // the client has sent all; what it sends now is the next request
 	patient.SetWriteDeadline(time.Now().Add(c.longest() + 30*time.Second))
-	ctx, done := space.watch(traced(r), c.longest())
+	ctx, done := space.watch(traced(r), c.longest(), c.route.Method != http.MethodGet)
 	defer done()
 	c.space = space
 	var err error

@@ -47,9 +47,7 @@ func (s *Server) check(ctx context.Context) string {
 }
 
 func (s *Server) tellHealth(w http.ResponseWriter, r *http.Request, bad string) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		s.answerError(w, fail(http.StatusMethodNotAllowed, "no_method", "use GET"))
+	if !s.onlyReads(w, r) {
 		return
 	}
 	if bad != "" {
@@ -59,8 +57,21 @@ func (s *Server) tellHealth(w http.ResponseWriter, r *http.Request, bad string) 
 	s.answer(w, http.StatusOK, health{"ok", "the last read of Redis was in time", time.Now()})
 }
 
+// onlyReads reports whether a request only reads, and answers it otherwise.
+func (s *Server) onlyReads(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return true
+	}
+	w.Header().Set("Allow", "GET, HEAD")
+	s.answerError(w, fail(http.StatusMethodNotAllowed, "no_method", "%q cannot be used here: use GET or HEAD", r.Method))
+	return false
+}
+
 // metrics answers /metrics to those who may read.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
+	if !s.onlyReads(w, r) {
+		return
+	}
 	if _, f := s.admit(w, r, Read); f != nil {
 		s.answerError(w, f)
 		return

@@ -3,8 +3,6 @@ package httpapi
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -164,11 +162,11 @@ func (s *Server) register() {
 }
 
 // ServeHTTP answers a request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Server) ServeHTTP(writer http.ResponseWriter, r *http.Request) {
+	w := &answering{ResponseWriter: writer}
 	defer func() {
-		if v := recover(); v != nil && v != http.ErrAbortHandler {
-			s.log.Error("HTTP request failed", "method", r.Method, "path", r.URL.Path, "error", fmt.Sprint(v))
-			s.answerError(w, failureOf(errors.New("panic")))
+		if v := recover(); v != nil {
+			s.afterPanic(w, r, v)
 		}
 	}()
 	header := w.Header()

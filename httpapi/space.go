@@ -28,29 +28,47 @@ type space struct {
 	open   *opening // under way
 
 	listens sync.Once
-	heard   atomic.Int64 // when Redis last replied to any call of the client, in ns since 1970
+	ears    ears
 }
 
 // listen notes each reply that the client of the namespace gets. Many requests at once can keep the empty call waiting for a
 // connection, although Redis replies to the others.
 func (s *space) listen(q *queue.Queue) {
-	s.listens.Do(func() { q.Client().AddHook(ears{&s.heard}) })
+	s.listens.Do(func() { q.Client().AddHook(&s.ears) })
 }
 
-// ears is a hook that notes when a reply came.
-type ears struct{ heard *atomic.Int64 }
+// ears is a hook that notes when a reply came. The zero value has heard nothing.
+type ears struct {
+	heard   moment // any reply
+	refused moment // Redis refused a write, because it is a replica
+	unable  moment // Redis refused a read too: it loads its data, or has lost its master
+}
 
-func (e ears) note(err error) {
-	if err == nil || lua.Raised(err) || errors.Is(err, redis.Nil) {
-		e.heard.Store(time.Now().UnixNano())
+// moment is an instant that goroutines share.
+type moment struct{ ns atomic.Int64 }
+
+func (m *moment) now() { m.ns.Store(time.Now().UnixNano()) }
+
+// within reports whether it was less than d ago.
+func (m *moment) within(d time.Duration) bool { return time.Since(time.Unix(0, m.ns.Load())) < d }
+
+func (e *ears) note(err error) {
+	switch {
+	case redis.HasErrorPrefix(err, "LOADING"), redis.HasErrorPrefix(err, "MASTERDOWN"), redis.HasErrorPrefix(err, "CLUSTERDOWN"):
+		e.unable.now()
+	case redis.HasErrorPrefix(err, "READONLY"):
+		e.refused.now()
+		e.heard.now() // it can be read
+	case err == nil || lua.Raised(err) || errors.Is(err, redis.Nil):
+		e.heard.now()
 	}
 }
 
 // DialHook changes nothing.
-func (e ears) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (e *ears) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook notes the reply to a command.
-func (e ears) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (e *ears) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
 		e.note(err)
@@ -59,7 +77,7 @@ func (e ears) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 // ProcessPipelineHook notes the replies to several commands.
-func (e ears) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (e *ears) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		err := next(ctx, cmds)
 		e.note(err)
@@ -126,7 +144,7 @@ func (s *space) answers(ctx context.Context) error {
 	switch {
 	case !silent:
 		return err
-	case time.Since(time.Unix(0, s.heard.Load())) < s.server.config.Silence: // other requests got replies
+	case s.ears.heard.within(s.server.config.Silence) && !s.ears.unable.within(s.server.config.Silence): // other requests got replies
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -135,12 +153,13 @@ func (s *space) answers(ctx context.Context) error {
 }
 
 // watch returns a context for a request, which ends with errAway when Redis is silent, and with errTooLong when the request takes
-// longer than most. A long answer is no silence: while requests are under way, an empty call is made again and again.
-func (s *space) watch(ctx context.Context, most time.Duration) (_ context.Context, done func()) {
+// longer than most. A long answer is no silence: while requests are under way, an empty call is made again and again. A request that
+// changes something also ends with errAway while Redis refuses writes, so that it need not wait until there is another master.
+func (s *space) watch(ctx context.Context, most time.Duration, changes bool) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	// With a deadline, the calls of Redis return at once when the context ends.
 	ctx, stop := context.WithTimeoutCause(ctx, most, errTooLong)
-	leave := s.pulse.join(s, cancel)
+	leave := s.pulse.join(s, watcher{cancel, changes})
 	return ctx, func() {
 		leave()
 		stop()
@@ -152,20 +171,26 @@ func (s *space) watch(ctx context.Context, most time.Duration) (_ context.Contex
 type pulse struct {
 	mu      sync.Mutex
 	next    int
-	waiting map[int]context.CancelCauseFunc
+	waiting map[int]watcher
 	runs    bool
 }
 
+// watcher is a request that is under way.
+type watcher struct {
+	away    context.CancelCauseFunc
+	changes bool
+}
+
 // join calls away when Redis is silent, until leave.
-func (p *pulse) join(s *space, away context.CancelCauseFunc) (leave func()) {
+func (p *pulse) join(s *space, w watcher) (leave func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.waiting == nil {
-		p.waiting = map[int]context.CancelCauseFunc{}
+		p.waiting = map[int]watcher{}
 	}
 	p.next++
 	mine := p.next
-	p.waiting[mine] = away
+	p.waiting[mine] = w
 	if !p.runs {
 		p.runs = true
 		go p.run(s)
@@ -192,12 +217,16 @@ func (p *pulse) run(s *space) {
 		}
 		p.mu.Unlock()
 		err := s.answers(context.Background())
-		if !errors.Is(err, errAway) && !errors.Is(err, refusal.ErrUnavailable) && !errors.Is(err, refusal.ErrUnknown) {
+		silent := errors.Is(err, errAway) || errors.Is(err, refusal.ErrUnavailable) || errors.Is(err, refusal.ErrUnknown)
+		refuses := s.ears.refused.within(s.server.config.Silence)
+		if !silent && !refuses {
 			continue
 		}
 		p.mu.Lock()
-		for _, away := range p.waiting {
-			away(errAway)
+		for _, w := range p.waiting {
+			if silent || w.changes {
+				w.away(errAway)
+			}
 		}
 		p.mu.Unlock()
 	}

@@ -57,7 +57,25 @@ func newStage(t *testing.T, config Config) *stage {
 
 func newStageOn(t *testing.T, rdb redis.UniversalClient, namespace string, config Config) *stage {
 	t.Helper()
-	s := &stage{t: t, log: &logged{}, q: queuetest.Open(t, rdb, queue.Config{Namespace: namespace})}
+	return stageOf(t, queuetest.Open(t, rdb, queue.Config{Namespace: namespace}), config)
+}
+
+// newStageOf is newStage with a namespace that is opened as of says.
+func newStageOf(t *testing.T, of queue.Config, config Config) *stage {
+	t.Helper()
+	of.Namespace = redistest.Namespace(t)
+	return stageOf(t, queuetest.Open(t, redistest.Shared(t).Client(t), of), config)
+}
+
+// another starts a second Server over the same namespace.
+func (s *stage) another(config Config) *stage {
+	s.t.Helper()
+	return stageOf(s.t, s.q, config)
+}
+
+func stageOf(t *testing.T, q *queue.Queue, config Config) *stage {
+	t.Helper()
+	s := &stage{t: t, log: &logged{}, q: q}
 	config.Queues = []*queue.Queue{s.q}
 	config.Public = config.Auth == nil
 	config.Logger = slog.New(slog.NewTextHandler(s.log, nil))

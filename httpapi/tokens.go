@@ -29,7 +29,7 @@ func Tokens(path string, logger *slog.Logger) (Authenticator, error) {
 		return nil, err
 	}
 	return func(r *http.Request) (Identity, bool) {
-		token, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		token, is := bearer(r)
 		if !is {
 			return Identity{}, false
 		}
@@ -43,6 +43,16 @@ func Tokens(path string, logger *slog.Logger) (Authenticator, error) {
 		}
 		return who, known
 	}, nil
+}
+
+// bearer returns the token of a request. Of two headers nobody can say which one counts, so then there is none.
+func bearer(r *http.Request) (token string, is bool) {
+	given := r.Header.Values("Authorization")
+	if len(given) != 1 {
+		return "", false
+	}
+	scheme, token, is := strings.Cut(given[0], " ")
+	return token, is && strings.EqualFold(scheme, "Bearer")
 }
 
 type token struct {
@@ -156,7 +166,7 @@ var nobody = sync.OnceValue(func() []byte {
 
 func (b *basic) identify(r *http.Request) (Identity, bool) {
 	name, secret, is := r.BasicAuth()
-	if !is || len(secret) > 72 { // the most that bcrypt reads
+	if !is || len(r.Header.Values("Authorization")) != 1 || len(secret) > 72 { // the most that bcrypt reads
 		return Identity{}, false
 	}
 	known, exists := b.file.get()[name]
@@ -232,6 +242,7 @@ type watched[T any] struct {
 	value  T
 	seen   os.FileInfo
 	looked time.Time
+	fault  string // of the last look, so that it is logged once
 }
 
 // lookAgain is how often a file is looked at.
@@ -253,8 +264,13 @@ func (w *watched[T]) get() T {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if time.Since(w.looked) > lookAgain {
-		if err := w.reload(); err != nil {
+		err := w.reload()
+		if err != nil && err.Error() != w.fault {
 			w.logger.Error("Cannot read the file of clients again: the clients of before stay", "file", w.path, "error", err)
+		}
+		w.fault = ""
+		if err != nil {
+			w.fault = err.Error()
 		}
 	}
 	return w.value
@@ -269,7 +285,7 @@ func (w *watched[T]) reload() error {
 		}
 		return nil // it is being replaced
 	}
-	if w.seen != nil && info.ModTime().Equal(w.seen.ModTime()) && info.Size() == w.seen.Size() && os.SameFile(info, w.seen) {
+	if w.seen != nil && info.ModTime().Equal(w.seen.ModTime()) && info.Size() == w.seen.Size() && info.Mode() == w.seen.Mode() && os.SameFile(info, w.seen) {
 		return nil
 	}
 	w.seen = info

@@ -1,0 +1,78 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A handler that panics is answered with 500. If it has begun to answer, the connection ends, and the client sees that the answer is
+// not whole. http.ErrAbortHandler reaches the server, which knows it.
+func TestAPanicIsNotASecondAnswer(t *testing.T) {
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.RawQuery {
+		case "half":
+			io.WriteString(w, strings.Repeat("x", 10_000))
+			panic("after a half")
+		case "abort":
+			panic(http.ErrAbortHandler)
+		}
+		panic("at once")
+	}
+	s := newStage(t, Config{Metrics: http.HandlerFunc(handler)})
+	if a := s.want(500, "GET", "/metrics", ""); a.word() != "internal" || strings.Contains(a.body, "at once") {
+		t.Errorf("a panic: %s", a.body)
+	}
+	if _, err := s.web.Client().Get(s.web.URL + "/metrics?abort"); err == nil {
+		t.Error("http.ErrAbortHandler is answered")
+	}
+	response, err := s.web.Client().Get(s.web.URL + "/metrics?half")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if text, err := io.ReadAll(response.Body); !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(string(text), "error") {
+		t.Errorf("half an answer ends with %v: %.40s", err, text[max(0, len(text)-40):])
+	}
+	if text := s.log.String(); !strings.Contains(text, "at once") || !strings.Contains(text, "after a half") || strings.Contains(text, "superfluous") {
+		t.Errorf("the log is %s", text)
+	}
+	if a := s.want(405, "POST", "/metrics", ""); a.header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("POST /metrics allows %s", a.header.Get("Allow"))
+	}
+}
+
+// A wait is answered although it is longer than the server usually lets an answer take.
+func TestALongWaitIsAnswered(t *testing.T) {
+	s := newStage(t, Config{MaxWait: 10 * time.Minute})
+	s.web.Config.WriteTimeout = 100 * time.Millisecond // of connections that begin now
+	id := s.enqueue("k", "mail")
+	start := time.Now()
+	a := s.want(202, "GET", "tasks/"+id+"/result?wait=400ms", "")
+	if time.Since(start) < 400*time.Millisecond {
+		t.Errorf("the request has not waited: %s", a.body)
+	}
+	s.want(400, "GET", "tasks/"+id+"/result?wait=11m", "")
+}
+
+// Many addresses take a bounded memory.
+func TestTheRatesOfManyClientsAreBounded(t *testing.T) {
+	r := newRates(1, 2)
+	for i := range 3 * mostBuckets {
+		if f := r.take("address " + strconv.Itoa(i)); f != nil {
+			t.Fatalf("client %d is refused: %v", i, f)
+		}
+		if len(r.buckets) > mostBuckets {
+			t.Fatalf("%d clients are kept", len(r.buckets))
+		}
+	}
+	r.take("one")
+	r.take("one")
+	if f := r.take("one"); f == nil || f.status != 429 || f.after <= 0 {
+		t.Errorf("a third request at once: %v", f)
+	}
+}
