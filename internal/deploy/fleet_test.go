@@ -91,7 +91,7 @@ func quick(slow []alert, by time.Duration) (alerts []alert) {
 	return alerts
 }
 
-// watcher is a Prometheus that scrapes exporters each second, with rules whose times are divided by 10.
+// watcher is a Prometheus that scrapes exporters each three seconds, since a server gives up a read of Redis after two, with rules whose times are divided by 10.
 type watcher struct {
 	*testing.T
 	addr string
@@ -105,7 +105,7 @@ func watch(t *testing.T, exporters ...string) *watcher {
 		t.Fatal(err)
 	}
 	targets, _ := json.Marshal(exporters)
-	config := fmt.Sprintf("global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 500ms}\nrule_files: [rules.yml]\n"+
+	config := fmt.Sprintf("global: {scrape_interval: 3s, scrape_timeout: 3s, evaluation_interval: 500ms}\nrule_files: [rules.yml]\n"+
 		"scrape_configs: [{job_name: curfew, static_configs: [{targets: %s}]}]\n", targets)
 	for name, content := range map[string]string{"rules.yml": text, "prometheus.yml": config} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
