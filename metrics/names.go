@@ -52,7 +52,7 @@ var table = []Metric{
 	{"wait_wakeups_total", Counter, FromNamespace, []string{"mode", "reason"}, "Agents that were woken, by the mode of their wait and the reason of its end"},
 	{"wait_wake_lag_seconds", Histogram, FromNamespace, []string{"mode", "reason"}, "How long after the instant that decided a wait its agent was put in line"},
 	{"waits_open", Gauge, FromNamespace, []string{"mode"}, "Agents that wait"},
-	{"waits_unbounded", Gauge, FromNamespace, []string{"mode"}, "Agents that wait without a limit of the wait and without a deadline"},
+	{"waits_unbounded", Gauge, FromNamespace, []string{"mode"}, "Agents whose wait nothing ends but its members: it has no limit, and the agent has no limit of its attempt and no deadline, its own or an owner's"},
 	{"tasks", Gauge, FromNamespace, []string{"queue", "status"}, "Tasks that are ready, running or waiting, and failed or cancelled tasks that are still kept (dead)"},
 	{"tasks_delayed", Gauge, FromNamespace, nil, "Tasks that wait for their start"},
 	{"queue_paused", Gauge, FromNamespace, []string{"queue"}, "1 if the queue is paused"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -40,6 +41,9 @@ type clientLog struct{ logger *slog.Logger }
 func (l clientLog) Printf(ctx context.Context, format string, args ...any) {
 	if l.logger.Enabled(ctx, slog.LevelDebug) {
 		text := fmt.Sprintf(format, args...)
-		l.logger.DebugContext(ctx, text[:min(len(text), maxClientLine)], "client", "go-redis")
+		if len(text) > maxClientLine {
+			text = strings.ToValidUTF8(text[:maxClientLine], "")
+		}
+		l.logger.DebugContext(ctx, text, "client", "go-redis")
 	}
 }

@@ -33,8 +33,8 @@ type Stats struct {
 type OpenWaits struct {
 	Mode  Mode
 	Count int64
-	// Unbounded is how many of them wait without a limit of the wait and without a deadline, their own or that of an
-	// owner. If their members never end, these agents wait until somebody cancels them.
+	// Unbounded is how many of them wait without a limit of the wait, without a limit of their attempt, and without a
+	// deadline, their own or that of an owner. If their members never end, these agents wait until somebody cancels them.
 	Unbounded int64
 }
 

@@ -72,7 +72,7 @@ func (p *partition) start(r *request, claims []queue.Claim, received time.Time) 
 		case w.stopping.Load(), len(started) == r.slots:
 			a = giveBack(p, c, 0, "")
 		case handle == nil:
-			w.logUnknownKind(c)
+			w.logUnknownKind(w.id, c)
 			a = giveBack(p, c, unknownKindDelay, noHandler)
 		default:
 			a = newAttempt(w.root, p, w.id, handle, c, received)
@@ -98,7 +98,7 @@ func newAttempt(root context.Context, p *partition, worker string, handle Handle
 
 // giveBack makes a finished attempt that never runs: its outcome gives the task back, and says why.
 func giveBack(p *partition, c *queue.Claim, delay time.Duration, why string) *attempt {
-	return &attempt{partition: p, claim: *c, finished: true,
+	return &attempt{partition: p, worker: p.w.id, claim: *c, finished: true,
 		outcome: queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Release, Delay: delay, Error: why}}
 }
 
@@ -269,7 +269,7 @@ func (a *attempt) settled(v queue.Verdict) {
 	switch {
 	case !v.Accepted():
 		w.counts.refused.Add(1)
-		about := []any{"task_id", a.claim.ID, "queue", a.claim.Queue, "kind", a.claim.Kind,
+		about := []any{"task_id", a.claim.ID, "queue", a.claim.Queue, "kind", a.claim.Kind, "worker", a.worker,
 			"verb", string(a.outcome.Verb), "verdict", v.Word, "status", string(v.Status), "why", v.Why}
 		if v.Why != "" {
 			w.log.Warn("An outcome was refused", about...)

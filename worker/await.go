@@ -20,8 +20,10 @@ func (p *partition) await() {
 		if d, ok := p.startAwait(); ok {
 			var err error
 			token, err = line.Await(ctx, d)
-			if err != nil && ctx.Err() == nil {
-				p.w.callFailed(p.number, "Waiting for work failed; the worker tries again", err)
+			if err == nil {
+				p.callWorked(awaits)
+			} else if ctx.Err() == nil {
+				p.callFailed(awaits, "Waiting for work failed; the worker tries again", err)
 			}
 		} else {
 			// This worker must not take a wake token now: another worker must get it. The fetch

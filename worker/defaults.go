@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/lasting"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -54,18 +55,24 @@ func (w *Worker) DefineKinds(ctx context.Context) error {
 // defineKindsPatiently is DefineKinds for Run: it tries again while Redis is away. When ctx ends it
 // returns nil, since that is no error of Run.
 func (w *Worker) defineKindsPatiently(ctx context.Context) error {
+	var trouble lasting.Trouble
 	for delay := time.Duration(0); ; {
 		err := w.DefineKinds(ctx)
 		switch {
-		case err == nil, errors.Is(err, refusal.ErrInvalid):
+		case err == nil:
+			if log, lasted := trouble.Over(); log {
+				w.log.Info("The defaults of kinds are stored", "worker", w.id, "lasted_ms", lasted.Milliseconds())
+			}
+			return nil
+		case errors.Is(err, refusal.ErrInvalid):
 			return err
 		case ctx.Err() != nil:
 			return nil
 		case !errors.Is(err, refusal.ErrUnavailable) && !errors.Is(err, refusal.ErrUnknown):
 			return err
 		}
-		if w.errorLog.allow("defaults") {
-			w.log.Error("The defaults of kinds could not be stored; the worker tries again", "error", err)
+		if log, unlogged := trouble.Failed(); log {
+			w.log.Error("The defaults of kinds could not be stored; the worker tries again", "worker", w.id, "error", err, "not_logged_before", unlogged)
 		}
 		delay = longer(delay)
 		sleep(ctx, delay)

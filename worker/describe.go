@@ -76,8 +76,10 @@ func (p *partition) sendDescription() {
 		changed = state != p.w.state()
 		p.describing = changed
 		p.mu.Unlock()
-		if err != nil {
-			p.w.callFailed(p.number, "The worker could not store its description; it tries again after the next heartbeat", err)
+		if err == nil {
+			p.callWorked(descriptions)
+		} else {
+			p.callFailed(descriptions, "The worker could not store its description; it tries again after the next heartbeat", err)
 		}
 	}
 }
@@ -86,7 +88,7 @@ func (p *partition) sendDescription() {
 func (w *Worker) stopRequested() {
 	if !w.stopping.Load() {
 		w.endOnce.Do(func() {
-			w.log.Info("A stop of the worker was requested: it takes no more tasks and waits for its handlers")
+			w.log.Info("A stop of the worker was requested: it takes no more tasks and waits for its handlers", "worker", w.id)
 			w.end()
 		})
 	}

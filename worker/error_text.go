@@ -6,7 +6,10 @@ import (
 	"strings"
 )
 
-const maxText = 16 << 10 // bytes of an error's text
+const (
+	maxText  = 16 << 10 // bytes of an error's text
+	maxStack = 8 << 10  // bytes of a stack in the log
+)
 
 var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit, or FailNow of a test) instead of returning")
 
@@ -14,7 +17,8 @@ var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit, or 
 // task's error may be shown to people who must not see how the program is built.
 func (a *attempt) panicked(v any, stack []byte) error {
 	err := fmt.Errorf("panic: %v", v)
-	a.partition.w.log.Error("A handler panicked", "queue", a.claim.Queue, "kind", a.claim.Kind, "task_id", a.claim.ID, "error", err, "stack", string(stack))
+	a.partition.w.log.Error("A handler panicked", "queue", a.claim.Queue, "kind", a.claim.Kind, "task_id", a.claim.ID, "worker", a.worker, "error", errorText(err, maxText),
+		"stack", strings.ToValidUTF8(string(stack[:min(len(stack), maxStack)]), ""))
 	return err
 }
 

@@ -22,10 +22,11 @@ func (p *partition) heartbeats() {
 				w.fail(err)
 				return
 			}
-			w.callFailed(p.number, "A heartbeat failed; the worker tries again", err)
+			p.callFailed(heartbeats, "A heartbeat failed; the worker tries again", err)
 			sleep(w.callCtx, p.failed())
 			continue
 		}
+		p.callWorked(heartbeats)
 		if first && !w.stopping.Load() {
 			p.startFetching(false)
 		}
@@ -128,7 +129,7 @@ func (w *Worker) endLeases(ctx context.Context) {
 			_, known := p.claims()
 			if _, err := w.q.Attempts().Heartbeat(ctx, p.number, w.id, 0, known, nil); err != nil {
 				w.log.Warn("The worker could not end its lease: its claims are given back when the lease expires",
-					"partition", p.number, "error", err)
+					"worker", w.id, "partition", p.number, "error", err)
 			}
 		})
 	}

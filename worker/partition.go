@@ -23,7 +23,8 @@ type partition struct {
 	senders    int                   // goroutines that send requests
 	closed     bool                  // Run has given up the handlers that still run
 	sendSingly int                   // how many of the next outcomes to send one by one, since Redis has refused a request
-	retryDelay time.Duration         // how long to wait after the last failure; 0 after a success
+	trouble    trouble
+	retryDelay time.Duration // how long to wait after the last failure; 0 after a success
 
 	// Fetching, see fetch.go.
 	fetching     bool    // the partition may have tasks: fetch until it has none

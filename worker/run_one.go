@@ -109,7 +109,7 @@ func (o *runOne) fetch(ctx context.Context, queues []string) (*queue.Claim, erro
 		if err != nil {
 			return nil, err
 		}
-		o.w.logKeys(n, reply.Errors)
+		o.w.logKeys(o.id, n, reply.Errors)
 		if len(reply.Claims) > 0 {
 			return &reply.Claims[0], nil
 		}
@@ -119,8 +119,10 @@ func (o *runOne) fetch(ctx context.Context, queues []string) (*queue.Claim, erro
 
 // giveBack gives back a task whose kind has no handler here.
 func (o *runOne) giveBack(claim *queue.Claim, kinds []string) error {
-	o.w.logUnknownKind(claim)
-	_, err := o.settle(giveBack(newPartition(o.w, claim.Partition), claim, unknownKindDelay, noHandler))
+	o.w.logUnknownKind(o.id, claim)
+	a := giveBack(newPartition(o.w, claim.Partition), claim, unknownKindDelay, noHandler)
+	a.worker = o.id // and not the id of Run
+	_, err := o.settle(a)
 	return errors.Join(fmt.Errorf("worker: task %s has kind %q, and only these kinds have a handler here: %s; register one with worker.Handle",
 		claim.ID, claim.Kind, strings.Join(kinds, ", ")), err)
 }
@@ -160,7 +162,7 @@ func (o *runOne) settle(a *attempt) (queue.Verdict, error) {
 		a.traceReport(sent, queue.Verdict{}, err)
 		return queue.Verdict{}, err
 	}
-	o.w.logKeys(a.claim.Partition, reply.Errors)
+	o.w.logKeys(o.id, a.claim.Partition, reply.Errors)
 	a.traceReport(sent, reply.Verdicts[0], nil)
 	a.partition.mu.Lock()
 	defer a.partition.mu.Unlock()
@@ -206,7 +208,7 @@ func (o *runOne) heartbeat(a *attempt) []queue.Stop {
 	if err == nil {
 		a.progress.markSent(held.Progress)
 	} else {
-		o.w.logError(a.claim.Partition, "A heartbeat failed", err)
+		o.w.logError(o.id, a.claim.Partition, "A heartbeat failed", err)
 	}
 	return stops
 }
@@ -217,7 +219,7 @@ func (o *runOne) endLeases() {
 	defer cancel()
 	for _, n := range o.leased {
 		if _, err := o.w.q.Attempts().Heartbeat(ctx, n, o.id, 0, 1, nil); err != nil {
-			o.w.logError(n, "RunOne could not end its lease", err)
+			o.w.logError(o.id, n, "RunOne could not end its lease", err)
 		}
 	}
 }

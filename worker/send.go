@@ -87,7 +87,8 @@ func (p *partition) handleReply(r *request, reply *queue.Reply) {
 	for _, a := range started {
 		go a.run()
 	}
-	p.w.logKeys(p.number, reply.Errors)
+	p.callWorked(requests)
+	p.w.logKeys(p.w.id, p.number, reply.Errors)
 }
 
 // handleError keeps or drops the outcomes of a request that failed, and returns how long
@@ -111,7 +112,7 @@ func (p *partition) handleError(r *request, err error) time.Duration {
 		a.traceReport(r.sent, queue.Verdict{}, err)
 	}
 	p.w.counts.dropped.Add(int64(len(dropped)))
-	p.w.callFailed(p.number, "A request to Redis failed; the worker tries again", err,
+	p.callFailed(requests, "A request to Redis failed; the worker tries again", err,
 		"outcomes_kept", len(kept), "outcomes_dropped", len(dropped))
 	return delay
 }

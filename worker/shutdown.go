@@ -27,7 +27,7 @@ func (w *Worker) drain(cancelRoot context.CancelCauseFunc) error {
 		return failed
 	}
 	if n := w.counts.running.Load(); n > 0 {
-		w.log.Warn("Handlers ignore the end of their context: Run no longer waits for them, and their tasks are given back", "handlers", n)
+		w.log.Warn("Handlers ignore the end of their context: Run no longer waits for them, and their tasks are given back", "worker", w.id, "handlers", n)
 	}
 	_, failed := w.waitUntil(reportTimeout, w.reported)
 	return failed

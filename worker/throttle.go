@@ -10,29 +10,45 @@ import (
 // can be any number of them.
 const maxThrottled = 100
 
-// throttle allows something once in every interval, separately for each name.
+// mostThrottled is the longest interval of a throttle.
+const mostThrottled = time.Hour
+
+// throttle allows something once in an interval, separately for each name. The interval doubles up to mostThrottled while
+// the name comes at least once in each.
 type throttle struct {
 	every time.Duration
 	mu    sync.Mutex
-	last  map[string]time.Time
+	names map[string]*interval
+}
+
+// interval is the interval of a name.
+type interval struct {
+	from, seen time.Time // when it began, and when the name last came
+	span       time.Duration
 }
 
 func (t *throttle) allow(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
-	if last, ok := t.last[name]; ok && now.Sub(last) < t.every {
+	i, known := t.names[name]
+	switch {
+	case known && now.Sub(i.from) < i.span:
+		i.seen = now
 		return false
+	case known && now.Sub(i.seen) < t.every: // it lasts
+		*i = interval{now, now, min(2*i.span, mostThrottled)}
+		return true
 	}
-	if len(t.last) >= maxThrottled {
-		maps.DeleteFunc(t.last, func(_ string, last time.Time) bool { return now.Sub(last) >= t.every })
-		if len(t.last) >= maxThrottled {
+	if !known && len(t.names) >= maxThrottled {
+		maps.DeleteFunc(t.names, func(_ string, i *interval) bool { return now.Sub(i.from) >= i.span })
+		if len(t.names) >= maxThrottled {
 			return false
 		}
 	}
-	if t.last == nil {
-		t.last = map[string]time.Time{}
+	if t.names == nil {
+		t.names = map[string]*interval{}
 	}
-	t.last[name] = now
+	t.names[name] = &interval{now, now, t.every}
 	return true
 }

@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"time"
 
+	"github.com/curfew-dev/curfew/internal/lasting"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -19,7 +19,7 @@ type Worker struct {
 	log      *slog.Logger
 	counts   counts
 	kindLog  throttle // of kinds without a handler, by kind
-	errorLog throttle // of failed calls to Redis, by partition, or for the defaults of kinds
+	errorLog throttle // of errors without an end, by partition
 
 	mu         sync.Mutex // guards what is registered before Run
 	ran        bool
@@ -51,7 +51,7 @@ func New(q *queue.Queue, config Config) *Worker {
 	return &Worker{
 		q: q, config: config, id: newID(config.Name), log: config.Logger,
 		registered: map[string]Handler{}, defaults: map[string]queue.Defaults{}, drainSteps: make(chan struct{}, 1), failed: make(chan error, 1),
-		kindLog: throttle{every: time.Minute}, errorLog: throttle{every: time.Minute},
+		kindLog: throttle{every: lasting.Reminder}, errorLog: throttle{every: lasting.Reminder},
 	}
 }
 

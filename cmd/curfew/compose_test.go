@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -308,6 +310,46 @@ func (c *composed) run(args ...string) (code int, out, errs string) {
 	return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
 }
 
+// exports starts the service that Prometheus scrapes, at a port of this machine, and checks that it shows what the workers did.
+func (c *composed) exports(t *testing.T) {
+	t.Helper()
+	args := slices.Clone(c.file.Services["exporter"].Command)
+	at := slices.Index(args, "0.0.0.0:7420")
+	if at < 0 {
+		t.Fatalf("the exporter has the arguments %q, want it to listen at 0.0.0.0:7420", args)
+	}
+	args[at] = "0.0.0.0:0"
+	log := &lockedBuffer{}
+	cmd := c.command("exporter", args...)
+	cmd.Stderr = log
+	child, err := redisproc.Spawn(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(child.Kill)
+	port := regexp.MustCompile(`url=http://\S+:(\d+)`)
+	await.Until(t, "the exporter listens", func() bool { return port.MatchString(log.String()) })
+	r, err := http.NewRequest("GET", "http://127.0.0.1:"+port.FindStringSubmatch(log.String())[1]+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = "exporter:7420" // as Prometheus asks
+	var text string
+	await.Until(t, "the exporter shows the tasks that ended", func() bool {
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return false
+		}
+		defer response.Body.Close()
+		body, _ := io.ReadAll(response.Body)
+		text = string(body)
+		return response.StatusCode == 200 && regexp.MustCompile(`curfew_tasks_finished_total{kind="shout",namespace="demo".*status="COMPLETED"} 10\n`).MatchString(text)
+	})
+	if !strings.Contains(text, `curfew_up{namespace="demo"} 1`) {
+		t.Errorf("the exporter shows %.500s", text)
+	}
+}
+
 func TestTheServicesOfTheComposeFileWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it links the program")
@@ -343,6 +385,7 @@ func TestTheServicesOfTheComposeFileWork(t *testing.T) {
 	}
 	reapers[0].Kill()
 	shout()
+	c.exports(t)
 	began := time.Now()
 	if code, _, errs := c.run("enqueue", "nobody", `1`, "--timeout", "200ms", "--wait"); code != app.ExitTimedOut || time.Since(began) > 20*time.Second {
 		t.Errorf("a task that nobody takes: exit %d, %q after %v", code, errs, time.Since(began))

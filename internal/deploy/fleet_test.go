@@ -2,10 +2,8 @@ package deploy
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -19,44 +17,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/go-redis/v9"
-
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redisproc"
 	"github.com/curfew-dev/curfew/internal/redistest"
-	"github.com/curfew-dev/curfew/metrics"
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// exporterOf is the environment variable that makes this test binary an exporter of the Redis at an address.
-const exporterOf = "CURFEW_TEST_EXPORTER_OF"
-
-func TestMain(m *testing.M) {
-	if addr := os.Getenv(exporterOf); addr != "" {
-		fmt.Fprintln(os.Stderr, export(addr))
-		os.Exit(1)
-	}
-	redistest.Main(m)
-}
-
-// export serves the metrics of the namespace shop. It prints its address.
-func export(addr string) error {
-	q, err := queue.Open(context.Background(), redis.NewClient(&redis.Options{Addr: addr}), queue.Config{Namespace: "shop", Access: queue.AccessRead})
-	if err != nil {
-		return err
-	}
-	registry := prometheus.NewRegistry()
-	config := metrics.Config{CacheFor: 50 * time.Millisecond, Timeout: 500 * time.Millisecond}
-	registry.MustRegister(metrics.NewNamespace(q, config), metrics.NewProcess(q, config))
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(os.Stderr, "Listening on address=%s\n", listener.Addr())
-	return http.Serve(listener, metrics.Handler(registry))
-}
+func TestMain(m *testing.M) { redistest.Main(m) }
 
 // log is what a process writes to stderr.
 type log struct {
@@ -123,7 +91,7 @@ func quick(slow []alert, by time.Duration) (alerts []alert) {
 	return alerts
 }
 
-// watcher is a Prometheus that scrapes exporters each second, with rules whose times are divided by 10.
+// watcher is a Prometheus that scrapes exporters each three seconds, since a server gives up a read of Redis after two, with rules whose times are divided by 10.
 type watcher struct {
 	*testing.T
 	addr string
@@ -137,7 +105,7 @@ func watch(t *testing.T, exporters ...string) *watcher {
 		t.Fatal(err)
 	}
 	targets, _ := json.Marshal(exporters)
-	config := fmt.Sprintf("global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 500ms}\nrule_files: [rules.yml]\n"+
+	config := fmt.Sprintf("global: {scrape_interval: 3s, scrape_timeout: 3s, evaluation_interval: 500ms}\nrule_files: [rules.yml]\n"+
 		"scrape_configs: [{job_name: curfew, static_configs: [{targets: %s}]}]\n", targets)
 	for name, content := range map[string]string{"rules.yml": text, "prometheus.yml": config} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
@@ -226,7 +194,7 @@ func (w *watcher) awaitQuiet(long time.Duration, names ...string) {
 	}
 }
 
-// A real Prometheus watches a fleet of processes by two exporters. It finds the timeouts that happened, pages when no reaper
+// A real Prometheus watches a fleet of processes by two servers, `curfew serve`. It finds the timeouts that happened, pages when no reaper
 // runs any more, and stops when one runs again.
 func TestPrometheusSeesWhatHappensToAFleet(t *testing.T) {
 	if os.Getenv("CURFEW_DOORS") != "1" {
@@ -254,9 +222,8 @@ func TestPrometheusSeesWhatHappensToAFleet(t *testing.T) {
 	var exporters []string
 	var processes []*redisproc.Child
 	for range 2 {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), exporterOf+"="+server.Addr)
-		child, addr := listening(t, cmd)
+		child, said := spawn(t, run("serve", "--listen", "127.0.0.1:0"), "The server runs")
+		addr := regexp.MustCompile(`url=http://([^/\s]+)`).FindStringSubmatch(said.String())[1]
 		processes, exporters = append(processes, child), append(exporters, addr)
 	}
 	w := watch(t, exporters...)
@@ -264,14 +231,20 @@ func TestPrometheusSeesWhatHappensToAFleet(t *testing.T) {
 	// Before the first timeout, so that Prometheus sees the counters rise.
 	w.awaitValue("sum(up)", 2)
 	const late, done = 20, 5
-	for range late {
+	report := func() {
 		queuetest.Enqueue(t, q, queue.Task{Kind: "report", Queue: "idle", Timeout: 100 * time.Millisecond})
+	}
+	report() // Prometheus must have seen a counter once before it can see an increase of it
+	w.awaitValue("sum("+once("curfew_task_timeouts_total")+")", 1)
+	for range late - 1 {
+		report()
 	}
 	for range done {
 		queuetest.Enqueue(t, q, queue.Task{Kind: "shout", Payload: []byte("x"), Timeout: time.Hour})
 	}
 	timeouts, ended := once("curfew_task_timeouts_total"), once("curfew_tasks_finished_total")
 	w.awaitValue("sum("+timeouts+")", late)
+	w.awaitValue(`sum(max by (queue, kind, type, policy) (increase(curfew_task_timeouts_total{queue="idle",kind="report",type="execution"}[1m]))) > bool 0`, 1)
 	w.awaitValue(`sum(max by (queue, kind, status, reason) (curfew_tasks_finished_total{status="COMPLETED",kind="shout"}))`, done)
 	w.awaitValue("sum("+ended+")", late+done)
 	w.awaitValue("sum(curfew_task_timeouts_total)", 2*late) // both exporters have all of them: a sum over exporters is wrong

@@ -134,5 +134,5 @@ func logFailure(ctx context.Context, log *slog.Logger, err error) {
 		return
 	}
 	job := worker.Info(ctx)
-	log.Warn("An attempt failed", "task_id", job.ID, "kind", job.Kind, "attempt", job.Attempt, "error", err)
+	log.Warn("An attempt failed", "task_id", job.ID, "queue", job.Queue, "kind", job.Kind, "worker", job.Worker, "attempt", job.Attempt, "error", err)
 }

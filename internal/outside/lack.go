@@ -26,6 +26,6 @@ func lacks(err error) bool {
 func giveBack(ctx context.Context, log *slog.Logger, what string, err error) error {
 	info := worker.Info(ctx)
 	log.Error("An attempt lacks files, processes or memory, and its task is given back: raise the limits, or lower --concurrency",
-		"task_id", info.ID, "queue", info.Queue, "kind", info.Kind, "error", fmt.Errorf("%s now: %w", what, err))
+		"task_id", info.ID, "queue", info.Queue, "kind", info.Kind, "worker", info.Worker, "error", fmt.Errorf("%s now: %w", what, err))
 	return worker.Release(shortage)
 }

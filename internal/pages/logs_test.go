@@ -25,7 +25,7 @@ var levels = map[string]struct {
 	level string
 	keys  []string
 }{"Debug": {level: "DEBUG"}, "Info": {level: "INFO"}, "Warn": {level: "WARN"}, "Error": {level: "ERROR"}, "LogAttrs": {level: "INFO"},
-	"logError": {"ERROR", []string{"partition", "error"}}, "callFailed": {"ERROR", []string{"partition", "error"}}}
+	"logError": {"ERROR", []string{"worker", "partition", "error"}}, "callFailed": {"ERROR", []string{"worker", "partition", "error", "not_logged_before"}}}
 
 var aLogger = regexp.MustCompile(`(?i)^log(ger)?$`)
 
@@ -146,6 +146,13 @@ func TestTheReferenceHasAllLinesOfTheLog(t *testing.T) {
 			continue
 		}
 		used[message] = true
+		if slices.Contains(line.keys, "task_id") && regexp.MustCompile(`/(worker|outside)/\w+\.go:`).MatchString(line.at) {
+			for _, key := range []string{"queue", "kind", "worker"} {
+				if !slices.Contains(line.keys, key) {
+					t.Errorf("%s: the line is about a task and has no key %s", line.at, key)
+				}
+			}
+		}
 		for _, key := range line.keys {
 			if !strings.Contains(keys, "`"+key+"`") {
 				t.Errorf("%s: the row of %q has no key %s", line.at, line.message, key)

@@ -23,7 +23,7 @@ var (
 	// the folder of the test before it. A story is its file.
 	testRef  = regexp.MustCompile("`(?:([a-z/]+) )?(Test[A-Za-z0-9]+)(?:/([^`]+))?`")
 	storyRef = regexp.MustCompile("`([a-z/]+/testdata/[a-z0-9_]+\\.txt)`")
-	excuse   = regexp.MustCompile(`^(with observe|with the dashboard|No test: .+)$`)
+	excuse   = regexp.MustCompile(`^(with the dashboard|No test: .+)$`)
 )
 
 // TestEveryRequirementHasItsTest checks docs/reference/seeds.md: all rows exist, each names a test or

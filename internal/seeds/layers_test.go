@@ -19,6 +19,7 @@ func TestSeedS4(t *testing.T) {
 		test func(*testing.T)
 	}{
 		{"S4.2 S4.3 S4.9 the timeout of a run is that of the call or its definition, from its creation, or none", deadlineOfARun},
+		{"S4.45 metrics tell which kinds time out, how close the others come, and what hangs", alertsAndTuning},
 		{"S4.4 a run times out after its deadline, not at it", runIsStrict},
 		{"S4.5 S4.6 S4.7 S4.35 all tasks of a run time out with it; the policy decides its error, and what its owner sees", policiesOfARun},
 		{"S4.8 a run in a loop and a run that multiplies end at their deadline", runawaysAreStopped},

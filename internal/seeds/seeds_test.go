@@ -33,6 +33,8 @@ func TestSeedS0(t *testing.T) {
 		{"S0.33 S0.34 S0.44 S0.57 max_retries=3 and a timeout is 1 execution, FAILED", timeoutIsPermanent},
 		{"S0.26 S0.31 eight reapers on 1000 tasks write 1000 events", eightReapers},
 		{"S0.29 S0.49 a timeout and the agent that it resumes are logged, word for word", logLines},
+		{"S0.47 the counter is the number of tasks that timed out", timeoutsCounter},
+		{"S0.48 the histogram of durations tells timeouts apart", durationsHistogram},
 		{"S0.29 S0.49 eight reapers log 1000 timeouts and 300 resumed agents once each", eightReapersLog},
 		{"S0.28 10,000 at once end within seconds", tenThousandAtOnce},
 
