@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -37,10 +36,9 @@ type fleet struct {
 	folder    string
 	logs      []string // files
 
-	mu        sync.Mutex // guards the producer
-	producer  *member
-	ids       *bufio.Reader // what the producer prints
+	producer  *member // in Go
 	tasks     io.WriteCloser
+	ids       *bufio.Reader // what it prints
 	serves    []*member
 	fetches   int // by the worker that the test plays over HTTP
 	processes []*member
@@ -191,7 +189,7 @@ func (f *fleet) request(method, url, body string) string {
 	return text.String()
 }
 
-// post makes a request to the API of the second server, which is never restarted, and returns the JSON object of its answer.
+// post makes a request to the API of the server that was started last, and returns the JSON object of its answer.
 func (f *fleet) post(path string, body any) (answer map[string]any) {
 	f.Helper()
 	text, err := json.Marshal(body)
@@ -215,8 +213,6 @@ func (f *fleet) produce(over string, task object) string {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	if _, err := f.tasks.Write(append(line, '\n')); err != nil {
 		f.Fatal(err)
 	}
@@ -234,10 +230,16 @@ func (f *fleet) ledger() ledger { return ofEvents(f.Events(f.Q)) }
 // on a process that has nothing to do can be killed, and nothing is missing.
 func (f *fleet) awaitObserved() {
 	f.Helper()
-	logs, spans := []string{"timeout-of", "resumed-by"}, []string{"timeout-of", "ran-of"}
+	var lacking []string
+	defer func() {
+		if f.Failed() {
+			f.Logf("log lines and spans differ from the events:\n%s", strings.Join(lacking, "\n"))
+		}
+	}()
 	await.Until(f, "everything is logged and its spans are collected", func() bool {
-		want := f.ledger()
-		return differences(ofLogs(f.T, f.logs).about(logs...), want.about(logs...)) == nil &&
-			differences(ofSpans(f.collector.got()).about(spans...), want.about(spans...)) == nil
+		told, logs, spans := f.ledger(), ofLogs(f.T, f.logs), ofSpans(f.collector.got())
+		lacking = append(differences(logs.about("timeout-of", "resumed-by"), told.about("timeout-of", "resumed-by")),
+			differences(spans.about("timeout-of", "ran-of"), told.about("timeout-of", "ran-of"))...)
+		return len(lacking) == 0
 	})
 }

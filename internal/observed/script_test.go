@@ -29,8 +29,7 @@ func idleTask(more object) object {
 
 // agentTask returns an agent of a kind.
 func agentTask(kind string, more object) object {
-	task := object{"kind": kind, "queue": "agents", "payload": nil}
-	delete(task, "payload")
+	task := object{"kind": kind, "queue": "agents"}
 	maps.Copy(task, more)
 	return task
 }
@@ -70,7 +69,7 @@ var scenes = []scene{
 		shell + "2 ran default sh; finished default sh COMPLETED -"},
 	{"starts later", sh("true", object{"delay": "700ms"}), nil, "enqueued default sh client later; ran default sh; finished default sh COMPLETED -"},
 
-	{"execution, while it runs", sh("sleep 60", object{"timeout": "2s"}), nil,
+	{"execution, while it runs", sh("sleep 60", object{"timeout": "3s"}), nil,
 		shell + "ran default sh; timeout default sh execution; finished default sh FAILED timeout"},
 	{"execution, in line", idleTask(object{"timeout": "300ms"}), nil, nobody + "timeout nobody idle execution; finished nobody idle FAILED timeout"},
 	{"queue", idleTask(object{"queue_timeout": "300ms"}), nil, nobody + "timeout nobody idle queue; finished nobody idle FAILED timeout"},
@@ -78,7 +77,7 @@ var scenes = []scene{
 		shell + "ran default sh; timeout default sh attempt; finished default sh FAILED timeout"},
 	{"attempt, then another", sh("test $CURFEW_ATTEMPT = 2 || sleep 60", object{"attempt_timeout": "1500ms", "on_timeout": "retry", "max_retries": 1, "backoff_delay": "50ms"}), nil,
 		shell + "2 ran default sh; again default sh; finished default sh COMPLETED -"},
-	{"workflow", agentTask("doomed", object{"timeout": "2s"}), nil,
+	{"workflow", agentTask("doomed", object{"timeout": "3s"}), nil,
 		"enqueued agents doomed client now; ran agents doomed; timeout agents doomed execution; finished agents doomed FAILED timeout; " +
 			"2 enqueued nobody idle agent now; 2 timeout nobody idle workflow; 2 finished nobody idle FAILED timeout"},
 

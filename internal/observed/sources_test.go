@@ -149,11 +149,15 @@ func ofLogs(t *testing.T, files []string) ledger {
 	t.Helper()
 	l := ledger{}
 	for _, file := range files {
+		before := map[string]bool{} // the timeouts in this file
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for line := range bytes.Lines(text) {
+			if !bytes.HasSuffix(line, []byte("\n")) { // it is being written
+				continue
+			}
 			var about struct {
 				Msg, Queue, Kind string
 				Task             string `json:"task_id"`
@@ -167,9 +171,13 @@ func ofLogs(t *testing.T, files []string) ledger {
 			case "Task timed out":
 				l.add(1, "timeout", about.Queue, about.Kind, about.Type)
 				l.add(1, "timeout-of", about.Task)
+				before[about.Task] = true
 			case "Resuming agent after task timeout":
 				l.add(1, "resumed", about.Queue, about.Kind)
 				l.add(1, "resumed-by", about.Agent, about.Task)
+				if !before[about.Task] {
+					t.Errorf("%s: an agent is resumed before the line of the timeout: %s", file, line)
+				}
 			}
 		}
 	}
