@@ -223,6 +223,15 @@ func (f *fleet) produce(over string, task object) string {
 	return strings.TrimSpace(id)
 }
 
+// await is await.Until for a condition that costs much to look at: on a busy machine it would take the time of the fleet.
+func (f *fleet) await(what string, holds func() bool) {
+	f.Helper()
+	await.Until(f, what, func() bool {
+		stages.Pass(50 * time.Millisecond)
+		return holds()
+	})
+}
+
 // ledger reads the event streams.
 func (f *fleet) ledger() ledger { return ofEvents(f.Events(f.Q)) }
 
@@ -236,7 +245,7 @@ func (f *fleet) awaitObserved() {
 			f.Logf("log lines and spans differ from the events:\n%s", strings.Join(lacking, "\n"))
 		}
 	}()
-	await.Until(f, "everything is logged and its spans are collected", func() bool {
+	f.await("everything is logged and its spans are collected", func() bool {
 		told, logs, spans := f.ledger(), ofLogs(f.T, f.logs), ofSpans(f.collector.got())
 		lacking = append(differences(logs.about("timeout-of", "resumed-by"), told.about("timeout-of", "resumed-by")),
 			differences(spans.about("timeout-of", "ran-of"), told.about("timeout-of", "ran-of"))...)

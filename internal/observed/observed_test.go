@@ -48,7 +48,7 @@ func (f *fleet) awaitEnds() {
 			f.Log("not ended: ", f.request("GET", f.serves[1].url+"/api/v1/"+f.Q.Namespace()+"/tasks?status=PENDING,RUNNING,WAITING", ""))
 		}
 	}()
-	await.Until(f, "all tasks have ended", func() bool {
+	f.await("all tasks have ended", func() bool {
 		l := f.ledger()
 		return l.sum("created") > 0 && l.sum("created") == l.sum("finished")
 	})
@@ -196,7 +196,7 @@ func (f *fleet) awaitIdle() {
 				f.Logf("%s still has %v", m.name, gauges)
 			}
 		}()
-		await.Until(f, m.name+" has gauges of 0", func() bool {
+		f.await(m.name+" has gauges of 0", func() bool {
 			_, gauges = ofMetrics(f.T, f.request("GET", m.url+"/metrics", ""))
 			return len(gauges) == 0
 		})
