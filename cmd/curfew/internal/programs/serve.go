@@ -177,7 +177,7 @@ func serve(c *cli.Context, rdb redis.UniversalClient, config httpapi.Config) err
 	if err != nil {
 		return err
 	}
-	config.Open, config.Metrics = served.open, metrics.Handler(served.registry)
+	config.Open, config.Metrics, config.Traces = served.open, metrics.Handler(served.registry), served.config.Tracing.Provider
 	if err := openServed(c, config); err != nil {
 		return app.Failure(c, err)
 	}
