@@ -177,7 +177,7 @@ func TestANamespaceThatIsGoneOrNewerHasNoValues(t *testing.T) {
 		return rdb.FlushAll(ctx)
 	}} {
 		flush(t.Context())
-			o.away("because Redis was flushed")
+		o.away("because Redis was flushed")
 		queuetest.Busy(t, queuetest.Open(t, rdb, queue.Config{Namespace: "shop"}), 3)
 		o.back("when the namespace was created again")
 	}
