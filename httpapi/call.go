@@ -59,13 +59,16 @@ func (c *call) await() (ctx context.Context, over func() bool, stop func()) {
 	}
 }
 
-// api returns the handler for a path.
-func (s *Server) api(methods map[string]*route) http.Handler {
+// api returns the handler for a path, with its routes by method.
+func (s *Server) api(path string, methods map[string]*route) http.Handler {
 	allowed := slices.Sorted(maps.Keys(methods))
 	if methods[http.MethodGet] != nil {
 		allowed = append(allowed, http.MethodHead)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r, span := s.tracer.Serve(r, path)
+		status := http.StatusInternalServerError // of a panic
+		defer func() { span.Served(status) }()
 		method := r.Method
 		if method == http.MethodHead {
 			method = http.MethodGet
@@ -73,19 +76,19 @@ func (s *Server) api(methods map[string]*route) http.Handler {
 		route := methods[method]
 		if route == nil {
 			w.Header().Set("Allow", strings.Join(allowed, ", "))
-			s.answerError(w, fail(http.StatusMethodNotAllowed, "no_method", "%q cannot be used here: use %s", r.Method, strings.Join(allowed, " or ")))
+			status = http.StatusMethodNotAllowed
+			s.answerError(w, fail(status, "no_method", "%q cannot be used here: use %s", r.Method, strings.Join(allowed, " or ")))
 			return
 		}
-		s.serve(w, r, route)
+		status = s.serve(w, r, route)
 	})
 }
 
-// serve answers a request to a route.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, route *route) {
+// serve answers a request to a route. It returns the status of the answer.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, route *route) (status int) {
 	c := &call{server: s, route: route, request: r, writer: w}
 	start := time.Now()
 	answer, err := s.perform(c)
-	var status int
 	switch {
 	case err != nil:
 		f := failureOf(err)
@@ -106,6 +109,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route *route) {
 	if route.Method != http.MethodGet && c.who.Name != "" {
 		c.logChange(status, start)
 	}
+	return status
 }
 
 // logChange logs who has made a request that changes something. One that was refused, or whose outcome is unknown, is no change.

@@ -10,6 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/curfew-dev/curfew/internal/spans"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -34,6 +37,10 @@ type Config struct {
 	Origins []string
 	// HidePayloads leaves out what users have put into tasks in all answers.
 	HidePayloads bool
+
+	// Traces makes a span of each request to a route of the API. Its parent is the trace that the header traceparent of the request
+	// names. Nil: no span is made. A request for which the program has begun a span gets no other one.
+	Traces trace.TracerProvider
 
 	// Metrics answers /metrics. Without it, there is no such path.
 	Metrics http.Handler
@@ -69,6 +76,7 @@ type Server struct {
 	requests chan struct{} // a place for each request
 	waiting  chan struct{} // a place for each request that waits
 	rates    *rates
+	tracer   *spans.Tracer // nil: no tracing
 	log      *slog.Logger
 
 	draining context.Context // ends when the server stops
@@ -83,7 +91,7 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{config: config, mux: http.NewServeMux(), spaces: map[string]*space{}, origins: http.NewCrossOriginProtection(),
 		requests: make(chan struct{}, config.MaxRequests), waiting: make(chan struct{}, config.MaxWaiting),
-		rates: newRates(config.Rate, config.Burst), log: config.Logger}
+		rates: newRates(config.Rate, config.Burst), tracer: spans.New(spans.Config{Provider: config.Traces}), log: config.Logger}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	for _, origin := range config.Origins {
 		if err := s.origins.AddTrustedOrigin(origin); err != nil {
@@ -149,7 +157,7 @@ func (s *Server) register() {
 		byPath[path][r.Method] = r
 	}
 	for path, methods := range byPath {
-		s.mux.Handle(path, s.api(methods))
+		s.mux.Handle(path, s.api(path, methods))
 	}
 	s.mux.HandleFunc("/healthz", s.healthz)
 	s.mux.HandleFunc("/readyz", s.readyz)

@@ -101,14 +101,16 @@ const figuresTogether = 50
 // Figures is not a snapshot: tasks may end while it reads. It reads some 100 fields for each kind and
 // queue in each partition, so call it every few seconds, not every few milliseconds.
 //
-// If a key has the wrong type, Figures returns the figures of all other keys, and an error that wraps
-// [refusal.ErrWrongType] and names the key.
+// If a key has the wrong type, Figures returns the figures of the kinds whose keys could be read in all partitions, and an
+// error that wraps [refusal.ErrWrongType] and names the key. So no figure is too small. If the key that lists the kinds has the
+// wrong type, it returns none.
 func Figures(ctx context.Context, q *queue.Queue) ([]KindFigures, error) {
 	if err := q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("figures", "", err)
 	}
 	sum := map[[2]string]*KindFigures{}
 	var wrong error
+	unread, unlisted := map[string]bool{}, false // the kinds, and the list of kinds, that have a key of the wrong type
 	for p := range q.Partitions() {
 		if err := q.Engine().CheckVersion(ctx, p); err != nil {
 			return nil, refusal.Failed("figures", "", err)
@@ -116,13 +118,14 @@ func Figures(ctx context.Context, q *queue.Queue) ([]KindFigures, error) {
 		kinds, err := q.Engine().Client().SMembers(ctx, q.Root(p)+":kinds").Result()
 		if redis.HasErrorPrefix(err, "WRONGTYPE") {
 			wrong, err = errors.Join(wrong, fmt.Errorf("%s: %w", q.Root(p)+":kinds", q.Engine().Explain(p, err))), nil
+			unlisted = true
 		}
 		for some := range slices.Chunk(kinds, figuresTogether) {
 			if err != nil {
 				break
 			}
 			var odd error
-			odd, err = addFigures(ctx, q, p, some, sum)
+			odd, err = addFigures(ctx, q, p, some, sum, unread)
 			wrong = errors.Join(wrong, odd)
 		}
 		if err != nil {
@@ -131,15 +134,17 @@ func Figures(ctx context.Context, q *queue.Queue) ([]KindFigures, error) {
 	}
 	var all []KindFigures
 	for _, f := range sum {
-		f.sort()
-		all = append(all, *f)
+		if !unlisted && !unread[f.Kind] {
+			f.sort()
+			all = append(all, *f)
+		}
 	}
 	slices.SortFunc(all, func(a, b KindFigures) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Queue, b.Queue)) })
 	return all, refusal.Failed("figures", "", wrong)
 }
 
-// addFigures adds the figures of some kinds in one partition. wrong names the keys of the wrong type.
-func addFigures(ctx context.Context, q *queue.Queue, p int, kinds []string, sum map[[2]string]*KindFigures) (wrong, err error) {
+// addFigures adds the figures of some kinds in one partition. wrong names the keys of the wrong type, and unread gets their kinds.
+func addFigures(ctx context.Context, q *queue.Queue, p int, kinds []string, sum map[[2]string]*KindFigures, unread map[string]bool) (wrong, err error) {
 	cursors, fields := map[string]uint64{}, map[string]map[string]string{}
 	for _, kind := range kinds {
 		cursors[kind], fields[kind] = 0, map[string]string{}
@@ -156,6 +161,7 @@ func addFigures(ctx context.Context, q *queue.Queue, p int, kinds []string, sum 
 			words, next, err := scan.Result()
 			if redis.HasErrorPrefix(err, "WRONGTYPE") {
 				wrong = errors.Join(wrong, fmt.Errorf("%s:figures:%s: %w", q.Root(p), kind, q.Engine().Explain(p, err)))
+				unread[kind] = true
 			} else if err != nil {
 				return nil, err
 			}

@@ -25,8 +25,8 @@ type Oldest struct {
 
 // OldestWaiting returns the task that has been in line for the longest time, of each queue that has tasks in
 // line, sorted by queue. It looks at the first task of each priority in each partition, so its cost depends on the
-// number of queues and not on that of tasks. A task that was given back or woken stands before others of its priority, so
-// that one behind it can have waited longer.
+// number of queues and not on that of tasks, nor on the size of their headers and payloads. A task that was given back or
+// woken stands before others of its priority, so that one behind it can have waited longer.
 func OldestWaiting(ctx context.Context, q *queue.Queue) ([]Oldest, error) {
 	if err := q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("oldest waiting", "", err)
@@ -52,8 +52,13 @@ func OldestIn(ctx context.Context, q *queue.Queue, queues []queue.QueueStats) ([
 			}
 		}
 	}
+	_, now, err := q.GetSome(ctx, 0, nil)
+	if err != nil {
+		return nil, refusal.Failed("oldest waiting", "", err)
+	}
 	list := make([]Oldest, 0, len(oldest))
 	for _, o := range oldest {
+		o.Wait = max(now.Sub(o.Since), 0)
 		list = append(list, o)
 	}
 	slices.SortFunc(list, func(a, b Oldest) int { return strings.Compare(a.Queue, b.Queue) })
@@ -82,37 +87,58 @@ func addOldest(ctx context.Context, q *queue.Queue, p int, queues []queue.QueueS
 		}
 		ids = append(ids, some...)
 	}
-	for len(ids) > 0 {
-		records, now, err := q.GetSome(ctx, p, ids)
-		if errors.Is(err, refusal.ErrBroken) && len(ids) > 1 { // one cannot be read: read them one by one
-			records, now, err = q.GetSome(ctx, p, ids[:1])
+	tasks, err := readReady(ctx, q, p, ids)
+	for _, o := range tasks {
+		if known, there := oldest[o.Queue]; !there || o.Since.Before(known.Since) {
+			oldest[o.Queue] = o
 		}
-		if errors.Is(err, refusal.ErrBroken) {
-			records, err = []*queue.Record{nil}, nil
-		}
-		if err != nil {
-			return err
-		}
-		for _, r := range records {
-			if r == nil || r.Status != queue.Pending {
-				continue
-			}
-			o := Oldest{Queue: r.Queue, ID: r.ID, Since: readyAt(r)}
-			if known, there := oldest[r.Queue]; !there || o.Since.Before(known.Since) {
-				o.Wait = max(now.Sub(o.Since), 0)
-				oldest[r.Queue] = o
-			}
-		}
-		ids = ids[len(records):]
 	}
-	return nil
+	return err
+}
+
+// firstLine is how many bytes of a record are read for its first line.
+const firstLine = 1024
+
+// readReady reads since when tasks of a partition can be fetched, without their headers and payloads. It leaves out tasks that are not
+// in line any more, and records that are damaged. docs/reference/keys.md promises the form of records.
+func readReady(ctx context.Context, q *queue.Queue, p int, ids []string) ([]Oldest, error) {
+	specs, states := make([]*redis.StringCmd, len(ids)), make([]*redis.StringCmd, len(ids))
+	q.Engine().Client().Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+		for i, id := range ids {
+			specs[i], states[i] = pipe.GetRange(ctx, q.Root(p)+":spec:"+id, 0, firstLine), pipe.Get(ctx, q.Root(p)+":state:"+id)
+		}
+		return nil
+	})
+	var tasks []Oldest
+	for i, id := range ids {
+		for _, err := range []error{specs[i].Err(), states[i].Err()} {
+			if err != nil && !errors.Is(err, redis.Nil) && !redis.HasErrorPrefix(err, "WRONGTYPE") {
+				return nil, q.Engine().Unread(ctx, p, err)
+			}
+		}
+		if redis.HasErrorPrefix(states[i].Err(), "WRONGTYPE") {
+			continue
+		}
+		spec, state := specs[i].Val(), states[i].Val()
+		if h := headOf(spec, state); h.queue != "" && h.status == queue.Pending {
+			tasks = append(tasks, Oldest{Queue: h.queue, ID: id, Since: readyAt(spec, state)})
+		}
+	}
+	return tasks, nil
 }
 
 // readyAt returns since when a task in line can be fetched: since it was created, or since its delay or the wait before
 // its retry was over, or since it was given back.
-func readyAt(r *queue.Record) time.Time {
-	if at := engine.Instant(r.Fields["ready_at"]); !at.IsZero() {
-		return at
+func readyAt(spec, state string) time.Time {
+	lines, _, _ := strings.Cut(state, "\n\n")
+	for line := range strings.Lines(lines) {
+		if value, is := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "ready_at="); is {
+			return engine.Instant(value)
+		}
 	}
-	return r.CreatedAt
+	first, _, _ := strings.Cut(spec, "\n")
+	if words := strings.Fields(first); len(words) > 2 {
+		return engine.Instant(words[2])
+	}
+	return time.Time{}
 }

@@ -38,7 +38,7 @@ type Metric struct {
 func All() []Metric { return slices.Clone(table) }
 
 var table = []Metric{
-	{"up", Gauge, FromNamespace, nil, "1 if the last read of Redis succeeded, 0 if it failed"},
+	{"up", Gauge, FromNamespace, nil, "1 if the last read of Redis was complete, 0 if Redis or a part of its keys could not be read; what could not be read is left out"},
 	{"scrape_duration_seconds", Gauge, FromNamespace, nil, "How long the last read of Redis took"},
 	{"tasks_enqueued_total", Counter, FromNamespace, []string{"queue", "kind", "source", "when"}, "Tasks that were created, by who created them (client, agent, hook, retry) and by when they can start (now, later)"},
 	{"tasks_finished_total", Counter, FromNamespace, []string{"queue", "kind", "status", "reason"}, "Tasks that ended"},

@@ -16,9 +16,10 @@ import (
 // query takes the max over them.
 //
 // A scrape reads Redis, unless another scrape did so in the last Config.CacheFor. Concurrent scrapes share a read. A scrape
-// during which Redis cannot be read returns up 0 after Config.Timeout at most, and no other value. If only some keys
-// cannot be read, because they are damaged or a right is missing, up is 0 and all other values are there. The logger of the
-// queue gets the reason once.
+// during which Redis cannot be read returns up 0 after Config.Timeout at most, and no other value of the namespace. If only some
+// keys cannot be read, because they are damaged or a right is missing, up is 0, too. Then what depends on these keys is left out,
+// and all other values are there: a value is never 0, or too small, because it could not be read. The logger of the queue gets
+// the reason once.
 //
 // If q is nil, or the config is invalid, registering the collector returns an error.
 func NewNamespace(q *queue.Queue, config Config) prometheus.Collector {

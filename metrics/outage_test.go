@@ -3,7 +3,9 @@ package metrics_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -164,6 +166,46 @@ func TestRedisCanBeAwayAndComeBack(t *testing.T) {
 	}
 }
 
+// hidden are the metrics that need a key. 0 would be wrong if it cannot be read, and so would a sum without one of the kinds.
+var hidden = map[string][]string{
+	"figures:k0": {"task_wait_seconds", "timeout_detection_lag_seconds", "late_completions_total", "wait_wakeups_total"},
+	"kinds":      {"task_wait_seconds", "tasks_enqueued_total", "tasks_finished_total", "task_duration_seconds"},
+	"deadlines":  {"deadlines_overdue", "deadlines_due", "deadlines"},
+	"workers":    {"workers", "queue_workers"},
+	"queues":     {"tasks", "queue_paused"},
+}
+
+// A worker in another language may not report its queues. Then a queue without known workers may have one.
+func TestAWorkerThatDoesNotReportItsQueuesHidesZeros(t *testing.T) {
+	q := queuetest.Open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t)})
+	for _, name := range []string{"mail", "pages"} {
+		queuetest.Enqueue(t, q, queue.Task{Queue: name})
+	}
+	report := func(id, about string) {
+		t.Helper()
+		if _, err := q.Attempts().Heartbeat(t.Context(), 0, id, time.Minute, 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := q.Attempts().Describe(t.Context(), 0, id, queue.WorkerRunning, about); err != nil {
+			t.Fatal(err)
+		}
+	}
+	workers := func() (found []string) {
+		for _, m := range gather(t, metrics.NewNamespace(q, metrics.Config{}))["curfew_queue_workers"].GetMetric() {
+			found = append(found, fmt.Sprint(m.GetLabel()[1].GetValue(), " ", m.GetGauge().GetValue()))
+		}
+		return found
+	}
+	report("one", `{"queues":{"mail":1}}`)
+	if got := workers(); !slices.Equal(got, []string{"mail 1", "pages 0"}) {
+		t.Errorf("curfew_queue_workers are %v, want mail 1 and pages 0", got)
+	}
+	report("other", `{}`)
+	if got := workers(); !slices.Equal(got, []string{"mail 1"}) {
+		t.Errorf("curfew_queue_workers are %v, want mail 1, and no value of pages", got)
+	}
+}
+
 func TestADamagedKeyHidesOnlyItsOwnValues(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		for _, key := range []string{"figures:k0", "kinds", "deadlines", "workers", "ready:default", "queue:default", "queues", "waits"} {
@@ -180,6 +222,11 @@ func TestADamagedKeyHidesOnlyItsOwnValues(t *testing.T) {
 			}
 			if all["curfew_last_sweep_timestamp_seconds"] == nil || key != "deadlines" && all["curfew_deadlines_due"] == nil {
 				t.Errorf("%s has the wrong type, and a scrape has no deadlines or sweeps", key)
+			}
+			for _, name := range hidden[key] {
+				if all["curfew_"+name] != nil {
+					t.Errorf("%s has the wrong type, and curfew_%s is %v, want no value", key, name, all["curfew_"+name].GetMetric())
+				}
 			}
 			want := map[string]float64{"figures:k0": 2, "kinds": 0}
 			n, special := want[key]

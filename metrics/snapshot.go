@@ -16,15 +16,16 @@ import (
 // mostOverdue is how many overdue tasks are read to learn their queues.
 const mostOverdue = 1000
 
-// snapshot is what one scrape reads from Redis. A part that could not be read is empty.
+// snapshot is what one scrape reads from Redis. A part that could not be read is nil.
 type snapshot struct {
 	stats   *queue.Stats
 	named   named // the labels of queues and kinds
 	figures []inspect.KindFigures
+	short   bool // the figures of some kinds could not be read, so sums over kinds are too small
 	oldest  []inspect.Oldest
 	workers []inspect.Worker
 	due     *inspect.DueCounts
-	overdue []inspect.Due // the first ones
+	overdue []inspect.Due // the first ones; not nil if all could be read
 	sweeps  []inspect.Sweep
 	servers []map[string]string // the INFO of each server
 
@@ -63,6 +64,7 @@ func (s *snapshot) readTasks(ctx context.Context, q *queue.Queue, c Config) erro
 	}
 	var odd error
 	s.figures, odd = inspect.Figures(ctx, q) // with an error, too, it returns what it could read
+	s.short = odd != nil
 	s.named = newNamed(s.figures, stats, c)
 	return errors.Join(err, odd)
 }
@@ -88,7 +90,7 @@ func (s *snapshot) readDeadlines(ctx context.Context, q *queue.Queue, _ Config) 
 	if err != nil {
 		return err
 	}
-	s.due = &due
+	s.due, s.overdue = &due, []inspect.Due{}
 	if due.Overdue > 0 {
 		s.overdue, _, err = inspect.DueTasks(ctx, q, time.Time{}, due.Now, mostOverdue)
 	}

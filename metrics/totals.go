@@ -13,10 +13,17 @@ import (
 // unknown is the label of what an older version of Curfew counted without it.
 const unknown = "unknown"
 
-// addFigures adds what Redis has counted since the namespace was created.
+// addFigures adds what Redis has counted since the namespace was created. If the figures of some kinds could not be read, sums over
+// kinds are left out: a total that shrinks looks to Prometheus as if it had begun again.
 func (s *samples) addFigures(from *snapshot) {
 	for _, f := range from.figures {
 		line, kind := from.named.pair(f.Queue, f.Kind)
+		if !from.short {
+			s.addSums(f, line)
+		}
+		if from.short && kind == Other {
+			continue
+		}
 		for _, e := range f.Enqueued {
 			when := "now"
 			if e.Later {
@@ -32,21 +39,25 @@ func (s *samples) addFigures(from *snapshot) {
 		}
 		s.merge("task_duration_seconds", f.Timed, line, kind, "true")
 		s.merge("task_duration_seconds", minus(f.Duration, f.Timed), line, kind, "false")
-		s.merge("task_wait_seconds", f.Waiting, line)
 		s.merge("task_time_used_ratio", f.Share, line, kind)
-		for kindOfTimeout, lag := range f.LagBy {
-			s.merge("timeout_detection_lag_seconds", lag, line, cmp.Or(string(kindOfTimeout), unknown))
-		}
 		if f.AttemptTimeouts > 0 {
 			s.add("attempt_timeouts_total", float64(f.AttemptTimeouts), line, kind)
 		}
-		if f.Late > 0 {
-			s.add("late_completions_total", float64(f.Late), line)
-		}
-		for _, w := range f.Wakeups {
-			s.add("wait_wakeups_total", float64(w.Lag.Count()), string(w.Mode), w.Reason)
-			s.merge("wait_wake_lag_seconds", w.Lag, string(w.Mode), w.Reason)
-		}
+	}
+}
+
+// addSums adds the figures of a kind and queue to what has no label for the kind.
+func (s *samples) addSums(f inspect.KindFigures, line string) {
+	s.merge("task_wait_seconds", f.Waiting, line)
+	for kindOfTimeout, lag := range f.LagBy {
+		s.merge("timeout_detection_lag_seconds", lag, line, cmp.Or(string(kindOfTimeout), unknown))
+	}
+	if f.Late > 0 {
+		s.add("late_completions_total", float64(f.Late), line)
+	}
+	for _, w := range f.Wakeups {
+		s.add("wait_wakeups_total", float64(w.Lag.Count()), string(w.Mode), w.Reason)
+		s.merge("wait_wake_lag_seconds", w.Lag, string(w.Mode), w.Reason)
 	}
 }
 
@@ -97,18 +108,12 @@ func (s *samples) addTasks(from *snapshot) {
 func (s *samples) addDeadlines(from *snapshot) {
 	if from.stats != nil {
 		s.add("deadlines", float64(from.stats.Deadlines))
-		for _, one := range from.stats.Queues {
-			s.add("deadlines_overdue", 0, from.named.queue(one.Queue))
-		}
 	}
 	if from.due == nil {
 		return
 	}
-	for _, d := range from.overdue {
-		s.add("deadlines_overdue", 1, from.named.queue(d.Queue))
-	}
-	if rest := from.due.Overdue - int64(len(from.overdue)); rest > 0 {
-		s.add("deadlines_overdue", float64(rest), Other)
+	if from.overdue != nil {
+		s.addOverdue(from)
 	}
 	var sum int64
 	for i, n := range from.due.Buckets {
@@ -119,12 +124,39 @@ func (s *samples) addDeadlines(from *snapshot) {
 	}
 }
 
+// addOverdue adds the overdue tasks by queue.
+func (s *samples) addOverdue(from *snapshot) {
+	if from.stats != nil {
+		for _, one := range from.stats.Queues {
+			s.add("deadlines_overdue", 0, from.named.queue(one.Queue))
+		}
+	}
+	for _, d := range from.overdue {
+		s.add("deadlines_overdue", 1, from.named.queue(d.Queue))
+	}
+	if rest := from.due.Overdue - int64(len(from.overdue)); rest > 0 {
+		s.add("deadlines_overdue", float64(rest), Other)
+	}
+}
+
 // addFleet adds the workers and reapers.
 func (s *samples) addFleet(from *snapshot) {
+	if from.workers != nil {
+		s.addWorkers(from)
+	}
+	if len(from.sweeps) > 0 {
+		longest := slices.MinFunc(from.sweeps, func(a, b inspect.Sweep) int { return a.SweptAt.Compare(b.SweptAt) })
+		s.add("last_sweep_timestamp_seconds", seconds(longest.SweptAt))
+	}
+}
+
+// addWorkers adds the workers, by state and by queue. While a worker lives that does not report its queues, a queue that no other
+// worker takes tasks from has no value: 0 could be wrong.
+func (s *samples) addWorkers(from *snapshot) {
 	for _, state := range []queue.WorkerState{queue.WorkerRunning, queue.WorkerDraining} {
 		s.add("workers", 0, string(state))
 	}
-	if from.stats != nil {
+	if from.stats != nil && !inspect.CrewOf(from.workers).Silent {
 		for name := range from.named.queues {
 			s.add("queue_workers", 0, name)
 		}
@@ -136,10 +168,6 @@ func (s *samples) addFleet(from *snapshot) {
 				s.add("queue_workers", 1, name)
 			}
 		}
-	}
-	if len(from.sweeps) > 0 {
-		longest := slices.MinFunc(from.sweeps, func(a, b inspect.Sweep) int { return a.SweptAt.Compare(b.SweptAt) })
-		s.add("last_sweep_timestamp_seconds", seconds(longest.SweptAt))
 	}
 }
 

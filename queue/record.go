@@ -160,7 +160,7 @@ func (q *Queue) GetAll(ctx context.Context, list []string) ([]*Record, error) {
 
 // GetSome reads the first tasks of a list of one partition in one call. It returns at least one
 // record, and as many as fit into a reply of about 4 MiB. A task that does not exist is nil. The
-// instant is when Redis read them.
+// instant is when Redis read them. Without ids it returns the instant alone.
 func (q *Queue) GetSome(ctx context.Context, p int, ids []string) ([]*Record, time.Time, error) {
 	if err := q.ready(ctx); err != nil {
 		return nil, time.Time{}, refusal.Failed("get some", "", err)
@@ -170,7 +170,7 @@ func (q *Queue) GetSome(ctx context.Context, p int, ids []string) ([]*Record, ti
 		args[i] = id
 	}
 	reply, err := q.engine.Call(ctx, p, "read", args...)
-	answers, err := engine.List(reply, err, 2)
+	answers, err := engine.List(reply, err, min(1+len(ids), 2))
 	if err != nil {
 		return nil, time.Time{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/internal/spans"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -36,6 +37,7 @@ func (q *Queue) Retry(ctx context.Context, id string, change func(*Task)) (Recei
 		change(&task)
 	}
 	task.pin()
+	ctx, task.Headers = q.tracer.Again(ctx, spans.Task{ID: old.ID, Headers: old.Headers}, task.Headers)
 	return q.Enqueue(ctx, task)
 }
 

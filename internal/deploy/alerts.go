@@ -80,9 +80,9 @@ var alerts = []alert{
 	},
 	{
 		name: "CurfewNoWorker", severity: page, lasts: 2 * time.Minute,
-		// The workers of queues without a label of their own are not counted.
+		// The workers of queues without a label of their own are not counted. A queue without a value may have workers.
 		condition: "sum by (namespace, queue) (" + once(`curfew_tasks{status="ready",queue!="other"}`) + ") > 0\n" +
-			"unless " + once("curfew_queue_workers") + " > 0\nunless " + once("curfew_queue_paused") + " == 1",
+			"and " + once("curfew_queue_workers") + " == 0\nunless " + once("curfew_queue_paused") + " == 1",
 		summary:     "No worker takes tasks in {{ $labels.namespace }}, queue {{ $labels.queue }}",
 		description: "{{ $value }} tasks are ready, and the queue has no live worker.",
 	},

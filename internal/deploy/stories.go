@@ -146,6 +146,7 @@ var stories = []story{
 	{"CurfewNoWorker", "the queue is paused",
 		[]series{
 			{`curfew_tasks{namespace="shop",queue="mail",status="ready",instance="a"}`, "4+0x24"},
+			{`curfew_queue_workers{namespace="shop",queue="mail",instance="a"}`, "0+0x24"},
 			{`curfew_queue_paused{namespace="shop",queue="mail",instance="a"}`, "1+0x24"},
 		},
 		[]look{silent(10)}},
@@ -154,6 +155,9 @@ var stories = []story{
 			{`curfew_tasks{namespace="shop",queue="mail",status="ready",instance="a"}`, "0+0x24"},
 			{`curfew_queue_workers{namespace="shop",queue="mail",instance="a"}`, "0+0x24"},
 		},
+		[]look{silent(10)}},
+	{"CurfewNoWorker", "the workers cannot be read",
+		[]series{{`curfew_tasks{namespace="shop",queue="mail",status="ready",instance="a"}`, "4+0x24"}},
 		[]look{silent(10)}},
 	{"CurfewNoWorker", "queues that have no label of their own",
 		[]series{{`curfew_tasks{namespace="shop",queue="other",status="ready",instance="a"}`, "4+0x24"}},

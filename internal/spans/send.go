@@ -13,12 +13,19 @@ func (t *Tracer) Send(ctx context.Context, task Task, most int) (headers map[str
 	if t == nil {
 		return task.Headers, nil
 	}
+	earlier := again(ctx)
 	if t.config.Parent && !trace.SpanContextFromContext(ctx).IsValid() {
-		if from := t.senderOf(task.Headers); from.IsValid() {
+		from := t.senderOf(task.Headers)
+		if !from.IsValid() && earlier != nil {
+			from = t.senderOf(earlier.Headers)
+		}
+		if from.IsValid() {
 			ctx = trace.ContextWithRemoteSpanContext(ctx, from)
 		}
 	}
-	ctx, span := t.start(ctx, operation{"send", "send", task.Queue, trace.SpanKindProducer}, about(&task), trace.WithLinks(t.links([]Task{task})...))
+	more, links := t.sentAgain(earlier)
+	ctx, span := t.start(ctx, operation{"send", "send", task.Queue, trace.SpanKindProducer}, append(about(&task), more...),
+		trace.WithLinks(append(links, t.links([]Task{task})...)...))
 	return with(task.Headers, t.contextOf(ctx), most), span
 }
 

@@ -29,6 +29,8 @@ func (s *stage) enqueue(w words) []string {
 				fields = append(fields, field, testclock.Start.Add(d).UnixMilli())
 			case "timeout", "delay", "queue_timeout", "attempt_timeout", "retention", "cancel_grace", "timeout_grace", "idempotency_window":
 				fields = append(fields, name+"_ms", milliseconds(value))
+			case "headers": // JSON, with ' in place of "
+				fields = append(fields, name, strings.ReplaceAll(value, "'", `"`))
 			default:
 				fields = append(fields, name, value)
 			}

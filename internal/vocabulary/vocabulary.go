@@ -46,7 +46,7 @@ var names = map[Type]string{
 		bounded_peek unbounded_all unbounded_fail_fast unbounded_settled unbounded_any unbounded_any_ok unbounded_n_of_m
 		unbounded_n_settled unbounded_peek masters looked_at_keys keys unknown namespaces live function_count queue_count
 		started fired warned given_back waits_timed_out drained removed looked held pid concurrency weight
-		past later length ahead need ok bad more score place missed format`,
+		past later length ahead need ok bad more score place missed format attempt_timeouts late_outcomes`,
 	Instant: `
 		now until turn_until armed standby at since_at created_at deadline_at available_at started_at completed_at detected_at
 		limit_at warn_at ready_at attempt_at cancel_at grace_at progress_at full_at free_at lease_ends_at attempt_ends_at
@@ -56,7 +56,7 @@ var names = map[Type]string{
 		backoff_max_ms retention_ms idempotency_window_ms per_ms wait_ms within_ms lease_ms fallback_ms left_ms lag_ms limit_ms p50_ms p99_ms max_ms wait_p50_ms wait_p99_ms lag_p50_ms lag_p99_ms
 		timeout_duration_ms`,
 	Flag:   `overdue new changed set_back stop turn complete mine deleted created`,
-	List:   `roots claims stops wake queues tasks wait_for_tasks warnings missing_partitions records lines unlisted child_tasks entries kinds counts`,
+	List:   `roots claims stops wake queues tasks wait_for_tasks warnings missing_partitions records lines unlisted child_tasks entries kinds counts timeouts wakeups`,
 	Object: `fields bound ends_by line run wait lag end key_counts memory`,
 }
 

@@ -104,8 +104,8 @@ type kindLine struct {
 	Defaults stored    `json:"fields"`
 	Workers  int       `json:"workers"` // live ones that tell that they handle it
 
-	duration, waiting, lag inspect.Histogram
-	ends                   []inspect.Ends
+	duration inspect.Histogram
+	figures  []inspect.KindFigures // by queue
 }
 
 // add adds the figures of the kind in one queue.
@@ -114,8 +114,7 @@ func (l *kindLine) add(f inspect.KindFigures) {
 	of := ofQueue{Queue: f.Queue}
 	of.ended.add(f.Ends)
 	l.Queues = append(l.Queues, of)
-	l.ends = append(l.ends, f.Ends...)
-	l.duration, l.waiting, l.lag = f.Duration.Plus(l.duration), f.Waiting.Plus(l.waiting), f.Lag.Plus(l.lag)
+	l.duration = f.Duration.Plus(l.duration)
 }
 
 // readKinds returns all kinds that have figures, defaults or a worker.
@@ -128,6 +127,7 @@ func readKinds(ctx context.Context, q *queue.Queue) (map[string]*kindLine, error
 	for _, k := range kinds {
 		l := &kindLine{Kind: k.Kind, Queues: []ofQueue{}, Defaults: stored{}, Workers: k.Workers}
 		maps.Copy(l.Defaults, k.Defaults)
+		l.figures = k.Queues
 		for _, f := range k.Queues {
 			l.add(f)
 		}
@@ -213,7 +213,9 @@ func kindGetCommand() *cli.Command {
 		Name:      "get",
 		Usage:     "show the defaults of kinds, how their tasks ended, and how long they took",
 		ArgsUsage: "KIND...",
-		Description: `p50 and p99 are upper bounds.
+		Description: `p50 and p99 are upper bounds. "timeouts" are the tasks that timed out, by the limit that passed and what the timeout did;
+"attempt timeouts" attempts that took too long and were followed by another one; "late outcomes" what workers reported after the
+task had timed out; "agents woken" by the mode of the wait and the reason of its end. What has not happened is left out.
 
     curfew kind get render`,
 		Flags: append(app.NamespaceFlags(), app.FormatFlag()),
@@ -229,32 +231,27 @@ func kindGetCommand() *cli.Command {
 }
 
 func (l *kindLine) show(c *cli.Context) error {
+	a := activityOf(l.figures)
 	if app.InJSON(c) {
 		return app.PrintLine(c, struct {
 			kindLine
-			WaitP50 *int64 `json:"wait_p50_ms"`
-			WaitP99 *int64 `json:"wait_p99_ms"`
-			LagP50  *int64 `json:"lag_p50_ms"`
-			LagP99  *int64 `json:"lag_p99_ms"`
-		}{*l, bound(l.waiting, 0.5), bound(l.waiting, 0.99), bound(l.lag, 0.5), bound(l.lag, 0.99)})
+			activity
+		}{*l, a})
+	}
+	var ends []inspect.Ends
+	for _, f := range l.figures {
+		ends = append(ends, f.Ends...)
 	}
 	pairs := []string{
 		"completed", app.Grouped(l.Completed),
-		"failed", app.Grouped(l.Failed) + reasons(l.ends, queue.Failed),
-		"cancelled", app.Grouped(l.Cancelled) + reasons(l.ends, queue.Cancelled),
+		"failed", app.Grouped(l.Failed) + reasons(ends, queue.Failed),
+		"cancelled", app.Grouped(l.Cancelled) + reasons(ends, queue.Cancelled),
 		"workers", strconv.Itoa(l.Workers),
 	}
 	for _, of := range l.Queues {
 		pairs = append(pairs, "in "+app.PlainWord(of.Queue), fmt.Sprintf("%s completed, %s failed, %s cancelled", app.Grouped(of.Completed), app.Grouped(of.Failed), app.Grouped(of.Cancelled)))
 	}
-	for _, h := range []struct {
-		name string
-		inspect.Histogram
-	}{{"ran", l.duration}, {"in line before", l.waiting}, {"lag of timeouts", l.lag}} {
-		if h.Count() > 0 {
-			pairs = append(pairs, h.name, fmt.Sprintf("p50 %s, p99 %s", boundText(h.Histogram, 0.5), boundText(h.Histogram, 0.99)))
-		}
-	}
+	pairs = append(append(pairs, "ran", bounds(l.duration)), a.facts()...)
 	return facts(c, l.Kind, append(pairs, "defaults", app.OrDash(strings.Join(l.Defaults.words(), ", ")))...)
 }
 

@@ -200,7 +200,8 @@ func queueGetCommand() *cli.Command {
 		Name:      "get",
 		Usage:     "show all counts and controls of queues",
 		ArgsUsage: "QUEUE...",
-		Description: `It shows those that exist. If one does not exist, it then fails.
+		Description: `It shows those that exist. If one does not exist, it then fails. The counts from "timeouts" on are explained by
+` + "`curfew kind get --help`" + `, and are left out if they are 0.
 
     curfew queue get mail`,
 		Flags: append(app.NamespaceFlags(), app.FormatFlag()),
@@ -213,7 +214,12 @@ func queueGetCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return showEach("queue", names, queues, listsQueues, func(l queueLine) error { return l.with(workers).show(c) })
+			figures, err := inspect.Figures(c.Context, q)
+			if err != nil {
+				return err
+			}
+			each := byQueue(figures)
+			return showEach("queue", names, queues, listsQueues, func(l queueLine) error { return l.with(workers).show(c, activityOf(each[l.Queue])) })
 		}),
 	}
 }
@@ -234,19 +240,22 @@ func showEach[T any](what string, names []string, all map[string]T, cure string,
 	return nil
 }
 
-func (l queueLine) show(c *cli.Context) error {
+func (l queueLine) show(c *cli.Context, a activity) error {
 	if app.InJSON(c) {
-		return app.PrintLine(c, l)
+		return app.PrintLine(c, struct {
+			queueLine
+			activity
+		}{l, a})
 	}
 	held := "-"
 	if l.Paused == 1 {
 		held = "yes"
 	}
-	return facts(c, l.Queue,
+	return facts(c, l.Queue, append([]string{
 		"in line", app.Grouped(l.Ready), "running", app.Grouped(l.Running), "waiting", app.Grouped(l.Waiting), "dead", app.Grouped(l.Dead),
 		"workers", l.served(), "paused", held, "limits", l.limits(),
 		"enqueued", app.Grouped(l.Enqueued), "completed", app.Grouped(l.Completed), "failed", app.Grouped(l.Failed),
-		"timed out", app.Grouped(l.TimedOut), "cancelled", app.Grouped(l.Cancelled))
+		"timed out", app.Grouped(l.TimedOut), "cancelled", app.Grouped(l.Cancelled)}, a.facts()...)...)
 }
 
 // facts prints the name of an object, and below it pairs of a name and a value. It leaves out those without a value.

@@ -179,7 +179,7 @@ func serve(c *cli.Context, rdb redis.UniversalClient, config httpapi.Config) err
 	if err != nil {
 		return err
 	}
-	config.Open, config.Metrics = served.open, metrics.Handler(served.registry)
+	config.Open, config.Metrics, config.Traces = served.open, metrics.Handler(served.registry), served.config.Tracing.Provider
 	ctx, fail := context.WithCancelCause(c.Context)
 	defer fail(nil)
 	opened := make(chan error, 1)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -30,8 +31,11 @@ type served struct {
 	opened map[string]*queue.Queue
 }
 
+// scrapeTime is how long a scrape can take to read Redis, so that it is answered within a second.
+const scrapeTime = 900 * time.Millisecond
+
 func newServed(c *cli.Context, rdb redis.UniversalClient, config httpapi.Config) (*served, error) {
-	s := &served{rdb: rdb, config: queue.Config{Existing: true, Logger: config.Logger}, metrics: metrics.Config{Prefix: c.String("metrics-prefix")},
+	s := &served{rdb: rdb, config: queue.Config{Existing: true, Logger: config.Logger}, metrics: metrics.Config{Prefix: c.String("metrics-prefix"), Timeout: scrapeTime},
 		registry: prometheus.NewRegistry(), opened: map[string]*queue.Queue{}}
 	if err := app.Trace(c, &s.config); err != nil {
 		return nil, err
