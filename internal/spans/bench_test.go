@@ -2,11 +2,13 @@ package spans_test
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -14,20 +16,23 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// settings are those whose cost is measured. Spans are made by the SDK and then dropped.
+// settings are those whose cost is measured. Spans are made by the SDK and then dropped, and log lines are made and then dropped.
 var settings = []struct {
-	name    string
-	tracing func() queue.Tracing
+	name   string
+	config func() queue.Config
 }{
-	{"off", func() queue.Tracing { return queue.Tracing{} }},
-	{"not sampled", func() queue.Tracing {
-		return queue.Tracing{Provider: sdk.NewTracerProvider(sdk.WithSampler(sdk.NeverSample()))}
+	{"no figures", func() queue.Config { return queue.Config{Figures: "off"} }},
+	{"off", func() queue.Config { return queue.Config{} }}, // neither log nor spans
+	{"log", func() queue.Config { return queue.Config{Logger: slog.New(slog.NewJSONHandler(io.Discard, nil))} }},
+	{"not sampled", func() queue.Config {
+		return queue.Config{Tracing: queue.Tracing{Provider: sdk.NewTracerProvider(sdk.WithSampler(sdk.NeverSample()))}}
 	}},
-	{"on", func() queue.Tracing { return queue.Tracing{Provider: kept()} }},
-	{"on, each in a batch", func() queue.Tracing { return queue.Tracing{Provider: kept(), EachInBatch: true} }},
+	{"on", func() queue.Config { return queue.Config{Tracing: queue.Tracing{Provider: kept()}} }},
+	{"on, each in a batch", func() queue.Config { return queue.Config{Tracing: queue.Tracing{Provider: kept(), EachInBatch: true}} }},
 }
 
 func kept() *sdk.TracerProvider {
@@ -56,7 +61,11 @@ func measure(b *testing.B, run func(b *testing.B, q *queue.Queue)) {
 	for _, setting := range settings {
 		b.Run(setting.name, func(b *testing.B) {
 			rdb := redistest.Start(b).Client(b)
-			q, err := queue.Open(b.Context(), rdb, queue.Config{Logger: slog.New(slog.DiscardHandler), Tracing: setting.tracing()})
+			config := setting.config()
+			if config.Logger == nil {
+				config.Logger = slog.New(slog.DiscardHandler)
+			}
+			q, err := queue.Open(b.Context(), rdb, config)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -106,7 +115,7 @@ func BenchmarkWork(b *testing.B) {
 		ctx, cancel := context.WithCancel(b.Context())
 		var left sync.WaitGroup
 		left.Add(b.N)
-		w := worker.New(q, worker.Config{Concurrency: 16, NoReaper: true, Logger: slog.New(slog.DiscardHandler)})
+		w := worker.New(q, worker.Config{Concurrency: 16, NoReaper: true, Logger: q.Logger()})
 		w.HandleRaw("k", func(context.Context, []byte) ([]byte, error) {
 			left.Done()
 			return nil, nil
@@ -118,6 +127,29 @@ func BenchmarkWork(b *testing.B) {
 		cancel()
 		if err := <-ended; err != nil {
 			b.Fatal(err)
+		}
+	})
+}
+
+// BenchmarkTimeout enqueues tasks with deadlines and times them out.
+func BenchmarkTimeout(b *testing.B) {
+	measure(b, func(b *testing.B, q *queue.Queue) {
+		batch := 100
+		for n := b.N; n > 0; n -= batch {
+			tasks := make([]queue.Task, min(n, batch))
+			for i := range tasks {
+				tasks[i] = queue.Task{Kind: "k", Timeout: time.Millisecond}
+			}
+			if _, err := q.EnqueueAll(b.Context(), tasks); err != nil {
+				b.Fatal(err)
+			}
+			for left := len(tasks); left > 0; {
+				swept, err := reaper.Sweep(b.Context(), q, 0, "r", 100, time.Second)
+				if err != nil {
+					b.Fatal(err)
+				}
+				left -= swept.TimedOut
+			}
 		}
 	})
 }
