@@ -74,7 +74,9 @@ func saysAway(t *testing.T, url, why string) {
 	}
 	for _, r := range asked {
 		answer(r.method, r.path, r.body, func(status int, text string) bool {
-			var problem struct{ Error struct{ Word, Sentence string } }
+			var problem struct {
+				Error struct{ Word, Sentence string }
+			}
 			err := json.Unmarshal([]byte(text), &problem)
 			want := map[int]string{503: "unavailable", 504: "unknown"}[status]
 			return slices.Contains(r.away, status) && err == nil && problem.Error.Word == want && strings.Contains(problem.Error.Sentence, "Redis")
