@@ -174,7 +174,24 @@ func isPublic(listen string) (bool, error) {
 	return ip == nil || !ip.IsLoopback(), nil
 }
 
+// tlsOf returns how connections are encrypted. It is nil without --tls-cert.
+func tlsOf(c *cli.Context) (*tls.Config, error) {
+	cert, key := c.String("tls-cert"), c.String("tls-key")
+	if cert == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, app.Usage("--tls-cert %s and --tls-key %s must be a certificate and its key in PEM: %v", cert, key, err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
+}
+
 func serve(c *cli.Context, rdb redis.UniversalClient, config httpapi.Config) error {
+	secure, err := tlsOf(c)
+	if err != nil {
+		return err
+	}
 	served, err := newServed(c, rdb, config)
 	if err != nil {
 		return err
@@ -206,13 +223,8 @@ func serve(c *cli.Context, rdb redis.UniversalClient, config httpapi.Config) err
 		return app.Usage("--listen: %v", err)
 	}
 	scheme := "http"
-	if cert := c.String("tls-cert"); cert != "" {
-		pair, err := tls.LoadX509KeyPair(cert, c.String("tls-key"))
-		if err != nil {
-			listener.Close()
-			return app.Usage("--tls-cert: %v", err)
-		}
-		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
+	if secure != nil {
+		listener = tls.NewListener(listener, secure)
 		scheme = "https"
 	}
 	config.Logger.Info("The server runs", "url", scheme+"://"+listener.Addr().String(), "namespaces", strings.Join(config.Namespaces, ","))
