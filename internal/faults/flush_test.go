@@ -3,9 +3,11 @@ package faults
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/stages"
 )
 
@@ -31,8 +33,12 @@ func TestForgottenCallsFailNobody(t *testing.T) {
 	stopFleet := s.fleet(2, 6*time.Second)
 	stopClerk := s.Run(s.clerk)
 	stopProducer := s.Run(func(ctx context.Context) error { return s.produce(ctx, 10*time.Millisecond) })
+	load := func(least int) { // on a busy machine it takes longer
+		await.Until(t, fmt.Sprint(least, " tasks are enqueued"), func() bool { return len(s.Ledger.Copy().Tasks) >= least })
+	}
 	stop := flush()
 	stages.Pass(time.Second) // sleeps: the load
+	load(50)
 	stop()
 	if n := s.Logs.Count("level=ERROR"); n > 0 {
 		t.Errorf("%d errors were logged while the functions and scripts were flushed:\n%s", n, s.Logs)
@@ -43,6 +49,7 @@ func TestForgottenCallsFailNobody(t *testing.T) {
 	loaded(t, server)
 	stop = flush()
 	stages.Pass(time.Second) // sleeps: the load
+	load(100)
 	stopProducer()
 	s.drained()
 	stop()
@@ -51,7 +58,7 @@ func TestForgottenCallsFailNobody(t *testing.T) {
 	s.untroubled()
 	s.sameCount(stats.Completed, s.account(nothing))
 	t.Logf("%d tasks under %d flushes and a restart; the fleet: %+v", len(s.Ledger.Copy().Tasks), flushes, stats)
-	if flushes < 20 || len(s.Ledger.Copy().Tasks) < 100 {
-		t.Errorf("there were too few flushes or tasks for this test")
+	if flushes < 20 {
+		t.Errorf("there were too few flushes for this test")
 	}
 }
