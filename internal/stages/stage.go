@@ -50,7 +50,7 @@ func (s *Stage) begin(config queue.Config) {
 	s.Helper()
 	s.Logs, s.Ledger = &Logs{}, &Ledger{}
 	config.Namespace = redistest.Namespace(s)
-	config.Logger = slog.New(slog.NewTextHandler(s.Logs, nil))
+	config.Logger = slog.New(slog.NewTextHandler(s.Logs, &slog.HandlerOptions{Level: slog.LevelWarn})) // a line for each timeout would be too many
 	s.Q = s.open(s.connect, config)
 	s.Redis = s.Q.Client()
 	s.Cleanup(func() {
