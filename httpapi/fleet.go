@@ -59,7 +59,7 @@ func fleetRoutes() []route {
 		get("listAgents", "agents", "Lists the agents that can be found: those whose wait or whose children have a limit", agentLines{}, listAgents,
 			param{Name: "look", Type: number, Default: "1000", Least: 1, Most: 100_000, Doc: "look at so many deadlines, limits, waits and delays of each partition"}),
 		get("listQueues", "queues", "Lists the queues, with how many tasks are where", queueLines{}, listQueues),
-		get("getQueue", "queues/{queue}", "Returns the counts and controls of a queue", lines.Queue{}, getQueue),
+		get("getQueue", "queues/{queue}", "Returns the counts and controls of a queue, and how its tasks ended", lines.WholeQueue{}, getQueue),
 		get("listKinds", "kinds", "Lists the kinds, with how many of their tasks ended and how long they took", kindLines{}, listKinds),
 		get("getKind", "kinds/{kind}", "Returns the defaults of a kind, how its tasks ended and how long they took", lines.WholeKind{}, getKind),
 		get("listWorkers", "workers", "Lists the workers that have a lease", workerLines{}, listWorkers),
@@ -147,7 +147,14 @@ func getQueue(c *call) (any, error) {
 		return nil, err
 	}
 	l, f := named("queue", c.path("queue"), all)
-	return l, nothing(f)
+	if f != nil {
+		return nil, f
+	}
+	figures, err := inspect.Figures(c, c.q)
+	if err != nil {
+		return nil, err
+	}
+	return lines.WholeQueue{Queue: l, Activity: lines.OfFigures(lines.ByQueue(figures)[l.Queue])}, nil
 }
 
 func listKinds(c *call) (any, error) {

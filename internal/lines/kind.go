@@ -61,24 +61,18 @@ type Kind struct {
 	Defaults Stored      `json:"fields"`
 	Workers  int         `json:"workers"` // live ones that tell that they handle it
 
-	// What follows is not written.
-	Duration, Waiting, Lag inspect.Histogram `json:"-"`
-	Ends                   []inspect.Ends    `json:"-"`
+	duration inspect.Histogram
+	figures  []inspect.KindFigures // by queue
 }
 
-// WholeKind is a kind with the bounds of all its durations.
+// WholeKind is a kind with all that its figures say.
 type WholeKind struct {
 	Kind
-	WaitP50 *int64 `json:"wait_p50_ms"`
-	WaitP99 *int64 `json:"wait_p99_ms"`
-	LagP50  *int64 `json:"lag_p50_ms"`
-	LagP99  *int64 `json:"lag_p99_ms"`
+	Activity
 }
 
-// Whole returns the kind with the bounds of all its durations.
-func (l *Kind) Whole() WholeKind {
-	return WholeKind{*l, Bound(l.Waiting, 0.5), Bound(l.Waiting, 0.99), Bound(l.Lag, 0.5), Bound(l.Lag, 0.99)}
-}
+// Whole returns the kind with all that its figures say.
+func (l *Kind) Whole() WholeKind { return WholeKind{*l, OfFigures(l.figures)} }
 
 // add adds the figures of the kind in one queue.
 func (l *Kind) add(f inspect.KindFigures) {
@@ -86,8 +80,7 @@ func (l *Kind) add(f inspect.KindFigures) {
 	of := KindQueue{Queue: f.Queue}
 	of.add(f.Ends)
 	l.Queues = append(l.Queues, of)
-	l.Ends = append(l.Ends, f.Ends...)
-	l.Duration, l.Waiting, l.Lag = f.Duration.Plus(l.Duration), f.Waiting.Plus(l.Waiting), f.Lag.Plus(l.Lag)
+	l.duration = f.Duration.Plus(l.duration)
 }
 
 // ReadKinds returns all kinds that have figures, defaults or a worker, by name.
@@ -98,12 +91,12 @@ func ReadKinds(ctx context.Context, q *queue.Queue) (map[string]*Kind, error) {
 	}
 	all := map[string]*Kind{}
 	for _, k := range kinds {
-		l := &Kind{Kind: k.Kind, Queues: []KindQueue{}, Defaults: Stored{}, Workers: k.Workers}
+		l := &Kind{Kind: k.Kind, Queues: []KindQueue{}, Defaults: Stored{}, Workers: k.Workers, figures: k.Queues}
 		maps.Copy(l.Defaults, k.Defaults)
 		for _, f := range k.Queues {
 			l.add(f)
 		}
-		l.P50, l.P99 = Bound(l.Duration, 0.5), Bound(l.Duration, 0.99)
+		l.P50, l.P99 = Bound(l.duration, 0.5), Bound(l.duration, 0.99)
 		all[k.Kind] = l
 	}
 	return all, nil

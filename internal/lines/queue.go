@@ -52,3 +52,9 @@ func (l Queue) With(workers []inspect.Worker) Queue {
 	l.Workers = &n
 	return l
 }
+
+// WholeQueue is a queue with all that the figures of its tasks say.
+type WholeQueue struct {
+	Queue
+	Activity
+}

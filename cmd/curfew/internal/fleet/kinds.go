@@ -16,6 +16,7 @@ import (
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/jsonline"
+	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -231,11 +232,11 @@ task had timed out; "agents woken" by the mode of the wait and the reason of its
 }
 
 func (l *kindLine) show(c *cli.Context) error {
-	a := activityOf(l.figures)
+	a := lines.OfFigures(l.figures)
 	if app.InJSON(c) {
 		return app.PrintLine(c, struct {
 			kindLine
-			activity
+			lines.Activity
 		}{*l, a})
 	}
 	var ends []inspect.Ends
@@ -251,7 +252,7 @@ func (l *kindLine) show(c *cli.Context) error {
 	for _, of := range l.Queues {
 		pairs = append(pairs, "in "+app.PlainWord(of.Queue), fmt.Sprintf("%s completed, %s failed, %s cancelled", app.Grouped(of.Completed), app.Grouped(of.Failed), app.Grouped(of.Cancelled)))
 	}
-	pairs = append(append(pairs, "ran", bounds(l.duration)), a.facts()...)
+	pairs = append(append(pairs, "ran", bounds(l.duration)), factsOf(a)...)
 	return facts(c, l.Kind, append(pairs, "defaults", app.OrDash(strings.Join(l.Defaults.words(), ", ")))...)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -218,8 +219,8 @@ func queueGetCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			each := byQueue(figures)
-			return showEach("queue", names, queues, listsQueues, func(l queueLine) error { return l.with(workers).show(c, activityOf(each[l.Queue])) })
+			each := lines.ByQueue(figures)
+			return showEach("queue", names, queues, listsQueues, func(l queueLine) error { return l.with(workers).show(c, lines.OfFigures(each[l.Queue])) })
 		}),
 	}
 }
@@ -240,11 +241,11 @@ func showEach[T any](what string, names []string, all map[string]T, cure string,
 	return nil
 }
 
-func (l queueLine) show(c *cli.Context, a activity) error {
+func (l queueLine) show(c *cli.Context, a lines.Activity) error {
 	if app.InJSON(c) {
 		return app.PrintLine(c, struct {
 			queueLine
-			activity
+			lines.Activity
 		}{l, a})
 	}
 	held := "-"
@@ -255,7 +256,7 @@ func (l queueLine) show(c *cli.Context, a activity) error {
 		"in line", app.Grouped(l.Ready), "running", app.Grouped(l.Running), "waiting", app.Grouped(l.Waiting), "dead", app.Grouped(l.Dead),
 		"workers", l.served(), "paused", held, "limits", l.limits(),
 		"enqueued", app.Grouped(l.Enqueued), "completed", app.Grouped(l.Completed), "failed", app.Grouped(l.Failed),
-		"timed out", app.Grouped(l.TimedOut), "cancelled", app.Grouped(l.Cancelled)}, a.facts()...)...)
+		"timed out", app.Grouped(l.TimedOut), "cancelled", app.Grouped(l.Cancelled)}, factsOf(a)...)...)
 }
 
 // facts prints the name of an object, and below it pairs of a name and a value. It leaves out those without a value.
