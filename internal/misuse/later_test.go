@@ -148,11 +148,11 @@ func TestEachCallSaysWhatIsWrongWithTheServer(t *testing.T) {
 						start := time.Now()
 						err := call(t.Context())
 						took := time.Since(start)
+						if writes[name] != nil && took > engine.TryFor && errors.Is(err, refusal.ErrUnknown) && errors.Is(err, row.want) {
+							return // on a slow machine its first try was given up, and can have had an effect: then it is repeated for longer
+						}
 						if took > within {
 							t.Errorf("%s took %v, want at most %v", name, took, within)
-						}
-						if writes[name] != nil && took > engine.TryFor && errors.Is(err, refusal.ErrUnknown) && errors.Is(err, row.want) {
-							return // on a slow machine its first try was given up, and can have had an effect
 						}
 						same(t, name, err, row.want)
 					}

@@ -16,7 +16,7 @@ func factsOf(a lines.Activity) []string {
 		"timeouts", words(a.Timeouts, func(t lines.Timeouts) string {
 			return number(t.Count) + " " + string(t.Type) + " " + cmp.Or(t.Policy, "-")
 		}),
-		"attempt lines.Timeouts", number(a.AttemptTimeouts),
+		"attempt timeouts", number(a.AttemptTimeouts),
 		"late outcomes", number(a.LateOutcomes),
 		"agents woken", words(a.Wakeups, func(w lines.Wakeups) string { return number(w.Count) + " " + string(w.Mode) + " " + w.Reason }),
 		"in line before", bounds(a.Waiting),
