@@ -41,7 +41,7 @@ type web struct {
 }
 
 // HTTP measures requests a second and latencies of the API of `curfew serve`, which runs as a process of its own: enqueue and
-// get from 16 clients, how late a result reaches a request that waits, and the memory of many such requests. The Go client
+// get from 16 clients, the delay of a result for a waiting request, and the memory of many waiting requests. The Go client
 // does the same beside it, on the same Redis.
 func HTTP(ctx context.Context, rdb redis.UniversalClient, config HTTPConfig) (Report, error) {
 	r := Report{Bench: "http"}

@@ -25,7 +25,8 @@ func (i Identity) may(role Role) bool {
 	return false
 }
 
-// An Authenticator says who has sent a request. known is false if it does not know the client; then the next Authenticator looks.
+// An Authenticator identifies the client that sent a request. It returns known = false if it cannot. Then the next Authenticator is
+// called.
 type Authenticator func(r *http.Request) (who Identity, known bool)
 
 // checkAddress refuses requests for another host, and paths that programs read in different ways.
@@ -47,7 +48,7 @@ func (s *Server) checkAddress(r *http.Request) *failure {
 	return nil
 }
 
-// admit returns who has sent a request, if the client may do what needs a role.
+// admit identifies the client of a request, and checks that it has a role.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, role Role) (Identity, *failure) {
 	who := Identity{Name: "anybody", Roles: roles}
 	if !s.config.Public {

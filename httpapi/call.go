@@ -112,7 +112,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route *route) (st
 	return status
 }
 
-// logChange logs who has made a request that changes something. One that was refused, or whose outcome is unknown, is no change.
+// logChange logs a request that changes something, with the name of the client. The message says whether the change was made,
+// was refused, or is unknown.
 func (c *call) logChange(status int, start time.Time) {
 	log := c.server.log.With("who", c.who.Name, "method", c.route.Method, "route", c.route.Path, "namespace", c.request.PathValue("namespace"),
 		"task_id", c.task, "status", status, "remote", c.request.RemoteAddr, "ms", time.Since(start).Milliseconds())

@@ -53,8 +53,9 @@ type Config struct {
 	MaxWaiting int
 	// MaxWait bounds how long a request can wait. Defaults to 1 minute.
 	MaxWait time.Duration
-	// Rate is how many requests a second a client can make, over some time. The client is who the Authenticator says, or the address
-	// if there is none. Burst is how many at once, and defaults to twice the rate. 0: no limit.
+	// Rate is the number of requests that a client can make in a second, on average. 0 means no limit. Clients are distinguished by
+	// the names that the Authenticator gives them, and by their addresses without an Authenticator. Burst is the number of requests
+	// that a client can make at once. It defaults to twice the rate.
 	Rate, Burst int
 	// BodyTime bounds how long the body of a request may take to arrive. Defaults to 10 s.
 	BodyTime time.Duration

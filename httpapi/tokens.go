@@ -45,7 +45,7 @@ func Tokens(path string, logger *slog.Logger) (Authenticator, error) {
 	}, nil
 }
 
-// bearer returns the token of a request. Of two headers nobody can say which one counts, so then there is none.
+// bearer returns the token of a request. It returns no token if the request has several Authorization headers.
 func bearer(r *http.Request) (token string, is bool) {
 	given := r.Header.Values("Authorization")
 	if len(given) != 1 {

@@ -129,7 +129,7 @@ func (w *watcher) get(path string, into any) bool {
 	return response.StatusCode == http.StatusOK && json.NewDecoder(response.Body).Decode(into) == nil
 }
 
-// value returns the only value of a query; -1 if there is none.
+// value returns the value of a query. It returns -1 if the query has no value, or several.
 func (w *watcher) value(query string) float64 {
 	var reply struct {
 		Data struct{ Result []struct{ Value [2]any } }

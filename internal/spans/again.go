@@ -10,8 +10,8 @@ import (
 )
 
 // Again prepares the enqueue of a task that runs an ended one again. headers are those of the new task. It returns a context
-// with which Send links the span of the new task to the sender of the earlier one, and headers without the context that
-// was copied from the earlier one: the attempts of the new task are linked to who has sent it again.
+// with which Send links the span of the new task to the span that sent the earlier one. It also returns headers without the
+// trace context of the earlier task, so that the attempts of the new task are linked to the span that sent it again.
 func (t *Tracer) Again(ctx context.Context, earlier Task, headers map[string]string) (context.Context, map[string]string) {
 	if t == nil {
 		return ctx, headers

@@ -122,7 +122,7 @@ func follow(spans tracetest.SpanStubs, to trace.SpanContext, parents bool) map[t
 	return reached
 }
 
-// checkRun checks who is linked to whom, and what the spans say.
+// checkRun checks the links between the spans, and their attributes.
 func checkRun(s *stage, request trace.SpanContext) {
 	s.Helper()
 	sends, runs, pages := s.named("send default"), s.named("process research"), s.named("process pages")

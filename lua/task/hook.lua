@@ -31,7 +31,7 @@ local function told(task, event)
 end
 
 -- traced returns the trace context among the headers of a task as headers of its hook, so that the trace of the hook leads
--- to the sender of the task. It returns nil if there is none, and leaves out what no context can be.
+-- to the sender of the task. It leaves out values that are not valid, and returns nil if none is left.
 local function traced(headers)
   if not headers or not string.find(string.lower(headers), '"trace', 1, true) then
     return nil

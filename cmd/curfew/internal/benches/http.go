@@ -16,7 +16,7 @@ import (
 
 // httpCommand measures the API over HTTP: `curfew bench http`.
 func httpCommand() *cli.Command {
-	command := benchmark("http", "requests a second of curfew serve, how late a result reaches a request that waits, and the memory of those that wait", 3,
+	command := benchmark("http", "requests a second of curfew serve, the delay of a result for a waiting request, and the memory of waiting requests", 3,
 		[]cli.Flag{
 			&cli.IntFlag{Name: "tasks", Value: 20000, Usage: "how many requests of each kind"},
 			&cli.IntFlag{Name: "waiting", Value: 1000, Usage: "how many requests wait at once"},

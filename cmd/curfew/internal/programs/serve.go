@@ -45,7 +45,7 @@ func Serve() *cli.Command {
 			&cli.StringFlag{Name: "auth-basic-file", Usage: "a file of names, bcrypt hashes of passwords and roles; changes are noticed"},
 			&cli.StringFlag{Name: "auth-proxy-header", Usage: "believe the name in this header, if the request is from --auth-proxy-from"},
 			&cli.StringSliceFlag{Name: "auth-proxy-from", Usage: "an address or network of a proxy, such as 10.0.0.0/24; can be given again (default: this machine)"},
-			&cli.StringFlag{Name: "auth-proxy-roles", Value: "read", Usage: "the roles of those who come through the proxy, with commas"},
+			&cli.StringFlag{Name: "auth-proxy-roles", Value: "read", Usage: "the roles of all clients of the proxy, separated by commas"},
 			&cli.BoolFlag{Name: "auth-none", Usage: "let everybody who reaches the address do everything"},
 			&cli.StringSliceFlag{Name: "allow-host", Usage: "a name of this server that clients use, besides localhost; * allows all; can be given again"},
 			&cli.StringSliceFlag{Name: "allow-origin", Usage: "another site whose pages may send changes, such as https://ops.example.com; can be given again"},
