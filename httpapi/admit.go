@@ -67,18 +67,18 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, role Role) (Ident
 			return Identity{}, fail(http.StatusUnauthorized, "unauthorized", "this request needs a valid token or a password: send the header Authorization")
 		}
 	}
-	if err := s.origins.Check(r); err != nil {
-		return who, fail(http.StatusForbidden, "cross_site", "a page of another site has sent this request: changes are accepted from pages of the same origin only").of("Origin")
-	}
-	if !who.may(role) {
-		return who, fail(http.StatusForbidden, "forbidden", "this request needs the role %s, which %s does not have", role, who.Name)
-	}
 	client := "name " + who.Name
 	if s.config.Public {
 		client = "address " + addressOf(r)
 	}
 	if f := s.rates.take(client); f != nil {
 		return who, f
+	}
+	if err := s.origins.Check(r); err != nil {
+		return who, fail(http.StatusForbidden, "cross_site", "a page of another site has sent this request: changes are accepted from pages of the same origin only").of("Origin")
+	}
+	if !who.may(role) {
+		return who, fail(http.StatusForbidden, "forbidden", "this request needs the role %s, which %s does not have", role, who.Name)
 	}
 	return who, nil
 }

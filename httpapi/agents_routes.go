@@ -11,9 +11,14 @@ import (
 
 // The bodies and answers of an agent: a task that schedules children and waits for them.
 type (
+	// sameAgent is the agent of the path once more, as clients of agents know it.
+	sameAgent struct {
+		AgentID *string `json:"agent_execution_id,omitempty"`
+	}
 	suspendBody struct {
+		sameAgent
 		Epoch         *int64          `json:"epoch,omitempty"`
-		Worker        string          `json:"worker"`
+		Worker        string          `json:"worker,omitempty"` // the one that holds the agent
 		Reason        string          `json:"reason,omitempty"`
 		WaitForSignal *string         `json:"wait_for_signal,omitempty"`
 		WaitForTask   *string         `json:"wait_for_task,omitempty"`
@@ -62,6 +67,7 @@ type (
 		TimeoutMs      *int64          `json:"timeout_ms,omitempty"`
 	}
 	childrenBody struct {
+		sameAgent
 		Queue string      `json:"queue,omitempty"`
 		Tasks []childBody `json:"tasks"`
 	}
@@ -76,6 +82,7 @@ type (
 	}
 
 	resultsBody struct {
+		sameAgent
 		IDs []string `json:"task_execution_ids"`
 	}
 	resultLine struct {
@@ -89,6 +96,7 @@ type (
 	}
 
 	cancelChildBody struct {
+		sameAgent
 		Reason string  `json:"reason,omitempty"`
 		Call   *string `json:"call,omitempty"`
 	}
@@ -124,6 +132,14 @@ func agentRoutes() []route {
 func (c *call) agent() (string, *failure) {
 	_, f := placeOf(c.q, "id", c.id())
 	return c.task, f
+}
+
+// check refuses another agent than that of the path.
+func (b sameAgent) check(agent string) *failure {
+	if b.AgentID != nil && *b.AgentID != agent {
+		return wrong("agent_execution_id", "must be the agent of the path, or be left out")
+	}
+	return nil
 }
 
 // ofAgent returns the failure for an error of an agent's call. A task of somebody else has the sentence that clients of agents know.

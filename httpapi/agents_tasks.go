@@ -17,6 +17,9 @@ func scheduleAgentTasks(c *call) (any, error) {
 	if f := c.read(&body); f != nil {
 		return nil, f
 	}
+	if f := body.check(agent); f != nil {
+		return nil, f
+	}
 	if n := len(body.Tasks); n < 1 || n > mostTasks {
 		return nil, wrong("tasks", "has %d tasks: it must have 1 to %d", n, mostTasks)
 	}
@@ -96,6 +99,9 @@ func getAgentTaskResults(c *call) (any, error) {
 	if f := c.read(&body); f != nil {
 		return nil, f
 	}
+	if f := body.check(agent); f != nil {
+		return nil, f
+	}
 	if f := checkMembers("task_execution_ids", body.IDs); f != nil {
 		return nil, f
 	}
@@ -103,6 +109,7 @@ func getAgentTaskResults(c *call) (any, error) {
 	if err != nil {
 		return nil, ofAgent(err)
 	}
+	c.renews = true // it is a read
 	answer := resultLines{Results: make([]resultLine, len(records))}
 	for i, r := range records {
 		line := resultLine{ID: r.ID, Status: r.Status}
@@ -142,6 +149,9 @@ func cancelAgentTask(c *call) (any, error) {
 	}
 	var body cancelChildBody
 	if f := c.read(&body); f != nil {
+		return nil, f
+	}
+	if f := body.check(agent); f != nil {
 		return nil, f
 	}
 	task := c.path("task")

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -20,9 +21,19 @@ func suspendAgent(c *call) (any, error) {
 	if f := c.read(&body); f != nil {
 		return nil, f
 	}
+	if f := body.check(agent); f != nil {
+		return nil, f
+	}
 	s, f := body.read(agent, c.q.MaxBytes())
 	if f != nil {
 		return nil, f
+	}
+	if s.Worker == "" {
+		record, err := c.q.Get(c, agent)
+		if err != nil {
+			return nil, err
+		}
+		s.Worker = cmp.Or(record.Worker, "-") // Redis refuses an agent that nobody holds
 	}
 	memory, err := c.q.Attempts().Journal(c, agent)
 	if err != nil {

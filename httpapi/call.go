@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/propagation"
@@ -32,6 +33,8 @@ type call struct {
 	raw             []byte // the body
 	status          int    // of the answer; 0: the first of the route
 	task            string // the task that a change was about, for the log
+	renews          bool   // the request has changed nothing that lasts, so its log line is for debugging
+	changed         atomic.Bool
 }
 
 // path returns a part of the path, such as the id.
@@ -88,10 +91,16 @@ func (s *Server) api(path string, methods map[string]*route) http.Handler {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, route *route) (status int) {
 	c := &call{server: s, route: route, request: r, writer: w}
 	start := time.Now()
+	status = http.StatusInternalServerError // of a panic
+	defer func() {
+		if route.Method != http.MethodGet && c.who.Name != "" {
+			c.logChange(status, start)
+		}
+	}()
 	answer, err := s.perform(c)
 	switch {
 	case err != nil:
-		f := failureOf(err)
+		f := c.afterChange(failureOf(err))
 		if f.status == http.StatusInternalServerError || f.Problem.Error.Word == "misconfigured" {
 			s.log.Error("HTTP request failed", "method", r.Method, "route", route.Path, "error", f.cause)
 		}
@@ -106,9 +115,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route *route) (st
 		}
 		s.answer(w, status, answer)
 	}
-	if route.Method != http.MethodGet && c.who.Name != "" {
-		c.logChange(status, start)
-	}
 	return status
 }
 
@@ -118,6 +124,8 @@ func (c *call) logChange(status int, start time.Time) {
 	log := c.server.log.With("who", c.who.Name, "method", c.route.Method, "route", c.route.Path, "namespace", c.request.PathValue("namespace"),
 		"task_id", c.task, "status", status, "remote", c.request.RemoteAddr, "ms", time.Since(start).Milliseconds())
 	switch {
+	case status < http.StatusBadRequest && c.renews:
+		log.Debug("HTTP request")
 	case status < http.StatusBadRequest:
 		log.Info("HTTP change")
 	case status == http.StatusInternalServerError || status == http.StatusGatewayTimeout:
@@ -163,7 +171,8 @@ func (s *Server) perform(c *call) (any, error) {
 	if c.q, err = space.queue(ctx); err != nil {
 		return nil, err
 	}
-	c.Context = ctx
+	space.listen(c.q)
+	c.Context = context.WithValue(ctx, changedKey{}, &c.changed)
 	answer, err := c.route.Serve(c)
 	if err != nil && errors.Is(context.Cause(ctx), errAway) && c.route.Method == http.MethodGet {
 		err = errAway // whatever the call made of it

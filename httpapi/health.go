@@ -16,7 +16,7 @@ type health struct {
 
 // healthz says whether the last read of Redis was answered in time. It makes that read, for each namespace.
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
-	s.tellHealth(w, r, s.check(r.Context()))
+	s.tellHealth(w, r, s.check())
 }
 
 // readyz says whether the server can do its work, and is not about to stop.
@@ -25,11 +25,29 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		s.tellHealth(w, r, "the server stops")
 		return
 	}
-	s.tellHealth(w, r, s.check(r.Context()))
+	s.tellHealth(w, r, s.check())
 }
 
-// check reads each namespace, all at once. It returns what is wrong, or "".
-func (s *Server) check(ctx context.Context) string {
+// checked is the last look at all namespaces. Those who ask within a short time share it, so that they cannot keep Redis busy.
+type checked struct {
+	mu  sync.Mutex
+	at  time.Time
+	bad string
+}
+
+// check returns what is wrong, or "".
+func (s *Server) check() string {
+	s.health.mu.Lock()
+	defer s.health.mu.Unlock()
+	if time.Since(s.health.at) > between {
+		s.health.bad = s.look(context.Background()) // it does not depend on the one who is first
+		s.health.at = time.Now()
+	}
+	return s.health.bad
+}
+
+// look reads each namespace, all at once. It returns what is wrong, or "".
+func (s *Server) look(ctx context.Context) string {
 	var mu sync.Mutex
 	var looks sync.WaitGroup
 	bad := ""

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -35,7 +36,7 @@ type Config struct {
 	// Origins are origins of other sites, such as https://ops.example.com, whose pages may send changes. Without them, only pages of
 	// the same origin may.
 	Origins []string
-	// HidePayloads leaves out what users have put into tasks in all answers.
+	// HidePayloads leaves out what users have put into tasks in all answers but those to workers and agents, who need it.
 	HidePayloads bool
 
 	// Traces makes a span of each request to a route of the API. Its parent is the trace that the header traceparent of the request
@@ -77,6 +78,7 @@ type Server struct {
 	requests chan struct{} // a place for each request
 	waiting  chan struct{} // a place for each request that waits
 	rates    *rates
+	health   checked
 	tracer   *spans.Tracer // nil: no tracing
 	log      *slog.Logger
 
@@ -131,6 +133,14 @@ func (c *Config) complete() error {
 	}
 	if c.Hosts == nil {
 		c.Hosts = []string{"localhost", "127.0.0.1", "::1"}
+	}
+	c.Hosts = slices.Clone(c.Hosts)
+	for i, host := range c.Hosts {
+		plain := strings.ToLower(strings.Trim(host, "[]"))
+		if net.ParseIP(plain) == nil && plain != "*" && strings.ContainsAny(plain, ":/ ") || plain == "" {
+			return refusal.Invalid("hosts", "%q must be a name or an address, without a port", refusal.Clip(host))
+		}
+		c.Hosts[i] = plain
 	}
 	c.MaxBody = cmp.Or(c.MaxBody, 8<<20)
 	c.MaxRequests = cmp.Or(c.MaxRequests, 256)

@@ -34,7 +34,10 @@ type space struct {
 // listen notes each reply that the client of the namespace gets. Many requests at once can keep the empty call waiting for a
 // connection, although Redis replies to the others.
 func (s *space) listen(q *queue.Queue) {
-	s.listens.Do(func() { q.Client().AddHook(&s.ears) })
+	s.listens.Do(func() {
+		q.Client().AddHook(&s.ears)
+		noteChanges(q)
+	})
 }
 
 // ears is a hook that notes when a reply came. The zero value has heard nothing.

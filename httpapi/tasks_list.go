@@ -46,6 +46,9 @@ func listRoutes() []route {
 
 func listTasks(c *call) (any, error) {
 	f := c.filter()
+	if c.hides() && f.ErrorText != "" {
+		return nil, wrong("error", "cannot be used, since the texts of errors are hidden")
+	}
 	f.Bodies = c.query.flag("bodies") && !c.hides()
 	page, err := inspect.List(c, c.q, f, c.query.text("cursor"), c.query.number("limit"))
 	if invalid := new(refusal.InvalidError); errors.As(err, &invalid) && invalid.Field == "page" {

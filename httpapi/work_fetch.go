@@ -32,6 +32,7 @@ func fetchTasks(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.renews = len(answer.Claims) == 0
 	return answer, nil
 }
 

@@ -62,6 +62,7 @@ func heartbeat(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.renews = lease > 0
 	return answer, nil
 }
 

@@ -14,6 +14,9 @@ import (
 // request with another list looks every second instead.
 const mostLines = 64
 
+// shortest is the time between two looks of a request that waits. A shorter lease ends meanwhile.
+const shortest = 100 * time.Millisecond
+
 // idle are the requests of a namespace that wait for tasks. Those that wait for the same queues share a connection.
 type idle struct {
 	mu    sync.Mutex
@@ -45,7 +48,7 @@ func (i *idle) leave(list string) {
 // await returns when a queue may have a task, or ctx ends, or the worker must fetch to keep its lease. look is when to fetch without
 // a wake token. It returns the partitions whose tokens it has taken: the caller must fetch from them.
 func (i *idle) await(ctx context.Context, q *queue.Queue, ask queue.Ask, look time.Duration) (tokens []bool) {
-	ctx, stop := context.WithTimeout(ctx, max(ask.Lease/2, time.Millisecond))
+	ctx, stop := context.WithTimeout(ctx, max(ask.Lease/2, shortest))
 	defer stop()
 	names := make([]string, len(ask.Quotas))
 	for n, quota := range ask.Quotas {

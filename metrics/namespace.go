@@ -43,7 +43,7 @@ func OpenNamespace(name string, open func(context.Context) (*queue.Queue, error)
 }
 
 func newNamespace(name string, config Config, logger *slog.Logger, open func(context.Context) (*queue.Queue, error)) prometheus.Collector {
-	n := &namespace{families: families(config.Prefix, name, FromNamespace), log: logger}
+	n := &namespace{families: families(config.Prefix, name, FromNamespace), name: name, log: logger}
 	n.snapshots = shared[*snapshot]{keep: config.CacheFor, wait: config.Timeout, read: func(ctx context.Context) *snapshot {
 		q, err := open(ctx)
 		if err != nil {
@@ -61,6 +61,7 @@ func opened(q *queue.Queue) error { return q.Ready(context.Background()) }
 type namespace struct {
 	families  map[string]family
 	snapshots shared[*snapshot]
+	name      string
 	log       *slog.Logger
 
 	mu    sync.Mutex
@@ -110,10 +111,10 @@ func (n *namespace) logChange(s *snapshot) {
 	}
 	switch n.state = state; state {
 	case "":
-		n.log.Info("The metrics can be read from Redis again")
+		n.log.Info("The metrics can be read from Redis again", "namespace", n.name)
 	case "away":
-		n.log.Warn("The metrics cannot be read from Redis", "error", s.err)
+		n.log.Warn("The metrics cannot be read from Redis", "namespace", n.name, "error", s.err)
 	default:
-		n.log.Warn("Some metrics cannot be read from Redis: run curfew fsck", "error", s.err)
+		n.log.Warn("Some metrics cannot be read from Redis: run curfew fsck", "namespace", n.name, "error", s.err)
 	}
 }

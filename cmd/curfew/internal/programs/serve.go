@@ -50,7 +50,7 @@ func Serve() *cli.Command {
 			&cli.StringSliceFlag{Name: "allow-host", Usage: "a name of this server that clients use, besides localhost; * allows all; can be given again"},
 			&cli.StringSliceFlag{Name: "allow-origin", Usage: "another site whose pages may send changes, such as https://ops.example.com; can be given again"},
 			&cli.StringFlag{Name: "metrics-prefix", Value: metrics.DefaultPrefix, Usage: "the beginning of the names of all metrics"},
-			&cli.BoolFlag{Name: "hide-payloads", Usage: "leave out what users have put into tasks in all answers"},
+			&cli.BoolFlag{Name: "hide-payloads", Usage: "leave out what users have put into tasks in all answers but those to workers and agents"},
 			number("max-body", 1024, 1<<30, "the largest body of a request in bytes (default: 8388608)"),
 			number("max-requests", 1, 100_000, "how many requests are served at once, without those that wait (default: 256)"),
 			number("max-waiting", 1, 1_000_000, "how many requests wait at once (default: 2000)"),

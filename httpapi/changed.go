@@ -1,0 +1,38 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// changedKey finds in the context of a request whether one of its calls has changed something.
+type changedKey struct{}
+
+// noteChanges notes the calls of requests that have written to Redis. Those of workers that only renew a lease do not count: they can
+// be made again.
+func noteChanges(q *queue.Queue) {
+	library := q.Engine().Library()
+	q.Engine().Observe(engine.Observer{Called: func(ctx context.Context, script string, _ time.Duration, err error) {
+		if err != nil || library.Reads(script) || script == "fetch" || script == "heartbeat" {
+			return
+		}
+		if changed, is := ctx.Value(changedKey{}).(*atomic.Bool); is {
+			changed.Store(true)
+		}
+	}})
+}
+
+// afterChange returns the failure of a request that may have changed something before Redis was away: 503 would say that it has not.
+func (c *call) afterChange(f *failure) *failure {
+	if f.status != http.StatusServiceUnavailable || !c.changed.Load() {
+		return f
+	}
+	unknown := fail(http.StatusGatewayTimeout, "unknown", "the request has changed something, and then Redis did not answer: make it again if it names an id, a key or a call, otherwise read the state first").retry(time.Second)
+	unknown.cause = f.cause
+	return unknown
+}
