@@ -183,13 +183,21 @@ func (w *watcher) awaitAlerts(fires bool, names ...string) {
 	})
 }
 
-// awaitQuiet waits until Prometheus has evaluated the rules for so long since it began, and fails if one of the alerts has fired.
-func (w *watcher) awaitQuiet(long time.Duration, names ...string) {
+// awaitQuiet waits until Prometheus has evaluated the rules for so long since start, and fails if one of the alerts has fired since.
+func (w *watcher) awaitQuiet(start time.Time, long time.Duration, names ...string) {
 	w.Helper()
-	w.awaitValue(fmt.Sprintf("count_over_time(sum(up)[1h:1s]) >= bool %d", int(long.Seconds())), 1)
+	since := func() int { return int(time.Since(start).Seconds()) }
+	await.Until(w, fmt.Sprintf("rules are evaluated for %v", long), func() bool {
+		return w.value(fmt.Sprintf("count_over_time(sum(up)[%ds:1s]) >= bool %d", max(since(), 1), int(long.Seconds()))) == 1
+	})
 	for _, name := range names {
-		if w.value(fmt.Sprintf(`count(max_over_time(ALERTS{alertstate="firing",alertname="%s"}[1h]))`, name)) != -1 {
+		if w.value(fmt.Sprintf(`count(max_over_time(ALERTS{alertstate="firing",alertname="%s"}[%ds]))`, name, since())) != -1 {
 			w.Errorf("%s has fired in a fleet that works", name)
+			for _, seen := range []string{"up", "curfew_up", `ALERTS{alertname="` + name + `"}`} {
+				var reply any
+				w.get("query?query="+url.QueryEscape(seen+"[2m]"), &reply)
+				w.Logf("%s: %v", seen, reply)
+			}
 		}
 	}
 }
@@ -229,7 +237,8 @@ func TestPrometheusSeesWhatHappensToAFleet(t *testing.T) {
 	w := watch(t, exporters...)
 
 	// Before the first timeout, so that Prometheus sees the counters rise.
-	w.awaitValue("sum(up)", 2)
+	w.awaitValue("count("+once("curfew_up")+" == 1) * sum(up)", 2)
+	start := time.Now() // until now, nothing was scraped
 	const late, done = 20, 5
 	report := func() {
 		queuetest.Enqueue(t, q, queue.Task{Kind: "report", Queue: "idle", Timeout: 100 * time.Millisecond})
@@ -249,7 +258,7 @@ func TestPrometheusSeesWhatHappensToAFleet(t *testing.T) {
 	w.awaitValue("sum("+ended+")", late+done)
 	w.awaitValue("sum(curfew_task_timeouts_total)", 2*late) // both exporters have all of them: a sum over exporters is wrong
 	w.awaitValue(`curfew_timeout_detection_lag_seconds_count{queue="idle",instance="`+exporters[0]+`"}`, late)
-	w.awaitQuiet(20*time.Second, "CurfewNoReaper", "CurfewOverdue", "CurfewDown", "CurfewExporterDown", "CurfewEvictionPolicy", "CurfewStalled",
+	w.awaitQuiet(start, 20*time.Second, "CurfewNoReaper", "CurfewOverdue", "CurfewDown", "CurfewExporterDown", "CurfewEvictionPolicy", "CurfewStalled",
 		"CurfewBrokenRecords", "CurfewNoWorker")
 
 	for _, r := range reapers {
