@@ -13,11 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/events"
 )
 
-const (
-	silentFor  = 15 * time.Second // a comment is sent so often when there are no events
-	patientFor = 10 * time.Second // how long a client may take to receive a part
-	comeAgain  = 3 * time.Second  // when a client connects again after the stream has ended
-)
+const comeAgain = 3 * time.Second // when a client connects again after the stream has ended
 
 // streams reports whether the answer is a stream of events.
 func (c *call) streams() bool {
@@ -51,7 +47,7 @@ func (c *call) stream(f *follower, batch events.Batch) error {
 		if err := out.send(); err != nil {
 			return nil // the client is gone, or does not read
 		}
-		beat, stop := context.WithTimeoutCause(ctx, silentFor, errWaitOver)
+		beat, stop := context.WithTimeoutCause(ctx, c.server.silentFor, errWaitOver)
 		var err error
 		batch, err = f.next(beat, mostEvents)
 		quiet := err != nil && ctx.Err() == nil && beat.Err() != nil
@@ -125,7 +121,7 @@ func (s *stream) end(err error, stops bool) {
 
 // send writes what was added. It gives a client that does not read some time.
 func (s *stream) send() error {
-	s.http.SetWriteDeadline(time.Now().Add(patientFor))
+	s.http.SetWriteDeadline(time.Now().Add(s.c.server.patientFor))
 	_, err := s.c.writer.Write([]byte(s.text.String()))
 	s.text.Reset()
 	if err != nil {

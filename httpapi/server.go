@@ -58,6 +58,9 @@ type Config struct {
 	// the names that the Authenticator gives them, and by their addresses without an Authenticator. Burst is the number of requests
 	// that a client can make at once. It defaults to twice the rate.
 	Rate, Burst int
+	// HeaderTime bounds how long the header of a request may take to arrive. Defaults to 5 s. A server in which this handler is
+	// mounted has its own limit.
+	HeaderTime time.Duration
 	// BodyTime bounds how long the body of a request may take to arrive. Defaults to 10 s.
 	BodyTime time.Duration
 	// RequestTime bounds how long a request may take, without its wait. Defaults to 30 s.
@@ -82,6 +85,9 @@ type Server struct {
 	tracer   *spans.Tracer // nil: no tracing
 	log      *slog.Logger
 
+	silentFor  time.Duration // a comment is sent so often to a stream that has no events
+	patientFor time.Duration // how long the client of a stream may take to receive a part
+
 	draining context.Context // ends when the server stops
 	drain    context.CancelFunc
 	stopping atomic.Bool
@@ -94,7 +100,8 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{config: config, mux: http.NewServeMux(), spaces: map[string]*space{}, origins: http.NewCrossOriginProtection(),
 		requests: make(chan struct{}, config.MaxRequests), waiting: make(chan struct{}, config.MaxWaiting),
-		rates: newRates(config.Rate, config.Burst), tracer: spans.New(spans.Config{Provider: config.Traces}), log: config.Logger}
+		rates: newRates(config.Rate, config.Burst), tracer: spans.New(spans.Config{Provider: config.Traces}), log: config.Logger,
+		silentFor: 15 * time.Second, patientFor: 10 * time.Second}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	for _, origin := range config.Origins {
 		if err := s.origins.AddTrustedOrigin(origin); err != nil {
@@ -126,7 +133,7 @@ func (c *Config) complete() error {
 		return refusal.Invalid("auth", "is empty: give one, or set Public, and everybody who reaches the server can do everything")
 	case len(c.Auth) > 0 && c.Public:
 		return refusal.Invalid("public", "must not be set with Auth: leave one of them out")
-	case c.MaxBody < 0 || c.MaxRequests < 0 || c.MaxWaiting < 0 || c.MaxWait < 0 || c.Rate < 0 || c.Burst < 0 || c.BodyTime < 0 || c.RequestTime < 0 || c.Silence < 0:
+	case c.MaxBody < 0 || c.MaxRequests < 0 || c.MaxWaiting < 0 || c.MaxWait < 0 || c.Rate < 0 || c.Burst < 0 || c.HeaderTime < 0 || c.BodyTime < 0 || c.RequestTime < 0 || c.Silence < 0:
 		return refusal.Invalid("limits", "must not be negative")
 	case slices.ContainsFunc(c.Auth, func(a Authenticator) bool { return a == nil }):
 		return refusal.Invalid("auth", "must not be nil")
@@ -147,6 +154,7 @@ func (c *Config) complete() error {
 	c.MaxWaiting = cmp.Or(c.MaxWaiting, 2000)
 	c.MaxWait = cmp.Or(c.MaxWait, time.Minute)
 	c.Burst = cmp.Or(c.Burst, 2*c.Rate)
+	c.HeaderTime = cmp.Or(c.HeaderTime, 5*time.Second)
 	c.BodyTime = cmp.Or(c.BodyTime, 10*time.Second)
 	c.RequestTime = cmp.Or(c.RequestTime, 30*time.Second)
 	c.Silence = cmp.Or(c.Silence, 600*time.Millisecond)
@@ -200,7 +208,7 @@ func (s *Server) ServeHTTP(writer http.ResponseWriter, r *http.Request) {
 
 // HTTPServer returns an http.Server for s, with limits against clients that send slowly or too much.
 func (s *Server) HTTPServer() *http.Server {
-	return &http.Server{Handler: s, MaxHeaderBytes: 16 << 10, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: s.config.BodyTime + 5*time.Second,
+	return &http.Server{Handler: s, MaxHeaderBytes: 16 << 10, ReadHeaderTimeout: s.config.HeaderTime, ReadTimeout: s.config.HeaderTime + s.config.BodyTime,
 		WriteTimeout: s.config.RequestTime + 30*time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
 }
