@@ -13,6 +13,8 @@ import (
 type Identity struct {
 	Name  string
 	Roles []Role
+
+	busy bool // too many passwords are checked at once, so the client is not known yet
 }
 
 // may reports whether one of the roles includes another one.
@@ -56,6 +58,9 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, role Role) (Ident
 		for _, authenticate := range s.config.Auth {
 			if who, known = authenticate(r); known {
 				break
+			}
+			if who.busy {
+				return who, fail(http.StatusTooManyRequests, "too_many", "too many passwords are checked at the same time: make the request again").retry(time.Second)
 			}
 		}
 		if !known {

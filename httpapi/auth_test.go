@@ -1,13 +1,16 @@
 package httpapi
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/bcrypt"
 
@@ -198,4 +201,57 @@ func TestPagesOfOtherSitesChangeNothing(t *testing.T) {
 		}
 	}
 	s.want(200, "GET", "queues", "", header("Sec-Fetch-Site", "cross-site"))
+}
+
+// Who tries many passwords at once keeps neither the server nor other clients busy.
+func TestFewPasswordsAreCheckedAtOnce(t *testing.T) {
+	hash, err := bcrypt.GenerateFromPassword([]byte("secret"), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := watchFile(tokenFile(t, fmt.Sprintf("ada:%s read\n", hash)), slog.New(slog.DiscardHandler), readPasswords)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &basic{file: f, checked: map[[sha256.Size]byte]time.Time{}, busy: make(chan struct{}, 1), line: map[string]int{}}
+	s := newStage(t, Config{Auth: []Authenticator{b.identify}})
+	guess := func(address, secret string) int {
+		r := httptest.NewRequest("GET", s.base+"queues", nil)
+		r.Host, r.RemoteAddr = "localhost", address+":4711"
+		r.SetBasicAuth("ada", secret)
+		w := httptest.NewRecorder()
+		s.server.ServeHTTP(w, r)
+		return w.Code
+	}
+	if status := guess("10.0.0.9", "secret"); status != 200 {
+		t.Fatalf("the right password: %d", status)
+	}
+	b.busy <- struct{}{} // a check that takes long
+	answers := make(chan int, 2*placesOfAll)
+	inLine := func() int { b.mu.Lock(); defer b.mu.Unlock(); return b.inLine }
+	for i := range placesOfAll {
+		address := fmt.Sprintf("10.0.0.%d", i/placesOfAddress)
+		go func() { answers <- guess(address, fmt.Sprint("wrong", i)) }()
+		await.Until(t, "the request stands in line", func() bool { return inLine() == i+1 })
+		if i+1 == placesOfAddress {
+			if status := guess(address, "another"); status != 429 {
+				t.Errorf("more passwords of an address: %d", status)
+			}
+		}
+	}
+	if status := guess("10.1.1.1", "another"); status != 429 {
+		t.Errorf("more passwords than the server checks: %d", status)
+	}
+	if status := guess("10.0.0.0", "secret"); status != 200 {
+		t.Errorf("a password that is remembered: %d", status)
+	}
+	<-b.busy
+	for range placesOfAll {
+		if status := await.Receive(t, answers, "an answer"); status != 401 {
+			t.Errorf("a wrong password: %d", status)
+		}
+	}
+	if n := inLine(); n != 0 || len(b.line) != 0 {
+		t.Errorf("%d requests stand in line, of %d addresses", n, len(b.line))
+	}
 }

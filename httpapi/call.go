@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -164,7 +165,7 @@ func (s *Server) perform(c *call) (any, error) {
 	patient := http.NewResponseController(c.writer)
 	patient.SetReadDeadline(time.Time{}) // the client has sent all; what it sends now is the next request
 	patient.SetWriteDeadline(time.Now().Add(c.longest() + 30*time.Second))
-	ctx, done := space.watch(traced(r), c.longest(), c.route.Method != http.MethodGet)
+	ctx, done := space.watch(traced(r), c.longest(), c.route.Method != http.MethodGet, c.partition())
 	defer done()
 	c.space = space
 	var err error
@@ -195,6 +196,15 @@ func traced(r *http.Request) context.Context {
 
 // waits reports whether the request may wait for long.
 func (c *call) waits() bool { return c.streams() || c.route.Poll && c.query.span("wait") > 0 }
+
+// partition returns the partition of the only task that the request waits for, or -1.
+func (c *call) partition() int {
+	number, _, found := strings.Cut(c.path("id"), "-")
+	if p, err := strconv.Atoi(number); found && err == nil && c.waits() {
+		return p
+	}
+	return -1
+}
 
 // longest returns how long the request may take.
 func (c *call) longest() time.Duration {

@@ -76,10 +76,12 @@ func (s *Server) look(ctx context.Context) string {
 	bad := ""
 	for _, space := range s.spaces {
 		looks.Go(func() {
-			if err := space.answers(ctx); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				bad = failureOf(err).Error()
+			for _, state := range space.look(ctx) {
+				if state.err != nil {
+					mu.Lock()
+					bad = failureOf(state.err).Error()
+					mu.Unlock()
+				}
 			}
 		})
 	}

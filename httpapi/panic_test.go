@@ -59,20 +59,33 @@ func TestALongWaitIsAnswered(t *testing.T) {
 	s.want(400, "GET", "tasks/"+id+"/result?wait=11m", "")
 }
 
-// Many addresses take a bounded memory.
+// Many addresses take a bounded memory, and do not give a client new tokens.
 func TestTheRatesOfManyClientsAreBounded(t *testing.T) {
 	r := newRates(1, 2)
+	r.rate = 1e-6
+	r.take("one")
+	r.take("one")
+	refused := 0
 	for i := range 3 * mostBuckets {
 		if f := r.take("address " + strconv.Itoa(i)); f != nil {
-			t.Fatalf("client %d is refused: %v", i, f)
+			refused++
 		}
-		if len(r.buckets) > mostBuckets {
+		if len(r.buckets) > mostBuckets+1 {
 			t.Fatalf("%d clients are kept", len(r.buckets))
 		}
 	}
-	r.take("one")
-	r.take("one")
+	if refused < mostBuckets {
+		t.Errorf("%d requests of new clients are refused: those that come last must share a bucket", refused)
+	}
 	if f := r.take("one"); f == nil || f.status != 429 || f.after <= 0 {
 		t.Errorf("a third request at once: %v", f)
+	}
+	for client, b := range r.buckets {
+		b.at = b.at.Add(-1000 * time.Hour)
+		r.buckets[client] = b
+	}
+	r.forgot = time.Time{}
+	if f := r.take("a new client"); f != nil || len(r.buckets) > 2 {
+		t.Errorf("much later: %v, and %d clients are kept", f, len(r.buckets))
 	}
 }

@@ -12,6 +12,7 @@ type rates struct {
 	rate, burst float64
 	mu          sync.Mutex
 	buckets     map[string]bucket
+	forgot      time.Time // when full buckets were last forgotten
 }
 
 type bucket struct {
@@ -19,8 +20,11 @@ type bucket struct {
 	at     time.Time
 }
 
-// mostBuckets bounds the memory: at so many clients, those whose bucket is full are forgotten, or all if none is.
+// mostBuckets bounds the memory. With so many clients, those whose bucket is full are forgotten. If none is, new clients share a bucket.
 const mostBuckets = 10_000
+
+// newcomers is the bucket that new clients share.
+const newcomers = ""
 
 func newRates(rate, burst int) *rates {
 	return &rates{rate: float64(rate), burst: float64(burst), buckets: map[string]bucket{}}
@@ -35,8 +39,11 @@ func (r *rates) take(client string) *failure {
 	defer r.mu.Unlock()
 	now := time.Now()
 	b, known := r.buckets[client]
+	if !known && len(r.buckets) >= mostBuckets && !r.forget(now) {
+		client = newcomers
+		b, known = r.buckets[client]
+	}
 	if !known {
-		r.forget(now)
 		b = bucket{r.burst, now}
 	}
 	b.tokens, b.at = r.filled(b, now), now
@@ -54,16 +61,16 @@ func (r *rates) filled(b bucket, now time.Time) float64 {
 	return math.Min(r.burst, b.tokens+now.Sub(b.at).Seconds()*r.rate)
 }
 
-func (r *rates) forget(now time.Time) {
-	if len(r.buckets) < mostBuckets {
-		return
+// forget forgets the clients whose bucket is full, once in a second, and reports whether there is a place for another one.
+func (r *rates) forget(now time.Time) bool {
+	if now.Sub(r.forgot) < time.Second {
+		return false
 	}
+	r.forgot = now
 	for client, b := range r.buckets {
 		if r.filled(b, now) == r.burst {
 			delete(r.buckets, client)
 		}
 	}
-	if len(r.buckets) >= mostBuckets {
-		clear(r.buckets)
-	}
+	return len(r.buckets) < mostBuckets
 }

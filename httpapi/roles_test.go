@@ -209,6 +209,9 @@ func TestQueuesKindsAndListsAreReadAndControlled(t *testing.T) {
 	if a := s.want(400, "GET", "tasks?queue=other&cursor="+next, ""); a.field() != "cursor" {
 		t.Errorf("a cursor of other filters: %s", a.body)
 	}
+	if a := s.want(400, "GET", "tasks?bodies=true&limit=101", ""); a.field() != "limit" {
+		t.Errorf("a page of too many payloads: %s", a.body)
+	}
 	if a := s.want(200, "GET", "tasks?bodies=true&hide_payloads=true", ""); strings.Contains(a.body, `"payload"`) {
 		t.Errorf("payloads are not hidden: %s", a.body)
 	}

@@ -76,7 +76,7 @@ func TestAHeaderThatDripsIsBounded(t *testing.T) {
 		if time.Since(start) > 5*time.Second {
 			t.Fatal("the connection is still there")
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // sleeps: a slow client
 	}
 }
 
@@ -219,4 +219,44 @@ func TestClaimsOfAClientThatVanishesAreNotLost(t *testing.T) {
 			t.Errorf("the heir gets %+v, want %s with the epoch 2", c, id)
 		}
 	}
+}
+
+// A thousand clients vanish while they wait for results, tasks and events. Their places, goroutines and connections to Redis are free
+// again, and a task that comes later is not given to one of them.
+func TestAThousandClientsVanish(t *testing.T) {
+	s := eventful(t)
+	id := s.enqueue("slow", "other")
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	before := runtime.NumGoroutine()
+	ctx, vanish := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for i := range 1000 {
+		method, path, body := "GET", "tasks/"+id+"/result?wait=60s", ""
+		switch i % 3 {
+		case 1:
+			method, path, body = "POST", fmt.Sprintf("workers/w%d/fetch?wait=60s", i), `{"seq":1,"queues":["mail"]}`
+		case 2:
+			path = "events?after=now&wait=60s"
+		}
+		all.Go(func() {
+			r, _ := http.NewRequestWithContext(ctx, method, s.base+path, strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			if answer, err := client.Do(r); err == nil {
+				answer.Body.Close()
+				t.Errorf("%s %s is answered with %d", method, path, answer.StatusCode)
+			}
+		})
+	}
+	await.Until(t, "all requests wait", func() bool { return len(s.server.waiting) == 1000 })
+	vanish()
+	all.Wait()
+	await.Until(t, "nobody waits", func() bool { return len(s.server.waiting) == 0 })
+	await.Until(t, "the goroutines have ended", func() bool { return runtime.NumGoroutine() < before+100 })
+	mail := s.enqueue("k", "mail")
+	if got := (&hand{s: s, name: "heir"}).fetch(`,"queues":["mail"]`, ""); len(got) != 1 || got[0].ID != mail {
+		t.Errorf("a worker that is there gets %+v, want %s", got, mail)
+	}
+	queuetest.Sound(t, s.q)
 }

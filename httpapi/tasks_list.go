@@ -9,6 +9,9 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
+// mostBodies bounds the bytes of a page.
+const mostBodies = 100
+
 var statuses = []string{string(queue.Pending), string(queue.Running), string(queue.Waiting), string(queue.Completed), string(queue.Failed), string(queue.Cancelled)}
 
 // filters are the parameters that say which tasks are meant. They are the flags of curfew ls.
@@ -38,7 +41,7 @@ func listRoutes() []route {
 	paging := []param{
 		{Name: "limit", Type: number, Default: "100", Least: 1, Most: 1000, Doc: "return so many tasks at most"},
 		{Name: "cursor", Type: text, Doc: "continue behind a page: its next, with the same filters"},
-		{Name: "bodies", Type: flag, Doc: "add payloads and results"}, hidePayloads,
+		{Name: "bodies", Type: flag, Doc: "add payloads and results, of 100 tasks at most"}, hidePayloads,
 	}
 	return []route{{ID: "listTasks", Method: http.MethodGet, Path: "tasks", Role: Read, Query: append(filters(), paging...), Answer: inspect.ListPage{}, Status: []int{200}, Serve: listTasks,
 		Summary: "Lists tasks, a page at a time, the newest first in each index. A page can be empty and not be the last: the last one has an empty next"}}
@@ -49,7 +52,9 @@ func listTasks(c *call) (any, error) {
 	if c.hides() && f.ErrorText != "" {
 		return nil, wrong("error", "cannot be used, since the texts of errors are hidden")
 	}
-	f.Bodies = c.query.flag("bodies") && !c.hides()
+	if f.Bodies = c.query.flag("bodies") && !c.hides(); f.Bodies && c.query.number("limit") > mostBodies {
+		return nil, wrong("limit", "must not be more than %d with bodies: read smaller pages", mostBodies)
+	}
 	page, err := inspect.List(c, c.q, f, c.query.text("cursor"), c.query.number("limit"))
 	if invalid := new(refusal.InvalidError); errors.As(err, &invalid) && invalid.Field == "page" {
 		return nil, wrong("cursor", "is not the next of a page with these filters: begin without a cursor")

@@ -70,7 +70,7 @@ func readTokens(text string) ([]token, error) {
 		if err != nil {
 			return nil, refusal.Invalid("token file", "has a line %d with wrong roles: %v", number, err)
 		}
-		t := token{sha256.Sum256([]byte(words[0])), Identity{words[2], roles}}
+		t := token{sha256.Sum256([]byte(words[0])), Identity{Name: words[2], Roles: roles}}
 		if slices.ContainsFunc(all, func(o token) bool { return o.hash == t.hash }) {
 			return nil, refusal.Invalid("token file", "has the token of line %d twice", number)
 		}
@@ -116,7 +116,7 @@ func Basic(path string, logger *slog.Logger) (Authenticator, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &basic{file: f, checked: map[[sha256.Size]byte]time.Time{}, busy: make(chan struct{}, 2)}
+	b := &basic{file: f, checked: map[[sha256.Size]byte]time.Time{}, busy: make(chan struct{}, 2), line: map[string]int{}}
 	return b.identify, nil
 }
 
@@ -139,7 +139,7 @@ func readPasswords(text string) (map[string]password, error) {
 		if _, twice := all[name]; twice {
 			return nil, refusal.Invalid("password file", "has the name of line %d twice", number)
 		}
-		all[name] = password{[]byte(hash), Identity{name, roles}}
+		all[name] = password{[]byte(hash), Identity{Name: name, Roles: roles}}
 	}
 	if len(all) == 0 {
 		return nil, refusal.Invalid("password file", "has no name: write NAME:HASH and roles in a line")
@@ -148,15 +148,22 @@ func readPasswords(text string) (map[string]password, error) {
 }
 
 // basic checks passwords. A check takes many milliseconds on purpose, so passwords that were right are remembered for a minute as a
-// hash, and only two are checked at once.
+// hash, and only two are checked at once. The others stand in line. Each address has few places there, so that a client that tries
+// many passwords does not keep other clients waiting.
 type basic struct {
 	file    *watched[map[string]password]
 	busy    chan struct{}
 	mu      sync.Mutex
 	checked map[[sha256.Size]byte]time.Time // of name, password and stored hash: until when
+	line    map[string]int                  // requests in line, by address
+	inLine  int                             // all of them
 }
 
-const remembered = time.Minute
+const (
+	remembered      = time.Minute
+	placesOfAddress = 4
+	placesOfAll     = 64
+)
 
 // nobody is a hash for names that do not exist, so that they take as long as others.
 var nobody = sync.OnceValue(func() []byte {
@@ -178,6 +185,11 @@ func (b *basic) identify(r *http.Request) (Identity, bool) {
 	if exists && b.remembers(key) {
 		return known.who, true
 	}
+	leave, free := b.standInLine(addressOf(r))
+	if !free {
+		return Identity{busy: true}, false
+	}
+	defer leave()
 	select {
 	case b.busy <- struct{}{}:
 		defer func() { <-b.busy }()
@@ -189,6 +201,25 @@ func (b *basic) identify(r *http.Request) (Identity, bool) {
 	}
 	b.remember(key)
 	return known.who, true
+}
+
+// standInLine takes a place in the line of passwords to check, if there is one.
+func (b *basic) standInLine(address string) (leave func(), free bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.line[address] >= placesOfAddress || b.inLine >= placesOfAll {
+		return nil, false
+	}
+	b.line[address]++
+	b.inLine++
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.inLine--
+		if b.line[address]--; b.line[address] == 0 {
+			delete(b.line, address)
+		}
+	}, true
 }
 
 func (b *basic) remembers(key [sha256.Size]byte) bool {
@@ -228,7 +259,7 @@ func Proxy(header string, trusted []netip.Prefix, roles []Role) (Authenticator, 
 			!slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(from.Unmap()) }) {
 			return Identity{}, false
 		}
-		return Identity{values[0], roles}, true
+		return Identity{Name: values[0], Roles: roles}, true
 	}, nil
 }
 
