@@ -168,3 +168,24 @@ func TestServeRefusesBadFlags(t *testing.T) {
 		}
 	}
 }
+
+// A name that is mistyped creates no namespace. With --create, it does.
+func TestServeCreatesNamespacesOnRequestOnly(t *testing.T) {
+	server := redistest.Start(t)
+	at := "redis://" + server.Addr
+	if code, _, errs := curfew(t, "serve", "--redis", at, "--listen", "127.0.0.1:0", "--namespace", "shop"); code != 3 || !strings.Contains(errs, "--create") {
+		t.Errorf("without the namespace: %d %s", code, errs)
+	}
+	if n, err := server.Client(t).DBSize(t.Context()).Result(); err != nil || n != 0 {
+		t.Errorf("%d keys were made: %v", n, err)
+	}
+	url, errs, stop := startServe(t, "--redis", at, "--namespace", "shop,mail", "--create")
+	for _, name := range []string{"shop", "mail"} {
+		if status, text := answerTo(t, "POST", url+"/api/v1/"+name+"/tasks", `{"kind":"k"}`, ""); status != 201 {
+			t.Errorf("%s: %d %s", name, status, text)
+		}
+	}
+	if code := stop(); code != 0 {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}

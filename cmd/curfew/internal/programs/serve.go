@@ -29,7 +29,7 @@ with 503, requests that wait are answered, and those under way have --grace to e
 It listens on this machine only, where everybody may do everything. Another address needs --auth-token-file, --auth-basic-file,
 --auth-proxy-header or --auth-none. A line of the token file is TOKEN ROLES NAME, and of the other NAME:HASH ROLES, where
 "htpasswd -nB NAME" prints NAME:HASH. ROLES are read, produce, work and operate, with commas between them.
-Give --namespace several names with commas between them. It starts and goes on when Redis is away, and requests are answered with 503.`
+Give --namespace several names with commas between them. It starts and continues while Redis is away, and answers requests with 503.`
 
 func Serve() *cli.Command {
 	number := func(name string, least, most int, usage string) cli.Flag {
@@ -41,6 +41,7 @@ func Serve() *cli.Command {
 		Description: serveHelp,
 		Flags: append(app.NamespaceFlags(),
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:7420", Usage: "the address and port to listen on"},
+			&cli.BoolFlag{Name: "create", Usage: "create the namespaces that do not exist, with the defaults of curfew namespace create"},
 			&cli.StringFlag{Name: "auth-token-file", Usage: "a file of tokens, roles and names; changes are noticed"},
 			&cli.StringFlag{Name: "auth-basic-file", Usage: "a file of names, bcrypt hashes of passwords and roles; changes are noticed"},
 			&cli.StringFlag{Name: "auth-proxy-header", Usage: "believe the name in this header, if the request is from --auth-proxy-from"},
@@ -243,7 +244,7 @@ func openServed(c *cli.Context, rdb redis.UniversalClient, config httpapi.Config
 		switch _, err := config.Open(c.Context, name); {
 		case err == nil || app.IsAway(err):
 		case errors.Is(err, refusal.ErrNoNamespace):
-			return app.NoNamespace(c.Context, rdb, "give namespaces with --namespace, and the server with --redis or REDIS_URL, or create one with `curfew namespace create`", name)
+			return app.NoNamespace(c.Context, rdb, "give namespaces with --namespace, and the server with --redis or REDIS_URL, or create one with `curfew namespace create` or --create", name)
 		default:
 			return err
 		}

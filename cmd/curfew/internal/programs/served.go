@@ -35,7 +35,7 @@ type served struct {
 const scrapeTime = 900 * time.Millisecond
 
 func newServed(c *cli.Context, rdb redis.UniversalClient, config httpapi.Config) (*served, error) {
-	s := &served{rdb: rdb, config: queue.Config{Existing: true, Logger: config.Logger}, metrics: metrics.Config{Prefix: c.String("metrics-prefix"), Timeout: scrapeTime},
+	s := &served{rdb: rdb, config: queue.Config{Existing: !c.Bool("create"), Logger: config.Logger}, metrics: metrics.Config{Prefix: c.String("metrics-prefix"), Timeout: scrapeTime},
 		registry: prometheus.NewRegistry(), opened: map[string]*queue.Queue{}}
 	if err := app.Trace(c, &s.config); err != nil {
 		return nil, err
