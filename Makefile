@@ -6,7 +6,7 @@ export GOFLAGS := $(shell go env GOFLAGS) -trimpath
 
 # Packages that run with the race detector: those whose goroutines share data. A test that shares
 # none calls redistest.NoRace. The longest package comes first.
-RACE     ?= ./queue ./worker ./inspect ./events ./internal/races ./agentwait ./reaper ./internal/faultproxy
+RACE     ?= ./queue ./worker ./inspect ./events ./internal/races ./agentwait ./reaper ./internal/faultproxy ./httpapi
 FUZZTIME ?= 10s
 # Only the packages that have fuzz targets: go must link a package to list its tests.
 FUZZED    = $$(grep -rl --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*$$||' | sort -u)

@@ -14,14 +14,17 @@ import (
 type changedKey struct{}
 
 // noteChanges notes the calls of requests that have written to Redis. Those of workers that only renew a lease do not count: they can
-// be made again.
-func noteChanges(q *queue.Queue) {
+// be made again. A call that writes also shows that Redis does not refuse writes any more.
+func (s *space) noteChanges(q *queue.Queue) {
 	library := q.Engine().Library()
 	q.Engine().Observe(engine.Observer{Called: func(ctx context.Context, script string, _ time.Duration, err error) {
-		if err != nil || library.Reads(script) || script == "fetch" || script == "heartbeat" {
+		if err != nil || library.Reads(script) {
 			return
 		}
-		if changed, is := ctx.Value(changedKey{}).(*atomic.Bool); is {
+		if len(s.shards) == 1 {
+			s.shards[0].ears.refused.forget()
+		}
+		if changed, is := ctx.Value(changedKey{}).(*atomic.Bool); is && script != "fetch" && script != "heartbeat" {
 			changed.Store(true)
 		}
 	}})

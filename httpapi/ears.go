@@ -30,7 +30,7 @@ func (s *space) listen(q *queue.Queue) {
 		}
 		s.shards = hook.shards
 		q.Client().AddHook(hook)
-		noteChanges(q)
+		s.noteChanges(q)
 	})
 }
 
@@ -45,6 +45,8 @@ type ears struct {
 type moment struct{ ns atomic.Int64 }
 
 func (m *moment) now() { m.ns.Store(time.Now().UnixNano()) }
+
+func (m *moment) forget() { m.ns.Store(0) }
 
 // within reports whether it was less than d ago.
 func (m *moment) within(d time.Duration) bool { return time.Since(time.Unix(0, m.ns.Load())) < d }

@@ -49,7 +49,9 @@ func TestAPanicIsNotASecondAnswer(t *testing.T) {
 // A wait is answered although it is longer than the server usually lets an answer take.
 func TestALongWaitIsAnswered(t *testing.T) {
 	s := newStage(t, Config{MaxWait: 10 * time.Minute})
-	s.web.Config.WriteTimeout = 100 * time.Millisecond // of connections that begin now
+	server := s.server.HTTPServer()
+	server.WriteTimeout = 100 * time.Millisecond
+	s.listen(server)
 	id := s.enqueue("k", "mail")
 	start := time.Now()
 	a := s.want(202, "GET", "tasks/"+id+"/result?wait=400ms", "")

@@ -83,15 +83,20 @@ func stageOf(t *testing.T, q *queue.Queue, config Config) *stage {
 	if s.server, err = New(config); err != nil {
 		t.Fatal(err)
 	}
-	s.web = httptest.NewUnstartedServer(s.server)
-	s.web.Config = s.server.HTTPServer()
-	s.web.Start()
-	t.Cleanup(func() {
-		s.server.Drain()
-		s.web.Close()
-	})
-	s.base = s.web.URL + "/api/v1/" + s.q.Namespace() + "/"
+	s.listen(s.server.HTTPServer())
 	return s
+}
+
+// listen starts an HTTP server, to which the requests of the stage go from now on.
+func (s *stage) listen(server *http.Server) {
+	web := httptest.NewUnstartedServer(s.server)
+	web.Config = server
+	web.Start()
+	s.t.Cleanup(func() {
+		s.server.Drain()
+		web.Close()
+	})
+	s.web, s.base = web, web.URL+"/api/v1/"+s.q.Namespace()+"/"
 }
 
 // answered is an answer to a request.
