@@ -11,12 +11,8 @@ import (
 
 // The bodies and answers of an agent: a task that schedules children and waits for them.
 type (
-	// sameAgent is the agent of the path once more, as clients of agents know it.
-	sameAgent struct {
-		AgentID *string `json:"agent_execution_id,omitempty"`
-	}
 	suspendBody struct {
-		sameAgent
+		AgentID       *string         `json:"agent_execution_id,omitempty"` // the agent of the path once more, as clients of agents know it
 		Epoch         *int64          `json:"epoch,omitempty"`
 		Worker        string          `json:"worker,omitempty"` // the one that holds the agent
 		Reason        string          `json:"reason,omitempty"`
@@ -67,9 +63,9 @@ type (
 		TimeoutMs      *int64          `json:"timeout_ms,omitempty"`
 	}
 	childrenBody struct {
-		sameAgent
-		Queue string      `json:"queue,omitempty"`
-		Tasks []childBody `json:"tasks"`
+		AgentID *string     `json:"agent_execution_id,omitempty"`
+		Queue   string      `json:"queue,omitempty"`
+		Tasks   []childBody `json:"tasks"`
 	}
 	childLine struct {
 		ID      string       `json:"task_execution_id"`
@@ -82,8 +78,8 @@ type (
 	}
 
 	resultsBody struct {
-		sameAgent
-		IDs []string `json:"task_execution_ids"`
+		AgentID *string  `json:"agent_execution_id,omitempty"`
+		IDs     []string `json:"task_execution_ids"`
 	}
 	resultLine struct {
 		ID     string       `json:"task_execution_id"`
@@ -96,9 +92,9 @@ type (
 	}
 
 	cancelChildBody struct {
-		sameAgent
-		Reason string  `json:"reason,omitempty"`
-		Call   *string `json:"call,omitempty"`
+		AgentID *string `json:"agent_execution_id,omitempty"`
+		Reason  string  `json:"reason,omitempty"`
+		Call    *string `json:"call,omitempty"`
 	}
 	cancelledLine struct {
 		Cancelled bool         `json:"cancelled"`
@@ -134,9 +130,9 @@ func (c *call) agent() (string, *failure) {
 	return c.task, f
 }
 
-// check refuses another agent than that of the path.
-func (b sameAgent) check(agent string) *failure {
-	if b.AgentID != nil && *b.AgentID != agent {
+// sameAgent refuses a body with another agent than that of the path.
+func sameAgent(agent string, given *string) *failure {
+	if given != nil && *given != agent {
 		return wrong("agent_execution_id", "must be the agent of the path, or be left out")
 	}
 	return nil

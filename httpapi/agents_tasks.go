@@ -17,7 +17,7 @@ func scheduleAgentTasks(c *call) (any, error) {
 	if f := c.read(&body); f != nil {
 		return nil, f
 	}
-	if f := body.check(agent); f != nil {
+	if f := sameAgent(agent, body.AgentID); f != nil {
 		return nil, f
 	}
 	if n := len(body.Tasks); n < 1 || n > mostTasks {
@@ -99,7 +99,7 @@ func getAgentTaskResults(c *call) (any, error) {
 	if f := c.read(&body); f != nil {
 		return nil, f
 	}
-	if f := body.check(agent); f != nil {
+	if f := sameAgent(agent, body.AgentID); f != nil {
 		return nil, f
 	}
 	if f := checkMembers("task_execution_ids", body.IDs); f != nil {
@@ -151,7 +151,7 @@ func cancelAgentTask(c *call) (any, error) {
 	if f := c.read(&body); f != nil {
 		return nil, f
 	}
-	if f := body.check(agent); f != nil {
+	if f := sameAgent(agent, body.AgentID); f != nil {
 		return nil, f
 	}
 	task := c.path("task")

@@ -288,7 +288,6 @@ func TestWrongRequestsOfAgentsChangeNothing(t *testing.T) {
 	held := `{"epoch":1,"worker":"boss",`
 	for _, row := range []struct{ path, body, field string }{
 		{"suspend", `{"worker":"boss","wait_for_task":"` + child + `"}`, "epoch"},
-		{"suspend", `{"epoch":1,"wait_for_task":"` + child + `"}`, "worker"},
 		{"suspend", held + `"reason":"x"}`, "wait_for_tasks"},
 		{"suspend", held + `"wait_for_task":"` + child + `","wait_for_signal":"s"}`, "wait_for_tasks"},
 		{"suspend", held + `"wait_for_tasks":{"task_ids":[]}}`, "wait_for_tasks.task_ids"},

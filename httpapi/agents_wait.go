@@ -21,7 +21,7 @@ func suspendAgent(c *call) (any, error) {
 	if f := c.read(&body); f != nil {
 		return nil, f
 	}
-	if f := body.check(agent); f != nil {
+	if f := sameAgent(agent, body.AgentID); f != nil {
 		return nil, f
 	}
 	s, f := body.read(agent, c.q.MaxBytes())

@@ -172,7 +172,10 @@ func (s *Server) perform(c *call) (any, error) {
 		return nil, err
 	}
 	space.listen(c.q)
-	c.Context = context.WithValue(ctx, changedKey{}, &c.changed)
+	c.Context = ctx
+	if c.route.Method != http.MethodGet {
+		c.Context = context.WithValue(ctx, changedKey{}, &c.changed)
+	}
 	answer, err := c.route.Serve(c)
 	if err != nil && errors.Is(context.Cause(ctx), errAway) && c.route.Method == http.MethodGet {
 		err = errAway // whatever the call made of it

@@ -1,11 +1,14 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/faultproxy"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/stages"
@@ -18,7 +21,11 @@ func TestAChangeThatWasMadeIsNotDenied(t *testing.T) {
 	proxy := faultproxy.Start(t, redistest.Shared(t).Addr)
 	s := newStageOn(t, stages.Client(t, proxy.Addr), redistest.Namespace(t), Config{})
 	s.want(201, "POST", "tasks", `{"kind":"k"}`)
-	proxy.CutRequest(faultproxy.Script(s.q.Engine().Library().Handle("read_queues")), -1)
+	s.q.Engine().Observe(engine.Observer{Called: func(_ context.Context, script string, _ time.Duration, _ error) {
+		if script == "control" {
+			proxy.Say("-LOADING Redis is loading")
+		}
+	}})
 	a := s.do("POST", "queues/default/pause?force=true", "")
 	if a.status != 504 || a.word() != "unknown" || !strings.Contains(a.sentence(), "has changed something") {
 		t.Errorf("%d %s", a.status, a.body)
@@ -28,6 +35,9 @@ func TestAChangeThatWasMadeIsNotDenied(t *testing.T) {
 	}
 	if a := s.do("GET", "queues/default", ""); a.status != 503 {
 		t.Errorf("a read: %d %s", a.status, a.body)
+	}
+	if a := s.do("POST", "queues/default/pause", ""); a.status != 503 {
+		t.Errorf("a change that was not made: %d %s", a.status, a.body)
 	}
 }
 
@@ -63,7 +73,7 @@ func TestTheAgentOfAMessageIsThatOfThePath(t *testing.T) {
 	s.want(200, "POST", "workers/w/fetch", `{"seq":1}`)
 	at := "agents/" + agent + "/"
 	s.want(200, "POST", at+"tasks", `{"agent_execution_id":"`+agent+`","queue":"mail","tasks":[{"task_kind":"k","idempotency_key":"a"}]}`)
-	child := agent + ".a"
+	child := agent + ".n-a"
 	for path, body := range map[string]string{"tasks": `"tasks":[{"task_kind":"k"}]`, "tasks/results": `"task_execution_ids":["` + child + `"]`,
 		"tasks/" + child + "/cancel": `"reason":"r"`, "suspend": `"epoch":1,"wait_for_task":"` + child + `"`} {
 		if a := s.do("POST", at+path, `{"agent_execution_id":"0-1M83W6QVA5M9QNG9Q7",`+body+`}`); a.status != 400 || a.field() != "agent_execution_id" {

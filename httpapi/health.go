@@ -28,22 +28,45 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	s.tellHealth(w, r, s.check())
 }
 
-// checked is the last look at all namespaces. Those who ask within a short time share it, so that they cannot keep Redis busy.
-type checked struct {
-	mu  sync.Mutex
-	at  time.Time
-	bad string
+// checks is a read of all namespaces that requests share, so that they cannot keep Redis busy.
+type checks struct {
+	mu   sync.Mutex
+	last *check // nil, or under way
 }
 
-// check returns what is wrong, or "".
+type check struct {
+	began time.Time
+	done  chan struct{}
+	bad   string
+}
+
+// check returns what is wrong, or "". A check that is under way counts if it fails. Its success may be older than the request.
 func (s *Server) check() string {
-	s.health.mu.Lock()
-	defer s.health.mu.Unlock()
-	if time.Since(s.health.at) > between {
-		s.health.bad = s.look(context.Background()) // it does not depend on the one who is first
-		s.health.at = time.Now()
+	for arrived := time.Now(); ; {
+		c := s.checks.join(s)
+		<-c.done
+		if c.bad != "" || !c.began.Before(arrived) {
+			return c.bad
+		}
 	}
-	return s.health.bad
+}
+
+// join returns the check that is under way, or begins one.
+func (all *checks) join(s *Server) *check {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.last == nil {
+		c := &check{began: time.Now(), done: make(chan struct{})}
+		all.last = c
+		go func() {
+			c.bad = s.look(context.Background()) // it does not depend on the first request
+			all.mu.Lock()
+			all.last = nil
+			all.mu.Unlock()
+			close(c.done)
+		}()
+	}
+	return all.last
 }
 
 // look reads each namespace, all at once. It returns what is wrong, or "".

@@ -53,7 +53,8 @@ func sample(r route) (path, body string) {
 		panic("a sample is missing for " + path)
 	}
 	if r.Body != nil {
-		body = map[string]string{"enqueueTask": `{"kind":"k"}`, "enqueueTasks": `{"tasks":[{"kind":"k"}]}`, "rejectPromise": `{"error":"e"}`, "limitQueue": `{"max_running":5}`}[r.ID]
+		body = map[string]string{"enqueueTask": `{"kind":"k"}`, "enqueueTasks": `{"tasks":[{"kind":"k"}]}`, "rejectPromise": `{"error":"e"}`, "limitQueue": `{"max_running":5}`,
+			"suspendAgent": `{"epoch":1,"wait_for_signal":"go"}`}[r.ID]
 		if body == "" {
 			body = "{}"
 		}

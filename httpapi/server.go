@@ -78,7 +78,7 @@ type Server struct {
 	requests chan struct{} // a place for each request
 	waiting  chan struct{} // a place for each request that waits
 	rates    *rates
-	health   checked
+	checks   checks
 	tracer   *spans.Tracer // nil: no tracing
 	log      *slog.Logger
 
