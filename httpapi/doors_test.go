@@ -175,3 +175,41 @@ func (s *stage) changesHaveNames(d door, roles string, may []Role) {
 		}
 	}
 }
+
+// A probe by an address that is not allowed is refused, whatever it asks. With the header Host: localhost it is not.
+func TestProbesNeedAnAllowedHost(t *testing.T) {
+	for _, row := range []struct {
+		hosts  []string
+		host   string
+		status int
+	}{
+		{nil, "10.1.2.3:7420", 403},
+		{nil, "localhost", 200},
+		{nil, "localhost:7420", 200},
+		{nil, "[::1]:7420", 200},
+		{[]string{"10.1.2.3"}, "10.1.2.3:7420", 200},
+		{[]string{"10.1.2.3"}, "10.1.2.3", 200},
+		{[]string{"jobs.example.com"}, "jobs.example.com:8443", 200},
+		{[]string{"jobs.example.com"}, "jobs.example.com.evil.example", 403},
+		{[]string{"*"}, "anything.example", 200},
+	} {
+		scraped := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) })
+		s := newStage(t, Config{Hosts: row.hosts, Metrics: scraped})
+		for _, path := range []string{"/healthz", "/readyz", "/metrics", "queues"} {
+			if a := s.do("GET", path, "", func(r *http.Request) { r.Host = row.host }); a.status != row.status {
+				t.Errorf("GET %s of %s, with %q allowed: %d %s, want %d", path, row.host, row.hosts, a.status, a.body, row.status)
+			}
+		}
+	}
+}
+
+// An old browser says only the origin of its page. That is compared with the Host, so a proxy must pass the Host with its port.
+func TestTheOriginOfAPageIsComparedWithHostAndPort(t *testing.T) {
+	s := newStage(t, Config{Hosts: []string{"jobs.example.com"}})
+	for host, status := range map[string]int{"jobs.example.com:8443": 201, "jobs.example.com": 403} {
+		a := s.do("POST", "tasks", `{"kind":"k"}`, header("Origin", "https://jobs.example.com:8443"), func(r *http.Request) { r.Host = host })
+		if a.status != status {
+			t.Errorf("the Host %s: %d %s, want %d", host, a.status, a.body, status)
+		}
+	}
+}
