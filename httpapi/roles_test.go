@@ -13,6 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -67,7 +68,7 @@ func sample(r route) (path, body string) {
 
 func TestAChangedTokenFileHoldsAndABrokenOneDoesNot(t *testing.T) {
 	path := tokenFile(t, tokens)
-	log := &logged{}
+	log := &stages.Logs{}
 	auth, err := Tokens(path, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
