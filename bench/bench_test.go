@@ -2,12 +2,15 @@ package bench
 
 import (
 	"context"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/httpapi"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -69,6 +72,11 @@ func TestBenchmarksMeasure(t *testing.T) {
 	}{
 		{[]string{"enqueue one by one", "enqueue in lists", "drain", "idle dispatch p99"},
 			func() (Report, error) { return Throughput(ctx, rdb, 2000, 1, false) }},
+		{[]string{"enqueue over HTTP", "enqueue over HTTP p99", "enqueue by the Go client", "get over HTTP", "get by the Go client", "a result over HTTP p50",
+			"a result by the Go client p50"},
+			func() (Report, error) {
+				return HTTP(ctx, rdb, HTTPConfig{Serve: serveHere(t, rdb), Tasks: 300, Waiting: 50})
+			}},
 		{[]string{"drain"}, func() (Report, error) { return Throughput(ctx, rdb, 2000, 4, true) }},
 		{[]string{"detection lag p50", "detection lag max"},
 			func() (Report, error) { return Detect(ctx, rdb, 300, 1000, 300*time.Millisecond) }},
@@ -104,6 +112,24 @@ func TestBenchmarksMeasure(t *testing.T) {
 	}
 	if aof := rdb.ConfigGet(ctx, "appendonly").Val()["appendonly"]; aof != "no" {
 		t.Errorf("after Memory the server's appendonly is %q, want no", aof)
+	}
+}
+
+// serveHere serves the API from this process.
+func serveHere(t *testing.T, rdb redis.UniversalClient) func(context.Context) (string, *os.Process, error) {
+	return func(ctx context.Context) (string, *os.Process, error) {
+		q, err := queue.Open(ctx, rdb, queue.Config{Namespace: "bench"})
+		if err != nil {
+			return "", nil, err
+		}
+		api, err := httpapi.New(httpapi.Config{Queues: []*queue.Queue{q}, Public: true})
+		if err != nil {
+			return "", nil, err
+		}
+		web := httptest.NewServer(api)
+		t.Cleanup(web.Close)
+		self, err := os.FindProcess(os.Getpid())
+		return web.URL, self, err
 	}
 }
 

@@ -1,7 +1,6 @@
 package examples_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redisproc"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -122,29 +122,11 @@ func each(t *testing.T, which []language, test func(s *site, l language)) {
 // program is a program that runs.
 type program struct {
 	*redisproc.Child
-	stdout, said output // said is everything that it prints
-}
-
-// output collects what a program prints.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
+	stdout, said stages.Logs // said is everything that it prints
 }
 
 // both writes to two outputs.
-type both [2]*output
+type both [2]*stages.Logs
 
 func (b both) Write(p []byte) (int, error) {
 	b[0].Write(p)

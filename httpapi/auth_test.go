@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/stages"
 )
 
 func header(name string, values ...string) func(*http.Request) {
@@ -116,7 +117,7 @@ func TestAFileOfClientsThatCannotBeRead(t *testing.T) {
 	if _, err := Basic(tokenFile(t, ""), nil); err == nil {
 		t.Error("an empty file is accepted")
 	}
-	path, log := tokenFile(t, tokens), &logged{}
+	path, log := tokenFile(t, tokens), &stages.Logs{}
 	reads := 0
 	file, err := watchFile(path, slog.New(slog.NewTextHandler(log, nil)), func(text string) (int, error) {
 		if reads++; reads == 2 {
@@ -159,9 +160,7 @@ func TestOnlyChangesAreLoggedAsChanges(t *testing.T) {
 		{"an-operator", "queues/q/pause?force=true", "", `"HTTP change" who=operator`, 200},
 		{"a-worker", "workers/w/fetch", `{"seq":1}`, `"HTTP change" who=worker`, 200},
 	} {
-		s.log.mu.Lock()
-		s.log.text.Reset()
-		s.log.mu.Unlock()
+		s.log.Reset()
 		s.want(row.status, "POST", row.path, row.body, as(row.who))
 		await.Until(t, "the line", func() bool { return strings.Contains(s.log.String(), "HTTP change") })
 		if text := s.log.String(); !strings.Contains(text, row.line) || strings.Count(text, "HTTP change") != 1 {

@@ -13,6 +13,7 @@ import (
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -65,39 +66,9 @@ func sample(r route) (path, body string) {
 	return path, body
 }
 
-// Every route as nobody, with a wrong token, and as each role.
-func TestEachRouteLetsInThoseWithItsRole(t *testing.T) {
-	s := newStage(t, withTokens(t))
-	may := map[string][]Role{"a-reader": {Read}, "a-producer": {Read, Produce}, "a-worker": {Read, Work}, "an-operator": roles}
-	n := 0
-	for _, r := range table() {
-		path, body := sample(r)
-		for _, who := range []func(*http.Request){func(*http.Request) {}, as("nobody-at-all"), func(q *http.Request) { q.Header.Set("Authorization", "Basic YTpi") }} {
-			if a := s.do(r.Method, path, body, who); a.status != 401 || a.word() != "unauthorized" || a.header.Get("WWW-Authenticate") == "" {
-				t.Errorf("%s %s as nobody: %d %s", r.Method, path, a.status, a.body)
-			}
-		}
-		for name, list := range may {
-			a := s.do(r.Method, path, body, as(name))
-			n++
-			allowed := strings.Contains(fmt.Sprint(list), string(r.Role))
-			if allowed == (a.status == 403) || a.status == 401 || a.status >= 500 {
-				t.Errorf("%s %s (%s) as %s: %d %s", r.Method, path, r.Role, name, a.status, a.body)
-			}
-		}
-	}
-	if n < 4*25 {
-		t.Errorf("%d requests were made", n)
-	}
-	if strings.Contains(s.log.String(), "token-of") || !strings.Contains(s.log.String(), `msg="HTTP change" who=producer method=POST route=tasks namespace=`+s.q.Namespace()+" task_id=0-") {
-		t.Errorf("the log is %.600s", s.log)
-	}
-	s.want(200, "GET", "/healthz", "")
-}
-
 func TestAChangedTokenFileHoldsAndABrokenOneDoesNot(t *testing.T) {
 	path := tokenFile(t, tokens)
-	log := &logged{}
+	log := &stages.Logs{}
 	auth, err := Tokens(path, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -9,13 +8,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -27,26 +26,8 @@ type stage struct {
 	q      *queue.Queue
 	server *Server
 	web    *httptest.Server
-	log    *logged
+	log    *stages.Logs
 	base   string
-}
-
-// logged is a log that a test reads.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // newStage starts a Server over a new namespace of the shared Redis. Without Auth in config it is Public.
@@ -75,7 +56,7 @@ func (s *stage) another(config Config) *stage {
 
 func stageOf(t *testing.T, q *queue.Queue, config Config) *stage {
 	t.Helper()
-	s := &stage{t: t, log: &logged{}, q: q}
+	s := &stage{t: t, log: &stages.Logs{}, q: q}
 	config.Queues = []*queue.Queue{s.q}
 	config.Public = config.Auth == nil
 	config.Logger = slog.New(slog.NewTextHandler(s.log, nil))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/stages"
 )
 
 // The worker of examples/http runs tasks, and ends by SIGTERM without leaving any.
@@ -20,7 +21,7 @@ func TestTheExampleWorkerRunsTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newStage(t, Config{})
-	log := &logged{}
+	log := &stages.Logs{}
 	worker := exec.Command(python, "../examples/http/worker.py")
 	worker.Env = append(worker.Environ(), "CURFEW_URL="+strings.TrimSuffix(s.base, "/"))
 	worker.Stdout, worker.Stderr = log, log

@@ -184,7 +184,9 @@ func addFigures(ctx context.Context, q *queue.Queue, p int, kinds []string, sum 
 				f = newFigures(kind, name)
 				sum[[2]string{kind, name}] = f
 			}
-			f.add(strings.Split(rest, " "), engine.Number(value))
+			if n := engine.Number(value); n > 0 { // another value than a count was written by hand: it is left out
+				f.add(strings.Split(rest, " "), n)
+			}
 		}
 	}
 	return wrong, nil

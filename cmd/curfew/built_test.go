@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/stages"
 )
 
 // builtFolder is where the command was built, "" if no test needs it.
@@ -131,14 +133,14 @@ func (p process) run(t *testing.T) ending {
 
 // watched is an output that tells when it has a text.
 type watched struct {
-	lockedBuffer
+	stages.Logs
 	text string
 	once sync.Once
 	seen chan struct{}
 }
 
 func (w *watched) Write(p []byte) (int, error) {
-	n, err := w.lockedBuffer.Write(p)
+	n, err := w.Logs.Write(p)
 	if w.text != "" && strings.Contains(w.String(), w.text) {
 		w.once.Do(func() { close(w.seen) })
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redisproc"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 )
 
 // composeFile is what docker-compose.yml uses of the format. Another key is an error: it could be misspelled.
@@ -286,7 +287,7 @@ func (c *composed) command(name string, args ...string) *exec.Cmd {
 func (c *composed) start(name, ready string) (replicas []*redisproc.Child) {
 	c.Helper()
 	for range max(c.file.Services[name].Deploy.Replicas, 1) {
-		log := &lockedBuffer{}
+		log := &stages.Logs{}
 		cmd := c.command(name, c.file.Services[name].Command...)
 		cmd.Stderr = log
 		child, err := redisproc.Spawn(cmd)
@@ -319,7 +320,7 @@ func (c *composed) exports(t *testing.T) {
 		t.Fatalf("the exporter has the arguments %q, want it to listen at 0.0.0.0:7420", args)
 	}
 	args[at] = "0.0.0.0:0"
-	log := &lockedBuffer{}
+	log := &stages.Logs{}
 	cmd := c.command("exporter", args...)
 	cmd.Stderr = log
 	child, err := redisproc.Spawn(cmd)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/internal/terminal"
 )
 
@@ -142,7 +143,7 @@ func TestDevEndsAtOnce(t *testing.T) {
 		for _, args := range []string{"--port 0 --demo", "--port 0 --no-demo", "--demo --redis redis://" + redistest.Start(t).Addr} {
 			t.Run(fmt.Sprint(signal, " ", strings.Fields(args)[0], strings.Contains(args, "--no-demo")), func(t *testing.T) {
 				t.Parallel()
-				var out, errs lockedBuffer
+				var out, errs stages.Logs
 				cmd := itself("dev " + args)
 				cmd.Stdout, cmd.Stderr = &out, &errs
 				if err := cmd.Start(); err != nil {

@@ -18,13 +18,14 @@ import (
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/internal/vocabulary"
 	"github.com/curfew-dev/curfew/queue"
 )
 
 // running is a command that runs until it is interrupted.
 type running struct {
-	out, errs lockedBuffer
+	out, errs stages.Logs
 	interrupt context.CancelFunc
 	ended     chan int // its exit code
 }
@@ -86,7 +87,7 @@ func TestDevOnARealServerLeavesASoundNamespace(t *testing.T) {
 	rdb := server.Client(t)
 	r := start(t, "dev --demo --timeout 50ms -o text --redis redis://user:secret@"+server.Addr)
 	if code := await.Receive(t, r.ended, "the end of dev with a wrong password"); code == 0 || strings.Contains(r.errs.String()+r.out.String(), "secret") {
-		t.Errorf("exit %d, %s%s", code, &r.out.text, &r.errs.text)
+		t.Errorf("exit %d, %s%s", code, &r.out, &r.errs)
 	}
 	r = start(t, "dev --demo --timeout 50ms -o text --redis redis://default:@"+server.Addr)
 	r.until(t, `Redis       redis://127`) // without the user

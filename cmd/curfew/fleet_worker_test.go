@@ -82,14 +82,14 @@ func TestAWorkerIsDrained(t *testing.T) {
 	awaitAsked(t, q, "w3")
 	r.interrupt()
 	if code := await.Receive(t, r.ended, "the command ends"); code != app.ExitInterrupted || !strings.Contains(r.errs.String(), "w3 was asked to stop, and is not gone yet") {
-		t.Errorf("an interrupt: exit %d, %s", code, &r.errs.text)
+		t.Errorf("an interrupt: exit %d, %s", code, &r.errs)
 	}
 	lives(t, q, "w4", queue.WorkerRunning, "")
 	r = start(t, "worker drain w4 --wait -o json"+at)
 	awaitAsked(t, q, "w4")
 	goodbye(t, q, "w4")
 	if code := await.Receive(t, r.ended, "the command ends"); code != 0 || jsonLines(t, r.out.String())[0]["state"] != "gone" {
-		t.Errorf("exit %d, %q, %s", code, r.out.String(), &r.errs.text)
+		t.Errorf("exit %d, %q, %s", code, r.out.String(), &r.errs)
 	}
 }
 

@@ -179,6 +179,16 @@ func TestBenchMeasuresCommands(t *testing.T) {
 	}
 }
 
+// The server is a process of its own.
+func TestBenchMeasuresHTTP(t *testing.T) {
+	t.Setenv(commandVariable, "yes") // this program is the command
+	code, out, errs := curfew(t, "bench", "http", "--tasks", "100", "--waiting", "20", "--runs", "1", "-o", "json")
+	var report bench.Report
+	if err := json.Unmarshal([]byte(out), &report); code != 0 || err != nil || report.Value("enqueue over HTTP") <= 0 || report.Value("a result over HTTP p99") <= 0 {
+		t.Errorf("exit %d, %v, %s%s", code, err, out, errs)
+	}
+}
+
 func TestAnInterruptedBenchmarkSaysSo(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()

@@ -2,68 +2,19 @@ package main
 
 import (
 	"encoding/hex"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	collect "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
-
+	"github.com/curfew-dev/curfew/internal/otlptest"
 	"github.com/curfew-dev/curfew/queue"
 )
-
-// collector is an OTLP collector that keeps the spans it gets.
-type collector struct {
-	*httptest.Server
-	mu    sync.Mutex
-	spans []*tracepb.Span
-}
-
-func newCollector(t *testing.T) *collector {
-	t.Helper()
-	c := &collector{}
-	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		var request collect.ExportTraceServiceRequest
-		if err := proto.Unmarshal(body, &request); err != nil || r.URL.Path != "/v1/traces" {
-			t.Errorf("a request to %s: %v", r.URL.Path, err)
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, resource := range request.ResourceSpans {
-			for _, scope := range resource.ScopeSpans {
-				c.spans = append(c.spans, scope.Spans...)
-			}
-		}
-	}))
-	t.Cleanup(c.Close)
-	return c
-}
-
-// named returns the span with a name.
-func (c *collector) named(t *testing.T, name string) *tracepb.Span {
-	t.Helper()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var names []string
-	for _, span := range c.spans {
-		if span.Name == name {
-			return span
-		}
-		names = append(names, span.Name)
-	}
-	t.Fatalf("the collector has %q, and no %q", names, name)
-	return nil
-}
 
 // command runs a command of this stage as a process, and returns its output and its log.
 func (s *workStage) command(environment []string, args ...string) (string, string) {
@@ -81,7 +32,7 @@ func (s *workStage) command(environment []string, args ...string) (string, strin
 
 func TestATraceLeadsThroughCommands(t *testing.T) {
 	t.Parallel()
-	s, c := newWorkStage(t), newCollector(t)
+	s, c := newWorkStage(t), otlptest.New(t)
 	environment := []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "CURFEW_TRACE_PARENT=true",
 		"TRACEPARENT=00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"}
 	id, _ := s.command(environment, "enqueue", "show")
@@ -91,8 +42,8 @@ func TestATraceLeadsThroughCommands(t *testing.T) {
 	if code := p.exit(t); code != 0 {
 		t.Errorf("work exits with %d", code)
 	}
-	send, process := c.named(t, "send default"), c.named(t, "process default")
-	c.named(t, "ack default")
+	send, process := c.Named("send default"), c.Named("process default")
+	c.Named("ack default")
 	if hex.EncodeToString(send.ParentSpanId) != "0123456789abcdef" {
 		t.Errorf("the parent of send is %x, want that of TRACEPARENT", send.ParentSpanId)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/pages"
+	"github.com/curfew-dev/curfew/internal/stages"
 )
 
 // tutorial plays the blocks of a page as a reader does.
@@ -21,7 +22,7 @@ type tutorial struct {
 	address string            // of the Redis that curfew dev has started
 	program string            // the newest program of the page
 	folder  string            // what the page told to run; a program runs once
-	running *lockedBuffer     // the output of the program that was started last
+	running *stages.Logs      // the output of the program that was started last
 	read    int               // how many lines of that have been compared
 	ids     map[string]string // real ids by those of the page
 }
@@ -136,7 +137,7 @@ func (r *tutorial) start(folder string) {
 	if out, err := build.CombinedOutput(); err != nil {
 		r.t.Fatalf("%v\n%s", err, out)
 	}
-	r.folder, r.running, r.read = folder, &lockedBuffer{}, 0
+	r.folder, r.running, r.read = folder, &stages.Logs{}, 0
 	cmd := exec.Command(binary)
 	cmd.Env = append(os.Environ(), "REDIS_URL=redis://"+r.address)
 	cmd.Stdout, cmd.Stderr = r.running, r.running

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -21,6 +20,7 @@ import (
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -67,25 +67,8 @@ func newWorkStage(t *testing.T) *workStage {
 // workProcess is a process that runs `curfew work`.
 type workProcess struct {
 	*exec.Cmd
-	log   *lockedBuffer
+	log   *stages.Logs
 	ended chan struct{}
-}
-
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 func (s *workStage) start(args ...string) *workProcess {
@@ -107,7 +90,7 @@ func (s *workStage) startLimited(files int, environment []string, args ...string
 	if files > 0 {
 		cmd = exec.Command("/bin/sh", append([]string{"-c", `ulimit -n $0; exec "$@"`, strconv.Itoa(files), os.Args[0]}, args...)...)
 	}
-	p := &workProcess{cmd, &lockedBuffer{}, make(chan struct{})}
+	p := &workProcess{cmd, &stages.Logs{}, make(chan struct{})}
 	p.Env = append(os.Environ(), commandVariable+"=yes", "REDIS_URL="+s.url, "DIR="+s.folder)
 	p.Env = append(p.Env, environment...)
 	p.Stderr = p.log

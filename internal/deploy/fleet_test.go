@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -13,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,33 +19,16 @@ import (
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redisproc"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// log is what a process writes to stderr.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // spawn starts a process, and returns when it has logged a text.
-func spawn(t *testing.T, cmd *exec.Cmd, ready string) (*redisproc.Child, *log) {
+func spawn(t *testing.T, cmd *exec.Cmd, ready string) (*redisproc.Child, *stages.Logs) {
 	t.Helper()
-	said := &log{}
+	said := &stages.Logs{}
 	cmd.Stderr = said
 	child, err := redisproc.Spawn(cmd)
 	if err != nil {

@@ -61,8 +61,8 @@ type Kind struct {
 	Defaults Stored      `json:"fields"`
 	Workers  int         `json:"workers"` // live ones that tell that they handle it
 
-	duration inspect.Histogram
-	figures  []inspect.KindFigures // by queue
+	Duration inspect.Histogram     `json:"-"`
+	Figures  []inspect.KindFigures `json:"-"` // by queue
 }
 
 // WholeKind is a kind with all that its figures say.
@@ -72,7 +72,7 @@ type WholeKind struct {
 }
 
 // Whole returns the kind with all that its figures say.
-func (l *Kind) Whole() WholeKind { return WholeKind{*l, OfFigures(l.figures)} }
+func (l *Kind) Whole() WholeKind { return WholeKind{*l, OfFigures(l.Figures)} }
 
 // add adds the figures of the kind in one queue.
 func (l *Kind) add(f inspect.KindFigures) {
@@ -80,7 +80,7 @@ func (l *Kind) add(f inspect.KindFigures) {
 	of := KindQueue{Queue: f.Queue}
 	of.add(f.Ends)
 	l.Queues = append(l.Queues, of)
-	l.duration = f.Duration.Plus(l.duration)
+	l.Duration = f.Duration.Plus(l.Duration)
 }
 
 // ReadKinds returns all kinds that have figures, defaults or a worker, by name.
@@ -91,12 +91,12 @@ func ReadKinds(ctx context.Context, q *queue.Queue) (map[string]*Kind, error) {
 	}
 	all := map[string]*Kind{}
 	for _, k := range kinds {
-		l := &Kind{Kind: k.Kind, Queues: []KindQueue{}, Defaults: Stored{}, Workers: k.Workers, figures: k.Queues}
+		l := &Kind{Kind: k.Kind, Queues: []KindQueue{}, Defaults: Stored{}, Workers: k.Workers, Figures: k.Queues}
 		maps.Copy(l.Defaults, k.Defaults)
 		for _, f := range k.Queues {
 			l.add(f)
 		}
-		l.P50, l.P99 = Bound(l.duration, 0.5), Bound(l.duration, 0.99)
+		l.P50, l.P99 = Bound(l.Duration, 0.5), Bound(l.Duration, 0.99)
 		all[k.Kind] = l
 	}
 	return all, nil

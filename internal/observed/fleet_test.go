@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/otlptest"
 	"github.com/curfew-dev/curfew/internal/redisproc"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/stages"
@@ -31,7 +32,7 @@ const lease = 5 * time.Second
 type fleet struct {
 	*stages.Stage
 	redis     *redistest.Server
-	collector *collector
+	collector *otlptest.Collector
 	program   string
 	folder    string
 	logs      []string // files
@@ -60,7 +61,7 @@ func (m *member) text() string {
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	server := redistest.Start(t)
-	f := &fleet{redis: server, folder: t.TempDir(), collector: newCollector(t),
+	f := &fleet{redis: server, folder: t.TempDir(), collector: otlptest.New(t),
 		Stage: stages.New(t, server.Addr, queue.Config{Events: queue.EventsAll})}
 	f.program = filepath.Join(f.folder, "curfew")
 	if out, err := exec.Command("go", "build", "-o", f.program, "../../cmd/curfew").CombinedOutput(); err != nil {
@@ -246,7 +247,7 @@ func (f *fleet) awaitObserved() {
 		}
 	}()
 	f.await("everything is logged and its spans are collected", func() bool {
-		told, logs, spans := f.ledger(), ofLogs(f.T, f.logs), ofSpans(f.collector.got())
+		told, logs, spans := f.ledger(), ofLogs(f.T, f.logs), ofSpans(f.collector.Spans())
 		lacking = append(differences(logs.about("timeout-of", "resumed-by"), told.about("timeout-of", "resumed-by")),
 			differences(spans.about("timeout-of", "ran-of"), told.about("timeout-of", "ran-of"))...)
 		return len(lacking) == 0

@@ -140,14 +140,14 @@ func (f *fleet) check(script ledger, paused []string) {
 	f.checkMetrics(script, told)
 
 	f.end(f.serves...)
-	links := checkLinks(t, f.collector.got())
-	logs, spans := ofLogs(t, f.logs), ofSpans(f.collector.got())
+	links := checkLinks(t, f.collector.Spans())
+	logs, spans := ofLogs(t, f.logs), ofSpans(f.collector.Spans())
 	lines := f.lost(paused, logs, told)
 	same(t, "the log lines", logs, "the events", told.less(lines), "timeout", "timeout-of", "resumed", "resumed-by")
 	made := f.lost(paused, spans, told)
 	same(t, "the spans", spans, "the events", told.less(made), "timeout", "timeout-of", "ran", "ran-of")
 	t.Logf("%d tasks, %d timeouts, %d attempts, %d agents woken, %d of them by a timeout; %d spans, %d links; Redis was stopped: %d lines and %d spans are lost",
-		told.sum("created"), told.sum("timeout"), told.sum("ran"), told.sum("woken"), told.sum("resumed"), len(f.collector.got()), links,
+		told.sum("created"), told.sum("timeout"), told.sum("ran"), told.sum("woken"), told.sum("resumed"), len(f.collector.Spans()), links,
 		lines.sum("timeout-of"), made.sum("timeout-of"))
 }
 

@@ -28,3 +28,10 @@ func (l *Logs) String() string {
 
 // Count returns how often a text was logged.
 func (l *Logs) Count(s string) int { return strings.Count(l.String(), s) }
+
+// Reset forgets what was logged.
+func (l *Logs) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Reset()
+}

@@ -6,12 +6,12 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -24,26 +24,16 @@ func Agents() *cli.Command {
 	return app.Group("agent", "list agents, and say what they wait for", agentsHelp, agentListCommand(), agentGetCommand())
 }
 
-// agentLine is an agent as `agent ls` prints it.
-type agentLine struct {
-	ID       string    `json:"id"`
-	Kind     string    `json:"kind"`
-	Queue    string    `json:"queue"`
-	Status   string    `json:"status"`
-	WaitEnds time.Time `json:"wait_deadline_at,omitzero"`
-	Children int       `json:"children"`
-}
-
-var agentList = app.List[agentLine]{
-	Columns: []app.Column[agentLine]{
-		{Name: "id", Show: func(l agentLine) string { return app.PlainWord(l.ID) }},
-		{Name: "kind", Show: func(l agentLine) string { return app.PlainWord(l.Kind) }},
-		{Name: "queue", Show: func(l agentLine) string { return app.PlainWord(l.Queue) }},
-		{Name: "status", Show: func(l agentLine) string { return app.PlainWord(l.Status) }},
-		{Name: "next limit of its wait", Show: func(l agentLine) string { return app.OrDash(app.InstantText(l.WaitEnds)) }},
-		count("children seen", false, func(l agentLine) int64 { return int64(l.Children) }),
+var agentList = app.List[lines.Agent]{
+	Columns: []app.Column[lines.Agent]{
+		{Name: "id", Show: func(l lines.Agent) string { return app.PlainWord(l.ID) }},
+		{Name: "kind", Show: func(l lines.Agent) string { return app.PlainWord(l.Kind) }},
+		{Name: "queue", Show: func(l lines.Agent) string { return app.PlainWord(l.Queue) }},
+		{Name: "status", Show: func(l lines.Agent) string { return app.PlainWord(l.Status) }},
+		{Name: "next limit of its wait", Show: func(l lines.Agent) string { return app.OrDash(app.InstantText(l.WaitEnds)) }},
+		count("children seen", false, func(l lines.Agent) int64 { return int64(l.Children) }),
 	},
-	ID: func(l agentLine) string { return l.ID },
+	ID: func(l lines.Agent) string { return l.ID },
 }
 
 func agentListCommand() *cli.Command {
@@ -64,12 +54,12 @@ agents it did not find. "children seen" are the live children among what it look
 				return err
 			}
 			waiting := int64(0)
-			if err := agentList.Print(c, func(yield func(agentLine, error) bool) {
+			if err := agentList.Print(c, func(yield func(lines.Agent, error) bool) {
 				for _, a := range list.Agents {
 					if a.Status == queue.Waiting {
 						waiting++
 					}
-					if !yield(agentLine{a.ID, a.Kind, a.Queue, string(a.Status), a.WaitEnds, a.Found}, nil) {
+					if !yield(lines.OfAgent(a), nil) {
 						return
 					}
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -52,32 +53,6 @@ not written yet: a reaper, or the next call that touches the task, writes it.
 	}
 }
 
-// dueLine is a count of deadlines in a part of the span.
-type dueLine struct {
-	From  time.Time `json:"from_at"`
-	Until time.Time `json:"until"`
-	Count int64     `json:"count"`
-}
-
-// dueLines are the counts of all queues, or of one.
-type dueLines struct {
-	Queue  *string       `json:"queue,omitempty"` // nil: all; "" for tasks whose record is gone
-	Now    time.Time     `json:"now"`
-	Within time.Duration `json:"within_ms"`
-	Counts []dueLine     `json:"counts"`
-	// Past and Later are the deadlines before and after the span. They are nil for one queue, since those tasks are not read.
-	Past  *int64 `json:"past,omitempty"`
-	Later *int64 `json:"later,omitempty"`
-}
-
-func linesOf(d inspect.DueCounts) dueLines {
-	l := dueLines{Now: d.Now, Within: d.Within}
-	for i, n := range d.Buckets {
-		l.Counts = append(l.Counts, dueLine{d.From(i), d.From(i + 1), n})
-	}
-	return l
-}
-
 func showDeadlines(c *cli.Context, q *queue.Queue) error {
 	d, err := inspect.Deadlines(c.Context, q, app.DurationOf(c, "within"), c.Int("buckets"))
 	if err != nil {
@@ -87,7 +62,7 @@ func showDeadlines(c *cli.Context, q *queue.Queue) error {
 		return deadlinesByQueue(c, q, d)
 	}
 	if app.InJSON(c) {
-		l := linesOf(d)
+		l := lines.OfDue(d)
 		l.Past, l.Later = &d.Overdue, &d.Later
 		return app.PrintLine(c, l)
 	}
@@ -167,7 +142,7 @@ func deadlinesByQueue(c *cli.Context, q *queue.Queue, all inspect.DueCounts) err
 	})
 	if app.InJSON(c) {
 		for _, name := range names {
-			l := linesOf(byQueue[name])
+			l := lines.OfDue(byQueue[name])
 			l.Queue = &name
 			if err := app.PrintLine(c, l); err != nil {
 				return err
@@ -205,26 +180,16 @@ func bucketOf(d inspect.DueCounts, at time.Time) int {
 	return i
 }
 
-// overdueLine is a task whose deadline is past.
-type overdueLine struct {
-	ID       string        `json:"id"`
-	Kind     string        `json:"kind"`
-	Queue    string        `json:"queue"`
-	Status   string        `json:"status"`
-	Deadline time.Time     `json:"deadline_at"`
-	Lag      time.Duration `json:"lag_ms"`
-}
-
-var overdueList = app.List[overdueLine]{
-	Columns: []app.Column[overdueLine]{
-		{Name: "id", Show: func(l overdueLine) string { return app.PlainWord(l.ID) }},
-		{Name: "kind", Show: func(l overdueLine) string { return app.PlainWord(l.Kind) }},
-		{Name: "queue", Show: func(l overdueLine) string { return app.PlainWord(l.Queue) }},
-		{Name: "status", Show: func(l overdueLine) string { return app.PlainWord(l.Status) }},
-		{Name: "deadline", Show: func(l overdueLine) string { return app.InstantText(l.Deadline) }},
-		{Name: "late", Right: true, Show: func(l overdueLine) string { return spanText(l.Lag) }},
+var overdueList = app.List[lines.Overdue]{
+	Columns: []app.Column[lines.Overdue]{
+		{Name: "id", Show: func(l lines.Overdue) string { return app.PlainWord(l.ID) }},
+		{Name: "kind", Show: func(l lines.Overdue) string { return app.PlainWord(l.Kind) }},
+		{Name: "queue", Show: func(l lines.Overdue) string { return app.PlainWord(l.Queue) }},
+		{Name: "status", Show: func(l lines.Overdue) string { return app.PlainWord(l.Status) }},
+		{Name: "deadline", Show: func(l lines.Overdue) string { return app.InstantText(l.Deadline) }},
+		{Name: "late", Right: true, Show: func(l lines.Overdue) string { return spanText(l.Lag) }},
 	},
-	ID: func(l overdueLine) string { return l.ID },
+	ID: func(l lines.Overdue) string { return l.ID },
 }
 
 func listOverdue(c *cli.Context, q *queue.Queue) error {
@@ -236,9 +201,9 @@ func listOverdue(c *cli.Context, q *queue.Queue) error {
 	if err != nil {
 		return err
 	}
-	if err := overdueList.Print(c, func(yield func(overdueLine, error) bool) {
+	if err := overdueList.Print(c, func(yield func(lines.Overdue, error) bool) {
 		for _, t := range tasks {
-			if !yield(overdueLine{t.ID, t.Kind, t.Queue, string(t.Status), t.Deadline, d.Now.Sub(t.Deadline)}, nil) {
+			if !yield(lines.OfOverdue(t, d.Now), nil) {
 				return
 			}
 		}

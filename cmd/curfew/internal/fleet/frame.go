@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/internal/lines"
 )
 
 // look is how a view is drawn.
@@ -21,26 +22,26 @@ type look struct {
 // orders are the orders of queues. Those of equal queues are by name.
 var orders = []struct {
 	name string
-	of   func(queueLine) int64
+	of   func(lines.Queue) int64
 }{
-	{"name", func(queueLine) int64 { return 0 }},
-	{"in line", func(l queueLine) int64 { return l.Ready }},
-	{"running", func(l queueLine) int64 { return l.Running }},
-	{"timed out", func(l queueLine) int64 { return l.TimedOut }},
+	{"name", func(lines.Queue) int64 { return 0 }},
+	{"in line", func(l lines.Queue) int64 { return l.Ready }},
+	{"running", func(l lines.Queue) int64 { return l.Running }},
+	{"timed out", func(l lines.Queue) int64 { return l.TimedOut }},
 }
 
 // queueColumns are the columns of numbers, those that matter most first: a narrow screen has fewer.
 var queueColumns = []struct {
 	name string
-	of   func(queueLine) string
+	of   func(lines.Queue) string
 }{
-	{"in line", func(l queueLine) string { return app.Grouped(l.Ready) }},
-	{"running", func(l queueLine) string { return app.Grouped(l.Running) }},
-	{"waiting", func(l queueLine) string { return app.Grouped(l.Waiting) }},
-	{"timed out", func(l queueLine) string { return app.Grouped(l.TimedOut) }},
-	{"failed", func(l queueLine) string { return app.Grouped(l.Failed) }},
-	{"completed", func(l queueLine) string { return app.Grouped(l.Completed) }},
-	{"dead", func(l queueLine) string { return app.Grouped(l.Dead) }},
+	{"in line", func(l lines.Queue) string { return app.Grouped(l.Ready) }},
+	{"running", func(l lines.Queue) string { return app.Grouped(l.Running) }},
+	{"waiting", func(l lines.Queue) string { return app.Grouped(l.Waiting) }},
+	{"timed out", func(l lines.Queue) string { return app.Grouped(l.TimedOut) }},
+	{"failed", func(l lines.Queue) string { return app.Grouped(l.Failed) }},
+	{"completed", func(l lines.Queue) string { return app.Grouped(l.Completed) }},
+	{"dead", func(l lines.Queue) string { return app.Grouped(l.Dead) }},
 }
 
 // draw returns the lines of a screen, no more than its height, each no wider than its width. Texts of users are in
@@ -135,7 +136,7 @@ func title(v view, l look) string {
 }
 
 func totals(v view) string {
-	var sum queueLine
+	var sum lines.Queue
 	paused := 0
 	for _, q := range v.queues {
 		sum.Ready, sum.Running, sum.Waiting = sum.Ready+q.Ready, sum.Running+q.Running, sum.Waiting+q.Waiting
@@ -170,7 +171,7 @@ func dueStrip(v view, width int) string {
 func queueRows(v view, l look) []string {
 	queues := slices.Clone(v.queues)
 	by := orders[l.order]
-	slices.SortStableFunc(queues, func(a, b queueLine) int {
+	slices.SortStableFunc(queues, func(a, b lines.Queue) int {
 		return cmp.Or(cmp.Compare(by.of(b), by.of(a)), strings.Compare(a.Queue, b.Queue))
 	})
 	const cell = 11
@@ -198,7 +199,7 @@ func queueRows(v view, l look) []string {
 		for _, c := range columns {
 			row += fmt.Sprintf("%*s", cell, c.of(q))
 		}
-		rows = append(rows, row+"  "+q.limits())
+		rows = append(rows, row+"  "+limitsText(q))
 	}
 	return rows
 }
@@ -219,7 +220,7 @@ func dueRows(v view) []string {
 func workerRows(v view) []string {
 	rows := []string{"workers"}
 	for _, w := range v.workers {
-		rows = append(rows, fmt.Sprintf("%-24s %-13s %9s  %s", cut(plain(w.Worker), 24), cut(w.state(plain), 13), w.load(), w.queues(plain)))
+		rows = append(rows, fmt.Sprintf("%-24s %-13s %9s  %s", cut(plain(w.Worker), 24), cut(stateText(w, plain), 13), loadText(w), queuesText(w, plain)))
 	}
 	return rows
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -24,12 +25,12 @@ func exampleView() view {
 	for i := range v.due.Buckets {
 		v.due.Buckets[i] = int64(i % 7 * i)
 	}
-	v.queues = []queueLine{{Queue: "mail", Ready: 1234567, Running: 20, Completed: 99, MaxRunning: 20, Rate: 10, Per: time.Second, Burst: 10},
+	v.queues = []lines.Queue{{Queue: "mail", Ready: 1234567, Running: 20, Completed: 99, MaxRunning: 20, Rate: 10, Per: time.Second, Burst: 10},
 		{Queue: "default", Ready: 1, TimedOut: 7, Failed: 8}, {Queue: "idle", Paused: 1}}
 	for i, name := range hostile {
-		v.queues = append(v.queues, queueLine{Queue: name, Running: int64(i)})
+		v.queues = append(v.queues, lines.Queue{Queue: name, Running: int64(i)})
 		v.next = append(v.next, inspect.Due{ID: "0-A" + name, Queue: name, Status: queue.Status(name), Deadline: now.Add(time.Duration(i-1) * time.Second)})
-		v.workers = append(v.workers, workerLine{Worker: name, State: name, Running: i, Concurrency: 10, Queues: []served{{name, 1}, {"mail", 3}}})
+		v.workers = append(v.workers, lines.Worker{Worker: name, State: name, Running: i, Concurrency: 10, Queues: []lines.Served{{Queue: name, Weight: 1}, {Queue: "mail", Weight: 3}}})
 	}
 	return v
 }

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -101,14 +101,14 @@ func setKind(c *cli.Context, q *queue.Queue, kind string, all []setting) error {
 	if kinds, err = q.Kinds(c.Context); err != nil {
 		return err
 	}
-	now := stored(kinds[kind])
+	now := lines.Stored(kinds[kind])
 	if app.InJSON(c) {
 		return app.PrintLine(c, struct {
-			Kind     string `json:"kind"`
-			Defaults stored `json:"fields"`
+			Kind     string       `json:"kind"`
+			Defaults lines.Stored `json:"fields"`
 		}{kind, now})
 	}
-	_, err = fmt.Fprintf(c.App.Writer, "%s  defaults: %s\n", kind, cmp.Or(strings.Join(now.words(), ", "), "none"))
+	_, err = fmt.Fprintf(c.App.Writer, "%s  defaults: %s\n", kind, cmp.Or(defaultsText(now), "none"))
 	return err
 }
 

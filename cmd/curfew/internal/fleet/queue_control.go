@@ -10,6 +10,7 @@ import (
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -24,7 +25,7 @@ func controlFlags() []cli.Flag {
 }
 
 // onQueue returns the action of a command that changes a queue, which must exist unless --force is given.
-func onQueue(do func(c *cli.Context, q *queue.Queue, l queueLine) error) cli.ActionFunc {
+func onQueue(do func(c *cli.Context, q *queue.Queue, l lines.Queue) error) cli.ActionFunc {
 	return app.OnNamespace(oneQueue, func(c *cli.Context, q *queue.Queue, words []string) error {
 		all, err := readQueues(c, q)
 		if err != nil {
@@ -61,7 +62,7 @@ func queuePauseCommand() *cli.Command {
 
     curfew queue pause mail`,
 		Flags: controlFlags(),
-		Action: onQueue(func(c *cli.Context, q *queue.Queue, l queueLine) error {
+		Action: onQueue(func(c *cli.Context, q *queue.Queue, l lines.Queue) error {
 			n, err := q.Pause(c.Context, l.Queue)
 			if err != nil {
 				return err
@@ -80,7 +81,7 @@ func queueResumeCommand() *cli.Command {
 
     curfew queue resume mail`,
 		Flags: controlFlags(),
-		Action: onQueue(func(c *cli.Context, q *queue.Queue, l queueLine) error {
+		Action: onQueue(func(c *cli.Context, q *queue.Queue, l lines.Queue) error {
 			n, err := q.Resume(c.Context, l.Queue)
 			if err != nil {
 				return err
@@ -106,7 +107,7 @@ before it does anything, unless --yes is given.
 	}
 }
 
-func drain(c *cli.Context, q *queue.Queue, l queueLine) error {
+func drain(c *cli.Context, q *queue.Queue, l lines.Queue) error {
 	if !c.Bool("yes") {
 		text := fmt.Sprintf("This cancels %s in line in %s. Type the name of the queue to go on: ", app.Plural(l.Ready, "task", "tasks"), app.PlainWord(l.Queue))
 		if err := app.Confirm(c, app.Question{Text: text, Wants: []string{l.Queue}, What: "the name of the queue", Nothing: "nothing was changed"}); err != nil {
@@ -148,7 +149,7 @@ is; 0 or none removes a limit. The partitions share a limit, so it must be at le
 			if err != nil {
 				return err
 			}
-			return onQueue(func(c *cli.Context, q *queue.Queue, l queueLine) error { return setLimits(c, q, l.Queue, limits) })(c)
+			return onQueue(func(c *cli.Context, q *queue.Queue, l lines.Queue) error { return setLimits(c, q, l.Queue, limits) })(c)
 		},
 	}
 }
@@ -249,7 +250,7 @@ func setLimits(c *cli.Context, q *queue.Queue, name string, l limits) error {
 		return err
 	}
 	did := "has no limits"
-	if words := all[name].limits(); words != "-" {
+	if words := limitsText(all[name]); words != "-" {
 		did = "limited to " + words
 	}
 	return tellControlled(c, q, name, did, n)

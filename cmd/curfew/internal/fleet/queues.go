@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -29,61 +28,16 @@ func Queues() *cli.Command {
 		queueListCommand(), queueGetCommand(), queuePauseCommand(), queueResumeCommand(), queueDrainCommand(), queueLimitCommand())
 }
 
-// queueLine is a queue as the commands print it. Its names are those of curfew_stats. Limits are over all partitions.
-type queueLine struct {
-	Queue      string        `json:"queue"`
-	Ready      int64         `json:"ready"`
-	Running    int64         `json:"running"`
-	Waiting    int64         `json:"waiting"`
-	Dead       int64         `json:"dead"`
-	Paused     int           `json:"paused"`
-	MaxRunning int64         `json:"max_running,omitempty"`
-	Rate       int           `json:"rate,omitempty"`
-	Per        time.Duration `json:"per_ms,omitempty"`
-	Burst      int           `json:"burst,omitempty"`
-	Enqueued   int64         `json:"enqueued"`
-	Completed  int64         `json:"completed"`
-	Failed     int64         `json:"failed"`
-	Cancelled  int64         `json:"cancelled"`
-	TimedOut   int64         `json:"timed_out"`
-	Workers    *int64        `json:"workers,omitempty"` // live ones that serve it; nil if it was not read, or some workers do not tell what they serve
-}
-
-func lineOf(s queue.QueueStats) queueLine {
-	l := queueLine{Queue: s.Queue, Ready: s.Ready, Running: s.Running, Waiting: s.Waiting, Dead: s.Dead, MaxRunning: s.MaxRunning,
-		Rate: s.Rate.N, Per: s.Rate.Per, Burst: s.Rate.Burst,
-		Enqueued: s.Enqueued, Completed: s.Completed, Failed: s.Failed, Cancelled: s.Cancelled, TimedOut: s.TimedOut}
-	if s.Paused {
-		l.Paused = 1
-	}
-	return l
-}
-
-// with counts the workers that serve the queue. workers are all that live.
-func (l queueLine) with(workers []inspect.Worker) queueLine {
-	if inspect.CrewOf(workers).Silent {
-		return l
-	}
-	n := int64(0)
-	for _, w := range workers {
-		if w.Serves(l.Queue) && w.State != queue.WorkerDraining {
-			n++
-		}
-	}
-	l.Workers = &n
-	return l
-}
-
-// served returns the number of workers in words, ? if it is not known.
-func (l queueLine) served() string {
+// servedText returns the number of workers in words, ? if it is not known.
+func servedText(l lines.Queue) string {
 	if l.Workers == nil {
 		return "?"
 	}
 	return app.Grouped(*l.Workers)
 }
 
-// limits returns the limits of a queue in words, - if it has none.
-func (l queueLine) limits() string {
+// limitsText returns the limits of a queue in words, - if it has none.
+func limitsText(l lines.Queue) string {
 	var words []string
 	if l.MaxRunning > 0 {
 		words = append(words, app.Grouped(l.MaxRunning)+" running")
@@ -101,7 +55,7 @@ func (l queueLine) limits() string {
 	return strings.Join(words, ", ")
 }
 
-func (l queueLine) paused() string {
+func pausedText(l lines.Queue) string {
 	if l.Paused == 1 {
 		return "paused"
 	}
@@ -113,23 +67,23 @@ func count[T any](name string, wide bool, of func(T) int64) app.Column[T] {
 	return app.Column[T]{Name: name, Wide: wide, Right: true, Show: func(v T) string { return app.Grouped(of(v)) }}
 }
 
-var queueList = app.List[queueLine]{
-	Columns: []app.Column[queueLine]{
-		{Name: "queue", Show: func(l queueLine) string { return app.PlainWord(l.Queue) }},
-		count("in line", false, func(l queueLine) int64 { return l.Ready }),
-		count("running", false, func(l queueLine) int64 { return l.Running }),
-		count("waiting", false, func(l queueLine) int64 { return l.Waiting }),
-		count("dead", false, func(l queueLine) int64 { return l.Dead }),
-		{Name: "workers", Right: true, Show: queueLine.served},
-		{Name: "paused", Show: queueLine.paused},
-		{Name: "limits", Show: queueLine.limits},
-		count("completed", false, func(l queueLine) int64 { return l.Completed }),
-		count("failed", false, func(l queueLine) int64 { return l.Failed }),
-		count("timed out", false, func(l queueLine) int64 { return l.TimedOut }),
-		count("cancelled", true, func(l queueLine) int64 { return l.Cancelled }),
-		count("enqueued", true, func(l queueLine) int64 { return l.Enqueued }),
+var queueList = app.List[lines.Queue]{
+	Columns: []app.Column[lines.Queue]{
+		{Name: "queue", Show: func(l lines.Queue) string { return app.PlainWord(l.Queue) }},
+		count("in line", false, func(l lines.Queue) int64 { return l.Ready }),
+		count("running", false, func(l lines.Queue) int64 { return l.Running }),
+		count("waiting", false, func(l lines.Queue) int64 { return l.Waiting }),
+		count("dead", false, func(l lines.Queue) int64 { return l.Dead }),
+		{Name: "workers", Right: true, Show: servedText},
+		{Name: "paused", Show: pausedText},
+		{Name: "limits", Show: limitsText},
+		count("completed", false, func(l lines.Queue) int64 { return l.Completed }),
+		count("failed", false, func(l lines.Queue) int64 { return l.Failed }),
+		count("timed out", false, func(l lines.Queue) int64 { return l.TimedOut }),
+		count("cancelled", true, func(l lines.Queue) int64 { return l.Cancelled }),
+		count("enqueued", true, func(l lines.Queue) int64 { return l.Enqueued }),
 	},
-	ID: func(l queueLine) string { return l.Queue },
+	ID: func(l lines.Queue) string { return l.Queue },
 }
 
 func queueListCommand() *cli.Command {
@@ -152,9 +106,9 @@ line but no worker. Another gives the number of delayed tasks, which are in no l
 			if err != nil {
 				return err
 			}
-			if err := queueList.Print(c, func(yield func(queueLine, error) bool) {
+			if err := queueList.Print(c, func(yield func(lines.Queue, error) bool) {
 				for _, s := range stats.Queues {
-					if !yield(lineOf(s).with(workers), nil) {
+					if !yield(lines.OfQueue(s).With(workers), nil) {
 						return
 					}
 				}
@@ -220,7 +174,9 @@ func queueGetCommand() *cli.Command {
 				return err
 			}
 			each := lines.ByQueue(figures)
-			return showEach("queue", names, queues, listsQueues, func(l queueLine) error { return l.with(workers).show(c, lines.OfFigures(each[l.Queue])) })
+			return showEach("queue", names, queues, listsQueues, func(l lines.Queue) error {
+				return showQueue(c, lines.WholeQueue{Queue: l.With(workers), Activity: lines.OfFigures(each[l.Queue])})
+			})
 		}),
 	}
 }
@@ -241,22 +197,20 @@ func showEach[T any](what string, names []string, all map[string]T, cure string,
 	return nil
 }
 
-func (l queueLine) show(c *cli.Context, a lines.Activity) error {
+func showQueue(c *cli.Context, whole lines.WholeQueue) error {
 	if app.InJSON(c) {
-		return app.PrintLine(c, struct {
-			queueLine
-			lines.Activity
-		}{l, a})
+		return app.PrintLine(c, whole)
 	}
+	l := whole.Queue
 	held := "-"
 	if l.Paused == 1 {
 		held = "yes"
 	}
 	return facts(c, l.Queue, append([]string{
 		"in line", app.Grouped(l.Ready), "running", app.Grouped(l.Running), "waiting", app.Grouped(l.Waiting), "dead", app.Grouped(l.Dead),
-		"workers", l.served(), "paused", held, "limits", l.limits(),
+		"workers", servedText(l), "paused", held, "limits", limitsText(l),
 		"enqueued", app.Grouped(l.Enqueued), "completed", app.Grouped(l.Completed), "failed", app.Grouped(l.Failed),
-		"timed out", app.Grouped(l.TimedOut), "cancelled", app.Grouped(l.Cancelled)}, factsOf(a)...)...)
+		"timed out", app.Grouped(l.TimedOut), "cancelled", app.Grouped(l.Cancelled)}, factsOf(whole.Activity)...)...)
 }
 
 // facts prints the name of an object, and below it pairs of a name and a value. It leaves out those without a value.
@@ -275,19 +229,19 @@ func facts(c *cli.Context, of string, pairs ...string) error {
 const listsQueues = "`curfew queue ls` lists the queues"
 
 // queues are the queues of a namespace by name.
-type queues map[string]queueLine
+type queues map[string]lines.Queue
 
 func readQueues(c *cli.Context, q *queue.Queue) (queues, error) {
 	stats, err := q.Stats(c.Context)
 	all := queues{}
 	for _, s := range stats.Queues {
-		all[s.Queue] = lineOf(s)
+		all[s.Queue] = lines.OfQueue(s)
 	}
 	return all, err
 }
 
 // find returns a queue, or an error that names the nearest one. unless says what to do about that.
-func (all queues) find(name, unless string) (queueLine, error) {
+func (all queues) find(name, unless string) (lines.Queue, error) {
 	l, known := all[name]
 	if known {
 		return l, nil

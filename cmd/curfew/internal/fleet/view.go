@@ -8,16 +8,17 @@ import (
 
 	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 )
 
 // view is what top shows of a namespace. It is not a snapshot.
 type view struct {
 	namespace string
-	queues    []queueLine
+	queues    []lines.Queue
 	due       inspect.DueCounts
 	next      []inspect.Due // the next deadlines
-	workers   []workerLine
+	workers   []lines.Worker
 	lags      []time.Duration // how late the newest timeouts were written, sorted
 	took      time.Duration   // how long it took to read
 	err       error           // why it could not be read anew
@@ -38,7 +39,7 @@ func readView(ctx context.Context, q *queue.Queue, namespace string) (v view, er
 		return v, err
 	}
 	for _, s := range stats.Queues {
-		v.queues = append(v.queues, lineOf(s))
+		v.queues = append(v.queues, lines.OfQueue(s))
 	}
 	if v.due, err = inspect.Deadlines(ctx, q, 0, viewBuckets); err != nil {
 		return v, err
@@ -51,7 +52,7 @@ func readView(ctx context.Context, q *queue.Queue, namespace string) (v view, er
 		return v, err
 	}
 	for _, w := range workers {
-		v.workers = append(v.workers, lineOfWorker(w))
+		v.workers = append(v.workers, lines.OfWorker(w))
 	}
 	newest, err := events.Recent(ctx, q, viewEntries)
 	if err != nil {

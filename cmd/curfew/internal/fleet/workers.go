@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -30,50 +29,16 @@ func Workers() *cli.Command {
 	return app.Group("worker", "list workers, and drain them", workersHelp, workerListCommand(), workerGetCommand(), workerDrainCommand())
 }
 
-// served is a queue that a worker serves.
-type served struct {
-	Queue  string `json:"queue"`
-	Weight int    `json:"weight,omitempty"` // 0: in strict order
-}
-
-// workerLine is a worker as the commands print it.
-type workerLine struct {
-	Worker      string    `json:"worker"`
-	State       string    `json:"state,omitempty"`
-	Running     int       `json:"running"`
-	Concurrency int       `json:"concurrency,omitempty"`
-	Queues      []served  `json:"queues,omitempty"`
-	Kinds       []string  `json:"kinds,omitempty"`
-	Name        string    `json:"name,omitempty"`
-	Host        string    `json:"host,omitempty"`
-	PID         int       `json:"pid,omitempty"`
-	StartedAt   time.Time `json:"started_at,omitzero"`
-	StopAt      time.Time `json:"stop_at,omitzero"`
-	LeaseEndsAt time.Time `json:"lease_ends_at"`
-}
-
-func lineOfWorker(w inspect.Worker) workerLine {
-	l := workerLine{Worker: w.ID, State: string(w.State), Running: w.Held, Concurrency: w.Concurrency, Kinds: w.Kinds, Name: w.Name, Host: w.Host,
-		PID: w.PID, StartedAt: w.StartedAt, StopAt: w.StopAsked, LeaseEndsAt: w.LeaseEnds}
-	for _, name := range w.Strict {
-		l.Queues = append(l.Queues, served{Queue: name})
-	}
-	for _, name := range slices.Sorted(maps.Keys(w.Queues)) {
-		l.Queues = append(l.Queues, served{name, w.Queues[name]})
-	}
-	return l
-}
-
-// state returns the state of a worker in words. quote makes what the worker says harmless.
-func (l workerLine) state(quote func(string) string) string {
+// stateText returns the state of a worker in words. quote makes what the worker says harmless.
+func stateText(l lines.Worker, quote func(string) string) string {
 	if !l.StopAt.IsZero() && l.State != string(queue.WorkerDraining) {
 		return "asked to stop"
 	}
 	return app.OrDash(quote(l.State))
 }
 
-// queues returns the queues of a worker: mail=3,default=1. quote makes a name harmless.
-func (l workerLine) queues(quote func(string) string) string {
+// queuesText returns the queues of a worker: mail=3,default=1. quote makes a name harmless.
+func queuesText(l lines.Worker, quote func(string) string) string {
 	var words []string
 	for _, s := range l.Queues {
 		word := quote(s.Queue)
@@ -85,15 +50,15 @@ func (l workerLine) queues(quote func(string) string) string {
 	return app.OrDash(strings.Join(words, ","))
 }
 
-// pid returns the process id, "" if the worker has not told it.
-func (l workerLine) pid() string {
+// pidText returns the process id, "" if the worker has not told it.
+func pidText(l lines.Worker) string {
 	if l.PID == 0 {
 		return ""
 	}
 	return strconv.Itoa(l.PID)
 }
 
-func (l workerLine) kinds() string {
+func kindsText(l lines.Worker) string {
 	var words []string
 	for _, kind := range l.Kinds {
 		words = append(words, app.PlainWord(kind))
@@ -101,27 +66,27 @@ func (l workerLine) kinds() string {
 	return app.OrDash(strings.Join(words, ","))
 }
 
-// load returns how many tasks a worker holds, and of how many.
-func (l workerLine) load() string {
+// loadText returns how many tasks a worker holds, and of how many.
+func loadText(l lines.Worker) string {
 	if l.Concurrency == 0 {
 		return strconv.Itoa(l.Running)
 	}
 	return fmt.Sprintf("%d/%d", l.Running, l.Concurrency)
 }
 
-var workerList = app.List[workerLine]{
-	Columns: []app.Column[workerLine]{
-		{Name: "worker", Show: func(l workerLine) string { return app.PlainWord(l.Worker) }},
-		{Name: "state", Show: func(l workerLine) string { return l.state(app.PlainText) }},
-		{Name: "running", Right: true, Show: workerLine.load},
-		{Name: "queues", Show: func(l workerLine) string { return l.queues(app.PlainWord) }},
-		{Name: "kinds", Show: workerLine.kinds},
-		{Name: "host", Wide: true, Show: func(l workerLine) string { return app.OrDash(app.PlainText(l.Host)) }},
-		{Name: "pid", Wide: true, Right: true, Show: func(l workerLine) string { return app.OrDash(l.pid()) }},
-		{Name: "started", Wide: true, Show: func(l workerLine) string { return app.OrDash(app.InstantText(l.StartedAt)) }},
-		{Name: "lease ends", Wide: true, Show: func(l workerLine) string { return app.OrDash(app.InstantText(l.LeaseEndsAt)) }},
+var workerList = app.List[lines.Worker]{
+	Columns: []app.Column[lines.Worker]{
+		{Name: "worker", Show: func(l lines.Worker) string { return app.PlainWord(l.Worker) }},
+		{Name: "state", Show: func(l lines.Worker) string { return stateText(l, app.PlainText) }},
+		{Name: "running", Right: true, Show: loadText},
+		{Name: "queues", Show: func(l lines.Worker) string { return queuesText(l, app.PlainWord) }},
+		{Name: "kinds", Show: kindsText},
+		{Name: "host", Wide: true, Show: func(l lines.Worker) string { return app.OrDash(app.PlainText(l.Host)) }},
+		{Name: "pid", Wide: true, Right: true, Show: func(l lines.Worker) string { return app.OrDash(pidText(l)) }},
+		{Name: "started", Wide: true, Show: func(l lines.Worker) string { return app.OrDash(app.InstantText(l.StartedAt)) }},
+		{Name: "lease ends", Wide: true, Show: func(l lines.Worker) string { return app.OrDash(app.InstantText(l.LeaseEndsAt)) }},
 	},
-	ID: func(l workerLine) string { return l.Worker },
+	ID: func(l lines.Worker) string { return l.Worker },
 }
 
 func workerListCommand() *cli.Command {
@@ -137,9 +102,9 @@ func workerListCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return workerList.Print(c, func(yield func(workerLine, error) bool) {
+			return workerList.Print(c, func(yield func(lines.Worker, error) bool) {
 				for _, w := range all {
-					if !yield(lineOfWorker(w), nil) {
+					if !yield(lines.OfWorker(w), nil) {
 						return
 					}
 				}
@@ -148,11 +113,11 @@ func workerListCommand() *cli.Command {
 	}
 }
 
-func readWorkers(ctx context.Context, q *queue.Queue) (map[string]workerLine, error) {
+func readWorkers(ctx context.Context, q *queue.Queue) (map[string]lines.Worker, error) {
 	list, err := inspect.Workers(ctx, q)
-	all := map[string]workerLine{}
+	all := map[string]lines.Worker{}
 	for _, w := range list {
-		all[w.ID] = lineOfWorker(w)
+		all[w.ID] = lines.OfWorker(w)
 	}
 	return all, err
 }
@@ -173,12 +138,12 @@ func workerGetCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return showEach("worker", ids, all, listsWorkers, func(l workerLine) error {
+			return showEach("worker", ids, all, listsWorkers, func(l lines.Worker) error {
 				if app.InJSON(c) {
 					return app.PrintLine(c, l)
 				}
-				return facts(c, l.Worker, "state", l.state(app.PlainText), "running", l.load(), "queues", l.queues(app.PlainWord), "kinds", l.kinds(), "name", app.PlainText(l.Name),
-					"host", app.PlainText(l.Host), "pid", l.pid(), "started", app.InstantText(l.StartedAt), "asked to stop", app.InstantText(l.StopAt), "lease ends", app.InstantText(l.LeaseEndsAt))
+				return facts(c, l.Worker, "state", stateText(l, app.PlainText), "running", loadText(l), "queues", queuesText(l, app.PlainWord), "kinds", kindsText(l), "name", app.PlainText(l.Name),
+					"host", app.PlainText(l.Host), "pid", pidText(l), "started", app.InstantText(l.StartedAt), "asked to stop", app.InstantText(l.StopAt), "lease ends", app.InstantText(l.LeaseEndsAt))
 			})
 		}),
 	}

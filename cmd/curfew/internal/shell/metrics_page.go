@@ -26,7 +26,7 @@ var sources = []struct {
 	{metrics.FromNamespace, "Of a namespace", `All exporters of a namespace read these values from Redis, so they have the same values: **take the max over
 exporters, and never the sum**.
 
-    sum by (queue) (max without (instance, job) (rate(curfew_task_timeouts_total[5m])))
+    sum by (namespace, queue) (max without (instance, job) (rate(curfew_task_timeouts_total[5m])))
 
 Counters and histograms are exact. The call that changes a task counts the change in the same transaction, so a change counts once
 however many reapers and exporters there are, and a process that dies takes no count with it. They start when the namespace is created. A

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/internal/taskjson"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -188,10 +189,10 @@ type batch struct {
 	last    int64 // the line up to which all were answered
 }
 
-var enqueuedList = app.List[enqueued]{ID: func(e enqueued) string { return e.ID }}
+var enqueuedList = app.List[lines.Enqueued]{ID: func(e lines.Enqueued) string { return e.ID }}
 
 func (b *batch) print() error {
-	return enqueuedList.Print(b.c, func(yield func(enqueued, error) bool) {
+	return enqueuedList.Print(b.c, func(yield func(lines.Enqueued, error) bool) {
 		var tasks []queue.Task
 		var numbers []int64
 		size := 0
@@ -202,7 +203,7 @@ func (b *batch) print() error {
 				switch {
 				case r.Err == nil:
 					b.stored++
-					if !yield(enqueued{r.ID, r.Deadline, r.New}, nil) {
+					if !yield(lines.Enqueued{ID: r.ID, Deadline: r.Deadline, New: r.New}, nil) {
 						return false
 					}
 				case err == nil:
@@ -211,7 +212,7 @@ func (b *batch) print() error {
 				}
 			}
 			if err != nil {
-				yield(enqueued{}, err)
+				yield(lines.Enqueued{}, err)
 				return false
 			}
 			b.last = numbers[len(numbers)-1]
@@ -224,7 +225,7 @@ func (b *batch) print() error {
 				err = b.c.Context.Err()
 			}
 			if err != nil {
-				yield(enqueued{}, err)
+				yield(lines.Enqueued{}, err)
 				return
 			}
 			if l.err != nil {

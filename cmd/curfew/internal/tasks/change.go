@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -32,7 +33,7 @@ func cancel(c *cli.Context, q *queue.Queue, ids []string) ([]outcome, error) {
 	}
 	list := make([]outcome, len(ids))
 	for i, r := range all {
-		o := outcome{ID: ids[i], Status: r.Status, Changed: r.Done, GraceEnds: r.GraceEnds, Text: "cancelled"}
+		o := outcome{Outcome: lines.Outcome{ID: ids[i], Status: r.Status, Changed: r.Done, GraceEnds: r.GraceEnds, Text: "cancelled"}}
 		switch {
 		case r.Err != nil:
 			o = refused(ids[i], r.Err)
@@ -74,7 +75,7 @@ func retry(c *cli.Context, q *queue.Queue, ids []string) ([]outcome, error) {
 			}
 			return o, nil
 		}
-		return outcome{ID: r.ID, Status: queue.Pending, Changed: true, RetryOf: id, Deadline: r.Deadline, Text: "runs " + id + " again"}, nil
+		return outcome{Outcome: lines.Outcome{ID: r.ID, Status: queue.Pending, Changed: true, RetryOf: id, Deadline: r.Deadline, Text: "runs " + id + " again"}}, nil
 	})
 }
 
@@ -101,7 +102,7 @@ func remove(c *cli.Context, q *queue.Queue, ids []string) ([]outcome, error) {
 	}
 	list := make([]outcome, len(ids))
 	for i, r := range all {
-		list[i] = outcome{ID: ids[i], Changed: true, RemovedAt: r.RemovedAt, Text: "removed"}
+		list[i] = outcome{Outcome: lines.Outcome{ID: ids[i], Changed: true, RemovedAt: r.RemovedAt, Text: "removed"}}
 		if r.Err != nil {
 			list[i] = refused(ids[i], r.Err)
 		} else if !r.RemovedAt.IsZero() {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -147,13 +147,6 @@ func taskOf(c *cli.Context, words []string) (task queue.Task, err error) {
 	return task, nil
 }
 
-// enqueued is what is printed of a task that was enqueued.
-type enqueued struct {
-	ID       string    `json:"id"`
-	Deadline time.Time `json:"deadline_at,omitzero"`
-	New      bool      `json:"new"`
-}
-
 func enqueueOne(c *cli.Context, q *queue.Queue, task queue.Task) error {
 	r, err := q.Enqueue(c.Context, task)
 	switch {
@@ -173,7 +166,7 @@ func enqueueOne(c *cli.Context, q *queue.Queue, task queue.Task) error {
 		_, err = fmt.Fprintln(c.App.Writer, r.ID)
 		return err
 	}
-	return app.PrintLine(c, enqueued{r.ID, r.Deadline, r.New})
+	return app.PrintLine(c, lines.Enqueued{ID: r.ID, Deadline: r.Deadline, New: r.New})
 }
 
 // awaitOne waits for the end of a task, and prints its result.
@@ -215,31 +208,20 @@ func noTask(err error) string {
 	return err.Error() + ": " + app.WhyNoTask
 }
 
-// ended is what is printed of a task that has ended.
-type ended struct {
-	ID          string            `json:"id"`
-	Status      queue.Status      `json:"status"`
-	Result      []byte            `json:"result,omitempty"`
-	Error       string            `json:"error,omitempty"`
-	Reason      queue.Reason      `json:"reason,omitempty"`
-	Code        int               `json:"code,omitempty"`
-	TimeoutType queue.TimeoutType `json:"timeout_type,omitempty"`
-}
-
 // endOf returns the end of a task from what Result has returned; ok is false if that is another error.
-func endOf(id string, result []byte, err error) (e ended, ok bool) {
+func endOf(id string, result []byte, err error) (e lines.End, ok bool) {
 	var late *queue.TaskTimedOutError
 	var failed *queue.TaskFailedError
 	switch {
 	case err == nil:
-		return ended{ID: id, Status: queue.Completed, Result: result}, true
+		return lines.End{ID: id, Status: queue.Completed, Result: result}, true
 	case errors.As(err, &late):
-		return ended{ID: id, Status: queue.Failed, Error: "Task exceeded deadline", Reason: queue.ReasonTimeout, TimeoutType: late.Type}, true
+		return lines.End{ID: id, Status: queue.Failed, Error: "Task exceeded deadline", Reason: queue.ReasonTimeout, TimeoutType: late.Type}, true
 	case errors.As(err, &failed):
-		return ended{ID: id, Status: queue.Failed, Error: failed.Err.Error(), Reason: failed.Reason, Code: failed.Code}, true
+		return lines.End{ID: id, Status: queue.Failed, Error: failed.Err.Error(), Reason: failed.Reason, Code: failed.Code}, true
 	case errors.Is(err, refusal.ErrCancelled):
 		_, why, _ := strings.Cut(err.Error(), refusal.ErrCancelled.Error()+": ")
-		return ended{ID: id, Status: queue.Cancelled, Error: why}, true
+		return lines.End{ID: id, Status: queue.Cancelled, Error: why}, true
 	}
-	return ended{}, false
+	return lines.End{}, false
 }

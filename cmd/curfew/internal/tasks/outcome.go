@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -17,15 +17,7 @@ import (
 
 // outcome is what a command did to one task.
 type outcome struct {
-	ID        string       `json:"id,omitempty"`
-	Status    queue.Status `json:"status,omitempty"`
-	Changed   bool         `json:"changed"`
-	RetryOf   string       `json:"retry_of,omitempty"`
-	Deadline  time.Time    `json:"deadline_at,omitzero"`
-	GraceEnds time.Time    `json:"grace_at,omitzero"`
-	RemovedAt time.Time    `json:"removed_at,omitzero"`
-	Text      string       `json:"text"` // what was done, or why not
-
+	lines.Outcome
 	code int // the exit code for this task
 }
 
@@ -40,7 +32,7 @@ var outcomes = app.List[outcome]{
 
 // refused returns the outcome for a task that the command could not change.
 func refused(id string, err error) outcome {
-	o := outcome{ID: id, Text: err.Error(), code: app.ExitFailed}
+	o := outcome{Outcome: lines.Outcome{ID: id, Text: err.Error()}, code: app.ExitFailed}
 	switch {
 	case errors.Is(err, refusal.ErrNotFound):
 		o.Text, o.code = "no such task: "+app.WhyNoTask, app.ExitNotFound

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -64,7 +65,7 @@ func resolve(c *cli.Context, q *queue.Queue, id string, result []byte) error {
 
 // tellSettled prints what a call that settles a promise has returned. same says whether it had ended in the same way.
 func tellSettled(c *cli.Context, verb, id string, r queue.Resolution, err error, same bool) error {
-	o := outcome{ID: id, Status: r.Status, Changed: r.Done, Text: verb}
+	o := outcome{Outcome: lines.Outcome{ID: id, Status: r.Status, Changed: r.Done, Text: verb}}
 	switch {
 	case err != nil:
 		if o = refused(id, err); o.code == app.ExitFailed || errors.Is(err, refusal.ErrUnknown) {

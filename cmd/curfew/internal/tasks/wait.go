@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
 )
@@ -76,12 +77,12 @@ func needOf(c *cli.Context, tasks int) (int, error) {
 	}
 }
 
-var endedList = app.List[ended]{
-	ID: func(e ended) string { return e.ID },
-	Columns: []app.Column[ended]{
-		{Name: "id", Show: func(e ended) string { return e.ID }},
-		{Name: "status", Show: func(e ended) string { return string(e.Status) }, Paint: func(e ended) app.Colour { return colourOf(e.Status) }},
-		{Name: "result", Show: func(e ended) string {
+var endedList = app.List[lines.End]{
+	ID: func(e lines.End) string { return e.ID },
+	Columns: []app.Column[lines.End]{
+		{Name: "id", Show: func(e lines.End) string { return e.ID }},
+		{Name: "status", Show: func(e lines.End) string { return string(e.Status) }, Paint: func(e lines.End) app.Colour { return colourOf(e.Status) }},
+		{Name: "result", Show: func(e lines.End) string {
 			if e.Status == queue.Completed {
 				return cell(e.Result)
 			}
@@ -120,7 +121,7 @@ func waitFor(c *cli.Context, q *queue.Queue, ids []string, need int) error {
 	}
 	completed, left, worst, failed := 0, len(ids), 0, error(nil)
 	passed := false
-	err := endedList.Print(c, func(yield func(ended, error) bool) {
+	err := endedList.Print(c, func(yield func(lines.End, error) bool) {
 		for left > 0 && (need == 0 || completed < need && completed+left >= need) {
 			var a arrival
 			select {
@@ -129,7 +130,7 @@ func waitFor(c *cli.Context, q *queue.Queue, ids []string, need int) error {
 				passed = true
 				return
 			case <-ctx.Done():
-				yield(ended{}, ctx.Err())
+				yield(lines.End{}, ctx.Err())
 				return
 			}
 			left--
@@ -139,7 +140,7 @@ func waitFor(c *cli.Context, q *queue.Queue, ids []string, need int) error {
 			} else {
 				worst, failed = worse(worst, failed, endError(a.err))
 				if !ok && !errors.Is(a.err, refusal.ErrNotFound) {
-					yield(ended{}, a.err)
+					yield(lines.End{}, a.err)
 					return
 				}
 			}

@@ -2,54 +2,10 @@ package observed
 
 import (
 	"encoding/hex"
-	"io"
-	"net/http"
-	"net/http/httptest"
-	"sync"
 	"testing"
 
-	collect "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
 )
-
-// collector takes spans by OTLP over HTTP, and keeps them.
-type collector struct {
-	*httptest.Server
-	mu    sync.Mutex
-	spans []*tracepb.Span
-}
-
-func newCollector(t *testing.T) *collector {
-	t.Helper()
-	c := &collector{}
-	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil { // of a process that was killed
-			return
-		}
-		var request collect.ExportTraceServiceRequest
-		if err := proto.Unmarshal(body, &request); err != nil || r.URL.Path != "/v1/traces" {
-			t.Errorf("a request to %s: %v", r.URL.Path, err)
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, resource := range request.ResourceSpans {
-			for _, scope := range resource.ScopeSpans {
-				c.spans = append(c.spans, scope.Spans...)
-			}
-		}
-	}))
-	t.Cleanup(c.Close)
-	return c
-}
-
-// got returns the spans so far.
-func (c *collector) got() []*tracepb.Span {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.spans[:len(c.spans):len(c.spans)]
-}
 
 // attribute returns a text of a span.
 func attribute(s *tracepb.Span, name string) string {
