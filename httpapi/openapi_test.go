@@ -183,7 +183,7 @@ var schemaTypes = []string{"null", "boolean", "object", "array", "number", "stri
 
 func (d *openAPICheck) schema(value any, at string) {
 	// nullable, and a minimum that is true or false, are of OpenAPI 3.0
-	s := d.members(value, at, "$ref", "type", "properties", "required", "items", "additionalProperties", "description", "enum", "default", "minimum", "maximum", "contentEncoding")
+	s := d.members(value, at, "$ref", "type", "properties", "required", "items", "additionalProperties", "not", "description", "enum", "default", "minimum", "maximum", "contentEncoding")
 	if value == nil {
 		return
 	}
@@ -223,6 +223,15 @@ func (d *openAPICheck) schema(value any, at string) {
 		_, known := properties[text]
 		d.must(known || s["additionalProperties"] == true, at, "requires %v, which is no property", name)
 		d.must(!slices.Contains(required[:i], name), at, "requires %v twice", name)
+	}
+	if excluded, has := s["not"]; has { // members that exclude each other
+		names, _ := d.members(excluded, at+"/not", "required")["required"].([]any)
+		d.must(len(names) > 1, at, "excludes %v", names)
+		for _, name := range names {
+			text, _ := name.(string)
+			_, known := properties[text]
+			d.must(known, at, "excludes %v, which is no property", name)
+		}
 	}
 	if more, has := s["additionalProperties"]; has {
 		if _, is := more.(bool); !is {

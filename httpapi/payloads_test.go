@@ -39,7 +39,7 @@ func TestAPayloadIsJSONOrInBase64(t *testing.T) {
 			return strings.NewReplacer("{,", "{", ",}", "}").Replace(strings.Replace(r.body, "%", ","+payload, 1))
 		}
 		json, binary := `"`+r.name+`":{"n":1}`, `"`+r.name+`_base64":`
-		for what, payload := range map[string]string{"none": "", "JSON": json, "null": `"` + r.name + `":null`, "base64": binary + `"AP8="`} {
+		for what, payload := range map[string]string{"none": "", "JSON": json, "null": `"` + r.name + `":null`, "base64": binary + `"AP8="`, "no bytes": binary + `""`} {
 			if a := s.do("POST", r.path(), fill(payload)); a.status != r.status {
 				t.Errorf("%s with %s: %d %s, want %d", r.field, what, a.status, a.body, r.status)
 			}

@@ -41,7 +41,7 @@ func (all schemas) of(t reflect.Type, body bool) schema {
 		return schema{}
 	case reflect.TypeFor[task]():
 		return all.name("TaskToEnqueue", schema{"type": "object", "required": []string{"kind"}, "description": "A task, with the names of docs/reference/protocol.md, Tasks in JSON. Its payload is any JSON, or payload_base64",
-			"properties": schema{"kind": schema{"type": "string"}, "payload": schema{}, "payload_base64": schema{"type": "string", "contentEncoding": "base64"}}})
+			"not": schema{"required": []string{"payload", "payload_base64"}}, "properties": schema{"kind": schema{"type": "string"}, "payload": schema{}, "payload_base64": schema{"type": "string", "contentEncoding": "base64"}}})
 	case reflect.TypeFor[*inspect.Whole](), reflect.TypeFor[inspect.Line]():
 		return all.name("Task", stored(strings.Fields(taskNames)))
 	case reflect.TypeFor[events.Event]():

@@ -173,7 +173,7 @@ func setField(task *queue.Task, given map[string]bool, name string, raw json.Raw
 	} else if !f.raw && raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
 		return wrong(at, name, "must be a string or a number")
 	}
-	if value == "" {
+	if value == "" && name != "payload_base64" {
 		return wrong(at, name, "must not be empty: leave it out")
 	}
 	if why := f.set(task, value); why != nil {
