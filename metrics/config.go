@@ -36,6 +36,9 @@ type Config struct {
 // prefixes are the prefixes that Prometheus accepts in the name of a metric. A colon is for recording rules.
 var prefixes = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
+// Check returns an error that wraps [refusal.ErrInvalid] if a field is invalid.
+func (c Config) Check() error { return c.complete() }
+
 // complete sets the defaults, and returns an error if a field is invalid.
 func (c *Config) complete() error {
 	if c.Prefix == "" {
