@@ -83,7 +83,7 @@ var alerts = []alert{
 	{
 		name: "CurfewNoWorker", severity: page, lasts: 2 * time.Minute,
 		// The workers of queues without a label of their own are not counted. A queue without a value may have workers.
-		condition: "sum by (namespace, queue) (" + once(`curfew_tasks{status="ready",queue!="other"}`) + ") > 0\n" +
+		condition: "sum by (namespace, queue) (" + once(`curfew_tasks{status="ready",queue!="-"}`) + ") > 0\n" +
 			"and " + once("curfew_queue_workers") + " == 0\nunless " + once("curfew_queue_paused") + " == 1",
 		summary:     "No worker takes tasks in {{ $labels.namespace }}, queue {{ $labels.queue }}",
 		description: "{{ $value }} tasks are ready, and the queue has no live worker.",

@@ -181,7 +181,7 @@ var stories = []story{
 		[]series{{`curfew_tasks{namespace="shop",queue="mail",status="ready",instance="a"}`, "4+0x24"}},
 		[]look{silent(10)}},
 	{"CurfewNoWorker", "queues that have no label of their own",
-		[]series{{`curfew_tasks{namespace="shop",queue="other",status="ready",instance="a"}`, "4+0x24"}},
+		[]series{{`curfew_tasks{namespace="shop",queue="-",status="ready",instance="a"}`, "4+0x24"}},
 		[]look{silent(10)}},
 	{"CurfewUnboundedWaits", "two agents wait without a limit",
 		[]series{
