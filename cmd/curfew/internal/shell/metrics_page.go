@@ -39,10 +39,10 @@ If Redis cannot be read in time, ` + "`up`" + ` is 0, and no other value is expo
 read, ` + "`up`" + ` is 0 and all other values are exported.
 
 The labels ` + "`queue`" + ` and ` + "`kind`" + ` are bounded. By default the 500 queues and the 200 kinds with the most tasks have labels of their own,
-and the 1,000 pairs of a queue and a kind with the most tasks have time series of their own. All others have the queue or kind ` + "`-`" + `, which is
-no name, so sums stay exact. The choice compares the number of binary digits of the counts, and then the names. So all exporters make the same
-choice, and a name loses its label only when another one has twice as many tasks, or as many digits and an earlier name. At that instant
-` + "`-`" + ` can become smaller, which Prometheus takes for a restart of that counter.
+and the 1,000 pairs of a queue and a kind with the most tasks have time series of their own. All others have the queue or kind ` + "`-`" + `,
+which is no name, so sums stay exact. The choice compares the number of binary digits of the counts, and then the names. So all
+exporters make the same choice, and a name loses its label only when another one has twice as many tasks, or as many digits and an
+earlier name. At that instant ` + "`-`" + ` can become smaller, which Prometheus takes for a restart of that counter.
 
 A partition counts its first 1,000 kinds separately; the others have the kind ` + "`-`" + `, too. ` + "`queue_paused`, `queue_workers` and\n`oldest_pending_timestamp_seconds`" + ` have no queue ` + "`-`" + `, since their values cannot be added.
 
