@@ -17,7 +17,7 @@ import (
 type Config struct {
 	// Prefix is the beginning of the names of all metrics. Defaults to [DefaultPrefix].
 	Prefix string
-	// MaxKinds is how many kinds have their own label. The tasks of all other kinds have the kind "other". The kinds
+	// MaxKinds is how many kinds have their own label. The tasks of all other kinds have the kind [Other]. The kinds
 	// with the most tasks are chosen, by the magnitude of their number, so that all exporters choose the same kinds and
 	// a small difference changes nothing. Defaults to 200. It cannot be more than 1,000, which is how many kinds
 	// Redis counts separately in each partition.
@@ -25,7 +25,7 @@ type Config struct {
 	// MaxQueues is the same for queues. Defaults to 500.
 	MaxQueues int
 	// MaxPairs is how many pairs of a queue and a kind have their own time series. The tasks of all other pairs have the
-	// kind "other" in their queue. Defaults to 1,000.
+	// kind [Other] in their queue. Defaults to 1,000.
 	MaxPairs int
 	// CacheFor is how long a read of Redis is used again. Defaults to 1 s.
 	CacheFor time.Duration
@@ -35,6 +35,9 @@ type Config struct {
 
 // prefixes are the prefixes that Prometheus accepts in the name of a metric. A colon is for recording rules.
 var prefixes = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+
+// Check returns an error that wraps [refusal.ErrInvalid] if a field is invalid.
+func (c Config) Check() error { return c.complete() }
 
 // complete sets the defaults, and returns an error if a field is invalid.
 func (c *Config) complete() error {

@@ -10,8 +10,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// Other is the queue or kind of all tasks whose queue or kind has no label of its own.
-const Other = "other"
+// Other is the queue or kind of all tasks whose queue or kind has no label of its own. It is not the name of any queue or kind.
+const Other = inspect.OtherKinds
 
 // named holds the queues, the kinds, and the pairs of both that have their own labels.
 type named struct {
@@ -35,8 +35,7 @@ func newNamed(figures []inspect.KindFigures, stats queue.Stats, c Config) named 
 			pairs[pair{f.Queue, f.Kind}] += n
 		}
 	}
-	byName := func(a, b pair) int { return cmp.Or(cmp.Compare(a.queue, b.queue), cmp.Compare(a.kind, b.kind)) }
-	return named{largest(queues, c.MaxQueues, cmp.Compare), largest(kinds, c.MaxKinds, cmp.Compare), largest(pairs, c.MaxPairs, byName)}
+	return named{largest(queues, c.MaxQueues, cmp.Compare), largest(kinds, c.MaxKinds, cmp.Compare), largest(pairs, c.MaxPairs, pair.compare)}
 }
 
 // tasksOf returns a number that grows with the tasks of a kind and queue.

@@ -3,6 +3,7 @@ package metrics_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/faultproxy"
 	"github.com/curfew-dev/curfew/internal/queuetest"
@@ -181,26 +183,17 @@ func TestAWorkerThatDoesNotReportItsQueuesHidesZeros(t *testing.T) {
 	for _, name := range []string{"mail", "pages"} {
 		queuetest.Enqueue(t, q, queue.Task{Queue: name})
 	}
-	report := func(id, about string) {
-		t.Helper()
-		if _, err := q.Attempts().Heartbeat(t.Context(), 0, id, time.Minute, 0, nil); err != nil {
-			t.Fatal(err)
-		}
-		if err := q.Attempts().Describe(t.Context(), 0, id, queue.WorkerRunning, about); err != nil {
-			t.Fatal(err)
-		}
-	}
 	workers := func() (found []string) {
 		for _, m := range gather(t, metrics.NewNamespace(q, metrics.Config{}))["curfew_queue_workers"].GetMetric() {
 			found = append(found, fmt.Sprint(m.GetLabel()[1].GetValue(), " ", m.GetGauge().GetValue()))
 		}
 		return found
 	}
-	report("one", `{"queues":{"mail":1}}`)
+	report(t, q, "one", `{"queues":{"mail":1}}`)
 	if got := workers(); !slices.Equal(got, []string{"mail 1", "pages 0"}) {
 		t.Errorf("curfew_queue_workers are %v, want mail 1 and pages 0", got)
 	}
-	report("other", `{}`)
+	report(t, q, "other", `{}`)
 	if got := workers(); !slices.Equal(got, []string{"mail 1"}) {
 		t.Errorf("curfew_queue_workers are %v, want mail 1, and no value of pages", got)
 	}
@@ -238,4 +231,55 @@ func TestADamagedKeyHidesOnlyItsOwnValues(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Without the tasks of one small kind, the others that share its label would be a total that shrinks.
+func TestAKindThatCannotBeReadHidesTheOthers(t *testing.T) {
+	name := redistest.Namespace(t)
+	q, small := exporter(t, name, metrics.Config{MaxKinds: 1})
+	for kind, n := range map[string]int{"large": 8, "small": 1, "tiny": 1} {
+		cancelled(t, q, slices.Repeat([]queue.Task{{Kind: kind}}, n))
+	}
+	others := func() float64 { return value(gather(t, small), "curfew_tasks_finished_total", "kind", metrics.Other) }
+	if n := others(); n != 2 {
+		t.Fatalf("%v tasks of other kinds have ended, want 2", n)
+	}
+	key := q.Root(0) + ":figures:tiny"
+	if err := errors.Join(q.Client().Rename(t.Context(), key, key+"-moved").Err(), q.Client().Set(t.Context(), key, "x", 0).Err()); err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "up is 0", func() bool { return value(gather(t, small), "curfew_up") == 0 })
+	for name, family := range gather(t, small) {
+		if slices.Contains(labelsOf(family, "kind"), metrics.Other) {
+			t.Errorf("one of the other kinds cannot be read, and %s has a value of them", name)
+		}
+	}
+	if err := q.Client().Rename(t.Context(), key+"-moved", key).Err(); err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "the other kinds are back", func() bool { return others() == 2 })
+}
+
+// The queues of overdue tasks are in their records. Who may not read them knows no number of any queue, and all else.
+func TestWhoMayNotReadTasksSeesNoOverdueQueues(t *testing.T) {
+	server := redistest.Start(t)
+	admin := server.Client(t)
+	queuetest.Enqueue(t, queuetest.Open(t, admin, queue.Config{}), queue.Task{Timeout: time.Millisecond})
+	if err := admin.Do(t.Context(), "ACL", "SETUSER", "reader", "on", ">secret", "~*", "&*", "+@all").Err(); err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr, Username: "reader", Password: "secret", ContextTimeoutEnabled: true})
+	t.Cleanup(func() { rdb.Close() })
+	q := queuetest.Open(t, rdb, queue.Config{})
+	if err := admin.Do(t.Context(), "ACL", "SETUSER", "reader", "-mget", "-get", "-getrange").Err(); err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "the task is overdue", func() bool {
+		due, err := inspect.Deadlines(t.Context(), q, time.Minute, 1)
+		return err == nil && due.Overdue == 1
+	})
+	all := gather(t, metrics.NewNamespace(q, metrics.Config{}))
+	if all["curfew_deadlines_overdue"] != nil || value(all, "curfew_up") != 0 || all["curfew_deadlines_due"] == nil || all["curfew_tasks"] == nil {
+		t.Errorf("up is %v, and the overdue tasks are %v, want up 0 and no value", value(all, "curfew_up"), all["curfew_deadlines_overdue"].GetMetric())
+	}
 }

@@ -136,5 +136,5 @@ func codeOf(err error) string {
 			return c.code
 		}
 	}
-	return Other
+	return "other"
 }

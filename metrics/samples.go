@@ -30,7 +30,7 @@ func families(prefix, namespace string, from Source) map[string]family {
 func clean(label string) string { return strings.ToValidUTF8(label, "\uFFFD") }
 
 // samples adds up the values of the time series of one scrape. Values with the same labels are added, since several
-// kinds and queues have the label "other".
+// kinds and queues have the label Other.
 type samples struct {
 	families map[string]family
 	values   map[string]*sample
@@ -73,9 +73,13 @@ func (s *samples) flag(name string, on bool, labels ...string) {
 
 // merge adds to a histogram. An empty one has no time series.
 func (s *samples) merge(name string, h inspect.Histogram, labels ...string) {
-	if h.Count() == 0 {
-		return
+	if h.Count() > 0 {
+		s.join(name, h, labels...)
 	}
+}
+
+// join is merge for a histogram that can be empty.
+func (s *samples) join(name string, h inspect.Histogram, labels ...string) {
 	if one := s.of(name, labels); one.histogram.Counts == nil {
 		one.histogram = h
 	} else {

@@ -37,7 +37,7 @@ type snapshot struct {
 // readSnapshot reads all parts. If a key is damaged or may not be read, the other parts are still read.
 func readSnapshot(ctx context.Context, q *queue.Queue, c Config) *snapshot {
 	began, s := time.Now(), &snapshot{}
-	for _, part := range []func(context.Context, *queue.Queue, Config) error{s.readTasks, s.readOldest, s.readDeadlines, s.readFleet, s.readServers} {
+	for _, part := range []func(context.Context, *queue.Queue, Config) error{s.readFleet, s.readTasks, s.readOldest, s.readDeadlines, s.readServers} {
 		err := part(ctx, q, c)
 		s.err = errors.Join(s.err, err)
 		if err != nil && !partial(err) {
@@ -63,8 +63,10 @@ func (s *snapshot) readTasks(ctx context.Context, q *queue.Queue, c Config) erro
 		return err
 	}
 	var odd error
-	s.figures, odd = inspect.Figures(ctx, q) // with an error, too, it returns what it could read
-	s.short = odd != nil
+	s.figures, odd = inspect.Figures(ctx, q)              // with an error, too, it returns what it could read
+	if s.short = odd != nil; !s.short && counts(ctx, q) { // a kind that could not be read is not one without tasks
+		s.figures = append(s.figures, expected(s.figures, s.workers)...)
+	}
 	s.named = newNamed(s.figures, stats, c)
 	return errors.Join(err, odd)
 }

@@ -16,6 +16,9 @@ const unknown = "unknown"
 // addFigures adds what Redis has counted since the namespace was created. If the figures of some kinds could not be read, sums over
 // kinds are left out: a total that shrinks looks to Prometheus as if it had begun again.
 func (s *samples) addFigures(from *snapshot) {
+	if len(from.figures) > 0 && !from.short {
+		s.beginWakeups()
+	}
 	for _, f := range from.figures {
 		line, kind := from.named.pair(f.Queue, f.Kind)
 		if !from.short {
@@ -24,6 +27,7 @@ func (s *samples) addFigures(from *snapshot) {
 		if from.short && kind == Other {
 			continue
 		}
+		s.beginPair(line, kind)
 		for _, e := range f.Enqueued {
 			when := "now"
 			if e.Later {
@@ -40,21 +44,18 @@ func (s *samples) addFigures(from *snapshot) {
 		s.merge("task_duration_seconds", f.Timed, line, kind, "true")
 		s.merge("task_duration_seconds", minus(f.Duration, f.Timed), line, kind, "false")
 		s.merge("task_time_used_ratio", f.Share, line, kind)
-		if f.AttemptTimeouts > 0 {
-			s.add("attempt_timeouts_total", float64(f.AttemptTimeouts), line, kind)
-		}
+		s.add("attempt_timeouts_total", float64(f.AttemptTimeouts), line, kind)
 	}
 }
 
 // addSums adds the figures of a kind and queue to what has no label for the kind.
 func (s *samples) addSums(f inspect.KindFigures, line string) {
+	s.beginQueue(line)
 	s.merge("task_wait_seconds", f.Waiting, line)
 	for kindOfTimeout, lag := range f.LagBy {
 		s.merge("timeout_detection_lag_seconds", lag, line, cmp.Or(string(kindOfTimeout), unknown))
 	}
-	if f.Late > 0 {
-		s.add("late_completions_total", float64(f.Late), line)
-	}
+	s.add("late_completions_total", float64(f.Late), line)
 	for _, w := range f.Wakeups {
 		s.add("wait_wakeups_total", float64(w.Lag.Count()), string(w.Mode), w.Reason)
 		s.merge("wait_wake_lag_seconds", w.Lag, string(w.Mode), w.Reason)
@@ -73,7 +74,7 @@ func minus(h, part inspect.Histogram) inspect.Histogram {
 	return less
 }
 
-// addTasks adds the sizes of queues. A queue without a label of its own is part of the queue "other", except in what cannot
+// addTasks adds the sizes of queues. A queue without a label of its own is part of the queue Other, except in what cannot
 // be added up.
 func (s *samples) addTasks(from *snapshot) {
 	for _, o := range from.oldest {
@@ -92,7 +93,7 @@ func (s *samples) addTasks(from *snapshot) {
 			s.flag("queue_paused", one.Paused, line)
 		}
 	}
-	for _, mode := range []queue.Mode{queue.WaitAll, queue.WaitFailFast, queue.WaitSettled, queue.WaitAny, queue.WaitAnyOK, queue.WaitNOfM, queue.WaitNSettled} {
+	for _, mode := range modes {
 		s.add("waits_open", 0, string(mode))
 		s.add("waits_unbounded", 0, string(mode))
 	}
@@ -104,7 +105,7 @@ func (s *samples) addTasks(from *snapshot) {
 	s.add("broken_records", float64(from.stats.Broken))
 }
 
-// addDeadlines adds what is due. The queues of the first overdue tasks are known; the others have the queue "other".
+// addDeadlines adds what is due. The queues of the first overdue tasks are known; the others have the queue Other.
 func (s *samples) addDeadlines(from *snapshot) {
 	if from.stats != nil {
 		s.add("deadlines", float64(from.stats.Deadlines))

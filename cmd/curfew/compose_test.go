@@ -204,11 +204,12 @@ func TestPrometheusAndGrafanaFindWhatTheyShow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	after := func(flag string) string {
-		command := file.Services["exporter"].Command
+	after := func(service, flag string) string {
+		t.Helper()
+		command := file.Services[service].Command
 		at := slices.Index(command, flag)
 		if at < 0 || at+1 == len(command) {
-			t.Fatalf("the exporter has no %s: %q", flag, command)
+			t.Fatalf("the service %s has no %s: %q", service, flag, command)
 		}
 		return command[at+1]
 	}
@@ -222,12 +223,25 @@ func TestPrometheusAndGrafanaFindWhatTheyShow(t *testing.T) {
 	var scrapes struct {
 		Jobs []struct {
 			Static []struct{ Targets []string } `yaml:"static_configs"`
+			DNS    []struct {
+				Names []string
+				Port  int
+			} `yaml:"dns_sd_configs"`
 		} `yaml:"scrape_configs"`
 	}
 	read("prometheus/prometheus.yml", &scrapes)
-	_, port, _ := strings.Cut(after("--listen"), ":")
-	if got := scrapes.Jobs[0].Static[0].Targets; !slices.Equal(got, []string{"exporter:" + port}) || after("--allow-host") != "exporter" {
-		t.Errorf("prometheus scrapes %q, and the exporter accepts %q at port %s", got, after("--allow-host"), port)
+	_, port, _ := strings.Cut(after("exporter", "--listen"), ":")
+	if got := scrapes.Jobs[0].Static[0].Targets; !slices.Equal(got, []string{"exporter:" + port}) || after("exporter", "--allow-host") != "exporter" {
+		t.Errorf("prometheus scrapes %q, and the exporter accepts %q at port %s", got, after("exporter", "--allow-host"), port)
+	}
+	processes := scrapes.Jobs[1].DNS[0]
+	for _, name := range processes.Names {
+		if got, want := after(name, "--metrics-listen"), fmt.Sprint("0.0.0.0:", processes.Port); got != want {
+			t.Errorf("prometheus scrapes the port %d of each %s, which listens on %s", processes.Port, name, got)
+		}
+	}
+	if !slices.Equal(processes.Names, []string{"worker", "reaper"}) {
+		t.Errorf("prometheus scrapes the processes %q", processes.Names)
 	}
 	mounted("prometheus", "prometheus", "/etc/prometheus")
 
@@ -288,7 +302,11 @@ func (c *composed) start(name, ready string) (replicas []*redisproc.Child) {
 	c.Helper()
 	for range max(c.file.Services[name].Deploy.Replicas, 1) {
 		log := &stages.Logs{}
-		cmd := c.command(name, c.file.Services[name].Command...)
+		args := slices.Clone(c.file.Services[name].Command)
+		if at := slices.Index(args, "--metrics-listen"); at >= 0 {
+			args[at+1] = "127.0.0.1:0" // replicas have one machine, and no network of their own
+		}
+		cmd := c.command(name, args...)
 		cmd.Stderr = log
 		child, err := redisproc.Spawn(cmd)
 		if err != nil {

@@ -25,9 +25,11 @@ type alert struct {
 var alerts = []alert{
 	{
 		name: "CurfewDown", severity: page, lasts: time.Minute,
-		condition:   once("curfew_up") + " == 0\nor absent(curfew_up) - 1",
+		// A namespace that was there in the last hour and is gone has the value 0. If none was there, the alert has no namespace.
+		condition: once("curfew_up") + " == 0\nor 0 * (" + once("max_over_time(curfew_up[1h])") + " unless " + once("curfew_up") + ")\n" +
+			"or absent_over_time(curfew_up[1h]) - 1",
 		summary:     "No exporter of Curfew can read all from Redis",
-		description: "The highest curfew_up is {{ $value }}, or no exporter is scraped. Until that is cured, other alerts can miss trouble.",
+		description: "The highest curfew_up is {{ $value }}, or no exporter has the namespace any more. Until that is cured, other alerts can miss trouble.",
 	},
 	{
 		name: "CurfewExporterDown", severity: ticket, lasts: 2 * time.Minute,
@@ -81,7 +83,7 @@ var alerts = []alert{
 	{
 		name: "CurfewNoWorker", severity: page, lasts: 2 * time.Minute,
 		// The workers of queues without a label of their own are not counted. A queue without a value may have workers.
-		condition: "sum by (namespace, queue) (" + once(`curfew_tasks{status="ready",queue!="other"}`) + ") > 0\n" +
+		condition: "sum by (namespace, queue) (" + once(`curfew_tasks{status="ready",queue!="-"}`) + ") > 0\n" +
 			"and " + once("curfew_queue_workers") + " == 0\nunless " + once("curfew_queue_paused") + " == 1",
 		summary:     "No worker takes tasks in {{ $labels.namespace }}, queue {{ $labels.queue }}",
 		description: "{{ $value }} tasks are ready, and the queue has no live worker.",

@@ -78,7 +78,7 @@ type watcher struct {
 	addr string
 }
 
-func watch(t *testing.T, exporters ...string) *watcher {
+func watch(t *testing.T, exporters, processes []string) *watcher {
 	t.Helper()
 	path, folder := program(t, "prometheus"), t.TempDir()
 	text, err := rules(quick(alerts, 10))
@@ -86,8 +86,9 @@ func watch(t *testing.T, exporters ...string) *watcher {
 		t.Fatal(err)
 	}
 	targets, _ := json.Marshal(exporters)
+	others, _ := json.Marshal(processes)
 	config := fmt.Sprintf("global: {scrape_interval: 3s, scrape_timeout: 3s, evaluation_interval: 500ms}\nrule_files: [rules.yml]\n"+
-		"scrape_configs: [{job_name: curfew, static_configs: [{targets: %s}]}]\n", targets)
+		"scrape_configs: [{job_name: curfew, static_configs: [{targets: %s}]}, {job_name: curfew-processes, static_configs: [{targets: %s}]}]\n", targets, others)
 	for name, content := range map[string]string{"rules.yml": text, "prometheus.yml": config} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -200,13 +201,22 @@ func TestPrometheusSeesWhatHappensToAFleet(t *testing.T) {
 		cmd.Env = append(os.Environ(), "CURFEW_REDIS_URL=redis://"+server.Addr, "CURFEW_NAMESPACE=shop")
 		return cmd
 	}
+	var own []string // where workers and reapers serve their own metrics
+	served := func(said *log) {
+		own = append(own, regexp.MustCompile(`url=http://([^/\s]+)/metrics`).FindStringSubmatch(said.String())[1])
+	}
 	reap := func() *redisproc.Child {
-		child, _ := spawn(t, run("reap"), "The reaper runs")
+		child, said := spawn(t, run("reap", "--metrics-listen", "127.0.0.1:0"), "The reaper runs")
+		served(said)
 		return child
 	}
 	reapers := []*redisproc.Child{reap(), reap()}
-	for range 2 {
-		spawn(t, run("work", "--no-reaper", "--kind", "shout", "--", "cat"), "The worker takes tasks")
+	for _, worker := range []struct{ kind, queue, command string }{
+		{"shout", "default", "cat"}, {"shout", "default", "cat"}, {"deaf", "deaf", "trap '' TERM; while :; do sleep 0.1; done"},
+	} {
+		_, said := spawn(t, run("work", "--no-reaper", "--metrics-listen", "127.0.0.1:0", "--grace", "1h", "--queue", worker.queue, "--kind", worker.kind,
+			"--", "/bin/sh", "-c", worker.command), "The worker takes tasks")
+		served(said)
 	}
 	var exporters []string
 	var processes []*redisproc.Child
@@ -215,10 +225,10 @@ func TestPrometheusSeesWhatHappensToAFleet(t *testing.T) {
 		addr := regexp.MustCompile(`url=http://([^/\s]+)`).FindStringSubmatch(said.String())[1]
 		processes, exporters = append(processes, child), append(exporters, addr)
 	}
-	w := watch(t, exporters...)
+	w := watch(t, exporters, own)
 
 	// Before the first timeout, so that Prometheus sees the counters rise.
-	w.awaitValue("count("+once("curfew_up")+" == 1) * sum(up)", 2)
+	w.awaitValue("count("+once("curfew_up")+" == 1) * sum(up)", 7)
 	start := time.Now() // until now, nothing was scraped
 	const late, done = 20, 5
 	report := func() {
@@ -240,17 +250,27 @@ func TestPrometheusSeesWhatHappensToAFleet(t *testing.T) {
 	w.awaitValue("sum(curfew_task_timeouts_total)", 2*late) // both exporters have all of them: a sum over exporters is wrong
 	w.awaitValue(`curfew_timeout_detection_lag_seconds_count{queue="idle",instance="`+exporters[0]+`"}`, late)
 	w.awaitQuiet(start, 20*time.Second, "CurfewNoReaper", "CurfewOverdue", "CurfewDown", "CurfewExporterDown", "CurfewEvictionPolicy", "CurfewStalled",
-		"CurfewBrokenRecords", "CurfewNoWorker")
+		"CurfewBrokenRecords", "CurfewNoWorker", "CurfewWorkerStray")
+
+	// What only a worker or a reaper knows.
+	w.awaitValue("sum(curfew_worker_slots)", 30)
+	w.awaitValue(`sum(curfew_worker_outcomes_total{outcome="completed"})`, done)
+	w.awaitValue("sum(rate(curfew_reaper_batches_total[30s])) > bool 0", 1)
+	w.awaitValue("count(curfew_clock_offset_seconds)", 7)
+	queuetest.Enqueue(t, q, queue.Task{Kind: "deaf", Queue: "deaf", Payload: []byte("x"), Timeout: 500 * time.Millisecond})
+	w.awaitValue(`count(ALERTS{alertname="CurfewWorkerStray"})`, 1) // it fires after a minute, and is pending until then
+	timedOut := float64(late + 1)
 
 	for _, r := range reapers {
 		r.Kill()
 	}
 	queuetest.Enqueue(t, q, queue.Task{Kind: "report", Queue: "forgotten", Timeout: 100 * time.Millisecond})
 	w.awaitAlerts(true, "CurfewNoReaper", "CurfewOverdue", "CurfewNoWorker")
-	w.awaitValue("sum("+timeouts+")", late) // nobody has looked
+	w.awaitValue("sum("+timeouts+")", timedOut) // nobody has looked
+	w.awaitAlerts(false, "CurfewExporterDown")  // a reaper is no exporter
 	reap()
 	w.awaitAlerts(false, "CurfewNoReaper", "CurfewOverdue", "CurfewNoWorker")
-	w.awaitValue("sum("+timeouts+")", late+1)
+	w.awaitValue("sum("+timeouts+")", timedOut+1)
 
 	processes[1].Kill()
 	w.awaitAlerts(true, "CurfewExporterDown")

@@ -13,7 +13,7 @@ import (
 var token = regexp.MustCompile(`"[^"]*"|[a-zA-Z_:$][\w:]*|[0-9][0-9a-z.]*|[=!<>~]+|\S`)
 
 // words are names of PromQL that expressions may use.
-var words = []string{"max", "sum", "by", "on", "and", "or", "unless", "offset", "time", "rate", "increase", "avg_over_time", "abs", "absent", "histogram_quantile"}
+var words = []string{"max", "sum", "by", "on", "and", "or", "unless", "offset", "time", "rate", "increase", "avg_over_time", "max_over_time", "abs", "absent_over_time", "histogram_quantile"}
 
 // expression is PromQL that is checked from left to right. open holds, for each parenthesis that is open, what stands before it.
 type expression struct {
@@ -109,7 +109,7 @@ func (e *expression) metric(name string) {
 	if in := len(before) > 0 && slices.Contains([]string{"rate", "increase"}, before[0].word); in != (m.Type != metrics.Gauge) {
 		e.fault("%s is a %s, in a rate: %v", name, m.Type, in)
 	}
-	absent := len(before) > 0 && before[0].word == "absent"
+	absent := len(before) > 0 && before[0].word == "absent_over_time"
 	nearest := slices.IndexFunc(before, func(g group) bool { return g.word == "max" || g.word == "sum" })
 	if m.Source == metrics.FromNamespace && !absent && (nearest < 0 || before[nearest].word != "max") {
 		e.fault("%s is the same in all exporters, so max must be its nearest aggregation", name)

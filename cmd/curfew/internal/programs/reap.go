@@ -29,7 +29,7 @@ func Reap() *cli.Command {
 		Name:        "reap",
 		Usage:       "keep the time of a namespace whose workers are not in Go, until it is interrupted",
 		Description: reapHelp,
-		Flags: append(app.NamespaceFlags(),
+		Flags: append(append(app.NamespaceFlags(), exporterFlags()...),
 			&cli.BoolFlag{Name: "create", Usage: "create the namespace if it does not exist, with the defaults of curfew namespace create"},
 			app.NumberFlag("batch", 0, 1, 250, "how many tasks one sweep ends at most, of each clock (default: 100, and 250 while more is due)"),
 			app.DurationFlag("fallback", 500*time.Millisecond, "the longest time between two sweeps"),
@@ -41,12 +41,18 @@ func Reap() *cli.Command {
 			if err := checkReap(c); err != nil {
 				return err
 			}
+			logger := app.ProgramLogger(c)
+			exported, err := startExporter(c, logger)
+			if err != nil {
+				return err
+			}
+			defer exported.close()
 			rdb, err := app.Connect(c)
 			if err != nil {
 				return err
 			}
 			defer rdb.Close()
-			return reap(c, rdb, app.ProgramLogger(c))
+			return reap(c, rdb, exported, logger)
 		},
 	}
 }
@@ -59,10 +65,13 @@ func checkReap(c *cli.Context) error {
 }
 
 // reap opens the namespace and sweeps until the context ends.
-func reap(c *cli.Context, rdb redis.UniversalClient, logger *slog.Logger) error {
+func reap(c *cli.Context, rdb redis.UniversalClient, exported *exporter, logger *slog.Logger) error {
 	q, err := openToReap(c, rdb, logger)
 	if err != nil || c.Context.Err() != nil {
 		return app.Endless(c, err)
+	}
+	if err := exported.addProcess(q); err != nil {
+		return err
 	}
 	logger.Info("The reaper runs", "namespace", q.Namespace(), "partitions", q.Partitions(), "fallback", app.DurationOf(c, "fallback").String())
 	var timedOut, givenBack, started atomic.Int64

@@ -55,7 +55,7 @@ func Work() *cli.Command {
 		ArgsUsage:   app.AnotherProgram,
 		UsageText:   "curfew work --kind KIND [--kind KIND] [options] -- COMMAND [ARGUMENT...]\ncurfew work --http KIND=URL [--http KIND=URL] [options]",
 		Description: workHelp,
-		Flags: append(app.NamespaceFlags(),
+		Flags: append(append(app.NamespaceFlags(), exporterFlags()...),
 			&cli.BoolFlag{Name: "create", Usage: "make the namespace if it does not exist"},
 			&cli.GenericFlag{Name: "kind", Value: &list{}, Usage: "a `KIND` of tasks that the command runs; may be repeated"},
 			&cli.GenericFlag{Name: "http", Value: &list{}, Usage: "a kind of tasks and the URL that gets them, `KIND=URL`; may be repeated"},
@@ -97,6 +97,11 @@ func work(c *cli.Context) error {
 		return err
 	}
 	log := app.ProgramLogger(c)
+	exported, err := startExporter(c, log)
+	if err != nil {
+		return err
+	}
+	defer exported.close()
 	rdb, err := app.Connect(c)
 	if err != nil {
 		return err
@@ -110,6 +115,9 @@ func work(c *cli.Context) error {
 
 	now := make(chan struct{}) // closed by the second signal
 	w := worker.New(q, job.config)
+	if err := exported.addWorker(w); err != nil {
+		return err
+	}
 	if len(job.kinds) > 0 {
 		guard, err := outside.StartGuard(log, job.self, GuardName)
 		if err != nil {
