@@ -202,7 +202,7 @@ func TestPrometheusSeesWhatHappensToAFleet(t *testing.T) {
 		return cmd
 	}
 	var own []string // where workers and reapers serve their own metrics
-	served := func(said *log) {
+	served := func(said *stages.Logs) {
 		own = append(own, regexp.MustCompile(`url=http://([^/\s]+)/metrics`).FindStringSubmatch(said.String())[1])
 	}
 	reap := func() *redisproc.Child {
