@@ -80,7 +80,7 @@ func TestAnAuditAndAnExportOfManyTasksHoldNobodyUp(t *testing.T) {
 			if most := time.Duration(float64(test.most) * (1 + at(machine, 0.9).Seconds()*1000)); stages.Long() && took > most {
 				late = append(late, fmt.Sprintf("the %s took %v, want at most %v", test.name, took, most))
 			}
-			if p99, most := at(beside, 0.99), 10*time.Millisecond+at(machine, 0.99); p99 > most {
+			if p99, most := at(beside, 0.99), 10*time.Millisecond+3*at(machine, 0.99); p99 > most { // who shares a busy core waits some times as long
 				late = append(late, fmt.Sprintf("the p99 of PINGs during the %s is %v, want at most %v", test.name, p99, most))
 			}
 			if most := 10*time.Millisecond + 2*at(machine, 1); longest > most {
