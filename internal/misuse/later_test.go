@@ -151,6 +151,9 @@ func TestEachCallSaysWhatIsWrongWithTheServer(t *testing.T) {
 						if writes[name] != nil && took > engine.TryFor && errors.Is(err, refusal.ErrUnknown) && errors.Is(err, row.want) {
 							return // on a slow machine its first try was given up, and can have had an effect: then it is repeated for longer
 						}
+						if name == "Await" && err == nil && took >= time.Second {
+							return // its timeout came before the server had said anything
+						}
 						if took > within {
 							t.Errorf("%s took %v, want at most %v", name, took, within)
 						}
