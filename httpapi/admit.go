@@ -69,7 +69,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, role Role) (Ident
 			if f := s.rates.take("? " + addressOf(r)); f != nil {
 				return Identity{}, f
 			}
-			return Identity{}, fail(http.StatusUnauthorized, "unauthorized", "this request needs a valid token or a password: send the header Authorization")
+			return Identity{}, fail(http.StatusUnauthorized, "unauthorized", "the server does not know this client: send a valid token or password in the header Authorization, or come through the proxy that names clients")
 		}
 	}
 	client := "name " + who.Name

@@ -101,9 +101,10 @@ func (b *suspendBody) read(agent string, maxBytes int) (s queue.Suspension, f *f
 		return s, wrong("on_pending", "must be cancel or keep: what happens at the timeout to tasks that have not ended")
 	}
 	if b.Call != nil {
-		if s.Call = *b.Call; !isCall(s.Call) {
+		if !isCall(*b.Call) {
 			return s, wrongCall()
 		}
+		s.Call = fmt.Sprintf("%s-%d", *b.Call, s.Epoch) // another attempt of the agent can use the same name
 	}
 	if b.UserState != nil {
 		s.Note.Checkpoint = &queue.Checkpoint{State: b.UserState}

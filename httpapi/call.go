@@ -140,10 +140,10 @@ func (c *call) logChange(status int, start time.Time) {
 func (s *Server) perform(c *call) (any, error) {
 	r := c.request
 	who, f := s.admit(c.writer, r, c.route.Role)
+	c.who = who // also of a refused change, if the client is known
 	if f != nil {
 		return nil, f
 	}
-	c.who = who
 	space, f := s.find(r.PathValue("namespace"))
 	if f != nil {
 		return nil, f

@@ -1,13 +1,19 @@
 package httpapi
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
+	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/faultproxy"
 	"github.com/curfew-dev/curfew/internal/redistest"
@@ -90,4 +96,95 @@ func TestTheAgentOfAMessageIsThatOfThePath(t *testing.T) {
 			t.Errorf("suspend: %s", a.body)
 		}
 	}
+}
+
+// Two workers use the same name for their calls. The call of the second is no repeat of the first's.
+func TestACallBelongsToItsWorker(t *testing.T) {
+	s := newStage(t, Config{})
+	id := s.enqueue("k", "default")
+	s.want(200, "POST", "workers/a/fetch", `{"seq":1}`)
+	give := fmt.Sprintf(`{"call":"s1","outcomes":[{"id":%q,"epoch":1,"verb":"release"}]}`, id)
+	for range 2 {
+		s.want(200, "POST", "workers/a/settle", give)
+	}
+	s.want(200, "POST", "workers/b/fetch", `{"seq":1}`)
+	done := fmt.Sprintf(`{"call":"s1","outcomes":[{"id":%q,"epoch":2,"verb":"complete","result":7}]}`, id)
+	for range 2 {
+		if a := s.want(200, "POST", "workers/b/settle", done); !strings.Contains(a.body, "COMPLETED") {
+			t.Errorf("the result of the second worker: %s", a.body)
+		}
+	}
+	if a := s.want(200, "GET", "tasks/"+id+"/result", ""); a.json["result"] != 7.0 {
+		t.Errorf("the result is %s", a.body)
+	}
+}
+
+// What a known client may not do is logged with its name.
+func TestAForbiddenChangeIsLogged(t *testing.T) {
+	s := newStage(t, withTokens(t))
+	s.want(403, "POST", "tasks", `{"kind":"k"}`, as("a-reader"))
+	if text := s.log.String(); !strings.Contains(text, "HTTP change refused") || !strings.Contains(text, "who=reader") {
+		t.Errorf("the log is %s", text)
+	}
+}
+
+// A client that has seen no event yet has a cursor for its next connection.
+func TestAStreamBeginsWithItsCursor(t *testing.T) {
+	s := eventful(t)
+	conn := s.dial()
+	fmt.Fprintf(conn, "GET %sevents?after=now HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n", strings.TrimPrefix(s.base, s.web.URL))
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(answer.Body)
+	cursor := ""
+	for cursor == "" && lines.Scan() {
+		cursor, _ = strings.CutPrefix(lines.Text(), "id: ")
+		if !strings.HasPrefix(lines.Text(), "id: ") {
+			cursor = ""
+		}
+	}
+	conn.Close()
+	id := s.enqueue("k", "default")
+	if got := s.want(200, "GET", "events?after="+url.QueryEscape(cursor), "").eventIDs(); len(got) != 1 || got[0] != id {
+		t.Errorf("behind the cursor %q are %v, want %s", cursor, got, id)
+	}
+}
+
+// A file of clients that was deleted is an error, after the time that a replacement may take.
+func TestADeletedFileOfClientsIsLogged(t *testing.T) {
+	path, log := tokenFile(t, tokens), &stages.Logs{}
+	file, err := watchFile(path, slog.New(slog.NewTextHandler(log, nil)), func(string) (int, error) { return 1, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(path)
+	look := func() {
+		file.mu.Lock()
+		file.looked = time.Time{}
+		file.mu.Unlock()
+		file.get()
+	}
+	if look(); log.String() != "" {
+		t.Errorf("a file that is being replaced: %s", log)
+	}
+	file.gone = file.gone.Add(-replaced)
+	for range 3 {
+		look()
+	}
+	if n := strings.Count(log.String(), "no such file"); n != 1 {
+		t.Errorf("a deleted file is logged %d times: %s", n, log)
+	}
+}
+
+// A worker whose lease has ended is not listed as a live one, although no reaper has removed it.
+func TestADeadWorkerIsNotListed(t *testing.T) {
+	s := newStage(t, Config{})
+	s.enqueue("k", "default")
+	s.want(200, "POST", "workers/dies/fetch", `{"seq":1,"lease_ms":300}`)
+	if a := s.want(200, "GET", "workers", ""); !strings.Contains(a.body, `"dies"`) {
+		t.Errorf("a live worker is not listed: %s", a.body)
+	}
+	await.Until(t, "the worker is not listed any more", func() bool { return !strings.Contains(s.do("GET", "workers", "").body, `"dies"`) })
 }

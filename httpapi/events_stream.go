@@ -39,6 +39,7 @@ func (c *call) stream(f *follower, batch events.Batch) error {
 	out := &stream{c: c, http: http.NewResponseController(c.writer)}
 	out.add("retry: %d\n\n", comeAgain.Milliseconds())
 	out.at = f.at.before(batch.Events)
+	out.add("id: %s\n\n", out.at.cursor()) // a client that connects again before the first event misses none
 	ctx, drained := context.WithCancelCause(c.Context)
 	defer drained(nil)
 	defer context.AfterFunc(c.server.draining, func() { drained(errWaitOver) })()

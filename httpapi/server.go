@@ -220,8 +220,8 @@ func (s *Server) Drain() {
 	s.drain()
 }
 
-// Serve serves on a listener until ctx ends, then drains: requests that are under way get some time to be answered. It closes the
-// listener.
+// Serve serves on a listener until ctx ends. Then /readyz answers with 503 for a tenth of grace, at most a second, before Serve closes the
+// listener. Requests that are under way have grace to be answered.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, grace time.Duration) error {
 	web := s.HTTPServer()
 	served := make(chan error, 1)
@@ -232,6 +232,11 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, grace time.Du
 	case <-ctx.Done():
 	}
 	s.Drain()
+	select { // still listening, so that whoever looks at /readyz sends nothing more
+	case err := <-served:
+		return err
+	case <-time.After(min(grace/10, time.Second)):
+	}
 	patience, stop := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer stop()
 	if err := web.Shutdown(patience); err != nil {

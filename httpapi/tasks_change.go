@@ -92,7 +92,10 @@ func cancelTasks(c *call) (any, error) {
 	if f := c.read(&body); f != nil {
 		return nil, f
 	}
-	f := c.filter()
+	f, refused := c.filter()
+	if refused != nil {
+		return nil, refused
+	}
 	if f.Queue == "" && f.Kind == "" && f.Owner == "" && f.ErrorText == "" && f.Since.IsZero() && f.Before.IsZero() && f.Statuses == nil {
 		return nil, wrong("query", "must say which tasks: give a filter, such as queue=mail")
 	}

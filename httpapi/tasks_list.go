@@ -28,13 +28,17 @@ func filters() []param {
 	}
 }
 
-func (c *call) filter() inspect.Filter {
+// filter reads which tasks are meant. A hidden text cannot be searched for.
+func (c *call) filter() (inspect.Filter, *failure) {
 	f := inspect.Filter{Queue: c.query.text("queue"), Kind: c.query.text("kind"), TimedOut: c.query.flag("timed_out"), Owner: c.query.text("agent"),
 		Since: c.query.instant("since"), Before: c.query.instant("before"), ErrorText: c.query.text("error")}
 	for _, word := range c.query.list("status") {
 		f.Statuses = append(f.Statuses, queue.Status(word))
 	}
-	return f
+	if c.hides() && f.ErrorText != "" {
+		return f, wrong("error", "cannot be used, since the texts of errors are hidden")
+	}
+	return f, nil
 }
 
 func listRoutes() []route {
@@ -48,9 +52,9 @@ func listRoutes() []route {
 }
 
 func listTasks(c *call) (any, error) {
-	f := c.filter()
-	if c.hides() && f.ErrorText != "" {
-		return nil, wrong("error", "cannot be used, since the texts of errors are hidden")
+	f, refused := c.filter()
+	if refused != nil {
+		return nil, refused
 	}
 	if f.Bodies = c.query.flag("bodies") && !c.hides(); f.Bodies && c.query.number("limit") > mostBodies {
 		return nil, wrong("limit", "must not be more than %d with bodies: read smaller pages", mostBodies)

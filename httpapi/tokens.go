@@ -273,11 +273,14 @@ type watched[T any] struct {
 	value  T
 	seen   os.FileInfo
 	looked time.Time
-	fault  string // of the last look, so that it is logged once
+	gone   time.Time // since when there is no file
+	fault  string    // of the last look, so that it is logged once
 }
 
-// lookAgain is how often a file is looked at.
-const lookAgain = time.Second
+const (
+	lookAgain = time.Second     // how often a file is looked at
+	replaced  = 3 * time.Second // how long the replacement of a file may take
+)
 
 func watchFile[T any](path string, logger *slog.Logger, read func(string) (T, error)) (*watched[T], error) {
 	if logger == nil {
@@ -310,12 +313,16 @@ func (w *watched[T]) get() T {
 func (w *watched[T]) reload() error {
 	w.looked = time.Now()
 	info, err := os.Stat(w.path)
-	if err != nil {
-		if w.seen == nil || !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		return nil // it is being replaced
+	switch {
+	case errors.Is(err, os.ErrNotExist) && w.seen != nil && w.gone.IsZero():
+		w.gone = time.Now() // it may be being replaced
+		return nil
+	case errors.Is(err, os.ErrNotExist) && time.Since(w.gone) < replaced:
+		return nil
+	case err != nil:
+		return err
 	}
+	w.gone = time.Time{}
 	if w.seen != nil && info.ModTime().Equal(w.seen.ModTime()) && info.Size() == w.seen.Size() && info.Mode() == w.seen.Mode() && os.SameFile(info, w.seen) {
 		return nil
 	}

@@ -80,9 +80,8 @@ func (q exporter) exportScan(ctx context.Context, at *exportPlace) error {
 	}
 	var scan *redis.ScanCmd
 	var about *redis.StringCmd
-	node.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+	engine.Pipelined(ctx, node, func(pipe redis.Pipeliner) {
 		scan, about = pipe.Scan(ctx, at.Scan, engine.KeysFrom(root+":"), scanCount), pipe.Info(ctx, "server")
-		return nil
 	})
 	keys, next, err := scan.Result()
 	if err != nil {

@@ -151,11 +151,10 @@ func addFigures(ctx context.Context, q *queue.Queue, p int, kinds []string, sum 
 	}
 	for len(cursors) > 0 { // HSCAN may return a field twice, so fields collects them by name
 		scans := map[string]*redis.ScanCmd{}
-		q.Engine().Client().Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+		engine.Pipelined(ctx, q.Engine().Client(), func(pipe redis.Pipeliner) {
 			for kind, cursor := range cursors {
 				scans[kind] = pipe.HScan(ctx, q.Root(p)+":figures:"+kind, cursor, "", 1000)
 			}
-			return nil
 		})
 		for kind, scan := range scans {
 			words, next, err := scan.Result()

@@ -68,7 +68,7 @@ func OldestIn(ctx context.Context, q *queue.Queue, queues []queue.QueueStats) ([
 // addOldest looks at the first task of each priority of some queues in a partition.
 func addOldest(ctx context.Context, q *queue.Queue, p int, queues []queue.QueueStats, oldest map[string]Oldest) error {
 	var firsts []*redis.StringSliceCmd
-	q.Client().Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+	engine.Pipelined(ctx, q.Client(), func(pipe redis.Pipeliner) {
 		for _, s := range queues {
 			for priority := range int64(4) {
 				if middle := (3 - priority) << 50; s.Ready > 0 { // docs/reference/keys.md, Place in line
@@ -77,7 +77,6 @@ func addOldest(ctx context.Context, q *queue.Queue, p int, queues []queue.QueueS
 				}
 			}
 		}
-		return nil
 	})
 	var ids []string
 	for _, first := range firsts {
@@ -103,11 +102,10 @@ const firstLine = 1024
 // in line any more, and records that are damaged. docs/reference/keys.md promises the form of records.
 func readReady(ctx context.Context, q *queue.Queue, p int, ids []string) ([]Oldest, error) {
 	specs, states := make([]*redis.StringCmd, len(ids)), make([]*redis.StringCmd, len(ids))
-	q.Engine().Client().Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+	engine.Pipelined(ctx, q.Engine().Client(), func(pipe redis.Pipeliner) {
 		for i, id := range ids {
 			specs[i], states[i] = pipe.GetRange(ctx, q.Root(p)+":spec:"+id, 0, firstLine), pipe.Get(ctx, q.Root(p)+":state:"+id)
 		}
-		return nil
 	})
 	var tasks []Oldest
 	for i, id := range ids {

@@ -32,11 +32,10 @@ func Sweeps(ctx context.Context, q *queue.Queue) ([]Sweep, error) {
 		return nil, refusal.Failed("sweeps", "", err)
 	}
 	reads := make([]*redis.SliceCmd, q.Partitions())
-	q.Engine().Client().Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+	engine.Pipelined(ctx, q.Engine().Client(), func(pipe redis.Pipeliner) {
 		for p := range q.Partitions() {
 			reads[p] = pipe.HMGet(ctx, q.Root(p), "swept_at", "turn_of", "turn_until")
 		}
-		return nil
 	})
 	all := make([]Sweep, q.Partitions())
 	for p, read := range reads {

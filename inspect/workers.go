@@ -89,10 +89,14 @@ func Workers(ctx context.Context, q *queue.Queue) ([]Worker, error) {
 func addWorkers(ctx context.Context, q *queue.Queue, p int, all map[string]*Worker) error {
 	told := map[string]bool{}
 	return q.Engine().Pages(ctx, p, "read_workers", 1, func(reply []any) error {
+		now := engine.Instant(reply[0])
 		for _, answer := range reply[2:] {
 			row, err := engine.List(answer, nil, 3)
 			if err != nil {
 				return err
+			}
+			if !engine.Instant(row[1]).After(now) {
+				continue // it is dead, and no sweep has removed it yet
 			}
 			id := engine.Text(row[0])
 			if told[id] {

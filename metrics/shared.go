@@ -35,6 +35,11 @@ func (s *shared[T]) get() (value T, ok bool) {
 	case <-r.done:
 		return r.value, true
 	case <-late.C:
+	}
+	select {
+	case <-r.done: // a value that is kept is older than a read may take
+		return r.value, true
+	default:
 		return value, false
 	}
 }

@@ -189,3 +189,25 @@ func TestServeCreatesNamespacesOnRequestOnly(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
+
+// After SIGTERM, whoever looks at /readyz learns that the server stops while it still listens.
+func TestServeIsNotReadyWhileItStops(t *testing.T) {
+	server := redistest.Start(t)
+	url, errs, stop := startServe(t, "--redis", "redis://"+server.Addr, "--create")
+	if status, text := answerTo(t, "GET", url+"/readyz", "", ""); status != 200 {
+		t.Fatalf("/readyz: %d %s", status, text)
+	}
+	ended := make(chan int, 1)
+	go func() { ended <- stop() }()
+	await.Until(t, "/readyz says so", func() bool {
+		answer, err := http.Get(url + "/readyz")
+		if err != nil {
+			t.Fatalf("/readyz while the server stops: %v", err)
+		}
+		answer.Body.Close()
+		return answer.StatusCode == 503
+	})
+	if code := await.Receive(t, ended, "the end"); code != 0 {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}

@@ -120,11 +120,11 @@ func (r *reader) eachName(ctx context.Context, key string, do func(names []strin
 // no result, and is not an error.
 func (r *reader) ask(ctx context.Context, commands []*redis.Cmd) error {
 	for some := range slices.Chunk(commands, atOnce) {
-		pipe := r.Client().Pipeline()
-		for _, c := range some {
-			pipe.Process(ctx, c)
-		}
-		pipe.Exec(ctx) // each command has its own error
+		engine.Pipelined(ctx, r.Client(), func(pipe redis.Pipeliner) {
+			for _, c := range some {
+				pipe.Process(ctx, c)
+			}
+		})
 		for _, c := range some {
 			if err := c.Err(); err != nil && err != redis.Nil && !redis.HasErrorPrefix(err, "WRONGTYPE") {
 				return err

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -13,11 +14,28 @@ const together = 100
 // its own error, so ask must keep it.
 func (e *Engine) Pipelined(ctx context.Context, ask func(pipe redis.Pipeliner, partition int)) {
 	for from := 0; from < e.partitions; from += together {
-		e.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		Pipelined(ctx, e.rdb, func(pipe redis.Pipeliner) {
 			for p := from; p < min(from+together, e.partitions); p++ {
 				ask(pipe, p)
 			}
-			return nil
 		})
 	}
+}
+
+// Pipelined sends the commands that ask adds in a round trip. Each command has its own error, so ask must keep it. If Redis refuses
+// the connection, for example because of a wrong password, go-redis leaves the commands without an error and without a reply.
+// Pipelined gives them that error.
+func Pipelined(ctx context.Context, rdb Pipeliner, ask func(pipe redis.Pipeliner)) {
+	cmds, err := rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error { ask(pipe); return nil })
+	if err == nil || slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return cmd.Err() != nil }) {
+		return
+	}
+	for _, cmd := range cmds {
+		cmd.SetErr(err)
+	}
+}
+
+// Pipeliner is a client that can send several commands in a round trip.
+type Pipeliner interface {
+	Pipelined(ctx context.Context, ask func(redis.Pipeliner) error) ([]redis.Cmder, error)
 }

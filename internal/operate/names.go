@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/curfew-dev/curfew/internal/engine"
 )
 
 // NameKind is what Names looks for.
@@ -46,7 +48,7 @@ func Names(ctx context.Context, rdb redis.UniversalClient, namespace string, kin
 	} else {
 		var scans []*redis.ScanCmd
 		var ranges []*redis.StringSliceCmd
-		rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+		engine.Pipelined(ctx, rdb, func(pipe redis.Pipeliner) {
 			for p := range fewPartitions {
 				key := root(namespace, p)
 				switch kind {
@@ -62,7 +64,6 @@ func Names(ctx context.Context, rdb redis.UniversalClient, namespace string, kin
 					}
 				}
 			}
-			return nil
 		})
 		for _, reply := range scans {
 			names, _, err := reply.Result()

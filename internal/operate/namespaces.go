@@ -197,11 +197,10 @@ func (s *Server) roots(ctx context.Context, name string) ([]partitionRoot, error
 // someRoots returns the roots of the partitions from one to before another that exist. A key of another type is no root.
 func (s *Server) someRoots(ctx context.Context, name string, from, to int) (roots []partitionRoot, err error) {
 	replies := make([]*redis.SliceCmd, to-from)
-	s.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+	engine.Pipelined(ctx, s.rdb, func(pipe redis.Pipeliner) {
 		for i := range replies {
 			replies[i] = pipe.HMGet(ctx, root(name, from+i), "version", "partitions", "events", "event_mib", "figures", "created_at")
 		}
-		return nil
 	})
 	for i, reply := range replies {
 		words, err := reply.Result()
@@ -235,11 +234,10 @@ func (s *Server) count(ctx context.Context, n *Namespace, roots []partitionRoot)
 			}
 			page = slices.DeleteFunc(page, func(queue string) bool { return counted[queue] })
 			counts := make([]*redis.SliceCmd, len(page))
-			s.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+			engine.Pipelined(ctx, s.rdb, func(pipe redis.Pipeliner) {
 				for i, queue := range page {
 					counts[i] = pipe.HMGet(ctx, key+":queue:"+queue, "enqueued", "completed", "failed", "cancelled")
 				}
-				return nil
 			})
 			for i, queue := range page {
 				words, err := counts[i].Result()

@@ -103,13 +103,12 @@ func (s *Server) inUse(ctx context.Context, name string, roots []partitionRoot) 
 			return s.explainKeys(ctx, name, err)
 		}
 		workers, turns := make([]*redis.ZSliceCmd, len(some)), make([]*redis.SliceCmd, len(some))
-		s.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+		engine.Pipelined(ctx, s.rdb, func(pipe redis.Pipeliner) {
 			for i, r := range some {
 				key := root(name, r.partition)
 				workers[i] = pipe.ZRevRangeByScoreWithScores(ctx, key+":workers", &redis.ZRangeBy{Min: fmt.Sprintf("(%d", now[i].UnixMilli()), Max: "+inf", Count: 1000})
 				turns[i] = pipe.HMGet(ctx, key, "turn_of", "turn_until")
 			}
-			return nil
 		})
 		for i := range some {
 			live, err := workers[i].Result()

@@ -106,3 +106,36 @@ func changelog(fsys fs.FS) ([]string, error) {
 	}
 	return nil, nil
 }
+
+// pipelines finds calls of go-redis that send several commands and whose error is dropped. If Redis refuses the connection, the
+// commands have neither an error nor a reply: engine.Pipelined gives them that error.
+func pipelines(fsys fs.FS) ([]string, error) {
+	sources, err := goFiles(fsys)
+	var found []string
+	for _, s := range sources {
+		if s.test() {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			statement, _ := n.(*ast.ExprStmt)
+			if statement == nil {
+				return true
+			}
+			call, _ := statement.X.(*ast.CallExpr)
+			if call == nil || len(call.Args) == 0 {
+				return true
+			}
+			method, _ := call.Fun.(*ast.SelectorExpr)
+			if method == nil {
+				return true
+			}
+			ask, _ := call.Args[len(call.Args)-1].(*ast.FuncLit)
+			sends := slices.Contains([]string{"Pipelined", "TxPipelined"}, method.Sel.Name) && ask != nil && ask.Type.Results != nil
+			if pipe, is := method.X.(*ast.Ident); sends || is && pipe.Name == "pipe" && method.Sel.Name == "Exec" {
+				found = append(found, fmt.Sprintf("%s:%d: the error of a pipeline is dropped: use engine.Pipelined", s.name, s.line(n.Pos())))
+			}
+			return true
+		})
+	}
+	return found, err
+}

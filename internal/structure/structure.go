@@ -25,6 +25,7 @@ var rules = []rule{
 	{"every package has a comment", packageComments},
 	{"state changes in Lua and nowhere else", stateInGo},
 	{"no test sleeps without a reason", sleeps},
+	{"the error of a pipeline is kept", pipelines},
 	{"a terminal status is given in finish.lua only", terminalStatus},
 	{"nothing is written while a call decides", writesInLua},
 	{"events are appended in store/events.lua only", onlyIn("XADD", "lua/store/events.lua", "lua/store/may_write.lua")},

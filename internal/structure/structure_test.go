@@ -102,6 +102,11 @@ func TestEachRuleFindsWhatBreaksIt(t *testing.T) {
 		{stateInGo, "Go that writes", files("queue/a.go", "package queue\n\nfunc f() { rdb.ZAdd(ctx, k) }\n"), []string{"queue/a.go:3: ZAdd writes to Redis"}},
 		{stateInGo, "a test may", files("queue/a_test.go", "package queue\n\nfunc f() { rdb.ZAdd(ctx, k) }\n"), nil},
 
+		{pipelines, "an error that is dropped", files("a/a.go", "package a\n\nfunc f() {\n\trdb.Pipelined(ctx, func(pipe redis.Pipeliner) error { return nil })\n}\n"), []string{"a/a.go:4: the error"}},
+		{pipelines, "commands that are sent later", files("a/a.go", "package a\n\nfunc f() {\n\tpipe.Exec(ctx)\n}\n"), []string{"a/a.go:4"}},
+		{pipelines, "an error that is kept", files("a/a.go", "package a\n\nfunc f() {\n\t_, err := rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error { return nil })\n}\n"), nil},
+		{pipelines, "the function that keeps it", files("a/a.go", "package a\n\nfunc f() {\n\tengine.Pipelined(ctx, rdb, func(pipe redis.Pipeliner) {})\n}\n"), nil},
+
 		{sleeps, "a sleep", files("a/a_test.go", "package a\n\nfunc f() {\n\ttime.Sleep(1)\n}\n"), []string{"a/a_test.go:4: a test sleeps"}},
 		{sleeps, "a sleep by another name", files("a/a_test.go", "package a\n\nvar rest = time.Sleep\n"), []string{"a/a_test.go:3"}},
 		{sleeps, "a reason on the line above", files("a/a_test.go", "package a\n\nfunc f() {\n\t// sleeps: nothing tells\n\ttime.Sleep(1)\n}\n"), nil},
