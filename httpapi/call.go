@@ -102,21 +102,30 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route *route) (st
 	switch {
 	case err != nil:
 		f := c.afterChange(failureOf(err))
-		if f.status == http.StatusInternalServerError || f.Problem.Error.Word == "misconfigured" {
+		if f.status == http.StatusInternalServerError {
 			s.log.Error("HTTP request failed", "method", r.Method, "route", route.Path, "error", f.cause)
 		}
+		c.noteTrouble(f)
 		status = f.status
 		s.answerError(w, f)
 	case answer == nil: // it is written already
 		status = c.status
+		c.noteTrouble(nil)
 	default:
 		status = c.status
 		if status == 0 {
 			status = route.Status[0]
 		}
 		s.answer(w, status, answer)
+		c.noteTrouble(nil)
 	}
 	return status
+}
+
+func (c *call) noteTrouble(f *failure) {
+	if c.space != nil {
+		c.space.note(f)
+	}
 }
 
 // logChange logs a request that changes something, with the name of the client. The message says whether the change was made,

@@ -188,3 +188,20 @@ func TestADeadWorkerIsNotListed(t *testing.T) {
 	}
 	await.Until(t, "the worker is not listed any more", func() bool { return !strings.Contains(s.do("GET", "workers", "").body, `"dies"`) })
 }
+
+// An outage is one line at its beginning and one at its end, however many requests there are.
+func TestAnOutageIsLoggedOnce(t *testing.T) {
+	redis := redistest.Start(t, "--appendonly", "yes")
+	s := newStageOn(t, redis.Client(t), "shop", Config{})
+	s.want(200, "GET", "queues", "")
+	redis.Kill()
+	for range 3 {
+		s.want(503, "GET", "queues", "")
+	}
+	redis.Restart(t)
+	await.Until(t, "requests are answered", func() bool { return s.do("GET", "queues", "").status == 200 })
+	text := s.log.String()
+	if strings.Count(text, "Requests cannot be answered") != 1 || strings.Count(text, "Requests are answered again") != 1 {
+		t.Errorf("the log is %s", text)
+	}
+}

@@ -22,6 +22,7 @@ type space struct {
 	opened *queue.Queue
 	open   *opening // under way
 
+	trouble trouble
 	listens sync.Once
 	shards  []*shard // set by listen
 }

@@ -195,7 +195,7 @@ func signalAgent(c *call) (any, error) {
 		return nil, f
 	}
 	r, err := c.q.Signal(c, c.id(), c.path("name"), payload)
-	return settled(c.task, "sent", r, err, r.Status == queue.Completed && bytes.Equal(r.Result, payload))
+	return settled(c.task+".s-"+c.path("name"), "sent", r, err, r.Status == queue.Completed && bytes.Equal(r.Result, payload))
 }
 
 // settled returns the outcome of settling a promise. same says that it had ended in the same way.
@@ -241,5 +241,5 @@ func resumeTask(c *call) (any, error) {
 	if errors.Is(err, refusal.ErrNotFound) {
 		return nil, fail(http.StatusConflict, "not_suspended", "%s does not wait any more", c.task)
 	}
-	return settled(c.task, "resumed", r, err, r.Status == queue.Completed && bytes.Equal(r.Result, payload))
+	return settled(id, "resumed", r, err, r.Status == queue.Completed && bytes.Equal(r.Result, payload))
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // mostHeld is how many attempts a heartbeat can name.
-const mostHeld = 1000
+const mostHeld = 10_000
 
 func heartbeat(c *call) (any, error) {
 	var body heartbeatBody

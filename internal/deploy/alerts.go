@@ -52,13 +52,13 @@ var alerts = []alert{
 		description: "{{ $value }} tasks are past their deadline and have not ended.",
 	},
 	{
-		name: "CurfewLagHigh", severity: page, lasts: 5 * time.Minute, after: time.Second,
+		name: "CurfewLagHigh", severity: page, lasts: 2 * time.Minute, after: time.Second,
 		condition:   quantile("0.99", ", queue", "timeout_detection_lag_seconds", "[5m]") + " > $after",
 		summary:     "Timeouts are noticed late in {{ $labels.namespace }}, queue {{ $labels.queue }}",
 		description: "1 of 100 timeouts is written {{ $value | humanizeDuration }} or more after its instant.",
 	},
 	{
-		name: "CurfewTimeoutRatio", severity: ticket, lasts: 10 * time.Minute,
+		name: "CurfewTimeoutRatio", severity: ticket, lasts: 2 * time.Minute,
 		condition: perSecond(", queue, kind", "curfew_task_timeouts_total", "[10m]") + "\n/ " +
 			perSecond(", queue, kind", "curfew_tasks_finished_total", "[10m]") + " > 0.05\nand " +
 			perSecond(", queue, kind", "curfew_tasks_finished_total", "[10m]") + " * 600 >= 20",
@@ -66,7 +66,8 @@ var alerts = []alert{
 		description: "{{ $value | humanizePercentage }} of the tasks that ended in the last 10 minutes timed out.",
 	},
 	{
-		name: "CurfewStampede", severity: ticket, lasts: time.Minute,
+		// Deadlines at one instant are in the next 60 s for a minute only. So the alert fires at once.
+		name: "CurfewStampede", severity: ticket,
 		condition: once(`curfew_deadlines_due{within="60s"}`) + "\n> 10 * " + once(`avg_over_time(curfew_deadlines_due{within="60s"}[1h])`) +
 			"\nand " + once(`curfew_deadlines_due{within="60s"}`) + " >= 1000",
 		summary:     "Many deadlines pass at the same time in {{ $labels.namespace }}",

@@ -123,12 +123,21 @@ var stories = []story{
 			{`curfew_task_timeouts_total{namespace="shop",queue="mail",kind="send",type="execution",policy="fail",instance="b"}`, "0+4x60"},
 		},
 		[]look{silent(45)}},
+	{"CurfewTimeoutRatio", "1,000 tasks time out at one instant",
+		[]series{
+			{`curfew_tasks_finished_total{namespace="shop",queue="mail",kind="send",status="FAILED",reason="timeout",instance="a"}`, "0+0x20 1000+0x40"},
+			{`curfew_task_timeouts_total{namespace="shop",queue="mail",kind="send",type="execution",policy="fail",instance="a"}`, "0+0x20 1000+0x40"},
+		},
+		[]look{silent(20), fires(25, "100%", "namespace", "shop", "queue", "mail", "kind", "send"), silent(40)}},
 	{"CurfewTimeoutRatio", "all of a few tasks time out",
 		[]series{
 			{`curfew_tasks_finished_total{namespace="shop",queue="mail",kind="send",status="FAILED",reason="timeout",instance="a"}`, "0+1x60"},
 			{`curfew_task_timeouts_total{namespace="shop",queue="mail",kind="send",type="execution",policy="fail",instance="a"}`, "0+1x60"},
 		},
 		[]look{silent(45)}},
+	{"CurfewStampede", "5,000 deadlines pass at one instant, after an hour of none",
+		[]series{{`curfew_deadlines_due{namespace="shop",within="60s",instance="a"}`, "0+0x60 5000 0+0x20"}},
+		[]look{silent(59), fires(61, "5000", "namespace", "shop", "within", "60s"), silent(63)}},
 	{"CurfewStampede", "5,000 deadlines pass in one minute, after an hour of ten",
 		[]series{
 			{`curfew_deadlines_due{namespace="shop",within="60s",instance="a"}`, "10+0x60 5000+0x3 10+0x20"},

@@ -49,7 +49,7 @@ var rooms = []struct {
 	{"curfewtest", []string{"refusal", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "typed", "internal/embedded"}},
 	{"metrics", []string{"internal/spans", "queue", "inspect", "reaper", "worker", "internal/engine", "internal/names", "refusal"}},
 	{"internal/deploy", []string{"metrics"}},
-	{"httpapi", []string{"internal/spans", "lua", "refusal", "duration", "queue", "events", "inspect", "reaper", "worker", "agentwait", "metrics", "internal/engine", "internal/names", "internal/vocabulary", "internal/jsonline", "internal/jsonerr", "internal/taskjson", "internal/operate", "internal/lines", "internal/doctor"}},
+	{"httpapi", []string{"internal/lasting", "internal/spans", "lua", "refusal", "duration", "queue", "events", "inspect", "reaper", "worker", "agentwait", "metrics", "internal/engine", "internal/names", "internal/vocabulary", "internal/jsonline", "internal/jsonerr", "internal/taskjson", "internal/operate", "internal/lines", "internal/doctor"}},
 	{"flow", []string{"agentwait"}},
 	{"dashboard", []string{"queue", "metrics", "httpapi"}},
 	{"bench", []string{"refusal", "lua", "internal/engine", "queue", "inspect", "events", "reaper", "worker", "agentwait", "internal/redisproc", "curfewtest", "metrics", "internal/deploy", "httpapi", "flow", "dashboard"}},
