@@ -43,9 +43,9 @@ func (s *Server) checkAddress(r *http.Request) *failure {
 	}
 	p := r.URL.Path
 	encoded := strings.ToLower(r.URL.EscapedPath())
-	if p == "" || p[0] != '/' || strings.Contains(encoded, "%2f") || strings.Contains(encoded, "%5c") || strings.ContainsFunc(p, func(c rune) bool { return c < ' ' || c == 0x7f || c == '\\' }) ||
+	if p == "" || p[0] != '/' || strings.Contains(encoded, "%5c") || strings.ContainsFunc(p, func(c rune) bool { return c < ' ' || c == 0x7f || c == '\\' }) ||
 		path.Clean(p) != p && p != "/" {
-		return fail(http.StatusNotFound, "no_route", "the path must have no empty part, no dots, no encoded slash and no control characters")
+		return fail(http.StatusNotFound, "no_route", "the path must have no empty part, no dots, no backslash and no control characters")
 	}
 	return nil
 }

@@ -205,3 +205,39 @@ func TestAnOutageIsLoggedOnce(t *testing.T) {
 		t.Errorf("the log is %s", text)
 	}
 }
+
+// A browser lets pages of an allowed site send changes and read the answers, and no other pages.
+func TestPagesOfAllowedSitesCanUseTheAPI(t *testing.T) {
+	s := newStage(t, Config{Origins: []string{"https://ops.example.com"}})
+	for origin, allowed := range map[string]bool{"https://ops.example.com": true, "https://evil.example.com": false, "https://ops.example.com.evil.com": false} {
+		ask := s.do("OPTIONS", "tasks", "", header("Origin", origin), header("Access-Control-Request-Method", "POST"), header("Access-Control-Request-Headers", "content-type"))
+		send := s.do("POST", "tasks", `{"kind":"k"}`, header("Origin", origin), header("Sec-Fetch-Site", "cross-site"))
+		for _, a := range []answered{ask, send} {
+			if got := a.header.Get("Access-Control-Allow-Origin"); (got == origin) != allowed || a.header.Get("Vary") != "Origin" {
+				t.Errorf("%s: %d, allowed is %q", origin, a.status, got)
+			}
+		}
+		if (ask.status == 204) != allowed || (send.status == 201) != allowed {
+			t.Errorf("%s: %d, %d %s", origin, ask.status, send.status, send.body)
+		}
+	}
+	plain := newStage(t, Config{})
+	if a := plain.do("GET", "queues", "", header("Origin", "https://ops.example.com")); a.header.Get("Access-Control-Allow-Origin") != "" {
+		t.Error("without Origins, pages of other sites may read")
+	}
+}
+
+// The name of a kind can have a slash. In a path it is encoded.
+func TestANameWithASlashIsEncoded(t *testing.T) {
+	s := newStage(t, Config{})
+	s.want(201, "POST", "tasks", `{"kind":"mail/send"}`)
+	s.want(200, "PUT", "kinds/mail%2Fsend", `{"timeout_ms":60000}`)
+	if a := s.want(200, "GET", "kinds/mail%2Fsend", ""); a.text("kind") != "mail/send" {
+		t.Errorf("the kind is %s", a.body)
+	}
+	for _, path := range []string{"kinds/mail%2F..%2Fsend", "kinds/%2Fsend", "kinds/mail%2F%2Fsend", "kinds/mail%5Csend", "tasks%2F0-A", "kinds/..%2Ftasks"} {
+		if a := s.do("GET", path, ""); a.status != 404 || a.word() != "no_route" {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+}

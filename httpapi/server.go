@@ -203,6 +203,9 @@ func (s *Server) ServeHTTP(writer http.ResponseWriter, r *http.Request) {
 		s.answerError(w, f)
 		return
 	}
+	if s.letRead(w, r) {
+		return
+	}
 	s.mux.ServeHTTP(w, r)
 }
 

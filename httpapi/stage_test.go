@@ -142,7 +142,7 @@ func (s *stage) send(r *http.Request) (answered, error) {
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	a := answered{status: response.StatusCode, header: response.Header, body: string(text)}
-	if err != nil || r.Method == http.MethodHead {
+	if err != nil || r.Method == http.MethodHead || a.status == http.StatusNoContent {
 		return a, err
 	}
 	if err := json.Unmarshal(text, &a.json); err != nil {
