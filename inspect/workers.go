@@ -95,7 +95,7 @@ func addWorkers(ctx context.Context, q *queue.Queue, p int, all map[string]*Work
 			if err != nil {
 				return err
 			}
-			if !engine.Instant(row[1]).After(now) {
+			if engine.Instant(row[1]).Before(now) {
 				continue // it is dead, and no sweep has removed it yet
 			}
 			id := engine.Text(row[0])
