@@ -34,8 +34,12 @@ func startExampleWorker(t *testing.T, environment ...string) *exampleWorker {
 	} else if err != nil {
 		t.Fatal(err)
 	}
+	const script = "../examples/http/worker.py"
+	if _, err := os.Stat(script); err != nil { // so go test runs this again when the script has changed
+		t.Fatal(err)
+	}
 	w := &exampleWorker{log: &stages.Logs{}, ended: make(chan error, 1)}
-	command := exec.Command(python, "../examples/http/worker.py")
+	command := exec.Command(python, script)
 	command.Env = append(command.Environ(), environment...)
 	command.Stdout, command.Stderr = w.log, w.log
 	if err := command.Start(); err != nil {

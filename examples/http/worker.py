@@ -45,7 +45,7 @@ class Refused(Exception):
 
 
 def say(*words):
-    print(*words, file=sys.stderr, flush=True)
+    sys.stderr.write(" ".join(map(str, words)) + "\n")  # in one write, so that lines of several threads do not mix
 
 
 def leave(why):
@@ -176,7 +176,7 @@ while not stopping.is_set():
             threading.Thread(target=run, args=(claim, stop), daemon=True).start()
     if answer["stop"]:
         stopping.set()
-while running:
+while not all(stop.is_set() for stop in list(running.values())):  # a handler that was stopped and hangs has lost its task
     time.sleep(0.05)
 idle.set()
 beating.join()
