@@ -87,23 +87,21 @@ func TestTheExampleWorkerRunsTasks(t *testing.T) {
 
 // A worker that is refused ends with an error that names the cause, and does not ask again and again.
 func TestTheExampleWorkerEndsWhenItIsRefused(t *testing.T) {
-	var asked atomic.Int64
-	as := func(known bool, role Role) Authenticator {
-		return func(*http.Request) (Identity, bool) {
-			asked.Add(1)
-			return Identity{Name: "somebody", Roles: []Role{role}}, known
-		}
-	}
 	for _, c := range []struct {
-		auth        Authenticator
+		known       bool
+		role        Role
 		path, cause string
 	}{
-		{as(false, Work), "", "set CURFEW_TOKEN"},
-		{as(true, Read), "", "the role work"},
-		{as(true, Work), "-no-such", "CURFEW_URL must end"},
+		{false, Work, "", "set CURFEW_TOKEN"},
+		{true, Read, "", "the role work"},
+		{true, Work, "-no-such", "CURFEW_URL must end"},
 	} {
-		asked.Store(0)
-		s := newStage(t, Config{Auth: []Authenticator{c.auth}})
+		var asked atomic.Int64
+		auth := func(*http.Request) (Identity, bool) {
+			asked.Add(1)
+			return Identity{Name: "somebody", Roles: []Role{c.role}}, c.known
+		}
+		s := newStage(t, Config{Auth: []Authenticator{auth}})
 		w := startExampleWorker(t, "CURFEW_URL="+strings.TrimSuffix(s.base, "/")+c.path, "CURFEW_TOKEN=wrong")
 		if err := await.Receive(t, w.ended, "the end of the worker"); err == nil || w.log.Count(c.cause) == 0 {
 			t.Errorf("the worker ends with %v, and does not name the cause %q\n%s", err, c.cause, w.log)
