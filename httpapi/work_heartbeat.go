@@ -92,7 +92,7 @@ func describeWorker(c *call) (any, error) {
 	if body.About != nil {
 		var line bytes.Buffer
 		if json.Compact(&line, body.About) != nil || line.Len() == 0 || line.Bytes()[0] != '{' {
-			return nil, wrong("about", `must be an object, such as {"name":"resizer","host":"a","concurrency":4,"kinds":["resize"]}`)
+			return nil, wrong("about", `must be an object, such as {"name":"resizer","concurrency":4,"queues":{"mail":1},"kinds":["resize"]}`)
 		}
 		if about = line.String(); len(about) > mostAbout {
 			return nil, wrong("about", "has %d bytes, the limit is %d", len(about), mostAbout)
