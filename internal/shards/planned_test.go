@@ -17,6 +17,7 @@ func testPlannedFailover(t *testing.T, c *redistest.Cluster) {
 	s := newStage(t, c.URL(), 8)
 	s.work(noop)
 	l := s.load()
+	stalled := false // a machine that stops for longer than the node timeout of the cluster makes it fail over by itself
 	for p := range 2 {
 		master := c.Master(t, s.cluster(), s.Q.Root(p))
 		replica := c.Replica(master)
@@ -39,6 +40,7 @@ func testPlannedFailover(t *testing.T, c *redistest.Cluster) {
 		s.flows(l, time.Now())
 		gap := max(l.Gap(s.all(), began))
 		noise := stop()
+		stalled = stalled || noise > 500*time.Millisecond
 		t.Logf("the longest gap of all partitions is %v, noise of the machine: %v", round(gap), round(noise))
 		if gap > backAfterPromotion+2*noise {
 			t.Errorf("a partition was without service for %v", gap)
@@ -59,7 +61,7 @@ func testPlannedFailover(t *testing.T, c *redistest.Cluster) {
 	}
 	// Other log lines can come from a busy machine.
 	for _, word := range []string{"UNBLOCKED", "MOVED", "READONLY", "NOSCRIPT", "Function not found", "CLUSTERDOWN"} {
-		if strings.Contains(s.Logs.String(), word) {
+		if strings.Contains(s.Logs.String(), word) && !(word == "CLUSTERDOWN" && stalled) {
 			t.Errorf("%s was logged", word)
 		}
 	}
