@@ -55,7 +55,7 @@ race: redis ## Run a subset with the race detector; installs gcc if it is missin
 doors: redis ## Run the examples in Python, Node and shell, and the alerts in Prometheus; installs what is missing
 	@scripts/doors
 	@CURFEW_DOORS=1 go run ./internal/tally -- -count 1 -timeout $(TIMEOUT) ./examples ./internal/deploy
-	@CURFEW_DOORS=1 go test -count 1 -run '^TestTheExampleWorkerRunsTasks$$' ./httpapi
+	@CURFEW_DOORS=1 go test -count 1 -run '^TestTheExampleWorker' ./httpapi
 
 planted: redis ## Plant known bugs in the Lua: the tests must find each one
 	@go run ./internal/planted
