@@ -50,7 +50,7 @@ func series(all map[string]*dto.MetricFamily) map[string]float64 {
 // those of a kind that only its worker knows, too.
 func TestTheFirstTimeoutIsAnIncrease(t *testing.T) {
 	name := redistest.Namespace(t)
-	q, namespace := exporter(t, name, metrics.Config{})
+	q, namespace := exporter(t, name, metrics.Config{CacheFor: time.Nanosecond})
 	report(t, q, "w1", `{"queues":{"mail":1},"kinds":["send"]}`)
 	for round, kind := range []string{"send", "known"} {
 		if kind == "known" {

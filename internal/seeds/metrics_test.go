@@ -28,8 +28,8 @@ func (s *stage) counted(name, label string) map[string]float64 {
 		}
 		for _, m := range family.GetMetric() {
 			for _, l := range m.GetLabel() {
-				if l.GetName() == label {
-					sums[l.GetValue()] += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+				if n := m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount()); l.GetName() == label && n != 0 {
+					sums[l.GetValue()] += n // what usually happens is exported as 0 before
 				}
 			}
 		}
