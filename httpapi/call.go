@@ -149,7 +149,9 @@ func (c *call) logChange(status int, start time.Time) {
 func (s *Server) perform(c *call) (any, error) {
 	r := c.request
 	who, f := s.admit(c.writer, r, c.route.Role)
-	c.who = who // also of a refused change, if the client is known
+	if f == nil || f.status == http.StatusForbidden { // a forbidden change is logged, and one of too many is not
+		c.who = who
+	}
 	if f != nil {
 		return nil, f
 	}

@@ -241,3 +241,13 @@ func TestANameWithASlashIsEncoded(t *testing.T) {
 		}
 	}
 }
+
+// Requests beyond the rate of a client do not fill the log.
+func TestOneOfTooManyChangesIsNotLogged(t *testing.T) {
+	s := newStage(t, Config{Rate: 1, Burst: 1})
+	var last answered
+	await.Until(t, "the rate is used up", func() bool { last = s.do("POST", "tasks", `{"kind":"k"}`); return last.status == 429 })
+	if text := s.log.String(); strings.Contains(text, "status=429") {
+		t.Errorf("the log is %s", text)
+	}
+}

@@ -63,46 +63,46 @@ func (e *ears) note(err error) {
 	}
 }
 
-// replyHook is a hook that notes the replies to the calls of each part.
+// replyHook is a hook that notes the replies to the calls of each shard.
 type replyHook struct {
 	q      *queue.Queue
 	shards []*shard
 }
 
-func (l *replyHook) note(cmd redis.Cmder, err error) {
-	if len(l.shards) == 1 {
-		l.shards[0].ears.note(err)
+func (h *replyHook) note(cmd redis.Cmder, err error) {
+	if len(h.shards) == 1 {
+		h.shards[0].ears.note(err)
 		return
 	}
 	args := cmd.Args()
 	if len(args) < 4 { // no call of a script: its name, the number of keys and the key come first
 		return
 	}
-	for _, shard := range l.shards {
-		if args[3] == l.q.Root(shard.partition) {
+	for _, shard := range h.shards {
+		if args[3] == h.q.Root(shard.partition) {
 			shard.ears.note(err)
 		}
 	}
 }
 
 // DialHook changes nothing.
-func (l *replyHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (h *replyHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook notes the reply to a command.
-func (l *replyHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (h *replyHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		l.note(cmd, err)
+		h.note(cmd, err)
 		return err
 	}
 }
 
 // ProcessPipelineHook notes the replies to several commands.
-func (l *replyHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (h *replyHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		err := next(ctx, cmds)
 		for _, cmd := range cmds {
-			l.note(cmd, cmd.Err())
+			h.note(cmd, cmd.Err())
 		}
 		return err
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/curfew-dev/curfew/internal/redistest"
 )
 
-// A payload is JSON or in base64, or there is none. Both, and wrong base64, are refused wherever a request has a payload, and change nothing.
+// A request has a payload in JSON, a payload in base64, or no payload. A request with both, or with invalid base64, is refused and changes
+// nothing.
 func TestAPayloadIsJSONOrInBase64(t *testing.T) {
 	s := newStage(t, Config{})
 	boss := &hand{s: s, name: "boss"}

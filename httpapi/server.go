@@ -72,7 +72,8 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Server is an http.Handler. It starts no goroutine before the first request, and none outlives the requests.
+// Server is an http.Handler. It starts no goroutine before the first request. Goroutines that requests share can outlive them by some
+// seconds.
 type Server struct {
 	config   Config
 	mux      *http.ServeMux

@@ -83,7 +83,8 @@ func TestTheFirstTimeoutIsAnIncrease(t *testing.T) {
 	}
 }
 
-// A worker can have many kinds and queues. Pairs without a task are few, and do not take the labels of those that have tasks.
+// A worker can report many kinds and queues. The number of exported pairs without a task is limited, and they do not take labels from pairs
+// that have tasks.
 func TestPairsWithoutATaskAreBounded(t *testing.T) {
 	name := redistest.Namespace(t)
 	q, small := exporter(t, name, metrics.Config{MaxKinds: 2, MaxQueues: 2, MaxPairs: 2})
