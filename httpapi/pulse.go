@@ -112,7 +112,7 @@ func (p *pulse) join(s *space, w watcher) (leave func()) {
 const (
 	// between is the time between two looks.
 	between = 250 * time.Millisecond
-	// usual is how long a request takes that is not affected by a silent partition: it would be a pity to end it.
+	// usual is how long a request takes that does not need a silent partition. Younger requests are not ended.
 	usual = 100 * time.Millisecond
 )
 
