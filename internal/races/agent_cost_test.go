@@ -36,7 +36,7 @@ func TestAnEndCostsTheSameInALargeWait(t *testing.T) {
 	// The members are claimed first, so that only their ends are measured.
 	ends := func(l *lane) time.Duration {
 		claims := l.take(0, l.hired(), l.members(), list, time.Hour)
-		before, err := cpu(r.Context(), alone)
+		before, err := redistest.CPU(r.Context(), alone)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestAnEndCostsTheSameInALargeWait(t *testing.T) {
 				t.Fatal("the report of a member was refused")
 			}
 		}
-		after, err := cpu(r.Context(), alone)
+		after, err := redistest.CPU(r.Context(), alone)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestARunOfVeryManyChildrenEnds(t *testing.T) {
 	for try := range 4 {
 		run := newLongRun(t, children)
 		run.end()
-		for name, d := range run.meter.empty() {
+		for name, d := range run.meter.Empty() {
 			if old, ok := best[name]; !ok || d < old {
 				best[name] = d
 			}

@@ -137,7 +137,7 @@ func TestNoScriptOfALargeWaitIsLong(t *testing.T) {
 			for try := range 4 {
 				c := newCrowded(t, redistest.Start(t), members)
 				life.live(c, members)
-				most := c.meter.empty()
+				most := c.meter.Empty()
 				for _, name := range c.library.Names() {
 					if d, ok := best[name]; try == 0 || ok && most[name] < d {
 						best[name] = most[name]
@@ -177,7 +177,7 @@ func TestNoScriptIsLongWhenManyWaitsFireAtOnce(t *testing.T) {
 			for try := range 4 {
 				f := newFiring(t, agents, members, c.wait)
 				f.fire()
-				most := f.meter.empty()
+				most := f.meter.Empty()
 				for _, name := range []string{"sweep", "settle"} {
 					if d, ok := best[name]; !ok || most[name] < d {
 						best[name] = most[name]
