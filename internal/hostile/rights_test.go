@@ -135,6 +135,7 @@ func (s *stage) without(t *testing.T, role string, r right, steps []step) int {
 			if !denied.MatchString(err.Error()) {
 				t.Errorf("a %s without %s: %s %.100q = %v", role, r.name, step.call, step.args, err)
 			}
+			s.isSound(t, fmt.Sprintf("a %s without %s: %s %.100q = %v:", role, r.name, step.call, step.args, err))
 			if says := mayNot.FindStringSubmatch(err.Error()); says != nil && !r.named(says[1], says[2]) {
 				t.Errorf("a %s without %s: %s %.100q says that it may not run %s on %s", role, r.name, step.call, step.args, says[1], says[2])
 			}
@@ -142,7 +143,6 @@ func (s *stage) without(t *testing.T, role string, r right, steps []step) int {
 		if strings.Contains(fmt.Sprint(reply), "BROKEN") {
 			t.Errorf("a %s without %s: %s %.100q = %.300v", role, r.name, step.call, step.args, reply)
 		}
-		s.isSound(t, fmt.Sprintf("a %s without %s: %s %.100q = %.300v, %v:", role, r.name, step.call, step.args, reply, err))
 	}
 	s.endAll(t, fmt.Sprintf("after a %s without %s:", role, r.name))
 	return refused

@@ -16,28 +16,27 @@ import (
 
 // CPU returns the CPU time that the main thread of a server has used. Unlike elapsed time it depends little on other
 // programs of the machine.
-func CPU(ctx context.Context, rdb redis.UniversalClient) (sum time.Duration, err error) {
+func CPU(ctx context.Context, rdb redis.UniversalClient) (time.Duration, error) {
 	info, err := rdb.Info(ctx, "cpu").Result()
 	if err != nil {
 		return 0, err
 	}
-	found := 0
-	for line := range strings.Lines(info) {
-		for _, name := range []string{"used_cpu_user_main_thread:", "used_cpu_sys_main_thread:"} {
-			rest, ok := strings.CutPrefix(line, name)
-			if !ok {
-				continue
-			}
-			seconds, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
-			if err != nil {
-				return 0, err
-			}
-			found++
-			sum += time.Duration(seconds * float64(time.Second))
+	return CPUIn(info)
+}
+
+// CPUIn reads the CPU time of the main thread from the reply of INFO cpu.
+func CPUIn(info string) (sum time.Duration, err error) {
+	for _, name := range []string{"used_cpu_user_main_thread:", "used_cpu_sys_main_thread:"} {
+		_, rest, found := strings.Cut(info, name)
+		if !found {
+			return 0, errors.New("INFO cpu of this server does not say what its main thread has used")
 		}
-	}
-	if found != 2 {
-		return 0, errors.New("INFO cpu of this server does not say what its main thread has used")
+		text, _, _ := strings.Cut(rest, "\r\n")
+		seconds, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += time.Duration(seconds * float64(time.Second))
 	}
 	return sum, nil
 }
