@@ -29,7 +29,7 @@ import (
 // excused lists.
 func TestTheResultOfAWaitDoesNotDependOnWhenItIsSwept(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
-	n := 1000
+	n := 400
 	if os.Getenv("CURFEW_LONG") != "" {
 		n = 60_000
 	} else if testing.Short() {

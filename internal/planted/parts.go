@@ -19,8 +19,8 @@ type part struct {
 // parts of the suite, by name.
 var parts = map[string]part{
 	stories: {"queue", storyTests, nil},
-	// rapid must not spend time on a smaller example after a failure.
-	"model":       {"internal/model", "^TestModel$", []string{"-rapid.shrinktime=1ms", "-rapid.nofailfile"}},
+	// A rare mistake needs more sequences than a usual run plays. rapid must not spend time on a smaller example after a failure.
+	"model":       {"internal/model", "^TestModel$", []string{"-rapid.checks=600", "-rapid.shrinktime=1ms", "-rapid.nofailfile"}},
 	"channels":    {"queue", "^TestMessagesAreSentBeforeTheCallReturns$/^redis$", nil},
 	"full memory": {"queue", "^TestAFullRedisStillDrains$", nil},
 	"words":       {"queue", "^TestErrorsOfABrokenRecordNameNoLineOfTheLua$", nil},
