@@ -27,11 +27,11 @@ import (
 func TestNoTaskStaysInAStateBeyondItsBound(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	t.Parallel()
-	rounds := 30
+	rounds := 15
 	if os.Getenv("CURFEW_LONG") != "" {
 		rounds = 1500
 	} else if testing.Short() {
-		rounds = 15
+		rounds = 8
 	}
 	rdb := redistest.Shared(t).Client(t)
 	library := testclock.Library(t, rdb)

@@ -106,8 +106,11 @@ func TestAnAgentsKeyOfTheWrongType(t *testing.T) {
 	redistest.NoRace(t, "one call at a time")
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
 		library := testclock.Library(t, rdb)
-		for _, s := range agentScripts {
-			for _, key := range slices.Concat(agentKeys, []string{"", ":deadlines", ":limits", ":delayed", ":draining", ":retained", ":events"}) {
+		for i, s := range agentScripts {
+			for j, key := range slices.Concat(agentKeys, []string{"", ":deadlines", ":limits", ":delayed", ":draining", ":retained", ":events"}) {
+				if !combined(t, i, j) {
+					continue
+				}
 				t.Run(s.name+" and root"+key, func(t *testing.T) {
 					d := disturb(t, rdb, library)
 					disturbAgents(t, d)
