@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -15,7 +16,19 @@ import (
 )
 
 //go:embed */*.lua
-var files embed.FS
+var embedded embed.FS
+
+// folder is empty except in the test binaries of internal/planted: its linker sets it, and they read the files from there.
+var folder string
+
+var files = filesOf(folder)
+
+func filesOf(folder string) fs.FS {
+	if folder != "" {
+		return os.DirFS(folder)
+	}
+	return embedded
+}
 
 // Options select how the calls are composed. The zero value works on every server.
 type Options struct {

@@ -41,7 +41,7 @@ func inspectAll(t *testing.T) []inspected {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		source, err := files.ReadFile(name)
+		source, err := embedded.ReadFile(name)
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func TestNoFileWritesIntoTheTableThatAllCallsShare(t *testing.T) {
 // sharedFields returns the fields of tx that begin sets to none, the shared table.
 func sharedFields(t *testing.T) []string {
 	t.Helper()
-	source, err := files.ReadFile("store/begin.lua")
+	source, err := embedded.ReadFile("store/begin.lua")
 	if err != nil {
 		t.Fatal(err)
 	}

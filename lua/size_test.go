@@ -28,7 +28,7 @@ var (
 
 func TestFilesAndFunctionsAreShort(t *testing.T) {
 	for _, f := range inspectAll(t) {
-		source, err := files.ReadFile(f.name + ".lua")
+		source, err := embedded.ReadFile(f.name + ".lua")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -71,8 +71,10 @@ func (g *ground) hunt(b bug) (found, error) {
 		return found{}, err
 	}
 	defer os.RemoveAll(own)
-	planted := filepath.Join(own, "lua")
-	if err := copyWith(b, os.DirFS(g.lua()), planted); err != nil {
+	if err := os.RemoveAll(g.planted()); err != nil {
+		return found{}, err
+	}
+	if err := copyWith(b, os.DirFS(g.lua()), g.planted()); err != nil {
 		return found{}, err
 	}
 
@@ -83,7 +85,7 @@ func (g *ground) hunt(b bug) (found, error) {
 	test := exec.CommandContext(ctx, binary, append([]string{"-test.run", p.run, "-test.v", "-test.failfast",
 		"-test.timeout", limit.String()}, p.args...)...)
 	test.Dir = filepath.Join(g.tree, p.pkg)
-	test.Env = append(os.Environ(), folder+"="+planted, "TMPDIR="+own)
+	test.Env = append(os.Environ(), "TMPDIR="+own)
 	return watch(test, b)
 }
 

@@ -62,8 +62,9 @@ func TestAlarm(t *testing.T) {
 			lags = append(lags, l.lag())
 		}
 		t.Logf("lags with alarms: median %v, max %v of %d", lags.at(0.5), lags.at(1), len(lags))
-		if lags.at(0.5) > 20*time.Millisecond || lags.at(1) > 100*time.Millisecond {
-			t.Errorf("lags with alarms: median %v, max %v, want at most 20ms and 100ms", lags.at(0.5), lags.at(1))
+		// Without the alarm the reaper notices a timeout at its next fall-back.
+		if lags.at(0.5) > 100*time.Millisecond || lags.at(1) > 100*time.Millisecond+await.Stall {
+			t.Errorf("lags with alarms: median %v, max %v, want at most 100ms, and once a stall of the machine", lags.at(0.5), lags.at(1))
 		}
 		l.account(l.ids)
 	})
@@ -78,7 +79,7 @@ func TestAlarm(t *testing.T) {
 			lags = append(lags, l.lag())
 		}
 		t.Logf("lags without alarms: median %v, max %v of %d", lags.at(0.5), lags.at(1), len(lags))
-		if lags.at(1) > fallback+100*time.Millisecond {
+		if lags.at(1) > fallback+await.Stall {
 			t.Errorf("the longest lag without alarms is %v, want about the fall-back of %v", lags.at(1), fallback)
 		}
 		if lags.at(0.5) < 100*time.Millisecond {
@@ -95,7 +96,7 @@ func TestAlarm(t *testing.T) {
 		l.lag()
 		for range rounds(3) {
 			l.proxy.CloseAll()
-			if lag := l.lag(); lag > fallback+100*time.Millisecond {
+			if lag := l.lag(); lag > fallback+await.Stall {
 				t.Errorf("the lag after the connections were closed is %v, want about the fall-back of %v", lag, fallback)
 			}
 		}

@@ -41,8 +41,8 @@ func TestDrainingIsQuick(t *testing.T) {
 	start := time.Now()
 	s.Reap(reaper.Config{Observe: func(int, reaper.Swept) { sweeps.Add(1) }})
 	await.Until(t, "no owner is draining", func() bool { return s.zcard("draining") == 0 })
-	if took := time.Since(start); took > 3*time.Second {
-		t.Errorf("draining %d owners whose children had ended took %v and %d sweeps, want at most 3s", owners, took, sweeps.Load())
+	if took := time.Since(start); took > 3*time.Second+await.Stall {
+		t.Errorf("draining %d owners whose children had ended took %v and %d sweeps, want at most 3s, and a stall of the machine", owners, took, sweeps.Load())
 	}
 	s.account(ids)
 }

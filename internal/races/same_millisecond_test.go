@@ -2,8 +2,6 @@ package races
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,92 +11,50 @@ import (
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/stages"
-	"github.com/curfew-dev/curfew/lua"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Other programs only make the waits of another client longer, so the best of three rounds counts.
-// A second round runs only if the first was too slow.
+// Very many tasks have the same deadline, and some the next millisecond. They end in the order of their deadlines, in sweeps
+// each of which leaves Redis to other clients soon.
 func TestSameMillisecond(t *testing.T) {
-	redistest.NoRace(t, "it measures times, which the detector changes")
-	crowd, after := 100_000, 1000
-	if testing.Short() {
-		crowd = 20_000
-	}
-	quick := false
-	for round := 0; round < 3 && !quick && !t.Failed(); round++ {
-		t.Run(fmt.Sprint("round ", round+1), func(t *testing.T) { quick = sameMillisecond(t, crowd, after) })
-		crowd = 20_000
-	}
-	if !quick {
-		t.Error("in no round was the p99 of another client's GETs below the limit while tasks were ended")
-	}
-}
-
-// sameMillisecond ends many tasks with one deadline, and some of the next millisecond. It reports
-// whether the commands of another client were quick enough meanwhile.
-func sameMillisecond(t *testing.T, crowd, after int) bool {
-	server := redistest.Start(t, "--slowlog-log-slower-than", "1000", "--slowlog-max-len", "5000")
-	s := newStage(t, server.Addr, queue.Config{})
+	redistest.NoRace(t, "it checks the order of the server")
+	const after = 1000
+	crowd := stages.Times(5_000, 20_000, 100_000)
+	s := newStage(t, redistest.Start(t).Addr, queue.Config{})
 	deadline := s.gather(crowd, after)
-
-	// Another client sends GETs, first while no task is due, and then while all are.
-	bystander := stages.Client(t, s.Addr)
-	if err := bystander.Set(s.Context(), "bystander", "x", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
 	tail := s.tail(2 * after)
+	meter := newMeter(t, s.Addr)
+	reaping := s.Another()
+	reaping.Client().AddHook(meter)
+	alone := stages.Client(t, s.Addr)
 	ended, over := 0, make(chan struct{})
-	s.Reap(reaper.Config{Observe: func(_ int, did reaper.Swept) {
+	s.Run(reaper.New(reaping, reaper.Config{Observe: func(_ int, did reaper.Swept) {
 		before := ended
 		if ended += did.TimedOut; before < crowd+after && ended >= crowd+after {
 			close(over)
 		}
-	}})
-	before := s.watch(bystander, at(deadline))
-	during := s.watch(bystander, over)
-	took := time.Since(deadline)
-
-	p99, calmP99 := during.at(0.99), before.at(0.99)
-	slowest := s.slowestSweep()
-	// On a busy machine all times grow alike, so the limit grows with the time for each task.
-	limit, each := 10*time.Millisecond, took/time.Duration(crowd+after)
-	if usual := 25 * time.Microsecond; each > usual {
-		limit = limit * each / usual
+	}}).Run)
+	until(deadline)
+	before, err := redistest.CPU(s.Context(), alone)
+	if err != nil {
+		t.Fatal(err)
 	}
-	// So does a single script: other programs interrupt it.
-	limit = redistest.Paced(t, bystander, limit)
-	t.Logf("%d deadlines in one ms and %d in the next: drained in %v, %.0f/s", crowd, after, took, float64(crowd+after)/took.Seconds())
-	t.Logf("GETs of another client meanwhile: %d, median %v, p99 %v (limit %v), max %v; before: p99 %v; slowest sweep: %v",
-		len(during), during.at(0.5), p99, limit, during.at(1), calmP99, slowest)
-	if most := redistest.Paced(t, bystander, 15*time.Second); took > most {
-		t.Errorf("ending all tasks took %v, want at most %v (4s on an idle machine)", took, most)
+	await.Receive(t, over, "all tasks have ended")
+	used, err := redistest.CPU(s.Context(), alone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	each, most := (used-before)/time.Duration(crowd+after), meter.Empty()
+	t.Logf("%d deadlines in one ms and %d in the next: %v of CPU time each; the largest of each script: %v", crowd, after, each, most)
+	if limit := redistest.Paced(t, alone, longest); most["sweep"] == 0 || most["sweep"] > limit {
+		t.Errorf("a sweep took %v of CPU time, want at most %v", most["sweep"], limit)
+	}
+	if limit := redistest.Paced(t, alone, 100*time.Microsecond); each > limit {
+		t.Errorf("an end took %v of CPU time, want at most %v", each, limit)
 	}
 	s.checkOrder(await.Receive(t, tail, "the first events have arrived"), crowd, after)
-	return p99 <= limit
-}
-
-// watch sends GETs until stop is closed, and returns how long each took.
-func (s *stage) watch(rdb *redis.Client, stop <-chan struct{}) (took spans) {
-	s.Helper()
-	for begun := time.Now(); ; {
-		select {
-		case <-stop:
-			return took
-		default:
-		}
-		if time.Since(begun) > await.Patience {
-			s.Fatal("the tasks have not ended in time")
-		}
-		start := time.Now()
-		if err := rdb.Get(s.Context(), "bystander").Err(); err != nil {
-			s.Error(err)
-			return took
-		}
-		took = append(took, time.Since(start))
-	}
 }
 
 // gather enqueues tasks with one deadline, and some with the next millisecond, and returns before
@@ -173,21 +129,6 @@ func (s *stage) tail(n int) <-chan []stages.Event {
 		result <- all
 	}()
 	return result
-}
-
-// slowestSweep returns the longest sweep in the slow log. It recognises sweeps by the number of their
-// arguments.
-func (s *stage) slowestSweep() (most time.Duration) {
-	entries, err := s.Redis.SlowLogGet(s.Context(), -1).Result()
-	if err != nil {
-		s.Fatal(err)
-	}
-	for _, e := range entries {
-		if lua.IsVerb(strings.ToLower(e.Args[0])) && len(e.Args) == 7 {
-			most = max(most, e.Duration)
-		}
-	}
-	return most
 }
 
 // checkOrder checks that the tasks ended in the order of their deadlines, each once. first overlaps
