@@ -45,8 +45,8 @@ vet: ## Run go vet
 lint: ## Run staticcheck
 	@go tool staticcheck ./...
 
-fuzz: ## Run each fuzz target for FUZZTIME (10s)
-	@scripts/fuzz $(FUZZTIME) $(FUZZED)
+fuzz: ## Run each fuzz target for FUZZTIME (10s); QUICK=1: without instrumentation
+	@scripts/fuzz $(if $(QUICK),-quick) $(FUZZTIME) $(FUZZED)
 
 race: redis ## Run a subset with the race detector; installs gcc if it is missing
 	@scripts/gcc

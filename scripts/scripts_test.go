@@ -374,3 +374,35 @@ echo "$*" >>"$LOG"
 		})
 	}
 }
+
+// With -quick the targets run in the folder of their package, in a test binary that go builds as for other tests.
+func TestQuickFuzzRunsPlainBinaries(t *testing.T) {
+	const goes = `case "$1 $2" in
+"test -list") printf '%s\n' FuzzA FuzzB 'ok  	m/x	0.1s' ;;
+"list -f") echo "$DIR" ;;
+"test -c") printf '%s\n' '#!/bin/sh' 'echo "$PWD $*" >>"$LOG"' 'echo ENDS; exit CODE' >"$4"; chmod +x "$4" ;;
+*) echo "go $*" >>"$LOG" ;;
+esac`
+	for _, test := range []struct {
+		claim, code string
+		ok          bool
+		said        string
+		runs        int
+	}{
+		{"all targets pass", "0", true, "m/x FuzzA\nm/x FuzzB\n", 2},
+		{"the first failure ends the script", "1", false, "m/x FuzzA\nENDS\n", 1},
+	} {
+		t.Run(test.claim, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t, map[string]string{"go": strings.Replace(goes, "CODE", test.code, 1)})
+			ok, said, did := m.run("fuzz", "-quick", "5s")
+			runs := strings.Split(strings.TrimSpace(did), "\n")
+			if ok != test.ok || said != test.said || len(runs) != test.runs {
+				t.Errorf("ok %v, want %v; said\n%s\nwant\n%s\ndid\n%s", ok, test.ok, said, test.said, did)
+			}
+			if want := m.dir + " -test.run ^$ -test.fuzz ^FuzzA$ -test.fuzztime 5s "; !strings.HasPrefix(runs[0], want) {
+				t.Errorf("did %q, want it to begin with %q", runs[0], want)
+			}
+		})
+	}
+}
