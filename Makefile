@@ -14,7 +14,7 @@ FUZZED    = $$(grep -rl --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*$$||
 # WAITING packages wait more than they compute, and run beside the others. LONGEST packages take
 # the longest of the others, and begin first. In both lists the longest comes first.
 WAITING  ?= ./internal/misuse ./internal/faults ./internal/shards ./internal/observed ./worker ./internal/redisproc ./reaper
-LONGEST  ?= ./internal/races ./queue ./internal/model ./internal/planted ./bench ./agentwait
+LONGEST  ?= ./cmd/curfew ./internal/races ./queue ./internal/model ./internal/planted ./bench ./agentwait
 # The limit for one test binary.
 TIMEOUT  ?= 270s
 
