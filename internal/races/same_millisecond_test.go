@@ -48,7 +48,8 @@ func TestSameMillisecond(t *testing.T) {
 	}
 	each, most := (used-before)/time.Duration(crowd+after), meter.Empty()
 	t.Logf("%d deadlines in one ms and %d in the next: %v of CPU time each; the largest of each script: %v", crowd, after, each, most)
-	if limit := redistest.Paced(t, alone, longest); most["sweep"] == 0 || most["sweep"] > limit {
+	// The reader of the events works meanwhile, so a sweep may have twice the time.
+	if limit := redistest.Paced(t, alone, 2*longest); most["sweep"] == 0 || most["sweep"] > limit {
 		t.Errorf("a sweep took %v of CPU time, want at most %v", most["sweep"], limit)
 	}
 	if limit := redistest.Paced(t, alone, 100*time.Microsecond); each > limit {
