@@ -3,8 +3,6 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
-	"io"
 	"strconv"
 
 	"github.com/curfew-dev/curfew/internal/names"
@@ -61,7 +59,7 @@ func settleTasks(c *call) (any, error) {
 		if ask != nil && c.q.Partitions() == 1 {
 			wants = *ask // in the same call of Redis
 		}
-		reply, err := c.q.Attempts().Settle(c, p, c.path("worker"), callOf(c.path("worker"), body.Call), mine, wants)
+		reply, err := c.q.Attempts().Settle(c, p, c.path("worker"), body.Call, mine, wants)
 		if err != nil {
 			return err
 		}
@@ -122,14 +120,6 @@ func (c *call) outcomes(body *settleBody) (all []queue.Outcome, places [][]int, 
 }
 
 // isCall reports whether a text can identify a call.
-// callOf returns the name under which Redis knows a call of a worker. Two workers can use the same name: a call of one is no repeat of
-// the other's.
-func callOf(worker, call string) string {
-	sum := fnv.New64a()
-	io.WriteString(sum, worker)
-	return fmt.Sprintf("%.100s-%x", call, sum.Sum64())
-}
-
 func isCall(text string) bool { return names.Word(text) && len(text) <= 100 }
 
 func wrongCall() *failure {
