@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -96,8 +95,8 @@ func (c *call) outcomes(body *settleBody) (all []queue.Outcome, places [][]int, 
 	if n := len(body.Outcomes); n < 1 || n > mostOutcomes {
 		return nil, nil, wrong("outcomes", "has %d outcomes: it must have 1 to %d", n, mostOutcomes)
 	}
-	if !isCall(body.Call) {
-		return nil, nil, wrongCall()
+	if err := queue.CheckCall(body.Call); err != nil {
+		return nil, nil, failureOf(err)
 	}
 	places = make([][]int, c.q.Partitions())
 	for i := range body.Outcomes {
@@ -117,13 +116,6 @@ func (c *call) outcomes(body *settleBody) (all []queue.Outcome, places [][]int, 
 		c.task = all[0].ID
 	}
 	return all, places, nil
-}
-
-// isCall reports whether a text can identify a call.
-func isCall(text string) bool { return names.Word(text) && len(text) <= 100 }
-
-func wrongCall() *failure {
-	return wrong("call", "must be one word of up to 100 characters, a new one for each request that is no repeat")
 }
 
 // read checks an outcome.
