@@ -67,7 +67,9 @@ func TestARepeatedSignalCountsOnce(t *testing.T) {
 		return first + next, err
 	})
 	id := s.want(201, "POST", "tasks", `{"kind":"agent","payload":1}`).text("id")
-	signal := func(status int, body string) answered { return s.want(status, "POST", "agents/"+id+"/signals/go", body) }
+	signal := func(status int, body string) answered {
+		return s.want(status, "POST", "agents/"+id+"/signals/go", body)
+	}
 	signal(200, `{"payload":"a","call":"C1"}`)
 	await.Until(t, "the agent waits for the next signal", func() bool {
 		return s.do("GET", "tasks/"+id+".s-go__2", "").text("status") == "PENDING"

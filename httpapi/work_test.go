@@ -116,11 +116,11 @@ func TestASeqThatWasUsedGetsNoOtherTasks(t *testing.T) {
 func TestRepeatsAtTheSameTimeGetTheSameClaims(t *testing.T) {
 	s := partitioned(t, 4)
 	for p := range 4 {
-		for i := range 5 {
+		for i := range 16 {
 			s.want(201, "POST", "tasks", fmt.Sprintf(`{"kind":"k","id":"%d-A%d"}`, p, i))
 		}
 	}
-	for seq := range 10 {
+	for seq := range 30 {
 		const n = 8
 		answers := make([]string, n)
 		var all sync.WaitGroup

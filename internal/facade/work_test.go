@@ -108,7 +108,7 @@ func TestTwoWorkersUseTheSameCall(t *testing.T) {
 		if got := c.call("settle", "py-1", id, 1, "error", "no", "delay", "0s", "call", "C1"); got["status"] != "PENDING" {
 			t.Errorf("the repeat of the first worker: %v", got)
 		}
-		if got := c.call("fetch", "py-2", "seq", 1); fmt.Sprint(got["claims"], got["wait_ms"], got["stop"]) != "[] 1000 0" {
+		if got := c.call("fetch", "py-2", "seq", 1); fmt.Sprintf("%v %v %v", got["claims"], got["wait_ms"], got["stop"]) != "[] 1000 0" {
 			t.Errorf("a seq that was used: %v", got)
 		}
 	})
