@@ -158,11 +158,9 @@ func cancelAgentTask(c *call) (any, error) {
 	if _, f := placeOf(c.q, "task", task); f != nil {
 		return nil, f
 	}
-	name := queue.NewCall()
-	if body.Call != nil {
-		if name = *body.Call; !isCall(name) {
-			return nil, wrongCall()
-		}
+	name, err := nameOf(body.Call)
+	if err != nil {
+		return nil, err
 	}
 	c.task = task
 	all, err := c.q.Attempts().CancelAs(c, name, agent, []string{task}, body.Reason)

@@ -101,8 +101,8 @@ func (b *suspendBody) read(agent string, maxBytes int) (s queue.Suspension, f *f
 		return s, wrong("on_pending", "must be cancel or keep: what happens at the timeout to tasks that have not ended")
 	}
 	if b.Call != nil {
-		if !isCall(*b.Call) {
-			return s, wrongCall()
+		if err := queue.CheckCall(*b.Call); err != nil {
+			return s, failureOf(err)
 		}
 		s.Call = fmt.Sprintf("%s-%d", *b.Call, s.Epoch) // another attempt of the agent can use the same name
 	}

@@ -163,6 +163,14 @@ func either(name string, value json.RawMessage, inBase64 *string, most int) ([]b
 	return text, nil
 }
 
+// nameOf returns the name of a call that a body can give, or a new one.
+func nameOf(call *string) (string, error) {
+	if call == nil {
+		return queue.NewCall(), nil
+	}
+	return *call, queue.CheckCall(*call)
+}
+
 // nothing changes a *failure that is nil into an error that is nil.
 func nothing(f *failure) error {
 	if f == nil {

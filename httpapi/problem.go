@@ -67,7 +67,7 @@ var words = []struct {
 }{
 	{refusal.ErrInvalid, http.StatusBadRequest, "invalid", 0},
 	{refusal.ErrNotOwner, http.StatusForbidden, "not_owner", 0},
-	{refusal.ErrNoNamespace, http.StatusNotFound, "no_namespace", 0},
+	{refusal.ErrNoNamespace, http.StatusServiceUnavailable, "no_namespace", 10 * time.Second}, // it is served, but not in Redis
 	{refusal.ErrNotFound, http.StatusNotFound, "not_found", 0},
 	{refusal.ErrNotEnded, http.StatusConflict, "not_ended", 0},
 	{refusal.ErrNeeded, http.StatusConflict, "needed", 0},
@@ -126,10 +126,12 @@ func sentenceOf(err, known error) string {
 	case refusal.ErrUnavailable, errAway, context.Canceled:
 		return "Redis does not answer, and nothing was changed: make the request again later"
 	case refusal.ErrUnknown:
-		return "Redis did not answer in time, so it is unknown whether the request had its effect: make it again if it names an id or an idempotency key, otherwise read the state first"
+		return "Redis did not answer in time, so it is unknown whether the request had its effect: make it again if it names an id, an idempotency key, a call, a seq or an epoch, otherwise read the state first"
 	case errTooLong, context.DeadlineExceeded:
 		return "the request took too long and was given up: read less at once"
-	case refusal.ErrFull, refusal.ErrNoNamespace, refusal.ErrRemoving:
+	case refusal.ErrNoNamespace:
+		return "the namespace is not in Redis, and nothing was changed: it was lost with all its tasks, or never created. An operator must create it with `curfew namespace create`, with as many partitions as before; this server needs no restart"
+	case refusal.ErrFull, refusal.ErrRemoving:
 		return known.Error()
 	}
 	return err.Error()

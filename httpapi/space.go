@@ -15,8 +15,9 @@ type space struct {
 	server *Server
 	name   string
 	pulse  pulse
-	idle   idle // requests that wait for tasks
-	hub    hub  // requests that wait for events
+	idle   idle  // requests that wait for tasks
+	turns  turns // requests that take tasks
+	hub    hub   // requests that wait for events
 
 	mu     sync.Mutex
 	opened *queue.Queue

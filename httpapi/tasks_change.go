@@ -18,10 +18,20 @@ type (
 		Result       json.RawMessage `json:"result,omitempty"`
 		ResultBase64 *string         `json:"result_base64,omitempty"`
 	}
-	// payloadBody is a payload, as JSON or in base64.
-	payloadBody struct {
+	// signalBody is a payload, as JSON or in base64, and the name of the call.
+	signalBody struct {
 		Payload       json.RawMessage `json:"payload,omitempty"`
 		PayloadBase64 *string         `json:"payload_base64,omitempty"`
+		Call          *string         `json:"call,omitempty"`
+	}
+	// resumeBody is a payload, as JSON or in base64, and the epoch of the suspended agent.
+	resumeBody struct {
+		Payload       json.RawMessage `json:"payload,omitempty"`
+		PayloadBase64 *string         `json:"payload_base64,omitempty"`
+		Epoch         *int64          `json:"epoch,omitempty"`
+	}
+	retryBody struct {
+		Call *string `json:"call,omitempty"`
 	}
 	rejectBody struct {
 		Error string `json:"error"`
@@ -40,8 +50,8 @@ func changeRoutes() []route {
 	}
 	reject := one("rejectPromise", "tasks/{id}/reject", "Ends a promise with an error", rejectBody{}, rejectTask)
 	reject.Bare = false
-	retry := one("retryTask", "tasks/{id}/retry", "Runs an ended task again, as a new task with the same content and time limits", nil, retryTask)
-	retry.Status = []int{201}
+	retry := one("retryTask", "tasks/{id}/retry", "Runs an ended task again, as a new task with the same content and time limits. A repeat with the same call makes no other task: the status is 200", retryBody{}, retryTask)
+	retry.Status = []int{201, 200}
 	return []route{
 		one("cancelTask", "tasks/{id}/cancel", "Ends a task as CANCELLED, and its children with it. The status is 409 if it has ended otherwise", reasonBody{}, cancelTask),
 		{ID: "cancelTasks", Method: http.MethodPost, Path: "tasks/cancel", Role: Operate, Summary: "Cancels the tasks that match a filter, a page at a time. Make it again with the next of the answer as cursor until that is empty",
@@ -52,8 +62,8 @@ func changeRoutes() []route {
 			Answer: lines.Outcome{}, Status: []int{200}, Errors: []int{409}, Serve: deleteTask},
 		one("resolvePromise", "tasks/{id}/resolve", "Ends a promise with a result. The same again is no error", resultBody{}, resolveTask),
 		reject,
-		one("signalAgent", "agents/{id}/signals/{name}", "Sends a payload to an agent under a name. The first signal of a name counts", payloadBody{}, signalAgent),
-		one("resumeTask", "tasks/{id}/resume", "Resumes a suspended task: resolves a promise, or the one signal or promise that an agent waits for, with a payload", payloadBody{}, resumeTask),
+		one("signalAgent", "agents/{id}/signals/{name}", "Sends a payload to an agent under a name. The first signal of a name counts, and one more each time the agent requests the name again. A repeat with the same call counts once", signalBody{}, signalAgent),
+		one("resumeTask", "tasks/{id}/resume", "Resumes a suspended task: resolves a promise, or the one signal or promise that an agent waits for, with a payload. With epoch, an agent is resumed only if it has this epoch, so that a repeat does not end its next wait", resumeBody{}, resumeTask),
 	}
 }
 
@@ -134,14 +144,27 @@ func cancelTasks(c *call) (any, error) {
 }
 
 func retryTask(c *call) (any, error) {
-	r, err := c.q.Retry(c, c.id(), nil)
+	var body retryBody
+	if f := c.read(&body); f != nil {
+		return nil, f
+	}
+	again := func() (queue.Receipt, error) { return c.q.Retry(c, c.id(), nil) }
+	if body.Call != nil {
+		again = func() (queue.Receipt, error) { return c.q.RetryAs(c, *body.Call, c.id(), nil) }
+	}
+	r, err := again()
 	if invalid := new(refusal.InvalidError); errors.As(err, &invalid) && invalid.Field == "task" { // its state refuses it
 		return nil, fail(http.StatusConflict, "not_ended", "%v", err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return lines.Outcome{ID: r.ID, Status: queue.Pending, Changed: true, RetryOf: c.task, Deadline: r.Deadline, Text: "runs " + c.task + " again"}, nil
+	o := lines.Outcome{ID: r.ID, Status: queue.Pending, Changed: true, RetryOf: c.task, Deadline: r.Deadline, Text: "runs " + c.task + " again"}
+	if !r.New {
+		c.status = http.StatusOK
+		o.Status, o.Changed, o.Text = "", false, "this call has made it before, to run "+c.task+" again"
+	}
+	return o, nil
 }
 
 func deleteTask(c *call) (any, error) {
@@ -181,20 +204,20 @@ func rejectTask(c *call) (any, error) {
 	return settled(c.task, "rejected", r, err, r.Status == queue.Failed && r.Error == body.Error)
 }
 
-func (c *call) payload() ([]byte, *failure) {
-	var body payloadBody
+func signalAgent(c *call) (any, error) {
+	var body signalBody
 	if f := c.read(&body); f != nil {
 		return nil, f
 	}
-	return either("payload", body.Payload, body.PayloadBase64, c.q.MaxBytes())
-}
-
-func signalAgent(c *call) (any, error) {
-	payload, f := c.payload()
+	payload, f := either("payload", body.Payload, body.PayloadBase64, c.q.MaxBytes())
 	if f != nil {
 		return nil, f
 	}
-	r, err := c.q.Signal(c, c.id(), c.path("name"), payload)
+	name, err := nameOf(body.Call)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.q.SignalAs(c, name, c.id(), c.path("name"), payload)
 	return settled(c.task+".s-"+c.path("name"), "sent", r, err, r.Status == queue.Completed && bytes.Equal(r.Result, payload))
 }
 
@@ -214,18 +237,31 @@ func settled(id, verb string, r queue.Resolution, err error, same bool) (any, er
 	return o, nil
 }
 
-// resumeTask settles what a suspended task waits for, if that is one promise. Signals are promises too.
+// resumeTask settles what a suspended task waits for, if that is one promise. Signals are promises too. An agent is suspended at most once
+// in each epoch, so its epoch says which suspension is meant.
 func resumeTask(c *call) (any, error) {
-	payload, f := c.payload()
+	var body resumeBody
+	if f := c.read(&body); f != nil {
+		return nil, f
+	}
+	payload, f := either("payload", body.Payload, body.PayloadBase64, c.q.MaxBytes())
 	if f != nil {
 		return nil, f
+	}
+	if body.Epoch != nil && *body.Epoch < 1 {
+		return nil, wrong("epoch", "%d must be that of the suspended agent, as its task has it", *body.Epoch)
 	}
 	w, err := inspect.Read(c, c.q, c.id())
 	if err != nil {
 		return nil, err
 	}
 	id := c.task
-	if w.Role != queue.RolePromise {
+	switch {
+	case w.Role == queue.RolePromise && body.Epoch != nil:
+		return nil, wrong("epoch", "is for agents: leave it out for a promise, which ends once")
+	case body.Epoch != nil && w.Epoch != *body.Epoch:
+		return nil, fail(http.StatusConflict, "not_suspended", "%s is %s with the epoch %d, and was not resumed: its suspension of the epoch %d is over. Read the task before you resume it again", id, w.Status, w.Epoch, *body.Epoch)
+	case w.Role != queue.RolePromise:
 		var open []string
 		for _, member := range w.Members {
 			if member.Role == queue.RolePromise && !member.Status.Ended() {

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"cmp"
+	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/curfew-dev/curfew/internal/lasting"
@@ -23,9 +25,9 @@ func (s *space) note(f *failure) {
 		if over, lasted := s.trouble.lasting.Over(); over {
 			log.Info("Requests are answered again", "lasted_ms", lasted.Milliseconds())
 		}
-	case f.Problem.Error.Word == "unavailable" || f.Problem.Error.Word == "misconfigured":
+	case f.status == http.StatusServiceUnavailable && slices.Contains([]string{"unavailable", "misconfigured", "no_namespace"}, f.Problem.Error.Word):
 		if first, unlogged := s.trouble.lasting.Failed(); first {
-			log.Error("Requests cannot be answered: Redis is away, or refuses this server", "error", cmp.Or(f.cause, error(f)), "not_logged_before", unlogged)
+			log.Error("Requests cannot be answered: Redis is away, or refuses this server, or has lost the namespace", "error", cmp.Or(f.cause, error(f)), "not_logged_before", unlogged)
 		}
 	}
 }

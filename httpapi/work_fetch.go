@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/curfew-dev/curfew/queue"
@@ -16,6 +15,7 @@ const (
 	mostQueues  = 1000
 	usualLease  = 30 * time.Second
 	mostLease   = 24 * time.Hour
+	mostSeq     = 1 << 53
 	emptyRounds = 10 // after so many answers without tasks that promise more, the namespace counts as empty
 )
 
@@ -42,7 +42,7 @@ func (b *askBody) read() (queue.Ask, *failure) {
 	switch {
 	case b.Seq == nil:
 		return ask, wrong("seq", "is missing: give a number that grows with each fetch of this worker, so that a fetch can be repeated")
-	case *b.Seq < 1 || *b.Seq > 1<<53:
+	case *b.Seq < 1 || *b.Seq > mostSeq:
 		return ask, wrong("seq", "%d must be 1 to 2^53: count the fetches, or use the time in µs", *b.Seq)
 	case b.N != nil && (*b.N < 0 || *b.N > mostClaims):
 		return ask, wrong("n", "%d must be 0 to %d", *b.N, mostClaims)
@@ -96,8 +96,8 @@ func (b *askBody) quotas(ask *queue.Ask) *failure {
 // Redis is under way, the claims of this call stay with the worker: a repeat of the request gets them, and without one they are given
 // back by a heartbeat that knows this seq, or when the lease ends.
 func (c *call) fetch(ask queue.Ask) (*fetched, error) {
-	taken, err := c.firstRound(ask)
-	if err != nil || len(taken.Claims) > 0 || taken.Stopping() || !c.waits() || ask.N == 0 {
+	taken, err := c.round(ask, nil)
+	if err != nil || !c.waits() || ask.N == 0 || decided(taken) {
 		return c.fetched(ask, taken), err
 	}
 	ctx, over, stop := c.await()
@@ -120,106 +120,14 @@ func (c *call) fetch(ask queue.Ask) (*fetched, error) {
 			c.passOn(ask, tokens)
 			return nil, context.Cause(c.Context)
 		}
-		if taken, err = c.round(ask, tokens); err != nil || len(taken.Claims) > 0 || taken.Stopping() {
+		if taken, err = c.round(ask, tokens); err != nil || decided(taken) {
 			return c.fetched(ask, taken), err
 		}
 	}
 }
 
-// firstRound is the first round of a request, which may be a repeat. The claims of one request can be in several partitions. So each
-// partition is first asked for what it gave to this seq: otherwise a partition that had no task before could give one that the first
-// answer did not have. This also renews the lease in each partition.
-func (c *call) firstRound(ask queue.Ask) (queue.Reply, error) {
-	if c.q.Partitions() == 1 {
-		return c.q.Attempts().Fetch(c, 0, c.path("worker"), ask)
-	}
-	again := ask
-	again.N = 0
-	replies := make([]queue.Reply, c.q.Partitions())
-	err := c.everywhere(func(p int) (err error) {
-		replies[p], err = c.q.Attempts().Fetch(c, p, c.path("worker"), again)
-		return err
-	})
-	var all queue.Reply
-	for _, reply := range replies {
-		if all.Claims = append(all.Claims, reply.Claims...); reply.Stopping() {
-			all.Look = reply.Look
-		}
-	}
-	if err != nil || len(all.Claims) > 0 || all.Stopping() || ask.N == 0 {
-		return all, err
-	}
-	return c.round(ask, nil)
-}
-
-// round takes tasks from the partitions in turn, beginning with another one at each seq. A partition whose wake token was taken is
-// asked even if there are enough claims: it then wakes another worker.
-func (c *call) round(ask queue.Ask, tokens []bool) (queue.Reply, error) {
-	all := queue.Reply{Look: time.Minute}
-	partitions := c.q.Partitions()
-	for i := range partitions {
-		p := int((ask.Seq + int64(i)) % int64(partitions))
-		some := ask
-		if some.N = ask.N - len(all.Claims); some.N == 0 && (tokens == nil || !tokens[p]) {
-			all.Look = 0
-			continue
-		}
-		reply, err := c.q.Attempts().Fetch(c, p, c.path("worker"), some)
-		if err != nil && len(all.Claims) == 0 {
-			return all, err
-		}
-		if err != nil { // the next fetch gets the error
-			all.Look = 0
-			break
-		}
-		c.warn(reply.Errors)
-		all.Claims = append(all.Claims, reply.Claims...)
-		if all.Look = min(all.Look, reply.Look); reply.Stopping() {
-			break
-		}
-	}
-	return all, nil
-}
-
-// passOn lets Redis wake another worker for tokens that this request has taken and does not use.
-func (c *call) passOn(ask queue.Ask, tokens []bool) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(c.Context), c.server.config.Silence)
-	defer stop()
-	ask.N = 0
-	for p, token := range tokens {
-		if token {
-			c.q.Attempts().Fetch(ctx, p, c.path("worker"), ask)
-		}
-	}
-}
-
-// everywhere calls step for each partition, up to 8 at once, and returns the first error.
-func (c *call) everywhere(step func(p int) error) error {
-	errs := make([]error, c.q.Partitions())
-	free := make(chan struct{}, 8)
-	var group sync.WaitGroup
-	for p := range errs {
-		free <- struct{}{}
-		group.Go(func() {
-			errs[p] = step(p)
-			<-free
-		})
-	}
-	group.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// warn logs keys that a call could not read or write.
-func (c *call) warn(errs []string) {
-	for _, text := range errs {
-		c.server.log.Warn("A key cannot be read or written", "namespace", c.q.Namespace(), "error", text)
-	}
-}
+// decided reports whether no later round can add a task.
+func decided(r queue.Reply) bool { return len(r.Claims) > 0 || r.Repeat || r.Stopping() }
 
 // fetched returns the answer for claims.
 func (c *call) fetched(ask queue.Ask, taken queue.Reply) *fetched {

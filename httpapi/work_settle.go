@@ -3,11 +3,8 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
-	"io"
 	"strconv"
 
-	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -61,7 +58,7 @@ func settleTasks(c *call) (any, error) {
 		if ask != nil && c.q.Partitions() == 1 {
 			wants = *ask // in the same call of Redis
 		}
-		reply, err := c.q.Attempts().Settle(c, p, c.path("worker"), callOf(c.path("worker"), body.Call), mine, wants)
+		reply, err := c.q.Attempts().Settle(c, p, c.path("worker"), body.Call, mine, wants)
 		if err != nil {
 			return err
 		}
@@ -98,8 +95,8 @@ func (c *call) outcomes(body *settleBody) (all []queue.Outcome, places [][]int, 
 	if n := len(body.Outcomes); n < 1 || n > mostOutcomes {
 		return nil, nil, wrong("outcomes", "has %d outcomes: it must have 1 to %d", n, mostOutcomes)
 	}
-	if !isCall(body.Call) {
-		return nil, nil, wrongCall()
+	if err := queue.CheckCall(body.Call); err != nil {
+		return nil, nil, failureOf(err)
 	}
 	places = make([][]int, c.q.Partitions())
 	for i := range body.Outcomes {
@@ -119,21 +116,6 @@ func (c *call) outcomes(body *settleBody) (all []queue.Outcome, places [][]int, 
 		c.task = all[0].ID
 	}
 	return all, places, nil
-}
-
-// isCall reports whether a text can identify a call.
-// callOf returns the name under which Redis knows a call of a worker. Two workers can use the same name: a call of one is no repeat of
-// the other's.
-func callOf(worker, call string) string {
-	sum := fnv.New64a()
-	io.WriteString(sum, worker)
-	return fmt.Sprintf("%.100s-%x", call, sum.Sum64())
-}
-
-func isCall(text string) bool { return names.Word(text) && len(text) <= 100 }
-
-func wrongCall() *failure {
-	return wrong("call", "must be one word of up to 100 characters, a new one for each request that is no repeat")
 }
 
 // read checks an outcome.

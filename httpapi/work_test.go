@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -82,6 +83,76 @@ func TestARepeatOfAFetchGetsTheSameClaims(t *testing.T) {
 				t.Errorf("the next fetch is answered with %v, want three others than %v", next, first)
 			}
 		})
+	}
+}
+
+// A seq that was used gets no other tasks, even when its own have ended, and neither does an older one.
+func TestASeqThatWasUsedGetsNoOtherTasks(t *testing.T) {
+	for _, partitions := range []int{1, 4} {
+		t.Run(fmt.Sprint(partitions), func(t *testing.T) {
+			s := partitioned(t, partitions)
+			last := fmt.Sprintf("%d-", partitions-1)
+			s.want(201, "POST", "tasks", `{"kind":"k","id":"`+last+`A"}`)
+			h := &hand{s: s, name: "w", seq: 6}
+			h.settle(h.fetch("", "")[0], "COMPLETED", `"verb":"complete"`)
+			for p := range partitions {
+				s.want(201, "POST", "tasks", fmt.Sprintf(`{"kind":"k","id":"%d-B"}`, p))
+			}
+			for _, seq := range []int{7, 6, 1} {
+				for _, query := range []string{"", "?wait=30s"} {
+					if a := s.want(200, "POST", "workers/w/fetch"+query, fmt.Sprintf(`{"seq":%d,"n":9}`, seq)); len(a.claims(t)) != 0 || a.json["wait_ms"] != 1000.0 {
+						t.Errorf("seq %d%s after 7 is answered with %s", seq, query, a.body)
+					}
+				}
+			}
+			if got := h.fetch(`,"n":9`, ""); len(got) != partitions {
+				t.Errorf("the next fetch is answered with %v, want %d tasks", got, partitions)
+			}
+		})
+	}
+}
+
+// A client makes a request again while the first one is still under way, perhaps by another server. Both get the same claims.
+func TestRepeatsAtTheSameTimeGetTheSameClaims(t *testing.T) {
+	s := partitioned(t, 4)
+	for p := range 4 {
+		for i := range 16 {
+			s.want(201, "POST", "tasks", fmt.Sprintf(`{"kind":"k","id":"%d-A%d"}`, p, i))
+		}
+	}
+	for seq := range 30 {
+		const n = 8
+		answers := make([]string, n)
+		var all sync.WaitGroup
+		for i := range n {
+			all.Go(func() {
+				answers[i] = fmt.Sprint(ids(s.want(200, "POST", "workers/w/fetch", fmt.Sprintf(`{"seq":%d,"n":2}`, seq+1)).claims(t)))
+			})
+		}
+		all.Wait()
+		if answers[0] == "[]" || slices.ContainsFunc(answers, func(a string) bool { return a != answers[0] }) {
+			t.Fatalf("seq %d is answered with %q", seq+1, answers)
+		}
+	}
+}
+
+// A request that waits finds that its seq was used meanwhile, and takes no task of another partition.
+func TestARequestThatWaitsSeesItsRepeat(t *testing.T) {
+	s := partitioned(t, 4)
+	other := s.another(Config{})
+	waits := make(chan []string, 1)
+	go func() {
+		waits <- ids(s.want(200, "POST", "workers/w/fetch?wait=60s", `{"seq":1,"queues":["slow"]}`).claims(t))
+	}()
+	await.Until(t, "the request waits", func() bool { return s.idles("slow") == 1 })
+	s.want(201, "POST", "tasks", `{"kind":"k","id":"2-A","queue":"mail"}`)
+	repeat := ids(other.want(200, "POST", "workers/w/fetch", `{"seq":1,"queues":["mail"]}`).claims(t))
+	s.want(201, "POST", "tasks", `{"kind":"k","id":"3-B","queue":"slow"}`)
+	if got := <-waits; fmt.Sprint(got, repeat) != "[2-A] [2-A]" {
+		t.Errorf("the request that waits gets %v and its repeat %v, want 2-A twice", got, repeat)
+	}
+	if got := ids((&hand{s: s, name: "v"}).fetch(`,"queues":["slow"]`, "?wait=30s")); fmt.Sprint(got) != "[3-B]" {
+		t.Errorf("another worker gets %v, want 3-B", got)
 	}
 }
 

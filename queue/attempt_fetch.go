@@ -56,6 +56,9 @@ type Reply struct {
 	Claims   []Claim
 	// Look is when to fetch again, even if no wake token comes: see More and Stopping.
 	Look time.Duration
+	// Repeat is set if Ask.Seq, or a later one, was used in the partition before. Then the claims are those of this
+	// Seq that the worker still holds, and no others.
+	Repeat bool
 	// Ended is how many tasks the call ended because their time was up, instead of claiming or settling them.
 	Ended int
 	// Errors says which keys could not be read or written. Everything else was done.
@@ -121,7 +124,11 @@ func (r *Reply) readClaims(partition int, now, answer any) error {
 	if err != nil || len(words)%claimWords != 1 {
 		return engine.Unexpected("claims", answer)
 	}
-	r.Look = time.Duration(engine.Number(words[0])) * time.Millisecond
+	look := engine.Number(words[0]) // lua/queue/look_again.lua
+	if r.Repeat = look == -2; r.Repeat {
+		look = 1000
+	}
+	r.Look = time.Duration(look) * time.Millisecond
 	at := engine.Instant(now)
 	r.Claims = make([]Claim, len(words)/claimWords)
 	for i := range r.Claims {

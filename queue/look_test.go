@@ -32,3 +32,35 @@ func TestTheTimeUntilTheNextFetchGrowsWithTheWorkers(t *testing.T) {
 		}
 	})
 }
+
+// A worker with several partitions must know whether a seq was used: then no partition may give it tasks.
+func TestAFetchSaysThatItsSeqWasUsed(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		q := queuetest.Open(t, rdb, queue.Config{})
+		fetch := func(seq int64, n int) queue.Reply {
+			t.Helper()
+			r, err := q.Attempts().Fetch(t.Context(), 0, "w", queue.Ask{N: n, Seq: seq, Quotas: []queue.Quota{{Queue: "default", N: n}}, Lease: time.Minute})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		if r := fetch(5, 1); r.Repeat {
+			t.Errorf("a seq that got no task can be used again, but %+v", r)
+		}
+		queuetest.Enqueue(t, q, queue.Task{})
+		if r := fetch(5, 1); r.Repeat || len(r.Claims) != 1 {
+			t.Errorf("the first: %+v", r)
+		}
+		for seq, claims := range map[int64]int{5: 1, 4: 0} {
+			for _, n := range []int{1, 0} {
+				if r := fetch(seq, n); !r.Repeat || r.Stopping() || r.Look != time.Second || len(r.Claims) != claims {
+					t.Errorf("seq %d again, for %d tasks: %+v", seq, n, r)
+				}
+			}
+		}
+		if r := fetch(6, 0); r.Repeat {
+			t.Errorf("the next: %+v", r)
+		}
+	})
+}

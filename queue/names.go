@@ -21,6 +21,14 @@ func checkQueue(field, queue string) error {
 	return nil
 }
 
+// CheckCall returns [refusal.ErrInvalid] for a name that a call cannot have.
+func CheckCall(call string) error {
+	if !names.Word(call) || len(call) > 100 {
+		return refusal.Invalid("call", "%q must be one word of up to 100 bytes, in ASCII, that begins with a letter or digit: a new one for each change, and the same for a repeat", refusal.Clip(call))
+	}
+	return nil
+}
+
 func checkWorker(worker string) error {
 	if !names.Word(worker) {
 		return refusal.Invalid("worker", "%q must be one word of up to 640 bytes, in ASCII, that begins with a letter or digit", refusal.Clip(worker))

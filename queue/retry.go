@@ -3,6 +3,8 @@ package queue
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"time"
 
 	"github.com/curfew-dev/curfew/internal/engine"
@@ -18,7 +20,26 @@ import (
 // the old one was a child. It takes no default that its kind has got since, but for WarnAt and Retry if the old
 // task has none, and for what change sets to zero. Retry returns [refusal.ErrNotFound], and [refusal.ErrInvalid] for a task
 // that has not ended and for a timer.
+//
+// A program that repeats Retry, because it returned [refusal.ErrUnknown], can make two new tasks. [Queue.RetryAs]
+// excludes that.
 func (q *Queue) Retry(ctx context.Context, id string, change func(*Task)) (Receipt, error) {
+	return q.retry(ctx, "", id, change)
+}
+
+// RetryAs is Retry with a name for the call, one word of up to 100 bytes that no other retry of the task has. A repeat
+// with the same name makes no task: it returns the id of the first one, with New = false. RetryAs sets the
+// IdempotencyKey of the new task, so a repeat is known until a day after the end of the new task. After the record of the
+// old task was removed, a repeat returns [refusal.ErrNotFound].
+func (q *Queue) RetryAs(ctx context.Context, call, id string, change func(*Task)) (Receipt, error) {
+	if err := CheckCall(call); err != nil {
+		return Receipt{}, refusal.Failed("retry", "", err)
+	}
+	return q.retry(ctx, call, id, change)
+}
+
+// retry runs a task again. call is "" if it has no name.
+func (q *Queue) retry(ctx context.Context, call, id string, change func(*Task)) (Receipt, error) {
 	if err := q.ready(ctx); err != nil {
 		return Receipt{}, refusal.Failed("retry", "", err)
 	}
@@ -32,6 +53,9 @@ func (q *Queue) Retry(ctx context.Context, id string, change func(*Task)) (Recei
 	task, err := old.again()
 	if err != nil {
 		return Receipt{}, refusal.Failed("retry", id, err)
+	}
+	if call != "" { // ids of children can be longer than a key
+		task.IdempotencyKey = fmt.Sprintf("retry-%x", sha256.Sum256([]byte(id+" "+call)))
 	}
 	if change != nil {
 		change(&task)

@@ -20,15 +20,28 @@ import (
 // Signal returns [refusal.ErrOwnerEnded] if the agent has ended, and [refusal.ErrNotFound]. It
 // returns [refusal.ErrInvalid] if the agent already waits for JSON and the payload is not JSON;
 // agentwait.SendSignal always sends JSON.
+//
+// A program that repeats Signal, because it returned [refusal.ErrUnknown], can settle the next signal of the name.
+// [Queue.SignalAs] excludes that.
 func (q *Queue) Signal(ctx context.Context, agent, name string, payload []byte) (Resolution, error) {
+	return q.SignalAs(ctx, NewCall(), agent, name, payload)
+}
+
+// SignalAs is Signal with a name for the call, one word of up to 100 bytes that no other signal to the agent has. A repeat
+// with the same name has no second effect, also if the agent has requested the next signal meanwhile: Done is true again.
+// The calls of the last 500 signals of a name are known.
+func (q *Queue) SignalAs(ctx context.Context, call, agent, name string, payload []byte) (Resolution, error) {
 	if err := q.ready(ctx); err != nil {
 		return Resolution{}, refusal.Failed("signal", "", err)
 	}
-	r, err := q.signal(ctx, agent, name, payload)
+	r, err := q.signal(ctx, call, agent, name, payload)
 	return r, refusal.Failed("signal", agent, err)
 }
 
-func (q *Queue) signal(ctx context.Context, agent, name string, payload []byte) (Resolution, error) {
+func (q *Queue) signal(ctx context.Context, call, agent, name string, payload []byte) (Resolution, error) {
+	if err := CheckCall(call); err != nil {
+		return Resolution{}, err
+	}
 	p, err := names.PartitionIn(agent, q.Partitions())
 	if err != nil {
 		return Resolution{}, err
@@ -39,7 +52,7 @@ func (q *Queue) signal(ctx context.Context, agent, name string, payload []byte) 
 	if len(payload) > q.config.MaxBytes {
 		return Resolution{}, refusal.Invalid("payload", "has %d bytes, the limit is %d: store it elsewhere and send a reference", len(payload), q.config.MaxBytes)
 	}
-	words, err := worded(q.engine.Call(ctx, p, "signal", NewCall(), agent, name, payload))
+	words, err := worded(q.engine.Call(ctx, p, "signal", call, agent, name, payload))
 	if err != nil {
 		return Resolution{}, err
 	}

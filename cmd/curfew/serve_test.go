@@ -190,6 +190,41 @@ func TestServeCreatesNamespacesOnRequestOnly(t *testing.T) {
 	}
 }
 
+// A namespace that is lost while it is served is not created again by the server, also with --create: it would have other settings, and
+// nobody would notice the loss. When an operator has created it, the server serves it.
+func TestServeDoesNotCreateALostNamespaceAgain(t *testing.T) {
+	server := redistest.Start(t)
+	rdb, at := server.Client(t), "redis://"+server.Addr
+	url, errs, _ := startServe(t, "--redis", at, "--namespace", "shop", "--create")
+	tasks := url + "/api/v1/shop/tasks"
+	if status, text := answerTo(t, "POST", tasks, `{"kind":"k"}`, ""); status != 201 {
+		t.Fatalf("before: %d %s", status, text)
+	}
+	if err := rdb.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if status, text := answerTo(t, "POST", tasks, `{"kind":"k"}`, ""); status != 503 || !strings.Contains(text, `"no_namespace"`) || !strings.Contains(text, "curfew namespace create") {
+			t.Errorf("after the loss: %d %s", status, text)
+		}
+	}
+	if status, text := answerTo(t, "GET", url+"/healthz", "", ""); status != 503 {
+		t.Errorf("/healthz after the loss: %d %s", status, text)
+	}
+	if n, err := rdb.DBSize(t.Context()).Result(); err != nil || n != 0 {
+		t.Errorf("%d keys were made: %v", n, err)
+	}
+	if code, out, errs := curfew(t, "namespace", "create", "shop", "--redis", at); code != 0 {
+		t.Fatalf("%d %s%s", code, out, errs)
+	}
+	if status, text := answerTo(t, "POST", tasks, `{"kind":"k"}`, ""); status != 201 {
+		t.Errorf("created again: %d %s", status, text)
+	}
+	if n := strings.Count(errs.String(), "has lost the namespace"); n != 1 {
+		t.Errorf("the loss is logged %d times: %s", n, errs)
+	}
+}
+
 // After SIGTERM, whoever looks at /readyz learns that the server stops while it still listens.
 func TestServeIsNotReadyWhileItStops(t *testing.T) {
 	server := redistest.Start(t)

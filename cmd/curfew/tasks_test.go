@@ -244,6 +244,8 @@ func TestGetPrintsAnAgent(t *testing.T) {
 		{[]string{"0-NOBODY", "approved", `"no"`}, app.ExitNotFound, "no such task"},
 		{[]string{id, "approved", `{`}, app.ExitUsage, "the payload is not JSON: byte 1"},
 		{[]string{id + ".s-approved", "approved"}, app.ExitRefused, "owner has ended"},
+		{[]string{"--call", "", id, "approved"}, app.ExitUsage, "--call \"\" must be one word"},
+		{[]string{"--call", "C1", id, "approved", `"no"`}, app.ExitRefused, "already, with other content"},
 		{[]string{id, "two words"}, app.ExitUsage, "signal \"two words\" must be"},
 	} {
 		code, out, errs := command(t, url, "", append([]string{"signal"}, row.args...)...)
@@ -316,6 +318,9 @@ func TestTasksAreCancelledRetriedResolvedAndRemoved(t *testing.T) {
 		{"cancel " + a + " 0-NOBODY --reason why", app.ExitNotFound, []string{a + "  CANCELLED  cancelled\n", "0-NOBODY              -          no such", "no such task", "1 of 2 tasks were not cancelled"}},
 		{"cancel " + a + " " + b + " -o json", 0, []string{`"changed":false,"text":"was cancelled before"`, `"changed":true`}},
 		{"retry " + a + " -o jsonl", 0, []string{`"retry_of":"` + a + `"`}},
+		{"retry " + a + " --call C1 -o jsonl", 0, []string{`"status":"PENDING","changed":true,"retry_of":"` + a + `"`}},
+		{"retry " + a + " --call C1 -o jsonl", 0, []string{`"changed":false,"retry_of":"` + a + `"`, "this call has made it before"}},
+		{"retry " + a + " --call =", app.ExitUsage, []string{`--call "=" must be one word`}},
 		{"resolve " + promise + ` {"ok":true}`, 0, []string{"COMPLETED  resolved"}},
 		{"resolve " + promise + ` {"ok":true}`, 0, []string{"was resolved before, in the same way"}},
 		{"resolve " + promise + ` {"ok":false}`, app.ExitRefused, []string{"it is COMPLETED already"}},

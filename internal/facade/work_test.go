@@ -87,6 +87,33 @@ func TestAWorkerInAnotherLanguageRunsATaskOfGo(t *testing.T) {
 	})
 }
 
+// Two workers use the same name for a call. A report of one is no repeat of the other's.
+func TestTwoWorkersUseTheSameCall(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, c *client, _ *queue.Queue) {
+		id := c.enqueue("render", "max_retries", 2)
+		if got := c.claims("py-1", "seq", 1); len(got) != 1 {
+			t.Fatal(got)
+		}
+		c.call("settle", "py-1", id, 1, "error", "no", "delay", "0s", "call", "C1")
+		if got := c.claims("py-2", "seq", 1); len(got) != 1 || got[0]["epoch"] != "2" {
+			t.Fatal(got)
+		}
+		if got := c.claims("py-2", "seq", 1); len(got) != 1 { // a repeat
+			t.Error(got)
+		}
+		if got := c.call("settle", "py-2", id, 2, "result", "done", "call", "C1"); got["status"] != "COMPLETED" {
+			t.Errorf("the second worker: %v", got)
+		}
+		if got := c.call("settle", "py-1", id, 1, "error", "no", "delay", "0s", "call", "C1"); got["status"] != "PENDING" {
+			t.Errorf("the repeat of the first worker: %v", got)
+		}
+		if got := c.call("fetch", "py-2", "seq", 1); fmt.Sprintf("%v %v %v", got["claims"], got["wait_ms"], got["stop"]) != "[] 1000 0" {
+			t.Errorf("a seq that was used: %v", got)
+		}
+	})
+}
+
 // A worker in another language that dies holds its task no longer than its lease.
 func TestATaskOfAWorkerThatDiedRunsAgain(t *testing.T) {
 	t.Parallel()

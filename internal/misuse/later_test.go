@@ -36,6 +36,7 @@ func calls(q *queue.Queue, id string) (writes, reads map[string]func(context.Con
 		"DeleteAll":  func(ctx context.Context) error { return last(q.DeleteAll(ctx, []string{id})) },
 		"Resolve":    func(ctx context.Context) error { return last(q.Resolve(ctx, id, nil)) },
 		"Signal":     func(ctx context.Context) error { return last(q.Signal(ctx, id, "go", nil)) },
+		"SignalAs":   func(ctx context.Context) error { return last(q.SignalAs(ctx, "call", id, "go", nil)) },
 		"Configure":  func(ctx context.Context) error { return q.Configure(ctx, queue.Settings{Figures: "on"}) },
 		"DefineKind": func(ctx context.Context) error { return q.DefineKind(ctx, "k", queue.Defaults{}) },
 		"Pause":      func(ctx context.Context) error { return last(q.Pause(ctx, "default")) },

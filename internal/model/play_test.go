@@ -162,7 +162,13 @@ func (p *player) settle(t *rapid.T) {
 			worker = holder
 		}
 	}
+	if rapid.IntRange(0, 2).Draw(t, "a call of its own") == 0 { // several workers use the same name
+		call = "S1"
+	}
 	outcomes := []queue.Outcome{drawOutcome(t, id, epoch)}
+	if p.unusual(t) {
+		outcomes = append(outcomes, drawOutcome(t, id, epoch))
+	}
 	for _, other := range p.m.held(worker) {
 		if other.id != id && rapid.IntRange(0, 3).Draw(t, "together with "+other.id) == 3 {
 			outcomes = append(outcomes, drawOutcome(t, other.id, other.epoch))

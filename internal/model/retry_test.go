@@ -16,9 +16,9 @@ import (
 const backOff = -1
 
 type modelFailure struct {
-	class                     queue.Class
-	verdict, text, code, call string
-	since, delay              int64
+	class                           queue.Class
+	verdict, text, code, call, mark string
+	since, delay                    int64
 }
 
 // again returns when a task whose attempt failed runs again, or 0 if it does not. If only the
@@ -93,7 +93,7 @@ func (m *model) attemptFailed(t *modelTask, f modelFailure) {
 		return
 	}
 	t.retries++
-	t.requeuedBy = cmp.Or(f.call, t.requeuedBy)
+	t.requeuedBy = cmp.Or(f.mark, t.requeuedBy)
 	if timeout {
 		m.emit("attempt_timed_out", t.id)
 		m.count(t, "retried timeout", 1)

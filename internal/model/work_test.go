@@ -101,21 +101,26 @@ func (m *model) claim(t *modelTask, worker string, seq int64) {
 
 func (m *model) settle(worker, call string, outcomes []queue.Outcome) (verdicts []string) {
 	defer m.done()
+	reported := map[string]bool{}
 	for _, o := range outcomes {
-		verdicts = append(verdicts, m.settleOne(worker, call, o))
+		verdict := m.settleOne(worker, call, o, reported[o.ID])
+		reported[o.ID] = reported[o.ID] || strings.HasPrefix(verdict, "OK")
+		verdicts = append(verdicts, verdict)
 	}
 	return verdicts
 }
 
-func (m *model) settleOne(worker, call string, o queue.Outcome) string {
+// settleOne is for one outcome. reported says that the call has reported about the task before.
+func (m *model) settleOne(worker, call string, o queue.Outcome, reported bool) string {
 	t := m.touch(o.ID)
 	if t == nil {
 		return "MISSING "
 	}
-	if t.requeuedBy == call {
+	mark := fmt.Sprint(o.Epoch, " ", call)
+	if t.requeuedBy == mark && !reported {
 		return "OK PENDING"
 	}
-	if t.call == call {
+	if t.call == call && t.epoch == o.Epoch && t.worker == worker && !reported {
 		return "OK " + string(t.status)
 	}
 	if t.epoch != o.Epoch || !(t.status == queue.Running && t.worker == worker || t.status == queue.Pending && t.lostBy != "" && t.lostBy == worker) {
@@ -136,7 +141,7 @@ func (m *model) settleOne(worker, call string, o queue.Outcome) string {
 		t.call = call
 		m.end(t, modelEnding{status: queue.Completed, at: m.now, result: string(o.Result)})
 	case o.Verb == queue.Release:
-		t.requeuedBy = call
+		t.requeuedBy = mark
 		m.emit("task_released", t.id)
 		m.requeue(t, m.now+delay, true)
 		t.releaseReason = o.Error
@@ -153,7 +158,7 @@ func (m *model) settleOne(worker, call string, o queue.Outcome) string {
 			delay = backOff
 		}
 		m.attemptFailed(t, modelFailure{class: o.Class, verdict: o.Retry, text: o.Error, code: zeroless(int64(o.Code)),
-			call: call, since: m.now, delay: delay})
+			call: call, mark: mark, since: m.now, delay: delay})
 	}
 	return "OK " + string(t.status)
 }

@@ -13,9 +13,20 @@ var settleBugs = []bug{
 	{"no worker settles after a lost lease", "task/holds.lua",
 		` or task.status == "PENDING" and task.lost_by == worker`, ``, "stories/lease_lost_settles_until_taken"},
 	{"a repeated settlement is refused", "task/report.lua",
-		`elseif task.call == call then`, `elseif false then`, "stories/complete_repeated"},
-	{"a repeated retry is refused", "task/report.lua",
-		`if task.requeued_by == call then`, `if false then`, "stories/fail_retried_repeated"},
+		`local before = not task.reported and accepted_before(task, o, worker, call, mark)`, `local before = false`, "stories/complete_repeated"},
+	{"a repeated retry is refused", "task/accepted_before.lua",
+		`if task.requeued_by == mark then`, `if false then`, "stories/fail_retried_repeated"},
+	{"a report with the name of another worker's call is taken for a repeat", "task/report.lua",
+		`local mark = o.epoch .. " " .. call`, `local mark = call`, "stories/settle_same_call"},
+	{"a report of an older claim is taken for a repeat", "task/accepted_before.lua",
+		` and task.epoch == o.epoch`, ``, "stories/settle_same_call"},
+	{"a report of a worker whose claim was lost is taken for a repeat", "task/accepted_before.lua",
+		` and task.worker == worker`, ``, "stories/settle_same_call"},
+	{"a call reports twice about a task", "task/report.lua",
+		`not task.reported and`, ``, "stories/settle_twice_in_a_call"},
+	{"a repeated call reports about a task once more", "task/report.lua",
+		`    task.reported = true
+    return before`, `    return before`, "stories/settle_twice_in_a_call"},
 	{"a repeated last failure is refused", "task/fail_attempt.lua",
 		`call = failure.call, `, ``, "stories/fail_repeated"},
 	{"settle is refused on a full Redis", "call/settle.lua",
@@ -29,8 +40,8 @@ var settleBugs = []bug{
 	{"a claim keeps why the task was given back", "task/take.lua",
 		`record.set(tx, task, "release_reason", nil)`, ``, "stories/explain_workers"},
 	{"a release costs a retry", "task/report.lua",
-		`record.set(tx, task, "requeued_by", call)`,
-		`record.set(tx, task, "requeued_by", call)
+		`put_back(tx, task, tx.at + (tonumber(o.delay) or 0), true)`,
+		`put_back(tx, task, tx.at + (tonumber(o.delay) or 0), true)
   task.retries = string.format("%d", (task.retries or 0) + 1)`, "stories/release"},
 }
 

@@ -80,8 +80,9 @@ func answer(value any, err error) any {
 	}
 	if trip, ok := value.(queue.Reply); ok {
 		// The order of the claims does not matter. Look is a hint: workers wait for the token
-		// of the queue. Tasks that a lost try ended are in the events, but not in Ended again.
-		trip.Look, trip.Ended = 0, 0
+		// of the queue. Tasks that a lost try ended are in the events, but not in Ended again. Repeat says which
+		// try it was.
+		trip.Look, trip.Ended, trip.Repeat = 0, 0, false
 		slices.SortFunc(trip.Claims, func(a, b queue.Claim) int { return strings.Compare(a.ID, b.ID) })
 		return trip
 	}

@@ -70,7 +70,7 @@ local function fetch_named(given_keys, argv)
   end
   local look = given_to[1]
   return {"now", string.format("%d", told[1]), "seq", seq, "claims", claims, "wake", wake,
-    "wait_ms", string.format("%d", math.max(look, 0)), "stop", look == -1 and "1" or "0"}
+    "wait_ms", string.format("%d", look == -2 and 1000 or math.max(look, 0)), "stop", look == -1 and "1" or "0"}
 end
 
 local function curfew_fetch(given, argv)

@@ -12,6 +12,7 @@
 --   strict                refuse keys of the wrong type before anything is written  store/commit.lua
 --   asked, found_empty, more  queues of a worker's request; those that are empty; whether any has more tasks  queue/wake.lua
 --   stopping              the worker must stop                                   task/claim.lua
+--   repeated              its seq was used before                                task/claim.lua
 --   may_cancel, may_wake  how many more losers and agents this call can end, wake  wait/wake_agents.lua
 --
 -- For one unit of work, until renew (store/renew.lua):
@@ -48,7 +49,7 @@ local function begin(root)
   local at = now(root)
   return {
     at = at, now = string.format("%d", at), key = keys(root), root = false, none = none, failed = none, poison = none,
-    told = none, timed_out = 0, timers_fired = 0, strict = false, asked = false, found_empty = false, more = false, stopping = false, may_cancel = 100, may_wake = 100,
+    told = none, timed_out = 0, timers_fired = 0, strict = false, asked = false, found_empty = false, more = false, stopping = false, repeated = false, may_cancel = 100, may_wake = 100,
     tasks = {}, changed = {}, texts = {}, index = {}, sets = {}, counts = {}, recounts = none, wakes = none, events = none, stops = none, figures = none, tallies = none,
     ended = none, lists = none, drops = none, before = none, after = none, drained = none, waits = none, fired = none, noted = none, overdue = none,
     journals = none, rooms = none, keyed = none, large = none, aside = none, timeouts = none, woken = none, timers = 0, drafts = none, put_aside = none,

@@ -62,6 +62,7 @@ local function claim(tx, ask)
   index.add(tx, key.workers, string.format("%d", tx.at + ask.lease), ask.worker)
   alarm.note(tx, tx.at + ask.lease)
   if ask.seq <= newest then
+    tx.repeated = true
     repeated(tx, ask, got)
     return parcels(got)
   end

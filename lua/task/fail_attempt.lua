@@ -38,9 +38,7 @@ local function fail_attempt(tx, task, failure)
       timeout_type = timeout and "attempt" or nil, completed_at = timeout and failure.since or nil})
     return
   end
-  if failure.call then
-    record.set(tx, task, "requeued_by", failure.call)
-  elseif task.status == "RUNNING" then
+  if not failure.call and task.status == "RUNNING" then
     publish.stop(tx, task, "timeout")
   end
   if code then

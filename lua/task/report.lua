@@ -1,10 +1,12 @@
--- report applies one outcome of an attempt to its task, and returns the verdict (call/settle.lua).
+-- report applies one outcome of an attempt to its task, and returns the verdict (call/settle.lua). One call reports once
+-- about a task: task.reported tells later outcomes of the same call that they are no repeats.
 --
 --   o  task/read_outcomes.lua
 --
 -- @use store/emit
 -- @use store/index
 -- @use store/record
+-- @use task/accepted_before
 -- @use task/cancelled
 -- @use task/fail_attempt
 -- @use task/final
@@ -41,10 +43,9 @@ function apply.fail(tx, task, o, call)
     verdict = o.verdict, call = call})
 end
 
-function apply.release(tx, task, o, call)
+function apply.release(tx, task, o)
   emit(tx, "all", "task_released", task)
   put_back(tx, task, tx.at + (tonumber(o.delay) or 0), true)
-  record.set(tx, task, "requeued_by", call)
   if o.note ~= "" then
     record.set(tx, task, "release_reason", string.sub(o.note, 1, 1024))
   end
@@ -62,17 +63,17 @@ local function report(tx, o, worker, call)
     return {"MISSING"}
   end
 
-  -- A repeat of this call. If the call put the task back in line, the task may since have been claimed again, and may
-  -- even have ended. So the epoch proves nothing here. The record keeps both calls.
-  if task.requeued_by == call then
-    return "PENDING"
-  elseif task.call == call then
-    return task.status
+  local mark = o.epoch .. " " .. call -- a repeat of this report has the same
+  local before = not task.reported and accepted_before(task, o, worker, call, mark)
+  if before then
+    task.reported = true
+    return before
   elseif not holds(task, o.epoch, worker) then
     refuse(tx, task, o.verb, o.epoch, worker)
     note_late(tx, task, call)
     return {"LOST", task.status}
   end
+  task.reported = true
   task.worker = worker -- named in the event and the record of the end, even if its lease was lost
   if task.cancel_at then -- it ends as cancelled, whatever its handler reports
     local over = cancelled(task.cancel_reason, call)
@@ -80,6 +81,9 @@ local function report(tx, o, worker, call)
     finish(tx, task, over)
   else
     apply[o.verb](tx, task, o, call)
+  end
+  if task.status == "PENDING" then
+    record.set(tx, task, "requeued_by", mark)
   end
   return task.status
 end

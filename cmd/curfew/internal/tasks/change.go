@@ -58,16 +58,19 @@ func Retry() *cli.Command {
 		Description: `It prints the ids of the new tasks. A task that has not ended cannot be retried: exit code 5.
 
     curfew retry 0-1MCC5RM000000001
+    curfew retry 0-1MCC5RM000000001 --call monday
+
+With --call, the same command again makes no other task, as when it is unknown whether the first one had its effect.
 ` + matchingHelp("retry --all-matching --status FAILED --queue mail --since 1h"),
-		Flags:  append(app.NamespaceFlags(), m.flags()...),
-		Action: m.action(changed(queue.AccessProduce, "retried", retry)),
+		Flags:  append(append(app.NamespaceFlags(), callFlag()), m.flags()...),
+		Action: withCall(m.action(changed(queue.AccessProduce, "retried", retry))),
 	}
 }
 
 func retry(c *cli.Context, q *queue.Queue, ids []string) ([]outcome, error) {
 	list := make([]outcome, len(ids))
 	return together(ids, list, func(id string) (outcome, error) {
-		r, err := q.Retry(c.Context, id, nil)
+		r, err := again(c, q, id)
 		if err != nil {
 			o := refused(id, err)
 			if o.code == app.ExitFailed { // it is not about this task
@@ -75,8 +78,19 @@ func retry(c *cli.Context, q *queue.Queue, ids []string) ([]outcome, error) {
 			}
 			return o, nil
 		}
-		return outcome{Outcome: lines.Outcome{ID: r.ID, Status: queue.Pending, Changed: true, RetryOf: id, Deadline: r.Deadline, Text: "runs " + id + " again"}}, nil
+		o := lines.Outcome{ID: r.ID, Status: queue.Pending, Changed: true, RetryOf: id, Deadline: r.Deadline, Text: "runs " + id + " again"}
+		if !r.New {
+			o.Status, o.Changed, o.Text = "", false, "this call has made it before, to run "+id+" again"
+		}
+		return outcome{Outcome: o}, nil
 	})
+}
+
+func again(c *cli.Context, q *queue.Queue, id string) (queue.Receipt, error) {
+	if c.IsSet("call") {
+		return q.RetryAs(c.Context, c.String("call"), id, nil)
+	}
+	return q.Retry(c.Context, id, nil)
 }
 
 func Remove() *cli.Command {

@@ -125,3 +125,20 @@ func changed(access queue.Access, verb string, do func(c *cli.Context, q *queue.
 		return err
 	})
 }
+
+// callFlag returns the flag for the name of a change.
+func callFlag() cli.Flag {
+	return &cli.StringFlag{Name: "call", Usage: "a name of this change, one word: the command again with the same name has no second effect"}
+}
+
+// withCall returns an action that checks the flag first.
+func withCall(action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if c.IsSet("call") {
+			if err := queue.CheckCall(c.String("call")); err != nil {
+				return app.UsageOf(c, "--%v", err)
+			}
+		}
+		return action(c)
+	}
+}

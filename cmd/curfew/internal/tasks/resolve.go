@@ -90,9 +90,11 @@ func Signal() *cli.Command {
 		Description: `The first signal of a name counts, whether or not the agent waits for it yet. A second one with another payload changes nothing:
 exit code 5.
 
-    curfew signal 0-1MCC5RM000000001 approved '{"by":"ada"}'`,
-		Flags: append(app.NamespaceFlags(), app.RawFlag(), app.ListFlag()),
-		Action: func(c *cli.Context) error {
+    curfew signal 0-1MCC5RM000000001 approved '{"by":"ada"}'
+
+An agent can request the same name again. With --call, the same command again does not send that next signal.`,
+		Flags: append(app.NamespaceFlags(), callFlag(), app.RawFlag(), app.ListFlag()),
+		Action: withCall(func(c *cli.Context) error {
 			t := app.Takes(2, 3, "the id of an agent, the name of the signal, and its payload")
 			words, err := app.Arguments(c, t)
 			if err != nil {
@@ -100,6 +102,10 @@ exit code 5.
 			}
 			if err := queue.CheckSignal(words[1]); err != nil {
 				return app.UsageOf(c, "%v", err)
+			}
+			call := queue.NewCall()
+			if c.IsSet("call") {
+				call = c.String("call")
 			}
 			var payload []byte
 			if len(words) == 3 {
@@ -111,9 +117,9 @@ exit code 5.
 				if err := checkIDs(q, words[:1]); err != nil {
 					return err
 				}
-				r, err := q.Signal(c.Context, words[0], words[1], payload)
+				r, err := q.SignalAs(c.Context, call, words[0], words[1], payload)
 				return tellSettled(c, "sent", words[0], r, err, r.Status == queue.Completed && bytes.Equal(r.Result, payload))
 			})(c)
-		},
+		}),
 	}
 }
