@@ -72,11 +72,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, role Role) (Ident
 			return Identity{}, fail(http.StatusUnauthorized, "unauthorized", "the server does not know this client: send a valid token or password in the header Authorization, or come through the proxy that names clients")
 		}
 	}
-	client := "name " + who.Name
-	if s.config.Public {
-		client = "address " + addressOf(r)
-	}
-	if f := s.rates.take(client); f != nil {
+	if f := s.rates.take(s.clientOf(r, who)); f != nil {
 		return who, f
 	}
 	if err := s.origins.Check(r); err != nil {
@@ -86,6 +82,14 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, role Role) (Ident
 		return who, fail(http.StatusForbidden, "forbidden", "this request needs the role %s, which %s does not have", role, who.Name)
 	}
 	return who, nil
+}
+
+// clientOf distinguishes clients by their names, and by their addresses if everybody is let in.
+func (s *Server) clientOf(r *http.Request, who Identity) string {
+	if s.config.Public {
+		return "address " + addressOf(r)
+	}
+	return "name " + who.Name
 }
 
 // addressOf returns the address of a client without its port.

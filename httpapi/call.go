@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"io"
 	"maps"
 	"mime"
 	"net/http"
@@ -37,6 +36,9 @@ type call struct {
 	renews          bool   // the request has changed nothing that lasts, so its log line is for debugging
 	changed         atomic.Bool
 }
+
+// client distinguishes clients from each other, for what each can have a share of.
+func (c *call) client() string { return c.server.clientOf(c.request, c.who) }
 
 // path returns a part of the path, such as the id.
 func (c *call) path(name string) string { return c.request.PathValue(name) }
@@ -165,14 +167,16 @@ func (s *Server) perform(c *call) (any, error) {
 	if most := s.config.MaxWait; c.route.Poll && c.query.span("wait") > most {
 		return nil, wrong("wait", "must not be longer than %v", most)
 	}
+	f = c.readBody()
+	defer func() { s.memory.free(c.client(), c.raw) }()
+	if f != nil {
+		return nil, f
+	}
 	leave, f := s.enter(c.waits())
 	if f != nil {
 		return nil, f
 	}
 	defer leave()
-	if f = c.readBody(); f != nil {
-		return nil, f
-	}
 	patient := http.NewResponseController(c.writer)
 	patient.SetReadDeadline(time.Time{}) // the client has sent all; what it sends now is the next request
 	patient.SetWriteDeadline(time.Now().Add(c.longest() + 30*time.Second))
@@ -237,9 +241,9 @@ func (c *call) readBody() *failure {
 	if r.ContentLength == 0 && c.route.Bare {
 		return nil
 	}
-	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	kind, parameters, notMedia := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset := strings.ToLower(parameters["charset"])
-	if err != nil || kind != "application/json" || charset != "" && charset != "utf-8" || r.Header.Get("Content-Encoding") != "" {
+	if notMedia != nil || kind != "application/json" || charset != "" && charset != "utf-8" || r.Header.Get("Content-Encoding") != "" {
 		return fail(http.StatusUnsupportedMediaType, "not_json", "the body must be JSON in UTF-8, not compressed: send Content-Type: application/json")
 	}
 	most := c.server.config.MaxBody
@@ -247,19 +251,22 @@ func (c *call) readBody() *failure {
 		return tooLarge(most)
 	}
 	http.NewResponseController(c.writer).SetReadDeadline(time.Now().Add(c.server.config.BodyTime))
-	text, err := io.ReadAll(http.MaxBytesReader(c.writer, r.Body, most))
+	var err error
+	c.raw, err = c.server.memory.read(c.client(), http.MaxBytesReader(c.writer, r.Body, most))
+	var full *failure
 	switch {
+	case errors.As(err, &full):
+		return full.unread()
 	case errors.As(err, new(*http.MaxBytesError)):
 		return tooLarge(most)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fail(http.StatusRequestTimeout, "slow_body", "the body did not arrive in %v: send it faster, or send less", c.server.config.BodyTime)
+		return fail(http.StatusRequestTimeout, "slow_body", "the body did not arrive in %v: send it faster, or send less", c.server.config.BodyTime).unread()
 	case err != nil:
 		return fail(http.StatusBadRequest, "invalid", "the body is not complete: its length is not what Content-Length says").of("body")
 	}
-	c.raw = text
 	return nil
 }
 
 func tooLarge(most int64) *failure {
-	return fail(http.StatusRequestEntityTooLarge, "too_large", "the body is larger than %d bytes: send less at once", most)
+	return fail(http.StatusRequestEntityTooLarge, "too_large", "the body is larger than %d bytes: send less at once", most).unread()
 }

@@ -26,6 +26,7 @@ type failure struct {
 	Problem
 	after time.Duration // when it can succeed, 0: unknown
 	cause error         // for the log
+	ends  bool          // the connection ends, since the body was not read to its end
 }
 
 // Error returns the sentence.
@@ -44,6 +45,12 @@ func (f *failure) of(field string) *failure {
 
 func (f *failure) retry(after time.Duration) *failure {
 	f.after = after
+	return f
+}
+
+// unread says that the rest of the body was not read.
+func (f *failure) unread() *failure {
+	f.ends = true
 	return f
 }
 
