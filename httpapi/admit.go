@@ -13,6 +13,9 @@ import (
 type Identity struct {
 	Name  string
 	Roles []Role
+	// Valid, if it is not nil, is called about every second while a request of the client waits or receives a stream. The request ends
+	// when Valid returns false. It is called by several goroutines.
+	Valid func() bool
 
 	busy bool // too many passwords are checked at once, so the client is not known yet
 }
@@ -25,6 +28,11 @@ func (i Identity) may(role Role) bool {
 		}
 	}
 	return false
+}
+
+// same reports whether the line of a client has not changed.
+func (i Identity) same(other Identity) bool {
+	return i.Name == other.Name && slices.Equal(i.Roles, other.Roles)
 }
 
 // An Authenticator identifies the client that sent a request. It returns known = false if it cannot. Then the next Authenticator is

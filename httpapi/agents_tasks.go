@@ -23,6 +23,7 @@ func scheduleAgentTasks(c *call) (any, error) {
 	if n := len(body.Tasks); n < 1 || n > mostTasks {
 		return nil, wrong("tasks", "has %d tasks: it must have 1 to %d", n, mostTasks)
 	}
+	c.queue = body.Queue
 	tasks := make([]queue.Task, len(body.Tasks))
 	for i := range body.Tasks {
 		if body.Tasks[i].Queue == "" {

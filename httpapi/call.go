@@ -33,6 +33,7 @@ type call struct {
 	raw             []byte // the body
 	status          int    // of the answer; 0: the first of the route
 	task            string // the task that a change was about, for the log
+	queue, kind     string // those that the body names, for the log
 	renews          bool   // the request has changed nothing that lasts, so its log line is for debugging
 	changed         atomic.Bool
 }
@@ -95,9 +96,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route *route) (st
 	c := &call{server: s, route: route, request: r, writer: w}
 	start := time.Now()
 	status = http.StatusInternalServerError // of a panic
+	var answer any
 	defer func() {
 		if route.Method != http.MethodGet && c.who.Name != "" {
-			c.logChange(status, start)
+			c.logChange(status, answer, start)
 		}
 	}()
 	answer, err := s.perform(c)
@@ -127,23 +129,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route *route) (st
 func (c *call) noteTrouble(f *failure) {
 	if c.space != nil {
 		c.space.note(f)
-	}
-}
-
-// logChange logs a request that changes something, with the name of the client. The message says whether the change was made,
-// was refused, or is unknown.
-func (c *call) logChange(status int, start time.Time) {
-	log := c.server.log.With("who", c.who.Name, "method", c.route.Method, "route", c.route.Path, "namespace", c.request.PathValue("namespace"),
-		"task_id", c.task, "status", status, "remote", c.request.RemoteAddr, "ms", time.Since(start).Milliseconds())
-	switch {
-	case status < http.StatusBadRequest && c.renews:
-		log.Debug("HTTP request")
-	case status < http.StatusBadRequest:
-		log.Info("HTTP change")
-	case status == http.StatusInternalServerError || status == http.StatusGatewayTimeout:
-		log.Info("HTTP change unknown") // it may have had its effect
-	default:
-		log.Info("HTTP change refused")
 	}
 }
 
@@ -182,6 +167,8 @@ func (s *Server) perform(c *call) (any, error) {
 	patient.SetWriteDeadline(time.Now().Add(c.longest() + 30*time.Second))
 	ctx, done := space.watch(traced(r), c.longest(), c.route.Method != http.MethodGet, c.partition())
 	defer done()
+	ctx, forget := c.whileKnown(ctx)
+	defer forget()
 	c.space = space
 	var err error
 	if c.q, err = space.queue(ctx); err != nil {
@@ -193,8 +180,11 @@ func (s *Server) perform(c *call) (any, error) {
 		c.Context = context.WithValue(ctx, changedKey{}, &c.changed)
 	}
 	answer, err := c.route.Serve(c)
-	if err != nil && errors.Is(context.Cause(ctx), errAway) && c.route.Method == http.MethodGet {
-		err = errAway // whatever the call made of it
+	switch why := context.Cause(ctx); { // whatever the call made of it
+	case err != nil && errors.Is(why, errAway) && c.route.Method == http.MethodGet:
+		err = errAway
+	case err != nil && errors.Is(why, errNotKnown):
+		err = noLongerKnown()
 	}
 	return answer, err
 }

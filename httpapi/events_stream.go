@@ -28,8 +28,8 @@ func (c *call) streams() bool {
 	return false
 }
 
-// stream writes events until the client is gone, the server stops, Redis is silent, or the client reads too slowly. The last event
-// says why. A client that connects again with the id of the last event that it has received misses none.
+// stream writes events until the client is gone or no longer known, the server stops, Redis is silent, or the client reads too slowly.
+// The last event says why. A client that connects again with the id of the last event that it has received misses none.
 func (c *call) stream(f *follower, batch events.Batch) error {
 	c.status = http.StatusOK
 	header := c.writer.Header()
@@ -112,6 +112,8 @@ func (s *stream) end(err error, stops bool) {
 	switch {
 	case stops:
 		word, sentence = "stopping", "the server stops: connect again with Last-Event-ID"
+	case errors.Is(err, errNotKnown):
+		word, sentence = noLongerKnown().Problem.Error.Word, noLongerKnown().Error()
 	case errors.Is(err, errSlow):
 		word, sentence = "slow", "the client reads more slowly than events come: connect again with Last-Event-ID, and read faster or filter"
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -33,7 +34,7 @@ func enqueueTask(c *call) (any, error) {
 	if f != nil {
 		return nil, f
 	}
-	c.task = t.ID
+	c.task, c.queue, c.kind = t.ID, cmp.Or(t.Queue, "default"), t.Kind
 	r, err := c.q.Enqueue(c, t)
 	if r.ID != "" {
 		c.task = r.ID

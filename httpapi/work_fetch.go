@@ -25,6 +25,7 @@ func fetchTasks(c *call) (any, error) {
 		return nil, f
 	}
 	ask, f := body.read()
+	c.queue = strings.Join(body.Queues, ",")
 	if f != nil {
 		return nil, f
 	}
