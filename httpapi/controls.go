@@ -47,11 +47,7 @@ type (
 func controlRoutes() []route {
 	force := param{Name: "force", Type: flag, Doc: "do it even if the queue does not exist yet; it applies once the queue has a task"}
 	change := func(id, word, summary string, body, answer any, serve func(*call) (any, error)) route {
-		r := route{ID: id, Method: http.MethodPost, Path: "queues/{queue}/" + word, Role: Operate, Summary: summary, Query: []param{force}, Body: body, Answer: answer, Status: []int{200}, Serve: serve}
-		if body != nil {
-			r.Errors = []int{413, 415}
-		}
-		return r
+		return route{ID: id, Method: http.MethodPost, Path: "queues/{queue}/" + word, Role: Operate, Summary: summary, Query: []param{force}, Body: body, Answer: answer, Status: []int{200}, Serve: serve}
 	}
 	drain := change("drainQueue", "drain", "Cancels all tasks in the line of a queue. Tasks that run and delayed tasks stay", reasonBody{}, drained{}, drainQueue)
 	drain.Bare = true
@@ -61,7 +57,7 @@ func controlRoutes() []route {
 		change("limitQueue", "limit", "Limits how many tasks of a queue run at once (max_running), and how many start in a time (rate in per_ms, and burst at once). What is left out stays, and 0 removes a limit", limitBody{}, lines.Queue{}, limitQueue),
 		drain,
 		{ID: "setKind", Method: http.MethodPut, Path: "kinds/{kind}", Role: Operate, Summary: "Sets the defaults of a kind, for tasks that are enqueued from now on. What is left out has no default afterwards",
-			Body: kindBody{}, Answer: kindDefaults{}, Status: []int{200}, Errors: []int{413, 415}, Serve: setKind},
+			Body: kindBody{}, Answer: kindDefaults{}, Status: []int{200}, Serve: setKind},
 	}
 }
 
