@@ -153,6 +153,8 @@ func typeInWords(t reflect.Type) string {
 			return "a text in base64"
 		}
 		return "a list, and each part of it " + typeInWords(t.Elem())
+	case reflect.Map:
+		return "an object, and each value in it " + typeInWords(t.Elem())
 	}
 	return "an object"
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
 )
 
 // operationOf returns what the document says of a request.
@@ -56,6 +58,8 @@ func least(s object) any {
 		return []any{least(s["items"].(object))}
 	case slices.Contains(kinds, "integer"):
 		return 1
+	case s["contentEncoding"] != nil:
+		return "AA=="
 	case slices.Contains(kinds, "string"):
 		return "0-A"
 	}
@@ -119,6 +123,62 @@ func TestTheDocumentSaysWhatABodyNeeds(t *testing.T) {
 	}
 	if needed < 20 {
 		t.Errorf("%d needed members were tried", needed)
+	}
+}
+
+// A member of a body with another type than the document says is refused and named, in each body and in each object within it.
+func TestAMemberOfAnotherTypeIsRefused(t *testing.T) {
+	s := newStage(t, Config{})
+	values := map[string]any{"string": "x", "integer": 1, "boolean": true, "array": []any{1}, "object": object{"a": object{}}, "a broken number": 1.5}
+	tried := 0
+	for _, r := range table() {
+		schema := bodySchemaOf(r)
+		if schema == nil {
+			continue
+		}
+		path, _ := sample(r)
+		before := redistest.Digest(t, s.q.Client(), s.q.Namespace())
+		for name, member := range schema["properties"].(object) {
+			body := least(schema).(object)
+			if typesOf(resolved(member.(object))) != nil {
+				body[name] = least(member.(object))
+			}
+			eachObject(schema, body, "", func(of, value object, at string) {
+				_, isTask := of["not"] // whose texts can be given as numbers
+				for name, member := range of["properties"].(object) {
+					kinds := typesOf(resolved(member.(object)))
+					if kinds == nil { // any JSON
+						continue
+					}
+					kept, had := value[name]
+					for kind, wrong := range values {
+						_, isNumber := wrong.(float64)
+						if slices.Contains(kinds, kind) && kind != "array" && kind != "object" || isTask && (isNumber || kind == "integer") {
+							continue
+						}
+						if items, _ := resolved(member.(object))["items"].(object); kind == "array" && slices.Contains(kinds, kind) && typesOf(resolved(items)) == nil {
+							continue
+						}
+						value[name] = wrong
+						field := strings.TrimPrefix(at+"."+name, ".")
+						if a := s.do(r.Method, path, string(mustJSON(body))); a.status != 400 || !strings.HasPrefix(a.field(), field) {
+							t.Errorf("%s with %s = %v is answered with %d %s", r.ID, field, wrong, a.status, a.body)
+						}
+						tried++
+					}
+					if delete(value, name); had {
+						value[name] = kept
+					}
+				}
+			})
+		}
+		if after := redistest.Digest(t, s.q.Client(), s.q.Namespace()); after != before {
+			t.Errorf("%s: a request that was refused has changed something", r.ID)
+		}
+	}
+	t.Logf("%d members were tried", tried)
+	if tried < 500 {
+		t.Errorf("%d members were tried", tried)
 	}
 }
 
