@@ -36,6 +36,9 @@ func (c *call) afterChange(f *failure) *failure {
 	why := "Redis did not answer"
 	switch {
 	case !c.changed.Load():
+		if f.Problem.Error.Word == "unavailable" && c.route.Method != http.MethodGet {
+			f.Problem.Error.Sentence = "Redis does not answer, and nothing was changed: make the request again later"
+		}
 		return f
 	case f.status == http.StatusUnauthorized:
 		why = "its client was no longer known"

@@ -131,7 +131,7 @@ func failureOf(err error) *failure {
 func sentenceOf(err, known error) string {
 	switch known {
 	case refusal.ErrUnavailable, errAway, context.Canceled:
-		return "Redis does not answer, and nothing was changed: make the request again later"
+		return "Redis does not answer: make the request again later"
 	case refusal.ErrUnknown:
 		return "Redis did not answer in time, so it is unknown whether the request had its effect: make it again if it names an id or an idempotency key, otherwise read the state first"
 	case errTooLong, context.DeadlineExceeded:
