@@ -47,7 +47,7 @@ func (s *Server) checkAddress(r *http.Request) *failure {
 	}
 	host = strings.ToLower(strings.Trim(host, "[]"))
 	if !slices.Contains(s.config.Hosts, "*") && !slices.Contains(s.config.Hosts, host) {
-		return fail(http.StatusForbidden, "wrong_host", "this server has another name than the Host of the request: use its name, or allow this one with --allow-host").of("Host")
+		return fail(http.StatusForbidden, "wrong_host", "this server has another name than the Host of the request: use its name, or have this one allowed (--allow-host of curfew serve, Hosts of a program in Go)").of("Host")
 	}
 	p := r.URL.Path
 	encoded := strings.ToLower(r.URL.EscapedPath())

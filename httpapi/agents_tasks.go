@@ -32,6 +32,7 @@ func scheduleAgentTasks(c *call) (any, error) {
 		if tasks[i], f = body.Tasks[i].read(agent, c.q.MaxBytes()); f != nil {
 			return nil, within(f, "tasks["+strconv.Itoa(i)+"]")
 		}
+		tasks[i].Headers = c.carried(tasks[i].Headers)
 	}
 	receipts, err := c.q.EnqueueAll(c, tasks)
 	if err != nil {

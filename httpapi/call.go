@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/curfew-dev/curfew/internal/spans"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -197,6 +198,15 @@ func traced(r *http.Request) context.Context {
 		return ctx
 	}
 	return propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
+}
+
+// carried returns the headers of a task. If the namespace makes no spans, which would carry the trace of the request, the headers of the
+// task do.
+func (c *call) carried(headers map[string]string) map[string]string {
+	if c.q.Tracer() != nil {
+		return headers
+	}
+	return spans.PassOn(c, headers, c.q.MaxBytes())
 }
 
 // waits reports whether the request may wait for long.

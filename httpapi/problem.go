@@ -48,6 +48,12 @@ func (f *failure) retry(after time.Duration) *failure {
 	return f
 }
 
+// because sets the cause, for the log.
+func (f *failure) because(cause error) *failure {
+	f.cause = cause
+	return f
+}
+
 // unread says that the rest of the body was not read.
 func (f *failure) unread() *failure {
 	f.ends = true

@@ -35,6 +35,7 @@ func enqueueTask(c *call) (any, error) {
 		return nil, f
 	}
 	c.task, c.queue, c.kind = t.ID, cmp.Or(t.Queue, "default"), t.Kind
+	t.Headers = c.carried(t.Headers)
 	r, err := c.q.Enqueue(c, t)
 	if r.ID != "" {
 		c.task = r.ID
@@ -67,6 +68,7 @@ func enqueueTasks(c *call) (any, error) {
 		if all[i], f = text.read("tasks["+strconv.Itoa(i)+"]", c.q.MaxBytes()); f != nil {
 			return nil, f
 		}
+		all[i].Headers = c.carried(all[i].Headers)
 	}
 	receipts, err := c.q.EnqueueAll(c, all)
 	if err != nil {
