@@ -13,6 +13,9 @@ import (
 type Identity struct {
 	Name  string
 	Roles []Role
+	// Valid, if it is not nil, is called about every second while a request of the client waits or receives a stream. The request ends
+	// when Valid returns false. It is called by several goroutines.
+	Valid func() bool
 
 	busy bool // too many passwords are checked at once, so the client is not known yet
 }
@@ -27,6 +30,11 @@ func (i Identity) may(role Role) bool {
 	return false
 }
 
+// same reports whether the line of a client has not changed.
+func (i Identity) same(other Identity) bool {
+	return i.Name == other.Name && slices.Equal(i.Roles, other.Roles)
+}
+
 // An Authenticator identifies the client that sent a request. It returns known = false if it cannot. Then the next Authenticator is
 // called.
 type Authenticator func(r *http.Request) (who Identity, known bool)
@@ -39,7 +47,7 @@ func (s *Server) checkAddress(r *http.Request) *failure {
 	}
 	host = strings.ToLower(strings.Trim(host, "[]"))
 	if !slices.Contains(s.config.Hosts, "*") && !slices.Contains(s.config.Hosts, host) {
-		return fail(http.StatusForbidden, "wrong_host", "this server has another name than the Host of the request: use its name, or allow this one with --allow-host").of("Host")
+		return fail(http.StatusForbidden, "wrong_host", "this server has another name than the Host of the request: use its name, or have this one allowed (--allow-host of curfew serve, Hosts of a program in Go)").of("Host")
 	}
 	p := r.URL.Path
 	encoded := strings.ToLower(r.URL.EscapedPath())
@@ -72,11 +80,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, role Role) (Ident
 			return Identity{}, fail(http.StatusUnauthorized, "unauthorized", "the server does not know this client: send a valid token or password in the header Authorization, or come through the proxy that names clients")
 		}
 	}
-	client := "name " + who.Name
-	if s.config.Public {
-		client = "address " + addressOf(r)
-	}
-	if f := s.rates.take(client); f != nil {
+	if f := s.rates.take(s.clientOf(r, who)); f != nil {
 		return who, f
 	}
 	if err := s.origins.Check(r); err != nil {
@@ -86,6 +90,14 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, role Role) (Ident
 		return who, fail(http.StatusForbidden, "forbidden", "this request needs the role %s, which %s does not have", role, who.Name)
 	}
 	return who, nil
+}
+
+// clientOf distinguishes clients by their names, and by their addresses if everybody is let in.
+func (s *Server) clientOf(r *http.Request, who Identity) string {
+	if s.config.Public {
+		return "address " + addressOf(r)
+	}
+	return "name " + who.Name
 }
 
 // addressOf returns the address of a client without its port.

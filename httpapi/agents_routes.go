@@ -13,7 +13,7 @@ import (
 type (
 	suspendBody struct {
 		AgentID       *string         `json:"agent_execution_id,omitempty"` // the agent of the path once more, as clients of agents know it
-		Epoch         *int64          `json:"epoch,omitempty"`
+		Epoch         int64           `json:"epoch" missing:"give the epoch of the claim, as fetch returned it, so that an older attempt of the agent cannot suspend it"`
 		Worker        string          `json:"worker,omitempty"` // the one that holds the agent
 		Reason        string          `json:"reason,omitempty"`
 		WaitForSignal *string         `json:"wait_for_signal,omitempty"`
@@ -103,22 +103,21 @@ type (
 )
 
 func agentRoutes() []route {
-	change := []int{409, 413, 415}
 	return []route{
 		{ID: "suspendAgent", Method: http.MethodPost, Path: "agents/{id}/suspend", Role: Work,
 			Summary: "Makes an agent wait for tasks or a signal, and gives it back: the status is WAITING. If the wait is over at once, it is RUNNING, and the agent continues",
-			Body:    suspendBody{}, Answer: suspended{}, Status: []int{200}, Errors: change, Serve: suspendAgent},
+			Body:    suspendBody{}, Answer: suspended{}, Status: []int{200}, Errors: []int{409}, Serve: suspendAgent},
 		{ID: "scheduleAgentTasks", Method: http.MethodPost, Path: "agents/{id}/tasks", Role: Work,
 			Summary: "Creates children of an agent. One whose idempotency_key is known is not created again",
-			Body:    childrenBody{}, Answer: childLines{}, Status: []int{200}, Errors: change, Serve: scheduleAgentTasks},
+			Body:    childrenBody{}, Answer: childLines{}, Status: []int{200}, Errors: []int{409}, Serve: scheduleAgentTasks},
 		{ID: "getAgentTaskResults", Method: http.MethodPost, Path: "agents/{id}/tasks/results", Role: Work,
 			Summary: "Returns how children of an agent ended. If one of the tasks is not a child of the agent, the answer is 403",
-			Body:    resultsBody{}, Answer: resultLines{}, Status: []int{200}, Errors: []int{413, 415}, Serve: getAgentTaskResults},
+			Body:    resultsBody{}, Answer: resultLines{}, Status: []int{200}, Serve: getAgentTaskResults},
 		{ID: "cancelAgentTask", Method: http.MethodPost, Path: "agents/{id}/tasks/{task}/cancel", Role: Work, Bare: true,
-			Summary: "Cancels a child of an agent", Body: cancelChildBody{}, Answer: cancelledLine{}, Status: []int{200}, Errors: []int{413, 415}, Serve: cancelAgentTask},
+			Summary: "Cancels a child of an agent", Body: cancelChildBody{}, Answer: cancelledLine{}, Status: []int{200}, Serve: cancelAgentTask},
 		{ID: "checkpointAgent", Method: http.MethodPost, Path: "agents/{id}/checkpoint", Role: Work,
 			Summary: "Stores what an agent must remember when it runs again. It replaces what was stored before, and the outcome of the wait before",
-			Body:    checkpointBody{}, Answer: checkpoint{}, Status: []int{200}, Errors: change, Serve: checkpointAgent},
+			Body:    checkpointBody{}, Answer: checkpoint{}, Status: []int{200}, Errors: []int{409}, Serve: checkpointAgent},
 		{ID: "getAgentCheckpoint", Method: http.MethodGet, Path: "agents/{id}/checkpoint", Role: Work,
 			Summary: "Returns what an agent remembers, and how its newest wait ended", Answer: checkpoint{}, Status: []int{200}, Serve: getAgentCheckpoint},
 	}

@@ -23,6 +23,7 @@ func scheduleAgentTasks(c *call) (any, error) {
 	if n := len(body.Tasks); n < 1 || n > mostTasks {
 		return nil, wrong("tasks", "has %d tasks: it must have 1 to %d", n, mostTasks)
 	}
+	c.queue = body.Queue
 	tasks := make([]queue.Task, len(body.Tasks))
 	for i := range body.Tasks {
 		if body.Tasks[i].Queue == "" {
@@ -31,6 +32,7 @@ func scheduleAgentTasks(c *call) (any, error) {
 		if tasks[i], f = body.Tasks[i].read(agent, c.q.MaxBytes()); f != nil {
 			return nil, within(f, "tasks["+strconv.Itoa(i)+"]")
 		}
+		tasks[i].Headers = c.carried(tasks[i].Headers)
 	}
 	receipts, err := c.q.EnqueueAll(c, tasks)
 	if err != nil {

@@ -79,14 +79,15 @@ var modes = []queue.Mode{queue.WaitAll, queue.WaitAny, queue.WaitFailFast, queue
 func (b *suspendBody) read(agent string, maxBytes int) (s queue.Suspension, f *failure) {
 	s = queue.Suspension{Agent: agent, Worker: b.Worker, Wait: queue.Wait{Mode: queue.WaitAll, Reason: b.Reason}}
 	switch {
-	case b.Epoch == nil || *b.Epoch < 1:
-		return s, wrong("epoch", "is missing: give the epoch of the claim, as fetch returned it, so that an older attempt of the agent cannot suspend it")
+	case b.Epoch < 1:
+		return s, wrong("epoch", "%d must be the number that fetch gave", b.Epoch)
 	case len(b.Reason) > 1024 || strings.ContainsAny(b.Reason, "\n\r"):
 		return s, wrong("reason", "must be one line of up to 1024 bytes")
-	case len(b.UserState) > maxBytes:
-		return s, wrong("user_state", "has %d bytes, the limit is %d: store it elsewhere and keep a reference", len(b.UserState), maxBytes)
 	}
-	s.Epoch = *b.Epoch
+	if f = contentTooLarge("user_state", len(b.UserState), maxBytes); f != nil {
+		return s, f
+	}
+	s.Epoch = b.Epoch
 	if s.Wait.Limit, f = spanOf("timeout", b.Timeout, b.TimeoutMs, longestSpan); f != nil {
 		return s, f
 	}
@@ -216,8 +217,8 @@ func checkpointAgent(c *call) (any, error) {
 	if body.Epoch < 1 {
 		return nil, wrong("epoch", "%d must be the number that fetch gave", body.Epoch)
 	}
-	if most := c.q.MaxBytes(); len(body.UserState) > most {
-		return nil, wrong("user_state", "has %d bytes, the limit is %d: store it elsewhere and keep a reference", len(body.UserState), most)
+	if f := contentTooLarge("user_state", len(body.UserState), c.q.MaxBytes()); f != nil {
+		return nil, f
 	}
 	memory, err := c.q.Attempts().Journal(c, agent)
 	if err != nil {

@@ -25,8 +25,8 @@ func (s *Server) answerError(w http.ResponseWriter, f *failure) {
 	if f.after > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(f.after.Seconds()))))
 	}
-	if f.status == http.StatusRequestEntityTooLarge || f.status == http.StatusRequestTimeout {
-		w.Header().Set("Connection", "close") // the rest of the body is not read
+	if f.ends {
+		w.Header().Set("Connection", "close")
 	}
 	s.answer(w, f.status, f.Problem)
 }

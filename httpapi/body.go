@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"reflect"
 	"slices"
@@ -25,11 +26,17 @@ func (t *task) UnmarshalJSON(text []byte) error {
 
 // read reads a task. name is its place in the body, "" for the body itself.
 func (t task) read(name string, maxBytes int) (queue.Task, *failure) {
-	read, err := taskjson.Read(t, maxBytes)
-	if err == nil {
+	read, err := taskjson.Read(t, math.MaxInt)
+	f := contentTooLarge("payload", len(read.Payload), maxBytes)
+	if f == nil {
+		f = contentTooLarge("headers", sizeOf(read.Headers), maxBytes)
+	}
+	if err != nil {
+		f = failureOf(err)
+	}
+	if f == nil {
 		return read, nil
 	}
-	f := failureOf(err)
 	if field := f.Problem.Error.Field; name != "" {
 		f.of(strings.TrimSuffix(name+"."+field, "."))
 		f.Problem.Error.Sentence = name + ": " + f.Problem.Error.Sentence
@@ -77,9 +84,9 @@ func readObject(text []byte, into any) *failure {
 			return f
 		}
 	}
-	for name, field := range fields {
-		if field.needed && !given[name] {
-			return wrong(name, "is missing")
+	for _, name := range known {
+		if fields[name].needed && !given[name] {
+			return wrong(name, "is missing%s", fields[name].advice)
 		}
 	}
 	return nil
@@ -89,6 +96,7 @@ func readObject(text []byte, into any) *failure {
 type bodyField struct {
 	value  reflect.Value
 	needed bool
+	advice string // if it is missing: the tag missing of the field
 }
 
 func fieldsOf(v reflect.Value) (fields map[string]bodyField, known []string) {
@@ -98,7 +106,11 @@ func fieldsOf(v reflect.Value) (fields map[string]bodyField, known []string) {
 		if name == "" || name == "-" {
 			continue
 		}
-		fields[name] = bodyField{v.Field(i), !strings.HasPrefix(options, "omit")}
+		advice := v.Type().Field(i).Tag.Get("missing")
+		if advice != "" {
+			advice = ": " + advice
+		}
+		fields[name] = bodyField{v.Field(i), !strings.HasPrefix(options, "omit"), advice}
 		known = append(known, name)
 	}
 	slices.Sort(known)
@@ -141,6 +153,8 @@ func typeInWords(t reflect.Type) string {
 			return "a text in base64"
 		}
 		return "a list, and each part of it " + typeInWords(t.Elem())
+	case reflect.Map:
+		return "an object, and each value in it " + typeInWords(t.Elem())
 	}
 	return "an object"
 }
@@ -157,10 +171,22 @@ func either(name string, value json.RawMessage, inBase64 *string, most int) ([]b
 			return nil, wrong(name+"_base64", "must be base64 with + / and =")
 		}
 	}
-	if len(text) > most {
-		return nil, wrong(name, "has %d bytes, the limit is %d: store it elsewhere and send a reference", len(text), most)
+	return text, contentTooLarge(name, len(text), most)
+}
+
+// contentTooLarge returns the failure for content of a user that is larger than the namespace takes.
+func contentTooLarge(name string, bytes, most int) *failure {
+	if bytes <= most {
+		return nil
 	}
-	return text, nil
+	return fail(http.StatusRequestEntityTooLarge, "too_large", "%s has %d bytes, and the limit is %d: store it elsewhere, and send a reference", name, bytes, most).of(name)
+}
+
+func sizeOf(headers map[string]string) (size int) {
+	for name, value := range headers {
+		size += len(name) + len(value)
+	}
+	return size
 }
 
 // nameOf returns the name of a call that a body can give, or a new one.

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"io"
 	"maps"
 	"mime"
 	"net/http"
@@ -17,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/curfew-dev/curfew/internal/spans"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -34,9 +34,13 @@ type call struct {
 	raw             []byte // the body
 	status          int    // of the answer; 0: the first of the route
 	task            string // the task that a change was about, for the log
+	queue, kind     string // those that the body names, for the log
 	renews          bool   // the request has changed nothing that lasts, so its log line is for debugging
 	changed         atomic.Bool
 }
+
+// client distinguishes clients from each other, for what each can have a share of.
+func (c *call) client() string { return c.server.clientOf(c.request, c.who) }
 
 // path returns a part of the path, such as the id.
 func (c *call) path(name string) string { return c.request.PathValue(name) }
@@ -93,9 +97,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route *route) (st
 	c := &call{server: s, route: route, request: r, writer: w}
 	start := time.Now()
 	status = http.StatusInternalServerError // of a panic
+	var answer any
 	defer func() {
 		if route.Method != http.MethodGet && c.who.Name != "" {
-			c.logChange(status, start)
+			c.logChange(status, answer, start)
 		}
 	}()
 	answer, err := s.perform(c)
@@ -128,23 +133,6 @@ func (c *call) noteTrouble(f *failure) {
 	}
 }
 
-// logChange logs a request that changes something, with the name of the client. The message says whether the change was made,
-// was refused, or is unknown.
-func (c *call) logChange(status int, start time.Time) {
-	log := c.server.log.With("who", c.who.Name, "method", c.route.Method, "route", c.route.Path, "namespace", c.request.PathValue("namespace"),
-		"task_id", c.task, "status", status, "remote", c.request.RemoteAddr, "ms", time.Since(start).Milliseconds())
-	switch {
-	case status < http.StatusBadRequest && c.renews:
-		log.Debug("HTTP request")
-	case status < http.StatusBadRequest:
-		log.Info("HTTP change")
-	case status == http.StatusInternalServerError || status == http.StatusGatewayTimeout:
-		log.Info("HTTP change unknown") // it may have had its effect
-	default:
-		log.Info("HTTP change refused")
-	}
-}
-
 // perform checks a request, from what costs least on, and does what it says.
 func (s *Server) perform(c *call) (any, error) {
 	r := c.request
@@ -165,19 +153,23 @@ func (s *Server) perform(c *call) (any, error) {
 	if most := s.config.MaxWait; c.route.Poll && c.query.span("wait") > most {
 		return nil, wrong("wait", "must not be longer than %v", most)
 	}
+	f = c.readBody()
+	defer func() { s.memory.free(c.client(), c.raw) }()
+	if f != nil {
+		return nil, f
+	}
 	leave, f := s.enter(c.waits())
 	if f != nil {
 		return nil, f
 	}
 	defer leave()
-	if f = c.readBody(); f != nil {
-		return nil, f
-	}
 	patient := http.NewResponseController(c.writer)
 	patient.SetReadDeadline(time.Time{}) // the client has sent all; what it sends now is the next request
 	patient.SetWriteDeadline(time.Now().Add(c.longest() + 30*time.Second))
 	ctx, done := space.watch(traced(r), c.longest(), c.route.Method != http.MethodGet, c.partition())
 	defer done()
+	ctx, forget := c.whileKnown(ctx)
+	defer forget()
 	c.space = space
 	var err error
 	if c.q, err = space.queue(ctx); err != nil {
@@ -189,8 +181,11 @@ func (s *Server) perform(c *call) (any, error) {
 		c.Context = context.WithValue(ctx, changedKey{}, &c.changed)
 	}
 	answer, err := c.route.Serve(c)
-	if err != nil && errors.Is(context.Cause(ctx), errAway) && c.route.Method == http.MethodGet {
-		err = errAway // whatever the call made of it
+	switch why := context.Cause(ctx); { // whatever the call made of it
+	case err != nil && errors.Is(why, errAway) && c.route.Method == http.MethodGet:
+		err = errAway
+	case err != nil && errors.Is(why, errNotKnown):
+		err = noLongerKnown()
 	}
 	return answer, err
 }
@@ -203,6 +198,15 @@ func traced(r *http.Request) context.Context {
 		return ctx
 	}
 	return propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
+}
+
+// carried returns the headers of a task. If the namespace makes no spans, which would carry the trace of the request, the headers of the
+// task do.
+func (c *call) carried(headers map[string]string) map[string]string {
+	if c.q.Tracer() != nil {
+		return headers
+	}
+	return spans.PassOn(c, headers, c.q.MaxBytes())
 }
 
 // waits reports whether the request may wait for long.
@@ -237,9 +241,9 @@ func (c *call) readBody() *failure {
 	if r.ContentLength == 0 && c.route.Bare {
 		return nil
 	}
-	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	kind, parameters, notMedia := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset := strings.ToLower(parameters["charset"])
-	if err != nil || kind != "application/json" || charset != "" && charset != "utf-8" || r.Header.Get("Content-Encoding") != "" {
+	if notMedia != nil || kind != "application/json" || charset != "" && charset != "utf-8" || r.Header.Get("Content-Encoding") != "" {
 		return fail(http.StatusUnsupportedMediaType, "not_json", "the body must be JSON in UTF-8, not compressed: send Content-Type: application/json")
 	}
 	most := c.server.config.MaxBody
@@ -247,19 +251,22 @@ func (c *call) readBody() *failure {
 		return tooLarge(most)
 	}
 	http.NewResponseController(c.writer).SetReadDeadline(time.Now().Add(c.server.config.BodyTime))
-	text, err := io.ReadAll(http.MaxBytesReader(c.writer, r.Body, most))
+	var err error
+	c.raw, err = c.server.memory.read(c.client(), http.MaxBytesReader(c.writer, r.Body, most))
+	var full *failure
 	switch {
+	case errors.As(err, &full):
+		return full.unread()
 	case errors.As(err, new(*http.MaxBytesError)):
 		return tooLarge(most)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fail(http.StatusRequestTimeout, "slow_body", "the body did not arrive in %v: send it faster, or send less", c.server.config.BodyTime)
+		return fail(http.StatusRequestTimeout, "slow_body", "the body did not arrive in %v: send it faster, or send less", c.server.config.BodyTime).unread()
 	case err != nil:
 		return fail(http.StatusBadRequest, "invalid", "the body is not complete: its length is not what Content-Length says").of("body")
 	}
-	c.raw = text
 	return nil
 }
 
 func tooLarge(most int64) *failure {
-	return fail(http.StatusRequestEntityTooLarge, "too_large", "the body is larger than %d bytes: send less at once", most)
+	return fail(http.StatusRequestEntityTooLarge, "too_large", "the body is larger than %d bytes: send less at once", most).unread()
 }

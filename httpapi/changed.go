@@ -30,12 +30,22 @@ func (s *space) noteChanges(q *queue.Queue) {
 	}})
 }
 
-// afterChange returns the failure of a request that may have changed something before Redis was away: 503 would say that it has not.
+// afterChange returns the failure of a request that may have changed something before Redis was away, or before its client was removed:
+// 503 and 401 would say that it has not.
 func (c *call) afterChange(f *failure) *failure {
-	if f.status != http.StatusServiceUnavailable || !c.changed.Load() {
+	why := "Redis did not answer"
+	switch {
+	case !c.changed.Load():
+		if f.Problem.Error.Word == "unavailable" && c.route.Method != http.MethodGet {
+			f.Problem.Error.Sentence = "Redis does not answer, and nothing was changed: make the request again later"
+		}
+		return f
+	case f.status == http.StatusUnauthorized:
+		why = "its client was no longer known"
+	case f.status != http.StatusServiceUnavailable:
 		return f
 	}
-	unknown := fail(http.StatusGatewayTimeout, "unknown", "the request has changed something, and then Redis did not answer: make it again if it names an id, a key or a call, otherwise read the state first").retry(time.Second)
+	unknown := fail(http.StatusGatewayTimeout, "unknown", "the request has changed something, and then %s: make it again if it names an id, a key or a call, otherwise read the state first", why).retry(time.Second)
 	unknown.cause = f.cause
 	return unknown
 }

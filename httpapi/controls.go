@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -9,7 +10,8 @@ import (
 )
 
 type (
-	// limitBody has the limits of a queue. What is left out stays; 0 removes a limit.
+	// limitBody has the limits of a queue: how many tasks run at once, and a rate. A limit that is left out stays; 0 removes it. The
+	// members of a rate are set together, as by the command: without burst, it is as many as the rate.
 	limitBody struct {
 		MaxRunning *int   `json:"max_running,omitempty"`
 		Rate       *int   `json:"rate,omitempty"`
@@ -47,21 +49,17 @@ type (
 func controlRoutes() []route {
 	force := param{Name: "force", Type: flag, Doc: "do it even if the queue does not exist yet; it applies once the queue has a task"}
 	change := func(id, word, summary string, body, answer any, serve func(*call) (any, error)) route {
-		r := route{ID: id, Method: http.MethodPost, Path: "queues/{queue}/" + word, Role: Operate, Summary: summary, Query: []param{force}, Body: body, Answer: answer, Status: []int{200}, Serve: serve}
-		if body != nil {
-			r.Errors = []int{413, 415}
-		}
-		return r
+		return route{ID: id, Method: http.MethodPost, Path: "queues/{queue}/" + word, Role: Operate, Summary: summary, Query: []param{force}, Body: body, Answer: answer, Status: []int{200}, Serve: serve}
 	}
 	drain := change("drainQueue", "drain", "Cancels all tasks in the line of a queue. Tasks that run and delayed tasks stay", reasonBody{}, drained{}, drainQueue)
 	drain.Bare = true
 	return []route{
 		change("pauseQueue", "pause", "Lets a queue give no tasks until it is resumed", nil, lines.Queue{}, pauseQueue),
 		change("resumeQueue", "resume", "Lets a paused queue give tasks again", nil, lines.Queue{}, resumeQueue),
-		change("limitQueue", "limit", "Limits how many tasks of a queue run at once (max_running), and how many start in a time (rate in per_ms, and burst at once). What is left out stays, and 0 removes a limit", limitBody{}, lines.Queue{}, limitQueue),
+		change("limitQueue", "limit", "Limits how many tasks of a queue run at once (max_running), and how many start in a time (rate). Of the two, the one that is left out stays, and 0 removes it. A rate needs per_ms, and burst is how many start at once after a rest: as many as rate, if it is left out", limitBody{}, lines.Queue{}, limitQueue),
 		drain,
 		{ID: "setKind", Method: http.MethodPut, Path: "kinds/{kind}", Role: Operate, Summary: "Sets the defaults of a kind, for tasks that are enqueued from now on. What is left out has no default afterwards",
-			Body: kindBody{}, Answer: kindDefaults{}, Status: []int{200}, Errors: []int{413, 415}, Serve: setKind},
+			Body: kindBody{}, Answer: kindDefaults{}, Status: []int{200}, Serve: setKind},
 	}
 }
 
@@ -110,7 +108,7 @@ func limitQueue(c *call) (any, error) {
 	if f := c.read(&body); f != nil {
 		return nil, f
 	}
-	rate, f := body.check()
+	rate, f := body.check(c.q.Partitions())
 	if f != nil {
 		return nil, f
 	}
@@ -128,23 +126,31 @@ func limitQueue(c *call) (any, error) {
 	})
 }
 
+const mostPer = 365 * 24 * time.Hour
+
 // check returns the rate. It finds what is wrong before anything is changed.
-func (b limitBody) check() (rate queue.Rate, f *failure) {
+func (b limitBody) check(partitions int) (rate queue.Rate, f *failure) {
 	switch {
+	case b.Rate == nil && (b.Per != nil || b.Burst != 0):
+		return rate, wrong("rate", "is missing: per_ms and burst need it")
 	case b.MaxRunning == nil && b.Rate == nil:
 		return rate, wrong("body", "must have max_running, or rate and per_ms")
 	case b.MaxRunning != nil && *b.MaxRunning < 0:
 		return rate, wrong("max_running", "must not be negative: 0 removes the limit")
-	case b.Rate == nil && (b.Per != nil || b.Burst != 0):
-		return rate, wrong("rate", "is missing: per_ms and burst need it")
+	case b.MaxRunning != nil && *b.MaxRunning > 0 && *b.MaxRunning < partitions:
+		return rate, wrong("max_running", "%d cannot be shared by %d partitions: allow at least %d", *b.MaxRunning, partitions, partitions)
 	case b.Rate == nil || *b.Rate == 0 && b.Per == nil && b.Burst == 0:
 		return rate, nil
-	case *b.Rate < 1:
-		return rate, wrong("rate", "must be 1 or more, or 0 alone, which removes the limit")
-	case b.Per == nil || *b.Per < 1 || *b.Per > longestSpan.Milliseconds():
-		return rate, wrong("per_ms", "must be the time in which so many tasks start, in ms")
+	case *b.Rate < 1 || *b.Rate > 1<<53:
+		return rate, wrong("rate", "%d must be 1 to 2^53, or 0 alone, which removes the limit", *b.Rate)
+	case b.Per == nil:
+		return rate, wrong("per_ms", `is missing: a rate is so many tasks in so many ms, such as {"rate":10,"per_ms":1000}`)
+	case *b.Per < 1 || *b.Per > mostPer.Milliseconds():
+		return rate, wrong("per_ms", "%d must be the time in which so many tasks start, in ms", *b.Per)
 	case b.Burst < 0:
 		return rate, wrong("burst", "must not be negative")
+	case cmp.Or(b.Burst, *b.Rate) < partitions:
+		return rate, wrong("burst", "%d cannot be shared by %d partitions, since each gives its first task at once: allow at least %d", cmp.Or(b.Burst, *b.Rate), partitions, partitions)
 	}
 	return queue.Rate{N: *b.Rate, Per: ms(*b.Per), Burst: b.Burst}, nil
 }

@@ -13,6 +13,7 @@ import (
 const (
 	mostEvents  = 1000
 	usualEvents = "100"
+	lastEventID = "Last-Event-ID" // the header of a client that connects again
 )
 
 // eventList is a part of the events, and the cursor behind them.
@@ -41,7 +42,7 @@ func eventRoutes() []route {
 
 func getEvents(c *call) (any, error) {
 	from := events.Cursor(c.query.text("after"))
-	if last := c.request.Header.Get("Last-Event-ID"); last != "" && c.streams() {
+	if last := c.request.Header.Get(lastEventID); last != "" && c.streams() {
 		from = events.Cursor(last)
 	}
 	f := &follower{c: c, at: positionOf(from)}

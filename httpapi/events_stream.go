@@ -28,9 +28,12 @@ func (c *call) streams() bool {
 	return false
 }
 
-// stream writes events until the client is gone, the server stops, Redis is silent, or the client reads too slowly. The last event
-// says why. A client that connects again with the id of the last event that it has received misses none.
+// stream writes events until the client is gone or no longer known, the server stops, Redis is silent, or the client reads too slowly.
+// The last event says why. A client that connects again with the id of the last event that it has received misses none.
 func (c *call) stream(f *follower, batch events.Batch) error {
+	if !canFlush(c.writer) {
+		return fail(http.StatusInternalServerError, "internal", "a stream cannot pass a middleware of this server, whose ResponseWriter has no method Unwrap: add it, or read events without Accept: text/event-stream").because(errNoFlush)
+	}
 	c.status = http.StatusOK
 	header := c.writer.Header()
 	header.Set("Content-Type", "text/event-stream")
@@ -60,6 +63,22 @@ func (c *call) stream(f *follower, batch events.Batch) error {
 		default:
 			out.end(err, c.server.draining.Err() != nil)
 			return nil
+		}
+	}
+}
+
+var errNoFlush = errors.New("the ResponseWriter of a middleware has neither Flush nor Unwrap, so that no stream of events can pass: add Unwrap")
+
+// canFlush reports whether parts of an answer can be sent before its end: as http.ResponseController does it.
+func canFlush(w http.ResponseWriter) bool {
+	for {
+		switch t := w.(type) {
+		case interface{ FlushError() error }, http.Flusher:
+			return true
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = t.Unwrap()
+		default:
+			return false
 		}
 	}
 }
@@ -112,6 +131,8 @@ func (s *stream) end(err error, stops bool) {
 	switch {
 	case stops:
 		word, sentence = "stopping", "the server stops: connect again with Last-Event-ID"
+	case errors.Is(err, errNotKnown):
+		word, sentence = noLongerKnown().Problem.Error.Word, noLongerKnown().Error()
 	case errors.Is(err, errSlow):
 		word, sentence = "slow", "the client reads more slowly than events come: connect again with Last-Event-ID, and read faster or filter"
 	}

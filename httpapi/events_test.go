@@ -101,13 +101,16 @@ func TestACursorThatWasTrimmedIsGone(t *testing.T) {
 type told struct{ id, event, data string }
 
 // open opens a stream. next returns its next event.
-func (s *stage) open(query, last string) (next func() told, closes func()) {
+func (s *stage) open(query, last string, change ...func(*http.Request)) (next func() told, closes func()) {
 	s.t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	r, _ := http.NewRequestWithContext(ctx, "GET", s.base+"events?"+query, nil)
 	r.Header.Set("Accept", "text/event-stream")
 	if last != "" {
 		r.Header.Set("Last-Event-ID", last)
+	}
+	for _, f := range change {
+		f(r)
 	}
 	response, err := s.web.Client().Do(r)
 	if err != nil || response.StatusCode != 200 || response.Header.Get("Content-Type") != "text/event-stream" {

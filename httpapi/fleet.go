@@ -56,7 +56,7 @@ func fleetRoutes() []route {
 	return []route{
 		get("explainTask", "tasks/{id}/explain", "Says why a task is in its state, and by when it leaves that state", (*inspect.Explanation)(nil), explain, hidePayloads),
 		get("getAgent", "agents/{id}", "Says what an agent waits for, and when that ends at the latest", (*inspect.Explanation)(nil), explain, hidePayloads),
-		get("listAgents", "agents", "Lists the agents that can be found: those whose wait or whose children have a limit", agentLines{}, listAgents,
+		get("listAgents", "agents", "Lists the agents that can be found: those whose wait or whose children have a limit. children_seen are the live children among what was looked at, those with a limit or a delay", agentLines{}, listAgents,
 			param{Name: "look", Type: number, Default: "1000", Least: 1, Most: 100_000, Doc: "look at so many deadlines, limits, waits and delays of each partition"}),
 		get("listQueues", "queues", "Lists the queues, with how many tasks are where", queueLines{}, listQueues),
 		get("getQueue", "queues/{queue}", "Returns the counts and controls of a queue, and how its tasks ended", lines.WholeQueue{}, getQueue),

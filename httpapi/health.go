@@ -1,31 +1,49 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // health is the answer of /healthz and /readyz.
 type health struct {
 	Status   string    `json:"status"` // ok, or failing
 	Sentence string    `json:"sentence"`
-	ReadAt   time.Time `json:"read_at"` // when the answer was made
+	Missing  []string  `json:"missing,omitempty"` // namespaces that do not exist, or are being removed
+	ReadAt   time.Time `json:"read_at"`           // when the answer was made
 }
 
-// healthz says whether the last read of Redis was answered in time. It makes that read, for each namespace.
+// healthz says whether the last read of Redis was answered in time. It makes that read, for each namespace. That a namespace is missing
+// is no failure: a restart of the server does not bring it back.
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
-	s.tellHealth(w, r, s.check())
+	found := s.check()
+	s.tellHealth(w, r, found.bad, found.missing)
 }
 
-// readyz says whether the server can do its work, and is not about to stop.
+// readyz says whether the server can do its work, and is not about to stop. It can as long as one of its namespaces exists.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	if s.stopping.Load() {
-		s.tellHealth(w, r, "the server stops")
+		s.tellHealth(w, r, "the server stops", nil)
 		return
 	}
-	s.tellHealth(w, r, s.check())
+	found := s.check()
+	if len(found.missing) == len(s.spaces) {
+		found.bad = cmp.Or(found.bad, missingInWords(found.missing))
+	}
+	s.tellHealth(w, r, found.bad, found.missing)
+}
+
+func missingInWords(names []string) string {
+	return "these namespaces do not exist, or are being removed: " + strings.Join(names, ", ")
 }
 
 // checks is a read of all namespaces that requests share, so that they cannot keep Redis busy.
@@ -37,16 +55,22 @@ type checks struct {
 type check struct {
 	began time.Time
 	done  chan struct{}
-	bad   string
+	finding
 }
 
-// check returns what is wrong, or "". A check that is under way counts if it fails. Its success may be older than the request.
-func (s *Server) check() string {
+// finding is what a look at all namespaces has found.
+type finding struct {
+	bad     string // which namespaces cannot be read, and why; "" if all can
+	missing []string
+}
+
+// check returns what is wrong. A check that is under way counts if it fails. Its success may be older than the request.
+func (s *Server) check() finding {
 	for arrived := time.Now(); ; {
 		c := s.checks.join(s)
 		<-c.done
 		if c.bad != "" || !c.began.Before(arrived) {
-			return c.bad
+			return c.finding
 		}
 	}
 }
@@ -59,7 +83,7 @@ func (all *checks) join(s *Server) *check {
 		c := &check{began: time.Now(), done: make(chan struct{})}
 		all.last = c
 		go func() {
-			c.bad = s.look(context.Background()) // it does not depend on the first request
+			c.finding = s.look(context.Background()) // it does not depend on the first request
 			all.mu.Lock()
 			all.last = nil
 			all.mu.Unlock()
@@ -69,35 +93,49 @@ func (all *checks) join(s *Server) *check {
 	return all.last
 }
 
-// look reads each namespace, all at once. It returns what is wrong, or "".
-func (s *Server) look(ctx context.Context) string {
+// look reads each namespace, all at once.
+func (s *Server) look(ctx context.Context) finding {
 	var mu sync.Mutex
 	var looks sync.WaitGroup
-	bad := ""
-	for _, space := range s.spaces {
+	errs := map[string]error{}
+	for name, space := range s.spaces {
 		looks.Go(func() {
 			for _, state := range space.look(ctx) {
 				if state.err != nil {
 					mu.Lock()
-					bad = failureOf(state.err).Error()
+					errs[name] = state.err
 					mu.Unlock()
 				}
 			}
 		})
 	}
 	looks.Wait()
-	return bad
+	var found finding
+	var bad []string
+	for _, name := range slices.Sorted(maps.Keys(errs)) {
+		if err := errs[name]; errors.Is(err, refusal.ErrNoNamespace) || errors.Is(err, refusal.ErrRemoving) {
+			found.missing = append(found.missing, name)
+		} else {
+			bad = append(bad, "namespace "+name+": "+failureOf(err).Error())
+		}
+	}
+	found.bad = strings.Join(bad, "; ")
+	return found
 }
 
-func (s *Server) tellHealth(w http.ResponseWriter, r *http.Request, bad string) {
+func (s *Server) tellHealth(w http.ResponseWriter, r *http.Request, bad string, missing []string) {
 	if !s.onlyReads(w, r) {
 		return
 	}
-	if bad != "" {
-		s.answer(w, http.StatusServiceUnavailable, health{"failing", bad, time.Now()})
-		return
+	answer := health{Status: "ok", Sentence: "the last read of Redis was in time", Missing: missing, ReadAt: time.Now()}
+	if missing != nil {
+		answer.Sentence += "; " + missingInWords(missing)
 	}
-	s.answer(w, http.StatusOK, health{"ok", "the last read of Redis was in time", time.Now()})
+	status := http.StatusOK
+	if bad != "" {
+		answer.Status, answer.Sentence, status = "failing", bad, http.StatusServiceUnavailable
+	}
+	s.answer(w, status, answer)
 }
 
 // onlyReads reports whether a request only reads, and answers it otherwise.

@@ -29,10 +29,12 @@ func openAPI() schema {
 		}
 		paths[path].(schema)[strings.ToLower(r.Method)] = r.operation(all)
 	}
-	for _, path := range []string{"/healthz", "/readyz"} {
-		paths[path] = schema{"get": schema{"operationId": strings.Trim(path, "/"), "summary": "Says whether the last read of Redis was in time", "security": []any{},
-			"responses": schema{"200": content("it was", all.of(reflect.TypeFor[health](), false)), "503": content("it was not", all.of(reflect.TypeFor[health](), false))}}}
+	for path, summary := range map[string]string{"/healthz": "Says whether the last read of Redis was in time", "/readyz": "Says whether the server can serve requests"} {
+		paths[path] = schema{"get": schema{"operationId": strings.Trim(path, "/"), "summary": summary, "security": []any{}, "responses": withProblems(schema{
+			"200": content("yes", all.of(reflect.TypeFor[health](), false)), "503": content("no", all.of(reflect.TypeFor[health](), false))}, 403, 405, 500)}}
 	}
+	paths["/metrics"] = schema{"get": schema{"operationId": "metrics", "summary": "Returns the metrics for Prometheus", "description": "Needs the role read. docs/reference/metrics.md lists the metrics.",
+		"responses": withProblems(schema{"200": schema{"description": "OK", "content": schema{"text/plain": plainText, "application/openmetrics-text": plainText}}}, 401, 403, 405, 429, 500)}}
 	return schema{
 		"openapi": "3.1.0",
 		"info":    schema{"title": "Curfew", "version": "1", "description": "Tasks with deadlines, over HTTP. docs/how-to/http.md says how to use it."},
@@ -47,6 +49,17 @@ func openAPI() schema {
 
 func content(description string, s schema) schema {
 	return schema{"description": description, "content": schema{"application/json": schema{"schema": s}}}
+}
+
+// plainText is content that has no structure in JSON.
+var plainText = schema{"schema": schema{"type": "string"}}
+
+// withProblems adds the responses to which the server answers with an error.
+func withProblems(responses schema, statuses ...int) schema {
+	for _, status := range statuses {
+		responses[strconv.Itoa(status)] = content(http.StatusText(status), schema{"$ref": "#/components/schemas/Problem"})
+	}
+	return responses
 }
 
 // parts returns the names of the variable parts of the path.
@@ -68,12 +81,17 @@ func (r *route) operation(all schemas) schema {
 	for _, p := range r.Query {
 		parameters = append(parameters, schema{"name": p.Name, "in": "query", "description": p.Doc, "schema": p.schema()})
 	}
-	responses := schema{}
+	responses := withProblems(schema{}, r.failures()...)
 	for _, status := range r.Status {
-		responses[strconv.Itoa(status)] = content(http.StatusText(status), all.of(reflect.TypeOf(r.Answer), false))
+		response := content(http.StatusText(status), all.of(reflect.TypeOf(r.Answer), false))
+		if r.Stream {
+			response["content"].(schema)["text/event-stream"] = plainText
+		}
+		responses[strconv.Itoa(status)] = response
 	}
-	for _, status := range slices.Concat(every, r.Errors) {
-		responses[strconv.Itoa(status)] = content(http.StatusText(status), schema{"$ref": "#/components/schemas/Problem"})
+	if r.Stream {
+		parameters = append(parameters, schema{"name": lastEventID, "in": "header", "schema": schema{"type": "string"},
+			"description": "with Accept: text/event-stream: the id of the last event that was received; the stream continues behind it, and after does not count"})
 	}
 	o := schema{"operationId": r.ID, "summary": r.Summary, "description": "Needs the role " + string(r.Role) + ".", "tags": []string{r.group()}, "parameters": parameters, "responses": responses}
 	if r.Body != nil {
@@ -170,8 +188,11 @@ func (r *route) describe(b *strings.Builder) {
 	if r.Body != nil {
 		fmt.Fprintln(b, filled("- body: "+membersInWords(reflect.TypeOf(r.Body)), "  "))
 	}
+	if r.Stream {
+		fmt.Fprintln(b, filled("- header `"+lastEventID+"`, for a stream: the id of the last event that was received", "  "))
+	}
 	var statuses []string
-	for _, status := range slices.Concat(r.Status, r.Errors) {
+	for _, status := range slices.Concat(r.Status, r.failures()[len(every):]) {
 		statuses = append(statuses, strconv.Itoa(status))
 	}
 	fmt.Fprintf(b, "- status: %s\n", strings.Join(statuses, ", "))

@@ -158,7 +158,7 @@ func (d *openAPICheck) parameters(value any, inPath []string, at string) {
 		case "path":
 			declared = append(declared, name)
 			d.must(p["required"] == true, at, "is in the path and not required")
-		case "query":
+		case "query", "header":
 			d.texts(p, at, "description")
 		default:
 			d.must(false, at, "is in %s", where)
@@ -171,8 +171,8 @@ func (d *openAPICheck) parameters(value any, inPath []string, at string) {
 }
 
 func (d *openAPICheck) content(value any, at string) {
-	media := d.members(value, at+"/content", "application/json")
-	d.must(len(media) == 1, at+"/content", "has no type of media")
+	media := d.members(value, at+"/content", "application/json", "application/openmetrics-text", "text/event-stream", "text/plain")
+	d.must(len(media) > 0, at+"/content", "has no type of media")
 	for kind, of := range media {
 		at := at + "/content/" + kind
 		d.schema(d.members(of, at, "schema")["schema"], at+"/schema")
@@ -303,6 +303,8 @@ func TestFaultsOfAnOpenAPIDocumentAreFound(t *testing.T) {
 		{get + " responses ok", `{"description":"x","content":{"application/json":{"schema":{}}}}`, "is no status"},
 		{get + " responses 200 description", `" "`, "has no description"},
 		{get + " responses 200 content", `{}`, "has no type of media"},
+		{get + " responses 200 content text/html", `{"schema":{}}`, `has "text/html", which is not known here`},
+		{get + " parameters 1 in", `"cookie"`, "is in cookie"},
 		{get + " security", `[{"key":[]}]`, "is no scheme of the components"},
 		{post + " requestBody content application/json schema $ref", `"#/components/schemas/Nothing"`, "refers to #/components/schemas/Nothing, which does not exist"},
 		{"components schemas A:b", `{}`, "has a name that no component can have"},

@@ -1,12 +1,14 @@
 package httpapi
 
 import (
+	"encoding/base64"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
 )
 
 // A request has a payload in JSON, a payload in base64, or no payload. A request with both, or with invalid base64, is refused and changes
@@ -79,5 +81,44 @@ func TestTheReferenceSaysThatAPayloadIsOneOfTwo(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	if words := strings.Join(strings.Fields(section), " "); !strings.Contains(words, "`payload_base64`") || !strings.Contains(words, "one of the two, or none") {
 		t.Errorf("the section says %s", words)
+	}
+}
+
+// Content of a user that is one byte larger than the namespace takes is refused with 413 and its name, wherever it can stand. With the
+// greatest size it is not.
+func TestContentThatIsTooLargeIsRefused(t *testing.T) {
+	const most = 100
+	s := newStageOf(t, queue.Config{MaxBytes: most}, Config{})
+	for _, row := range []struct{ path, body, field string }{ // % stands for so many bytes
+		{"tasks", `{"kind":"k","payload":"%"}`, "payload"},
+		{"tasks", `{"kind":"k","payload_base64":"="}`, "payload"},
+		{"tasks", `{"kind":"k","headers":{"a":"%b"}}`, "headers"},
+		{"tasks/batch", `{"tasks":[{"kind":"k"},{"kind":"k","payload":"%"}]}`, "tasks[1].payload"},
+		{"tasks/0-A/resolve", `{"result":"%"}`, "result"},
+		{"tasks/0-A/resolve", `{"result_base64":"="}`, "result"},
+		{"tasks/0-A/reject", `{"error":"%bb"}`, "error"},
+		{"tasks/0-A/resume", `{"payload":"%"}`, "payload"},
+		{"agents/0-A/signals/go", `{"payload":"%"}`, "payload"},
+		{"agents/0-A/tasks", `{"tasks":[{"task_kind":"k","input":"%"}]}`, "tasks[0].input"},
+		{"agents/0-A/suspend", `{"epoch":1,"wait_for_signal":"go","user_state":"%"}`, "user_state"},
+		{"agents/0-A/checkpoint", `{"epoch":1,"worker":"w","user_state":"%"}`, "user_state"},
+		{"workers/w/settle", `{"call":"c1","outcomes":[{"id":"0-A","epoch":1,"verb":"complete","result":"%"}]}`, "outcomes[0].result"},
+		{"workers/w/settle", `{"call":"c2","outcomes":[{"id":"0-A","epoch":1,"verb":"fail","error":"%bb"}]}`, "outcomes[0].error"},
+	} {
+		of := func(bytes int) string {
+			inBase64 := base64.StdEncoding.EncodeToString(make([]byte, bytes))
+			return strings.NewReplacer(`"="`, `"`+inBase64+`"`, "%", strings.Repeat("x", bytes-2)).Replace(row.body) // 2 for the quotes of JSON
+		}
+		before := redistest.Digest(t, s.q.Client(), s.q.Namespace())
+		a := s.do("POST", row.path, of(most+1))
+		if a.status != 413 || a.word() != "too_large" || a.field() != row.field || !strings.Contains(a.sentence(), "has 101 bytes, and the limit is 100") {
+			t.Errorf("%s %s: %d %s, want 413 and the field %s", row.path, row.body, a.status, a.body, row.field)
+		}
+		if after := redistest.Digest(t, s.q.Client(), s.q.Namespace()); after != before {
+			t.Errorf("%s %s has changed something", row.path, row.body)
+		}
+		if a := s.do("POST", row.path, of(most)); a.status == 413 || a.status == 400 {
+			t.Errorf("%s %s with the greatest size: %d %s", row.path, row.body, a.status, a.body)
+		}
 	}
 }

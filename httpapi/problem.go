@@ -26,6 +26,7 @@ type failure struct {
 	Problem
 	after time.Duration // when it can succeed, 0: unknown
 	cause error         // for the log
+	ends  bool          // the connection ends, since the body was not read to its end
 }
 
 // Error returns the sentence.
@@ -44,6 +45,18 @@ func (f *failure) of(field string) *failure {
 
 func (f *failure) retry(after time.Duration) *failure {
 	f.after = after
+	return f
+}
+
+// because sets the cause, for the log.
+func (f *failure) because(cause error) *failure {
+	f.cause = cause
+	return f
+}
+
+// unread says that the rest of the body was not read.
+func (f *failure) unread() *failure {
+	f.ends = true
 	return f
 }
 
@@ -124,7 +137,7 @@ func failureOf(err error) *failure {
 func sentenceOf(err, known error) string {
 	switch known {
 	case refusal.ErrUnavailable, errAway, context.Canceled:
-		return "Redis does not answer, and nothing was changed: make the request again later"
+		return "Redis does not answer: make the request again later"
 	case refusal.ErrUnknown:
 		return "Redis did not answer in time, so it is unknown whether the request had its effect: make it again if it names an id, an idempotency key, a call, a seq or an epoch, otherwise read the state first"
 	case errTooLong, context.DeadlineExceeded:

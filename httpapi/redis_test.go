@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -83,4 +84,78 @@ func TestEachRouteAnswersWhateverRedisDoes(t *testing.T) {
 	}
 	redis.Restart(t)
 	await.Until(t, "all is well after the restart", well)
+}
+
+// Redis was stopped. A task that certainly did not reach it is refused with 503, which says that nothing was changed, and not with 504.
+func TestATaskThatDidNotReachRedisIsNotUnknown(t *testing.T) {
+	redis := redistest.Start(t, "--appendonly", "yes")
+	s := newStageOn(t, redis.Client(t), "shop", Config{})
+	s.want(201, "POST", "tasks", `{"kind":"k"}`)
+	redis.Kill()
+	for range 3 {
+		var all sync.WaitGroup
+		for i := range 12 {
+			path, body := "tasks", `{"kind":"k"}`
+			if i%3 == 0 {
+				path, body = "tasks/batch", `{"tasks":[{"kind":"k"}]}`
+			}
+			all.Go(func() {
+				if a := s.do("POST", path, body); a.status != 503 || a.word() != "unavailable" || !strings.Contains(a.sentence(), "nothing was changed") {
+					t.Errorf("an enqueue without Redis: %d %s", a.status, a.body)
+				}
+			})
+		}
+		all.Wait()
+	}
+	redis.Restart(t)
+	await.Until(t, "requests are answered again", func() bool { return s.do("GET", "queues", "").status == 200 })
+	s.want(201, "POST", "tasks", `{"kind":"k"}`)
+	if n := enqueued(t, s.q); n != 2 {
+		t.Errorf("%d tasks were stored, want 2", n)
+	}
+}
+
+// Redis hangs. A task that is refused with 503 is never stored, also when Redis reads what it has received. Of tasks that may be stored, the
+// answer is 504.
+func TestATaskThatMayHaveReachedRedisIsUnknown(t *testing.T) {
+	redis := redistest.Start(t)
+	s := newStageOn(t, redis.Client(t), "shop", Config{})
+	unknown, denied := 0, []string{}
+	for round := range 3 {
+		s.want(201, "POST", "tasks", `{"kind":"k"}`) // there is a connection
+		redis.Pause()
+		t.Cleanup(redis.Resume)
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		for i := range 12 {
+			id := fmt.Sprint("0-T", round, "X", i)
+			path, body := "tasks", `{"kind":"k","id":"`+id+`"}`
+			if i%4 == 0 {
+				path, body = "tasks/batch", `{"tasks":[`+body+`]}`
+			}
+			all.Go(func() {
+				a := s.do("POST", path, body)
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case a.status == 504 && a.word() == "unknown":
+					unknown++
+				case a.status == 503 && a.word() == "unavailable":
+					denied = append(denied, id)
+				default:
+					t.Errorf("POST %s while Redis hangs: %d %s", path, a.status, a.body)
+				}
+			})
+		}
+		all.Wait()
+		redis.Resume()
+		await.Until(t, "requests are answered again", func() bool { return s.do("GET", "queues", "").status == 200 })
+	}
+	t.Logf("%d tasks are unknown, and %d denied", unknown, len(denied))
+	if unknown < 3 {
+		t.Errorf("%d requests are answered with 504", unknown)
+	}
+	for _, id := range denied {
+		s.want(404, "GET", "tasks/"+id, "")
+	}
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/internal/stages"
+	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -142,6 +144,30 @@ func TestPromisesAreSettledAndTasksCancelledRetriedDeleted(t *testing.T) {
 	queuetest.Sound(t, s.q)
 }
 
+// If one of two limits is refused, the other is not set.
+func TestARefusedLimitSetsNoOther(t *testing.T) {
+	s := newStageOf(t, queue.Config{Partitions: 4}, Config{})
+	s.enqueue("k", "mail")
+	before := redistest.Digest(t, s.q.Client(), s.q.Namespace())
+	for body, field := range map[string]string{
+		`{"max_running":8,"rate":8,"per_ms":1000,"burst":3}`:   "burst",
+		`{"max_running":8,"rate":3,"per_ms":1000}`:             "burst",
+		`{"max_running":8,"rate":8,"per_ms":40000000000}`:      "per_ms",
+		`{"max_running":8,"rate":9999999999999,"per_ms":0}`:    "per_ms",
+		`{"max_running":3,"rate":8,"per_ms":1000}`:             "max_running",
+		`{"max_running":8,"rate":-1,"per_ms":1000}`:            "rate",
+		`{"max_running":8,"rate":8,"per_ms":1000,"burst":-1}`:  "burst",
+		`{"max_running":8,"rate":9007199254740993,"per_ms":1}`: "rate",
+	} {
+		if a := s.want(400, "POST", "queues/mail/limit", body); a.field() != field {
+			t.Errorf("%s: %s, want the field %s", body, a.body, field)
+		}
+	}
+	if after := redistest.Digest(t, s.q.Client(), s.q.Namespace()); after != before {
+		t.Error("a limit that was refused has changed something")
+	}
+}
+
 // An agent that waits for a signal is resumed with a payload, and its wait is over.
 func TestASuspendedAgentIsResumed(t *testing.T) {
 	s := newStage(t, Config{})
@@ -192,6 +218,17 @@ func TestQueuesKindsAndListsAreReadAndControlled(t *testing.T) {
 	s.want(200, "POST", "queues/mail/resume", "")
 	if a := s.want(200, "POST", "queues/mail/limit", `{"max_running":7,"rate":10,"per_ms":1000}`); a.json["max_running"] != 7.0 || a.json["per_ms"] != 1000.0 {
 		t.Errorf("limited: %s", a.body)
+	}
+	if a := s.want(200, "POST", "queues/mail/limit", `{"rate":10,"per_ms":1000,"burst":3}`); a.json["max_running"] != 7.0 || a.json["burst"] != 3.0 {
+		t.Errorf("a rate with a burst: %s", a.body)
+	}
+	if a := s.want(200, "POST", "queues/mail/limit", `{"rate":20,"per_ms":1000}`); a.json["burst"] != 20.0 { // as curfew queue limit --rate 20/1s
+		t.Errorf("a rate without a burst: %s", a.body)
+	}
+	for body, field := range map[string]string{`{"rate":5}`: "per_ms", `{"burst":5}`: "rate", `{"per_ms":5}`: "rate", `{}`: "body", `{"rate":5,"per_ms":0}`: "per_ms"} {
+		if a := s.want(400, "POST", "queues/mail/limit", body); a.field() != field {
+			t.Errorf("%s: %s, want the field %s", body, a.body, field)
+		}
 	}
 	if a := s.want(200, "POST", "queues/mail/limit", `{"rate":0}`); a.json["max_running"] != 7.0 || a.json["rate"] != nil {
 		t.Errorf("a limit is removed: %s", a.body)

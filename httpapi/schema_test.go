@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"mime"
 	"os"
 	"slices"
 	"strings"
@@ -107,7 +108,13 @@ func (a answered) check(t *testing.T, r *route) {
 		t.Errorf("%s %s answers with %d, which is not described: %s", r.Method, r.Path, a.status, a.body)
 		return
 	}
-	s := response["content"].(map[string]any)["application/json"].(map[string]any)["schema"].(map[string]any)
+	kind, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
+	media, known := response["content"].(map[string]any)[kind].(map[string]any)
+	if !known || a.json == nil {
+		t.Errorf("%s %s answers with %d %q, which is not described: %s", r.Method, r.Path, a.status, kind, a.body)
+		return
+	}
+	s := media["schema"].(map[string]any)
 	for _, wrong := range fits(s, any(a.json), "") {
 		t.Errorf("%s %s answers with %.300s: %s", r.Method, r.Path, a.body, wrong)
 	}

@@ -46,9 +46,11 @@ type Config struct {
 	// Metrics answers /metrics. Without it, there is no such path.
 	Metrics http.Handler
 
-	// MaxBody bounds the body of a request in bytes. Defaults to 8 MiB.
+	// MaxBody bounds the body of a request in bytes. Defaults to 8 MiB. The bodies of all requests together have up to
+	// MaxBody × MaxRequests bytes, and those of one client an eighth of it.
 	MaxBody int64
-	// MaxRequests bounds how many requests are served at once, without those that wait. Defaults to 256.
+	// MaxRequests bounds how many requests are served at once, without those that wait and those whose body has not arrived yet.
+	// Defaults to 256.
 	MaxRequests int
 	// MaxWaiting bounds how many requests wait at once. Defaults to 2,000.
 	MaxWaiting int
@@ -81,6 +83,7 @@ type Server struct {
 	origins  *http.CrossOriginProtection
 	requests chan struct{} // a place for each request
 	waiting  chan struct{} // a place for each request that waits
+	memory   *bodyMemory
 	rates    *rates
 	checks   checks
 	tracer   *spans.Tracer // nil: no tracing
@@ -101,7 +104,7 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{config: config, mux: http.NewServeMux(), spaces: map[string]*space{}, origins: http.NewCrossOriginProtection(),
 		requests: make(chan struct{}, config.MaxRequests), waiting: make(chan struct{}, config.MaxWaiting),
-		rates: newRates(config.Rate, config.Burst), tracer: spans.New(spans.Config{Provider: config.Traces}), log: config.Logger,
+		memory: newBodyMemory(config.MaxBody, config.MaxRequests), rates: newRates(config.Rate, config.Burst), tracer: spans.New(spans.Config{Provider: config.Traces}), log: config.Logger,
 		silentFor: 15 * time.Second, patientFor: 10 * time.Second}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	for _, origin := range config.Origins {

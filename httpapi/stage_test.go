@@ -148,6 +148,9 @@ func (s *stage) send(r *http.Request) (answered, error) {
 	if err := json.Unmarshal(text, &a.json); err != nil {
 		s.t.Errorf("%s %s is answered with %d %q, which is no JSON object: %v", r.Method, r.URL, a.status, text, err)
 	}
+	if strings.Contains(a.sentence(), "Config.") {
+		s.t.Errorf("%s %s is answered with advice for a program in Go: %s", r.Method, r.URL, a.sentence())
+	}
 	if route := routeOf(r.Method, r.URL.Path); route != nil {
 		a.check(s.t, route)
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"net/http"
 	"slices"
 	"time"
 
@@ -32,7 +33,7 @@ type route struct {
 	Bare    bool // the body may be left out
 	Answer  any  // a value of the type of the answer
 	Status  []int
-	Errors  []int // besides those of all routes
+	Errors  []int // besides those of all routes, and of all with a body
 	// Poll says that the request may wait, as long as the parameter wait says.
 	Poll bool
 	// Stream says that the answer is a stream of events if the client accepts one. Serve writes it.
@@ -71,6 +72,15 @@ func table() []route {
 
 // every are the statuses that each route can answer with, besides those of its own.
 var every = []int{400, 401, 403, 404, 405, 429, 500, 503, 504}
+
+// failures are the statuses of errors that a route can answer with.
+func (r *route) failures() []int {
+	all := slices.Concat(every, r.Errors)
+	if r.Body != nil {
+		all = append(all, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+	return all
+}
 
 var hidePayloads = param{Name: "hide_payloads", Type: flag, Doc: "leave out what users have put into tasks"}
 

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -17,9 +18,9 @@ const mostTasks = 1000
 func taskRoutes() []route {
 	return []route{
 		{ID: "enqueueTask", Method: http.MethodPost, Path: "tasks", Role: Produce, Summary: "Enqueues a task. If its id or idempotency key is known, nothing is created, and the answer is the first task",
-			Body: task{}, Answer: lines.Enqueued{}, Status: []int{201, 200}, Errors: []int{409, 413, 415}, Serve: enqueueTask},
+			Body: task{}, Answer: lines.Enqueued{}, Status: []int{201, 200}, Errors: []int{409}, Serve: enqueueTask},
 		{ID: "enqueueTasks", Method: http.MethodPost, Path: "tasks/batch", Role: Produce, Summary: "Enqueues up to 1,000 tasks. All are checked first: if one is not valid, none is created",
-			Body: tasksBody{}, Answer: enqueuedLines{}, Status: []int{200}, Errors: []int{413, 415}, Serve: enqueueTasks},
+			Body: tasksBody{}, Answer: enqueuedLines{}, Status: []int{200}, Serve: enqueueTasks},
 		{ID: "getTask", Method: http.MethodGet, Path: "tasks/{id}", Role: Read, Summary: "Returns a task whole: its record, why it is in its state, its children, and what an agent remembers",
 			Query: []param{hidePayloads}, Answer: (*inspect.Whole)(nil), Status: []int{200}, Serve: getTask},
 		{ID: "getResult", Method: http.MethodGet, Path: "tasks/{id}/result", Role: Read, Poll: true,
@@ -33,7 +34,8 @@ func enqueueTask(c *call) (any, error) {
 	if f != nil {
 		return nil, f
 	}
-	c.task = t.ID
+	c.task, c.queue, c.kind = t.ID, cmp.Or(t.Queue, "default"), t.Kind
+	t.Headers = c.carried(t.Headers)
 	r, err := c.q.Enqueue(c, t)
 	if r.ID != "" {
 		c.task = r.ID
@@ -66,6 +68,7 @@ func enqueueTasks(c *call) (any, error) {
 		if all[i], f = text.read("tasks["+strconv.Itoa(i)+"]", c.q.MaxBytes()); f != nil {
 			return nil, f
 		}
+		all[i].Headers = c.carried(all[i].Headers)
 	}
 	receipts, err := c.q.EnqueueAll(c, all)
 	if err != nil {

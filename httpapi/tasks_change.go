@@ -46,7 +46,7 @@ type (
 func changeRoutes() []route {
 	one := func(id, path string, summary string, body any, serve func(*call) (any, error)) route {
 		return route{ID: id, Method: http.MethodPost, Path: path, Role: Produce, Summary: summary, Body: body, Bare: body != nil, Answer: lines.Outcome{},
-			Status: []int{200}, Errors: []int{409, 413, 415}, Serve: serve}
+			Status: []int{200}, Errors: []int{409}, Serve: serve}
 	}
 	reject := one("rejectPromise", "tasks/{id}/reject", "Ends a promise with an error", rejectBody{}, rejectTask)
 	reject.Bare = false
@@ -56,7 +56,7 @@ func changeRoutes() []route {
 		one("cancelTask", "tasks/{id}/cancel", "Ends a task as CANCELLED, and its children with it. The status is 409 if it has ended otherwise", reasonBody{}, cancelTask),
 		{ID: "cancelTasks", Method: http.MethodPost, Path: "tasks/cancel", Role: Operate, Summary: "Cancels the tasks that match a filter, a page at a time. Make it again with the next of the answer as cursor until that is empty",
 			Query: append(filters(), param{Name: "limit", Type: number, Default: "100", Least: 1, Most: 500, Doc: "cancel so many tasks at most"}, param{Name: "cursor", Type: text, Doc: "continue: the next of the answer before, with the same filters"}),
-			Body:  reasonBody{}, Bare: true, Answer: outcomes{}, Status: []int{200}, Errors: []int{413, 415}, Serve: cancelTasks},
+			Body:  reasonBody{}, Bare: true, Answer: outcomes{}, Status: []int{200}, Serve: cancelTasks},
 		retry,
 		{ID: "deleteTask", Method: http.MethodDelete, Path: "tasks/{id}", Role: Operate, Summary: "Removes the record of an ended task before its retention is over. A record stays for a minute after the end of its task",
 			Answer: lines.Outcome{}, Status: []int{200}, Errors: []int{409}, Serve: deleteTask},
@@ -199,6 +199,9 @@ func rejectTask(c *call) (any, error) {
 	}
 	if body.Error == "" {
 		return nil, wrong("error", "must not be empty: it says why")
+	}
+	if f := contentTooLarge("error", len(body.Error), c.q.MaxBytes()); f != nil {
+		return nil, f
 	}
 	r, err := c.q.Reject(c, c.id(), body.Error)
 	return settled(c.task, "rejected", r, err, r.Status == queue.Failed && r.Error == body.Error)

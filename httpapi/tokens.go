@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -22,24 +23,28 @@ import (
 
 // Tokens returns an Authenticator for the header "Authorization: Bearer TOKEN". Each line of the file has a token of at least 16
 // characters, the roles of the client with commas between them, and its name: 8f0c… produce,work billing. Empty lines and those that begin with # are
-// skipped. The file is read again when it has changed; a file that is not valid then changes nothing, and is logged.
+// skipped. The file is read again when it has changed; a file that is not valid then changes nothing, and is logged. When the line of a
+// client is removed or has other roles, its streams and its requests that wait end.
 func Tokens(path string, logger *slog.Logger) (Authenticator, error) {
 	f, err := watchFile(path, logger, readTokens)
 	if err != nil {
 		return nil, err
 	}
 	return func(r *http.Request) (Identity, bool) {
-		token, is := bearer(r)
+		given, is := bearer(r)
 		if !is {
 			return Identity{}, false
 		}
-		hash := sha256.Sum256([]byte(token))
+		hash := sha256.Sum256([]byte(given))
 		var who Identity
 		known := false
 		for _, t := range f.get() { // all, so that the time says nothing about the place
 			if subtle.ConstantTimeCompare(t.hash[:], hash[:]) == 1 {
 				who, known = t.who, true
 			}
+		}
+		who.Valid = func() bool {
+			return slices.ContainsFunc(f.get(), func(t token) bool { return t.hash == hash && t.who.same(who) })
 		}
 		return who, known
 	}, nil
@@ -182,6 +187,10 @@ func (b *basic) identify(r *http.Request) (Identity, bool) {
 		hash = nobody()
 	}
 	key := sha256.Sum256([]byte(name + "\x00" + secret + "\x00" + string(hash)))
+	known.who.Valid = func() bool {
+		now, exists := b.file.get()[name]
+		return exists && bytes.Equal(now.hash, hash) && now.who.same(known.who)
+	}
 	if exists && b.remembers(key) {
 		return known.who, true
 	}

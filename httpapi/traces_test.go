@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -159,4 +160,60 @@ func TestARequestWithASpanGetsNoOther(t *testing.T) {
 	if answer.Code != http.StatusCreated || len(sends) != 1 || sends[0].Parent.SpanID() != own.SpanContext().SpanID() || len(named("")) != 2 {
 		t.Errorf("the answer is %d, and the sends are %v of %d spans, want one below the program's own, and no third", answer.Code, sends, len(named("")))
 	}
+}
+
+// Neither the server nor its queue makes spans. The tasks of a request carry its traceparent all the same, so that a worker with tracing
+// continues the trace. A task with a traceparent of its own keeps it, and a request without one adds none.
+func TestATraceparentReachesAWorkerThroughAServerWithoutTracing(t *testing.T) {
+	s := newStage(t, Config{})
+	const traceparent, own = "00-" + callerTrace + "-" + callerSpan + "-01", "00-11111111111111111111111111111111-2222222222222222-01"
+	traced := func(r *http.Request) {
+		r.Header.Set("traceparent", traceparent)
+		r.Header.Set("tracestate", "vendor=x")
+	}
+	headersOf := func(id string) map[string]string {
+		t.Helper()
+		record, err := s.q.Get(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return record.Headers
+	}
+	expect := func(what, id string, want map[string]string) {
+		t.Helper()
+		if got := headersOf(id); !maps.Equal(got, want) {
+			t.Errorf("%s has the headers %v, want %v", what, got, want)
+		}
+	}
+	both := map[string]string{"traceparent": traceparent, "tracestate": "vendor=x"}
+	agent := s.do("POST", "tasks", `{"kind":"k","timeout":"1h"}`, traced).text("id")
+	expect("a task", agent, both)
+	expect("a task without a trace", s.do("POST", "tasks", `{"kind":"k"}`).text("id"), nil)
+	expect("a wrong traceparent", s.do("POST", "tasks", `{"kind":"k"}`, header("traceparent", "00-zz")).text("id"), nil)
+	expect("a task with its own", s.do("POST", "tasks", `{"kind":"k","headers":{"traceparent":"`+own+`"}}`, traced).text("id"), map[string]string{"traceparent": own})
+	s.want(200, "POST", "tasks/batch", `{"tasks":[{"kind":"k","id":"0-B1"},{"kind":"k","id":"0-B2","headers":{"a":"b"}}]}`, traced)
+	expect("a task of a batch", "0-B1", both)
+	expect("a task with headers", "0-B2", map[string]string{"traceparent": traceparent, "tracestate": "vendor=x", "a": "b"})
+	s.want(200, "POST", "agents/"+agent+"/tasks", `{"tasks":[{"task_kind":"k","idempotency_key":"c"}]}`, traced)
+	expect("a child", agent+".n-c", both)
+
+	exported := tracetest.NewInMemoryExporter()
+	q, err := queue.Open(t.Context(), redistest.Shared(t).Client(t), queue.Config{Namespace: s.q.Namespace(), Logger: slog.New(slog.DiscardHandler),
+		Tracing: queue.Tracing{Provider: sdk.NewTracerProvider(sdk.WithSyncer(exported))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := worker.New(q, worker.Config{Logger: slog.New(slog.DiscardHandler)})
+	w.HandleRaw("k", func(context.Context, []byte) ([]byte, error) { return nil, nil })
+	if ran, err := w.RunOne(t.Context()); ran == nil || err != nil {
+		t.Fatal(ran, err)
+	}
+	for _, span := range exported.GetSpans() {
+		if span.Name == "process default" && (len(span.Links) != 1 || span.Links[0].SpanContext.TraceID().String() != callerTrace) {
+			t.Errorf("the attempt has the links %v, want the trace of the request", span.Links)
+		} else if span.Name == "process default" {
+			return
+		}
+	}
+	t.Error("the attempt has no span")
 }

@@ -25,6 +25,7 @@ func fetchTasks(c *call) (any, error) {
 		return nil, f
 	}
 	ask, f := body.read()
+	c.queue = strings.Join(body.Queues, ",")
 	if f != nil {
 		return nil, f
 	}
@@ -40,8 +41,6 @@ func fetchTasks(c *call) (any, error) {
 func (b *askBody) read() (queue.Ask, *failure) {
 	ask := queue.Ask{N: 1, Lease: usualLease}
 	switch {
-	case b.Seq == nil:
-		return ask, wrong("seq", "is missing: give a number that grows with each fetch of this worker, so that a fetch can be repeated")
 	case *b.Seq < 1 || *b.Seq > mostSeq:
 		return ask, wrong("seq", "%d must be 1 to 2^53: count the fetches, or use the time in µs", *b.Seq)
 	case b.N != nil && (*b.N < 0 || *b.N > mostClaims):

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -68,8 +67,20 @@ func heartbeat(c *call) (any, error) {
 
 // describeBody is what people see of a worker.
 type describeBody struct {
-	State string          `json:"state"`
-	About json.RawMessage `json:"about,omitempty"`
+	State string     `json:"state"`
+	About *aboutBody `json:"about,omitempty"`
+}
+
+// aboutBody is what a worker says of itself. A worker in Go says the same.
+type aboutBody struct {
+	Name        string         `json:"name,omitempty"`
+	Host        string         `json:"host,omitempty"`
+	PID         int            `json:"pid,omitempty"`
+	Concurrency int            `json:"concurrency,omitempty"`
+	Queues      map[string]int `json:"queues,omitempty"` // weights by queue
+	Strict      []string       `json:"strict,omitempty"` // queues in strict order, instead of Queues
+	Kinds       []string       `json:"kinds,omitempty"`
+	StartedAt   int64          `json:"started_at,omitempty"`
 }
 
 // describedWorker is the answer to describeWorker.
@@ -90,11 +101,11 @@ func describeWorker(c *call) (any, error) {
 	}
 	about := ""
 	if body.About != nil {
-		var line bytes.Buffer
-		if json.Compact(&line, body.About) != nil || line.Len() == 0 || line.Bytes()[0] != '{' {
-			return nil, wrong("about", `must be an object, such as {"name":"resizer","concurrency":4,"queues":{"mail":1},"kinds":["resize"]}`)
+		text, err := json.Marshal(body.About)
+		if err != nil {
+			return nil, err
 		}
-		if about = line.String(); len(about) > mostAbout {
+		if about = string(text); len(about) > mostAbout {
 			return nil, wrong("about", "has %d bytes, the limit is %d", len(about), mostAbout)
 		}
 	}

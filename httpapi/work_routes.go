@@ -10,7 +10,7 @@ import (
 type (
 	// askBody is a request for tasks.
 	askBody struct {
-		Seq     *int64   `json:"seq,omitempty"`
+		Seq     *int64   `json:"seq" missing:"give a number that grows with each fetch of this worker, so that a fetch can be repeated"`
 		N       *int     `json:"n,omitempty"`
 		Queues  []string `json:"queues,omitempty"` // mail, or mail=3 with a quota
 		Lease   *string  `json:"lease,omitempty"`
@@ -79,15 +79,15 @@ func workRoutes() []route {
 	return []route{
 		{ID: "fetchTasks", Method: http.MethodPost, Path: "workers/{worker}/fetch", Role: Work, Poll: true,
 			Summary: "Gives tasks to a worker. With wait, it waits for some. A request with the same seq is a repeat and gets the same claims",
-			Query:   []param{wait()}, Body: askBody{}, Answer: fetched{}, Status: []int{200}, Errors: []int{413, 415}, Serve: fetchTasks},
+			Query:   []param{wait()}, Body: askBody{}, Answer: fetched{}, Status: []int{200}, Serve: fetchTasks},
 		{ID: "heartbeat", Method: http.MethodPost, Path: "workers/{worker}/heartbeat", Role: Work,
 			Summary: "Renews the lease of a worker, and says which of its attempts must stop. A lease of 0s is goodbye: its tasks are given back",
-			Body:    heartbeatBody{}, Answer: beaten{}, Status: []int{200}, Errors: []int{413, 415}, Serve: heartbeat},
+			Body:    heartbeatBody{}, Answer: beaten{}, Status: []int{200}, Serve: heartbeat},
 		{ID: "settleTasks", Method: http.MethodPost, Path: "workers/{worker}/settle", Role: Work, Poll: true,
 			Summary: "Reports how attempts ended. With fetch, it then gives tasks as fetchTasks does. A repeat of the same call gets the first answer",
-			Query:   []param{wait()}, Body: settleBody{}, Answer: settledTasks{}, Status: []int{200}, Errors: []int{413, 415}, Serve: settleTasks},
+			Query:   []param{wait()}, Body: settleBody{}, Answer: settledTasks{}, Status: []int{200}, Serve: settleTasks},
 		{ID: "describeWorker", Method: http.MethodPost, Path: "workers/{worker}/describe", Role: Work,
 			Summary: "Stores what people see of a worker: its state, and a JSON object about it",
-			Body:    describeBody{}, Answer: describedWorker{}, Status: []int{200}, Errors: []int{413, 415}, Serve: describeWorker},
+			Body:    describeBody{}, Answer: describedWorker{}, Status: []int{200}, Serve: describeWorker},
 	}
 }

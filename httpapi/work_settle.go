@@ -125,6 +125,9 @@ func (b *outcomeBody) read(maxBytes int) (o queue.Outcome, f *failure) {
 	if f == nil {
 		o.Delay, f = spanOf("delay", b.Delay, b.DelayMs, longestSpan)
 	}
+	if f == nil && b.Error != nil {
+		f = contentTooLarge("error", len(*b.Error), maxBytes)
+	}
 	if f != nil {
 		return o, f
 	}

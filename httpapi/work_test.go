@@ -347,7 +347,10 @@ func TestWrongRequestsOfWorkersChangeNothing(t *testing.T) {
 		{"settle", `{"call":"c","outcomes":[{"id":"0-A","epoch":1,"verb":"complete"}],"fetch":{"n":1}}`, "fetch.seq"},
 		{"describe", `{"state":"asleep"}`, "state"},
 		{"describe", `{"state":"running","about":[]}`, "about"},
-		{"describe", `{"state":"running","about":{"x":"` + strings.Repeat("y", 4096) + `"}}`, "about"},
+		{"describe", `{"state":"running","about":{"queues":["mail"]}}`, "about.queues"},
+		{"describe", `{"state":"running","about":{"queues":{"mail":"much"}}}`, "about.queues"},
+		{"describe", `{"state":"running","about":{"colour":"red"}}`, "about.colour"},
+		{"describe", `{"state":"running","about":{"name":"` + strings.Repeat("y", 4096) + `"}}`, "about"},
 	} {
 		if a := s.want(400, "POST", "workers/w/"+row.path, row.body); a.field() != row.field || a.word() != "invalid" || a.sentence() == "" {
 			t.Errorf("%s %.100s is answered with %s, want the field %s", row.path, row.body, a.body, row.field)

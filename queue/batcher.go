@@ -2,8 +2,10 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/curfew-dev/curfew/refusal"
@@ -20,15 +22,26 @@ type batcher struct {
 
 // submission is one task to enqueue.
 type submission struct {
-	task    *Task
-	id      string
-	receipt Receipt
-	err     error
-	done    chan struct{} // closed when receipt and err are final
+	task     *Task
+	id       string
+	receipt  Receipt
+	err      error
+	mayLeave bool          // its caller may give up
+	in       *sending      // the call that carries it, unless a caller of the call cannot give up
+	done     chan struct{} // closed when receipt and err are final
 }
 
+// sending is a call whose callers can all give up.
+type sending struct {
+	left int // callers that wait for it
+	stop context.CancelCauseFunc
+}
+
+// errNobodyWaits ends a call when all its callers have given up.
+var errNobodyWaits = errors.New("nobody waits for the call")
+
 // add adds a submission, and starts a goroutine that makes calls if one is needed. A call does not
-// end with the context of one of its submissions, since it carries the others too.
+// end with the context of one of its submissions, since it carries the others too. It ends when all of them have ended.
 func (b *batcher) add(s *submission, call func(context.Context, []*submission)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -42,7 +55,9 @@ func (b *batcher) add(s *submission, call func(context.Context, []*submission)) 
 	b.calls++
 	go func() {
 		for batch := b.next(); len(batch) > 0; batch = b.next() {
-			call(context.Background(), batch)
+			ctx, end := b.begin(batch)
+			call(ctx, batch)
+			end()
 			for _, s := range batch {
 				close(s.done)
 			}
@@ -78,14 +93,35 @@ func (b *batcher) fail(err error) {
 	}
 }
 
-// withdraw removes a submission that is not in a call yet. It reports whether it did.
-func (b *batcher) withdraw(s *submission) bool {
+// begin returns the context of the call that carries a batch.
+func (b *batcher) begin(batch []*submission) (ctx context.Context, end func()) {
+	if slices.ContainsFunc(batch, func(s *submission) bool { return !s.mayLeave }) {
+		return context.Background(), func() {}
+	}
+	ctx, stop := context.WithCancelCause(context.Background())
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	call := &sending{len(batch), stop} // with those who have just given up: then the call does not end early
+	for _, s := range batch {
+		s.in = call
+	}
+	return ctx, func() { stop(nil) }
+}
+
+// leave is called when the caller of a submission gives up. It removes a submission that is not in a call yet, and reports whether it
+// did. If nobody waits for the call any more, it ends the call.
+func (b *batcher) leave(s *submission) (withdrawn bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, other := range b.waiting {
 		if other == s {
 			b.waiting = append(b.waiting[:i:i], b.waiting[i+1:]...)
 			return true
+		}
+	}
+	if s.in != nil {
+		if s.in.left--; s.in.left == 0 {
+			s.in.stop(errNobodyWaits)
 		}
 	}
 	return false

@@ -3,6 +3,7 @@ package queue
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +16,9 @@ import (
 )
 
 const maxCall = 4 << 20 // bytes of tasks in a call
+
+// aMoment is how long an Enqueue whose context has ended waits to learn whether its call had an effect.
+const aMoment = 50 * time.Millisecond
 
 // Enqueue stores a task, and returns when Redis has acknowledged it. An acknowledged task is kept
 // until it has ended, and then for its retention.
@@ -45,7 +49,7 @@ func (q *Queue) enqueue(ctx context.Context, task *Task) (Receipt, error) {
 		task.Payload, task.Headers = bytes.Clone(task.Payload), maps.Clone(task.Headers)
 	}
 	id := q.name(p, task)
-	me := &submission{task: task, id: id, done: make(chan struct{})}
+	me := &submission{task: task, id: id, mayLeave: ctx.Done() != nil, done: make(chan struct{})}
 	b := &q.batchers[p]
 	b.add(me, func(ctx context.Context, batch []*submission) { q.send(ctx, p, batch) }) // each submission has its error
 	select {
@@ -53,8 +57,21 @@ func (q *Queue) enqueue(ctx context.Context, task *Task) (Receipt, error) {
 		return me.receipt, refusal.Failed("enqueue", me.receipt.ID, me.err)
 	case <-ctx.Done():
 	}
-	if b.withdraw(me) {
+	if b.leave(me) {
 		return Receipt{}, refusal.Failed("enqueue", "", context.Cause(ctx))
+	}
+	// A call that is not with Redis now ends at once if nobody waits for it, and it is certain that nothing was stored.
+	soon := time.NewTimer(aMoment)
+	defer soon.Stop()
+	select {
+	case <-me.done:
+		if errors.Is(me.err, errNobodyWaits) && !errors.Is(me.err, refusal.ErrUnknown) {
+			return Receipt{}, refusal.Failed("enqueue", "", context.Cause(ctx))
+		}
+		if me.err == nil || !errors.Is(me.err, refusal.ErrUnknown) {
+			return me.receipt, refusal.Failed("enqueue", me.receipt.ID, me.err)
+		}
+	case <-soon.C:
 	}
 	return Receipt{ID: id}, refusal.Failed("enqueue", id, fmt.Errorf("%w (%w)", refusal.ErrUnknown, context.Cause(ctx)))
 }

@@ -184,7 +184,9 @@ func TestABadAddressForMetricsIsRefused(t *testing.T) {
 		{"--metrics-listen=127.0.0.1", "missing port"},
 		{"--metrics-listen=127.0.0.1:99999", "invalid port"},
 		{"--metrics-listen=", "--metrics-listen is empty"},
-		{"--metrics-listen=127.0.0.1:0 --metrics-prefix=1-2", "--metrics-prefix"},
+		{"--metrics-listen=127.0.0.1:0 --metrics-prefix=1-2", `--metrics-prefix "1-2" must be letters, digits and _`},
+		{"--metrics-listen=127.0.0.1:0 --metrics-prefix=", "--metrics-prefix is empty"},
+		{"--metrics-prefix=shop_", "--metrics-prefix needs --metrics-listen"},
 	} {
 		for _, command := range []string{"reap --create", "work --create --kind k"} {
 			args := strings.Fields(command + " --redis redis://" + server.Addr + " " + row.flag)

@@ -124,7 +124,11 @@ func TestServeStartsWhileRedisIsAway(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes")
 	queuetest.Open(t, server.Client(t), queue.Config{})
 	server.Kill()
+	start := time.Now()
 	url, errs, stop := startServe(t, "--redis", "redis://"+server.Addr)
+	if status, text := answerTo(t, "GET", url+"/healthz", "", ""); status != 503 || time.Since(start) > 1900*time.Millisecond { // half a second, and Redis may be silent for another
+		t.Errorf("/healthz after %v: %d %s", time.Since(start), status, text)
+	}
 	errs.await(t, "Redis does not answer yet")
 	if status, text := answerTo(t, "GET", url+"/readyz", "", ""); status != 503 {
 		t.Errorf("/readyz: %d %s", status, text)
@@ -161,6 +165,11 @@ func TestServeRefusesBadFlags(t *testing.T) {
 		{"--max-wait 0s", "--max-wait 0s must be from 1ms"},
 		{"--namespace shop,", "--namespace must not be empty"},
 		{"--rate -1", "--rate"},
+		{"--rate 0", "leave it out for no limit"},
+		{"--namespace shop,mail,shop", "--namespace names shop twice: name it once"},
+		{"--metrics-prefix 9x", `--metrics-prefix "9x" must be letters, digits and _, and must not begin with a digit`},
+		{"--metrics-prefix a:b", `--metrics-prefix "a:b" must be letters`},
+		{"--metrics-prefix=", "--metrics-prefix is empty"},
 		{"now", "serve takes no argument"},
 	} {
 		if code, _, errs := curfew(t, append([]string{"serve"}, strings.Fields(row.args)...)...); code != 2 || !strings.Contains(errs, row.want) {

@@ -25,6 +25,8 @@ const (
 	askFor = 30 * time.Second
 	// waitFor is how long a call that had no effect for certain is repeated, because Redis cannot be reached.
 	waitFor = 5 * time.Second
+	// aMoment is how long a try whose context has ended may take to say whether it was sent.
+	aMoment = 20 * time.Millisecond
 )
 
 // Call runs a script on a partition, and repeats it until its outcome is known. This is safe, since every
@@ -192,9 +194,17 @@ func (e *Engine) try(ctx context.Context, patience time.Duration, script, root s
 	case a := <-answered:
 		return a.reply, a.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
 	case <-over:
 		return nil, context.DeadlineExceeded
+	}
+	// A try that waits for a connection returns now, and has sent nothing for certain.
+	soon := time.NewTimer(aMoment)
+	defer soon.Stop()
+	select {
+	case a := <-answered:
+		return a.reply, a.err
+	case <-soon.C:
+		return nil, ctx.Err()
 	}
 }
 
@@ -224,8 +234,19 @@ func copied(args []any) []any {
 func (e *Engine) run(ctx context.Context, patience time.Duration, script, root string, args []any) (any, error) {
 	try, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return e.library.Run(try, e.rdb, script, root, args...)
+	reply, err := e.library.Run(try, e.rdb, script, root, args...)
+	if _, single := e.rdb.(*redis.Client); single && errors.Is(err, context.Canceled) {
+		err = &notSentError{err}
+	}
+	return reply, err
 }
+
+// notSentError is the error of a try whose context was cancelled while it waited for a connection. The client of one server notices that
+// only there: a command that was sent ends with its reply, or with an error of the connection.
+type notSentError struct{ error }
+
+// Unwrap returns the error of the context.
+func (e *notSentError) Unwrap() error { return e.error }
 
 // timedOut reports whether a try ended because its connection was silent for too long.
 func timedOut(err error) bool {

@@ -118,6 +118,8 @@ func diagnoseConnection(err error, text string) trouble {
 	switch {
 	case errors.Is(err, redis.ErrClosed):
 		return trouble{kind: refusal.ErrClosed}
+	case errors.As(err, new(*notSentError)):
+		return trouble{kind: refusal.ErrUnavailable, passes: true}
 	case strings.HasPrefix(text, "redis: can't parse map reply"): // the reply to HELLO
 		return trouble{kind: refusal.ErrMismatch, cure: "the server is not a Redis: check host and port"}
 	case op != nil && op.Op == "remote error":

@@ -13,7 +13,7 @@ type Agent struct {
 	Queue    string    `json:"queue"`
 	Status   string    `json:"status"`
 	WaitEnds time.Time `json:"wait_deadline_at,omitzero"`
-	Children int       `json:"children"`
+	Children int       `json:"children_seen"` // the live children among what was looked at
 }
 
 // OfAgent returns the line of an agent.

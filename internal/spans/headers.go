@@ -72,6 +72,17 @@ func (t *Tracer) senderOf(headers map[string]string) trace.SpanContext {
 	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier(headers)))
 }
 
+// PassOn returns headers of a task to which the trace context of ctx was added, as Send adds it. It is for a program that makes no spans,
+// so that a traced worker continues the trace of who made a request. most is the greatest size of headers.
+func PassOn(ctx context.Context, headers map[string]string, most int) map[string]string {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return headers
+	}
+	c := carrier{}
+	propagation.TraceContext{}.Inject(ctx, c)
+	return with(headers, c, most)
+}
+
 // contextOf returns the headers that carry the context of ctx.
 func (t *Tracer) contextOf(ctx context.Context) map[string]string {
 	c := carrier{}

@@ -17,6 +17,7 @@ import (
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/metrics"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -45,16 +46,20 @@ func exporterFlags() []cli.Flag {
 // startExporter listens on the address of --metrics-listen and serves what every process has. It returns nil without that flag.
 func startExporter(c *cli.Context, log *slog.Logger) (*exporter, error) {
 	if !c.IsSet("metrics-listen") {
+		if c.IsSet("metrics-prefix") {
+			return nil, app.UsageOf(c, "--metrics-prefix needs --metrics-listen, without which no metrics are served")
+		}
 		return nil, nil
 	}
 	address := c.String("metrics-listen")
 	if address == "" {
 		return nil, app.UsageOf(c, "--metrics-listen is empty: give an address such as 127.0.0.1:9464, or leave it out")
 	}
-	e := &exporter{config: metrics.Config{Prefix: c.String("metrics-prefix"), Timeout: scrapeTime}, registry: prometheus.NewRegistry()}
-	if err := e.config.Check(); err != nil {
-		return nil, app.UsageOf(c, "--metrics-prefix: %v", err)
+	config, err := metricsConfig(c)
+	if err != nil {
+		return nil, err
 	}
+	e := &exporter{config: config, registry: prometheus.NewRegistry()}
 	e.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -69,6 +74,20 @@ func startExporter(c *cli.Context, log *slog.Logger) (*exporter, error) {
 	go e.server.Serve(netutil.LimitListener(listener, mostConnections))
 	log.Info("Metrics of this process are served", "url", "http://"+listener.Addr().String()+"/metrics")
 	return e, nil
+}
+
+// metricsConfig returns how metrics are exported, with the prefix of --metrics-prefix.
+func metricsConfig(c *cli.Context) (metrics.Config, error) {
+	config := metrics.Config{Prefix: c.String("metrics-prefix"), Timeout: scrapeTime}
+	var invalid *refusal.InvalidError
+	switch err := config.Check(); {
+	case config.Prefix == "":
+		return config, app.UsageOf(c, "--metrics-prefix is empty: give letters, digits and _, such as shop_, or leave it out for %s", metrics.DefaultPrefix)
+	case errors.As(err, &invalid):
+		return config, app.UsageOf(c, "--metrics-prefix %s", invalid.Why)
+	default:
+		return config, err
+	}
 }
 
 // addProcess adds what this process does with a namespace to what is served.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,7 +57,7 @@ func Serve() *cli.Command {
 			number("max-requests", 1, 100_000, "how many requests are served at once, without those that wait (default: 256)"),
 			number("max-waiting", 1, 1_000_000, "how many requests wait at once (default: 2000)"),
 			app.DurationFlag("max-wait", time.Minute, "the longest wait of a request"),
-			number("rate", 1, 1_000_000, "how many requests a second a client can make; without it there is no limit"),
+			rateFlag(),
 			&cli.StringFlag{Name: "tls-cert", Usage: "a file with the certificate, for HTTPS; needs --tls-key"},
 			&cli.StringFlag{Name: "tls-key", Usage: "a file with the key of --tls-cert"},
 			app.DurationFlag("grace", 10*time.Second, "how long requests that are under way may take when the command ends")),
@@ -79,14 +80,30 @@ func Serve() *cli.Command {
 	}
 }
 
+// rateFlag is --rate. 0 is refused with what to do, since other limits of the command are removed by 0.
+func rateFlag() cli.Flag {
+	flag := app.NumberFlag("rate", 0, 1, 1_000_000, "how many requests a second a client can make; without it there is no limit")
+	check := flag.Action
+	flag.Action = func(c *cli.Context, n int) error {
+		if n == 0 {
+			return app.UsageOf(c, "--rate 0 would let no request in: leave it out for no limit")
+		}
+		return check(c, n)
+	}
+	return flag
+}
+
 // serveConfig reads the flags. It makes all checks that need no call to Redis.
 func serveConfig(c *cli.Context, logger *slog.Logger) (config httpapi.Config, err error) {
 	config = httpapi.Config{Namespaces: strings.Split(c.String("namespace"), ","), HidePayloads: c.Bool("hide-payloads"), Origins: c.StringSlice("allow-origin"),
 		Hosts:   append([]string{"localhost", "127.0.0.1", "::1"}, c.StringSlice("allow-host")...),
 		MaxBody: int64(c.Int("max-body")), MaxRequests: c.Int("max-requests"), MaxWaiting: c.Int("max-waiting"), MaxWait: app.DurationOf(c, "max-wait"), Rate: c.Int("rate"), Logger: logger}
-	for _, name := range config.Namespaces {
+	for i, name := range config.Namespaces {
 		if name == "" {
 			return config, app.Usage("--namespace must not be empty")
+		}
+		if slices.Contains(config.Namespaces[:i], name) {
+			return config, app.UsageOf(c, "--namespace names %s twice: name it once", refusal.Clip(name))
 		}
 	}
 	for name, most := range map[string]time.Duration{"max-wait": time.Hour, "grace": time.Hour} {
@@ -188,6 +205,9 @@ func tlsOf(c *cli.Context) (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
 }
 
+// unanswered is how long Redis may take to answer at the start until requests are answered without it. Clients can connect before.
+const unanswered = 500 * time.Millisecond
+
 func serve(c *cli.Context, rdb redis.UniversalClient, config httpapi.Config) error {
 	secure, err := tlsOf(c)
 	if err != nil {
@@ -198,6 +218,15 @@ func serve(c *cli.Context, rdb redis.UniversalClient, config httpapi.Config) err
 		return err
 	}
 	config.Open, config.Metrics, config.Traces = served.open, metrics.Handler(served.registry), served.config.Tracing.Provider
+	server, err := httpapi.New(config)
+	if err != nil {
+		return app.Failure(c, err)
+	}
+	listener, err := net.Listen("tcp", c.String("listen"))
+	if err != nil {
+		return app.Usage("--listen: %v", err)
+	}
+	defer listener.Close()
 	ctx, fail := context.WithCancelCause(c.Context)
 	defer fail(nil)
 	opened := make(chan error, 1)
@@ -207,21 +236,13 @@ func serve(c *cli.Context, rdb redis.UniversalClient, config httpapi.Config) err
 		if err != nil {
 			return app.Endless(c, err)
 		}
-	case <-time.After(2 * time.Second):
+	case <-time.After(unanswered):
 		config.Logger.Warn("Redis does not answer yet: trying again, and requests are answered with 503; give its address with --redis or REDIS_URL")
 		go func() {
 			if err := <-opened; err != nil {
 				fail(err)
 			}
 		}()
-	}
-	server, err := httpapi.New(config)
-	if err != nil {
-		return app.Failure(c, err)
-	}
-	listener, err := net.Listen("tcp", c.String("listen"))
-	if err != nil {
-		return app.Usage("--listen: %v", err)
 	}
 	scheme := "http"
 	if secure != nil {

@@ -2,7 +2,6 @@ package programs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/curfew-dev/curfew/httpapi"
 	"github.com/curfew-dev/curfew/metrics"
 	"github.com/curfew-dev/curfew/queue"
-	"github.com/curfew-dev/curfew/refusal"
 )
 
 // served has the namespaces of `curfew serve`. Each is opened when it is first needed, and has collectors in the registry: one that
@@ -35,7 +33,11 @@ type served struct {
 const scrapeTime = 900 * time.Millisecond
 
 func newServed(c *cli.Context, rdb redis.UniversalClient, config httpapi.Config) (*served, error) {
-	s := &served{rdb: rdb, config: queue.Config{Existing: !c.Bool("create"), Logger: config.Logger}, metrics: metrics.Config{Prefix: c.String("metrics-prefix"), Timeout: scrapeTime},
+	of, err := metricsConfig(c)
+	if err != nil {
+		return nil, err
+	}
+	s := &served{rdb: rdb, config: queue.Config{Existing: !c.Bool("create"), Logger: config.Logger}, metrics: of,
 		registry: prometheus.NewRegistry(), opened: map[string]*queue.Queue{}}
 	if err := app.Trace(c, &s.config); err != nil {
 		return nil, err
@@ -43,11 +45,7 @@ func newServed(c *cli.Context, rdb redis.UniversalClient, config httpapi.Config)
 	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, name := range config.Namespaces {
 		open := func(ctx context.Context) (*queue.Queue, error) { return s.open(ctx, name) }
-		err := s.registry.Register(metrics.OpenNamespace(name, open, config.Logger, s.metrics))
-		switch {
-		case errors.Is(err, refusal.ErrInvalid):
-			return nil, app.UsageOf(c, "--metrics-prefix: %v", err)
-		case err != nil:
+		if err := s.registry.Register(metrics.OpenNamespace(name, open, config.Logger, s.metrics)); err != nil {
 			return nil, app.Usage("--namespace: %v", err)
 		}
 	}
