@@ -44,6 +44,9 @@ func (s *samples) addFigures(figures []inspect.KindFigures, labels named, short 
 		s.merge("task_duration_seconds", f.Timed, line, kind, "true")
 		s.merge("task_duration_seconds", minus(f.Duration, f.Timed), line, kind, "false")
 		s.merge("task_time_used_ratio", f.Share, line, kind)
+		for policy, n := range f.WaitTimeouts {
+			s.add("wait_timeouts_total", float64(n), line, kind, policy)
+		}
 		s.add("attempt_timeouts_total", float64(f.AttemptTimeouts), line, kind)
 	}
 }
