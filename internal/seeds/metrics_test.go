@@ -16,7 +16,7 @@ import (
 func (s *stage) counted(name, label string) map[string]float64 {
 	s.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(metrics.NewNamespace(s.q, metrics.Config{Prefix: "flovyn_", CacheFor: time.Nanosecond}))
+	registry.MustRegister(metrics.NewNamespace(s.q, metrics.Config{Prefix: "flovyn_", CacheFor: time.Nanosecond, Timeout: time.Minute}))
 	families, err := registry.Gather()
 	if err != nil {
 		s.Fatal(err)
