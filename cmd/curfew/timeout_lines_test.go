@@ -8,7 +8,6 @@ import (
 
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/await"
-	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -42,12 +41,12 @@ func TestACommandThatEndsALateTaskSaysSo(t *testing.T) {
 		agent, child := late(fmt.Sprint("line", i))
 		args := append([]string{"cancel", child, "--redis", "redis://" + server.Addr()}, strings.Fields(row.flags)...)
 		_, out, errs := curfew(t, args...)
-		if strings.Contains(out, engine.LineTimedOut) {
+		if strings.Contains(out, "Task timed out") {
 			t.Errorf("curfew %q: stdout has the line: %s", args, out)
 		}
 		lines := strings.Split(strings.TrimSpace(errs), "\n")
 		if row.first == "" {
-			if strings.Contains(errs, engine.LineTimedOut) {
+			if strings.Contains(errs, "Task timed out") {
 				t.Errorf("curfew %q: %s, want no line", args, errs)
 			}
 			continue

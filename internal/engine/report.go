@@ -124,12 +124,6 @@ func (e *Engine) report(ctx context.Context, r Report) {
 // instantLayout is RFC 3339 with milliseconds, which are left out if they are zero.
 const instantLayout = "2006-01-02T15:04:05.999Z07:00"
 
-// The lines about timeouts.
-const (
-	LineTimedOut = "Task timed out"
-	LineResumed  = "Resuming agent after task timeout"
-)
-
 // log writes a line for each timeout, and then one for each agent that a timeout resumed.
 func (r *Report) log(ctx context.Context, logger *slog.Logger) {
 	if !logger.Enabled(ctx, slog.LevelInfo) {
@@ -141,11 +135,11 @@ func (r *Report) log(ctx context.Context, logger *slog.Logger) {
 			attrs = append(attrs, slog.String("agent_id", owner), slog.String("run_id", names.RootOf(t.ID)))
 		}
 		attrs = append(attrs, slog.String("timeout_type", t.Type), slog.Int64("lag_ms", t.Lag.Milliseconds()))
-		logger.LogAttrs(ctx, slog.LevelInfo, LineTimedOut, attrs...)
+		logger.LogAttrs(ctx, slog.LevelInfo, "Task timed out", attrs...)
 	}
 	for _, w := range r.Woken {
 		if w.Resumed() {
-			logger.LogAttrs(ctx, slog.LevelInfo, LineResumed, slog.String("agent_id", w.ID), slog.String("task_id", w.Member),
+			logger.LogAttrs(ctx, slog.LevelInfo, "Resuming agent after task timeout", slog.String("agent_id", w.ID), slog.String("task_id", w.Member),
 				slog.String("queue", w.Queue), slog.String("kind", w.Kind), slog.String("run_id", names.RootOf(w.ID)))
 		}
 	}

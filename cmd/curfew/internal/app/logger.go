@@ -6,7 +6,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -27,7 +26,7 @@ type timeouts struct{ slog.Handler }
 
 // Handle implements slog.Handler.
 func (h timeouts) Handle(ctx context.Context, r slog.Record) error {
-	if r.Message != engine.LineTimedOut && r.Message != engine.LineResumed {
+	if r.Message != "Task timed out" && r.Message != "Resuming agent after task timeout" {
 		return nil
 	}
 	return h.Handler.Handle(ctx, r)
