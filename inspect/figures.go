@@ -35,7 +35,8 @@ type KindFigures struct {
 	// Waiting is how long the same tasks were in line before their last attempt, in seconds:
 	// from the instant at which they could be fetched to StartedAt.
 	Waiting Histogram
-	// Lag is how late timeouts were written, in seconds: from CompletedAt to DetectedAt.
+	// Lag is how late timeouts were written, in seconds: from CompletedAt to DetectedAt. Timeouts of attempts that were followed by
+	// another attempt, and of waits of agents, are counted from the instant of their limit.
 	Lag Histogram
 	// LagBy is Lag by the type of the timeout. An older version counted all types together, under "".
 	LagBy map[queue.TimeoutType]Histogram
@@ -44,6 +45,8 @@ type KindFigures struct {
 	Share Histogram
 	// AttemptTimeouts is how many attempts took too long and were followed by another attempt.
 	AttemptTimeouts int64
+	// WaitTimeouts is how many waits of agents reached their limit, by policy: fail or proceed_with_available.
+	WaitTimeouts map[string]int64
 	// Late is how many outcomes workers reported after the task had timed out. A repeat of the last report of a task
 	// does not count.
 	Late int64

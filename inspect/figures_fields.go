@@ -10,7 +10,7 @@ import (
 func newFigures(kind, name string) *KindFigures {
 	return &KindFigures{Kind: kind, Queue: name, Duration: newHistogram(timeBounds), Timed: newHistogram(timeBounds),
 		Waiting: newHistogram(timeBounds), Lag: newHistogram(lagBounds), Share: newHistogram(shareBounds),
-		LagBy: map[queue.TimeoutType]Histogram{}}
+		LagBy: map[queue.TimeoutType]Histogram{}, WaitTimeouts: map[string]int64{}}
 }
 
 // add adds the value of a field, whose name is given without the queue (docs/reference/keys.md, Figures). It ignores
@@ -40,6 +40,8 @@ func (f *KindFigures) add(words []string, n int64) {
 		f.addWakeup(queue.Mode(words[1]), words[2], last, n)
 	case figure == "retried" && last == "timeout":
 		f.AttemptTimeouts += n
+	case figure == "wait" && len(words) == 3 && words[1] == "timeout":
+		f.WaitTimeouts[last] += n
 	case figure == "late" && len(words) == 1:
 		f.Late += n
 	}

@@ -33,6 +33,8 @@ func TestAFieldOfFiguresIsRead(t *testing.T) {
 		}},
 		{"an attempt that timed out", "retried timeout", func(f *KindFigures) { f.AttemptTimeouts = 3 }},
 		{"a reason for retries that a newer version added", "retried error", func(*KindFigures) {}},
+		{"a wait that timed out", "wait timeout fail", func(f *KindFigures) { f.WaitTimeouts["fail"] = 3 }},
+		{"a figure of waits that a newer version added", "wait began fail", func(*KindFigures) {}},
 		{"a late outcome", "late", func(f *KindFigures) { f.Late = 3 }},
 		{"a bucket", "duration 5", func(f *KindFigures) { f.Duration.Counts[2] = 3 }},
 		{"the last bucket", "lag queue more", func(f *KindFigures) { lag(f, "queue", 22) }},

@@ -17,14 +17,15 @@ const Other = inspect.OtherKinds
 type named struct {
 	queues, kinds map[string]bool
 	pairs         map[pair]bool
+	folded        int // the pairs that have the label Other, as queue or as kind
 }
 
 type pair struct{ queue, kind string }
 
 // newNamed chooses the labels. The choice depends only on the values in Redis, so all exporters make the same one.
-func newNamed(figures []inspect.KindFigures, stats queue.Stats, c Config) named {
+func newNamed(figures []inspect.KindFigures, lines []queue.QueueStats, c Config) named {
 	queues, kinds, pairs := map[string]int64{}, map[string]int64{}, map[pair]int64{}
-	for _, s := range stats.Queues {
+	for _, s := range lines {
 		queues[s.Queue] += s.Enqueued
 	}
 	for _, f := range figures {
@@ -35,7 +36,13 @@ func newNamed(figures []inspect.KindFigures, stats queue.Stats, c Config) named 
 			pairs[pair{f.Queue, f.Kind}] += n
 		}
 	}
-	return named{largest(queues, c.MaxQueues, cmp.Compare), largest(kinds, c.MaxKinds, cmp.Compare), largest(pairs, c.MaxPairs, pair.compare)}
+	n := named{largest(queues, c.MaxQueues, cmp.Compare), largest(kinds, c.MaxKinds, cmp.Compare), largest(pairs, c.MaxPairs, pair.compare), 0}
+	for p := range pairs {
+		if line, kind := n.pair(p.queue, p.kind); line != p.queue || kind != p.kind {
+			n.folded++
+		}
+	}
+	return n
 }
 
 // tasksOf returns a number that grows with the tasks of a kind and queue.

@@ -44,12 +44,13 @@ func OpenNamespace(name string, open func(context.Context) (*queue.Queue, error)
 
 func newNamespace(name string, config Config, logger *slog.Logger, open func(context.Context) (*queue.Queue, error)) prometheus.Collector {
 	n := &namespace{families: families(config.Prefix, name, FromNamespace), name: name, log: logger}
-	n.snapshots = shared[*snapshot]{keep: config.CacheFor, wait: config.Timeout, read: func(ctx context.Context) *snapshot {
+	counted := newTotals(open, config, n.families)
+	n.snapshots = shared[*snapshot]{keep: always(config.CacheFor), wait: config.Timeout, read: func(ctx context.Context) *snapshot {
 		q, err := open(ctx)
 		if err != nil {
 			return &snapshot{away: true, err: err}
 		}
-		return readSnapshot(ctx, q, config)
+		return readSnapshot(ctx, q, config, counted)
 	}}
 	return n
 }
@@ -64,8 +65,9 @@ type namespace struct {
 	name      string
 	log       *slog.Logger
 
-	mu    sync.Mutex
-	state string // what was logged last: "", away or in part
+	mu     sync.Mutex
+	state  string // what was logged last: "", away or in part
+	folded bool   // logged that queues and kinds share a label
 }
 
 // Describe implements prometheus.Collector.
@@ -83,10 +85,15 @@ func (n *namespace) Collect(ch chan<- prometheus.Metric) {
 		s = &snapshot{away: true, took: n.snapshots.wait, err: context.DeadlineExceeded}
 	}
 	n.logChange(s)
-	out.flag("up", s.err == nil)
+	n.logFolded(s)
+	out.flag("up", s.err == nil && s.totals != nil)
 	out.add("scrape_duration_seconds", s.took.Seconds())
 	if !s.away {
-		out.addFigures(s)
+		if s.totals != nil {
+			s.totals.samples.send(ch)
+			out.add("totals_read_timestamp_seconds", seconds(s.totals.began))
+			out.add("pairs_folded", float64(s.totals.named.folded))
+		}
 		out.addTasks(s)
 		out.addDeadlines(s)
 		out.addFleet(s)
@@ -117,4 +124,18 @@ func (n *namespace) logChange(s *snapshot) {
 	default:
 		n.log.Warn("Some metrics cannot be read from Redis: run curfew fsck", "namespace", n.name, "error", s.err)
 	}
+}
+
+// logFolded logs once when queues and kinds begin to share the label Other.
+func (n *namespace) logFolded(s *snapshot) {
+	if s.totals == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	folded := s.totals.named.folded
+	if folded > 0 && !n.folded {
+		n.log.Warn("Some queues and kinds have no label of their own in the metrics: see curfew_pairs_folded", "namespace", n.name, "pairs", folded, "pairs_with_labels", len(s.totals.named.pairs))
+	}
+	n.folded = folded > 0
 }

@@ -283,3 +283,19 @@ func TestWhoMayNotReadTasksSeesNoOverdueQueues(t *testing.T) {
 		t.Errorf("up is %v, and the overdue tasks are %v, want up 0 and no value", value(all, "curfew_up"), all["curfew_deadlines_overdue"].GetMetric())
 	}
 }
+
+// A series with empty labels would say that the policy of evictions is wrong.
+func TestWhoMayNotAskForINFOHasNoRedisInfo(t *testing.T) {
+	server := redistest.Start(t)
+	admin := server.Client(t)
+	queuetest.Open(t, admin, queue.Config{})
+	if err := admin.Do(t.Context(), "ACL", "SETUSER", "reader", "on", ">secret", "~*", "&*", "+@all", "-info").Err(); err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr, Username: "reader", Password: "secret", ContextTimeoutEnabled: true})
+	t.Cleanup(func() { rdb.Close() })
+	all := gather(t, metrics.NewNamespace(queuetest.Open(t, rdb, queue.Config{}), metrics.Config{Timeout: time.Minute}))
+	if all["curfew_redis_info"] != nil || value(all, "curfew_up") != 1 || all["curfew_tasks"] == nil && all["curfew_deadlines"] == nil {
+		t.Errorf("up is %v, and redis_info %v, want up 1 and no value", value(all, "curfew_up"), all["curfew_redis_info"].GetMetric())
+	}
+}

@@ -34,7 +34,7 @@ func NewProcess(q *queue.Queue, config Config) prometheus.Collector {
 		errors: counter("script_errors_total"), batches: counter("reaper_batches_total"), full: counter("reaper_batch_full_total")}
 	c.batches.WithLabelValues()
 	c.full.WithLabelValues()
-	c.offset = shared[*time.Duration]{keep: 10 * time.Second, wait: config.Timeout,
+	c.offset = shared[*time.Duration]{keep: always(10 * time.Second), wait: config.Timeout,
 		read: func(ctx context.Context) *time.Duration { return clockOffset(ctx, q) }}
 	q.Engine().Observe(engine.Observer{Called: c.called, Swept: c.swept})
 	return c

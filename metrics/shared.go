@@ -9,11 +9,17 @@ import (
 // shared lets concurrent callers share one read of Redis. There is never more than one read under way.
 type shared[T any] struct {
 	read func(ctx context.Context) T
-	keep time.Duration // how long a value is used again
-	wait time.Duration // how long a read can take
+	keep func(took time.Duration) time.Duration // how long a value is used again, if its read took so long
+	wait time.Duration                          // how long a read can take
 
-	mu   sync.Mutex
-	last *reading[T]
+	mu     sync.Mutex
+	last   *reading[T]
+	before *reading[T] // the one before the last, which has ended
+}
+
+// always returns how long a value is used again that is kept for the same time, however long its read took.
+func always(keep time.Duration) func(time.Duration) time.Duration {
+	return func(time.Duration) time.Duration { return keep }
 }
 
 // reading is a read that has begun.
@@ -44,6 +50,30 @@ func (s *shared[T]) get() (value T, ok bool) {
 	}
 }
 
+// newest waits for the read under way until an instant. If it has not ended by then, newest returns the value of the read before, and false if
+// there was none.
+func (s *shared[T]) newest(until time.Time) (value T, ok bool) {
+	r := s.current()
+	late := time.NewTimer(time.Until(until))
+	defer late.Stop()
+	select {
+	case <-r.done:
+		return r.value, true
+	case <-late.C:
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-r.done: // a value that is kept, if the instant has passed
+		return r.value, true
+	default:
+	}
+	if s.before == nil {
+		return value, false
+	}
+	return s.before.value, true
+}
+
 // current returns the newest read. It starts one if the value of the last one is too old.
 func (s *shared[T]) current() *reading[T] {
 	s.mu.Lock()
@@ -51,7 +81,7 @@ func (s *shared[T]) current() *reading[T] {
 	if s.last != nil {
 		select {
 		case <-s.last.done:
-			if time.Since(s.last.ended) <= s.keep {
+			if time.Since(s.last.ended) <= s.keep(s.last.ended.Sub(s.last.began)) {
 				return s.last
 			}
 		default:
@@ -59,7 +89,7 @@ func (s *shared[T]) current() *reading[T] {
 		}
 	}
 	r := &reading[T]{began: time.Now(), done: make(chan struct{})}
-	s.last = r
+	s.before, s.last = s.last, r
 	go func() {
 		defer close(r.done)
 		ctx, cancel := context.WithTimeout(context.Background(), s.wait)

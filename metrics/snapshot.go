@@ -3,6 +3,7 @@ package metrics
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,16 +19,15 @@ const mostOverdue = 1000
 
 // snapshot is what one scrape reads from Redis. A part that could not be read is nil.
 type snapshot struct {
+	totals  *totals // nil until they have been read the first time
 	stats   *queue.Stats
 	named   named // the labels of queues and kinds
-	figures []inspect.KindFigures
-	short   bool // the figures of some kinds could not be read, so sums over kinds are too small
 	oldest  []inspect.Oldest
 	workers []inspect.Worker
 	due     *inspect.DueCounts
 	overdue []inspect.Due // the first ones; not nil if all could be read
 	sweeps  []inspect.Sweep
-	servers []map[string]string // the INFO of each server
+	servers []map[string]string // the INFO of each server that may be asked for it
 
 	took time.Duration
 	away bool  // Redis could not be read, so no part is exported
@@ -35,9 +35,12 @@ type snapshot struct {
 }
 
 // readSnapshot reads all parts. If a key is damaged or may not be read, the other parts are still read.
-func readSnapshot(ctx context.Context, q *queue.Queue, c Config) *snapshot {
+func readSnapshot(ctx context.Context, q *queue.Queue, c Config, counted *shared[*totals]) *snapshot {
 	began, s := time.Now(), &snapshot{}
-	for _, part := range []func(context.Context, *queue.Queue, Config) error{s.readFleet, s.readTasks, s.readOldest, s.readDeadlines, s.readServers} {
+	readTotals := func(ctx context.Context, q *queue.Queue, c Config) error {
+		return s.readTotals(ctx, q, c, counted, began)
+	}
+	for _, part := range []func(context.Context, *queue.Queue, Config) error{s.readSweeps, s.readDeadlines, s.readServers, readTotals, s.readOldest} {
 		err := part(ctx, q, c)
 		s.err = errors.Join(s.err, err)
 		if err != nil && !partial(err) {
@@ -51,24 +54,31 @@ func readSnapshot(ctx context.Context, q *queue.Queue, c Config) *snapshot {
 
 // partial reports whether an error is about some keys only.
 func partial(err error) bool {
-	return errors.Is(err, refusal.ErrWrongType) || errors.Is(err, refusal.ErrBroken) || errors.Is(err, refusal.ErrNoRight)
+	return errors.Is(err, errTotals) || errors.Is(err, refusal.ErrWrongType) || errors.Is(err, refusal.ErrBroken) || errors.Is(err, refusal.ErrNoRight)
 }
 
-// readTasks reads the counts of queues and kinds, and chooses the labels.
-func (s *snapshot) readTasks(ctx context.Context, q *queue.Queue, c Config) error {
-	stats, err := q.Stats(ctx)
-	if err == nil {
-		s.stats = &stats
-	} else if !partial(err) {
-		return err
+// readTotals takes the totals. It waits for them for half of the time that a scrape has. If they come later, it takes those of the read
+// before, and reads how many tasks and workers there are now.
+func (s *snapshot) readTotals(ctx context.Context, q *queue.Queue, c Config, counted *shared[*totals], began time.Time) error {
+	t, ok := counted.newest(began.Add(c.Timeout / 2))
+	if ok && !t.began.Before(began) {
+		s.totals, s.named, s.stats, s.workers = t, t.named, t.stats, t.workers
+		return t.err
 	}
-	var odd error
-	s.figures, odd = inspect.Figures(ctx, q)              // with an error, too, it returns what it could read
-	if s.short = odd != nil; !s.short && counts(ctx, q) { // a kind that could not be read is not one without tasks
-		s.figures = append(s.figures, expected(s.figures, s.workers)...)
+	now := readTasks(ctx, q)
+	s.stats, s.workers = now.stats, now.workers
+	if now.err != nil && !partial(now.err) {
+		return now.err
 	}
-	s.named = newNamed(s.figures, stats, c)
-	return errors.Join(err, odd)
+	if !ok || t.samples == nil {
+		s.named = newNamed(nil, now.queues(), c)
+		return now.err
+	}
+	s.totals, s.named = t, t.named
+	if t.err != nil && !partial(t.err) {
+		return errors.Join(now.err, fmt.Errorf("%w: %w", errTotals, t.err))
+	}
+	return errors.Join(now.err, t.err)
 }
 
 // readOldest reads the oldest tasks of the queues that have a label of their own.
@@ -99,12 +109,10 @@ func (s *snapshot) readDeadlines(ctx context.Context, q *queue.Queue, _ Config) 
 	return err
 }
 
-// readFleet reads who works for the namespace.
-func (s *snapshot) readFleet(ctx context.Context, q *queue.Queue, _ Config) (err error) {
-	var odd error
-	s.workers, err = inspect.Workers(ctx, q)
-	s.sweeps, odd = inspect.Sweeps(ctx, q)
-	return errors.Join(err, odd)
+// readSweeps reads when reapers swept.
+func (s *snapshot) readSweeps(ctx context.Context, q *queue.Queue, _ Config) (err error) {
+	s.sweeps, err = inspect.Sweeps(ctx, q)
+	return err
 }
 
 // readServers reads the INFO of each server that has a partition.
@@ -123,12 +131,14 @@ func (s *snapshot) readServers(ctx context.Context, q *queue.Queue, _ Config) er
 		for _, section := range []string{"server", "memory"} {
 			info, err := node.Info(ctx, section).Result()
 			var refused redis.Error
-			if err != nil && !errors.As(err, &refused) { // some managed servers do not have all sections
+			if err != nil && !errors.As(err, &refused) { // some managed servers do not have all sections, or refuse the command
 				return q.Engine().Unread(ctx, p, err)
 			}
 			engine.ReadInfo(facts, info)
 		}
-		s.servers = append(s.servers, facts)
+		if len(facts) > 0 {
+			s.servers = append(s.servers, facts)
+		}
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "write the golden text")
 
 // vary are lines that depend on the machine and on the run.
-var vary = regexp.MustCompile(`(?m)^curfew_scrape_duration_seconds\{.*\n|^curfew_redis_info\{.*\n`)
+var vary = regexp.MustCompile(`(?m)^curfew_scrape_duration_seconds\{.*\n|^curfew_redis_info\{.*\n|^curfew_totals_read_timestamp_seconds\{.*\n`)
 
 // suffix is the random part of the name of a namespace.
 var suffix = regexp.MustCompile(`namespace="curfewtest-[a-z0-9]+"`)

@@ -15,16 +15,16 @@ const unknown = "unknown"
 
 // addFigures adds what Redis has counted since the namespace was created. If the figures of some kinds could not be read, sums over
 // kinds are left out: a total that shrinks looks to Prometheus as if it had begun again.
-func (s *samples) addFigures(from *snapshot) {
-	if len(from.figures) > 0 && !from.short {
+func (s *samples) addFigures(figures []inspect.KindFigures, labels named, short bool) {
+	if len(figures) > 0 && !short {
 		s.beginWakeups()
 	}
-	for _, f := range from.figures {
-		line, kind := from.named.pair(f.Queue, f.Kind)
-		if !from.short {
+	for _, f := range figures {
+		line, kind := labels.pair(f.Queue, f.Kind)
+		if !short {
 			s.addSums(f, line)
 		}
-		if from.short && kind == Other {
+		if short && kind == Other {
 			continue
 		}
 		s.beginPair(line, kind)
@@ -44,6 +44,9 @@ func (s *samples) addFigures(from *snapshot) {
 		s.merge("task_duration_seconds", f.Timed, line, kind, "true")
 		s.merge("task_duration_seconds", minus(f.Duration, f.Timed), line, kind, "false")
 		s.merge("task_time_used_ratio", f.Share, line, kind)
+		for policy, n := range f.WaitTimeouts {
+			s.add("wait_timeouts_total", float64(n), line, kind, policy)
+		}
 		s.add("attempt_timeouts_total", float64(f.AttemptTimeouts), line, kind)
 	}
 }

@@ -18,12 +18,16 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/curfewtest"
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/metrics"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
+	"github.com/curfew-dev/curfew/worker"
 )
 
 // exporter opens a namespace with a client of its own, as another process does.
@@ -247,4 +251,54 @@ func TestDamagedNamesDoNotBreakAScrape(t *testing.T) {
 			t.Errorf("a scrape of damaged names is %.2000s", text)
 		}
 	})
+}
+
+// A timeout of any layer has a value in the histogram of lags, under the name of its layer.
+func TestATimeoutOfEachLayerHasItsLag(t *testing.T) {
+	c := curfewtest.New(t, curfewtest.Config{Start: testclock.Start})
+	agentwait.Handle(c.Worker, "ask", func(a *agentwait.Agent, policy string) (string, error) {
+		return agentwait.Await(a.With(agentwait.Wait{Limit: time.Second, Proceed: policy == "proceed"}), agentwait.Signal[string](a, "answer"))
+	})
+	agentwait.Handle(c.Worker, "run", func(a *agentwait.Agent, _ string) (string, error) {
+		return agentwait.Run[string](a, "", queue.Task{Kind: "step", Queue: "nobody"})
+	})
+	worker.Handle(c.Worker, "slow", func(ctx context.Context, _ string) (string, error) {
+		c.Advance(2 * time.Second)
+		return "", ctx.Err()
+	})
+	if _, err := c.Queue.Pause(t.Context(), "nobody"); err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range []queue.Task{
+		{Kind: "ask", Payload: []byte(`"fail"`)},
+		{Kind: "ask", Payload: []byte(`"proceed"`)},
+		{Kind: "run", Timeout: time.Second, OnDeadline: queue.DeadlineCancelAll},
+		{Kind: "slow", AttemptTimeout: time.Second, OnTimeout: queue.OnTimeoutRetry, MaxRetries: 1},
+		{Kind: "slow", Queue: "nobody", QueueTimeout: time.Second},
+	} {
+		c.Enqueue(task)
+		c.Drain()
+	}
+	c.Advance(5 * time.Second)
+	c.Drain()
+	all := gather(t, metrics.NewNamespace(c.Queue, metrics.Config{}))
+	lags := map[string]uint64{}
+	for _, m := range all["curfew_timeout_detection_lag_seconds"].GetMetric() {
+		for _, l := range m.GetLabel() {
+			if l.GetName() == "type" {
+				lags[l.GetValue()] += m.GetHistogram().GetSampleCount()
+			}
+		}
+	}
+	if want := "map[attempt:2 execution:1 queue:1 synchronization:2 workflow:1]"; fmt.Sprint(lags) != want {
+		t.Errorf("the histogram of lags has the values %v, want %s", lags, want)
+	}
+	for _, policy := range []string{"fail", "proceed_with_available"} {
+		if n := value(all, "curfew_wait_timeouts_total", "kind", "ask", "queue", "default", "policy", policy); n != 1 {
+			t.Errorf("%v waits with the policy %s timed out, want 1", n, policy)
+		}
+	}
+	if n := value(all, "curfew_wait_timeouts_total"); n != 2 {
+		t.Errorf("%v waits timed out, want 2", n)
+	}
 }

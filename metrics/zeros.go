@@ -38,6 +38,7 @@ func (s *samples) beginPair(line, kind string) {
 		s.add("task_timeouts_total", 0, line, kind, string(e.TimeoutType), e.Policy)
 	}
 	s.add("attempt_timeouts_total", 0, line, kind)
+	s.add("wait_timeouts_total", 0, line, kind, "fail")
 }
 
 // beginQueue exports what is counted of a queue without its kinds. Of the histograms only the lag of deadlines has an empty one, since an

@@ -92,7 +92,8 @@ type Queue struct {
 // then repeated after a second, otherwise after the client's ReadTimeout.
 //
 // Open adds a hook to the client. On connections that are made later, a timeout counts from the
-// last byte that was sent or received, so a large reply can take longer than the timeout.
+// last byte that was sent or received, so a large reply can take longer than the timeout. The first Open of a process
+// gives the lines of go-redis to its logger: see [LogClient].
 func Open(ctx context.Context, rdb redis.UniversalClient, config Config) (*Queue, error) {
 	if err := engine.Given(ctx); err != nil {
 		return nil, refusal.Failed("open", "", err)
@@ -103,6 +104,7 @@ func Open(ctx context.Context, rdb redis.UniversalClient, config Config) (*Queue
 	if err := config.complete(); err != nil {
 		return nil, refusal.Failed("open", "", err)
 	}
+	firstLogger.CompareAndSwap(nil, config.Logger)
 	e, err := engine.New(ctx, rdb, engine.Config{Namespace: config.Namespace, Partitions: config.Partitions, Strict: config.Strict,
 		Logger: config.Logger, Library: config.Library})
 	if err != nil {

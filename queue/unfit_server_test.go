@@ -232,20 +232,25 @@ func TestOpenWarnsOfARedisThatForgets(t *testing.T) {
 	}
 }
 
-// A program that opens many namespaces with the default logger gets each warning once.
-func TestTheDefaultLoggerIsWarnedOnce(t *testing.T) {
-	var log bytes.Buffer
+// A logger gets each warning once, with the first namespace, however many a program opens.
+func TestALoggerIsWarnedOnce(t *testing.T) {
+	var first, second bytes.Buffer
 	before := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	slog.SetDefault(slog.New(slog.NewTextHandler(&first, nil)))
 	defer slog.SetDefault(before)
-	rdb := redistest.Start(t, "--maxmemory-policy", "volatile-lfu").Client(t) // no other test has this one
-	for _, namespace := range []string{"a", "b", "c"} {
-		if _, err := queue.Open(t.Context(), rdb, queue.Config{Namespace: namespace}); err != nil {
-			t.Fatal(err)
+	other := slog.New(slog.NewTextHandler(&second, nil))
+	rdb := redistest.Start(t, "--maxmemory-policy", "volatile-lfu").Client(t)
+	for _, namespace := range []string{"a", "b", "c", "a"} {
+		for _, logger := range []*slog.Logger{nil, other} {
+			if _, err := queue.Open(t.Context(), rdb, queue.Config{Namespace: namespace, Logger: logger}); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	if n := strings.Count(log.String(), "volatile-lfu"); n != 1 {
-		t.Errorf("the warning was logged %d times, want once:\n%s", n, log.String())
+	for name, log := range map[string]string{"default": first.String(), "other": second.String()} {
+		if strings.Count(log, "volatile-lfu") != 1 || strings.Count(log, `msg="Redis may lose tasks" namespace=a why=`) != strings.Count(log, "may lose") {
+			t.Errorf("the %s logger got the warning %d times, want once, of the namespace a:\n%s", name, strings.Count(log, "volatile-lfu"), log)
+		}
 	}
 }
 

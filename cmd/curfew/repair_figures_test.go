@@ -46,8 +46,8 @@ func totals(t *testing.T, q *queue.Queue) map[string]float64 {
 	return all
 }
 
-// What was counted cannot be counted again: records of ended tasks are removed. So a repair lists figures that are not listed, sets
-// counters of what is there now, and invents no total. Tasks run whatever the figures are.
+// What was counted cannot be counted again: records of ended tasks are removed. So a repair lists figures that are not listed, removes what
+// is no count, sets counters of what is there now, and invents no total. Tasks run whatever the figures are.
 func TestRepairInventsNoFigures(t *testing.T) {
 	const enqueued, completed, failed, timeouts = "curfew_tasks_enqueued_total", "curfew_tasks_finished_total COMPLETED", "curfew_tasks_finished_total FAILED", "curfew_task_timeouts_total"
 	sound := map[string]float64{"curfew_up": 1, "curfew_waits_open any": 1, enqueued: 6, completed: 2, failed: 2, timeouts: 1}
@@ -75,9 +75,11 @@ func TestRepairInventsNoFigures(t *testing.T) {
 		{"a counter of waits is wrong", func(s *damagedFigures) { s.do("HSET", s.root+":queue:gpu", "unbounded_any", 7) }, true, true, map[string]float64{"curfew_waits_open any": 7}, nil},
 		{"the hash has another type", func(s *damagedFigures) { s.do("DEL", s.figures); s.do("SET", s.figures, "x") }, true, false, unread, unread},
 		{"the hash is lost", func(s *damagedFigures) { s.do("DEL", s.figures) }, false, false, rest, rest},
-		{"a count is a text", func(s *damagedFigures) { s.do("HSET", s.figures, "gpu ended COMPLETED", "many") }, false, false, map[string]float64{completed: -1}, map[string]float64{completed: -1}},
-		{"a count is below 0", func(s *damagedFigures) { s.do("HSET", s.figures, "gpu ended COMPLETED", "-5") }, false, false, map[string]float64{completed: -1}, map[string]float64{completed: -1}},
-		{"a count is too large", func(s *damagedFigures) { s.do("HSET", s.figures, "gpu enqueued client now", "1e300") }, false, false, map[string]float64{enqueued: 2}, map[string]float64{enqueued: 2}},
+		{"a count is a text", func(s *damagedFigures) { s.do("HSET", s.figures, "gpu ended COMPLETED", "many") }, true, true, map[string]float64{completed: -1}, map[string]float64{completed: -1}},
+		{"a count is below 0", func(s *damagedFigures) { s.do("HSET", s.figures, "gpu ended COMPLETED", "-5") }, true, true, map[string]float64{completed: -1}, map[string]float64{completed: -1}},
+		{"a count is too large", func(s *damagedFigures) { s.do("HSET", s.figures, "gpu enqueued client now", "1e300") }, true, true, map[string]float64{enqueued: 2}, map[string]float64{enqueued: 2}},
+		{"a count is a fraction", func(s *damagedFigures) { s.do("HSET", s.figures, "gpu ended COMPLETED", "1.5") }, true, true, map[string]float64{completed: -1}, map[string]float64{completed: -1}},
+		{"a bucket is below 0", func(s *damagedFigures) { s.do("HSET", s.figures, "gpu duration 1", "-1") }, true, true, nil, nil},
 		{"a field has no meaning", func(s *damagedFigures) { s.do("HSET", s.figures, "gpu what is this", 5, " ", 5, "gpu ", 5) }, false, false, nil, nil},
 	} {
 		t.Run(row.what, func(t *testing.T) {

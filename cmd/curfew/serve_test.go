@@ -217,8 +217,10 @@ func TestServeDoesNotCreateALostNamespaceAgain(t *testing.T) {
 			t.Errorf("after the loss: %d %s", status, text)
 		}
 	}
-	if status, text := answerTo(t, "GET", url+"/healthz", "", ""); status != 503 {
-		t.Errorf("/healthz after the loss: %d %s", status, text)
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 503} { // a restart would not bring it back
+		if status, text := answerTo(t, "GET", url+path, "", ""); status != want || !strings.Contains(text, `"missing":["shop"]`) {
+			t.Errorf("%s after the loss: %d %s, want %d", path, status, text, want)
+		}
 	}
 	if n, err := rdb.DBSize(t.Context()).Result(); err != nil || n != 0 {
 		t.Errorf("%d keys were made: %v", n, err)

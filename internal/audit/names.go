@@ -142,12 +142,26 @@ func (w *walk) readNames(ctx context.Context) (*Snapshot, error) {
 	for _, note := range found {
 		note()
 	}
+	for _, kind := range w.named["figures:"] {
+		if err := w.readOddFigures(ctx, s, "figures:"+kind); err != nil {
+			return nil, err
+		}
+	}
 	err := w.readScores(ctx, s, map[string][]string{"workers": slices.Concat(w.named["worker:"], w.named["claims:"])})
 	if err != nil {
 		return nil, err
 	}
 	return s, w.eachMember(ctx, "throttled", func(members map[string]float64) error {
 		merge(s.Zsets, "throttled", members)
+		return nil
+	})
+}
+
+// readOddFigures reads the fields of a kind's figures that are no counts. There can be many others.
+func (w *walk) readOddFigures(ctx context.Context, s *Snapshot, key string) error {
+	return w.eachField(ctx, key, atOnce, func(fields map[string]string) error {
+		maps.DeleteFunc(fields, isFigure)
+		merge(s.Hashes, key, fields)
 		return nil
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // counters checks the numbers of running tasks and waiting agents that queues have counted.
@@ -24,7 +25,7 @@ func (a *audit) counters(running map[string]int64, waiting map[string]waitTally)
 // at most one token.
 func (a *audit) queues() {
 	a.controls()
-	for key := range a.Hashes {
+	for key, hash := range a.Hashes {
 		if name, ok := strings.CutPrefix(key, "queue:"); ok {
 			a.cure = cure{what: "queue"}
 			a.must(slices.Contains(a.Sets["queues"], name), name, "is not in the list of queues")
@@ -32,6 +33,7 @@ func (a *audit) queues() {
 		if kind, ok := strings.CutPrefix(key, "figures:"); ok {
 			a.cure = cure{what: "kind"}
 			a.must(slices.Contains(a.Sets["kinds"], kind), key, "is not in the list of kinds")
+			a.figures(key, hash)
 		}
 		if name, ok := strings.CutPrefix(key, "worker:"); ok {
 			a.cure = cure{what: "worker"}
@@ -50,6 +52,21 @@ func (a *audit) queues() {
 			a.must(a.in("workers", name, ""), name, "holds claims and is not in workers, so nothing ends its lease")
 		}
 	}
+}
+
+// figures checks that what a kind has counted are numbers.
+func (a *audit) figures(key string, hash map[string]string) {
+	for field, value := range hash {
+		a.cure = cure{what: "figure", where: field}
+		a.must(isFigure(field, value), key, "has counted %q in %q, and that is no count", refusal.Clip(value), refusal.Clip(field))
+	}
+}
+
+// isFigure reports whether a field of the figures of a kind has a count, or is the one that says what the hash is
+// (lua/repair/repairs.lua has the same rule).
+func isFigure(field, value string) bool {
+	digits := strings.Trim(value, "0123456789") == ""
+	return field == "about" || digits && len(value) > 0 && len(value) <= 16
 }
 
 // mostControlled is the number of queues that lua/queue/controlled.lua checks for a control. If there are

@@ -75,6 +75,8 @@ func TestAFaultOfAnExpressionIsFound(t *testing.T) {
 		{"sum by (namespace) (max by (namespace, queue) (curfew_late_completions_total))", "in a rate: false"},
 		{"max by (namespace) (rate(curfew_deadlines[5m]))", "in a rate: true"},
 		{"max by (namespace) (rate(curfew_task_wait_seconds[5m]))", "not in the table"},
+		{"sum by (namespace, script) (rate(curfew_script_duration_seconds[5m]))", ""},
+		{"sum by (namespace, le) (rate(curfew_script_duration_seconds[5m]))", "no label le"},
 		{"max by (namespace, le) (rate(curfew_task_wait_seconds_sum[5m]))", "no label le"},
 		{"max by (namespace, instance) (curfew_deadlines)", "no label instance"},
 		{"max by (namespace, instance) (curfew_worker_stray)", ""},

@@ -28,13 +28,17 @@ func once(inside string) string {
 	return fmt.Sprintf("max by (%s) (%s)", strings.Join(labels, ", "), inside)
 }
 
-// find returns the row of a name in the table. The name has the default prefix, and can be that of a series of a histogram.
+// find returns the row of a name in the table. The name has the default prefix, and can be that of a series of a histogram. The name of a
+// histogram itself is that of its native buckets, which those that are read from Redis do not have.
 func find(name string) (metrics.Metric, bool) {
 	name = strings.TrimPrefix(name, metrics.DefaultPrefix)
 	all := metrics.All()
 	at := slices.IndexFunc(all, func(m metrics.Metric) bool {
 		if m.Type != metrics.Histogram {
 			return m.Name == name
+		}
+		if m.Name == name {
+			return m.Source != metrics.FromNamespace
 		}
 		return slices.Contains([]string{m.Name + "_bucket", m.Name + "_sum", m.Name + "_count"}, name)
 	})

@@ -78,7 +78,7 @@ type watcher struct {
 	addr string
 }
 
-func watch(t *testing.T, exporters, processes []string) *watcher {
+func watch(t *testing.T, exporters, processes []string, flags ...string) *watcher {
 	t.Helper()
 	path, folder := program(t, "prometheus"), t.TempDir()
 	text, err := rules(quick(alerts, 10))
@@ -94,8 +94,8 @@ func watch(t *testing.T, exporters, processes []string) *watcher {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(path, "--config.file="+filepath.Join(folder, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(folder, "data"),
-		"--web.listen-address=127.0.0.1:0")
+	cmd := exec.Command(path, append(flags, "--config.file="+filepath.Join(folder, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(folder, "data"),
+		"--web.listen-address=127.0.0.1:0")...)
 	_, addr := listening(t, cmd)
 	return &watcher{t, addr}
 }

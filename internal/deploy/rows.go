@@ -45,6 +45,16 @@ func here(name string, labels ...string) string {
 	return "sum by (namespace, " + by + ") (rate(curfew_" + name + perScreen + "))"
 }
 
+// slowest is the quantile 0.99 over all processes of a histogram that processes observe, by some labels. Such a histogram has classic and
+// native buckets. A Prometheus that stores the native ones drops the classic ones, unless its configuration says otherwise.
+func slowest(name string, labels ...string) string {
+	of := func(more, series string) string {
+		by := "namespace" + more + ", " + strings.Join(labels, ", ")
+		return "histogram_quantile(0.99, sum by (" + by + ") (rate(curfew_" + series + perScreen + ")))"
+	}
+	return of(", le", name+"_bucket") + " or " + of("", name)
+}
+
 // one is a panel with one expression.
 func one(title, about, unit string, width int, expression, legend string) panel {
 	return panel{"timeseries", title, about, unit, width, []line{{expression, legend}}}
@@ -63,6 +73,7 @@ var rows = []row{
 			rate("task_timeouts_total", "queue", "kind")+" / "+rate("tasks_finished_total", "queue", "kind"), "{{queue}} {{kind}}"),
 		{"timeseries", "Used part of the time", "Near 1: most tasks end shortly before their deadline, so the limit is short.", "percentunit", 8, highest("task_time_used_ratio", "kind")},
 		one("Attempts that took too long", "Each was followed by another attempt.", "ops", 8, rate("attempt_timeouts_total", "queue", "kind"), "{{queue}} {{kind}}"),
+		one("Waits that timed out", "Waits of agents that reached their limit.", "ops", 8, rate("wait_timeouts_total", "queue", "kind", "policy"), "{{queue}} {{kind}} {{policy}}"),
 		one("Late outcomes", "A worker reported an outcome after the task had timed out.", "ops", 8, rate("late_completions_total", "queue"), "{{queue}}"),
 	}},
 	{"Detection lag", []panel{
@@ -87,8 +98,7 @@ var rows = []row{
 			{"sum by (namespace, instance) (curfew_worker_stray)", "{{instance}} stray"}}},
 		{"timeseries", "Attempts", "Started, and their outcomes.", "ops", 8, []line{
 			{here("worker_attempts_started_total"), "{{instance}} started"}, {here("worker_outcomes_total", "outcome"), "{{instance}} {{outcome}}"}}},
-		one("Time of handlers", "p99 by kind, as the worker measured it.", "s", 8,
-			"histogram_quantile(0.99, sum by (namespace, le, queue, kind) (rate(curfew_worker_handler_seconds_bucket"+perScreen+")))", "{{queue}} {{kind}}"),
+		one("Time of handlers", "p99 by kind, as the worker measured it.", "s", 8, slowest("worker_handler_seconds", "queue", "kind"), "{{queue}} {{kind}}"),
 	}},
 	{"Agents", []panel{
 		one("Agents that wait", "By the mode of their wait.", "short", 6, once("curfew_waits_open"), "{{mode}}"),
@@ -106,8 +116,10 @@ var rows = []row{
 		{"stat", "Exporters read Redis", "1 if at least one does.", "short", 4, []line{{once("curfew_up"), "up"}}},
 		{"table", "Redis", "Version, mode and eviction policy.", "short", 8, []line{{once("curfew_redis_info"), ""}}},
 		one("Time of a read", "How long an exporter takes to read the namespace.", "s", 12, once("curfew_scrape_duration_seconds"), "slowest"),
-		one("Time of calls", "p99 by script, with repeats.", "s", 8,
-			"histogram_quantile(0.99, sum by (namespace, le, script) (rate(curfew_script_duration_seconds_bucket"+perScreen+")))", "{{script}}"),
+		one("Age of the totals", "More than a minute: exporters read the totals in the background, since there are many queues and kinds.", "s", 8,
+			"time() - ("+once("curfew_totals_read_timestamp_seconds")+" > 0)", "{{namespace}}"),
+		one("Folded pairs", "Pairs of a queue and a kind that share the label -.", "short", 4, once("curfew_pairs_folded"), "{{namespace}}"),
+		one("Time of calls", "p99 by script, with repeats.", "s", 8, slowest("script_duration_seconds", "script"), "{{script}}"),
 		one("Failed calls", "By script and code.", "ops", 8, "sum by (namespace, script, code) (rate(curfew_script_errors_total"+perScreen+"))", "{{script}} {{code}}"),
 		one("Clock offset", "Clock of the process minus clock of Redis. The alert fires above 250 ms.", "s", 8, "max by (namespace, instance) (curfew_clock_offset_seconds)", "{{instance}}"),
 	}},

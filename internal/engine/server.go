@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/redis/go-redis/v9"
 
@@ -77,18 +78,20 @@ func (e *Engine) judge(facts map[string]string) error {
 	return nil
 }
 
-// warned has the warnings that were written to the default logger.
+// warning is a warning that a logger has got.
+type warning struct {
+	logger weak.Pointer[slog.Logger]
+	worry  string
+}
+
+// warned has the warnings that were written.
 var warned sync.Map
 
-// warn logs a warning. The default logger gets each warning once in a process, since a program may open
-// many namespaces. Other loggers get it at each Open.
+// warn logs a warning. A logger gets it once, since a program may open many namespaces, or one several times.
 func (e *Engine) warn(worry string) {
-	if e.logger == slog.Default() {
-		if _, told := warned.LoadOrStore(worry, true); told {
-			return
-		}
+	if _, told := warned.LoadOrStore(warning{weak.Make(e.logger), worry}, true); !told {
+		e.logger.Warn("Redis may lose tasks", "namespace", e.namespace, "why", worry)
 	}
-	e.logger.Warn("Redis may lose tasks", "why", worry)
 }
 
 // reach waits until the server replies, for up to waitFor or until ctx ends. It returns at once an error that

@@ -97,6 +97,7 @@ func (m *model) attemptFailed(t *modelTask, f modelFailure) {
 	if timeout {
 		m.emit("attempt_timed_out", t.id)
 		m.count(t, "retried timeout", 1)
+		m.value(t, "lag attempt", modelLags, m.now-f.since)
 		t.lastError = "Task exceeded deadline"
 	} else {
 		m.emit("task_retried", t.id)

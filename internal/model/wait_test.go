@@ -354,6 +354,8 @@ func (m *model) waited(id string) {
 		w.state, w.reason, w.losers, w.fired = "fired", "timed_out", w.fields["on_pending"], w.ends
 		m.emit("wait_timed_out", id, w.fields["on_timeout"], w.fields["mode"], fmt.Sprint(len(w.settled)), fmt.Sprint(w.size),
 			fmt.Sprint(w.ends-cmp.Or(w.first, w.since)), fmt.Sprint(w.ends), fmt.Sprint(m.now-w.ends))
+		m.count(t, "wait timeout "+w.fields["on_timeout"], 1)
+		m.value(t, "lag synchronization", modelLags, m.now-w.ends)
 	}
 	if w.state == "fired" {
 		delete(m.waits, id)

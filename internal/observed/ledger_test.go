@@ -15,6 +15,8 @@ import (
 //	finished QUEUE KIND STATUS REASON   a task ended
 //	timeout QUEUE KIND TYPE             a task timed out
 //	again QUEUE KIND                    the time of an attempt was up, and another followed
+//	waited QUEUE KIND POLICY            the wait of an agent reached its limit
+//	lag QUEUE TYPE                      the limit of a task, an attempt or a wait passed, and it was measured how late that was noticed
 //	late QUEUE                          a worker reported an outcome after its task had timed out
 //	woken MODE REASON                   an agent was woken
 //	resumed QUEUE KIND                  an agent was woken because a task had timed out

@@ -47,9 +47,14 @@ func ofEvents(events []stages.Event) ledger {
 			l.add(1, "finished", line, kind, "FAILED", "timeout")
 			l.add(1, "timeout", line, kind, e.Word("timeout_type"))
 			l.add(1, "timeout-of", e.ID)
+			l.add(1, "lag", line, e.Word("timeout_type"))
 			timedOut[e.ID] = true
 		case "attempt_timed_out":
 			l.add(1, "again", line, kind)
+			l.add(1, "lag", line, e.Word("timeout_type"))
+		case "wait_timed_out":
+			l.add(1, "waited", line, kind, e.Word("policy_applied"))
+			l.add(1, "lag", line, e.Word("timeout_type"))
 		case "task_released":
 			l.add(1, "released", line, kind)
 		case "rejected":
@@ -116,6 +121,8 @@ func ofMetrics(t *testing.T, text string) (l, gauges ledger) {
 			l.add(n, "lag", of["queue"], of["type"])
 		case "attempt_timeouts_total":
 			l.add(n, "again", of["queue"], of["kind"])
+		case "wait_timeouts_total":
+			l.add(n, "waited", of["queue"], of["kind"], of["policy"])
 		case "late_completions_total":
 			l.add(n, "late", of["queue"])
 		case "wait_wakeups_total":

@@ -43,6 +43,9 @@ func (s *stage) figures(w words) []string {
 		if f.AttemptTimeouts > 0 {
 			say("attempt timeouts", f.AttemptTimeouts)
 		}
+		for _, policy := range slices.Sorted(maps.Keys(f.WaitTimeouts)) {
+			say("wait timeouts", policy, f.WaitTimeouts[policy])
+		}
 		if f.Late > 0 {
 			say("late", f.Late)
 		}

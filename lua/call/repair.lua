@@ -8,6 +8,7 @@
 --   queue     name    empty
 --   worker    name    empty
 --   kind      name    empty: its figures are listed
+--   figure    kind    a field of its figures that is no count
 --   controls  empty   empty: whether any queue has controls
 --   key       an idempotency key, and empty
 --   waiting   queue   its counters of waiting agents, and what was seen (repair/repair_waiting.lua)
@@ -48,7 +49,7 @@ local function repair(keys, argv)
     if #argv[i + 2] > 16384 then
       error("argument " .. i + 2 .. " has " .. #argv[i + 2] .. " bytes, and the limit is 16384", 0)
     elseif not repairs[argv[i]] then
-      error("argument " .. i .. " must be task, wait, queue, worker, kind, controls, key, waiting or running", 0)
+      error("argument " .. i .. " must be task, wait, queue, worker, kind, figure, controls, key, waiting or running", 0)
     end
   end
   local tx = read_root(begin(keys[1]))

@@ -27,6 +27,16 @@ function repairs.kind(tx, _, name)
   return {"add to kinds"}
 end
 
+-- A count that is lost cannot be counted again: it begins anew.
+function repairs.figure(tx, _, kind, field)
+  local value = redis.call("HGET", tx.key.figures .. kind, field)
+  if not value or field == "about" or string.find(value, "^%d+$") and #value <= 16 then
+    return {}
+  end
+  later.before(tx, "HDEL", tx.key.figures .. kind, field)
+  return {"remove what is no count, so that it counts from 0 again"}
+end
+
 function repairs.controls(tx)
   local some = controlled(tx, "", {})
   if some then

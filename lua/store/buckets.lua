@@ -6,7 +6,8 @@
 --   duration               ms from started_at to completed_at
 --   timed                  the same, of tasks that timed out
 --   waiting                ms from the instant at which the task could be fetched to started_at
---   lag <timeout_type>     ms from completed_at of a timeout to the instant at which it was written
+--   lag <timeout_type>     ms from the instant of a timeout (completed_at, if it ended a task) until it was written; of attempts
+--                          also if another attempt followed, and of waits (synchronization)
 --   woken <mode> <reason>  ms from the instant that decided the wait of an agent until the agent was in line
 --   share                  thousandths of the time from created_at to deadline_at, rounded up, that had passed at completed_at
 local buckets = {}

@@ -9,6 +9,7 @@
 --   <queue> ended <status> <reason>                 of FAILED and CANCELLED
 --   <queue> ended <status> timeout <timeout_type> <policy>   of timeouts; versions before did not write the policy
 --   <queue> retried timeout                         attempts that took too long and were followed by another one
+--   <queue> wait timeout <policy>                   waits of agents that reached their limit; fail or proceed_with_available
 --   <queue> late                                    outcomes that came after the task had timed out
 --   <queue> <histogram> <bound>                     values in the bucket of this bound (store/buckets.lua)
 --   <queue> <histogram> more                        values above the last bound

@@ -2,6 +2,7 @@
 -- adds for one kind and queue costs one command if it is one field, and two if there are more.
 --
 -- @use store/add_figures
+-- @use store/buckets
 -- @use store/own
 local tally = {}
 
@@ -26,6 +27,16 @@ function tally.add(tx, task, field)
   if tx.root.figures then
     local counts = tally.of(tx, task)
     counts[field] = (counts[field] or 0) + 1
+  end
+end
+
+-- timeout counts a timeout that ends no task, and how late it was written.
+--
+--   since  the instant of the limit
+function tally.timeout(tx, task, field, timeout_type, since)
+  if tx.root.figures then
+    tally.add(tx, task, field)
+    buckets.add(tally.of(tx, task), "lag", tx.at - since, 1, timeout_type)
   end
 end
 

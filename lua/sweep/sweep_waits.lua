@@ -6,6 +6,7 @@
 -- @use store/index
 -- @use store/own
 -- @use store/reason
+-- @use store/tally
 -- @use sweep/did
 -- @use sweep/is_due
 -- @use sweep/leave_clock
@@ -31,6 +32,7 @@ local function time_out(tx, r, agent, w, told)
     " timeout_duration_ms=" .. string.format("%d", w.ends - (w.first_at or told.since)) .. " wait_mode=" .. told.mode ..
     " settled=" .. string.format("%d", w.settled) .. " members=" .. told.size .. " wait_deadline_at=" .. string.format("%d", w.ends) ..
     " detected_at=" .. tx.now .. " lag_ms=" .. string.format("%d", tx.at - w.ends))
+  tally.timeout(tx, agent, " wait timeout " .. told.on_timeout, "synchronization", w.ends)
   did(r, "waits_timed_out")
 end
 

@@ -48,7 +48,7 @@ local function fail_attempt(tx, task, failure)
     record.set(tx, task, "retry_error", retry_error)
   end
   if timeout then
-    tally.add(tx, task, " retried timeout")
+    tally.timeout(tx, task, " retried timeout", "attempt", failure.since)
   end
   tell_retry(tx, task, failure, start)
   task.retries = string.format("%d", (task.retries or 0) + 1)

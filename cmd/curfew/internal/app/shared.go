@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,8 +16,6 @@ import (
 	"syscall"
 
 	"github.com/urfave/cli/v2"
-
-	"github.com/curfew-dev/curfew/queue"
 )
 
 // forAll is the heading of the flags that all commands have, in their help.
@@ -216,45 +213,9 @@ func fromEnvironment(f cli.Flag, value string) bool {
 	return is && slices.ContainsFunc(of.GetEnvVars(), func(name string) bool { return os.Getenv(name) == value })
 }
 
-// Logger returns the logger of a command: its lines go to stderr if --verbose is given.
-func Logger(c *cli.Context) *slog.Logger {
-	if !c.Bool("verbose") {
-		return slog.New(slog.DiscardHandler)
-	}
-	return LoggerAt(c, slog.LevelDebug)
-}
-
-// LoggerAt returns a logger for stderr, in the format of --log-format.
-func LoggerAt(c *cli.Context, level slog.Level) *slog.Logger {
-	options := &slog.HandlerOptions{Level: level}
-	if c.String("log-format") == "json" {
-		return slog.New(slog.NewJSONHandler(c.App.ErrWriter, options))
-	}
-	return slog.New(slog.NewTextHandler(c.App.ErrWriter, options))
-}
-
-// ProgramLogger returns the logger of a command that runs until it is interrupted: from INFO on, with --verbose from DEBUG on,
-// with --quiet from WARN on.
-func ProgramLogger(c *cli.Context) *slog.Logger {
-	switch {
-	case c.Bool("verbose"):
-		return LoggerAt(c, slog.LevelDebug)
-	case c.Bool("quiet"):
-		return LoggerAt(c, slog.LevelWarn)
-	}
-	return LoggerAt(c, slog.LevelInfo)
-}
-
 // Note writes a remark to stderr, unless --quiet is given. Errors and questions are no remarks.
 func Note(c *cli.Context, format string, args ...any) {
 	if !c.Bool("quiet") {
 		fmt.Fprintf(c.App.ErrWriter, format+"\n", args...)
-	}
-}
-
-// LogRedis makes the Redis client log to the logger of a command. It returns errors too, so without --verbose they are printed once.
-func LogRedis(c *cli.Context) {
-	if c.Bool("verbose") {
-		queue.LogClient(Logger(c))
 	}
 }
