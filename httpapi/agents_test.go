@@ -225,6 +225,7 @@ func TestAnAgentThatCrashesAnywhereEndsOnce(t *testing.T) {
 
 // The requests of an agent take at most 4 calls of Redis, for 10 children and for 100.
 func TestAnAgentTakesFewCalls(t *testing.T) {
+	redistest.NoRace(t, "it counts calls, and one that the detector makes slow is made again")
 	for _, n := range []int{10, 100} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			server := redistest.Start(t)
