@@ -7,7 +7,7 @@ export GOFLAGS := $(shell go env GOFLAGS) -trimpath
 # Packages that run with the race detector: those whose goroutines share data. internal/races is for
 # queue, which the others use too. A test that shares
 # none calls redistest.NoRace. The longest package comes first.
-RACE     ?= ./internal/races ./httpapi ./events ./worker ./agentwait ./reaper ./internal/faultproxy
+RACE     ?= ./internal/races ./httpapi ./events ./worker ./reaper ./internal/faultproxy
 FUZZTIME ?= 10s
 # Only the packages that have fuzz targets: go must link a package to list its tests.
 FUZZED    = $$(grep -rl --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*$$||' | sort -u)

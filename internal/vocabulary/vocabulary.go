@@ -37,7 +37,7 @@ var names = map[Type]string{
 		namespace events figures channel cursor oldest last stream type index of key page next recounted turn_of about state
 		host name node did library value level subject cure rule repair commit go program url`,
 	Number: `
-		version priority epoch attempt retries max_retries lease_losses children code timed_out watched journal
+		version priority epoch attempt retries max_retries lease_losses children children_seen code timed_out watched journal
 		waiting woken payload_bytes body_bytes warn_percent budget_percent jitter task_epoch entry members settled
 		partition partitions seq known front running enqueued completed failed cancelled paused
 		max_running rate burst tokens controlled event_mib event_count event_bytes made recount_again
