@@ -153,8 +153,9 @@ func (r *tutorial) expect(output string) {
 	want := strings.Split(output, "\n")
 	var got []string
 	await.Until(r.t, fmt.Sprintf("the output of %s", r.folder), func() bool {
-		got = strings.Split(strings.TrimRight(r.running.String(), "\n"), "\n")[r.read:]
-		return len(got) >= len(want) && r.running.String() != ""
+		printed := logged.ReplaceAllString(r.running.String(), "")
+		got = strings.Split(strings.TrimRight(printed, "\n"), "\n")[r.read:]
+		return len(got) >= len(want) && printed != ""
 	})
 	if got = got[:len(want)]; !r.same(output, strings.Join(got, "\n")) {
 		r.t.Errorf("%s printed\n%s\nwant\n%s", r.folder, strings.Join(got, "\n"), output)
@@ -163,8 +164,8 @@ func (r *tutorial) expect(output string) {
 }
 
 var (
-	// Whoever ends a task logs it: the server of the page, or a command that came first.
-	logged   = regexp.MustCompile(`(?m)^time=\S+ level=INFO msg="Task timed out" .*\n`)
+	// Whoever ends a task logs it: the server of the page, or a command or program that came first.
+	logged   = regexp.MustCompile(`(?m)^(?:time=\S+ level=INFO msg="Task timed out"|[\d/]+ [\d:]+ INFO Task timed out) .*\n`)
 	idInPage = regexp.MustCompile(`\b\d-[0-9A-HJKMNP-TV-Z]{18}\b`)
 	varies   = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z|\b\d+(?:\.\d+)?m?s\b`) // instants and spans
 )
