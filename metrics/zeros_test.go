@@ -55,6 +55,9 @@ func TestTheFirstTimeoutIsAnIncrease(t *testing.T) {
 	for round, kind := range []string{"send", "known"} {
 		if kind == "known" {
 			queuetest.Enqueue(t, q, queue.Task{Kind: kind, Queue: "mail", Timeout: time.Hour})
+			await.Until(t, "the exporter has read the task", func() bool {
+				return value(gather(t, namespace), "curfew_tasks_enqueued_total", "kind", kind) == 1
+			})
 		}
 		before := series(gather(t, namespace))
 		id := queuetest.Enqueue(t, q, queue.Task{Kind: kind, Queue: "mail", Timeout: time.Millisecond}).ID
