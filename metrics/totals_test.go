@@ -34,7 +34,7 @@ import (
 func exporter(t *testing.T, name string, config metrics.Config) (*queue.Queue, prometheus.Collector) {
 	t.Helper()
 	q := queuetest.Open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: name})
-	config.CacheFor = time.Millisecond
+	config.CacheFor = time.Nanosecond
 	return q, metrics.NewNamespace(q, config)
 }
 
