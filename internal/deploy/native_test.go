@@ -15,7 +15,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// A Prometheus that stores native histograms drops the classic buckets of those that have both. The panels have a value all the same.
+// The panels have values whether Prometheus stores classic or native buckets. If it stores native ones, it drops the classic buckets of a
+// histogram that has both.
 func TestPanelsWorkWithNativeAndClassicHistograms(t *testing.T) {
 	if os.Getenv("CURFEW_DOORS") != "1" {
 		t.Skip("CURFEW_DOORS is not 1: this test needs a Prometheus, which `make doors` installs")
