@@ -18,7 +18,7 @@
 // file, so the table in bugs*.go cannot go stale. Before it plants anything, it runs all
 // stories, and each part that a bug names, on the unchanged Lua: these must pass.
 //
-// No file of the tree is changed. The test binaries are built once, and linked so that package
-// lua reads its files from a folder and not from the embedded files (build.go). If the suite does not find a bug, add the story that finds it,
-// then the bug.
+// No file of the tree is changed. The test binaries are built once, and linked so that
+// package lua reads its files from a folder and not from the embedded files (build.go). If
+// the suite does not find a bug, add the story that finds it, then the bug.
 package main
