@@ -82,7 +82,7 @@ func (k *ask) wait() (*queue.Wait, error) {
 		return nil, err
 	}
 	w := &queue.Wait{
-		Mode: k.mode, Need: k.need, Limit: p.Limit, Computed: p.Computed, FromFirst: p.FromFirst, Proceed: p.Proceed,
+		Mode: k.mode, Need: k.need, Limit: p.Limit, Computed: p.Computed, FromFirst: p.FromFirst, From: p.From, Proceed: p.Proceed,
 		KeepPending: p.KeepPending, CancelLosers: p.Losers == CancelLosers, Mask: p.mask(0), MaxMembers: p.MaxMembers,
 	}
 	if k.mode == queue.WaitNOfM {
@@ -161,7 +161,8 @@ func label(mode queue.Mode, need int, names []string) string {
 var reasons = map[queue.Mode]string{
 	queue.WaitAll: "Waiting for all tasks to complete", queue.WaitFailFast: "Waiting for all tasks to complete",
 	queue.WaitSettled: "Waiting for all tasks to settle", queue.WaitAny: "Waiting for first task", queue.WaitAnyOK: "Waiting for successful task",
-	queue.WaitNOfM: "Waiting for successful tasks", queue.WaitNSettled: "Waiting for tasks to settle",
+	queue.WaitCollect: "Waiting for the next task to end",
+	queue.WaitNOfM:    "Waiting for successful tasks", queue.WaitNSettled: "Waiting for tasks to settle",
 }
 
 // maxMembers is the default of Wait.MaxMembers.

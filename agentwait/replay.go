@@ -155,7 +155,7 @@ func what(entry string) string {
 	switch kind {
 	case "step", "failed":
 		return fmt.Sprintf("the step %q", name)
-	case "now", "rand", "cancel":
+	case "now", "rand", "cancel", collects:
 		return "a call of " + strings.ToUpper(kind[:1]) + kind[1:]
 	}
 	return "a wait for " + line

@@ -19,6 +19,8 @@ type Wait struct {
 	Computed bool
 	// FromFirst makes the limit begin when the first member ends.
 	FromFirst bool
+	// From makes the limit begin at this instant, on the clock of Redis. It may be in the past.
+	From time.Time
 	// Proceed makes a wait that reaches its limit continue with the members that have
 	// completed. If none has, the wait returns a *WaitTimeoutError, as without Proceed, even if
 	// ContinueOn or SkipCancelled excuse how members ended. JoinAllSettled and JoinNSettled
@@ -113,6 +115,8 @@ func (w *Wait) check() error {
 		return fmt.Errorf("%w: set Limit or Computed of a wait, not both", refusal.ErrInvalid)
 	case w.FromFirst && w.Limit == 0 && !w.Computed:
 		return fmt.Errorf("%w: FromFirst needs a Limit, or Computed", refusal.ErrInvalid)
+	case !w.From.IsZero() && (w.Limit == 0 || w.FromFirst):
+		return fmt.Errorf("%w: From needs a Limit, and no FromFirst", refusal.ErrInvalid)
 	case len(w.Reason) > 1024:
 		return fmt.Errorf("%w: the reason of a wait has %d bytes, the limit is 1024", refusal.ErrInvalid, len(w.Reason))
 	case w.MaxMembers < 0:

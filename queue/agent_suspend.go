@@ -25,6 +25,7 @@ const (
 	WaitNOfM     Mode = "n_of_m"    // the nth completion, or the end after which n completions are impossible
 	WaitNSettled Mode = "n_settled" // the nth end of any kind
 	WaitPeek     Mode = "peek"      // none: the wait is over at once
+	WaitCollect  Mode = "collect"   // the first end of any child that no wait of this mode has handed over; it has no members
 )
 
 // maxMembers is how many members a call carries. The script takes twice as many; 500 keep a call far
@@ -52,6 +53,7 @@ type Wait struct {
 	Limit        time.Duration // how long the wait can last; 0: no limit
 	Computed     bool          // the limit is computed from the members' own time limits
 	FromFirst    bool          // the limit counts from the first end of a member, not from the start of the wait
+	From         time.Time     // the limit counts from this instant, not from the start of the wait; zero: from the start
 	Proceed      bool          // the policy in the event wait_timed_out is proceed_with_available, not fail
 	KeepPending  bool          // members that have not ended at the limit continue; otherwise they are cancelled
 	CancelLosers bool          // members that the decided wait does not need are cancelled; otherwise they continue
@@ -209,8 +211,11 @@ func (w *Wait) fields(args []any, part, parts int) []any {
 	case w.Limit > 0:
 		add("limit_ms", max(w.Limit.Milliseconds(), 1))
 	}
-	if w.FromFirst {
+	switch {
+	case w.FromFirst:
 		add("from", "first")
+	case !w.From.IsZero():
+		add("from", w.From.UnixMilli())
 	}
 	if w.Proceed {
 		add("on_timeout", "proceed_with_available")

@@ -17,7 +17,7 @@ import (
 var clocks = []string{"deadlines", "limits", "delayed", "waits", "draining", "retained"}
 
 // ofAgent lists the kinds of keys that a task has only if it has children or is an agent.
-var ofAgent = []string{"children:", "wait:", "pending:", "settled:", "patience:", "journal:"}
+var ofAgent = []string{"children:", "wait:", "pending:", "settled:", "patience:", "journal:", "ends:"}
 
 // part says which tasks to read, and how.
 type part struct {
@@ -100,7 +100,7 @@ func (r *reader) readAgents(ctx context.Context, s *Snapshot, p part) error {
 			return err
 		}
 		var members []string
-		for _, name := range strings.Fields(s.Hashes["wait:"+id]["members"]) {
+		for _, name := range append(strings.Fields(s.Hashes["wait:"+id]["members"]), s.Lists["ends:"+id]...) {
 			members = append(members, id+"."+name)
 		}
 		if err := r.readTasks(ctx, s, members); err != nil {
@@ -129,8 +129,10 @@ func (r *reader) readAgent(ctx context.Context, s *Snapshot, id string) error {
 			return err
 		}
 	}
-	if err := r.readList(ctx, s, "settled:"+id); err != nil {
-		return err
+	for _, key := range []string{"settled:" + id, "ends:" + id} {
+		if err := r.readList(ctx, s, key); err != nil {
+			return err
+		}
 	}
 	children := r.command(ctx, "llen", "children:"+id)
 	err := r.ask(ctx, []*redis.Cmd{children})

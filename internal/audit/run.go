@@ -114,7 +114,7 @@ func (w *walk) lookAtKeys(ctx context.Context) error {
 
 // aTasks has the kinds of keys that hold the id of a task.
 var aTasks = map[string]bool{"spec:": true, "state:": true, "payload:": true, "result:": true, "children:": true, "wait:": true, "pending:": true,
-	"settled:": true, "patience:": true, "journal:": true}
+	"settled:": true, "patience:": true, "journal:": true, "ends:": true}
 
 // lookAtOdd checks again the keys that do not belong to Curfew.
 func (w *walk) lookAtOdd(ctx context.Context, odd []string) error {

@@ -11,7 +11,7 @@ import (
 
 // modes has the modes of waits. A queue counts its WAITING agents in waiting, and once more in the counter that the
 // record of the agent names in counted_as: bounded_MODE or unbounded_MODE.
-var modes = []string{"all", "fail_fast", "settled", "any", "any_ok", "n_of_m", "n_settled", "peek"}
+var modes = []string{"all", "fail_fast", "settled", "any", "any_ok", "n_of_m", "n_settled", "peek", "collect"}
 
 // waitCounters has all counters of waiting agents.
 var waitCounters = func() []string {

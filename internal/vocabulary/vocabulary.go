@@ -37,14 +37,14 @@ var names = map[Type]string{
 		namespace events figures channel cursor oldest last stream type index of key page next recounted turn_of about state
 		host name node did library value level subject cure rule repair commit go program url`,
 	Number: `
-		version priority epoch attempt retries max_retries lease_losses children children_seen code timed_out watched journal
+		version priority epoch attempt retries max_retries lease_losses children children_seen code timed_out watched journal collects
 		waiting woken payload_bytes body_bytes warn_percent budget_percent jitter task_epoch entry members settled
 		partition partitions seq known front running enqueued completed failed cancelled paused
 		max_running rate burst tokens controlled event_mib event_count event_bytes made recount_again
 		batch slots left number build before ready dead deadlines limits delayed waits workers draining retained
 		broken count bounded_all bounded_fail_fast bounded_settled bounded_any bounded_any_ok bounded_n_of_m bounded_n_settled
-		bounded_peek unbounded_all unbounded_fail_fast unbounded_settled unbounded_any unbounded_any_ok unbounded_n_of_m
-		unbounded_n_settled unbounded_peek masters looked_at_keys keys unknown namespaces live function_count queue_count
+		bounded_peek bounded_collect unbounded_all unbounded_fail_fast unbounded_settled unbounded_any unbounded_any_ok unbounded_n_of_m
+		unbounded_n_settled unbounded_peek unbounded_collect masters looked_at_keys keys unknown namespaces live function_count queue_count
 		started fired warned given_back waits_timed_out drained removed looked held pid concurrency weight
 		past later length ahead need ok bad more score place missed format attempt_timeouts late_outcomes`,
 	Instant: `

@@ -12,7 +12,7 @@
 --            label       a description of the wait for people, one line
 --            why         why the agent waits, in its own words; up to 1024 bytes
 --            limit_ms    how long the wait can take, or "computed" (wait/wait_limit.lua)
---            from        start of this limit: registered (default), or first: the first end
+--            from        start of this limit: registered (default), first: the first end, or an instant in ms
 --            on_timeout  proceed_with_available or fail, for the event
 --            on_pending  of members that have not ended at the limit: cancel (default) or keep
 --            on_losers   of members that the wait no longer needs: keep (default) or cancel

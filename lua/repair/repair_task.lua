@@ -23,14 +23,14 @@ local function clear(tx, r, id)
   for _, clock in ipairs({"deadlines", "limits", "delayed", "waits", "draining", "retained", "broken"}) do
     mend.must(tx, r, clock, id)
   end
-  for _, kind in ipairs({"payload:", "result:", "children:", "wait:", "pending:", "settled:", "patience:", "journal:"}) do
+  for _, kind in ipairs({"payload:", "result:", "children:", "wait:", "pending:", "settled:", "patience:", "journal:", "ends:"}) do
     mend.drop(tx, r, kind .. id)
   end
 end
 
 -- drop_wait deletes what is left of a wait that the task is not at.
 local function drop_wait(tx, r, task)
-  local kinds = not live(task) and {"wait:", "pending:", "settled:", "patience:", "journal:"} or not task.waiting and
+  local kinds = not live(task) and {"wait:", "pending:", "settled:", "patience:", "journal:", "ends:"} or not task.waiting and
     {"wait:", "pending:", "settled:"} or {}
   for _, kind in ipairs(kinds) do
     mend.drop(tx, r, kind .. task.id)

@@ -23,6 +23,7 @@ local function name_all(root)
     wait = p .. "wait:",           -- hash     + id: the current wait of an agent
     pending = p .. "pending:",     -- zset     + id: names of the wait's members that have not ended, by priority and place
     settled = p .. "settled:",     -- list     + id: names of the members that have ended, in the order they did
+    ends = p .. "ends:",           -- list     + id: of an agent that collects: names of children that have ended, and that it was not given yet
     patience = p .. "patience:",   -- zset     + id: names of members that have a limit of their own in the wait, by its instant
     journal = p .. "journal:",     -- hash     + id: the journal of an agent: its checkpoint, and each entry since
     deadlines = p .. "deadlines",  -- zset     live ids that have a deadline, by deadline_at

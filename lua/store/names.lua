@@ -11,7 +11,7 @@ names.spec_lines = {"role", "priority", "until_of", "queue_timeout_ms", "attempt
 names.spec_texts = {"headers", "idempotency_key"}
 
 -- Of the state, which is rewritten at each change.
-names.state_lines = {"available_at", "limit_at", "warn_at", "ready_at", "attempt_at", "children", "watched", "journal", "waiting", "counted_as",
+names.state_lines = {"available_at", "limit_at", "warn_at", "ready_at", "attempt_at", "children", "watched", "journal", "collects", "waiting", "counted_as",
   "woken", "suspended_by", "requeued_by", "lost_by", "lease_losses", "cancel_at", "grace_at", "cancelled_by", "late_by",
   "progress_at", "code", "reason", "timed_out", "timeout_type", "detected_at", "retry_state", "body_bytes"}
 names.state_texts = {"cancel_reason", "progress", "last_error", "retry_error", "release_reason"}

@@ -25,6 +25,7 @@
 -- @use task/end_event
 -- @use task/end_hook
 -- @use wait/count_end
+-- @use wait/ends
 -- @use wait/journal
 
 local rarely = {"code", "retry_state", "retry_error", "lease_losses"}
@@ -71,9 +72,15 @@ local function finish(tx, task, ending)
   if task.journal then
     journal.drop(tx, task.id)
   end
+  if task.collects then
+    ends.forget(tx, task.id)
+  end
   end_event(tx, task)
   if task.watched then
     publish.ended(tx, task)
+  end
+  if owner and owner.collects then
+    ends.add(tx, owner.id, task)
   end
   if owner and owner.waiting then
     count_end(tx, task, owner)

@@ -5,7 +5,6 @@ local known = {entry = true, mode = true, need = true, digest = true, label = tr
   on_timeout = true, on_pending = true, on_losers = true, mask = true, most = true, why = true, part = true, of = true}
 
 local words = {
-  from = {registered = true, first = true, says = "registered or first"},
   on_pending = {cancel = true, keep = true, says = "cancel or keep"},
   on_losers = {cancel = true, keep = true, says = "cancel or keep"},
   on_timeout = {fail = true, proceed_with_available = true, says = "fail or proceed_with_available"},
@@ -44,6 +43,8 @@ local function check_fields(w)
     return "label", "must be one line"
   elseif w.why and #w.why > 1024 then
     return "why", "has " .. #w.why .. " bytes, and the limit is 1024"
+  elseif w.from ~= "registered" and w.from ~= "first" and not digits(w.from) then
+    return "from", "must be registered, first, or an instant in ms"
   elseif w.limit_ms and w.limit_ms ~= "computed" and not span(w.limit_ms) then
     return "limit_ms", "must be a whole number from 1, or computed"
   end

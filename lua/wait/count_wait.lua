@@ -16,6 +16,7 @@
 -- @use task/put_aside
 -- @use wait/add_due
 -- @use wait/by_end
+-- @use wait/collect
 -- @use wait/count_member
 -- @use wait/finish_member
 -- @use wait/nearest_patience
@@ -68,6 +69,9 @@ local function read(tx, id, f, ...)
 end
 
 local function count_wait(tx, id, w, ids, upto)
+  if w.mode == "collect" then
+    return collect(tx, id, w, ids, upto)
+  end
   local members, last = read(tx, id, written, w, ids)
   if not members or not members[1] and not upto then
     return nil

@@ -5,6 +5,7 @@
 -- @use store/later
 -- @use store/record
 -- @use wait/by_end
+-- @use wait/collected
 -- @use wait/counts_as
 -- @use wait/fires
 
@@ -60,15 +61,16 @@ local function decider(tx, s, c)
 end
 
 local function decide_wait(tx, s, settled, c)
+  if s.wait.mode == "collect" then
+    return collected(tx, s.id, c)
+  end
   local decides = c.last and s.wait.mode ~= "peek"
   local how, winner
   if c.last and c.settled > 0 and c.settled <= 500 then
     add_earlier(tx, s, settled, c)
   end
-  if decides then
-    how = over(s, c)
-    winner = how and c.settled > 0 and decider(tx, s, c) or nil
-  end
+  how = decides and over(s, c)
+  winner = how and c.settled > 0 and decider(tx, s, c) or nil
   for _, m in ipairs(settled) do
     if how then
       break

@@ -54,7 +54,7 @@ local function open_wait(tx, s, c, task, fired)
     "on_timeout", w.on_timeout or "fail", "since", tx.now, "need_ok", c.need_ok, "most_bad", c.most_bad,
     "limit_ms", begun and w.limit_ms)
   own(tx, "waits")[s.id] = {state = fired.how and "fired" or "open", reason = fired.how, winner = fired.winner, fired_at = fired.how and tx.at, ok = c.ok, bad = c.bad,
-    settled = c.settled, size = c.total, ends = ends, first_at = begun and c.settled > 0 and tx.now, names = {}, gone = {}, fields = fields,
+    settled = c.settled, size = c.total, ends = ends, first_at = tonumber(w.from) and w.from or begun and c.settled > 0 and tx.now, names = {}, gone = {}, fields = fields,
     changed = true}
   leave_worker(tx, s, task)
   if ends or patience then

@@ -24,14 +24,14 @@ local function read_wait(tx, id)
     return not w.broken and w or nil, w.broken
   end
   local f = attempt("HMGET", tx.key.wait .. id, "state", "wait_deadline_at", "ok", "bad", "settled", "need_ok",
-    "most_bad", "all", "mask", "masks", "limit_ms", "first_at", "since", "patient", "size")
+    "most_bad", "all", "mask", "masks", "limit_ms", "first_at", "since", "patient", "size", "mode")
   if f.err then
     w = {broken = f.err}
   else
     w = {state = f[1], ends = tonumber(f[2] or nil), ok = tonumber(f[3] or nil), bad = tonumber(f[4] or nil),
       settled = tonumber(f[5] or nil), need_ok = tonumber(f[6] or nil), most_bad = tonumber(f[7] or nil),
       all = tonumber(f[8] or nil), mask = f[9], masks = f[10], limit_ms = f[11], first_at = f[12],
-      since = tonumber(f[13] or nil), patient = f[14], size = tonumber(f[15] or nil) or math.huge,
+      since = tonumber(f[13] or nil), patient = f[14], size = tonumber(f[15] or nil) or math.huge, mode = f[16],
       names = {}, gone = {}, fields = {}, changed = false}
     if w.state and not (w.ok and w.bad and w.settled and w.mask and (w.all or w.state == "forming")) then
       w = {broken = tx.key.wait .. id .. " has no counters"}

@@ -9,6 +9,7 @@
 --         n_of_m         `need` that are ok, or fewer than `need` can still be ok
 --         n_settled      `need` of them, however they ended
 --         peek           at once
+--         collect        the first end of any child that the agent was not given yet; it has no members (wait/ends.lua)
 local function thresholds(mode, n, need)
   if mode == "all" or mode == "settled" then
     return nil, nil, n
@@ -16,6 +17,11 @@ local function thresholds(mode, n, need)
     return nil, n > 0 and 1 or nil, n
   elseif mode == "peek" then
     return nil, nil, 0
+  elseif mode == "collect" then
+    if n > 0 then
+      return nil, nil, nil, "members", "cannot be given for the mode collect, which is for all children"
+    end
+    return nil, nil, 1
   elseif mode == "any" or mode == "any_ok" then
     if n == 0 then
       return nil, nil, nil, "members", (mode == "any" and "select" or "select_ok") .. " requires at least one future"
@@ -33,5 +39,5 @@ local function thresholds(mode, n, need)
     end
     return need, n - need + 1, n
   end
-  return nil, nil, nil, "mode", "must be all, fail_fast, settled, any, any_ok, n_of_m, n_settled or peek"
+  return nil, nil, nil, "mode", "must be all, fail_fast, settled, any, any_ok, n_of_m, n_settled, peek or collect"
 end

@@ -15,6 +15,7 @@
 -- @use task/line_up
 -- @use task/put_aside
 -- @use wait/cancel_losers
+-- @use wait/ends
 -- @use wait/forget_wait
 -- @use wait/journal
 -- @use wait/read_wait
@@ -38,6 +39,7 @@ local function read(tx, id, w)
     told.settled[#told.settled + 1] = name
   end
   redis.call("ZCARD", tx.key.pending .. id)
+  told.collects = told.mode == "collect" and (ends.any(tx, id) or true)
   journal.read(tx, id, string.format("%d", told.entry))
   told.decisive = told.winner and record.get(tx, id .. "." .. told.winner)
   return told, told.label .. told.digest .. told.members .. told.reason .. told.mode
@@ -60,6 +62,10 @@ local function wake_agent(tx, id)
     w.changed = true
     wakeable.look_again(tx, id)
     return
+  end
+  if told.collects and not timed_out then
+    told.settled = ends.take(tx, id)
+    told.members = table.concat(told.settled, " ")
   end
   local text = verdict(told, told.reason, told.winner, told.fired_at, told.settled)
   journal.add(tx, agent, {{told.entry, text}})
