@@ -1,0 +1,112 @@
+package plan
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The actions that come with flows.
+const (
+	Echo         = "echo"
+	Sleep        = "sleep"
+	Wait         = "wait"
+	Set          = "set"
+	HTTPRequest  = "http_request"
+	WorkflowCall = "workflow_call"
+)
+
+// options lists the fields of an executor that only some types have. The needed ones come first, with a +.
+var options = map[string][]string{
+	Echo:         nil,
+	Sleep:        {"+duration"},
+	Wait:         {"signal"},
+	Set:          {"+values"},
+	HTTPRequest:  {"+url", "method", "headers", "body", "queue", "priority"},
+	WorkflowCall: {"+workflow", "version", "queue", "priority"},
+	"":           {"queue", "priority"}, // the kind of a task
+}
+
+// kindName is a valid kind of a task, as package queue defines it.
+var kindName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`)
+
+// kind returns the kind of a task.
+func (o *object) kind(field string) string {
+	t := o.get(field)
+	if t == nil {
+		return ""
+	}
+	s := o.r.text(t)
+	if s != "" && !kindName.MatchString(s) {
+		o.r.at(t, "%q must be 1 to 128 of A-Z a-z 0-9 . _ - : / and begin with a letter or digit", clip(s))
+	}
+	return s
+}
+
+func (r *reader) executor(t *tree, variables []string) *Action {
+	o := r.object(t, "executor")
+	if o.need("type", "say what runs: echo, sleep, wait, set, http_request, workflow_call or the kind of a task") == nil {
+		return &Action{}
+	}
+	return r.action(o, o.kind("type"), variables)
+}
+
+// action reads the fields of an action of a type, from an executor or an implementation.
+func (r *reader) action(o *object, kind string, variables []string) *Action {
+	a := &Action{Type: kind, Queue: o.text("queue"), Priority: o.number("priority", 0, 3)}
+	r.places[a] = o.t
+	may, known := options[kind]
+	if !known {
+		may = options[""]
+	}
+	if o.shape == "implementation" {
+		may = slices.Clone(may)
+		for i, name := range may {
+			may[i] = strings.NewReplacer("workflow", "workflow_def_id", "version", "workflow_def_version").Replace(name)
+		}
+	}
+	var all []member
+	for _, f := range shapes[o.shape] {
+		t := o.get(f.Name)
+		allowed, needed := slices.Contains(may, f.Name), slices.Contains(may, "+"+f.Name)
+		switch {
+		case f.Name == "type":
+		case t == nil && needed:
+			o.fault("%s is missing, which %s needs", f.Name, kind)
+		case t == nil:
+		case !allowed && !needed:
+			r.at(t, "does not belong to %s", kind)
+		default:
+			all = append(all, member{f.Name, t})
+		}
+	}
+	switch kind {
+	case WorkflowCall:
+		a.Flow, a.Version = o.firstName("workflow", "workflow_def_id"), o.firstText("version", "workflow_def_version")
+	case Wait:
+		o.name("signal")
+		fallthrough
+	default:
+		a.Options = r.template(&tree{path: o.t.path, line: o.t.line, value: all}, variables)
+	}
+	return a
+}
+
+// firstName returns the name in the one of two fields that the shape has.
+func (o *object) firstName(fields ...string) string {
+	for _, field := range fields {
+		if o.has[field] != nil {
+			return o.name(field)
+		}
+	}
+	return ""
+}
+
+func (o *object) firstText(fields ...string) string {
+	for _, field := range fields {
+		if o.has[field] != nil && o.shape != "executor" || field == "version" && o.has[field] != nil {
+			return o.text(field)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,125 @@
+package plan
+
+import "slices"
+
+func (g *Graph) node(name string) *Call {
+	if g == nil {
+		return nil
+	}
+	for _, c := range g.Nodes {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+func (g *Graph) names() (all []string) {
+	if g == nil {
+		return nil
+	}
+	for _, c := range g.Nodes {
+		all = append(all, c.Name)
+	}
+	return all
+}
+
+// checkGraph checks the nodes and transitions of a graph, and where its tokens meet.
+func (r *reader) checkGraph(x *Template) {
+	g := x.Graph
+	for i, c := range g.Nodes {
+		if c.Name != "" && slices.ContainsFunc(g.Nodes[:i], func(other *Call) bool { return other.Name == c.Name }) {
+			r.at(r.field(c, "id"), "two nodes have the id %s", c.Name)
+		}
+		r.checkCall(x, c)
+		for _, p := range c.Inputs {
+			r.checkReads(x, r.field(c, "inputs"), p.Value, nil)
+		}
+		if c.Action != nil {
+			r.checkReads(x, r.places[c.Action], c.Action.Options, nil)
+		}
+	}
+	r.checkReads(x, r.field(g, "output"), g.Output, nil)
+	for i, t := range g.Transitions {
+		r.checkTransition(x, t, g.Transitions[:i])
+	}
+	r.findInitial(g)
+	r.checkItself(g)
+}
+
+func (r *reader) checkTransition(x *Template, t *Transition, before []*Transition) {
+	g := x.Graph
+	for field, name := range map[string]string{"from": t.From, "to": t.To} {
+		if name != "" && g.node(name) == nil {
+			r.unknown(r.field(t, field), "node", name, g.names())
+		}
+	}
+	if t.ID != "" && slices.ContainsFunc(before, func(other *Transition) bool { return other.ID == t.ID }) {
+		r.at(r.field(t, "id"), "two transitions have the id %s", t.ID)
+	}
+	if t.Condition != nil {
+		r.checkPaths(x, r.field(t, "condition"), t.Condition.Reads(), nil)
+	}
+	if t.FanOut != nil {
+		r.checkReads(x, r.field(t, "fan_out"), t.FanOut.Items, nil)
+	}
+	if t.Meet == nil || t.Meet.Group == "" {
+		return
+	}
+	var fanOuts []string
+	for _, other := range g.Transitions {
+		if other.FanOut == nil {
+			continue
+		}
+		fanOuts = append(fanOuts, other.ID)
+		if other.ID == t.Meet.Group && other.FanOut.Items == nil && other.FanOut.Count > 0 && t.Meet.M > other.FanOut.Count {
+			r.at(r.field(t.Meet, "strategy"), "%d of %d tokens can never complete: the transition %s makes %d", t.Meet.M, other.FanOut.Count, other.ID, other.FanOut.Count)
+		}
+	}
+	if !slices.Contains(fanOuts, t.Meet.Group) {
+		r.unknown(r.field(t.Meet, "sibling_group"), "fan-out", t.Meet.Group, fanOuts)
+	}
+}
+
+// findInitial sets the node with which a run begins, if the definition does not name it.
+func (r *reader) findInitial(g *Graph) {
+	if g.Initial != "" {
+		if g.node(g.Initial) == nil {
+			r.unknown(r.field(g, "initial"), "node", g.Initial, g.names())
+		}
+		return
+	}
+	var first []string
+	for _, c := range g.Nodes {
+		if !slices.ContainsFunc(g.Transitions, func(t *Transition) bool { return t.To == c.Name }) {
+			first = append(first, c.Name)
+		}
+	}
+	if len(first) == 1 {
+		g.Initial = first[0]
+	} else if len(g.Nodes) > 0 {
+		r.at(r.places[g], "%d nodes have no transition that leads to them, so it is not clear where a run begins: name it in initial", len(first))
+	}
+}
+
+// checkItself finds a call of the definition itself that each run comes to, since no condition is before it.
+func (r *reader) checkItself(g *Graph) {
+	seen := map[string]bool{}
+	var visit func(name string)
+	visit = func(name string) {
+		c := g.node(name)
+		if c == nil || seen[name] {
+			return
+		}
+		seen[name] = true
+		if a := c.Action; a != nil && a.Type == WorkflowCall && a.Flow == r.d.ID && a.Flow != "" {
+			r.at(r.places[c], "each run calls %s itself, without end: put a condition before it", a.Flow)
+		}
+		for _, t := range g.Transitions {
+			if t.From == name && t.Condition == nil {
+				visit(t.To)
+			}
+		}
+	}
+	visit(g.Initial)
+}

@@ -1,0 +1,270 @@
+package plan
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/flow/internal/expression"
+	"github.com/curfew-dev/curfew/internal/names"
+)
+
+// object is an object of a definition. Its functions return the value of a field, or the zero value if the field is not there
+// or wrong; a wrong one is a fault.
+type object struct {
+	r     *reader
+	t     *tree
+	shape string
+	has   map[string]*tree
+}
+
+// object reads an object. Fields that its shape does not have are faults.
+func (r *reader) object(t *tree, shape string) *object {
+	o := &object{r: r, t: t, shape: shape, has: map[string]*tree{}}
+	members, ok := t.value.([]member)
+	if !ok {
+		r.at(t, "must be an object, and is %s", t.kind())
+		return o
+	}
+	var known []string
+	for _, f := range shapes[shape] {
+		known = append(known, f.Name)
+	}
+	for _, m := range members {
+		o.has[m.name] = m.value
+		if slices.Contains(known, m.name) {
+			continue
+		}
+		advice := "its fields are " + strings.Join(known, ", ")
+		if near := names.Nearest(m.name, known); near != "" {
+			advice = "did you mean " + near + "?"
+		}
+		r.at(m.value, "is not a field here: %s", advice)
+	}
+	return o
+}
+
+// get returns the value of a field, nil if it is not there. It panics if the shape has no such field.
+func (o *object) get(name string) *tree {
+	if !slices.ContainsFunc(shapes[o.shape], func(f Field) bool { return f.Name == name }) {
+		panic("the shape " + o.shape + " has no field " + name)
+	}
+	return o.has[name]
+}
+
+// fault is a fault of the object itself.
+func (o *object) fault(format string, args ...any) { o.r.at(o.t, format, args...) }
+
+// need returns the value of a field that must be there.
+func (o *object) need(name, why string) *tree {
+	t := o.get(name)
+	if t == nil {
+		o.fault("%s is missing: %s", name, why)
+	}
+	return t
+}
+
+// only reports a fault if the object has more than one of some fields.
+func (o *object) only(fields ...string) {
+	var given []string
+	for _, name := range fields {
+		if o.get(name) != nil {
+			given = append(given, name)
+		}
+	}
+	if len(given) > 1 {
+		o.fault("has %s, which say the same or exclude each other: give one of them", strings.Join(given, " and "))
+	}
+}
+
+func (o *object) text(name string) string {
+	t := o.get(name)
+	if t == nil {
+		return ""
+	}
+	return o.r.text(t)
+}
+
+func (r *reader) text(t *tree) string {
+	s, ok := t.value.(string)
+	switch {
+	case !ok && isNumber(t):
+		r.at(t, "must be a text, and is a number: put it in quotes")
+	case !ok:
+		r.at(t, "must be a text, and is %s", t.kind())
+	case s == "":
+		r.at(t, "is empty")
+	case len(s) > 4096:
+		r.at(t, "has %d bytes, the limit is 4096", len(s))
+	}
+	return s
+}
+
+func isNumber(t *tree) bool {
+	_, ok := t.value.(json.Number)
+	return ok
+}
+
+// goodName is a name of a template, a node or a parameter. It can be part of an expression and of the id of a task.
+var goodName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+
+func (o *object) name(field string) string {
+	t := o.get(field)
+	if t == nil {
+		return ""
+	}
+	return o.r.name(t)
+}
+
+func (r *reader) name(t *tree) string {
+	s := r.text(t)
+	if s != "" && !goodName.MatchString(s) {
+		r.at(t, "%q must be 1 to 64 of A-Z a-z 0-9 _ - and begin with a letter", clip(s))
+	}
+	return s
+}
+
+// names returns a list of names.
+func (o *object) names(field string) (all []string) {
+	for _, t := range o.list(field) {
+		name := o.r.name(t)
+		if slices.Contains(all, name) {
+			o.r.at(t, "%s is given twice", name)
+			continue
+		}
+		all = append(all, name)
+	}
+	return all
+}
+
+// list returns the elements of a list.
+func (o *object) list(field string) []*tree {
+	t := o.get(field)
+	if t == nil {
+		return nil
+	}
+	list, ok := t.value.([]*tree)
+	if !ok {
+		o.r.at(t, "must be a list, and is %s", t.kind())
+	}
+	return list
+}
+
+// number returns a whole number from least to most.
+func (o *object) number(field string, least, most int) int {
+	t := o.get(field)
+	if t == nil {
+		return 0
+	}
+	n, _ := t.value.(json.Number)
+	i, err := n.Int64()
+	if err != nil || i < int64(least) || i > int64(most) {
+		o.r.at(t, "must be a whole number from %d to %d", least, most)
+		return 0
+	}
+	return int(i)
+}
+
+func (o *object) bool(field string) bool {
+	t := o.get(field)
+	if t == nil {
+		return false
+	}
+	b, ok := t.value.(bool)
+	if !ok {
+		o.r.at(t, "must be true or false, and is %s", t.kind())
+	}
+	return b
+}
+
+// word returns one of some words, "" if the field is not there.
+func (o *object) word(field string, words ...string) string {
+	t := o.get(field)
+	if t == nil {
+		return ""
+	}
+	s, _ := t.value.(string)
+	if !slices.Contains(words, s) {
+		o.r.at(t, "must be %s", strings.Join(words, " or "))
+		return ""
+	}
+	return s
+}
+
+// maxSpan is the longest time that a definition can give.
+const maxSpan = 10 * 365 * 24 * time.Hour
+
+// span returns a time that is written as 10s; null is none.
+func (o *object) span(field string) Span {
+	t := o.get(field)
+	switch {
+	case t == nil:
+		return Span{}
+	case t.value == nil:
+		return Span{Set: true}
+	case isNumber(t):
+		o.r.at(t, `must be a text such as "30s", and is a number: a number of ms is %s_ms, where there is one`, field)
+		return Span{}
+	}
+	d, err := duration.Parse(o.r.text(t))
+	switch {
+	case err != nil:
+		o.r.at(t, "%v", err)
+	case d < time.Millisecond || d > maxSpan:
+		o.r.at(t, "must be from 1ms to 10 years; null is no limit")
+	default:
+		return Span{true, d}
+	}
+	return Span{}
+}
+
+// ms returns a time that is written as a number of ms; null is none.
+func (o *object) ms(field string) Span {
+	t := o.get(field)
+	switch {
+	case t == nil:
+		return Span{}
+	case t.value == nil:
+		return Span{Set: true}
+	}
+	n, _ := t.value.(json.Number)
+	i, err := n.Int64()
+	if err != nil || i < 1 || i > maxSpan.Milliseconds() {
+		o.r.at(t, "must be a whole number of ms from 1 to %d; null is no limit", maxSpan.Milliseconds())
+		return Span{}
+	}
+	return Span{true, time.Duration(i) * time.Millisecond}
+}
+
+// value returns a value with expressions in its texts, nil if the field is not there.
+func (o *object) value(field string, variables []string) *expression.Template {
+	t := o.get(field)
+	if t == nil {
+		return nil
+	}
+	return o.r.template(t, variables)
+}
+
+// expression returns an expression, nil if the field is not there.
+func (o *object) expression(field string, variables []string) *expression.Expression {
+	t := o.get(field)
+	if t == nil {
+		return nil
+	}
+	e, err := expression.Compile(o.r.text(t), variables)
+	if err != nil {
+		o.r.at(t, "%v", err)
+		return nil
+	}
+	return e
+}
+
+func clip(s string) string {
+	if len(s) > 80 {
+		return strings.ToValidUTF8(s[:80], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,178 @@
+// Package plan reads definitions of flows. A definition is written in one of two spellings, or in both mixed: templates with
+// DAGs and loops, whose times are texts (timeout: 10s), or a graph of nodes and transitions, whose times are numbers
+// (timeout_ms: 10000). Read makes one plan of both. It finds all faults of a definition at once.
+package plan
+
+import (
+	"time"
+
+	"github.com/curfew-dev/curfew/flow/internal/expression"
+)
+
+// DefaultTimeout is the time of a run whose definition says nothing.
+const DefaultTimeout = time.Hour
+
+// Definition is a plan that runs can follow.
+type Definition struct {
+	ID, Version, Description string
+
+	Timeout Span // of a run; it is always set
+	Fails   bool // a run that is out of time fails, and is no timeout for its parent: on_timeout is fail
+	Hooks   Hooks
+	Inputs  []Parameter // of a run
+
+	Entry     string // the template with which a run begins
+	Templates map[string]*Template
+}
+
+// Span is a limit of time. It is not set if a definition says nothing; null sets it to no limit, which is 0.
+type Span struct {
+	Set  bool
+	Time time.Duration
+}
+
+// Over returns the span if it is set, and otherwise the other one.
+func (s Span) Over(other Span) Span {
+	if s.Set {
+		return s
+	}
+	return other
+}
+
+// Hooks are the tasks that are enqueued when a run has ended. An empty kind is no hook.
+type Hooks struct {
+	Success, Failure, Timeout, Cancel Hook
+}
+
+// Hook is a task that follows a run.
+type Hook struct{ Kind, Queue string }
+
+// Parameter is an input that a template or a run has. Value is what it has if the caller gives none; nil: the caller must
+// give one.
+type Parameter struct {
+	Name  string
+	Value *expression.Template
+}
+
+// Template is a named part of a definition. Exactly one of DAG, Loop, Graph, Action and Wraps is set.
+type Template struct {
+	Name   string
+	Inputs []Parameter
+	Times  Times // for calls that do not say their own
+
+	DAG    *DAG
+	Loop   *Loop
+	Graph  *Graph
+	Action *Action
+	Wraps  *Call // a call of another template, so that it can be retried as a whole
+}
+
+// Container reports whether the template has nodes of its own. A call of a container cannot be retried.
+func (t *Template) Container() bool { return t.DAG != nil || t.Loop != nil || t.Graph != nil }
+
+// Times are the limits of a call.
+type Times struct {
+	Total   Span // all attempts together, from the creation
+	Attempt Span // one attempt
+	Line    Span // in line, before an attempt
+	Retries bool // an attempt that takes too long is retried; Said: the definition says so, or says that it is not
+	Said    bool
+}
+
+// Call is a place in a plan where something runs: a node of a DAG or of a graph, the body of a loop, or what a template wraps.
+type Call struct {
+	Name     string
+	Template string  // what it calls: a template,
+	Action   *Action // or an action
+	Inputs   []Parameter
+	After    []string // of a DAG: the nodes whose end this one awaits
+	When     *expression.Expression
+	Times    Times
+	Retry    Retry
+	Excuses  Endings
+	Writes   []Write // of a graph: what it writes into the state of the run
+}
+
+// Retry says how often a failed call is made again.
+type Retry struct {
+	Limit      int
+	Expression string // "": errors and timeouts are retried, failures are not
+	Backoff    Backoff
+}
+
+// Backoff is the time between attempts.
+type Backoff struct {
+	Delay, Max  time.Duration
+	Exponential bool
+}
+
+// Endings is a set of ways to end without success.
+type Endings struct{ Failed, Error, Timeout, Cancelled bool }
+
+// Action is what a leaf does.
+type Action struct {
+	Type     string // echo, sleep, wait, set, http_request, workflow_call, or the kind of a task
+	Queue    string
+	Priority int
+	Options  *expression.Template // an object; its members depend on the type
+
+	Flow, Version string // of workflow_call
+}
+
+// Write is a value that a node of a graph writes into the state of its run.
+type Write struct {
+	Target []string // the names of the path below state
+	Value  *expression.Template
+}
+
+// DAG has nodes that run as soon as the nodes before them have ended.
+type DAG struct{ Nodes []*Call }
+
+// Loop runs its body again and again: for each item of a list, or until an expression holds.
+type Loop struct {
+	Body     *Call
+	Items    *expression.Template   // a list; or
+	Until    *expression.Expression // evaluated after each round
+	Most     int                    // rounds
+	Parallel int                    // rounds of a list at once
+}
+
+// Graph has nodes that are joined by transitions. A run begins with one token at Initial. When the node of a token has
+// ended, the token follows each transition whose condition holds.
+type Graph struct {
+	Initial     string
+	Nodes       []*Call
+	Transitions []*Transition
+	Output      *expression.Template // of the run; nil: its state
+}
+
+// Transition leads a token from a node to another one.
+type Transition struct {
+	ID, From, To string
+	Condition    *expression.Expression // nil: it always holds
+	FanOut       *FanOut
+	Meet         *Meeting
+}
+
+// FanOut makes several tokens of one.
+type FanOut struct {
+	Count int
+	Items *expression.Template // one token for each item of a list; nil: Count tokens
+}
+
+// Meeting is where the tokens of a fan-out become one again.
+type Meeting struct {
+	Group   string // the transition whose fan-out made the tokens
+	Any     bool   // the first token that completes is enough
+	M       int    // so many that complete are enough; 0 without Any: all
+	Timeout Span   // from the first arrival; not set: computed
+	Proceed bool   // at the timeout, continue with those that have completed
+	Merge   Merge
+}
+
+// Merge says how the results of tokens become one value.
+type Merge struct {
+	Source   []string // of a branch: the names of the path
+	Target   []string // of the run
+	Strategy string   // append, merge_object, keyed_by_branch or last_wins
+}

@@ -1,0 +1,336 @@
+package plan
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/curfew-dev/curfew/flow/internal/expression"
+)
+
+// The variables that expressions can read, by where they are.
+var (
+	ofRun   = []string{"inputs"}
+	ofDAG   = []string{"inputs", "tasks"}
+	ofLoop  = []string{"inputs", "item", "index", "last"}
+	ofGraph = []string{"inputs", "state", "nodes", "_branch"}
+)
+
+// reader reads the tree of a definition into a plan.
+type reader struct {
+	faulty
+	d      *Definition
+	places map[any]*tree // where parts of the plan are in the file
+	entry  *tree         // the name of the first template
+}
+
+// Read reads a definition in JSON or YAML. Its error is Faults if the file can be read as such: all that is wrong.
+func Read(text []byte) (*Definition, error) {
+	t, err := parse(text)
+	if err != nil {
+		return nil, Faults{{Line: 1, Text: err.Error()}}
+	}
+	r := &reader{d: &Definition{Templates: map[string]*Template{}}, places: map[any]*tree{}}
+	r.definition(t)
+	r.check()
+	if err := r.all(); err != nil {
+		return nil, err
+	}
+	return r.d, nil
+}
+
+// template compiles the expressions in a value.
+func (r *reader) template(t *tree, variables []string) *expression.Template {
+	compiled, err := expression.CompileTemplate(t.plain(), variables)
+	var many interface{ Unwrap() []error }
+	all := []error{err}
+	if errors.As(err, &many) {
+		all = many.Unwrap()
+	}
+	for _, err := range all {
+		var inside *expression.PathError
+		if errors.As(err, &inside) {
+			r.at(&tree{path: t.path + inside.Path, line: t.line}, "%v", inside.Err)
+		} else if err != nil {
+			r.at(t, "%v", err)
+		}
+	}
+	if err != nil {
+		return nil
+	}
+	return compiled
+}
+
+func (r *reader) definition(t *tree) {
+	o, d := r.object(t, "definition"), r.d
+	d.ID, d.Version, d.Description = o.name("id"), o.text("version"), o.text("description")
+	o.only("spec", "nodes")
+	o.only("timeout", "timeout_ms")
+	d.Timeout = o.span("timeout").Over(o.ms("timeout_ms"))
+	d.Fails = o.word("on_timeout", "cancel_all", "fail") == "fail"
+	d.Hooks = r.hooks(o)
+	d.Inputs = r.inputs(o, ofRun)
+	switch spec := o.get("spec"); {
+	case spec != nil:
+		for _, name := range []string{"transitions", "actions", "initial", "output"} {
+			if t := o.get(name); t != nil {
+				r.at(t, "belongs to a graph, and the definition has spec: give nodes instead of spec, or leave it out")
+			}
+		}
+		r.spec(o, r.object(spec, "spec"))
+	case o.get("nodes") != nil:
+		r.graph(o)
+	default:
+		o.fault("spec and nodes are missing: give the one or the other")
+	}
+	if !d.Timeout.Set {
+		d.Timeout = Span{true, DefaultTimeout}
+	}
+}
+
+// spec reads what the definition has below spec. What the definition itself says already cannot be said again.
+func (r *reader) spec(o, spec *object) {
+	d := r.d
+	for _, name := range []string{"timeout", "on_timeout", "inputs", "hooks"} {
+		if t := spec.get(name); t != nil && (o.get(name) != nil || name == "timeout" && o.get("timeout_ms") != nil) {
+			r.at(t, "is given by the definition too: give it once")
+		}
+	}
+	d.Timeout = d.Timeout.Over(spec.span("timeout"))
+	d.Fails = d.Fails || spec.word("on_timeout", "cancel_all", "fail") == "fail"
+	if spec.get("hooks") != nil {
+		d.Hooks = r.hooks(spec)
+	}
+	if spec.get("inputs") != nil {
+		d.Inputs = r.inputs(spec, ofRun)
+	}
+	r.entry = spec.need("entrypoint", "name the template with which a run begins")
+	d.Entry = spec.name("entrypoint")
+	spec.need("templates", "a flow has at least one")
+	for _, t := range spec.list("templates") {
+		r.readTemplate(t)
+	}
+}
+
+func (r *reader) hooks(of *object) (h Hooks) {
+	t := of.get("hooks")
+	if t == nil {
+		return h
+	}
+	o := r.object(t, "hooks")
+	for field, hook := range map[string]*Hook{"on_success": &h.Success, "on_failure": &h.Failure, "on_timeout": &h.Timeout, "on_cancel": &h.Cancel} {
+		if t := o.get(field); t != nil {
+			one := r.object(t, "hook")
+			one.need("kind", "name the kind of the task")
+			*hook = Hook{Kind: one.kind("kind"), Queue: one.text("queue")}
+		}
+	}
+	return h
+}
+
+// inputs reads inputs.parameters.
+func (r *reader) inputs(of *object, variables []string) (all []Parameter) {
+	t := of.get("inputs")
+	if t == nil {
+		return nil
+	}
+	for _, t := range r.object(t, "inputs").list("parameters") {
+		o := r.object(t, "parameter")
+		o.need("name", "an input has a name")
+		p := Parameter{Name: o.name("name"), Value: o.value("value", variables)}
+		if slices.ContainsFunc(all, func(other Parameter) bool { return other.Name == p.Name }) {
+			o.fault("two inputs have the name %s", p.Name)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// readTemplate reads a template. A DAG or a loop can have the name of the template.
+func (r *reader) readTemplate(t *tree) {
+	o := r.object(t, "template")
+	x := &Template{Name: o.name("name"), Inputs: r.inputs(o, ofRun), Times: r.times(o)}
+	r.places[x] = t
+	o.only("dag", "loop", "task", "executor")
+	if t := o.get("dag"); t != nil {
+		dag := r.object(t, "dag")
+		x.Name = r.sameName(o, dag, x.Name)
+		x.DAG = &DAG{}
+		for _, t := range dag.list("tasks") {
+			x.DAG.Nodes = append(x.DAG.Nodes, r.dagNode(t))
+		}
+		if dag.need("tasks", "a DAG has nodes") != nil && len(x.DAG.Nodes) == 0 {
+			r.at(dag.get("tasks"), "is empty: a DAG has at least one node")
+		}
+	}
+	if t := o.get("loop"); t != nil {
+		loop := r.object(t, "loop")
+		x.Name = r.sameName(o, loop, x.Name)
+		x.Loop = r.loop(loop)
+	}
+	if t := o.get("executor"); t != nil {
+		x.Action = r.executor(t, ofRun)
+	}
+	if t := o.get("task"); t != nil {
+		r.task(x, r.object(t, "task"))
+	}
+	if x.DAG == nil && x.Loop == nil && x.Action == nil && x.Wraps == nil && !o.faulty("dag", "loop", "task", "executor") {
+		o.fault("dag, loop, task and executor are missing: say what the template does")
+	}
+	if x.Container() && (x.Times.Attempt.Set || x.Times.Line.Set) {
+		o.fault("attempt_timeout and queue_timeout are for leaves: give timeout, which bounds the whole template")
+	}
+	if x.Name == "" {
+		if o.get("name") == nil {
+			o.fault("name is missing: others call the template by it")
+		}
+		return
+	}
+	if other := r.d.Templates[x.Name]; other != nil {
+		o.fault("two templates have the name %s", x.Name)
+		return
+	}
+	r.d.Templates[x.Name] = x
+}
+
+// faulty reports whether one of some fields is there, so that its reader has found what is wrong.
+func (o *object) faulty(fields ...string) bool {
+	return slices.ContainsFunc(fields, func(name string) bool { return o.get(name) != nil })
+}
+
+// sameName returns the name of a template, which its body can have instead.
+func (r *reader) sameName(template, body *object, name string) string {
+	inside := body.name("name")
+	switch {
+	case name == "":
+		return inside
+	case inside != "" && inside != name:
+		r.at(body.get("name"), "is %s, and the template has the name %s: give one of them", inside, name)
+	}
+	return name
+}
+
+func (r *reader) task(x *Template, o *object) {
+	o.only("template", "executor")
+	switch {
+	case o.get("template") != nil:
+		x.Wraps = &Call{Name: "task", Template: o.name("template"), Inputs: r.inputs(o, ofRun)}
+		r.places[x.Wraps] = o.t
+	case o.get("executor") != nil:
+		x.Action = r.executor(o.get("executor"), ofRun)
+		if t := o.get("inputs"); t != nil {
+			r.at(t, "belongs to the template: its task has them")
+		}
+	default:
+		o.fault("template and executor are missing: say what the task does")
+	}
+}
+
+func (r *reader) dagNode(t *tree) *Call {
+	o := r.object(t, "dag node")
+	o.need("name", "a node has a name")
+	c := r.call(o, o.name("name"), ofDAG)
+	c.After = o.names("dependencies")
+	return c
+}
+
+// call reads what nodes of a DAG and bodies of loops have in common.
+func (r *reader) call(o *object, name string, variables []string) *Call {
+	c := &Call{Name: name, Template: o.name("template"), Inputs: r.inputs(o, variables), Times: r.times(o), Retry: r.retry(o), Excuses: r.endings(o)}
+	r.places[c] = o.t
+	o.only("template", "executor")
+	switch {
+	case o.get("executor") != nil:
+		c.Action = r.executor(o.get("executor"), variables)
+	case o.get("template") == nil:
+		o.fault("template and executor are missing: say what runs here")
+	}
+	return c
+}
+
+func (r *reader) loop(o *object) *Loop {
+	l := &Loop{Items: o.value("items", ofRun), Until: o.expression("until", ofLoop), Most: o.number("limit", 1, maxNodes), Parallel: max(o.number("parallel", 1, 1000), 1)}
+	o.only("items", "until")
+	switch {
+	case o.get("items") == nil && o.get("until") == nil:
+		o.fault("items and until are missing: say how often the loop runs")
+	case o.get("until") != nil && o.get("limit") == nil:
+		o.fault("limit is missing: a loop with until needs a bound")
+	case o.get("until") != nil && o.get("parallel") != nil:
+		r.at(o.get("parallel"), "is for items: the rounds of until run one after the other")
+	}
+	if l.Most == 0 {
+		l.Most = usualRounds
+	}
+	if t := o.need("task", "say what runs in each round"); t != nil {
+		l.Body = r.call(r.object(t, "loop body"), "round", ofLoop)
+	}
+	return l
+}
+
+// usualRounds is the limit of a loop over items that gives none.
+const usualRounds = 10_000
+
+// times reads the limits of a template or of a call.
+func (r *reader) times(o *object) (times Times) {
+	times.Total, times.Attempt, times.Line = o.span("timeout"), o.span("attempt_timeout"), o.span("queue_timeout")
+	if slices.ContainsFunc(shapes[o.shape], func(f Field) bool { return f.Name == "timeout_ms" }) {
+		o.only("timeout_ms", "attempt_timeout")
+		o.only("timeout_ms", "queue_timeout")
+		if ms := o.ms("timeout_ms"); ms.Set {
+			times.Attempt, times.Line = ms, ms
+		}
+	}
+	if slices.ContainsFunc(shapes[o.shape], func(f Field) bool { return f.Name == "on_timeout" }) {
+		word := o.word("on_timeout", "fail", "retry")
+		times.Said, times.Retries = word != "", word == "retry"
+	}
+	return times
+}
+
+func (r *reader) retry(of *object) (retry Retry) {
+	t := of.get("retry")
+	if t == nil {
+		return retry
+	}
+	o := r.object(t, "retry")
+	o.need("limit", "say how often it is tried again")
+	retry.Limit = o.number("limit", 0, 1000)
+	if o.get("expression") != nil {
+		retry.Expression = o.text("expression") // check compiles it: it names the node
+	}
+	if t := o.get("backoff"); t != nil {
+		b := r.object(t, "backoff")
+		retry.Backoff = Backoff{Delay: b.span("delay").Time, Max: b.span("max").Time, Exponential: b.bool("exponential")}
+		if retry.Backoff.Delay == 0 && b.get("delay") == nil {
+			b.fault("delay is missing: say how long the first pause is")
+		}
+	}
+	return retry
+}
+
+func (r *reader) endings(of *object) Endings {
+	t := of.get("continueOn")
+	if t == nil {
+		return Endings{}
+	}
+	o := r.object(t, "continueOn")
+	return Endings{Failed: o.bool("failed"), Error: o.bool("error"), Timeout: o.bool("timeout"), Cancelled: o.bool("cancelled")}
+}
+
+// path splits a path such as state.results. It must begin with one of some names.
+func (r *reader) path(t *tree, begins string) []string {
+	text := r.text(t)
+	parts := strings.Split(text, ".")
+	for _, part := range parts {
+		if !goodName.MatchString(strings.TrimPrefix(part, "_")) {
+			r.at(t, "%q must be names with dots between them, such as %s.total", clip(text), begins)
+			return nil
+		}
+	}
+	if parts[0] != begins {
+		r.at(t, "must begin with %s", begins)
+		return nil
+	}
+	return parts[1:]
+}

@@ -1,0 +1,202 @@
+package plan
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// graph reads the nodes and transitions of a definition into its only template.
+func (r *reader) graph(o *object) {
+	g := &Graph{Initial: o.name("initial"), Output: o.value("output", ofGraph)}
+	x := &Template{Name: "graph", Graph: g}
+	r.places[x], r.places[g] = o.get("nodes"), o.t
+	r.d.Entry, r.d.Templates[x.Name] = x.Name, x
+	actions := r.actions(o)
+	for _, t := range o.list("nodes") {
+		g.Nodes = append(g.Nodes, r.node(t, actions))
+	}
+	if list, ok := o.get("nodes").value.([]*tree); ok && len(list) == 0 {
+		r.at(o.get("nodes"), "is empty: a graph has at least one node")
+	}
+	for _, t := range o.list("transitions") {
+		g.Transitions = append(g.Transitions, r.transition(t))
+	}
+}
+
+// oneAction is an action of the list of a definition.
+type oneAction struct {
+	id, version string
+	action      *Action
+	times       Times
+	retry       Retry
+	t           *tree
+}
+
+func (r *reader) actions(of *object) (all []*oneAction) {
+	for _, t := range of.list("actions") {
+		o := r.object(t, "action")
+		o.need("id", "an action has a name")
+		a := &oneAction{id: o.name("id"), version: o.text("version"), retry: r.retry(o), t: t}
+		if slices.ContainsFunc(all, func(b *oneAction) bool { return b.id == a.id && b.version == a.version }) {
+			o.fault("two actions have the id %s and the version %q", a.id, a.version)
+		}
+		if o.need("kind", "say what the action does") != nil {
+			kind := o.kind("kind")
+			if kind == "update_context" {
+				kind = Set
+			}
+			implementation := o.get("implementation")
+			if implementation == nil {
+				implementation = &tree{path: below(t.path, "implementation"), line: t.line, value: []member{}}
+			}
+			a.action = r.action(r.object(implementation, "implementation"), kind, ofGraph)
+		}
+		if t := o.get("execution"); t != nil {
+			e := r.object(t, "execution")
+			a.times = timesOf(e.ms("timeout_ms"), e.word("on_timeout", "fail", "retry"))
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// timesOf returns the limits of a node or an action of a graph: one clock for an attempt and for its time in line.
+func timesOf(ms Span, onTimeout string) Times {
+	return Times{Attempt: ms, Line: ms, Said: onTimeout != "", Retries: onTimeout == "retry"}
+}
+
+func (r *reader) node(t *tree, actions []*oneAction) *Call {
+	o := r.object(t, "node")
+	o.need("id", "a node has a name")
+	c := &Call{Name: o.name("id"), Inputs: r.inputs(o, ofGraph), Times: r.times(o), Retry: r.retry(o), Excuses: r.endings(o)}
+	r.places[c] = t
+	if o.need("action_id", "name what the node does") == nil {
+		return c
+	}
+	action := r.find(o, actions)
+	if action == nil {
+		return c
+	}
+	c.Action = action.action
+	c.Times = c.Times.over(action.times)
+	if o.get("retry") == nil {
+		c.Retry = action.retry
+	}
+	if !c.Times.Said {
+		c.Times.Said = true // a graph says fail if it says nothing
+	}
+	if c.Action != nil && c.Action.Type == WorkflowCall { // the clock is the deadline of the child run
+		if c.Times.Attempt.Set && !c.Times.Total.Set {
+			c.Times.Total = c.Times.Attempt
+		}
+		c.Times.Attempt, c.Times.Line = Span{}, Span{}
+	}
+	return c
+}
+
+// over returns the times, and the others where they say nothing.
+func (t Times) over(other Times) Times {
+	t.Total, t.Attempt, t.Line = t.Total.Over(other.Total), t.Attempt.Over(other.Attempt), t.Line.Over(other.Line)
+	if !t.Said {
+		t.Said, t.Retries = other.Said, other.Retries
+	}
+	return t
+}
+
+// find returns the action of a node: the one with its version, or the last one with its id.
+func (r *reader) find(o *object, actions []*oneAction) (found *oneAction) {
+	id, version := o.name("action_id"), o.text("action_version")
+	known := false
+	for _, a := range actions {
+		if a.id == id {
+			known = true
+			if version == "" || a.version == version {
+				found = a
+			}
+		}
+	}
+	switch {
+	case id == "" || found != nil:
+	case known:
+		r.at(o.get("action_version"), "the action %s has no version %q", id, clip(version))
+	default:
+		var ids []string
+		for _, a := range actions {
+			ids = append(ids, a.id)
+		}
+		r.unknown(o.get("action_id"), "action", id, ids)
+	}
+	return found
+}
+
+func (r *reader) transition(t *tree) *Transition {
+	o := r.object(t, "transition")
+	o.need("from", "name the node that it leaves")
+	o.need("to", "name the node to which it leads")
+	x := &Transition{ID: o.name("id"), From: o.name("from"), To: o.name("to"), Condition: o.expression("condition", ofGraph)}
+	r.places[x] = t
+	if t := o.get("fan_out"); t != nil {
+		f := r.object(t, "fan_out")
+		f.only("spawn_count", "items")
+		x.FanOut = &FanOut{Count: f.number("spawn_count", 1, maxNodes), Items: f.value("items", ofGraph)}
+		if f.get("spawn_count") == nil && f.get("items") == nil {
+			f.fault("spawn_count and items are missing: say how many tokens it makes")
+		}
+		if x.ID == "" {
+			o.fault("id is missing: a fan-out has a name, so that its tokens can meet again")
+		}
+	}
+	if t := o.get("synchronization"); t != nil {
+		x.Meet = r.meeting(r.object(t, "synchronization"))
+	}
+	return x
+}
+
+func (r *reader) meeting(o *object) *Meeting {
+	o.only("timeout", "timeout_ms")
+	o.need("sibling_group", "name the transition that has made the tokens")
+	m := &Meeting{Group: o.name("sibling_group"), Timeout: o.span("timeout").Over(o.ms("timeout_ms")),
+		Proceed: o.word("on_timeout", "proceed_with_available", "fail") == "proceed_with_available"}
+	r.places[m] = o.t
+	if t := o.need("strategy", "say how many tokens must complete"); t != nil {
+		r.strategy(t, m)
+	}
+	m.Merge = Merge{Strategy: "append", Source: []string{"output"}, Target: []string{"results"}}
+	if t := o.get("merge"); t != nil {
+		x := r.object(t, "merge")
+		if word := x.word("strategy", "append", "merge_object", "keyed_by_branch", "last_wins"); word != "" {
+			m.Merge.Strategy = word
+		}
+		if t := x.get("source"); t != nil {
+			m.Merge.Source = r.path(t, "_branch")
+		}
+		if t := x.get("target"); t != nil {
+			m.Merge.Target = r.path(t, "state")
+		}
+	}
+	return m
+}
+
+func (r *reader) strategy(t *tree, m *Meeting) {
+	switch v := t.value.(type) {
+	case string:
+		switch v {
+		case "all":
+			return
+		case "any":
+			m.Any = true
+			return
+		}
+	case []member:
+		if len(v) == 1 && v[0].name == "m_of_n" {
+			n, _ := v[0].value.value.(json.Number)
+			if i, err := n.Int64(); err == nil && i >= 1 && i <= maxNodes {
+				m.M = int(i)
+				return
+			}
+			r.at(v[0].value, "must be a whole number from 1 to %d", maxNodes)
+			return
+		}
+	}
+	r.at(t, `must be "all", "any" or {"m_of_n": number}`)
+}

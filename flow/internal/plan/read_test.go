@@ -1,0 +1,127 @@
+package plan
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// Each of these definitions has exactly these faults.
+func TestFaultsHaveTheirPaths(t *testing.T) {
+	for _, test := range []struct {
+		name, text string
+		faults     []string // beginnings of the lines
+	}{
+		{"no templates", `{"spec":{"entrypoint":"main","timeout":"30m","templates":[]}}`, []string{`line 1: spec.entrypoint: there is no template "main"`}},
+		{"not a definition", `[1]`, []string{"line 1: the definition: must be an object, and is a list", "line 1: the definition: spec and nodes are missing"}},
+		{"broken JSON", `{"spec": `, []string{"line 1: the definition: line 1: unexpected EOF"}},
+		{"twice", `{"id":"a","id":"b"}`, []string{"line 1: the definition: line 1: id is given twice"}},
+		{"unknown fields", `{"spec":{"entrypoint":"main","templates":[{"name":"main","executor":{"type":"echo"},"timout":"1s"}],"timeuot":"3s"}}`,
+			[]string{"line 1: spec.timeuot: is not a field here: did you mean timeout?", "line 1: spec.templates[0].timout: is not a field here: did you mean timeout?"}},
+		{"a cycle", dag(`{"name":"a","executor":{"type":"echo"},"dependencies":["b"]},{"name":"b","executor":{"type":"echo"},"dependencies":["a"]}`),
+			[]string{"line 1: spec.templates[0].dag.tasks[0].dependencies: the nodes await each other: a → b → a"}},
+		{"itself", dag(`{"name":"a","executor":{"type":"echo"},"dependencies":["a"]}`), []string{"line 1: spec.templates[0].dag.tasks[0].dependencies[0]: the node depends on itself"}},
+		{"an unknown template and dependency", dag(`{"name":"a","template":"mian","dependencies":["x"]}`),
+			[]string{`line 1: spec.templates[0].dag.tasks[0].template: there is no template "mian": did you mean main?`, `line 1: spec.templates[0].dag.tasks[0].dependencies[0]: there is no node "x": there is a`}},
+		{"two nodes of a name", dag(`{"name":"a","executor":{"type":"echo"}},{"name":"a","executor":{"type":"echo"}}`), []string{"line 1: spec.templates[0].dag.tasks[1].name: two nodes have the name a"}},
+		{"a container that is retried", `{"spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[{"name":"a","template":"inner","retry":{"limit":1}}]}},{"name":"inner","dag":{"tasks":[{"name":"b","executor":{"type":"echo"}}]}}]}}`,
+			[]string{"line 1: spec.templates[0].dag.tasks[0].retry: inner is a container, and only leaves are retried"}},
+		{"a wrapper that is retried is good", `{"spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[{"name":"a","template":"again","retry":{"limit":1}}]}},{"name":"again","task":{"template":"inner"}},{"name":"inner","dag":{"tasks":[{"name":"b","executor":{"type":"echo"}}]}}]}}`, nil},
+		{"on_timeout without a limit", dag(`{"name":"a","executor":{"type":"x"},"attempt_timeout":"1s","on_timeout":"retry"}`), []string{"line 1: spec.templates[0].dag.tasks[0].on_timeout: is retry, and there is no limit"}},
+		{"durations", dag(`{"name":"a","executor":{"type":"x"},"timeout":10},{"name":"b","executor":{"type":"x"},"timeout":"-3s"},{"name":"c","executor":{"type":"x"},"timeout":"10 parsecs"},{"name":"d","executor":{"type":"x"},"timeout_ms":0.5}`),
+			[]string{`line 1: spec.templates[0].dag.tasks[0].timeout: must be a text such as "30s"`, "line 1: spec.templates[0].dag.tasks[1].timeout: ", "line 1: spec.templates[0].dag.tasks[2].timeout: ", "line 1: spec.templates[0].dag.tasks[3].timeout_ms: must be a whole number of ms"}},
+		{"both spellings", `{"timeout":"1s","timeout_ms":1000,"spec":{"entrypoint":"main","timeout":"1s","templates":[{"name":"main","executor":{"type":"echo"}}]}}`,
+			[]string{"line 1: the definition: has timeout and timeout_ms", "line 1: spec.timeout: is given by the definition too"}},
+		{"an expression that does not compile", dag(`{"name":"a","executor":{"type":"x"},"retry":{"limit":1,"expression":"tasks.a.phase =="}}`), []string{"line 1: spec.templates[0].dag.tasks[0].retry.expression: "}},
+		{"an expression of another node", dag(`{"name":"a","executor":{"type":"x"},"retry":{"limit":1,"expression":"tasks.b.phase == 'Failed'"}}`), []string{"line 1: spec.templates[0].dag.tasks[0].retry.expression: "}},
+		{"an input of a node that may not have ended", dag(`{"name":"a","executor":{"type":"x"}},{"name":"b","executor":{"type":"x"},"inputs":{"parameters":[{"name":"p","value":"{{ tasks.a.outputs.parameters.q }}"},{"name":"r","value":"{{ tasks.c.phase }}"}]}}`),
+			[]string{"line 1: spec.templates[0].dag.tasks[1].inputs: reads tasks.a, which may not have ended", `line 1: spec.templates[0].dag.tasks[1].inputs: there is no node "c": there is a, b`}},
+		{"a template that calls itself", `{"spec":{"entrypoint":"main","templates":[{"name":"main","task":{"template":"main"}}]}}`, []string{"line 1: spec.templates[0]: the template calls itself without end: main → main"}},
+		{"a flow that calls itself", `{"id":"f","spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[{"name":"a","executor":{"type":"workflow_call","workflow":"f"}}]}}]}}`, []string{"line 1: spec.templates[0].dag.tasks[0].executor: each run calls f itself, without end"}},
+		{"a graph", `{"nodes":[{"id":"a","action_id":"x"},{"id":"b","action_id":"x","on_timeout":"retry"}],"actions":[{"id":"x","kind":"llm_call"}],"transitions":[{"from":"a","to":"c"},{"id":"t","from":"a","to":"b","fan_out":{"spawn_count":3}},{"from":"b","to":"a","synchronization":{"strategy":{"m_of_n":4},"sibling_group":"t"}}],"initial":"a"}`,
+			[]string{"line 1: nodes[1].on_timeout: is retry, and there is no limit", `line 1: transitions[0].to: there is no node "c": there is a, b`, "line 1: transitions[2].synchronization.strategy: 4 of 3 tokens can never complete"}},
+		{"lines of YAML", "spec:\n  entrypoint: main\n  templates:\n  - name: main\n    executor:\n      type: sleep\n", []string{"line 6: spec.templates[0].executor: duration is missing, which sleep needs"}},
+		{"a number for a text", "id: f\nversion: 1.0\nspec:\n  entrypoint: main\n  templates: [{name: main, executor: {type: echo}}]\n", []string{"line 2: version: must be a text, and is a number: put it in quotes"}},
+		{"an alias", "a: &x 1\nb: *x\n", []string{"line 1: the definition: line 1: anchors and aliases are not allowed"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := Read([]byte(test.text))
+			var got []string
+			if err != nil {
+				if !errors.Is(err, refusal.ErrInvalid) {
+					t.Errorf("%v is not ErrInvalid", err)
+				}
+				got = strings.Split(err.Error(), "\n")
+			}
+			if !slices.EqualFunc(got, test.faults, strings.HasPrefix) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.faults, "\n"))
+			}
+		})
+	}
+}
+
+// dag returns a definition whose only template is a DAG.
+func dag(tasks string) string {
+	return `{"spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[` + tasks + `]}}]}}`
+}
+
+// The two spellings of one flow make the same limits.
+func TestLimitsOfBothSpellings(t *testing.T) {
+	d, err := Read([]byte(`{"timeout_ms":null,"nodes":[
+		{"id":"a","action_id":"act"},
+		{"id":"b","action_id":"act","timeout_ms":null},
+		{"id":"c","action_id":"act","timeout_ms":5000,"on_timeout":"retry","retry":{"limit":3}},
+		{"id":"child","action_id":"research","timeout_ms":1800000}],
+		"initial":"a",
+		"actions":[{"id":"act","kind":"llm_call","execution":{"timeout_ms":120000}},
+			{"id":"research","kind":"workflow_call","implementation":{"workflow_def_id":"research-workflow"},"execution":{"timeout_ms":600000}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Timeout != (Span{true, 0}) {
+		t.Errorf("the run has the limit %v, want none", d.Timeout)
+	}
+	two, five := Span{true, 2 * time.Minute}, Span{true, 5 * time.Second}
+	none := Span{true, 0}
+	for i, want := range []Times{
+		{Attempt: two, Line: two, Said: true},
+		{Attempt: none, Line: none, Said: true},
+		{Attempt: five, Line: five, Said: true, Retries: true},
+		{Total: Span{true, 30 * time.Minute}, Said: true},
+	} {
+		if got := d.Templates[d.Entry].Graph.Nodes[i].Times; got != want {
+			t.Errorf("node %d has %+v, want %+v", i, got, want)
+		}
+	}
+	d, err = Read([]byte(dag(`{"name":"a","executor":{"type":"x"},"timeout":"10s","attempt_timeout":"3s","retry":{"limit":3}}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Timeout != (Span{true, time.Hour}) {
+		t.Errorf("a run that says nothing has %v", d.Timeout)
+	}
+	want := Times{Total: Span{true, 10 * time.Second}, Attempt: Span{true, 3 * time.Second}}
+	if got := d.Templates["main"].DAG.Nodes[0].Times; got != want {
+		t.Errorf("the node has %+v, want %+v", got, want)
+	}
+}
+
+// No text makes the reader panic, and a text that is refused says why in lines that are not empty.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(dag(`{"name":"a","executor":{"type":"echo"},"inputs":{"parameters":[{"name":"suspend","value":true}]}}`)))
+	f.Add([]byte("nodes: [{id: a, action_id: x}]\nactions: [{id: x, kind: set, implementation: {values: {state.x: '{{ inputs.parameters.n + 1 }}'}}}]\n"))
+	f.Add([]byte(`{"spec":{"entrypoint":"main","templates":[{"name":"main","loop":{"until":"last.phase == 'Succeeded'","limit":3,"task":{"executor":{"type":"http_request","url":"http://x"}}}}]}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		d, err := Read(text)
+		if (d == nil) != (err != nil) {
+			t.Fatalf("%v, %v", d, err)
+		}
+		if err != nil && slices.Contains(strings.Split(err.Error(), "\n"), "") {
+			t.Errorf("the error has an empty line: %q", err)
+		}
+	})
+}
