@@ -155,12 +155,12 @@ func (r *reader) checkPaths(x *Template, t *tree, reads [][]string, known map[st
 		case path[0] == "inputs" && len(path) > 2:
 			r.checkInput(x, t, path[2])
 		case path[0] == "tasks" && len(path) > 1 && known != nil && !known[path[1]]:
-			if x.DAG.node(path[1]) == nil {
+			if x.DAG.Node(path[1]) == nil {
 				r.unknown(t, "node", path[1], x.DAG.names())
 			} else {
 				r.at(t, "reads tasks.%s, which may not have ended: add it to the dependencies", path[1])
 			}
-		case path[0] == "nodes" && len(path) > 1 && x.Graph.node(path[1]) == nil:
+		case path[0] == "nodes" && len(path) > 1 && x.Graph.Node(path[1]) == nil:
 			r.unknown(t, "node", path[1], x.Graph.names())
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-func (d *DAG) node(name string) *Call {
+func (d *DAG) Node(name string) *Call {
 	if d == nil {
 		return nil
 	}

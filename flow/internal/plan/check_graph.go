@@ -2,7 +2,7 @@ package plan
 
 import "slices"
 
-func (g *Graph) node(name string) *Call {
+func (g *Graph) Node(name string) *Call {
 	if g == nil {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (r *reader) checkGraph(x *Template) {
 func (r *reader) checkTransition(x *Template, t *Transition, before []*Transition) {
 	g := x.Graph
 	for field, name := range map[string]string{"from": t.From, "to": t.To} {
-		if name != "" && g.node(name) == nil {
+		if name != "" && g.Node(name) == nil {
 			r.unknown(r.field(t, field), "node", name, g.names())
 		}
 	}
@@ -84,7 +84,7 @@ func (r *reader) checkTransition(x *Template, t *Transition, before []*Transitio
 // findInitial sets the node with which a run begins, if the definition does not name it.
 func (r *reader) findInitial(g *Graph) {
 	if g.Initial != "" {
-		if g.node(g.Initial) == nil {
+		if g.Node(g.Initial) == nil {
 			r.unknown(r.field(g, "initial"), "node", g.Initial, g.names())
 		}
 		return
@@ -107,7 +107,7 @@ func (r *reader) checkItself(g *Graph) {
 	seen := map[string]bool{}
 	var visit func(name string)
 	visit = func(name string) {
-		c := g.node(name)
+		c := g.Node(name)
 		if c == nil || seen[name] {
 			return
 		}

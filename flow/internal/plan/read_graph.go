@@ -78,7 +78,7 @@ func (r *reader) node(t *tree, actions []*oneAction) *Call {
 		return c
 	}
 	c.Action = action.action
-	c.Times = c.Times.over(action.times)
+	c.Times = c.Times.Over(action.times)
 	if o.get("retry") == nil {
 		c.Retry = action.retry
 	}
@@ -95,7 +95,8 @@ func (r *reader) node(t *tree, actions []*oneAction) *Call {
 }
 
 // over returns the times, and the others where they say nothing.
-func (t Times) over(other Times) Times {
+// Over returns the times, and the others where they say nothing.
+func (t Times) Over(other Times) Times {
 	t.Total, t.Attempt, t.Line = t.Total.Over(other.Total), t.Attempt.Over(other.Attempt), t.Line.Over(other.Line)
 	if !t.Said {
 		t.Said, t.Retries = other.Said, other.Retries

@@ -1,0 +1,349 @@
+// Package machine follows a plan. A Machine knows what has ended so far, and says what begins and ends next. It does nothing
+// itself: it has no clock, calls no server, and gives the same steps for the same ends, so that a run can be replayed.
+package machine
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/curfew-dev/curfew/flow/internal/plan"
+	"github.com/curfew-dev/curfew/retryexpr"
+)
+
+// Phase is how something ended, in the words of definitions.
+type Phase string
+
+// The phases of what has ended.
+const (
+	Succeeded Phase = "Succeeded"
+	Failed    Phase = "Failed" // for good: its handler says that it can never succeed
+	Error     Phase = "Error"
+	Timeout   Phase = "Timeout"
+	Cancelled Phase = "Cancelled"
+)
+
+// End is how a child, a node or a whole template has ended.
+type End struct {
+	Phase   Phase          `json:"phase"`
+	Code    int            `json:"code,omitempty"`
+	Msg     string         `json:"msg,omitempty"`
+	Outputs map[string]any `json:"outputs,omitempty"` // outputs.parameters
+	Result  any            `json:"result,omitempty"`  // the whole result
+	At      time.Time      `json:"at"`
+}
+
+// Child is a task that begins.
+type Child struct {
+	Name     string // unique in the run of the machine
+	Node     string
+	Action   *plan.Action   // what it does, or
+	Template string         // the template that it follows, with a machine of its own
+	Options  map[string]any // of the action, evaluated
+	Inputs   map[string]any
+	Times    plan.Times
+	Retry    plan.Retry // of a task; what follows a template is tried again by this machine
+	Deadline time.Time  // of a second attempt of what this machine tries again: that of the first one
+}
+
+// Steps is what has to be done next.
+type Steps struct {
+	Create []Child
+	Cancel []string
+	End    *End // the template has ended
+}
+
+// body is the part of a machine that depends on the kind of its template.
+type body interface {
+	begin(m *Machine)
+	// ended is called when a call has ended for good. key is what start was called with.
+	ended(m *Machine, key string, e End)
+	// limit returns the nearest instant at which a wait is over, zero if there is none.
+	limit() (from, until time.Time)
+	// passed is called when that instant has passed.
+	passed(m *Machine)
+}
+
+// Machine follows one template.
+type Machine struct {
+	plan  *plan.Definition
+	of    *plan.Template
+	body  body
+	state *state
+	at    time.Time // of the end that is being handled
+	steps Steps
+}
+
+// state is what a Machine must remember.
+type state struct {
+	Template string           `json:"template"`
+	Inputs   map[string]any   `json:"inputs,omitempty"`
+	Calls    map[string]*call `json:"calls,omitempty"` // that are under way, by the name of their child
+	Over     bool             `json:"over,omitempty"`
+	DAG      *dag             `json:"dag,omitempty"`
+	Single   *single          `json:"single,omitempty"`
+}
+
+// call is a call that is under way.
+type call struct {
+	Key   string         `json:"key"` // what the body knows it by
+	Node  string         `json:"node"`
+	Tries int            `json:"tries"`
+	First time.Time      `json:"first"` // when it was first dispatched
+	In    map[string]any `json:"in,omitempty"`
+
+	of *plan.Call
+}
+
+// New returns a machine for a template of a plan.
+func New(d *plan.Definition, template string, inputs map[string]any) (*Machine, error) {
+	return from(d, &state{Template: template, Inputs: inputs, Calls: map[string]*call{}})
+}
+
+// Restore returns a machine with a state that State has returned.
+func Restore(d *plan.Definition, text []byte) (*Machine, error) {
+	s := &state{}
+	if err := json.Unmarshal(text, s); err != nil {
+		return nil, fmt.Errorf("the state of the run cannot be read: %w", err)
+	}
+	if s.Calls == nil {
+		s.Calls = map[string]*call{}
+	}
+	return from(d, s)
+}
+
+func from(d *plan.Definition, s *state) (*Machine, error) {
+	x := d.Templates[s.Template]
+	if x == nil {
+		return nil, fmt.Errorf("the definition has no template %q", s.Template)
+	}
+	m := &Machine{plan: d, of: x, state: s}
+	switch {
+	case x.DAG != nil:
+		m.body = newDAG(x, s)
+	case x.Action != nil || x.Wraps != nil:
+		m.body = newSingle(x, s)
+	}
+	for _, c := range s.Calls {
+		c.of = m.callOf(c.Node)
+	}
+	return m, nil
+}
+
+// State returns what Restore needs.
+func (m *Machine) State() ([]byte, error) { return json.Marshal(m.state) }
+
+// Begin begins at an instant.
+func (m *Machine) Begin(at time.Time) Steps {
+	m.at = at
+	if inputs, err := m.withDefaults(); err != nil {
+		m.end(End{Phase: Error, Msg: err.Error()})
+	} else {
+		m.state.Inputs = inputs
+		m.body.begin(m)
+	}
+	return m.take()
+}
+
+// Ended handles the end of a child.
+func (m *Machine) Ended(child string, e End) Steps {
+	c := m.state.Calls[child]
+	if c == nil || m.state.Over {
+		return Steps{} // its end is no longer of interest
+	}
+	m.at = e.At
+	delete(m.state.Calls, child)
+	if m.again(c, e) {
+		return m.take()
+	}
+	m.body.ended(m, c.Key, e)
+	return m.take()
+}
+
+// Limit returns the instant at which Passed must be called if no child ends before, and from when on it is counted.
+func (m *Machine) Limit() (from, until time.Time) { return m.body.limit() }
+
+// Passed handles that the instant of Limit has passed.
+func (m *Machine) Passed() Steps {
+	_, m.at = m.body.limit()
+	m.body.passed(m)
+	return m.take()
+}
+
+func (m *Machine) take() Steps {
+	steps := m.steps
+	m.steps = Steps{}
+	return steps
+}
+
+// end ends the template.
+func (m *Machine) end(e End) {
+	if m.state.Over {
+		return
+	}
+	e.At = m.at
+	m.state.Over, m.steps.End = true, &e
+}
+
+// withDefaults returns the inputs, with the values that the template has for those that are not given.
+func (m *Machine) withDefaults() (map[string]any, error) {
+	all := map[string]any{}
+	for _, p := range m.of.Inputs {
+		if v, given := m.state.Inputs[p.Name]; given {
+			all[p.Name] = v
+			continue
+		}
+		if p.Value == nil {
+			return nil, fmt.Errorf("the input %s of the template %s is missing", p.Name, m.of.Name)
+		}
+		v, err := p.Value.Value(map[string]any{"inputs": map[string]any{"parameters": all}})
+		if err != nil {
+			return nil, fmt.Errorf("the input %s of the template %s: %w", p.Name, m.of.Name, err)
+		}
+		all[p.Name] = v
+	}
+	for name, v := range m.state.Inputs {
+		if _, there := all[name]; !there {
+			all[name] = v
+		}
+	}
+	return all, nil
+}
+
+// variables returns what expressions can read of the inputs.
+func (m *Machine) variables() map[string]any {
+	return map[string]any{"inputs": map[string]any{"parameters": m.state.Inputs}}
+}
+
+// start begins a call. The body gets its end with the key.
+func (m *Machine) start(c *plan.Call, key string, variables map[string]any) {
+	inputs, action, options, err := m.resolve(c, variables)
+	switch {
+	case err != nil:
+		m.body.ended(m, key, End{Phase: Error, Msg: err.Error(), At: m.at})
+	case action != nil && inline(action, inputs):
+		m.body.ended(m, key, m.perform(action, inputs, options))
+	default:
+		m.dispatch(&call{Key: key, Node: c.Name, First: m.at, In: inputs, of: c}, options)
+	}
+}
+
+// resolve evaluates the inputs of a call, and finds its action: its own, or that of a leaf template.
+func (m *Machine) resolve(c *plan.Call, variables map[string]any) (inputs map[string]any, action *plan.Action, options map[string]any, err error) {
+	inputs = map[string]any{}
+	for _, p := range c.Inputs {
+		if p.Value == nil {
+			continue
+		}
+		if inputs[p.Name], err = p.Value.Value(variables); err != nil {
+			return nil, nil, nil, fmt.Errorf("the input %s: %w", p.Name, err)
+		}
+	}
+	action = c.Action
+	if x := m.plan.Templates[c.Template]; x != nil && x.Action != nil {
+		inner := &Machine{plan: m.plan, of: x, state: &state{Inputs: inputs}}
+		if inputs, err = inner.withDefaults(); err != nil {
+			return nil, nil, nil, err
+		}
+		action, variables = x.Action, map[string]any{"inputs": map[string]any{"parameters": inputs}}
+	}
+	if action == nil || action.Options == nil {
+		return inputs, action, nil, nil
+	}
+	v, err := action.Options.Value(variables)
+	options, _ = v.(map[string]any)
+	return inputs, action, options, err
+}
+
+// dispatch creates the child of the next attempt of a call.
+func (m *Machine) dispatch(c *call, options map[string]any) {
+	c.Tries++
+	name := strings.ReplaceAll(c.Key, "/", "__")
+	if c.Tries > 1 {
+		name = fmt.Sprintf("%s__%d", name, c.Tries)
+	}
+	child := Child{Name: name, Node: c.Node, Action: c.of.Action, Inputs: c.In, Options: options, Times: c.of.Times, Retry: c.of.Retry}
+	if x := m.plan.Templates[c.of.Template]; x != nil {
+		child.Times = c.of.Times.Over(x.Times)
+		if x.Action != nil {
+			child.Action = x.Action
+		} else {
+			child.Template = x.Name
+		}
+	}
+	if m.triesAgain(c) {
+		child.Retry = plan.Retry{}
+		if total := child.Times.Total; c.Tries > 1 && total.Time > 0 {
+			child.Deadline = c.First.Add(total.Time)
+		}
+	}
+	m.state.Calls[name] = c
+	m.steps.Create = append(m.steps.Create, child)
+}
+
+// triesAgain reports whether this machine tries a call again, and not the queue: what follows a template must begin with new
+// children.
+func (m *Machine) triesAgain(c *call) bool {
+	x := m.plan.Templates[c.of.Template]
+	action := c.of.Action
+	if x != nil {
+		action = x.Action
+	}
+	return action == nil || action.Type == plan.WorkflowCall
+}
+
+// again begins another attempt of a call if there is one.
+func (m *Machine) again(c *call, e End) bool {
+	retry := c.of.Retry
+	if e.Phase == Succeeded || e.Phase == Cancelled || c.Tries > retry.Limit || !m.triesAgain(c) {
+		return false
+	}
+	wanted := e.Phase == Error || e.Phase == Timeout
+	if retry.Expression != "" {
+		var err error
+		wanted, err = retryexpr.Evaluate(c.of.Name, retry.Expression, retryexpr.Attempt{Kind: c.of.Name, Phase: string(e.Phase), Code: e.Code, Msg: e.Msg, Parameters: e.Outputs})
+		if err != nil {
+			return false
+		}
+	}
+	total := c.of.Times.Total
+	if x := m.plan.Templates[c.of.Template]; x != nil {
+		total = total.Over(x.Times.Total)
+	}
+	if !wanted || total.Time > 0 && !e.At.Before(c.First.Add(total.Time)) {
+		return false
+	}
+	m.dispatch(c, nil)
+	return true
+}
+
+// callOf returns the call of a node.
+func (m *Machine) callOf(node string) *plan.Call {
+	switch {
+	case m.of.DAG != nil:
+		return m.of.DAG.Node(node)
+	case m.of.Wraps != nil:
+		return m.of.Wraps
+	}
+	return &plan.Call{Name: m.of.Name, Action: m.of.Action, Times: m.of.Times}
+}
+
+// inline reports whether the machine performs an action itself, since it takes no time.
+func inline(a *plan.Action, inputs map[string]any) bool {
+	return a.Type == plan.Set || a.Type == plan.Echo && inputs["suspend"] != true
+}
+
+// perform performs an action that takes no time.
+func (m *Machine) perform(a *plan.Action, inputs, options map[string]any) End {
+	e := End{Phase: Succeeded, At: m.at, Outputs: inputs}
+	if a.Type == plan.Set {
+		values, ok := options["values"].(map[string]any)
+		if !ok {
+			return End{Phase: Error, Msg: "the values of set must be an object", At: m.at}
+		}
+		e.Outputs = values
+	}
+	e.Result = e.Outputs
+	return e
+}
