@@ -68,7 +68,7 @@ func (p *partition) start(r *request, claims []queue.Claim, received time.Time) 
 	for i := range claims {
 		c := &claims[i]
 		var a *attempt
-		switch handle := w.handlers[c.Kind]; {
+		switch handle := w.handlers.of(c.Kind); {
 		case w.stopping.Load(), len(started) == r.slots:
 			a = giveBack(p, c, 0, "")
 		case handle == nil:

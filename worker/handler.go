@@ -58,7 +58,8 @@ func encode[Out any](out Out) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// HandleRaw registers a handler for a kind. It panics if the kind has a handler already, if an
+// HandleRaw registers a handler for a kind. A kind that ends in * is for all kinds that begin like it and have no
+// handler of their own, nor one with a longer beginning. HandleRaw panics if the kind has a handler already, if an
 // argument is nil or empty, and after Run.
 func (w *Worker) HandleRaw(kind string, handle Handler) {
 	w.made()
@@ -75,6 +76,18 @@ func (w *Worker) HandleRaw(kind string, handle Handler) {
 		panic(fmt.Sprintf("worker: kind %q has a handler already", kind))
 	}
 	w.registered[kind] = handle
+}
+
+// handlers are handlers by their kinds.
+type handlers map[string]Handler
+
+// of returns the handler for a kind, nil if there is none.
+func (h handlers) of(kind string) Handler {
+	handle := h[kind]
+	for n := len(kind); n >= 0 && handle == nil; n-- {
+		handle = h[kind[:n]+"*"]
+	}
+	return handle
 }
 
 // Use adds middleware around all handlers, including those that are registered later. The first
@@ -97,13 +110,13 @@ func (w *Worker) Use(middleware ...func(next Handler) Handler) {
 }
 
 // wrapped returns the handlers with their middleware.
-func (w *Worker) wrapped() map[string]Handler {
-	handlers := make(map[string]Handler, len(w.registered))
+func (w *Worker) wrapped() handlers {
+	all := make(handlers, len(w.registered))
 	for kind, handle := range w.registered {
 		for i := len(w.middleware) - 1; i >= 0; i-- {
 			handle = w.middleware[i](handle)
 		}
-		handlers[kind] = handle
+		all[kind] = handle
 	}
-	return handlers
+	return all
 }

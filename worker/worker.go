@@ -28,7 +28,7 @@ type Worker struct {
 	middleware []func(Handler) Handler
 
 	// Set by Run before anything starts.
-	handlers   map[string]Handler // with their middleware
+	handlers   handlers // with their middleware
 	queues     queueWeights
 	slots      *slots
 	partitions []*partition

@@ -31,7 +31,7 @@ const atOnce = 500
 var keyTypes = map[string]string{
 	"": "hash", "spec:": "string", "state:": "string", "payload:": "string", "result:": "string", "children:": "list", "ready:": "zset", "queue:": "hash",
 	"wake:": "list", "dead:": "zset", "claims:": "zset", "worker:": "hash", "queues": "set", "deadlines": "zset",
-	"limits": "zset", "delayed": "zset", "waits": "zset", "wait:": "hash", "pending:": "zset", "settled:": "list", "ends:": "list", "patience:": "zset", "journal:": "hash", "workers": "zset", "draining": "zset", "throttled": "zset", "retained": "zset",
+	"flows": "hash", "flow:": "hash", "limits": "zset", "delayed": "zset", "waits": "zset", "wait:": "hash", "pending:": "zset", "settled:": "list", "ends:": "list", "patience:": "zset", "journal:": "hash", "workers": "zset", "draining": "zset", "throttled": "zset", "retained": "zset",
 	"idem": "hash", "recount": "hash", "forget": "zset", "broken": "zset", "figures:": "hash", "kinds": "set", "events": "stream",
 }
 

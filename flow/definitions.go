@@ -1,0 +1,124 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/flow/internal/plan"
+	"github.com/curfew-dev/curfew/internal/engine"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// Stored is a version of a definition that Put has stored.
+type Stored struct {
+	ID, Version string
+	New         bool // it was not stored before
+}
+
+// Put stores a definition, in JSON or YAML, and returns its version. A version that is stored never changes: runs that are
+// under way follow it to their end. If the definition gives a version that is stored with another text, Put returns
+// [refusal.ErrConflict]. Without a version, Put counts: 1, 2, 3, unless the newest version has the same text.
+//
+// The time of the definition becomes the default time of its runs, from now on.
+func Put(ctx context.Context, q *queue.Queue, text []byte) (Stored, error) {
+	d, err := plan.Read(text)
+	if err != nil {
+		return Stored{}, err
+	}
+	if d.ID == "" {
+		return Stored{}, refusal.Invalid("id", "is missing: the kind of the runs is flow.<id>")
+	}
+	if err := q.Ready(ctx); err != nil {
+		return Stored{}, refusal.Failed("put a flow", d.ID, err)
+	}
+	reply, err := q.Engine().Call(ctx, 0, "put_flow", d.ID, d.Version, text)
+	words, err := engine.List(reply, err, 2)
+	if err != nil {
+		return Stored{}, refusal.Failed("put a flow", d.ID, err)
+	}
+	switch version := engine.Text(words[1]); engine.Text(words[0]) {
+	case "OK":
+		stored := Stored{d.ID, version, engine.Text(words[2]) == "1"}
+		return stored, refusal.Failed("put a flow", d.ID, q.DefineKind(ctx, kindOf(d.ID), defaultsOf(d)))
+	case "CONFLICT":
+		return Stored{}, refusal.Failed("put a flow", d.ID, fmt.Errorf("%w: version %s is stored with another text, and runs may follow it: give the definition another version", refusal.ErrConflict, version))
+	default:
+		return Stored{}, refusal.Failed("put a flow", d.ID, refusal.Invalid(version, "%s", engine.Text(words[2])))
+	}
+}
+
+// defaultsOf returns the defaults of the kind of a definition's runs.
+func defaultsOf(d *plan.Definition) queue.Defaults {
+	defaults := queue.Defaults{Timeout: d.Timeout.Time}
+	if d.Fails {
+		defaults.OnDeadline = queue.DeadlineFail
+	}
+	return defaults
+}
+
+// Get returns the text of a definition, and its version: the newest one for "".
+func Get(ctx context.Context, q *queue.Queue, id, version string) (text []byte, found string, err error) {
+	if err := q.Ready(ctx); err != nil {
+		return nil, "", refusal.Failed("get a flow", id, err)
+	}
+	reply, err := q.Engine().Call(ctx, 0, "read_flow", id, version)
+	words, err := engine.List(reply, err, 2)
+	if err != nil {
+		return nil, "", refusal.Failed("get a flow", id, err)
+	}
+	if len(words) < 3 {
+		return nil, "", refusal.Failed("get a flow", id, fmt.Errorf("%w: there is no version %q of this definition", refusal.ErrNotFound, version))
+	}
+	return []byte(engine.Text(words[2])), engine.Text(words[1]), nil
+}
+
+// definitions reads definitions for runs. A version never changes, so it is read once.
+type definitions struct {
+	q *queue.Queue
+
+	mu    sync.Mutex
+	known map[[2]string]*plan.Definition // by id and version
+}
+
+// version returns the version that a run follows: the one that it was given, or the newest.
+func (d *definitions) version(ctx context.Context, id, version string) (string, error) {
+	text, found, err := Get(ctx, d.q, id, version)
+	if err != nil {
+		return "", err
+	}
+	_, err = d.keep(id, found, text)
+	return found, err
+}
+
+// read returns a definition.
+func (d *definitions) read(ctx context.Context, id, version string) (*plan.Definition, error) {
+	d.mu.Lock()
+	known := d.known[[2]string{id, version}]
+	d.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	text, _, err := Get(ctx, d.q, id, version)
+	if err != nil {
+		return nil, err
+	}
+	return d.keep(id, version, text)
+}
+
+func (d *definitions) keep(id, version string, text []byte) (*plan.Definition, error) {
+	read, err := plan.Read(text)
+	if err != nil {
+		return nil, worker.Discard(fmt.Errorf("version %s of %s cannot be read by this version of the program: %w", version, id, err))
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.known[[2]string{id, version}] = read
+	return read, nil
+}
+
+func parseDuration(text string) (time.Duration, error) { return duration.Parse(text) }
