@@ -12,6 +12,7 @@ import (
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/conf"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/vm"
@@ -27,6 +28,17 @@ const (
 
 // functions are the functions that an expression can call.
 var functions = []string{"abs", "ceil", "float", "floor", "int", "keys", "len", "lower", "max", "min", "round", "string", "trim", "upper", "values"}
+
+// language are the settings of package expr. Names of functions that are not allowed can be variables: last.
+var language = settings()
+
+func settings() []expr.Option {
+	all := []expr.Option{expr.MaxNodes(maxNodes), expr.Optimize(false), expr.DisableAllBuiltins()}
+	for _, name := range functions {
+		all = append(all, expr.EnableBuiltin(name))
+	}
+	return all
+}
 
 // Expression is a compiled expression.
 type Expression struct {
@@ -44,14 +56,18 @@ func Compile(source string, variables []string) (*Expression, error) {
 		return nil, fmt.Errorf("the expression has %d bytes, the limit is %d", len(source), maxSource)
 	}
 	c := &checker{variables: variables}
-	tree, err := parser.Parse(source)
+	config := conf.CreateNew()
+	for _, set := range language {
+		set(config)
+	}
+	tree, err := parser.ParseWithConfig(source, config)
 	if err != nil {
 		return nil, plain(err)
 	}
 	if err := c.check(tree.Node); err != nil {
 		return nil, err
 	}
-	program, err := expr.Compile(source, expr.MaxNodes(maxNodes), expr.Optimize(false), expr.DisableBuiltin("now"))
+	program, err := expr.Compile(source, language...)
 	if err != nil {
 		return nil, plain(err)
 	}

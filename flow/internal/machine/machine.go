@@ -82,6 +82,7 @@ type state struct {
 	Calls    map[string]*call `json:"calls,omitempty"` // that are under way, by the name of their child
 	Over     bool             `json:"over,omitempty"`
 	DAG      *dag             `json:"dag,omitempty"`
+	Loop     *loop            `json:"loop,omitempty"`
 	Single   *single          `json:"single,omitempty"`
 }
 
@@ -122,6 +123,8 @@ func from(d *plan.Definition, s *state) (*Machine, error) {
 	switch {
 	case x.DAG != nil:
 		m.body = newDAG(x, s)
+	case x.Loop != nil:
+		m.body = newLoop(x, s)
 	case x.Action != nil || x.Wraps != nil:
 		m.body = newSingle(x, s)
 	}
@@ -323,6 +326,8 @@ func (m *Machine) callOf(node string) *plan.Call {
 	switch {
 	case m.of.DAG != nil:
 		return m.of.DAG.Node(node)
+	case m.of.Loop != nil:
+		return m.of.Loop.Body
 	case m.of.Wraps != nil:
 		return m.of.Wraps
 	}

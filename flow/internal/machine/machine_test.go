@@ -115,3 +115,26 @@ func TestAnEchoThatSuspendsWaits(t *testing.T) {
 	play(t, flowOf(`{"name":"a","executor":{"type":"echo"},"inputs":{"parameters":[{"name":"suspend","value":true}]}},{"name":"b","executor":{"type":"echo"},"dependencies":["a"]}`), nil,
 		"+a(suspend=true)", [2]string{"a Succeeded", "=Succeeded"})
 }
+
+// loopOf returns a definition whose only template is a loop.
+func loopOf(loop string) string {
+	return `{"spec":{"entrypoint":"main","templates":[{"name":"main","inputs":{"parameters":[{"name":"list","value":[1,2,3]}]},"loop":` + loop + `}]}}`
+}
+
+func TestALoopOverItems(t *testing.T) {
+	body := `"task":{"executor":{"type":"x"},"inputs":{"parameters":[{"name":"i","value":"{{ index }}:{{ item }}"}]}}`
+	play(t, loopOf(`{"items":"{{ inputs.parameters.list }}",`+body+`}`), nil, "+round__0(i=0:1)",
+		[2]string{"round__0 Succeeded v=a", "+round__1(i=1:2)"}, [2]string{"round__1 Succeeded", "+round__2(i=2:3)"},
+		[2]string{"round__2 Succeeded v=c", "=Succeeded(results=[map[v:a] map[] map[v:c]])"})
+	play(t, loopOf(`{"items":"{{ inputs.parameters.list }}","parallel":2,`+body+`}`), nil, "+round__0(i=0:1) +round__1(i=1:2)",
+		[2]string{"round__1 Succeeded v=b", "+round__2(i=2:3)"}, [2]string{"round__2 Failed", "=Failed: round 2: Failed"}, [2]string{"round__0 Succeeded", ""})
+	play(t, loopOf(`{"items":[],`+body+`}`), nil, "=Succeeded(results=[])")
+	play(t, loopOf(`{"items":7,`+body+`}`), nil, "=Error: the items of the loop must be a list")
+}
+
+func TestALoopUntilAnExpressionHolds(t *testing.T) {
+	loop := loopOf(`{"until":"last.outputs.parameters.done == 'yes'","limit":3,"task":{"executor":{"type":"x"},"inputs":{"parameters":[{"name":"from","value":"{{ last.outputs.parameters.next }}"}]},"continueOn":{"error":true}}}`)
+	play(t, loop, nil, "+round__0(from=<nil>)", [2]string{"round__0 Succeeded next=5", "+round__1(from=5)"}, [2]string{"round__1 Succeeded done=yes", "=Succeeded(done=yes)"})
+	play(t, loop, nil, "+round__0(from=<nil>)", [2]string{"round__0 Error", "+round__1(from=<nil>)"}, [2]string{"round__1 Succeeded", "+round__2(from=<nil>)"},
+		[2]string{"round__2 Succeeded", "=Failed: the loop has made 3 rounds, its limit, and last.outputs.parameters.done == 'yes' does not hold"})
+}

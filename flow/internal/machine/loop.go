@@ -1,0 +1,112 @@
+package machine
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/curfew-dev/curfew/flow/internal/plan"
+)
+
+// loop runs its body for each item of a list, or until an expression holds.
+type loop struct {
+	Items   []any `json:"items,omitempty"`
+	Begun   int   `json:"begun,omitempty"` // rounds
+	Ended   int   `json:"ended,omitempty"`
+	Outputs []any `json:"outputs,omitempty"` // of the rounds of items, in their order
+	Last    *End  `json:"last,omitempty"`    // the newest end of a round
+
+	of *plan.Loop
+}
+
+func newLoop(x *plan.Template, s *state) *loop {
+	if s.Loop == nil {
+		s.Loop = &loop{}
+	}
+	s.Loop.of = x.Loop
+	return s.Loop
+}
+
+func (l *loop) begin(m *Machine) {
+	if l.of.Items == nil {
+		l.next(m)
+		return
+	}
+	v, err := l.of.Items.Value(m.variables())
+	items, ok := v.([]any)
+	switch {
+	case err != nil:
+		m.end(End{Phase: Error, Msg: fmt.Sprintf("the items of the loop: %v", err)})
+	case !ok:
+		m.end(End{Phase: Error, Msg: "the items of the loop must be a list"})
+	case len(items) > l.of.Most:
+		m.end(End{Phase: Error, Msg: fmt.Sprintf("the loop has %d items, and its limit is %d", len(items), l.of.Most)})
+	default:
+		l.Items, l.Outputs = items, make([]any, len(items))
+		for range min(max(l.of.Parallel, 1), len(items)) {
+			l.next(m)
+		}
+		l.finish(m)
+	}
+}
+
+// next begins the next round, if there is one and the loop has not ended.
+func (l *loop) next(m *Machine) {
+	if m.state.Over || l.of.Items != nil && l.Begun == len(l.Items) {
+		return
+	}
+	i := l.Begun
+	l.Begun++
+	m.start(l.of.Body, "round/"+strconv.Itoa(i), l.variables(m, i))
+}
+
+// variables returns what the expressions of a round can read. Before the first round has ended, last has no outputs.
+func (l *loop) variables(m *Machine, i int) map[string]any {
+	all := m.variables()
+	last := l.Last
+	if last == nil {
+		last = &End{}
+	}
+	all["index"], all["last"], all["item"] = i, last.variables(), nil
+	if l.of.Items != nil {
+		all["item"] = l.Items[i]
+	}
+	return all
+}
+
+func (l *loop) ended(m *Machine, key string, e End) {
+	i, _ := strconv.Atoi(strings.TrimPrefix(key, "round/"))
+	if e.Phase != Succeeded && !excused(l.of.Body.Excuses, e.Phase) {
+		m.end(End{Phase: failure(e.Phase), Code: e.Code, Msg: fmt.Sprintf("round %d: %s%s", i, e.Phase, withColon(e.Msg))})
+		return
+	}
+	l.Ended++
+	l.Last = &e
+	if l.of.Items != nil {
+		l.Outputs[i] = e.Outputs
+		l.next(m)
+		l.finish(m)
+		return
+	}
+	switch over, err := l.of.Until.Condition(l.variables(m, i)); {
+	case err != nil:
+		m.end(End{Phase: Error, Msg: fmt.Sprintf("until, after round %d: %v", i, err)})
+	case over:
+		m.end(End{Phase: Succeeded, Outputs: e.Outputs})
+	case l.Ended == l.of.Most:
+		m.end(End{Phase: Failed, Msg: fmt.Sprintf("the loop has made %d rounds, its limit, and %s does not hold", l.Ended, l.of.Until)})
+	default:
+		l.next(m)
+	}
+}
+
+// finish ends a loop over items when all its rounds have ended.
+func (l *loop) finish(m *Machine) {
+	if l.Ended == len(l.Items) {
+		m.end(End{Phase: Succeeded, Outputs: map[string]any{"results": l.Outputs}})
+	}
+}
+
+func (l *loop) limit() (from, until time.Time) { return from, until }
+func (l *loop) passed(*Machine)                {}
