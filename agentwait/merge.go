@@ -39,11 +39,14 @@ type Merge struct {
 	ByIndex bool
 }
 
-// branch is one result.
-type branch struct {
-	place  int
-	output json.RawMessage
+// Branch is a result to merge, and its place among those that are merged.
+type Branch struct {
+	Index  int
+	Output json.RawMessage
 }
+
+// Branches merges results that are in the order they came. It returns nil if there are none.
+func (m Merge) Branches(all []Branch) (json.RawMessage, error) { return m.merge(all) }
 
 // Of merges the results of the tasks that have completed, Settled.Completed. It returns nil if there
 // are none. It returns an error if Merge is invalid, or if a result cannot be decoded or merged.
@@ -51,11 +54,11 @@ func (m Merge) Of(s *Settled[json.RawMessage]) (json.RawMessage, error) {
 	if s == nil {
 		return nil, fmt.Errorf("%w: the outcomes to merge are nil: use what JoinAllSettled returned", refusal.ErrInvalid)
 	}
-	var branches []branch
+	var branches []Branch
 	for _, i := range s.order {
 		switch o := s.Outcomes[i]; {
 		case o.IsSuccess():
-			branches = append(branches, branch{i, o.Value})
+			branches = append(branches, Branch{i, o.Value})
 		case o.Status == queue.Completed:
 			return nil, o.Err
 		}
@@ -64,25 +67,25 @@ func (m Merge) Of(s *Settled[json.RawMessage]) (json.RawMessage, error) {
 }
 
 // merge merges results that are in the order they came.
-func (m Merge) merge(branches []branch) (json.RawMessage, error) {
+func (m Merge) merge(branches []Branch) (json.RawMessage, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
-	var picked []branch
+	var picked []Branch
 	for _, b := range branches {
-		part, ok, err := pickPath(b.output, m.path())
+		part, ok, err := pickPath(b.Output, m.path())
 		if err != nil {
-			return nil, fmt.Errorf("the result of member %d: %w", b.place, err)
+			return nil, fmt.Errorf("the result of member %d: %w", b.Index, err)
 		}
 		if ok {
-			picked = append(picked, branch{b.place, part})
+			picked = append(picked, Branch{b.Index, part})
 		}
 	}
 	if len(picked) == 0 {
 		return nil, nil
 	}
 	last := picked[len(picked)-1]
-	slices.SortFunc(picked, func(a, b branch) int { return a.place - b.place })
+	slices.SortFunc(picked, func(a, b Branch) int { return a.Index - b.Index })
 	var merged any
 	var err error
 	switch m.Strategy {
@@ -93,14 +96,14 @@ func (m Merge) merge(branches []branch) (json.RawMessage, error) {
 	case KeyedByBranch:
 		byPlace := map[string]json.RawMessage{}
 		for _, b := range picked {
-			byPlace[strconv.Itoa(b.place)] = b.output
+			byPlace[strconv.Itoa(b.Index)] = b.Output
 		}
 		merged = byPlace
 	case LastWins:
 		if m.ByIndex {
 			last = picked[len(picked)-1]
 		}
-		merged = last.output
+		merged = last.Output
 	}
 	if err != nil {
 		return nil, err
@@ -172,25 +175,25 @@ func pickPath(v json.RawMessage, path []string) (part json.RawMessage, ok bool, 
 	return v, true, nil
 }
 
-func (m Merge) list(picked []branch) ([]json.RawMessage, error) {
+func (m Merge) list(picked []Branch) ([]json.RawMessage, error) {
 	list := []json.RawMessage{}
 	for _, b := range picked {
 		var inner []json.RawMessage
-		if m.Flatten && json.Unmarshal(b.output, &inner) == nil && inner != nil {
+		if m.Flatten && json.Unmarshal(b.Output, &inner) == nil && inner != nil {
 			list = append(list, inner...)
 		} else {
-			list = append(list, b.output)
+			list = append(list, b.Output)
 		}
 	}
 	return list, nil
 }
 
-func objects(picked []branch) (map[string]json.RawMessage, error) {
+func objects(picked []Branch) (map[string]json.RawMessage, error) {
 	merged := map[string]json.RawMessage{}
 	for _, b := range picked {
 		var object map[string]json.RawMessage
-		if err := json.Unmarshal(b.output, &object); err != nil || object == nil {
-			return nil, fmt.Errorf("%w: the result of member %d is not an object, and merge_object merges only objects: use append", refusal.ErrInvalid, b.place)
+		if err := json.Unmarshal(b.Output, &object); err != nil || object == nil {
+			return nil, fmt.Errorf("%w: the result of member %d is not an object, and merge_object merges only objects: use append", refusal.ErrInvalid, b.Index)
 		}
 		for name, value := range object {
 			merged[name] = value

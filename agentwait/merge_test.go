@@ -11,15 +11,15 @@ import (
 )
 
 // arrived returns results in the order they came, each with its place among the members.
-func arrived(t *testing.T, texts ...string) (all []branch) {
+func arrived(t *testing.T, texts ...string) (all []Branch) {
 	t.Helper()
 	for _, text := range texts {
-		var b branch
+		var b Branch
 		place, output, _ := strings.Cut(text, " ")
-		if _, err := fmt.Sscan(place, &b.place); err != nil {
+		if _, err := fmt.Sscan(place, &b.Index); err != nil {
 			t.Fatal(err)
 		}
-		b.output = json.RawMessage(output)
+		b.Output = json.RawMessage(output)
 		all = append(all, b)
 	}
 	return all

@@ -83,6 +83,7 @@ type state struct {
 	Over     bool             `json:"over,omitempty"`
 	DAG      *dag             `json:"dag,omitempty"`
 	Loop     *loop            `json:"loop,omitempty"`
+	Graph    *graph           `json:"graph,omitempty"`
 	Single   *single          `json:"single,omitempty"`
 }
 
@@ -125,6 +126,8 @@ func from(d *plan.Definition, s *state) (*Machine, error) {
 		m.body = newDAG(x, s)
 	case x.Loop != nil:
 		m.body = newLoop(x, s)
+	case x.Graph != nil:
+		m.body = newGraph(x, s)
 	case x.Action != nil || x.Wraps != nil:
 		m.body = newSingle(x, s)
 	}
@@ -326,6 +329,8 @@ func (m *Machine) callOf(node string) *plan.Call {
 	switch {
 	case m.of.DAG != nil:
 		return m.of.DAG.Node(node)
+	case m.of.Graph != nil:
+		return m.of.Graph.Node(node)
 	case m.of.Loop != nil:
 		return m.of.Loop.Body
 	case m.of.Wraps != nil:

@@ -138,3 +138,91 @@ func TestALoopUntilAnExpressionHolds(t *testing.T) {
 	play(t, loop, nil, "+round__0(from=<nil>)", [2]string{"round__0 Error", "+round__1(from=<nil>)"}, [2]string{"round__1 Succeeded", "+round__2(from=<nil>)"},
 		[2]string{"round__2 Succeeded", "=Failed: the loop has made 3 rounds, its limit, and last.outputs.parameters.done == 'yes' does not hold"})
 }
+
+// graphOf returns a definition of a graph: a fans out to b, whose tokens meet before c.
+func graphOf(fanOut, synchronization, more string) string {
+	return `{"nodes":[{"id":"a","action_id":"x"},{"id":"b","action_id":"x"},{"id":"c","action_id":"x","inputs":{"parameters":[{"name":"r","value":"{{ state.results }}"}]}}],
+		"actions":[{"id":"x","kind":"x","execution":{"timeout_ms":2000}}],
+		"transitions":[{"id":"t","from":"a","to":"b","fan_out":` + fanOut + `},{"from":"b","to":"c","synchronization":{"sibling_group":"t",` + synchronization + `}}` + more + `],
+		"output":{"results":"{{ state.results }}"}}`
+}
+
+func TestTokensMeet(t *testing.T) {
+	play(t, graphOf(`{"spawn_count":2}`, `"strategy":"all"`, ``), nil, "+a__1", [2]string{"a__1 Succeeded", "+b__2 +b__3"},
+		[2]string{"b__3 Succeeded v=3", ""}, [2]string{"b__2 Succeeded v=2", "+c__4(r=[map[v:2] map[v:3]])"}, [2]string{"c__4 Succeeded", "=Succeeded(results=[map[v:2] map[v:3]])"})
+	play(t, graphOf(`{"items":"{{ nodes.a.outputs.parameters.list }}"}`, `"strategy":"all"`, ``), nil, "+a__1", [2]string{"a__1 Succeeded list=7", "=Error: the items of the transition t must be a list"})
+	play(t, graphOf(`{"items":[]}`, `"strategy":"all"`, ``), nil, "+a__1", [2]string{"a__1 Succeeded", "+c__2(r=<nil>)"}, [2]string{"c__2 Succeeded", "=Succeeded(results=<nil>)"})
+	any := graphOf(`{"spawn_count":3}`, `"strategy":"any","merge":{"strategy":"last_wins","source":"_branch.output.v"}`, ``)
+	play(t, any, nil, "+a__1", [2]string{"a__1 Succeeded", "+b__2 +b__3 +b__4"}, [2]string{"b__3 Failed", ""}, [2]string{"b__4 Succeeded v=4", "+c__5(r=4)"},
+		[2]string{"b__2 Succeeded v=2", ""}, [2]string{"c__5 Succeeded", "=Succeeded(results=4)"})
+	play(t, any, nil, "+a__1", [2]string{"a__1 Succeeded", "+b__2 +b__3 +b__4"}, [2]string{"b__3 Failed", ""}, [2]string{"b__4 Error", ""},
+		[2]string{"b__2 Timeout", "=Failed: All tasks failed: node b: Failed"})
+	two := graphOf(`{"spawn_count":3}`, `"strategy":{"m_of_n":2},"merge":{"strategy":"keyed_by_branch","source":"_branch.output.v"}`, ``)
+	play(t, two, nil, "+a__1", [2]string{"a__1 Succeeded", "+b__2 +b__3 +b__4"}, [2]string{"b__4 Succeeded v=4", ""}, [2]string{"b__3 Succeeded v=3", "+c__5(r=map[1:3 2:4])"},
+		[2]string{"c__5 Succeeded", "=Succeeded(results=map[1:3 2:4])"})
+	play(t, two, nil, "+a__1", [2]string{"a__1 Succeeded", "+b__2 +b__3 +b__4"}, [2]string{"b__4 Succeeded v=4", ""}, [2]string{"b__3 Error", ""},
+		[2]string{"b__2 Error", "=Failed: 2 tasks must complete, and at most 1 can: node b: Error"})
+}
+
+// The limit of a meeting counts from the first arrival. It is computed if the definition gives none.
+func TestTheLimitOfAMeeting(t *testing.T) {
+	begun := time.UnixMilli(1_800_000_000_000).UTC()
+	for _, test := range []struct {
+		sync string
+		want time.Duration
+		then string
+	}{
+		{`"strategy":"all"`, 6 * time.Second, "=Failed: Synchronization timeout exceeded"}, // 2 s × 2 × 1.5
+		{`"strategy":"all","timeout_ms":500,"on_timeout":"proceed_with_available"`, 500 * time.Millisecond, "+c__4(r=[map[v:2]])"},
+		{`"strategy":"all","timeout":"1h"`, time.Hour, "=Failed: Synchronization timeout exceeded"},
+		{`"strategy":"all","timeout":null`, 0, ""},
+	} {
+		d, err := plan.Read([]byte(graphOf(`{"spawn_count":2}`, test.sync, ``)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := New(d, d.Entry, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Begin(begun)
+		m.Ended("a__1", End{Phase: Succeeded, At: begun})
+		if _, until := m.Limit(); !until.IsZero() {
+			t.Errorf("%s: it has a limit before the first arrival", test.sync)
+		}
+		arrived := begun.Add(10 * time.Second)
+		m.Ended("b__2", End{Phase: Succeeded, At: arrived, Outputs: map[string]any{"v": 2}})
+		from, until := m.Limit()
+		if test.want == 0 {
+			if !until.IsZero() {
+				t.Errorf("%s: it has a limit", test.sync)
+			}
+			continue
+		}
+		if !from.Equal(arrived) || until.Sub(from) != test.want {
+			t.Errorf("%s: the limit is %v from %v, want %v from %v", test.sync, until.Sub(from), from, test.want, arrived)
+		}
+		if got := describe(m.Passed()); got != test.then {
+			t.Errorf("%s: then %q, want %q", test.sync, got, test.then)
+		}
+	}
+}
+
+// A graph can go in circles, and a condition ends that.
+func TestACircle(t *testing.T) {
+	circle := `{"initial":"a","nodes":[{"id":"a","action_id":"x"},{"id":"n","action_id":"count"}],
+		"actions":[{"id":"x","kind":"x"},{"id":"count","kind":"update_context","implementation":{"values":{"state.n":"{{ (state.n ?? 0) + 1 }}"}}}],
+		"transitions":[{"from":"a","to":"n"},{"from":"n","to":"a","condition":"state.n < 2"}]}`
+	play(t, circle, nil, "+a__1", [2]string{"a__1 Succeeded", "+a__3"}, [2]string{"a__3 Succeeded", "=Succeeded(n=2)"})
+}
+
+// Fan-outs within fan-outs meet one after the other.
+func TestNestedFanOuts(t *testing.T) {
+	nested := `{"nodes":[{"id":"a","action_id":"x"},{"id":"b","action_id":"x"},{"id":"c","action_id":"x"},{"id":"d","action_id":"x"},{"id":"e","action_id":"x"}],"actions":[{"id":"x","kind":"x"}],
+		"transitions":[{"id":"o","from":"a","to":"b","fan_out":{"spawn_count":2}},{"id":"i","from":"b","to":"c","fan_out":{"spawn_count":2}},
+			{"from":"c","to":"d","synchronization":{"strategy":"all","sibling_group":"i","merge":{"target":"state.inner"}}},
+			{"from":"d","to":"e","synchronization":{"strategy":"all","sibling_group":"o","merge":{"source":"_branch.output.v"}}}]}`
+	play(t, nested, nil, "+a__1", [2]string{"a__1 Succeeded", "+b__2 +b__3"}, [2]string{"b__3 Succeeded", "+c__4 +c__5"}, [2]string{"c__5 Succeeded", ""},
+		[2]string{"b__2 Succeeded", "+c__6 +c__7"}, [2]string{"c__4 Succeeded", "+d__8"}, [2]string{"d__8 Succeeded v=second", ""}, [2]string{"c__6 Succeeded", ""},
+		[2]string{"c__7 Succeeded", "+d__9"}, [2]string{"d__9 Succeeded v=first", "+e__10"}, [2]string{"e__10 Succeeded", "=Succeeded(inner=[map[] map[]],results=[first second])"})
+}

@@ -1,0 +1,209 @@
+package machine
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/flow/internal/plan"
+)
+
+// fan is a fan-out whose tokens have not all ended.
+type fan struct {
+	ID         int       `json:"id,omitempty"`
+	Transition string    `json:"transition,omitempty"` // that has made it
+	Outer      int       `json:"outer,omitempty"`      // the fan-out around it
+	Branch     branch    `json:"branch,omitzero"`      // its place there
+	Size       int       `json:"size,omitempty"`
+	Live       int       `json:"live"` // tokens, and fan-outs within it whose tokens have not met
+	Arrived    []arrival `json:"arrived,omitempty"`
+	First      time.Time `json:"first,omitzero"`   // the first arrival
+	Failed     string    `json:"failed,omitempty"` // why the first token failed that did
+	Fired      bool      `json:"fired,omitempty"`  // its tokens have met
+}
+
+// arrival is a token that waits for its siblings.
+type arrival struct {
+	Index  int `json:"index"`
+	Output any `json:"output"`
+}
+
+// fanOut makes tokens for a transition. They take the place of one token of the fan-out around them.
+func (g *graph) fanOut(m *Machine, x *plan.Transition, t *token, variables map[string]any) {
+	items := make([]any, x.FanOut.Count)
+	if x.FanOut.Items != nil {
+		v, err := x.FanOut.Items.Value(variables)
+		list, ok := v.([]any)
+		switch {
+		case err != nil:
+			m.end(End{Phase: Error, Msg: fmt.Sprintf("the items of the transition %s: %v", x.ID, err)})
+			return
+		case !ok:
+			m.end(End{Phase: Error, Msg: fmt.Sprintf("the items of the transition %s must be a list", x.ID)})
+			return
+		}
+		items = list
+	}
+	g.Fanned++
+	f := &fan{ID: g.Fanned, Transition: x.ID, Outer: t.Fan, Branch: t.Branch, Size: len(items), Live: len(items) + 1}
+	g.Fans[f.ID] = f
+	for i, item := range items {
+		g.enter(m, x.To, f.ID, branch{i, item})
+	}
+	if !m.state.Over {
+		g.done(m, f.ID) // now all are counted: a fan-out without items is over at once
+	}
+}
+
+// meet lets a token wait for its siblings. It leaves fan-outs within theirs.
+func (g *graph) meet(m *Machine, x *plan.Transition, t *token, e End) {
+	of := t.Fan
+	b := t.Branch
+	for of != 0 && g.Fans[of].Transition != x.Meet.Group {
+		b, of = g.Fans[of].Branch, g.Fans[of].Outer
+	}
+	f := g.Fans[of]
+	switch {
+	case of == 0:
+		m.end(End{Phase: Error, Msg: fmt.Sprintf("a token has come to the synchronization before %s, and the transition %s has not made it", x.To, x.Meet.Group)})
+		return
+	case f.Fired: // the siblings have gone on, and what it yields is dropped
+	default:
+		f.begin(m.at)
+		f.Arrived = append(f.Arrived, arrival{b.Index, e.yield()})
+	}
+	g.Fans[t.Fan].Live-- // it was counted for this transition
+	if !f.Fired {
+		g.check(m, of)
+	}
+}
+
+// begin starts the clock of the meeting.
+func (f *fan) begin(at time.Time) {
+	if f.First.IsZero() {
+		f.First = at
+	}
+}
+
+// meeting returns the transition at which the tokens of a fan-out meet, nil if they do not.
+func (f *fan) meeting(g *graph) *plan.Transition {
+	for _, x := range g.of.Transitions {
+		if x.Meet != nil && x.Meet.Group == f.Transition && f.ID != 0 {
+			return x
+		}
+	}
+	return nil
+}
+
+// check lets the tokens of a fan-out continue as one if enough have arrived. If that can no longer be, the run fails.
+func (g *graph) check(m *Machine, of int) {
+	f := g.Fans[of]
+	if f == nil || f.Fired || m.state.Over {
+		return
+	}
+	meet := f.meeting(g).Meet
+	enough := f.Live == 0 && (len(f.Arrived) > 0 || f.Size == 0)
+	if meet.Any {
+		enough = len(f.Arrived) > 0
+	} else if meet.M > 0 {
+		enough = len(f.Arrived) >= meet.M
+	}
+	switch {
+	case enough:
+		g.fire(m, f)
+	case f.Live > 0:
+	case meet.M > 0:
+		m.end(End{Phase: Failed, Msg: fmt.Sprintf("%d tasks must complete, and at most %d can: %s", meet.M, len(f.Arrived), f.Failed)})
+	default:
+		m.end(End{Phase: Failed, Msg: "All tasks failed: " + f.Failed})
+	}
+}
+
+// fire makes one token of those that have arrived.
+func (g *graph) fire(m *Machine, f *fan) {
+	x := f.meeting(g)
+	merged, err := merge(x.Meet.Merge, f.Arrived)
+	if err != nil {
+		m.end(End{Phase: Error, Msg: fmt.Sprintf("the merge before %s: %v", x.To, err)})
+		return
+	}
+	if target := x.Meet.Merge.Target; len(target) > 0 {
+		write(g.State, target, merged)
+	}
+	f.Fired, f.Arrived = true, nil
+	if f.Live == 0 {
+		delete(g.Fans, f.ID)
+	}
+	g.enter(m, x.To, f.Outer, f.Branch)
+}
+
+// merge makes one value of the results of tokens, which are in the order they arrived.
+func merge(how plan.Merge, arrived []arrival) (merged any, err error) {
+	branches := make([]agentwait.Branch, len(arrived))
+	for i, a := range arrived {
+		output, err := json.Marshal(a.Output)
+		if err != nil {
+			return nil, err
+		}
+		branches[i] = agentwait.Branch{Index: a.Index, Output: output}
+	}
+	source := "_branch"
+	for _, name := range how.Source {
+		source += "." + name
+	}
+	text, err := agentwait.Merge{Strategy: agentwait.Strategy(how.Strategy), Source: source}.Branches(branches)
+	if err != nil || text == nil {
+		return nil, err
+	}
+	return merged, json.Unmarshal(text, &merged)
+}
+
+// until returns when the meeting of a fan-out is out of time, zero if it has no limit, or none that runs.
+func (f *fan) until(g *graph) (at time.Time) {
+	if f.Fired || f.First.IsZero() || f.meeting(g) == nil {
+		return at
+	}
+	limit := f.meeting(g).Meet.Timeout
+	if !limit.Set {
+		limit.Time = g.computed(f)
+	}
+	if limit.Time == 0 {
+		return at
+	}
+	return f.First.Add(limit.Time)
+}
+
+// longestMeeting is the greatest computed limit of a meeting.
+const longestMeeting = 30 * time.Minute
+
+// computed returns the limit of a meeting that gives none: the longest time of an action between the fan-out and the meeting × tokens ×
+// 1.5, at most 30 min; 30 min if no action has a time.
+func (g *graph) computed(f *fan) time.Duration {
+	var longest time.Duration
+	seen := map[string]bool{}
+	var visit func(node string)
+	visit = func(node string) {
+		if seen[node] {
+			return
+		}
+		seen[node] = true
+		if c := g.of.Node(node); c != nil {
+			longest = max(longest, c.Times.Attempt.Over(c.Times.Total).Time)
+		}
+		for _, x := range g.of.Transitions {
+			if x.From == node && (x.Meet == nil || x.Meet.Group != f.Transition) {
+				visit(x.To)
+			}
+		}
+	}
+	for _, x := range g.of.Transitions {
+		if x.ID == f.Transition && x.FanOut != nil {
+			visit(x.To)
+		}
+	}
+	if longest == 0 || longest > longestMeeting {
+		return longestMeeting
+	}
+	return min(time.Duration(float64(longest)*float64(f.Size)*1.5), longestMeeting)
+}

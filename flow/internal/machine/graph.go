@@ -1,0 +1,253 @@
+package machine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/curfew-dev/curfew/flow/internal/plan"
+)
+
+// graph moves tokens from node to node. A token that a node has ended with follows each transition whose condition holds.
+type graph struct {
+	State  map[string]any    `json:"state,omitempty"`
+	Nodes  map[string]*End   `json:"nodes,omitempty"`  // the newest end of each node
+	Tokens map[string]*token `json:"tokens,omitempty"` // that execute, by the key of their call
+	Fans   map[int]*fan      `json:"fans,omitempty"`   // 0 is the run itself
+	Made   int               `json:"made"`             // tokens so far
+	Fanned int               `json:"fanned,omitempty"` // fan-outs so far
+
+	of *plan.Graph
+}
+
+// token executes a node.
+type token struct {
+	Node   string `json:"node"`
+	Fan    int    `json:"fan,omitempty"` // that it belongs to
+	Branch branch `json:"branch,omitzero"`
+}
+
+// branch is the place of a token in its fan-out.
+type branch struct {
+	Index int `json:"index,omitempty"`
+	Item  any `json:"item,omitempty"`
+}
+
+func newGraph(x *plan.Template, s *state) *graph {
+	g := s.Graph
+	if g == nil {
+		g = &graph{}
+		s.Graph = g
+	}
+	if g.State == nil {
+		g.State = map[string]any{}
+	}
+	if g.Nodes == nil {
+		g.Nodes = map[string]*End{}
+	}
+	if g.Tokens == nil {
+		g.Tokens = map[string]*token{}
+	}
+	if g.Fans == nil {
+		g.Fans = map[int]*fan{0: {}}
+	}
+	g.of = x.Graph
+	return g
+}
+
+func (g *graph) begin(m *Machine) {
+	g.Fans[0].Live = 1
+	g.enter(m, g.of.Initial, 0, branch{})
+}
+
+// enter lets a token execute a node. The token is counted already.
+func (g *graph) enter(m *Machine, node string, of int, b branch) {
+	if m.state.Over {
+		return
+	}
+	g.Made++
+	key := node + "/" + strconv.Itoa(g.Made)
+	g.Tokens[key] = &token{node, of, b}
+	m.start(g.of.Node(node), key, g.variables(m, b, nil))
+}
+
+// variables returns what expressions can read for a token. output is what its node has yielded, if it has ended.
+func (g *graph) variables(m *Machine, b branch, output any) map[string]any {
+	nodes := map[string]any{}
+	for name, e := range g.Nodes {
+		nodes[name] = e.variables()
+	}
+	all := m.variables()
+	all["state"], all["nodes"] = g.State, nodes
+	all["_branch"] = map[string]any{"index": b.Index, "item": b.Item, "output": output}
+	return all
+}
+
+func (g *graph) ended(m *Machine, key string, e End) {
+	t := g.Tokens[key]
+	delete(g.Tokens, key)
+	c := g.of.Node(t.Node)
+	if e.Phase != Succeeded && !excused(c.Excuses, e.Phase) {
+		g.lose(m, t, fmt.Sprintf("node %s: %s%s", t.Node, e.Phase, withColon(e.Msg)), e)
+		return
+	}
+	g.Nodes[t.Node] = &e
+	if c.Action != nil && c.Action.Type == plan.Set {
+		for path, v := range e.Outputs {
+			if names := strings.Split(path, "."); names[0] == "state" && len(names) > 1 {
+				write(g.State, names[1:], v)
+			}
+		}
+	}
+	g.follow(m, t, e)
+}
+
+// follow moves a token on. If no transition takes it, it has done its work.
+func (g *graph) follow(m *Machine, t *token, e End) {
+	var taken []*plan.Transition
+	variables := g.variables(m, t.Branch, e.yield())
+	for _, x := range g.of.Transitions {
+		if x.From != t.Node {
+			continue
+		}
+		holds := true
+		if x.Condition != nil {
+			var err error
+			if holds, err = x.Condition.Condition(variables); err != nil {
+				m.end(End{Phase: Error, Msg: fmt.Sprintf("the condition of the transition from %s to %s: %v", x.From, x.To, err)})
+				return
+			}
+		}
+		if holds {
+			taken = append(taken, x)
+		}
+	}
+	g.Fans[t.Fan].Live += len(taken)
+	for _, x := range taken {
+		switch {
+		case m.state.Over:
+			return
+		case x.FanOut != nil:
+			g.fanOut(m, x, t, variables)
+		case x.Meet != nil:
+			g.meet(m, x, t, e)
+		default:
+			g.enter(m, x.To, t.Fan, t.Branch)
+		}
+	}
+	g.done(m, t.Fan)
+}
+
+// done counts that a token of a fan-out has ended, or has become others that are counted.
+func (g *graph) done(m *Machine, of int) {
+	f := g.Fans[of]
+	if f.Live--; f.Live > 0 || m.state.Over {
+		return
+	}
+	switch {
+	case of == 0:
+		g.finish(m)
+	case f.Fired:
+		delete(g.Fans, of)
+	case f.meeting(g) != nil:
+		g.check(m, of)
+	default: // its tokens never meet: they were part of what is around them
+		delete(g.Fans, of)
+		g.done(m, f.Outer)
+	}
+}
+
+// lose handles a token whose node has not succeeded. Where its siblings meet, it is missing. Otherwise the run fails.
+func (g *graph) lose(m *Machine, t *token, msg string, e End) {
+	for of := t.Fan; of != 0; of = g.Fans[of].Outer {
+		f := g.Fans[of]
+		if f.Fired {
+			g.done(m, t.Fan) // the siblings have gone on without it
+			return
+		}
+		if f.meeting(g) == nil {
+			continue
+		}
+		if f.Failed == "" {
+			f.Failed = msg
+		}
+		f.begin(m.at)
+		g.done(m, t.Fan)
+		return
+	}
+	m.end(End{Phase: failure(e.Phase), Code: e.Code, Msg: msg})
+}
+
+// finish ends a run whose tokens have all done their work.
+func (g *graph) finish(m *Machine) {
+	outputs := maps.Clone(g.State)
+	if g.of.Output != nil {
+		v, err := g.of.Output.Value(g.variables(m, branch{}, nil))
+		object, ok := v.(map[string]any)
+		switch {
+		case err != nil:
+			m.end(End{Phase: Error, Msg: fmt.Sprintf("the output of the flow: %v", err)})
+			return
+		case !ok:
+			object = map[string]any{"value": v}
+		}
+		outputs = object
+	}
+	m.end(End{Phase: Succeeded, Outputs: outputs})
+}
+
+// yield returns the result of a node for its branch: the whole of it if it is known.
+func (e *End) yield() any {
+	if e.Result != nil {
+		return e.Result
+	}
+	return e.Outputs
+}
+
+// write sets a value at a path in an object, and makes the objects on the way.
+func write(object map[string]any, path []string, v any) {
+	for _, name := range path[:len(path)-1] {
+		inner, ok := object[name].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			object[name] = inner
+		}
+		object = inner
+	}
+	object[path[len(path)-1]] = v
+}
+
+// limit returns when the nearest meeting is out of time.
+func (g *graph) limit() (from, until time.Time) {
+	if f := g.nearest(); f != nil {
+		return f.First, f.until(g)
+	}
+	return from, until
+}
+
+// nearest returns the fan-out whose meeting is out of time first, nil if none has a limit that runs.
+func (g *graph) nearest() (found *fan) {
+	for _, of := range slices.Sorted(maps.Keys(g.Fans)) {
+		f := g.Fans[of]
+		if until := f.until(g); !until.IsZero() && (found == nil || until.Before(found.until(g))) {
+			found = f
+		}
+	}
+	return found
+}
+
+func (g *graph) passed(m *Machine) {
+	f := g.nearest()
+	x := f.meeting(g)
+	switch {
+	case !x.Meet.Proceed:
+		m.end(End{Phase: Failed, Msg: "Synchronization timeout exceeded"})
+	case len(f.Arrived) == 0:
+		m.end(End{Phase: Failed, Msg: "No siblings completed before timeout"})
+	default:
+		g.fire(m, f)
+	}
+}
