@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,11 +19,26 @@ import (
 // kindOf returns the kind of the runs of a flow.
 func kindOf(id string) string { return "flow." + id }
 
+// partOf returns the kind of a part of a run: of a DAG or a loop within it, which is a run of its own.
+func partOf(id, template string) string { return kindOf(id) + "/" + template }
+
+// flowOf returns the flow and the template of a kind. The template is "" for a whole run.
+func flowOf(kind string) (id, template string) {
+	id, template, _ = strings.Cut(strings.TrimPrefix(kind, "flow."), "/")
+	return id, template
+}
+
+// The kinds of the tasks that come with flows. They are no flows: those begin with "flow.".
+const (
+	kindWait  = "flow/wait" // a promise
+	kindSleep = "flow/sleep"
+	kindHTTP  = "flow/http_request"
+)
+
 // input is the payload of a run.
 type input struct {
 	Parameters map[string]any `json:"parameters,omitempty"`
-	Version    string         `json:"version,omitempty"`
-	Template   string         `json:"template,omitempty"` // of a part of a run: what it follows
+	Version    string         `json:"version,omitempty"` // the newest if it is left out
 }
 
 // output is the result of a run.
@@ -41,6 +57,7 @@ const often = 20
 type run struct {
 	*agentwait.Agent
 	of      string // id of the definition
+	part    string // the template, "" for a whole run
 	version string
 	plan    *plan.Definition
 	machine *machine.Machine
@@ -54,7 +71,8 @@ type remembered struct {
 
 // follow runs a run until it waits or has ended.
 func (d *definitions) follow(a *agentwait.Agent, in input) (*output, error) {
-	r := &run{Agent: a, of: strings.TrimPrefix(a.Info().Kind, "flow.")}
+	r := &run{Agent: a}
+	r.of, r.part = flowOf(a.Info().Kind)
 	steps, err := r.begin(d, in)
 	for waits := 0; err == nil; waits++ {
 		if err := r.do(steps); err != nil || steps.End != nil {
@@ -92,11 +110,7 @@ func (r *run) begin(d *definitions, in input) (steps machine.Steps, err error) {
 	if r.plan, err = d.read(r, r.of, r.version); err != nil {
 		return steps, err
 	}
-	template := in.Template
-	if template == "" {
-		template = r.plan.Entry
-	}
-	if r.machine, err = machine.New(r.plan, template, in.Parameters); err != nil {
+	if r.machine, err = machine.New(r.plan, cmp.Or(r.part, r.plan.Entry), in.Parameters); err != nil {
 		return steps, worker.Discard(err)
 	}
 	if err := r.Collect(); err != nil {
@@ -216,24 +230,21 @@ func (r *run) create(c *machine.Child) error {
 	payload := any(c.Inputs)
 	switch a := c.Action; {
 	case c.Template != "":
-		t.Kind, payload = kindOf(r.of), input{c.Inputs, r.version, c.Template}
-		if t.Timeout == 0 && t.Deadline.IsZero() {
-			t.Timeout = queue.None // the time of the flow is for whole runs
-		}
+		t.Kind, payload = partOf(r.of, c.Template), input{c.Inputs, r.version}
 	case a.Type == plan.WorkflowCall:
 		t.Kind, payload = kindOf(a.Flow), input{Parameters: c.Inputs, Version: a.Version}
 	case a.Type == plan.Wait, a.Type == plan.Echo:
-		t.Kind, t.Promise = "flow."+a.Type, true
+		t.Kind, t.Promise = kindWait, true
 	case a.Type == plan.Sleep:
 		d, err := durationOf(c.Options["duration"])
 		if err != nil {
 			return worker.Discard(fmt.Errorf("node %s: %w", c.Node, err))
 		}
-		t.Kind, t.Timer, t.Delay = "flow.sleep", true, d
+		t.Kind, t.Timer, t.Delay = kindSleep, true, d
 	default:
 		r.leaf(&t, c)
 		if a.Type == plan.HTTPRequest {
-			t.Kind, payload = "flow.http_request", c.Options
+			t.Kind, payload = kindHTTP, c.Options
 		}
 	}
 	agentwait.Schedule[json.RawMessage](r.Agent, payload, t)

@@ -3,6 +3,7 @@ package machine
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/curfew-dev/curfew/agentwait"
@@ -21,6 +22,17 @@ type fan struct {
 	First      time.Time `json:"first,omitzero"`   // the first arrival
 	Failed     string    `json:"failed,omitempty"` // why the first token failed that did
 	Fired      bool      `json:"fired,omitempty"`  // its tokens have met
+
+	Counts map[string]int `json:"counts,omitempty"` // how often its tokens were at a node, by the beginning of the key
+}
+
+// count counts a visit.
+func (f *fan) count(key string) int {
+	if f.Counts == nil {
+		f.Counts = map[string]int{}
+	}
+	f.Counts[key]++
+	return f.Counts[key]
 }
 
 // arrival is a token that waits for its siblings.
@@ -48,8 +60,15 @@ func (g *graph) fanOut(m *Machine, x *plan.Transition, t *token, variables map[s
 	g.Fanned++
 	f := &fan{ID: g.Fanned, Transition: x.ID, Outer: t.Fan, Branch: t.Branch, Size: len(items), Live: len(items) + 1}
 	g.Fans[f.ID] = f
+	path := t.Branch.Path
+	if path != "" {
+		path += "-"
+	}
+	if n := g.Fans[t.Fan].count("-" + path); n > 1 {
+		path += strconv.Itoa(n) + "_" // a further fan-out at this place
+	}
 	for i, item := range items {
-		g.enter(m, x.To, f.ID, branch{i, item})
+		g.enter(m, x.To, f.ID, branch{i, item, path + strconv.Itoa(i)})
 	}
 	if !m.state.Over {
 		g.done(m, f.ID) // now all are counted: a fan-out without items is over at once

@@ -17,7 +17,6 @@ type graph struct {
 	Nodes  map[string]*End   `json:"nodes,omitempty"`  // the newest end of each node
 	Tokens map[string]*token `json:"tokens,omitempty"` // that execute, by the key of their call
 	Fans   map[int]*fan      `json:"fans,omitempty"`   // 0 is the run itself
-	Made   int               `json:"made"`             // tokens so far
 	Fanned int               `json:"fanned,omitempty"` // fan-outs so far
 
 	of *plan.Graph
@@ -32,8 +31,9 @@ type token struct {
 
 // branch is the place of a token in its fan-out.
 type branch struct {
-	Index int `json:"index,omitempty"`
-	Item  any `json:"item,omitempty"`
+	Index int    `json:"index,omitempty"`
+	Item  any    `json:"item,omitempty"`
+	Path  string `json:"path,omitempty"` // the places in all fan-outs around it: 3-0 is the first token of the fan-out of token 3
 }
 
 func newGraph(x *plan.Template, s *state) *graph {
@@ -68,10 +68,22 @@ func (g *graph) enter(m *Machine, node string, of int, b branch) {
 	if m.state.Over {
 		return
 	}
-	g.Made++
-	key := node + "/" + strconv.Itoa(g.Made)
+	key := g.key(node, of, b)
 	g.Tokens[key] = &token{node, of, b}
 	m.start(g.of.Node(node), key, g.variables(m, b, nil))
+}
+
+// key returns the key of a call. It depends on the place of the token and on how often it was at the node, and not on what
+// other tokens do meanwhile.
+func (g *graph) key(node string, of int, b branch) string {
+	key := node
+	if b.Path != "" {
+		key += "/b" + b.Path
+	}
+	if n := g.Fans[of].count(key); n > 1 {
+		key += "/v" + strconv.Itoa(n)
+	}
+	return key
 }
 
 // variables returns what expressions can read for a token. output is what its node has yielded, if it has ended.

@@ -72,8 +72,20 @@ type Machine struct {
 	body  body
 	state *state
 	at    time.Time // of the end that is being handled
+	due   []due     // ends of calls that take no time
 	steps Steps
+	watch Watch
 }
+
+// due is the end of a call that the machine has performed itself, and that its body has not handled yet.
+type due struct {
+	key string
+	end End
+}
+
+// Watch is called for each call that begins, with a nil end, and for each one that has ended for good. child is the newest
+// child of the call, "" if it has none. key distinguishes the calls of a node.
+type Watch func(node, key, child string, e *End)
 
 // state is what a Machine must remember.
 type state struct {
@@ -81,6 +93,7 @@ type state struct {
 	Inputs   map[string]any   `json:"inputs,omitempty"`
 	Calls    map[string]*call `json:"calls,omitempty"` // that are under way, by the name of their child
 	Over     bool             `json:"over,omitempty"`
+	Made     int              `json:"made,omitempty"` // calls so far
 	DAG      *dag             `json:"dag,omitempty"`
 	Loop     *loop            `json:"loop,omitempty"`
 	Graph    *graph           `json:"graph,omitempty"`
@@ -137,6 +150,9 @@ func from(d *plan.Definition, s *state) (*Machine, error) {
 	return m, nil
 }
 
+// Watch sets a function that is called for each call. Set it before Begin.
+func (m *Machine) Watch(watch Watch) { m.watch = watch }
+
 // State returns what Restore needs.
 func (m *Machine) State() ([]byte, error) { return json.Marshal(m.state) }
 
@@ -160,11 +176,18 @@ func (m *Machine) Ended(child string, e End) Steps {
 	}
 	m.at = e.At
 	delete(m.state.Calls, child)
-	if m.again(c, e) {
-		return m.take()
+	if !m.again(c, e) {
+		m.ended(c.Node, c.Key, child, e)
 	}
-	m.body.ended(m, c.Key, e)
 	return m.take()
+}
+
+// ended lets the body handle the end of a call.
+func (m *Machine) ended(node, key, child string, e End) {
+	if m.watch != nil {
+		m.watch(node, key, child, &e)
+	}
+	m.body.ended(m, key, e)
 }
 
 // Limit returns the instant at which Passed must be called if no child ends before, and from when on it is counted.
@@ -177,7 +200,14 @@ func (m *Machine) Passed() Steps {
 	return m.take()
 }
 
+// take handles the calls that have taken no time, and returns the steps.
 func (m *Machine) take() Steps {
+	for len(m.due) > 0 && !m.state.Over {
+		next := m.due[0]
+		m.due = m.due[1:]
+		m.body.ended(m, next.key, next.end)
+	}
+	m.due = nil
 	steps := m.steps
 	m.steps = Steps{}
 	return steps
@@ -224,12 +254,16 @@ func (m *Machine) variables() map[string]any {
 
 // start begins a call. The body gets its end with the key.
 func (m *Machine) start(c *plan.Call, key string, variables map[string]any) {
+	if m.state.Made++; m.state.Made > m.plan.MaxNodes {
+		m.end(End{Phase: Error, Msg: fmt.Sprintf("the run has made %d nodes, its limit", m.plan.MaxNodes)}) // not one more
+		return
+	}
 	inputs, action, options, err := m.resolve(c, variables)
 	switch {
 	case err != nil:
-		m.body.ended(m, key, End{Phase: Error, Msg: err.Error(), At: m.at})
+		m.perform(c, key, End{Phase: Error, Msg: err.Error()})
 	case action != nil && inline(action, inputs):
-		m.body.ended(m, key, m.perform(action, inputs, options))
+		m.perform(c, key, yield(action, inputs, options))
 	default:
 		m.dispatch(&call{Key: key, Node: c.Name, First: m.at, In: inputs, of: c}, options)
 	}
@@ -267,7 +301,7 @@ func (m *Machine) dispatch(c *call, options map[string]any) {
 	c.Tries++
 	name := strings.ReplaceAll(c.Key, "/", "__")
 	if c.Tries > 1 {
-		name = fmt.Sprintf("%s__%d", name, c.Tries)
+		name = fmt.Sprintf("%s__r%d", name, c.Tries)
 	}
 	child := Child{Name: name, Node: c.Node, Action: c.of.Action, Inputs: c.In, Options: options, Times: c.of.Times, Retry: c.of.Retry}
 	if x := m.plan.Templates[c.of.Template]; x != nil {
@@ -283,6 +317,9 @@ func (m *Machine) dispatch(c *call, options map[string]any) {
 		if total := child.Times.Total; c.Tries > 1 && total.Time > 0 {
 			child.Deadline = c.First.Add(total.Time)
 		}
+	}
+	if m.watch != nil {
+		m.watch(c.Node, c.Key, name, nil)
 	}
 	m.state.Calls[name] = c
 	m.steps.Create = append(m.steps.Create, child)
@@ -344,16 +381,27 @@ func inline(a *plan.Action, inputs map[string]any) bool {
 	return a.Type == plan.Set || a.Type == plan.Echo && inputs["suspend"] != true
 }
 
-// perform performs an action that takes no time.
-func (m *Machine) perform(a *plan.Action, inputs, options map[string]any) End {
-	e := End{Phase: Succeeded, At: m.at, Outputs: inputs}
+// yield returns the end of an action that takes no time.
+func yield(a *plan.Action, inputs, options map[string]any) End {
+	e := End{Phase: Succeeded, Outputs: inputs}
 	if a.Type == plan.Set {
 		values, ok := options["values"].(map[string]any)
 		if !ok {
-			return End{Phase: Error, Msg: "the values of set must be an object", At: m.at}
+			return End{Phase: Error, Msg: "the values of set must be an object"}
 		}
 		e.Outputs = values
 	}
 	e.Result = e.Outputs
 	return e
+}
+
+// perform notes the end of a call that takes no time. The body handles it when it is done with what it does now, so that a long
+// row of such calls is no deep recursion.
+func (m *Machine) perform(c *plan.Call, key string, e End) {
+	e.At = m.at
+	if m.watch != nil {
+		m.watch(c.Name, key, "", nil)
+		m.watch(c.Name, key, "", &e)
+	}
+	m.due = append(m.due, due{key, e})
 }

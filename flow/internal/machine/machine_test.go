@@ -100,10 +100,10 @@ func TestANodeThatFailsEndsTheDAG(t *testing.T) {
 // A wrapper that is retried begins with a new child each time, and all attempts have one deadline.
 func TestAWrapperIsRetried(t *testing.T) {
 	play(t, flowOf(`{"name":"a","template":"again","timeout":"10s","retry":{"limit":2}}`), nil,
-		"+a", [2]string{"a Error", "+a__2until:10"}, [2]string{"a__2 Error", "+a__3until:10"}, [2]string{"a__3 Error", "=Error: node a: Error"})
+		"+a", [2]string{"a Error", "+a__r2until:10"}, [2]string{"a__r2 Error", "+a__r3until:10"}, [2]string{"a__r3 Error", "=Error: node a: Error"})
 	play(t, flowOf(`{"name":"a","template":"again","retry":{"limit":2}}`), nil, "+a", [2]string{"a Failed", "=Failed: node a: Failed"})
 	play(t, flowOf(`{"name":"a","template":"again","retry":{"limit":2,"expression":"tasks.a.phase == 'Failed'"}}`), nil,
-		"+a", [2]string{"a Failed", "+a__2"}, [2]string{"a__2 Error", "=Error: node a: Error"})
+		"+a", [2]string{"a Failed", "+a__r2"}, [2]string{"a__r2 Error", "=Error: node a: Error"})
 	play(t, flowOf(`{"name":"a","template":"again","timeout":"1s","retry":{"limit":2}}`), nil, "+a", [2]string{"a Timeout", "=Failed: node a: Timeout"})
 }
 
@@ -148,20 +148,20 @@ func graphOf(fanOut, synchronization, more string) string {
 }
 
 func TestTokensMeet(t *testing.T) {
-	play(t, graphOf(`{"spawn_count":2}`, `"strategy":"all"`, ``), nil, "+a__1", [2]string{"a__1 Succeeded", "+b__2 +b__3"},
-		[2]string{"b__3 Succeeded v=3", ""}, [2]string{"b__2 Succeeded v=2", "+c__4(r=[map[v:2] map[v:3]])"}, [2]string{"c__4 Succeeded", "=Succeeded(results=[map[v:2] map[v:3]])"})
-	play(t, graphOf(`{"items":"{{ nodes.a.outputs.parameters.list }}"}`, `"strategy":"all"`, ``), nil, "+a__1", [2]string{"a__1 Succeeded list=7", "=Error: the items of the transition t must be a list"})
-	play(t, graphOf(`{"items":[]}`, `"strategy":"all"`, ``), nil, "+a__1", [2]string{"a__1 Succeeded", "+c__2(r=<nil>)"}, [2]string{"c__2 Succeeded", "=Succeeded(results=<nil>)"})
+	play(t, graphOf(`{"spawn_count":2}`, `"strategy":"all"`, ``), nil, "+a", [2]string{"a Succeeded", "+b__b0 +b__b1"},
+		[2]string{"b__b1 Succeeded v=3", ""}, [2]string{"b__b0 Succeeded v=2", "+c(r=[map[v:2] map[v:3]])"}, [2]string{"c Succeeded", "=Succeeded(results=[map[v:2] map[v:3]])"})
+	play(t, graphOf(`{"items":"{{ nodes.a.outputs.parameters.list }}"}`, `"strategy":"all"`, ``), nil, "+a", [2]string{"a Succeeded list=7", "=Error: the items of the transition t must be a list"})
+	play(t, graphOf(`{"items":[]}`, `"strategy":"all"`, ``), nil, "+a", [2]string{"a Succeeded", "+c(r=<nil>)"}, [2]string{"c Succeeded", "=Succeeded(results=<nil>)"})
 	any := graphOf(`{"spawn_count":3}`, `"strategy":"any","merge":{"strategy":"last_wins","source":"_branch.output.v"}`, ``)
-	play(t, any, nil, "+a__1", [2]string{"a__1 Succeeded", "+b__2 +b__3 +b__4"}, [2]string{"b__3 Failed", ""}, [2]string{"b__4 Succeeded v=4", "+c__5(r=4)"},
-		[2]string{"b__2 Succeeded v=2", ""}, [2]string{"c__5 Succeeded", "=Succeeded(results=4)"})
-	play(t, any, nil, "+a__1", [2]string{"a__1 Succeeded", "+b__2 +b__3 +b__4"}, [2]string{"b__3 Failed", ""}, [2]string{"b__4 Error", ""},
-		[2]string{"b__2 Timeout", "=Failed: All tasks failed: node b: Failed"})
+	play(t, any, nil, "+a", [2]string{"a Succeeded", "+b__b0 +b__b1 +b__b2"}, [2]string{"b__b1 Failed", ""}, [2]string{"b__b2 Succeeded v=4", "+c(r=4)"},
+		[2]string{"b__b0 Succeeded v=2", ""}, [2]string{"c Succeeded", "=Succeeded(results=4)"})
+	play(t, any, nil, "+a", [2]string{"a Succeeded", "+b__b0 +b__b1 +b__b2"}, [2]string{"b__b1 Failed", ""}, [2]string{"b__b2 Error", ""},
+		[2]string{"b__b0 Timeout", "=Failed: All tasks failed: node b: Failed"})
 	two := graphOf(`{"spawn_count":3}`, `"strategy":{"m_of_n":2},"merge":{"strategy":"keyed_by_branch","source":"_branch.output.v"}`, ``)
-	play(t, two, nil, "+a__1", [2]string{"a__1 Succeeded", "+b__2 +b__3 +b__4"}, [2]string{"b__4 Succeeded v=4", ""}, [2]string{"b__3 Succeeded v=3", "+c__5(r=map[1:3 2:4])"},
-		[2]string{"c__5 Succeeded", "=Succeeded(results=map[1:3 2:4])"})
-	play(t, two, nil, "+a__1", [2]string{"a__1 Succeeded", "+b__2 +b__3 +b__4"}, [2]string{"b__4 Succeeded v=4", ""}, [2]string{"b__3 Error", ""},
-		[2]string{"b__2 Error", "=Failed: 2 tasks must complete, and at most 1 can: node b: Error"})
+	play(t, two, nil, "+a", [2]string{"a Succeeded", "+b__b0 +b__b1 +b__b2"}, [2]string{"b__b2 Succeeded v=4", ""}, [2]string{"b__b1 Succeeded v=3", "+c(r=map[1:3 2:4])"},
+		[2]string{"c Succeeded", "=Succeeded(results=map[1:3 2:4])"})
+	play(t, two, nil, "+a", [2]string{"a Succeeded", "+b__b0 +b__b1 +b__b2"}, [2]string{"b__b2 Succeeded v=4", ""}, [2]string{"b__b1 Error", ""},
+		[2]string{"b__b0 Error", "=Failed: 2 tasks must complete, and at most 1 can: node b: Error"})
 }
 
 // The limit of a meeting counts from the first arrival. It is computed if the definition gives none.
@@ -173,7 +173,7 @@ func TestTheLimitOfAMeeting(t *testing.T) {
 		then string
 	}{
 		{`"strategy":"all"`, 6 * time.Second, "=Failed: Synchronization timeout exceeded"}, // 2 s × 2 × 1.5
-		{`"strategy":"all","timeout_ms":500,"on_timeout":"proceed_with_available"`, 500 * time.Millisecond, "+c__4(r=[map[v:2]])"},
+		{`"strategy":"all","timeout_ms":500,"on_timeout":"proceed_with_available"`, 500 * time.Millisecond, "+c(r=[map[v:2]])"},
 		{`"strategy":"all","timeout":"1h"`, time.Hour, "=Failed: Synchronization timeout exceeded"},
 		{`"strategy":"all","timeout":null`, 0, ""},
 	} {
@@ -186,12 +186,12 @@ func TestTheLimitOfAMeeting(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.Begin(begun)
-		m.Ended("a__1", End{Phase: Succeeded, At: begun})
+		m.Ended("a", End{Phase: Succeeded, At: begun})
 		if _, until := m.Limit(); !until.IsZero() {
 			t.Errorf("%s: it has a limit before the first arrival", test.sync)
 		}
 		arrived := begun.Add(10 * time.Second)
-		m.Ended("b__2", End{Phase: Succeeded, At: arrived, Outputs: map[string]any{"v": 2}})
+		m.Ended("b__b0", End{Phase: Succeeded, At: arrived, Outputs: map[string]any{"v": 2}})
 		from, until := m.Limit()
 		if test.want == 0 {
 			if !until.IsZero() {
@@ -213,7 +213,7 @@ func TestACircle(t *testing.T) {
 	circle := `{"initial":"a","nodes":[{"id":"a","action_id":"x"},{"id":"n","action_id":"count"}],
 		"actions":[{"id":"x","kind":"x"},{"id":"count","kind":"update_context","implementation":{"values":{"state.n":"{{ (state.n ?? 0) + 1 }}"}}}],
 		"transitions":[{"from":"a","to":"n"},{"from":"n","to":"a","condition":"state.n < 2"}]}`
-	play(t, circle, nil, "+a__1", [2]string{"a__1 Succeeded", "+a__3"}, [2]string{"a__3 Succeeded", "=Succeeded(n=2)"})
+	play(t, circle, nil, "+a", [2]string{"a Succeeded", "+a__v2"}, [2]string{"a__v2 Succeeded", "=Succeeded(n=2)"})
 }
 
 // Fan-outs within fan-outs meet one after the other.
@@ -222,7 +222,13 @@ func TestNestedFanOuts(t *testing.T) {
 		"transitions":[{"id":"o","from":"a","to":"b","fan_out":{"spawn_count":2}},{"id":"i","from":"b","to":"c","fan_out":{"spawn_count":2}},
 			{"from":"c","to":"d","synchronization":{"strategy":"all","sibling_group":"i","merge":{"target":"state.inner"}}},
 			{"from":"d","to":"e","synchronization":{"strategy":"all","sibling_group":"o","merge":{"source":"_branch.output.v"}}}]}`
-	play(t, nested, nil, "+a__1", [2]string{"a__1 Succeeded", "+b__2 +b__3"}, [2]string{"b__3 Succeeded", "+c__4 +c__5"}, [2]string{"c__5 Succeeded", ""},
-		[2]string{"b__2 Succeeded", "+c__6 +c__7"}, [2]string{"c__4 Succeeded", "+d__8"}, [2]string{"d__8 Succeeded v=second", ""}, [2]string{"c__6 Succeeded", ""},
-		[2]string{"c__7 Succeeded", "+d__9"}, [2]string{"d__9 Succeeded v=first", "+e__10"}, [2]string{"e__10 Succeeded", "=Succeeded(inner=[map[] map[]],results=[first second])"})
+	play(t, nested, nil, "+a", [2]string{"a Succeeded", "+b__b0 +b__b1"}, [2]string{"b__b1 Succeeded", "+c__b1-0 +c__b1-1"}, [2]string{"c__b1-1 Succeeded", ""},
+		[2]string{"b__b0 Succeeded", "+c__b0-0 +c__b0-1"}, [2]string{"c__b1-0 Succeeded", "+d__b1"}, [2]string{"d__b1 Succeeded v=second", ""}, [2]string{"c__b0-0 Succeeded", ""},
+		[2]string{"c__b0-1 Succeeded", "+d__b0"}, [2]string{"d__b0 Succeeded v=first", "+e"}, [2]string{"e Succeeded", "=Succeeded(inner=[map[] map[]],results=[first second])"})
+}
+
+// A run that goes round without a task between is ended by its bound, and the depth of the stack does not grow.
+func TestABoundOfNodes(t *testing.T) {
+	play(t, `{"initial":"a","max_nodes":50000,"nodes":[{"id":"a","action_id":"x"}],"actions":[{"id":"x","kind":"update_context","implementation":{"values":{}}}],
+		"transitions":[{"from":"a","to":"a"}]}`, nil, "=Error: the run has made 50000 nodes, its limit")
 }

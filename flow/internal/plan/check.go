@@ -10,7 +10,7 @@ import (
 	"github.com/curfew-dev/curfew/retryexpr"
 )
 
-// maxNodes is how many nodes a definition can have.
+// maxNodes is how many nodes a definition can have, and how many a run makes at most if it says nothing.
 const maxNodes = 100_000
 
 // unknown is the fault of a name that nothing has.

@@ -26,6 +26,7 @@ var shapes = map[string][]Field{
 		{"timeout_ms", "ms", "3600000", "The same in ms"},
 		{"on_timeout", "cancel_all or fail", "cancel_all", "How a run counts that is out of time: as a timeout, or as a failure"},
 		{"hooks", "hooks", "none", "Tasks that follow a run"},
+		{"max_nodes", "number", "100000", "How many nodes a run, and each container in it, can make: a loop that never ends is ended there"},
 	},
 	"spec": {
 		{"entrypoint", "name", "", "The template with which a run begins"},

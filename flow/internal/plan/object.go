@@ -108,8 +108,8 @@ func isNumber(t *tree) bool {
 	return ok
 }
 
-// goodName is a name of a template, a node or a parameter. It can be part of an expression and of the id of a task.
-var goodName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+// goodName is a name of a template, a node or a parameter. It can be part of an expression, of the id of a task and of a kind.
+var goodName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,59}$`)
 
 func (o *object) name(field string) string {
 	t := o.get(field)
@@ -122,7 +122,19 @@ func (o *object) name(field string) string {
 func (r *reader) name(t *tree) string {
 	s := r.text(t)
 	if s != "" && !goodName.MatchString(s) {
-		r.at(t, "%q must be 1 to 64 of A-Z a-z 0-9 _ - and begin with a letter", clip(s))
+		r.at(t, "%q must be 1 to 60 of A-Z a-z 0-9 _ - and begin with a letter", clip(s))
+	}
+	return s
+}
+
+// nodeName returns a name of which the names of tasks are made.
+func (o *object) nodeName(field string) string {
+	s := o.name(field)
+	switch {
+	case strings.HasPrefix(s, "s-"):
+		o.r.at(o.get(field), "%s begins with s-, which is for signals", s)
+	case strings.Contains(s, "__"):
+		o.r.at(o.get(field), "%s has __, which separates a node from its place in a run", s)
 	}
 	return s
 }

@@ -21,6 +21,8 @@ type Definition struct {
 	Hooks   Hooks
 	Inputs  []Parameter // of a run
 
+	MaxNodes int // how many nodes a run can make
+
 	Entry     string // the template with which a run begins
 	Templates map[string]*Template
 }

@@ -70,6 +70,9 @@ func (r *reader) definition(t *tree) {
 	d.Fails = o.word("on_timeout", "cancel_all", "fail") == "fail"
 	d.Hooks = r.hooks(o)
 	d.Inputs = r.inputs(o, ofRun)
+	if d.MaxNodes = o.number("max_nodes", 1, 10*maxNodes); d.MaxNodes == 0 {
+		d.MaxNodes = maxNodes
+	}
 	switch spec := o.get("spec"); {
 	case spec != nil:
 		for _, name := range []string{"transitions", "actions", "initial", "output"} {
@@ -149,7 +152,7 @@ func (r *reader) inputs(of *object, variables []string) (all []Parameter) {
 // readTemplate reads a template. A DAG or a loop can have the name of the template.
 func (r *reader) readTemplate(t *tree) {
 	o := r.object(t, "template")
-	x := &Template{Name: o.name("name"), Inputs: r.inputs(o, ofRun), Times: r.times(o)}
+	x := &Template{Name: o.nodeName("name"), Inputs: r.inputs(o, ofRun), Times: r.times(o)}
 	r.places[x] = t
 	o.only("dag", "loop", "task", "executor")
 	if t := o.get("dag"); t != nil {
@@ -200,7 +203,7 @@ func (o *object) faulty(fields ...string) bool {
 
 // sameName returns the name of a template, which its body can have instead.
 func (r *reader) sameName(template, body *object, name string) string {
-	inside := body.name("name")
+	inside := body.nodeName("name")
 	switch {
 	case name == "":
 		return inside
@@ -229,7 +232,7 @@ func (r *reader) task(x *Template, o *object) {
 func (r *reader) dagNode(t *tree) *Call {
 	o := r.object(t, "dag node")
 	o.need("name", "a node has a name")
-	c := r.call(o, o.name("name"), ofDAG)
+	c := r.call(o, o.nodeName("name"), ofDAG)
 	c.After = o.names("dependencies")
 	return c
 }

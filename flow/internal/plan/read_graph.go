@@ -68,7 +68,7 @@ func timesOf(ms Span, onTimeout string) Times {
 func (r *reader) node(t *tree, actions []*oneAction) *Call {
 	o := r.object(t, "node")
 	o.need("id", "a node has a name")
-	c := &Call{Name: o.name("id"), Inputs: r.inputs(o, ofGraph), Times: r.times(o), Retry: r.retry(o), Excuses: r.endings(o)}
+	c := &Call{Name: o.nodeName("id"), Inputs: r.inputs(o, ofGraph), Times: r.times(o), Retry: r.retry(o), Excuses: r.endings(o)}
 	r.places[c] = t
 	if o.need("action_id", "name what the node does") == nil {
 		return c
@@ -94,7 +94,6 @@ func (r *reader) node(t *tree, actions []*oneAction) *Call {
 	return c
 }
 
-// over returns the times, and the others where they say nothing.
 // Over returns the times, and the others where they say nothing.
 func (t Times) Over(other Times) Times {
 	t.Total, t.Attempt, t.Line = t.Total.Over(other.Total), t.Attempt.Over(other.Attempt), t.Line.Over(other.Line)
