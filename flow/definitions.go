@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
-	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/flow/internal/plan"
 	"github.com/curfew-dev/curfew/internal/engine"
 	"github.com/curfew-dev/curfew/queue"
@@ -120,5 +118,3 @@ func (d *definitions) keep(id, version string, text []byte) (*plan.Definition, e
 	d.known[[2]string{id, version}] = read
 	return read, nil
 }
-
-func parseDuration(text string) (time.Duration, error) { return duration.Parse(text) }

@@ -6,13 +6,36 @@
 package flow
 
 import (
+	"context"
+
 	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/flow/internal/httprequest"
 	"github.com/curfew-dev/curfew/flow/internal/plan"
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// Register lets a worker run all flows of its namespace. It panics after Run, as worker.Handle does.
-func Register(w *worker.Worker) {
+// Config says how a worker runs flows.
+type Config struct {
+	// PublicOnly refuses requests of http_request to addresses of private networks: for definitions of people who must not
+	// reach the servers next to the worker.
+	PublicOnly bool
+}
+
+// Register lets a worker run all flows of its namespace, and the requests of their nodes. It panics after Run, as
+// worker.Handle does.
+func Register(w *worker.Worker) { RegisterWith(w, Config{}) }
+
+// RegisterWith is like Register, with a configuration.
+func RegisterWith(w *worker.Worker, c Config) {
 	d := &definitions{q: w.Queue(), known: map[[2]string]*plan.Definition{}}
 	agentwait.Handle(w, "flow.*", d.follow)
+	worker.Handle(w, kindHTTP, request(httprequest.New(c.PublicOnly)))
+}
+
+// request returns the handler of http_request.
+func request(client *httprequest.Client) func(context.Context, httprequest.Request) (outputsOf[*httprequest.Response], error) {
+	return func(ctx context.Context, in httprequest.Request) (out outputsOf[*httprequest.Response], err error) {
+		out.Outputs.Parameters, err = client.Do(ctx, in)
+		return out, err
+	}
 }

@@ -1,18 +1,18 @@
 package flow
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/flow/internal/machine"
 	"github.com/curfew-dev/curfew/flow/internal/plan"
-	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/internal/jsonerr"
 	"github.com/curfew-dev/curfew/worker"
 )
 
@@ -42,12 +42,13 @@ type input struct {
 }
 
 // output is the result of a run.
-type output struct {
-	Outputs outputs `json:"outputs"`
-}
+type output = outputsOf[map[string]any]
 
-type outputs struct {
-	Parameters map[string]any `json:"parameters"`
+// outputsOf is a result that names its parameters.
+type outputsOf[T any] struct {
+	Outputs struct {
+		Parameters T `json:"parameters"`
+	} `json:"outputs"`
 }
 
 // often is after how many waits a run makes a checkpoint. Each wake reads what has happened since the last one.
@@ -56,6 +57,7 @@ const often = 20
 // run is one run of the handler of an agent that follows a definition.
 type run struct {
 	*agentwait.Agent
+	all     *definitions
 	of      string // id of the definition
 	part    string // the template, "" for a whole run
 	version string
@@ -70,13 +72,17 @@ type remembered struct {
 }
 
 // follow runs a run until it waits or has ended.
-func (d *definitions) follow(a *agentwait.Agent, in input) (*output, error) {
-	r := &run{Agent: a}
+func (d *definitions) follow(a *agentwait.Agent, payload []byte) (*output, error) {
+	in, err := readInput(payload)
+	if err != nil {
+		return nil, worker.Discard(err)
+	}
+	r := &run{Agent: a, all: d}
 	r.of, r.part = flowOf(a.Info().Kind)
-	steps, err := r.begin(d, in)
+	steps, err := r.begin(in)
 	for waits := 0; err == nil; waits++ {
-		if err := r.do(steps); err != nil || steps.End != nil {
-			return finish(steps.End, err)
+		if end, err := r.do(steps); err != nil || end != nil {
+			return finish(end, err)
 		}
 		if waits%often == often-1 {
 			if err := r.checkpoint(); err != nil {
@@ -89,14 +95,14 @@ func (d *definitions) follow(a *agentwait.Agent, in input) (*output, error) {
 }
 
 // begin restores the machine, or makes one.
-func (r *run) begin(d *definitions, in input) (steps machine.Steps, err error) {
+func (r *run) begin(in input) (steps machine.Steps, err error) {
 	var was remembered
 	again, err := r.Restore(&was)
 	if err != nil {
 		return steps, err
 	}
 	if again {
-		if r.plan, err = d.read(r, r.of, was.Version); err != nil {
+		if r.plan, err = r.all.read(r, r.of, was.Version); err != nil {
 			return steps, err
 		}
 		r.version = was.Version
@@ -104,11 +110,16 @@ func (r *run) begin(d *definitions, in input) (steps machine.Steps, err error) {
 		return steps, err
 	}
 	// The version is fixed at the first claim: a replay gets the same.
-	if r.version, err = agentwait.Step(r.Agent, "version", func(context.Context) (string, error) { return d.version(r, r.of, in.Version) }); err != nil {
+	if r.version, err = agentwait.Step(r.Agent, "version", func(context.Context) (string, error) { return r.all.version(r, r.of, in.Version) }); err != nil {
 		return steps, err
 	}
-	if r.plan, err = d.read(r, r.of, r.version); err != nil {
+	if r.plan, err = r.all.read(r, r.of, r.version); err != nil {
 		return steps, err
+	}
+	if r.part == "" {
+		if err := r.plan.CheckInputs(in.Parameters); err != nil {
+			return steps, worker.Discard(err)
+		}
 	}
 	if r.machine, err = machine.New(r.plan, cmp.Or(r.part, r.plan.Entry), in.Parameters); err != nil {
 		return steps, worker.Discard(err)
@@ -119,25 +130,40 @@ func (r *run) begin(d *definitions, in input) (steps machine.Steps, err error) {
 	return r.machine.Begin(r.Now()), nil
 }
 
-// do creates and cancels children.
-func (r *run) do(s machine.Steps) error {
-	if s.End != nil {
-		return nil // the children end with the run
+// readInput reads the payload of a run. None is an input without parameters.
+func readInput(payload []byte) (in input, err error) {
+	if len(payload) == 0 {
+		return in, nil
 	}
-	for i := range s.Create {
-		if err := r.create(&s.Create[i]); err != nil {
-			return err
+	d := json.NewDecoder(bytes.NewReader(payload))
+	d.DisallowUnknownFields()
+	if err = d.Decode(&in); err == nil && d.More() {
+		err = errors.New("there is more behind the object")
+	}
+	if err != nil {
+		return in, fmt.Errorf(`the payload of a run must be {"parameters": {…}, "version": "…"}, each of them optional: %w`, jsonerr.Plain(err))
+	}
+	return in, nil
+}
+
+// do creates and cancels children. It returns the end of the run if that follows.
+func (r *run) do(s machine.Steps) (*machine.End, error) {
+	for i := 0; i < len(s.Create) && s.End == nil; i++ {
+		more, err := r.create(&s.Create[i])
+		if err != nil {
+			return nil, err
 		}
+		s = join(s, more)
 	}
-	if len(s.Cancel) == 0 {
-		return nil
+	if s.End != nil || len(s.Cancel) == 0 {
+		return s.End, nil // the children end with the run
 	}
 	var futures []agentwait.Awaitable
 	for _, name := range s.Cancel {
 		futures = append(futures, agentwait.Child[[]byte](r.Agent, name))
 	}
 	_, err := agentwait.CancelAll(r.Agent, "No longer needed", futures...)
-	return err
+	return nil, err
 }
 
 // wait waits for the next ends, and returns what follows from them.
@@ -188,92 +214,17 @@ func finish(e *machine.End, err error) (*output, error) {
 	failed := errors.New(e.Msg)
 	switch e.Phase {
 	case machine.Succeeded:
-		return &output{outputs{e.Outputs}}, nil
+		var out output
+		out.Outputs.Parameters = e.Outputs
+		return &out, nil
 	case machine.Failed:
-		return nil, worker.Discard(failed)
+		return nil, worker.Discard(worker.Fail(e.Code, failed))
+	case machine.Timeout:
+		return nil, worker.Fail(codeTimeout, failed)
 	}
 	return nil, worker.Fail(e.Code, failed)
 }
 
-// endOf returns how a child has ended.
-func endOf(r *queue.Record) machine.End {
-	e := machine.End{Phase: machine.Phase(r.Phase()), Code: r.Code, Msg: r.Error, At: r.CompletedAt}
-	if r.Status != queue.Completed || json.Unmarshal(r.Result, &e.Result) != nil {
-		return e
-	}
-	object, _ := e.Result.(map[string]any)
-	e.Outputs = object
-	if inner, ok := object["outputs"].(map[string]any); ok {
-		if parameters, ok := inner["parameters"].(map[string]any); ok {
-			e.Outputs = parameters
-		}
-	}
-	return e
-}
-
-// spanOf returns a limit as a task has it: 0 leaves it to the kind.
-func spanOf(s plan.Span) time.Duration {
-	if s.Set && s.Time == 0 {
-		return queue.None
-	}
-	return s.Time
-}
-
-var errOption = errors.New("an option is missing or of the wrong type")
-
-// create schedules the task of a child.
-func (r *run) create(c *machine.Child) error {
-	t := queue.Task{ID: c.Name, Timeout: spanOf(c.Times.Total), Deadline: c.Deadline}
-	if !c.Deadline.IsZero() {
-		t.Timeout = 0
-	}
-	payload := any(c.Inputs)
-	switch a := c.Action; {
-	case c.Template != "":
-		t.Kind, payload = partOf(r.of, c.Template), input{c.Inputs, r.version}
-	case a.Type == plan.WorkflowCall:
-		t.Kind, payload = kindOf(a.Flow), input{Parameters: c.Inputs, Version: a.Version}
-	case a.Type == plan.Wait, a.Type == plan.Echo:
-		t.Kind, t.Promise = kindWait, true
-	case a.Type == plan.Sleep:
-		d, err := durationOf(c.Options["duration"])
-		if err != nil {
-			return worker.Discard(fmt.Errorf("node %s: %w", c.Node, err))
-		}
-		t.Kind, t.Timer, t.Delay = kindSleep, true, d
-	default:
-		r.leaf(&t, c)
-		if a.Type == plan.HTTPRequest {
-			t.Kind, payload = kindHTTP, c.Options
-		}
-	}
-	agentwait.Schedule[json.RawMessage](r.Agent, payload, t)
-	return nil
-}
-
-// leaf sets what a task of the user's workers has beside its payload.
-func (r *run) leaf(t *queue.Task, c *machine.Child) {
-	t.Kind, t.Queue, t.Priority = c.Action.Type, c.Action.Queue, c.Action.Priority
-	t.AttemptTimeout, t.QueueTimeout = spanOf(c.Times.Attempt), spanOf(c.Times.Line)
-	t.MaxRetries = c.Retry.Limit
-	retries := c.Times.Retries
-	if !c.Times.Said {
-		retries = c.Retry.Limit > 0
-	}
-	if retries && t.AttemptTimeout != 0 {
-		t.OnTimeout = queue.OnTimeoutRetry
-	}
-}
-
-// durationOf reads the duration of a sleep: a text such as 10s, or a number of ms.
-func durationOf(v any) (time.Duration, error) {
-	switch v := v.(type) {
-	case string:
-		return parseDuration(v)
-	case int:
-		return time.Duration(v) * time.Millisecond, nil
-	case float64:
-		return time.Duration(v) * time.Millisecond, nil
-	}
-	return 0, fmt.Errorf("%w: the duration of a sleep must be a text such as 10s, or a number of ms", errOption)
-}
+// codeTimeout is the code of a run that ends as what it wraps, and that was out of time. Only the clock of a task itself makes it a
+// timeout, so the run around it reads this code. No program ends with it.
+const codeTimeout = -124

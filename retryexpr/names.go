@@ -1,6 +1,7 @@
 package retryexpr
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -90,3 +91,30 @@ func isMember(before string) bool {
 	before = strings.TrimRightFunc(before, unicode.IsSpace)
 	return strings.HasSuffix(before, ".") && !strings.HasSuffix(before, "..")
 }
+
+// Rename returns an expression of a task that reads tasks.<from> as one that reads tasks.<to>. A definition of a flow names
+// the node; the task knows its kind.
+func Rename(from, to, source string) string {
+	var out strings.Builder
+	for i := 0; i < len(source); {
+		n := max(skipText(source[i:]), wordLength(source[i:]), 1)
+		before, word := out.String(), source[i:i+n]
+		if dots := tasksDot.FindString(source[i:]); dots != "" && !isMember(before) {
+			if rest, found := strings.CutPrefix(source[i+len(dots):], from); found && nameEnds(rest) {
+				out.WriteString("tasks." + to)
+				i += len(dots) + len(from)
+				continue
+			}
+		} else if tasksIndex.MatchString(before) && n == len(from)+2 && word[1:n-1] == from {
+			word = word[:1] + to + word[n-1:]
+		}
+		out.WriteString(word)
+		i += n
+	}
+	return out.String()
+}
+
+var (
+	tasksDot   = regexp.MustCompile(`^tasks\s*\??\.\s*`)
+	tasksIndex = regexp.MustCompile(`\btasks\s*\??\.?\[\s*$`)
+)

@@ -68,7 +68,7 @@ func (d *dag) ended(m *Machine, node string, e End) {
 		}
 	}
 	if len(d.Ended) == len(d.of.Nodes) {
-		m.end(d.outcome())
+		m.end(d.outcome(m))
 	}
 }
 
@@ -89,9 +89,12 @@ func (e *End) variables() map[string]any {
 	return map[string]any{"phase": string(e.Phase), "code": e.Code, "msg": e.Msg, "outputs": outputs}
 }
 
-// outcome returns the end of a DAG whose nodes have all ended. Its outputs are those of the nodes that no other node awaits: of one such
-// node its own, of several theirs by the names of the nodes.
-func (d *dag) outcome() End {
+// outcome returns the end of a DAG whose nodes have all ended. Unless it says what it yields, its outputs are those of the nodes that no
+// other node awaits: of one such node its own, of several theirs by the names of the nodes.
+func (d *dag) outcome(m *Machine) End {
+	if d.of.Outputs != nil {
+		return d.outputs(m)
+	}
 	last := map[string]any{}
 	var only *End
 	for _, c := range d.of.Nodes {
@@ -105,6 +108,18 @@ func (d *dag) outcome() End {
 		e.Outputs = maps.Clone(only.Outputs)
 	}
 	return e
+}
+
+func (d *dag) outputs(m *Machine) End {
+	all, variables := map[string]any{}, d.variables(m)
+	for _, p := range d.of.Outputs {
+		v, err := p.Value.Value(variables)
+		if err != nil {
+			return End{Phase: Error, Msg: fmt.Sprintf("the output %s: %v", p.Name, err)}
+		}
+		all[p.Name] = v
+	}
+	return End{Phase: Succeeded, Outputs: all}
 }
 
 func (d *dag) limit() (from, until time.Time) { return from, until }

@@ -5,6 +5,7 @@ package machine
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,6 +45,8 @@ type Child struct {
 	Inputs   map[string]any
 	Times    plan.Times
 	Retry    plan.Retry // of a task; what follows a template is tried again by this machine
+	Signal   string     // of what waits for a signal: its name, and
+	Nth      int        // which one of that name it is
 	Deadline time.Time  // of a second attempt of what this machine tries again: that of the first one
 }
 
@@ -93,7 +96,8 @@ type state struct {
 	Inputs   map[string]any   `json:"inputs,omitempty"`
 	Calls    map[string]*call `json:"calls,omitempty"` // that are under way, by the name of their child
 	Over     bool             `json:"over,omitempty"`
-	Made     int              `json:"made,omitempty"` // calls so far
+	Made     int              `json:"made,omitempty"`    // calls so far
+	Signals  map[string]int   `json:"signals,omitempty"` // how many of a name were awaited so far
 	DAG      *dag             `json:"dag,omitempty"`
 	Loop     *loop            `json:"loop,omitempty"`
 	Graph    *graph           `json:"graph,omitempty"`
@@ -299,11 +303,7 @@ func (m *Machine) resolve(c *plan.Call, variables map[string]any) (inputs map[st
 // dispatch creates the child of the next attempt of a call.
 func (m *Machine) dispatch(c *call, options map[string]any) {
 	c.Tries++
-	name := strings.ReplaceAll(c.Key, "/", "__")
-	if c.Tries > 1 {
-		name = fmt.Sprintf("%s__r%d", name, c.Tries)
-	}
-	child := Child{Name: name, Node: c.Node, Action: c.of.Action, Inputs: c.In, Options: options, Times: c.of.Times, Retry: c.of.Retry}
+	child := Child{Node: c.Node, Action: c.of.Action, Inputs: c.In, Options: options, Times: c.of.Times, Retry: c.of.Retry}
 	if x := m.plan.Templates[c.of.Template]; x != nil {
 		child.Times = c.of.Times.Over(x.Times)
 		if x.Action != nil {
@@ -318,11 +318,33 @@ func (m *Machine) dispatch(c *call, options map[string]any) {
 			child.Deadline = c.First.Add(total.Time)
 		}
 	}
+	m.name(&child, c)
 	if m.watch != nil {
-		m.watch(c.Node, c.Key, name, nil)
+		m.watch(c.Node, c.Key, child.Name, nil)
 	}
-	m.state.Calls[name] = c
+	m.state.Calls[child.Name] = c
 	m.steps.Create = append(m.steps.Create, child)
+}
+
+// name gives a child its name. It says the node, its place in the run, and the attempt. What waits for a signal is the signal.
+func (m *Machine) name(child *Child, c *call) {
+	signal, _ := child.Options["signal"].(string)
+	switch {
+	case child.Action != nil && child.Action.Type == plan.Wait && signal != "":
+		if m.state.Signals == nil {
+			m.state.Signals = map[string]int{}
+		}
+		m.state.Signals[signal]++
+		child.Signal, child.Nth, child.Name = signal, m.state.Signals[signal], "s-"+signal
+		if child.Nth > 1 {
+			child.Name += "__" + strconv.Itoa(child.Nth)
+		}
+	default:
+		child.Name = strings.ReplaceAll(c.Key, "/", "__")
+		if c.Tries > 1 {
+			child.Name += "__r" + strconv.Itoa(c.Tries)
+		}
+	}
 }
 
 // triesAgain reports whether this machine tries a call again, and not the queue: what follows a template must begin with new

@@ -90,6 +90,18 @@ func TestADiamond(t *testing.T) {
 		"+a", [2]string{"a Succeeded q=7", "+b(p=7) +c"}, [2]string{"c Timeout", ""}, [2]string{"b Succeeded", "=Succeeded(how=c: Timeout)"})
 }
 
+// A DAG yields what its template says, or what its last nodes yield.
+func TestTheOutputsOfADAG(t *testing.T) {
+	two := `"dag":{"tasks":[{"name":"a","executor":{"type":"x"}},{"name":"b","executor":{"type":"x"}}]}`
+	for outputs, want := range map[string]string{
+		``: "=Succeeded(a=map[v:1],b=map[v:2])",
+		`,"outputs":{"parameters":[{"name":"sum","value":"{{ tasks.a.outputs.parameters.v }}+{{ tasks.b.outputs.parameters.v }}"}]}`: "=Succeeded(sum=1+2)",
+		`,"outputs":{"parameters":[{"name":"sum","value":"{{ int(tasks.a.phase) }}"}]}`:                                              `=Error: the output sum: "int(tasks.a.phase)" cannot be evaluated: at character 1: invalid operation: int(Succeeded)`,
+	} {
+		play(t, `{"spec":{"entrypoint":"main","templates":[{"name":"main",`+two+outputs+`}]}}`, nil, "+a +b", [2]string{"b Succeeded v=2", ""}, [2]string{"a Succeeded v=1", want})
+	}
+}
+
 func TestANodeThatFailsEndsTheDAG(t *testing.T) {
 	two := flowOf(`{"name":"a","executor":{"type":"x"}},{"name":"b","executor":{"type":"x"}}`)
 	play(t, two, nil, "+a +b", [2]string{"b Failed", "=Failed: node b: Failed"}, [2]string{"a Succeeded", ""})

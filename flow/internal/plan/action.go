@@ -30,6 +30,22 @@ var options = map[string][]string{
 // kindName is a valid kind of a task, as package queue defines it.
 var kindName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`)
 
+// queueName is a valid name of a queue.
+var queueName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+// queue returns the name of a queue.
+func (o *object) queue(field string) string {
+	t := o.get(field)
+	if t == nil {
+		return ""
+	}
+	s := o.r.text(t)
+	if s != "" && !queueName.MatchString(s) {
+		o.r.at(t, "%q must be 1 to 128 of A-Z a-z 0-9 . _ - and begin with a letter or digit", clip(s))
+	}
+	return s
+}
+
 // kind returns the kind of a task.
 func (o *object) kind(field string) string {
 	t := o.get(field)
@@ -53,7 +69,7 @@ func (r *reader) executor(t *tree, variables []string) *Action {
 
 // action reads the fields of an action of a type, from an executor or an implementation.
 func (r *reader) action(o *object, kind string, variables []string) *Action {
-	a := &Action{Type: kind, Queue: o.text("queue"), Priority: o.number("priority", 0, 3)}
+	a := &Action{Type: kind, Queue: o.queue("queue"), Priority: o.number("priority", 0, 3)}
 	r.places[a] = o.t
 	may, known := options[kind]
 	if !known {
@@ -84,7 +100,7 @@ func (r *reader) action(o *object, kind string, variables []string) *Action {
 	case WorkflowCall:
 		a.Flow, a.Version = o.firstName("workflow", "workflow_def_id"), o.firstText("version", "workflow_def_version")
 	case Wait:
-		o.name("signal")
+		o.nodeName("signal")
 		fallthrough
 	default:
 		a.Options = r.template(&tree{path: o.t.path, line: o.t.line, value: all}, variables)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/curfew-dev/curfew/flow/internal/expression"
 	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/retryexpr"
 )
 
@@ -40,7 +41,9 @@ func (r *reader) field(of any, name string) *tree {
 // check finds what is wrong with a plan as a whole: names that nothing has, and what never ends.
 func (r *reader) check() {
 	d := r.d
-	if d.Entry != "" && d.Templates[d.Entry] == nil {
+	if entry := d.Templates[d.Entry]; entry != nil {
+		entry.inherit(d.Inputs)
+	} else if d.Entry != "" {
 		r.unknown(r.entry, "template", d.Entry, r.templates())
 	}
 	n := 0
@@ -103,12 +106,63 @@ func (r *reader) checkCall(of *Template, c *Call) {
 	if c.Times.Retries && c.Retry.Limit == 0 {
 		r.at(r.field(c, "on_timeout"), "is retry, and there is no limit: give retry with a limit")
 	}
-	if c.Retry.Expression != "" {
-		if err := retryexpr.Check(c.Name, c.Retry.Expression); err != nil {
-			t := r.field(c, "retry")
-			r.at(&tree{path: below(t.path, "expression"), line: t.line}, "%v", err)
+	r.checkRetry(c, called)
+}
+
+// checkRetry checks the expression of a retry. It names the node; the task of the node knows its kind.
+func (r *reader) checkRetry(c *Call, called *Template) {
+	if c.Retry.Expression == "" {
+		return
+	}
+	t := r.field(c, "retry")
+	if c.Times.Said && r.field(c, "on_timeout") != r.places[c] {
+		r.at(r.field(c, "on_timeout"), "cannot be beside a retry with an expression: the expression decides about timeouts too")
+	}
+	t = &tree{path: below(t.path, "expression"), line: t.line}
+	err := retryexpr.Check(c.Name, c.Retry.Expression)
+	action := c.Action
+	if called != nil {
+		action = called.Action
+	}
+	if err == nil && action != nil && action.Type != "" {
+		err = retryexpr.Check(action.Type, retryexpr.Rename(c.Name, action.Type, c.Retry.Expression))
+	}
+	if err != nil {
+		r.at(t, "%v", err)
+	}
+}
+
+// inherit adds the inputs of a run to the template with which it begins.
+func (x *Template) inherit(inputs []Parameter) {
+	for _, p := range inputs {
+		if !slices.ContainsFunc(x.Inputs, func(q Parameter) bool { return q.Name == p.Name }) {
+			x.Inputs = append(x.Inputs, p)
 		}
 	}
+}
+
+// CheckInputs checks the inputs of a run: those that it needs are there, and no others.
+func (d *Definition) CheckInputs(given map[string]any) error {
+	var known []string
+	for _, p := range d.Templates[d.Entry].Inputs {
+		known = append(known, p.Name)
+		if _, there := given[p.Name]; !there && p.Value == nil {
+			return refusal.Invalid("parameters", "has no %s, which the flow needs", p.Name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if slices.Contains(known, name) {
+			continue
+		}
+		advice := "it has no inputs"
+		if near := names.Nearest(name, known); near != "" {
+			advice = "did you mean " + near + "?"
+		} else if len(known) > 0 {
+			advice = "it has " + strings.Join(known, ", ")
+		}
+		return refusal.Invalid("parameters", "has %q, which is no input of the flow: %s", clip(name), advice)
+	}
+	return nil
 }
 
 // checkInputs compares what a call gives with what a template takes.
@@ -166,14 +220,10 @@ func (r *reader) checkPaths(x *Template, t *tree, reads [][]string, known map[st
 	}
 }
 
-// checkInput checks that a template has an input. The template with which a run begins has the inputs of the run too.
+// checkInput checks that a template has an input.
 func (r *reader) checkInput(x *Template, t *tree, name string) {
-	takes := slices.Clone(x.Inputs)
-	if x.Name == r.d.Entry {
-		takes = append(takes, r.d.Inputs...)
-	}
 	var known []string
-	for _, p := range takes {
+	for _, p := range x.Inputs {
 		known = append(known, p.Name)
 	}
 	if !slices.Contains(known, name) {

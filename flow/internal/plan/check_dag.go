@@ -55,6 +55,13 @@ func (r *reader) checkDAG(x *Template) {
 	if r.checkCycles(d, seen) {
 		return
 	}
+	for _, p := range d.Outputs {
+		all := map[string]bool{}
+		for _, c := range d.Nodes {
+			all[c.Name] = true
+		}
+		r.checkReads(x, r.field(x, "outputs"), p.Value, all)
+	}
 	ended := map[string]map[string]bool{}
 	for _, c := range d.Nodes {
 		known := d.before(c.Name, seen, ended)

@@ -97,6 +97,7 @@ type Call struct {
 
 // Retry says how often a failed call is made again.
 type Retry struct {
+	Set        bool // the definition says something
 	Limit      int
 	Expression string // "": errors and timeouts are retried, failures are not
 	Backoff    Backoff
@@ -128,7 +129,10 @@ type Write struct {
 }
 
 // DAG has nodes that run as soon as the nodes before them have ended.
-type DAG struct{ Nodes []*Call }
+type DAG struct {
+	Nodes   []*Call
+	Outputs []Parameter // nil: those of its last nodes
+}
 
 // Loop runs its body again and again: for each item of a list, or until an expression holds.
 type Loop struct {

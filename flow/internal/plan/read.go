@@ -125,24 +125,43 @@ func (r *reader) hooks(of *object) (h Hooks) {
 		if t := o.get(field); t != nil {
 			one := r.object(t, "hook")
 			one.need("kind", "name the kind of the task")
-			*hook = Hook{Kind: one.kind("kind"), Queue: one.text("queue")}
+			*hook = Hook{Kind: one.kind("kind"), Queue: one.queue("queue")}
 		}
 	}
 	return h
 }
 
 // inputs reads inputs.parameters.
-func (r *reader) inputs(of *object, variables []string) (all []Parameter) {
+func (r *reader) inputs(of *object, variables []string) []Parameter {
 	t := of.get("inputs")
 	if t == nil {
 		return nil
 	}
-	for _, t := range r.object(t, "inputs").list("parameters") {
+	return r.parameters(r.object(t, "inputs"), variables)
+}
+
+// outputs reads what a DAG yields.
+func (r *reader) outputs(of *object) []Parameter {
+	t := of.get("outputs")
+	if t == nil {
+		return nil
+	}
+	all := r.parameters(r.object(t, "outputs"), ofDAG)
+	for _, p := range all {
+		if p.Value == nil {
+			r.at(t, "has %s without a value", p.Name)
+		}
+	}
+	return all
+}
+
+func (r *reader) parameters(of *object, variables []string) (all []Parameter) {
+	for _, t := range of.list("parameters") {
 		o := r.object(t, "parameter")
-		o.need("name", "an input has a name")
+		o.need("name", "a parameter has a name")
 		p := Parameter{Name: o.name("name"), Value: o.value("value", variables)}
 		if slices.ContainsFunc(all, func(other Parameter) bool { return other.Name == p.Name }) {
-			o.fault("two inputs have the name %s", p.Name)
+			o.fault("two parameters have the name %s", p.Name)
 		}
 		all = append(all, p)
 	}
@@ -158,13 +177,16 @@ func (r *reader) readTemplate(t *tree) {
 	if t := o.get("dag"); t != nil {
 		dag := r.object(t, "dag")
 		x.Name = r.sameName(o, dag, x.Name)
-		x.DAG = &DAG{}
+		x.DAG = &DAG{Outputs: r.outputs(o)}
 		for _, t := range dag.list("tasks") {
 			x.DAG.Nodes = append(x.DAG.Nodes, r.dagNode(t))
 		}
 		if dag.need("tasks", "a DAG has nodes") != nil && len(x.DAG.Nodes) == 0 {
 			r.at(dag.get("tasks"), "is empty: a DAG has at least one node")
 		}
+	}
+	if t := o.get("outputs"); t != nil && x.DAG == nil {
+		r.at(t, "is for a dag: a loop yields what its rounds yield, and a leaf what its task yields")
 	}
 	if t := o.get("loop"); t != nil {
 		loop := r.object(t, "loop")
@@ -297,6 +319,7 @@ func (r *reader) retry(of *object) (retry Retry) {
 		return retry
 	}
 	o := r.object(t, "retry")
+	retry.Set = true
 	o.need("limit", "say how often it is tried again")
 	retry.Limit = o.number("limit", 0, 1000)
 	if o.get("expression") != nil {

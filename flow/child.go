@@ -1,0 +1,143 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/curfew-dev/curfew/agentwait"
+	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/flow/internal/machine"
+	"github.com/curfew-dev/curfew/flow/internal/plan"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/retryexpr"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// create schedules the task of a child. If the child has ended already, which only a signal can, it returns what follows.
+func (r *run) create(c *machine.Child) (steps machine.Steps, err error) {
+	if c.Signal != "" {
+		return r.signal(c)
+	}
+	t := queue.Task{ID: c.Name, Timeout: spanOf(c.Times.Total), Deadline: c.Deadline}
+	if !c.Deadline.IsZero() {
+		t.Timeout = 0
+	}
+	payload := any(c.Inputs)
+	switch a := c.Action; {
+	case c.Template != "":
+		t.Kind, payload = partOf(r.of, c.Template), input{c.Inputs, r.version}
+	case a.Type == plan.WorkflowCall:
+		t.Kind, t.Queue, t.Priority, payload = kindOf(a.Flow), a.Queue, a.Priority, input{c.Inputs, a.Version}
+	case a.Type == plan.Wait, a.Type == plan.Echo:
+		t.Kind, t.Promise, t.Timeout = kindWait, true, spanOf(oneClock(c))
+	case a.Type == plan.Sleep:
+		t.Kind, t.Timer, t.Timeout = kindSleep, true, spanOf(oneClock(c))
+		if t.Delay, err = durationOf(c.Options["duration"]); err != nil {
+			return steps, worker.Discard(fmt.Errorf("node %s: %w", c.Node, err))
+		}
+	case a.Type == plan.HTTPRequest:
+		leaf(&t, c, kindHTTP)
+		payload = c.Options
+	default:
+		leaf(&t, c, a.Type)
+	}
+	agentwait.Schedule[json.RawMessage](r.Agent, payload, t)
+	return steps, nil
+}
+
+// oneClock returns the time of what has no attempts: no worker runs it.
+func oneClock(c *machine.Child) plan.Span { return c.Times.Total.Over(c.Times.Attempt) }
+
+// spanOf returns a limit as a task has it: 0 leaves it to the kind.
+func spanOf(s plan.Span) time.Duration {
+	if s.Set && s.Time == 0 {
+		return queue.None
+	}
+	return s.Time
+}
+
+// leaf sets what a task of a worker has beside its payload. What the definition does not say is left to the defaults of the kind.
+func leaf(t *queue.Task, c *machine.Child, kind string) {
+	t.Kind, t.Queue, t.Priority = kind, c.Action.Queue, c.Action.Priority
+	t.AttemptTimeout, t.QueueTimeout = spanOf(c.Times.Attempt), spanOf(c.Times.Line)
+	if !c.Retry.Set {
+		return
+	}
+	if t.MaxRetries = c.Retry.Limit; t.MaxRetries == 0 {
+		t.MaxRetries = queue.NoRetries
+		return
+	}
+	t.Backoff = queue.Backoff{Delay: c.Retry.Backoff.Delay, Max: c.Retry.Backoff.Max, Exponential: c.Retry.Backoff.Exponential}
+	switch {
+	case c.Retry.Expression != "":
+		t.Retry = retryexpr.Rename(c.Node, kind, c.Retry.Expression)
+	case c.Times.Retries || !c.Times.Said: // a retry without more is for errors and timeouts
+		t.OnTimeout = queue.OnTimeoutRetry
+	default:
+		t.OnTimeout = queue.OnTimeoutFail
+	}
+}
+
+// signal schedules the wait for a signal. A signal that was sent before is no news, so that no wait would return it: the run
+// looks for it, once, and a replay sees what it saw.
+func (r *run) signal(c *machine.Child) (steps machine.Steps, err error) {
+	f := agentwait.TimedSignal[[]byte](r.Agent, c.Signal, c.Nth, oneClock(c).Time)
+	if err := r.Start(); err != nil {
+		return steps, err
+	}
+	get := func(ctx context.Context) (*queue.Record, error) { return r.all.q.Get(ctx, f.ID()) }
+	sent, err := agentwait.Step(r.Agent, c.Name, func(ctx context.Context) (bool, error) {
+		record, err := get(ctx)
+		return err == nil && record.Status.Ended(), err
+	})
+	if err != nil || !sent {
+		return steps, err
+	}
+	record, err := get(r)
+	if err != nil {
+		return steps, err
+	}
+	return r.machine.Ended(c.Name, endOf(record)), nil
+}
+
+var errDuration = errors.New("the duration of a sleep must be a text such as 10s, or a number of ms")
+
+// durationOf reads the duration of a sleep.
+func durationOf(v any) (d time.Duration, err error) {
+	switch v := v.(type) {
+	case string:
+		d, err = duration.Parse(v)
+	case int:
+		d = time.Duration(v) * time.Millisecond
+	case float64:
+		d = time.Duration(v) * time.Millisecond
+	default:
+		return 0, errDuration
+	}
+	if err == nil && d < 0 {
+		return 0, errDuration
+	}
+	return d, err
+}
+
+// endOf returns how a child has ended.
+func endOf(r *queue.Record) machine.End {
+	e := machine.End{Phase: machine.Phase(r.Phase()), Code: r.Code, Msg: r.Error, At: r.CompletedAt}
+	if e.Phase == machine.Error && e.Code == codeTimeout {
+		e.Phase, e.Code = machine.Timeout, 0
+	}
+	if r.Status != queue.Completed || json.Unmarshal(r.Result, &e.Result) != nil {
+		return e
+	}
+	object, _ := e.Result.(map[string]any)
+	e.Outputs = object
+	if inner, ok := object["outputs"].(map[string]any); ok {
+		if parameters, ok := inner["parameters"].(map[string]any); ok {
+			e.Outputs = parameters
+		}
+	}
+	return e
+}

@@ -1,0 +1,196 @@
+// Package httprequest makes the requests of nodes of the type http_request.
+package httprequest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// Request is what a node requests.
+type Request struct {
+	URL     string            `json:"url"`
+	Method  string            `json:"method,omitempty"` // GET, or POST with a body
+	Headers map[string]string `json:"headers,omitempty"`
+	Body    any               `json:"body,omitempty"` // a text, or a value that is sent as JSON
+}
+
+// Response is what a node yields: outputs.parameters.
+type Response struct {
+	Status  int               `json:"status"`
+	Headers map[string]string `json:"headers"` // their names in lower case
+	Body    any               `json:"body"`    // the value of an answer that says it is JSON, else its text
+}
+
+// The limits of a request.
+const (
+	maxAnswer    = 1 << 20 // bytes of a body
+	maxHeaders   = 64 << 10
+	maxRedirects = 10
+)
+
+// Do makes a request. What it returns as an error says whether another attempt makes sense: no answer, and the statuses 408,
+// 425, 429 and 5xx can be tried again, any other status from 300 on cannot. The code of the error is the status.
+func (c *Client) Do(ctx context.Context, in Request) (*Response, error) {
+	r, err := newRequest(ctx, in)
+	if err != nil {
+		return nil, worker.Discard(err)
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return nil, failure(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the answer of %s broke off: %w", r.URL.Redacted(), err)
+	case answer.StatusCode >= 300:
+		return nil, refused(r, answer, body)
+	case len(body) > maxAnswer:
+		return nil, worker.Discard(fmt.Errorf("the answer of %s has more than %d bytes, the limit", r.URL.Redacted(), maxAnswer))
+	}
+	return &Response{answer.StatusCode, headersOf(answer), valueOf(answer, body)}, nil
+}
+
+func newRequest(ctx context.Context, in Request) (*http.Request, error) {
+	u, err := url.Parse(in.URL)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the url cannot be read: %w", errors.Unwrap(err))
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("the url must begin with http:// or https://, and is %q", clip(in.URL))
+	case u.Host == "":
+		return nil, fmt.Errorf("the url %q names no host", clip(in.URL))
+	}
+	body, isJSON, err := bodyOf(in.Body)
+	if err != nil {
+		return nil, err
+	}
+	method := strings.ToUpper(in.Method)
+	if method == "" {
+		method = http.MethodGet
+		if in.Body != nil {
+			method = http.MethodPost
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, method, u.String(), body)
+	if err != nil {
+		return nil, fmt.Errorf("the method %q is not one", clip(in.Method))
+	}
+	if isJSON {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.Headers)) {
+		if !goodHeader(name, in.Headers[name]) {
+			return nil, fmt.Errorf("the header %q is not one", clip(name))
+		}
+		if strings.EqualFold(name, "Host") {
+			r.Host = in.Headers[name]
+		}
+		r.Header.Set(name, in.Headers[name])
+	}
+	return r, nil
+}
+
+func goodHeader(name, value string) bool {
+	const others = "!#$%&'*+-.^_`|~"
+	for _, c := range name {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune(others, c)) {
+			return false
+		}
+	}
+	return name != "" && !strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f })
+}
+
+func bodyOf(v any) (body io.Reader, isJSON bool, err error) {
+	switch v := v.(type) {
+	case nil:
+		return nil, false, nil
+	case string:
+		return strings.NewReader(v), false, nil
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, false, fmt.Errorf("the body cannot be written as JSON: %w", err)
+	}
+	return bytes.NewReader(text), true, nil
+}
+
+// failure is the error of a request without an answer. What the client itself refuses is not tried again.
+func failure(err error) error {
+	if refusal := (*refusedError)(nil); errors.As(err, &refusal) {
+		return worker.Discard(refusal)
+	}
+	return err
+}
+
+// refused is the error of an answer whose status is not a success.
+func refused(r *http.Request, answer *http.Response, body []byte) error {
+	status := answer.StatusCode
+	err := worker.Fail(status, fmt.Errorf("%s %s: %s%s", r.Method, r.URL.Redacted(), answer.Status, excerpt(body)))
+	switch {
+	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status >= 500:
+		if after, ok := retryAfter(answer.Header.Get("Retry-After")); ok {
+			return worker.RetryAfter(after, err)
+		}
+		return err
+	}
+	return worker.Discard(err)
+}
+
+// retryAfter reads the header Retry-After: seconds, or an instant.
+func retryAfter(text string) (time.Duration, bool) {
+	if seconds, err := strconv.Atoi(text); err == nil && seconds >= 0 && seconds <= 24*3600 {
+		return time.Duration(seconds) * time.Second, true
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(time.Until(at), 0), 24*time.Hour), true
+	}
+	return 0, false
+}
+
+func headersOf(answer *http.Response) map[string]string {
+	all := map[string]string{}
+	for name, values := range answer.Header {
+		all[strings.ToLower(name)] = strings.Join(values, ", ")
+	}
+	return all
+}
+
+func valueOf(answer *http.Response, body []byte) (v any) {
+	kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
+	kind = strings.TrimSpace(kind)
+	if (kind == "application/json" || strings.HasSuffix(kind, "+json")) && json.Unmarshal(body, &v) == nil {
+		return v
+	}
+	return strings.ToValidUTF8(string(body), "\uFFFD")
+}
+
+// excerpt returns the beginning of a body for the text of an error.
+func excerpt(body []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(strings.ToValidUTF8(string(body), "\uFFFD")), "\n")
+	if line == "" {
+		return ""
+	}
+	return ": " + clip(line)
+}
+
+func clip(s string) string {
+	if len(s) > 200 {
+		return strings.ToValidUTF8(s[:200], "") + "…"
+	}
+	return s
+}
