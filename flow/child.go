@@ -132,12 +132,16 @@ func endOf(r *queue.Record) machine.End {
 	if r.Status != queue.Completed || json.Unmarshal(r.Result, &e.Result) != nil {
 		return e
 	}
-	object, _ := e.Result.(map[string]any)
+	object, isObject := e.Result.(map[string]any)
 	e.Outputs = object
 	if inner, ok := object["outputs"].(map[string]any); ok {
 		if parameters, ok := inner["parameters"].(map[string]any); ok {
 			e.Outputs = parameters
+			return e
 		}
+	}
+	if isObject {
+		e.Result = nil // it is the same
 	}
 	return e
 }

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -70,10 +71,22 @@ func Get(ctx context.Context, q *queue.Queue, id, version string) (text []byte, 
 		return nil, "", refusal.Failed("get a flow", id, err)
 	}
 	if len(words) < 3 {
-		return nil, "", refusal.Failed("get a flow", id, fmt.Errorf("%w: there is no version %q of this definition", refusal.ErrNotFound, version))
+		return nil, "", &unknownError{id, version}
 	}
 	return []byte(engine.Text(words[2])), engine.Text(words[1]), nil
 }
+
+// unknownError reports a definition that is not stored. It is refusal.ErrNotFound.
+type unknownError struct{ id, version string }
+
+func (e *unknownError) Error() string {
+	if e.version != "" {
+		return fmt.Sprintf("there is no version %s of the flow %s", refusal.Clip(e.version), refusal.Clip(e.id))
+	}
+	return fmt.Sprintf("there is no flow %s: put its definition first", refusal.Clip(e.id))
+}
+
+func (e *unknownError) Is(target error) bool { return target == refusal.ErrNotFound }
 
 // definitions reads definitions for runs. A version never changes, so it is read once.
 type definitions struct {
@@ -86,6 +99,9 @@ type definitions struct {
 // version returns the version that a run follows: the one that it was given, or the newest.
 func (d *definitions) version(ctx context.Context, id, version string) (string, error) {
 	text, found, err := Get(ctx, d.q, id, version)
+	if errors.Is(err, refusal.ErrNotFound) {
+		return "", worker.Discard(err)
+	}
 	if err != nil {
 		return "", err
 	}

@@ -51,8 +51,13 @@ type outputsOf[T any] struct {
 	} `json:"outputs"`
 }
 
-// often is after how many waits a run makes a checkpoint. Each wake reads what has happened since the last one.
-const often = 20
+// Between two checkpoints each wake replays the waits since the first of them, and a checkpoint writes the whole state. So a run with a
+// larger state makes fewer of them.
+const (
+	least    = 20 // waits between two checkpoints
+	most     = 100
+	eachWait = 4 << 10 // bytes of state
+)
 
 // run is one run of the handler of an agent that follows a definition.
 type run struct {
@@ -63,6 +68,8 @@ type run struct {
 	version string
 	plan    *plan.Definition
 	machine *machine.Machine
+	waits   int // since the last checkpoint
+	size    int // of its state
 }
 
 // remembered is the state of a checkpoint.
@@ -80,11 +87,11 @@ func (d *definitions) follow(a *agentwait.Agent, payload []byte) (*output, error
 	r := &run{Agent: a, all: d}
 	r.of, r.part = flowOf(a.Info().Kind)
 	steps, err := r.begin(in)
-	for waits := 0; err == nil; waits++ {
+	for err == nil {
 		if end, err := r.do(steps); err != nil || end != nil {
 			return finish(end, err)
 		}
-		if waits%often == often-1 {
+		if r.waits++; r.waits > min(max(least, r.size/eachWait), most) {
 			if err := r.checkpoint(); err != nil {
 				return nil, err
 			}
@@ -105,7 +112,7 @@ func (r *run) begin(in input) (steps machine.Steps, err error) {
 		if r.plan, err = r.all.read(r, r.of, was.Version); err != nil {
 			return steps, err
 		}
-		r.version = was.Version
+		r.version, r.size = was.Version, len(was.Machine)
 		r.machine, err = machine.Restore(r.plan, was.Machine)
 		return steps, err
 	}
@@ -203,6 +210,7 @@ func (r *run) checkpoint() error {
 	if err != nil {
 		return worker.Discard(err)
 	}
+	r.waits, r.size = 0, len(state)
 	return r.Checkpoint(remembered{r.version, state})
 }
 

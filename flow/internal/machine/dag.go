@@ -3,7 +3,7 @@ package machine
 import (
 	"fmt"
 	"maps"
-
+	"slices"
 	"time"
 
 	"github.com/curfew-dev/curfew/flow/internal/plan"
@@ -11,11 +11,12 @@ import (
 
 // dag starts each node of a DAG when the nodes before it have ended.
 type dag struct {
-	Ended map[string]*End `json:"ended,omitempty"`
+	Ended map[string]*End `json:"ended,omitempty"` // whose values can still be read
+	Done  []string        `json:"done,omitempty"`  // whose values cannot
 
-	of    *plan.DAG
-	left  map[string]int // how many of a node's dependencies have not ended; a node that has begun is not in it
-	after map[string][]*plan.Call
+	of   *plan.DAG
+	done map[string]bool
+	left map[string]int // how many of a node's dependencies have not ended, of the nodes that were counted
 }
 
 func newDAG(x *plan.Template, s *state) *dag {
@@ -27,30 +28,24 @@ func newDAG(x *plan.Template, s *state) *dag {
 	if d.Ended == nil {
 		d.Ended = map[string]*End{}
 	}
-	d.of, d.left, d.after = x.DAG, map[string]int{}, map[string][]*plan.Call{}
-	begun := map[string]bool{}
-	for _, c := range s.Calls {
-		begun[c.Node] = true
-	}
-	for _, c := range d.of.Nodes {
-		for _, before := range c.After {
-			d.after[before] = append(d.after[before], c)
-			if d.Ended[before] == nil {
-				d.left[c.Name]++
-			}
-		}
-		if begun[c.Name] || d.Ended[c.Name] != nil {
-			delete(d.left, c.Name)
-		}
+	d.of, d.left, d.done = x.DAG, map[string]int{}, make(map[string]bool, len(d.Done))
+	for _, name := range d.Done {
+		d.done[name] = true
 	}
 	return d
 }
 
 func (d *dag) begin(m *Machine) {
 	for _, c := range d.of.Nodes {
-		if len(c.After) == 0 && d.Ended[c.Name] == nil && !m.state.Over {
-			m.start(c, c.Name, m.variables())
+		if len(c.After) == 0 {
+			d.start(m, c)
 		}
+	}
+}
+
+func (d *dag) start(m *Machine, c *plan.Call) {
+	if !m.state.Over {
+		m.start(c, c.Name, d.variables(m, d.of.Reads[c.Name]))
 	}
 }
 
@@ -61,22 +56,64 @@ func (d *dag) ended(m *Machine, node string, e End) {
 		return
 	}
 	d.Ended[node] = &e
-	for _, next := range d.after[node] {
-		if d.left[next.Name]--; d.left[next.Name] == 0 && !m.state.Over {
-			delete(d.left, next.Name)
-			m.start(next, next.Name, d.variables(m))
+	for _, next := range d.of.Next[node] {
+		if d.count(next) == 0 {
+			d.start(m, next)
 		}
 	}
-	if len(d.Ended) == len(d.of.Nodes) {
+	d.forget(node)
+	for _, next := range d.of.Next[node] {
+		for _, name := range d.of.Reads[next.Name] {
+			d.forget(name)
+		}
+	}
+	if len(d.Ended)+len(d.Done) == len(d.of.Nodes) {
 		m.end(d.outcome(m))
 	}
 }
 
-// variables returns what the expressions of a node can read.
-func (d *dag) variables(m *Machine) map[string]any {
+// count returns how many of a node's dependencies have not ended. It is called when one of them has ended, once for each.
+func (d *dag) count(c *plan.Call) int {
+	left, counted := d.left[c.Name]
+	if counted {
+		left--
+	} else {
+		for _, before := range c.After {
+			if !d.has(before) {
+				left++
+			}
+		}
+	}
+	d.left[c.Name] = left
+	return left
+}
+
+func (d *dag) has(node string) bool { return d.done[node] || d.Ended[node] != nil }
+
+// forget drops the values of a node that has ended if nothing reads them any more, so that the state of a long DAG stays small.
+func (d *dag) forget(node string) {
+	if d.Ended[node] == nil || d.of.Kept[node] {
+		return
+	}
+	for _, reader := range d.of.Readers[node] {
+		for _, before := range d.of.Node(reader).After {
+			if !d.has(before) {
+				return // it has not begun
+			}
+		}
+	}
+	delete(d.Ended, node)
+	d.done[node] = true
+	d.Done = append(d.Done, node)
+}
+
+// variables returns what the expressions of a node can read: its inputs, and the ends of some nodes.
+func (d *dag) variables(m *Machine, names []string) map[string]any {
 	tasks := map[string]any{}
-	for name, e := range d.Ended {
-		tasks[name] = e.variables()
+	for _, name := range names {
+		if e := d.Ended[name]; e != nil {
+			tasks[name] = e.variables()
+		}
 	}
 	all := m.variables()
 	all["tasks"] = tasks
@@ -85,7 +122,7 @@ func (d *dag) variables(m *Machine) map[string]any {
 
 // variables returns an end as expressions read it.
 func (e *End) variables() map[string]any {
-	outputs := map[string]any{"parameters": e.Outputs, "result": e.Result}
+	outputs := map[string]any{"parameters": e.Outputs, "result": e.yield()}
 	return map[string]any{"phase": string(e.Phase), "code": e.Code, "msg": e.Msg, "outputs": outputs}
 }
 
@@ -97,11 +134,9 @@ func (d *dag) outcome(m *Machine) End {
 	}
 	last := map[string]any{}
 	var only *End
-	for _, c := range d.of.Nodes {
-		if len(d.after[c.Name]) == 0 {
-			only = d.Ended[c.Name]
-			last[c.Name] = only.Outputs
-		}
+	for _, name := range slices.Sorted(maps.Keys(d.of.Kept)) {
+		only = d.Ended[name]
+		last[name] = only.Outputs
 	}
 	e := End{Phase: Succeeded, Outputs: last}
 	if len(last) == 1 {
@@ -111,7 +146,7 @@ func (d *dag) outcome(m *Machine) End {
 }
 
 func (d *dag) outputs(m *Machine) End {
-	all, variables := map[string]any{}, d.variables(m)
+	all, variables := map[string]any{}, d.variables(m, slices.Sorted(maps.Keys(d.of.Kept)))
 	for _, p := range d.of.Outputs {
 		v, err := p.Value.Value(variables)
 		if err != nil {

@@ -31,8 +31,8 @@ type End struct {
 	Code    int            `json:"code,omitempty"`
 	Msg     string         `json:"msg,omitempty"`
 	Outputs map[string]any `json:"outputs,omitempty"` // outputs.parameters
-	Result  any            `json:"result,omitempty"`  // the whole result
-	At      time.Time      `json:"at"`
+	Result  any            `json:"result,omitempty"`  // the whole result, if that is something else
+	At      time.Time      `json:"at,omitzero"`
 }
 
 // Child is a task that begins.
@@ -413,7 +413,6 @@ func yield(a *plan.Action, inputs, options map[string]any) End {
 		}
 		e.Outputs = values
 	}
-	e.Result = e.Outputs
 	return e
 }
 

@@ -3,18 +3,71 @@ package plan
 import (
 	"slices"
 	"strings"
+
+	"github.com/curfew-dev/curfew/flow/internal/expression"
 )
 
+// Node returns the node with a name, nil if it has none.
 func (d *DAG) Node(name string) *Call {
 	if d == nil {
 		return nil
 	}
+	return d.byName[name]
+}
+
+// link notes which node awaits and which one reads which.
+func (d *DAG) link() {
+	d.Next, d.Reads, d.Readers, d.Kept, d.byName = map[string][]*Call{}, map[string][]string{}, map[string][]string{}, map[string]bool{}, map[string]*Call{}
 	for _, c := range d.Nodes {
-		if c.Name == name {
-			return c
+		if d.byName[c.Name] == nil {
+			d.byName[c.Name] = c
+		}
+		for _, before := range c.After {
+			d.Next[before] = append(d.Next[before], c)
 		}
 	}
-	return nil
+	for _, c := range d.Nodes {
+		var values []*expression.Template
+		for _, p := range c.Inputs {
+			values = append(values, p.Value)
+		}
+		if c.Action != nil {
+			values = append(values, c.Action.Options)
+		}
+		d.Reads[c.Name] = d.readBy(values)
+		for _, name := range d.Reads[c.Name] {
+			d.Readers[name] = append(d.Readers[name], c.Name)
+		}
+		if len(d.Next[c.Name]) == 0 && d.Outputs == nil {
+			d.Kept[c.Name] = true
+		}
+	}
+	var values []*expression.Template
+	for _, p := range d.Outputs {
+		values = append(values, p.Value)
+	}
+	for _, name := range d.readBy(values) {
+		d.Kept[name] = true
+	}
+}
+
+// readBy returns the nodes that some values read. An expression that computes the name can read all.
+func (d *DAG) readBy(values []*expression.Template) (all []string) {
+	for _, v := range values {
+		if v == nil {
+			continue
+		}
+		for _, path := range v.Reads() {
+			switch {
+			case path[0] != "tasks":
+			case len(path) == 1:
+				return d.names()
+			case !slices.Contains(all, path[1]):
+				all = append(all, path[1])
+			}
+		}
+	}
+	return all
 }
 
 func (d *DAG) names() (all []string) {
@@ -30,6 +83,7 @@ func (d *DAG) names() (all []string) {
 // checkDAG checks the nodes of a DAG, their dependencies, and what their expressions read.
 func (r *reader) checkDAG(x *Template) {
 	d, seen := x.DAG, map[string]*Call{}
+	d.link()
 	for _, c := range d.Nodes {
 		if seen[c.Name] != nil && c.Name != "" {
 			r.at(r.field(c, "name"), "two nodes have the name %s", c.Name)

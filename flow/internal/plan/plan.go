@@ -132,6 +132,12 @@ type Write struct {
 type DAG struct {
 	Nodes   []*Call
 	Outputs []Parameter // nil: those of its last nodes
+
+	Next    map[string][]*Call  // the nodes that await a node
+	Reads   map[string][]string // the nodes whose ends the expressions of a node read
+	Readers map[string][]string // the nodes that read a node
+	Kept    map[string]bool     // the nodes that the outputs of the DAG read
+	byName  map[string]*Call
 }
 
 // Loop runs its body again and again: for each item of a list, or until an expression holds.

@@ -1,0 +1,88 @@
+package flow_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/curfew-dev/curfew/flow"
+	"github.com/curfew-dev/curfew/internal/queuetest"
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
+)
+
+// run runs a definition with a real worker, and returns its record.
+func runWith(t *testing.T, text, payload string) *queue.Record {
+	t.Helper()
+	q := queuetest.Open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t)})
+	w := worker.New(q, worker.Config{Concurrency: 10})
+	flow.Register(w)
+	worker.Handle(w, "x", func(_ context.Context, in map[string]any) (map[string]any, error) { return in, nil })
+	stored, err := flow.Put(t.Context(), q, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	r, err := q.Enqueue(t.Context(), queue.Task{Kind: "flow." + stored.ID, Payload: []byte(payload)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	if _, err := q.Result(t.Context(), r.ID); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%v", time.Since(begun))
+	cancel()
+	<-done
+	record, err := q.Get(t.Context(), r.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record
+}
+
+func TestAChainOfAThousand(t *testing.T) {
+	nodes := make([]string, 1000)
+	for i := range nodes {
+		nodes[i] = fmt.Sprintf(`{"name":"n%d","executor":{"type":"x"},"inputs":{"parameters":[{"name":"i","value":%d}]}}`, i, i)
+		if i > 0 {
+			nodes[i] = fmt.Sprintf(`{"name":"n%d","dependencies":["n%d"],"executor":{"type":"x"},"inputs":{"parameters":[{"name":"i","value":"{{ tasks.n%d.outputs.parameters.i + 1 }}"}]}}`, i, i-1, i-1)
+		}
+	}
+	r := runWith(t, dag("chain", nodes...), "")
+	if string(r.Result) != `{"outputs":{"parameters":{"i":999}}}` {
+		t.Errorf("%s%s", r.Result, r.Error)
+	}
+}
+
+func TestAFanOutOfAThousand(t *testing.T) {
+	nodes := make([]string, 1000)
+	for i := range nodes {
+		nodes[i] = fmt.Sprintf(`{"name":"n%d","executor":{"type":"x"}}`, i)
+	}
+	r := runWith(t, dag("wide", append(nodes, `{"name":"last","executor":{"type":"x"},"dependencies":["n1","n999"]}`)...), "")
+	if r.Status != queue.Completed {
+		t.Errorf("%s", r.Error)
+	}
+}
+
+func TestALoopOfTenThousandRounds(t *testing.T) {
+	r := runWith(t, `{"id":"loop","spec":{"entrypoint":"main","templates":[{"name":"main","loop":{"until":"last.outputs.parameters.i == 9999","limit":10000,
+		"task":{"executor":{"type":"x"},"inputs":{"parameters":[{"name":"i","value":"{{ index }}"}]}}}}]}}`, "")
+	if !strings.Contains(string(r.Result), "9999") {
+		t.Errorf("%s%s", r.Result, r.Error)
+	}
+}
+
+func TestALoopOverTenThousandItems(t *testing.T) {
+	r := runWith(t, `{"id":"items","inputs":{"parameters":[{"name":"n"}]},"spec":{"entrypoint":"main","templates":[{"name":"main","loop":{"items":"{{ inputs.parameters.n }}","parallel":10,
+		"task":{"executor":{"type":"x"},"inputs":{"parameters":[{"name":"i","value":"{{ item }}"}]}}}}]}}`, `{"parameters":{"n":[`+strings.Repeat("1,", 9999)+`1]}}`)
+	if r.Status != queue.Completed {
+		t.Errorf("%s", r.Error)
+	}
+}
