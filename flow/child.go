@@ -11,6 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/flow/internal/machine"
 	"github.com/curfew-dev/curfew/flow/internal/plan"
+	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/retryexpr"
 	"github.com/curfew-dev/curfew/worker"
@@ -21,6 +22,7 @@ func (r *run) create(c *machine.Child) (steps machine.Steps, err error) {
 	if c.Signal != "" {
 		return r.signal(c)
 	}
+	r.adapt(c)
 	t := queue.Task{ID: c.Name, Timeout: spanOf(c.Times.Total), Deadline: c.Deadline}
 	if !c.Deadline.IsZero() {
 		t.Timeout = 0
@@ -28,9 +30,9 @@ func (r *run) create(c *machine.Child) (steps machine.Steps, err error) {
 	payload := any(c.Inputs)
 	switch a := c.Action; {
 	case c.Template != "":
-		t.Kind, payload = partOf(r.of, c.Template), input{c.Inputs, r.version}
+		t.Kind, payload = partOf(r.of, c.Template), input{c.Inputs, r.version, r.took}
 	case a.Type == plan.WorkflowCall:
-		t.Kind, t.Queue, t.Priority, payload = kindOf(a.Flow), a.Queue, a.Priority, input{c.Inputs, a.Version}
+		t.Kind, t.Queue, t.Priority, payload = kindOf(a.Flow), a.Queue, a.Priority, input{Parameters: c.Inputs, Version: a.Version}
 	case a.Type == plan.Wait, a.Type == plan.Echo:
 		t.Kind, t.Promise, t.Timeout = kindWait, true, spanOf(oneClock(c))
 	case a.Type == plan.Sleep:
@@ -47,6 +49,38 @@ func (r *run) create(c *machine.Child) (steps machine.Steps, err error) {
 	agentwait.Schedule[json.RawMessage](r.Agent, payload, t)
 	return steps, nil
 }
+
+// adapt sets the limits of a child that are adaptive.
+func (r *run) adapt(c *machine.Child) {
+	if c.Action == nil {
+		return
+	}
+	took := time.Duration(r.took[c.Action.Kind()]) * time.Millisecond
+	for _, limit := range []*plan.Span{&c.Times.Total, &c.Times.Attempt} {
+		if limit.Adaptive {
+			limit.Time = c.Times.Adapt.Of(took)
+		}
+	}
+}
+
+// learn reads how long tasks of the kinds with adaptive times took. A run does that once, so that its parts and its later rounds have the
+// same limits.
+func (d *definitions) learn(ctx context.Context, p *plan.Definition) (map[string]int64, error) {
+	suggested, err := inspect.Suggest(ctx, d.q, p.AdaptiveKinds()...)
+	if err != nil {
+		return nil, err
+	}
+	took := map[string]int64{}
+	for _, s := range suggested {
+		if s.Count >= enough {
+			took[s.Kind] = s.P995.Milliseconds() // 0 if it is above all bounds
+		}
+	}
+	return took, nil
+}
+
+// enough is how many tasks of a kind must have ended before an adaptive time uses their figures.
+const enough = 100
 
 // oneClock returns the time of what has no attempts: no worker runs it.
 func oneClock(c *machine.Child) plan.Span { return c.Times.Total.Over(c.Times.Attempt) }

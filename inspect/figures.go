@@ -108,6 +108,11 @@ const figuresTogether = 50
 // error that wraps [refusal.ErrWrongType] and names the key. So no figure is too small. If the key that lists the kinds has the
 // wrong type, it returns none.
 func Figures(ctx context.Context, q *queue.Queue) ([]KindFigures, error) {
+	return figuresOf(ctx, q, nil)
+}
+
+// figuresOf returns the figures of some kinds, of all for nil.
+func figuresOf(ctx context.Context, q *queue.Queue, only []string) ([]KindFigures, error) {
 	if err := q.Ready(ctx); err != nil {
 		return nil, refusal.Failed("figures", "", err)
 	}
@@ -118,7 +123,10 @@ func Figures(ctx context.Context, q *queue.Queue) ([]KindFigures, error) {
 		if err := q.Engine().CheckVersion(ctx, p); err != nil {
 			return nil, refusal.Failed("figures", "", err)
 		}
-		kinds, err := q.Engine().Client().SMembers(ctx, q.Root(p)+":kinds").Result()
+		kinds, err := only, error(nil)
+		if only == nil {
+			kinds, err = q.Engine().Client().SMembers(ctx, q.Root(p)+":kinds").Result()
+		}
 		if redis.HasErrorPrefix(err, "WRONGTYPE") {
 			wrong, err = errors.Join(wrong, fmt.Errorf("%s: %w", q.Root(p)+":kinds", q.Engine().Explain(p, err))), nil
 			unlisted = true

@@ -16,6 +16,19 @@ const (
 	WorkflowCall = "workflow_call"
 )
 
+// Kind returns the kind of the task of a worker that an action is, "" if it is none.
+func (a *Action) Kind() string {
+	switch a.Type {
+	case Echo, Sleep, Wait, Set:
+		return ""
+	case HTTPRequest:
+		return "flow/" + HTTPRequest
+	case WorkflowCall:
+		return "flow." + a.Flow
+	}
+	return a.Type
+}
+
 // options lists the fields of an executor that only some types have. The needed ones come first, with a +.
 var options = map[string][]string{
 	Echo:         nil,

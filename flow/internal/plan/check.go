@@ -107,6 +107,7 @@ func (r *reader) checkCall(of *Template, c *Call) {
 		r.at(r.field(c, "on_timeout"), "is retry, and there is no limit: give retry with a limit")
 	}
 	r.checkRetry(c, called)
+	r.checkAdaptive(c, called)
 }
 
 // checkRetry checks the expression of a retry. It names the node; the task of the node knows its kind.
@@ -124,8 +125,8 @@ func (r *reader) checkRetry(c *Call, called *Template) {
 	if called != nil {
 		action = called.Action
 	}
-	if err == nil && action != nil && action.Type != "" {
-		err = retryexpr.Check(action.Type, retryexpr.Rename(c.Name, action.Type, c.Retry.Expression))
+	if err == nil && action != nil && action.Kind() != "" {
+		err = retryexpr.Check(action.Kind(), retryexpr.Rename(c.Name, action.Kind(), c.Retry.Expression))
 	}
 	if err != nil {
 		r.at(t, "%v", err)

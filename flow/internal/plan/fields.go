@@ -60,6 +60,7 @@ var shapes = map[string][]Field{
 		{"timeout", "span", "none", "The time of all attempts together, if the node that calls the template says nothing"},
 		{"attempt_timeout", "span", "none", "The time of one attempt, if the node says nothing"},
 		{"queue_timeout", "span", "none", "The time in line, if the node says nothing"},
+		{"adaptive", "adaptive", "", "How a time is made that is adaptive"},
 	},
 	"dag": {{"name", "name", "the name of the template", "The name of the template"}, {"tasks", "[]dag node", "", "The nodes"}},
 	"dag node": {
@@ -72,6 +73,7 @@ var shapes = map[string][]Field{
 		{"attempt_timeout", "span", "that of the template", "The time of one attempt. null: none"},
 		{"timeout_ms", "ms", "that of the template", "The time of one attempt, which also bounds its time in line. null: none"},
 		{"queue_timeout", "span", "that of the template", "The time in line before an attempt. null: none"},
+		{"adaptive", "adaptive", "", "How a time is made that is adaptive"},
 		{"on_timeout", "fail or retry", "retry if there is a retry, else fail", "What happens to an attempt that takes too long"},
 		{"retry", "retry", "none", "How often a leaf is tried again"},
 		{"continueOn", "continueOn", "none", "How it can end so that the nodes behind it run"},
@@ -80,6 +82,11 @@ var shapes = map[string][]Field{
 		{"limit", "number", "0", "How often it is tried again: 2 are three attempts"},
 		{"expression", "expression", "errors and timeouts are retried, failures are not", "Whether it is tried again: tasks.<node>.phase != 'Succeeded'"},
 		{"backoff", "backoff", "none", "The time between attempts"},
+	},
+	"adaptive": {
+		{"least", "span", "", "The shortest time"},
+		{"most", "span", "", "The longest time. It is taken if fewer than 100 tasks of the kind have ended"},
+		{"factor", "number", "1.5", "How often it is what 99.5 % of the tasks of the kind took at most"},
 	},
 	"backoff": {
 		{"delay", "span", "", "Before the second attempt"},
@@ -127,6 +134,7 @@ var shapes = map[string][]Field{
 		{"attempt_timeout", "span", "that of the template", "The time of one attempt"},
 		{"timeout_ms", "ms", "that of the template", "The time of one attempt, which also bounds its time in line"},
 		{"queue_timeout", "span", "that of the template", "The time in line before an attempt"},
+		{"adaptive", "adaptive", "", "How a time is made that is adaptive"},
 		{"on_timeout", "fail or retry", "retry if there is a retry, else fail", "What happens to an attempt that takes too long"},
 		{"retry", "retry", "none", "How often a round is tried again"},
 		{"continueOn", "continueOn", "none", "How a round can end so that the loop continues"},
@@ -140,6 +148,7 @@ var shapes = map[string][]Field{
 		{"attempt_timeout", "span", "that of the action", "The time of one attempt"},
 		{"timeout_ms", "ms", "that of the action", "The time of one attempt, which also bounds its time in line; of a workflow_call, the time of the child run. null: none"},
 		{"queue_timeout", "span", "that of the action", "The time in line before an attempt. null: none"},
+		{"adaptive", "adaptive", "", "How a time is made that is adaptive"},
 		{"on_timeout", "fail or retry", "that of the action", "What happens to an attempt that takes too long"},
 		{"retry", "retry", "that of the action", "How often it is tried again"},
 		{"continueOn", "continueOn", "none", "How it can end so that its token continues"},

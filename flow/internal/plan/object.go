@@ -49,7 +49,7 @@ func (r *reader) object(t *tree, shape string) *object {
 
 // get returns the value of a field, nil if it is not there. It panics if the shape has no such field.
 func (o *object) get(name string) *tree {
-	if !slices.ContainsFunc(shapes[o.shape], func(f Field) bool { return f.Name == name }) {
+	if !o.mayHave(name) {
 		panic("the shape " + o.shape + " has no field " + name)
 	}
 	return o.has[name]
@@ -221,16 +221,29 @@ func (o *object) span(field string) Span {
 		o.r.at(t, `must be a text such as "30s", and is a number: a number of ms is %s_ms, where there is one`, field)
 		return Span{}
 	}
-	d, err := duration.Parse(o.r.text(t))
+	text := o.r.text(t)
+	if text == "adaptive" && o.mayHave("adaptive") {
+		o.need("adaptive", "an adaptive time is between a least and a most one")
+		return Span{Set: true, Adaptive: true}
+	}
+	if p, found := strings.CutPrefix(text, "preset "); found {
+		return o.preset(t, p)
+	}
+	d, err := duration.Parse(text)
 	switch {
 	case err != nil:
 		o.r.at(t, "%v", err)
 	case d < time.Millisecond || d > maxSpan:
 		o.r.at(t, "must be from 1ms to 10 years; null is no limit")
 	default:
-		return Span{true, d}
+		return Span{Set: true, Time: d}
 	}
 	return Span{}
+}
+
+// mayHave reports whether the shape of the object has a field.
+func (o *object) mayHave(name string) bool {
+	return slices.ContainsFunc(shapes[o.shape], func(f Field) bool { return f.Name == name })
 }
 
 // ms returns a time that is written as a number of ms; null is none.
@@ -248,7 +261,7 @@ func (o *object) ms(field string) Span {
 		o.r.at(t, "must be a whole number of ms from 1 to %d; null is no limit", maxSpan.Milliseconds())
 		return Span{}
 	}
-	return Span{true, time.Duration(i) * time.Millisecond}
+	return Span{Set: true, Time: time.Duration(i) * time.Millisecond}
 }
 
 // value returns a value with expressions in its texts, nil if the field is not there.

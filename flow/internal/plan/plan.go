@@ -29,8 +29,9 @@ type Definition struct {
 
 // Span is a limit of time. It is not set if a definition says nothing; null sets it to no limit, which is 0.
 type Span struct {
-	Set  bool
-	Time time.Duration
+	Set      bool
+	Time     time.Duration
+	Adaptive bool // what tasks of the kind took so far decides
 }
 
 // Over returns the span if it is set, and otherwise the other one.
@@ -79,6 +80,23 @@ type Times struct {
 	Line    Span // in line, before an attempt
 	Retries bool // an attempt that takes too long is retried; Said: the definition says so, or says that it is not
 	Said    bool
+
+	Adapt Adapt // of an adaptive one
+}
+
+// Adapt says how an adaptive limit is made of the time that tasks of a kind took: the factor times what 99.5 % of them took at
+// most, not less than Least, and not more than Most.
+type Adapt struct {
+	Least, Most time.Duration
+	Factor      float64
+}
+
+// Of returns the limit for a kind. took is what 99.5 % of its tasks took at most; 0: not enough is known.
+func (a Adapt) Of(took time.Duration) time.Duration {
+	if took <= 0 || float64(took)*a.Factor > float64(a.Most) {
+		return a.Most
+	}
+	return max(time.Duration(float64(took)*a.Factor), a.Least)
 }
 
 // Call is a place in a plan where something runs: a node of a DAG or of a graph, the body of a loop, or what a template wraps.

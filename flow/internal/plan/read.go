@@ -87,7 +87,7 @@ func (r *reader) definition(t *tree) {
 		o.fault("spec and nodes are missing: give the one or the other")
 	}
 	if !d.Timeout.Set {
-		d.Timeout = Span{true, DefaultTimeout}
+		d.Timeout = Span{Set: true, Time: DefaultTimeout}
 	}
 }
 
@@ -299,14 +299,15 @@ const usualRounds = 10_000
 // times reads the limits of a template or of a call.
 func (r *reader) times(o *object) (times Times) {
 	times.Total, times.Attempt, times.Line = o.span("timeout"), o.span("attempt_timeout"), o.span("queue_timeout")
-	if slices.ContainsFunc(shapes[o.shape], func(f Field) bool { return f.Name == "timeout_ms" }) {
+	times.Adapt = r.adapt(o, &times)
+	if o.mayHave("timeout_ms") {
 		o.only("timeout_ms", "attempt_timeout")
 		o.only("timeout_ms", "queue_timeout")
 		if ms := o.ms("timeout_ms"); ms.Set {
 			times.Attempt, times.Line = ms, ms
 		}
 	}
-	if slices.ContainsFunc(shapes[o.shape], func(f Field) bool { return f.Name == "on_timeout" }) {
+	if o.mayHave("on_timeout") {
 		word := o.word("on_timeout", "fail", "retry")
 		times.Said, times.Retries = word != "", word == "retry"
 	}

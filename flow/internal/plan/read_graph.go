@@ -100,6 +100,9 @@ func (t Times) Over(other Times) Times {
 	if !t.Said {
 		t.Said, t.Retries = other.Said, other.Retries
 	}
+	if t.Adapt == (Adapt{}) {
+		t.Adapt = other.Adapt
+	}
 	return t
 }
 

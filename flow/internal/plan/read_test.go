@@ -44,6 +44,15 @@ func TestFaultsHaveTheirPaths(t *testing.T) {
 		{"a flow that calls itself", `{"id":"f","spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[{"name":"a","executor":{"type":"workflow_call","workflow":"f"}}]}}]}}`, []string{"line 1: spec.templates[0].dag.tasks[0].executor: each run calls f itself, without end"}},
 		{"a graph", `{"nodes":[{"id":"a","action_id":"x"},{"id":"b","action_id":"x","on_timeout":"retry"}],"actions":[{"id":"x","kind":"llm_call"}],"transitions":[{"from":"a","to":"c"},{"id":"t","from":"a","to":"b","fan_out":{"spawn_count":3}},{"from":"b","to":"a","synchronization":{"strategy":{"m_of_n":4},"sibling_group":"t"}}],"initial":"a"}`,
 			[]string{"line 1: nodes[1].on_timeout: is retry, and there is no limit", `line 1: transitions[0].to: there is no node "c": there is a, b`, "line 1: transitions[2].synchronization.strategy: 4 of 3 tokens can never complete"}},
+		{"adaptive times", dag(`{"name":"a","executor":{"type":"echo"},"timeout":"adaptive","adaptive":{"least":"1s","most":"2s"}},{"name":"b","executor":{"type":"x"},"timeout":"adaptive"},
+			{"name":"c","executor":{"type":"x"},"timeout":"1s","adaptive":{"least":"3s","most":"2s","factor":0}},{"name":"d","executor":{"type":"x"},"queue_timeout":"adaptive","adaptive":{"least":"1s"}}`),
+			[]string{"line 1: spec.templates[0].dag.tasks[1]: adaptive is missing", "line 1: spec.templates[0].dag.tasks[0]: has an adaptive time, and no worker runs it",
+				"line 2: spec.templates[0].dag.tasks[2].adaptive: belongs to a time that is adaptive", "line 2: spec.templates[0].dag.tasks[2].adaptive: least is longer than most", "line 2: spec.templates[0].dag.tasks[2].adaptive.factor: ",
+				"line 2: spec.templates[0].dag.tasks[3].queue_timeout: cannot be adaptive", "line 2: spec.templates[0].dag.tasks[3].adaptive: most is missing"}},
+		{"an adaptive run", `{"timeout":"adaptive","spec":{"entrypoint":"main","templates":[{"name":"main","executor":{"type":"x"}}]}}`, []string{"line 1: timeout: "}},
+		{"presets", dag(`{"name":"a","executor":{"type":"x"},"attempt_timeout":"preset llm_call"},{"name":"b","executor":{"type":"x"},"attempt_timeout":"preset lm_call"}`), []string{`line 1: spec.templates[0].dag.tasks[1].attempt_timeout: there is no preset "lm_call": did you mean llm_call?`}},
+		{"names", dag(`{"name":"s-a","executor":{"type":"x"}},{"name":"a__2","executor":{"type":"x"}}`), []string{"line 1: spec.templates[0].dag.tasks[0].name: s-a begins with s-", "line 1: spec.templates[0].dag.tasks[1].name: a__2 has __"}},
+		{"an expression and on_timeout", dag(`{"name":"a","executor":{"type":"x"},"on_timeout":"fail","retry":{"limit":1,"expression":"tasks.a.code == 1"}}`), []string{"line 1: spec.templates[0].dag.tasks[0].on_timeout: cannot be beside a retry with an expression"}},
 		{"lines of YAML", "spec:\n  entrypoint: main\n  templates:\n  - name: main\n    executor:\n      type: sleep\n", []string{"line 6: spec.templates[0].executor: duration is missing, which sleep needs"}},
 		{"a number for a text", "id: f\nversion: 1.0\nspec:\n  entrypoint: main\n  templates: [{name: main, executor: {type: echo}}]\n", []string{"line 2: version: must be a text, and is a number: put it in quotes"}},
 		{"an alias", "a: &x 1\nb: *x\n", []string{"line 1: the definition: line 1: anchors and aliases are not allowed"}},
@@ -82,16 +91,16 @@ func TestLimitsOfBothSpellings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Timeout != (Span{true, 0}) {
+	if d.Timeout != (Span{Set: true, Time: 0}) {
 		t.Errorf("the run has the limit %v, want none", d.Timeout)
 	}
-	two, five := Span{true, 2 * time.Minute}, Span{true, 5 * time.Second}
-	none := Span{true, 0}
+	two, five := Span{Set: true, Time: 2 * time.Minute}, Span{Set: true, Time: 5 * time.Second}
+	none := Span{Set: true, Time: 0}
 	for i, want := range []Times{
 		{Attempt: two, Line: two, Said: true},
 		{Attempt: none, Line: none, Said: true},
 		{Attempt: five, Line: five, Said: true, Retries: true},
-		{Total: Span{true, 30 * time.Minute}, Said: true},
+		{Total: Span{Set: true, Time: 30 * time.Minute}, Said: true},
 	} {
 		if got := d.Templates[d.Entry].Graph.Nodes[i].Times; got != want {
 			t.Errorf("node %d has %+v, want %+v", i, got, want)
@@ -101,10 +110,10 @@ func TestLimitsOfBothSpellings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Timeout != (Span{true, time.Hour}) {
+	if d.Timeout != (Span{Set: true, Time: time.Hour}) {
 		t.Errorf("a run that says nothing has %v", d.Timeout)
 	}
-	want := Times{Total: Span{true, 10 * time.Second}, Attempt: Span{true, 3 * time.Second}}
+	want := Times{Total: Span{Set: true, Time: 10 * time.Second}, Attempt: Span{Set: true, Time: 3 * time.Second}}
 	if got := d.Templates["main"].DAG.Nodes[0].Times; got != want {
 		t.Errorf("the node has %+v, want %+v", got, want)
 	}

@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/curfew-dev/curfew/internal/names"
+)
+
+// usualFactor is the factor of an adaptive time that gives none.
+const usualFactor = 1.5
+
+// adapt reads how an adaptive time is made. It has a least and a most time, so that figures of bad days cannot make it useless.
+func (r *reader) adapt(of *object, times *Times) (a Adapt) {
+	t := of.get("adaptive")
+	if t == nil {
+		return a
+	}
+	if !times.Total.Adaptive && !times.Attempt.Adaptive && !times.Line.Adaptive {
+		r.at(t, "belongs to a time that is adaptive: write timeout: adaptive, or attempt_timeout: adaptive")
+	}
+	if times.Line.Adaptive {
+		r.at(of.get("queue_timeout"), "cannot be adaptive: the figures are of how long tasks run, not of how long they are in line")
+	}
+	o := r.object(t, "adaptive")
+	o.need("least", "give the shortest time")
+	o.need("most", "give the longest time")
+	a = Adapt{Least: o.span("least").Time, Most: o.span("most").Time, Factor: usualFactor}
+	if a.Least > a.Most && o.get("most") != nil {
+		r.at(t, "least is longer than most")
+	}
+	if t := o.get("factor"); t != nil {
+		n, _ := t.value.(json.Number)
+		f, err := n.Float64()
+		if err != nil || !(f >= 1 && f <= 100) {
+			r.at(t, "must be a number from 1 to 100")
+		}
+		a.Factor = f
+	}
+	return a
+}
+
+// AdaptiveKinds returns the kinds of tasks with an adaptive time.
+func (d *Definition) AdaptiveKinds() []string {
+	kinds := map[string]bool{}
+	for _, x := range d.Templates {
+		for _, c := range x.all() {
+			times, action := c.Times, c.Action
+			if called := d.Templates[c.Template]; called != nil {
+				times, action = times.Over(called.Times), called.Action
+			}
+			if action != nil && (times.Total.Adaptive || times.Attempt.Adaptive) {
+				kinds[action.Kind()] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(kinds))
+}
+
+// all returns the calls of a template.
+func (x *Template) all() []*Call {
+	switch {
+	case x.DAG != nil:
+		return x.DAG.Nodes
+	case x.Graph != nil:
+		return x.Graph.Nodes
+	case x.Loop != nil && x.Loop.Body != nil:
+		return []*Call{x.Loop.Body}
+	case x.Wraps != nil:
+		return []*Call{x.Wraps}
+	}
+	return []*Call{{Name: x.Name, Action: x.Action, Times: x.Times}}
+}
+
+// checkAdaptive checks that there are figures for an adaptive time: only tasks that workers run have them.
+func (r *reader) checkAdaptive(c *Call, called *Template) {
+	times, action := c.Times, c.Action
+	if called != nil {
+		times, action = times.Over(called.Times), called.Action
+	}
+	if !times.Total.Adaptive && !times.Attempt.Adaptive {
+		return
+	}
+	if action == nil || action.Kind() == "" {
+		r.at(r.places[c], "has an adaptive time, and no worker runs it, so that there are no figures: give a time")
+	}
+}
+
+// Preset is a recommended time. A definition has it only if it names it.
+type Preset struct {
+	Name        string
+	Least, Most time.Duration // a definition that names it gets Most
+	Why         string
+}
+
+// Presets are the recommended times of attempts.
+var Presets = []Preset{
+	{"llm_call", 2 * time.Minute, 5 * time.Minute, "Most calls take seconds; the rest is for limits of rate"},
+	{"workflow_call", 30 * time.Minute, time.Hour, "It depends on what the called flow does"},
+	{"mcp_tool", 30 * time.Second, 2 * time.Minute, "Fast, and over a network"},
+	{"http_request", 30 * time.Second, 2 * time.Minute, "A call of another service over a network"},
+	{"update_context", 5 * time.Second, 30 * time.Second, "Only computation"},
+}
+
+// preset returns the time of a preset.
+func (o *object) preset(t *tree, name string) Span {
+	var known []string
+	for _, p := range Presets {
+		if p.Name == name {
+			return Span{Set: true, Time: p.Most}
+		}
+		known = append(known, p.Name)
+	}
+	advice := "there is " + strings.Join(known, ", ")
+	if near := names.Nearest(name, known); near != "" {
+		advice = "did you mean " + near + "?"
+	}
+	o.r.at(t, "there is no preset %q: %s", clip(name), advice)
+	return Span{}
+}
