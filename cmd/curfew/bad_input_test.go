@@ -79,6 +79,7 @@ var uses = map[string]use{
 	"queue limit":      {args: "mail --running 2", needs: "--running or --rate", claims: true},
 	"kind ls":          {},
 	"kind get":         {args: "render", needs: "the names of", many: true},
+	"kind suggest":     {args: "render", needs: "the names of", many: true},
 	"kind set":         {args: "render --timeout 5s", needs: "a default to set", claims: true},
 	"worker ls":        {},
 	"worker get":       {args: "w1", needs: "the ids of", many: true},

@@ -59,6 +59,37 @@ func TestKindsAreListedWithTheirEndsAndDefaults(t *testing.T) {
 	}
 }
 
+// A timeout is suggested from what the tasks of a kind took. It changes nothing, and says on what it is founded.
+func TestATimeoutIsSuggested(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		q := queuetest.Open(t, rdb, queue.Config{Namespace: "shop", Partitions: 2})
+		at := " --namespace shop --redis " + urlOf(rdb)
+		w := &queuetest.Taker{Q: q, Worker: "w"}
+		for range 3 {
+			id := queuetest.Enqueue(t, q, queue.Task{Kind: "render"}).ID
+			w.Settle(t, queue.Outcome{Verb: queue.Complete, ID: id, Epoch: w.Take(t, id, "default").Epoch})
+		}
+		before := redistest.Digest(t, rdb, "")
+		got := jsonLines(t, expect(t, 0, "", "kind suggest render --factor 300 -o json"+at))[0]
+		bound, _ := got["p995_ms"].(float64)
+		if got["count"] != 3.0 || got["timed_out"] != 0.0 || bound <= 0 || got["attempt_timeout_ms"] != 3*bound || got["factor_percent"] != 300.0 {
+			t.Errorf("it prints %v", got)
+		}
+		out := squeeze(expect(t, 0, "", "kind suggest render"+at))
+		if !strings.Contains(out, "ended 3, 0 of them timed out") || !strings.Contains(out, "suggested --attempt-timeout ") || !strings.Contains(out, "(150 % of p99.5)") {
+			t.Errorf("it prints\n%s", out)
+		}
+		code, _, errs := typing(t, "", "kind suggest rendr"+at)
+		if code != app.ExitNotFound || !strings.Contains(errs, "there is no kind with figures \"rendr\"") {
+			t.Errorf("exit %d: %s", code, errs)
+		}
+		expect(t, app.ExitUsage, "must be from 100 to 10000", "kind suggest render --factor 20"+at)
+		if redistest.Digest(t, rdb, "") != before {
+			t.Error("it has changed something")
+		}
+	})
+}
+
 // A default that is not named stays as it is.
 func TestDefaultsOfAKindAreSetOneByOne(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
@@ -106,7 +137,7 @@ func TestDefaultsOfAKindAreSetOneByOne(t *testing.T) {
 
 func TestWrongUseOfKindCommandsSaysWhatToDo(t *testing.T) {
 	for args, want := range map[string]string{
-		"kind define k":                   "there is no command `curfew kind define`: write ls, get or set",
+		"kind define k":                   "there is no command `curfew kind define`: write ls, get, set or suggest",
 		"kind lss":                        "(did you mean ls?)",
 		"kind ls k":                       `kind ls takes no argument, and got "k"`,
 		"kind ls -o text":                 `--output "text" must be table, wide, json, jsonl or id`,

@@ -38,7 +38,7 @@ var names = map[Type]string{
 		host name node did library value level subject cure rule repair commit go program url`,
 	Number: `
 		version priority epoch attempt retries max_retries lease_losses children children_seen code timed_out watched journal collects
-		waiting woken payload_bytes body_bytes warn_percent budget_percent jitter task_epoch entry members settled
+		waiting woken payload_bytes body_bytes warn_percent budget_percent factor_percent jitter task_epoch entry members settled
 		partition partitions seq known front running enqueued completed failed cancelled paused
 		max_running rate burst tokens controlled event_mib event_count event_bytes made recount_again
 		batch slots left number build before ready dead deadlines limits delayed waits workers draining retained
@@ -53,7 +53,7 @@ var names = map[Type]string{
 		from_at wait_deadline_at removed_at read_at stop_at swept_at`,
 	Span: `
 		timeout_ms delay_ms queue_timeout_ms attempt_timeout_ms timeout_grace_ms cancel_grace_ms backoff_ms backoff_delay_ms
-		backoff_max_ms retention_ms idempotency_window_ms per_ms wait_ms within_ms lease_ms fallback_ms left_ms lag_ms limit_ms p50_ms p99_ms max_ms wait_p50_ms wait_p99_ms lag_p50_ms lag_p99_ms
+		backoff_max_ms retention_ms idempotency_window_ms per_ms wait_ms within_ms lease_ms fallback_ms left_ms lag_ms limit_ms p50_ms p99_ms p995_ms max_ms wait_p50_ms wait_p99_ms lag_p50_ms lag_p99_ms
 		timeout_duration_ms`,
 	Flag:   `overdue new changed set_back stop turn complete mine deleted created`,
 	List:   `roots claims stops wake queues tasks wait_for_tasks warnings missing_partitions records lines unlisted child_tasks entries kinds counts timeouts wakeups`,

@@ -25,7 +25,7 @@ how its tasks ended.
     curfew kind set render --timeout 30s --retries 3`
 
 func Kinds() *cli.Command {
-	return app.Group("kind", "list kinds of tasks, and set their defaults", kindsHelp, kindListCommand(), kindGetCommand(), kindSetCommand())
+	return app.Group("kind", "list kinds of tasks, and set their defaults", kindsHelp, kindListCommand(), kindGetCommand(), kindSetCommand(), kindSuggestCommand())
 }
 
 // defaultsText returns the defaults of a kind in words: timeout 30s, max_retries 3.
