@@ -172,8 +172,16 @@ func merge(how plan.Merge, arrived []arrival) (merged any, err error) {
 		source += "." + name
 	}
 	text, err := agentwait.Merge{Strategy: agentwait.Strategy(how.Strategy), Source: source}.Branches(branches)
-	if err != nil || text == nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case text != nil:
+	case how.Strategy == "append":
+		return []any{}, nil // none has the source
+	case how.Strategy != "last_wins":
+		return map[string]any{}, nil
+	default:
+		return nil, nil
 	}
 	return merged, json.Unmarshal(text, &merged)
 }

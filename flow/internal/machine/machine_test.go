@@ -163,7 +163,7 @@ func TestTokensMeet(t *testing.T) {
 	play(t, graphOf(`{"spawn_count":2}`, `"strategy":"all"`, ``), nil, "+a", [2]string{"a Succeeded", "+b__b0 +b__b1"},
 		[2]string{"b__b1 Succeeded v=3", ""}, [2]string{"b__b0 Succeeded v=2", "+c(r=[map[v:2] map[v:3]])"}, [2]string{"c Succeeded", "=Succeeded(results=[map[v:2] map[v:3]])"})
 	play(t, graphOf(`{"items":"{{ nodes.a.outputs.parameters.list }}"}`, `"strategy":"all"`, ``), nil, "+a", [2]string{"a Succeeded list=7", "=Error: the items of the transition t must be a list"})
-	play(t, graphOf(`{"items":[]}`, `"strategy":"all"`, ``), nil, "+a", [2]string{"a Succeeded", "+c(r=<nil>)"}, [2]string{"c Succeeded", "=Succeeded(results=<nil>)"})
+	play(t, graphOf(`{"items":[]}`, `"strategy":"all"`, ``), nil, "+a", [2]string{"a Succeeded", "+c(r=[])"}, [2]string{"c Succeeded", "=Succeeded(results=[])"})
 	any := graphOf(`{"spawn_count":3}`, `"strategy":"any","merge":{"strategy":"last_wins","source":"_branch.output.v"}`, ``)
 	play(t, any, nil, "+a", [2]string{"a Succeeded", "+b__b0 +b__b1 +b__b2"}, [2]string{"b__b1 Failed", ""}, [2]string{"b__b2 Succeeded v=4", "+c(r=4)"},
 		[2]string{"b__b0 Succeeded v=2", ""}, [2]string{"c Succeeded", "=Succeeded(results=4)"})
