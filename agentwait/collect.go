@@ -51,12 +51,12 @@ const collects = "collect"
 // are. It is for agents with many children that do something at each end: a JoinAll for each of 1,000 children names
 // 1,000 members, and a NextEnds names none. The agent must have called Collect.
 //
-// Of a Wait it uses Limit, From and Reason. If no child ends within the limit, NextEnds returns a *WaitTimeoutError. All
+// Of a Wait it uses Limit, From, Reason and Proceed, which only says what the event of a timeout names as the policy. If no child ends within the limit, NextEnds returns a *WaitTimeoutError. All
 // children continue then.
 func NextEnds(on Waiter) ([]*queue.Record, error) {
 	a, policy := waiterOf(on)
-	if only := (Wait{Limit: policy.Limit, From: policy.From, Reason: policy.Reason}); policy != only {
-		return nil, fmt.Errorf("%w: NextEnds uses Limit, From and Reason of a Wait: leave the rest out", refusal.ErrInvalid)
+	if only := (Wait{Limit: policy.Limit, From: policy.From, Reason: policy.Reason, Proceed: policy.Proceed}); policy != only {
+		return nil, fmt.Errorf("%w: NextEnds uses Limit, From, Reason and Proceed of a Wait: leave the rest out", refusal.ErrInvalid)
 	}
 	policy.KeepPending = true
 	r, err := (&ask{agent: a, policy: policy, mode: queue.WaitCollect}).run()

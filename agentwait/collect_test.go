@@ -227,7 +227,7 @@ func TestEndsSurviveCheckpointsAndLostAttempts(t *testing.T) {
 func TestNextEndsRefusesOtherPolicies(t *testing.T) {
 	s := newStage(t)
 	agentwait.Handle(s.w, "agent", func(a *agentwait.Agent, _ int) (string, error) {
-		for _, w := range []agentwait.Wait{{FailFast: true}, {Proceed: true, Limit: time.Second}, {From: s.now}, {Limit: time.Second, From: s.now, FromFirst: true}} {
+		for _, w := range []agentwait.Wait{{FailFast: true}, {KeepPending: true}, {From: s.now}, {Limit: time.Second, From: s.now, FromFirst: true}} {
 			if _, err := agentwait.NextEnds(a.With(w)); !errors.Is(err, refusal.ErrInvalid) {
 				return "", fmt.Errorf("NextEnds with %+v: %w", w, err)
 			}

@@ -160,8 +160,11 @@ func durationOf(v any) (d time.Duration, err error) {
 // endOf returns how a child has ended.
 func endOf(r *queue.Record) machine.End {
 	e := machine.End{Phase: machine.Phase(r.Phase()), Code: r.Code, Msg: r.Error, At: r.CompletedAt}
-	if e.Phase == machine.Error && e.Code == codeTimeout {
+	switch {
+	case e.Phase == machine.Error && e.Code == codeTimeout:
 		e.Phase, e.Code = machine.Timeout, 0
+	case r.TimedOut && r.Fields["on_deadline"] == string(queue.DeadlineFail):
+		e.Phase = machine.Failed // a run whose definition says that a timeout is a failure
 	}
 	if r.Status != queue.Completed || json.Unmarshal(r.Result, &e.Result) != nil {
 		return e

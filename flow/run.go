@@ -194,7 +194,7 @@ func (r *run) wait() (steps machine.Steps, err error) {
 	from, until := r.machine.Limit()
 	wait := agentwait.Wait{Reason: "Waiting for the next node to end"}
 	if !until.IsZero() {
-		wait.From, wait.Limit = from, until.Sub(from)
+		wait.From, wait.Limit, wait.Proceed = from, until.Sub(from), r.machine.Proceeds()
 	}
 	ends, err := agentwait.NextEnds(r.With(wait))
 	var late *agentwait.WaitTimeoutError

@@ -10,11 +10,12 @@ import (
 	"github.com/curfew-dev/curfew/flow"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/internal/stages"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
 
-// run runs a definition with a real worker, and returns its record.
+// runWith runs a definition with a real worker, and returns its record.
 func runWith(t *testing.T, text, payload string) *queue.Record {
 	t.Helper()
 	q := queuetest.Open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t)})
@@ -72,16 +73,17 @@ func TestAFanOutOfAThousand(t *testing.T) {
 }
 
 func TestALoopOfTenThousandRounds(t *testing.T) {
-	r := runWith(t, `{"id":"loop","spec":{"entrypoint":"main","templates":[{"name":"main","loop":{"until":"last.outputs.parameters.i == 9999","limit":10000,
-		"task":{"executor":{"type":"x"},"inputs":{"parameters":[{"name":"i","value":"{{ index }}"}]}}}}]}}`, "")
-	if !strings.Contains(string(r.Result), "9999") {
+	last := stages.Times(100, 1000, 10_000) - 1
+	r := runWith(t, fmt.Sprintf(`{"id":"loop","spec":{"entrypoint":"main","templates":[{"name":"main","loop":{"until":"last.outputs.parameters.i == %d","limit":10000,
+		"task":{"executor":{"type":"x"},"inputs":{"parameters":[{"name":"i","value":"{{ index }}"}]}}}}]}}`, last), "")
+	if !strings.Contains(string(r.Result), fmt.Sprint(last)) {
 		t.Errorf("%s%s", r.Result, r.Error)
 	}
 }
 
 func TestALoopOverTenThousandItems(t *testing.T) {
 	r := runWith(t, `{"id":"items","inputs":{"parameters":[{"name":"n"}]},"spec":{"entrypoint":"main","templates":[{"name":"main","loop":{"items":"{{ inputs.parameters.n }}","parallel":10,
-		"task":{"executor":{"type":"x"},"inputs":{"parameters":[{"name":"i","value":"{{ item }}"}]}}}}]}}`, `{"parameters":{"n":[`+strings.Repeat("1,", 9999)+`1]}}`)
+		"task":{"executor":{"type":"x"},"inputs":{"parameters":[{"name":"i","value":"{{ item }}"}]}}}}]}}`, `{"parameters":{"n":[`+strings.Repeat("1,", stages.Times(100, 1000, 10_000)-1)+`1]}}`)
 	if r.Status != queue.Completed {
 		t.Errorf("%s", r.Error)
 	}

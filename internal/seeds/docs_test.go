@@ -22,7 +22,7 @@ var (
 	// A test is a folder, a function, and perhaps a word of a subtest's name. Without a folder it is in
 	// the folder of the test before it. A story is its file.
 	testRef  = regexp.MustCompile("`(?:([a-z/]+) )?(Test[A-Za-z0-9]+)(?:/([^`]+))?`")
-	storyRef = regexp.MustCompile("`([a-z/]+/testdata/[a-z0-9_]+\\.txt)`")
+	storyRef = regexp.MustCompile("`([a-z/]+/testdata/(?:flows/)?[a-z0-9_]+\\.txt)`")
 	excuse   = regexp.MustCompile(`^(with the dashboard|No test: .+)$`)
 )
 
@@ -58,6 +58,30 @@ func TestEveryRequirementHasItsTest(t *testing.T) {
 				if !strings.Contains(cells[row], "`"+test.folder+" "+test.name+"/"+row+"`") {
 					t.Errorf("%s of %s has a subtest for %s, and its row does not name it", test.name, test.folder, row)
 				}
+			}
+		}
+	}
+}
+
+// TestRowsNameTheirDefinitions checks that each row that a definition is for names its file.
+func TestRowsNameTheirDefinitions(t *testing.T) {
+	files, err := filepath.Glob("testdata/flows/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := map[string]string{}
+	for _, m := range tableRow.FindAllStringSubmatch(document(t, "docs/reference/seeds.md"), -1) {
+		cells[m[1]] = m[2]
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, _, _ := strings.Cut(string(text), ". ")
+		for _, row := range rowName.FindAllString(rows, -1) {
+			if !strings.Contains(cells[row], "`internal/seeds/"+file+"`") {
+				t.Errorf("%s is for %s, and its row does not name it", file, row)
 			}
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/internal/await"
 	"github.com/curfew-dev/curfew/internal/eventlog"
@@ -43,8 +45,9 @@ type sleeper struct {
 // never is longer than any play.
 const never = 10 * 365 * 24 * time.Hour
 
-func newPlay(t *testing.T) *play {
-	rdb := redistest.Shared(t).Client(t)
+func newPlay(t *testing.T) *play { return newPlayOn(t, redistest.Shared(t).Client(t)) }
+
+func newPlayOn(t *testing.T, rdb redis.UniversalClient) *play {
 	s := open(t, rdb, queue.Config{Library: testclock.Library(t, rdb), Events: "all"}, testclock.Start)
 	p := &play{stage: s, asleep: map[string]sleeper{}}
 	p.w = p.another()

@@ -251,6 +251,12 @@ func (g *graph) nearest() (found *fan) {
 	return found
 }
 
+// proceeds reports whether the nearest meeting that is out of time continues with those that have arrived.
+func (g *graph) proceeds() bool {
+	f := g.nearest()
+	return f != nil && f.meeting(g).Meet.Proceed && len(f.Arrived) > 0
+}
+
 func (g *graph) passed(m *Machine) {
 	f := g.nearest()
 	x := f.meeting(g)

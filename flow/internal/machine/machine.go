@@ -197,6 +197,12 @@ func (m *Machine) ended(node, key, child string, e End) {
 // Limit returns the instant at which Passed must be called if no child ends before, and from when on it is counted.
 func (m *Machine) Limit() (from, until time.Time) { return m.body.limit() }
 
+// Proceeds reports whether the template continues when the instant of Limit passes.
+func (m *Machine) Proceeds() bool {
+	g, is := m.body.(*graph)
+	return is && g.proceeds()
+}
+
 // Passed handles that the instant of Limit has passed.
 func (m *Machine) Passed() Steps {
 	_, m.at = m.body.limit()
