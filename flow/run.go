@@ -60,6 +60,8 @@ const (
 	least    = 20 // waits between two checkpoints
 	most     = 100
 	eachWait = 4 << 10 // bytes of state
+
+	reserve = 4 << 10 // bytes of what a checkpoint has beside the state
 )
 
 // run is one run of the handler of an agent that follows a definition.
@@ -227,6 +229,9 @@ func (r *run) checkpoint() error {
 		return worker.Discard(err)
 	}
 	r.waits, r.size = 0, len(state)
+	if len(state) > r.all.q.MaxBytes()-reserve {
+		return nil // too large: the waits since the last checkpoint are replayed as long as the journal has room
+	}
 	return r.Checkpoint(remembered{r.version, r.took, state})
 }
 
