@@ -138,7 +138,7 @@ func (a *audit) members(id string, w map[string]string) {
 // collects checks a wait for the first end of any child: it has no members, and it has fired if there is an end that it
 // must hand over.
 func (a *audit) collects(id string, t, w map[string]string) {
-	a.must(t["collects"] == "1", id, "waits for the end of any child, and has no field collects")
+	a.must(t["collects"] != "", id, "waits for the end of any child, and has no field collects")
 	a.must(len(a.Zsets["pending:"+id]) == 0 && len(a.Lists["settled:"+id]) == 0 && w["members"] == "", id, "waits for the end of any child, and has members")
 	if w["state"] == "open" {
 		for _, name := range a.Lists["ends:"+id] {
@@ -163,7 +163,7 @@ func (a *audit) ends() {
 			continue
 		}
 		a.ofAgent(key, id)
-		a.must(a.Tasks[id]["collects"] == "1", id, "has the key %s, and no field collects", key)
+		a.must(a.Tasks[id]["collects"] != "", id, "has the key %s, and no field collects", key)
 		for i, name := range names {
 			child, known := a.Tasks[id+"."+name]
 			a.must(known && !Live(child), id, "has the end of %s, which lives or does not exist", name)
