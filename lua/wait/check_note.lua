@@ -8,7 +8,7 @@ local function check_note(tx, id, note)
   end
   local agent = record.get(tx, id)
   if note.collects and not agent.collects and (tonumber(agent.children or 0) or 0) > 500 then
-    return "entry", "collect comes too late, since the agent has more than 500 children: write it before it has them"
+    return "entry", "must not begin to collect if the agent has more than 500 children: write collect before them"
   end
   local key = tx.key.journal .. id
   local bytes = redis.call("HGET", key, "bytes") or 0

@@ -12,7 +12,7 @@ local function unfit_note(tx, s)
     return {"INVALID", "checkpoint", "counts this wait among the entries before it"}
   end
   if s.wait.mode == "collect" and not (s.note.collects or record.get(tx, s.id).collects) then
-    return {"INVALID", "mode", "collect needs an entry collect in the journal, with this call or before it"}
+    return {"INVALID", "mode", "must come after the entry collect of the journal: send it with this call or before it"}
   end
   for _, entry in ipairs(s.note.entries) do
     if entry[1] == tonumber(s.wait.entry) then
