@@ -37,6 +37,6 @@ var collectBugs = []bug{
 		`if s.wait.mode == "collect" and`, `if false and`, "stories/collect_refused"},
 	{"a wait for any child has members", "wait/thresholds.lua",
 		`    if n > 0 then
-      return nil, nil, nil, "mode", "collect`, `    if false then
-      return nil, nil, nil, "mode", "collect`, "stories/collect_refused"},
+      return nil, nil, nil, "mode", "is for all`, `    if false then
+      return nil, nil, nil, "mode", "is for all`, "stories/collect_refused"},
 }
