@@ -8,8 +8,9 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
-// Collect makes the agent collect the ends of its children: from now on, NextEnds returns the record of each child that
-// ends, once. Call it before the first child is created. A child that has ended before is not returned.
+// Collect makes the agent collect the ends of its children: NextEnds returns the record of each child that ends, once, and
+// of each signal. Children that have ended before are returned too. Call it first: an agent that has more than 500 children
+// by then is refused.
 func (a *Agent) Collect() error {
 	if err := a.barred(); err != nil {
 		return err

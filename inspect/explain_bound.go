@@ -3,6 +3,8 @@ package inspect
 import (
 	"fmt"
 	"strings"
+
+	"github.com/curfew-dev/curfew/queue"
 )
 
 // boundText returns a sentence with Bound, and with EndsBy if that differs.
@@ -122,7 +124,7 @@ func (e *Explanation) warnNoBound(unbounded []string) {
 	case e.Why == WhyRunning:
 		e.warn(WarnNoBound, "no bound: this can run as long as its worker lives; give such tasks a Timeout or an AttemptTimeout")
 		return
-	case e.Wait != nil && e.Wait.LimitAfter > 0 && len(unbounded) > 0:
+	case e.Wait != nil && (e.Wait.LimitAfter > 0 || e.Wait.Mode == queue.WaitCollect) && len(unbounded) > 0:
 		advice = "nothing bounds " + some(unbounded) + "; give one of them or the agent a time limit"
 	case len(unbounded) > 0:
 		advice = "nothing bounds " + some(unbounded) + "; give them, the wait or the agent a time limit"

@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -45,6 +46,9 @@ func observe(ctx context.Context, q *queue.Queue, partition int, id string) (*ob
 			return nil, err
 		}
 		whole, err := observeRest(ctx, q, partition, seen)
+		if seen.collects() {
+			seen.members = slices.DeleteFunc(seen.members, func(m member) bool { return queue.Status(m.fields["status"]).Ended() })
+		}
 		if whole || err != nil {
 			return seen, err
 		}
@@ -67,10 +71,16 @@ func observeRest(ctx context.Context, q *queue.Queue, partition int, seen *obser
 		}
 		seen.members = append(seen.members, next.members...)
 		page = next
+		if seen.collects() {
+			continue
+		}
 		seen.gone, seen.goneBy = max(int(ms(seen.wait, "pending"))-len(seen.members), 0), next.now
 	}
 	return true, nil
 }
+
+// collects reports whether the agent waits for the next end of any child. Then members has all its children.
+func (o *observed) collects() bool { return o.wait["mode"] == string(queue.WaitCollect) }
 
 func observePage(ctx context.Context, q *queue.Queue, partition int, id, from string) (*observed, error) {
 	reply, err := q.Engine().Call(ctx, partition, "explain", id, from, membersAtOnce)

@@ -118,6 +118,8 @@ func (e *Explanation) waitText() string {
 		s = fmt.Sprintf("has waited for %d of %s to end", w.Need, tasks(w.Members))
 	case queue.WaitFailFast:
 		s = fmt.Sprintf("has waited for all of %s, or the first that fails,", tasks(w.Members))
+	case queue.WaitCollect:
+		s = "has waited for " + nextOf(w.Members)
 	default:
 		s = fmt.Sprintf("has waited for all of %s", tasks(w.Members))
 	}
@@ -132,7 +134,7 @@ func (e *Explanation) waitText() string {
 func (e *Explanation) detail() string {
 	switch e.Why {
 	case WhyWaiting, WhyWaking:
-		if w := e.Wait; w != nil {
+		if w := e.Wait; w != nil && w.Mode != queue.WaitCollect {
 			s := fmt.Sprintf("%d done, %d failed, ", w.OK, w.Bad)
 			if other := w.Settled - w.OK - w.Bad; other > 0 {
 				s += fmt.Sprintf("%d ended otherwise, ", other)
@@ -207,6 +209,17 @@ func tasks(n int) string {
 		return "1 task"
 	}
 	return strconv.Itoa(n) + " tasks"
+}
+
+// nextOf returns what an agent that collects waits for, with so many children that have not ended.
+func nextOf(open int) string {
+	switch open {
+	case 0:
+		return "the next child to end (no child lives)"
+	case 1:
+		return "its last live child to end"
+	}
+	return fmt.Sprintf("the next of %d children to end", open)
 }
 
 func clockText(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }

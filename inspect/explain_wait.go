@@ -23,7 +23,9 @@ func (o *observed) explainWaiting(e *Explanation) {
 	for _, name := range strings.Fields(o.wait["members"]) {
 		w.Tasks = append(w.Tasks, o.id+"."+name)
 	}
-	e.Wait = w
+	if e.Wait = w; o.collects() {
+		w.Members = int(ms(o.wait, "pending"))
+	}
 	w.Left = w.Members - w.Settled
 	w.Need = int(ms(o.wait, "all"))
 	if need := int(ms(o.wait, "need_ok")); need > 0 {

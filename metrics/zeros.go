@@ -24,7 +24,7 @@ var (
 		{Status: queue.Failed, Reason: queue.ReasonTimeout}, {Status: queue.Cancelled, Reason: queue.ReasonCancelled}}
 	usualTimeouts = []inspect.Ends{{TimeoutType: queue.TimeoutExecution, Policy: "fail"}, {TimeoutType: queue.TimeoutExecution, Policy: "cancel_all"},
 		{TimeoutType: queue.TimeoutQueue, Policy: "fail"}, {TimeoutType: queue.TimeoutAttempt, Policy: "fail"}, {TimeoutType: queue.TimeoutWorkflow, Policy: "fail"}}
-	modes       = []queue.Mode{queue.WaitAll, queue.WaitFailFast, queue.WaitSettled, queue.WaitAny, queue.WaitAnyOK, queue.WaitNOfM, queue.WaitNSettled}
+	modes       = []queue.Mode{queue.WaitAll, queue.WaitFailFast, queue.WaitSettled, queue.WaitAny, queue.WaitAnyOK, queue.WaitNOfM, queue.WaitNSettled, queue.WaitCollect}
 	wakeReasons = []string{"satisfied", "impossible", "timed_out"}
 )
 

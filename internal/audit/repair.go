@@ -25,7 +25,7 @@ const repairedAtOnce = 100
 
 // order has the order of repairs. How many agents wait is set first, since it depends on counters that other
 // repairs change. The controls are looked for in the queues that are listed. Running tasks are counted last, from the claims that were repaired.
-var order = []string{"waiting", "queue", "kind", "figure", "controls", "worker", "task", "wait", "key", "running"}
+var order = []string{"waiting", "queue", "kind", "figure", "controls", "worker", "task", "wait", "ends", "key", "running"}
 
 // place is what one repair is about.
 type place struct{ what, subject, where string }

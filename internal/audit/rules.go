@@ -70,6 +70,7 @@ func (a *audit) run() {
 	}
 	a.indexes()
 	a.remembered()
+	a.lostEnds()
 	a.queues()
 	a.counters(running, waiting)
 	a.keys()

@@ -21,6 +21,7 @@ type brief struct {
 	queue, worker, counted  int32 // numbers of names; counted is the counter of a waiting agent
 	ended, running, waiting bool
 	listed                  bool // among its owner's children
+	collects                bool // the ends of its children
 }
 
 // walk reads a partition once. Tasks may change meanwhile, so what seems wrong is read again before it is
@@ -43,7 +44,7 @@ func Run(ctx context.Context, q *queue.Queue, partition int) ([]Finding, error) 
 	if err != nil {
 		return nil, err
 	}
-	for _, look := range []func(context.Context) error{w.lookAtKeys, w.lookAtSets, w.lookAtChildren, w.lookAtIdempotency, w.lookAtNames} {
+	for _, look := range []func(context.Context) error{w.lookAtKeys, w.lookAtSets, w.lookAtChildren, w.lookAtEnds, w.lookAtIdempotency, w.lookAtNames} {
 		if err := look(ctx); err != nil {
 			return nil, err
 		}
@@ -179,7 +180,8 @@ func (w *walk) lookAtGroup(ctx context.Context, p part) error {
 		if t, known := s.Tasks[id]; known {
 			status := queue.Status(t["status"])
 			w.tasks[strings.Clone(id)] = brief{queue: w.number(t["queue"]), worker: w.number(t["worker"]), counted: w.number(t["counted_as"]),
-				ended: status.Ended(), running: status == queue.Running, waiting: status == queue.Waiting}
+				ended: status.Ended(), running: status == queue.Running, waiting: status == queue.Waiting,
+				collects: t["collects"] != ""}
 		}
 	}
 	suspects := map[string]bool{}

@@ -17,8 +17,8 @@ import (
 )
 
 // furnished makes a namespace with tasks in every state: "0-p" and others are in line, "0-r" runs and has
-// the child "0-r.c", "0-e" has failed, "0-d" is delayed, "0-k" has an idempotency key, and "0-a" waits for
-// "0-a.0" and "0-a.1".
+// the child "0-r.c", "0-e" has failed, "0-d" is delayed, "0-k" has an idempotency key, "0-a" waits for
+// "0-a.0" and "0-a.1", and "0-g" collects: it was given the ends of "0-g.0" and "0-g.1", and that of "0-g.2" is kept.
 func furnished(t *testing.T, rdb redis.UniversalClient) *queue.Queue {
 	t.Helper()
 	ctx := context.Background()
@@ -53,6 +53,16 @@ func furnished(t *testing.T, rdb redis.UniversalClient) *queue.Queue {
 		children = append(children, queue.Task{ID: id, Kind: "k", Promise: true})
 	}
 	do(q.Attempts().Suspend(ctx, queue.Suspension{Agent: "0-a", Epoch: 1, Worker: "w1", Wait: w, Children: children}))
+	claim("0-g")
+	do(nil, q.Attempts().Remember(ctx, "0-g", 1, "w1", queue.Note{Entries: []queue.Entry{{Number: 1, Text: []byte("collect")}}}))
+	for i := range 3 {
+		id := fmt.Sprint("0-g.", i)
+		do(q.Enqueue(ctx, queue.Task{ID: id, Kind: "k", Promise: true}))
+		do(q.Resolve(ctx, id, nil))
+		if i == 1 {
+			do(q.Attempts().Suspend(ctx, queue.Suspension{Agent: "0-g", Epoch: 1, Worker: "w1", Wait: queue.Wait{Entry: 2, Digest: "d", Mode: queue.WaitCollect}}))
+		}
+	}
 	do(q.Enqueue(ctx, queue.Task{ID: "0-r.c", Kind: "k"}))
 	enqueue("id", "0-p", "kind", "k", "timeout_ms", "3600000")
 	enqueue("id", "0-d", "kind", "k", "delay_ms", "3600000")
@@ -105,6 +115,12 @@ var plants = []struct {
 	{[]string{"ZADD {r}:pending:0-a 5 nobody"}, "0-a: waits for nobody, which is not a member", false},
 	{[]string{"DEL {r}:pending:0-a", "DEL {r}:settled:0-a"}, "0-a: waits for nothing", false},
 	{[]string{"DEL {r}:spec:0-a.1"}, "0-a: waits for 1, and there is no such task", true},
+	{[]string{"DEL {r}:ends:0-g"}, "0-g: has 3 children that have ended: it was given 2 of these ends, and 0 are kept for it", false},
+	{[]string{"DEL {r}:ends:0-g", "HSET {r}:journal:0-g entries 2 bytes 0", "HDEL {r}:journal:0-g 1 2"}, "0-g: has 3 children that have ended", true},
+	{[]string{"RPUSH {r}:ends:0-g 2"}, "0-g: has the end of 2 twice", false},
+	{[]string{"RPUSH {r}:ends:0-g 7"}, "0-g: has the end of 7, which lives or does not exist", false},
+	{[]string{"RPUSH {r}:ends:0-zzz 7"}, "0-zzz: has the key ends:0-zzz, and has ended or has no record", false},
+	{[]string{"RPUSH {r}:ends:0-r 7"}, "0-r: has the key ends:0-r, and no field collects", false},
 	{[]string{"ZREM {r}:delayed 0-d"}, "0-d: must be in delayed", false},
 	{[]string{"LREM {r}:children:0-r 0 0-r.c"}, "0-r.c: is not among its owner's children", false},
 	{[]string{"DEL {r}:children:0-r"}, "0-r.c: is not among its owner's children", false},

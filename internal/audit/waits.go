@@ -135,43 +135,6 @@ func (a *audit) members(id string, w map[string]string) {
 	}
 }
 
-// collects checks a wait for the first end of any child: it has no members, and it has fired if there is an end that it
-// must hand over.
-func (a *audit) collects(id string, t, w map[string]string) {
-	a.must(t["collects"] == "1", id, "waits for the end of any child, and has no field collects")
-	a.must(len(a.Zsets["pending:"+id]) == 0 && len(a.Lists["settled:"+id]) == 0 && w["members"] == "", id, "waits for the end of any child, and has members")
-	if w["state"] == "open" {
-		for _, name := range a.Lists["ends:"+id] {
-			ended := engine.Number(a.Tasks[id+"."+name]["completed_at"])
-			a.must(w["wait_deadline_at"] != "" && ended > engine.Number(w["wait_deadline_at"]), id, "waits, and %s had ended before", name)
-		}
-		return
-	}
-	switch w["reason"] {
-	case "timed_out":
-		a.must(w["wait_deadline_at"] != "" && w["winner"] == "", id, "has a wait that timed out without a limit, or with a winner")
-	default:
-		a.must(slices.Contains(a.Lists["ends:"+id], w["winner"]), id, "has a wait that fired by the end of %q, which it cannot hand over", w["winner"])
-	}
-}
-
-// ends checks that the ends which agents were not given yet are ends of their children, and that their agents live.
-func (a *audit) ends() {
-	for key, names := range a.Lists {
-		id, ok := strings.CutPrefix(key, "ends:")
-		if !ok {
-			continue
-		}
-		a.ofAgent(key, id)
-		a.must(a.Tasks[id]["collects"] == "1", id, "has the key %s, and no field collects", key)
-		for i, name := range names {
-			child, known := a.Tasks[id+"."+name]
-			a.must(known && !Live(child), id, "has the end of %s, which lives or does not exist", name)
-			a.must(!slices.Contains(names[:i], name), id, "has the end of %s twice", name)
-		}
-	}
-}
-
 // counted checks the counters of a wait against the ends of its members, and that it has fired if and only if
 // they decide it.
 func (a *audit) counted(id string, w map[string]string) {
@@ -249,6 +212,7 @@ func (a *audit) remembered() {
 	}
 	a.cure = ofTask("")
 	a.ends()
+	a.cure = ofTask("")
 	for key := range a.Lists {
 		if id, ok := strings.CutPrefix(key, "settled:"); ok {
 			a.ofAgent(key, id)

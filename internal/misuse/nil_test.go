@@ -22,6 +22,7 @@ import (
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/curfewtest"
 	"github.com/curfew-dev/curfew/events"
+	"github.com/curfew-dev/curfew/flow"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/metrics"
@@ -63,6 +64,8 @@ func functions(q *queue.Queue) map[string][]func() error {
 	var nobody *agentwait.Agent
 	var noClient *redis.Client
 	last := func(_ any, err error) error { return err }
+	third := func(_ []byte, _ string, err error) error { return err }
+	definition := []byte(`{"spec":{"entrypoint":"a","templates":[{"name":"a","executor":"echo"}]}}`)
 	void := func(call func()) func() error { return func() error { call(); return errPanicWanted } }
 	handler := func(context.Context, []byte) ([]byte, error) { return nil, nil }
 	return map[string][]func() error{
@@ -113,6 +116,9 @@ func functions(q *queue.Queue) map[string][]func() error {
 		"queue.ReadRecord":     {func() error { return last(queue.ReadRecord("0-x", nil)) }},
 		"inspect.Figures":      {func() error { return last(inspect.Figures(none, q)) }, func() error { return last(inspect.Figures(ctx, nil)) }},
 		"inspect.Sweeps":       {func() error { return last(inspect.Sweeps(none, q)) }, func() error { return last(inspect.Sweeps(ctx, nil)) }},
+		"flow.Put":             {func() error { return last(flow.Put(none, q, definition)) }, func() error { return last(flow.Put(ctx, nil, definition)) }},
+		"flow.Get":             {func() error { return third(flow.Get(none, q, "x", "")) }, func() error { return third(flow.Get(ctx, nil, "x", "")) }},
+		"flow.Register":        {void(func() { flow.Register(nil) })},
 		"agentwait.Handle": {void(func() { agentwait.Handle(nil, "k", func(*agentwait.Agent, string) (string, error) { return "", nil }) }),
 			void(func() { agentwait.Handle[string, string](worker.New(q, worker.Config{}), "k", nil) })},
 		"agentwait.Await":          {func() error { return last(agentwait.Await[string](nil, nil)) }, func() error { return last(agentwait.Await[string](nobody, new(future))) }},
@@ -121,6 +127,7 @@ func functions(q *queue.Queue) map[string][]func() error {
 		"agentwait.JoinN":          {func() error { return last(agentwait.JoinN[string](nil, 1, nil)) }},
 		"agentwait.JoinAllSettled": {func() error { return last(agentwait.JoinAllSettled[string](nil, nil)) }},
 		"agentwait.JoinNSettled":   {func() error { return last(agentwait.JoinNSettled[string](nobody, 1, nil)) }},
+		"agentwait.NextEnds":       {func() error { return last(agentwait.NextEnds(nil)) }, func() error { return last(agentwait.NextEnds(nobody)) }},
 		"agentwait.Peek":           {func() error { return last(agentwait.Peek[string](nil, nil)) }},
 		"agentwait.Select":         {func() error { return last(agentwait.Select[string](nil, nil)) }},
 		"agentwait.SelectOK":       {func() error { return last(agentwait.SelectOK[string](nobody, nil)) }},
@@ -262,7 +269,7 @@ func callWithZeros(method reflect.Value) error {
 // "queue.Queue().Cancel", whose receiver or parameters can be nil: pointers, functions, interfaces.
 func exported(t *testing.T) (names []string) {
 	t.Helper()
-	for _, folder := range []string{"queue", "worker", "reaper", "agentwait", "events", "inspect", "curfewtest"} {
+	for _, folder := range []string{"queue", "worker", "reaper", "agentwait", "events", "inspect", "curfewtest", "flow"} {
 		files, err := filepath.Glob("../../" + folder + "/*.go")
 		if err != nil {
 			t.Fatal(err)

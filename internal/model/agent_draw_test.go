@@ -139,6 +139,24 @@ func (p *player) drawWait(t *rapid.T, agent string, n int) map[string]string {
 	return f
 }
 
+// collect makes the wait one for the next end of any child. Usually the agent begins to collect before it, if it does
+// not collect yet.
+func (p *player) collect(t *rapid.T, c *modelCall) {
+	c.fields["mode"] = "collect"
+	delete(c.fields, "need")
+	if rapid.IntRange(0, 20).Draw(t, "collects members") < 20 {
+		c.members = nil
+	}
+	if at := p.m.now - rapid.SampledFrom([]int64{0, 0, 1, 4, 8}).Draw(t, "since"); at < p.m.now {
+		c.fields["from"] = fmt.Sprint(at)
+	}
+	if known := p.m.tasks[c.agent]; (known == nil || !known.collects) && rapid.IntRange(0, 7).Draw(t, "begins") < 7 {
+		entry := engine.Number(c.fields["entry"])
+		c.note.entries = append(slices.Clip(c.note.entries), modelEntry{fmt.Sprint(entry), "collect"})
+		c.fields["entry"] = fmt.Sprint(entry + 1)
+	}
+}
+
 // drawNote draws what an agent remembers; usually nothing.
 func (p *player) drawNote(t *rapid.T, agent string) (n modelNote) {
 	if rapid.IntRange(0, 5).Draw(t, "checkpoint") == 5 {
@@ -148,7 +166,7 @@ func (p *player) drawNote(t *rapid.T, agent string) (n modelNote) {
 	if rapid.IntRange(0, 3).Draw(t, "notes") == 3 {
 		for range rapid.IntRange(1, 2).Draw(t, "how many") {
 			n.entries = append(n.entries, modelEntry{fmt.Sprint(rapid.IntRange(1, 6).Draw(t, "number")),
-				rapid.SampledFrom([]string{"step x", "", "now 1"}).Draw(t, "text")})
+				rapid.SampledFrom([]string{"step x", "", "now 1", "collect"}).Draw(t, "text")})
 		}
 	}
 	return n

@@ -51,6 +51,9 @@ func (p *player) suspend(t *rapid.T) {
 	c.members = p.drawMembers(t, id, names)
 	c.fields = p.drawWait(t, id, len(c.members))
 	c.note = p.drawNote(t, id)
+	if known := p.m.tasks[id]; rapid.IntRange(0, 9).Draw(t, "collects") >= map[bool]int{true: 3, false: 8}[known != nil && known.collects] {
+		p.collect(t, &c)
+	}
 	if n := len(c.members); n > 1 && rapid.IntRange(0, 7).Draw(t, "in parts") == 0 {
 		first := rapid.IntRange(1, n-1).Draw(t, "first part")
 		rest := c

@@ -28,7 +28,7 @@ func (m *model) begin(t *modelTask, c modelCall, w *modelWait, members []modelMe
 	}
 	var field string
 	w.needOK, w.mostBad, w.all, field = thresholds(c.fields["mode"], w.size, engine.Number(c.fields["need"]))
-	if field != "" && last {
+	if field != "" && (last || field == "mode") {
 		return "INVALID " + field
 	}
 	made, answer := m.plan(c)
@@ -52,7 +52,10 @@ func (m *model) begin(t *modelTask, c modelCall, w *modelWait, members []modelMe
 	for _, one := range made {
 		m.admit(one, c.children[slices.IndexFunc(c.children, func(f map[string]string) bool { return f["id"] == one.id })])
 	}
-	t.write(c.note)
+	m.write(t, c.note)
+	if c.fields["mode"] == "collect" && last && m.collected(t, c, w, made) {
+		return m.goOn(t, w, nil)
+	}
 	open := m.weigh(t, w, standing, last)
 	over := w.reason != ""
 	if over && (w.losers == "keep" || c.fields["of"] == "1" && w.size-int64(len(w.settled)) <= 100) {
@@ -211,11 +214,15 @@ func (m *model) rest(t *modelTask, c modelCall, w *modelWait, over bool) string 
 			w.span = 1_800_000
 		}
 	}
+	from := engine.Number(c.fields["from"])
 	if first := c.fields["from"] == "first"; first && len(w.settled) > 0 {
 		w.first = m.now
 	}
+	if from > 0 {
+		w.first = from
+	}
 	if w.ends == 0 && w.span != 0 && (c.fields["from"] != "first" || len(w.settled) > 0) {
-		w.ends = m.now + w.span
+		w.ends = cmp.Or(max(from, 0), m.now) + w.span
 	}
 	if m.controlled() {
 		m.freed[t.queue()] = true

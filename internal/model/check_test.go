@@ -108,6 +108,12 @@ func (p *player) count() {
 // countAgent counts the states of an agent and its wait.
 func (p *player) countAgent(t *modelTask) {
 	w := t.wait
+	if len(t.ends) > 0 && w == nil {
+		p.seen["an end waits for its agent"]++
+	}
+	if t.handed > 1 {
+		p.seen["an agent was given ends twice"]++
+	}
 	if t.woken && t.attemptAt != 0 {
 		p.seen["a woken agent's attempt continues in line"]++
 	}

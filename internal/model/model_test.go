@@ -206,7 +206,11 @@ func (m *model) end(t *modelTask, e modelEnding) {
 	} else {
 		m.emit("task_"+strings.ToLower(string(e.status)), t.id, e.reason)
 	}
+	t.ends = nil
 	if owner.lives() {
+		if owner.collects {
+			owner.ends = append(owner.ends, lastPart(t.id))
+		}
 		m.tally(owner, t)
 	}
 	m.hook(t)

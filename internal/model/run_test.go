@@ -65,7 +65,8 @@ var mustReach = []string{"task_completed ", "task_failed error", "task_failed fa
 	"suspend CHILD", "suspend INVALID", "suspend MISSING", "task_cancelled not_needed", "task_cancelled wait_timeout",
 	"task_resumed satisfied all", "task_resumed satisfied any", "task_resumed satisfied settled", "task_resumed satisfied n_settled",
 	"task_resumed satisfied any_ok", "task_resumed impossible any_ok", "task_resumed impossible fail_fast", "task_resumed timed_out all",
-	"task_resumed timed_out any", "a wait is open", "a wait is forming", "a wait is fired", "an agent waits for an agent that waits",
+	"task_resumed timed_out any", "task_resumed satisfied collect", "task_resumed timed_out collect", "an end waits for its agent",
+	"an agent was given ends twice", "a wait is open", "a wait is forming", "a wait is fired", "an agent waits for an agent that waits",
 	"a woken agent's attempt continues in line", "a limit outlives its attempt", "a member gets its grace",
 	"delete DELE", "delete LATE", "delete MISS", "delete LIVE", "delete OWNE", "delete DRAI"}
 

@@ -53,12 +53,15 @@ func (m *model) rememberAll(id string, epoch int64, worker string, n modelNote) 
 	if answer != "" {
 		return answer
 	}
-	t.write(n)
+	if field := t.unfit(n); field != "" {
+		return "INVALID " + field
+	}
+	m.write(t, n)
 	return "OK"
 }
 
 // write stores what an agent wants to remember.
-func (t *modelTask) write(n modelNote) {
+func (m *model) write(t *modelTask, n modelNote) {
 	past := t.past()
 	if c := n.checkpoint; c != nil && (engine.Number(c["entries"]) > past || engine.Number(c["entries"]) == past && c["state"] != t.notes["state"]) {
 		until := t.notes["until"]
@@ -68,6 +71,9 @@ func (t *modelTask) write(n modelNote) {
 		}
 	}
 	for _, e := range n.entries {
+		if e.text == "collect" && !t.collects {
+			m.beginToCollect(t)
+		}
 		if engine.Number(e.number) > past {
 			t.remember(e.number, e.text)
 		}
@@ -113,8 +119,14 @@ func (m *model) suspend(c modelCall) string {
 	if answer != "" {
 		return answer
 	}
+	if field := t.unfit(c.note); field != "" {
+		return "INVALID " + field
+	}
 	if engine.Number(c.note.checkpoint["entries"]) >= engine.Number(c.fields["entry"]) {
 		return "INVALID checkpoint"
+	}
+	if c.fields["mode"] == "collect" && !t.collects && !c.note.collects() {
+		return "INVALID mode"
 	}
 	if slices.ContainsFunc(c.note.entries, func(e modelEntry) bool { return e.number == c.fields["entry"] }) {
 		return "INVALID entry"

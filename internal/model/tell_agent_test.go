@@ -43,6 +43,9 @@ func (t *modelTask) agentLines() (lines []string) {
 	if len(t.notes) > 0 {
 		lines = append(lines, "journal:"+t.id+" "+formatFields(t.notes))
 	}
+	if len(t.ends) > 0 {
+		lines = append(lines, fmt.Sprint("ends:", t.id, " ", t.ends))
+	}
 	if t.wait != nil {
 		lines = append(lines, "wait:"+t.id+" "+formatFields(t.wait.record()))
 		if len(t.wait.settled) > 0 {

@@ -106,6 +106,9 @@ func (t *modelTask) record() map[string]string {
 	if t.journal {
 		f["journal"] = "1"
 	}
+	if t.collects {
+		f["collects"] = fmt.Sprint(t.handed)
+	}
 	switch {
 	case t.status == queue.Completed:
 		f["result"] = t.result

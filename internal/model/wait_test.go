@@ -21,6 +21,7 @@ type modelAgent struct {
 	wait        *modelWait
 	notes       map[string]string // its journal
 	patience    map[string]int64  // members that have a limit of their own, and its instant
+	modelCollector
 }
 
 // mostLosers is how many members of waits that are over a call can end.
@@ -55,6 +56,11 @@ func thresholds(mode string, n, need int64) (needOK, mostBad, all int64, field s
 		return 0, min(n, 1), n, ""
 	case "peek":
 		return 0, 0, 0, ""
+	case "collect":
+		if n > 0 {
+			return 0, 0, 0, "mode"
+		}
+		return 0, 0, 1, ""
 	}
 	switch {
 	case n == 0 && (mode == "any" || mode == "any_ok"):
@@ -157,6 +163,10 @@ type modelDue struct {
 // then and that are still live. It reports whether more are out of time than one call can end.
 func (m *model) countWait(owner *modelTask, written []*modelTask, upto int64) (more bool) {
 	w := owner.wait
+	if w.fields["mode"] == "collect" && w.state == "open" {
+		m.collect(owner, written, upto)
+		return false
+	}
 	var all []modelDue
 	for _, t := range written {
 		upto = max(upto, t.completed)
@@ -213,8 +223,7 @@ func (m *model) unseen(owner *modelTask, all []modelDue, upto int64) (found []mo
 	}
 	for name := range owner.wait.pending {
 		t := m.tasks[owner.id+"."+name]
-		onClock := t.deadline != 0 && t.deadline < m.now || t.nearest() != 0 && t.nearest() < m.now || t.available != 0 && t.available <= m.now
-		if !t.lives() || !onClock {
+		if !t.lives() || !m.onClock(t) {
 			continue
 		}
 		if over := m.over(t); over != nil && over.at <= min(upto, last) {
@@ -236,6 +245,11 @@ func (m *model) unseen(owner *modelTask, all []modelDue, upto int64) (found []mo
 		}
 	}
 	return all, more
+}
+
+// onClock reports whether a task is due on a clock.
+func (m *model) onClock(t *modelTask) bool {
+	return t.deadline != 0 && t.deadline < m.now || t.nearest() != 0 && t.nearest() < m.now || t.available != 0 && t.available <= m.now
 }
 
 // countMember counts the end of a member that is pending in the wait.
@@ -309,6 +323,10 @@ func (m *model) conclude(t *modelTask) {
 			m.waits[t.id] = m.now - 1
 			return
 		}
+	}
+	if w.fields["mode"] == "collect" && w.reason != "timed_out" {
+		w.settled = t.takeEnds()
+		w.members = w.settled
 	}
 	t.remember(w.entry, w.verdict(w.fired))
 	m.value(t, "woken "+w.fields["mode"]+" "+w.reason, modelLags, m.now-w.fired)

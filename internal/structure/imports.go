@@ -50,7 +50,7 @@ var rooms = []struct {
 	{"metrics", []string{"internal/spans", "queue", "inspect", "reaper", "worker", "internal/engine", "internal/names", "refusal"}},
 	{"internal/deploy", []string{"metrics"}},
 	{"httpapi", []string{"internal/lasting", "internal/spans", "lua", "refusal", "duration", "queue", "events", "inspect", "reaper", "worker", "agentwait", "metrics", "internal/engine", "internal/names", "internal/vocabulary", "internal/jsonline", "internal/jsonerr", "internal/taskjson", "internal/operate", "internal/lines", "internal/doctor"}},
-	{"flow", []string{"agentwait"}},
+	{"flow", []string{"refusal", "duration", "retryexpr", "internal/names", "internal/jsonerr", "internal/engine", "queue", "worker", "agentwait"}},
 	{"dashboard", []string{"queue", "metrics", "httpapi"}},
 	{"bench", []string{"refusal", "lua", "internal/engine", "queue", "inspect", "events", "reaper", "worker", "agentwait", "internal/redisproc", "curfewtest", "metrics", "internal/deploy", "httpapi", "flow", "dashboard"}},
 	{"cmd", []string{"internal/names", "internal/lines", "internal/taskjson", "internal/jsonline", "refusal", "duration", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "typed", "internal/operate", "internal/doctor", "internal/demo", "internal/outside", "internal/embedded", "curfewtest", "metrics", "internal/deploy", "httpapi", "flow", "dashboard", "bench"}},
@@ -58,10 +58,12 @@ var rooms = []struct {
 	{"scripts", nil},
 }
 
-// kept lists packages of other modules that only one room may import.
-var kept = map[string]string{
-	"github.com/hibiken/asynq":         "bench",             // the competitor
-	"github.com/alicebob/miniredis/v2": "internal/embedded", // so that it is set up in one place
+// kept lists modules that only some rooms may import, with all their packages.
+var kept = map[string][]string{
+	"github.com/hibiken/asynq":         {"bench"},                   // the competitor
+	"github.com/alicebob/miniredis/v2": {"internal/embedded"},       // so that it is set up in one place
+	"github.com/expr-lang/expr":        {"retryexpr", "flow"},       // the language of expressions
+	"go.yaml.in/yaml/v3":               {"internal/deploy", "flow"}, // the second spelling of what users write
 }
 
 // room returns the room that a folder belongs to.
@@ -92,8 +94,8 @@ func imports(fsys fs.FS) ([]string, error) {
 			refuse := func(why string) {
 				found = append(found, fmt.Sprintf("%s:%d: %s imports %s: %s", s.name, s.line(spec.Pos()), from, imported, why))
 			}
-			if owner := kept[imported]; owner != "" && from != owner && !s.test() {
-				refuse("only " + owner + " may")
+			if may := keepers(imported); may != nil && !slices.Contains(may, from) && !s.test() {
+				refuse("only " + strings.Join(may, " and ") + " may")
 			}
 			folder, ours := strings.CutPrefix(imported, module+"/")
 			to := room(folder)
@@ -126,6 +128,16 @@ func mayImport(name string) (may []string, known bool) {
 		}
 	}
 	return nil, false
+}
+
+// keepers returns the rooms that may import a package of another module, nil if all may.
+func keepers(imported string) []string {
+	for module, may := range kept {
+		if imported == module || strings.HasPrefix(imported, module+"/") {
+			return may
+		}
+	}
+	return nil
 }
 
 // before reports whether a room is above another.

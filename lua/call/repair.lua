@@ -5,6 +5,7 @@
 --
 --   task      id      keys in which it may be wrong, with spaces between them (ready:mail, children, journal)
 --   wait      agent   epoch and entry of its wait: the agent is given back
+--   ends      agent   empty: ends that were neither handed over nor kept
 --   queue     name    empty
 --   worker    name    empty
 --   kind      name    empty: its figures are listed
@@ -49,7 +50,7 @@ local function repair(keys, argv)
     if #argv[i + 2] > 16384 then
       error("argument " .. i + 2 .. " has " .. #argv[i + 2] .. " bytes, and the limit is 16384", 0)
     elseif not repairs[argv[i]] then
-      error("argument " .. i .. " must be task, wait, queue, worker, kind, figure, controls, key, waiting or running", 0)
+      error("argument " .. i .. " must be task, wait, ends, queue, worker, kind, figure, controls, key, waiting or running", 0)
     end
   end
   local tx = read_root(begin(keys[1]))

@@ -1,4 +1,5 @@
--- tell_wait adds the wait of an agent, and the next members that have not ended.
+-- tell_wait adds the wait of an agent, and the next members that have not ended. A wait of the mode collect is for all
+-- children: then the members are the next children, ended or not, and pending is how many have not ended.
 --
 --   wait     the list to which it adds names and values   answers  the list to which it adds a list for each member
 --   page     from: the place behind which it continues, "" for the first; most: how many members
@@ -46,14 +47,31 @@ local function tell_member(tx, member, id)
   end
 end
 
+-- pending returns the names and places of the next members, and how many have not ended.
+local function pending(tx, id, page)
+  local key, from = tx.key.pending .. id, page.from
+  return ask("ZRANGEBYSCORE", key, from == "" and "-inf" or "(" .. from, "+inf", "WITHSCORES", "LIMIT", 0, page.most) or {}, ask("ZCARD", key)
+end
+
+-- children returns the names and places of the next children, and how many have not ended: each other one is among those
+-- that the agent was given, or still in its list (wait/ends.lua).
+local function children(tx, id, page)
+  local some, agent, first = {}, record.get(tx, id), page.from == "" and 0 or tonumber(page.from) + 1
+  for i, child in ipairs(ask("LRANGE", tx.key.children .. id, first, first + page.most - 1) or {}) do
+    some[2 * i - 1], some[2 * i] = string.sub(child, #id + 2), first + i - 1
+  end
+  local open = tonumber(agent.children or 0) - tonumber(agent.collects or 0) - (ask("LLEN", tx.key.ends .. id) or 0)
+  return some, string.format("%d", math.max(open, 0))
+end
+
 local function tell_wait(tx, id, page, wait, answers)
-  local key, from = tx.key, page.from
-  put_fields(wait, key.wait .. id, told)
-  if from == "" then
+  local key = tx.key
+  local collects = put_fields(wait, key.wait .. id, told).mode == "collect"
+  if page.from == "" then
     put_fields(wait, key.wait .. id, {"members"})
   end
-  put(wait, "pending", ask("ZCARD", key.pending .. id))
-  local some = ask("ZRANGEBYSCORE", key.pending .. id, from == "" and "-inf" or "(" .. from, "+inf", "WITHSCORES", "LIMIT", 0, page.most) or {}
+  local some, left = (collects and children or pending)(tx, id, page)
+  put(wait, "pending", left)
   local own, ids = {"mask"}, {}
   for i = 1, #some, 2 do
     own[#own + 1], ids[#ids + 1] = "mask " .. some[i], id .. "." .. some[i]

@@ -30,8 +30,8 @@ end
 
 -- drop_wait deletes what is left of a wait that the task is not at.
 local function drop_wait(tx, r, task)
-  local kinds = not live(task) and {"wait:", "pending:", "settled:", "patience:", "journal:", "ends:"} or not task.waiting and
-    {"wait:", "pending:", "settled:"} or {}
+  local kinds = not live(task) and {"wait:", "pending:", "settled:", "patience:", "journal:"} or not task.waiting and {"wait:", "pending:", "settled:"} or {}
+  kinds[#kinds + 1] = not (live(task) and task.collects) and "ends:" or nil
   for _, kind in ipairs(kinds) do
     mend.drop(tx, r, kind .. task.id)
   end

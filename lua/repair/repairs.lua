@@ -2,6 +2,7 @@
 -- whole call, the subject, and where; and returns what it does, or nil and why it can do nothing.
 --
 -- @use queue/controlled
+-- @use repair/repair_ends
 -- @use repair/repair_key
 -- @use repair/repair_queue
 -- @use repair/repair_task
@@ -9,7 +10,7 @@
 -- @use repair/repair_waiting
 -- @use repair/repair_worker
 -- @use store/later
-local repairs = {task = repair_task, wait = repair_wait, queue = repair_queue, key = repair_key, waiting = repair_waiting}
+local repairs = {task = repair_task, wait = repair_wait, ends = repair_ends, queue = repair_queue, key = repair_key, waiting = repair_waiting}
 
 function repairs.worker(tx, _, name)
   local r = {}

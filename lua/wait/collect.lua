@@ -2,28 +2,15 @@
 -- does not depend on the number of children. Children whose time was up by then end first, so that one wait hands over
 -- all ends up to that instant, whoever looks when (wait/count_wait.lua).
 --
---   ids   children whose end this unit has written, and added to the ends (wait/ends.lua)
---   upto  children that were due by this instant end too; nil: by the latest of these ends
+--   written  children whose end this unit has written, and added to the ends (wait/ends.lua)
+--   upto     children that were due by this instant end too; nil: by the latest of these ends
 --
 -- @use store/own
 -- @use store/record
--- @use task/live
--- @use task/load_task
--- @use wait/unseen
-
--- end_due ends children whose time was up.
-local function end_due(tx, id, upto, ids)
-  local before = tx.on
-  for _, m in ipairs(unseen(tx, id, upto)) do
-    tx.on = m.id
-    load_task(tx, m.id)
-    ids[#ids + 1] = m.id
-  end
-  tx.on = before
-end
-
+-- @use wait/end_due
+-- @use wait/first_end
 local function collect(tx, id, w, written, upto)
-  local ids, latest, first, at = {}, nil, nil, nil
+  local ids, latest = {}, nil
   for _, child in ipairs(written) do
     ids[#ids + 1], latest = child, math.max(latest or 0, tonumber(record.get(tx, child).completed_at))
   end
@@ -31,16 +18,12 @@ local function collect(tx, id, w, written, upto)
   if w.state ~= "open" or not upto then
     return
   end
-  end_due(tx, id, upto, ids)
-  for _, child in ipairs(ids) do
-    local task = record.get(tx, child)
-    local ended = task and task.status and not live(task) and tonumber(task.completed_at)
-    if ended and (not at or ended < at) then
-      first, at = task, ended
-    end
+  for _, child in ipairs(end_due(tx, id, upto)) do
+    ids[#ids + 1] = child
   end
+  local first, at = first_end(tx, ids)
   if first and not (w.ends and at > w.ends) then
-    w.state, w.reason, w.winner, w.changed = "fired", "satisfied", string.sub(first.id, #id + 2), true
+    w.state, w.reason, w.winner, w.changed = "fired", "satisfied", string.sub(first, #id + 2), true
     w.fired_at = math.max(at, w.since or 0)
     local fired = own(tx, "fired")
     fired[#fired + 1] = id

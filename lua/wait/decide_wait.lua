@@ -62,7 +62,7 @@ end
 
 local function decide_wait(tx, s, settled, c)
   if s.wait.mode == "collect" then
-    return collected(tx, s.id, c)
+    return c.last and collected(tx, s, c) or nil
   end
   local decides = c.last and s.wait.mode ~= "peek"
   local how, winner

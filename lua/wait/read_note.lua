@@ -3,7 +3,7 @@
 -- and text of each.
 --
 -- Returns  {checkpoint, made, entries, size}, and the position of the next argument. checkpoint is a list of
---          names and values, made has them by name. note.field and note.why say what is wrong with it
+--          names and values, made has them by name. note.collects says whether an entry begins to collect. note.field and note.why say what is wrong with it
 --
 -- @use check/digits
 -- @use check/number
@@ -33,6 +33,7 @@ local function read_note(argv, i)
       break
     end
     note.entries[j] = {tonumber(count), text}
+    note.collects = note.collects or text == "collect"
     note.size = note.size + #text
   end
   return note, i + 1 + 2 * n

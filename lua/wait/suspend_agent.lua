@@ -7,7 +7,6 @@
 -- @use task/adopt
 -- @use task/running_agent
 -- @use wait/answer_wait
--- @use wait/check_note
 -- @use wait/decide_wait
 -- @use wait/earlier_part
 -- @use wait/find_settled
@@ -20,6 +19,7 @@
 -- @use wait/plan_children
 -- @use wait/remembered_answer
 -- @use wait/thresholds
+-- @use wait/unfit_note
 -- @use wait/write_note
 
 -- repeated returns the answer to a repeat of the call that made the agent wait, or nil.
@@ -27,21 +27,6 @@ local function repeated(tx, s)
   local task = record.get(tx, s.id)
   if task and task.suspended_by == s.call then
     return {"WAITING"}
-  end
-end
-
--- unfit returns a refusal if the note does not fit this wait, or nil.
-local function unfit(tx, s)
-  local field, why = check_note(tx, s.id, s.note)
-  if field then
-    return {"INVALID", field, why}
-  elseif s.note.made and tonumber(s.note.made.entries or 0) >= tonumber(s.wait.entry) then
-    return {"INVALID", "checkpoint", "counts this wait among the entries before it"}
-  end
-  for _, entry in ipairs(s.note.entries) do
-    if entry[1] == tonumber(s.wait.entry) then
-      return {"INVALID", "entry", "is the number of the wait itself: give the entries other numbers"}
-    end
   end
 end
 
@@ -114,7 +99,7 @@ local function suspend_agent(tx, s)
   if task.waiting and redis.call("HGET", tx.key.wait .. s.id, "call " .. s.wait.part) == s.call then
     return {"MORE"} -- a repeat
   end
-  answer = remembered_answer(tx, s) or pick_members(s) or unfit(tx, s)
+  answer = remembered_answer(tx, s) or pick_members(s) or unfit_note(tx, s)
   if answer then
     return answer
   end

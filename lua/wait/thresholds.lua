@@ -19,7 +19,7 @@ local function thresholds(mode, n, need)
     return nil, nil, 0
   elseif mode == "collect" then
     if n > 0 then
-      return nil, nil, nil, "members", "cannot be given for the mode collect, which is for all children"
+      return nil, nil, nil, "mode", "is for all children of the agent, without members: leave them out"
     end
     return nil, nil, 1
   elseif mode == "any" or mode == "any_ok" then

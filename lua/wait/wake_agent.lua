@@ -39,7 +39,7 @@ local function read(tx, id, w)
     told.settled[#told.settled + 1] = name
   end
   redis.call("ZCARD", tx.key.pending .. id)
-  told.collects = told.mode == "collect" and (ends.any(tx, id) or true)
+  told.collects = told.mode == "collect" and ends.kept(tx, id)
   journal.read(tx, id, string.format("%d", told.entry))
   told.decisive = told.winner and record.get(tx, id .. "." .. told.winner)
   return told, told.label .. told.digest .. told.members .. told.reason .. told.mode

@@ -5,7 +5,7 @@
 -- limit of a wait after the checkpoint is kept: an attempt that makes the checkpoint again does not get more time
 -- for the same wait.
 --
--- @use store/record
+-- @use wait/ends
 -- @use wait/journal
 local function write_note(tx, task, note)
   local there = journal.read(tx, task.id, "entries", "state", "until")
@@ -20,7 +20,7 @@ local function write_note(tx, task, note)
   local fresh = {}
   for _, entry in ipairs(note.entries) do
     if entry[2] == "collect" then
-      record.set(tx, task, "collects", "1") -- from now on each end of a child is kept (wait/ends.lua)
+      ends.begin(tx, task)
     end
     if entry[1] > past then
       fresh[#fresh + 1] = entry
