@@ -156,20 +156,9 @@ func (r *run) wait() (steps machine.Steps, err error) {
 		return steps, err
 	}
 	for _, record := range ends {
-		for _, until := r.machine.Limit(); !until.IsZero() && record.CompletedAt.After(until); _, until = r.machine.Limit() {
-			steps = join(steps, r.machine.Passed())
-		}
-		steps = join(steps, r.machine.Ended(record.ID[len(r.ID())+1:], endOf(record)))
+		steps.Add(r.machine.Follow(record.ID[len(r.ID())+1:], endOf(record)))
 	}
 	return steps, nil
-}
-
-func join(a, b machine.Steps) machine.Steps {
-	a.Create, a.Cancel = append(a.Create, b.Create...), append(a.Cancel, b.Cancel...)
-	if a.End == nil {
-		a.End = b.End
-	}
-	return a
 }
 
 func (r *run) checkpoint() error {
