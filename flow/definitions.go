@@ -97,6 +97,19 @@ func List(ctx context.Context, q *queue.Queue) ([]Definition, error) {
 	return all, nil
 }
 
+// versionsOf returns the versions of a definition, the oldest first.
+func versionsOf(ctx context.Context, q *queue.Queue, id string) (all []string, err error) {
+	reply, err := q.Engine().Call(ctx, 0, "read_flow", id, "*")
+	words, err := engine.List(reply, err, 2)
+	if err != nil {
+		return nil, err
+	}
+	for _, word := range words[2:] {
+		all = append(all, engine.Text(word))
+	}
+	return all, nil
+}
+
 // Get returns the text of a definition, and its version: the newest one for "".
 func Get(ctx context.Context, q *queue.Queue, id, version string) (text []byte, found string, err error) {
 	if err := q.Ready(ctx); err != nil {

@@ -22,12 +22,14 @@ type stage struct {
 	ctx context.Context
 	q   *queue.Queue
 	w   *worker.Worker
+
+	hand queuetest.Taker // a worker for tasks of other queues
 }
 
 func newStage(t *testing.T) *stage {
 	t.Parallel()
 	q := queuetest.Open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t)})
-	s := &stage{t, t.Context(), q, worker.New(q, worker.Config{})}
+	s := &stage{t: t, ctx: t.Context(), q: q, w: worker.New(q, worker.Config{})}
 	flow.Register(s.w)
 	return s
 }

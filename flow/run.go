@@ -53,6 +53,9 @@ type outputs struct {
 // often is after how many waits a run makes a checkpoint. Each wake reads what has happened since the last one.
 const often = 20
 
+// stepVersion is the step in which a run fixes its version. Read finds it in the journal.
+const stepVersion = "version"
+
 // run is one run of the handler of an agent that follows a definition.
 type run struct {
 	*agentwait.Agent
@@ -104,7 +107,7 @@ func (r *run) begin(d *definitions, in input) (steps machine.Steps, err error) {
 		return steps, err
 	}
 	// The version is fixed at the first claim: a replay gets the same.
-	if r.version, err = agentwait.Step(r.Agent, "version", func(context.Context) (string, error) { return d.version(r, r.of, in.Version) }); err != nil {
+	if r.version, err = agentwait.Step(r.Agent, stepVersion, func(context.Context) (string, error) { return d.version(r, r.of, in.Version) }); err != nil {
 		return steps, err
 	}
 	if r.plan, err = d.read(r, r.of, r.version); err != nil {

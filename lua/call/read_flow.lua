@@ -7,7 +7,7 @@
 --          {now, "MISSING"}                there is no such definition
 --          {now, id, versions, …}          the list of ids, in no order, each with its versions: the oldest first, spaces
 --                                          between them
---          {now, version, …}               the list of versions, the oldest first
+--          {now, newest version, version, …}  the list of versions, the oldest first
 -- Flags    no-writes
 --
 -- @use check/flow_names
@@ -31,7 +31,7 @@ local function read_flow(keys, argv)
   if not versions then
     return {tx.at, "MISSING"}
   elseif version == "*" then
-    local answer = {tx.at}
+    local answer = {tx.at, string.match(versions, "%S+$")}
     for each in string.gmatch(versions, "%S+") do
       answer[#answer + 1] = each
     end
