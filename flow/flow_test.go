@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/curfew-dev/curfew/flow"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
@@ -28,7 +30,11 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	t.Parallel()
-	q := queuetest.Open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t)})
+	return newStageOn(t, redistest.Shared(t).Client(t))
+}
+
+func newStageOn(t *testing.T, rdb redis.UniversalClient) *stage {
+	q := queuetest.Open(t, rdb, queue.Config{Namespace: redistest.Namespace(t)})
 	s := &stage{t: t, ctx: t.Context(), q: q, w: worker.New(q, worker.Config{})}
 	flow.Register(s.w)
 	return s

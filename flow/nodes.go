@@ -178,7 +178,7 @@ func attempts(record *queue.Record, children int, byRun bool) int {
 	switch {
 	case byRun || children > 1 || record.Role != "":
 		return children
-	case record.Status == queue.Pending, record.TimeoutType == queue.TimeoutQueue, record.StartedAt.IsZero():
+	case record.Worker == "": // it is, or was at its end, in line or before its next attempt
 		return record.Retries
 	}
 	return record.Retries + 1
@@ -245,6 +245,9 @@ func (p Phase) over() bool {
 
 // meet sets the tokens that wait for their siblings, and what a fan-in means for those that have not come yet.
 func (r *replay) meet(run *Run, byKey map[string]*Node) {
+	if r.machine == nil {
+		return // it has not begun
+	}
 	for _, m := range r.machine.Meetings() {
 		s := &siblings{m.To, m.Proceed, m.Needed}
 		for _, key := range m.Arrived {

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -87,6 +88,7 @@ func (v *viewer) replay(ctx context.Context, r *Run) (*replay, error) {
 	var in input
 	_ = json.Unmarshal(r.Record.Payload, &in) // a run whose payload cannot be read has failed, and has no nodes
 	c := &children{v.q, r.ID, map[string]*queue.Record{}, map[string]int{}}
+	begun := true
 	try := func(version string) (*replay, error) {
 		d, err := v.d.read(ctx, r.Flow, version)
 		if err != nil {
@@ -100,16 +102,23 @@ func (v *viewer) replay(ctx context.Context, r *Run) (*replay, error) {
 			return nil, refusal.Invalid("template", "%s is not in version %s of %s", name, version, r.Flow)
 		}
 		one := &replay{run: r.Record, now: r.At, inputs: in.Parameters, plan: d, template: d.Templates[name], children: c}
+		if !begun {
+			return one, nil
+		}
 		return one, one.follow(ctx)
 	}
-	version, err := v.fixed(ctx, r.Record, in)
-	if err == nil && version == "" && r.Record.Status.Ended() && r.Record.Epoch > 0 {
+	taken, err := v.taken(ctx, r.Record)
+	switch {
+	case err != nil:
+		return nil, err
+	case taken == "" && !r.Record.Status.Ended() || r.Record.StartedAt.IsZero():
+		begun = false
+	case taken == "" && in.Version == "":
 		return v.guess(ctx, r, c, try)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if r.Version = version; version == "" { // it has not begun: it would take the newest
+	r.Version = cmp.Or(in.Version, taken)
+	version := r.Version
+	if version == "" { // it would take the newest
 		if version, err = v.d.version(ctx, r.Flow, ""); err != nil {
 			return nil, err
 		}
@@ -117,21 +126,20 @@ func (v *viewer) replay(ctx context.Context, r *Run) (*replay, error) {
 	return try(version)
 }
 
-// fixed returns the version that a run says: the one that it was given, or in its journal the one that it took.
-func (v *viewer) fixed(ctx context.Context, record *queue.Record, in input) (string, error) {
-	if in.Version != "" || record.Status.Ended() {
-		return in.Version, nil
+// taken returns the version that a live run has taken, "" if it has not begun. The journal of an ended run is gone.
+func (v *viewer) taken(ctx context.Context, record *queue.Record) (version string, err error) {
+	if record.Status.Ended() || record.StartedAt.IsZero() {
+		return "", nil
 	}
 	memory, err := v.q.Attempts().Journal(ctx, record.ID)
 	if err != nil {
 		return "", err
 	}
-	var was remembered
 	if memory.State != nil {
-		err := json.Unmarshal(memory.State, &was)
+		var was remembered
+		err = json.Unmarshal(memory.State, &was)
 		return was.Version, err
 	}
-	version := ""
 	for _, entry := range memory.Journal {
 		if text, ok := strings.CutPrefix(entry, "step "+stepVersion+"\n"); ok {
 			err = json.Unmarshal([]byte(text), &version)
