@@ -126,6 +126,7 @@ func (r *replay) node(run *Run, c *plan.Call, s *sight) *Node {
 		n.Phase = Created // the run creates its task when a worker continues it
 	default:
 		n.Kind, n.Task, n.Attempts = record.Kind, record.ID, attempts(record, len(s.children), n.Template != "" || c.Action != nil && c.Action.Type == plan.WorkflowCall)
+		n.record = record
 		r.read(run, n, record)
 	}
 	n.Token = tokenOf(n.Phase)

@@ -85,7 +85,8 @@ type Node struct {
 
 	bound    bound // what the deadline belongs to
 	call     *plan.Call
-	siblings *siblings // of a token of a fan-out that meets
+	record   *queue.Record // of its newest task
+	siblings *siblings     // of a token of a fan-out that meets
 }
 
 // The values of [Node.Reason].
