@@ -19,7 +19,7 @@ type children struct {
 }
 
 // together is how many children one call reads.
-const together = 500
+const together = 250
 
 func (c *children) learn(ctx context.Context, names []string) error {
 	var need []string

@@ -15,7 +15,7 @@ import (
 )
 
 // Read returns a run, or a part of one, as it stands. It changes nothing. Nothing is stored for reading either: Read follows the
-// definition again with the records of the run's tasks, which it reads 500 in a call. So a run can change while it is read.
+// definition again with the records of the run's tasks, which it reads 250 in a call. So a run can change while it is read.
 // With deep, it reads the parts of the run and the runs that it has called, too.
 //
 // Read returns [refusal.ErrNotFound] if there is no such task, and [refusal.ErrInvalid] if it is not a run.
