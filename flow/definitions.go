@@ -1,9 +1,12 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/curfew-dev/curfew/flow/internal/plan"
@@ -58,6 +61,52 @@ func defaultsOf(d *plan.Definition) queue.Defaults {
 		defaults.OnDeadline = queue.DeadlineFail
 	}
 	return defaults
+}
+
+// Check reads a definition, in JSON or YAML, and stores nothing. Its error is nil, or [Faults]: all that is wrong.
+func Check(text []byte) error {
+	_, err := plan.Read(text)
+	return err
+}
+
+// Definition is a stored definition.
+type Definition struct {
+	ID       string
+	Version  string   // the newest
+	Versions []string // all of them, the oldest first
+}
+
+// List returns the definitions of a namespace, sorted by id. Get returns their texts.
+func List(ctx context.Context, q *queue.Queue) ([]Definition, error) {
+	if err := q.Ready(ctx); err != nil {
+		return nil, refusal.Failed("list flows", "", err)
+	}
+	reply, err := q.Engine().Call(ctx, 0, "read_flow")
+	words, err := engine.List(reply, err, 1)
+	if err != nil {
+		return nil, refusal.Failed("list flows", "", err)
+	}
+	var all []Definition
+	for i := 1; i+1 < len(words); i += 2 {
+		if versions := strings.Fields(engine.Text(words[i+1])); len(versions) > 0 {
+			all = append(all, Definition{engine.Text(words[i]), versions[len(versions)-1], versions})
+		}
+	}
+	slices.SortFunc(all, func(a, b Definition) int { return cmp.Compare(a.ID, b.ID) })
+	return all, nil
+}
+
+// versionsOf returns the versions of a definition, the oldest first.
+func versionsOf(ctx context.Context, q *queue.Queue, id string) (all []string, err error) {
+	reply, err := q.Engine().Call(ctx, 0, "read_flow", id, "*")
+	words, err := engine.List(reply, err, 2)
+	if err != nil {
+		return nil, err
+	}
+	for _, word := range words[2:] {
+		all = append(all, engine.Text(word))
+	}
+	return all, nil
 }
 
 // Get returns the text of a definition, and its version: the newest one for "".

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/curfew-dev/curfew/flow"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
@@ -22,12 +24,18 @@ type stage struct {
 	ctx context.Context
 	q   *queue.Queue
 	w   *worker.Worker
+
+	hand queuetest.Taker // a worker for tasks of other queues
 }
 
 func newStage(t *testing.T) *stage {
 	t.Parallel()
-	q := queuetest.Open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t)})
-	s := &stage{t, t.Context(), q, worker.New(q, worker.Config{})}
+	return newStageOn(t, redistest.Shared(t).Client(t))
+}
+
+func newStageOn(t *testing.T, rdb redis.UniversalClient) *stage {
+	q := queuetest.Open(t, rdb, queue.Config{Namespace: redistest.Namespace(t)})
+	s := &stage{t: t, ctx: t.Context(), q: q, w: worker.New(q, worker.Config{})}
 	flow.Register(s.w)
 	return s
 }

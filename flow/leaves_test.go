@@ -136,7 +136,7 @@ func TestBadPayloadsAreRefused(t *testing.T) {
 	s.put(`{"id":"p","spec":{"entrypoint":"main","inputs":{"parameters":[{"name":"number"},{"name":"more","value":5}]},"templates":[{"name":"main","dag":{"tasks":[
 		{"name":"out","executor":{"type":"set","values":{"n":"{{ inputs.parameters.number }}","m":"{{ inputs.parameters.more }}"}}}]}}]}}`)
 	for payload, want := range map[string]string{
-		``: "has no number", `{}`: "has no number", `{"number":3}`: `"number"`, `{"parameters":{"numbre":3,"number":3}}`: "did you mean number?", `[]`: "must be {", `{`: "must be {",
+		``: "are without number", `{}`: "are without number", `{"number":3}`: `"number"`, `{"parameters":{"numbre":3,"number":3}}`: "did you mean number?", `[]`: "must be {", `{`: "must be {",
 		`{"parameters":{"number":1},"version":"9"}`: `no version 9 of the flow p`, `{"parameters":{"number":1}}{}`: "more behind",
 	} {
 		id := s.enqueue("flow.p", payload)

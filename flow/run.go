@@ -54,6 +54,12 @@ type outputsOf[T any] struct {
 	} `json:"outputs"`
 }
 
+func newOutput(parameters map[string]any) *output {
+	var out output
+	out.Outputs.Parameters = parameters
+	return &out
+}
+
 // Between two checkpoints each wake replays the waits since the first of them, and a checkpoint writes the whole state. So a run with a
 // larger state makes fewer of them.
 const (
@@ -63,6 +69,9 @@ const (
 
 	reserve = 4 << 10 // bytes of what a checkpoint has beside the state
 )
+
+// stepVersion is the step in which a run fixes its version. Read finds it in the journal.
+const stepVersion = "version"
 
 // run is one run of the handler of an agent that follows a definition.
 type run struct {
@@ -124,7 +133,7 @@ func (r *run) begin(in input) (steps machine.Steps, err error) {
 		return steps, err
 	}
 	// The version is fixed at the first claim: a replay gets the same.
-	if r.version, err = agentwait.Step(r.Agent, "version", func(context.Context) (string, error) { return r.all.version(r, r.of, in.Version) }); err != nil {
+	if r.version, err = agentwait.Step(r.Agent, stepVersion, func(context.Context) (string, error) { return r.all.version(r, r.of, in.Version) }); err != nil {
 		return steps, err
 	}
 	if r.plan, err = r.all.read(r, r.of, r.version); err != nil {
@@ -178,7 +187,7 @@ func (r *run) do(s machine.Steps) (*machine.End, error) {
 		if err != nil {
 			return nil, err
 		}
-		s = join(s, more)
+		s.Add(more)
 	}
 	if s.End != nil || len(s.Cancel) == 0 {
 		return s.End, nil // the children end with the run
@@ -207,20 +216,9 @@ func (r *run) wait() (steps machine.Steps, err error) {
 		return steps, err
 	}
 	for _, record := range ends {
-		for _, until := r.machine.Limit(); !until.IsZero() && record.CompletedAt.After(until); _, until = r.machine.Limit() {
-			steps = join(steps, r.machine.Passed())
-		}
-		steps = join(steps, r.machine.Ended(record.ID[len(r.ID())+1:], endOf(record)))
+		steps.Add(r.machine.Follow(record.ID[len(r.ID())+1:], endOf(record)))
 	}
 	return steps, nil
-}
-
-func join(a, b machine.Steps) machine.Steps {
-	a.Create, a.Cancel = append(a.Create, b.Create...), append(a.Cancel, b.Cancel...)
-	if a.End == nil {
-		a.End = b.End
-	}
-	return a
 }
 
 func (r *run) checkpoint() error {
@@ -243,9 +241,7 @@ func finish(e *machine.End, err error) (*output, error) {
 	failed := errors.New(e.Msg)
 	switch e.Phase {
 	case machine.Succeeded:
-		var out output
-		out.Outputs.Parameters = e.Outputs
-		return &out, nil
+		return newOutput(e.Outputs), nil
 	case machine.Failed:
 		return nil, worker.Discard(worker.Fail(e.Code, failed))
 	case machine.Timeout:

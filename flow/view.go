@@ -18,6 +18,7 @@ type Phase string
 
 // The phases of runs and nodes.
 const (
+	Unknown   Phase = ""          // the record of its task has been removed
 	Created   Phase = "Created"   // it waits for what is before it, or for its next attempt
 	Ready     Phase = "Ready"     // in line
 	Running   Phase = "Running"   // a worker runs it
@@ -32,7 +33,7 @@ const (
 // Token is the state of a node, in the words of graphs.
 type Token string
 
-// The states of tokens.
+// The states of tokens. A node of a graph that no token has reached has none: "".
 const (
 	TokenPending    Token = "pending"
 	TokenDispatched Token = "dispatched"
@@ -52,10 +53,14 @@ type Run struct {
 	Template string // of a part: the template that it follows
 	Phase    Phase
 	Record   *queue.Record // of its agent
+	At       time.Time     // when it was read, on the clock of Redis
+	Removed  int           // how many of its tasks are no longer stored: their retention is over
 
 	// Nodes are its nodes in the order of the definition. A node that ran several times, in a loop or for the tokens of a
 	// fan-out, is there for each time, in the order they began.
 	Nodes []*Node
+
+	template *plan.Template
 }
 
 // Node is a node of a run.
@@ -74,7 +79,30 @@ type Node struct {
 	Ended    time.Time
 	Deadline time.Time // when it is out of time; zero: never, or not known yet
 	Msg      string    // why it has not succeeded
-	Reason   string    // workflow_timeout if the time of its run was over
+	Reason   string    // workflow_timeout if the time of its run was over, synchronization_timeout if that of a fan-in
 
 	Part *Run // of a template or a workflow_call: the run that it is, if it was read
+
+	bound    bound // what the deadline belongs to
+	call     *plan.Call
+	record   *queue.Record // of its newest task
+	siblings *siblings     // of a token of a fan-out that meets
 }
+
+// The values of [Node.Reason].
+const (
+	ReasonWorkflowTimeout        = "workflow_timeout"
+	ReasonSynchronizationTimeout = "synchronization_timeout"
+)
+
+// bound says what the deadline of a node belongs to.
+type bound int
+
+const (
+	ofNothing  bound = iota
+	ofTask           // the task of the node
+	ofAttempt        // its attempt
+	ofLine           // its time in line
+	ofSiblings       // the fan-in at which tokens wait
+	ofRun            // the run, or a run around it
+)

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/flow"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
 )
 
 func TestExplainSaysWhyAndByWhen(t *testing.T) {
@@ -57,5 +61,37 @@ func TestExplainRefusesIDsThatAreNotValid(t *testing.T) {
 	}
 	if code, out, errs := curfew(t, "explain", "--help"); code != 0 || !strings.Contains(out, "ID...") || errs != "" {
 		t.Errorf("--help: exit %d, %q, %q", code, out, errs)
+	}
+}
+
+// The explanation of a run of a flow names the node that decides, by its path, and what happens then.
+func TestExplainOfARunNamesTheNode(t *testing.T) {
+	q, url := namespace(t, 0)
+	ctx := t.Context()
+	if _, err := flow.Put(ctx, q, []byte(`{"id":"release","spec":{"entrypoint":"main","templates":[
+		{"name":"main","dag":{"tasks":[{"name":"check","template":"review"}]}},
+		{"name":"review","dag":{"tasks":[{"name":"approval","timeout":"30m","executor":{"type":"wait"},"continueOn":{"timeout":true}}]}}]}}`)); err != nil {
+		t.Fatal(err)
+	}
+	run, err := flow.Start(ctx, q, "release", nil, "", queue.Task{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := worker.New(q, worker.Config{})
+	flow.Register(w)
+	for range 2 { // the run, and its part
+		if ran, err := w.RunOne(ctx); err != nil || ran == nil {
+			t.Fatal(ran, err)
+		}
+	}
+	code, out, errs := curfew(t, "explain", "--redis", url, run.ID)
+	if want := regexp.MustCompile(`^` + run.ID + ` \(flow\.release\) is WAITING: .* The run waits for node approval \(check/approval\), which is out of time in (30m|29m\d+(\.\d+)?s); then its part continues without it\.\n$`); code != 0 || errs != "" || !want.MatchString(out) {
+		t.Errorf("exit %d, %q, %q", code, out, errs)
+	}
+	if _, err := q.Cancel(ctx, run.ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := curfew(t, "explain", "--redis", url, run.ID); code != 0 || errs != "" || strings.Contains(out, "The run") {
+		t.Errorf("of an ended run: exit %d, %q, %q", code, out, errs)
 	}
 }

@@ -64,8 +64,7 @@ func functions(q *queue.Queue) map[string][]func() error {
 	var nobody *agentwait.Agent
 	var noClient *redis.Client
 	last := func(_ any, err error) error { return err }
-	third := func(_ []byte, _ string, err error) error { return err }
-	definition := []byte(`{"spec":{"entrypoint":"a","templates":[{"name":"a","executor":"echo"}]}}`)
+	third := func(_, _ any, err error) error { return err }
 	void := func(call func()) func() error { return func() error { call(); return errPanicWanted } }
 	handler := func(context.Context, []byte) ([]byte, error) { return nil, nil }
 	return map[string][]func() error{
@@ -116,8 +115,13 @@ func functions(q *queue.Queue) map[string][]func() error {
 		"queue.ReadRecord":     {func() error { return last(queue.ReadRecord("0-x", nil)) }},
 		"inspect.Figures":      {func() error { return last(inspect.Figures(none, q)) }, func() error { return last(inspect.Figures(ctx, nil)) }},
 		"inspect.Sweeps":       {func() error { return last(inspect.Sweeps(none, q)) }, func() error { return last(inspect.Sweeps(ctx, nil)) }},
-		"flow.Put":             {func() error { return last(flow.Put(none, q, definition)) }, func() error { return last(flow.Put(ctx, nil, definition)) }},
-		"flow.Get":             {func() error { return third(flow.Get(none, q, "x", "")) }, func() error { return third(flow.Get(ctx, nil, "x", "")) }},
+		"flow.Put":             {func() error { return last(flow.Put(none, q, nil)) }, func() error { return last(flow.Put(ctx, nil, nil)) }},
+		"flow.Get":             {func() error { return third(flow.Get(none, q, "f", "")) }, func() error { return third(flow.Get(ctx, nil, "f", "")) }},
+		"flow.List":            {func() error { return last(flow.List(none, q)) }, func() error { return last(flow.List(ctx, nil)) }},
+		"flow.Start":           {func() error { return last(flow.Start(none, q, "f", nil, "", queue.Task{})) }, func() error { return last(flow.Start(ctx, nil, "f", nil, "", queue.Task{})) }},
+		"flow.Runs":            {func() error { return last(flow.Runs(none, q, "f", inspect.Filter{}, "", 1)) }, func() error { return last(flow.Runs(ctx, nil, "f", inspect.Filter{}, "", 1)) }},
+		"flow.Read":            {func() error { return last(flow.Read(none, q, "0-x", false)) }, func() error { return last(flow.Read(ctx, nil, "0-x", false)) }},
+		"flow.Resume":          {func() error { return flow.Resume(none, q, "0-x", "n", nil) }, func() error { return flow.Resume(ctx, nil, "0-x", "n", nil) }},
 		"flow.Register":        {void(func() { flow.Register(nil) })},
 		"agentwait.Handle": {void(func() { agentwait.Handle(nil, "k", func(*agentwait.Agent, string) (string, error) { return "", nil }) }),
 			void(func() { agentwait.Handle[string, string](worker.New(q, worker.Config{}), "k", nil) })},
@@ -237,7 +241,7 @@ func TestNilIsRefusedInWords(t *testing.T) {
 }
 
 // harmless are methods for which nil is a valid value, and functions that take an error or a list.
-var harmless = map[string]bool{"inspect.Hide": true, "queue.Record.Phase": true, "worker.Worker.Use": true, "worker.Discard": true, "worker.Fail": true, "worker.RetryAfter": true, "worker.VerdictOf": true,
+var harmless = map[string]bool{"flow.Decides": true, "flow.Run.Mermaid": true, "flow.Plan.String": true, "inspect.Hide": true, "queue.Record.Phase": true, "worker.Worker.Use": true, "worker.Discard": true, "worker.Fail": true, "worker.RetryAfter": true, "worker.VerdictOf": true,
 	"queue.Queue.Attempts": true, // the methods of its result return errors
 	// An agent embeds the context of its handler, and these are methods of that context.
 	"agentwait.Agent.Deadline": true, "agentwait.Agent.Done": true, "agentwait.Agent.Err": true, "agentwait.Agent.Value": true}

@@ -50,7 +50,7 @@ var rooms = []struct {
 	{"metrics", []string{"internal/spans", "queue", "inspect", "reaper", "worker", "internal/engine", "internal/names", "refusal"}},
 	{"internal/deploy", []string{"metrics"}},
 	{"httpapi", []string{"internal/lasting", "internal/spans", "lua", "refusal", "duration", "queue", "events", "inspect", "reaper", "worker", "agentwait", "metrics", "internal/engine", "internal/names", "internal/vocabulary", "internal/jsonline", "internal/jsonerr", "internal/taskjson", "internal/operate", "internal/lines", "internal/doctor"}},
-	{"flow", []string{"refusal", "duration", "retryexpr", "internal/names", "internal/jsonerr", "internal/engine", "queue", "worker", "agentwait"}},
+	{"flow", []string{"refusal", "internal/names", "duration", "retryexpr", "internal/jsonerr", "internal/engine", "queue", "inspect", "worker", "agentwait"}},
 	{"dashboard", []string{"queue", "metrics", "httpapi"}},
 	{"bench", []string{"refusal", "lua", "internal/engine", "queue", "inspect", "events", "reaper", "worker", "agentwait", "internal/redisproc", "curfewtest", "metrics", "internal/deploy", "httpapi", "flow", "dashboard"}},
 	{"cmd", []string{"internal/names", "internal/lines", "internal/taskjson", "internal/jsonline", "refusal", "duration", "events", "lua", "queue", "inspect", "reaper", "worker", "agentwait", "typed", "internal/operate", "internal/doctor", "internal/demo", "internal/outside", "internal/embedded", "curfewtest", "metrics", "internal/deploy", "httpapi", "flow", "dashboard", "bench"}},

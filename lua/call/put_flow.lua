@@ -22,9 +22,9 @@
 local most = 10000
 
 -- next_version returns the number that follows the greatest version which is a number.
-local function next_version(key)
+local function next_version(versions)
   local greatest = 0
-  for _, version in ipairs(redis.call("HKEYS", key)) do
+  for version in string.gmatch(versions, "%S+") do
     if digits(version) and #version < 10 then
       greatest = math.max(greatest, tonumber(version))
     end
@@ -34,11 +34,12 @@ end
 
 local function put(tx, id, version, text)
   local key = tx.key.flow .. id
-  local newest = redis.call("HGET", tx.key.flows, id)
+  local versions = redis.call("HGET", tx.key.flows, id) or ""
+  local newest = string.match(versions, "%S+$")
   if version == "" and newest and redis.call("HGET", key, newest) == text then
     return {"OK", newest, "0"}
   elseif version == "" then
-    version = next_version(key)
+    version = next_version(versions)
   end
   local there = redis.call("HGET", key, version)
   if there then
@@ -47,7 +48,7 @@ local function put(tx, id, version, text)
     return {"INVALID", "version", "cannot be added: the definition has " .. most .. " versions, so give it a new id"}
   end
   later.before(tx, "HSET", key, version, text)
-  later.after(tx, "HSET", tx.key.flows, id, version)
+  later.after(tx, "HSET", tx.key.flows, id, (newest and versions .. " " or "") .. version)
   return {"OK", version, "1"}
 end
 

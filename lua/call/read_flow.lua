@@ -5,8 +5,9 @@
 --
 -- Returns  {now, version, text}
 --          {now, "MISSING"}                there is no such definition
---          {now, id, newest version, …}    the list of ids, in no order
---          {now, newest version, version, …}  the list of versions, in no order
+--          {now, id, versions, …}          the list of ids, in no order, each with its versions: the oldest first, spaces
+--                                          between them
+--          {now, newest version, version, …}  the list of versions, the oldest first
 -- Flags    no-writes
 --
 -- @use check/flow_names
@@ -22,15 +23,21 @@ local function read_flow(keys, argv)
   end
   local tx = begin_read(keys[1])
   if id == "" then
-    return {tx.at, unpack(redis.call("HGETALL", tx.key.flows))}
+    local all = redis.call("HGETALL", tx.key.flows)
+    table.insert(all, 1, tx.at)
+    return all
   end
-  local newest = redis.call("HGET", tx.key.flows, id)
-  if not newest then
+  local versions = redis.call("HGET", tx.key.flows, id)
+  if not versions then
     return {tx.at, "MISSING"}
   elseif version == "*" then
-    return {tx.at, newest, unpack(redis.call("HKEYS", tx.key.flow .. id))}
+    local answer = {tx.at, string.match(versions, "%S+$")}
+    for each in string.gmatch(versions, "%S+") do
+      answer[#answer + 1] = each
+    end
+    return answer
   elseif version == "" then
-    version = newest
+    version = string.match(versions, "%S+$")
   end
   local text = redis.call("HGET", tx.key.flow .. id, version)
   if not text then

@@ -40,8 +40,8 @@ local function name_all(root)
     broken = p .. "broken",        -- zset     ids whose record cannot be used, by when that was seen
     figures = p .. "figures:",     -- hash     + kind: how its tasks ended and how long they took, counted
     kinds = p .. "kinds",          -- set      kinds that have a hash of figures; "-" for all others
-    flows = p .. "flows",          -- hash     in partition 0: the newest version of each definition of a flow
-    flow = p .. "flow:",           -- hash     + id: the texts of the versions of the definition with this id
+    flows = p .. "flows",          -- hash     in partition 0: the versions of each definition of a flow, the oldest first
+    flow = p .. "flow:",           -- hash     + id: the texts of the versions of a definition
     events = p .. "events",        -- stream   events: one entry a unit of work, as a rule
     alarm = p .. "alarm",          -- channel  the earliest instant became earlier
     ended = p .. "ended",          -- channel  ids of watched tasks that ended

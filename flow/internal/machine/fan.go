@@ -39,6 +39,8 @@ func (f *fan) count(key string) int {
 type arrival struct {
 	Index  int `json:"index"`
 	Output any `json:"output"`
+
+	key string // of the call whose token it is; not stored, since only Meetings needs it
 }
 
 // fanOut makes tokens for a transition. They take the place of one token of the fan-out around them.
@@ -90,7 +92,7 @@ func (g *graph) meet(m *Machine, x *plan.Transition, t *token, e End) {
 	case f.Fired: // the siblings have gone on, and what it yields is dropped
 	default:
 		f.begin(m.at)
-		f.Arrived = append(f.Arrived, arrival{b.Index, e.yield()})
+		f.Arrived = append(f.Arrived, arrival{b.Index, e.yield(), t.key})
 	}
 	g.Fans[t.Fan].Live-- // it was counted for this transition
 	if !f.Fired {

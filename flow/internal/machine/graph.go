@@ -27,6 +27,8 @@ type token struct {
 	Node   string `json:"node"`
 	Fan    int    `json:"fan,omitempty"` // that it belongs to
 	Branch branch `json:"branch,omitzero"`
+
+	key string // of its call, when that has ended
 }
 
 // branch is the place of a token in its fan-out.
@@ -69,7 +71,7 @@ func (g *graph) enter(m *Machine, node string, of int, b branch) {
 		return
 	}
 	key := g.key(node, of, b)
-	g.Tokens[key] = &token{node, of, b}
+	g.Tokens[key] = &token{Node: node, Fan: of, Branch: b}
 	m.start(g.of.Node(node), key, g.variables(m, b, nil))
 }
 
@@ -100,6 +102,7 @@ func (g *graph) variables(m *Machine, b branch, output any) map[string]any {
 
 func (g *graph) ended(m *Machine, key string, e End) {
 	t := g.Tokens[key]
+	t.key = key
 	delete(g.Tokens, key)
 	c := g.of.Node(t.Node)
 	if e.Phase != Succeeded && !excused(c.Excuses, e.Phase) {

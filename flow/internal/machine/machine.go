@@ -57,6 +57,14 @@ type Steps struct {
 	End    *End // the template has ended
 }
 
+// Add appends steps that follow these. The first end counts.
+func (s *Steps) Add(next Steps) {
+	s.Create, s.Cancel = append(s.Create, next.Create...), append(s.Cancel, next.Cancel...)
+	if s.End == nil {
+		s.End = next.End
+	}
+}
+
 // body is the part of a machine that depends on the kind of its template.
 type body interface {
 	begin(m *Machine)
@@ -194,8 +202,29 @@ func (m *Machine) ended(node, key, child string, e End) {
 	m.body.ended(m, key, e)
 }
 
-// Limit returns the instant at which Passed must be called if no child ends before, and from when on it is counted.
-func (m *Machine) Limit() (from, until time.Time) { return m.body.limit() }
+// Follow handles the end of a child, and before it each limit that had passed by then.
+func (m *Machine) Follow(child string, e End) Steps {
+	steps := m.PassedBefore(e.At)
+	steps.Add(m.Ended(child, e))
+	return steps
+}
+
+// PassedBefore handles all limits that had passed before an instant.
+func (m *Machine) PassedBefore(at time.Time) (steps Steps) {
+	for _, until := m.Limit(); !until.IsZero() && until.Before(at); _, until = m.Limit() {
+		steps.Add(m.Passed())
+	}
+	return steps
+}
+
+// Limit returns the instant at which Passed must be called if no child ends before, and from when on it is counted. It
+// is zero if nothing has a limit, and after the end.
+func (m *Machine) Limit() (from, until time.Time) {
+	if m.state.Over {
+		return from, until
+	}
+	return m.body.limit()
+}
 
 // Proceeds reports whether the template continues when the instant of Limit passes.
 func (m *Machine) Proceeds() bool {

@@ -244,3 +244,30 @@ func TestABoundOfNodes(t *testing.T) {
 	play(t, `{"initial":"a","max_nodes":50000,"nodes":[{"id":"a","action_id":"x"}],"actions":[{"id":"x","kind":"update_context","implementation":{"values":{}}}],
 		"transitions":[{"from":"a","to":"a"}]}`, nil, "=Error: the run has made 50000 nodes, its limit")
 }
+
+// An end after the limit of a meeting comes after it. A limit that ends the run ends the machine too.
+func TestALimitThatHadPassedComesFirst(t *testing.T) {
+	for onTimeout, want := range map[string]string{"fail": "=Failed: Synchronization timeout exceeded", "proceed_with_available": "+c(r=[<nil>])"} {
+		d, err := plan.Read([]byte(graphOf(`{"spawn_count":2}`, `"strategy":"all","timeout_ms":500,"on_timeout":"`+onTimeout+`"`, ``)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := New(d, d.Entry, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := time.UnixMilli(1_800_000_000_000).UTC()
+		m.Begin(at)
+		m.Follow("a", End{Phase: Succeeded, At: at})
+		m.Follow("b__b0", End{Phase: Succeeded, At: at})
+		if all := m.Meetings(); len(all) != 1 || !slices.Equal(all[0].Arrived, []string{"b/b0"}) || !slices.Equal(all[0].Missing, []string{"b/b1"}) || all[0].To != "c" {
+			t.Errorf("the meetings are %+v", all)
+		}
+		if got := describe(m.PassedBefore(at.Add(500 * time.Millisecond))); got != "" {
+			t.Errorf("at its limit a meeting is over: %s", got)
+		}
+		if got := describe(m.Follow("b__b1", End{Phase: Succeeded, At: at.Add(time.Second)})); got != want {
+			t.Errorf("%s: then %q, want %q", onTimeout, got, want)
+		}
+	}
+}

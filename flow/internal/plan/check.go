@@ -142,26 +142,29 @@ func (x *Template) inherit(inputs []Parameter) {
 	}
 }
 
-// CheckInputs checks the inputs of a run: those that it needs are there, and no others.
+// CheckInputs compares the parameters of a run with the inputs of its definition: it knows all, and those that it needs are there.
 func (d *Definition) CheckInputs(given map[string]any) error {
 	var known []string
 	for _, p := range d.Templates[d.Entry].Inputs {
 		known = append(known, p.Name)
-		if _, there := given[p.Name]; !there && p.Value == nil {
-			return refusal.Invalid("parameters", "has no %s, which the flow needs", p.Name)
-		}
 	}
+	slices.Sort(known)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if slices.Contains(known, name) {
 			continue
 		}
-		advice := "it has no inputs"
+		advice := ": the definition takes none"
 		if near := names.Nearest(name, known); near != "" {
-			advice = "did you mean " + near + "?"
+			advice = ": did you mean " + near + "?"
 		} else if len(known) > 0 {
-			advice = "it has " + strings.Join(known, ", ")
+			advice = ": the definition takes " + strings.Join(known, ", ")
 		}
-		return refusal.Invalid("parameters", "has %q, which is no input of the flow: %s", clip(name), advice)
+		return refusal.Invalid("parameters", "have %s, which the definition does not know%s", clip(name), advice)
+	}
+	for _, p := range d.Templates[d.Entry].Inputs {
+		if _, there := given[p.Name]; p.Value == nil && !there {
+			return refusal.Invalid("parameters", "are without %s, which the definition needs", p.Name)
+		}
 	}
 	return nil
 }

@@ -73,6 +73,31 @@ type Template struct {
 // Container reports whether the template has nodes of its own. A call of a container cannot be retried.
 func (t *Template) Container() bool { return t.DAG != nil || t.Loop != nil || t.Graph != nil }
 
+// Calls returns the nodes of a template in the order of the definition: those of a DAG or a graph, and otherwise its only one.
+func (t *Template) Calls() []*Call {
+	switch {
+	case t.DAG != nil:
+		return t.DAG.Nodes
+	case t.Graph != nil:
+		return t.Graph.Nodes
+	case t.Loop != nil:
+		return []*Call{t.Loop.Body}
+	case t.Wraps != nil:
+		return []*Call{t.Wraps}
+	}
+	return []*Call{{Name: t.Name, Action: t.Action, Times: t.Times}}
+}
+
+// Call returns the node with a name, nil if there is no such node.
+func (t *Template) Call(name string) *Call {
+	for _, c := range t.Calls() {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
 // Times are the limits of a call.
 type Times struct {
 	Total   Span // all attempts together, from the creation

@@ -17,10 +17,9 @@ import (
 
 // tree is a value of a file in JSON or YAML. The two formats give the same tree.
 type tree struct {
-	path   string // from the top: spec.templates[2].dag
-	line   int    // in the file, from 1
-	value  any    // nil, bool, json.Number, string, []*tree, or []member
-	hidden bool   // a null that stands for a member which is not there
+	path  string // from the top: spec.templates[2].dag
+	line  int    // in the file, from 1
+	value any    // nil, bool, json.Number, string, []*tree, or []member
 }
 
 // member is a member of an object. Objects keep the order of the file.

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/flow"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -42,6 +44,20 @@ func Explain() *cli.Command {
 	}
 }
 
+// decides returns a sentence about the node for which a run of a flow waits, "" for any other task. It is an addition: if the
+// run cannot be read, the explanation stands without it.
+func decides(c *cli.Context, q *queue.Queue, e *inspect.Explanation) string {
+	if !strings.HasPrefix(e.Kind, "flow.") || e.Status.Ended() {
+		return ""
+	}
+	r, err := flow.Read(c.Context, q, e.ID, true)
+	if err != nil {
+		return ""
+	}
+	_, _, sentence := flow.Decides(r)
+	return sentence
+}
+
 // explain prints a line for each task that exists, and then fails if some do not.
 func explain(c *cli.Context, q *queue.Queue, ids []string) error {
 	var missing []string
@@ -57,7 +73,7 @@ func explain(c *cli.Context, q *queue.Queue, ids []string) error {
 		if err == nil && (c.Bool("json") || app.InJSON(c)) {
 			err = app.PrintLine(c, e)
 		} else if err == nil {
-			_, err = fmt.Fprintln(c.App.Writer, e)
+			_, err = fmt.Fprintln(c.App.Writer, strings.TrimSpace(e.String()+" "+decides(c, q, e)))
 		}
 		if err != nil {
 			return app.Failure(c, err)

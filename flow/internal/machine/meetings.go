@@ -1,0 +1,53 @@
+package machine
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Meeting is a place where tokens wait for their siblings.
+type Meeting struct {
+	To      string    // the node behind it
+	Arrived []string  // keys of the calls whose tokens wait
+	Missing []string  // keys of the calls that are under way and whose tokens belong to the same fan-out
+	Until   time.Time // zero: no token has come, or it has no limit
+	Proceed bool      // then those that have come continue; otherwise the run fails
+	Needed  bool      // each of the missing: the run fails if one of them is lost
+}
+
+// Meetings returns where tokens wait, or have waited when the run ended. It knows all keys only if the machine has followed
+// the run from its beginning.
+func (m *Machine) Meetings() (all []Meeting) {
+	g := m.state.Graph
+	if g == nil {
+		return nil
+	}
+	for _, of := range slices.Sorted(maps.Keys(g.Fans)) {
+		f := g.Fans[of]
+		x := f.meeting(g)
+		if f.Fired || x == nil {
+			continue
+		}
+		one := Meeting{To: x.To, Until: f.until(g), Proceed: x.Meet.Proceed}
+		for _, a := range f.Arrived {
+			one.Arrived = append(one.Arrived, a.key)
+		}
+		for _, key := range slices.Sorted(maps.Keys(g.Tokens)) {
+			if g.within(g.Tokens[key].Fan, of) {
+				one.Missing = append(one.Missing, key)
+			}
+		}
+		one.Needed = f.Live+len(f.Arrived) <= max(x.Meet.M, 1)
+		all = append(all, one)
+	}
+	return all
+}
+
+// within reports whether a fan-out is another one, or lies in it.
+func (g *graph) within(fan, of int) bool {
+	for fan != 0 && fan != of {
+		fan = g.Fans[fan].Outer
+	}
+	return fan == of
+}

@@ -1,0 +1,187 @@
+package flow
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/curfew-dev/curfew/flow/internal/plan"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// Read returns a run, or a part of one, as it stands. It changes nothing. Nothing is stored for reading either: Read follows the
+// definition again with the records of the run's tasks, which it reads 250 in a call. So a run can change while it is read.
+// With deep, it reads the parts of the run and the runs that it has called, too.
+//
+// Read returns [refusal.ErrNotFound] if there is no such task, and [refusal.ErrInvalid] if it is not a run.
+//
+// A version that a run has fixed is read from the run while it lives. Afterwards it is read from its children. A run that was
+// enqueued without a version and has ended without a child has the version whose definition explains its result; if several
+// do, Version is "".
+func Read(ctx context.Context, q *queue.Queue, run string, deep bool) (*Run, error) {
+	if err := q.Ready(ctx); err != nil {
+		return nil, refusal.Failed("read a run", "", err)
+	}
+	v := &viewer{q, &definitions{q: q, known: map[[2]string]*plan.Definition{}}, deep}
+	r, err := v.read(ctx, run)
+	return r, refusal.Failed("read a run", run, err)
+}
+
+// viewer reads runs.
+type viewer struct {
+	q    *queue.Queue
+	d    *definitions
+	deep bool
+}
+
+func (v *viewer) read(ctx context.Context, id string) (*Run, error) {
+	p, err := names.PartitionIn(id, v.q.Partitions())
+	if err != nil {
+		return nil, err
+	}
+	records, now, err := v.q.GetSome(ctx, p, []string{id})
+	switch {
+	case err != nil:
+		return nil, err
+	case records[0] == nil:
+		return nil, refusal.ErrNotFound
+	case !strings.HasPrefix(records[0].Kind, kindOf("")):
+		return nil, refusal.Invalid("run", "must be a run of a flow, whose kind begins with %s: this is a task of the kind %s", kindOf(""), records[0].Kind)
+	}
+	record := records[0]
+	r := &Run{ID: id, Phase: Phase(record.Phase()), Record: record, At: now}
+	r.Flow, r.Template = flowOf(record.Kind)
+	seen, err := v.replay(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	r.template = seen.template
+	r.Nodes = seen.nodes(r)
+	if v.deep {
+		err = v.readParts(ctx, r)
+	}
+	return r, err
+}
+
+// readParts reads the runs that nodes of a run are.
+func (v *viewer) readParts(ctx context.Context, r *Run) error {
+	for _, n := range r.Nodes {
+		if n.Task == "" || !strings.HasPrefix(n.Kind, kindOf("")) {
+			continue
+		}
+		part, err := v.read(ctx, n.Task)
+		if err != nil && !errors.Is(err, refusal.ErrNotFound) {
+			return err
+		}
+		n.Part = part
+	}
+	return nil
+}
+
+// replay follows a run with its version, and sets that.
+func (v *viewer) replay(ctx context.Context, r *Run) (*replay, error) {
+	var in input
+	_ = json.Unmarshal(r.Record.Payload, &in) // a run whose payload cannot be read has failed, and has no nodes
+	c := &children{v.q, r.ID, map[string]*queue.Record{}, map[string]int{}}
+	begun := true
+	try := func(version string) (*replay, error) {
+		d, err := v.d.read(ctx, r.Flow, version)
+		if err != nil {
+			return nil, err
+		}
+		name := r.Template
+		if name == "" {
+			name = d.Entry
+		}
+		if d.Templates[name] == nil {
+			return nil, refusal.Invalid("template", "%s is not in version %s of %s", name, version, r.Flow)
+		}
+		one := &replay{run: r.Record, now: r.At, inputs: in.Parameters, plan: d, template: d.Templates[name], children: c}
+		if !begun {
+			return one, nil
+		}
+		return one, one.follow(ctx)
+	}
+	taken, err := v.taken(ctx, r.Record)
+	switch {
+	case err != nil:
+		return nil, err
+	case taken == "" && !r.Record.Status.Ended() || r.Record.StartedAt.IsZero():
+		begun = false
+	case taken == "" && in.Version == "":
+		return v.guess(ctx, r, c, try)
+	}
+	r.Version = cmp.Or(in.Version, taken)
+	version := r.Version
+	if version == "" { // it would take the newest
+		if version, err = v.d.version(ctx, r.Flow, ""); err != nil {
+			return nil, err
+		}
+	}
+	return try(version)
+}
+
+// taken returns the version that a live run has taken, "" if it has not begun. The journal of an ended run is gone.
+func (v *viewer) taken(ctx context.Context, record *queue.Record) (version string, err error) {
+	if record.Status.Ended() || record.StartedAt.IsZero() {
+		return "", nil
+	}
+	memory, err := v.q.Attempts().Journal(ctx, record.ID)
+	if err != nil {
+		return "", err
+	}
+	if memory.State != nil {
+		var was remembered
+		err = json.Unmarshal(memory.State, &was)
+		return was.Version, err
+	}
+	for _, entry := range memory.Journal {
+		if text, ok := strings.CutPrefix(entry, "step "+stepVersion+"\n"); ok {
+			err = json.Unmarshal([]byte(text), &version)
+		}
+	}
+	return version, err
+}
+
+// guessed is how many versions a run is compared with, the newest first.
+const guessed = 20
+
+// guess finds the version of a run that has ended. Its children say it. If it has none, the version is the one that explains
+// its result.
+func (v *viewer) guess(ctx context.Context, r *Run, c *children, try func(string) (*replay, error)) (*replay, error) {
+	versions, err := versionsOf(ctx, v.q, r.Flow)
+	if err != nil || len(versions) == 0 {
+		return nil, errors.Join(err, refusal.ErrNotFound)
+	}
+	slices.Reverse(versions)
+	var newest, fitting *replay
+	for _, version := range versions[:min(len(versions), guessed)] {
+		one, err := try(version)
+		if err != nil {
+			return nil, err
+		}
+		if said := c.version(); said != "" {
+			r.Version = said
+			return try(said)
+		}
+		if newest == nil {
+			newest = one
+		}
+		switch {
+		case len(versions) > 1 && !one.fits(created(r.Record)):
+		case fitting == nil:
+			fitting, r.Version = one, version
+		default:
+			r.Version = "" // several do
+		}
+	}
+	if fitting == nil {
+		return newest, nil
+	}
+	return fitting, nil
+}

@@ -1,0 +1,88 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/curfew-dev/curfew/internal/jsonerr"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// Resume ends the wait of a node: of an executor wait, or of an echo with the input suspend. value, as JSON, is the result of
+// the node; the members of an object are its output parameters. node is the key of the node. That of a node in a part of the run
+// follows the key of the part and a slash: review/approval.
+//
+// Resume returns [refusal.ErrNotFound] if there is no such run or node, [refusal.ErrInvalid] if the node never waits for a
+// signal or has not begun, and [refusal.ErrConflict] if its wait has ended before, also by another call of Resume.
+func Resume(ctx context.Context, q *queue.Queue, run, node string, value any) error {
+	if err := q.Ready(ctx); err != nil {
+		return refusal.Failed("resume a node", "", err)
+	}
+	return refusal.Failed("resume a node", run, resume(ctx, q, run, node, value))
+}
+
+func resume(ctx context.Context, q *queue.Queue, run, node string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return refusal.Invalid("value", "cannot be written as JSON: %v", jsonerr.Plain(err))
+	}
+	n, err := find(ctx, q, run, node)
+	switch {
+	case err != nil:
+		return err
+	case n.Kind != kindWait && !n.mayWait():
+		return refusal.Invalid("node", "%s does not wait for a signal: its kind is %s", node, n.Kind)
+	case n.Phase == Created || n.Task == "" && !n.Phase.over():
+		return refusal.Invalid("node", "%s does not wait yet: it waits for %s", node, strings.Join(n.WaitsFor, ", "))
+	case n.Phase.over():
+		return fmt.Errorf("%w: the node %s does not wait any more: it is %s", refusal.ErrConflict, node, n.Phase)
+	}
+	r, err := q.Resolve(ctx, n.Task, text)
+	if err == nil && !r.Done {
+		return fmt.Errorf("%w: the node %s does not wait any more: its task is %s", refusal.ErrConflict, node, r.Status)
+	}
+	return err
+}
+
+// mayWait reports whether a node that has not begun is an echo, which waits if its inputs say so.
+func (n *Node) mayWait() bool { return n.Kind == "" && n.Phase == Created }
+
+// find returns a node of a run or of a part of it.
+func find(ctx context.Context, q *queue.Queue, run, path string) (*Node, error) {
+	r, err := Read(ctx, q, run, false)
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	for _, n := range r.Nodes {
+		if n.Key == path {
+			return n, nil
+		}
+		keys = append(keys, n.Key)
+		if rest, inside := strings.CutPrefix(path, n.Key+"/"); inside && strings.HasPrefix(n.Kind, kindOf("")) && n.Task != "" {
+			found, err := find(ctx, q, n.Task, rest)
+			if err == nil {
+				return found, nil
+			}
+			return nil, fmt.Errorf("in %s: %w", n.Key, err)
+		}
+	}
+	advice := ""
+	if near := names.Nearest(path, keys); near != "" {
+		advice = ": did you mean " + near + "?"
+	} else if len(keys) <= 20 {
+		advice = ": there is " + strings.Join(keys, ", ")
+	}
+	return nil, noNode("the run has no node " + refusal.Clip(path) + advice)
+}
+
+// noNode is [refusal.ErrNotFound] in other words.
+type noNode string
+
+func (n noNode) Error() string { return string(n) }
+
+func (noNode) Is(target error) bool { return target == refusal.ErrNotFound }

@@ -1,0 +1,81 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/curfew-dev/curfew/flow/internal/plan"
+	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/jsonerr"
+	"github.com/curfew-dev/curfew/internal/names"
+	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
+)
+
+// Start enqueues a run of a definition: a task of the kind flow.<id>. A version of "" leaves it to the run, which takes the
+// newest one when it begins. more has what the task has beside its kind and its payload, such as a name or a deadline.
+//
+// Unlike an ordinary enqueue, Start first reads the definition. It returns [refusal.ErrNotFound] if the definition or the version
+// does not exist, and [refusal.ErrInvalid] if a parameter is missing or unknown. Then nothing is enqueued.
+func Start(ctx context.Context, q *queue.Queue, id string, parameters map[string]any, version string, more queue.Task) (queue.Receipt, error) {
+	text, found, err := Get(ctx, q, id, version)
+	if err != nil {
+		return queue.Receipt{}, nearestFlow(ctx, q, id, err)
+	}
+	d, err := plan.Read(text)
+	if err != nil {
+		return queue.Receipt{}, refusal.Failed("start a flow", id, fmt.Errorf("version %s cannot be read by this version of the program: %w", found, err))
+	}
+	if err := d.CheckInputs(parameters); err != nil {
+		return queue.Receipt{}, refusal.Failed("start a flow", id, err)
+	}
+	switch {
+	case more.Kind != "" && more.Kind != kindOf(id):
+		return queue.Receipt{}, refusal.Failed("start a flow", id, refusal.Invalid("kind", "%s must be left out: the kind of a run is %s", refusal.Clip(more.Kind), kindOf(id)))
+	case more.Payload != nil:
+		return queue.Receipt{}, refusal.Failed("start a flow", id, refusal.Invalid("payload", "must be left out: it is made of the parameters"))
+	}
+	more.Kind = kindOf(id)
+	if more.Payload, err = json.Marshal(input{Parameters: parameters, Version: version}); err != nil {
+		return queue.Receipt{}, refusal.Failed("start a flow", id, refusal.Invalid("parameters", "cannot be written as JSON: %v", jsonerr.Plain(err)))
+	}
+	return q.Enqueue(ctx, more)
+}
+
+// nearestFlow adds to an error that a definition does not exist what may have been meant.
+func nearestFlow(ctx context.Context, q *queue.Queue, id string, err error) error {
+	if !errors.Is(err, refusal.ErrNotFound) {
+		return err
+	}
+	all, failed := List(ctx, q)
+	if failed != nil {
+		return err
+	}
+	var ids []string
+	for _, d := range all {
+		if d.ID == id { // the version is missing
+			return fmt.Errorf("%w: the newest of its %d versions is %s", err, len(d.Versions), d.Version)
+		}
+		ids = append(ids, d.ID)
+	}
+	if near := names.Nearest(id, ids); near != "" {
+		return fmt.Errorf("%w: did you mean %s?", err, near)
+	}
+	return err
+}
+
+// Runs lists the runs of a definition, a page in each call, with the filters and pages of [inspect.List]. Runs that live come
+// first, in the order of inspect.List, which reads index after index; within a page the newest is the first. A run that
+// another run has called and that has ended is listed when its caller has ended.
+func Runs(ctx context.Context, q *queue.Queue, id string, f inspect.Filter, page string, n int) (inspect.ListPage, error) {
+	if f.Kind != "" && f.Kind != kindOf(id) {
+		return inspect.ListPage{}, refusal.Failed("list runs", id, refusal.Invalid("kind", "%s must be left out: the kind of the runs is %s", refusal.Clip(f.Kind), kindOf(id)))
+	}
+	f.Kind = kindOf(id)
+	found, err := inspect.List(ctx, q, f, page, n)
+	slices.SortStableFunc(found.Lines, func(a, b inspect.Line) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return found, err
+}
