@@ -355,7 +355,6 @@ func (t *Task) fields(args []any, more ...any) []any {
 	case t.Promise:
 		add("role", "promise")
 	}
-	t.Hooks.fields(add)
 	args[at] = (len(args) - at - 1) / 2
 	return args
 }
