@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/curfew-dev/curfew/events"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/refusal"
@@ -80,4 +83,76 @@ spec:
 	if r := s.get(own.ID + "!timeout"); r.Kind != "own" {
 		t.Errorf("the hook of the other run is of kind %s", r.Kind)
 	}
+}
+
+// A run that is out of time is a timeout of its own layer. on_timeout says what it is for a run that calls it: with
+// cancel_all a timeout, with fail a failure whose error reaches the caller. Its nodes end with it in both cases.
+func TestOnTimeoutOfARun(t *testing.T) {
+	for _, c := range []struct {
+		policy, text string
+		phase        string // of the node that calls the run
+		tolerated    string
+	}{
+		{"cancel_all", "Task exceeded deadline", "Timeout", "timeout"},
+		{"fail", "Workflow exceeded timeout", "Failed", "failed"},
+	} {
+		t.Run(c.policy, func(t *testing.T) {
+			s := newStage(t)
+			s.put(`{"id":"slow","timeout":"500ms","on_timeout":"` + c.policy + `","spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[{"name":"never","executor":{"type":"wait"}}]}}]}}`)
+			calls := func(id, excuse string) string {
+				s.put(`{"id":"` + id + `","timeout":"1h","spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[
+					{"name":"child","executor":{"type":"workflow_call","workflow":"slow"},"continueOn":{"` + excuse + `":true}},
+					{"name":"seen","executor":{"type":"set","values":{"phase":"{{ tasks.child.phase }}"}},"dependencies":["child"]}]}}]}}`)
+				return s.enqueue("flow."+id, "")
+			}
+			whole, one, two := s.enqueue("flow.slow", ""), calls("a", "timeout"), calls("b", "failed")
+			s.drain()
+			s.reap(2)
+			for _, id := range []string{whole, one + ".child", two + ".child"} {
+				r := s.end(id)
+				if r.Status != queue.Failed || !r.TimedOut || r.TimeoutType != queue.TimeoutWorkflow || r.Error != c.text || r.CompletedAt.Sub(r.CreatedAt) != 500*time.Millisecond {
+					t.Errorf("the run is %s (%s), %s, after %v", r.Status, r.TimeoutType, r.Error, r.CompletedAt.Sub(r.CreatedAt))
+				}
+				var failed *queue.TaskFailedError
+				if _, err := r.Outcome(); errors.As(err, &failed) != (c.policy == "fail") {
+					t.Errorf("the result of the run is %v", err)
+				}
+				if n := s.end(id + ".never"); n.TimeoutType != queue.TimeoutWorkflow || !n.CompletedAt.Equal(r.CompletedAt) {
+					t.Errorf("its node ended by %s at %v, want workflow at %v", n.TimeoutType, n.CompletedAt, r.CompletedAt)
+				}
+				if e := s.event("task_timed_out", id); e["timeout_type"] != "workflow" || e["policy_applied"] != c.policy || e["reason"] != "workflow_timeout" || e["timeout_duration_ms"] != "500" {
+					t.Errorf("the event says %v", e)
+				}
+			}
+			s.drain()
+			for id, excuse := range map[string]string{one: "timeout", two: "failed"} {
+				if r := s.end(id); excuse == c.tolerated {
+					if want := `{"outputs":{"parameters":{"phase":"` + c.phase + `"}}}`; string(r.Result) != want {
+						t.Errorf("the run that tolerates %s has %s%s, want %s", excuse, r.Result, r.Error, want)
+					}
+				} else if r.Status != queue.Failed || !strings.Contains(r.Error, c.text) {
+					t.Errorf("the run that tolerates %s is %s: %s, want FAILED by %q", excuse, r.Status, r.Error, c.text)
+				}
+			}
+		})
+	}
+}
+
+// event returns the fields of the only event of a kind and a task.
+func (s *stage) event(kind, task string) map[string]string {
+	s.t.Helper()
+	all, err := events.Recent(s.ctx, s.q, 1000)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var found []map[string]string
+	for _, e := range all {
+		if e.Kind == kind && e.TaskID == task {
+			found = append(found, e.Fields)
+		}
+	}
+	if len(found) != 1 {
+		s.t.Fatalf("%d events %s of %s: %v", len(found), kind, task, found)
+	}
+	return found[0]
 }

@@ -198,6 +198,10 @@ func finish(e *machine.End, err error) (*output, error) {
 // endOf returns how a child has ended.
 func endOf(r *queue.Record) machine.End {
 	e := machine.End{Phase: machine.Phase(r.Phase()), Code: r.Code, Msg: r.Error, At: r.CompletedAt}
+	var failed *queue.TaskFailedError
+	if _, err := r.Outcome(); r.TimedOut && errors.As(err, &failed) {
+		e.Phase = machine.Failed // a run whose definition says on_timeout: fail
+	}
 	if r.Status != queue.Completed || json.Unmarshal(r.Result, &e.Result) != nil {
 		return e
 	}
