@@ -120,6 +120,12 @@ func TestOnTimeoutOfARun(t *testing.T) {
 				if n := s.end(id + ".never"); n.TimeoutType != queue.TimeoutWorkflow || !n.CompletedAt.Equal(r.CompletedAt) {
 					t.Errorf("its node ended by %s at %v, want workflow at %v", n.TimeoutType, n.CompletedAt, r.CompletedAt)
 				}
+				if e := s.event("task_timed_out", id+".never"); e["definition"] != "slow" || e["version"] != "1" || e["node"] != "never" {
+					t.Errorf("the event of the node says %v", e)
+				}
+				if n := s.get(id + ".never").Node; n != (queue.Node{Definition: "slow", Version: "1", Name: "never"}) {
+					t.Errorf("the record of the node says %v", n)
+				}
 				if e := s.event("task_timed_out", id); e["timeout_type"] != "workflow" || e["policy_applied"] != c.policy || e["reason"] != "workflow_timeout" || e["timeout_duration_ms"] != "500" {
 					t.Errorf("the event says %v", e)
 				}

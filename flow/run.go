@@ -227,7 +227,7 @@ var errOption = errors.New("an option is missing or of the wrong type")
 
 // create schedules the task of a child.
 func (r *run) create(c *machine.Child) error {
-	t := queue.Task{ID: c.Name, Timeout: spanOf(c.Times.Total), Deadline: c.Deadline}
+	t := queue.Task{ID: c.Name, Timeout: spanOf(c.Times.Total), Deadline: c.Deadline, Node: queue.Node{Definition: r.of, Version: r.version, Name: c.Node}}
 	if !c.Deadline.IsZero() {
 		t.Timeout = 0
 	}
