@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -25,12 +24,12 @@ func Signal[T any](a *Agent, name string) *Future[T] {
 	if a.given().named["s-"+name] { // a second call returns the same signal
 		return Child[T](a, "s-"+name)
 	}
-	return signal[T](a, "s-"+name, 0, queue.CheckSignal(name))
+	return signal[T](a, "s-"+name, queue.Task{}, queue.CheckSignal(name))
 }
 
-// TimedSignal is like Signal, and the signal is out of time after a timeout, as a Promise is; 0 is none. A message that
-// comes later is refused. n is 1 for the first signal of the name, and 2 and so on for those after it.
-func TimedSignal[T any](a *Agent, name string, n int, timeout time.Duration) *Future[T] {
+// TimedSignal is like Signal, and the signal can have a Timeout, as a Promise has, and a Node: the task gives them, and
+// nothing else. A message that comes later is refused. n is 1 for the first signal of the name, and 2 and so on for those after it.
+func TimedSignal[T any](a *Agent, name string, n int, task queue.Task) *Future[T] {
 	err := queue.CheckSignal(name)
 	if n < 1 && err == nil {
 		err = fmt.Errorf("%w: the number of the signal %s is %d: the first one is 1", refusal.ErrInvalid, name, n)
@@ -42,11 +41,11 @@ func TimedSignal[T any](a *Agent, name string, n int, timeout time.Duration) *Fu
 	if a.given().named[child] {
 		return Child[T](a, child)
 	}
-	return signal[T](a, child, timeout, err)
+	return signal[T](a, child, task, err)
 }
 
-func signal[T any](a *Agent, name string, timeout time.Duration, err error) *Future[T] {
-	task := queue.Task{ID: name, Kind: "signal", Queue: a.job.Queue, Promise: true, Timeout: timeout}
+func signal[T any](a *Agent, name string, more queue.Task, err error) *Future[T] {
+	task := queue.Task{ID: name, Kind: "signal", Queue: a.job.Queue, Promise: true, Timeout: more.Timeout, Node: more.Node}
 	if _, raw := any(new(T)).(*[]byte); !raw {
 		task.Headers = map[string]string{"content-type": "application/json"} // lua/call/signal.lua refuses anything else
 	}
@@ -77,7 +76,7 @@ func NextSignal[T any](a *Agent, f *Future[T]) *Future[T] {
 	if a.named[name] {
 		return Child[T](a, name)
 	}
-	return signal[T](a, name, 0, nil)
+	return signal[T](a, name, queue.Task{}, nil)
 }
 
 // times splits the name of a signal's child into the signal's name and how many times the agent has asked for it.

@@ -59,7 +59,7 @@ func (s *Stage) state(r *queue.Record) string {
 	case r.Status == queue.Completed:
 		return "its result is " + quoted(string(r.Result))
 	case r.TimedOut:
-		return fmt.Sprintf("%s passed %s", limit(string(r.TimeoutType)), s.when(r.CompletedAt))
+		return fmt.Sprintf("%s passed %s", limit(r), s.when(r.CompletedAt))
 	case r.Status == queue.Cancelled:
 		return "the reason is " + quoted(r.Error)
 	}
@@ -86,17 +86,18 @@ func has(n int) string {
 	return fmt.Sprintf("%d have", n)
 }
 
-// limit returns the limit that a TimeoutType means.
-func limit(kind string) string {
-	switch kind {
-	case "execution":
+// limit returns the limit that ended a task.
+func limit(r *queue.Record) string {
+	switch kind := r.TimeoutType; {
+	case kind == queue.TimeoutExecution, kind == queue.TimeoutWorkflow && r.CompletedAt.Equal(r.Deadline) && r.Fields["until"] == "":
 		return "its deadline"
-	case "queue":
+	case kind == queue.TimeoutQueue:
 		return "the limit of its line"
-	case "workflow":
+	case kind == queue.TimeoutWorkflow:
 		return "the deadline of its owner"
+	default:
+		return "the limit of its " + string(kind)
 	}
-	return "the limit of its " + kind
 }
 
 // ended returns which attempt was the last, and why.

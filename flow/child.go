@@ -23,7 +23,7 @@ func (r *run) create(c *machine.Child) (steps machine.Steps, err error) {
 		return r.signal(c)
 	}
 	r.adapt(c)
-	t := queue.Task{ID: c.Name, Timeout: spanOf(c.Times.Total), Deadline: c.Deadline}
+	t := queue.Task{ID: c.Name, Timeout: spanOf(c.Times.Total), Deadline: c.Deadline, Node: r.node(c)}
 	if !c.Deadline.IsZero() {
 		t.Timeout = 0
 	}
@@ -48,6 +48,11 @@ func (r *run) create(c *machine.Child) (steps machine.Steps, err error) {
 	}
 	agentwait.Schedule[json.RawMessage](r.Agent, payload, t)
 	return steps, nil
+}
+
+// node says in events and records which node a child is.
+func (r *run) node(c *machine.Child) queue.Node {
+	return queue.Node{Definition: r.of, Version: r.version, Name: c.Node}
 }
 
 // adapt sets the limits of a child that are adaptive.
@@ -118,7 +123,7 @@ func leaf(t *queue.Task, c *machine.Child, kind string) {
 // signal schedules the wait for a signal. A signal that was sent before is no news, so that no wait would return it: the run
 // looks for it, once, and a replay sees what it saw.
 func (r *run) signal(c *machine.Child) (steps machine.Steps, err error) {
-	f := agentwait.TimedSignal[[]byte](r.Agent, c.Signal, c.Nth, oneClock(c).Time)
+	f := agentwait.TimedSignal[[]byte](r.Agent, c.Signal, c.Nth, queue.Task{Timeout: spanOf(oneClock(c)), Node: r.node(c)})
 	if err := r.Start(); err != nil {
 		return steps, err
 	}
@@ -160,11 +165,12 @@ func durationOf(v any) (d time.Duration, err error) {
 // endOf returns how a child has ended.
 func endOf(r *queue.Record) machine.End {
 	e := machine.End{Phase: machine.Phase(r.Phase()), Code: r.Code, Msg: r.Error, At: r.CompletedAt}
-	switch {
+	var failed *queue.TaskFailedError
+	switch _, err := r.Outcome(); {
 	case e.Phase == machine.Error && e.Code == codeTimeout:
 		e.Phase, e.Code = machine.Timeout, 0
-	case r.TimedOut && r.Fields["on_deadline"] == string(queue.DeadlineFail):
-		e.Phase = machine.Failed // a run whose definition says that a timeout is a failure
+	case r.TimedOut && errors.As(err, &failed):
+		e.Phase = machine.Failed // a run whose definition says on_timeout: fail
 	}
 	if r.Status != queue.Completed || json.Unmarshal(r.Result, &e.Result) != nil {
 		return e

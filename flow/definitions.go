@@ -26,7 +26,8 @@ type Stored struct {
 // under way follow it to their end. If the definition gives a version that is stored with another text, Put returns
 // [refusal.ErrConflict]. Without a version, Put counts: 1, 2, 3, unless the newest version has the same text.
 //
-// The time of the definition becomes the default time of its runs, from now on.
+// The time, on_timeout and the hooks of the definition become the defaults of its runs, from now on. A run that a hook
+// began has no hooks.
 func Put(ctx context.Context, q *queue.Queue, text []byte) (Stored, error) {
 	d, err := plan.Read(text)
 	if err != nil {
@@ -56,7 +57,7 @@ func Put(ctx context.Context, q *queue.Queue, text []byte) (Stored, error) {
 
 // defaultsOf returns the defaults of the kind of a definition's runs.
 func defaultsOf(d *plan.Definition) queue.Defaults {
-	defaults := queue.Defaults{Timeout: d.Timeout.Time}
+	defaults := queue.Defaults{Timeout: d.Timeout.Time, Hooks: hooksOf(&d.Hooks)}
 	if d.Fails {
 		defaults.OnDeadline = queue.DeadlineFail
 	}
@@ -107,6 +108,11 @@ func versionsOf(ctx context.Context, q *queue.Queue, id string) (all []string, e
 		all = append(all, engine.Text(word))
 	}
 	return all, nil
+}
+
+func hooksOf(h *plan.Hooks) queue.Hooks {
+	of := func(hook plan.Hook) queue.Hook { return queue.Hook(hook) }
+	return queue.Hooks{OnSuccess: of(h.Success), OnFailure: of(h.Failure), OnTimeout: of(h.Timeout), OnCancel: of(h.Cancel)}
 }
 
 // Get returns the text of a definition, and its version: the newest one for "".

@@ -39,6 +39,10 @@ type (
 		Jitter         int    `json:"jitter,omitempty"`
 		Retry          string `json:"retry_expression,omitempty"`
 		Retention      int64  `json:"retention_ms,omitempty"`
+		HookSuccess    string `json:"hook_success,omitempty"`
+		HookFailure    string `json:"hook_failure,omitempty"`
+		HookTimeout    string `json:"hook_timeout,omitempty"`
+		HookCancel     string `json:"hook_cancel,omitempty"`
 	}
 	kindDefaults struct {
 		Kind     string       `json:"kind"`
@@ -205,5 +209,6 @@ func (b kindBody) defaults() queue.Defaults {
 	return queue.Defaults{Timeout: ms(b.Timeout), QueueTimeout: ms(b.QueueTimeout), AttemptTimeout: ms(b.AttemptTimeout),
 		OnTimeout: queue.OnTimeout(b.OnTimeout), OnDeadline: queue.OnDeadline(b.OnDeadline), WarnAt: float64(b.WarnPercent) / 100,
 		CancelGrace: ms(b.CancelGrace), TimeoutGrace: ms(b.TimeoutGrace), MaxRetries: b.MaxRetries, Retry: b.Retry, Retention: ms(b.Retention),
-		Backoff: queue.Backoff{Delay: ms(b.BackoffDelay), Exponential: b.Backoff == "exponential", Max: ms(b.BackoffMax), Jitter: float64(b.Jitter) / 100}}
+		Backoff: queue.Backoff{Delay: ms(b.BackoffDelay), Exponential: b.Backoff == "exponential", Max: ms(b.BackoffMax), Jitter: float64(b.Jitter) / 100},
+		Hooks:   queue.ReadHooks(map[string]string{"hook_success": b.HookSuccess, "hook_failure": b.HookFailure, "hook_timeout": b.HookTimeout, "hook_cancel": b.HookCancel})}
 }

@@ -240,7 +240,13 @@ func TestQueuesKindsAndListsAreReadAndControlled(t *testing.T) {
 	if a := s.want(200, "PUT", "kinds/render", `{"timeout_ms":30000,"max_retries":3,"backoff_delay_ms":1000,"backoff":"exponential"}`); a.json["fields"].(map[string]any)["timeout_ms"] != 30000.0 {
 		t.Errorf("a kind is set: %s", a.body)
 	}
-	s.want(200, "GET", "kinds/render", "")
+	s.want(200, "PUT", "kinds/render", `{"hook_success":"s","hook_failure":"f","hook_timeout":"late alerts","hook_cancel":"c"}`)
+	if a := s.want(400, "PUT", "kinds/render", `{"hook_timeout":"two words here"}`); !strings.Contains(a.sentence(), "queue of hook timeout") {
+		t.Errorf("a bad hook: %s", a.body)
+	}
+	if a := s.want(200, "GET", "kinds/render", ""); !strings.Contains(string(a.body), `"hook_cancel":"c","hook_failure":"f","hook_success":"s","hook_timeout":"late alerts"`) {
+		t.Errorf("a kind with hooks: %s", a.body)
+	}
 	for _, path := range []string{"queues", "queues/mail", "kinds", "workers", "agents", "deadlines", "deadlines?within=2h&buckets=3", "deadlines/overdue", "stats"} {
 		s.want(200, "GET", path, "")
 	}

@@ -214,8 +214,9 @@ func (o *observed) explainDecided(e *Explanation) {
 			e.Why, by = WhyDoomed, o.facts["doomed_by"]
 			e.End.By = by
 		case e.End.TimeoutType == "workflow":
-			by = o.final(o.record, o.id).Task
-			e.End.By = by
+			if by = o.final(o.record, o.id).Task; by != o.id { // the run of a flow: it is its own time
+				e.End.By = by
+			}
 		}
 		e.Bound = o.bound(BoundDecided, at, by)
 		e.EndsBy = e.Bound
@@ -226,12 +227,17 @@ func (o *observed) explainDecided(e *Explanation) {
 	}
 }
 
+// ownTime reports whether the deadline of the task itself ended it. Of the run of a flow, the type of the timeout does not say that.
+func (o *observed) ownTime() bool {
+	return o.record["until"] == "" && o.record["completed_at"] == o.record["deadline_at"]
+}
+
 func (o *observed) explainEnd(e *Explanation) {
 	r := o.record
 	e.Since = utc(ms(r, "completed_at"))
 	e.End = &ExplainedEnd{Status: e.Status, At: e.Since, Reason: queue.Reason(r["reason"]), TimeoutType: queue.TimeoutType(r["timeout_type"]), Error: r["error"], Goes: utc(ms(o.facts, "goes"))}
 	switch {
-	case e.End.Reason == "owner_ended", e.End.TimeoutType == "workflow":
+	case e.End.Reason == "owner_ended", e.End.TimeoutType == "workflow" && !o.ownTime():
 		e.Why = WhyOwnerEnded
 		if e.End.TimeoutType == "workflow" && r["until"] == r["completed_at"] {
 			e.End.By = o.final(r, o.id).Task // an owner's other limit, or its cancellation, is not on this record

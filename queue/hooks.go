@@ -4,8 +4,8 @@ import "strings"
 
 // Hooks names the tasks to enqueue when a task ends. At most one of them is enqueued. A hook is a
 // root task. Its id is the ended task's id followed by ! and the event, as in "!success". Its
-// timeout is 5 minutes unless its kind has a default, and it has no hooks. Its payload is the JSON
-// of a [HookPayload].
+// timeout is 5 minutes unless its kind has a default, and it has no hooks, even if its kind has some. Its
+// payload is the JSON of a [HookPayload].
 type Hooks struct {
 	OnSuccess, OnFailure, OnTimeout, OnCancel Hook // OnFailure is for timeouts too if there is no OnTimeout
 }
@@ -37,8 +37,9 @@ func (h *Hooks) each(do func(event string, hook Hook)) {
 	do("cancel", h.OnCancel)
 }
 
-// readHooks reads the hooks of a record.
-func readHooks(f map[string]string) Hooks {
+// ReadHooks reads the hooks among the fields of a record, or among the defaults of a kind: hook_success, hook_failure,
+// hook_timeout and hook_cancel. Each is a kind, or a kind, a space and a queue.
+func ReadHooks(f map[string]string) Hooks {
 	read := func(event string) Hook {
 		kind, queue, _ := strings.Cut(f["hook_"+event], " ")
 		return Hook{Kind: kind, Queue: queue}

@@ -22,6 +22,9 @@ type Defaults struct {
 	Backoff                               Backoff
 	Retry                                 string
 	Retention                             time.Duration
+	// Hooks are the hooks of tasks whose producer gives none for the same event. Hooks themselves have no hooks, so
+	// these do not apply to a task of the kind that is a hook.
+	Hooks Hooks
 }
 
 // DefineKind stores the defaults of a kind, and replaces those that it had. They apply to tasks that
@@ -52,7 +55,7 @@ func (q *Queue) DefineKind(ctx context.Context, kind string, d Defaults) error {
 func (q *Queue) defaultsOf(kind string, d Defaults) ([]any, error) {
 	t := Task{Kind: kind, Timeout: d.Timeout, QueueTimeout: d.QueueTimeout, AttemptTimeout: d.AttemptTimeout,
 		OnTimeout: d.OnTimeout, OnDeadline: d.OnDeadline, WarnAt: d.WarnAt, CancelGrace: d.CancelGrace, TimeoutGrace: d.TimeoutGrace, MaxRetries: d.MaxRetries,
-		Backoff: d.Backoff, Retry: d.Retry, Retention: d.Retention}
+		Backoff: d.Backoff, Retry: d.Retry, Retention: d.Retention, Hooks: d.Hooks}
 	if err := t.check(q.config.MaxBytes); err != nil {
 		return nil, err
 	}

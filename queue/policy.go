@@ -84,7 +84,7 @@ func (t *Task) checkRetry() error {
 	return retryexpr.Check(t.Kind, t.Retry)
 }
 
-// policyFields adds the fields for which kinds have defaults: limits, retries, retention.
+// policyFields adds the fields for which kinds have defaults: limits, retries, retention, hooks.
 func (t *Task) policyFields(add func(string, any)) {
 	addSpan(add, "timeout_ms", t.Timeout)
 	addSpan(add, "queue_timeout_ms", t.QueueTimeout)
@@ -92,6 +92,7 @@ func (t *Task) policyFields(add func(string, any)) {
 	addSpan(add, "cancel_grace_ms", t.CancelGrace)
 	addSpan(add, "timeout_grace_ms", t.TimeoutGrace)
 	addSpan(add, "retention_ms", t.Retention)
+	t.Hooks.fields(add)
 	if t.WarnAt != 0 {
 		add("warn_percent", int(math.Round(t.WarnAt*100)))
 	}

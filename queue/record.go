@@ -64,6 +64,7 @@ type Record struct {
 	RetryError  string      // why its retry expression could not be evaluated
 	RetryOf     string      // the ended task that Retry ran again as this one
 	HookOf      string      // the ended task whose hook this is
+	Node        Node        // of a run of a flow: which node the task is
 	Role        Role        // "" for a task that workers run
 	WarnAt      time.Time   // when the event deadline_near will be written; zero: it was written, or never will be
 	CancelAt    time.Time   // when it was cancelled, if it still runs in its grace
@@ -210,7 +211,7 @@ func ReadRecord(id string, answer any) (*Record, error) {
 		CompletedAt: engine.Instant(f["completed_at"]), DetectedAt: engine.Instant(f["detected_at"]),
 		Progress: f["progress"], ProgressAt: engine.Instant(f["progress_at"]),
 		Error: f["error"], LastError: f["last_error"], Reason: Reason(f["reason"]),
-		RetryError: f["retry_error"], RetryOf: f["retry_of"], HookOf: f["hook_of"], Role: Role(f["role"]),
+		RetryError: f["retry_error"], RetryOf: f["retry_of"], HookOf: f["hook_of"], Node: readNode(f["node"]), Role: Role(f["role"]),
 		TimedOut: f["timed_out"] != "", TimeoutType: TimeoutType(f["timeout_type"]), RetryState: f["retry_state"],
 		Overdue: engine.Number(words[0]) == 1, Fields: f,
 	}

@@ -136,6 +136,9 @@ func (q *Queue) look(ctx context.Context, p int, id string) (ended bool, due <-c
 	return false, due, nil
 }
 
+// failedRun is the error of a task with [DeadlineFail] whose own time was up (lua/task/timed_out.lua).
+const failedRun = "Workflow exceeded timeout"
+
 // Outcome returns the result of a task that has ended, or the error that says how else it ended.
 // It returns [refusal.ErrNotEnded] for a live task, and [refusal.ErrNotFound] if r is nil.
 func (r *Record) Outcome() ([]byte, error) {
@@ -144,7 +147,7 @@ func (r *Record) Outcome() ([]byte, error) {
 		return nil, refusal.Failed("result", "", refusal.ErrNotFound)
 	case r.Status == Completed:
 		return r.Result, nil
-	case r.TimedOut && !(r.TimeoutType == "execution" && OnDeadline(r.Fields["on_deadline"]) == DeadlineFail):
+	case r.TimedOut && r.Error != failedRun:
 		return nil, &TaskTimedOutError{TaskID: r.ID, Deadline: r.CompletedAt, StartedAt: r.StartedAt, Type: r.TimeoutType}
 	case r.Status == Failed:
 		return nil, &TaskFailedError{TaskID: r.ID, Kind: r.Kind, Reason: r.Reason, Code: r.Code, Err: errors.New(r.Error)}

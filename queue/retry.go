@@ -70,7 +70,7 @@ func (r *Record) again() (Task, error) {
 	f := r.Fields
 	t := Task{
 		Kind: r.Kind, Queue: r.Queue, Payload: r.Payload, Headers: r.Headers,
-		Timeout: None, WarnAt: float64(engine.Number(f["warn_percent"])) / 100, Hooks: readHooks(f), RetryOf: r.ID,
+		Timeout: None, WarnAt: float64(engine.Number(f["warn_percent"])) / 100, Hooks: ReadHooks(f), RetryOf: r.ID,
 		OnDeadline: OnDeadline(f["on_deadline"]),
 	}
 	if t.Retention = span(f["retention_ms"]); t.Retention == 0 {

@@ -45,5 +45,5 @@ func (t *Task) sameShape(o *Task) bool {
 		t.MaxRetries == o.MaxRetries && t.Backoff == o.Backoff && t.Retry == o.Retry && t.Hooks == o.Hooks &&
 		t.Promise == o.Promise && t.Timer == o.Timer && t.Delay == o.Delay && t.StartAt.Equal(o.StartAt) &&
 		t.Retention == o.Retention && t.IdempotencyKey == o.IdempotencyKey && t.IdempotencyScope == o.IdempotencyScope &&
-		t.IdempotencyWindow == o.IdempotencyWindow && t.RetryOf == o.RetryOf && maps.Equal(t.Headers, o.Headers)
+		t.IdempotencyWindow == o.IdempotencyWindow && t.RetryOf == o.RetryOf && t.Node == o.Node && maps.Equal(t.Headers, o.Headers)
 }

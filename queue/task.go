@@ -3,6 +3,7 @@ package queue
 import (
 	"encoding/json"
 	"math"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -109,9 +110,31 @@ type Task struct {
 	// from now and cannot end before the deadline.
 	IdempotencyScope  Scope
 	IdempotencyWindow time.Duration
+	// Node says which node of which definition a task is, if it is a node of a run of a flow. Package flow sets it.
+	Node Node
 	// RetryOf is the id of the ended task that this one runs again: see Queue.Retry.
 	RetryOf string
 }
+
+// Node is a node of a definition: see package flow. The zero Node is that of a task that is none.
+type Node struct{ Definition, Version, Name string }
+
+// String returns the parts with a space between them, as they are stored.
+func (n Node) String() string {
+	if n == (Node{}) {
+		return ""
+	}
+	return n.Definition + " " + n.Version + " " + n.Name
+}
+
+// readNode reads a stored node.
+func readNode(s string) Node {
+	definition, rest, _ := strings.Cut(s, " ")
+	version, name, _ := strings.Cut(rest, " ")
+	return Node{definition, version, name}
+}
+
+var nodeForm = regexp.MustCompile(`^[A-Za-z][\w-]{0,63} [0-9A-Za-z][\w.-]{0,63} [0-9A-Za-z][\w.-]{0,127}$`)
 
 // None means no such time, even if the kind has a default. It can be the Timeout, QueueTimeout,
 // AttemptTimeout, CancelGrace, TimeoutGrace or Retention of a Task, or the Delay of its Backoff.
@@ -188,6 +211,9 @@ func (t *Task) check(maxBytes int) error {
 	}
 	if err := t.Hooks.check(); err != nil {
 		return err
+	}
+	if t.Node != (Node{}) && !nodeForm.MatchString(t.Node.String()) {
+		return refusal.Invalid("node", "%q must be the id of a definition, its version and the name of a node: package flow sets it", refusal.Clip(t.Node.String()))
 	}
 	return t.checkKey()
 }
@@ -349,13 +375,15 @@ func (t *Task) fields(args []any, more ...any) []any {
 	if t.RetryOf != "" {
 		add("retry_of", t.RetryOf)
 	}
+	if t.Node != (Node{}) {
+		add("node", t.Node.String())
+	}
 	switch {
 	case t.Timer:
 		add("role", "timer")
 	case t.Promise:
 		add("role", "promise")
 	}
-	t.Hooks.fields(add)
 	args[at] = (len(args) - at - 1) / 2
 	return args
 }

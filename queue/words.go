@@ -33,10 +33,10 @@ type TimeoutType string
 
 // Types of timeouts.
 const (
-	TimeoutExecution TimeoutType = "execution" // its own deadline
+	TimeoutExecution TimeoutType = "execution" // its own deadline, unless it is the run of a flow
 	TimeoutQueue     TimeoutType = "queue"     // QueueTimeout
 	TimeoutAttempt   TimeoutType = "attempt"   // AttemptTimeout
-	TimeoutWorkflow  TimeoutType = "workflow"  // the deadline of its owner or a further ancestor
+	TimeoutWorkflow  TimeoutType = "workflow"  // the deadline of its owner or a further ancestor; of the run of a flow, also its own
 )
 
 // Role is the purpose of a task that no worker runs.

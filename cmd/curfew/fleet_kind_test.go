@@ -96,14 +96,14 @@ func TestDefaultsOfAKindAreSetOneByOne(t *testing.T) {
 		q := queuetest.Open(t, rdb, queue.Config{Namespace: "shop", Partitions: 2})
 		at := " --namespace shop --redis " + urlOf(rdb)
 		all := "--timeout 1m --queue-timeout 20s --attempt-timeout 10s --on-timeout retry --on-deadline fail --warn-percent 80 --cancel-grace 2s --timeout-grace 1s " +
-			"--retries 5 --backoff 1s --backoff-max 1m --growth exponential --jitter 20 --retention 2h"
-		const stored = "attempt_timeout 10s, backoff exponential, backoff_delay 1s, backoff_max 1m, cancel_grace 2s, jitter 20, max_retries 5, on_deadline fail, on_timeout retry, " +
+			"--retries 5 --backoff 1s --backoff-max 1m --growth exponential --jitter 20 --retention 2h --hook-success s --hook-failure f --hook-timeout a:b/c --hook-cancel x"
+		const stored = "attempt_timeout 10s, backoff exponential, backoff_delay 1s, backoff_max 1m, cancel_grace 2s, hook_cancel x, hook_failure f, hook_success s, hook_timeout a:b/c, jitter 20, max_retries 5, on_deadline fail, on_timeout retry, " +
 			"queue_timeout 20s, retention 2h, timeout 1m, timeout_grace 1s, warn_percent 80"
 		for _, step := range []struct{ args, want string }{
 			{all, stored},
 			{"--timeout 2m", strings.Replace(stored, " timeout 1m", " timeout 2m", 1)},
 			{"--timeout 1m --warn-percent 80", stored},
-			{"--backoff 0", "attempt_timeout 10s, cancel_grace 2s, max_retries 5, on_deadline fail, on_timeout retry, queue_timeout 20s, retention 2h, timeout 1m, timeout_grace 1s, warn_percent 80"},
+			{"--hook-failure= --hook-success= --hook-timeout= --hook-cancel= --backoff 0", "attempt_timeout 10s, cancel_grace 2s, max_retries 5, on_deadline fail, on_timeout retry, queue_timeout 20s, retention 2h, timeout 1m, timeout_grace 1s, warn_percent 80"},
 			{"--clear", "none"},
 			{"--retries 2 --retry-expression tasks.render.code==75", `max_retries 2, on_timeout fail, retry_expression tasks.render.code==75`},
 			{"--retries 3", `max_retries 3, on_timeout fail, retry_expression tasks.render.code==75`},
@@ -120,7 +120,13 @@ func TestDefaultsOfAKindAreSetOneByOne(t *testing.T) {
 		if err != nil || r.MaxRetries != 1 || r.Deadline.Sub(r.CreatedAt).Seconds() != 60 {
 			t.Errorf("a task of the kind: %+v, %v", r, err)
 		}
+		late := queue.Hook{Kind: "late", Queue: "alerts"}
+		if err := q.DefineKind(t.Context(), "render", queue.Defaults{Hooks: queue.Hooks{OnTimeout: late}}); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, 0, "hook_cancel gone, hook_timeout late alerts", "kind set render --hook-cancel gone"+at)
 		for args, want := range map[string]string{
+			"kind set render --hook-cancel a!b":                "hook",
 			"kind set render --jitter 5":                       "needs a Delay",
 			"kind set render --retries 0 --retry-expression 1": "",
 			"kind set a:b/c! --timeout 1s":                     "kind",

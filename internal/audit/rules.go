@@ -11,6 +11,9 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
+// failedRun is the error of a task whose own time was up and whose on_deadline is fail.
+const failedRun = "Workflow exceeded timeout"
+
 // Finding is a place where a namespace contradicts itself.
 type Finding struct {
 	Partition int
@@ -135,8 +138,10 @@ func (a *audit) task(id string, t map[string]string) {
 	}
 	if t["timed_out"] != "" {
 		text := "Task exceeded deadline"
-		if t["timeout_type"] == "execution" && t["on_deadline"] == "fail" {
-			text = "Workflow exceeded timeout"
+		// Of the run of a flow, the type does not say whether its own time was up or that of an ancestor.
+		own := t["timeout_type"] == "execution" || t["timeout_type"] == "workflow" && strings.HasPrefix(t["kind"], "flow.") && t["error"] == failedRun
+		if t["on_deadline"] == "fail" && own {
+			text = failedRun
 		}
 		a.must(status == queue.Failed && t["reason"] == "timeout" && t["timeout_type"] != "" && t["detected_at"] != "" &&
 			t["error"] == text, id, "timed out, and must be FAILED with reason timeout, a timeout_type, detected_at and the fixed error")

@@ -179,7 +179,7 @@ func regard(mask string, t map[string]string) byte {
 		place = 0
 	case t["status"] == string(queue.Cancelled):
 		place = 4
-	case t["reason"] == "failed" || t["timeout_type"] == "execution" && t["on_deadline"] == "fail":
+	case t["reason"] == "failed" || t["timeout_type"] != "" && t["error"] == failedRun:
 		place = 2
 	case t["reason"] == "timeout":
 		place = 3

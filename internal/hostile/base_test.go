@@ -31,9 +31,9 @@ func bases() []base {
 			"count", 5, "name", "kind", "kindname", "k", "name", "queue", "queue", "q", "name", "timeout_ms", "timeout", 60000, "name", "delay_ms", "attempts", 10, "name", "priority", "priority", 1,
 			"fields", 4, "name", "kind", "kindname", "kd", "name", "max_retries", "attempts", 3, "name", "headers", "opaque", "h", "name", "idempotency_key", "key", "key",
 			"shape", 1, "id", "0-n1", "opaque", "payload", "shape", 2, "id", "0-n2", "opaque", large, "shape", 1, "id", "0-r1.n", "opaque", "x"),
-		of("enqueue words", "enqueue", "count", 1, "count", 13, "name", "kind", "kindname", "k", "name", "backoff", "choice", "exponential", "name", "backoff_ms", "backoff", 1,
+		of("enqueue words", "enqueue", "count", 1, "count", 14, "name", "kind", "kindname", "k", "name", "backoff", "choice", "exponential", "name", "backoff_ms", "backoff", 1,
 			"name", "jitter", "jitter", 5, "name", "on_timeout", "choice", "retry", "name", "max_retries", "retries", 3, "name", "retry_expression", "line", "true", "name", "hook_success", "hook", "h q",
-			"name", "retry_of", "ancestor", "0-e1", "name", "on_deadline", "choice", "fail", "name", "warn_percent", "percent", 50, "name", "attempt_timeout_ms", "attempt", 10, "name", "budget_percent", "percent", 50,
+			"name", "retry_of", "ancestor", "0-e1", "name", "node", "node", "f 1 n", "name", "on_deadline", "choice", "fail", "name", "warn_percent", "percent", 50, "name", "attempt_timeout_ms", "attempt", 10, "name", "budget_percent", "percent", 50,
 			"shape", 1, "id", "0-r1.m", "opaque", ""),
 		of("enqueue a timer", "enqueue", "count", 1, "count", 4, "name", "kind", "kindname", "k", "name", "role", "choice", "timer", "name", "available_at", "attempts", 1800000001000, "name", "deadline_at", "until", 1800000002000,
 			"shape", 1, "id", "0-n3", "opaque", ""),
@@ -52,7 +52,8 @@ func bases() []base {
 		of("reject", "resolve", "word", "call", "choice", "fail", "id", "0-o1", "opaque", "no"),
 		of("control", "control", "queue", "hit", "choice", "paused", "switch", 1, "choice", "max_running", "switch", 5, "choice", "rate", "control", 5, "choice", "per_ms", "control", 1000, "choice", "burst", "control", 5),
 		of("drain", "drain", "word", "call", "queue", "hit", "some", 100, "reason", "why"),
-		of("define", "define", "kindname", "kk", "name", "timeout_ms", "default", 5000, "name", "max_retries", "attempts", 2, "name", "retry_expression", "line", "true"),
+		of("define", "define", "kindname", "kk", "name", "timeout_ms", "default", 5000, "name", "max_retries", "attempts", 2, "name", "retry_expression", "line", "true",
+			"name", "hook_timeout", "hook", "h q"),
 		of("configure", "configure", "name", "events", "level", "all", "name", "event_mib", "mib", 7, "name", "figures", "choice", "off"),
 		of("watch", "watch", "id", "0-p1", "id", "0-r1", "id", "0-e1"),
 		of("read", "read", "id", "0-p1", "id", "0-r1", "id", "0-e1"),
@@ -98,6 +99,7 @@ var (
 	namedOf         = regexp.MustCompile(`^[A-Za-z0-9][\w.:@+/=-]*$`)
 	queueAndQuotaOf = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*(=[0-9]*)?$`)
 	queueOf         = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*$`)
+	nodeOf          = regexp.MustCompile(`^[A-Za-z][\w-]{0,63} [0-9A-Za-z][\w.-]{0,63} [0-9A-Za-z][\w.-]{0,127}$`)
 	kindOf          = regexp.MustCompile(`^[A-Za-z0-9][\w.:/-]*$`)
 	signalOf        = regexp.MustCompile(`^[A-Za-z0-9][\w-]*$`)
 	idOf            = regexp.MustCompile(`^[0-9]+-[A-Za-z0-9][\w.!-]*$`)

@@ -66,6 +66,7 @@ var meanings = map[string]func(string) bool{
 	"queue":    func(s string) bool { return len(s) <= 128 && queueOf.MatchString(s) },
 	"kindname": func(s string) bool { return len(s) <= 128 && kindOf.MatchString(s) },
 	"hook":     func(s string) bool { return len(s) <= 128 && kindOf.MatchString(s) },
+	"node":     func(s string) bool { return nodeOf.MatchString(s) },
 	"signal":   func(s string) bool { return len(s) <= 128 && signalOf.MatchString(s) },
 	"digest":   func(s string) bool { return s != "" && len(s) <= 1024 && !strings.ContainsAny(s, " \r\n\t") },
 	"label":    func(s string) bool { return !strings.Contains(s, "\n") },

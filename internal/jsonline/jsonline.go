@@ -123,9 +123,19 @@ func (o *Object) Field(name, value string) {
 	}
 }
 
-// Fields writes stored fields sorted by name, so that equal fields give equal texts.
+// Fields writes stored fields sorted by name, so that equal fields give equal texts. The field node of a task, which has
+// three words, becomes three members: definition, version and node. The version of a definition is a text, also if
+// it has digits only.
 func (o *Object) Fields(fields map[string]string) {
+	if words := strings.Split(fields["node"], " "); len(words) == 3 {
+		fields = maps.Clone(fields)
+		fields["definition"], fields["version"], fields["node"] = words[0], words[1], words[2]
+	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if name == "version" && fields["definition"] != "" {
+			o.Word(name, fields[name])
+			continue
+		}
 		o.Field(name, fields[name])
 	}
 }

@@ -36,6 +36,24 @@ func TestFieldsAreWrittenByTheirNames(t *testing.T) {
 	}
 }
 
+// The version of a definition is a text. Other versions are numbers.
+func TestANodeIsThreeMembers(t *testing.T) {
+	for _, row := range []struct {
+		fields map[string]string
+		want   string
+	}{
+		{map[string]string{"node": "f 1 draw", "epoch": "2"}, `{"definition":"f","epoch":2,"node":"draw","version":"1"}`},
+		{map[string]string{"node": "draw", "definition": "f", "version": "7"}, `{"definition":"f","node":"draw","version":"7"}`}, // of an event
+		{map[string]string{"node": "10.0.0.1:6379", "version": "8"}, `{"node":"10.0.0.1:6379","version":8}`},
+	} {
+		var o Object
+		o.Fields(row.fields)
+		if got := string(o.Close()); got != row.want {
+			t.Errorf("Fields(%v) = %s, want %s", row.fields, got, row.want)
+		}
+	}
+}
+
 func TestMembersKeepTheOrderOfTheCalls(t *testing.T) {
 	var o Object
 	o.Word("z", "last letter")

@@ -167,7 +167,8 @@ func (m *model) fill(f map[string]string) map[string]string {
 	given := maps.Clone(f)
 	for name, value := range m.kinds[f["kind"]] {
 		_, said := given[name]
-		if !said && (f["role"] == "" || name == "timeout_ms" || name == "retention_ms") {
+		hook := strings.HasPrefix(name, "hook_")
+		if !said && (f["role"] == "" || hook || name == "timeout_ms" || name == "retention_ms") && !(hook && f["hook_of"] != "") {
 			given[name] = value
 		}
 	}

@@ -298,6 +298,7 @@ func (p *player) define(t *rapid.T) {
 		{"max_retries": "2", "on_timeout": "retry", "attempt_timeout_ms": "5", "backoff": "exponential", "backoff_ms": "3", "backoff_max_ms": "10", "jitter": "50"},
 		{"queue_timeout_ms": "5", "cancel_grace_ms": "5"}, {"max_retries": "1", "retry_expression": "e", "retention_ms": "60000"},
 		{"max_retries": "0", "backoff_ms": "3"},
+		{"hook_success": "d", "hook_failure": "h q", "hook_timeout": "d p", "hook_cancel": "h"},
 	}).Draw(t, "defaults")
 	args := []any{kind}
 	for _, name := range slices.Sorted(maps.Keys(defaults)) {

@@ -129,6 +129,12 @@ var hookBugs = []bug{
 		`found.traceparent and {"traceparent", "tracestate"} or {}`, `{"traceparent", "tracestate"}`, "stories/hook_carries_its_trace"},
 	{"a hook has no defaults of its kind", "task/hook.lua",
 		`f[name] = value`, ``, "stories/hook_has_its_own_timeout"},
+	{"a hook has the hooks of its kind", "task/hook.lua",
+		`if string.sub(name, 1, 5) ~= "hook_" then`, `if true then`, "stories/hook_of_a_kind"},
+	{"a promise has no hooks of its kind", "task/apply_defaults.lua",
+		`(not f.role or of_roles[name])`, `(not f.role or name == "timeout_ms" or name == "retention_ms")`, "stories/hook_of_a_kind"},
+	{"the hooks of a kind replace those of a task", "task/apply_defaults.lua",
+		`if f[name] == nil and`, `if (f[name] == nil or string.sub(name, 1, 5) == "hook_") and`, "stories/hook_of_a_kind"},
 	{"the payload of a hook is not JSON", "task/hook.lua",
 		`cjson.encode(task[name])`, `'"' .. task[name] .. '"'`, "stories/hook_payload_is_json"},
 }

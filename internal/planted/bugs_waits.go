@@ -165,7 +165,7 @@ var waitBugs = []bug{
 	{"an impossible wait is reported as satisfied", "wait/fires.lua",
 		`return w.need_ok and "impossible" or "satisfied"`, `return "satisfied"`, "stories/wait_masks"},
 	{"a run that fails its owner counts as timed out", "wait/counts_as.lua",
-		` or task.timeout_type == "execution" and task.on_deadline == "fail"`, ``, "stories/run_on_deadline"},
+		` or task.timeout_type and task.error == "Workflow exceeded timeout"`, ``, "stories/run_on_deadline"},
 	{"a cancelled member counts as timed out", "wait/counts_as.lua",
 		`place = 5`, `place = 4`, "stories/wait_masks"},
 	{"a permanent failure counts as an error", "wait/counts_as.lua",

@@ -29,6 +29,9 @@ func TestSeedS4(t *testing.T) {
 		{"S4.28 S4.30 a run of 1h with nodes of 5 min, of 10 min, and with the time of its kind", exampleOfAHierarchy},
 		{"S4.1 S4.33 S4.38 if all three layers time out at one instant the run's counts, and no other emits an event", runGoesFirst},
 		{"S4.39 S4.46 a child does not inherit its owner's remaining time, unless it has a budget", childHasItsOwnTime},
+		{"S4.2 S4.3 S4.9 a run has the timeout_ms of its definition, none for null, and an hour if it says nothing", timesOfDefinitions},
+		{"S4.1 S4.5 S4.6 S4.8 S4.44 a definition A→B→C→A is stopped by its hour, as a timeout of the workflow", circleOfADefinition},
+		{"S4.10 a node's 1800000 is the time of the definition with 600000 that it calls", nodeOverChildDefinition},
 
 		{"S4.12 timeout and on_timeout come from the call, else from the kind; else they are none and fail", policyOfCallKindOrNone},
 		{"S4.13 S4.14 S4.15 the limit of an execution begins with it, is strict, and ends it as a timeout", limitOfAnExecution},

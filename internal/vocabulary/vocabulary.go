@@ -35,7 +35,7 @@ var names = map[Type]string{
 		retry class verdict release release_reason
 		why sentence hold word text by kept_by task
 		namespace events figures channel cursor oldest last stream type index of key page next recounted turn_of about state
-		host name node did library value level subject cure rule repair commit go program url`,
+		host name node definition did library value level subject cure rule repair commit go program url`,
 	Number: `
 		version priority epoch attempt retries max_retries lease_losses children children_seen code timed_out watched journal collects
 		waiting woken payload_bytes body_bytes warn_percent budget_percent factor_percent jitter task_epoch entry members settled

@@ -30,6 +30,7 @@
 --         enqueued_by        one word that identifies this call and its repeats: a task that exists already, and
 --                            that another call has made, is KNOWN
 --         retry_of           id of the ended task that this task repeats by hand
+--         node               of a flow's run: the id of its definition, its version, and the name of the node
 --       An id with a dot is a child: its owner's id, a dot, and a counter or a name. The defaults of the kind
 --       apply to fields that are absent. A time can be "none": it has no value, and no default applies.
 --

@@ -35,6 +35,10 @@ local texts = {
     return value ~= "" and #value <= 512, "1 to 512 bytes"
   end,
   hook_success = hook, hook_failure = hook, hook_timeout = hook, hook_cancel = hook,
+  node = function(value)
+    local definition, version, name = string.match(#value <= 320 and value or "", "^(%a[%w_-]*) (%w[%w._-]*) (%w[%w._-]*)$")
+    return definition and #definition <= 64 and #version <= 64 and #name <= 128, "the id of a definition, its version and the name of a node"
+  end,
   retry_expression = function(value)
     return #value <= 8192 and string.find(value, "^[^\n]+$"), "one line of up to 8192 bytes"
   end,

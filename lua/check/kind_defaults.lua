@@ -4,7 +4,8 @@ local kind_defaults = {}
 local allowed = {
   timeout_ms = true, queue_timeout_ms = true, attempt_timeout_ms = true, on_timeout = true, warn_percent = true,
   cancel_grace_ms = true, timeout_grace_ms = true, max_retries = true, backoff = true, backoff_ms = true, backoff_max_ms = true, jitter = true,
-  retry_expression = true, retention_ms = true, on_deadline = true,
+  retry_expression = true, retention_ms = true, on_deadline = true, hook_success = true, hook_failure = true, hook_timeout = true,
+  hook_cancel = true,
 }
 
 -- one returns what is wrong with one default, or nil.

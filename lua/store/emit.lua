@@ -3,6 +3,8 @@
 --
 --   kind task_id task_kind queue created_at started_at epoch attempt worker name=value …
 --
+-- Every event of a node of a flow's run ends with the words definition, version and node.
+--
 -- "-" means an absent word. In a value, a space, a % and each control character are written as % and two
 -- hexadecimal digits.
 --
@@ -17,6 +19,9 @@ local function emit(tx, level, kind, task, more)
   local wanted = tx.root.level
   if wanted == "none" or level == "all" and wanted ~= "all" then
     return
+  end
+  if task.node then
+    more = (more and more .. " " or "") .. string.gsub(task.node, "^(%S+) (%S+) (%S+)$", "definition=%1 version=%2 node=%3")
   end
   local events = own(tx, "events")
   events[#events + 1] = kind .. " " .. task.id .. " " .. (task.kind or "-") .. " " .. (task.queue or "-") .. " " ..

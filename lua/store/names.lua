@@ -7,7 +7,7 @@ local names = {}
 names.spec_lines = {"role", "priority", "until_of", "queue_timeout_ms", "attempt_timeout_ms", "on_timeout",
   "warn_percent", "cancel_grace_ms", "timeout_grace_ms", "max_retries", "backoff", "backoff_ms", "backoff_max_ms", "jitter",
   "retry_expression", "retention_ms", "on_deadline", "idempotency_scope", "enqueued_by", "retry_of", "hook_of", "hook_success",
-  "hook_failure", "hook_timeout", "hook_cancel", "payload_bytes"}
+  "hook_failure", "hook_timeout", "hook_cancel", "node", "payload_bytes"}
 names.spec_texts = {"headers", "idempotency_key"}
 
 -- Of the state, which is rewritten at each change.

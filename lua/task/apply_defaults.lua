@@ -6,10 +6,14 @@
 --
 -- @use check/spans
 -- @use task/defaults
+
+-- of_roles are the defaults of promises and timers, which no worker runs.
+local of_roles = {timeout_ms = true, retention_ms = true, hook_success = true, hook_failure = true, hook_timeout = true, hook_cancel = true}
+
 local function apply_defaults(tx, f, none)
   local open_end = f.timeout_ms == "none"
   for name, value in pairs(defaults(tx, f.kind)) do
-    if f[name] == nil and not (f.role and name ~= "timeout_ms" and name ~= "retention_ms") then
+    if f[name] == nil and (not f.role or of_roles[name]) then
       f[name] = value
     end
   end

@@ -39,6 +39,6 @@ local function create(tx, id, payload, d)
   count.add(tx, d.queue, "enqueued", 1)
   tally.add(tx, d, d.enqueued)
   if tx.root.level == "all" then
-    emit(tx, "all", "task_enqueued", {id = id, kind = d.kind, queue = d.queue, created_at = tx.now})
+    emit(tx, "all", "task_enqueued", {id = id, kind = d.kind, queue = d.queue, created_at = tx.now, node = d.node})
   end
 end

@@ -59,7 +59,7 @@ local function set_instants(tx, f, plan, d)
 end
 
 local function draft(tx, f, plan)
-  local d = {status = "PENDING", rich = {"available_at", "limit_at", "warn_at"}, kind = f.kind, queue = f.queue, role = f.role, priority = f.priority,
+  local d = {status = "PENDING", rich = {"available_at", "limit_at", "warn_at"}, kind = f.kind, queue = f.queue, role = f.role, priority = f.priority, node = f.node,
     until_of = plan.bound and plan.until_of, ["until"] = plan.bound, key = f.idempotency_key,
     window = tonumber(f.idempotency_window_ms), deadline_at = plan.deadline and string.format("%d", plan.deadline)}
   if set_instants(tx, f, plan, d) then

@@ -21,7 +21,8 @@ local function say(tx, task)
   local due, type = tonumber(task.completed_at), task.timeout_type
   local began = type == "attempt" and task.started_at or task.created_at
   local span = type == "queue" and task.queue_timeout_ms or string.format("%d", due - began)
-  return "timeout_type=" .. type .. " timeout_duration_ms=" .. span .. " policy_applied=" .. policy(task) .. " deadline_at=" ..
+  local reason = type == "workflow" and "reason=workflow_timeout " or ""
+  return reason .. "timeout_type=" .. type .. " timeout_duration_ms=" .. span .. " policy_applied=" .. policy(task) .. " deadline_at=" ..
     (task.deadline_at or "") .. " detected_at=" .. tx.now .. " lag_ms=" .. string.format("%d", tx.at - due)
 end
 

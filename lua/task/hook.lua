@@ -1,6 +1,6 @@
 -- hook enqueues the task that follows the end of another one. The hook is a root task. Its id is the ended task's id,
 -- a bang and the event, so a task has at most one hook for each event. A hook has 5 minutes unless its kind says
--- otherwise, and no hooks of its own. Its payload is a JSON object that says what ended and how.
+-- otherwise, and no hooks, even if its kind has some. Its payload is a JSON object that says what ended and how.
 --
 --   event  success, failure, timeout or cancel
 --   asked  the hook's kind, and its queue after a space if it is not "default"
@@ -60,7 +60,9 @@ local function hook(tx, task, event, asked)
   local kind, queue = string.match(asked, "^(%S+) ?(%S*)$")
   local f = {kind = kind, queue = queue ~= "" and queue or "default", hook_of = task.id, headers = traced(task.headers)}
   for name, value in pairs(defaults(tx, kind)) do
-    f[name] = value
+    if string.sub(name, 1, 5) ~= "hook_" then -- otherwise a kind could call itself without end
+      f[name] = value
+    end
   end
   create(tx, id, told(task, event), draft(tx, f, {deadline = tx.at + (tonumber(f.timeout_ms) or 300000)}))
 end

@@ -17,7 +17,7 @@ local function refuse(tx, task, op, epoch, worker)
     reason = "stale"
   end
   local caller = {id = task.id, kind = task.kind, queue = task.queue, created_at = task.created_at, started_at = task.started_at,
-    retries = task.retries, epoch = epoch ~= "" and escape(epoch) or nil, worker = worker ~= "" and escape(worker) or nil}
+    retries = task.retries, node = task.node, epoch = epoch ~= "" and escape(epoch) or nil, worker = worker ~= "" and escape(worker) or nil}
   emit(tx, "all", "rejected", caller, "op=" .. op .. " reason=" .. reason .. " status=" .. task.status ..
     " task_epoch=" .. (task.epoch or "0") .. " task_worker=" .. (task.worker or ""))
 end

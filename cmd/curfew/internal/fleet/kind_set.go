@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -39,7 +40,21 @@ func settings() []setting {
 		{app.NumberFlag("jitter", 0, 0, 100, "how many percent may be taken off a back-off at random"), func(c *cli.Context, d *queue.Defaults) { d.Backoff.Jitter = float64(c.Int("jitter")) / 100 }},
 		{&cli.StringFlag{Name: "retry-expression", Usage: "the expression that decides whether a failed attempt is repeated"}, func(c *cli.Context, d *queue.Defaults) { setExpression(c, d) }},
 		{app.DurationFlag("retention", 0, "how long the record is kept after the end"), func(c *cli.Context, d *queue.Defaults) { d.Retention = app.DurationOf(c, "retention") }},
+		hookSetting("success", "completes", func(h *queue.Hooks) *queue.Hook { return &h.OnSuccess }),
+		hookSetting("failure", "fails", func(h *queue.Hooks) *queue.Hook { return &h.OnFailure }),
+		hookSetting("timeout", "times out (without it, as --hook-failure says)", func(h *queue.Hooks) *queue.Hook { return &h.OnTimeout }),
+		hookSetting("cancel", "is cancelled", func(h *queue.Hooks) *queue.Hook { return &h.OnCancel }),
 	}
+}
+
+// hookSetting is the task that follows an event. A kind can contain a colon, so a space is before its queue, as in the stored field.
+func hookSetting(event, when string, of func(*queue.Hooks) *queue.Hook) setting {
+	name := "hook-" + event
+	return setting{&cli.StringFlag{Name: name, Usage: `the kind of the task that is enqueued when a task ` + when + `; "KIND QUEUE" if its queue is not default`},
+		func(c *cli.Context, d *queue.Defaults) {
+			h := of(&d.Hooks)
+			h.Kind, h.Queue, _ = strings.Cut(c.String(name), " ")
+		}}
 }
 
 // setBackoff sets the delay; without it there is no back-off at all.
@@ -63,10 +78,10 @@ func kindSetCommand() *cli.Command {
 	}
 	return &cli.Command{
 		Name:      "set",
-		Usage:     "set defaults of a kind: limits, retries and retention",
+		Usage:     "set defaults of a kind: limits, retries, retention and hooks",
 		ArgsUsage: "KIND",
 		Description: `The defaults apply to tasks that are enqueued from now on, and only to what their producer leaves out. What is not named
-stays as it is, and 0 removes a default; --clear removes all before the others are set. A worker that has defaults of its own
+stays as it is, and 0 or an empty text removes a default; --clear removes all before the others are set. A worker that has defaults of its own
 sets them when it starts.
 
     curfew kind set render --timeout 30s --retries 3 --backoff 1s --growth exponential
@@ -128,7 +143,8 @@ func defaultsOf(fields map[string]string) queue.Defaults {
 		OnTimeout: queue.OnTimeout(fields["on_timeout"]), OnDeadline: queue.OnDeadline(fields["on_deadline"]),
 		WarnAt: float64(number("warn_percent")) / 100, CancelGrace: span("cancel_grace_ms"), TimeoutGrace: span("timeout_grace_ms"),
 		MaxRetries: number("max_retries"), Retry: fields["retry_expression"], Retention: span("retention_ms"),
-		Backoff: queue.Backoff{Delay: span("backoff_ms"), Exponential: fields["backoff"] == "exponential", Max: span("backoff_max_ms"), Jitter: float64(number("jitter")) / 100}}
+		Backoff: queue.Backoff{Delay: span("backoff_ms"), Exponential: fields["backoff"] == "exponential", Max: span("backoff_max_ms"), Jitter: float64(number("jitter")) / 100},
+		Hooks:   queue.ReadHooks(fields)}
 	if d.Retry != "" {
 		d.OnTimeout = "" // it is what the expression says of a timeout
 	}
