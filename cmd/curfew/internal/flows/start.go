@@ -50,7 +50,7 @@ interrupted wait leaves the run as it is. A worker that runs flows must be there
 			if err != nil {
 				return err
 			}
-			task, err := taskOf(c, words[0])
+			task, err := taskOf(c)
 			if err != nil {
 				return err
 			}
@@ -62,7 +62,7 @@ interrupted wait leaves the run as it is. A worker that runs flows must be there
 }
 
 // taskOf returns what the flags say of the task of a run.
-func taskOf(c *cli.Context, id string) (task queue.Task, err error) {
+func taskOf(c *cli.Context) (task queue.Task, err error) {
 	for _, name := range []string{"version", "queue", "id", "idempotency-key"} {
 		if c.IsSet(name) && c.String(name) == "" {
 			return task, app.UsageOf(c, "--%s must not be empty: leave it out", name)
@@ -78,7 +78,7 @@ func taskOf(c *cli.Context, id string) (task queue.Task, err error) {
 		}
 	}
 	checked := task
-	checked.Kind = "flow." + id
+	checked.Kind = "flow" // whether there is such a definition is found out later
 	if err := checked.Check(1 << 20); err != nil {
 		return task, app.UsageOf(c, "%v", err)
 	}
