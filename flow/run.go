@@ -230,7 +230,7 @@ func (r *run) create(c *machine.Child) error {
 	payload := any(c.Inputs)
 	switch a := c.Action; {
 	case c.Template != "":
-		t.Kind, payload = partOf(r.of, c.Template), input{c.Inputs, r.version}
+		t.Kind, t.Queue, payload = partOf(r.of, c.Template), r.Info().Queue, input{c.Inputs, r.version}
 	case a.Type == plan.WorkflowCall:
 		t.Kind, payload = kindOf(a.Flow), input{Parameters: c.Inputs, Version: a.Version}
 	case a.Type == plan.Wait, a.Type == plan.Echo:
