@@ -191,6 +191,7 @@ func Read(ctx context.Context, q *queue.Queue, run string, deep bool) (*Run, err
 	if err != nil {
 		return nil, err
 	}
+	slices.SortFunc(page.Lines, func(a, b inspect.Line) int { return strings.Compare(a.ID, b.ID) })
 	for _, c := range callsOf(d, template) {
 		found := false
 		for _, l := range page.Lines {
@@ -202,6 +203,9 @@ func Read(ctx context.Context, q *queue.Queue, run string, deep bool) (*Run, err
 			found = true
 			n := &Node{Name: node, Key: strings.ReplaceAll(name, "__", "/"), Phase: Phase(l.Phase()), Token: tokenOf(l.Record), Kind: l.Kind, Task: l.ID, Attempts: attemptsOf(l.Record),
 				WaitsFor: c.After, Began: l.CreatedAt, Ended: l.CompletedAt, Deadline: l.Until, Msg: l.Error, Template: c.Template}
+			if l.Kind == kindWait && !n.Phase.ended() {
+				n.Phase = Suspended
+			}
 			if deep && strings.HasPrefix(l.Kind, "flow.") {
 				if n.Part, err = Read(ctx, q, l.ID, true); err != nil {
 					return nil, err

@@ -127,12 +127,12 @@ func TestBadRequestsAboutFlowsChangeNothing(t *testing.T) {
 		{"POST", "flows/reviewed/runs", `{"parameters":[1]}`, 400, "invalid", "must be an object"},
 		{"POST", "flows/reviewed/runs", `{"parameters":{"page":1},"timeout_ms":0}`, 400, "invalid", "timeout_ms"},
 		{"POST", "flows/reviewed/runs", `{"parameters":{"page":1},"queue":"two words"}`, 400, "invalid", "queue"},
-		{"GET", "runs/" + other, "", 400, "invalid", "no run"},
+		{"GET", "runs/" + other, "", 400, "invalid", "run"},
 		{"GET", "runs/0-NOSUCH", "", 404, "not_found", ""},
 		{"POST", "runs/" + id + "/resume", `{"node":"reveiw"}`, 404, "not_found", "did you mean review?"},
 		{"POST", "runs/" + id + "/resume", `{"node":"out"}`, 409, "conflict", "out"},
 		{"POST", "runs/" + id + "/resume", `{"node":""}`, 400, "invalid", "node"},
-		{"POST", "runs/" + other + "/resume", `{"node":"review"}`, 400, "invalid", "no run"},
+		{"POST", "runs/" + other + "/resume", `{"node":"review"}`, 400, "invalid", "run"},
 	} {
 		change := yaml
 		if strings.HasPrefix(row.body, "{") || row.body == "" {

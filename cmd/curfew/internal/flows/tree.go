@@ -21,7 +21,7 @@ type branch struct {
 var branches = app.List[branch]{
 	Columns: []app.Column[branch]{
 		{Name: "node", Show: func(b branch) string { return b.stem + app.PlainText(b.Key) }},
-		{Name: "phase", Show: func(b branch) string { return string(b.Phase) }, Paint: func(b branch) app.Colour { return colours[b.Phase] }},
+		{Name: "phase", Show: func(b branch) string { return app.OrDash(string(b.Phase)) }, Paint: func(b branch) app.Colour { return colours[b.Phase] }},
 		{Name: "attempts", Right: true, Show: func(b branch) string {
 			if b.Attempts == 0 {
 				return "-"
