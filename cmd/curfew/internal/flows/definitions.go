@@ -128,23 +128,31 @@ func showCommand() *cli.Command {
 		Description: `    curfew flow show order
     curfew flow show order --version 2 > order-2.yaml`,
 		Flags: append(app.NamespaceFlags(), versionFlag("this version (default: the newest)")),
-		Action: app.OnNamespaceAs(queue.AccessRead, app.Takes(1, 1, "the name of one definition"), func(c *cli.Context, q *queue.Queue, words []string) error {
-			text, err := definition(c, q, words[0])
-			if err != nil {
+		Action: func(c *cli.Context) error {
+			if err := checkVersion(c); err != nil {
 				return err
 			}
-			_, err = c.App.Writer.Write(text)
-			return err
-		}),
+			return app.OnNamespaceAs(queue.AccessRead, app.Takes(1, 1, "the name of one definition"), func(c *cli.Context, q *queue.Queue, words []string) error {
+				text, err := definition(c, q, words[0])
+				if err != nil {
+					return err
+				}
+				return app.WriteText(c, string(text))
+			})(c)
+		},
 	}
+}
+
+func checkVersion(c *cli.Context) error {
+	if c.IsSet("version") && c.String("version") == "" {
+		return app.UsageOf(c, "--version must not be empty: leave it out for the newest")
+	}
+	return nil
 }
 
 // definition returns the text of a definition. If there is no such definition, or no such version, the error has the nearest name.
 func definition(c *cli.Context, q *queue.Queue, id string) ([]byte, error) {
 	version := c.String("version")
-	if c.IsSet("version") && version == "" {
-		return nil, app.UsageOf(c, "--version must not be empty: leave it out for the newest")
-	}
 	all, err := flow.List(c.Context, q)
 	if err != nil {
 		return nil, err

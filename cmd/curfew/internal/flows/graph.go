@@ -15,9 +15,9 @@ func graphCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "graph",
 		Usage:     "print a file, a definition or a run as a graph for Mermaid",
-		ArgsUsage: "FILE|DEFINITION|RUN",
-		Description: `A name with a dot or a slash is a file, and - is stdin: these need no connection. An id such as 0-1MCC5RM000000001 is a run, whose
-graph has the phase of each node and the time that is left. Other names are definitions.
+		ArgsUsage: "NAME",
+		Description: `NAME is a file if it has a dot or a slash, and - is stdin: these need no connection. An id such as 0-1MCC5RM000000001 is a run, whose
+graph has the phase of each node and the time that is left. Other names are those of definitions.
 
     curfew flow graph order.yaml
     curfew flow graph 0-1MCC5RM000000001 > run.mmd`,
@@ -26,6 +26,9 @@ graph has the phase of each node and the time that is left. Other names are defi
 			t := app.Takes(1, 1, "a file, a definition or a run")
 			words, err := app.Arguments(c, t)
 			if err != nil {
+				return err
+			}
+			if err := checkVersion(c); err != nil {
 				return err
 			}
 			word := words[0]
