@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/curfew-dev/curfew/flow/internal/plan"
 	"github.com/curfew-dev/curfew/inspect"
@@ -21,23 +22,32 @@ func Check(text []byte) error {
 	return err
 }
 
-// Plan is what a definition says of its nodes.
+// Plan is what a definition says about time: what bounds each node, and the whole.
 type Plan struct {
-	ID    string     `json:"id"`
-	Nodes []PlanNode `json:"nodes"`
+	ID, Version string
+	Timeout     time.Duration // of a run; 0: none
+	Nodes       []PlanNode
+	Latest      time.Duration
+	Unbounded   []string
 }
 
-// PlanNode is a node of a Plan.
+// PlanNode is what a definition says about a node.
 type PlanNode struct {
-	Node     string   `json:"node"`
-	WaitsFor []string `json:"waits_for,omitempty"`
+	Template, Name, Kind, Calls           string
+	WaitsFor                              []string
+	FanIn                                 string
+	Timeout, AttemptTimeout, QueueTimeout time.Duration
+	Attempts                              int
+	Retries                               string
+	Latest                                time.Duration
+	Unbounded                             bool
 }
 
-// Text returns the plan for people.
-func (p *Plan) Text() string {
+// String returns the plan for people.
+func (p *Plan) String() string {
 	var b strings.Builder
 	for _, n := range p.Nodes {
-		fmt.Fprintf(&b, "%s  waits for %s\n", n.Node, strings.Join(n.WaitsFor, ", "))
+		fmt.Fprintf(&b, "%s  waits for %s\n", n.Name, strings.Join(n.WaitsFor, ", "))
 	}
 	return b.String()
 }
@@ -48,9 +58,9 @@ func Outline(text []byte) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{ID: d.ID, Nodes: []PlanNode{}}
+	p := &Plan{ID: d.ID, Version: d.Version, Timeout: d.Timeout.Time, Latest: d.Timeout.Time}
 	for _, c := range callsOf(d, d.Entry) {
-		p.Nodes = append(p.Nodes, PlanNode{c.Name, c.After})
+		p.Nodes = append(p.Nodes, PlanNode{Template: d.Entry, Name: c.Name, WaitsFor: c.After, Timeout: c.Times.Total.Time, Attempts: c.Retry.Limit + 1})
 	}
 	return p, nil
 }
@@ -259,7 +269,10 @@ func Resume(ctx context.Context, q *queue.Queue, run, node string, value any) er
 			_, err = q.Resolve(ctx, n.Task, result)
 			return err
 		case n.Key == node:
-			return refusal.Failed("resume", run, fmt.Errorf("%w: the node %s is %s, and waits for nothing that can be resumed", refusal.ErrConflict, node, n.Phase))
+			if n.Kind != kindWait || n.Task == "" {
+				return refusal.Failed("resume", run, refusal.Invalid("node", "%s does not wait for a signal", node))
+			}
+			return refusal.Failed("resume", run, fmt.Errorf("%w: the node %s does not wait any more: it is %s", refusal.ErrConflict, node, n.Phase))
 		case deeper && n.Key == first && n.Part != nil:
 			return Resume(ctx, q, n.Task, rest, value)
 		}
@@ -314,9 +327,9 @@ func Mermaid(text []byte) (string, error) {
 	var b strings.Builder
 	b.WriteString("flowchart TD\n")
 	for _, n := range p.Nodes {
-		fmt.Fprintf(&b, "  %s\n", n.Node)
+		fmt.Fprintf(&b, "  %s\n", n.Name)
 		for _, before := range n.WaitsFor {
-			fmt.Fprintf(&b, "  %s --> %s\n", before, n.Node)
+			fmt.Fprintf(&b, "  %s --> %s\n", before, n.Name)
 		}
 	}
 	return b.String(), nil

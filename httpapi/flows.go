@@ -26,8 +26,8 @@ type (
 		Text string `json:"text"`
 	}
 	checkedDefinition struct {
-		Good bool       `json:"good"` // always: what is wrong is an error
-		Plan *flow.Plan `json:"plan,omitempty"`
+		Good bool        `json:"good"` // always: what is wrong is an error
+		Plan *lines.Plan `json:"plan,omitempty"`
 	}
 	startBody struct {
 		Parameters     json.RawMessage `json:"parameters,omitempty"`
@@ -105,13 +105,11 @@ func checkFlow(c *call) (any, error) {
 	if err := flow.Check(c.raw); err != nil {
 		return nil, err
 	}
-	answer := checkedDefinition{Good: true}
 	if !c.query.flag("explain") {
-		return answer, nil
+		return checkedDefinition{Good: true}, nil
 	}
-	var err error
-	answer.Plan, err = flow.Outline(c.raw)
-	return answer, err
+	plan, err := flow.Outline(c.raw)
+	return checkedDefinition{true, lines.OfPlan(plan)}, err
 }
 
 // definition returns the line of the definition in the path. It must exist.

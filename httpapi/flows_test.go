@@ -76,6 +76,9 @@ func TestARunOfAFlowOverHTTP(t *testing.T) {
 		t.Errorf("the graph is %s", a.body)
 	}
 	s.want(200, "POST", "runs/"+id+"/resume", `{"node":"review","payload":{"by":"ada"}}`)
+	if a := s.want(409, "POST", "runs/"+id+"/resume", `{"node":"review","payload":{"by":"bob"}}`); a.word() != "conflict" {
+		t.Errorf("a second value: %s", a.body)
+	}
 	s.runFlows()
 	if a := s.want(200, "GET", "tasks/"+id+"/result", ""); !strings.Contains(a.body, `"result":{"outputs":{"parameters":{"by":"ada","page":9007199254740991}}}`) {
 		t.Errorf("the run has ended with %s", a.body)
@@ -130,7 +133,7 @@ func TestBadRequestsAboutFlowsChangeNothing(t *testing.T) {
 		{"GET", "runs/" + other, "", 400, "invalid", "run"},
 		{"GET", "runs/0-NOSUCH", "", 404, "not_found", ""},
 		{"POST", "runs/" + id + "/resume", `{"node":"reveiw"}`, 404, "not_found", "did you mean review?"},
-		{"POST", "runs/" + id + "/resume", `{"node":"out"}`, 409, "conflict", "out"},
+		{"POST", "runs/" + id + "/resume", `{"node":"out"}`, 400, "invalid", "out"},
 		{"POST", "runs/" + id + "/resume", `{"node":""}`, 400, "invalid", "node"},
 		{"POST", "runs/" + other + "/resume", `{"node":"review"}`, 400, "invalid", "run"},
 	} {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/events"
-	"github.com/curfew-dev/curfew/flow"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/internal/vocabulary"
@@ -47,8 +46,6 @@ func (all schemas) of(t reflect.Type, body bool) schema {
 		return all.name("Task", stored(strings.Fields(taskNames)))
 	case reflect.TypeFor[definition]():
 		return all.name("FlowDefinition", schema{"type": "object", "properties": schema{}, "additionalProperties": true, "description": "A definition of a flow. docs/how-to/flows.md says how to write one"})
-	case reflect.TypeFor[*flow.Plan]():
-		return schema{"type": "object", "description": "What a definition says of each node"}
 	case reflect.TypeFor[events.Event]():
 		return all.name("Event", schema{"type": "object", "required": []string{"kind", "at", "partition", "number", "id"}, "additionalProperties": true,
 			"description": "docs/reference/events.md lists the kinds and their fields"})

@@ -229,7 +229,7 @@ func TestBadContentIsRefused(t *testing.T) {
 			{[]string{"flow", "graph", "pubish"}, "", 3, "(did you mean publish?)"},
 			{[]string{"flow", "graph", "-", "--version", "1"}, "", 2, "--version is for a definition"},
 			{[]string{"flow", "resume", "0-RUN", "reveiw"}, "", 3, "did you mean review?"},
-			{[]string{"flow", "resume", "0-RUN", "render"}, "", 5, "render"},
+			{[]string{"flow", "resume", "0-RUN", "render"}, "", 2, "render does not wait"},
 			{[]string{"flow", "resume", "0-RUN", "review", "--value", "{"}, "", 2, "--value is not JSON"},
 			{[]string{"flow", "get", "0-RUN", "--every", "2s"}, "", 2, "--every needs --watch"},
 			{[]string{"flow", "get", "0-RUN", "--watch", "--every", "1ms"}, "", 2, "must be from 100ms to 1h"},

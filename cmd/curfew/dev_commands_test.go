@@ -74,7 +74,7 @@ func TestEveryCommandOnTheServerOfDev(t *testing.T) {
 		{0, "flow run publish -p page=1", "0-", "FLOW"},
 		{0, "flow get $FLOW", "render", ""},
 		{0, "flow runs publish", "$FLOW", ""},
-		{app.ExitRefused, "flow resume $FLOW render", "render", ""},
+		{app.ExitUsage, "flow resume $FLOW render", "render", ""},
 		{0, "flow cancel $FLOW", "cancelled", ""},
 		{0, "demo fanout --timeout 300ms", "The scene kept its promises", ""},
 	} {

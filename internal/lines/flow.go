@@ -100,3 +100,42 @@ func OfRun(r *flow.Run, hide bool) *Run {
 	}
 	return l
 }
+
+// Plan is what a definition says about time.
+type Plan struct {
+	Definition string        `json:"definition"`
+	Version    string        `json:"definition_version,omitempty"`
+	Timeout    time.Duration `json:"timeout_ms,omitempty"` // of a run; 0: none
+	Latest     time.Duration `json:"latest_ms,omitempty"`  // the latest end of a run after its beginning; 0: never
+	Unbounded  []string      `json:"unbounded_nodes,omitempty"`
+	Nodes      []PlanNode    `json:"nodes"`
+}
+
+// PlanNode is what a definition says about a node. A span of 0 is no limit.
+type PlanNode struct {
+	Template       string        `json:"template"`
+	Node           string        `json:"node"`
+	Kind           string        `json:"kind,omitempty"`
+	Calls          string        `json:"calls,omitempty"` // the template that it follows
+	WaitsFor       []string      `json:"waits_for,omitempty"`
+	FanIn          string        `json:"fan_in,omitempty"`
+	Timeout        time.Duration `json:"timeout_ms,omitempty"`
+	AttemptTimeout time.Duration `json:"attempt_timeout_ms,omitempty"`
+	QueueTimeout   time.Duration `json:"queue_timeout_ms,omitempty"`
+	Attempts       int           `json:"attempts"`
+	Retry          string        `json:"retry,omitempty"`
+	Latest         time.Duration `json:"latest_ms,omitempty"`
+}
+
+// OfPlan returns the line of a plan, nil for nil.
+func OfPlan(p *flow.Plan) *Plan {
+	if p == nil {
+		return nil
+	}
+	l := &Plan{Definition: p.ID, Version: p.Version, Timeout: p.Timeout, Latest: p.Latest, Unbounded: p.Unbounded, Nodes: []PlanNode{}}
+	for _, n := range p.Nodes {
+		l.Nodes = append(l.Nodes, PlanNode{Template: n.Template, Node: n.Name, Kind: n.Kind, Calls: n.Calls, WaitsFor: n.WaitsFor, FanIn: n.FanIn, Timeout: n.Timeout,
+			AttemptTimeout: n.AttemptTimeout, QueueTimeout: n.QueueTimeout, Attempts: n.Attempts, Retry: n.Retries, Latest: n.Latest})
+	}
+	return l
+}

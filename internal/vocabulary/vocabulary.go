@@ -36,7 +36,7 @@ var names = map[Type]string{
 		why sentence hold word text by kept_by task
 		namespace events figures channel cursor oldest last stream type index of key page next recounted turn_of about state
 		host name node did library value level subject cure rule repair commit go program url
-		definition definition_version path phase template token graph`,
+		calls definition definition_version fan_in path phase template token graph`,
 	Number: `
 		version priority epoch attempt retries max_retries lease_losses children children_seen code timed_out watched journal collects
 		waiting woken payload_bytes body_bytes warn_percent budget_percent jitter task_epoch entry members settled
@@ -55,10 +55,10 @@ var names = map[Type]string{
 	Span: `
 		timeout_ms delay_ms queue_timeout_ms attempt_timeout_ms timeout_grace_ms cancel_grace_ms backoff_ms backoff_delay_ms
 		backoff_max_ms retention_ms idempotency_window_ms per_ms wait_ms within_ms lease_ms fallback_ms left_ms lag_ms limit_ms p50_ms p99_ms max_ms wait_p50_ms wait_p99_ms lag_p50_ms lag_p99_ms
-		timeout_duration_ms`,
+		timeout_duration_ms latest_ms`,
 	Flag:   `overdue good new changed set_back stop turn complete mine deleted created`,
 	List:   `roots claims stops wake queues tasks wait_for_tasks warnings missing_partitions records lines unlisted child_tasks entries kinds counts timeouts wakeups
-		definitions faults nodes versions waits_for`,
+		definitions faults nodes unbounded_nodes versions waits_for`,
 	Object: `fields bound ends_by line run wait lag end key_counts memory part plan parameters`,
 }
 

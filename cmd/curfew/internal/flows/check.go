@@ -3,7 +3,7 @@ package flows
 import (
 	"errors"
 	"fmt"
-	"io"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -54,7 +54,7 @@ func checkCommand() *cli.Command {
 type checked struct {
 	Name   string        `json:"name"` // of the file
 	Faults []lines.Fault `json:"faults"`
-	Plan   *flow.Plan    `json:"plan,omitempty"`
+	Plan   *lines.Plan   `json:"plan,omitempty"`
 }
 
 // check checks the definition of a file, and reports whether it is good.
@@ -69,18 +69,20 @@ func check(c *cli.Context, file string) (good bool, err error) {
 		return false, err
 	}
 	said.Faults = lines.OfFaults(faults)
+	var plan *flow.Plan
 	if len(faults) == 0 && c.Bool("explain") {
-		if said.Plan, err = flow.Outline(text); err != nil {
+		if plan, err = flow.Outline(text); err != nil {
 			return false, err
 		}
+		said.Plan = lines.OfPlan(plan)
 	}
 	switch {
 	case c.Bool("json") || app.InJSON(c):
 		err = app.PrintLine(c, said)
-	case said.Plan != nil:
-		_, err = io.WriteString(c.App.Writer, said.Plan.Text())
+	case plan != nil:
+		err = app.WriteText(c, strings.TrimSuffix(plan.String(), "\n")+"\n")
 	default:
-		_, err = io.WriteString(c.App.Writer, faultLines(file, faults))
+		err = app.WriteText(c, faultLines(file, faults))
 	}
 	return len(faults) == 0, err
 }
