@@ -125,7 +125,7 @@ func TestAWorkerRunsFlows(t *testing.T) {
 		return err == nil && r.Nodes[0].Phase == flow.Succeeded
 	})
 	watched := start(t, "flow get "+id+" --watch --every 100ms --redis "+s.url+" --namespace "+s.q.Namespace())
-	watched.until(t, `publish +Created +- +- +waits for render, review`)
+	watched.until(t, `publish +Created +- +- +waits for .*review`)
 	do(0, "flow", "resume", id, "review", "--value", `{"by":"ada"}`)
 	if code := await.Receive(t, watched.ended, "the end of --watch"); code != 0 {
 		t.Errorf("--watch: exit %d, %s", code, watched.errs.String())
