@@ -72,7 +72,7 @@ func TestARunOfAFlowOverHTTP(t *testing.T) {
 	if nodes, _ := run.json["nodes"].([]any); len(nodes) != 2 || nodes[0].(map[string]any)["key"] != "review" || run.text("definition_version") != "1" {
 		t.Errorf("the run is %s", run.body)
 	}
-	if a := s.want(200, "GET", "runs/"+id+"/graph", ""); !strings.Contains(a.text("graph"), "review --> out") {
+	if a := s.want(200, "GET", "runs/"+id+"/graph", ""); !strings.Contains(a.text("graph"), "flowchart") || !strings.Contains(a.text("graph"), "review") || !strings.Contains(a.text("graph"), " --> ") {
 		t.Errorf("the graph is %s", a.body)
 	}
 	s.want(200, "POST", "runs/"+id+"/resume", `{"node":"review","payload":{"by":"ada"}}`)
