@@ -30,7 +30,7 @@ func (r *run) create(c *machine.Child) (steps machine.Steps, err error) {
 	payload := any(c.Inputs)
 	switch a := c.Action; {
 	case c.Template != "":
-		t.Kind, payload = partOf(r.of, c.Template), input{c.Inputs, r.version, r.took}
+		t.Kind, t.Queue, payload = partOf(r.of, c.Template), r.Info().Queue, input{c.Inputs, r.version, r.took}
 	case a.Type == plan.WorkflowCall:
 		t.Kind, t.Queue, t.Priority, payload = kindOf(a.Flow), a.Queue, a.Priority, input{Parameters: c.Inputs, Version: a.Version}
 	case a.Type == plan.Wait, a.Type == plan.Echo:

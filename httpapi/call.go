@@ -243,6 +243,9 @@ func (c *call) readBody() *failure {
 	}
 	kind, parameters, notMedia := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset := strings.ToLower(parameters["charset"])
+	if _, is := c.route.Body.(definition); is && kind == "application/yaml" {
+		kind = "application/json"
+	}
 	if notMedia != nil || kind != "application/json" || charset != "" && charset != "utf-8" || r.Header.Get("Content-Encoding") != "" {
 		return fail(http.StatusUnsupportedMediaType, "not_json", "the body must be JSON in UTF-8, not compressed: send Content-Type: application/json")
 	}

@@ -15,11 +15,11 @@ import (
 // needs has the role of each route, by id. It is written out, so that a route cannot change its role unseen.
 var needs = map[Role]string{
 	Read: `explainTask getAgent listAgents listQueues getQueue listKinds getKind listWorkers getWorker countDeadlines listOverdue getStats
-		getTask getResult listTasks getEvents`,
-	Produce: `enqueueTask enqueueTasks cancelTask retryTask resolvePromise rejectPromise resumeTask signalAgent`,
+		getTask getResult listTasks getEvents listFlows getFlow checkFlow listRuns getRun getRunGraph`,
+	Produce: `enqueueTask enqueueTasks cancelTask retryTask resolvePromise rejectPromise resumeTask signalAgent startRun resumeRun`,
 	Work: `fetchTasks heartbeat settleTasks describeWorker suspendAgent scheduleAgentTasks getAgentTaskResults cancelAgentTask checkpointAgent
 		getAgentCheckpoint`,
-	Operate: `setKind pauseQueue resumeQueue limitQueue drainQueue drainWorker cancelTasks deleteTask`,
+	Operate: `setKind pauseQueue resumeQueue limitQueue drainQueue drainWorker cancelTasks deleteTask putFlow`,
 }
 
 func TestEachRouteHasTheRoleThatIsWrittenHere(t *testing.T) {

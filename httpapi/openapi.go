@@ -95,7 +95,11 @@ func (r *route) operation(all schemas) schema {
 	}
 	o := schema{"operationId": r.ID, "summary": r.Summary, "description": "Needs the role " + string(r.Role) + ".", "tags": []string{r.group()}, "parameters": parameters, "responses": responses}
 	if r.Body != nil {
-		o["requestBody"] = schema{"required": !r.Bare, "content": schema{"application/json": schema{"schema": all.of(reflect.TypeOf(r.Body), true)}}}
+		media := schema{"application/json": schema{"schema": all.of(reflect.TypeOf(r.Body), true)}}
+		if _, is := r.Body.(definition); is {
+			media["application/yaml"] = plainText
+		}
+		o["requestBody"] = schema{"required": !r.Bare, "content": media}
 	}
 	return o
 }
@@ -154,7 +158,7 @@ The body of each error is ` + "`{\"error\":{\"word\":\"not_found\",\"sentence\":
 			fmt.Fprintf(&b, "| %d %s | `%s` |\n", status, http.StatusText(status), strings.Join(list, "`, `"))
 		}
 	}
-	b.WriteString("\n## Roles\n\nEach role includes read, and operate includes all.\n\n| Role | May |\n|---|---|\n| read | see tasks, queues, kinds, workers, agents, events and metrics |\n| produce | enqueue, cancel and retry tasks, settle promises, send signals |\n| work | run tasks and agents |\n| operate | control queues, kinds and workers, delete records, change many tasks at once |\n")
+	b.WriteString("\n## Roles\n\nEach role includes read, and operate includes all.\n\n| Role | May |\n|---|---|\n| read | see tasks, queues, kinds, workers, agents, flows, events and metrics |\n| produce | enqueue, cancel and retry tasks, start and resume runs of flows, settle promises, send signals |\n| work | run tasks and agents |\n| operate | control queues, kinds and workers, store definitions of flows, delete records, change many tasks at once |\n")
 	group := ""
 	for _, r := range byGroup() {
 		if r.group() != group {
@@ -202,6 +206,9 @@ func (r *route) describe(b *strings.Builder) {
 func membersInWords(t reflect.Type) string {
 	if t == reflect.TypeFor[task]() {
 		return "a task, with the names of [protocol.md](protocol.md), \"Tasks in JSON\""
+	}
+	if t == reflect.TypeFor[definition]() {
+		return "a definition, in JSON, or in YAML with `Content-Type: application/yaml`"
 	}
 	var all []string
 	for i := range t.NumField() {

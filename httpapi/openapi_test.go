@@ -171,7 +171,7 @@ func (d *openAPICheck) parameters(value any, inPath []string, at string) {
 }
 
 func (d *openAPICheck) content(value any, at string) {
-	media := d.members(value, at+"/content", "application/json", "application/openmetrics-text", "text/event-stream", "text/plain")
+	media := d.members(value, at+"/content", "application/json", "application/openmetrics-text", "application/yaml", "text/event-stream", "text/plain")
 	d.must(len(media) > 0, at+"/content", "has no type of media")
 	for kind, of := range media {
 		at := at + "/content/" + kind

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/curfew-dev/curfew/flow"
+	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/refusal"
 )
 
@@ -17,6 +19,8 @@ type Problem struct {
 		Word     string `json:"word"`
 		Sentence string `json:"sentence"`
 		Field    string `json:"field,omitempty"` // the parameter or member that is wrong
+		// Faults is all that is wrong with a definition of a flow.
+		Faults []lines.Fault `json:"faults,omitempty"`
 	} `json:"error"`
 }
 
@@ -109,6 +113,10 @@ func failureOf(err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {
 		return f
+	}
+	var faults flow.Faults
+	if errors.As(err, &faults) {
+		return ofFaults(faults)
 	}
 	for _, row := range words {
 		if errors.Is(err, row.err) {

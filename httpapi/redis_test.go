@@ -52,6 +52,9 @@ func TestEachRouteAnswersWhateverRedisDoes(t *testing.T) {
 		if a.status == 400 && strings.HasSuffix(a.sentence(), "is missing") || a.field() == "seq" {
 			return true // the sample is too small for this route: it is refused before a call
 		}
+		if r.ID == "checkFlow" && a.status == 200 {
+			return true // it needs no Redis
+		}
 		return a.status == 503 && a.word() == "unavailable" || r.Method != "GET" && a.status == 504 && a.word() == "unknown"
 	}
 	set("REPLICAOF", "127.0.0.1", "1")

@@ -49,6 +49,9 @@ func as(name string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set("Authorization", "Bearer token-of-"+name) }
 }
 
+// sampleDefinition is a definition of a flow with one leaf.
+const sampleDefinition = `{"id":"sample","spec":{"entrypoint":"main","templates":[{"name":"main","executor":{"type":"k"}}]}}`
+
 // sample returns a request to a route. What it names need not exist.
 func sample(r route) (path, body string) {
 	path = strings.NewReplacer("{id}", "0-NOSUCHTASK", "{name}", "go", "{queue}", "mail", "{kind}", "k", "{worker}", "w", "{task}", "0-NOSUCHTASK.a").Replace(r.Path)
@@ -57,6 +60,7 @@ func sample(r route) (path, body string) {
 	}
 	if r.Body != nil {
 		body = map[string]string{"enqueueTask": `{"kind":"k"}`, "enqueueTasks": `{"tasks":[{"kind":"k"}]}`, "rejectPromise": `{"error":"e"}`, "limitQueue": `{"max_running":5}`,
+			"resumeRun": `{"node":"n"}`, "putFlow": sampleDefinition, "checkFlow": sampleDefinition,
 			"suspendAgent": `{"epoch":1,"wait_for_signal":"go"}`}[r.ID]
 		if body == "" {
 			body = "{}"

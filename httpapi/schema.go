@@ -25,7 +25,7 @@ const taskNames = `id kind queue status priority role headers idempotency_key cr
 	started_at epoch worker retries max_retries lease_losses completed_at detected_at error last_error reason timed_out timeout_type
 	retry_state retry_error retry_of hook_of warn_at cancel_at cancel_reason grace_at code progress progress_at overdue
 	payload_bytes body_bytes release_reason idempotency_scope timeout_ms attempt_timeout_ms queue_timeout_ms retention_ms
-	cancel_grace_ms timeout_grace_ms backoff backoff_ms backoff_max_ms jitter retry_expression on_timeout on_deadline children
+	cancel_grace_ms timeout_grace_ms backoff backoff_ms backoff_max_ms jitter retry_expression on_timeout on_deadline children collects
 	call cancelled_by enqueued_by journal lost_by late_by counted_as requeued_by suspended_by waiting watched woken warn_percent budget_percent
 	hook_success hook_failure hook_timeout hook_cancel definition node full_at ready_at attempt_at version recount_again
 	owner workflow_run_id index partition of why sentence given_back bound ends_by line wait warnings child_tasks memory`
@@ -44,6 +44,8 @@ func (all schemas) of(t reflect.Type, body bool) schema {
 			"not": schema{"required": []string{"payload", "payload_base64"}}, "properties": schema{"kind": schema{"type": "string"}, "payload": schema{}, "payload_base64": schema{"type": "string", "contentEncoding": "base64"}}})
 	case reflect.TypeFor[*inspect.Whole](), reflect.TypeFor[inspect.Line]():
 		return all.name("Task", stored(strings.Fields(taskNames)))
+	case reflect.TypeFor[definition]():
+		return all.name("FlowDefinition", schema{"type": "object", "properties": schema{}, "additionalProperties": true, "description": "A definition of a flow. docs/how-to/flows.md says how to write one"})
 	case reflect.TypeFor[events.Event]():
 		return all.name("Event", schema{"type": "object", "required": []string{"kind", "at", "partition", "number", "id"}, "additionalProperties": true,
 			"description": "docs/reference/events.md lists the kinds and their fields"})
@@ -115,7 +117,11 @@ func (all schemas) plain(t reflect.Type, body bool) schema {
 			return all.object(t, body)
 		}
 		name := strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
-		return all.name(name, all.object(t, body))
+		if s, begun := all[name]; !begun || s != nil {
+			all[name] = nil // a type that contains itself refers to what is being made
+			all.name(name, all.object(t, body))
+		}
+		return schema{"$ref": "#/components/schemas/" + name}
 	}
 	panic("httpapi: no schema for " + t.String())
 }

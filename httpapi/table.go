@@ -13,10 +13,10 @@ type Role string
 
 // The roles. Each includes Read, and Operate includes all.
 const (
-	Read    Role = "read"    // see tasks, queues, kinds, workers, agents, events and metrics
-	Produce Role = "produce" // enqueue, cancel and retry tasks, settle promises, send signals
+	Read    Role = "read"    // see tasks, queues, kinds, workers, agents, flows, events and metrics
+	Produce Role = "produce" // enqueue, cancel and retry tasks, start and resume runs of flows, settle promises, send signals
 	Work    Role = "work"    // run tasks and agents
-	Operate Role = "operate" // control queues, kinds and workers, delete records, change many tasks at once
+	Operate Role = "operate" // control queues, kinds and workers, store definitions of flows, delete records, change many tasks at once
 )
 
 var roles = []Role{Read, Produce, Work, Operate}
@@ -67,7 +67,7 @@ type param struct {
 
 // table returns all routes.
 func table() []route {
-	return slices.Concat(taskRoutes(), listRoutes(), changeRoutes(), workRoutes(), agentRoutes(), eventRoutes(), fleetRoutes(), controlRoutes())
+	return slices.Concat(taskRoutes(), listRoutes(), changeRoutes(), workRoutes(), agentRoutes(), eventRoutes(), fleetRoutes(), controlRoutes(), flowRoutes())
 }
 
 // every are the statuses that each route can answer with, besides those of its own.

@@ -51,11 +51,15 @@ func listRoutes() []route {
 		Summary: "Lists tasks, a page at a time, the newest first in each index. A page can be empty and not be the last: the last one has an empty next"}}
 }
 
-func listTasks(c *call) (any, error) {
+func listTasks(c *call) (any, error) { return listOf(c, c.query.text("kind")) }
+
+// listOf lists tasks of a kind, or all for "".
+func listOf(c *call, kind string) (any, error) {
 	f, refused := c.filter()
 	if refused != nil {
 		return nil, refused
 	}
+	f.Kind = kind
 	if f.Bodies = c.query.flag("bodies") && !c.hides(); f.Bodies && c.query.number("limit") > mostBodies {
 		return nil, wrong("limit", "must not be more than %d with bodies: read smaller pages", mostBodies)
 	}

@@ -86,6 +86,16 @@ var uses = map[string]use{
 	"worker drain":     {args: "w1", needs: "the id of one worker", claims: true},
 	"agent ls":         {},
 	"agent get":        {args: "AGENT", needs: "the ids of", many: true},
+	"flow check":       {args: "DEFINITIONFILE", needs: "the names of one or more files", many: true},
+	"flow put":         {args: "DEFINITIONFILE", needs: "the names of one or more files", many: true, claims: true, stores: true},
+	"flow ls":          {},
+	"flow show":        {args: "publish", needs: "the name of one definition"},
+	"flow run":         {args: "publish -p page=1", needs: "the name of one definition", claims: true, stores: true},
+	"flow runs":        {args: "publish", needs: "the name of one definition"},
+	"flow get":         {args: "RUN", needs: "the id of one run"},
+	"flow graph":       {args: "RUN", needs: "a file, a definition or a run"},
+	"flow resume":      {args: "RUN review", needs: "the id of one run, and the name of one of its nodes", claims: true},
+	"flow cancel":      {args: "RUN", needs: "the ids of one or more runs", many: true, claims: true},
 	"functions load":   {server: true},
 	"functions ls":     {server: true},
 	"functions show":   {args: "curfew", server: true},
@@ -159,7 +169,7 @@ func fillNamespace(t *testing.T, rdb redis.UniversalClient, name string) *string
 	if _, err := q.Attempts().Heartbeat(t.Context(), 0, "w1", time.Hour, 0, nil); err != nil {
 		t.Fatal(err)
 	}
-	return strings.NewReplacer("LIVE", live, "ENDED", ended, "PROMISE", promise, "AGENT", agent, "NAMESPACE", name)
+	return strings.NewReplacer("LIVE", live, "ENDED", ended, "PROMISE", promise, "AGENT", agent, "NAMESPACE", name, "RUN", startRun(t, q), "DEFINITIONFILE", definitionFile)
 }
 
 // badCase is a process that must fail, or that must not.
@@ -517,9 +527,9 @@ func TestEveryCommandWorks(t *testing.T) {
 				k.args = l.words(fillNamespace(t, on.rdb, name), "--redis", on.url)
 				k.env = []string{"CURFEW_NAMESPACE=" + name}
 			} else {
-				k.args = l.words(strings.NewReplacer())
+				k.args = l.words(strings.NewReplacer("DEFINITIONFILE", definitionFile))
 			}
-			k.log = slices.Contains([]string{"ls", "fsck", "agent ls"}, l.name) // they say on stderr how far they looked
+			k.log = slices.Contains([]string{"ls", "fsck", "agent ls", "flow runs"}, l.name) // they say on stderr how far they looked
 			all = append(all, k)
 		}
 		if on.full {

@@ -44,7 +44,7 @@ func TestBadWordsAreRefused(t *testing.T) {
 	rdb := real.Client(t)
 	fillNamespace(t, rdb, "curfew")
 	before := redistest.Dump(t, rdb, "")
-	nearest := map[string]string{"mail": "mial", "render": "rendr", "w1": "w2"}
+	nearest := map[string]string{"mail": "mial", "render": "rendr", "w1": "w2", "publish": "pubish"}
 	for _, l := range leaves(t) {
 		words := strings.Fields(l.args)
 		if len(words) == 0 || !l.connects() || l.slow || l.server {
@@ -63,7 +63,7 @@ func TestBadWordsAreRefused(t *testing.T) {
 			b.try(k)
 		}
 		switch {
-		case slices.Contains([]string{"LIVE", "ENDED", "PROMISE", "AGENT"}, first):
+		case slices.Contains([]string{"LIVE", "ENDED", "PROMISE", "AGENT", "RUN"}, first) && l.name != "flow graph":
 			for _, w := range badIDs {
 				try(w)
 			}
@@ -204,11 +204,40 @@ func TestBadContentIsRefused(t *testing.T) {
 			{[]string{"namespace", "create", "curfew", "--partitions", "4"}, "", 1, "exists with other settings"},
 			{[]string{"work", "--kind", "k", "--", "/no/such/program"}, "", 2, "the command cannot be run"},
 			{[]string{"work", "--http", "k=ftp://user:" + secret + "@x"}, "", 2, "must be a URL that begins with http://"},
+			{[]string{"flow", "check", none}, "", 2, "no such file"},
+			{[]string{"flow", "check", folder}, "", 2, "is a directory"},
+			{[]string{"flow", "check", ""}, "", 2, "the name of a file is empty"},
+			{[]string{"flow", "check", "-"}, "", 1, "-:1: the definition: the definition is empty"},
+			{[]string{"flow", "check", "-"}, "{\x1b[2J", 1, "-:1: "},
+			{[]string{"flow", "put", "-"}, "id: a\nspec: {entrypoint: b}\n", 2, "nothing was stored: -:2: spec: "},
+			{[]string{"flow", "put", definitionFile, "-"}, "id: a\n", 2, "nothing was stored: -:1: "},
+			{[]string{"flow", "put", "-"}, oneDefinition("other"), 5, "give the definition another version"},
+			{[]string{"flow", "run", "publish", "--input", "[1]"}, "", 2, "--input must be an object"},
+			{[]string{"flow", "run", "publish", "--input", "{"}, "", 2, "--input is not JSON"},
+			{[]string{"flow", "run", "publish", "--input", "@" + none}, "", 2, "no such file"},
+			{[]string{"flow", "run", "publish", "-p", "page"}, "", 2, "must be NAME=VALUE"},
+			{[]string{"flow", "run", "publish", "-p", "page=1", "-p", "page=2"}, "", 2, "the parameter page is given twice"},
+			{[]string{"flow", "run", "publish", "-p", "pgae=1"}, "", 2, "pgae"},
+			{[]string{"flow", "run", "publish"}, "", 2, "page"},
+			{[]string{"flow", "run", "publish", "-p", "page=1", "--version", "7"}, "", 3, "no version \"7\""},
+			{[]string{"flow", "run", "publish", "-p", "page=1", "--timeout", "0s"}, "", 2, "--timeout must not be 0"},
+			{[]string{"flow", "run", "publish", "-p", "page=1", "--id", "9-A"}, "", 2, "this namespace has 1 partition"},
+			{[]string{"flow", "run", "two words"}, "", 3, "there is no definition"},
+			{[]string{"flow", "show", "publish", "--version", ""}, "", 2, "--version must not be empty"},
+			{[]string{"flow", "graph", none + ".yaml"}, "", 2, "no such file"},
+			{[]string{"flow", "graph", "-"}, "id: a\n", 2, "it has no graph: -:1: "},
+			{[]string{"flow", "graph", "pubish"}, "", 3, "(did you mean publish?)"},
+			{[]string{"flow", "graph", "-", "--version", "1"}, "", 2, "--version is for a definition"},
+			{[]string{"flow", "resume", "0-RUN", "reveiw"}, "", 3, "did you mean review?"},
+			{[]string{"flow", "resume", "0-RUN", "render"}, "", 2, "render does not wait"},
+			{[]string{"flow", "resume", "0-RUN", "review", "--value", "{"}, "", 2, "--value is not JSON"},
+			{[]string{"flow", "get", "0-RUN", "--every", "2s"}, "", 2, "--every needs --watch"},
+			{[]string{"flow", "get", "0-RUN", "--watch", "--every", "1ms"}, "", 2, "must be from 100ms to 1h"},
 			{[]string{"doctor", "--role", "admin"}, "", 2, `--role "admin" must be`},
 		} {
 			k := badCase{claim: on, code: row.code, want: row.want, out: "any"}
 			k.args, k.env, k.stdin = row.args, []string{"REDIS_URL=" + urlOf(rdb)}, row.stdin
-			k.lines = slices.Contains(row.args, bad) || row.args[0] == "namespace" || row.args[0] == "queue" || slices.Contains(row.args, "--batch")
+			k.lines = slices.Contains(row.args, bad) || row.args[0] == "namespace" || row.args[0] == "queue" || slices.Contains(row.args, "check") || slices.Contains(row.args, "--batch")
 			b.try(k)
 		}
 		if os.Geteuid() != 0 { // root reads every file

@@ -67,6 +67,15 @@ func TestEveryCommandOnTheServerOfDev(t *testing.T) {
 		{0, "rm $ID", "removed", ""},
 		{0, "queue drain default --yes", "", ""},
 		{0, "cancel $OTHER", "was cancelled before", ""},
+		{0, "flow put " + definitionFile, "stored", ""},
+		{0, "flow ls", "publish", ""},
+		{0, "flow show publish", "entrypoint: main", ""},
+		{0, "flow graph publish", "flowchart", ""},
+		{0, "flow run publish -p page=1", "0-", "FLOW"},
+		{0, "flow get $FLOW", "render", ""},
+		{0, "flow runs publish", "$FLOW", ""},
+		{app.ExitUsage, "flow resume $FLOW render", "render", ""},
+		{0, "flow cancel $FLOW", "cancelled", ""},
 		{0, "demo fanout --timeout 300ms", "The scene kept its promises", ""},
 	} {
 		for name, value := range said {

@@ -124,9 +124,14 @@ func commandOf(words []string) *cli.Command {
 
 // Each file of testdata/output is what a command prints in all its formats. Read it before you commit it.
 func TestOutputsAreThoseOfTestdata(t *testing.T) {
+	goldenOutputs(t, goldenNamespace(t), goldenReads)
+}
+
+// goldenOutputs compares what commands print of the namespace shop with their files.
+func goldenOutputs(t *testing.T, url string, reads []struct{ file, args string }) {
+	t.Helper()
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	url := goldenNamespace(t)
-	for _, row := range goldenReads {
+	for _, row := range reads {
 		words := strings.Fields(row.args)
 		command := commandOf(words)
 		var flags []string

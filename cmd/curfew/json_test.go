@@ -30,16 +30,18 @@ func TestTheJSONOfEachCommandUsesTheVocabulary(t *testing.T) {
 	}
 	queuetest.Enqueue(t, q, queue.Task{Kind: "k", Queue: "emial", Delay: time.Hour})
 	ready := queuetest.Enqueue(t, q, queue.Task{Kind: "k", Queue: "emial"}).ID
+	startRun(t, q)
 	prints(t, "queue limit a --rate 5/1s --burst 3 --running 4 --redis "+url)
 	prints(t, "kind set k --timeout 1m --redis "+url)
 	for _, args := range []string{
+		"flow ls", "flow get 0-RUN", "flow put " + definitionFile, "flow check " + definitionFile, "flow runs publish",
 		"ls", "ls --hide-payloads", "ls --status FAILED,PENDING", "ls --agent " + agent, "queue ls", "queue get a emial", "kind ls", "kind get k", "worker ls", "worker get w1",
 		"agent ls", "agent get " + agent, "deadlines", "explain " + agent, "explain " + done, "get " + agent, "get " + agent + " --hide-payloads", "get " + ready, "events", "doctor", "fsck",
 		"namespace ls curfew", "namespace set curfew --event-mib 5", "version", "cancel --all-matching --dry-run", "queue pause a", "queue resume a", "cancel " + ready, "retry " + done, "wait " + done,
 	} {
 		for _, format := range []string{"json", "jsonl"} {
 			at := " --redis " + url
-			if args == "version" {
+			if args == "version" || strings.HasPrefix(args, "flow check") {
 				at = ""
 			}
 			_, out, errs := typing(t, "", args+" -o "+format+at)

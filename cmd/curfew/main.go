@@ -18,6 +18,7 @@ import (
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/benches"
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/fleet"
+	"github.com/curfew-dev/curfew/cmd/curfew/internal/flows"
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/operator"
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/programs"
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/shell"
@@ -51,7 +52,7 @@ func (quiet) Printf(context.Context, string, ...any) {}
 func allCommands() []*cli.Command {
 	commands := []*cli.Command{programs.Dev(), programs.Demo(), programs.Victim(), programs.Work(), programs.Guard(), programs.Reap(), programs.Serve(), benches.Bench(), tasks.Enqueue(), tasks.Get(),
 		tasks.List(), tasks.Wait(), tasks.Cancel(), tasks.Retry(), tasks.Remove(), tasks.Resolve(), tasks.Signal(), tasks.Events(), tasks.Explain(), tasks.Export(),
-		fleet.Top(), fleet.Deadlines(), fleet.Queues(), fleet.Kinds(), fleet.Workers(), fleet.Agents(), operator.Functions(), operator.Namespaces(), operator.Doctor(), operator.Fsck(),
+		fleet.Top(), fleet.Deadlines(), fleet.Queues(), fleet.Kinds(), fleet.Workers(), fleet.Agents(), flows.Flow(), operator.Functions(), operator.Namespaces(), operator.Doctor(), operator.Fsck(),
 		shell.Completion(), shell.Version(), shell.Help(), shell.Complete(), shell.Docs()}
 	app.Share(commands)
 	return commands

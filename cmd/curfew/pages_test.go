@@ -78,6 +78,11 @@ func needs(t *testing.T, words []string) {
 				t.Fatal(err)
 			}
 		}
+		if strings.HasSuffix(word, ".yaml") {
+			if err := os.WriteFile(word, []byte(oneDefinition("k")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
 		name, program := strings.CutPrefix(word, "./")
 		payload, is := strings.CutPrefix(word, "@")
 		if is {

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/flow"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
@@ -22,7 +23,13 @@ func TestWordsAreCompleted(t *testing.T) {
 	t.Setenv("REDIS_URL", "redis://"+nobody)
 	q := queuetest.Open(t, server.Client(t), queue.Config{Namespace: "shop"})
 	id := queuetest.Enqueue(t, q, queue.Task{Queue: "email", Kind: "letter", Timeout: time.Hour}).ID
+	if _, err := flow.Put(t.Context(), q, []byte(oneDefinition("k"))); err != nil {
+		t.Fatal(err)
+	}
 	for _, row := range []struct{ line, want string }{
+		{"flow show --namespace shop |", "publish"},
+		{"flow graph --namespace shop p|", "publish"},
+		{"flow get --namespace shop |", id},
 		{"func|", "functions"},
 		{"functions |", "load ls show prune"},
 		{"functions l|", "load ls"},

@@ -20,6 +20,7 @@ const (
 	Kinds      NameKind = "kinds"
 	Workers    NameKind = "workers"
 	Namespaces NameKind = "namespaces"
+	Flows      NameKind = "flows" // ids of definitions
 )
 
 // someNames is how many names of a partition are read, and fewPartitions how many partitions.
@@ -45,6 +46,11 @@ func Names(ctx context.Context, rdb redis.UniversalClient, namespace string, kin
 			keys[i], _, _ = rootOf(key)
 		}
 		add(keys, err)
+	} else if kind == Flows {
+		pairs, _, err := rdb.HScan(ctx, root(namespace, 0)+":flows", 0, "", someNames).Result() // ids and versions
+		for i := 0; i+1 < len(pairs); i += 2 {
+			add(pairs[i:i+1], err)
+		}
 	} else {
 		var scans []*redis.ScanCmd
 		var ranges []*redis.StringSliceCmd

@@ -214,7 +214,7 @@ func TestEachPageIsInTheIndex(t *testing.T) {
 
 // A block of code names its language, so that a test knows what to do with it.
 func TestBlocksNameTheirLanguage(t *testing.T) {
-	known := []string{"go", "console", "sh", "json", "dockerfile", "mermaid", "text"}
+	known := []string{"go", "console", "sh", "json", "yaml", "dockerfile", "mermaid", "text"}
 	for _, page := range all(t) {
 		for _, b := range page.Blocks() {
 			if !slices.Contains(known, b.Language) && b.Language != "" {

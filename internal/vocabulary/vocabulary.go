@@ -35,7 +35,8 @@ var names = map[Type]string{
 		retry class verdict release release_reason
 		why sentence hold word text by kept_by task
 		namespace events figures channel cursor oldest last stream type index of key page next recounted turn_of about state
-		host name node definition did library value level subject cure rule repair commit go program url`,
+		host name node definition did library value level subject cure rule repair commit go program url
+		calls definition_version fan_in path phase template token graph`,
 	Number: `
 		version priority epoch attempt retries max_retries lease_losses children children_seen code timed_out watched journal collects
 		waiting woken payload_bytes body_bytes warn_percent budget_percent factor_percent jitter task_epoch entry members settled
@@ -45,7 +46,7 @@ var names = map[Type]string{
 		broken count bounded_all bounded_fail_fast bounded_settled bounded_any bounded_any_ok bounded_n_of_m bounded_n_settled
 		bounded_peek bounded_collect unbounded_all unbounded_fail_fast unbounded_settled unbounded_any unbounded_any_ok unbounded_n_of_m
 		unbounded_n_settled unbounded_peek unbounded_collect masters looked_at_keys keys unknown namespaces live function_count queue_count
-		started fired warned given_back waits_timed_out drained removed looked held pid concurrency weight
+		attempts line_number started fired warned given_back waits_timed_out drained removed looked held pid concurrency weight
 		past later length ahead need ok bad more score place missed format attempt_timeouts late_outcomes`,
 	Instant: `
 		now until turn_until armed standby at since_at created_at deadline_at available_at started_at completed_at detected_at
@@ -54,10 +55,11 @@ var names = map[Type]string{
 	Span: `
 		timeout_ms delay_ms queue_timeout_ms attempt_timeout_ms timeout_grace_ms cancel_grace_ms backoff_ms backoff_delay_ms
 		backoff_max_ms retention_ms idempotency_window_ms per_ms wait_ms within_ms lease_ms fallback_ms left_ms lag_ms limit_ms p50_ms p99_ms p995_ms max_ms wait_p50_ms wait_p99_ms lag_p50_ms lag_p99_ms
-		timeout_duration_ms`,
-	Flag:   `overdue new changed set_back stop turn complete mine deleted created`,
-	List:   `roots claims stops wake queues tasks wait_for_tasks warnings missing_partitions records lines unlisted child_tasks entries kinds counts timeouts wakeups`,
-	Object: `fields bound ends_by line run wait lag end key_counts memory`,
+		timeout_duration_ms latest_ms`,
+	Flag: `overdue good new changed set_back stop turn complete mine deleted created`,
+	List: `roots claims stops wake queues tasks wait_for_tasks warnings missing_partitions records lines unlisted child_tasks entries kinds counts timeouts wakeups
+		definitions faults nodes unbounded_nodes versions waits_for`,
+	Object: `fields bound ends_by line run wait lag end key_counts memory part plan parameters`,
 }
 
 var types = func() map[string]Type {

@@ -2,7 +2,9 @@ package plan
 
 import (
 	"errors"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/curfew-dev/curfew/flow/internal/expression"
@@ -28,7 +30,7 @@ type reader struct {
 func Read(text []byte) (*Definition, error) {
 	t, err := parse(text)
 	if err != nil {
-		return nil, Faults{{Line: 1, Text: err.Error()}}
+		return nil, Faults{unreadable(err)}
 	}
 	r := &reader{d: &Definition{Templates: map[string]*Template{}}, places: map[any]*tree{}}
 	r.definition(t)
@@ -37,6 +39,19 @@ func Read(text []byte) (*Definition, error) {
 		return nil, err
 	}
 	return r.d, nil
+}
+
+// atLine matches the error of a file that is no JSON or YAML.
+var atLine = regexp.MustCompile(`^line (\d+): ((?s:.*))$`)
+
+// unreadable returns the fault of a file that cannot be read as JSON or YAML.
+func unreadable(err error) Fault {
+	if m := atLine.FindStringSubmatch(err.Error()); m != nil {
+		if line, err := strconv.Atoi(m[1]); err == nil {
+			return Fault{Line: line, Text: m[2]}
+		}
+	}
+	return Fault{Line: 1, Text: err.Error()}
 }
 
 // template compiles the expressions in a value.

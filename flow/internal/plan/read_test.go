@@ -18,8 +18,8 @@ func TestFaultsHaveTheirPaths(t *testing.T) {
 	}{
 		{"no templates", `{"spec":{"entrypoint":"main","timeout":"30m","templates":[]}}`, []string{`line 1: spec.entrypoint: there is no template "main"`}},
 		{"not a definition", `[1]`, []string{"line 1: the definition: must be an object, and is a list", "line 1: the definition: spec and nodes are missing"}},
-		{"broken JSON", `{"spec": `, []string{"line 1: the definition: line 1: unexpected EOF"}},
-		{"twice", `{"id":"a","id":"b"}`, []string{"line 1: the definition: line 1: id is given twice"}},
+		{"broken JSON", `{"spec": `, []string{"line 1: the definition: unexpected EOF"}},
+		{"twice", `{"id":"a","id":"b"}`, []string{"line 1: the definition: id is given twice"}},
 		{"unknown fields", `{"spec":{"entrypoint":"main","templates":[{"name":"main","executor":{"type":"echo"},"timout":"1s"}],"timeuot":"3s"}}`,
 			[]string{"line 1: spec.timeuot: is not a field here: did you mean timeout?", "line 1: spec.templates[0].timout: is not a field here: did you mean timeout?"}},
 		{"a cycle", dag(`{"name":"a","executor":{"type":"echo"},"dependencies":["b"]},{"name":"b","executor":{"type":"echo"},"dependencies":["a"]}`),
@@ -55,7 +55,7 @@ func TestFaultsHaveTheirPaths(t *testing.T) {
 		{"an expression and on_timeout", dag(`{"name":"a","executor":{"type":"x"},"on_timeout":"fail","retry":{"limit":1,"expression":"tasks.a.code == 1"}}`), []string{"line 1: spec.templates[0].dag.tasks[0].on_timeout: cannot be beside a retry with an expression"}},
 		{"lines of YAML", "spec:\n  entrypoint: main\n  templates:\n  - name: main\n    executor:\n      type: sleep\n", []string{"line 6: spec.templates[0].executor: duration is missing, which sleep needs"}},
 		{"a number for a text", "id: f\nversion: 1.0\nspec:\n  entrypoint: main\n  templates: [{name: main, executor: {type: echo}}]\n", []string{"line 2: version: must be a text, and is a number: put it in quotes"}},
-		{"an alias", "a: &x 1\nb: *x\n", []string{"line 1: the definition: line 1: anchors and aliases are not allowed"}},
+		{"an alias", "a: &x 1\nb: *x\n", []string{"line 1: the definition: anchors and aliases are not allowed"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := Read([]byte(test.text))

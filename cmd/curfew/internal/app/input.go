@@ -32,15 +32,34 @@ func Body(c *cli.Context, what, word string) ([]byte, error) {
 	case word == "@":
 		return nil, Usage("%s: @ needs the name of a file: write @FILE", what)
 	case word == "-":
-		body, err = readAll(c.Context, c.App.Reader)
+		body, err = ReadFile(c, what, "-")
 	case isFile:
+		body, err = ReadFile(c, what, name)
+	default:
+		body = []byte(word)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case c.Bool("raw"):
+		return body, nil
+	}
+	if err := taskjson.Check(body); err != nil {
+		return nil, Usage("%s is not JSON: %v; give --raw for other bytes", what, err)
+	}
+	return bytes.TrimSpace(body), nil
+}
+
+// ReadFile returns the bytes of a file, or those of stdin if its name is -.
+func ReadFile(c *cli.Context, what, name string) (body []byte, err error) {
+	if name == "-" {
+		body, err = readAll(c.Context, c.App.Reader)
+	} else {
 		var file *os.File
 		if file, err = os.Open(name); err == nil {
 			body, err = readAll(c.Context, file)
 			file.Close()
 		}
-	default:
-		body = []byte(word)
 	}
 	switch {
 	case c.Context.Err() != nil:
@@ -49,13 +68,8 @@ func Body(c *cli.Context, what, word string) ([]byte, error) {
 		return nil, Usage("%s: %v", what, err)
 	case len(body) > maxBody:
 		return nil, Usage("%s has more than 64 MiB: store it elsewhere and send a reference", what)
-	case c.Bool("raw"):
-		return body, nil
 	}
-	if err := taskjson.Check(body); err != nil {
-		return nil, Usage("%s is not JSON: %v; give --raw for other bytes", what, err)
-	}
-	return bytes.TrimSpace(body), nil
+	return body, nil
 }
 
 // readAll reads an input to its end, or until the context ends.

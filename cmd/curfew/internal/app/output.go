@@ -37,6 +37,12 @@ func WriteLine(w io.Writer, value any) error {
 	return err
 }
 
+// WriteText writes a text to the output.
+func WriteText(c *cli.Context, text string) error {
+	_, err := io.WriteString(c.App.Writer, text)
+	return err
+}
+
 // GoOn makes a command that changes many things go on when nobody reads its output any more, as after `| head`.
 func GoOn(c *cli.Context) { c.App.Writer = &unread{out: c.App.Writer} }
 

@@ -18,13 +18,15 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/flow"
 	"github.com/curfew-dev/curfew/internal/outside"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/worker"
 )
 
 const workHelp = `For each task of a --kind, the command after -- runs. For each task of an --http kind, its
-payload is sent to the URL by POST. docs/how-to/work.md has all details.
+payload is sent to the URL by POST. With --flows the worker also runs the definitions that curfew
+flow put has stored. docs/how-to/work.md and docs/how-to/flows.md have all details.
 
   in         stdin, or the body of the request: the payload. Variables such as CURFEW_TASK_ID,
              CURFEW_ATTEMPT and CURFEW_DEADLINE_AT, or headers such as Curfew-Task-Id: the rest
@@ -46,19 +48,21 @@ The first Ctrl-C or SIGTERM ends the worker: it takes no more tasks, and waits f
 The second kills what runs. Tasks that have not ended are given back, and lose no retry.
 
   curfew work --kind resize --concurrency 4 -- ./resize.sh --width 800
-  curfew work --http resize=http://127.0.0.1:8080/resize --queue urgent=6 --queue default=1`
+  curfew work --http resize=http://127.0.0.1:8080/resize --queue urgent=6 --queue default=1
+  curfew work --flows`
 
 func Work() *cli.Command {
 	return &cli.Command{
 		Name:        "work",
 		Usage:       "run a command, or call a URL, for each task; docs/how-to/work.md has the details",
 		ArgsUsage:   app.AnotherProgram,
-		UsageText:   "curfew work --kind KIND [--kind KIND] [options] -- COMMAND [ARGUMENT...]\ncurfew work --http KIND=URL [--http KIND=URL] [options]",
+		UsageText:   "curfew work --kind KIND [--kind KIND] [options] -- COMMAND [ARGUMENT...]\ncurfew work --http KIND=URL [--http KIND=URL] [options]\ncurfew work --flows [options]",
 		Description: workHelp,
 		Flags: append(append(app.NamespaceFlags(), exporterFlags()...),
 			&cli.BoolFlag{Name: "create", Usage: "make the namespace if it does not exist"},
 			&cli.GenericFlag{Name: "kind", Value: &list{}, Usage: "a `KIND` of tasks that the command runs; may be repeated"},
 			&cli.GenericFlag{Name: "http", Value: &list{}, Usage: "a kind of tasks and the URL that gets them, `KIND=URL`; may be repeated"},
+			&cli.BoolFlag{Name: "flows", Usage: "run the definitions of flows"},
 			&cli.GenericFlag{Name: "queue", Value: &list{}, Usage: "a queue to take tasks from, and its weight: `NAME=WEIGHT`, or NAME for weight 1; may be repeated (default: default)"},
 			app.NumberFlag("concurrency", 10, 1, 10_000, "how many tasks can run at the same time"),
 			app.DurationFlag("lease", 15*time.Second, "if the worker dies, its tasks are given to others after this time; at least 1s"),
@@ -136,6 +140,9 @@ func work(c *cli.Context) error {
 		post.MaxResult, post.Now, post.Log = q.MaxBytes(), now, log
 		w.HandleRaw(kind, post.Handle)
 	}
+	if job.flows {
+		flow.Register(w)
+	}
 	log.Info("The worker takes tasks; Ctrl-C ends it when its tasks have ended, and a second Ctrl-C at once", "worker", w.ID(), "kinds", job.allKinds())
 	return app.Endless(c, runUntilSignalled(c.Context, w, now))
 }
@@ -178,6 +185,7 @@ type workJob struct {
 	kinds  []string // that argv runs
 	argv   []string
 	posts  map[string]*url.URL // by kind
+	flows  bool                // it runs definitions
 	self   string              // this program
 }
 
@@ -186,13 +194,16 @@ func (j *workJob) allKinds() string {
 	for kind := range j.posts {
 		all = append(all, kind)
 	}
+	if j.flows {
+		all = append(all, "flow.*")
+	}
 	slices.Sort(all)
 	return strings.Join(all, " ")
 }
 
 // readJob reads the flags, and checks all that can be checked before anything starts.
 func readJob(c *cli.Context) (*workJob, error) {
-	j := &workJob{kinds: listOf(c, "kind"), posts: map[string]*url.URL{}}
+	j := &workJob{kinds: listOf(c, "kind"), posts: map[string]*url.URL{}, flows: c.Bool("flows")}
 	seen := map[string]bool{}
 	for _, kind := range j.kinds {
 		if err := newKind(seen, "--kind", kind); err != nil {
@@ -202,6 +213,11 @@ func readJob(c *cli.Context) (*workJob, error) {
 	for _, text := range listOf(c, "http") {
 		if err := j.readPost(seen, text); err != nil {
 			return nil, err
+		}
+	}
+	for kind := range seen {
+		if j.flows && strings.HasPrefix(kind, "flow.") {
+			return nil, app.Usage("the kind %q is that of a flow, which --flows runs: leave one of them out", kind)
 		}
 	}
 	if err := j.readCommand(c); err != nil {
@@ -250,8 +266,8 @@ func (j *workJob) readCommand(c *cli.Context) (err error) {
 		return app.Usage("--kind %s needs a command that runs its tasks: add -- and the command at the end", j.kinds[0])
 	case len(j.kinds) == 0 && len(j.argv) > 0:
 		return app.Usage("the command %q has no kind of tasks to run: add --kind KIND before --", j.argv[0])
-	case len(j.kinds) == 0 && len(j.posts) == 0:
-		return app.Usage("work needs to know which tasks to run, and how: write --kind KIND -- COMMAND, or --http KIND=URL; see `curfew work --help`")
+	case len(j.kinds) == 0 && len(j.posts) == 0 && !j.flows:
+		return app.Usage("work needs to know which tasks to run, and how: write --kind KIND -- COMMAND, --http KIND=URL, or --flows; see `curfew work --help`")
 	case len(j.kinds) == 0:
 		return nil
 	}

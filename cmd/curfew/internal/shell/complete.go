@@ -176,7 +176,7 @@ var ofFlags = map[string]operate.NameKind{"queue": operate.Queues, "queues": ope
 
 // ofArguments has what arguments name.
 var ofArguments = map[string]operate.NameKind{"ID": operate.TaskIDs, "AGENT": operate.TaskIDs, "QUEUE": operate.Queues, "KIND": operate.Kinds,
-	"WORKER": operate.Workers, "NAMESPACE": operate.Namespaces}
+	"WORKER": operate.Workers, "NAMESPACE": operate.Namespaces, "RUN": operate.TaskIDs, "DEFINITION": operate.Flows}
 
 // argument returns what the usage of the command calls the argument that is being written: "ID" of "ID...".
 func (l *line) argument() string {
@@ -194,6 +194,9 @@ func (l *line) argument() string {
 func (l *line) kindOf(what string) operate.NameKind {
 	if what == "NAME" && l.group == "namespace" {
 		return operate.Namespaces
+	}
+	if what == "NAME" && l.group == "flow" {
+		return operate.Flows
 	}
 	return ofArguments[what]
 }

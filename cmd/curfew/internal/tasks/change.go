@@ -26,6 +26,11 @@ func Cancel() *cli.Command {
 	}
 }
 
+// CancelOnly returns the action of a command that cancels some tasks only: check refuses the others, before any is cancelled.
+func CancelOnly(what string, check func(c *cli.Context, q *queue.Queue, ids []string) error) cli.ActionFunc {
+	return changedOf(queue.AccessProduce, app.Takes(1, 1<<20, what), check, "cancelled", cancel)
+}
+
 func cancel(c *cli.Context, q *queue.Queue, ids []string) ([]outcome, error) {
 	all, err := q.CancelAll(c.Context, ids, c.String("reason"))
 	if err != nil {

@@ -62,7 +62,7 @@ func Enqueue() *cli.Command {
 			&cli.BoolFlag{Name: "wait", Usage: "wait for the end of the task, and print its result"},
 			&cli.StringFlag{Name: "batch", Usage: "enqueue the tasks of this file, a JSON object in each line; - for stdin"},
 			&cli.BoolFlag{Name: "skip-bad", Usage: "with --batch: report bad lines, and enqueue the others"},
-			app.RawFlag(), idFlag()),
+			app.RawFlag(), IDFlag()),
 		Action: func(c *cli.Context) error {
 			if c.IsSet("batch") {
 				return enqueueBatch(c)
@@ -85,8 +85,8 @@ func Enqueue() *cli.Command {
 	}
 }
 
-// idFlag returns the flag for the format of what was enqueued.
-func idFlag() cli.Flag {
+// IDFlag returns the flag for the format of what was enqueued.
+func IDFlag() cli.Flag {
 	f := app.ChoiceFlag("output", "id", "id, json: one value, or jsonl: a line of JSON for each task", "id", "json", "jsonl")
 	f.Aliases = []string{"o"}
 	return f
@@ -154,13 +154,11 @@ func enqueueOne(c *cli.Context, q *queue.Queue, task queue.Task) error {
 		return cli.Exit(err.Error(), app.ExitRefused)
 	case errors.Is(err, refusal.ErrNotFound):
 		return cli.Exit(err.Error(), app.ExitNotFound)
-	case errors.Is(err, refusal.ErrUnknown) && r.ID != "":
-		return fmt.Errorf("%w; `curfew get %s` says whether it was stored", err, r.ID)
 	case err != nil:
-		return err
+		return Unsure(err, r.ID)
 	}
 	if c.Bool("wait") {
-		return awaitOne(c, q, r.ID)
+		return Await(c, q, r.ID)
 	}
 	if c.String("output") == "id" {
 		_, err = fmt.Fprintln(c.App.Writer, r.ID)
@@ -169,8 +167,16 @@ func enqueueOne(c *cli.Context, q *queue.Queue, task queue.Task) error {
 	return app.PrintLine(c, lines.Enqueued{ID: r.ID, Deadline: r.Deadline, New: r.New})
 }
 
-// awaitOne waits for the end of a task, and prints its result.
-func awaitOne(c *cli.Context, q *queue.Queue, id string) error {
+// Unsure adds to the error of an enqueue how to find out whether it had its effect, if that is unknown.
+func Unsure(err error, id string) error {
+	if errors.Is(err, refusal.ErrUnknown) && id != "" {
+		return fmt.Errorf("%w; `curfew get %s` says whether it was stored", err, id)
+	}
+	return err
+}
+
+// Await waits for the end of a task, and prints its result.
+func Await(c *cli.Context, q *queue.Queue, id string) error {
 	app.Note(c, "enqueued %s", id)
 	result, err := q.Result(c.Context, id)
 	if _, over := endOf(id, result, err); !over && c.Context.Err() != nil {

@@ -36,8 +36,8 @@ func filterFlags() []cli.Flag {
 	}
 }
 
-// filterOf returns the filter of the flags.
-func filterOf(c *cli.Context) (f inspect.Filter, err error) {
+// FilterOf returns the filter of the flags.
+func FilterOf(c *cli.Context) (f inspect.Filter, err error) {
 	f = inspect.Filter{Queue: c.String("queue"), Kind: c.String("kind"), TimedOut: c.Bool("timed-out"), Owner: c.String("agent"), ErrorText: c.String("error")}
 	for _, name := range filterNames {
 		if c.IsSet(name) && name != "timed-out" && name != "status" && c.String(name) == "" {

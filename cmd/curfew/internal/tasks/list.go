@@ -28,23 +28,33 @@ func List() *cli.Command {
     curfew ls --agent 0-1MCC5RM000000001
 
 If no live worker serves the queue of a PENDING task that it lists, or none handles its kind, it says so on stderr.`,
-		Flags: append(append(append(app.NamespaceFlags(), filterFlags()...),
-			app.NumberFlag("limit", 100, 1, math.MaxInt32, "list this many tasks at most"),
-			app.NumberFlag("looks", 1_000_000, 1, math.MaxInt32, "look at about this many entries of indexes at most"),
-			&cli.StringFlag{Name: "cursor", Usage: "go on behind the tasks that were listed"}), hideFlag(), app.ListFlag()),
+		Flags: append(app.NamespaceFlags(), ListFlags(filterNames...)...),
 		Action: func(c *cli.Context) error {
 			if _, err := app.Arguments(c, app.Nothing); err != nil {
 				return err
 			}
-			f, err := filterOf(c)
+			f, err := FilterOf(c)
 			if err != nil {
 				return err
 			}
 			return app.OnNamespaceAs(queue.AccessRead, app.Nothing, func(c *cli.Context, q *queue.Queue, _ []string) error {
-				return list(c, q, f)
+				return PrintList(c, q, f)
 			})(c)
 		},
 	}
+}
+
+// ListFlags returns the flags of a command that lists tasks: some of those that say which tasks are meant, by their names, and those of the list.
+func ListFlags(filters ...string) (flags []cli.Flag) {
+	for _, f := range filterFlags() {
+		if slices.Contains(filters, f.Names()[0]) {
+			flags = append(flags, f)
+		}
+	}
+	return append(flags,
+		app.NumberFlag("limit", 100, 1, math.MaxInt32, "list this many tasks at most"),
+		app.NumberFlag("looks", 1_000_000, 1, math.MaxInt32, "look at about this many entries of indexes at most"),
+		&cli.StringFlag{Name: "cursor", Usage: "go on behind the tasks that were listed"}, hideFlag(), app.ListFlag())
 }
 
 var listed = app.List[inspect.Line]{
@@ -78,8 +88,8 @@ func statusOf(l inspect.Line) string {
 
 func instant(at time.Time) string { return app.OrDash(app.InstantText(at)) }
 
-// list prints up to --limit tasks, and how far it looked.
-func list(c *cli.Context, q *queue.Queue, f inspect.Filter) error {
+// PrintList prints up to --limit tasks, and how far it looked.
+func PrintList(c *cli.Context, q *queue.Queue, f inspect.Filter) error {
 	var page inspect.ListPage
 	next, n, looked, broken := c.String("cursor"), 0, 0, 0
 	waiting := misrouted{}

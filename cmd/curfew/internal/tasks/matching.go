@@ -56,7 +56,7 @@ func (m matching) action(some cli.ActionFunc) cli.ActionFunc {
 		if c.Bool("yes") && c.Bool("dry-run") {
 			return app.UsageOf(c, "--yes changes tasks and --dry-run does not: leave one of them out")
 		}
-		f, err := filterOf(c)
+		f, err := FilterOf(c)
 		if err != nil {
 			return err
 		}

@@ -98,9 +98,19 @@ func checkIDs(q *queue.Queue, ids []string) error {
 
 // changed returns the action of a command that changes the tasks of its arguments. do returns an outcome for each.
 func changed(access queue.Access, verb string, do func(c *cli.Context, q *queue.Queue, ids []string) ([]outcome, error)) cli.ActionFunc {
-	return app.OnNamespaceAs(access, someIDs, func(c *cli.Context, q *queue.Queue, ids []string) error {
+	return changedOf(access, someIDs, nil, verb, do)
+}
+
+// changedOf is changed with another description of the arguments, and a check of the tasks before anything is changed.
+func changedOf(access queue.Access, t app.Args, check func(*cli.Context, *queue.Queue, []string) error, verb string, do func(c *cli.Context, q *queue.Queue, ids []string) ([]outcome, error)) cli.ActionFunc {
+	return app.OnNamespaceAs(access, t, func(c *cli.Context, q *queue.Queue, ids []string) error {
 		if err := checkIDs(q, ids); err != nil {
 			return err
+		}
+		if check != nil {
+			if err := check(c, q, ids); err != nil {
+				return err
+			}
 		}
 		app.GoOn(c)
 		done := 0

@@ -1,0 +1,2 @@
+// Package flows has the commands about flows: definitions, and their runs.
+package flows
