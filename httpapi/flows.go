@@ -31,7 +31,7 @@ type (
 	}
 	startBody struct {
 		Parameters     json.RawMessage `json:"parameters,omitempty"`
-		Version        string          `json:"definition_version,omitempty"`
+		Version        string          `json:"version,omitempty"`
 		Queue          string          `json:"queue,omitempty"`
 		ID             string          `json:"id,omitempty"`
 		IdempotencyKey string          `json:"idempotency_key,omitempty"`
@@ -177,7 +177,7 @@ func startRun(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f := checkVersion(l, "definition_version", body.Version); f != nil {
+	if f := checkVersion(l, "version", body.Version); f != nil {
 		return nil, f
 	}
 	task.Headers = c.carried(nil)

@@ -53,7 +53,7 @@ func TestARunOfAFlowOverHTTP(t *testing.T) {
 	if a := s.want(200, "GET", "flows", ""); a.body != `{"definitions":[]}`+"\n" {
 		t.Errorf("a check has stored something: %s", a.body)
 	}
-	if a := s.want(201, "PUT", "flows", reviewed, yaml); a.text("definition") != "reviewed" || a.text("definition_version") != "1" {
+	if a := s.want(201, "PUT", "flows", reviewed, yaml); a.text("definition") != "reviewed" || a.text("version") != "1" {
 		t.Errorf("stored as %s", a.body)
 	}
 	if a := s.want(200, "PUT", "flows", reviewed, yaml); a.json["new"] != false {
@@ -69,7 +69,7 @@ func TestARunOfAFlowOverHTTP(t *testing.T) {
 	}
 	s.runFlows()
 	run := s.want(200, "GET", "runs/"+id, "")
-	if nodes, _ := run.json["nodes"].([]any); len(nodes) != 2 || nodes[0].(map[string]any)["key"] != "review" || run.text("definition_version") != "1" {
+	if nodes, _ := run.json["nodes"].([]any); len(nodes) != 2 || nodes[0].(map[string]any)["key"] != "review" || run.text("version") != "1" {
 		t.Errorf("the run is %s", run.body)
 	}
 	if a := s.want(200, "GET", "runs/"+id+"/graph", ""); !strings.Contains(a.text("graph"), "flowchart") || !strings.Contains(a.text("graph"), "review") || !strings.Contains(a.text("graph"), " --> ") {
@@ -124,7 +124,7 @@ func TestBadRequestsAboutFlowsChangeNothing(t *testing.T) {
 		{"GET", "flows/reviewed?version=v2", "", 404, "not_found", "did you mean v1?"},
 		{"GET", "flows/reviewd/runs", "", 404, "not_found", "did you mean reviewed?"},
 		{"POST", "flows/reviewd/runs", "{}", 404, "not_found", "did you mean reviewed?"},
-		{"POST", "flows/reviewed/runs", `{"parameters":{"page":1},"definition_version":"v2"}`, 404, "not_found", "did you mean v1?"},
+		{"POST", "flows/reviewed/runs", `{"parameters":{"page":1},"version":"v2"}`, 404, "not_found", "did you mean v1?"},
 		{"POST", "flows/reviewed/runs", `{"parameters":{}}`, 400, "invalid", "page"},
 		{"POST", "flows/reviewed/runs", `{"parameters":{"page":1,"pgae":2}}`, 400, "invalid", "pgae"},
 		{"POST", "flows/reviewed/runs", `{"parameters":[1]}`, 400, "invalid", "must be an object"},

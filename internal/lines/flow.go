@@ -9,7 +9,7 @@ import (
 // Definition is a stored definition of a flow. Version is the newest one.
 type Definition struct {
 	Definition string   `json:"definition"`
-	Version    string   `json:"definition_version"`
+	Version    string   `json:"version"`
 	Versions   []string `json:"versions"`
 }
 
@@ -21,7 +21,7 @@ func OfDefinition(d flow.Definition) Definition {
 // Put is what is written of a definition that was stored.
 type Put struct {
 	Definition string `json:"definition"`
-	Version    string `json:"definition_version"`
+	Version    string `json:"version"`
 	New        bool   `json:"new"`
 }
 
@@ -48,7 +48,7 @@ func OfFaults(faults flow.Faults) []Fault {
 type Run struct {
 	ID         string     `json:"id"`
 	Definition string     `json:"definition"`
-	Version    string     `json:"definition_version,omitempty"` // "" before the first claim
+	Version    string     `json:"version,omitempty"` // "" before the first claim
 	Template   string     `json:"template,omitempty"`           // of a part
 	Phase      flow.Phase `json:"phase"`
 	Created    time.Time  `json:"created_at"`
@@ -104,7 +104,7 @@ func OfRun(r *flow.Run, hide bool) *Run {
 // Plan is what a definition says about time.
 type Plan struct {
 	Definition string        `json:"definition"`
-	Version    string        `json:"definition_version,omitempty"`
+	Version    string        `json:"version,omitempty"`
 	Timeout    time.Duration `json:"timeout_ms,omitempty"` // of a run; 0: none
 	Latest     time.Duration `json:"latest_ms,omitempty"`  // the latest end of a run after its beginning; 0: never
 	Unbounded  []string      `json:"unbounded_nodes,omitempty"`

@@ -100,7 +100,7 @@ var putOff = []string{"later.before", "later.after"}
 
 // readers lists commands that write nothing.
 var readers = []string{"EXISTS", "GET", "MGET", "STRLEN", "TYPE", "TIME", "TTL",
-	"HGET", "HMGET", "HGETALL", "HKEYS", "HLEN", "HEXISTS", "LRANGE", "LLEN", "LINDEX", "SMEMBERS", "SSCAN", "ZSCAN", "SISMEMBER", "SCARD",
+	"HGET", "HMGET", "HGETALL", "HLEN", "HEXISTS", "LRANGE", "LLEN", "LINDEX", "SMEMBERS", "SSCAN", "ZSCAN", "SISMEMBER", "SCARD",
 	"ZCARD", "ZCOUNT", "ZRANK", "ZSCORE", "ZMSCORE", "ZRANGE", "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "ZINTER",
 	"XINFO", "XLEN", "XRANGE", "XREVRANGE"}
 

@@ -36,7 +36,7 @@ var names = map[Type]string{
 		why sentence hold word text by kept_by task
 		namespace events figures channel cursor oldest last stream type index of key page next recounted turn_of about state
 		host name node definition did library value level subject cure rule repair commit go program url
-		calls definition_version fan_in path phase template token graph`,
+		calls fan_in path phase template token graph`,
 	Number: `
 		version priority epoch attempt retries max_retries lease_losses children children_seen code timed_out watched journal collects
 		waiting woken payload_bytes body_bytes warn_percent budget_percent factor_percent jitter task_epoch entry members settled
