@@ -18,7 +18,7 @@ type Suggestion struct {
 }
 
 // Timeout returns a time that tasks of the kind need only rarely: the factor times P995. It is 0 if P995 is not known.
-func (s *Suggestion) Timeout(factor float64) time.Duration {
+func (s Suggestion) Timeout(factor float64) time.Duration {
 	return time.Duration(float64(s.P995) * factor).Round(time.Millisecond)
 }
 

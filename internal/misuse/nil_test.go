@@ -113,6 +113,7 @@ func functions(q *queue.Queue) map[string][]func() error {
 		"inspect.Kinds":        {func() error { return last(inspect.Kinds(none, q)) }, func() error { return last(inspect.Kinds(ctx, nil)) }},
 		"inspect.Purge":        {func() error { return last(inspect.Purge(none, q, inspect.Filter{})) }, func() error { return last(inspect.Purge(ctx, nil, inspect.Filter{})) }},
 		"queue.ReadRecord":     {func() error { return last(queue.ReadRecord("0-x", nil)) }},
+		"inspect.Suggest":      {func() error { return last(inspect.Suggest(none, q, "k")) }, func() error { return last(inspect.Suggest(ctx, nil, "k")) }},
 		"inspect.Figures":      {func() error { return last(inspect.Figures(none, q)) }, func() error { return last(inspect.Figures(ctx, nil)) }},
 		"inspect.Sweeps":       {func() error { return last(inspect.Sweeps(none, q)) }, func() error { return last(inspect.Sweeps(ctx, nil)) }},
 		"flow.Put":             {func() error { return last(flow.Put(none, q, nil)) }, func() error { return last(flow.Put(ctx, nil, nil)) }},
@@ -123,6 +124,7 @@ func functions(q *queue.Queue) map[string][]func() error {
 		"flow.Read":            {func() error { return last(flow.Read(none, q, "0-x", false)) }, func() error { return last(flow.Read(ctx, nil, "0-x", false)) }},
 		"flow.Resume":          {func() error { return flow.Resume(none, q, "0-x", "n", nil) }, func() error { return flow.Resume(ctx, nil, "0-x", "n", nil) }},
 		"flow.Register":        {void(func() { flow.Register(nil) })},
+		"flow.RegisterWith":    {void(func() { flow.RegisterWith(nil, flow.Config{}) })},
 		"agentwait.Handle": {void(func() { agentwait.Handle(nil, "k", func(*agentwait.Agent, string) (string, error) { return "", nil }) }),
 			void(func() { agentwait.Handle[string, string](worker.New(q, worker.Config{}), "k", nil) })},
 		"agentwait.Await":          {func() error { return last(agentwait.Await[string](nil, nil)) }, func() error { return last(agentwait.Await[string](nobody, new(future))) }},
@@ -158,14 +160,15 @@ func functions(q *queue.Queue) map[string][]func() error {
 			_, _, err := inspect.DueTasks(none, q, time.Time{}, time.Now(), 1)
 			return err
 		}, func() error { _, _, err := inspect.DueTasks(ctx, nil, time.Time{}, time.Now(), 1); return err }},
-		"inspect.Read":        {func() error { return last(inspect.Read(none, q, "0-x")) }, func() error { return last(inspect.Read(ctx, nil, "0-x")) }},
-		"inspect.Workers":     {func() error { return last(inspect.Workers(none, q)) }, func() error { return last(inspect.Workers(ctx, nil)) }},
-		"agentwait.Child":     {void(func() { agentwait.Child[string](nil, "x") })},
-		"agentwait.Of":        {void(func() { agentwait.Of[string](nil, "x") })},
-		"agentwait.Promise":   {void(func() { agentwait.Promise[string](nil, "x", 0) })},
-		"agentwait.Signal":    {void(func() { agentwait.Signal[string](nil, "x") })},
-		"agentwait.WithClock": {void(func() { agentwait.WithClock(none, time.Now) }), void(func() { agentwait.WithClock(ctx, nil) })},
-		"curfewtest.New":      {void(func() { curfewtest.New(nil) })},
+		"inspect.Read":          {func() error { return last(inspect.Read(none, q, "0-x")) }, func() error { return last(inspect.Read(ctx, nil, "0-x")) }},
+		"inspect.Workers":       {func() error { return last(inspect.Workers(none, q)) }, func() error { return last(inspect.Workers(ctx, nil)) }},
+		"agentwait.Child":       {void(func() { agentwait.Child[string](nil, "x") })},
+		"agentwait.Of":          {void(func() { agentwait.Of[string](nil, "x") })},
+		"agentwait.Promise":     {void(func() { agentwait.Promise[string](nil, "x", 0) })},
+		"agentwait.TimedSignal": {void(func() { agentwait.TimedSignal[string](nil, "x", 1, queue.Task{}) })},
+		"agentwait.Signal":      {void(func() { agentwait.Signal[string](nil, "x") })},
+		"agentwait.WithClock":   {void(func() { agentwait.WithClock(none, time.Now) }), void(func() { agentwait.WithClock(ctx, nil) })},
+		"curfewtest.New":        {void(func() { curfewtest.New(nil) })},
 	}
 }
 

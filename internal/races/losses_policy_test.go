@@ -3,6 +3,7 @@ package races
 import (
 	"time"
 
+	"github.com/curfew-dev/curfew/flow"
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/queue"
@@ -191,6 +192,11 @@ var lossesOfPolicies = []loss{
 
 	{"a kind is defined", "define", func(l *lossy) any {
 		return answer(nil, l.caller.DefineKind(l.Context(), "a", queue.Defaults{Timeout: time.Minute, MaxRetries: 2}))
+	}},
+
+	{"a definition of a flow is stored", "put_flow", func(l *lossy) any {
+		stored, err := flow.Put(l.Context(), l.caller, []byte(`{"id":"f","version":"1","nodes":[{"id":"a","action_id":"x"}],"actions":[{"id":"x","kind":"k"}]}`))
+		return answer(stored.Version, err) // a repeat does not say that it is new
 	}},
 
 	{"a namespace is configured", "configure", func(l *lossy) any {
