@@ -80,7 +80,7 @@ func TestATimeoutIsSuggested(t *testing.T) {
 			t.Errorf("it prints\n%s", out)
 		}
 		code, _, errs := typing(t, "", "kind suggest rendr"+at)
-		if code != app.ExitNotFound || !strings.Contains(errs, "there is no kind with figures \"rendr\"") {
+		if code != app.ExitNotFound || !strings.Contains(errs, "there is no kind \"rendr\" in this namespace (did you mean render?)") {
 			t.Errorf("exit %d: %s", code, errs)
 		}
 		expect(t, app.ExitUsage, "must be from 100 to 10000", "kind suggest render --factor 20"+at)

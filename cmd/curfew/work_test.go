@@ -384,7 +384,7 @@ func TestWorkIsRefusedBeforeItBegins(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "write --kind KIND -- COMMAND, or --http KIND=URL"},
+		{nil, "write --kind KIND -- COMMAND, --http KIND=URL, or --flows"},
 		{[]string{"--kind", "k"}, "--kind k needs a command that runs its tasks: add -- and the command"},
 		{[]string{"--kind", "k", "--"}, "--kind k needs a command"},
 		{[]string{"--", "true"}, `the command "true" has no kind of tasks to run: add --kind KIND before --`},

@@ -73,7 +73,11 @@ func CheckJSON(value any) error {
 	if !is {
 		return nil
 	}
+	_, ofFlow := object["definition"]
 	for name, value := range object {
+		if _, text := value.(string); name == "version" && ofFlow && text {
+			continue // that of the definition
+		}
 		if err := checkMember(name, value); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

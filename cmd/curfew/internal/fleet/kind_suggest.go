@@ -10,6 +10,7 @@ import (
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 )
 
@@ -37,17 +38,24 @@ the figures say. The bounds are those of the buckets of the figures.
     curfew kind suggest render --factor 200`,
 		Flags: append(app.NamespaceFlags(), app.NumberFlag("factor", 150, 100, 10_000, "the timeout as percent of what 99.5 % of the tasks took"), app.FormatFlag()),
 		Action: app.OnNamespaceAs(queue.AccessRead, app.Takes(1, math.MaxInt, "the names of one or more kinds"), func(c *cli.Context, q *queue.Queue, names []string) error {
-			known := map[string]inspect.Suggestion{}
-			all, err := inspect.Suggest(c.Context, q, names...)
+			kinds, err := lines.ReadKinds(c.Context, q)
 			if err != nil {
 				return err
 			}
-			for _, s := range all {
-				if s.Count > 0 {
+			suggested, err := inspect.Suggest(c.Context, q, names...)
+			if err != nil {
+				return err
+			}
+			known := map[string]inspect.Suggestion{}
+			for name := range kinds {
+				known[name] = inspect.Suggestion{Kind: name}
+			}
+			for _, s := range suggested {
+				if kinds[s.Kind] != nil {
 					known[s.Kind] = s
 				}
 			}
-			return showEach("kind with figures", names, known, "`curfew kind ls` lists the kinds; a kind has figures when a task of it has run and ended",
+			return showEach("kind", names, known, "`curfew kind ls` lists those of which a task was created, or which have defaults or a worker",
 				func(s inspect.Suggestion) error { return showSuggestion(c, s) })
 		}),
 	}
@@ -58,6 +66,9 @@ func showSuggestion(c *cli.Context, s inspect.Suggestion) error {
 	timeout := s.Timeout(float64(percent) / 100)
 	if app.InJSON(c) {
 		return app.PrintLine(c, suggestion{s.Kind, s.Count, s.TimedOut, msOf(s.P50), msOf(s.P99), msOf(s.P995), percent, msOf(timeout)})
+	}
+	if s.Count == 0 {
+		return facts(c, s.Kind, "ended", "0", "suggested", "nothing: no task of the kind has run and ended")
 	}
 	pairs := []string{
 		"ended", fmt.Sprintf("%s, %s of them timed out", app.Grouped(s.Count), app.Grouped(s.TimedOut)),
