@@ -7,9 +7,11 @@ import (
 	"testing"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/flow"
 	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/worker"
 )
 
 // The rights of a role in docs/how-to/security.md are enough for the commands of that role. A reader changes nothing.
@@ -48,6 +50,17 @@ func TestTaskCommandsWorkWithTheRightsOfTheirRole(t *testing.T) {
 	q := queuetest.Open(t, admin, queue.Config{})
 	id := queuetest.Enqueue(t, q, queue.Task{}).ID
 	promise := queuetest.Enqueue(t, q, queue.Task{Promise: true}).ID
+	if _, err := flow.Put(t.Context(), q, []byte(`{"id":"review","nodes":[{"id":"ask","action_id":"wait"},{"id":"next","action_id":"wait"}],"transitions":[{"from":"ask","to":"next"}],"actions":[{"id":"wait","kind":"wait"}]}`)); err != nil {
+		t.Fatal(err)
+	}
+	run := queuetest.Enqueue(t, q, queue.Task{Kind: "flow.review", Queue: "flows"}).ID
+	w := worker.New(q, worker.Config{Queues: map[string]int{"flows": 1}})
+	flow.Register(w)
+	for r, err := w.RunOne(t.Context()); r != nil || err != nil; r, err = w.RunOne(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	as := func(role string) string { return " --redis redis://" + role + ":secret@" + server.Addr }
 	for _, row := range []struct {
 		role, args string
@@ -56,6 +69,8 @@ func TestTaskCommandsWorkWithTheRightsOfTheirRole(t *testing.T) {
 		{"reader", "get " + id, 0}, {"reader", "ls", 0}, {"reader", "explain " + id, 0}, {"reader", "events", 0}, {"reader", "export", 0},
 		{"reader", "cancel " + id, app.ExitFailed}, {"reader", "enqueue k", app.ExitFailed}, {"reader", "rm " + id, app.ExitFailed},
 		{"reader", "cancel --all-matching --yes", app.ExitFailed}, {"reader", "resolve " + promise + " 1", app.ExitFailed},
+		{"reader", "flow ls", 0}, {"reader", "flow show review", 0}, {"reader", "flow get " + run, 0}, {"reader", "flow runs review", 0}, {"reader", "flow run review", app.ExitFailed},
+		{"producer", "flow run review", 0}, {"producer", "flow resume " + run + " ask", 0}, {"reader", "flow resume " + run + " ask", app.ExitFailed},
 		{"producer", "enqueue k", 0}, {"producer", "cancel " + id, 0}, {"producer", "retry " + id, 0}, {"producer", "wait --mode settled " + id, 0},
 		{"producer", "resolve " + promise + " 1", 0}, {"producer", "rm " + id, 0}, {"producer", "cancel --all-matching --yes", app.ExitFailed},
 		{"both", "cancel --all-matching --yes", 0}, {"both", "rm --all-matching --yes", 0},
