@@ -5,16 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/duration"
 	"github.com/curfew-dev/curfew/flow/internal/machine"
 	"github.com/curfew-dev/curfew/flow/internal/plan"
+	"github.com/curfew-dev/curfew/flow/internal/value"
 	"github.com/curfew-dev/curfew/inspect"
+	"github.com/curfew-dev/curfew/internal/jsonerr"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/retryexpr"
-	"github.com/curfew-dev/curfew/worker"
 )
 
 // create schedules the task of a child. If the child has ended already, which only a signal can, it returns what follows.
@@ -23,7 +25,7 @@ func (r *run) create(c *machine.Child) (steps machine.Steps, err error) {
 		return r.signal(c)
 	}
 	r.adapt(c)
-	t := queue.Task{ID: c.Name, Timeout: spanOf(c.Times.Total), Deadline: c.Deadline, Node: r.node(c)}
+	t := queue.Task{ID: c.Name, Delay: c.Delay, Timeout: spanOf(c.Times.Total), Deadline: c.Deadline, Node: r.node(c)}
 	if !c.Deadline.IsZero() {
 		t.Timeout = 0
 	}
@@ -37,9 +39,7 @@ func (r *run) create(c *machine.Child) (steps machine.Steps, err error) {
 		t.Kind, t.Promise, t.Timeout = kindWait, true, spanOf(oneClock(c))
 	case a.Type == plan.Sleep:
 		t.Kind, t.Timer, t.Timeout = kindSleep, true, spanOf(oneClock(c))
-		if t.Delay, err = durationOf(c.Options["duration"]); err != nil {
-			return steps, worker.Discard(fmt.Errorf("node %s: %w", c.Node, err))
-		}
+		t.Delay, _ = durationOf(c.Options["duration"]) // checked
 	case a.Type == plan.HTTPRequest:
 		leaf(&t, c, kindHTTP)
 		payload = c.Options
@@ -86,6 +86,28 @@ func (d *definitions) learn(ctx context.Context, p *plan.Definition) (map[string
 
 // enough is how many tasks of a kind must have ended before an adaptive time uses their figures.
 const enough = 100
+
+// checker returns a function that refuses children whose tasks cannot be created: the node ends with the error.
+func checker(q *queue.Queue, run string) func(*machine.Child) error {
+	return func(c *machine.Child) error {
+		if _, err := queue.PartitionOf(run + "." + c.Name); err != nil {
+			return fmt.Errorf("its task cannot be created: %w", err)
+		}
+		payload, err := json.Marshal(c.Inputs)
+		if err == nil && c.Options != nil {
+			payload, err = json.Marshal(c.Options)
+		}
+		switch {
+		case err != nil:
+			return fmt.Errorf("its inputs cannot be written as JSON: %w", jsonerr.Plain(err))
+		case len(payload) > q.MaxBytes()-reserve:
+			return fmt.Errorf("its inputs have %d bytes, the limit is %d", len(payload), q.MaxBytes()-reserve)
+		case c.Action != nil && c.Action.Type == plan.Sleep:
+			_, err = durationOf(c.Options["duration"])
+		}
+		return err
+	}
+}
 
 // oneClock returns the time of what has no attempts: no worker runs it.
 func oneClock(c *machine.Child) plan.Span { return c.Times.Total.Over(c.Times.Attempt) }
@@ -142,29 +164,30 @@ func (r *run) signal(c *machine.Child) (steps machine.Steps, err error) {
 	return r.machine.Ended(c.Name, endOf(record)), nil
 }
 
-var errDuration = errors.New("the duration of a sleep must be a text such as 10s, or a number of ms")
+// longestSleep is how long a sleep can be.
+const longestSleep = 10 * 365 * 24 * time.Hour
 
-// durationOf reads the duration of a sleep.
+// durationOf reads the duration of a sleep: a text such as 10s, or a number of ms.
 func durationOf(v any) (d time.Duration, err error) {
 	switch v := v.(type) {
 	case string:
 		d, err = duration.Parse(v)
 	case int:
-		d = time.Duration(v) * time.Millisecond
+		d = time.Duration(min(v, int(longestSleep.Milliseconds())+1)) * time.Millisecond
 	case float64:
-		d = time.Duration(v) * time.Millisecond
+		d = time.Duration(min(v, float64(longestSleep.Milliseconds())+1) * float64(time.Millisecond))
 	default:
-		return 0, errDuration
+		return 0, fmt.Errorf("the duration of a sleep must be a text such as 10s, or a number of ms, and is %v", v)
 	}
-	if err == nil && d < 0 {
-		return 0, errDuration
+	if err == nil && (d < time.Millisecond || d > longestSleep) {
+		err = errors.New("the duration of a sleep must be from 1ms to 10 years")
 	}
 	return d, err
 }
 
 // endOf returns how a child has ended.
 func endOf(r *queue.Record) machine.End {
-	e := machine.End{Phase: machine.Phase(r.Phase()), Code: r.Code, Msg: r.Error, At: r.CompletedAt}
+	e := machine.End{Phase: machine.Phase(r.Phase()), Code: r.Code, Msg: r.Error, At: r.CompletedAt, Began: r.CreatedAt}
 	var failed *queue.TaskFailedError
 	switch _, err := r.Outcome(); {
 	case e.Phase == machine.Error && e.Code == codeTimeout:
@@ -172,8 +195,11 @@ func endOf(r *queue.Record) machine.End {
 	case r.TimedOut && errors.As(err, &failed):
 		e.Phase = machine.Failed // a run whose definition says on_timeout: fail
 	}
-	if r.Status != queue.Completed || json.Unmarshal(r.Result, &e.Result) != nil {
+	if r.Status != queue.Completed || len(r.Result) == 0 {
 		return e
+	}
+	if value.Decode(r.Result, &e.Result, false) != nil {
+		e.Result = strings.ToValidUTF8(string(r.Result), "\uFFFD") // a task can yield any text
 	}
 	object, isObject := e.Result.(map[string]any)
 	e.Outputs = object

@@ -26,7 +26,7 @@ type Stored struct {
 // under way follow it to their end. If the definition gives a version that is stored with another text, Put returns
 // [refusal.ErrConflict]. Without a version, Put counts: 1, 2, 3, unless the newest version has the same text.
 //
-// The time, on_timeout and the hooks of the definition become the defaults of its runs, from now on. A run that a hook
+// The time, on_timeout and the hooks of the newest version are the defaults of the runs, from now on. A run that a hook
 // began has no hooks.
 func Put(ctx context.Context, q *queue.Queue, text []byte) (Stored, error) {
 	d, err := plan.Read(text)
@@ -47,12 +47,21 @@ func Put(ctx context.Context, q *queue.Queue, text []byte) (Stored, error) {
 	switch version := engine.Text(words[1]); engine.Text(words[0]) {
 	case "OK":
 		stored := Stored{d.ID, version, engine.Text(words[2]) == "1"}
-		return stored, refusal.Failed("put a flow", d.ID, q.DefineKind(ctx, kindOf(d.ID), defaultsOf(d)))
+		return stored, refusal.Failed("put a flow", d.ID, defineRuns(ctx, q, d, version))
 	case "CONFLICT":
 		return Stored{}, refusal.Failed("put a flow", d.ID, fmt.Errorf("%w: version %s is stored with another text, and runs may follow it: give the definition another version", refusal.ErrConflict, version))
 	default:
 		return Stored{}, refusal.Failed("put a flow", d.ID, refusal.Invalid(version, "%s", engine.Text(words[2])))
 	}
+}
+
+// defineRuns makes the defaults of the runs of a definition, if its version is the newest.
+func defineRuns(ctx context.Context, q *queue.Queue, d *plan.Definition, version string) error {
+	versions, err := versionsOf(ctx, q, d.ID)
+	if err != nil || len(versions) == 0 || versions[len(versions)-1] != version {
+		return err
+	}
+	return q.DefineKind(ctx, kindOf(d.ID), defaultsOf(d))
 }
 
 // defaultsOf returns the defaults of the kind of a definition's runs.

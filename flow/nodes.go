@@ -128,6 +128,9 @@ func (r *replay) node(run *Run, c *plan.Call, s *sight) *Node {
 		n.Kind, n.Task, n.Attempts = record.Kind, record.ID, attempts(record, len(s.children), n.Template != "" || c.Action != nil && c.Action.Type == plan.WorkflowCall)
 		n.record = record
 		r.read(run, n, record)
+		if s.end != nil {
+			n.Phase = Phase(s.end.Phase) // what the run has made of it
+		}
 	}
 	n.Token = tokenOf(n.Phase)
 	if n.Reason == ReasonWorkflowTimeout {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/curfew-dev/curfew/flow/internal/plan"
+	"github.com/curfew-dev/curfew/flow/internal/value"
 	"github.com/curfew-dev/curfew/internal/names"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/refusal"
@@ -55,6 +56,9 @@ func (v *viewer) read(ctx context.Context, id string) (*Run, error) {
 	}
 	record := records[0]
 	r := &Run{ID: id, Phase: Phase(record.Phase()), Record: record, At: now}
+	if r.Phase.over() {
+		r.Phase = Phase(endOf(record).Phase)
+	}
 	r.Flow, r.Template = flowOf(record.Kind)
 	seen, err := v.replay(ctx, r)
 	if err != nil {
@@ -86,7 +90,7 @@ func (v *viewer) readParts(ctx context.Context, r *Run) error {
 // replay follows a run with its version, and sets that.
 func (v *viewer) replay(ctx context.Context, r *Run) (*replay, error) {
 	var in input
-	_ = json.Unmarshal(r.Record.Payload, &in) // a run whose payload cannot be read has failed, and has no nodes
+	_ = value.Decode(r.Record.Payload, &in, false) // a run whose payload cannot be read has failed, and has no nodes
 	c := &children{v.q, r.ID, map[string]*queue.Record{}, map[string]int{}}
 	begun := true
 	try := func(version string) (*replay, error) {

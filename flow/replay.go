@@ -11,6 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/flow/internal/machine"
 	"github.com/curfew-dev/curfew/flow/internal/plan"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // replay follows a run again, from its beginning, with the records of its children. Nothing is stored for it: a machine gives
@@ -28,6 +29,7 @@ type replay struct {
 	order   []*sight        // the calls, in the order in which they began
 	sights  map[string]*sight
 	end     *machine.End
+	context context.Context // of the reading
 
 	waiting []*queue.Record // children that have ended and that the machine has not seen yet, by the instant of their end
 }
@@ -40,7 +42,17 @@ type sight struct {
 }
 
 // follow replays the run. Children that ended because the run did are no news for the machine.
-func (r *replay) follow(ctx context.Context) error {
+func (r *replay) follow(ctx context.Context) (err error) {
+	r.context = ctx
+	defer func() {
+		if p := recover(); p != nil {
+			s, is := p.(stopped)
+			if !is {
+				panic(p)
+			}
+			err = s.error
+		}
+	}()
 	at, err := r.begun(ctx)
 	if err != nil {
 		return err
@@ -68,6 +80,7 @@ func (r *replay) begin(at time.Time) (steps machine.Steps, err error) {
 		return steps, err
 	}
 	r.machine.Watch(r.saw)
+	r.machine.Check(checker(r.children.q, r.run.ID))
 	return r.machine.Begin(at), nil
 }
 
@@ -150,6 +163,12 @@ func (r *replay) endedWithRun(child *queue.Record) bool {
 }
 
 func (r *replay) saw(node, key, child string, e *machine.End) {
+	if len(r.order) > mostNodes {
+		panic(stopped{refusal.Invalid("run", "%s has more than %d nodes, the limit of what is read: list its tasks by `curfew ls --agent`", r.run.ID, mostNodes)})
+	}
+	if r.context.Err() != nil {
+		panic(stopped{r.context.Err()})
+	}
 	s := r.sights[key]
 	if s == nil {
 		s = &sight{node: node, key: key}
@@ -162,6 +181,12 @@ func (r *replay) saw(node, key, child string, e *machine.End) {
 		s.children = append(s.children, child)
 	}
 }
+
+// mostNodes is how many nodes of a run are read.
+const mostNodes = 100_000
+
+// stopped ends a replay within a step of the machine, which can be long: nodes that take no time have no other end.
+type stopped struct{ error }
 
 // found returns how many of the children that the run has created were reached and are stored.
 func (r *replay) found() (n int) {

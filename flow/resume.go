@@ -34,7 +34,7 @@ func resume(ctx context.Context, q *queue.Queue, run, node string, value any) er
 	switch {
 	case err != nil:
 		return err
-	case n.Kind != kindWait && !n.mayWait():
+	case n.Kind != kindWait && n.Kind != "signal" && !n.mayWait():
 		return refusal.Invalid("node", "%s does not wait for a signal: its kind is %s", node, n.Kind)
 	case n.Phase == Created || n.Task == "" && !n.Phase.over():
 		return refusal.Invalid("node", "%s does not wait yet: it waits for %s", node, strings.Join(n.WaitsFor, ", "))

@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -12,6 +11,7 @@ import (
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/flow/internal/machine"
 	"github.com/curfew-dev/curfew/flow/internal/plan"
+	"github.com/curfew-dev/curfew/flow/internal/value"
 	"github.com/curfew-dev/curfew/internal/jsonerr"
 	"github.com/curfew-dev/curfew/worker"
 )
@@ -56,7 +56,9 @@ type outputsOf[T any] struct {
 
 func newOutput(parameters map[string]any) *output {
 	var out output
-	out.Outputs.Parameters = parameters
+	if out.Outputs.Parameters = parameters; parameters == nil {
+		out.Outputs.Parameters = map[string]any{}
+	}
 	return &out
 }
 
@@ -129,7 +131,9 @@ func (r *run) begin(in input) (steps machine.Steps, err error) {
 			return steps, err
 		}
 		r.version, r.took, r.size = was.Version, was.Took, len(was.Machine)
-		r.machine, err = machine.Restore(r.plan, was.Machine)
+		if r.machine, err = machine.Restore(r.plan, was.Machine); err == nil {
+			r.machine.Check(checker(r.all.q, r.ID()))
+		}
 		return steps, err
 	}
 	// The version is fixed at the first claim: a replay gets the same.
@@ -150,6 +154,7 @@ func (r *run) begin(in input) (steps machine.Steps, err error) {
 	if r.machine, err = machine.New(r.plan, cmp.Or(r.part, r.plan.Entry), in.Parameters); err != nil {
 		return steps, worker.Discard(err)
 	}
+	r.machine.Check(checker(r.all.q, r.ID()))
 	if err := r.Collect(); err != nil {
 		return steps, err
 	}
@@ -169,15 +174,11 @@ func readInput(payload []byte) (in input, err error) {
 	if len(payload) == 0 {
 		return in, nil
 	}
-	d := json.NewDecoder(bytes.NewReader(payload))
-	d.DisallowUnknownFields()
-	if err = d.Decode(&in); err == nil && d.More() {
-		err = errors.New("there is more behind the object")
-	}
+	err = value.Decode(payload, &in, true)
 	if err != nil {
 		return in, fmt.Errorf(`the payload of a run must be {"parameters": {…}, "version": "…"}, each of them optional: %w`, jsonerr.Plain(err))
 	}
-	return in, nil
+	return in, plan.CheckVersion(in.Version)
 }
 
 // do creates and cancels children. It returns the end of the run if that follows.

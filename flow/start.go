@@ -39,10 +39,30 @@ func Start(ctx context.Context, q *queue.Queue, id string, parameters map[string
 		return queue.Receipt{}, refusal.Failed("start a flow", id, refusal.Invalid("payload", "must be left out: it is made of the parameters"))
 	}
 	more.Kind = kindOf(id)
+	if version != "" {
+		more = timed(more, d)
+	}
 	if more.Payload, err = json.Marshal(input{Parameters: parameters, Version: version}); err != nil {
 		return queue.Receipt{}, refusal.Failed("start a flow", id, refusal.Invalid("parameters", "cannot be written as JSON: %v", jsonerr.Plain(err)))
 	}
 	return q.Enqueue(ctx, more)
+}
+
+// timed gives a run what its version says. The defaults of its kind are those of the newest version.
+func timed(t queue.Task, d *plan.Definition) queue.Task {
+	if t.Timeout == 0 && t.Deadline.IsZero() {
+		t.Timeout = spanOf(d.Timeout)
+	}
+	if t.OnDeadline == "" {
+		t.OnDeadline = queue.DeadlineCancelAll
+		if d.Fails {
+			t.OnDeadline = queue.DeadlineFail
+		}
+	}
+	if t.Hooks == (queue.Hooks{}) {
+		t.Hooks = hooksOf(&d.Hooks)
+	}
+	return t
 }
 
 // nearestFlow adds to an error that a definition does not exist what may have been meant.

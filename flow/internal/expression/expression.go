@@ -55,7 +55,7 @@ func Compile(source string, variables []string) (*Expression, error) {
 	case len(source) > maxSource:
 		return nil, fmt.Errorf("the expression has %d bytes, the limit is %d", len(source), maxSource)
 	}
-	c := &checker{variables: variables}
+	c := &checker{source: source, variables: variables}
 	config := conf.CreateNew()
 	for _, set := range language {
 		set(config)
@@ -113,6 +113,7 @@ func (e *Expression) Condition(variables map[string]any) (bool, error) {
 
 // checker checks the tree of an expression. It allows only what it knows.
 type checker struct {
+	source    string
 	variables []string
 	reads     [][]string
 	nodes     int
@@ -242,7 +243,11 @@ func (c *checker) member(n *ast.MemberNode) error {
 // read notes that the expression reads a variable.
 func (c *checker) read(n *ast.IdentifierNode) error {
 	if !slices.Contains(c.variables, n.Value) {
-		return refuse(n, "there is no %q here: use %s", clip(n.Value), strings.Join(c.variables, ", "))
+		advice := ""
+		if strings.Contains(c.source, "-"+n.Value) {
+			advice = `; a name with a minus is written tasks["a-b"]`
+		}
+		return refuse(n, "there is no %q here: use %s%s", clip(n.Value), strings.Join(c.variables, ", "), advice)
 	}
 	c.reads = append(c.reads, []string{n.Value})
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/flow/internal/plan"
+	"github.com/curfew-dev/curfew/flow/internal/value"
 )
 
 // fan is a fan-out whose tokens have not all ended.
@@ -135,10 +136,18 @@ func (g *graph) check(m *Machine, of int) {
 		g.fire(m, f)
 	case f.Live > 0:
 	case meet.M > 0:
-		m.end(End{Phase: Failed, Msg: fmt.Sprintf("%d tasks must complete, and at most %d can: %s", meet.M, len(f.Arrived), f.Failed)})
+		m.end(End{Phase: Failed, Msg: fmt.Sprintf("%d tasks must complete, and at most %d can: %s", meet.M, len(f.Arrived), f.why())})
 	default:
-		m.end(End{Phase: Failed, Msg: "All tasks failed: " + f.Failed})
+		m.end(End{Phase: Failed, Msg: "All tasks failed: " + f.why()})
 	}
+}
+
+// why says why tokens are missing.
+func (f *fan) why() string {
+	if f.Failed != "" {
+		return f.Failed
+	}
+	return fmt.Sprintf("no condition led a token of the transition %s to the synchronization", f.Transition)
 }
 
 // fire makes one token of those that have arrived.
@@ -150,7 +159,7 @@ func (g *graph) fire(m *Machine, f *fan) {
 		return
 	}
 	if target := x.Meet.Merge.Target; len(target) > 0 {
-		write(g.State, target, merged)
+		g.State = write(g.State, target, merged)
 	}
 	f.Fired, f.Arrived = true, nil
 	if f.Live == 0 {
@@ -185,7 +194,7 @@ func merge(how plan.Merge, arrived []arrival) (merged any, err error) {
 	default:
 		return nil, nil
 	}
-	return merged, json.Unmarshal(text, &merged)
+	return merged, value.Decode(text, &merged, false)
 }
 
 // until returns when the meeting of a fan-out is out of time, zero if it has no limit, or none that runs.

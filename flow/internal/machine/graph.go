@@ -111,9 +111,9 @@ func (g *graph) ended(m *Machine, key string, e End) {
 	}
 	g.Nodes[t.Node] = &e
 	if c.Action != nil && c.Action.Type == plan.Set {
-		for path, v := range e.Outputs {
+		for _, path := range slices.Sorted(maps.Keys(e.Outputs)) { // what is outside comes before what is inside it
 			if names := strings.Split(path, "."); names[0] == "state" && len(names) > 1 {
-				write(g.State, names[1:], v)
+				g.State = write(g.State, names[1:], e.Outputs[path])
 			}
 		}
 	}
@@ -222,17 +222,16 @@ func (e *End) yield() any {
 	return e.Outputs
 }
 
-// write sets a value at a path in an object, and makes the objects on the way.
-func write(object map[string]any, path []string, v any) {
-	for _, name := range path[:len(path)-1] {
-		inner, ok := object[name].(map[string]any)
-		if !ok {
-			inner = map[string]any{}
-			object[name] = inner
-		}
-		object = inner
+// write returns an object with a value at a path. It changes no object: others have them too, such as the results of nodes.
+func write(object map[string]any, path []string, v any) map[string]any {
+	changed := map[string]any{}
+	maps.Copy(changed, object)
+	if len(path) > 1 {
+		inner, _ := object[path[0]].(map[string]any)
+		v = write(inner, path[1:], v)
 	}
-	object[path[len(path)-1]] = v
+	changed[path[0]] = v
+	return changed
 }
 
 // limit returns when the nearest meeting is out of time.

@@ -5,11 +5,13 @@ package machine
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/curfew-dev/curfew/flow/internal/plan"
+	"github.com/curfew-dev/curfew/flow/internal/value"
 	"github.com/curfew-dev/curfew/retryexpr"
 )
 
@@ -33,6 +35,7 @@ type End struct {
 	Outputs map[string]any `json:"outputs,omitempty"` // outputs.parameters
 	Result  any            `json:"result,omitempty"`  // the whole result, if that is something else
 	At      time.Time      `json:"at,omitzero"`
+	Began   time.Time      `json:"-"` // when the task of a child was created
 }
 
 // Child is a task that begins.
@@ -44,10 +47,11 @@ type Child struct {
 	Options  map[string]any // of the action, evaluated
 	Inputs   map[string]any
 	Times    plan.Times
-	Retry    plan.Retry // of a task; what follows a template is tried again by this machine
-	Signal   string     // of what waits for a signal: its name, and
-	Nth      int        // which one of that name it is
-	Deadline time.Time  // of a second attempt of what this machine tries again: that of the first one
+	Retry    plan.Retry    // of a task; what follows a template is tried again by this machine
+	Signal   string        // of what waits for a signal: its name, and
+	Nth      int           // which one of that name it is
+	Deadline time.Time     // of what this machine tries again: that of all attempts
+	Delay    time.Duration // before a further attempt
 }
 
 // Steps is what has to be done next.
@@ -86,6 +90,7 @@ type Machine struct {
 	due   []due     // ends of calls that take no time
 	steps Steps
 	watch Watch
+	check func(*Child) error
 }
 
 // due is the end of a call that the machine has performed itself, and that its body has not handled yet.
@@ -131,7 +136,7 @@ func New(d *plan.Definition, template string, inputs map[string]any) (*Machine, 
 // Restore returns a machine with a state that State has returned.
 func Restore(d *plan.Definition, text []byte) (*Machine, error) {
 	s := &state{}
-	if err := json.Unmarshal(text, s); err != nil {
+	if err := value.Decode(text, s, false); err != nil {
 		return nil, fmt.Errorf("the state of the run cannot be read: %w", err)
 	}
 	if s.Calls == nil {
@@ -164,6 +169,10 @@ func from(d *plan.Definition, s *state) (*Machine, error) {
 
 // Watch sets a function that is called for each call. Set it before Begin.
 func (m *Machine) Watch(watch Watch) { m.watch = watch }
+
+// Check sets a function that is called for each child before it is created. If it returns an error, the child is not created, and its
+// call ends with it. Set it before Begin, and after Restore.
+func (m *Machine) Check(check func(*Child) error) { m.check = check }
 
 // State returns what Restore needs.
 func (m *Machine) State() ([]byte, error) { return json.Marshal(m.state) }
@@ -261,12 +270,13 @@ func (m *Machine) end(e End) {
 	m.state.Over, m.steps.End = true, &e
 }
 
-// withDefaults returns the inputs, with the values that the template has for those that are not given.
+// withDefaults returns the inputs, with the values that the template has for those that are not given. A default can read the inputs
+// that are given, and those that are declared before it.
 func (m *Machine) withDefaults() (map[string]any, error) {
 	all := map[string]any{}
+	maps.Copy(all, m.state.Inputs)
 	for _, p := range m.of.Inputs {
-		if v, given := m.state.Inputs[p.Name]; given {
-			all[p.Name] = v
+		if _, given := all[p.Name]; given {
 			continue
 		}
 		if p.Value == nil {
@@ -277,11 +287,6 @@ func (m *Machine) withDefaults() (map[string]any, error) {
 			return nil, fmt.Errorf("the input %s of the template %s: %w", p.Name, m.of.Name, err)
 		}
 		all[p.Name] = v
-	}
-	for name, v := range m.state.Inputs {
-		if _, there := all[name]; !there {
-			all[name] = v
-		}
 	}
 	return all, nil
 }
@@ -348,17 +353,37 @@ func (m *Machine) dispatch(c *call, options map[string]any) {
 		}
 	}
 	if m.triesAgain(c) {
-		child.Retry = plan.Retry{}
-		if total := child.Times.Total; c.Tries > 1 && total.Time > 0 {
-			child.Deadline = c.First.Add(total.Time)
-		}
+		m.bound(&child, c)
 	}
 	m.name(&child, c)
+	if m.check != nil {
+		if err := m.check(&child); err != nil {
+			m.perform(c.of, c.Key, End{Phase: Error, Msg: err.Error()})
+			return
+		}
+	}
 	if m.watch != nil {
 		m.watch(c.Node, c.Key, child.Name, nil)
 	}
 	m.state.Calls[child.Name] = c
 	m.steps.Create = append(m.steps.Create, child)
+}
+
+// bound sets the limits of an attempt of a call that this machine tries again: its own time, within that of all attempts.
+func (m *Machine) bound(child *Child, c *call) {
+	child.Retry, child.Delay = plan.Retry{}, c.of.Retry.Backoff.Before(c.Tries)
+	total, each := child.Times.Total, child.Times.Attempt
+	child.Times.Attempt, child.Times.Line = plan.Span{}, plan.Span{}
+	begins := m.at.Add(child.Delay)
+	if total.Time > 0 && c.Tries > 1 {
+		child.Deadline = c.First.Add(total.Time)
+	}
+	switch {
+	case each.Time > 0 && (total.Time == 0 || begins.Add(each.Time).Before(c.First.Add(total.Time))):
+		child.Times.Total, child.Deadline = plan.Span{Set: true, Time: each.Time + child.Delay}, time.Time{}
+	case each.Set && !total.Set:
+		child.Times.Total = each // none
+	}
 }
 
 // name gives a child its name. It says the node, its place in the run, and the attempt. What waits for a signal is the signal.
@@ -399,7 +424,14 @@ func (m *Machine) again(c *call, e End) bool {
 	if e.Phase == Succeeded || e.Phase == Cancelled || c.Tries > retry.Limit || !m.triesAgain(c) {
 		return false
 	}
-	wanted := e.Phase == Error || e.Phase == Timeout
+	if c.Tries == 1 && !e.Began.IsZero() {
+		c.First = e.Began
+	}
+	times := c.of.Times
+	if x := m.plan.Templates[c.of.Template]; x != nil {
+		times = times.Over(x.Times)
+	}
+	wanted := e.Phase == Error || e.Phase == Timeout && (times.Retries || !times.Said)
 	if retry.Expression != "" {
 		var err error
 		wanted, err = retryexpr.Evaluate(c.of.Name, retry.Expression, retryexpr.Attempt{Kind: c.of.Name, Phase: string(e.Phase), Code: e.Code, Msg: e.Msg, Parameters: e.Outputs})
@@ -407,11 +439,8 @@ func (m *Machine) again(c *call, e End) bool {
 			return false
 		}
 	}
-	total := c.of.Times.Total
-	if x := m.plan.Templates[c.of.Template]; x != nil {
-		total = total.Over(x.Times.Total)
-	}
-	if !wanted || total.Time > 0 && !e.At.Before(c.First.Add(total.Time)) {
+	next := e.At.Add(retry.Backoff.Before(c.Tries + 1))
+	if total := times.Total; !wanted || total.Time > 0 && !next.Before(c.First.Add(total.Time)) {
 		return false
 	}
 	m.dispatch(c, nil)

@@ -43,6 +43,7 @@ func (r *reader) check() {
 	d := r.d
 	if entry := d.Templates[d.Entry]; entry != nil {
 		entry.inherit(d.Inputs)
+		d.boundBy(entry)
 	} else if d.Entry != "" {
 		r.unknown(r.entry, "template", d.Entry, r.templates())
 	}
@@ -61,6 +62,7 @@ func (r *reader) templates() []string { return slices.Sorted(maps.Keys(r.d.Templ
 
 // checkTemplate checks one template. It returns how many nodes it has.
 func (r *reader) checkTemplate(x *Template) int {
+	r.checkDefaults(x)
 	switch {
 	case x.DAG != nil:
 		r.checkDAG(x)
@@ -108,6 +110,42 @@ func (r *reader) checkCall(of *Template, c *Call) {
 	}
 	r.checkRetry(c, called)
 	r.checkAdaptive(c, called)
+	r.checkNobody(c, called)
+}
+
+// checkNobody checks a call of what no worker runs: it has no attempts, and never stands in line.
+func (r *reader) checkNobody(c *Call, called *Template) {
+	action := c.Action
+	if called != nil {
+		action = called.Action
+	}
+	if action == nil || action.Type == "" || action.Kind() != "" {
+		return
+	}
+	for _, name := range []string{"retry", "on_timeout", "queue_timeout"} {
+		if t := r.field(c, name); t != r.places[c] {
+			r.at(t, "does not belong to %s, which no worker runs: give timeout", action.Type)
+		}
+	}
+}
+
+// checkDefaults checks that the default of an input reads only what is known by then: inputs that are given, or declared before it.
+func (r *reader) checkDefaults(x *Template) {
+	for i, p := range x.Inputs {
+		if p.Value == nil {
+			continue
+		}
+		for _, path := range p.Value.Reads() {
+			if path[0] != "inputs" || len(path) < 3 {
+				continue
+			}
+			for _, later := range x.Inputs[i:] {
+				if later.Name == path[2] && later.Value != nil {
+					r.at(r.places[x], "the default of the input %s reads %s, which has a default of its own and is not declared before it", p.Name, later.Name)
+				}
+			}
+		}
+	}
 }
 
 // checkRetry checks the expression of a retry. It names the node; the task of the node knows its kind.
@@ -130,6 +168,13 @@ func (r *reader) checkRetry(c *Call, called *Template) {
 	}
 	if err != nil {
 		r.at(t, "%v", err)
+	}
+}
+
+// boundBy bounds a run by the time of the template with which it begins.
+func (d *Definition) boundBy(entry *Template) {
+	if own := entry.Times.Total.Time; own > 0 && !entry.Times.Total.Adaptive && (d.Timeout.Time == 0 || own < d.Timeout.Time) {
+		d.Timeout = Span{Set: true, Time: own}
 	}
 }
 

@@ -43,7 +43,9 @@ func (r *reader) checkGraph(x *Template) {
 	for i, t := range g.Transitions {
 		r.checkTransition(x, t, g.Transitions[:i])
 	}
+	r.checkMeetings(g)
 	r.findInitial(g)
+	r.checkReached(g)
 	r.checkItself(g)
 }
 
@@ -78,6 +80,46 @@ func (r *reader) checkTransition(x *Template, t *Transition, before []*Transitio
 	}
 	if !slices.Contains(fanOuts, t.Meet.Group) {
 		r.unknown(r.field(t.Meet, "sibling_group"), "fan-out", t.Meet.Group, fanOuts)
+	}
+}
+
+// checkMeetings checks that the tokens of a fan-out meet at one place, which does nothing else.
+func (r *reader) checkMeetings(g *Graph) {
+	met := map[string]bool{}
+	for _, t := range g.Transitions {
+		if t.Meet == nil || t.Meet.Group == "" {
+			continue
+		}
+		if t.FanOut != nil {
+			r.at(r.places[t], "has fan_out and synchronization: lead the token that comes out of the synchronization to a node, and fan out behind it")
+		}
+		if met[t.Meet.Group] {
+			r.at(r.field(t.Meet, "sibling_group"), "the tokens of %s meet at another transition already: lead both ways to one node, and its transition has the synchronization", t.Meet.Group)
+		}
+		met[t.Meet.Group] = true
+	}
+}
+
+// checkReached finds nodes that no token can come to.
+func (r *reader) checkReached(g *Graph) {
+	if g.Node(g.Initial) == nil {
+		return
+	}
+	reached, next := map[string]bool{g.Initial: true}, []string{g.Initial}
+	for len(next) > 0 {
+		from := next[0]
+		next = next[1:]
+		for _, t := range g.Transitions {
+			if t.From == from && !reached[t.To] {
+				reached[t.To] = true
+				next = append(next, t.To)
+			}
+		}
+	}
+	for _, c := range g.Nodes {
+		if c.Name != "" && !reached[c.Name] {
+			r.at(r.places[c], "no way leads to the node from %s, where a run begins", g.Initial)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/curfew-dev/curfew/flow/internal/expression"
@@ -151,6 +152,21 @@ type Backoff struct {
 	Delay, Max  time.Duration
 	Exponential bool
 }
+
+// Before returns the time before an attempt, of which the first is 1.
+func (b Backoff) Before(attempt int) time.Duration {
+	if attempt < 2 {
+		return 0
+	}
+	d := b.Delay
+	for i := 2; i < attempt && b.Exponential && d < maxBackoff; i++ {
+		d *= 2
+	}
+	return min(d, cmp.Or(b.Max, maxBackoff))
+}
+
+// maxBackoff is the longest pause between two attempts, as of tasks.
+const maxBackoff = 24 * time.Hour
 
 // Endings is a set of ways to end without success.
 type Endings struct{ Failed, Error, Timeout, Cancelled bool }

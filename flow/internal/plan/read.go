@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/curfew-dev/curfew/flow/internal/expression"
+	"github.com/curfew-dev/curfew/refusal"
 )
 
 // The variables that expressions can read, by where they are.
@@ -24,6 +25,17 @@ type reader struct {
 	d      *Definition
 	places map[any]*tree // where parts of the plan are in the file
 	entry  *tree         // the name of the first template
+}
+
+// goodVersion is a version of a definition, as lua/check/flow_names.lua has it.
+var goodVersion = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// CheckVersion refuses what no definition can have as its version.
+func CheckVersion(version string) error {
+	if version != "" && !goodVersion.MatchString(version) {
+		return refusal.Invalid("version", "%q must be 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit", clip(version))
+	}
+	return nil
 }
 
 // Read reads a definition in JSON or YAML. Its error is Faults if the file can be read as such: all that is wrong.
@@ -79,6 +91,9 @@ func (r *reader) template(t *tree, variables []string) *expression.Template {
 func (r *reader) definition(t *tree) {
 	o, d := r.object(t, "definition"), r.d
 	d.ID, d.Version, d.Description = o.name("id"), o.text("version"), o.text("description")
+	if t := o.get("version"); t != nil && d.Version != "" && !goodVersion.MatchString(d.Version) {
+		r.at(t, "%q must be 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit", clip(d.Version))
+	}
 	o.only("spec", "nodes")
 	o.only("timeout", "timeout_ms")
 	d.Timeout = o.span("timeout").Over(o.ms("timeout_ms"))
@@ -152,7 +167,16 @@ func (r *reader) inputs(of *object, variables []string) []Parameter {
 	if t == nil {
 		return nil
 	}
-	return r.parameters(r.object(t, "inputs"), variables)
+	return r.parameters(r.object(t, "inputs"), variables, false)
+}
+
+// given reads the inputs that a call gives.
+func (r *reader) given(of *object, variables []string) []Parameter {
+	t := of.get("inputs")
+	if t == nil {
+		return nil
+	}
+	return r.parameters(r.object(t, "inputs"), variables, true)
 }
 
 // outputs reads what a DAG yields.
@@ -161,19 +185,16 @@ func (r *reader) outputs(of *object) []Parameter {
 	if t == nil {
 		return nil
 	}
-	all := r.parameters(r.object(t, "outputs"), ofDAG)
-	for _, p := range all {
-		if p.Value == nil {
-			r.at(t, "has %s without a value", p.Name)
-		}
-	}
-	return all
+	return r.parameters(r.object(t, "outputs"), ofDAG, true)
 }
 
-func (r *reader) parameters(of *object, variables []string) (all []Parameter) {
+func (r *reader) parameters(of *object, variables []string, given bool) (all []Parameter) {
 	for _, t := range of.list("parameters") {
 		o := r.object(t, "parameter")
 		o.need("name", "a parameter has a name")
+		if given {
+			o.need("value", "give the value")
+		}
 		p := Parameter{Name: o.name("name"), Value: o.value("value", variables)}
 		if slices.ContainsFunc(all, func(other Parameter) bool { return other.Name == p.Name }) {
 			o.fault("two parameters have the name %s", p.Name)
@@ -254,7 +275,7 @@ func (r *reader) task(x *Template, o *object) {
 	o.only("template", "executor")
 	switch {
 	case o.get("template") != nil:
-		x.Wraps = &Call{Name: "task", Template: o.name("template"), Inputs: r.inputs(o, ofRun)}
+		x.Wraps = &Call{Name: "task", Template: o.name("template"), Inputs: r.given(o, ofRun)}
 		r.places[x.Wraps] = o.t
 	case o.get("executor") != nil:
 		x.Action = r.executor(o.get("executor"), ofRun)
@@ -276,7 +297,7 @@ func (r *reader) dagNode(t *tree) *Call {
 
 // call reads what nodes of a DAG and bodies of loops have in common.
 func (r *reader) call(o *object, name string, variables []string) *Call {
-	c := &Call{Name: name, Template: o.name("template"), Inputs: r.inputs(o, variables), Times: r.times(o), Retry: r.retry(o), Excuses: r.endings(o)}
+	c := &Call{Name: name, Template: o.name("template"), Inputs: r.given(o, variables), Times: r.times(o), Retry: r.retry(o), Excuses: r.endings(o)}
 	r.places[c] = o.t
 	o.only("template", "executor")
 	switch {

@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // graph reads the nodes and transitions of a definition into its only template.
@@ -42,14 +43,19 @@ func (r *reader) actions(of *object) (all []*oneAction) {
 		}
 		if o.need("kind", "say what the action does") != nil {
 			kind := o.kind("kind")
-			if kind == "update_context" {
+			update := kind == "update_context"
+			if update {
 				kind = Set
 			}
 			implementation := o.get("implementation")
 			if implementation == nil {
 				implementation = &tree{path: below(t.path, "implementation"), line: t.line, value: []member{}}
 			}
-			a.action = r.action(r.object(implementation, "implementation"), kind, ofGraph)
+			o := r.object(implementation, "implementation")
+			a.action = r.action(o, kind, ofGraph)
+			if values := o.get("values"); values != nil && kind == Set {
+				r.checkPathsOfState(values, update)
+			}
 		}
 		if t := o.get("execution"); t != nil {
 			e := r.object(t, "execution")
@@ -60,6 +66,25 @@ func (r *reader) actions(of *object) (all []*oneAction) {
 	return all
 }
 
+// checkPathsOfState checks what a node writes into the state of its run. No value is within another one, so that their order does not matter.
+func (r *reader) checkPathsOfState(t *tree, update bool) {
+	members, _ := t.value.([]member)
+	for i, m := range members {
+		inState := strings.HasPrefix(m.name, "state.")
+		if update && !inState {
+			r.at(m.value, "update_context writes the state of a run: name what it writes state.%s", clip(m.name))
+		}
+		if inState {
+			r.path(&tree{path: m.value.path, line: m.value.line, value: m.name}, "state")
+		}
+		for j, other := range members {
+			if i != j && inState && strings.HasPrefix(other.name, m.name+".") {
+				r.at(other.value, "is within %s, which is written too: write one of them", m.name)
+			}
+		}
+	}
+}
+
 // timesOf returns the limits of a node or an action of a graph: one clock for an attempt and for its time in line.
 func timesOf(ms Span, onTimeout string) Times {
 	return Times{Attempt: ms, Line: ms, Said: onTimeout != "", Retries: onTimeout == "retry"}
@@ -68,7 +93,7 @@ func timesOf(ms Span, onTimeout string) Times {
 func (r *reader) node(t *tree, actions []*oneAction) *Call {
 	o := r.object(t, "node")
 	o.need("id", "a node has a name")
-	c := &Call{Name: o.nodeName("id"), Inputs: r.inputs(o, ofGraph), Times: r.times(o), Retry: r.retry(o), Excuses: r.endings(o)}
+	c := &Call{Name: o.nodeName("id"), Inputs: r.given(o, ofGraph), Times: r.times(o), Retry: r.retry(o), Excuses: r.endings(o)}
 	r.places[c] = t
 	if o.need("action_id", "name what the node does") == nil {
 		return c
@@ -84,12 +109,6 @@ func (r *reader) node(t *tree, actions []*oneAction) *Call {
 	}
 	if !c.Times.Said {
 		c.Times.Said = true // a graph says fail if it says nothing
-	}
-	if c.Action != nil && c.Action.Type == WorkflowCall { // the clock is the deadline of the child run
-		if c.Times.Attempt.Set && !c.Times.Total.Set {
-			c.Times.Total = c.Times.Attempt
-		}
-		c.Times.Attempt, c.Times.Line = Span{}, Span{}
 	}
 	return c
 }

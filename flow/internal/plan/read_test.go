@@ -53,6 +53,19 @@ func TestFaultsHaveTheirPaths(t *testing.T) {
 		{"presets", dag(`{"name":"a","executor":{"type":"x"},"attempt_timeout":"preset llm_call"},{"name":"b","executor":{"type":"x"},"attempt_timeout":"preset lm_call"}`), []string{`line 1: spec.templates[0].dag.tasks[1].attempt_timeout: there is no preset "lm_call": did you mean llm_call?`}},
 		{"names", dag(`{"name":"s-a","executor":{"type":"x"}},{"name":"a__2","executor":{"type":"x"}}`), []string{"line 1: spec.templates[0].dag.tasks[0].name: s-a begins with s-", "line 1: spec.templates[0].dag.tasks[1].name: a__2 has __"}},
 		{"an expression and on_timeout", dag(`{"name":"a","executor":{"type":"x"},"on_timeout":"fail","retry":{"limit":1,"expression":"tasks.a.code == 1"}}`), []string{"line 1: spec.templates[0].dag.tasks[0].on_timeout: cannot be beside a retry with an expression"}},
+		{"numbers of YAML", "id: f\nspec:\n  entrypoint: main\n  templates: [{name: main, loop: {until: 'true', limit: 010, task: {executor: {type: echo}}}}]\n", []string{"line 4: the definition: 010 is not a number as JSON writes it"}},
+		{"versions", `{"version":"a b","spec":{"entrypoint":"main","templates":[{"name":"main","executor":{"type":"x"}}]}}`, []string{`line 1: version: "a b" must be`}},
+		{"what nobody runs", dag(`{"name":"a","executor":{"type":"wait"},"retry":{"limit":3},"queue_timeout":"1s","on_timeout":"fail"}`),
+			[]string{"line 1: spec.templates[0].dag.tasks[0].retry: does not belong to wait", "line 1: spec.templates[0].dag.tasks[0].on_timeout: does not", "line 1: spec.templates[0].dag.tasks[0].queue_timeout: does not"}},
+		{"an input without a value, and defaults", `{"spec":{"entrypoint":"main","templates":[{"name":"main","inputs":{"parameters":[{"name":"a","value":"{{ inputs.parameters.b }}"},{"name":"b","value":1}]},"dag":{"tasks":[{"name":"n","executor":{"type":"x"},"inputs":{"parameters":[{"name":"b"}]}}]}}]}}`,
+			[]string{"line 1: spec.templates[0].dag.tasks[0].inputs.parameters[0]: value is missing", "line 1: spec.templates[0]: the default of the input a reads b, which has a default"}},
+		{"the state of a graph", `{"nodes":[{"id":"a","action_id":"x"},{"id":"lost","action_id":"x"}],"initial":"a","actions":[{"id":"x","kind":"update_context","implementation":{"values":{"state.a":1,"state.a.b":2,"total":3}}}]}`,
+			[]string{"line 1: actions[0].implementation.values.state.a.b: is within state.a", "line 1: actions[0].implementation.values.total: update_context writes the state", "line 1: nodes[1]: no way leads to the node from a"}},
+		{"meetings", `{"nodes":[{"id":"a","action_id":"x"},{"id":"b","action_id":"x"},{"id":"c","action_id":"x"},{"id":"d","action_id":"x"}],"actions":[{"id":"x","kind":"x"}],"transitions":[{"id":"f","from":"a","to":"b","fan_out":{"spawn_count":2}},
+			{"from":"b","to":"c","synchronization":{"strategy":"all","sibling_group":"f"}},{"id":"g","from":"b","to":"d","fan_out":{"spawn_count":2},"synchronization":{"strategy":"all","sibling_group":"f"}}]}`,
+			[]string{"line 2: transitions[2]: has fan_out and synchronization", "line 2: transitions[2].synchronization.sibling_group: the tokens of f meet at another transition"}},
+		{"a name with a minus", dag(`{"name":"my-node","executor":{"type":"x"}},{"name":"b","executor":{"type":"x"},"dependencies":["my-node"],"inputs":{"parameters":[{"name":"p","value":"{{ tasks.my-node.phase }}"}]}}`),
+			[]string{`line 1: spec.templates[0].dag.tasks[1].inputs.parameters[0].value: at character 10: there is no "node" here: use inputs, tasks; a name with a minus is written tasks["a-b"]`}},
 		{"lines of YAML", "spec:\n  entrypoint: main\n  templates:\n  - name: main\n    executor:\n      type: sleep\n", []string{"line 6: spec.templates[0].executor: duration is missing, which sleep needs"}},
 		{"a number for a text", "id: f\nversion: 1.0\nspec:\n  entrypoint: main\n  templates: [{name: main, executor: {type: echo}}]\n", []string{"line 2: version: must be a text, and is a number: put it in quotes"}},
 		{"an alias", "a: &x 1\nb: *x\n", []string{"line 1: the definition: anchors and aliases are not allowed"}},
@@ -85,7 +98,7 @@ func TestLimitsOfBothSpellings(t *testing.T) {
 		{"id":"b","action_id":"act","timeout_ms":null},
 		{"id":"c","action_id":"act","timeout_ms":5000,"on_timeout":"retry","retry":{"limit":3}},
 		{"id":"child","action_id":"research","timeout_ms":1800000}],
-		"initial":"a",
+		"initial":"a","transitions":[{"from":"a","to":"b"},{"from":"b","to":"c"},{"from":"c","to":"child"}],
 		"actions":[{"id":"act","kind":"llm_call","execution":{"timeout_ms":120000}},
 			{"id":"research","kind":"workflow_call","implementation":{"workflow_def_id":"research-workflow"},"execution":{"timeout_ms":600000}}]}`))
 	if err != nil {
@@ -100,7 +113,7 @@ func TestLimitsOfBothSpellings(t *testing.T) {
 		{Attempt: two, Line: two, Said: true},
 		{Attempt: none, Line: none, Said: true},
 		{Attempt: five, Line: five, Said: true, Retries: true},
-		{Total: Span{Set: true, Time: 30 * time.Minute}, Said: true},
+		{Attempt: Span{Set: true, Time: 30 * time.Minute}, Line: Span{Set: true, Time: 30 * time.Minute}, Said: true},
 	} {
 		if got := d.Templates[d.Entry].Graph.Nodes[i].Times; got != want {
 			t.Errorf("node %d has %+v, want %+v", i, got, want)

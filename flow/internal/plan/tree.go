@@ -12,6 +12,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	valueof "github.com/curfew-dev/curfew/flow/internal/value"
+
 	"github.com/curfew-dev/curfew/internal/jsonerr"
 )
 
@@ -185,15 +187,10 @@ func (t *tree) scalar(n *yaml.Node) error {
 		t.value = b
 		return err
 	case "!!int", "!!float":
-		var v any
-		if err := n.Decode(&v); err != nil {
-			return fmt.Errorf("line %d: %w", n.Line, plainYAML(err))
+		if !json.Valid([]byte(n.Value)) {
+			return fmt.Errorf("line %d: %s is not a number as JSON writes it: write it in decimals, or in quotes if it is a text", n.Line, clip(n.Value))
 		}
-		number, err := json.Marshal(v)
-		if err != nil {
-			return fmt.Errorf("line %d: %s is not a number of JSON", n.Line, n.Value)
-		}
-		t.value = json.Number(number)
+		t.value = json.Number(n.Value)
 	case "!!str", "!!timestamp":
 		t.value = n.Value
 	default:
@@ -237,11 +234,7 @@ func (t *tree) plain() any {
 		}
 		return list
 	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return int(n)
-		}
-		f, _ := v.Float64()
-		return f
+		return valueof.Number(v)
 	}
 	return t.value
 }

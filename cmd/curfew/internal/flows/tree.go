@@ -109,6 +109,8 @@ func noteOf(n *flow.Node, hide bool) string {
 		return app.PlainText(n.Reason)
 	case n.Phase == flow.Created && len(n.WaitsFor) > 0:
 		return "waits for " + app.Plain(strings.Join(n.WaitsFor, ", "))
+	case n.Kind == "signal" && n.Ended.IsZero() && n.Task != "":
+		return "waits for the signal " + app.PlainText(signalOf(n.Task)) + ": `curfew signal`"
 	case n.Kind == "flow/wait" && n.Ended.IsZero() && n.Task != "":
 		return "waits for a value: `curfew flow resume`"
 	}
@@ -122,4 +124,11 @@ func clip(text string) string {
 		return string(runes[:most-1]) + "…"
 	}
 	return text
+}
+
+// signalOf returns the name of a signal from the id of its task.
+func signalOf(task string) string {
+	_, name, _ := strings.Cut(task[strings.LastIndexByte(task, '.')+1:], "s-")
+	name, _, _ = strings.Cut(name, "__")
+	return name
 }
