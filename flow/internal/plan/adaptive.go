@@ -28,15 +28,15 @@ func (r *reader) adapt(of *object, times *Times) (a Adapt) {
 	o := r.object(t, "adaptive")
 	o.need("least", "give the shortest time")
 	o.need("most", "give the longest time")
-	a = Adapt{Least: o.span("least").Time, Most: o.span("most").Time, Factor: usualFactor}
+	a = Adapt{Least: o.time("least"), Most: o.time("most"), Factor: usualFactor}
 	if a.Least > a.Most && o.get("most") != nil {
 		r.at(t, "least is longer than most")
 	}
 	if t := o.get("factor"); t != nil {
 		n, _ := t.value.(json.Number)
 		f, err := n.Float64()
-		if err != nil || !(f >= 1 && f <= 100) {
-			r.at(t, "must be a number from 1 to 100")
+		if least, most, _ := rangeOf(o.typeOf("factor")); err != nil || !(f >= float64(least) && f <= float64(most)) {
+			r.at(t, "must be a number from %d to %d", least, most)
 		}
 		a.Factor = f
 	}

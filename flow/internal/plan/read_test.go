@@ -10,53 +10,58 @@ import (
 	"github.com/curfew-dev/curfew/refusal"
 )
 
+// faultyDefinition is a definition with its faults: the beginnings of the lines.
+type faultyDefinition struct {
+	name, text string
+	faults     []string
+}
+
+var faultyDefinitions = []faultyDefinition{
+	{"no templates", `{"spec":{"entrypoint":"main","timeout":"30m","templates":[]}}`, []string{`line 1: spec.entrypoint: there is no template "main"`}},
+	{"not a definition", `[1]`, []string{"line 1: the definition: must be an object, and is a list", "line 1: the definition: spec and nodes are missing"}},
+	{"broken JSON", `{"spec": `, []string{"line 1: the definition: unexpected EOF"}},
+	{"twice", `{"id":"a","id":"b"}`, []string{"line 1: the definition: id is given twice"}},
+	{"unknown fields", `{"spec":{"entrypoint":"main","templates":[{"name":"main","executor":{"type":"echo"},"timout":"1s"}],"timeuot":"3s"}}`,
+		[]string{"line 1: spec.timeuot: is not a field here: did you mean timeout?", "line 1: spec.templates[0].timout: is not a field here: did you mean timeout?"}},
+	{"a cycle", dag(`{"name":"a","executor":{"type":"echo"},"dependencies":["b"]},{"name":"b","executor":{"type":"echo"},"dependencies":["a"]}`),
+		[]string{"line 1: spec.templates[0].dag.tasks[0].dependencies: the nodes await each other: a → b → a"}},
+	{"itself", dag(`{"name":"a","executor":{"type":"echo"},"dependencies":["a"]}`), []string{"line 1: spec.templates[0].dag.tasks[0].dependencies[0]: the node depends on itself"}},
+	{"an unknown template and dependency", dag(`{"name":"a","template":"mian","dependencies":["x"]}`),
+		[]string{`line 1: spec.templates[0].dag.tasks[0].template: there is no template "mian": did you mean main?`, `line 1: spec.templates[0].dag.tasks[0].dependencies[0]: there is no node "x": there is a`}},
+	{"two nodes of a name", dag(`{"name":"a","executor":{"type":"echo"}},{"name":"a","executor":{"type":"echo"}}`), []string{"line 1: spec.templates[0].dag.tasks[1].name: two nodes have the name a"}},
+	{"a container that is retried", `{"spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[{"name":"a","template":"inner","retry":{"limit":1}}]}},{"name":"inner","dag":{"tasks":[{"name":"b","executor":{"type":"echo"}}]}}]}}`,
+		[]string{"line 1: spec.templates[0].dag.tasks[0].retry: inner is a container, and only leaves are retried"}},
+	{"a wrapper that is retried is good", `{"spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[{"name":"a","template":"again","retry":{"limit":1}}]}},{"name":"again","task":{"template":"inner"}},{"name":"inner","dag":{"tasks":[{"name":"b","executor":{"type":"echo"}}]}}]}}`, nil},
+	{"on_timeout without a limit", dag(`{"name":"a","executor":{"type":"x"},"attempt_timeout":"1s","on_timeout":"retry"}`), []string{"line 1: spec.templates[0].dag.tasks[0].on_timeout: is retry, and there is no limit"}},
+	{"durations", dag(`{"name":"a","executor":{"type":"x"},"timeout":10},{"name":"b","executor":{"type":"x"},"timeout":"-3s"},{"name":"c","executor":{"type":"x"},"timeout":"10 parsecs"},{"name":"d","executor":{"type":"x"},"timeout_ms":0.5}`),
+		[]string{`line 1: spec.templates[0].dag.tasks[0].timeout: must be a text such as "30s"`, "line 1: spec.templates[0].dag.tasks[1].timeout: ", "line 1: spec.templates[0].dag.tasks[2].timeout: ", "line 1: spec.templates[0].dag.tasks[3].timeout_ms: must be a whole number of ms"}},
+	{"both spellings", `{"timeout":"1s","timeout_ms":1000,"spec":{"entrypoint":"main","timeout":"1s","templates":[{"name":"main","executor":{"type":"echo"}}]}}`,
+		[]string{"line 1: the definition: has timeout and timeout_ms", "line 1: spec.timeout: is given by the definition too"}},
+	{"an expression that does not compile", dag(`{"name":"a","executor":{"type":"x"},"retry":{"limit":1,"expression":"tasks.a.phase =="}}`), []string{"line 1: spec.templates[0].dag.tasks[0].retry.expression: "}},
+	{"an expression of another node", dag(`{"name":"a","executor":{"type":"x"},"retry":{"limit":1,"expression":"tasks.b.phase == 'Failed'"}}`), []string{"line 1: spec.templates[0].dag.tasks[0].retry.expression: "}},
+	{"an input of a node that may not have ended", dag(`{"name":"a","executor":{"type":"x"}},{"name":"b","executor":{"type":"x"},"inputs":{"parameters":[{"name":"p","value":"{{ tasks.a.outputs.parameters.q }}"},{"name":"r","value":"{{ tasks.c.phase }}"}]}}`),
+		[]string{"line 1: spec.templates[0].dag.tasks[1].inputs: reads tasks.a, which may not have ended", `line 1: spec.templates[0].dag.tasks[1].inputs: there is no node "c": there is a, b`}},
+	{"a template that calls itself", `{"spec":{"entrypoint":"main","templates":[{"name":"main","task":{"template":"main"}}]}}`, []string{"line 1: spec.templates[0]: the template calls itself without end: main → main"}},
+	{"a flow that calls itself", `{"id":"f","spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[{"name":"a","executor":{"type":"workflow_call","workflow":"f"}}]}}]}}`, []string{"line 1: spec.templates[0].dag.tasks[0].executor: each run calls f itself, without end"}},
+	{"a graph", `{"nodes":[{"id":"a","action_id":"x"},{"id":"b","action_id":"x","on_timeout":"retry"}],"actions":[{"id":"x","kind":"llm_call"}],"transitions":[{"from":"a","to":"c"},{"id":"t","from":"a","to":"b","fan_out":{"spawn_count":3}},{"from":"b","to":"a","synchronization":{"strategy":{"m_of_n":4},"sibling_group":"t"}}],"initial":"a"}`,
+		[]string{"line 1: nodes[1].on_timeout: is retry, and there is no limit", `line 1: transitions[0].to: there is no node "c": there is a, b`, "line 1: transitions[2].synchronization.strategy: 4 of 3 tokens can never complete"}},
+	{"adaptive times", dag(`{"name":"a","executor":{"type":"echo"},"timeout":"adaptive","adaptive":{"least":"1s","most":"2s"}},{"name":"b","executor":{"type":"x"},"timeout":"adaptive"},
+		{"name":"c","executor":{"type":"x"},"timeout":"1s","adaptive":{"least":"3s","most":"2s","factor":0}},{"name":"d","executor":{"type":"x"},"queue_timeout":"adaptive","adaptive":{"least":"1s"}}`),
+		[]string{"line 1: spec.templates[0].dag.tasks[1]: adaptive is missing", "line 1: spec.templates[0].dag.tasks[0]: has an adaptive time, and no worker runs it",
+			"line 2: spec.templates[0].dag.tasks[2].adaptive: belongs to a time that is adaptive", "line 2: spec.templates[0].dag.tasks[2].adaptive: least is longer than most", "line 2: spec.templates[0].dag.tasks[2].adaptive.factor: ",
+			"line 2: spec.templates[0].dag.tasks[3].queue_timeout: cannot be adaptive", "line 2: spec.templates[0].dag.tasks[3].adaptive: most is missing"}},
+	{"an adaptive run", `{"timeout":"adaptive","spec":{"entrypoint":"main","templates":[{"name":"main","executor":{"type":"x"}}]}}`, []string{"line 1: timeout: "}},
+	{"presets", dag(`{"name":"a","executor":{"type":"x"},"attempt_timeout":"preset llm_call"},{"name":"b","executor":{"type":"x"},"attempt_timeout":"preset lm_call"}`), []string{`line 1: spec.templates[0].dag.tasks[1].attempt_timeout: there is no preset "lm_call": did you mean llm_call?`}},
+	{"names", dag(`{"name":"s-a","executor":{"type":"x"}},{"name":"a__2","executor":{"type":"x"}}`), []string{"line 1: spec.templates[0].dag.tasks[0].name: s-a begins with s-", "line 1: spec.templates[0].dag.tasks[1].name: a__2 has __"}},
+	{"an expression and on_timeout", dag(`{"name":"a","executor":{"type":"x"},"on_timeout":"fail","retry":{"limit":1,"expression":"tasks.a.code == 1"}}`), []string{"line 1: spec.templates[0].dag.tasks[0].on_timeout: cannot be beside a retry with an expression"}},
+	{"lines of YAML", "spec:\n  entrypoint: main\n  templates:\n  - name: main\n    executor:\n      type: sleep\n", []string{"line 6: spec.templates[0].executor: duration is missing, which sleep needs"}},
+	{"a number for a text", "id: f\nversion: 1.0\nspec:\n  entrypoint: main\n  templates: [{name: main, executor: {type: echo}}]\n", []string{"line 2: version: must be a text, and is a number: put it in quotes"}},
+	{"an alias", "a: &x 1\nb: *x\n", []string{"line 1: the definition: anchors and aliases are not allowed"}},
+}
+
 // Each of these definitions has exactly these faults.
 func TestFaultsHaveTheirPaths(t *testing.T) {
-	for _, test := range []struct {
-		name, text string
-		faults     []string // beginnings of the lines
-	}{
-		{"no templates", `{"spec":{"entrypoint":"main","timeout":"30m","templates":[]}}`, []string{`line 1: spec.entrypoint: there is no template "main"`}},
-		{"not a definition", `[1]`, []string{"line 1: the definition: must be an object, and is a list", "line 1: the definition: spec and nodes are missing"}},
-		{"broken JSON", `{"spec": `, []string{"line 1: the definition: unexpected EOF"}},
-		{"twice", `{"id":"a","id":"b"}`, []string{"line 1: the definition: id is given twice"}},
-		{"unknown fields", `{"spec":{"entrypoint":"main","templates":[{"name":"main","executor":{"type":"echo"},"timout":"1s"}],"timeuot":"3s"}}`,
-			[]string{"line 1: spec.timeuot: is not a field here: did you mean timeout?", "line 1: spec.templates[0].timout: is not a field here: did you mean timeout?"}},
-		{"a cycle", dag(`{"name":"a","executor":{"type":"echo"},"dependencies":["b"]},{"name":"b","executor":{"type":"echo"},"dependencies":["a"]}`),
-			[]string{"line 1: spec.templates[0].dag.tasks[0].dependencies: the nodes await each other: a → b → a"}},
-		{"itself", dag(`{"name":"a","executor":{"type":"echo"},"dependencies":["a"]}`), []string{"line 1: spec.templates[0].dag.tasks[0].dependencies[0]: the node depends on itself"}},
-		{"an unknown template and dependency", dag(`{"name":"a","template":"mian","dependencies":["x"]}`),
-			[]string{`line 1: spec.templates[0].dag.tasks[0].template: there is no template "mian": did you mean main?`, `line 1: spec.templates[0].dag.tasks[0].dependencies[0]: there is no node "x": there is a`}},
-		{"two nodes of a name", dag(`{"name":"a","executor":{"type":"echo"}},{"name":"a","executor":{"type":"echo"}}`), []string{"line 1: spec.templates[0].dag.tasks[1].name: two nodes have the name a"}},
-		{"a container that is retried", `{"spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[{"name":"a","template":"inner","retry":{"limit":1}}]}},{"name":"inner","dag":{"tasks":[{"name":"b","executor":{"type":"echo"}}]}}]}}`,
-			[]string{"line 1: spec.templates[0].dag.tasks[0].retry: inner is a container, and only leaves are retried"}},
-		{"a wrapper that is retried is good", `{"spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[{"name":"a","template":"again","retry":{"limit":1}}]}},{"name":"again","task":{"template":"inner"}},{"name":"inner","dag":{"tasks":[{"name":"b","executor":{"type":"echo"}}]}}]}}`, nil},
-		{"on_timeout without a limit", dag(`{"name":"a","executor":{"type":"x"},"attempt_timeout":"1s","on_timeout":"retry"}`), []string{"line 1: spec.templates[0].dag.tasks[0].on_timeout: is retry, and there is no limit"}},
-		{"durations", dag(`{"name":"a","executor":{"type":"x"},"timeout":10},{"name":"b","executor":{"type":"x"},"timeout":"-3s"},{"name":"c","executor":{"type":"x"},"timeout":"10 parsecs"},{"name":"d","executor":{"type":"x"},"timeout_ms":0.5}`),
-			[]string{`line 1: spec.templates[0].dag.tasks[0].timeout: must be a text such as "30s"`, "line 1: spec.templates[0].dag.tasks[1].timeout: ", "line 1: spec.templates[0].dag.tasks[2].timeout: ", "line 1: spec.templates[0].dag.tasks[3].timeout_ms: must be a whole number of ms"}},
-		{"both spellings", `{"timeout":"1s","timeout_ms":1000,"spec":{"entrypoint":"main","timeout":"1s","templates":[{"name":"main","executor":{"type":"echo"}}]}}`,
-			[]string{"line 1: the definition: has timeout and timeout_ms", "line 1: spec.timeout: is given by the definition too"}},
-		{"an expression that does not compile", dag(`{"name":"a","executor":{"type":"x"},"retry":{"limit":1,"expression":"tasks.a.phase =="}}`), []string{"line 1: spec.templates[0].dag.tasks[0].retry.expression: "}},
-		{"an expression of another node", dag(`{"name":"a","executor":{"type":"x"},"retry":{"limit":1,"expression":"tasks.b.phase == 'Failed'"}}`), []string{"line 1: spec.templates[0].dag.tasks[0].retry.expression: "}},
-		{"an input of a node that may not have ended", dag(`{"name":"a","executor":{"type":"x"}},{"name":"b","executor":{"type":"x"},"inputs":{"parameters":[{"name":"p","value":"{{ tasks.a.outputs.parameters.q }}"},{"name":"r","value":"{{ tasks.c.phase }}"}]}}`),
-			[]string{"line 1: spec.templates[0].dag.tasks[1].inputs: reads tasks.a, which may not have ended", `line 1: spec.templates[0].dag.tasks[1].inputs: there is no node "c": there is a, b`}},
-		{"a template that calls itself", `{"spec":{"entrypoint":"main","templates":[{"name":"main","task":{"template":"main"}}]}}`, []string{"line 1: spec.templates[0]: the template calls itself without end: main → main"}},
-		{"a flow that calls itself", `{"id":"f","spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[{"name":"a","executor":{"type":"workflow_call","workflow":"f"}}]}}]}}`, []string{"line 1: spec.templates[0].dag.tasks[0].executor: each run calls f itself, without end"}},
-		{"a graph", `{"nodes":[{"id":"a","action_id":"x"},{"id":"b","action_id":"x","on_timeout":"retry"}],"actions":[{"id":"x","kind":"llm_call"}],"transitions":[{"from":"a","to":"c"},{"id":"t","from":"a","to":"b","fan_out":{"spawn_count":3}},{"from":"b","to":"a","synchronization":{"strategy":{"m_of_n":4},"sibling_group":"t"}}],"initial":"a"}`,
-			[]string{"line 1: nodes[1].on_timeout: is retry, and there is no limit", `line 1: transitions[0].to: there is no node "c": there is a, b`, "line 1: transitions[2].synchronization.strategy: 4 of 3 tokens can never complete"}},
-		{"adaptive times", dag(`{"name":"a","executor":{"type":"echo"},"timeout":"adaptive","adaptive":{"least":"1s","most":"2s"}},{"name":"b","executor":{"type":"x"},"timeout":"adaptive"},
-			{"name":"c","executor":{"type":"x"},"timeout":"1s","adaptive":{"least":"3s","most":"2s","factor":0}},{"name":"d","executor":{"type":"x"},"queue_timeout":"adaptive","adaptive":{"least":"1s"}}`),
-			[]string{"line 1: spec.templates[0].dag.tasks[1]: adaptive is missing", "line 1: spec.templates[0].dag.tasks[0]: has an adaptive time, and no worker runs it",
-				"line 2: spec.templates[0].dag.tasks[2].adaptive: belongs to a time that is adaptive", "line 2: spec.templates[0].dag.tasks[2].adaptive: least is longer than most", "line 2: spec.templates[0].dag.tasks[2].adaptive.factor: ",
-				"line 2: spec.templates[0].dag.tasks[3].queue_timeout: cannot be adaptive", "line 2: spec.templates[0].dag.tasks[3].adaptive: most is missing"}},
-		{"an adaptive run", `{"timeout":"adaptive","spec":{"entrypoint":"main","templates":[{"name":"main","executor":{"type":"x"}}]}}`, []string{"line 1: timeout: "}},
-		{"presets", dag(`{"name":"a","executor":{"type":"x"},"attempt_timeout":"preset llm_call"},{"name":"b","executor":{"type":"x"},"attempt_timeout":"preset lm_call"}`), []string{`line 1: spec.templates[0].dag.tasks[1].attempt_timeout: there is no preset "lm_call": did you mean llm_call?`}},
-		{"names", dag(`{"name":"s-a","executor":{"type":"x"}},{"name":"a__2","executor":{"type":"x"}}`), []string{"line 1: spec.templates[0].dag.tasks[0].name: s-a begins with s-", "line 1: spec.templates[0].dag.tasks[1].name: a__2 has __"}},
-		{"an expression and on_timeout", dag(`{"name":"a","executor":{"type":"x"},"on_timeout":"fail","retry":{"limit":1,"expression":"tasks.a.code == 1"}}`), []string{"line 1: spec.templates[0].dag.tasks[0].on_timeout: cannot be beside a retry with an expression"}},
-		{"lines of YAML", "spec:\n  entrypoint: main\n  templates:\n  - name: main\n    executor:\n      type: sleep\n", []string{"line 6: spec.templates[0].executor: duration is missing, which sleep needs"}},
-		{"a number for a text", "id: f\nversion: 1.0\nspec:\n  entrypoint: main\n  templates: [{name: main, executor: {type: echo}}]\n", []string{"line 2: version: must be a text, and is a number: put it in quotes"}},
-		{"an alias", "a: &x 1\nb: *x\n", []string{"line 1: the definition: anchors and aliases are not allowed"}},
-	} {
+	for _, test := range faultyDefinitions {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := Read([]byte(test.text))
 			var got []string
