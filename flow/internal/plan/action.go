@@ -31,6 +31,8 @@ func (a *Action) Kind() string {
 	return a.Type
 }
 
+func (a *Action) callsFlow() bool { return a != nil && a.Type == WorkflowCall }
+
 // options lists the fields of an executor that only some types have. The needed ones come first, with a +.
 var options = map[string][]string{
 	Echo:         nil,

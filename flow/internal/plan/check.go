@@ -61,6 +61,9 @@ func (r *reader) templates() []string { return slices.Sorted(maps.Keys(r.d.Templ
 
 // checkTemplate checks one template. It returns how many nodes it has.
 func (r *reader) checkTemplate(x *Template) int {
+	if x.Action.callsFlow() {
+		x.Times.ofRun()
+	}
 	switch {
 	case x.DAG != nil:
 		r.checkDAG(x)
@@ -86,6 +89,9 @@ func (r *reader) checkTemplate(x *Template) int {
 // checkCall checks a call by itself: what it calls, its inputs, its limits and its retries.
 func (r *reader) checkCall(of *Template, c *Call) {
 	called := r.d.Templates[c.Template]
+	if c.Action.callsFlow() || called != nil && called.Action.callsFlow() {
+		c.Times.ofRun()
+	}
 	switch {
 	case c.Template == "":
 	case called == nil:

@@ -370,7 +370,7 @@ func (r *reader) path(t *tree, begins string) []string {
 			return nil
 		}
 	}
-	if parts[0] != begins {
+	if !strings.HasPrefix(text+".", begins+".") {
 		r.at(t, "must begin with %s", begins)
 		return nil
 	}

@@ -82,13 +82,15 @@ func (r *reader) node(t *tree, actions []*oneAction) *Call {
 	if !c.Times.Said {
 		c.Times.Said = true // a graph says fail if it says nothing
 	}
-	if c.Action != nil && c.Action.Type == WorkflowCall { // the clock is the deadline of the child run
-		if c.Times.Attempt.Set && !c.Times.Total.Set {
-			c.Times.Total = c.Times.Attempt
-		}
-		c.Times.Attempt, c.Times.Line = Span{}, Span{}
-	}
 	return c
+}
+
+// ofRun makes the limit of an attempt the time of the run that a workflow_call begins: no worker runs the call itself.
+func (t *Times) ofRun() {
+	if t.Attempt.Set && !t.Total.Set {
+		t.Total = t.Attempt
+	}
+	t.Attempt, t.Line = Span{}, Span{}
 }
 
 // Over returns the times, and the others where they say nothing.
@@ -168,7 +170,7 @@ func (r *reader) meeting(o *object) *Meeting {
 			m.Merge.Strategy = word
 		}
 		if t := x.get("source"); t != nil {
-			m.Merge.Source = r.path(t, "_branch")
+			m.Merge.Source = r.path(t, "_branch.output")
 		}
 		if t := x.get("target"); t != nil {
 			m.Merge.Target = r.path(t, "state")

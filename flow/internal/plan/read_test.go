@@ -52,6 +52,10 @@ var faultyDefinitions = []faultyDefinition{
 			"line 2: spec.templates[0].dag.tasks[3].queue_timeout: cannot be adaptive", "line 2: spec.templates[0].dag.tasks[3].adaptive: most is missing"}},
 	{"an adaptive run", `{"timeout":"adaptive","spec":{"entrypoint":"main","templates":[{"name":"main","executor":{"type":"x"}}]}}`, []string{"line 1: timeout: "}},
 	{"presets", dag(`{"name":"a","executor":{"type":"x"},"attempt_timeout":"preset llm_call"},{"name":"b","executor":{"type":"x"},"attempt_timeout":"preset lm_call"}`), []string{`line 1: spec.templates[0].dag.tasks[1].attempt_timeout: there is no preset "lm_call": did you mean llm_call?`}},
+	{"a merge of what is no result", `{"nodes":[{"id":"a","action_id":"x"},{"id":"b","action_id":"x"}],"actions":[{"id":"x","kind":"work"}],"transitions":[{"id":"t","from":"a","to":"b","fan_out":{"spawn_count":3}},{"from":"b","to":"a","synchronization":{"strategy":"all","sibling_group":"t","merge":{"source":"_branch.item"}}}],"initial":"a"}`,
+		[]string{"line 1: transitions[1].synchronization.merge.source: must begin with _branch.output"}},
+	{"an adaptive time without bounds, and a pause of null", dag(`{"name":"a","executor":{"type":"x"},"timeout":"adaptive","adaptive":{"least":null,"most":null},"retry":{"limit":1,"backoff":{"delay":null}}}`),
+		[]string{"line 1: spec.templates[0].dag.tasks[0].adaptive.least: must be a time such as 30s, and is null", "line 1: spec.templates[0].dag.tasks[0].adaptive.most: must be a time", "line 1: spec.templates[0].dag.tasks[0].retry.backoff.delay: must be a time"}},
 	{"names", dag(`{"name":"s-a","executor":{"type":"x"}},{"name":"a__2","executor":{"type":"x"}}`), []string{"line 1: spec.templates[0].dag.tasks[0].name: s-a begins with s-", "line 1: spec.templates[0].dag.tasks[1].name: a__2 has __"}},
 	{"an expression and on_timeout", dag(`{"name":"a","executor":{"type":"x"},"on_timeout":"fail","retry":{"limit":1,"expression":"tasks.a.code == 1"}}`), []string{"line 1: spec.templates[0].dag.tasks[0].on_timeout: cannot be beside a retry with an expression"}},
 	{"lines of YAML", "spec:\n  entrypoint: main\n  templates:\n  - name: main\n    executor:\n      type: sleep\n", []string{"line 6: spec.templates[0].executor: duration is missing, which sleep needs"}},
@@ -121,6 +125,22 @@ func TestLimitsOfBothSpellings(t *testing.T) {
 	want := Times{Total: Span{Set: true, Time: 10 * time.Second}, Attempt: Span{Set: true, Time: 3 * time.Second}}
 	if got := d.Templates["main"].DAG.Nodes[0].Times; got != want {
 		t.Errorf("the node has %+v, want %+v", got, want)
+	}
+}
+
+// One clock of a call of another flow is the time of its run, in each place where it can be given.
+func TestAnAttemptOfACallOfAFlowIsItsRun(t *testing.T) {
+	d, err := Read([]byte(`{"spec":{"entrypoint":"main","templates":[{"name":"main","dag":{"tasks":[
+		{"name":"a","executor":{"type":"workflow_call","workflow":"w"},"timeout_ms":5000},{"name":"b","template":"call","attempt_timeout":"5s"},{"name":"c","template":"call"}]}},
+		{"name":"call","executor":{"type":"workflow_call","workflow":"w"},"attempt_timeout":"5s"}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Times{Total: Span{Set: true, Time: 5 * time.Second}}
+	for _, c := range d.Templates["main"].DAG.Nodes {
+		if got := c.Times.Over(d.Templates["call"].Times); got != want {
+			t.Errorf("%s has %+v, want %+v", c.Name, got, want)
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ func Reference() string {
 	for _, t := range types {
 		fmt.Fprintf(&b, "| %s | %s |\n", t.Name, t.Doc)
 	}
-	b.WriteString("\n## Fields\n\nA field with the default – has none: without it, nothing is done or bounded, or the object is refused.\n")
+	b.WriteString("\n## Fields\n\nA field without a default has –. \"That of the kind\" is what `curfew kind set` or a worker has set for the kind of the task.\n")
 	for _, shape := range order {
 		fmt.Fprintf(&b, "\n### %s\n\n%s| Field | Type | Default | Meaning |\n|---|---|---|---|\n", heading(shape), sentences(shape))
 		for _, f := range shapes[shape] {
@@ -50,7 +50,7 @@ func typeInWords(typ string) string {
 	switch {
 	case shapes[of] != nil:
 		of = "[" + of + "](#" + strings.ReplaceAll(strings.ToLower(of), " ", "-") + ")"
-	case strings.Contains(of, "_") || strings.Contains(of, " or ") && !isNamed(of): // words
+	case !isNamed(of) && strings.Contains(of, "_") || strings.Contains(of, " or ") && !isNamed(of): // words
 		of = "`" + strings.Join(wordsOf(of), "`, `") + "`"
 	}
 	if list {
@@ -72,7 +72,7 @@ func cell(text string) string {
 	var words []string
 	for i, part := range strings.Split(text, "`") {
 		if i%2 == 0 {
-			part = strings.NewReplacer("<", `\<`, "|", `\|`).Replace(part)
+			part = strings.ReplaceAll(part, "<", `\<`)
 		}
 		words = append(words, part)
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -67,8 +68,8 @@ func namedTypes() schema {
 		"strategy": schema{"anyOf": []any{schema{"enum": []string{"all", "any"}},
 			schema{"type": "object", "required": []string{"m_of_n"}, "additionalProperties": false, "properties": schema{"m_of_n": schema{"type": "integer", "minimum": 1, "maximum": maxNodes}}}}},
 	}
-	for _, begins := range []string{"_branch", "state"} {
-		all["path below "+begins] = matches(`^` + begins + `(\._?[A-Za-z][A-Za-z0-9_-]{0,59})*$`)
+	for _, begins := range []string{"_branch.output", "state"} {
+		all["path below "+begins] = matches(`^` + regexp.QuoteMeta(begins) + `(\._?[A-Za-z][A-Za-z0-9_-]{0,59})*$`)
 	}
 	named := schema{}
 	for name, s := range all {

@@ -17,13 +17,13 @@ var types = []struct{ Name, Doc string }{
 	{"number", "a whole number in a range"},
 	{"fraction", "a number in a range"},
 	{"bool", "`true` or `false`"},
-	{"time", "a text with a number and a unit: `500ms`, `30s`, `5m`, `2h`, `1d`, `1h30m`; from 1 ms to 10 years. Or `preset NAME`, one of the recommended times below"},
+	{"time", "a text with a number and a unit: `500ms`, `30s`, `5m`, `2h`, `1d`, `1h30m`; from 1 ms to 10 years. Or `preset NAME`, one of the [recommended times](#recommended-times)"},
 	{"time or null", "a time, or `null` for no limit"},
 	{"time, adaptive or null", "the same, or `adaptive`: the figures of the kind decide, as the field `adaptive` says"},
 	{"ms or null", "a whole number of ms from 1 to 315360000000, or `null` for no limit"},
 	{"value", "any value of JSON. Its texts can have expressions between `{{` and `}}`"},
 	{"expression", "an expression, without `{{`"},
-	{"path", "names with dots between them, such as `state.results`"},
+	{"path below state", "names with dots between them, the first of them `state`: `state.results`. The same for `_branch.output`"},
 	{"strategy", "`all`, `any` or `{\"m_of_n\": number}`"},
 }
 
