@@ -98,11 +98,11 @@ type Preset struct {
 
 // Presets are the recommended times of attempts.
 var Presets = []Preset{
-	{"llm_call", 2 * time.Minute, 5 * time.Minute, "Most calls take seconds; the rest is for limits of rate"},
+	{"llm_call", 2 * time.Minute, 5 * time.Minute, "Most calls take seconds, and more if the provider limits their rate"},
 	{"workflow_call", 30 * time.Minute, time.Hour, "It depends on what the called flow does"},
-	{"mcp_tool", 30 * time.Second, 2 * time.Minute, "Fast, and over a network"},
+	{"mcp_tool", 30 * time.Second, 2 * time.Minute, "A tool answers fast, and the network takes its time"},
 	{"http_request", 30 * time.Second, 2 * time.Minute, "A call of another service over a network"},
-	{"update_context", 5 * time.Second, 30 * time.Second, "Only computation"},
+	{"update_context", 5 * time.Second, 30 * time.Second, "It only computes"},
 }
 
 // preset returns the time of a preset.

@@ -110,5 +110,5 @@ func sentences(shape string) string {
 	if len(all) == 0 {
 		return ""
 	}
-	return strings.Join(all, " ") + "\n\n"
+	return strings.Join(all, "\n") + "\n\n"
 }
