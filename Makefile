@@ -61,8 +61,8 @@ planted: redis ## Plant known bugs in the Lua: the tests must find each one
 	@go run ./internal/planted
 
 docs: ## Write the pages of docs/reference that are made from the code, and the alerts and the dashboard in deploy
-	@for page in markdown:command.md metrics:metrics.md http:http.md openapi:openapi.json; do \
-		go run ./cmd/curfew __docs $${page%:*} > docs/reference/$${page#*:}.new && mv docs/reference/$${page#*:}.new docs/reference/$${page#*:} || exit; done
+	@for page in markdown:command.md metrics:metrics.md http:http.md openapi:openapi.json flow:flow.md schema:flow.schema.json; do \
+		go run ./cmd/curfew __docs $${page%:*} < docs/reference/$${page#*:} > docs/reference/$${page#*:}.new && mv docs/reference/$${page#*:}.new docs/reference/$${page#*:} || exit; done
 	@go run ./internal/deploy/write
 
 redis: ## Install redis-server >= 7 if it is missing; starts no service

@@ -88,6 +88,7 @@ var uses = map[string]use{
 	"agent get":        {args: "AGENT", needs: "the ids of", many: true},
 	"flow check":       {args: "DEFINITIONFILE", needs: "the names of one or more files", many: true},
 	"flow put":         {args: "DEFINITIONFILE", needs: "the names of one or more files", many: true, claims: true, stores: true},
+	"flow schema":      {},
 	"flow ls":          {},
 	"flow show":        {args: "publish", needs: "the name of one definition"},
 	"flow run":         {args: "publish -p page=1", needs: "the name of one definition", claims: true, stores: true},

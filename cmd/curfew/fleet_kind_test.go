@@ -172,3 +172,19 @@ func TestWrongUseOfKindCommandsSaysWhatToDo(t *testing.T) {
 		}
 	}
 }
+
+// A preset sets the attempt timeout alone, and the command prints what it has set.
+func TestKindSetPreset(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb redis.UniversalClient) {
+		queuetest.Open(t, rdb, queue.Config{Namespace: "shop"})
+		at := " --namespace shop --redis " + urlOf(rdb)
+		expect(t, 0, "ask  defaults: attempt_timeout 5m, max_retries 2\n", "kind set ask --retries 2 --preset llm_call"+at)
+		expect(t, 0, "ask  defaults: attempt_timeout 2m, max_retries 2\n", "kind set ask --preset mcp_tool"+at)
+		before := redistest.Digest(t, rdb, "")
+		expect(t, app.ExitUsage, "lm_call", "kind set ask --preset lm_call"+at)
+		expect(t, app.ExitUsage, "give one of them", "kind set ask --preset llm_call --attempt-timeout 1s"+at)
+		if redistest.Digest(t, rdb, "") != before {
+			t.Error("a command that was refused has changed something")
+		}
+	})
+}

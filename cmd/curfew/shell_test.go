@@ -172,7 +172,7 @@ func TestTheTreeOfCommandsIsPrinted(t *testing.T) {
 			t.Errorf("%s: exit %d, stderr %q, %.200q", form, code, errs, out)
 		}
 	}
-	if code, _, errs := curfew(t, "__docs", "pdf"); code != app.ExitUsage || !strings.Contains(errs, `"pdf" must be markdown, man, metrics, http or openapi`) {
+	if code, _, errs := curfew(t, "__docs", "pdf"); code != app.ExitUsage || !strings.Contains(errs, `"pdf" must be markdown, man, metrics, http, openapi, flow or schema`) {
 		t.Errorf("exit %d, %q", code, errs)
 	}
 }

@@ -244,7 +244,7 @@ func TestNilIsRefusedInWords(t *testing.T) {
 }
 
 // harmless are methods for which nil is a valid value, and functions that take an error or a list.
-var harmless = map[string]bool{"flow.Decides": true, "flow.Run.Mermaid": true, "flow.Plan.String": true, "inspect.Hide": true, "queue.Record.Phase": true, "worker.Worker.Use": true, "worker.Discard": true, "worker.Fail": true, "worker.RetryAfter": true, "worker.VerdictOf": true,
+var harmless = map[string]bool{"flow.Schema": true, "flow.Reference": true, "flow.Presets": true, "flow.Decides": true, "flow.Run.Mermaid": true, "flow.Plan.String": true, "inspect.Hide": true, "queue.Record.Phase": true, "worker.Worker.Use": true, "worker.Discard": true, "worker.Fail": true, "worker.RetryAfter": true, "worker.VerdictOf": true,
 	"queue.Queue.Attempts": true, // the methods of its result return errors
 	// An agent embeds the context of its handler, and these are methods of that context.
 	"agentwait.Agent.Deadline": true, "agentwait.Agent.Done": true, "agentwait.Agent.Err": true, "agentwait.Agent.Value": true}

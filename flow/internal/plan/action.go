@@ -14,6 +14,8 @@ const (
 	Set          = "set"
 	HTTPRequest  = "http_request"
 	WorkflowCall = "workflow_call"
+
+	updateContext = "update_context" // the name of Set in a list of actions
 )
 
 // Kind returns the kind of the task of a worker that an action is, "" if it is none.
@@ -82,17 +84,14 @@ func (r *reader) executor(t *tree, variables []string) *Action {
 
 // action reads the fields of an action of a type, from an executor or an implementation.
 func (r *reader) action(o *object, kind string, variables []string) *Action {
-	a := &Action{Type: kind, Queue: o.queue("queue"), Priority: o.number("priority", 0, 3)}
+	a := &Action{Type: kind, Queue: o.queue("queue"), Priority: o.number("priority")}
 	r.places[a] = o.t
 	may, known := options[kind]
 	if !known {
 		may = options[""]
 	}
 	if o.shape == "implementation" {
-		may = slices.Clone(may)
-		for i, name := range may {
-			may[i] = strings.NewReplacer("workflow", "workflow_def_id", "version", "workflow_def_version").Replace(name)
-		}
+		may = ofImplementation(may)
 	}
 	var all []member
 	for _, f := range shapes[o.shape] {
@@ -106,6 +105,9 @@ func (r *reader) action(o *object, kind string, variables []string) *Action {
 		case !allowed && !needed:
 			r.at(t, "does not belong to %s", kind)
 		default:
+			if f.Type == "text" && kind != WorkflowCall {
+				o.text(f.Name)
+			}
 			all = append(all, member{f.Name, t})
 		}
 	}
@@ -119,6 +121,15 @@ func (r *reader) action(o *object, kind string, variables []string) *Action {
 		a.Options = r.template(&tree{path: o.t.path, line: o.t.line, value: all}, variables)
 	}
 	return a
+}
+
+// ofImplementation returns the options by their names in an implementation.
+func ofImplementation(options []string) (all []string) {
+	names := strings.NewReplacer("workflow", "workflow_def_id", "version", "workflow_def_version")
+	for _, option := range options {
+		all = append(all, names.Replace(option))
+	}
+	return all
 }
 
 // firstName returns the name in the one of two fields that the shape has.

@@ -28,15 +28,15 @@ func (r *reader) adapt(of *object, times *Times) (a Adapt) {
 	o := r.object(t, "adaptive")
 	o.need("least", "give the shortest time")
 	o.need("most", "give the longest time")
-	a = Adapt{Least: o.span("least").Time, Most: o.span("most").Time, Factor: usualFactor}
+	a = Adapt{Least: o.time("least"), Most: o.time("most"), Factor: usualFactor}
 	if a.Least > a.Most && o.get("most") != nil {
 		r.at(t, "least is longer than most")
 	}
 	if t := o.get("factor"); t != nil {
 		n, _ := t.value.(json.Number)
 		f, err := n.Float64()
-		if err != nil || !(f >= 1 && f <= 100) {
-			r.at(t, "must be a number from 1 to 100")
+		if least, most, _ := rangeOf(o.typeOf("factor")); err != nil || !(f >= float64(least) && f <= float64(most)) {
+			r.at(t, "must be a number from %d to %d", least, most)
 		}
 		a.Factor = f
 	}
@@ -98,11 +98,11 @@ type Preset struct {
 
 // Presets are the recommended times of attempts.
 var Presets = []Preset{
-	{"llm_call", 2 * time.Minute, 5 * time.Minute, "Most calls take seconds; the rest is for limits of rate"},
+	{"llm_call", 2 * time.Minute, 5 * time.Minute, "Most calls take seconds, and more if the provider limits their rate"},
 	{"workflow_call", 30 * time.Minute, time.Hour, "It depends on what the called flow does"},
-	{"mcp_tool", 30 * time.Second, 2 * time.Minute, "Fast, and over a network"},
+	{"mcp_tool", 30 * time.Second, 2 * time.Minute, "A tool answers fast, and the network takes its time"},
 	{"http_request", 30 * time.Second, 2 * time.Minute, "A call of another service over a network"},
-	{"update_context", 5 * time.Second, 30 * time.Second, "Only computation"},
+	{"update_context", 5 * time.Second, 30 * time.Second, "It only computes"},
 }
 
 // preset returns the time of a preset.

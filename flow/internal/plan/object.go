@@ -97,11 +97,14 @@ func (r *reader) text(t *tree) string {
 		r.at(t, "must be a text, and is %s", t.kind())
 	case s == "":
 		r.at(t, "is empty")
-	case len(s) > 4096:
-		r.at(t, "has %d bytes, the limit is 4096", len(s))
+	case len(s) > maxTextBytes:
+		r.at(t, "has %d bytes, the limit is %d", len(s), maxTextBytes)
 	}
 	return s
 }
+
+// maxTextBytes is the greatest length of a text that is no value.
+const maxTextBytes = 4096
 
 func isNumber(t *tree) bool {
 	_, ok := t.value.(json.Number)
@@ -165,19 +168,29 @@ func (o *object) list(field string) []*tree {
 	return list
 }
 
-// number returns a whole number from least to most.
-func (o *object) number(field string, least, most int) int {
+// number returns a whole number, in the range that the table of fields gives.
+func (o *object) number(field string) int {
 	t := o.get(field)
 	if t == nil {
 		return 0
 	}
-	n, _ := t.value.(json.Number)
-	i, err := n.Int64()
-	if err != nil || i < int64(least) || i > int64(most) {
+	least, most, _ := rangeOf(o.typeOf(field))
+	i, ok := t.whole()
+	if !ok || i < int64(least) || i > int64(most) {
 		o.r.at(t, "must be a whole number from %d to %d", least, most)
 		return 0
 	}
 	return int(i)
+}
+
+// typeOf returns the type of a field.
+func (o *object) typeOf(field string) string {
+	for _, f := range shapes[o.shape] {
+		if f.Name == field {
+			return f.Type
+		}
+	}
+	return ""
 }
 
 func (o *object) bool(field string) bool {
@@ -192,12 +205,13 @@ func (o *object) bool(field string) bool {
 	return b
 }
 
-// word returns one of some words, "" if the field is not there.
-func (o *object) word(field string, words ...string) string {
+// word returns one of the words that the table of fields gives, "" if the field is not there.
+func (o *object) word(field string) string {
 	t := o.get(field)
 	if t == nil {
 		return ""
 	}
+	words := wordsOf(o.typeOf(field))
 	s, _ := t.value.(string)
 	if !slices.Contains(words, s) {
 		o.r.at(t, "must be %s", strings.Join(words, " or "))
@@ -241,9 +255,21 @@ func (o *object) span(field string) Span {
 	return Span{}
 }
 
+// time returns a time that cannot be null.
+func (o *object) time(field string) time.Duration {
+	if t := o.get(field); t != nil && t.value == nil {
+		o.r.at(t, "must be a time such as 30s, and is null")
+	}
+	return o.span(field).Time
+}
+
 // mayHave reports whether the shape of the object has a field.
 func (o *object) mayHave(name string) bool {
-	return slices.ContainsFunc(shapes[o.shape], func(f Field) bool { return f.Name == name })
+	return hasField(o.shape, name)
+}
+
+func hasField(shape, name string) bool {
+	return slices.ContainsFunc(shapes[shape], func(f Field) bool { return f.Name == name })
 }
 
 // ms returns a time that is written as a number of ms; null is none.
@@ -255,9 +281,8 @@ func (o *object) ms(field string) Span {
 	case t.value == nil:
 		return Span{Set: true}
 	}
-	n, _ := t.value.(json.Number)
-	i, err := n.Int64()
-	if err != nil || i < 1 || i > maxSpan.Milliseconds() {
+	i, ok := t.whole()
+	if !ok || i < 1 || i > maxSpan.Milliseconds() {
 		o.r.at(t, "must be a whole number of ms from 1 to %d; null is no limit", maxSpan.Milliseconds())
 		return Span{}
 	}

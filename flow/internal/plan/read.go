@@ -97,10 +97,10 @@ func (r *reader) definition(t *tree) {
 	o.only("spec", "nodes")
 	o.only("timeout", "timeout_ms")
 	d.Timeout = o.span("timeout").Over(o.ms("timeout_ms"))
-	d.Fails = o.word("on_timeout", "cancel_all", "fail") == "fail"
+	d.Fails = o.word("on_timeout") == "fail"
 	d.Hooks = r.hooks(o)
 	d.Inputs = r.inputs(o, ofRun)
-	if d.MaxNodes = o.number("max_nodes", 1, 10*maxNodes); d.MaxNodes == 0 {
+	if d.MaxNodes = o.number("max_nodes"); d.MaxNodes == 0 {
 		d.MaxNodes = maxNodes
 	}
 	switch spec := o.get("spec"); {
@@ -130,7 +130,7 @@ func (r *reader) spec(o, spec *object) {
 		}
 	}
 	d.Timeout = d.Timeout.Over(spec.span("timeout"))
-	d.Fails = d.Fails || spec.word("on_timeout", "cancel_all", "fail") == "fail"
+	d.Fails = d.Fails || spec.word("on_timeout") == "fail"
 	if spec.get("hooks") != nil {
 		d.Hooks = r.hooks(spec)
 	}
@@ -176,7 +176,7 @@ func (r *reader) given(of *object, variables []string) []Parameter {
 	if t == nil {
 		return nil
 	}
-	return r.parameters(r.object(t, "inputs"), variables, true)
+	return r.parameters(r.object(t, "arguments"), variables, true)
 }
 
 // outputs reads what a DAG yields.
@@ -190,7 +190,7 @@ func (r *reader) outputs(of *object) []Parameter {
 
 func (r *reader) parameters(of *object, variables []string, given bool) (all []Parameter) {
 	for _, t := range of.list("parameters") {
-		o := r.object(t, "parameter")
+		o := r.object(t, strings.TrimPrefix(of.typeOf("parameters"), "[]"))
 		o.need("name", "a parameter has a name")
 		if given {
 			o.need("value", "give the value")
@@ -310,7 +310,7 @@ func (r *reader) call(o *object, name string, variables []string) *Call {
 }
 
 func (r *reader) loop(o *object) *Loop {
-	l := &Loop{Items: o.value("items", ofRun), Until: o.expression("until", ofLoop), Most: o.number("limit", 1, maxNodes), Parallel: max(o.number("parallel", 1, 1000), 1)}
+	l := &Loop{Items: o.value("items", ofRun), Until: o.expression("until", ofLoop), Most: o.number("limit"), Parallel: max(o.number("parallel"), 1)}
 	o.only("items", "until")
 	switch {
 	case o.get("items") == nil && o.get("until") == nil:
@@ -344,7 +344,7 @@ func (r *reader) times(o *object) (times Times) {
 		}
 	}
 	if o.mayHave("on_timeout") {
-		word := o.word("on_timeout", "fail", "retry")
+		word := o.word("on_timeout")
 		times.Said, times.Retries = word != "", word == "retry"
 	}
 	return times
@@ -358,13 +358,13 @@ func (r *reader) retry(of *object) (retry Retry) {
 	o := r.object(t, "retry")
 	retry.Set = true
 	o.need("limit", "say how often it is tried again")
-	retry.Limit = o.number("limit", 0, 1000)
+	retry.Limit = o.number("limit")
 	if o.get("expression") != nil {
 		retry.Expression = o.text("expression") // check compiles it: it names the node
 	}
 	if t := o.get("backoff"); t != nil {
 		b := r.object(t, "backoff")
-		retry.Backoff = Backoff{Delay: b.span("delay").Time, Max: b.span("max").Time, Exponential: b.bool("exponential")}
+		retry.Backoff = Backoff{Delay: b.time("delay"), Max: b.span("max").Time, Exponential: b.bool("exponential")}
 		if retry.Backoff.Delay == 0 && b.get("delay") == nil {
 			b.fault("delay is missing: say how long the first pause is")
 		}
@@ -391,7 +391,7 @@ func (r *reader) path(t *tree, begins string) []string {
 			return nil
 		}
 	}
-	if parts[0] != begins {
+	if !strings.HasPrefix(text+".", begins+".") {
 		r.at(t, "must begin with %s", begins)
 		return nil
 	}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -43,7 +42,7 @@ func (r *reader) actions(of *object) (all []*oneAction) {
 		}
 		if o.need("kind", "say what the action does") != nil {
 			kind := o.kind("kind")
-			update := kind == "update_context"
+			update := kind == updateContext
 			if update {
 				kind = Set
 			}
@@ -59,7 +58,7 @@ func (r *reader) actions(of *object) (all []*oneAction) {
 		}
 		if t := o.get("execution"); t != nil {
 			e := r.object(t, "execution")
-			a.times = timesOf(e.ms("timeout_ms"), e.word("on_timeout", "fail", "retry"))
+			a.times = timesOf(e.ms("timeout_ms"), e.word("on_timeout"))
 		}
 		all = append(all, a)
 	}
@@ -160,7 +159,7 @@ func (r *reader) transition(t *tree) *Transition {
 	if t := o.get("fan_out"); t != nil {
 		f := r.object(t, "fan_out")
 		f.only("spawn_count", "items")
-		x.FanOut = &FanOut{Count: f.number("spawn_count", 1, maxNodes), Items: f.value("items", ofGraph)}
+		x.FanOut = &FanOut{Count: f.number("spawn_count"), Items: f.value("items", ofGraph)}
 		if f.get("spawn_count") == nil && f.get("items") == nil {
 			f.fault("spawn_count and items are missing: say how many tokens it makes")
 		}
@@ -178,7 +177,7 @@ func (r *reader) meeting(o *object) *Meeting {
 	o.only("timeout", "timeout_ms")
 	o.need("sibling_group", "name the transition that has made the tokens")
 	m := &Meeting{Group: o.name("sibling_group"), Timeout: o.span("timeout").Over(o.ms("timeout_ms")),
-		Proceed: o.word("on_timeout", "proceed_with_available", "fail") == "proceed_with_available"}
+		Proceed: o.word("on_timeout") == "proceed_with_available"}
 	r.places[m] = o.t
 	if t := o.need("strategy", "say how many tokens must complete"); t != nil {
 		r.strategy(t, m)
@@ -186,11 +185,11 @@ func (r *reader) meeting(o *object) *Meeting {
 	m.Merge = Merge{Strategy: "append", Source: []string{"output"}, Target: []string{"results"}}
 	if t := o.get("merge"); t != nil {
 		x := r.object(t, "merge")
-		if word := x.word("strategy", "append", "merge_object", "keyed_by_branch", "last_wins"); word != "" {
+		if word := x.word("strategy"); word != "" {
 			m.Merge.Strategy = word
 		}
 		if t := x.get("source"); t != nil {
-			m.Merge.Source = r.path(t, "_branch")
+			m.Merge.Source = r.path(t, "_branch.output")
 		}
 		if t := x.get("target"); t != nil {
 			m.Merge.Target = r.path(t, "state")
@@ -211,8 +210,7 @@ func (r *reader) strategy(t *tree, m *Meeting) {
 		}
 	case []member:
 		if len(v) == 1 && v[0].name == "m_of_n" {
-			n, _ := v[0].value.value.(json.Number)
-			if i, err := n.Int64(); err == nil && i >= 1 && i <= maxNodes {
+			if i, ok := v[0].value.whole(); ok && i >= 1 && i <= maxNodes {
 				m.M = int(i)
 				return
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -237,6 +238,16 @@ func (t *tree) plain() any {
 		return valueof.Number(v)
 	}
 	return t.value
+}
+
+// whole returns a whole number. It can be written with a fraction of 0, as JSON Schema allows: 3.0.
+func (t *tree) whole() (i int64, ok bool) {
+	n, _ := t.value.(json.Number)
+	if i, err := n.Int64(); err == nil {
+		return i, true
+	}
+	f, err := n.Float64()
+	return int64(f), err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53
 }
 
 // kind describes the type of a value in an error.

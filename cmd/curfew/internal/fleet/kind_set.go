@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
+	"github.com/curfew-dev/curfew/flow"
 	"github.com/curfew-dev/curfew/internal/lines"
 	"github.com/curfew-dev/curfew/queue"
 )
@@ -28,6 +29,7 @@ func settings() []setting {
 		{app.DurationFlag("timeout", 0, "from the creation of a task to its deadline"), func(c *cli.Context, d *queue.Defaults) { d.Timeout = app.DurationOf(c, "timeout") }},
 		{app.DurationFlag("queue-timeout", 0, "how long a task may be in line, each time"), func(c *cli.Context, d *queue.Defaults) { d.QueueTimeout = app.DurationOf(c, "queue-timeout") }},
 		{app.DurationFlag("attempt-timeout", 0, "how long an attempt may take"), func(c *cli.Context, d *queue.Defaults) { d.AttemptTimeout = app.DurationOf(c, "attempt-timeout") }},
+		{app.ChoiceFlag("preset", "", "set the attempt timeout that is recommended for such tasks", presetNames()...), setPreset},
 		{app.ChoiceFlag("on-timeout", "", "what happens when an attempt takes too long: fail or retry (default: fail)", "fail", "retry"), func(c *cli.Context, d *queue.Defaults) { d.OnTimeout = queue.OnTimeout(c.String("on-timeout")) }},
 		{app.ChoiceFlag("on-deadline", "", "how a task with children ends at its deadline: cancel_all or fail (default: cancel_all)", "cancel_all", "fail"), func(c *cli.Context, d *queue.Defaults) { d.OnDeadline = queue.OnDeadline(c.String("on-deadline")) }},
 		{app.NumberFlag("warn-percent", 0, 0, 99, "after how much of its time an event warns of its deadline, 1 to 99"), func(c *cli.Context, d *queue.Defaults) { d.WarnAt = float64(c.Int("warn-percent")) / 100 }},
@@ -55,6 +57,22 @@ func hookSetting(event, when string, of func(*queue.Hooks) *queue.Hook) setting 
 			h := of(&d.Hooks)
 			h.Kind, h.Queue, _ = strings.Cut(c.String(name), " ")
 		}}
+}
+
+func presetNames() (all []string) {
+	for _, p := range flow.Presets() {
+		all = append(all, p.Name)
+	}
+	return all
+}
+
+// setPreset sets the attempt timeout that a preset recommends.
+func setPreset(c *cli.Context, d *queue.Defaults) {
+	for _, p := range flow.Presets() {
+		if p.Name == c.String("preset") {
+			d.AttemptTimeout = p.Most
+		}
+	}
 }
 
 // setBackoff sets the delay; without it there is no back-off at all.
@@ -85,11 +103,17 @@ stays as it is, and 0 or an empty text removes a default; --clear removes all be
 sets them when it starts.
 
     curfew kind set render --timeout 30s --retries 3 --backoff 1s --growth exponential
-    curfew kind set render --clear`,
+    curfew kind set ask-model --preset llm_call
+    curfew kind set render --clear
+
+A preset is one of the recommended times of docs/reference/flow.md. It sets the attempt timeout, which is printed with all defaults.`,
 		Flags: append(flags, &cli.BoolFlag{Name: "clear", Usage: "remove all defaults of the kind first"}, app.FormatFlag()),
 		Action: func(c *cli.Context) error {
 			if !c.Bool("clear") && !slices.ContainsFunc(all, func(s setting) bool { return s.isSet(c) }) {
 				return app.UsageOf(c, "kind set needs a default to set, such as --timeout 30s, or --clear")
+			}
+			if c.String("preset") != "" && c.IsSet("attempt-timeout") {
+				return app.UsageOf(c, "--preset and --attempt-timeout both set the attempt timeout: give one of them")
 			}
 			return app.OnNamespace(app.Takes(1, 1, "the name of one kind"), func(c *cli.Context, q *queue.Queue, words []string) error { return setKind(c, q, words[0], all) })(c)
 		},

@@ -21,7 +21,7 @@ version of a definition. docs/how-to/flows.md has a whole example.
 
 func Flow() *cli.Command {
 	return app.Group("flow", "check and store definitions of flows, start runs, and look at them", flowHelp,
-		checkCommand(), putCommand(), listCommand(), showCommand(), runCommand(), runsCommand(), getCommand(), graphCommand(), resumeCommand(), cancelCommand())
+		checkCommand(), schemaCommand(), putCommand(), listCommand(), showCommand(), runCommand(), runsCommand(), getCommand(), graphCommand(), resumeCommand(), cancelCommand())
 }
 
 // failure gives the errors of package flow their exit codes.

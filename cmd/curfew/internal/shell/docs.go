@@ -2,7 +2,9 @@ package shell
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -11,6 +13,7 @@ import (
 
 	"github.com/curfew-dev/curfew/cmd/curfew/internal/app"
 	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/flow"
 	"github.com/curfew-dev/curfew/httpapi"
 )
 
@@ -18,11 +21,11 @@ import (
 func Docs() *cli.Command {
 	return &cli.Command{
 		Name:      "__docs",
-		Usage:     "print the help of all commands as markdown or man, or the reference of the metrics or of the HTTP API",
-		ArgsUsage: "markdown|man|metrics|http|openapi",
+		Usage:     "print the help of all commands as markdown or man, or the reference of the metrics, of the HTTP API or of flows",
+		ArgsUsage: "markdown|man|metrics|http|openapi|flow|schema",
 		Hidden:    true,
 		Action: func(c *cli.Context) error {
-			words, err := app.Arguments(c, app.Takes(1, 1, "markdown, man, metrics, http or openapi"))
+			words, err := app.Arguments(c, app.Takes(1, 1, "markdown, man, metrics, http, openapi, flow or schema"))
 			if err != nil {
 				return err
 			}
@@ -38,13 +41,35 @@ func Docs() *cli.Command {
 				text = httpapi.Reference()
 			case "openapi":
 				text = string(httpapi.OpenAPI())
+			case "flow":
+				if text, err = flowPage(c.App.Reader); err != nil {
+					return err
+				}
+			case "schema":
+				text = string(flow.Schema())
 			default:
-				return app.UsageOf(c, "%q must be markdown, man, metrics, http or openapi", words[0])
+				return app.UsageOf(c, "%q must be markdown, man, metrics, http, openapi, flow or schema", words[0])
 			}
 			_, err = fmt.Fprint(c.App.Writer, text)
 			return app.Failure(c, err)
 		},
 	}
+}
+
+// fieldsBegin is the line of docs/reference/flow.md below which the tables are. The text above it is written by hand.
+const fieldsBegin = "<!-- make docs writes what follows from the tables of package flow. -->"
+
+// flowPage returns the page of the fields of definitions, with new tables.
+func flowPage(old io.Reader) (string, error) {
+	page, err := io.ReadAll(old)
+	if err != nil {
+		return "", err
+	}
+	above, _, found := strings.Cut(string(page), fieldsBegin)
+	if !found {
+		return "", errors.New("stdin must be docs/reference/flow.md, which has the line " + fieldsBegin)
+	}
+	return above + fieldsBegin + "\n\n" + flow.Reference(), nil
 }
 
 const exitCodes = `| Code | Meaning |

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/curfew-dev/curfew/flow"
+	"github.com/curfew-dev/curfew/internal/pages"
+)
+
+// The definitions of README.md and of docs/how-to/move-to-flows.md are good. The workflow of Argo that the page moves is none.
+func TestTheDefinitionsOfThePagesAreGood(t *testing.T) {
+	var blocks []pages.Block
+	for _, path := range []string{"README.md", "docs/how-to/move-to-flows.md"} {
+		page, err := pages.Read("../..", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks = append(blocks, page.Blocks()...)
+	}
+	good := 0
+	for _, b := range blocks {
+		if b.Language != "yaml" && b.Language != "json" || !strings.Contains(b.Code, "spec") && !strings.Contains(b.Code, "nodes") {
+			continue
+		}
+		err := flow.Check([]byte(b.Code))
+		if foreign := strings.Contains(b.Code, "argoproj.io"); foreign != (err != nil) {
+			t.Errorf("%s\n%v", b.Code, err)
+		} else if !foreign {
+			good++
+		}
+	}
+	if good != 3 {
+		t.Errorf("%d definitions are good", good)
+	}
+}
