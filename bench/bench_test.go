@@ -93,6 +93,12 @@ func TestBenchmarksMeasure(t *testing.T) {
 		{[]string{"FUNCTION LOAD", "used_memory_vm_functions", "curfew_enqueue, 1 connection", "HSET and ZADD, 16 connections",
 			"curfew_enqueue_many of 100, 16 connections", "curfew_fetch and curfew_settle, 16 connections"},
 			func() (Report, error) { return Functions(ctx, rdb.(*redis.Client), 300) }},
+		{[]string{"chain of 10, 10 at once", "chain of 10: commands", "chain of 10: time of Redis", "chain of 10: end of a node to the next handler p99",
+			"chain of 10 by hand, 10 at once", "fan-out of 10, 10 at once", "fan-out of 10: end of a node to the next handler p50",
+			"fan-out of 10 by hand: end of a node to the next handler p50", "chain of 30: all of it", "chain of 30: memory of all keys at its last node", "chain of 20, 10 at once"},
+			func() (Report, error) {
+				return Flows(ctx, rdb, FlowsConfig{Runs: 10, Lags: 3, Chain: 30, Concurrency: 20})
+			}},
 		{[]string{"agent with 10 children: commands"}, func() (Report, error) { return AgentCost(ctx, rdb, 20, 10) }},
 		{[]string{"waiting agent with 10 members: its record and payload", "waiting agent with 10 members: its wait",
 			"waiting agent with 10 members: its list of children", "waiting agent with 10 members: its members' records and payloads",

@@ -17,7 +17,7 @@ import (
 
 // Counts measures costs that do not depend on the machine: round trips, Redis commands
 // (including those inside scripts) and allocations for each task. It measures each step of a
-// task's life, the function curfew_enqueue, a whole worker process, and agents.
+// task's life, the function curfew_enqueue, a whole worker process, agents, and runs of flows.
 func Counts(ctx context.Context, rdb redis.UniversalClient) (Report, error) {
 	r := Report{Bench: "counts"}
 	m := &meter{rdb: rdb, report: &r, of: "a task"}
@@ -67,7 +67,10 @@ func Counts(ctx context.Context, rdb redis.UniversalClient) (Report, error) {
 	if err != nil {
 		return r, err
 	}
-	return r, countAgents(ctx, rdb, m)
+	if err := countAgents(ctx, rdb, m); err != nil {
+		return r, err
+	}
+	return r, countFlows(ctx, rdb, m)
 }
 
 // workInBatches settles 50 tasks and claims the next 50 in each call, as a worker does.

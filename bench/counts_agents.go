@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -138,4 +139,30 @@ func countBatches(ctx context.Context, q *queue.Queue, m *meter, fan int) error 
 		return err
 	}
 	return completeOne(ctx, w)
+}
+
+// countFlows counts the whole cost of runs of definitions, divided by the number of their nodes. One worker does all.
+func countFlows(ctx context.Context, rdb redis.UniversalClient, m *meter) error {
+	const n = 100
+	f := &flows{FlowsConfig: FlowsConfig{Concurrency: 50}, rdb: rdb}
+	m.of = "a node"
+	for _, s := range []shape{chainOf(10), fanOutOf(10)} {
+		leaves := newCountdown(n * s.nodes)
+		q, w, err := f.prepare(ctx, s, func(span) { leaves.one() })
+		if err != nil {
+			return err
+		}
+		err = m.measure(ctx, "flows, "+s.name, n*s.nodes, func() error {
+			run := func(int) queue.Task { return queue.Task{Kind: "flow." + s.id, Timeout: time.Hour} }
+			if err := accepted(q.EnqueueAll(ctx, tasks(n, run))); err != nil {
+				return err
+			}
+			_, err := f.workOff(ctx, q, w, n, s.nodes, leaves)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("flows, %s: %w", s.name, err)
+		}
+	}
+	return nil
 }

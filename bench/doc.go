@@ -1,7 +1,8 @@
 // Package bench measures Curfew: how many tasks a second it enqueues and completes, how late a
 // timeout is noticed, and the memory, round trips, commands and allocations of a task. For
 // agents it measures how late one wakes, how many complete in a second, and the cost and memory
-// of one. Micro measures the time of Redis that each call takes. Measurements use the library's
+// of one. For runs of flows it measures how many complete in a second, the time between two nodes,
+// and the cost of a node. Micro measures the time of Redis that each call takes. Measurements use the library's
 // defaults on a real Redis. The comment of a function says what its figures mean.
 //
 // A function that gets a client removes all data of its server: use one that has no other

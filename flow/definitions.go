@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/curfew-dev/curfew/flow/internal/plan"
 	"github.com/curfew-dev/curfew/internal/engine"
@@ -152,6 +153,22 @@ func (e *unknownError) Error() string {
 
 func (e *unknownError) Is(target error) bool { return target == refusal.ErrNotFound }
 
+// unreadableError reports a definition that this program cannot read. Put stores none that it cannot read, so a newer program has
+// stored it. For a worker it is a [worker.Release]: the run waits for a worker that can, as long as it has time.
+type unreadableError struct {
+	id, version string
+	err         error
+}
+
+// again is how long such a run waits before a worker tries again.
+const again = 5 * time.Second
+
+func (e *unreadableError) Error() string {
+	return fmt.Sprintf("version %s of the flow %s cannot be read by this version of the program: %v", e.version, e.id, e.err)
+}
+
+func (e *unreadableError) Unwrap() []error { return []error{e.err, worker.Release(again)} }
+
 // definitions reads definitions for runs. A version never changes, so it is read once.
 type definitions struct {
 	q *queue.Queue
@@ -169,8 +186,8 @@ func (d *definitions) version(ctx context.Context, id, version string) (string, 
 	if err != nil {
 		return "", err
 	}
-	_, err = d.keep(id, found, text)
-	return found, err
+	_, _ = d.keep(id, found, text) // begin reads it next
+	return found, nil
 }
 
 // read returns a definition.
@@ -191,7 +208,7 @@ func (d *definitions) read(ctx context.Context, id, version string) (*plan.Defin
 func (d *definitions) keep(id, version string, text []byte) (*plan.Definition, error) {
 	read, err := plan.Read(text)
 	if err != nil {
-		return nil, worker.Discard(fmt.Errorf("version %s of %s cannot be read by this version of the program: %w", version, id, err))
+		return nil, &unreadableError{id, version, err}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

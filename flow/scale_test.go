@@ -47,15 +47,20 @@ func runWith(t *testing.T, text, payload string) *queue.Record {
 	return record
 }
 
-func TestAChainOfAThousand(t *testing.T) {
-	nodes := make([]string, 1000)
+// chain returns a definition of n nodes, one after the other, each of which adds 1 to what the one before has.
+func chain(n int) string {
+	nodes := make([]string, n)
 	for i := range nodes {
 		nodes[i] = fmt.Sprintf(`{"name":"n%d","executor":{"type":"x"},"inputs":{"parameters":[{"name":"i","value":%d}]}}`, i, i)
 		if i > 0 {
 			nodes[i] = fmt.Sprintf(`{"name":"n%d","dependencies":["n%d"],"executor":{"type":"x"},"inputs":{"parameters":[{"name":"i","value":"{{ tasks.n%d.outputs.parameters.i + 1 }}"}]}}`, i, i-1, i-1)
 		}
 	}
-	r := runWith(t, dag("chain", nodes...), "")
+	return dag("chain", nodes...)
+}
+
+func TestAChainOfAThousand(t *testing.T) {
+	r := runWith(t, chain(1000), "")
 	if string(r.Result) != `{"outputs":{"parameters":{"i":999}}}` {
 		t.Errorf("%s%s", r.Result, r.Error)
 	}

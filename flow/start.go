@@ -27,7 +27,7 @@ func Start(ctx context.Context, q *queue.Queue, id string, parameters map[string
 	}
 	d, err := plan.Read(text)
 	if err != nil {
-		return queue.Receipt{}, refusal.Failed("start a flow", id, fmt.Errorf("version %s cannot be read by this version of the program: %w", found, err))
+		return queue.Receipt{}, refusal.Failed("start a flow", id, &unreadableError{id, found, err})
 	}
 	if err := d.CheckInputs(parameters); err != nil {
 		return queue.Receipt{}, refusal.Failed("start a flow", id, err)

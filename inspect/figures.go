@@ -52,6 +52,17 @@ type KindFigures struct {
 	Late int64
 	// Wakeups says how many agents were woken. It is sorted by mode and reason.
 	Wakeups []Wakeups
+	// Nodes are of a kind whose tasks are the runs of a flow: how the nodes of the definition have ended, in any queue. They are
+	// in the figures of the first queue of the kind, sorted by name. Redis counts up to some thousand nodes of a definition in a
+	// partition separately, and the further ones together under [OtherKinds].
+	Nodes []NodeFigures
+}
+
+// NodeFigures says how a node of a definition has ended in all runs and versions. A node that runs several times counts each time.
+type NodeFigures struct {
+	Node            string
+	Ends            []Ends // sorted as those of a kind
+	AttemptTimeouts int64  // attempts that took too long and were followed by another attempt
 }
 
 // Enqueued counts the tasks that were created from the same source, with the same start. A call that finds that a
@@ -151,7 +162,20 @@ func figuresOf(ctx context.Context, q *queue.Queue, only []string) ([]KindFigure
 		}
 	}
 	slices.SortFunc(all, func(a, b KindFigures) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Queue, b.Queue)) })
-	return all, refusal.Failed("figures", "", wrong)
+	return joinNodes(all), refusal.Failed("figures", "", wrong)
+}
+
+// joinNodes moves the nodes of a kind, which are stored without a queue, to the first queue of the kind.
+func joinNodes(sorted []KindFigures) []KindFigures {
+	var all []KindFigures
+	for i, f := range sorted {
+		if f.Queue == OtherKinds && i+1 < len(sorted) && sorted[i+1].Kind == f.Kind {
+			sorted[i+1].Nodes = f.Nodes
+			continue
+		}
+		all = append(all, f)
+	}
+	return all
 }
 
 // addFigures adds the figures of some kinds in one partition. wrong names the keys of the wrong type, and unread gets their kinds.

@@ -19,8 +19,7 @@ func (f *KindFigures) add(words []string, n int64) {
 	last := words[len(words)-1]
 	switch figure := words[0]; {
 	case figure == "ended" && len(words) > 1:
-		words = append(words, "", "", "")
-		f.addEnds(Ends{queue.Status(words[1]), queue.Reason(words[2]), queue.TimeoutType(words[3]), words[4], n})
+		f.Ends = addEnds(f.Ends, words[1:], n)
 	case figure == "enqueued" && len(words) == 3 && (last == "now" || last == "later"):
 		f.addEnqueued(Enqueued{Source(words[1]), last == "later", n})
 	case figure == "duration" && len(words) == 2:
@@ -44,17 +43,34 @@ func (f *KindFigures) add(words []string, n int64) {
 		f.WaitTimeouts[last] += n
 	case figure == "late" && len(words) == 1:
 		f.Late += n
+	case figure == "node" && len(words) > 3 && words[2] == "ended":
+		one := f.node(words[1])
+		one.Ends = addEnds(one.Ends, words[3:], n)
+	case figure == "node" && len(words) == 4 && words[2] == "retried" && last == "timeout":
+		f.node(words[1]).AttemptTimeouts += n
 	}
 }
 
-func (f *KindFigures) addEnds(e Ends) {
-	for i := range f.Ends {
-		if o := &f.Ends[i]; o.Status == e.Status && o.Reason == e.Reason && o.TimeoutType == e.TimeoutType && o.Policy == e.Policy {
+// node returns the figures of a node.
+func (f *KindFigures) node(name string) *NodeFigures {
+	i, found := slices.BinarySearchFunc(f.Nodes, name, func(n NodeFigures, name string) int { return cmp.Compare(n.Node, name) })
+	if !found {
+		f.Nodes = slices.Insert(f.Nodes, i, NodeFigures{Node: name})
+	}
+	return &f.Nodes[i]
+}
+
+// addEnds adds n ends that are alike. how is their status, reason, timeout type and policy, as far as they have them.
+func addEnds(all []Ends, how []string, n int64) []Ends {
+	how = append(slices.Clone(how), "", "", "")
+	e := Ends{queue.Status(how[0]), queue.Reason(how[1]), queue.TimeoutType(how[2]), how[3], n}
+	for i := range all {
+		if o := &all[i]; o.Status == e.Status && o.Reason == e.Reason && o.TimeoutType == e.TimeoutType && o.Policy == e.Policy {
 			o.Count += e.Count
-			return
+			return all
 		}
 	}
-	f.Ends = append(f.Ends, e)
+	return append(all, e)
 }
 
 func (f *KindFigures) addEnqueued(e Enqueued) {
@@ -96,9 +112,16 @@ func (f *KindFigures) sort() {
 		}
 		return cmp.Compare(a.Source, b.Source)
 	})
-	slices.SortFunc(f.Ends, func(a, b Ends) int {
+	sortEnds(f.Ends)
+	for _, n := range f.Nodes {
+		sortEnds(n.Ends)
+	}
+	slices.SortFunc(f.Wakeups, func(a, b Wakeups) int { return cmp.Or(cmp.Compare(a.Mode, b.Mode), cmp.Compare(a.Reason, b.Reason)) })
+}
+
+func sortEnds(all []Ends) {
+	slices.SortFunc(all, func(a, b Ends) int {
 		return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.TimeoutType, b.TimeoutType),
 			cmp.Compare(a.Policy, b.Policy))
 	})
-	slices.SortFunc(f.Wakeups, func(a, b Wakeups) int { return cmp.Or(cmp.Compare(a.Mode, b.Mode), cmp.Compare(a.Reason, b.Reason)) })
 }

@@ -42,6 +42,11 @@ func TestAFieldOfFiguresIsRead(t *testing.T) {
 		{"a sum", "share sum", func(f *KindFigures) { f.Share.Sum = 0.003 }},
 		{"a bound that a newer version added", "waiting 7", func(f *KindFigures) { f.Waiting.Counts[3] = 3 }},
 		{"a bound above all", "waiting 99999999999", func(f *KindFigures) { f.Waiting.Counts[24] = 3 }},
+		{"an end of a node", "node build ended FAILED timeout queue fail", func(f *KindFigures) {
+			f.Nodes = []NodeFigures{{Node: "build", Ends: []Ends{{queue.Failed, "timeout", "queue", "fail", 3}}}}
+		}},
+		{"an attempt of a node that timed out", "node build retried timeout", func(f *KindFigures) { f.Nodes = []NodeFigures{{Node: "build", AttemptTimeouts: 3}} }},
+		{"a figure of nodes that a newer version added", "node build began", func(*KindFigures) {}},
 		{"a figure that a newer version added", "size 7", func(*KindFigures) {}},
 		{"a bound that is not a number", "waiting x", func(*KindFigures) {}},
 		{"an empty field", "", func(*KindFigures) {}},

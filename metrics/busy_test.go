@@ -13,12 +13,26 @@ import (
 
 	"github.com/curfew-dev/curfew/agentwait"
 	"github.com/curfew-dev/curfew/curfewtest"
+	"github.com/curfew-dev/curfew/flow"
 	"github.com/curfew-dev/curfew/internal/testclock"
 	"github.com/curfew-dev/curfew/metrics"
 	"github.com/curfew-dev/curfew/queue"
 	"github.com/curfew-dev/curfew/reaper"
 	"github.com/curfew-dev/curfew/worker"
 )
+
+// order is a flow with a node that is retried after a timeout.
+const order = `
+id: order
+timeout: 1h
+spec:
+  entrypoint: main
+  templates:
+  - name: main
+    dag:
+      tasks:
+      - {name: pack, executor: {type: pack}, attempt_timeout: 1s, retry: {limit: 1}}
+`
 
 // busy returns the collectors of a namespace in which everything has happened that a metric counts, at instants that are
 // the same in every run.
@@ -44,12 +58,24 @@ func busy(t *testing.T, prefix string) (c *curfewtest.Stage, namespace, ofWorker
 	agentwait.Handle(c.Worker, "ask", func(a *agentwait.Agent, _ string) (string, error) {
 		return agentwait.Await(a, agentwait.Signal[string](a, "answer"))
 	})
+	worker.Handle(c.Worker, "pack", func(ctx context.Context, _ map[string]any) (string, error) {
+		if worker.Info(ctx).Attempt == 1 {
+			c.Advance(2 * time.Second)
+			return "", ctx.Err()
+		}
+		return "packed", nil
+	})
+	flow.Register(c.Worker)
+	if _, err := flow.Put(t.Context(), c.Queue, []byte(order)); err != nil {
+		t.Fatal(err)
+	}
 	for _, task := range []queue.Task{
 		{Kind: "render", Payload: []byte("15")},
 		{Kind: "render", Payload: []byte("3000"), Timeout: 2 * time.Second},
 		{Kind: "slow-once", AttemptTimeout: time.Second, OnTimeout: queue.OnTimeoutRetry, MaxRetries: 1},
 		{Kind: "book"},
 		{Kind: "ask"},
+		{Kind: "flow.order"},
 	} {
 		c.Enqueue(task)
 		c.Drain()

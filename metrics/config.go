@@ -27,6 +27,8 @@ type Config struct {
 	// MaxPairs is how many pairs of a queue and a kind have their own time series. The tasks of all other pairs have the
 	// kind [Other] in their queue. Defaults to 1,000.
 	MaxPairs int
+	// MaxNodes is how many nodes of flows have their own time series. All other nodes have the node [Other] in their flow. Defaults to 200.
+	MaxNodes int
 	// CacheFor is how long a read of Redis is used again. Defaults to 1 s.
 	CacheFor time.Duration
 	// Timeout is how long a read of Redis can take. After that, a scrape has only up 0. Defaults to 2 s.
@@ -51,7 +53,8 @@ func (c *Config) complete() error {
 		name            string
 		n               *int
 		otherwise, most int
-	}{{"MaxKinds", &c.MaxKinds, 200, 1000}, {"MaxQueues", &c.MaxQueues, 500, 10_000}, {"MaxPairs", &c.MaxPairs, 1000, 100_000}} {
+	}{{"MaxKinds", &c.MaxKinds, 200, 1000}, {"MaxQueues", &c.MaxQueues, 500, 10_000}, {"MaxPairs", &c.MaxPairs, 1000, 100_000},
+		{"MaxNodes", &c.MaxNodes, 200, 10_000}} {
 		if *field.n == 0 {
 			*field.n = field.otherwise
 		}

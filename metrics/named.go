@@ -17,6 +17,7 @@ const Other = inspect.OtherKinds
 type named struct {
 	queues, kinds map[string]bool
 	pairs         map[pair]bool
+	nodes         map[node]bool
 	folded        int // the pairs that have the label Other, as queue or as kind
 }
 
@@ -24,7 +25,7 @@ type pair struct{ queue, kind string }
 
 // newNamed chooses the labels. The choice depends only on the values in Redis, so all exporters make the same one.
 func newNamed(figures []inspect.KindFigures, lines []queue.QueueStats, c Config) named {
-	queues, kinds, pairs := map[string]int64{}, map[string]int64{}, map[pair]int64{}
+	queues, kinds, pairs, nodes := map[string]int64{}, map[string]int64{}, map[pair]int64{}, map[node]int64{}
 	for _, s := range lines {
 		queues[s.Queue] += s.Enqueued
 	}
@@ -36,7 +37,15 @@ func newNamed(figures []inspect.KindFigures, lines []queue.QueueStats, c Config)
 			pairs[pair{f.Queue, f.Kind}] += n
 		}
 	}
-	n := named{largest(queues, c.MaxQueues, cmp.Compare), largest(kinds, c.MaxKinds, cmp.Compare), largest(pairs, c.MaxPairs, pair.compare), 0}
+	for _, f := range figures {
+		for _, of := range f.Nodes {
+			if flow, isFlow := flowOf(f.Kind); isFlow && of.Node != inspect.OtherKinds {
+				nodes[node{flow, of.Node}] += ended(of.Ends)
+			}
+		}
+	}
+	n := named{largest(queues, c.MaxQueues, cmp.Compare), largest(kinds, c.MaxKinds, cmp.Compare), largest(pairs, c.MaxPairs, pair.compare),
+		largest(nodes, c.MaxNodes, node.compare), 0}
 	for p := range pairs {
 		if line, kind := n.pair(p.queue, p.kind); line != p.queue || kind != p.kind {
 			n.folded++
@@ -50,7 +59,11 @@ func tasksOf(f inspect.KindFigures) (n int64) {
 	for _, e := range f.Enqueued {
 		n += e.Count
 	}
-	for _, e := range f.Ends {
+	return n + ended(f.Ends)
+}
+
+func ended(ends []inspect.Ends) (n int64) {
+	for _, e := range ends {
 		n += e.Count
 	}
 	return n

@@ -124,7 +124,7 @@ func TestThePrefixGivesTheNamesOfFlovyn(t *testing.T) {
 			}
 		}
 	}
-	if fmt.Sprint(counts) != "map[false:4 true:1]" {
-		t.Errorf("flovyn_task_duration_seconds has %v values by the label timeout, want 4 false, and 1 true", counts)
+	if fmt.Sprint(counts) != "map[false:6 true:1]" {
+		t.Errorf("flovyn_task_duration_seconds has %v values by the label timeout, want 6 false, and 1 true", counts)
 	}
 }

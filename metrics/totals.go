@@ -24,6 +24,7 @@ func (s *samples) addFigures(figures []inspect.KindFigures, labels named, short 
 		if !short {
 			s.addSums(f, line)
 		}
+		s.addFlow(f, labels, short)
 		if short && kind == Other {
 			continue
 		}

@@ -97,7 +97,7 @@ func TestTwoWorkersCanBeRegistered(t *testing.T) {
 func TestAnInvalidConfigIsRefusedByTheRegistry(t *testing.T) {
 	c := curfewtest.New(t)
 	for field, config := range map[string]metrics.Config{"Prefix": {Prefix: "1 2"}, "MaxKinds": {MaxKinds: 1001}, "MaxQueues": {MaxQueues: -1},
-		"MaxPairs": {MaxPairs: -1}, "CacheFor": {CacheFor: -1}, "Timeout": {Timeout: -1}} {
+		"MaxPairs": {MaxPairs: -1}, "MaxNodes": {MaxNodes: 10_001}, "CacheFor": {CacheFor: -1}, "Timeout": {Timeout: -1}} {
 		for what, collector := range map[string]prometheus.Collector{"namespace": metrics.NewNamespace(c.Queue, config),
 			"worker": metrics.NewWorker(c.Worker, config), "process": metrics.NewProcess(c.Queue, config)} {
 			err := prometheus.NewRegistry().Register(collector)

@@ -224,8 +224,8 @@ func judge(o *queue.Outcome, result []byte, err, cause error, maxBytes int) {
 		if v.Verb == queue.Fail && cause == errDeadlineNear {
 			o.Class = queue.ClassDeadline
 		}
-		if v.Verb != queue.Release {
-			o.Error = errorText(err, maxBytes)
+		if _, bare := err.(*verdict); v.Verb != queue.Release || !bare {
+			o.Error = errorText(err, maxBytes) // of an error that wraps Release: why the task is given back
 		}
 	}
 }

@@ -35,6 +35,8 @@ func TestJudge(t *testing.T) {
 		{"Discard fails without a retry", "", Discard(errBoom), nil, queue.Outcome{Verb: "fail", Class: "failed", Error: "boom"}},
 		{"Fail keeps the code", "", Fail(3, errBoom), nil, queue.Outcome{Verb: "fail", Class: "error", Error: "boom", Code: 3}},
 		{"Release gives the task back", "", Release(time.Second), nil, queue.Outcome{Verb: "release", Delay: time.Second}},
+		{"an error that wraps Release says why", "", fmt.Errorf("not yet: %w", Release(time.Second)), nil,
+			queue.Outcome{Verb: "release", Delay: time.Second, Error: "not yet: released"}},
 		{"a wrapped verdict counts, and the text is that of the wrapper", "", fmt.Errorf("step 2: %w", Discard(errBoom)), nil,
 			queue.Outcome{Verb: "fail", Class: "failed", Error: "step 2: boom"}},
 		{"a verdict without an error has a text", "", Discard(nil), nil,

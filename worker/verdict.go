@@ -54,7 +54,7 @@ func Fail(code int, err error) error {
 }
 
 // Release returns an error that gives the task back. The task runs again after d, in this or another
-// worker, and no retry is spent.
+// worker, and no retry is spent. The text of an error that wraps it says why: the record keeps it until the task runs again.
 func Release(d time.Duration) error {
 	return &verdict{verb: queue.Release, delay: max(d, 0)}
 }

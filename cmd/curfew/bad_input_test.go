@@ -55,7 +55,7 @@ var uses = map[string]use{
 	"reap":             {claims: true, daemon: true, waits: true, slow: true},
 	"serve":            {args: "--listen 127.0.0.1:0", claims: true, daemon: true, waits: true, slow: true},
 	"bench throughput": {slow: true}, "bench dispatch": {slow: true}, "bench detect": {slow: true}, "bench memory": {slow: true}, "bench longest": {slow: true},
-	"bench idle": {slow: true}, "bench counts": {slow: true}, "bench micro": {slow: true}, "bench functions": {slow: true}, "bench agents": {slow: true},
+	"bench idle": {slow: true}, "bench counts": {slow: true}, "bench micro": {slow: true}, "bench functions": {slow: true}, "bench agents": {slow: true}, "bench flow": {slow: true},
 	"bench failover": {slow: true}, "bench commands": {slow: true}, "bench dev": {slow: true}, "bench http": {slow: true}, "bench recovery": {slow: true}, "bench scrape": {slow: true},
 	"enqueue":          {args: "render {} --timeout 1h", needs: "the kind of the task", claims: true, stores: true},
 	"get":              {args: "LIVE", needs: "the id of"},

@@ -6,6 +6,7 @@
 --
 --   counts  how much to add, by the name of the field without its queue
 --
+-- @use store/node_field
 -- @use store/try
 
 local most_kinds = 1000
@@ -36,14 +37,15 @@ local function all_absent(values, n)
   return true
 end
 
--- add_one adds to one field. If the field is new and belongs to another hash, it is moved there.
+-- add_one adds to one field. If the field is new and belongs elsewhere, it is moved there.
 local function add_one(tx, key, kind, field, more)
   local words = string.format("%d", more)
   if try(tx, "HINCRBY", key, field, words) == more then
     local right = home(tx, kind)
-    if right ~= key then
+    local name = node_field(tx, right, field)
+    if right ~= key or name ~= field then
       try(tx, "HDEL", key, field)
-      try(tx, "HINCRBY", right, field, words)
+      try(tx, "HINCRBY", right, name, words)
     end
   end
 end
@@ -57,9 +59,16 @@ local function add_many(tx, key, kind, fields, adds)
   end
   if old then
     for i = 1, n do
-      words[2 * i - 1], words[2 * i] = fields[i], string.format("%d", (tonumber(old[i] or 0) or 0) + adds[i])
+      local name = old[i] and fields[i] or node_field(tx, key, fields[i])
+      if name ~= fields[i] then
+        try(tx, "HINCRBY", key, name, string.format("%d", adds[i]))
+      else
+        words[#words + 1], words[#words + 2] = name, string.format("%d", (tonumber(old[i] or 0) or 0) + adds[i])
+      end
     end
-    try(tx, "HSET", key, unpack(words))
+    if words[1] then
+      try(tx, "HSET", key, unpack(words))
+    end
   end
 end
 

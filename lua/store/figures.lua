@@ -14,6 +14,8 @@
 --   <queue> <histogram> <bound>                     values in the bucket of this bound (store/buckets.lua)
 --   <queue> <histogram> more                        values above the last bound
 --   <queue> <histogram> sum                         the sum of all values
+--   - node <name> ended <status> …                  the same of a node of a flow, in the hash of its runs, for all queues
+--   - node <name> retried timeout                   and of its attempts; nodes beyond a bound share the name "-"
 --   about                                           what the hash is, in words
 --
 -- A namespace that was opened without figures counts nothing.
@@ -49,6 +51,10 @@ end
 local function add(counts, tx, task, n)
   local how = how_it_ended(task)
   counts[how] = (counts[how] or 0) + n
+  if task.node then
+    local nodes, begins = tally.of_node(tx, task)
+    nodes[begins .. how] = (nodes[begins .. how] or 0) + n
+  end
   local created, completed = tonumber(task.created_at), tonumber(task.completed_at)
   local deadline = tonumber(task.deadline_at or nil)
   local started = task.under_way and tonumber(task.started_at or nil)

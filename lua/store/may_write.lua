@@ -69,7 +69,7 @@ local function may_write(tx)
   end
   if tx.figures ~= tx.none or tx.tallies ~= tx.none then
     for _, c in ipairs({{"HMGET", tx.key.figures, "x"}, {"HSET", tx.key.figures, "x", "x"}, {"SISMEMBER", tx.key.kinds, "x"},
-      {"SCARD", tx.key.kinds}, {"SADD", tx.key.kinds, "x"}, {"HINCRBY", tx.key.figures, "x", "1"}, {"HDEL", tx.key.figures, "x"}}) do
+      {"SCARD", tx.key.kinds}, {"HLEN", tx.key.figures}, {"SADD", tx.key.kinds, "x"}, {"HINCRBY", tx.key.figures, "x", "1"}, {"HDEL", tx.key.figures, "x"}}) do
       need(tx, unpack(c))
     end
   end

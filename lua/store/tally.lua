@@ -30,6 +30,13 @@ function tally.add(tx, task, field)
   end
 end
 
+-- of_node returns the table of what to add to the figures of the runs of a definition, and what fields of a node begin with.
+-- The nodes of all queues are counted together, so the queue is "-".
+function tally.of_node(tx, task)
+  local definition, name = string.match(task.node, "^(%S+) %S+ (%S+)$")
+  return tally.of(tx, {kind = "flow." .. definition, queue = "-"}), " node " .. name
+end
+
 -- timeout counts a timeout that ends no task, and how late it was written.
 --
 --   since  the instant of the limit
@@ -37,6 +44,15 @@ function tally.timeout(tx, task, field, timeout_type, since)
   if tx.root.figures then
     tally.add(tx, task, field)
     buckets.add(tally.of(tx, task), "lag", tx.at - since, 1, timeout_type)
+  end
+end
+
+-- retried_node counts an attempt of a node that took too long and is followed by another one.
+function tally.retried_node(tx, task)
+  if tx.root.figures and task.node then
+    local nodes, begins = tally.of_node(tx, task)
+    local field = begins .. " retried timeout"
+    nodes[field] = (nodes[field] or 0) + 1
   end
 end
 

@@ -49,6 +49,7 @@ local function fail_attempt(tx, task, failure)
   end
   if timeout then
     tally.timeout(tx, task, " retried timeout", "attempt", failure.since)
+    tally.retried_node(tx, task)
   end
   tell_retry(tx, task, failure, start)
   task.retries = string.format("%d", (task.retries or 0) + 1)

@@ -31,7 +31,11 @@ type input struct {
 }
 
 // play is a worker process that runs flows and their leaves.
-func play(_ string, _ *redis.Client, q *queue.Queue) {
+func play(role string, rdb *redis.Client, q *queue.Queue) {
+	if role == "doomed" {
+		doomed(rdb, q)
+		return
+	}
 	w := worker.New(q, worker.Config{Concurrency: 8, Lease: time.Second})
 	flow.Register(w)
 	worker.Handle(w, "leaf", leaf)

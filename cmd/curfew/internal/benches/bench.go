@@ -36,6 +36,7 @@ func Bench() *cli.Command {
 		microCommand(),
 		benchFunctionsCommand(),
 		agentsCommand(),
+		flowCommand(),
 		failoverCommand(),
 		recoveryCommand(),
 		scrapeCommand(),
@@ -63,6 +64,7 @@ var invocations = map[string]string{
 	"idle":       " --workers 100",
 	"counts":     " --gate",
 	"agents":     " --only lag --only cost",
+	"flow":       " --flows 50 --chain 100",
 	"failover":   " --kills 3",
 	"http":       " --tasks 5000",
 }
@@ -111,7 +113,7 @@ func checkBench(c *cli.Context) error {
 	if _, err := app.Arguments(c, app.Nothing); err != nil {
 		return err
 	}
-	for _, name := range []string{"runs", "tasks", "waiting", "partitions", "servers", "kills", "agents", "fan", "queues", "members", "concurrency", "wakes", "running", "kinds", "spread"} {
+	for _, name := range []string{"runs", "tasks", "waiting", "partitions", "servers", "kills", "agents", "fan", "queues", "members", "concurrency", "wakes", "running", "kinds", "spread", "flows", "alone", "chain"} {
 		if n := c.Int(name); c.IsSet(name) && (n < 1 || n > 10_000_000) {
 			return app.Usage("--%s %d must be from 1 to 10000000", name, n)
 		}

@@ -1,0 +1,51 @@
+package metrics_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/curfew-dev/curfew/internal/redistest"
+	"github.com/curfew-dev/curfew/metrics"
+	"github.com/curfew-dev/curfew/queue"
+)
+
+// Nodes beyond MaxNodes are counted under - in their flow, and those of flows without a label under - in the flow -. No sum changes.
+func TestNodesWithoutALabelAreFolded(t *testing.T) {
+	name := redistest.Namespace(t)
+	q, all := exporter(t, name, metrics.Config{})
+	_, few := exporter(t, name, metrics.Config{MaxNodes: 2})
+	_, one := exporter(t, name, metrics.Config{MaxKinds: 1})
+	for flow, runs := range map[string]int{"f": 8, "g": 1} {
+		for range runs {
+			tasks := []queue.Task{{Kind: "flow." + flow}, {Kind: "flow." + flow + "/part"}}
+			for i, n := range []int{4, 2, 1} {
+				for range n {
+					tasks = append(tasks, queue.Task{Kind: "flow/sleep", Node: queue.Node{Definition: flow, Version: "1", Name: fmt.Sprint("n", i)}})
+				}
+			}
+			cancelled(t, q, tasks)
+		}
+	}
+	for _, test := range []struct {
+		what   string
+		of     map[string]float64
+		labels []string
+		want   float64
+	}{
+		{"all labels", series(gather(t, all)), []string{"flow=f node=n0", "flow=f node=n2", "flow=g node=n1", "flow=f node=-", "flow=- node=-"}, 32 + 8 + 2},
+		{"two nodes", series(gather(t, few)), []string{"flow=f node=n0", "flow=f node=n1", "flow=f node=-", "flow=g node=-"}, 32 + 16 + 8 + 7},
+		{"one kind", series(gather(t, one)), []string{"flow=f node=n0", "flow=- node=-", "flow=g node=n1"}, 63},
+	} {
+		sum := 0.0
+		for _, labels := range test.labels {
+			sum += test.of["curfew_flow_nodes_finished_total "+labels+" phase=Cancelled"]
+		}
+		runs := 0.0
+		for _, flow := range []string{"f", "g", "-", "f/part"} {
+			runs += test.of["curfew_flow_runs_finished_total flow="+flow+" phase=Cancelled"]
+		}
+		if sum != test.want || runs != 9 {
+			t.Errorf("%s: %v nodes and %v runs, want %v and 9", test.what, sum, runs, test.want)
+		}
+	}
+}
