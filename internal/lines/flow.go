@@ -48,8 +48,8 @@ func OfFaults(faults flow.Faults) []Fault {
 type Run struct {
 	ID         string     `json:"id"`
 	Definition string     `json:"definition"`
-	Version    string     `json:"version,omitempty"` // "" before the first claim
-	Template   string     `json:"template,omitempty"`           // of a part
+	Version    string     `json:"version,omitempty"`  // "" before the first claim
+	Template   string     `json:"template,omitempty"` // of a part
 	Phase      flow.Phase `json:"phase"`
 	Created    time.Time  `json:"created_at"`
 	Completed  time.Time  `json:"completed_at,omitzero"`

@@ -83,6 +83,9 @@ func TestExamplesOfJSONUseTheVocabulary(t *testing.T) {
 	checked := 0
 	for _, name := range pages {
 		for _, block := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(file(t, name), -1) {
+			if strings.Count(block[1], "\n") > 1 && json.Valid([]byte(block[1])) {
+				continue // a definition of a flow, whose names are fields of definitions
+			}
 			for line := range strings.Lines(block[1]) {
 				var object map[string]any
 				if err := json.Unmarshal([]byte(line), &object); err != nil {

@@ -132,19 +132,20 @@ func ofImplementation(options []string) (all []string) {
 	return all
 }
 
-// firstName returns the name in the one of two fields that the shape has.
+// firstName returns the name in the one of some fields that the shape has.
 func (o *object) firstName(fields ...string) string {
 	for _, field := range fields {
-		if o.has[field] != nil {
+		if o.mayHave(field) {
 			return o.name(field)
 		}
 	}
 	return ""
 }
 
+// firstText is firstName for a text.
 func (o *object) firstText(fields ...string) string {
 	for _, field := range fields {
-		if o.has[field] != nil && o.shape != "executor" || field == "version" && o.has[field] != nil {
+		if o.mayHave(field) {
 			return o.text(field)
 		}
 	}

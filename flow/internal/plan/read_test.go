@@ -71,6 +71,8 @@ var faultyDefinitions = []faultyDefinition{
 		[]string{"line 2: transitions[2]: has fan_out and synchronization", "line 2: transitions[2].synchronization.sibling_group: the tokens of f meet at another transition"}},
 	{"a name with a minus", dag(`{"name":"my-node","executor":{"type":"x"}},{"name":"b","executor":{"type":"x"},"dependencies":["my-node"],"inputs":{"parameters":[{"name":"p","value":"{{ tasks.my-node.phase }}"}]}}`),
 		[]string{`line 1: spec.templates[0].dag.tasks[1].inputs.parameters[0].value: at character 10: there is no "node" here: use inputs, tasks; a name with a minus is written tasks["a-b"]`}},
+	{"a field of the other spelling", `{"nodes":[{"id":"a","action_id":"x"}],"actions":[{"id":"x","kind":"workflow_call","implementation":{"workflow":"w","version":"1"}}]}`,
+		[]string{"line 1: actions[0].implementation.workflow: is not a field here", "line 1: actions[0].implementation.version: is not a field here", "line 1: actions[0].implementation: workflow_def_id is missing"}},
 	{"lines of YAML", "spec:\n  entrypoint: main\n  templates:\n  - name: main\n    executor:\n      type: sleep\n", []string{"line 6: spec.templates[0].executor: duration is missing, which sleep needs"}},
 	{"a number for a text", "id: f\nversion: 1.0\nspec:\n  entrypoint: main\n  templates: [{name: main, executor: {type: echo}}]\n", []string{"line 2: version: must be a text, and is a number: put it in quotes"}},
 	{"an alias", "a: &x 1\nb: *x\n", []string{"line 1: the definition: anchors and aliases are not allowed"}},

@@ -90,7 +90,7 @@ func (e *evaluator) fail(before, phase string) string {
 }
 
 func (e *evaluator) loop(l *loop, place string, in float64) end {
-	failed, results := "", []any{}
+	failed := ""
 	last := end{phase: "Succeeded"}
 	for i := range l.rounds {
 		last = e.call(&l.body, place, "__"+strconv.Itoa(i), in+float64(i))
@@ -100,7 +100,6 @@ func (e *evaluator) loop(l *loop, place string, in float64) end {
 				break
 			}
 		}
-		results = append(results, last.value)
 	}
 	switch {
 	case failed != "":
