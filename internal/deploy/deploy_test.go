@@ -232,7 +232,7 @@ func TestTheDashboardIsSound(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"Deadlines", "Detection lag", "Queues", "Agents", "Reapers", "Redis"}; !slices.Equal(titles, want) {
+	if want := []string{"Deadlines", "Detection lag", "Queues", "Agents", "Flows", "Reapers", "Redis"}; !slices.Equal(titles, want) {
 		t.Errorf("the rows are %q, want %q", titles, want)
 	}
 	for _, m := range metrics.All() {

@@ -106,6 +106,12 @@ var rows = []row{
 		one("Agents woken", "By mode and reason.", "ops", 6, rate("wait_wakeups_total", "mode", "reason"), "{{mode}} {{reason}}"),
 		{"timeseries", "Lag of wakes", "From the instant that decided the wait until the agent was in line.", "s", 6, highest("wait_wake_lag_seconds", "reason")},
 	}},
+	{"Flows", []panel{
+		one("Runs begun", "By definition.", "ops", 6, rate("flow_runs_enqueued_total", "flow"), "{{flow}}"),
+		one("Runs ended", "By definition and phase.", "ops", 6, rate("flow_runs_finished_total", "flow", "phase"), "{{flow}} {{phase}}"),
+		one("Nodes ended", "By definition, node and phase.", "ops", 6, rate("flow_nodes_finished_total", "flow", "node", "phase"), "{{flow}} {{node}} {{phase}}"),
+		one("Timeouts of nodes", "By definition, node and limit.", "ops", 6, rate("flow_node_timeouts_total", "flow", "node", "type"), "{{flow}} {{node}} {{type}}"),
+	}},
 	{"Reapers", []panel{
 		one("Time since the last sweep", "Of the partition that was swept longest ago. The alert fires above 30 s.", "s", 6, "time() - ("+once("curfew_last_sweep_timestamp_seconds")+" > 0)", "{{namespace}}"),
 		one("Sweeps", "By process.", "ops", 6, here("reaper_batches_total"), "{{instance}}"),
