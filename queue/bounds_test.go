@@ -61,7 +61,7 @@ func TestTheFirstValueBeyondABoundIsRefused(t *testing.T) {
 			{"a why of 1,025 bytes", "suspend", suspension(1, "digest", "d", "why", long),
 				now + "INVALID why has 1025 bytes, and the limit is 1024"},
 			{"a word that is only part of the table of words", "suspend", suspension(1, "digest", "d", "from", "says"),
-				now + "INVALID from must be registered or first"},
+				now + "INVALID from must be registered, first, or an instant in ms"},
 			{"a code of 21 digits", "settle", settlement(1, strings.Repeat("1", 21), "", ""), now + "[[INVALID code must be a whole number, or empty]] [1000]"},
 			{"a delay of 2^52+1 ms", "settle", settlement(1, "", "4503599627370497", ""),
 				now + "[[INVALID delay must be a whole number of ms, or empty]] [1000]"},

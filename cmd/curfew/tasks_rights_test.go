@@ -73,7 +73,7 @@ func TestTaskCommandsWorkWithTheRightsOfTheirRole(t *testing.T) {
 		{"producer", "flow run review", 0}, {"producer", "flow resume " + run + " ask", 0}, {"reader", "flow resume " + run + " ask", app.ExitFailed},
 		{"producer", "enqueue k", 0}, {"producer", "cancel " + id, 0}, {"producer", "retry " + id, 0}, {"producer", "wait --mode settled " + id, 0},
 		{"producer", "resolve " + promise + " 1", 0}, {"producer", "rm " + id, 0}, {"producer", "cancel --all-matching --yes", app.ExitFailed},
-		{"both", "cancel --all-matching --yes", 0}, {"both", "rm --all-matching --yes", 0},
+		{"both", "cancel --all-matching --yes", 0}, {"both", "rm --all-matching --queue default --kind k --yes", 0},
 	} {
 		code, out, errs := typing(t, "", row.args+as(row.role))
 		if code != row.code || code != 0 && (!strings.Contains(errs, "ACL SETUSER "+row.role) || out != "") {
