@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,8 +42,10 @@ func TestForgottenCallsFailNobody(t *testing.T) {
 	load(50)
 	stop()
 	const slow = "no reply came from Redis" // the machine was busy: a script that is not known is answered with an error
-	if n := s.Logs.Count("level=ERROR") - s.Logs.Count(slow); n > 0 {
-		t.Errorf("%d errors were logged while the functions and scripts were flushed:\n%s", n, s.Logs)
+	for line := range strings.Lines(s.Logs.String()) {
+		if strings.Contains(line, "level=ERROR") && !strings.Contains(line, slow) {
+			t.Errorf("an error was logged while the functions and scripts were flushed: %s", line)
+		}
 	}
 	server.Kill()
 	s.mend(dir)

@@ -58,7 +58,7 @@ func cpu(b *testing.B, rdb *redis.Client) (total float64) {
 
 // One run says little on a machine that does other work, too. The medians of five runs, and how far the runs differ:
 //
-//	go test ./internal/spans -run XXX -bench . -benchtime 20000x -count 5 | scripts/medians
+//	go test ./internal/spans -run '^$' -bench . -benchtime 20000x -count 5 | scripts/medians
 
 // measure runs a benchmark for each setting, on a server of its own, and reports the time of Redis for each task.
 func measure(b *testing.B, run func(b *testing.B, q *queue.Queue)) {
