@@ -2,8 +2,8 @@
 -- writes can end tasks that are late, so the roles that write differ little. Some commands are run by clients and not
 -- by calls: BLPOP, and those with which a reader reads keys. docs/how-to/security.md has the same lists.
 local writes = "DEL EXISTS HDEL HGET HGETALL HINCRBY HLEN HMGET HSET LLEN LRANGE LTRIM MGET RPUSH SADD SCARD SET SISMEMBER SMEMBERS " ..
-  "TIME UNLINK XADD XLEN ZADD ZCARD ZRANGE ZREM ZSCORE "
-local sweeps = "ZRANGEBYSCORE ZREVRANGE ZREVRANGEBYSCORE "
+  "TIME UNLINK XADD XLEN ZADD ZCARD ZRANGE ZRANGEBYSCORE ZREM ZSCORE "
+local sweeps = "ZREVRANGE ZREVRANGEBYSCORE "
 local rights = {
   commands = {
     produce = writes .. "GET SSCAN",
