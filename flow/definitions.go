@@ -50,7 +50,7 @@ func Put(ctx context.Context, q *queue.Queue, text []byte) (Stored, error) {
 		stored := Stored{d.ID, version, engine.Text(words[2]) == "1"}
 		return stored, refusal.Failed("put a flow", d.ID, defineRuns(ctx, q, d, version))
 	case "CONFLICT":
-		return Stored{}, refusal.Failed("put a flow", d.ID, fmt.Errorf("%w: version %s is stored with another text, and runs may follow it: give the definition another version", refusal.ErrConflict, version))
+		return Stored{}, refusal.Failed("put a flow", d.ID, said(refusal.ErrConflict, "version %s is stored with another text, and runs may follow it: give the definition another version", version))
 	default:
 		return Stored{}, refusal.Failed("put a flow", d.ID, refusal.Invalid(version, "%s", engine.Text(words[2])))
 	}

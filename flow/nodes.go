@@ -43,6 +43,9 @@ func (r *replay) nodes(run *Run) []*Node {
 	var all []*Node
 	for _, c := range r.template.Calls() {
 		nodes := byNode[c.Name]
+		if len(nodes) == 0 && r.template.Loop != nil && run.Record.Status == queue.Completed {
+			continue // a loop that had no rounds
+		}
 		if len(nodes) == 0 {
 			nodes = []*Node{r.notBegun(run, c, byNode)}
 		}

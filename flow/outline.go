@@ -17,7 +17,8 @@ type Plan struct {
 
 	// Latest is the latest end of a run after its beginning: what its nodes can take at most one after the other, and no
 	// more than Timeout. 0: never. Nodes in line wait for a worker, which only their own limits bound. A kind can have
-	// limits of its own in a namespace: a definition does not know them.
+	// limits of its own in a namespace: a definition does not know them. A task whose worker dies begins its time in line
+	// and its attempt again, at most three times, which is not counted here: the timeout of a node bounds that too.
 	Latest time.Duration
 	// Unbounded are the nodes that have no limit, as template/node: only the run, or a template around them, bounds them.
 	Unbounded []string

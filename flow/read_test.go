@@ -179,6 +179,9 @@ func TestReadALoopOverItems(t *testing.T) {
 	if r.Record.Error != "round 0: Failed: no" || r.Nodes[0].Msg != "no" {
 		t.Errorf("the run failed with %q, and its node with %q", r.Record.Error, r.Nodes[0].Msg)
 	}
+	without := s.enqueue("flow.l", `{"parameters":{"list":[]}}`)
+	s.drain()
+	s.see(without, flow.Succeeded, "")
 }
 
 func TestReadALoopUntilAnExpressionHolds(t *testing.T) {

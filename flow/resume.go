@@ -39,11 +39,11 @@ func resume(ctx context.Context, q *queue.Queue, run, node string, value any) er
 	case n.Phase == Created || n.Task == "" && !n.Phase.over():
 		return refusal.Invalid("node", "%s does not wait yet: it waits for %s", node, strings.Join(n.WaitsFor, ", "))
 	case n.Phase.over():
-		return fmt.Errorf("%w: the node %s does not wait any more: it is %s", refusal.ErrConflict, node, n.Phase)
+		return said(refusal.ErrConflict, "the node %s does not wait any more: it is %s", node, n.Phase)
 	}
 	r, err := q.Resolve(ctx, n.Task, text)
 	if err == nil && !r.Done {
-		return fmt.Errorf("%w: the node %s does not wait any more: its task is %s", refusal.ErrConflict, node, r.Status)
+		return said(refusal.ErrConflict, "the node %s does not wait any more: its task is %s", node, r.Status)
 	}
 	return err
 }
@@ -77,12 +77,19 @@ func find(ctx context.Context, q *queue.Queue, run, path string) (*Node, error) 
 	} else if len(keys) <= 20 {
 		advice = ": there is " + strings.Join(keys, ", ")
 	}
-	return nil, noNode("the run has no node " + refusal.Clip(path) + advice)
+	return nil, said(refusal.ErrNotFound, "the run has no node %s%s", refusal.Clip(path), advice)
 }
 
-// noNode is [refusal.ErrNotFound] in other words.
-type noNode string
+// said returns an error of package refusal in the words of flows.
+func said(is error, format string, args ...any) error {
+	return &sentence{fmt.Sprintf(format, args...), is}
+}
 
-func (n noNode) Error() string { return string(n) }
+type sentence struct {
+	text string
+	is   error
+}
 
-func (noNode) Is(target error) bool { return target == refusal.ErrNotFound }
+func (s *sentence) Error() string { return s.text }
+
+func (s *sentence) Is(target error) bool { return target == s.is }

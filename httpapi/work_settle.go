@@ -147,6 +147,8 @@ func (b *outcomeBody) read(maxBytes int) (o queue.Outcome, f *failure) {
 		return o, wrong("epoch", "%d must be the number that fetch gave", b.Epoch)
 	case o.Verb == queue.Fail && b.Error == nil:
 		return o, wrong("error", "is missing: say in a text why the attempt failed")
+	case o.Verb == queue.Release && b.Class != nil && *b.Class != string(queue.ClassNotRun):
+		return o, wrong("class", "of release must be not_run")
 	case b.Retry != nil && b.Class != nil:
 		return o, wrong("retry", "and class exclude each other: give one of the two")
 	}
@@ -158,7 +160,7 @@ func (b *outcomeBody) read(maxBytes int) (o queue.Outcome, f *failure) {
 var membersOf = map[queue.Verb]map[string]bool{
 	queue.Complete: {"result": true},
 	queue.Fail:     {"error": true, "retry": true, "class": true, "code": true, "delay": true, "verdict": true},
-	queue.Release:  {"error": true, "delay": true},
+	queue.Release:  {"error": true, "class": true, "delay": true},
 }
 
 func (b *outcomeBody) details(o *queue.Outcome) {

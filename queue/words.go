@@ -10,6 +10,8 @@ const (
 	ClassTimeout Class = "timeout" // the attempt took longer than its worker allows
 	// ClassDeadline means that the handler's context ended before the task's deadline, for its TimeoutGrace.
 	ClassDeadline Class = "deadline"
+	// ClassNotRun is of [Release]: the handler never began. So the task's time in line continues, and its QueueTimeout with it.
+	ClassNotRun Class = "not_run"
 )
 
 // Reason is why a task ended without a result.

@@ -131,7 +131,12 @@ func (p *player) drawTimes(t *rapid.T, f map[string]string) {
 
 // drawOutcome draws a worker's report on a claim.
 func drawOutcome(t *rapid.T, id string, epoch int64) queue.Outcome {
-	return queue.Outcome{ID: id, Epoch: epoch, Verb: rapid.SampledFrom([]queue.Verb{queue.Fail, queue.Complete, queue.Fail, queue.Release}).Draw(t, "verb"),
+	verb := rapid.SampledFrom([]queue.Verb{queue.Fail, queue.Complete, queue.Fail, queue.Release}).Draw(t, "verb")
+	if verb == queue.Release && rapid.Bool().Draw(t, "not run") {
+		return queue.Outcome{ID: id, Epoch: epoch, Verb: verb, Class: queue.ClassNotRun, Error: "no handler",
+			Delay: time.Duration(rapid.SampledFrom([]int{0, 3, 3}).Draw(t, "delay")) * time.Millisecond}
+	}
+	return queue.Outcome{ID: id, Epoch: epoch, Verb: verb,
 		Class: rapid.SampledFrom([]queue.Class{queue.ClassError, queue.ClassError, queue.ClassTimeout, queue.ClassDeadline, queue.ClassFailed}).Draw(t, "class"),
 		Delay: time.Duration(rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "delay")) * time.Millisecond,
 		Retry: rapid.SampledFrom([]string{"", "retry", "fail", "fail: no answer"}).Draw(t, "verdict"),

@@ -199,7 +199,7 @@ func (m *model) create(t *modelTask) {
 	m.list(t.queue()).counts["enqueued"]++
 	m.figureNew(t)
 	if t.available == 0 && t.given["role"] == "" {
-		m.ready(t, false)
+		m.ready(t, false, 0)
 	}
 	m.emit("task_enqueued", t.id)
 }

@@ -90,7 +90,7 @@ func (m *model) sweep() {
 	for _, id := range batch(m.clock(func(t *modelTask) int64 { return t.available }), m.now) {
 		if t := m.touch(id); t.status == queue.Pending && t.available <= m.now {
 			t.readyAt, t.available = t.available, 0
-			m.ready(t, false)
+			m.ready(t, false, t.limit)
 		}
 	}
 	m.done()

@@ -103,25 +103,28 @@ func (m *model) attemptFailed(t *modelTask, f modelFailure) {
 		m.emit("task_retried", t.id)
 		t.lastError = f.text
 	}
-	m.requeue(t, start, false)
+	m.requeue(t, start, false, 0)
 }
 
-func (m *model) requeue(t *modelTask, start int64, front bool) {
+// requeue makes a task PENDING again. If line is not 0, its time in line continues and is over at that instant.
+func (m *model) requeue(t *modelTask, start int64, front bool, line int64) {
 	if t.wait != nil && (t.wait.ends != 0 || len(t.patience) > 0) { // its next attempt can come to the same wait
 		t.note("until", t.wait.entry+" "+cmp.Or(zeroless(t.wait.ends), "none")+" "+t.wait.fields["digest"])
 	}
 	m.leave(t)
 	t.status, t.worker, t.lostBy, t.limit = queue.Pending, "", "", 0
-	t.attemptAt, t.woken = 0, false
+	t.attemptAt, t.lineAt, t.woken = 0, 0, false
 	if start > m.now {
 		t.available = start
+		m.setLimit(t, line)
 		return
 	}
 	t.readyAt = m.now
-	m.ready(t, front)
+	m.ready(t, front, line)
 }
 
-func (m *model) ready(t *modelTask, front bool) {
+// ready puts a task in line, until the instant line if that is not 0.
+func (m *model) ready(t *modelTask, front bool, line int64) {
 	if t.woken {
 		m.seq++
 		t.place = m.seq - 1<<48 // agents that were woken come before all others, in the order they woke
@@ -132,8 +135,8 @@ func (m *model) ready(t *modelTask, front bool) {
 		m.seq++
 		t.place = m.seq
 	}
-	var instant int64
-	if span := t.ms("queue_timeout_ms"); span != 0 {
+	instant := line
+	if span := t.ms("queue_timeout_ms"); span != 0 && line == 0 {
 		instant = m.now + span
 	}
 	if t.attemptAt != 0 && (instant == 0 || t.attemptAt <= instant) {
@@ -159,7 +162,7 @@ func (m *model) giveBack(t *modelTask, blame bool) {
 		m.endCancelled(t, m.now, t.cancelReason)
 	case !blame:
 		m.emit("task_released", t.id)
-		m.requeue(t, m.now, true)
+		m.requeue(t, m.now, true, 0)
 	case t.losses == 3:
 		t.losses++
 		m.end(t, modelEnding{status: queue.Failed, at: m.now, reason: "lease_lost", failure: "worker lost"})
@@ -167,7 +170,7 @@ func (m *model) giveBack(t *modelTask, blame bool) {
 		t.losses++
 		m.emit("task_lease_lost", t.id)
 		worker := t.worker
-		m.requeue(t, m.now, true)
+		m.requeue(t, m.now, true, 0)
 		t.lostBy = worker
 	}
 }

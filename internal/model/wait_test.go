@@ -15,6 +15,7 @@ import (
 type modelAgent struct {
 	suspendedBy string
 	countedAs   string // the counter of its queue that counts its wait
+	lineAt      int64  // the limit of the line from which its claim came
 	attemptAt   int64  // the limit of its attempt, while it waits or is in line after it was woken
 	woken       bool
 	journal     bool
@@ -332,7 +333,7 @@ func (m *model) conclude(t *modelTask) {
 	m.value(t, "woken "+w.fields["mode"]+" "+w.reason, modelLags, m.now-w.fired)
 	m.leave(t)
 	t.status, t.woken, t.patience = queue.Pending, true, nil
-	m.ready(t, false)
+	m.ready(t, false, 0)
 	m.emit("task_resumed", t.id, w.reason, w.fields["mode"], w.entry)
 }
 

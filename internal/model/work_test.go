@@ -79,6 +79,9 @@ func (m *model) fetch(worker string, ask queue.Ask) (got []string, more bool) {
 }
 
 func (m *model) claim(t *modelTask, worker string, seq int64) {
+	if t.lineAt = 0; t.ms("queue_timeout_ms") != 0 && !t.attempted() {
+		t.lineAt = t.limit
+	}
 	t.status, t.worker, t.lostBy, t.releaseReason, t.claim = queue.Running, worker, "", "", seq
 	t.epoch++
 	if t.epoch == 1 && t.given["idempotency_scope"] == "started" {
@@ -143,7 +146,11 @@ func (m *model) settleOne(worker, call string, o queue.Outcome, reported bool) s
 	case o.Verb == queue.Release:
 		t.requeuedBy = mark
 		m.emit("task_released", t.id)
-		m.requeue(t, m.now+delay, true)
+		line := int64(0)
+		if o.Class == queue.ClassNotRun {
+			line = t.lineAt
+		}
+		m.requeue(t, m.now+delay, true, line)
 		t.releaseReason = o.Error
 	default:
 		if o.Class == queue.ClassDeadline && t.final() != 0 {

@@ -50,7 +50,7 @@ var names = map[Type]string{
 		past later length ahead need ok bad more score place missed format attempt_timeouts late_outcomes`,
 	Instant: `
 		now until turn_until armed standby at since_at created_at deadline_at available_at started_at completed_at detected_at
-		limit_at warn_at ready_at attempt_at cancel_at grace_at progress_at full_at free_at lease_ends_at attempt_ends_at
+		limit_at warn_at ready_at attempt_at line_at cancel_at grace_at progress_at full_at free_at lease_ends_at attempt_ends_at
 		from_at wait_deadline_at removed_at read_at stop_at swept_at`,
 	Span: `
 		timeout_ms delay_ms queue_timeout_ms attempt_timeout_ms timeout_grace_ms cancel_grace_ms backoff_ms backoff_delay_ms

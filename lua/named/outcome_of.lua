@@ -7,7 +7,7 @@
 -- @use named/reject
 -- @use named/span_of
 local verbs = {result = "complete", error = "fail", release = "release"}
-local only_with = {retry = {error = true}, class = {error = true}, code = {error = true}, verdict = {error = true},
+local only_with = {retry = {error = true}, class = {error = true, release = true}, code = {error = true}, verdict = {error = true},
   delay = {error = true, release = true}, delay_ms = {error = true, release = true}}
 
 -- which returns the outcome that was given.
@@ -46,5 +46,8 @@ local function outcome_of(given)
   elseif outcome == "error" then
     return "fail", given.error, class_of(given), given.code or "", delay, given.verdict or ""
   end
-  return "release", "", "", "", delay, ""
+  if given.class and given.class ~= "not_run" then
+    reject("INVALID", 'class "' .. clip(given.class) .. '" of release must be not_run')
+  end
+  return "release", "", given.class or "", "", delay, ""
 end

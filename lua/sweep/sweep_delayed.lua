@@ -22,7 +22,7 @@ local function sweep_delayed(tx, r, id, clock)
     index.remove(tx, clock, id)
     record.set(tx, task, "ready_at", task.available_at)
     record.set(tx, task, "available_at", nil)
-    line_up(tx, task)
+    line_up(tx, task, false, tonumber(task.limit_at or nil))
     did(r, "started")
   else
     leave_clock(tx, r, task, clock)

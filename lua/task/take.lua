@@ -9,6 +9,7 @@
 -- @use queue/count
 -- @use task/first_epoch
 -- @use task/idempotency
+-- @use task/is_attempt_limit
 -- @use task/load_task
 -- @use task/mend_place
 -- @use task/payload
@@ -28,6 +29,10 @@ local function fits(task, got)
 end
 
 local function run(tx, task, ask)
+  local line = task.queue_timeout_ms and not is_attempt_limit(task) and task.limit_at or nil
+  if line ~= (task.line_at or nil) then
+    record.set(tx, task, "line_at", line) -- if its worker has no handler for it, its time in line continues
+  end
   task.status, task.worker = "RUNNING", ask.worker
   local first = not task.epoch
   task.epoch = first and first_epoch(task) or string.format("%d", task.epoch + 1)

@@ -140,15 +140,24 @@ func (x *text) evaluate(variables map[string]any) (any, error) {
 		if s, ok := v.(string); ok {
 			b.WriteString(s)
 		} else {
-			written, err := json.Marshal(v)
+			written, err := plainJSON(v)
 			if err != nil {
 				return nil, fmt.Errorf("%q yields a value that is not JSON", clip(x.expressions[i].source))
 			}
-			b.Write(written)
+			b.WriteString(written)
 		}
 		if b.Len() > maxText {
 			return nil, fmt.Errorf("a text with expressions has more than %d bytes", maxText)
 		}
 	}
 	return b.String(), nil
+}
+
+// plainJSON writes a value as JSON in which <, > and & are themselves, since people read the text around it.
+func plainJSON(v any) (string, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return strings.TrimSuffix(b.String(), "\n"), err
 }

@@ -122,7 +122,9 @@ func (p *jsonParser) value(path string, depth int) (*tree, error) {
 func parseYAML(text []byte) (*tree, error) {
 	in := yaml.NewDecoder(bytes.NewReader(text))
 	var document yaml.Node
-	if err := in.Decode(&document); err != nil {
+	if err := in.Decode(&document); errors.Is(err, io.EOF) {
+		return nil, errors.New("the definition is empty")
+	} else if err != nil {
 		return nil, plainYAML(err)
 	}
 	if err := in.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {

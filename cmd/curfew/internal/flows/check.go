@@ -22,7 +22,9 @@ func checkCommand() *cli.Command {
     curfew flow check order.yaml
     curfew flow check order.yaml --explain
 
---explain says for each node how long it can take, how often it is tried, what it waits for, and when the whole has ended at the latest.`,
+--explain says for each node how long it can take, how often it is tried, what it waits for, and when the whole has ended at the latest.
+A task whose worker dies begins its time in line and its attempt again, at most three times. That is not counted: the timeout of a node
+or of the run bounds it too.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "explain", Usage: "say when each node ends at the latest, and what it waits for"},
 			&cli.BoolFlag{Name: "json", Usage: "the same as -o json"},

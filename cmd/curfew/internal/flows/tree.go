@@ -110,7 +110,8 @@ func noteOf(n *flow.Node, hide bool) string {
 	case n.Phase == flow.Created && len(n.WaitsFor) > 0:
 		return "waits for " + app.Plain(strings.Join(n.WaitsFor, ", "))
 	case n.Kind == "signal" && n.Ended.IsZero() && n.Task != "":
-		return "waits for the signal " + app.PlainText(signalOf(n.Task)) + ": `curfew signal`"
+		owner := n.Task[:strings.LastIndexByte(n.Task, '.')] // the run, or the part of it in which the node is
+		return "waits for a signal: `curfew signal " + app.PlainText(owner+" "+signalOf(n.Task)) + "`"
 	case n.Kind == "flow/wait" && n.Ended.IsZero() && n.Task != "":
 		return "waits for a value: `curfew flow resume`"
 	}
