@@ -94,7 +94,8 @@ func playCrash(t *testing.T, screen *terminal.Terminal, p *terminal.Process) {
 	}
 }
 
-// The task of the demo hangs for three seconds. Within another second its end and the agent that it woke are on the screen.
+// The task of the demo hangs for three seconds. Within another second its end and the agent that it woke are on the screen. On a
+// machine that needs long to start a process it takes longer: as long as ten starts.
 func TestDevShowsItsWakeUpWithinFourSeconds(t *testing.T) {
 	t.Parallel()
 	oneInTime(t, func() error {
@@ -109,8 +110,13 @@ func TestDevShowsItsWakeUpWithinFourSeconds(t *testing.T) {
 		if code := p.Wait(t); code != 0 || err != nil {
 			t.Errorf("Ctrl-C: exit %d, %v", code, err)
 		}
-		if took > 4*time.Second || lag > 500 {
-			return fmt.Errorf("the wake-up was on screen %v after the start, with a lag of %d ms", took, lag)
+		began = time.Now()
+		if out, err := itself("version").CombinedOutput(); err != nil {
+			t.Errorf("version: %v, %s", err, out)
+		}
+		start := time.Since(began)
+		if took > 3*time.Second+max(time.Second, 10*start) || lag > 500 {
+			return fmt.Errorf("the wake-up was on screen %v after the start, with a lag of %d ms; a start takes %v", took, lag, start)
 		}
 		return nil
 	})

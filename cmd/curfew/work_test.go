@@ -314,7 +314,7 @@ func TestALackOfFilesCostsNoRetry(t *testing.T) {
 			t.Parallel()
 			s := newWorkStage(t)
 			p := s.startLimited(files, nil, "--kind", "k", "--concurrency", "10", "--", "/bin/sh", "-c", `while [ ! -e $DIR/go ]; do sleep 0.05; done; cat`)
-			s.lackFiles(p, "The command cannot be started now", func() {
+			s.lackFiles(p, 10, "The command cannot be started now", func() {
 				if err := os.WriteFile(filepath.Join(s.folder, "go"), nil, 0o644); err != nil {
 					t.Fatal(err)
 				}
@@ -331,16 +331,16 @@ func TestALackOfFilesCostsNoRetry(t *testing.T) {
 		}))
 		answer := sync.OnceFunc(func() { close(answers) })
 		t.Cleanup(func() { answer(); server.Close() })
-		p := s.startLimited(20, nil, "--http", "k="+server.URL, "--concurrency", "10")
-		s.lackFiles(p, "The request cannot be sent now", answer)
+		p := s.startLimited(20, nil, "--http", "k="+server.URL, "--concurrency", "20")
+		s.lackFiles(p, 20, "The request cannot be sent now", answer)
 	})
 }
 
 // lackFiles enqueues more tasks than a process has files for. When that is logged, enough lets the tasks end.
-func (s *workStage) lackFiles(p *workProcess, logged string, enough func()) {
+func (s *workStage) lackFiles(p *workProcess, tasks int, logged string, enough func()) {
 	s.Helper()
 	var ids []string
-	for range 10 {
+	for range tasks {
 		ids = append(ids, s.enqueue(queue.Task{Payload: []byte("in")}))
 	}
 	await.Until(s, logged, func() bool { return strings.Contains(p.log.String(), logged) })
