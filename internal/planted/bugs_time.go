@@ -2,6 +2,10 @@ package main
 
 // Instants: which comes first, and on which side of it a task is.
 var timeBugs = []bug{
+	{"a task whose handler never began gets a new time in line", "task/report.lua",
+		`o.class == "not_run"`, `false`, "stories/release_not_run"},
+	{"a delayed task whose handler never began gets a new time in line", "sweep/sweep_delayed.lua",
+		`tonumber(task.limit_at or nil)`, `nil`, "stories/release_not_run"},
 	{"a task ends at its deadline, not after it", "task/ending.lua",
 		`deadline < at`, `deadline <= at`, "stories/backoff_ends_at_the_deadline"},
 	{"a task ends at its limit, not after it", "task/ending.lua",
@@ -63,7 +67,7 @@ var retryBugs = []bug{
 	{"all tasks draw the same jitter", "task/backoff.lua",
 		`redis.sha1hex(task.id .. ":" .. retries)`, `redis.sha1hex(":" .. retries)`, "stories/backoff_jitter"},
 	{"a delayed retry is given back its old limit", "task/put_back.lua",
-		`    set_limit(tx, task)`, ``, "stories/on_timeout_retry_seen_late"},
+		`    set_limit(tx, task, limit)`, ``, "stories/on_timeout_retry_seen_late"},
 	{"a worker's own delay is ignored", "task/retry_at.lua",
 		`(failure.delay or backoff(task, retries))`, `backoff(task, retries)`, "stories/fail_retry_past_deadline"},
 }
