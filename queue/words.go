@@ -10,8 +10,10 @@ const (
 	ClassTimeout Class = "timeout" // the attempt took longer than its worker allows
 	// ClassDeadline means that the handler's context ended before the task's deadline, for its TimeoutGrace.
 	ClassDeadline Class = "deadline"
-	// ClassNotRun is of [Release]: the handler never began. So the task's time in line continues, and its QueueTimeout with it.
-	ClassNotRun Class = "not_run"
+	// ClassNoHandler is of [Release]: the worker has no handler for the task's kind. The task's time in line continues, and its
+	// QueueTimeout with it. It can be fetched again after 10 ms, after twice that each further time in a row, and after a
+	// second, or Outcome.Delay, at most.
+	ClassNoHandler Class = "no_handler"
 )
 
 // Reason is why a task ended without a result.

@@ -11,11 +11,8 @@ import (
 	"github.com/curfew-dev/curfew/queue"
 )
 
-// unknownKindDelay is how long a task is delayed after it was given back because its kind has no handler here: as long as the task
-// exists, at most a second. So another worker gets a new task at once, and a task that nobody can run costs little.
-func unknownKindDelay(c *queue.Claim) time.Duration {
-	return min(max(c.Now.Sub(c.CreatedAt), 10*time.Millisecond), time.Second)
-}
+// unknownKindDelay is the longest time for which a task is delayed after it was given back because its kind has no handler here.
+const unknownKindDelay = time.Second
 
 // noHandler is why such a task is given back. Its record keeps that, and inspect.Explain tells it.
 const noHandler = "no handler for its kind"
@@ -75,7 +72,7 @@ func (p *partition) start(r *request, claims []queue.Claim, received time.Time) 
 			a = giveBack(p, c, 0, "")
 		case handle == nil:
 			w.logUnknownKind(w.id, c)
-			a = giveBack(p, c, unknownKindDelay(c), noHandler)
+			a = giveBack(p, c, unknownKindDelay, noHandler)
 		default:
 			a = newAttempt(w.root, p, w.id, handle, c, received)
 			started = append(started, a)
@@ -100,8 +97,12 @@ func newAttempt(root context.Context, p *partition, worker string, handle Handle
 
 // giveBack makes a finished attempt that never runs: its outcome gives the task back, and says why.
 func giveBack(p *partition, c *queue.Claim, delay time.Duration, why string) *attempt {
+	class := queue.Class("")
+	if why == noHandler {
+		class = queue.ClassNoHandler
+	}
 	return &attempt{partition: p, worker: p.w.id, claim: *c, finished: true,
-		outcome: queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Release, Class: queue.ClassNotRun, Delay: delay, Error: why}}
+		outcome: queue.Outcome{ID: c.ID, Epoch: c.Epoch, Verb: queue.Release, Class: class, Delay: delay, Error: why}}
 }
 
 // run runs the handler, and hands its outcome to the partition.

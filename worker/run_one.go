@@ -120,7 +120,7 @@ func (o *runOne) fetch(ctx context.Context, queues []string) (*queue.Claim, erro
 // giveBack gives back a task whose kind has no handler here.
 func (o *runOne) giveBack(claim *queue.Claim, kinds []string) error {
 	o.w.logUnknownKind(o.id, claim)
-	a := giveBack(newPartition(o.w, claim.Partition), claim, unknownKindDelay(claim), noHandler)
+	a := giveBack(newPartition(o.w, claim.Partition), claim, unknownKindDelay, noHandler)
 	a.worker = o.id // and not the id of Run
 	_, err := o.settle(a)
 	return errors.Join(fmt.Errorf("worker: task %s has kind %q, and only these kinds have a handler here: %s; register one with worker.Handle",

@@ -284,7 +284,7 @@ func TestTheFirstSignalDrainsAndTheSecondKills(t *testing.T) {
 					select {
 					case <-p.ended:
 						return true
-					case <-time.After(3 * time.Second): // the first one was handled later than the test waited
+					case <-time.After(10 * time.Second): // the first one was handled later than the test waited
 						return false
 					}
 				})

@@ -227,7 +227,7 @@ func (m *model) rest(t *modelTask, c modelCall, w *modelWait, over bool) string 
 	if m.controlled() {
 		m.freed[t.queue()] = true
 	}
-	t.status, t.worker, t.suspendedBy, t.journal, t.attemptAt = queue.Waiting, "", c.call, true, t.limit
+	t.status, t.worker, t.suspendedBy, t.journal, t.attemptAt, t.passedOn = queue.Waiting, "", c.call, true, t.limit, 0
 	t.countedAs = "unbounded_" + w.fields["mode"]
 	if c.fields["limit_ms"] != "" || t.limit != 0 || t.deadline != 0 || t.until != 0 {
 		t.countedAs = "bounded_" + w.fields["mode"]

@@ -113,7 +113,7 @@ func (m *model) requeue(t *modelTask, start int64, front bool, line int64) {
 	}
 	m.leave(t)
 	t.status, t.worker, t.lostBy, t.limit = queue.Pending, "", "", 0
-	t.attemptAt, t.lineAt, t.woken = 0, 0, false
+	t.attemptAt, t.lineAt, t.passedOn, t.woken = 0, 0, 0, false
 	if start > m.now {
 		t.available = start
 		m.setLimit(t, line)

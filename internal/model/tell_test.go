@@ -85,7 +85,7 @@ func (t *modelTask) record() map[string]string {
 	for name, n := range map[string]int64{"created_at": t.created, "deadline_at": t.deadline, "until": t.until, "warn_at": t.warn,
 		"limit_at": t.limit, "available_at": t.available, "started_at": t.started, "completed_at": t.completed,
 		"detected_at": t.detected, "cancel_at": t.cancelled, "grace_at": t.grace, "progress_at": t.progressAt, "epoch": t.epoch, "retries": t.retries,
-		"lease_losses": t.losses, "children": t.born, "attempt_at": t.attemptAt, "line_at": t.lineAt, "ready_at": t.readyAt} {
+		"lease_losses": t.losses, "children": t.born, "attempt_at": t.attemptAt, "line_at": t.lineAt, "passed_on": t.passedOn, "ready_at": t.readyAt} {
 		f[name] = zeroless(n)
 	}
 	for name, text := range map[string]string{"worker": t.worker, "lost_by": t.lostBy, "call": t.call, "requeued_by": t.requeuedBy, "release_reason": t.releaseReason,

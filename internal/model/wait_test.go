@@ -16,6 +16,7 @@ type modelAgent struct {
 	suspendedBy string
 	countedAs   string // the counter of its queue that counts its wait
 	lineAt      int64  // the limit of the line from which its claim came
+	passedOn    int64  // how many workers in a row had no handler for its kind
 	attemptAt   int64  // the limit of its attempt, while it waits or is in line after it was woken
 	woken       bool
 	journal     bool

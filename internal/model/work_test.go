@@ -146,11 +146,13 @@ func (m *model) settleOne(worker, call string, o queue.Outcome, reported bool) s
 	case o.Verb == queue.Release:
 		t.requeuedBy = mark
 		m.emit("task_released", t.id)
-		line := int64(0)
-		if o.Class == queue.ClassNotRun {
-			line = t.lineAt
+		line, passed := int64(0), int64(0)
+		if o.Class == queue.ClassNoHandler {
+			line, passed = t.lineAt, t.passedOn+1
+			delay = min(cmp.Or(delay, 1000), 10<<min(t.passedOn, 10))
 		}
 		m.requeue(t, m.now+delay, true, line)
+		t.passedOn = passed
 		t.releaseReason = o.Error
 	default:
 		if o.Class == queue.ClassDeadline && t.final() != 0 {

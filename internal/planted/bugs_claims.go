@@ -40,8 +40,8 @@ var settleBugs = []bug{
 	{"a claim keeps why the task was given back", "task/take.lua",
 		`record.set(tx, task, "release_reason", nil)`, ``, "stories/explain_workers"},
 	{"a release costs a retry", "task/report.lua",
-		`put_back(tx, task, tx.at + (tonumber(o.delay) or 0), true, o.class == "not_run")`,
-		`put_back(tx, task, tx.at + (tonumber(o.delay) or 0), true, o.class == "not_run")
+		`put_back(tx, task, tx.at + (tonumber(o.delay) or 0), true, o.class == "no_handler")`,
+		`put_back(tx, task, tx.at + (tonumber(o.delay) or 0), true, o.class == "no_handler")
   task.retries = string.format("%d", (task.retries or 0) + 1)`, "stories/release"},
 }
 

@@ -2,10 +2,10 @@ package main
 
 // Instants: which comes first, and on which side of it a task is.
 var timeBugs = []bug{
-	{"a task whose handler never began gets a new time in line", "task/report.lua",
-		`o.class == "not_run"`, `false`, "stories/release_not_run"},
-	{"a delayed task whose handler never began gets a new time in line", "sweep/sweep_delayed.lua",
-		`tonumber(task.limit_at or nil)`, `nil`, "stories/release_not_run"},
+	{"a task that a worker cannot run gets a new time in line", "task/report.lua",
+		`o.class == "no_handler"`, `false`, "stories/release_no_handler"},
+	{"a delayed task that a worker could not run gets a new time in line", "sweep/sweep_delayed.lua",
+		`tonumber(task.limit_at or nil)`, `nil`, "stories/release_no_handler"},
 	{"a task ends at its deadline, not after it", "task/ending.lua",
 		`deadline < at`, `deadline <= at`, "stories/backoff_ends_at_the_deadline"},
 	{"a task ends at its limit, not after it", "task/ending.lua",

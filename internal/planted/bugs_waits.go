@@ -297,7 +297,7 @@ var wakeBugs = []bug{
 	{"a checkpoint before a wait removes its limit", "wait/write_note.lua",
 		`later and there[3] or nil`, `nil`, "stories/wait_limit_outlives_a_checkpoint"},
 	{"a retried attempt has the limit of the first", "task/put_back.lua",
-		`{"lost_by", "attempt_at", "line_at", "woken"}`, `{"lost_by"}`, "stories/wait_limit_between_two_parts"},
+		`{"lost_by", "attempt_at", "line_at", "passed_on", "woken"}`, `{"lost_by"}`, "stories/wait_limit_between_two_parts"},
 	{"an agent that ends keeps its wait", "task/leave.lua",
 		`if task.waiting then`, `if false then`, "stories/wait_dropped_after_an_end_was_counted"},
 	{"an agent that ends still counts as waiting", "task/leave.lua",

@@ -9,7 +9,7 @@
 --          release  it is given back, which counts as no attempt; any value. Give one of these three
 --          retry    of error: yes or no; absent: yes. With no the task fails without a retry
 --          class    of error, in place of retry: error, failed, timeout (of the attempt), deadline (of the task);
---                   of release: not_run if no handler began, so that its time in line continues
+--                   of release: no_handler if the worker cannot run this kind, so that its time in line continues
 --          delay    of error and release: how long until the next attempt; absent: its back-off
 --          code     of error: an exit code
 --          verdict  of error: what its retry expression returned

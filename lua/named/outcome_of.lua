@@ -46,8 +46,8 @@ local function outcome_of(given)
   elseif outcome == "error" then
     return "fail", given.error, class_of(given), given.code or "", delay, given.verdict or ""
   end
-  if given.class and given.class ~= "not_run" then
-    reject("INVALID", 'class "' .. clip(given.class) .. '" of release must be not_run')
+  if given.class and given.class ~= "no_handler" then
+    reject("INVALID", 'class "' .. clip(given.class) .. '" of release must be no_handler')
   end
   return "release", "", given.class or "", "", delay, ""
 end

@@ -11,7 +11,7 @@ names.spec_lines = {"role", "priority", "until_of", "queue_timeout_ms", "attempt
 names.spec_texts = {"headers", "idempotency_key"}
 
 -- Of the state, which is rewritten at each change.
-names.state_lines = {"available_at", "limit_at", "warn_at", "ready_at", "attempt_at", "line_at", "children", "watched", "journal", "collects", "waiting", "counted_as",
+names.state_lines = {"available_at", "limit_at", "warn_at", "ready_at", "attempt_at", "line_at", "passed_on", "children", "watched", "journal", "collects", "waiting", "counted_as",
   "woken", "suspended_by", "requeued_by", "lost_by", "lease_losses", "cancel_at", "grace_at", "cancelled_by", "late_by",
   "progress_at", "code", "reason", "timed_out", "timeout_type", "detected_at", "retry_state", "body_bytes"}
 names.state_texts = {"cancel_reason", "progress", "last_error", "retry_error", "release_reason"}
@@ -20,7 +20,7 @@ names.state_texts = {"cancel_reason", "progress", "last_error", "retry_error", "
 -- people read it.)
 names.numbers = {priority = true, queue_timeout_ms = true, attempt_timeout_ms = true, warn_percent = true,
   cancel_grace_ms = true, timeout_grace_ms = true, max_retries = true, backoff_ms = true, backoff_max_ms = true, jitter = true,
-  retention_ms = true, payload_bytes = true, available_at = true, limit_at = true, warn_at = true, ready_at = true, attempt_at = true, line_at = true,
+  retention_ms = true, payload_bytes = true, available_at = true, limit_at = true, warn_at = true, ready_at = true, attempt_at = true, line_at = true, passed_on = true,
   children = true, lease_losses = true, cancel_at = true, grace_at = true, detected_at = true, body_bytes = true}
 
 -- (ipairs does not exist while a library is being loaded.)

@@ -8,7 +8,8 @@
 --
 --   class      of fail: error, failed (do not retry), timeout (the attempt's limit) or deadline (its worker
 --              stopped it in the grace before the task's own deadline)
---              of release: not_run if its handler never began, so that its time in line continues
+--              of release: no_handler if the worker cannot run its kind: its time in line continues, and the delay is
+--              10 ms, twice as long each further time in a row, and at most what is given (1 s)
 --   code       of fail: exit code, or ""
 --   delay      ms before the task can be fetched again; "": the task's back-off
 --   verdict    of the task's retry expression: "retry" or "fail"; "fail: " and why it could not be

@@ -45,7 +45,7 @@ end
 
 function apply.release(tx, task, o)
   emit(tx, "all", "task_released", task)
-  put_back(tx, task, tx.at + (tonumber(o.delay) or 0), true, o.class == "not_run")
+  put_back(tx, task, tx.at + (tonumber(o.delay) or 0), true, o.class == "no_handler")
   if o.note ~= "" then
     record.set(tx, task, "release_reason", string.sub(o.note, 1, 1024))
   end
