@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/duration"
+	"github.com/curfew-dev/curfew/flow/internal/expression"
 	"github.com/curfew-dev/curfew/flow/internal/plan"
 )
 
@@ -141,7 +142,7 @@ func (o *outline) of(x *plan.Template) span {
 	case x.Graph != nil:
 		s = o.graph(x.Graph)
 	case x.Loop != nil:
-		rounds := x.Loop.Most
+		rounds := min(x.Loop.Most, listed(x.Loop.Items, x.Loop.Most))
 		if x.Loop.Parallel > 1 {
 			rounds = (rounds + x.Loop.Parallel - 1) / x.Loop.Parallel
 		}
@@ -152,6 +153,19 @@ func (o *outline) of(x *plan.Template) span {
 	s = s.within(x.Times.Total)
 	o.known[x.Name] = s
 	return s
+}
+
+// listed returns how many items a list of a definition has, or most if a run decides that.
+func listed(items *expression.Template, most int) int {
+	if items == nil || len(items.Reads()) > 0 {
+		return most
+	}
+	if v, err := items.Value(nil); err == nil {
+		if list, ok := v.([]any); ok {
+			return len(list)
+		}
+	}
+	return most
 }
 
 // dag returns the longest way through a DAG.

@@ -30,7 +30,7 @@ func TestTheLatestEndOfADefinition(t *testing.T) {
 		{"nothing takes time", dagOf("f", "", `{"name":"e","executor":{"type":"echo"}}`, ""), 0, ""},
 		{"a part with a limit", dagOf("f", `,"timeout":null`, `{"name":"p","template":"in","timeout":"5m"}`, `,{"name":"in","dag":{"tasks":[`+job("x", "")+`]}}`), 5 * time.Minute, "in/x"},
 		{"a retried wrapper", dagOf("f", `,"timeout":null`, `{"name":"p","template":"again","retry":{"limit":1}}`, `,{"name":"again","task":{"template":"in"}},{"name":"in","dag":{"tasks":[`+job("x", `,"timeout":"1m"`)+`]}}`), 2 * time.Minute, ""},
-		{"rounds at once", `{"id":"f","spec":{"entrypoint":"main","templates":[{"name":"main","loop":{"items":[1,2,3],"limit":5,"parallel":2,"task":{"timeout":"1m","executor":{"type":"job"}}}}]}}`, 3 * time.Minute, ""},
+		{"rounds at once", `{"id":"f","spec":{"entrypoint":"main","templates":[{"name":"main","loop":{"items":[1,2,3],"limit":5,"parallel":2,"task":{"timeout":"1m","executor":{"type":"job"}}}}]}}`, 2 * time.Minute, ""},
 		{"a graph", `{"timeout_ms":null,"nodes":[{"id":"a","action_id":"x","timeout_ms":1000},{"id":"b","action_id":"x","timeout_ms":3000},{"id":"c","action_id":"x","timeout_ms":1000}],
 			"actions":[{"id":"x","kind":"x"}],"transitions":[{"from":"a","to":"b"},{"from":"a","to":"c"}]}`, 8 * time.Second, ""},
 		{"a graph that goes round", `{"timeout_ms":60000,"initial":"a","nodes":[{"id":"a","action_id":"x","timeout_ms":1000}],"actions":[{"id":"x","kind":"x"}],"transitions":[{"from":"a","to":"a"}]}`, time.Minute, "graph (its transitions go round)"},
