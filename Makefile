@@ -16,7 +16,7 @@ FUZZED    = $$(grep -rl --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*$$||
 WAITING  ?= ./internal/misuse ./internal/faults ./internal/shards ./internal/observed ./worker ./internal/redisproc ./reaper
 LONGEST  ?= ./cmd/curfew ./internal/races ./queue ./internal/model ./internal/planted ./bench ./agentwait
 # The limit for one test binary.
-TIMEOUT  ?= 270s
+TIMEOUT  ?= 420s
 
 .PHONY: help demo test ci long fmt vet lint fuzz race doors planted docs redis bench release clean
 

@@ -133,9 +133,11 @@ func TestNoScriptOfALargeWaitIsLong(t *testing.T) {
 		}
 		t.Run(life.name, func(t *testing.T) {
 			// The best of several runs counts, because other programs make them slower.
-			best, longest := map[string]time.Duration{}, redistest.Paced(t, redistest.Start(t).Client(t), longest)
-			for try := range 4 {
-				c := newCrowded(t, redistest.Start(t), members)
+			best, limit := map[string]time.Duration{}, longest
+			for try := range 6 {
+				server := redistest.Start(t)
+				limit = max(limit, redistest.Paced(t, server.Client(t), longest))
+				c := newCrowded(t, server, members)
 				life.live(c, members)
 				most := c.meter.Empty()
 				for _, name := range c.library.Names() {
@@ -145,14 +147,14 @@ func TestNoScriptOfALargeWaitIsLong(t *testing.T) {
 				}
 				c.sweepOut()
 				c.account(c.ids)
-				if slices.Max(slices.Collect(maps.Values(best))) <= longest || t.Failed() {
+				if slices.Max(slices.Collect(maps.Values(best))) <= limit || t.Failed() {
 					break
 				}
 				t.Logf("run %d: %v", try, most)
 			}
 			for name, d := range best {
-				if d > longest {
-					t.Errorf("a run of %s took %v, want at most %v", name, d, longest)
+				if d > limit {
+					t.Errorf("a run of %s took %v, want at most %v", name, d, limit)
 				}
 			}
 			maps.DeleteFunc(best, func(_ string, d time.Duration) bool { return d == 0 })
