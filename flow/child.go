@@ -16,6 +16,7 @@ import (
 	"github.com/curfew-dev/curfew/inspect"
 	"github.com/curfew-dev/curfew/internal/jsonerr"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/refusal"
 	"github.com/curfew-dev/curfew/retryexpr"
 )
 
@@ -35,11 +36,18 @@ func (r *run) create(c *machine.Child) (steps machine.Steps, err error) {
 		t.Kind, t.Queue, payload = partOf(r.of, c.Template), r.Info().Queue, input{c.Inputs, r.version, r.took}
 	case a.Type == plan.WorkflowCall:
 		t.Kind, t.Queue, t.Priority, payload = kindOf(a.Flow), a.Queue, a.Priority, input{Parameters: c.Inputs, Version: a.Version}
+		if t, err = r.pinned(t, a); err != nil {
+			return steps, err
+		}
 	case a.Type == plan.Wait, a.Type == plan.Echo:
 		t.Kind, t.Promise, t.Timeout = kindWait, true, spanOf(oneClock(c))
 	case a.Type == plan.Sleep:
-		t.Kind, t.Timer, t.Timeout = kindSleep, true, spanOf(oneClock(c))
+		limit := oneClock(c)
+		t.Kind, t.Timer, t.Timeout = kindSleep, true, spanOf(limit)
 		t.Delay, _ = durationOf(c.Options["duration"]) // checked
+		if limit.Time > 0 && t.Delay > limit.Time {    // it never fires, which a timer cannot do
+			t.Timer, t.Promise, t.Delay = false, true, 0
+		}
 	case a.Type == plan.HTTPRequest:
 		leaf(&t, c, kindHTTP)
 		payload = c.Options
@@ -109,8 +117,33 @@ func checker(q *queue.Queue, run string) func(*machine.Child) error {
 	}
 }
 
-// oneClock returns the time of what has no attempts: no worker runs it.
-func oneClock(c *machine.Child) plan.Span { return c.Times.Total.Over(c.Times.Attempt) }
+// pinned gives a call of a version what that version says about its runs. The defaults of the kind are those of the newest version. If the
+// version cannot be read, the run that is called says so.
+func (r *run) pinned(t queue.Task, a *plan.Action) (queue.Task, error) {
+	if a.Version == "" {
+		return t, nil
+	}
+	var unreadable *unreadableError
+	d, err := r.all.read(r, a.Flow, a.Version)
+	switch {
+	case errors.Is(err, refusal.ErrNotFound), errors.As(err, &unreadable):
+		return t, nil
+	case err != nil:
+		return t, err
+	}
+	return timed(t, d), nil
+}
+
+// oneClock returns the time of what has no attempts, since no worker runs it: the shorter one of its limits.
+func oneClock(c *machine.Child) plan.Span { return shorter(c.Times.Total, c.Times.Attempt) }
+
+// shorter returns the limit that ends first. A limit that is not set or is none ends nothing.
+func shorter(a, b plan.Span) plan.Span {
+	if a.Time == 0 && (b.Time > 0 || !a.Set) || b.Time > 0 && b.Time < a.Time {
+		return b
+	}
+	return a
+}
 
 // spanOf returns a limit as a task has it: 0 leaves it to the kind.
 func spanOf(s plan.Span) time.Duration {
@@ -124,6 +157,9 @@ func spanOf(s plan.Span) time.Duration {
 func leaf(t *queue.Task, c *machine.Child, kind string) {
 	t.Kind, t.Queue, t.Priority = kind, c.Action.Queue, c.Action.Priority
 	t.AttemptTimeout, t.QueueTimeout = spanOf(c.Times.Attempt), spanOf(c.Times.Line)
+	if c.Times.Said && !c.Times.Retries && c.Retry.Expression == "" {
+		t.OnTimeout = queue.OnTimeoutFail // also if the kind has retries
+	}
 	if !c.Retry.Set {
 		return
 	}
@@ -137,8 +173,6 @@ func leaf(t *queue.Task, c *machine.Child, kind string) {
 		t.Retry = retryexpr.Rename(c.Node, kind, c.Retry.Expression)
 	case c.Times.Retries || !c.Times.Said: // a retry without more is for errors and timeouts
 		t.OnTimeout = queue.OnTimeoutRetry
-	default:
-		t.OnTimeout = queue.OnTimeoutFail
 	}
 }
 

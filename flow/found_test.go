@@ -124,3 +124,31 @@ func TestAVeryLargeRunIsNotRead(t *testing.T) {
 		t.Error("Read does not end with its context")
 	}
 }
+
+// A node that says what follows a timeout is right, also if its kind has retries. A graph says fail if it says nothing.
+func TestOnTimeoutOfANodeGoesBeforeThatOfItsKind(t *testing.T) {
+	s := newStage(t)
+	err := s.q.DefineKind(s.ctx, "slow", queue.Defaults{AttemptTimeout: 50 * time.Millisecond, MaxRetries: 1, OnTimeout: queue.OnTimeoutRetry, Backoff: queue.Backoff{Delay: time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker.Handle(s.w, "slow", func(ctx context.Context, _ number) (number, error) { <-ctx.Done(); return number{}, ctx.Err() })
+	node := `{"name":"n","executor":{"type":"slow"}%s}`
+	for _, test := range []struct {
+		text     string
+		attempts int
+	}{
+		{dagOf("d1", "", fmt.Sprintf(node, ""), ""), 2},
+		{dagOf("d2", "", fmt.Sprintf(node, `,"on_timeout":"fail"`), ""), 1},
+		{dagOf("d3", "", fmt.Sprintf(node, `,"retry":{"limit":2}`), ""), 3},
+		{`{"id":"g1","nodes":[{"id":"n","action_id":"a"}],"actions":[{"id":"a","kind":"slow"}]}`, 1},
+		{`{"id":"g2","nodes":[{"id":"n","action_id":"a"}],"actions":[{"id":"a","kind":"slow","execution":{"on_timeout":"fail"}}]}`, 1},
+		{`{"id":"g3","nodes":[{"id":"n","action_id":"a"}],"actions":[{"id":"a","kind":"slow","execution":{"on_timeout":"retry"},"retry":{"limit":2}}]}`, 3},
+	} {
+		id := s.enqueue("flow."+s.put(test.text).ID, "")
+		s.sweepUntil("the run has ended", func() bool { return s.get(id).Status.Ended() })
+		if r := s.get(id + ".n"); r.Retries+1 != test.attempts || r.TimeoutType != queue.TimeoutAttempt {
+			t.Errorf("%s: %d attempts, %s, want %d", test.text, r.Retries+1, r.TimeoutType, test.attempts)
+		}
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/duration"
-	"github.com/curfew-dev/curfew/flow/internal/expression"
 	"github.com/curfew-dev/curfew/flow/internal/plan"
 )
 
@@ -35,10 +34,12 @@ type PlanNode struct {
 
 	Timeout, AttemptTimeout, QueueTimeout time.Duration // 0: none
 
-	Attempts  int    // at most
+	Attempts  int    // at most; a kind can have retries of its own, for nodes that say nothing about them
 	Retries   string // when it is tried again, "" for never
 	Latest    time.Duration
 	Unbounded bool // Latest is unknown: nothing limits it
+
+	ofKind bool // its retries are those of its kind
 }
 
 // Outline reads a definition and returns what it says about time. Its error is nil, or [Faults].
@@ -142,7 +143,10 @@ func (o *outline) of(x *plan.Template) span {
 	case x.Graph != nil:
 		s = o.graph(x.Graph)
 	case x.Loop != nil:
-		rounds := min(x.Loop.Most, listed(x.Loop.Items, x.Loop.Most))
+		rounds := x.Loop.Most
+		if n, known := plan.Listed(x.Loop.Items); known {
+			rounds = min(rounds, n)
+		}
 		if x.Loop.Parallel > 1 {
 			rounds = (rounds + x.Loop.Parallel - 1) / x.Loop.Parallel
 		}
@@ -153,19 +157,6 @@ func (o *outline) of(x *plan.Template) span {
 	s = s.within(x.Times.Total)
 	o.known[x.Name] = s
 	return s
-}
-
-// listed returns how many items a list of a definition has, or most if a run decides that.
-func listed(items *expression.Template, most int) int {
-	if items == nil || len(items.Reads()) > 0 {
-		return most
-	}
-	if v, err := items.Value(nil); err == nil {
-		if list, ok := v.([]any); ok {
-			return len(list)
-		}
-	}
-	return most
 }
 
 // dag returns the longest way through a DAG.
@@ -227,9 +218,9 @@ func (o *outline) call(c *plan.Call) span {
 	case action.Type == plan.Echo && !suspends(c), action.Type == plan.Set:
 		return span{}
 	case action.Type == plan.Sleep:
-		once = sleeps(action)
+		once = sleeps(action).within(times.Attempt)
 	case action.Type == plan.Wait, action.Type == plan.Echo, action.Type == plan.WorkflowCall:
-		once.never = true // what is called has a limit of its own, which is not known here
+		once = span{never: true}.within(times.Attempt) // what is called has a limit of its own, which is not known here
 	default:
 		once = span{times.Attempt.Time + times.Line.Time, times.Attempt.Time == 0 || times.Line.Time == 0}
 	}
@@ -290,6 +281,8 @@ func (o *outline) node(x *plan.Template, c *plan.Call) PlanNode {
 	default:
 		n.Retries = "after errors and timeouts of an attempt"
 	}
+	action, _ := r.actionOf(c)
+	n.ofKind = !c.Retry.Set && times.Total.Time == 0 && action != nil && action.OfUsers()
 	if x.Graph != nil {
 		n.WaitsFor, n.FanIn = before(x.Graph, c.Name)
 	}
@@ -378,6 +371,8 @@ func (n *PlanNode) line() string {
 	}
 	if n.Attempts > 1 {
 		words = append(words, fmt.Sprintf("%d attempts, %s", n.Attempts, n.Retries))
+	} else if n.ofKind && !n.Unbounded {
+		words = append(words, "and retries if its kind has some")
 	}
 	if n.FanIn != "" {
 		words = append(words, "waits for "+n.FanIn)

@@ -77,7 +77,11 @@ func (s *samples) addRuns(f inspect.KindFigures, flow string) {
 		s.add("flow_runs_enqueued_total", float64(e.Count), flow)
 	}
 	for _, e := range f.Ends {
-		s.add("flow_runs_finished_total", float64(e.Count), flow, phaseOf(e))
+		phase := phaseOf(e)
+		if e.TimeoutType == queue.TimeoutWorkflow && e.Policy == string(queue.DeadlineFail) {
+			phase = "Failed" // on_timeout of the run is fail
+		}
+		s.add("flow_runs_finished_total", float64(e.Count), flow, phase)
 	}
 }
 

@@ -3,10 +3,14 @@ package metrics_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
+	"github.com/curfew-dev/curfew/internal/await"
+	"github.com/curfew-dev/curfew/internal/queuetest"
 	"github.com/curfew-dev/curfew/internal/redistest"
 	"github.com/curfew-dev/curfew/metrics"
 	"github.com/curfew-dev/curfew/queue"
+	"github.com/curfew-dev/curfew/reaper"
 )
 
 // Nodes beyond MaxNodes are counted under - in their flow, and those of flows without a label under - in the flow -. No sum changes.
@@ -47,5 +51,21 @@ func TestNodesWithoutALabelAreFolded(t *testing.T) {
 		if sum != test.want || runs != 9 {
 			t.Errorf("%s: %v nodes and %v runs, want %v and 9", test.what, sum, runs, test.want)
 		}
+	}
+}
+
+// A run with on_timeout fail has failed when it is out of time, as its caller sees it. One without has timed out.
+func TestARunThatIsOutOfTimeHasThePhaseOfItsPolicy(t *testing.T) {
+	q, all := exporter(t, redistest.Namespace(t), metrics.Config{})
+	for _, policy := range []queue.OnDeadline{queue.DeadlineFail, queue.DeadlineCancelAll, ""} {
+		queuetest.Enqueue(t, q, queue.Task{Kind: "flow.f", Timeout: time.Millisecond, OnDeadline: policy})
+	}
+	await.Until(t, "all are out of time", func() bool {
+		_, err := reaper.Sweep(t.Context(), q, 0, "test", 100, time.Second)
+		return err == nil && q.Client().ZCard(t.Context(), q.Root(0)+":deadlines").Val() == 0
+	})
+	of := series(gather(t, all))
+	if failed, late := of["curfew_flow_runs_finished_total flow=f phase=Failed"], of["curfew_flow_runs_finished_total flow=f phase=Timeout"]; failed != 1 || late != 2 {
+		t.Errorf("%v runs have failed and %v have timed out, want 1 and 2", failed, late)
 	}
 }

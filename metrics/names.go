@@ -54,7 +54,7 @@ var table = []Metric{
 	{"late_completions_total", Counter, FromNamespace, []string{"queue"}, "Outcomes that a worker reported after the task had timed out"},
 	{"flow_runs_enqueued_total", Counter, FromNamespace, []string{"flow"}, "Runs of flows that were created, also by a node of another run"},
 	{"flow_runs_finished_total", Counter, FromNamespace, []string{"flow", "phase"}, "Runs of flows that ended, by the phase of their task: Succeeded, Failed, Error, Timeout, Cancelled"},
-	{"flow_nodes_finished_total", Counter, FromNamespace, []string{"flow", "node", "phase"}, "Tasks of nodes that ended, by the phase of the task; a node that is repeated counts each time, and one that never ran or needs no task counts nothing"},
+	{"flow_nodes_finished_total", Counter, FromNamespace, []string{"flow", "node", "phase"}, "Tasks of nodes that ended, by the phase of the task; a node that is repeated counts each time, one that never ran or needs no task counts nothing, and a called run that is out of time counts as Timeout whatever its on_timeout is"},
 	{"flow_node_timeouts_total", Counter, FromNamespace, []string{"flow", "node", "type"}, "Timeouts of nodes, by the limit that passed (execution, queue, attempt, workflow); attempt includes attempts that were followed by another one"},
 	{"wait_wakeups_total", Counter, FromNamespace, []string{"mode", "reason"}, "Agents that were woken, by the mode of their wait and the reason of its end"},
 	{"wait_wake_lag_seconds", Histogram, FromNamespace, []string{"mode", "reason"}, "How long after the instant that decided a wait its agent was put in line"},

@@ -247,6 +247,9 @@ func (c *checker) read(n *ast.IdentifierNode) error {
 		if strings.Contains(c.source, "-"+n.Value) {
 			advice = `; a name with a minus is written tasks["a-b"]`
 		}
+		if n.Value == "null" || n.Value == "None" {
+			advice = "; what does not exist is nil"
+		}
 		return refuse(n, "there is no %q here: use %s%s", clip(n.Value), strings.Join(c.variables, ", "), advice)
 	}
 	c.reads = append(c.reads, []string{n.Value})

@@ -1,9 +1,12 @@
 package machine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/curfew-dev/curfew/agentwait"
@@ -36,10 +39,11 @@ func (f *fan) count(key string) int {
 	return f.Counts[key]
 }
 
-// arrival is a token that waits for its siblings.
+// arrival is a token that waits for its siblings. It can be a token of a fan-out within theirs.
 type arrival struct {
-	Index  int `json:"index"`
-	Output any `json:"output"`
+	Index  int    `json:"index"`
+	Within string `json:"within,omitempty"` // its place in the fan-outs within
+	Output any    `json:"output"`
 
 	key string // of the call whose token it is; not stored, since only Meetings needs it
 }
@@ -93,7 +97,7 @@ func (g *graph) meet(m *Machine, x *plan.Transition, t *token, e End) {
 	case f.Fired: // the siblings have gone on, and what it yields is dropped
 	default:
 		f.begin(m.at)
-		f.Arrived = append(f.Arrived, arrival{b.Index, e.yield(), t.key})
+		f.Arrived = append(f.Arrived, arrival{b.Index, strings.TrimPrefix(t.Branch.Path, b.Path), e.yield(), t.key})
 	}
 	g.Fans[t.Fan].Live-- // it was counted for this transition
 	if !f.Fired {
@@ -129,23 +133,35 @@ func (g *graph) check(m *Machine, of int) {
 	if meet.Any {
 		enough = len(f.Arrived) > 0
 	} else if meet.M > 0 {
-		enough = len(f.Arrived) >= meet.M
+		enough = f.tokens() >= meet.M
 	}
 	switch {
 	case enough:
 		g.fire(m, f)
 	case f.Live > 0:
 	case meet.M > 0:
-		m.end(End{Phase: Failed, Msg: fmt.Sprintf("%d tasks must complete, and at most %d can: %s", meet.M, len(f.Arrived), f.why())})
+		m.end(End{Phase: Failed, Msg: fmt.Sprintf("%d tasks must complete, and at most %d can: %s", meet.M, f.tokens(), f.why())})
 	default:
 		m.end(End{Phase: Failed, Msg: "All tasks failed: " + f.why()})
 	}
+}
+
+// tokens returns how many tokens of the fan-out have arrived, themselves or as tokens of fan-outs within it.
+func (f *fan) tokens() int {
+	all := map[int]bool{}
+	for _, a := range f.Arrived {
+		all[a.Index] = true
+	}
+	return len(all)
 }
 
 // why says why tokens are missing.
 func (f *fan) why() string {
 	if f.Failed != "" {
 		return f.Failed
+	}
+	if f.tokens() == f.Size {
+		return fmt.Sprintf("the transition %s has made %d", f.Transition, f.Size)
 	}
 	return fmt.Sprintf("no condition led a token of the transition %s to the synchronization", f.Transition)
 }
@@ -168,15 +184,25 @@ func (g *graph) fire(m *Machine, f *fan) {
 	g.enter(m, x.To, f.Outer, f.Branch)
 }
 
-// merge makes one value of the results of tokens, which are in the order they arrived.
+// merge makes one value of the results of tokens, which are in the order they arrived. Tokens of fan-outs within are numbered anew, since several
+// have the number of the token of which they were made; keyed_by_branch names them by their places, such as 2-0.
 func merge(how plan.Merge, arrived []arrival) (merged any, err error) {
-	branches := make([]agentwait.Branch, len(arrived))
+	order := slices.Clone(arrived)
+	slices.SortFunc(order, func(a, b arrival) int {
+		return cmp.Or(a.Index-b.Index, slices.Compare(places(a.Within), places(b.Within)))
+	})
+	nested := slices.ContainsFunc(arrived, func(a arrival) bool { return a.Within != "" })
+	branches, renamed := make([]agentwait.Branch, len(arrived)), map[string]string{}
 	for i, a := range arrived {
 		output, err := json.Marshal(a.Output)
 		if err != nil {
 			return nil, err
 		}
 		branches[i] = agentwait.Branch{Index: a.Index, Output: output}
+		if nested {
+			at := slices.IndexFunc(order, func(b arrival) bool { return a.Index == b.Index && a.Within == b.Within })
+			branches[i].Index, renamed[strconv.Itoa(at)] = at, strconv.Itoa(a.Index)+a.Within
+		}
 	}
 	source := "_branch"
 	for _, name := range how.Source {
@@ -194,7 +220,23 @@ func merge(how plan.Merge, arrived []arrival) (merged any, err error) {
 	default:
 		return nil, nil
 	}
-	return merged, value.Decode(text, &merged, false)
+	if err := value.Decode(text, &merged, false); err != nil || !nested || how.Strategy != "keyed_by_branch" {
+		return merged, err
+	}
+	byPlace := map[string]any{}
+	for at, result := range merged.(map[string]any) {
+		byPlace[renamed[at]] = result
+	}
+	return byPlace, nil
+}
+
+// places returns the numbers of a path such as -2-0.
+func places(path string) (all []int) {
+	for _, text := range strings.FieldsFunc(path, func(c rune) bool { return c == '-' || c == '_' }) {
+		n, _ := strconv.Atoi(text)
+		all = append(all, n)
+	}
+	return all
 }
 
 // until returns when the meeting of a fan-out is out of time, zero if it has no limit, or none that runs.

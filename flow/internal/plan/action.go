@@ -18,6 +18,15 @@ const (
 	updateContext = "update_context" // the name of Set in a list of actions
 )
 
+// OfUsers reports whether an action is a task of a kind of the users.
+func (a *Action) OfUsers() bool {
+	switch a.Type {
+	case Echo, Sleep, Wait, Set, HTTPRequest, WorkflowCall:
+		return false
+	}
+	return true
+}
+
 // Kind returns the kind of the task of a worker that an action is, "" if it is none.
 func (a *Action) Kind() string {
 	switch a.Type {
@@ -114,6 +123,11 @@ func (r *reader) action(o *object, kind string, variables []string) *Action {
 	switch kind {
 	case WorkflowCall:
 		a.Flow, a.Version = o.firstName("workflow", "workflow_def_id"), o.firstText("version", "workflow_def_version")
+		for _, name := range []string{"version", "workflow_def_version"} {
+			if o.mayHave(name) {
+				r.version(o.get(name), a.Version)
+			}
+		}
 	case Wait:
 		o.nodeName("signal")
 		fallthrough

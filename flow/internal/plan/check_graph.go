@@ -46,6 +46,7 @@ func (r *reader) checkGraph(x *Template) {
 	r.checkMeetings(g)
 	r.findInitial(g)
 	r.checkReached(g)
+	r.checkTokens(g)
 	r.checkItself(g)
 }
 
@@ -74,8 +75,9 @@ func (r *reader) checkTransition(x *Template, t *Transition, before []*Transitio
 			continue
 		}
 		fanOuts = append(fanOuts, other.ID)
-		if other.ID == t.Meet.Group && other.FanOut.Items == nil && other.FanOut.Count > 0 && t.Meet.M > other.FanOut.Count {
-			r.at(r.field(t.Meet, "strategy"), "%d of %d tokens can never complete: the transition %s makes %d", t.Meet.M, other.FanOut.Count, other.ID, other.FanOut.Count)
+		made, known := other.FanOut.made()
+		if other.ID == t.Meet.Group && known && t.Meet.M > made {
+			r.at(r.field(t.Meet, "strategy"), "%d of %d tokens can never complete: the transition %s makes %d", t.Meet.M, made, other.ID, made)
 		}
 	}
 	if !slices.Contains(fanOuts, t.Meet.Group) {

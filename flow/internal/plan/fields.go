@@ -85,8 +85,8 @@ var shapes = map[string][]Field{
 	},
 	"retry": {
 		{"limit", "number 0 to 1000", "", "How often: 2 are three attempts. 0 is never, also if the kind has retries"},
-		{"expression", "expression", "errors and timeouts are retried, failures are not", "Whether: an expression that decides for each end but success and cancellation, such as `tasks.<node>.phase != 'Succeeded'`"},
-		{"backoff", "backoff", "none", "The pause before each further attempt of a task. A template or a `workflow_call` is tried again at once"},
+		{"expression", "expression", "that of the kind; else errors and timeouts are retried, failures are not", "Whether: an expression that decides for each end but success and cancellation, such as `tasks.<node>.phase != 'Succeeded'`. It decides about timeouts too, so `on_timeout` cannot be beside it"},
+		{"backoff", "backoff", "none; of a task that of its kind", "The pause before each further attempt"},
 	},
 	"adaptive": {
 		{"least", "time", "", "The shortest time that is taken"},
@@ -121,7 +121,7 @@ var shapes = map[string][]Field{
 		{"headers", "value", "none", "Of `http_request`: an object of texts"},
 		{"body", "value", "none", "Of `http_request`: a text, or another value that is sent as JSON"},
 		{"workflow", "name", "", "Of `workflow_call`: the id of the definition"},
-		{"version", "text", "the newest at the call", "Of `workflow_call`: the version of the definition"},
+		{"version", "version", "the newest at the call", "Of `workflow_call`: the version of the definition"},
 	},
 	"loop": {
 		{"name", "node name", "the name of the template", "The name of the template"},
@@ -168,7 +168,7 @@ var shapes = map[string][]Field{
 	},
 	"implementation": {
 		{"workflow_def_id", "name", "", "Of `workflow_call`: the id of the definition"},
-		{"workflow_def_version", "text", "the newest at the call", "Of `workflow_call`: the version of the definition"},
+		{"workflow_def_version", "version", "the newest at the call", "Of `workflow_call`: the version of the definition"},
 		{"values", "value", "", "Of `update_context`: an object of what it writes, by path: `state.total`"},
 		{"duration", "value", "", "Of `sleep`: a time such as `10s`, or a number of ms"},
 		{"signal", "node name", "none: it ends by a resume of the node", "Of `wait`: the name of the signal that ends it. The first wait for a name takes the first signal of that name, and so on. A node within a part waits for a signal to the part, whose id `curfew flow get` shows"},

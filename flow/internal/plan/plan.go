@@ -247,3 +247,21 @@ type Merge struct {
 	Target   []string // of the run
 	Strategy string   // append, merge_object, keyed_by_branch or last_wins
 }
+
+// Listed returns how many items a list of a definition has, if no run decides that.
+func Listed(items *expression.Template) (n int, known bool) {
+	if items == nil || len(items.Reads()) > 0 {
+		return 0, false
+	}
+	v, err := items.Value(nil)
+	list, ok := v.([]any)
+	return len(list), err == nil && ok
+}
+
+// made returns how many tokens a fan-out makes, if no run decides that.
+func (f *FanOut) made() (n int, known bool) {
+	if f.Items != nil {
+		return Listed(f.Items)
+	}
+	return f.Count, f.Count > 0
+}

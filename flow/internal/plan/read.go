@@ -30,6 +30,13 @@ type reader struct {
 // goodVersion is a version of a definition, as lua/check/flow_names.lua has it.
 var goodVersion = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
+// version checks the text at t, which is a version.
+func (r *reader) version(t *tree, version string) {
+	if t != nil && version != "" && !goodVersion.MatchString(version) {
+		r.at(t, "%q must be 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit", clip(version))
+	}
+}
+
 // CheckVersion refuses what no definition can have as its version.
 func CheckVersion(version string) error {
 	if version != "" && !goodVersion.MatchString(version) {
@@ -91,9 +98,7 @@ func (r *reader) template(t *tree, variables []string) *expression.Template {
 func (r *reader) definition(t *tree) {
 	o, d := r.object(t, "definition"), r.d
 	d.ID, d.Version, d.Description = o.name("id"), o.text("version"), o.text("description")
-	if t := o.get("version"); t != nil && d.Version != "" && !goodVersion.MatchString(d.Version) {
-		r.at(t, "%q must be 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit", clip(d.Version))
-	}
+	r.version(o.get("version"), d.Version)
 	o.only("spec", "nodes")
 	o.only("timeout", "timeout_ms")
 	d.Timeout = o.span("timeout").Over(o.ms("timeout_ms"))

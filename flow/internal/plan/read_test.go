@@ -53,6 +53,13 @@ var faultyDefinitions = []faultyDefinition{
 			"line 2: spec.templates[0].dag.tasks[3].queue_timeout: cannot be adaptive", "line 2: spec.templates[0].dag.tasks[3].adaptive: most is missing"}},
 	{"an adaptive run", `{"timeout":"adaptive","spec":{"entrypoint":"main","templates":[{"name":"main","executor":{"type":"x"}}]}}`, []string{"line 1: timeout: "}},
 	{"presets", dag(`{"name":"a","executor":{"type":"x"},"attempt_timeout":"preset llm_call"},{"name":"b","executor":{"type":"x"},"attempt_timeout":"preset lm_call"}`), []string{`line 1: spec.templates[0].dag.tasks[1].attempt_timeout: there is no preset "lm_call": did you mean llm_call?`}},
+	{"more tokens than a list has", `{"nodes":[{"id":"a","action_id":"x"},{"id":"b","action_id":"x"},{"id":"c","action_id":"x"}],"actions":[{"id":"x","kind":"work"}],"transitions":[{"id":"t","from":"a","to":"b","fan_out":{"items":[1,2]}},{"from":"b","to":"c","synchronization":{"strategy":{"m_of_n":3},"sibling_group":"t"}}]}`,
+		[]string{"line 1: transitions[1].synchronization.strategy: 3 of 2 tokens can never complete"}},
+	{"the outer tokens meet first", `{"nodes":[{"id":"a","action_id":"x"},{"id":"b","action_id":"x"},{"id":"c","action_id":"x"},{"id":"d","action_id":"x"},{"id":"e","action_id":"x"}],"actions":[{"id":"x","kind":"work"}],"transitions":[
+		{"id":"o","from":"a","to":"b","fan_out":{"spawn_count":2}},{"id":"i","from":"b","to":"c","fan_out":{"spawn_count":2}},
+		{"from":"c","to":"d","synchronization":{"strategy":"all","sibling_group":"o"}},{"from":"d","to":"e","synchronization":{"strategy":"all","sibling_group":"i"}}]}`,
+		[]string{"line 3: transitions[3].synchronization.sibling_group: no token of i comes here"}},
+	{"a version that nothing has", dag(`{"name":"a","executor":{"type":"workflow_call","workflow":"f","version":"a b/c"}}`), []string{`line 1: spec.templates[0].dag.tasks[0].executor.version: "a b/c" must be 1 to 64`}},
 	{"a merge of what is no result", `{"nodes":[{"id":"a","action_id":"x"},{"id":"b","action_id":"x"}],"actions":[{"id":"x","kind":"work"}],"transitions":[{"id":"t","from":"a","to":"b","fan_out":{"spawn_count":3}},{"from":"b","to":"a","synchronization":{"strategy":"all","sibling_group":"t","merge":{"source":"_branch.item"}}}],"initial":"a"}`,
 		[]string{"line 1: transitions[1].synchronization.merge.source: must begin with _branch.output"}},
 	{"an adaptive time without bounds, and a pause of null", dag(`{"name":"a","executor":{"type":"x"},"timeout":"adaptive","adaptive":{"least":null,"most":null},"retry":{"limit":1,"backoff":{"delay":null}}}`),
