@@ -67,7 +67,7 @@ func TestNoPartitionStarves(t *testing.T) {
 	for _, slots := range []int{1, 2, 16} {
 		t.Run(fmt.Sprintf("%d slots", slots), func(t *testing.T) {
 			t.Parallel()
-			const partitions, each = 4, 400 // the first runs show only which partition was asked first
+			const partitions, each = 4, 400 // many, since the first runs show only which partition was asked first
 			s := newStage(t, shared(t), partitions)
 			w := worker.New(s.q, worker.Config{Concurrency: slots})
 			var mu sync.Mutex
@@ -84,8 +84,8 @@ func TestNoPartitionStarves(t *testing.T) {
 				}
 				if sum == each*partitions/2 {
 					for p, n := range ran {
-						if n < each/8 {
-							t.Errorf("of the first %d runs, partition %d had %d, want %d at least: %v", sum, p, n, each/8, ran)
+						if n < each/3 {
+							t.Errorf("of the first %d runs, partition %d had %d, want %d at least: %v", sum, p, n, each/3, ran)
 						}
 					}
 					close(done)
