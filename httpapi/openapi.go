@@ -139,6 +139,8 @@ bodies and answers. [how-to/http.md](../how-to/http.md) says how to use the API.
 
 All paths begin with ` + "`/api/v1/NAMESPACE/`" + `. ` + "`/healthz`, `/readyz` and `/metrics`" + ` stand beside them.
 
+A member of a body that is null counts as one that is left out. Payloads, results, parameters and definitions may hold null.
+
 ## Errors
 
 The body of each error is ` + "`{\"error\":{\"word\":\"not_found\",\"sentence\":\"…\",\"field\":\"id\"}}`" + `. Programs act on the status and the word.

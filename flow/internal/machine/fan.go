@@ -48,6 +48,9 @@ type arrival struct {
 	key string // of the call whose token it is; not stored, since only Meetings needs it
 }
 
+// place returns the name of the token in its fan-out, such as 2, or 2-0 for a token of a fan-out within.
+func (a arrival) place() string { return strconv.Itoa(a.Index) + a.Within }
+
 // fanOut makes tokens for a transition. They take the place of one token of the fan-out around them.
 func (g *graph) fanOut(m *Machine, x *plan.Transition, t *token, variables map[string]any) {
 	items := make([]any, x.FanOut.Count)
@@ -133,7 +136,7 @@ func (g *graph) check(m *Machine, of int) {
 	if meet.Any {
 		enough = len(f.Arrived) > 0
 	} else if meet.M > 0 {
-		enough = f.tokens() >= meet.M
+		enough = len(f.Arrived) >= meet.M && f.tokens() >= meet.M
 	}
 	switch {
 	case enough:
@@ -192,6 +195,10 @@ func merge(how plan.Merge, arrived []arrival) (merged any, err error) {
 		return cmp.Or(a.Index-b.Index, slices.Compare(places(a.Within), places(b.Within)))
 	})
 	nested := slices.ContainsFunc(arrived, func(a arrival) bool { return a.Within != "" })
+	number := make(map[string]int, len(order)) // of each token, by its place
+	for i, a := range order {
+		number[a.place()] = i
+	}
 	branches, renamed := make([]agentwait.Branch, len(arrived)), map[string]string{}
 	for i, a := range arrived {
 		output, err := json.Marshal(a.Output)
@@ -200,8 +207,8 @@ func merge(how plan.Merge, arrived []arrival) (merged any, err error) {
 		}
 		branches[i] = agentwait.Branch{Index: a.Index, Output: output}
 		if nested {
-			at := slices.IndexFunc(order, func(b arrival) bool { return a.Index == b.Index && a.Within == b.Within })
-			branches[i].Index, renamed[strconv.Itoa(at)] = at, strconv.Itoa(a.Index)+a.Within
+			branches[i].Index = number[a.place()]
+			renamed[strconv.Itoa(branches[i].Index)] = a.place()
 		}
 	}
 	source := "_branch"
