@@ -37,7 +37,7 @@ func resume(ctx context.Context, q *queue.Queue, run, node string, value any) er
 	case n.Kind != kindWait && n.Kind != "signal" && !n.mayWait():
 		return refusal.Invalid("node", "%s does not wait for a signal: its kind is %s", node, n.Kind)
 	case n.Phase == Created || n.Task == "" && !n.Phase.over():
-		return refusal.Invalid("node", "%s does not wait yet: it waits for %s", node, strings.Join(n.WaitsFor, ", "))
+		return refusal.Invalid("node", "%s does not wait yet: %s", node, n.before())
 	case n.Phase.over():
 		return said(refusal.ErrConflict, "the node %s does not wait any more: it is %s", node, n.Phase)
 	}
@@ -50,6 +50,14 @@ func resume(ctx context.Context, q *queue.Queue, run, node string, value any) er
 
 // mayWait reports whether a node that has not begun is an echo, which waits if its inputs say so.
 func (n *Node) mayWait() bool { return n.Kind == "" && n.Phase == Created }
+
+// before says what must happen before a node begins.
+func (n *Node) before() string {
+	if len(n.WaitsFor) == 0 {
+		return "the run has not begun it"
+	}
+	return "it waits for " + strings.Join(n.WaitsFor, ", ")
+}
 
 // find returns a node of a run or of a part of it.
 func find(ctx context.Context, q *queue.Queue, run, path string) (*Node, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,6 +64,40 @@ func TestAChainOfAThousand(t *testing.T) {
 	r := runWith(t, chain(1000), "")
 	if string(r.Result) != `{"outputs":{"parameters":{"i":999}}}` {
 		t.Errorf("%s%s", r.Result, r.Error)
+	}
+}
+
+// 200 runs of 20 nodes each, at once.
+func TestTwoHundredRunsOfTwentyNodes(t *testing.T) {
+	q := queuetest.Open(t, redistest.Shared(t).Client(t), queue.Config{Namespace: redistest.Namespace(t)})
+	w := worker.New(q, worker.Config{Concurrency: 10})
+	flow.Register(w)
+	var ran atomic.Int64
+	worker.Handle(w, "x", func(_ context.Context, in map[string]any) (map[string]any, error) { ran.Add(1); return in, nil })
+	if _, err := flow.Put(t.Context(), q, []byte(chain(20))); err != nil {
+		t.Fatal(err)
+	}
+	tasks := make([]queue.Task, 200)
+	for i := range tasks {
+		tasks[i] = queue.Task{Kind: "flow.chain"}
+	}
+	receipts, err := q.EnqueueAll(t.Context(), tasks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	for _, r := range receipts {
+		result, err := q.Result(t.Context(), r.ID)
+		if err != nil || string(result) != `{"outputs":{"parameters":{"i":19}}}` {
+			t.Fatalf("%s: %s %v", r.ID, result, err)
+		}
+	}
+	cancel()
+	<-done
+	if ran.Load() != 200*20 {
+		t.Errorf("%d handlers ran, want %d", ran.Load(), 200*20)
 	}
 }
 

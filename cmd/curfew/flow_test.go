@@ -144,8 +144,11 @@ func TestTheExitCodeOfAWaitForARun(t *testing.T) {
 	t.Parallel()
 	q, url := namespace(t, 0)
 	startRun(t, q)
-	if code, _, errs := curfew(t, "flow", "run", "publish", "-p", "page=1", "--timeout", "100ms", "--wait", "--redis", url); code != app.ExitTimedOut || !strings.Contains(errs, "exceeded") {
+	if code, _, errs := curfew(t, "flow", "run", "publish", "-p", "page=1", "--id", "0-LATE", "--timeout", "100ms", "--wait", "--redis", url); code != app.ExitTimedOut || !strings.Contains(errs, "exceeded") {
 		t.Errorf("a run out of time: exit %d, %s", code, errs)
+	}
+	if _, out, _ := curfew(t, "flow", "get", "0-LATE", "--json", "--redis", url); !strings.Contains(out, `"reason":"workflow_timeout"`) {
+		t.Errorf("the run out of time is printed as %s", out)
 	}
 	if code, out, errs := curfew(t, "flow", "cancel", "0-RUN", "--reason", "wrong page", "--redis", url); code != 0 || !strings.Contains(out, "cancelled") {
 		t.Errorf("cancel: exit %d, %s%s", code, out, errs)

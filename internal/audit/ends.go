@@ -43,10 +43,12 @@ func (a *audit) ends() {
 		a.ofAgent(key, id)
 		a.must(a.Tasks[id]["collects"] != "", id, "has the key %s, and no field collects", key)
 		a.cure = cure{what: "ends"}
-		for i, name := range names {
+		seen := make(map[string]bool, len(names))
+		for _, name := range names {
 			child, known := a.Tasks[id+"."+name]
 			a.must(known && !Live(child), id, "has the end of %s, which lives or does not exist", name)
-			a.must(!slices.Contains(names[:i], name), id, "has the end of %s twice", name)
+			a.must(!seen[name], id, "has the end of %s twice", name)
+			seen[name] = true
 		}
 	}
 }

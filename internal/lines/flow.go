@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/curfew-dev/curfew/flow"
+	"github.com/curfew-dev/curfew/queue"
 )
 
 // Definition is a stored definition of a flow. Version is the newest one.
@@ -56,6 +57,7 @@ type Run struct {
 	Deadline   time.Time  `json:"deadline_at,omitzero"`
 	Result     []byte     `json:"result,omitempty"`
 	Error      string     `json:"error,omitempty"`
+	Reason     string     `json:"reason,omitempty"` // workflow_timeout if its time was over
 	Nodes      []Node     `json:"nodes"`
 }
 
@@ -86,6 +88,9 @@ func OfRun(r *flow.Run, hide bool) *Run {
 	l := &Run{ID: r.ID, Definition: r.Flow, Version: r.Version, Template: r.Template, Phase: r.Phase, Nodes: []Node{}}
 	if of := r.Record; of != nil {
 		l.Created, l.Completed, l.Deadline = of.CreatedAt, of.CompletedAt, of.Until
+		if of.TimeoutType == queue.TimeoutWorkflow {
+			l.Reason = flow.ReasonWorkflowTimeout
+		}
 		if !hide {
 			l.Result, l.Error = of.Result, of.Error
 		}
