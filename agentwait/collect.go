@@ -52,8 +52,9 @@ const collects = "collect"
 // are. It is for agents with many children that do something at each end: a JoinAll for each of 1,000 children names
 // 1,000 members, and a NextEnds names none. The agent must have called Collect.
 //
-// Of a Wait it uses Limit, From, Reason and Proceed, which only says what the event of a timeout names as the policy. If no child ends within the limit, NextEnds returns a *WaitTimeoutError. All
-// children continue then.
+// NextEnds uses Limit, From, Reason and Proceed of a Wait. If no child ends within the limit, it returns a
+// *WaitTimeoutError, and all children continue. Proceed changes nothing of that: the event of the timeout has the policy
+// proceed_with_available in place of fail.
 func NextEnds(on Waiter) ([]*queue.Record, error) {
 	a, policy := waiterOf(on)
 	if only := (Wait{Limit: policy.Limit, From: policy.From, Reason: policy.Reason, Proceed: policy.Proceed}); policy != only {

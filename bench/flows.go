@@ -135,7 +135,7 @@ type flows struct {
 	report Report
 }
 
-// name returns what the figures of a kind of a shape begin with.
+// label returns what the figures of a kind of a shape begin with.
 func (s shape) label(kind string) string {
 	if kind == s.id {
 		return s.name + " by hand"
